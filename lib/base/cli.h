@@ -1,0 +1,63 @@
+// cli.h - command lines from a table: one table gives parsing, checking, --help and --version.
+#ifndef LOCKSTEP_BASE_CLI_H
+#define LOCKSTEP_BASE_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/log.h"
+
+typedef enum cli_type {
+    CLI_FLAG,    // bool *: set to true
+    CLI_STRING,  // const char **: the last one given wins
+    CLI_LIST,    // cli_list *: may be given many times, in order
+    CLI_INTEGER, // int64_t *: between min and max
+} cli_type;
+
+// Values in the order of the command line. The strings are argv's; release with cli_list_release.
+typedef struct cli_list {
+    const char **items;
+    size_t count, capacity;
+} cli_list;
+
+typedef struct cli_option {
+    const char *name; // without dashes: "out" is --out VALUE or --out=VALUE
+    cli_type type;
+    void *value;          // where it goes; holds the default before parsing
+    const char *argument; // what --help calls the value: "FILE"; NULL for a flag
+    const char *help;     // one sentence, no full stop
+    int64_t min, max;     // CLI_INTEGER
+} cli_option;
+
+typedef struct cli_tool {
+    const char *name;
+    const char *summary;       // one line
+    const char *usage;         // lines behind the tool's name: "--in FILE --out DIR\n..."
+    const cli_option *options; // ends with a name of NULL; the common ones are added by itself
+    const char *notes; // printed behind the options; may be NULL: examples, formats, exit codes
+    size_t operands_min, operands_max;
+} cli_tool;
+
+// Reads argv. Options and operands may mix; "--" ends the options; "-" is an operand or a value.
+// -h/--help and --version print to standard output and set *done: the caller returns cli_finish(…,
+// STATUS_OK). -q and -v set log->level. Fails with STATUS_USAGE and names the nearest option of a
+// misspelt one.
+status cli_parse(const cli_tool *tool, int argc, char **argv, logger *log, cli_list *operands,
+                 bool *done, error *err) MUST_CHECK;
+
+void cli_list_release(cli_list *list);
+
+// The end of every main: flushes and closes standard output (a full disk shows only here), prints
+// the message of `err` as "TOOL: MESSAGE" when rc is not STATUS_OK, and returns the exit code.
+int cli_finish(const cli_tool *tool, status rc, error *err);
+
+// The word of `words` (`count` of them) nearest to `word` by edit distance, or NULL when none is
+// near: what "did you mean" says.
+const char *cli_nearest(const char *word, const char *const *words, size_t count);
+
+// "git describe" of the source when it was built, or "unknown".
+const char *cli_version(void);
+
+#endif

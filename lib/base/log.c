@@ -1,0 +1,34 @@
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static void PRINTF_LIKE(2, 0) say(const logger *log, const char *format, va_list args) {
+    char line[2304];
+    int head = snprintf(line, sizeof line, "%s: ", log->tool);
+    int body = vsnprintf(line + head, sizeof line - (size_t)head - 1, format, args);
+    size_t used = (size_t)head + (size_t)(body < 0 ? 0 : body);
+    if (used > sizeof line - 2) used = sizeof line - 2;
+    line[used++] = '\n';
+    ssize_t written = write(STDERR_FILENO, line, used);
+    (void)written; // nothing sensible is left to do when standard error is gone
+}
+
+#define SAY_IF(condition)             \
+    if (!log || !(condition)) return; \
+    va_list args;                     \
+    va_start(args, format);           \
+    say(log, format, args);           \
+    va_end(args)
+
+void log_info(const logger *log, const char *format, ...) {
+    SAY_IF(log->level >= LOG_NORMAL);
+}
+void log_debug(const logger *log, const char *format, ...) {
+    SAY_IF(log->level >= LOG_VERBOSE);
+}
+void log_warn(const logger *log, const char *format, ...) {
+    SAY_IF(true);
+}

@@ -1,0 +1,22 @@
+// log.h - what a tool says on standard error while it works. Tools make a logger and hand it down;
+// there is no global one. Results never go through here: they are data, on standard output or in
+// files.
+#ifndef LOCKSTEP_BASE_LOG_H
+#define LOCKSTEP_BASE_LOG_H
+
+#include "base/error.h"
+
+typedef enum log_level { LOG_QUIET, LOG_NORMAL, LOG_VERBOSE } log_level;
+
+typedef struct logger {
+    const char *tool;
+    log_level level; // -q: quiet, -v: verbose
+} logger;
+
+// "TOOL: MESSAGE" as one write, so that lines of several ranks do not mix. A NULL logger says
+// nothing.
+void log_info(const logger *log, const char *format, ...) PRINTF_LIKE(2, 3);  // not with -q
+void log_debug(const logger *log, const char *format, ...) PRINTF_LIKE(2, 3); // only with -v
+void log_warn(const logger *log, const char *format, ...) PRINTF_LIKE(2, 3);  // always
+
+#endif

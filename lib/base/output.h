@@ -1,0 +1,48 @@
+// output.h - files that appear whole or not at all.
+//
+// Bytes go to a file that has no name (O_TMPFILE), or, on file systems without that, a temporary
+// name beside the final one. Commit makes them durable and then visible: fsync, link or rename,
+// fsync of the folder. A program that is killed in between leaves nothing under the final name, and
+// an older file stays as it was.
+#ifndef LOCKSTEP_BASE_OUTPUT_H
+#define LOCKSTEP_BASE_OUTPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+typedef struct output output;
+
+// Opens `path` for writing; "-" is standard output, which commit only flushes. Folders must exist.
+status output_open(const char *path, output **out, error *err) MUST_CHECK;
+
+status output_write(output *o, const void *data, size_t bytes, error *err) MUST_CHECK;
+
+// printf into the file.
+status output_format(output *o, error *err, const char *format, ...) PRINTF_LIKE(3, 4) MUST_CHECK;
+
+// Bytes written so far, and their SHA-256 as 64 hexadecimal digits and a zero (valid after commit).
+uint64_t output_bytes(const output *o);
+const char *output_sha256(const output *o);
+
+// Makes the file visible. Whether it succeeds or not, only output_free may follow.
+status output_commit(output *o, error *err) MUST_CHECK;
+
+// Frees; without a commit before it nothing remains on disk. NULL is fine.
+void output_free(output *o);
+
+// Writes a whole small file in one call.
+status output_write_file(const char *path, const void *data, size_t bytes, error *err) MUST_CHECK;
+
+// mkdir -p.
+status output_make_folder(const char *path, error *err) MUST_CHECK;
+
+// An advisory lock: one writer a folder. Fails with STATUS_FAILED, naming the folder, when another
+// process holds it. The lock file is `folder/.lock`; release by output_unlock_folder or the end of
+// the process.
+status output_lock_folder(const char *folder, int *lock, error *err) MUST_CHECK;
+void output_unlock_folder(int lock);
+
+#endif

@@ -1,0 +1,53 @@
+// random.h - counter-based random numbers: Philox4x32-10.
+//
+// There is no generator state. A number is a pure function of (seed, what it is for, where it is
+// used), so any thread, process or restart that asks for the same number gets the same number, in
+// any order.
+//
+// Method: J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC
+// 2011. tests/unit/test_random.c checks it against the known answers published with that paper.
+#ifndef LOCKSTEP_BASE_RANDOM_H
+#define LOCKSTEP_BASE_RANDOM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// What a stream is for; part of the counter, so that streams never meet. The values are part of the
+// promise of equal bits: never renumber, only append.
+typedef enum random_purpose {
+    RANDOM_INIT = 1,    // initial weights: layer = layer number, element = index in the tensor
+    RANDOM_DEAL = 2,    // dealing samples to shards (key: shard_seed)
+    RANDOM_ORDER = 3,   // order of a shard in an epoch: layer = shard
+    RANDOM_DROPOUT = 4, // layer, epoch, sample id, element = feature
+    RANDOM_CROP = 5,
+    RANDOM_FLIP = 6,
+    RANDOM_AFFINE = 7,
+    RANDOM_SYNTHETIC = 8, // drawn images: sample = index of the image
+} random_purpose;
+
+// Names one stream of numbers.
+typedef struct random_stream {
+    uint64_t seed;
+    random_purpose purpose;
+    uint32_t layer; // below 2^24
+    uint32_t epoch;
+    uint32_t sample;
+} random_stream;
+
+// The four numbers of draw `draw`: elements 4·draw … 4·draw+3 of the stream.
+void random_block(const random_stream *s, uint32_t draw, uint32_t out[4]);
+
+// Element `element` of the stream, as 32 random bits.
+uint32_t random_bits(const random_stream *s, uint64_t element);
+
+// Uniform in [0, 1), 24 bits: exact in a float.
+float random_uniform(const random_stream *s, uint64_t element);
+
+// Uniform integer in [0, n); n ≥ 1. Biased by less than n / 2^32.
+uint32_t random_below(const random_stream *s, uint64_t element, uint32_t n);
+
+// Fills order[0 … n) with a random permutation of 0 … n-1: Fisher–Yates downward, element n-1-i for
+// place i.
+void random_permutation(const random_stream *s, uint32_t *order, uint32_t n);
+
+#endif

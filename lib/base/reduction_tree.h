@@ -1,0 +1,60 @@
+// reduction_tree.h - the one order in which sums are taken.
+//
+// Floating-point addition is not associative, so a sum has the same bits at every thread count and
+// world size only if its shape never changes. A step's gradient is a sum over *leaves*: the groups
+// of 16 samples of shard 0, then those of shard 1, … Groups are added along a tree inside their
+// shard, and the shards along a tree above. Both trees split n leaves at the largest power of two
+// below n (as Merkle trees do: RFC 6962), so that a prefix of the leaves has the tree of that
+// prefix, and missing tails change nothing.
+//
+//      6 groups:        +                Whoever owns a contiguous range of leaves can compute the
+//      sums of the
+//                     /   \              maximal subtrees inside the range alone; only these are
+//                     exchanged.
+//                   +      +
+//                 /  \    / \            Nodes are numbered in post-order: children before parents,
+//                 the root
+//                +    +  4   5           last, the left subtree before the right one.
+//               / \  / \.
+//              0  1  2  3
+#ifndef LOCKSTEP_BASE_REDUCTION_TREE_H
+#define LOCKSTEP_BASE_REDUCTION_TREE_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+
+typedef struct tree_node {
+    int left, right; // node numbers, or -1 and -1 for a leaf
+    int first, end;  // the leaves below: first … end-1
+} tree_node;
+
+typedef struct reduction_tree {
+    tree_node *nodes; // post-order; count of them, 2·leaves - 1, or 0 when there is no leaf
+    int count;
+    int leaves;
+    int depth; // nodes on the longest path from the root to a leaf
+} reduction_tree;
+
+// The tree over `shards` shards, where shard v has groups[v] leaves; empty shards are left out.
+status reduction_tree_init(reduction_tree *t, const int *groups, int shards, error *err) MUST_CHECK;
+void reduction_tree_release(reduction_tree *t);
+
+// The maximal subtrees inside leaves [first, end), left to right: node numbers into `nodes` (room
+// for 2·depth). Returns how many.
+int reduction_tree_cover(const reduction_tree *t, int first, int end, int *nodes);
+
+// How many of the pending sums on a stack must be merged after leaf `leaf` was pushed, when only
+// leaves of [first, end) are known: the stack machine of one owner. After its last leaf the stack
+// holds the cover.
+int reduction_tree_merges(const reduction_tree *t, int first, int end, int leaf);
+
+// The most sums that such a stack ever holds.
+int reduction_tree_stack(const reduction_tree *t);
+
+// out[0 … n) = the sum over the tree, where term[k] points to the sums of node cover[k] (terms of
+// them; together they cover all leaves, in order). `out` may be one of the terms. No leaf: zeros.
+void reduction_tree_sum(const reduction_tree *t, const int *cover, const float *const *term,
+                        int terms, float *out, size_t n);
+
+#endif

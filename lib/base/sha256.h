@@ -1,0 +1,23 @@
+// sha256.h - SHA-256 (FIPS 180-4) through OpenSSL's libcrypto.
+#ifndef LOCKSTEP_BASE_SHA256_H
+#define LOCKSTEP_BASE_SHA256_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+
+enum { SHA256_TEXT_BYTES = 65 }; // 64 lower-case hexadecimal digits and a zero
+
+typedef struct sha256 sha256;
+
+sha256 *sha256_new(error *err) MUST_CHECK;
+void sha256_update(sha256 *h, const void *data, size_t bytes);
+void sha256_finish(sha256 *h, char text[SHA256_TEXT_BYTES]); // h may only be freed afterwards
+void sha256_free(sha256 *h);
+
+// Of a buffer, and of a file's bytes as they are on disk.
+status sha256_buffer(const void *data, size_t bytes, char text[SHA256_TEXT_BYTES],
+                     error *err) MUST_CHECK;
+status sha256_file(const char *path, char text[SHA256_TEXT_BYTES], error *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,90 @@
+// yaml_tree.h - YAML documents as a tree of nodes, read and written through libyaml (the only file
+// that includes <yaml.h> is yaml_tree.c).
+//
+// What is read is the plain part of YAML that people write by hand: mappings, sequences and
+// scalars, one document a file. Refused, with line and column: anchors, aliases, tags, duplicate
+// keys, keys that are not scalars, a bare yes/no/on/off (YAML 1.1 and 1.2 disagree on them), more
+// than YAML_MAX_DEPTH levels, more than YAML_MAX_BYTES.
+#ifndef LOCKSTEP_BASE_YAML_TREE_H
+#define LOCKSTEP_BASE_YAML_TREE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/output.h"
+
+enum { YAML_MAX_DEPTH = 8, YAML_MAX_BYTES = 1 << 20 };
+
+typedef enum yaml_kind { YAML_SCALAR, YAML_SEQUENCE, YAML_MAPPING } yaml_kind;
+
+typedef struct yaml_node yaml_node;
+struct yaml_node {
+    yaml_kind kind;
+    char *text;  // scalar: its value
+    bool quoted; // scalar: was (reading) or must be (writing) quoted: a string whatever it looks
+                 // like
+    bool flow;   // collection: written on one line, as {a: 1} or [1, 2]
+    char **keys; // mapping: count of them
+    yaml_node **items; // mapping: values; sequence: items
+    size_t count, capacity;
+    int line, column; // where it was read, from 1; 0 for nodes made in memory
+    const char *file; // name for messages, owned by the root; NULL for nodes made in memory
+};
+
+// Reading. `name` is for messages. On failure STATUS_INPUT and *root = NULL.
+status yaml_read_file(const char *path, yaml_node **root, error *err) MUST_CHECK;
+status yaml_read_text(const char *text, size_t bytes, const char *name, yaml_node **root,
+                      error *err) MUST_CHECK;
+
+// Frees the node and all below it. NULL is fine.
+void yaml_free(yaml_node *node);
+
+// Looking up. A path is keys and indices joined by dots: "optimizer.lr", "epochs.3.loss". NULL when
+// absent.
+const yaml_node *yaml_get(const yaml_node *node, const char *path);
+// One key of a mapping, not a path: keys may hold dots.
+const yaml_node *yaml_find(const yaml_node *mapping, const char *key);
+
+// Values. Each fails with STATUS_INPUT and "FILE:LINE:COLUMN: 'KEY': expected …, got …"; `key` is
+// for the message.
+status yaml_string(const yaml_node *node, const char *key, const char **value,
+                   error *err) MUST_CHECK;
+status yaml_integer(const yaml_node *node, const char *key, int64_t min, int64_t max,
+                    int64_t *value, error *err) MUST_CHECK;
+status yaml_number(const yaml_node *node, const char *key, double *value, error *err) MUST_CHECK;
+status yaml_boolean(const yaml_node *node, const char *key, bool *value, error *err) MUST_CHECK;
+
+// STATUS_INPUT with "FILE:LINE:COLUMN: " in front of the message.
+status yaml_error(const yaml_node *node, error *err, const char *format, ...) PRINTF_LIKE(3, 4);
+
+// Fails on the first key of `mapping` that is not among `known` (count names), with the nearest
+// known key.
+status yaml_check_keys(const yaml_node *mapping, const char *const *known, size_t count,
+                       error *err) MUST_CHECK;
+
+// Building. NULL, with err filled, when there is no memory. yaml_put and yaml_append take `item`
+// over, also when they fail, and refuse a NULL item with what err already says: calls can be nested
+// without a check each.
+yaml_node *yaml_new(yaml_kind kind, error *err) MUST_CHECK;
+yaml_node *yaml_new_string(const char *text, error *err) MUST_CHECK; // quoted where it must be
+yaml_node *yaml_new_integer(int64_t value, error *err) MUST_CHECK;
+yaml_node *yaml_new_number(double value,
+                           error *err) MUST_CHECK; // shortest text that reads back the same (%.17g)
+yaml_node *yaml_new_boolean(bool value, error *err) MUST_CHECK;
+status yaml_put(yaml_node *mapping, const char *key, yaml_node *item,
+                error *err) MUST_CHECK; // replaces
+status yaml_append(yaml_node *sequence, yaml_node *item, error *err) MUST_CHECK;
+yaml_node *yaml_copy(const yaml_node *node, error *err) MUST_CHECK;
+// Removes a key if it is there.
+void yaml_remove(yaml_node *mapping, const char *key);
+// Are both trees the same: kinds, keys in any order, items in order, scalars by text?
+bool yaml_equal(const yaml_node *a, const yaml_node *b);
+
+// Writing: block style, two spaces, keys in the order of the tree.
+status yaml_write(const yaml_node *root, output *out, error *err) MUST_CHECK;
+// The same into a string; free() it.
+status yaml_write_text(const yaml_node *root, char **text, size_t *bytes, error *err) MUST_CHECK;
+
+#endif

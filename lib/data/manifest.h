@@ -1,0 +1,60 @@
+// manifest.h - manifest.yaml: what a stage read, wrote and found (docs/formats.md).
+//
+// A manifest is a YAML tree with fixed top-level keys, in this order:
+//     schema, tool, version, bits, command, key, inputs, outputs, parameters, results, run
+// It is written last and atomically; a folder without one is not finished.
+#ifndef LOCKSTEP_DATA_MANIFEST_H
+#define LOCKSTEP_DATA_MANIFEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/sha256.h"
+#include "base/yaml_tree.h"
+
+typedef struct manifest {
+    yaml_node *root;
+    char started[32]; // UTC, when manifest_begin was called
+} manifest;
+
+// One file that was read or written.
+typedef struct manifest_file {
+    const char *path; // as given; made relative to the manifest's folder when written. "-": a pipe
+    uint64_t bytes;   // size on disk (for "-": of the stream)
+    const char *sha256;  // of the bytes on disk; NULL where there is none
+    const char *content; // content hash of a tensor file; NULL for other files
+} manifest_file;
+
+// Starts a manifest: schema, tool, version, `bits` (the tool's own revision of the bits that it
+// writes: raised when equal inputs give other outputs than before) and the command line.
+status manifest_begin(manifest *m, const char *tool, int bits, int argc, char **argv,
+                      error *err) MUST_CHECK;
+void manifest_release(manifest *m);
+
+status manifest_add_input(manifest *m, const manifest_file *file, error *err) MUST_CHECK;
+status manifest_add_output(manifest *m, const manifest_file *file, error *err) MUST_CHECK;
+
+// The mappings to fill with yaml_put; they exist from the start.
+yaml_node *manifest_parameters(manifest *m);
+yaml_node *manifest_results(manifest *m);
+yaml_node *manifest_run(manifest *m);
+
+// Completes `run:` (host, cpu, instruction set, libraries, commit and dirty flag, start, end) and
+// `key`, makes paths relative to the folder of `path`, and writes.
+status manifest_write(manifest *m, const char *path, error *err) MUST_CHECK;
+
+// The stage key: SHA-256 of canonical JSON of (tool family, bits, parameters, content hashes of
+// inputs in order). Two invocations with equal keys write equal content.
+status manifest_key(const manifest *m, char key[SHA256_TEXT_BYTES], error *err) MUST_CHECK;
+
+// Reads and checks the schema. Free with yaml_free.
+status manifest_read(const char *path, yaml_node **root, error *err) MUST_CHECK;
+
+// Is the stage in `folder` done for these conditions? Each is "PATH=VALUE" (a path into the
+// manifest that must have that value). Also required: every output is there with its recorded size.
+// *why: the first reason why not.
+status manifest_fresh(const char *folder, const char *const *conditions, size_t count, bool *fresh,
+                      char *why, size_t why_size, error *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,58 @@
+// comm.h - a group of ranks and its collectives, as a table of functions: one file a transport.
+//
+// Every rank calls the same collectives in the same order. A collective returns on every rank, or
+// fails on every rank that is alive: when a rank dies, or 60 s pass without progress while it is
+// stopped, the others fail with STATUS_FAILED and a message that names the rank, within a second of
+// the news.
+#ifndef LOCKSTEP_DIST_COMM_H
+#define LOCKSTEP_DIST_COMM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/reduction_tree.h"
+
+typedef struct comm comm;
+
+// Which leaves each rank owns in one step: rank r has [first[r], first[r + 1]); first has size + 1
+// entries.
+typedef struct comm_ownership {
+    const reduction_tree *tree;
+    const int *first;
+} comm_ownership;
+
+typedef struct comm_ops {
+    const char *name; // "self", "shared memory"
+    // all[r · bytes …] = mine of rank r, on every rank.
+    status (*all_gather)(comm *c, const void *mine, size_t bytes, void *all, error *err);
+    // The exact all-reduce: out[0 … n) = the sum over the tree, the same bits on every rank.
+    // term[k] points to the sums of the k-th node of this rank's cover (reduction_tree_cover of its
+    // leaves); `out` may be a term. Each rank sends every vector of its cover, sums one slice of
+    // all ranks' vectors in the order of the tree, and receives the other slices.
+    status (*reduce_exact)(comm *c, const comm_ownership *own, const float *const *term, float *out,
+                           size_t n, error *err);
+    // The usual all-reduce: adds `values` of all ranks in rank order; bits depend on the world
+    // size.
+    status (*reduce_fast)(comm *c, float *values, size_t n, error *err);
+    status (*barrier)(comm *c, error *err);
+    void (*free)(comm *c);
+} comm_ops;
+
+struct comm {
+    const comm_ops *ops;
+    int rank, size;
+    // Bytes that this rank has sent to and received from others so far; exact collectives of
+    // several vectors a rank show here as a factor.
+    uint64_t bytes_sent, bytes_received;
+};
+
+// A group of one.
+status comm_self(comm **c, error *err) MUST_CHECK;
+
+// Frees; NULL is fine.
+static inline void comm_free(comm *c) {
+    if (c) c->ops->free(c);
+}
+
+#endif

@@ -1,0 +1,67 @@
+// experiment.h - an experiment file (schema lockstep.experiment/1), read, checked and resolved.
+//
+// It holds the science and nothing of the machine: no threads, no devices. Every train tool runs
+// every experiment.
+#ifndef LOCKSTEP_TRAIN_EXPERIMENT_H
+#define LOCKSTEP_TRAIN_EXPERIMENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/yaml_tree.h"
+#include "nn/model.h"
+#include "nn/optimizer.h"
+
+typedef enum strategy_kind {
+    STRATEGY_SINGLE,
+    STRATEGY_DP,
+    STRATEGY_DDP,
+    STRATEGY_MP
+} strategy_kind;
+
+enum { EXPERIMENT_MAX_CHANNELS = 16 };
+
+typedef struct experiment {
+    const char *name, *title, *dataset; // strings live in `resolved`
+    strategy_kind strategy;
+    int world_size, virtual_shards;
+    uint64_t shard_seed, seed;
+    int global_batch, epochs, repeats;
+    bool has_normalize; // else the dataset's own mean and std
+    int normalize_channels;
+    float mean[EXPERIMENT_MAX_CHANNELS], std[EXPERIMENT_MAX_CHANNELS];
+    int loader_workers;
+    optimizer optimizer;
+    schedule schedule;
+    lr_scaling lr_scaling;
+    bool sync_batch_norm;
+    double target_accuracy; // 0: none
+    model model;
+    yaml_node *
+        resolved; // every key with its value, defaults written out, without `published`;
+                  // `architecture` is the model's description: what manifests carry as `parameters`
+    yaml_node *published; // as in the file; NULL when absent
+} experiment;
+
+// Reads `path`, applies the --set assignments ("optimizer.lr=0.01": replaces a whole value) in
+// order, fills in defaults, reads the model (NAME: models/NAME.yaml beside the experiment; or a
+// path with a slash or .yaml) and checks everything: unknown keys with the nearest known one,
+// types, ranges, a V that does not divide the batch. A bad file is STATUS_INPUT with file, line,
+// column; a bad --set is STATUS_USAGE and quotes it.
+status experiment_read(experiment *e, const char *path, const char *const *set, size_t set_count,
+                       error *err) MUST_CHECK;
+void experiment_release(experiment *e);
+
+// Overrides world_size (train-* --world-size): STATUS_USAGE unless it divides V. Not part of
+// `resolved`.
+status experiment_set_world_size(experiment *e, int world_size, error *err) MUST_CHECK;
+
+// The first key on which two resolved experiments differ in a way that changes the bits (so not
+// name, title, repeats, strategy, world_size, loader_workers, target_accuracy, stages), or NULL:
+// what --resume refuses by name. The text is in `key`.
+const char *experiment_difference(const yaml_node *a, const yaml_node *b, char key[64]);
+
+const char *strategy_name(strategy_kind s);
+
+#endif

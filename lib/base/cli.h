@@ -14,6 +14,7 @@ typedef enum cli_type {
     CLI_STRING,  // const char **: the last one given wins
     CLI_LIST,    // cli_list *: may be given many times, in order
     CLI_INTEGER, // int64_t *: between min and max
+    CLI_NUMBER,  // double *: any finite number
 } cli_type;
 
 // Values in the order of the command line. The strings are argv's; release with cli_list_release.
@@ -41,6 +42,9 @@ typedef struct cli_tool {
 } cli_tool;
 
 // Reads argv. Options and operands may mix; "--" ends the options; "-" is an operand or a value.
+// What follows an option that wants a value is its value, whatever it looks like. *operands must be
+// zeroed, and must be released also after a failure.
+//
 // -h/--help and --version print to standard output and set *done: the caller returns cli_finish(…,
 // STATUS_OK). -q and -v set log->level. Fails with STATUS_USAGE and names the nearest option of a
 // misspelt one.

@@ -4,11 +4,27 @@
 #include <stdio.h>
 #include <string.h>
 
+// Names that come from files may hold anything; a message stays one line that a terminal can show.
+static void make_one_line(char *text) {
+    for (; *text; text++)
+        if ((unsigned char)*text < 0x20 || *text == 0x7f) *text = '?';
+}
+
+static void PRINTF_LIKE(2, 0) write_message(error *err, const char *format, va_list args) {
+    vsnprintf(err->message, sizeof err->message, format, args);
+    make_one_line(err->message);
+}
+
+static void append(error *err, const char *text) {
+    size_t used = strlen(err->message);
+    snprintf(err->message + used, sizeof err->message - used, "%s", text);
+}
+
 status error_set(error *err, status code, const char *format, ...) {
     if (!err) return code;
     va_list args;
     va_start(args, format);
-    vsnprintf(err->message, sizeof err->message, format, args);
+    write_message(err, format, args);
     va_end(args);
     err->code = code;
     return code;
@@ -18,13 +34,12 @@ status error_system(error *err, status code, int errnum, const char *format, ...
     if (!err) return code;
     va_list args;
     va_start(args, format);
-    int used = vsnprintf(err->message, sizeof err->message, format, args);
+    write_message(err, format, args);
     va_end(args);
     char reason[128];
+    append(err, ": ");
     // The GNU variant: it returns the text, which need not be in the buffer.
-    const char *text = strerror_r(errnum, reason, sizeof reason);
-    if (used >= 0 && (size_t)used < sizeof err->message)
-        snprintf(err->message + used, sizeof err->message - (size_t)used, ": %s", text);
+    append(err, strerror_r(errnum, reason, sizeof reason));
     err->code = code;
     return code;
 }
@@ -35,9 +50,8 @@ status error_prefix(error *err, const char *format, ...) {
     memcpy(old, err->message, sizeof old);
     va_list args;
     va_start(args, format);
-    int used = vsnprintf(err->message, sizeof err->message, format, args);
+    write_message(err, format, args);
     va_end(args);
-    if (used >= 0 && (size_t)used < sizeof err->message)
-        snprintf(err->message + used, sizeof err->message - (size_t)used, "%s", old);
+    append(err, old);
     return err->code;
 }

@@ -2,8 +2,8 @@
 // YAML trees.
 //
 // Canonical JSON: compact, object keys in byte order, UTF-8 as it is; scalars that came from YAML
-// become numbers, booleans or strings by YAML's core rules (quoted ones are strings); numbers as
-// "%.9g". Equal content gives equal bytes.
+// become null, numbers, booleans or strings by YAML's core rules (quoted ones are strings);
+// integers with all their digits, other numbers as "%.9g". Equal content gives equal bytes.
 #ifndef LOCKSTEP_BASE_JSON_H
 #define LOCKSTEP_BASE_JSON_H
 
@@ -15,5 +15,8 @@ status json_from_yaml(const yaml_node *node, char **text, error *err) MUST_CHECK
 
 // The other way. `name` is for messages. Objects become mappings; strings become quoted scalars.
 status json_to_yaml(const char *text, const char *name, yaml_node **root, error *err) MUST_CHECK;
+
+// The version of jansson that runs: "2.14".
+const char *json_library_version(void);
 
 #endif

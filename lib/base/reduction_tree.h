@@ -7,22 +7,24 @@
 // below n (as Merkle trees do: RFC 6962), so that a prefix of the leaves has the tree of that
 // prefix, and missing tails change nothing.
 //
-//      6 groups:        +                Whoever owns a contiguous range of leaves can compute the
-//      sums of the
-//                     /   \              maximal subtrees inside the range alone; only these are
-//                     exchanged.
-//                   +      +
-//                 /  \    / \            Nodes are numbered in post-order: children before parents,
-//                 the root
-//                +    +  4   5           last, the left subtree before the right one.
-//               / \  / \.
-//              0  1  2  3
+// Nodes are numbered in post-order: children before parents, the left subtree before the right one,
+// the root last. Six groups:
+//
+//                 10
+//               /    \.
+//             6        9         Whoever owns a contiguous range of leaves can compute the maximal
+//           /   \     / \.       subtrees inside the range alone; only these are exchanged. Leaves
+//         2      5   7   8       2 to 5, for example, are covered by the nodes 5 and 9.
+//        / \    / \.
+//       0   1  3   4
 #ifndef LOCKSTEP_BASE_REDUCTION_TREE_H
 #define LOCKSTEP_BASE_REDUCTION_TREE_H
 
 #include <stddef.h>
 
 #include "base/error.h"
+
+enum { REDUCTION_TREE_MAX_DEPTH = 32 };
 
 typedef struct tree_node {
     int left, right; // node numbers, or -1 and -1 for a leaf
@@ -32,11 +34,13 @@ typedef struct tree_node {
 typedef struct reduction_tree {
     tree_node *nodes; // post-order; count of them, 2·leaves - 1, or 0 when there is no leaf
     int count;
+    int *leaf_node; // the node of each leaf
     int leaves;
     int depth; // nodes on the longest path from the root to a leaf
 } reduction_tree;
 
-// The tree over `shards` shards, where shard v has groups[v] leaves; empty shards are left out.
+// The tree over `shards` shards, where shard v has groups[v] leaves; empty shards are left out. A
+// tree of more than 2^30 leaves or REDUCTION_TREE_MAX_DEPTH levels is refused.
 status reduction_tree_init(reduction_tree *t, const int *groups, int shards, error *err) MUST_CHECK;
 void reduction_tree_release(reduction_tree *t);
 
@@ -49,12 +53,24 @@ int reduction_tree_cover(const reduction_tree *t, int first, int end, int *nodes
 // holds the cover.
 int reduction_tree_merges(const reduction_tree *t, int first, int end, int leaf);
 
-// The most sums that such a stack ever holds.
+// The most sums that such a stack ever holds, whatever range its owner has: what is pending, and
+// the leaf that was just pushed. A tree with fewer leaves in some shards never needs more.
 int reduction_tree_stack(const reduction_tree *t);
 
 // out[0 … n) = the sum over the tree, where term[k] points to the sums of node cover[k] (terms of
 // them; together they cover all leaves, in order). `out` may be one of the terms. No leaf: zeros.
+// The bits do not depend on which cover is given. Allocates nothing; takes 140 KiB of stack.
 void reduction_tree_sum(const reduction_tree *t, const int *cover, const float *const *term,
                         int terms, float *out, size_t n);
+
+// The same for the subtree of one node and a part of the vectors: out[0 … n) = the sum below `node`
+// of elements [first, first + n), where term[k] points to the whole vector of node cover[k], and
+// the cover is of that subtree. `out` may be such a part of a term.
+void reduction_tree_sum_part(const reduction_tree *t, int node, const int *cover,
+                             const float *const *term, int terms, size_t first, float *out,
+                             size_t n);
+
+// out[i] = a[i] + b[i], the addition that all of this is made of; `out` may be `a` or `b`.
+void reduction_add(const float *a, const float *b, float *out, size_t n);
 
 #endif

@@ -29,8 +29,10 @@ struct yaml_node {
     char **keys; // mapping: count of them
     yaml_node **items; // mapping: values; sequence: items
     size_t count, capacity;
-    int line, column; // where it was read, from 1; 0 for nodes made in memory
-    const char *file; // name for messages, owned by the root; NULL for nodes made in memory
+    int line, column;         // where it was read, from 1; 0: the place is not known
+    int key_line, key_column; // where its key was read, for an item of a mapping
+    const char *file;         // name for messages; NULL for nodes made in memory
+    char *file_storage;       // that name, in the node that was read as the root; else NULL
 };
 
 // Reading. `name` is for messages. On failure STATUS_INPUT and *root = NULL.
@@ -38,14 +40,28 @@ status yaml_read_file(const char *path, yaml_node **root, error *err) MUST_CHECK
 status yaml_read_text(const char *text, size_t bytes, const char *name, yaml_node **root,
                       error *err) MUST_CHECK;
 
-// Frees the node and all below it. NULL is fine.
-void yaml_free(yaml_node *node);
+// Frees the node and all below it. NULL is fine. (Inline because libyaml exports a function of this
+// name, which an external one here would take the place of, inside libyaml too.)
+void yaml_node_free(yaml_node *node);
+static inline void yaml_free(yaml_node *node) {
+    yaml_node_free(node);
+}
 
 // Looking up. A path is keys and indices joined by dots: "optimizer.lr", "epochs.3.loss". NULL when
 // absent.
 const yaml_node *yaml_get(const yaml_node *node, const char *path);
 // One key of a mapping, not a path: keys may hold dots.
 const yaml_node *yaml_find(const yaml_node *mapping, const char *key);
+
+// What a scalar is by YAML's core rules. Quoted ones are strings; a plain "0x1f" is one, too.
+typedef enum yaml_type {
+    YAML_NULL,
+    YAML_BOOLEAN,
+    YAML_INTEGER,
+    YAML_NUMBER,
+    YAML_STRING
+} yaml_type;
+yaml_type yaml_scalar_type(const yaml_node *scalar);
 
 // Values. Each fails with STATUS_INPUT and "FILE:LINE:COLUMN: 'KEY': expected …, got …"; `key` is
 // for the message.
@@ -56,7 +72,8 @@ status yaml_integer(const yaml_node *node, const char *key, int64_t min, int64_t
 status yaml_number(const yaml_node *node, const char *key, double *value, error *err) MUST_CHECK;
 status yaml_boolean(const yaml_node *node, const char *key, bool *value, error *err) MUST_CHECK;
 
-// STATUS_INPUT with "FILE:LINE:COLUMN: " in front of the message.
+// STATUS_INPUT with "FILE:LINE:COLUMN: " in front of the message ("FILE: " where the place is not
+// known, nothing for a node made in memory).
 status yaml_error(const yaml_node *node, error *err, const char *format, ...) PRINTF_LIKE(3, 4);
 
 // Fails on the first key of `mapping` that is not among `known` (count names), with the nearest
@@ -77,6 +94,8 @@ status yaml_put(yaml_node *mapping, const char *key, yaml_node *item,
                 error *err) MUST_CHECK; // replaces
 status yaml_append(yaml_node *sequence, yaml_node *item, error *err) MUST_CHECK;
 yaml_node *yaml_copy(const yaml_node *node, error *err) MUST_CHECK;
+// From now on messages about the tree begin with "NAME: ", without line and column.
+status yaml_set_origin(yaml_node *root, const char *name, error *err) MUST_CHECK;
 // Removes a key if it is there.
 void yaml_remove(yaml_node *mapping, const char *key);
 // Are both trees the same: kinds, keys in any order, items in order, scalars by text?
@@ -86,5 +105,8 @@ bool yaml_equal(const yaml_node *a, const yaml_node *b);
 status yaml_write(const yaml_node *root, output *out, error *err) MUST_CHECK;
 // The same into a string; free() it.
 status yaml_write_text(const yaml_node *root, char **text, size_t *bytes, error *err) MUST_CHECK;
+
+// The version of libyaml that runs: "0.2.5".
+const char *yaml_library_version(void);
 
 #endif

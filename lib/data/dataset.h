@@ -49,7 +49,8 @@ void dataset_release(dataset *d);
 size_t dataset_sample_bytes(const dataset *d);
 
 // The deal: fills sample[v][k] (index into this dataset) for each shard v of V, and size[v]. For
-// shard files V and seed must be those of the files (STATUS_INPUT otherwise, saying so).
+// shard files V and seed must be those of the files (STATUS_INPUT otherwise, saying so). More
+// shards than samples: STATUS_USAGE.
 typedef struct deal {
     int shards;
     uint32_t **sample; // [shards][size[v]]
@@ -74,8 +75,14 @@ typedef struct dataset_info {
 status dataset_describe(tensor_file *f, const dataset_info *info, const uint8_t *images,
                         const uint8_t *labels, const uint32_t *ids, error *err) MUST_CHECK;
 
+// Only the three tensors; the metadata is the caller's.
+status dataset_add_tensors(tensor_file *f, uint32_t samples, int channels, int height, int width,
+                           const uint8_t *images, const uint8_t *labels, const uint32_t *ids,
+                           error *err) MUST_CHECK;
+
 // Mean and standard deviation (population) of each channel, of pixels divided by 255, from integer
-// sums: exact.
+// sums: exact. The deviation of a constant channel is given as 1, so that normalising leaves it
+// finite.
 void dataset_statistics(const uint8_t *images, uint32_t samples, int channels, int pixels,
                         float *mean, float *std);
 

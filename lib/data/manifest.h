@@ -33,6 +33,9 @@ status manifest_begin(manifest *m, const char *tool, int bits, int argc, char **
 void manifest_release(manifest *m);
 
 status manifest_add_input(manifest *m, const manifest_file *file, error *err) MUST_CHECK;
+// The same for a shard file; `source` is the content hash of the unsharded file.
+status manifest_add_shard(manifest *m, const manifest_file *file, const char *source,
+                          error *err) MUST_CHECK;
 status manifest_add_output(manifest *m, const manifest_file *file, error *err) MUST_CHECK;
 
 // The mappings to fill with yaml_put; they exist from the start.
@@ -40,12 +43,17 @@ yaml_node *manifest_parameters(manifest *m);
 yaml_node *manifest_results(manifest *m);
 yaml_node *manifest_run(manifest *m);
 
-// Completes `run:` (host, cpu, instruction set, libraries, commit and dirty flag, start, end) and
-// `key`, makes paths relative to the folder of `path`, and writes.
+// `run:` holds from the start what the library knows: host, cpu, cores, compiler, libraries,
+// commit, dirty, start. A tool adds what it knows better: execution, instruction set, GPUs.
+
+// Completes `end` and `key`, makes paths relative to the folder of `path`, and writes. Once a
+// manifest; every output must be there.
 status manifest_write(manifest *m, const char *path, error *err) MUST_CHECK;
 
-// The stage key: SHA-256 of canonical JSON of (tool family, bits, parameters, content hashes of
-// inputs in order). Two invocations with equal keys write equal content.
+// The stage key: SHA-256 of canonical JSON of (tool, bits, parameters, content hashes of inputs in
+// order; the SHA-256 of a file that has none). Parameters that are only shown (title, repeats,
+// target_accuracy, published) play no part. Two invocations with equal keys write equal content,
+// clocks apart. Outputs, results and run play no part: it can be asked for before the work is done.
 status manifest_key(const manifest *m, char key[SHA256_TEXT_BYTES], error *err) MUST_CHECK;
 
 // Reads and checks the schema. Free with yaml_free.

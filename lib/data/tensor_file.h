@@ -31,6 +31,7 @@ typedef struct tensor {
     int64_t shape[TENSOR_MAX_RANK];
     size_t bytes;
     void *data; // little-endian, row-major, aligned to the element size
+    bool owned; // release frees the data; else it is the caller's or lies in the file's buffer
 } tensor;
 
 typedef struct tensor_pair {
@@ -54,7 +55,7 @@ enum { TENSOR_FILE_DEFAULT_MAX = 0 };
 // Reads `path` ("-": standard input; otherwise by magic: zstd frames or plain safetensors).
 // `max_bytes` bounds the uncompressed size; TENSOR_FILE_DEFAULT_MAX: 4 GiB. Everything is checked
 // before it is used; a refusal is STATUS_INPUT and names the byte offset. Memory: the uncompressed
-// data once, plus a window.
+// data once, plus a window. Each tensor starts at a multiple of MEMORY_ALIGNMENT.
 status tensor_file_read(const char *path, uint64_t max_bytes, tensor_file *f,
                         error *err) MUST_CHECK;
 
@@ -78,7 +79,8 @@ status tensor_file_require(const tensor_file *f, const char *path, const char *n
 const char *tensor_file_metadata(const tensor_file *f, const char *key);
 
 // Adds a tensor. `data` is copied when `copy`, else only pointed to and must outlive the file (it
-// is not freed).
+// is not freed). A name that is there already, or shapes that overflow, are STATUS_FAILED: a fault
+// of the program.
 status tensor_file_add(tensor_file *f, const char *name, tensor_type type, int rank,
                        const int64_t *shape, const void *data, bool copy, error *err) MUST_CHECK;
 status tensor_file_add_metadata(tensor_file *f, const char *key, const char *value,
@@ -86,6 +88,8 @@ status tensor_file_add_metadata(tensor_file *f, const char *key, const char *val
 
 size_t tensor_type_bytes(tensor_type type);
 const char *tensor_type_name(tensor_type type); // "F32"
+// The type of that name; false when there is none.
+bool tensor_type_parse(const char *name, tensor_type *type);
 int64_t tensor_elements(const tensor *t);
 
 #endif

@@ -8,23 +8,29 @@
 #include "base/log.h"
 #include "dist/comm.h"
 
+enum { LAUNCH_RENDEZVOUS_SECONDS = 60 };
+
 // One rank of a group that somebody else started: torchrun's family RANK, WORLD_SIZE, MASTER_ADDR,
-// MASTER_PORT. The doors for others (OMPI_COMM_WORLD_*, PMI_*, SLURM_*) are rows in a table.
+// MASTER_PORT. The doors for others (OMPI_COMM_WORLD_*, PMI_*, SLURM_*) are rows in a table; they
+// name rank and size, and need MASTER_ADDR and MASTER_PORT besides.
 typedef struct launch_environment {
     bool joined; // false: the environment names no group
     int rank, size;
     char address[256];
     int port;
+    int seconds; // how long the ranks wait for each other (LOCKSTEP_RENDEZVOUS_SECONDS)
 } launch_environment;
 
 // Reads the environment. An incomplete family or nonsense in it is STATUS_USAGE, naming the
-// variable.
+// variable. One that is set to nothing is not set.
 status launch_detect(launch_environment *env, error *err) MUST_CHECK;
 
-// Joins the group: rank 0 listens on the port, the others connect (60 s at most, then STATUS_FAILED
-// naming who is missing), and all map one shared memory segment. All ranks must be on this host;
-// else STATUS_USAGE. `n` is the largest vector (floats) and `gather_bytes` the largest all_gather
-// contribution that will be used.
+// Joins the group: rank 0 listens on the port, the others connect, and all map one shared memory
+// segment. Whoever waits longer than env->seconds fails with STATUS_FAILED and names who is
+// missing. All ranks must be on this host, and agree on the size of the group and of the vectors;
+// else all of them fail with STATUS_USAGE. A signal that signals_watch noted ends the wait with
+// STATUS_STOPPED. `n` is the largest vector (floats) and `gather_bytes` the largest all_gather
+// contribution that will be used; larger ones work, but take more rounds.
 status launch_join(const launch_environment *env, size_t n, size_t gather_bytes, comm **c,
                    error *err) MUST_CHECK;
 
@@ -32,12 +38,20 @@ status launch_join(const launch_environment *env, size_t n, size_t gather_bytes,
 typedef status (*launch_body)(void *argument, comm *c, error *err);
 
 // Starts `size` ranks as children of this process (fork: they share what was read so far), runs
-// `body` in each and waits. The first failure decides: its message (from the rank that failed,
-// through a pipe, prefixed "rank 2: " if the rank itself died: "rank 2 was killed by signal 9") is
-// put into err, the others are ended (TERM, then KILL after 2 s) and reaped. SIGINT, SIGTERM and
-// SIGUSR1 that reach this process are passed on to the ranks once; it then waits for them. The
-// children die with their parent. Returns the common status of the ranks. Call it before any thread
-// exists.
+// `body` in each and waits for all of them. They die with their parent. Call it before any thread
+// exists. A rank's standard output is flushed at its end, its other streams are not.
+//
+// Returns the common status of the ranks. If one fails, the first failure decides and its message
+// is put into err with "rank 2: " in front, unless every rank says the same; of a rank that did not
+// return from its body, "rank 2 was killed by signal 9 (Killed)". The others are ended (TERM, then
+// KILL after LAUNCH_GRACE_SECONDS) and reaped.
+//
+// SIGINT, SIGTERM and SIGUSR1 that reach this process are passed on to the ranks, once, while it
+// waits. When all ranks have ended it gets the signal itself, as if it came only now: what
+// signals_watch sees, or the end. SIGINT is passed on as SIGTERM, because a terminal sends it to
+// the ranks as well, and a second SIGINT would end them before they have saved. A second SIGINT
+// here kills the ranks.
+enum { LAUNCH_GRACE_SECONDS = 2 };
 status launch_local(int size, size_t n, size_t gather_bytes, launch_body body, void *argument,
                     const logger *log, error *err) MUST_CHECK;
 

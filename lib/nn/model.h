@@ -47,7 +47,8 @@ const model_tensor *model_find(const model *m, const char *name);
 // arenas whole.
 void model_init_parameters(const model *m, uint64_t seed, float *parameters, float *buffers);
 
-// Multiply-adds of one sample: forward, input gradients, weight gradients, of the given layer.
+// Multiply-adds of one sample: forward, input gradients, weight gradients, of the given layer. Only
+// convolutions and linear layers count; the first layer with parameters needs no input gradient.
 typedef struct layer_cost {
     double forward, input_gradient, weight_gradient;
 } layer_cost;

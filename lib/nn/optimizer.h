@@ -41,8 +41,9 @@ typedef struct lr_scaling {
 } lr_scaling;
 
 // The learning rate of global step `step` (from 0): optimizer.lr, times (batch / base_batch) or its
-// root, times gamma for each milestone passed, times (step + 1) / warm-up steps while warming up.
-// In double; the caller rounds.
+// root, times gamma for each milestone passed (or half a cosine from the end of the warm-up down to
+// 0 at the end of training), times (step + 1) / warm-up steps while warming up. In double; the
+// caller rounds.
 double learning_rate(const optimizer *o, const schedule *s, const lr_scaling *scaling,
                      int global_batch, uint64_t step, uint64_t steps_per_epoch, int epochs);
 

@@ -1,0 +1,285 @@
+#include "base/cli.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+enum { HELP_COLUMN = 26, LINE_WIDTH = 100, LONGEST_WORD = 63 };
+
+static const char *const common_options[] = {"help", "version", "quiet", "verbose"};
+enum { COMMON_OPTIONS = sizeof common_options / sizeof *common_options };
+
+// State of one parse.
+typedef struct parser {
+    const cli_tool *tool;
+    logger *log;
+    cli_list *operands;
+    char **argv;
+    int argc, next;
+    bool help, version;
+} parser;
+
+static status usage(const parser *p, error *err, const char *what, const char *which,
+                    const char *why) {
+    return error_set(err, STATUS_USAGE, "%s: '%s': %s (see '%s --help')", what, which, why,
+                     p->tool->name);
+}
+
+static status append(cli_list *list, const char *item, error *err) {
+    void *items = list->items;
+    status rc = memory_grow(&items, &list->capacity, list->count + 1, sizeof *list->items, err);
+    list->items = items;
+    if (rc == STATUS_OK) list->items[list->count++] = item;
+    return rc;
+}
+
+void cli_list_release(cli_list *list) {
+    free(list->items);
+    *list = (cli_list){0};
+}
+
+// Insertions, deletions, replacements and swaps of neighbours that make b of a: the rows of the
+// usual table, of which only the last three are kept.
+static size_t edit_distance(const char *a, const char *b) {
+    size_t rows[3][LONGEST_WORD + 1], length = strlen(b), i;
+    for (size_t j = 0; j <= length; j++) rows[0][j] = j;
+    for (i = 1; a[i - 1]; i++) {
+        size_t *row = rows[i % 3], *above = rows[(i + 2) % 3], *top = rows[(i + 1) % 3];
+        row[0] = i;
+        for (size_t j = 1; j <= length; j++) {
+            size_t best = above[j - 1] + (a[i - 1] != b[j - 1]);
+            if (above[j] + 1 < best) best = above[j] + 1;
+            if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+                top[j - 2] + 1 < best)
+                best = top[j - 2] + 1;
+            row[j] = best;
+        }
+    }
+    return rows[(i - 1) % 3][length];
+}
+
+const char *cli_nearest(const char *word, const char *const *words, size_t count) {
+    size_t length = strlen(word);
+    if (length > LONGEST_WORD) return NULL;
+    // A third of the word may be wrong, and one letter of even a short word.
+    size_t limit = length / 3 > 1 ? length / 3 : 1;
+    const char *nearest = NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (strlen(words[i]) > LONGEST_WORD) continue;
+        size_t distance = edit_distance(word, words[i]);
+        if (distance > limit || distance >= length) continue;
+        nearest = words[i];
+        if (distance == 0) break;
+        limit = distance - 1;
+    }
+    return nearest;
+}
+
+static status unknown_option(const parser *p, const char *argument, const char *name, error *err) {
+    const char *words[64];
+    size_t count = 0;
+    for (const cli_option *o = p->tool->options; o && o->name && count < 60; o++)
+        words[count++] = o->name;
+    for (size_t i = 0; i < COMMON_OPTIONS; i++) words[count++] = common_options[i];
+    const char *nearest = cli_nearest(name, words, count);
+    if (!nearest) return usage(p, err, "unknown option", argument, "no such option");
+    char why[2 * LONGEST_WORD];
+    snprintf(why, sizeof why, "did you mean '--%s'?", nearest);
+    return usage(p, err, "unknown option", argument, why);
+}
+
+static status set_integer(const cli_option *o, const char *text, error *err) {
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (end == text || *end || errno || value < o->min || value > o->max)
+        return error_set(
+            err, STATUS_USAGE,
+            "bad option value: '--%s': expected an integer from %lld to %lld, got '%s'", o->name,
+            (long long)o->min, (long long)o->max, text);
+    *(int64_t *)o->value = value;
+    return STATUS_OK;
+}
+
+static status set_number(const cli_option *o, const char *text, error *err) {
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || *end || !isfinite(value))
+        return error_set(err, STATUS_USAGE, "bad option value: '--%s': expected a number, got '%s'",
+                         o->name, text);
+    *(double *)o->value = value;
+    return STATUS_OK;
+}
+
+static status set_value(const cli_option *o, const char *text, error *err) {
+    switch (o->type) {
+    case CLI_FLAG: *(bool *)o->value = true; break;
+    case CLI_STRING: *(const char **)o->value = text; break;
+    case CLI_LIST: return append(o->value, text, err);
+    case CLI_INTEGER: return set_integer(o, text, err);
+    case CLI_NUMBER: return set_number(o, text, err);
+    }
+    return STATUS_OK;
+}
+
+static bool take_common(parser *p, const char *name) {
+    if (strcmp(name, "help") == 0)
+        p->help = true;
+    else if (strcmp(name, "version") == 0)
+        p->version = true;
+    else if (strcmp(name, "quiet") == 0)
+        p->log->level = LOG_QUIET;
+    else if (strcmp(name, "verbose") == 0)
+        p->log->level = LOG_VERBOSE;
+    else
+        return false;
+    return true;
+}
+
+// "--NAME", "--NAME=VALUE" or "--NAME VALUE".
+static status take_long(parser *p, const char *argument, error *err) {
+    const char *name = argument + 2, *equals = strchr(name, '=');
+    size_t length = equals ? (size_t)(equals - name) : strlen(name);
+    char key[LONGEST_WORD + 1];
+    if (length > LONGEST_WORD) return usage(p, err, "unknown option", argument, "no such option");
+    memcpy(key, name, length);
+    key[length] = '\0';
+    const cli_option *o = p->tool->options;
+    while (o && o->name && strcmp(o->name, key) != 0) o++;
+    if (!o || !o->name) {
+        if (!equals && take_common(p, key)) return STATUS_OK;
+        return unknown_option(p, argument, key, err);
+    }
+    if (o->type == CLI_FLAG && equals)
+        return usage(p, err, "bad option", argument, "it takes no value");
+    if (o->type == CLI_FLAG || equals) return set_value(o, equals ? equals + 1 : NULL, err);
+    if (p->next == p->argc) return usage(p, err, "bad option", argument, "its value is missing");
+    return set_value(o, p->argv[p->next++], err);
+}
+
+// One or more letters behind one dash: -q, -v, -h.
+static status take_short(parser *p, const char *argument, error *err) {
+    for (const char *letter = argument + 1; *letter; letter++) {
+        switch (*letter) {
+        case 'h': p->help = true; break;
+        case 'q': p->log->level = LOG_QUIET; break;
+        case 'v': p->log->level = LOG_VERBOSE; break;
+        default: return unknown_option(p, argument, argument + 1, err);
+        }
+    }
+    return STATUS_OK;
+}
+
+static status take_all(parser *p, error *err) {
+    bool options = true;
+    while (p->next < p->argc) {
+        const char *argument = p->argv[p->next++];
+        status rc = STATUS_OK;
+        if (options && strcmp(argument, "--") == 0)
+            options = false;
+        else if (options && strncmp(argument, "--", 2) == 0)
+            rc = take_long(p, argument, err);
+        else if (options && argument[0] == '-' && argument[1])
+            rc = take_short(p, argument, err);
+        else
+            rc = append(p->operands, argument, err);
+        if (rc != STATUS_OK) return rc;
+        if (p->help || p->version) break; // what follows cannot matter any more
+    }
+    return STATUS_OK;
+}
+
+// Prints `text` from column HELP_COLUMN on, broken at blanks; `column` is where the cursor stands.
+static void print_wrapped(const char *text, int column) {
+    if (column > HELP_COLUMN - 2) {
+        putchar('\n');
+        column = 0;
+    }
+    printf("%*s", HELP_COLUMN - column, "");
+    column = HELP_COLUMN;
+    while (*text) {
+        int word = (int)strcspn(text, " ");
+        if (column > HELP_COLUMN && column + 1 + word > LINE_WIDTH) {
+            printf("\n%*s", HELP_COLUMN, "");
+            column = HELP_COLUMN;
+        }
+        column += printf("%s%.*s", column > HELP_COLUMN ? " " : "", word, text);
+        text += word;
+        text += strspn(text, " ");
+    }
+    putchar('\n');
+}
+
+static void print_help(const cli_tool *tool) {
+    const char *line = tool->usage ? tool->usage : "", *head = "Usage:";
+    do {
+        int length = (int)strcspn(line, "\n");
+        printf("%-6s %s %.*s\n", head, tool->name, length, line);
+        line += length;
+        line += *line == '\n';
+        head = "";
+    } while (*line);
+    printf("\n%s\n\nOptions:\n", tool->summary);
+    for (const cli_option *o = tool->options; o && o->name; o++)
+        print_wrapped(o->help, printf("  --%s%s%s", o->name, o->argument ? " " : "",
+                                      o->argument ? o->argument : ""));
+    print_wrapped("say less on standard error", printf("  -q, --quiet"));
+    print_wrapped("say more on standard error", printf("  -v, --verbose"));
+    print_wrapped("print this and exit", printf("  -h, --help"));
+    print_wrapped("print the version and exit", printf("  --version"));
+    if (tool->notes)
+        printf("\n%s%s", tool->notes, strchr(tool->notes, '\0')[-1] == '\n' ? "" : "\n");
+}
+
+static status check_operands(const parser *p, error *err) {
+    const cli_tool *tool = p->tool;
+    size_t count = p->operands->count;
+    if (count > tool->operands_max)
+        return usage(p, err, "unexpected argument", p->operands->items[tool->operands_max],
+                     tool->operands_max ? "too many" : "only options are expected");
+    if (count < tool->operands_min)
+        return error_set(err, STATUS_USAGE,
+                         "missing argument: expected at least %zu, got %zu (see '%s --help')",
+                         tool->operands_min, count, tool->name);
+    return STATUS_OK;
+}
+
+status cli_parse(const cli_tool *tool, int argc, char **argv, logger *log, cli_list *operands,
+                 bool *done, error *err) {
+    parser p = {.tool = tool, .log = log, .operands = operands, .argv = argv, .argc = argc};
+    p.next = 1;
+    *done = false;
+    status rc = take_all(&p, err);
+    if (rc != STATUS_OK) return rc;
+    if (p.help) print_help(tool);
+    if (p.version) printf("%s (lockstep) %s\n", tool->name, cli_version());
+    *done = p.help || p.version;
+    return *done ? STATUS_OK : check_operands(&p, err);
+}
+
+int cli_finish(const cli_tool *tool, status rc, error *err) {
+    bool bad = ferror(stdout) != 0;
+    int reason = 0;
+    // A standard output that was closed from the start is a fault only if something was printed.
+    if (fflush(stdout)) {
+        bad = true;
+        reason = errno;
+    }
+    if (fclose(stdout) && errno != EBADF && !bad) {
+        bad = true;
+        reason = errno;
+    }
+    if (bad && (rc == STATUS_OK || rc == STATUS_FINDING))
+        rc = reason ? error_system(err, STATUS_FAILED, reason, "cannot write: 'standard output'")
+                    : error_set(err, STATUS_FAILED, "cannot write: 'standard output'");
+    if (rc != STATUS_OK && err && err->message[0]) {
+        logger log = {.tool = tool->name, .level = LOG_NORMAL};
+        log_warn(&log, "%s", err->message);
+    }
+    return (int)rc;
+}

@@ -1,0 +1,217 @@
+#include "base/json.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+// ---- Canonical text ----------------------------------------------------------------------------
+
+typedef struct text_buffer {
+    char *text;
+    size_t bytes, capacity;
+} text_buffer;
+
+static status put(text_buffer *b, const char *text, error *err) {
+    size_t length = strlen(text);
+    void *grown = b->text;
+    status rc = memory_grow(&grown, &b->capacity, b->bytes + length + 1, 1, err);
+    b->text = grown;
+    if (rc != STATUS_OK) return rc;
+    memcpy(b->text + b->bytes, text, length + 1);
+    b->bytes += length;
+    return STATUS_OK;
+}
+
+static status put_string(text_buffer *b, const char *text, error *err) {
+    json_t *string = json_string(text);
+    if (!string)
+        return error_set(err, STATUS_INPUT, "cannot write JSON: a string is not valid UTF-8");
+    char *quoted = json_dumps(string, JSON_ENCODE_ANY);
+    json_decref(string);
+    if (!quoted) return error_set(err, STATUS_FAILED, "out of memory: cannot write JSON");
+    status rc = put(b, quoted, err);
+    free(quoted);
+    return rc;
+}
+
+// An integer keeps all its digits; "+1" and "-0" are not JSON and not canonical.
+static status put_integer(text_buffer *b, const yaml_node *node, error *err) {
+    const char *digits = node->text + (*node->text == '+' || *node->text == '-');
+    bool negative = *node->text == '-' && strcmp(digits, "0") != 0;
+    status rc = negative ? put(b, "-", err) : STATUS_OK;
+    return rc == STATUS_OK ? put(b, digits, err) : rc;
+}
+
+static status put_number(text_buffer *b, const yaml_node *node, error *err) {
+    double value = strtod(node->text, NULL);
+    if (!isfinite(value)) return put_string(b, node->text, err);
+    char text[40];
+    snprintf(text, sizeof text, "%.9g", value == 0 ? 0.0 : value);
+    return put(b, text, err);
+}
+
+static status put_scalar(text_buffer *b, const yaml_node *node, error *err) {
+    switch (yaml_scalar_type(node)) {
+    case YAML_NULL: return put(b, "null", err);
+    case YAML_BOOLEAN:
+        return put(b, *node->text == 't' || *node->text == 'T' ? "true" : "false", err);
+    case YAML_INTEGER: return put_integer(b, node, err);
+    case YAML_NUMBER: return put_number(b, node, err);
+    case YAML_STRING: break;
+    }
+    return put_string(b, node->text, err);
+}
+
+static status put_node(text_buffer *b, const yaml_node *node, error *err);
+
+static status put_sequence(text_buffer *b, const yaml_node *node, error *err) {
+    status rc = STATUS_OK;
+    TRY(put(b, "[", err));
+    for (size_t i = 0; i < node->count; i++) {
+        if (i) TRY(put(b, ",", err));
+        TRY(put_node(b, node->items[i], err));
+    }
+    TRY(put(b, "]", err));
+out:
+    return rc;
+}
+
+typedef struct member {
+    const char *key;
+    const yaml_node *value;
+} member;
+
+static int by_key(const void *a, const void *b) {
+    return strcmp(((const member *)a)->key, ((const member *)b)->key);
+}
+
+static status put_mapping(text_buffer *b, const yaml_node *node, error *err) {
+    status rc = STATUS_FAILED;
+    member *members = memory_new(node->count, sizeof *members, err);
+    if (!members) goto out;
+    for (size_t i = 0; i < node->count; i++) members[i] = (member){node->keys[i], node->items[i]};
+    qsort(members, node->count, sizeof *members, by_key);
+    TRY(put(b, "{", err));
+    for (size_t i = 0; i < node->count; i++) {
+        if (i) TRY(put(b, ",", err));
+        TRY(put_string(b, members[i].key, err));
+        TRY(put(b, ":", err));
+        TRY(put_node(b, members[i].value, err));
+    }
+    TRY(put(b, "}", err));
+out:
+    free(members);
+    return rc;
+}
+
+static status put_node(text_buffer *b, const yaml_node *node, error *err) {
+    switch (node->kind) {
+    case YAML_SCALAR: return put_scalar(b, node, err);
+    case YAML_SEQUENCE: return put_sequence(b, node, err);
+    case YAML_MAPPING: break;
+    }
+    return put_mapping(b, node, err);
+}
+
+status json_from_yaml(const yaml_node *node, char **text, error *err) {
+    text_buffer buffer = {0};
+    status rc = put_node(&buffer, node, err);
+    if (rc != STATUS_OK) {
+        free(buffer.text);
+        buffer.text = NULL;
+    }
+    *text = buffer.text;
+    return rc;
+}
+
+// ---- Reading -----------------------------------------------------------------------------------
+
+// More members than any description has; bounds the time that adding them takes.
+enum { MAX_MEMBERS = 4096 };
+
+static yaml_node *convert(const json_t *value, int depth, const char *name, error *err);
+
+static yaml_node *convert_members(const json_t *object, int depth, const char *name, error *err) {
+    if (json_object_size(object) > MAX_MEMBERS) {
+        error_set(err, STATUS_INPUT, "%s: a JSON object has more than %d members", name,
+                  MAX_MEMBERS);
+        return NULL;
+    }
+    yaml_node *mapping = yaml_new(YAML_MAPPING, err);
+    void *i = mapping ? json_object_iter((json_t *)object) : NULL;
+    for (; i; i = json_object_iter_next((json_t *)object, i)) {
+        yaml_node *item = convert(json_object_iter_value(i), depth + 1, name, err);
+        if (yaml_put(mapping, json_object_iter_key(i), item, err) == STATUS_OK) continue;
+        yaml_free(mapping);
+        return NULL;
+    }
+    return mapping;
+}
+
+static yaml_node *convert_items(const json_t *array, int depth, const char *name, error *err) {
+    yaml_node *sequence = yaml_new(YAML_SEQUENCE, err);
+    for (size_t i = 0; sequence && i < json_array_size(array); i++) {
+        yaml_node *item = convert(json_array_get(array, i), depth + 1, name, err);
+        if (yaml_append(sequence, item, err) == STATUS_OK) continue;
+        yaml_free(sequence);
+        return NULL;
+    }
+    return sequence;
+}
+
+static yaml_node *convert(const json_t *value, int depth, const char *name, error *err) {
+    yaml_node *node;
+    if ((json_is_object(value) || json_is_array(value)) && depth == YAML_MAX_DEPTH) {
+        error_set(err, STATUS_INPUT, "%s: JSON is nested deeper than %d levels", name,
+                  YAML_MAX_DEPTH);
+        return NULL;
+    }
+    switch (json_typeof(value)) {
+    case JSON_OBJECT: return convert_members(value, depth, name, err);
+    case JSON_ARRAY: return convert_items(value, depth, name, err);
+    case JSON_INTEGER: return yaml_new_integer(json_integer_value(value), err);
+    case JSON_REAL: return yaml_new_number(json_real_value(value), err);
+    case JSON_TRUE: return yaml_new_boolean(true, err);
+    case JSON_FALSE: return yaml_new_boolean(false, err);
+    case JSON_STRING:
+        node = yaml_new_string(json_string_value(value), err);
+        if (node) node->quoted = true;
+        return node;
+    case JSON_NULL: break;
+    }
+    node = yaml_new_string("null", err);
+    if (node) node->quoted = false;
+    return node;
+}
+
+status json_to_yaml(const char *text, const char *name, yaml_node **root, error *err) {
+    *root = NULL;
+    size_t bytes = strlen(text);
+    if (bytes > YAML_MAX_BYTES)
+        return error_set(err, STATUS_INPUT, "%s: JSON is longer than %d bytes", name,
+                         YAML_MAX_BYTES);
+    json_error_t problem;
+    json_t *value = json_loadb(text, bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &problem);
+    if (!value)
+        return error_set(err, STATUS_INPUT, "%s:%d:%d: %s", name, problem.line, problem.column,
+                         problem.text);
+    error local = {.code = STATUS_FAILED}; // convert has no status of its own: the error holds it
+    yaml_node *tree = convert(value, 0, name, &local);
+    json_decref(value);
+    status rc = tree ? yaml_set_origin(tree, name, &local) : local.code;
+    if (rc != STATUS_OK) {
+        yaml_free(tree);
+        return error_set(err, rc, "%s", local.message);
+    }
+    *root = tree;
+    return STATUS_OK;
+}
+
+const char *json_library_version(void) {
+    return jansson_version_str();
+}

@@ -1,0 +1,311 @@
+#include "base/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/sha256.h"
+
+enum { BUFFER_BYTES = 1 << 16 };
+
+struct output {
+    int fd;
+    bool direct;     // a stream or a device: written in place, nothing to rename
+    char *path;      // final name, links resolved; for messages too
+    char *folder;    // that holds it
+    char *temporary; // name beside the final one; NULL while the file has no name
+    unsigned char *buffer;
+    size_t used;
+    uint64_t bytes;
+    sha256 *hash;
+    char sha256[SHA256_TEXT_BYTES];
+};
+
+static status failed(const output *o, int errnum, error *err) {
+    return error_system(err, STATUS_FAILED, errnum, "cannot write: '%s'", o->path);
+}
+
+// A new name beside the final one: ".NAME.RANDOM.tmp".
+static status new_temporary_name(output *o, error *err) {
+    uint64_t number = 0;
+    if (getrandom(&number, sizeof number, 0) < 0) return failed(o, errno, err);
+    const char *slash = strrchr(o->path, '/');
+    free(o->temporary);
+    o->temporary = memory_format(err, "%s/.%s.%016llx.tmp", o->folder, slash ? slash + 1 : o->path,
+                                 (unsigned long long)number);
+    return o->temporary ? STATUS_OK : STATUS_FAILED;
+}
+
+static status open_named(output *o, error *err) {
+    do {
+        status rc = new_temporary_name(o, err);
+        if (rc != STATUS_OK) return rc;
+        o->fd = open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    } while (o->fd < 0 && errno == EEXIST);
+    if (o->fd >= 0) return STATUS_OK;
+    int reason = errno;
+    free(o->temporary);
+    o->temporary = NULL;
+    return failed(o, reason, err);
+}
+
+// Without /proc a file that has no name cannot be given one by an ordinary user.
+static bool can_name_later(void) {
+    return access("/proc/self/fd", X_OK) == 0;
+}
+
+static status open_file(output *o, error *err) {
+    const char *slash = strrchr(o->path, '/');
+    if (!slash)
+        o->folder = memory_string(".", err);
+    else if (slash == o->path)
+        o->folder = memory_string("/", err);
+    else
+        o->folder = memory_format(err, "%.*s", (int)(slash - o->path), o->path);
+    if (!o->folder) return STATUS_FAILED;
+    if (can_name_later()) o->fd = open(o->folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+    if (o->fd >= 0) return STATUS_OK;
+    return open_named(o, err);
+}
+
+// Finds out what `path` is: a stream, a device or a pipe to write to in place, or a file to
+// replace.
+static status open_target(output *o, const char *path, error *err) {
+    struct stat info;
+    bool exists = stat(path, &info) == 0;
+    if (strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0) {
+        o->direct = true;
+        o->path = memory_string("standard output", err);
+        if (!o->path) return STATUS_FAILED;
+        o->fd = dup(STDOUT_FILENO);
+        return o->fd >= 0 ? STATUS_OK : failed(o, errno, err);
+    }
+    if (exists && S_ISREG(info.st_mode)) { // write what a link points to; keep the link
+        o->path = realpath(path, NULL);
+        if (!o->path) return error_system(err, STATUS_FAILED, errno, "cannot write: '%s'", path);
+        return open_file(o, err);
+    }
+    o->path = memory_string(path, err);
+    if (!o->path) return STATUS_FAILED;
+    size_t length = strlen(path);
+    if ((exists && S_ISDIR(info.st_mode)) || (length && path[length - 1] == '/'))
+        return failed(o, EISDIR, err);
+    if (!length) return failed(o, ENOENT, err);
+    if (!exists) return open_file(o, err);
+    o->direct = true;
+    o->fd = open(path, O_WRONLY | O_CLOEXEC);
+    return o->fd >= 0 ? STATUS_OK : failed(o, errno, err);
+}
+
+// Where a standard stream is closed, a new file gets its number: move it out of the way of printf.
+static status move_above_standard(output *o, error *err) {
+    if (o->fd > STDERR_FILENO) return STATUS_OK;
+    int moved = fcntl(o->fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (moved < 0) return failed(o, errno, err);
+    close(o->fd);
+    o->fd = moved;
+    return STATUS_OK;
+}
+
+status output_open(const char *path, output **out, error *err) {
+    status rc = STATUS_OK;
+    *out = NULL;
+    output *o = memory_new(1, sizeof *o, err);
+    if (!o) return STATUS_FAILED;
+    o->fd = -1;
+    TRY(open_target(o, path, err));
+    TRY(move_above_standard(o, err));
+    o->hash = sha256_new(err);
+    TRY(o->hash ? STATUS_OK : STATUS_FAILED);
+    o->buffer = memory_new(BUFFER_BYTES, 1, err);
+    TRY(o->buffer ? STATUS_OK : STATUS_FAILED);
+    *out = o;
+    o = NULL;
+out:
+    output_free(o);
+    return rc;
+}
+
+static status write_all(output *o, const unsigned char *data, size_t bytes, error *err) {
+    sha256_update(o->hash, data, bytes);
+    while (bytes) {
+        ssize_t wrote = write(o->fd, data, bytes);
+        if (wrote < 0 && errno == EINTR) continue;
+        if (wrote < 0) return failed(o, errno, err);
+        data += wrote;
+        bytes -= (size_t)wrote;
+    }
+    return STATUS_OK;
+}
+
+static status flush(output *o, error *err) {
+    size_t used = o->used;
+    o->used = 0;
+    return write_all(o, o->buffer, used, err);
+}
+
+status output_write(output *o, const void *data, size_t bytes, error *err) {
+    o->bytes += bytes;
+    if (bytes > BUFFER_BYTES - o->used) {
+        status rc = flush(o, err);
+        if (rc != STATUS_OK) return rc;
+        if (bytes >= BUFFER_BYTES) return write_all(o, data, bytes, err);
+    }
+    if (bytes) memcpy(o->buffer + o->used, data, bytes);
+    o->used += bytes;
+    return STATUS_OK;
+}
+
+status output_format(output *o, error *err, const char *format, ...) {
+    char *text = NULL;
+    va_list args;
+    va_start(args, format);
+    int length = vasprintf(&text, format, args);
+    va_end(args);
+    if (length < 0) return failed(o, ENOMEM, err);
+    status rc = output_write(o, text, (size_t)length, err);
+    free(text);
+    return rc;
+}
+
+uint64_t output_bytes(const output *o) {
+    return o->bytes;
+}
+
+const char *output_sha256(const output *o) {
+    return o->sha256;
+}
+
+// Gives the file that has no name yet the name `name`. Returns 0 or an errno value.
+static int give_name(const output *o, const char *name) {
+    char self[64];
+    snprintf(self, sizeof self, "/proc/self/fd/%d", o->fd);
+    return linkat(AT_FDCWD, self, AT_FDCWD, name, AT_SYMLINK_FOLLOW) ? errno : 0;
+}
+
+// linkat never replaces a file, rename does: an older file is replaced through a temporary name.
+static status publish(output *o, error *err) {
+    if (!o->temporary) {
+        int reason = give_name(o, o->path);
+        if (reason != EEXIST) return reason ? failed(o, reason, err) : STATUS_OK;
+        status rc = new_temporary_name(o, err);
+        if (rc != STATUS_OK) return rc;
+        reason = give_name(o, o->temporary);
+        if (reason) {
+            free(o->temporary);
+            o->temporary = NULL;
+            return failed(o, reason, err);
+        }
+    }
+    if (rename(o->temporary, o->path)) return failed(o, errno, err);
+    free(o->temporary);
+    o->temporary = NULL;
+    return STATUS_OK;
+}
+
+static status sync_folder(const output *o, error *err) {
+    int folder = open(o->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) return STATUS_OK; // a folder may be writable and not readable
+    int reason = fsync(folder) ? errno : 0;
+    close(folder);
+    // Some network file systems cannot sync folders and say EINVAL.
+    return reason && reason != EINVAL ? failed(o, reason, err) : STATUS_OK;
+}
+
+status output_commit(output *o, error *err) {
+    status rc = STATUS_OK;
+    TRY(flush(o, err));
+    sha256_finish(o->hash, o->sha256);
+    if (!o->direct && fsync(o->fd)) TRY(failed(o, errno, err));
+    if (!o->direct) TRY(publish(o, err));
+    int fd = o->fd;
+    o->fd = -1;
+    if (close(fd)) TRY(failed(o, errno, err));
+    if (!o->direct) TRY(sync_folder(o, err));
+out:
+    return rc;
+}
+
+void output_free(output *o) {
+    if (!o) return;
+    if (o->fd >= 0) close(o->fd);
+    if (o->temporary) unlink(o->temporary);
+    sha256_free(o->hash);
+    free(o->path);
+    free(o->folder);
+    free(o->temporary);
+    free(o->buffer);
+    free(o);
+}
+
+status output_write_file(const char *path, const void *data, size_t bytes, error *err) {
+    status rc = STATUS_OK;
+    output *o = NULL;
+    TRY(output_open(path, &o, err));
+    TRY(output_write(o, data, bytes, err));
+    TRY(output_commit(o, err));
+out:
+    output_free(o);
+    return rc;
+}
+
+static status make_one_folder(const char *path, error *err) {
+    if (mkdir(path, 0777) == 0) return STATUS_OK;
+    int reason = errno;
+    struct stat info;
+    if (stat(path, &info) == 0) {
+        if (S_ISDIR(info.st_mode)) return STATUS_OK;
+        reason = ENOTDIR;
+    }
+    return error_system(err, STATUS_FAILED, reason, "cannot make folder: '%s'", path);
+}
+
+status output_make_folder(const char *path, error *err) {
+    char *copy = memory_string(path, err);
+    if (!copy) return STATUS_FAILED;
+    status rc = STATUS_OK;
+    for (char *end = copy + (*copy == '/'); rc == STATUS_OK; *end++ = '/') {
+        end = strchrnul(end, '/');
+        bool last = *end == '\0';
+        *end = '\0';
+        rc = make_one_folder(copy, err);
+        if (last) break;
+        while (end[1] == '/') *end++ = '/';
+        if (end[1] == '\0') break;
+    }
+    free(copy);
+    return rc;
+}
+
+status output_lock_folder(const char *folder, int *lock, error *err) {
+    *lock = -1;
+    char *path = memory_format(err, "%s/.lock", folder);
+    if (!path) return STATUS_FAILED;
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    int reason = fd < 0 ? errno : 0;
+    free(path);
+    if (fd < 0) return error_system(err, STATUS_FAILED, reason, "cannot lock folder: '%s'", folder);
+    while (flock(fd, LOCK_EX | LOCK_NB)) {
+        if (errno == EINTR) continue;
+        reason = errno;
+        close(fd);
+        if (reason == EWOULDBLOCK)
+            return error_set(err, STATUS_FAILED,
+                             "cannot lock folder: '%s': another process is writing there", folder);
+        return error_system(err, STATUS_FAILED, reason, "cannot lock folder: '%s'", folder);
+    }
+    *lock = fd;
+    return STATUS_OK;
+}
+
+void output_unlock_folder(int lock) {
+    if (lock >= 0) close(lock);
+}

@@ -1,0 +1,162 @@
+// backend.h - how the rest of the program computes: one table of operations a device kind.
+//
+// An *engine* is one replica of a program on one device: parameters, batch norm statistics,
+// optimizer state, activations. It works on the virtual shards that it is given and knows nothing
+// of ranks, files or strategies.
+//
+// One training step of a rank, as the training loop drives it:
+//
+//     step()      load, forward, loss, backward for the local shards; leaves one *record* for each
+//     node of the
+//                 reduction tree that covers the local leaves (usually one)
+//     (comm)      the exact all-reduce of the records of all ranks, into reduced()
+//     update()    the optimizer and the running statistics, from reduced()
+//
+// A record is a float vector: the gradient sums in the layout of the parameter arena; then, in the
+// layout of the buffer arena, the batch norm statistics of the step, weighted by counts; then
+// RECORD_TAIL floats, of which the first is the sum of the samples' losses. Everything that ranks
+// must agree on rides on one reduction.
+//
+// The arithmetic (order of every sum) is fixed by the program and the shards' sample counts alone:
+// not by threads, not by the instruction set, not by which engine holds which shard. See
+// docs/architecture.md.
+#ifndef LOCKSTEP_COMPUTE_BACKEND_H
+#define LOCKSTEP_COMPUTE_BACKEND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/reduction_tree.h"
+#include "compute/program.h"
+
+enum {
+    GROUP = 16,       // samples of a group: the leaves of the reduction tree, the lanes of a vector
+    RECORD_TAIL = 16, // floats behind the arenas in a record
+    RECORD_LOSS = 0,  // tail[0]: sum of the losses
+    ENGINE_MAX_CHANNELS = 16,
+};
+
+typedef enum phase { // of the wall time of a step; docs/formats.md
+    PHASE_LOAD,
+    PHASE_COPY,
+    PHASE_FORWARD,
+    PHASE_BACKWARD,
+    PHASE_COMM,
+    PHASE_WAIT,
+    PHASE_UPDATE,
+    PHASES
+} phase;
+
+// Nanoseconds by phase, as means over the workers (threads) of an engine.
+typedef struct phase_times {
+    uint64_t ns[PHASES];
+} phase_times;
+
+// The samples of one step, or of one piece of an evaluation.
+typedef struct batch {
+    int shards;       // V, of the whole step
+    const int *count; // samples of every shard [shards]; none may follow one that is empty
+    int first_shard, end_shard; // the shards of this engine
+    const uint8_t *const
+        *pixels;           // of this engine's samples, shard after shard: [C][H][W] bytes each
+    const uint8_t *labels; // likewise
+    const uint32_t *ids;   // likewise; what dropout is keyed by
+    uint32_t epoch;
+} batch;
+
+// Exchange for sync_batch_norm between engines: all[s] = `bytes` of shard s for all shards, given
+// the own shards' in `mine`. Called from one thread of each engine, in the same order on all. NULL
+// when one engine has all shards.
+typedef status (*engine_exchange)(void *context, const void *mine, size_t bytes_per_shard,
+                                  void *all, error *err);
+
+typedef struct engine_options {
+    int threads;
+    bool spin;         // may threads busy-wait briefly? Only when there is a core for each
+    const char *isa;   // "v4", "v3", "baseline"; NULL: the best that the processor has
+    int shards;        // V
+    int local_shards;  // how many of them at most come to this engine
+    int shard_samples; // samples of a shard in a step, at most
+    float mean[ENGINE_MAX_CHANNELS],
+        std[ENGINE_MAX_CHANNELS]; // pixels become (byte/255 - mean) / std
+    uint64_t seed;                // of dropout
+    bool sync_batch_norm;
+    engine_exchange exchange;
+    void *exchange_context;
+} engine_options;
+
+// Everything that an update needs besides the reduced record.
+typedef enum update_kind { UPDATE_SGD, UPDATE_ADAM, UPDATE_ADAMW } update_kind;
+
+typedef struct update_rule {
+    update_kind kind;
+    float lr, weight_decay;
+    float momentum;
+    bool nesterov;
+    float beta1, beta2, eps;
+    uint64_t step; // global step, from 0: Adam's bias correction
+} update_rule;
+
+typedef struct update_result {
+    float loss;      // mean over the samples of the step, before the update
+    uint64_t digest; // of all parameters after the update: equal bits, equal digest
+} update_result;
+
+typedef struct engine engine;
+
+typedef struct backend {
+    const char *name; // "cpu"
+
+    // The optimizer state that an update kind keeps, in floats a parameter (sgd 1, adam 2).
+    status (*open)(const program *p, const engine_options *o, update_kind kind, engine **e,
+                   error *err);
+    void (*close)(engine *e); // NULL is fine
+
+    // Whole arenas in and out: parameters, buffers, optimizer state (state_arrays × parameters). A
+    // NULL is left alone.
+    void (*write)(engine *e, const float *parameters, const float *buffers, const float *state);
+    void (*read)(engine *e, float *parameters, float *buffers, float *state);
+
+    // The local part of a step. On return records[k] (count of them) belongs to the k-th node of
+    // the cover of the local leaves in *tree (owned by the engine; valid until the next step; node
+    // numbers by reduction_tree_cover). The local leaves are [*first, *end).
+    status (*step)(engine *e, const batch *b, error *err);
+    const reduction_tree *(*tree)(const engine *e);
+    // first[v] for v = 0 … V: the first leaf of each shard; first[V]: all leaves.
+    const int *(*shard_leaves)(const engine *e);
+    float *const *(*records)(const engine *e, int *count);
+
+    // Where the reduced record goes: record_floats(program) floats. It may be one of the records.
+    float *(*reduced)(engine *e);
+    status (*update)(engine *e, const update_rule *rule, update_result *result, error *err);
+
+    // Logits [samples][classes] of a batch in inference mode (running statistics; no dropout). Any
+    // number of samples.
+    status (*infer)(engine *e, const uint8_t *const *pixels, size_t samples, float *logits,
+                    error *err);
+
+    // Time since the last call, by phase, mean over threads; resets. Covers step, update and infer:
+    // their sum is the wall time spent inside these calls.
+    phase_times (*times)(engine *e);
+
+    const char *(*isa)(const engine *e); // instruction set in use
+    int (*threads)(const engine *e);
+    size_t (*memory)(const engine *e); // bytes that the engine holds
+} backend;
+
+// Floats in a record of this program.
+static inline size_t record_floats(const program *p) {
+    return p->parameters + p->buffers + RECORD_TAIL;
+}
+
+// Optimizer state arrays of an update kind: 1 (momentum) or 2 (moments).
+static inline int update_state_arrays(update_kind kind) {
+    return kind == UPDATE_SGD ? 1 : 2;
+}
+
+// The backend of that name, or NULL. "cpu" is always there.
+const backend *backend_find(const char *name);
+
+#endif

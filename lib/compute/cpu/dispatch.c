@@ -1,0 +1,49 @@
+// Which kernels this processor can run, and the packed copies of weights that they read.
+#include <string.h>
+
+#include "compute/cpu/kernels.h"
+
+extern const kernels kernel_table_baseline;
+#if defined(__x86_64__)
+extern const kernels kernel_table_v3, kernel_table_v4;
+#endif
+
+const kernels *kernels_find(const char *isa) {
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                    __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+    const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                    __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+                    __builtin_cpu_supports("avx512vl");
+    if (v4 && (!isa || strcmp(isa, "v4") == 0)) return &kernel_table_v4;
+    if (v3 && (!isa || strcmp(isa, "v3") == 0)) return &kernel_table_v3;
+#endif
+    return !isa || strcmp(isa, "baseline") == 0 ? &kernel_table_baseline : NULL;
+}
+
+static int blocks_of(int channels, int block) {
+    return (channels + block - 1) / block;
+}
+
+size_t conv_packed_floats(const layer *l, int block, bool transpose) {
+    int out = transpose ? l->in.channels : l->out.channels;
+    int in = transpose ? l->out.channels : l->in.channels;
+    return (size_t)(blocks_of(out, block) * block) * (size_t)(in * l->kernel_h * l->kernel_w);
+}
+
+void conv_pack(const layer *l, const float *weight, int block, bool transpose, float *packed) {
+    const int out = transpose ? l->in.channels : l->out.channels;
+    const int in = transpose ? l->out.channels : l->in.channels;
+    const int window = l->kernel_h * l->kernel_w;
+    for (int first = 0; first < out; first += block)
+        for (int c = 0; c < in; c++)
+            for (int k = 0; k < window; k++)
+                for (int o = first; o < first + block; o++) {
+                    // The layer's own tensor is [out][in][window].
+                    int row = transpose ? c : o, column = transpose ? o : c;
+                    int at = transpose ? window - 1 - k : k;
+                    *packed++ =
+                        o < out ? weight[(row * l->in.channels + column) * window + at] : 0.0f;
+                }
+}

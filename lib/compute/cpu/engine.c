@@ -1,0 +1,387 @@
+// The life of a CPU engine: memory, parameters in and out, the update. The table of the backend is
+// at the end.
+#include "compute/cpu/engine.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+
+enum {
+    MAX_GROUPS = 1024, // of one shard in a step; and the most shards: 16,384 samples a shard
+};
+
+// ---- Time ----
+
+void worker_mark(worker *w, phase spent) {
+    const uint64_t now = clock_now();
+    w->ns[spent] += now - w->last;
+    w->last = now;
+}
+
+void engine_region(engine *e, void (*body)(void *, int)) {
+    const int threads = team_size(e->team);
+    const uint64_t start = clock_now();
+    for (int t = 0; t < threads; t++) e->workers[t].last = start;
+    team_run(e->team, body, e);
+    const uint64_t end = clock_now();
+    for (int t = 0; t < threads; t++) e->workers[t].ns[PHASE_WAIT] += end - e->workers[t].last;
+}
+
+static phase_times cpu_times(engine *e) {
+    phase_times mean = {{0}};
+    const uint64_t threads = (uint64_t)team_size(e->team);
+    for (uint64_t t = 0; t < threads; t++) {
+        for (int p = 0; p < PHASES; p++) mean.ns[p] += e->workers[t].ns[p];
+        memset(e->workers[t].ns, 0, sizeof e->workers[t].ns);
+    }
+    for (int p = 0; p < PHASES; p++) mean.ns[p] /= threads;
+    return mean;
+}
+
+// ---- Opening ----
+
+static void *take(engine *e, size_t count, size_t size, error *err) {
+    e->allocated += count * size;
+    return memory_new_aligned(count, size, err);
+}
+
+#define TAKE(pointer, count)                                  \
+    do {                                                      \
+        (pointer) = take(e, (count), sizeof *(pointer), err); \
+        if (!(pointer)) return STATUS_FAILED;                 \
+    } while (0)
+
+static status take_norm_state(engine *e, error *err) {
+    const size_t channels = e->plan.norm_channels, shards = (size_t)e->options.local_shards;
+    const size_t groups = (size_t)e->group_capacity * channels, own = shards * channels;
+    norm_state *n = &e->norm;
+    TAKE(n->group_mean, groups);
+    TAKE(n->group_m2, groups);
+    TAKE(n->group_dy, groups);
+    TAKE(n->group_dy_xhat, groups);
+    float **rows[] = {&n->mean,     &n->inv_std,       &n->scale,
+                      &n->shift,    &n->from_dy,       &n->from_z,
+                      &n->from_one, &n->weighted_mean, &n->weighted_variance};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) TAKE(*rows[i], own);
+    TAKE(n->run_scale, channels);
+    TAKE(n->run_shift, channels);
+    TAKE(n->mine, 2 * own);
+    TAKE(n->all, 2 * (size_t)e->options.shards * channels);
+    return STATUS_OK;
+}
+
+static status take_worker(engine *e, worker *w, error *err) {
+    TAKE(w->stack, (size_t)e->stack_size);
+    for (int i = 0; i < e->stack_size; i++) TAKE(w->stack[i], record_floats(e->program));
+    TAKE(w->scratch, e->plan.scratch_floats);
+    return STATUS_OK;
+}
+
+// What the largest step needs; no step with fewer samples needs more.
+static status measure_tree(engine *e, int shard_groups, error *err) {
+    for (int v = 0; v < e->options.shards; v++) e->shard_groups[v] = shard_groups;
+    status rc = reduction_tree_init(&e->tree, e->shard_groups, e->options.shards, err);
+    if (rc != STATUS_OK) return rc;
+    e->stack_size = reduction_tree_stack(&e->tree);
+    e->cover_size = 2 * e->tree.depth;
+    reduction_tree_release(&e->tree);
+    return STATUS_OK;
+}
+
+static status take_memory(engine *e, error *err) {
+    const engine_options *o = &e->options;
+    const size_t threads = (size_t)o->threads, shards = (size_t)o->shards;
+    const int shard_groups = (o->shard_samples + GROUP - 1) / GROUP;
+    e->group_capacity = o->local_shards * shard_groups;
+    TAKE(e->parameters, e->program->parameters);
+    TAKE(e->buffers, e->program->buffers);
+    for (int i = 0; i < update_state_arrays(e->kind); i++)
+        TAKE(e->state[i], e->program->parameters);
+    TAKE(e->packed, e->plan.packed_floats);
+    TAKE(e->groups, (size_t)e->group_capacity);
+    TAKE(e->shard_groups, shards);
+    TAKE(e->shard_leaves, shards + 1);
+    TAKE(e->counts, shards);
+    status rc = measure_tree(e, shard_groups, err);
+    if (rc != STATUS_OK) return rc;
+    TAKE(e->cover, (size_t)e->cover_size);
+    TAKE(e->terms_node, threads * (size_t)e->cover_size);
+    TAKE(e->terms, threads * (size_t)e->cover_size);
+    TAKE(e->workers, threads);
+    for (size_t t = 0; t < threads; t++) {
+        rc = take_worker(e, &e->workers[t], err);
+        if (rc != STATUS_OK) return rc;
+    }
+    // Without batch norm a group is finished before the next begins.
+    e->slot_bytes = e->plan.floats * sizeof(float) + e->plan.bytes;
+    e->slot_count = threads;
+    if (e->plan.norms && (size_t)e->group_capacity > threads)
+        e->slot_count = (size_t)e->group_capacity;
+    TAKE(e->slots, e->slot_count * e->slot_bytes);
+    return take_norm_state(e, err);
+}
+
+// A record for each node of the widest cover of the local leaves: one where they are all there is.
+static status take_records(engine *e, error *err) {
+    const int widest = e->options.local_shards == e->options.shards ? 1 : e->cover_size;
+    TAKE(e->records, (size_t)e->cover_size);
+    for (int i = 0; i < widest; i++) TAKE(e->records[i], record_floats(e->program));
+    TAKE(e->reduced, record_floats(e->program));
+    return STATUS_OK;
+}
+
+static status check_options(const program *p, const engine_options *o, error *err) {
+    if (p->input.channels > ENGINE_MAX_CHANNELS)
+        return error_set(err, STATUS_USAGE, "cannot run this model: more than %d input channels",
+                         (int)ENGINE_MAX_CHANNELS);
+    if (o->threads < 1 || o->shards < 1 || o->local_shards < 1 || o->local_shards > o->shards ||
+        o->shard_samples < 1)
+        return error_set(err, STATUS_USAGE,
+                         "cannot open a cpu engine: threads, shards and samples start at 1");
+    if (o->shards > MAX_GROUPS || (o->shard_samples + GROUP - 1) / GROUP > MAX_GROUPS)
+        return error_set(err, STATUS_USAGE,
+                         "cannot run this batch: at most %d virtual shards of %d samples a step",
+                         (int)MAX_GROUPS, MAX_GROUPS * GROUP);
+    return STATUS_OK;
+}
+
+static void set_normalisation(engine *e) {
+    for (int c = 0; c < e->program->input.channels; c++) {
+        e->load_scale[c] = (float)(1.0 / (255.0 * (double)e->options.std[c]));
+        e->load_shift[c] = (float)(-(double)e->options.mean[c] / (double)e->options.std[c]);
+    }
+}
+
+static void cpu_close(engine *e) {
+    if (!e) return;
+    team_free(e->team);
+    if (e->workers)
+        for (int t = 0; t < e->options.threads; t++) {
+            worker *w = &e->workers[t];
+            for (int i = 0; w->stack && i < e->stack_size; i++) free(w->stack[i]);
+            free(w->stack);
+            free(w->scratch);
+        }
+    if (e->records)
+        for (int i = 0; i < e->cover_size; i++) free(e->records[i]);
+    norm_state *n = &e->norm;
+    void *all[] = {e->parameters,
+                   e->buffers,
+                   e->state[0],
+                   e->state[1],
+                   e->packed,
+                   e->groups,
+                   e->shard_groups,
+                   e->shard_leaves,
+                   e->counts,
+                   e->cover,
+                   e->records,
+                   e->terms_node,
+                   e->terms,
+                   e->workers,
+                   e->slots,
+                   e->reduced,
+                   n->group_mean,
+                   n->group_m2,
+                   n->group_dy,
+                   n->group_dy_xhat,
+                   n->mean,
+                   n->inv_std,
+                   n->scale,
+                   n->shift,
+                   n->from_dy,
+                   n->from_z,
+                   n->from_one,
+                   n->weighted_mean,
+                   n->weighted_variance,
+                   n->mine,
+                   n->all,
+                   n->run_scale,
+                   n->run_shift};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
+    reduction_tree_release(&e->tree);
+    schedule_release(&e->training);
+    schedule_release(&e->inference);
+    plan_release(&e->plan);
+    free(e);
+}
+
+static status open_parts(engine *e, error *err) {
+    status rc;
+    TRY(plan_init(&e->plan, e->program, e->kernels, err));
+    TRY(take_memory(e, err));
+    TRY(take_records(e, err));
+    TRY(schedule_training(&e->training, e, err));
+    TRY(schedule_inference(&e->inference, e, err));
+    TRY(team_new(e->options.threads, e->options.spin, &e->team, err));
+out:
+    return rc;
+}
+
+static status cpu_open(const program *p, const engine_options *o, update_kind kind, engine **out,
+                       error *err) {
+    *out = NULL;
+    status rc = check_options(p, o, err);
+    if (rc != STATUS_OK) return rc;
+    const kernels *k = kernels_find(o->isa);
+    if (!k)
+        return error_set(err, STATUS_USAGE,
+                         "cannot use instruction set '%s': unknown, or not one of this processor; "
+                         "known: v4, v3, baseline",
+                         o->isa);
+    engine *e = memory_new(1, sizeof *e, err);
+    if (!e) return STATUS_FAILED;
+    e->program = p;
+    e->options = *o;
+    e->kernels = k;
+    e->kind = kind;
+    set_normalisation(e);
+    rc = open_parts(e, err);
+    if (rc != STATUS_OK) {
+        cpu_close(e);
+        return rc;
+    }
+    *out = e;
+    return STATUS_OK;
+}
+
+// ---- Parameters and the update ----
+
+static void pack_part(engine *e, int member) {
+    const int members = team_size(e->team);
+    for (int i = member; i < e->plan.count; i += members) {
+        const unit *u = &e->plan.units[i];
+        if (!u->core || u->core->kind != LAYER_CONV) continue;
+        const float *weight = e->parameters + u->core->weight;
+        conv_pack(u->core, weight, u->block, false, e->packed + u->packed);
+        if (u->block_transposed)
+            conv_pack(u->core, weight, u->block_transposed, true, e->packed + u->packed_transposed);
+    }
+}
+
+static void pack_body(void *argument, int member) {
+    pack_part(argument, member);
+}
+
+static void copy(float *to, const float *from, size_t n) {
+    if (to && from) memcpy(to, from, n * sizeof *to);
+}
+
+static void cpu_write(engine *e, const float *parameters, const float *buffers,
+                      const float *state) {
+    const size_t n = e->program->parameters;
+    copy(e->parameters, parameters, n);
+    copy(e->buffers, buffers, e->program->buffers);
+    for (int i = 0; i < update_state_arrays(e->kind); i++)
+        copy(e->state[i], state ? state + (size_t)i * n : NULL, n);
+    team_run(e->team, pack_body, e);
+}
+
+static void cpu_read(engine *e, float *parameters, float *buffers, float *state) {
+    const size_t n = e->program->parameters;
+    copy(parameters, e->parameters, n);
+    copy(buffers, e->buffers, e->program->buffers);
+    for (int i = 0; i < update_state_arrays(e->kind); i++)
+        copy(state ? state + (size_t)i * n : NULL, e->state[i], n);
+}
+
+static int samples_of_step(const engine *e) {
+    int n = 0;
+    for (int v = 0; v < e->options.shards; v++) n += e->counts[v];
+    return n;
+}
+
+static void update_body(void *argument, int member) {
+    engine *e = argument;
+    worker *w = &e->workers[member];
+    worker_mark(w, PHASE_WAIT);
+    const update_rule *r = e->rule;
+    const size_t n = e->program->parameters, members = (size_t)team_size(e->team);
+    const size_t lines = (n + GROUP - 1) / GROUP, first = lines * (size_t)member / members * GROUP;
+    size_t end = lines * ((size_t)member + 1) / members * GROUP;
+    if (end > n) end = n;
+    const double step = (double)r->step + 1;
+    const update_task t = {.rule = r,
+                           .scale = (float)(1.0 / samples_of_step(e)),
+                           .parameters = e->parameters,
+                           .state = e->state[0],
+                           .state2 = e->state[1],
+                           .gradient = e->reduced,
+                           .first = first,
+                           .count = end > first ? end - first : 0,
+                           .correction1 = (float)(1.0 / (1.0 - pow((double)r->beta1, step))),
+                           .correction2 = (float)(1.0 / (1.0 - pow((double)r->beta2, step)))};
+    e->kernels->update(&t);
+    w->digest = e->kernels->digest(e->parameters, t.first, t.count);
+    if (member == 0) batch_norm_update(e);
+    worker_mark(w, PHASE_UPDATE);
+    team_barrier(e->team);
+    worker_mark(w, PHASE_WAIT);
+    pack_part(e, member);
+    worker_mark(w, PHASE_UPDATE);
+}
+
+static status cpu_update(engine *e, const update_rule *rule, update_result *result, error *err) {
+    if (rule->kind != e->kind)
+        return error_set(err, STATUS_USAGE,
+                         "cannot update: the engine was opened for another optimizer");
+    e->rule = rule;
+    engine_region(e, update_body);
+    const size_t tail = e->program->parameters + e->program->buffers;
+    result->loss = (float)((double)e->reduced[tail + RECORD_LOSS] / samples_of_step(e));
+    result->digest = 0;
+    for (int t = 0; t < team_size(e->team); t++) result->digest += e->workers[t].digest;
+    return STATUS_OK;
+}
+
+// ---- The table ----
+
+static const reduction_tree *cpu_tree(const engine *e) {
+    return &e->tree;
+}
+static const int *cpu_shard_leaves(const engine *e) {
+    return e->shard_leaves;
+}
+static float *cpu_reduced(engine *e) {
+    return e->reduced;
+}
+static const char *cpu_isa(const engine *e) {
+    return e->kernels->isa;
+}
+static int cpu_threads(const engine *e) {
+    return team_size(e->team);
+}
+static size_t cpu_memory(const engine *e) {
+    return e->allocated;
+}
+
+static float *const *cpu_records(const engine *e, int *count) {
+    *count = e->record_count;
+    return e->records;
+}
+
+static const backend cpu = {
+    .name = "cpu",
+    .open = cpu_open,
+    .close = cpu_close,
+    .write = cpu_write,
+    .read = cpu_read,
+    .step = cpu_step,
+    .tree = cpu_tree,
+    .shard_leaves = cpu_shard_leaves,
+    .records = cpu_records,
+    .reduced = cpu_reduced,
+    .update = cpu_update,
+    .infer = cpu_infer,
+    .times = cpu_times,
+    .isa = cpu_isa,
+    .threads = cpu_threads,
+    .memory = cpu_memory,
+};
+
+const backend *backend_find(const char *name) {
+    return strcmp(name, "cpu") == 0 ? &cpu : NULL;
+}

@@ -1,0 +1,179 @@
+// engine.h - the CPU engine from inside. engine.c: life and update; schedule.c: the order of
+// operations; ownership.c: which thread has which groups; operations.c: one group; batch_norm.c:
+// statistics over a shard; step.c: all of them together.
+//
+// A step is a list of *segments*. In a segment every thread runs the segment's operations on its
+// own groups, one group after the other, so that a group's activations stay in its cache. Segments
+// end where a batch norm needs the other groups of its shard; without batch norm a step is one
+// segment, and a thread needs the memory of a single group.
+//
+// A thread's leaves are contiguous. Their records go through a stack machine
+// (reduction_tree_merges): a leaf's operations write into a fresh record, or, where the tree adds
+// the leaf to the sum before it, straight onto that sum.
+#ifndef LOCKSTEP_COMPUTE_CPU_ENGINE_H
+#define LOCKSTEP_COMPUTE_CPU_ENGINE_H
+
+#include "compute/cpu/kernels.h"
+#include "compute/cpu/plan.h"
+#include "compute/cpu/team.h"
+
+typedef enum operation_kind {
+    OP_LOAD,
+    OP_CORE,
+    OP_MOMENTS, // batch norm: mean and squares of the group
+    OP_TAIL,
+    OP_POOL,
+    OP_LOSS,
+    OP_TAIL_SUMS, // batch norm, backward: sums of the group, which are also the gradients of its
+                  // scale and shift
+    OP_TAIL_BACKWARD,
+    OP_POOL_BACKWARD,
+    OP_CORE_WEIGHTS,
+    OP_CORE_INPUT,
+} operation_kind;
+
+typedef struct operation {
+    operation_kind kind;
+    const unit *unit; // NULL for OP_LOAD
+} operation;
+
+typedef struct range { // of a record
+    size_t first, count;
+} range;
+
+typedef enum meeting { MEET_NOT, MEET_FORWARD, MEET_BACKWARD } meeting;
+
+typedef struct segment {
+    int first, end;             // operations
+    meeting meeting;            // what the threads do together at its end
+    const unit *norm;           // for which batch norm
+    int range_first, range_end; // the parts of a record that its operations write
+} segment;
+
+typedef struct schedule_list { // of segments; training or inference
+    operation *operations;
+    segment *segments;
+    range *ranges;
+    int operation_count, segment_count, range_count;
+} schedule_list;
+
+typedef struct group {
+    int shard;   // local number
+    int samples; // 1 … 16
+    int first;   // index of its first sample in the batch
+    bool leads;  // the first group of its shard
+} group;
+
+// Batch norm's numbers for each of `rows` groups or shards, all channels of all norms side by side.
+typedef struct norm_state {
+    double *group_mean, *group_m2;         // [group][channel]
+    float *group_dy, *group_dy_xhat;       // [group][channel]
+    float *mean, *inv_std, *scale, *shift; // [local shard][channel], forward
+    float *from_dy, *from_z, *from_one;    // [local shard][channel], backward
+    float *weighted_mean,
+        *weighted_variance;       // [local shard][channel]: the shard's part of the record
+    double *mine, *all;           // sync: [local shard or shard][2·channels of one norm]
+    float *run_scale, *run_shift; // [channel]: inference
+} norm_state;
+
+typedef struct worker {
+    float **stack; // of records; stack_size of them
+    float *scratch;
+    int first_leaf, end_leaf;
+    uint64_t ns[PHASES], last; // time spent, and since when the current phase runs
+    uint64_t digest;
+    // Used while a group is worked on:
+    float *record;
+    bool accumulate;
+} worker;
+
+struct engine {
+    const program *program;
+    const kernels *kernels;
+    engine_options options;
+    update_kind kind;
+    team *team;
+    plan plan;
+    schedule_list training, inference;
+
+    float *parameters, *buffers, *state[2], *packed;
+    float load_scale[ENGINE_MAX_CHANNELS], load_shift[ENGINE_MAX_CHANNELS];
+
+    char *slots; // memory of groups, slot_bytes each
+    size_t slot_bytes, slot_count;
+    group *groups;
+    int group_capacity, group_count; // local
+    norm_state norm;
+    worker *workers;
+
+    const batch *batch;
+    int *shard_groups,
+        *shard_leaves; // of all shards: groups of each; its first leaf, and behind them all leaves
+    int *counts;       // samples of each shard that tree and groups are made for
+    int counts_first, counts_end;
+    reduction_tree tree;
+    int stack_size, cover_size; // the most pending sums of a thread; the most nodes of a cover
+    int first_leaf;             // of this engine
+    int *cover;                 // nodes of the tree
+    float **records;
+    int record_count;
+    int *terms_node; // the threads' own covers, in order
+    float **terms;
+    int term_count;
+    float *reduced;
+
+    const update_rule *rule;
+    const uint8_t *const *infer_pixels;
+    size_t infer_samples;
+    float *infer_logits;
+
+    uint64_t region_start;
+    size_t allocated;
+    status failed;
+    error *failure;
+};
+
+// What operations work on: one group, in the memory of a slot, on one thread.
+typedef struct group_work {
+    engine *e;
+    worker *w;
+    const group *group; // NULL: inference
+    int index;          // local number of the group
+    int samples;
+    const uint8_t *const *pixels;
+    float *memory;
+} group_work;
+
+// schedule.c
+phase operation_phase(operation_kind kind);
+status schedule_training(schedule_list *s, const engine *e, error *err) MUST_CHECK;
+status schedule_inference(schedule_list *s, const engine *e, error *err) MUST_CHECK;
+void schedule_release(schedule_list *s);
+
+// operations.c: runs operations [first, end) and books their time.
+void operations_run(const group_work *g, const schedule_list *s, int first, int end);
+
+// ownership.c: makes tree, groups and the threads' leaves fit the sample counts of a batch.
+status ownership_prepare(engine *e, const batch *b, error *err) MUST_CHECK;
+
+// step.c
+status cpu_step(engine *e, const batch *b, error *err) MUST_CHECK;
+status cpu_infer(engine *e, const uint8_t *const *pixels, size_t samples, float *logits,
+                 error *err) MUST_CHECK;
+
+// engine.c: runs a body on the team and books all of the wall time to phases of every worker.
+void engine_region(engine *e, void (*body)(void *engine, int member));
+// Books the time since the last call to `spent`.
+void worker_mark(worker *w, phase spent);
+
+// batch_norm.c: all threads call these together; each does its part of the channels. They meet
+// before and after. False when an exchange failed (e->failed says how): all threads then leave the
+// step.
+bool batch_norm_forward(engine *e, const unit *u, int member);
+bool batch_norm_backward(engine *e, const unit *u, int member);
+// From running statistics to scale and shift.
+void batch_norm_inference(engine *e);
+// The running statistics after a step, from the reduced record.
+void batch_norm_update(engine *e);
+
+#endif

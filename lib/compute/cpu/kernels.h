@@ -1,0 +1,152 @@
+// kernels.h - the CPU's inner loops: one table of functions for each instruction set, all with the
+// same bits.
+//
+// Everything works on one group: GROUP = 16 samples, innermost. An activation is
+// [channel][row][column][16]; a kernel is a plain loop over features with the samples in a vector
+// register. kernels/*.c are compiled once for each instruction set, from the same source, with
+// explicit fused multiply-adds in one order of summation; how many outputs are held in registers at
+// once differs, what is added to what in which order does not. So the results agree in every bit.
+//
+// Sizes and strides are in floats unless said otherwise. Lanes of absent samples (a group of fewer
+// than 16) hold finite rubbish in activations and exactly zero in gradients of the loss, so they
+// add nothing.
+#ifndef LOCKSTEP_COMPUTE_CPU_KERNELS_H
+#define LOCKSTEP_COMPUTE_CPU_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "compute/backend.h"
+
+// An activation in memory: element (c, y, x) of sample n is at data[c·plane + y·row + x·GROUP + n].
+// Rows may be longer than the image: the border around it is zero (padding of a convolution) and
+// never written.
+typedef struct view {
+    float *data; // element (0, 0, 0)
+    int channels, height, width;
+    size_t row, plane;
+} view;
+
+// A convolution, or its input gradient, as one correlation: out(o, y, x) starts from bias[o] and
+// adds, for input channels c, kernel rows, kernel columns in this order, weight(o, c, ky, kx) ·
+// in(c, y·stride_y + ky - pad_y, x·stride_x + kx - pad_x). Kernel rows that fall outside of the
+// input are left out; columns outside read the border, which is zero.
+typedef struct conv_task {
+    view in, out;
+    const float *packed; // [block of outputs][c][ky][kx][outputs of the block], see conv_pack
+    const float *bias;   // NULL: zero
+    int kernel_h, kernel_w, stride_y, stride_x, pad_y, pad_x;
+} conv_task;
+
+// weight gradient: dw(o, c, ky, kx) (+)= over positions: dout(o, y, x) · in(c, y·stride_y + ky -
+// pad_y, …); samples by halves.
+typedef struct conv_weight_task {
+    view in, dout;
+    float *dw, *db;  // [out][in][kh][kw] and [out]; db NULL: none
+    bool accumulate; // add to what is there
+    int kernel_h, kernel_w, stride_y, stride_x, pad_y, pad_x;
+} conv_weight_task;
+
+typedef struct linear_task {
+    int inputs, outputs;
+    const float *weight, *bias; // [outputs][inputs]; bias NULL: zero
+    const float *x;             // [inputs][16]
+    float *z;                   // [outputs][16]
+} linear_task;
+
+typedef struct linear_weight_task {
+    int inputs, outputs;
+    const float *x, *dz;
+    float *dw, *db; // db NULL: none
+    float *scratch; // inputs rounded up to 16, times 16: x transposed
+    bool accumulate;
+} linear_weight_task;
+
+// What follows a convolution or linear layer z, in one pass: batch norm (y = scale·z + shift),
+// ReLU, 2×2 max pooling.
+typedef struct tail_task {
+    view z;          // output of the layer; tail_backward replaces it by its gradient
+    view y;          // result
+    uint8_t *winner; // pool: [c][h/2][w/2][16] which of four won, first of equals; 4: cut off by
+                     // the ReLU
+    const float *scale, *shift; // batch norm, a channel each; NULL: none
+    bool relu, pool;
+    int samples; // of this group: 1 … 16
+    // Backward:
+    const float *dy;             // [c][y.height][y.width][16]
+    const float *mean, *inv_std; // batch norm: of the shard
+    float *sum_dy, *sum_dy_xhat; // tail_backward_sums: of this group, a channel each
+    const float *from_dy, *from_z,
+        *from_one; // tail_backward: dz = from_dy·dy' + from_z·z + from_one
+} tail_task;
+
+typedef struct pool_task { // any other pooling, as a layer of its own
+    view x, y;
+    uint8_t *winner; // max: offset in the window
+    int kernel_h, kernel_w, stride_y, stride_x, pad_y, pad_x;
+    const float *dy;
+    float *dx; // dense [c][h][w][16]
+} pool_task;
+
+typedef struct loss_task {
+    int classes, samples;  // samples of this group: 1 … 16
+    float *logits;         // [classes][16]; replaced by the gradient
+    const uint8_t *labels; // [samples]
+} loss_task;
+
+typedef struct update_task {
+    const update_rule *rule;
+    float scale; // 1 / samples of the step
+    float *parameters, *state, *state2;
+    const float *gradient;          // sums
+    size_t first, count;            // elements; first is a multiple of 16
+    float correction1, correction2; // adam: 1 / (1 - beta^t)
+} update_task;
+
+typedef struct kernels {
+    const char *isa;
+    // How many outputs a packed block holds, for a layer of so many outputs.
+    int (*conv_block_size)(int outputs, int width);
+    void (*conv)(const conv_task *t, int block);
+    // The input gradient of a convolution with a stride: in is dz, out is dx, `packed` the weights
+    // as they are, strides and padding those of the layer.
+    void (*conv_strided_input)(const conv_task *t);
+    void (*conv_weight)(const conv_weight_task *t);
+    void (*linear)(const linear_task *t);
+    // z[inputs] = weightᵀ · x[outputs]: the input gradient.
+    void (*linear_transposed)(const linear_task *t);
+    void (*linear_weight)(const linear_weight_task *t);
+    // x[c][…][16] = scale[c] · byte + shift[c] of `samples` images of [C][H][W] bytes; absent
+    // samples repeat the first.
+    void (*load)(const uint8_t *const *pixels, int samples, const float *scale, const float *shift,
+                 const view *x);
+    // Per channel over all positions of the first `samples` lanes: mean, and sum of squared
+    // differences from it.
+    void (*moments)(const view *z, int samples, double *mean, double *m2);
+    void (*tail_forward)(const tail_task *t);
+    void (*tail_backward_sums)(const tail_task *t);
+    void (*tail_backward)(const tail_task *t);
+    void (*max_pool)(const pool_task *t);
+    void (*max_pool_backward)(const pool_task *t);
+    void (*average_pool)(const pool_task *t);
+    void (*average_pool_backward)(const pool_task *t);
+    // Softmax cross-entropy: sum of the losses; logits become probabilities minus one-hot, absent
+    // lanes zero.
+    float (*loss)(const loss_task *t);
+    void (*update)(const update_task *t);
+    // A sum over elements [first, first + count) of bits times an odd key of the element, modulo
+    // 2^64: parts add up.
+    uint64_t (*digest)(const float *parameters, size_t first, size_t count);
+    void (*add)(float *sum, const float *term, size_t n); // sum += term
+} kernels;
+
+// The best table for this processor, or the named one; NULL when the processor cannot run it.
+const kernels *kernels_find(const char *isa);
+
+// The packed copy of conv weights that `conv` reads: bytes are conv_packed_floats. With `transpose`
+// the input gradient's: roles of channels exchanged and the kernel turned by 180 degrees.
+size_t conv_packed_floats(const layer *l, int block, bool transpose);
+void conv_pack(const layer *l, const float *weight, int block, bool transpose, float *packed);
+
+#endif

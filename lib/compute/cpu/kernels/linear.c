@@ -1,0 +1,113 @@
+// Linear layers: forward, input gradient, weight gradient.
+#include "simd.h"
+
+enum { ROWS = VL == 16 ? 12 : 6, COLUMN_BLOCK = VL == 16 ? 16 : 8 };
+
+// ROWS outputs at once: z(j) = bias(j) + Σ over i, in order, of weight(j, i) · x(i).
+INLINE void linear_rows(const linear_task *t, int j, const int COUNT) {
+    const size_t inputs = (size_t)t->inputs;
+    for (int slice = 0; slice < LANE_SLICES; slice++) {
+        vec sum[ROWS];
+        UNROLL for (int k = 0; k < COUNT; k++) sum[k] = vset(t->bias ? t->bias[j + k] : 0.0f);
+        const float *w = t->weight + (size_t)j * inputs, *x = t->x + slice * VL;
+        for (size_t i = 0; i < inputs; i++) {
+            vec v = vload(x + i * GROUP);
+            UNROLL for (int k = 0; k < COUNT; k++) sum[k] =
+                vfma(vset(w[(size_t)k * inputs + i]), v, sum[k]);
+        }
+        UNROLL for (int k = 0; k < COUNT; k++)
+            vstore(t->z + (size_t)(j + k) * GROUP + slice * VL, sum[k]);
+    }
+}
+
+void KERNEL(linear)(const linear_task *t) {
+    int j = 0;
+    for (; j + ROWS <= t->outputs; j += ROWS) linear_rows(t, j, ROWS);
+    for (; j + 4 <= t->outputs; j += 4) linear_rows(t, j, 4);
+    for (; j < t->outputs; j++) linear_rows(t, j, 1);
+}
+
+// COUNT inputs at once: dx(i) = Σ over j, in order, of weight(j, i) · dz(j).
+INLINE void transposed_columns(const linear_task *t, int i, const int COUNT) {
+    for (int slice = 0; slice < LANE_SLICES; slice++) {
+        vec sum[COLUMN_BLOCK];
+        UNROLL for (int k = 0; k < COUNT; k++) sum[k] = vset(0.0f);
+        const float *w = t->weight + i, *d = t->x + slice * VL;
+        for (int j = 0; j < t->outputs; j++, w += t->inputs, d += GROUP) {
+            vec v = vload(d);
+            UNROLL for (int k = 0; k < COUNT; k++) sum[k] = vfma(vset(w[k]), v, sum[k]);
+        }
+        UNROLL for (int k = 0; k < COUNT; k++)
+            vstore(t->z + (size_t)(i + k) * GROUP + slice * VL, sum[k]);
+    }
+}
+
+void KERNEL(linear_transposed)(const linear_task *t) {
+    int i = 0;
+    for (; i + COLUMN_BLOCK <= t->inputs; i += COLUMN_BLOCK) transposed_columns(t, i, COLUMN_BLOCK);
+    for (; i + 4 <= t->inputs; i += 4) transposed_columns(t, i, 4);
+    for (; i < t->inputs; i++) transposed_columns(t, i, 1);
+}
+
+// ---- Weight gradient: dw(j, i) = Σ over samples, in order, of dz(j) · x(i). With x transposed the
+// lanes are inputs and no sum runs across lanes.
+// -------------------------------------------------------------------------------------------------
+
+enum { WEIGHT_ROWS = 4, WEIGHT_VECTORS = VL == 16 ? 5 : 2 };
+
+static void transpose(const linear_weight_task *t, size_t row) {
+    for (size_t i = 0; i < (size_t)t->inputs; i++)
+        for (size_t n = 0; n < GROUP; n++) t->scratch[n * row + i] = t->x[i * GROUP + n];
+    for (size_t i = (size_t)t->inputs; i < row; i++)
+        for (size_t n = 0; n < GROUP; n++) t->scratch[n * row + i] = 0.0f;
+}
+
+// `live` of the VL inputs of the last vector exist; a full block has live = VL.
+INLINE void weight_tile(const linear_weight_task *t, size_t row, int j, int i, const int JB,
+                        const int IB, int live) {
+    vec sum[WEIGHT_ROWS][WEIGHT_VECTORS];
+    UNROLL for (int k = 0; k < JB; k++) UNROLL for (int l = 0; l < IB; l++) sum[k][l] = vset(0.0f);
+    const float *d = t->dz + (size_t)j * GROUP, *x = t->scratch + i;
+    for (int n = 0; n < GROUP; n++, x += row) {
+        vec v[WEIGHT_VECTORS];
+        UNROLL for (int l = 0; l < IB; l++) v[l] = vload(x + l * VL);
+        UNROLL for (int k = 0; k < JB; k++) {
+            vec e = vset(d[k * GROUP + n]);
+            UNROLL for (int l = 0; l < IB; l++) sum[k][l] = vfma(e, v[l], sum[k][l]);
+        }
+    }
+    UNROLL for (int k = 0; k < JB; k++) {
+        float *dw = t->dw + (size_t)(j + k) * (size_t)t->inputs + i;
+        if (live < VL) {
+            float part[VL];
+            vstore_unaligned(part, sum[k][0]);
+            for (int l = 0; l < live; l++) dw[l] = t->accumulate ? dw[l] + part[l] : part[l];
+            continue;
+        }
+        UNROLL for (int l = 0; l < IB; l++) {
+            vec old = t->accumulate ? vload_unaligned(dw + l * VL) : vset(0.0f);
+            vstore_unaligned(dw + l * VL, t->accumulate ? old + sum[k][l] : sum[k][l]);
+        }
+    }
+}
+
+INLINE void weight_rows(const linear_weight_task *t, size_t row, int j, const int JB) {
+    int i = 0;
+    for (; i + WEIGHT_VECTORS * VL <= t->inputs; i += WEIGHT_VECTORS * VL)
+        weight_tile(t, row, j, i, JB, WEIGHT_VECTORS, VL);
+    for (; i + VL <= t->inputs; i += VL) weight_tile(t, row, j, i, JB, 1, VL);
+    if (i < t->inputs) weight_tile(t, row, j, i, JB, 1, t->inputs - i);
+}
+
+void KERNEL(linear_weight)(const linear_weight_task *t) {
+    const size_t row = ((size_t)t->inputs + GROUP - 1) / GROUP * GROUP;
+    transpose(t, row);
+    int j = 0;
+    for (; j + WEIGHT_ROWS <= t->outputs; j += WEIGHT_ROWS) weight_rows(t, row, j, WEIGHT_ROWS);
+    for (; j < t->outputs; j++) weight_rows(t, row, j, 1);
+    if (!t->db) return;
+    for (j = 0; j < t->outputs; j++) {
+        float sum = sum_by_halves(t->dz + (size_t)j * GROUP);
+        t->db[j] = t->accumulate ? t->db[j] + sum : sum;
+    }
+}

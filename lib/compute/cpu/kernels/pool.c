@@ -1,0 +1,98 @@
+// Pooling as a layer of its own: any window, stride and padding. (2×2 max pooling behind a layer is
+// in tail.c.)
+#include "simd.h"
+
+typedef struct window {
+    int y0, y1, x0, x1; // the part inside of the image
+} window;
+
+static window window_at(const pool_task *t, int y, int x) {
+    window w = {y * t->stride_y - t->pad_y, 0, x * t->stride_x - t->pad_x, 0};
+    w.y1 = w.y0 + t->kernel_h < t->x.height ? w.y0 + t->kernel_h : t->x.height;
+    w.x1 = w.x0 + t->kernel_w < t->x.width ? w.x0 + t->kernel_w : t->x.width;
+    if (w.y0 < 0) w.y0 = 0;
+    if (w.x0 < 0) w.x0 = 0;
+    return w;
+}
+
+static const float *source(const pool_task *t, int c, int y, int x) {
+    return t->x.data + (size_t)c * t->x.plane + (size_t)y * t->x.row + (size_t)x * GROUP;
+}
+
+static float *result(const pool_task *t, int c, int y, int x) {
+    return t->y.data + (size_t)c * t->y.plane + (size_t)y * t->y.row + (size_t)x * GROUP;
+}
+
+static size_t dense(const view *v, int c, int y, int x) {
+    return (((size_t)c * (size_t)v->height + (size_t)y) * (size_t)v->width + (size_t)x) * GROUP;
+}
+
+#define EACH_OUTPUT(t, c, y, x)                 \
+    for (int c = 0; c < (t)->y.channels; c++)   \
+        for (int y = 0; y < (t)->y.height; y++) \
+            for (int x = 0; x < (t)->y.width; x++)
+
+void KERNEL(max_pool)(const pool_task *t) {
+    EACH_OUTPUT(t, c, y, x) {
+        const window w = window_at(t, y, x);
+        float *best = result(t, c, y, x);
+        uint8_t *winner = t->winner + dense(&t->y, c, y, x);
+        for (int n = 0; n < GROUP; n++) best[n] = -INFINITY;
+        for (int iy = w.y0; iy < w.y1; iy++)
+            for (int ix = w.x0; ix < w.x1; ix++) {
+                const float *v = source(t, c, iy, ix);
+                uint8_t which = (uint8_t)((iy - w.y0) * (w.x1 - w.x0) + ix - w.x0);
+                for (int n = 0; n < GROUP; n++)
+                    if (v[n] > best[n] || (iy == w.y0 && ix == w.x0)) {
+                        best[n] = v[n];
+                        winner[n] = which;
+                    }
+            }
+    }
+}
+
+static void clear(const pool_task *t) {
+    memset(t->dx, 0, dense(&t->x, t->x.channels, 0, 0) * sizeof(float));
+}
+
+void KERNEL(max_pool_backward)(const pool_task *t) {
+    clear(t);
+    EACH_OUTPUT(t, c, y, x) {
+        const window w = window_at(t, y, x);
+        const uint8_t *winner = t->winner + dense(&t->y, c, y, x);
+        const float *dy = t->dy + dense(&t->y, c, y, x);
+        for (int n = 0; n < GROUP; n++) {
+            int iy = w.y0 + winner[n] / (w.x1 - w.x0), ix = w.x0 + winner[n] % (w.x1 - w.x0);
+            t->dx[dense(&t->x, c, iy, ix) + (size_t)n] += dy[n];
+        }
+    }
+}
+
+// The divisor counts the padding, as PyTorch's default does.
+void KERNEL(average_pool)(const pool_task *t) {
+    const float divisor = (float)(t->kernel_h * t->kernel_w);
+    EACH_OUTPUT(t, c, y, x) {
+        const window w = window_at(t, y, x);
+        float sum[GROUP] = {0}, *out = result(t, c, y, x);
+        for (int iy = w.y0; iy < w.y1; iy++)
+            for (int ix = w.x0; ix < w.x1; ix++) {
+                const float *v = source(t, c, iy, ix);
+                for (int n = 0; n < GROUP; n++) sum[n] += v[n];
+            }
+        for (int n = 0; n < GROUP; n++) out[n] = sum[n] / divisor;
+    }
+}
+
+void KERNEL(average_pool_backward)(const pool_task *t) {
+    const float divisor = (float)(t->kernel_h * t->kernel_w);
+    clear(t);
+    EACH_OUTPUT(t, c, y, x) {
+        const window w = window_at(t, y, x);
+        const float *dy = t->dy + dense(&t->y, c, y, x);
+        for (int iy = w.y0; iy < w.y1; iy++)
+            for (int ix = w.x0; ix < w.x1; ix++) {
+                float *dx = t->dx + dense(&t->x, c, iy, ix);
+                for (int n = 0; n < GROUP; n++) dx[n] += dy[n] / divisor;
+            }
+    }
+}

@@ -1,0 +1,29 @@
+// The table of one instruction set.
+#include "simd.h"
+
+#define TEXT2(x) #x
+#define TEXT(x)  TEXT2(x)
+extern const kernels KERNEL(kernel_table);
+const kernels KERNEL(kernel_table) = {
+    .isa = TEXT(KERNEL_ISA),
+    .conv_block_size = KERNEL(conv_block_size),
+    .conv = KERNEL(conv),
+    .conv_strided_input = KERNEL(conv_strided_input),
+    .conv_weight = KERNEL(conv_weight),
+    .linear = KERNEL(linear),
+    .linear_transposed = KERNEL(linear_transposed),
+    .linear_weight = KERNEL(linear_weight),
+    .load = KERNEL(load),
+    .moments = KERNEL(moments),
+    .tail_forward = KERNEL(tail_forward),
+    .tail_backward_sums = KERNEL(tail_backward_sums),
+    .tail_backward = KERNEL(tail_backward),
+    .max_pool = KERNEL(max_pool),
+    .max_pool_backward = KERNEL(max_pool_backward),
+    .average_pool = KERNEL(average_pool),
+    .average_pool_backward = KERNEL(average_pool_backward),
+    .loss = KERNEL(loss),
+    .update = KERNEL(update),
+    .digest = KERNEL(digest),
+    .add = KERNEL(add),
+};

@@ -1,0 +1,315 @@
+// What follows a convolution or a linear layer, in one pass over its output: batch norm's scale and
+// shift, ReLU, 2×2 max pooling; and the way back. Also batch norm's statistics of a group.
+#include "simd.h"
+
+static const float *element(const view *v, int c, int y) {
+    return v->data + (size_t)c * v->plane + (size_t)y * v->row;
+}
+
+static float *element_mut(const view *v, int c, int y) {
+    return v->data + (size_t)c * v->plane + (size_t)y * v->row;
+}
+
+// ---- Statistics ----
+
+typedef struct lane_sums {
+    float lanes[GROUP] __attribute__((aligned(64)));
+} lane_sums;
+
+static double sum_live(lane_sums *s, int samples) {
+    for (int n = samples; n < GROUP; n++) s->lanes[n] = 0.0f;
+    return (double)sum_by_halves(s->lanes);
+}
+
+// Rows are summed apart, then added: a second level keeps the rounding error of long planes small.
+static void channel_sum(const view *z, int c, lane_sums *s) {
+    for (int slice = 0; slice < LANE_SLICES; slice++) {
+        vec total = vset(0.0f);
+        for (int y = 0; y < z->height; y++) {
+            const float *p = element(z, c, y) + slice * VL;
+            vec row = vset(0.0f);
+            for (int x = 0; x < z->width; x++) row += vload(p + (size_t)x * GROUP);
+            total += row;
+        }
+        vstore(s->lanes + slice * VL, total);
+    }
+}
+
+static void channel_squares(const view *z, int c, float mean, lane_sums *s) {
+    for (int slice = 0; slice < LANE_SLICES; slice++) {
+        vec total = vset(0.0f), centre = vset(mean);
+        for (int y = 0; y < z->height; y++) {
+            const float *p = element(z, c, y) + slice * VL;
+            vec row = vset(0.0f);
+            for (int x = 0; x < z->width; x++) {
+                vec d = vload(p + (size_t)x * GROUP) - centre;
+                row = vfma(d, d, row);
+            }
+            total += row;
+        }
+        vstore(s->lanes + slice * VL, total);
+    }
+}
+
+void KERNEL(moments)(const view *z, int samples, double *mean, double *m2) {
+    const double count = (double)samples * z->height * z->width;
+    for (int c = 0; c < z->channels; c++) {
+        lane_sums s;
+        channel_sum(z, c, &s);
+        const float centre = (float)(sum_live(&s, samples) / count);
+        channel_squares(z, c, centre, &s);
+        mean[c] = (double)centre;
+        m2[c] = sum_live(&s, samples);
+    }
+}
+
+// ---- Forward ----
+
+typedef struct affine {
+    vec scale, shift;
+} affine;
+
+INLINE affine channel_affine(const tail_task *t, int c) {
+    return t->scale ? (affine){vset(t->scale[c]), vset(t->shift[c])}
+                    : (affine){vset(1.0f), vset(0.0f)};
+}
+
+INLINE vec normalise(affine a, vec v, const bool NORM) {
+    return NORM ? vfma(a.scale, v, a.shift) : v;
+}
+INLINE vec rectify(vec v) {
+    return vmask(v > vset(0.0f), v);
+}
+
+typedef struct choice {
+    vec value;
+    ivec which;
+} choice;
+
+// The largest of a 2×2 window, the first of equals; 4 where the ReLU cuts it off.
+INLINE choice pick(vec a, vec b, vec c, vec d, const bool RELU) {
+    choice r = {a, (ivec){0}};
+    ivec better = b > r.value;
+    r.value = vselect(better, b, r.value);
+    r.which = better & 1;
+    better = c > r.value;
+    r.value = vselect(better, c, r.value);
+    r.which = (better & 2) | (r.which & ~better);
+    better = d > r.value;
+    r.value = vselect(better, d, r.value);
+    r.which = (better & 3) | (r.which & ~better);
+    if (RELU) {
+        ivec on = r.value > vset(0.0f);
+        r.value = vmask(on, r.value);
+        r.which = (r.which & on) | (~on & 4);
+    }
+    return r;
+}
+
+typedef uint8_t bytes __attribute__((vector_size(VL), aligned(1), may_alias));
+INLINE void store_bytes(uint8_t *p, ivec v) {
+    *(bytes *)p = __builtin_convertvector(v, bytes);
+}
+INLINE ivec load_bytes(const uint8_t *p) {
+    return __builtin_convertvector(*(const bytes *)p, ivec);
+}
+
+INLINE void forward_row(const tail_task *t, int c, int y, const bool NORM, const bool RELU) {
+    const affine a = channel_affine(t, c);
+    const float *z = element(&t->z, c, y);
+    float *out = element_mut(&t->y, c, y);
+    for (size_t i = 0; i < (size_t)t->z.width * GROUP; i += VL) {
+        vec v = normalise(a, vload(z + i), NORM);
+        vstore(out + i, RELU ? rectify(v) : v);
+    }
+}
+
+INLINE void forward_pool_row(const tail_task *t, int c, int y, const bool NORM, const bool RELU) {
+    const affine a = channel_affine(t, c);
+    const float *z0 = element(&t->z, c, 2 * y), *z1 = element(&t->z, c, 2 * y + 1);
+    float *out = element_mut(&t->y, c, y);
+    uint8_t *winner =
+        t->winner + ((size_t)c * (size_t)t->y.height + (size_t)y) * (size_t)t->y.width * GROUP;
+    for (int x = 0; x < t->y.width; x++)
+        for (int slice = 0; slice < LANE_SLICES; slice++) {
+            size_t i = (size_t)x * GROUP + (size_t)(slice * VL),
+                   k = (size_t)(2 * x) * GROUP + (size_t)(slice * VL);
+            choice r = pick(
+                normalise(a, vload(z0 + k), NORM), normalise(a, vload(z0 + k + GROUP), NORM),
+                normalise(a, vload(z1 + k), NORM), normalise(a, vload(z1 + k + GROUP), NORM), RELU);
+            vstore(out + i, r.value);
+            store_bytes(winner + i, r.which);
+        }
+}
+
+INLINE void forward(const tail_task *t, const bool NORM, const bool RELU) {
+    for (int c = 0; c < t->y.channels; c++)
+        for (int y = 0; y < t->y.height; y++) {
+            if (t->pool)
+                forward_pool_row(t, c, y, NORM, RELU);
+            else
+                forward_row(t, c, y, NORM, RELU);
+        }
+}
+
+void KERNEL(tail_forward)(const tail_task *t) {
+    if (t->scale && t->relu)
+        forward(t, true, true);
+    else if (t->scale)
+        forward(t, true, false);
+    else if (t->relu)
+        forward(t, false, true);
+    else
+        forward(t, false, false);
+}
+
+// ---- Backward ----
+
+// The gradient of batch norm's output at one position without pooling: dy where the ReLU let it
+// through.
+INLINE vec through_relu(affine a, vec z, vec dy, const bool NORM, const bool RELU) {
+    return RELU ? vmask(normalise(a, z, NORM) > vset(0.0f), dy) : dy;
+}
+
+typedef struct pooled_row { // of one channel
+    const float *dy;
+    const uint8_t *winner;
+} pooled_row;
+
+INLINE pooled_row pooled(const tail_task *t, int c, int y) {
+    size_t i = ((size_t)c * (size_t)t->y.height + (size_t)y) * (size_t)t->y.width * GROUP;
+    return (pooled_row){t->dy + i, t->pool ? t->winner + i : NULL};
+}
+
+// Sums over a channel of dy' and dy'·(z - mean)·inv_std, dy' being the gradient of batch norm's
+// output.
+static void channel_sums(const tail_task *t, int c, lane_sums *dy_sum, lane_sums *xhat_sum) {
+    const affine a = channel_affine(t, c);
+    const vec mean = vset(t->mean[c]), inv_std = vset(t->inv_std[c]);
+    for (int slice = 0; slice < LANE_SLICES; slice++) {
+        vec s = vset(0.0f), q = vset(0.0f);
+        for (int y = 0; y < t->y.height; y++) {
+            const pooled_row p = pooled(t, c, y);
+            const float *z = element(&t->z, c, t->pool ? 2 * y : y) + slice * VL;
+            vec s_row = vset(0.0f), q_row = vset(0.0f);
+            for (int x = 0; x < t->y.width; x++) {
+                size_t i = (size_t)x * GROUP + (size_t)(slice * VL);
+                vec dy = vload(p.dy + i), value;
+                if (t->pool) {
+                    ivec which = load_bytes(p.winner + i);
+                    const float *window = z + (size_t)(2 * x) * GROUP;
+                    value = vload(window);
+                    value = vselect(which == 1, vload(window + GROUP), value);
+                    value = vselect(which == 2, vload(window + t->z.row), value);
+                    value = vselect(which == 3, vload(window + t->z.row + GROUP), value);
+                    dy = vmask(which != 4, dy);
+                } else {
+                    value = vload(z + (size_t)x * GROUP);
+                    dy = through_relu(a, value, dy, true, t->relu);
+                }
+                s_row += dy;
+                q_row = vfma(dy, (value - mean) * inv_std, q_row);
+            }
+            s += s_row;
+            q += q_row;
+        }
+        vstore(dy_sum->lanes + slice * VL, s);
+        vstore(xhat_sum->lanes + slice * VL, q);
+    }
+}
+
+void KERNEL(tail_backward_sums)(const tail_task *t) {
+    for (int c = 0; c < t->z.channels; c++) {
+        lane_sums dy, xhat;
+        channel_sums(t, c, &dy, &xhat);
+        t->sum_dy[c] = sum_by_halves(dy.lanes);
+        t->sum_dy_xhat[c] = sum_by_halves(xhat.lanes);
+    }
+}
+
+typedef struct gradient_factors {
+    vec dy, z, one;
+} gradient_factors;
+
+INLINE gradient_factors channel_factors(const tail_task *t, int c, const bool NORM) {
+    if (!NORM) return (gradient_factors){vset(1.0f), vset(0.0f), vset(0.0f)};
+    return (gradient_factors){vset(t->from_dy[c]), vset(t->from_z[c]), vset(t->from_one[c])};
+}
+
+INLINE vec to_dz(gradient_factors f, vec dy, vec z, const bool NORM) {
+    return NORM ? vfma(f.dy, dy, vfma(f.z, z, f.one)) : dy;
+}
+
+INLINE void backward_row(const tail_task *t, int c, int y, const bool NORM, const bool RELU) {
+    const affine a = channel_affine(t, c);
+    const gradient_factors f = channel_factors(t, c, NORM);
+    const float *dy = pooled(t, c, y).dy;
+    float *z = element_mut(&t->z, c, y);
+    for (size_t i = 0; i < (size_t)t->z.width * GROUP; i += VL) {
+        vec v = vload(z + i);
+        vstore(z + i, to_dz(f, through_relu(a, v, vload(dy + i), NORM, RELU), v, NORM));
+    }
+}
+
+INLINE void backward_pool_row(const tail_task *t, int c, int y, const bool NORM) {
+    const gradient_factors f = channel_factors(t, c, NORM);
+    const pooled_row p = pooled(t, c, y);
+    float *z0 = element_mut(&t->z, c, 2 * y), *z1 = element_mut(&t->z, c, 2 * y + 1);
+    for (int x = 0; x < t->y.width; x++)
+        for (int slice = 0; slice < LANE_SLICES; slice++) {
+            size_t i = (size_t)x * GROUP + (size_t)(slice * VL),
+                   k = (size_t)(2 * x) * GROUP + (size_t)(slice * VL);
+            vec dy = vload(p.dy + i);
+            ivec which = load_bytes(p.winner + i);
+            float *at[4] = {z0 + k, z0 + k + GROUP, z1 + k, z1 + k + GROUP};
+            UNROLL for (int j = 0; j < 4; j++) {
+                vec v = NORM ? vload(at[j]) : vset(0.0f);
+                vstore(at[j], to_dz(f, vmask(which == j, dy), v, NORM));
+            }
+        }
+}
+
+// Positions that no window covers (odd heights and widths): their own dy is zero.
+static void backward_uncovered(const tail_task *t, int c, const bool norm) {
+    const gradient_factors f = channel_factors(t, c, norm);
+    for (int y = 0; y < t->z.height; y++) {
+        int x = y < 2 * t->y.height ? 2 * t->y.width : 0;
+        float *z = element_mut(&t->z, c, y);
+        for (size_t i = (size_t)x * GROUP; i < (size_t)t->z.width * GROUP; i += VL)
+            vstore(z + i, to_dz(f, vset(0.0f), vload(z + i), norm));
+    }
+}
+
+INLINE void backward(const tail_task *t, const bool NORM, const bool RELU) {
+    for (int c = 0; c < t->z.channels; c++) {
+        for (int y = 0; y < t->y.height; y++) {
+            if (t->pool)
+                backward_pool_row(t, c, y, NORM);
+            else
+                backward_row(t, c, y, NORM, RELU);
+        }
+        if (t->pool) backward_uncovered(t, c, NORM);
+    }
+}
+
+// Batch norm sends a gradient to every lane; samples that do not exist must have none.
+static void clear_absent(const tail_task *t) {
+    for (int c = 0; c < t->z.channels; c++)
+        for (int y = 0; y < t->z.height; y++) {
+            float *z = element_mut(&t->z, c, y);
+            for (int x = 0; x < t->z.width; x++)
+                for (int n = t->samples; n < GROUP; n++) z[x * GROUP + n] = 0.0f;
+        }
+}
+
+void KERNEL(tail_backward)(const tail_task *t) {
+    if (t->scale && t->relu)
+        backward(t, true, true);
+    else if (t->scale)
+        backward(t, true, false);
+    else if (t->relu)
+        backward(t, false, true);
+    else
+        backward(t, false, false);
+    if (t->scale && t->samples < GROUP) clear_absent(t);
+}

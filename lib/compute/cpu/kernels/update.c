@@ -1,0 +1,95 @@
+// Optimizers, element by element, and sums over whole arenas. Formulas are those of torch.optim.
+#include "simd.h"
+
+typedef struct element { // VL parameters and their state
+    vec p, g, s, s2;
+} element;
+
+// Momentum that fades away would end in subnormal numbers, which processors handle a hundred times
+// more slowly; here it ends in zero.
+INLINE vec flush(vec v) {
+    const vec smallest = vset(0x1p-126f);
+    return vmask((v >= smallest) | (v <= -smallest) | (v != v), v);
+}
+
+INLINE void sgd(const update_task *t, element *e) {
+    const update_rule *r = t->rule;
+    vec momentum = vset(r->momentum);
+    e->g = vfma(vset(r->weight_decay), e->p, e->g);
+    e->s = flush(vfma(momentum, e->s, e->g));
+    vec step = r->nesterov ? vfma(momentum, e->s, e->g) : e->s;
+    e->p = vfma(vset(-r->lr), step, e->p);
+}
+
+INLINE void adam(const update_task *t, element *e, const bool DECOUPLED) {
+    const update_rule *r = t->rule;
+    if (DECOUPLED)
+        e->p = vfma(vset(-r->lr * r->weight_decay), e->p, e->p);
+    else
+        e->g = vfma(vset(r->weight_decay), e->p, e->g);
+    e->s = flush(vfma(vset(r->beta1), e->s, vset(1.0f - r->beta1) * e->g));
+    e->s2 = flush(vfma(vset(r->beta2), e->s2, vset(1.0f - r->beta2) * (e->g * e->g)));
+    vec root = vsqrt(e->s2 * vset(t->correction2)) + vset(r->eps);
+    e->p = vfma(vset(-r->lr * t->correction1), e->s / root, e->p);
+}
+
+INLINE void update_one(const update_task *t, element *e, const update_kind KIND) {
+    e->g *= vset(t->scale);
+    if (KIND == UPDATE_SGD)
+        sgd(t, e);
+    else
+        adam(t, e, KIND == UPDATE_ADAMW);
+}
+
+// The last, partial vector goes through a copy.
+INLINE void update_rest(const update_task *t, size_t i, size_t n, const update_kind KIND) {
+    float p[VL] = {0}, g[VL] = {0}, s[VL] = {0}, s2[VL] = {0};
+    memcpy(p, t->parameters + i, n * sizeof *p);
+    memcpy(g, t->gradient + i, n * sizeof *g);
+    memcpy(s, t->state + i, n * sizeof *s);
+    if (KIND != UPDATE_SGD) memcpy(s2, t->state2 + i, n * sizeof *s2);
+    element e = {vload_unaligned(p), vload_unaligned(g), vload_unaligned(s), vload_unaligned(s2)};
+    update_one(t, &e, KIND);
+    vstore_unaligned(p, e.p);
+    vstore_unaligned(s, e.s);
+    vstore_unaligned(s2, e.s2);
+    memcpy(t->parameters + i, p, n * sizeof *p);
+    memcpy(t->state + i, s, n * sizeof *s);
+    if (KIND != UPDATE_SGD) memcpy(t->state2 + i, s2, n * sizeof *s2);
+}
+
+INLINE void update_all(const update_task *t, const update_kind KIND) {
+    size_t i = t->first, end = t->first + t->count;
+    for (; i + VL <= end; i += VL) {
+        element e = {vload(t->parameters + i), vload(t->gradient + i), vload(t->state + i),
+                     KIND == UPDATE_SGD ? vset(0.0f) : vload(t->state2 + i)};
+        update_one(t, &e, KIND);
+        vstore(t->parameters + i, e.p);
+        vstore(t->state + i, e.s);
+        if (KIND != UPDATE_SGD) vstore(t->state2 + i, e.s2);
+    }
+    if (i < end) update_rest(t, i, end - i, KIND);
+}
+
+void KERNEL(update)(const update_task *t) {
+    switch (t->rule->kind) {
+    case UPDATE_SGD: update_all(t, UPDATE_SGD); break;
+    case UPDATE_ADAM: update_all(t, UPDATE_ADAM); break;
+    case UPDATE_ADAMW: update_all(t, UPDATE_ADAMW); break;
+    }
+}
+
+uint64_t KERNEL(digest)(const float *parameters, size_t first, size_t count) {
+    uint64_t sum = 0;
+    for (size_t i = first; i < first + count; i++) {
+        uint32_t bits, key = (uint32_t)i * 0x9E3779B1u;
+        memcpy(&bits, &parameters[i], sizeof bits);
+        key = (key ^ key >> 15) | 1;
+        sum += (uint64_t)bits * key;
+    }
+    return sum;
+}
+
+void KERNEL(add)(float *restrict sum, const float *restrict term, size_t n) {
+    for (size_t i = 0; i < n; i++) sum[i] += term[i];
+}

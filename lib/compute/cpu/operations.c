@@ -1,0 +1,239 @@
+// The operations of a step on one group: from units and places to the kernels' tasks.
+#include <string.h>
+
+#include "compute/cpu/engine.h"
+
+static uint8_t *winners(const group_work *g, const unit *u) {
+    return (uint8_t *)(g->memory + g->e->plan.floats) + u->winner;
+}
+
+static conv_task conv_forward(const group_work *g, const unit *u) {
+    const layer *l = u->core;
+    return (conv_task){.in = place_view(u->x, g->memory),
+                       .out = place_view(u->z, g->memory),
+                       .packed = g->e->packed + u->packed,
+                       .bias = l->has_bias ? g->e->parameters + l->bias : NULL,
+                       .kernel_h = l->kernel_h,
+                       .kernel_w = l->kernel_w,
+                       .stride_y = l->stride_h,
+                       .stride_x = l->stride_w,
+                       .pad_y = l->pad_h,
+                       .pad_x = l->pad_w};
+}
+
+static void copy_floats(const group_work *g, place from, place to) {
+    memcpy(g->memory + to.offset, g->memory + from.offset,
+           shape_size(from.size) * GROUP * sizeof(float));
+}
+
+static void run_core(const group_work *g, const unit *u) {
+    if (!u->core) {
+        copy_floats(g, u->x, u->z);
+    } else if (u->core->kind == LAYER_CONV) {
+        const conv_task t = conv_forward(g, u);
+        g->e->kernels->conv(&t, u->block);
+    } else {
+        const layer *l = u->core;
+        const linear_task t = {.inputs = (int)shape_size(l->in),
+                               .outputs = (int)shape_size(l->out),
+                               .weight = g->e->parameters + l->weight,
+                               .bias = l->has_bias ? g->e->parameters + l->bias : NULL,
+                               .x = g->memory + u->x.offset,
+                               .z = g->memory + u->z.offset};
+        g->e->kernels->linear(&t);
+    }
+}
+
+static void run_core_input(const group_work *g, const unit *u) {
+    if (!u->core) {
+        copy_floats(g, u->z, u->dx);
+        return;
+    }
+    const layer *l = u->core;
+    if (l->kind == LAYER_LINEAR) {
+        const linear_task t = {.inputs = (int)shape_size(l->in),
+                               .outputs = (int)shape_size(l->out),
+                               .weight = g->e->parameters + l->weight,
+                               .x = g->memory + u->z.offset,
+                               .z = g->memory + u->dx.offset};
+        g->e->kernels->linear_transposed(&t);
+        return;
+    }
+    conv_task t = conv_forward(g, u);
+    t.in = place_view(u->z, g->memory);
+    t.out = place_view(u->dx, g->memory);
+    t.bias = NULL;
+    if (l->stride_h != 1 || l->stride_w != 1) {
+        t.packed = g->e->parameters + l->weight;
+        g->e->kernels->conv_strided_input(&t);
+        return;
+    }
+    t.packed = g->e->packed + u->packed_transposed;
+    t.pad_y = l->kernel_h - 1 - l->pad_h;
+    t.pad_x = l->kernel_w - 1 - l->pad_w;
+    g->e->kernels->conv(&t, u->block_transposed);
+}
+
+static void run_core_weights(const group_work *g, const unit *u) {
+    const layer *l = u->core;
+    float *dw = g->w->record + l->weight, *db = l->has_bias ? g->w->record + l->bias : NULL;
+    if (l->kind == LAYER_LINEAR) {
+        const linear_weight_task t = {.inputs = (int)shape_size(l->in),
+                                      .outputs = (int)shape_size(l->out),
+                                      .x = g->memory + u->x.offset,
+                                      .dz = g->memory + u->z.offset,
+                                      .dw = dw,
+                                      .db = db,
+                                      .scratch = g->w->scratch,
+                                      .accumulate = g->w->accumulate};
+        g->e->kernels->linear_weight(&t);
+        return;
+    }
+    const conv_weight_task t = {.in = place_view(u->x, g->memory),
+                                .dout = place_view(u->z, g->memory),
+                                .dw = dw,
+                                .db = db,
+                                .accumulate = g->w->accumulate,
+                                .kernel_h = l->kernel_h,
+                                .kernel_w = l->kernel_w,
+                                .stride_y = l->stride_h,
+                                .stride_x = l->stride_w,
+                                .pad_y = l->pad_h,
+                                .pad_x = l->pad_w};
+    g->e->kernels->conv_weight(&t);
+}
+
+static tail_task tail(const group_work *g, const unit *u) {
+    const engine *e = g->e;
+    tail_task t = {.z = place_view(u->z, g->memory),
+                   .y = place_view(u->y, g->memory),
+                   .winner = winners(g, u),
+                   .relu = u->relu,
+                   .pool = u->pool,
+                   .samples = g->samples,
+                   .dy = g->memory + u->dy.offset};
+    if (!u->norm) return t;
+    if (!g->group) {
+        t.scale = e->norm.run_scale + u->norm_channel;
+        t.shift = e->norm.run_shift + u->norm_channel;
+        return t;
+    }
+    const size_t channels = e->plan.norm_channels;
+    const size_t shard = (size_t)g->group->shard * channels + u->norm_channel;
+    const size_t own = (size_t)g->index * channels + u->norm_channel;
+    t.scale = e->norm.scale + shard;
+    t.shift = e->norm.shift + shard;
+    t.mean = e->norm.mean + shard;
+    t.inv_std = e->norm.inv_std + shard;
+    t.sum_dy = e->norm.group_dy + own;
+    t.sum_dy_xhat = e->norm.group_dy_xhat + own;
+    t.from_dy = e->norm.from_dy + shard;
+    t.from_z = e->norm.from_z + shard;
+    t.from_one = e->norm.from_one + shard;
+    return t;
+}
+
+// values, or zeros where there are none, into a part of the record of the group.
+static void record_put(const worker *w, size_t at, const float *values, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        const float v = values ? values[i] : 0.0f;
+        w->record[at + i] = w->accumulate ? w->record[at + i] + v : v;
+    }
+}
+
+static void run_tail_sums(const group_work *g, const unit *u) {
+    const engine *e = g->e;
+    const tail_task t = tail(g, u);
+    e->kernels->tail_backward_sums(&t);
+    const size_t channels = (size_t)u->norm->out.channels;
+    record_put(g->w, u->norm->weight, t.sum_dy_xhat, channels);
+    record_put(g->w, u->norm->bias, t.sum_dy, channels);
+    // The statistics of a shard enter the sum once, with its first group.
+    const size_t shard = (size_t)g->group->shard * e->plan.norm_channels + u->norm_channel;
+    const bool leads = g->group->leads;
+    record_put(g->w, e->program->parameters + u->norm->mean,
+               leads ? e->norm.weighted_mean + shard : NULL, channels);
+    record_put(g->w, e->program->parameters + u->norm->variance,
+               leads ? e->norm.weighted_variance + shard : NULL, channels);
+}
+
+static pool_task pooling(const group_work *g, const unit *u) {
+    const layer *l = u->pooling;
+    return (pool_task){.x = place_view(u->x, g->memory),
+                       .y = place_view(u->y, g->memory),
+                       .winner = winners(g, u),
+                       .kernel_h = l->kernel_h,
+                       .kernel_w = l->kernel_w,
+                       .stride_y = l->stride_h,
+                       .stride_x = l->stride_w,
+                       .pad_y = l->pad_h,
+                       .pad_x = l->pad_w,
+                       .dy = g->memory + u->dy.offset,
+                       .dx = u->first ? NULL : g->memory + u->dx.offset};
+}
+
+static void run_pool(const group_work *g, const unit *u, bool backward) {
+    const kernels *k = g->e->kernels;
+    const pool_task t = pooling(g, u);
+    const bool max = u->pooling->kind == LAYER_MAX_POOL;
+    if (backward)
+        (max ? k->max_pool_backward : k->average_pool_backward)(&t);
+    else
+        (max ? k->max_pool : k->average_pool)(&t);
+}
+
+static void run_moments(const group_work *g, const unit *u) {
+    const engine *e = g->e;
+    const size_t own = (size_t)g->index * e->plan.norm_channels + u->norm_channel;
+    const view z = place_view(u->z, g->memory);
+    e->kernels->moments(&z, g->samples, e->norm.group_mean + own, e->norm.group_m2 + own);
+}
+
+static void run_loss(const group_work *g, const unit *u) {
+    const program *p = g->e->program;
+    const loss_task t = {.classes = p->classes,
+                         .samples = g->samples,
+                         .logits = g->memory + u->z.offset,
+                         .labels = g->e->batch->labels + g->group->first};
+    const float tail_values[RECORD_TAIL] = {[RECORD_LOSS] = g->e->kernels->loss(&t)};
+    record_put(g->w, p->parameters + p->buffers, tail_values, RECORD_TAIL);
+}
+
+static void run_operation(const group_work *g, const operation *op) {
+    const engine *e = g->e;
+    switch (op->kind) {
+    case OP_LOAD: {
+        const view x = place_view(e->plan.input, g->memory);
+        e->kernels->load(g->pixels, g->samples, e->load_scale, e->load_shift, &x);
+        break;
+    }
+    case OP_CORE: run_core(g, op->unit); break;
+    case OP_MOMENTS: run_moments(g, op->unit); break;
+    case OP_TAIL: {
+        const tail_task t = tail(g, op->unit);
+        e->kernels->tail_forward(&t);
+        break;
+    }
+    case OP_POOL: run_pool(g, op->unit, false); break;
+    case OP_LOSS: run_loss(g, op->unit); break;
+    case OP_TAIL_SUMS: run_tail_sums(g, op->unit); break;
+    case OP_TAIL_BACKWARD: {
+        const tail_task t = tail(g, op->unit);
+        e->kernels->tail_backward(&t);
+        break;
+    }
+    case OP_POOL_BACKWARD: run_pool(g, op->unit, true); break;
+    case OP_CORE_WEIGHTS: run_core_weights(g, op->unit); break;
+    case OP_CORE_INPUT: run_core_input(g, op->unit); break;
+    }
+}
+
+void operations_run(const group_work *g, const schedule_list *s, int first, int end) {
+    for (int i = first; i < end; i++) {
+        run_operation(g, &s->operations[i]);
+        // A clock read for each change of phase, not for each operation.
+        if (i + 1 == end ||
+            operation_phase(s->operations[i].kind) != operation_phase(s->operations[i + 1].kind))
+            worker_mark(g->w, operation_phase(s->operations[i].kind));
+    }
+}

@@ -1,0 +1,68 @@
+// Who owns which groups in a step: the leaves of the reduction tree, dealt to threads in contiguous
+// ranges.
+#include <string.h>
+
+#include "compute/cpu/engine.h"
+
+static bool same_counts(const engine *e, const batch *b) {
+    return e->tree.nodes && b->first_shard == e->counts_first && b->end_shard == e->counts_end &&
+           memcmp(e->counts, b->count, (size_t)b->shards * sizeof *b->count) == 0;
+}
+
+static void list_groups(engine *e, const batch *b) {
+    int first = 0, n = 0;
+    for (int v = b->first_shard; v < b->end_shard; v++)
+        for (int done = 0; done < b->count[v]; done += GROUP, n++) {
+            int left = b->count[v] - done;
+            e->groups[n] = (group){.shard = v - b->first_shard,
+                                   .samples = left < GROUP ? left : GROUP,
+                                   .first = first,
+                                   .leads = done == 0};
+            first += e->groups[n].samples;
+        }
+    e->group_count = n;
+}
+
+static void deal_leaves(engine *e) {
+    const int threads = team_size(e->team);
+    e->term_count = 0;
+    for (int t = 0; t < threads; t++) {
+        worker *w = &e->workers[t];
+        w->first_leaf = e->first_leaf + e->group_count * t / threads;
+        w->end_leaf = e->first_leaf + e->group_count * (t + 1) / threads;
+        int n = reduction_tree_cover(&e->tree, w->first_leaf, w->end_leaf,
+                                     e->terms_node + e->term_count);
+        for (int k = 0; k < n; k++) e->terms[e->term_count + k] = w->stack[k];
+        e->term_count += n;
+    }
+    e->record_count =
+        reduction_tree_cover(&e->tree, e->first_leaf, e->first_leaf + e->group_count, e->cover);
+}
+
+// Tree, groups and their owners depend on the sample counts alone, so most steps keep those of the
+// step before.
+status ownership_prepare(engine *e, const batch *b, error *err) {
+    if (same_counts(e, b)) return STATUS_OK;
+    int leaves = 0, local = 0;
+    for (int v = 0; v < b->shards; v++) {
+        e->shard_leaves[v] = leaves;
+        e->shard_groups[v] = (b->count[v] + GROUP - 1) / GROUP;
+        leaves += e->shard_groups[v];
+        if (v >= b->first_shard && v < b->end_shard) local += e->shard_groups[v];
+    }
+    e->shard_leaves[b->shards] = leaves;
+    if (b->shards != e->options.shards || local > e->group_capacity)
+        return error_set(err, STATUS_FAILED,
+                         "batch of %d shards with %d groups here does not fit the engine",
+                         b->shards, local);
+    reduction_tree_release(&e->tree);
+    if (reduction_tree_init(&e->tree, e->shard_groups, b->shards, err) != STATUS_OK)
+        return STATUS_FAILED;
+    memcpy(e->counts, b->count, (size_t)b->shards * sizeof *b->count);
+    e->counts_first = b->first_shard;
+    e->counts_end = b->end_shard;
+    e->first_leaf = e->shard_leaves[b->first_shard];
+    list_groups(e, b);
+    deal_leaves(e);
+    return STATUS_OK;
+}

@@ -1,0 +1,177 @@
+#include "compute/cpu/plan.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+
+static bool is_tail_pool(const layer *l) {
+    return l->kind == LAYER_MAX_POOL && l->kernel_h == 2 && l->kernel_w == 2 && l->stride_h == 2 &&
+           l->stride_w == 2 && l->pad_h == 0 && l->pad_w == 0;
+}
+
+// ---- From layers to units ----
+
+static void take_tail(unit *u, const program *p, int *at) {
+    // pool before ReLU gives the same as ReLU before pool: both are one tail.
+    for (; *at < p->count; ++*at) {
+        const layer *l = &p->layers[*at];
+        if (l->kind == LAYER_BATCH_NORM && !u->norm && !u->relu && !u->pool)
+            u->norm = l;
+        else if (l->kind == LAYER_RELU && !u->relu)
+            u->relu = true;
+        else if (is_tail_pool(l) && !u->pool)
+            u->pool = true;
+        else
+            return;
+    }
+}
+
+static status take_unit(unit *u, const program *p, int *at, error *err) {
+    const layer *l = &p->layers[*at];
+    switch (l->kind) {
+    case LAYER_CONV:
+    case LAYER_LINEAR:
+        u->core = l;
+        ++*at;
+        take_tail(u, p, at);
+        return STATUS_OK;
+    case LAYER_BATCH_NORM:
+    case LAYER_RELU: take_tail(u, p, at); return STATUS_OK;
+    case LAYER_MAX_POOL:
+    case LAYER_AVG_POOL:
+        if (l->kernel_h * l->kernel_w > 255)
+            return error_set(
+                err, STATUS_USAGE,
+                "cannot run layer '%s' on a cpu: its window has more than 255 elements", l->name);
+        u->pooling = l;
+        ++*at;
+        return STATUS_OK;
+    default:
+        return error_set(err, STATUS_USAGE,
+                         "cannot run layer '%s' on a cpu: no kernel for its kind yet", l->name);
+    }
+}
+
+// ---- Places ----
+
+// `border` zero columns before and behind each row; a row's right border is the next one's left
+// border.
+static place put(plan *p, shape size, int border) {
+    place at = {.size = size};
+    at.row = (size_t)(size.width + border) * GROUP;
+    at.plane = (size_t)size.height * at.row;
+    at.offset = p->floats + (size_t)border * GROUP;
+    p->floats += (size_t)border * GROUP + (size_t)size.channels * at.plane;
+    return at;
+}
+
+static int max_int(int a, int b) {
+    return a > b ? a : b;
+}
+
+// Zero columns that a consumer wants around its input.
+static int border_before(const unit *next) {
+    return next && next->core && next->core->kind == LAYER_CONV ? next->core->pad_w : 0;
+}
+
+// Zero columns around dz that the input gradient of a convolution reads.
+static int border_of_gradient(const unit *u) {
+    if (u->first || !u->core || u->core->kind != LAYER_CONV || u->core->stride_w != 1 ||
+        u->core->stride_h != 1)
+        return 0;
+    return max_int(0, u->core->kernel_w - 1 - u->core->pad_w);
+}
+
+static shape output_of(const unit *u, shape in) {
+    return u->core ? u->core->out : in;
+}
+
+static shape pooled_shape(shape z) {
+    return (shape){z.channels, z.height / 2, z.width / 2};
+}
+
+static size_t count_of(shape s) {
+    return shape_size(s) * GROUP;
+}
+
+// `flat` is the shape in which the next layer sees the input: flatten has no unit.
+static void place_unit(plan *p, int index, shape seen) {
+    unit *u = &p->units[index];
+    const unit *next = index + 1 < p->count ? &p->units[index + 1] : NULL;
+    const place before = index ? p->units[index - 1].y : p->input;
+    u->x = before;
+    if (index) u->dx = p->units[index - 1].dy;
+    shape z = u->pooling ? u->pooling->out : output_of(u, seen);
+    shape y = u->pool ? pooled_shape(z) : z;
+    if (!u->pooling) u->z = put(p, z, border_of_gradient(u));
+    if (u->last) return;
+    u->y = put(p, y, border_before(next));
+    u->dy = put(p, y, 0);
+    if (u->pool || u->pooling) {
+        u->winner = p->bytes;
+        p->bytes += count_of(y);
+    }
+}
+
+static void plan_weights(plan *p, unit *u, const kernels *k) {
+    const layer *l = u->core;
+    if (!l) return;
+    if (l->kind == LAYER_LINEAR) {
+        size_t floats = (shape_size(l->in) + GROUP - 1) / GROUP * GROUP * GROUP;
+        if (floats > p->scratch_floats) p->scratch_floats = floats;
+        return;
+    }
+    u->block = k->conv_block_size(l->out.channels, l->out.width);
+    u->packed = p->packed_floats;
+    p->packed_floats += (conv_packed_floats(l, u->block, false) + 15) / 16 * 16;
+    if (u->first || l->stride_h != 1 || l->stride_w != 1) return;
+    u->block_transposed = k->conv_block_size(l->in.channels, l->in.width);
+    u->packed_transposed = p->packed_floats;
+    p->packed_floats += (conv_packed_floats(l, u->block_transposed, true) + 15) / 16 * 16;
+}
+
+status plan_init(plan *p, const program *prog, const kernels *k, error *err) {
+    status rc = STATUS_OK;
+    *p = (plan){0};
+    shape *seen = memory_new((size_t)prog->count + 1, sizeof *seen, err);
+    p->units = memory_new((size_t)prog->count + 1, sizeof *p->units, err);
+    if (!seen || !p->units) TRY(STATUS_FAILED);
+    for (int at = 0; at < prog->count;) {
+        if (prog->layers[at].kind == LAYER_FLATTEN) {
+            at++;
+            continue;
+        }
+        seen[p->count] = prog->layers[at].in;
+        TRY(take_unit(&p->units[p->count], prog, &at, err));
+        p->count++;
+    }
+    if (p->count == 0 || !p->units[p->count - 1].core || p->units[p->count - 1].norm ||
+        p->units[p->count - 1].relu || p->units[p->count - 1].pool)
+        TRY(error_set(err, STATUS_USAGE,
+                      "cannot run this model: its last layer is not a linear layer"));
+    p->units[0].first = true;
+    p->units[p->count - 1].last = true;
+    p->input = put(p, prog->input, border_before(&p->units[0]));
+    for (int i = 0; i < p->count; i++) {
+        unit *u = &p->units[i];
+        place_unit(p, i, seen[i]);
+        plan_weights(p, u, k);
+        if (!u->norm) continue;
+        u->norm_index = p->norms++;
+        u->norm_channel = p->norm_channels;
+        p->norm_channels += (size_t)u->norm->out.channels;
+    }
+    // Whole cache lines, and not a multiple of a page: groups that are worked on together must not
+    // share cache sets.
+    p->floats = (p->floats + 15) / 16 * 16;
+    p->bytes = (p->bytes + 63) / 64 * 64 + 192;
+out:
+    free(seen);
+    if (rc != STATUS_OK) plan_release(p);
+    return rc;
+}
+
+void plan_release(plan *p) {
+    free(p->units);
+    *p = (plan){0};
+}

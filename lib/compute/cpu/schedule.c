@@ -1,0 +1,108 @@
+// A step as segments of operations: built once, when the engine is opened.
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "compute/cpu/engine.h"
+
+phase operation_phase(operation_kind kind) {
+    if (kind == OP_LOAD) return PHASE_LOAD;
+    return kind >= OP_TAIL_SUMS ? PHASE_BACKWARD : PHASE_FORWARD;
+}
+
+static void add_range(schedule_list *s, size_t first, size_t count) {
+    if (count) s->ranges[s->range_count++] = (range){first, count};
+}
+
+// The parts of a record that an operation writes.
+static void add_ranges(schedule_list *s, const engine *e, operation_kind kind, const unit *u) {
+    const program *p = e->program;
+    if (kind == OP_LOSS) add_range(s, p->parameters + p->buffers, RECORD_TAIL);
+    if (kind == OP_CORE_WEIGHTS) {
+        add_range(s, u->core->weight, layer_weights(u->core));
+        if (u->core->has_bias) add_range(s, u->core->bias, (size_t)u->core->out.channels);
+    }
+    if (kind == OP_TAIL_SUMS) {
+        const size_t channels = (size_t)u->norm->out.channels;
+        add_range(s, u->norm->weight, channels);
+        add_range(s, u->norm->bias, channels);
+        add_range(s, p->parameters + u->norm->mean, channels);
+        add_range(s, p->parameters + u->norm->variance, channels);
+    }
+}
+
+static void add(schedule_list *s, const engine *e, operation_kind kind, const unit *u) {
+    s->operations[s->operation_count++] = (operation){kind, u};
+    add_ranges(s, e, kind, u);
+}
+
+static void close_segment(schedule_list *s, meeting together, const unit *norm) {
+    const segment *before = s->segment_count ? &s->segments[s->segment_count - 1] : NULL;
+    s->segments[s->segment_count++] = (segment){.first = before ? before->end : 0,
+                                                .end = s->operation_count,
+                                                .meeting = together,
+                                                .norm = norm,
+                                                .range_first = before ? before->range_end : 0,
+                                                .range_end = s->range_count};
+}
+
+static status schedule_new(schedule_list *s, const engine *e, error *err) {
+    const size_t most = (size_t)e->plan.count * 6 + 4;
+    *s = (schedule_list){.operations = memory_new(most, sizeof *s->operations, err),
+                         .segments = memory_new(most, sizeof *s->segments, err),
+                         .ranges = memory_new(most * 2, sizeof *s->ranges, err)};
+    if (s->operations && s->segments && s->ranges) return STATUS_OK;
+    schedule_release(s);
+    return STATUS_FAILED;
+}
+
+void schedule_release(schedule_list *s) {
+    free(s->operations);
+    free(s->segments);
+    free(s->ranges);
+    *s = (schedule_list){0};
+}
+
+static void add_forward(schedule_list *s, const engine *e, const unit *u, bool training) {
+    if (u->pooling) {
+        add(s, e, OP_POOL, u);
+        return;
+    }
+    add(s, e, OP_CORE, u);
+    if (u->norm && training) {
+        add(s, e, OP_MOMENTS, u);
+        close_segment(s, MEET_FORWARD, u);
+    }
+    if (!u->last) add(s, e, OP_TAIL, u);
+}
+
+static void add_backward(schedule_list *s, const engine *e, const unit *u) {
+    if (u->pooling) {
+        if (!u->first) add(s, e, OP_POOL_BACKWARD, u);
+        return;
+    }
+    if (u->norm) {
+        add(s, e, OP_TAIL_SUMS, u);
+        close_segment(s, MEET_BACKWARD, u);
+    }
+    if (!u->last) add(s, e, OP_TAIL_BACKWARD, u);
+    if (u->core) add(s, e, OP_CORE_WEIGHTS, u);
+    if (!u->first) add(s, e, OP_CORE_INPUT, u);
+}
+
+status schedule_training(schedule_list *s, const engine *e, error *err) {
+    if (schedule_new(s, e, err) != STATUS_OK) return STATUS_FAILED;
+    add(s, e, OP_LOAD, NULL);
+    for (int i = 0; i < e->plan.count; i++) add_forward(s, e, &e->plan.units[i], true);
+    add(s, e, OP_LOSS, &e->plan.units[e->plan.count - 1]);
+    for (int i = e->plan.count - 1; i >= 0; i--) add_backward(s, e, &e->plan.units[i]);
+    close_segment(s, MEET_NOT, NULL);
+    return STATUS_OK;
+}
+
+status schedule_inference(schedule_list *s, const engine *e, error *err) {
+    if (schedule_new(s, e, err) != STATUS_OK) return STATUS_FAILED;
+    add(s, e, OP_LOAD, NULL);
+    for (int i = 0; i < e->plan.count; i++) add_forward(s, e, &e->plan.units[i], false);
+    close_segment(s, MEET_NOT, NULL);
+    return STATUS_OK;
+}

@@ -1,0 +1,126 @@
+// A training step and inference: what every thread of the team does.
+#include <stdlib.h>
+#include <string.h>
+
+#include "compute/cpu/engine.h"
+
+static float *slot(const engine *e, size_t number) {
+    return (float *)(e->slots + number * e->slot_bytes);
+}
+
+static void merge_top(const engine *e, const worker *w, const segment *s, int top) {
+    for (int i = s->range_first; i < s->range_end; i++) {
+        const range r = e->training.ranges[i];
+        e->kernels->add(w->stack[top - 1] + r.first, w->stack[top] + r.first, r.count);
+    }
+}
+
+static void run_segment(engine *e, int member, const segment *s) {
+    worker *w = &e->workers[member];
+    const bool alone = e->plan.norms == 0; // no group is needed again: all share one slot
+    int top = -1;
+    for (int leaf = w->first_leaf; leaf < w->end_leaf; leaf++) {
+        const int index = leaf - e->first_leaf;
+        int merges = reduction_tree_merges(&e->tree, w->first_leaf, w->end_leaf, leaf);
+        w->accumulate = merges > 0; // the first merge happens inside of the kernels
+        if (merges == 0) top++;
+        w->record = w->stack[top];
+        const group *g = &e->groups[index];
+        const group_work work = {.e = e,
+                                 .w = w,
+                                 .group = g,
+                                 .index = index,
+                                 .samples = g->samples,
+                                 .pixels = e->batch->pixels + g->first,
+                                 .memory = slot(e, (size_t)(alone ? member : index))};
+        operations_run(&work, &e->training, s->first, s->end);
+        for (; merges > 1; merges--, top--) merge_top(e, w, s, top);
+        worker_mark(w, PHASE_BACKWARD);
+    }
+}
+
+// Each thread sums its slice of the threads' vectors into the records of the engine's own cover.
+static void join_records(engine *e, int member) {
+    const size_t n = record_floats(e->program), members = (size_t)team_size(e->team);
+    const size_t lines = (n + GROUP - 1) / GROUP;
+    const size_t first = lines * (size_t)member / members * GROUP;
+    size_t end = lines * ((size_t)member + 1) / members * GROUP;
+    if (end > n) end = n;
+    for (int k = 0, t = 0; k < e->record_count; k++) {
+        const int last = e->tree.nodes[e->cover[k]].end, start = t;
+        while (t < e->term_count && e->tree.nodes[e->terms_node[t]].end <= last) t++;
+        reduction_tree_sum_part(&e->tree, e->cover[k], e->terms_node + start,
+                                (const float *const *)e->terms + start, t - start, first,
+                                e->records[k] + first, end - first);
+    }
+}
+
+static void step_body(void *argument, int member) {
+    engine *e = argument;
+    worker *w = &e->workers[member];
+    worker_mark(w, PHASE_WAIT);
+    for (int i = 0; i < e->training.segment_count; i++) {
+        const segment *s = &e->training.segments[i];
+        run_segment(e, member, s);
+        bool well = true;
+        if (s->meeting == MEET_FORWARD) well = batch_norm_forward(e, s->norm, member);
+        if (s->meeting == MEET_BACKWARD) well = batch_norm_backward(e, s->norm, member);
+        worker_mark(w, PHASE_WAIT);
+        if (!well) return;
+    }
+    team_barrier(e->team);
+    worker_mark(w, PHASE_WAIT);
+    join_records(e, member);
+    worker_mark(w, PHASE_BACKWARD);
+}
+
+status cpu_step(engine *e, const batch *b, error *err) {
+    status rc = ownership_prepare(e, b, err);
+    if (rc != STATUS_OK) return rc;
+    e->batch = b;
+    e->failed = STATUS_OK;
+    e->failure = err;
+    engine_region(e, step_body);
+    return e->failed;
+}
+
+// ---- Inference ----
+
+static void store_logits(const group_work *g, const unit *last, float *logits) {
+    const float *z = g->memory + last->z.offset;
+    const int classes = g->e->program->classes;
+    for (int n = 0; n < g->samples; n++)
+        for (int j = 0; j < classes; j++) logits[n * classes + j] = z[j * GROUP + n];
+}
+
+static void infer_body(void *argument, int member) {
+    engine *e = argument;
+    worker *w = &e->workers[member];
+    worker_mark(w, PHASE_WAIT);
+    const segment *s = &e->inference.segments[0];
+    const size_t threads = (size_t)team_size(e->team);
+    for (size_t first = (size_t)member * GROUP; first < e->infer_samples;
+         first += threads * GROUP) {
+        const size_t left = e->infer_samples - first;
+        const group_work work = {.e = e,
+                                 .w = w,
+                                 .samples = left < GROUP ? (int)left : GROUP,
+                                 .pixels = e->infer_pixels + first,
+                                 .memory = slot(e, (size_t)member)};
+        operations_run(&work, &e->inference, s->first, s->end);
+        store_logits(&work, &e->plan.units[e->plan.count - 1],
+                     e->infer_logits + first * (size_t)e->program->classes);
+    }
+    worker_mark(w, PHASE_FORWARD);
+}
+
+status cpu_infer(engine *e, const uint8_t *const *pixels, size_t samples, float *logits,
+                 error *err) {
+    (void)err;
+    batch_norm_inference(e);
+    e->infer_pixels = pixels;
+    e->infer_samples = samples;
+    e->infer_logits = logits;
+    engine_region(e, infer_body);
+    return STATUS_OK;
+}

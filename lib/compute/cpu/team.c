@@ -1,0 +1,131 @@
+#include "compute/cpu/team.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+
+// About 0.1 ms of pauses: longer than what happens between two steps, shorter than anybody notices.
+enum { SPINS = 3000 };
+
+typedef struct member {
+    team *owner;
+    int number;
+    pthread_t thread;
+} member;
+
+struct team {
+    int size, started;
+    bool spin, quit;
+    void (*body)(void *, int);
+    void *argument;
+    member *members;
+    // A barrier: the last to arrive resets `arrived` and opens the next generation. On lines of
+    // their own.
+    _Alignas(64) atomic_int arrived;
+    _Alignas(64) atomic_uint generation;
+    atomic_int sleepers;
+};
+
+static void relax(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+static void sleep_while(atomic_uint *word, unsigned value) {
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
+
+void team_barrier(team *t) {
+    if (t->size == 1) return;
+    const unsigned generation = atomic_load(&t->generation);
+    if (atomic_fetch_add(&t->arrived, 1) == t->size - 1) {
+        atomic_store(&t->arrived, 0);
+        atomic_store(&t->generation, generation + 1);
+        if (atomic_load(&t->sleepers) > 0)
+            syscall(SYS_futex, &t->generation, FUTEX_WAKE_PRIVATE, t->size, NULL, NULL, 0);
+        return;
+    }
+    for (int i = 0; t->spin && i < SPINS; i++) {
+        if (atomic_load_explicit(&t->generation, memory_order_acquire) != generation) return;
+        relax();
+    }
+    atomic_fetch_add(&t->sleepers, 1);
+    while (atomic_load(&t->generation) == generation) sleep_while(&t->generation, generation);
+    atomic_fetch_sub(&t->sleepers, 1);
+}
+
+static void *serve(void *argument) {
+    const member *m = argument;
+    for (;;) {
+        team_barrier(m->owner); // opened by team_run
+        if (m->owner->quit) return NULL;
+        m->owner->body(m->owner->argument, m->number);
+        team_barrier(m->owner);
+    }
+}
+
+void team_run(team *t, void (*body)(void *, int), void *argument) {
+    t->body = body;
+    t->argument = argument;
+    team_barrier(t);
+    body(argument, 0);
+    team_barrier(t);
+}
+
+status team_new(int size, bool spin, team **out, error *err) {
+    *out = NULL;
+    team *t = memory_new_aligned(1, sizeof *t, err);
+    if (!t) return STATUS_FAILED;
+    t->size = size;
+    t->spin = spin;
+    t->members = memory_new((size_t)size, sizeof *t->members, err);
+    if (!t->members) {
+        free(t);
+        return STATUS_FAILED;
+    }
+    // Signals are the business of the main thread.
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = 0;
+    for (t->started = 1; t->started < size && !failed; t->started++) {
+        t->members[t->started] = (member){.owner = t, .number = t->started};
+        failed =
+            pthread_create(&t->members[t->started].thread, NULL, serve, &t->members[t->started]);
+        if (failed) break;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (failed) {
+        error_system(err, STATUS_FAILED, failed, "cannot start thread %d of %d", t->started + 1,
+                     size);
+        // Those that run wait for a barrier that the missing ones would complete: complete it for
+        // them.
+        t->size = t->started;
+        team_free(t);
+        return STATUS_FAILED;
+    }
+    *out = t;
+    return STATUS_OK;
+}
+
+void team_free(team *t) {
+    if (!t) return;
+    t->quit = true;
+    team_barrier(t);
+    for (int i = 1; i < t->started; i++) pthread_join(t->members[i].thread, NULL);
+    free(t->members);
+    free(t);
+}
+
+int team_size(const team *t) {
+    return t->size;
+}

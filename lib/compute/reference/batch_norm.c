@@ -1,0 +1,108 @@
+// Batch normalisation, and the running statistics that inference uses.
+#include <math.h>
+
+#include "compute/reference.h"
+
+static size_t positions(shape s) {
+    return (size_t)s.height * (size_t)s.width;
+}
+
+// Element `i` of channel c of sample n.
+static size_t at(shape s, int n, int c, size_t i) {
+    return ((size_t)n * (size_t)s.channels + (size_t)c) * positions(s) + i;
+}
+
+void reference_moments(shape s, int samples, const double *x, double *mean, double *variance) {
+    const double count = (double)samples * (double)positions(s);
+    for (int c = 0; c < s.channels; c++) {
+        double sum = 0, squares = 0;
+        for (int n = 0; n < samples; n++)
+            for (size_t i = 0; i < positions(s); i++) sum += x[at(s, n, c, i)];
+        mean[c] = samples ? sum / count : 0;
+        for (int n = 0; n < samples; n++) {
+            for (size_t i = 0; i < positions(s); i++) {
+                double d = x[at(s, n, c, i)] - mean[c];
+                squares += d * d;
+            }
+        }
+        variance[c] = samples ? squares / count : 0;
+    }
+}
+
+void reference_batch_norm(const layer *l, int samples, const double *x, const double *mean,
+                          const double *variance, const double *weight, const double *bias,
+                          double *y) {
+    for (int n = 0; n < samples; n++) {
+        for (int c = 0; c < l->in.channels; c++) {
+            double inv_std = 1 / sqrt(variance[c] + l->eps);
+            for (size_t i = 0; i < positions(l->in); i++) {
+                size_t k = at(l->in, n, c, i);
+                y[k] = weight[c] * (x[k] - mean[c]) * inv_std + bias[c];
+            }
+        }
+    }
+}
+
+// With x̂ = (x - mean) / std: dx = weight / std · (dy - mean(dy) - x̂ · mean(dy · x̂)).
+static void channel_backward(const layer *l, int samples, int c, const double *x, double mean,
+                             double inv_std, double weight, const double *dy, double *dx,
+                             double *dweight, double *dbias) {
+    const double count = (double)samples * (double)positions(l->in);
+    double sum = 0, sum_xhat = 0;
+    for (int n = 0; n < samples; n++) {
+        for (size_t i = 0; i < positions(l->in); i++) {
+            size_t k = at(l->in, n, c, i);
+            sum += dy[k];
+            sum_xhat += dy[k] * (x[k] - mean) * inv_std;
+        }
+    }
+    for (int n = 0; n < samples && dx; n++) {
+        for (size_t i = 0; i < positions(l->in); i++) {
+            size_t k = at(l->in, n, c, i);
+            double xhat = (x[k] - mean) * inv_std;
+            dx[k] = weight * inv_std * (dy[k] - sum / count - xhat * sum_xhat / count);
+        }
+    }
+    *dweight += sum_xhat;
+    *dbias += sum;
+}
+
+void reference_batch_norm_backward(const layer *l, int samples, const double *x, const double *mean,
+                                   const double *variance, const double *weight, const double *dy,
+                                   double *dx, double *dweight, double *dbias) {
+    for (int c = 0; c < l->in.channels; c++) {
+        channel_backward(l, samples, c, x, mean[c], 1 / sqrt(variance[c] + l->eps), weight[c], dy,
+                         dx, &dweight[c], &dbias[c]);
+    }
+}
+
+// How the counts of a step weigh: all of them for the mean, those of 2 and more for the variance.
+static void weights(const layer *l, const reference_batch *b, double *all, double *of_variance) {
+    *all = *of_variance = 0;
+    for (int v = 0; v < b->shards; v++) {
+        double count = (double)b->count[v] * (double)positions(l->in);
+        *all += count;
+        if (count >= 2) *of_variance += count;
+    }
+    if (b->sync_batch_norm) *of_variance = *all >= 2 ? *all : 0;
+}
+
+void reference_update_buffers(const program *p, const reference_batch *b, const double *record,
+                              double *buffers) {
+    const double *statistics = record + p->parameters;
+    for (int i = 0; i < p->count; i++) {
+        const layer *l = &p->layers[i];
+        if (l->kind != LAYER_BATCH_NORM) continue;
+        double all, of_variance;
+        weights(l, b, &all, &of_variance);
+        for (int c = 0; c < l->in.channels; c++) {
+            double *mean = &buffers[l->mean + (size_t)c];
+            double *variance = &buffers[l->variance + (size_t)c];
+            if (all > 0) *mean += l->momentum * (statistics[l->mean + (size_t)c] / all - *mean);
+            if (of_variance > 0) {
+                double new = statistics[l->variance + (size_t)c] / of_variance;
+                *variance += l->momentum * (new - *variance);
+            }
+        }
+    }
+}

@@ -1,0 +1,38 @@
+// ReLU, dropout masks, softmax cross-entropy.
+#include <math.h>
+
+#include "base/random.h"
+#include "compute/reference.h"
+
+void reference_relu(size_t n, const double *x, double *y) {
+    for (size_t i = 0; i < n; i++) y[i] = x[i] > 0 ? x[i] : 0;
+}
+
+void reference_relu_backward(size_t n, const double *x, const double *dy, double *dx) {
+    for (size_t i = 0; i < n; i++) dx[i] = x[i] > 0 ? dy[i] : 0;
+}
+
+void reference_dropout_mask(const layer *l, uint64_t seed, uint32_t epoch, uint32_t id,
+                            double *mask) {
+    const random_stream stream = {.seed = seed,
+                                  .purpose = RANDOM_DROPOUT,
+                                  .layer = (uint32_t)l->number,
+                                  .epoch = epoch,
+                                  .sample = id};
+    for (size_t i = 0; i < shape_size(l->in); i++)
+        mask[i] = random_uniform(&stream, i) < (float)l->rate ? 0 : 1 / (1 - l->rate);
+}
+
+double reference_cross_entropy(int classes, int samples, const double *logits,
+                               const uint8_t *labels, double *dlogits) {
+    double loss = 0;
+    for (int n = 0; n < samples; n++, logits += classes) {
+        double max = logits[0], sum = 0;
+        for (int k = 1; k < classes; k++) max = fmax(max, logits[k]);
+        for (int k = 0; k < classes; k++) sum += exp(logits[k] - max);
+        loss += log(sum) + max - logits[labels[n]];
+        for (int k = 0; k < classes && dlogits; k++)
+            *dlogits++ = exp(logits[k] - max) / sum - (k == labels[n]);
+    }
+    return loss;
+}

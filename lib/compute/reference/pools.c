@@ -1,0 +1,101 @@
+// Max and average pooling.
+#include <string.h>
+
+#include "compute/reference.h"
+
+static size_t plane(shape s) {
+    return (size_t)s.height * (size_t)s.width;
+}
+
+// The input under one output element.
+typedef struct window {
+    int top, left, bottom, right; // the part inside the input: rows top … bottom-1
+    size_t out;                   // element of the output plane
+} window;
+
+static window window_at(const layer *l, int oy, int ox) {
+    window w = {.top = oy * l->stride_h - l->pad_h,
+                .left = ox * l->stride_w - l->pad_w,
+                .out = (size_t)oy * (size_t)l->out.width + (size_t)ox};
+    w.bottom = w.top + l->kernel_h;
+    w.right = w.left + l->kernel_w;
+    if (w.bottom > l->in.height) w.bottom = l->in.height;
+    if (w.right > l->in.width) w.right = l->in.width;
+    if (w.top < 0) w.top = 0;
+    if (w.left < 0) w.left = 0;
+    return w;
+}
+
+// The place of the first maximum of a window in the input plane.
+static size_t winner(const layer *l, const double *x, window w) {
+    size_t best = (size_t)w.top * (size_t)l->in.width + (size_t)w.left;
+    for (int y = w.top; y < w.bottom; y++) {
+        for (int i = w.left; i < w.right; i++) {
+            size_t at = (size_t)y * (size_t)l->in.width + (size_t)i;
+            if (x[at] > x[best]) best = at;
+        }
+    }
+    return best;
+}
+
+static double average(const layer *l, const double *x, window w) {
+    double sum = 0;
+    for (int y = w.top; y < w.bottom; y++)
+        for (int i = w.left; i < w.right; i++)
+            sum += x[(size_t)y * (size_t)l->in.width + (size_t)i];
+    return sum / (l->kernel_h * l->kernel_w);
+}
+
+static void average_backward(const layer *l, double g, window w, double *dx) {
+    for (int y = w.top; y < w.bottom; y++)
+        for (int i = w.left; i < w.right; i++)
+            dx[(size_t)y * (size_t)l->in.width + (size_t)i] += g / (l->kernel_h * l->kernel_w);
+}
+
+void reference_max_pool(const layer *l, int samples, const double *x, double *y) {
+    for (int k = 0; k < samples * l->in.channels; k++, x += plane(l->in), y += plane(l->out)) {
+        for (int oy = 0; oy < l->out.height; oy++) {
+            for (int ox = 0; ox < l->out.width; ox++) {
+                window w = window_at(l, oy, ox);
+                y[w.out] = x[winner(l, x, w)];
+            }
+        }
+    }
+}
+
+void reference_max_pool_backward(const layer *l, int samples, const double *x, const double *dy,
+                                 double *dx) {
+    memset(dx, 0, (size_t)samples * shape_size(l->in) * sizeof *dx);
+    for (int k = 0; k < samples * l->in.channels; k++) {
+        for (int oy = 0; oy < l->out.height; oy++) {
+            for (int ox = 0; ox < l->out.width; ox++) {
+                window w = window_at(l, oy, ox);
+                dx[winner(l, x, w)] += dy[w.out];
+            }
+        }
+        x += plane(l->in), dx += plane(l->in), dy += plane(l->out);
+    }
+}
+
+void reference_avg_pool(const layer *l, int samples, const double *x, double *y) {
+    for (int k = 0; k < samples * l->in.channels; k++, x += plane(l->in), y += plane(l->out)) {
+        for (int oy = 0; oy < l->out.height; oy++) {
+            for (int ox = 0; ox < l->out.width; ox++) {
+                window w = window_at(l, oy, ox);
+                y[w.out] = average(l, x, w);
+            }
+        }
+    }
+}
+
+void reference_avg_pool_backward(const layer *l, int samples, const double *dy, double *dx) {
+    memset(dx, 0, (size_t)samples * shape_size(l->in) * sizeof *dx);
+    for (int k = 0; k < samples * l->in.channels; k++, dx += plane(l->in), dy += plane(l->out)) {
+        for (int oy = 0; oy < l->out.height; oy++) {
+            for (int ox = 0; ox < l->out.width; ox++) {
+                window w = window_at(l, oy, ox);
+                average_backward(l, dy[w.out], w, dx);
+            }
+        }
+    }
+}

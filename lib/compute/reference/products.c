@@ -1,0 +1,109 @@
+// Convolution and linear layers, as sums of products written out.
+#include <string.h>
+
+#include "compute/reference.h"
+
+// Where in the input kernel element (ky, kx) lies for the output at (oy, ox); false: in the
+// padding.
+static bool source(const layer *l, int oy, int ox, int ky, int kx, size_t *position) {
+    int y = oy * l->stride_h + ky - l->pad_h;
+    int x = ox * l->stride_w + kx - l->pad_w;
+    if (y < 0 || y >= l->in.height || x < 0 || x >= l->in.width) return false;
+    *position = (size_t)y * (size_t)l->in.width + (size_t)x;
+    return true;
+}
+
+// The sum for one output element; x is one sample, weight one output channel's.
+static double conv_element(const layer *l, const double *x, const double *weight, int oy, int ox) {
+    const size_t plane = (size_t)l->in.height * (size_t)l->in.width;
+    double sum = 0;
+    for (int c = 0; c < l->in.channels; c++, x += plane) {
+        for (int ky = 0; ky < l->kernel_h; ky++) {
+            for (int kx = 0; kx < l->kernel_w; kx++, weight++) {
+                size_t at;
+                if (source(l, oy, ox, ky, kx, &at)) sum += *weight * x[at];
+            }
+        }
+    }
+    return sum;
+}
+
+void reference_conv(const layer *l, int samples, const double *x, const double *weight,
+                    const double *bias, double *y) {
+    const size_t kernel = layer_weights(l) / (size_t)l->out.channels;
+    for (int n = 0; n < samples; n++, x += shape_size(l->in)) {
+        for (int o = 0; o < l->out.channels; o++) {
+            for (int oy = 0; oy < l->out.height; oy++) {
+                for (int ox = 0; ox < l->out.width; ox++) {
+                    double sum = conv_element(l, x, weight + (size_t)o * kernel, oy, ox);
+                    *y++ = sum + (bias ? bias[o] : 0);
+                }
+            }
+        }
+    }
+}
+
+// What one output element with gradient g adds to the gradients.
+static void conv_element_backward(const layer *l, const double *x, const double *weight, int oy,
+                                  int ox, double g, double *dx, double *dweight) {
+    const size_t plane = (size_t)l->in.height * (size_t)l->in.width;
+    for (int c = 0; c < l->in.channels; c++) {
+        for (int ky = 0; ky < l->kernel_h; ky++) {
+            for (int kx = 0; kx < l->kernel_w; kx++, weight++, dweight++) {
+                size_t at;
+                if (!source(l, oy, ox, ky, kx, &at)) continue;
+                at += (size_t)c * plane;
+                *dweight += g * x[at];
+                if (dx) dx[at] += g * *weight;
+            }
+        }
+    }
+}
+
+void reference_conv_backward(const layer *l, int samples, const double *x, const double *weight,
+                             const double *dy, double *dx, double *dweight, double *dbias) {
+    const size_t kernel = layer_weights(l) / (size_t)l->out.channels;
+    const size_t size = shape_size(l->in);
+    if (dx) memset(dx, 0, (size_t)samples * size * sizeof *dx);
+    for (int n = 0; n < samples; n++) {
+        const double *sample = x + (size_t)n * size;
+        double *dsample = dx ? dx + (size_t)n * size : NULL;
+        for (int o = 0; o < l->out.channels; o++) {
+            for (int oy = 0; oy < l->out.height; oy++) {
+                for (int ox = 0; ox < l->out.width; ox++) {
+                    double g = *dy++;
+                    conv_element_backward(l, sample, weight + (size_t)o * kernel, oy, ox, g,
+                                          dsample, dweight + (size_t)o * kernel);
+                    if (dbias) dbias[o] += g;
+                }
+            }
+        }
+    }
+}
+
+void reference_linear(const layer *l, int samples, const double *x, const double *weight,
+                      const double *bias, double *y) {
+    const size_t inputs = shape_size(l->in), outputs = shape_size(l->out);
+    for (int n = 0; n < samples; n++, x += inputs) {
+        for (size_t o = 0; o < outputs; o++) {
+            double sum = bias ? bias[o] : 0;
+            for (size_t i = 0; i < inputs; i++) sum += weight[o * inputs + i] * x[i];
+            *y++ = sum;
+        }
+    }
+}
+
+void reference_linear_backward(const layer *l, int samples, const double *x, const double *weight,
+                               const double *dy, double *dx, double *dweight, double *dbias) {
+    const size_t inputs = shape_size(l->in), outputs = shape_size(l->out);
+    if (dx) memset(dx, 0, (size_t)samples * inputs * sizeof *dx);
+    for (int n = 0; n < samples; n++, x += inputs, dy += outputs) {
+        for (size_t o = 0; o < outputs; o++) {
+            for (size_t i = 0; i < inputs; i++) {
+                dweight[o * inputs + i] += dy[o] * x[i];
+                if (dx) dx[(size_t)n * inputs + i] += dy[o] * weight[o * inputs + i];
+            }
+            if (dbias) dbias[o] += dy[o];
+        }
+    }
+}

@@ -1,0 +1,35 @@
+// SGD, Adam and AdamW as torch.optim computes them.
+#include <math.h>
+
+#include "compute/reference.h"
+
+static void sgd(const update_rule *rule, double g, double *parameter, double *momentum) {
+    g += (double)rule->weight_decay * *parameter;
+    *momentum = (double)rule->momentum * *momentum + g;
+    *parameter -=
+        (double)rule->lr * (rule->nesterov ? g + (double)rule->momentum * *momentum : *momentum);
+}
+
+static void adam(const update_rule *rule, double g, double *parameter, double *m, double *v) {
+    const double beta1 = (double)rule->beta1, beta2 = (double)rule->beta2;
+    const double t = (double)rule->step + 1;
+    if (rule->kind == UPDATE_ADAMW)
+        *parameter -= (double)rule->lr * (double)rule->weight_decay * *parameter;
+    else
+        g += (double)rule->weight_decay * *parameter;
+    *m = beta1 * *m + (1 - beta1) * g;
+    *v = beta2 * *v + (1 - beta2) * g * g;
+    double mean = *m / (1 - pow(beta1, t)), square = *v / (1 - pow(beta2, t));
+    *parameter -= (double)rule->lr * mean / (sqrt(square) + (double)rule->eps);
+}
+
+void reference_update(const update_rule *rule, double scale, size_t n, const double *gradient,
+                      double *parameters, double *state) {
+    for (size_t i = 0; i < n; i++) {
+        double g = scale * gradient[i];
+        if (rule->kind == UPDATE_SGD)
+            sgd(rule, g, &parameters[i], &state[i]);
+        else
+            adam(rule, g, &parameters[i], &state[i], &state[n + i]);
+    }
+}

@@ -1,0 +1,277 @@
+#include "data/dataset.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/yaml_tree.h"
+#include "data/shard_files.h"
+
+enum { MAX_SIDE = 1 << 14, MAX_CLASSES = 256 };
+
+// What the metadata of one file says, beside the fields that go straight into the dataset.
+typedef struct file_view {
+    const char *path;
+    const tensor_file *file;
+    const tensor *images, *labels, *ids;
+} file_view;
+
+static const char *metadata(const file_view *v, const char *key, error *err) {
+    const char *value = tensor_file_metadata(v->file, key);
+    if (!value)
+        error_set(err, STATUS_INPUT, "cannot read dataset: '%s': its metadata has no '%s'", v->path,
+                  key);
+    return value;
+}
+
+static status copy_name(const file_view *v, const char *key, char *to, size_t room, error *err) {
+    const char *value = metadata(v, key, err);
+    if (!value) return STATUS_INPUT;
+    if (!*value || strlen(value) >= room)
+        return error_set(err, STATUS_INPUT,
+                         "cannot read dataset: '%s': %s in the metadata must be 1 to %zu bytes",
+                         v->path, key, room - 1);
+    memcpy(to, value, strlen(value) + 1);
+    return STATUS_OK;
+}
+
+// A JSON list in the metadata as a YAML sequence.
+static status read_list(const file_view *v, const char *key, yaml_node **list, error *err) {
+    *list = NULL;
+    const char *value = metadata(v, key, err);
+    if (!value) return STATUS_INPUT;
+    status rc = json_to_yaml(value, key, list, err);
+    if (rc == STATUS_OK && (*list)->kind != YAML_SEQUENCE)
+        rc = error_set(err, STATUS_INPUT, "%s in the metadata is not a list", key);
+    if (rc != STATUS_OK) {
+        (void)error_prefix(err, "cannot read dataset: '%s': ", v->path);
+        yaml_free(*list);
+        *list = NULL;
+    }
+    return rc;
+}
+
+static status read_numbers(const file_view *v, const char *key, int count, bool positive,
+                           float *values, error *err) {
+    yaml_node *list;
+    status rc = read_list(v, key, &list, err);
+    if (rc != STATUS_OK) return rc;
+    if (list->count != (size_t)count) {
+        rc = error_set(err, STATUS_INPUT,
+                       "cannot read dataset: '%s': %s in the metadata has %zu values for %d "
+                       "channels",
+                       v->path, key, list->count, count);
+        goto out;
+    }
+    for (int c = 0; c < count; c++) {
+        double value;
+        rc = yaml_number(list->items[c], key, &value, err);
+        if (rc != STATUS_OK) {
+            (void)error_prefix(err, "cannot read dataset: '%s': ", v->path);
+            goto out;
+        }
+        values[c] = (float)value;
+        if (!isfinite(values[c]) || (positive && values[c] <= 0)) {
+            rc = error_set(err, STATUS_INPUT,
+                           "cannot read dataset: '%s': %s in the metadata is %g, not a %s number",
+                           v->path, key, value, positive ? "positive" : "finite");
+            goto out;
+        }
+    }
+out:
+    yaml_free(list);
+    return rc;
+}
+
+static status read_class_count(const file_view *v, int *classes, error *err) {
+    yaml_node *list;
+    status rc = read_list(v, "classes", &list, err);
+    if (rc != STATUS_OK) return rc;
+    if (list->count < 1 || list->count > MAX_CLASSES)
+        rc = error_set(err, STATUS_INPUT,
+                       "cannot read dataset: '%s': %zu classes in the metadata, expected 1 to %d",
+                       v->path, list->count, MAX_CLASSES);
+    *classes = (int)list->count;
+    yaml_free(list);
+    return rc;
+}
+
+static status read_shape(file_view *v, dataset *d, error *err) {
+    const int64_t any[4] = {-1, -1, -1, -1};
+    status rc = tensor_file_require(v->file, v->path, "images", TENSOR_U8, 4, any, &v->images, err);
+    if (rc != STATUS_OK) return rc;
+    const int64_t *shape = v->images->shape;
+    if (shape[0] < 1 || shape[0] > UINT32_MAX || shape[1] < 1 || shape[1] > DATASET_MAX_CHANNELS ||
+        shape[2] < 1 || shape[2] > MAX_SIDE || shape[3] < 1 || shape[3] > MAX_SIDE)
+        return error_set(err, STATUS_INPUT,
+                         "cannot read dataset: '%s': images have shape [%lld, %lld, %lld, %lld]; "
+                         "expected 1 or more images of 1 to %d channels and sides of 1 to %d",
+                         v->path, (long long)shape[0], (long long)shape[1], (long long)shape[2],
+                         (long long)shape[3], DATASET_MAX_CHANNELS, MAX_SIDE);
+    rc = tensor_file_require(v->file, v->path, "labels", TENSOR_U8, 1, shape, &v->labels, err);
+    if (rc != STATUS_OK) return rc;
+    rc = tensor_file_require(v->file, v->path, "ids", TENSOR_U32, 1, shape, &v->ids, err);
+    d->channels = (int)shape[1];
+    d->height = (int)shape[2];
+    d->width = (int)shape[3];
+    return rc;
+}
+
+// Everything that the first file says about the whole dataset.
+static status read_description(file_view *v, dataset *d, error *err) {
+    status rc;
+    TRY(read_shape(v, d, err));
+    TRY(copy_name(v, "dataset", d->name, sizeof d->name, err));
+    TRY(copy_name(v, "split", d->split, sizeof d->split, err));
+    TRY(read_class_count(v, &d->classes, err));
+    TRY(read_numbers(v, "mean", d->channels, false, d->mean, err));
+    TRY(read_numbers(v, "std", d->channels, true, d->std, err));
+out:
+    return rc;
+}
+
+// A later file must say the same as the first one.
+static status check_same(file_view *v, const dataset *d, error *err) {
+    dataset other = {0};
+    status rc = read_shape(v, &other, err);
+    if (rc != STATUS_OK) return rc;
+    if (other.channels != d->channels || other.height != d->height || other.width != d->width)
+        return error_set(err, STATUS_INPUT,
+                         "cannot read dataset: '%s': images are %d x %d x %d, but %d x %d x %d in "
+                         "'%s'",
+                         v->path, other.channels, other.height, other.width, d->channels, d->height,
+                         d->width, d->paths[0]);
+    static const char *const keys[] = {"dataset", "split", "classes", "mean", "std"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const char *value = metadata(v, keys[i], err);
+        if (!value) return STATUS_INPUT;
+        if (strcmp(value, tensor_file_metadata(&d->files[0], keys[i])) != 0)
+            return error_set(err, STATUS_INPUT,
+                             "cannot read dataset: '%s': %s differs from that of '%s'", v->path,
+                             keys[i], d->paths[0]);
+    }
+    return STATUS_OK;
+}
+
+// Appends the samples of a file behind the first `at`.
+static status take_samples(const file_view *v, dataset *d, uint32_t at, uint8_t *labels,
+                           uint32_t *ids, error *err) {
+    size_t count = (size_t)v->images->shape[0], stride = dataset_sample_bytes(d);
+    const uint8_t *from = v->labels->data;
+    for (size_t i = 0; i < count; i++) {
+        if (from[i] >= d->classes)
+            return error_set(err, STATUS_INPUT,
+                             "cannot read dataset: '%s': label %u of sample %zu: there are %d "
+                             "classes",
+                             v->path, from[i], i, d->classes);
+        d->pixels[at + i] = (const uint8_t *)v->images->data + i * stride;
+    }
+    memcpy(labels + at, from, count);
+    memcpy(ids + at, v->ids->data, count * sizeof *ids);
+    return STATUS_OK;
+}
+
+// Fills the per-sample arrays from all files.
+static status index_samples(dataset *d, error *err) {
+    uint64_t total = 0;
+    for (int i = 0; i < d->file_count; i++) {
+        const tensor *labels = tensor_file_find(&d->files[i], "labels");
+        total += (uint64_t)labels->shape[0];
+    }
+    if (total > UINT32_MAX)
+        return error_set(err, STATUS_INPUT, "cannot read dataset: '%s': more than 2^32 - 1 samples",
+                         d->paths[0]);
+    // One block: the pointers first, for their alignment.
+    char *block = memory_new(total, sizeof *d->pixels + sizeof *d->ids + sizeof *d->labels, err);
+    if (!block) return STATUS_FAILED;
+    d->storage = block;
+    d->samples = (uint32_t)total;
+    d->pixels = (const uint8_t **)(void *)block;
+    uint32_t *ids = (uint32_t *)(void *)(d->pixels + total);
+    uint8_t *labels = (uint8_t *)(ids + total);
+    d->ids = ids;
+    d->labels = labels;
+    uint32_t at = 0;
+    for (int i = 0; i < d->file_count; i++) {
+        file_view v = {.path = d->paths[i], .file = &d->files[i]};
+        v.images = tensor_file_find(v.file, "images");
+        v.labels = tensor_file_find(v.file, "labels");
+        v.ids = tensor_file_find(v.file, "ids");
+        status rc = take_samples(&v, d, at, labels, ids, err);
+        if (rc != STATUS_OK) return rc;
+        at += (uint32_t)v.labels->shape[0];
+    }
+    return STATUS_OK;
+}
+
+static status read_file(const char *path, dataset *d, error *err) {
+    d->paths = memory_new(1, sizeof *d->paths, err);
+    d->files = memory_new(1, sizeof *d->files, err);
+    if (!d->paths || !d->files) return STATUS_FAILED;
+    d->file_count = 1;
+    d->paths[0] = memory_string(path, err);
+    if (!d->paths[0]) return STATUS_FAILED;
+    return tensor_file_read(path, TENSOR_FILE_DEFAULT_MAX, &d->files[0], err);
+}
+
+static status read_any(const char *path, dataset *d, error *err) {
+    bool folder;
+    status rc = shard_files_is_folder(path, &folder, err);
+    if (rc != STATUS_OK) return rc;
+    rc = folder ? shard_files_list(path, &d->paths, &d->file_count, err) : read_file(path, d, err);
+    if (rc != STATUS_OK || !folder) return rc;
+    d->shards = d->file_count;
+    d->files = memory_new((size_t)d->file_count, sizeof *d->files, err);
+    if (!d->files) return STATUS_FAILED;
+    for (int i = 0; i < d->file_count; i++) {
+        rc = tensor_file_read(d->paths[i], TENSOR_FILE_DEFAULT_MAX, &d->files[i], err);
+        if (rc != STATUS_OK) return rc;
+    }
+    return STATUS_OK;
+}
+
+// One shard alone is not a dataset: who passes one means its folder, or has mixed up two files.
+static status check_unsharded(dataset *d, error *err) {
+    if (tensor_file_metadata(&d->files[0], "shards"))
+        return error_set(err, STATUS_INPUT,
+                         "cannot read dataset: '%s': it is one shard of several; pass their folder",
+                         d->paths[0]);
+    memcpy(d->source, d->files[0].content, sizeof d->source);
+    return STATUS_OK;
+}
+
+status dataset_read(const char *path, dataset *d, error *err) {
+    memset(d, 0, sizeof *d);
+    status rc;
+    TRY(read_any(path, d, err));
+    file_view first = {.path = d->paths[0], .file = &d->files[0]};
+    TRY(read_description(&first, d, err));
+    for (int i = 1; i < d->file_count; i++) {
+        file_view v = {.path = d->paths[i], .file = &d->files[i]};
+        TRY(check_same(&v, d, err));
+    }
+    TRY(index_samples(d, err));
+    TRY(d->shards ? shard_files_check(d, err) : check_unsharded(d, err));
+out:
+    if (rc != STATUS_OK) dataset_release(d);
+    return rc;
+}
+
+void dataset_release(dataset *d) {
+    for (int i = 0; i < d->file_count; i++) {
+        if (d->paths) free(d->paths[i]);
+        if (d->files) tensor_file_release(&d->files[i]);
+    }
+    free(d->paths);
+    free(d->files);
+    free(d->storage);
+    memset(d, 0, sizeof *d);
+}
+
+size_t dataset_sample_bytes(const dataset *d) {
+    return (size_t)d->channels * (size_t)d->height * (size_t)d->width;
+}

@@ -1,0 +1,182 @@
+#include "data/loader.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+
+typedef struct slot {
+    batch batch;
+    int *count;
+    const uint8_t **pixels;
+    uint8_t *labels;
+    uint32_t *ids;
+    uint64_t step; // which step it holds, when ready
+    bool ready;
+} slot;
+
+// Steps are tickets. The consumer takes `next`; workers take `ticket` … and put step s into slot
+// s mod slots. The slot of next - 1 is in the consumer's hands.
+struct loader {
+    loader_options options;
+    uint64_t steps_per_epoch;
+    slot *slots;
+    uint64_t slot_count;
+    uint64_t next, ticket;
+    bool closing;
+    pthread_mutex_t lock;
+    pthread_cond_t room, ready;
+    pthread_t *threads;
+    int thread_count;
+};
+
+int batch_samples(const batch *b) {
+    int samples = 0;
+    for (int v = 0; v < b->shards; v++) samples += b->count[v];
+    return samples;
+}
+
+static status slot_init(slot *s, const loader_options *o, error *err) {
+    int shards = o->sampler->deal->shards;
+    size_t room = (size_t)(o->end_shard - o->first_shard) * o->sampler->per_step;
+    s->count = memory_new((size_t)shards, sizeof *s->count, err);
+    s->pixels = memory_new(room, sizeof *s->pixels, err);
+    s->labels = memory_new(room, sizeof *s->labels, err);
+    s->ids = memory_new(room, sizeof *s->ids, err);
+    if (!s->count || !s->pixels || !s->labels || !s->ids) return STATUS_FAILED;
+    s->batch = (batch){.shards = shards,
+                       .count = s->count,
+                       .first_shard = o->first_shard,
+                       .end_shard = o->end_shard,
+                       .pixels = s->pixels,
+                       .labels = s->labels,
+                       .ids = s->ids};
+    return STATUS_OK;
+}
+
+// The epoch of `step` must have been begun.
+static void fill(const loader *l, slot *s, uint64_t step) {
+    const loader_options *o = &l->options;
+    uint32_t epoch = (uint32_t)(step / l->steps_per_epoch);
+    size_t n = 0;
+    s->batch.epoch = epoch;
+    for (int v = 0; v < s->batch.shards; v++) {
+        const uint32_t *samples;
+        s->count[v] = sampler_step(o->sampler, epoch, step % l->steps_per_epoch, v, &samples);
+        if (v < o->first_shard || v >= o->end_shard) continue;
+        for (int i = 0; i < s->count[v]; i++, n++) {
+            s->pixels[n] = o->data->pixels[samples[i]];
+            s->labels[n] = o->data->labels[samples[i]];
+            s->ids[n] = o->data->ids[samples[i]];
+        }
+    }
+}
+
+// May `step` be prepared? There must be a slot, and beginning its epoch must not take away an order
+// that is still read: every step before `next` is ready, so only epochs from that of `next` on are.
+static bool may_prepare(const loader *l, uint64_t step) {
+    uint64_t held = l->next > l->options.first_step ? 1 : 0;
+    if (step >= l->next - held + l->slot_count) return false;
+    return step / l->steps_per_epoch < l->next / l->steps_per_epoch + SAMPLER_EPOCHS;
+}
+
+static void *work(void *argument) {
+    loader *l = argument;
+    pthread_mutex_lock(&l->lock);
+    for (;;) {
+        while (!l->closing && l->ticket < l->options.end_step && !may_prepare(l, l->ticket))
+            pthread_cond_wait(&l->room, &l->lock);
+        if (l->closing || l->ticket >= l->options.end_step) break;
+        uint64_t step = l->ticket++;
+        slot *s = &l->slots[step % l->slot_count];
+        s->ready = false;
+        sampler_begin_epoch(l->options.sampler, (uint32_t)(step / l->steps_per_epoch));
+        pthread_mutex_unlock(&l->lock);
+        fill(l, s, step);
+        pthread_mutex_lock(&l->lock);
+        s->step = step;
+        s->ready = true;
+        if (step == l->next) pthread_cond_signal(&l->ready);
+    }
+    pthread_mutex_unlock(&l->lock);
+    return NULL;
+}
+
+// Signals are for the thread that trains.
+static status start_workers(loader *l, error *err) {
+    int reason = 0;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    while (l->thread_count < l->options.workers && !reason) {
+        reason = pthread_create(&l->threads[l->thread_count], NULL, work, l);
+        if (!reason) l->thread_count++;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!reason) return STATUS_OK;
+    return error_system(err, STATUS_FAILED, reason, "cannot start loader worker: '%d'",
+                        l->thread_count);
+}
+
+status loader_new(const loader_options *o, loader **out, error *err) {
+    status rc = STATUS_FAILED;
+    *out = NULL;
+    loader *l = memory_new(1, sizeof *l, err);
+    if (!l) return rc;
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_cond_init(&l->room, NULL);
+    pthread_cond_init(&l->ready, NULL);
+    l->options = *o;
+    l->steps_per_epoch = sampler_steps_per_epoch(o->sampler);
+    l->next = l->ticket = o->first_step;
+    l->slot_count = o->workers ? 2 * (uint64_t)o->workers + 1 : 1;
+    l->slots = memory_new(l->slot_count, sizeof *l->slots, err);
+    l->threads = memory_new((size_t)o->workers, sizeof *l->threads, err);
+    if (!l->slots || !l->threads) goto out;
+    for (uint64_t i = 0; i < l->slot_count; i++) TRY(slot_init(&l->slots[i], o, err));
+    TRY(start_workers(l, err));
+    *out = l;
+    return STATUS_OK;
+out:
+    loader_free(l);
+    return rc;
+}
+
+const batch *loader_next(loader *l) {
+    if (l->next >= l->options.end_step) return NULL;
+    slot *s = &l->slots[l->next % l->slot_count];
+    if (!l->options.workers) {
+        sampler_begin_epoch(l->options.sampler, (uint32_t)(l->next / l->steps_per_epoch));
+        fill(l, s, l->next++);
+        return &s->batch;
+    }
+    pthread_mutex_lock(&l->lock);
+    while (!s->ready || s->step != l->next) pthread_cond_wait(&l->ready, &l->lock);
+    l->next++;
+    pthread_cond_broadcast(&l->room);
+    pthread_mutex_unlock(&l->lock);
+    return &s->batch;
+}
+
+void loader_free(loader *l) {
+    if (!l) return;
+    pthread_mutex_lock(&l->lock);
+    l->closing = true;
+    pthread_cond_broadcast(&l->room);
+    pthread_mutex_unlock(&l->lock);
+    for (int i = 0; i < l->thread_count; i++) pthread_join(l->threads[i], NULL);
+    for (uint64_t i = 0; l->slots && i < l->slot_count; i++) {
+        free(l->slots[i].count);
+        free(l->slots[i].pixels);
+        free(l->slots[i].labels);
+        free(l->slots[i].ids);
+    }
+    free(l->slots);
+    free(l->threads);
+    pthread_mutex_destroy(&l->lock);
+    pthread_cond_destroy(&l->room);
+    pthread_cond_destroy(&l->ready);
+    free(l);
+}

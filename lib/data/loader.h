@@ -1,0 +1,42 @@
+// loader.h - the batches of a run, one step after another, prepared ahead by worker threads.
+//
+// A batch holds the samples of the local shards: of all of them in one process, of a rank's own
+// under DDP. What it holds is a function of (sampler, step) alone, so any number of workers gives
+// the same batches. Without augmentation pixels are not copied: a batch points into the dataset.
+//
+// With workers = 0 loader_next prepares the batch itself. With N workers, N threads run ahead of
+// the consumer by at most 2·N batches.
+#ifndef LOCKSTEP_DATA_LOADER_H
+#define LOCKSTEP_DATA_LOADER_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "compute/backend.h"
+#include "data/dataset.h"
+#include "data/sampler.h"
+
+enum { LOADER_MAX_WORKERS = 256 };
+
+typedef struct loader_options {
+    const dataset *data; // not owned; must outlive the loader, as must the sampler
+    sampler *sampler;    // the loader begins its epochs: nobody else may while the loader lives
+    int first_shard, end_shard;    // the local shards
+    int workers;                   // 0 … LOADER_MAX_WORKERS
+    uint64_t first_step, end_step; // global steps (epoch · steps per epoch + step): [first, end)
+} loader_options;
+
+typedef struct loader loader;
+
+status loader_new(const loader_options *o, loader **l, error *err) MUST_CHECK;
+
+// The batch of the next step; valid until the next call. NULL behind the last step.
+const batch *loader_next(loader *l);
+
+// Ends the workers, at any time, and frees. NULL is fine.
+void loader_free(loader *l);
+
+// Samples of a batch, of all shards.
+int batch_samples(const batch *b);
+
+#endif

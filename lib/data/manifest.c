@@ -1,0 +1,399 @@
+#include "data/manifest.h"
+
+#include <errno.h>
+#include <gnu/libc-version.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cli.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/output.h"
+
+static const char SCHEMA[] = "lockstep.manifest/1";
+
+static status put_text(yaml_node *mapping, const char *key, const char *text, error *err) {
+    return yaml_put(mapping, key, yaml_new_string(text, err), err);
+}
+
+static status put_integer(yaml_node *mapping, const char *key, int64_t value, error *err) {
+    return yaml_put(mapping, key, yaml_new_integer(value, err), err);
+}
+
+// ---- What ran where ----------------------------------------------------------------------------
+
+// The first "model name" of /proc/cpuinfo; where there is none, the name stays "unknown".
+static void find_cpu(char *name, size_t size) {
+    char line[512];
+    snprintf(name, size, "unknown");
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    if (!file) return;
+    while (fgets(line, sizeof line, file)) {
+        const char *colon = strchr(line, ':');
+        if (strncmp(line, "model name", 10) != 0 || !colon) continue;
+        colon += strspn(colon, ": \t");
+        snprintf(name, size, "%.*s", (int)strcspn(colon, "\n"), colon);
+        break;
+    }
+    fclose(file);
+}
+
+static yaml_node *describe_libraries(error *err) {
+    yaml_node *libraries = yaml_new(YAML_MAPPING, err);
+    if (!libraries) return NULL;
+    libraries->flow = true;
+    status rc = STATUS_OK;
+    TRY(put_text(libraries, "glibc", gnu_get_libc_version(), err));
+    TRY(put_text(libraries, "libyaml", yaml_library_version(), err));
+    TRY(put_text(libraries, "jansson", json_library_version(), err));
+    return libraries;
+out:
+    yaml_free(libraries);
+    return NULL;
+}
+
+// cli_version is `git describe --dirty`: the commit, and whether the tree had changes.
+static status describe_commit(yaml_node *run, error *err) {
+    static const char dirty[] = "-dirty";
+    char commit[128];
+    snprintf(commit, sizeof commit, "%s", cli_version());
+    size_t length = strlen(commit), tail = sizeof dirty - 1;
+    bool is_dirty = length > tail && !strcmp(commit + length - tail, dirty);
+    if (is_dirty) commit[length - tail] = 0;
+    status rc = put_text(run, "commit", commit, err);
+    if (rc != STATUS_OK) return rc;
+    return yaml_put(run, "dirty", yaml_new_boolean(is_dirty, err), err);
+}
+
+#if defined __clang__
+#define COMPILER "clang " __clang_version__
+#else
+#define COMPILER "gcc " __VERSION__
+#endif
+
+static status describe_run(yaml_node *run, const char *started, error *err) {
+    char host[256] = "unknown", cpu[256];
+    status rc = STATUS_OK;
+    if (gethostname(host, sizeof host - 1)) snprintf(host, sizeof host, "unknown");
+    find_cpu(cpu, sizeof cpu);
+    TRY(put_text(run, "host", host, err));
+    TRY(put_text(run, "cpu", cpu, err));
+    TRY(put_integer(run, "cores", sysconf(_SC_NPROCESSORS_ONLN), err));
+    TRY(put_text(run, "compiler", COMPILER, err));
+    TRY(yaml_put(run, "libraries", describe_libraries(err), err));
+    TRY(describe_commit(run, err));
+    TRY(put_text(run, "start", started, err));
+out:
+    return rc;
+}
+
+// ---- Building ----------------------------------------------------------------------------------
+
+static yaml_node *describe_command(const char *tool, int argc, char **argv, error *err) {
+    yaml_node *command = yaml_new(YAML_SEQUENCE, err);
+    if (!command) return NULL;
+    command->flow = true;
+    status rc = STATUS_OK;
+    TRY(yaml_append(command, yaml_new_string(tool, err), err));
+    for (int i = 1; i < argc; i++) TRY(yaml_append(command, yaml_new_string(argv[i], err), err));
+    return command;
+out:
+    yaml_free(command);
+    return NULL;
+}
+
+status manifest_begin(manifest *m, const char *tool, int bits, int argc, char **argv, error *err) {
+    *m = (manifest){0};
+    clock_utc(m->started);
+    yaml_node *root = m->root = yaml_new(YAML_MAPPING, err);
+    if (!root) return STATUS_FAILED;
+    status rc = STATUS_OK;
+    TRY(put_text(root, "schema", SCHEMA, err));
+    TRY(put_text(root, "tool", tool, err));
+    TRY(put_text(root, "version", cli_version(), err));
+    TRY(put_integer(root, "bits", bits, err));
+    TRY(yaml_put(root, "command", describe_command(tool, argc, argv, err), err));
+    TRY(put_text(root, "key", "", err));
+    TRY(yaml_put(root, "inputs", yaml_new(YAML_SEQUENCE, err), err));
+    TRY(yaml_put(root, "outputs", yaml_new(YAML_SEQUENCE, err), err));
+    TRY(yaml_put(root, "parameters", yaml_new(YAML_MAPPING, err), err));
+    TRY(yaml_put(root, "results", yaml_new(YAML_MAPPING, err), err));
+    TRY(yaml_put(root, "run", yaml_new(YAML_MAPPING, err), err));
+    TRY(describe_run(manifest_run(m), m->started, err));
+out:
+    if (rc != STATUS_OK) manifest_release(m);
+    return rc;
+}
+
+void manifest_release(manifest *m) {
+    yaml_free(m->root);
+    *m = (manifest){0};
+}
+
+static yaml_node *part(const manifest *m, const char *key) {
+    return (yaml_node *)yaml_find(m->root, key); // the tree is the manifest's own
+}
+
+yaml_node *manifest_parameters(manifest *m) {
+    return part(m, "parameters");
+}
+
+yaml_node *manifest_results(manifest *m) {
+    return part(m, "results");
+}
+
+yaml_node *manifest_run(manifest *m) {
+    return part(m, "run");
+}
+
+static status add_file(yaml_node *list, const manifest_file *file, const char *source, error *err) {
+    yaml_node *entry = yaml_new(YAML_MAPPING, err);
+    if (!entry) return STATUS_FAILED;
+    status rc = STATUS_OK;
+    TRY(put_text(entry, "path", file->path, err));
+    TRY(put_integer(entry, "bytes", (int64_t)file->bytes, err));
+    if (file->sha256) TRY(put_text(entry, "sha256", file->sha256, err));
+    if (file->content) TRY(put_text(entry, "content", file->content, err));
+    if (source) TRY(put_text(entry, "source", source, err));
+    return yaml_append(list, entry, err);
+out:
+    yaml_free(entry);
+    return rc;
+}
+
+status manifest_add_input(manifest *m, const manifest_file *file, error *err) {
+    return add_file(part(m, "inputs"), file, NULL, err);
+}
+
+status manifest_add_shard(manifest *m, const manifest_file *file, const char *source, error *err) {
+    return add_file(part(m, "inputs"), file, source, err);
+}
+
+status manifest_add_output(manifest *m, const manifest_file *file, error *err) {
+    return add_file(part(m, "outputs"), file, NULL, err);
+}
+
+// ---- Paths -------------------------------------------------------------------------------------
+
+// The folder of `path`, without links, ending in '/'. Empty where it cannot be found out.
+static void real_folder(const char *path, char folder[PATH_MAX + 1]) {
+    char parent[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    *folder = 0;
+    if (!slash)
+        snprintf(parent, sizeof parent, ".");
+    else if (snprintf(parent, sizeof parent, "%.*s", (int)(slash - path) + 1, path) >= PATH_MAX)
+        return;
+    if (!realpath(parent, folder)) {
+        *folder = 0;
+        return;
+    }
+    size_t length = strlen(folder);
+    if (folder[length - 1] != '/') memcpy(folder + length, "/", 2);
+}
+
+// `path` as seen from `folder` (which ends in '/'), in a new string. Links to folders are followed;
+// a link to a file is not. What cannot be resolved stays as it is.
+static char *relative_path(const char *path, const char *folder, error *err) {
+    char own[PATH_MAX + 1], ups[PATH_MAX] = "";
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    real_folder(path, own);
+    if (!*own || !*folder || !strcmp(path, "-")) return memory_string(path, err);
+    size_t same = 0;
+    for (size_t i = 0; own[i] && own[i] == folder[i]; i++)
+        if (own[i] == '/') same = i + 1;
+    size_t used = 0;
+    for (const char *p = folder + same; *p; p++) {
+        if (*p != '/') continue;
+        if (used + 3 >= sizeof ups) return memory_string(path, err);
+        memcpy(ups + used, "../", 4);
+        used += 3;
+    }
+    return memory_format(err, "%s%s%s", ups, own + same, name);
+}
+
+static status make_relative(yaml_node *list, const char *folder, error *err) {
+    for (size_t i = 0; i < list->count; i++) {
+        const yaml_node *path = yaml_find(list->items[i], "path");
+        char *text = relative_path(path->text, folder, err);
+        if (!text) return STATUS_FAILED;
+        status rc = put_text(list->items[i], "path", text, err);
+        free(text);
+        if (rc != STATUS_OK) return rc;
+    }
+    return STATUS_OK;
+}
+
+// ---- Key and writing ---------------------------------------------------------------------------
+
+// The content hashes of the inputs; the hash of the bytes where there is no content hash.
+static yaml_node *input_hashes(const manifest *m, error *err) {
+    yaml_node *hashes = yaml_new(YAML_SEQUENCE, err);
+    const yaml_node *inputs = part(m, "inputs");
+    for (size_t i = 0; hashes && i < inputs->count; i++) {
+        const yaml_node *hash = yaml_find(inputs->items[i], "content");
+        if (!hash) hash = yaml_find(inputs->items[i], "sha256");
+        if (yaml_append(hashes, yaml_new_string(hash ? hash->text : "", err), err) == STATUS_OK)
+            continue;
+        yaml_free(hashes);
+        return NULL;
+    }
+    return hashes;
+}
+
+// The parameters without what is only shown: a corrected title must not train anew.
+static yaml_node *key_parameters(const manifest *m, error *err) {
+    static const char *const shown[] = {"title", "repeats", "target_accuracy", "published"};
+    yaml_node *parameters = yaml_copy(part(m, "parameters"), err);
+    for (size_t i = 0; parameters && i < sizeof shown / sizeof *shown; i++)
+        yaml_remove(parameters, shown[i]);
+    return parameters;
+}
+
+status manifest_key(const manifest *m, char key[SHA256_TEXT_BYTES], error *err) {
+    char *text = NULL;
+    status rc = STATUS_FAILED;
+    yaml_node *what = yaml_new(YAML_MAPPING, err);
+    if (!what) goto out;
+    TRY(yaml_put(what, "tool", yaml_copy(part(m, "tool"), err), err));
+    TRY(yaml_put(what, "bits", yaml_copy(part(m, "bits"), err), err));
+    TRY(yaml_put(what, "parameters", key_parameters(m, err), err));
+    TRY(yaml_put(what, "inputs", input_hashes(m, err), err));
+    TRY(json_from_yaml(what, &text, err));
+    TRY(sha256_buffer(text, strlen(text), key, err));
+out:
+    free(text);
+    yaml_free(what);
+    return rc;
+}
+
+status manifest_write(manifest *m, const char *path, error *err) {
+    char key[SHA256_TEXT_BYTES], folder[PATH_MAX + 1], ended[CLOCK_TEXT_BYTES];
+    char *text = NULL;
+    size_t bytes;
+    status rc = STATUS_OK;
+    real_folder(path, folder);
+    clock_utc(ended);
+    TRY(put_text(manifest_run(m), "end", ended, err));
+    TRY(manifest_key(m, key, err));
+    TRY(put_text(m->root, "key", key, err));
+    TRY(make_relative(part(m, "inputs"), folder, err));
+    TRY(make_relative(part(m, "outputs"), folder, err));
+    TRY(yaml_write_text(m->root, &text, &bytes, err));
+    if (bytes > YAML_MAX_BYTES) {
+        rc = error_set(err, STATUS_FAILED, "cannot write manifest: '%s': longer than %d bytes",
+                       path, YAML_MAX_BYTES);
+        goto out;
+    }
+    TRY(output_write_file(path, text, bytes, err));
+out:
+    free(text);
+    return rc;
+}
+
+// ---- Reading -----------------------------------------------------------------------------------
+
+static status check_files(const yaml_node *root, const char *key, error *err) {
+    const yaml_node *list = yaml_find(root, key);
+    const char *path;
+    int64_t bytes;
+    if (!list || list->kind != YAML_SEQUENCE)
+        return yaml_error(list ? list : root, err, "'%s': expected a list of files", key);
+    status rc = STATUS_OK;
+    for (size_t i = 0; i < list->count; i++) {
+        const yaml_node *entry = list->items[i];
+        if (!yaml_find(entry, "path") || !yaml_find(entry, "bytes"))
+            return yaml_error(entry, err, "'%s': an entry needs 'path' and 'bytes'", key);
+        TRY(yaml_string(yaml_find(entry, "path"), "path", &path, err));
+        TRY(yaml_integer(yaml_find(entry, "bytes"), "bytes", 0, INT64_MAX, &bytes, err));
+    }
+out:
+    return rc;
+}
+
+status manifest_read(const char *path, yaml_node **root, error *err) {
+    status rc = yaml_read_file(path, root, err);
+    if (rc != STATUS_OK) return rc;
+    const yaml_node *schema = yaml_find(*root, "schema");
+    if (!schema || schema->kind != YAML_SCALAR || strcmp(schema->text, SCHEMA) != 0)
+        rc = yaml_error(schema ? schema : *root, err, "not a manifest: expected schema '%s'",
+                        SCHEMA);
+    if (rc == STATUS_OK) rc = check_files(*root, "inputs", err);
+    if (rc == STATUS_OK) rc = check_files(*root, "outputs", err);
+    if (rc == STATUS_OK) return rc;
+    yaml_free(*root);
+    *root = NULL;
+    return rc;
+}
+
+// ---- Freshness ---------------------------------------------------------------------------------
+
+static bool outputs_are_there(const yaml_node *root, const char *folder, char *why, size_t size) {
+    const yaml_node *outputs = yaml_find(root, "outputs");
+    for (size_t i = 0; i < outputs->count; i++) {
+        const char *path = yaml_find(outputs->items[i], "path")->text;
+        char full[PATH_MAX];
+        struct stat info;
+        if (!strcmp(path, "-")) continue;
+        snprintf(full, sizeof full, "%s%s%s", *path == '/' ? "" : folder, *path == '/' ? "" : "/",
+                 path);
+        if (stat(full, &info)) {
+            snprintf(why, size, "output '%s' is missing", path);
+            return false;
+        }
+        if (info.st_size != strtoll(yaml_find(outputs->items[i], "bytes")->text, NULL, 10)) {
+            snprintf(why, size, "output '%s' has another size than recorded", path);
+            return false;
+        }
+    }
+    return true;
+}
+
+// Is the scalar at the path of "PATH=VALUE" that value? A condition without '=' is a usage error.
+static status check_condition(const yaml_node *root, const char *condition, bool *holds, char *why,
+                              size_t size, error *err) {
+    const char *equals = strchr(condition, '=');
+    if (!equals || equals == condition)
+        return error_set(err, STATUS_USAGE, "bad condition '%s': expected PATH=VALUE", condition);
+    char *path = memory_format(err, "%.*s", (int)(equals - condition), condition);
+    if (!path) return STATUS_FAILED;
+    const yaml_node *node = yaml_get(root, path);
+    *holds = node && node->kind == YAML_SCALAR && !strcmp(node->text, equals + 1);
+    if (!*holds)
+        snprintf(why, size, "%s is '%s', not '%s'", path,
+                 !node                       ? "absent"
+                 : node->kind == YAML_SCALAR ? node->text
+                                             : "no single value",
+                 equals + 1);
+    free(path);
+    return STATUS_OK;
+}
+
+status manifest_fresh(const char *folder, const char *const *conditions, size_t count, bool *fresh,
+                      char *why, size_t why_size, error *err) {
+    *fresh = false;
+    snprintf(why, why_size, "%s", "");
+    error unreadable;
+    yaml_node *root = NULL;
+    status rc = STATUS_OK;
+    char *path = memory_format(err, "%s/manifest.yaml", folder);
+    if (!path) return STATUS_FAILED;
+    // No manifest, or a damaged one: the stage was not finished, and running it is the remedy.
+    if (manifest_read(path, &root, &unreadable) != STATUS_OK) {
+        snprintf(why, why_size, "%s", unreadable.message);
+        goto out;
+    }
+    bool holds = true;
+    for (size_t i = 0; i < count && holds; i++)
+        TRY(check_condition(root, conditions[i], &holds, why, why_size, err));
+    *fresh = holds && outputs_are_there(root, folder, why, why_size);
+out:
+    yaml_free(root);
+    free(path);
+    return rc;
+}

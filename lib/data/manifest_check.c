@@ -1,0 +1,283 @@
+#include "data/manifest_check.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/sha256.h"
+#include "data/manifest.h"
+#include "data/tensor_file.h"
+
+void manifest_findings_release(manifest_findings *f) {
+    for (size_t i = 0; i < f->count; i++) free(f->lines[i]);
+    free(f->lines);
+    *f = (manifest_findings){0};
+}
+
+static status PRINTF_LIKE(3, 4) found(manifest_findings *f, error *err, const char *format, ...) {
+    char line[4096];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    void *lines = f->lines;
+    status rc = memory_grow(&lines, &f->capacity, f->count + 1, sizeof *f->lines, err);
+    f->lines = lines;
+    if (rc != STATUS_OK) return rc;
+    f->lines[f->count] = memory_string(line, err);
+    return f->lines[f->count++] ? STATUS_OK : STATUS_FAILED;
+}
+
+static const char *text_of(const yaml_node *mapping, const char *key) {
+    const yaml_node *node = yaml_find(mapping, key);
+    return node && node->kind == YAML_SCALAR ? node->text : NULL;
+}
+
+// ---- Verify ------------------------------------------------------------------------------------
+
+typedef struct verifying {
+    const char *manifest; // path
+    int folder;           // length of its folder part, with the slash
+    manifest_findings *findings;
+    error *err;
+} verifying;
+
+static status compare_hash(verifying *v, const char *path, const char *what, const char *recorded,
+                           const char *actual) {
+    if (!strcmp(recorded, actual)) return STATUS_OK;
+    return found(v->findings, v->err, "%s: '%s': %s is %s, recorded is %s", v->manifest, path, what,
+                 actual, recorded);
+}
+
+static status verify_content(verifying *v, const char *path, const char *full,
+                             const char *recorded) {
+    tensor_file f = {0};
+    error unreadable;
+    status rc = tensor_file_read(full, TENSOR_FILE_DEFAULT_MAX, &f, &unreadable);
+    if (rc == STATUS_OK)
+        rc = compare_hash(v, path, "content hash", recorded, f.content);
+    else
+        rc = found(v->findings, v->err, "%s: '%s': %s", v->manifest, path, unreadable.message);
+    tensor_file_release(&f);
+    return rc;
+}
+
+static status verify_bytes(verifying *v, const yaml_node *entry, const char *path,
+                           const char *full) {
+    const char *hash = text_of(entry, "sha256"), *content = text_of(entry, "content");
+    long long bytes = strtoll(text_of(entry, "bytes"), NULL, 10);
+    struct stat info;
+    char actual[SHA256_TEXT_BYTES];
+    error unreadable;
+    if (stat(full, &info))
+        return found(v->findings, v->err, "%s: '%s': %s", v->manifest, path, strerror(errno));
+    if (info.st_size != bytes)
+        return found(v->findings, v->err, "%s: '%s': size is %lld bytes, recorded is %lld",
+                     v->manifest, path, (long long)info.st_size, bytes);
+    if (hash) {
+        if (sha256_file(full, actual, &unreadable) != STATUS_OK)
+            return found(v->findings, v->err, "%s: '%s': %s", v->manifest, path,
+                         unreadable.message);
+        if (strcmp(actual, hash) != 0) return compare_hash(v, path, "SHA-256", hash, actual);
+    }
+    return content ? verify_content(v, path, full, content) : STATUS_OK;
+}
+
+static status verify_list(verifying *v, const yaml_node *list) {
+    for (size_t i = 0; i < list->count; i++) {
+        const char *path = text_of(list->items[i], "path");
+        if (!strcmp(path, "-")) continue;
+        char *full =
+            memory_format(v->err, "%.*s%s", *path == '/' ? 0 : v->folder, v->manifest, path);
+        if (!full) return STATUS_FAILED;
+        v->findings->checked++;
+        status rc = verify_bytes(v, list->items[i], path, full);
+        free(full);
+        if (rc != STATUS_OK) return rc;
+    }
+    return STATUS_OK;
+}
+
+status manifest_verify(const char *path, manifest_findings *f, error *err) {
+    const char *slash = strrchr(path, '/');
+    verifying v = {path, slash ? (int)(slash - path) + 1 : 0, f, err};
+    yaml_node *root;
+    status rc = manifest_read(path, &root, err);
+    if (rc != STATUS_OK) return rc;
+    TRY(verify_list(&v, yaml_find(root, "inputs")));
+    TRY(verify_list(&v, yaml_find(root, "outputs")));
+out:
+    yaml_free(root);
+    return rc;
+}
+
+// ---- Diff --------------------------------------------------------------------------------------
+
+typedef struct comparing {
+    manifest_findings *findings;
+    error *err;
+} comparing;
+
+// A value in at most `size` bytes: scalars as they are, collections as JSON.
+static status show(const yaml_node *node, char *text, size_t size, error *err) {
+    if (!node || node->kind == YAML_SCALAR) {
+        snprintf(text, size, "%s", node ? node->text : "(absent)");
+        return STATUS_OK;
+    }
+    char *json;
+    status rc = json_from_yaml(node, &json, err);
+    if (rc != STATUS_OK) return rc;
+    snprintf(text, size, "%s", json);
+    free(json);
+    return STATUS_OK;
+}
+
+static status unequal(comparing *c, const char *path, const yaml_node *a, const yaml_node *b) {
+    char left[100], right[100];
+    status rc = show(a, left, sizeof left, c->err);
+    if (rc == STATUS_OK) rc = show(b, right, sizeof right, c->err);
+    if (rc != STATUS_OK) return rc;
+    return found(c->findings, c->err, "%s: %s != %s", path, left, right);
+}
+
+static bool is_time(const char *key) {
+    return strstr(key, "seconds") || !strcmp(key, "phases");
+}
+
+static status compare(comparing *c, const char *path, const yaml_node *a, const yaml_node *b);
+
+// The keys of `a`; those that only `b` has when `rest`.
+static status compare_keys(comparing *c, const char *path, const yaml_node *a, const yaml_node *b,
+                           bool rest) {
+    for (size_t i = 0; i < a->count; i++) {
+        const char *key = a->keys[i];
+        const yaml_node *other = yaml_find(b, key);
+        if (is_time(key) || (rest && other)) continue;
+        char *below = memory_format(c->err, "%s.%s", path, key);
+        if (!below) return STATUS_FAILED;
+        status rc =
+            rest ? unequal(c, below, NULL, a->items[i]) : compare(c, below, a->items[i], other);
+        free(below);
+        if (rc != STATUS_OK) return rc;
+    }
+    return STATUS_OK;
+}
+
+static status compare_items(comparing *c, const char *path, const yaml_node *a,
+                            const yaml_node *b) {
+    for (size_t i = 0; i < a->count; i++) {
+        char *below = memory_format(c->err, "%s.%zu", path, i);
+        if (!below) return STATUS_FAILED;
+        status rc = compare(c, below, a->items[i], b->items[i]);
+        free(below);
+        if (rc != STATUS_OK) return rc;
+    }
+    return STATUS_OK;
+}
+
+// Goes down as far as both have the same kind; times are left out at every level.
+static status compare(comparing *c, const char *path, const yaml_node *a, const yaml_node *b) {
+    if (a && b && a->kind == YAML_MAPPING && b->kind == YAML_MAPPING) {
+        status rc = compare_keys(c, path, a, b, false);
+        return rc == STATUS_OK ? compare_keys(c, path, b, a, true) : rc;
+    }
+    if (a && b && a->kind == YAML_SEQUENCE && b->kind == YAML_SEQUENCE && a->count == b->count)
+        return compare_items(c, path, a, b);
+    return yaml_equal(a, b) ? STATUS_OK : unequal(c, path, a, b);
+}
+
+static const char *identity(const yaml_node *file) {
+    const char *source = text_of(file, "source"), *content = text_of(file, "content");
+    const char *hash = text_of(file, "sha256");
+    return source ? source : content ? content : hash ? hash : "";
+}
+
+static bool was_read(const yaml_node *inputs, const char *hash) {
+    for (size_t i = 0; i < inputs->count; i++)
+        if (!strcmp(identity(inputs->items[i]), hash)) return true;
+    return false;
+}
+
+// What one side read and the other did not; each source once.
+static status compare_inputs(comparing *c, const yaml_node *a, const yaml_node *b, bool swapped) {
+    for (size_t i = 0; i < a->count; i++) {
+        const char *hash = identity(a->items[i]);
+        bool seen = false;
+        for (size_t k = 0; k < i && !seen; k++) seen = !strcmp(identity(a->items[k]), hash);
+        if (seen || was_read(b, hash)) continue;
+        status rc = found(c->findings, c->err, "inputs: %s != %s", swapped ? "(absent)" : hash,
+                          swapped ? hash : "(absent)");
+        if (rc != STATUS_OK) return rc;
+    }
+    return STATUS_OK;
+}
+
+static const yaml_node *find_output(const yaml_node *outputs, const char *path) {
+    for (size_t i = 0; i < outputs->count; i++)
+        if (!strcmp(text_of(outputs->items[i], "path"), path)) return outputs->items[i];
+    return NULL;
+}
+
+static bool holds_times(const char *path) {
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    return !strcmp(name, "steps.st.zst") || !strcmp(name, "state.st.zst");
+}
+
+static status compare_output(comparing *c, const char *path, const yaml_node *a,
+                             const yaml_node *b) {
+    if (holds_times(path)) return STATUS_OK;
+    const char *key = yaml_find(a, "content") && yaml_find(b, "content") ? "content" : "sha256";
+    const yaml_node *x = yaml_find(a, key), *y = yaml_find(b, key);
+    if (yaml_equal(x, y)) return STATUS_OK;
+    char *name = memory_format(c->err, "outputs.%s.%s", path, key);
+    if (!name) return STATUS_FAILED;
+    status rc = unequal(c, name, x, y);
+    free(name);
+    return rc;
+}
+
+static status compare_outputs(comparing *c, const yaml_node *a, const yaml_node *b, bool swapped) {
+    for (size_t i = 0; i < a->count; i++) {
+        const char *path = text_of(a->items[i], "path");
+        const yaml_node *other = find_output(b, path);
+        status rc = STATUS_OK;
+        if (!other)
+            rc = found(c->findings, c->err, "outputs.%s: %s", path,
+                       swapped ? "(absent) != written" : "written != (absent)");
+        else if (!swapped)
+            rc = compare_output(c, path, a->items[i], other);
+        if (rc != STATUS_OK) return rc;
+    }
+    return STATUS_OK;
+}
+
+static status compare_tools(comparing *c, const yaml_node *a, const yaml_node *b) {
+    const yaml_node *x = yaml_find(a, "tool"), *y = yaml_find(b, "tool");
+    if (!x || !y || x->kind != YAML_SCALAR || y->kind != YAML_SCALAR)
+        return yaml_equal(x, y) ? STATUS_OK : unequal(c, "tool", x, y);
+    size_t length = strcspn(x->text, "-");
+    if (length == strcspn(y->text, "-") && !strncmp(x->text, y->text, length)) return STATUS_OK;
+    return unequal(c, "tool", x, y);
+}
+
+status manifest_diff(const yaml_node *a, const yaml_node *b, manifest_findings *f, error *err) {
+    comparing c = {f, err};
+    const yaml_node *inputs[] = {yaml_find(a, "inputs"), yaml_find(b, "inputs")};
+    const yaml_node *outputs[] = {yaml_find(a, "outputs"), yaml_find(b, "outputs")};
+    status rc = STATUS_OK;
+    TRY(compare_tools(&c, a, b));
+    TRY(compare_inputs(&c, inputs[0], inputs[1], false));
+    TRY(compare_inputs(&c, inputs[1], inputs[0], true));
+    TRY(compare_outputs(&c, outputs[0], outputs[1], false));
+    TRY(compare_outputs(&c, outputs[1], outputs[0], true));
+    TRY(compare(&c, "parameters", yaml_find(a, "parameters"), yaml_find(b, "parameters")));
+    TRY(compare(&c, "results", yaml_find(a, "results"), yaml_find(b, "results")));
+out:
+    return rc;
+}

@@ -1,0 +1,67 @@
+// members.h - the files that a dataset is published as, found and checked wherever they come from:
+// an archive, a folder, or a server.
+//
+// A member is known by its name alone, whatever folder of an archive it is in, and by its size and
+// SHA-256: so any mirror and any packing will do, and nothing unexpected gets through.
+#ifndef LOCKSTEP_DATA_MEMBERS_H
+#define LOCKSTEP_DATA_MEMBERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/sha256.h"
+#include "data/manifest.h"
+
+enum { MEMBERS_MAX = 8 };
+
+typedef struct member {
+    const char *name;
+    uint64_t bytes;
+    const char *sha256;        // NULL: not known; then packed_sha256 should be
+    const char *packed_sha256; // of NAME.gz as published; checked when that is what is read
+    bool optional;
+} member;
+
+typedef struct member_set {
+    const char *dataset; // for messages and manifests
+    const member *members;
+    size_t count;
+    bool archive;       // published as one archive; else each member as NAME.gz
+    const char *folder; // where unpacking puts them: inside a folder, this one is looked at too
+    const char *const *urls; // published at: URLs of archives, or bases that NAME.gz is added to
+    size_t url_count;
+} member_set;
+
+// Takes the next bytes of member `which`, which come in order from offset 0 on, and never more than
+// its size. Nothing is verified before the member's end: keep what was taken, and use it only when
+// members_read has returned STATUS_OK.
+typedef status member_sink(void *context, size_t which, uint64_t offset, const uint8_t *data,
+                           size_t bytes, error *err);
+
+// What was read, for the manifest.
+typedef struct member_origin {
+    const char *from;               // the source that was taken
+    uint64_t bytes;                 // of the archive, when there was one
+    char sha256[SHA256_TEXT_BYTES]; // likewise; else empty
+    bool found[MEMBERS_MAX];
+    char content[MEMBERS_MAX][SHA256_TEXT_BYTES]; // SHA-256 of each member
+} member_origin;
+
+// Reads all members from the first of the sources that has them; without any, from the official
+// addresses. A source is a URL, an archive or a folder; that one does not serve is said as a
+// warning, and the next is tried; the last one's failure is returned. A missing, doubled, cut or
+// altered member is STATUS_INPUT, naming it, with the hash expected and the one found.
+status members_read(const member_set *set, const char *const *sources, size_t source_count,
+                    const logger *log, member_sink *sink, void *context, member_origin *origin,
+                    error *err) MUST_CHECK;
+
+// The manifest's part: what is pinned (`parameters`: the same wherever the members come from)…
+status members_describe_pins(const member_set *set, manifest *m, error *err) MUST_CHECK;
+// … and what was found (`results.members`), and where (`run.source`).
+status members_describe_origin(const member_set *set, const member_origin *origin, manifest *m,
+                               error *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,59 @@
+// What a manifest says about the members of a dataset.
+#include <stdio.h>
+
+#include "base/yaml_tree.h"
+#include "data/members.h"
+
+status members_describe_pins(const member_set *set, manifest *m, error *err) {
+    yaml_node *parameters = manifest_parameters(m);
+    yaml_node *pins = yaml_new(YAML_MAPPING, err);
+    status rc;
+    if (!pins) return STATUS_FAILED;
+    for (size_t i = 0; i < set->count; i++) {
+        const member *one = &set->members[i];
+        char name[300];
+        snprintf(name, sizeof name, "%s%s", one->name, one->sha256 ? "" : ".gz");
+        const char *pin = one->sha256 ? one->sha256 : one->packed_sha256;
+        if (pin) TRY(yaml_put(pins, name, yaml_new_string(pin, err), err));
+    }
+    TRY(yaml_put(parameters, "dataset", yaml_new_string(set->dataset, err), err));
+    rc = yaml_put(parameters, "pins", pins, err);
+    pins = NULL;
+out:
+    yaml_free(pins);
+    return rc;
+}
+
+static status describe_source(const member_origin *origin, yaml_node *run, error *err) {
+    yaml_node *source = yaml_new(YAML_MAPPING, err);
+    status rc;
+    if (!source) return STATUS_FAILED;
+    TRY(yaml_put(source, "from", yaml_new_string(origin->from, err), err));
+    if (origin->sha256[0]) {
+        TRY(yaml_put(source, "bytes", yaml_new_integer((int64_t)origin->bytes, err), err));
+        TRY(yaml_put(source, "sha256", yaml_new_string(origin->sha256, err), err));
+    }
+    rc = yaml_put(run, "source", source, err);
+    source = NULL;
+out:
+    yaml_free(source);
+    return rc;
+}
+
+status members_describe_origin(const member_set *set, const member_origin *origin, manifest *m,
+                               error *err) {
+    yaml_node *found = yaml_new(YAML_MAPPING, err);
+    status rc;
+    if (!found) return STATUS_FAILED;
+    for (size_t i = 0; i < set->count; i++)
+        if (origin->found[i])
+            TRY(yaml_put(found, set->members[i].name, yaml_new_string(origin->content[i], err),
+                         err));
+    rc = yaml_put(manifest_results(m), "members", found, err);
+    found = NULL;
+    TRY(rc);
+    TRY(describe_source(origin, manifest_run(m), err));
+out:
+    yaml_free(found);
+    return rc;
+}

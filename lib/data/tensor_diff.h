@@ -1,0 +1,33 @@
+// tensor_diff.h - what differs between two tensors, two tensor files, two runs.
+#ifndef LOCKSTEP_DATA_TENSOR_DIFF_H
+#define LOCKSTEP_DATA_TENSOR_DIFF_H
+
+#include "base/error.h"
+#include "base/output.h"
+#include "data/tensor_file.h"
+
+// Two elements agree when |a - b| <= absolute + relative·|b|. Both 0: when their bits are equal, so
+// that 0 and -0 differ and equal NaNs agree.
+typedef struct tensor_tolerance {
+    double absolute, relative;
+} tensor_tolerance;
+
+typedef struct tensor_difference {
+    int64_t count;       // elements that differ
+    int64_t first;       // index of the first one, counted through the whole tensor; -1: none
+    double max_absolute; // over those that differ; infinite where only one side is a NaN
+    double max_relative; // |a - b| / max(|a|, |b|), likewise
+} tensor_difference;
+
+// The tensors must have the same type and shape.
+tensor_difference tensor_compare(const tensor *a, const tensor *b, tensor_tolerance tolerance);
+
+// Writes one line for each thing that differs; *equal tells whether there was none. `a` and `b` are
+// two files, or two folders of training runs, whose model.st.zst and steps.st.zst are compared.
+//
+// A file with a U64 vector `digest` is a series of steps: of it `digest` and `loss` are compared,
+// not times nor metadata, and the first step (from 1) at which the digests differ is named.
+status tensor_diff(const char *a, const char *b, tensor_tolerance tolerance, uint64_t max_bytes,
+                   output *out, bool *equal, error *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,215 @@
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "dist/comm_shm.h"
+#include "dist/launch.h"
+
+static const int passed_on[] = {SIGINT, SIGTERM, SIGUSR1};
+enum { PASSED_ON = sizeof passed_on / sizeof *passed_on };
+
+typedef struct child {
+    pid_t process; // 0: not started, or reaped
+    int ended;     // what waitpid said
+} child;
+
+typedef struct job {
+    int size, running;
+    segment *segment;
+    child *children;
+    pid_t parent;
+    sigset_t watched, mask_before;
+    struct sigaction child_before;
+    int received;     // the signal to pass on to this process in the end; 0: none
+    int first_bad;    // the first rank that ended badly, or -1
+    uint64_t kill_at; // when patience with the others ends; 0: nobody was asked to end
+} job;
+
+// ---- A rank ----
+
+static status run_rank(job *j, int rank, launch_body body, void *argument, error *err) {
+    comm *c = NULL;
+    status rc;
+    if (j->size == 1)
+        TRY(comm_self(&c, err));
+    else
+        TRY(comm_shm(j->segment, rank, false, &c, err));
+    rc = body(argument, c, err);
+    // The others' hearing of a failure must not lead to the end of the rank that can explain it.
+    sigprocmask(SIG_BLOCK, &j->watched, NULL);
+out:
+    // Before leaving, so that the others hear of the error and not of the leaving.
+    if (rc != STATUS_OK && rc != STATUS_STOPPED) segment_fail(j->segment, rank, SEGMENT_ERROR);
+    comm_free(c);
+    return rc;
+}
+
+_Noreturn static void be_rank(job *j, int rank, launch_body body, void *argument) {
+    // The parent may have died before it could have been told to take us along.
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != j->parent) _exit(STATUS_FAILED);
+    sigaction(SIGCHLD, &j->child_before, NULL);
+    sigprocmask(SIG_SETMASK, &j->mask_before, NULL);
+    error *report = segment_report(j->segment, rank);
+    status rc = run_rank(j, rank, body, argument, report);
+    if (fflush(stdout) != 0 && rc == STATUS_OK)
+        rc = error_system(report, STATUS_FAILED, errno, "cannot write to standard output");
+    report->code = rc;
+    _exit((int)rc);
+}
+
+// ---- The parent ----
+
+// Signals are taken one by one with sigtimedwait, so there are no handlers and no races. What this
+// process was told to ignore stays ignored.
+static void take_signals(job *j) {
+    struct sigaction usual = {.sa_handler = SIG_DFL}, now;
+    sigemptyset(&usual.sa_mask);
+    sigemptyset(&j->watched);
+    sigaddset(&j->watched, SIGCHLD);
+    for (int i = 0; i < PASSED_ON; i++)
+        if (sigaction(passed_on[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+            sigaddset(&j->watched, passed_on[i]);
+    sigaction(SIGCHLD, &usual, &j->child_before);
+    sigprocmask(SIG_BLOCK, &j->watched, &j->mask_before);
+}
+
+static void give_signals_back(const job *j) {
+    if (j->received) raise(j->received); // delivered by the next line
+    sigprocmask(SIG_SETMASK, &j->mask_before, NULL);
+    sigaction(SIGCHLD, &j->child_before, NULL);
+}
+
+static void signal_all(const job *j, int number) {
+    for (int r = 0; r < j->size; r++)
+        if (j->children[r].process) kill(j->children[r].process, number);
+}
+
+static void end_all(job *j) {
+    if (j->kill_at) return;
+    j->kill_at = clock_now() + LAUNCH_GRACE_SECONDS * UINT64_C(1000000000);
+    signal_all(j, SIGTERM);
+}
+
+static bool ended_well(int ended) {
+    if (!WIFEXITED(ended)) return false;
+    const int code = WEXITSTATUS(ended);
+    return code == STATUS_OK || code == STATUS_STOPPED;
+}
+
+// Did the rank come to the end of its body?
+static bool has_reported(const job *j, int rank) {
+    const int ended = j->children[rank].ended;
+    const error *report = segment_report(j->segment, rank);
+    return WIFEXITED(ended) && WEXITSTATUS(ended) == (int)report->code && report->message[0];
+}
+
+static void reap(job *j) {
+    for (int r = 0; r < j->size; r++) {
+        child *c = &j->children[r];
+        if (!c->process || waitpid(c->process, &c->ended, WNOHANG) != c->process) continue;
+        c->process = 0;
+        j->running--;
+        if (ended_well(c->ended)) continue;
+        if (j->first_bad < 0) j->first_bad = r;
+        segment_fail(j->segment, r, SEGMENT_DIED); // unless a rank has already failed
+        end_all(j);
+    }
+}
+
+static void pass_on(job *j, int number) {
+    if (j->received == SIGINT && number == SIGINT) signal_all(j, SIGKILL);
+    if (!j->received) signal_all(j, number == SIGINT ? SIGTERM : number);
+    if (j->received != SIGINT) j->received = number;
+}
+
+static void wait_for_all(job *j) {
+    const struct timespec tick = {.tv_nsec = 100 * 1000000L};
+    for (reap(j); j->running > 0; reap(j)) {
+        const int number = sigtimedwait(&j->watched, NULL, &tick);
+        if (number > 0 && number != SIGCHLD) pass_on(j, number);
+        if (j->kill_at && clock_now() > j->kill_at) signal_all(j, SIGKILL);
+    }
+}
+
+static status start(job *j, launch_body body, void *argument, const logger *log, error *err) {
+    fflush(NULL); // or the ranks would write it again
+    for (int r = 0; r < j->size; r++) {
+        const pid_t process = fork();
+        if (process == 0) be_rank(j, r, body, argument);
+        if (process < 0) {
+            const int why = errno;
+            end_all(j);
+            return error_system(err, STATUS_FAILED, why, "cannot start rank %d of %d", r, j->size);
+        }
+        j->children[r].process = process;
+        j->running++;
+        log_debug(log, "rank %d is process %d", r, (int)process);
+    }
+    return STATUS_OK;
+}
+
+// ---- The verdict ----
+
+static status describe_death(const job *j, int rank, error *err) {
+    const int ended = j->children[rank].ended;
+    if (WIFSIGNALED(ended))
+        return error_set(err, STATUS_FAILED, "rank %d was killed by signal %d (%s)", rank,
+                         WTERMSIG(ended), strsignal(WTERMSIG(ended)));
+    return error_set(err, STATUS_FAILED, "rank %d ended early with exit code %d", rank,
+                     WEXITSTATUS(ended));
+}
+
+static bool all_say_the_same(const job *j, const error *what) {
+    for (int r = 0; r < j->size; r++)
+        if (!has_reported(j, r) || strcmp(segment_report(j->segment, r)->message, what->message))
+            return false;
+    return true;
+}
+
+// The rank that failed first knows why; what the others say is only that it did.
+static status judge(const job *j, error *err) {
+    segment_failure how;
+    int rank = segment_failed(j->segment, &how);
+    if (rank < 0 || how == SEGMENT_STALLED || ended_well(j->children[rank].ended))
+        rank = j->first_bad; // it knows of the one that does not
+    if (rank < 0) {          // all went well: stopped, or done
+        for (rank = 0; rank < j->size - 1 && !WEXITSTATUS(j->children[rank].ended);) rank++;
+        const status rc = (status)WEXITSTATUS(j->children[rank].ended);
+        if (rc != STATUS_OK && err) *err = *segment_report(j->segment, rank);
+        return rc;
+    }
+    if (!has_reported(j, rank)) return describe_death(j, rank, err);
+    const error *report = segment_report(j->segment, rank);
+    if (err) *err = *report;
+    if (j->size > 1 && !all_say_the_same(j, report)) error_prefix(err, "rank %d: ", rank);
+    return report->code;
+}
+
+status launch_local(int size, size_t n, size_t gather_bytes, launch_body body, void *argument,
+                    const logger *log, error *err) {
+    job j = {.size = size, .first_bad = -1, .parent = getpid()};
+    status rc;
+    TRY(segment_create(size, n, gather_bytes, &j.segment, err));
+    j.children = memory_new((size_t)size, sizeof *j.children, err);
+    if (!j.children) {
+        rc = STATUS_FAILED;
+        goto out;
+    }
+    take_signals(&j);
+    rc = start(&j, body, argument, log, err);
+    wait_for_all(&j);
+    if (rc == STATUS_OK) rc = judge(&j, err);
+    give_signals_back(&j);
+out:
+    free(j.children);
+    segment_free(j.segment);
+    return rc;
+}

@@ -1,0 +1,369 @@
+#include "dist/segment.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/reduction_tree.h"
+
+static_assert(ATOMIC_INT_LOCK_FREE == 2, "atomic words are shared between processes");
+
+enum {
+    FAILED = 1,     // the lowest bit of the meeting word
+    GENERATION = 2, // the bits above count meetings
+    // A pause takes 10 to 40 ns: long enough for a rank that is just a moment late, and shorter
+    // than being put to sleep and woken.
+    SPINS = 400,
+    // A vector of 16 floats for every node that a cover can have: rounds are never empty.
+    MIN_VECTORS = 2 * REDUCTION_TREE_MAX_DEPTH * 16,
+};
+
+typedef struct slot {
+    _Alignas(SEGMENT_ALIGNMENT) atomic_int presence; // below
+    atomic_uint arrived; // the generation that this rank waits for the end of, plus GENERATION
+    atomic_int process;  // to tell whether it is stopped
+    error report;
+} slot;
+
+enum { ABSENT, PRESENT, GONE };
+
+typedef struct control {
+    uint64_t token;
+    int size;
+    size_t vector_room, result_room, gather_room;
+    atomic_int culprit; // rank + 1 and, from bit 16 on, how it failed; 0: nobody
+    // On lines of their own: `word` is what all look at while they wait.
+    _Alignas(SEGMENT_ALIGNMENT) atomic_uint word;
+    _Alignas(SEGMENT_ALIGNMENT) atomic_int arrivals;
+    atomic_int sleepers;
+    slot slots[];
+} control;
+
+struct segment {
+    control *control;
+    size_t bytes;
+    size_t vectors, result, gather; // where they begin
+    int file;
+    bool spin;
+    int stall_seconds;
+};
+
+// ---- Making and mapping ----
+
+static size_t round_up(size_t n, size_t to) {
+    return (n + to - 1) / to * to;
+}
+
+// Offsets follow from the sizes in the control block; all are bounded, so nothing overflows.
+static void find_places(segment *s, int size, size_t vector, size_t result, size_t gather) {
+    const size_t ranks = (size_t)size;
+    s->vectors = round_up(sizeof(control) + ranks * sizeof(slot), SEGMENT_ALIGNMENT);
+    s->result = s->vectors + ranks * vector * sizeof(float);
+    s->gather = s->result + result * sizeof(float);
+    s->bytes = s->gather + 2 * ranks * gather;
+}
+
+// A processor for each rank of those that this process may use?
+static bool enough_processors(int size) {
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) >= size;
+}
+
+static status map(segment *s, error *err) {
+    void *at = mmap(NULL, s->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, s->file, 0);
+    if (at == MAP_FAILED)
+        return error_system(err, STATUS_FAILED, errno, "cannot map %zu bytes of shared memory",
+                            s->bytes);
+    s->control = at;
+    return STATUS_OK;
+}
+
+static segment *new_segment(error *err) {
+    segment *s = memory_new(1, sizeof *s, err);
+    if (!s) return NULL;
+    s->file = -1;
+    s->stall_seconds = SEGMENT_STALL_SECONDS;
+    return s;
+}
+
+status segment_create(int size, size_t n, size_t gather_bytes, segment **out, error *err) {
+    *out = NULL;
+    const size_t most = (size_t)1 << 32;
+    if (size < 1 || size > SEGMENT_MAX_RANKS || n > most || gather_bytes > most)
+        return error_set(err, STATUS_USAGE,
+                         "cannot share memory among %d ranks: at most %d ranks, vectors of %zu "
+                         "floats and pieces of %zu bytes",
+                         size, SEGMENT_MAX_RANKS, most, most);
+    segment *s = new_segment(err);
+    if (!s) return STATUS_FAILED;
+    status rc = STATUS_OK;
+    const size_t vector = round_up(n ? n : 1, SEGMENT_ALIGNMENT);
+    const size_t gather = round_up(gather_bytes ? gather_bytes : 1, SEGMENT_ALIGNMENT);
+    const size_t room = SEGMENT_TERMS * vector > MIN_VECTORS ? SEGMENT_TERMS * vector : MIN_VECTORS;
+    find_places(s, size, room, vector, gather);
+    s->file = memfd_create("lockstep", MFD_CLOEXEC);
+    if (s->file < 0 || ftruncate(s->file, (off_t)s->bytes) != 0) {
+        rc = error_system(err, STATUS_FAILED, errno, "cannot make %zu bytes of shared memory",
+                          s->bytes);
+        goto out;
+    }
+    TRY(map(s, err));
+    control *c = s->control;
+    c->size = size;
+    c->vector_room = room;
+    c->result_room = vector;
+    c->gather_room = gather;
+    s->spin = enough_processors(size);
+    if (getrandom(&c->token, sizeof c->token, 0) != sizeof c->token)
+        rc = error_system(err, STATUS_FAILED, errno, "cannot draw a random number");
+out:
+    if (rc != STATUS_OK) {
+        segment_free(s);
+        s = NULL;
+    }
+    *out = s;
+    return rc;
+}
+
+// Do the numbers in the control block describe this file?
+static bool is_ours(segment *s, uint64_t token) {
+    const size_t bytes = s->bytes;
+    const control *c = s->control;
+    if (c->token != token || c->size < 1 || c->size > SEGMENT_MAX_RANKS) return false;
+    find_places(s, c->size, c->vector_room, c->result_room, c->gather_room);
+    const bool fits = s->bytes == bytes;
+    s->bytes = bytes;
+    return fits;
+}
+
+status segment_open(pid_t process, int fd, uint64_t token, segment **out, error *err) {
+    char path[64];
+    struct stat info;
+    *out = NULL;
+    segment *s = new_segment(err);
+    if (!s) return STATUS_FAILED;
+    status rc;
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)process, fd);
+    s->file = open(path, O_RDWR | O_CLOEXEC);
+    if (s->file < 0 || fstat(s->file, &info) != 0) {
+        rc = error_system(err, STATUS_FAILED, errno, "cannot open shared memory: '%s'", path);
+        goto out;
+    }
+    if (!S_ISREG(info.st_mode) || info.st_size < (off_t)sizeof(control)) {
+        rc = error_set(err, STATUS_FAILED, "cannot map shared memory: '%s': not ours", path);
+        goto out;
+    }
+    s->bytes = (size_t)info.st_size;
+    TRY(map(s, err));
+    if (is_ours(s, token))
+        s->spin = enough_processors(s->control->size);
+    else
+        rc = error_set(err, STATUS_FAILED, "cannot map shared memory: '%s': not ours", path);
+out:
+    if (rc != STATUS_OK) {
+        segment_free(s);
+        s = NULL;
+    }
+    *out = s;
+    return rc;
+}
+
+void segment_free(segment *s) {
+    if (!s) return;
+    if (s->control) munmap(s->control, s->bytes);
+    if (s->file >= 0) close(s->file);
+    free(s);
+}
+
+// ---- Places ----
+
+int segment_size(const segment *s) {
+    return s->control->size;
+}
+
+int segment_file(const segment *s) {
+    return s->file;
+}
+
+uint64_t segment_token(const segment *s) {
+    return s->control->token;
+}
+
+float *segment_vectors(const segment *s, int rank, size_t *room) {
+    *room = s->control->vector_room;
+    return (float *)(void *)((char *)s->control + s->vectors) + (size_t)rank * *room;
+}
+
+float *segment_result(const segment *s, size_t *room) {
+    *room = s->control->result_room;
+    return (float *)(void *)((char *)s->control + s->result);
+}
+
+unsigned char *segment_gather(const segment *s, int parity, int rank, size_t *room) {
+    *room = s->control->gather_room;
+    const size_t piece = (size_t)parity * (size_t)s->control->size + (size_t)rank;
+    return (unsigned char *)s->control + s->gather + piece * *room;
+}
+
+error *segment_report(const segment *s, int rank) {
+    return &s->control->slots[rank].report;
+}
+
+void segment_set_stall(segment *s, int seconds) {
+    s->stall_seconds = seconds;
+}
+
+// ---- Who is there ----
+
+static struct flock lock_of(int rank, short type) {
+    return (struct flock){.l_type = type, .l_whence = SEEK_SET, .l_start = rank, .l_len = 1};
+}
+
+status segment_attach(segment *s, int rank, error *err) {
+    slot *mine = &s->control->slots[rank];
+    struct flock lock = lock_of(rank, F_WRLCK);
+    if (fcntl(s->file, F_SETLK, &lock) != 0)
+        return error_system(err, STATUS_FAILED, errno, "cannot become rank %d of the group", rank);
+    atomic_store(&mine->process, (int)getpid());
+    atomic_store(&mine->presence, PRESENT);
+    return STATUS_OK;
+}
+
+static void wake(control *c) {
+    syscall(SYS_futex, &c->word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+void segment_leave(segment *s, int rank) {
+    atomic_store(&s->control->slots[rank].presence, GONE);
+    wake(s->control); // whoever waits for this rank looks again
+}
+
+// A lock that can be had is nobody's. (A process does not see its own: ranks that are threads of
+// one process never look dead to each other.)
+static bool is_dead(const segment *s, int rank) {
+    struct flock lock = lock_of(rank, F_WRLCK);
+    return fcntl(s->file, F_GETLK, &lock) == 0 && lock.l_type == F_UNLCK &&
+           atomic_load(&s->control->slots[rank].process) != (int)getpid();
+}
+
+// Stopped by a signal? State T in /proc; a process that cannot be seen counts as running.
+static bool is_stopped(const segment *s, int rank) {
+    char path[64], text[512];
+    snprintf(path, sizeof path, "/proc/%d/stat", atomic_load(&s->control->slots[rank].process));
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return false;
+    const ssize_t got = read(file, text, sizeof text - 1);
+    close(file);
+    if (got <= 0) return false;
+    text[got] = 0;
+    const char *state = strrchr(text, ')'); // behind the name, which may hold anything
+    return state && strncmp(state, ") T", 3) == 0;
+}
+
+// ---- Failing ----
+
+void segment_fail(segment *s, int rank, segment_failure how) {
+    control *c = s->control;
+    int nobody = 0;
+    atomic_compare_exchange_strong(&c->culprit, &nobody, (rank + 1) | (int)how << 16);
+    atomic_fetch_or(&c->word, FAILED);
+    wake(c);
+}
+
+int segment_failed(const segment *s, segment_failure *how) {
+    const int culprit = atomic_load(&s->control->culprit);
+    *how = (segment_failure)(culprit >> 16);
+    return (culprit & 0xffff) - 1;
+}
+
+static status failure(const segment *s, error *err) {
+    segment_failure how;
+    const int rank = segment_failed(s, &how);
+    const char *const what[] = {
+        [SEGMENT_DIED] = "died",
+        [SEGMENT_LEFT] = "left the group while others waited for it",
+        [SEGMENT_ERROR] = "failed",
+        [SEGMENT_STALLED] = "is stopped, and did not go on in time",
+    };
+    return error_set(err, STATUS_FAILED, "rank %d %s", rank, what[how]);
+}
+
+// ---- Meeting ----
+
+// Looks for a reason why ranks that have not arrived never will. `stalled` counts how often in
+// turn one was found stopped: the clock would also count the time that the whole job was stopped.
+static void look_around(segment *s, unsigned generation, int *stalled) {
+    control *c = s->control;
+    bool stopped = false;
+    for (int r = 0; r < c->size; r++) {
+        slot *other = &c->slots[r];
+        // Order matters: one that arrives and then leaves must not be taken for one that left.
+        const int presence = atomic_load(&other->presence);
+        const bool dead = presence == PRESENT && is_dead(s, r);
+        if (atomic_load(&other->arrived) == generation + GENERATION) continue;
+        if (presence == GONE) segment_fail(s, r, SEGMENT_LEFT);
+        if (dead) segment_fail(s, r, SEGMENT_DIED);
+        if (presence != PRESENT || dead || !is_stopped(s, r)) continue;
+        stopped = true;
+        if ((int64_t)*stalled * SEGMENT_PATIENCE_MS >= (int64_t)s->stall_seconds * 1000)
+            segment_fail(s, r, SEGMENT_STALLED);
+    }
+    *stalled = stopped ? *stalled + 1 : 0;
+}
+
+static void relax(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+// Until the word is no longer `word`.
+static void wait_for_change(segment *s, unsigned word) {
+    control *c = s->control;
+    const struct timespec patience = {.tv_nsec = SEGMENT_PATIENCE_MS * 1000000L};
+    for (int i = 0; s->spin && i < SPINS; i++) {
+        if (atomic_load_explicit(&c->word, memory_order_acquire) != word) return;
+        relax();
+    }
+    int stalled = 0;
+    atomic_fetch_add(&c->sleepers, 1);
+    while (atomic_load(&c->word) == word) {
+        // Woken, timed out or interrupted: the word says what it was, and if it is none of its
+        // business, a look around is cheap.
+        const long rc = syscall(SYS_futex, &c->word, FUTEX_WAIT, word, &patience, NULL, 0);
+        if ((rc == 0 || errno == ETIMEDOUT) && atomic_load(&c->word) == word)
+            look_around(s, word, &stalled);
+    }
+    atomic_fetch_sub(&c->sleepers, 1);
+}
+
+status segment_meet(segment *s, int rank, error *err) {
+    control *c = s->control;
+    unsigned word = atomic_load(&c->word);
+    if (word & FAILED) return failure(s, err);
+    atomic_store(&c->slots[rank].arrived, word + GENERATION);
+    if (atomic_fetch_add(&c->arrivals, 1) != c->size - 1) {
+        wait_for_change(s, word);
+        // A failure that came when the meeting was over is the next one's.
+        return (atomic_load(&c->word) & ~(unsigned)FAILED) != word ? STATUS_OK : failure(s, err);
+    }
+    atomic_store(&c->arrivals, 0);
+    if (!atomic_compare_exchange_strong(&c->word, &word, word + GENERATION)) return failure(s, err);
+    if (atomic_load(&c->sleepers) > 0) wake(c);
+    return STATUS_OK;
+}

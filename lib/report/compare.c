@@ -1,0 +1,432 @@
+#include "report/compare.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "report/origin.h"
+#include "report/predictions.h"
+#include "report/text.h"
+
+// ---- Groups -----------------------------------------------------------------------------------
+
+// Parameters that repeats may differ in: the seed, and what changes no bit.
+static bool may_differ(const char *key) {
+    static const char *const keys[] = {"seed", "repeats", "title", "published", "target_accuracy"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strcmp(key, keys[i]) == 0) return true;
+    return false;
+}
+
+static bool covers(const yaml_node *a, const yaml_node *b) {
+    for (size_t i = 0; i < a->count; i++) {
+        const yaml_node *other = yaml_find(b, a->keys[i]);
+        if (may_differ(a->keys[i])) continue;
+        if (!other || !yaml_equal(a->items[i], other)) return false;
+    }
+    return true;
+}
+
+static bool same_parameters(const yaml_node *a, const yaml_node *b) {
+    return a && b && a->kind == YAML_MAPPING && b->kind == YAML_MAPPING && covers(a, b) &&
+           covers(b, a);
+}
+
+static bool are_repeats(const run *a, const run *b) {
+    return a->train && b->train &&
+           same_parameters(yaml_find(a->train, "parameters"), yaml_find(b->train, "parameters")) &&
+           strcmp(a->tool, b->tool) == 0 && strcmp(a->device, b->device) == 0 &&
+           strcmp(a->host, b->host) == 0 && strcmp(a->version, b->version) == 0 &&
+           a->world_size == b->world_size && a->threads == b->threads &&
+           a->loader_workers == b->loader_workers;
+}
+
+static void name_groups(group *groups, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        const char *name = groups[i].runs[0]->experiment;
+        bool alone = *name != 0;
+        for (size_t k = 0; k < count; k++)
+            alone = alone && (k == i || strcmp(groups[k].runs[0]->experiment, name) != 0);
+        groups[i].name = alone ? name : groups[i].runs[0]->name;
+    }
+}
+
+status groups_make(const run_list *list, group **groups, size_t *count, error *err) {
+    *count = 0;
+    *groups = memory_new(list->count, sizeof **groups, err);
+    if (!*groups) return STATUS_FAILED;
+    for (size_t i = 0; i < list->count; i++) {
+        const run *r = &list->runs[i];
+        size_t at = 0;
+        while (at < *count && !are_repeats((*groups)[at].runs[0], r)) at++;
+        group *g = &(*groups)[at];
+        if (at == *count) {
+            g->runs = memory_new(list->count, sizeof(run *), err);
+            if (!g->runs) goto failed;
+            (*count)++;
+        }
+        g->runs[g->count++] = r;
+    }
+    name_groups(*groups, *count);
+    return STATUS_OK;
+failed:
+    groups_free(*groups, *count);
+    *groups = NULL;
+    *count = 0;
+    return STATUS_FAILED;
+}
+
+void groups_free(group *groups, size_t count) {
+    for (size_t i = 0; groups && i < count; i++) free(groups[i].runs);
+    free(groups);
+}
+
+static interval mean_interval(double mean, double deviation, size_t n) {
+    if (n < 2) return (interval){NAN, NAN};
+    double half = statistics_t_quantile(0.975, (double)(n - 1)) * deviation / sqrt((double)n);
+    return (interval){mean - half, mean + half};
+}
+
+// Two runs of one seed end in the same model: they say nothing twice about the accuracy.
+static bool is_first_of_seed(const group *g, size_t at) {
+    for (size_t i = 0; i < at; i++)
+        if (g->runs[i]->seed == g->runs[at]->seed) return false;
+    return true;
+}
+
+status group_summarize(const group *g, group_summary *s, error *err) {
+    *s = (group_summary){0};
+    double *value = memory_new(g->count, sizeof *value, err);
+    if (!value) return STATUS_FAILED;
+    size_t seeds = 0;
+    for (size_t i = 0; i < g->count; i++)
+        if (is_first_of_seed(g, i)) value[seeds++] = g->runs[i]->accuracy;
+    s->accuracy = statistics_mean(value, seeds);
+    s->accuracy_deviation = statistics_deviation(value, seeds);
+    s->accuracy_range = mean_interval(s->accuracy, s->accuracy_deviation, seeds);
+    for (size_t i = 0; i < g->count; i++) {
+        value[i] = run_has_time(g->runs[i]) ? g->runs[i]->seconds_per_epoch : NAN;
+        s->simulated |= g->runs[i]->simulated;
+    }
+    s->seconds = statistics_mean(value, g->count);
+    s->seconds_deviation = statistics_deviation(value, g->count);
+    s->seconds_range = mean_interval(s->seconds, s->seconds_deviation, g->count);
+    free(value);
+    return STATUS_OK;
+}
+
+// ---- Like for like ----------------------------------------------------------------------------
+
+// A scalar's text or a collection's canonical JSON; "" when absent.
+static status value_at(const yaml_node *root, const char *path, char **value, error *err) {
+    const yaml_node *node = yaml_get(root, path);
+    if (node && node->kind != YAML_SCALAR) return json_from_yaml(node, value, err);
+    *value = memory_string(node && node->text ? node->text : "", err);
+    return *value ? STATUS_OK : STATUS_FAILED;
+}
+
+// What two runs must have in common before their times are compared.
+typedef struct guard {
+    message label;
+    const char *path;  // in the train manifest
+    const char *shown; // what to show in place of a value that is too long; may be NULL
+} guard;
+
+enum { GUARD_MODEL }; // its place in the table
+
+static const guard guards[] = {
+    [GUARD_MODEL] = {MESSAGE_MODEL, "parameters.architecture", "parameters.model"},
+    {MESSAGE_GLOBAL_BATCH, "parameters.global_batch", NULL},
+    {MESSAGE_EPOCHS, "parameters.epochs", NULL},
+    {MESSAGE_AUGMENTATION, "parameters.augment", NULL},
+    {MESSAGE_OPTIMIZER, "parameters.optimizer.kind", NULL},
+    {MESSAGE_PRECISION, "parameters.precision", NULL},
+    {MESSAGE_BUILD, "version", NULL},
+    {MESSAGE_HOST, "run.host", NULL},
+    {MESSAGE_CPU, "run.cpu", NULL},
+};
+
+enum { SHOWN_MAX = 48 };
+
+// Labels begin with a capital, as they head columns; here they stand inside a sentence. "V" and
+// "CPU" stay.
+static void append_label(text *out, const char *label) {
+    bool word = label[0] >= 'A' && label[0] <= 'Z' && label[1] >= 'a' && label[1] <= 'z';
+    const char first = (char)(word ? label[0] - 'A' + 'a' : label[0]);
+    text_bytes(out, &first, 1);
+    text_append(out, label + 1);
+}
+
+static void add_reason(text *out, const char *format, const char *label, const char *a,
+                       const char *b) {
+    text name;
+    text_init(&name, out->err);
+    append_label(&name, label);
+    if (out->length) text_append(out, "; ");
+    text_format(out, format, text_string(&name), *a ? a : "?", *b ? b : "?");
+    text_release(&name);
+}
+
+static status check_guard(const guard *g, const run *a, const run *b, language l, text *out,
+                          error *err) {
+    status rc = STATUS_OK;
+    char *left = NULL, *right = NULL;
+    const char *label = message_text(l, g->label);
+    TRY(value_at(a->train, g->path, &left, err));
+    TRY(value_at(b->train, g->path, &right, err));
+    if (strcmp(left, right) == 0) goto out;
+    if (strlen(left) <= SHOWN_MAX && strlen(right) <= SHOWN_MAX) {
+        add_reason(out, message_text(l, MESSAGE_A_VS_B), label, left, right);
+        goto out;
+    }
+    const char *short_left = g->shown ? run_text(a->train, g->shown) : "";
+    const char *short_right = g->shown ? run_text(b->train, g->shown) : "";
+    bool telling = strcmp(short_left, short_right) != 0;
+    add_reason(out, message_text(l, telling ? MESSAGE_A_VS_B : MESSAGE_DIFFERS), label, short_left,
+               short_right);
+out:
+    free(left);
+    free(right);
+    return rc;
+}
+
+static void check_time(const run *r, language l, text *out) {
+    message m = !r->train          ? MESSAGE_NOT_TRAINED
+                : !run_has_time(r) ? MESSAGE_WAS_RESUMED
+                                   : MESSAGE_NO_TIMES;
+    if (run_has_time(r) && r->timed) return;
+    if (out->length) text_append(out, "; ");
+    text_format(out, message_text(l, m), r->name);
+}
+
+static void check_data(const run *a, const run *b, language l, text *out) {
+    const char *left = origin_train_data(a), *right = origin_train_data(b);
+    if (!*left || strcmp(left, right) != 0)
+        add_reason(out, message_text(l, *left ? MESSAGE_DIFFERS : MESSAGE_UNKNOWN),
+                   message_text(l, MESSAGE_DATA), "", "");
+}
+
+static void check_text(message label, const char *a, const char *b, language l, text *out) {
+    if (strcmp(a, b) != 0)
+        add_reason(out, message_text(l, MESSAGE_A_VS_B), message_text(l, label), a, b);
+}
+
+static void check_count(message label, int64_t a, int64_t b, language l, text *out) {
+    char left[24], right[24];
+    if (a == b) return;
+    snprintf(left, sizeof left, "%lld", (long long)a);
+    snprintf(right, sizeof right, "%lld", (long long)b);
+    add_reason(out, message_text(l, MESSAGE_A_VS_B), message_text(l, label), left, right);
+}
+
+// Every reason against a speed-up between the two runs; NULL when there is none.
+static status find_reasons(const run *a, const run *b, language l, char **reasons, error *err) {
+    status rc = STATUS_OK;
+    text out;
+    text_init(&out, err);
+    *reasons = NULL;
+    check_time(a, l, &out);
+    check_time(b, l, &out);
+    if (!a->train || !b->train) goto done;
+    check_data(a, b, l, &out);
+    for (size_t i = 0; i < sizeof guards / sizeof *guards; i++)
+        TRY(check_guard(&guards[i], a, b, l, &out, err));
+    check_text(MESSAGE_ISA, a->isa, b->isa, l, &out);
+    check_text(MESSAGE_DEVICE, a->device, b->device, l, &out);
+    check_count(MESSAGE_LOADER_WORKERS, a->loader_workers, b->loader_workers, l, &out);
+done:
+    if (out.length && !(*reasons = text_take(&out))) rc = STATUS_FAILED;
+    if (rc == STATUS_OK) rc = text_status(&out);
+out:
+    text_release(&out);
+    return rc;
+}
+
+// ---- Arithmetic -------------------------------------------------------------------------------
+
+// Samples that a batch norm layer normalises over in a full step; 0 for a model without.
+static int64_t batch_norm_group(const run *r) {
+    const yaml_node *layers = yaml_get(r->train, "parameters.architecture.layers");
+    bool found = false;
+    for (size_t i = 0; layers && i < layers->count; i++) {
+        const yaml_node *layer = layers->items[i];
+        if (layer->kind == YAML_SCALAR) found |= strcmp(layer->text, "batch_norm") == 0;
+        if (layer->kind == YAML_MAPPING)
+            found |= yaml_find(layer, "batch_norm") != NULL ||
+                     strcmp(run_text(layer, "kind"), "batch_norm") == 0;
+    }
+    if (!found || r->virtual_shards < 1) return 0;
+    bool whole = strcmp(run_text(r->train, "parameters.sync_batch_norm"), "true") == 0;
+    return whole ? r->global_batch : r->global_batch / r->virtual_shards;
+}
+
+// In what the arithmetic of a step differs.
+static status find_arithmetic(const run *a, const run *b, language l, char **difference,
+                              error *err) {
+    text out;
+    text_init(&out, err);
+    int64_t group_a = batch_norm_group(a), group_b = batch_norm_group(b);
+    status rc = check_guard(&guards[GUARD_MODEL], a, b, l, &out, err);
+    check_count(MESSAGE_GLOBAL_BATCH, a->global_batch, b->global_batch, l, &out);
+    check_count(MESSAGE_VIRTUAL_SHARDS, a->virtual_shards, b->virtual_shards, l, &out);
+    if (group_a && group_b) check_count(MESSAGE_BATCH_NORM_GROUP, group_a, group_b, l, &out);
+    check_text(MESSAGE_REDUCTION, a->reduce, b->reduce, l, &out);
+    *difference = NULL;
+    if (rc == STATUS_OK) rc = text_status(&out);
+    if (rc == STATUS_OK && out.length && !(*difference = text_take(&out))) rc = STATUS_FAILED;
+    text_release(&out);
+    return rc;
+}
+
+// ---- Ratio and accuracy -----------------------------------------------------------------------
+
+static status find_speedup(const group *top, const group *bottom, ratio *result, error *err) {
+    status rc = STATUS_FAILED;
+    size_t room = top->count + bottom->count, n = 0;
+    const double **run_seconds = memory_new(room, sizeof *run_seconds, err);
+    size_t *length = memory_new(room, sizeof *length, err);
+    if (!run_seconds || !length) goto out;
+    sample_set set[2];
+    const group *side[] = {top, bottom};
+    for (int s = 0; s < 2; s++) {
+        size_t first = n;
+        for (size_t i = 0; i < side[s]->count; i++) {
+            const run *r = side[s]->runs[i];
+            if (!run_has_time(r) || !r->timed) continue;
+            run_seconds[n] = r->seconds;
+            length[n++] = r->timed;
+        }
+        set[s] = (sample_set){run_seconds + first, length + first, n - first};
+    }
+    rc = statistics_ratio(&set[0], &set[1], result, err);
+out:
+    free(run_seconds);
+    free(length);
+    return rc;
+}
+
+// The run of `g` with that seed, if its accuracy is known.
+static const run *with_seed(const group *g, int64_t seed) {
+    for (size_t i = 0; i < g->count; i++)
+        if (g->runs[i]->seed == seed && !isnan(g->runs[i]->accuracy)) return g->runs[i];
+    return NULL;
+}
+
+static status check_predictions(const run *r, const predictions *p, error *err) {
+    return run_check_content(r->evaluation, r->evaluate, "predictions.st.zst", p->file.content,
+                             err);
+}
+
+static status test_samples(const run *a, const run *b, comparison *c, error *err) {
+    predictions of_a = {0}, of_b = {0};
+    int64_t only_a, only_b;
+    status rc = STATUS_OK;
+    TRY(predictions_read(a->evaluation, &of_a, err));
+    TRY(predictions_read(b->evaluation, &of_b, err));
+    TRY(check_predictions(a, &of_a, err));
+    TRY(check_predictions(b, &of_b, err));
+    if (predictions_compare(&of_a, &of_b, &only_a, &only_b, err) != STATUS_OK) goto out;
+    c->test = ACCURACY_MCNEMAR;
+    c->p = statistics_mcnemar(only_a, only_b);
+    c->pairs = of_a.samples;
+out:
+    predictions_release(&of_a);
+    predictions_release(&of_b);
+    return rc;
+}
+
+static double mean_accuracy(const group *g) {
+    double sum = 0;
+    for (size_t i = 0; i < g->count; i++) sum += g->runs[i]->accuracy;
+    return sum / (double)g->count;
+}
+
+// Are all runs that share a seed with the other side the same model, and is there one?
+static bool same_models(const group *a, const group *b) {
+    size_t pairs = 0, same = 0;
+    for (size_t i = 0; i < a->count; i++) {
+        for (size_t k = 0; k < b->count; k++) {
+            const run *left = a->runs[i], *right = b->runs[k];
+            if (left->seed != right->seed || !*left->model_content) continue;
+            pairs++;
+            same += strcmp(left->model_content, right->model_content) == 0;
+        }
+    }
+    return pairs && same == pairs;
+}
+
+// Seeds with an accuracy on both sides.
+typedef struct seed_pairs {
+    double *subject, *baseline; // accuracies
+    size_t count;
+    const run *left, *right; // the first pair
+} seed_pairs;
+
+static status find_pairs(const group *a, const group *b, seed_pairs *p, error *err) {
+    *p = (seed_pairs){.subject = memory_new(a->count, sizeof(double), err),
+                      .baseline = memory_new(a->count, sizeof(double), err)};
+    if (!p->subject || !p->baseline) return STATUS_FAILED;
+    for (size_t i = 0; i < a->count; i++) {
+        const run *r = a->runs[i], *other = with_seed(b, r->seed);
+        if (!other || isnan(r->accuracy)) continue;
+        if (!p->count) p->left = r, p->right = other;
+        p->subject[p->count] = r->accuracy;
+        p->baseline[p->count++] = other->accuracy;
+    }
+    return STATUS_OK;
+}
+
+static status compare_accuracy(comparison *c, error *err) {
+    status rc = STATUS_OK;
+    seed_pairs p = {0};
+    const char *data = origin_test_data(c->subject->runs[0]);
+    if (!*data || strcmp(data, origin_test_data(c->baseline->runs[0])) != 0) goto out;
+    TRY(find_pairs(c->subject, c->baseline, &p, err));
+    c->accuracy_difference =
+        p.count ? statistics_mean(p.subject, p.count) - statistics_mean(p.baseline, p.count)
+                : mean_accuracy(c->subject) - mean_accuracy(c->baseline);
+    if (c->identical) {
+        c->test = ACCURACY_IDENTICAL;
+    } else if (p.count >= 3) {
+        c->test = ACCURACY_PAIRED;
+        c->p = statistics_paired_test(p.subject, p.baseline, p.count);
+        c->pairs = p.count;
+    } else if (p.count && p.left->evaluation && p.right->evaluation) {
+        c->accuracy_difference = p.left->accuracy - p.right->accuracy;
+        TRY(test_samples(p.left, p.right, c, err));
+    }
+out:
+    free(p.subject);
+    free(p.baseline);
+    return rc;
+}
+
+status compare(const group *subject, const group *baseline, language l, comparison *c, error *err) {
+    const run *a = subject->runs[0], *b = baseline->runs[0];
+    status rc = STATUS_OK;
+    *c = (comparison){.subject = subject,
+                      .baseline = baseline,
+                      .accuracy_difference = NAN,
+                      .speedup = {NAN, {NAN, NAN}},
+                      .p = NAN};
+    c->simulated = a->simulated || b->simulated;
+    for (size_t i = 0; !c->reasons && i < subject->count; i++)
+        for (size_t k = 0; !c->reasons && k < baseline->count; k++)
+            TRY(find_reasons(subject->runs[i], baseline->runs[k], l, &c->reasons, err));
+    TRY(find_arithmetic(a, b, l, &c->arithmetic, err));
+    if (!c->reasons) TRY(find_speedup(baseline, subject, &c->speedup, err));
+    c->identical = same_models(subject, baseline);
+    TRY(compare_accuracy(c, err));
+out:
+    if (rc != STATUS_OK) comparison_release(c);
+    return rc;
+}
+
+void comparison_release(comparison *c) {
+    free(c->reasons);
+    free(c->arithmetic);
+    c->reasons = c->arithmetic = NULL;
+}

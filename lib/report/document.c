@@ -1,0 +1,104 @@
+#include "report/document.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+
+void document_init(document *d, const char *title, const char *language, error *err) {
+    *d = (document){.language = language, .err = err};
+    d->title = memory_string(title, err);
+    if (!d->title) d->rc = STATUS_FAILED;
+}
+
+void document_release(document *d) {
+    for (size_t i = 0; i < d->count; i++) {
+        block *b = &d->blocks[i];
+        for (size_t k = 0; k < b->table.count; k++) free(b->table.cells[k].text);
+        free(b->table.cells);
+        free(b->text);
+        free(b->svg);
+    }
+    free(d->blocks);
+    free(d->title);
+    *d = (document){0};
+}
+
+status document_status(const document *d) {
+    return d->rc;
+}
+
+static char *format_string(document *d, const char *format, va_list args) {
+    char *string = NULL;
+    if (d->rc == STATUS_OK && vasprintf(&string, format, args) < 0) {
+        string = NULL;
+        d->rc = error_set(d->err, STATUS_FAILED, "out of memory: cannot write the report");
+    }
+    return string;
+}
+
+// A new block, or NULL after a failure. Takes `string` over.
+static block *add_block(document *d, block_kind kind, char *string) {
+    void *blocks = d->blocks;
+    if (d->rc == STATUS_OK)
+        d->rc = memory_grow(&blocks, &d->capacity, d->count + 1, sizeof *d->blocks, d->err);
+    if (d->rc != STATUS_OK) {
+        free(string);
+        return NULL;
+    }
+    d->blocks = blocks;
+    block *b = &d->blocks[d->count++];
+    *b = (block){.kind = kind, .text = string};
+    return b;
+}
+
+void document_add(document *d, block_kind kind, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    char *string = format_string(d, format, args);
+    va_end(args);
+    (void)add_block(d, kind, string);
+}
+
+static char *copy_string(document *d, const char *string) {
+    char *copy = d->rc == STATUS_OK ? memory_string(string, d->err) : NULL;
+    if (!copy) d->rc = STATUS_FAILED;
+    return copy;
+}
+
+void document_figure(document *d, char *svg, const char *caption) {
+    block *b = add_block(d, BLOCK_FIGURE, copy_string(d, caption));
+    if (b)
+        b->svg = svg;
+    else
+        free(svg);
+}
+
+void document_table(document *d, size_t columns, const char *caption) {
+    block *b = add_block(d, BLOCK_TABLE, copy_string(d, caption));
+    if (b) b->table.columns = columns;
+}
+
+void document_cell(document *d, cell_style style, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    char *string = format_string(d, format, args);
+    va_end(args);
+    if (d->rc != STATUS_OK) return;
+    table *t = &d->blocks[d->count - 1].table;
+    void *cells = t->cells;
+    d->rc = memory_grow(&cells, &t->capacity, t->count + 1, sizeof *t->cells, d->err);
+    t->cells = cells;
+    if (d->rc != STATUS_OK) {
+        free(string);
+        return;
+    }
+    t->cells[t->count++] = (cell){.text = string, .style = style};
+}
+
+void document_shade(document *d, double shade) {
+    if (d->rc != STATUS_OK) return;
+    table *t = &d->blocks[d->count - 1].table;
+    t->cells[t->count - 1].shade = shade;
+}

@@ -1,0 +1,76 @@
+// document.h - a report as blocks (headings, paragraphs, tables, figures), and the renderers that
+// turn them into HTML, Markdown and LaTeX.
+//
+// All text in it is plain: renderers escape it. A failure sticks, as in text.h; document_status
+// says so at the end.
+#ifndef LOCKSTEP_REPORT_DOCUMENT_H
+#define LOCKSTEP_REPORT_DOCUMENT_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+#include "report/text.h"
+
+typedef enum block_kind {
+    BLOCK_HEADING,
+    BLOCK_PARAGRAPH,
+    BLOCK_NOTE, // small print below a table or figure
+    BLOCK_CODE, // commands, as they are typed
+    BLOCK_TABLE,
+    BLOCK_FIGURE
+} block_kind;
+
+typedef enum cell_style {
+    CELL_TEXT,
+    CELL_NUMBER, // aligned right
+    CELL_CODE,   // hashes, paths
+    CELL_STRONG, // the name of a row
+} cell_style;
+
+typedef struct cell {
+    char *text;
+    cell_style style;
+    double shade; // background from 0 (none) to 1, for matrices; HTML only
+} cell;
+
+// Rows of `columns` cells; the first row is the head.
+typedef struct table {
+    cell *cells;
+    size_t columns, count, capacity;
+} table;
+
+typedef struct block {
+    block_kind kind;
+    char *text; // of a table or figure: its caption
+    char *svg;  // BLOCK_FIGURE
+    table table;
+} block;
+
+typedef struct document {
+    char *title;
+    const char *language; // "en", "zh"; points to static text
+    block *blocks;
+    size_t count, capacity;
+    status rc;
+    error *err;
+} document;
+
+void document_init(document *d, const char *title, const char *language, error *err);
+void document_release(document *d);
+status document_status(const document *d) MUST_CHECK;
+
+// Appends a block of text: heading, paragraph, note or code.
+void document_add(document *d, block_kind kind, const char *format, ...) PRINTF_LIKE(3, 4);
+// Appends a figure; takes `svg` over.
+void document_figure(document *d, char *svg, const char *caption);
+// Appends a table, whose cells follow by document_cell, row by row.
+void document_table(document *d, size_t columns, const char *caption);
+void document_cell(document *d, cell_style style, const char *format, ...) PRINTF_LIKE(3, 4);
+// The shade of the cell added last.
+void document_shade(document *d, double shade);
+
+void document_to_html(const document *d, text *out);
+void document_to_markdown(const document *d, text *out);
+void document_to_latex(const document *d, text *out);
+
+#endif

@@ -1,0 +1,258 @@
+#include "report/figures.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cli.h"
+#include "base/memory.h"
+#include "report/statistics.h"
+
+// What to add; strings are copied.
+typedef struct draft {
+    const char *owner, *metric, *unit, *note;
+    double value;
+    interval range;
+    const char *folder, *key; // of the manifest, and in it; NULL without
+    const run *run;
+} draft;
+
+static const interval no_range = {NAN, NAN};
+
+static status add(figure_list *list, const draft *d, error *err) {
+    void *items = list->items;
+    status rc = memory_grow(&items, &list->capacity, list->count + 1, sizeof *list->items, err);
+    list->items = items;
+    if (rc != STATUS_OK) return rc;
+    figure f = {.owner = d->owner,
+                .value = d->value,
+                .low = d->range.low,
+                .high = d->range.high,
+                .unit = d->unit,
+                .run = d->run};
+    f.id = memory_format(err, "%s.%s", d->owner, d->metric);
+    f.note = memory_string(d->note ? d->note : "", err);
+    f.source = d->folder ? memory_format(err, "%s/manifest.yaml: %s", d->folder, d->key)
+                         : memory_string("", err);
+    if (f.id) f.metric = f.id + strlen(d->owner) + 1;
+    list->items[list->count++] = f; // also when it is not whole: the list frees it
+    return f.id && f.note && f.source ? STATUS_OK : STATUS_FAILED;
+}
+
+static const char *time_note(const run *r) {
+    if (!run_has_time(r)) return "no time: the run was resumed";
+    return r->simulated ? "SIMULATED" : "";
+}
+
+// A figure of the train manifest. Times are withheld where the run has none.
+static status add_trained(figure_list *list, const run *r, const char *metric, double value,
+                          const char *unit, const char *key, error *err) {
+    bool time = strcmp(unit, "s") == 0 || strcmp(unit, "ms") == 0;
+    if (!r->train || (isnan(value) && !time)) return STATUS_OK;
+    if (isnan(value) && run_has_time(r)) return STATUS_OK;
+    draft d = {r->name,
+               metric,
+               unit,
+               time ? time_note(r) : "",
+               time && !run_has_time(r) ? NAN : value,
+               no_range,
+               r->folder,
+               key,
+               r};
+    return add(list, &d, err);
+}
+
+static status add_accuracy(figure_list *list, const run *r, error *err) {
+    if (isnan(r->accuracy)) return STATUS_OK;
+    draft d = {r->name,
+               "accuracy",
+               "fraction",
+               "",
+               r->accuracy,
+               no_range,
+               r->folder,
+               "results.test_accuracy",
+               r};
+    if (r->evaluate) {
+        d.folder = r->evaluation;
+        d.key = "results.accuracy";
+        int64_t right = (int64_t)llround(r->accuracy * (double)r->test_samples);
+        if (r->test_samples > 0) d.range = statistics_wilson(right, r->test_samples);
+    }
+    return add(list, &d, err);
+}
+
+static status add_classes(figure_list *list, const run *r, error *err) {
+    const yaml_node *classes = r->evaluate ? yaml_get(r->evaluate, "results.per_class") : NULL;
+    for (size_t i = 0; classes && i < classes->count; i++) {
+        run_class c;
+        status rc = run_read_class(classes->items[i], &c, err);
+        if (rc != STATUS_OK) return rc;
+        char *metric = memory_format(err, "class.%s", c.name);
+        char *key = memory_format(err, "results.per_class.%zu.accuracy", i);
+        draft d = {
+            r->name,       metric, "fraction", "", c.accuracy, statistics_wilson(c.right, c.count),
+            r->evaluation, key,    r};
+        rc = metric && key ? add(list, &d, err) : STATUS_FAILED;
+        free(metric);
+        free(key);
+        if (rc != STATUS_OK) return rc;
+    }
+    return STATUS_OK;
+}
+
+static status add_split(figure_list *list, const run *r, error *err) {
+    run_split split = run_time_split(r);
+    for (int p = 0; p < RUN_PHASES; p++) {
+        char metric[32], key[48];
+        snprintf(metric, sizeof metric, "step.%s", run_phase_name(p));
+        snprintf(key, sizeof key, "results.epochs.*.phases.%s", run_phase_name(p));
+        status rc = add_trained(list, r, metric, split.phase[p], "ms", key, err);
+        if (rc != STATUS_OK) return rc;
+    }
+    return add_trained(list, r, "step.wall", split.wall, "ms", "results.epochs.*.seconds", err);
+}
+
+static status add_epochs(figure_list *list, const run *r, error *err) {
+    status rc = STATUS_OK;
+    for (size_t i = 0; i < r->epoch_count; i++) {
+        const run_epoch *e = &r->epochs[i];
+        const struct {
+            const char *name, *unit;
+            double value;
+        } values[] = {{"loss", "", e->loss},
+                      {"accuracy", "fraction", e->accuracy},
+                      {"seconds", "s", e->seconds}};
+        for (size_t k = 0; k < sizeof values / sizeof *values; k++) {
+            char metric[48], key[64];
+            snprintf(metric, sizeof metric, "epochs.%zu.%s", i + 1, values[k].name);
+            snprintf(key, sizeof key, "results.epochs.%zu.%s", i, values[k].name);
+            TRY(add_trained(list, r, metric, values[k].value, values[k].unit, key, err));
+        }
+    }
+out:
+    return rc;
+}
+
+status figures_of_run(figure_list *list, const run *r, error *err) {
+    status rc = STATUS_OK;
+    TRY(add_accuracy(list, r, err));
+    if (r->evaluate && !isnan(r->test_loss)) {
+        draft d = {r->name,       "test_loss",    "", "", r->test_loss, no_range,
+                   r->evaluation, "results.loss", r};
+        TRY(add(list, &d, err));
+    }
+    TRY(add_trained(list, r, "seconds_per_epoch", r->seconds_per_epoch, "s",
+                    "results.seconds_per_epoch", err));
+    TRY(add_trained(list, r, "total_seconds", r->total_seconds, "s", "results.total_seconds", err));
+    TRY(add_trained(list, r, "train_loss", r->train_loss, "", "results.train_loss", err));
+    TRY(add_trained(list, r, "steps", r->steps < 0 ? NAN : (double)r->steps, "", "results.steps",
+                    err));
+    TRY(add_split(list, r, err));
+    TRY(add_classes(list, r, err));
+    TRY(add_epochs(list, r, err));
+out:
+    return rc;
+}
+
+status figures_of_group(figure_list *list, const group *g, error *err) {
+    status rc = STATUS_OK;
+    if (g->count < 2) return rc;
+    group_summary s;
+    TRY(group_summarize(g, &s, err));
+    draft accuracy = {
+        g->name, "mean_accuracy", "fraction", "", s.accuracy, s.accuracy_range, NULL, NULL, NULL};
+    draft seconds = {g->name,   "mean_seconds_per_epoch", "s",  s.simulated ? "SIMULATED" : "",
+                     s.seconds, s.seconds_range,          NULL, NULL,
+                     NULL};
+    if (!isnan(s.accuracy)) TRY(add(list, &accuracy, err));
+    if (!isnan(s.seconds)) TRY(add(list, &seconds, err));
+out:
+    return rc;
+}
+
+status figures_of_comparison(figure_list *list, const comparison *c, error *err) {
+    status rc = STATUS_OK;
+    const char *note = c->reasons ? c->reasons : c->simulated ? "SIMULATED" : "";
+    draft speedup = {c->subject->name, "speedup", "x",  note, c->speedup.value,
+                     c->speedup.range, NULL,      NULL, NULL};
+    draft difference = {c->subject->name,
+                        "accuracy_difference",
+                        "fraction",
+                        "",
+                        c->accuracy_difference,
+                        no_range,
+                        NULL,
+                        NULL,
+                        NULL};
+    TRY(add(list, &speedup, err));
+    if (!isnan(c->accuracy_difference)) TRY(add(list, &difference, err));
+out:
+    return rc;
+}
+
+void figures_release(figure_list *list) {
+    for (size_t i = 0; i < list->count; i++) {
+        free(list->items[i].id);
+        free(list->items[i].note);
+        free(list->items[i].source);
+    }
+    free(list->items);
+    *list = (figure_list){0};
+}
+
+const figure *figures_find(const figure_list *list, const char *id) {
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->items[i].id, id) == 0) return &list->items[i];
+    return NULL;
+}
+
+const char *figures_nearest(const figure_list *list, const char *id, error *err) {
+    const char **ids = memory_new(list->count, sizeof *ids, err);
+    if (!ids) return NULL;
+    for (size_t i = 0; i < list->count; i++) ids[i] = list->items[i].id;
+    const char *nearest = cli_nearest(id, ids, list->count);
+    free(ids);
+    return nearest;
+}
+
+// ---- CSV --------------------------------------------------------------------------------------
+
+static void write_field(text *out, const char *string) {
+    if (!strpbrk(string, ",\"\r\n")) {
+        text_append(out, string);
+        return;
+    }
+    text_append(out, "\"");
+    for (; *string; string++)
+        text_bytes(out, *string == '"' ? "\"\"" : string, *string == '"' ? 2 : 1);
+    text_append(out, "\"");
+}
+
+static void write_number(text *out, double value) {
+    if (isfinite(value)) text_format(out, "%.9g", value);
+}
+
+void figures_to_csv(const figure_list *list, text *out) {
+    text_append(out, "id,owner,metric,value,low,high,unit,note,source,model\n");
+    for (size_t i = 0; i < list->count; i++) {
+        const figure *f = &list->items[i];
+        const char *head[] = {f->id, f->owner, f->metric};
+        for (int k = 0; k < 3; k++) {
+            write_field(out, head[k]);
+            text_append(out, ",");
+        }
+        write_number(out, f->value);
+        text_append(out, ",");
+        write_number(out, f->low);
+        text_append(out, ",");
+        write_number(out, f->high);
+        const char *tail[] = {f->unit, f->note, f->source, f->run ? f->run->model_content : ""};
+        for (int k = 0; k < 4; k++) {
+            text_append(out, ",");
+            write_field(out, tail[k]);
+        }
+        text_append(out, "\n");
+    }
+}

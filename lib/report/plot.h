@@ -1,0 +1,44 @@
+// plot.h - drawings for a page: gnuplot makes the SVG, and what it writes is cleaned up so that the
+// page decides on size, font and colours of text and background.
+#ifndef LOCKSTEP_REPORT_PLOT_H
+#define LOCKSTEP_REPORT_PLOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "report/text.h"
+
+// One curve; points that are not finite are gaps.
+typedef struct plot_curve {
+    const char *name; // for the legend; NULL: not in it
+    int colour;       // any number from 0; colours repeat after PLOT_COLOURS
+    bool faint;       // thin and pale: raw values behind their mean
+    const double *x, *y;
+    size_t count;
+} plot_curve;
+
+enum { PLOT_COLOURS = 8 };
+
+typedef struct plot_axes {
+    const char *id;    // unique in the page; letters
+    const char *title; // for readers who do not see the drawing
+    const char *x, *y; // labels
+    bool percent;      // y in per cent: ticks get the sign
+} plot_axes;
+
+// Stacked horizontal bars: value[bar · parts + part].
+typedef struct plot_bars {
+    const char *id, *title, *x;
+    const char *const *bars, *const *parts;
+    size_t bar_count, part_count;
+    const double *value;
+} plot_bars;
+
+// Both put an <svg> element into a new string (free() it). When gnuplot is missing or fails, *svg
+// is NULL and `why` says which: a report without drawings is still a report.
+status plot_curves(const plot_axes *axes, const plot_curve *curves, size_t count, char **svg,
+                   char why[128], error *err) MUST_CHECK;
+status plot_stacked(const plot_bars *bars, char **svg, char why[128], error *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,182 @@
+#include "report/recompute.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "report/predictions.h"
+#include "report/statistics.h"
+#include "report/steps.h"
+
+static void note_file(recomputed *again, const yaml_node *root, const char *name,
+                      const tensor_file *file) {
+    again->file = name;
+    snprintf(again->recorded, sizeof again->recorded, "%s",
+             run_text(run_file(root, "outputs", name), "content"));
+    memcpy(again->found, file->content, sizeof again->found);
+}
+
+// ---- From predictions -------------------------------------------------------------------------
+
+static void accuracy_of(const predictions *p, recomputed *again) {
+    again->value = (double)p->right_count / (double)p->samples;
+    snprintf(again->how, sizeof again->how, "%lld of %zu right", (long long)p->right_count,
+             p->samples);
+}
+
+static void loss_of(const predictions *p, recomputed *again) {
+    double sum = 0;
+    for (size_t i = 0; i < p->samples; i++) {
+        const float *row = p->logits + i * p->classes;
+        double most = row[0], total = 0;
+        for (size_t k = 1; k < p->classes; k++) most = fmax(most, row[k]);
+        for (size_t k = 0; k < p->classes; k++) total += exp(row[k] - most);
+        sum += log(total) + most - row[p->labels[i]];
+    }
+    again->value = sum / (double)p->samples;
+    again->tolerance = 1e-4; // the logits are single precision
+    snprintf(again->how, sizeof again->how, "mean cross-entropy of %zu samples", p->samples);
+}
+
+// The place of a class in per_class, which is its label; -1 when there is none.
+static int label_of(const run *r, const char *name) {
+    const yaml_node *classes = yaml_get(r->evaluate, "results.per_class");
+    run_class c;
+    for (size_t i = 0; classes && i < classes->count; i++)
+        if (run_read_class(classes->items[i], &c, NULL) == STATUS_OK && strcmp(c.name, name) == 0)
+            return (int)i;
+    return -1;
+}
+
+static void class_of(const predictions *p, int label, recomputed *again) {
+    int64_t count = 0, right = 0;
+    for (size_t i = 0; i < p->samples; i++) {
+        if (p->labels[i] != label) continue;
+        count++;
+        right += p->right[i];
+    }
+    again->value = (double)right / (double)count;
+    snprintf(again->how, sizeof again->how, "%lld of %lld right", (long long)right,
+             (long long)count);
+}
+
+static status from_predictions(const figure *f, recomputed *again, error *err) {
+    const run *r = f->run;
+    predictions p;
+    status rc = predictions_read(r->evaluation, &p, err);
+    if (rc != STATUS_OK) return rc;
+    note_file(again, r->evaluate, "predictions.st.zst", &p.file);
+    if (strcmp(f->metric, "accuracy") == 0)
+        accuracy_of(&p, again);
+    else if (strcmp(f->metric, "test_loss") == 0)
+        loss_of(&p, again);
+    else
+        class_of(&p, label_of(r, f->metric + strlen("class.")), again);
+    predictions_release(&p);
+    return STATUS_OK;
+}
+
+// ---- From steps -------------------------------------------------------------------------------
+
+// Samples of step `step` of an epoch: every shard gives its next global_batch / V, while it has
+// them; samples are dealt to shards like cards.
+static double samples_in_step(const run *r, size_t step) {
+    int64_t shards = r->virtual_shards, share = r->global_batch / shards, total = 0;
+    for (int64_t v = 0; v < shards; v++) {
+        int64_t size = r->samples / shards + (v < r->samples % shards);
+        int64_t left = size - (int64_t)step * share;
+        total += left < 0 ? 0 : left < share ? left : share;
+    }
+    return (double)total;
+}
+
+static size_t steps_per_epoch(const run *r, const steps *s) {
+    return r->epoch_count ? s->count / r->epoch_count : 0;
+}
+
+static double epoch_loss(const run *r, const steps *s, size_t epoch) {
+    size_t n = steps_per_epoch(r, s);
+    double sum = 0, samples = 0;
+    for (size_t i = 0; i < n; i++) {
+        double weight = samples_in_step(r, i);
+        sum += weight * s->loss[epoch * n + i];
+        samples += weight;
+    }
+    return sum / samples;
+}
+
+// Seconds of one epoch in a series of nanoseconds.
+static double epoch_seconds(const run *r, const steps *s, const uint64_t *ns, size_t epoch) {
+    size_t n = steps_per_epoch(r, s);
+    uint64_t sum = 0;
+    for (size_t i = 0; ns && i < n; i++) sum += ns[epoch * n + i];
+    return ns ? (double)sum / 1e9 : NAN;
+}
+
+static status median_epoch(const run *r, const steps *s, recomputed *again, error *err) {
+    size_t first = r->epoch_count > 1 ? 1 : 0, count = r->epoch_count - first;
+    double *seconds = memory_new(count, sizeof *seconds, err);
+    if (!seconds) return STATUS_FAILED;
+    for (size_t i = 0; i < count; i++) seconds[i] = epoch_seconds(r, s, s->wall, first + i);
+    again->value = statistics_median(seconds, count);
+    snprintf(again->how, sizeof again->how, "median of %zu epochs", count);
+    free(seconds);
+    return STATUS_OK;
+}
+
+static void phase_ms(const run *r, const steps *s, const char *name, recomputed *again) {
+    const uint64_t *ns = strcmp(name, "wall") == 0 ? s->wall : NULL;
+    for (int p = 0; p < RUN_PHASES; p++)
+        if (strcmp(name, run_phase_name(p)) == 0) ns = s->phase[p];
+    size_t first = r->epoch_count > 1 ? 1 : 0, n = steps_per_epoch(r, s);
+    double sum = 0;
+    for (size_t i = first; i < r->epoch_count; i++) sum += epoch_seconds(r, s, ns, i);
+    again->value = 1000 * sum / (double)(n * (r->epoch_count - first));
+    snprintf(again->how, sizeof again->how, "mean of %zu steps", n * (r->epoch_count - first));
+}
+
+static status compute_from_steps(const figure *f, const steps *s, recomputed *again, error *err) {
+    const run *r = f->run;
+    size_t epoch = r->epoch_count;
+    char what[16] = "";
+    again->tolerance = 1e-6;
+    if (strcmp(f->metric, "steps") == 0) {
+        again->value = (double)s->count;
+        snprintf(again->how, sizeof again->how, "values in the file");
+    } else if (strcmp(f->metric, "seconds_per_epoch") == 0) {
+        return median_epoch(r, s, again, err);
+    } else if (strncmp(f->metric, "step.", 5) == 0) {
+        phase_ms(r, s, f->metric + 5, again);
+    } else if (strcmp(f->metric, "train_loss") == 0 ||
+               sscanf(f->metric, "epochs.%zu.%15s", &epoch, what) == 2) {
+        if (epoch < 1 || epoch > r->epoch_count) return STATUS_OK;
+        bool time = strcmp(what, "seconds") == 0;
+        if (strcmp(what, "accuracy") == 0) return STATUS_OK;
+        again->value = time ? epoch_seconds(r, s, s->wall, epoch - 1) : epoch_loss(r, s, epoch - 1);
+        snprintf(again->how, sizeof again->how, "%s of %zu steps",
+                 time ? "sum" : "mean over the samples", steps_per_epoch(r, s));
+    }
+    return STATUS_OK;
+}
+
+static status from_steps(const figure *f, recomputed *again, error *err) {
+    steps s;
+    status rc = steps_read(f->run, &s, err);
+    if (rc != STATUS_OK) return rc;
+    if (f->run->virtual_shards > 0 && f->run->samples > 0)
+        rc = compute_from_steps(f, &s, again, err);
+    if (!isnan(again->value)) note_file(again, f->run->train, "steps.st.zst", &s.file);
+    steps_release(&s);
+    return rc;
+}
+
+status recompute(const figure *f, recomputed *again, error *err) {
+    *again = (recomputed){.value = NAN, .tolerance = 1e-9};
+    bool tested = strcmp(f->metric, "accuracy") == 0 || strcmp(f->metric, "test_loss") == 0 ||
+                  strncmp(f->metric, "class.", 6) == 0;
+    if (!f->run) return STATUS_OK;
+    if (tested) return f->run->evaluate ? from_predictions(f, again, err) : STATUS_OK;
+    return f->run->train ? from_steps(f, again, err) : STATUS_OK;
+}

@@ -1,0 +1,205 @@
+#include "report/report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/output.h"
+#include "base/sha256.h"
+#include "report/document.h"
+#include "report/sections.h"
+
+// ---- Reading ----------------------------------------------------------------------------------
+
+static status add_folder(run_list *list, const char *path, error *err) {
+    char *plain = memory_string(path, err);
+    if (!plain) return STATUS_FAILED;
+    for (size_t n = strlen(plain); n > 1 && plain[n - 1] == '/'; n--) plain[n - 1] = 0;
+    status rc = run_list_add(list, plain, err);
+    free(plain);
+    return rc;
+}
+
+static status make_comparisons(report *r, error *err) {
+    if (!r->options.baseline || r->group_count < 2) return STATUS_OK;
+    r->comparisons = memory_new(r->group_count - 1, sizeof *r->comparisons, err);
+    if (!r->comparisons) return STATUS_FAILED;
+    for (size_t i = 1; i < r->group_count; i++) {
+        status rc =
+            compare(&r->groups[i], &r->groups[0], r->options.language, &r->comparisons[i - 1], err);
+        if (rc != STATUS_OK) return rc;
+        r->comparison_count++;
+    }
+    return STATUS_OK;
+}
+
+static status make_figures(report *r, error *err) {
+    status rc = STATUS_OK;
+    for (size_t i = 0; i < r->list.count; i++)
+        TRY(figures_of_run(&r->figures, &r->list.runs[i], err));
+    for (size_t i = 0; i < r->group_count; i++)
+        TRY(figures_of_group(&r->figures, &r->groups[i], err));
+    for (size_t i = 0; i < r->comparison_count; i++)
+        TRY(figures_of_comparison(&r->figures, &r->comparisons[i], err));
+out:
+    return rc;
+}
+
+status report_open(report *r, const report_options *o, error *err) {
+    status rc = STATUS_OK;
+    *r = (report){.options = *o};
+    if (o->baseline) TRY(add_folder(&r->list, o->baseline, err));
+    for (size_t i = 0; i < o->folder_count; i++) TRY(add_folder(&r->list, o->folders[i], err));
+    TRY(run_list_finish(&r->list, err));
+    TRY(groups_make(&r->list, &r->groups, &r->group_count, err));
+    TRY(make_comparisons(r, err));
+    TRY(make_figures(r, err));
+out:
+    if (rc != STATUS_OK) report_release(r);
+    return rc;
+}
+
+void report_release(report *r) {
+    for (size_t i = 0; i < r->comparison_count; i++) comparison_release(&r->comparisons[i]);
+    free(r->comparisons);
+    groups_free(r->groups, r->group_count);
+    figures_release(&r->figures);
+    run_list_release(&r->list);
+    *r = (report){0};
+}
+
+// ---- Writing ----------------------------------------------------------------------------------
+
+static char *make_title(const report *r, error *err) {
+    const run *first = &r->list.runs[0];
+    if (r->options.title) return memory_string(r->options.title, err);
+    if (r->comparison_count == 1)
+        return memory_format(err, say(r, MESSAGE_TITLE_VERSUS), r->groups[1].name,
+                             r->groups[0].name);
+    const char *title = r->group_count == 1 && *first->title ? first->title : r->groups[0].name;
+    if (r->group_count == 1) return memory_string(title, err);
+    return memory_format(err, say(r, MESSAGE_TITLE_MANY), title, r->group_count - 1);
+}
+
+static status compose(const report *r, document *d, error *err) {
+    status rc = STATUS_OK;
+    char *title = make_title(r, err);
+    if (!title) return STATUS_FAILED;
+    document_init(d, title, language_name(r->options.language), err);
+    free(title);
+    section_summary(r, d);
+    section_comparison(r, d);
+    TRY(section_repeats(r, d, err));
+    TRY(section_published(r, d, err));
+    TRY(section_curves(r, d, err));
+    TRY(section_time_split(r, d, err));
+    TRY(section_classes(r, d, err));
+    section_environment(r, d);
+    section_files(r, d);
+    section_commands(r, d);
+    rc = document_status(d);
+out:
+    return rc;
+}
+
+static status write_output(const char *folder, const char *name, const text *content, manifest *m,
+                           error *err) {
+    status rc = text_status(content);
+    char hash[SHA256_TEXT_BYTES];
+    if (rc != STATUS_OK) return rc;
+    char *path = memory_format(err, "%s/%s", folder, name);
+    if (!path) return STATUS_FAILED;
+    TRY(output_write_file(path, text_string(content), content->length, err));
+    TRY(sha256_buffer(text_string(content), content->length, hash, err));
+    manifest_file file = {.path = path, .bytes = content->length, .sha256 = hash};
+    TRY(manifest_add_output(m, &file, err));
+out:
+    free(path);
+    return rc;
+}
+
+static status write_outputs(const report *r, const document *d, const char *folder, manifest *m,
+                            error *err) {
+    status rc = STATUS_OK;
+    text html, markdown, latex, csv;
+    text_init(&html, err);
+    text_init(&markdown, err);
+    text_init(&latex, err);
+    text_init(&csv, err);
+    document_to_html(d, &html);
+    document_to_markdown(d, &markdown);
+    document_to_latex(d, &latex);
+    figures_to_csv(&r->figures, &csv);
+    TRY(write_output(folder, "report.html", &html, m, err));
+    TRY(write_output(folder, "report.md", &markdown, m, err));
+    TRY(write_output(folder, "report.csv", &csv, m, err));
+    TRY(write_output(folder, "report.tex", &latex, m, err));
+out:
+    text_release(&html);
+    text_release(&markdown);
+    text_release(&latex);
+    text_release(&csv);
+    return rc;
+}
+
+static uint64_t file_bytes(const yaml_node *file) {
+    return strtoull(run_text(file, "bytes"), NULL, 10);
+}
+
+// The manifest of a stage, and the outputs of it that the report reads.
+static status record_input(const char *folder, const yaml_node *root, const char *name, manifest *m,
+                           error *err) {
+    status rc = STATUS_OK;
+    char hash[SHA256_TEXT_BYTES];
+    if (!root) return STATUS_OK;
+    char *path = memory_format(err, "%s/manifest.yaml", folder);
+    char *data = memory_format(err, "%s/%s", folder, name);
+    const yaml_node *file = run_file(root, "outputs", name);
+    if (!path || !data) {
+        rc = STATUS_FAILED;
+        goto out;
+    }
+    TRY(sha256_file(path, hash, err));
+    manifest_file of_manifest = {.path = path, .sha256 = hash};
+    TRY(manifest_add_input(m, &of_manifest, err));
+    if (!file) goto out;
+    manifest_file of_data = {.path = data,
+                             .bytes = file_bytes(file),
+                             .sha256 = run_text(file, "sha256"),
+                             .content = run_text(file, "content")};
+    TRY(manifest_add_input(m, &of_data, err));
+out:
+    free(path);
+    free(data);
+    return rc;
+}
+
+status report_record(const report *r, manifest *m, error *err) {
+    status rc = STATUS_OK;
+    yaml_node *parameters = manifest_parameters(m);
+    const char *baseline = r->comparison_count ? r->groups[0].name : "";
+    const char *title = r->options.title ? r->options.title : "";
+    const char *name = language_name(r->options.language);
+    for (size_t i = 0; i < r->list.count; i++) {
+        const run *one = &r->list.runs[i];
+        TRY(record_input(one->folder, one->train, "steps.st.zst", m, err));
+        TRY(record_input(one->evaluation, one->evaluate, "predictions.st.zst", m, err));
+    }
+    TRY(yaml_put(parameters, "language", yaml_new_string(name, err), err));
+    TRY(yaml_put(parameters, "baseline", yaml_new_string(baseline, err), err));
+    // Not "title": the stage key leaves that out, and another heading is another report.
+    TRY(yaml_put(parameters, "heading", yaml_new_string(title, err), err));
+    TRY(yaml_put(manifest_results(m), "figures", yaml_new_integer((int64_t)r->figures.count, err),
+                 err));
+out:
+    return rc;
+}
+
+status report_write(const report *r, const char *folder, manifest *m, error *err) {
+    document d = {0};
+    status rc = compose(r, &d, err);
+    if (rc == STATUS_OK) rc = write_outputs(r, &d, folder, m, err);
+    document_release(&d);
+    return rc;
+}

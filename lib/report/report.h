@@ -1,0 +1,56 @@
+// report.h - from finished runs to report.html, .md, .csv and .tex.
+#ifndef LOCKSTEP_REPORT_REPORT_H
+#define LOCKSTEP_REPORT_REPORT_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+#include "data/manifest.h"
+#include "report/compare.h"
+#include "report/figures.h"
+#include "report/messages.h"
+#include "report/run.h"
+#include "report/text.h"
+
+typedef struct report_options {
+    const char *const *folders; // as run_list_add takes them
+    size_t folder_count;
+    const char *baseline; // such a folder, what all others are compared with; NULL: no comparison
+    const char *title;    // NULL: made from the runs
+    language language;
+} report_options;
+
+typedef struct report {
+    report_options options;
+    run_list list; // the baseline's runs first
+    group *groups;
+    size_t group_count;
+    comparison *comparisons; // of groups 1, 2, … with group 0, when there is a baseline
+    size_t comparison_count;
+    figure_list figures;
+} report;
+
+// Reads the manifests and computes every figure.
+status report_open(report *r, const report_options *o, error *err) MUST_CHECK;
+void report_release(report *r);
+
+// Records in `m` what the report is made from: its inputs and parameters, all that a stage key
+// needs.
+status report_record(const report *r, manifest *m, error *err) MUST_CHECK;
+
+// Writes report.html, report.md, report.csv and report.tex into `folder`, which must exist, and
+// records them in `m`.
+status report_write(const report *r, const char *folder, manifest *m, error *err) MUST_CHECK;
+
+// Explains a figure: the files that it comes from, what it is when computed from them again, and
+// where their inputs came from. The text goes to `out`, also when the answer is STATUS_FINDING:
+// that a file is not the recorded one, or that the figure comes out differently. An unknown figure
+// is STATUS_USAGE and names the nearest.
+status report_why(const report *r, const char *id, text *out, error *err) MUST_CHECK;
+
+// Holds figures against a file of bands, "METRIC: [LOW, HIGH]" or "RUN.METRIC: [LOW, HIGH]" each; a
+// metric alone is checked for every experiment, on the mean over its repeats. One line a check goes
+// to `out`. STATUS_FINDING when a figure is outside its band or cannot be shown.
+status report_check(const report *r, const char *path, text *out, error *err) MUST_CHECK;
+
+#endif

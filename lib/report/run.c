@@ -1,0 +1,506 @@
+#include "report/run.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/memory.h"
+#include "data/manifest.h"
+
+const char *run_phase_name(int phase) {
+    static const char *const names[RUN_PHASES] = {"load", "copy", "forward", "backward",
+                                                  "comm", "wait", "update"};
+    return names[phase];
+}
+
+// ---- Looking into manifests -------------------------------------------------------------------
+
+const char *run_text(const yaml_node *root, const char *path) {
+    const yaml_node *node = root ? yaml_get(root, path) : NULL;
+    return node && node->kind == YAML_SCALAR ? node->text : "";
+}
+
+const yaml_node *run_file(const yaml_node *root, const char *list, const char *name) {
+    const yaml_node *files = root ? yaml_find(root, list) : NULL;
+    for (size_t i = 0; files && i < files->count; i++) {
+        const char *path = run_text(files->items[i], "path"), *base = strrchr(path, '/');
+        if (strcmp(base ? base + 1 : path, name) == 0) return files->items[i];
+    }
+    return NULL;
+}
+
+status run_check_content(const char *folder, const yaml_node *manifest_root, const char *name,
+                         const char *content, error *err) {
+    const char *recorded = run_text(run_file(manifest_root, "outputs", name), "content");
+    if (strcmp(recorded, content) == 0) return STATUS_OK;
+    return error_set(err, STATUS_INPUT,
+                     "cannot report on '%s/%s': its content is %.12s, the manifest beside it says "
+                     "%.12s",
+                     folder, name, content, *recorded ? recorded : "nothing");
+}
+
+// Absent is NAN; something else than a number is an error.
+static status get_number(const yaml_node *root, const char *path, double *value, error *err) {
+    const yaml_node *node = root ? yaml_get(root, path) : NULL;
+    *value = NAN;
+    return node ? yaml_number(node, path, value, err) : STATUS_OK;
+}
+
+// Absent is -1.
+static status get_count(const yaml_node *root, const char *path, int64_t *value, error *err) {
+    const yaml_node *node = root ? yaml_get(root, path) : NULL;
+    *value = -1;
+    return node ? yaml_integer(node, path, 0, INT64_MAX, value, err) : STATUS_OK;
+}
+
+// ---- The train manifest -----------------------------------------------------------------------
+
+static status read_epoch(const yaml_node *node, run_epoch *e, error *err) {
+    status rc = STATUS_OK;
+    TRY(get_number(node, "loss", &e->loss, err));
+    TRY(get_number(node, "accuracy", &e->accuracy, err));
+    TRY(get_number(node, "seconds", &e->seconds, err));
+    for (int p = 0; p < RUN_PHASES; p++) {
+        char path[32];
+        snprintf(path, sizeof path, "phases.%s", run_phase_name(p));
+        TRY(get_number(node, path, &e->phase[p], err));
+    }
+out:
+    return rc;
+}
+
+static status read_epochs(run *r, error *err) {
+    const yaml_node *list = yaml_get(r->train, "results.epochs");
+    if (!list) return STATUS_OK;
+    if (list->kind != YAML_SEQUENCE) return yaml_error(list, err, "'epochs': expected a list");
+    r->epochs = memory_new(list->count, sizeof *r->epochs, err);
+    r->seconds = memory_new(list->count, sizeof *r->seconds, err);
+    if (!r->epochs || !r->seconds) return STATUS_FAILED;
+    for (size_t i = 0; i < list->count; i++) {
+        status rc = read_epoch(list->items[i], &r->epochs[i], err);
+        if (rc != STATUS_OK) return rc;
+        r->epoch_count++;
+        bool timed = (i > 0 || list->count == 1) && r->epochs[i].seconds > 0;
+        if (timed) r->seconds[r->timed++] = r->epochs[i].seconds;
+    }
+    return STATUS_OK;
+}
+
+// The learning rate after scaling: what the schedule starts from.
+static status read_lr(run *r, error *err) {
+    double base;
+    status rc = get_number(r->train, "parameters.optimizer.lr", &r->lr, err);
+    if (rc == STATUS_OK) rc = get_number(r->train, "parameters.lr_scaling.base_batch", &base, err);
+    if (rc != STATUS_OK) return rc;
+    const char *kind = run_text(r->train, "parameters.lr_scaling.kind");
+    if (!*kind) kind = run_text(r->train, "parameters.lr_scaling"); // "none"
+    if (strcmp(kind, "linear") == 0) r->lr *= (double)r->global_batch / base;
+    if (strcmp(kind, "sqrt") == 0) r->lr *= sqrt((double)r->global_batch / base);
+    return STATUS_OK;
+}
+
+// "cuda" for "cuda:0", for "cuda:0,cuda:1" and for a list of such.
+static void read_device(const yaml_node *execution, char *kind, size_t size) {
+    const yaml_node *devices = yaml_find(execution, "devices");
+    if (!devices) devices = yaml_find(execution, "device");
+    if (devices && devices->kind == YAML_SEQUENCE && devices->count) devices = devices->items[0];
+    const char *text = devices && devices->kind == YAML_SCALAR ? devices->text : "cpu";
+    snprintf(kind, size, "%.*s", (int)strcspn(text, ":,"), text);
+}
+
+// The last segment of the execution, and how many there were.
+static const yaml_node *last_segment(const run *r, int *segments) {
+    const yaml_node *execution = yaml_get(r->train, "run.execution");
+    *segments = 1;
+    if (!execution || execution->kind == YAML_SCALAR) return NULL;
+    if (execution->kind == YAML_MAPPING) return execution;
+    *segments = (int)execution->count;
+    return execution->count ? execution->items[execution->count - 1] : NULL;
+}
+
+static status read_execution(run *r, error *err) {
+    status rc = STATUS_OK;
+    TRY(get_count(r->train, "parameters.world_size", &r->world_size, err));
+    TRY(get_count(r->train, "parameters.loader_workers", &r->loader_workers, err));
+    TRY(get_count(r->train, "run.cores", &r->cores, err));
+    snprintf(r->device, sizeof r->device, "cpu");
+    const yaml_node *last = last_segment(r, &r->segments);
+    r->threads = -1;
+    if (!last) goto out;
+    int64_t count;
+    TRY(get_count(last, "world_size", &count, err));
+    if (count >= 0) r->world_size = count;
+    TRY(get_count(last, "loader_workers", &count, err));
+    if (count >= 0) r->loader_workers = count;
+    TRY(get_count(last, "threads", &r->threads, err));
+    if (*run_text(last, "tool")) r->tool = run_text(last, "tool");
+    if (*run_text(last, "strategy")) r->strategy = run_text(last, "strategy");
+    r->reduce = run_text(last, "reduce");
+    if (*run_text(last, "isa")) r->isa = run_text(last, "isa");
+    read_device(last, r->device, sizeof r->device);
+    int64_t busy = r->world_size > 0 && r->threads > 0 ? r->world_size * r->threads : 0;
+    r->simulated = strcmp(r->device, "cpu") == 0 && r->cores > 0 && busy > r->cores;
+out:
+    return rc;
+}
+
+static status read_train(run *r, error *err) {
+    status rc = STATUS_OK;
+    r->experiment = run_text(r->train, "parameters.name");
+    r->title = run_text(r->train, "parameters.title");
+    r->dataset = run_text(r->train, "parameters.dataset");
+    r->model = run_text(r->train, "parameters.model");
+    if (!*r->model) r->model = run_text(r->train, "parameters.architecture.name");
+    r->strategy = run_text(r->train, "parameters.strategy");
+    r->tool = run_text(r->train, "tool");
+    r->version = run_text(r->train, "version");
+    r->isa = run_text(r->train, "run.isa");
+    r->host = run_text(r->train, "run.host");
+    r->cpu = run_text(r->train, "run.cpu");
+    snprintf(r->model_content, sizeof r->model_content, "%s",
+             run_text(run_file(r->train, "outputs", "model.st.zst"), "content"));
+    TRY(get_count(r->train, "parameters.seed", &r->seed, err));
+    TRY(get_count(r->train, "parameters.virtual_shards", &r->virtual_shards, err));
+    TRY(get_count(r->train, "parameters.global_batch", &r->global_batch, err));
+    TRY(get_count(r->train, "parameters.epochs", &r->planned_epochs, err));
+    TRY(get_count(r->train, "results.steps", &r->steps, err));
+    TRY(get_count(r->train, "results.samples", &r->samples, err));
+    TRY(get_number(r->train, "results.seconds_per_epoch", &r->seconds_per_epoch, err));
+    TRY(get_number(r->train, "results.total_seconds", &r->total_seconds, err));
+    TRY(get_number(r->train, "results.train_loss", &r->train_loss, err));
+    TRY(get_number(r->train, "results.test_accuracy", &r->accuracy, err));
+    TRY(read_lr(r, err));
+    TRY(read_execution(r, err));
+    TRY(read_epochs(r, err));
+out:
+    return rc;
+}
+
+status run_read_class(const yaml_node *entry, run_class *c, error *err) {
+    status rc = STATUS_OK;
+    c->name = run_text(entry, "name");
+    if (!*c->name) c->name = run_text(entry, "class");
+    TRY(get_number(entry, "accuracy", &c->accuracy, err));
+    TRY(get_count(entry, "count", &c->count, err));
+    if (!*c->name || isnan(c->accuracy) || c->count < 0)
+        return yaml_error(entry, err, "'per_class': expected class, accuracy and count");
+    c->right = (int64_t)llround(c->accuracy * (double)c->count);
+out:
+    return rc;
+}
+
+static status read_evaluation(run *r, error *err) {
+    status rc = STATUS_OK;
+    double accuracy;
+    TRY(get_number(r->evaluate, "results.accuracy", &accuracy, err));
+    TRY(get_number(r->evaluate, "results.loss", &r->test_loss, err));
+    if (!isnan(accuracy)) r->accuracy = accuracy;
+    const yaml_node *classes = yaml_get(r->evaluate, "results.per_class");
+    r->test_samples = 0;
+    for (size_t i = 0; classes && i < classes->count; i++) {
+        run_class c;
+        TRY(run_read_class(classes->items[i], &c, err));
+        r->test_samples += c.count;
+    }
+out:
+    return rc;
+}
+
+// ---- Folders ----------------------------------------------------------------------------------
+
+static bool exists(const char *folder, const char *name) {
+    char path[4096];
+    struct stat info;
+    return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path &&
+           stat(path, &info) == 0;
+}
+
+static status read_manifest(const char *folder, yaml_node **root, error *err) {
+    char *path = memory_format(err, "%s/manifest.yaml", folder);
+    status rc = path ? manifest_read(path, root, err) : STATUS_FAILED;
+    free(path);
+    return rc;
+}
+
+static status new_run(run_list *list, run **r, error *err) {
+    void *runs = list->runs;
+    status rc = memory_grow(&runs, &list->capacity, list->count + 1, sizeof **r, err);
+    list->runs = runs;
+    if (rc != STATUS_OK) return rc;
+    *r = &list->runs[list->count++];
+    **r = (run){.experiment = "",
+                .title = "",
+                .dataset = "",
+                .model = "",
+                .strategy = "",
+                .tool = "",
+                .host = "",
+                .cpu = "",
+                .version = "",
+                .isa = "",
+                .reduce = "",
+                .seed = -1,
+                .steps = -1,
+                .samples = -1,
+                .virtual_shards = -1,
+                .global_batch = -1,
+                .planned_epochs = -1,
+                .world_size = -1,
+                .threads = -1,
+                .loader_workers = -1,
+                .cores = -1,
+                .lr = NAN,
+                .train_loss = NAN,
+                .seconds_per_epoch = NAN,
+                .total_seconds = NAN,
+                .accuracy = NAN,
+                .test_loss = NAN,
+                .test_samples = -1};
+    return STATUS_OK;
+}
+
+static bool is_train_tool(const yaml_node *root) {
+    return strncmp(run_text(root, "tool"), "train-", 6) == 0;
+}
+
+// Takes `root` over and puts it where its tool says.
+static status attach(run *r, const char *folder, yaml_node *root, error *err) {
+    char *copy = memory_string(folder, err);
+    if (!copy) {
+        yaml_free(root);
+        return STATUS_FAILED;
+    }
+    if (is_train_tool(root)) {
+        r->folder = copy;
+        r->train = root;
+        return read_train(r, err);
+    }
+    r->evaluation = copy;
+    r->evaluate = root;
+    return read_evaluation(r, err);
+}
+
+static status add_stage(run *r, const char *folder, error *err) {
+    yaml_node *root = NULL;
+    status rc = read_manifest(folder, &root, err);
+    if (rc != STATUS_OK) return rc;
+    const char *tool = run_text(root, "tool");
+    if (is_train_tool(root) || strcmp(tool, "evaluate") == 0) return attach(r, folder, root, err);
+    rc = error_set(err, STATUS_INPUT,
+                   "cannot report on '%s': it was written by '%s', not by a train tool or evaluate",
+                   folder, tool);
+    yaml_free(root);
+    return rc;
+}
+
+// Was the model of this run what its evaluation read?
+static bool evaluates(const run *r, const yaml_node *evaluate) {
+    const yaml_node *inputs = yaml_find(evaluate, "inputs");
+    for (size_t i = 0; inputs && i < inputs->count; i++)
+        if (strcmp(run_text(inputs->items[i], "content"), r->model_content) == 0) return true;
+    return false;
+}
+
+static status add_seed_folder(run_list *list, const char *path, error *err) {
+    status rc = STATUS_OK;
+    run *r;
+    char *train = memory_format(err, "%s/train", path);
+    char *evaluate = memory_format(err, "%s/evaluate", path);
+    rc = train && evaluate ? new_run(list, &r, err) : STATUS_FAILED;
+    if (rc != STATUS_OK) goto out;
+    if (exists(path, "train")) TRY(add_stage(r, train, err));
+    if (exists(evaluate, "manifest.yaml")) TRY(add_stage(r, evaluate, err));
+    if (r->train && r->evaluate && !evaluates(r, r->evaluate))
+        rc = error_set(err, STATUS_INPUT,
+                       "cannot report on '%s': evaluate read another model than train wrote; run "
+                       "evaluate again",
+                       path);
+out:
+    free(train);
+    free(evaluate);
+    return rc;
+}
+
+static int is_seed_name(const struct dirent *entry) {
+    return strncmp(entry->d_name, "seed-", 5) == 0;
+}
+
+// The seeds of an experiment folder, in the order of their numbers.
+static status add_experiment_folder(run_list *list, const char *path, error *err) {
+    struct dirent **names = NULL;
+    int count = scandir(path, &names, is_seed_name, versionsort);
+    status rc = STATUS_OK;
+    if (count <= 0)
+        rc = error_set(err, STATUS_INPUT,
+                       "cannot report on '%s': no manifest.yaml, no train/ and no seed-*/ in it",
+                       path);
+    for (int i = 0; i < count; i++) {
+        char *seed = rc == STATUS_OK ? memory_format(err, "%s/%s", path, names[i]->d_name) : NULL;
+        if (rc == STATUS_OK) rc = seed ? add_seed_folder(list, seed, err) : STATUS_FAILED;
+        free(seed);
+        free(names[i]);
+    }
+    free(names);
+    return rc;
+}
+
+status run_list_add(run_list *list, const char *path, error *err) {
+    if (exists(path, "manifest.yaml")) {
+        run *r;
+        status rc = new_run(list, &r, err);
+        return rc == STATUS_OK ? add_stage(r, path, err) : rc;
+    }
+    if (exists(path, "train") || exists(path, "evaluate")) return add_seed_folder(list, path, err);
+    return add_experiment_folder(list, path, err);
+}
+
+// ---- Pairing and naming -----------------------------------------------------------------------
+
+static void release_run(run *r) {
+    free(r->name);
+    free(r->folder);
+    free(r->evaluation);
+    free(r->epochs);
+    free(r->seconds);
+    yaml_free(r->train);
+    yaml_free(r->evaluate);
+}
+
+static size_t parent_length(const char *path) {
+    size_t length = strlen(path);
+    while (length && path[length - 1] == '/') length--;
+    while (length && path[length - 1] != '/') length--;
+    return length;
+}
+
+static bool same_parent(const char *a, const char *b) {
+    size_t length = parent_length(a);
+    return length && length == parent_length(b) && strncmp(a, b, length) == 0;
+}
+
+// The train run that a lone evaluation belongs to: of the same model, best from the folder beside.
+static run *find_partner(run_list *list, const run *lone) {
+    run *found = NULL;
+    for (size_t i = 0; i < list->count; i++) {
+        run *r = &list->runs[i];
+        if (!r->train || r->evaluate || !*r->model_content || !evaluates(r, lone->evaluate))
+            continue;
+        if (same_parent(r->folder, lone->evaluation)) return r;
+        if (!found) found = r;
+    }
+    return found;
+}
+
+static bool same_folder(const char *a, const char *b) {
+    struct stat x, y;
+    return a && b && stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
+           x.st_ino == y.st_ino;
+}
+
+static void remove_run(run_list *list, size_t at) {
+    release_run(&list->runs[at]);
+    list->count--;
+    memmove(&list->runs[at], &list->runs[at + 1], (list->count - at) * sizeof *list->runs);
+}
+
+// A run that was named twice, say as the baseline and among the others, counts once.
+static void remove_doubles(run_list *list) {
+    for (size_t i = 0; i < list->count; i++) {
+        for (size_t k = list->count; k-- > i + 1;) {
+            const run *a = &list->runs[i], *b = &list->runs[k];
+            bool same = a->folder || b->folder ? same_folder(a->folder, b->folder)
+                                               : same_folder(a->evaluation, b->evaluation);
+            if (same && (a->evaluation || !b->evaluation)) remove_run(list, k);
+        }
+    }
+}
+
+static status pair_evaluations(run_list *list, error *err) {
+    status rc = STATUS_OK;
+    for (size_t i = 0; rc == STATUS_OK && i < list->count;) {
+        run *lone = &list->runs[i], *partner = NULL;
+        if (!lone->train) partner = find_partner(list, lone);
+        if (!partner) {
+            i++;
+            continue;
+        }
+        partner->evaluation = lone->evaluation;
+        partner->evaluate = lone->evaluate;
+        lone->evaluation = NULL;
+        lone->evaluate = NULL;
+        rc = read_evaluation(partner, err);
+        remove_run(list, i);
+    }
+    return rc;
+}
+
+static const char *base_name(const run *r) {
+    return *r->experiment ? r->experiment : r->train ? "run" : "evaluation";
+}
+
+// How many runs share the base name of runs[at]; with `seed`, the seed too. `before`: among those
+// before it.
+static int count_alike(const run_list *list, size_t at, bool seed, bool before) {
+    const run *r = &list->runs[at];
+    int alike = 0;
+    for (size_t i = 0; i < (before ? at : list->count); i++) {
+        const run *other = &list->runs[i];
+        alike += strcmp(base_name(r), base_name(other)) == 0 && (!seed || r->seed == other->seed);
+    }
+    return alike;
+}
+
+status run_list_finish(run_list *list, error *err) {
+    remove_doubles(list);
+    status rc = pair_evaluations(list, err);
+    remove_doubles(list);
+    for (size_t i = 0; rc == STATUS_OK && i < list->count; i++) {
+        run *r = &list->runs[i];
+        const char *base = base_name(r);
+        int place = count_alike(list, i, true, true) + 1;
+        if (count_alike(list, i, false, false) == 1)
+            r->name = memory_string(base, err);
+        else if (count_alike(list, i, true, false) == 1)
+            r->name = memory_format(err, "%s-seed-%lld", base, (long long)r->seed);
+        else if (r->seed < 0)
+            r->name = memory_format(err, "%s-%d", base, place);
+        else
+            r->name = memory_format(err, "%s-seed-%lld-%d", base, (long long)r->seed, place);
+        if (!r->name) rc = STATUS_FAILED;
+    }
+    return rc;
+}
+
+void run_list_release(run_list *list) {
+    for (size_t i = 0; i < list->count; i++) release_run(&list->runs[i]);
+    free(list->runs);
+    *list = (run_list){0};
+}
+
+// ---- Times ------------------------------------------------------------------------------------
+
+run_split run_time_split(const run *r) {
+    run_split split = {.sum = 0, .wall = 0};
+    size_t first = r->epoch_count > 1 ? 1 : 0;
+    double steps = (double)r->steps / (double)r->epoch_count * (double)(r->epoch_count - first);
+    double scale = run_has_time(r) && r->steps > 0 && r->epoch_count ? 1000 / steps : NAN;
+    for (size_t i = first; i < r->epoch_count; i++) {
+        split.wall += r->epochs[i].seconds * scale;
+        for (int p = 0; p < RUN_PHASES; p++) split.phase[p] += r->epochs[i].phase[p] * scale;
+    }
+    for (int p = 0; p < RUN_PHASES; p++) split.sum += split.phase[p];
+    if (isnan(scale)) split.sum = split.wall = NAN;
+    return split;
+}
+
+double run_time_to(const run *r, double target) {
+    double seconds = 0;
+    for (size_t i = 0; run_has_time(r) && i < r->epoch_count; i++) {
+        seconds += r->epochs[i].seconds;
+        if (r->epochs[i].accuracy >= target) return seconds;
+    }
+    return NAN;
+}

@@ -1,0 +1,92 @@
+// run.h - one training run with its evaluation, as their manifests tell it.
+#ifndef LOCKSTEP_REPORT_RUN_H
+#define LOCKSTEP_REPORT_RUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/sha256.h"
+#include "base/yaml_tree.h"
+
+// The parts of a step's wall time: load, copy, forward, backward, comm, wait, update. The order is
+// that of the step, and of every table; the names are those in manifests and steps.st.zst.
+enum { RUN_PHASES = 7 };
+const char *run_phase_name(int phase);
+
+// Numbers that a manifest does not give are NAN, counts -1.
+typedef struct run_epoch {
+    double loss, accuracy, seconds, phase[RUN_PHASES];
+} run_epoch;
+
+typedef struct run {
+    char *name;                     // unique in a report; what figures are called after
+    char *folder;                   // of train, NULL without
+    char *evaluation;               // folder of evaluate, NULL without
+    yaml_node *train, *evaluate;    // their manifests
+    const char *experiment, *title; // strings of the manifests; "" when absent
+    const char *dataset, *model, *strategy, *tool, *host, *cpu, *version, *isa, *reduce;
+    int64_t seed, virtual_shards, global_batch, planned_epochs, steps, samples;
+    int64_t world_size, threads, loader_workers, cores; // as executed
+    double lr;                                          // after scaling, before the schedule
+    char device[16];                                    // kind: "cpu", "cuda"
+    int segments;   // of execution: more than one after a resume, then no time is shown
+    bool simulated; // more replicas · threads than cores, or several replicas on one GPU
+    run_epoch *epochs;
+    size_t epoch_count;
+    double *seconds; // of the epochs that count for timing: without the first when there are more
+    size_t timed;
+    double seconds_per_epoch, total_seconds, train_loss, accuracy, test_loss;
+    int64_t test_samples;
+    char model_content[SHA256_TEXT_BYTES]; // "" when unknown
+} run;
+
+// Adds the runs under `path`: a train or an evaluate folder, a seed folder that holds both, or an
+// experiment folder of seed-* folders. An evaluate folder is joined to its train run when that is
+// in the list (by run_list_pair). STATUS_INPUT for anything else, for a train or evaluate folder
+// that is not finished, and for an evaluation of another model than the one beside it.
+typedef struct run_list {
+    run *runs;
+    size_t count, capacity;
+} run_list;
+
+status run_list_add(run_list *list, const char *path, error *err) MUST_CHECK;
+// Joins lone evaluations to their train runs and gives every run its name. Call once, after all.
+status run_list_finish(run_list *list, error *err) MUST_CHECK;
+void run_list_release(run_list *list);
+
+// Can times of this run be shown?
+static inline bool run_has_time(const run *r) {
+    return r->folder && r->segments <= 1;
+}
+
+// What is at `path` in a manifest's inputs or outputs: the entry whose path ends in `name`, or
+// NULL.
+const yaml_node *run_file(const yaml_node *root, const char *list, const char *name);
+// Refuses, with STATUS_INPUT, a file of a stage that has another content than the stage recorded.
+status run_check_content(const char *folder, const yaml_node *manifest_root, const char *name,
+                         const char *content, error *err) MUST_CHECK;
+// A string at a path in the tree, or "".
+const char *run_text(const yaml_node *root, const char *path);
+
+// One entry of per_class.
+typedef struct run_class {
+    const char *name;
+    double accuracy;
+    int64_t count, right; // samples, and those said right
+} run_class;
+status run_read_class(const yaml_node *entry, run_class *c, error *err) MUST_CHECK;
+
+// Milliseconds a step by phase over the timed epochs, their sum, and the wall time a step; NAN
+// where unknown.
+typedef struct run_split {
+    double phase[RUN_PHASES], sum, wall;
+} run_split;
+run_split run_time_split(const run *r);
+
+// Seconds of training until the test accuracy first reached `target`; NAN when it did not or times
+// are not known.
+double run_time_to(const run *r, double target);
+
+#endif

@@ -1,0 +1,100 @@
+// Every experiment against the baseline.
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "report/sections.h"
+
+static double seconds_of(const group *g) {
+    double sum = 0;
+    for (size_t i = 0; i < g->count; i++) sum += g->runs[i]->seconds_per_epoch;
+    return sum / (double)g->count;
+}
+
+static void verdict_cell(const report *r, document *d, const comparison *c) {
+    interval range = c->speedup.range;
+    if (c->reasons)
+        document_cell(d, CELL_TEXT, say(r, MESSAGE_NOT_COMPARABLE), c->reasons);
+    else if (isnan(range.low))
+        document_cell(d, CELL_TEXT, say(r, MESSAGE_NO_INTERVAL), STATISTICS_RATIO_MIN);
+    else if (range.low <= 1 && range.high >= 1)
+        document_cell(d, CELL_TEXT, "%s", say(r, MESSAGE_NO_DIFFERENCE));
+    else
+        document_cell(d, CELL_TEXT, "%s",
+                      say(r, c->speedup.value > 1 ? MESSAGE_FASTER : MESSAGE_SLOWER));
+}
+
+static void speedup_cells(const report *r, document *d, const comparison *c) {
+    interval range = c->speedup.range;
+    const char *mark = c->simulated ? say(r, MESSAGE_SIMULATED) : "";
+    if (c->reasons || isnan(c->speedup.value))
+        document_cell(d, CELL_NUMBER, "%s", "");
+    else
+        document_cell(d, CELL_NUMBER, "%.2f×%s%s", c->speedup.value, *mark ? " " : "", mark);
+    if (c->reasons || isnan(range.low))
+        document_cell(d, CELL_NUMBER, "%s", "");
+    else
+        document_cell(d, CELL_NUMBER, "[%.2f, %.2f]", range.low, range.high);
+    verdict_cell(r, d, c);
+}
+
+static void test_cell(const report *r, document *d, const comparison *c) {
+    char how[128];
+    if (isnan(c->accuracy_difference) && !c->identical) {
+        document_cell(d, CELL_TEXT, "%s", say(r, MESSAGE_NO_COMMON_TEST));
+    } else if (c->identical) {
+        document_cell(d, CELL_TEXT, "%s", say(r, MESSAGE_SAME_MODEL));
+    } else if (c->test == ACCURACY_NOT_TESTED) {
+        document_cell(d, CELL_TEXT, "%s", say(r, MESSAGE_NOT_TESTED));
+    } else {
+        message by = c->test == ACCURACY_PAIRED ? MESSAGE_BY_PAIRED : MESSAGE_BY_MCNEMAR;
+        message verdict = c->p < 0.05 ? MESSAGE_SIGNIFICANT : MESSAGE_NOT_SIGNIFICANT;
+        snprintf(how, sizeof how, say(r, by), c->pairs);
+        document_cell(d, CELL_TEXT, say(r, verdict), c->p, how);
+    }
+}
+
+static void comparison_row(const report *r, document *d, const comparison *c) {
+    document_cell(d, CELL_STRONG, "%s", c->subject->name);
+    cell_time(r, d, c->subject->runs[0], seconds_of(c->subject));
+    speedup_cells(r, d, c);
+    if (c->arithmetic)
+        document_cell(d, CELL_TEXT, say(r, MESSAGE_NO_BECAUSE), c->arithmetic);
+    else
+        document_cell(d, CELL_TEXT, "%s", say(r, MESSAGE_YES));
+    if (isnan(c->accuracy_difference))
+        document_cell(d, CELL_NUMBER, "%s", "");
+    else
+        document_cell(d, CELL_NUMBER, say(r, MESSAGE_POINTS), 100 * c->accuracy_difference);
+    test_cell(r, d, c);
+}
+
+static void baseline_row(const report *r, document *d) {
+    const group *g = &r->groups[0];
+    document_cell(d, CELL_STRONG, "%s", g->name);
+    cell_time(r, d, g->runs[0], seconds_of(g));
+    document_cell(d, CELL_NUMBER, "%s", "");
+    document_cell(d, CELL_NUMBER, "%s", "");
+    document_cell(d, CELL_TEXT, "%s", say(r, MESSAGE_BASELINE));
+    document_cell(d, CELL_TEXT, "%s", "");
+    document_cell(d, CELL_NUMBER, "%s", "");
+    document_cell(d, CELL_TEXT, "%s", "");
+}
+
+void section_comparison(const report *r, document *d) {
+    static const message head[] = {MESSAGE_EXPERIMENT,
+                                   MESSAGE_SECONDS_PER_EPOCH,
+                                   MESSAGE_SPEEDUP,
+                                   MESSAGE_INTERVAL,
+                                   MESSAGE_VERDICT,
+                                   MESSAGE_ARITHMETIC,
+                                   MESSAGE_ACCURACY_DIFFERENCE,
+                                   MESSAGE_ACCURACY_VERDICT};
+    if (!r->comparison_count) return;
+    document_add(d, BLOCK_HEADING, say(r, MESSAGE_COMPARISON), r->groups[0].name);
+    document_table(d, 8, "");
+    head_cells(r, d, head, 8);
+    baseline_row(r, d);
+    for (size_t i = 0; i < r->comparison_count; i++) comparison_row(r, d, &r->comparisons[i]);
+    document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_COMPARISON_NOTE));
+}

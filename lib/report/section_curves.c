@@ -1,0 +1,174 @@
+// The course of training: loss and accuracy by epoch, as drawings and as a table.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "report/plot.h"
+#include "report/sections.h"
+#include "report/steps.h"
+
+enum { THIN_TO = 500, RAW_RUNS_MAX = 2 };
+
+// Points of one curve; a plot_curve points into them.
+typedef struct points {
+    double *x, *y;
+    size_t count;
+} points;
+
+static status new_points(points *p, size_t room, error *err) {
+    *p = (points){.x = memory_new(room, sizeof(double), err),
+                  .y = memory_new(room, sizeof(double), err)};
+    return p->x && p->y ? STATUS_OK : STATUS_FAILED;
+}
+
+static void free_points(points *p, size_t count) {
+    for (size_t i = 0; p && i < count; i++) {
+        free(p[i].x);
+        free(p[i].y);
+    }
+    free(p);
+}
+
+// Every n-th step of the run, so that at most THIN_TO remain.
+static status raw_losses(const run *one, points *p, error *err) {
+    steps s;
+    status rc = steps_read(one, &s, err);
+    if (rc != STATUS_OK) return rc;
+    rc = run_check_content(one->folder, one->train, "steps.st.zst", s.file.content, err);
+    size_t stride = (s.count + THIN_TO - 1) / THIN_TO;
+    double per_epoch = (double)s.count / (double)(one->epoch_count ? one->epoch_count : 1);
+    if (rc == STATUS_OK) rc = new_points(p, THIN_TO, err);
+    for (size_t i = 0; rc == STATUS_OK && i < s.count; i += stride) {
+        p->x[p->count] = ((double)i + 0.5) / per_epoch;
+        p->y[p->count++] = s.loss[i];
+    }
+    steps_release(&s);
+    return rc;
+}
+
+// The mean loss of an epoch stands at its middle, the accuracy after it at its end.
+static status by_epoch(const run *one, bool loss, points *p, error *err) {
+    status rc = new_points(p, one->epoch_count, err);
+    for (size_t i = 0; rc == STATUS_OK && i < one->epoch_count; i++) {
+        p->x[p->count] = (double)i + (loss ? 0.5 : 1);
+        p->y[p->count++] = loss ? one->epochs[i].loss : 100 * one->epochs[i].accuracy;
+    }
+    return rc;
+}
+
+// Repeats share a colour; only the first of them is in the legend, and nothing is when there is one
+// experiment.
+static plot_curve curve_of(const report *r, const run *one, const points *p, bool faint) {
+    plot_curve curve = {.faint = faint, .x = p->x, .y = p->y, .count = p->count};
+    for (size_t i = 0; i < r->group_count; i++) {
+        const group *g = &r->groups[i];
+        for (size_t k = 0; k < g->count; k++) {
+            if (g->runs[k] != one) continue;
+            curve.colour = (int)i;
+            if (k == 0 && !faint && r->group_count > 1) curve.name = g->name;
+        }
+    }
+    return curve;
+}
+
+static void add_figure(const report *r, document *d, char *svg, const char *why, message caption) {
+    if (svg)
+        document_figure(d, svg, say(r, caption));
+    else
+        document_add(d, BLOCK_NOTE, say(r, MESSAGE_NO_PLOT), why);
+}
+
+static status loss_figure(const report *r, document *d, error *err) {
+    status rc = STATUS_FAILED;
+    size_t runs = r->list.count, count = 0;
+    bool raw = runs <= RAW_RUNS_MAX;
+    points *p = memory_new(2 * runs, sizeof *p, err);
+    plot_curve *curves = memory_new(2 * runs, sizeof *curves, err);
+    if (!p || !curves) goto out;
+    rc = STATUS_OK;
+    for (size_t i = 0; raw && i < runs; i++) {
+        if (!r->list.runs[i].train) continue;
+        TRY(raw_losses(&r->list.runs[i], &p[count], err));
+        curves[count] = curve_of(r, &r->list.runs[i], &p[count], true);
+        count++;
+    }
+    for (size_t i = 0; i < runs; i++) {
+        if (!r->list.runs[i].epoch_count) continue;
+        TRY(by_epoch(&r->list.runs[i], true, &p[count], err));
+        curves[count] = curve_of(r, &r->list.runs[i], &p[count], false);
+        count++;
+    }
+    if (!count) goto out;
+    char *svg, why[128];
+    plot_axes axes = {.id = "loss",
+                      .title = say(r, MESSAGE_TRAIN_LOSS),
+                      .x = say(r, MESSAGE_EPOCH),
+                      .y = say(r, MESSAGE_LOSS)};
+    TRY(plot_curves(&axes, curves, count, &svg, why, err));
+    add_figure(r, d, svg, why, raw ? MESSAGE_LOSS_CAPTION : MESSAGE_LOSS_CAPTION_MANY);
+out:
+    free_points(p, p ? 2 * runs : 0);
+    free(curves);
+    return rc;
+}
+
+static bool has_accuracies(const run *one) {
+    for (size_t i = 0; i < one->epoch_count; i++)
+        if (!isnan(one->epochs[i].accuracy)) return true;
+    return false;
+}
+
+static status accuracy_figure(const report *r, document *d, error *err) {
+    status rc = STATUS_FAILED;
+    size_t runs = r->list.count, count = 0;
+    points *p = memory_new(runs, sizeof *p, err);
+    plot_curve *curves = memory_new(runs, sizeof *curves, err);
+    if (!p || !curves) goto out;
+    rc = STATUS_OK;
+    for (size_t i = 0; i < runs; i++) {
+        if (!has_accuracies(&r->list.runs[i])) continue;
+        TRY(by_epoch(&r->list.runs[i], false, &p[count], err));
+        curves[count] = curve_of(r, &r->list.runs[i], &p[count], false);
+        count++;
+    }
+    if (!count) goto out;
+    char *svg, why[128];
+    plot_axes axes = {.id = "accuracy",
+                      .title = say(r, MESSAGE_ACCURACY),
+                      .x = say(r, MESSAGE_EPOCH),
+                      .y = say(r, MESSAGE_ACCURACY),
+                      .percent = true};
+    TRY(plot_curves(&axes, curves, count, &svg, why, err));
+    add_figure(r, d, svg, why, MESSAGE_ACCURACY_CAPTION);
+out:
+    free_points(p, p ? runs : 0);
+    free(curves);
+    return rc;
+}
+
+// With several runs the table would grow too wide: report.csv has the values of all.
+static void epoch_table(const report *r, document *d, const run *one) {
+    static const message head[] = {MESSAGE_EPOCH, MESSAGE_TRAIN_LOSS, MESSAGE_ACCURACY,
+                                   MESSAGE_SECONDS};
+    document_table(d, 4, "");
+    head_cells(r, d, head, 4);
+    for (size_t i = 0; i < one->epoch_count; i++) {
+        document_cell(d, CELL_STRONG, "%zu", i + 1);
+        cell_number(d, "%.4f", one->epochs[i].loss);
+        cell_percent(d, one->epochs[i].accuracy);
+        cell_time(r, d, one, one->epochs[i].seconds);
+    }
+    document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_EPOCH_TABLE_NOTE));
+}
+
+status section_curves(const report *r, document *d, error *err) {
+    bool trained = false;
+    for (size_t i = 0; i < r->list.count; i++) trained |= r->list.runs[i].train != NULL;
+    if (!trained) return STATUS_OK;
+    document_add(d, BLOCK_HEADING, "%s", say(r, MESSAGE_CURVES));
+    status rc = loss_figure(r, d, err);
+    if (rc == STATUS_OK) rc = accuracy_figure(r, d, err);
+    if (r->list.count == 1 && r->list.runs[0].epoch_count) epoch_table(r, d, &r->list.runs[0]);
+    return rc;
+}

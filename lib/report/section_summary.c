@@ -1,0 +1,273 @@
+// What came out, in one sentence and one table; repeats; published figures beside ours.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/sections.h"
+
+static void lead_accuracy(const report *r, document *d, const run *one) {
+    char value[32], low[32], high[32];
+    snprintf(value, sizeof value, "%.2f %%", 100 * one->accuracy);
+    if (one->evaluate && one->test_samples > 0) {
+        int64_t right = (int64_t)llround(one->accuracy * (double)one->test_samples);
+        interval range = statistics_wilson(right, one->test_samples);
+        snprintf(low, sizeof low, "%.2f", 100 * range.low);
+        snprintf(high, sizeof high, "%.2f", 100 * range.high);
+        document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_LEAD_ACCURACY), value, low, high,
+                     (long long)one->test_samples, (long long)one->planned_epochs, one->model,
+                     one->dataset);
+    } else {
+        document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_LEAD_ACCURACY_BARE), value,
+                     (long long)one->planned_epochs, one->model, one->dataset);
+    }
+}
+
+static void lead_time(const report *r, document *d, const run *one) {
+    if (!run_has_time(one) || isnan(one->seconds_per_epoch)) return;
+    const char *mark = one->simulated ? say(r, MESSAGE_SIMULATED) : "", *gap = *mark ? " " : "";
+    char epoch[96], total[96], how[160];
+    snprintf(epoch, sizeof epoch, "%.*f%s%s", seconds_digits(one->seconds_per_epoch),
+             one->seconds_per_epoch, gap, mark);
+    snprintf(total, sizeof total, "%.*f%s%s", seconds_digits(one->total_seconds),
+             one->total_seconds, gap, mark);
+    if (one->epoch_count > 1)
+        snprintf(how, sizeof how, say(r, MESSAGE_LEAD_MEDIAN), one->timed);
+    else
+        snprintf(how, sizeof how, "%s", say(r, MESSAGE_LEAD_ONE_EPOCH));
+    document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_LEAD_TIME), epoch, how, total);
+}
+
+static bool all_identical(const run_list *list) {
+    const char *first = list->runs[0].model_content;
+    for (size_t i = 0; i < list->count; i++)
+        if (!*first || strcmp(list->runs[i].model_content, first) != 0) return false;
+    return true;
+}
+
+static void lead(const report *r, document *d) {
+    const run_list *list = &r->list;
+    if (list->count > 1) {
+        document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_LEAD_MANY), list->count, r->group_count);
+        if (all_identical(list))
+            document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_LEAD_IDENTICAL), list->count);
+        return;
+    }
+    const run *one = &list->runs[0];
+    if (one->train && !isnan(one->accuracy)) lead_accuracy(r, d, one);
+    lead_time(r, d, one);
+}
+
+// The first run before this one with the same model.
+static const run *find_twin(const report *r, size_t at) {
+    const run *one = &r->list.runs[at];
+    for (size_t i = 0; i < at && *one->model_content; i++)
+        if (strcmp(r->list.runs[i].model_content, one->model_content) == 0) return &r->list.runs[i];
+    return NULL;
+}
+
+static double target_of(const report *r) {
+    const yaml_node *root = r->list.runs[0].train;
+    double target = root ? atof(run_text(root, "parameters.target_accuracy")) : 0;
+    for (size_t i = 1; i < r->list.count; i++) {
+        const char *other = run_text(r->list.runs[i].train, "parameters.target_accuracy");
+        if (atof(other) != target) return 0;
+    }
+    return target;
+}
+
+static void summary_row(const report *r, document *d, size_t at, double target) {
+    const run *one = &r->list.runs[at], *twin = find_twin(r, at);
+    document_cell(d, CELL_STRONG, "%s", one->name);
+    cell_percent(d, one->accuracy);
+    cell_time(r, d, one, one->seconds_per_epoch);
+    cell_time(r, d, one, one->total_seconds);
+    if (target > 0) cell_time(r, d, one, run_time_to(one, target));
+    cell_number(d, "%.4f", one->train_loss);
+    document_cell(d, CELL_TEXT, "%s", one->strategy);
+    cell_count(d, one->world_size);
+    cell_count(d, one->virtual_shards);
+    cell_count(d, one->global_batch);
+    cell_number(d, "%g", one->lr);
+    if (twin) {
+        char same[160];
+        snprintf(same, sizeof same, say(r, MESSAGE_IDENTICAL), twin->name);
+        document_cell(d, CELL_CODE, "%.*s %s", SHORT_HASH, one->model_content, same);
+    } else {
+        document_cell(d, CELL_CODE, "%.*s", SHORT_HASH, one->model_content);
+    }
+}
+
+static void summary_head(const report *r, document *d, double target) {
+    static const message front[] = {MESSAGE_RUN, MESSAGE_ACCURACY, MESSAGE_SECONDS_PER_EPOCH,
+                                    MESSAGE_TOTAL_SECONDS},
+                         back[] = {MESSAGE_TRAIN_LOSS,   MESSAGE_STRATEGY,
+                                   MESSAGE_WORLD_SIZE,   MESSAGE_VIRTUAL_SHARDS,
+                                   MESSAGE_GLOBAL_BATCH, MESSAGE_LEARNING_RATE,
+                                   MESSAGE_MODEL};
+    document_table(d, target > 0 ? 12 : 11, "");
+    head_cells(r, d, front, 4);
+    if (target > 0) document_cell(d, CELL_TEXT, say(r, MESSAGE_TIME_TO_TARGET), 100 * target);
+    head_cells(r, d, back, 7);
+}
+
+// What must be said about times and evaluations of some runs, below the table.
+static void summary_notes(const report *r, document *d) {
+    document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_SUMMARY_NOTE));
+    for (size_t i = 0; i < r->list.count; i++) {
+        const run *one = &r->list.runs[i];
+        char why[512];
+        if (one->simulated) {
+            snprintf(why, sizeof why, "%s: %lld × %lld > %lld", one->name,
+                     (long long)one->world_size, (long long)one->threads, (long long)one->cores);
+            document_add(d, BLOCK_NOTE, say(r, MESSAGE_SIMULATED_NOTE), why);
+        }
+        if (one->train && !run_has_time(one)) {
+            snprintf(why, sizeof why, say(r, MESSAGE_WAS_RESUMED), one->name);
+            document_add(d, BLOCK_NOTE, say(r, MESSAGE_RESUMED_NOTE), why);
+        }
+        if (!one->train) document_add(d, BLOCK_NOTE, say(r, MESSAGE_NOT_COMPLETE), one->name);
+    }
+}
+
+void section_summary(const report *r, document *d) {
+    double target = target_of(r);
+    lead(r, d);
+    summary_head(r, d, target);
+    for (size_t i = 0; i < r->list.count; i++) summary_row(r, d, i, target);
+    summary_notes(r, d);
+}
+
+// ---- Repeats ----------------------------------------------------------------------------------
+
+static status repeats_row(const report *r, document *d, const group *g, error *err) {
+    group_summary s;
+    status rc = group_summarize(g, &s, err);
+    if (rc != STATUS_OK) return rc;
+    document_cell(d, CELL_STRONG, "%s", g->name);
+    cell_count(d, (int64_t)g->count);
+    cell_percent(d, s.accuracy);
+    cell_number(d, "%.2f", 100 * s.accuracy_deviation);
+    cell_range(d, s.accuracy_range);
+    cell_time(r, d, g->runs[0], s.seconds);
+    cell_number(d, "%.3f", s.seconds_deviation);
+    return STATUS_OK;
+}
+
+status section_repeats(const report *r, document *d, error *err) {
+    static const message head[] = {MESSAGE_EXPERIMENT, MESSAGE_RUNS,     MESSAGE_MEAN_ACCURACY,
+                                   MESSAGE_DEVIATION,  MESSAGE_INTERVAL, MESSAGE_SECONDS_PER_EPOCH,
+                                   MESSAGE_DEVIATION};
+    bool any = false;
+    for (size_t i = 0; i < r->group_count; i++) {
+        if (r->groups[i].count < 2) continue;
+        if (!any) {
+            document_add(d, BLOCK_HEADING, "%s", say(r, MESSAGE_SEEDS));
+            document_table(d, 7, "");
+            head_cells(r, d, head, 7);
+        }
+        any = true;
+        status rc = repeats_row(r, d, &r->groups[i], err);
+        if (rc != STATUS_OK) return rc;
+    }
+    if (any) document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_SEEDS_NOTE));
+    return STATUS_OK;
+}
+
+// ---- Published --------------------------------------------------------------------------------
+
+static const yaml_node *published_of(const run *one) {
+    const yaml_node *list = one->train ? yaml_get(one->train, "parameters.published") : NULL;
+    return list && list->kind == YAML_SEQUENCE ? list : NULL;
+}
+
+static status published_number(const yaml_node *entry, const char *key, double *value, error *err) {
+    const yaml_node *node = yaml_find(entry, key);
+    *value = NAN;
+    return node ? yaml_number(node, key, value, err) : STATUS_OK;
+}
+
+static double mean_of(const group *g, double (*value)(const run *)) {
+    double sum = 0;
+    for (size_t i = 0; i < g->count; i++) sum += value(g->runs[i]);
+    return sum / (double)g->count;
+}
+
+static double get_accuracy(const run *one) {
+    return one->accuracy;
+}
+
+static double get_seconds_per_epoch(const run *one) {
+    return one->seconds_per_epoch;
+}
+
+static double get_total_seconds(const run *one) {
+    return one->total_seconds;
+}
+
+static double get_train_loss(const run *one) {
+    return one->train_loss;
+}
+
+typedef struct published_kind {
+    const char *key;
+    message label;
+    double (*own)(const run *);
+    bool percent, time; // else a plain number
+} published_kind;
+
+static void published_cells(const report *r, document *d, const group *g, const published_kind *k,
+                            double value) {
+    double own = mean_of(g, k->own);
+    document_cell(d, CELL_STRONG, "%s", g->name);
+    document_cell(d, CELL_TEXT, "%s", say(r, k->label));
+    cell_number(d, k->percent ? "%.2f %%" : "%g", value);
+    if (k->percent)
+        cell_percent(d, own);
+    else if (k->time)
+        cell_time(r, d, g->runs[0], own);
+    else
+        cell_number(d, "%.4f", own);
+}
+
+static status published_rows(const report *r, document *d, const group *g, const yaml_node *entry,
+                             error *err) {
+    static const published_kind kinds[] = {
+        {"accuracy", MESSAGE_ACCURACY, get_accuracy, true, false},
+        {"seconds_per_epoch", MESSAGE_SECONDS_PER_EPOCH, get_seconds_per_epoch, false, true},
+        {"total_seconds", MESSAGE_TOTAL_SECONDS, get_total_seconds, false, true},
+        {"train_loss", MESSAGE_TRAIN_LOSS, get_train_loss, false, false},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        double value;
+        status rc = published_number(entry, kinds[i].key, &value, err);
+        if (rc != STATUS_OK) return rc;
+        if (isnan(value)) continue;
+        published_cells(r, d, g, &kinds[i], value);
+        document_cell(d, CELL_TEXT, "%s", run_text(entry, "source"));
+        document_cell(d, CELL_TEXT, "%s", run_text(entry, "note"));
+    }
+    return STATUS_OK;
+}
+
+status section_published(const report *r, document *d, error *err) {
+    static const message head[] = {MESSAGE_EXPERIMENT, MESSAGE_QUANTITY, MESSAGE_PUBLISHED_VALUE,
+                                   MESSAGE_OWN_VALUE,  MESSAGE_SOURCE,   MESSAGE_NOTE};
+    bool any = false;
+    for (size_t i = 0; i < r->group_count; i++) {
+        const group *g = &r->groups[i];
+        const yaml_node *list = published_of(g->runs[0]);
+        for (size_t k = 0; list && k < list->count; k++) {
+            if (!any) {
+                document_add(d, BLOCK_HEADING, "%s", say(r, MESSAGE_PUBLISHED));
+                document_table(d, 6, "");
+                head_cells(r, d, head, 6);
+            }
+            any = true;
+            status rc = published_rows(r, d, g, list->items[k], err);
+            if (rc != STATUS_OK) return rc;
+        }
+    }
+    if (any) document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_PUBLISHED_NOTE));
+    return STATUS_OK;
+}

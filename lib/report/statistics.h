@@ -1,0 +1,59 @@
+// statistics.h - the statistics behind a report. Everything is deterministic: equal input gives
+// equal output.
+#ifndef LOCKSTEP_REPORT_STATISTICS_H
+#define LOCKSTEP_REPORT_STATISTICS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+typedef struct interval {
+    double low, high;
+} interval;
+
+// NAN when n is too small to define them: mean and median need 1, the deviation 2.
+double statistics_mean(const double *x, size_t n);
+double statistics_median(double *x, size_t n);          // sorts x
+double statistics_deviation(const double *x, size_t n); // of a sample: divides by n - 1
+
+// Student's t: the quantile for probability p in (0, 1), and the two-sided p-value of a value t.
+// df > 0.
+double statistics_t_quantile(double p, double df);
+double statistics_t_p_value(double t, double df);
+
+// Wilson's 95 % interval of a proportion, right / n; [0, 1] for n = 0.
+interval statistics_wilson(int64_t right, int64_t n);
+
+// McNemar's exact test: two classifiers on the same samples, of which `only_a` are right by the
+// first alone and `only_b` by the second alone. Two-sided p-value.
+double statistics_mcnemar(int64_t only_a, int64_t only_b);
+
+// Paired t-test of n pairs. Two-sided p-value; NAN for n < 2. Equal pairs throughout give 1.
+double statistics_paired_test(const double *a, const double *b, size_t n);
+
+// Repeated measurements of one thing: runs of epochs. run[i] has length[i] values, all positive.
+typedef struct sample_set {
+    const double *const *run;
+    const size_t *length;
+    size_t runs;
+} sample_set;
+
+// With fewer values than this on either side a ratio has no interval: with two values a side, one
+// A/A pair in three would have all of A below all of B.
+enum { STATISTICS_RATIO_MIN = 3 };
+
+typedef struct ratio {
+    double value; // centre(a) / centre(b); the centre is the mean over runs of the median of a run
+    interval range; // 95 %; NAN, NAN when there are too few values
+} ratio;
+
+// The ratio of a to b with a 95 % bootstrap interval over runs and, inside them, epochs. Percentile
+// intervals are too short for few values, so the half lengths are stretched on the log scale by
+// sqrt(n / (n - 1)) · t / z, where n counts the independent values of the smaller side. A/A pairs
+// then cover 1 at least 95 times in 100 (tests/unit/test_statistics.c). With one run a side the
+// interval knows the noise between epochs only, not that between runs.
+status statistics_ratio(const sample_set *a, const sample_set *b, ratio *result,
+                        error *err) MUST_CHECK;
+
+#endif

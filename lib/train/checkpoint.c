@@ -1,0 +1,196 @@
+#include "train/checkpoint.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "train/experiment.h"
+#include "train/model_file.h"
+
+static const char SCHEMA[] = "lockstep.state/1";
+
+// Where the optimizer's arrays go, under PyTorch's names for them.
+static const char *optimizer_prefix(update_kind kind, int array) {
+    if (kind == UPDATE_SGD) return "optimizer.momentum.";
+    return array == 0 ? "optimizer.exp_avg." : "optimizer.exp_avg_sq.";
+}
+
+status checkpoint_init(checkpoint *c, const model *m, update_kind kind, int epochs,
+                       uint64_t steps_per_epoch, error *err) {
+    status rc = STATUS_FAILED;
+    size_t n = m->program.parameters;
+    *c = (checkpoint){.model = m, .kind = kind, .epochs = epochs};
+    c->parameters = memory_new_aligned(n, sizeof(float), err);
+    c->buffers = memory_new_aligned(m->program.buffers, sizeof(float), err);
+    c->optimizer = memory_new_aligned(n * (size_t)update_state_arrays(kind), sizeof(float), err);
+    c->accuracy = memory_new((size_t)epochs, sizeof *c->accuracy, err);
+    c->execution = yaml_new(YAML_SEQUENCE, err);
+    if (!c->parameters || !c->buffers || !c->optimizer || !c->accuracy || !c->execution) goto out;
+    for (int e = 0; e < epochs; e++) c->accuracy[e] = NAN;
+    TRY(timeline_init(&c->timeline, (uint64_t)epochs * steps_per_epoch, err));
+    return STATUS_OK;
+out:
+    checkpoint_release(c);
+    return rc;
+}
+
+void checkpoint_release(checkpoint *c) {
+    free(c->parameters);
+    free(c->buffers);
+    free(c->optimizer);
+    free(c->accuracy);
+    timeline_release(&c->timeline);
+    yaml_free(c->execution);
+    memset(c, 0, sizeof *c);
+}
+
+static status add_number(tensor_file *f, const char *key, uint64_t value, error *err) {
+    char text[32];
+    snprintf(text, sizeof text, "%" PRIu64, value);
+    return tensor_file_add_metadata(f, key, text, err);
+}
+
+static status add_tree(tensor_file *f, const char *key, const yaml_node *tree, error *err) {
+    char *text;
+    status rc = json_from_yaml(tree, &text, err);
+    if (rc != STATUS_OK) return rc;
+    rc = tensor_file_add_metadata(f, key, text, err);
+    free(text);
+    return rc;
+}
+
+static status add_metadata(const checkpoint *c, const run_identity *run, tensor_file *f,
+                           error *err) {
+    status rc;
+    TRY(tensor_file_add_metadata(f, "schema", SCHEMA, err));
+    TRY(tensor_file_add_metadata(f, "data", run->data, err));
+    TRY(tensor_file_add_metadata(f, "init", run->init, err));
+    TRY(add_tree(f, "parameters", run->parameters, err));
+    TRY(add_tree(f, "execution", c->execution, err));
+    TRY(add_number(f, "step", c->step, err));
+    TRY(add_number(f, "total_ns", c->total_ns, err));
+out:
+    return rc;
+}
+
+status checkpoint_write(const checkpoint *c, const run_identity *run, const char *path,
+                        tensor_file *written, error *err) {
+    const int64_t epochs[1] = {c->epochs};
+    tensor_file own = {0}, *f = written ? written : &own;
+    status rc;
+    TRY(add_metadata(c, run, f, err));
+    TRY(model_file_store(c->model, "model.", c->parameters, c->buffers, f, err));
+    for (int a = 0; a < update_state_arrays(c->kind); a++)
+        TRY(model_file_store(c->model, optimizer_prefix(c->kind, a),
+                             c->optimizer + (size_t)a * c->model->program.parameters, NULL, f,
+                             err));
+    TRY(timeline_store(&c->timeline, "steps.", f, err));
+    TRY(tensor_file_add(f, "epochs.accuracy", TENSOR_F64, 1, epochs, c->accuracy, false, err));
+    TRY(tensor_file_write(path, f, err));
+out:
+    tensor_file_release(&own);
+    return rc;
+}
+
+static status read_metadata(const tensor_file *f, const char *path, const char *key,
+                            const char **text, error *err) {
+    *text = tensor_file_metadata(f, key);
+    if (*text) return STATUS_OK;
+    return error_set(err, STATUS_INPUT,
+                     "cannot resume: '%s': not a state of a training: no '%s' in its metadata",
+                     path, key);
+}
+
+static status read_number(const tensor_file *f, const char *path, const char *key, uint64_t max,
+                          uint64_t *value, error *err) {
+    const char *text;
+    char *end;
+    status rc = read_metadata(f, path, key, &text, err);
+    if (rc != STATUS_OK) return rc;
+    *value = strtoull(text, &end, 10);
+    if (*text >= '0' && *text <= '9' && !*end && *value <= max) return STATUS_OK;
+    return error_set(err, STATUS_INPUT,
+                     "cannot resume: '%s': '%s' in its metadata is '%s': expected 0 to %" PRIu64,
+                     path, key, text, max);
+}
+
+status checkpoint_check_parameters(const yaml_node *mine, const yaml_node *theirs, const char *path,
+                                   error *err) {
+    char key[64];
+    if (!experiment_difference(mine, theirs, key)) return STATUS_OK;
+    return error_set(err, STATUS_INPUT,
+                     "cannot resume: '%s': it is of a run with another '%s'; train without "
+                     "--resume to start again",
+                     path, key);
+}
+
+static status check_hash(const tensor_file *f, const char *path, const char *key, const char *what,
+                         const char *mine, error *err) {
+    const char *theirs;
+    status rc = read_metadata(f, path, key, &theirs, err);
+    if (rc != STATUS_OK || strcmp(mine, theirs) == 0) return rc;
+    return error_set(err, STATUS_INPUT,
+                     "cannot resume: '%s': it is of a run with %s of content '%.12s', not '%.12s'",
+                     path, what, *theirs ? theirs : "(none)", *mine ? mine : "(none)");
+}
+
+static status check_identity(const run_identity *run, const tensor_file *f, const char *path,
+                             error *err) {
+    const char *text;
+    yaml_node *theirs = NULL;
+    status rc;
+    TRY(read_metadata(f, path, "schema", &text, err));
+    if (strcmp(text, SCHEMA) != 0) {
+        rc = error_set(err, STATUS_INPUT, "cannot resume: '%s': schema '%s' instead of '%s'", path,
+                       text, SCHEMA);
+        goto out;
+    }
+    TRY(read_metadata(f, path, "parameters", &text, err));
+    TRY(json_to_yaml(text, path, &theirs, err));
+    TRY(checkpoint_check_parameters(run->parameters, theirs, path, err));
+    TRY(check_hash(f, path, "data", "training data", run->data, err));
+    TRY(check_hash(f, path, "init", "an --init checkpoint", run->init, err));
+out:
+    yaml_free(theirs);
+    return rc;
+}
+
+static status read_execution(checkpoint *c, const tensor_file *f, const char *path, error *err) {
+    const char *text;
+    yaml_node *list = NULL;
+    status rc = read_metadata(f, path, "execution", &text, err);
+    if (rc == STATUS_OK) rc = json_to_yaml(text, path, &list, err);
+    if (rc != STATUS_OK) return rc;
+    yaml_free(c->execution);
+    c->execution = list;
+    if (list->kind == YAML_SEQUENCE) return STATUS_OK;
+    return error_set(err, STATUS_INPUT, "cannot resume: '%s': 'execution' in it is not a list",
+                     path);
+}
+
+status checkpoint_read(checkpoint *c, const run_identity *run, const char *path, error *err) {
+    const int64_t epochs[1] = {c->epochs};
+    const tensor *accuracy;
+    tensor_file f = {0};
+    status rc;
+    TRY(tensor_file_read(path, TENSOR_FILE_DEFAULT_MAX, &f, err));
+    TRY(check_identity(run, &f, path, err));
+    TRY(read_number(&f, path, "step", c->timeline.capacity, &c->step, err));
+    TRY(read_number(&f, path, "total_ns", UINT64_MAX, &c->total_ns, err));
+    TRY(read_execution(c, &f, path, err));
+    TRY(model_file_load(c->model, "model.", c->parameters, c->buffers, &f, path, err));
+    for (int a = 0; a < update_state_arrays(c->kind); a++)
+        TRY(model_file_load(c->model, optimizer_prefix(c->kind, a),
+                            c->optimizer + (size_t)a * c->model->program.parameters, NULL, &f, path,
+                            err));
+    TRY(timeline_load(&c->timeline, "steps.", c->step, &f, path, err));
+    TRY(tensor_file_require(&f, path, "epochs.accuracy", TENSOR_F64, 1, epochs, &accuracy, err));
+    memcpy(c->accuracy, accuracy->data, accuracy->bytes);
+out:
+    tensor_file_release(&f);
+    return rc;
+}

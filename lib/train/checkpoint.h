@@ -1,0 +1,55 @@
+// checkpoint.h - state.st.zst: everything that is needed to go on, alone in one file.
+#ifndef LOCKSTEP_TRAIN_CHECKPOINT_H
+#define LOCKSTEP_TRAIN_CHECKPOINT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/sha256.h"
+#include "base/yaml_tree.h"
+#include "compute/backend.h"
+#include "nn/model.h"
+#include "train/timeline.h"
+
+// What a run is, apart from who computes it. A state may only go on as the run that it was of.
+typedef struct run_identity {
+    const yaml_node *parameters; // the resolved experiment
+    const char *data;            // content hash of the unsharded training data
+    const char *init;            // content hash of the --init checkpoint; "" without
+} run_identity;
+
+// A run so far.
+typedef struct checkpoint {
+    const model *model;                      // not owned
+    update_kind kind;                        // which optimizer state it holds
+    uint64_t step;                           // steps done, over all epochs
+    float *parameters, *buffers, *optimizer; // arenas; optimizer: update_state_arrays of them
+    timeline timeline;                       // of the steps done
+    int epochs;
+    double *accuracy;     // test accuracy behind each epoch; NaN where it was not measured
+    uint64_t total_ns;    // wall time of all segments so far
+    yaml_node *execution; // a list: who computed, segment after segment
+} checkpoint;
+
+// An empty run with room for `epochs` of `steps_per_epoch` steps; the arenas are zero.
+status checkpoint_init(checkpoint *c, const model *m, update_kind kind, int epochs,
+                       uint64_t steps_per_epoch, error *err) MUST_CHECK;
+// A zeroed struct is fine.
+void checkpoint_release(checkpoint *c);
+
+// Writes `path`, whole or not at all. The hashes of the file go to `f`, which may be NULL; release
+// it.
+status checkpoint_write(const checkpoint *c, const run_identity *run, const char *path,
+                        tensor_file *f, error *err) MUST_CHECK;
+
+// Fills `c`, which checkpoint_init prepared. STATUS_INPUT naming the key when the state is of
+// another run.
+status checkpoint_read(checkpoint *c, const run_identity *run, const char *path,
+                       error *err) MUST_CHECK;
+
+// STATUS_INPUT naming the first key on which two runs differ; `path` is that of `theirs`.
+status checkpoint_check_parameters(const yaml_node *mine, const yaml_node *theirs, const char *path,
+                                   error *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,272 @@
+#include "train/evaluate_model.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "compute/backend.h"
+#include "train/train_manifest.h"
+
+// ---- What is read and checked
+// --------------------------------------------------------------------
+
+// "0.5,0.5,0.5" into `values`; returns how many, or -1.
+static int parse_list(const char *text, float *values) {
+    int count = 0;
+    for (;;) {
+        char *end;
+        double value = strtod(text, &end);
+        if (end == text || count == ENGINE_MAX_CHANNELS || !(value > -1e6 && value < 1e6))
+            return -1;
+        values[count++] = (float)value;
+        if (!*end) return count;
+        if (*end != ',') return -1;
+        text = end + 1;
+    }
+}
+
+static status parse_normalization(const evaluate_settings *s, normalization *n, error *err) {
+    n->channels = parse_list(s->mean, n->mean);
+    if (n->channels < 0)
+        return error_set(err, STATUS_USAGE,
+                         "cannot normalise: '--mean %s': expected numbers with commas between them",
+                         s->mean);
+    if (parse_list(s->std, n->std) != n->channels)
+        return error_set(err, STATUS_USAGE,
+                         "cannot normalise: '--std %s': expected as many numbers as --mean has",
+                         s->std);
+    for (int c = 0; c < n->channels; c++)
+        if (!(n->std[c] > 0))
+            return error_set(err, STATUS_USAGE,
+                             "cannot normalise: '--std %s': a deviation must be above 0", s->std);
+    return STATUS_OK;
+}
+
+static status read_model(evaluate_model *e, error *err) {
+    const evaluate_settings *s = e->settings;
+    status rc;
+    if (!s->mean != !s->std)
+        return error_set(err, STATUS_USAGE,
+                         "cannot normalise: '--%s': give --mean and --std together",
+                         s->mean ? "mean" : "std");
+    if (s->mean) TRY(parse_normalization(s, &e->normalization, err));
+    TRY(tensor_file_read(s->model, TENSOR_FILE_DEFAULT_MAX, &e->checkpoint, err));
+    if (s->architecture)
+        TRY(model_read(&e->model, s->architecture, err));
+    else
+        TRY(model_file_architecture(&e->checkpoint, s->model, &e->model, err));
+    if (!s->mean) TRY(model_file_normalization(&e->checkpoint, s->model, &e->normalization, err));
+    const program *p = &e->model.program;
+    rc = STATUS_FAILED;
+    e->parameters = memory_new_aligned(p->parameters, sizeof *e->parameters, err);
+    e->buffers = memory_new_aligned(p->buffers, sizeof *e->buffers, err);
+    if (!e->parameters || !e->buffers) goto out;
+    TRY(model_file_load_all(&e->model, e->parameters, e->buffers, &e->checkpoint, s->model, err));
+out:
+    return rc;
+}
+
+static status check_fit(const evaluate_model *e, error *err) {
+    const shape *in = &e->model.program.input;
+    const dataset *d = &e->data;
+    const char *path = e->settings->data;
+    if (d->channels != in->channels || d->height != in->height || d->width != in->width)
+        return error_set(err, STATUS_INPUT,
+                         "cannot use dataset: '%s': its images are %d×%d×%d, model '%s' takes "
+                         "%d×%d×%d",
+                         path, d->channels, d->height, d->width, e->model.name, in->channels,
+                         in->height, in->width);
+    if (d->classes != e->model.program.classes)
+        return error_set(err, STATUS_INPUT,
+                         "cannot use dataset: '%s': it has %d classes, model '%s' gives %d", path,
+                         d->classes, e->model.name, e->model.program.classes);
+    if (e->normalization.channels != d->channels)
+        return error_set(err, STATUS_INPUT,
+                         "cannot normalise: '%s': %d channels of mean and deviation, images of %d",
+                         path, e->normalization.channels, d->channels);
+    return STATUS_OK;
+}
+
+static status put_parameters(const evaluate_model *e, manifest *m, error *err) {
+    yaml_node *parameters = manifest_parameters(m);
+    status rc;
+    yaml_node *normalize = NULL;
+    char *text = NULL;
+    TRY(model_file_normalization_text(&e->normalization, &text, err));
+    TRY(json_to_yaml(text, "normalize", &normalize, err));
+    rc = yaml_put(parameters, "normalize", normalize, err);
+    normalize = NULL; // yaml_put took it over
+    if (rc != STATUS_OK) goto out;
+    TRY(yaml_put(parameters, "architecture", yaml_copy(e->model.description, err), err));
+out:
+    free(text);
+    return rc;
+}
+
+status evaluate_model_init(evaluate_model *e, const evaluate_settings *s, manifest *m, error *err) {
+    status rc;
+    *e = (evaluate_model){.settings = s};
+    TRY(read_model(e, err));
+    TRY(dataset_read(s->data, &e->data, err));
+    TRY(check_fit(e, err));
+    TRY(put_parameters(e, m, err));
+    TRY(train_manifest_input(m, s->model, &e->checkpoint, err));
+    TRY(train_manifest_dataset(m, &e->data, err));
+out:
+    return rc;
+}
+
+void evaluate_model_release(evaluate_model *e) {
+    model_release(&e->model);
+    tensor_file_release(&e->checkpoint);
+    dataset_release(&e->data);
+    evaluation_release(&e->result);
+    free(e->parameters);
+    free(e->buffers);
+    free(e->logits);
+    memset(e, 0, sizeof *e);
+}
+
+// ---- Computing
+// -----------------------------------------------------------------------------------
+
+typedef struct inference {
+    const backend *backend;
+    engine *engine;
+} inference;
+
+static status infer(void *context, const uint8_t *const *pixels, size_t samples, float *logits,
+                    error *err) {
+    inference *i = context;
+    return i->backend->infer(i->engine, pixels, samples, logits, err);
+}
+
+status evaluate_model_compute(evaluate_model *e, error *err) {
+    inference i = {.backend = backend_find("cpu")};
+    engine_options options = {.threads = e->settings->threads,
+                              .spin = true,
+                              .isa = e->settings->isa,
+                              .shards = 1,
+                              .local_shards = 1,
+                              .shard_samples = GROUP};
+    bool done;
+    status rc = STATUS_FAILED;
+    memcpy(options.mean, e->normalization.mean, sizeof options.mean);
+    memcpy(options.std, e->normalization.std, sizeof options.std);
+    e->logits =
+        memory_new((size_t)e->data.samples * (size_t)e->data.classes, sizeof *e->logits, err);
+    if (!e->logits) return rc;
+    TRY(i.backend->open(&e->model.program, &options, UPDATE_SGD, &i.engine, err));
+    i.backend->write(i.engine, e->parameters, e->buffers, NULL);
+    TRY(evaluation_infer(infer, &i, &e->data, e->logits, &done, err));
+    TRY(evaluation_init(&e->result, &e->data, e->logits, err));
+out:
+    if (i.engine) i.backend->close(i.engine);
+    return rc;
+}
+
+// ---- Writing
+// -------------------------------------------------------------------------------------
+
+static status write_predictions(const evaluate_model *e, const char *path, manifest *m,
+                                error *err) {
+    const dataset *d = &e->data;
+    const int64_t logits[2] = {d->samples, d->classes}, samples[1] = {d->samples};
+    const char *classes = tensor_file_metadata(&d->files[0], "classes");
+    tensor_file f = {0};
+    status rc;
+    if (classes) TRY(tensor_file_add_metadata(&f, "classes", classes, err));
+    TRY(tensor_file_add(&f, "logits", TENSOR_F32, 2, logits, e->logits, false, err));
+    TRY(tensor_file_add(&f, "labels", TENSOR_U8, 1, samples, d->labels, false, err));
+    TRY(tensor_file_add(&f, "ids", TENSOR_U32, 1, samples, d->ids, false, err));
+    TRY(tensor_file_write(path, &f, err));
+    TRY(train_manifest_output(m, path, &f, err));
+out:
+    tensor_file_release(&f);
+    return rc;
+}
+
+// The names of the classes, or NULL.
+static yaml_node *class_names(const dataset *d) {
+    const char *text = tensor_file_metadata(&d->files[0], "classes");
+    yaml_node *names = NULL;
+    if (!text || json_to_yaml(text, "classes", &names, NULL) != STATUS_OK) return NULL;
+    if (names->kind == YAML_SEQUENCE && names->count == (size_t)d->classes) return names;
+    yaml_free(names);
+    return NULL;
+}
+
+static status append_class(yaml_node *list, const evaluation *v, int class, const yaml_node *names,
+                           error *err) {
+    const uint64_t *row = v->confusion + (size_t) class * (size_t)v->classes;
+    uint64_t count = 0;
+    for (int k = 0; k < v->classes; k++) count += row[k];
+    double accuracy = evaluation_class_accuracy(v, class);
+    yaml_node *node = yaml_new(YAML_MAPPING, err);
+    status rc = STATUS_FAILED;
+    if (!node) return rc;
+    node->flow = true;
+    TRY(yaml_put(node, "class", yaml_new_integer(class, err), err));
+    if (names) TRY(yaml_put(node, "name", yaml_copy(names->items[class], err), err));
+    TRY(yaml_put(node, "count", yaml_new_integer((int64_t)count, err), err));
+    TRY(yaml_put(node, "right", yaml_new_integer((int64_t)row[class], err), err));
+    TRY(yaml_put(node, "accuracy", yaml_new_number(accuracy, err), err));
+    return yaml_append(list, node, err);
+out:
+    yaml_free(node);
+    return rc;
+}
+
+static status append_row(yaml_node *list, const evaluation *v, int class, error *err) {
+    yaml_node *row = yaml_new(YAML_SEQUENCE, err);
+    if (!row) return STATUS_FAILED;
+    row->flow = true;
+    for (int k = 0; k < v->classes; k++) {
+        int64_t count = (int64_t)v->confusion[(size_t) class * (size_t)v->classes + (size_t)k];
+        if (yaml_append(row, yaml_new_integer(count, err), err) != STATUS_OK) {
+            yaml_free(row);
+            return STATUS_FAILED;
+        }
+    }
+    return yaml_append(list, row, err);
+}
+
+static status put_classes(const evaluate_model *e, yaml_node *results, error *err) {
+    yaml_node *names = class_names(&e->data);
+    yaml_node *classes = yaml_new(YAML_SEQUENCE, err), *rows = yaml_new(YAML_SEQUENCE, err);
+    status rc = yaml_put(results, "per_class", classes, err);
+    if (rc != STATUS_OK) yaml_free(rows);
+    if (rc == STATUS_OK) rc = yaml_put(results, "confusion", rows, err);
+    for (int k = 0; rc == STATUS_OK && k < e->result.classes; k++) {
+        rc = append_class(classes, &e->result, k, names, err);
+        if (rc == STATUS_OK) rc = append_row(rows, &e->result, k, err);
+    }
+    yaml_free(names);
+    return rc;
+}
+
+status evaluate_model_write(evaluate_model *e, const char *folder, manifest *m, error *err) {
+    yaml_node *results = manifest_results(m);
+    double accuracy = evaluation_accuracy(&e->result);
+    char *predictions = memory_format(err, "%s/predictions.st.zst", folder);
+    char *path = memory_format(err, "%s/manifest.yaml", folder);
+    status rc = STATUS_FAILED;
+    if (!predictions || !path) goto out;
+    if (unlink(path) != 0 && errno != ENOENT) { // old results must not pass for the new ones
+        rc = error_system(err, STATUS_FAILED, errno, "cannot remove old output: '%s'", path);
+        goto out;
+    }
+    TRY(write_predictions(e, predictions, m, err));
+    TRY(yaml_put(results, "accuracy", yaml_new_number(accuracy, err), err));
+    TRY(yaml_put(results, "loss", yaml_new_number(e->result.loss, err), err));
+    TRY(yaml_put(results, "samples", yaml_new_integer((int64_t)e->result.samples, err), err));
+    TRY(put_classes(e, results, err));
+    TRY(manifest_write(m, path, err));
+out:
+    free(predictions);
+    free(path);
+    return rc;
+}

@@ -1,0 +1,45 @@
+// evaluate_model.h - a checkpoint against a dataset: predictions.st.zst and its manifest.
+#ifndef LOCKSTEP_TRAIN_EVALUATE_MODEL_H
+#define LOCKSTEP_TRAIN_EVALUATE_MODEL_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "data/dataset.h"
+#include "data/manifest.h"
+#include "nn/model.h"
+#include "train/evaluation.h"
+#include "train/model_file.h"
+
+typedef struct evaluate_settings {
+    const char *model, *data; // paths; data may be "-"
+    const char *architecture; // a model file; NULL: what the checkpoint says
+    const char *mean, *std;   // lists "0.5,0.5,0.5"; NULL, both: what the checkpoint says
+    int threads;
+    const char *isa; // NULL: the best
+} evaluate_settings;
+
+typedef struct evaluate_model {
+    const evaluate_settings *settings;
+    model model;
+    normalization normalization;
+    tensor_file checkpoint;
+    dataset data;
+    float *parameters, *buffers, *logits;
+    evaluation result;
+} evaluate_model;
+
+// Reads the checkpoint and the data, checks that they fit, and puts parameters and inputs into `m`.
+// Release it also after a failure.
+status evaluate_model_init(evaluate_model *e, const evaluate_settings *s, manifest *m,
+                           error *err) MUST_CHECK;
+void evaluate_model_release(evaluate_model *e);
+
+// Computes logits and result.
+status evaluate_model_compute(evaluate_model *e, error *err) MUST_CHECK;
+
+// Writes predictions.st.zst and then manifest.yaml into the folder, which must exist.
+status evaluate_model_write(evaluate_model *e, const char *folder, manifest *m,
+                            error *err) MUST_CHECK;
+
+#endif

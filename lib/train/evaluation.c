@@ -1,0 +1,70 @@
+#include "train/evaluation.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/signals.h"
+
+// Small enough that a request to stop is heard soon, a multiple of every group size.
+enum { CHUNK = 1024 };
+
+status evaluation_infer(infer_function infer, void *context, const dataset *d, float *logits,
+                        bool *done, error *err) {
+    *done = false;
+    for (uint32_t first = 0; first < d->samples; first += CHUNK) {
+        if (signals_pending()) return STATUS_OK;
+        uint32_t left = d->samples - first, count = left < CHUNK ? left : CHUNK;
+        status rc = infer(context, d->pixels + first, count,
+                          logits + (size_t)first * (size_t)d->classes, err);
+        if (rc != STATUS_OK) return rc;
+    }
+    *done = true;
+    return STATUS_OK;
+}
+
+static int largest(const float *logits, int classes) {
+    int best = 0;
+    for (int k = 1; k < classes; k++)
+        if (logits[k] > logits[best]) best = k;
+    return best;
+}
+
+static double cross_entropy(const float *logits, int classes, int label) {
+    double top = (double)logits[largest(logits, classes)], sum = 0;
+    for (int k = 0; k < classes; k++) sum += exp((double)logits[k] - top);
+    return log(sum) + top - (double)logits[label];
+}
+
+status evaluation_init(evaluation *e, const dataset *d, const float *logits, error *err) {
+    size_t classes = (size_t)d->classes;
+    *e = (evaluation){.classes = d->classes, .samples = d->samples};
+    e->confusion = memory_new(classes * classes, sizeof *e->confusion, err);
+    if (!e->confusion) return STATUS_FAILED;
+    for (uint32_t i = 0; i < d->samples; i++) {
+        const float *mine = logits + i * classes;
+        int said = largest(mine, d->classes), label = d->labels[i];
+        e->right += said == label;
+        e->confusion[(size_t)label * classes + (size_t)said]++;
+        e->loss += cross_entropy(mine, d->classes, label);
+    }
+    if (e->samples) e->loss /= (double)e->samples;
+    return STATUS_OK;
+}
+
+void evaluation_release(evaluation *e) {
+    free(e->confusion);
+    memset(e, 0, sizeof *e);
+}
+
+double evaluation_accuracy(const evaluation *e) {
+    return e->samples ? (double)e->right / (double)e->samples : 0;
+}
+
+double evaluation_class_accuracy(const evaluation *e, int class) {
+    const uint64_t *row = e->confusion + (size_t) class * (size_t)e->classes;
+    uint64_t all = 0;
+    for (int k = 0; k < e->classes; k++) all += row[k];
+    return all ? (double)row[class] / (double)all : 0;
+}

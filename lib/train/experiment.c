@@ -1,0 +1,265 @@
+#include "train/experiment.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cli.h"
+#include "base/memory.h"
+#include "train/experiment_fields.h"
+
+enum { MAX_KNOWN = 64 };
+
+// ---- Known keys --------------------------------------------------------------------------------
+
+// The keys below `group` ("": at the top), each once. They point into `room`.
+static size_t known_keys(const char *group, char room[MAX_KNOWN][32],
+                         const char *known[MAX_KNOWN]) {
+    size_t count = 0, skip = strlen(group);
+    for (size_t i = 0; i < experiment_field_count; i++) {
+        const char *path = experiment_fields[i].path;
+        if (skip && (strncmp(path, group, skip) != 0 || path[skip] != '.')) continue;
+        const char *key = skip ? path + skip + 1 : path;
+        snprintf(room[count], sizeof room[count], "%.*s", (int)strcspn(key, "."), key);
+        // Keys of one group stand together in the table.
+        if (count && !strcmp(room[count - 1], room[count])) continue;
+        known[count] = room[count];
+        count++;
+    }
+    return count;
+}
+
+static bool is_group(const char *key) {
+    size_t length = strlen(key);
+    for (size_t i = 0; i < experiment_field_count; i++)
+        if (!strncmp(experiment_fields[i].path, key, length) &&
+            experiment_fields[i].path[length] == '.')
+            return true;
+    return false;
+}
+
+static status check_keys(const yaml_node *root, error *err) {
+    char room[MAX_KNOWN][32];
+    const char *known[MAX_KNOWN];
+    status rc = yaml_check_keys(root, known, known_keys("", room, known), err);
+    for (size_t i = 0; rc == STATUS_OK && i < root->count; i++) {
+        const char *key = root->keys[i];
+        if (!is_group(key)) continue;
+        if (root->items[i]->kind != YAML_MAPPING)
+            return yaml_error(root->items[i], err, "'%s': expected a mapping", key);
+        rc = yaml_check_keys(root->items[i], known, known_keys(key, room, known), err);
+    }
+    return rc;
+}
+
+// ---- --set -------------------------------------------------------------------------------------
+
+// A path that --set may name: a field, or a whole group.
+static bool is_known_path(const char *path, const char *known[2 * MAX_KNOWN], size_t *count) {
+    static const char *const groups[] = {"normalize", "optimizer", "schedule", "lr_scaling"};
+    *count = 0;
+    for (size_t i = 0; i < experiment_field_count; i++)
+        known[(*count)++] = experiment_fields[i].path;
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) known[(*count)++] = groups[i];
+    for (size_t i = 0; i < *count; i++)
+        if (!strcmp(path, known[i])) return true;
+    return false;
+}
+
+// Puts `value` at the path, making the mapping in between where it is absent; null takes the key
+// away, so that its default holds again. Takes `value` over.
+static status assign(yaml_node *root, const char *path, yaml_node *value, error *err) {
+    yaml_node *parent = root;
+    const char *dot = strchr(path, '.');
+    if (dot) {
+        char group[32];
+        snprintf(group, sizeof group, "%.*s", (int)(dot - path), path);
+        parent = (yaml_node *)yaml_find(root, group);
+        if (!parent || parent->kind != YAML_MAPPING) {
+            parent = yaml_new(YAML_MAPPING, err);
+            if (parent) parent->flow = true;
+            status rc = yaml_put(root, group, parent, err);
+            if (rc != STATUS_OK) {
+                yaml_free(value);
+                return rc;
+            }
+        }
+        path = dot + 1;
+    }
+    if (value->kind != YAML_SCALAR || yaml_scalar_type(value) != YAML_NULL)
+        return yaml_put(parent, path, value, err);
+    yaml_remove(parent, path);
+    yaml_free(value);
+    return STATUS_OK;
+}
+
+static status apply_set(yaml_node *root, const char *assignment, error *err) {
+    const char *equals = strchr(assignment, '='), *known[2 * MAX_KNOWN];
+    size_t count;
+    status rc = STATUS_FAILED;
+    yaml_node *value = NULL;
+    char *key = NULL, *origin = memory_format(err, "--set '%s'", assignment);
+    if (!origin) goto out;
+    if (!equals || equals == assignment || !equals[1]) {
+        rc = error_set(err, STATUS_USAGE, "%s: expected KEY=VALUE", origin);
+        goto out;
+    }
+    key = memory_format(err, "%.*s", (int)(equals - assignment), assignment);
+    if (!key) goto out;
+    if (!is_known_path(key, known, &count)) {
+        const char *near = cli_nearest(key, known, count);
+        rc = error_set(err, STATUS_USAGE, "%s: unknown key '%.60s'%s%s%s", origin, key,
+                       near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "");
+        goto out;
+    }
+    rc = yaml_read_text(equals + 1, strlen(equals + 1), "value", &value, err);
+    if (rc != STATUS_OK) {
+        rc = error_prefix(err, "%s: ", origin);
+        goto out;
+    }
+    TRY(yaml_set_origin(value, origin, err));
+    rc = assign(root, key, value, err);
+    value = NULL;
+out:
+    yaml_free(value);
+    free(key);
+    free(origin);
+    return rc;
+}
+
+// ---- What spans several keys -------------------------------------------------------------------
+
+// The node to blame among keys that do not fit together: one that --set gave, else the first there.
+static const yaml_node *to_blame(const yaml_node *root, const char *const *paths, size_t count) {
+    const yaml_node *first = NULL;
+    for (size_t i = 0; i < count; i++) {
+        const yaml_node *node = yaml_get(root, paths[i]);
+        if (experiment_is_set(node)) return node;
+        if (!first) first = node;
+    }
+    return first ? first : root;
+}
+
+static status check_shards(const experiment *e, const yaml_node *root, error *err) {
+    static const char *const keys[] = {"virtual_shards", "world_size", "global_batch"};
+    if (e->virtual_shards % e->world_size)
+        return yaml_error(to_blame(root, keys, 2), err,
+                          "'virtual_shards' is %d: it must be a multiple of 'world_size', which "
+                          "is %d",
+                          e->virtual_shards, e->world_size);
+    if (e->global_batch % e->virtual_shards)
+        return yaml_error(to_blame(root, keys, 3), err,
+                          "'virtual_shards' is %d: it must divide 'global_batch', which is %d",
+                          e->virtual_shards, e->global_batch);
+    return STATUS_OK;
+}
+
+static status check_optimizer(const experiment *e, const yaml_node *root, error *err) {
+    static const char *const nesterov[] = {"optimizer.nesterov", "optimizer.momentum", "optimizer"};
+    static const char *const warmup[] = {"schedule.warmup_epochs", "epochs"};
+    if (e->optimizer.nesterov && !(e->optimizer.momentum > 0))
+        return yaml_error(to_blame(root, nesterov, 3), err,
+                          "'optimizer.nesterov' needs a momentum above 0");
+    if (e->schedule.warmup_epochs > e->epochs)
+        return yaml_error(to_blame(root, warmup, 2), err,
+                          "'schedule.warmup_epochs' is %d: more than the %d epochs",
+                          e->schedule.warmup_epochs, e->epochs);
+    return STATUS_OK;
+}
+
+// ---- Reading -----------------------------------------------------------------------------------
+
+static status resolve(experiment_reading *r) {
+    experiment *e = r->e;
+    status rc = check_keys(r->root, r->err);
+    if (rc != STATUS_OK) return rc;
+    e->resolved = yaml_new(YAML_MAPPING, r->err);
+    if (!e->resolved) return STATUS_FAILED;
+    for (size_t i = 0; i < experiment_field_count; i++)
+        TRY(experiment_read_field(r, &experiment_fields[i]));
+    TRY(check_shards(e, r->root, r->err));
+    TRY(check_optimizer(e, r->root, r->err));
+    rc = yaml_put(e->resolved, "architecture", yaml_copy(e->model.description, r->err), r->err);
+out:
+    return rc;
+}
+
+status experiment_read(experiment *e, const char *path, const char *const *set, size_t set_count,
+                       error *err) {
+    *e = (experiment){0};
+    error local = {0};
+    yaml_node *root = NULL;
+    experiment_reading r = {.e = e, .path = path, .err = &local};
+    status rc = yaml_read_file(path, &root, &local);
+    if (rc != STATUS_OK) goto out;
+    if (root->kind != YAML_MAPPING) {
+        rc = yaml_error(root, &local, "expected an experiment: a mapping");
+        goto out;
+    }
+    for (size_t i = 0; i < set_count; i++) TRY(apply_set(root, set[i], &local));
+    r.root = root;
+    rc = resolve(&r);
+out:
+    yaml_free(root);
+    if (rc == STATUS_OK) return rc;
+    experiment_release(e);
+    // A message that begins with an assignment is about the command line, not about the file.
+    if (rc == STATUS_INPUT && !strncmp(local.message, "--set ", 6)) rc = STATUS_USAGE;
+    return error_set(err, rc, "%s", local.message);
+}
+
+void experiment_release(experiment *e) {
+    model_release(&e->model);
+    yaml_free(e->resolved);
+    yaml_free(e->published);
+    *e = (experiment){0};
+}
+
+status experiment_set_world_size(experiment *e, int world_size, error *err) {
+    if (world_size < 1 || e->virtual_shards % world_size)
+        return error_set(err, STATUS_USAGE,
+                         "cannot run '%s' with world size %d: it must divide the number of virtual "
+                         "shards, which is %d",
+                         e->name, world_size, e->virtual_shards);
+    e->world_size = world_size;
+    return STATUS_OK;
+}
+
+const char *strategy_name(strategy_kind s) {
+    static const char *const names[] = {"single", "dp", "ddp", "mp"};
+    return names[s];
+}
+
+// ---- Comparing ---------------------------------------------------------------------------------
+
+static bool changes_bits(const char *key) {
+    // "model" is only the name of what "architecture" holds.
+    static const char *const free_keys[] = {
+        "schema",   "name",   "title",      "model",          "repeats",
+        "strategy", "stages", "world_size", "loader_workers", "target_accuracy"};
+    for (size_t i = 0; i < sizeof free_keys / sizeof *free_keys; i++)
+        if (!strcmp(key, free_keys[i])) return false;
+    return true;
+}
+
+// The first key that differs between two mappings, looking from a's side; the whole path goes to
+// `key`. Groups are looked into, so that the name says which of their keys it is.
+static bool differs(const yaml_node *a, const yaml_node *b, const char *group, char key[64]) {
+    for (size_t i = 0; i < a->count; i++) {
+        const char *name = a->keys[i];
+        if (!*group && !changes_bits(name)) continue;
+        const yaml_node *x = a->items[i], *y = yaml_find(b, name);
+        if (yaml_equal(x, y)) continue;
+        if (!*group && is_group(name) && y && x->kind == YAML_MAPPING && y->kind == YAML_MAPPING &&
+            (differs(x, y, name, key) || differs(y, x, name, key)))
+            return true;
+        if (!strcmp(name, "architecture")) name = "model";
+        snprintf(key, 64, "%s%s%s", group, *group ? "." : "", name);
+        return true;
+    }
+    return false;
+}
+
+const char *experiment_difference(const yaml_node *a, const yaml_node *b, char key[64]) {
+    return differs(a, b, "", key) || differs(b, a, "", key) ? key : NULL;
+}

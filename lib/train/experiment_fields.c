@@ -1,0 +1,215 @@
+#include "train/experiment_fields.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cli.h"
+#include "train/experiment_readers.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+bool experiment_is_set(const yaml_node *node) {
+    return node && node->file && !strncmp(node->file, "--set ", 6);
+}
+
+// ---- The table ---------------------------------------------------------------------------------
+
+#define AT(member) .place = (int)offsetof(experiment, member)
+#define ONLY_FOR(member, ...) \
+    .kind = (int)offsetof(experiment, member), .kinds = (unsigned)(__VA_ARGS__)
+#define ADAMS  (1 << OPTIMIZER_ADAM | 1 << OPTIMIZER_ADAMW)
+#define SCALED (1 << LR_SCALING_LINEAR | 1 << LR_SCALING_SQRT)
+
+// In the order of the resolved tree. A choice stands before the fields that depend on it, and the
+// model before what is checked against it.
+const field experiment_fields[] = {
+    {"schema", FIELD_CHOICE, true, FIELD_NO_PLACE, .words = {"lockstep.experiment/1"}},
+    {"name", FIELD_CUSTOM, true, FIELD_NO_PLACE, .read = field_read_name},
+    {"title", FIELD_CUSTOM, false, FIELD_NO_PLACE, .read = field_read_title},
+    {"dataset", FIELD_TEXT, true, AT(dataset),
+     .words = {"cifar10", "cifar100", "mnist", "fashion-mnist", "synthetic"}},
+    {"model", FIELD_CUSTOM, true, FIELD_NO_PLACE, .read = field_read_model},
+    {"strategy", FIELD_CHOICE, false, AT(strategy), .words = {"single", "dp", "ddp", "mp"}},
+    {"world_size", FIELD_INTEGER, false, AT(world_size), 1, MAX_SHARDS, .otherwise = 1},
+    {"virtual_shards", FIELD_INTEGER, false, AT(virtual_shards), 1, MAX_SHARDS},
+    {"shard_seed", FIELD_SEED, false, AT(shard_seed)},
+    {"global_batch", FIELD_INTEGER, true, AT(global_batch), 1, MAX_BATCH},
+    {"epochs", FIELD_INTEGER, true, AT(epochs), 1, MAX_EPOCHS},
+    {"seed", FIELD_SEED, false, AT(seed), .otherwise = 42},
+    {"repeats", FIELD_INTEGER, false, AT(repeats), 1, 1000, .otherwise = 1},
+    {"normalize.mean", FIELD_CUSTOM, false, FIELD_NO_PLACE, .read = field_read_mean},
+    {"normalize.std", FIELD_CUSTOM, false, FIELD_NO_PLACE, .read = field_read_std},
+    {"augment", FIELD_CUSTOM, false, FIELD_NO_PLACE, .read = field_read_augment},
+    {"loader_workers", FIELD_INTEGER, false, AT(loader_workers), 0, 256},
+    {"optimizer.kind", FIELD_CHOICE, true, AT(optimizer.kind), .words = {"sgd", "adam", "adamw"}},
+    {"optimizer.lr", FIELD_NUMBER, true, AT(optimizer.lr), 0, 1e6, .above = true},
+    {"optimizer.momentum", FIELD_NUMBER, false, AT(optimizer.momentum), 0, 1, .below = true,
+     ONLY_FOR(optimizer.kind, 1 << OPTIMIZER_SGD)},
+    {"optimizer.nesterov", FIELD_FLAG, false, AT(optimizer.nesterov),
+     ONLY_FOR(optimizer.kind, 1 << OPTIMIZER_SGD)},
+    {"optimizer.betas", FIELD_CUSTOM, false, FIELD_NO_PLACE, .read = field_read_betas,
+     ONLY_FOR(optimizer.kind, ADAMS)},
+    {"optimizer.eps", FIELD_NUMBER, false, AT(optimizer.eps), 0, 1, .above = true,
+     .otherwise = 1e-8, ONLY_FOR(optimizer.kind, ADAMS)},
+    {"optimizer.weight_decay", FIELD_NUMBER, false, AT(optimizer.weight_decay), 0, 1e6},
+    {"schedule.kind", FIELD_CHOICE, false, AT(schedule.kind),
+     .words = {"constant", "multistep", "cosine"}},
+    {"schedule.milestones", FIELD_CUSTOM, true, FIELD_NO_PLACE, .read = field_read_milestones,
+     ONLY_FOR(schedule.kind, 1 << SCHEDULE_MULTISTEP)},
+    {"schedule.gamma", FIELD_NUMBER, false, AT(schedule.gamma), 0, 1, .above = true,
+     .otherwise = 0.1, ONLY_FOR(schedule.kind, 1 << SCHEDULE_MULTISTEP)},
+    {"schedule.warmup_epochs", FIELD_INTEGER, false, AT(schedule.warmup_epochs), 0, MAX_EPOCHS},
+    {"lr_scaling.kind", FIELD_CHOICE, false, AT(lr_scaling.kind),
+     .words = {"none", "linear", "sqrt"}},
+    {"lr_scaling.base_batch", FIELD_INTEGER, true, AT(lr_scaling.base_batch), 1, MAX_BATCH,
+     ONLY_FOR(lr_scaling.kind, SCALED)},
+    {"sync_batch_norm", FIELD_FLAG, false, AT(sync_batch_norm)},
+    {"stages", FIELD_CUSTOM, false, FIELD_NO_PLACE, .read = field_read_stages},
+    {"target_accuracy", FIELD_NUMBER, false, AT(target_accuracy), 0, 1},
+    {"published", FIELD_CUSTOM, false, FIELD_NO_PLACE, .read = field_read_published},
+};
+const size_t experiment_field_count = COUNT(experiment_fields);
+
+// ---- Reading one field -------------------------------------------------------------------------
+
+static void *place_of(experiment *e, int offset) {
+    return (char *)e + offset;
+}
+
+// Enums are stored as unsigned by every compiler that builds this; the assertion keeps it so.
+_Static_assert(sizeof(strategy_kind) == sizeof(unsigned) &&
+                   sizeof(optimizer_kind) == sizeof(unsigned) &&
+                   sizeof(schedule_kind) == sizeof(unsigned) &&
+                   sizeof(lr_scaling_kind) == sizeof(unsigned),
+               "choices are written as unsigned");
+
+static status read_word(experiment_reading *r, const field *f, const yaml_node *node,
+                        unsigned *index) {
+    const char *word;
+    status rc = yaml_string(node, f->path, &word, r->err);
+    if (rc != STATUS_OK) return rc;
+    size_t count = 0;
+    char expected[160] = "";
+    for (; count < COUNT(f->words) && f->words[count]; count++) {
+        if (!strcmp(word, f->words[count])) {
+            *index = (unsigned)count;
+            return STATUS_OK;
+        }
+        size_t used = strlen(expected);
+        snprintf(expected + used, sizeof expected - used, "%s%s", count ? ", " : "",
+                 f->words[count]);
+    }
+    const char *near = cli_nearest(word, f->words, count);
+    return yaml_error(node, r->err, "'%s': expected %s%s, got '%.60s'%s%s%s", f->path,
+                      count > 1 ? "one of " : "", expected, word, near ? ": did you mean '" : "",
+                      near ? near : "", near ? "'?" : "");
+}
+
+static yaml_node *read_choice(experiment_reading *r, const field *f, const yaml_node *node) {
+    unsigned index = (unsigned)f->otherwise;
+    if (node && read_word(r, f, node, &index) != STATUS_OK) return NULL;
+    yaml_node *resolved = yaml_new_string(f->words[index], r->err);
+    if (!resolved || f->place == FIELD_NO_PLACE) return resolved;
+    void *place = place_of(r->e, f->place);
+    if (f->type == FIELD_TEXT) {
+        const char *text = resolved->text;
+        memcpy(place, &text, sizeof text);
+    } else {
+        memcpy(place, &index, sizeof index);
+    }
+    return resolved;
+}
+
+static yaml_node *read_integer(experiment_reading *r, const field *f, const yaml_node *node) {
+    bool seed = f->type == FIELD_SEED;
+    int64_t value = (int64_t)f->otherwise;
+    int64_t min = seed ? 0 : (int64_t)f->min, max = seed ? INT64_MAX : (int64_t)f->max;
+    // The one default that is another key's value.
+    if (!node && f->place == (int)offsetof(experiment, virtual_shards)) value = r->e->world_size;
+    if (node && yaml_integer(node, f->path, min, max, &value, r->err) != STATUS_OK) return NULL;
+    if (seed)
+        *(uint64_t *)place_of(r->e, f->place) = (uint64_t)value;
+    else
+        *(int *)place_of(r->e, f->place) = (int)value;
+    return yaml_new_integer(value, r->err);
+}
+
+static yaml_node *read_number(experiment_reading *r, const field *f, const yaml_node *node) {
+    double value = f->otherwise;
+    if (node && yaml_number(node, f->path, &value, r->err) != STATUS_OK) return NULL;
+    if (node && (value < f->min || value > f->max || (f->above && value == f->min) ||
+                 (f->below && value == f->max))) {
+        (void)yaml_error(node, r->err, "'%s': expected a number %s %g and %s %g, got %g", f->path,
+                         f->above ? "above" : "of at least", f->min, f->below ? "below" : "at most",
+                         f->max, value);
+        return NULL;
+    }
+    *(double *)place_of(r->e, f->place) = value;
+    return yaml_new_number(value, r->err);
+}
+
+static yaml_node *read_flag(experiment_reading *r, const field *f, const yaml_node *node) {
+    bool value = f->otherwise != 0;
+    if (node && yaml_boolean(node, f->path, &value, r->err) != STATUS_OK) return NULL;
+    *(bool *)place_of(r->e, f->place) = value;
+    return yaml_new_boolean(value, r->err);
+}
+
+// Puts a value under its dotted path; makes the mapping in between.
+static status put_resolved(experiment_reading *r, const field *f, yaml_node *value) {
+    yaml_node *parent = r->e->resolved;
+    const char *dot = strchr(f->path, '.');
+    if (!dot) return yaml_put(parent, f->path, value, r->err);
+    char group[32];
+    snprintf(group, sizeof group, "%.*s", (int)(dot - f->path), f->path);
+    yaml_node *mapping = (yaml_node *)yaml_find(parent, group);
+    if (!mapping) {
+        mapping = field_new_flow(YAML_MAPPING, r->err);
+        status rc = yaml_put(parent, group, mapping, r->err);
+        if (rc != STATUS_OK) {
+            yaml_free(value);
+            return rc;
+        }
+    }
+    return yaml_put(mapping, dot + 1, value, r->err);
+}
+
+// The place to name when a key is missing: its mapping, or the whole file.
+static status missing(experiment_reading *r, const field *f) {
+    char group[32];
+    snprintf(group, sizeof group, "%.*s", (int)strcspn(f->path, "."), f->path);
+    const yaml_node *parent = strchr(f->path, '.') ? yaml_find(r->root, group) : NULL;
+    return yaml_error(parent ? parent : r->root, r->err, "'%s' is missing", f->path);
+}
+
+status experiment_read_field(experiment_reading *r, const field *f) {
+    const yaml_node *node = yaml_get(r->root, f->path);
+    yaml_node *resolved = NULL;
+    if (f->kinds) {
+        unsigned kind;
+        memcpy(&kind, place_of(r->e, f->kind), sizeof kind);
+        bool applies = f->kinds >> kind & 1u;
+        if (!applies && node)
+            return yaml_error(node, r->err, "'%s' does not apply to this kind", f->path);
+        if (!applies) return STATUS_OK;
+    }
+    if (!node && f->required) return missing(r, f);
+    // Readers that return a node fail with NULL and leave the status in the error.
+    r->err->code = STATUS_FAILED;
+    switch (f->type) {
+    case FIELD_TEXT:
+    case FIELD_CHOICE: resolved = read_choice(r, f, node); break;
+    case FIELD_INTEGER:
+    case FIELD_SEED: resolved = read_integer(r, f, node); break;
+    case FIELD_NUMBER: resolved = read_number(r, f, node); break;
+    case FIELD_FLAG: resolved = read_flag(r, f, node); break;
+    case FIELD_CUSTOM: {
+        status rc = f->read(r, node, &resolved);
+        if (rc == STATUS_OK) return resolved ? put_resolved(r, f, resolved) : STATUS_OK;
+        yaml_free(resolved);
+        return rc;
+    }
+    }
+    return resolved ? put_resolved(r, f, resolved) : r->err->code;
+}

@@ -1,0 +1,252 @@
+#include "train/experiment_readers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+// ---- Lists of numbers --------------------------------------------------------------------------
+
+status field_need_list(const yaml_node *node, const char *key, error *err) {
+    if (node->kind == YAML_SEQUENCE) return STATUS_OK;
+    return yaml_error(node, err, "'%s': expected a list", key);
+}
+
+yaml_node *field_new_flow(yaml_kind kind, error *err) {
+    yaml_node *node = yaml_new(kind, err);
+    if (node) node->flow = true;
+    return node;
+}
+
+status field_read_numbers(const yaml_node *node, const char *key, size_t min_count,
+                          size_t max_count, double *values, yaml_node **list, error *err) {
+    status rc = field_need_list(node, key, err);
+    if (rc != STATUS_OK) return rc;
+    if (node->count < min_count || node->count > max_count)
+        return min_count == max_count
+                   ? yaml_error(node, err, "'%s': expected %zu numbers, got %zu", key, min_count,
+                                node->count)
+                   : yaml_error(node, err, "'%s': expected %zu to %zu numbers, got %zu", key,
+                                min_count, max_count, node->count);
+    *list = field_new_flow(YAML_SEQUENCE, err);
+    if (!*list) return STATUS_FAILED;
+    for (size_t i = 0; i < node->count; i++) {
+        TRY(yaml_number(node->items[i], key, &values[i], err));
+        TRY(yaml_append(*list, yaml_new_number(values[i], err), err));
+    }
+out:
+    return rc;
+}
+
+static status read_channels(experiment_reading *r, const yaml_node *node, const char *key,
+                            float *values, yaml_node **list) {
+    double numbers[EXPERIMENT_MAX_CHANNELS];
+    int channels = r->e->model.program.input.channels;
+    if (channels > EXPERIMENT_MAX_CHANNELS)
+        return yaml_error(node, r->err, "'%s': the model's input has more than %d channels", key,
+                          EXPERIMENT_MAX_CHANNELS);
+    status rc =
+        field_read_numbers(node, key, (size_t)channels, (size_t)channels, numbers, list, r->err);
+    for (size_t i = 0; rc == STATUS_OK && i < node->count; i++) values[i] = (float)numbers[i];
+    r->e->normalize_channels = channels;
+    return rc;
+}
+
+static bool both_or_none(const experiment_reading *r) {
+    return !yaml_get(r->root, "normalize.mean") == !yaml_get(r->root, "normalize.std");
+}
+
+status field_read_mean(experiment_reading *r, const yaml_node *node, yaml_node **resolved) {
+    if (!both_or_none(r))
+        return yaml_error(yaml_find(r->root, "normalize"), r->err,
+                          "'normalize' needs both 'mean' and 'std'");
+    r->e->has_normalize = node != NULL;
+    return node ? read_channels(r, node, "normalize.mean", r->e->mean, resolved) : STATUS_OK;
+}
+
+status field_read_std(experiment_reading *r, const yaml_node *node, yaml_node **resolved) {
+    if (!node) return STATUS_OK;
+    status rc = read_channels(r, node, "normalize.std", r->e->std, resolved);
+    for (size_t i = 0; rc == STATUS_OK && i < node->count; i++)
+        if (!(r->e->std[i] > 0))
+            rc = yaml_error(node->items[i], r->err, "'normalize.std' must be above 0");
+    return rc;
+}
+
+status field_read_betas(experiment_reading *r, const yaml_node *node, yaml_node **resolved) {
+    double betas[2] = {0.9, 0.999};
+    status rc = STATUS_OK;
+    if (node) TRY(field_read_numbers(node, "optimizer.betas", 2, 2, betas, resolved, r->err));
+    for (int i = 0; i < 2; i++)
+        if (betas[i] < 0 || betas[i] >= 1)
+            return yaml_error(node, r->err, "'optimizer.betas' must be at least 0 and below 1");
+    r->e->optimizer.beta1 = betas[0];
+    r->e->optimizer.beta2 = betas[1];
+    if (node) return STATUS_OK;
+    *resolved = field_new_flow(YAML_SEQUENCE, r->err);
+    if (!*resolved) return STATUS_FAILED;
+    TRY(yaml_append(*resolved, yaml_new_number(betas[0], r->err), r->err));
+    TRY(yaml_append(*resolved, yaml_new_number(betas[1], r->err), r->err));
+out:
+    return rc;
+}
+
+status field_read_milestones(experiment_reading *r, const yaml_node *node, yaml_node **resolved) {
+    static const char key[] = "schedule.milestones";
+    schedule *s = &r->e->schedule;
+    status rc = field_need_list(node, key, r->err);
+    if (rc != STATUS_OK) return rc;
+    if (!node->count || node->count > SCHEDULE_MAX_MILESTONES)
+        return yaml_error(node, r->err, "'%s': expected 1 to %d epochs", key,
+                          SCHEDULE_MAX_MILESTONES);
+    *resolved = field_new_flow(YAML_SEQUENCE, r->err);
+    if (!*resolved) return STATUS_FAILED;
+    int64_t value, last = 0;
+    for (size_t i = 0; i < node->count; i++, last = value) {
+        TRY(yaml_integer(node->items[i], key, 1, MAX_EPOCHS, &value, r->err));
+        if (value <= last)
+            return yaml_error(node->items[i], r->err, "'%s' must increase, got %d after %d", key,
+                              (int)value, (int)last);
+        s->milestones[s->milestone_count++] = (int)value;
+        TRY(yaml_append(*resolved, yaml_new_integer(value, r->err), r->err));
+    }
+out:
+    return rc;
+}
+
+// ---- Names, model, stages, published figures ---------------------------------------------------
+
+// It becomes the name of a folder.
+status field_read_name(experiment_reading *r, const yaml_node *node, yaml_node **resolved) {
+    static const char accepted[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    const char *name;
+    status rc = yaml_string(node, "name", &name, r->err);
+    if (rc != STATUS_OK) return rc;
+    size_t length = strspn(name, accepted);
+    if (!length || name[length] || length > 100 || *name == '.' || *name == '-')
+        return yaml_error(node, r->err,
+                          "'name': expected letters, digits, '.', '_' and '-', not beginning with "
+                          "'.' or '-', got '%.60s'",
+                          name);
+    *resolved = yaml_new_string(name, r->err);
+    if (!*resolved) return STATUS_FAILED;
+    r->e->name = (*resolved)->text;
+    return STATUS_OK;
+}
+
+status field_read_title(experiment_reading *r, const yaml_node *node, yaml_node **resolved) {
+    const char *title = r->e->name;
+    status rc = node ? yaml_string(node, "title", &title, r->err) : STATUS_OK;
+    if (rc != STATUS_OK) return rc;
+    *resolved = yaml_new_string(title, r->err);
+    if (!*resolved) return STATUS_FAILED;
+    r->e->title = (*resolved)->text;
+    return STATUS_OK;
+}
+
+// A name means models/NAME.yaml beside the experiment. A path in the file is relative to the
+// file's folder, a path in --set to the current one.
+static char *model_path(const experiment_reading *r, const yaml_node *node) {
+    const char *name = node->text, *slash = strrchr(r->path, '/');
+    size_t length = strlen(name);
+    int folder = slash ? (int)(slash - r->path) + 1 : 0;
+    if (!strchr(name, '/') && (length < 5 || strcmp(name + length - 5, ".yaml") != 0))
+        return memory_format(r->err, "%.*smodels/%s.yaml", folder, r->path, name);
+    if (*name == '/' || experiment_is_set(node)) folder = 0;
+    return memory_format(r->err, "%.*s%s", folder, r->path, name);
+}
+
+status field_read_model(experiment_reading *r, const yaml_node *node, yaml_node **resolved) {
+    const char *name;
+    status rc = yaml_string(node, "model", &name, r->err);
+    if (rc != STATUS_OK) return rc;
+    char *path = model_path(r, node);
+    if (!path) return STATUS_FAILED;
+    error local;
+    rc = model_read(&r->e->model, path, &local);
+    // A message about a place inside the file stands alone; that there is no such file is a fault
+    // of the experiment.
+    if (rc == STATUS_INPUT && strncmp(local.message, path, strlen(path)) != 0)
+        rc = yaml_error(node, r->err, "'model': %s", local.message);
+    else if (rc != STATUS_OK)
+        rc = error_set(r->err, rc, "%s", local.message);
+    free(path);
+    if (rc != STATUS_OK) return rc;
+    *resolved = yaml_new_string(r->e->model.name, r->err);
+    return *resolved ? STATUS_OK : STATUS_FAILED;
+}
+
+static int find_layer(const program *p, const char *name) {
+    for (int i = 0; i < p->count; i++)
+        if (!strcmp(p->layers[i].name, name)) return i;
+    return -1;
+}
+
+status field_read_stages(experiment_reading *r, const yaml_node *node, yaml_node **resolved) {
+    const program *p = &r->e->model.program;
+    if (!node) return STATUS_OK;
+    status rc = field_need_list(node, "stages", r->err);
+    if (rc != STATUS_OK) return rc;
+    *resolved = field_new_flow(YAML_SEQUENCE, r->err);
+    if (!*resolved) return STATUS_FAILED;
+    int last = 0;
+    for (size_t i = 0; i < node->count; i++) {
+        const char *name;
+        TRY(yaml_string(node->items[i], "stages", &name, r->err));
+        int index = find_layer(p, name);
+        if (index < 0)
+            return yaml_error(node->items[i], r->err, "'stages': model '%s' has no layer '%.60s'",
+                              r->e->model.name, name);
+        if (index <= last)
+            return yaml_error(node->items[i], r->err,
+                              "'stages': '%.60s' must come after the first layer of the stage "
+                              "before it",
+                              name);
+        last = index;
+        TRY(yaml_append(*resolved, yaml_new_string(name, r->err), r->err));
+    }
+out:
+    return rc;
+}
+
+// A figure is a number, or [low, high] where a range was published.
+static status check_figure(const yaml_node *node, const char *key, error *err) {
+    double value[2];
+    if (node->kind != YAML_SEQUENCE) return yaml_number(node, key, value, err);
+    yaml_node *list = NULL;
+    status rc = field_read_numbers(node, key, 2, 2, value, &list, err);
+    yaml_free(list);
+    return rc;
+}
+
+static status check_published(const yaml_node *entry, error *err) {
+    static const char *const keys[] = {"source",       "note",          "accuracy",
+                                       "train_loss",   "batch_ms",      "seconds_per_epoch",
+                                       "load_seconds", "total_seconds", "update_seconds",
+                                       "speed_up"};
+    const char *text;
+    status rc = yaml_check_keys(entry, keys, COUNT(keys), err);
+    if (rc == STATUS_OK && !yaml_find(entry, "source"))
+        return yaml_error(entry, err, "'published': 'source' is missing");
+    for (size_t i = 0; rc == STATUS_OK && i < COUNT(keys); i++) {
+        const yaml_node *node = yaml_find(entry, keys[i]);
+        if (!node) continue;
+        rc = i < 2 ? yaml_string(node, keys[i], &text, err) : check_figure(node, keys[i], err);
+    }
+    return rc;
+}
+
+// Not resolved: what somebody else measured is no part of the work.
+status field_read_published(experiment_reading *r, const yaml_node *node, yaml_node **resolved) {
+    (void)resolved;
+    if (!node) return STATUS_OK;
+    status rc = field_need_list(node, "published", r->err);
+    for (size_t i = 0; rc == STATUS_OK && i < node->count; i++)
+        rc = check_published(node->items[i], r->err);
+    if (rc != STATUS_OK) return rc;
+    r->e->published = yaml_copy(node, r->err);
+    return r->e->published ? STATUS_OK : STATUS_FAILED;
+}

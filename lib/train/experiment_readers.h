@@ -1,0 +1,34 @@
+// experiment_readers.h - the readers of keys that are more than one scalar. Each has the type of
+// field.read in experiment_fields.h. Used by experiment_*.c only.
+#ifndef LOCKSTEP_TRAIN_EXPERIMENT_READERS_H
+#define LOCKSTEP_TRAIN_EXPERIMENT_READERS_H
+
+#include "train/experiment_fields.h"
+
+status field_read_name(experiment_reading *r, const yaml_node *node, yaml_node **resolved);
+status field_read_title(experiment_reading *r, const yaml_node *node, yaml_node **resolved);
+status field_read_model(experiment_reading *r, const yaml_node *node, yaml_node **resolved);
+status field_read_mean(experiment_reading *r, const yaml_node *node, yaml_node **resolved);
+status field_read_std(experiment_reading *r, const yaml_node *node, yaml_node **resolved);
+status field_read_augment(experiment_reading *r, const yaml_node *node, yaml_node **resolved);
+status field_read_betas(experiment_reading *r, const yaml_node *node, yaml_node **resolved);
+status field_read_milestones(experiment_reading *r, const yaml_node *node, yaml_node **resolved);
+status field_read_stages(experiment_reading *r, const yaml_node *node, yaml_node **resolved);
+status field_read_published(experiment_reading *r, const yaml_node *node, yaml_node **resolved);
+
+// ---- What they share ---------------------------------------------------------------------------
+
+// Limits of every experiment.
+enum { MAX_BATCH = 1 << 20, MAX_SHARDS = 1 << 16, MAX_EPOCHS = 1 << 20 };
+
+status field_need_list(const yaml_node *node, const char *key, error *err);
+
+// A collection that is written on one line. NULL, with err filled, when there is no memory.
+yaml_node *field_new_flow(yaml_kind kind, error *err);
+
+// Reads between min_count and max_count numbers into `values`, and into a new list: the caller's,
+// also on failure.
+status field_read_numbers(const yaml_node *node, const char *key, size_t min_count,
+                          size_t max_count, double *values, yaml_node **list, error *err);
+
+#endif

@@ -1,0 +1,171 @@
+#include "train/replica.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+
+struct worker {
+    const backend *backend;
+    engine *engine;
+    comm *comm;
+    int shards, local_shards, first_shard;
+    size_t record;   // floats
+    int *first_leaf; // of each rank; size + 1 of them
+    bool reduce_fast;
+    phase_times own; // what is measured here, beside the engine's times
+};
+
+// Wishes ride in the last floats of a record: a sum above 0 means that somebody wishes.
+enum { RECORD_WISHES = RECORD_TAIL - WISHES };
+
+update_kind strategy_update_kind(const optimizer *o) {
+    switch (o->kind) {
+    case OPTIMIZER_ADAM: return UPDATE_ADAM;
+    case OPTIMIZER_ADAMW: return UPDATE_ADAMW;
+    default: return UPDATE_SGD;
+    }
+}
+
+// Ranks own contiguous shards, the same number each, so an all-gather puts them in order.
+static status exchange(void *context, const void *mine, size_t bytes_per_shard, void *all,
+                       error *err) {
+    worker *w = context;
+    size_t bytes = bytes_per_shard * (size_t)w->local_shards;
+    return w->comm->ops->all_gather(w->comm, mine, bytes, all, err);
+}
+
+status replica_open(const worker_options *o, worker **out, error *err) {
+    const experiment *e = o->experiment;
+    status rc = STATUS_FAILED;
+    *out = NULL;
+    worker *w = memory_new(1, sizeof *w, err);
+    if (!w) return rc;
+    w->backend = o->backend;
+    w->comm = o->comm;
+    w->reduce_fast = o->reduce_fast;
+    w->shards = e->virtual_shards;
+    w->local_shards = e->virtual_shards / o->comm->size;
+    w->first_shard = o->comm->rank * w->local_shards;
+    w->record = record_floats(&e->model.program);
+    w->first_leaf = memory_new((size_t)o->comm->size + 1, sizeof *w->first_leaf, err);
+    if (!w->first_leaf) goto out;
+    engine_options options = {
+        .threads = o->threads,
+        .spin = o->spin,
+        .isa = o->isa,
+        .shards = w->shards,
+        .local_shards = w->local_shards,
+        .shard_samples = e->global_batch / e->virtual_shards,
+        .seed = e->seed,
+        .sync_batch_norm = e->sync_batch_norm,
+        .exchange = e->sync_batch_norm && o->comm->size > 1 ? exchange : NULL,
+        .exchange_context = w,
+    };
+    memcpy(options.mean, o->normalization.mean, sizeof options.mean);
+    memcpy(options.std, o->normalization.std, sizeof options.std);
+    TRY(o->backend->open(&e->model.program, &options, strategy_update_kind(&e->optimizer),
+                         &w->engine, err));
+    *out = w;
+    return STATUS_OK;
+out:
+    replica_close(w);
+    return rc;
+}
+
+void replica_close(worker *w) {
+    if (!w) return;
+    w->backend->close(w->engine);
+    free(w->first_leaf);
+    free(w);
+}
+
+void replica_shards(const worker *w, int *first, int *end) {
+    *first = w->first_shard;
+    *end = w->first_shard + w->local_shards;
+}
+
+void replica_write(worker *w, const float *parameters, const float *buffers, const float *state) {
+    w->backend->write(w->engine, parameters, buffers, state);
+}
+
+void replica_read(worker *w, float *parameters, float *buffers, float *state) {
+    w->backend->read(w->engine, parameters, buffers, state);
+}
+
+static void put_wishes(const worker *w, float *const *records, int count, const bool wish[WISHES]) {
+    for (int k = 0; k < count; k++) {
+        float *tail = records[k] + w->record - RECORD_TAIL + RECORD_WISHES;
+        for (int i = 0; i < WISHES; i++) tail[i] = k == 0 && wish[i] ? 1.0f : 0.0f;
+    }
+}
+
+static status reduce_exact(worker *w, float *const *records, float *out, error *err) {
+    const int *shard_leaves = w->backend->shard_leaves(w->engine);
+    for (int r = 0; r <= w->comm->size; r++) w->first_leaf[r] = shard_leaves[r * w->local_shards];
+    const comm_ownership own = {w->backend->tree(w->engine), w->first_leaf};
+    return w->comm->ops->reduce_exact(w->comm, &own, (const float *const *)records, out, w->record,
+                                      err);
+}
+
+// The usual way: each rank adds up what it has, the ranks' sums are added in rank order.
+static status reduce_fast(worker *w, float *const *records, int count, float *out, error *err) {
+    if (count == 0) memset(out, 0, w->record * sizeof *out);
+    if (count > 0 && out != records[0]) memcpy(out, records[0], w->record * sizeof *out);
+    for (int k = 1; k < count; k++)
+        for (size_t i = 0; i < w->record; i++) out[i] += records[k][i];
+    return w->comm->ops->reduce_fast(w->comm, out, w->record, err);
+}
+
+// The barrier splits the time: behind it all ranks have their gradients, so what the reduction
+// takes is communication, and what was spent at the barrier is waiting for the slowest.
+static status reduce(worker *w, const bool wish[WISHES], error *err) {
+    int count;
+    float *const *records = w->backend->records(w->engine, &count);
+    float *out = w->backend->reduced(w->engine);
+    uint64_t begin = clock_now(), middle = begin;
+    put_wishes(w, records, count, wish);
+    if (w->comm->size > 1) {
+        status rc = w->comm->ops->barrier(w->comm, err);
+        if (rc != STATUS_OK) return rc;
+        middle = clock_now();
+        w->own.ns[PHASE_WAIT] += middle - begin;
+    }
+    status rc = w->reduce_fast ? reduce_fast(w, records, count, out, err)
+                               : reduce_exact(w, records, out, err);
+    w->own.ns[PHASE_COMM] += clock_now() - middle;
+    return rc;
+}
+
+status replica_step(worker *w, const batch *b, const update_rule *rule, const bool wish[WISHES],
+                    step_result *result, error *err) {
+    status rc;
+    TRY(w->backend->step(w->engine, b, err));
+    TRY(reduce(w, wish, err));
+    const float *tail = w->backend->reduced(w->engine) + w->record - RECORD_TAIL + RECORD_WISHES;
+    for (int i = 0; i < WISHES; i++) result->agreed[i] = tail[i] > 0;
+    TRY(w->backend->update(w->engine, rule, &result->update, err));
+out:
+    return rc;
+}
+
+status replica_infer(worker *w, const uint8_t *const *pixels, size_t samples, float *logits,
+                     error *err) {
+    return w->backend->infer(w->engine, pixels, samples, logits, err);
+}
+
+phase_times replica_times(worker *w) {
+    phase_times times = w->backend->times(w->engine);
+    for (int p = 0; p < PHASES; p++) times.ns[p] += w->own.ns[p];
+    w->own = (phase_times){0};
+    return times;
+}
+
+const char *replica_isa(const worker *w) {
+    return w->backend->isa(w->engine);
+}
+
+size_t replica_memory(const worker *w) {
+    return w->backend->memory(w->engine);
+}

@@ -1,0 +1,92 @@
+// strategy.h - how the work of a step is divided among workers: one table of hooks a strategy.
+//
+// The training loop (trainer.h) is the same for all of them. In every process it drives one
+// *worker*: what the strategy keeps open there, engines and connections. All workers call the hooks
+// in the same order with the same arguments, but for the batch, which holds the shards of the
+// worker.
+#ifndef LOCKSTEP_TRAIN_STRATEGY_H
+#define LOCKSTEP_TRAIN_STRATEGY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "compute/backend.h"
+#include "dist/comm.h"
+#include "dist/launch.h"
+#include "train/experiment.h"
+#include "train/model_file.h"
+
+// The processes that train together.
+typedef struct world {
+    int size;
+    launch_environment environment; // joined: this process is one rank, started by somebody else
+} world;
+
+// The largest messages that the workers will send.
+typedef struct message_sizes {
+    size_t floats;       // of a reduction
+    size_t gather_bytes; // of one rank's part of an all-gather
+} message_sizes;
+
+// What one worker may ask of all, agreed on by the step's reduction at no cost of its own: what any
+// worker asked for is done by all, behind the same step.
+enum { WISH_STOP, WISH_CHECKPOINT, WISHES };
+
+typedef struct worker_options {
+    const backend *backend;
+    const experiment *experiment;
+    normalization normalization;
+    comm *comm;
+    int threads;     // of this process
+    bool spin;       // is there a core for each thread of all ranks on this host?
+    const char *isa; // NULL: the best
+    bool reduce_fast;
+} worker_options;
+
+typedef struct step_result {
+    update_result update;
+    bool agreed[WISHES];
+} step_result;
+
+typedef struct worker worker;
+
+typedef struct strategy {
+    const char *name; // as in experiment files
+
+    // Which processes there will be. `wanted` is --world-size, or 0 when it was not given.
+    status (*find_world)(const experiment *e, int wanted, world *w, error *err);
+    // Runs `body` once in each rank of the world that this process starts or is.
+    status (*launch)(const world *w, const message_sizes *sizes, launch_body body, void *argument,
+                     const logger *log, error *err);
+
+    status (*open)(const worker_options *o, worker **w, error *err);
+    void (*close)(worker *w); // NULL is fine
+    // The shards whose samples this worker wants in its batches: [*first, *end).
+    void (*shards)(const worker *w, int *first, int *end);
+
+    // Whole arenas in and out, as backend.h has them.
+    void (*write)(worker *w, const float *parameters, const float *buffers, const float *state);
+    void (*read)(worker *w, float *parameters, float *buffers, float *state);
+
+    // One step: forward, backward, reduction, update. The same result on every worker.
+    status (*step)(worker *w, const batch *b, const update_rule *rule, const bool wish[WISHES],
+                   step_result *result, error *err);
+    // Logits in inference mode, computed by this worker alone.
+    status (*infer)(worker *w, const uint8_t *const *pixels, size_t samples, float *logits,
+                    error *err);
+    // Time spent in step and infer since the last call, by phase.
+    phase_times (*times)(worker *w);
+
+    const char *(*isa)(const worker *w);
+    size_t (*memory)(const worker *w); // bytes that the engines of this worker hold
+} strategy;
+
+extern const strategy strategy_single, strategy_ddp;
+
+// The update kind of an optimizer: what its state arrays are.
+update_kind strategy_update_kind(const optimizer *o);
+
+#endif

@@ -1,0 +1,50 @@
+// strategy_ddp.c - a process a rank, each with its own shards; gradients are reduced, every rank
+// updates.
+#include "train/replica.h"
+
+static status find_world(const experiment *e, int wanted, world *w, error *err) {
+    *w = (world){.size = e->world_size};
+    if (!wanted) {
+        status rc = launch_detect(&w->environment, err);
+        if (rc != STATUS_OK) return rc;
+        if (w->environment.joined) w->size = w->environment.size;
+    }
+    if (e->virtual_shards % w->size == 0) return STATUS_OK;
+    return error_set(err, STATUS_USAGE,
+                     "cannot divide the shards: '%d' ranks do not divide the %d virtual shards of "
+                     "experiment '%s'",
+                     w->size, e->virtual_shards, e->name);
+}
+
+static status join(const world *w, const message_sizes *sizes, launch_body body, void *argument,
+                   error *err) {
+    comm *c = NULL;
+    status rc;
+    TRY(launch_join(&w->environment, sizes->floats, sizes->gather_bytes, &c, err));
+    TRY(body(argument, c, err));
+out:
+    comm_free(c);
+    return rc;
+}
+
+static status launch(const world *w, const message_sizes *sizes, launch_body body, void *argument,
+                     const logger *log, error *err) {
+    if (w->environment.joined) return join(w, sizes, body, argument, err);
+    return launch_local(w->size, sizes->floats, sizes->gather_bytes, body, argument, log, err);
+}
+
+const strategy strategy_ddp = {
+    .name = "ddp",
+    .find_world = find_world,
+    .launch = launch,
+    .open = replica_open,
+    .close = replica_close,
+    .shards = replica_shards,
+    .write = replica_write,
+    .read = replica_read,
+    .step = replica_step,
+    .infer = replica_infer,
+    .times = replica_times,
+    .isa = replica_isa,
+    .memory = replica_memory,
+};

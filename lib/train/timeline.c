@@ -1,0 +1,134 @@
+#include "train/timeline.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+const char *phase_name(phase p) {
+    static const char *const names[PHASES] = {
+        [PHASE_LOAD] = "load",         [PHASE_COPY] = "copy", [PHASE_FORWARD] = "forward",
+        [PHASE_BACKWARD] = "backward", [PHASE_COMM] = "comm", [PHASE_WAIT] = "wait",
+        [PHASE_UPDATE] = "update",
+    };
+    return names[p];
+}
+
+status timeline_init(timeline *t, uint64_t capacity, error *err) {
+    memset(t, 0, sizeof *t);
+    t->capacity = capacity;
+    t->loss = memory_new(capacity, sizeof *t->loss, err);
+    t->digest = memory_new(capacity, sizeof *t->digest, err);
+    t->wall = memory_new(capacity, sizeof *t->wall, err);
+    bool whole = t->loss && t->digest && t->wall;
+    for (int p = 0; p < PHASES && whole; p++) {
+        t->time[p] = memory_new(capacity, sizeof *t->time[p], err);
+        whole = t->time[p] != NULL;
+    }
+    if (whole) return STATUS_OK;
+    timeline_release(t);
+    return STATUS_FAILED;
+}
+
+void timeline_release(timeline *t) {
+    free(t->loss);
+    free(t->digest);
+    free(t->wall);
+    for (int p = 0; p < PHASES; p++) free(t->time[p]);
+    memset(t, 0, sizeof *t);
+}
+
+void timeline_append(timeline *t, const update_result *result, uint64_t wall,
+                     const phase_times *times) {
+    uint64_t i = t->steps++;
+    t->loss[i] = result->loss;
+    t->digest[i] = result->digest;
+    t->wall[i] = wall;
+    for (int p = 0; p < PHASES; p++) t->time[p][i] = times->ns[p];
+}
+
+// The series by number, so that storing and loading cannot disagree on a name or a type.
+typedef struct series {
+    const char *name;
+    tensor_type type;
+    void *data;
+} series;
+
+enum { SERIES = PHASES + 3 };
+
+static series series_of(const timeline *t, int i) {
+    switch (i) {
+    case 0: return (series){"loss", TENSOR_F32, t->loss};
+    case 1: return (series){"digest", TENSOR_U64, t->digest};
+    case 2: return (series){"wall", TENSOR_U64, t->wall};
+    default: return (series){phase_name((phase)(i - 3)), TENSOR_U64, t->time[i - 3]};
+    }
+}
+
+status timeline_store(const timeline *t, const char *prefix, tensor_file *f, error *err) {
+    const int64_t size[1] = {(int64_t)t->steps};
+    for (int i = 0; i < SERIES; i++) {
+        series s = series_of(t, i);
+        char *name = memory_format(err, "%s%s", prefix, s.name);
+        if (!name) return STATUS_FAILED;
+        status rc = tensor_file_add(f, name, s.type, 1, size, s.data, false, err);
+        free(name);
+        if (rc != STATUS_OK) return rc;
+    }
+    return STATUS_OK;
+}
+
+status timeline_load(timeline *t, const char *prefix, uint64_t steps, const tensor_file *f,
+                     const char *path, error *err) {
+    const int64_t size[1] = {(int64_t)steps};
+    for (int i = 0; i < SERIES; i++) {
+        const tensor *found;
+        series s = series_of(t, i);
+        char *name = memory_format(err, "%s%s", prefix, s.name);
+        if (!name) return STATUS_FAILED;
+        status rc = tensor_file_require(f, path, name, s.type, 1, size, &found, err);
+        free(name);
+        if (rc != STATUS_OK) return rc;
+        memcpy(s.data, found->data, found->bytes);
+    }
+    t->steps = steps;
+    return STATUS_OK;
+}
+
+// Trace times are in microseconds.
+static status trace_event(output *out, const char *name, int row, uint64_t begin, uint64_t ns,
+                          error *err) {
+    return output_format(
+        out, err, ",\n{\"name\":\"%s\",\"ph\":\"X\",\"pid\":0,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f}",
+        name, row, (double)begin / 1e3, (double)ns / 1e3);
+}
+
+status timeline_write_trace(const timeline *t, const char *path, error *err) {
+    static const phase order[PHASES] = {PHASE_LOAD, PHASE_COPY, PHASE_FORWARD, PHASE_BACKWARD,
+                                        PHASE_WAIT, PHASE_COMM, PHASE_UPDATE};
+    status rc;
+    output *out = NULL;
+    uint64_t begin = 0;
+    TRY(output_open(path, &out, err));
+    TRY(output_format(out, err,
+                      "[{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":0,"
+                      "\"args\":{\"name\":\"means over the workers\"}}"));
+    for (uint64_t i = 0; i < t->steps; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "step %llu", (unsigned long long)i);
+        TRY(trace_event(out, name, 0, begin, t->wall[i], err));
+        uint64_t at = begin;
+        for (int k = 0; k < PHASES; k++) {
+            uint64_t ns = t->time[order[k]][i];
+            if (ns) TRY(trace_event(out, phase_name(order[k]), 1 + k, at, ns, err));
+            at += ns;
+        }
+        begin += t->wall[i];
+    }
+    TRY(output_format(out, err, "]\n"));
+    TRY(output_commit(out, err));
+out:
+    output_free(out);
+    return rc;
+}

@@ -1,0 +1,45 @@
+// timeline.h - what every step of a run gave: its loss, the digest of the parameters behind it, and
+// where its time went.
+//
+// The tensors are those of steps.st.zst (docs/formats.md); state.st.zst carries them too, behind
+// the prefix "steps.".
+#ifndef LOCKSTEP_TRAIN_TIMELINE_H
+#define LOCKSTEP_TRAIN_TIMELINE_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "compute/backend.h"
+#include "data/tensor_file.h"
+
+typedef struct timeline {
+    uint64_t steps, capacity;
+    float *loss;            // mean over the samples of the step
+    uint64_t *digest;       // of all parameters after it
+    uint64_t *wall;         // ns from the end of the step before to the end of this one
+    uint64_t *time[PHASES]; // ns of each phase, means over the workers
+} timeline;
+
+// Room for `capacity` steps.
+status timeline_init(timeline *t, uint64_t capacity, error *err) MUST_CHECK;
+// A zeroed struct is fine.
+void timeline_release(timeline *t);
+
+// Appends a step; there must be room.
+void timeline_append(timeline *t, const update_result *result, uint64_t wall,
+                     const phase_times *times);
+
+// Adds the series as tensors PREFIXloss, PREFIXdigest, … that point into the timeline.
+status timeline_store(const timeline *t, const char *prefix, tensor_file *f, error *err) MUST_CHECK;
+// Takes `steps` steps out of a file named `path`; the timeline must have room for them.
+status timeline_load(timeline *t, const char *prefix, uint64_t steps, const tensor_file *f,
+                     const char *path, error *err) MUST_CHECK;
+
+// Writes the phases as a trace for chrome://tracing or Perfetto: one row a phase and one for whole
+// steps. Inside a step the phases are laid end to end in the order of the work.
+status timeline_write_trace(const timeline *t, const char *path, error *err) MUST_CHECK;
+
+// "load", "copy", …
+const char *phase_name(phase p);
+
+#endif

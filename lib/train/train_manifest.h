@@ -1,0 +1,29 @@
+// train_manifest.h - the manifest of a training: parameters and inputs, which make its key, and
+// what came out.
+#ifndef LOCKSTEP_TRAIN_TRAIN_MANIFEST_H
+#define LOCKSTEP_TRAIN_TRAIN_MANIFEST_H
+
+#include "base/error.h"
+#include "data/dataset.h"
+#include "data/manifest.h"
+#include "train/checkpoint.h"
+#include "train/experiment.h"
+
+// `parameters`: the resolved experiment and, where the file has one, its list `published`.
+status train_manifest_parameters(const experiment *e, yaml_node *parameters, error *err) MUST_CHECK;
+
+// Adds the files of a dataset to the inputs.
+status train_manifest_dataset(manifest *m, const dataset *d, error *err) MUST_CHECK;
+
+// Adds a tensor file, which was read or written as `path`, to the inputs or the outputs.
+status train_manifest_input(manifest *m, const char *path, const tensor_file *f,
+                            error *err) MUST_CHECK;
+status train_manifest_output(manifest *m, const char *path, const tensor_file *f,
+                             error *err) MUST_CHECK;
+
+// `results` and `run.execution` of a finished run over `samples` training samples; `model_content`
+// is the content hash of its model.st.zst.
+status train_manifest_results(manifest *m, const checkpoint *c, const experiment *e,
+                              uint32_t samples, const char *model_content, error *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,365 @@
+#include "train/train_run.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/signals.h"
+#include "data/sampler.h"
+#include "train/train_manifest.h"
+#include "train/trainer.h"
+
+static const char MODEL[] = "model.st.zst", STATE[] = "state.st.zst", STEPS[] = "steps.st.zst",
+                  MANIFEST[] = "manifest.yaml";
+
+static status path_in(const char *folder, const char *name, char **path, error *err) {
+    *path = memory_format(err, "%s/%s", folder, name);
+    return *path ? STATUS_OK : STATUS_FAILED;
+}
+
+// ---- What is read and checked
+// --------------------------------------------------------------------
+
+static status check_fit(const experiment *e, const dataset *d, const char *path, error *err) {
+    const program *p = &e->model.program;
+    if (d->channels != p->input.channels || d->height != p->input.height ||
+        d->width != p->input.width)
+        return error_set(err, STATUS_INPUT,
+                         "cannot use dataset: '%s': its images are %d×%d×%d, model '%s' takes "
+                         "%d×%d×%d",
+                         path, d->channels, d->height, d->width, e->model.name, p->input.channels,
+                         p->input.height, p->input.width);
+    if (d->classes != p->classes)
+        return error_set(err, STATUS_INPUT,
+                         "cannot use dataset: '%s': it has %d classes, model '%s' gives %d", path,
+                         d->classes, e->model.name, p->classes);
+    return STATUS_OK;
+}
+
+static status set_normalization(train_run *r, error *err) {
+    const experiment *e = r->experiment;
+    normalization *n = &r->normalization;
+    const float *mean = e->has_normalize ? e->mean : r->train.mean;
+    const float *std = e->has_normalize ? e->std : r->train.std;
+    n->channels = r->train.channels;
+    if (e->has_normalize && e->normalize_channels != n->channels)
+        return error_set(err, STATUS_INPUT,
+                         "cannot normalise: '%s': 'normalize' has %d channels, the images have %d",
+                         e->name, e->normalize_channels, n->channels);
+    memcpy(n->mean, mean, (size_t)n->channels * sizeof *mean);
+    memcpy(n->std, std, (size_t)n->channels * sizeof *std);
+    return STATUS_OK;
+}
+
+static status read_data(train_run *r, error *err) {
+    const train_settings *s = r->settings;
+    status rc;
+    TRY(dataset_read(s->train, &r->train, err));
+    TRY(check_fit(r->experiment, &r->train, s->train, err));
+    TRY(train_manifest_dataset(r->manifest, &r->train, err));
+    TRY(set_normalization(r, err));
+    if (s->test) {
+        TRY(dataset_read(s->test, &r->test, err));
+        TRY(check_fit(r->experiment, &r->test, s->test, err));
+        TRY(train_manifest_dataset(r->manifest, &r->test, err));
+    }
+    if (strcmp(r->experiment->dataset, r->train.name) != 0)
+        log_info(s->log, "the experiment is about dataset '%s', '%s' holds '%s'",
+                 r->experiment->dataset, s->train, r->train.name);
+out:
+    return rc;
+}
+
+static status read_init(train_run *r, error *err) {
+    const train_settings *s = r->settings;
+    checkpoint *c = &r->checkpoint;
+    tensor_file f = {0};
+    status rc;
+    TRY(tensor_file_read(s->init, TENSOR_FILE_DEFAULT_MAX, &f, err));
+    TRY(model_file_load_all(c->model, c->parameters, c->buffers, &f, s->init, err));
+    TRY(train_manifest_input(r->manifest, s->init, &f, err));
+    memcpy(r->init_content, f.content, sizeof r->init_content);
+out:
+    tensor_file_release(&f);
+    return rc;
+}
+
+status train_run_init(train_run *r, const train_settings *s, const experiment *e, manifest *m,
+                      error *err) {
+    status rc;
+    *r = (train_run){.settings = s, .experiment = e, .manifest = m};
+    r->backend = backend_find("cpu");
+    TRY(train_manifest_parameters(e, manifest_parameters(m), err));
+    TRY(read_data(r, err));
+    TRY(checkpoint_init(&r->checkpoint, &e->model, strategy_update_kind(&e->optimizer), e->epochs,
+                        trainer_steps_per_epoch(e, r->train.samples), err));
+    model_init_parameters(&e->model, e->seed, r->checkpoint.parameters, r->checkpoint.buffers);
+    if (s->init) TRY(read_init(r, err));
+out:
+    return rc;
+}
+
+void train_run_release(train_run *r) {
+    dataset_release(&r->train);
+    dataset_release(&r->test);
+    checkpoint_release(&r->checkpoint);
+    yaml_free(r->segment);
+    memset(r, 0, sizeof *r);
+}
+
+// ---- Where it begins
+// -----------------------------------------------------------------------------
+
+static run_identity identity(const train_run *r) {
+    return (run_identity){r->experiment->resolved, r->train.source, r->init_content};
+}
+
+status train_run_finished(const char *out, const experiment *e, bool *finished, error *err) {
+    char *path = NULL;
+    yaml_node *root = NULL;
+    status rc;
+    *finished = false;
+    TRY(path_in(out, MANIFEST, &path, err));
+    if (access(path, F_OK) != 0) goto out;
+    TRY(manifest_read(path, &root, err));
+    yaml_node *parameters = (yaml_node *)yaml_find(root, "parameters");
+    if (!parameters) {
+        rc = error_set(err, STATUS_INPUT, "cannot resume: '%s': it has no 'parameters'", path);
+        goto out;
+    }
+    yaml_remove(parameters, "published");
+    TRY(checkpoint_check_parameters(e->resolved, parameters, path, err));
+    *finished = true;
+out:
+    yaml_free(root);
+    free(path);
+    return rc;
+}
+
+// The manifest goes first: without it the folder is not finished, whatever else is there.
+static status remove_old(const char *out, error *err) {
+    const char *const names[] = {MANIFEST, MODEL, STEPS, STATE};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char *path;
+        status rc = path_in(out, names[i], &path, err);
+        if (rc != STATUS_OK) return rc;
+        if (unlink(path) != 0 && errno != ENOENT)
+            rc = error_system(err, STATUS_FAILED, errno, "cannot remove old output: '%s'", path);
+        free(path);
+        if (rc != STATUS_OK) return rc;
+    }
+    return STATUS_OK;
+}
+
+static status find_start(train_run *r, error *err) {
+    const train_settings *s = r->settings;
+    const run_identity run = identity(r);
+    bool lead = !s->world.environment.joined || s->world.environment.rank == 0;
+    char *path;
+    if (!s->resume) return lead ? remove_old(s->out, err) : STATUS_OK;
+    status rc = path_in(s->out, STATE, &path, err);
+    if (rc != STATUS_OK) return rc;
+    if (access(path, F_OK) == 0) {
+        rc = checkpoint_read(&r->checkpoint, &run, path, err);
+        if (rc == STATUS_OK && lead)
+            log_info(s->log, "going on from step %" PRIu64 " of '%s'", r->checkpoint.step, path);
+    }
+    free(path);
+    return rc;
+}
+
+// Sample ids in the order of training, up to the last step that will be run.
+static status dump_order(const train_run *r, error *err) {
+    const train_settings *s = r->settings;
+    const experiment *e = r->experiment;
+    deal dealt = {0};
+    sampler order = {0};
+    output *out = NULL;
+    status rc;
+    TRY(deal_init(&dealt, &r->train, e->virtual_shards, e->shard_seed, err));
+    TRY(sampler_init(&order, &dealt, e->global_batch, e->seed, err));
+    TRY(output_open(s->dump_order, &out, err));
+    uint64_t per_epoch = sampler_steps_per_epoch(&order), end = per_epoch * (uint64_t)e->epochs;
+    if (s->stop_after_steps && s->stop_after_steps < end) end = s->stop_after_steps;
+    for (uint64_t step = 0; step < end; step++) {
+        uint32_t epoch = (uint32_t)(step / per_epoch);
+        sampler_begin_epoch(&order, epoch);
+        for (int v = 0; v < e->virtual_shards; v++) {
+            const uint32_t *samples;
+            int count = sampler_step(&order, epoch, step % per_epoch, v, &samples);
+            for (int i = 0; i < count; i++)
+                TRY(output_write(out, &r->train.ids[samples[i]], sizeof(uint32_t), err));
+        }
+    }
+    TRY(output_commit(out, err));
+out:
+    output_free(out);
+    sampler_release(&order);
+    deal_release(&dealt);
+    return rc;
+}
+
+// ---- Who computes
+// --------------------------------------------------------------------------------
+
+static int cores(void) {
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (int)online : 1;
+}
+
+static status describe_segment(train_run *r, error *err) {
+    const train_settings *s = r->settings;
+    yaml_node *segment = yaml_new(YAML_MAPPING, err), *devices = yaml_new(YAML_SEQUENCE, err);
+    status rc = STATUS_FAILED;
+    r->segment = segment;
+    if (!segment || !devices) goto out;
+    devices->flow = true;
+    TRY(yaml_append(devices, yaml_new_string(s->device, err), err));
+    TRY(yaml_put(segment, "tool", yaml_new_string(s->tool, err), err));
+    TRY(yaml_put(segment, "strategy", yaml_new_string(s->strategy->name, err), err));
+    rc = yaml_put(segment, "devices", devices, err);
+    devices = NULL; // yaml_put took it over
+    if (rc != STATUS_OK) goto out;
+    TRY(yaml_put(segment, "world_size", yaml_new_integer(s->world.size, err), err));
+    TRY(yaml_put(segment, "threads", yaml_new_integer(r->threads, err), err));
+    TRY(yaml_put(segment, "loader_workers", yaml_new_integer(s->loader_workers, err), err));
+    TRY(yaml_put(segment, "reduce", yaml_new_string(s->reduce_fast ? "fast" : "exact", err), err));
+out:
+    yaml_free(devices);
+    return rc;
+}
+
+// ---- What is written
+// -----------------------------------------------------------------------------
+
+static status write_model(train_run *r, tensor_file *f, error *err) {
+    const checkpoint *c = &r->checkpoint;
+    const char *classes = tensor_file_metadata(&r->train.files[0], "classes");
+    char *path;
+    status rc = path_in(r->settings->out, MODEL, &path, err);
+    if (rc != STATUS_OK) return rc;
+    rc = model_file_write(path, c->model, c->parameters, c->buffers, &r->normalization, classes, f,
+                          err);
+    if (rc == STATUS_OK) rc = train_manifest_output(r->manifest, path, f, err);
+    free(path);
+    return rc;
+}
+
+static status write_steps(train_run *r, error *err) {
+    tensor_file f = {0};
+    char *path;
+    status rc = path_in(r->settings->out, STEPS, &path, err);
+    if (rc != STATUS_OK) return rc;
+    TRY(timeline_store(&r->checkpoint.timeline, "", &f, err));
+    TRY(tensor_file_write(path, &f, err));
+    TRY(train_manifest_output(r->manifest, path, &f, err));
+out:
+    tensor_file_release(&f);
+    free(path);
+    return rc;
+}
+
+static status write_state(train_run *r, error *err) {
+    const run_identity run = identity(r);
+    tensor_file f = {0};
+    char *path;
+    status rc = path_in(r->settings->out, STATE, &path, err);
+    if (rc != STATUS_OK) return rc;
+    TRY(checkpoint_write(&r->checkpoint, &run, path, &f, err));
+    TRY(train_manifest_output(r->manifest, path, &f, err));
+out:
+    tensor_file_release(&f);
+    free(path);
+    return rc;
+}
+
+static status write_outputs(train_run *r, error *err) {
+    tensor_file written = {0};
+    char *path = NULL;
+    status rc;
+    TRY(write_model(r, &written, err));
+    TRY(write_steps(r, err));
+    TRY(write_state(r, err));
+    TRY(train_manifest_results(r->manifest, &r->checkpoint, r->experiment, r->train.samples,
+                               written.content, err));
+    TRY(path_in(r->settings->out, MANIFEST, &path, err));
+    TRY(manifest_write(r->manifest, path, err));
+out:
+    free(path);
+    tensor_file_release(&written);
+    return rc;
+}
+
+static status stopped(const train_run *r, error *err) {
+    int number = signals_pending();
+    return error_set(err, STATUS_STOPPED,
+                     "stopped by %s%s: '%s': saved after step %" PRIu64
+                     "; the same command with --resume goes on",
+                     number ? "SIG" : "another rank", number ? sigabbrev_np(number) : "",
+                     r->settings->out, r->checkpoint.step);
+}
+
+// One rank, from its first step to its last.
+static status train_rank(void *argument, comm *c, error *err) {
+    train_run *r = argument;
+    const train_settings *s = r->settings;
+    bool lead = c->rank == 0;
+    trainer_end end;
+    char *state = NULL;
+    status rc;
+    TRY(path_in(s->out, STATE, &state, err));
+    const trainer_options options = {
+        .strategy = s->strategy,
+        .worker = {.backend = r->backend,
+                   .experiment = r->experiment,
+                   .normalization = r->normalization,
+                   .comm = c,
+                   .threads = r->threads,
+                   .spin = r->spin,
+                   .isa = s->isa,
+                   .reduce_fast = s->reduce_fast},
+        .train = &r->train,
+        .test = s->test ? &r->test : NULL,
+        .loader_workers = s->loader_workers,
+        .stop_after_steps = s->stop_after_steps,
+        .checkpoint_steps = s->checkpoint_steps,
+        .checkpoint_ns = s->checkpoint_ns,
+        .run = identity(r),
+        .state_path = state,
+        .segment = r->segment,
+        .log = s->log,
+    };
+    TRY(trainer_run(&options, &r->checkpoint, &end, err));
+    if (lead && s->trace) TRY(timeline_write_trace(&r->checkpoint.timeline, s->trace, err));
+    if (lead && end == TRAINER_PAUSED)
+        log_info(s->log, "stopped after step %" PRIu64 ", state saved", r->checkpoint.step);
+    if (lead && end == TRAINER_FINISHED) TRY(write_outputs(r, err));
+    if (end == TRAINER_SIGNALLED) rc = stopped(r, err);
+out:
+    free(state);
+    return rc;
+}
+
+status train_run_go(train_run *r, error *err) {
+    const train_settings *s = r->settings;
+    bool lead = !s->world.environment.joined || s->world.environment.rank == 0;
+    const message_sizes sizes = trainer_message_sizes(r->experiment, s->world.size);
+    int available = cores();
+    r->threads = s->threads ? s->threads : available / s->world.size;
+    if (r->threads < 1) r->threads = 1;
+    r->spin = r->threads * s->world.size <= available;
+    status rc;
+    TRY(find_start(r, err));
+    if (lead && s->dump_order) TRY(dump_order(r, err));
+    TRY(describe_segment(r, err));
+    TRY(s->strategy->launch(&s->world, &sizes, train_rank, r, s->log, err));
+out:
+    return rc;
+}

@@ -1,0 +1,59 @@
+// train_run.h - one run of a train tool: the files around the training loop.
+#ifndef LOCKSTEP_TRAIN_TRAIN_RUN_H
+#define LOCKSTEP_TRAIN_TRAIN_RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "data/dataset.h"
+#include "data/manifest.h"
+#include "train/checkpoint.h"
+#include "train/experiment.h"
+#include "train/strategy.h"
+
+// What to do; the strings are the caller's. A NULL path: not asked for.
+typedef struct train_settings {
+    const char *tool; // its name
+    const strategy *strategy;
+    world world;
+    const char *train, *test, *out, *init, *trace, *dump_order;
+    const char *device, *isa; // isa NULL: the best
+    int threads;              // of a rank; 0: the cores of this host, divided among the ranks
+    int loader_workers;
+    bool reduce_fast, resume;
+    uint64_t stop_after_steps, checkpoint_steps, checkpoint_ns; // 0: not
+    const logger *log;
+} train_settings;
+
+typedef struct train_run {
+    const train_settings *settings;
+    const experiment *experiment;
+    manifest *manifest;
+    const backend *backend;
+    dataset train, test;
+    normalization normalization;
+    checkpoint checkpoint;
+    char init_content[SHA256_TEXT_BYTES];
+    int threads;
+    bool spin;
+    yaml_node *segment;
+} train_run;
+
+// Reads the datasets, checks that model and data fit, and puts parameters and inputs into `m`.
+// `r` refers to all that is given here; release it also after a failure.
+status train_run_init(train_run *r, const train_settings *s, const experiment *e, manifest *m,
+                      error *err) MUST_CHECK;
+void train_run_release(train_run *r);
+
+// Is --out the folder of a finished run of this experiment? STATUS_INPUT naming the key when it is
+// one of another. (What --resume asks first: nothing is read but the manifest.)
+status train_run_finished(const char *out, const experiment *e, bool *finished,
+                          error *err) MUST_CHECK;
+
+// Trains and writes. The folder must exist and be locked, unless this is a rank other than 0 that
+// joined.
+status train_run_go(train_run *r, error *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,281 @@
+#include "train/train_tool.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/output.h"
+#include "base/signals.h"
+#include "train/train_manifest.h"
+#include "train/train_run.h"
+
+// Raised when equal inputs give other bits than before: it is part of the key of a stage.
+enum { TRAIN_BITS = 1 };
+
+static const char NOTES[] =
+    "Every train tool runs every experiment, and all give the same model.st.zst, bit for bit.\n"
+    "It writes model.st.zst, steps.st.zst (one value a step), state.st.zst (what --resume needs)\n"
+    "and, last, manifest.yaml. State is saved at the end of every epoch, at --checkpoint-every,\n"
+    "and on SIGINT, SIGTERM and SIGUSR1.\n"
+    "\n"
+    "Exit codes: 0 done; 1 failed (also: the loss is no longer finite); 2 usage; 3 input refused;\n"
+    "5 stopped by SIGTERM or SIGUSR1, state saved. LOCKSTEP_ISA=v4, v3 or baseline in the\n"
+    "environment chooses the instruction set.";
+
+void train_tool_init(train_tool *t, const strategy *s, const char *name, const char *summary) {
+    *t = (train_tool){.strategy = s,
+                      .device = "auto",
+                      .reduce = "exact",
+                      .threads = -1,
+                      .loader_workers = -1,
+                      .world_size = -1,
+                      .stop_after_steps = -1,
+                      .max_restarts = 0};
+    const cli_option options[] = {
+        {"experiment", CLI_STRING, &t->experiment, "FILE", "what to train", 0, 0},
+        {"train", CLI_STRING, &t->train, "FILE|DIR|-",
+         "training data: a file, a folder of shards, or standard input", 0, 0},
+        {"test", CLI_STRING, &t->test, "FILE", "test data, evaluated after every epoch", 0, 0},
+        {"out", CLI_STRING, &t->out, "DIR", "folder for all outputs", 0, 0},
+        {"set", CLI_LIST, &t->set, "KEY=VALUE", "replace a value of the experiment", 0, 0},
+        {"device", CLI_STRING, &t->device, "auto|cpu|cuda", "where to compute", 0, 0},
+        {"threads", CLI_INTEGER, &t->threads, "N",
+         "threads of a rank (default: the cores, divided among the ranks)", 1, 1024},
+        {"loader-workers", CLI_INTEGER, &t->loader_workers, "N",
+         "threads that prepare batches (default: as in the experiment)", 0, 256},
+        {"world-size", CLI_INTEGER, &t->world_size, "W",
+         "ranks (default: as in the experiment); must divide its virtual shards", 1, 4096},
+        {"reduce", CLI_STRING, &t->reduce, "exact|fast",
+         "exact: the same bits for every world size", 0, 0},
+        {"init", CLI_STRING, &t->init, "MODEL", "begin with the weights of this checkpoint", 0, 0},
+        {"resume", CLI_FLAG, &t->resume, NULL, "go on from the state in --out, if there is one", 0,
+         0},
+        {"stop-after-steps", CLI_INTEGER, &t->stop_after_steps, "N",
+         "save and stop when N steps of the run are done", 1, INT64_MAX},
+        {"checkpoint-every", CLI_STRING, &t->checkpoint_every, "N|Ns",
+         "also save every N steps, or every N seconds", 0, 0},
+        {"max-restarts", CLI_INTEGER, &t->max_restarts, "N",
+         "start again when a rank dies (only 0 is supported yet)", 0, 1000},
+        {"trace", CLI_STRING, &t->trace, "FILE.json", "write the phases of every step for Perfetto",
+         0, 0},
+        {"dump-order", CLI_STRING, &t->dump_order, "FILE",
+         "write the sample ids in the order of training (U32)", 0, 0},
+        {"print-key", CLI_FLAG, &t->print_key, NULL, "print the key of this stage and end", 0, 0},
+        {"print-parameters", CLI_FLAG, &t->print_parameters, NULL,
+         "print the whole resolved experiment and end", 0, 0},
+        {NULL, CLI_FLAG, NULL, NULL, NULL, 0, 0},
+    };
+    _Static_assert(sizeof options <= sizeof t->options, "TRAIN_TOOL_OPTIONS is too small");
+    memcpy(t->options, options, sizeof options);
+    t->cli = (cli_tool){.name = name,
+                        .summary = summary,
+                        .usage = "--experiment FILE --train FILE|DIR|- [--test FILE] --out DIR "
+                                 "[OPTION]...",
+                        .options = t->options,
+                        .notes = NOTES};
+}
+
+// ---- The command line
+// ----------------------------------------------------------------------------
+
+static status need(const char *value, const char *option, error *err) {
+    if (value) return STATUS_OK;
+    return error_set(err, STATUS_USAGE, "cannot start: '--%s': it is missing", option);
+}
+
+static status parse_device(const char **device, const logger *log, error *err) {
+    if (strcmp(*device, "cuda") == 0)
+        return error_set(err, STATUS_FAILED,
+                         "cannot compute: 'cuda': no CUDA backend in this build; --device cpu "
+                         "works everywhere");
+    if (strcmp(*device, "auto") == 0)
+        log_debug(log, "device: cpu (auto; this build has no other)");
+    else if (strcmp(*device, "cpu") != 0)
+        return error_set(err, STATUS_USAGE,
+                         "cannot compute: '--device %s': expected auto, cpu or "
+                         "cuda",
+                         *device);
+    *device = "cpu";
+    return STATUS_OK;
+}
+
+// "500": steps; "30s": seconds.
+static status parse_checkpoint_every(const char *text, train_settings *s, error *err) {
+    char *end;
+    if (!text) return STATUS_OK;
+    unsigned long long value = strtoull(text, &end, 10);
+    bool number = *text >= '1' && *text <= '9' && value < 1000000000;
+    if (number && !*end)
+        s->checkpoint_steps = value;
+    else if (number && strcmp(end, "s") == 0)
+        s->checkpoint_ns = value * 1000000000u;
+    else
+        return error_set(err, STATUS_USAGE,
+                         "cannot save so often: '--checkpoint-every %s': expected a number of "
+                         "steps, 500, or of seconds, 30s",
+                         text);
+    return STATUS_OK;
+}
+
+static status parse_reduce(const char *text, bool *fast, error *err) {
+    *fast = strcmp(text, "fast") == 0;
+    if (*fast || strcmp(text, "exact") == 0) return STATUS_OK;
+    return error_set(err, STATUS_USAGE, "cannot reduce: '--reduce %s': expected exact or fast",
+                     text);
+}
+
+static status read_settings(const train_tool *t, const experiment *e, const logger *log,
+                            train_settings *s, error *err) {
+    status rc;
+    *s = (train_settings){
+        .tool = t->cli.name,
+        .strategy = t->strategy,
+        .train = t->train,
+        .test = t->test,
+        .out = t->out,
+        .init = t->init,
+        .trace = t->trace,
+        .dump_order = t->dump_order,
+        .device = t->device,
+        .isa = getenv("LOCKSTEP_ISA"),
+        .threads = t->threads > 0 ? (int)t->threads : 0,
+        .loader_workers = t->loader_workers >= 0 ? (int)t->loader_workers : e->loader_workers,
+        .resume = t->resume,
+        .stop_after_steps = t->stop_after_steps > 0 ? (uint64_t)t->stop_after_steps : 0,
+        .log = log,
+    };
+    TRY(need(t->train, "train", err));
+    TRY(parse_device(&s->device, log, err));
+    TRY(parse_reduce(t->reduce, &s->reduce_fast, err));
+    TRY(parse_checkpoint_every(t->checkpoint_every, s, err));
+    if (t->max_restarts > 0)
+        return error_set(err, STATUS_USAGE,
+                         "cannot restart: '--max-restarts': not supported yet; --resume goes on "
+                         "after a failure");
+    if (t->test && strcmp(t->test, "-") == 0)
+        return error_set(err, STATUS_USAGE,
+                         "cannot read test data: '-': only --train can be standard input");
+    TRY(t->strategy->find_world(e, t->world_size > 0 ? (int)t->world_size : 0, &s->world, err));
+    if (s->world.environment.joined && strcmp(t->train, "-") == 0)
+        return error_set(err, STATUS_USAGE,
+                         "cannot read training data: '-': a rank that joins a group cannot share "
+                         "standard input; give a file");
+out:
+    return rc;
+}
+
+// ---- What is asked for
+// ---------------------------------------------------------------------------
+
+static status read_experiment(const train_tool *t, experiment *e, error *err) {
+    status rc;
+    TRY(need(t->experiment, "experiment", err));
+    TRY(experiment_read(e, t->experiment, t->set.items, t->set.count, err));
+    if (t->world_size > 0) TRY(experiment_set_world_size(e, (int)t->world_size, err));
+    const yaml_node *augment = yaml_find(e->resolved, "augment");
+    if (augment && augment->count > 0)
+        return error_set(err, STATUS_USAGE,
+                         "cannot train: '%s': augment is not supported yet; --set 'augment=[]' "
+                         "trains without it",
+                         t->experiment);
+out:
+    return rc;
+}
+
+static status print_parameters(const experiment *e, error *err) {
+    yaml_node *tree = yaml_new(YAML_MAPPING, err);
+    output *out = NULL;
+    status rc = STATUS_FAILED;
+    if (!tree) goto out;
+    TRY(train_manifest_parameters(e, tree, err));
+    TRY(output_open("-", &out, err));
+    TRY(yaml_write(tree, out, err));
+    TRY(output_commit(out, err));
+out:
+    output_free(out);
+    yaml_free(tree);
+    return rc;
+}
+
+static status print_key(const manifest *m, error *err) {
+    char key[SHA256_TEXT_BYTES];
+    output *out = NULL;
+    status rc;
+    TRY(manifest_key(m, key, err));
+    TRY(output_open("-", &out, err));
+    TRY(output_format(out, err, "%s\n", key));
+    TRY(output_commit(out, err));
+out:
+    output_free(out);
+    return rc;
+}
+
+// Makes the folder and locks it. *finished: there is nothing left to do.
+static status take_folder(const train_settings *s, const experiment *e, int *lock, bool *finished,
+                          error *err) {
+    status rc;
+    bool lead = !s->world.environment.joined || s->world.environment.rank == 0;
+    *finished = false;
+    if (lead) {
+        TRY(output_make_folder(s->out, err));
+        TRY(output_lock_folder(s->out, lock, err));
+    }
+    if (!s->resume) return STATUS_OK;
+    TRY(train_run_finished(s->out, e, finished, err));
+    if (*finished && lead) log_info(s->log, "'%s' is finished: nothing is left to do", s->out);
+out:
+    return rc;
+}
+
+static status train(const train_tool *t, const train_settings *s, const experiment *e, manifest *m,
+                    error *err) {
+    train_run run = {0};
+    int lock = -1;
+    bool finished = false;
+    status rc;
+    if (!t->print_key) {
+        TRY(need(t->out, "out", err));
+        TRY(take_folder(s, e, &lock, &finished, err));
+        if (finished) goto out;
+        signals_watch();
+    }
+    TRY(train_run_init(&run, s, e, m, err));
+    TRY(t->print_key ? print_key(m, err) : train_run_go(&run, err));
+out:
+    train_run_release(&run);
+    output_unlock_folder(lock);
+    return rc;
+}
+
+status train_tool_run(train_tool *t, int argc, char **argv, error *err) {
+    logger log = {t->cli.name, LOG_NORMAL};
+    cli_list operands = {0};
+    experiment e = {0};
+    manifest m = {0};
+    train_settings settings;
+    bool done = false;
+    status rc;
+    TRY(cli_parse(&t->cli, argc, argv, &log, &operands, &done, err));
+    if (done) goto out;
+    TRY(read_experiment(t, &e, err));
+    if (t->print_parameters) {
+        rc = print_parameters(&e, err);
+        goto out;
+    }
+    if (t->print_key) log.level = LOG_QUIET;
+    TRY(read_settings(t, &e, &log, &settings, err));
+    TRY(manifest_begin(&m, t->cli.name, TRAIN_BITS, argc, argv, err));
+    TRY(train(t, &settings, &e, &m, err));
+out:
+    manifest_release(&m);
+    experiment_release(&e);
+    cli_list_release(&operands);
+    cli_list_release(&t->set);
+    return rc;
+}
+
+int train_tool_finish(const train_tool *t, status rc, error *err) {
+    int code = cli_finish(&t->cli, rc, err);
+    if (code == STATUS_STOPPED && signals_pending() == SIGINT) signals_die(SIGINT);
+    return code;
+}

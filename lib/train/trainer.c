@@ -1,0 +1,388 @@
+#include "train/trainer.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/signals.h"
+#include "data/loader.h"
+#include "train/evaluation.h"
+#include "train/training_progress.h"
+
+typedef struct trainer {
+    const trainer_options *o;
+    const experiment *experiment;
+    checkpoint *c;
+    comm *comm;
+    bool lead; // rank 0: the one that evaluates, writes and speaks
+    worker *worker;
+    deal deal;
+    sampler sampler;
+    loader *loader;
+    float *logits;
+    training_progress progress;
+    uint64_t steps_per_epoch, total;
+    uint64_t began, before; // clock; ns of earlier segments
+    uint64_t mark;          // clock at the end of the last step, or of the pause behind it
+    uint64_t saved;         // clock of the last save
+    uint64_t averaged;      // the times of the steps below are means over all workers
+} trainer;
+
+// ---- Arithmetic of steps and epochs
+// --------------------------------------------------------------
+
+// Samples of one shard: those at places p of the deal with p mod V = v.
+static uint32_t shard_size(const experiment *e, uint32_t samples, int shard) {
+    uint32_t shards = (uint32_t)e->virtual_shards;
+    return samples / shards + ((uint32_t)shard < samples % shards);
+}
+
+static uint32_t per_step(const experiment *e) {
+    return (uint32_t)(e->global_batch / e->virtual_shards);
+}
+
+uint64_t trainer_steps_per_epoch(const experiment *e, uint32_t samples) {
+    return (shard_size(e, samples, 0) + per_step(e) - 1) / per_step(e);
+}
+
+static uint64_t step_samples(const experiment *e, uint32_t samples, uint64_t step) {
+    uint64_t sum = 0, per = per_step(e);
+    for (int v = 0; v < e->virtual_shards; v++) {
+        uint64_t size = shard_size(e, samples, v), first = step * per;
+        if (first < size) sum += size - first < per ? size - first : per;
+    }
+    return sum;
+}
+
+double trainer_epoch_loss(const checkpoint *c, const experiment *e, uint32_t samples, int epoch) {
+    uint64_t steps = trainer_steps_per_epoch(e, samples);
+    double sum = 0;
+    for (uint64_t i = 0; i < steps; i++)
+        sum += (double)c->timeline.loss[(uint64_t)epoch * steps + i] *
+               (double)step_samples(e, samples, i);
+    return sum / samples;
+}
+
+double trainer_epoch_seconds(const checkpoint *c, uint64_t steps_per_epoch, int epoch) {
+    uint64_t ns = 0;
+    for (uint64_t i = 0; i < steps_per_epoch; i++)
+        ns += c->timeline.wall[(uint64_t)epoch * steps_per_epoch + i];
+    return (double)ns / 1e9;
+}
+
+// ---- What ranks say to each other beside the reduction
+// -------------------------------------------
+
+enum { AVERAGED_SERIES = PHASES + 1, AVERAGE_CHUNK = 256 }; // the phases and the wall time; steps
+
+message_sizes trainer_message_sizes(const experiment *e, int ranks) {
+    // sync_batch_norm gathers a few sums a channel, in double at most.
+    enum { STATISTICS_BYTES = 64 };
+    int channels = 0;
+    for (int i = 0; i < e->model.program.count; i++)
+        if (e->model.program.layers[i].out.channels > channels)
+            channels = e->model.program.layers[i].out.channels;
+    size_t shards = (size_t)(e->virtual_shards / ranks);
+    size_t statistics = shards * ((size_t)channels * STATISTICS_BYTES + STATISTICS_BYTES);
+    size_t times = AVERAGE_CHUNK * AVERAGED_SERIES * sizeof(uint64_t);
+    return (message_sizes){.floats = record_floats(&e->model.program),
+                           .gather_bytes = statistics > times ? statistics : times};
+}
+
+// Ranks that somebody else started may have been given other files: says so before it shows as an
+// odd result.
+static status check_same_run(trainer *t, error *err) {
+    const run_identity *run = &t->o->run;
+    status rc = STATUS_FAILED;
+    char mine[SHA256_TEXT_BYTES], *json = NULL, *text = NULL, *all = NULL;
+    TRY(json_from_yaml(run->parameters, &json, err));
+    rc = STATUS_FAILED;
+    text = memory_format(err, "%s %s %s %" PRIu64, json, run->data, run->init, t->c->step);
+    all = memory_new((size_t)t->comm->size, sizeof mine, err);
+    if (!text || !all) goto out;
+    TRY(sha256_buffer(text, strlen(text), mine, err));
+    TRY(t->comm->ops->all_gather(t->comm, mine, sizeof mine, all, err));
+    for (int r = 1; r < t->comm->size; r++)
+        if (memcmp(all, all + (size_t)r * sizeof mine, sizeof mine) != 0) {
+            rc = error_set(err, STATUS_INPUT,
+                           "cannot train together: 'rank %d': its experiment, data, --init or "
+                           "state differs from rank 0's",
+                           r);
+            goto out;
+        }
+out:
+    free(json);
+    free(text);
+    free(all);
+    return rc;
+}
+
+static uint64_t *averaged_series(timeline *t, int k) {
+    return k < PHASES ? t->time[k] : t->wall;
+}
+
+// Replaces this worker's times of steps [first, first + count) by the means over all.
+static status average_chunk(trainer *t, uint64_t first, uint64_t count, uint64_t *mine,
+                            uint64_t *all, error *err) {
+    size_t n = count * AVERAGED_SERIES, ranks = (size_t)t->comm->size;
+    for (int k = 0; k < AVERAGED_SERIES; k++)
+        memcpy(mine + (size_t)k * count, averaged_series(&t->c->timeline, k) + first,
+               count * sizeof *mine);
+    status rc = t->comm->ops->all_gather(t->comm, mine, n * sizeof *mine, all, err);
+    if (rc != STATUS_OK) return rc;
+    for (int k = 0; k < AVERAGED_SERIES; k++)
+        for (size_t i = 0; i < count; i++) {
+            uint64_t sum = 0;
+            for (size_t r = 0; r < ranks; r++) sum += all[r * n + (size_t)k * count + i];
+            averaged_series(&t->c->timeline, k)[first + i] = sum / ranks;
+        }
+    return STATUS_OK;
+}
+
+static status average_times(trainer *t, error *err) {
+    size_t room = AVERAGE_CHUNK * AVERAGED_SERIES, ranks = (size_t)t->comm->size;
+    status rc = STATUS_OK;
+    uint64_t *mine = memory_new(room, sizeof *mine, err);
+    uint64_t *all = memory_new(room * ranks, sizeof *all, err);
+    if (!mine || !all) rc = STATUS_FAILED;
+    while (rc == STATUS_OK && t->averaged < t->c->step) {
+        uint64_t left = t->c->step - t->averaged;
+        uint64_t count = left < AVERAGE_CHUNK ? left : AVERAGE_CHUNK;
+        rc = average_chunk(t, t->averaged, count, mine, all, err);
+        t->averaged += count;
+    }
+    free(mine);
+    free(all);
+    return rc;
+}
+
+// *stop becomes true when it is for any rank.
+static status agree_to_stop(trainer *t, bool *stop, error *err) {
+    uint8_t mine = *stop;
+    uint8_t *all = memory_new((size_t)t->comm->size, 1, err);
+    if (!all) return STATUS_FAILED;
+    status rc = t->comm->ops->all_gather(t->comm, &mine, 1, all, err);
+    for (int r = 0; r < t->comm->size; r++) *stop |= all[r] != 0;
+    free(all);
+    return rc;
+}
+
+// ---- Steps
+// ---------------------------------------------------------------------------------------
+
+static update_rule rule_of(const trainer *t) {
+    const experiment *e = t->experiment;
+    const optimizer *o = &e->optimizer;
+    uint64_t step = t->c->step;
+    return (update_rule){
+        .kind = strategy_update_kind(o),
+        .lr = (float)learning_rate(o, &e->schedule, &e->lr_scaling, e->global_batch, step,
+                                   t->steps_per_epoch, e->epochs),
+        .weight_decay = (float)o->weight_decay,
+        .momentum = (float)o->momentum,
+        .nesterov = o->nesterov,
+        .beta1 = (float)o->beta1,
+        .beta2 = (float)o->beta2,
+        .eps = (float)o->eps,
+        .step = step,
+    };
+}
+
+static status diverged(const trainer *t, const char *what, double value, error *err) {
+    return error_set(err, STATUS_FAILED,
+                     "cannot go on: 'step %" PRIu64 "' (epoch %" PRIu64 "): %s is %g; a lower "
+                     "learning rate may help",
+                     t->c->step, t->c->step / t->steps_per_epoch + 1, what, value);
+}
+
+static status train_step(trainer *t, bool agreed[WISHES], error *err) {
+    const strategy *s = t->o->strategy;
+    step_result result;
+    uint64_t begin = clock_now();
+    bool overdue = t->o->checkpoint_ns && begin - t->saved >= t->o->checkpoint_ns;
+    const bool wishes[WISHES] = {
+        [WISH_STOP] = signals_pending() != 0, [WISH_CHECKPOINT] = t->lead && overdue};
+    const batch *b = loader_next(t->loader);
+    const update_rule rule = rule_of(t);
+    uint64_t loaded = clock_now();
+    status rc = s->step(t->worker, b, &rule, wishes, &result, err);
+    if (rc != STATUS_OK) return rc;
+    if (!isfinite(result.update.loss))
+        return diverged(t, "the loss", (double)result.update.loss, err);
+    phase_times times = s->times(t->worker);
+    times.ns[PHASE_LOAD] += loaded - begin;
+    uint64_t end = clock_now();
+    timeline_append(&t->c->timeline, &result.update, end - t->mark, &times);
+    t->mark = end;
+    t->c->step++;
+    memcpy(agreed, result.agreed, sizeof result.agreed);
+    training_progress_step(&t->progress, t->c->step, batch_samples(b), result.update.loss);
+    return STATUS_OK;
+}
+
+// The loss is taken before the update: the last update of all is looked at here.
+static status check_finite(const trainer *t, error *err) {
+    const float *parameters = t->c->parameters;
+    for (size_t i = 0; i < t->experiment->model.program.parameters; i++)
+        if (!isfinite(parameters[i])) return diverged(t, "a parameter", (double)parameters[i], err);
+    return STATUS_OK;
+}
+
+static status save(trainer *t, error *err) {
+    checkpoint *c = t->c;
+    status rc;
+    t->o->strategy->read(t->worker, c->parameters, c->buffers, c->optimizer);
+    TRY(check_finite(t, err));
+    TRY(average_times(t, err));
+    if (t->lead) {
+        yaml_node *segment = c->execution->items[c->execution->count - 1];
+        c->total_ns = t->before + clock_now() - t->began;
+        TRY(yaml_put(segment, "end_step", yaml_new_integer((int64_t)c->step, err), err));
+        if (t->o->state_path) TRY(checkpoint_write(c, &t->o->run, t->o->state_path, NULL, err));
+    }
+    TRY(t->comm->ops->barrier(t->comm, err)); // nobody's next step pays for what rank 0 did
+    t->mark = t->saved = clock_now();
+out:
+    return rc;
+}
+
+// ---- Epochs
+// --------------------------------------------------------------------------------------
+
+static status infer(void *context, const uint8_t *const *pixels, size_t samples, float *logits,
+                    error *err) {
+    trainer *t = context;
+    return t->o->strategy->infer(t->worker, pixels, samples, logits, err);
+}
+
+// Leaves NaN, and *done false, when a signal came in between: a resumed run measures it then.
+static status measure_accuracy(trainer *t, double *accuracy, bool *done, error *err) {
+    evaluation e;
+    status rc = evaluation_infer(infer, t, t->o->test, t->logits, done, err);
+    if (rc != STATUS_OK || !*done) return rc;
+    rc = evaluation_init(&e, t->o->test, t->logits, err);
+    if (rc != STATUS_OK) return rc;
+    *accuracy = evaluation_accuracy(&e);
+    evaluation_release(&e);
+    (void)t->o->strategy->times(t->worker); // evaluation is not part of any step
+    return STATUS_OK;
+}
+
+// What follows the last step of an epoch. Also run once when a resumed run begins between epochs,
+// as the accuracy may be missing.
+static status end_epoch(trainer *t, bool *stop, error *err) {
+    const experiment *e = t->experiment;
+    int epoch = (int)(t->c->step / t->steps_per_epoch) - 1;
+    double *accuracy = &t->c->accuracy[epoch];
+    bool done = true;
+    if (t->lead && t->o->test && isnan(*accuracy)) {
+        status rc = measure_accuracy(t, accuracy, &done, err);
+        if (rc != STATUS_OK) return rc;
+    }
+    if (t->lead && done && t->c->step > t->progress.first_step)
+        training_progress_epoch(&t->progress, epoch,
+                                trainer_epoch_loss(t->c, e, t->o->train->samples, epoch), *accuracy,
+                                trainer_epoch_seconds(t->c, t->steps_per_epoch, epoch));
+    *stop |= !done || signals_pending();
+    return agree_to_stop(t, stop, err);
+}
+
+static status run(trainer *t, trainer_end *end, error *err) {
+    const trainer_options *o = t->o;
+    checkpoint *c = t->c;
+    bool stop = false, agreed[WISHES];
+    status rc = STATUS_OK;
+    if (c->step > 0 && c->step % t->steps_per_epoch == 0) TRY(end_epoch(t, &stop, err));
+    t->mark = clock_now();
+    while (!stop && c->step < t->total) {
+        if (o->stop_after_steps && c->step >= o->stop_after_steps) break;
+        TRY(train_step(t, agreed, err));
+        stop = agreed[WISH_STOP];
+        bool whole_epoch = c->step % t->steps_per_epoch == 0;
+        if (whole_epoch) TRY(end_epoch(t, &stop, err));
+        if (stop || whole_epoch || agreed[WISH_CHECKPOINT] || c->step == o->stop_after_steps ||
+            (o->checkpoint_steps && c->step % o->checkpoint_steps == 0))
+            TRY(save(t, err));
+    }
+    bool paused = o->stop_after_steps && c->step >= o->stop_after_steps;
+    *end = stop ? TRAINER_SIGNALLED : paused ? TRAINER_PAUSED : TRAINER_FINISHED;
+out:
+    return rc;
+}
+
+// ---- Beginning and end
+// ---------------------------------------------------------------------------
+
+static status begin_segment(trainer *t, error *err) {
+    const strategy *s = t->o->strategy;
+    status rc = STATUS_FAILED;
+    yaml_node *segment = yaml_copy(t->o->segment, err);
+    if (!segment) return rc;
+    TRY(yaml_append(t->c->execution, segment, err));
+    TRY(yaml_put(segment, "isa", yaml_new_string(s->isa(t->worker), err), err));
+    TRY(yaml_put(segment, "memory", yaml_new_integer((int64_t)s->memory(t->worker), err), err));
+    TRY(yaml_put(segment, "first_step", yaml_new_integer((int64_t)t->c->step, err), err));
+    TRY(yaml_put(segment, "end_step", yaml_new_integer((int64_t)t->c->step, err), err));
+out:
+    return rc;
+}
+
+static status open_trainer(trainer *t, error *err) {
+    const trainer_options *o = t->o;
+    const experiment *e = t->experiment;
+    status rc;
+    loader_options loading = {.data = o->train,
+                              .sampler = &t->sampler,
+                              .workers = o->loader_workers,
+                              .first_step = t->c->step,
+                              .end_step = t->total};
+    TRY(check_same_run(t, err));
+    TRY(deal_init(&t->deal, o->train, e->virtual_shards, e->shard_seed, err));
+    TRY(sampler_init(&t->sampler, &t->deal, e->global_batch, e->seed, err));
+    TRY(o->strategy->open(&o->worker, &t->worker, err));
+    o->strategy->shards(t->worker, &loading.first_shard, &loading.end_shard);
+    o->strategy->write(t->worker, t->c->parameters, t->c->buffers, t->c->optimizer);
+    TRY(loader_new(&loading, &t->loader, err));
+    if (t->lead && o->test) {
+        t->logits =
+            memory_new((size_t)o->test->samples * (size_t)o->test->classes, sizeof *t->logits, err);
+        if (!t->logits) return STATUS_FAILED;
+    }
+    TRY(begin_segment(t, err));
+    (void)o->strategy->times(t->worker);
+out:
+    return rc;
+}
+
+status trainer_run(const trainer_options *o, checkpoint *c, trainer_end *end, error *err) {
+    const experiment *e = o->worker.experiment;
+    trainer t = {.o = o,
+                 .experiment = e,
+                 .c = c,
+                 .comm = o->worker.comm,
+                 .lead = o->worker.comm->rank == 0,
+                 .steps_per_epoch = trainer_steps_per_epoch(e, o->train->samples),
+                 .began = clock_now(),
+                 .before = c->total_ns,
+                 .averaged = c->step};
+    status rc;
+    t.total = t.steps_per_epoch * (uint64_t)e->epochs;
+    t.saved = t.began;
+    TRY(open_trainer(&t, err));
+    training_progress_begin(&t.progress, t.lead ? o->log : NULL, e->epochs, t.steps_per_epoch,
+                            c->step);
+    TRY(run(&t, end, err));
+    if (t.lead) c->total_ns = t.before + clock_now() - t.began;
+out:
+    training_progress_end(&t.progress);
+    loader_free(t.loader);
+    o->strategy->close(t.worker);
+    sampler_release(&t.sampler);
+    deal_release(&t.deal);
+    free(t.logits);
+    return rc;
+}

@@ -1,0 +1,126 @@
+# evaluate: predictions, manifest, its line; checkpoints by others.
+
+load helpers
+load training
+
+setup_file() {
+    [ -x "$BIN/synth-cifar" ] && [ -x "$BIN/train-single" ] || return 0
+    cd "$BATS_FILE_TMPDIR" || return 1
+    make_data data 300 90
+    write_experiment e.yaml "$LENET_BN" global_batch=20
+    "$BIN/train-single" -q --experiment e.yaml --train data/train.st.zst --out trained
+    "$BIN/synth-cifar" -q --train 20 --test 20 --shape 1,28,28 --out small
+}
+
+setup() {
+    need_training
+    model=$BATS_FILE_TMPDIR/trained/model.st.zst
+    test=$BATS_FILE_TMPDIR/data/test.st.zst
+    cd "$WORK"
+}
+
+@test "--help and --version" {
+    succeeds "$BIN/evaluate" --help
+    [[ $output == *--architecture* ]]
+    succeeds "$BIN/evaluate" --version
+}
+
+@test "prints one line; the manifest holds what it says" {
+    local line='^accuracy ([01][.][0-9]{4}) loss [0-9.]+ \(90 images\)$'
+    succeeds "$BIN/evaluate" --model "$model" --data "$test" --out out
+    [[ $output =~ $line ]] || fail "$output"
+    [ "${BASH_REMATCH[1]}" = "$(printf %.4f "$("$BIN/manifest" get out/manifest.yaml results.accuracy)")" ]
+    succeeds "$BIN/manifest" verify out/manifest.yaml
+}
+
+@test "accuracy, loss, classes and confusion follow from the predictions" {
+    need_python
+    "$BIN/evaluate" --model "$model" --data "$test" --out out
+    "$BIN/tensor" export --format csv --out logits.csv out/predictions.st.zst logits
+    "$BIN/tensor" export --format csv --out labels.csv out/predictions.st.zst labels
+    "$PYTHON" - "$("$BIN/manifest" get out/manifest.yaml results.accuracy)" \
+        "$("$BIN/manifest" get out/manifest.yaml results.loss)" \
+        "$("$BIN/manifest" get out/manifest.yaml results.confusion)" <<'END'
+import math, re, sys
+logits = [[float(x) for x in line.split(",")] for line in open("logits.csv") if line[0] in "-0123456789"]
+labels = [int(line) for line in open("labels.csv") if line[0] in "0123456789"]
+assert len(logits) == len(labels) == 90, (len(logits), len(labels))
+said = [row.index(max(row)) for row in logits]
+right = sum(a == b for a, b in zip(said, labels))
+assert abs(right / 90 - float(sys.argv[1])) < 1e-12
+loss = sum(math.log(sum(math.exp(x) for x in row)) - row[k] for row, k in zip(logits, labels)) / 90
+assert abs(loss - float(sys.argv[2])) < 1e-6, (loss, sys.argv[2])
+confusion = [int(x) for x in re.findall(r"\d+", sys.argv[3])]
+assert len(confusion) == 100 and sum(confusion) == 90 and sum(confusion[::11]) == right
+END
+}
+
+@test "threads and the instruction set do not matter" {
+    "$BIN/evaluate" -q --model "$model" --data "$test" --out one --threads 1
+    "$BIN/evaluate" -q --model "$model" --data "$test" --out three --threads 3
+    [ "$(content one/predictions.st.zst)" = "$(content three/predictions.st.zst)" ]
+}
+
+@test "--print-key: what the result depends on" {
+    local key
+    key=$("$BIN/evaluate" --model "$model" --data "$test" --out out --print-key)
+    [ ! -e out ]
+    "$BIN/evaluate" --model "$model" --data "$test" --out out --threads 1
+    [ "$key" = "$("$BIN/manifest" get out/manifest.yaml key)" ]
+    [ "$key" != "$("$BIN/evaluate" --model "$model" --data "$test" --mean 0,0,0 --std 1,1,1 --out out --print-key)" ]
+}
+
+@test "data from a pipe" {
+    succeeds "$BIN/evaluate" --model "$model" --data - --out out <"$test"
+    [ "$("$BIN/manifest" get out/manifest.yaml inputs.1.path)" = - ]
+    "$BIN/evaluate" --model "$model" --data "$test" --out other
+    [ "$(content out/predictions.st.zst)" = "$(content other/predictions.st.zst)" ]
+}
+
+@test "a checkpoint without metadata needs --architecture, --mean and --std" {
+    need_python
+    need_program zstd
+    zstd -dqc "$model" >full.safetensors
+    "$PYTHON" - <<'END'
+import json, struct
+data = open("full.safetensors", "rb").read()
+length = struct.unpack("<Q", data[:8])[0]
+header = json.loads(data[8:8 + length])
+metadata = header.pop("__metadata__")
+text = json.dumps(header).encode()
+open("plain.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + data[8 + length:])
+n = json.loads(metadata["normalize"])
+open("mean", "w").write(",".join(map(repr, n["mean"])))
+open("std", "w").write(",".join(map(repr, n["std"])))
+END
+    fails_with 3 "'model'.*--architecture" "$BIN/evaluate" --model plain.safetensors --data "$test" --out out
+    nothing_in out
+    local lenet=$ROOT/experiments/models/lenet-bn.yaml
+    fails_with 3 "'normalize'.*--mean" "$BIN/evaluate" --model plain.safetensors --data "$test" --out out --architecture "$lenet"
+    succeeds "$BIN/evaluate" --model plain.safetensors --data "$test" --out out --architecture "$lenet" \
+        --mean "$(cat mean)" --std "$(cat std)"
+    "$BIN/evaluate" -q --model "$model" --data "$test" --out other
+    [ "$(content out/predictions.st.zst)" = "$(content other/predictions.st.zst)" ]
+}
+
+@test "what does not fit is refused" {
+    fails_with 2 "'--model'" "$BIN/evaluate" --data "$test" --out out
+    fails_with 2 "'--data'" "$BIN/evaluate" --model "$model" --out out
+    fails_with 2 "'--out'" "$BIN/evaluate" --model "$model" --data "$test"
+    fails_with 2 "together" "$BIN/evaluate" --model "$model" --data "$test" --out out --mean 0,0,0
+    fails_with 2 "'--std" "$BIN/evaluate" --model "$model" --data "$test" --out out --mean 0,0,0 --std 1,1
+    fails_with 2 "'--std" "$BIN/evaluate" --model "$model" --data "$test" --out out --mean 0,0,0 --std 1,0,1
+    fails_with 2 "'--mean" "$BIN/evaluate" --model "$model" --data "$test" --out out --mean 0,x,0 --std 1,1,1
+    fails_with 3 "channels" "$BIN/evaluate" --model "$model" --data "$test" --out out --mean 0 --std 1
+    fails_with 3 "28.*32" "$BIN/evaluate" --model "$model" --data "$BATS_FILE_TMPDIR/small/test.st.zst" --out out
+    fails_with 3 "'missing'" "$BIN/evaluate" --model missing --data "$test" --out out
+    fails_with 3 "'missing'" "$BIN/evaluate" --model "$model" --data missing --out out
+    fails_with 3 "bn1" "$BIN/evaluate" --model "$model" --data "$test" --out out \
+        --architecture "$ROOT/experiments/models/lenet.yaml"
+    TOOL=evaluate fails_with 3 "'cut'" sh -c "head -c 1000 '$model' >cut; exec '$BIN/evaluate' --model cut --data '$test' --out out"
+    nothing_in out
+}
+
+@test "a full standard output is a failure" {
+    TOOL=evaluate fails_with 1 "standard output" sh -c "'$BIN/evaluate' --model '$model' --data '$test' --out out >/dev/full"
+}

@@ -1,0 +1,106 @@
+# Experiment files through a train tool: what is refused, with which exit code, and that nothing is
+# left behind. What each key means is tested in tests/unit/test_experiment.c.
+# shellcheck shell=bash disable=SC2154 # output and stderr are set by helpers.bash
+
+load helpers
+
+setup_file() {
+    [ -x "$BIN/synth-cifar" ] || return 0
+    "$BIN/synth-cifar" --train 128 --test 32 --shape 3,12,12 --out "$BATS_FILE_TMPDIR/data" -q
+}
+
+setup() {
+    need_tool train-single train-ddp synth-cifar
+    cd "$WORK" || return 1
+    data=$BATS_FILE_TMPDIR/data
+    mkdir models
+    cat > models/small.yaml <<'END'
+schema: lockstep.model/1
+name: small
+input: [3, 12, 12]
+layers: [conv: {out: 4, kernel: 3}, batch_norm, relu, max_pool: {size: 2}, flatten, linear: {out: 10}]
+END
+    cat > x.yaml <<'END'
+schema: lockstep.experiment/1
+name: x
+dataset: synthetic
+model: small
+world_size: 2
+virtual_shards: 4
+global_batch: 32
+epochs: 1
+optimizer: {kind: sgd, lr: 0.01, momentum: 0.9}
+END
+}
+
+# refuses CODE PATTERN [--set …]: train-single refuses x.yaml and leaves no file.
+refuses() {
+    local code=$1 pattern=$2
+    shift 2
+    fails_with "$code" "$pattern" "$BIN/train-single" --experiment x.yaml \
+        --train "$data/train.st.zst" --out out "$@" || return 1
+    nothing_in out
+}
+
+@test "experiment: an unknown key names file, line, column and the nearest" {
+    echo 'global_bach: 64' >> x.yaml
+    refuses 3 "x.yaml:10:1: unknown key 'global_bach': did you mean 'global_batch'\?"
+}
+
+@test "experiment: a missing file, broken YAML, a wrong type, a wrong schema" {
+    sed -i 's/epochs: 1/epochs: one/' x.yaml
+    refuses 3 "x.yaml:8:9: 'epochs': expected an integer, got 'one'"
+    sed -i 's/epochs: one/epochs: [1/' x.yaml
+    refuses 3 'x.yaml:9:'
+    sed -i '1s/experiment/model/' x.yaml
+    sed -i 's/epochs: \[1/epochs: 1/' x.yaml
+    refuses 3 "x.yaml:1:9: 'schema': expected lockstep.experiment/1"
+    rm x.yaml
+    refuses 3 "'x.yaml': No such file or directory"
+}
+
+@test "experiment: shards that do not divide the batch" {
+    sed -i 's/virtual_shards: 4/virtual_shards: 6/' x.yaml
+    refuses 3 "x.yaml:6:17: 'virtual_shards' is 6: it must divide 'global_batch', which is 32"
+    sed -i 's/virtual_shards: 6/virtual_shards: 4/' x.yaml
+    refuses 2 "--set 'global_batch=30': 'virtual_shards' is 4: it must divide" --set global_batch=30
+}
+
+@test "experiment: a world size that does not divide the shards" {
+    refuses 2 "world size 3: it must divide the number of virtual shards, which is 4" --world-size 3
+    fails_with 2 "world size 3" "$BIN/train-ddp" --experiment x.yaml \
+        --train "$data/train.st.zst" --out out --world-size 3
+    nothing_in out
+}
+
+@test "experiment: a bad --set exits 2 and is quoted" {
+    refuses 2 "--set 'optimizer.lrr=1': unknown key 'optimizer.lrr': did you mean 'optimizer.lr'" \
+        --set optimizer.lrr=1
+    refuses 2 "--set 'epochs': expected KEY=VALUE" --set epochs
+    refuses 2 "--set 'epochs=0': 'epochs': expected an integer between" --set epochs=0
+    refuses 2 "--set 'augment=\[1': value:2:1: " --set 'augment=[1'
+}
+
+@test "experiment: a fault in the model is told at its own place" {
+    sed -i 's/batch_norm/bach_norm/' models/small.yaml
+    refuses 3 "models/small.yaml:4:37: unknown layer 'bach_norm': did you mean 'batch_norm'"
+    sed -i 's/model: small/model: smal/' x.yaml
+    refuses 3 "x.yaml:4:8: 'model': cannot read YAML file: 'models/smal.yaml'"
+}
+
+@test "experiment: --set changes the run, and the manifest carries what was resolved" {
+    need_tool manifest
+    succeeds "$BIN/train-single" --experiment x.yaml --train "$data/train.st.zst" --out out \
+        --set optimizer.lr=0.02 --set 'title="a: b"' --set schedule.warmup_epochs=1
+    succeeds "$BIN/manifest" get out/manifest.yaml parameters.optimizer.lr parameters.title \
+        parameters.schedule.warmup_epochs parameters.architecture.layers.0.conv.name parameters.seed
+    [ "$output" = $'0.02\na: b\n1\nconv1\n42' ]
+    succeeds "$BIN/manifest" verify out/manifest.yaml
+}
+
+@test "experiment: every shipped experiment is valid" {
+    for file in "$ROOT"/experiments/*.yaml; do
+        succeeds "$BIN/train-single" --experiment "$file" --print-parameters || return 1
+        [[ $output == *"architecture:"* ]] || fail "$file"
+    done
+}

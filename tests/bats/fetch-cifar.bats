@@ -1,0 +1,237 @@
+#!/usr/bin/env bats
+# fetch-cifar: every bad source is refused and leaves nothing; with CIFAR10_FROM also the real data.
+load helpers
+
+setup_file() {
+    # The archive is slow to unpack (xz): once, for all tests that need what it gives.
+    [ -n "${CIFAR10_FROM:-}" ] || return 0
+    "$BIN/fetch-cifar" --from "$CIFAR10_FROM" --out "$BATS_FILE_TMPDIR/real"
+    rebuild_batches "$BATS_FILE_TMPDIR/real" "$BATS_FILE_TMPDIR/batches"
+}
+
+setup() {
+    export no_proxy=127.0.0.1
+    CIFAR=$BIN/fetch-cifar
+    REAL=$BATS_FILE_TMPDIR/real
+    BATCHES=$BATS_FILE_TMPDIR/batches
+    OUT=$WORK/out
+}
+
+teardown() {
+    [ -z "${SERVER:-}" ] || kill "$SERVER"
+}
+
+# rebuild_batches DATASET DIR: the official .bin files again, from the tensors.
+rebuild_batches() {
+    mkdir -p "$2"
+    local split
+    for split in train test; do
+        "$BIN/tensor" cat "$1/$split.st.zst" images >"$2/images"
+        "$BIN/tensor" cat "$1/$split.st.zst" labels >"$2/labels"
+        "$PYTHON" - "$2" "$split" <<'PY'
+import sys
+folder, split = sys.argv[1:]
+images = open(folder + "/images", "rb").read()
+labels = open(folder + "/labels", "rb").read()
+names = ["test_batch.bin"] if split == "test" else ["data_batch_%d.bin" % i for i in range(1, 6)]
+for k, name in enumerate(names):
+    with open(folder + "/" + name, "wb") as f:
+        for i in range(10000 * k, 10000 * (k + 1)):
+            f.write(labels[i:i + 1])
+            f.write(images[3072 * i:3072 * (i + 1)])
+PY
+    done
+    rm "$2/images" "$2/labels"
+}
+
+# bad_archive CASE PATTERN: that archive is refused with the pattern, and nothing is left.
+bad_archive() {
+    "$PYTHON" "$ROOT/tests/python/make_archive.py" "$1" "$WORK/$1.tar.gz"
+    fails_with 3 "$2" "$CIFAR" --from "$WORK/$1.tar.gz" --out "$OUT"
+    [[ $stderr == *"'$WORK/$1.tar.gz'"* ]] || fail "the archive is not named: $stderr"
+    nothing_in "$OUT"
+}
+
+# serve DIR: a web server for it, at $URL until the test ends.
+serve() {
+    "$PYTHON" "$ROOT/tests/python/serve.py" "$1" "$WORK/port" 3>&- &
+    SERVER=$!
+    local i
+    for ((i = 0; i < 100; i++)); do
+        [ ! -e "$WORK/port" ] || break
+        sleep 0.05
+    done
+    URL=http://127.0.0.1:$(cat "$WORK/port")
+}
+
+@test "help and version" {
+    succeeds "$CIFAR" --help
+    [[ $output == *"--from SOURCE"* ]]
+    succeeds "$CIFAR" --version
+}
+
+@test "bad command lines are refused" {
+    fails_with 2 "--out is missing" "$CIFAR"
+    fails_with 2 "'cifar'" "$CIFAR" --dataset cifar --out "$OUT"
+    fails_with 2 "--split" "$CIFAR" --out -
+    fails_with 2 "--split" "$CIFAR" --split train --out "$OUT"
+    fails_with 2 "'all'" "$CIFAR" --split all --out -
+    fails_with 2 "'--form'.*'--from'" "$CIFAR" --form x --out "$OUT"
+    nothing_in "$OUT"
+}
+
+@test "members that lead out of the archive are refused" {
+    need_python
+    bad_archive dotdot "'cifar-10-batches-bin/../../data_batch_1.bin': its path has '..'"
+    bad_archive absolute "'/tmp/data_batch_1.bin': its path is absolute"
+    bad_archive symlink "'data_batch_1.bin': it is a symbolic link"
+    bad_archive hardlink "'data_batch_1.bin': it is a hard link"
+    bad_archive device "'data_batch_1.bin': it is not a plain file"
+}
+
+@test "wrong members are refused, with the hash expected and the one found" {
+    need_python
+    bad_archive short "'data_batch_1.bin' has 4 bytes, expected 30730000"
+    bad_archive long "'data_batch_1.bin' has more than the expected 30730000"
+    local found
+    found=$(head -c 30730000 /dev/zero | sha256sum | cut -d' ' -f1)
+    bad_archive wrong "'data_batch_1.bin' has SHA-256 $found, expected cee916563c9f80d8"
+    bad_archive meta "'batches.meta.txt' has SHA-256 .*, expected 558e74b5e208382e"
+    bad_archive unrelated "'data_batch_1.bin' of cifar10 is missing"
+    bad_archive empty "."
+}
+
+@test "what is no archive, or half of one, is refused" {
+    need_python
+    "$PYTHON" "$ROOT/tests/python/make_archive.py" wrong "$WORK/whole.tar.gz"
+    head -c 5000 "$WORK/whole.tar.gz" >"$WORK/half.tar.gz"
+    fails_with 3 "'$WORK/half.tar.gz'" "$CIFAR" --from "$WORK/half.tar.gz" --out "$OUT"
+    echo "not an archive" >"$WORK/text"
+    fails_with 3 "'$WORK/text'" "$CIFAR" --from "$WORK/text" --out "$OUT"
+    : >"$WORK/nothing"
+    fails_with 3 "'$WORK/nothing'" "$CIFAR" --from "$WORK/nothing" --out "$OUT"
+    fails_with 3 "'$WORK/absent': No such file" "$CIFAR" --from "$WORK/absent" --out "$OUT"
+    mkdir "$WORK/folder"
+    fails_with 3 "data_batch_1.bin' of cifar10 is missing" "$CIFAR" --from "$WORK/folder" --out "$OUT"
+    fails_with 3 "neither" "$CIFAR" --from /dev/null --out "$OUT"
+    nothing_in "$OUT"
+}
+
+@test "sources are tried in order, and the last one's failure is told" {
+    : >"$WORK/nothing"
+    run --separate-stderr -- "$CIFAR" --from "$WORK/absent" --from "$WORK/nothing" --out "$OUT"
+    [ "$status" -eq 3 ]
+    # shellcheck disable=SC2154 # set by run
+    [ "${#stderr_lines[@]}" -eq 2 ]
+    [[ ${stderr_lines[0]} == *"'$WORK/absent': No such file"*"trying '$WORK/nothing'" ]]
+    [[ ${stderr_lines[1]} == *"'$WORK/nothing'"* ]]
+}
+
+@test "a failed download is a failure of the network, not of the input" {
+    need_python
+    mkdir "$WORK/site"
+    serve "$WORK/site"
+    fails_with 1 "'$URL/none.tar.gz': the server answers 404" \
+        "$CIFAR" -q --from "$URL/none.tar.gz" --out "$OUT"
+    fails_with 1 "'$URL/redirect/x.tar.gz'" "$CIFAR" -q --from "$URL/redirect/x.tar.gz" --out "$OUT"
+    fails_with 1 "'$URL/cut/x.tar.gz'" "$CIFAR" -q --from "$URL/cut/x.tar.gz" --out "$OUT"
+    fails_with 1 "'http://127.0.0.1:1/x'" "$CIFAR" -q --from http://127.0.0.1:1/x --out "$OUT"
+    fails_with 1 "'gopher://127.0.0.1/x'" "$CIFAR" -q --from gopher://127.0.0.1/x --out "$OUT"
+    fails_with 3 "'file://$WORK/absent'" "$CIFAR" -q --from "file://$WORK/absent" --out "$OUT"
+    nothing_in "$OUT"
+}
+
+@test "a download is checked like a file" {
+    need_python
+    mkdir "$WORK/site"
+    "$PYTHON" "$ROOT/tests/python/make_archive.py" short "$WORK/site/short.tar.gz"
+    serve "$WORK/site"
+    fails_with 3 "'$URL/short.tar.gz': member 'data_batch_1.bin' has 4 bytes" \
+        "$CIFAR" -q --from "$URL/short.tar.gz" --out "$OUT"
+    fails_with 3 "'data_batch_1.bin' has 4 bytes" \
+        "$CIFAR" -q --from "file://$WORK/site/short.tar.gz" --out "$OUT"
+    nothing_in "$OUT"
+}
+
+@test "no room for the download is an error" {
+    need_python
+    mkdir "$WORK/site"
+    head -c 1000000 /dev/zero >"$WORK/site/x"
+    serve "$WORK/site"
+    TOOL=fetch-cifar fails_with 1 "TMPDIR" bash -c \
+        "trap '' XFSZ; ulimit -f 100; '$CIFAR' -q --from '$URL/x' --out '$OUT'"
+    TMPDIR=/proc fails_with 1 "'/proc'" "$CIFAR" -q --from "$URL/x" --out "$OUT"
+    nothing_in "$OUT"
+}
+
+@test "a folder that cannot be written is told before anything is fetched" {
+    echo text >"$WORK/file"
+    fails_with 1 "'$WORK/file'" "$CIFAR" --from "$WORK/absent" --out "$WORK/file/sub"
+}
+
+@test "print-key depends on the dataset, not on where it comes from" {
+    succeeds "$CIFAR" --print-key
+    local key=$output
+    [[ $key =~ ^[0-9a-f]{64}$ ]]
+    succeeds "$CIFAR" --from "$WORK/absent" --out "$OUT" --print-key
+    [ "$output" = "$key" ]
+    succeeds "$CIFAR" --dataset cifar100 --print-key
+    [ "$output" != "$key" ]
+    nothing_in "$OUT"
+}
+
+@test "real data: the archive gives both splits, with the known statistics" {
+    need_cifar10
+    need_tool tensor manifest
+    succeeds "$BIN/tensor" info "$REAL/train.st.zst"
+    [[ $output == *50000*3*32*32* ]]
+    # The figures that everybody normalises CIFAR-10 with.
+    [[ $output == *0.49139*0.48215*0.44653*0.24703*0.24348*0.26158* ]]
+    succeeds "$BIN/manifest" verify "$REAL/manifest.yaml"
+    succeeds "$BIN/manifest" get "$REAL/manifest.yaml" run.source.from
+    [ "$output" = "$CIFAR10_FROM" ]
+    local split
+    for split in train test; do
+        "$BIN/tensor" cat "$REAL/$split.st.zst" ids | od -An -v -w4 -tu4 | tr -d ' ' >"$WORK/ids"
+        seq 0 $(($(wc -l <"$WORK/ids") - 1)) | cmp - "$WORK/ids"
+    done
+}
+
+@test "real data: the official files can be made again from the tensors, and are taken from a folder" {
+    need_cifar10
+    need_tool tensor
+    need_python
+    # Their hashes are checked: so every byte was kept.
+    mkdir "$WORK/outer"
+    ln -s "$BATCHES" "$WORK/outer/cifar-10-batches-bin"
+    succeeds "$CIFAR" --from "$WORK/outer" --out "$OUT"
+    cmp "$OUT/train.st.zst" "$REAL/train.st.zst"
+    cmp "$OUT/test.st.zst" "$REAL/test.st.zst"
+}
+
+@test "real data: a pipe into shard gives the same files as two steps" {
+    need_cifar10
+    need_tool shard tensor
+    "$CIFAR" --from "$BATCHES" --split train --out - --manifest "$WORK/m.yaml" |
+        "$BIN/shard" --shards 4 --in - --out "$WORK/piped"
+    "$BIN/shard" --shards 4 --in "$REAL/train.st.zst" --out "$WORK/two"
+    local v
+    for v in 0 1 2 3; do
+        cmp "$WORK/piped/shard-0000$v-of-00004.st.zst" "$WORK/two/shard-0000$v-of-00004.st.zst"
+    done
+    grep -q "path: '-'" "$WORK/m.yaml"
+}
+
+@test "real data: any packing will do, a doubled member will not" {
+    need_cifar10
+    need_tool tensor
+    need_python
+    cd "$BATCHES"
+    "$PYTHON" -c 'import sys, zipfile
+with zipfile.ZipFile(sys.argv[1], "w") as z:
+    for name in sys.argv[2:]: z.write(name)' "$WORK/flat.zip" ./*.bin
+    "$CIFAR" --from "$WORK/flat.zip" --split test --out - | cmp - "$REAL/test.st.zst"
+    tar --hard-dereference -cf "$WORK/twice.tar" data_batch_1.bin ./data_batch_1.bin
+    fails_with 3 "'data_batch_1.bin' is there twice" "$CIFAR" --from "$WORK/twice.tar" --out "$OUT"
+    nothing_in "$OUT"
+}

@@ -1,0 +1,147 @@
+#!/usr/bin/env bats
+# fetch-mnist: bad sources are refused; made-up Fashion-MNIST files, which are checked by structure
+# alone, go through; with MNIST_FROM also the real data.
+load helpers
+
+setup() {
+    export no_proxy=127.0.0.1
+    MNIST=$BIN/fetch-mnist
+    OUT=$WORK/out
+}
+
+teardown() {
+    [ -z "${SERVER:-}" ] || kill "$SERVER"
+}
+
+# idx FILE COUNT [SIDE]: an IDX file of zero bytes: COUNT images of SIDE x SIDE, or COUNT labels.
+idx() {
+    "$PYTHON" - "$@" <<'PY'
+import struct, sys
+path, count, side = sys.argv[1], int(sys.argv[2]), int((sys.argv + [0])[3])
+shape = (count, side, side) if side else (count,)
+with open(path, "wb") as f:
+    f.write(struct.pack(">BBBB%dI" % len(shape), 0, 0, 8, len(shape), *shape))
+    f.write(bytes(count * (side * side or 1)))
+PY
+}
+
+# fashion DIR: made-up files of the right sizes.
+fashion() {
+    mkdir -p "$1"
+    idx "$1/train-images-idx3-ubyte" 60000 28
+    idx "$1/train-labels-idx1-ubyte" 60000
+    idx "$1/t10k-images-idx3-ubyte" 10000 28
+    idx "$1/t10k-labels-idx1-ubyte" 10000
+}
+
+# poke FILE OFFSET BYTE: changes one byte; BYTE as in printf: '\011'.
+poke() {
+    # shellcheck disable=SC2059 # the byte is an escape
+    printf "$3" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+}
+
+# refused PATTERN: the made-up files are; the last line says so, behind warnings of what is unpinned.
+refused() {
+    run --separate-stderr -- "$MNIST" --dataset fashion-mnist --from "$WORK/fashion" --out "$OUT"
+    [ "$status" -eq 3 ] || fail "exit code $status" "$stderr"
+    # shellcheck disable=SC2154 # set by run
+    [[ ${stderr_lines[-1]} =~ $1 ]] || fail "the message does not match '$1': ${stderr_lines[-1]}"
+    nothing_in "$OUT"
+}
+
+@test "help and version" {
+    succeeds "$MNIST" --help
+    [[ $output == *"fashion-mnist"* ]]
+    succeeds "$MNIST" --version
+}
+
+@test "bad command lines are refused" {
+    fails_with 2 "--out is missing" "$MNIST"
+    fails_with 2 "'emnist'" "$MNIST" --dataset emnist --out "$OUT"
+    fails_with 2 "--split" "$MNIST" --out -
+    fails_with 2 "--split" "$MNIST" --split test --out "$OUT"
+    nothing_in "$OUT"
+}
+
+@test "bad sources are refused" {
+    need_python
+    mkdir "$WORK/d"
+    fails_with 3 "'$WORK/absent': No such file" "$MNIST" --from "$WORK/absent" --out "$OUT"
+    fails_with 3 "'train-images-idx3-ubyte' of mnist is missing" "$MNIST" --from "$WORK/d" --out "$OUT"
+    echo text >"$WORK/file"
+    fails_with 3 "'$WORK/file': not a folder" "$MNIST" --from "$WORK/file" --out "$OUT"
+    echo text >"$WORK/d/train-images-idx3-ubyte.gz"
+    fails_with 3 "has 5 bytes, expected 47040016" "$MNIST" --from "$WORK/d" --out "$OUT"
+    idx "$WORK/d/train-images-idx3-ubyte" 60000 28
+    fails_with 3 "'train-images-idx3-ubyte' has SHA-256 .*, expected ba891046" \
+        "$MNIST" --from "$WORK/d" --out "$OUT"
+    gzip -1 <"$WORK/d/train-images-idx3-ubyte" | head -c 20000 >"$WORK/d/train-images-idx3-ubyte.gz"
+    rm "$WORK/d/train-images-idx3-ubyte"
+    fails_with 3 "train-images-idx3-ubyte.gz'" "$MNIST" --from "$WORK/d" --out "$OUT"
+    nothing_in "$OUT"
+}
+
+@test "Fashion-MNIST: uncompressed files are taken with a warning, other .gz are not" {
+    need_python
+    need_tool tensor
+    fashion "$WORK/fashion"
+    poke "$WORK/fashion/train-labels-idx1-ubyte" $((8 + 5)) '\011'
+    poke "$WORK/fashion/train-images-idx3-ubyte" $((16 + 784 * 5)) '\377'
+    run --separate-stderr -- "$MNIST" --dataset fashion-mnist --from "$WORK/fashion" --out "$OUT"
+    [ "$status" -eq 0 ] || fail "$stderr"
+    # shellcheck disable=SC2154 # set by run
+    [ "${#stderr_lines[@]}" -eq 4 ]
+    [[ ${stderr_lines[0]} == *"train-images-idx3-ubyte': only its size and structure"* ]]
+    [ "$("$BIN/tensor" cat "$OUT/train.st.zst" labels | od -An -j5 -N1 -tu1)" -eq 9 ]
+    [ "$("$BIN/tensor" cat "$OUT/train.st.zst" images | od -An -j$((784 * 5)) -N1 -tu1)" -eq 255 ]
+    rm -r "$OUT"
+    gzip -1 "$WORK/fashion/t10k-labels-idx1-ubyte"
+    refused "'t10k-labels-idx1-ubyte.gz' has SHA-256 .*, expected 67da17c7"
+}
+
+@test "Fashion-MNIST: a wrong structure is refused" {
+    need_python
+    fashion "$WORK/fashion"
+    poke "$WORK/fashion/t10k-labels-idx1-ubyte" 2 '\015'
+    refused "'t10k-labels-idx1-ubyte': element type 0x0d"
+    poke "$WORK/fashion/t10k-labels-idx1-ubyte" 2 '\010'
+    poke "$WORK/fashion/t10k-labels-idx1-ubyte" 7 '\000'
+    refused "'t10k-labels-idx1-ubyte': 10000 bytes of data, its header says 9984"
+    idx "$WORK/fashion/t10k-labels-idx1-ubyte" 10000
+    poke "$WORK/fashion/t10k-labels-idx1-ubyte" 100 '\012'
+    refused "label 10 of sample 92 of the test split: there are 10 classes"
+    truncate -s -1 "$WORK/fashion/train-images-idx3-ubyte"
+    refused "'train-images-idx3-ubyte' has 47040015 bytes, expected 47040016"
+}
+
+@test "print-key depends on the dataset only" {
+    succeeds "$MNIST" --print-key
+    local key=$output
+    [[ $key =~ ^[0-9a-f]{64}$ ]]
+    succeeds "$MNIST" --from "$WORK/absent" --print-key
+    [ "$output" = "$key" ]
+    succeeds "$MNIST" --dataset fashion-mnist --print-key
+    [ "$output" != "$key" ]
+}
+
+@test "real data: a folder of .gz, the unpacked files and a server give the same" {
+    need_mnist
+    need_tool tensor manifest
+    need_python
+    succeeds "$MNIST" --from "$MNIST_FROM" --out "$WORK/a"
+    succeeds "$BIN/manifest" verify "$WORK/a/manifest.yaml"
+    succeeds "$BIN/tensor" info "$WORK/a/train.st.zst"
+    [[ $output == *60000*1*28*28* ]]
+    [[ $output == *0.13066*0.30810* ]] # the figures that everybody normalises MNIST with
+    mkdir "$WORK/plain"
+    local name
+    for name in train-images-idx3 train-labels-idx1 t10k-images-idx3 t10k-labels-idx1; do
+        gzip -dc "$MNIST_FROM/$name-ubyte.gz" >"$WORK/plain/$name-ubyte"
+    done
+    "$MNIST" --from "$WORK/plain" --split test --out - | cmp - "$WORK/a/test.st.zst"
+    "$PYTHON" "$ROOT/tests/python/serve.py" "$MNIST_FROM" "$WORK/port" 3>&- &
+    SERVER=$!
+    for _ in $(seq 100); do [ -e "$WORK/port" ] || sleep 0.05; done
+    "$MNIST" -q --from "http://127.0.0.1:$(cat "$WORK/port")" --split test --out - |
+        cmp - "$WORK/a/test.st.zst"
+}

@@ -1,0 +1,88 @@
+# What every bats file loads: where the tools are, and checks that say what went wrong.
+# shellcheck shell=bash
+
+bats_require_minimum_version 1.5.0
+
+ROOT=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
+BIN=${BIN:-$ROOT/build/bin}
+WORK=$BATS_TEST_TMPDIR
+PYTHON=${PYTHON:-/usr/bin/python3}
+export ROOT BIN WORK PYTHON
+
+# Prints its arguments on the test's error output and fails.
+fail() {
+    printf '%s\n' "$@" >&2
+    return 1
+}
+
+# fails_with CODE PATTERN COMMAND...: the command ends with that exit code, and says exactly one line
+# on standard error: "TOOL: ...", matching PATTERN (an extended regular expression, anywhere in the
+# line). TOOL is the base name of COMMAND's first word; set TOOL in front of the call when the command
+# is a wrapper:
+#     fails_with 3 "'x.st.zst'" "$BIN/shard" --shards 4 --in x.st.zst --out "$WORK/s"
+#     TOOL=shard fails_with 3 'ends early' sh -c "head -c 100 x | '$BIN/shard' --in - ..."
+# Standard output is left in $output, standard error in $stderr.
+fails_with() {
+    local code=$1 pattern=$2
+    shift 2
+    local tool=${TOOL:-${1##*/}}
+    run --separate-stderr -- "$@"
+    if [ "$status" -ne "$code" ]; then
+        fail "exit code $status instead of $code: $*" "stderr: $stderr" "stdout: $output"
+        return 1
+    fi
+    if [ "${#stderr_lines[@]}" -ne 1 ]; then
+        fail "${#stderr_lines[@]} lines of message instead of one: $*" "$stderr"
+        return 1
+    fi
+    [[ $stderr == "$tool: "* ]] || { fail "the message does not begin with '$tool: ': $stderr"; return 1; }
+    [[ $stderr =~ $pattern ]] || { fail "the message does not match '$pattern': $stderr"; return 1; }
+}
+
+# succeeds COMMAND...: exit code 0; standard output in $output, standard error in $stderr.
+succeeds() {
+    run --separate-stderr -- "$@"
+    [ "$status" -eq 0 ] || fail "exit code $status: $*" "stderr: $stderr" "stdout: $output"
+}
+
+# nothing_in DIR: the folder is absent, or empty but for a lock file: no half-written file was left.
+nothing_in() {
+    [ -e "$1" ] || return 0
+    local found
+    found=$(find "$1" -mindepth 1 ! -name .lock | head -n 5)
+    [ -z "$found" ] || fail "left behind: $found"
+}
+
+# need_cifar10, need_mnist: skip unless CIFAR10_FROM (an archive or folder) or MNIST_FROM is set.
+need_cifar10() {
+    [ -n "${CIFAR10_FROM:-}" ] || skip "CIFAR10_FROM is not set"
+    [ -e "$CIFAR10_FROM" ] || fail "CIFAR10_FROM: '$CIFAR10_FROM' does not exist"
+}
+
+need_mnist() {
+    [ -n "${MNIST_FROM:-}" ] || skip "MNIST_FROM is not set"
+    [ -e "$MNIST_FROM" ] || fail "MNIST_FROM: '$MNIST_FROM' does not exist"
+}
+
+# need_program NAME: skip unless it is on PATH (or at that path).
+need_program() {
+    command -v "$1" >/dev/null 2>&1 || skip "$1 is not installed"
+}
+
+# need_tool NAME...: skip unless these tools of the project were built.
+need_tool() {
+    local tool
+    for tool in "$@"; do
+        [ -x "$BIN/$tool" ] || skip "$tool is not built"
+    done
+}
+
+# need_python: a Python 3; only its standard library may be used. need_torch: one that has PyTorch.
+need_python() {
+    need_program "$PYTHON"
+}
+
+need_torch() {
+    need_program "$PYTHON"
+    "$PYTHON" -c 'import torch' >/dev/null 2>&1 || skip "$PYTHON has no torch (make deps-torch)"
+}

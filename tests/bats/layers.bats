@@ -1,0 +1,63 @@
+#!/usr/bin/env bats
+# The include rule, and that its check would notice a breach.
+load helpers
+
+# check FILE CONTENT: runs the check on one file of a made-up tree.
+check() {
+    mkdir -p "$WORK/tree/$(dirname "$1")"
+    printf '%s\n' "$2" >"$WORK/tree/$1"
+    cd "$WORK/tree"
+    run "$ROOT/scripts/check-layers" "$1"
+}
+
+@test "the source keeps the layer rule" {
+    cd "$ROOT"
+    run scripts/check-layers
+    [ "$status" -eq 0 ] || fail "$output"
+    [ -z "$output" ]
+}
+
+@test "an include that points upward is found, with file and line" {
+    check lib/base/x.c '// first line
+#include "train/experiment.h"'
+    [ "$status" -eq 1 ]
+    [[ $output == "lib/base/x.c:2: "*"train/experiment.h"* ]]
+}
+
+@test "data, nn and dist do not know each other" {
+    check lib/nn/x.c '#include "data/dataset.h"'
+    [ "$status" -eq 1 ]
+    check lib/data/x.c '#include "dist/comm.h"'
+    [ "$status" -eq 1 ]
+    check lib/dist/x.h '#include "nn/model.h"'
+    [ "$status" -eq 1 ]
+}
+
+@test "downward includes are fine" {
+    check lib/train/x.c '#include "nn/model.h"
+#include "dist/comm.h"
+#include "data/dataset.h"
+#include "compute/backend.h"
+#include "base/error.h"
+#include <stdio.h>'
+    [ "$status" -eq 0 ] || fail "$output"
+}
+
+@test "a wrapped library is included in its own file only" {
+    check lib/train/x.c '#include <zstd.h>'
+    [ "$status" -eq 1 ]
+    check tools/x.c '#  include <curl/curl.h>'
+    [ "$status" -eq 1 ]
+    check lib/data/x.c '#include <yaml.h>'
+    [ "$status" -eq 1 ]
+    check lib/base/yaml_tree.c '#include <yaml.h>'
+    [ "$status" -eq 0 ] || fail "$output"
+}
+
+@test "includes are relative to lib, and a new folder needs a rule" {
+    check lib/train/x.c '#include "../data/dataset.h"'
+    [ "$status" -eq 1 ]
+    check lib/gui/x.c 'int x;'
+    [ "$status" -eq 1 ]
+    [[ $output == *"no rule for the folder gui"* ]]
+}

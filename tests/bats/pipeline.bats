@@ -1,0 +1,202 @@
+#!/usr/bin/env bats
+# make experiment: what runs, what is up to date, and what happens when something goes wrong.
+load helpers
+
+TOOLS="manifest synth-cifar shard train-single train-ddp evaluate report"
+
+# One finished run of a small experiment, which each test copies.
+setup_file() {
+    local tool
+    for tool in $TOOLS; do
+        [ -x "${BIN:-$BATS_TEST_DIRNAME/../../build/bin}/$tool" ] || return 0
+    done
+    export FIRST=$BATS_FILE_TMPDIR/first
+    write_experiment "$BATS_FILE_TMPDIR/tiny.yaml"
+    ARTIFACTS=$FIRST run_pipeline experiment "$BATS_FILE_TMPDIR/tiny.yaml" >"$BATS_FILE_TMPDIR/first.log" 2>&1
+}
+
+setup() {
+    # shellcheck disable=SC2086
+    need_tool $TOOLS
+    export ARTIFACTS=$WORK/artifacts
+    TINY=$BATS_FILE_TMPDIR/tiny.yaml
+}
+
+write_experiment() {
+    cat >"$1" <<YAML
+schema: lockstep.experiment/1
+name: tiny
+dataset: synthetic
+model: $ROOT/experiments/models/lenet.yaml
+strategy: ${2:-ddp}
+world_size: ${3:-2}
+virtual_shards: 2
+global_batch: 64
+epochs: 1
+seed: 7
+optimizer: {kind: sgd, lr: 0.01, momentum: 0.9}
+YAML
+}
+
+# pipelines/experiment.sh, in the root of the checkout.
+run_pipeline() {
+    (cd "$ROOT" && exec pipelines/experiment.sh "$@")
+}
+
+finished_run() {
+    cp -a "$FIRST" "$ARTIFACTS"
+}
+
+# ran STAGE, did_not_run STAGE: by what the last succeeds said.
+ran() {
+    grep -q "^$1 .*: running" <<<"$output" || fail "$1 did not run:" "$output"
+}
+did_not_run() {
+    ! grep -q "^$1 .*: running" <<<"$output" || fail "$1 ran:" "$output"
+    grep -q "^$1 .*: up to date" <<<"$output" || fail "$1 is not up to date:" "$output"
+}
+
+@test "one command goes from data to report, and says where it is" {
+    cat "$BATS_FILE_TMPDIR/first.log"
+    local file
+    for file in data/synthetic/train.st.zst data/synthetic/shards-2-0/shard-00001-of-00002.st.zst \
+        tiny/seed-7/train/{model.st.zst,steps.st.zst,manifest.yaml} \
+        tiny/seed-7/evaluate/{predictions.st.zst,manifest.yaml} \
+        tiny/report/report.{html,md,csv}; do
+        [ -s "$FIRST/$file" ] || fail "$file is missing"
+    done
+    [ "$(tail -n 1 "$BATS_FILE_TMPDIR/first.log")" = "report: $FIRST/tiny/report/report.html" ]
+    succeeds "$BIN/manifest" verify "$FIRST"/{data/synthetic,tiny/seed-7/train,tiny/seed-7/evaluate,tiny/report}/manifest.yaml
+}
+
+@test "a second run does nothing, within 3 seconds" {
+    finished_run
+    local before after start=$SECONDS stage
+    before=$(cd "$ARTIFACTS" && find . -type f ! -name '*.lock' -printf '%p %T@\n' | sort)
+    succeeds run_pipeline experiment "$TINY"
+    [ $((SECONDS - start)) -le 3 ] || fail "took $((SECONDS - start)) s"
+    for stage in fetch shard train evaluate report; do did_not_run "$stage"; done
+    after=$(cd "$ARTIFACTS" && find . -type f ! -name '*.lock' -printf '%p %T@\n' | sort)
+    [ "$before" = "$after" ]
+}
+
+@test "other threads and devices make nothing stale" {
+    finished_run
+    THREADS=1 DEVICE=cpu succeeds run_pipeline experiment "$TINY"
+    did_not_run train
+}
+
+@test "another learning rate trains again, but fetches and shards nothing" {
+    finished_run
+    SET="optimizer={kind: sgd, lr: 0.02}; epochs=1" succeeds run_pipeline experiment "$TINY"
+    did_not_run fetch
+    did_not_run shard
+    ran train
+    ran evaluate
+    ran report
+    [ "$("$BIN/manifest" get "$ARTIFACTS/tiny/seed-7/train/manifest.yaml" parameters.optimizer.lr)" = 0.02 ]
+}
+
+@test "other report flags report again and do nothing else" {
+    finished_run
+    REPORT_FLAGS="--lang zh" succeeds run_pipeline experiment "$TINY"
+    did_not_run train
+    did_not_run evaluate
+    ran report
+    REPORT_FLAGS="--lang zh" succeeds run_pipeline experiment "$TINY"
+    did_not_run report
+}
+
+@test "another seed has a folder of its own; repeats run one seed after another" {
+    finished_run
+    SEED=8 SET="repeats=2" succeeds run_pipeline experiment "$TINY"
+    ran train
+    [ -s "$ARTIFACTS/tiny/seed-8/train/model.st.zst" ]
+    [ -s "$ARTIFACTS/tiny/seed-9/evaluate/manifest.yaml" ]
+    SEED=x TOOL=experiment fails_with 2 "SEED: 'x'" run_pipeline experiment "$TINY"
+}
+
+@test "an output that was removed or cut is made again" {
+    finished_run
+    rm "$ARTIFACTS/tiny/seed-7/train/model.st.zst"
+    truncate -s -1 "$ARTIFACTS/data/synthetic/shards-2-0/shard-00000-of-00002.st.zst"
+    succeeds run_pipeline experiment "$TINY"
+    did_not_run fetch
+    ran shard
+    ran train
+    did_not_run evaluate
+}
+
+@test "a training that was killed is stale, not done" {
+    finished_run
+    local pid waited=0 state=$ARTIFACTS/tiny/seed-7/train
+    (
+        cd "$ROOT"
+        SET="epochs=100000" exec setsid pipelines/experiment.sh experiment "$TINY" >"$WORK/log" 2>&1
+    ) &
+    pid=$!
+    until grep -q '^train .*running' "$WORK/log" || [ $((waited += 1)) -gt 100 ]; do sleep 0.1; done
+    sleep 0.5
+    kill -KILL -- "-$pid"
+    wait "$pid" || true
+    grep -q '^train .*running' "$WORK/log" || fail "$(cat "$WORK/log")"
+    [ ! -e "$state/manifest.yaml" ]
+    succeeds run_pipeline experiment "$TINY"
+    did_not_run shard
+    ran train
+    did_not_run evaluate
+}
+
+@test "two at once share what they have in common" {
+    local one two
+    write_experiment "$WORK/one.yaml" single
+    write_experiment "$WORK/two.yaml" ddp
+    run_pipeline experiment "$WORK/one.yaml" >"$WORK/one.log" 2>&1 &
+    one=$!
+    run_pipeline experiment "$WORK/two.yaml" >"$WORK/two.log" 2>&1 &
+    two=$!
+    wait "$one" || fail "$(cat "$WORK/one.log")"
+    wait "$two" || fail "$(cat "$WORK/two.log")"
+    [ "$(cat "$WORK"/{one,two}.log | grep -c '^fetch .*running')" -eq 1 ]
+    [ "$(cat "$WORK"/{one,two}.log | grep -c '^shard .*running')" -eq 1 ]
+    # And they are the same experiment, by two tools.
+    cmp "$ARTIFACTS/one/seed-7/train/model.st.zst" "$ARTIFACTS/two/seed-7/train/model.st.zst"
+}
+
+@test "compare reports several experiments against the first one" {
+    finished_run
+    write_experiment "$WORK/base.yaml" single 1
+    succeeds run_pipeline compare "$WORK/base.yaml" "$TINY"
+    [ -s "$ARTIFACTS/compare-base-tiny/report.html" ] || fail "$output"
+}
+
+@test "a failing tool ends the pipeline with its exit code and message" {
+    finished_run
+    export SET="epochs=many"
+    TOOL=train-single fails_with 2 'epochs' run_pipeline experiment "$TINY"
+    export SET="optimizer={kind: sgd, lr: 1000000}"
+    run run_pipeline experiment "$TINY"
+    [ "$status" -eq 1 ] || fail "exit code $status" "$output"
+    [[ $output == *"train-ddp: "* ]]
+    [ ! -e "$ARTIFACTS/tiny/seed-7/train/manifest.yaml" ]
+    [ ! -e "$ARTIFACTS/tiny/seed-7/train/model.st.zst" ]
+}
+
+@test "what cannot run says so in one line" {
+    TOOL=experiment fails_with 3 "cannot find experiment: 'nope'" run_pipeline experiment nope
+    write_experiment "$WORK/bad.yaml"
+    echo 'epoch: 3' >>"$WORK/bad.yaml"
+    TOOL=train-single fails_with 3 "bad.yaml:12:1: .*epoch" run_pipeline experiment "$WORK/bad.yaml"
+    write_experiment "$WORK/mp.yaml" mp
+    if [ ! -e "$BIN/train-mp" ]; then
+        TOOL=experiment fails_with 1 "train-mp' is not built" run_pipeline experiment "$WORK/mp.yaml"
+    fi
+}
+
+@test "make experiment hands its settings on, and stops with the tool's code" {
+    succeeds make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" EXP="$TINY" SET="epochs=1; optimizer.lr=0.5" THREADS=1 SEED=3 experiment
+    [ "$("$BIN/manifest" get "$ARTIFACTS/tiny/seed-3/train/manifest.yaml" parameters.optimizer.lr)" = 0.5 ]
+    run make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" EXP="$TINY" SET="optimizer.lr=fast" experiment
+    [ "$status" -eq 2 ]
+    [[ $output == *"train-single: "*"Error 2"* ]] || fail "$output"
+}

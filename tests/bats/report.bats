@@ -1,0 +1,310 @@
+#!/usr/bin/env bats
+# The report tool, on small runs that tests/fixtures/make_run.py writes: every number is known beforehand.
+
+load helpers
+
+setup() {
+    need_tool report
+    need_python
+    REPORT=$BIN/report
+    mkdir "$WORK/files" && cd "$WORK/files" || return
+}
+
+# a_run DIR [KEY=VALUE]...: as make_run.py takes them.
+a_run() {
+    "$PYTHON" "$ROOT/tests/fixtures/make_run.py" "$@"
+}
+
+# says FILE TEXT: the file has that text; lacks FILE TEXT: it has not.
+says() {
+    grep -qF -- "$2" "$1" || fail "$1 does not say: $2" "$(cat "$1")"
+}
+
+lacks() {
+    ! grep -qF -- "$2" "$1" || fail "$1 says: $2"
+}
+
+# figure FILE ID: its value in report.csv.
+figure() {
+    awk -F, -v id="$2" '$1 == id { print $4; found = 1 } END { exit !found }' "$1"
+}
+
+@test "help, version, and a missing --out" {
+    succeeds "$REPORT" --help
+    [[ $output == *"--baseline DIR"* ]]
+    succeeds "$REPORT" --version
+    a_run a
+    fails_with 2 "'?--out" "$REPORT" a
+    fails_with 2 "expected en or zh" "$REPORT" a --out out --lang fr
+    nothing_in out
+}
+
+@test "one run: numbers, files and manifest" {
+    a_run a title="A run of its own" target=0.3
+    succeeds "$REPORT" a --out out
+    says out/report.md "# A run of its own"
+    says out/report.md "| **tiny** | 70.00 % | 1.00 | 6.50 | 4.02 | 0.4000 | ddp | 2 | 2 | 64 | 0.01 |"
+    says out/report.md "Test accuracy 70.00 % (95 % interval 60.42 to 78.11, 100 samples) after 5 epochs of net"
+    says out/report.md "| **cat** | 50 | 70.00 % | [56.25, 80.90] |"
+    says out/report.md "| **forward** | 30.000 | 30.0 % |"
+    says out/report.md "within 2 % (+0.00 %)"
+    says out/report.md "train-ddp --out 'a folder'"
+    [ "$(figure out/report.csv tiny.accuracy)" = 0.7 ]
+    [ "$(figure out/report.csv tiny.seconds_per_epoch)" = 1 ]
+    [ "$(figure out/report.csv tiny.step.load)" = 10 ]
+    [ "$(figure out/report.csv tiny.epochs.1.seconds)" = 2 ]
+    for file in report.html report.md report.csv report.tex; do
+        says out/manifest.yaml "path: $file"
+    done
+    succeeds "$BIN/manifest" verify out/manifest.yaml
+}
+
+@test "the page stands alone, and text in it is escaped" {
+    need_program gnuplot
+    a_run a 'title=<script>alert("a & b")</script>'
+    succeeds "$REPORT" a --out out
+    says out/report.html '<h1>&lt;script&gt;alert(&quot;a &amp; b&quot;)&lt;/script&gt;</h1>'
+    lacks out/report.html '<script'
+    ! grep -Eq '(src|href)="?https?:|@import|url\(' out/report.html || fail "something is fetched from elsewhere"
+    [ "$(grep -c '<svg ' out/report.html)" -eq 3 ] || fail "not three drawings"
+    lacks out/report.html 'gnuplot'
+    lacks out/report.html 'font-family="'
+    [ -z "$(grep -o ' id="[^"]*"' out/report.html | sort | uniq -d)" ] || fail "an id stands twice"
+    says out/report.tex '\textless{}script\textgreater{}alert("a \& b")'
+}
+
+@test "the same runs give the same bytes" {
+    a_run a
+    a_run b name=other right=60
+    succeeds "$REPORT" a b --baseline a --out one
+    succeeds "$REPORT" a b --baseline a --out two
+    for file in report.html report.md report.csv report.tex; do
+        cmp "one/$file" "two/$file"
+    done
+    [ "$("$REPORT" a --out x --print-key)" = "$("$REPORT" a --out y --print-key)" ]
+    [ "$("$REPORT" a --out x --print-key)" != "$("$REPORT" a --out x --title T --print-key)" ]
+    [ "$("$REPORT" a --out x --print-key)" != "$("$REPORT" a --out x --lang zh --print-key)" ]
+    [ "$("$REPORT" a --out x --print-key)" != "$("$REPORT" b --out x --print-key)" ]
+    nothing_in x
+}
+
+@test "without gnuplot the report still comes, with a note" {
+    a_run a
+    mkdir empty
+    PATH=$WORK/files/empty succeeds "$REPORT" a --out out
+    says out/report.md "gnuplot was not found"
+    lacks out/report.html '<svg'
+}
+
+@test "stage folders, a seed folder and an experiment folder are the same runs" {
+    a_run exp/seed-1
+    a_run exp/seed-2 seed=2 right=71
+    succeeds "$REPORT" exp/seed-1/train exp/seed-1/evaluate exp/seed-2/evaluate exp/seed-2/train --out stages
+    succeeds "$REPORT" exp/seed-1 exp/seed-2/ --out seeds
+    succeeds "$REPORT" exp exp/seed-1 --out experiment
+    cmp stages/report.md seeds/report.md
+    cmp seeds/report.md experiment/report.md
+    says seeds/report.md "| **tiny-seed-2** | 71.00 % |"
+    says seeds/report.md "| **tiny** | 2 | 70.50 % | 0.71 |"
+}
+
+@test "a like-for-like speed-up has an interval and a verdict" {
+    a_run a
+    a_run b name=slow epochs=4,2,2.02,1.98,2 right=71
+    a_run c name=same epochs=2,1.01,0.99,1.02,0.98
+    succeeds "$REPORT" a b c --baseline a --out out
+    [ "$(figure out/report.csv slow.speedup)" = 0.5 ]
+    grep -Eq '^\| \*\*slow\*\* \| 2\.00 \| 0\.50× \| \[0\.4[0-9], 0\.5[0-9]\] \| slower \| yes \| \+1\.00 points \|' out/report.md
+    grep -Eq '^\| \*\*same\*\* .* \| no difference \| yes \| \+0\.00 points \| same model: exactly 0 \|' out/report.md
+    says out/report.md "no significant difference (p = 1, McNemar's test on 100 samples)"
+    says out/report.md "identical to tiny"
+}
+
+@test "too few epochs give no verdict" {
+    a_run a epochs=2,1,1
+    a_run b name=slow epochs=4,2,2
+    succeeds "$REPORT" b --baseline a --out out
+    says out/report.md "0.50×"
+    says out/report.md "no verdict: at least 3 timed epochs"
+}
+
+@test "runs that are not alike have no speed-up, and the reason is given" {
+    a_run base
+    while IFS='|' read -r change reason; do
+        rm -rf other out
+        a_run other name=other "$change"
+        succeeds "$REPORT" other --baseline base --out out
+        grep -Eq '^\| \*\*other\*\* \| [0-9.]+ \|  \|  \| not like for like: ' out/report.md ||
+            fail "$change: there is a speed-up" "$(grep other out/report.md)"
+        says out/report.md "not like for like: $reason |"
+        [ -z "$(figure out/report.csv other.speedup)" ]
+    done <<'END'
+batch=256|global batch 256 vs 64
+workers=4|loader workers 4 vs 0
+model=net-big|model net-big vs net
+host=there|host there vs here
+epochs=2,1,1,1|epochs 4 vs 5
+data=more|data differs
+END
+}
+
+@test "other arithmetic is named beside the speed-up" {
+    a_run a
+    a_run b name=four shards=4
+    succeeds "$REPORT" b --baseline a --out out
+    says out/report.md "| no: V 4 vs 2; batch norm group 16 vs 32 |"
+}
+
+@test "three common seeds: means, deviations, a paired test" {
+    for seed in 1 2 3; do
+        a_run "a/seed-$seed" seed=$seed right=$((70 + seed))
+        a_run "b/seed-$seed" seed=$seed right=$((74 + 2 * seed)) name=better
+    done
+    succeeds "$REPORT" b --baseline a --out out
+    # Differences 5, 6, 7 points: t = 6 / (1 / sqrt 3) with 2 degrees of freedom.
+    says out/report.md "+6.00 points | significant (p = 0.0091, paired t-test over 3 seeds)"
+    says out/report.md "| **better** | 3 | 78.00 % | 2.00 | [73.03, 82.97] |"
+    [ "$(figure out/report.csv better.mean_accuracy)" = 0.78 ]
+}
+
+@test "a resumed run shows no times and says why" {
+    a_run a resumed=1
+    succeeds "$REPORT" a --out out
+    says out/report.md "| **tiny** | 70.00 % |  |  | 0.4000 |"
+    says out/report.md "No times are shown where a run was resumed: tiny was resumed"
+    says out/report.md "tiny: no time split: tiny was resumed"
+    grep -q '^tiny.seconds_per_epoch,tiny,seconds_per_epoch,,,,s,no time: the run was resumed,' out/report.csv
+    a_run b name=whole
+    succeeds "$REPORT" a --baseline b --out out
+    says out/report.md "not like for like: tiny was resumed"
+}
+
+@test "more ranks and threads than cores: SIMULATED stands at every time" {
+    a_run a ranks=4 threads=2
+    succeeds "$REPORT" a --out out
+    says out/report.md "| 1.00 SIMULATED | 6.50 SIMULATED |"
+    says out/report.md "tiny SIMULATED, ms / step"
+    says out/report.md "SIMULATED: ranks × threads exceed the cores of the machine (tiny: 4 × 2 > 4)"
+    grep -q '^tiny.seconds_per_epoch,.*,SIMULATED,' out/report.csv
+    a_run b name=single ranks=1
+    succeeds "$REPORT" a --baseline b --out out
+    says out/report.md "× SIMULATED |"
+}
+
+@test "phases that do not add up are told" {
+    a_run a phases=0.95
+    succeeds "$REPORT" a --out out
+    says out/report.md "tiny: the phases do NOT add up to the wall time: -5.00 %"
+    lacks out/report.md "within 2 %"
+}
+
+@test "published figures stand beside ours" {
+    a_run a 'published=[{"source": "R001", "accuracy": 64.16, "seconds_per_epoch": 1.8, "note": "elsewhere"}]'
+    succeeds "$REPORT" a --out out
+    says out/report.md "| **tiny** | Test accuracy | 64.16 % | 70.00 % | R001 | elsewhere |"
+    says out/report.md "| **tiny** | s / epoch | 1.8 | 1.00 | R001 | elsewhere |"
+}
+
+@test "a run without evaluation, and an evaluation without its run" {
+    a_run a
+    succeeds "$REPORT" a/train --out train
+    says train/report.md "| **tiny** | 70.00 % |"
+    lacks train/report.md "Accuracy by class"
+    succeeds "$REPORT" a/evaluate --out evaluate
+    says evaluate/report.md "| **evaluation** | 70.00 % |"
+    says evaluate/report.md "an evaluation without its training run"
+}
+
+@test "in Chinese" {
+    a_run a
+    a_run b name=other batch=128
+    succeeds "$REPORT" b --baseline a --out out --lang zh
+    says out/report.html '<html lang=zh>'
+    says out/report.md "条件不同：全局批量：128 与 64"
+    lacks out/report.md "not like for like"
+}
+
+@test "--why walks a figure back and computes it again" {
+    a_run a
+    succeeds "$REPORT" a --why tiny.accuracy
+    [[ ${lines[0]} == "tiny.accuracy = 0.7 fraction" ]]
+    [[ $output == *"a/evaluate/manifest.yaml: results.accuracy"* ]]
+    [[ $output == *"(70 of 100 right): agrees"* ]]
+    [[ $output == *"made by"*"train-ddp: a/train/manifest.yaml"* ]]
+    for metric in test_loss class.dog seconds_per_epoch train_loss step.backward step.wall epochs.2.loss epochs.1.seconds steps; do
+        succeeds "$REPORT" a --why "tiny.$metric"
+        [[ $output == *": agrees"* ]] || fail "tiny.$metric: $output"
+    done
+    fails_with 2 "did you mean 'tiny.accuracy'" "$REPORT" a --why tiny.acuracy
+    a_run b name=other
+    succeeds "$REPORT" b --baseline a --why other.speedup
+    [[ $output == *"other.seconds_per_epoch = 1 s"*"tiny.seconds_per_epoch = 1 s"* ||
+        $output == *"tiny.seconds_per_epoch = 1 s"*"other.seconds_per_epoch = 1 s"* ]]
+}
+
+@test "--why finds a figure that its file does not support, and a file that is another" {
+    a_run a
+    sed -i 's/"accuracy": 0.7,/"accuracy": 0.8,/' a/evaluate/manifest.yaml
+    fails_with 4 "computed again" "$REPORT" a --why tiny.accuracy
+    [[ $output == *"DOES NOT AGREE"* ]]
+    a_run b
+    a_run c right=10
+    cp c/evaluate/predictions.st.zst b/evaluate/predictions.st.zst
+    fails_with 4 "not the file that the manifest recorded" "$REPORT" b --why tiny.accuracy
+    rm b/evaluate/predictions.st.zst
+    fails_with 3 "predictions.st.zst" "$REPORT" b --why tiny.accuracy
+    head -c 100 c/train/steps.st.zst >d && mv d c/train/steps.st.zst
+    fails_with 3 "steps.st.zst" "$REPORT" c --out out
+    nothing_in out
+}
+
+@test "--check holds figures against bands" {
+    a_run a
+    printf 'accuracy: [0.6, 0.8]\ntiny.train_loss: [0.3, 0.5]\n' >inside.yaml
+    printf 'accuracy: [0.71, 0.8]\n' >outside.yaml
+    succeeds "$REPORT" a --check inside.yaml --out out
+    [[ $output == *"inside   tiny.accuracy = 0.7, expected [0.6, 0.8]"* ]]
+    [ -e out/manifest.yaml ]
+    fails_with 4 "outside the bands of 'outside.yaml': tiny.accuracy" "$REPORT" a --check outside.yaml --out out
+    [[ $output == *"OUTSIDE  tiny.accuracy = 0.7, expected [0.71, 0.8]"* ]]
+    [ ! -e out/manifest.yaml ] || fail "a report outside its band must not pass for done"
+    [ -e out/report.html ]
+    echo 'acuracy: [0, 1]' >wrong.yaml
+    fails_with 3 "wrong.yaml:1:.*'acuracy'" "$REPORT" a --check wrong.yaml
+    echo 'accuracy: 0.7' >wrong.yaml
+    fails_with 3 'wrong.yaml:1:.*expected \[LOW, HIGH\]' "$REPORT" a --check wrong.yaml
+    fails_with 3 "none.yaml" "$REPORT" a --check none.yaml
+    a_run b resumed=1
+    echo 'seconds_per_epoch: [0, 2]' >time.yaml
+    fails_with 4 "tiny.seconds_per_epoch" "$REPORT" b --check time.yaml
+}
+
+@test "what is no finished run is refused" {
+    mkdir empty
+    fails_with 3 "'empty': no manifest.yaml" "$REPORT" empty --out out
+    fails_with 3 "'nowhere'" "$REPORT" nowhere --out out
+    a_run a
+    rm a/train/manifest.yaml
+    fails_with 3 "a/train/manifest.yaml" "$REPORT" a --out out
+    a_run b
+    a_run c seed=2
+    cp c/train/manifest.yaml c/train/steps.st.zst b/train/
+    fails_with 3 "another model" "$REPORT" b --out out
+    a_run d
+    sed -i 's/"tool": "train-ddp"/"tool": "shard"/' d/train/manifest.yaml
+    fails_with 3 "written by 'shard'" "$REPORT" d --out out
+    a_run e
+    sed -i 's/"train_loss": 0.4/"train_loss": "much"/' e/train/manifest.yaml
+    fails_with 3 "e/train/manifest.yaml:[0-9]+:[0-9]+: .*train_loss" "$REPORT" e --out out
+    a_run f
+    sed -i 's/"confusion": \[/"confusion": [[1, 1], /' f/evaluate/manifest.yaml
+    fails_with 3 "f/evaluate/manifest.yaml:.*confusion" "$REPORT" f --out out
+    nothing_in out
+}
+
+@test "an output that cannot be written" {
+    a_run a
+    touch file
+    fails_with 1 "file" "$REPORT" a --out file/out
+    TOOL=report fails_with 1 "No space" sh -c "'$REPORT' a --why tiny.accuracy >/dev/full"
+}

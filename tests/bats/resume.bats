@@ -1,0 +1,162 @@
+# --resume, signals, saved state: a run that was stopped ends as if it had not been.
+
+load helpers
+load training
+
+setup_file() {
+    [ -x "$BIN/synth-cifar" ] || return 0
+    make_data "$BATS_FILE_TMPDIR/data" 400 64
+    make_data "$BATS_FILE_TMPDIR/more" 401
+    "$BIN/shard" -q --shards 4 --in "$BATS_FILE_TMPDIR/data/train.st.zst" --out "$BATS_FILE_TMPDIR/shards"
+}
+
+setup() {
+    need_training
+    data=$BATS_FILE_TMPDIR
+    train=$data/data/train.st.zst
+    cd "$WORK"
+    write_experiment e.yaml epochs=3
+}
+
+# wait_for FILE: until it is there, at most 10 s.
+wait_for() {
+    local i
+    for i in $(seq 200); do
+        [ ! -e "$1" ] || return 0
+        sleep 0.05
+    done
+    fail "$1 did not appear"
+}
+
+@test "without a state it starts; a finished run is left alone" {
+    succeeds "$BIN/train-single" -q --experiment e.yaml --train "$train" --out out --resume
+    [ -e out/manifest.yaml ]
+    local before
+    before=$(stat -c %Y.%i out/*)
+    succeeds "$BIN/train-single" --experiment e.yaml --train "$train" --out out --resume
+    [[ $stderr == *"is finished"* ]]
+    succeeds "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out --resume --world-size 2
+    [ "$before" = "$(stat -c %Y.%i out/*)" ]
+}
+
+@test "other keys are refused by name; what does not change the bits may change" {
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --out out --stop-after-steps 3
+    cp out/state.st.zst before
+    local set
+    for set in optimizer.lr=0.5 seed=3 global_batch=36 epochs=9 virtual_shards=2; do
+        fails_with 3 "${set%=*}" "$BIN/train-single" --experiment e.yaml --train "$train" --out out --resume --set "$set"
+    done
+    fails_with 3 "'model|'architecture" "$BIN/train-single" --experiment e.yaml --train "$train" --out out --resume --set "$LENET_BN"
+    fails_with 3 'training data' "$BIN/train-single" --experiment e.yaml --train "$data/more/train.st.zst" --out out --resume
+    cmp before out/state.st.zst
+    unfinished out
+    succeeds "$BIN/train-ddp" -q --experiment e.yaml --train "$data/shards" --out out --resume --world-size 4 \
+        --loader-workers 2 --set name=other --set title=Other
+    [ -e out/manifest.yaml ]
+    fails_with 3 optimizer.lr "$BIN/train-single" --experiment e.yaml --train "$train" --out out --resume --set optimizer.lr=0.5
+}
+
+@test "a resumed run lists its segments" {
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --out out --stop-after-steps 4
+    "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out --resume --world-size 2
+    [ "$("$BIN/manifest" get out/manifest.yaml run.execution.0.tool)" = train-single ]
+    [ "$("$BIN/manifest" get out/manifest.yaml run.execution.0.end_step)" = 4 ]
+    [ "$("$BIN/manifest" get out/manifest.yaml run.execution.1.tool)" = train-ddp ]
+    [ "$("$BIN/manifest" get out/manifest.yaml run.execution.1.first_step)" = 4 ]
+    [ "$("$BIN/manifest" get out/manifest.yaml run.execution.1.end_step)" = 18 ]
+}
+
+@test "--stop-after-steps stops again where it stopped" {
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --out out --stop-after-steps 4
+    succeeds "$BIN/train-single" -q --experiment e.yaml --train "$train" --out out --stop-after-steps 4 --resume
+    unfinished out
+    succeeds "$BIN/train-single" -q --experiment e.yaml --train "$train" --out out --stop-after-steps 7 --resume
+    unfinished out
+}
+
+# signalled TOOL SIGNAL CODE OPTION...: a long run, stopped in the middle and resumed.
+signalled() {
+    local tool=$1 signal=$2 code=$3 pid ended=0 begin
+    shift 3
+    write_experiment long.yaml epochs=400
+    # A job of a shell without job control ignores SIGINT: setsid does not change that, env does.
+    "$BIN/$tool" -q --experiment long.yaml --train "$train" --out out "$@" 2>err &
+    pid=$!
+    wait_for out/state.st.zst
+    begin=$(date +%s%N)
+    kill -"$signal" "$pid"
+    wait "$pid" || ended=$?
+    [ $((($(date +%s%N) - begin) / 1000000)) -lt 1500 ] || fail "it took too long to stop"
+    [ "$ended" -eq "$code" ] || fail "exit code $ended" "$(cat err)"
+    unfinished out
+    [ "$(wc -l <err)" -eq 1 ]
+    grep -q "stopped by SIG$signal.*--resume" err
+    ! pgrep -f -- "--out out.*$WORK" >/dev/null
+    succeeds "$BIN/train-single" -q --experiment long.yaml --train "$train" --out out --resume --stop-after-steps 1
+}
+
+@test "SIGTERM and SIGUSR1 save, and exit 5" {
+    signalled train-single TERM 5
+    rm -rf out
+    signalled train-single USR1 5
+    rm -rf out
+    signalled train-ddp TERM 5 --world-size 2
+}
+
+@test "SIGINT saves, and the process ends by it" {
+    need_python
+    write_experiment long.yaml epochs=4000
+    local tool
+    for tool in "train-single --threads 2" "train-ddp --world-size 2"; do
+        rm -rf out
+        # shellcheck disable=SC2086 # two words
+        "$PYTHON" - "$BIN/"${tool} -q --experiment long.yaml --train "$train" --out out <<'END'
+import os, signal, subprocess, sys, time
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+child = subprocess.Popen(sys.argv[1:], start_new_session=True, stderr=subprocess.PIPE)
+while not os.path.exists("out/state.st.zst"):
+    time.sleep(0.02)
+begin = time.time()
+os.killpg(child.pid, signal.SIGINT)  # as the terminal does: the whole group
+said = child.communicate(timeout=10)[1].decode()
+assert time.time() - begin < 1.5, "too slow"
+assert child.returncode == -signal.SIGINT, (child.returncode, said)
+assert said.count("\n") == 1 and "stopped by SIGINT" in said, said
+try:
+    os.killpg(child.pid, 0)
+    sys.exit("somebody of the group is still alive")
+except ProcessLookupError:
+    pass
+END
+        unfinished out
+        [ -e out/state.st.zst ]
+    done
+}
+
+@test "killed without warning, it goes on from the last state" {
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --out expected
+    write_experiment long.yaml epochs=4000
+    "$BIN/train-single" -q --experiment long.yaml --train "$train" --out out &
+    local pid=$!
+    wait_for out/state.st.zst
+    kill -KILL "$pid"
+    wait "$pid" || true
+    unfinished out
+    # The first 18 steps of the long run are those of the short one.
+    "$BIN/train-single" -q --experiment long.yaml --train "$train" --out out --resume --stop-after-steps 20000 &
+    pid=$!
+    sleep 0.3
+    kill -TERM "$pid"
+    wait "$pid" || [ $? -eq 5 ]
+    succeeds "$BIN/tensor" info out/state.st.zst
+}
+
+@test "--checkpoint-every N and Ns save in between" {
+    write_experiment big.yaml epochs=1 global_batch=4
+    "$BIN/train-single" -q --experiment big.yaml --train "$train" --out expected
+    "$BIN/train-single" -q --experiment big.yaml --train "$train" --out out --checkpoint-every 7
+    same_model "$(content expected/model.st.zst)" out "saved every 7 steps"
+    "$BIN/train-ddp" -q --experiment big.yaml --train "$train" --out out --checkpoint-every 1s --world-size 2
+    same_model "$(content expected/model.st.zst)" out "saved every second"
+    fails_with 2 "checkpoint-every" "$BIN/train-single" --experiment big.yaml --train "$train" --out out --checkpoint-every 3m
+}

@@ -1,0 +1,180 @@
+# One experiment file, one content hash of model.st.zst: whoever computes it.
+
+load helpers
+load training
+
+setup_file() {
+    local data=$BATS_FILE_TMPDIR
+    [ -x "$BIN/synth-cifar" ] && [ -x "$BIN/shard" ] || return 0
+    make_data "$data/610" 610
+    make_data "$data/601" 601
+    "$BIN/shard" -q --shards 4 --in "$data/610/train.st.zst" --out "$data/610/shards"
+}
+
+setup() {
+    need_training
+    data=$BATS_FILE_TMPDIR
+    cd "$WORK"
+}
+
+# reference EXPERIMENT TRAIN [OPTION...]: trains with one thread; sets $expected.
+reference() {
+    local experiment=$1 train=$2
+    shift 2
+    "$BIN/train-single" -q --experiment "$experiment" --train "$train" --threads 1 --out reference "$@"
+    expected=$(content reference/model.st.zst)
+}
+
+# agrees TOOL EXPERIMENT TRAIN OPTION...: trains in a new folder and compares.
+agrees() {
+    local tool=$1 experiment=$2 train=$3
+    shift 3
+    rm -rf run
+    succeeds "$BIN/$tool" -q --experiment "$experiment" --train "$train" --out run "$@"
+    same_model "$expected" run "$tool $*"
+}
+
+@test "threads" {
+    local model
+    for model in lenet lenet-bn; do
+        write_experiment e.yaml "model=$ROOT/experiments/models/$model.yaml"
+        reference e.yaml "$data/610/train.st.zst"
+        agrees train-single e.yaml "$data/610/train.st.zst" --threads 2
+        agrees train-single e.yaml "$data/610/train.st.zst" --threads 3
+    done
+}
+
+@test "one shard, threads" {
+    write_experiment e.yaml "$LENET_BN" virtual_shards=1 epochs=1
+    reference e.yaml "$data/610/train.st.zst"
+    agrees train-single e.yaml "$data/610/train.st.zst" --threads 2
+    agrees train-single e.yaml "$data/610/train.st.zst" --threads 3
+    agrees train-ddp e.yaml "$data/610/train.st.zst" --world-size 1 --threads 2
+}
+
+@test "world sizes 1, 2, 4 of four shards, with a tail of 34 of 72" {
+    local model world
+    for model in lenet lenet-bn; do
+        write_experiment e.yaml "model=$ROOT/experiments/models/$model.yaml"
+        reference e.yaml "$data/610/train.st.zst"
+        for world in 1 2 4; do
+            agrees train-ddp e.yaml "$data/610/train.st.zst" --world-size "$world"
+        done
+    done
+    agrees train-ddp e.yaml "$data/610/train.st.zst" --world-size 2 --threads 2
+}
+
+@test "world sizes 1, 2, 3, 4, 6, 12 of twelve shards" {
+    local world
+    write_experiment e.yaml "$LENET_BN" virtual_shards=12 epochs=1
+    reference e.yaml "$data/610/train.st.zst"
+    for world in 1 2 3 4 6 12; do
+        agrees train-ddp e.yaml "$data/610/train.st.zst" --world-size "$world"
+    done
+}
+
+@test "a last step of one sample: 601 in batches of 200" {
+    local world
+    write_experiment e.yaml "$LENET_BN" global_batch=200
+    reference e.yaml "$data/601/train.st.zst"
+    agrees train-single e.yaml "$data/601/train.st.zst" --threads 3
+    for world in 1 2 4; do
+        agrees train-ddp e.yaml "$data/601/train.st.zst" --world-size "$world"
+    done
+}
+
+@test "sharded or not, from a pipe or not" {
+    write_experiment e.yaml "$LENET_BN" epochs=1
+    reference e.yaml "$data/610/train.st.zst"
+    agrees train-single e.yaml "$data/610/shards"
+    agrees train-ddp e.yaml "$data/610/shards" --world-size 4
+    agrees train-single e.yaml - <"$data/610/train.st.zst"
+    agrees train-ddp e.yaml - --world-size 2 <"$data/610/train.st.zst"
+}
+
+@test "loader workers" {
+    local workers
+    write_experiment e.yaml epochs=1
+    reference e.yaml "$data/610/train.st.zst" --loader-workers 0
+    for workers in 1 2 4; do
+        agrees train-single e.yaml "$data/610/train.st.zst" --loader-workers "$workers"
+        agrees train-ddp e.yaml "$data/610/train.st.zst" --world-size 2 --loader-workers "$workers"
+    done
+}
+
+@test "synchronised batch norm" {
+    local world plain
+    write_experiment e.yaml "$LENET_BN" epochs=1
+    reference e.yaml "$data/610/train.st.zst"
+    plain=$expected
+    write_experiment e.yaml "$LENET_BN" epochs=1 sync_batch_norm=true
+    reference e.yaml "$data/610/train.st.zst"
+    [ "$expected" != "$plain" ] || fail "sync_batch_norm changes nothing"
+    agrees train-single e.yaml "$data/610/train.st.zst" --threads 3
+    for world in 1 2 4; do
+        agrees train-ddp e.yaml "$data/610/train.st.zst" --world-size "$world"
+    done
+}
+
+@test "stopped after any step, and resumed by another tool at another world size" {
+    local stop
+    write_experiment e.yaml "$LENET_BN"
+    reference e.yaml "$data/610/train.st.zst"
+    [ "$("$BIN/manifest" get reference/manifest.yaml results.steps)" = 18 ]
+    for stop in $(seq 1 18); do
+        rm -rf run
+        if ((stop % 2)); then
+            "$BIN/train-single" -q --experiment e.yaml --train "$data/610/train.st.zst" --out run --stop-after-steps "$stop"
+            unfinished run
+            "$BIN/train-ddp" -q --experiment e.yaml --train "$data/610/shards" --out run --resume --world-size $((stop % 4 == 1 ? 2 : 4))
+        else
+            "$BIN/train-ddp" -q --experiment e.yaml --train "$data/610/train.st.zst" --out run --stop-after-steps "$stop" --world-size 2
+            unfinished run
+            "$BIN/train-single" -q --experiment e.yaml --train "$data/610/train.st.zst" --out run --resume --threads 2 --loader-workers 2
+        fi
+        same_model "$expected" run "stopped after step $stop"
+    done
+}
+
+@test "AVX2 and AVX-512" {
+    local flags
+    flags=$(grep -m 1 '^flags' /proc/cpuinfo) || skip "no /proc/cpuinfo"
+    [[ $flags == *" avx2 "* ]] || skip "this processor has no AVX2"
+    write_experiment e.yaml "$LENET_BN" epochs=1
+    LOCKSTEP_ISA=v3 reference e.yaml "$data/610/train.st.zst"
+    [ "$("$BIN/manifest" get reference/manifest.yaml run.execution.isa)" = v3 ]
+    [[ $flags == *" avx512vl"* ]] || skip "this processor has no AVX-512"
+    LOCKSTEP_ISA=v4 agrees train-single e.yaml "$data/610/train.st.zst"
+    [ "$("$BIN/manifest" get run/manifest.yaml run.execution.isa)" = v4 ]
+}
+
+@test "files are equal byte for byte, and so is a second run" {
+    write_experiment e.yaml epochs=1
+    reference e.yaml "$data/610/train.st.zst"
+    agrees train-ddp e.yaml "$data/610/train.st.zst" --world-size 4
+    cmp reference/model.st.zst run/model.st.zst
+    succeeds "$BIN/manifest" diff reference/manifest.yaml run/manifest.yaml
+}
+
+@test "what differs, differs" {
+    write_experiment e.yaml epochs=1
+    reference e.yaml "$data/610/train.st.zst"
+    local set
+    for set in seed=12 shard_seed=1 virtual_shards=2 optimizer.lr=0.02 global_batch=36; do
+        "$BIN/train-single" -q --experiment e.yaml --train "$data/610/train.st.zst" --out other --set "$set"
+        [ "$(content other/model.st.zst)" != "$expected" ] || fail "$set changes nothing"
+    done
+}
+
+# The learning rate falls after the first epoch of nine steps, so step 10 is the first to differ.
+@test "tensor diff names the first step at which two runs part" {
+    write_experiment e.yaml
+    write_experiment other.yaml 'schedule={kind: multistep, milestones: [1], gamma: 0.1}'
+    "$BIN/train-single" -q --experiment e.yaml --train "$data/610/train.st.zst" --out a
+    "$BIN/train-ddp" -q --experiment other.yaml --train "$data/610/train.st.zst" --out b --world-size 2
+    run --separate-stderr "$BIN/tensor" diff a b
+    [ "$status" -eq 4 ]
+    [[ $output == *"runs part at step 10:"* ]] || fail "$output"
+    "$BIN/train-ddp" -q --experiment e.yaml --train "$data/610/train.st.zst" --out b --world-size 4
+    succeeds "$BIN/tensor" diff a b
+}

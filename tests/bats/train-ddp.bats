@@ -1,0 +1,110 @@
+# train-ddp: its own ranks, and ranks that somebody else starts. That its bits are those of
+# train-single is in same-bits.bats.
+
+load helpers
+load training
+
+setup_file() {
+    [ -x "$BIN/synth-cifar" ] || return 0
+    make_data "$BATS_FILE_TMPDIR/data" 200 50
+}
+
+setup() {
+    need_training
+    train=$BATS_FILE_TMPDIR/data/train.st.zst
+    test=$BATS_FILE_TMPDIR/data/test.st.zst
+    cd "$WORK"
+    write_experiment e.yaml strategy=ddp world_size=2
+}
+
+# join RANK SIZE OPTION...: one rank of a group, as a launcher starts it.
+join() {
+    local rank=$1 size=$2
+    shift 2
+    RANK=$rank WORLD_SIZE=$size MASTER_ADDR=127.0.0.1 MASTER_PORT=$port "$BIN/train-ddp" "$@"
+}
+
+free_port() {
+    need_python
+    port=$("$PYTHON" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+}
+
+@test "--help and --version" {
+    succeeds "$BIN/train-ddp" --help
+    [[ $output == *--world-size* ]]
+    succeeds "$BIN/train-ddp" --version
+}
+
+@test "starts the ranks of the experiment; --world-size overrides" {
+    succeeds "$BIN/train-ddp" --experiment e.yaml --train "$train" --test "$test" --out out
+    [ "$(grep -c ': epoch' <<<"$stderr")" -eq 2 ]
+    [ "$("$BIN/manifest" get out/manifest.yaml run.execution.world_size)" = 2 ]
+    succeeds "$BIN/manifest" verify out/manifest.yaml
+    "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out --world-size 4
+    [ "$("$BIN/manifest" get out/manifest.yaml run.execution.world_size)" = 4 ]
+    [ "$("$BIN/manifest" get out/manifest.yaml parameters.world_size)" = 2 ]
+}
+
+@test "--reduce fast is labelled" {
+    "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out --reduce fast
+    [ "$("$BIN/manifest" get out/manifest.yaml run.execution.reduce)" = fast ]
+    "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out exact
+    [ "$("$BIN/manifest" get exact/manifest.yaml run.execution.reduce)" = exact ]
+    # Not the same bits, but the same mathematics.
+    run "$BIN/tensor" diff --atol 1e-4 out/model.st.zst exact/model.st.zst
+    [ "$status" -eq 0 ]
+}
+
+@test "joins a group that the environment names" {
+    free_port
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --test "$test" --out expected
+    join 1 2 -q --experiment e.yaml --train "$train" --test "$test" --out out &
+    local other=$!
+    join 0 2 -q --experiment e.yaml --train "$train" --test "$test" --out out
+    wait "$other"
+    same_model "$(content expected/model.st.zst)" out "joined ranks"
+    [ "$("$BIN/manifest" get out/manifest.yaml run.execution.world_size)" = 2 ]
+}
+
+@test "joined ranks stop and resume together" {
+    free_port
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --out expected
+    join 1 2 -q --experiment e.yaml --train "$train" --out out --stop-after-steps 4 &
+    local other=$!
+    join 0 2 -q --experiment e.yaml --train "$train" --out out --stop-after-steps 4
+    wait "$other"
+    unfinished out
+    join 1 2 -q --experiment e.yaml --train "$train" --out out --resume &
+    other=$!
+    join 0 2 -q --experiment e.yaml --train "$train" --out out --resume
+    wait "$other"
+    same_model "$(content expected/model.st.zst)" out "resumed"
+}
+
+@test "joined ranks with different experiments are told apart" {
+    free_port
+    join 1 2 -q --experiment e.yaml --train "$train" --out out --set seed=5 2>other.err &
+    local other=$!
+    TOOL=train-ddp fails_with 3 'rank 1.* differs' env RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 \
+        MASTER_PORT="$port" "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out
+    local code=0
+    wait "$other" || code=$?
+    [ "$code" -eq 3 ]
+    unfinished out
+}
+
+@test "a joined rank refuses standard input, an incomplete family, a bad size" {
+    port=1
+    export MASTER_ADDR=127.0.0.1 MASTER_PORT=1
+    TOOL=train-ddp fails_with 2 "'-'.*give a file" env RANK=0 WORLD_SIZE=2 "$BIN/train-ddp" \
+        --experiment e.yaml --train - --out out
+    TOOL=train-ddp fails_with 2 WORLD_SIZE env RANK=0 "$BIN/train-ddp" --experiment e.yaml --train "$train" --out out
+    TOOL=train-ddp fails_with 2 "'3' ranks" env RANK=0 WORLD_SIZE=3 "$BIN/train-ddp" --experiment e.yaml \
+        --train "$train" --out out
+    [ ! -e out ]
+}
+
+@test "--world-size leaves the environment aside" {
+    RANK=0 WORLD_SIZE=2 "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out --world-size 2
+    [ -e out/manifest.yaml ]
+}

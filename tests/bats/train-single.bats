@@ -1,0 +1,133 @@
+# train-single: its options, its outputs, what it says.
+
+load helpers
+load training
+
+setup_file() {
+    [ -x "$BIN/synth-cifar" ] || return 0
+    make_data "$BATS_FILE_TMPDIR/data" 200 50
+}
+
+setup() {
+    need_training
+    train=$BATS_FILE_TMPDIR/data/train.st.zst
+    test=$BATS_FILE_TMPDIR/data/test.st.zst
+    cd "$WORK"
+    write_experiment e.yaml epochs=2
+}
+
+@test "--help and --version" {
+    succeeds "$BIN/train-single" --help
+    [[ $output == *--experiment* && $output == *--stop-after-steps* ]]
+    succeeds "$BIN/train-single" --version
+    [[ $output == train-single* ]]
+}
+
+@test "writes model, steps, state and, last, the manifest" {
+    succeeds "$BIN/train-single" --experiment e.yaml --train "$train" --test "$test" --out out
+    [ -z "$output" ]
+    [ "$(grep -c '^train-single: epoch' <<<"$stderr")" -eq 2 ]
+    succeeds "$BIN/manifest" verify out/manifest.yaml
+    [ "$("$BIN/manifest" get out/manifest.yaml tool)" = train-single ]
+    [ "$("$BIN/manifest" get out/manifest.yaml results.steps)" = 6 ]
+    [ "$("$BIN/manifest" get out/manifest.yaml results.samples)" = 200 ]
+    [ "$("$BIN/manifest" get out/manifest.yaml results.model)" = "$(content out/model.st.zst)" ]
+    [ "$("$BIN/manifest" get out/manifest.yaml run.execution.strategy)" = single ]
+    [ "$("$BIN/manifest" get out/manifest.yaml parameters.architecture.name)" = lenet ]
+    "$BIN/manifest" get out/manifest.yaml results.test_accuracy
+    "$BIN/manifest" get out/manifest.yaml results.epochs.1.phases.backward
+}
+
+@test "-q says nothing; without --test no accuracy is claimed" {
+    succeeds "$BIN/train-single" -q --experiment e.yaml --train "$train" --out out
+    [ -z "$stderr" ]
+    run "$BIN/manifest" get out/manifest.yaml results.test_accuracy
+    [ "$status" -eq 3 ]
+}
+
+@test "the accuracy is what evaluate finds" {
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --test "$test" --out out
+    "$BIN/evaluate" --model out/model.st.zst --data "$test" --out evaluated
+    [ "$("$BIN/manifest" get out/manifest.yaml results.test_accuracy)" = "$("$BIN/manifest" get evaluated/manifest.yaml results.accuracy)" ]
+}
+
+@test "the phases of an epoch add up to its seconds" {
+    need_python
+    write_experiment long.yaml "$LENET_BN" epochs=3 global_batch=20
+    "$BIN/train-single" -q --experiment long.yaml --train "$train" --out out --threads 1
+    "$PYTHON" - "$("$BIN/manifest" get out/manifest.yaml results.epochs.2.seconds)" \
+        "$("$BIN/manifest" get out/manifest.yaml results.epochs.2.phases | tr -d '\n')" <<'END'
+import re, sys
+seconds = float(sys.argv[1])
+phases = sum(float(x) for x in re.findall(r": ([-+.e0-9]+)", sys.argv[2]))
+sys.exit(not 0.95 * seconds <= phases <= 1.05 * seconds)
+END
+}
+
+@test "--print-key depends on what changes the bits, and on nothing else" {
+    key() { "$BIN/train-single" --experiment e.yaml --train "$train" "$@" --print-key; }
+    local one
+    one=$(key --out x)
+    [ ${#one} -eq 64 ]
+    [ "$one" = "$(key --threads 2 --loader-workers 3 --out y)" ]
+    [ "$one" != "$(key --set optimizer.lr=0.5)" ]
+    [ "$one" != "$(key --test "$test")" ]
+    [ ! -e x ]
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --out out
+    [ "$one" = "$("$BIN/manifest" get out/manifest.yaml key)" ]
+}
+
+@test "--print-parameters prints the resolved experiment, without any data" {
+    succeeds "$BIN/train-single" --experiment e.yaml --set epochs=7 --print-parameters
+    [[ $output == *"epochs: 7"* && $output == *"architecture:"* ]]
+    write_experiment p.yaml 'published=[{source: R001, accuracy: 65.39}]'
+    succeeds "$BIN/train-single" --experiment p.yaml --print-parameters
+    [[ $output == *"R001"* ]]
+}
+
+@test "--dump-order lists every sample once an epoch" {
+    need_python
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --out out --dump-order order
+    [ "$(stat -c %s order)" -eq $((200 * 2 * 4)) ]
+    "$PYTHON" - <<'END'
+import struct
+ids = struct.unpack("<400I", open("order", "rb").read())
+assert sorted(ids[:200]) == list(range(200)) == sorted(ids[200:])
+assert ids[:200] != ids[200:] and ids[:200] != tuple(range(200))
+END
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --out out --dump-order first --stop-after-steps 1
+    cmp -n $((72 * 4)) order first
+    [ "$(stat -c %s first)" -eq $((72 * 4)) ]
+}
+
+@test "--init begins with given weights" {
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --out a --set optimizer.lr=1e-30
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --out b --set seed=99 --set optimizer.lr=1e-30 --init a/model.st.zst
+    [ "$(content a/model.st.zst)" = "$(content b/model.st.zst)" ]
+    [ "$("$BIN/manifest" get b/manifest.yaml inputs.1.content)" = "$(content a/model.st.zst)" ]
+}
+
+@test "--trace writes events that a browser can load" {
+    need_python
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --out out --trace trace.json
+    "$PYTHON" -c '
+import json
+events = json.load(open("trace.json"))
+assert sum(e["name"].startswith("step ") for e in events) == 6
+assert any(e["name"] == "backward" for e in events)'
+}
+
+@test "old outputs are removed before a new run" {
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --out out
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --out out --stop-after-steps 1
+    unfinished out
+    [ ! -e out/steps.st.zst ]
+    [ -e out/state.st.zst ]
+}
+
+@test "the metadata of a model says nothing of the run" {
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --out out
+    succeeds "$BIN/tensor" info out/model.st.zst
+    [[ $output == *conv1.weight* && $output == *normalize* && $output == *classes* ]]
+    [[ $output != *seed* && $output != *train-single* && $output != *threads* ]]
+}

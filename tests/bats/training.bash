@@ -1,0 +1,49 @@
+# What the bats files about training share: small data, small experiments, content hashes.
+# shellcheck shell=bash
+# shellcheck disable=SC2154 # bats and helpers.bash set the others
+
+# need_training: skip where a tool that every training test uses was not built.
+need_training() {
+    need_tool synth-cifar shard train-single train-ddp evaluate tensor manifest
+}
+
+# make_data DIR N [TEST]: drawn images, N to train with.
+make_data() {
+    "$BIN/synth-cifar" -q --train "$2" --test "${3:-64}" --seed 3 --out "$1"
+}
+
+# write_experiment FILE KEY=VALUE...: a quick experiment; a later value replaces an earlier one.
+write_experiment() {
+    local file=$1 assignment key
+    local -A value=([schema]=lockstep.experiment/1 [name]=tiny [dataset]=synthetic
+        [model]=$ROOT/experiments/models/lenet.yaml [strategy]=single [world_size]=1
+        [virtual_shards]=4 [global_batch]=72 [epochs]=2 [seed]=11
+        [optimizer]='{kind: sgd, lr: 0.01, momentum: 0.9}')
+    shift
+    for assignment; do
+        value[${assignment%%=*}]=${assignment#*=}
+    done
+    for key in "${!value[@]}"; do
+        printf '%s: %s\n' "$key" "${value[$key]}"
+    done >"$file"
+}
+
+LENET_BN=model=$ROOT/experiments/models/lenet-bn.yaml
+
+# content FILE: its content hash.
+content() {
+    "$BIN/tensor" hash "$1" | cut -d ' ' -f 1
+}
+
+# same_model EXPECTED DIR WHAT: the model in DIR has that content.
+same_model() {
+    local got
+    got=$(content "$2/model.st.zst") || return 1
+    [ "$got" = "$1" ] || fail "$3: content ${got:0:12} instead of ${1:0:12}"
+}
+
+# unfinished DIR: no model and no manifest.
+unfinished() {
+    [ ! -e "$1/model.st.zst" ] || { fail "$1/model.st.zst is there"; return 1; }
+    [ ! -e "$1/manifest.yaml" ] || fail "$1/manifest.yaml is there"
+}

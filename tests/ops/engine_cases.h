@@ -1,0 +1,167 @@
+// engine_cases.h - the models, and the ways to cut a step into shards, that test_engine.c goes
+// through. It tests every pair, but the large models with a few splits only.
+#ifndef LOCKSTEP_TESTS_ENGINE_CASES_H
+#define LOCKSTEP_TESTS_ENGINE_CASES_H
+
+#include <stdbool.h>
+
+enum { MAX_SHARDS = 12 };
+
+typedef struct model_case {
+    const char *name, *input, *layers; // YAML
+    const char *path;                  // or a model file
+    bool large;                        // with few of the splits: the reference is slow
+} model_case;
+
+// Every kind of layer, geometries that no fast path is made for, and the models of the experiments.
+static const model_case models[] = {
+    {.name = "softmax regression", .input = "[1, 3, 5]", .layers = "[flatten, linear: {out: 10}]"},
+    {.name = "mlp",
+     .input = "[1, 6, 5]",
+     .layers = "[flatten, linear: {out: 37}, relu, linear: {out: 16}, relu, linear: {out: 10}]"},
+    {.name = "mlp, no bias, two classes",
+     .input = "[2, 4, 4]",
+     .layers = "[flatten, linear: {out: 19, bias: false}, relu, linear: {out: 2, bias: false}]"},
+    {.name = "mlp-bn",
+     .input = "[1, 7, 5]",
+     .layers = "[flatten, linear: {out: 33}, batch_norm, relu, linear: {out: 9, bias: false}, "
+               "batch_norm, relu, linear: {out: 10}]"},
+    {.name = "conv 3x3",
+     .input = "[3, 8, 7]",
+     .layers = "[conv: {out: 5, kernel: 3}, relu, flatten, linear: {out: 10}]"},
+    {.name = "conv 3x3, padding 1, twice",
+     .input = "[2, 7, 6]",
+     .layers = "[conv: {out: 6, kernel: 3, padding: 1}, relu, conv: {out: 7, kernel: 3, padding: "
+               "1}, relu, flatten, linear: {out: 10}]"},
+    {.name = "conv 5x5, padding 2, pool",
+     .input = "[1, 12, 12]",
+     .layers = "[conv: {out: 6, kernel: 5, padding: 2}, relu, max_pool: {size: 2}, conv: {out: 4, "
+               "kernel: 5, padding: 2}, relu, max_pool: {size: 2}, flatten, linear: {out: 10}]"},
+    {.name = "conv 1x1",
+     .input = "[3, 5, 4]",
+     .layers = "[conv: {out: 9, kernel: 1}, relu, conv: {out: 17, kernel: 1, bias: false}, relu, "
+               "conv: {out: 4, kernel: 1}, flatten, linear: {out: 10}]"},
+    {.name = "conv, stride 2",
+     .input = "[3, 11, 10]",
+     .layers = "[conv: {out: 8, kernel: 3, stride: 2, padding: 1}, relu, conv: {out: 5, kernel: 3, "
+               "stride: 2, padding: 1}, relu, conv: {out: 3, kernel: 1, stride: 2}, flatten, "
+               "linear: {out: 10}]"},
+    {.name = "conv, odd geometry",
+     .input = "[2, 9, 13]",
+     .layers = "[conv: {out: 5, kernel: [3, 5], stride: [2, 1], padding: [1, 2]}, relu, conv: "
+               "{out: 3, kernel: [1, 4], stride: [1, 3]}, relu, conv: {out: 4, kernel: [4, 2], "
+               "padding: [0, 1]}, relu, flatten, linear: {out: 7}]"},
+    {.name = "conv, stride 3 and 2x3",
+     .input = "[2, 13, 14]",
+     .layers = "[conv: {out: 4, kernel: 4, stride: 1, padding: 3}, relu, conv: {out: 5, kernel: 5, "
+               "stride: 3, padding: 2}, relu, conv: {out: 6, kernel: [2, 3], stride: [2, 3], "
+               "padding: [1, 1]}, flatten, linear: {out: 10}]"},
+    {.name = "conv, padding beyond the kernel",
+     .input = "[2, 4, 5]",
+     .layers = "[conv: {out: 3, kernel: 3, padding: 3}, relu, conv: {out: 4, kernel: 1, padding: "
+               "1}, relu, conv: {out: 3, kernel: [2, 3], padding: [2, 4]}, relu, flatten, linear: "
+               "{out: 10}]"},
+    {.name = "conv as large as its input",
+     .input = "[3, 5, 4]",
+     .layers = "[conv: {out: 8, kernel: 3, padding: 1}, relu, conv: {out: 11, kernel: [5, 4]}, "
+               "relu, flatten, linear: {out: 10}]"},
+    {.name = "conv of one row",
+     .input = "[1, 1, 19]",
+     .layers = "[conv: {out: 4, kernel: [1, 5], padding: [0, 2]}, relu, max_pool: {size: [1, 2]}, "
+               "conv: {out: 5, kernel: [1, 3]}, relu, flatten, linear: {out: 10}]"},
+    {.name = "conv of many channels",
+     .input = "[3, 6, 6]",
+     .layers = "[conv: {out: 33, kernel: 3, padding: 1}, relu, conv: {out: 64, kernel: 3, padding: "
+               "1}, relu, max_pool: {size: 2}, conv: {out: 18, kernel: 3}, relu, flatten, linear: "
+               "{out: 10}]"},
+    {.name = "conv-bn, no bias",
+     .input = "[3, 9, 8]",
+     .layers = "[conv: {out: 6, kernel: 3, stride: 2, padding: 1, bias: false}, batch_norm, relu, "
+               "conv: {out: 7, kernel: 3, padding: 1, bias: false}, batch_norm, relu, max_pool: "
+               "{size: 2}, flatten, linear: {out: 10}]"},
+    {.name = "conv-bn, eps and momentum",
+     .input = "[1, 6, 6]",
+     .layers = "[conv: {out: 4, kernel: 3}, batch_norm: {eps: 0.01, momentum: 0.3}, relu, flatten, "
+               "linear: {out: 12}, batch_norm: {eps: 0.1, momentum: 1}, relu, linear: {out: 10}]"},
+    {.name = "vgg-bn, small",
+     .input = "[3, 8, 8]",
+     .layers = "[conv: {out: 8, kernel: 3, padding: 1}, batch_norm, relu, conv: {out: 8, kernel: "
+               "3, padding: 1}, batch_norm, relu, max_pool: {size: 2}, conv: {out: 16, kernel: 3, "
+               "padding: 1}, batch_norm, relu, conv: {out: 16, kernel: 3, padding: 1}, batch_norm, "
+               "relu, max_pool: {size: 2}, flatten, linear: {out: 24}, relu, linear: {out: 10}]"},
+    {.name = "pool 2x2 of an odd size",
+     .input = "[2, 9, 7]",
+     .layers = "[conv: {out: 3, kernel: 3, padding: 1}, relu, max_pool: {size: 2}, conv: {out: 4, "
+               "kernel: 2}, max_pool: {size: 2}, relu, flatten, linear: {out: 10}]"},
+    {.name = "max pools that overlap",
+     .input = "[3, 11, 10]",
+     .layers = "[conv: {out: 4, kernel: 3}, relu, max_pool: {size: 3, stride: 2, padding: 1}, "
+               "conv: {out: 5, kernel: 2}, max_pool: {size: [3, 2], stride: [1, 2]}, flatten, "
+               "linear: {out: 10}]"},
+    {.name = "max pools alone",
+     .input = "[3, 12, 11]",
+     .layers = "[max_pool: {size: 2}, max_pool: {size: 3, stride: 1, padding: 1}, flatten, linear: "
+               "{out: 10}]"},
+    {.name = "average pools",
+     .input = "[3, 11, 12]",
+     .layers =
+         "[avg_pool: {size: 2, stride: 1}, conv: {out: 4, kernel: 3}, relu, avg_pool: {size: "
+         "3, stride: 2, padding: 1}, conv: {out: 5, kernel: 3, padding: 1}, batch_norm, relu, "
+         "avg_pool: {size: [4, 3], stride: [2, 3]}, flatten, linear: {out: 10}]"},
+    {.name = "batch norm of the input",
+     .input = "[3, 5, 4]",
+     .layers = "[batch_norm, conv: {out: 4, kernel: 3}, relu, flatten, batch_norm, linear: {out: "
+               "10}]"},
+    {.name = "batch norm behind flatten",
+     .input = "[2, 6, 6]",
+     .layers = "[conv: {out: 3, kernel: 3, padding: 1}, relu, max_pool: {size: 2}, flatten, "
+               "batch_norm, relu, linear: {out: 10}]"},
+    {.name = "layers in other orders",
+     .input = "[2, 10, 10]",
+     .layers =
+         "[relu, conv: {out: 4, kernel: 3}, max_pool: {size: 2}, batch_norm, relu, conv: "
+         "{out: 5, kernel: 3, padding: 1}, relu, batch_norm, max_pool: {size: 2}, batch_norm, "
+         "flatten, relu, linear: {out: 12}, relu, relu, batch_norm, linear: {out: 10}]"},
+    {.name = "convolutions without ReLU",
+     .input = "[2, 8, 8]",
+     .layers = "[conv: {out: 3, kernel: 3}, conv: {out: 4, kernel: 3, padding: 2}, batch_norm, "
+               "conv: {out: 2, kernel: 3}, flatten, linear: {out: 8}, linear: {out: 10}]"},
+    {.name = "lenet", .path = "experiments/models/lenet.yaml", .large = true},
+    {.name = "lenet-bn", .path = "experiments/models/lenet-bn.yaml", .large = true},
+    {.name = "mnist-lenet", .path = "experiments/models/mnist-lenet.yaml", .large = true},
+};
+
+typedef struct split {
+    int shards, count[MAX_SHARDS];
+    bool sync;       // batch norm over all shards; for models without batch norm nothing new
+    bool large_also; // for the slow models, too
+} split;
+
+// Whole and partial groups of 16, shards of one sample, and empty ones behind.
+static const split splits[] = {
+    {.shards = 1, .count = {1}, .large_also = true},
+    {.shards = 1, .count = {2}},
+    {.shards = 1, .count = {5}},
+    {.shards = 1, .count = {16}},
+    {.shards = 1, .count = {17}, .large_also = true},
+    {.shards = 1, .count = {33}},
+    {.shards = 1, .count = {64}},
+    {.shards = 2, .count = {17, 16}},
+    {.shards = 2, .count = {3, 2}},
+    {.shards = 2, .count = {33, 0}},
+    {.shards = 4, .count = {5, 5, 4, 4}},
+    {.shards = 4, .count = {17, 16, 16, 16}, .large_also = true},
+    {.shards = 4, .count = {2, 1, 1, 1}},
+    {.shards = 4, .count = {1, 1, 0, 0}},
+    {.shards = 12, .count = {6, 6, 6, 6, 6, 6, 5, 5, 5, 5, 5, 5}},
+    {.shards = 1, .count = {33}, .sync = true},
+    {.shards = 4, .count = {17, 16, 16, 16}, .sync = true, .large_also = true},
+    {.shards = 4, .count = {1, 1, 1, 0}, .sync = true},
+};
+
+enum {
+    MODELS = sizeof models / sizeof models[0],
+    SPLITS = sizeof splits / sizeof splits[0],
+};
+
+#endif

@@ -1,0 +1,363 @@
+// The reference operations against finite differences, in double.
+//
+// For a random vector r, L = Σ r · f(x, weight, bias) is differentiated along every coordinate by
+// (L(+h) - L(-h)) / 2h and compared with what the backward function says.
+#include "ops.h"
+
+#include <stdio.h>
+
+#include "compute/reference.h"
+
+// h² f''' and the rounding error / h are both about 1e-10 here.
+static const double STEP = 1e-5;
+static const double TOLERANCE = 1e-7;
+
+typedef struct op_case {
+    const char *name;
+    layer l; // without `out` where it follows from the rest
+    int outputs, samples;
+} op_case;
+
+typedef struct problem {
+    const layer *l;
+    int samples;
+    size_t nx, ny, nw, nb;
+    double *x, *weight, *bias, *r;
+    double *y, *mean, *variance; // scratch
+} problem;
+
+// ---- The operations, behind one pair of functions
+// ------------------------------------------------
+
+static const double *bias_of(const problem *p) {
+    return p->nb ? p->bias : NULL;
+}
+
+static void forward(const problem *p) {
+    const layer *l = p->l;
+    switch (l->kind) {
+    case LAYER_CONV: reference_conv(l, p->samples, p->x, p->weight, bias_of(p), p->y); break;
+    case LAYER_LINEAR: reference_linear(l, p->samples, p->x, p->weight, bias_of(p), p->y); break;
+    case LAYER_BATCH_NORM:
+        reference_moments(l->in, p->samples, p->x, p->mean, p->variance);
+        reference_batch_norm(l, p->samples, p->x, p->mean, p->variance, p->weight, p->bias, p->y);
+        break;
+    case LAYER_RELU: reference_relu(p->nx, p->x, p->y); break;
+    case LAYER_MAX_POOL: reference_max_pool(l, p->samples, p->x, p->y); break;
+    case LAYER_AVG_POOL: reference_avg_pool(l, p->samples, p->x, p->y); break;
+    default: fail_msg("no such operation"); break;
+    }
+}
+
+static void backward(const problem *p, double *dx, double *dw, double *db) {
+    const layer *l = p->l;
+    const int n = p->samples;
+    if (!p->nb) db = NULL;
+    switch (l->kind) {
+    case LAYER_CONV: reference_conv_backward(l, n, p->x, p->weight, p->r, dx, dw, db); break;
+    case LAYER_LINEAR: reference_linear_backward(l, n, p->x, p->weight, p->r, dx, dw, db); break;
+    case LAYER_BATCH_NORM:
+        reference_moments(l->in, n, p->x, p->mean, p->variance);
+        reference_batch_norm_backward(l, n, p->x, p->mean, p->variance, p->weight, p->r, dx, dw,
+                                      db);
+        break;
+    case LAYER_RELU: reference_relu_backward(p->nx, p->x, p->r, dx); break;
+    case LAYER_MAX_POOL: reference_max_pool_backward(l, n, p->x, p->r, dx); break;
+    case LAYER_AVG_POOL: reference_avg_pool_backward(l, n, p->r, dx); break;
+    default: fail_msg("no such operation"); break;
+    }
+}
+
+static double objective(const problem *p) {
+    double sum = 0;
+    forward(p);
+    for (size_t i = 0; i < p->ny; i++) sum += p->r[i] * p->y[i];
+    return sum;
+}
+
+// ---- The check
+// -----------------------------------------------------------------------------------
+
+// Distinct values, at least 0.01 from each other and from zero, in a random order: no step of a
+// finite difference crosses a kink of ReLU or max pooling.
+static void fill_apart(double *x, size_t n) {
+    const random_stream stream = {.seed = 1, .purpose = RANDOM_SYNTHETIC};
+    uint32_t *order = calloc(n, sizeof *order);
+    assert_non_null(order);
+    random_permutation(&stream, order, (uint32_t)n);
+    for (size_t i = 0; i < n; i++) x[i] = 0.01 * ((double)order[i] + 0.5 - (double)(n / 2));
+    free(order);
+}
+
+static void problem_init(problem *p, const layer *l, int samples) {
+    *p = (problem){.l = l, .samples = samples, .nw = layer_weights(l)};
+    p->nx = (size_t)samples * shape_size(l->in);
+    p->ny = (size_t)samples * shape_size(l->out);
+    p->nb = l->has_bias || l->kind == LAYER_BATCH_NORM ? (size_t)l->out.channels : 0;
+    p->x = ops_random(p->nx, 1);
+    p->weight = ops_random(p->nw, 2);
+    p->bias = ops_random(p->nb, 3);
+    p->r = ops_random(p->ny, 4);
+    p->y = ops_zeros(p->ny);
+    p->mean = ops_zeros((size_t)l->in.channels);
+    p->variance = ops_zeros((size_t)l->in.channels);
+    if (l->kind == LAYER_RELU || l->kind == LAYER_MAX_POOL) fill_apart(p->x, p->nx);
+}
+
+static void problem_release(problem *p) {
+    free(p->x), free(p->weight), free(p->bias), free(p->r);
+    free(p->y), free(p->mean), free(p->variance);
+}
+
+static void check_argument(const problem *p, const char *what, double *argument, size_t n,
+                           const double *analytic) {
+    double *numeric = ops_zeros(n);
+    for (size_t i = 0; i < n; i++) {
+        double kept = argument[i];
+        argument[i] = kept + STEP;
+        double above = objective(p);
+        argument[i] = kept - STEP;
+        double below = objective(p);
+        argument[i] = kept;
+        numeric[i] = (above - below) / (2 * STEP);
+    }
+    ops_near(what, analytic, numeric, n, TOLERANCE);
+    free(numeric);
+}
+
+static void test_layer(void **state) {
+    const op_case *c = *state;
+    layer l = c->l;
+    if (l.kernel_h)
+        ops_finish_window(&l, c->outputs ? c->outputs : l.in.channels);
+    else
+        l.out = c->outputs ? (shape){c->outputs, 1, 1} : l.in;
+    problem p;
+    problem_init(&p, &l, c->samples);
+    double *dx = ops_random(p.nx, 5), *dw = ops_zeros(p.nw), *db = ops_zeros(p.nb);
+    backward(&p, dx, dw, db);
+    check_argument(&p, "input gradient", p.x, p.nx, dx);
+    check_argument(&p, "weight gradient", p.weight, p.nw, dw);
+    check_argument(&p, "bias gradient", p.bias, p.nb, db);
+
+    // Gradients of parameters are added to: a second call doubles them. That of the input is
+    // written.
+    double *once = ops_zeros(p.nw), *first = ops_zeros(p.nx);
+    memcpy(once, dw, p.nw * sizeof *once);
+    memcpy(first, dx, p.nx * sizeof *first);
+    backward(&p, dx, dw, db);
+    for (size_t i = 0; i < p.nw; i++) once[i] *= 2;
+    ops_near("weight gradient of two calls", dw, once, p.nw, 1e-14);
+    assert_memory_equal(dx, first, p.nx * sizeof *first);
+    free(dx), free(dw), free(db), free(once), free(first);
+    problem_release(&p);
+}
+
+#define CONV(...) \
+    { .kind = LAYER_CONV, .has_bias = true, __VA_ARGS__ }
+#define KERNEL(kh, kw, sh, sw, ph, pw)                                                     \
+    .kernel_h = (kh), .kernel_w = (kw), .stride_h = (sh), .stride_w = (sw), .pad_h = (ph), \
+    .pad_w = (pw)
+
+static const op_case cases[] = {
+    {"conv 1x1", CONV(.in = {3, 4, 5}, KERNEL(1, 1, 1, 1, 0, 0)), 4, 2},
+    {"conv 1x1, stride 2", CONV(.in = {3, 5, 6}, KERNEL(1, 1, 2, 2, 0, 0)), 2, 2},
+    {"conv 3x3", CONV(.in = {2, 6, 7}, KERNEL(3, 3, 1, 1, 0, 0)), 3, 2},
+    {"conv 3x3, padding 1", CONV(.in = {2, 5, 6}, KERNEL(3, 3, 1, 1, 1, 1)), 3, 2},
+    {"conv 3x3, stride 2, padding 1", CONV(.in = {2, 7, 6}, KERNEL(3, 3, 2, 2, 1, 1)), 3, 2},
+    {"conv 5x5, padding 2", CONV(.in = {1, 6, 6}, KERNEL(5, 5, 1, 1, 2, 2)), 2, 3},
+    {"conv 5x5, stride 3, padding 2", CONV(.in = {2, 9, 8}, KERNEL(5, 5, 3, 3, 2, 2)), 2, 1},
+    {"conv 3x5, stride 2x1, padding 1x2", CONV(.in = {2, 6, 7}, KERNEL(3, 5, 2, 1, 1, 2)), 3, 2},
+    {"conv 1x4, stride 1x3", CONV(.in = {2, 3, 11}, KERNEL(1, 4, 1, 3, 0, 0)), 2, 2},
+    {"conv 4x2, padding 0x1", CONV(.in = {3, 6, 3}, KERNEL(4, 2, 1, 1, 0, 1)), 2, 2},
+    {"conv as large as its input", CONV(.in = {2, 4, 3}, KERNEL(4, 3, 1, 1, 0, 0)), 5, 3},
+    {"conv without bias", {.kind = LAYER_CONV, .in = {2, 5, 5}, KERNEL(3, 3, 1, 1, 1, 1)}, 3, 2},
+    {"linear", {.kind = LAYER_LINEAR, .in = {7, 1, 1}, .has_bias = true}, 5, 3},
+    {"linear without bias", {.kind = LAYER_LINEAR, .in = {4, 1, 1}}, 3, 2},
+    {"linear, one output", {.kind = LAYER_LINEAR, .in = {9, 1, 1}, .has_bias = true}, 1, 1},
+    {"batch norm of planes", {.kind = LAYER_BATCH_NORM, .in = {3, 4, 5}, .eps = 1e-5}, 0, 4},
+    {"batch norm of features", {.kind = LAYER_BATCH_NORM, .in = {6, 1, 1}, .eps = 1e-5}, 0, 5},
+    {"batch norm, large eps", {.kind = LAYER_BATCH_NORM, .in = {2, 3, 3}, .eps = 0.5}, 0, 2},
+    {"batch norm, one sample", {.kind = LAYER_BATCH_NORM, .in = {2, 3, 4}, .eps = 1e-5}, 0, 1},
+    {"batch norm, one value", {.kind = LAYER_BATCH_NORM, .in = {5, 1, 1}, .eps = 1e-2}, 0, 1},
+    {"relu", {.kind = LAYER_RELU, .in = {3, 4, 5}}, 0, 3},
+    {"max pool 2x2", {.kind = LAYER_MAX_POOL, .in = {2, 6, 8}, KERNEL(2, 2, 2, 2, 0, 0)}, 0, 2},
+    {"max pool 2x2 of an odd size",
+     {.kind = LAYER_MAX_POOL, .in = {2, 5, 7}, KERNEL(2, 2, 2, 2, 0, 0)},
+     0,
+     2},
+    {"max pool 3x3, stride 2, padding 1",
+     {.kind = LAYER_MAX_POOL, .in = {2, 7, 6}, KERNEL(3, 3, 2, 2, 1, 1)},
+     0,
+     2},
+    {"max pool 3x2, stride 1x2 (windows overlap)",
+     {.kind = LAYER_MAX_POOL, .in = {1, 6, 7}, KERNEL(3, 2, 1, 2, 0, 0)},
+     0,
+     2},
+    {"avg pool 2x2", {.kind = LAYER_AVG_POOL, .in = {2, 6, 8}, KERNEL(2, 2, 2, 2, 0, 0)}, 0, 2},
+    {"avg pool 3x3, stride 2, padding 1",
+     {.kind = LAYER_AVG_POOL, .in = {2, 7, 6}, KERNEL(3, 3, 2, 2, 1, 1)},
+     0,
+     2},
+    {"avg pool 3x2, stride 1x2",
+     {.kind = LAYER_AVG_POOL, .in = {1, 6, 7}, KERNEL(3, 2, 1, 2, 0, 0)},
+     0,
+     2},
+};
+
+// ---- Loss
+// ----------------------------------------------------------------------------------------
+
+static void test_cross_entropy(void **state) {
+    (void)state;
+    enum { CLASSES = 7, SAMPLES = 5 };
+    const uint8_t labels[SAMPLES] = {0, 6, 3, 3, 1};
+    double *logits = ops_random(CLASSES * SAMPLES, 1), analytic[CLASSES * SAMPLES];
+    double numeric[CLASSES * SAMPLES];
+    for (int i = 0; i < CLASSES * SAMPLES; i++) logits[i] *= 4;
+    (void)reference_cross_entropy(CLASSES, SAMPLES, logits, labels, analytic);
+    for (int i = 0; i < CLASSES * SAMPLES; i++) {
+        double kept = logits[i];
+        logits[i] = kept + STEP;
+        double above = reference_cross_entropy(CLASSES, SAMPLES, logits, labels, NULL);
+        logits[i] = kept - STEP;
+        double below = reference_cross_entropy(CLASSES, SAMPLES, logits, labels, NULL);
+        logits[i] = kept;
+        numeric[i] = (above - below) / (2 * STEP);
+    }
+    ops_near("gradient of the logits", analytic, numeric, CLASSES * SAMPLES, TOLERANCE);
+    free(logits);
+}
+
+static void test_cross_entropy_far_out(void **state) {
+    (void)state;
+    const double logits[4] = {1e4, -1e4, 700, -700};
+    const uint8_t labels[2] = {1, 0};
+    double gradient[4];
+    double loss = reference_cross_entropy(2, 2, logits, labels, gradient);
+    assert_true(fabs(loss - 2e4) < 1e-9);
+    assert_true(gradient[0] == 1 && gradient[1] == -1 && fabs(gradient[2]) < 1e-300);
+}
+
+// ---- A whole network
+// -----------------------------------------------------------------------------
+
+// Four layers with parameters and one of every other kind, on two input channels of 7 × 6.
+enum { NET_LAYERS = 11, NET_SAMPLES = 7 };
+
+static void add_parameters(program *p, layer *l) {
+    if (!layer_weights(l)) return;
+    l->weight = p->parameters;
+    l->bias = l->weight + (layer_weights(l) + 15) / 16 * 16;
+    p->parameters = l->bias + (size_t)(l->out.channels + 15) / 16 * 16;
+    if (l->kind != LAYER_BATCH_NORM) return;
+    l->mean = p->buffers;
+    l->variance = l->mean + (size_t)(l->out.channels + 15) / 16 * 16;
+    p->buffers = l->variance + (size_t)(l->out.channels + 15) / 16 * 16;
+}
+
+static program small_network(layer layers[NET_LAYERS]) {
+    const layer made[NET_LAYERS] = {
+        {.kind = LAYER_CONV, .out = {3, 0, 0}, .has_bias = true, KERNEL(3, 3, 1, 1, 1, 1)},
+        {.kind = LAYER_BATCH_NORM, .eps = 1e-5, .momentum = 0.1},
+        {.kind = LAYER_RELU},
+        {.kind = LAYER_MAX_POOL, KERNEL(2, 2, 2, 2, 0, 0)},
+        {.kind = LAYER_CONV, .out = {4, 0, 0}, KERNEL(2, 2, 1, 1, 1, 1)},
+        {.kind = LAYER_RELU},
+        {.kind = LAYER_AVG_POOL, KERNEL(2, 2, 1, 1, 0, 0)},
+        {.kind = LAYER_FLATTEN},
+        {.kind = LAYER_DROPOUT, .rate = 0.4},
+        {.kind = LAYER_BATCH_NORM, .eps = 1e-5, .momentum = 0.1},
+        {.kind = LAYER_LINEAR, .out = {5, 1, 1}, .has_bias = true},
+    };
+    memcpy(layers, made, sizeof made);
+    program p = {.layers = layers, .count = NET_LAYERS, .input = {2, 7, 6}, .classes = 5};
+    shape at = p.input;
+    for (int i = 0; i < p.count; i++) {
+        layer *l = &layers[i];
+        l->number = i;
+        l->in = at;
+        if (l->kernel_h)
+            ops_finish_window(l, l->kind == LAYER_CONV ? l->out.channels : at.channels);
+        else if (l->kind == LAYER_FLATTEN)
+            l->out = (shape){(int)shape_size(at), 1, 1};
+        else if (l->kind != LAYER_LINEAR)
+            l->out = at;
+        add_parameters(&p, l);
+        at = l->out;
+    }
+    return p;
+}
+
+static double network_loss(const program *p, const double *parameters, const reference_batch *b,
+                           double *record) {
+    error err;
+    assert_int_equal(reference_step(p, parameters, b, record, NULL, &err), STATUS_OK);
+    return record[p->parameters + p->buffers + RECORD_LOSS];
+}
+
+static void check_network(int shards, const int *count, bool sync) {
+    layer layers[NET_LAYERS];
+    const program p = small_network(layers);
+    const uint8_t labels[NET_SAMPLES] = {0, 1, 2, 3, 4, 0, 2};
+    const uint32_t ids[NET_SAMPLES] = {5, 9, 11, 0, 7, 2, 1};
+    const size_t floats = record_floats(&p);
+    double *inputs = ops_random(NET_SAMPLES * shape_size(p.input), 6);
+    double *parameters = ops_random(p.parameters, 7), *numeric = ops_zeros(p.parameters);
+    double *record = ops_zeros(floats), *scratch = ops_zeros(floats);
+    const reference_batch b = {.shards = shards,
+                               .count = count,
+                               .inputs = inputs,
+                               .labels = labels,
+                               .ids = ids,
+                               .epoch = 3,
+                               .seed = 12,
+                               .sync_batch_norm = sync};
+    (void)network_loss(&p, parameters, &b, record);
+    for (size_t i = 0; i < p.parameters; i++) {
+        double kept = parameters[i];
+        parameters[i] = kept + STEP;
+        double above = network_loss(&p, parameters, &b, scratch);
+        parameters[i] = kept - STEP;
+        double below = network_loss(&p, parameters, &b, scratch);
+        parameters[i] = kept;
+        numeric[i] = (above - below) / (2 * STEP);
+    }
+    ops_near("gradient of the parameters", record, numeric, p.parameters, 1e-6);
+    free(inputs), free(parameters), free(numeric), free(record), free(scratch);
+}
+
+static void test_network_one_shard(void **state) {
+    (void)state;
+    check_network(1, (int[]){7}, false);
+}
+
+static void test_network_three_shards(void **state) {
+    (void)state;
+    check_network(3, (int[]){4, 2, 1}, false);
+}
+
+static void test_network_empty_shard(void **state) {
+    (void)state;
+    check_network(3, (int[]){4, 3, 0}, false);
+}
+
+static void test_network_sync_batch_norm(void **state) {
+    (void)state;
+    check_network(3, (int[]){4, 2, 1}, true);
+}
+
+enum { LAYER_CASES = sizeof cases / sizeof cases[0], OTHER_CASES = 6 };
+
+int main(void) {
+    struct CMUnitTest tests[LAYER_CASES + OTHER_CASES] = {
+        cmocka_unit_test(test_cross_entropy),       cmocka_unit_test(test_cross_entropy_far_out),
+        cmocka_unit_test(test_network_one_shard),   cmocka_unit_test(test_network_three_shards),
+        cmocka_unit_test(test_network_empty_shard), cmocka_unit_test(test_network_sync_batch_norm),
+    };
+    for (int i = 0; i < LAYER_CASES; i++)
+        tests[OTHER_CASES + i] = (struct CMUnitTest){.name = cases[i].name,
+                                                     .test_func = test_layer,
+                                                     .initial_state = (void *)(uintptr_t)&cases[i]};
+    return cmocka_run_group_tests_name("finite differences", tests, NULL, NULL);
+}

@@ -1,0 +1,503 @@
+// Collectives through shared memory: the right bits, the same on every rank, and what the living
+// learn of the dead. Ranks are processes; where it does not matter they are also run as threads, so
+// that ThreadSanitizer can watch them.
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "dist/comm_shm.h"
+
+enum { MAX_RANKS = 6, MAX_LEAVES = 64, COVER = 2 * REDUCTION_TREE_MAX_DEPTH };
+
+// ---- Running ranks ----
+
+typedef status (*rank_body)(comm *c, const void *argument, error *err);
+
+typedef struct result {
+    status rc;
+    error err;
+    uint64_t ended; // clock
+    uint64_t sent, received;
+} result;
+
+typedef struct rank_run {
+    segment *segment;
+    int rank;
+    rank_body body;
+    const void *argument;
+    result *result;
+    pthread_t thread;
+} rank_run;
+
+static void *be_rank(void *argument) {
+    rank_run *run = argument;
+    result *out = run->result;
+    comm *c;
+    out->rc = comm_shm(run->segment, run->rank, false, &c, &out->err);
+    if (out->rc == STATUS_OK) {
+        out->rc = run->body(c, run->argument, &out->err);
+        out->sent = c->bytes_sent;
+        out->received = c->bytes_received;
+        comm_free(c);
+    }
+    out->ended = clock_now();
+    return NULL;
+}
+
+static result *new_results(void) {
+    void *p = mmap(NULL, MAX_RANKS * sizeof(result), PROT_READ | PROT_WRITE,
+                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(p, MAP_FAILED);
+    return p;
+}
+
+static void free_results(result *r) {
+    munmap(r, MAX_RANKS * sizeof *r);
+}
+
+static pid_t fork_rank(rank_run run) {
+    const pid_t process = fork();
+    if (process == 0) {
+        be_rank(&run);
+        _exit(0);
+    }
+    assert_true(process > 0);
+    return process;
+}
+
+static void run_processes(segment *s, int size, rank_body body, const void *argument, result *out) {
+    pid_t process[MAX_RANKS];
+    for (int r = 0; r < size; r++)
+        process[r] = fork_rank((rank_run){s, r, body, argument, out + r, 0});
+    for (int r = 0; r < size; r++) assert_int_equal(waitpid(process[r], NULL, 0), process[r]);
+}
+
+static void run_threads(segment *s, int size, rank_body body, const void *argument, result *out) {
+    rank_run runs[MAX_RANKS];
+    for (int r = 0; r < size; r++) {
+        runs[r] = (rank_run){s, r, body, argument, out + r, 0};
+        assert_int_equal(pthread_create(&runs[r].thread, NULL, be_rank, &runs[r]), 0);
+    }
+    for (int r = 0; r < size; r++) pthread_join(runs[r].thread, NULL);
+}
+
+// Runs `body` on `size` ranks, once as processes and once as threads; all must succeed, and what
+// was sent must have been received.
+static void run_both_ways(int size, size_t n, size_t gather_bytes, rank_body body,
+                          const void *argument) {
+    for (int way = 0; way < 2; way++) {
+        error err;
+        segment *s;
+        result *out = new_results();
+        uint64_t sent = 0, received = 0;
+        assert_int_equal(segment_create(size, n, gather_bytes, &s, &err), STATUS_OK);
+        (way ? run_threads : run_processes)(s, size, body, argument, out);
+        for (int r = 0; r < size; r++) {
+            if (out[r].rc != STATUS_OK) print_error("rank %d: %s\n", r, out[r].err.message);
+            assert_int_equal(out[r].rc, STATUS_OK);
+            sent += out[r].sent;
+            received += out[r].received;
+        }
+        assert_int_equal(sent, received);
+        segment_free(s);
+        free_results(out);
+    }
+}
+
+// ---- Gathering ----
+
+static status gather(comm *c, const void *argument, error *err) {
+    const size_t bytes = *(const size_t *)argument;
+    unsigned char *mine = malloc(bytes), *all = malloc(bytes * (size_t)c->size);
+    status rc = STATUS_OK;
+    for (int round = 0; round < 50 && rc == STATUS_OK; round++) {
+        for (size_t i = 0; i < bytes; i++) mine[i] = (unsigned char)(c->rank * 40 + round + (int)i);
+        rc = c->ops->all_gather(c, mine, bytes, all, err);
+        for (int r = 0; r < c->size && rc == STATUS_OK; r++)
+            for (size_t i = 0; i < bytes && rc == STATUS_OK; i++)
+                if (all[(size_t)r * bytes + i] != (unsigned char)(r * 40 + round + (int)i))
+                    rc = error_set(err, STATUS_FAILED, "byte %zu of rank %d is wrong", i, r);
+    }
+    free(mine);
+    free(all);
+    return rc;
+}
+
+static void all_gather_puts_ranks_in_order(void **state) {
+    (void)state;
+    const size_t bytes[] = {1, 7, 64, 1000}; // the last ones in rounds
+    for (int size = 1; size <= MAX_RANKS; size++)
+        for (size_t b = 0; b < 4; b++) run_both_ways(size, 1, 64, gather, &bytes[b]);
+}
+
+// ---- The exact reduction ----
+
+typedef struct exact_case {
+    int shards, groups[12];
+    int size, first[MAX_RANKS + 1]; // ownership
+    size_t n, room;                 // of the vectors, of the segment
+} exact_case;
+
+static void make_leaf(int leaf, size_t n, int round, float *out) {
+    const random_stream s = {
+        .seed = (uint64_t)round, .purpose = RANDOM_SYNTHETIC, .sample = (uint32_t)leaf};
+    for (size_t i = 0; i < n; i++)
+        out[i] = (random_uniform(&s, i) - 0.5f) * (float)(1 << ((int)i * 7 % 13 + leaf % 5));
+}
+
+// The sum over leaves of node `node`.
+static void sum_node(const reduction_tree *t, int node, const float *leaves, size_t n, float *out) {
+    const float *term[MAX_LEAVES];
+    const int first = t->nodes[node].first, count = t->nodes[node].end - first;
+    for (int i = 0; i < count; i++) term[i] = leaves + (size_t)(first + i) * n;
+    reduction_tree_sum_part(t, node, t->leaf_node + first, term, count, 0, out, n);
+}
+
+// One reduction of its own numbers; the result goes over the first term where that is possible.
+static status reduce_once(comm *c, const exact_case *x, const reduction_tree *t, int round,
+                          error *err) {
+    const size_t n = x->n;
+    const comm_ownership own = {t, x->first};
+    float *leaves = malloc((size_t)t->leaves * n * sizeof *leaves + 1);
+    float *sums = malloc(COVER * n * sizeof *sums);
+    float *expected = calloc(n, sizeof *expected), *fresh = malloc(n * sizeof *fresh);
+    const float *term[COVER];
+    int cover[COVER];
+    for (int i = 0; i < t->leaves; i++) make_leaf(i, n, round, leaves + (size_t)i * n);
+    if (t->count) sum_node(t, t->count - 1, leaves, n, expected);
+    const int terms = reduction_tree_cover(t, x->first[c->rank], x->first[c->rank + 1], cover);
+    for (int k = 0; k < terms; k++) {
+        sum_node(t, cover[k], leaves, n, sums + (size_t)k * n);
+        term[k] = sums + (size_t)k * n;
+    }
+    float *out = terms && round % 2 ? sums + (size_t)(round % terms) * n : fresh;
+    status rc = c->ops->reduce_exact(c, &own, term, out, n, err);
+    if (rc == STATUS_OK && memcmp(out, expected, n * sizeof *out) != 0)
+        rc = error_set(err, STATUS_FAILED, "round %d: other bits", round);
+    free(leaves), free(sums), free(expected), free(fresh);
+    return rc;
+}
+
+static status reduce_exact(comm *c, const void *argument, error *err) {
+    const exact_case *x = argument;
+    reduction_tree t;
+    status rc = reduction_tree_init(&t, x->groups, x->shards, err);
+    if (rc != STATUS_OK) return rc;
+    for (int round = 0; round < 6 && rc == STATUS_OK; round++)
+        rc = reduce_once(c, x, &t, round, err);
+    reduction_tree_release(&t);
+    return rc;
+}
+
+static const exact_case exact_cases[] = {
+    {4, {1, 1, 1, 1}, 1, {0, 4}, 100, 100},
+    {4, {1, 1, 1, 1}, 2, {0, 2, 4}, 1000, 1000},
+    {4, {1, 1, 1, 1}, 4, {0, 1, 2, 3, 4}, 4096, 4096},
+    // Shards that are no whole subtree: a rank has several vectors.
+    {12, {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1}, 4, {0, 6, 12, 18, 23}, 777, 777},
+    {12, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, 6, {0, 2, 4, 6, 8, 10, 12}, 2000, 2000},
+    {12, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, 3, {0, 4, 8, 12}, 64, 64},
+    // Anything goes, ranks without leaves as well.
+    {1, {23}, 3, {0, 9, 14, 23}, 500, 500},
+    {1, {23}, 5, {0, 0, 11, 11, 23, 23}, 500, 500},
+    {3, {5, 0, 2}, 4, {0, 1, 6, 7, 7}, 33, 33},
+    {2, {0, 0}, 3, {0, 0, 0, 0}, 40, 40},
+    // More vectors than fit, and vectors longer than what fits: rounds.
+    {1, {63}, 2, {0, 31, 63}, 5000, 5000},
+    {1, {63}, 3, {0, 1, 62, 63}, 3000, 3000},
+    {4, {4, 4, 4, 3}, 4, {0, 4, 8, 12, 15}, 3001, 16},
+    // Fewer floats than ranks, and lengths that are no multiple of a cache line.
+    {4, {1, 1, 1, 1}, 4, {0, 1, 2, 3, 4}, 1, 1},
+    {4, {1, 1, 1, 1}, 4, {0, 1, 2, 3, 4}, 3, 3},
+    {4, {2, 1, 1, 1}, 4, {0, 2, 3, 4, 5}, 17, 17},
+    {6, {1, 1, 1, 1, 1, 1}, 6, {0, 1, 2, 3, 4, 5, 6}, 95, 95},
+};
+
+static void reduce_exact_gives_the_bits_of_the_tree(void **state) {
+    (void)state;
+    for (size_t k = 0; k < sizeof exact_cases / sizeof *exact_cases; k++)
+        run_both_ways(exact_cases[k].size, exact_cases[k].room, 64, reduce_exact, &exact_cases[k]);
+}
+
+static void a_group_of_one_needs_no_segment(void **state) {
+    (void)state;
+    error err;
+    comm *c;
+    assert_int_equal(comm_self(&c, &err), STATUS_OK);
+    assert_int_equal(c->size, 1);
+    for (size_t k = 0; k < sizeof exact_cases / sizeof *exact_cases; k++) {
+        exact_case x = exact_cases[k];
+        x.first[1] = x.first[x.size];
+        assert_int_equal(reduce_exact(c, &x, &err), STATUS_OK);
+    }
+    int mine = 5, all = 0;
+    float values[] = {1, 2};
+    assert_int_equal(c->ops->all_gather(c, &mine, sizeof mine, &all, &err), STATUS_OK);
+    assert_int_equal(all, 5);
+    assert_int_equal(c->ops->reduce_fast(c, values, 2, &err), STATUS_OK);
+    assert_true(values[0] == 1 && values[1] == 2);
+    assert_int_equal(c->ops->barrier(c, &err), STATUS_OK);
+    assert_int_equal(c->bytes_sent + c->bytes_received, 0);
+    comm_free(c);
+}
+
+// What a rank sends of an aligned vector: all but its slice, and its slice of the sum to all
+// others.
+static status count_bytes(comm *c, const void *argument, error *err) {
+    status rc = reduce_exact(c, argument, err);
+    const uint64_t rounds = 6, n = 4096, slice = n / 4;
+    const uint64_t expected = rounds * sizeof(float) * (n - slice + 3 * slice);
+    if (rc == STATUS_OK && (c->bytes_sent != expected || c->bytes_received != expected))
+        rc = error_set(err, STATUS_FAILED, "sent %ju, received %ju, expected %ju",
+                       (uintmax_t)c->bytes_sent, (uintmax_t)c->bytes_received, (uintmax_t)expected);
+    return rc;
+}
+
+static void bytes_are_counted(void **state) {
+    (void)state;
+    run_both_ways(4, 4096, 64, count_bytes, &exact_cases[2]);
+}
+
+// ---- The other collectives, and all of them in turn ----
+
+static status reduce_fast(comm *c, const void *argument, error *err) {
+    const size_t n = *(const size_t *)argument;
+    float *values = malloc(n * sizeof *values), *expected = malloc(n * sizeof *expected);
+    float *term = malloc(n * sizeof *term);
+    status rc = STATUS_OK;
+    for (int round = 0; round < 5 && rc == STATUS_OK; round++) {
+        make_leaf(0, n, round, expected);
+        for (int r = 1; r < c->size; r++) {
+            make_leaf(r, n, round, term);
+            for (size_t i = 0; i < n; i++) expected[i] += term[i];
+        }
+        make_leaf(c->rank, n, round, values);
+        rc = c->ops->reduce_fast(c, values, n, err);
+        if (rc == STATUS_OK && memcmp(values, expected, n * sizeof *values) != 0)
+            rc = error_set(err, STATUS_FAILED, "round %d: other bits", round);
+    }
+    free(values), free(expected), free(term);
+    return rc;
+}
+
+static void reduce_fast_adds_in_rank_order(void **state) {
+    (void)state;
+    const size_t n[] = {1, 100, 5000};
+    for (int size = 1; size <= MAX_RANKS; size += 2)
+        for (int k = 0; k < 3; k++) run_both_ways(size, 100, 64, reduce_fast, &n[k]);
+}
+
+static status take_turns(comm *c, const void *argument, error *err) {
+    const size_t bytes = 10, n = 300;
+    status rc = STATUS_OK;
+    for (int i = 0; i < 5; i++) {
+        TRY(gather(c, &bytes, err));
+        TRY(reduce_exact(c, argument, err));
+        TRY(c->ops->barrier(c, err));
+        TRY(reduce_fast(c, &n, err));
+    }
+out:
+    return rc;
+}
+
+static void collectives_take_turns(void **state) {
+    (void)state;
+    run_both_ways(3, 500, 64, take_turns, &exact_cases[6]);
+}
+
+// ---- Death and other failures ----
+
+typedef struct fate {
+    int rank; // who fails
+    void (*how)(comm *c);
+} fate;
+
+static status live_until_fate(comm *c, const void *argument, error *err) {
+    const fate *f = argument;
+    const exact_case *x = &exact_cases[3]; // for four ranks
+    for (int i = 0; i < 1000; i++) {
+        if (i == 5 && c->rank == f->rank) {
+            f->how(c);
+            return STATUS_OK;
+        }
+        status rc = reduce_exact(c, x, err);
+        if (rc != STATUS_OK) return rc;
+    }
+    return STATUS_OK;
+}
+
+static void be_killed(comm *c) {
+    (void)c;
+    kill(getpid(), SIGKILL);
+}
+
+static void end_quietly(comm *c) {
+    (void)c;
+    _exit(0);
+}
+
+static void just_return(comm *c) {
+    (void)c;
+}
+
+static void be_stopped(comm *c) {
+    (void)c;
+    kill(getpid(), SIGSTOP);
+}
+
+// Rank 2 of 4 meets its fate; the others must all say `message` within a second (and `after_ms`).
+static void expect_news(void (*how)(comm *c), int stall, uint64_t after_ms, const char *message) {
+    error err;
+    segment *s;
+    result *out = new_results();
+    const fate f = {2, how};
+    pid_t process[4];
+    assert_int_equal(segment_create(4, 777, 64, &s, &err), STATUS_OK);
+    segment_set_stall(s, stall);
+    const uint64_t begin = clock_now();
+    for (int r = 0; r < 4; r++)
+        process[r] = fork_rank((rank_run){s, r, live_until_fate, &f, out + r, 0});
+    for (int r = 0; r < 4; r++) {
+        if (r == 2) continue;
+        assert_int_equal(waitpid(process[r], NULL, 0), process[r]);
+        assert_int_equal(out[r].rc, STATUS_FAILED);
+        assert_string_equal(out[r].err.message, message);
+        assert_true(out[r].ended - begin < (after_ms + 1500) * 1000000);
+        assert_true(out[r].ended - begin >= after_ms * 1000000);
+    }
+    kill(process[2], SIGKILL);
+    assert_int_equal(waitpid(process[2], NULL, 0), process[2]);
+    segment_free(s);
+    free_results(out);
+}
+
+static void the_others_learn_of_a_death(void **state) {
+    (void)state;
+    expect_news(be_killed, 60, 0, "rank 2 died");
+    expect_news(end_quietly, 60, 0, "rank 2 died");
+}
+
+static void the_others_learn_that_a_rank_left(void **state) {
+    (void)state;
+    expect_news(just_return, 60, 0, "rank 2 left the group while others waited for it");
+}
+
+static void the_others_give_up_on_a_stopped_rank(void **state) {
+    (void)state;
+    expect_news(be_stopped, 1, 1000, "rank 2 is stopped, and did not go on in time");
+}
+
+static status nap(comm *c, const void *argument, error *err) {
+    (void)argument;
+    if (c->rank == 1) usleep(1300000);
+    return c->ops->barrier(c, err);
+}
+
+static void a_slow_rank_is_waited_for(void **state) {
+    (void)state;
+    error err;
+    segment *s;
+    result *out = new_results();
+    assert_int_equal(segment_create(3, 1, 1, &s, &err), STATUS_OK);
+    segment_set_stall(s, 1);
+    run_processes(s, 3, nap, NULL, out);
+    for (int r = 0; r < 3; r++) assert_int_equal(out[r].rc, STATUS_OK);
+    segment_free(s);
+    free_results(out);
+}
+
+static status fail_first(comm *c, const void *argument, error *err) {
+    segment *s = *(segment *const *)argument;
+    if (c->rank == 1) {
+        segment_fail(s, 1, SEGMENT_ERROR);
+        segment_fail(s, 0, SEGMENT_DIED); // the first word counts
+    }
+    return c->ops->barrier(c, err);
+}
+
+static void a_failure_reaches_everybody(void **state) {
+    (void)state;
+    error err;
+    segment *s;
+    segment_failure how;
+    result *out = new_results();
+    assert_int_equal(segment_create(4, 1, 1, &s, &err), STATUS_OK);
+    assert_int_equal(segment_failed(s, &how), -1);
+    run_processes(s, 4, fail_first, &s, out);
+    for (int r = 0; r < 4; r++) {
+        assert_int_equal(out[r].rc, STATUS_FAILED);
+        assert_string_equal(out[r].err.message, "rank 1 failed");
+    }
+    assert_int_equal(segment_failed(s, &how), 1);
+    assert_int_equal(how, SEGMENT_ERROR);
+    segment_free(s);
+    free_results(out);
+}
+
+// ---- Segments ----
+
+static void nonsense_is_refused(void **state) {
+    (void)state;
+    error err;
+    segment *s;
+    assert_int_equal(segment_create(SEGMENT_MAX_RANKS + 1, 1, 1, &s, &err), STATUS_USAGE);
+    assert_null(s);
+    assert_int_equal(segment_create(2, SIZE_MAX / 8, 1, &s, &err), STATUS_USAGE);
+    assert_int_equal(segment_open(getpid(), 12345, 0, &s, &err), STATUS_FAILED);
+    assert_non_null(strstr(err.message, "No such file"));
+    assert_int_equal(segment_open(getpid(), 0, 0, &s, &err), STATUS_FAILED);
+    assert_null(s);
+}
+
+static void only_the_right_token_opens(void **state) {
+    (void)state;
+    error err;
+    segment *s, *other;
+    assert_int_equal(segment_create(2, 100, 100, &s, &err), STATUS_OK);
+    const pid_t process = getpid();
+    const uint64_t token = segment_token(s);
+    assert_int_equal(segment_open(process, segment_file(s), token + 1, &other, &err),
+                     STATUS_FAILED);
+    assert_non_null(strstr(err.message, "not ours"));
+    assert_int_equal(segment_open(process, segment_file(s), token, &other, &err), STATUS_OK);
+    assert_int_equal(segment_size(other), 2);
+    size_t room;
+    segment_vectors(s, 1, &room)[room - 1] = 42; // both see the same memory
+    assert_true(segment_vectors(other, 1, &room)[room - 1] == 42);
+    segment_free(other);
+    segment_free(s);
+    segment_free(NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_gather_puts_ranks_in_order),
+        cmocka_unit_test(reduce_exact_gives_the_bits_of_the_tree),
+        cmocka_unit_test(a_group_of_one_needs_no_segment),
+        cmocka_unit_test(bytes_are_counted),
+        cmocka_unit_test(reduce_fast_adds_in_rank_order),
+        cmocka_unit_test(collectives_take_turns),
+        cmocka_unit_test(the_others_learn_of_a_death),
+        cmocka_unit_test(the_others_learn_that_a_rank_left),
+        cmocka_unit_test(the_others_give_up_on_a_stopped_rank),
+        cmocka_unit_test(a_slow_rank_is_waited_for),
+        cmocka_unit_test(a_failure_reaches_everybody),
+        cmocka_unit_test(nonsense_is_refused),
+        cmocka_unit_test(only_the_right_token_opens),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

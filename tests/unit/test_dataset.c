@@ -1,0 +1,327 @@
+// Datasets: what is read is what was written, shard files and the deal in memory agree, and what is
+// incomplete or inconsistent is refused by name.
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/random.h"
+#include "data/dataset.h"
+#include "data/shard_files.h"
+
+enum { SAMPLES = 10, CHANNELS = 2, HEIGHT = 3, WIDTH = 1, BYTES = CHANNELS * HEIGHT * WIDTH };
+
+typedef struct fixture {
+    char folder[32], file[64];
+    uint8_t images[SAMPLES * BYTES], labels[SAMPLES];
+    uint32_t ids[SAMPLES];
+} fixture;
+
+static int set_up(void **state) {
+    fixture *x = calloc(1, sizeof *x);
+    strcpy(x->folder, "/tmp/lockstep-XXXXXX");
+    if (!mkdtemp(x->folder)) return -1;
+    snprintf(x->file, sizeof x->file, "%s/train.st.zst", x->folder);
+    for (uint32_t i = 0; i < SAMPLES; i++) {
+        memset(x->images + i * BYTES, (int)(i + 100), BYTES);
+        x->labels[i] = (uint8_t)(i % 3);
+        x->ids[i] = 1000 + i;
+    }
+    *state = x;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    fixture *x = *state;
+    DIR *dir = opendir(x->folder);
+    for (struct dirent *e; dir && (e = readdir(dir));) (void)unlinkat(dirfd(dir), e->d_name, 0);
+    if (dir) closedir(dir);
+    rmdir(x->folder);
+    free(x);
+    return 0;
+}
+
+static void describe(tensor_file *f, const fixture *x) {
+    static const char *const names[] = {"0", "yes", "cat \"Tom\""};
+    static const float mean[] = {0.25f, 0.1f}, std[] = {0.5f, 1};
+    const dataset_info info = {"synthetic", "train", SAMPLES, CHANNELS, HEIGHT,
+                               WIDTH,       names,   3,       mean,     std};
+    assert_int_equal(dataset_describe(f, &info, x->images, x->labels, x->ids, NULL), STATUS_OK);
+}
+
+static void write_file(const fixture *x) {
+    tensor_file f = {0};
+    describe(&f, x);
+    assert_int_equal(tensor_file_write(x->file, &f, NULL), STATUS_OK);
+    tensor_file_release(&f);
+}
+
+static void write_shards(const fixture *x, int shards, uint64_t seed) {
+    dataset d;
+    manifest m;
+    char *argv[] = {"test"};
+    assert_int_equal(dataset_read(x->file, &d, NULL), STATUS_OK);
+    assert_int_equal(manifest_begin(&m, "test", 1, 1, argv, NULL), STATUS_OK);
+    assert_int_equal(shard_files_write(&d, shards, seed, x->folder, &m, NULL), STATUS_OK);
+    manifest_release(&m);
+    dataset_release(&d);
+}
+
+static void expect_refusal(const char *path, const char *which, const char *why) {
+    dataset d;
+    error err = {0};
+    assert_int_equal(dataset_read(path, &d, &err), STATUS_INPUT);
+    if (!strstr(err.message, which) || !strstr(err.message, why))
+        fail_msg("'%s' does not say '%s' of '%s'", err.message, why, which);
+    dataset_release(&d);
+}
+
+static void reads_what_was_written(void **state) {
+    fixture *x = *state;
+    write_file(x);
+    dataset d;
+    assert_int_equal(dataset_read(x->file, &d, NULL), STATUS_OK);
+    assert_string_equal(d.name, "synthetic");
+    assert_string_equal(d.split, "train");
+    assert_int_equal(d.samples, SAMPLES);
+    assert_int_equal(d.channels, CHANNELS);
+    assert_int_equal(d.height, HEIGHT);
+    assert_int_equal(d.width, WIDTH);
+    assert_int_equal(d.classes, 3);
+    assert_true(d.mean[0] == 0.25f && d.mean[1] == 0.1f && d.std[0] == 0.5f && d.std[1] == 1);
+    assert_int_equal(d.shards, 0);
+    assert_string_equal(d.source, d.files[0].content);
+    assert_string_equal(tensor_file_metadata(&d.files[0], "classes"),
+                        "[\"0\",\"yes\",\"cat \\\"Tom\\\"\"]");
+    for (uint32_t i = 0; i < SAMPLES; i++) {
+        assert_memory_equal(d.pixels[i], x->images + i * BYTES, BYTES);
+        assert_int_equal(d.labels[i], x->labels[i]);
+        assert_int_equal(d.ids[i], x->ids[i]);
+    }
+    dataset_release(&d);
+}
+
+static void shards_are_the_deal_in_memory(void **state) {
+    fixture *x = *state;
+    write_file(x);
+    for (int shards = 1; shards <= SAMPLES; shards++) {
+        write_shards(x, shards, 7);
+        dataset whole, dealt;
+        deal a, b;
+        assert_int_equal(dataset_read(x->file, &whole, NULL), STATUS_OK);
+        assert_int_equal(dataset_read(x->folder, &dealt, NULL), STATUS_OK);
+        assert_int_equal(dealt.shards, shards);
+        assert_string_equal(dealt.source, whole.source);
+        assert_int_equal(deal_init(&a, &whole, shards, 7, NULL), STATUS_OK);
+        assert_int_equal(deal_init(&b, &dealt, shards, 7, NULL), STATUS_OK);
+        for (int v = 0; v < shards; v++) {
+            assert_int_equal(a.size[v], b.size[v]);
+            for (uint32_t k = 0; k < a.size[v]; k++) {
+                uint32_t i = a.sample[v][k], j = b.sample[v][k];
+                assert_int_equal(whole.ids[i], dealt.ids[j]);
+                assert_int_equal(whole.labels[i], dealt.labels[j]);
+                assert_memory_equal(whole.pixels[i], dealt.pixels[j], BYTES);
+            }
+        }
+        deal_release(&a);
+        deal_release(&b);
+        dataset_release(&whole);
+        dataset_release(&dealt);
+    }
+}
+
+static void deal_follows_the_permutation(void **state) {
+    fixture *x = *state;
+    write_file(x);
+    dataset d;
+    deal dealt;
+    uint32_t order[SAMPLES];
+    const random_stream stream = {99, RANDOM_DEAL, 0, 0, 0};
+    random_permutation(&stream, order, SAMPLES);
+    assert_int_equal(dataset_read(x->file, &d, NULL), STATUS_OK);
+    assert_int_equal(deal_init(&dealt, &d, 4, 99, NULL), STATUS_OK);
+    for (uint32_t p = 0; p < SAMPLES; p++) assert_int_equal(dealt.sample[p % 4][p / 4], order[p]);
+    assert_int_equal(dealt.size[0], 3);
+    assert_int_equal(dealt.size[1], 3);
+    assert_int_equal(dealt.size[2], 2);
+    deal_release(&dealt);
+    dataset_release(&d);
+}
+
+static void deal_refuses_another_deal(void **state) {
+    fixture *x = *state;
+    write_file(x);
+    dataset d;
+    deal dealt;
+    error err;
+    assert_int_equal(dataset_read(x->file, &d, NULL), STATUS_OK);
+    assert_int_equal(deal_init(&dealt, &d, SAMPLES + 1, 0, &err), STATUS_USAGE);
+    assert_int_equal(deal_init(&dealt, &d, 0, 0, &err), STATUS_USAGE);
+    dataset_release(&d);
+    write_shards(x, 4, 7);
+    assert_int_equal(dataset_read(x->folder, &d, NULL), STATUS_OK);
+    assert_int_equal(deal_init(&dealt, &d, 2, 7, &err), STATUS_INPUT);
+    assert_non_null(strstr(err.message, "4 shards"));
+    assert_int_equal(deal_init(&dealt, &d, 4, 8, &err), STATUS_INPUT);
+    assert_non_null(strstr(err.message, "seed 8"));
+    dataset_release(&d);
+}
+
+// Changes one shard of four, and expects the folder to be refused.
+static void shard_path(const fixture *x, int shard, int shards, char path[96]) {
+    char name[SHARD_NAME_BYTES];
+    shard_files_name(shard, shards, name);
+    snprintf(path, 96, "%s/%s", x->folder, name);
+}
+
+static void refuses_incomplete_shards(void **state) {
+    fixture *x = *state;
+    char one[96], two[96], other[96];
+    write_file(x);
+    expect_refusal(x->folder, x->folder, "no shard-");
+    write_shards(x, 4, 7);
+    shard_path(x, 1, 4, one);
+    shard_path(x, 2, 4, two);
+    expect_refusal(one, "shard-00001-of-00004", "one shard of several");
+    unlink(two);
+    expect_refusal(x->folder, "shard-00002-of-00004", "missing");
+    assert_int_equal(link(one, two), 0);
+    expect_refusal(x->folder, "shard-00002-of-00004", "not what its name says");
+    unlink(two);
+    assert_int_equal(link(x->file, two), 0);
+    expect_refusal(x->folder, "shard-00002-of-00004", "'shards'");
+    write_shards(x, 4, 7);
+    shard_path(x, 0, 5, other);
+    assert_int_equal(link(one, other), 0);
+    expect_refusal(x->folder, x->folder, "4 shards and of one to 5");
+}
+
+static void refuses_mixed_deals(void **state) {
+    fixture *x = *state;
+    char path[96], kept[96];
+    write_file(x);
+    write_shards(x, 4, 7);
+    shard_path(x, 3, 4, path);
+    snprintf(kept, sizeof kept, "%s/kept", x->folder);
+    assert_int_equal(rename(path, kept), 0);
+    write_shards(x, 4, 8);
+    assert_int_equal(rename(kept, path), 0);
+    expect_refusal(x->folder, "shard-00003", "shard_seed");
+    write_shards(x, 4, 7);
+    assert_int_equal(rename(path, kept), 0);
+    x->images[0]++; // another source
+    write_file(x);
+    write_shards(x, 4, 7);
+    assert_int_equal(rename(kept, path), 0);
+    expect_refusal(x->folder, "shard-00003", "source");
+}
+
+// A file as dataset_describe makes it, but for one thing.
+static void refuses_bad_metadata(void **state) {
+    fixture *x = *state;
+    static const struct {
+        const char *key, *value, *why;
+    } cases[] = {
+        {"mean", "[0.5]", "1 values for 2 channels"},
+        {"mean", "[0.5,nan]", "mean"},
+        {"mean", "[0.5,\"x\"]", "mean"},
+        {"mean", "0.5", "mean"},
+        {"mean", "[0.5,", "mean"},
+        {"std", "[0.5,0]", "positive"},
+        {"std", "[0.5,-1]", "positive"},
+        {"std", NULL, "no 'std'"},
+        {"classes", "[]", "0 classes"},
+        {"classes", "[\"a\",\"b\"]", "label 2 of sample 2: there are 2 classes"},
+        {"classes", "{\"a\":1}", "not a list"},
+        {"dataset", "", "1 to 31 bytes"},
+        {"split", "a-name-of-more-than-15-bytes", "1 to 15 bytes"},
+        {"split", NULL, "no 'split'"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tensor_file good = {0}, f = {0};
+        describe(&good, x);
+        assert_int_equal(dataset_add_tensors(&f, SAMPLES, CHANNELS, HEIGHT, WIDTH, x->images,
+                                             x->labels, x->ids, NULL),
+                         STATUS_OK);
+        for (size_t k = 0; k < good.metadata_count; k++) {
+            bool changed = strcmp(good.metadata[k].key, cases[i].key) == 0;
+            const char *value = changed ? cases[i].value : good.metadata[k].value;
+            if (value)
+                assert_int_equal(tensor_file_add_metadata(&f, good.metadata[k].key, value, NULL),
+                                 STATUS_OK);
+        }
+        assert_int_equal(tensor_file_write(x->file, &f, NULL), STATUS_OK);
+        tensor_file_release(&f);
+        tensor_file_release(&good);
+        expect_refusal(x->file, x->file, cases[i].why);
+    }
+}
+
+static void refuses_bad_tensors(void **state) {
+    fixture *x = *state;
+    const int64_t flat[] = {SAMPLES, BYTES}, four[] = {SAMPLES, CHANNELS, HEIGHT, WIDTH};
+    const int64_t count[] = {SAMPLES}, fewer[] = {SAMPLES - 1}, none[] = {0, 1, 1, 1};
+    static const struct {
+        int what;
+        const char *why;
+    } cases[] = {{0, "images"}, {1, "images"}, {2, "labels"}, {3, "ids"}, {4, "ids"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int bad = cases[i].what;
+        tensor_file f = {0};
+        assert_int_equal(tensor_file_add(&f, "images", TENSOR_U8, bad == 0 ? 2 : 4,
+                                         bad == 0   ? flat
+                                         : bad == 1 ? none
+                                                    : four,
+                                         x->images, false, NULL),
+                         STATUS_OK);
+        assert_int_equal(tensor_file_add(&f, "labels", TENSOR_U8, 1, bad == 2 ? fewer : count,
+                                         x->labels, false, NULL),
+                         STATUS_OK);
+        if (bad != 3)
+            assert_int_equal(tensor_file_add(&f, "ids", bad == 4 ? TENSOR_U8 : TENSOR_U32, 1, count,
+                                             x->ids, false, NULL),
+                             STATUS_OK);
+        assert_int_equal(tensor_file_write(x->file, &f, NULL), STATUS_OK);
+        tensor_file_release(&f);
+        expect_refusal(x->file, x->file, cases[i].why);
+    }
+}
+
+static void names_of_shards(void **state) {
+    (void)state;
+    int shard, shards;
+    assert_true(shard_files_parse_name("shard-00002-of-00004.st.zst", &shard, &shards));
+    assert_int_equal(shard, 2);
+    assert_int_equal(shards, 4);
+    static const char *const bad[] = {
+        "shard-00004-of-00004.st.zst",
+        "shard-2-of-4.st.zst",
+        "train.st.zst",
+        "shard-00002-of-00004.st.zst~",
+        "shard-00000-of-00000.st.zst",
+        "shard--0001-of-00004.st.zst",
+        "shard-00000-of-09999.st.zst",
+        "shard-00002-of-00004",
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_false(shard_files_parse_name(bad[i], &shard, &shards));
+}
+
+int main(void) {
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        IN_FOLDER(reads_what_was_written),       IN_FOLDER(shards_are_the_deal_in_memory),
+        IN_FOLDER(deal_follows_the_permutation), IN_FOLDER(deal_refuses_another_deal),
+        IN_FOLDER(refuses_incomplete_shards),    IN_FOLDER(refuses_mixed_deals),
+        IN_FOLDER(refuses_bad_metadata),         IN_FOLDER(refuses_bad_tensors),
+        cmocka_unit_test(names_of_shards),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,93 @@
+// Errors: codes, messages, and messages that do not fit.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+
+static void test_set(void **state) {
+    (void)state;
+    error err = {0};
+    assert_int_equal(error_set(&err, STATUS_INPUT, "cannot read: '%s': %d", "x", 3), STATUS_INPUT);
+    assert_int_equal(err.code, STATUS_INPUT);
+    assert_string_equal(err.message, "cannot read: 'x': 3");
+    assert_int_equal(error_set(NULL, STATUS_USAGE, "nobody looks"), STATUS_USAGE);
+}
+
+static void test_system(void **state) {
+    (void)state;
+    error err = {0};
+    assert_int_equal(error_system(&err, STATUS_FAILED, ENOSPC, "cannot write: '%s'", "x"),
+                     STATUS_FAILED);
+    assert_string_equal(err.message, "cannot write: 'x': No space left on device");
+    assert_int_equal(error_system(NULL, STATUS_INPUT, ENOENT, "nobody looks"), STATUS_INPUT);
+}
+
+static void test_prefix(void **state) {
+    (void)state;
+    error err = {0};
+    error_set(&err, STATUS_FINDING, "what");
+    assert_int_equal(error_prefix(&err, "rank %d: ", 2), STATUS_FINDING);
+    assert_string_equal(err.message, "rank 2: what");
+    assert_int_equal(error_prefix(NULL, "nobody looks"), STATUS_FAILED);
+}
+
+// A message that is too long is cut, and stays a string.
+static void test_long(void **state) {
+    (void)state;
+    struct {
+        error err;
+        char guard[8];
+    } s = {.guard = "guard"};
+    char text[2 * sizeof s.err.message];
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    error_set(&s.err, STATUS_FAILED, "%s", text);
+    assert_int_equal(strlen(s.err.message), sizeof s.err.message - 1);
+    error_prefix(&s.err, "%s", text);
+    assert_int_equal(strlen(s.err.message), sizeof s.err.message - 1);
+    error_system(&s.err, STATUS_FAILED, ENOENT, "%s", text);
+    assert_int_equal(strlen(s.err.message), sizeof s.err.message - 1);
+    assert_string_equal(s.guard, "guard");
+}
+
+static status fail_second(int *calls) {
+    status rc = STATUS_OK;
+    ++*calls;
+    TRY(STATUS_OK);
+    TRY(STATUS_STOPPED);
+    ++*calls;
+out:
+    return rc;
+}
+
+static void test_try(void **state) {
+    (void)state;
+    int calls = 0;
+    assert_int_equal(fail_second(&calls), STATUS_STOPPED);
+    assert_int_equal(calls, 1);
+}
+
+// The values are the exit codes that the manual promises.
+static void test_codes(void **state) {
+    (void)state;
+    assert_int_equal(STATUS_OK, 0);
+    assert_int_equal(STATUS_FAILED, 1);
+    assert_int_equal(STATUS_USAGE, 2);
+    assert_int_equal(STATUS_INPUT, 3);
+    assert_int_equal(STATUS_FINDING, 4);
+    assert_int_equal(STATUS_STOPPED, 5);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_set),  cmocka_unit_test(test_system), cmocka_unit_test(test_prefix),
+        cmocka_unit_test(test_long), cmocka_unit_test(test_try),    cmocka_unit_test(test_codes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

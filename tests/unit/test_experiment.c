@@ -1,0 +1,491 @@
+// Experiment files: defaults, --set, and what is refused, with file, line and column.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "train/experiment.h"
+
+#define MODEL                                                                            \
+    "schema: lockstep.model/1\nname: small\ninput: [3, 8, 8]\nlayers:\n"                 \
+    "  [conv: {out: 4, kernel: 3}, batch_norm, relu, flatten, linear: {out: 8}, relu,\n" \
+    "   linear: {out: 10}]\n"
+
+// Lines 1 to 8 of most files below.
+#define HEAD                                                                   \
+    "schema: lockstep.experiment/1\nname: x\ndataset: cifar10\nmodel: small\n" \
+    "virtual_shards: 4\nglobal_batch: 64\nepochs: 10\noptimizer: {kind: sgd, lr: 0.001}\n"
+
+static char folder[64], path[96];
+
+static void write_file(const char *name, const char *text) {
+    char full[160];
+    snprintf(full, sizeof full, "%s/%s", folder, name);
+    FILE *file = fopen(full, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static int make_folder(void **state) {
+    (void)state;
+    char models[96];
+    snprintf(folder, sizeof folder, "/tmp/test_experiment.XXXXXX");
+    if (!mkdtemp(folder)) return -1;
+    snprintf(models, sizeof models, "%s/models", folder);
+    if (mkdir(models, 0777)) return -1;
+    snprintf(path, sizeof path, "%s/x.yaml", folder);
+    write_file("models/small.yaml", MODEL);
+    return 0;
+}
+
+static int remove_folder(void **state) {
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -r '%s'", folder);
+    return system(command);
+}
+
+static status load_set(const char *text, experiment *e, error *err, const char *const *set,
+                       size_t count) {
+    write_file("x.yaml", text);
+    return experiment_read(e, path, set, count, err);
+}
+
+static void must_load(const char *text, experiment *e) {
+    error err = {0};
+    if (load_set(text, e, &err, NULL, 0) != STATUS_OK) fail_msg("%s", err.message);
+}
+
+// The message must be "PATH:" and `message`.
+static void refuses(const char *text, const char *message) {
+    experiment e;
+    error err = {0};
+    char expected[2048];
+    status rc = load_set(text, &e, &err, NULL, 0);
+    if (rc == STATUS_OK) fail_msg("accepted: %s", text);
+    assert_int_equal(rc, STATUS_INPUT);
+    snprintf(expected, sizeof expected, "%s:%s", path, message);
+    if (strcmp(err.message, expected) != 0) fail_msg("'%s'\n is not '%s'", err.message, expected);
+    assert_null(e.resolved);
+    assert_null(e.model.tensors);
+}
+
+static void refuses_set(const char *assignment, const char *message) {
+    experiment e;
+    error err = {0};
+    status rc = load_set(HEAD, &e, &err, &assignment, 1);
+    if (rc == STATUS_OK) fail_msg("accepted: %s", assignment);
+    if (strcmp(err.message, message) != 0) fail_msg("'%s'\n is not '%s'", err.message, message);
+    assert_int_equal(rc, STATUS_USAGE);
+    assert_int_equal(err.code, STATUS_USAGE);
+}
+
+static void defaults_are_filled_in(void **state) {
+    (void)state;
+    experiment e;
+    must_load("schema: lockstep.experiment/1\nname: x\ndataset: mnist\nmodel: small\n"
+              "global_batch: 64\nepochs: 10\noptimizer: {kind: sgd, lr: 0.001}\n",
+              &e);
+    assert_string_equal(e.name, "x");
+    assert_string_equal(e.title, "x");
+    assert_string_equal(e.dataset, "mnist");
+    assert_int_equal(e.strategy, STRATEGY_SINGLE);
+    assert_int_equal(e.world_size, 1);
+    assert_int_equal(e.virtual_shards, 1);
+    assert_int_equal(e.shard_seed, 0);
+    assert_int_equal(e.seed, 42);
+    assert_int_equal(e.repeats, 1);
+    assert_false(e.has_normalize);
+    assert_int_equal(e.loader_workers, 0);
+    assert_int_equal(e.optimizer.kind, OPTIMIZER_SGD);
+    assert_true(e.optimizer.momentum == 0 && !e.optimizer.nesterov &&
+                e.optimizer.weight_decay == 0);
+    assert_int_equal(e.schedule.kind, SCHEDULE_CONSTANT);
+    assert_int_equal(e.lr_scaling.kind, LR_SCALING_NONE);
+    assert_false(e.sync_batch_norm);
+    assert_null(e.published);
+    assert_string_equal(e.model.name, "small");
+    static const char *const expected[][2] = {{"virtual_shards", "1"},
+                                              {"optimizer.momentum", "0"},
+                                              {"optimizer.nesterov", "false"},
+                                              {"schedule.kind", "constant"},
+                                              {"lr_scaling.kind", "none"},
+                                              {"seed", "42"},
+                                              {"model", "small"},
+                                              {"architecture.name", "small"}};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
+        assert_string_equal(yaml_get(e.resolved, expected[i][0])->text, expected[i][1]);
+    assert_int_equal(yaml_find(e.resolved, "augment")->count, 0);
+    assert_null(yaml_find(e.resolved, "normalize"));
+    assert_null(yaml_find(e.resolved, "stages"));
+    experiment_release(&e);
+}
+
+static const char whole[] =
+    "schema: lockstep.experiment/1\nname: whole\ntitle: All keys\ndataset: cifar10\n"
+    "model: small\nstrategy: ddp\nworld_size: 2\nvirtual_shards: 4\nshard_seed: 9\n"
+    "global_batch: 64\nepochs: 30\nseed: 123456789012\nrepeats: 3\n"
+    "normalize: {mean: [0.5, 0.25, 0.125], std: [1, 2, 3]}\n"
+    "augment:\n  - random_crop: {padding: 4}\n  - horizontal_flip\n"
+    "  - random_affine: {degrees: 10, translate: [0.1, 0.1], scale: [0.9, 1.1]}\n"
+    "loader_workers: 4\n"
+    "optimizer: {kind: sgd, lr: 0.1, momentum: 0.9, nesterov: true, weight_decay: 5e-4}\n"
+    "schedule: {kind: multistep, milestones: [10, 20], gamma: 0.5, warmup_epochs: 1}\n"
+    "lr_scaling: {kind: linear, base_batch: 32}\nsync_batch_norm: true\n"
+    "stages: [relu1, fc2]\ntarget_accuracy: 0.6\n"
+    "published: [{source: R001, accuracy: 64.16, seconds_per_epoch: [1.5, 2], note: x}]\n";
+
+static void every_key_is_read(void **state) {
+    (void)state;
+    experiment e;
+    must_load(whole, &e);
+    assert_string_equal(e.title, "All keys");
+    assert_int_equal(e.strategy, STRATEGY_DDP);
+    assert_int_equal(e.world_size, 2);
+    assert_int_equal(e.shard_seed, 9);
+    assert_true(e.seed == 123456789012);
+    assert_int_equal(e.repeats, 3);
+    assert_true(e.has_normalize);
+    assert_int_equal(e.normalize_channels, 3);
+    assert_true(e.mean[2] == 0.125f && e.std[1] == 2);
+    assert_int_equal(e.loader_workers, 4);
+    assert_true(e.optimizer.momentum == 0.9 && e.optimizer.nesterov &&
+                e.optimizer.weight_decay == 5e-4);
+    assert_int_equal(e.schedule.kind, SCHEDULE_MULTISTEP);
+    assert_int_equal(e.schedule.milestone_count, 2);
+    assert_int_equal(e.schedule.milestones[1], 20);
+    assert_true(e.schedule.gamma == 0.5);
+    assert_int_equal(e.schedule.warmup_epochs, 1);
+    assert_int_equal(e.lr_scaling.kind, LR_SCALING_LINEAR);
+    assert_int_equal(e.lr_scaling.base_batch, 32);
+    assert_true(e.sync_batch_norm);
+    assert_true(e.target_accuracy == 0.6);
+    assert_string_equal(yaml_get(e.resolved, "augment.1.horizontal_flip.p")->text, "0.5");
+    assert_string_equal(yaml_get(e.resolved, "augment.2.random_affine.interpolation")->text,
+                        "nearest");
+    assert_string_equal(yaml_get(e.resolved, "stages.1")->text, "fc2");
+    assert_null(yaml_find(e.resolved, "published"));
+    assert_string_equal(yaml_get(e.published, "0.source")->text, "R001");
+    experiment_release(&e);
+}
+
+// What is resolved is itself an experiment, but for `architecture`, and resolves to itself.
+static void resolving_is_idempotent(void **state) {
+    (void)state;
+    experiment first, second;
+    char *text;
+    error err;
+    must_load(whole, &first);
+    yaml_node *tree = yaml_copy(first.resolved, &err);
+    yaml_remove(tree, "architecture");
+    assert_int_equal(yaml_write_text(tree, &text, NULL, &err), STATUS_OK);
+    must_load(text, &second);
+    assert_true(yaml_equal(first.resolved, second.resolved));
+    free(text);
+    yaml_free(tree);
+    experiment_release(&first);
+    experiment_release(&second);
+}
+
+static void other_optimizers(void **state) {
+    (void)state;
+    experiment e;
+    error err;
+    static const char *const adam[] = {"optimizer={kind: adamw, lr: 1e-3, betas: [0.8, 0.99]}",
+                                       "schedule.kind=cosine"};
+    assert_int_equal(load_set(HEAD, &e, &err, adam, 2), STATUS_OK);
+    assert_int_equal(e.optimizer.kind, OPTIMIZER_ADAMW);
+    assert_true(e.optimizer.beta1 == 0.8 && e.optimizer.beta2 == 0.99 && e.optimizer.eps == 1e-8);
+    assert_int_equal(e.schedule.kind, SCHEDULE_COSINE);
+    assert_string_equal(yaml_get(e.resolved, "optimizer.eps")->text, "1.0e-08");
+    assert_null(yaml_get(e.resolved, "optimizer.momentum"));
+    experiment_release(&e);
+    static const char *const plain = "optimizer={kind: adam, lr: 1e-3}";
+    assert_int_equal(load_set(HEAD, &e, &err, &plain, 1), STATUS_OK);
+    assert_true(e.optimizer.beta1 == 0.9 && e.optimizer.beta2 == 0.999);
+    assert_string_equal(yaml_get(e.resolved, "optimizer.betas.1")->text, "0.999");
+    experiment_release(&e);
+}
+
+static void unknown_keys(void **state) {
+    (void)state;
+    refuses(HEAD "global_bach: 64\n",
+            "9:1: unknown key 'global_bach': did you mean 'global_batch'?");
+    refuses(HEAD "schedule: {kid: constant}\n", "9:12: unknown key 'kid': did you mean 'kind'?");
+    refuses(HEAD "schedule: constant\n", "9:11: 'schedule': expected a mapping");
+    refuses(HEAD "threads: 4\n", "9:1: unknown key 'threads'");
+    refuses(HEAD "architecture: {}\n", "9:1: unknown key 'architecture'");
+    refuses(HEAD "published: [{source: R, acuracy: 1}]\n",
+            "9:25: unknown key 'acuracy': did you mean 'accuracy'?");
+    refuses(HEAD "augment: [random_crop: {pading: 4}]\n",
+            "9:25: unknown key 'pading': did you mean 'padding'?");
+    refuses("- 1\n", "1:1: expected an experiment: a mapping");
+}
+
+static void wrong_types_and_ranges(void **state) {
+    (void)state;
+    refuses(HEAD "seed: x\n", "9:7: 'seed': expected an integer, got 'x'");
+    refuses(HEAD "seed: -1\n", "9:7: 'seed': expected an integer of at least 0, got '-1'");
+    refuses(HEAD "repeats: 0\n",
+            "9:10: 'repeats': expected an integer between 1 and 1000, got '0'");
+    refuses(HEAD "repeats: 1.0\n", "9:10: 'repeats': expected an integer, got '1.0'");
+    refuses(HEAD "title: [a]\n", "9:8: 'title': expected a string, got a list");
+    refuses(HEAD "strategy: dpp\n", "9:11: 'strategy': expected one of single, dp, ddp, mp, got "
+                                    "'dpp': did you mean 'dp'?");
+    refuses(HEAD "sync_batch_norm: 1\n",
+            "9:18: 'sync_batch_norm': expected true or false, got '1'");
+    refuses(HEAD "target_accuracy: 64\n",
+            "9:18: 'target_accuracy': expected a number of at least 0 and at most 1, got 64");
+    refuses(HEAD "normalize: {mean: [0, 0, 0]}\n", "9:12: 'normalize' needs both 'mean' and 'std'");
+    refuses(HEAD "normalize: {mean: [0], std: [1]}\n",
+            "9:19: 'normalize.mean': expected 3 numbers, got 1");
+    refuses(HEAD "normalize: {mean: [0, 0, 0], std: [1, 0, 1]}\n",
+            "9:39: 'normalize.std' must be above 0");
+    refuses(HEAD "schedule: {kind: multistep}\n", "9:11: 'schedule.milestones' is missing");
+    refuses(HEAD "schedule: {kind: multistep, milestones: [5, 5]}\n",
+            "9:45: 'schedule.milestones' must increase, got 5 after 5");
+    refuses(HEAD "schedule: {kind: constant, gamma: 0.1}\n",
+            "9:35: 'schedule.gamma' does not apply to this kind");
+    refuses(HEAD "schedule: {warmup_epochs: 11}\n",
+            "9:27: 'schedule.warmup_epochs' is 11: more than the 10 epochs");
+    refuses(HEAD "lr_scaling: {kind: sqrt}\n", "9:13: 'lr_scaling.base_batch' is missing");
+    refuses(HEAD "augment: [rotate]\n", "9:11: unknown augmentation 'rotate'");
+    refuses(HEAD "augment: [random_crop]\n", "9:11: 'random_crop' needs 'padding'");
+    refuses(HEAD "augment: [random_affine: {degrees: 5, scale: [2, 1]}]\n",
+            "9:46: 'scale': expected [smallest, largest]");
+    refuses(HEAD "augment: {a: 1}\n", "9:10: 'augment': expected a list");
+    refuses(HEAD "stages: [conv2]\n", "9:10: 'stages': model 'small' has no layer 'conv2'");
+    refuses(HEAD "stages: [fc1, relu1]\n", "9:15: 'stages': 'relu1' must come after the first "
+                                           "layer of the stage before it");
+    refuses(HEAD "published: [{accuracy: 1}]\n", "9:13: 'published': 'source' is missing");
+}
+
+static void required_keys(void **state) {
+    (void)state;
+    refuses("schema: lockstep.experiment/1\nname: x\n", "1:1: 'dataset' is missing");
+    refuses("name: x\n", "1:1: 'schema' is missing");
+    refuses("schema: lockstep.model/1\nname: x\n",
+            "1:9: 'schema': expected lockstep.experiment/1, got 'lockstep.model/1'");
+    refuses("schema: lockstep.experiment/1\nname: ../x\n",
+            "2:7: 'name': expected letters, digits, '.', '_' and '-', not beginning with '.' or "
+            "'-', got '../x'");
+    refuses("schema: lockstep.experiment/1\nname: x\ndataset: cifar-10\n",
+            "3:10: 'dataset': expected one of cifar10, cifar100, mnist, fashion-mnist, "
+            "synthetic, got 'cifar-10': did you mean 'cifar10'?");
+}
+
+static void shards_must_divide(void **state) {
+    (void)state;
+    refuses(HEAD "world_size: 3\n",
+            "5:17: 'virtual_shards' is 4: it must be a multiple of 'world_size', which is 3");
+    static const char text[] =
+        "schema: lockstep.experiment/1\nname: x\ndataset: cifar10\nmodel: small\n"
+        "virtual_shards: 12\nglobal_batch: 64\nepochs: 10\noptimizer: {kind: sgd, lr: 0.001}\n";
+    refuses(text, "5:17: 'virtual_shards' is 12: it must divide 'global_batch', which is 64");
+    refuses_set("global_batch=66", "--set 'global_batch=66': 'virtual_shards' is 4: it must divide "
+                                   "'global_batch', which is 66");
+    refuses_set("world_size=3", "--set 'world_size=3': 'virtual_shards' is 4: it must be a "
+                                "multiple of 'world_size', which is 3");
+    // A fault of the file stays one, whatever else was set.
+    experiment e;
+    error err;
+    static const char *const other = "seed=1";
+    assert_int_equal(load_set(text, &e, &err, &other, 1), STATUS_INPUT);
+    // Without virtual_shards, they follow world_size.
+    static const char *const world[] = {"virtual_shards=null", "world_size=8"};
+    assert_int_equal(load_set(HEAD, &e, &err, world, 2), STATUS_OK);
+    assert_int_equal(e.virtual_shards, 8);
+    experiment_release(&e);
+}
+
+static void set_replaces_whole_values(void **state) {
+    (void)state;
+    experiment e;
+    error err;
+    static const char *const set[] = {"optimizer.lr=0.01",
+                                      "optimizer.momentum=0.5",
+                                      "augment=[]",
+                                      "schedule.warmup_epochs=1",
+                                      "title=a=b",
+                                      "seed=7",
+                                      "seed=8",
+                                      "normalize={mean: [0, 0, 0], std: [1, 1, 1]}"};
+    if (load_set(HEAD "augment: [horizontal_flip]\n", &e, &err, set, 8) != STATUS_OK)
+        fail_msg("%s", err.message);
+    assert_true(e.optimizer.lr == 0.01);
+    assert_true(e.optimizer.momentum == 0.5);
+    assert_int_equal(yaml_find(e.resolved, "augment")->count, 0);
+    assert_int_equal(e.schedule.warmup_epochs, 1);
+    assert_string_equal(e.title, "a=b");
+    assert_int_equal(e.seed, 8);
+    assert_true(e.has_normalize);
+    experiment_release(&e);
+    static const char *const away = "normalize=null";
+    assert_int_equal(
+        load_set(HEAD "normalize: {mean: [0, 0, 0], std: [1, 1, 1]}\n", &e, &err, &away, 1),
+        STATUS_OK);
+    assert_false(e.has_normalize);
+    experiment_release(&e);
+}
+
+static void bad_sets_are_usage_errors(void **state) {
+    (void)state;
+    refuses_set("optimizer.lrr=1", "--set 'optimizer.lrr=1': unknown key 'optimizer.lrr': did you "
+                                   "mean 'optimizer.lr'?");
+    refuses_set("optimzer.lr=1", "--set 'optimzer.lr=1': unknown key 'optimzer.lr': did you mean "
+                                 "'optimizer.lr'?");
+    refuses_set("zzzzz=1", "--set 'zzzzz=1': unknown key 'zzzzz'");
+    refuses_set("epochs", "--set 'epochs': expected KEY=VALUE");
+    refuses_set("epochs=", "--set 'epochs=': expected KEY=VALUE");
+    refuses_set("=1", "--set '=1': expected KEY=VALUE");
+    refuses_set("epochs=x", "--set 'epochs=x': 'epochs': expected an integer, got 'x'");
+    refuses_set("optimizer.lr=0", "--set 'optimizer.lr=0': 'optimizer.lr': expected a number above "
+                                  "0 and at most 1e+06, got 0");
+    refuses_set("augment=[rotate]", "--set 'augment=[rotate]': unknown augmentation 'rotate'");
+    refuses_set("optimizer={kind: sgd}",
+                "--set 'optimizer={kind: sgd}': 'optimizer.lr' is missing");
+    refuses_set("optimizer={knd: sgd}",
+                "--set 'optimizer={knd: sgd}': unknown key 'knd': did you mean 'kind'?");
+    refuses_set("optimizer.nesterov=true",
+                "--set 'optimizer.nesterov=true': 'optimizer.nesterov' needs a momentum above 0");
+    char message[256];
+    snprintf(message, sizeof message,
+             "--set 'model=absent': 'model': cannot read YAML file: '%s/models/absent.yaml': No "
+             "such file or directory",
+             folder);
+    refuses_set("model=absent", message);
+    experiment e;
+    error err;
+    static const char *const broken = "augment=[1";
+    assert_int_equal(load_set(HEAD, &e, &err, &broken, 1), STATUS_USAGE);
+    assert_non_null(strstr(err.message, "--set 'augment=[1': value:2:1: "));
+}
+
+static void models_are_found_by_name_and_path(void **state) {
+    (void)state;
+    experiment e;
+    error err;
+    char set[200];
+    const char *assignment = set;
+    write_file("other.yaml", MODEL);
+    assert_int_equal(load_set("schema: lockstep.experiment/1\nname: x\ndataset: cifar10\n"
+                              "model: other.yaml\nglobal_batch: 64\nepochs: 10\n"
+                              "optimizer: {kind: sgd, lr: 0.001}\n",
+                              &e, &err, NULL, 0),
+                     STATUS_OK);
+    assert_string_equal(yaml_find(e.resolved, "model")->text, "small");
+    experiment_release(&e);
+    snprintf(set, sizeof set, "model=%s/other.yaml", folder);
+    assert_int_equal(load_set(HEAD, &e, &err, &assignment, 1), STATUS_OK);
+    experiment_release(&e);
+    // A fault inside the model's file is told with its own place.
+    write_file("other.yaml",
+               "schema: lockstep.model/1\nname: m\ninput: [3, 8, 8]\nlayers: [rel]\n");
+    assert_int_equal(load_set(HEAD, &e, &err, &assignment, 1), STATUS_INPUT);
+    assert_non_null(strstr(err.message, "/other.yaml:4:10: unknown layer 'rel'"));
+}
+
+static void world_size_must_divide_the_shards(void **state) {
+    (void)state;
+    experiment e;
+    error err;
+    must_load(HEAD, &e);
+    yaml_node *before = yaml_copy(e.resolved, &err);
+    assert_int_equal(experiment_set_world_size(&e, 2, &err), STATUS_OK);
+    assert_int_equal(e.world_size, 2);
+    assert_true(yaml_equal(before, e.resolved));
+    assert_int_equal(experiment_set_world_size(&e, 3, &err), STATUS_USAGE);
+    assert_string_equal(err.message, "cannot run 'x' with world size 3: it must divide the number "
+                                     "of virtual shards, which is 4");
+    assert_int_equal(experiment_set_world_size(&e, 0, &err), STATUS_USAGE);
+    assert_int_equal(experiment_set_world_size(&e, 8, &err), STATUS_USAGE);
+    yaml_free(before);
+    experiment_release(&e);
+}
+
+static void difference(const char *assignment, const char *expected) {
+    experiment a, b;
+    error err;
+    char key[64];
+    must_load(whole, &a);
+    if (load_set(whole, &b, &err, &assignment, 1) != STATUS_OK) fail_msg("%s", err.message);
+    const char *found = experiment_difference(a.resolved, b.resolved, key);
+    if (expected && found)
+        assert_string_equal(found, expected);
+    else if (expected || found)
+        fail_msg("%s: found %s, expected %s", assignment, found, expected);
+    found = experiment_difference(b.resolved, a.resolved, key);
+    assert_int_equal(!found, !expected);
+    experiment_release(&a);
+    experiment_release(&b);
+}
+
+static void differences_that_change_bits_are_named(void **state) {
+    (void)state;
+    difference("optimizer.lr=0.2", "optimizer.lr");
+    difference("seed=1", "seed");
+    difference("virtual_shards=8", "virtual_shards");
+    difference("augment=[]", "augment");
+    difference("normalize=null", "normalize");
+    difference("schedule={kind: constant}", "schedule.kind");
+    difference("epochs=31", "epochs");
+    difference("name=y", NULL);
+    difference("title=y", NULL);
+    difference("repeats=1", NULL);
+    difference("strategy=dp", NULL);
+    difference("world_size=4", NULL);
+    difference("loader_workers=0", NULL);
+    difference("target_accuracy=0.7", NULL);
+    difference("stages=[fc1]", NULL);
+    difference("optimizer.lr=1.0e-1", NULL);
+    write_file("other.yaml", "schema: lockstep.model/1\nname: o\ninput: [3, 8, 8]\n"
+                             "layers: [flatten, {relu: {name: relu1}}, linear: {out: 1}, "
+                             "linear: {out: 10}]\n");
+    char set[128];
+    snprintf(set, sizeof set, "model=%s/other.yaml", folder);
+    difference(set, "model");
+}
+
+static void shipped_experiments_are_valid(void **state) {
+    (void)state;
+    glob_t found;
+    if (glob("experiments/*.yaml", 0, NULL, &found)) skip(); // not run from the source tree
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        experiment e;
+        error err;
+        if (experiment_read(&e, found.gl_pathv[i], NULL, 0, &err) != STATUS_OK)
+            fail_msg("%s", err.message);
+        experiment_release(&e);
+    }
+    globfree(&found);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(defaults_are_filled_in),
+        cmocka_unit_test(every_key_is_read),
+        cmocka_unit_test(resolving_is_idempotent),
+        cmocka_unit_test(other_optimizers),
+        cmocka_unit_test(unknown_keys),
+        cmocka_unit_test(wrong_types_and_ranges),
+        cmocka_unit_test(required_keys),
+        cmocka_unit_test(shards_must_divide),
+        cmocka_unit_test(set_replaces_whole_values),
+        cmocka_unit_test(bad_sets_are_usage_errors),
+        cmocka_unit_test(models_are_found_by_name_and_path),
+        cmocka_unit_test(world_size_must_divide_the_shards),
+        cmocka_unit_test(differences_that_change_bits_are_named),
+        cmocka_unit_test(shipped_experiments_are_valid),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

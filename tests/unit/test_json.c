@@ -1,0 +1,94 @@
+// Canonical JSON from YAML, and back.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+
+static void gives(const char *yaml, const char *json) {
+    yaml_node *root;
+    error err = {0};
+    char *text;
+    if (yaml_read_text(yaml, strlen(yaml), "t.yaml", &root, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    assert_int_equal(json_from_yaml(root, &text, &err), STATUS_OK);
+    assert_string_equal(text, json);
+    free(text);
+    yaml_free(root);
+}
+
+static void canonical_text(void **state) {
+    (void)state;
+    gives("{b: 1, a: [x, '1', 1.50, true, ~], B: {}}",
+          "{\"B\":{},\"a\":[\"x\",\"1\",1.5,true,null],\"b\":1}");
+    gives("[0.1, 1e-5, 1.0, 100000, 1e+9, -0.0, -0, +7, 007, 3.14159265358979]",
+          "[0.1,1e-05,1,100000,1e+09,0,0,7,7,3.14159265]");
+    gives("[123456789012345, -5]", "[123456789012345,-5]"); // integers keep all digits
+    gives("[False, TRUE, 1e999, 0x10]", "[false,true,\"1e999\",\"0x10\"]");
+    gives("\"q\\\"b\\\\n\\n\\x01gr\\xfcn\"", "\"q\\\"b\\\\n\\n\\u0001gr\xc3\xbcn\"");
+    gives("{a: {b: {c: 1}}, a-b: 2, aa: 3}", "{\"a\":{\"b\":{\"c\":1}},\"a-b\":2,\"aa\":3}");
+}
+
+static void round_trip(void **state) {
+    (void)state;
+    static const char json[] = "{\"a\":[1,2.5,true,false,null,\"7\",\"null\"],\"b\":{\"c\":\"\"}}";
+    yaml_node *root;
+    error err;
+    char *text;
+    assert_int_equal(json_to_yaml(json, "m", &root, &err), STATUS_OK);
+    assert_true(yaml_get(root, "a.5")->quoted);
+    assert_int_equal(json_from_yaml(root, &text, &err), STATUS_OK);
+    assert_string_equal(text, json);
+    free(text);
+    int64_t value;
+    assert_int_equal(yaml_integer(yaml_get(root, "a.2"), "k", 0, 1, &value, &err), STATUS_INPUT);
+    assert_string_equal(err.message, "m: 'k': expected an integer, got 'true'");
+    yaml_free(root);
+}
+
+static void refuses(const char *json, const char *message) {
+    yaml_node *root = (yaml_node *)1;
+    error err = {0};
+    assert_int_equal(json_to_yaml(json, "x.st: model", &root, &err), STATUS_INPUT);
+    assert_null(root);
+    if (!strstr(err.message, message)) fail_msg("'%s' lacks '%s'", err.message, message);
+}
+
+static void refuses_bad_text(void **state) {
+    (void)state;
+    refuses("", "x.st: model:");
+    refuses("{\"a\": 1", "x.st: model:1:");
+    refuses("{\"a\": 1,\n \"a\": 2}", "duplicate object key");
+    refuses("[1] 2", "end of file expected");
+    refuses("[1e999]", "real number overflow");
+    refuses("[99999999999999999999]", "too big integer");
+    refuses("[\"\xff\"]", "unable to decode byte 0xff");
+    refuses("[\"\\u0000\"]", "\\u0000");
+    refuses("[[[[[[[[[1]]]]]]]]]", "nested deeper than 8 levels");
+    char *big = malloc((1 << 20) + 2);
+    memset(big, ' ', (1 << 20) + 1);
+    big[(1 << 20) + 1] = 0;
+    refuses(big, "longer than 1048576 bytes");
+    char *p = big;
+    *p++ = '{';
+    for (int i = 0; i < 5000; i++) p += sprintf(p, "%s\"k%d\":0", i ? "," : "", i);
+    memcpy(p, "}", 2);
+    refuses(big, "more than 4096 members");
+    free(big);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(canonical_text),
+        cmocka_unit_test(round_trip),
+        cmocka_unit_test(refuses_bad_text),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

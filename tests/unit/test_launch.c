@@ -1,0 +1,677 @@
+// Groups that are started here and groups that are joined: how they end, well or badly.
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/signals.h"
+#include "dist/launch.h"
+
+enum { RANKS = 4 };
+
+static uint64_t milliseconds_since(uint64_t begin) {
+    return (clock_now() - begin) / 1000000;
+}
+
+// Memory that children write and the test reads.
+static void *shared(size_t bytes) {
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(p, MAP_FAILED);
+    return p;
+}
+
+static void assert_no_children(void) {
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    assert_int_equal(errno, ECHILD);
+}
+
+// ---- The environment ----
+
+static const char *const variables[] = {
+    "RANK",
+    "WORLD_SIZE",
+    "MASTER_ADDR",
+    "MASTER_PORT",
+    "OMPI_COMM_WORLD_RANK",
+    "OMPI_COMM_WORLD_SIZE",
+    "PMI_RANK",
+    "PMI_SIZE",
+    "SLURM_PROCID",
+    "SLURM_NTASKS",
+    "SLURM_STEP_NUM_TASKS",
+    "LOCKSTEP_RENDEZVOUS_SECONDS",
+};
+
+// Reads an environment of "NAME=VALUE" words.
+static status detect(const char *words, launch_environment *env, error *err) {
+    char copy[512], *rest = copy;
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) unsetenv(variables[i]);
+    snprintf(copy, sizeof copy, "%s", words);
+    for (char *word; (word = strtok_r(rest, " ", &rest));) {
+        char *value = strchr(word, '=');
+        *value++ = 0;
+        setenv(word, value, 1);
+    }
+    return launch_detect(env, err);
+}
+
+static void an_environment_may_name_a_group(void **state) {
+    (void)state;
+    error err;
+    launch_environment env;
+    assert_int_equal(detect("", &env, &err), STATUS_OK);
+    assert_false(env.joined);
+    assert_int_equal(detect("SLURM_PROCID=0 SLURM_NTASKS=1", &env, &err), STATUS_OK);
+    assert_false(env.joined);
+    assert_int_equal(detect("SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1", &env, &err), STATUS_OK);
+    assert_false(env.joined);
+    assert_int_equal(
+        detect("RANK=2 WORLD_SIZE=3 MASTER_ADDR=localhost MASTER_PORT=29500", &env, &err),
+        STATUS_OK);
+    assert_true(env.joined);
+    assert_int_equal(env.rank, 2);
+    assert_int_equal(env.size, 3);
+    assert_string_equal(env.address, "localhost");
+    assert_int_equal(env.port, 29500);
+    assert_int_equal(env.seconds, 60);
+    assert_int_equal(detect("SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2 MASTER_ADDR=a MASTER_PORT=1 "
+                            "LOCKSTEP_RENDEZVOUS_SECONDS=5",
+                            &env, &err),
+                     STATUS_OK);
+    assert_true(env.joined);
+    assert_int_equal(env.rank, 1);
+    assert_int_equal(env.seconds, 5);
+}
+
+static void an_incomplete_environment_is_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *words, *named;
+    } cases[] = {
+        {"RANK=0", "'WORLD_SIZE' is not set, but RANK is"},
+        {"WORLD_SIZE=2", "'RANK' is not set, but WORLD_SIZE is"},
+        {"MASTER_PORT=1", "'RANK' is not set, but MASTER_PORT is"},
+        {"RANK=0 WORLD_SIZE=2", "'MASTER_ADDR' is not set"},
+        {"RANK=0 WORLD_SIZE=2 MASTER_ADDR=a", "'MASTER_PORT' is not set"},
+        {"RANK= WORLD_SIZE=2 MASTER_ADDR=a MASTER_PORT=1", "'RANK' is not set"},
+        {"OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2", "'MASTER_ADDR' is not set"},
+        {"RANK=2 WORLD_SIZE=2 MASTER_ADDR=a MASTER_PORT=1", "'RANK=2': expected an integer"},
+        {"RANK=-1 WORLD_SIZE=2 MASTER_ADDR=a MASTER_PORT=1", "'RANK=-1'"},
+        {"RANK=0 WORLD_SIZE=two MASTER_ADDR=a MASTER_PORT=1", "'WORLD_SIZE=two'"},
+        {"RANK=0 WORLD_SIZE=2 MASTER_ADDR=a MASTER_PORT=65536", "'MASTER_PORT=65536'"},
+        {"RANK=0 WORLD_SIZE=2 MASTER_ADDR=a MASTER_PORT=80x", "'MASTER_PORT=80x'"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        error err;
+        launch_environment env;
+        assert_int_equal(detect(cases[i].words, &env, &err), STATUS_USAGE);
+        if (!strstr(err.message, cases[i].named)) fail_msg("%s: %s", cases[i].words, err.message);
+        assert_false(env.joined);
+    }
+}
+
+// ---- Started here: bodies ----
+
+typedef struct plan {
+    int rank;         // the one that is different
+    int signal;       // that it gets
+    volatile int *at; // ranks that are under way
+    pid_t *processes; // of the ranks
+} plan;
+
+static status meet_often(comm *c, int times, error *err) {
+    status rc = STATUS_OK;
+    for (int i = 0; i < times && rc == STATUS_OK; i++) rc = c->ops->barrier(c, err);
+    return rc;
+}
+
+static status just_meet(void *argument, comm *c, error *err) {
+    const plan *p = argument;
+    p->processes[c->rank] = getpid();
+    return meet_often(c, 100, err);
+}
+
+static status fail_alone(void *argument, comm *c, error *err) {
+    const plan *p = argument;
+    status rc = meet_often(c, 5, err);
+    if (rc != STATUS_OK) return rc;
+    if (c->rank == p->rank) return error_set(err, STATUS_INPUT, "cannot read: 'x': no such thing");
+    return meet_often(c, 1000, err);
+}
+
+static status fail_together(void *argument, comm *c, error *err) {
+    (void)argument;
+    status rc = meet_often(c, 5, err);
+    return rc == STATUS_OK ? error_set(err, STATUS_FAILED, "the loss is not a number") : rc;
+}
+
+static status die(void *argument, comm *c, error *err) {
+    const plan *p = argument;
+    status rc = meet_often(c, 5, err);
+    p->processes[c->rank] = getpid();
+    if (c->rank == p->rank) p->signal ? kill(getpid(), p->signal) : _exit(77);
+    return rc == STATUS_OK ? meet_often(c, 1000, err) : rc;
+}
+
+// Deaf to SIGTERM, and in no collective.
+static status be_stubborn(void *argument, comm *c, error *err) {
+    const plan *p = argument;
+    p->processes[c->rank] = getpid();
+    signals_watch();
+    status rc = meet_often(c, 1, err);
+    if (rc != STATUS_OK) return rc;
+    if (c->rank == p->rank) return error_set(err, STATUS_FAILED, "enough");
+    for (;;) pause();
+}
+
+// Works until a signal asks it to stop, as training does.
+static status work(void *argument, comm *c, error *err) {
+    const plan *p = argument;
+    signals_watch();
+    p->processes[c->rank] = getpid();
+    __atomic_fetch_add(p->at, 1, __ATOMIC_SEQ_CST);
+    for (;;) {
+        unsigned char mine = signals_pending() != 0, all[RANKS] = {0};
+        status rc = c->ops->all_gather(c, &mine, 1, all, err);
+        if (rc != STATUS_OK) return rc;
+        if (memchr(all, 1, (size_t)c->size)) return STATUS_STOPPED;
+        usleep(1000);
+    }
+}
+
+static status talk(void *argument, comm *c, error *err) {
+    (void)argument, (void)err;
+    printf("%d", c->rank);
+    return STATUS_OK;
+}
+
+static plan new_plan(int rank, int number) {
+    return (plan){rank, number, shared(4096), shared(4096)};
+}
+
+static void free_plan(plan *p) {
+    for (int r = 0; r < RANKS; r++)
+        if (p->processes[r]) assert_int_equal(kill(p->processes[r], 0), -1); // gone
+    munmap((void *)p->at, 4096);
+    munmap(p->processes, 4096);
+    assert_no_children();
+}
+
+// ---- Started here: tests ----
+
+static void ranks_are_children_that_meet(void **state) {
+    (void)state;
+    for (int size = 1; size <= RANKS; size++) {
+        error err;
+        plan p = new_plan(0, 0);
+        assert_int_equal(launch_local(size, 100, 8, just_meet, &p, NULL, &err), STATUS_OK);
+        for (int r = 0; r < size; r++) {
+            assert_true(p.processes[r] > 0);
+            assert_int_not_equal(p.processes[r], getpid());
+        }
+        free_plan(&p);
+    }
+}
+
+static void the_first_failure_decides(void **state) {
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        error err;
+        plan p = new_plan(i % RANKS, 0);
+        char message[64];
+        const uint64_t begin = clock_now();
+        assert_int_equal(launch_local(RANKS, 100, 8, fail_alone, &p, NULL, &err), STATUS_INPUT);
+        snprintf(message, sizeof message, "rank %d: cannot read: 'x': no such thing", i % RANKS);
+        assert_string_equal(err.message, message);
+        assert_int_equal(err.code, STATUS_INPUT);
+        assert_true(milliseconds_since(begin) < 1000);
+        free_plan(&p);
+    }
+}
+
+static void what_all_say_is_said_once(void **state) {
+    (void)state;
+    error err;
+    signals_watch(); // so that being told to end does not keep a rank from saying it
+    assert_int_equal(launch_local(RANKS, 100, 8, fail_together, NULL, NULL, &err), STATUS_FAILED);
+    assert_string_equal(err.message, "the loss is not a number");
+    assert_int_equal(launch_local(1, 100, 8, fail_together, NULL, NULL, &err), STATUS_FAILED);
+    assert_string_equal(err.message, "the loss is not a number");
+    assert_no_children();
+}
+
+static void a_killed_rank_is_named(void **state) {
+    (void)state;
+    for (int rank = 0; rank < RANKS; rank++) {
+        error err;
+        plan p = new_plan(rank, SIGKILL);
+        char message[64];
+        const uint64_t begin = clock_now();
+        assert_int_equal(launch_local(RANKS, 100, 8, die, &p, NULL, &err), STATUS_FAILED);
+        snprintf(message, sizeof message, "rank %d was killed by signal 9 (Killed)", rank);
+        assert_string_equal(err.message, message);
+        assert_true(milliseconds_since(begin) < 1500);
+        free_plan(&p);
+    }
+}
+
+static void a_rank_that_exits_is_named(void **state) {
+    (void)state;
+    error err;
+    plan p = new_plan(1, 0);
+    assert_int_equal(launch_local(RANKS, 100, 8, die, &p, NULL, &err), STATUS_FAILED);
+    assert_string_equal(err.message, "rank 1 ended early with exit code 77");
+    free_plan(&p);
+}
+
+static void who_does_not_end_is_killed(void **state) {
+    (void)state;
+    error err;
+    plan p = new_plan(1, 0);
+    const uint64_t begin = clock_now();
+    assert_int_equal(launch_local(RANKS, 100, 8, be_stubborn, &p, NULL, &err), STATUS_FAILED);
+    assert_string_equal(err.message, "rank 1: enough");
+    assert_in_range(milliseconds_since(begin), 1900, 4000);
+    free_plan(&p);
+}
+
+// A process that starts ranks, for tests that send it signals; it ends with the group's status.
+static pid_t fork_launcher(plan *p, bool watch) {
+    const pid_t process = fork();
+    assert_true(process >= 0);
+    if (process > 0) {
+        while (__atomic_load_n(p->at, __ATOMIC_SEQ_CST) < RANKS) usleep(1000);
+        return process;
+    }
+    error err;
+    if (watch) signals_watch();
+    const status rc = launch_local(RANKS, 100, 8, work, p, NULL, &err);
+    _exit(signals_pending() ? 100 + signals_pending() : (int)rc);
+}
+
+static void signals_are_passed_on(void **state) {
+    (void)state;
+    const int numbers[] = {SIGINT, SIGTERM, SIGUSR1};
+    for (int i = 0; i < 3; i++) {
+        int ended;
+        plan p = new_plan(0, 0);
+        const pid_t process = fork_launcher(&p, true);
+        kill(process, numbers[i]);
+        assert_int_equal(waitpid(process, &ended, 0), process);
+        assert_true(WIFEXITED(ended)); // the ranks stopped well, and then it got the signal itself
+        assert_int_equal(WEXITSTATUS(ended), 100 + numbers[i]);
+        free_plan(&p);
+    }
+}
+
+static void an_unwatched_signal_ends_it_after_the_ranks(void **state) {
+    (void)state;
+    int ended;
+    plan p = new_plan(0, 0);
+    const pid_t process = fork_launcher(&p, false);
+    kill(process, SIGTERM);
+    assert_int_equal(waitpid(process, &ended, 0), process);
+    assert_true(WIFSIGNALED(ended));
+    assert_int_equal(WTERMSIG(ended), SIGTERM);
+    free_plan(&p);
+}
+
+// A terminal sends SIGINT to the ranks as well; they must still stop in order.
+static void an_interrupt_of_all_stops_in_order(void **state) {
+    (void)state;
+    for (int i = 0; i < 10; i++) {
+        int ended;
+        plan p = new_plan(0, 0);
+        const pid_t process = fork_launcher(&p, true);
+        for (int r = 0; r < RANKS; r += 1) kill(p.processes[r], SIGINT);
+        kill(process, SIGINT);
+        assert_int_equal(waitpid(process, &ended, 0), process);
+        assert_true(WIFEXITED(ended));
+        assert_int_equal(WEXITSTATUS(ended), 100 + SIGINT);
+        free_plan(&p);
+    }
+}
+
+static void a_rank_may_stop_all(void **state) {
+    (void)state;
+    int ended;
+    plan p = new_plan(0, 0);
+    const pid_t process = fork_launcher(&p, true);
+    kill(p.processes[1], SIGTERM);
+    assert_int_equal(waitpid(process, &ended, 0), process);
+    assert_true(WIFEXITED(ended));
+    assert_int_equal(WEXITSTATUS(ended), STATUS_STOPPED);
+    free_plan(&p);
+}
+
+static void ranks_die_with_their_parent(void **state) {
+    (void)state;
+    int ended;
+    plan p = new_plan(0, 0);
+    const pid_t process = fork_launcher(&p, true);
+    kill(process, SIGKILL);
+    assert_int_equal(waitpid(process, &ended, 0), process);
+    for (int r = 0; r < RANKS; r++)
+        for (int i = 0; i < 100 && kill(p.processes[r], 0) == 0; i++) usleep(10000);
+    free_plan(&p);
+}
+
+static void output_is_written_once(void **state) {
+    (void)state;
+    char text[64];
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    const pid_t process = fork();
+    if (process == 0) {
+        error err;
+        dup2(ends[1], STDOUT_FILENO);
+        close(ends[1]);
+        printf("x"); // still in the buffer when the ranks start
+        const status rc = launch_local(3, 1, 1, talk, NULL, NULL, &err);
+        fflush(stdout);
+        _exit((int)rc);
+    }
+    close(ends[1]);
+    size_t got = 0;
+    for (ssize_t n; (n = read(ends[0], text + got, sizeof text - got)) > 0;) got += (size_t)n;
+    close(ends[0]);
+    waitpid(process, NULL, 0);
+    assert_int_equal(got, 4);
+    assert_int_equal(text[0], 'x');
+    for (char rank = '0'; rank < '3'; rank++) assert_non_null(memchr(text, rank, got));
+}
+
+// ---- Joined ----
+
+typedef struct member {
+    launch_environment env;
+    size_t n;
+    int delay_ms;
+    int ends_as; // signal that ends it after joining, before the first collective
+    status rc;
+    error err;
+    uint64_t took_ms;
+} member;
+
+static int free_port(void) {
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof at;
+    const int file = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(file, (struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(getsockname(file, (struct sockaddr *)&at, &size), 0);
+    close(file);
+    return ntohs(at.sin_port);
+}
+
+static void join_and_meet(member *m) {
+    comm *c = NULL;
+    usleep((unsigned)m->delay_ms * 1000);
+    const uint64_t begin = clock_now();
+    m->rc = launch_join(&m->env, m->n, 8, &c, &m->err);
+    if (m->rc == STATUS_OK && m->ends_as) kill(getpid(), m->ends_as);
+    if (m->rc == STATUS_OK) {
+        int mine = c->rank, all[RANKS];
+        m->rc = c->ops->all_gather(c, &mine, sizeof mine, all, &m->err);
+        for (int r = 0; r < c->size && m->rc == STATUS_OK; r++)
+            if (all[r] != r) m->rc = error_set(&m->err, STATUS_FAILED, "ranks are mixed up");
+        if (m->rc == STATUS_OK) m->rc = meet_often(c, 50, &m->err);
+    }
+    comm_free(c);
+    m->took_ms = milliseconds_since(begin);
+}
+
+static member *new_members(int size, const char *address) {
+    member *m = shared(RANKS * sizeof *m);
+    const int port = free_port();
+    for (int r = 0; r < RANKS; r++) {
+        m[r].env = (launch_environment){true, r, size, "", port, 20};
+        snprintf(m[r].env.address, sizeof m[r].env.address, "%s", address);
+        m[r].n = 100;
+    }
+    return m;
+}
+
+// Runs the first `count` members as processes, and waits for them.
+static void join_all(member *m, int count) {
+    pid_t processes[RANKS];
+    for (int r = 0; r < count; r++) {
+        processes[r] = fork();
+        assert_true(processes[r] >= 0);
+        if (processes[r] == 0) {
+            join_and_meet(&m[r]);
+            _exit(0);
+        }
+    }
+    for (int r = 0; r < count; r++) waitpid(processes[r], NULL, 0);
+    assert_no_children();
+}
+
+static void free_members(member *m) {
+    munmap(m, RANKS * sizeof *m);
+}
+
+static void ranks_join_in_any_order(void **state) {
+    (void)state;
+    const char *const addresses[] = {"127.0.0.1", "localhost"};
+    for (int i = 0; i < 8; i++) {
+        const int size = i % RANKS + 1;
+        member *m = new_members(size, addresses[i / 4]);
+        for (int r = 0; r < size; r++) m[r].delay_ms = (r * 7 + i * 5) % 3 * 60;
+        join_all(m, size);
+        for (int r = 0; r < size; r++) {
+            if (m[r].rc != STATUS_OK) print_error("rank %d: %s\n", r, m[r].err.message);
+            assert_int_equal(m[r].rc, STATUS_OK);
+        }
+        free_members(m);
+    }
+}
+
+static void a_missing_rank_is_named(void **state) {
+    (void)state;
+    member *m = new_members(4, "127.0.0.1");
+    for (int r = 0; r < 4; r++) m[r].env.seconds = 1;
+    m[1].env.rank = 3; // ranks 1 and 2 never come
+    join_all(m, 2);
+    for (int r = 0; r < 2; r++) {
+        assert_int_equal(m[r].rc, STATUS_FAILED);
+        assert_string_equal(m[r].err.message,
+                            "cannot start the group: 2 of 4 ranks did not come within 1 s: 1, 2");
+        assert_in_range(m[r].took_ms, 900, 3000);
+    }
+    free_members(m);
+}
+
+static void a_missing_rank_0_is_named(void **state) {
+    (void)state;
+    member *m = new_members(2, "127.0.0.1");
+    m[0].env.rank = 1;
+    m[0].env.seconds = 1;
+    join_all(m, 1);
+    assert_int_equal(m[0].rc, STATUS_FAILED);
+    assert_non_null(strstr(m[0].err.message, "rank 0 did not come to '127.0.0.1:"));
+    assert_in_range(m[0].took_ms, 900, 2500);
+    free_members(m);
+}
+
+// One of three is different: all must hear what is wrong.
+static void expect_refusal(member *m, int count, const char *message) {
+    join_all(m, count);
+    for (int r = 0; r < count; r++) {
+        assert_int_equal(m[r].rc, STATUS_USAGE);
+        assert_string_equal(m[r].err.message, message);
+        assert_true(m[r].took_ms < 3000);
+    }
+    free_members(m);
+}
+
+static void two_of_a_rank_are_refused(void **state) {
+    (void)state;
+    member *m = new_members(3, "127.0.0.1");
+    m[2].env.rank = 1;
+    m[2].delay_ms = 200;
+    expect_refusal(m, 3, "cannot start the group: two processes say RANK=1");
+}
+
+static void another_world_size_is_refused(void **state) {
+    (void)state;
+    member *m = new_members(3, "127.0.0.1");
+    m[2].env.size = 4;
+    m[2].delay_ms = 200;
+    expect_refusal(m, 3, "cannot start the group: rank 2 says WORLD_SIZE=4, rank 0 says 3");
+}
+
+static void another_experiment_is_refused(void **state) {
+    (void)state;
+    member *m = new_members(3, "127.0.0.1");
+    m[2].n = 101;
+    m[2].delay_ms = 200;
+    expect_refusal(m, 3, "cannot start the group: ranks 0 and 2 do not run the same experiment");
+}
+
+static void addresses_that_cannot_be(void **state) {
+    (void)state;
+    member *m = new_members(2, "no-such-host.invalid");
+    join_all(m, 1);
+    assert_int_equal(m[0].rc, STATUS_USAGE);
+    assert_non_null(strstr(m[0].err.message, "'no-such-host.invalid'"));
+    free_members(m);
+    m = new_members(2, "192.0.2.1"); // reserved for examples: no host has it
+    join_all(m, 1);
+    assert_int_equal(m[0].rc, STATUS_USAGE);
+    assert_non_null(strstr(m[0].err.message, "no address of this host"));
+    free_members(m);
+}
+
+static void a_port_in_use_is_named(void **state) {
+    (void)state;
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    member *m = new_members(2, "127.0.0.1");
+    const int file = socket(AF_INET, SOCK_STREAM, 0);
+    at.sin_port = htons((uint16_t)m[0].env.port);
+    assert_int_equal(bind(file, (struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(listen(file, 1), 0);
+    join_all(m, 1);
+    assert_int_equal(m[0].rc, STATUS_FAILED);
+    assert_non_null(strstr(m[0].err.message, "cannot listen: '127.0.0.1:"));
+    assert_non_null(strstr(m[0].err.message, "Address already in use"));
+    close(file);
+    free_members(m);
+}
+
+static void strangers_are_ignored(void **state) {
+    (void)state;
+    member *m = new_members(2, "127.0.0.1");
+    struct sockaddr_in at = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)m[0].env.port),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    m[1].delay_ms = 500;
+    const pid_t stranger = fork();
+    if (stranger == 0) { // one that talks nonsense, and one that hangs up
+        for (int i = 0; i < 2; i++) {
+            char text[300] = "GET / HTTP/1.1\r\n";
+            int file;
+            while (file = socket(AF_INET, SOCK_STREAM, 0),
+                   connect(file, (struct sockaddr *)&at, sizeof at) != 0) {
+                close(file);
+                usleep(1000);
+            }
+            if (i == 0 && write(file, text, sizeof text) < 0) _exit(1);
+            close(file);
+        }
+        _exit(0);
+    }
+    pid_t processes[2];
+    for (int r = 0; r < 2; r++) {
+        processes[r] = fork();
+        if (processes[r] == 0) {
+            join_and_meet(&m[r]);
+            _exit(0);
+        }
+    }
+    for (int r = 0; r < 2; r++) waitpid(processes[r], NULL, 0);
+    waitpid(stranger, NULL, 0);
+    assert_int_equal(m[0].rc, STATUS_OK);
+    assert_int_equal(m[1].rc, STATUS_OK);
+    free_members(m);
+}
+
+static void a_joined_rank_that_dies_is_named(void **state) {
+    (void)state;
+    member *m = new_members(3, "127.0.0.1");
+    m[1].ends_as = SIGKILL;
+    join_all(m, 3);
+    for (int r = 0; r < 3; r += 2) {
+        assert_int_equal(m[r].rc, STATUS_FAILED);
+        assert_string_equal(m[r].err.message, "rank 1 died");
+        assert_true(m[r].took_ms < 2000);
+    }
+    free_members(m);
+}
+
+static void a_signal_ends_the_wait(void **state) {
+    (void)state;
+    member *m = new_members(3, "127.0.0.1");
+    pid_t processes[2];
+    for (int r = 0; r < 2; r++) {
+        processes[r] = fork();
+        if (processes[r] == 0) {
+            signals_watch();
+            join_and_meet(&m[r]);
+            _exit(0);
+        }
+    }
+    usleep(300000);
+    kill(processes[0], SIGTERM);
+    for (int r = 0; r < 2; r++) waitpid(processes[r], NULL, 0);
+    assert_int_equal(m[0].rc, STATUS_STOPPED);
+    assert_int_equal(m[1].rc, STATUS_FAILED);
+    assert_string_equal(m[1].err.message, "cannot join the group: rank 0 was stopped");
+    for (int r = 0; r < 2; r++) assert_true(m[r].took_ms < 1500);
+    free_members(m);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_environment_may_name_a_group),
+        cmocka_unit_test(an_incomplete_environment_is_refused),
+        cmocka_unit_test(ranks_are_children_that_meet),
+        cmocka_unit_test(the_first_failure_decides),
+        cmocka_unit_test(a_killed_rank_is_named),
+        cmocka_unit_test(a_rank_that_exits_is_named),
+        cmocka_unit_test(who_does_not_end_is_killed),
+        cmocka_unit_test(signals_are_passed_on),
+        cmocka_unit_test(an_unwatched_signal_ends_it_after_the_ranks),
+        cmocka_unit_test(an_interrupt_of_all_stops_in_order),
+        cmocka_unit_test(a_rank_may_stop_all),
+        cmocka_unit_test(ranks_die_with_their_parent),
+        cmocka_unit_test(output_is_written_once),
+        cmocka_unit_test(ranks_join_in_any_order),
+        cmocka_unit_test(a_missing_rank_is_named),
+        cmocka_unit_test(a_missing_rank_0_is_named),
+        cmocka_unit_test(two_of_a_rank_are_refused),
+        cmocka_unit_test(another_world_size_is_refused),
+        cmocka_unit_test(another_experiment_is_refused),
+        cmocka_unit_test(addresses_that_cannot_be),
+        cmocka_unit_test(a_port_in_use_is_named),
+        cmocka_unit_test(strangers_are_ignored),
+        cmocka_unit_test(a_joined_rank_that_dies_is_named),
+        cmocka_unit_test(a_signal_ends_the_wait),
+        cmocka_unit_test(what_all_say_is_said_once), // watches signals from here on
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,198 @@
+// Batches: the same whatever the number of workers, wherever the run begins, for whichever shards.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "data/loader.h"
+
+enum { SAMPLES = 61, EPOCHS = 3 };
+
+typedef struct fixture {
+    dataset data;
+    uint8_t images[SAMPLES], labels[SAMPLES];
+    uint32_t ids[SAMPLES];
+    const uint8_t *pixels[SAMPLES];
+    deal deal;
+    sampler sampler;
+} fixture;
+
+// Images of one pixel; ids that are not indices.
+static void begin(fixture *f, int shards, int global_batch) {
+    error err = {0};
+    memset(f, 0, sizeof *f);
+    for (uint32_t i = 0; i < SAMPLES; i++) {
+        f->images[i] = (uint8_t)i;
+        f->labels[i] = (uint8_t)(i % 7);
+        f->ids[i] = 1000 + i;
+        f->pixels[i] = &f->images[i];
+    }
+    f->data = (dataset){.samples = SAMPLES,
+                        .channels = 1,
+                        .height = 1,
+                        .width = 1,
+                        .classes = 7,
+                        .pixels = f->pixels,
+                        .labels = f->labels,
+                        .ids = f->ids};
+    assert_int_equal(deal_init(&f->deal, &f->data, shards, 5, &err), STATUS_OK);
+    assert_int_equal(sampler_init(&f->sampler, &f->deal, global_batch, 9, &err), STATUS_OK);
+}
+
+static void end(fixture *f) {
+    sampler_release(&f->sampler);
+    deal_release(&f->deal);
+}
+
+static loader *open_loader(fixture *f, int first, int end_shard, int workers, uint64_t first_step) {
+    error err = {0};
+    loader *l;
+    const loader_options o = {&f->data,
+                              &f->sampler,
+                              first,
+                              end_shard,
+                              workers,
+                              first_step,
+                              sampler_steps_per_epoch(&f->sampler) * EPOCHS};
+    assert_int_equal(loader_new(&o, &l, &err), STATUS_OK);
+    return l;
+}
+
+// Appends what a batch holds to `trail`, as text does to a log; returns the new length.
+static size_t record(const batch *b, int64_t *trail, size_t n) {
+    size_t local = 0;
+    trail[n++] = b->epoch;
+    for (int v = 0; v < b->shards; v++) {
+        trail[n++] = b->count[v];
+        if (v >= b->first_shard && v < b->end_shard) local += (size_t)b->count[v];
+    }
+    for (size_t i = 0; i < local; i++) {
+        trail[n++] = b->pixels[i][0];
+        trail[n++] = b->labels[i];
+        trail[n++] = b->ids[i];
+    }
+    return n;
+}
+
+static size_t run(int shards, int batch_size, int workers, uint64_t first_step, int64_t *trail) {
+    fixture f;
+    size_t n = 0;
+    begin(&f, shards, batch_size);
+    loader *l = open_loader(&f, 0, shards, workers, first_step);
+    for (const batch *b; (b = loader_next(l));) n = record(b, trail, n);
+    assert_null(loader_next(l));
+    loader_free(l);
+    end(&f);
+    return n;
+}
+
+enum { TRAIL = 4096 };
+
+// Batch 61 and 60: one and two steps an epoch, so that workers want to run epochs ahead.
+static void test_workers_do_not_matter(void **state) {
+    (void)state;
+    static const struct {
+        int shards, batch;
+    } cases[] = {{1, 8}, {4, 12}, {3, 3}, {1, 61}, {4, 60}, {1, 200}};
+    static int64_t inline_trail[TRAIL], trail[TRAIL];
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        size_t n = run(cases[c].shards, cases[c].batch, 0, 0, inline_trail);
+        assert_true(n > SAMPLES * EPOCHS * 3);
+        for (int workers = 1; workers <= 7; workers += workers > 3 ? 3 : 1) {
+            assert_int_equal(run(cases[c].shards, cases[c].batch, workers, 0, trail), n);
+            assert_memory_equal(trail, inline_trail, n * sizeof *trail);
+        }
+    }
+}
+
+static void test_every_sample_once_an_epoch(void **state) {
+    (void)state;
+    fixture f;
+    begin(&f, 4, 12);
+    loader *l = open_loader(&f, 0, 4, 2, 0);
+    uint64_t steps = sampler_steps_per_epoch(&f.sampler);
+    for (uint32_t e = 0; e < EPOCHS; e++) {
+        int seen[SAMPLES] = {0};
+        for (uint64_t i = 0; i < steps; i++) {
+            const batch *b = loader_next(l);
+            assert_non_null(b);
+            assert_int_equal(b->epoch, e);
+            for (int k = 0; k < batch_samples(b); k++) {
+                uint32_t sample = b->ids[k] - 1000;
+                assert_true(sample < SAMPLES);
+                seen[sample]++;
+                assert_int_equal(b->pixels[k][0], sample);
+                assert_int_equal(b->labels[k], sample % 7);
+            }
+        }
+        for (int i = 0; i < SAMPLES; i++) assert_int_equal(seen[i], 1);
+    }
+    loader_free(l);
+    end(&f);
+}
+
+static void test_begins_anywhere(void **state) {
+    (void)state;
+    static int64_t whole[TRAIL], part[TRAIL];
+    size_t n = run(4, 12, 0, 0, whole);
+    for (uint64_t first = 0; first < 18; first++)
+        for (int workers = 0; workers <= 2; workers += 2) {
+            size_t m = run(4, 12, workers, first, part);
+            assert_true(m <= n);
+            assert_memory_equal(part, whole + (n - m), m * sizeof *part);
+        }
+}
+
+// What ranks load is what one process loads, cut at the shards.
+static void test_ranks_share_the_batch(void **state) {
+    (void)state;
+    fixture one, two;
+    begin(&one, 4, 12);
+    begin(&two, 4, 12);
+    loader *all = open_loader(&one, 0, 4, 0, 0);
+    for (uint64_t i = 0; i < sampler_steps_per_epoch(&one.sampler); i++) {
+        const batch *b = loader_next(all);
+        loader *ranks[2] = {open_loader(&two, 0, 2, 0, i), open_loader(&two, 2, 4, 1, i)};
+        const batch *low = loader_next(ranks[0]), *high = loader_next(ranks[1]);
+        assert_memory_equal(low->count, b->count, 4 * sizeof *b->count);
+        assert_memory_equal(high->count, b->count, 4 * sizeof *b->count);
+        size_t cut = (size_t)(b->count[0] + b->count[1]);
+        size_t rest = (size_t)(b->count[2] + b->count[3]);
+        assert_memory_equal(low->ids, b->ids, cut * sizeof *b->ids);
+        assert_memory_equal(high->ids, b->ids + cut, rest * sizeof *b->ids);
+        loader_free(ranks[0]);
+        loader_free(ranks[1]);
+    }
+    loader_free(all);
+    end(&one);
+    end(&two);
+}
+
+static void test_ends_at_any_time(void **state) {
+    (void)state;
+    for (int taken = 0; taken < 8; taken++)
+        for (int workers = 0; workers <= 4; workers++) {
+            fixture f;
+            begin(&f, 4, 12);
+            loader *l = open_loader(&f, 0, 4, workers, 0);
+            for (int i = 0; i < taken; i++) assert_non_null(loader_next(l));
+            loader_free(l);
+            end(&f);
+        }
+    loader_free(NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_workers_do_not_matter),
+        cmocka_unit_test(test_every_sample_once_an_epoch),
+        cmocka_unit_test(test_begins_anywhere),
+        cmocka_unit_test(test_ranks_share_the_batch),
+        cmocka_unit_test(test_ends_at_any_time),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

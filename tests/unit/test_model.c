@@ -1,0 +1,360 @@
+// Models: shapes, names and places of tensors, initial values, and what a model file may not say.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/random.h"
+#include "nn/model.h"
+
+#define HEAD "schema: lockstep.model/1\nname: m\ninput: [3, 32, 32]\nlayers:\n"
+
+static status load(const char *text, model *m, error *err) {
+    yaml_node *root;
+    status rc = yaml_read_text(text, strlen(text), "m.yaml", &root, err);
+    if (rc != STATUS_OK) fail_msg("%s", err->message);
+    rc = model_from_yaml(m, root, err);
+    yaml_free(root);
+    return rc;
+}
+
+static void must_load(const char *text, model *m) {
+    error err;
+    if (load(text, m, &err) != STATUS_OK) fail_msg("%s", err.message);
+}
+
+static const char lenet_bn[] =
+    HEAD "  [conv: {out: 6, kernel: 5}, batch_norm, relu, max_pool: {size: 2},\n"
+         "   conv: {out: 16, kernel: 5}, batch_norm, relu, max_pool: {size: 2}, flatten,\n"
+         "   linear: {out: 120}, batch_norm, relu, linear: {out: 84}, batch_norm, relu,\n"
+         "   linear: {out: 10}]\n";
+
+static void lenet_has_the_names_and_shapes_of_pytorch(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        int rank;
+        int64_t shape[4];
+    } expected[] = {{"conv1.weight", 4, {6, 3, 5, 5}},
+                    {"conv1.bias", 1, {6}},
+                    {"bn1.weight", 1, {6}},
+                    {"bn1.bias", 1, {6}},
+                    {"bn1.running_mean", 1, {6}},
+                    {"bn1.running_var", 1, {6}},
+                    {"conv2.weight", 4, {16, 6, 5, 5}},
+                    {"conv2.bias", 1, {16}},
+                    {"bn2.weight", 1, {16}},
+                    {"bn2.bias", 1, {16}},
+                    {"bn2.running_mean", 1, {16}},
+                    {"bn2.running_var", 1, {16}},
+                    {"fc1.weight", 2, {120, 400}},
+                    {"fc1.bias", 1, {120}},
+                    {"bn3.weight", 1, {120}},
+                    {"bn3.bias", 1, {120}},
+                    {"bn3.running_mean", 1, {120}},
+                    {"bn3.running_var", 1, {120}},
+                    {"fc2.weight", 2, {84, 120}},
+                    {"fc2.bias", 1, {84}},
+                    {"bn4.weight", 1, {84}},
+                    {"bn4.bias", 1, {84}},
+                    {"bn4.running_mean", 1, {84}},
+                    {"bn4.running_var", 1, {84}},
+                    {"fc3.weight", 2, {10, 84}},
+                    {"fc3.bias", 1, {10}}};
+    model m;
+    must_load(lenet_bn, &m);
+    assert_int_equal(m.program.count, 16);
+    assert_int_equal(m.program.classes, 10);
+    assert_int_equal(m.tensor_count, sizeof expected / sizeof *expected);
+    size_t parameters = 0;
+    for (int i = 0; i < m.tensor_count; i++) {
+        const model_tensor *t = &m.tensors[i];
+        assert_string_equal(t->name, expected[i].name);
+        assert_int_equal(t->rank, expected[i].rank);
+        size_t count = 1;
+        for (int k = 0; k < t->rank; k++) {
+            assert_int_equal(t->shape[k], expected[i].shape[k]);
+            count *= (size_t)t->shape[k];
+        }
+        assert_int_equal(t->count, count);
+        assert_int_equal(t->is_buffer, strstr(t->name, "running") != NULL);
+        if (!t->is_buffer) parameters += count;
+    }
+    assert_int_equal(parameters, 62458); // 62,006 of LeNet-5 and 2 x 226 of batch norm
+    const layer *l = &m.program.layers[9];
+    assert_int_equal(l->kind, LAYER_LINEAR);
+    assert_int_equal(l->in.channels, 400);
+    assert_string_equal(l->name, "fc1");
+    assert_string_equal(m.program.layers[3].name, "pool1");
+    assert_string_equal(m.program.layers[8].name, "flatten1");
+    assert_ptr_equal(model_find(&m, "fc1.weight"), &m.tensors[12]);
+    assert_null(model_find(&m, "fc9.weight"));
+    model_release(&m);
+}
+
+static void tensors_are_aligned_and_do_not_overlap(void **state) {
+    (void)state;
+    model m;
+    must_load(lenet_bn, &m);
+    size_t end[2] = {0, 0};
+    for (int i = 0; i < m.tensor_count; i++) {
+        const model_tensor *t = &m.tensors[i];
+        assert_int_equal(t->offset % ARENA_ALIGNMENT, 0);
+        assert_true(t->offset >= end[t->is_buffer]);
+        assert_true(t->offset < end[t->is_buffer] + ARENA_ALIGNMENT);
+        end[t->is_buffer] = t->offset + t->count;
+    }
+    assert_true(m.program.parameters >= end[0] && m.program.parameters < end[0] + ARENA_ALIGNMENT);
+    assert_true(m.program.buffers >= end[1] && m.program.buffers < end[1] + ARENA_ALIGNMENT);
+    assert_int_equal(m.program.layers[0].weight, model_find(&m, "conv1.weight")->offset);
+    assert_int_equal(m.program.layers[0].bias, model_find(&m, "conv1.bias")->offset);
+    assert_int_equal(m.program.layers[1].variance, model_find(&m, "bn1.running_var")->offset);
+    model_release(&m);
+}
+
+static void shapes_follow_the_windows(void **state) {
+    (void)state;
+    model m;
+    must_load(HEAD "- conv: {name: first, out: 8, kernel: [3, 5], stride: [2, 1], padding: [1, 2], "
+                   "bias: false}\n"
+                   "- avg_pool: {size: 3, stride: 2, padding: 1}\n"
+                   "- dropout: {p: 0.25}\n"
+                   "- max_pool: {size: [2, 3]}\n"
+                   "- flatten\n- linear: {out: 7, bias: false}\n",
+              &m);
+    const layer *l = m.program.layers;
+    assert_int_equal(l[0].out.channels, 8);
+    assert_int_equal(l[0].out.height, 16); // (32 + 2 - 3) / 2 + 1
+    assert_int_equal(l[0].out.width, 32);
+    assert_false(l[0].has_bias);
+    assert_int_equal(l[1].out.height, 8);
+    assert_int_equal(l[1].out.width, 16);
+    assert_string_equal(l[1].name, "pool1");
+    assert_true(l[2].rate == 0.25);
+    assert_int_equal(l[3].out.height, 4);
+    assert_int_equal(l[3].out.width, 5); // 16 is not a multiple of 3: the rest is left out
+    assert_int_equal(l[3].stride_w, 3);
+    assert_string_equal(l[3].name, "pool2");
+    assert_int_equal(l[4].out.channels, 8 * 4 * 5);
+    assert_int_equal(m.tensor_count, 2);
+    assert_string_equal(m.tensors[0].name, "first.weight");
+    model_release(&m);
+}
+
+static void the_description_reads_back_the_same(void **state) {
+    (void)state;
+    model m, again;
+    error err;
+    yaml_node *root;
+    must_load(HEAD
+              "- conv: {out: 4, kernel: [3, 1]}\n- batch_norm: {eps: 1e-3}\n- relu\n- flatten:\n"
+              "- dropout\n- linear: {out: 2}\n",
+              &m);
+    assert_string_equal(m.canonical,
+                        "{\"input\":[3,32,32],\"layers\":["
+                        "{\"conv\":{\"bias\":true,\"kernel\":[3,1],\"name\":\"conv1\",\"out\":4,"
+                        "\"padding\":0,\"stride\":1}},"
+                        "{\"batch_norm\":{\"eps\":0.001,\"momentum\":0.1,\"name\":\"bn1\"}},"
+                        "{\"relu\":{\"name\":\"relu1\"}},{\"flatten\":{\"name\":\"flatten1\"}},"
+                        "{\"dropout\":{\"name\":\"dropout1\",\"p\":0.5}},"
+                        "{\"linear\":{\"bias\":true,\"name\":\"fc1\",\"out\":2}}],"
+                        "\"name\":\"m\",\"schema\":\"lockstep.model/1\"}");
+    assert_int_equal(json_to_yaml(m.canonical, "x.st.zst: model", &root, &err), STATUS_OK);
+    assert_int_equal(model_from_yaml(&again, root, &err), STATUS_OK);
+    assert_string_equal(again.canonical, m.canonical);
+    assert_true(yaml_equal(again.description, m.description));
+    yaml_free(root);
+    model_release(&again);
+    model_release(&m);
+}
+
+static void refuses(const char *text, const char *message) {
+    model m;
+    error err = {0};
+    status rc = load(text, &m, &err);
+    if (rc == STATUS_OK) fail_msg("accepted: %s", text);
+    assert_int_equal(rc, STATUS_INPUT);
+    if (strcmp(err.message, message) != 0) fail_msg("'%s'\n is not '%s'", err.message, message);
+    assert_null(m.tensors);
+    assert_null(m.program.layers);
+}
+
+static void refuses_bad_layers(void **state) {
+    (void)state;
+    refuses(HEAD "- conv: {out: 6, kernel: 5}\n- rleu\n",
+            "m.yaml:6:3: unknown layer 'rleu': did you mean 'relu'?");
+    refuses(HEAD "- conv: {out: 6, kernle: 5}\n",
+            "m.yaml:5:18: unknown key 'kernle': did you mean 'kernel'?");
+    refuses(HEAD "- relu: {size: 5}\n", "m.yaml:5:10: unknown key 'size'");
+    refuses(HEAD "- conv: {out: 6}\n", "m.yaml:5:3: 'kernel' is missing");
+    refuses(HEAD "- conv: {kernel: 5}\n", "m.yaml:5:3: 'out' is missing");
+    refuses(HEAD "- conv: {out: 0, kernel: 5}\n",
+            "m.yaml:5:15: 'out': expected an integer between 1 and 16777216, got '0'");
+    refuses(HEAD "- conv: {out: 6, kernel: [5]}\n",
+            "m.yaml:5:26: 'kernel': expected an integer or [height, width]");
+    refuses(HEAD "- conv: {out: 6, kernel: [5, x]}\n",
+            "m.yaml:5:30: 'kernel': expected an integer, got 'x'");
+    refuses(HEAD "- conv: {out: 6, kernel: 5, bias: 1}\n",
+            "m.yaml:5:35: 'bias': expected true or false, got '1'");
+    refuses(HEAD "- conv: 6\n", "m.yaml:5:9: 'conv': expected options as {key: value}");
+    refuses(HEAD "- [conv]\n",
+            "m.yaml:5:3: a layer is one word, or one word with options: conv: {out: 6, ...}");
+    refuses(HEAD "- max_pool: {size: 2, padding: 2}\n",
+            "m.yaml:5:32: 'padding' of a pool may be at most half its size");
+    refuses(HEAD "- dropout: {p: 1}\n", "m.yaml:5:16: 'p' must be at least 0 and below 1");
+    refuses(HEAD "- batch_norm: {eps: 0}\n", "m.yaml:5:21: 'eps' must be above 0");
+    refuses(HEAD "- batch_norm: {momentum: 2}\n",
+            "m.yaml:5:26: 'momentum' must be between 0 and 1");
+}
+
+static void refuses_layers_that_do_not_fit(void **state) {
+    (void)state;
+    refuses(HEAD "- conv: {out: 6, kernel: 33}\n",
+            "m.yaml:5:3: the window of layer 'conv1' is larger than its input: 33x33 on 32x32");
+    refuses(HEAD "- linear: {out: 6}\n",
+            "m.yaml:5:3: layer 'fc1' is linear and needs a vector: put flatten before it");
+    refuses(HEAD "- flatten\n- conv: {out: 6, kernel: 1}\n",
+            "m.yaml:6:3: layer 'conv1' needs an image, but comes after flatten");
+    refuses(HEAD "- flatten\n- max_pool: {size: 1}\n",
+            "m.yaml:6:3: layer 'pool1' needs an image, but comes after flatten");
+    refuses(HEAD "- flatten\n- linear: {out: 6}\n- relu\n",
+            "m.yaml:7:3: the last layer must be linear: its outputs are the classes");
+    refuses(HEAD "- relu: {name: a}\n- relu: {name: a}\n", "m.yaml:6:16: two layers are named 'a'");
+    refuses(HEAD "- relu: {name: relu2}\n- relu\n", "m.yaml:6:3: two layers are named 'relu2'");
+    refuses(HEAD "- relu: {name: 'a b'}\n",
+            "m.yaml:5:16: 'name': expected 1 to 31 letters, digits, '_' or '.' inside, got 'a b'");
+    refuses(HEAD "- flatten\n- linear: {out: 16777216}\n",
+            "m.yaml:6:3: the model has more than 536870912 parameters");
+    refuses(HEAD "- conv: {out: 16777216, kernel: 1, bias: false}\n",
+            "m.yaml:5:3: the output of layer 'conv1' has more than 16777216 values");
+}
+
+static void refuses_bad_headers(void **state) {
+    (void)state;
+    refuses("name: m\n", "m.yaml:1:1: 'schema' is missing: expected 'lockstep.model/1'");
+    refuses("schema: lockstep.model/2\nname: m\ninput: [1, 2, 3]\nlayers: [relu]\n",
+            "m.yaml:1:9: 'schema': expected 'lockstep.model/1', got 'lockstep.model/2'");
+    refuses("schema: lockstep.model/1\nname: m\ninput: [1, 2]\nlayers: [relu]\n",
+            "m.yaml:3:8: 'input': expected [channels, height, width]");
+    refuses("schema: lockstep.model/1\nname: m\ninput: [1, 0, 2]\nlayers: [relu]\n",
+            "m.yaml:3:12: 'input': expected an integer between 1 and 4096, got '0'");
+    refuses("schema: lockstep.model/1\nname: m\ninput: [1, 1, 2]\n",
+            "m.yaml:1:1: 'layers' is missing");
+    refuses("schema: lockstep.model/1\nname: m\ninput: [1, 1, 2]\nlayers: []\n",
+            "m.yaml:4:9: 'layers': expected a list of layers");
+    refuses("schema: lockstep.model/1\nname: m\ninput: [1, 1, 2]\nlayers: [relu]\nlayer: 1\n",
+            "m.yaml:5:1: unknown key 'layer': did you mean 'layers'?");
+    refuses("[1]", "m.yaml:1:1: expected a mapping, got a list");
+}
+
+static void moments(const float *x, size_t n, double *mean, double *largest) {
+    *mean = *largest = 0;
+    for (size_t i = 0; i < n; i++) {
+        *mean += (double)x[i] / (double)n;
+        if (fabs((double)x[i]) > *largest) *largest = fabs((double)x[i]);
+    }
+}
+
+static void initial_values_have_pytorchs_distribution(void **state) {
+    (void)state;
+    model m;
+    must_load(lenet_bn, &m);
+    float *p = calloc(m.program.parameters, sizeof *p), *b = calloc(m.program.buffers, sizeof *b);
+    float *q = calloc(m.program.parameters, sizeof *q);
+    memset(p, 0xff, m.program.parameters * sizeof *p);
+    model_init_parameters(&m, 42, p, b);
+    double mean, largest;
+    const model_tensor *t = model_find(&m, "fc1.weight");
+    moments(p + t->offset, t->count, &mean, &largest);
+    assert_true(largest <= 0.05 && largest > 0.0499); // 1 / sqrt(400)
+    assert_true(fabs(mean) < 5 * 0.05 / sqrt(3.0 * 48000));
+    t = model_find(&m, "conv1.bias");
+    moments(p + t->offset, t->count, &mean, &largest);
+    assert_true(largest <= 1 / sqrt(75.0) && largest > 0.02);
+    t = model_find(&m, "bn2.weight");
+    for (size_t i = 0; i < t->count; i++) assert_true(p[t->offset + i] == 1);
+    t = model_find(&m, "bn2.running_var");
+    for (size_t i = 0; i < t->count; i++) assert_true(b[t->offset + i] == 1);
+    t = model_find(&m, "bn2.running_mean");
+    for (size_t i = 0; i < t->count; i++) assert_true(b[t->offset + i] == 0);
+    // Gaps are zero: conv1.bias holds 6 of 16 places.
+    t = model_find(&m, "conv1.bias");
+    for (size_t i = 6; i < ARENA_ALIGNMENT; i++) assert_true(p[t->offset + i] == 0);
+
+    model_init_parameters(&m, 42, q, b);
+    assert_memory_equal(p, q, m.program.parameters * sizeof *p);
+    model_init_parameters(&m, 43, q, b);
+    assert_memory_not_equal(p, q, m.program.parameters * sizeof *p);
+    // Layers have streams of their own.
+    assert_true(p[model_find(&m, "fc2.weight")->offset] != p[model_find(&m, "fc3.weight")->offset]);
+    free(p);
+    free(q);
+    free(b);
+    model_release(&m);
+}
+
+static void values_come_from_the_documented_stream(void **state) {
+    (void)state;
+    model m;
+    must_load(HEAD "- flatten\n- linear: {out: 2}\n", &m);
+    float *p = calloc(m.program.parameters, sizeof *p);
+    model_init_parameters(&m, 1, p, NULL);
+    assert_int_equal(m.program.buffers, 0);
+    float bound = (float)(1 / sqrt(3072.0));
+    random_stream s = {.seed = 1, .purpose = RANDOM_INIT, .layer = 1, .sample = 0};
+    assert_true(p[5] == bound * (2 * random_uniform(&s, 5) - 1));
+    s.sample = 1;
+    assert_true(p[m.program.layers[1].bias] == bound * (2 * random_uniform(&s, 0) - 1));
+    free(p);
+    model_release(&m);
+}
+
+static void costs_count_multiply_adds(void **state) {
+    (void)state;
+    model m;
+    must_load(lenet_bn, &m);
+    layer_cost c = model_cost(&m, 0);
+    assert_true(c.forward == 28 * 28 * 6 * 3 * 25 && c.weight_gradient == c.forward);
+    assert_true(c.input_gradient == 0);
+    c = model_cost(&m, 4);
+    assert_true(c.forward == 10 * 10 * 16 * 6 * 25 && c.input_gradient == c.forward);
+    c = model_cost(&m, 9);
+    assert_true(c.forward == 400 * 120);
+    c = model_cost(&m, 1);
+    assert_true(c.forward == 0);
+    model_release(&m);
+}
+
+static void a_missing_file_is_named(void **state) {
+    (void)state;
+    model m;
+    error err;
+    assert_int_equal(model_read(&m, "/nonexistent.yaml", &err), STATUS_INPUT);
+    assert_string_equal(err.message,
+                        "cannot read YAML file: '/nonexistent.yaml': No such file or directory");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lenet_has_the_names_and_shapes_of_pytorch),
+        cmocka_unit_test(tensors_are_aligned_and_do_not_overlap),
+        cmocka_unit_test(shapes_follow_the_windows),
+        cmocka_unit_test(the_description_reads_back_the_same),
+        cmocka_unit_test(refuses_bad_layers),
+        cmocka_unit_test(refuses_layers_that_do_not_fit),
+        cmocka_unit_test(refuses_bad_headers),
+        cmocka_unit_test(initial_values_have_pytorchs_distribution),
+        cmocka_unit_test(values_come_from_the_documented_stream),
+        cmocka_unit_test(costs_count_multiply_adds),
+        cmocka_unit_test(a_missing_file_is_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,216 @@
+// Outputs appear whole or not at all.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/output.h"
+#include "base/sha256.h"
+
+// Every test works in a new folder, as the current one.
+static int enter(void **state) {
+    char *folder = strdup("/tmp/test_output.XXXXXX");
+    *state = folder;
+    return folder && mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
+}
+
+static int leave(void **state) {
+    char command[64];
+    snprintf(command, sizeof command, "rm -rf '%s'", (char *)*state);
+    free(*state);
+    return chdir("/") || system(command);
+}
+
+// Entries of the current folder.
+static int entries(void) {
+    DIR *d = opendir(".");
+    assert_non_null(d);
+    int count = 0;
+    while (readdir(d)) count++;
+    closedir(d);
+    return count - 2;
+}
+
+static void assert_content(const char *path, const char *expected) {
+    char text[256] = "";
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    text[fread(text, 1, sizeof text - 1, f)] = '\0';
+    fclose(f);
+    assert_string_equal(text, expected);
+}
+
+static void test_commit(void **state) {
+    (void)state;
+    error err = {0};
+    output *o;
+    assert_int_equal(output_open("file", &o, &err), STATUS_OK);
+    assert_int_equal(output_format(o, &err, "%s %d\n", "line", 1), STATUS_OK);
+    assert_int_equal(output_write(o, "end", 3, &err), STATUS_OK);
+    assert_int_equal(access("file", F_OK), -1); // not before commit
+    assert_int_equal(output_commit(o, &err), STATUS_OK);
+    assert_content("file", "line 1\nend");
+    char text[SHA256_TEXT_BYTES];
+    assert_int_equal(sha256_file("file", text, &err), STATUS_OK);
+    assert_string_equal(output_sha256(o), text);
+    assert_int_equal(output_bytes(o), 10);
+    output_free(o);
+    assert_int_equal(entries(), 1);
+    struct stat info;
+    mode_t mask = umask(0);
+    umask(mask);
+    assert_int_equal(stat("file", &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0666 & ~mask);
+}
+
+static void test_abandon(void **state) {
+    (void)state;
+    error err = {0};
+    output *o;
+    assert_int_equal(output_write_file("file", "old", 3, &err), STATUS_OK);
+    assert_int_equal(output_open("file", &o, &err), STATUS_OK);
+    assert_int_equal(output_write(o, "new", 3, &err), STATUS_OK);
+    output_free(o);
+    assert_content("file", "old");
+    assert_int_equal(entries(), 1);
+    output_free(NULL);
+}
+
+static void test_replace(void **state) {
+    (void)state;
+    error err = {0};
+    assert_int_equal(output_write_file("file", "old and long", 12, &err), STATUS_OK);
+    assert_int_equal(chmod("file", 0444), 0);
+    int reader = open("file", O_RDONLY);
+    assert_int_equal(output_write_file("file", "new", 3, &err), STATUS_OK);
+    assert_content("file", "new");
+    char text[16] = "";
+    assert_int_equal(read(reader, text, sizeof text), 12); // who reads the old one keeps it whole
+    close(reader);
+    assert_int_equal(entries(), 1);
+}
+
+static void test_large(void **state) {
+    (void)state;
+    error err = {0};
+    output *o;
+    char text[SHA256_TEXT_BYTES];
+    static unsigned char block[300001];
+    for (size_t i = 0; i < sizeof block; i++) block[i] = (unsigned char)(i * 7 % 251);
+    assert_int_equal(output_open("file", &o, &err), STATUS_OK);
+    for (size_t at = 0, n = 1; at < sizeof block; at += n, n = n * 3 + 1) {
+        if (n > sizeof block - at) n = sizeof block - at;
+        assert_int_equal(output_write(o, block + at, n, &err), STATUS_OK);
+    }
+    assert_int_equal(output_commit(o, &err), STATUS_OK);
+    assert_int_equal(sha256_buffer(block, sizeof block, text, &err), STATUS_OK);
+    assert_string_equal(output_sha256(o), text);
+    assert_int_equal(sha256_file("file", text, &err), STATUS_OK);
+    assert_string_equal(output_sha256(o), text);
+    output_free(o);
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    error err = {0};
+    output *o;
+    assert_int_equal(output_open("absent/file", &o, &err), STATUS_FAILED);
+    assert_null(o);
+    assert_string_equal(err.message, "cannot write: 'absent/file': No such file or directory");
+    assert_int_equal(output_open(".", &o, &err), STATUS_FAILED);
+    assert_string_equal(err.message, "cannot write: '.': Is a directory");
+    assert_int_equal(output_open("", &o, &err), STATUS_FAILED);
+    assert_int_equal(output_open("name/", &o, &err), STATUS_FAILED);
+    assert_int_equal(output_open("/sys/file", &o, &err), STATUS_FAILED); // read-only, also for root
+    assert_int_equal(output_write_file("/dev/full", "x", 1, &err), STATUS_FAILED);
+    assert_string_equal(err.message, "cannot write: '/dev/full': No space left on device");
+    assert_int_equal(entries(), 0);
+}
+
+static void test_streams(void **state) {
+    (void)state;
+    error err = {0};
+    assert_int_equal(mkfifo("pipe", 0600), 0);
+    int reader = open("pipe", O_RDONLY | O_NONBLOCK);
+    assert_int_equal(output_write_file("pipe", "through", 7, &err), STATUS_OK);
+    char text[16] = "";
+    assert_int_equal(read(reader, text, sizeof text), 7);
+    assert_string_equal(text, "through");
+    close(reader);
+    struct stat info;
+    assert_int_equal(stat("pipe", &info), 0);
+    assert_true(S_ISFIFO(info.st_mode)); // written to, not replaced
+}
+
+static void test_make_folder(void **state) {
+    (void)state;
+    error err = {0};
+    const char *const paths[] = {"a", "a", "a/b/c", "./d//e/", "/", "a/../f"};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        assert_int_equal(output_make_folder(paths[i], &err), STATUS_OK);
+    struct stat info;
+    assert_int_equal(stat("a/b/c", &info), 0);
+    assert_int_equal(stat("d/e", &info), 0);
+    assert_int_equal(stat("f", &info), 0);
+    assert_int_equal(output_write_file("file", "", 0, &err), STATUS_OK);
+    assert_int_equal(output_make_folder("file", &err), STATUS_FAILED);
+    assert_int_equal(output_make_folder("file/x", &err), STATUS_FAILED);
+    assert_string_equal(err.message, "cannot make folder: 'file': Not a directory");
+}
+
+static void test_lock(void **state) {
+    (void)state;
+    error err = {0};
+    int lock, second;
+    assert_int_equal(output_lock_folder(".", &lock, &err), STATUS_OK);
+    assert_int_equal(output_lock_folder(".", &second, &err), STATUS_FAILED);
+    assert_non_null(strstr(err.message, "another process is writing there"));
+    assert_int_equal(second, -1);
+    output_unlock_folder(lock);
+    output_unlock_folder(-1);
+    assert_int_equal(output_lock_folder(".", &lock, &err), STATUS_OK);
+    output_unlock_folder(lock);
+    assert_int_equal(output_lock_folder("absent", &lock, &err), STATUS_FAILED);
+}
+
+// A process that is killed while it writes leaves nothing behind.
+static void test_killed(void **state) {
+    (void)state;
+    int ready[2];
+    assert_int_equal(pipe(ready), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        output *o;
+        if (output_open("file", &o, NULL) != STATUS_OK) _exit(1);
+        if (output_write(o, "half", 4, NULL) != STATUS_OK || write(ready[1], "", 1) != 1) _exit(1);
+        pause();
+    }
+    char byte;
+    close(ready[1]);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_int_equal(access("file", F_OK), -1);
+}
+
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, enter, leave)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        IN_FOLDER(test_commit),      IN_FOLDER(test_abandon),  IN_FOLDER(test_replace),
+        IN_FOLDER(test_large),       IN_FOLDER(test_refusals), IN_FOLDER(test_streams),
+        IN_FOLDER(test_make_folder), IN_FOLDER(test_lock),     IN_FOLDER(test_killed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,243 @@
+// Tensor files: what is written is read back, and is canonical. Damaged files:
+// tests/bats/tensor.bats.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "data/tensor_file.h"
+
+static int enter(void **state) {
+    char *folder = strdup("/tmp/test_tensor_file.XXXXXX");
+    *state = folder;
+    return folder && mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
+}
+
+static int leave(void **state) {
+    char command[64];
+    snprintf(command, sizeof command, "rm -rf '%s'", (char *)*state);
+    free(*state);
+    return chdir("/") || system(command);
+}
+
+static const float weights[6] = {1, -2, 3.5f, 0, 1e-30f, 6};
+static const uint8_t labels[3] = {0, 9, 255};
+static const int64_t steps = -5;
+static const uint64_t digests[2] = {UINT64_MAX, 1};
+static const int64_t matrix[2] = {2, 3}, three[1] = {3}, two[1] = {2}, none[2] = {0, 7};
+
+static void add(tensor_file *f, const char *name, tensor_type type, int rank, const int64_t *shape,
+                const void *data, bool copy) {
+    error err = {0};
+    status rc = tensor_file_add(f, name, type, rank, shape, data, copy, &err);
+    if (rc != STATUS_OK) fail_msg("%s", err.message);
+}
+
+static void describe(tensor_file *f, const char *key, const char *value) {
+    error err = {0};
+    assert_int_equal(tensor_file_add_metadata(f, key, value, &err), STATUS_OK);
+}
+
+static void write_file(const char *path, tensor_file *f) {
+    error err = {0};
+    status rc = tensor_file_write(path, f, &err);
+    if (rc != STATUS_OK) fail_msg("%s", err.message);
+}
+
+static void fill(tensor_file *f) {
+    add(f, "labels", TENSOR_U8, 1, three, labels, true);
+    add(f, "w", TENSOR_F32, 2, matrix, weights, false);
+    add(f, "n", TENSOR_I64, 0, NULL, &steps, true);
+    add(f, "digest", TENSOR_U64, 1, two, digests, false);
+    add(f, "none", TENSOR_F32, 2, none, NULL, true);
+    describe(f, "split", "train");
+    describe(f, "note", "\"quoted\"\nhöhe");
+}
+
+static void test_round_trip(void **state) {
+    (void)state;
+    error err = {0};
+    tensor_file f = {0}, g;
+    fill(&f);
+    write_file("a.st.zst", &f);
+    assert_int_equal(tensor_file_read("a.st.zst", TENSOR_FILE_DEFAULT_MAX, &g, &err), STATUS_OK);
+    assert_string_equal(f.content, g.content);
+    assert_string_equal(f.sha256, g.sha256);
+    assert_int_equal(f.file_bytes, g.file_bytes);
+    char text[SHA256_TEXT_BYTES];
+    assert_int_equal(sha256_file("a.st.zst", text, &err), STATUS_OK);
+    assert_string_equal(f.sha256, text);
+    // Element size descending, then name.
+    static const char *const order[] = {"digest", "n", "none", "w", "labels"};
+    assert_int_equal(g.count, 5);
+    for (size_t i = 0; i < g.count; i++) {
+        const tensor *a = tensor_file_find(&f, order[i]), *b = &g.tensors[i];
+        assert_string_equal(b->name, order[i]);
+        assert_int_equal(a->type, b->type);
+        assert_int_equal(a->rank, b->rank);
+        assert_memory_equal(a->shape, b->shape, (size_t)a->rank * sizeof *a->shape);
+        assert_int_equal(a->bytes, b->bytes);
+        if (a->bytes) assert_memory_equal(a->data, b->data, a->bytes);
+        assert_int_equal((uintptr_t)b->data % MEMORY_ALIGNMENT, 0);
+    }
+    assert_int_equal(g.metadata_count, 2);
+    assert_string_equal(g.metadata[0].key, "note"); // sorted
+    assert_string_equal(tensor_file_metadata(&g, "note"), "\"quoted\"\nhöhe");
+    assert_string_equal(tensor_file_metadata(&g, "split"), "train");
+    assert_null(tensor_file_metadata(&g, "absent"));
+    tensor_file_release(&f);
+    tensor_file_release(&g);
+    tensor_file_release(&g);
+}
+
+// The order in which things are added leaves no trace.
+static void test_canonical(void **state) {
+    (void)state;
+    tensor_file f = {0}, g = {0};
+    fill(&f);
+    describe(&g, "note", "\"quoted\"\nhöhe");
+    add(&g, "none", TENSOR_F32, 2, none, NULL, false);
+    add(&g, "digest", TENSOR_U64, 1, two, digests, true);
+    add(&g, "n", TENSOR_I64, 0, NULL, &steps, false);
+    add(&g, "w", TENSOR_F32, 2, matrix, weights, true);
+    add(&g, "labels", TENSOR_U8, 1, three, labels, false);
+    describe(&g, "split", "train");
+    write_file("a.st.zst", &f);
+    write_file("b.st.zst", &g);
+    assert_string_equal(f.content, g.content);
+    assert_string_equal(f.sha256, g.sha256);
+    assert_string_equal(g.tensors[0].name, "none"); // writing does not reorder
+    g.metadata[0].value[0] = 'Q';
+    write_file("c.st.zst", &g);
+    assert_string_not_equal(f.content, g.content);
+    tensor_file_release(&f);
+    tensor_file_release(&g);
+}
+
+// The content hash of the bytes that docs/formats.md shows must never change.
+static void test_example(void **state) {
+    (void)state;
+    static const char header[] =
+        "{\"__metadata__\":{\"split\":\"train\"},"
+        "\"labels\":{\"data_offsets\":[24,27],\"dtype\":\"U8\",\"shape\":[3]},"
+        "\"w\":{\"data_offsets\":[0,24],\"dtype\":\"F32\",\"shape\":[2,3]}}";
+    unsigned char bytes[512];
+    uint64_t length = (strlen(header) + 7) / 8 * 8;
+    memset(bytes, ' ', sizeof bytes);
+    memcpy(bytes, &length, 8);
+    memcpy(bytes + 8, header, strlen(header));
+    memcpy(bytes + 8 + length, weights, sizeof weights);
+    memcpy(bytes + 8 + length + sizeof weights, labels, sizeof labels);
+    char expected[SHA256_TEXT_BYTES];
+    assert_int_equal(sha256_buffer(bytes, 8 + length + 27, expected, NULL), STATUS_OK);
+    tensor_file f = {0};
+    add(&f, "labels", TENSOR_U8, 1, three, labels, false);
+    add(&f, "w", TENSOR_F32, 2, matrix, weights, false);
+    describe(&f, "split", "train");
+    write_file("a.st.zst", &f);
+    assert_string_equal(f.content, expected);
+    tensor_file_release(&f);
+}
+
+// More than one buffer of every stage between the tensor and the disk.
+static void test_large(void **state) {
+    (void)state;
+    error err = {0};
+    const size_t n = (5u << 20) + 3;
+    const int64_t shape[1] = {(int64_t)n};
+    uint8_t *noise = memory_new(n, 1, &err);
+    uint32_t x = 1;
+    for (size_t i = 0; i < n; i++) noise[i] = (uint8_t)((x = x * 1664525u + 1013904223u) >> 24);
+    tensor_file f = {0}, g;
+    add(&f, "noise", TENSOR_U8, 1, shape, noise, false);
+    write_file("a.st.zst", &f);
+    assert_int_equal(tensor_file_read("a.st.zst", n + 1000, &g, &err), STATUS_OK);
+    assert_memory_equal(g.tensors[0].data, noise, n);
+    tensor_file_release(&g);
+    assert_int_equal(tensor_file_read("a.st.zst", n, &g, &err), STATUS_INPUT);
+    assert_non_null(strstr(err.message, "more than the limit"));
+    assert_null(g.tensors); // a refusal leaves nothing to free
+    tensor_file_release(&f);
+    free(noise);
+}
+
+static void test_require(void **state) {
+    (void)state;
+    error err = {0};
+    tensor_file f = {0};
+    const tensor *t;
+    fill(&f);
+    const int64_t any[2] = {-1, 3}, wrong[2] = {-1, 4};
+    assert_int_equal(tensor_file_require(&f, "x", "w", TENSOR_F32, 2, any, &t, &err), STATUS_OK);
+    assert_ptr_equal(t, tensor_file_find(&f, "w"));
+    assert_int_equal(tensor_file_require(&f, "x", "w", TENSOR_F32, 2, wrong, &t, &err),
+                     STATUS_INPUT);
+    assert_null(t);
+    assert_string_equal(err.message,
+                        "cannot use tensor file: 'x': tensor 'w' is F32 [2,3], expected F32 [?,4]");
+    assert_int_equal(tensor_file_require(&f, "x", "w", TENSOR_U8, 2, any, &t, &err), STATUS_INPUT);
+    assert_int_equal(tensor_file_require(&f, "x", "w", TENSOR_F32, 1, any, &t, &err), STATUS_INPUT);
+    assert_int_equal(tensor_file_require(&f, "x", "v", TENSOR_F32, 2, any, &t, &err), STATUS_INPUT);
+    assert_string_equal(err.message,
+                        "cannot use tensor file: 'x': it has no tensor 'v' (expected F32 [?,3])");
+    tensor_file_release(&f);
+}
+
+static void test_bad_additions(void **state) {
+    (void)state;
+    error err = {0};
+    tensor_file f = {0};
+    fill(&f);
+    const int64_t negative[1] = {-1}, huge[3] = {INT64_MAX, INT64_MAX, 2};
+    assert_int_equal(tensor_file_add(&f, "w", TENSOR_U8, 1, three, labels, true, &err),
+                     STATUS_FAILED);
+    assert_int_equal(tensor_file_add(&f, "__metadata__", TENSOR_U8, 1, three, labels, true, &err),
+                     STATUS_FAILED);
+    assert_int_equal(tensor_file_add(&f, "a", TENSOR_U8, 1, negative, labels, true, &err),
+                     STATUS_FAILED);
+    assert_int_equal(tensor_file_add(&f, "a", TENSOR_U8, 3, huge, labels, true, &err),
+                     STATUS_FAILED);
+    assert_int_equal(tensor_file_add(&f, "a", TENSOR_U8, 9, huge, labels, true, &err),
+                     STATUS_FAILED);
+    assert_int_equal(tensor_file_add_metadata(&f, "split", "again", &err), STATUS_FAILED);
+    assert_int_equal(f.count, 5);
+    assert_int_equal(f.metadata_count, 2);
+    describe(&f, "broken", "\xff");
+    assert_int_equal(tensor_file_write("a.st.zst", &f, &err), STATUS_FAILED);
+    assert_non_null(strstr(err.message, "'broken'"));
+    assert_int_equal(access("a.st.zst", F_OK), -1);
+    tensor_file_release(&f);
+}
+
+static void test_types(void **state) {
+    (void)state;
+    static const char *const names[] = {"U8", "U32", "U64", "I64", "F32", "F64"};
+    static const size_t sizes[] = {1, 4, 8, 8, 4, 8};
+    for (int i = 0; i < 6; i++) {
+        tensor_type type;
+        assert_true(tensor_type_parse(names[i], &type));
+        assert_int_equal(type, i);
+        assert_string_equal(tensor_type_name(type), names[i]);
+        assert_int_equal(tensor_type_bytes(type), sizes[i]);
+    }
+    tensor_type type;
+    assert_false(tensor_type_parse("BF16", &type));
+}
+
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, enter, leave)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        IN_FOLDER(test_round_trip),   IN_FOLDER(test_canonical),     IN_FOLDER(test_example),
+        IN_FOLDER(test_large),        IN_FOLDER(test_bad_additions), cmocka_unit_test(test_require),
+        cmocka_unit_test(test_types),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

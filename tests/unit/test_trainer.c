@@ -1,0 +1,329 @@
+// The training loop, its state and its ways to stop, on a backend that is made for it.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "base/signals.h"
+#include "fake_backend.h"
+#include "train/trainer.h"
+
+// 44 samples in batches of 12 (V = 4): four steps an epoch, the last with 8 samples.
+enum { SAMPLES = 44, PIXELS = 12, CLASSES = 3, STEPS = 4, EPOCHS = 3, TOTAL = STEPS * EPOCHS };
+
+typedef struct fixture {
+    char folder[64], state[96];
+    uint8_t images[SAMPLES][PIXELS], labels[SAMPLES];
+    uint32_t ids[SAMPLES];
+    const uint8_t *pixels[SAMPLES];
+    dataset data;
+    experiment experiment;
+} fixture;
+
+static const char EXPERIMENT[] = "schema: lockstep.experiment/1\nname: tiny\ndataset: synthetic\n"
+                                 "model: ./tiny-model.yaml\nstrategy: single\nvirtual_shards: 4\n"
+                                 "global_batch: 12\nepochs: 3\nseed: 1\nworld_size: 1\n"
+                                 "optimizer: {kind: sgd, lr: 0.1, momentum: 0.9}\n";
+static const char MODEL[] = "schema: lockstep.model/1\nname: tiny\ninput: [1, 3, 4]\n"
+                            "layers: [flatten, linear: {out: 3}]\n";
+
+static void write_text(const char *folder, const char *name, const char *text, char *path) {
+    error err = {0};
+    sprintf(path, "%s/%s", folder, name);
+    assert_int_equal(output_write_file(path, text, strlen(text), &err), STATUS_OK);
+}
+
+static void read_experiment(fixture *f, experiment *e, const char *set) {
+    error err = {0};
+    char path[96];
+    write_text(f->folder, "tiny-model.yaml", MODEL, path);
+    write_text(f->folder, "tiny.yaml", EXPERIMENT, path);
+    if (experiment_read(e, path, &set, set ? 1 : 0, &err) != STATUS_OK) fail_msg("%s", err.message);
+}
+
+static int begin(void **state) {
+    static fixture f;
+    memset(&f, 0, sizeof f);
+    strcpy(f.folder, "/tmp/lockstep-trainer.XXXXXX");
+    if (getenv("TMPDIR"))
+        snprintf(f.folder, sizeof f.folder, "%s/trainer.XXXXXX", getenv("TMPDIR"));
+    assert_non_null(mkdtemp(f.folder));
+    sprintf(f.state, "%s/state.st.zst", f.folder);
+    for (uint32_t i = 0; i < SAMPLES; i++) {
+        f.labels[i] = (uint8_t)(i % CLASSES);
+        f.ids[i] = i;
+        for (uint32_t k = 0; k < PIXELS; k++)
+            f.images[i][k] = (uint8_t)(i * 37 + k * 11 + (k == f.labels[i] ? 90 : 0));
+        f.pixels[i] = f.images[i];
+    }
+    f.data = (dataset){.samples = SAMPLES,
+                       .channels = 1,
+                       .height = 3,
+                       .width = 4,
+                       .classes = CLASSES,
+                       .pixels = f.pixels,
+                       .labels = f.labels,
+                       .ids = f.ids,
+                       .source = "data"};
+    read_experiment(&f, &f.experiment, NULL);
+    fake = (fake_faults){0, -1, -1, -1};
+    signals_watch(); // forgets what came before
+    *state = &f;
+    return 0;
+}
+
+static int end(void **state) {
+    fixture *f = *state;
+    char command[128];
+    experiment_release(&f->experiment);
+    sprintf(command, "rm -rf '%s'", f->folder);
+    return system(command);
+}
+
+typedef struct knobs {
+    uint64_t stop_after, every;
+    int workers;
+    bool test, resume;
+} knobs;
+
+static run_identity identity(const experiment *e) {
+    return (run_identity){e->resolved, "data", ""};
+}
+
+// One life of a run. `c` is initialised here; release it.
+static status run(fixture *f, const knobs *k, checkpoint *c, trainer_end *how, error *err) {
+    const experiment *e = &f->experiment;
+    comm *self = NULL;
+    yaml_node *segment = yaml_new(YAML_MAPPING, err);
+    status rc;
+    TRY(comm_self(&self, err));
+    TRY(checkpoint_init(c, &e->model, UPDATE_SGD, EPOCHS, STEPS, err));
+    model_init_parameters(&e->model, e->seed, c->parameters, c->buffers);
+    const run_identity id = identity(e);
+    if (k->resume) TRY(checkpoint_read(c, &id, f->state, err));
+    const trainer_options o = {
+        .strategy = &strategy_single,
+        .worker = {.backend = &fake_backend, .experiment = e, .comm = self, .threads = 1},
+        .train = &f->data,
+        .test = k->test ? &f->data : NULL,
+        .loader_workers = k->workers,
+        .stop_after_steps = k->stop_after,
+        .checkpoint_steps = k->every,
+        .run = id,
+        .state_path = f->state,
+        .segment = segment,
+    };
+    TRY(trainer_run(&o, c, how, err));
+out:
+    comm_free(self);
+    yaml_free(segment);
+    return rc;
+}
+
+static void must_run(fixture *f, const knobs *k, checkpoint *c, trainer_end expected) {
+    error err = {0};
+    trainer_end how;
+    if (run(f, k, c, &how, &err) != STATUS_OK) fail_msg("%s", err.message);
+    assert_int_equal(how, expected);
+}
+
+static void assert_same_run(const checkpoint *a, const checkpoint *b) {
+    size_t n = a->model->program.parameters;
+    assert_int_equal(a->step, b->step);
+    assert_memory_equal(a->parameters, b->parameters, n * sizeof(float));
+    assert_memory_equal(a->optimizer, b->optimizer, n * sizeof(float));
+    assert_memory_equal(a->timeline.loss, b->timeline.loss, a->step * sizeof(float));
+    assert_memory_equal(a->timeline.digest, b->timeline.digest, a->step * sizeof(uint64_t));
+}
+
+static uint64_t saved_step(fixture *f) {
+    error err = {0};
+    checkpoint c;
+    const run_identity id = identity(&f->experiment);
+    assert_int_equal(checkpoint_init(&c, &f->experiment.model, UPDATE_SGD, EPOCHS, STEPS, &err), 0);
+    if (checkpoint_read(&c, &id, f->state, &err) != STATUS_OK) fail_msg("%s", err.message);
+    uint64_t step = c.step;
+    checkpoint_release(&c);
+    return step;
+}
+
+static void test_learns(void **state) {
+    fixture *f = *state;
+    checkpoint c;
+    const knobs k = {.test = true};
+    must_run(f, &k, &c, TRAINER_FINISHED);
+    assert_int_equal(c.step, TOTAL);
+    assert_int_equal(c.timeline.steps, TOTAL);
+    double first = trainer_epoch_loss(&c, &f->experiment, SAMPLES, 0);
+    assert_true(trainer_epoch_loss(&c, &f->experiment, SAMPLES, EPOCHS - 1) < first);
+    for (int e = 0; e < EPOCHS; e++) assert_true(c.accuracy[e] >= 0 && c.accuracy[e] <= 1);
+    for (uint64_t i = 0; i < TOTAL; i++) assert_true(c.timeline.wall[i] > 0);
+    checkpoint_release(&c);
+}
+
+// The mean over samples, not over steps: the last step has fewer.
+static void test_epoch_loss_counts_samples(void **state) {
+    fixture *f = *state;
+    checkpoint c;
+    const knobs k = {0};
+    assert_int_equal(trainer_steps_per_epoch(&f->experiment, SAMPLES), STEPS);
+    must_run(f, &k, &c, TRAINER_FINISHED);
+    const float *loss = c.timeline.loss + STEPS;
+    double expected =
+        ((double)loss[0] + (double)loss[1] + (double)loss[2]) * 12 + (double)loss[3] * 8;
+    assert_true(fabs(trainer_epoch_loss(&c, &f->experiment, SAMPLES, 1) - expected / SAMPLES) <
+                1e-12);
+    checkpoint_release(&c);
+}
+
+static void test_stopped_anywhere_and_resumed(void **state) {
+    fixture *f = *state;
+    checkpoint whole;
+    const knobs k = {.test = true};
+    must_run(f, &k, &whole, TRAINER_FINISHED);
+    for (uint64_t stop = 1; stop <= TOTAL; stop++) {
+        checkpoint a, b;
+        const knobs first = {.stop_after = stop, .test = true, .workers = 2};
+        const knobs rest = {.resume = true, .test = true, .workers = (int)(stop % 3)};
+        must_run(f, &first, &a, TRAINER_PAUSED);
+        assert_int_equal(a.step, stop);
+        assert_int_equal(saved_step(f), stop);
+        must_run(f, &rest, &b, TRAINER_FINISHED);
+        assert_same_run(&whole, &b);
+        assert_int_equal(b.execution->count, 2);
+        for (int e = 0; e < EPOCHS; e++) assert_true(b.accuracy[e] == whole.accuracy[e]);
+        checkpoint_release(&a);
+        checkpoint_release(&b);
+    }
+    checkpoint_release(&whole);
+}
+
+static void test_signal_saves(void **state) {
+    fixture *f = *state;
+    checkpoint a, b, whole;
+    const knobs k = {0}, rest = {.resume = true};
+    must_run(f, &k, &whole, TRAINER_FINISHED);
+    fake = (fake_faults){0, -1, -1, 5};
+    must_run(f, &k, &a, TRAINER_SIGNALLED);
+    // The signal came inside step 5, when its wishes were collected already.
+    assert_int_equal(a.step, 7);
+    assert_int_equal(saved_step(f), 7);
+    signals_watch();
+    must_run(f, &rest, &b, TRAINER_FINISHED);
+    assert_same_run(&whole, &b);
+    checkpoint_release(&a);
+    checkpoint_release(&b);
+    checkpoint_release(&whole);
+}
+
+// A signal in the last step of an epoch stops before the evaluation, which the resumed run makes
+// up.
+static void test_signal_before_evaluation(void **state) {
+    fixture *f = *state;
+    checkpoint a, b;
+    const knobs k = {.test = true}, rest = {.resume = true, .test = true};
+    fake.signal_at = (int64_t)TOTAL - 1;
+    must_run(f, &k, &a, TRAINER_SIGNALLED);
+    assert_int_equal(saved_step(f), TOTAL);
+    assert_true(a.accuracy[EPOCHS - 1] != a.accuracy[EPOCHS - 1]); // NaN
+    signals_watch();
+    must_run(f, &rest, &b, TRAINER_FINISHED);
+    assert_true(b.accuracy[EPOCHS - 1] >= 0);
+    checkpoint_release(&a);
+    checkpoint_release(&b);
+}
+
+static void test_nan_stops_and_keeps_the_old_state(void **state) {
+    fixture *f = *state;
+    error err = {0};
+    checkpoint c;
+    trainer_end how;
+    const knobs k = {0};
+    fake.nan_at = 6;
+    assert_int_equal(run(f, &k, &c, &how, &err), STATUS_FAILED);
+    assert_non_null(strstr(err.message, "step 6"));
+    assert_non_null(strstr(err.message, "loss is nan"));
+    assert_int_equal(saved_step(f), STEPS);
+    checkpoint_release(&c);
+}
+
+static void test_checkpoint_every(void **state) {
+    fixture *f = *state;
+    error err = {0};
+    checkpoint c;
+    trainer_end how;
+    const knobs k = {.every = 3, .workers = 2};
+    fake.fail_at = 7; // with loader workers still ahead
+    assert_int_equal(run(f, &k, &c, &how, &err), STATUS_FAILED);
+    assert_string_equal(err.message, "cannot compute: 'fake': asked to");
+    assert_int_equal(saved_step(f), 6);
+    checkpoint_release(&c);
+}
+
+static void refuses(fixture *f, const experiment *e, const char *data, const char *init,
+                    const char *word) {
+    error err = {0};
+    checkpoint c;
+    const run_identity id = {e->resolved, data, init};
+    assert_int_equal(checkpoint_init(&c, &e->model, UPDATE_SGD, EPOCHS, STEPS, &err), STATUS_OK);
+    assert_int_equal(checkpoint_read(&c, &id, f->state, &err), STATUS_INPUT);
+    if (!strstr(err.message, word)) fail_msg("'%s' is not in: %s", word, err.message);
+    checkpoint_release(&c);
+}
+
+static void test_state_of_another_run_is_refused(void **state) {
+    fixture *f = *state;
+    checkpoint c;
+    experiment other = {0};
+    const knobs k = {.stop_after = 2};
+    must_run(f, &k, &c, TRAINER_PAUSED);
+    checkpoint_release(&c);
+    static const struct {
+        const char *set, *key;
+    } cases[] = {
+        {"optimizer.lr=0.2", "optimizer.lr"}, {"seed=7", "seed"}, {"shard_seed=3", "shard_seed"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        read_experiment(f, &other, cases[i].set);
+        refuses(f, &other, "data", "", cases[i].key);
+        experiment_release(&other);
+    }
+    refuses(f, &f->experiment, "other data", "", "training data");
+    refuses(f, &f->experiment, "data", "weights", "--init");
+}
+
+static void test_damaged_state_is_refused(void **state) {
+    fixture *f = *state;
+    error err = {0};
+    checkpoint c;
+    trainer_end how;
+    const knobs first = {.stop_after = 2}, rest = {.resume = true};
+    must_run(f, &first, &c, TRAINER_PAUSED);
+    checkpoint_release(&c);
+    assert_int_equal(truncate(f->state, 300), 0);
+    assert_int_equal(run(f, &rest, &c, &how, &err), STATUS_INPUT);
+    checkpoint_release(&c);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_learns),
+        TEST(test_epoch_loss_counts_samples),
+        TEST(test_stopped_anywhere_and_resumed),
+        TEST(test_signal_saves),
+        TEST(test_signal_before_evaluation),
+        TEST(test_nan_stops_and_keeps_the_old_state),
+        TEST(test_checkpoint_every),
+        TEST(test_state_of_another_run_is_refused),
+        TEST(test_damaged_state_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

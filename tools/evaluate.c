@@ -1,0 +1,113 @@
+// evaluate: what a trained model says to a dataset.
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/cli.h"
+#include "base/output.h"
+#include "train/evaluate_model.h"
+
+// Raised when equal inputs give other predictions than before.
+enum { EVALUATE_BITS = 1 };
+
+static const char NOTES[] =
+    "Writes predictions.st.zst (logits, labels, ids) and manifest.yaml (accuracy, loss, per "
+    "class,\n"
+    "confusion), and prints one line:\n"
+    "    accuracy 0.6430 loss 1.0200 (10000 images)\n"
+    "A checkpoint that PyTorch wrote has neither model nor normalisation in it: give them:\n"
+    "    evaluate --model m.safetensors --architecture lenet.yaml --mean 0.5,0.5,0.5\n"
+    "             --std 0.5,0.5,0.5 --data test.st.zst --out DIR";
+
+static status need(const char *value, const char *option, error *err) {
+    if (value) return STATUS_OK;
+    return error_set(err, STATUS_USAGE, "cannot start: '--%s': it is missing", option);
+}
+
+static status print_key(const manifest *m, error *err) {
+    char key[SHA256_TEXT_BYTES];
+    output *out = NULL;
+    status rc;
+    TRY(manifest_key(m, key, err));
+    TRY(output_open("-", &out, err));
+    TRY(output_format(out, err, "%s\n", key));
+    TRY(output_commit(out, err));
+out:
+    output_free(out);
+    return rc;
+}
+
+static status print_result(const evaluation *v, error *err) {
+    output *out = NULL;
+    status rc;
+    TRY(output_open("-", &out, err));
+    TRY(output_format(out, err, "accuracy %.4f loss %.4f (%llu images)\n", evaluation_accuracy(v),
+                      v->loss, (unsigned long long)v->samples));
+    TRY(output_commit(out, err));
+out:
+    output_free(out);
+    return rc;
+}
+
+static status evaluate(const evaluate_settings *s, const char *folder, bool only_key, manifest *m,
+                       error *err) {
+    evaluate_model e = {0};
+    int lock = -1;
+    status rc;
+    if (!only_key) {
+        TRY(output_make_folder(folder, err));
+        TRY(output_lock_folder(folder, &lock, err));
+    }
+    TRY(evaluate_model_init(&e, s, m, err));
+    if (only_key) {
+        rc = print_key(m, err);
+        goto out;
+    }
+    TRY(evaluate_model_compute(&e, err));
+    TRY(evaluate_model_write(&e, folder, m, err));
+    TRY(print_result(&e.result, err));
+out:
+    evaluate_model_release(&e);
+    output_unlock_folder(lock);
+    return rc;
+}
+
+int main(int argc, char **argv) {
+    evaluate_settings s = {.isa = getenv("LOCKSTEP_ISA")};
+    const char *out = NULL;
+    int64_t threads = sysconf(_SC_NPROCESSORS_ONLN);
+    bool only_key = false, done = false;
+    const cli_option options[] = {
+        {"model", CLI_STRING, &s.model, "FILE", "checkpoint to evaluate", 0, 0},
+        {"data", CLI_STRING, &s.data, "FILE|-", "dataset", 0, 0},
+        {"out", CLI_STRING, &out, "DIR", "folder for predictions and manifest", 0, 0},
+        {"architecture", CLI_STRING, &s.architecture, "MODEL.yaml",
+         "the model, where the checkpoint does not say", 0, 0},
+        {"mean", CLI_STRING, &s.mean, "LIST", "mean of each channel, pixels in 0 to 1", 0, 0},
+        {"std", CLI_STRING, &s.std, "LIST", "standard deviation of each channel", 0, 0},
+        {"threads", CLI_INTEGER, &threads, "N", "threads (default: the cores)", 1, 1024},
+        {"print-key", CLI_FLAG, &only_key, NULL, "print the key of this stage and end", 0, 0},
+        {NULL, CLI_FLAG, NULL, NULL, NULL, 0, 0},
+    };
+    const cli_tool tool = {.name = "evaluate",
+                           .summary = "what a trained model says to a dataset",
+                           .usage = "--model FILE --data FILE|- --out DIR [OPTION]...",
+                           .options = options,
+                           .notes = NOTES};
+    logger log = {tool.name, LOG_NORMAL};
+    cli_list operands = {0};
+    manifest m = {0};
+    error err = {0};
+    status rc;
+    TRY(cli_parse(&tool, argc, argv, &log, &operands, &done, &err));
+    if (done) goto out;
+    TRY(need(s.model, "model", &err));
+    TRY(need(s.data, "data", &err));
+    if (!only_key) TRY(need(out, "out", &err));
+    s.threads = (int)threads;
+    TRY(manifest_begin(&m, tool.name, EVALUATE_BITS, argc, argv, &err));
+    TRY(evaluate(&s, out, only_key, &m, &err));
+out:
+    manifest_release(&m);
+    cli_list_release(&operands);
+    return cli_finish(&tool, rc, &err);
+}

@@ -1,0 +1,155 @@
+// report - writes a report about finished runs, explains its figures, and holds them against bands.
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/cli.h"
+#include "base/memory.h"
+#include "base/output.h"
+#include "base/sha256.h"
+#include "report/report.h"
+
+enum { BITS = 1 };
+
+typedef struct options {
+    const char *out, *baseline, *language, *why, *check, *title;
+    bool print_key;
+} options;
+
+static const char notes[] =
+    "A DIR is a folder that a train tool or evaluate wrote, a seed folder that holds both\n"
+    "(train/, evaluate/), or an experiment folder of seed-* folders. --out gets report.html,\n"
+    "report.md, report.csv, report.tex and manifest.yaml; --why and --check work without it too.\n"
+    "\n"
+    "Exit status: 0 done; 2 unknown figure; 3 a folder is not a finished run; 4 a figure is "
+    "outside\n"
+    "its band, or --why finds a file that is not the recorded one or another value.\n"
+    "\n"
+    "Example: report artifacts/ddp4/seed-42 --baseline artifacts/single/seed-42 --out comparison";
+
+static status remove_old_manifest(const char *folder, error *err) {
+    char *path = memory_format(err, "%s/manifest.yaml", folder);
+    status rc = path ? STATUS_OK : STATUS_FAILED;
+    if (path && unlink(path) && errno != ENOENT)
+        rc = error_system(err, STATUS_FAILED, errno, "cannot remove old output: '%s'", path);
+    free(path);
+    return rc;
+}
+
+static status write_manifest(const char *folder, manifest *m, error *err) {
+    char *path = memory_format(err, "%s/manifest.yaml", folder);
+    status rc = path ? manifest_write(m, path, err) : STATUS_FAILED;
+    free(path);
+    return rc;
+}
+
+// The bands are an input like any other: with other bands the report is made, and checked, again.
+static status record_bands(const char *path, manifest *m, error *err) {
+    char hash[SHA256_TEXT_BYTES];
+    status rc = sha256_file(path, hash, err);
+    const manifest_file bands = {.path = path, .sha256 = hash};
+    return rc == STATUS_OK ? manifest_add_input(m, &bands, err) : rc;
+}
+
+static status print_key(const manifest *m, error *err) {
+    char key[SHA256_TEXT_BYTES];
+    status rc = manifest_key(m, key, err);
+    if (rc == STATUS_OK) puts(key);
+    return rc;
+}
+
+static status print(status (*answer)(const report *, const char *, text *, error *),
+                    const report *r, const char *question, error *err) {
+    text out;
+    text_init(&out, err);
+    status rc = answer(r, question, &out, err);
+    fputs(text_string(&out), stdout);
+    text_release(&out);
+    return rc;
+}
+
+// The old manifest goes first and the new one comes last, and only when the figures are inside
+// their bands: a folder with a manifest is whole and was found good.
+static status make_report(const report *r, const options *o, manifest *m, error *err) {
+    int lock = -1;
+    status rc;
+    TRY(output_make_folder(o->out, err));
+    TRY(output_lock_folder(o->out, &lock, err));
+    TRY(remove_old_manifest(o->out, err));
+    TRY(report_write(r, o->out, m, err));
+    if (o->check) TRY(print(report_check, r, o->check, err));
+    TRY(write_manifest(o->out, m, err));
+out:
+    output_unlock_folder(lock);
+    return rc;
+}
+
+static status run_tool(const options *o, const report_options *ro, int argc, char **argv,
+                       error *err) {
+    report r = {0};
+    manifest m = {0};
+    status rc;
+    TRY(report_open(&r, ro, err));
+    TRY(manifest_begin(&m, "report", BITS, argc, argv, err));
+    TRY(report_record(&r, &m, err));
+    if (o->check) TRY(record_bands(o->check, &m, err));
+    if (o->print_key) {
+        rc = print_key(&m, err);
+        goto out;
+    }
+    if (o->why) TRY(print(report_why, &r, o->why, err));
+    if (o->out)
+        rc = make_report(&r, o, &m, err);
+    else if (o->check)
+        rc = print(report_check, &r, o->check, err);
+out:
+    manifest_release(&m);
+    report_release(&r);
+    return rc;
+}
+
+int main(int argc, char **argv) {
+    options o = {.language = "en"};
+    const cli_option table[] = {
+        {"out", CLI_STRING, &o.out, "DIR", "where the report goes", 0, 0},
+        {"baseline", CLI_STRING, &o.baseline, "DIR", "run or runs to compare all others with", 0,
+         0},
+        {"title", CLI_STRING, &o.title, "TEXT", "title of the report", 0, 0},
+        {"lang", CLI_STRING, &o.language, "en|zh", "language of the report", 0, 0},
+        {"why", CLI_STRING, &o.why, "FIGURE", "explain a figure: an id of report.csv", 0, 0},
+        {"check", CLI_STRING, &o.check, "BANDS", "hold figures against a file of bands", 0, 0},
+        {"print-key", CLI_FLAG, &o.print_key, NULL, "print the key of this stage and end", 0, 0},
+        {0}};
+    const cli_tool tool = {
+        .name = "report",
+        .summary = "make a report from finished runs",
+        .usage = "DIR... --out DIR [--baseline DIR] [--lang en|zh] [--title TEXT]\n"
+                 "DIR... --why FIGURE\n"
+                 "DIR... --check BANDS",
+        .options = table,
+        .notes = notes,
+        .operands_min = 1,
+        .operands_max = 100000,
+    };
+    error err = {0};
+    logger log = {.tool = tool.name, .level = LOG_NORMAL};
+    cli_list folders = {0};
+    bool done = false;
+    report_options ro = {0};
+    status rc = cli_parse(&tool, argc, argv, &log, &folders, &done, &err);
+    if (rc == STATUS_OK && !done && !language_find(o.language, &ro.language))
+        rc = error_set(&err, STATUS_USAGE, "bad --lang: '%s': expected en or zh", o.language);
+    if (rc == STATUS_OK && !done && !o.out && !o.why && !o.check && !o.print_key)
+        rc = error_set(&err, STATUS_USAGE, "--out DIR is missing");
+    if (rc == STATUS_OK && !done) {
+        ro.folders = folders.items;
+        ro.folder_count = folders.count;
+        ro.baseline = o.baseline;
+        ro.title = o.title;
+        rc = run_tool(&o, &ro, argc, argv, &err);
+    }
+    cli_list_release(&folders);
+    return cli_finish(&tool, rc, &err);
+}

@@ -1,0 +1,135 @@
+// shard - deals a dataset file to V shard files.
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cli.h"
+#include "base/memory.h"
+#include "data/shard_files.h"
+
+enum { BITS = 1 }; // raise when equal inputs give other shards than before
+
+typedef struct arguments {
+    int64_t shards, seed;
+    const char *in, *out;
+    bool print_key;
+} arguments;
+
+static const char NOTES[] =
+    "Writes DIR/shard-00000-of-0000V.st.zst ... and DIR/manifest.yaml; shards of an earlier deal "
+    "in\n"
+    "DIR are replaced. Training on DIR is the same, to the last bit, as on FILE with\n"
+    "virtual_shards: V and shard_seed: S.\n"
+    "\n"
+    "Example:\n"
+    "  shard --shards 4 --in artifacts/data/cifar10/train.st.zst --out shards\n";
+
+static status check(const arguments *a, error *err) {
+    if (!a->shards) return error_set(err, STATUS_USAGE, "--shards is missing");
+    if (!a->in) return error_set(err, STATUS_USAGE, "--in is missing: pass a dataset file, or '-'");
+    if (!a->print_key && (!a->out || !*a->out || strcmp(a->out, "-") == 0))
+        return error_set(err, STATUS_USAGE, "--out is missing: pass a folder");
+    return STATUS_OK;
+}
+
+static status describe(const arguments *a, const dataset *d, manifest *m, error *err) {
+    yaml_node *p = manifest_parameters(m);
+    const tensor_file *f = &d->files[0];
+    const manifest_file input = {
+        .path = d->paths[0], .bytes = f->file_bytes, .sha256 = f->sha256, .content = f->content};
+    status rc;
+    TRY(yaml_put(p, "shards", yaml_new_integer(a->shards, err), err));
+    TRY(yaml_put(p, "shard_seed", yaml_new_integer(a->seed, err), err));
+    TRY(manifest_add_input(m, &input, err));
+    TRY(yaml_put(manifest_results(m), "dataset", yaml_new_string(d->name, err), err));
+    TRY(yaml_put(manifest_results(m), "split", yaml_new_string(d->split, err), err));
+    TRY(yaml_put(manifest_results(m), "samples", yaml_new_integer(d->samples, err), err));
+out:
+    return rc;
+}
+
+static status write_folder(const arguments *a, const dataset *d, manifest *m, error *err) {
+    char *path = memory_format(err, "%s/manifest.yaml", a->out);
+    if (!path) return STATUS_FAILED;
+    status rc;
+    if (unlink(path) && errno != ENOENT) {
+        rc = error_system(err, STATUS_FAILED, errno, "cannot remove '%s'", path);
+        goto out;
+    }
+    TRY(shard_files_write(d, (int)a->shards, (uint64_t)a->seed, a->out, m, err));
+    TRY(manifest_write(m, path, err));
+out:
+    free(path);
+    return rc;
+}
+
+static status read_unsharded(const arguments *a, dataset *d, error *err) {
+    status rc = dataset_read(a->in, d, err);
+    if (rc != STATUS_OK) return rc;
+    if (d->shards)
+        return error_set(err, STATUS_INPUT,
+                         "cannot shard: '%s': holds shards already; pass the unsharded file",
+                         a->in);
+    if ((uint64_t)a->shards > d->samples)
+        return error_set(err, STATUS_USAGE,
+                         "cannot shard: '%s': %d shards for %u samples; each needs one", a->in,
+                         (int)a->shards, d->samples);
+    return STATUS_OK;
+}
+
+static status deal_out(const arguments *a, const logger *log, int argc, char **argv, error *err) {
+    dataset d = {0};
+    manifest m = {0};
+    char key[SHA256_TEXT_BYTES];
+    int lock = -1;
+    status rc;
+    TRY(check(a, err));
+    TRY(manifest_begin(&m, log->tool, BITS, argc, argv, err));
+    if (!a->print_key) { // before reading: standard input may be the end of a long download
+        TRY(output_make_folder(a->out, err));
+        TRY(output_lock_folder(a->out, &lock, err));
+    }
+    TRY(read_unsharded(a, &d, err));
+    TRY(describe(a, &d, &m, err));
+    if (a->print_key) {
+        TRY(manifest_key(&m, key, err));
+        printf("%s\n", key);
+    } else {
+        TRY(write_folder(a, &d, &m, err));
+    }
+out:
+    if (lock >= 0) output_unlock_folder(lock);
+    dataset_release(&d);
+    manifest_release(&m);
+    return rc;
+}
+
+int main(int argc, char **argv) {
+    arguments a = {0};
+    const cli_option options[] = {
+        {"shards", CLI_INTEGER, &a.shards, "V", "how many shards", 1, SHARDS_MAX},
+        {"seed", CLI_INTEGER, &a.seed, "S", "seed of the deal (default 0)", 0, INT64_MAX},
+        {"in", CLI_STRING, &a.in, "FILE", "a dataset file, or - for standard input", 0, 0},
+        {"out", CLI_STRING, &a.out, "DIR", "the folder to write", 0, 0},
+        {"print-key", CLI_FLAG, &a.print_key, NULL, "print the stage key and do nothing else", 0,
+         0},
+        {0},
+    };
+    const cli_tool tool = {
+        .name = "shard",
+        .summary = "deal a dataset to V shard files",
+        .usage = "--shards V [--seed S] --in FILE|- --out DIR",
+        .options = options,
+        .notes = NOTES,
+    };
+    logger log = {tool.name, LOG_NORMAL};
+    error err = {0};
+    bool done = false;
+    cli_list operands = {0};
+    status rc = cli_parse(&tool, argc, argv, &log, &operands, &done, &err);
+    cli_list_release(&operands);
+    if (rc == STATUS_OK && !done) rc = deal_out(&a, &log, argc, argv, &err);
+    return cli_finish(&tool, rc, &err);
+}

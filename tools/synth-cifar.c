@@ -1,0 +1,145 @@
+// synth-cifar - drawn images in ten classes, for tests and first runs.
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cli.h"
+#include "data/raw_dataset.h"
+#include "data/synthetic.h"
+
+enum { BITS = 1 }; // raise when equal parameters draw other images than before
+enum { MAX_SAMPLES = 10000000 };
+
+typedef struct arguments {
+    int64_t train, test, seed;
+    const char *shape;
+    bool noise, print_key;
+    raw_output output;
+} arguments;
+
+static const char NOTES[] =
+    "The class is what is drawn: a disc, ring, square, triangle, cross, stripes of three kinds, a\n"
+    "checkerboard or a gradient. Equal options give equal bytes on every machine, and image number "
+    "i\n"
+    "does not depend on how many are drawn. The dataset's name is synthetic.\n"
+    "\n"
+    "Example:\n"
+    "  synth-cifar --train 610 --test 100 --out artifacts/data/synthetic\n";
+
+// "C,H,W".
+static status parse_shape(const char *text, synthetic *s, error *err) {
+    int used = 0;
+    bool plain = strspn(text, "0123456789,") == strlen(text);
+    if (!plain || sscanf(text, "%5d,%5d,%5d%n", &s->channels, &s->height, &s->width, &used) != 3 ||
+        text[used] || s->channels < 1 || s->channels > DATASET_MAX_CHANNELS || s->height < 1 ||
+        s->height > SYNTHETIC_MAX_SIDE || s->width < 1 || s->width > SYNTHETIC_MAX_SIDE)
+        return error_set(err, STATUS_USAGE,
+                         "bad value of --shape: '%s': expected C,H,W with C of 1 to %d, H and W of "
+                         "1 to %d, such as 3,32,32",
+                         text, DATASET_MAX_CHANNELS, SYNTHETIC_MAX_SIDE);
+    return STATUS_OK;
+}
+
+static status describe(const arguments *a, const synthetic *s, manifest *m, error *err) {
+    yaml_node *p = manifest_parameters(m), *shape = yaml_new(YAML_SEQUENCE, err);
+    const int sizes[] = {s->channels, s->height, s->width};
+    status rc = STATUS_FAILED;
+    if (!shape) return rc;
+    shape->flow = true;
+    for (int i = 0; i < 3; i++) TRY(yaml_append(shape, yaml_new_integer(sizes[i], err), err));
+    TRY(yaml_put(p, "dataset", yaml_new_string("synthetic", err), err));
+    TRY(yaml_put(p, "train", yaml_new_integer(a->train, err), err));
+    TRY(yaml_put(p, "test", yaml_new_integer(a->test, err), err));
+    TRY(yaml_put(p, "seed", yaml_new_integer(a->seed, err), err));
+    TRY(yaml_put(p, "noise", yaml_new_boolean(a->noise, err), err));
+    rc = yaml_put(p, "shape", shape, err);
+    shape = NULL;
+    TRY(rc);
+    TRY(raw_output_describe(&a->output, m, err));
+out:
+    yaml_free(shape);
+    return rc;
+}
+
+static status draw(const arguments *a, const synthetic *s, raw_dataset *r, error *err) {
+    const int64_t samples[RAW_SPLITS] = {a->train, a->test};
+    size_t stride = (size_t)s->channels * (size_t)s->height * (size_t)s->width;
+    *r = (raw_dataset){.name = "synthetic",
+                       .channels = s->channels,
+                       .height = s->height,
+                       .width = s->width,
+                       .classes = SYNTHETIC_CLASSES,
+                       .class_names = synthetic_class_names};
+    for (int split = 0; split < RAW_SPLITS; split++) {
+        raw_split *to = &r->splits[split];
+        to->samples = (uint32_t)samples[split];
+        status rc = raw_dataset_allocate(r, split, err);
+        if (rc != STATUS_OK) return rc;
+        for (uint32_t i = 0; i < to->samples; i++)
+            to->labels[i] = synthetic_draw(s, split, i, to->images + i * stride);
+    }
+    return STATUS_OK;
+}
+
+static status synthesize(arguments *a, const logger *log, int argc, char **argv, error *err) {
+    synthetic s = {.seed = (uint64_t)a->seed, .noise = a->noise};
+    raw_dataset raw = {0};
+    manifest m = {0};
+    char key[SHA256_TEXT_BYTES];
+    status rc;
+    TRY(parse_shape(a->shape, &s, err));
+    TRY(manifest_begin(&m, log->tool, BITS, argc, argv, err));
+    TRY(describe(a, &s, &m, err));
+    if (a->print_key) {
+        TRY(manifest_key(&m, key, err));
+        printf("%s\n", key);
+        goto out;
+    }
+    TRY(raw_output_open(&a->output, err));
+    TRY(draw(a, &s, &raw, err));
+    TRY(raw_dataset_write(&raw, &a->output, &m, err));
+out:
+    raw_output_close(&a->output);
+    raw_dataset_release(&raw);
+    manifest_release(&m);
+    return rc;
+}
+
+int main(int argc, char **argv) {
+    arguments a = {.train = 5000, .test = 1000, .shape = "3,32,32", .output = {.lock = -1}};
+    const cli_option options[] = {
+        {"train", CLI_INTEGER, &a.train, "N", "images of the training split (default 5000)", 1,
+         MAX_SAMPLES},
+        {"test", CLI_INTEGER, &a.test, "N", "images of the test split (default 1000)", 1,
+         MAX_SAMPLES},
+        {"seed", CLI_INTEGER, &a.seed, "S", "another seed draws other images (default 0)", 0,
+         INT64_MAX},
+        {"shape", CLI_STRING, &a.shape, "C,H,W", "channels, height, width (default 3,32,32)", 0, 0},
+        {"noise", CLI_FLAG, &a.noise, NULL, "random bytes and labels instead: nothing to learn", 0,
+         0},
+        {"out", CLI_STRING, &a.output.out, "DIR", "the folder to write, or - with --split", 0, 0},
+        {"split", CLI_STRING, &a.output.split, "NAME", "train or test: which one --out - gets", 0,
+         0},
+        {"manifest", CLI_STRING, &a.output.manifest, "FILE", "where the manifest of --out - goes",
+         0, 0},
+        {"print-key", CLI_FLAG, &a.print_key, NULL, "print the stage key and do nothing", 0, 0},
+        {0},
+    };
+    const cli_tool tool = {
+        .name = "synth-cifar",
+        .summary = "drawn images in ten classes, or noise, as tensor files",
+        .usage = "[--train N] [--test N] [--seed S] [--shape C,H,W] [--noise] --out DIR\n"
+                 "[--train N] [--test N] ... --split train|test --out -",
+        .options = options,
+        .notes = NOTES,
+    };
+    logger log = {tool.name, LOG_NORMAL};
+    error err = {0};
+    bool done = false;
+    cli_list operands = {0};
+    status rc = cli_parse(&tool, argc, argv, &log, &operands, &done, &err);
+    cli_list_release(&operands);
+    if (rc == STATUS_OK && !done) rc = synthesize(&a, &log, argc, argv, &err);
+    return cli_finish(&tool, rc, &err);
+}

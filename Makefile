@@ -162,6 +162,8 @@ include $(shell find $(OBJ) -name '*.d' 2>/dev/null)
 # ---- Tests -----------------------------------------------------------------------------------------------------
 # JOBS: how many test programs run at a time. Real data: CIFAR10_FROM=ARCHIVE, MNIST_FROM=FOLDER.
 JOBS      ?= 2
+# Scripts under tests/ leave nothing in the checkout.
+export PYTHONDONTWRITEBYTECODE := 1
 RUN_TESTS  = BIN='$(abspath $(BUILD)/bin)' PYTHON='$(PYTHON)' CC='$(CC)' tests/run -j $(JOBS) \
              $(if $(filter asan tsan,$(MODE)),-l $(MODE))
 
@@ -190,7 +192,7 @@ golden: ## Make the golden files in tests/golden again (needs PyTorch: make deps
 .PHONY: bench
 bench: all ## Measure speed; prints a table
 	@test -x tests/bench/run || { echo "make bench: tests/bench/run does not exist" >&2; exit 1; }
-	@BIN='$(abspath $(BUILD)/bin)' PYTHON='$(PYTHON)' tests/bench/run
+	@BIN='$(abspath $(BUILD)/bin)' ARTIFACTS='$(ARTIFACTS)' PYTHON='$(PYTHON)' tests/bench/run
 
 # ---- Checks of the source --------------------------------------------------------------------------------------
 CLANG        ?= clang

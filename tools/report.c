@@ -8,24 +8,23 @@
 #include "base/cli.h"
 #include "base/memory.h"
 #include "base/output.h"
-#include "base/sha256.h"
 #include "report/report.h"
 
-enum { BITS = 1 };
+// Raised when equal inputs give another report than before.
+enum { REPORT_BITS = 1 };
 
 typedef struct options {
     const char *out, *baseline, *language, *why, *check, *title;
     bool print_key;
 } options;
 
-static const char notes[] =
+static const char NOTES[] =
     "A DIR is a folder that a train tool or evaluate wrote, a seed folder that holds both\n"
     "(train/, evaluate/), or an experiment folder of seed-* folders. --out gets report.html,\n"
     "report.md, report.csv, report.tex and manifest.yaml; --why and --check work without it too.\n"
     "\n"
-    "Exit status: 0 done; 2 unknown figure; 3 a folder is not a finished run; 4 a figure is "
-    "outside\n"
-    "its band, or --why finds a file that is not the recorded one or another value.\n"
+    "Exit status: 0 done; 2 unknown figure; 3 a folder is not a finished run; 4 a figure is\n"
+    "outside its band, or --why finds another file than the recorded one, or another value.\n"
     "\n"
     "Example: report artifacts/ddp4/seed-42 --baseline artifacts/single/seed-42 --out comparison";
 
@@ -43,14 +42,6 @@ static status write_manifest(const char *folder, manifest *m, error *err) {
     status rc = path ? manifest_write(m, path, err) : STATUS_FAILED;
     free(path);
     return rc;
-}
-
-// The bands are an input like any other: with other bands the report is made, and checked, again.
-static status record_bands(const char *path, manifest *m, error *err) {
-    char hash[SHA256_TEXT_BYTES];
-    status rc = sha256_file(path, hash, err);
-    const manifest_file bands = {.path = path, .sha256 = hash};
-    return rc == STATUS_OK ? manifest_add_input(m, &bands, err) : rc;
 }
 
 static status print_key(const manifest *m, error *err) {
@@ -92,9 +83,10 @@ static status run_tool(const options *o, const report_options *ro, int argc, cha
     manifest m = {0};
     status rc;
     TRY(report_open(&r, ro, err));
-    TRY(manifest_begin(&m, "report", BITS, argc, argv, err));
+    TRY(manifest_begin(&m, "report", REPORT_BITS, argc, argv, err));
     TRY(report_record(&r, &m, err));
-    if (o->check) TRY(record_bands(o->check, &m, err));
+    // With other bands the report is made, and checked, again.
+    if (o->check) TRY(report_record_file(&m, o->check, err));
     if (o->print_key) {
         rc = print_key(&m, err);
         goto out;
@@ -129,7 +121,7 @@ int main(int argc, char **argv) {
                  "DIR... --why FIGURE\n"
                  "DIR... --check BANDS",
         .options = table,
-        .notes = notes,
+        .notes = NOTES,
         .operands_min = 1,
         .operands_max = 100000,
     };

@@ -24,7 +24,7 @@ typedef struct comm_ownership {
 
 typedef struct comm_ops {
     const char *name; // "self", "shared memory"
-    // all[r · bytes …] = mine of rank r, on every rank.
+    // all[r · bytes …] = mine of rank r, on every rank. The two must not overlap.
     status (*all_gather)(comm *c, const void *mine, size_t bytes, void *all, error *err);
     // The exact all-reduce: out[0 … n) = the sum over the tree, the same bits on every rank.
     // term[k] points to the sums of the k-th node of this rank's cover (reduction_tree_cover of its

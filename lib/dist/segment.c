@@ -26,9 +26,9 @@ static_assert(ATOMIC_INT_LOCK_FREE == 2, "atomic words are shared between proces
 enum {
     FAILED = 1,     // the lowest bit of the meeting word
     GENERATION = 2, // the bits above count meetings
-    // A pause takes 10 to 40 ns: long enough for a rank that is just a moment late, and shorter
-    // than being put to sleep and woken.
-    SPINS = 400,
+    // Some microseconds: about what it costs to sleep and be woken, so a wait never takes more than
+    // twice the time that the better choice would have.
+    SPINS = 100,
     // A vector of 16 floats for every node that a cover can have: rounds are never empty.
     MIN_VECTORS = 2 * REDUCTION_TREE_MAX_DEPTH * 16,
 };

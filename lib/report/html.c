@@ -51,8 +51,8 @@ static const char style_sheet[] =
     "body{padding:0;max-width:none;font-size:10pt}.scroll{overflow:visible;background:none}"
     "table{font-size:8pt}th,td{white-space:normal}.code,pre{font-size:6.5pt;overflow-wrap:anywhere;"
     "white-space:pre-wrap}"
-    "h2{break-after:avoid}tr,figure{break-inside:avoid}.figures{display:block}"
-    "figure{max-width:13cm;margin-bottom:1em}}\n";
+    "h2{break-after:avoid}tr,figure{break-inside:avoid}"
+    ".figures{grid-template-columns:1fr 1fr}figure{max-width:9cm}}\n";
 
 // Longer texts get a column wide enough to be read.
 enum { LONG_TEXT = 40 };

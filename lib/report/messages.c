@@ -69,9 +69,9 @@ static const char *const texts[MESSAGES][LANGUAGES] = {
     [MESSAGE_YES] = {"yes", "是"},
     [MESSAGE_NO_BECAUSE] = {"no: %s", "否：%s"},
     // The page.
-    [MESSAGE_TITLE_ONE] = {"%s", "%s"},
     [MESSAGE_TITLE_MANY] = {"%s and %zu more", "%s 等 %zu 个"},
     [MESSAGE_TITLE_VERSUS] = {"%s against %s", "%s 对比 %s"},
+    [MESSAGE_TITLE_MANY_VERSUS] = {"%zu experiments against %s", "%zu 个实验对比 %s"},
     [MESSAGE_LEAD_ACCURACY] =
         {"Test accuracy %s (95 %% interval %s to %s, %lld samples) after %lld epochs of %s on %s.",
          "在 %6$s（%7$s）上训练 %5$lld 轮后，测试准确率为 %1$s（95 %% 区间 %2$s 至 %3$s，%4$lld "
@@ -120,6 +120,9 @@ static const char *const texts[MESSAGES][LANGUAGES] = {
     [MESSAGE_ACCURACY_CAPTION] = {"Test accuracy after each epoch.", "每轮之后的测试准确率。"},
     [MESSAGE_NO_PLOT] = {"No drawing here: %s when the report was made.",
                          "此处无图：生成报告时%s。"},
+    [MESSAGE_COINCIDE] =
+        {"Identical models have the same curves: the one drawn last covers the others.",
+         "相同的模型曲线重合：后画的遮住先画的。"},
     [MESSAGE_EPOCH_TABLE_NOTE] = {"Seconds are of training alone.", "秒数仅含训练。"},
     [MESSAGE_TIME_SPLIT] = {"Time of a step", "一步的时间"},
     [MESSAGE_MS_PER_STEP] = {"ms / step", "毫秒 / 步"},

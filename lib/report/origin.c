@@ -20,17 +20,20 @@ static char *join(const char *folder, const char *path, error *err) {
     return *path == '/' ? memory_string(path, err) : memory_format(err, "%s/%s", folder, path);
 }
 
+// Takes the last part off. False when there is none to take: nothing yet, or "..".
+static bool remove_part(text *t) {
+    if (!t->length) return false;
+    char *slash = strrchr(t->data, '/'), *last = slash ? slash + 1 : t->data;
+    if (strcmp(last, "..") == 0) return false;
+    // The slash goes too, unless it is the root, whose parent is itself.
+    t->length = (size_t)(slash && slash > t->data ? slash - t->data : last - t->data);
+    t->data[t->length] = 0;
+    return true;
+}
+
 static void append_part(text *t, const char *part, size_t length) {
     if (length == 0 || (length == 1 && *part == '.')) return;
-    if (length == 2 && strncmp(part, "..", 2) == 0 && t->length > 1) {
-        const char *slash = strrchr(t->data, '/'), *last = slash ? slash + 1 : t->data;
-        if (strcmp(last, "..") != 0) {
-            t->length =
-                last - t->data > 1 ? (size_t)(last - t->data) - 1 : (size_t)(last - t->data);
-            t->data[t->length] = 0;
-            return;
-        }
-    }
+    if (length == 2 && strncmp(part, "..", 2) == 0 && remove_part(t)) return;
     if (t->length && t->data[t->length - 1] != '/') text_append(t, "/");
     text_bytes(t, part, length);
 }

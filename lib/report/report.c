@@ -1,8 +1,9 @@
 #include "report/report.h"
 
-#include <stdio.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/memory.h"
 #include "base/output.h"
@@ -77,6 +78,9 @@ static char *make_title(const report *r, error *err) {
     if (r->comparison_count == 1)
         return memory_format(err, say(r, MESSAGE_TITLE_VERSUS), r->groups[1].name,
                              r->groups[0].name);
+    if (r->comparison_count > 1)
+        return memory_format(err, say(r, MESSAGE_TITLE_MANY_VERSUS), r->comparison_count,
+                             r->groups[0].name);
     const char *title = r->group_count == 1 && *first->title ? first->title : r->groups[0].name;
     if (r->group_count == 1) return memory_string(title, err);
     return memory_format(err, say(r, MESSAGE_TITLE_MANY), title, r->group_count - 1);
@@ -143,7 +147,18 @@ out:
     return rc;
 }
 
-static uint64_t file_bytes(const yaml_node *file) {
+// Any file, by the bytes that it has on disk.
+status report_record_file(manifest *m, const char *path, error *err) {
+    char hash[SHA256_TEXT_BYTES];
+    struct stat info;
+    if (stat(path, &info)) return error_system(err, STATUS_INPUT, errno, "cannot read '%s'", path);
+    status rc = sha256_file(path, hash, err);
+    if (rc != STATUS_OK) return rc;
+    manifest_file file = {.path = path, .bytes = (uint64_t)info.st_size, .sha256 = hash};
+    return manifest_add_input(m, &file, err);
+}
+
+static uint64_t recorded_bytes(const yaml_node *file) {
     return strtoull(run_text(file, "bytes"), NULL, 10);
 }
 
@@ -151,7 +166,6 @@ static uint64_t file_bytes(const yaml_node *file) {
 static status record_input(const char *folder, const yaml_node *root, const char *name, manifest *m,
                            error *err) {
     status rc = STATUS_OK;
-    char hash[SHA256_TEXT_BYTES];
     if (!root) return STATUS_OK;
     char *path = memory_format(err, "%s/manifest.yaml", folder);
     char *data = memory_format(err, "%s/%s", folder, name);
@@ -160,12 +174,10 @@ static status record_input(const char *folder, const yaml_node *root, const char
         rc = STATUS_FAILED;
         goto out;
     }
-    TRY(sha256_file(path, hash, err));
-    manifest_file of_manifest = {.path = path, .sha256 = hash};
-    TRY(manifest_add_input(m, &of_manifest, err));
+    TRY(report_record_file(m, path, err));
     if (!file) goto out;
     manifest_file of_data = {.path = data,
-                             .bytes = file_bytes(file),
+                             .bytes = recorded_bytes(file),
                              .sha256 = run_text(file, "sha256"),
                              .content = run_text(file, "content")};
     TRY(manifest_add_input(m, &of_data, err));

@@ -38,6 +38,9 @@ void report_release(report *r);
 // needs.
 status report_record(const report *r, manifest *m, error *err) MUST_CHECK;
 
+// Records another file that the report depends on.
+status report_record_file(manifest *m, const char *path, error *err) MUST_CHECK;
+
 // Writes report.html, report.md, report.csv and report.tex into `folder`, which must exist, and
 // records them in `m`.
 status report_write(const report *r, const char *folder, manifest *m, error *err) MUST_CHECK;

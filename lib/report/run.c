@@ -1,14 +1,11 @@
 #include "report/run.h"
 
-#include <dirent.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/memory.h"
-#include "data/manifest.h"
 
 const char *run_phase_name(int phase) {
     static const char *const names[RUN_PHASES] = {"load", "copy", "forward", "backward",
@@ -54,6 +51,49 @@ static status get_count(const yaml_node *root, const char *path, int64_t *value,
     const yaml_node *node = root ? yaml_get(root, path) : NULL;
     *value = -1;
     return node ? yaml_integer(node, path, 0, INT64_MAX, value, err) : STATUS_OK;
+}
+
+// ---- The run itself ----------------------------------------------------------------------------
+
+void run_init(run *r) {
+    *r = (run){.experiment = "",
+               .title = "",
+               .dataset = "",
+               .model = "",
+               .strategy = "",
+               .tool = "",
+               .host = "",
+               .cpu = "",
+               .version = "",
+               .isa = "",
+               .reduce = "",
+               .seed = -1,
+               .steps = -1,
+               .samples = -1,
+               .virtual_shards = -1,
+               .global_batch = -1,
+               .planned_epochs = -1,
+               .world_size = -1,
+               .threads = -1,
+               .loader_workers = -1,
+               .cores = -1,
+               .lr = NAN,
+               .train_loss = NAN,
+               .seconds_per_epoch = NAN,
+               .total_seconds = NAN,
+               .accuracy = NAN,
+               .test_loss = NAN,
+               .test_samples = -1};
+}
+
+void run_release(run *r) {
+    free(r->name);
+    free(r->folder);
+    free(r->evaluation);
+    free(r->epochs);
+    free(r->seconds);
+    yaml_free(r->train);
+    yaml_free(r->evaluate);
 }
 
 // ---- The train manifest -----------------------------------------------------------------------
@@ -147,7 +187,7 @@ out:
     return rc;
 }
 
-static status read_train(run *r, error *err) {
+status run_read_train(run *r, error *err) {
     status rc = STATUS_OK;
     r->experiment = run_text(r->train, "parameters.name");
     r->title = run_text(r->train, "parameters.title");
@@ -192,7 +232,7 @@ out:
     return rc;
 }
 
-static status read_evaluation(run *r, error *err) {
+status run_read_evaluation(run *r, error *err) {
     status rc = STATUS_OK;
     double accuracy;
     TRY(get_number(r->evaluate, "results.accuracy", &accuracy, err));
@@ -207,277 +247,6 @@ static status read_evaluation(run *r, error *err) {
     }
 out:
     return rc;
-}
-
-// ---- Folders ----------------------------------------------------------------------------------
-
-static bool exists(const char *folder, const char *name) {
-    char path[4096];
-    struct stat info;
-    return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path &&
-           stat(path, &info) == 0;
-}
-
-static status read_manifest(const char *folder, yaml_node **root, error *err) {
-    char *path = memory_format(err, "%s/manifest.yaml", folder);
-    status rc = path ? manifest_read(path, root, err) : STATUS_FAILED;
-    free(path);
-    return rc;
-}
-
-static status new_run(run_list *list, run **r, error *err) {
-    void *runs = list->runs;
-    status rc = memory_grow(&runs, &list->capacity, list->count + 1, sizeof **r, err);
-    list->runs = runs;
-    if (rc != STATUS_OK) return rc;
-    *r = &list->runs[list->count++];
-    **r = (run){.experiment = "",
-                .title = "",
-                .dataset = "",
-                .model = "",
-                .strategy = "",
-                .tool = "",
-                .host = "",
-                .cpu = "",
-                .version = "",
-                .isa = "",
-                .reduce = "",
-                .seed = -1,
-                .steps = -1,
-                .samples = -1,
-                .virtual_shards = -1,
-                .global_batch = -1,
-                .planned_epochs = -1,
-                .world_size = -1,
-                .threads = -1,
-                .loader_workers = -1,
-                .cores = -1,
-                .lr = NAN,
-                .train_loss = NAN,
-                .seconds_per_epoch = NAN,
-                .total_seconds = NAN,
-                .accuracy = NAN,
-                .test_loss = NAN,
-                .test_samples = -1};
-    return STATUS_OK;
-}
-
-static bool is_train_tool(const yaml_node *root) {
-    return strncmp(run_text(root, "tool"), "train-", 6) == 0;
-}
-
-// Takes `root` over and puts it where its tool says.
-static status attach(run *r, const char *folder, yaml_node *root, error *err) {
-    char *copy = memory_string(folder, err);
-    if (!copy) {
-        yaml_free(root);
-        return STATUS_FAILED;
-    }
-    if (is_train_tool(root)) {
-        r->folder = copy;
-        r->train = root;
-        return read_train(r, err);
-    }
-    r->evaluation = copy;
-    r->evaluate = root;
-    return read_evaluation(r, err);
-}
-
-static status add_stage(run *r, const char *folder, error *err) {
-    yaml_node *root = NULL;
-    status rc = read_manifest(folder, &root, err);
-    if (rc != STATUS_OK) return rc;
-    const char *tool = run_text(root, "tool");
-    if (is_train_tool(root) || strcmp(tool, "evaluate") == 0) return attach(r, folder, root, err);
-    rc = error_set(err, STATUS_INPUT,
-                   "cannot report on '%s': it was written by '%s', not by a train tool or evaluate",
-                   folder, tool);
-    yaml_free(root);
-    return rc;
-}
-
-// Was the model of this run what its evaluation read?
-static bool evaluates(const run *r, const yaml_node *evaluate) {
-    const yaml_node *inputs = yaml_find(evaluate, "inputs");
-    for (size_t i = 0; inputs && i < inputs->count; i++)
-        if (strcmp(run_text(inputs->items[i], "content"), r->model_content) == 0) return true;
-    return false;
-}
-
-static status add_seed_folder(run_list *list, const char *path, error *err) {
-    status rc = STATUS_OK;
-    run *r;
-    char *train = memory_format(err, "%s/train", path);
-    char *evaluate = memory_format(err, "%s/evaluate", path);
-    rc = train && evaluate ? new_run(list, &r, err) : STATUS_FAILED;
-    if (rc != STATUS_OK) goto out;
-    if (exists(path, "train")) TRY(add_stage(r, train, err));
-    if (exists(evaluate, "manifest.yaml")) TRY(add_stage(r, evaluate, err));
-    if (r->train && r->evaluate && !evaluates(r, r->evaluate))
-        rc = error_set(err, STATUS_INPUT,
-                       "cannot report on '%s': evaluate read another model than train wrote; run "
-                       "evaluate again",
-                       path);
-out:
-    free(train);
-    free(evaluate);
-    return rc;
-}
-
-static int is_seed_name(const struct dirent *entry) {
-    return strncmp(entry->d_name, "seed-", 5) == 0;
-}
-
-// The seeds of an experiment folder, in the order of their numbers.
-static status add_experiment_folder(run_list *list, const char *path, error *err) {
-    struct dirent **names = NULL;
-    int count = scandir(path, &names, is_seed_name, versionsort);
-    status rc = STATUS_OK;
-    if (count <= 0)
-        rc = error_set(err, STATUS_INPUT,
-                       "cannot report on '%s': no manifest.yaml, no train/ and no seed-*/ in it",
-                       path);
-    for (int i = 0; i < count; i++) {
-        char *seed = rc == STATUS_OK ? memory_format(err, "%s/%s", path, names[i]->d_name) : NULL;
-        if (rc == STATUS_OK) rc = seed ? add_seed_folder(list, seed, err) : STATUS_FAILED;
-        free(seed);
-        free(names[i]);
-    }
-    free(names);
-    return rc;
-}
-
-status run_list_add(run_list *list, const char *path, error *err) {
-    if (exists(path, "manifest.yaml")) {
-        run *r;
-        status rc = new_run(list, &r, err);
-        return rc == STATUS_OK ? add_stage(r, path, err) : rc;
-    }
-    if (exists(path, "train") || exists(path, "evaluate")) return add_seed_folder(list, path, err);
-    return add_experiment_folder(list, path, err);
-}
-
-// ---- Pairing and naming -----------------------------------------------------------------------
-
-static void release_run(run *r) {
-    free(r->name);
-    free(r->folder);
-    free(r->evaluation);
-    free(r->epochs);
-    free(r->seconds);
-    yaml_free(r->train);
-    yaml_free(r->evaluate);
-}
-
-static size_t parent_length(const char *path) {
-    size_t length = strlen(path);
-    while (length && path[length - 1] == '/') length--;
-    while (length && path[length - 1] != '/') length--;
-    return length;
-}
-
-static bool same_parent(const char *a, const char *b) {
-    size_t length = parent_length(a);
-    return length && length == parent_length(b) && strncmp(a, b, length) == 0;
-}
-
-// The train run that a lone evaluation belongs to: of the same model, best from the folder beside.
-static run *find_partner(run_list *list, const run *lone) {
-    run *found = NULL;
-    for (size_t i = 0; i < list->count; i++) {
-        run *r = &list->runs[i];
-        if (!r->train || r->evaluate || !*r->model_content || !evaluates(r, lone->evaluate))
-            continue;
-        if (same_parent(r->folder, lone->evaluation)) return r;
-        if (!found) found = r;
-    }
-    return found;
-}
-
-static bool same_folder(const char *a, const char *b) {
-    struct stat x, y;
-    return a && b && stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
-           x.st_ino == y.st_ino;
-}
-
-static void remove_run(run_list *list, size_t at) {
-    release_run(&list->runs[at]);
-    list->count--;
-    memmove(&list->runs[at], &list->runs[at + 1], (list->count - at) * sizeof *list->runs);
-}
-
-// A run that was named twice, say as the baseline and among the others, counts once.
-static void remove_doubles(run_list *list) {
-    for (size_t i = 0; i < list->count; i++) {
-        for (size_t k = list->count; k-- > i + 1;) {
-            const run *a = &list->runs[i], *b = &list->runs[k];
-            bool same = a->folder || b->folder ? same_folder(a->folder, b->folder)
-                                               : same_folder(a->evaluation, b->evaluation);
-            if (same && (a->evaluation || !b->evaluation)) remove_run(list, k);
-        }
-    }
-}
-
-static status pair_evaluations(run_list *list, error *err) {
-    status rc = STATUS_OK;
-    for (size_t i = 0; rc == STATUS_OK && i < list->count;) {
-        run *lone = &list->runs[i], *partner = NULL;
-        if (!lone->train) partner = find_partner(list, lone);
-        if (!partner) {
-            i++;
-            continue;
-        }
-        partner->evaluation = lone->evaluation;
-        partner->evaluate = lone->evaluate;
-        lone->evaluation = NULL;
-        lone->evaluate = NULL;
-        rc = read_evaluation(partner, err);
-        remove_run(list, i);
-    }
-    return rc;
-}
-
-static const char *base_name(const run *r) {
-    return *r->experiment ? r->experiment : r->train ? "run" : "evaluation";
-}
-
-// How many runs share the base name of runs[at]; with `seed`, the seed too. `before`: among those
-// before it.
-static int count_alike(const run_list *list, size_t at, bool seed, bool before) {
-    const run *r = &list->runs[at];
-    int alike = 0;
-    for (size_t i = 0; i < (before ? at : list->count); i++) {
-        const run *other = &list->runs[i];
-        alike += strcmp(base_name(r), base_name(other)) == 0 && (!seed || r->seed == other->seed);
-    }
-    return alike;
-}
-
-status run_list_finish(run_list *list, error *err) {
-    remove_doubles(list);
-    status rc = pair_evaluations(list, err);
-    remove_doubles(list);
-    for (size_t i = 0; rc == STATUS_OK && i < list->count; i++) {
-        run *r = &list->runs[i];
-        const char *base = base_name(r);
-        int place = count_alike(list, i, true, true) + 1;
-        if (count_alike(list, i, false, false) == 1)
-            r->name = memory_string(base, err);
-        else if (count_alike(list, i, true, false) == 1)
-            r->name = memory_format(err, "%s-seed-%lld", base, (long long)r->seed);
-        else if (r->seed < 0)
-            r->name = memory_format(err, "%s-%d", base, place);
-        else
-            r->name = memory_format(err, "%s-seed-%lld-%d", base, (long long)r->seed, place);
-        if (!r->name) rc = STATUS_FAILED;
-    }
-    return rc;
-}
-
-void run_list_release(run_list *list) {
-    for (size_t i = 0; i < list->count; i++) release_run(&list->runs[i]);
-    free(list->runs);
-    *list = (run_list){0};
 }
 
 // ---- Times ------------------------------------------------------------------------------------

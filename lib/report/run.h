@@ -42,19 +42,13 @@ typedef struct run {
     char model_content[SHA256_TEXT_BYTES]; // "" when unknown
 } run;
 
-// Adds the runs under `path`: a train or an evaluate folder, a seed folder that holds both, or an
-// experiment folder of seed-* folders. An evaluate folder is joined to its train run when that is
-// in the list (by run_list_pair). STATUS_INPUT for anything else, for a train or evaluate folder
-// that is not finished, and for an evaluation of another model than the one beside it.
-typedef struct run_list {
-    run *runs;
-    size_t count, capacity;
-} run_list;
+// Sets everything to "unknown".
+void run_init(run *r);
+void run_release(run *r);
 
-status run_list_add(run_list *list, const char *path, error *err) MUST_CHECK;
-// Joins lone evaluations to their train runs and gives every run its name. Call once, after all.
-status run_list_finish(run_list *list, error *err) MUST_CHECK;
-void run_list_release(run_list *list);
+// Fill in what the manifests `train` and `evaluate` say, once these are set.
+status run_read_train(run *r, error *err) MUST_CHECK;
+status run_read_evaluation(run *r, error *err) MUST_CHECK;
 
 // Can times of this run be shown?
 static inline bool run_has_time(const run *r) {

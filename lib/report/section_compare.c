@@ -1,7 +1,6 @@
 // Every experiment against the baseline.
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "report/sections.h"
 

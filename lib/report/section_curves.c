@@ -1,7 +1,7 @@
 // The course of training: loss and accuracy by epoch, as drawings and as a table.
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "report/plot.h"
@@ -162,6 +162,16 @@ static void epoch_table(const report *r, document *d, const run *one) {
     document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_EPOCH_TABLE_NOTE));
 }
 
+// Do runs that have curves of their own colours end in the same model?
+static bool coincide(const report *r) {
+    for (size_t i = 0; i < r->group_count; i++) {
+        const char *content = r->groups[i].runs[0]->model_content;
+        for (size_t k = 0; k < i && *content; k++)
+            if (strcmp(r->groups[k].runs[0]->model_content, content) == 0) return true;
+    }
+    return false;
+}
+
 status section_curves(const report *r, document *d, error *err) {
     bool trained = false;
     for (size_t i = 0; i < r->list.count; i++) trained |= r->list.runs[i].train != NULL;
@@ -169,6 +179,7 @@ status section_curves(const report *r, document *d, error *err) {
     document_add(d, BLOCK_HEADING, "%s", say(r, MESSAGE_CURVES));
     status rc = loss_figure(r, d, err);
     if (rc == STATUS_OK) rc = accuracy_figure(r, d, err);
+    if (coincide(r)) document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_COINCIDE));
     if (r->list.count == 1 && r->list.runs[0].epoch_count) epoch_table(r, d, &r->list.runs[0]);
     return rc;
 }

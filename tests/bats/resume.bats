@@ -18,16 +18,6 @@ setup() {
     write_experiment e.yaml epochs=3
 }
 
-# wait_for FILE: until it is there, at most 10 s.
-wait_for() {
-    local i
-    for i in $(seq 200); do
-        [ ! -e "$1" ] || return 0
-        sleep 0.05
-    done
-    fail "$1 did not appear"
-}
-
 @test "without a state it starts; a finished run is left alone" {
     succeeds "$BIN/train-single" -q --experiment e.yaml --train "$train" --out out --resume
     [ -e out/manifest.yaml ]
@@ -79,8 +69,7 @@ signalled() {
     local tool=$1 signal=$2 code=$3 pid ended=0 begin
     shift 3
     write_experiment long.yaml epochs=400
-    # A job of a shell without job control ignores SIGINT: setsid does not change that, env does.
-    "$BIN/$tool" -q --experiment long.yaml --train "$train" --out out "$@" 2>err &
+    "$BIN/$tool" -q --experiment long.yaml --train "$train" --out "$WORK/out" "$@" 2>err &
     pid=$!
     wait_for out/state.st.zst
     begin=$(date +%s%N)
@@ -91,7 +80,7 @@ signalled() {
     unfinished out
     [ "$(wc -l <err)" -eq 1 ]
     grep -q "stopped by SIG$signal.*--resume" err
-    ! pgrep -f -- "--out out.*$WORK" >/dev/null
+    nobody_left "$WORK/out"
     succeeds "$BIN/train-single" -q --experiment long.yaml --train "$train" --out out --resume --stop-after-steps 1
 }
 

@@ -42,8 +42,7 @@ refuses() {
 }
 
 @test "an experiment with an unknown key, a bad --set" {
-    fails_with 3 "e.yaml:" "$BIN/train-single" --experiment missing-e.yaml --train "$train" --out out ||
-        fails_with 3 "missing-e.yaml" "$BIN/train-single" --experiment missing-e.yaml --train "$train" --out out
+    fails_with 3 "missing.yaml" "$BIN/train-single" --experiment missing.yaml --train "$train" --out out
     printf 'epoch: 3\n' >>e.yaml
     refuses 3 "e.yaml:[0-9]+:[0-9]+: .*epochs" --train "$train"
     write_experiment e.yaml
@@ -113,13 +112,10 @@ END
 
 @test "a rank that dies: which, soon, and nothing left behind" {
     write_experiment long.yaml epochs=4000 world_size=2
-    local pid victim code=0 begin i
-    "$BIN/train-ddp" -q --experiment long.yaml --train "$train" --out out 2>err &
+    local pid victim code=0 begin
+    "$BIN/train-ddp" -q --experiment long.yaml --train "$train" --out "$WORK/out" 2>err &
     pid=$!
-    for i in $(seq 200); do
-        [ ! -e out/state.st.zst ] || break
-        sleep 0.05
-    done
+    wait_for out/state.st.zst
     victim=$(pgrep -P "$pid" | tail -n 1)
     [ -n "$victim" ]
     begin=$(date +%s%N)
@@ -129,7 +125,7 @@ END
     [ "$code" -eq 1 ] || fail "exit code $code" "$(cat err)"
     [ "$(wc -l <err)" -eq 1 ]
     grep -Eq "rank [01] was killed by signal 9" err || fail "$(cat err)"
-    ! pgrep -g "$pid" >/dev/null
+    nobody_left "$WORK/out"
     unfinished out
     # What was saved before is whole.
     succeeds "$BIN/train-ddp" -q --experiment long.yaml --train "$train" --out out --resume --stop-after-steps 1

@@ -28,6 +28,7 @@ write_experiment() {
     done >"$file"
 }
 
+# shellcheck disable=SC2034 # for those who load this
 LENET_BN=model=$ROOT/experiments/models/lenet-bn.yaml
 
 # content FILE: its content hash.
@@ -40,6 +41,22 @@ same_model() {
     local got
     got=$(content "$2/model.st.zst") || return 1
     [ "$got" = "$1" ] || fail "$3: content ${got:0:12} instead of ${1:0:12}"
+}
+
+# wait_for FILE: until it is there, at most 10 s.
+wait_for() {
+    local tries=200
+    until [ -e "$1" ]; do
+        ((tries--)) || { fail "$1 did not appear"; return 1; }
+        sleep 0.05
+    done
+}
+
+# nobody_left WORD: no process has WORD in its command line.
+nobody_left() {
+    local found
+    found=$(pgrep -a -f -- "$1") || return 0
+    fail "still running: $found"
 }
 
 # unfinished DIR: no model and no manifest.

@@ -41,9 +41,12 @@ typedef struct conv_task {
 
 // weight gradient: dw(o, c, ky, kx) (+)= over positions: dout(o, y, x) · in(c, y·stride_y + ky -
 // pad_y, …); samples by halves.
+enum { CONV_SCRATCH_OUTPUTS = 4 }; // outputs whose weight gradients are summed at once
+
 typedef struct conv_weight_task {
     view in, dout;
     float *dw, *db;  // [out][in][kh][kw] and [out]; db NULL: none
+    float *scratch;  // CONV_SCRATCH_OUTPUTS · in.channels · kernel_h · kernel_w · 16
     bool accumulate; // add to what is there
     int kernel_h, kernel_w, stride_y, stride_x, pad_y, pad_x;
 } conv_weight_task;

@@ -93,6 +93,7 @@ static void run_core_weights(const group_work *g, const unit *u) {
                                 .dout = place_view(u->z, g->memory),
                                 .dw = dw,
                                 .db = db,
+                                .scratch = g->w->scratch,
                                 .accumulate = g->w->accumulate,
                                 .kernel_h = l->kernel_h,
                                 .kernel_w = l->kernel_w,

@@ -116,11 +116,11 @@ static void place_unit(plan *p, int index, shape seen) {
 static void plan_weights(plan *p, unit *u, const kernels *k) {
     const layer *l = u->core;
     if (!l) return;
-    if (l->kind == LAYER_LINEAR) {
-        size_t floats = (shape_size(l->in) + GROUP - 1) / GROUP * GROUP * GROUP;
-        if (floats > p->scratch_floats) p->scratch_floats = floats;
-        return;
-    }
+    size_t floats = l->kind == LAYER_LINEAR
+                        ? (shape_size(l->in) + GROUP - 1) / GROUP * GROUP
+                        : CONV_SCRATCH_OUTPUTS * layer_weights(l) / (size_t)l->out.channels;
+    if (floats * GROUP > p->scratch_floats) p->scratch_floats = floats * GROUP;
+    if (l->kind == LAYER_LINEAR) return;
     u->block = k->conv_block_size(l->out.channels, l->out.width);
     u->packed = p->packed_floats;
     p->packed_floats += (conv_packed_floats(l, u->block, false) + 15) / 16 * 16;

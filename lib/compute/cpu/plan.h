@@ -45,7 +45,7 @@ typedef struct plan {
     size_t norm_channels; // channels of all batch norms together
     size_t floats, bytes; // memory of a group: floats, then bytes for winners
     size_t packed_floats;
-    size_t scratch_floats; // of a thread: for transposed inputs of linear layers
+    size_t scratch_floats; // of a thread: for weight gradients
 } plan;
 
 // Fails with STATUS_USAGE, naming the layer, when this backend cannot run the program.

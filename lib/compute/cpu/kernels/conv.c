@@ -163,7 +163,7 @@ void KERNEL(conv)(const conv_task *t, int block) {
 // Registers: at most 24 (AVX-512) or 12 sums beside the loaded values.
 enum {
     WEIGHT_SUMS = VL == 16 ? 24 : 12,
-    MAX_WEIGHT_OUTPUTS = 4,
+    MAX_WEIGHT_OUTPUTS = CONV_SCRATCH_OUTPUTS,
     MAX_WEIGHT_CHANNELS = 2,
     MAX_WEIGHT_COLUMNS = 5
 };
@@ -171,7 +171,7 @@ enum {
 typedef struct weight_place {
     const float *in, *dout; // the first position that takes part
     int rows;               // of positions that take part
-    float *sums;            // [outputs][channels][columns][16]
+    float *sums;            // [outputs][channels][columns][16]: continued
 } weight_place;
 
 INLINE void weight_block(const conv_weight_task *t, const weight_place *p, const int OUTPUTS,
@@ -179,8 +179,9 @@ INLINE void weight_block(const conv_weight_task *t, const weight_place *p, const
     const size_t step = (size_t)t->stride_x * GROUP, row_step = (size_t)t->stride_y * t->in.row;
     for (int slice = 0; slice < LANE_SLICES; slice++) {
         vec sum[MAX_WEIGHT_OUTPUTS][MAX_WEIGHT_CHANNELS][MAX_WEIGHT_COLUMNS];
+        float *place = p->sums + slice * VL;
         UNROLL for (int o = 0; o < OUTPUTS; o++) UNROLL for (int c = 0; c < CHANNELS; c++)
-            UNROLL for (int k = 0; k < COLUMNS; k++) sum[o][c][k] = vset(0.0f);
+            UNROLL for (int k = 0; k < COLUMNS; k++, place += GROUP) sum[o][c][k] = vload(place);
         for (int y = 0; y < p->rows; y++) {
             const float *in = p->in + (size_t)y * row_step + slice * VL;
             const float *dout = p->dout + (size_t)y * t->dout.row + slice * VL;
@@ -197,9 +198,9 @@ INLINE void weight_block(const conv_weight_task *t, const weight_place *p, const
                 dout += GROUP;
             }
         }
-        float *out = p->sums + slice * VL;
+        place = p->sums + slice * VL;
         UNROLL for (int o = 0; o < OUTPUTS; o++) UNROLL for (int c = 0; c < CHANNELS; c++)
-            UNROLL for (int k = 0; k < COLUMNS; k++, out += GROUP) vstore(out, sum[o][c][k]);
+            UNROLL for (int k = 0; k < COLUMNS; k++, place += GROUP) vstore(place, sum[o][c][k]);
     }
 }
 
@@ -233,36 +234,76 @@ static const weight_function
     weight_blocks[MAX_WEIGHT_OUTPUTS + 1][MAX_WEIGHT_CHANNELS + 1][MAX_WEIGHT_COLUMNS + 1] = {
         {{NULL}}, WEIGHT_ROW(1), WEIGHT_ROW(2), WEIGHT_ROW(3), WEIGHT_ROW(4)};
 
-typedef struct weight_range { // weights that one call makes
+// The sums of a block of outputs are taken strip by strip of output rows, so that a strip and what
+// it meets of the input stay in the first-level cache for all channels, kernel rows and columns.
+// Between strips the sums wait in the thread's scratch memory.
+typedef struct weight_tile { // sums that one call of a block function continues
     int o, outputs, c, channels, ky, kx, columns;
-} weight_range;
+} weight_tile;
 
-static void weight_call(const conv_weight_task *t, const weight_range *r) {
-    float sums[MAX_WEIGHT_OUTPUTS * MAX_WEIGHT_CHANNELS * MAX_WEIGHT_COLUMNS * GROUP]
-        __attribute__((aligned(64)));
-    // Output rows whose input row lies inside of the image.
-    int first = imax(0, (t->pad_y - r->ky + t->stride_y - 1) / t->stride_y);
-    int last = imin(t->dout.height - 1, (t->in.height - 1 + t->pad_y - r->ky) / t->stride_y);
-    if (t->in.height - 1 + t->pad_y - r->ky < 0) last = -1;
-    ptrdiff_t in_row = (ptrdiff_t)first * t->stride_y + r->ky - t->pad_y;
-    weight_place p = {.in = t->in.data + (size_t)r->c * t->in.plane +
-                            in_row * (ptrdiff_t)t->in.row + (ptrdiff_t)(r->kx - t->pad_x) * GROUP,
-                      .dout =
-                          t->dout.data + (size_t)r->o * t->dout.plane + (size_t)first * t->dout.row,
-                      .rows = imax(0, last - first + 1),
-                      .sums = sums};
-    weight_blocks[r->outputs][r->channels][r->columns](t, &p);
-    const float *s = sums;
+enum { STRIP_BYTES = 36 << 10 }; // of a first-level cache of 48 KiB, or most of one of 32
+
+static int strip_rows(const conv_weight_task *t, int outputs) {
+    const int in_row = (int)(t->in.row * sizeof(float)),
+              dout_row = (int)(t->dout.row * sizeof(float));
+    const int halo = t->in.channels * (t->kernel_h - 1) * in_row;
+    // Where all channels do not fit, the output's strip stays and the input streams.
+    const int rows =
+        halo < STRIP_BYTES / 2
+            ? (STRIP_BYTES - halo) / (outputs * dout_row + t->in.channels * t->stride_y * in_row)
+            : STRIP_BYTES / 2 / (outputs * dout_row);
+    return imax(1, imin(rows, t->dout.height));
+}
+
+static int round_up_divide(int a, int b) {
+    return a > 0 ? (a + b - 1) / b : 0;
+}
+
+static void tile_strip(const conv_weight_task *t, const weight_tile *r, int y, int end,
+                       float *sums) {
+    // Output rows of the strip whose input row lies inside of the image.
+    const int top = t->pad_y - r->ky;
+    const int first = imax(y, round_up_divide(top, t->stride_y));
+    const int last = imin(end, round_up_divide(t->in.height + top, t->stride_y));
+    const ptrdiff_t in_row = (ptrdiff_t)first * t->stride_y - top;
+    const weight_place p = {
+        .in = t->in.data + (size_t)r->c * t->in.plane + in_row * (ptrdiff_t)t->in.row +
+              (ptrdiff_t)(r->kx - t->pad_x) * GROUP,
+        .dout = t->dout.data + (size_t)r->o * t->dout.plane + (size_t)first * t->dout.row,
+        .rows = last - first,
+        .sums = sums};
+    if (p.rows > 0) weight_blocks[r->outputs][r->channels][r->columns](t, &p);
+}
+
+static void tile_finish(const conv_weight_task *t, const weight_tile *r, const float *sums) {
     for (int o = r->o; o < r->o + r->outputs; o++)
         for (int c = r->c; c < r->c + r->channels; c++) {
-            float *dw = t->dw +
-                        (((size_t)o * (size_t)t->in.channels + (size_t)c) * (size_t)t->kernel_h +
-                         (size_t)r->ky) *
-                            (size_t)t->kernel_w +
-                        (size_t)r->kx;
-            for (int k = 0; k < r->columns; k++, s += GROUP)
-                dw[k] = t->accumulate ? dw[k] + sum_by_halves(s) : sum_by_halves(s);
+            const size_t row =
+                ((size_t)o * (size_t)t->in.channels + (size_t)c) * (size_t)t->kernel_h +
+                (size_t)r->ky;
+            float *dw = t->dw + row * (size_t)t->kernel_w + (size_t)r->kx;
+            for (int k = 0; k < r->columns; k++, sums += GROUP)
+                dw[k] = t->accumulate ? dw[k] + sum_by_halves(sums) : sum_by_halves(sums);
         }
+}
+
+// Calls tile_strip, or at the end (y < 0) tile_finish, for each tile of a block of outputs.
+static void each_tile(const conv_weight_task *t, weight_tile r, int y, int end) {
+    const int columns = imin(t->kernel_w, MAX_WEIGHT_COLUMNS);
+    const int channels = columns <= 3 && t->in.channels > 1 ? 2 : 1;
+    float *sums = t->scratch;
+    for (r.c = 0; r.c < t->in.channels; r.c += r.channels) {
+        r.channels = imin(channels, t->in.channels - r.c);
+        for (r.ky = 0; r.ky < t->kernel_h; r.ky++)
+            for (r.kx = 0; r.kx < t->kernel_w; r.kx += r.columns) {
+                r.columns = imin(columns, t->kernel_w - r.kx);
+                if (y < 0)
+                    tile_finish(t, &r, sums);
+                else
+                    tile_strip(t, &r, y, end, sums);
+                sums += (size_t)(r.outputs * r.channels * r.columns) * GROUP;
+            }
+    }
 }
 
 static void bias_gradient(const conv_weight_task *t) {
@@ -285,19 +326,17 @@ void KERNEL(conv_weight)(const conv_weight_task *t) {
     const int columns = imin(t->kernel_w, MAX_WEIGHT_COLUMNS);
     const int channels = columns <= 3 && t->in.channels > 1 ? 2 : 1;
     const int outputs = imin(MAX_WEIGHT_OUTPUTS, imax(1, WEIGHT_SUMS / (columns * channels)));
-    weight_range r;
+    weight_tile r = {0};
     for (r.o = 0; r.o < t->dout.channels; r.o += r.outputs) {
         // Six outputs as 3 + 3, not 4 + 2.
-        int left = t->dout.channels - r.o, pieces = (left + outputs - 1) / outputs;
+        const int left = t->dout.channels - r.o, pieces = (left + outputs - 1) / outputs;
         r.outputs = (left + pieces - 1) / pieces;
-        for (r.c = 0; r.c < t->in.channels; r.c += r.channels) {
-            r.channels = imin(channels, t->in.channels - r.c);
-            for (r.ky = 0; r.ky < t->kernel_h; r.ky++)
-                for (r.kx = 0; r.kx < t->kernel_w; r.kx += r.columns) {
-                    r.columns = imin(columns, t->kernel_w - r.kx);
-                    weight_call(t, &r);
-                }
-        }
+        const size_t weights = (size_t)(r.outputs * t->in.channels * t->kernel_h * t->kernel_w);
+        memset(t->scratch, 0, weights * GROUP * sizeof(float));
+        const int rows = strip_rows(t, r.outputs);
+        for (int y = 0; y < t->dout.height; y += rows)
+            each_tile(t, r, y, imin(y + rows, t->dout.height));
+        each_tile(t, r, -1, -1);
     }
     if (t->db) bias_gradient(t);
 }

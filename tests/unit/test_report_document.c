@@ -1,0 +1,156 @@
+// The renderers: what they escape, and the shape of their tables; paths and comma-separated values.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/document.h"
+#include "report/figures.h"
+#include "report/origin.h"
+
+static const char nasty[] = "a<b>&\"c\" | *x* _y_ [z](u) 50 % $1 #2 {3} ~^ \\";
+
+static void make_document(document *d, error *err) {
+    document_init(d, nasty, "en", err);
+    document_add(d, BLOCK_HEADING, "%s", nasty);
+    document_add(d, BLOCK_CODE, "%s", "run --all 'x|y'");
+    document_table(d, 2, "");
+    document_cell(d, CELL_TEXT, "%s", "name");
+    document_cell(d, CELL_TEXT, "%s", "value");
+    document_cell(d, CELL_STRONG, "%s", "a|b");
+    document_cell(d, CELL_NUMBER, "%d", 7);
+    document_shade(d, 0.5);
+    assert_int_equal(document_status(d), STATUS_OK);
+}
+
+static void contains(const text *t, const char *part) {
+    if (!strstr(text_string(t), part)) fail_msg("'%s' is not in:\n%s", part, text_string(t));
+}
+
+static void html(void **state) {
+    (void)state;
+    error err;
+    document d;
+    text out;
+    text_init(&out, &err);
+    make_document(&d, &err);
+    document_to_html(&d, &out);
+    contains(&out, "<h2>a&lt;b&gt;&amp;&quot;c&quot; | *x*");
+    contains(&out,
+             "<thead><tr><th scope=col>name</th><th class=n scope=col>value</th></tr></thead>");
+    contains(&out,
+             "<th scope=row>a|b</th><td class=n style=\"background:rgba(var(--shade),0.50)\">7"
+             "</td></tr></tbody>");
+    assert_null(strstr(text_string(&out), "a<b>"));
+    text_release(&out);
+    document_release(&d);
+}
+
+static void markdown(void **state) {
+    (void)state;
+    error err;
+    document d;
+    text out;
+    text_init(&out, &err);
+    make_document(&d, &err);
+    document_to_markdown(&d, &out);
+    contains(&out, "## a\\<b>&\"c\" \\| \\*x\\* \\_y\\_ [z\\](u) 50 % $1 #2 {3} ~^ \\\\\n");
+    contains(&out, "```sh\nrun --all 'x|y'\n```\n");
+    contains(&out, "| name | value |\n| --- | ---: |\n| **a\\|b** | 7 |\n");
+    text_release(&out);
+    document_release(&d);
+}
+
+static void latex(void **state) {
+    (void)state;
+    error err;
+    document d;
+    text out;
+    text_init(&out, &err);
+    make_document(&d, &err);
+    document_to_latex(&d, &out);
+    contains(&out, "a\\textless{}b\\textgreater{}\\&\"c\" | *x* \\_y\\_ [z](u) 50 \\% \\$1 \\#2 "
+                   "\\{3\\} \\textasciitilde{}\\textasciicircum{} \\textbackslash{}}");
+    contains(&out, "\\begin{longtable}{lr}");
+    contains(&out, "\\textbf{a|b} & {7} \\\\\n\\bottomrule");
+    text_release(&out);
+    document_release(&d);
+}
+
+static void text_grows_and_replaces(void **state) {
+    (void)state;
+    error err;
+    text t;
+    text_init(&t, &err);
+    assert_string_equal(text_string(&t), "");
+    for (int i = 0; i < 1000; i++) text_format(&t, "%d,", i % 10);
+    assert_int_equal(t.length, 2000);
+    text_replace(&t, "9,", "nine ");
+    assert_int_equal(t.length, 2300);
+    char *taken = text_take(&t);
+    assert_memory_equal(taken, "0,1,2,3,4,5,6,7,8,nine 0,", 25);
+    free(taken);
+    text_release(&t);
+}
+
+static void csv_quotes_what_it_must(void **state) {
+    (void)state;
+    error err;
+    char id[] = "a.b", note[] = "x, \"y\"\nz", source[] = "";
+    figure f = {.id = id,
+                .owner = "a",
+                .metric = id + 2,
+                .value = 0.1,
+                .low = NAN,
+                .high = NAN,
+                .unit = "s",
+                .note = note,
+                .source = source};
+    figure_list list = {&f, 1, 1};
+    text out;
+    text_init(&out, &err);
+    figures_to_csv(&list, &out);
+    assert_string_equal(text_string(&out), "id,owner,metric,value,low,high,unit,note,source,model\n"
+                                           "a.b,a,b,0.1,,,s,\"x, \"\"y\"\"\nz\",,\n");
+    text_release(&out);
+}
+
+static void paths_are_tidied(void **state) {
+    (void)state;
+    static const struct {
+        const char *folder, *path, *tidy;
+    } cases[] = {
+        {"a/b", "../c/f", "a/c/f"},
+        {"a/b", "../../../f", "../f"},
+        {"/a", "../../f", "/f"},
+        {"a/./b//", "./f", "a/b/f"},
+        {"a", "/x/../y/f", "/y/f"},
+        {"..", "../f", "../../f"},
+        {"a", "-", "-"},
+        {".", "f", "f"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        error err;
+        char *tidy = origin_tidy_path(cases[i].folder, cases[i].path, &err);
+        assert_string_equal(tidy, cases[i].tidy);
+        free(tidy);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(html),
+        cmocka_unit_test(markdown),
+        cmocka_unit_test(latex),
+        cmocka_unit_test(text_grows_and_replaces),
+        cmocka_unit_test(csv_quotes_what_it_must),
+        cmocka_unit_test(paths_are_tidied),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -37,6 +37,14 @@ static void test_prefix(void **state) {
     assert_int_equal(error_prefix(NULL, "nobody looks"), STATUS_FAILED);
 }
 
+// What comes from a file may hold line feeds; a message is one line.
+static void test_one_line(void **state) {
+    (void)state;
+    error err = {0};
+    error_set(&err, STATUS_INPUT, "unknown name: '%s'", "a\nb\x1b[31m\x7f");
+    assert_string_equal(err.message, "unknown name: 'a?b?[31m?'");
+}
+
 // A message that is too long is cut, and stays a string.
 static void test_long(void **state) {
     (void)state;
@@ -87,6 +95,7 @@ static void test_codes(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_set),  cmocka_unit_test(test_system), cmocka_unit_test(test_prefix),
+        cmocka_unit_test(test_one_line),
         cmocka_unit_test(test_long), cmocka_unit_test(test_try),    cmocka_unit_test(test_codes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,7 +25,7 @@ typedef struct error {
     char message[2048]; // one line, no newline at the end
 } error;
 
-#define MUST_CHECK                 __attribute__((warn_unused_result))
+#define MUST_CHECK               __attribute__((warn_unused_result))
 #define PRINTF_LIKE(text, first) __attribute__((format(printf, text, first)))
 
 // Fills `err` and returns `code`, so that a failure is one line: return error_set(err,

@@ -297,13 +297,17 @@ out:
     return rc;
 }
 
+// Ranks that were started here do not know which signal this process was sent: it says so itself.
 static status stopped(const train_run *r, error *err) {
-    int number = signals_pending();
     return error_set(err, STATUS_STOPPED,
-                     "stopped by %s%s: '%s': saved after step %" PRIu64
-                     "; the same command with --resume goes on",
-                     number ? "SIG" : "another rank", number ? sigabbrev_np(number) : "",
+                     "'%s': saved after step %" PRIu64 "; the same command with --resume goes on",
                      r->settings->out, r->checkpoint.step);
+}
+
+static status stopped_by(error *err) {
+    int number = signals_pending();
+    if (!number) return error_prefix(err, "stopped by another rank: ");
+    return error_prefix(err, "stopped by SIG%s: ", sigabbrev_np(number));
 }
 
 // One rank, from its first step to its last.
@@ -359,7 +363,8 @@ status train_run_go(train_run *r, error *err) {
     TRY(find_start(r, err));
     if (lead && s->dump_order) TRY(dump_order(r, err));
     TRY(describe_segment(r, err));
-    TRY(s->strategy->launch(&s->world, &sizes, train_rank, r, s->log, err));
+    rc = s->strategy->launch(&s->world, &sizes, train_rank, r, s->log, err);
+    if (rc == STATUS_STOPPED) rc = stopped_by(err);
 out:
     return rc;
 }

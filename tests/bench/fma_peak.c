@@ -1,9 +1,10 @@
-// fma_peak.c - what the processor allows: multiply-adds on registers alone, on 1 … THREADS threads at once.
+// fma_peak.c - what the processor allows: multiply-adds on registers alone, on 1 … THREADS threads
+// at once.
 //
 //     cc -O3 -march=native -pthread fma_peak.c -o fma_peak && ./fma_peak THREADS
 //
-// Prints GFLOP/s of all threads together: the best of several short runs, because a peak is a bound and not a mean.
-// sgemm of a good BLAS reaches 90 to 97 % of it.
+// Prints GFLOP/s of all threads together: the best of several short runs, because a peak is a bound
+// and not a mean. sgemm of a good BLAS reaches 90 to 97 % of it.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 Needs PyTorch and the standard library. tests/ops/test_reference_golden.c compares the reference
 operations with the file. It describes itself: the metadata entry `case.NAME` says what was computed
 ("conv samples=2 in=3,8,9 ..."), the tensors NAME.x, NAME.y, ... hold the arguments and the results.
-A case that is added here is tested without a change in C.
+A case that is added here is tested without a change in C. With an argument the file goes into that folder.
 """
 import math
 import os
@@ -13,6 +13,7 @@ import sys
 import torch
 import torch.nn.functional as F
 
+sys.dont_write_bytecode = True
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(FOLDER, "..", "python"))
 import safetensors_writer  # noqa: E402
@@ -196,7 +197,7 @@ def main():
     torch.use_deterministic_algorithms(True)
     for make in (convolutions, linear_layers, batch_norms, relus, pools, losses, optimizers, schedules):
         make()
-    path = os.path.join(FOLDER, "operations.safetensors")
+    path = os.path.join(sys.argv[1] if len(sys.argv) > 1 else FOLDER, "operations.safetensors")
     safetensors_writer.save(path, tensors, {"made_by": "make_golden.py, PyTorch " + torch.__version__, **cases})
     print(f"{path}: {len(cases)} cases, {os.path.getsize(path)} bytes")
 

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/cli.h"
@@ -128,7 +129,7 @@ static void test_refusals(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         values v;
         char line[64];
-        strncpy(line, cases[i].line, sizeof line);
+        snprintf(line, sizeof line, "%s", cases[i].line);
         assert_int_equal(parse(&v, line), STATUS_USAGE);
         if (!strstr(v.err.message, cases[i].message))
             fail_msg("'%s': expected '%s', got '%s'", cases[i].line, cases[i].message,

@@ -94,9 +94,10 @@ static void test_codes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_set),  cmocka_unit_test(test_system), cmocka_unit_test(test_prefix),
-        cmocka_unit_test(test_one_line),
-        cmocka_unit_test(test_long), cmocka_unit_test(test_try),    cmocka_unit_test(test_codes),
+        cmocka_unit_test(test_set),    cmocka_unit_test(test_system),
+        cmocka_unit_test(test_prefix), cmocka_unit_test(test_one_line),
+        cmocka_unit_test(test_long),   cmocka_unit_test(test_try),
+        cmocka_unit_test(test_codes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

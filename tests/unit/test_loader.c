@@ -150,13 +150,13 @@ static void test_begins_anywhere(void **state) {
 // What ranks load is what one process loads, cut at the shards.
 static void test_ranks_share_the_batch(void **state) {
     (void)state;
-    fixture one, two;
+    fixture one, two, three; // a sampler each, as in processes of their own
     begin(&one, 4, 12);
     begin(&two, 4, 12);
+    begin(&three, 4, 12);
     loader *all = open_loader(&one, 0, 4, 0, 0);
-    for (uint64_t i = 0; i < sampler_steps_per_epoch(&one.sampler); i++) {
-        const batch *b = loader_next(all);
-        loader *ranks[2] = {open_loader(&two, 0, 2, 0, i), open_loader(&two, 2, 4, 1, i)};
+    loader *ranks[2] = {open_loader(&two, 0, 2, 0, 0), open_loader(&three, 2, 4, 1, 0)};
+    for (const batch *b; (b = loader_next(all));) {
         const batch *low = loader_next(ranks[0]), *high = loader_next(ranks[1]);
         assert_memory_equal(low->count, b->count, 4 * sizeof *b->count);
         assert_memory_equal(high->count, b->count, 4 * sizeof *b->count);
@@ -164,12 +164,13 @@ static void test_ranks_share_the_batch(void **state) {
         size_t rest = (size_t)(b->count[2] + b->count[3]);
         assert_memory_equal(low->ids, b->ids, cut * sizeof *b->ids);
         assert_memory_equal(high->ids, b->ids + cut, rest * sizeof *b->ids);
-        loader_free(ranks[0]);
-        loader_free(ranks[1]);
     }
+    loader_free(ranks[0]);
+    loader_free(ranks[1]);
     loader_free(all);
     end(&one);
     end(&two);
+    end(&three);
 }
 
 static void test_ends_at_any_time(void **state) {

@@ -1,0 +1,25 @@
+#!/usr/bin/env bats
+# The committed golden files are what the scripts beside them make.
+load helpers
+
+setup() {
+    export PYTHONDONTWRITEBYTECODE=1
+    GOLDEN=$ROOT/tests/golden
+}
+
+@test "PyTorch makes operations.safetensors again" {
+    need_torch
+    succeeds "$PYTHON" "$GOLDEN/make_golden.py" "$WORK"
+    succeeds "$PYTHON" "$ROOT/tests/python/compare_tensors.py" "$WORK/operations.safetensors" \
+        "$GOLDEN/operations.safetensors" 1e-9
+}
+
+@test "the tools read the golden files, and they are small" {
+    need_tool tensor
+    local file total=0
+    for file in "$GOLDEN"/*.safetensors; do
+        succeeds "$BIN/tensor" info "$file"
+        total=$((total + $(stat -c %s "$file")))
+    done
+    [ "$total" -gt 0 ] && [ "$total" -lt 2000000 ] || fail "$total bytes"
+}

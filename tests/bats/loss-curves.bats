@@ -1,0 +1,92 @@
+#!/usr/bin/env bats
+# 50 steps of SGD from the same weights over the same batches as PyTorch: the losses agree step by step.
+load helpers
+
+# tests/golden/make_loss_curves.py trained on the same images.
+setup() {
+    need_tool synth-cifar train-single tensor
+    need_python
+    need_program zstd
+    export PYTHONDONTWRITEBYTECODE=1
+    "$BIN/synth-cifar" -q --train 610 --test 10 --out "$WORK/data"
+    IMAGES=$WORK/data/train.st.zst
+    PEER=$ROOT/tests/python/torch_peer.py
+    COMPARE=$ROOT/tests/python/compare_losses.py
+    GOLDEN=$ROOT/tests/golden
+}
+
+# train MODEL SETTINGS: from the golden initial weights; leaves steps.st and order.u32 in $WORK. SETTINGS are
+# lines of the experiment.
+train() {
+    cat >"$WORK/experiment.yaml" <<EOT
+schema: lockstep.experiment/1
+name: loss-curves
+dataset: synthetic
+model: $ROOT/experiments/models/$1.yaml
+strategy: single
+world_size: 1
+virtual_shards: 1
+global_batch: 64
+epochs: 5
+seed: 1
+$2
+EOT
+    "$BIN/train-single" -q --experiment "$WORK/experiment.yaml" --train "$IMAGES" --out "$WORK/run" \
+        --init "$GOLDEN/$1-init.safetensors" --dump-order "$WORK/order.u32"
+    zstd -dcq "$WORK/run/steps.st.zst" >"$WORK/steps.st"
+}
+
+# The golden curves are of these images, in this order: else they must be made again (make golden).
+same_work() {
+    local images
+    images=$("$BIN/tensor" hash "$IMAGES")
+    succeeds "$PYTHON" "$ROOT/tests/python/safetensors_reader.py" "$GOLDEN/loss-curves.safetensors"
+    [[ $output == *"images=${images%% *}"* ]] || fail "synth-cifar draws other images than the golden file is of"
+    "$PYTHON" "$ROOT/tests/python/safetensors_reader.py" "$GOLDEN/loss-curves.safetensors" order >"$WORK/golden-order"
+    od -An -v -w4 -tu4 "$WORK/order.u32" | tr -d ' ' | cmp - "$WORK/golden-order" ||
+        fail "the order of the samples is not that of the golden file"
+}
+
+golden_curve() {
+    train "$1" "optimizer: {kind: sgd, lr: $2, momentum: 0.9}"
+    same_work
+    succeeds "$PYTHON" "$COMPARE" "$WORK/steps.st" "$GOLDEN/loss-curves.safetensors" "$1"
+}
+
+@test "lenet: the losses are PyTorch's (golden file)" {
+    golden_curve lenet 0.05
+}
+
+@test "lenet-bn: the losses are PyTorch's (golden file)" {
+    golden_curve lenet-bn 0.001
+}
+
+@test "the comparison fails where the losses are others" {
+    train lenet "optimizer: {kind: sgd, lr: 0.05, momentum: 0.8}"
+    same_work
+    run "$PYTHON" "$COMPARE" "$WORK/steps.st" "$GOLDEN/loss-curves.safetensors" lenet
+    [ "$status" -ne 0 ]
+    [[ $output =~ step\ [2-9]:\ loss ]] || fail "$output"
+}
+
+# live_curve MODEL YAML JSON: PyTorch trains now, with the same settings in both notations.
+live_curve() {
+    need_torch
+    train "$1" "$2"
+    "$PYTHON" "$PEER" losses "$WORK/run/model.st.zst" "$GOLDEN/$1-init.safetensors" "$IMAGES" "$WORK/order.u32" \
+        "$3" >"$WORK/theirs"
+    succeeds "$PYTHON" "$COMPARE" "$WORK/steps.st" "$WORK/theirs"
+}
+
+@test "lenet: Nesterov, weight decay, warm-up and steps of the rate follow PyTorch (live)" {
+    live_curve lenet "optimizer: {kind: sgd, lr: 0.02, momentum: 0.9, nesterov: true, weight_decay: 0.005}
+schedule: {kind: multistep, milestones: [2, 4], gamma: 0.5, warmup_epochs: 1}" \
+        '{"batch": 64, "lr": 0.02, "momentum": 0.9, "nesterov": true, "weight_decay": 0.005,
+          "milestones": [2, 4], "gamma": 0.5, "warmup_epochs": 1}'
+}
+
+@test "lenet-bn: linear scaling of the rate and weight decay follow PyTorch (live)" {
+    live_curve lenet-bn "optimizer: {kind: sgd, lr: 0.00025, momentum: 0.9, weight_decay: 0.01}
+lr_scaling: {kind: linear, base_batch: 16}" \
+        '{"batch": 64, "lr": 0.001, "momentum": 0.9, "weight_decay": 0.01}'
+}

@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 
-// ---- Canonical text ----------------------------------------------------------------------------
+// ---- Canonical text ----
 
 typedef struct text_buffer {
     char *text;
@@ -129,7 +129,7 @@ status json_from_yaml(const yaml_node *node, char **text, error *err) {
     return rc;
 }
 
-// ---- Reading -----------------------------------------------------------------------------------
+// ---- Reading ----
 
 // More members than any description has; bounds the time that adding them takes.
 enum { MAX_MEMBERS = 4096 };

@@ -18,7 +18,7 @@ static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-// ---- Nodes -------------------------------------------------------------------------------------
+// ---- Nodes ----
 
 yaml_node *yaml_new(yaml_kind kind, error *err) {
     yaml_node *node = memory_new(1, sizeof *node, err);
@@ -194,7 +194,7 @@ bool yaml_equal(const yaml_node *a, const yaml_node *b) {
     return true;
 }
 
-// ---- Looking up --------------------------------------------------------------------------------
+// ---- Looking up ----
 
 const yaml_node *yaml_find(const yaml_node *mapping, const char *key) {
     size_t i;
@@ -224,7 +224,7 @@ const yaml_node *yaml_get(const yaml_node *node, const char *path) {
     return NULL;
 }
 
-// ---- Scalars -----------------------------------------------------------------------------------
+// ---- Scalars ----
 
 static bool is_one_of(const char *text, const char *const *words) {
     for (; *words; words++)
@@ -324,7 +324,7 @@ yaml_node *yaml_new_number(double value, error *err) {
     return new_scalar(text, false, err);
 }
 
-// ---- Values ------------------------------------------------------------------------------------
+// ---- Values ----
 
 // "FILE:LINE:COLUMN: " or less, into `text`.
 static void describe_place(const char *file, int line, int column, char *text, size_t size) {
@@ -432,7 +432,7 @@ status yaml_check_keys(const yaml_node *mapping, const char *const *known, size_
     return STATUS_OK;
 }
 
-// ---- Reading -----------------------------------------------------------------------------------
+// ---- Reading ----
 
 typedef struct reader {
     yaml_parser_t parser;
@@ -647,7 +647,7 @@ out:
     return rc;
 }
 
-// ---- Writing -----------------------------------------------------------------------------------
+// ---- Writing ----
 
 typedef struct text_buffer {
     char *text;

@@ -14,8 +14,9 @@
 //
 // A record is a float vector: the gradient sums in the layout of the parameter arena; then, in the
 // layout of the buffer arena, the batch norm statistics of the step, weighted by counts; then
-// RECORD_TAIL floats, of which the first is the sum of the samples' losses. Everything that ranks
-// must agree on rides on one reduction.
+// RECORD_TAIL floats, of which the first is the sum of the samples' losses; the others are zero, and
+// the caller's to fill before the reduction. Everything that ranks must agree on rides on one
+// reduction.
 //
 // The arithmetic (order of every sum) is fixed by the program and the shards' sample counts alone:
 // not by threads, not by the instruction set, not by which engine holds which shard. See
@@ -85,6 +86,7 @@ typedef struct engine_options {
     bool sync_batch_norm;
     engine_exchange exchange;
     void *exchange_context;
+    bool split; // forward and backward will be called apart: all activations of a step are kept
 } engine_options;
 
 // Everything that an update needs besides the reduced record.
@@ -127,6 +129,18 @@ typedef struct backend {
     // first[v] for v = 0 … V: the first leaf of each shard; first[V]: all leaves.
     const int *(*shard_leaves)(const engine *e);
     float *const *(*records)(const engine *e, int *count);
+
+    // The same in parts, for strategies that compute the loss elsewhere (DataParallel). Logits and
+    // their gradients travel as blocks of [classes][GROUP], one a group of this engine, in order:
+    // logits_floats of the last batch. forward() may only be called on an engine that was opened
+    // with `split`; backward() completes the step.
+    status (*forward)(engine *e, const batch *b, error *err);
+    size_t (*logits_floats)(const engine *e);
+    void (*gather_logits)(const engine *e, float *logits);
+    // The loss of all groups of `whole`, a batch of all shards: logits become gradients, losses[g]
+    // the sum of group g.
+    void (*loss)(const engine *e, const batch *whole, float *logits, float *losses);
+    status (*backward)(engine *e, const float *gradients, const float *losses, error *err);
 
     // Where the reduced record goes: record_floats(program) floats. It may be one of the records.
     float *(*reduced)(engine *e);

@@ -18,7 +18,7 @@
 #include "compute/backend.h"
 #include "compute/program.h"
 
-// ---- Layers ------------------------------------------------------------------------------------
+// ---- Layers ----
 
 // `bias` and `dbias` may be NULL: the layer has none.
 void reference_conv(const layer *l, int samples, const double *x, const double *weight,
@@ -69,7 +69,7 @@ void reference_dropout_mask(const layer *l, uint64_t seed, uint32_t epoch, uint3
 double reference_cross_entropy(int classes, int samples, const double *logits,
                                const uint8_t *labels, double *dlogits);
 
-// ---- Networks ----------------------------------------------------------------------------------
+// ---- Networks ----
 
 // The samples of one step, shard after shard.
 typedef struct reference_batch {
@@ -95,7 +95,7 @@ status reference_step(const program *p, const double *parameters, const referenc
 status reference_infer(const program *p, const double *parameters, const double *buffers,
                        int samples, const double *inputs, double *logits, error *err) MUST_CHECK;
 
-// ---- Updates -----------------------------------------------------------------------------------
+// ---- Updates ----
 
 // One step of SGD, Adam or AdamW by PyTorch's formulas for n parameters. The gradient is
 // scale · gradient[i]. `state` is update_state_arrays(rule->kind) arrays of n, zero in the

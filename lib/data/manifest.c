@@ -25,7 +25,7 @@ static status put_integer(yaml_node *mapping, const char *key, int64_t value, er
     return yaml_put(mapping, key, yaml_new_integer(value, err), err);
 }
 
-// ---- What ran where ----------------------------------------------------------------------------
+// ---- What ran where ----
 
 // The first "model name" of /proc/cpuinfo; where there is none, the name stays "unknown".
 static void find_cpu(char *name, size_t size) {
@@ -92,7 +92,7 @@ out:
     return rc;
 }
 
-// ---- Building ----------------------------------------------------------------------------------
+// ---- Building ----
 
 static yaml_node *describe_command(const char *tool, int argc, char **argv, error *err) {
     yaml_node *command = yaml_new(YAML_SEQUENCE, err);
@@ -178,7 +178,7 @@ status manifest_add_output(manifest *m, const manifest_file *file, error *err) {
     return add_file(part(m, "outputs"), file, NULL, err);
 }
 
-// ---- Paths -------------------------------------------------------------------------------------
+// ---- Paths ----
 
 // The folder of `path`, without links, ending in '/'. Empty where it cannot be found out.
 static void real_folder(const char *path, char folder[PATH_MAX + 1]) {
@@ -229,7 +229,7 @@ static status make_relative(yaml_node *list, const char *folder, error *err) {
     return STATUS_OK;
 }
 
-// ---- Key and writing ---------------------------------------------------------------------------
+// ---- Key and writing ----
 
 // The content hashes of the inputs; the hash of the bytes where there is no content hash.
 static yaml_node *input_hashes(const manifest *m, error *err) {
@@ -296,7 +296,7 @@ out:
     return rc;
 }
 
-// ---- Reading -----------------------------------------------------------------------------------
+// ---- Reading ----
 
 static status check_files(const yaml_node *root, const char *key, error *err) {
     const yaml_node *list = yaml_find(root, key);
@@ -331,7 +331,7 @@ status manifest_read(const char *path, yaml_node **root, error *err) {
     return rc;
 }
 
-// ---- Freshness ---------------------------------------------------------------------------------
+// ---- Freshness ----
 
 static bool outputs_are_there(const yaml_node *root, const char *folder, char *why, size_t size) {
     const yaml_node *outputs = yaml_find(root, "outputs");

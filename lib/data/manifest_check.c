@@ -39,7 +39,7 @@ static const char *text_of(const yaml_node *mapping, const char *key) {
     return node && node->kind == YAML_SCALAR ? node->text : NULL;
 }
 
-// ---- Verify ------------------------------------------------------------------------------------
+// ---- Verify ----
 
 typedef struct verifying {
     const char *manifest; // path
@@ -117,7 +117,7 @@ out:
     return rc;
 }
 
-// ---- Diff --------------------------------------------------------------------------------------
+// ---- Diff ----
 
 typedef struct comparing {
     manifest_findings *findings;

@@ -55,7 +55,7 @@ static int find_member(const member_set *set, const char *path) {
     return -1;
 }
 
-// ---- One member -------------------------------------------------------------------------------
+// ---- One member ----
 
 static status hand_on(reading *r, size_t which, const stream *s, sha256 *hash, error *err) {
     const member *m = &r->set->members[which];
@@ -104,7 +104,7 @@ static status read_member(reading *r, size_t which, const stream *s, error *err)
     return rc;
 }
 
-// ---- From an archive --------------------------------------------------------------------------
+// ---- From an archive ----
 
 // Of the whole file; leaves it at its beginning.
 static status hash_file(reading *r, int fd, char text[SHA256_TEXT_BYTES], uint64_t *bytes,
@@ -146,7 +146,7 @@ out:
     return rc;
 }
 
-// ---- From single files ------------------------------------------------------------------------
+// ---- From single files ----
 
 // `fd` is NAME.gz.
 static status read_packed(reading *r, size_t which, int fd, const char *path, error *err) {
@@ -206,7 +206,7 @@ static status read_folder(reading *r, error *err) {
     return STATUS_OK;
 }
 
-// ---- From anywhere ----------------------------------------------------------------------------
+// ---- From anywhere ----
 
 static status read_url(reading *r, error *err) {
     int fd;

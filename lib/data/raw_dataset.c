@@ -35,7 +35,7 @@ status raw_dataset_check_labels(const raw_dataset *r, error *err) {
     return STATUS_OK;
 }
 
-// ---- Where to ---------------------------------------------------------------------------------
+// ---- Where to ----
 
 static bool is_stream(const raw_output *o) {
     return strcmp(o->out, "-") == 0;
@@ -82,7 +82,7 @@ status raw_output_describe(const raw_output *o, manifest *m, error *err) {
     return yaml_put(manifest_parameters(m), "split", yaml_new_string(o->split, err), err);
 }
 
-// ---- Writing ----------------------------------------------------------------------------------
+// ---- Writing ----
 
 typedef struct statistics {
     float mean[DATASET_MAX_CHANNELS], std[DATASET_MAX_CHANNELS];

@@ -35,7 +35,7 @@ status shard_files_is_folder(const char *path, bool *folder, error *err) {
     return STATUS_OK;
 }
 
-// ---- Reading ----------------------------------------------------------------------------------
+// ---- Reading ----
 
 // Notes in found[] which shards the folder holds, and in *shards of how many.
 static status scan(const char *folder, bool found[SHARDS_MAX], int *shards, error *err) {
@@ -163,7 +163,7 @@ out:
     return rc;
 }
 
-// ---- Writing ----------------------------------------------------------------------------------
+// ---- Writing ----
 
 // Room for the largest shard.
 typedef struct gather {

@@ -43,7 +43,7 @@ typedef struct layer_type {
     status (*read)(builder *b, reading *r);
 } layer_type;
 
-// ---- Options -----------------------------------------------------------------------------------
+// ---- Options ----
 
 static const yaml_node *option(const reading *r, const char *key) {
     return r->options ? yaml_find(r->options, key) : NULL;
@@ -112,7 +112,7 @@ static status read_bias(builder *b, const reading *r) {
     return yaml_put(r->written, "bias", yaml_new_boolean(r->l->has_bias, b->err), b->err);
 }
 
-// ---- Tensors -----------------------------------------------------------------------------------
+// ---- Tensors ----
 
 // Adds a tensor and gives it a place in its arena.
 static status add_tensor(builder *b, const reading *r, const char *suffix, bool is_buffer, int rank,
@@ -142,7 +142,7 @@ static status add_tensor(builder *b, const reading *r, const char *suffix, bool 
     return STATUS_OK;
 }
 
-// ---- Layers ------------------------------------------------------------------------------------
+// ---- Layers ----
 
 // Sets the layer's output. `channels` come out of a window that slides over the input.
 static status slide_window(builder *b, reading *r, int channels) {
@@ -271,7 +271,7 @@ static const layer_type layer_types[LAYER_KINDS] = {
     [LAYER_DROPOUT] = {"dropout", "dropout", {"name", "p"}, read_dropout},
 };
 
-// ---- The list ----------------------------------------------------------------------------------
+// ---- The list ----
 
 static status find_type(builder *b, const yaml_node *node, const char *word, layer_kind *kind) {
     const char *words[LAYER_KINDS];
@@ -416,7 +416,7 @@ static status read_layers(builder *b, const yaml_node *list) {
     return STATUS_OK;
 }
 
-// ---- The file ----------------------------------------------------------------------------------
+// ---- The file ----
 
 static status read_input(const yaml_node *node, shape *input, error *err) {
     int64_t dims[3], size = 1;
@@ -531,7 +531,7 @@ const model_tensor *model_find(const model *m, const char *name) {
     return NULL;
 }
 
-// ---- Initial values and costs ------------------------------------------------------------------
+// ---- Initial values and costs ----
 
 static void fill(float *values, size_t count, float value) {
     for (size_t i = 0; i < count; i++) values[i] = value;

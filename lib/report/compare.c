@@ -11,7 +11,7 @@
 #include "report/predictions.h"
 #include "report/text.h"
 
-// ---- Like for like ----------------------------------------------------------------------------
+// ---- Like for like ----
 
 // A scalar's text or a collection's canonical JSON; "" when absent.
 static status value_at(const yaml_node *root, const char *path, char **value, error *err) {
@@ -138,7 +138,7 @@ out:
     return rc;
 }
 
-// ---- Arithmetic -------------------------------------------------------------------------------
+// ---- Arithmetic ----
 
 // Samples that a batch norm layer normalises over in a full step; 0 for a model without.
 static int64_t batch_norm_group(const run *r) {
@@ -174,7 +174,7 @@ static status find_arithmetic(const run *a, const run *b, language l, char **dif
     return rc;
 }
 
-// ---- Ratio and accuracy -----------------------------------------------------------------------
+// ---- Ratio and accuracy ----
 
 static status find_speedup(const group *top, const group *bottom, ratio *result, error *err) {
     status rc = STATUS_FAILED;

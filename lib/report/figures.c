@@ -217,7 +217,7 @@ const char *figures_nearest(const figure_list *list, const char *id, error *err)
     return nearest;
 }
 
-// ---- CSV --------------------------------------------------------------------------------------
+// ---- CSV ----
 
 static void write_field(text *out, const char *string) {
     if (!strpbrk(string, ",\"\r\n")) {

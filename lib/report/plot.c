@@ -20,7 +20,7 @@ static const char *const colours[PLOT_COLOURS] = {"#3b82c4", "#d9762b", "#2f9e6e
 
 enum { WIDTH = 440, HEIGHT = 290, LEGEND_ROW = 20, BAR_ROW = 34, BAR_COLUMNS = 3, LONG_NAME = 22 };
 
-// ---- Running gnuplot --------------------------------------------------------------------------
+// ---- Running gnuplot ----
 
 // A file in memory that holds `script`, ready to be read; -1 on failure.
 static int memory_file(const char *script, size_t length) {
@@ -96,7 +96,7 @@ static void run_gnuplot(const text *script, text *svg, char why[128]) {
     if (out >= 0) close(out);
 }
 
-// ---- Cleaning its SVG -------------------------------------------------------------------------
+// ---- Cleaning its SVG ----
 
 // Removes every piece from `open` to the next `close`, both included.
 static void remove_between(text *t, const char *open, const char *close) {
@@ -194,7 +194,7 @@ static status draw(const text *script, const char *id, const char *title, int he
     return rc;
 }
 
-// ---- Scripts ----------------------------------------------------------------------------------
+// ---- Scripts ----
 
 // In single quotes gnuplot takes every character as it is; a quote is doubled.
 static void quote(text *out, const char *string) {

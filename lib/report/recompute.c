@@ -18,7 +18,7 @@ static void note_file(recomputed *again, const yaml_node *root, const char *name
     memcpy(again->found, file->content, sizeof again->found);
 }
 
-// ---- From predictions -------------------------------------------------------------------------
+// ---- From predictions ----
 
 static void accuracy_of(const predictions *p, recomputed *again) {
     again->value = (double)p->right_count / (double)p->samples;
@@ -78,7 +78,7 @@ static status from_predictions(const figure *f, recomputed *again, error *err) {
     return STATUS_OK;
 }
 
-// ---- From steps -------------------------------------------------------------------------------
+// ---- From steps ----
 
 // Samples of step `step` of an epoch: every shard gives its next global_batch / V, while it has
 // them; samples are dealt to shards like cards.

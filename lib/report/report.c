@@ -11,7 +11,7 @@
 #include "report/document.h"
 #include "report/sections.h"
 
-// ---- Reading ----------------------------------------------------------------------------------
+// ---- Reading ----
 
 static status add_folder(run_list *list, const char *path, error *err) {
     char *plain = memory_string(path, err);
@@ -70,7 +70,7 @@ void report_release(report *r) {
     *r = (report){0};
 }
 
-// ---- Writing ----------------------------------------------------------------------------------
+// ---- Writing ----
 
 static char *make_title(const report *r, error *err) {
     const run *first = &r->list.runs[0];

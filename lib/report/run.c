@@ -13,7 +13,7 @@ const char *run_phase_name(int phase) {
     return names[phase];
 }
 
-// ---- Looking into manifests -------------------------------------------------------------------
+// ---- Looking into manifests ----
 
 const char *run_text(const yaml_node *root, const char *path) {
     const yaml_node *node = root ? yaml_get(root, path) : NULL;
@@ -53,7 +53,7 @@ static status get_count(const yaml_node *root, const char *path, int64_t *value,
     return node ? yaml_integer(node, path, 0, INT64_MAX, value, err) : STATUS_OK;
 }
 
-// ---- The run itself ----------------------------------------------------------------------------
+// ---- The run itself ----
 
 void run_init(run *r) {
     *r = (run){.experiment = "",
@@ -96,7 +96,7 @@ void run_release(run *r) {
     yaml_free(r->evaluate);
 }
 
-// ---- The train manifest -----------------------------------------------------------------------
+// ---- The train manifest ----
 
 static status read_epoch(const yaml_node *node, run_epoch *e, error *err) {
     status rc = STATUS_OK;
@@ -249,7 +249,7 @@ out:
     return rc;
 }
 
-// ---- Times ------------------------------------------------------------------------------------
+// ---- Times ----
 
 run_split run_time_split(const run *r) {
     run_split split = {.sum = 0, .wall = 0};

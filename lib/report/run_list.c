@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "data/manifest.h"
 
-// ---- Folders ----------------------------------------------------------------------------------
+// ---- Folders ----
 
 static bool exists(const char *folder, const char *name) {
     char path[4096];
@@ -131,7 +131,7 @@ status run_list_add(run_list *list, const char *path, error *err) {
     return add_experiment_folder(list, path, err);
 }
 
-// ---- Pairing and naming -----------------------------------------------------------------------
+// ---- Pairing and naming ----
 
 static size_t parent_length(const char *path) {
     size_t length = strlen(path);

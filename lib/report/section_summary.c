@@ -138,7 +138,7 @@ void section_summary(const report *r, document *d) {
     summary_notes(r, d);
 }
 
-// ---- Repeats ----------------------------------------------------------------------------------
+// ---- Repeats ----
 
 static status repeats_row(const report *r, document *d, const group *g, error *err) {
     group_summary s;
@@ -174,7 +174,7 @@ status section_repeats(const report *r, document *d, error *err) {
     return STATUS_OK;
 }
 
-// ---- Published --------------------------------------------------------------------------------
+// ---- Published ----
 
 static const yaml_node *published_of(const run *one) {
     const yaml_node *list = one->train ? yaml_get(one->train, "parameters.published") : NULL;

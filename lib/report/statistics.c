@@ -114,7 +114,7 @@ double statistics_paired_test(const double *a, const double *b, size_t n) {
     return statistics_t_p_value(mean / error_of_mean, (double)(n - 1));
 }
 
-// ---- Ratio with a bootstrap interval ----------------------------------------------------------
+// ---- Ratio with a bootstrap interval ----
 
 enum { RESAMPLES = 2000 };
 

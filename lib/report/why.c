@@ -36,7 +36,7 @@ static void break_trail(trail *t, const char *format, ...) {
     va_end(args);
 }
 
-// ---- Inputs -----------------------------------------------------------------------------------
+// ---- Inputs ----
 
 enum { DEPTH_MAX = 16 };
 
@@ -112,7 +112,7 @@ static status walk_inputs(trail *t, int depth, const char *folder, const yaml_no
     return STATUS_OK;
 }
 
-// ---- Figures ----------------------------------------------------------------------------------
+// ---- Figures ----
 
 static status tell_again(trail *t, int depth, const figure *f, error *err) {
     recomputed again;

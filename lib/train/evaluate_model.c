@@ -10,8 +10,7 @@
 #include "compute/backend.h"
 #include "train/train_manifest.h"
 
-// ---- What is read and checked
-// --------------------------------------------------------------------
+// ---- What is read and checked ----
 
 // "0.5,0.5,0.5" into `values`; returns how many, or -1.
 static int parse_list(const char *text, float *values) {
@@ -130,8 +129,7 @@ void evaluate_model_release(evaluate_model *e) {
     memset(e, 0, sizeof *e);
 }
 
-// ---- Computing
-// -----------------------------------------------------------------------------------
+// ---- Computing ----
 
 typedef struct inference {
     const backend *backend;
@@ -168,8 +166,7 @@ out:
     return rc;
 }
 
-// ---- Writing
-// -------------------------------------------------------------------------------------
+// ---- Writing ----
 
 static status write_predictions(const evaluate_model *e, const char *path, manifest *m,
                                 error *err) {

@@ -10,7 +10,7 @@
 
 enum { MAX_KNOWN = 64 };
 
-// ---- Known keys --------------------------------------------------------------------------------
+// ---- Known keys ----
 
 // The keys below `group` ("": at the top), each once. They point into `room`.
 static size_t known_keys(const char *group, char room[MAX_KNOWN][32],
@@ -127,7 +127,7 @@ out:
     return rc;
 }
 
-// ---- What spans several keys -------------------------------------------------------------------
+// ---- What spans several keys ----
 
 // The node to blame among keys that do not fit together: one that --set gave, else the first there.
 static const yaml_node *to_blame(const yaml_node *root, const char *const *paths, size_t count) {
@@ -167,7 +167,7 @@ static status check_optimizer(const experiment *e, const yaml_node *root, error 
     return STATUS_OK;
 }
 
-// ---- Reading -----------------------------------------------------------------------------------
+// ---- Reading ----
 
 static status resolve(experiment_reading *r) {
     experiment *e = r->e;
@@ -230,7 +230,7 @@ const char *strategy_name(strategy_kind s) {
     return names[s];
 }
 
-// ---- Comparing ---------------------------------------------------------------------------------
+// ---- Comparing ----
 
 static bool changes_bits(const char *key) {
     // "model" is only the name of what "architecture" holds.

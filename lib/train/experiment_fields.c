@@ -13,7 +13,7 @@ bool experiment_is_set(const yaml_node *node) {
     return node && node->file && !strncmp(node->file, "--set ", 6);
 }
 
-// ---- The table ---------------------------------------------------------------------------------
+// ---- The table ----
 
 #define AT(member) .place = (int)offsetof(experiment, member)
 #define ONLY_FOR(member, ...) \
@@ -71,7 +71,7 @@ const field experiment_fields[] = {
 };
 const size_t experiment_field_count = COUNT(experiment_fields);
 
-// ---- Reading one field -------------------------------------------------------------------------
+// ---- Reading one field ----
 
 static void *place_of(experiment *e, int offset) {
     return (char *)e + offset;

@@ -7,7 +7,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-// ---- Lists of numbers --------------------------------------------------------------------------
+// ---- Lists of numbers ----
 
 status field_need_list(const yaml_node *node, const char *key, error *err) {
     if (node->kind == YAML_SEQUENCE) return STATUS_OK;
@@ -116,7 +116,7 @@ out:
     return rc;
 }
 
-// ---- Names, model, stages, published figures ---------------------------------------------------
+// ---- Names, model, stages, published figures ----
 
 // It becomes the name of a folder.
 status field_read_name(experiment_reading *r, const yaml_node *node, yaml_node **resolved) {

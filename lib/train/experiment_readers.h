@@ -16,7 +16,7 @@ status field_read_milestones(experiment_reading *r, const yaml_node *node, yaml_
 status field_read_stages(experiment_reading *r, const yaml_node *node, yaml_node **resolved);
 status field_read_published(experiment_reading *r, const yaml_node *node, yaml_node **resolved);
 
-// ---- What they share ---------------------------------------------------------------------------
+// ---- What they share ----
 
 // Limits of every experiment.
 enum { MAX_BATCH = 1 << 20, MAX_SHARDS = 1 << 16, MAX_EPOCHS = 1 << 20 };

@@ -22,8 +22,7 @@ static status path_in(const char *folder, const char *name, char **path, error *
     return *path ? STATUS_OK : STATUS_FAILED;
 }
 
-// ---- What is read and checked
-// --------------------------------------------------------------------
+// ---- What is read and checked ----
 
 static status check_fit(const experiment *e, const dataset *d, const char *path, error *err) {
     const program *p = &e->model.program;
@@ -112,8 +111,7 @@ void train_run_release(train_run *r) {
     memset(r, 0, sizeof *r);
 }
 
-// ---- Where it begins
-// -----------------------------------------------------------------------------
+// ---- Where it begins ----
 
 static run_identity identity(const train_run *r) {
     return (run_identity){r->experiment->resolved, r->train.source, r->init_content};
@@ -204,8 +202,7 @@ out:
     return rc;
 }
 
-// ---- Who computes
-// --------------------------------------------------------------------------------
+// ---- Who computes ----
 
 static int cores(void) {
     cpu_set_t set;
@@ -236,8 +233,7 @@ out:
     return rc;
 }
 
-// ---- What is written
-// -----------------------------------------------------------------------------
+// ---- What is written ----
 
 static status write_model(train_run *r, tensor_file *f, error *err) {
     const checkpoint *c = &r->checkpoint;

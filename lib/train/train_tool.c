@@ -75,8 +75,7 @@ void train_tool_init(train_tool *t, const strategy *s, const char *name, const c
                         .notes = NOTES};
 }
 
-// ---- The command line
-// ----------------------------------------------------------------------------
+// ---- The command line ----
 
 static status need(const char *value, const char *option, error *err) {
     if (value) return STATUS_OK;
@@ -164,8 +163,7 @@ out:
     return rc;
 }
 
-// ---- What is asked for
-// ---------------------------------------------------------------------------
+// ---- What is asked for ----
 
 static status read_experiment(const train_tool *t, experiment *e, error *err) {
     status rc;

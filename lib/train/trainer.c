@@ -32,8 +32,7 @@ typedef struct trainer {
     uint64_t averaged;      // the times of the steps below are means over all workers
 } trainer;
 
-// ---- Arithmetic of steps and epochs
-// --------------------------------------------------------------
+// ---- Arithmetic of steps and epochs ----
 
 // Samples of one shard: those at places p of the deal with p mod V = v.
 static uint32_t shard_size(const experiment *e, uint32_t samples, int shard) {
@@ -74,8 +73,7 @@ double trainer_epoch_seconds(const checkpoint *c, uint64_t steps_per_epoch, int 
     return (double)ns / 1e9;
 }
 
-// ---- What ranks say to each other beside the reduction
-// -------------------------------------------
+// ---- What ranks say to each other beside the reduction ----
 
 enum { AVERAGED_SERIES = PHASES + 1, AVERAGE_CHUNK = 256 }; // the phases and the wall time; steps
 
@@ -171,8 +169,7 @@ static status agree_to_stop(trainer *t, bool *stop, error *err) {
     return rc;
 }
 
-// ---- Steps
-// ---------------------------------------------------------------------------------------
+// ---- Steps ----
 
 static update_rule rule_of(const trainer *t) {
     const experiment *e = t->experiment;
@@ -250,8 +247,7 @@ out:
     return rc;
 }
 
-// ---- Epochs
-// --------------------------------------------------------------------------------------
+// ---- Epochs ----
 
 static status infer(void *context, const uint8_t *const *pixels, size_t samples, float *logits,
                     error *err) {
@@ -314,8 +310,7 @@ out:
     return rc;
 }
 
-// ---- Beginning and end
-// ---------------------------------------------------------------------------
+// ---- Beginning and end ----
 
 static status begin_segment(trainer *t, error *err) {
     const strategy *s = t->o->strategy;

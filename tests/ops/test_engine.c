@@ -26,7 +26,7 @@ static const tolerance MANY = {1e-5, 1e-5};
 static const tolerance FEW = {1e-3, 1e-4};
 enum { FEW_SAMPLES = 6 }; // of a shard: below it FEW holds
 
-// ---- A problem: a model with parameters, and the samples of a step ------------------------------
+// ---- A problem: a model with parameters, and the samples of a step ----
 
 typedef struct problem {
     model m;
@@ -157,7 +157,7 @@ static reference_batch reference_batch_of(const problem *p) {
                              .sync_batch_norm = p->s->sync};
 }
 
-// ---- Running engines ----------------------------------------------------------------------------
+// ---- Running engines ----
 
 // How the work of a step is done; none of it may change a bit of the result.
 typedef struct execution {
@@ -334,7 +334,7 @@ static void run(const problem *p, const execution *x, const update_rule *rule, o
     for (int i = 0; i < x->engines; i++) be->close(ranks[i].e);
 }
 
-// ---- Comparing ----------------------------------------------------------------------------------
+// ---- Comparing ----
 
 static tolerance tolerance_of(const problem *p) {
     for (int v = 0; v < p->s->shards; v++)
@@ -449,7 +449,7 @@ static void compare_bits(const outcome *a, const outcome *b, const execution *x)
     assert_true(memcmp(&a->result.loss, &b->result.loss, sizeof a->result.loss) == 0);
 }
 
-// ---- Steps --------------------------------------------------------------------------------------
+// ---- Steps ----
 
 enum { MAX_EXECUTIONS = 32 };
 
@@ -467,22 +467,27 @@ static int executions(const split *s, execution x[MAX_EXECUTIONS]) {
     return n;
 }
 
-static void check(const model_case *m, const split *s, const update_rule *rule) {
-    problem p;
+// One execution against the reference, and the bits of all others against that one.
+static void check_problem(const problem *p, const update_rule *rule) {
     outcome first = {0};
     execution x[MAX_EXECUTIONS];
-    problem_init(&p, m, s);
-    const int n = executions(s, x);
-    run(&p, &x[0], rule, &first);
-    compare_with_reference(&p, &first);
-    compare_update(&p, &first, rule);
+    const int n = executions(p->s, x);
+    run(p, &x[0], rule, &first);
+    compare_with_reference(p, &first);
+    compare_update(p, &first, rule);
     for (int i = 1; i < n; i++) {
         outcome other = {0};
-        run(&p, &x[i], rule, &other);
+        run(p, &x[i], rule, &other);
         compare_bits(&other, &first, &x[i]);
         outcome_release(&other);
     }
     outcome_release(&first);
+}
+
+static void check(const model_case *m, const split *s, const update_rule *rule) {
+    problem p;
+    problem_init(&p, m, s);
+    check_problem(&p, rule);
     problem_release(&p);
 }
 
@@ -499,7 +504,7 @@ static void test_step(void **state) {
     check(c->m, c->s, &rule);
 }
 
-// ---- Updates ------------------------------------------------------------------------------------
+// ---- Updates ----
 
 typedef struct update_case {
     const char *name;
@@ -527,7 +532,57 @@ static void test_update(void **state) {
     check(&m, &s, &c->rule);
 }
 
-// ---- One engine used again ----------------------------------------------------------------------
+// ---- Ties of max pooling ----
+
+// Pixels 0 and 1, and weights -1, 0 and 1 in the convolutions: small integers, which floats hold
+// exactly. So windows have equal maxima, from unequal inputs: which one wins shows in the gradient.
+static void choose_integers(problem *p) {
+    const size_t bytes = (size_t)p->samples * shape_size(p->m.program.input);
+    for (size_t i = 0; i < bytes; i++) {
+        p->bytes[i] = p->bytes[i] & 1 ? 255 : 0;
+        p->inputs[i] = p->bytes[i] / 255.0;
+    }
+    for (int c = 0; c < ENGINE_MAX_CHANNELS; c++) {
+        p->mean[c] = 0;
+        p->std[c] = 1;
+    }
+    for (int i = 0; i < p->m.tensor_count; i++) {
+        const model_tensor *t = &p->m.tensors[i];
+        if (p->m.program.layers[t->layer].kind != LAYER_CONV) continue;
+        double *r = ops_random(t->count, 300 + (uint32_t)i);
+        for (size_t k = 0; k < t->count; k++) p->parameters[t->offset + k] = rintf((float)r[k]);
+        free(r);
+    }
+    widen(p->parameters, p->parameters64, p->m.program.parameters);
+}
+
+static const model_case ties[] = {
+    {.name = "ties: conv, pool, relu",
+     .input = "[2, 10, 9]",
+     .layers = "[conv: {out: 4, kernel: 3}, max_pool: {size: 2}, relu, conv: {out: 3, kernel: 2}, "
+               "relu, flatten, linear: {out: 10}]"},
+    {.name = "ties: conv, relu, pool",
+     .input = "[2, 9, 10]",
+     .layers = "[conv: {out: 5, kernel: 3, padding: 1}, relu, max_pool: {size: 2}, conv: {out: 3, "
+               "kernel: 2}, max_pool: {size: 2}, flatten, linear: {out: 10}]"},
+    {.name = "ties: pools that overlap",
+     .input = "[2, 11, 12]",
+     .layers = "[conv: {out: 4, kernel: 3}, max_pool: {size: 3, stride: 2, padding: 1}, conv: "
+               "{out: 3, kernel: 2}, max_pool: {size: [3, 2], stride: 1}, flatten, linear: {out: "
+               "10}]"},
+};
+
+static void test_ties(void **state) {
+    static const split s = {.shards = 2, .count = {17, 16}};
+    static const update_rule rule = {.kind = UPDATE_SGD, .lr = 0.01f};
+    problem p;
+    problem_init(&p, *state, &s);
+    choose_integers(&p);
+    check_problem(&p, &rule);
+    problem_release(&p);
+}
+
+// ---- One engine used again ----
 
 static engine *open_engine(const problem *p, int threads) {
     engine_options o = {
@@ -614,7 +669,7 @@ static void test_infer_in_pieces(void **state) {
     problem_release(&p);
 }
 
-// ---- Refusals -----------------------------------------------------------------------------------
+// ---- Refusals ----
 
 static void expect_refused(const problem *p, engine_options o, const char *reason) {
     engine *e = NULL;
@@ -645,7 +700,7 @@ static void test_refusals(void **state) {
     problem_release(&p);
 }
 
-// ---- All of them --------------------------------------------------------------------------------
+// ---- All of them ----
 
 static test_case cases[MODELS * SPLITS];
 static struct CMUnitTest tests[MODELS * SPLITS + 100];
@@ -696,6 +751,10 @@ int main(void) {
         tests[n++] = (struct CMUnitTest){.name = updates[i].name,
                                          .test_func = test_update,
                                          .initial_state = (void *)(uintptr_t)&updates[i]};
+    for (size_t i = 0; i < sizeof ties / sizeof *ties; i++)
+        tests[n++] = (struct CMUnitTest){.name = ties[i].name,
+                                         .test_func = test_ties,
+                                         .initial_state = (void *)(uintptr_t)&ties[i]};
     n = add_steps(n);
     // cmocka_run_group_tests wants an array of a size known to the compiler.
     return _cmocka_run_group_tests("cpu engine", tests, n, NULL, NULL);

@@ -20,8 +20,7 @@ typedef struct golden {
     const char *name, *description;
 } golden;
 
-// ---- Reading a case
-// ------------------------------------------------------------------------------
+// ---- Reading a case ----
 
 static const tensor *find(const golden *g, const char *key) {
     char name[128];
@@ -94,8 +93,7 @@ static layer layer_of(const golden *g, layer_kind kind) {
     return l;
 }
 
-// ---- Layers
-// --------------------------------------------------------------------------------------
+// ---- Layers ----
 
 // Convolution or linear layer.
 static void check_product(const golden *g, layer_kind kind) {
@@ -187,8 +185,7 @@ static void check_plain(const golden *g, layer_kind kind) {
     free(y), free(dx);
 }
 
-// ---- Loss, updates, schedules
-// --------------------------------------------------------------------
+// ---- Loss, updates, schedules ----
 
 static void check_loss(const golden *g) {
     const tensor *labels = find(g, "labels");
@@ -256,8 +253,7 @@ static void check_schedule(const golden *g) {
     free(rates);
 }
 
-// ---- All cases
-// -----------------------------------------------------------------------------------
+// ---- All cases ----
 
 static void test_case(void **state) {
     const golden *g = *state;

@@ -26,8 +26,7 @@ typedef struct problem {
     double *y, *mean, *variance; // scratch
 } problem;
 
-// ---- The operations, behind one pair of functions
-// ------------------------------------------------
+// ---- The operations, behind one pair of functions ----
 
 static const double *bias_of(const problem *p) {
     return p->nb ? p->bias : NULL;
@@ -75,8 +74,7 @@ static double objective(const problem *p) {
     return sum;
 }
 
-// ---- The check
-// -----------------------------------------------------------------------------------
+// ---- The check ----
 
 // Distinct values, at least 0.01 from each other and from zero, in a random order: no step of a
 // finite difference crosses a kink of ReLU or max pooling.
@@ -205,8 +203,7 @@ static const op_case cases[] = {
      2},
 };
 
-// ---- Loss
-// ----------------------------------------------------------------------------------------
+// ---- Loss ----
 
 static void test_cross_entropy(void **state) {
     (void)state;
@@ -239,8 +236,7 @@ static void test_cross_entropy_far_out(void **state) {
     assert_true(gradient[0] == 1 && gradient[1] == -1 && fabs(gradient[2]) < 1e-300);
 }
 
-// ---- A whole network
-// -----------------------------------------------------------------------------
+// ---- A whole network ----
 
 // Four layers with parameters and one of every other kind, on two input channels of 7 × 6.
 enum { NET_LAYERS = 11, NET_SAMPLES = 7 };

@@ -115,10 +115,9 @@ static status take_memory(engine *e, error *err) {
         rc = take_worker(e, &e->workers[t], err);
         if (rc != STATUS_OK) return rc;
     }
-    // Without batch norm a group is finished before the next begins.
     e->slot_bytes = e->plan.floats * sizeof(float) + e->plan.bytes;
     e->slot_count = threads;
-    if (e->plan.norms && (size_t)e->group_capacity > threads)
+    if (!engine_slots_alone(e) && (size_t)e->group_capacity > threads)
         e->slot_count = (size_t)e->group_capacity;
     TAKE(e->slots, e->slot_count * e->slot_bytes);
     return take_norm_state(e, err);
@@ -129,7 +128,11 @@ static status take_records(engine *e, error *err) {
     const int widest = e->options.local_shards == e->options.shards ? 1 : e->cover_size;
     TAKE(e->records, (size_t)e->cover_size);
     for (int i = 0; i < widest; i++) TAKE(e->records[i], record_floats(e->program));
-    TAKE(e->reduced, record_floats(e->program));
+    // What is summed here already needs no second place.
+    if (widest == 1)
+        e->reduced = e->records[0];
+    else
+        TAKE(e->reduced, record_floats(e->program));
     return STATUS_OK;
 }
 
@@ -165,42 +168,18 @@ static void cpu_close(engine *e) {
             free(w->stack);
             free(w->scratch);
         }
+    if (e->records && e->reduced != e->records[0]) free(e->reduced);
     if (e->records)
         for (int i = 0; i < e->cover_size; i++) free(e->records[i]);
     norm_state *n = &e->norm;
-    void *all[] = {e->parameters,
-                   e->buffers,
-                   e->state[0],
-                   e->state[1],
-                   e->packed,
-                   e->groups,
-                   e->shard_groups,
-                   e->shard_leaves,
-                   e->counts,
-                   e->cover,
-                   e->records,
-                   e->terms_node,
-                   e->terms,
-                   e->workers,
-                   e->slots,
-                   e->reduced,
-                   n->group_mean,
-                   n->group_m2,
-                   n->group_dy,
-                   n->group_dy_xhat,
-                   n->mean,
-                   n->inv_std,
-                   n->scale,
-                   n->shift,
-                   n->from_dy,
-                   n->from_z,
-                   n->from_one,
-                   n->weighted_mean,
-                   n->weighted_variance,
-                   n->mine,
-                   n->all,
-                   n->run_scale,
-                   n->run_shift};
+    void *all[] = {e->parameters, e->buffers,  e->state[0],      e->state[1],
+                   e->packed,     e->groups,   e->shard_groups,  e->shard_leaves,
+                   e->counts,     e->cover,    e->records,       e->terms_node,
+                   e->terms,      e->workers,  e->slots,         n->group_mean,
+                   n->group_m2,   n->group_dy, n->group_dy_xhat, n->mean,
+                   n->inv_std,    n->scale,    n->shift,         n->from_dy,
+                   n->from_z,     n->from_one, n->weighted_mean, n->weighted_variance,
+                   n->mine,       n->all,      n->run_scale,     n->run_shift};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
     reduction_tree_release(&e->tree);
     schedule_release(&e->training);
@@ -373,6 +352,11 @@ static const backend cpu = {
     .tree = cpu_tree,
     .shard_leaves = cpu_shard_leaves,
     .records = cpu_records,
+    .forward = cpu_forward,
+    .logits_floats = cpu_logits_floats,
+    .gather_logits = cpu_gather_logits,
+    .loss = cpu_loss,
+    .backward = cpu_backward,
     .reduced = cpu_reduced,
     .update = cpu_update,
     .infer = cpu_infer,

@@ -55,6 +55,7 @@ typedef struct schedule_list { // of segments; training or inference
     segment *segments;
     range *ranges;
     int operation_count, segment_count, range_count;
+    int loss_segment; // of an engine with `split`: the loss and nothing else
 } schedule_list;
 
 typedef struct group {
@@ -122,6 +123,8 @@ struct engine {
     int term_count;
     float *reduced;
 
+    int first_segment, end_segment;              // what the threads run
+    const float *given_gradients, *given_losses; // backward() alone; else NULL
     const update_rule *rule;
     const uint8_t *const *infer_pixels;
     size_t infer_samples;
@@ -156,8 +159,18 @@ void operations_run(const group_work *g, const schedule_list *s, int first, int 
 // ownership.c: makes tree, groups and the threads' leaves fit the sample counts of a batch.
 status ownership_prepare(engine *e, const batch *b, error *err) MUST_CHECK;
 
+// Is a group finished before the next begins? Then all groups of a thread share one slot.
+static inline bool engine_slots_alone(const engine *e) {
+    return e->plan.norms == 0 && !e->options.split;
+}
+
 // step.c
 status cpu_step(engine *e, const batch *b, error *err) MUST_CHECK;
+status cpu_forward(engine *e, const batch *b, error *err) MUST_CHECK;
+status cpu_backward(engine *e, const float *gradients, const float *losses, error *err) MUST_CHECK;
+size_t cpu_logits_floats(const engine *e);
+void cpu_gather_logits(const engine *e, float *logits);
+void cpu_loss(const engine *e, const batch *whole, float *logits, float *losses);
 status cpu_infer(engine *e, const uint8_t *const *pixels, size_t samples, float *logits,
                  error *err) MUST_CHECK;
 

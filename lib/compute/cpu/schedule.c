@@ -93,7 +93,10 @@ status schedule_training(schedule_list *s, const engine *e, error *err) {
     if (schedule_new(s, e, err) != STATUS_OK) return STATUS_FAILED;
     add(s, e, OP_LOAD, NULL);
     for (int i = 0; i < e->plan.count; i++) add_forward(s, e, &e->plan.units[i], true);
+    if (e->options.split) close_segment(s, MEET_NOT, NULL);
+    s->loss_segment = s->segment_count;
     add(s, e, OP_LOSS, &e->plan.units[e->plan.count - 1]);
+    if (e->options.split) close_segment(s, MEET_NOT, NULL);
     for (int i = e->plan.count - 1; i >= 0; i--) add_backward(s, e, &e->plan.units[i]);
     close_segment(s, MEET_NOT, NULL);
     return STATUS_OK;

@@ -17,7 +17,7 @@ static void merge_top(const engine *e, const worker *w, const segment *s, int to
 
 static void run_segment(engine *e, int member, const segment *s) {
     worker *w = &e->workers[member];
-    const bool alone = e->plan.norms == 0; // no group is needed again: all share one slot
+    const bool alone = engine_slots_alone(e);
     int top = -1;
     for (int leaf = w->first_leaf; leaf < w->end_leaf; leaf++) {
         const int index = leaf - e->first_leaf;
@@ -59,7 +59,7 @@ static void step_body(void *argument, int member) {
     engine *e = argument;
     worker *w = &e->workers[member];
     worker_mark(w, PHASE_WAIT);
-    for (int i = 0; i < e->training.segment_count; i++) {
+    for (int i = e->first_segment; i < e->end_segment; i++) {
         const segment *s = &e->training.segments[i];
         run_segment(e, member, s);
         bool well = true;
@@ -68,20 +68,76 @@ static void step_body(void *argument, int member) {
         worker_mark(w, PHASE_WAIT);
         if (!well) return;
     }
+    if (e->end_segment < e->training.segment_count) return;
     team_barrier(e->team);
     worker_mark(w, PHASE_WAIT);
     join_records(e, member);
     worker_mark(w, PHASE_BACKWARD);
 }
 
-status cpu_step(engine *e, const batch *b, error *err) {
-    status rc = ownership_prepare(e, b, err);
-    if (rc != STATUS_OK) return rc;
-    e->batch = b;
+static status run_segments(engine *e, int first, int end, error *err) {
+    e->first_segment = first;
+    e->end_segment = end;
     e->failed = STATUS_OK;
     e->failure = err;
     engine_region(e, step_body);
     return e->failed;
+}
+
+status cpu_step(engine *e, const batch *b, error *err) {
+    status rc = ownership_prepare(e, b, err);
+    if (rc != STATUS_OK) return rc;
+    e->batch = b;
+    e->given_gradients = e->given_losses = NULL;
+    return run_segments(e, 0, e->training.segment_count, err);
+}
+
+// ---- A step in two halves ----
+
+status cpu_forward(engine *e, const batch *b, error *err) {
+    if (!e->options.split)
+        return error_set(err, STATUS_FAILED,
+                         "cannot run forward alone: the engine was not opened for it");
+    status rc = ownership_prepare(e, b, err);
+    if (rc != STATUS_OK) return rc;
+    e->batch = b;
+    return run_segments(e, 0, e->training.loss_segment, err);
+}
+
+status cpu_backward(engine *e, const float *gradients, const float *losses, error *err) {
+    e->given_gradients = gradients;
+    e->given_losses = losses;
+    return run_segments(e, e->training.loss_segment, e->training.segment_count, err);
+}
+
+static size_t block_floats(const engine *e) {
+    return (size_t)e->program->classes * GROUP;
+}
+
+size_t cpu_logits_floats(const engine *e) {
+    return (size_t)e->group_count * block_floats(e);
+}
+
+void cpu_gather_logits(const engine *e, float *logits) {
+    const size_t z = e->plan.units[e->plan.count - 1].z.offset;
+    for (int g = 0; g < e->group_count; g++)
+        memcpy(logits + (size_t)g * block_floats(e), slot(e, (size_t)g) + z,
+               block_floats(e) * sizeof *logits);
+}
+
+void cpu_loss(const engine *e, const batch *whole, float *logits, float *losses) {
+    const uint8_t *labels = whole->labels;
+    for (int v = 0; v < whole->shards; v++)
+        for (int done = 0; done < whole->count[v]; done += GROUP) {
+            const int left = whole->count[v] - done, samples = left < GROUP ? left : GROUP;
+            const loss_task t = {.classes = e->program->classes,
+                                 .samples = samples,
+                                 .logits = logits,
+                                 .labels = labels};
+            *losses++ = e->kernels->loss(&t);
+            logits += block_floats(e);
+            labels += samples;
+        }
 }
 
 // ---- Inference ----

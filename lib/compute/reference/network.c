@@ -17,8 +17,7 @@ typedef struct pass {
     double **kept;
 } pass;
 
-// ---- Segments: the samples that batch norm normalises together
-// -----------------------------------
+// ---- Segments: the samples that batch norm normalises together ----
 
 typedef struct segment {
     int samples;
@@ -43,8 +42,7 @@ static segment segment_at(const pass *s, int i, int v) {
     return g;
 }
 
-// ---- Memory
-// --------------------------------------------------------------------------------------
+// ---- Memory ----
 
 static void pass_release(pass *s) {
     for (int i = 0; s->value && i <= s->p->count; i++) free(s->value[i]);
@@ -76,8 +74,7 @@ static status pass_init(pass *s, error *err) {
     return STATUS_OK;
 }
 
-// ---- Forward
-// -------------------------------------------------------------------------------------
+// ---- Forward ----
 
 static void batch_norm_forward(const pass *s, int i) {
     const layer *l = &s->p->layers[i];
@@ -125,8 +122,7 @@ static void layer_forward(const pass *s, int i) {
     }
 }
 
-// ---- Backward
-// ------------------------------------------------------------------------------------
+// ---- Backward ----
 
 static void batch_norm_backward(const pass *s, int i, const double *dy, double *dx,
                                 double *record) {

@@ -14,7 +14,8 @@ struct worker {
     size_t record;   // floats
     int *first_leaf; // of each rank; size + 1 of them
     bool reduce_fast;
-    phase_times own; // what is measured here, beside the engine's times
+    phase_times own;                // what is measured here, beside the engine's times
+    uint64_t steps, vectors, bytes; // of reductions: how many, what this rank brought, what it sent
 };
 
 // Wishes ride in the last floats of a record: a sum above 0 means that somebody wishes.
@@ -125,6 +126,7 @@ static status reduce(worker *w, const bool wish[WISHES], error *err) {
     float *const *records = w->backend->records(w->engine, &count);
     float *out = w->backend->reduced(w->engine);
     uint64_t begin = clock_now(), middle = begin;
+    const uint64_t sent = w->comm->bytes_sent;
     put_wishes(w, records, count, wish);
     if (w->comm->size > 1) {
         status rc = w->comm->ops->barrier(w->comm, err);
@@ -135,6 +137,9 @@ static status reduce(worker *w, const bool wish[WISHES], error *err) {
     status rc = w->reduce_fast ? reduce_fast(w, records, count, out, err)
                                : reduce_exact(w, records, out, err);
     w->own.ns[PHASE_COMM] += clock_now() - middle;
+    w->steps++;
+    w->vectors += (uint64_t)count;
+    w->bytes += w->comm->bytes_sent - sent;
     return rc;
 }
 
@@ -168,4 +173,16 @@ const char *replica_isa(const worker *w) {
 
 size_t replica_memory(const worker *w) {
     return w->backend->memory(w->engine);
+}
+
+// A rank whose shards are not aligned with the tree brings more than one vector to each reduction.
+status replica_describe(const worker *w, yaml_node *segment, error *err) {
+    if (w->comm->size == 1 || w->steps == 0) return STATUS_OK;
+    status rc;
+    const double vectors = (double)w->vectors / (double)w->steps;
+    const int64_t bytes = (int64_t)(w->bytes / w->steps);
+    TRY(yaml_put(segment, "bytes_sent_per_step", yaml_new_integer(bytes, err), err));
+    TRY(yaml_put(segment, "vectors_per_reduction", yaml_new_number(vectors, err), err));
+out:
+    return rc;
 }

@@ -40,10 +40,12 @@ typedef struct worker_options {
     const experiment *experiment;
     normalization normalization;
     comm *comm;
-    int threads;     // of this process
+    int world_size;  // ranks, or replicas in one process
+    int threads;     // of each rank or replica
     bool spin;       // is there a core for each thread of all ranks on this host?
     const char *isa; // NULL: the best
     bool reduce_fast;
+    const logger *log;
 } worker_options;
 
 typedef struct step_result {
@@ -82,9 +84,16 @@ typedef struct strategy {
 
     const char *(*isa)(const worker *w);
     size_t (*memory)(const worker *w); // bytes that the engines of this worker hold
+    // Adds what else is worth knowing (traffic, busy fractions) to this run's part of
+    // `run.execution`.
+    status (*describe)(const worker *w, yaml_node *segment, error *err);
 } strategy;
 
-extern const strategy strategy_single, strategy_ddp;
+extern const strategy strategy_single, strategy_dp, strategy_ddp;
+
+// A launch hook: all work is done in this process.
+status strategy_launch_here(const world *w, const message_sizes *sizes, launch_body body,
+                            void *argument, const logger *log, error *err) MUST_CHECK;
 
 // The update kind of an optimizer: what its state arrays are.
 update_kind strategy_update_kind(const optimizer *o);

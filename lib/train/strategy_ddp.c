@@ -47,4 +47,5 @@ const strategy strategy_ddp = {
     .times = replica_times,
     .isa = replica_isa,
     .memory = replica_memory,
+    .describe = replica_describe,
 };

@@ -11,8 +11,8 @@ static status find_world(const experiment *e, int wanted, world *w, error *err) 
                      wanted);
 }
 
-static status launch(const world *w, const message_sizes *sizes, launch_body body, void *argument,
-                     const logger *log, error *err) {
+status strategy_launch_here(const world *w, const message_sizes *sizes, launch_body body,
+                            void *argument, const logger *log, error *err) {
     (void)w, (void)sizes, (void)log;
     comm *c;
     status rc = comm_self(&c, err);
@@ -25,7 +25,7 @@ static status launch(const world *w, const message_sizes *sizes, launch_body bod
 const strategy strategy_single = {
     .name = "single",
     .find_world = find_world,
-    .launch = launch,
+    .launch = strategy_launch_here,
     .open = replica_open,
     .close = replica_close,
     .shards = replica_shards,
@@ -36,4 +36,5 @@ const strategy strategy_single = {
     .times = replica_times,
     .isa = replica_isa,
     .memory = replica_memory,
+    .describe = replica_describe,
 };

@@ -239,6 +239,7 @@ static status save(trainer *t, error *err) {
         yaml_node *segment = c->execution->items[c->execution->count - 1];
         c->total_ns = t->before + clock_now() - t->began;
         TRY(yaml_put(segment, "end_step", yaml_new_integer((int64_t)c->step, err), err));
+        TRY(t->o->strategy->describe(t->worker, segment, err));
         if (t->o->state_path) TRY(checkpoint_write(c, &t->o->run, t->o->state_path, NULL, err));
     }
     TRY(t->comm->ops->barrier(t->comm, err)); // nobody's next step pays for what rank 0 did

@@ -34,6 +34,12 @@ agrees() {
     same_model "$expected" run "$tool $*"
 }
 
+# workers_agree EXPERIMENT TRAIN WORLD: as ranks and as replicas.
+workers_agree() {
+    agrees train-ddp "$1" "$2" --world-size "$3"
+    agrees train-dp "$1" "$2" --world-size "$3"
+}
+
 @test "threads" {
     local model
     for model in lenet lenet-bn; do
@@ -58,10 +64,11 @@ agrees() {
         write_experiment e.yaml "model=$ROOT/experiments/models/$model.yaml"
         reference e.yaml "$data/610/train.st.zst"
         for world in 1 2 4; do
-            agrees train-ddp e.yaml "$data/610/train.st.zst" --world-size "$world"
+            workers_agree e.yaml "$data/610/train.st.zst" "$world"
         done
     done
     agrees train-ddp e.yaml "$data/610/train.st.zst" --world-size 2 --threads 2
+    agrees train-dp e.yaml "$data/610/train.st.zst" --world-size 2 --threads 2
 }
 
 @test "world sizes 1, 2, 3, 4, 6, 12 of twelve shards" {
@@ -69,7 +76,7 @@ agrees() {
     write_experiment e.yaml "$LENET_BN" virtual_shards=12 epochs=1
     reference e.yaml "$data/610/train.st.zst"
     for world in 1 2 3 4 6 12; do
-        agrees train-ddp e.yaml "$data/610/train.st.zst" --world-size "$world"
+        workers_agree e.yaml "$data/610/train.st.zst" "$world"
     done
 }
 
@@ -79,7 +86,7 @@ agrees() {
     reference e.yaml "$data/601/train.st.zst"
     agrees train-single e.yaml "$data/601/train.st.zst" --threads 3
     for world in 1 2 4; do
-        agrees train-ddp e.yaml "$data/601/train.st.zst" --world-size "$world"
+        workers_agree e.yaml "$data/601/train.st.zst" "$world"
     done
 }
 
@@ -112,7 +119,7 @@ agrees() {
     [ "$expected" != "$plain" ] || fail "sync_batch_norm changes nothing"
     agrees train-single e.yaml "$data/610/train.st.zst" --threads 3
     for world in 1 2 4; do
-        agrees train-ddp e.yaml "$data/610/train.st.zst" --world-size "$world"
+        workers_agree e.yaml "$data/610/train.st.zst" "$world"
     done
 }
 
@@ -128,7 +135,9 @@ agrees() {
             unfinished run
             "$BIN/train-ddp" -q --experiment e.yaml --train "$data/610/shards" --out run --resume --world-size $((stop % 4 == 1 ? 2 : 4))
         else
-            "$BIN/train-ddp" -q --experiment e.yaml --train "$data/610/train.st.zst" --out run --stop-after-steps "$stop" --world-size 2
+            local tool=train-ddp
+            [ $((stop % 4)) -ne 0 ] || tool='train-dp'
+            "$BIN/$tool" -q --experiment e.yaml --train "$data/610/train.st.zst" --out run --stop-after-steps "$stop" --world-size 2
             unfinished run
             "$BIN/train-single" -q --experiment e.yaml --train "$data/610/train.st.zst" --out run --resume --threads 2 --loader-workers 2
         fi

@@ -1,0 +1,472 @@
+// strategy_dp.c - DataParallel: one process, a master and its replicas.
+//
+// Every step goes through what torch.nn.DataParallel does, phase by phase:
+//
+//     broadcast   the master's parameters and buffers to the replicas
+//     scatter     the samples of the batch: each replica copies its shards'
+//     forward     on all replicas at once
+//     gather      the logits, to the master
+//     loss        at the master, and the gradient of the logits; the replicas wait
+//     scatter     that gradient
+//     backward    on all replicas at once
+//     reduce      the gradients, to the master, along the tree; the replicas wait
+//     update      at the master; the replicas wait
+//
+// On a CPU a replica is a thread (or several) with an engine and a memory of its own: nothing is
+// shared that several GPUs would not share. The result has the bits of every other strategy.
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "compute/cpu/team.h"
+#include "train/strategy.h"
+
+// What crosses between the master and the other replicas in a step.
+typedef enum traffic { BROADCAST, SCATTER, GATHER, SCATTER_GRADIENT, REDUCE, TRAFFICS } traffic;
+static const char *const traffic_names[TRAFFICS] = {"broadcast", "scatter", "gather",
+                                                    "scatter_gradient", "reduce"};
+
+typedef struct part { // one replica
+    worker *owner;
+    int number;
+    engine *engine;
+    batch batch;
+    uint8_t *pixels; // its own copy of its samples
+    const uint8_t **rows;
+    uint8_t *labels;
+    uint32_t *ids;
+    float *gradients, *losses; // of its logits
+    phase_times spent;         // in the current region
+    uint64_t busy;             // ns of load, forward and backward so far
+    status rc;
+    error err;
+} part;
+
+struct worker {
+    const backend *backend;
+    const program *program;
+    part *parts;
+    int replicas, shards, local_shards;
+    size_t sample_bytes, record;
+    bool reduce_fast;
+    team *team; // one member a replica
+    const batch *batch;
+    float *parameters, *buffers; // the master's, on their way to the replicas
+    float *logits, *losses;      // of all groups, at the master
+    int *cover;
+    const float **terms;
+    char *sync; // sync_batch_norm: the rows of all shards
+    phase_times own;
+    uint64_t wall, steps;
+    uint64_t bytes[TRAFFICS];
+};
+
+static status find_world(const experiment *e, int wanted, world *w, error *err) {
+    *w = (world){.size = wanted ? wanted : e->world_size};
+    if (e->virtual_shards % w->size == 0) return STATUS_OK;
+    return error_set(err, STATUS_USAGE,
+                     "cannot divide the shards: '%d' replicas do not divide the %d virtual shards "
+                     "of experiment '%s'",
+                     w->size, e->virtual_shards, e->name);
+}
+
+// ---- Time ----
+
+// Runs `body` on all replicas at once. A replica's time is what it booked to `spent`; the rest of
+// the region is waiting.
+static status all(worker *w, void (*body)(void *, int), error *err) {
+    const uint64_t begin = clock_now();
+    for (int r = 0; r < w->replicas; r++) w->parts[r].spent = (phase_times){0};
+    team_run(w->team, body, w->parts);
+    const uint64_t wall = clock_now() - begin;
+    w->wall += wall;
+    for (int r = 0; r < w->replicas; r++) {
+        part *p = &w->parts[r];
+        uint64_t sum = 0;
+        for (int k = 0; k < PHASES; k++) {
+            sum += p->spent.ns[k];
+            w->own.ns[k] += p->spent.ns[k];
+        }
+        p->busy +=
+            p->spent.ns[PHASE_LOAD] + p->spent.ns[PHASE_FORWARD] + p->spent.ns[PHASE_BACKWARD];
+        w->own.ns[PHASE_WAIT] += wall > sum ? wall - sum : 0;
+        if (p->rc == STATUS_OK) continue;
+        *err = p->err;
+        return error_prefix(err, "replica %d: ", r);
+    }
+    return STATUS_OK;
+}
+
+// The master worked since `begin`, and the others waited.
+static void alone(worker *w, phase spent, uint64_t begin) {
+    const uint64_t ns = clock_now() - begin;
+    w->wall += ns;
+    w->own.ns[spent] += ns;
+    w->own.ns[PHASE_WAIT] += ns * (uint64_t)(w->replicas - 1);
+}
+
+static phase_times times(worker *w) {
+    phase_times mean = w->own;
+    for (int p = 0; p < PHASES; p++) mean.ns[p] /= (uint64_t)w->replicas;
+    w->own = (phase_times){0};
+    (void)w->backend->times(w->parts[0].engine);
+    return mean;
+}
+
+// ---- What replicas do, each in its own thread ----
+
+static size_t samples_before(const batch *b, int shard) {
+    size_t n = 0;
+    for (int v = 0; v < shard; v++) n += (size_t)b->count[v];
+    return n;
+}
+
+static void receive_parameters(part *p) {
+    const worker *w = p->owner;
+    if (p->number > 0) w->backend->write(p->engine, w->parameters, w->buffers, NULL);
+}
+
+static void receive_samples(part *p) {
+    const worker *w = p->owner;
+    const batch *b = w->batch;
+    p->batch = *b;
+    p->batch.first_shard = p->number * w->local_shards;
+    p->batch.end_shard = p->batch.first_shard + w->local_shards;
+    const size_t first = samples_before(b, p->batch.first_shard);
+    const size_t n = samples_before(b, p->batch.end_shard) - first;
+    for (size_t i = 0; i < n; i++) {
+        uint8_t *row = p->pixels + i * w->sample_bytes;
+        memcpy(row, b->pixels[first + i], w->sample_bytes);
+        p->rows[i] = row;
+    }
+    memcpy(p->labels, b->labels + first, n * sizeof *p->labels);
+    memcpy(p->ids, b->ids + first, n * sizeof *p->ids);
+    p->batch.pixels = p->rows;
+    p->batch.labels = p->labels;
+    p->batch.ids = p->ids;
+}
+
+static void distribute_body(void *parts, int member) {
+    part *p = (part *)parts + member;
+    const uint64_t begin = clock_now();
+    receive_parameters(p);
+    receive_samples(p);
+    p->spent.ns[PHASE_COPY] = clock_now() - begin;
+}
+
+static void forward_body(void *parts, int member) {
+    part *p = (part *)parts + member;
+    p->rc = p->owner->backend->forward(p->engine, &p->batch, &p->err);
+    p->spent = p->owner->backend->times(p->engine);
+}
+
+// Where the logits of this replica stand among those of all, in groups.
+static size_t first_group(const part *p) {
+    return (size_t)p->owner->backend->shard_leaves(p->engine)[p->batch.first_shard];
+}
+
+static size_t block(const worker *w) {
+    return (size_t)w->program->classes * GROUP;
+}
+
+static void gather_body(void *parts, int member) {
+    part *p = (part *)parts + member;
+    const uint64_t begin = clock_now();
+    p->owner->backend->gather_logits(p->engine,
+                                     p->owner->logits + first_group(p) * block(p->owner));
+    p->spent.ns[PHASE_COPY] = clock_now() - begin;
+}
+
+static void backward_body(void *parts, int member) {
+    part *p = (part *)parts + member;
+    const worker *w = p->owner;
+    const uint64_t begin = clock_now();
+    const size_t floats = w->backend->logits_floats(p->engine), first = first_group(p);
+    memcpy(p->gradients, w->logits + first * block(w), floats * sizeof *p->gradients);
+    memcpy(p->losses, w->losses + first, floats / block(w) * sizeof *p->losses);
+    const uint64_t copied = clock_now() - begin;
+    p->rc = w->backend->backward(p->engine, p->gradients, p->losses, &p->err);
+    p->spent = w->backend->times(p->engine);
+    p->spent.ns[PHASE_COPY] += copied;
+}
+
+// sync_batch_norm: called from the threads of all replicas, in the same order.
+static status exchange(void *context, const void *mine, size_t bytes_per_shard, void *rows,
+                       error *err) {
+    (void)err;
+    part *p = context;
+    worker *w = p->owner;
+    const size_t bytes = bytes_per_shard * (size_t)w->local_shards;
+    memcpy(w->sync + bytes * (size_t)p->number, mine, bytes);
+    team_barrier(w->team);
+    memcpy(rows, w->sync, bytes_per_shard * (size_t)w->shards);
+    team_barrier(w->team);
+    return STATUS_OK;
+}
+
+// ---- What the master does ----
+
+static void loss_at_master(worker *w) {
+    const uint64_t begin = clock_now();
+    w->backend->loss(w->parts[0].engine, w->batch, w->logits, w->losses);
+    alone(w, PHASE_FORWARD, begin);
+}
+
+static void reduce_to_master(worker *w) {
+    const uint64_t begin = clock_now();
+    const reduction_tree *tree = w->backend->tree(w->parts[0].engine);
+    const int *leaves = w->backend->shard_leaves(w->parts[0].engine);
+    float *out = w->backend->reduced(w->parts[0].engine);
+    int terms = 0;
+    for (int r = 0; r < w->replicas; r++) {
+        int count;
+        float *const *records = w->backend->records(w->parts[r].engine, &count);
+        reduction_tree_cover(tree, leaves[r * w->local_shards], leaves[(r + 1) * w->local_shards],
+                             w->cover + terms);
+        for (int k = 0; k < count; k++) w->terms[terms++] = records[k];
+        if (r > 0) w->bytes[REDUCE] += (uint64_t)count * w->record * sizeof(float);
+    }
+    if (!w->reduce_fast) {
+        reduction_tree_sum(tree, w->cover, w->terms, terms, out, w->record);
+    } else {
+        // The usual way: replica after replica.
+        memmove(out, w->terms[0], w->record * sizeof *out);
+        for (int k = 1; k < terms; k++) reduction_add(out, w->terms[k], out, w->record);
+    }
+    alone(w, PHASE_COMM, begin);
+}
+
+static void count_traffic(worker *w) {
+    const batch *b = w->batch;
+    const uint64_t others = (uint64_t)(w->replicas - 1);
+    const uint64_t arenas = w->program->parameters + w->program->buffers;
+    const size_t mine = samples_before(b, w->local_shards), total = samples_before(b, w->shards);
+    uint64_t logits = 0;
+    for (int r = 1; r < w->replicas; r++) logits += w->backend->logits_floats(w->parts[r].engine);
+    w->bytes[BROADCAST] += others * arenas * sizeof(float);
+    w->bytes[SCATTER] +=
+        (uint64_t)(total - mine) * (w->sample_bytes + sizeof(uint8_t) + sizeof(uint32_t));
+    w->bytes[GATHER] += logits * sizeof(float);
+    w->bytes[SCATTER_GRADIENT] += logits * sizeof(float);
+    w->steps++;
+}
+
+static status step(worker *w, const batch *b, const update_rule *rule, const bool wish[WISHES],
+                   step_result *result, error *err) {
+    status rc;
+    w->batch = b;
+    uint64_t begin = clock_now();
+    w->backend->read(w->parts[0].engine, w->parameters, w->buffers, NULL);
+    alone(w, PHASE_COPY, begin);
+    TRY(all(w, distribute_body, err));
+    TRY(all(w, forward_body, err));
+    TRY(all(w, gather_body, err));
+    loss_at_master(w);
+    TRY(all(w, backward_body, err));
+    reduce_to_master(w);
+    count_traffic(w);
+    begin = clock_now();
+    TRY(w->backend->update(w->parts[0].engine, rule, &result->update, err));
+    alone(w, PHASE_UPDATE, begin);
+    memcpy(result->agreed, wish, sizeof result->agreed); // one process: nobody else to ask
+out:
+    return rc;
+}
+
+// ---- Opening and closing ----
+
+static void close(worker *w) {
+    if (!w) return;
+    team_free(w->team);
+    for (int r = 0; w->parts && r < w->replicas; r++) {
+        part *p = &w->parts[r];
+        w->backend->close(p->engine);
+        free(p->pixels);
+        free(p->rows);
+        free(p->labels);
+        free(p->ids);
+        free(p->gradients);
+        free(p->losses);
+    }
+    void *own[] = {w->parts,  w->parameters, w->buffers, w->logits,
+                   w->losses, w->cover,      w->terms,   w->sync};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) free(own[i]);
+    free(w);
+}
+
+#define NEW(pointer, count)                                              \
+    do {                                                                 \
+        (pointer) = memory_new_aligned((count), sizeof *(pointer), err); \
+        if (!(pointer)) return STATUS_FAILED;                            \
+    } while (0)
+
+static status open_part(worker *w, int number, const worker_options *o, error *err) {
+    part *p = &w->parts[number];
+    const experiment *e = o->experiment;
+    const size_t shard_samples = (size_t)(e->global_batch / e->virtual_shards);
+    const size_t samples = shard_samples * (size_t)w->local_shards;
+    const size_t groups = (shard_samples + GROUP - 1) / GROUP * (size_t)w->local_shards;
+    *p = (part){.owner = w, .number = number};
+    NEW(p->pixels, samples * w->sample_bytes);
+    NEW(p->rows, samples);
+    NEW(p->labels, samples);
+    NEW(p->ids, samples);
+    NEW(p->gradients, groups * block(w));
+    NEW(p->losses, groups);
+    engine_options options = {.threads = o->threads,
+                              .spin = o->spin,
+                              .isa = o->isa,
+                              .shards = w->shards,
+                              .local_shards = w->local_shards,
+                              .shard_samples = (int)shard_samples,
+                              .seed = e->seed,
+                              .sync_batch_norm = e->sync_batch_norm,
+                              .exchange = w->replicas > 1 ? exchange : NULL,
+                              .exchange_context = p,
+                              .split = true};
+    memcpy(options.mean, o->normalization.mean, sizeof options.mean);
+    memcpy(options.std, o->normalization.std, sizeof options.std);
+    return o->backend->open(w->program, &options, strategy_update_kind(&e->optimizer), &p->engine,
+                            err);
+}
+
+static size_t widest_layer(const program *p) {
+    int channels = 0;
+    for (int i = 0; i < p->count; i++)
+        if (p->layers[i].out.channels > channels) channels = p->layers[i].out.channels;
+    return (size_t)channels;
+}
+
+static status open_master(worker *w, const worker_options *o, error *err) {
+    const size_t shards = (size_t)w->shards;
+    const size_t groups =
+        ((size_t)(o->experiment->global_batch / w->shards) + GROUP - 1) / GROUP * shards;
+    NEW(w->parts, (size_t)w->replicas);
+    NEW(w->parameters, w->program->parameters);
+    NEW(w->buffers, w->program->buffers);
+    NEW(w->logits, groups * block(w));
+    NEW(w->losses, groups);
+    NEW(w->cover, (size_t)w->replicas * 2 * REDUCTION_TREE_MAX_DEPTH);
+    NEW(w->terms, (size_t)w->replicas * 2 * REDUCTION_TREE_MAX_DEPTH);
+    NEW(w->sync, shards * widest_layer(w->program) * 2 * sizeof(double));
+    return STATUS_OK;
+}
+
+static status open(const worker_options *o, worker **out, error *err) {
+    status rc = STATUS_FAILED;
+    *out = NULL;
+    worker *w = memory_new(1, sizeof *w, err);
+    if (!w) return rc;
+    w->backend = o->backend;
+    w->program = &o->experiment->model.program;
+    w->replicas = o->world_size;
+    w->shards = o->experiment->virtual_shards;
+    w->local_shards = w->shards / w->replicas;
+    w->sample_bytes = shape_size(w->program->input);
+    w->record = record_floats(w->program);
+    w->reduce_fast = o->reduce_fast;
+    TRY(open_master(w, o, err));
+    for (int r = 0; r < w->replicas; r++) TRY(open_part(w, r, o, err));
+    TRY(team_new(w->replicas, o->spin, &w->team, err));
+    for (int r = 0; r < w->replicas; r++)
+        log_debug(o->log, "replica %d: shards %d to %d, batch [%d, %d, %d, %d], %.1f MiB", r,
+                  r * w->local_shards, (r + 1) * w->local_shards - 1,
+                  o->experiment->global_batch / w->replicas, w->program->input.channels,
+                  w->program->input.height, w->program->input.width,
+                  (double)o->backend->memory(w->parts[r].engine) / (1 << 20));
+    *out = w;
+    return STATUS_OK;
+out:
+    close(w);
+    return rc;
+}
+
+// ---- The rest of the table ----
+
+static void shards(const worker *w, int *first, int *end) {
+    *first = 0;
+    *end = w->shards;
+}
+
+static void write(worker *w, const float *parameters, const float *buffers, const float *state) {
+    w->backend->write(w->parts[0].engine, parameters, buffers, state);
+}
+
+static void read(worker *w, float *parameters, float *buffers, float *state) {
+    w->backend->read(w->parts[0].engine, parameters, buffers, state);
+}
+
+static status infer(worker *w, const uint8_t *const *pixels, size_t samples, float *logits,
+                    error *err) {
+    return w->backend->infer(w->parts[0].engine, pixels, samples, logits, err);
+}
+
+static const char *isa(const worker *w) {
+    return w->backend->isa(w->parts[0].engine);
+}
+
+static size_t memory(const worker *w) {
+    size_t bytes = 0;
+    for (int r = 0; r < w->replicas; r++) bytes += w->backend->memory(w->parts[r].engine);
+    return bytes;
+}
+
+static status put_traffic(const worker *w, yaml_node *segment, error *err) {
+    yaml_node *bytes = yaml_new(YAML_MAPPING, err);
+    status rc = STATUS_FAILED;
+    if (!bytes) return rc;
+    bytes->flow = true;
+    for (int k = 0; k < TRAFFICS; k++) {
+        const uint64_t mean = w->steps ? w->bytes[k] / w->steps : 0;
+        TRY(yaml_put(bytes, traffic_names[k], yaml_new_integer((int64_t)mean, err), err));
+    }
+    return yaml_put(segment, "bytes_per_step", bytes, err);
+out:
+    yaml_free(bytes);
+    return rc;
+}
+
+static status put_replica(const worker *w, const part *p, yaml_node *list, error *err) {
+    yaml_node *item = yaml_new(YAML_MAPPING, err);
+    status rc = STATUS_FAILED;
+    if (!item) return rc;
+    item->flow = true;
+    const double busy = w->wall ? (double)p->busy / (double)w->wall : 0;
+    const int64_t bytes = (int64_t)w->backend->memory(p->engine);
+    TRY(yaml_put(item, "busy", yaml_new_number(busy, err), err));
+    TRY(yaml_put(item, "bytes", yaml_new_integer(bytes, err), err));
+    return yaml_append(list, item, err);
+out:
+    yaml_free(item);
+    return rc;
+}
+
+static status describe(const worker *w, yaml_node *segment, error *err) {
+    yaml_node *list = yaml_new(YAML_SEQUENCE, err);
+    status rc = STATUS_FAILED;
+    if (!list) return rc;
+    TRY(put_traffic(w, segment, err));
+    for (int r = 0; r < w->replicas; r++) TRY(put_replica(w, &w->parts[r], list, err));
+    return yaml_put(segment, "replicas", list, err);
+out:
+    yaml_free(list);
+    return rc;
+}
+
+const strategy strategy_dp = {
+    .name = "dp",
+    .find_world = find_world,
+    .launch = strategy_launch_here,
+    .open = open,
+    .close = close,
+    .shards = shards,
+    .write = write,
+    .read = read,
+    .step = step,
+    .infer = infer,
+    .times = times,
+    .isa = isa,
+    .memory = memory,
+    .describe = describe,
+};

@@ -1,0 +1,69 @@
+# train-dp: replicas of one process, as DataParallel has them. That its bits are those of train-single
+# is in same-bits.bats.
+
+load helpers
+load training
+
+setup_file() {
+    [ -x "$BIN/synth-cifar" ] || return 0
+    make_data "$BATS_FILE_TMPDIR/data" 200 50
+}
+
+setup() {
+    need_training
+    train=$BATS_FILE_TMPDIR/data/train.st.zst
+    test=$BATS_FILE_TMPDIR/data/test.st.zst
+    cd "$WORK"
+    write_experiment e.yaml strategy=dp world_size=2
+}
+
+@test "--help and --version" {
+    succeeds "$BIN/train-dp" --help
+    [[ $output == *--world-size* ]]
+    succeeds "$BIN/train-dp" --version
+}
+
+@test "the replicas of the experiment, their shapes with -v" {
+    succeeds "$BIN/train-dp" -v --experiment e.yaml --train "$train" --test "$test" --out out
+    [[ $stderr == *"replica 0: shards 0 to 1, batch [36, 3, 32, 32]"* ]]
+    [[ $stderr == *"replica 1: shards 2 to 3, batch [36, 3, 32, 32]"* ]]
+    [ "$("$BIN/manifest" get out/manifest.yaml run.execution.world_size)" = 2 ]
+    [ "$("$BIN/manifest" get out/manifest.yaml run.execution.strategy)" = dp ]
+}
+
+@test "phases of every step, and the bytes that crossed" {
+    local key arenas=$((62006 + 10)) # lenet: its tensors, and the gaps between them
+    succeeds "$BIN/train-dp" -q --experiment e.yaml --train "$train" --out out --world-size 4
+    for key in copy forward backward comm wait update; do
+        awk -v v="$("$BIN/manifest" get out/manifest.yaml "results.epochs.1.phases.$key")" 'BEGIN { exit !(v > 0) }' ||
+            fail "phase $key took no time"
+    done
+    # Three replicas receive the parameters and send as much, with the loss behind it.
+    local broadcast reduce scatter
+    broadcast=$("$BIN/manifest" get out/manifest.yaml run.execution.bytes_per_step.broadcast)
+    reduce=$("$BIN/manifest" get out/manifest.yaml run.execution.bytes_per_step.reduce)
+    scatter=$("$BIN/manifest" get out/manifest.yaml run.execution.bytes_per_step.scatter)
+    [ "$broadcast" -ge $((3 * 4 * arenas)) ] && [ "$broadcast" -lt $((3 * 4 * (arenas + 200))) ] ||
+        fail "broadcast: $broadcast bytes"
+    [ "$reduce" -eq $((broadcast + 3 * 4 * 16)) ] || fail "reduce: $reduce bytes beside $broadcast"
+    # 200 samples in 3 steps; the master keeps its quarter. A sample is 3072 pixels, a label, an id.
+    [ "$scatter" -eq $((150 * 3077 / 3)) ] || fail "scatter: $scatter bytes"
+    succeeds "$BIN/manifest" get out/manifest.yaml run.execution.replicas.3.busy
+    fails_with 3 "replicas.4" "$BIN/manifest" get out/manifest.yaml run.execution.replicas.4.busy
+}
+
+@test "one replica sends nothing" {
+    succeeds "$BIN/train-dp" -q --experiment e.yaml --train "$train" --out out --world-size 1
+    [ "$("$BIN/manifest" get out/manifest.yaml run.execution.bytes_per_step)" = \
+        "{broadcast: 0, scatter: 0, gather: 0, scatter_gradient: 0, reduce: 0}" ]
+}
+
+@test "replicas that do not divide the shards: usage" {
+    fails_with 2 "world size 3.*must divide" "$BIN/train-dp" --experiment e.yaml --train "$train" --out out --world-size 3
+    [ ! -e out/manifest.yaml ]
+}
+
+@test "--reduce fast is labelled" {
+    succeeds "$BIN/train-dp" -q --experiment e.yaml --train "$train" --out out --reduce fast
+    [ "$("$BIN/manifest" get out/manifest.yaml run.execution.reduce)" = fast ]
+}

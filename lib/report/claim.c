@@ -1,5 +1,6 @@
 #include "report/claim.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 // Checks compare each row and statement with each other.
-enum { MAX_ITEMS = 1000 };
+enum { MAX_ITEMS = 1000, MAX_LINE = 120 };
 
 // ---- Keys --------------------------------------------------------------------------------------
 
@@ -146,15 +147,24 @@ static status read_quantities(const yaml_node *mapping, unsigned set, stated *va
     return rc;
 }
 
+// Names and conditions are printed: one line, and not a long one.
+static status read_line(const yaml_node *node, const char *key, const char **line, error *err) {
+    status rc = yaml_string(node, key, line, err);
+    if (rc != STATUS_OK) return rc;
+    bool good = **line && strlen(*line) <= MAX_LINE;
+    for (const char *p = *line; *p; p++)
+        if ((unsigned char)*p < ' ' || *p == 127) good = false;
+    return good ? STATUS_OK
+                : yaml_error(node, err, "'%s': expected one line of at most %d bytes", key,
+                             MAX_LINE);
+}
+
 // The name that a row has, or that a statement calls it by.
 static status read_name(const yaml_node *mapping, const char *key, bool required, const char **name,
                         error *err) {
     const yaml_node *node = yaml_find(mapping, key);
     if (!node) return required ? yaml_error(mapping, err, "'%s' is missing", key) : STATUS_OK;
-    status rc = yaml_string(node, key, name, err);
-    if (rc == STATUS_OK && (!**name || strpbrk(*name, "\n\r\t")))
-        rc = yaml_error(node, err, "'%s': expected a name on one line", key);
-    return rc;
+    return read_line(node, key, name, err);
 }
 
 // ---- Rows --------------------------------------------------------------------------------------
@@ -166,6 +176,8 @@ static status to_percent(const yaml_node *node, stated *accuracy, error *err) {
         accuracy->value *= 100;
         accuracy->range.low *= 100;
         accuracy->range.high *= 100;
+        if (!strchr(accuracy->text, ' '))
+            snprintf(accuracy->text, sizeof accuracy->text, "%.6g", accuracy->value);
     }
     if (accuracy->value > 100)
         return yaml_error(node, err, "'accuracy': expected percent, or a fraction, got %s",
@@ -181,7 +193,7 @@ static status read_labels(const yaml_node *mapping, claim_row *row, error *err) 
         if (!node) continue;
         rc = l == LABEL_STRATEGY
                  ? read_word(node, labels[l], strategies, COUNT(strategies), &ignored, err)
-                 : yaml_string(node, labels[l], &row->labels[l], err);
+                 : read_line(node, labels[l], &row->labels[l], err);
         if (rc == STATUS_OK) row->labels[l] = node->text;
     }
     return rc;
@@ -279,7 +291,7 @@ static status read_kind(const yaml_node *mapping, statement_kind *kind, error *e
 
 static status check_statement_keys(const yaml_node *mapping, const struct statement_info *info,
                                    error *err) {
-    static const char *const others[] = {"kind", "of", "source", "note", "text"};
+    static const char *const others[] = {"kind", "of", "source", "note"};
     static const char *const than = "than", *const basis = "basis";
     key_list known = {0};
     add_keys(&known, others, COUNT(others));
@@ -317,7 +329,6 @@ static status read_statement(const claim *c, const yaml_node *node, claim_statem
     TRY(read_basis(yaml_find(node, "basis"), &s->basis, err));
     TRY(read_source(yaml_find(node, "source"), &s->source, err));
     TRY(check_text(node, "note", err));
-    TRY(check_text(node, "text", err));
     TRY(check_given(node, s, err));
     if (s->kind == STATEMENT_CODE && s->values[QUANTITY_ACCURACY].given)
         TRY(to_percent(node, &s->values[QUANTITY_ACCURACY], err));

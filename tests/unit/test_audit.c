@@ -1,0 +1,557 @@
+// Claims: what is read and refused, that rounding is no finding, and that each fault is found with
+// its arithmetic.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/random.h"
+#include "report/audit.h"
+
+#define assert_near(a, b, tolerance) assert_true(fabs((a) - (b)) <= (tolerance))
+
+// ---- What the tests share ----------------------------------------------------------------------
+
+#define HEAD "schema: lockstep.claim/1\nname: made-up\n"
+
+// Two arms that agree in every figure: 500 steps an epoch.
+#define ARM_A                                                                                   \
+    "  - {name: a, batch: 100, samples: 50000, epochs: 10, batch_ms: 10.0, seconds_per_epoch: " \
+    "5.0, "                                                                                     \
+    "total_seconds: 50.0, accuracy: 90.00, test_samples: 10000, devices: 1, lr: 0.1}\n"
+#define ARM_B                                                                                   \
+    "  - {name: b, batch: 100, samples: 50000, epochs: 10, batch_ms: 12.3, seconds_per_epoch: " \
+    "6.2, "                                                                                     \
+    "total_seconds: 61.7, accuracy: 92.00, test_samples: 10000, devices: 2, lr: 0.1}\n"
+#define ARMS       HEAD "rows:\n" ARM_A ARM_B
+#define STATEMENTS "statements:\n"
+
+typedef struct result {
+    size_t count, kinds[FINDING_KINDS];
+    char *text;
+} result;
+
+static result audit_text(const char *yaml) {
+    claim c = {0};
+    audit a = {0};
+    error err = {0};
+    result r = {0};
+    text out;
+    if (claim_read_text(yaml, "t.yaml", &c, &err) != STATUS_OK) fail_msg("%s", err.message);
+    if (audit_run(&a, &c, &err) != STATUS_OK) fail_msg("%s", err.message);
+    text_init(&out, &err);
+    audit_print(&a, &out);
+    r.count = a.count;
+    audit_tally(&a, r.kinds);
+    r.text = text_take(&out);
+    assert_non_null(r.text);
+    audit_release(&a);
+    claim_release(&c);
+    return r;
+}
+
+static void clean(const char *yaml) {
+    result r = audit_text(yaml);
+    if (r.count) fail_msg("%s", r.text);
+    assert_string_equal(r.text, "made-up: no findings\n");
+    free(r.text);
+}
+
+// Exactly one finding, of that kind, with these words in it (NULL: none).
+static void finds(const char *yaml, finding_kind kind, const char *words, const char *more) {
+    result r = audit_text(yaml);
+    if (r.count != 1 || r.kinds[kind] != 1)
+        fail_msg("expected one '%s':\n%s", finding_name(kind), r.text);
+    if (!strstr(r.text, words)) fail_msg("'%s' is not in\n%s", words, r.text);
+    if (more && !strstr(r.text, more)) fail_msg("'%s' is not in\n%s", more, r.text);
+    free(r.text);
+}
+
+static void refuses(const char *yaml, const char *message) {
+    claim c = {0};
+    error err = {0};
+    assert_int_equal(claim_read_text(yaml, "t.yaml", &c, &err), STATUS_INPUT);
+    claim_release(&c);
+    if (!strstr(err.message, message)) fail_msg("'%s' lacks '%s'", err.message, message);
+    assert_null(strchr(err.message, '\n'));
+}
+
+// ---- Numbers -----------------------------------------------------------------------------------
+
+static stated number(const char *yaml, stated_kind kind) {
+    yaml_node *root;
+    error err = {0};
+    stated s;
+    if (yaml_read_text(yaml, strlen(yaml), "t.yaml", &root, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    if (stated_read(root->items[0], "x", kind, 0, false, &s, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    yaml_free(root);
+    return s;
+}
+
+static void stands_for(const char *yaml, stated_kind kind, double low, double high) {
+    stated s = number(yaml, kind);
+    assert_true(s.given);
+    assert_near(s.range.low, low, 1e-12);
+    assert_near(s.range.high, high, 1e-12);
+}
+
+static void numbers_stand_for_what_rounds_to_them(void **state) {
+    (void)state;
+    stands_for("x: 504.28", STATED_FIGURE, 504.275, 504.285);
+    stands_for("x: 73", STATED_FIGURE, 72.5, 73.5);
+    stands_for("x: 1.50", STATED_FIGURE, 1.495, 1.505);
+    stands_for("x: 1.5e-3", STATED_FIGURE, 0.00145, 0.00155);
+    stands_for("x: 0", STATED_FIGURE, 0, 0.5);
+    stands_for("x: 0.001", STATED_SETTING, 0.001, 0.001);
+    stands_for("x: 64", STATED_COUNT, 64, 64);
+    stands_for("x: ~2.5", STATED_FIGURE, 2.25, 2.75);
+    stands_for("x: ~2", STATED_FIGURE, 1, 3);
+    stands_for("x: [78, 82]", STATED_FIGURE, 77.5, 82.5);
+    stands_for("x: [10, 20]", STATED_COUNT, 10, 20);
+    stands_for("x: 1.8", STATED_RATIO, 1.75, 1.85);
+    stands_for("x: 2", STATED_RATIO, 1.95, 2.05);
+    stands_for("x: 40", STATED_RATIO, 39.5, 40.5);
+    assert_string_equal(number("x: [78, 82]", STATED_FIGURE).text, "78 to 82");
+    assert_string_equal(number("x: 8.70", STATED_FIGURE).text, "8.70");
+}
+
+static void intervals(void **state) {
+    (void)state;
+    interval a = {1, 2}, b = {4, 5};
+    assert_false(interval_meet(a, b));
+    assert_true(interval_meet(a, (interval){2, 3}));
+    // What is equal but for a rounding error of double meets.
+    assert_true(interval_meet(interval_exact(0.1 + 0.2), interval_exact(0.3)));
+    interval q = interval_divide(b, a);
+    assert_near(q.low, 2, 0);
+    assert_near(q.high, 5, 0);
+    assert_true(isinf(interval_divide(b, (interval){0, 1}).high));
+    interval d = interval_subtract(b, a);
+    assert_near(d.low, 2, 0);
+    assert_near(d.high, 4, 0);
+}
+
+static void proportions(void **state) {
+    (void)state;
+    // 87.74 % against 87.36 % of 10000: by hand, 0.0038 / sqrt(0.8755 * 0.1245 * 2 / 10000).
+    assert_near(audit_proportions_z(0.8774, 10000, 0.8736, 10000), 0.81387, 1e-5);
+    assert_near(audit_proportions_z(0.8736, 10000, 0.8774, 10000), -0.81387, 1e-5);
+    assert_near(audit_proportions_z(1, 100, 1, 100), 0, 0);
+    assert_near(audit_z_p_value(1.959963984540054), 0.05, 1e-12);
+    assert_near(audit_z_p_value(0), 1, 0);
+}
+
+// ---- Reading -----------------------------------------------------------------------------------
+
+static void bad_files_are_refused(void **state) {
+    (void)state;
+    refuses("name: x\nrows: [{name: a}]\n", "'schema' is missing");
+    refuses("schema: lockstep.claim/2\nname: x\nrows: [{name: a}]\n",
+            "expected one of lockstep.claim/1");
+    refuses(HEAD, "'rows' is missing");
+    refuses(HEAD "rows: []\n", "not empty");
+    refuses(HEAD "rows: [a]\n", "t.yaml:3:8: expected a mapping");
+    refuses(HEAD "rows: [{batch: 4}]\n", "'name' is missing");
+    refuses(HEAD "rows: [{name: a, batchms: 4}]\n",
+            "t.yaml:3:18: unknown key 'batchms': did you mean 'batch_ms'?");
+    refuses(HEAD "row: [{name: a}]\n", "did you mean 'rows'?");
+    refuses(HEAD "rows: [{name: a, batch: 4.5}]\n", "expected a whole number, got 4.5");
+    refuses(HEAD "rows: [{name: a, batch: 0}]\n", "of at least 1, got 0");
+    refuses(HEAD "rows: [{name: a, total_seconds: 0}]\n", "above 0, got 0");
+    refuses(HEAD "rows: [{name: a, total_seconds: fast}]\n", "expected a number, got 'fast'");
+    refuses(HEAD "rows: [{name: a, total_seconds: [1, 2, 3]}]\n", "[LOWEST, HIGHEST]");
+    refuses(HEAD "rows: [{name: a, total_seconds: [3, 2]}]\n", "3 above 2");
+    refuses(HEAD "rows: [{name: a, accuracy: 120}]\n", "expected percent");
+    refuses(HEAD "rows: [{name: a, strategy: dpp}]\n", "did you mean");
+    refuses(HEAD "rows: [{name: a}, {name: a}]\n", "two rows are called 'a'");
+    refuses(HEAD "rows: [{name: \"a\\eb\"}]\n", "expected one line");
+    refuses(HEAD "common: {name: a}\nrows: [{name: b}]\n", "share no name");
+    refuses(ARMS STATEMENTS "  - {of: a}\n", "'kind' is missing");
+    refuses(ARMS STATEMENTS "  - {kind: slowest, of: b, than: a}\n", "did you mean 'slower'?");
+    refuses(ARMS STATEMENTS "  - {kind: slower, than: a}\n", "'of' is missing");
+    refuses(ARMS STATEMENTS "  - {kind: slower, of: a, than: a}\n", "'a' twice");
+    refuses(ARMS STATEMENTS "  - {kind: speedup, of: b, than: a}\n", "'ratio' is missing");
+    refuses(ARMS STATEMENTS "  - {kind: speedup, of: b, than: a, points: 1}\n",
+            "unknown key 'points'");
+    refuses(ARMS STATEMENTS "  - {kind: slower, of: b, than: a, ratio: 2, by_percent: 1}\n",
+            "only one");
+    refuses(ARMS STATEMENTS "  - {kind: slower, of: b, than: a, basis: batch}\n",
+            "expected one of total_seconds");
+    refuses(ARMS STATEMENTS "  - {kind: code, of: b}\n", "needs a value");
+}
+
+static void common_values_are_those_of_all_rows(void **state) {
+    (void)state;
+    claim c = {0};
+    error err = {0};
+    assert_int_equal(claim_read_text(HEAD
+                                     "common: {epochs: 10, dataset: mnist, measured: false}\n"
+                                     "rows: [{name: a}, {name: b, epochs: 20, measured: true}]\n",
+                                     "t.yaml", &c, &err),
+                     STATUS_OK);
+    assert_near(c.rows[0].values[QUANTITY_EPOCHS].value, 10, 0);
+    assert_near(c.rows[1].values[QUANTITY_EPOCHS].value, 20, 0);
+    assert_string_equal(c.rows[1].labels[LABEL_DATASET], "mnist");
+    assert_false(c.rows[0].measured);
+    assert_true(c.rows[1].measured);
+    claim_release(&c);
+}
+
+// ---- Consistent claims -------------------------------------------------------------------------
+
+static void consistent_claims_have_no_findings(void **state) {
+    (void)state;
+    clean(ARMS);
+    // 61.7 / 50.0 = 1.234, 6.2 / 5.0 = 1.24, 12.3 / 10.0 = 1.23: one ratio, three roundings.
+    clean(ARMS STATEMENTS "  - {kind: slower, by_percent: 23, of: b, than: a}\n"
+                          "  - {kind: slower, by_percent: 23.4, of: b, than: a}\n"
+                          "  - {kind: slower, of: b, than: a}\n"
+                          "  - {kind: speedup, ratio: 0.81, of: b, than: a}\n"
+                          "  - {kind: faster, by_percent: 19, of: a, than: b}\n" // less time
+                          "  - {kind: faster, by_percent: 23, of: a, than: b}\n" // more speed
+                          "  - {kind: overhead, ms: 2.3, of: b, than: a}\n"
+                          "  - {kind: accuracy_difference, points: 2.00, of: b, than: a}\n"
+                          "  - {kind: code, epochs: 10, needs_devices: 2, of: b}\n");
+}
+
+static void rounding_and_dropped_batches_are_no_findings(void **state) {
+    (void)state;
+    // 50000 / 128 = 390.6: 390 steps when the rest is dropped, 391 when not.
+    clean(HEAD "rows:\n"
+               "  - {name: a, batch: 128, samples: 50000, epochs: 10, batch_ms: 10.00, "
+               "total_seconds: 39.0}\n"
+               "  - {name: b, batch: 128, samples: 50000, epochs: 10, batch_ms: 10.00, "
+               "total_seconds: 39.1}\n"
+               "  - {name: c, epochs: 3, seconds_per_epoch: 0.3, total_seconds: 1}\n"
+               // Starting up and evaluation: up to a tenth on top.
+               "  - {name: d, epochs: 10, seconds_per_epoch: 10.00, total_seconds: 109.0}\n"
+               "  - {name: e, epochs: 10, seconds_per_epoch: 10.00, total_seconds: 150.0, "
+               "other_seconds: 50}\n");
+}
+
+// Two arms drawn at random, every figure computed from the same step time and then rounded to few
+// or many digits; `factor` multiplies one of them.
+static void random_claim(char *yaml, size_t size, uint32_t sample, double factor) {
+    random_stream s = {.seed = 7, .purpose = RANDOM_SYNTHETIC, .sample = sample};
+    int digits = (int)random_below(&s, 0, 3) + 1, epochs = (int)random_below(&s, 1, 30) + 1;
+    int batch = (int)random_below(&s, 2, 500) + 1, steps = (50000 + batch - 1) / batch;
+    double ms = 1 + 50 * (double)random_uniform(&s, 3), other = ms * (1.1 + random_uniform(&s, 4));
+    double epoch = ms * steps / 1000, other_epoch = other * steps / 1000;
+    int right = 8000 + (int)random_below(&s, 5, 100);
+    snprintf(
+        yaml, size,
+        HEAD "common: {samples: 50000, batch: %d, epochs: %d, test_samples: 10000}\n"
+             "rows:\n"
+             "  - {name: a, batch_ms: %.*f, seconds_per_epoch: %.*f, total_seconds: %.*f, "
+             "accuracy: %.2f}\n"
+             "  - {name: b, batch_ms: %.*f, seconds_per_epoch: %.*f, total_seconds: %.*f, "
+             "accuracy: %.2f}\n" STATEMENTS "  - {kind: slower, by_percent: %.*f, of: b, than: a}\n"
+             "  - {kind: speedup, ratio: %.*f, of: a, than: b}\n"
+             "  - {kind: overhead, ms: %.*f, of: b, than: a}\n"
+             "  - {kind: accuracy_difference, points: %.*f, of: b, than: a}\n",
+        batch, epochs, digits, ms, digits, epoch, digits, epoch * epochs * factor, right / 100.0,
+        digits, other, digits, other_epoch, digits, other_epoch * epochs, right / 100.0 + 5, digits,
+        100 * (other / ms - 1), digits, other / ms, digits, other - ms, digits, 5.0);
+}
+
+static void rounded_truth_is_never_a_finding_and_errors_are(void **state) {
+    (void)state;
+    char yaml[2048];
+    for (uint32_t i = 0; i < 300; i++) {
+        random_claim(yaml, sizeof yaml, i, 1);
+        clean(yaml);
+        random_claim(yaml, sizeof yaml, i, 1.5);
+        result r = audit_text(yaml);
+        if (!r.kinds[FINDING_ARITHMETIC]) fail_msg("not found:\n%s", yaml);
+        free(r.text);
+    }
+}
+
+static void scaled_ddp_is_consistent_in_itself(void **state) {
+    (void)state;
+    clean(HEAD
+          "rows:\n"
+          "  - {name: d, strategy: ddp, devices: 4, batch: 64, global_batch: 256, samples: 51200,\n"
+          "     epochs: 2, batch_ms: 5.000, total_seconds: 2.00}\n" STATEMENTS
+          "  - {kind: effective_batch, of: d, batch: 256}\n");
+}
+
+// ---- Faults ------------------------------------------------------------------------------------
+
+static void times_that_do_not_add_up(void **state) {
+    (void)state;
+    finds(HEAD "rows: [{name: a, batch: 4, samples: 50000, epochs: 25, batch_ms: 19.24, "
+               "total_seconds: 504.28}]\n",
+          FINDING_ARITHMETIC,
+          "12500 steps/epoch x 25 epochs x 19.24 ms = 6012 s, stated 504.28 s: 11.9 times less",
+          "imply a batch of 47.69, stated 4");
+    finds(HEAD "rows: [{name: a, epochs: 10, seconds_per_epoch: 10.0, total_seconds: 99.0}]\n",
+          FINDING_ARITHMETIC, "10 epochs x 10.0 s = 100 s, stated 99.0 s: 1 % less", NULL);
+    finds(HEAD "rows: [{name: a, epochs: 10, seconds_per_epoch: 10.0, total_seconds: 150.0}]\n",
+          FINDING_ARITHMETIC, "1.5 times more", "50 s are in none of these parts");
+    finds(HEAD "rows: [{name: a, epochs: 10, seconds_per_epoch: 10.0, total_seconds: 150.0, "
+               "other_seconds: 20}]\n",
+          FINDING_ARITHMETIC, "10 epochs x 10.0 s + 20 s = 120 s, stated 150.0 s", NULL);
+    finds(HEAD
+          "rows: [{name: a, batch: 100, samples: 1000, batch_ms: 10.0, seconds_per_epoch: 0.2}]\n",
+          FINDING_ARITHMETIC, "10 steps/epoch x 10.0 ms = 0.1 s, stated 0.2 s: 2 times more", NULL);
+}
+
+static void load_and_update(void **state) {
+    (void)state;
+#define PHASES(workers, total)                                                                    \
+    HEAD "rows: [{name: a, batch: 10, samples: 10000, epochs: 1, load_seconds_per_step: 0.0080, " \
+         "update_seconds_per_step: 0.0020, loader_workers: " workers ", total_seconds: " total    \
+         "}]\n"
+    clean(PHASES("0", "10.0"));
+    finds(PHASES("0", "8.0"), FINDING_ARITHMETIC,
+          "1000 steps/epoch x 1 epochs x (0.0080 + 0.0020) s = 10 s, stated 8.0 s", NULL);
+    // Four workers hide all but the update: 2 s at least.
+    clean(PHASES("4", "8.0"));
+    clean(PHASES("4", "2.0"));
+    finds(PHASES("4", "1.5"), FINDING_ARITHMETIC, "hidden behind the update it is still 1.98",
+          NULL);
+}
+
+static void arms_that_imply_unlike_batches(void **state) {
+    (void)state;
+    // No batch is stated: 1000 samples x 10 ms / 1 s = 10 against 20.
+    finds(HEAD "rows:\n"
+               "  - {name: a, samples: 1000, epochs: 1, batch_ms: 10.0, total_seconds: 1.00}\n"
+               "  - {name: b, samples: 1000, epochs: 1, batch_ms: 20.0, total_seconds: 1.00}\n",
+          FINDING_ARITHMETIC, "'a' implies 10\n", "'b' implies 20\n");
+}
+
+static void accuracies_no_count_gives(void **state) {
+    (void)state;
+    finds(HEAD "rows: [{name: a, accuracy: 87.365, test_samples: 10000}]\n", FINDING_ARITHMETIC,
+          "8736 are 87.36 %, 8737 are 87.37 %", NULL);
+    clean(HEAD "rows: [{name: a, accuracy: 87.365, test_samples: 10000, repeats: 2}]\n");
+    clean(HEAD "rows: [{name: a, accuracy: 0.8736, test_samples: 10000}]\n");
+}
+
+static void percentages_and_ratios(void **state) {
+    (void)state;
+    finds(ARMS STATEMENTS "  - {kind: slower, by_percent: 28.0, of: b, than: a}\n",
+          FINDING_ARITHMETIC, "61.7 / 50.0 s in total: 23.4 % slower, stated 28.0 %",
+          "12.3 / 10.0 ms a batch: 23 % slower");
+    finds(ARMS STATEMENTS "  - {kind: faster, of: b, than: a}\n", FINDING_ARITHMETIC,
+          "'b' faster than 'a': the rows give something else", "0.81 times as fast");
+    // 23.4 and 24 are in total and an epoch; the times of a batch may stand for 21.9 to 24.1.
+    finds(ARMS STATEMENTS "  - {kind: slower, by_percent: 24.5, of: b, than: a, basis: batch_ms}\n",
+          FINDING_ARITHMETIC, "stated 24.5 %", NULL);
+#define PAIR \
+    "rows: [{name: a, seconds_per_epoch: 3.29}, {name: b, seconds_per_epoch: 1.80}]\n" STATEMENTS
+    clean(HEAD PAIR "  - {kind: speedup, ratio: 1.83, of: b, than: a}\n");
+    clean(HEAD PAIR "  - {kind: speedup, ratio: 1.8, of: b, than: a}\n");
+    clean(HEAD PAIR "  - {kind: speedup, ratio: ~2, of: b, than: a}\n");
+    finds(HEAD PAIR "  - {kind: speedup, ratio: 2, of: b, than: a}\n", FINDING_ARITHMETIC,
+          "3.29 / 1.80 s an epoch: 1.83 times as fast, stated 2: 9.4 % more", NULL);
+}
+
+static void several_figures_for_one_thing(void **state) {
+    (void)state;
+#define TWO_BASES                                                   \
+    HEAD "common: {epochs: 2, devices: 1}\n"                        \
+         "rows: [{name: a, batch_ms: 10.0, total_seconds: 100.0}, " \
+         "{name: b, batch_ms: 20.0, total_seconds: 110.0}]\n" STATEMENTS
+    finds(TWO_BASES "  - {kind: slower, by_percent: 10, of: b, than: a}\n", FINDING_ARITHMETIC,
+          "110.0 / 100.0 s in total = 1.1", "20.0 / 10.0 ms a batch = 2");
+    result r = audit_text(TWO_BASES "  - {kind: slower, by_percent: 10, of: b, than: a}\n"
+                                    "  - {kind: faster, by_percent: 100, of: a, than: b}\n");
+    assert_int_equal(r.kinds[FINDING_ARITHMETIC], 2);
+    assert_non_null(strstr(r.text, "two figures for the same thing"));
+    assert_non_null(strstr(r.text, "that is 1.1 and 2 times the time"));
+    free(r.text);
+    // With other epochs, totals and batches may well differ, each statement by its basis.
+    r = audit_text(HEAD "rows: [{name: a, epochs: 1, batch_ms: 10.0, total_seconds: 100.0}, "
+                        "{name: b, epochs: 2, batch_ms: 10.0, total_seconds: 200.0}]\n" STATEMENTS
+                        "  - {kind: slower, ratio: 2.0, of: b, than: a, basis: total_seconds}\n"
+                        "  - {kind: slower, ratio: 1.0, of: b, than: a, basis: batch_ms}\n");
+    assert_int_equal(r.count, 0);
+    free(r.text);
+}
+
+static void noise(void **state) {
+    (void)state;
+#define ACCURACIES(x, y) \
+    "rows: [{name: a, accuracy: " x "}, {name: b, accuracy: " y "}]\n" STATEMENTS
+#define TESTED HEAD "common: {test_samples: 10000}\n"
+    finds(TESTED ACCURACIES(
+              "87.36", "87.74") "  - {kind: accuracy_difference, points: 0.38, of: b, than: a}\n",
+          FINDING_NOISE, "87.74 - 87.36 = 0.38 points of 10000 test samples: z = 0.81, p = 0.42",
+          NULL);
+    clean(TESTED ACCURACIES("87.36", "87.74") "  - {kind: same_accuracy, of: b, than: a}\n");
+    clean(TESTED ACCURACIES(
+        "87.36", "89.36") "  - {kind: accuracy_difference, points: 2, of: b, than: a}\n");
+    finds(TESTED ACCURACIES("87.36", "89.36") "  - {kind: same_accuracy, of: b, than: a}\n",
+          FINDING_UNSUPPORTED, "not equal in accuracy", "z = 4.4");
+    finds(TESTED ACCURACIES(
+              "87.36", "89.36") "  - {kind: accuracy_difference, points: 3.00, of: b, than: a}\n",
+          FINDING_ARITHMETIC, "89.36 - 87.36 = 2 points, stated 3.00", NULL);
+    finds(HEAD ACCURACIES("87.36", "87.74") "  - {kind: accuracy_difference, of: b, than: a}\n",
+          FINDING_CONDITION, "of how many test samples?", NULL);
+}
+
+static void unlike_arms(void **state) {
+    (void)state;
+#define UNLIKE(x, y)                                                       \
+    HEAD "rows: [{name: a, devices: 1, total_seconds: 20.0, " x "}, "      \
+         "{name: b, devices: 2, total_seconds: 10.0, " y "}]\n" STATEMENTS \
+         "  - {kind: speedup, ratio: 2.0, of: b, than: a}\n"
+    clean(UNLIKE("lr: 0.1", "lr: 0.1"));
+    finds(UNLIKE("loader_workers: 0", "loader_workers: 4"), FINDING_ARMS, "loader workers 4 and 0",
+          NULL);
+    finds(UNLIKE("epochs: 10", "epochs: 20"), FINDING_ARMS, "epochs 20 and 10",
+          "in total: 10 s; 20 s");
+    finds(UNLIKE("batch: 64, lr: 0.1", "batch: 256, lr: 0.1"), FINDING_ARMS,
+          "with one learning rate", "0.1 x 4 = 0.4 for 'b'");
+    finds(UNLIKE("batch: 64, lr: 0.1", "batch: 256, lr: 0.4"), FINDING_ARMS,
+          "differ in the global batch\n", "256 / 64 = 4");
+    finds(UNLIKE("lr: 0.1", "lr: 0.2"), FINDING_ARMS, "lr 0.2 and 0.1", NULL);
+    finds(UNLIKE("device: T4", "device: H100"), FINDING_ARMS, "device 'H100' and 'T4'", NULL);
+    finds(UNLIKE("batch: 64", "batch: 64, strategy: ddp"), FINDING_CONDITION,
+          "64 a step, or 64 x 2 = 128", NULL);
+    finds(UNLIKE("batch: 64", "lr: 0.1, batch: 64"), FINDING_CONDITION, "lr is given for one",
+          "'b': 0.1; 'a': not given");
+}
+
+// One condition that differs is what the comparison is about, if nothing else does.
+static void one_difference_is_the_subject(void **state) {
+    (void)state;
+#define WORKERS(x, y)                                                           \
+    HEAD "rows: [{name: a, loader_workers: 0, total_seconds: 20.0" x "}, "      \
+         "{name: b, loader_workers: 4, total_seconds: 10.0" y "}]\n" STATEMENTS \
+         "  - {kind: faster, of: b, than: a}\n"
+    clean(WORKERS("", ""));
+    result r = audit_text(WORKERS(", augment: affine", ", augment: none"));
+    assert_int_equal(r.kinds[FINDING_ARMS], 2);
+    free(r.text);
+}
+
+static void what_would_have_been_like_for_like(void **state) {
+    (void)state;
+    finds(HEAD "rows:\n"
+               "  - {name: base, devices: 1, loader_workers: 0, total_seconds: 73}\n"
+               "  - {name: fed, devices: 1, loader_workers: 4, total_seconds: 18.47}\n"
+               "  - {name: many, devices: 8, loader_workers: 4, total_seconds: 26.1}\n" STATEMENTS
+               "  - {kind: speedup, ratio: 2.8, of: many, than: base}\n",
+          FINDING_ARMS, "like for like, against 'fed': 18.47 / 26.1 s = 0.71 times as fast",
+          "the loader's workers made the speed-up");
+}
+
+static void overhead(void **state) {
+    (void)state;
+    finds(ARMS STATEMENTS "  - {kind: overhead, ms: 1.1, of: b, than: a}\n", FINDING_ARITHMETIC,
+          "12.3 - 10.0 = 2.3 ms a batch, stated 1.1 ms: 1.2 ms without an explanation", NULL);
+    finds(HEAD "rows: [{name: a}, {name: b}]\n" STATEMENTS
+               "  - {kind: overhead, ms: 1.1, of: b, than: a}\n",
+          FINDING_UNSUPPORTED, "no row has the time of a batch", NULL);
+}
+
+static void projections(void **state) {
+    (void)state;
+#define PROJECTED                                                                    \
+    HEAD "rows: [{name: a, batch_ms: 20.0}, {name: b, batch_ms: 40.0}]\n" STATEMENTS \
+         "  - {kind: projection, of: b, than: a, devices: 4, "
+    finds(PROJECTED "batch_ms: 10.0, ratio: 2.0}\n", FINDING_UNSUPPORTED,
+          "40.0 / 4 = 10 ms a batch, stated 10.0: nothing is left", NULL);
+    finds(PROJECTED "ratio: 2.0}\n", FINDING_UNSUPPORTED, "without communication", NULL);
+    clean(PROJECTED "batch_ms: 12.5, communication_ms: 2.5, ratio: 1.6}\n");
+    finds(PROJECTED "batch_ms: 13.5, communication_ms: 2.5}\n", FINDING_ARITHMETIC,
+          "40.0 / 4 = 10 ms, stated 13.5 ms", NULL);
+    finds(PROJECTED "batch_ms: 12.5, communication_ms: 2.5, ratio: 2.0}\n", FINDING_ARITHMETIC,
+          "20.0 / 12.5 ms a batch = 1.6, stated 2.0", NULL);
+}
+
+static void effective_batches(void **state) {
+    (void)state;
+#define REPLICAS(strategy)                                                                \
+    HEAD "rows: [{name: a, devices: 2, batch: 128, strategy: " strategy "}]\n" STATEMENTS \
+         "  - {kind: effective_batch, batch: 256, of: a}\n"
+    finds(REPLICAS("dp"), FINDING_ARITHMETIC, "128 / 2 = 64 on each device",
+          "stated 256: 2 times more");
+    clean(REPLICAS("ddp"));
+    finds(HEAD "rows: [{name: a, strategy: dp, devices: 2, batch: 128, global_batch: 256}]\n",
+          FINDING_ARITHMETIC, "128 a step, stated 256", NULL);
+    finds(HEAD "rows: [{name: a, strategy: ddp, devices: 4, batch: 64, global_batch: 128}]\n",
+          FINDING_ARITHMETIC, "64 a rank x 4 ranks = 256 a step, stated 128", NULL);
+}
+
+static void code(void **state) {
+    (void)state;
+    finds(ARMS STATEMENTS "  - {kind: code, epochs: 25}\n", FINDING_UNSUPPORTED,
+          "code: epochs 25; text, 'a': 10", "code: epochs 25; text, 'b': 10");
+    finds(ARMS STATEMENTS "  - {kind: code, needs_devices: 2, of: a}\n", FINDING_CONDITION,
+          "needs 2 devices, ran on 1", NULL);
+}
+
+static void figures_from_nowhere(void **state) {
+    (void)state;
+    finds(HEAD "common: {measured: false}\nrows: [{name: a, accuracy: [78, 82]}, {name: b}]\n",
+          FINDING_UNSUPPORTED, "'a', 'b' expected, never measured", "2 of 2 rows");
+    finds(HEAD "rows: [{name: a, total_seconds: 10, source: none}, {name: b, source: a paper}]\n",
+          FINDING_UNSUPPORTED, "'a' quoted without a source", "1 of 2 rows");
+    finds(HEAD "rows: [{name: a, devices: 1}, {name: b, devices: 8}]\n" STATEMENTS
+               "  - {kind: speedup, ratio: ~3, of: b, than: a, source: none}\n",
+          FINDING_UNSUPPORTED, "no row has the times", "no source is named either");
+    finds(HEAD "rows: [{name: a}, {name: simulated-dp}]\n" STATEMENTS
+               "  - {kind: slower, of: simulated-d, than: a}\n",
+          FINDING_UNSUPPORTED,
+          "'simulated-d' is not among the 2 rows: the nearest is 'simulated-dp'", NULL);
+}
+
+static void tally(void **state) {
+    (void)state;
+    text out;
+    error err = {0};
+    size_t counts[FINDING_KINDS] = {0};
+    text_init(&out, &err);
+    audit_print_tally(counts, 1, &out);
+    counts[FINDING_ARITHMETIC] = 2;
+    counts[FINDING_NOISE] = 1;
+    audit_print_tally(counts, 3, &out);
+    assert_string_equal(text_string(&out),
+                        "1 claim: no findings\n"
+                        "3 claims: 3 findings (2 arithmetic faults, 1 below the noise)\n");
+    text_release(&out);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_stand_for_what_rounds_to_them),
+        cmocka_unit_test(intervals),
+        cmocka_unit_test(proportions),
+        cmocka_unit_test(bad_files_are_refused),
+        cmocka_unit_test(common_values_are_those_of_all_rows),
+        cmocka_unit_test(consistent_claims_have_no_findings),
+        cmocka_unit_test(rounding_and_dropped_batches_are_no_findings),
+        cmocka_unit_test(rounded_truth_is_never_a_finding_and_errors_are),
+        cmocka_unit_test(scaled_ddp_is_consistent_in_itself),
+        cmocka_unit_test(times_that_do_not_add_up),
+        cmocka_unit_test(load_and_update),
+        cmocka_unit_test(arms_that_imply_unlike_batches),
+        cmocka_unit_test(accuracies_no_count_gives),
+        cmocka_unit_test(percentages_and_ratios),
+        cmocka_unit_test(several_figures_for_one_thing),
+        cmocka_unit_test(noise),
+        cmocka_unit_test(unlike_arms),
+        cmocka_unit_test(one_difference_is_the_subject),
+        cmocka_unit_test(what_would_have_been_like_for_like),
+        cmocka_unit_test(overhead),
+        cmocka_unit_test(projections),
+        cmocka_unit_test(effective_batches),
+        cmocka_unit_test(code),
+        cmocka_unit_test(figures_from_nowhere),
+        cmocka_unit_test(tally),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

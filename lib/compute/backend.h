@@ -14,8 +14,8 @@
 //
 // A record is a float vector: the gradient sums in the layout of the parameter arena; then, in the
 // layout of the buffer arena, the batch norm statistics of the step, weighted by counts; then
-// RECORD_TAIL floats, of which the first is the sum of the samples' losses; the others are zero, and
-// the caller's to fill before the reduction. Everything that ranks must agree on rides on one
+// RECORD_TAIL floats, of which the first is the sum of the samples' losses; the others are zero,
+// and the caller's to fill before the reduction. Everything that ranks must agree on rides on one
 // reduction.
 //
 // The arithmetic (order of every sum) is fixed by the program and the shards' sample counts alone:
@@ -87,6 +87,9 @@ typedef struct engine_options {
     engine_exchange exchange;
     void *exchange_context;
     bool split; // forward and backward will be called apart: all activations of a step are kept
+    // A stage of a pipeline: the program is a part of a network, and runs shard by shard.
+    // `receives`: its input is an activation, not bytes; `sends`: its output is one, not logits.
+    bool stage, receives, sends;
 } engine_options;
 
 // Everything that an update needs besides the reduced record.
@@ -141,6 +144,18 @@ typedef struct backend {
     // the sum of group g.
     void (*loss)(const engine *e, const batch *whole, float *logits, float *losses);
     status (*backward)(engine *e, const float *gradients, const float *losses, error *err);
+
+    // A step of a pipeline stage: for each range of shards, in order, forward and later backward;
+    // then stage_reduce. Activations and their gradients travel as blocks of [features][GROUP], one
+    // a group; `in`, `out` and so on hold those of all groups of the step (NULL at the ends of the
+    // pipeline). stage_floats: of a block.
+    size_t (*stage_floats)(const engine *e, bool output);
+    status (*stage_forward)(engine *e, const batch *b, int first_shard, int end_shard,
+                            const float *in, float *out, error *err);
+    status (*stage_backward)(engine *e, int first_shard, int end_shard, const float *dout,
+                             float *din, error *err);
+    // Sums the records of the ranges into reduced().
+    void (*stage_reduce)(engine *e);
 
     // Where the reduced record goes: record_floats(program) floats. It may be one of the records.
     float *(*reduced)(engine *e);

@@ -13,7 +13,8 @@ typedef struct slot {
     const uint8_t **pixels;
     uint8_t *labels;
     uint32_t *ids;
-    uint64_t step; // which step it holds, when ready
+    uint8_t *images; // augmented: those of the batch, and one more to work with; else NULL
+    uint64_t step;   // which step it holds, when ready
     bool ready;
 } slot;
 
@@ -38,9 +39,17 @@ int batch_samples(const batch *b) {
     return samples;
 }
 
+static bool augments(const loader_options *o) {
+    return o->augment && o->augment->count > 0;
+}
+
 static status slot_init(slot *s, const loader_options *o, error *err) {
     int shards = o->sampler->deal->shards;
     size_t room = (size_t)(o->end_shard - o->first_shard) * o->sampler->per_step;
+    if (augments(o)) {
+        s->images = memory_new(room + 1, dataset_sample_bytes(o->data), err);
+        if (!s->images) return STATUS_FAILED;
+    }
     s->count = memory_new((size_t)shards, sizeof *s->count, err);
     s->pixels = memory_new(room, sizeof *s->pixels, err);
     s->labels = memory_new(room, sizeof *s->labels, err);
@@ -56,6 +65,17 @@ static status slot_init(slot *s, const loader_options *o, error *err) {
     return STATUS_OK;
 }
 
+// What the batch has for pixels of dataset sample `sample`, its n-th.
+static const uint8_t *pixels_of(const loader_options *o, const slot *s, size_t n, uint32_t sample) {
+    const dataset *d = o->data;
+    if (!s->images) return d->pixels[sample];
+    const image_size size = {d->channels, d->height, d->width};
+    const augment_key key = {o->sampler->seed, s->batch.epoch, d->ids[sample]};
+    uint8_t *to = s->images + (n + 1) * image_bytes(size);
+    augment_sample(o->augment, &key, size, d->pixels[sample], s->images, to);
+    return to;
+}
+
 // The epoch of `step` must have been begun.
 static void fill(const loader *l, slot *s, uint64_t step) {
     const loader_options *o = &l->options;
@@ -67,7 +87,7 @@ static void fill(const loader *l, slot *s, uint64_t step) {
         s->count[v] = sampler_step(o->sampler, epoch, step % l->steps_per_epoch, v, &samples);
         if (v < o->first_shard || v >= o->end_shard) continue;
         for (int i = 0; i < s->count[v]; i++, n++) {
-            s->pixels[n] = o->data->pixels[samples[i]];
+            s->pixels[n] = pixels_of(o, s, n, samples[i]);
             s->labels[n] = o->data->labels[samples[i]];
             s->ids[n] = o->data->ids[samples[i]];
         }
@@ -172,6 +192,7 @@ void loader_free(loader *l) {
         free(l->slots[i].pixels);
         free(l->slots[i].labels);
         free(l->slots[i].ids);
+        free(l->slots[i].images);
     }
     free(l->slots);
     free(l->threads);

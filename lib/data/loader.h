@@ -3,6 +3,7 @@
 // A batch holds the samples of the local shards: of all of them in one process, of a rank's own
 // under DDP. What it holds is a function of (sampler, step) alone, so any number of workers gives
 // the same batches. Without augmentation pixels are not copied: a batch points into the dataset.
+// With it, whoever prepares a batch writes the augmented images into memory of the batch.
 //
 // With workers = 0 loader_next prepares the batch itself. With N workers, N threads run ahead of
 // the consumer by at most 2·N batches.
@@ -13,6 +14,7 @@
 
 #include "base/error.h"
 #include "compute/backend.h"
+#include "data/augment.h"
 #include "data/dataset.h"
 #include "data/sampler.h"
 
@@ -24,6 +26,7 @@ typedef struct loader_options {
     int first_shard, end_shard;    // the local shards
     int workers;                   // 0 … LOADER_MAX_WORKERS
     uint64_t first_step, end_step; // global steps (epoch · steps per epoch + step): [first, end)
+    const augment_list *augment;   // not owned; NULL or empty: none. Keyed by the sampler's seed
 } loader_options;
 
 typedef struct loader loader;

@@ -77,7 +77,7 @@ refuse:
 // Length, header and padding: everything in front of the data.
 static status make_head(const tensor_file *f, const tensor *const *order, unsigned char **head,
                         size_t *bytes, error *err) {
-    json_t *root;
+    json_t *root = NULL;
     status rc = make_header(f, order, &root, err);
     if (rc != STATUS_OK) return rc;
     char *text = json_dumps(root, JSON_COMPACT | JSON_SORT_KEYS);

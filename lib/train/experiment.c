@@ -142,7 +142,8 @@ static const yaml_node *to_blame(const yaml_node *root, const char *const *paths
 
 static status check_shards(const experiment *e, const yaml_node *root, error *err) {
     static const char *const keys[] = {"virtual_shards", "world_size", "global_batch"};
-    if (e->virtual_shards % e->world_size)
+    // The stages of a pipeline share no shards.
+    if (e->strategy != STRATEGY_MP && e->virtual_shards % e->world_size)
         return yaml_error(to_blame(root, keys, 2), err,
                           "'virtual_shards' is %d: it must be a multiple of 'world_size', which "
                           "is %d",
@@ -213,16 +214,6 @@ void experiment_release(experiment *e) {
     yaml_free(e->resolved);
     yaml_free(e->published);
     *e = (experiment){0};
-}
-
-status experiment_set_world_size(experiment *e, int world_size, error *err) {
-    if (world_size < 1 || e->virtual_shards % world_size)
-        return error_set(err, STATUS_USAGE,
-                         "cannot run '%s' with world size %d: it must divide the number of virtual "
-                         "shards, which is %d",
-                         e->name, world_size, e->virtual_shards);
-    e->world_size = world_size;
-    return STATUS_OK;
 }
 
 const char *strategy_name(strategy_kind s) {

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/yaml_tree.h"
+#include "data/augment.h"
 #include "nn/model.h"
 #include "nn/optimizer.h"
 
@@ -31,6 +32,7 @@ typedef struct experiment {
     bool has_normalize; // else the dataset's own mean and std
     int normalize_channels;
     float mean[EXPERIMENT_MAX_CHANNELS], std[EXPERIMENT_MAX_CHANNELS];
+    augment_list augment;
     int loader_workers;
     optimizer optimizer;
     schedule schedule;
@@ -52,10 +54,6 @@ typedef struct experiment {
 status experiment_read(experiment *e, const char *path, const char *const *set, size_t set_count,
                        error *err) MUST_CHECK;
 void experiment_release(experiment *e);
-
-// Overrides world_size (train-* --world-size): STATUS_USAGE unless it divides V. Not part of
-// `resolved`.
-status experiment_set_world_size(experiment *e, int world_size, error *err) MUST_CHECK;
 
 // The first key on which two resolved experiments differ in a way that changes the bits (so not
 // name, title, repeats, strategy, world_size, loader_workers, target_accuracy, stages), or NULL:

@@ -6,41 +6,41 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-enum { MAX_AUGMENTATIONS = 16, MAX_CROP_PADDING = 64 };
-
-static status augment_crop(const yaml_node *options, yaml_node *out, error *err) {
+static status augment_crop(const yaml_node *options, augmentation *a, yaml_node *out, error *err) {
     static const char *const keys[] = {"padding"};
     const yaml_node *node = yaml_find(options, "padding");
     int64_t padding;
     status rc = STATUS_OK;
     TRY(yaml_check_keys(options, keys, COUNT(keys), err));
     if (!node) return yaml_error(options, err, "'random_crop' needs 'padding'");
-    TRY(yaml_integer(node, "padding", 0, MAX_CROP_PADDING, &padding, err));
+    TRY(yaml_integer(node, "padding", 0, AUGMENT_MAX_PADDING, &padding, err));
+    a->padding = (int)padding;
     TRY(yaml_put(out, "padding", yaml_new_integer(padding, err), err));
 out:
     return rc;
 }
 
-static status augment_flip(const yaml_node *options, yaml_node *out, error *err) {
+static status augment_flip(const yaml_node *options, augmentation *a, yaml_node *out, error *err) {
     static const char *const keys[] = {"p"};
     const yaml_node *node = yaml_find(options, "p");
-    double p = 0.5;
     status rc = STATUS_OK;
+    a->p = 0.5;
     TRY(yaml_check_keys(options, keys, COUNT(keys), err));
-    if (node) TRY(yaml_number(node, "p", &p, err));
-    if (p < 0 || p > 1) return yaml_error(node, err, "'p' must be between 0 and 1");
-    TRY(yaml_put(out, "p", yaml_new_number(p, err), err));
+    if (node) TRY(yaml_number(node, "p", &a->p, err));
+    if (a->p < 0 || a->p > 1) return yaml_error(node, err, "'p' must be between 0 and 1");
+    TRY(yaml_put(out, "p", yaml_new_number(a->p, err), err));
 out:
     return rc;
 }
 
 // Two numbers in [min, max], in order where `ordered`; the default where the key is absent.
 static status augment_range(const yaml_node *options, const char *key, double min, double max,
-                            bool ordered, double otherwise, yaml_node *out, error *err) {
+                            bool ordered, double otherwise, double values[2], yaml_node *out,
+                            error *err) {
     const yaml_node *node = yaml_find(options, key);
-    double values[2] = {otherwise, otherwise};
     yaml_node *list = NULL;
     status rc = STATUS_OK;
+    values[0] = values[1] = otherwise;
     if (node) {
         rc = field_read_numbers(node, key, 2, 2, values, &list, err);
         yaml_free(list);
@@ -60,21 +60,21 @@ static status augment_range(const yaml_node *options, const char *key, double mi
     return rc;
 }
 
-static status augment_affine(const yaml_node *options, yaml_node *out, error *err) {
+static status augment_affine(const yaml_node *options, augmentation *a, yaml_node *out,
+                             error *err) {
     static const char *const keys[] = {"degrees", "translate", "scale", "interpolation"};
     const yaml_node *node = yaml_find(options, "degrees");
     const yaml_node *interpolation = yaml_find(options, "interpolation");
     const char *word = "nearest";
-    double degrees;
     status rc = STATUS_OK;
     TRY(yaml_check_keys(options, keys, COUNT(keys), err));
     if (!node) return yaml_error(options, err, "'random_affine' needs 'degrees'");
-    TRY(yaml_number(node, "degrees", &degrees, err));
-    if (degrees < 0 || degrees > 180)
+    TRY(yaml_number(node, "degrees", &a->degrees, err));
+    if (a->degrees < 0 || a->degrees > 180)
         return yaml_error(node, err, "'degrees' must be between 0 and 180");
-    TRY(yaml_put(out, "degrees", yaml_new_number(degrees, err), err));
-    TRY(augment_range(options, "translate", 0, 1, false, 0, out, err));
-    TRY(augment_range(options, "scale", 0.01, 100, true, 1, out, err));
+    TRY(yaml_put(out, "degrees", yaml_new_number(a->degrees, err), err));
+    TRY(augment_range(options, "translate", 0, 1, false, 0, a->translate, out, err));
+    TRY(augment_range(options, "scale", 0.01, 100, true, 1, a->scale, out, err));
     if (interpolation) TRY(yaml_string(interpolation, "interpolation", &word, err));
     if (strcmp(word, "nearest") != 0)
         return yaml_error(interpolation, err, "'interpolation': only 'nearest' is supported");
@@ -83,13 +83,14 @@ out:
     return rc;
 }
 
-static const struct augmentation {
+// Indexed by augment_kind.
+static const struct {
     const char *word;
-    status (*read)(const yaml_node *options, yaml_node *out, error *err);
+    status (*read)(const yaml_node *options, augmentation *a, yaml_node *out, error *err);
 } augmentations[] = {
-    {"random_crop", augment_crop},
-    {"horizontal_flip", augment_flip},
-    {"random_affine", augment_affine},
+    [AUGMENT_RANDOM_CROP] = {"random_crop", augment_crop},
+    [AUGMENT_HORIZONTAL_FLIP] = {"horizontal_flip", augment_flip},
+    [AUGMENT_RANDOM_AFFINE] = {"random_affine", augment_affine},
 };
 
 static status unknown_augmentation(const yaml_node *item, const char *word, error *err) {
@@ -102,7 +103,8 @@ static status unknown_augmentation(const yaml_node *item, const char *word, erro
 
 // One item: `horizontal_flip`, or {horizontal_flip: {p: 0.5}}. Appends it to `list`, defaults
 // written out.
-static status read_augmentation(const yaml_node *item, yaml_node *list, error *err) {
+static status read_augmentation(const yaml_node *item, augmentation *a, yaml_node *list,
+                                error *err) {
     const yaml_node none = {
         .kind = YAML_MAPPING, .file = item->file, .line = item->line, .column = item->column};
     const yaml_node *options = &none;
@@ -117,9 +119,10 @@ static status read_augmentation(const yaml_node *item, yaml_node *list, error *e
     size_t k = 0;
     while (k < COUNT(augmentations) && strcmp(word, augmentations[k].word) != 0) k++;
     if (k == COUNT(augmentations)) return unknown_augmentation(item, word, err);
+    a->kind = (augment_kind)k;
     yaml_node *entry = field_new_flow(YAML_MAPPING, err), *out = field_new_flow(YAML_MAPPING, err);
     rc = yaml_put(entry, word, out, err);
-    if (rc == STATUS_OK) rc = augmentations[k].read(options, out, err);
+    if (rc == STATUS_OK) rc = augmentations[k].read(options, a, out, err);
     if (rc == STATUS_OK) return yaml_append(list, entry, err);
     yaml_free(entry);
 out:
@@ -131,9 +134,10 @@ status field_read_augment(experiment_reading *r, const yaml_node *node, yaml_nod
     if (!*resolved) return STATUS_FAILED;
     if (!node) return STATUS_OK;
     status rc = field_need_list(node, "augment", r->err);
-    if (rc == STATUS_OK && node->count > MAX_AUGMENTATIONS)
-        return yaml_error(node, r->err, "'augment': more than %d entries", MAX_AUGMENTATIONS);
+    if (rc == STATUS_OK && node->count > AUGMENT_MAX)
+        return yaml_error(node, r->err, "'augment': more than %d entries", AUGMENT_MAX);
+    augment_list *list = &r->e->augment;
     for (size_t i = 0; rc == STATUS_OK && i < node->count; i++)
-        rc = read_augmentation(node->items[i], *resolved, r->err);
+        rc = read_augmentation(node->items[i], &list->items[list->count++], *resolved, r->err);
     return rc;
 }

@@ -40,8 +40,8 @@ typedef struct worker_options {
     const experiment *experiment;
     normalization normalization;
     comm *comm;
-    int world_size;  // ranks, or replicas in one process
-    int threads;     // of each rank or replica
+    int world_size;  // ranks; replicas or stages in one process
+    int threads;     // of each rank, replica or stage
     bool spin;       // is there a core for each thread of all ranks on this host?
     const char *isa; // NULL: the best
     bool reduce_fast;
@@ -89,7 +89,7 @@ typedef struct strategy {
     status (*describe)(const worker *w, yaml_node *segment, error *err);
 } strategy;
 
-extern const strategy strategy_single, strategy_dp, strategy_ddp;
+extern const strategy strategy_single, strategy_dp, strategy_ddp, strategy_mp;
 
 // A launch hook: all work is done in this process.
 status strategy_launch_here(const world *w, const message_sizes *sizes, launch_body body,

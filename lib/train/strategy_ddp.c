@@ -3,7 +3,7 @@
 #include "train/replica.h"
 
 static status find_world(const experiment *e, int wanted, world *w, error *err) {
-    *w = (world){.size = e->world_size};
+    *w = (world){.size = wanted ? wanted : e->world_size};
     if (!wanted) {
         status rc = launch_detect(&w->environment, err);
         if (rc != STATUS_OK) return rc;

@@ -169,13 +169,6 @@ static status read_experiment(const train_tool *t, experiment *e, error *err) {
     status rc;
     TRY(need(t->experiment, "experiment", err));
     TRY(experiment_read(e, t->experiment, t->set.items, t->set.count, err));
-    if (t->world_size > 0) TRY(experiment_set_world_size(e, (int)t->world_size, err));
-    const yaml_node *augment = yaml_find(e->resolved, "augment");
-    if (augment && augment->count > 0)
-        return error_set(err, STATUS_USAGE,
-                         "cannot train: '%s': augment is not supported yet; --set 'augment=[]' "
-                         "trains without it",
-                         t->experiment);
 out:
     return rc;
 }

@@ -335,7 +335,8 @@ static status open_trainer(trainer *t, error *err) {
                               .sampler = &t->sampler,
                               .workers = o->loader_workers,
                               .first_step = t->c->step,
-                              .end_step = t->total};
+                              .end_step = t->total,
+                              .augment = &e->augment};
     TRY(check_same_run(t, err));
     TRY(deal_init(&t->deal, o->train, e->virtual_shards, e->shard_seed, err));
     TRY(sampler_init(&t->sampler, &t->deal, e->global_batch, e->seed, err));

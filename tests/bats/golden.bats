@@ -14,6 +14,14 @@ setup() {
         "$GOLDEN/operations.safetensors" 1e-9
 }
 
+@test "torchvision makes augment.safetensors again" {
+    need_torch
+    "$PYTHON" -c 'import torchvision' >/dev/null 2>&1 || skip "$PYTHON has no torchvision (make deps-torch)"
+    succeeds "$PYTHON" "$GOLDEN/make_augment.py" "$WORK"
+    succeeds "$PYTHON" "$ROOT/tests/python/compare_tensors.py" "$WORK/augment.safetensors" \
+        "$GOLDEN/augment.safetensors" 0
+}
+
 @test "the tools read the golden files, and they are small" {
     need_tool tensor
     local file total=0

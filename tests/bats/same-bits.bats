@@ -34,10 +34,11 @@ agrees() {
     same_model "$expected" run "$tool $*"
 }
 
-# workers_agree EXPERIMENT TRAIN WORLD: as ranks and as replicas.
+# workers_agree EXPERIMENT TRAIN WORLD: as ranks, as replicas and, where there are layers enough, as stages.
 workers_agree() {
     agrees train-ddp "$1" "$2" --world-size "$3"
     agrees train-dp "$1" "$2" --world-size "$3"
+    [ "$3" -gt 5 ] || agrees train-mp "$1" "$2" --world-size "$3"
 }
 
 @test "threads" {
@@ -137,6 +138,7 @@ workers_agree() {
         else
             local tool=train-ddp
             [ $((stop % 4)) -ne 0 ] || tool='train-dp'
+            [ $((stop % 8)) -ne 0 ] || tool='train-mp'
             "$BIN/$tool" -q --experiment e.yaml --train "$data/610/train.st.zst" --out run --stop-after-steps "$stop" --world-size 2
             unfinished run
             "$BIN/train-single" -q --experiment e.yaml --train "$data/610/train.st.zst" --out run --resume --threads 2 --loader-workers 2

@@ -59,7 +59,7 @@ setup() {
 }
 
 @test "replicas that do not divide the shards: usage" {
-    fails_with 2 "world size 3.*must divide" "$BIN/train-dp" --experiment e.yaml --train "$train" --out out --world-size 3
+    fails_with 2 "'3' replicas do not divide the 4 virtual shards" "$BIN/train-dp" --experiment e.yaml --train "$train" --out out --world-size 3
     [ ! -e out/manifest.yaml ]
 }
 

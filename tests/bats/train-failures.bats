@@ -191,7 +191,3 @@ END
     succeeds "$BIN/train-single" -q --experiment e.yaml --train "$train" --out out --init right.safetensors \
         --stop-after-steps 1
 }
-
-@test "what is not supported yet says so" {
-    refuses 2 "augment" --train "$train" --set 'augment=[{horizontal_flip: {p: 0.5}}]'
-}

@@ -4,7 +4,7 @@
 
 # need_training: skip where a tool that every training test uses was not built.
 need_training() {
-    need_tool synth-cifar shard train-single train-dp train-ddp evaluate tensor manifest
+    need_tool synth-cifar shard train-single train-dp train-ddp train-mp evaluate tensor manifest
 }
 
 # make_data DIR N [TEST]: drawn images, N to train with.

@@ -173,6 +173,13 @@ static void every_key_is_read(void **state) {
     assert_string_equal(yaml_get(e.resolved, "augment.1.horizontal_flip.p")->text, "0.5");
     assert_string_equal(yaml_get(e.resolved, "augment.2.random_affine.interpolation")->text,
                         "nearest");
+    assert_int_equal(e.augment.count, 3);
+    assert_int_equal(e.augment.items[0].kind, AUGMENT_RANDOM_CROP);
+    assert_int_equal(e.augment.items[0].padding, 4);
+    assert_int_equal(e.augment.items[1].kind, AUGMENT_HORIZONTAL_FLIP);
+    assert_true(e.augment.items[1].p == 0.5);
+    assert_int_equal(e.augment.items[2].kind, AUGMENT_RANDOM_AFFINE);
+    assert_true(e.augment.items[2].degrees == 10 && e.augment.items[2].scale[1] == 1.1);
     assert_string_equal(yaml_get(e.resolved, "stages.1")->text, "fc2");
     assert_null(yaml_find(e.resolved, "published"));
     assert_string_equal(yaml_get(e.published, "0.source")->text, "R001");
@@ -395,24 +402,19 @@ static void models_are_found_by_name_and_path(void **state) {
     assert_non_null(strstr(err.message, "/other.yaml:4:10: unknown layer 'rel'"));
 }
 
-static void world_size_must_divide_the_shards(void **state) {
+// A pipeline's stages share no shards; ranks and replicas do.
+static void stages_need_no_shards_of_their_own(void **state) {
     (void)state;
     experiment e;
-    error err;
-    must_load(HEAD, &e);
-    yaml_node *before = yaml_copy(e.resolved, &err);
-    assert_int_equal(experiment_set_world_size(&e, 2, &err), STATUS_OK);
-    assert_int_equal(e.world_size, 2);
-    assert_true(yaml_equal(before, e.resolved));
-    assert_int_equal(experiment_set_world_size(&e, 3, &err), STATUS_USAGE);
-    assert_string_equal(err.message, "cannot run 'x' with world size 3: it must divide the number "
-                                     "of virtual shards, which is 4");
-    assert_int_equal(experiment_set_world_size(&e, 0, &err), STATUS_USAGE);
-    assert_int_equal(experiment_set_world_size(&e, 8, &err), STATUS_USAGE);
-    yaml_free(before);
+    must_load(
+        "schema: lockstep.experiment/1\nname: x\ndataset: cifar10\nmodel: small\nstrategy: mp\n"
+        "world_size: 3\nvirtual_shards: 1\nglobal_batch: 64\nepochs: 1\n"
+        "optimizer: {kind: sgd, lr: 0.001}\n",
+        &e);
+    assert_int_equal(e.world_size, 3);
+    assert_int_equal(e.virtual_shards, 1);
     experiment_release(&e);
 }
-
 static void difference(const char *assignment, const char *expected) {
     experiment a, b;
     error err;
@@ -483,7 +485,7 @@ int main(void) {
         cmocka_unit_test(set_replaces_whole_values),
         cmocka_unit_test(bad_sets_are_usage_errors),
         cmocka_unit_test(models_are_found_by_name_and_path),
-        cmocka_unit_test(world_size_must_divide_the_shards),
+        cmocka_unit_test(stages_need_no_shards_of_their_own),
         cmocka_unit_test(differences_that_change_bits_are_named),
         cmocka_unit_test(shipped_experiments_are_valid),
     };

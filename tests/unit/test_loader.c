@@ -10,31 +10,31 @@
 
 #include "data/loader.h"
 
-enum { SAMPLES = 61, EPOCHS = 3 };
+enum { SAMPLES = 61, EPOCHS = 3, HEIGHT = 2, WIDTH = 3, PIXELS = HEIGHT * WIDTH };
 
 typedef struct fixture {
     dataset data;
-    uint8_t images[SAMPLES], labels[SAMPLES];
+    uint8_t images[SAMPLES][PIXELS], labels[SAMPLES];
     uint32_t ids[SAMPLES];
     const uint8_t *pixels[SAMPLES];
     deal deal;
     sampler sampler;
 } fixture;
 
-// Images of one pixel; ids that are not indices.
+// Small images; ids that are not indices.
 static void begin(fixture *f, int shards, int global_batch) {
     error err = {0};
     memset(f, 0, sizeof *f);
     for (uint32_t i = 0; i < SAMPLES; i++) {
-        f->images[i] = (uint8_t)i;
+        for (uint32_t k = 0; k < PIXELS; k++) f->images[i][k] = (uint8_t)(i + 37 * k);
         f->labels[i] = (uint8_t)(i % 7);
         f->ids[i] = 1000 + i;
-        f->pixels[i] = &f->images[i];
+        f->pixels[i] = f->images[i];
     }
     f->data = (dataset){.samples = SAMPLES,
                         .channels = 1,
-                        .height = 1,
-                        .width = 1,
+                        .height = HEIGHT,
+                        .width = WIDTH,
                         .classes = 7,
                         .pixels = f->pixels,
                         .labels = f->labels,
@@ -48,7 +48,14 @@ static void end(fixture *f) {
     deal_release(&f->deal);
 }
 
-static loader *open_loader(fixture *f, int first, int end_shard, int workers, uint64_t first_step) {
+static const augment_list augmentations = {
+    .count = 3,
+    .items = {{.kind = AUGMENT_RANDOM_CROP, .padding = 1},
+              {.kind = AUGMENT_HORIZONTAL_FLIP, .p = 0.5},
+              {.kind = AUGMENT_RANDOM_AFFINE, .degrees = 90, .scale = {0.8, 1.2}}}};
+
+static loader *open_loader(fixture *f, int first, int end_shard, int workers, uint64_t first_step,
+                           const augment_list *augment) {
     error err = {0};
     loader *l;
     const loader_options o = {&f->data,
@@ -57,7 +64,8 @@ static loader *open_loader(fixture *f, int first, int end_shard, int workers, ui
                               end_shard,
                               workers,
                               first_step,
-                              sampler_steps_per_epoch(&f->sampler) * EPOCHS};
+                              sampler_steps_per_epoch(&f->sampler) * EPOCHS,
+                              augment};
     assert_int_equal(loader_new(&o, &l, &err), STATUS_OK);
     return l;
 }
@@ -71,18 +79,19 @@ static size_t record(const batch *b, int64_t *trail, size_t n) {
         if (v >= b->first_shard && v < b->end_shard) local += (size_t)b->count[v];
     }
     for (size_t i = 0; i < local; i++) {
-        trail[n++] = b->pixels[i][0];
+        for (int k = 0; k < PIXELS; k++) trail[n++] = b->pixels[i][k];
         trail[n++] = b->labels[i];
         trail[n++] = b->ids[i];
     }
     return n;
 }
 
-static size_t run(int shards, int batch_size, int workers, uint64_t first_step, int64_t *trail) {
+static size_t run(int shards, int batch_size, int workers, uint64_t first_step,
+                  const augment_list *augment, int64_t *trail) {
     fixture f;
     size_t n = 0;
     begin(&f, shards, batch_size);
-    loader *l = open_loader(&f, 0, shards, workers, first_step);
+    loader *l = open_loader(&f, 0, shards, workers, first_step, augment);
     for (const batch *b; (b = loader_next(l));) n = record(b, trail, n);
     assert_null(loader_next(l));
     loader_free(l);
@@ -92,6 +101,9 @@ static size_t run(int shards, int batch_size, int workers, uint64_t first_step, 
 
 enum { TRAIL = 4096 };
 
+// Without augmentation, and with it.
+static const augment_list *const lists[2] = {NULL, &augmentations};
+
 // Batch 61 and 60: one and two steps an epoch, so that workers want to run epochs ahead.
 static void test_workers_do_not_matter(void **state) {
     (void)state;
@@ -99,11 +111,12 @@ static void test_workers_do_not_matter(void **state) {
         int shards, batch;
     } cases[] = {{1, 8}, {4, 12}, {3, 3}, {1, 61}, {4, 60}, {1, 200}};
     static int64_t inline_trail[TRAIL], trail[TRAIL];
-    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
-        size_t n = run(cases[c].shards, cases[c].batch, 0, 0, inline_trail);
-        assert_true(n > SAMPLES * EPOCHS * 3);
+    for (size_t c = 0; c < 2 * sizeof cases / sizeof *cases; c++) {
+        const int shards = cases[c / 2].shards, size = cases[c / 2].batch;
+        size_t n = run(shards, size, 0, 0, lists[c % 2], inline_trail);
+        assert_true(n > SAMPLES * EPOCHS * (2 + PIXELS));
         for (int workers = 1; workers <= 7; workers += workers > 3 ? 3 : 1) {
-            assert_int_equal(run(cases[c].shards, cases[c].batch, workers, 0, trail), n);
+            assert_int_equal(run(shards, size, workers, 0, lists[c % 2], trail), n);
             assert_memory_equal(trail, inline_trail, n * sizeof *trail);
         }
     }
@@ -113,7 +126,7 @@ static void test_every_sample_once_an_epoch(void **state) {
     (void)state;
     fixture f;
     begin(&f, 4, 12);
-    loader *l = open_loader(&f, 0, 4, 2, 0);
+    loader *l = open_loader(&f, 0, 4, 2, 0, NULL);
     uint64_t steps = sampler_steps_per_epoch(&f.sampler);
     for (uint32_t e = 0; e < EPOCHS; e++) {
         int seen[SAMPLES] = {0};
@@ -138,10 +151,10 @@ static void test_every_sample_once_an_epoch(void **state) {
 static void test_begins_anywhere(void **state) {
     (void)state;
     static int64_t whole[TRAIL], part[TRAIL];
-    size_t n = run(4, 12, 0, 0, whole);
+    size_t n = run(4, 12, 0, 0, &augmentations, whole);
     for (uint64_t first = 0; first < 18; first++)
         for (int workers = 0; workers <= 2; workers += 2) {
-            size_t m = run(4, 12, workers, first, part);
+            size_t m = run(4, 12, workers, first, &augmentations, part);
             assert_true(m <= n);
             assert_memory_equal(part, whole + (n - m), m * sizeof *part);
         }
@@ -154,8 +167,9 @@ static void test_ranks_share_the_batch(void **state) {
     begin(&one, 4, 12);
     begin(&two, 4, 12);
     begin(&three, 4, 12);
-    loader *all = open_loader(&one, 0, 4, 0, 0);
-    loader *ranks[2] = {open_loader(&two, 0, 2, 0, 0), open_loader(&three, 2, 4, 1, 0)};
+    loader *all = open_loader(&one, 0, 4, 0, 0, &augmentations);
+    loader *ranks[2] = {open_loader(&two, 0, 2, 0, 0, &augmentations),
+                        open_loader(&three, 2, 4, 1, 0, &augmentations)};
     for (const batch *b; (b = loader_next(all));) {
         const batch *low = loader_next(ranks[0]), *high = loader_next(ranks[1]);
         assert_memory_equal(low->count, b->count, 4 * sizeof *b->count);
@@ -164,6 +178,9 @@ static void test_ranks_share_the_batch(void **state) {
         size_t rest = (size_t)(b->count[2] + b->count[3]);
         assert_memory_equal(low->ids, b->ids, cut * sizeof *b->ids);
         assert_memory_equal(high->ids, b->ids + cut, rest * sizeof *b->ids);
+        for (size_t i = 0; i < cut; i++) assert_memory_equal(low->pixels[i], b->pixels[i], PIXELS);
+        for (size_t i = 0; i < rest; i++)
+            assert_memory_equal(high->pixels[i], b->pixels[cut + i], PIXELS);
     }
     loader_free(ranks[0]);
     loader_free(ranks[1]);
@@ -173,13 +190,43 @@ static void test_ranks_share_the_batch(void **state) {
     end(&three);
 }
 
+// What the batch holds is what augment.h makes of its samples: in place of the dataset's bytes,
+// which stay as they are. Without augmentation there is no copy.
+static void test_augments(void **state) {
+    (void)state;
+    const image_size size = {1, HEIGHT, WIDTH};
+    for (int workers = 0; workers <= 2; workers++) {
+        fixture f;
+        int changed = 0;
+        begin(&f, 4, 12);
+        loader *l = open_loader(&f, 0, 4, workers, 0, &augmentations);
+        for (const batch *b; (b = loader_next(l));)
+            for (int i = 0; i < batch_samples(b); i++) {
+                const augment_key key = {9, b->epoch, b->ids[i]};
+                const uint8_t *from = f.images[b->ids[i] - 1000];
+                uint8_t scratch[PIXELS], expected[PIXELS];
+                augment_sample(&augmentations, &key, size, from, scratch, expected);
+                assert_memory_equal(b->pixels[i], expected, PIXELS);
+                changed += memcmp(from, expected, PIXELS) != 0;
+            }
+        assert_true(changed > SAMPLES * EPOCHS / 2);
+        for (uint32_t i = 0; i < SAMPLES; i++) assert_int_equal(f.images[i][1], (i + 37) % 256);
+        loader_free(l);
+        l = open_loader(&f, 0, 4, workers, 0, NULL);
+        const batch *b = loader_next(l);
+        assert_ptr_equal(b->pixels[0], f.images[b->ids[0] - 1000]);
+        loader_free(l);
+        end(&f);
+    }
+}
+
 static void test_ends_at_any_time(void **state) {
     (void)state;
     for (int taken = 0; taken < 8; taken++)
         for (int workers = 0; workers <= 4; workers++) {
             fixture f;
             begin(&f, 4, 12);
-            loader *l = open_loader(&f, 0, 4, workers, 0);
+            loader *l = open_loader(&f, 0, 4, workers, 0, lists[taken % 2]);
             for (int i = 0; i < taken; i++) assert_non_null(loader_next(l));
             loader_free(l);
             end(&f);
@@ -193,6 +240,7 @@ int main(void) {
         cmocka_unit_test(test_every_sample_once_an_epoch),
         cmocka_unit_test(test_begins_anywhere),
         cmocka_unit_test(test_ranks_share_the_batch),
+        cmocka_unit_test(test_augments),
         cmocka_unit_test(test_ends_at_any_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

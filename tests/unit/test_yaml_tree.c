@@ -312,13 +312,15 @@ static void writing_is_deterministic(void **state) {
     list->flow = true;
     assert_int_equal(yaml_append(list, yaml_new_number(0.5, &err), &err), STATUS_OK);
     assert_int_equal(yaml_append(list, yaml_new_number(1e-5, &err), &err), STATUS_OK);
+    assert_int_equal(yaml_append(list, yaml_new_number(-10, &err), &err), STATUS_OK);
+    assert_int_equal(yaml_append(list, yaml_new_number(3e6, &err), &err), STATUS_OK);
     assert_int_equal(yaml_put(root, "z", list, &err), STATUS_OK);
     assert_int_equal(yaml_put(root, "a", yaml_new_boolean(true, &err), &err), STATUS_OK);
     assert_int_equal(yaml_put(root, "s", yaml_new_string("7", &err), &err), STATUS_OK);
     assert_int_equal(yaml_put(root, "e", yaml_new(YAML_MAPPING, &err), &err), STATUS_OK);
     assert_int_equal(yaml_put(root, "a", yaml_new_integer(3, &err), &err), STATUS_OK); // replaces
     char *text = written(root);
-    assert_string_equal(text, "z: [0.5, 1.0e-05]\na: 3\ns: \"7\"\ne: {}\n");
+    assert_string_equal(text, "z: [0.5, 1.0e-05, -10, 3000000]\na: 3\ns: \"7\"\ne: {}\n");
     free(text);
     yaml_remove(root, "z");
     yaml_remove(root, "absent");

@@ -79,15 +79,14 @@ static double positions(const unit *u) {
 
 // The groups of local shard s: the first, how many, and the elements of each.
 static int groups_of(const engine *e, const unit *u, int s, int *first, double *count) {
-    const batch *b = e->batch;
-    int leaf = e->shard_leaves[b->first_shard + s], n = e->shard_groups[b->first_shard + s];
+    int leaf = e->shard_leaves[e->counts_first + s], n = e->shard_groups[e->counts_first + s];
     *first = leaf - e->first_leaf;
     for (int g = 0; g < n; g++) count[g] = e->groups[*first + g].samples * positions(u);
     return n;
 }
 
 static int local_shards(const engine *e) {
-    return e->batch->end_shard - e->batch->first_shard;
+    return e->counts_end - e->counts_first;
 }
 
 // ---- Exchange between engines, for sync_batch_norm ----
@@ -122,8 +121,8 @@ static rows all_rows(const engine *e, const unit *u, int c, const double *count)
 // Elements of every shard; returns how many shards have any (they come first).
 static int elements_of_all(const engine *e, const unit *u, double *count) {
     int n = 0;
-    while (n < e->batch->shards && e->batch->count[n] > 0) {
-        count[n] = e->batch->count[n] * positions(u);
+    while (n < e->options.shards && e->counts[n] > 0) {
+        count[n] = e->counts[n] * positions(u);
         n++;
     }
     return n;
@@ -150,9 +149,9 @@ bool batch_norm_forward(engine *e, const unit *u, int member) {
     const size_t stride = e->plan.norm_channels;
     double count[MAX_ROWS];
     team_barrier(e->team);
-    for (int s = 0; s < local_shards(e); s++) {
+    for (int s = e->run_first; s < e->run_end; s++) {
         int first, n = groups_of(e, u, s, &first, count);
-        double total = e->batch->count[e->batch->first_shard + s] * positions(u);
+        double total = e->counts[e->counts_first + s] * positions(u);
         for (int c = part.first; c < part.end; c++) {
             const size_t at = (size_t)first * stride + u->norm_channel + (size_t)c;
             const rows r = {.a = e->norm.group_mean + at,
@@ -174,9 +173,8 @@ bool batch_norm_forward(engine *e, const unit *u, int member) {
         for (int c = part.first; c < part.end; c++) {
             const rows r = all_rows(e, u, c, count);
             const moments m = tree_moments(&r, 0, shards);
-            for (int s = 0; s < local_shards(e); s++)
-                set_forward(e, u, s, c, m,
-                            e->batch->count[e->batch->first_shard + s] * positions(u));
+            for (int s = e->run_first; s < e->run_end; s++)
+                set_forward(e, u, s, c, m, e->counts[e->counts_first + s] * positions(u));
         }
     }
     team_barrier(e->team);
@@ -202,7 +200,7 @@ bool batch_norm_backward(engine *e, const unit *u, int member) {
     const size_t stride = e->plan.norm_channels;
     double count[MAX_ROWS];
     team_barrier(e->team);
-    for (int s = 0; s < local_shards(e); s++) {
+    for (int s = e->run_first; s < e->run_end; s++) {
         int first, n = groups_of(e, u, s, &first, count);
         for (int c = part.first; c < part.end; c++) {
             const size_t at = (size_t)first * stride + u->norm_channel + (size_t)c;
@@ -210,9 +208,7 @@ bool batch_norm_backward(engine *e, const unit *u, int member) {
                 .fa = e->norm.group_dy + at, .fb = e->norm.group_dy_xhat + at, .stride = stride};
             const two_sums sum = n ? tree_sums(&r, 0, n) : (two_sums){0, 0};
             if (!e->options.sync_batch_norm) {
-                if (n)
-                    set_backward(e, u, s, c, sum,
-                                 e->batch->count[e->batch->first_shard + s] * positions(u));
+                if (n) set_backward(e, u, s, c, sum, e->counts[e->counts_first + s] * positions(u));
                 continue;
             }
             own_row(e, u, s)[c] = sum.a;
@@ -227,7 +223,7 @@ bool batch_norm_backward(engine *e, const unit *u, int member) {
         for (int c = part.first; c < part.end; c++) {
             const rows r = all_rows(e, u, c, NULL);
             const two_sums sum = tree_sums(&r, 0, shards);
-            for (int s = 0; s < local_shards(e); s++) set_backward(e, u, s, c, sum, total);
+            for (int s = e->run_first; s < e->run_end; s++) set_backward(e, u, s, c, sum, total);
         }
     }
     team_barrier(e->team);

@@ -108,7 +108,7 @@ static status take_memory(engine *e, error *err) {
     status rc = measure_tree(e, shard_groups, err);
     if (rc != STATUS_OK) return rc;
     TAKE(e->cover, (size_t)e->cover_size);
-    TAKE(e->terms_node, threads * (size_t)e->cover_size);
+    TAKE(e->terms_node, threads * (size_t)e->cover_size + shards);
     TAKE(e->terms, threads * (size_t)e->cover_size);
     TAKE(e->workers, threads);
     for (size_t t = 0; t < threads; t++) {
@@ -124,9 +124,12 @@ static status take_memory(engine *e, error *err) {
 }
 
 // A record for each node of the widest cover of the local leaves: one where they are all there is.
+// A stage keeps one for each shard.
 static status take_records(engine *e, error *err) {
-    const int widest = e->options.local_shards == e->options.shards ? 1 : e->cover_size;
-    TAKE(e->records, (size_t)e->cover_size);
+    int widest = e->options.local_shards == e->options.shards ? 1 : e->cover_size;
+    if (e->options.stage) widest = e->options.shards;
+    e->record_room = widest;
+    TAKE(e->records, (size_t)widest);
     for (int i = 0; i < widest; i++) TAKE(e->records[i], record_floats(e->program));
     // What is summed here already needs no second place.
     if (widest == 1)
@@ -137,7 +140,7 @@ static status take_records(engine *e, error *err) {
 }
 
 static status check_options(const program *p, const engine_options *o, error *err) {
-    if (p->input.channels > ENGINE_MAX_CHANNELS)
+    if (!o->receives && p->input.channels > ENGINE_MAX_CHANNELS)
         return error_set(err, STATUS_USAGE, "cannot run this model: more than %d input channels",
                          (int)ENGINE_MAX_CHANNELS);
     if (o->threads < 1 || o->shards < 1 || o->local_shards < 1 || o->local_shards > o->shards ||
@@ -158,6 +161,24 @@ static void set_normalisation(engine *e) {
     }
 }
 
+// A stage updates the parameters of its layers and nothing else.
+static void find_own_part(engine *e) {
+    const program *p = e->program;
+    e->own_end = p->parameters;
+    if (!e->options.stage) return;
+    e->own_first = p->parameters;
+    e->own_end = 0;
+    for (int i = 0; i < p->count; i++) {
+        const layer *l = &p->layers[i];
+        size_t end = l->weight + layer_weights(l);
+        if (layer_weights(l) == 0) continue;
+        if (l->weight < e->own_first) e->own_first = l->weight;
+        if (l->has_bias || l->kind == LAYER_BATCH_NORM) end = l->bias + (size_t)l->out.channels;
+        if (end > e->own_end) e->own_end = end;
+    }
+    if (e->own_end < e->own_first) e->own_end = e->own_first;
+}
+
 static void cpu_close(engine *e) {
     if (!e) return;
     team_free(e->team);
@@ -170,7 +191,7 @@ static void cpu_close(engine *e) {
         }
     if (e->records && e->reduced != e->records[0]) free(e->reduced);
     if (e->records)
-        for (int i = 0; i < e->cover_size; i++) free(e->records[i]);
+        for (int i = 0; i < e->record_room; i++) free(e->records[i]);
     norm_state *n = &e->norm;
     void *all[] = {e->parameters, e->buffers,  e->state[0],      e->state[1],
                    e->packed,     e->groups,   e->shard_groups,  e->shard_leaves,
@@ -190,7 +211,7 @@ static void cpu_close(engine *e) {
 
 static status open_parts(engine *e, error *err) {
     status rc;
-    TRY(plan_init(&e->plan, e->program, e->kernels, err));
+    TRY(plan_init(&e->plan, e->program, e->kernels, e->options.receives, e->options.sends, err));
     TRY(take_memory(e, err));
     TRY(take_records(e, err));
     TRY(schedule_training(&e->training, e, err));
@@ -217,7 +238,8 @@ static status cpu_open(const program *p, const engine_options *o, update_kind ki
     e->options = *o;
     e->kernels = k;
     e->kind = kind;
-    set_normalisation(e);
+    if (!o->receives) set_normalisation(e);
+    find_own_part(e);
     rc = open_parts(e, err);
     if (rc != STATUS_OK) {
         cpu_close(e);
@@ -278,10 +300,11 @@ static void update_body(void *argument, int member) {
     worker *w = &e->workers[member];
     worker_mark(w, PHASE_WAIT);
     const update_rule *r = e->rule;
-    const size_t n = e->program->parameters, members = (size_t)team_size(e->team);
-    const size_t lines = (n + GROUP - 1) / GROUP, first = lines * (size_t)member / members * GROUP;
-    size_t end = lines * ((size_t)member + 1) / members * GROUP;
-    if (end > n) end = n;
+    const size_t n = e->own_end - e->own_first, members = (size_t)team_size(e->team);
+    const size_t lines = (n + GROUP - 1) / GROUP;
+    const size_t first = e->own_first + lines * (size_t)member / members * GROUP;
+    size_t end = e->own_first + lines * ((size_t)member + 1) / members * GROUP;
+    if (end > e->own_end) end = e->own_end;
     const double step = (double)r->step + 1;
     const update_task t = {.rule = r,
                            .scale = (float)(1.0 / samples_of_step(e)),
@@ -357,6 +380,10 @@ static const backend cpu = {
     .gather_logits = cpu_gather_logits,
     .loss = cpu_loss,
     .backward = cpu_backward,
+    .stage_floats = cpu_stage_floats,
+    .stage_forward = cpu_stage_forward,
+    .stage_backward = cpu_stage_backward,
+    .stage_reduce = cpu_stage_reduce,
     .reduced = cpu_reduced,
     .update = cpu_update,
     .infer = cpu_infer,

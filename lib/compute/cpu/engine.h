@@ -18,16 +18,22 @@
 #include "compute/cpu/team.h"
 
 typedef enum operation_kind {
+    OP_RECEIVE, // pipeline stages: activations and gradients from and to their neighbours
+    OP_SEND,
+    OP_RECEIVE_GRADIENT,
+    OP_SEND_GRADIENT,
     OP_LOAD,
     OP_CORE,
     OP_MOMENTS, // batch norm: mean and squares of the group
     OP_TAIL,
     OP_POOL,
+    OP_DROPOUT,
     OP_LOSS,
     OP_TAIL_SUMS, // batch norm, backward: sums of the group, which are also the gradients of its
                   // scale and shift
     OP_TAIL_BACKWARD,
     OP_POOL_BACKWARD,
+    OP_DROPOUT_BACKWARD,
     OP_CORE_WEIGHTS,
     OP_CORE_INPUT,
 } operation_kind;
@@ -55,7 +61,7 @@ typedef struct schedule_list { // of segments; training or inference
     segment *segments;
     range *ranges;
     int operation_count, segment_count, range_count;
-    int loss_segment; // of an engine with `split`: the loss and nothing else
+    int loss_segment; // where backward begins, for those that run it apart
 } schedule_list;
 
 typedef struct group {
@@ -117,7 +123,7 @@ struct engine {
     int first_leaf;             // of this engine
     int *cover;                 // nodes of the tree
     float **records;
-    int record_count;
+    int record_count, record_room;
     int *terms_node; // the threads' own covers, in order
     float **terms;
     int term_count;
@@ -125,6 +131,11 @@ struct engine {
 
     int first_segment, end_segment;              // what the threads run
     const float *given_gradients, *given_losses; // backward() alone; else NULL
+    int run_first, run_end;                      // the local shards that are worked on
+    int record_first;                            // where their record goes
+    const float *stage_in;                       // stages: what comes and goes in this run
+    float *stage_out;
+    size_t own_first, own_end; // the part of the parameter arena that this engine updates
     const update_rule *rule;
     const uint8_t *const *infer_pixels;
     size_t infer_samples;
@@ -158,10 +169,12 @@ void operations_run(const group_work *g, const schedule_list *s, int first, int 
 
 // ownership.c: makes tree, groups and the threads' leaves fit the sample counts of a batch.
 status ownership_prepare(engine *e, const batch *b, error *err) MUST_CHECK;
+// Deals the leaves of local shards [first, end) to the threads.
+void ownership_deal(engine *e, int first, int end);
 
 // Is a group finished before the next begins? Then all groups of a thread share one slot.
 static inline bool engine_slots_alone(const engine *e) {
-    return e->plan.norms == 0 && !e->options.split;
+    return e->plan.norms == 0 && !e->options.split && !e->options.stage;
 }
 
 // step.c
@@ -171,6 +184,18 @@ status cpu_backward(engine *e, const float *gradients, const float *losses, erro
 size_t cpu_logits_floats(const engine *e);
 void cpu_gather_logits(const engine *e, float *logits);
 void cpu_loss(const engine *e, const batch *whole, float *logits, float *losses);
+
+// stage.c
+size_t cpu_stage_floats(const engine *e, bool output);
+status cpu_stage_forward(engine *e, const batch *b, int first_shard, int end_shard, const float *in,
+                         float *out, error *err) MUST_CHECK;
+status cpu_stage_backward(engine *e, int first_shard, int end_shard, const float *dout, float *din,
+                          error *err) MUST_CHECK;
+void cpu_stage_reduce(engine *e);
+// The operations that exchange activations, on one group.
+void stage_operation(const group_work *g, operation_kind kind);
+// step.c: all threads run segments [first, end) on the shards dealt.
+status step_run(engine *e, int first, int end, error *err) MUST_CHECK;
 status cpu_infer(engine *e, const uint8_t *const *pixels, size_t samples, float *logits,
                  error *err) MUST_CHECK;
 

@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/random.h"
 #include "compute/backend.h"
 
 // An activation in memory: element (c, y, x) of sample n is at data[c·plane + y·row + x·GROUP + n].
@@ -92,6 +93,19 @@ typedef struct pool_task { // any other pooling, as a layer of its own
     float *dx; // dense [c][h][w][16]
 } pool_task;
 
+typedef struct dropout_task {
+    const float *x; // dense [features][16]
+    view y;
+    int8_t *kept;         // [features][16]: -1 kept, 0 dropped; chosen by dropout
+    float scale;          // of what is kept: 1 / (1 - rate)
+    uint32_t threshold;   // kept: the upper 24 of the 32 random bits are at least this
+    random_stream stream; // but for the sample
+    const uint32_t *ids;  // of the samples
+    int samples;          // of this group: 1 … 16
+    const float *dy;      // dense, as dx
+    float *dx;
+} dropout_task;
+
 typedef struct loss_task {
     int classes, samples;  // samples of this group: 1 … 16
     float *logits;         // [classes][16]; replaced by the gradient
@@ -134,6 +148,8 @@ typedef struct kernels {
     void (*max_pool_backward)(const pool_task *t);
     void (*average_pool)(const pool_task *t);
     void (*average_pool_backward)(const pool_task *t);
+    void (*dropout)(const dropout_task *t);
+    void (*dropout_backward)(const dropout_task *t);
     // Softmax cross-entropy: sum of the losses; logits become probabilities minus one-hot, absent
     // lanes zero.
     float (*loss)(const loss_task *t);

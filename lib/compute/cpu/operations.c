@@ -1,4 +1,5 @@
 // The operations of a step on one group: from units and places to the kernels' tasks.
+#include <math.h>
 #include <string.h>
 
 #include "compute/cpu/engine.h"
@@ -159,7 +160,7 @@ static void run_tail_sums(const group_work *g, const unit *u) {
 }
 
 static pool_task pooling(const group_work *g, const unit *u) {
-    const layer *l = u->pooling;
+    const layer *l = u->alone;
     return (pool_task){.x = place_view(u->x, g->memory),
                        .y = place_view(u->y, g->memory),
                        .winner = winners(g, u),
@@ -176,11 +177,42 @@ static pool_task pooling(const group_work *g, const unit *u) {
 static void run_pool(const group_work *g, const unit *u, bool backward) {
     const kernels *k = g->e->kernels;
     const pool_task t = pooling(g, u);
-    const bool max = u->pooling->kind == LAYER_MAX_POOL;
+    const bool max = u->alone->kind == LAYER_MAX_POOL;
     if (backward)
         (max ? k->max_pool_backward : k->average_pool_backward)(&t);
     else
         (max ? k->max_pool : k->average_pool)(&t);
+}
+
+// Random numbers are compared with the rate as floats; an integer compares the same.
+static dropout_task dropout(const group_work *g, const unit *u) {
+    const layer *l = u->alone;
+    return (dropout_task){
+        .x = g->memory + u->x.offset,
+        .y = place_view(u->y, g->memory),
+        .kept = (int8_t *)winners(g, u),
+        .scale = (float)(1 / (1 - l->rate)),
+        .threshold = (uint32_t)ceil((double)(float)l->rate * 0x1p24),
+        .stream = {g->e->options.seed, RANDOM_DROPOUT, (uint32_t)l->number, g->e->batch->epoch, 0},
+        .ids = g->e->batch->ids + g->group->first,
+        .samples = g->samples,
+        .dy = g->memory + u->dy.offset,
+        .dx = u->first ? NULL : g->memory + u->dx.offset};
+}
+
+// In inference nothing is dropped.
+static void run_dropout(const group_work *g, const unit *u) {
+    if (g->group) {
+        const dropout_task t = dropout(g, u);
+        g->e->kernels->dropout(&t);
+        return;
+    }
+    const view y = place_view(u->y, g->memory);
+    const float *x = g->memory + u->x.offset;
+    const size_t row = (size_t)y.width * GROUP;
+    for (int c = 0; c < y.channels; c++)
+        for (int i = 0; i < y.height; i++, x += row)
+            memcpy(y.data + (size_t)c * y.plane + (size_t)i * y.row, x, row * sizeof *x);
 }
 
 static void run_moments(const group_work *g, const unit *u) {
@@ -212,6 +244,10 @@ static void run_loss(const group_work *g, const unit *u) {
 static void run_operation(const group_work *g, const operation *op) {
     const engine *e = g->e;
     switch (op->kind) {
+    case OP_RECEIVE:
+    case OP_SEND:
+    case OP_RECEIVE_GRADIENT:
+    case OP_SEND_GRADIENT: stage_operation(g, op->kind); break;
     case OP_LOAD: {
         const view x = place_view(e->plan.input, g->memory);
         e->kernels->load(g->pixels, g->samples, e->load_scale, e->load_shift, &x);
@@ -225,6 +261,7 @@ static void run_operation(const group_work *g, const operation *op) {
         break;
     }
     case OP_POOL: run_pool(g, op->unit, false); break;
+    case OP_DROPOUT: run_dropout(g, op->unit); break;
     case OP_LOSS: run_loss(g, op->unit); break;
     case OP_TAIL_SUMS: run_tail_sums(g, op->unit); break;
     case OP_TAIL_BACKWARD: {
@@ -233,6 +270,11 @@ static void run_operation(const group_work *g, const operation *op) {
         break;
     }
     case OP_POOL_BACKWARD: run_pool(g, op->unit, true); break;
+    case OP_DROPOUT_BACKWARD: {
+        const dropout_task t = dropout(g, op->unit);
+        e->kernels->dropout_backward(&t);
+        break;
+    }
     case OP_CORE_WEIGHTS: run_core_weights(g, op->unit); break;
     case OP_CORE_INPUT: run_core_input(g, op->unit); break;
     }

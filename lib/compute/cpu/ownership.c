@@ -23,20 +23,24 @@ static void list_groups(engine *e, const batch *b) {
     e->group_count = n;
 }
 
-static void deal_leaves(engine *e) {
+void ownership_deal(engine *e, int first, int end) {
     const int threads = team_size(e->team);
+    const int first_leaf = e->shard_leaves[e->counts_first + first];
+    const int leaves = e->shard_leaves[e->counts_first + end] - first_leaf;
+    e->run_first = first;
+    e->run_end = end;
     e->term_count = 0;
     for (int t = 0; t < threads; t++) {
         worker *w = &e->workers[t];
-        w->first_leaf = e->first_leaf + e->group_count * t / threads;
-        w->end_leaf = e->first_leaf + e->group_count * (t + 1) / threads;
+        w->first_leaf = first_leaf + leaves * t / threads;
+        w->end_leaf = first_leaf + leaves * (t + 1) / threads;
         int n = reduction_tree_cover(&e->tree, w->first_leaf, w->end_leaf,
                                      e->terms_node + e->term_count);
         for (int k = 0; k < n; k++) e->terms[e->term_count + k] = w->stack[k];
         e->term_count += n;
     }
-    e->record_count =
-        reduction_tree_cover(&e->tree, e->first_leaf, e->first_leaf + e->group_count, e->cover);
+    e->record_first = e->options.stage ? first : 0;
+    e->record_count = reduction_tree_cover(&e->tree, first_leaf, first_leaf + leaves, e->cover);
 }
 
 // Tree, groups and their owners depend on the sample counts alone, so most steps keep those of the
@@ -63,6 +67,6 @@ status ownership_prepare(engine *e, const batch *b, error *err) {
     e->counts_end = b->end_shard;
     e->first_leaf = e->shard_leaves[b->first_shard];
     list_groups(e, b);
-    deal_leaves(e);
+    ownership_deal(e, 0, b->end_shard - b->first_shard);
     return STATUS_OK;
 }

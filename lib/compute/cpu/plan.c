@@ -43,7 +43,11 @@ static status take_unit(unit *u, const program *p, int *at, error *err) {
             return error_set(
                 err, STATUS_USAGE,
                 "cannot run layer '%s' on a cpu: its window has more than 255 elements", l->name);
-        u->pooling = l;
+        u->alone = l;
+        ++*at;
+        return STATUS_OK;
+    case LAYER_DROPOUT:
+        u->alone = l;
         ++*at;
         return STATUS_OK;
     default:
@@ -100,14 +104,14 @@ static void place_unit(plan *p, int index, shape seen) {
     const unit *next = index + 1 < p->count ? &p->units[index + 1] : NULL;
     const place before = index ? p->units[index - 1].y : p->input;
     u->x = before;
-    if (index) u->dx = p->units[index - 1].dy;
-    shape z = u->pooling ? u->pooling->out : output_of(u, seen);
+    u->dx = index ? p->units[index - 1].dy : p->input_gradient;
+    shape z = u->alone ? u->alone->out : output_of(u, seen);
     shape y = u->pool ? pooled_shape(z) : z;
-    if (!u->pooling) u->z = put(p, z, border_of_gradient(u));
+    if (!u->alone) u->z = put(p, z, border_of_gradient(u));
     if (u->last) return;
     u->y = put(p, y, border_before(next));
     u->dy = put(p, y, 0);
-    if (u->pool || u->pooling) {
+    if (u->pool || u->alone) {
         u->winner = p->bytes;
         p->bytes += count_of(y);
     }
@@ -130,7 +134,8 @@ static void plan_weights(plan *p, unit *u, const kernels *k) {
     p->packed_floats += (conv_packed_floats(l, u->block_transposed, true) + 15) / 16 * 16;
 }
 
-status plan_init(plan *p, const program *prog, const kernels *k, error *err) {
+status plan_init(plan *p, const program *prog, const kernels *k, bool receives, bool sends,
+                 error *err) {
     status rc = STATUS_OK;
     *p = (plan){0};
     shape *seen = memory_new((size_t)prog->count + 1, sizeof *seen, err);
@@ -145,13 +150,15 @@ status plan_init(plan *p, const program *prog, const kernels *k, error *err) {
         TRY(take_unit(&p->units[p->count], prog, &at, err));
         p->count++;
     }
-    if (p->count == 0 || !p->units[p->count - 1].core || p->units[p->count - 1].norm ||
-        p->units[p->count - 1].relu || p->units[p->count - 1].pool)
+    if (p->count == 0) TRY(error_set(err, STATUS_USAGE, "cannot run this model: it has no layer"));
+    unit *last = &p->units[p->count - 1];
+    if (!sends && (!last->core || last->norm || last->relu || last->pool))
         TRY(error_set(err, STATUS_USAGE,
                       "cannot run this model: its last layer is not a linear layer"));
-    p->units[0].first = true;
-    p->units[p->count - 1].last = true;
+    p->units[0].first = !receives;
+    last->last = !sends;
     p->input = put(p, prog->input, border_before(&p->units[0]));
+    if (receives) p->input_gradient = put(p, prog->input, 0);
     for (int i = 0; i < p->count; i++) {
         unit *u = &p->units[i];
         place_unit(p, i, seen[i]);

@@ -1,8 +1,8 @@
 // plan.h - a program cut into units, and where every activation of a group lives.
 //
 // A *unit* is a convolution, a linear layer, or nothing, and the cheap layers behind it that one
-// pass can do with it: batch norm, ReLU, 2×2 max pooling (its *tail*). Any other pooling is a unit
-// of its own. Flatten costs nothing in this layout.
+// pass can do with it: batch norm, ReLU, 2×2 max pooling (its *tail*). Any other pooling, and
+// dropout, is a unit of its own. Flatten costs nothing in this layout.
 //
 //        x ──core──► z ──tail──► y      x: the previous unit's y, or the input
 //       dx ◄──────── dz ◄─────── dy     dz replaces z in place
@@ -26,11 +26,11 @@ typedef struct unit {
     const layer *core;           // conv or linear; NULL: z is a copy of x
     const layer *norm;           // batch norm; NULL: none
     bool relu, pool;             // pool: 2×2
-    const layer *pooling;        // a unit of its own; then core and norm are NULL and there is no z
+    const layer *alone;          // pooling, dropout; then core and norm are NULL and there is no z
     bool first;                  // no input gradient is wanted
     bool last;                   // the logits: no tail, z is where the loss puts its gradient
     place x, z, y, dy, dx;       // x, dx: the previous unit's y and dy
-    size_t winner;               // offset in bytes behind the floats
+    size_t winner;               // pools, dropout: offset in bytes behind the floats
     int block, block_transposed; // conv: outputs in a packed block
     size_t packed, packed_transposed; // conv: offset in the arena of packed weights
     int norm_index;                   // which batch norm, from 0
@@ -40,16 +40,18 @@ typedef struct unit {
 typedef struct plan {
     unit *units;
     int count;
-    place input;
-    int norms;            // units with batch norm
-    size_t norm_channels; // channels of all batch norms together
-    size_t floats, bytes; // memory of a group: floats, then bytes for winners
+    place input, input_gradient; // the gradient only where somebody wants it
+    int norms;                   // units with batch norm
+    size_t norm_channels;        // channels of all batch norms together
+    size_t floats, bytes;        // memory of a group: floats, then bytes for winners
     size_t packed_floats;
     size_t scratch_floats; // of a thread: for weight gradients
 } plan;
 
 // Fails with STATUS_USAGE, naming the layer, when this backend cannot run the program.
-status plan_init(plan *p, const program *prog, const kernels *k, error *err) MUST_CHECK;
+// `receives`: the gradient of the input is wanted; `sends`: the program does not end in logits.
+status plan_init(plan *p, const program *prog, const kernels *k, bool receives, bool sends,
+                 error *err) MUST_CHECK;
 void plan_release(plan *p);
 
 // The place in the memory of a group that begins at `base`.

@@ -5,6 +5,7 @@
 #include "compute/cpu/engine.h"
 
 phase operation_phase(operation_kind kind) {
+    if (kind < OP_LOAD) return PHASE_COPY;
     if (kind == OP_LOAD) return PHASE_LOAD;
     return kind >= OP_TAIL_SUMS ? PHASE_BACKWARD : PHASE_FORWARD;
 }
@@ -46,7 +47,7 @@ static void close_segment(schedule_list *s, meeting together, const unit *norm) 
 }
 
 static status schedule_new(schedule_list *s, const engine *e, error *err) {
-    const size_t most = (size_t)e->plan.count * 6 + 4;
+    const size_t most = (size_t)e->plan.count * 8 + 8; // seven a unit, and the ends
     *s = (schedule_list){.operations = memory_new(most, sizeof *s->operations, err),
                          .segments = memory_new(most, sizeof *s->segments, err),
                          .ranges = memory_new(most * 2, sizeof *s->ranges, err)};
@@ -63,8 +64,8 @@ void schedule_release(schedule_list *s) {
 }
 
 static void add_forward(schedule_list *s, const engine *e, const unit *u, bool training) {
-    if (u->pooling) {
-        add(s, e, OP_POOL, u);
+    if (u->alone) {
+        add(s, e, u->alone->kind == LAYER_DROPOUT ? OP_DROPOUT : OP_POOL, u);
         return;
     }
     add(s, e, OP_CORE, u);
@@ -76,8 +77,9 @@ static void add_forward(schedule_list *s, const engine *e, const unit *u, bool t
 }
 
 static void add_backward(schedule_list *s, const engine *e, const unit *u) {
-    if (u->pooling) {
-        if (!u->first) add(s, e, OP_POOL_BACKWARD, u);
+    if (u->alone) {
+        const bool dropout = u->alone->kind == LAYER_DROPOUT;
+        if (!u->first) add(s, e, dropout ? OP_DROPOUT_BACKWARD : OP_POOL_BACKWARD, u);
         return;
     }
     if (u->norm) {
@@ -91,13 +93,19 @@ static void add_backward(schedule_list *s, const engine *e, const unit *u) {
 
 status schedule_training(schedule_list *s, const engine *e, error *err) {
     if (schedule_new(s, e, err) != STATUS_OK) return STATUS_FAILED;
-    add(s, e, OP_LOAD, NULL);
+    const engine_options *o = &e->options;
+    add(s, e, o->receives ? OP_RECEIVE : OP_LOAD, NULL);
     for (int i = 0; i < e->plan.count; i++) add_forward(s, e, &e->plan.units[i], true);
-    if (e->options.split) close_segment(s, MEET_NOT, NULL);
+    if (o->sends) add(s, e, OP_SEND, NULL);
+    if (o->split || o->stage) close_segment(s, MEET_NOT, NULL);
     s->loss_segment = s->segment_count;
-    add(s, e, OP_LOSS, &e->plan.units[e->plan.count - 1]);
-    if (e->options.split) close_segment(s, MEET_NOT, NULL);
+    if (o->sends)
+        add(s, e, OP_RECEIVE_GRADIENT, NULL);
+    else
+        add(s, e, OP_LOSS, &e->plan.units[e->plan.count - 1]);
+    if (o->split) close_segment(s, MEET_NOT, NULL);
     for (int i = e->plan.count - 1; i >= 0; i--) add_backward(s, e, &e->plan.units[i]);
+    if (o->receives) add(s, e, OP_SEND_GRADIENT, NULL);
     close_segment(s, MEET_NOT, NULL);
     return STATUS_OK;
 }

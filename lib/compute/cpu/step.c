@@ -51,7 +51,7 @@ static void join_records(engine *e, int member) {
         while (t < e->term_count && e->tree.nodes[e->terms_node[t]].end <= last) t++;
         reduction_tree_sum_part(&e->tree, e->cover[k], e->terms_node + start,
                                 (const float *const *)e->terms + start, t - start, first,
-                                e->records[k] + first, end - first);
+                                e->records[e->record_first + k] + first, end - first);
     }
 }
 
@@ -75,7 +75,7 @@ static void step_body(void *argument, int member) {
     worker_mark(w, PHASE_BACKWARD);
 }
 
-static status run_segments(engine *e, int first, int end, error *err) {
+status step_run(engine *e, int first, int end, error *err) {
     e->first_segment = first;
     e->end_segment = end;
     e->failed = STATUS_OK;
@@ -89,7 +89,7 @@ status cpu_step(engine *e, const batch *b, error *err) {
     if (rc != STATUS_OK) return rc;
     e->batch = b;
     e->given_gradients = e->given_losses = NULL;
-    return run_segments(e, 0, e->training.segment_count, err);
+    return step_run(e, 0, e->training.segment_count, err);
 }
 
 // ---- A step in two halves ----
@@ -101,13 +101,13 @@ status cpu_forward(engine *e, const batch *b, error *err) {
     status rc = ownership_prepare(e, b, err);
     if (rc != STATUS_OK) return rc;
     e->batch = b;
-    return run_segments(e, 0, e->training.loss_segment, err);
+    return step_run(e, 0, e->training.loss_segment, err);
 }
 
 status cpu_backward(engine *e, const float *gradients, const float *losses, error *err) {
     e->given_gradients = gradients;
     e->given_losses = losses;
-    return run_segments(e, e->training.loss_segment, e->training.segment_count, err);
+    return step_run(e, e->training.loss_segment, e->training.segment_count, err);
 }
 
 static size_t block_floats(const engine *e) {

@@ -115,6 +115,8 @@ void KERNEL(max_pool)(const pool_task *t);
 void KERNEL(max_pool_backward)(const pool_task *t);
 void KERNEL(average_pool)(const pool_task *t);
 void KERNEL(average_pool_backward)(const pool_task *t);
+void KERNEL(dropout)(const dropout_task *t);
+void KERNEL(dropout_backward)(const dropout_task *t);
 float KERNEL(loss)(const loss_task *t);
 void KERNEL(update)(const update_task *t);
 uint64_t KERNEL(digest)(const float *parameters, size_t first, size_t count);

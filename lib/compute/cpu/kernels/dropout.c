@@ -1,0 +1,93 @@
+// Dropout: sixteen Philox streams side by side, one a sample. The numbers are those of
+// base/random.h, which has the method and its source; tests/ops/test_dropout.c compares.
+#include "simd.h"
+
+#include "base/random.h"
+
+enum { HALF = VL / 2, WIDE_SLICES = GROUP / HALF };
+
+typedef uint64_t wide __attribute__((vector_size(VL * 4)));
+typedef int8_t narrow __attribute__((vector_size(VL), aligned(1), may_alias));
+typedef int8_t half __attribute__((vector_size(HALF), aligned(1), may_alias));
+
+// Products of the lower 32 bits of each element; the upper 32 may hold anything.
+INLINE wide multiply(wide a, uint32_t b) {
+#if defined(__AVX512F__)
+    return (wide)_mm512_mul_epu32((__m512i)a, _mm512_set1_epi64(b));
+#elif defined(__AVX2__)
+    return (wide)_mm256_mul_epu32((__m256i)a, _mm256_set1_epi64x(b));
+#else
+    return (a & 0xffffffffu) * b;
+#endif
+}
+
+// 32 bits an element, in the lower half of 64; what comes into the upper half is never looked at.
+typedef struct counter {
+    wide c[4];
+} counter;
+
+INLINE void philox(counter *s, const uint64_t seed) {
+    uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
+    UNROLL for (int round = 0; round < 10; round++) {
+        const wide a = multiply(s->c[0], 0xD2511F53u), b = multiply(s->c[2], 0xCD9E8D57u);
+        s->c[0] = b >> 32 ^ s->c[1] ^ k0;
+        s->c[1] = b;
+        s->c[2] = a >> 32 ^ s->c[3] ^ k1;
+        s->c[3] = a;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+}
+
+// Which of features [4·draw, 4·draw + 4) of all samples are kept; `rows` of them are wanted.
+INLINE void choose(const dropout_task *t, const wide *ids, uint32_t draw, size_t rows,
+                   int8_t *kept) {
+    const random_stream *stream = &t->stream;
+    for (int slice = 0; slice < WIDE_SLICES; slice++) {
+        const wide zero = {0};
+        counter s = {{zero + ((uint32_t)stream->purpose << 24 | (stream->layer & 0xffffffu)),
+                      zero + stream->epoch, ids[slice], zero + draw}};
+        philox(&s, stream->seed);
+        for (size_t i = 0; i < rows; i++) {
+            const half yes =
+                __builtin_convertvector((s.c[i] & 0xffffffffu) >> 8 >= t->threshold, half);
+            memcpy(kept + i * GROUP + slice * HALF, &yes, sizeof yes);
+        }
+    }
+}
+
+static void choose_all(const dropout_task *t) {
+    const size_t features = (size_t)t->y.channels * (size_t)t->y.height * (size_t)t->y.width;
+    wide ids[WIDE_SLICES];
+    for (int n = 0; n < GROUP; n++) ids[n / HALF][n % HALF] = t->ids[n < t->samples ? n : 0];
+    for (size_t i = 0; i < features; i += 4)
+        choose(t, ids, (uint32_t)(i / 4), features - i < 4 ? features - i : 4, t->kept + i * GROUP);
+}
+
+// x scaled where it is kept, else 0.
+INLINE void drop(const int8_t *kept, float scale, const float *x, float *y) {
+    UNROLL for (int slice = 0; slice < LANE_SLICES; slice++) {
+        narrow bytes;
+        memcpy(&bytes, kept + slice * VL, sizeof bytes);
+        const ivec mask = __builtin_convertvector(bytes, ivec);
+        vstore(y + slice * VL, vmask(mask, vset(scale) * vload(x + slice * VL)));
+    }
+}
+
+void KERNEL(dropout)(const dropout_task *t) {
+    choose_all(t);
+    const float *x = t->x;
+    const int8_t *kept = t->kept;
+    for (int c = 0; c < t->y.channels; c++)
+        for (int row = 0; row < t->y.height; row++) {
+            float *y = t->y.data + (size_t)c * t->y.plane + (size_t)row * t->y.row;
+            for (int i = 0; i < t->y.width; i++, x += GROUP, y += GROUP, kept += GROUP)
+                drop(kept, t->scale, x, y);
+        }
+}
+
+void KERNEL(dropout_backward)(const dropout_task *t) {
+    const size_t features = (size_t)t->y.channels * (size_t)t->y.height * (size_t)t->y.width;
+    for (size_t i = 0; i < features * GROUP; i += GROUP)
+        drop(t->kept + i, t->scale, t->dy + i, t->dx + i);
+}

@@ -1,0 +1,92 @@
+// A stage of a pipeline: an engine whose program is a part of a network, run shard by shard.
+#include <string.h>
+
+#include "compute/cpu/engine.h"
+
+// ---- Exchange with the neighbours, on one group ----
+static size_t features(place p) {
+    return shape_size(p.size) * GROUP;
+}
+
+// A place may have a border; a block has none.
+static void block_to_place(const float *block, place p, float *memory) {
+    const size_t row = (size_t)p.size.width * GROUP;
+    for (int c = 0; c < p.size.channels; c++)
+        for (int y = 0; y < p.size.height; y++, block += row)
+            memcpy(memory + p.offset + (size_t)c * p.plane + (size_t)y * p.row, block,
+                   row * sizeof *block);
+}
+
+static place output_place(const engine *e) {
+    return e->plan.units[e->plan.count - 1].y;
+}
+
+void stage_operation(const group_work *g, operation_kind kind) {
+    const engine *e = g->e;
+    const place input = e->plan.input, output = output_place(e);
+    const size_t in = (size_t)g->index * features(input), out = (size_t)g->index * features(output);
+    switch (kind) {
+    case OP_RECEIVE: block_to_place(e->stage_in + in, input, g->memory); break;
+    case OP_RECEIVE_GRADIENT:
+        block_to_place(e->stage_in + out, e->plan.units[e->plan.count - 1].dy, g->memory);
+        break;
+    case OP_SEND: // nobody here reads it with a border: it has none
+        memcpy(e->stage_out + out, g->memory + output.offset, features(output) * sizeof(float));
+        break;
+    default:
+        memcpy(e->stage_out + in, g->memory + e->plan.input_gradient.offset,
+               features(input) * sizeof(float));
+        break;
+    }
+}
+
+// ---- A step ----
+size_t cpu_stage_floats(const engine *e, bool output) {
+    return features(output ? output_place(e) : e->plan.input);
+}
+
+static status run(engine *e, int first_shard, int end_shard, int first, int end, error *err) {
+    ownership_deal(e, first_shard, end_shard);
+    return step_run(e, first, end, err);
+}
+
+status cpu_stage_forward(engine *e, const batch *b, int first_shard, int end_shard, const float *in,
+                         float *out, error *err) {
+    status rc = ownership_prepare(e, b, err);
+    if (rc != STATUS_OK) return rc;
+    e->batch = b;
+    e->stage_in = in;
+    e->stage_out = out;
+    return run(e, first_shard, end_shard, 0, e->training.loss_segment, err);
+}
+
+status cpu_stage_backward(engine *e, int first_shard, int end_shard, const float *dout, float *din,
+                          error *err) {
+    e->given_gradients = e->given_losses = NULL;
+    e->stage_in = dout;
+    e->stage_out = din;
+    return run(e, first_shard, end_shard, e->training.loss_segment, e->training.segment_count, err);
+}
+
+// The cover that the last run left is that of its range: all shards, or the last one that has
+// samples.
+void cpu_stage_reduce(engine *e) {
+    const program *p = e->program;
+    const size_t tail = p->buffers + RECORD_TAIL;
+    int terms = 0, first = 0, end = 0;
+    while (e->run_first > 0 && end < e->options.shards && e->counts[end] > 0) end++;
+    for (; first < end; first++)
+        terms += reduction_tree_cover(&e->tree, e->shard_leaves[first], e->shard_leaves[first + 1],
+                                      e->terms_node + terms);
+    if (terms == 0) { // one run, one record
+        if (e->reduced != e->records[0])
+            memcpy(e->reduced, e->records[0], record_floats(p) * sizeof *e->reduced);
+        return;
+    }
+    reduction_tree_sum_part(&e->tree, e->tree.count - 1, e->terms_node,
+                            (const float *const *)e->records, terms, e->own_first,
+                            e->reduced + e->own_first, e->own_end - e->own_first);
+    reduction_tree_sum_part(&e->tree, e->tree.count - 1, e->terms_node,
+                            (const float *const *)e->records, terms, p->parameters,
+                            e->reduced + p->parameters, tail);
+}

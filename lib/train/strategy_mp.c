@@ -1,0 +1,408 @@
+// strategy_mp.c - model parallelism: the layers cut over devices, the virtual shards flowing
+// through them as a pipeline.
+//
+//     stage 0   F0 F1 F2 F3 .  .  .  .  B0 B1 B2 B3      each stage runs the shards forward in
+//     order, then backward stage 1   .  F0 F1 F2 F3 .  .  B0 B1 B2 B3 .       in order; fill and
+//     drain leave (S-1)/(M+S-1) of the time stage 2   .  .  F0 F1 F2 F3 B0 B1 B2 B3 .  . unused for
+//     S stages and M micro-batches
+//
+// With one shard it is the plain model parallelism of tutorials: one device works, the others wait.
+// With sync_batch_norm all shards must meet in every batch norm, so they go through as one. Each
+// stage updates its own parameters. On a CPU a stage is a thread (or several) with an engine of its
+// own.
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "compute/cpu/team.h"
+#include "train/stages.h"
+#include "train/strategy.h"
+
+typedef struct stage {
+    program program; // its part of the layers
+    engine *engine;
+    float *activations, *gradients;  // of its output, all groups; NULL for the last
+    int forward_done, backward_done; // micro-batches of this step
+    phase_times spent;
+    update_result result;
+    uint64_t busy; // ns of load, copy, forward and backward so far
+    status rc;
+    error err;
+} stage;
+
+struct worker {
+    const backend *backend;
+    const program *program;
+    stage *stages;
+    engine *whole; // all layers, for inference
+    int count, shards;
+    bool together; // sync_batch_norm: one micro-batch
+    team *team;
+    pthread_mutex_t lock; // guards the counters of done micro-batches, and `failed`
+    pthread_cond_t moved;
+    bool failed;
+    const batch *batch;
+    const update_rule *rule;
+    size_t arrays;                           // of optimizer state
+    float *parameters, *buffers, *state;     // whole arenas, on their way from a stage
+    float *whole_parameters, *whole_buffers; // put together, for inference
+    phase_times own;
+    uint64_t wall, steps, micro_batches, bytes;
+};
+
+static status find_world(const experiment *e, int wanted, world *w, error *err) {
+    int first[64];
+    *w = (world){.size = wanted ? wanted : e->world_size};
+    if (w->size > 63)
+        return error_set(err, STATUS_USAGE, "cannot cut the model: '%d' stages are more than 63",
+                         w->size);
+    return stages_cut(e, w->size, first, err);
+}
+
+// ---- The pipeline ----
+
+static int micro_batches(const worker *w) {
+    int n = 0;
+    if (w->together) return 1;
+    while (n < w->shards && w->batch->count[n] > 0) n++;
+    return n;
+}
+
+// Until `counter` exceeds `number`; false when another stage failed.
+static bool wait_for(worker *w, const int *counter, int number) {
+    pthread_mutex_lock(&w->lock);
+    while (*counter <= number && !w->failed) pthread_cond_wait(&w->moved, &w->lock);
+    const bool well = !w->failed;
+    pthread_mutex_unlock(&w->lock);
+    return well;
+}
+
+static void done(worker *w, int *counter, status rc) {
+    pthread_mutex_lock(&w->lock);
+    ++*counter;
+    if (rc != STATUS_OK) w->failed = true;
+    pthread_cond_broadcast(&w->moved);
+    pthread_mutex_unlock(&w->lock);
+}
+
+static bool run_forward(worker *w, int number, int m) {
+    stage *s = &w->stages[number], *before = number ? s - 1 : NULL;
+    if (before && !wait_for(w, &before->forward_done, m)) return false;
+    s->rc = w->backend->stage_forward(s->engine, w->batch, w->together ? 0 : m,
+                                      w->together ? w->shards : m + 1,
+                                      before ? before->activations : NULL, s->activations, &s->err);
+    done(w, &s->forward_done, s->rc);
+    return s->rc == STATUS_OK;
+}
+
+static bool run_backward(worker *w, int number, int m) {
+    stage *s = &w->stages[number], *before = number ? s - 1 : NULL;
+    if (s->activations && !wait_for(w, &(s + 1)->backward_done, m)) return false;
+    s->rc =
+        w->backend->stage_backward(s->engine, w->together ? 0 : m, w->together ? w->shards : m + 1,
+                                   s->gradients, before ? before->gradients : NULL, &s->err);
+    done(w, &s->backward_done, s->rc);
+    return s->rc == STATUS_OK;
+}
+
+static void stage_body(void *argument, int number) {
+    worker *w = argument;
+    stage *s = &w->stages[number];
+    const int n = micro_batches(w);
+    for (int m = 0; m < n; m++)
+        if (!run_forward(w, number, m)) return;
+    for (int m = 0; m < n; m++)
+        if (!run_backward(w, number, m)) return;
+    phase_times t = w->backend->times(s->engine);
+    s->busy += t.ns[PHASE_LOAD] + t.ns[PHASE_COPY] + t.ns[PHASE_FORWARD] + t.ns[PHASE_BACKWARD];
+    const uint64_t begin = clock_now();
+    w->backend->stage_reduce(s->engine);
+    t.ns[PHASE_COMM] += clock_now() - begin;
+    s->rc = w->backend->update(s->engine, w->rule, &s->result, &s->err);
+    const phase_times u = w->backend->times(s->engine);
+    for (int p = 0; p < PHASES; p++) s->spent.ns[p] = t.ns[p] + u.ns[p];
+}
+
+// The time of a stage is what its engine booked; the rest of the step it waited for the others.
+static void book(worker *w, uint64_t wall) {
+    w->wall += wall;
+    for (int i = 0; i < w->count; i++) {
+        uint64_t sum = 0;
+        for (int p = 0; p < PHASES; p++) {
+            sum += w->stages[i].spent.ns[p];
+            w->own.ns[p] += w->stages[i].spent.ns[p];
+        }
+        w->own.ns[PHASE_WAIT] += wall > sum ? wall - sum : 0;
+    }
+}
+
+static uint64_t groups_of(const batch *b) {
+    uint64_t n = 0;
+    for (int v = 0; v < b->shards; v++) n += (uint64_t)((b->count[v] + GROUP - 1) / GROUP);
+    return n;
+}
+
+static status step(worker *w, const batch *b, const update_rule *rule, const bool wish[WISHES],
+                   step_result *result, error *err) {
+    const uint64_t begin = clock_now();
+    w->batch = b;
+    w->rule = rule;
+    w->failed = false;
+    for (int i = 0; i < w->count; i++) {
+        w->stages[i].forward_done = w->stages[i].backward_done = 0;
+        w->stages[i].spent = (phase_times){0};
+    }
+    team_run(w->team, stage_body, w);
+    for (int i = 0; i < w->count; i++) {
+        if (w->stages[i].rc == STATUS_OK) continue;
+        *err = w->stages[i].err;
+        return error_prefix(err, "stage %d: ", i);
+    }
+    // Only the last stage has seen the loss; a digest is a sum over parameters, and each stage has
+    // its own.
+    result->update = w->stages[w->count - 1].result;
+    result->update.digest = 0;
+    for (int i = 0; i < w->count; i++) result->update.digest += w->stages[i].result.digest;
+    for (int i = 0; i + 1 < w->count; i++)
+        w->bytes +=
+            2 * groups_of(b) * w->backend->stage_floats(w->stages[i].engine, true) * sizeof(float);
+    memcpy(result->agreed, wish, sizeof result->agreed); // one process: nobody else to ask
+    w->micro_batches += (uint64_t)micro_batches(w);
+    w->steps++;
+    book(w, clock_now() - begin);
+    return STATUS_OK;
+}
+
+static phase_times times(worker *w) {
+    phase_times mean = w->own;
+    for (int p = 0; p < PHASES; p++) mean.ns[p] /= (uint64_t)w->count;
+    w->own = (phase_times){0};
+    return mean;
+}
+
+// ---- Opening and closing ----
+
+static void close(worker *w) {
+    if (!w) return;
+    team_free(w->team);
+    for (int i = 0; w->stages && i < w->count; i++) {
+        w->backend->close(w->stages[i].engine);
+        free(w->stages[i].activations);
+        free(w->stages[i].gradients);
+    }
+    w->backend->close(w->whole);
+    pthread_cond_destroy(&w->moved);
+    pthread_mutex_destroy(&w->lock);
+    free(w->stages);
+    free(w->state);
+    free(w->buffers);
+    free(w->parameters);
+    free(w->whole_parameters);
+    free(w->whole_buffers);
+    free(w);
+}
+
+static status open_stage(worker *w, int number, const int *first, const worker_options *o,
+                         engine_options options, error *err) {
+    stage *s = &w->stages[number];
+    s->program = *w->program;
+    s->program.layers = w->program->layers + first[number];
+    s->program.count = first[number + 1] - first[number];
+    s->program.input = s->program.layers[0].in;
+    options.stage = true;
+    options.receives = number > 0;
+    options.sends = number + 1 < w->count;
+    const update_kind kind = strategy_update_kind(&o->experiment->optimizer);
+    status rc = w->backend->open(&s->program, &options, kind, &s->engine, err);
+    if (rc != STATUS_OK || !options.sends) return rc;
+    const size_t groups = (size_t)((options.shard_samples + GROUP - 1) / GROUP * options.shards);
+    const size_t floats = groups * w->backend->stage_floats(s->engine, true);
+    s->activations = memory_new_aligned(floats, sizeof(float), err);
+    s->gradients = memory_new_aligned(floats, sizeof(float), err);
+    return s->activations && s->gradients ? STATUS_OK : STATUS_FAILED;
+}
+
+static status open_stages(worker *w, const worker_options *o, error *err) {
+    const experiment *e = o->experiment;
+    int first[64];
+    status rc;
+    engine_options options = {.threads = o->threads,
+                              .spin = o->spin,
+                              .isa = o->isa,
+                              .shards = w->shards,
+                              .local_shards = w->shards,
+                              .shard_samples = e->global_batch / e->virtual_shards,
+                              .seed = e->seed,
+                              .sync_batch_norm = e->sync_batch_norm};
+    memcpy(options.mean, o->normalization.mean, sizeof options.mean);
+    memcpy(options.std, o->normalization.std, sizeof options.std);
+    TRY(stages_cut(e, w->count, first, err));
+    for (int i = 0; i < w->count; i++) {
+        TRY(open_stage(w, i, first, o, options, err));
+        log_debug(o->log, "stage %d: layers %s to %s, %.1f MiB", i,
+                  w->program->layers[first[i]].name, w->program->layers[first[i + 1] - 1].name,
+                  (double)w->backend->memory(w->stages[i].engine) / (1 << 20));
+    }
+    options.shards = options.local_shards = options.shard_samples = 1;
+    options.sync_batch_norm = false;
+    TRY(w->backend->open(w->program, &options, strategy_update_kind(&e->optimizer), &w->whole,
+                         err));
+out:
+    return rc;
+}
+
+static status open(const worker_options *o, worker **out, error *err) {
+    status rc = STATUS_FAILED;
+    *out = NULL;
+    worker *w = memory_new(1, sizeof *w, err);
+    if (!w) return rc;
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_cond_init(&w->moved, NULL);
+    w->backend = o->backend;
+    w->program = &o->experiment->model.program;
+    w->count = o->world_size;
+    w->shards = o->experiment->virtual_shards;
+    w->together = o->experiment->sync_batch_norm;
+    w->arrays = (size_t)update_state_arrays(strategy_update_kind(&o->experiment->optimizer));
+    w->stages = memory_new((size_t)w->count, sizeof *w->stages, err);
+    w->state = memory_new(w->arrays * w->program->parameters, sizeof *w->state, err);
+    w->parameters = memory_new(w->program->parameters, sizeof *w->parameters, err);
+    w->buffers = memory_new(w->program->buffers, sizeof *w->buffers, err);
+    w->whole_parameters = memory_new(w->program->parameters, sizeof *w->parameters, err);
+    w->whole_buffers = memory_new(w->program->buffers, sizeof *w->buffers, err);
+    if (!w->stages || !w->state || !w->parameters || !w->buffers || !w->whole_parameters ||
+        !w->whole_buffers)
+        goto out;
+    TRY(open_stages(w, o, err));
+    TRY(team_new(w->count, false, &w->team, err));
+    *out = w;
+    return STATUS_OK;
+out:
+    close(w);
+    return rc;
+}
+
+// ---- Parameters ----
+
+static void shards(const worker *w, int *first, int *end) {
+    *first = 0;
+    *end = w->shards;
+}
+
+static void write(worker *w, const float *parameters, const float *buffers, const float *state) {
+    for (int i = 0; i < w->count; i++)
+        w->backend->write(w->stages[i].engine, parameters, buffers, state);
+}
+
+static void take(float *to, const float *from, size_t at, size_t n) {
+    if (to) memcpy(to + at, from + at, n * sizeof *to);
+}
+
+// What stage s owns, out of arenas that it was read into whole.
+static void take_layers(const worker *w, const stage *s, float *parameters, float *buffers,
+                        float *state, size_t arrays) {
+    for (int i = 0; i < s->program.count; i++) {
+        const layer *l = &s->program.layers[i];
+        const size_t weights = layer_weights(l), channels = (size_t)l->out.channels;
+        const bool norm = l->kind == LAYER_BATCH_NORM;
+        const size_t biases = weights && (l->has_bias || norm) ? channels : 0;
+        take(parameters, w->parameters, l->weight, weights);
+        take(parameters, w->parameters, l->bias, biases);
+        for (size_t a = 0; a < arrays; a++) {
+            take(state, w->state, a * w->program->parameters + l->weight, weights);
+            take(state, w->state, a * w->program->parameters + l->bias, biases);
+        }
+        take(buffers, w->buffers, l->mean, norm ? channels : 0);
+        take(buffers, w->buffers, l->variance, norm ? channels : 0);
+    }
+}
+
+static void read(worker *w, float *parameters, float *buffers, float *state) {
+    for (int i = 0; i < w->count; i++) {
+        w->backend->read(w->stages[i].engine, w->parameters, w->buffers, w->state);
+        take_layers(w, &w->stages[i], parameters, buffers, state, w->arrays);
+    }
+}
+
+static status infer(worker *w, const uint8_t *const *pixels, size_t samples, float *logits,
+                    error *err) {
+    for (int i = 0; i < w->count; i++) {
+        w->backend->read(w->stages[i].engine, w->parameters, w->buffers, NULL);
+        take_layers(w, &w->stages[i], w->whole_parameters, w->whole_buffers, NULL, 0);
+    }
+    w->backend->write(w->whole, w->whole_parameters, w->whole_buffers, NULL);
+    return w->backend->infer(w->whole, pixels, samples, logits, err);
+}
+
+// ---- The rest of the table ----
+
+static const char *isa(const worker *w) {
+    return w->backend->isa(w->stages[0].engine);
+}
+
+static size_t memory(const worker *w) {
+    size_t bytes = 0;
+    for (int i = 0; i < w->count; i++) bytes += w->backend->memory(w->stages[i].engine);
+    return bytes;
+}
+
+static status put_stage(const worker *w, const stage *s, yaml_node *list, error *err) {
+    yaml_node *item = yaml_new(YAML_MAPPING, err);
+    status rc = STATUS_FAILED;
+    if (!item) return rc;
+    item->flow = true;
+    const double busy = w->wall ? (double)s->busy / (double)w->wall : 0;
+    TRY(yaml_put(item, "first", yaml_new_string(s->program.layers[0].name, err), err));
+    TRY(yaml_put(item, "busy", yaml_new_number(busy, err), err));
+    TRY(yaml_put(item, "bytes", yaml_new_integer((int64_t)w->backend->memory(s->engine), err),
+                 err));
+    return yaml_append(list, item, err);
+out:
+    yaml_free(item);
+    return rc;
+}
+
+// The bubble: the part of the time in which a stage had nothing to do, beside what fill and drain
+// alone would cost.
+static status describe(const worker *w, yaml_node *segment, error *err) {
+    yaml_node *list = yaml_new(YAML_SEQUENCE, err);
+    status rc = STATUS_FAILED;
+    if (!list) return rc;
+    uint64_t busy = 0;
+    for (int i = 0; i < w->count; i++) {
+        busy += w->stages[i].busy;
+        TRY(put_stage(w, &w->stages[i], list, err));
+    }
+    rc = yaml_put(segment, "stages", list, err);
+    list = NULL; // yaml_put took it over
+    if (rc != STATUS_OK || w->steps == 0) goto out;
+    const double stages = w->count, m = (double)w->micro_batches / (double)w->steps;
+    TRY(yaml_put(segment, "bubble_measured",
+                 yaml_new_number(1 - (double)busy / ((double)w->wall * stages), err), err));
+    TRY(yaml_put(segment, "bubble_predicted", yaml_new_number((stages - 1) / (m + stages - 1), err),
+                 err));
+    TRY(yaml_put(segment, "bytes_per_step", yaml_new_integer((int64_t)(w->bytes / w->steps), err),
+                 err));
+out:
+    yaml_free(list);
+    return rc;
+}
+
+const strategy strategy_mp = {
+    .name = "mp",
+    .find_world = find_world,
+    .launch = strategy_launch_here,
+    .open = open,
+    .close = close,
+    .shards = shards,
+    .write = write,
+    .read = read,
+    .step = step,
+    .infer = infer,
+    .times = times,
+    .isa = isa,
+    .memory = memory,
+    .describe = describe,
+};

@@ -1,0 +1,269 @@
+// A study: one experiment with every combination of some values.
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "train/experiment.h"
+#include "train/run_plan.h"
+
+enum { KEYS_MAX = 8, VARIANTS_MAX = 100, NAME_BYTES = 100 };
+
+typedef struct study {
+    const char *path, *name;
+    yaml_node *root;
+    const yaml_node *vary;
+    char *base; // path of the experiment file
+    const char *const *set;
+    size_t set_count;
+    size_t choice[KEYS_MAX]; // of the variant at hand: which value of each key
+} study;
+
+// ---- The file ----
+
+static status check_values(const yaml_node *vary, size_t at, error *err) {
+    const yaml_node *list = vary->items[at];
+    const char *key = vary->keys[at];
+    if (list->kind != YAML_SEQUENCE || !list->count)
+        return yaml_error(list, err, "'vary.%s': expected a list of values", key);
+    for (size_t i = 0; i < list->count; i++)
+        for (size_t k = 0; k < i; k++)
+            if (yaml_equal(list->items[i], list->items[k]))
+                return yaml_error(list->items[i], err, "'vary.%s': the same value twice", key);
+    return STATUS_OK;
+}
+
+static status check_vary(const study *s, error *err) {
+    const yaml_node *vary = s->vary;
+    size_t variants = 1;
+    if (!vary) return yaml_error(s->root, err, "'vary' is missing");
+    if (vary->kind != YAML_MAPPING || !vary->count || vary->count > KEYS_MAX)
+        return yaml_error(vary, err, "'vary': expected 1 to %d keys with their values", KEYS_MAX);
+    for (size_t i = 0; i < vary->count; i++) {
+        status rc = check_values(vary, i, err);
+        if (rc != STATUS_OK) return rc;
+        variants *= vary->items[i]->count;
+        if (variants > VARIANTS_MAX)
+            return yaml_error(vary, err, "'vary': more than %d variants", VARIANTS_MAX);
+    }
+    if (variants == 1) return yaml_error(vary, err, "'vary': nothing varies");
+    return STATUS_OK;
+}
+
+// The length of the folder that `path` lies in, with the slash, and of the folder above that; where
+// that cannot be said without "..", `above` is as long as `folder`.
+static void folder_lengths(const char *path, int *folder, int *above) {
+    const char *slash = strrchr(path, '/'), *last = slash;
+    *folder = *above = slash ? (int)(slash - path) + 1 : 0;
+    while (last && last > path && last[-1] != '/') last--;
+    if (last && last < slash && *last != '.') *above = (int)(last - path);
+}
+
+// A name means ../NAME.yaml as seen from the study; a path is relative to the study.
+static status find_base(study *s, error *err) {
+    const yaml_node *node = yaml_find(s->root, "base");
+    const char *name;
+    int folder, above;
+    if (!node) return yaml_error(s->root, err, "'base' is missing");
+    status rc = yaml_string(node, "base", &name, err);
+    if (rc != STATUS_OK) return rc;
+    size_t length = strlen(name);
+    folder_lengths(s->path, &folder, &above);
+    if (strchr(name, '/') || (length > 5 && strcmp(name + length - 5, ".yaml") == 0))
+        s->base = memory_format(err, "%.*s%s", *name == '/' ? 0 : folder, s->path, name);
+    else
+        s->base =
+            memory_format(err, "%.*s%s%s.yaml", above, s->path, above == folder ? "../" : "", name);
+    return s->base ? STATUS_OK : STATUS_FAILED;
+}
+
+static status read_study(study *s, error *err) {
+    static const char *const keys[] = {"schema", "name", "title", "base", "vary", "published"};
+    const char *schema;
+    status rc = STATUS_OK;
+    TRY(yaml_read_file(s->path, &s->root, err));
+    if (s->root->kind != YAML_MAPPING) return yaml_error(s->root, err, "expected a study");
+    TRY(yaml_check_keys(s->root, keys, sizeof keys / sizeof *keys, err));
+    if (!yaml_find(s->root, "schema") || !yaml_find(s->root, "name"))
+        return yaml_error(s->root, err, "'schema' and 'name' must be there");
+    TRY(yaml_string(yaml_find(s->root, "schema"), "schema", &schema, err));
+    if (strcmp(schema, "lockstep.study/1") != 0)
+        return yaml_error(yaml_find(s->root, "schema"), err,
+                          "'schema': expected lockstep.study/1, got '%.60s'", schema);
+    TRY(yaml_string(yaml_find(s->root, "name"), "name", &s->name, err));
+    s->vary = yaml_find(s->root, "vary");
+    TRY(check_vary(s, err));
+    TRY(find_base(s, err));
+out:
+    return rc;
+}
+
+// ---- Variants ----
+
+static const yaml_node *value_of(const study *s, size_t key) {
+    return s->vary->items[key]->items[s->choice[key]];
+}
+
+// "loader_workers-2", with "--" between several; a value that makes no name is called by its place.
+static status name_variant(const study *s, char name[NAME_BYTES], error *err) {
+    size_t used = 0;
+    for (size_t i = 0; i < s->vary->count; i++) {
+        const yaml_node *value = value_of(s, i);
+        char place[24];
+        snprintf(place, sizeof place, "%zu", s->choice[i] + 1);
+        const char *text = value->kind == YAML_SCALAR && *value->text ? value->text : place;
+        for (const char *c = text; *c; c++)
+            if (!isalnum((unsigned char)*c) && !strchr("._-", *c)) text = place;
+        if (s->vary->items[i]->count == 1) continue;
+        used += (size_t)snprintf(name + used, NAME_BYTES - used, "%s%s-%s", used ? "--" : "",
+                                 s->vary->keys[i], text);
+        if (used >= NAME_BYTES)
+            return yaml_error(s->vary, err, "'vary': names of variants grow longer than %d",
+                              NAME_BYTES - 1);
+    }
+    return STATUS_OK;
+}
+
+static status append_set(yaml_node *run, const char *key, const yaml_node *value, error *err) {
+    char *assignment;
+    status rc = plan_assignment(key, value, &assignment, err);
+    if (rc == STATUS_OK) rc = plan_add_set(run, assignment, err);
+    free(assignment);
+    return rc;
+}
+
+// Is a published entry about the variant at hand? It names a value for every key that varies.
+static status is_published_for(const study *s, const yaml_node *entry, bool *answer, error *err) {
+    *answer = true;
+    if (entry->kind != YAML_MAPPING)
+        return yaml_error(entry, err, "'published': expected mappings");
+    for (size_t i = 0; i < s->vary->count; i++) {
+        const char *key = s->vary->keys[i];
+        const yaml_node *value = yaml_find(entry, key);
+        if (s->vary->items[i]->count == 1) continue;
+        if (!value) return yaml_error(entry, err, "'published': '%s' is missing", key);
+        *answer = *answer && yaml_equal(value, value_of(s, i));
+    }
+    return STATUS_OK;
+}
+
+// The published figures of the variant, without the keys that say so; those of the base experiment
+// are about the base.
+static status add_published(const study *s, yaml_node *run, error *err) {
+    const yaml_node *list = yaml_find(s->root, "published");
+    yaml_node *mine = yaml_new(YAML_SEQUENCE, err);
+    status rc = mine ? STATUS_OK : STATUS_FAILED;
+    if (list && list->kind != YAML_SEQUENCE)
+        rc = yaml_error(list, err, "'published': expected a list");
+    for (size_t i = 0; rc == STATUS_OK && list && i < list->count; i++) {
+        bool about;
+        TRY(is_published_for(s, list->items[i], &about, err));
+        if (!about) continue;
+        yaml_node *entry = yaml_copy(list->items[i], err);
+        TRY(yaml_append(mine, entry, err));
+        for (size_t k = 0; k < s->vary->count; k++) yaml_remove(entry, s->vary->keys[k]);
+    }
+    if (rc == STATUS_OK) rc = append_set(run, "published", mine->count ? mine : NULL, err);
+out:
+    yaml_free(mine);
+    return rc;
+}
+
+static status put_values(const study *s, yaml_node *run, error *err) {
+    yaml_node *values = yaml_new(YAML_MAPPING, err);
+    status rc = yaml_put(run, "values", values, err);
+    for (size_t i = 0; rc == STATUS_OK && i < s->vary->count; i++) {
+        if (s->vary->items[i]->count == 1) continue;
+        yaml_node *copy = yaml_copy(value_of(s, i), err);
+        if (copy) copy->flow = true;
+        rc = yaml_put(values, s->vary->keys[i], copy, err);
+    }
+    return rc;
+}
+
+// Is it an experiment at all? A fault is one of the study, at the keys that vary.
+static status check_variant(const study *s, const yaml_node *run, error *err) {
+    const yaml_node *set = yaml_find(run, "set");
+    experiment e = {0};
+    error local = {0};
+    const char **words = memory_new(set->count, sizeof *words, err);
+    if (!words) return STATUS_FAILED;
+    for (size_t i = 0; i < set->count; i++) words[i] = set->items[i]->text;
+    status rc = experiment_read(&e, s->base, words, set->count, &local);
+    free(words);
+    experiment_release(&e);
+    if (rc == STATUS_OK) return rc;
+    return yaml_error(s->vary, err, "variant '%s': %s", yaml_find(run, "name")->text,
+                      local.message);
+}
+
+static status add_variant(const study *s, yaml_node *plan, error *err) {
+    char name[NAME_BYTES], assignment[NAME_BYTES + 8];
+    yaml_node *run;
+    status rc = STATUS_OK;
+    TRY(name_variant(s, name, err));
+    TRY(plan_add_run(plan, name, &run, err));
+    TRY(yaml_put(run, "role", yaml_new_string("variant", err), err));
+    for (size_t i = 0; i < s->set_count; i++) TRY(plan_add_set(run, s->set[i], err));
+    for (size_t i = 0; i < s->vary->count; i++)
+        TRY(append_set(run, s->vary->keys[i], value_of(s, i), err));
+    snprintf(assignment, sizeof assignment, "name=%s", name);
+    TRY(plan_add_set(run, assignment, err));
+    TRY(add_published(s, run, err));
+    TRY(put_values(s, run, err));
+    TRY(check_variant(s, run, err));
+out:
+    return rc;
+}
+
+// Counts like a clock, the last key fastest; false after the last combination.
+static bool next_variant(study *s) {
+    for (size_t i = s->vary->count; i-- > 0;) {
+        if (++s->choice[i] < s->vary->items[i]->count) return true;
+        s->choice[i] = 0;
+    }
+    return false;
+}
+
+static status make_plan(study *s, yaml_node **plan, error *err) {
+    status rc = STATUS_OK;
+    const yaml_node *title = yaml_find(s->root, "title");
+    TRY(plan_new("study", s->base, plan, err));
+    TRY(yaml_put(*plan, "name", yaml_new_string(s->name, err), err));
+    if (title) TRY(yaml_put(*plan, "title", yaml_copy(title, err), err));
+    yaml_node *vary = yaml_new(YAML_SEQUENCE, err);
+    TRY(yaml_put(*plan, "vary", vary, err));
+    for (size_t i = 0; i < s->vary->count; i++)
+        if (s->vary->items[i]->count > 1)
+            TRY(yaml_append(vary, yaml_new_string(s->vary->keys[i], err), err));
+    do TRY(add_variant(s, *plan, err));
+    while (next_variant(s));
+out:
+    return rc;
+}
+
+// What is wrong with the base, or with what was given, is not the study's fault.
+static status check_base(const study *s, error *err) {
+    experiment e;
+    status rc = experiment_read(&e, s->base, s->set, s->set_count, err);
+    if (rc == STATUS_OK) experiment_release(&e);
+    return rc;
+}
+
+status plan_study(const char *path, const char *const *set, size_t set_count, yaml_node **plan,
+                  error *err) {
+    study s = {.path = path, .set = set, .set_count = set_count};
+    *plan = NULL;
+    status rc = read_study(&s, err);
+    if (rc == STATUS_OK) rc = check_base(&s, err);
+    if (rc == STATUS_OK) rc = make_plan(&s, plan, err);
+    if (rc != STATUS_OK) {
+        yaml_free(*plan);
+        *plan = NULL;
+    }
+    yaml_free(s.root);
+    free(s.base);
+    return rc;
+}

@@ -1,0 +1,123 @@
+# Augmentation and dropout: random, and yet the same bits whoever computes them.
+
+load helpers
+load training
+
+AUGMENT='[{random_crop: {padding: 4}}, {horizontal_flip: {p: 0.5}}, {random_affine: {degrees: 10, translate: [0.1, 0.1], scale: [0.9, 1.1]}}]'
+
+setup_file() {
+    [ -x "$BIN/synth-cifar" ] && [ -x "$BIN/shard" ] || return 0
+    make_data "$BATS_FILE_TMPDIR/data" 610
+    "$BIN/shard" -q --shards 4 --in "$BATS_FILE_TMPDIR/data/train.st.zst" --out "$BATS_FILE_TMPDIR/shards"
+    cat >"$BATS_FILE_TMPDIR/net.yaml" <<'END'
+schema: lockstep.model/1
+name: net
+input: [3, 32, 32]
+layers: [conv: {out: 6, kernel: 5}, batch_norm, relu, max_pool: {size: 2}, dropout: {p: 0.1}, conv: {out: 8, kernel: 3},
+         relu, avg_pool: {size: 2}, flatten, linear: {out: 32}, relu, dropout: {p: 0.5}, linear: {out: 10}]
+END
+}
+
+setup() {
+    need_training
+    data=$BATS_FILE_TMPDIR
+    train=$data/data/train.st.zst
+    cd "$WORK"
+    write_experiment e.yaml "model=$data/net.yaml" "augment=$AUGMENT"
+}
+
+# train TOOL OUT OPTION...: trains e.yaml.
+train() {
+    local tool=$1 out=$2
+    shift 2
+    succeeds "$BIN/$tool" -q --experiment e.yaml --out "$out" "$@"
+}
+
+# expect: the model that all others are compared with.
+expect() {
+    train train-single reference --train "$train" --threads 1 --loader-workers 0
+    expected=$(content reference/model.st.zst)
+}
+
+@test "threads, loader workers and instruction sets" {
+    local workers isa
+    expect
+    for workers in 0 1 3 8; do
+        rm -rf run
+        train train-single run --train "$train" --threads 2 --loader-workers "$workers"
+        same_model "$expected" run "$workers workers"
+    done
+    for isa in baseline v3 v4; do
+        rm -rf run
+        LOCKSTEP_ISA=$isa run "$BIN/train-single" -q --experiment e.yaml --train "$train" --out run
+        [ "$status" -ne 2 ] || continue # not one of this processor
+        same_model "$expected" run "$isa"
+    done
+}
+
+@test "every train tool, world sizes, sharded or not" {
+    local world tool
+    expect
+    for world in 1 2 4; do
+        for tool in train-ddp train-dp; do
+            [ -x "$BIN/$tool" ] || continue
+            rm -rf run
+            train "$tool" run --train "$train" --world-size "$world" --loader-workers $((world / 2))
+            same_model "$expected" run "$tool, $world"
+        done
+    done
+    rm -rf run
+    train train-ddp run --train "$data/shards" --world-size 2 --loader-workers 2
+    same_model "$expected" run "shards"
+}
+
+@test "stopped and resumed by another tool, with other loader workers" {
+    local stop
+    expect
+    for stop in 1 5 9 10 17; do
+        rm -rf run
+        train train-ddp run --train "$train" --world-size 2 --loader-workers 1 --stop-after-steps "$stop"
+        unfinished run
+        train train-single run --train "$data/shards" --loader-workers 3 --resume
+        same_model "$expected" run "stopped after $stop"
+    done
+}
+
+@test "what is drawn depends on the seed alone, and every option matters" {
+    local set hashes
+    expect
+    hashes=$expected
+    for set in "augment=[]" "augment=[{random_crop: {padding: 4}}]" "augment=[{horizontal_flip: {p: 0.5}}]" \
+        "augment=[{random_affine: {degrees: 10}}]" "augment=[{horizontal_flip: {p: 0}}]" "seed=12"; do
+        rm -rf run
+        train train-single run --train "$train" --set "$set"
+        hashes+=$'\n'$(content run/model.st.zst)
+    done
+    # A flip that never happens is none at all: one pair among the seven.
+    [ "$(sort -u <<<"$hashes" | wc -l)" -eq 6 ] || fail "$hashes"
+    sed -i 's/p: 0.5}, linear/p: 0.4}, linear/' "$data/net.yaml"
+    rm -rf run
+    train train-single run --train "$train"
+    sed -i 's/p: 0.4}, linear/p: 0.5}, linear/' "$data/net.yaml"
+    [ "$(content run/model.st.zst)" != "$expected" ] || fail "the rate of dropout changes nothing"
+}
+
+@test "test images are neither augmented nor dropped out" {
+    expect
+    train train-single run --train "$train" --test "$train" --loader-workers 2
+    same_model "$expected" run "with test images"
+    succeeds "$BIN/evaluate" -q --model run/model.st.zst --data "$train" --out once
+    succeeds "$BIN/evaluate" -q --model run/model.st.zst --data "$train" --out again
+    [ "$(content once/predictions.st.zst)" = "$(content again/predictions.st.zst)" ]
+    [ "$("$BIN/manifest" get once/manifest.yaml results.accuracy)" = \
+        "$("$BIN/manifest" get run/manifest.yaml results.test_accuracy)" ]
+}
+
+@test "a state is not resumed under another augmentation" {
+    train train-single run --train "$train" --stop-after-steps 3
+    fails_with 3 "'augment'" "$BIN/train-single" --experiment e.yaml --train "$train" --out run --resume \
+        --set 'augment=[]'
+    fails_with 2 "unknown augmentation 'horizontal_flop': did you mean 'horizontal_flip'" "$BIN/train-single" \
+        --experiment e.yaml --train "$train" --out other --set 'augment=[{horizontal_flop: {p: 1}}]'
+    nothing_in other
+}

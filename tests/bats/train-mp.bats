@@ -1,0 +1,72 @@
+# train-mp: layers cut into stages, the shards flowing through them. That its bits are those of
+# train-single is in same-bits.bats.
+
+load helpers
+load training
+
+setup_file() {
+    [ -x "$BIN/synth-cifar" ] || return 0
+    make_data "$BATS_FILE_TMPDIR/data" 200 50
+}
+
+setup() {
+    need_training
+    train=$BATS_FILE_TMPDIR/data/train.st.zst
+    test=$BATS_FILE_TMPDIR/data/test.st.zst
+    cd "$WORK"
+    write_experiment e.yaml strategy=mp world_size=2 "$LENET_BN"
+}
+
+execution() {
+    "$BIN/manifest" get out/manifest.yaml "run.execution.$1"
+}
+
+@test "--help and --version" {
+    succeeds "$BIN/train-mp" --help
+    [[ $output == *--world-size* ]]
+    succeeds "$BIN/train-mp" --version
+}
+
+@test "stages where the experiment says, and evaluation over all of them" {
+    echo 'stages: [fc1]' >> e.yaml
+    succeeds "$BIN/train-mp" -v --experiment e.yaml --train "$train" --test "$test" --out out
+    [[ $stderr == *"stage 0: layers conv1 to "* ]]
+    [[ $stderr == *"stage 1: layers fc1 to fc3"* ]]
+    [ "$(execution stages.1.first)" = fc1 ]
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --test "$test" --out single
+    [ "$("$BIN/manifest" get out/manifest.yaml results.test_accuracy)" = \
+        "$("$BIN/manifest" get single/manifest.yaml results.test_accuracy)" ]
+    succeeds "$BIN/manifest" diff out/manifest.yaml single/manifest.yaml
+}
+
+@test "without stages: equal parts of the counted work" {
+    succeeds "$BIN/train-mp" -q --experiment e.yaml --train "$train" --out out
+    [ "$(execution stages.1.first)" = conv2 ]
+    succeeds "$BIN/train-mp" -q --experiment e.yaml --train "$train" --out out --world-size 5
+    [ "$(execution stages.4.first)" = fc3 ]
+}
+
+@test "the bubble, measured beside (S-1)/(M+S-1), and the bytes between stages" {
+    succeeds "$BIN/train-mp" -q --experiment e.yaml --train "$train" --out out
+    [ "$(execution bubble_predicted)" = 0.2 ] # two stages, four shards
+    awk -v v="$(execution bubble_measured)" 'BEGIN { exit !(v > 0 && v < 1) }'
+    # conv1 ends in 6×14×14 features: activations and gradients of groups of 16. Each of the four shards has 18
+    # samples in the first two steps, which are two groups, and 14 in the last.
+    [ "$(execution bytes_per_step)" -eq $((2 * (8 + 8 + 4) * 6 * 14 * 14 * 16 * 4 / 3)) ]
+}
+
+@test "one shard is plain model parallelism" {
+    write_experiment e.yaml strategy=mp world_size=2 virtual_shards=1 "$LENET_BN"
+    succeeds "$BIN/train-mp" -q --experiment e.yaml --train "$train" --out out
+    [ "$(execution bubble_predicted)" = 0.5 ]
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --out single
+    same_model "$(content single/model.st.zst)" out "two stages, one shard"
+}
+
+@test "cuts that cannot be: usage, and nothing is left" {
+    echo 'stages: [relu1]' >> e.yaml
+    fails_with 2 "stage 'relu1': a stage begins with a convolution or a linear layer" "$BIN/train-mp" --experiment e.yaml --train "$train" --out out
+    fails_with 2 "model 'lenet-bn' has no layer 'conv9'" "$BIN/train-mp" --experiment e.yaml --train "$train" --out out --set 'stages=[conv9]'
+    fails_with 2 "too few convolutions and linear layers for 6 stages" "$BIN/train-mp" --experiment e.yaml --train "$train" --out out --world-size 6
+    [ ! -e out/manifest.yaml ]
+}

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Makes tests/golden/augment.safetensors: images, parameters, and the pixels that torchvision makes of them.
+
+The reference is torchvision on PIL images. Prints how many pixels its tensor path, which computes coordinates in
+float32, has otherwise. Needs PyTorch, torchvision and Pillow.
+"""
+import os
+import random
+import sys
+
+import PIL
+import torch
+import torchvision
+from PIL import Image
+from torchvision.transforms import InterpolationMode
+from torchvision.transforms import functional as F
+
+sys.dont_write_bytecode = True
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(FOLDER, "..", "python"))
+import safetensors_writer  # noqa: E402
+
+SHAPES = {"grey": (1, 28, 28), "colour": (3, 32, 32), "odd": (3, 7, 11)}
+tensors, cases = {}, {}
+otherwise = [0, 0]  # pixels of the affine maps that the tensor path has otherwise, and all
+
+
+def to_pil(image):
+    return F.to_pil_image(image)
+
+
+def from_pil(image):
+    return F.pil_to_tensor(image)
+
+
+def record(kind, image, parameters, result):
+    name = f"{kind}-{sum(c.startswith('case.' + kind) for c in cases):03d}"
+    tensors[name] = result
+    cases["case." + name] = f"{kind} image={image}" + "".join(f" {k}={v!r}" for k, v in parameters.items())
+
+
+def crop(image, padding, top, left):
+    _, height, width = SHAPES[image]
+    padded = F.pad(to_pil(tensors[image]), padding)
+    record("crop", image, {"padding": padding, "top": top, "left": left},
+           from_pil(F.crop(padded, top, left, height, width)))
+
+
+def flip(image):
+    record("flip", image, {}, from_pil(F.hflip(to_pil(tensors[image]))))
+
+
+def affine(image, angle, right, down, scale):
+    arguments = (angle, [right, down], scale, [0.0], InterpolationMode.NEAREST, 0)
+    result = from_pil(F.affine(to_pil(tensors[image]), *arguments))
+    record("affine", image, {"angle": angle, "right": right, "down": down, "scale": scale}, result)
+    otherwise[0] += int((F.affine(tensors[image], *arguments) != result).sum())
+    otherwise[1] += result.numel()
+
+
+def random_affine(chosen, image, degrees, translate, scale):
+    """As torchvision.transforms.RandomAffine.get_params chooses."""
+    _, height, width = SHAPES[image]
+    affine(image, chosen.uniform(-degrees, degrees), round(chosen.uniform(-translate, translate) * width),
+           round(chosen.uniform(-translate, translate) * height), chosen.uniform(*scale))
+
+
+def main():
+    torch.manual_seed(20240521)
+    chosen = random.Random(20240521)
+    for name, shape in SHAPES.items():  # no pixel is 0: what was filled in can be told
+        tensors[name] = torch.randint(1, 256, shape, dtype=torch.uint8)
+    for image, padding, top, left in (("colour", 4, 0, 0), ("colour", 4, 8, 8), ("colour", 4, 4, 4), ("colour", 4, 1, 7),
+                                      ("odd", 2, 4, 1), ("odd", 0, 0, 0), ("odd", 13, 0, 26), ("odd", 13, 5, 2),
+                                      ("odd", 7, 14, 3), ("odd", 11, 11, 0), ("grey", 3, 2, 5)):
+        crop(image, padding, top, left)
+    for image in SHAPES:
+        flip(image)
+    for _ in range(24):
+        random_affine(chosen, "grey", 10, 0.1, (0.9, 1.1))
+    for _ in range(4):
+        random_affine(chosen, "colour", 10, 0.1, (0.9, 1.1))
+    for _ in range(24):
+        random_affine(chosen, "odd", 180, 0.5, (0.3, 3.0))
+    for _ in range(8):  # without a rotation Pillow takes another way
+        random_affine(chosen, "odd", 0, 0.2, (0.9, 1.1))
+    for angle in (0.0, 30.0, 45.0, -60.0, 90.0, -90.0, 135.0, 180.0, -180.0):
+        for scale in (1.0, 1.1, 0.5, 2.0):
+            affine("odd", angle, 1, -2, scale)
+    affine("odd", 0.0, 11, 0, 1.0)  # nothing is left
+    affine("odd", 33.0, 0, 0, 100.0)
+    affine("odd", -33.0, 0, 0, 0.01)
+    path = os.path.join(sys.argv[1] if len(sys.argv) > 1 else FOLDER, "augment.safetensors")
+    made_by = f"make_augment.py, torchvision {torchvision.__version__}, Pillow {PIL.__version__}"
+    safetensors_writer.save(path, tensors, {"made_by": made_by, **cases})
+    print(f"{path}: {len(cases)} cases, {os.path.getsize(path)} bytes; the tensor path has "
+          f"{otherwise[0]} of {otherwise[1]} pixels otherwise")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,242 @@
+// Augmentation: pixels against torchvision's (tests/golden/augment.safetensors), what is chosen for
+// a sample, and the order of a list.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/random.h"
+#include "data/augment.h"
+#include "data/tensor_file.h"
+
+static const char PATH[] = "tests/golden/augment.safetensors";
+enum { IMAGE = 3 * 32 * 32 };
+
+// ---- Pixels ----
+
+// "affine image=odd angle=30.0 right=1 ..." of a case.
+static double parameter(const char *description, const char *key) {
+    char wanted[32];
+    snprintf(wanted, sizeof wanted, " %s=", key);
+    const char *at = strstr(description, wanted);
+    if (!at) fail_msg("no %s in '%s'", key, description);
+    return strtod(at + strlen(wanted), NULL);
+}
+
+static const tensor *image_of(const tensor_file *f, const char *description) {
+    char name[32];
+    assert_int_equal(sscanf(strstr(description, " image="), " image=%31s", name), 1);
+    const tensor *t = tensor_file_find(f, name);
+    assert_non_null(t);
+    return t;
+}
+
+static void check_case(const tensor_file *f, const char *name, const char *description) {
+    const tensor *from = image_of(f, description), *expected = tensor_file_find(f, name);
+    const image_size size = {(int)from->shape[0], (int)from->shape[1], (int)from->shape[2]};
+    uint8_t got[IMAGE];
+    assert_non_null(expected);
+    assert_int_equal(expected->bytes, image_bytes(size));
+    memset(got, 0xee, sizeof got);
+    if (!strncmp(description, "crop ", 5)) {
+        const crop_choice c = {(int)parameter(description, "top"),
+                               (int)parameter(description, "left")};
+        image_crop(size, (int)parameter(description, "padding"), c, from->data, got);
+    } else if (!strncmp(description, "flip ", 5)) {
+        image_flip(size, from->data, got);
+    } else {
+        const affine_choice c = {
+            parameter(description, "angle"), (int)parameter(description, "right"),
+            (int)parameter(description, "down"), parameter(description, "scale")};
+        image_affine(size, c, from->data, got);
+    }
+    if (memcmp(got, expected->data, expected->bytes)) fail_msg("%s: %s", name, description);
+    assert_true(expected->bytes == IMAGE || got[expected->bytes] == 0xee);
+}
+
+static void test_pixels_are_torchvisions(void **state) {
+    (void)state;
+    tensor_file f = {0};
+    error err = {0};
+    int cases = 0;
+    if (tensor_file_read(PATH, TENSOR_FILE_DEFAULT_MAX, &f, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    for (size_t i = 0; i < f.metadata_count; i++) {
+        const tensor_pair *pair = &f.metadata[i];
+        if (strncmp(pair->key, "case.", 5) != 0) continue;
+        check_case(&f, pair->key + 5, pair->value);
+        cases++;
+    }
+    assert_true(cases > 100);
+    tensor_file_release(&f);
+}
+
+// ---- What is chosen ----
+
+static const augment_key key0 = {.seed = 42, .epoch = 3, .id = 12345};
+
+static void test_crops_reach_every_place(void **state) {
+    (void)state;
+    const augmentation a = {.kind = AUGMENT_RANDOM_CROP, .padding = 4};
+    int seen[9][9] = {{0}};
+    augment_key key = key0;
+    for (key.id = 0; key.id < 8100; key.id++) {
+        const crop_choice c = augment_choose_crop(&a, &key, 0);
+        assert_in_range(c.top, 0, 8);
+        assert_in_range(c.left, 0, 8);
+        seen[c.top][c.left]++;
+    }
+    for (int i = 0; i < 81; i++) assert_in_range(seen[i / 9][i % 9], 50, 150); // 100, deviation 10
+}
+
+static void test_flips_as_often_as_asked(void **state) {
+    (void)state;
+    augment_key key = key0;
+    for (int quarter = 0; quarter <= 4; quarter++) {
+        const augmentation a = {.kind = AUGMENT_HORIZONTAL_FLIP, .p = 0.25 * quarter};
+        int flips = 0;
+        for (key.id = 0; key.id < 10000; key.id++) flips += augment_choose_flip(&a, &key, 0);
+        assert_in_range(flips, quarter == 0 ? 0 : 2500 * quarter - 250,
+                        quarter == 0 ? 0 : 2500 * quarter + 250);
+        if (quarter == 4) assert_int_equal(flips, 10000);
+    }
+}
+
+static void test_affine_ranges(void **state) {
+    (void)state;
+    const augmentation a = {.kind = AUGMENT_RANDOM_AFFINE,
+                            .degrees = 10,
+                            .translate = {0.1, 0.25},
+                            .scale = {0.9, 1.1}};
+    const image_size size = {1, 20, 28};
+    int right[7] = {0}, down[11] = {0};
+    double low = 0, high = 0, small = 1, large = 1;
+    augment_key key = key0;
+    for (key.id = 0; key.id < 5000; key.id++) {
+        const affine_choice c = augment_choose_affine(&a, &key, 1, size);
+        assert_true(c.angle >= -10 && c.angle < 10 && c.scale >= 0.9 && c.scale < 1.1);
+        assert_true(c.right >= -3 && c.right <= 3 && c.down >= -5 && c.down <= 5); // 2.8 and 5
+        right[c.right + 3]++;
+        down[c.down + 5]++;
+        if (c.angle < low) low = c.angle;
+        if (c.angle > high) high = c.angle;
+        if (c.scale < small) small = c.scale;
+        if (c.scale > large) large = c.scale;
+    }
+    for (int i = 0; i < 7; i++) assert_true(right[i] > 100);
+    for (int i = 0; i < 11; i++) assert_true(down[i] > 100);
+    assert_true(low < -9.9 && high > 9.9 && small < 0.901 && large > 1.099);
+}
+
+// The counter is part of the promise of equal bits: (purpose << 24 | place, epoch, id, element /
+// 4).
+static void test_choices_are_keyed(void **state) {
+    (void)state;
+    const augmentation crop = {.kind = AUGMENT_RANDOM_CROP, .padding = 50};
+    const random_stream s = {42, RANDOM_CROP, 2, 3, 12345};
+    const crop_choice c = augment_choose_crop(&crop, &key0, 2);
+    assert_int_equal(c.top, random_below(&s, 0, 101));
+    assert_int_equal(c.left, random_below(&s, 1, 101));
+
+    const augmentation flip = {.kind = AUGMENT_HORIZONTAL_FLIP, .p = 0.5};
+    augment_key key = key0;
+    for (key.id = 0; key.id < 100; key.id++) {
+        const random_stream r = {42, RANDOM_FLIP, 0, 3, key.id};
+        assert_int_equal(augment_choose_flip(&flip, &key, 0), random_uniform(&r, 0) < 0.5f);
+    }
+
+    const augmentation affine = {
+        .kind = AUGMENT_RANDOM_AFFINE, .degrees = 90, .translate = {1, 1}, .scale = {0.5, 2}};
+    const image_size size = {1, 1000, 2000};
+    const random_stream t = {42, RANDOM_AFFINE, 1, 3, 12345};
+    const affine_choice d = augment_choose_affine(&affine, &key0, 1, size);
+    assert_true(d.angle == -90 + 180 * (double)random_uniform(&t, 0));
+    assert_true(abs(d.right - (int)(-2000 + 4000 * (double)random_uniform(&t, 1))) <= 1);
+    assert_true(abs(d.down - (int)(-1000 + 2000 * (double)random_uniform(&t, 2))) <= 1);
+    assert_true(d.scale == 0.5 + 1.5 * (double)random_uniform(&t, 3));
+}
+
+// ---- Lists ----
+
+static void fill_image(uint8_t *image, size_t n) {
+    const random_stream s = {.seed = 1, .purpose = RANDOM_SYNTHETIC};
+    for (size_t i = 0; i < n; i++) image[i] = (uint8_t)(1 + random_below(&s, i, 255));
+}
+
+static void test_a_list_is_done_in_order(void **state) {
+    (void)state;
+    const augment_list list = {
+        .count = 4,
+        .items = {{.kind = AUGMENT_RANDOM_CROP, .padding = 3},
+                  {.kind = AUGMENT_HORIZONTAL_FLIP, .p = 1},
+                  {.kind = AUGMENT_RANDOM_AFFINE, .degrees = 30, .scale = {0.5, 1.5}},
+                  {.kind = AUGMENT_RANDOM_CROP, .padding = 2}}};
+    const image_size size = {2, 9, 13};
+    const size_t n = image_bytes(size);
+    uint8_t from[IMAGE], before[IMAGE], scratch[IMAGE], got[IMAGE], a[IMAGE], b[IMAGE];
+    fill_image(from, n);
+    memcpy(before, from, n);
+    for (int count = 0; count <= list.count; count++) {
+        augment_list part = list;
+        part.count = count;
+        memset(got, 0, sizeof got);
+        augment_sample(&part, &key0, size, from, scratch, got);
+        memcpy(a, from, n);
+        if (count > 0) {
+            image_crop(size, 3, augment_choose_crop(&list.items[0], &key0, 0), from, a);
+        }
+        if (count > 1) {
+            image_flip(size, a, b);
+            memcpy(a, b, n);
+        }
+        if (count > 2) {
+            image_affine(size, augment_choose_affine(&list.items[2], &key0, 2, size), a, b);
+            memcpy(a, b, n);
+        }
+        if (count > 3) {
+            image_crop(size, 2, augment_choose_crop(&list.items[3], &key0, 3), a, b);
+            memcpy(a, b, n);
+        }
+        assert_memory_equal(got, a, n);
+        assert_memory_equal(from, before, n);
+    }
+}
+
+// The same item at two places of a list, in two epochs, for two samples: not the same choice.
+static void test_places_epochs_and_samples_differ(void **state) {
+    (void)state;
+    const augmentation a = {.kind = AUGMENT_RANDOM_CROP, .padding = 64};
+    augment_key other = key0;
+    const crop_choice c = augment_choose_crop(&a, &key0, 0);
+    crop_choice d = augment_choose_crop(&a, &key0, 1);
+    assert_true(c.top != d.top || c.left != d.left);
+    other.epoch++;
+    d = augment_choose_crop(&a, &other, 0);
+    assert_true(c.top != d.top || c.left != d.left);
+    other = key0;
+    other.id++;
+    d = augment_choose_crop(&a, &other, 0);
+    assert_true(c.top != d.top || c.left != d.left);
+    other = key0;
+    other.seed++;
+    d = augment_choose_crop(&a, &other, 0);
+    assert_true(c.top != d.top || c.left != d.left);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pixels_are_torchvisions),
+        cmocka_unit_test(test_crops_reach_every_place),
+        cmocka_unit_test(test_flips_as_often_as_asked),
+        cmocka_unit_test(test_affine_ranges),
+        cmocka_unit_test(test_choices_are_keyed),
+        cmocka_unit_test(test_a_list_is_done_in_order),
+        cmocka_unit_test(test_places_epochs_and_samples_differ),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,90 @@
+// plan - decides which runs answer a question: the rungs between two experiments, or a study.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cli.h"
+#include "base/output.h"
+#include "train/run_plan.h"
+
+typedef struct options {
+    cli_list set;
+    const char *out;
+} options;
+
+static const char NOTES[] =
+    "ladder  from experiment A to B one factor at a time: loader workers, strategy and world\n"
+    "        size, V and batch norm, global batch, learning-rate rule, epochs, the rest\n"
+    "study   every combination of the values that a study file varies\n"
+    "\n"
+    "Prints one line a run: its name, the experiment file and the --set assignments, with tabs\n"
+    "between. --out also writes the plan as YAML: what `report --plan` reads.\n"
+    "\n"
+    "Example: plan ladder experiments/single.yaml experiments/ddp4.yaml --set epochs=2";
+
+// Why a factor did not change in its turn.
+static void tell_reasons(const logger *log, const yaml_node *plan) {
+    const yaml_node *runs = yaml_find(plan, "runs");
+    for (size_t i = 0; i < runs->count; i++) {
+        const yaml_node *kept = yaml_find(runs->items[i], "kept");
+        if (!kept) continue;
+        log_info(log, "'%s' comes before '%s', which cannot change alone yet: %s",
+                 yaml_find(runs->items[i], "name")->text, kept->text,
+                 yaml_find(runs->items[i], "because")->text);
+    }
+}
+
+static status make_plan(const options *o, const cli_list *words, yaml_node **plan, error *err) {
+    const char *const *set = o->set.items;
+    const char *what = words->items[0];
+    if (strcmp(what, "ladder") == 0 && words->count == 3)
+        return plan_ladder(words->items[1], words->items[2], set, o->set.count, plan, err);
+    if (strcmp(what, "study") == 0 && words->count == 2)
+        return plan_study(words->items[1], set, o->set.count, plan, err);
+    return error_set(err, STATUS_USAGE, "expected 'ladder A B' or 'study FILE'");
+}
+
+static status run_tool(const options *o, const cli_list *words, const logger *log, error *err) {
+    yaml_node *plan = NULL;
+    char *lines = NULL, *yaml = NULL;
+    size_t bytes;
+    status rc = STATUS_OK;
+    TRY(make_plan(o, words, &plan, err));
+    TRY(plan_lines(plan, &lines, err));
+    TRY(yaml_write_text(plan, &yaml, &bytes, err));
+    if (o->out) TRY(output_write_file(o->out, yaml, bytes, err));
+    tell_reasons(log, plan);
+    fputs(lines, stdout);
+out:
+    free(lines);
+    free(yaml);
+    yaml_free(plan);
+    return rc;
+}
+
+int main(int argc, char **argv) {
+    options o = {0};
+    const cli_option table[] = {
+        {"set", CLI_LIST, &o.set, "KEY=VALUE", "replace a value of every experiment read", 0, 0},
+        {"out", CLI_STRING, &o.out, "FILE", "write the plan as YAML", 0, 0},
+        {0}};
+    const cli_tool tool = {
+        .name = "plan",
+        .summary = "decide which runs answer a question",
+        .usage = "ladder A.yaml B.yaml [--set KEY=VALUE]... [--out PLAN.yaml]\n"
+                 "study STUDY.yaml [--set KEY=VALUE]... [--out PLAN.yaml]",
+        .options = table,
+        .notes = NOTES,
+        .operands_min = 2,
+        .operands_max = 3,
+    };
+    error err = {0};
+    logger log = {.tool = tool.name, .level = LOG_NORMAL};
+    cli_list words = {0};
+    bool done = false;
+    status rc = cli_parse(&tool, argc, argv, &log, &words, &done, &err);
+    if (rc == STATUS_OK && !done) rc = run_tool(&o, &words, &log, &err);
+    cli_list_release(&words);
+    cli_list_release(&o.set);
+    return cli_finish(&tool, rc, &err);
+}

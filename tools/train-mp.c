@@ -1,0 +1,12 @@
+// train-dp: trains an experiment as DataParallel does: one process, a master device and its
+// replicas.
+#include "train/train_tool.h"
+
+int main(int argc, char **argv) {
+    train_tool tool;
+    error err = {0};
+    train_tool_init(&tool, &strategy_mp, "train-mp",
+                    "train an experiment with its layers cut into the stages of a pipeline");
+    status rc = train_tool_run(&tool, argc, argv, &err);
+    return train_tool_finish(&tool, rc, &err);
+}

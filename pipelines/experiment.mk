@@ -2,7 +2,9 @@
 #
 #     make experiment EXP=ddp4 [SEED=1] [DEVICE=cpu] [THREADS=2] [SET="epochs=1; optimizer.lr=0.01"]
 #                     [CIFAR10_FROM=ARCHIVE] [MNIST_FROM=FOLDER] [REPORT_FLAGS="--lang zh"] [RESUME=1]
+#     make experiment EXP=workers                a study: every variant, and one report
 #     make compare EXPS="single dp4 ddp4"        the first one is the baseline
+#     make explain A=single B=ddp4 [EPOCHS=10]   from A to B, one factor at a time
 #
 # With BIN=FOLDER on the command line the tools of that folder are used and nothing is built.
 ifeq ($(origin BIN),command line)
@@ -13,10 +15,12 @@ TOOLS_BUILT := all
 endif
 RUN_EXPERIMENT = BIN='$(abspath $(BIN))' ARTIFACTS='$(ARTIFACTS)' pipelines/experiment.sh
 
-.PHONY: quickstart experiment compare
+.PHONY: quickstart experiment compare explain
 quickstart: $(TOOLS_BUILT) ## Run the whole line on drawn images: no network, no data set, seconds
 	@$(RUN_EXPERIMENT) experiment quickstart
 experiment: $(TOOLS_BUILT) ## Run one experiment from the archive to the report: EXP=ddp4
 	@$(RUN_EXPERIMENT) experiment '$(EXP)'
 compare: $(TOOLS_BUILT) ## Run several experiments and report them together: EXPS="single ddp4"
 	@$(RUN_EXPERIMENT) compare $(EXPS)
+explain: $(TOOLS_BUILT) ## Say which factor made the difference: A=single B=ddp4
+	@$(RUN_EXPERIMENT) explain '$(A)' '$(B)'

@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
-# From an experiment file to its report: fetch, shard, train, evaluate, report, each skipped when it is done.
+# From experiment files to a report: fetch, shard, train, evaluate, report, each skipped when it is done.
 #
-#     pipelines/experiment.sh experiment NAME|FILE.yaml
+#     pipelines/experiment.sh experiment NAME|FILE.yaml       an experiment, or a study
 #     pipelines/experiment.sh compare NAME|FILE.yaml...       the first one is the baseline
+#     pipelines/experiment.sh explain A B                     from A to B, one factor at a time
 #
-# `make experiment EXP=NAME` and `make compare EXPS="NAME NAME"` are the usual way in; they build first.
+# `make experiment EXP=NAME`, `make compare EXPS="NAME NAME"` and `make explain A=NAME B=NAME` are the usual way in;
+# they build first.
 #
 # Settings come from the environment, as make hands its command line on:
 #     BIN, ARTIFACTS            folders of the tools (build/bin) and for all outputs (artifacts)
 #     SEED                      the first seed, instead of the experiment's; an experiment with repeats: N uses N
+#     EPOCHS                    epochs of every experiment: short for SET="epochs=N"
 #     SET                       assignments between semicolons: "epochs=1; optimizer.lr=0.01"
 #     DEVICE, THREADS           where and how wide to train; no part of what makes a stage stale
 #     RESUME                    not empty: a training that was stopped goes on from its state
@@ -20,6 +23,11 @@
 #     ARTIFACTS/data/DATASET/{train,test}.st.zst and, for V > 1 virtual shards, shards-V-SHARD_SEED/
 #     ARTIFACTS/NAME/seed-S/{train,evaluate}/ and ARTIFACTS/NAME/report/
 #     ARTIFACTS/compare-NAME-NAME/
+#     ARTIFACTS/explain-A-B/{plan.yaml,report/} and ARTIFACTS/explain-A-B/NN-FACTOR/seed-S/{train,evaluate}/
+#     ARTIFACTS/STUDY/{plan.yaml,report/} and ARTIFACTS/STUDY/KEY-VALUE/seed-S/{train,evaluate}/
+#
+# Everything is resolved, and every tool looked for, before the first run. With repeats all runs of one seed come
+# before the next seed, so that a machine that grows slower does so for all alike.
 #
 # A stage is done when its manifest is there, whole, and carries the key that the tool prints for this command
 # (--print-key): what it reads, by content, and the parameters that matter for what it writes. The manifest is
@@ -65,11 +73,16 @@ fresh() {
     esac
 }
 
+# Folders that stages of this call have seen to: runs share fetch and shard.
+declare -A seen=()
+
 # stage NAME DIR TOOL ARGUMENT...: runs TOOL, which fills DIR, unless that is done. Whoever else wants the same
 # stage at the same time waits, and then finds it done.
 stage() {
     local name=$1 dir=$2 tool=$3 key lock lock_file
     shift 3
+    [ -z "${seen[$dir]:-}" ] || return 0
+    seen[$dir]=1
     [ -x "$BIN/$tool" ] || fail 1 "cannot run stage $name: '$BIN/$tool' is not built"
     key=$("$BIN/$tool" "$@" --print-key) || exit
 
@@ -120,33 +133,71 @@ fetch() {
 
 # ---- Experiments ---------------------------------------------------------------------------------------------
 
-# The file of an experiment that was given by name or by path. Sets $file and $name.
-find_experiment() {
+# Sets $file and $name of what was given by name or by path: an experiment or a study.
+find_file() {
     case $1 in
     */* | *.yaml) file=$1 ;;
-    *) file=experiments/$1.yaml ;;
+    *)
+        file=experiments/$1.yaml
+        [ -e "$file" ] || [ ! -e "experiments/studies/$1.yaml" ] || file=experiments/studies/$1.yaml
+        ;;
     esac
     name=$(basename "$file" .yaml)
-    [ -e "$file" ] && return
-    [ ! -e "experiments/studies/$1.yaml" ] || fail 2 "cannot run study: '$1': only single experiments can be run yet"
-    fail 3 "cannot find experiment: '$1': $file does not exist; there are: $(known_experiments)"
+    [ -e "$file" ] ||
+        fail 3 "cannot find experiment: '$1': $file does not exist; there are: $(known_experiments)"
+}
+
+is_study() {
+    [ "$("$BIN/manifest" get "$1" schema 2>/dev/null)" = lockstep.study/1 ]
+}
+
+# The same for an experiment alone.
+find_experiment() {
+    find_file "$1"
+    ! is_study "$file" || fail 2 "cannot $command: '$1': it is a study, not an experiment"
 }
 
 known_experiments() {
-    find experiments -maxdepth 1 -name '*.yaml' | sed 's,.*/,,; s,\.yaml$,,' | LC_ALL=C sort | paste -sd ' '
+    find experiments experiments/studies -maxdepth 1 -name '*.yaml' | sed 's,.*/,,; s,\.yaml$,,' | LC_ALL=C sort | paste -sd ' '
 }
 
-# The assignments in $SET as arguments. Sets the array $set.
+# SET, EPOCHS and SEED as a list of assignments. Sets the array $given.
 parse_set() {
     local -a assignments
     local assignment
-    set=()
+    given=()
     IFS=';' read -ra assignments <<<"${SET:-}"
-    for assignment in "${assignments[@]}"; do
+    for assignment in "${assignments[@]}" ${EPOCHS:+"epochs=$EPOCHS"} ${SEED:+"seed=$SEED"}; do
         assignment=${assignment#"${assignment%%[! ]*}"}
         assignment=${assignment%"${assignment##*[! ]}"}
-        [ -z "$assignment" ] || set+=(--set "$assignment")
+        [ -z "$assignment" ] || given+=("$assignment")
     done
+    [[ ${SEED:-0} =~ ^[0-9]+$ ]] || fail 2 "SEED: '$SEED' is not a number"
+}
+
+# ---- What is to run --------------------------------------------------------------------------------------------
+# A line for each run, as `plan` prints them: its folder, the experiment file, the assignments; tabs between.
+lines=()
+
+# add_experiment NAME: the experiment with what was given.
+add_experiment() {
+    local file name
+    find_experiment "$1"
+    lines+=("$(printf '%s\t' "$name" "$file" "${given[@]}")")
+}
+
+# add_plan FOLDER ARGUMENT...: what `plan ARGUMENT...` decides.
+add_plan() {
+    local folder=$1 line
+    local -a set=()
+    shift
+    for assignment in "${given[@]}"; do set+=(--set "$assignment"); done
+    mkdir -p "$ARTIFACTS/$folder"
+    "$BIN/plan" "$@" "${set[@]}" --out "$ARTIFACTS/$folder/plan.yaml" >"$work/lines" || exit
+    while IFS= read -r line; do
+        lines+=("$folder/$line")
+        say run "$ARTIFACTS/$folder/${line%%$'\t'*}" planned
+    done <"$work/lines"
 }
 
 # One resolved parameter of the experiment at hand.
@@ -154,34 +205,73 @@ parameter() {
     "$BIN/manifest" get "$resolved" "$1"
 }
 
-# run_experiment NAME: everything up to the evaluation of every seed. Appends the folders to the array $runs.
-run_experiment() {
-    local file name data train_on strategy shards shard_seed seed first repeats dir
-    find_experiment "$1"
+# open_run I: sets what run number I is: $dir, $file, the array $set, and $resolved, a file.
+open_run() {
+    local -a words
+    local assignment
+    IFS=$'\t' read -ra words <<<"${lines[$1]}"
+    dir=$ARTIFACTS/${words[0]}
+    file=${words[1]}
+    set=()
+    for assignment in "${words[@]:2}"; do set+=(--set "$assignment"); done
+    resolved=$work/$1.yaml
+}
+
+# check_run I: can it be run at all? Notes what training needs to know.
+check_run() {
+    open_run "$1"
     "$BIN/train-single" --experiment "$file" "${set[@]}" --print-parameters >"$resolved" || exit
-    strategy=$(parameter strategy)
+    strategy[$1]=$(parameter strategy)
+    seed[$1]=$(parameter seed)
+    repeats[$1]=$(parameter repeats)
+    [ -x "$BIN/train-${strategy[$1]}" ] ||
+        fail 1 "cannot train '$dir': its strategy is ${strategy[$1]}, and '$BIN/train-${strategy[$1]}' is not built; another tool can run it: SET='strategy=single'"
+}
+
+# prepare_run I: fetches and shards.
+prepare_run() {
+    local data shards shard_seed
+    open_run "$1"
     shards=$(parameter virtual_shards)
     shard_seed=$(parameter shard_seed)
-    first=${SEED:-$(parameter seed)}
-    repeats=$(parameter repeats)
-    [[ $first =~ ^[0-9]+$ ]] || fail 2 "SEED: '$first' is not a number"
-    [ -x "$BIN/train-$strategy" ] ||
-        fail 1 "cannot train '$name': its strategy is $strategy, and '$BIN/train-$strategy' is not built; another tool can run it: SET='strategy=single'"
-
     fetch "$(parameter dataset)"
-    train_on=$data/train.st.zst
+    train_on[$1]=$data/train.st.zst
+    test_on[$1]=$data/test.st.zst
     if [ "$shards" -gt 1 ]; then
-        train_on=$data/shards-$shards-$shard_seed
-        stage shard "$train_on" shard --shards "$shards" --seed "$shard_seed" --in "$data/train.st.zst" --out "$train_on"
+        train_on[$1]=$data/shards-$shards-$shard_seed
+        stage shard "${train_on[$1]}" shard --shards "$shards" --seed "$shard_seed" --in "$data/train.st.zst" \
+            --out "${train_on[$1]}"
     fi
-    for ((seed = first; seed < first + repeats; seed++)); do
-        dir=$ARTIFACTS/$name/seed-$seed
-        stage train "$dir/train" "train-$strategy" --experiment "$file" "${set[@]}" --set "seed=$seed" \
-            --train "$train_on" --test "$data/test.st.zst" --out "$dir/train" \
-            ${DEVICE:+--device "$DEVICE"} ${THREADS:+--threads "$THREADS"} ${RESUME:+--resume}
-        stage evaluate "$dir/evaluate" evaluate --model "$dir/train/model.st.zst" --data "$data/test.st.zst" \
-            --out "$dir/evaluate"
-        runs+=("$dir")
+}
+
+# train_run I REPEAT
+train_run() {
+    local at=$1 s=$((seed[$1] + $2)) tool=train-${strategy[$1]}
+    open_run "$at"
+    dir+=/seed-$s
+    stage train "$dir/train" "$tool" --experiment "$file" "${set[@]}" --set "seed=$s" \
+        --train "${train_on[at]}" --test "${test_on[at]}" --out "$dir/train" \
+        ${DEVICE:+--device "$DEVICE"} ${THREADS:+--threads "$THREADS"} ${RESUME:+--resume}
+    stage evaluate "$dir/evaluate" evaluate --model "$dir/train/model.st.zst" --data "${test_on[at]}" \
+        --out "$dir/evaluate"
+}
+
+# Everything up to the evaluations. Sets the array $runs: their folders.
+run_all() {
+    local i repeat more=1
+    local -a strategy=() seed=() repeats=() train_on=() test_on=() set=()
+    for i in "${!lines[@]}"; do check_run "$i"; done
+    for i in "${!lines[@]}"; do prepare_run "$i"; done
+    for ((repeat = 0; more; repeat++)); do
+        more=0
+        for i in "${!lines[@]}"; do
+            [ "$repeat" -ge "${repeats[i]}" ] || train_run "$i" "$repeat"
+            [ $((repeat + 1)) -ge "${repeats[i]}" ] || more=1
+        done
+    done
+    for i in "${!lines[@]}"; do
+        open_run "$i"
+        for ((repeat = 0; repeat < repeats[i]; repeat++)); do runs+=("$dir/seed-$((seed[i] + repeat))"); done
     done
 }
 
@@ -197,17 +287,18 @@ report_on() {
             "$("$BIN/manifest" get "$run/evaluate/manifest.yaml" results.accuracy)" \
             "$("$BIN/manifest" get "$run/train/manifest.yaml" results.seconds_per_epoch)"
     done
+    [ "${1:-}" != --plan ] || "$BIN/report" "${runs[@]}" "$@" "${flags[@]}" --answer
     echo "report: $out/report.html"
 }
 
 usage() {
-    echo "usage: experiment.sh experiment NAME | compare NAME..." >&2
-    echo "       make experiment EXP=NAME; make compare EXPS=\"NAME NAME\"; there are: $(known_experiments)" >&2
+    echo "usage: experiment.sh experiment NAME | compare NAME... | explain A B" >&2
+    echo "       make experiment EXP=NAME; make compare EXPS=\"NAME NAME\"; make explain A=NAME B=NAME; there are: $(known_experiments)" >&2
     exit 2
 }
 
-resolved=$(mktemp "${TMPDIR:-/tmp}/lockstep-experiment.XXXXXX")
-trap 'rm -f "$resolved"' EXIT
+work=$(mktemp -d "${TMPDIR:-/tmp}/lockstep-experiment.XXXXXX")
+trap 'rm -rf "$work"' EXIT
 parse_set
 runs=()
 
@@ -217,13 +308,32 @@ shift
 case $command in
 experiment)
     [ $# -eq 1 ] || usage
-    run_experiment "$1"
-    report_on "$ARTIFACTS/$(basename "$1" .yaml)/report"
+    find_file "$1"
+    if is_study "$file"; then
+        add_plan "$name" study "$file"
+        run_all
+        report_on "$ARTIFACTS/$name/report" --plan "$ARTIFACTS/$name/plan.yaml"
+    else
+        add_experiment "$1"
+        run_all
+        report_on "$ARTIFACTS/$name/report"
+    fi
     ;;
 compare)
-    for experiment; do run_experiment "$experiment"; done
+    for experiment; do add_experiment "$experiment"; done
+    run_all
     joined=$(printf -- '-%s' "${@##*/}")
     report_on "$ARTIFACTS/compare${joined//.yaml/}" --baseline "${runs[0]}"
+    ;;
+explain)
+    { [ $# -eq 2 ] && [ -n "$2" ]; } || usage
+    find_experiment "$1"
+    from=$file folder=explain-$name
+    find_experiment "$2"
+    folder+=-$name
+    add_plan "$folder" ladder "$from" "$file"
+    run_all
+    report_on "$ARTIFACTS/$folder/report" --plan "$ARTIFACTS/$folder/plan.yaml"
     ;;
 *) usage ;;
 esac

@@ -11,11 +11,11 @@
 #include "report/report.h"
 
 // Raised when equal inputs give another report than before.
-enum { REPORT_BITS = 1 };
+enum { REPORT_BITS = 2 };
 
 typedef struct options {
-    const char *out, *baseline, *language, *why, *check, *title;
-    bool print_key;
+    const char *out, *baseline, *language, *why, *check, *title, *plan;
+    bool answer, print_key;
 } options;
 
 static const char NOTES[] =
@@ -61,6 +61,11 @@ static status print(status (*answer)(const report *, const char *, text *, error
     return rc;
 }
 
+static status answer(const report *r, const char *question, text *out, error *err) {
+    (void)question; // it is in the plan
+    return report_answer(r, out, err);
+}
+
 // The old manifest goes first and the new one comes last, and only when the figures are inside
 // their bands: a folder with a manifest is whole and was found good.
 static status make_report(const report *r, const options *o, manifest *m, error *err) {
@@ -85,6 +90,7 @@ static status run_tool(const options *o, const report_options *ro, int argc, cha
     TRY(report_open(&r, ro, err));
     TRY(manifest_begin(&m, "report", REPORT_BITS, argc, argv, err));
     TRY(report_record(&r, &m, err));
+    if (o->plan) TRY(report_record_file(&m, o->plan, err));
     // With other bands the report is made, and checked, again.
     if (o->check) TRY(report_record_file(&m, o->check, err));
     if (o->print_key) {
@@ -92,6 +98,7 @@ static status run_tool(const options *o, const report_options *ro, int argc, cha
         goto out;
     }
     if (o->why) TRY(print(report_why, &r, o->why, err));
+    if (o->answer) TRY(print(answer, &r, NULL, err));
     if (o->out)
         rc = make_report(&r, o, &m, err);
     else if (o->check)
@@ -102,12 +109,26 @@ out:
     return rc;
 }
 
+static status check_options(const options *o, report_options *ro, error *err) {
+    if (!language_find(o->language, &ro->language))
+        return error_set(err, STATUS_USAGE, "bad --lang: '%s': expected en or zh", o->language);
+    if (o->plan && o->baseline)
+        return error_set(err, STATUS_USAGE, "--plan says what is compared: no --baseline with it");
+    if (o->answer && !o->plan)
+        return error_set(err, STATUS_USAGE, "--answer needs the --plan that asks");
+    if (!o->out && !o->why && !o->check && !o->answer && !o->print_key)
+        return error_set(err, STATUS_USAGE, "--out DIR is missing");
+    return STATUS_OK;
+}
+
 int main(int argc, char **argv) {
     options o = {.language = "en"};
     const cli_option table[] = {
         {"out", CLI_STRING, &o.out, "DIR", "where the report goes", 0, 0},
         {"baseline", CLI_STRING, &o.baseline, "DIR", "run or runs to compare all others with", 0,
          0},
+        {"plan", CLI_STRING, &o.plan, "FILE", "what the runs were planned for: see plan", 0, 0},
+        {"answer", CLI_FLAG, &o.answer, NULL, "print the answer to the question of --plan", 0, 0},
         {"title", CLI_STRING, &o.title, "TEXT", "title of the report", 0, 0},
         {"lang", CLI_STRING, &o.language, "en|zh", "language of the report", 0, 0},
         {"why", CLI_STRING, &o.why, "FIGURE", "explain a figure: an id of report.csv", 0, 0},
@@ -118,6 +139,7 @@ int main(int argc, char **argv) {
         .name = "report",
         .summary = "make a report from finished runs",
         .usage = "DIR... --out DIR [--baseline DIR] [--lang en|zh] [--title TEXT]\n"
+                 "DIR... --plan FILE {--out DIR | --answer}\n"
                  "DIR... --why FIGURE\n"
                  "DIR... --check BANDS",
         .options = table,
@@ -131,15 +153,13 @@ int main(int argc, char **argv) {
     bool done = false;
     report_options ro = {0};
     status rc = cli_parse(&tool, argc, argv, &log, &folders, &done, &err);
-    if (rc == STATUS_OK && !done && !language_find(o.language, &ro.language))
-        rc = error_set(&err, STATUS_USAGE, "bad --lang: '%s': expected en or zh", o.language);
-    if (rc == STATUS_OK && !done && !o.out && !o.why && !o.check && !o.print_key)
-        rc = error_set(&err, STATUS_USAGE, "--out DIR is missing");
+    if (rc == STATUS_OK && !done) rc = check_options(&o, &ro, &err);
     if (rc == STATUS_OK && !done) {
         ro.folders = folders.items;
         ro.folder_count = folders.count;
         ro.baseline = o.baseline;
         ro.title = o.title;
+        ro.plan = o.plan;
         rc = run_tool(&o, &ro, argc, argv, &err);
     }
     cli_list_release(&folders);

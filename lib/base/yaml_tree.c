@@ -311,7 +311,9 @@ yaml_node *yaml_new_number(double value, error *err) {
     char text[40];
     if (isnan(value)) return new_scalar(".nan", false, err);
     if (isinf(value)) return new_scalar(value < 0 ? "-.inf" : ".inf", false, err);
-    for (int digits = 1; digits <= 17; digits++) {
+    // 10 as 10, which is what JSON has for it, too; %g would have it as 1e+01.
+    const bool whole = fabs(value) < 1e15 && value == trunc(value);
+    for (int digits = whole ? 15 : 1; digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, value);
         if (strtod(text, NULL) == value) break;
     }

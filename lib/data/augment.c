@@ -94,12 +94,15 @@ static void inverse_matrix(image_size size, affine_choice c, double m[6]) {
     m[5] = m[3] * (-centre_x - c.right) + m[4] * (-centre_y - c.down) + centre_y;
 }
 
-static void copy_pixel(image_size size, const uint8_t *from, int64_t row, int64_t column,
-                       uint8_t *to) {
+// One pixel of all planes.
+static inline void copy_pixel(image_size size, const uint8_t *from, int64_t row, int64_t column,
+                              uint8_t *to) {
     const int64_t plane = (int64_t)size.height * size.width;
-    const bool inside = row >= 0 && row < size.height && column >= 0 && column < size.width;
-    const uint8_t *source = from + (inside ? row * size.width + column : 0);
-    for (int c = 0; c < size.channels; c++) to[c * plane] = inside ? source[c * plane] : 0;
+    // Below zero is above any height and width.
+    const bool inside =
+        (uint64_t)row < (uint64_t)size.height && (uint64_t)column < (uint64_t)size.width;
+    const int64_t at = inside ? row * size.width + column : 0;
+    for (int64_t c = 0; c < size.channels * plane; c += plane) to[c] = inside ? from[at + c] : 0;
 }
 
 static int64_t fixed(double v) {
@@ -108,15 +111,14 @@ static int64_t fixed(double v) {
 
 // Of the middle of each output pixel, with 16 bits behind the point.
 static void map_fixed(image_size size, const double m[6], const uint8_t *from, uint8_t *to) {
-    const int64_t across[2] = {fixed(m[0]), fixed(m[3])}, along[2] = {fixed(m[1]), fixed(m[4])};
-    const int64_t column0 = fixed(m[2] + m[0] * 0.5 + m[1] * 0.5);
-    const int64_t row0 = fixed(m[5] + m[3] * 0.5 + m[4] * 0.5);
-    for (int y = 0; y < size.height; y++)
-        for (int x = 0; x < size.width; x++) {
-            const int64_t column = column0 + across[0] * x + along[0] * y;
-            const int64_t row = row0 + across[1] * x + along[1] * y;
+    const int64_t column_step = fixed(m[0]), row_step = fixed(m[3]);
+    int64_t column0 = fixed(m[2] + m[0] * 0.5 + m[1] * 0.5);
+    int64_t row0 = fixed(m[5] + m[3] * 0.5 + m[4] * 0.5);
+    for (int y = 0; y < size.height; y++, column0 += fixed(m[1]), row0 += fixed(m[4])) {
+        int64_t column = column0, row = row0;
+        for (int x = 0; x < size.width; x++, column += column_step, row += row_step)
             copy_pixel(size, from, row >> 16, column >> 16, to++);
-        }
+    }
 }
 
 // What Pillow does without a rotation: it adds up coordinates in double. The terms are the same for

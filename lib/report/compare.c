@@ -26,20 +26,21 @@ typedef struct guard {
     message label;
     const char *path;  // in the train manifest
     const char *shown; // what to show in place of a value that is too long; may be NULL
+    bool place;        // of where it ran, not of what was done
 } guard;
 
 enum { GUARD_MODEL }; // its place in the table
 
 static const guard guards[] = {
-    [GUARD_MODEL] = {MESSAGE_MODEL, "parameters.architecture", "parameters.model"},
-    {MESSAGE_GLOBAL_BATCH, "parameters.global_batch", NULL},
-    {MESSAGE_EPOCHS, "parameters.epochs", NULL},
-    {MESSAGE_AUGMENTATION, "parameters.augment", NULL},
-    {MESSAGE_OPTIMIZER, "parameters.optimizer.kind", NULL},
-    {MESSAGE_PRECISION, "parameters.precision", NULL},
-    {MESSAGE_BUILD, "version", NULL},
-    {MESSAGE_HOST, "run.host", NULL},
-    {MESSAGE_CPU, "run.cpu", NULL},
+    [GUARD_MODEL] = {MESSAGE_MODEL, "parameters.architecture", "parameters.model", false},
+    {MESSAGE_GLOBAL_BATCH, "parameters.global_batch", NULL, false},
+    {MESSAGE_EPOCHS, "parameters.epochs", NULL, false},
+    {MESSAGE_AUGMENTATION, "parameters.augment", NULL, false},
+    {MESSAGE_OPTIMIZER, "parameters.optimizer.kind", NULL, false},
+    {MESSAGE_PRECISION, "parameters.precision", NULL, false},
+    {MESSAGE_BUILD, "version", NULL, true},
+    {MESSAGE_HOST, "run.host", NULL, true},
+    {MESSAGE_CPU, "run.cpu", NULL, true},
 };
 
 enum { SHOWN_MAX = 48 };
@@ -115,8 +116,10 @@ static void check_count(message label, int64_t a, int64_t b, language l, text *o
     add_reason(out, message_text(l, MESSAGE_A_VS_B), message_text(l, label), left, right);
 }
 
-// Every reason against a speed-up between the two runs; NULL when there is none.
-static status find_reasons(const run *a, const run *b, language l, char **reasons, error *err) {
+// Every reason against a speed-up between the two runs; NULL when there is none. Of a step only
+// what the plan did not mean to change counts.
+static status find_reasons(const run *a, const run *b, bool step, language l, char **reasons,
+                           error *err) {
     status rc = STATUS_OK;
     text out;
     text_init(&out, err);
@@ -126,10 +129,13 @@ static status find_reasons(const run *a, const run *b, language l, char **reason
     if (!a->train || !b->train) goto done;
     check_data(a, b, l, &out);
     for (size_t i = 0; i < sizeof guards / sizeof *guards; i++)
-        TRY(check_guard(&guards[i], a, b, l, &out, err));
+        if (!step || guards[i].place) TRY(check_guard(&guards[i], a, b, l, &out, err));
     check_text(MESSAGE_ISA, a->isa, b->isa, l, &out);
     check_text(MESSAGE_DEVICE, a->device, b->device, l, &out);
-    check_count(MESSAGE_LOADER_WORKERS, a->loader_workers, b->loader_workers, l, &out);
+    if (!step)
+        check_count(MESSAGE_LOADER_WORKERS, a->loader_workers, b->loader_workers, l, &out);
+    else if (a->world_size == b->world_size)
+        check_count(MESSAGE_THREADS, a->threads, b->threads, l, &out);
 done:
     if (out.length && !(*reasons = text_take(&out))) rc = STATUS_FAILED;
     if (rc == STATUS_OK) rc = text_status(&out);
@@ -176,27 +182,36 @@ static status find_arithmetic(const run *a, const run *b, language l, char **dif
 
 // ---- Ratio and accuracy ----
 
-static status find_speedup(const group *top, const group *bottom, ratio *result, error *err) {
+// The times of both sides: epochs by run, and the totals of the runs.
+static status find_times(const group *subject, const group *baseline, comparison *c, error *err) {
     status rc = STATUS_FAILED;
-    size_t room = top->count + bottom->count, n = 0;
-    const double **run_seconds = memory_new(room, sizeof *run_seconds, err);
-    size_t *length = memory_new(room, sizeof *length, err);
-    if (!run_seconds || !length) goto out;
-    sample_set set[2];
-    const group *side[] = {top, bottom};
+    size_t room = subject->count + baseline->count, n = 0;
+    const double **seconds = memory_new(room, sizeof *seconds, err);
+    const double **total = memory_new(room, sizeof *total, err);
+    size_t *length = memory_new(2 * room, sizeof *length, err);
+    if (!seconds || !total || !length) goto out;
+    size_t *one = length + room;
+    sample_set epochs[2], totals[2];
+    const group *side[] = {subject, baseline};
     for (int s = 0; s < 2; s++) {
         size_t first = n;
         for (size_t i = 0; i < side[s]->count; i++) {
             const run *r = side[s]->runs[i];
             if (!run_has_time(r) || !r->timed) continue;
-            run_seconds[n] = r->seconds;
+            seconds[n] = r->seconds;
+            total[n] = &r->total_seconds;
+            one[n] = 1;
             length[n++] = r->timed;
         }
-        set[s] = (sample_set){run_seconds + first, length + first, n - first};
+        epochs[s] = (sample_set){seconds + first, length + first, n - first};
+        totals[s] = (sample_set){total + first, one + first, n - first};
     }
-    rc = statistics_ratio(&set[0], &set[1], result, err);
+    TRY(statistics_ratio(&epochs[1], &epochs[0], &c->speedup, err));
+    TRY(statistics_difference(&epochs[0], &epochs[1], &c->seconds, err));
+    TRY(statistics_difference(&totals[0], &totals[1], &c->total, err));
 out:
-    free(run_seconds);
+    free(seconds);
+    free(total);
     free(length);
     return rc;
 }
@@ -224,6 +239,7 @@ static status test_samples(const run *a, const run *b, comparison *c, error *err
     if (predictions_compare(&of_a, &of_b, &only_a, &only_b, err) != STATUS_OK) goto out;
     c->test = ACCURACY_MCNEMAR;
     c->p = statistics_mcnemar(only_a, only_b);
+    c->accuracy_range = statistics_proportion_interval(only_a, only_b, (int64_t)of_a.samples);
     c->pairs = of_a.samples;
 out:
     predictions_release(&of_a);
@@ -283,9 +299,11 @@ static status compare_accuracy(comparison *c, error *err) {
                 : mean_accuracy(c->subject) - mean_accuracy(c->baseline);
     if (c->identical) {
         c->test = ACCURACY_IDENTICAL;
+        c->accuracy_range = (interval){0, 0};
     } else if (p.count >= 3) {
         c->test = ACCURACY_PAIRED;
         c->p = statistics_paired_test(p.subject, p.baseline, p.count);
+        c->accuracy_range = statistics_paired_interval(p.subject, p.baseline, p.count);
         c->pairs = p.count;
     } else if (p.count && p.left->evaluation && p.right->evaluation) {
         c->accuracy_difference = p.left->accuracy - p.right->accuracy;
@@ -297,25 +315,38 @@ out:
     return rc;
 }
 
-status compare(const group *subject, const group *baseline, language l, comparison *c, error *err) {
+static status compare_as(bool step, const group *subject, const group *baseline, language l,
+                         comparison *c, error *err) {
     const run *a = subject->runs[0], *b = baseline->runs[0];
     status rc = STATUS_OK;
     *c = (comparison){.subject = subject,
                       .baseline = baseline,
                       .accuracy_difference = NAN,
+                      .accuracy_range = {NAN, NAN},
                       .speedup = {NAN, {NAN, NAN}},
+                      .seconds = {NAN, {NAN, NAN}},
+                      .total = {NAN, {NAN, NAN}},
                       .p = NAN};
     c->simulated = a->simulated || b->simulated;
     for (size_t i = 0; !c->reasons && i < subject->count; i++)
         for (size_t k = 0; !c->reasons && k < baseline->count; k++)
-            TRY(find_reasons(subject->runs[i], baseline->runs[k], l, &c->reasons, err));
+            TRY(find_reasons(subject->runs[i], baseline->runs[k], step, l, &c->reasons, err));
     TRY(find_arithmetic(a, b, l, &c->arithmetic, err));
-    if (!c->reasons) TRY(find_speedup(baseline, subject, &c->speedup, err));
+    if (!c->reasons) TRY(find_times(subject, baseline, c, err));
     c->identical = same_models(subject, baseline);
     TRY(compare_accuracy(c, err));
 out:
     if (rc != STATUS_OK) comparison_release(c);
     return rc;
+}
+
+status compare(const group *subject, const group *baseline, language l, comparison *c, error *err) {
+    return compare_as(false, subject, baseline, l, c, err);
+}
+
+status compare_step(const group *subject, const group *baseline, language l, comparison *c,
+                    error *err) {
+    return compare_as(true, subject, baseline, l, c, err);
 }
 
 void comparison_release(comparison *c) {

@@ -1,7 +1,8 @@
 // compare.h - what may be said about two experiments side by side, and what may not.
 //
 // A speed-up is given only between runs that did the same work on the same machine; else there is a
-// reason instead.
+// reason instead. A step of a plan (planned.h) is compared with where it starts, and there what it
+// changes is the point: only where and how the two ran must agree.
 #ifndef LOCKSTEP_REPORT_COMPARE_H
 #define LOCKSTEP_REPORT_COMPARE_H
 
@@ -24,10 +25,13 @@ typedef struct comparison {
     const group *subject, *baseline;
     char *reasons;              // why no speed-up can be given; NULL when it can
     ratio speedup;              // seconds an epoch: baseline / subject
+    estimate seconds;           // an epoch: subject - baseline; as a speed-up
+    estimate total;             // of all: subject - baseline; as a speed-up
     bool simulated;             // one of the times is
     char *arithmetic;           // in what the arithmetic differed; NULL when it was the same
     bool identical;             // the same model bits, seed by seed
     double accuracy_difference; // of means: subject - baseline, a fraction; NAN when not comparable
+    interval accuracy_range;    // 95 %: over the pairs of the test
     accuracy_test test;
     double p;     // NAN without a test
     size_t pairs; // seeds or samples behind it
@@ -35,6 +39,8 @@ typedef struct comparison {
 
 status compare(const group *subject, const group *baseline, language l, comparison *c,
                error *err) MUST_CHECK;
+status compare_step(const group *subject, const group *baseline, language l, comparison *c,
+                    error *err) MUST_CHECK;
 void comparison_release(comparison *c);
 
 #endif

@@ -1,5 +1,5 @@
 // document.h - a report as blocks (headings, paragraphs, tables, figures), and the renderers that
-// turn them into HTML, Markdown and LaTeX.
+// turn them into HTML, Markdown, LaTeX and plain text.
 //
 // All text in it is plain: renderers escape it. A failure sticks, as in text.h; document_status
 // says so at the end.
@@ -72,5 +72,7 @@ void document_shade(document *d, double shade);
 void document_to_html(const document *d, text *out);
 void document_to_markdown(const document *d, text *out);
 void document_to_latex(const document *d, text *out);
+// For a terminal: tables in columns, without drawings and small print.
+void document_to_plain(const document *d, text *out);
 
 #endif

@@ -16,6 +16,8 @@ typedef struct draft {
     interval range;
     const char *folder, *key; // of the manifest, and in it; NULL without
     const run *run;
+    const group *of, *against;
+    const char *part; // metric of theirs
 } draft;
 
 static const interval no_range = {NAN, NAN};
@@ -30,7 +32,10 @@ static status add(figure_list *list, const draft *d, error *err) {
                 .low = d->range.low,
                 .high = d->range.high,
                 .unit = d->unit,
-                .run = d->run};
+                .run = d->run,
+                .of = d->of,
+                .against = d->against,
+                .part = d->part};
     f.id = memory_format(err, "%s.%s", d->owner, d->metric);
     f.note = memory_string(d->note ? d->note : "", err);
     f.source = d->folder ? memory_format(err, "%s/manifest.yaml: %s", d->folder, d->key)
@@ -51,29 +56,28 @@ static status add_trained(figure_list *list, const run *r, const char *metric, d
     bool time = strcmp(unit, "s") == 0 || strcmp(unit, "ms") == 0;
     if (!r->train || (isnan(value) && !time)) return STATUS_OK;
     if (isnan(value) && run_has_time(r)) return STATUS_OK;
-    draft d = {r->name,
-               metric,
-               unit,
-               time ? time_note(r) : "",
-               time && !run_has_time(r) ? NAN : value,
-               no_range,
-               r->folder,
-               key,
-               r};
+    draft d = {.owner = r->name,
+               .metric = metric,
+               .unit = unit,
+               .note = time ? time_note(r) : "",
+               .value = time && !run_has_time(r) ? NAN : value,
+               .range = no_range,
+               .folder = r->folder,
+               .key = key,
+               .run = r};
     return add(list, &d, err);
 }
 
 static status add_accuracy(figure_list *list, const run *r, error *err) {
     if (isnan(r->accuracy)) return STATUS_OK;
-    draft d = {r->name,
-               "accuracy",
-               "fraction",
-               "",
-               r->accuracy,
-               no_range,
-               r->folder,
-               "results.test_accuracy",
-               r};
+    draft d = {.owner = r->name,
+               .metric = "accuracy",
+               .unit = "fraction",
+               .value = r->accuracy,
+               .range = no_range,
+               .folder = r->folder,
+               .key = "results.test_accuracy",
+               .run = r};
     if (r->evaluate) {
         d.folder = r->evaluation;
         d.key = "results.accuracy";
@@ -91,9 +95,14 @@ static status add_classes(figure_list *list, const run *r, error *err) {
         if (rc != STATUS_OK) return rc;
         char *metric = memory_format(err, "class.%s", c.name);
         char *key = memory_format(err, "results.per_class.%zu.accuracy", i);
-        draft d = {
-            r->name,       metric, "fraction", "", c.accuracy, statistics_wilson(c.right, c.count),
-            r->evaluation, key,    r};
+        draft d = {.owner = r->name,
+                   .metric = metric,
+                   .unit = "fraction",
+                   .value = c.accuracy,
+                   .range = statistics_wilson(c.right, c.count),
+                   .folder = r->evaluation,
+                   .key = key,
+                   .run = r};
         rc = metric && key ? add(list, &d, err) : STATUS_FAILED;
         free(metric);
         free(key);
@@ -139,8 +148,14 @@ status figures_of_run(figure_list *list, const run *r, error *err) {
     status rc = STATUS_OK;
     TRY(add_accuracy(list, r, err));
     if (r->evaluate && !isnan(r->test_loss)) {
-        draft d = {r->name,       "test_loss",    "", "", r->test_loss, no_range,
-                   r->evaluation, "results.loss", r};
+        draft d = {.owner = r->name,
+                   .metric = "test_loss",
+                   .unit = "",
+                   .value = r->test_loss,
+                   .range = no_range,
+                   .folder = r->evaluation,
+                   .key = "results.loss",
+                   .run = r};
         TRY(add(list, &d, err));
     }
     TRY(add_trained(list, r, "seconds_per_epoch", r->seconds_per_epoch, "s",
@@ -161,33 +176,118 @@ status figures_of_group(figure_list *list, const group *g, error *err) {
     if (g->count < 2) return rc;
     group_summary s;
     TRY(group_summarize(g, &s, err));
-    draft accuracy = {
-        g->name, "mean_accuracy", "fraction", "", s.accuracy, s.accuracy_range, NULL, NULL, NULL};
-    draft seconds = {g->name,   "mean_seconds_per_epoch", "s",  s.simulated ? "SIMULATED" : "",
-                     s.seconds, s.seconds_range,          NULL, NULL,
-                     NULL};
+    draft accuracy = {.owner = g->name,
+                      .metric = "mean_accuracy",
+                      .unit = "fraction",
+                      .value = s.accuracy,
+                      .range = s.accuracy_range,
+                      .of = g,
+                      .part = "accuracy"};
+    draft seconds = {.owner = g->name,
+                     .metric = "mean_seconds_per_epoch",
+                     .unit = "s",
+                     .note = s.simulated ? "SIMULATED" : "",
+                     .value = s.seconds,
+                     .range = s.seconds_range,
+                     .of = g,
+                     .part = "seconds_per_epoch"};
     if (!isnan(s.accuracy)) TRY(add(list, &accuracy, err));
     if (!isnan(s.seconds)) TRY(add(list, &seconds, err));
 out:
     return rc;
 }
 
+static const char *comparison_note(const comparison *c) {
+    return c->reasons ? c->reasons : c->simulated ? "SIMULATED" : "";
+}
+
 status figures_of_comparison(figure_list *list, const comparison *c, error *err) {
     status rc = STATUS_OK;
-    const char *note = c->reasons ? c->reasons : c->simulated ? "SIMULATED" : "";
-    draft speedup = {c->subject->name, "speedup", "x",  note, c->speedup.value,
-                     c->speedup.range, NULL,      NULL, NULL};
-    draft difference = {c->subject->name,
-                        "accuracy_difference",
-                        "fraction",
-                        "",
-                        c->accuracy_difference,
-                        no_range,
-                        NULL,
-                        NULL,
-                        NULL};
+    draft speedup = {.owner = c->subject->name,
+                     .metric = "speedup",
+                     .unit = "x",
+                     .note = comparison_note(c),
+                     .value = c->speedup.value,
+                     .range = c->speedup.range,
+                     .of = c->subject,
+                     .against = c->baseline,
+                     .part = "seconds_per_epoch"};
+    draft difference = {.owner = c->subject->name,
+                        .metric = "accuracy_difference",
+                        .unit = "fraction",
+                        .value = c->accuracy_difference,
+                        .range = c->accuracy_range,
+                        .of = c->subject,
+                        .against = c->baseline,
+                        .part = "accuracy"};
     TRY(add(list, &speedup, err));
     if (!isnan(c->accuracy_difference)) TRY(add(list, &difference, err));
+out:
+    return rc;
+}
+
+// ---- Of a plan ----
+
+static status add_step(figure_list *list, const char *owner, const comparison *c, error *err) {
+    const draft drafts[] = {
+        {.metric = "seconds_per_epoch_effect",
+         .unit = "s",
+         .note = comparison_note(c),
+         .value = c->seconds.value,
+         .range = c->seconds.range,
+         .part = "seconds_per_epoch"},
+        {.metric = "total_seconds_effect",
+         .unit = "s",
+         .note = comparison_note(c),
+         .value = c->total.value,
+         .range = c->total.range,
+         .part = "total_seconds"},
+        {.metric = "time_ratio",
+         .unit = "x",
+         .note = comparison_note(c),
+         .value = c->speedup.value,
+         .range = c->speedup.range,
+         .part = "seconds_per_epoch"},
+        {.metric = "accuracy_effect",
+         .unit = "fraction",
+         .note = c->identical ? "identical" : "",
+         .value = c->accuracy_difference,
+         .range = c->accuracy_range,
+         .part = "accuracy"},
+    };
+    for (size_t i = 0; i < sizeof drafts / sizeof *drafts; i++) {
+        draft d = drafts[i];
+        d.owner = owner;
+        d.of = c->subject;
+        d.against = c->baseline;
+        status rc = add(list, &d, err);
+        if (rc != STATUS_OK) return rc;
+    }
+    return STATUS_OK;
+}
+
+static status add_load_share(figure_list *list, const planned *one, error *err) {
+    estimate share;
+    status rc = plan_load_share(&one->runs, &share, err);
+    if (rc != STATUS_OK || isnan(share.value)) return rc;
+    draft d = {.owner = one->name,
+               .metric = "load_share",
+               .unit = "fraction",
+               .note = one->runs.runs[0]->simulated ? "SIMULATED" : "",
+               .value = share.value,
+               .range = share.range,
+               .of = &one->runs,
+               .part = "step.load"};
+    return add(list, &d, err);
+}
+
+status figures_of_plan(figure_list *list, const plan *p, error *err) {
+    status rc = STATUS_OK;
+    for (size_t i = 0; i < p->count; i++) {
+        if (p->items[i].compared) TRY(add_step(list, p->items[i].name, &p->items[i].step, err));
+        if (!p->ladder) TRY(add_load_share(list, &p->items[i], err));
+    }
+    if (p->ladder) TRY(add_step(list, "all", &p->all, err));
 out:
     return rc;
 }

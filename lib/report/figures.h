@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "report/compare.h"
+#include "report/planned.h"
 #include "report/run.h"
 #include "report/text.h"
 
@@ -20,6 +21,10 @@ typedef struct figure {
     char *note;         // "" without
     char *source;       // "FILE: KEY" that it was read from; "" for figures of several runs
     const run *run;     // NULL for figures of several runs
+    // Figures of several runs: of whom, against whom (may be NULL), and from which of their
+    // metrics.
+    const group *of, *against;
+    const char *part;
 } figure;
 
 typedef struct figure_list {
@@ -31,6 +36,8 @@ status figures_of_run(figure_list *list, const run *r, error *err) MUST_CHECK;
 // Means over the runs of a group of two or more.
 status figures_of_group(figure_list *list, const group *g, error *err) MUST_CHECK;
 status figures_of_comparison(figure_list *list, const comparison *c, error *err) MUST_CHECK;
+// Effects of the steps of a plan.
+status figures_of_plan(figure_list *list, const plan *p, error *err) MUST_CHECK;
 void figures_release(figure_list *list);
 
 const figure *figures_find(const figure_list *list, const char *id);

@@ -6,7 +6,13 @@
 #include "report/document.h"
 
 static void escape(text *out, const char *string) {
+    static const char arrow[] = "→"; // not in every text font
     for (; *string; string++) {
+        if (strncmp(string, arrow, sizeof arrow - 1) == 0) {
+            text_append(out, "$\\to$");
+            string += sizeof arrow - 2;
+            continue;
+        }
         switch (*string) {
         case '\\': text_append(out, "\\textbackslash{}"); break;
         case '~': text_append(out, "\\textasciitilde{}"); break;

@@ -206,6 +206,118 @@ static const char *const texts[MESSAGES][LANGUAGES] = {
     [MESSAGE_NOT_COMPLETE] =
         {"%s is an evaluation without its training run: only its accuracy is shown.",
          "%s 只有评估而无训练记录：仅显示其准确率。"},
+    [MESSAGE_BATCH_MS] = {"ms / step", "毫秒 / 步"},
+    [MESSAGE_LOAD_SECONDS] = {"Load, s / step", "加载，秒 / 步"},
+    [MESSAGE_UPDATE_SECONDS] = {"Step without load, s", "不含加载的一步，秒"},
+    [MESSAGE_ALL_RUNS] = {"All runs", "全部运行"},
+    [MESSAGE_SPEEDUP_CAPTION] =
+        {"Speed-ups with their 95 % intervals; the dashed line is no difference. What was not like "
+         "for like has no bar.",
+         "加速比及其 95 % 区间；虚线表示无差别。条件不同者不画。"},
+    // A ladder from one experiment to another, and a study.
+    [MESSAGE_TITLE_LADDER] = {"From %s to %s, one factor at a time", "从 %s 到 %s：逐一改变因素"},
+    [MESSAGE_TITLE_STUDY] = {"Study: %s", "研究：%s"},
+    [MESSAGE_FACTOR_WORLD] = {"World size, strategy", "进程数与策略"},
+    [MESSAGE_FACTOR_SHARDS] = {"V, batch norm group", "V 与批归一化组"},
+    [MESSAGE_FACTOR_RATE] = {"Learning-rate rule", "学习率规则"},
+    [MESSAGE_FACTOR_REST] = {"Rest: %s", "其余：%s"},
+    [MESSAGE_FACTOR_CONTROL] = {"Beside: scaled rate", "旁支：缩放学习率"},
+    [MESSAGE_FACTOR_START] = {"Start: %s", "起点：%s"},
+    [MESSAGE_FACTOR_ALL] = {"All together", "合计"},
+    [MESSAGE_LABELLED] = {"%s: %s", "%s：%s"},
+    [MESSAGE_FACTOR] = {"Factor", "因素"},
+    [MESSAGE_CHANGE] = {"Change", "改变"},
+    [MESSAGE_EFFECT] = {"Effect", "影响"},
+    [MESSAGE_TIMES_AS_FAST] = {"%.2f times as fast [%.2f, %.2f]", "速度为 %.2f 倍 [%.2f, %.2f]"},
+    [MESSAGE_TIMES_AS_LONG] = {"takes %.2f times as long [%.2f, %.2f]",
+                               "用时为 %.2f 倍 [%.2f, %.2f]"},
+    [MESSAGE_SO_MANY_SECONDS] = {"%s s", "%s 秒"},
+    [MESSAGE_LADDER_TIME] = {"An epoch of %s takes %s, one of %s takes %s: %s.",
+                             "%s 一轮用时 %s，%s 一轮用时 %s：%s。"},
+    [MESSAGE_LADDER_TIME_UNKNOWN] =
+        {"From %s to %s as a whole there is no figure for the time: %s.",
+         "从 %s 到 %s 的整体时间没有数字：%s。"},
+    [MESSAGE_LADDER_CHANGED] = {"What made the difference: %s.", "造成差别的因素：%s。"},
+    [MESSAGE_LADDER_UNCHANGED] = {"No difference found: %s.", "未发现差别：%s。"},
+    [MESSAGE_LADDER_ONE_SEED] =
+        {"The models differ, but one seed does not tell the factor from chance (SET=\"repeats=3\" "
+         "does): %s.",
+         "模型有差别，但仅凭一个种子无法区分因素与偶然（可用 SET=\"repeats=3\"）：%s。"},
+    [MESSAGE_MODELS_DIFFER] =
+        {"the two models differ (p = %.2g, McNemar's test on %zu samples); one seed",
+         "两个模型有差别（p = %.2g，对 %zu 个样本的 McNemar 检验）；仅一个种子"},
+    [MESSAGE_LADDER_OPEN] = {"No verdict: %s.", "无结论：%s。"},
+    [MESSAGE_LADDER_ACCURACY] = {"Test accuracy: %s %.2f %%, %s %.2f %%, a difference of %s.",
+                                 "测试准确率：%s 为 %.2f %%，%s 为 %.2f %%，相差 %s。"},
+    [MESSAGE_LADDER_IDENTICAL] = {"The same model bit for bit, so exactly 0: %s.",
+                                  "模型逐位相同，因此恰为 0：%s。"},
+    [MESSAGE_LADDER_CONTROL] =
+        {"With a learning rate that follows the batch, %s reaches %.2f %% instead of %.2f %%: %s.",
+         "若学习率随批量缩放，%s 达到 %.2f %%，而非 %.2f %%：%s。"},
+    [MESSAGE_LADDER_KEPT] = {"%s comes before the factor %s, which could not change alone: %s.",
+                             "%s 排在因素 %s 之前，因其当时无法单独改变：%s。"},
+    [MESSAGE_TIME_HEADING] = {"What each step costs in time", "每一步的时间代价"},
+    [MESSAGE_ACCURACY_HEADING] = {"What each step does to accuracy", "每一步对准确率的影响"},
+    [MESSAGE_TIME_EFFECT_CAPTION] =
+        {"Seconds an epoch that each step adds (right) or saves (left), with 95 % intervals.",
+         "每一步使一轮增加（右）或节省（左）的秒数，附 95 % 区间。"},
+    [MESSAGE_ACCURACY_EFFECT_CAPTION] =
+        {"Points of test accuracy that each step brings (right) or loses (left), with 95 % "
+         "intervals.",
+         "每一步使测试准确率提高（右）或降低（左）的百分点，附 95 % 区间。"},
+    [MESSAGE_SECONDS_EFFECT] = {"seconds / epoch against the step before", "相对上一步的秒 / 轮"},
+    [MESSAGE_POINTS_EFFECT] = {"points against the step before", "相对上一步的百分点"},
+    [MESSAGE_TIME_EFFECT_NOTE] =
+        {"Effect: against the step before; a run beside the way is compared with the step above "
+         "it, "
+         "and so is the step after it. Steps are only compared where data, machine, device, build, "
+         "instruction set and, at one world size, threads agree. Intervals: 95 % bootstrap over "
+         "epochs and repeats; total seconds have one with three repeats or more. With one run a "
+         "step they know the noise between epochs, not that between runs.",
+         "影响：相对上一步；旁支与其上一步比较，其后一步亦然。仅当数据、机器、设备、构建、指令集以"
+         "及"
+         "（进程数相同时）线程数一致时才比较。区间：对轮和重复做 95 % "
+         "自助法；总秒数需三次以上重复才有区间。每步仅一次运行时，区间只反映轮间噪声，不含运行间噪"
+         "声。"},
+    [MESSAGE_ACCURACY_EFFECT_NOTE] =
+        {"Effect: against the step before, as for the time. With three common seeds or more the "
+         "interval is that of the mean over seeds (Student's t, paired). With fewer it is that of "
+         "the test samples of one seed, which does not know how much another seed would change. "
+         "Every step is tested by itself, at the 5 % level.",
+         "影响：相对上一步，同时间一节。有三个以上共同种子时，区间为各种子平均差的区间（配对学生 "
+         "t）；否则只是同一种子测试样本的区间，不含换种子的变化：可用 "
+         "SET=\"repeats=3\" 得知。每一步单独按 5 % 水平检验。"},
+    [MESSAGE_RATIO] = {"Times as fast", "速度倍数"},
+    [MESSAGE_RATIO_TO] = {"times as fast as %s", "相对 %s 的速度倍数"},
+    [MESSAGE_STUDY_NOTE] =
+        {"Times as fast: as %s. Variants differ in nothing but what the study varies, so their "
+         "times stand side by side also where the work is not the same.",
+         "速度倍数：相对 %s。各变体仅在研究所改变的因素上不同，因此即使工作不同也并列展示时间。"},
+    [MESSAGE_STUDY_CAPTION] = {"With 95 % intervals; the dashed line is no difference.",
+                               "附 95 % 区间；虚线表示无差别。"},
+    [MESSAGE_STEP_LOAD] = {"Load, ms / step", "加载，毫秒 / 步"},
+    [MESSAGE_STEP_REST] = {"Rest of the step, ms", "其余部分，毫秒"},
+    [MESSAGE_EFFICIENCY] = {"Efficiency", "效率"},
+    [MESSAGE_LOAD_SHARE] = {"Load share", "加载占比"},
+    [MESSAGE_LOADER_BOUND] = {"Loader bound", "受加载限制 (loader bound)"},
+    [MESSAGE_COMPUTE_BOUND] = {"Compute bound", "受计算限制 (compute bound)"},
+    [MESSAGE_BORDERLINE] = {"Undecided", "无法判定"},
+    [MESSAGE_BOUND_UNKNOWN] = {"No verdict, for want of times", "无计时，故无结论"},
+    [MESSAGE_VERDICT_NOTE] =
+        {"Load share: how much of a step's time the trainer waits for its batch, median over "
+         "epochs "
+         "with its 95 % interval. Loader bound: the whole interval lies above 50 %; compute bound: "
+         "below; else undecided.",
+         "加载占比：一步时间中等待批次的部分，取各轮中位数，附 95 % 区间。受加载限制：整个区间高于 "
+         "50 %；受计算限制：低于 50 %。"},
+    [MESSAGE_VERDICT_RANGE] = {"The load share of a step goes from %s to %s.",
+                               "一步中加载占比从 %s 到 %s。"},
+    [MESSAGE_VERDICT_FASTEST] = {"Fastest: %s; against %s: %s.", "最快：%s；相对 %s：%s。"},
+    [MESSAGE_VERDICT_NONE_FASTER] = {"No variant is surely faster than %s.",
+                                     "没有变体确定快于 %s。"},
+    [MESSAGE_VERDICT_NO_INTERVAL] =
+        {"With fewer than %d timed epochs there is no interval: the share alone decides here.",
+         "计时轮数少于 %d 时没有区间：此处仅凭占比判断。"},
 };
 
 static const char *const names[LANGUAGES] = {"en", "zh"};

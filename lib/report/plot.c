@@ -316,6 +316,17 @@ static void write_bar_data(text *out, const plot_bars *b) {
     }
 }
 
+// The names of horizontal bars, the first one on top.
+static void write_bar_names(text *out, const char *const *names, size_t count) {
+    text_format(out, "set yrange [0.4:%zu.6]\nset ytics (", count);
+    for (size_t bar = 0; bar < count; bar++) {
+        text_append(out, bar ? ", " : "");
+        quote(out, names[bar]);
+        text_format(out, " %zu", count - bar);
+    }
+    text_append(out, ") scale 0\n");
+}
+
 status plot_stacked(const plot_bars *b, char **svg, char why[128], error *err) {
     int height = 75 + legend_height(b->part_count, BAR_COLUMNS) + (int)b->bar_count * BAR_ROW;
     text script;
@@ -324,13 +335,8 @@ status plot_stacked(const plot_bars *b, char **svg, char why[128], error *err) {
     text_append(&script, "unset grid\nset grid xtics lt 1 lw 0.4 lc rgb '#999999'\nset border 1\n");
     text_append(&script, "set style fill solid 1 noborder\n");
     write_legend_above(&script, b->part_count, BAR_COLUMNS, height);
-    text_format(&script, "set yrange [0.4:%zu.6]\nset xrange [0:*]\nset ytics (", b->bar_count);
-    for (size_t bar = 0; bar < b->bar_count; bar++) {
-        text_append(&script, bar ? ", " : "");
-        quote(&script, b->bars[bar]);
-        text_format(&script, " %zu", b->bar_count - bar);
-    }
-    text_append(&script, ") scale 0\n");
+    text_append(&script, "set xrange [0:*]\n");
+    write_bar_names(&script, b->bars, b->bar_count);
     write_bar_data(&script, b);
     for (size_t part = 0; part < b->part_count; part++) {
         text_append(&script, part ? ", " : "plot ");
@@ -340,6 +346,70 @@ status plot_stacked(const plot_bars *b, char **svg, char why[128], error *err) {
     }
     text_append(&script, "\n");
     status rc = draw(&script, b->id, b->title, height, svg, why, err);
+    text_release(&script);
+    return rc;
+}
+
+// Bars, then whiskers: a bar of each place, and a range where there is one.
+static void write_values(text *out, const plot_values *v) {
+    text_append(out, "$bars << EOD\n");
+    for (size_t i = 0; i < v->count; i++) {
+        double row = (double)(v->count - i), x = v->value[i];
+        if (!isfinite(x)) continue;
+        text_format(out, "%.6g %g %.6g %.6g %g %g\n", x, row, fmin(0, x), fmax(0, x), row - 0.3,
+                    row + 0.3);
+    }
+    text_append(out, "EOD\n$ranges << EOD\n");
+    for (size_t i = 0; i < v->count; i++)
+        if (isfinite(v->value[i]) && isfinite(v->low[i]) && isfinite(v->high[i]))
+            text_format(out, "%.6g %zu %.6g %.6g\n", v->value[i], v->count - i, v->low[i],
+                        v->high[i]);
+    text_append(out, "EOD\n");
+}
+
+// A distance between ticks that leaves room for their numbers: about four in the range drawn.
+static double tick_step(const plot_values *v) {
+    double low = 0, high = isfinite(v->reference) ? v->reference : 0;
+    for (size_t i = 0; i < v->count; i++) {
+        if (!isfinite(v->value[i])) continue;
+        low = fmin(low, fmin(v->value[i], isfinite(v->low[i]) ? v->low[i] : 0));
+        high = fmax(high, fmax(v->value[i], isfinite(v->high[i]) ? v->high[i] : 0));
+    }
+    double rough = (high > low ? high - low : 1) / 4, unit = pow(10, floor(log10(rough)));
+    return rough <= unit       ? unit
+           : rough <= 2 * unit ? 2 * unit
+           : rough <= 5 * unit ? 5 * unit
+                               : 10 * unit;
+}
+
+static bool any_range(const plot_values *v) {
+    for (size_t i = 0; i < v->count; i++)
+        if (isfinite(v->value[i]) && isfinite(v->low[i]) && isfinite(v->high[i])) return true;
+    return false;
+}
+
+status plot_whiskers(const plot_values *v, char **svg, char why[128], error *err) {
+    int height = 75 + (int)v->count * BAR_ROW;
+    text script;
+    text_init(&script, err);
+    write_preamble(&script, height, v->x);
+    text_append(&script, "unset key\nunset grid\nset border 1\nset style fill solid 1 noborder\n"
+                         "set grid xtics lt 1 lw 0.4 lc rgb '#999999'\n"
+                         "set xrange [*<0:0<*]\n");
+    text_format(&script, "set xtics %g\n", tick_step(v));
+    text_append(&script, "set arrow from 0, graph 0 to 0, graph 1 nohead lw 0.8 lc rgb 'black'\n");
+    if (isfinite(v->reference))
+        text_format(&script,
+                    "set arrow from %g, graph 0 to %g, graph 1 nohead dt 2 lw 1 lc rgb 'black'\n",
+                    v->reference, v->reference);
+    write_bar_names(&script, v->names, v->count);
+    write_values(&script, v);
+    text_format(&script, "plot $bars using 1:2:3:4:5:6 with boxxyerror lw 0 lc rgb '%s'",
+                colours[0]);
+    if (any_range(v))
+        text_append(&script, ", $ranges using 1:2:3:4 with xerrorbars pt 0 lw 1.4 lc rgb 'black'");
+    text_append(&script, "\n");
+    status rc = draw(&script, v->id, v->title, height, svg, why, err);
     text_release(&script);
     return rc;
 }

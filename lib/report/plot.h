@@ -35,10 +35,20 @@ typedef struct plot_bars {
     const double *value;
 } plot_bars;
 
-// Both put an <svg> element into a new string (free() it). When gnuplot is missing or fails, *svg
+// Horizontal bars from 0 to a value, with a whisker from `low` to `high`. What is NAN is not drawn.
+typedef struct plot_values {
+    const char *id, *title, *x;
+    const char *const *names;
+    const double *value, *low, *high;
+    size_t count;
+    double reference; // where a dashed line says "no difference"; NAN: none
+} plot_values;
+
+// All put an <svg> element into a new string (free() it). When gnuplot is missing or fails, *svg
 // is NULL and `why` says which: a report without drawings is still a report.
 status plot_curves(const plot_axes *axes, const plot_curve *curves, size_t count, char **svg,
                    char why[128], error *err) MUST_CHECK;
 status plot_stacked(const plot_bars *bars, char **svg, char why[128], error *err) MUST_CHECK;
+status plot_whiskers(const plot_values *values, char **svg, char why[128], error *err) MUST_CHECK;
 
 #endif

@@ -43,6 +43,7 @@ static status make_figures(report *r, error *err) {
         TRY(figures_of_group(&r->figures, &r->groups[i], err));
     for (size_t i = 0; i < r->comparison_count; i++)
         TRY(figures_of_comparison(&r->figures, &r->comparisons[i], err));
+    TRY(figures_of_plan(&r->figures, &r->plan, err));
 out:
     return rc;
 }
@@ -55,6 +56,7 @@ status report_open(report *r, const report_options *o, error *err) {
     TRY(run_list_finish(&r->list, err));
     TRY(groups_make(&r->list, &r->groups, &r->group_count, err));
     TRY(make_comparisons(r, err));
+    if (o->plan) TRY(plan_read(o->plan, &r->list, o->language, &r->plan, err));
     TRY(make_figures(r, err));
 out:
     if (rc != STATUS_OK) report_release(r);
@@ -64,6 +66,7 @@ out:
 void report_release(report *r) {
     for (size_t i = 0; i < r->comparison_count; i++) comparison_release(&r->comparisons[i]);
     free(r->comparisons);
+    plan_release(&r->plan);
     groups_free(r->groups, r->group_count);
     figures_release(&r->figures);
     run_list_release(&r->list);
@@ -72,9 +75,18 @@ void report_release(report *r) {
 
 // ---- Writing ----
 
+static char *study_title(const report *r, error *err) {
+    const char *title = run_text(r->plan.root, "title");
+    if (*title) return memory_string(title, err);
+    return memory_format(err, say(r, MESSAGE_TITLE_STUDY), r->plan.name);
+}
+
 static char *make_title(const report *r, error *err) {
     const run *first = &r->list.runs[0];
     if (r->options.title) return memory_string(r->options.title, err);
+    if (r->plan.count && r->plan.ladder)
+        return memory_format(err, say(r, MESSAGE_TITLE_LADDER), r->plan.from, r->plan.to);
+    if (r->plan.count) return study_title(r, err);
     if (r->comparison_count == 1)
         return memory_format(err, say(r, MESSAGE_TITLE_VERSUS), r->groups[1].name,
                              r->groups[0].name);
@@ -86,14 +98,22 @@ static char *make_title(const report *r, error *err) {
     return memory_format(err, say(r, MESSAGE_TITLE_MANY), title, r->group_count - 1);
 }
 
+static status section_plan(const report *r, document *d, bool draw, error *err) {
+    return r->plan.ladder ? section_ladder(r, d, draw, err) : section_study(r, d, draw, err);
+}
+
 static status compose(const report *r, document *d, error *err) {
     status rc = STATUS_OK;
     char *title = make_title(r, err);
     if (!title) return STATUS_FAILED;
     document_init(d, title, language_name(r->options.language), err);
     free(title);
+    if (r->plan.count) {
+        TRY(section_plan(r, d, true, err));
+        document_add(d, BLOCK_HEADING, "%s", say(r, MESSAGE_ALL_RUNS));
+    }
     section_summary(r, d);
-    section_comparison(r, d);
+    TRY(section_comparison(r, d, err));
     TRY(section_repeats(r, d, err));
     TRY(section_published(r, d, err));
     TRY(section_curves(r, d, err));
@@ -102,6 +122,7 @@ static status compose(const report *r, document *d, error *err) {
     section_environment(r, d);
     section_files(r, d);
     section_commands(r, d);
+    if (r->plan.count) TRY(section_loader_verdict(r, d, err));
     rc = document_status(d);
 out:
     return rc;
@@ -212,6 +233,23 @@ status report_write(const report *r, const char *folder, manifest *m, error *err
     document d = {0};
     status rc = compose(r, &d, err);
     if (rc == STATUS_OK) rc = write_outputs(r, &d, folder, m, err);
+    document_release(&d);
+    return rc;
+}
+
+status report_answer(const report *r, text *out, error *err) {
+    document d;
+    status rc = STATUS_OK;
+    char *title = make_title(r, err);
+    if (!title) return STATUS_FAILED;
+    document_init(&d, title, language_name(r->options.language), err);
+    free(title);
+    TRY(section_plan(r, &d, false, err));
+    TRY(section_loader_verdict(r, &d, err));
+    TRY(document_status(&d));
+    document_to_plain(&d, out);
+    rc = text_status(out);
+out:
     document_release(&d);
     return rc;
 }

@@ -9,6 +9,7 @@
 #include "report/compare.h"
 #include "report/figures.h"
 #include "report/messages.h"
+#include "report/planned.h"
 #include "report/run.h"
 #include "report/text.h"
 
@@ -16,6 +17,7 @@ typedef struct report_options {
     const char *const *folders; // as run_list_add takes them
     size_t folder_count;
     const char *baseline; // such a folder, what all others are compared with; NULL: no comparison
+    const char *plan;     // the file that the runs were planned by; NULL: none
     const char *title;    // NULL: made from the runs
     language language;
 } report_options;
@@ -27,6 +29,7 @@ typedef struct report {
     size_t group_count;
     comparison *comparisons; // of groups 1, 2, … with group 0, when there is a baseline
     size_t comparison_count;
+    plan plan; // without items where there is none
     figure_list figures;
 } report;
 
@@ -44,6 +47,9 @@ status report_record_file(manifest *m, const char *path, error *err) MUST_CHECK;
 // Writes report.html, report.md, report.csv and report.tex into `folder`, which must exist, and
 // records them in `m`.
 status report_write(const report *r, const char *folder, manifest *m, error *err) MUST_CHECK;
+
+// The answer to the question that the runs were planned for, as plain text.
+status report_answer(const report *r, text *out, error *err) MUST_CHECK;
 
 // Explains a figure: the files that it comes from, what it is when computed from them again, and
 // where their inputs came from. The text goes to `out`, also when the answer is STATUS_FINDING:

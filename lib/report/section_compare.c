@@ -1,7 +1,10 @@
 // Every experiment against the baseline.
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "base/memory.h"
+#include "report/plot.h"
 #include "report/sections.h"
 
 static double seconds_of(const group *g) {
@@ -23,7 +26,7 @@ static void verdict_cell(const report *r, document *d, const comparison *c) {
                       say(r, c->speedup.value > 1 ? MESSAGE_FASTER : MESSAGE_SLOWER));
 }
 
-static void speedup_cells(const report *r, document *d, const comparison *c) {
+void cells_speedup(const report *r, document *d, const comparison *c) {
     interval range = c->speedup.range;
     const char *mark = c->simulated ? say(r, MESSAGE_SIMULATED) : "";
     if (c->reasons || isnan(c->speedup.value))
@@ -37,7 +40,7 @@ static void speedup_cells(const report *r, document *d, const comparison *c) {
     verdict_cell(r, d, c);
 }
 
-static void test_cell(const report *r, document *d, const comparison *c) {
+void cell_accuracy_verdict(const report *r, document *d, const comparison *c) {
     char how[128];
     if (isnan(c->accuracy_difference) && !c->identical) {
         document_cell(d, CELL_TEXT, "%s", say(r, MESSAGE_NO_COMMON_TEST));
@@ -56,7 +59,7 @@ static void test_cell(const report *r, document *d, const comparison *c) {
 static void comparison_row(const report *r, document *d, const comparison *c) {
     document_cell(d, CELL_STRONG, "%s", c->subject->name);
     cell_time(r, d, c->subject->runs[0], seconds_of(c->subject));
-    speedup_cells(r, d, c);
+    cells_speedup(r, d, c);
     if (c->arithmetic)
         document_cell(d, CELL_TEXT, say(r, MESSAGE_NO_BECAUSE), c->arithmetic);
     else
@@ -65,7 +68,7 @@ static void comparison_row(const report *r, document *d, const comparison *c) {
         document_cell(d, CELL_NUMBER, "%s", "");
     else
         document_cell(d, CELL_NUMBER, say(r, MESSAGE_POINTS), 100 * c->accuracy_difference);
-    test_cell(r, d, c);
+    cell_accuracy_verdict(r, d, c);
 }
 
 static void baseline_row(const report *r, document *d) {
@@ -80,7 +83,47 @@ static void baseline_row(const report *r, document *d) {
     document_cell(d, CELL_TEXT, "%s", "");
 }
 
-void section_comparison(const report *r, document *d) {
+// Bars of the speed-ups that may be given.
+static status speedup_figure(const report *r, document *d, error *err) {
+    status rc = STATUS_FAILED;
+    size_t room = r->comparison_count, count = 0;
+    double *value = memory_new(3 * room, sizeof *value, err);
+    const char **names = memory_new(room, sizeof *names, err);
+    char *svg = NULL, why[128];
+    if (!value || !names) goto out;
+    for (size_t i = 0; i < room; i++) {
+        const comparison *c = &r->comparisons[i];
+        if (c->reasons || isnan(c->speedup.value)) continue;
+        value[count] = c->speedup.value;
+        value[room + count] = c->speedup.range.low;
+        value[2 * room + count] = c->speedup.range.high;
+        names[count++] = c->subject->name;
+    }
+    rc = STATUS_OK;
+    if (!count) goto out;
+    char axis[256];
+    snprintf(axis, sizeof axis, say(r, MESSAGE_RATIO_TO), r->groups[0].name);
+    plot_values v = {.id = "speedup",
+                     .title = say(r, MESSAGE_SPEEDUP),
+                     .x = axis,
+                     .names = names,
+                     .value = value,
+                     .low = value + room,
+                     .high = value + 2 * room,
+                     .count = count,
+                     .reference = 1};
+    TRY(plot_whiskers(&v, &svg, why, err));
+    if (svg)
+        document_figure(d, svg, say(r, MESSAGE_SPEEDUP_CAPTION));
+    else
+        document_add(d, BLOCK_NOTE, say(r, MESSAGE_NO_PLOT), why);
+out:
+    free(value);
+    free(names);
+    return rc;
+}
+
+status section_comparison(const report *r, document *d, error *err) {
     static const message head[] = {MESSAGE_EXPERIMENT,
                                    MESSAGE_SECONDS_PER_EPOCH,
                                    MESSAGE_SPEEDUP,
@@ -89,11 +132,12 @@ void section_comparison(const report *r, document *d) {
                                    MESSAGE_ARITHMETIC,
                                    MESSAGE_ACCURACY_DIFFERENCE,
                                    MESSAGE_ACCURACY_VERDICT};
-    if (!r->comparison_count) return;
+    if (!r->comparison_count) return STATUS_OK;
     document_add(d, BLOCK_HEADING, say(r, MESSAGE_COMPARISON), r->groups[0].name);
     document_table(d, 8, "");
     head_cells(r, d, head, 8);
     baseline_row(r, d);
     for (size_t i = 0; i < r->comparison_count; i++) comparison_row(r, d, &r->comparisons[i]);
     document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_COMPARISON_NOTE));
+    return speedup_figure(r, d, err);
 }

@@ -1,4 +1,4 @@
-// What came out, in one sentence and one table; repeats; published figures beside ours.
+// What came out, in one sentence and one table; repeats.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -171,103 +171,5 @@ status section_repeats(const report *r, document *d, error *err) {
         if (rc != STATUS_OK) return rc;
     }
     if (any) document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_SEEDS_NOTE));
-    return STATUS_OK;
-}
-
-// ---- Published ----
-
-static const yaml_node *published_of(const run *one) {
-    const yaml_node *list = one->train ? yaml_get(one->train, "parameters.published") : NULL;
-    return list && list->kind == YAML_SEQUENCE ? list : NULL;
-}
-
-static status published_number(const yaml_node *entry, const char *key, double *value, error *err) {
-    const yaml_node *node = yaml_find(entry, key);
-    *value = NAN;
-    return node ? yaml_number(node, key, value, err) : STATUS_OK;
-}
-
-static double mean_of(const group *g, double (*value)(const run *)) {
-    double sum = 0;
-    for (size_t i = 0; i < g->count; i++) sum += value(g->runs[i]);
-    return sum / (double)g->count;
-}
-
-static double get_accuracy(const run *one) {
-    return one->accuracy;
-}
-
-static double get_seconds_per_epoch(const run *one) {
-    return one->seconds_per_epoch;
-}
-
-static double get_total_seconds(const run *one) {
-    return one->total_seconds;
-}
-
-static double get_train_loss(const run *one) {
-    return one->train_loss;
-}
-
-typedef struct published_kind {
-    const char *key;
-    message label;
-    double (*own)(const run *);
-    bool percent, time; // else a plain number
-} published_kind;
-
-static void published_cells(const report *r, document *d, const group *g, const published_kind *k,
-                            double value) {
-    double own = mean_of(g, k->own);
-    document_cell(d, CELL_STRONG, "%s", g->name);
-    document_cell(d, CELL_TEXT, "%s", say(r, k->label));
-    cell_number(d, k->percent ? "%.2f %%" : "%g", value);
-    if (k->percent)
-        cell_percent(d, own);
-    else if (k->time)
-        cell_time(r, d, g->runs[0], own);
-    else
-        cell_number(d, "%.4f", own);
-}
-
-static status published_rows(const report *r, document *d, const group *g, const yaml_node *entry,
-                             error *err) {
-    static const published_kind kinds[] = {
-        {"accuracy", MESSAGE_ACCURACY, get_accuracy, true, false},
-        {"seconds_per_epoch", MESSAGE_SECONDS_PER_EPOCH, get_seconds_per_epoch, false, true},
-        {"total_seconds", MESSAGE_TOTAL_SECONDS, get_total_seconds, false, true},
-        {"train_loss", MESSAGE_TRAIN_LOSS, get_train_loss, false, false},
-    };
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        double value;
-        status rc = published_number(entry, kinds[i].key, &value, err);
-        if (rc != STATUS_OK) return rc;
-        if (isnan(value)) continue;
-        published_cells(r, d, g, &kinds[i], value);
-        document_cell(d, CELL_TEXT, "%s", run_text(entry, "source"));
-        document_cell(d, CELL_TEXT, "%s", run_text(entry, "note"));
-    }
-    return STATUS_OK;
-}
-
-status section_published(const report *r, document *d, error *err) {
-    static const message head[] = {MESSAGE_EXPERIMENT, MESSAGE_QUANTITY, MESSAGE_PUBLISHED_VALUE,
-                                   MESSAGE_OWN_VALUE,  MESSAGE_SOURCE,   MESSAGE_NOTE};
-    bool any = false;
-    for (size_t i = 0; i < r->group_count; i++) {
-        const group *g = &r->groups[i];
-        const yaml_node *list = published_of(g->runs[0]);
-        for (size_t k = 0; list && k < list->count; k++) {
-            if (!any) {
-                document_add(d, BLOCK_HEADING, "%s", say(r, MESSAGE_PUBLISHED));
-                document_table(d, 6, "");
-                head_cells(r, d, head, 6);
-            }
-            any = true;
-            status rc = published_rows(r, d, g, list->items[k], err);
-            if (rc != STATUS_OK) return rc;
-        }
-    }
-    if (any) document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_PUBLISHED_NOTE));
     return STATUS_OK;
 }

@@ -21,12 +21,21 @@ void cell_range(document *d, interval percent_of_one);
 int seconds_digits(double seconds);
 // A duration of this run, with what must be said beside it: nothing for a resumed run, SIMULATED.
 void cell_time(const report *r, document *d, const run *of, double seconds);
+// Three cells: ratio, interval, verdict.
+void cells_speedup(const report *r, document *d, const comparison *c);
+// Is a difference in accuracy one?
+void cell_accuracy_verdict(const report *r, document *d, const comparison *c);
 void head_cells(const report *r, document *d, const message *columns, size_t count);
 
 void section_summary(const report *r, document *d);
 status section_repeats(const report *r, document *d, error *err) MUST_CHECK;
 status section_published(const report *r, document *d, error *err) MUST_CHECK;
-void section_comparison(const report *r, document *d);
+status section_comparison(const report *r, document *d, error *err) MUST_CHECK;
+// Of a plan; without drawings, and with narrower tables, unless `draw`.
+status section_ladder(const report *r, document *d, bool draw, error *err) MUST_CHECK;
+status section_study(const report *r, document *d, bool draw, error *err) MUST_CHECK;
+// The answer of a study of loader workers: what limits a step, loading or computing.
+status section_loader_verdict(const report *r, document *d, error *err) MUST_CHECK;
 status section_curves(const report *r, document *d, error *err) MUST_CHECK;
 status section_time_split(const report *r, document *d, error *err) MUST_CHECK;
 status section_classes(const report *r, document *d, error *err) MUST_CHECK;

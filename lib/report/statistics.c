@@ -114,7 +114,23 @@ double statistics_paired_test(const double *a, const double *b, size_t n) {
     return statistics_t_p_value(mean / error_of_mean, (double)(n - 1));
 }
 
-// ---- Ratio with a bootstrap interval ----
+interval statistics_paired_interval(const double *a, const double *b, size_t n) {
+    if (n < 2) return (interval){NAN, NAN};
+    double mean = 0, square = 0, count = (double)n;
+    for (size_t i = 0; i < n; i++) mean += (a[i] - b[i]) / count;
+    for (size_t i = 0; i < n; i++) square += (a[i] - b[i] - mean) * (a[i] - b[i] - mean);
+    double half = statistics_t_quantile(0.975, count - 1) * sqrt(square / (count - 1) / count);
+    return (interval){mean - half, mean + half};
+}
+
+interval statistics_proportion_interval(int64_t only_a, int64_t only_b, int64_t n) {
+    double a = (double)only_a + 0.5, b = (double)only_b + 0.5, count = (double)n + 2;
+    double difference = (a - b) / count;
+    double half = z975 * sqrt((a + b) / count - difference * difference) / sqrt(count);
+    return (interval){difference - half, difference + half};
+}
+
+// ---- Bootstrap intervals ----
 
 enum { RESAMPLES = 2000 };
 
@@ -161,33 +177,68 @@ static double stretch(size_t na, size_t nb) {
     return sqrt(n / (n - 1)) * statistics_t_quantile(0.975, (double)(na + nb - 2)) / z975;
 }
 
-status statistics_ratio(const sample_set *a, const sample_set *b, ratio *result, error *err) {
+// Of one side alone: found to cover as promised where n - 1 falls short. n > 2.
+static double stretch_alone(size_t n) {
+    double count = (double)n;
+    return sqrt(count / (count - 2)) * statistics_t_quantile(0.975, count - 1) / z975;
+}
+
+// What is estimated from the centres of the two sides; the second one is 1 where there is no second
+// side. A ratio is resampled on the log scale.
+typedef enum estimated { ESTIMATED_RATIO, ESTIMATED_DIFFERENCE, ESTIMATED_CENTRE } estimated;
+
+static double combine(estimated what, double a, double b) {
+    return what == ESTIMATED_RATIO ? log(a / b) : what == ESTIMATED_DIFFERENCE ? a - b : a;
+}
+
+static double resample(estimated what, const sample_set *a, const sample_set *b, uint32_t round,
+                       double *scratch) {
+    dice d = {.stream = {.purpose = RANDOM_BOOTSTRAP, .epoch = round}};
+    double first = centre(a, &d, scratch);
+    return combine(what, first, b ? centre(b, &d, scratch) : 1);
+}
+
+static status bootstrap(estimated what, const sample_set *a, const sample_set *b, estimate *result,
+                        error *err) {
     status rc = STATUS_OK;
-    double *scratch = NULL, *logs = NULL;
-    *result = (ratio){NAN, {NAN, NAN}};
-    size_t room = longest(a) > longest(b) ? longest(a) : longest(b);
-    if (!room) return STATUS_OK;
-    scratch = memory_new(room, sizeof *scratch, err);
-    logs = memory_new(RESAMPLES, sizeof *logs, err);
-    if (!scratch || !logs) {
+    double *scratch = NULL, *shifts = NULL;
+    *result = (estimate){NAN, {NAN, NAN}};
+    size_t rooms[] = {longest(a), b ? longest(b) : 0};
+    if (!rooms[0] || (b && !rooms[1])) return STATUS_OK;
+    scratch = memory_new(rooms[0] > rooms[1] ? rooms[0] : rooms[1], sizeof *scratch, err);
+    shifts = memory_new(RESAMPLES, sizeof *shifts, err);
+    if (!scratch || !shifts) {
         rc = STATUS_FAILED;
         goto out;
     }
-    result->value = centre(a, NULL, scratch) / centre(b, NULL, scratch);
-    size_t na = independent(a), nb = independent(b);
+    double first = centre(a, NULL, scratch), second = b ? centre(b, NULL, scratch) : 1;
+    double point = combine(what, first, second);
+    result->value = what == ESTIMATED_RATIO ? first / second : point;
+    size_t na = independent(a), nb = b ? independent(b) : na;
     if (na < STATISTICS_RATIO_MIN || nb < STATISTICS_RATIO_MIN) goto out;
-    double point = log(result->value);
-    for (uint32_t i = 0; i < RESAMPLES; i++) {
-        dice d = {.stream = {.purpose = RANDOM_BOOTSTRAP, .epoch = i}};
-        double top = centre(a, &d, scratch);
-        logs[i] = log(top / centre(b, &d, scratch)) - point;
-    }
-    qsort(logs, RESAMPLES, sizeof *logs, by_value);
-    double factor = stretch(na, nb);
-    result->range.low = exp(point + factor * logs[RESAMPLES / 40 - 1]);
-    result->range.high = exp(point + factor * logs[RESAMPLES - RESAMPLES / 40]);
+    for (uint32_t i = 0; i < RESAMPLES; i++) shifts[i] = resample(what, a, b, i, scratch) - point;
+    qsort(shifts, RESAMPLES, sizeof *shifts, by_value);
+    double factor = b ? stretch(na, nb) : stretch_alone(na);
+    result->range.low = point + factor * shifts[RESAMPLES / 40 - 1];
+    result->range.high = point + factor * shifts[RESAMPLES - RESAMPLES / 40];
+    if (what != ESTIMATED_RATIO) goto out;
+    result->range.low = exp(result->range.low);
+    result->range.high = exp(result->range.high);
 out:
     free(scratch);
-    free(logs);
+    free(shifts);
     return rc;
+}
+
+status statistics_ratio(const sample_set *a, const sample_set *b, ratio *result, error *err) {
+    return bootstrap(ESTIMATED_RATIO, a, b, result, err);
+}
+
+status statistics_difference(const sample_set *a, const sample_set *b, estimate *result,
+                             error *err) {
+    return bootstrap(ESTIMATED_DIFFERENCE, a, b, result, err);
+}
+
+status statistics_centre(const sample_set *a, estimate *result, error *err) {
+    return bootstrap(ESTIMATED_CENTRE, a, NULL, result, err);
 }

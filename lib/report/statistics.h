@@ -32,6 +32,14 @@ double statistics_mcnemar(int64_t only_a, int64_t only_b);
 // Paired t-test of n pairs. Two-sided p-value; NAN for n < 2. Equal pairs throughout give 1.
 double statistics_paired_test(const double *a, const double *b, size_t n);
 
+// 95 % interval of the mean of a - b over n pairs (Student's t); NAN for n < 2.
+interval statistics_paired_interval(const double *a, const double *b, size_t n);
+
+// 95 % interval of the difference of two proportions of the same n samples, from those that are
+// right by one alone, as for McNemar's test (Wald's interval with half a sample added to each of
+// the four cells: Agresti and Min). n > 0.
+interval statistics_proportion_interval(int64_t only_a, int64_t only_b, int64_t n);
+
 // Repeated measurements of one thing: runs of epochs. run[i] has length[i] values, all positive.
 typedef struct sample_set {
     const double *const *run;
@@ -43,10 +51,12 @@ typedef struct sample_set {
 // A/A pair in three would have all of A below all of B.
 enum { STATISTICS_RATIO_MIN = 3 };
 
-typedef struct ratio {
-    double value; // centre(a) / centre(b); the centre is the mean over runs of the median of a run
+// The centre of a set is the mean over runs of the median of a run.
+typedef struct estimate {
+    double value;
     interval range; // 95 %; NAN, NAN when there are too few values
-} ratio;
+} estimate;
+typedef estimate ratio; // centre(a) / centre(b)
 
 // The ratio of a to b with a 95 % bootstrap interval over runs and, inside them, epochs. Percentile
 // intervals are too short for few values, so the half lengths are stretched on the log scale by
@@ -55,5 +65,11 @@ typedef struct ratio {
 // interval knows the noise between epochs only, not that between runs.
 status statistics_ratio(const sample_set *a, const sample_set *b, ratio *result,
                         error *err) MUST_CHECK;
+
+// The same for the difference centre(a) - centre(b), on a linear scale; values of any sign.
+status statistics_difference(const sample_set *a, const sample_set *b, estimate *result,
+                             error *err) MUST_CHECK;
+// And for the centre of one set.
+status statistics_centre(const sample_set *a, estimate *result, error *err) MUST_CHECK;
 
 #endif

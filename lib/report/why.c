@@ -172,19 +172,14 @@ static status explain_group(const report *r, trail *t, const group *g, const cha
 
 // A figure of several runs: the figures that it is made of.
 static status explain_joint_figure(const report *r, trail *t, const figure *f, error *err) {
-    bool compared =
-        strcmp(f->metric, "speedup") == 0 || strcmp(f->metric, "accuracy_difference") == 0;
-    const char *metric = strstr(f->metric, "accuracy") ? "accuracy" : "seconds_per_epoch";
     tell_value(t, 0, f);
-    for (size_t i = 0; i < r->group_count; i++) {
-        const group *g = &r->groups[i];
-        bool subject = strcmp(g->name, f->owner) == 0;
-        if (!subject && !(compared && i == 0)) continue;
-        tell(t, 1, subject ? "of" : "against", "%s:", g->name);
-        status rc = explain_group(r, t, g, metric, err);
+    if (f->against) {
+        tell(t, 1, "against", "%s:", f->against->name);
+        status rc = explain_group(r, t, f->against, f->part, err);
         if (rc != STATUS_OK) return rc;
     }
-    return STATUS_OK;
+    tell(t, 1, "of", "%s:", f->of->name);
+    return explain_group(r, t, f->of, f->part, err);
 }
 
 status report_why(const report *r, const char *id, text *out, error *err) {

@@ -141,7 +141,8 @@ static status check_hash(const tensor_file *f, const char *path, const char *key
 static status check_identity(const run_identity *run, const tensor_file *f, const char *path,
                              error *err) {
     const char *text;
-    yaml_node *theirs = NULL;
+    char *json = NULL;
+    yaml_node *mine = NULL, *theirs = NULL;
     status rc;
     TRY(read_metadata(f, path, "schema", &text, err));
     if (strcmp(text, SCHEMA) != 0) {
@@ -151,10 +152,15 @@ static status check_identity(const run_identity *run, const tensor_file *f, cons
     }
     TRY(read_metadata(f, path, "parameters", &text, err));
     TRY(json_to_yaml(text, path, &theirs, err));
-    TRY(checkpoint_check_parameters(run->parameters, theirs, path, err));
+    // Numbers in metadata have nine digits: what is compared with them goes the same way.
+    TRY(json_from_yaml(run->parameters, &json, err));
+    TRY(json_to_yaml(json, path, &mine, err));
+    TRY(checkpoint_check_parameters(mine, theirs, path, err));
     TRY(check_hash(f, path, "data", "training data", run->data, err));
     TRY(check_hash(f, path, "init", "an --init checkpoint", run->init, err));
 out:
+    free(json);
+    yaml_free(mine);
     yaml_free(theirs);
     return rc;
 }

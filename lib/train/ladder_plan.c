@@ -330,26 +330,39 @@ static bool rate_stays(const ladder *l) {
     return l->from.optimizer.kind == OPTIMIZER_SGD && l->from.lr_scaling.kind == LR_SCALING_NONE;
 }
 
+// One assignment of the control, and `changes: {KEY: [from, to]}` to show it by.
+static status control_set(ladder *l, yaml_node *changes, const char *key, const char *from,
+                          const char *to, error *err) {
+    status rc = STATUS_OK;
+    yaml_node *pair = yaml_new(YAML_SEQUENCE, err);
+    char *assignment = memory_format(err, "%s=%s", key, to);
+    if (assignment) l->set[l->sets++] = assignment;
+    TRY(yaml_put(changes, key, pair, err));
+    pair->flow = true;
+    TRY(yaml_append(pair, yaml_new_string(from, err), err));
+    TRY(yaml_append(pair, yaml_new_string(to, err), err));
+out:
+    return assignment ? rc : STATUS_FAILED;
+}
+
 // The same batch with a rate that follows it linearly, after an epoch of warm-up where it grows.
 static status add_control(ladder *l, error *err) {
     status rc = STATUS_OK;
-    yaml_node *run;
+    yaml_node *run, *changes = yaml_new(YAML_MAPPING, err);
     size_t before = l->sets;
     bool grows = l->now.global_batch > l->from.global_batch;
     bool warm_up = grows && l->now.epochs > 1 && l->now.schedule.warmup_epochs == 0;
-    char scaling[80];
-    snprintf(scaling, sizeof scaling, "lr_scaling={kind: linear, base_batch: %d}",
-             l->from.global_batch);
-    TRY((l->set[l->sets] = memory_string(scaling, err)) ? STATUS_OK : STATUS_FAILED);
-    l->sets++;
-    if (warm_up) {
-        TRY((l->set[l->sets] = memory_string("schedule.warmup_epochs=1", err)) ? STATUS_OK
-                                                                               : STATUS_FAILED);
-        l->sets++;
-    }
+    char scaling[64];
+    snprintf(scaling, sizeof scaling, "{kind: linear, base_batch: %d}", l->from.global_batch);
+    if (!changes) return STATUS_FAILED;
+    TRY(control_set(l, changes, "lr_scaling", "none", scaling, err));
+    if (warm_up) TRY(control_set(l, changes, "schedule.warmup_epochs", "0", "1", err));
     TRY(add_run(l, "global-batch-scaled-rate", "control", &run, err));
     TRY(plan_add_set(run, "published=null", err));
+    rc = yaml_put(run, "changes", changes, err);
+    changes = NULL; // yaml_put took it over
 out:
+    yaml_free(changes);
     drop_sets(l, before);
     return rc;
 }
@@ -370,7 +383,6 @@ static status check_arrival(const ladder *l, error *err) {
 static status begin(ladder *l, const char *const *set, size_t set_count, error *err) {
     status rc = STATUS_FAILED;
     yaml_node *run;
-    char repeats[32];
     TRY(experiment_read(&l->from, l->from_path, set, set_count, err));
     TRY(experiment_read(&l->to, l->to_path, set, set_count, err));
     find_differences(l);
@@ -382,11 +394,10 @@ static status begin(ladder *l, const char *const *set, size_t set_count, error *
                                                                          : STATUS_FAILED);
     for (size_t i = 0; i < set_count; i++) l->set[l->sets++] = set[i];
     l->given = set_count;
-    snprintf(repeats, sizeof repeats, "repeats=%d", l->to.repeats);
-    if (l->to.repeats > l->from.repeats) {
-        TRY((l->set[l->sets] = memory_string(repeats, err)) ? STATUS_OK : STATUS_FAILED);
-        l->sets++;
-    }
+    // A file without V would let it follow the world size.
+    TRY(add_set(l, "virtual_shards", yaml_find(l->from.resolved, "virtual_shards"), err));
+    if (l->to.repeats > l->from.repeats)
+        TRY(add_set(l, "repeats", yaml_find(l->to.resolved, "repeats"), err));
     TRY(plan_new("ladder", l->from_path, &l->plan, err));
     TRY(yaml_put(l->plan, "from", yaml_new_string(l->from.name, err), err));
     TRY(yaml_put(l->plan, "to", yaml_new_string(l->to.name, err), err));

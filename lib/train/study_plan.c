@@ -79,19 +79,24 @@ static status find_base(study *s, error *err) {
     return s->base ? STATUS_OK : STATUS_FAILED;
 }
 
+static status check_schema(const yaml_node *root, error *err) {
+    const yaml_node *node = yaml_find(root, "schema");
+    const char *schema;
+    if (!node) return yaml_error(root, err, "'schema' is missing");
+    status rc = yaml_string(node, "schema", &schema, err);
+    if (rc != STATUS_OK || strcmp(schema, "lockstep.study/1") == 0) return rc;
+    return yaml_error(node, err, "'schema': expected lockstep.study/1, got '%.60s'", schema);
+}
+
 static status read_study(study *s, error *err) {
     static const char *const keys[] = {"schema", "name", "title", "base", "vary", "published"};
-    const char *schema;
     status rc = STATUS_OK;
     TRY(yaml_read_file(s->path, &s->root, err));
-    if (s->root->kind != YAML_MAPPING) return yaml_error(s->root, err, "expected a study");
+    if (s->root->kind != YAML_MAPPING)
+        return yaml_error(s->root, err, "expected a study: a mapping");
+    TRY(check_schema(s->root, err));
     TRY(yaml_check_keys(s->root, keys, sizeof keys / sizeof *keys, err));
-    if (!yaml_find(s->root, "schema") || !yaml_find(s->root, "name"))
-        return yaml_error(s->root, err, "'schema' and 'name' must be there");
-    TRY(yaml_string(yaml_find(s->root, "schema"), "schema", &schema, err));
-    if (strcmp(schema, "lockstep.study/1") != 0)
-        return yaml_error(yaml_find(s->root, "schema"), err,
-                          "'schema': expected lockstep.study/1, got '%.60s'", schema);
+    if (!yaml_find(s->root, "name")) return yaml_error(s->root, err, "'name' is missing");
     TRY(yaml_string(yaml_find(s->root, "name"), "name", &s->name, err));
     s->vary = yaml_find(s->root, "vary");
     TRY(check_vary(s, err));

@@ -59,7 +59,7 @@ expect() {
     local world tool
     expect
     for world in 1 2 4; do
-        for tool in train-ddp train-dp; do
+        for tool in train-ddp train-dp train-mp; do
             [ -x "$BIN/$tool" ] || continue
             rm -rf run
             train "$tool" run --train "$train" --world-size "$world" --loader-workers $((world / 2))

@@ -118,6 +118,7 @@ figure() {
     grep -Eq '^\| \*\*same\*\* .* \| no difference \| yes \| \+0\.00 points \| same model: exactly 0 \|' out/report.md
     says out/report.md "no significant difference (p = 1, McNemar's test on 100 samples)"
     says out/report.md "identical to tiny"
+    says out/report.md "Speed-ups with their 95 % intervals"
 }
 
 @test "too few epochs give no verdict" {

@@ -149,3 +149,11 @@ END
     same_model "$(content expected/model.st.zst)" out "saved every second"
     fails_with 2 "checkpoint-every" "$BIN/train-single" --experiment big.yaml --train "$train" --out out --checkpoint-every 3m
 }
+
+@test "a learning rate of many digits can be resumed" {
+    write_experiment e.yaml 'optimizer={kind: sgd, lr: 0.01234567891234, momentum: 0.9}'
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --out whole
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --out run --stop-after-steps 2
+    succeeds "$BIN/train-single" -q --experiment e.yaml --train "$train" --out run --resume
+    same_model "$(content whole/model.st.zst)" run "resumed"
+}

@@ -167,9 +167,23 @@ static size_t fake_memory(const engine *e) {
     return e->record * sizeof(float);
 }
 
-static const backend fake_backend = {"fake",       fake_open,    fake_close,   fake_write,
-                                     fake_read,    fake_step,    fake_tree,    fake_shard_leaves,
-                                     fake_records, fake_reduced, fake_update,  fake_infer,
-                                     fake_times,   fake_isa,     fake_threads, fake_memory};
+static const backend fake_backend = {
+    .name = "fake",
+    .open = fake_open,
+    .close = fake_close,
+    .write = fake_write,
+    .read = fake_read,
+    .step = fake_step,
+    .tree = fake_tree,
+    .shard_leaves = fake_shard_leaves,
+    .records = fake_records,
+    .reduced = fake_reduced,
+    .update = fake_update,
+    .infer = fake_infer,
+    .times = fake_times,
+    .isa = fake_isa,
+    .threads = fake_threads,
+    .memory = fake_memory,
+};
 
 #endif

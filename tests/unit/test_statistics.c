@@ -81,6 +81,9 @@ static void paired(void **state) {
     assert_true(isnan(statistics_paired_test(a, b, 1)));
 }
 
+// The median of epoch_seconds, from four million of them.
+#define MEDIAN_SECONDS 1.00189
+
 // Noise like that of epochs: a small jitter and, one time in ten, a disturbance.
 static double epoch_seconds(const random_stream *s, uint64_t k) {
     double jitter = 0;
@@ -89,8 +92,12 @@ static double epoch_seconds(const random_stream *s, uint64_t k) {
     return 1 + 0.02 * jitter + 0.2 * disturbed * random_uniform(s, k * 8 + 7);
 }
 
-static int count_covered(size_t epochs, int pairs) {
-    int covered = 0;
+typedef struct coverage {
+    int ratio, difference, centre;
+} coverage;
+
+static coverage count_covered(size_t epochs, int pairs) {
+    coverage covered = {0};
     for (int pair = 0; pair < pairs; pair++) {
         random_stream s = {.seed = 7,
                            .purpose = RANDOM_BOOTSTRAP,
@@ -108,7 +115,12 @@ static int count_covered(size_t epochs, int pairs) {
         error err;
         assert_int_equal(statistics_ratio(&set_a, &set_b, &r, &err), STATUS_OK);
         assert_true(r.range.low <= r.value && r.value <= r.range.high);
-        covered += r.range.low <= 1 && 1 <= r.range.high;
+        covered.ratio += r.range.low <= 1 && 1 <= r.range.high;
+        assert_int_equal(statistics_difference(&set_a, &set_b, &r, &err), STATUS_OK);
+        assert_true(r.range.low <= r.value && r.value <= r.range.high);
+        covered.difference += r.range.low <= 0 && 0 <= r.range.high;
+        assert_int_equal(statistics_centre(&set_a, &r, &err), STATUS_OK);
+        covered.centre += r.range.low <= MEDIAN_SECONDS && MEDIAN_SECONDS <= r.range.high;
     }
     return covered;
 }
@@ -116,8 +128,12 @@ static int count_covered(size_t epochs, int pairs) {
 static void equal_runs_show_no_difference(void **state) {
     (void)state;
     const size_t epochs[] = {3, 4, 9, 19};
-    for (size_t i = 0; i < sizeof epochs / sizeof *epochs; i++)
-        assert_true(count_covered(epochs[i], 400) >= 380);
+    for (size_t i = 0; i < sizeof epochs / sizeof *epochs; i++) {
+        coverage c = count_covered(epochs[i], 400);
+        assert_true(c.ratio >= 380);
+        assert_true(c.difference >= 380);
+        assert_true(c.centre >= 375);
+    }
 }
 
 static void a_difference_shows(void **state) {
@@ -132,6 +148,40 @@ static void a_difference_shows(void **state) {
     assert_true(r.range.low > 1.9 && r.range.high < 2.1 && r.range.low < r.range.high);
     assert_int_equal(statistics_ratio(&set_a, &set_b, &again, NULL), STATUS_OK);
     assert_true(r.range.low == again.range.low && r.range.high == again.range.high);
+}
+
+static void differences_and_centres(void **state) {
+    (void)state;
+    const double a[] = {-1.0, 1.1, 0.9, 1.0, 1.0}, b[] = {3.0, 2.9, 3.1, 3.0, 3.2};
+    const double *run_a[] = {a + 1, a + 1}, *run_b = b;
+    const size_t four[] = {4, 4}, five = 5;
+    const sample_set set_a = {run_a, four, 2}, set_b = {&run_b, &five, 1};
+    estimate e;
+    assert_int_equal(statistics_difference(&set_a, &set_b, &e, NULL), STATUS_OK);
+    assert_near(e.value, -2, 1e-12);
+    assert_true(e.range.low < -2 && e.range.high > -2 && e.range.high < -1.5);
+    assert_int_equal(statistics_centre(&set_b, &e, NULL), STATUS_OK);
+    assert_near(e.value, 3, 1e-12);
+    assert_true(e.range.low >= 2.5 && e.range.low < 3 && e.range.high > 3 && e.range.high < 3.5);
+    const sample_set nothing = {NULL, NULL, 0};
+    assert_int_equal(statistics_centre(&nothing, &e, NULL), STATUS_OK);
+    assert_true(isnan(e.value) && isnan(e.range.low));
+}
+
+static void intervals_of_pairs(void **state) {
+    (void)state;
+    const double a[] = {1, 2, 3}, b[] = {0, 0, 0}; // mean 2, standard error 1 / sqrt 3, t = 4.3027
+    interval range = statistics_paired_interval(a, b, 3);
+    assert_near(range.low, 2 - 4.302653 / sqrt(3), 1e-5);
+    assert_near(range.high, 2 + 4.302653 / sqrt(3), 1e-5);
+    assert_true(isnan(statistics_paired_interval(a, b, 1).low));
+    // (20.5 - 10.5) / 102 with the variance (20.5 + 10.5) / 102 - (10 / 102)^2 over 102.
+    double half = 1.959964 * sqrt((31.0 / 102 - 10.0 / 102 * 10.0 / 102) / 102);
+    range = statistics_proportion_interval(20, 10, 100);
+    assert_near(range.low, 10.0 / 102 - half, 1e-6);
+    assert_near(range.high, 10.0 / 102 + half, 1e-6);
+    range = statistics_proportion_interval(0, 0, 100);
+    assert_true(range.low < 0 && range.high > 0 && range.high < 0.03);
 }
 
 static void too_few_values_give_no_interval(void **state) {
@@ -155,6 +205,8 @@ int main(void) {
         cmocka_unit_test(paired),
         cmocka_unit_test(equal_runs_show_no_difference),
         cmocka_unit_test(a_difference_shows),
+        cmocka_unit_test(differences_and_centres),
+        cmocka_unit_test(intervals_of_pairs),
         cmocka_unit_test(too_few_values_give_no_interval),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

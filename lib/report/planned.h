@@ -1,0 +1,56 @@
+// planned.h - runs that were planned to answer a question (schema lockstep.plan/1,
+// docs/formats.md): the rungs of a ladder from one experiment to another, or the variants of a
+// study.
+#ifndef LOCKSTEP_REPORT_PLANNED_H
+#define LOCKSTEP_REPORT_PLANNED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "base/yaml_tree.h"
+#include "report/compare.h"
+#include "report/group.h"
+#include "report/messages.h"
+#include "report/run_list.h"
+
+typedef enum planned_role {
+    PLANNED_START,
+    PLANNED_STEP,    // one factor changed against the step before it
+    PLANNED_CONTROL, // beside the way: what would have been
+    PLANNED_VARIANT
+} planned_role;
+
+typedef struct planned {
+    const char *name;
+    planned_role role;
+    const yaml_node *entry; // of the plan
+    group runs;             // all repeats, however they were executed
+    // A step and a control with the step before them, a variant with the first one.
+    bool compared;
+    comparison step;
+} planned;
+
+typedef struct plan {
+    yaml_node *root;
+    bool ladder;           // else a study
+    const char *from, *to; // ladder: names of the experiments
+    const char *name;      // study
+    const yaml_node *vary; // study: the keys that vary
+    planned *items;        // in the order of the plan
+    size_t count;
+    planned *last;  // ladder: the last step; study: the last variant
+    comparison all; // ladder: the last step with the start
+} plan;
+
+// Reads a plan and finds its runs by their names. STATUS_INPUT when a run of the plan is missing or
+// one is there that it does not know.
+status plan_read(const char *path, const run_list *list, language l, plan *p,
+                 error *err) MUST_CHECK;
+void plan_release(plan *p);
+
+// Share of the time of a step that goes to waiting for data, over the timed epochs: their median
+// with its interval. NAN without times.
+status plan_load_share(const group *g, estimate *share, error *err) MUST_CHECK;
+
+#endif

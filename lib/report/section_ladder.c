@@ -1,0 +1,332 @@
+// What each step from one experiment to another costs or buys.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "report/effects.h"
+#include "report/plot.h"
+#include "report/sections.h"
+
+// ---- In words ----
+
+// "Global batch: -7.01 points [-8.10, -5.92]".
+static void append_step(const report *r, text *out, const planned *one, bool time) {
+    text factor, came;
+    text_init(&factor, out->err);
+    text_init(&came, out->err);
+    effect_append_factor(r, &factor, one);
+    if (time)
+        effect_append_time(r, &came, &one->step);
+    else
+        effect_append_points(r, &came, &one->step);
+    text_format(out, say(r, MESSAGE_LABELLED), text_string(&factor), text_string(&came));
+    text_release(&factor);
+    text_release(&came);
+}
+
+// `format` around the steps of which this came, if there are any.
+static void tell_steps(const report *r, document *d, effect wanted, bool time, message format) {
+    text steps;
+    text_init(&steps, d->err);
+    for (size_t i = 0; i < r->plan.count; i++) {
+        const planned *one = &r->plan.items[i];
+        effect came = time ? effect_on_time(&one->step) : effect_on_accuracy(&one->step);
+        if (one->role != PLANNED_STEP || came != wanted) continue;
+        if (steps.length) text_append(&steps, "; ");
+        if (wanted == EFFECT_SHOWN || wanted == EFFECT_ONE_SEED)
+            append_step(r, &steps, one, time);
+        else
+            effect_append_factor(r, &steps, one);
+    }
+    if (steps.length) document_add(d, BLOCK_PARAGRAPH, say(r, format), text_string(&steps));
+    text_release(&steps);
+}
+
+static void tell_time(const report *r, document *d, const group_summary *from,
+                      const group_summary *to) {
+    const plan *p = &r->plan;
+    text before, after, verdict;
+    text_init(&before, d->err);
+    text_init(&after, d->err);
+    text_init(&verdict, d->err);
+    effect_append_seconds(r, &before, &p->items[0].runs, from->seconds);
+    effect_append_seconds(r, &after, &p->last->runs, to->seconds);
+    effect_append_time(r, &verdict, &p->all);
+    if (isnan(from->seconds) || isnan(to->seconds))
+        document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_LADDER_TIME_UNKNOWN), p->from, p->to,
+                     text_string(&verdict));
+    else
+        document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_LADDER_TIME), p->from, text_string(&before),
+                     p->to, text_string(&after), text_string(&verdict));
+    text_release(&before);
+    text_release(&after);
+    text_release(&verdict);
+    tell_steps(r, d, EFFECT_SHOWN, true, MESSAGE_LADDER_CHANGED);
+    tell_steps(r, d, EFFECT_NONE, true, MESSAGE_LADDER_UNCHANGED);
+    tell_steps(r, d, EFFECT_OPEN, true, MESSAGE_LADDER_OPEN);
+}
+
+static void tell_accuracy(const report *r, document *d, const group_summary *from,
+                          const group_summary *to) {
+    const plan *p = &r->plan;
+    text points;
+    text_init(&points, d->err);
+    effect_append_points(r, &points, &p->all);
+    if (!isnan(p->all.accuracy_difference))
+        document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_LADDER_ACCURACY), p->from,
+                     100 * from->accuracy, p->to, 100 * to->accuracy, text_string(&points));
+    text_release(&points);
+    tell_steps(r, d, EFFECT_SHOWN, false, MESSAGE_LADDER_CHANGED);
+    tell_steps(r, d, EFFECT_ONE_SEED, false, MESSAGE_LADDER_ONE_SEED);
+    tell_steps(r, d, EFFECT_IDENTICAL, false, MESSAGE_LADDER_IDENTICAL);
+    tell_steps(r, d, EFFECT_NONE, false, MESSAGE_LADDER_UNCHANGED);
+    tell_steps(r, d, EFFECT_OPEN, false, MESSAGE_LADDER_OPEN);
+}
+
+static status tell_control(const report *r, document *d, const planned *one, error *err) {
+    group_summary with, without;
+    status rc = STATUS_OK;
+    text points;
+    text_init(&points, err);
+    TRY(group_summarize(one->step.subject, &with, err));
+    TRY(group_summarize(one->step.baseline, &without, err));
+    effect_append_points(r, &points, &one->step);
+    if (!isnan(one->step.accuracy_difference))
+        document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_LADDER_CONTROL), one->step.baseline->name,
+                     100 * with.accuracy, 100 * without.accuracy, text_string(&points));
+out:
+    text_release(&points);
+    return rc;
+}
+
+// ---- Tables ----
+
+// A cell of what an append function makes.
+static void appended_cell(document *d, cell_style style, text *out) {
+    document_cell(d, style, "%s", text_string(out));
+    text_release(out);
+}
+
+static void factor_cell(const report *r, document *d, const planned *one) {
+    text out;
+    text_init(&out, d->err);
+    effect_append_factor(r, &out, one);
+    appended_cell(d, CELL_STRONG, &out);
+}
+
+static void change_cell(document *d, const planned *one) {
+    text out;
+    text_init(&out, d->err);
+    effect_append_changes(&out, one);
+    appended_cell(d, CELL_TEXT, &out);
+}
+
+static void verdict_cell(const report *r, document *d, const comparison *c) {
+    text out;
+    text_init(&out, d->err);
+    effect_append_time(r, &out, c);
+    appended_cell(d, CELL_TEXT, &out);
+}
+
+// Seconds more or less, with digits as for the seconds themselves, and their interval: in the same
+// cell, or in one of its own.
+static void difference_cells(const report *r, document *d, const comparison *c, const estimate *e,
+                             double seconds, bool together) {
+    const char *mark = c->simulated ? say(r, MESSAGE_SIMULATED) : "", *gap = *mark ? " " : "";
+    int digits = seconds_digits(seconds);
+    bool known = !c->reasons && !isnan(e->value), ranged = known && !isnan(e->range.low);
+    char value[TIME_TEXT + 32] = "", range[TIME_TEXT] = "";
+    if (known) snprintf(value, sizeof value, "%+.*f%s%s", digits, e->value, gap, mark);
+    if (ranged)
+        snprintf(range, sizeof range, "[%+.*f, %+.*f]", digits, e->range.low, digits,
+                 e->range.high);
+    if (together) {
+        document_cell(d, CELL_NUMBER, "%s%s%s", value, ranged ? " " : "", range);
+    } else {
+        document_cell(d, CELL_NUMBER, "%s", value);
+        document_cell(d, CELL_NUMBER, "%s", range);
+    }
+}
+
+// The cells of a row about time behind those that say what it is about. `c` is NULL for the start.
+static status time_cells(const report *r, document *d, const group *g, const comparison *c,
+                         bool brief, error *err) {
+    static const comparison none = {.seconds = {NAN, {NAN, NAN}}, .total = {NAN, {NAN, NAN}}};
+    group_summary s;
+    status rc = group_summarize(g, &s, err);
+    double total = effect_total_seconds(g);
+    if (rc != STATUS_OK) return rc;
+    cell_time(r, d, g->runs[0], s.seconds);
+    difference_cells(r, d, c ? c : &none, c ? &c->seconds : &none.seconds, s.seconds, false);
+    if (c)
+        verdict_cell(r, d, c);
+    else
+        document_cell(d, CELL_TEXT, "%s", "");
+    if (brief) return rc;
+    cell_time(r, d, g->runs[0], total);
+    difference_cells(r, d, c ? c : &none, c ? &c->total : &none.total, total, true);
+    return rc;
+}
+
+static status time_table(const report *r, document *d, bool brief, error *err) {
+    static const message head[] = {
+        MESSAGE_FACTOR,  MESSAGE_SECONDS_PER_EPOCH, MESSAGE_EFFECT, MESSAGE_INTERVAL,
+        MESSAGE_VERDICT, MESSAGE_TOTAL_SECONDS,     MESSAGE_EFFECT, MESSAGE_CHANGE,
+        MESSAGE_RUN};
+    const plan *p = &r->plan;
+    size_t columns = brief ? 5 : 9;
+    status rc = STATUS_OK;
+    document_table(d, columns, "");
+    head_cells(r, d, head, columns);
+    for (size_t i = 0; i < p->count; i++) {
+        const planned *one = &p->items[i];
+        factor_cell(r, d, one);
+        TRY(time_cells(r, d, &one->runs, one->compared ? &one->step : NULL, brief, err));
+        if (brief) continue;
+        change_cell(d, one);
+        document_cell(d, CELL_TEXT, "%s", one->name);
+    }
+    document_cell(d, CELL_STRONG, "%s", say(r, MESSAGE_FACTOR_ALL));
+    TRY(time_cells(r, d, &p->last->runs, &p->all, brief, err));
+    if (!brief) document_cell(d, CELL_TEXT, "%s → %s", p->from, p->to);
+    if (!brief) document_cell(d, CELL_TEXT, "%s", "");
+    document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_TIME_EFFECT_NOTE));
+out:
+    return rc;
+}
+
+static status accuracy_cells(const report *r, document *d, const group *g, const comparison *c,
+                             bool brief, error *err) {
+    group_summary s;
+    status rc = group_summarize(g, &s, err);
+    if (rc != STATUS_OK) return rc;
+    cell_percent(d, s.accuracy);
+    if (!c || isnan(c->accuracy_difference))
+        document_cell(d, CELL_NUMBER, "%s", "");
+    else if (c->identical)
+        document_cell(d, CELL_NUMBER, "0");
+    else
+        document_cell(d, CELL_NUMBER, say(r, MESSAGE_POINTS), 100 * c->accuracy_difference);
+    if (!c || c->identical || isnan(c->accuracy_range.low))
+        document_cell(d, CELL_NUMBER, "%s", "");
+    else
+        document_cell(d, CELL_NUMBER, "[%+.2f, %+.2f]", 100 * c->accuracy_range.low,
+                      100 * c->accuracy_range.high);
+    if (!c)
+        document_cell(d, CELL_TEXT, "%s", "");
+    else if (effect_on_accuracy(c) == EFFECT_ONE_SEED)
+        document_cell(d, CELL_TEXT, say(r, MESSAGE_MODELS_DIFFER), c->p, c->pairs);
+    else
+        cell_accuracy_verdict(r, d, c);
+    if (!brief) document_cell(d, CELL_CODE, "%.*s", SHORT_HASH, g->runs[0]->model_content);
+    return rc;
+}
+
+static status accuracy_table(const report *r, document *d, bool brief, error *err) {
+    static const message head[] = {MESSAGE_FACTOR,   MESSAGE_ACCURACY, MESSAGE_EFFECT,
+                                   MESSAGE_INTERVAL, MESSAGE_VERDICT,  MESSAGE_MODEL};
+    const plan *p = &r->plan;
+    size_t columns = brief ? 5 : 6;
+    status rc = STATUS_OK;
+    document_table(d, columns, "");
+    head_cells(r, d, head, columns);
+    for (size_t i = 0; i < p->count; i++) {
+        const planned *one = &p->items[i];
+        factor_cell(r, d, one);
+        TRY(accuracy_cells(r, d, &one->runs, one->compared ? &one->step : NULL, brief, err));
+    }
+    document_cell(d, CELL_STRONG, "%s", say(r, MESSAGE_FACTOR_ALL));
+    TRY(accuracy_cells(r, d, &p->last->runs, &p->all, brief, err));
+    document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_ACCURACY_EFFECT_NOTE));
+out:
+    return rc;
+}
+
+// ---- Drawings ----
+
+static void fill_bar(double *value, const comparison *c, bool time) {
+    double scale = time ? 1 : 100;
+    interval range = time ? c->seconds.range : c->accuracy_range;
+    value[0] = scale * (time ? c->seconds.value : c->accuracy_difference);
+    value[1] = scale * range.low;
+    value[2] = scale * range.high;
+}
+
+// One bar a step.
+static status effect_figure(const report *r, document *d, bool time, error *err) {
+    status rc = STATUS_FAILED;
+    const plan *p = &r->plan;
+    size_t count = 0;
+    double *value = memory_new(3 * p->count, sizeof *value, err), bar[3];
+    text *label = memory_new(p->count, sizeof *label, err);
+    const char **names = memory_new(p->count, sizeof *names, err);
+    if (!value || !label || !names) goto out;
+    for (size_t i = 0; i < p->count; i++) {
+        text_init(&label[count], err);
+        fill_bar(bar, &p->items[i].step, time);
+        if (!p->items[i].compared || !isfinite(bar[0])) continue;
+        for (size_t k = 0; k < 3; k++) value[k * p->count + count] = bar[k];
+        effect_append_factor(r, &label[count], &p->items[i]);
+        names[count] = text_string(&label[count]);
+        count++;
+    }
+    plot_values v = {.id = time ? "timeeffect" : "accuracyeffect",
+                     .title = say(r, time ? MESSAGE_TIME_HEADING : MESSAGE_ACCURACY_HEADING),
+                     .x = say(r, time ? MESSAGE_SECONDS_EFFECT : MESSAGE_POINTS_EFFECT),
+                     .names = names,
+                     .value = value,
+                     .low = value + p->count,
+                     .high = value + 2 * p->count,
+                     .count = count,
+                     .reference = NAN};
+    char *svg = NULL, why[128];
+    rc = STATUS_OK;
+    if (!count) goto out;
+    TRY(plot_whiskers(&v, &svg, why, err));
+    if (svg)
+        document_figure(
+            d, svg, say(r, time ? MESSAGE_TIME_EFFECT_CAPTION : MESSAGE_ACCURACY_EFFECT_CAPTION));
+    else
+        document_add(d, BLOCK_NOTE, say(r, MESSAGE_NO_PLOT), why);
+out:
+    for (size_t i = 0; label && i < p->count; i++) text_release(&label[i]);
+    free(value);
+    free(label);
+    free(names);
+    return rc;
+}
+
+// ---- All of it ----
+
+// Which factor did not come in its turn, and why.
+static void tell_order(const report *r, document *d) {
+    for (size_t i = 0; i < r->plan.count; i++) {
+        const planned *one = &r->plan.items[i];
+        const char *kept = run_text(one->entry, "kept");
+        if (*kept)
+            document_add(d, BLOCK_NOTE, say(r, MESSAGE_LADDER_KEPT), one->name, kept,
+                         run_text(one->entry, "because"));
+    }
+}
+
+status section_ladder(const report *r, document *d, bool draw, error *err) {
+    const plan *p = &r->plan;
+    group_summary from, to;
+    status rc = STATUS_OK;
+    TRY(group_summarize(&p->items[0].runs, &from, err));
+    TRY(group_summarize(&p->last->runs, &to, err));
+    document_add(d, BLOCK_HEADING, "%s", say(r, MESSAGE_TIME_HEADING));
+    tell_time(r, d, &from, &to);
+    if (draw) TRY(effect_figure(r, d, true, err));
+    TRY(time_table(r, d, !draw, err));
+    tell_order(r, d);
+    document_add(d, BLOCK_HEADING, "%s", say(r, MESSAGE_ACCURACY_HEADING));
+    tell_accuracy(r, d, &from, &to);
+    for (size_t i = 0; i < p->count; i++)
+        if (p->items[i].role == PLANNED_CONTROL) TRY(tell_control(r, d, &p->items[i], err));
+    if (draw) TRY(effect_figure(r, d, false, err));
+    TRY(accuracy_table(r, d, !draw, err));
+out:
+    return rc;
+}

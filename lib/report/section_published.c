@@ -1,0 +1,150 @@
+// Published figures beside ours.
+#include <math.h>
+#include <stdio.h>
+
+#include "report/sections.h"
+
+static const yaml_node *published_of(const run *one) {
+    const yaml_node *list = one->train ? yaml_get(one->train, "parameters.published") : NULL;
+    return list && list->kind == YAML_SEQUENCE ? list : NULL;
+}
+
+// ---- Our own ----
+
+static double get_accuracy(const run *one) {
+    return 100 * one->accuracy;
+}
+
+static double get_seconds_per_epoch(const run *one) {
+    return one->seconds_per_epoch;
+}
+
+static double get_total_seconds(const run *one) {
+    return one->total_seconds;
+}
+
+static double get_train_loss(const run *one) {
+    return one->train_loss;
+}
+
+static double get_batch_ms(const run *one) {
+    return run_time_split(one).wall;
+}
+
+static double get_load_seconds(const run *one) {
+    return run_time_split(one).phase[0] / 1000;
+}
+
+// What the reports call the update is all of a step behind the load.
+static double get_update_seconds(const run *one) {
+    run_split split = run_time_split(one);
+    return (split.wall - split.phase[0]) / 1000;
+}
+
+typedef struct published_kind {
+    const char *key;
+    message label;
+    double (*own)(const run *); // NULL: the speed-up of a comparison
+    bool percent, time;
+} published_kind;
+
+static const published_kind kinds[] = {
+    {"accuracy", MESSAGE_ACCURACY, get_accuracy, true, false},
+    {"seconds_per_epoch", MESSAGE_SECONDS_PER_EPOCH, get_seconds_per_epoch, false, true},
+    {"total_seconds", MESSAGE_TOTAL_SECONDS, get_total_seconds, false, true},
+    {"train_loss", MESSAGE_TRAIN_LOSS, get_train_loss, false, false},
+    {"batch_ms", MESSAGE_BATCH_MS, get_batch_ms, false, true},
+    {"load_seconds", MESSAGE_LOAD_SECONDS, get_load_seconds, false, true},
+    {"update_seconds", MESSAGE_UPDATE_SECONDS, get_update_seconds, false, true},
+    {"speed_up", MESSAGE_SPEEDUP, NULL, false, false},
+};
+
+// Against what the report compares with; NAN where it compares with nothing, or may not.
+static double own_speedup(const report *r, const group *g) {
+    for (size_t i = 0; i < r->comparison_count; i++)
+        if (r->comparisons[i].subject == g) return r->comparisons[i].speedup.value;
+    for (size_t i = 0; i < r->plan.count && !r->plan.ladder; i++)
+        if (r->plan.items[i].compared && r->plan.items[i].runs.runs[0] == g->runs[0])
+            return r->plan.items[i].step.speedup.value;
+    return NAN;
+}
+
+static double own_value(const report *r, const group *g, const published_kind *k) {
+    double sum = 0;
+    if (!k->own) return own_speedup(r, g);
+    for (size_t i = 0; i < g->count; i++) sum += k->own(g->runs[i]);
+    return sum / (double)g->count;
+}
+
+// ---- Rows ----
+
+// A number, or a range of two.
+static status published_cell(document *d, const yaml_node *node, const published_kind *k,
+                             error *err) {
+    const char *sign = k->percent ? " %" : "";
+    double low, high;
+    status rc = STATUS_OK;
+    if (node->kind == YAML_SEQUENCE && node->count == 2) {
+        TRY(yaml_number(node->items[0], k->key, &low, err));
+        TRY(yaml_number(node->items[1], k->key, &high, err));
+        document_cell(d, CELL_NUMBER, "%g–%g%s", low, high, sign);
+        goto out;
+    }
+    TRY(yaml_number(node, k->key, &low, err));
+    if (k->percent)
+        document_cell(d, CELL_NUMBER, "%.2f%s", low, sign);
+    else
+        document_cell(d, CELL_NUMBER, "%g", low);
+out:
+    return rc;
+}
+
+static void own_cell(const report *r, document *d, const group *g, const published_kind *k) {
+    double own = own_value(r, g, k);
+    if (k->percent)
+        cell_number(d, "%.2f %%", own);
+    else if (k->time)
+        cell_time(r, d, g->runs[0], own);
+    else
+        cell_number(d, k->own ? "%.4f" : "%.2f", own);
+}
+
+static status published_rows(const report *r, document *d, const group *g, const yaml_node *entry,
+                             error *err) {
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const yaml_node *node = yaml_find(entry, kinds[i].key);
+        if (!node) continue;
+        document_cell(d, CELL_STRONG, "%s", g->name);
+        document_cell(d, CELL_TEXT, "%s", say(r, kinds[i].label));
+        status rc = published_cell(d, node, &kinds[i], err);
+        if (rc != STATUS_OK) return rc;
+        own_cell(r, d, g, &kinds[i]);
+        document_cell(d, CELL_TEXT, "%s", run_text(entry, "source"));
+        document_cell(d, CELL_TEXT, "%s", run_text(entry, "note"));
+    }
+    return STATUS_OK;
+}
+
+status section_published(const report *r, document *d, error *err) {
+    static const message head[] = {MESSAGE_EXPERIMENT, MESSAGE_QUANTITY, MESSAGE_PUBLISHED_VALUE,
+                                   MESSAGE_OWN_VALUE,  MESSAGE_SOURCE,   MESSAGE_NOTE};
+    bool any = false;
+    for (size_t i = 0; i < r->group_count; i++) {
+        const group *g = &r->groups[i];
+        const yaml_node *list = published_of(g->runs[0]);
+        for (size_t k = 0; list && k < list->count; k++) {
+            if (!any) {
+                document_add(d, BLOCK_HEADING, "%s", say(r, MESSAGE_PUBLISHED));
+                document_table(d, 6, "");
+                head_cells(r, d, head, 6);
+            }
+            any = true;
+            if (list->items[k]->kind != YAML_MAPPING)
+                return yaml_error(list->items[k], err, "'published': expected a mapping");
+            status rc = published_rows(r, d, g, list->items[k], err);
+            if (rc != STATUS_OK) return rc;
+        }
+    }
+    if (any) document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_PUBLISHED_NOTE));
+    return STATUS_OK;
+}

@@ -1,0 +1,244 @@
+#!/usr/bin/env bats
+# make explain: which runs lie between two experiments, that they are run, and what the report says of them.
+# Every pair of the project's experiments is walked in tests/unit/test_run_plan.c.
+load helpers
+
+setup() {
+    need_tool plan manifest
+    export ARTIFACTS=$WORK/artifacts
+    mkdir -p "$WORK/files/models" && cd "$WORK/files" || return
+    cat >models/small.yaml <<'YAML'
+schema: lockstep.model/1
+name: small
+input: [3, 12, 12]
+layers: [conv: {out: 4, kernel: 3}, batch_norm, relu, max_pool: {size: 2}, flatten, linear: {out: 10}]
+YAML
+    an_experiment a
+    an_experiment b strategy=ddp world_size=2 virtual_shards=2 global_batch=256 loader_workers=1
+}
+
+# an_experiment NAME [KEY=VALUE]...
+an_experiment() {
+    local name=$1 pair
+    shift
+    cat >"$name.yaml" <<YAML
+schema: lockstep.experiment/1
+name: $name
+dataset: synthetic
+model: small
+epochs: 4
+optimizer: {kind: sgd, lr: 0.02, momentum: 0.9}
+YAML
+    [[ " $* " == *" global_batch="* ]] || echo "global_batch: 64" >>"$name.yaml"
+    for pair; do echo "${pair%%=*}: ${pair#*=}" >>"$name.yaml"; done
+}
+
+explain() {
+    (cd "$ROOT" && exec pipelines/experiment.sh explain "$WORK/files/a.yaml" "$WORK/files/b.yaml")
+}
+
+# figure ID: its value in the report's CSV.
+figure() {
+    awk -F, -v id="$1" '$1 == id { print $4; found = 1 } END { exit !found }' "$ARTIFACTS/explain-a-b/report/report.csv"
+}
+
+# ---- The plan --------------------------------------------------------------------------------------------------
+
+@test "plan ladder: one factor at a time, and why one did not come in its turn" {
+    succeeds "$BIN/plan" ladder a.yaml b.yaml --out plan.yaml
+    [ "$(cut -f 1 <<<"$output" | paste -sd ' ')" = "00-a 01-loader-workers 02-virtual-shards 03-world-size \
+04-global-batch 05-global-batch-scaled-rate" ] || fail "$output"
+    [[ $stderr == "plan: '02-virtual-shards' comes before 'world-size', which cannot change alone yet: \
+'virtual_shards' is 1: it must be a multiple of 'world_size', which is 2" ]] || fail "$stderr"
+    [[ ${lines[3]} == *$'\ta.yaml\t'*$'\tstrategy=ddp\tworld_size=2\t'* ]] || fail "${lines[3]}"
+    [ "$("$BIN/manifest" get plan.yaml runs.3.changes.world_size.1)" = 2 ]
+    succeeds "$BIN/plan" ladder a.yaml b.yaml --set epochs=1 -q
+    [ -z "$stderr" ] || fail "$stderr"
+    [[ ${lines[0]} == *$'\tepochs=1\t'* ]]
+}
+
+@test "plan: what is wrong is said in one line, and nothing is written" {
+    fails_with 2 "they do not differ in anything that is run" "$BIN/plan" ladder a.yaml a.yaml --out plan.yaml
+    fails_with 2 "expected 'ladder A B' or 'study FILE'" "$BIN/plan" ladder a.yaml --out plan.yaml
+    fails_with 2 "expected 'ladder A B' or 'study FILE'" "$BIN/plan" walk a.yaml b.yaml
+    fails_with 2 "--set 'epochs=0'" "$BIN/plan" ladder a.yaml b.yaml --set epochs=0 --out plan.yaml
+    fails_with 3 "'none.yaml': No such file" "$BIN/plan" ladder a.yaml none.yaml --out plan.yaml
+    fails_with 1 "none/plan.yaml" "$BIN/plan" ladder a.yaml b.yaml -q --out none/plan.yaml
+    [ ! -e plan.yaml ]
+    TOOL=plan fails_with 1 "No space" sh -c "'$BIN/plan' ladder a.yaml b.yaml -q >/dev/full"
+}
+
+# ---- The pipeline ----------------------------------------------------------------------------------------------
+
+@test "make explain runs every rung, and the rung of the ranks has the same model" {
+    need_tool synth-cifar shard train-single train-ddp evaluate report
+    local folder=$ARTIFACTS/explain-a-b start rung
+    succeeds explain
+    local answer=$output
+    for rung in 00-a 01-loader-workers 02-virtual-shards 03-world-size 04-global-batch 05-global-batch-scaled-rate; do
+        [ -s "$folder/$rung/seed-42/evaluate/manifest.yaml" ] || fail "$rung did not run" "$output"
+    done
+    cmp "$folder/00-a/seed-42/train/model.st.zst" "$folder/01-loader-workers/seed-42/train/model.st.zst"
+    cmp "$folder/02-virtual-shards/seed-42/train/model.st.zst" "$folder/03-world-size/seed-42/train/model.st.zst"
+    run "$BIN/tensor" diff "$folder"/{01-loader-workers,02-virtual-shards}/seed-42/train/model.st.zst
+    [ "$status" -eq 4 ]
+    [ "$("$BIN/manifest" get "$folder/03-world-size/seed-42/train/manifest.yaml" run.execution.tool)" = train-ddp ]
+    [ "$(figure 03-world-size.accuracy_effect)" = 0 ]
+    [ "$(figure 01-loader-workers.accuracy_effect)" = 0 ]
+    grep -q '^03-world-size.accuracy_effect,.*,0,0,fraction,identical,' "$folder/report/report.csv"
+    [[ $answer == *"The same model bit for bit, so exactly 0: Loader workers; World size, strategy."* ]] || fail "$answer"
+    [[ $answer == *"With a learning rate that follows the batch, 04-global-batch reaches"* ]] || fail "$answer"
+    grep -qF '| **World size, strategy** |' "$folder/report/report.md"
+    grep -qF "'virtual\\_shards' is 1: it must be a multiple of 'world\\_size', which is 2" "$folder/report/report.md"
+    succeeds "$BIN/manifest" verify "$folder/report/manifest.yaml"
+
+    # Again: nothing runs, and the answer is still given.
+    start=$SECONDS
+    succeeds explain
+    [[ $output != *": running"* ]] || fail "$output"
+    [[ $output == *"one factor at a time"* ]]
+    [ $((SECONDS - start)) -le 3 ] || fail "took $((SECONDS - start)) s"
+    # --why walks an effect back to both runs.
+    succeeds "$BIN/report" "$folder"/0* --plan "$folder/plan.yaml" --why 04-global-batch.accuracy_effect
+    [[ $output == *"03-world-size.accuracy = "*": agrees"*"04-global-batch.accuracy = "*": agrees"* ]] || fail "$output"
+}
+
+@test "make explain hands EPOCHS, SEED and SET on; repeats give intervals over seeds" {
+    need_tool synth-cifar shard train-single evaluate report
+    an_experiment b optimizer='{kind: sgd, lr: 0.001, momentum: 0.9}'
+    sed -i '/^optimizer: .*0.02/d' b.yaml
+    succeeds make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" A="$WORK/files/a.yaml" B="$WORK/files/b.yaml" \
+        EPOCHS=1 SEED=7 SET="repeats=3" explain
+    # All runs of a seed come before the next seed.
+    [ "$(grep -c '^train .*: running' <<<"$output")" -eq 6 ] || fail "$output"
+    [[ $(grep '^train ' <<<"$output" | sed -n 2p) == *01-learning-rate/seed-7/train* ]] || fail "$output"
+    [ "$("$BIN/manifest" get "$ARTIFACTS/explain-a-b/01-learning-rate/seed-9/train/manifest.yaml" parameters.epochs)" = 1 ]
+    [[ $output == *"paired t-test over 3 seeds"* ]] || fail "$output"
+}
+
+@test "make explain: what cannot be run is said before anything is" {
+    need_tool train-single
+    local answer
+    mkdir bin
+    for answer in plan manifest train-single; do ln -s "$BIN/$answer" bin/; done
+    BIN=$PWD/bin TOOL=experiment fails_with 1 "its strategy is ddp, and .*train-ddp' is not built" \
+        env BIN="$PWD/bin" bash -c "cd '$ROOT' && pipelines/experiment.sh explain '$WORK/files/a.yaml' '$WORK/files/b.yaml' 2> >(grep -v ^plan: >&2)"
+    [ ! -e "$ARTIFACTS/data" ]
+    (
+        cd "$ROOT" || exit
+        TOOL=experiment fails_with 3 "cannot find experiment: 'nope'" pipelines/experiment.sh explain nope single
+        TOOL=experiment fails_with 2 "cannot explain: 'scaling': it is a study" pipelines/experiment.sh explain single scaling
+        run pipelines/experiment.sh explain single
+        [ "$status" -eq 2 ]
+    )
+}
+
+# ---- The report, on runs whose numbers are known ---------------------------------------------------------------
+
+# a_run NAME [KEY=VALUE]...: a run of that name, as make_run.py takes it.
+a_run() {
+    "$PYTHON" "$ROOT/tests/fixtures/make_run.py" "$1" name="$1" "${@:2}"
+}
+
+write_plan() {
+    cat >plan.yaml <<'YAML'
+schema: lockstep.plan/1
+kind: ladder
+experiment: a.yaml
+from: slow
+to: quick
+runs:
+  - {name: 00-slow, role: start, set: []}
+  - {name: 01-loader-workers, role: step, set: [], factors: [loader-workers], changes: {loader_workers: ["0", "4"]}}
+  - {name: 02-world-size, role: step, set: [], factors: [world-size], changes: {world_size: ["1", "2"]}}
+  - {name: 03-global-batch, role: step, set: [], factors: [global-batch], changes: {global_batch: ["64", "128"]}}
+  - {name: 04-scaled, role: control, set: []}
+  - {name: 05-rest, role: step, set: [], factors: [rest], changes: {augment: ["[]", "x"], seed: ["1", "2"]}}
+YAML
+}
+
+some_runs() {
+    need_tool report
+    need_python
+    write_plan
+    a_run 00-slow ranks=1 epochs=4,4,4.04,3.96,4
+    a_run 01-loader-workers ranks=1 workers=4 epochs=1,1,1.01,0.99,1
+    a_run 02-world-size workers=4 epochs=2,2,2.02,1.98,2
+    a_run 03-global-batch workers=4 batch=128 epochs=2,2.01,2,1.99,2 right=40
+    a_run 04-scaled workers=4 batch=128 epochs=2,2.01,2,1.99,2 right=72
+    a_run 05-rest workers=4 batch=128 epochs=2,2,2.02,1.98,2 right=41 seed=2
+}
+
+@test "the report says what each step costs, in time and in accuracy" {
+    some_runs
+    succeeds "$BIN/report" 0* --plan plan.yaml --out out
+    grep -qF '# From slow to quick, one factor at a time' out/report.md
+    grep -qF 'An epoch of slow takes 4.00 s, one of quick takes 2.00 s: 2.00 times as fast [' out/report.md
+    grep -Eq '^What made the difference: Loader workers: 4.00 times as fast \[3\.[0-9]+, 4\.[0-9]+\]; World size, strategy: takes 2.00 times as long \[' out/report.md
+    grep -qF 'No difference found: Global batch; Rest: augment, seed.' out/report.md
+    grep -Eq '^\| \*\*Loader workers\*\* \| 1.00 \| -3.00 \| \[-3\.[0-9]+, -2\.[0-9]+\] \| 4.00 times as fast' out/report.md
+    grep -qF '| loader\_workers 0 → 4 | 01-loader-workers |' out/report.md
+    grep -qF 'The same model bit for bit, so exactly 0: Loader workers; World size, strategy.' out/report.md
+    grep -qF '| **World size, strategy** | 70.00 % | 0 |  | same model: exactly 0 |' out/report.md
+    grep -Eq '^\| \*\*Global batch\*\* \| 40.00 % \| -30.00 points \| \[-3[0-9.]+, -2[0-9.]+\] \| the two models differ \(p = [0-9.e-]+, McNemar.s test on 100 samples\); one seed' out/report.md
+    grep -qF 'one seed does not tell the factor from chance (SET="repeats=3" does): Global batch: -30.00 points [' out/report.md
+    # The next step is compared with the step, not with what lies beside the way.
+    grep -qF '| **Beside: scaled rate** | 72.00 % | +32.00 points |' out/report.md
+    grep -qF '| **Rest: augment, seed** | 41.00 % | +1.00 points |' out/report.md
+    grep -qF 'With a learning rate that follows the batch, 03-global-batch reaches 72.00 % instead of 40.00 %: +32.00 points [' out/report.md
+    grep -q '^01-loader-workers.seconds_per_epoch_effect,01-loader-workers,seconds_per_epoch_effect,-3,-3' out/report.csv
+    grep -q '^all.time_ratio,all,time_ratio,2,' out/report.csv
+    grep -q 'id="timeeffect-title"' out/report.html
+    succeeds "$BIN/report" 0* --plan plan.yaml --answer --lang zh
+    [[ $output == *"从 slow 到 quick：逐一改变因素"*"加载线程数：速度为 4.00 倍"* ]] || fail "$output"
+}
+
+@test "over three seeds an effect on accuracy is told from chance" {
+    need_tool report
+    need_python
+    local seed
+    write_plan
+    sed -i '/world-size\|scaled\|rest/d' plan.yaml
+    for seed in 1 2 3; do
+        "$PYTHON" "$ROOT/tests/fixtures/make_run.py" "s/seed-$seed" name=00-slow seed=$seed right=$((70 + seed))
+        "$PYTHON" "$ROOT/tests/fixtures/make_run.py" "w/seed-$seed" name=01-loader-workers seed=$seed right=$((70 + seed)) workers=4
+        "$PYTHON" "$ROOT/tests/fixtures/make_run.py" "b/seed-$seed" name=03-global-batch seed=$seed right=$((60 - seed)) batch=128
+    done
+    succeeds "$BIN/report" s w b --plan plan.yaml --out out
+    # Differences -12, -14, -16: mean -14, standard error 2 / sqrt 3, t = 4.303.
+    grep -qF 'What made the difference: Global batch: -14.00 points [-18.97, -9.03].' out/report.md
+    grep -qF '| **Global batch** | 58.00 % | -14.00 points | [-18.97, -9.03] | significant (p = 0.0067, paired t-test over 3 seeds) |' out/report.md
+    grep -qF '| **Loader workers** | 72.00 % | 0 |  | same model: exactly 0 |' out/report.md
+    grep -q '^01-loader-workers.total_seconds_effect,01-loader-workers,total_seconds_effect,0,0,0,s,' out/report.csv
+}
+
+@test "a step whose times are not comparable has none, and says why" {
+    some_runs
+    rm -r 02-world-size
+    a_run 02-world-size workers=4 host=there epochs=2,2,2.02,1.98,2
+    succeeds "$BIN/report" 0* --plan plan.yaml --out out
+    grep -qF '| **World size, strategy** | 2.00 |  |  | not like for like: host there vs here |' out/report.md
+    grep -qF 'No verdict: World size, strategy; Global batch.' out/report.md
+    grep -q '^02-world-size.seconds_per_epoch_effect,[^,]*,[^,]*,,,,s,host there vs here,' out/report.csv
+    rm -r 03-global-batch
+    a_run 03-global-batch workers=4 batch=128 resumed=1
+    succeeds "$BIN/report" 0* --plan plan.yaml --out out
+    grep -qF 'not like for like: 03-global-batch was resumed' out/report.md
+}
+
+@test "a plan that is none, and runs that are not in it" {
+    some_runs
+    a_run other
+    fails_with 3 "its experiment is 'other', which is not in the plan" "$BIN/report" 0* other --plan plan.yaml --out out
+    fails_with 3 "no run of '04-scaled' among the folders" "$BIN/report" 00* 01* 02* 03* 05* --plan plan.yaml --out out
+    fails_with 2 "no --baseline with it" "$BIN/report" 0* --plan plan.yaml --baseline 00-slow --out out
+    fails_with 2 "--answer needs the --plan" "$BIN/report" 0* --answer
+    sed 's/role: control/role: start/' plan.yaml >bad.yaml
+    fails_with 3 "bad.yaml:11:.*'role': not at this place" "$BIN/report" 0* --plan bad.yaml --out out
+    sed 's/role: control/role: aside/' plan.yaml >bad.yaml
+    fails_with 3 "expected start, step, control or variant, got 'aside'" "$BIN/report" 0* --plan bad.yaml --out out
+    echo 'schema: lockstep.study/1' >bad.yaml
+    fails_with 3 "expected a plan: schema lockstep.plan/1" "$BIN/report" 0* --plan bad.yaml --out out
+    fails_with 3 "none.yaml" "$BIN/report" 0* --plan none.yaml --out out
+    nothing_in out
+}

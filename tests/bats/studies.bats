@@ -1,0 +1,147 @@
+#!/usr/bin/env bats
+# Studies: every variant is run, and one report says what varies and, for loader workers, what a step waits for.
+# What a study file may hold is tested in tests/unit/test_run_plan.c.
+load helpers
+
+setup() {
+    need_tool plan manifest
+    export ARTIFACTS=$WORK/artifacts
+    mkdir -p "$WORK/files" && cd "$WORK/files" || return
+}
+
+write_study() {
+    cat >small.yaml <<'YAML'
+schema: lockstep.model/1
+name: small
+input: [3, 12, 12]
+layers: [conv: {out: 4, kernel: 3}, batch_norm, relu, max_pool: {size: 2}, flatten, linear: {out: 10}]
+YAML
+    cat >base.yaml <<'YAML'
+schema: lockstep.experiment/1
+name: base
+dataset: synthetic
+model: small.yaml
+global_batch: 128
+epochs: 4
+optimizer: {kind: sgd, lr: 0.02, momentum: 0.9}
+YAML
+    cat >workers.yaml <<'YAML'
+schema: lockstep.study/1
+name: workers
+base: base.yaml
+vary: {loader_workers: [0, 2]}
+YAML
+    cat >ranks.yaml <<'YAML'
+schema: lockstep.study/1
+name: ranks
+title: More ranks
+base: base.yaml
+vary: {virtual_shards: [2], strategy: [ddp], epochs: [1], world_size: [1, 2]}
+YAML
+}
+
+experiment() {
+    (cd "$ROOT" && exec pipelines/experiment.sh experiment "$@")
+}
+
+@test "plan study: a line for each variant; a fault is told at its place" {
+    write_study
+    succeeds "$BIN/plan" study ranks.yaml --out plan.yaml
+    [ "${#lines[@]}" -eq 2 ]
+    [[ ${lines[1]} == world_size-2$'\tbase.yaml\tvirtual_shards=2\tstrategy=ddp\tepochs=1\tworld_size=2\t'* ]] || fail "$output"
+    [ "$("$BIN/manifest" get plan.yaml runs.1.values.world_size)" = 2 ]
+    rm plan.yaml
+    sed -i 's/world_size: \[1, 2\]/world_size: [1, 3]/' ranks.yaml
+    fails_with 3 "ranks.yaml:5:7: variant 'world_size-3': .*'virtual_shards' is 2: it must be a multiple" \
+        "$BIN/plan" study ranks.yaml --out plan.yaml
+    fails_with 3 "base.yaml:1:9: 'schema': expected lockstep.study/1" "$BIN/plan" study base.yaml --out plan.yaml
+    [ ! -e plan.yaml ]
+}
+
+@test "a study of loader workers runs every variant and ends with a verdict" {
+    need_tool synth-cifar train-single evaluate report
+    write_study
+    succeeds experiment "$PWD/workers.yaml"
+    local folder=$ARTIFACTS/workers
+    cmp "$folder"/loader_workers-{0,2}/seed-42/train/model.st.zst
+    [ "$("$BIN/manifest" get "$folder/loader_workers-2/seed-42/train/manifest.yaml" run.execution.loader_workers)" = 2 ]
+    [[ $output =~ (Loader\ bound|Compute\ bound|Undecided):\ loader_workers ]] || fail "$output"
+    tail -n 40 "$folder/report/report.md" | grep -q '^## Verdict' || fail "the report does not end with a verdict"
+    grep -q 'The load share of a step goes from ' "$folder/report/report.md"
+    grep -q '^loader_workers-0.load_share,' "$folder/report/report.csv"
+    succeeds "$BIN/report" "$folder"/loader* --plan "$folder/plan.yaml" --why loader_workers-0.load_share
+    [[ $output == *"loader_workers-0.step.load = "*": agrees"* ]] || fail "$output"
+    succeeds experiment "$PWD/workers.yaml"
+    [[ $output != *": running"* ]] || fail "$output"
+}
+
+@test "a study by name; a grid with settings; make hands SET on" {
+    need_tool synth-cifar shard train-ddp evaluate report
+    write_study
+    succeeds make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" EXP="$PWD/ranks.yaml" SET="title=x" experiment
+    cmp "$ARTIFACTS"/ranks/world_size-{1,2}/seed-42/train/model.st.zst
+    grep -q '^# More ranks' "$ARTIFACTS/ranks/report/report.md"
+    grep -Fq '| world\_size | s / epoch | Times as fast | 95 % interval | Verdict | Efficiency |' "$ARTIFACTS/ranks/report/report.md"
+    if grep -q '^## Verdict' "$ARTIFACTS/ranks/report/report.md"; then fail "a verdict on no loader"; fi
+    # By its name it is found among the experiments, and is no experiment to compare.
+    run experiment nope
+    [[ $output == *"there are: "*" scaling "* ]] || fail "$output"
+    cd "$ROOT" || return
+    TOOL=experiment fails_with 2 "cannot compare: 'workers': it is a study" pipelines/experiment.sh compare single workers
+}
+
+# ---- The verdict, on runs whose numbers are known --------------------------------------------------------------
+
+variant() {
+    "$PYTHON" "$ROOT/tests/fixtures/make_run.py" "loader_workers-$1" name="loader_workers-$1" workers="$1" "${@:2}"
+}
+
+write_plan() {
+    cat >plan.yaml <<'YAML'
+schema: lockstep.plan/1
+kind: study
+experiment: base.yaml
+name: workers
+vary: [loader_workers]
+runs:
+  - {name: loader_workers-0, role: variant, set: [], values: {loader_workers: 0}}
+  - {name: loader_workers-2, role: variant, set: [], values: {loader_workers: 2}}
+  - {name: loader_workers-4, role: variant, set: [], values: {loader_workers: 4}}
+YAML
+}
+
+@test "loader bound and compute bound, with the measured range" {
+    need_tool report
+    need_python
+    write_plan
+    variant 0 load=0.8 epochs=4,4,4.04,3.96,4
+    variant 2 load=0.5 epochs=2,2,2.02,1.98,2
+    variant 4 load=0.125 'published=[{"source": "R004", "load_seconds": 0.0005, "accuracy": [70, 80]}]'
+    succeeds "$BIN/report" loader* --plan plan.yaml --answer
+    [[ $output == *$'\nLoader bound: loader_workers 0\n'* ]] || fail "$output"
+    [[ $output == *$'\nCompute bound: loader_workers 4\n'* ]] || fail "$output"
+    [[ $output == *$'\nUndecided: loader_workers 2\n'* ]] || fail "$output"
+    [[ $output == *"goes from 12.5 % [12.5, 12.5] (loader_workers 4) to 80.0 % [80.0, 80.0] (loader_workers 0)."* ]] || fail "$output"
+    [[ $output == *"Fastest: loader_workers 4; against loader_workers 0: 4.00 times as fast ["* ]] || fail "$output"
+    succeeds "$BIN/report" loader* --plan plan.yaml --out out
+    grep -Eq '^\| \*\*2\*\* \| 2.00 \| 2.00× \| \[1.9[0-9], 2.0[0-9]\] \| faster \| 100.00 \| 100.00 \| 50.0 % \| \[50.0, 50.0\] \| 10.50 \|' out/report.md ||
+        fail "$(cat out/report.md)"
+    grep -qF '| **loader\_workers-4** | Load, s / step | 0.0005 | 0.0125 | R004 |' out/report.md
+    grep -qF '| **loader\_workers-4** | Test accuracy | 70–80 % | 70.00 % | R004 |' out/report.md
+    succeeds "$BIN/report" loader* --plan plan.yaml --answer --lang zh
+    [[ $output == *"受加载限制 (loader bound)：loader_workers 0"* ]] || fail "$output"
+}
+
+@test "too few epochs, and runs without times" {
+    need_tool report
+    need_python
+    write_plan
+    variant 0 load=0.8 epochs=4,4
+    variant 2 load=0.4 epochs=2,2
+    variant 4 resumed=1
+    succeeds "$BIN/report" loader* --plan plan.yaml --answer
+    [[ $output == *"Loader bound: loader_workers 0"*"Compute bound: loader_workers 2"* ]] || fail "$output"
+    [[ $output == *"No verdict, for want of times: loader_workers 4"* ]] || fail "$output"
+    [[ $output == *"No variant is surely faster than loader_workers 0."* ]] || fail "$output"
+    [[ $output == *"With fewer than 3 timed epochs there is no interval"* ]] || fail "$output"
+}

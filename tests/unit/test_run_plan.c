@@ -1,0 +1,442 @@
+// Plans: the rungs between two experiments in their order, and the variants of a study.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <glob.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "train/experiment.h"
+#include "train/run_plan.h"
+
+#define MODEL                                                                             \
+    "schema: lockstep.model/1\nname: %s\ninput: [3, 8, 8]\nlayers:\n"                     \
+    "  [conv: {out: %d, kernel: 3}, batch_norm, relu, flatten, linear: {out: 8}, relu,\n" \
+    "   linear: {out: 10}]\n"
+#define HEAD "schema: lockstep.experiment/1\ndataset: cifar10\nmodel: small\n"
+#define SGD  "optimizer: {kind: sgd, lr: 0.001, momentum: 0.9}\n"
+#define BASE HEAD "name: a\nglobal_batch: 64\nepochs: 10\n" SGD
+
+static char folder[64], file_a[96], file_b[96], file_study[128];
+
+static void write_file(const char *path, const char *text) {
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void write_model(const char *name, int out) {
+    char path[160], text[512];
+    snprintf(path, sizeof path, "%s/models/%s.yaml", folder, name);
+    snprintf(text, sizeof text, MODEL, name, out);
+    write_file(path, text);
+}
+
+static int make_folder(void **state) {
+    (void)state;
+    char below[96];
+    snprintf(folder, sizeof folder, "/tmp/test_run_plan.XXXXXX");
+    if (!mkdtemp(folder)) return -1;
+    snprintf(below, sizeof below, "%s/models", folder);
+    if (mkdir(below, 0777)) return -1;
+    snprintf(below, sizeof below, "%s/studies", folder);
+    if (mkdir(below, 0777)) return -1;
+    snprintf(file_a, sizeof file_a, "%s/a.yaml", folder);
+    snprintf(file_b, sizeof file_b, "%s/b.yaml", folder);
+    snprintf(file_study, sizeof file_study, "%s/s.yaml", below);
+    write_model("small", 4);
+    write_model("large", 6);
+    return 0;
+}
+
+static int remove_folder(void **state) {
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -r '%s'", folder);
+    return system(command);
+}
+
+// ---- Ladders ----
+
+static yaml_node *ladder_between(const char *from, const char *to, const char *const *set,
+                                 size_t count) {
+    yaml_node *plan;
+    error err = {0};
+    if (plan_ladder(from, to, set, count, &plan, &err) != STATUS_OK) fail_msg("%s", err.message);
+    return plan;
+}
+
+static yaml_node *ladder(const char *from, const char *to) {
+    write_file(file_a, from);
+    write_file(file_b, to);
+    return ladder_between(file_a, file_b, NULL, 0);
+}
+
+static const char *text_at(const yaml_node *plan, const char *path) {
+    const yaml_node *node = yaml_get(plan, path);
+    if (!node || node->kind != YAML_SCALAR) fail_msg("no '%s' in the plan", path);
+    return node->text;
+}
+
+// The names of the runs, with blanks between.
+static void check_names(const yaml_node *plan, const char *expected) {
+    char names[512] = "";
+    const yaml_node *runs = yaml_find(plan, "runs");
+    for (size_t i = 0; i < runs->count; i++) {
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", i ? " " : "",
+                 yaml_find(runs->items[i], "name")->text);
+    }
+    assert_string_equal(names, expected);
+}
+
+// The experiment that run number `at` is.
+static void read_run(const yaml_node *plan, size_t at, experiment *e) {
+    error err = {0};
+    const char *set[64];
+    const yaml_node *list = yaml_find(yaml_find(plan, "runs")->items[at], "set");
+    assert_true(list->count <= 64);
+    for (size_t i = 0; i < list->count; i++) set[i] = list->items[i]->text;
+    if (experiment_read(e, text_at(plan, "experiment"), set, list->count, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+}
+
+// Does the last run do what `to` says, by the same strategy at the same size?
+static void check_arrival(const yaml_node *plan, const char *to, const char *const *set,
+                          size_t count) {
+    experiment last, goal;
+    error err = {0};
+    char key[64];
+    read_run(plan, yaml_find(plan, "runs")->count - 1, &last);
+    assert_int_equal(experiment_read(&goal, to, set, count, &err), STATUS_OK);
+    const char *differs = experiment_difference(last.resolved, goal.resolved, key);
+    if (differs) fail_msg("on the way to %s: '%s' differs at the end", to, differs);
+    assert_int_equal(last.strategy, goal.strategy);
+    assert_int_equal(last.world_size, goal.world_size);
+    assert_int_equal(last.loader_workers, goal.loader_workers);
+    experiment_release(&last);
+    experiment_release(&goal);
+}
+
+// Steps that only say who computes must not change a bit: all others must.
+static void check_bits(const yaml_node *plan) {
+    const yaml_node *runs = yaml_find(plan, "runs");
+    for (size_t i = 1; i < runs->count; i++) {
+        const yaml_node *factors = yaml_find(runs->items[i], "factors");
+        experiment before, after;
+        char key[64];
+        if (!factors || factors->count != 1) continue;
+        const char *name = factors->items[0]->text;
+        bool free_of_bits = !strcmp(name, "loader-workers") || !strcmp(name, "world-size");
+        bool after_control = !strcmp(text_at(runs->items[i - 1], "role"), "control");
+        read_run(plan, i - (after_control ? 2 : 1), &before);
+        read_run(plan, i, &after);
+        const char *differs = experiment_difference(before.resolved, after.resolved, key);
+        if (free_of_bits != !differs)
+            fail_msg("%s: %s differs", text_at(runs->items[i], "name"),
+                     differs ? differs : "nothing");
+        experiment_release(&before);
+        experiment_release(&after);
+    }
+}
+
+static void one_factor_at_a_time_in_order(void **state) {
+    (void)state;
+    yaml_node *plan = ladder(HEAD "name: a\nvirtual_shards: 4\nglobal_batch: 64\nepochs: 10\n" SGD,
+                             HEAD "name: b\nstrategy: ddp\nworld_size: 2\nvirtual_shards: 8\n"
+                                  "global_batch: 128\nepochs: 20\nloader_workers: 2\n"
+                                  "augment: [{horizontal_flip: {p: 0.5}}]\n"
+                                  "schedule: {kind: multistep, milestones: [5, 15]}\n" SGD);
+    check_names(plan, "00-a 01-loader-workers 02-world-size 03-virtual-shards 04-global-batch "
+                      "05-learning-rate 06-epochs 07-augment");
+    assert_string_equal(text_at(plan, "runs.2.changes.strategy.0"), "single");
+    assert_string_equal(text_at(plan, "runs.2.changes.world_size.1"), "2");
+    assert_string_equal(text_at(plan, "runs.0.role"), "start");
+    assert_null(yaml_get(plan, "runs.2.kept"));
+    check_arrival(plan, file_b, NULL, 0);
+    check_bits(plan);
+    yaml_free(plan);
+}
+
+static void shards_come_first_where_ranks_need_them(void **state) {
+    (void)state;
+    yaml_node *plan = ladder(BASE, HEAD "name: b\nstrategy: ddp\nworld_size: 4\nglobal_batch: 64\n"
+                                        "epochs: 10\n" SGD);
+    check_names(plan, "00-a 01-virtual-shards 02-world-size");
+    assert_string_equal(text_at(plan, "runs.1.kept"), "world-size");
+    assert_string_equal(text_at(plan, "runs.1.because"),
+                        "'virtual_shards' is 1: it must be a multiple of 'world_size', which is 4");
+    check_arrival(plan, file_b, NULL, 0);
+    check_bits(plan);
+    yaml_free(plan);
+    // The batch first, where it is what keeps the shards.
+    plan = ladder(HEAD "name: a\nglobal_batch: 4\nepochs: 1\n" SGD,
+                  HEAD "name: b\nstrategy: ddp\nworld_size: 8\nglobal_batch: 64\nepochs: 1\n"
+                       "lr_scaling: {kind: linear, base_batch: 4}\n" SGD);
+    check_names(plan, "00-a 01-global-batch 02-virtual-shards 03-world-size 04-learning-rate");
+    check_arrival(plan, file_b, NULL, 0);
+    yaml_free(plan);
+}
+
+// A file without virtual_shards lets them follow the ranks; the step of the ranks must not.
+static void shards_stay_while_ranks_change(void **state) {
+    (void)state;
+    yaml_node *plan = ladder(HEAD "name: a\nstrategy: ddp\nworld_size: 4\nglobal_batch: 64\n"
+                                  "epochs: 10\n" SGD,
+                             BASE);
+    check_names(plan, "00-a 01-world-size 02-virtual-shards");
+    check_bits(plan);
+    check_arrival(plan, file_b, NULL, 0);
+    yaml_free(plan);
+}
+
+static void factors_that_need_each_other_change_together(void **state) {
+    (void)state;
+    yaml_node *plan = ladder(HEAD "name: a\nworld_size: 3\nglobal_batch: 48\nepochs: 1\n" SGD,
+                             HEAD "name: b\nworld_size: 4\nglobal_batch: 48\nepochs: 1\n" SGD);
+    check_names(plan, "00-a 01-world-size-and-virtual-shards");
+    assert_int_equal(yaml_get(plan, "runs.1.factors")->count, 2);
+    check_arrival(plan, file_b, NULL, 0);
+    yaml_free(plan);
+}
+
+static void a_rate_that_stays_behind_the_batch_gets_a_control(void **state) {
+    (void)state;
+    yaml_node *plan = ladder(BASE, HEAD "name: b\nglobal_batch: 256\nepochs: 80\n" SGD);
+    experiment control;
+    check_names(plan, "00-a 01-global-batch 02-global-batch-scaled-rate 03-epochs");
+    assert_string_equal(text_at(plan, "runs.2.role"), "control");
+    read_run(plan, 2, &control);
+    assert_int_equal(control.lr_scaling.kind, LR_SCALING_LINEAR);
+    assert_int_equal(control.lr_scaling.base_batch, 64);
+    assert_int_equal(control.schedule.warmup_epochs, 1);
+    assert_int_equal(control.epochs, 10);
+    experiment_release(&control);
+    check_arrival(plan, file_b, NULL, 0);
+    yaml_free(plan);
+    // Not where the rate does follow, nor for Adam.
+    plan = ladder(BASE, HEAD "name: b\nglobal_batch: 256\nepochs: 10\n"
+                             "lr_scaling: {kind: linear, base_batch: 64}\n" SGD);
+    check_names(plan, "00-a 01-global-batch 02-learning-rate");
+    yaml_free(plan);
+    plan = ladder(HEAD "name: a\nglobal_batch: 64\nepochs: 1\noptimizer: {kind: adam, lr: 0.1}\n",
+                  HEAD "name: b\nglobal_batch: 32\nepochs: 1\noptimizer: {kind: adam, lr: 0.1}\n");
+    check_names(plan, "00-a 01-global-batch");
+    yaml_free(plan);
+}
+
+static void what_else_differs_is_one_last_step(void **state) {
+    (void)state;
+    // The rate of SGD means nothing to Adam: it changes with the optimizer.
+    yaml_node *plan = ladder(BASE "normalize: {mean: [0, 0, 0], std: [1, 1, 1]}\n",
+                             HEAD "name: b\nglobal_batch: 64\nepochs: 10\nshard_seed: 3\n"
+                                  "optimizer: {kind: adam, lr: 0.01}\n");
+    check_names(plan, "00-a 01-rest");
+    assert_string_equal(text_at(plan, "runs.1.changes.normalize.1"), "none");
+    assert_non_null(yaml_get(plan, "runs.1.changes.optimizer"));
+    check_arrival(plan, file_b, NULL, 0);
+    yaml_free(plan);
+    plan = ladder(BASE, HEAD "name: b\nglobal_batch: 64\nepochs: 10\n"
+                             "optimizer: {kind: sgd, lr: 0.01, momentum: 0.8}\n");
+    check_names(plan, "00-a 01-learning-rate 02-optimizer");
+    check_arrival(plan, file_b, NULL, 0);
+    yaml_free(plan);
+    plan = ladder(BASE, "schema: lockstep.experiment/1\ndataset: cifar10\nmodel: large\nname: b\n"
+                        "global_batch: 64\nepochs: 10\n" SGD);
+    check_names(plan, "00-a 01-model");
+    assert_string_equal(text_at(plan, "runs.1.changes.model.1"), "large");
+    check_arrival(plan, file_b, NULL, 0);
+    yaml_free(plan);
+}
+
+static void published_figures_stay_with_their_own_runs(void **state) {
+    (void)state;
+    yaml_node *plan = ladder(BASE "published: [{source: R1, accuracy: 65.39}]\n",
+                             HEAD "name: b\nvirtual_shards: 2\nglobal_batch: 64\nepochs: 20\n" SGD
+                                  "published: [{source: R2, note: \"a\\tb\", accuracy: 64}]\n");
+    experiment e;
+    read_run(plan, 0, &e);
+    assert_string_equal(yaml_get(e.published, "0.source")->text, "R1");
+    experiment_release(&e);
+    read_run(plan, 1, &e);
+    assert_null(e.published);
+    experiment_release(&e);
+    read_run(plan, 2, &e);
+    assert_string_equal(yaml_get(e.published, "0.source")->text, "R2");
+    assert_string_equal(yaml_get(e.published, "0.note")->text, "a\tb");
+    experiment_release(&e);
+    // On a line of its own, a run has no other tabs than those between its words.
+    char *lines;
+    error err;
+    assert_int_equal(plan_lines(plan, &lines, &err), STATUS_OK);
+    int count = 0;
+    for (const char *c = lines; *c; c++) count += *c == '\n';
+    assert_int_equal(count, 3);
+    assert_null(strstr(lines, "a\tb"));
+    free(lines);
+    yaml_free(plan);
+}
+
+static void no_difference_is_no_question(void **state) {
+    (void)state;
+    yaml_node *plan;
+    error err = {0};
+    const char *const epochs[] = {"epochs=3"};
+    write_file(file_a, BASE);
+    write_file(file_b,
+               HEAD "name: b\ntitle: other\nglobal_batch: 64\nepochs: 20\nrepeats: 3\n" SGD);
+    assert_int_equal(plan_ladder(file_a, file_b, epochs, 1, &plan, &err), STATUS_USAGE);
+    assert_non_null(strstr(err.message, "they do not differ"));
+    assert_null(plan);
+    const char *const bad[] = {"epochs=0"};
+    assert_int_equal(plan_ladder(file_a, file_b, bad, 1, &plan, &err), STATUS_USAGE);
+    // Where they do, there are as many repeats as the one of them that has more.
+    experiment e;
+    plan = ladder_between(file_a, file_b, NULL, 0);
+    read_run(plan, 0, &e);
+    assert_int_equal(e.repeats, 3);
+    experiment_release(&e);
+    yaml_free(plan);
+}
+
+// Between any two experiments of the project there is a way, and it arrives.
+static void every_pair_of_experiments(void **state) {
+    (void)state;
+    glob_t found;
+    if (glob("experiments/*.yaml", 0, NULL, &found)) skip();
+    for (size_t a = 0; a < found.gl_pathc; a++) {
+        for (size_t b = 0; b < found.gl_pathc; b++) {
+            yaml_node *plan;
+            error err = {0};
+            status rc = plan_ladder(found.gl_pathv[a], found.gl_pathv[b], NULL, 0, &plan, &err);
+            if (rc == STATUS_USAGE && strstr(err.message, "do not differ")) continue;
+            if (rc != STATUS_OK) fail_msg("%s", err.message);
+            check_arrival(plan, found.gl_pathv[b], NULL, 0);
+            check_bits(plan);
+            yaml_free(plan);
+        }
+    }
+    globfree(&found);
+}
+
+// ---- Studies ----
+
+static void study_refuses(const char *text, const char *message) {
+    yaml_node *plan;
+    error err = {0};
+    char expected[1024];
+    write_file(file_study, text);
+    assert_int_equal(plan_study(file_study, NULL, 0, &plan, &err), STATUS_INPUT);
+    snprintf(expected, sizeof expected, "%s:%s", file_study, message);
+    assert_string_equal(err.message, expected);
+    assert_null(plan);
+}
+
+#define STUDY "schema: lockstep.study/1\nname: s\nbase: a\n"
+
+static void a_study_is_a_grid(void **state) {
+    (void)state;
+    yaml_node *plan;
+    error err = {0};
+    experiment e;
+    const char *const epochs[] = {"epochs=3"};
+    write_file(file_a, BASE "published: [{source: R1, accuracy: 65}]\n");
+    write_file(file_study,
+               STUDY "vary: {virtual_shards: [4], strategy: [ddp, single], world_size: [1, 4]}\n"
+                     "published: [{strategy: ddp, world_size: 4, source: R3, speed_up: 1.8}]\n");
+    if (plan_study(file_study, epochs, 1, &plan, &err) != STATUS_OK) fail_msg("%s", err.message);
+    check_names(plan, "strategy-ddp--world_size-1 strategy-ddp--world_size-4 "
+                      "strategy-single--world_size-1 strategy-single--world_size-4");
+    assert_string_equal(text_at(plan, "experiment"), file_a);
+    assert_int_equal(yaml_get(plan, "vary")->count, 2);
+    assert_string_equal(text_at(plan, "runs.1.values.world_size"), "4");
+    read_run(plan, 1, &e);
+    assert_int_equal(e.virtual_shards, 4);
+    assert_int_equal(e.world_size, 4);
+    assert_int_equal(e.epochs, 3);
+    assert_string_equal(e.name, "strategy-ddp--world_size-4");
+    assert_string_equal(yaml_get(e.published, "0.speed_up")->text, "1.8");
+    experiment_release(&e);
+    read_run(plan, 0, &e);
+    assert_null(e.published);
+    experiment_release(&e);
+    yaml_free(plan);
+}
+
+static void a_value_that_makes_no_name_goes_by_its_place(void **state) {
+    (void)state;
+    yaml_node *plan;
+    error err = {0};
+    write_file(file_a, BASE);
+    write_file(file_study, STUDY "vary: {augment: [[], [{horizontal_flip: {p: 0.5}}]]}\n");
+    if (plan_study(file_study, NULL, 0, &plan, &err) != STATUS_OK) fail_msg("%s", err.message);
+    check_names(plan, "augment-1 augment-2");
+    yaml_free(plan);
+}
+
+static void bad_studies_are_refused_with_their_place(void **state) {
+    (void)state;
+    write_file(file_a, BASE);
+    study_refuses(STUDY "vary: {}\n", "4:7: 'vary': expected 1 to 8 keys with their values");
+    study_refuses(STUDY "vary: {epochs: 3}\n", "4:16: 'vary.epochs': expected a list of values");
+    study_refuses(STUDY "vary: {epochs: [3]}\n", "4:7: 'vary': nothing varies");
+    study_refuses(STUDY "vary: {epochs: [3, 3]}\n", "4:20: 'vary.epochs': the same value twice");
+    study_refuses(STUDY "vary: {epocs: [3, 4]}\n",
+                  "4:7: variant 'epocs-3': --set 'epocs=3': unknown key 'epocs': did you mean "
+                  "'epochs'?");
+    study_refuses(STUDY "vary: {virtual_shards: [2, 3]}\n",
+                  "4:7: variant 'virtual_shards-3': --set 'virtual_shards=3': 'virtual_shards' is "
+                  "3: it must divide 'global_batch', which is 64");
+    study_refuses(STUDY "vray: {epochs: [3, 4]}\n",
+                  "4:1: unknown key 'vray': did you mean 'vary'?");
+    study_refuses("schema: lockstep.experiment/1\nname: s\nbase: a\nvary: {epochs: [3, 4]}\n",
+                  "1:9: 'schema': expected lockstep.study/1, got 'lockstep.experiment/1'");
+    yaml_node *plan;
+    error err = {0};
+    write_file(file_study,
+               "schema: lockstep.study/1\nname: s\nbase: none\nvary: {epochs: [3, 4]}\n");
+    assert_int_equal(plan_study(file_study, NULL, 0, &plan, &err), STATUS_INPUT);
+    assert_non_null(strstr(err.message, "/none.yaml'"));
+}
+
+static void every_study_of_the_project(void **state) {
+    (void)state;
+    glob_t found;
+    if (glob("experiments/studies/*.yaml", 0, NULL, &found)) skip();
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        yaml_node *plan;
+        error err = {0};
+        if (plan_study(found.gl_pathv[i], NULL, 0, &plan, &err) != STATUS_OK)
+            fail_msg("%s", err.message);
+        yaml_free(plan);
+    }
+    globfree(&found);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_factor_at_a_time_in_order),
+        cmocka_unit_test(shards_come_first_where_ranks_need_them),
+        cmocka_unit_test(shards_stay_while_ranks_change),
+        cmocka_unit_test(factors_that_need_each_other_change_together),
+        cmocka_unit_test(a_rate_that_stays_behind_the_batch_gets_a_control),
+        cmocka_unit_test(what_else_differs_is_one_last_step),
+        cmocka_unit_test(published_figures_stay_with_their_own_runs),
+        cmocka_unit_test(no_difference_is_no_question),
+        cmocka_unit_test(every_pair_of_experiments),
+        cmocka_unit_test(a_study_is_a_grid),
+        cmocka_unit_test(a_value_that_makes_no_name_goes_by_its_place),
+        cmocka_unit_test(bad_studies_are_refused_with_their_place),
+        cmocka_unit_test(every_study_of_the_project),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -23,19 +23,6 @@ static status need(const char *value, const char *option, error *err) {
     return error_set(err, STATUS_USAGE, "cannot start: '--%s': it is missing", option);
 }
 
-static status print_key(const manifest *m, error *err) {
-    char key[SHA256_TEXT_BYTES];
-    output *out = NULL;
-    status rc;
-    TRY(manifest_key(m, key, err));
-    TRY(output_open("-", &out, err));
-    TRY(output_format(out, err, "%s\n", key));
-    TRY(output_commit(out, err));
-out:
-    output_free(out);
-    return rc;
-}
-
 static status print_result(const evaluation *v, error *err) {
     output *out = NULL;
     status rc;
@@ -59,7 +46,7 @@ static status evaluate(const evaluate_settings *s, const char *folder, bool only
     }
     TRY(evaluate_model_init(&e, s, m, err));
     if (only_key) {
-        rc = print_key(m, err);
+        rc = manifest_print_key(m, err);
         goto out;
     }
     TRY(evaluate_model_compute(&e, err));

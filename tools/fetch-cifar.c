@@ -1,17 +1,6 @@
 // fetch-cifar - CIFAR-10 or CIFAR-100, from its archive to tensor files.
-#include <stdio.h>
-
-#include "base/cli.h"
 #include "data/cifar.h"
-
-enum { BITS = 1 }; // raise when equal members give other outputs than before
-
-typedef struct arguments {
-    const char *dataset;
-    cli_list from;
-    raw_output output;
-    bool print_key;
-} arguments;
+#include "data/fetch_tool.h"
 
 static const char NOTES[] =
     "--from may be given several times: the sources are tried in order. Without it the official\n"
@@ -25,63 +14,19 @@ static const char NOTES[] =
     "\n"
     "Exit codes: 1 the network or the disk failed, 2 usage, 3 a source or member was refused.\n";
 
-static status fetch(arguments *a, const logger *log, int argc, char **argv, error *err) {
-    raw_dataset raw = {0};
-    member_origin origin;
-    manifest m = {0};
-    char key[SHA256_TEXT_BYTES];
-    status rc;
-    const cifar_kind *kind = cifar_find(a->dataset);
-    if (!kind)
-        return error_set(err, STATUS_USAGE,
-                         "bad value of --dataset: '%s': expected cifar10 or cifar100", a->dataset);
-    TRY(manifest_begin(&m, log->tool, BITS, argc, argv, err));
-    TRY(members_describe_pins(cifar_members(kind), &m, err));
-    TRY(raw_output_describe(&a->output, &m, err));
-    if (a->print_key) {
-        TRY(manifest_key(&m, key, err));
-        printf("%s\n", key);
-        goto out;
-    }
-    TRY(raw_output_open(&a->output, err));
-    TRY(cifar_read(kind, a->from.items, a->from.count, log, &raw, &origin, err));
-    TRY(members_describe_origin(cifar_members(kind), &origin, &m, err));
-    TRY(raw_dataset_write(&raw, &a->output, &m, err));
-out:
-    raw_output_close(&a->output);
-    raw_dataset_release(&raw);
-    manifest_release(&m);
-    return rc;
-}
-
 int main(int argc, char **argv) {
-    arguments a = {.dataset = "cifar10", .output = {.lock = -1}};
-    const cli_option options[] = {
-        {"dataset", CLI_STRING, &a.dataset, "NAME", "cifar10 (default) or cifar100", 0, 0},
-        {"from", CLI_LIST, &a.from, "SOURCE", "a URL, an archive or a folder", 0, 0},
-        {"out", CLI_STRING, &a.output.out, "DIR", "the folder to write, or - with --split", 0, 0},
-        {"split", CLI_STRING, &a.output.split, "NAME", "train or test: which one --out - gets", 0,
-         0},
-        {"manifest", CLI_STRING, &a.output.manifest, "FILE", "where the manifest of --out - goes",
-         0, 0},
-        {"print-key", CLI_FLAG, &a.print_key, NULL, "print the stage key and do nothing", 0, 0},
-        {0},
-    };
-    const cli_tool tool = {
+    const fetch_tool tool = {
         .name = "fetch-cifar",
         .summary = "CIFAR-10 or CIFAR-100, checked, as tensor files",
         .usage = "[--dataset cifar10|cifar100] [--from SOURCE]... --out DIR\n"
                  "[--dataset cifar10|cifar100] [--from SOURCE]... --split train|test --out -",
-        .options = options,
         .notes = NOTES,
+        .dataset = "cifar10",
+        .datasets = "cifar10 or cifar100",
+        .dataset_help = "cifar10 (default) or cifar100",
+        .from_help = "a URL, an archive or a folder",
+        .find = cifar_find,
+        .read = cifar_read,
     };
-    logger log = {tool.name, LOG_NORMAL};
-    error err = {0};
-    bool done = false;
-    cli_list operands = {0};
-    status rc = cli_parse(&tool, argc, argv, &log, &operands, &done, &err);
-    cli_list_release(&operands);
-    if (rc == STATUS_OK && !done) rc = fetch(&a, &log, argc, argv, &err);
-    cli_list_release(&a.from);
-    return cli_finish(&tool, rc, &err);
+    return fetch_tool_main(&tool, argc, argv);
 }

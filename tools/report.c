@@ -44,13 +44,6 @@ static status write_manifest(const char *folder, manifest *m, error *err) {
     return rc;
 }
 
-static status print_key(const manifest *m, error *err) {
-    char key[SHA256_TEXT_BYTES];
-    status rc = manifest_key(m, key, err);
-    if (rc == STATUS_OK) puts(key);
-    return rc;
-}
-
 static status print(status (*answer)(const report *, const char *, text *, error *),
                     const report *r, const char *question, error *err) {
     text out;
@@ -94,7 +87,7 @@ static status run_tool(const options *o, const report_options *ro, int argc, cha
     // With other bands the report is made, and checked, again.
     if (o->check) TRY(report_record_file(&m, o->check, err));
     if (o->print_key) {
-        rc = print_key(&m, err);
+        rc = manifest_print_key(&m, err);
         goto out;
     }
     if (o->why) TRY(print(report_why, &r, o->why, err));

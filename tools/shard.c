@@ -82,7 +82,6 @@ static status read_unsharded(const arguments *a, dataset *d, error *err) {
 static status deal_out(const arguments *a, const logger *log, int argc, char **argv, error *err) {
     dataset d = {0};
     manifest m = {0};
-    char key[SHA256_TEXT_BYTES];
     int lock = -1;
     status rc;
     TRY(check(a, err));
@@ -94,8 +93,7 @@ static status deal_out(const arguments *a, const logger *log, int argc, char **a
     TRY(read_unsharded(a, &d, err));
     TRY(describe(a, &d, &m, err));
     if (a->print_key) {
-        TRY(manifest_key(&m, key, err));
-        printf("%s\n", key);
+        TRY(manifest_print_key(&m, err));
     } else {
         TRY(write_folder(a, &d, &m, err));
     }

@@ -86,14 +86,12 @@ static status synthesize(arguments *a, const logger *log, int argc, char **argv,
     synthetic s = {.seed = (uint64_t)a->seed, .noise = a->noise};
     raw_dataset raw = {0};
     manifest m = {0};
-    char key[SHA256_TEXT_BYTES];
     status rc;
     TRY(parse_shape(a->shape, &s, err));
     TRY(manifest_begin(&m, log->tool, BITS, argc, argv, err));
     TRY(describe(a, &s, &m, err));
     if (a->print_key) {
-        TRY(manifest_key(&m, key, err));
-        printf("%s\n", key);
+        TRY(manifest_print_key(&m, err));
         goto out;
     }
     TRY(raw_output_open(&a->output, err));

@@ -4,8 +4,8 @@
 
 enum { SIDE = 32, CHANNELS = 3, PIXEL_BYTES = CHANNELS * SIDE * SIDE };
 
-struct cifar_kind {
-    member_set set;
+typedef struct cifar_kind {
+    member_set set;         // first: what the outside knows of it
     int label_bytes, label; // bytes before the pixels, and which of them is the label
     int classes;
     const char *const *class_names;
@@ -14,7 +14,7 @@ struct cifar_kind {
         int split;
         uint32_t first; // its first record is this sample of the split
     } places[MEMBERS_MAX];
-};
+} cifar_kind;
 
 // clang-format off
 static const member cifar10_members[] = {
@@ -109,14 +109,10 @@ static const cifar_kind kinds[] = {
     },
 };
 
-const cifar_kind *cifar_find(const char *name) {
+const member_set *cifar_find(const char *name) {
     for (size_t i = 0; i < COUNT(kinds); i++)
-        if (strcmp(kinds[i].set.dataset, name) == 0) return &kinds[i];
+        if (strcmp(kinds[i].set.dataset, name) == 0) return &kinds[i].set;
     return NULL;
-}
-
-const member_set *cifar_members(const cifar_kind *kind) {
-    return &kind->set;
 }
 
 typedef struct taking {
@@ -147,8 +143,9 @@ static status take(void *context, size_t which, uint64_t offset, const uint8_t *
     return STATUS_OK;
 }
 
-status cifar_read(const cifar_kind *kind, const char *const *sources, size_t source_count,
+status cifar_read(const member_set *set, const char *const *sources, size_t source_count,
                   const logger *log, raw_dataset *r, member_origin *origin, error *err) {
+    const cifar_kind *kind = (const cifar_kind *)set; // cifar_find gives out no other
     *r = (raw_dataset){.name = kind->set.dataset,
                        .channels = CHANNELS,
                        .height = SIDE,

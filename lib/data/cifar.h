@@ -13,16 +13,12 @@
 #include "data/members.h"
 #include "data/raw_dataset.h"
 
-typedef struct cifar_kind cifar_kind;
+// What "cifar10" or "cifar100" is published as; NULL for any other name.
+const member_set *cifar_find(const char *name);
 
-// "cifar10" or "cifar100"; NULL for any other name.
-const cifar_kind *cifar_find(const char *name);
-
-// What it is published as.
-const member_set *cifar_members(const cifar_kind *kind);
-
-// Reads both splits from `sources` as members_read does; raw_dataset_release whatever happens.
-status cifar_read(const cifar_kind *kind, const char *const *sources, size_t source_count,
+// Reads both splits of what cifar_find gave from `sources` as members_read does;
+// raw_dataset_release whatever happens.
+status cifar_read(const member_set *set, const char *const *sources, size_t source_count,
                   const logger *log, raw_dataset *r, member_origin *origin, error *err) MUST_CHECK;
 
 #endif

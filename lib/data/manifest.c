@@ -397,3 +397,16 @@ out:
     free(path);
     return rc;
 }
+
+status manifest_print_key(const manifest *m, error *err) {
+    char key[SHA256_TEXT_BYTES];
+    output *out = NULL;
+    status rc;
+    TRY(manifest_key(m, key, err));
+    TRY(output_open("-", &out, err));
+    TRY(output_format(out, err, "%s\n", key));
+    TRY(output_commit(out, err));
+out:
+    output_free(out);
+    return rc;
+}

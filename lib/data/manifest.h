@@ -55,6 +55,8 @@ status manifest_write(manifest *m, const char *path, error *err) MUST_CHECK;
 // target_accuracy, published) play no part. Two invocations with equal keys write equal content,
 // clocks apart. Outputs, results and run play no part: it can be asked for before the work is done.
 status manifest_key(const manifest *m, char key[SHA256_TEXT_BYTES], error *err) MUST_CHECK;
+// The same as a line on standard output: what --print-key of every stage tool does.
+status manifest_print_key(const manifest *m, error *err) MUST_CHECK;
 
 // Reads and checks the schema. Free with yaml_free.
 status manifest_read(const char *path, yaml_node **root, error *err) MUST_CHECK;

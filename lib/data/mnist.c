@@ -7,10 +7,10 @@
 
 enum { SIDE = 28, CLASSES = 10, MEMBERS = 4 };
 
-struct mnist_kind {
-    member_set set;
+typedef struct mnist_kind {
+    member_set set; // first: what the outside knows of it
     const char *const *class_names;
-};
+} mnist_kind;
 
 // clang-format off
 // Both in the order: training images, training labels, test images, test labels.
@@ -68,14 +68,10 @@ static const mnist_kind kinds[] = {
      .class_names = fashion_classes},
 };
 
-const mnist_kind *mnist_find(const char *name) {
+const member_set *mnist_find(const char *name) {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (strcmp(kinds[i].set.dataset, name) == 0) return &kinds[i];
+        if (strcmp(kinds[i].set.dataset, name) == 0) return &kinds[i].set;
     return NULL;
-}
-
-const member_set *mnist_members(const mnist_kind *kind) {
-    return &kind->set;
 }
 
 // A member_sink: each file as a whole. context: uint8_t *[MEMBERS].
@@ -107,8 +103,9 @@ out:
     return rc;
 }
 
-status mnist_read(const mnist_kind *kind, const char *const *sources, size_t source_count,
+status mnist_read(const member_set *set, const char *const *sources, size_t source_count,
                   const logger *log, raw_dataset *r, member_origin *origin, error *err) {
+    const mnist_kind *kind = (const mnist_kind *)set; // mnist_find gives out no other
     *r = (raw_dataset){.name = kind->set.dataset,
                        .channels = 1,
                        .height = SIDE,

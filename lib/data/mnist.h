@@ -12,16 +12,12 @@
 #include "data/members.h"
 #include "data/raw_dataset.h"
 
-typedef struct mnist_kind mnist_kind;
+// What "mnist" or "fashion-mnist" is published as; NULL for any other name.
+const member_set *mnist_find(const char *name);
 
-// "mnist" or "fashion-mnist"; NULL for any other name.
-const mnist_kind *mnist_find(const char *name);
-
-// What it is published as.
-const member_set *mnist_members(const mnist_kind *kind);
-
-// Reads both splits from `sources` as members_read does; raw_dataset_release whatever happens.
-status mnist_read(const mnist_kind *kind, const char *const *sources, size_t source_count,
+// Reads both splits of what mnist_find gave from `sources` as members_read does;
+// raw_dataset_release whatever happens.
+status mnist_read(const member_set *set, const char *const *sources, size_t source_count,
                   const logger *log, raw_dataset *r, member_origin *origin, error *err) MUST_CHECK;
 
 #endif

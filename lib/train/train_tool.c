@@ -188,19 +188,6 @@ out:
     return rc;
 }
 
-static status print_key(const manifest *m, error *err) {
-    char key[SHA256_TEXT_BYTES];
-    output *out = NULL;
-    status rc;
-    TRY(manifest_key(m, key, err));
-    TRY(output_open("-", &out, err));
-    TRY(output_format(out, err, "%s\n", key));
-    TRY(output_commit(out, err));
-out:
-    output_free(out);
-    return rc;
-}
-
 // Makes the folder and locks it. *finished: there is nothing left to do.
 static status take_folder(const train_settings *s, const experiment *e, int *lock, bool *finished,
                           error *err) {
@@ -231,7 +218,7 @@ static status train(const train_tool *t, const train_settings *s, const experime
         signals_watch();
     }
     TRY(train_run_init(&run, s, e, m, err));
-    TRY(t->print_key ? print_key(m, err) : train_run_go(&run, err));
+    TRY(t->print_key ? manifest_print_key(m, err) : train_run_go(&run, err));
 out:
     train_run_release(&run);
     output_unlock_folder(lock);

@@ -5,6 +5,7 @@
 #     make experiment EXP=workers                a study: every variant, and one report
 #     make compare EXPS="single dp4 ddp4"        the first one is the baseline
 #     make explain A=single B=ddp4 [EPOCHS=10]   from A to B, one factor at a time
+#     make reproduce [QUICK=1] [LIST=FILE]       every row of the published reports
 #
 # With BIN=FOLDER on the command line the tools of that folder are used and nothing is built.
 ifeq ($(origin BIN),command line)
@@ -15,7 +16,7 @@ TOOLS_BUILT := all
 endif
 RUN_EXPERIMENT = BIN='$(abspath $(BIN))' ARTIFACTS='$(ARTIFACTS)' pipelines/experiment.sh
 
-.PHONY: quickstart experiment compare explain
+.PHONY: quickstart experiment compare explain reproduce
 quickstart: $(TOOLS_BUILT) ## Run the whole line on drawn images: no network, no data set, seconds
 	@$(RUN_EXPERIMENT) experiment quickstart
 experiment: $(TOOLS_BUILT) ## Run one experiment from the archive to the report: EXP=ddp4
@@ -24,3 +25,5 @@ compare: $(TOOLS_BUILT) ## Run several experiments and report them together: EXP
 	@$(RUN_EXPERIMENT) compare $(EXPS)
 explain: $(TOOLS_BUILT) ## Say which factor made the difference: A=single B=ddp4
 	@$(RUN_EXPERIMENT) explain '$(A)' '$(B)'
+reproduce: $(TOOLS_BUILT) ## Run every row of five published reports, and report them side by side; short: QUICK=1
+	@$(RUN_EXPERIMENT) reproduce $(LIST)

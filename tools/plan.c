@@ -1,4 +1,5 @@
-// plan - decides which runs answer a question: the rungs between two experiments, or a study.
+// plan - decides which runs answer a question: the rungs between two experiments, a study, the rows
+// of published reports.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,15 +11,18 @@
 typedef struct options {
     cli_list set;
     const char *out;
+    bool quick;
 } options;
 
 static const char NOTES[] =
     "ladder  from experiment A to B one factor at a time: loader workers, strategy and world\n"
     "        size, V and batch norm, global batch, learning-rate rule, epochs, the rest\n"
     "study   every combination of the values that a study file varies\n"
+    "reproduction  the experiments and studies that stand for the rows of published reports;\n"
+    "        --quick makes them short in the way that the list says\n"
     "\n"
-    "Prints one line a run: its name, the experiment file and the --set assignments, with tabs\n"
-    "between. --out also writes the plan as YAML: what `report --plan` reads.\n"
+    "Prints one line a run: its name (of a reproduction: its folder), the experiment file and\n"
+    "the --set assignments, with tabs between. --out also writes the plan as YAML: what `report --plan` reads.\n"
     "\n"
     "Example: plan ladder experiments/single.yaml experiments/ddp4.yaml --set epochs=2";
 
@@ -37,11 +41,17 @@ static void tell_reasons(const logger *log, const yaml_node *plan) {
 static status make_plan(const options *o, const cli_list *words, yaml_node **plan, error *err) {
     const char *const *set = o->set.items;
     const char *what = words->items[0];
+    bool reproduction = strcmp(what, "reproduction") == 0;
+    if (o->quick && !reproduction)
+        return error_set(err, STATUS_USAGE, "--quick is for a reproduction");
     if (strcmp(what, "ladder") == 0 && words->count == 3)
         return plan_ladder(words->items[1], words->items[2], set, o->set.count, plan, err);
     if (strcmp(what, "study") == 0 && words->count == 2)
         return plan_study(words->items[1], set, o->set.count, plan, err);
-    return error_set(err, STATUS_USAGE, "expected 'ladder A B' or 'study FILE'");
+    if (reproduction && words->count == 2)
+        return plan_reproduction(words->items[1], o->quick, set, o->set.count, plan, err);
+    return error_set(err, STATUS_USAGE,
+                     "expected 'ladder A B' or 'study FILE' or 'reproduction FILE'");
 }
 
 static status run_tool(const options *o, const cli_list *words, const logger *log, error *err) {
@@ -67,12 +77,14 @@ int main(int argc, char **argv) {
     const cli_option table[] = {
         {"set", CLI_LIST, &o.set, "KEY=VALUE", "replace a value of every experiment read", 0, 0},
         {"out", CLI_STRING, &o.out, "FILE", "write the plan as YAML", 0, 0},
+        {"quick", CLI_FLAG, &o.quick, NULL, "of a reproduction: the short one", 0, 0},
         {0}};
     const cli_tool tool = {
         .name = "plan",
         .summary = "decide which runs answer a question",
         .usage = "ladder A.yaml B.yaml [--set KEY=VALUE]... [--out PLAN.yaml]\n"
-                 "study STUDY.yaml [--set KEY=VALUE]... [--out PLAN.yaml]",
+                 "study STUDY.yaml [--set KEY=VALUE]... [--out PLAN.yaml]\n"
+                 "reproduction LIST.yaml [--quick] [--set KEY=VALUE]... [--out PLAN.yaml]",
         .options = table,
         .notes = NOTES,
         .operands_min = 2,

@@ -14,7 +14,7 @@
 enum { REPORT_BITS = 2 };
 
 typedef struct options {
-    const char *out, *baseline, *language, *why, *check, *title, *plan;
+    const char *out, *baseline, *language, *why, *check, *title, *plan, *collectives;
     bool answer, print_key;
 } options;
 
@@ -122,6 +122,8 @@ int main(int argc, char **argv) {
          0},
         {"plan", CLI_STRING, &o.plan, "FILE", "what the runs were planned for: see plan", 0, 0},
         {"answer", CLI_FLAG, &o.answer, NULL, "print the answer to the question of --plan", 0, 0},
+        {"collectives", CLI_STRING, &o.collectives, "DIR",
+         "what bench-allreduce measured: predict scaling beside the measured", 0, 0},
         {"title", CLI_STRING, &o.title, "TEXT", "title of the report", 0, 0},
         {"lang", CLI_STRING, &o.language, "en|zh", "language of the report", 0, 0},
         {"why", CLI_STRING, &o.why, "FIGURE", "explain a figure: an id of report.csv", 0, 0},
@@ -132,6 +134,7 @@ int main(int argc, char **argv) {
         .name = "report",
         .summary = "make a report from finished runs",
         .usage = "DIR... --out DIR [--baseline DIR] [--lang en|zh] [--title TEXT]\n"
+                 "DIR... --out DIR --collectives DIR\n"
                  "DIR... --plan FILE {--out DIR | --answer}\n"
                  "DIR... --why FIGURE\n"
                  "DIR... --check BANDS",
@@ -153,6 +156,7 @@ int main(int argc, char **argv) {
         ro.baseline = o.baseline;
         ro.title = o.title;
         ro.plan = o.plan;
+        ro.collectives = o.collectives;
         rc = run_tool(&o, &ro, argc, argv, &err);
     }
     cli_list_release(&folders);

@@ -30,6 +30,7 @@
 
 #include "base/error.h"
 #include "base/reduction_tree.h"
+#include "base/trace.h"
 #include "compute/program.h"
 
 enum {
@@ -49,6 +50,15 @@ typedef enum phase { // of the wall time of a step; docs/formats.md
     PHASE_UPDATE,
     PHASES
 } phase;
+
+static inline const char *phase_name(phase p) {
+    static const char *const names[PHASES] = {
+        [PHASE_LOAD] = "load",         [PHASE_COPY] = "copy", [PHASE_FORWARD] = "forward",
+        [PHASE_BACKWARD] = "backward", [PHASE_COMM] = "comm", [PHASE_WAIT] = "wait",
+        [PHASE_UPDATE] = "update",
+    };
+    return names[p];
+}
 
 // Nanoseconds by phase, as means over the workers (threads) of an engine.
 typedef struct phase_times {
@@ -90,6 +100,12 @@ typedef struct engine_options {
     // A stage of a pipeline: the program is a part of a network, and runs shard by shard.
     // `receives`: its input is an activation, not bytes; `sends`: its output is one, not logits.
     bool stage, receives, sends;
+    // Where the phases are recorded; read when the engine is opened. NULL: nowhere. `track` is that
+    // of the thread that calls; those of others are added, under the name of `track_name` and a
+    // number.
+    trace *trace;
+    trace_track *track;
+    const char *track_name;
 } engine_options;
 
 // Everything that an update needs besides the reduced record.

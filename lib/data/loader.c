@@ -18,6 +18,12 @@ typedef struct slot {
     bool ready;
 } slot;
 
+typedef struct loader_worker {
+    loader *owner;
+    pthread_t thread;
+    trace_track *track;
+} loader_worker;
+
 // Steps are tickets. The consumer takes `next`; workers take `ticket` … and put step s into slot
 // s mod slots. The slot of next - 1 is in the consumer's hands.
 struct loader {
@@ -29,8 +35,8 @@ struct loader {
     bool closing;
     pthread_mutex_t lock;
     pthread_cond_t room, ready;
-    pthread_t *threads;
-    int thread_count;
+    loader_worker *workers;
+    int started;
 };
 
 int batch_samples(const batch *b) {
@@ -103,7 +109,8 @@ static bool may_prepare(const loader *l, uint64_t step) {
 }
 
 static void *work(void *argument) {
-    loader *l = argument;
+    const loader_worker *w = argument;
+    loader *l = w->owner;
     pthread_mutex_lock(&l->lock);
     for (;;) {
         while (!l->closing && l->ticket < l->options.end_step && !may_prepare(l, l->ticket))
@@ -114,7 +121,9 @@ static void *work(void *argument) {
         s->ready = false;
         sampler_begin_epoch(l->options.sampler, (uint32_t)(step / l->steps_per_epoch));
         pthread_mutex_unlock(&l->lock);
+        const uint64_t begin = trace_clock(w->track);
         fill(l, s, step);
+        trace_operation(w->track, "batch", (int64_t)step, begin, trace_clock(w->track));
         pthread_mutex_lock(&l->lock);
         s->step = step;
         s->ready = true;
@@ -127,17 +136,23 @@ static void *work(void *argument) {
 // Signals are for the thread that trains.
 static status start_workers(loader *l, error *err) {
     int reason = 0;
+    for (int i = 0; i < l->options.workers; i++) {
+        loader_worker *w = &l->workers[i];
+        w->owner = l;
+        if (trace_track_new(l->options.trace, &w->track, err, "loader %d", i) != STATUS_OK)
+            return STATUS_FAILED;
+    }
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    while (l->thread_count < l->options.workers && !reason) {
-        reason = pthread_create(&l->threads[l->thread_count], NULL, work, l);
-        if (!reason) l->thread_count++;
+    while (l->started < l->options.workers && !reason) {
+        loader_worker *w = &l->workers[l->started];
+        reason = pthread_create(&w->thread, NULL, work, w);
+        if (!reason) l->started++;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!reason) return STATUS_OK;
-    return error_system(err, STATUS_FAILED, reason, "cannot start loader worker: '%d'",
-                        l->thread_count);
+    return error_system(err, STATUS_FAILED, reason, "cannot start loader worker: '%d'", l->started);
 }
 
 status loader_new(const loader_options *o, loader **out, error *err) {
@@ -153,8 +168,8 @@ status loader_new(const loader_options *o, loader **out, error *err) {
     l->next = l->ticket = o->first_step;
     l->slot_count = o->workers ? 2 * (uint64_t)o->workers + 1 : 1;
     l->slots = memory_new(l->slot_count, sizeof *l->slots, err);
-    l->threads = memory_new((size_t)o->workers, sizeof *l->threads, err);
-    if (!l->slots || !l->threads) goto out;
+    l->workers = memory_new((size_t)o->workers, sizeof *l->workers, err);
+    if (!l->slots || !l->workers) goto out;
     for (uint64_t i = 0; i < l->slot_count; i++) TRY(slot_init(&l->slots[i], o, err));
     TRY(start_workers(l, err));
     *out = l;
@@ -186,7 +201,7 @@ void loader_free(loader *l) {
     l->closing = true;
     pthread_cond_broadcast(&l->room);
     pthread_mutex_unlock(&l->lock);
-    for (int i = 0; i < l->thread_count; i++) pthread_join(l->threads[i], NULL);
+    for (int i = 0; i < l->started; i++) pthread_join(l->workers[i].thread, NULL);
     for (uint64_t i = 0; l->slots && i < l->slot_count; i++) {
         free(l->slots[i].count);
         free(l->slots[i].pixels);
@@ -195,7 +210,7 @@ void loader_free(loader *l) {
         free(l->slots[i].images);
     }
     free(l->slots);
-    free(l->threads);
+    free(l->workers);
     pthread_mutex_destroy(&l->lock);
     pthread_cond_destroy(&l->room);
     pthread_cond_destroy(&l->ready);

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/trace.h"
 #include "compute/backend.h"
 #include "data/augment.h"
 #include "data/dataset.h"
@@ -27,6 +28,7 @@ typedef struct loader_options {
     int workers;                   // 0 … LOADER_MAX_WORKERS
     uint64_t first_step, end_step; // global steps (epoch · steps per epoch + step): [first, end)
     const augment_list *augment;   // not owned; NULL or empty: none. Keyed by the sampler's seed
+    trace *trace; // gets a track a worker, with a span a batch; it must outlive the loader. Or NULL
 } loader_options;
 
 typedef struct loader loader;

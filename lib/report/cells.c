@@ -28,6 +28,37 @@ void cell_range(document *d, interval range) {
         document_cell(d, CELL_NUMBER, "[%.2f, %.2f]", 100 * range.low, 100 * range.high);
 }
 
+static double mean_time_to(const group *g, double target) {
+    double sum = 0;
+    for (size_t i = 0; i < g->count; i++) sum += run_time_to(g->runs[i], target);
+    return sum / (double)g->count;
+}
+
+void cell_target(const report *r, document *d, const group *g) {
+    const double target = run_target(g->runs[0]), seconds = mean_time_to(g, target);
+    size_t reached = 0;
+    char time[TIME_TEXT], mark[TIME_TEXT] = "";
+    if (g->runs[0]->simulated) snprintf(mark, sizeof mark, " %s", say(r, MESSAGE_SIMULATED));
+    for (size_t i = 0; i < g->count; i++) reached += run_reaches(g->runs[i], target);
+    snprintf(time, sizeof time, "%.*f", seconds_digits(seconds), seconds);
+    if (!(target > 0))
+        document_cell(d, CELL_TEXT, "%s", "");
+    else if (!reached)
+        document_cell(d, CELL_TEXT, say(r, MESSAGE_TARGET_MISSED), 100 * target);
+    else if (reached < g->count)
+        document_cell(d, CELL_TEXT, say(r, MESSAGE_TARGET_PARTLY), 100 * target, reached, g->count);
+    else if (isnan(seconds))
+        document_cell(d, CELL_TEXT, say(r, MESSAGE_TARGET_REACHED), 100 * target);
+    else
+        document_cell(d, CELL_TEXT, say(r, MESSAGE_TARGET_TIME), time, 100 * target, mark);
+}
+
+bool any_target(const report *r) {
+    for (size_t i = 0; i < r->list.count; i++)
+        if (run_target(&r->list.runs[i]) > 0) return true;
+    return false;
+}
+
 int seconds_digits(double seconds) {
     return seconds < 1 ? 4 : 2;
 }
@@ -39,6 +70,12 @@ void cell_time(const report *r, document *d, const run *of, double seconds) {
     else
         document_cell(d, CELL_NUMBER, "%.*f%s%s", seconds_digits(seconds), seconds,
                       *mark ? " " : "", mark);
+}
+
+const char *label_run(const report *r, const run *one, char buffer[LABEL_TEXT]) {
+    snprintf(buffer, LABEL_TEXT, "%s%s%s", one->name, one->simulated ? " " : "",
+             one->simulated ? say(r, MESSAGE_SIMULATED) : "");
+    return buffer;
 }
 
 void head_cells(const report *r, document *d, const message *columns, size_t count) {

@@ -144,6 +144,10 @@ out:
     return rc;
 }
 
+status compare_reasons(const run *a, const run *b, language l, char **reasons, error *err) {
+    return find_reasons(a, b, false, l, reasons, err);
+}
+
 // ---- Arithmetic ----
 
 // Samples that a batch norm layer normalises over in a full step; 0 for a model without.

@@ -102,3 +102,43 @@ void document_shade(document *d, double shade) {
     table *t = &d->blocks[d->count - 1].table;
     t->cells[t->count - 1].shade = shade;
 }
+
+static void tag_ids(document *d, block *b, const char *tag) {
+    static const char *const places[] = {" id=\"", " aria-labelledby=\"", " href='#"};
+    text svg;
+    text_init(&svg, d->err);
+    text_append(&svg, b->svg);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        char *tagged = memory_format(d->err, "%s%s-", places[i], tag);
+        if (tagged)
+            text_replace(&svg, places[i], tagged);
+        else
+            d->rc = STATUS_FAILED;
+        free(tagged);
+    }
+    char *result = text_take(&svg);
+    if (result) {
+        free(b->svg);
+        b->svg = result;
+    } else {
+        d->rc = STATUS_FAILED;
+    }
+    text_release(&svg);
+}
+
+void document_move(document *d, document *part, const char *tag) {
+    void *blocks = d->blocks;
+    if (d->rc == STATUS_OK) d->rc = part->rc;
+    if (d->rc == STATUS_OK)
+        d->rc = memory_grow(&blocks, &d->capacity, d->count + part->count, sizeof *d->blocks,
+                            d->err);
+    if (d->rc != STATUS_OK) return;
+    d->blocks = blocks;
+    for (size_t i = 0; i < part->count; i++) {
+        block *b = &d->blocks[d->count++];
+        *b = part->blocks[i];
+        if (b->kind == BLOCK_HEADING) b->kind = BLOCK_SUBHEADING;
+        if (b->svg) tag_ids(d, b, tag);
+    }
+    part->count = 0;
+}

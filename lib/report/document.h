@@ -13,6 +13,7 @@
 
 typedef enum block_kind {
     BLOCK_HEADING,
+    BLOCK_SUBHEADING,
     BLOCK_PARAGRAPH,
     BLOCK_NOTE, // small print below a table or figure
     BLOCK_CODE, // commands, as they are typed
@@ -68,6 +69,11 @@ void document_table(document *d, size_t columns, const char *caption);
 void document_cell(document *d, cell_style style, const char *format, ...) PRINTF_LIKE(3, 4);
 // The shade of the cell added last.
 void document_shade(document *d, double shade);
+
+// Moves the blocks of `part` behind those of d, with its headings as subheadings. Drawings keep
+// their ids apart by `tag` in front of each: letters, digits and dashes. `part` is left without
+// blocks, and is released as before.
+void document_move(document *d, document *part, const char *tag);
 
 void document_to_html(const document *d, text *out);
 void document_to_markdown(const document *d, text *out);

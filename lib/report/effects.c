@@ -101,6 +101,62 @@ void effect_append_changes(text *out, const planned *one) {
     }
 }
 
+// ---- Published figures ----
+
+const char *effect_said_factor(const report *r, const char *name) {
+    static const struct {
+        const char *name;
+        message said;
+    } factors[] = {{"loader-workers", MESSAGE_SAID_WORKERS}, {"world-size", MESSAGE_SAID_WORLD},
+                   {"virtual-shards", MESSAGE_SAID_SHARDS},  {"global-batch", MESSAGE_SAID_BATCH},
+                   {"learning-rate", MESSAGE_SAID_RATE},     {"epochs", MESSAGE_SAID_EPOCHS}};
+    for (size_t i = 0; i < sizeof factors / sizeof *factors; i++)
+        if (strcmp(name, factors[i].name) == 0) return say(r, factors[i].said);
+    return name;
+}
+
+message effect_published_unit(const char *key) {
+    return strcmp(key, "total_seconds") == 0 ? MESSAGE_SO_MANY_SECONDS : MESSAGE_SECONDS_AN_EPOCH;
+}
+
+void effect_append_figure(text *out, const yaml_node *node) {
+    bool range = node->kind == YAML_SEQUENCE;
+    for (size_t i = 0; range && i < node->count; i++)
+        text_format(out, "%s%s", i ? "–" : "", node->items[i]->text);
+    if (!range) text_append(out, node->text);
+}
+
+// One figure of an entry; nothing where it has none.
+static void append_published(const report *r, text *out, const yaml_node *entry, const char *key) {
+    const yaml_node *node = yaml_find(entry, key);
+    text value;
+    if (!node) return;
+    text_init(&value, out->err);
+    effect_append_figure(&value, node);
+    if (out->length) text_append(out, ", ");
+    if (strcmp(key, "accuracy") == 0)
+        text_format(out, "%s %%", text_string(&value));
+    else
+        text_format(out, say(r, effect_published_unit(key)), text_string(&value));
+    text_release(&value);
+}
+
+void effect_append_published(const report *r, text *out, const planned *one, bool time) {
+    const yaml_node *list = yaml_find(one->entry, "published");
+    for (size_t i = 0; list && list->kind == YAML_SEQUENCE && i < list->count; i++) {
+        const char *source = run_text(list->items[i], "source");
+        // Each source once, with the entry that the walk takes.
+        if (published_entry(one->entry, source, NULL) != list->items[i]) continue;
+        text figures;
+        text_init(&figures, out->err);
+        append_published(r, &figures, list->items[i], time ? "seconds_per_epoch" : "accuracy");
+        if (time) append_published(r, &figures, list->items[i], "total_seconds");
+        if (figures.length)
+            text_format(out, "%s%s (%s)", out->length ? "; " : "", text_string(&figures), source);
+        text_release(&figures);
+    }
+}
+
 // ---- Times ----
 
 void effect_append_seconds(const report *r, text *out, const group *g, double seconds) {

@@ -28,6 +28,15 @@ void effect_append_points(const report *r, text *out, const comparison *c);
 void effect_append_factor(const report *r, text *out, const planned *one);
 void effect_append_changes(text *out, const planned *one);
 
+// A factor by its name in a plan, as it stands in a sentence: "loader workers"; a key as it is.
+const char *effect_said_factor(const report *r, const char *name);
+// The format of a published time by its key: "%s s", "%s s an epoch".
+message effect_published_unit(const char *key);
+// A published figure as it was written: "72.80", "55–65".
+void effect_append_figure(text *out, const yaml_node *node);
+// All that was published about a run, its times or its accuracy: "72.80 s (R004)".
+void effect_append_published(const report *r, text *out, const planned *one, bool time);
+
 // "1.58 s", with SIMULATED where it is.
 void effect_append_seconds(const report *r, text *out, const group *g, double seconds);
 // Mean total seconds of the runs; NAN where one has no times.

@@ -7,6 +7,7 @@
 
 #include "base/cli.h"
 #include "base/memory.h"
+#include "report/execution.h"
 #include "report/statistics.h"
 
 // What to add; strings are copied.
@@ -87,6 +88,23 @@ static status add_accuracy(figure_list *list, const run *r, error *err) {
     return add(list, &d, err);
 }
 
+static status add_time_to_target(figure_list *list, const run *r, error *err) {
+    const double target = run_target(r);
+    char missed[64];
+    if (!(target > 0) || !r->epoch_count) return STATUS_OK;
+    snprintf(missed, sizeof missed, "%g %% not reached", 100 * target);
+    draft d = {.owner = r->name,
+               .metric = "seconds_to_target",
+               .unit = "s",
+               .note = run_reaches(r, target) ? time_note(r) : missed,
+               .value = run_time_to(r, target),
+               .range = no_range,
+               .folder = r->folder,
+               .key = "results.epochs.*.seconds",
+               .run = r};
+    return add(list, &d, err);
+}
+
 static status add_classes(figure_list *list, const run *r, error *err) {
     const yaml_node *classes = r->evaluate ? yaml_get(r->evaluate, "results.per_class") : NULL;
     for (size_t i = 0; classes && i < classes->count; i++) {
@@ -144,6 +162,112 @@ out:
     return rc;
 }
 
+// ---- Of a strategy ----
+
+// A figure of `run.execution`; the metric is PREFIX.NAME, the key KEY.NAME. Shares and
+// milliseconds are times, and say SIMULATED where they must.
+static status add_executed(figure_list *list, const run *r, const char *prefix, const char *key,
+                           const char *name, double value, const char *unit, error *err) {
+    char metric[96], path[128];
+    if (isnan(value)) return STATUS_OK;
+    snprintf(metric, sizeof metric, "%s%s%s", prefix, *prefix ? "." : "", name);
+    snprintf(path, sizeof path, "run.execution.%s%s%s", key, *key ? "." : "", name);
+    bool counted = strcmp(unit, "bytes") == 0 || !*unit;
+    draft d = {.owner = r->name,
+               .metric = metric,
+               .unit = unit,
+               .note = counted ? "" : time_note(r),
+               .value = value,
+               .range = no_range,
+               .folder = r->folder,
+               .key = path,
+               .run = r};
+    return add(list, &d, err);
+}
+
+static double known(int64_t count) {
+    return count < 0 ? NAN : (double)count;
+}
+
+static status add_devices(figure_list *list, const run *r, const execution *e, const char *what,
+                          error *err) {
+    status rc = STATUS_OK;
+    for (size_t i = 0; i < e->count; i++) {
+        const device_use *d = &e->devices[i];
+        char prefix[32], key[32];
+        snprintf(prefix, sizeof prefix, "%s.%zu", what, i);
+        snprintf(key, sizeof key, "%ss.%zu", what, i);
+        TRY(add_executed(list, r, prefix, key, "busy", d->busy, "fraction", err));
+        TRY(add_executed(list, r, prefix, key, "waiting", d->waiting, "fraction", err));
+        TRY(add_executed(list, r, prefix, key, "bytes_sent_per_step", known(d->bytes_sent), "bytes",
+                         err));
+        TRY(add_executed(list, r, prefix, key, "bytes", known(d->memory), "bytes", err));
+    }
+out:
+    return rc;
+}
+
+static status add_replicas(figure_list *list, const run *r, const execution *e, error *err) {
+    status rc = STATUS_OK;
+    for (int k = 0; k < EXECUTION_ACTIVITIES; k++)
+        TRY(add_executed(list, r, "dp", "seconds_per_step", execution_activity(k),
+                         1000 * e->seconds[k], "ms", err));
+    for (int k = 0; k < EXECUTION_ACTIVITIES; k++)
+        TRY(add_executed(list, r, "dp.bytes", "bytes_per_step", execution_activity(k),
+                         known(e->bytes[k]), "bytes", err));
+    TRY(add_devices(list, r, e, "replica", err));
+out:
+    return rc;
+}
+
+static status add_stages(figure_list *list, const run *r, const execution *e, error *err) {
+    status rc = STATUS_OK;
+    TRY(add_executed(list, r, "", "", "micro_batches", e->micro_batches, "", err));
+    TRY(add_executed(list, r, "", "", "bubble_measured", e->bubble_measured, "fraction", err));
+    TRY(add_executed(list, r, "", "", "bubble_predicted", e->bubble_predicted, "", err));
+    TRY(add_devices(list, r, e, "stage", err));
+out:
+    return rc;
+}
+
+static status add_ranks(figure_list *list, const run *r, const execution *e, error *err) {
+    status rc = add_executed(list, r, "", "", "vectors_per_reduction", e->vectors, "", err);
+    if (rc != STATUS_OK) return rc;
+    return add_executed(list, r, "", "", "bytes_sent_per_step", known(e->bytes_sent), "bytes", err);
+}
+
+// The mean use of the workers, from the phases; of a strategy with several also what it says of
+// itself. Nothing of a resumed run.
+static status add_execution(figure_list *list, const run *r, error *err) {
+    const device_use use = execution_mean_use(r);
+    execution e;
+    if (!execution_has_times(r)) return STATUS_OK;
+    status rc = execution_read(r, &e, err);
+    if (rc != STATUS_OK) return rc;
+    const struct {
+        const char *name;
+        double value;
+    } shares[] = {{"busy", use.busy}, {"copying", use.copying}, {"waiting", use.waiting}};
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
+        draft d = {.owner = r->name,
+                   .metric = shares[i].name,
+                   .unit = "fraction",
+                   .note = time_note(r),
+                   .value = shares[i].value,
+                   .range = no_range,
+                   .folder = r->folder,
+                   .key = "results.epochs.*.phases",
+                   .run = r};
+        TRY(add(list, &d, err));
+    }
+    if (e.kind == EXECUTION_REPLICAS) TRY(add_replicas(list, r, &e, err));
+    if (e.kind == EXECUTION_STAGES) TRY(add_stages(list, r, &e, err));
+    if (e.kind == EXECUTION_RANKS) TRY(add_ranks(list, r, &e, err));
+out:
+    execution_release(&e);
+    return rc;
+}
+
 status figures_of_run(figure_list *list, const run *r, error *err) {
     status rc = STATUS_OK;
     TRY(add_accuracy(list, r, err));
@@ -164,7 +288,9 @@ status figures_of_run(figure_list *list, const run *r, error *err) {
     TRY(add_trained(list, r, "train_loss", r->train_loss, "", "results.train_loss", err));
     TRY(add_trained(list, r, "steps", r->steps < 0 ? NAN : (double)r->steps, "", "results.steps",
                     err));
+    TRY(add_time_to_target(list, r, err));
     TRY(add_split(list, r, err));
+    TRY(add_execution(list, r, err));
     TRY(add_classes(list, r, err));
     TRY(add_epochs(list, r, err));
 out:
@@ -285,10 +411,53 @@ status figures_of_plan(figure_list *list, const plan *p, error *err) {
     status rc = STATUS_OK;
     for (size_t i = 0; i < p->count; i++) {
         if (p->items[i].compared) TRY(add_step(list, p->items[i].name, &p->items[i].step, err));
-        if (!p->ladder) TRY(add_load_share(list, &p->items[i], err));
+        TRY(add_load_share(list, &p->items[i], err));
     }
     if (p->ladder) TRY(add_step(list, "all", &p->all, err));
 out:
+    return rc;
+}
+
+// ---- Of a prediction ----
+
+static const char *prediction_note(const prediction *p) {
+    if (p->reason) return p->reason;
+    return p->subject->runs[0]->simulated ? "prediction; SIMULATED" : "prediction";
+}
+
+status figures_of_prediction(figure_list *list, const prediction *p, const collectives *measured,
+                             error *err) {
+    const double there = p->projects ? epoch_parts_sum(&p->there) : NAN;
+    const struct {
+        const char *metric, *unit, *note;
+        double value;
+    } values[] = {
+        {"predicted_seconds_per_epoch", "s", prediction_note(p),
+         p->reason ? NAN : epoch_parts_sum(&p->here)},
+        {"prediction_error", "fraction", prediction_note(p), p->reason ? NAN : p->error},
+        {"projected_seconds_per_epoch", "s", "projection to a device for each rank", there},
+        {"projected_ratio", "x", "projection to a device for each rank", p->basis_seconds / there},
+    };
+    status rc = STATUS_OK;
+    char *key = p->cost ? memory_format(err, "results.world_sizes.%td", p->cost - measured->items)
+                        : memory_string("results.world_sizes", err);
+    if (!key) return STATUS_FAILED;
+    for (size_t i = 0; i < (p->projects ? 4 : 2); i++) {
+        const draft d = {.owner = p->subject->name,
+                         .metric = values[i].metric,
+                         .unit = values[i].unit,
+                         .note = values[i].note,
+                         .value = values[i].value,
+                         .range = no_range,
+                         .folder = measured->folder,
+                         .key = key,
+                         .of = p->subject,
+                         .against = p->basis,
+                         .part = "seconds_per_epoch"};
+        TRY(add(list, &d, err));
+    }
+out:
+    free(key);
     return rc;
 }
 

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "report/compare.h"
 #include "report/planned.h"
+#include "report/prediction.h"
 #include "report/run.h"
 #include "report/text.h"
 
@@ -38,6 +39,9 @@ status figures_of_group(figure_list *list, const group *g, error *err) MUST_CHEC
 status figures_of_comparison(figure_list *list, const comparison *c, error *err) MUST_CHECK;
 // Effects of the steps of a plan.
 status figures_of_plan(figure_list *list, const plan *p, error *err) MUST_CHECK;
+// What an epoch was predicted to take, with the collectives in `folder`.
+status figures_of_prediction(figure_list *list, const prediction *p, const collectives *measured,
+                             error *err) MUST_CHECK;
 void figures_release(figure_list *list);
 
 const figure *figures_find(const figure_list *list, const char *id);

@@ -17,6 +17,7 @@ static const char style_sheet[] =
     "h1{font-size:1.75rem;line-height:1.25;margin:0 0 1rem;text-wrap:balance}\n"
     "h2{font-size:1.2rem;line-height:1.3;margin:3rem 0 .75rem;padding-top:1rem;"
     "border-top:1px solid var(--line)}\n"
+    "h3{font-size:1rem;line-height:1.35;margin:2rem 0 .5rem}\n"
     "p{margin:.75rem 0;max-width:46rem}\n"
     "p.note{font-size:.875rem;line-height:1.5;color:var(--soft);margin:.4rem 0}\n"
     "code,pre,.code{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',"
@@ -36,7 +37,7 @@ static const char style_sheet[] =
     "th,td{padding:.35rem .85rem .35rem 0;text-align:left;vertical-align:top;white-space:nowrap}\n"
     "th:last-child,td:last-child{padding-right:0}\n"
     "thead th{border-top:2px solid var(--soft);border-bottom:1px solid var(--soft);"
-    "font-weight:600;vertical-align:bottom}\n"
+    "font-weight:600;vertical-align:bottom;white-space:normal;min-width:4.5em}\n"
     "tbody tr+tr>*{border-top:1px solid var(--line)}\n"
     "tbody th{font-weight:600}\n"
     ".n{text-align:right}\n"
@@ -51,7 +52,7 @@ static const char style_sheet[] =
     "body{padding:0;max-width:none;font-size:10pt}.scroll{overflow:visible;background:none}"
     "table{font-size:8pt}th,td{white-space:normal}.code,pre{font-size:6.5pt;overflow-wrap:anywhere;"
     "white-space:pre-wrap}"
-    "h2{break-after:avoid}tr,figure{break-inside:avoid}"
+    "h2,h3{break-after:avoid}tr,figure{break-inside:avoid}"
     ".figures{grid-template-columns:1fr 1fr}figure{max-width:9cm}}\n";
 
 // Longer texts get a column wide enough to be read.
@@ -121,6 +122,7 @@ static void write_table(text *out, const block *b) {
 static void write_block(text *out, const block *b) {
     switch (b->kind) {
     case BLOCK_HEADING: element(out, "<h2>", b->text, "</h2>\n"); break;
+    case BLOCK_SUBHEADING: element(out, "<h3>", b->text, "</h3>\n"); break;
     case BLOCK_PARAGRAPH: element(out, "<p>", b->text, "</p>\n"); break;
     case BLOCK_NOTE: element(out, "<p class=note>", b->text, "</p>\n"); break;
     case BLOCK_CODE:

@@ -78,6 +78,7 @@ static void wrapped(text *out, const char *open, const char *string, const char 
 static void write_block(text *out, const block *b) {
     switch (b->kind) {
     case BLOCK_HEADING: wrapped(out, "\\section*{", b->text, "}\n\n"); break;
+    case BLOCK_SUBHEADING: wrapped(out, "\\subsection*{", b->text, "}\n\n"); break;
     case BLOCK_PARAGRAPH: wrapped(out, "", b->text, "\n\n"); break;
     case BLOCK_NOTE: wrapped(out, "{\\footnotesize ", b->text, "\\par}\n\n"); break;
     case BLOCK_CODE:

@@ -60,6 +60,7 @@ static void write_block(text *out, const block *b) {
     case BLOCK_TABLE: write_table(out, b); return;
     case BLOCK_CODE: text_format(out, "```sh\n%s\n```\n\n", b->text); return;
     case BLOCK_HEADING: text_append(out, "## "); break;
+    case BLOCK_SUBHEADING: text_append(out, "### "); break;
     case BLOCK_FIGURE: text_append(out, "[report.html](report.html): "); break;
     case BLOCK_PARAGRAPH:
     case BLOCK_NOTE: break;

@@ -54,7 +54,7 @@ static const char *const texts[MESSAGES][LANGUAGES] = {
     [MESSAGE_PATH] = {"Path", "路径"},
     [MESSAGE_BYTES] = {"Bytes", "字节数"},
     [MESSAGE_CONTENT_HASH] = {"SHA-256", "SHA-256"},
-    [MESSAGE_TIME_TO_TARGET] = {"s to %.0f %%", "达到 %.0f %% 的秒数"},
+    [MESSAGE_TIME_TO_TARGET] = {"s to %.3g %%", "达到 %.3g %% 的秒数"},
     // Reasons and labels.
     [MESSAGE_A_VS_B] = {"%s %s vs %s", "%s：%s 与 %s"},
     [MESSAGE_DIFFERS] = {"%s differs", "%s不同"},
@@ -287,6 +287,80 @@ static const char *const texts[MESSAGES][LANGUAGES] = {
          "影响：相对上一步，同时间一节。有三个以上共同种子时，区间为各种子平均差的区间（配对学生 "
          "t）；否则只是同一种子测试样本的区间，不含换种子的变化：可用 "
          "SET=\"repeats=3\" 得知。每一步单独按 5 % 水平检验。"},
+    [MESSAGE_LADDER_RATE] =
+        {"What lost the accuracy is the learning rate, which did not follow the batch (%s): one "
+         "that does brings %s back.%s",
+         "使准确率下降的是没有随批量缩放的学习率（%s）：缩放后找回 %s。%s"},
+    [MESSAGE_LADDER_RATE_PART] =
+        {"The learning rate, which did not follow the batch (%s), is less than half of the loss: "
+         "one that does brings only %s back.%s",
+         "没有随批量缩放的学习率（%s）只占损失的不到一半：缩放后仅找回 %s。%s"},
+    [MESSAGE_LADDER_NOT_RANKS] = {" It was not %s (%s): there the model is the same bit for bit.",
+                                  "与%s（%s）无关：该步的模型逐位相同。"},
+    [MESSAGE_LADDER_RATE_ONE_SEED] = {" This is one seed: SET=\"repeats=3\" tells it from chance.",
+                                      "此为一个种子的结果：SET=\"repeats=3\" 可与偶然区分。"},
+    // What published figures say along it.
+    [MESSAGE_WALK_HEADING] = {"What published figures say", "已发表的数字说明什么"},
+    [MESSAGE_WALK_NOTE] =
+        {"Published figures stand at the runs that are the experiments they are about. Those "
+         "systems know no V: there it counts only by what batch norm normalises over. Factors are "
+         "those in which the experiments differ as published; times as fast are by epoch, and only "
+         "figures of one source are compared. Measured here is from the run of the one experiment "
+         "to that of the other, with what V costs between them. Noise: a two-proportion test at "
+         "the 5 % level.",
+         "已发表的数字列在与其实验相同的运行处。那些系统没有 "
+         "V：只看批归一化的范围。因素指各实验按发表时的差别；速度倍数按每轮计算，且只比较同一来源的"
+         "数字。此处测得的是从一个实验的运行到另一个实验的运行，含其间 V 的代价。噪声：5 % "
+         "水平的两比例检验。"},
+    [MESSAGE_WALK_LENGTH] =
+        {"%s trained for %g epochs where %s trains for %lld here: speeds can be compared, "
+         "accuracies cannot.",
+         "%s 训练了 %g 轮，而此处 %s 训练 %lld 轮：速度可比，准确率不可比。"},
+    [MESSAGE_PUBLISHED_EFFECT] = {"Published effect", "发表的影响"},
+    [MESSAGE_SAID_WORKERS] = {"loader workers", "加载线程"},
+    [MESSAGE_SAID_WORLD] = {"world size and strategy", "进程数与策略"},
+    [MESSAGE_SAID_SHARDS] = {"the batch norm group", "批归一化组"},
+    [MESSAGE_SAID_BATCH] = {"the global batch", "全局批量"},
+    [MESSAGE_SAID_RATE] = {"the learning-rate rule", "学习率规则"},
+    [MESSAGE_SAID_EPOCHS] = {"the number of epochs", "轮数"},
+    [MESSAGE_SAID_TOGETHER] = {"%s together", "%s一起"},
+    [MESSAGE_SECONDS_AN_EPOCH] = {"%s s an epoch", "每轮 %s 秒"},
+    [MESSAGE_SO_MANY_TIMES] = {"%s times", "%s 倍"},
+    [MESSAGE_SO_MANY_POINTS] = {"%s points", "%s 个百分点"},
+    [MESSAGE_SO_MANY_EPOCHS] = {"%s epochs", "%s 轮"},
+    [MESSAGE_WALK_GAVE] = {"%s gave %s the speed (%s)", "%s使速度成为 %s（%s）"},
+    [MESSAGE_WALK_BROUGHT] = {"%s brought %s (%s)", "%s带来 %s（%s）"},
+    [MESSAGE_WALK_SPEED] = {"In %s's own figures %s%s.", "按 %s 自己的数字，%s%s。"},
+    [MESSAGE_WALK_IN_ALL] = {"; %s in all", "；合计 %s"},
+    [MESSAGE_WALK_ACCURACY] = {"In %s's own figures, for accuracy, %s%s.",
+                               "按 %s 自己的数字，就准确率而言，%s%s。"},
+    [MESSAGE_WALK_NOISE] = {"within the noise of %lld test images", "在 %lld 个测试样本的噪声之内"},
+    [MESSAGE_SPEED_UP] = {"speed-up", "加速"},
+    [MESSAGE_SLOW_DOWN] = {"slow-down", "减速"},
+    [MESSAGE_CAUSE_ALL] = {": the %s came from %s", "：%s来自%s"},
+    [MESSAGE_CAUSE_MOST] = {": most of the %s (%.0f %% of it, on a log scale) came from %s",
+                            "：%s的大部分（对数尺度上的 %.0f %%）来自%s"},
+    [MESSAGE_CAUSE_PART] =
+        {": no one factor made most of the %s; the largest part (%.0f %% of it, on a log scale) "
+         "came from %s",
+         "：没有一个因素造成%s的大部分；最大的一份（对数尺度上的 %.0f %%）来自%s"},
+    [MESSAGE_CAUSE_AGAINST] = {"; %s went the other way", "；%s的作用相反"},
+    [MESSAGE_CAUSE_OPEN] = {": on the whole they do not say which is faster",
+                            "：总体上看不出何者更快"},
+    [MESSAGE_CAUSE_TOGETHER] = {": which of these did it they do not tell",
+                                "：看不出是其中哪一个的作用"},
+    [MESSAGE_WALK_ONE_SEED] = {"one seed", "仅一个种子"},
+    [MESSAGE_WALK_HERE] = {"Measured here: %s.", "此处测得：%s。"},
+    [MESSAGE_LOAD_BOUND] =
+        {"Here loading takes %s of a step of %s, so more loader workers can give at most %.2f "
+         "times the speed.",
+         "此处加载占 %2$s 一步的 %1$s，因此增加加载线程最多使速度成为 %3$.2f 倍。"},
+    [MESSAGE_LOAD_NEEDED] =
+        {"%.2f times, as in %s, need a step that waits for data for %.0f %% of its time or more.",
+         "%2$s 的 %1$.2f 倍需要一步中至少 %3$.0f %% 的时间在等待数据。"},
+    [MESSAGE_LOAD_PUBLISHED] =
+        {"A step of %s was loading for %.0f %% of its time (%s s, then %s s for the update).",
+         "%s 的一步有 %.0f %% 的时间在加载（加载 %s 秒，更新 %s 秒）。"},
     [MESSAGE_RATIO] = {"Times as fast", "速度倍数"},
     [MESSAGE_RATIO_TO] = {"times as fast as %s", "相对 %s 的速度倍数"},
     [MESSAGE_STUDY_NOTE] =
@@ -318,6 +392,209 @@ static const char *const texts[MESSAGES][LANGUAGES] = {
     [MESSAGE_VERDICT_NO_INTERVAL] =
         {"With fewer than %d timed epochs there is no interval: the share alone decides here.",
          "计时轮数少于 %d 时没有区间：此处仅凭占比判断。"},
+    // Predicted scaling.
+    [MESSAGE_PREDICTION] = {"Predicted beside measured", "预测与实测"},
+    [MESSAGE_ONE_RANK_RUN] = {"From the one-rank run", "依据的单进程运行"},
+    [MESSAGE_PREDICTED_LOAD] = {"Load, s", "加载，秒"},
+    [MESSAGE_PREDICTED_COMPUTE] = {"Compute, s", "计算，秒"},
+    [MESSAGE_PREDICTED_UPDATE] = {"Update, s", "更新，秒"},
+    [MESSAGE_PREDICTED_COMM] = {"Communication, s", "通信，秒"},
+    [MESSAGE_PREDICTED] = {"Predicted s / epoch", "预测的秒 / 轮"},
+    [MESSAGE_MEASURED] = {"Measured s / epoch", "实测的秒 / 轮"},
+    [MESSAGE_PREDICTION_ERROR] = {"Error of the prediction", "预测误差"},
+    [MESSAGE_PREDICTION_NOTE] =
+        {"A prediction, from the epoch of a like-for-like run on one rank and from what "
+         "communication takes on this machine. Compute (forward, backward and their waiting): as "
+         "measured on one rank, times the cores that were busy there, divided by the cores that "
+         "are busy here: min(ranks × threads, cores). Load: of ddp divided by min(ranks, cores), "
+         "of dp as measured, the master loads for all. Update: of ddp every rank updates all "
+         "parameters, on its share of the cores; of dp the master alone. Communication: steps × "
+         "(α + β · bytes), of ddp an all-reduce of the record (parameters, statistics, loss) times "
+         "the vectors that a rank brings, of dp copies of the bytes that the run counted. Nothing "
+         "is hidden, nobody waits for a slower rank. Error: predicted against measured.",
+         "这是预测，依据条件相同的单进程运行的一轮，以及本机上通信所需的时间。计算（前向、反向及其"
+         "等待）：单进程实测值 × 当时忙碌的核心数 ÷ 此时忙碌的核心数：min(进程数 × 线程数, "
+         "核心数)。加载：ddp 除以 min(进程数, 核心数)；dp "
+         "不变，由主设备为全体加载。更新：ddp "
+         "每个进程更新全部参数，各用其份额的核心；dp 仅主设备更新。通信：步数 × (α + β · "
+         "字节数)，ddp 为记录（参数、统计量、损失）乘以每进程向量数的全归约，dp "
+         "为该运行所计字节数的复制。假定通信不被掩盖，也无人等待较慢的进程。误差：预测相对实测。"},
+    [MESSAGE_NO_PREDICTION] = {"no prediction: %s", "无预测：%s"},
+    [MESSAGE_PREDICTION_NO_BASIS] = {"this report has no run on one rank",
+                                     "本报告中没有单进程运行"},
+    [MESSAGE_PREDICTION_NO_DEVICE] = {"there is no model for the device %s", "设备 %s 没有模型"},
+    [MESSAGE_PREDICTION_MACHINE] = {"the collectives were measured on another machine: %s, %s",
+                                    "集合通信是在另一台机器上测得的：%s，%s"},
+    [MESSAGE_PREDICTION_REDUCTION] = {"the run reduces %s, the collectives were measured %s",
+                                      "该运行的归约为 %s，而集合通信按 %s 测得"},
+    [MESSAGE_PREDICTION_NO_RANKS] = {"no collective was measured with %lld ranks",
+                                     "没有 %lld 个进程的集合通信测量"},
+    [MESSAGE_PREDICTION_NO_BYTES] = {"the size of its messages is not known", "其消息大小未知"},
+    [MESSAGE_COPY_BY_THREAD] = {"1: copy by one thread", "1：单线程复制"},
+    [MESSAGE_ALPHA] = {"α, µs", "α，微秒"},
+    [MESSAGE_BETA] = {"β, ns / byte", "β，纳秒 / 字节"},
+    [MESSAGE_FIT_ERROR] = {"Error of the fit", "拟合误差"},
+    [MESSAGE_COLLECTIVES_NOTE] = {"Fitted to what bench-allreduce measured: %s/manifest.yaml (%s, "
+                                  "%s). Error of the fit: root "
+                                  "mean square over the sizes, relative.",
+                                  "根据 bench-allreduce 的测量拟合：%s/"
+                                  "manifest.yaml（%s，%s）。拟合误差：各大小相对误差的均方根。"},
+    [MESSAGE_DEVICES] = {"Devices", "设备数"},
+    [MESSAGE_PROJECTION] =
+        {"The same, projected to a device for each rank, such as the one-rank run had, with "
+         "communication counted:",
+         "同样的模型，推算到每个进程各有一个设备（与单进程运行所用的相同），计入通信："},
+    [MESSAGE_PROJECTED] = {"Projected s / epoch", "推算的秒 / 轮"},
+    [MESSAGE_PROJECTED_RATIO] = {"Projected times as fast as", "推算的速度倍数，相对"},
+    [MESSAGE_PROJECTION_NOTE] =
+        {"A projection, never measured: this machine has fewer such devices. Its communication is "
+         "that of this machine: SIMULATED where its ranks outnumbered the cores. What others "
+         "projected is for their own devices, and stands beside it only.",
+         "这是推算，从未实测：本机没有这么多这样的设备。其通信为本机实测值；进程多于核心处标明模拟 "
+         "(SIMULATED)。他人的推算针对其自己的设备，仅并列展示。"},
+    // Where strategies lose their time.
+    [MESSAGE_STRATEGY_LOSSES] = {"Where parallelism loses its time", "并行的时间损失在哪里"},
+    [MESSAGE_NO_LOSSES] = {"%s: not shown where its strategy loses time: %s.",
+                           "%s：不显示其策略的时间损失：%s。"},
+    [MESSAGE_REPLICA] = {"Replica", "副本"},
+    [MESSAGE_MASTER] = {"%zu, the master", "%zu（主副本）"},
+    [MESSAGE_STAGE] = {"Stage", "流水段"},
+    [MESSAGE_STAGES] = {"Stages", "流水段数"},
+    [MESSAGE_LAYERS] = {"Layers", "层"},
+    [MESSAGE_LAYER_RANGE] = {"%s to %s", "%s 至 %s"},
+    [MESSAGE_BUSY] = {"Busy", "忙碌"},
+    [MESSAGE_COPYING] = {"Copying", "复制"},
+    [MESSAGE_WAITING] = {"Waiting", "等待"},
+    [MESSAGE_MEMORY] = {"Memory, MiB", "内存，MiB"},
+    [MESSAGE_BYTES_PER_STEP] = {"bytes / step", "字节 / 步"},
+    [MESSAGE_BYTES_SENT] = {"Bytes sent / step", "发送字节 / 步"},
+    [MESSAGE_MICRO_BATCHES] = {"Micro-batches", "微批数"},
+    [MESSAGE_BUBBLE] = {"Bubble, measured", "气泡（实测）"},
+    [MESSAGE_BUBBLE_PREDICTED] = {"(S - 1) / (M + S - 1)", "(S - 1) / (M + S - 1)"},
+    [MESSAGE_VECTORS] = {"Vectors per reduction", "每次归约的向量数"},
+    [MESSAGE_EXPOSED_COMM] = {"Exposed comm", "未隐藏的通信"},
+    [MESSAGE_DP_BROADCAST] = {"broadcast parameters", "广播参数"},
+    [MESSAGE_DP_SCATTER] = {"scatter samples", "分发样本"},
+    [MESSAGE_DP_GATHER] = {"gather outputs", "收集输出"},
+    [MESSAGE_DP_LOSS] = {"loss, at the master", "损失（主副本）"},
+    [MESSAGE_DP_SCATTER_GRADIENT] = {"scatter their gradients", "分发其梯度"},
+    [MESSAGE_DP_REDUCE] = {"reduce gradients, at the master", "归约梯度（主副本）"},
+    [MESSAGE_DP_UPDATE] = {"update, at the master", "更新（主副本）"},
+    [MESSAGE_DP_LOSSES] =
+        {"%s: a replica spends %.1f %% of a step on copying and reducing and %.1f %% on waiting.",
+         "%s：每个副本平均以一步的 %.1f %% 复制与归约，以 %.1f %% 等待。"},
+    [MESSAGE_DP_ALONE] = {" For %.1f %% of the step the master works alone.",
+                          "一步的 %.1f %% 只有主副本在工作。"},
+    [MESSAGE_DP_MASTER_BUSY] = {" The master is busy for %.1f %% of it, replica 1 for %.1f %%.",
+                                "主副本忙碌 %.1f %%，副本 1 忙碌 %.1f %%。"},
+    [MESSAGE_DP_MASTER_BUSIER] =
+        {" The master is busy for %.1f %% of it, the other replicas for %.1f to %.1f %%.",
+         "主副本忙碌 %.1f %%，其他副本忙碌 %.1f 至 %.1f %%。"},
+    [MESSAGE_DP_NOTE] =
+        {"What a DataParallel step does, one after the other, once its batch is there: means over "
+         "all steps of the run, the first epoch among them. Bytes are those that cross between "
+         "the master and the other replicas.",
+         "DataParallel "
+         "的一步在批次就绪后依次所做的事：对运行的所有步（含第一轮）求平均。字节数为主副本与其他副"
+         "本之间传输的量。"},
+    [MESSAGE_MP_LOSSES] =
+        {"%s: a stage has nothing to do for %.1f %% of a step (the bubble). Filling and draining a "
+         "pipeline of S = %zu stages with M = %.4g micro-batches would cost %.1f %%.",
+         "%s：各流水段平均有 %.1f %% 的时间无事可做（气泡）。S = %zu 段、M = %.4g "
+         "个微批的流水线，其填充与排空应占 %.1f %%。"},
+    [MESSAGE_MP_UNEVEN] =
+        {" Its busiest stage is %zu (%s to %s) with %.1f %%, its idlest %zu (%s to %s) with "
+         "%.1f %%.",
+         "最忙的是第 %zu 段（%s 至 %s），%.1f %%；最闲的是第 %zu 段（%s 至 %s），%.1f %%。"},
+    [MESSAGE_DDP_ALIGNED] =
+        {"%s: the shards of a rank are a whole subtree of the sum, so it brings one vector to each "
+         "reduction.",
+         "%s：每个进程的分片恰为求和树的一棵子树，因此每次归约只带来一个向量。"},
+    [MESSAGE_DDP_NOT_ALIGNED] =
+        {"%s: the shards of a rank are no whole subtree of the sum, so rank 0 brings %.4g vectors "
+         "to each reduction instead of one. That factor is the price of exactness.",
+         "%s：进程的分片不构成求和树的一棵子树，因此 0 号进程每次归约带来 %.4g "
+         "个向量而不是一个：此倍数是精确的代价。"},
+    [MESSAGE_DDP_FAST] = {"%s: reduced by --reduce fast, one vector a rank: not exact.",
+                          "%s：以 --reduce fast 归约，每个进程一个向量：不精确。"},
+    [MESSAGE_DDP_LOSSES] =
+        {" Exposed communication takes %.1f %% of a step, waiting %.1f %%; a rank is busy for "
+         "%.1f %% of it.",
+         "未隐藏的通信占一步的 %.1f %%，等待占 %.1f %%；进程忙碌 %.1f %%。"},
+    [MESSAGE_SHARE_OF_STEP] = {"% of a step", "占一步的 %"},
+    [MESSAGE_MEAN_OF_RANKS] = {"mean", "平均"},
+    [MESSAGE_USE_CAPTION] =
+        {"What each replica (its number; 0 is the master), each stage, and a rank on average does "
+         "with its time in a step.",
+         "每个副本（按编号，0 为主副本）、每个流水段以及进程（平均）在一步中的时间去向。"},
+    [MESSAGE_BUSY_NOTE] =
+        {"Busy: the share of a step in which a device loads, computes or updates, that is "
+         "1 - (copy + comm + wait) / wall time; mean over replicas, stages or ranks.",
+         "忙碌：一步中设备加载、计算或更新的时间占比，即 1 - (复制 + 通信 + 等待) / "
+         "实际时间；对副本、流水段或进程求平均。"},
+    [MESSAGE_USE_NOTE] =
+        {"Replicas and stages have a row each: shares of the step once its batch is there, over "
+         "all steps of the run. Copying has the reduction in it.",
+         "副本和流水段各占一行：批次就绪之后一步中的占比，对运行的所有步求平均。复制包含归约。"},
+    // Time to a target accuracy.
+    [MESSAGE_TARGET] = {"Time to target", "达到目标用时"},
+    [MESSAGE_TARGET_TIME] = {"%s s to %.3g %%%s", "%s 秒达到 %.3g %%%s"},
+    [MESSAGE_TARGET_REACHED] = {"%.3g %% reached", "达到 %.3g %%"},
+    [MESSAGE_TARGET_PARTLY] = {"%.3g %% reached by %zu of %zu runs", "%.3g %%：%zu / %zu 次达到"},
+    [MESSAGE_TARGET_MISSED] = {"%.3g %% not reached", "未达到 %.3g %%"},
+    [MESSAGE_NOT_REACHED] = {"not reached", "未达到"},
+    [MESSAGE_TARGET_NOTE] =
+        {"Time to target: seconds of training up to the end of the first epoch after which the "
+         "test accuracy is that of the experiment's target; evaluation is not counted.",
+         "达到目标用时：到测试准确率首次达到实验目标的那一轮结束为止的训练秒数，不含评估。"},
+    // Published reports, reproduced.
+    [MESSAGE_REPRODUCTION_TITLE] = {"Published reports, reproduced", "已发表报告的复现"},
+    [MESSAGE_REPRODUCTION_LEAD] =
+        {"%zu runs stand for the rows of %zu published reports. Published figures are those of "
+         "other machines: they stand beside ours, and no speed-up is taken between them. What is "
+         "compared is compared here, like for like.",
+         "%zu 次运行对应 %zu 份已发表报告的各行。已发表的数字来自其他机器：仅与本次结果并列，不据此"
+         "计算加速比；对比均在本机、相同条件下进行。"},
+    [MESSAGE_REPRODUCTION_CHANGED] =
+        {"SHORTENED OR CHANGED: every run was made with %s. Accuracies, losses and total times are "
+         "not those of the experiments as they stand.",
+         "已缩短或更改：每次运行都使用了 %s。准确率、损失和总时间不是原实验的结果。"},
+    [MESSAGE_REPRODUCTION_COLUMNS] =
+        {"Epochs: \"2 of 25\" is a run of 2 epochs of an experiment of 25. Speed-up here: against "
+         "the run that it is compared with below, and only like for like. V fixes the arithmetic: "
+         "models with one hash are the same, bit for bit.",
+         "轮数：“2 / 25”表示 25 轮的实验只运行了 2 "
+         "轮。本次加速比：相对下文所比较的运行，且仅在条件相同时给出。哈希相同的模型逐位相同。"},
+    [MESSAGE_REPORT] = {"Report", "报告"},
+    [MESSAGE_OF_EPOCHS] = {"%lld of %lld", "%lld / %lld"},
+    [MESSAGE_ACCURACY_PUBLISHED] = {"Accuracy, published", "准确率，已发表"},
+    [MESSAGE_EPOCH_PUBLISHED] = {"s / epoch, published", "秒 / 轮，已发表"},
+    [MESSAGE_TOTAL_PUBLISHED] = {"Total s, published", "总秒数，已发表"},
+    [MESSAGE_SPEEDUP_PUBLISHED] = {"Speed-up, published", "加速比，已发表"},
+    [MESSAGE_HERE] = {"here", "本次"},
+    [MESSAGE_LIKE_FOR_LIKE] = {"Like for like", "条件相同的对比"},
+    [MESSAGE_AGAINST] = {"Against", "对比对象"},
+    [MESSAGE_OWN_BASELINE] = {"times as fast as what it is compared with",
+                              "相对其对比对象的速度倍数"},
+    [MESSAGE_FINDINGS] = {"What its own figures say", "其自身数字的审核"},
+    [MESSAGE_NO_FINDINGS] = {"Its figures do not contradict each other.", "其数字互不矛盾。"},
+    [MESSAGE_FINDING] = {"Finding", "发现"},
+    [MESSAGE_FINDING_FIGURES] = {"Figures", "数字"},
+    [MESSAGE_FINDING_WHY] = {"Because", "理由"},
+    [MESSAGE_FINDINGS_NOTE] =
+        {"By audit, from %s: the figures as they were published, held against each other. Rounding "
+         "of the printed digits is no finding.",
+         "由 audit 根据 %s "
+         "得出（原文为英文）：仅将已发表的数字互相对照；印刷数字的四舍五入不算问题。"},
+    [MESSAGE_FINDING_ARITHMETIC] = {"arithmetic fault", "算术错误"},
+    [MESSAGE_FINDING_ARMS] = {"unlike arms", "对比条件不同"},
+    [MESSAGE_FINDING_NOISE] = {"below the noise", "低于噪声"},
+    [MESSAGE_FINDING_UNSUPPORTED] = {"unsupported statement", "缺乏依据"},
+    [MESSAGE_FINDING_CONDITION] = {"unstated condition", "条件未说明"},
+    [MESSAGE_MANIFESTS_NOTE] =
+        {"The hash is that of the model's content. Each manifest names all files that its run read "
+         "and wrote, with their hashes, and its command.",
+         "哈希针对模型内容。每份清单列出该次运行读写的全部文件及其哈希，以及所用命令。"},
 };
 
 static const char *const names[LANGUAGES] = {"en", "zh"};

@@ -48,6 +48,7 @@ static void write_table(text *out, const table *t) {
 static void write_block(text *out, const block *b) {
     switch (b->kind) {
     case BLOCK_HEADING:
+    case BLOCK_SUBHEADING:
     case BLOCK_PARAGRAPH:
     case BLOCK_CODE: text_format(out, "%s\n", b->text); break;
     case BLOCK_TABLE: write_table(out, &b->table); break;
@@ -62,7 +63,7 @@ void document_to_plain(const document *d, text *out) {
     for (size_t i = 0; i < d->count; i++) {
         const block *b = &d->blocks[i];
         if (b->kind == BLOCK_NOTE || b->kind == BLOCK_FIGURE) continue;
-        bool apart = b->kind == BLOCK_HEADING || b->kind == BLOCK_TABLE || before == BLOCK_TABLE;
+        bool apart = b->kind == BLOCK_HEADING || b->kind == BLOCK_SUBHEADING || b->kind == BLOCK_TABLE || before == BLOCK_TABLE;
         if (apart) text_append(out, "\n");
         write_block(out, b);
         before = b->kind;

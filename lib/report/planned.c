@@ -46,37 +46,46 @@ static status check_order(const plan *p, error *err) {
     return STATUS_OK;
 }
 
-static status read_entries(plan *p, error *err) {
+// With a study: the runs that are its variants.
+static status read_entries(plan *p, const yaml_node *runs, const char *study, error *err) {
     status rc = STATUS_OK;
-    const yaml_node *runs = yaml_find(p->root, "runs");
     if (!runs || runs->kind != YAML_SEQUENCE || runs->count < 2)
-        return yaml_error(runs ? runs : p->root, err, "'runs': expected a list of two or more");
+        return yaml_error(runs ? runs : p->head, err, "'runs': expected a list of two or more");
     p->items = memory_new(runs->count, sizeof *p->items, err);
     if (!p->items) return STATUS_FAILED;
-    for (size_t i = 0; i < runs->count; i++, p->count++)
-        TRY(read_entry(runs->items[i], &p->items[i], err));
+    for (size_t i = 0; i < runs->count; i++) {
+        if (study && strcmp(run_text(runs->items[i], "study"), study) != 0) continue;
+        TRY(read_entry(runs->items[i], &p->items[p->count], err));
+        p->count++;
+    }
     for (size_t i = 0; i < p->count; i++)
         if (p->items[i].role != PLANNED_CONTROL) p->last = &p->items[i];
     TRY(check_order(p, err));
+    if (p->ladder) TRY(published_walks_make(runs, &p->published, err));
 out:
     return rc;
 }
 
-static status read_file(const char *path, plan *p, error *err) {
-    status rc = STATUS_OK;
-    TRY(yaml_read_file(path, &p->root, err));
-    if (p->root->kind != YAML_MAPPING ||
-        strcmp(run_text(p->root, "schema"), "lockstep.plan/1") != 0)
-        return yaml_error(p->root, err, "expected a plan: schema lockstep.plan/1");
-    p->ladder = strcmp(run_text(p->root, "kind"), "ladder") == 0;
-    p->from = run_text(p->root, "from");
-    p->to = run_text(p->root, "to");
-    p->name = run_text(p->root, "name");
-    p->vary = yaml_find(p->root, "vary");
+static status read_head(const yaml_node *head, plan *p, error *err) {
+    p->head = head;
+    p->ladder = strcmp(run_text(head, "kind"), "ladder") == 0;
+    p->from = run_text(head, "from");
+    p->to = run_text(head, "to");
+    p->name = run_text(head, "name");
+    p->vary = yaml_find(head, "vary");
     if (!p->ladder && (!p->vary || p->vary->kind != YAML_SEQUENCE || !p->vary->count))
-        return yaml_error(p->root, err, "a plan is a ladder or a study that says what varies");
-    TRY(read_entries(p, err));
-out:
+        return yaml_error(head, err, "a plan is a ladder or a study that says what varies");
+    return STATUS_OK;
+}
+
+status plan_read_file(const char *path, yaml_node **root, error *err) {
+    status rc = yaml_read_file(path, root, err);
+    if (rc != STATUS_OK) return rc;
+    if ((*root)->kind == YAML_MAPPING && strcmp(run_text(*root, "schema"), "lockstep.plan/1") == 0)
+        return STATUS_OK;
+    rc = yaml_error(*root, err, "expected a plan: schema lockstep.plan/1");
+    yaml_free(*root);
+    *root = NULL;
     return rc;
 }
 
@@ -125,11 +134,27 @@ out:
     return rc;
 }
 
-status plan_read(const char *path, const run_list *list, language l, plan *p, error *err) {
-    *p = (plan){0};
-    status rc = read_file(path, p, err);
+static status read_runs(plan *p, const yaml_node *runs, const char *study, const run_list *list,
+                        language l, error *err) {
+    status rc = read_entries(p, runs, study, err);
     if (rc == STATUS_OK) rc = find_runs(p, list, err);
     if (rc == STATUS_OK) rc = compare_runs(p, l, err);
+    return rc;
+}
+
+status plan_read(yaml_node *root, const run_list *list, language l, plan *p, error *err) {
+    *p = (plan){.root = root};
+    status rc = read_head(root, p, err);
+    if (rc == STATUS_OK) rc = read_runs(p, yaml_find(root, "runs"), NULL, list, l, err);
+    if (rc != STATUS_OK) plan_release(p);
+    return rc;
+}
+
+status plan_read_study(const yaml_node *head, const yaml_node *runs, const run_list *list,
+                       language l, plan *p, error *err) {
+    *p = (plan){0};
+    status rc = read_head(head, p, err);
+    if (rc == STATUS_OK) rc = read_runs(p, runs, p->name, list, l, err);
     if (rc != STATUS_OK) plan_release(p);
     return rc;
 }
@@ -140,6 +165,7 @@ void plan_release(plan *p) {
         free(p->items[i].runs.runs);
     }
     comparison_release(&p->all);
+    published_walks_release(&p->published);
     free(p->items);
     yaml_free(p->root);
     *p = (plan){0};

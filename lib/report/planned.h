@@ -12,6 +12,7 @@
 #include "report/compare.h"
 #include "report/group.h"
 #include "report/messages.h"
+#include "report/published_walk.h"
 #include "report/run_list.h"
 
 typedef enum planned_role {
@@ -32,21 +33,29 @@ typedef struct planned {
 } planned;
 
 typedef struct plan {
-    yaml_node *root;
+    yaml_node *root;       // NULL for a study of a reproduction, whose `head` is borrowed
+    const yaml_node *head; // what the plan says of itself: title, name, vary
     bool ladder;           // else a study
     const char *from, *to; // ladder: names of the experiments
     const char *name;      // study
     const yaml_node *vary; // study: the keys that vary
     planned *items;        // in the order of the plan
     size_t count;
-    planned *last;  // ladder: the last step; study: the last variant
-    comparison all; // ladder: the last step with the start
+    planned *last;             // ladder: the last step; study: the last variant
+    comparison all;            // ladder: the last step with the start
+    published_walks published; // ladder
 } plan;
 
-// Reads a plan and finds its runs by their names. STATUS_INPUT when a run of the plan is missing or
-// one is there that it does not know.
-status plan_read(const char *path, const run_list *list, language l, plan *p,
-                 error *err) MUST_CHECK;
+// Reads a document of schema lockstep.plan/1.
+status plan_read_file(const char *path, yaml_node **root, error *err) MUST_CHECK;
+
+// Takes `root` over, a ladder or a study, and finds its runs by their names. STATUS_INPUT when a
+// run of the plan is missing or one is there that it does not know.
+status plan_read(yaml_node *root, const run_list *list, language l, plan *p, error *err) MUST_CHECK;
+// A study among the runs of a reproduction: `head` is what its plan says of the study, `runs` the
+// list of all its runs, `list` the runs of the study. All must outlive *p.
+status plan_read_study(const yaml_node *head, const yaml_node *runs, const run_list *list,
+                       language l, plan *p, error *err) MUST_CHECK;
 void plan_release(plan *p);
 
 // Share of the time of a step that goes to waiting for data, over the timed epochs: their median

@@ -18,7 +18,7 @@
 static const char *const colours[PLOT_COLOURS] = {"#3b82c4", "#d9762b", "#2f9e6e", "#b05fb4",
                                                   "#c9504a", "#1c9cb0", "#a5823a", "#7d8790"};
 
-enum { WIDTH = 440, HEIGHT = 290, LEGEND_ROW = 20, BAR_ROW = 34, BAR_COLUMNS = 3, LONG_NAME = 22 };
+enum { WIDTH = 440, HEIGHT = 290, LEGEND_ROW = 20, BAR_COLUMNS = 3, LONG_NAME = 22 };
 
 // ---- Running gnuplot ----
 
@@ -301,7 +301,30 @@ status plot_curves(const plot_axes *axes, const plot_curve *curves, size_t count
     return rc;
 }
 
-static void write_bar_data(text *out, const plot_bars *b) {
+// Where the names of horizontal bars stand, and what room that takes: beside the bars, or above
+// them where one is so long that it would leave no room for the drawing.
+typedef struct bar_layout {
+    bool above;
+    int row;           // pixels from bar to bar
+    double half, name; // of a row: half a bar's height, from its middle to its name
+} bar_layout;
+
+// Columns that a text takes: wide characters are those of three bytes or more.
+static size_t text_columns(const char *string) {
+    size_t columns = 0;
+    for (const unsigned char *p = (const unsigned char *)string; *p; p++)
+        columns += *p >= 0xe0 ? 2 : (*p & 0xc0) != 0x80;
+    return columns;
+}
+
+static bar_layout layout_bars(const char *const *names, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (text_columns(names[i]) > LONG_NAME)
+            return (bar_layout){.above = true, .row = 44, .half = 0.2, .name = 0.41};
+    return (bar_layout){.row = 34, .half = 0.33};
+}
+
+static void write_bar_data(text *out, const plot_bars *b, double half) {
     for (size_t part = 0; part < b->part_count; part++) {
         text_format(out, "$p%zu << EOD\n", part);
         for (size_t bar = 0; bar < b->bar_count; bar++) {
@@ -310,15 +333,26 @@ static void write_bar_data(text *out, const plot_bars *b) {
             for (size_t i = 0; i < part; i++) start += value[i];
             double row = (double)(b->bar_count - bar);
             text_format(out, "%.6g %g %.6g %.6g %g %g\n", start, row, start, start + value[part],
-                        row - 0.36, row + 0.36);
+                        row - half, row + half);
         }
         text_append(out, "EOD\n");
     }
 }
 
 // The names of horizontal bars, the first one on top.
-static void write_bar_names(text *out, const char *const *names, size_t count) {
-    text_format(out, "set yrange [0.4:%zu.6]\nset ytics (", count);
+static void write_bar_names(text *out, const char *const *names, size_t count, bar_layout layout) {
+    text_format(out, "set yrange [0.4:%zu.6]\n", count);
+    if (layout.above) {
+        text_append(out, "set lmargin at screen 0.03\nset rmargin at screen 0.96\nunset ytics\n");
+        for (size_t bar = 0; bar < count; bar++) {
+            text_append(out, "set label ");
+            quote(out, names[bar]);
+            text_format(out, " at graph 0, first %g left front\n",
+                        (double)(count - bar) + layout.name);
+        }
+        return;
+    }
+    text_append(out, "set ytics (");
     for (size_t bar = 0; bar < count; bar++) {
         text_append(out, bar ? ", " : "");
         quote(out, names[bar]);
@@ -328,7 +362,8 @@ static void write_bar_names(text *out, const char *const *names, size_t count) {
 }
 
 status plot_stacked(const plot_bars *b, char **svg, char why[128], error *err) {
-    int height = 75 + legend_height(b->part_count, BAR_COLUMNS) + (int)b->bar_count * BAR_ROW;
+    const bar_layout layout = layout_bars(b->bars, b->bar_count);
+    int height = 75 + legend_height(b->part_count, BAR_COLUMNS) + (int)b->bar_count * layout.row;
     text script;
     text_init(&script, err);
     write_preamble(&script, height, b->x);
@@ -336,8 +371,8 @@ status plot_stacked(const plot_bars *b, char **svg, char why[128], error *err) {
     text_append(&script, "set style fill solid 1 noborder\n");
     write_legend_above(&script, b->part_count, BAR_COLUMNS, height);
     text_append(&script, "set xrange [0:*]\n");
-    write_bar_names(&script, b->bars, b->bar_count);
-    write_bar_data(&script, b);
+    write_bar_names(&script, b->bars, b->bar_count, layout);
+    write_bar_data(&script, b, layout.half);
     for (size_t part = 0; part < b->part_count; part++) {
         text_append(&script, part ? ", " : "plot ");
         text_format(&script, "$p%zu using 1:2:3:4:5:6 with boxxyerror lw 0 lc rgb '%s' title ",
@@ -351,13 +386,13 @@ status plot_stacked(const plot_bars *b, char **svg, char why[128], error *err) {
 }
 
 // Bars, then whiskers: a bar of each place, and a range where there is one.
-static void write_values(text *out, const plot_values *v) {
+static void write_values(text *out, const plot_values *v, double half) {
     text_append(out, "$bars << EOD\n");
     for (size_t i = 0; i < v->count; i++) {
         double row = (double)(v->count - i), x = v->value[i];
         if (!isfinite(x)) continue;
-        text_format(out, "%.6g %g %.6g %.6g %g %g\n", x, row, fmin(0, x), fmax(0, x), row - 0.3,
-                    row + 0.3);
+        text_format(out, "%.6g %g %.6g %.6g %g %g\n", x, row, fmin(0, x), fmax(0, x), row - half,
+                    row + half);
     }
     text_append(out, "EOD\n$ranges << EOD\n");
     for (size_t i = 0; i < v->count; i++)
@@ -389,7 +424,8 @@ static bool any_range(const plot_values *v) {
 }
 
 status plot_whiskers(const plot_values *v, char **svg, char why[128], error *err) {
-    int height = 75 + (int)v->count * BAR_ROW;
+    const bar_layout layout = layout_bars(v->names, v->count);
+    int height = 75 + (int)v->count * layout.row;
     text script;
     text_init(&script, err);
     write_preamble(&script, height, v->x);
@@ -402,8 +438,8 @@ status plot_whiskers(const plot_values *v, char **svg, char why[128], error *err
         text_format(&script,
                     "set arrow from %g, graph 0 to %g, graph 1 nohead dt 2 lw 1 lc rgb 'black'\n",
                     v->reference, v->reference);
-    write_bar_names(&script, v->names, v->count);
-    write_values(&script, v);
+    write_bar_names(&script, v->names, v->count, layout);
+    write_values(&script, v, layout.half);
     text_format(&script, "plot $bars using 1:2:3:4:5:6 with boxxyerror lw 0 lc rgb '%s'",
                 colours[0]);
     if (any_range(v))

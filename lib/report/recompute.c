@@ -80,15 +80,18 @@ static status from_predictions(const figure *f, recomputed *again, error *err) {
 
 // ---- From steps ----
 
-// Samples of step `step` of an epoch: every shard gives its next global_batch / V, while it has
+// Samples that shard v gives to step `step` of an epoch: its next global_batch / V, while it has
 // them; samples are dealt to shards like cards.
+static int64_t samples_of_shard(const run *r, size_t step, int64_t v) {
+    int64_t shards = r->virtual_shards, share = r->global_batch / shards;
+    int64_t size = r->samples / shards + (v < r->samples % shards);
+    int64_t left = size - (int64_t)step * share;
+    return left < 0 ? 0 : left < share ? left : share;
+}
+
 static double samples_in_step(const run *r, size_t step) {
-    int64_t shards = r->virtual_shards, share = r->global_batch / shards, total = 0;
-    for (int64_t v = 0; v < shards; v++) {
-        int64_t size = r->samples / shards + (v < r->samples % shards);
-        int64_t left = size - (int64_t)step * share;
-        total += left < 0 ? 0 : left < share ? left : share;
-    }
+    int64_t total = 0;
+    for (int64_t v = 0; v < r->virtual_shards; v++) total += samples_of_shard(r, step, v);
     return (double)total;
 }
 
@@ -126,6 +129,17 @@ static status median_epoch(const run *r, const steps *s, recomputed *again, erro
     return STATUS_OK;
 }
 
+// The accuracies are the trainer's own: only the times come from the steps.
+static void time_to_target(const run *r, const steps *s, recomputed *again) {
+    double seconds = 0;
+    for (size_t i = 0; i < r->epoch_count && isnan(again->value); i++) {
+        seconds += epoch_seconds(r, s, s->wall, i);
+        if (r->epochs[i].accuracy < run_target(r)) continue;
+        again->value = seconds;
+        snprintf(again->how, sizeof again->how, "sum of the first %zu epochs", i + 1);
+    }
+}
+
 static void phase_ms(const run *r, const steps *s, const char *name, recomputed *again) {
     const uint64_t *ns = strcmp(name, "wall") == 0 ? s->wall : NULL;
     for (int p = 0; p < RUN_PHASES; p++)
@@ -137,6 +151,36 @@ static void phase_ms(const run *r, const steps *s, const char *name, recomputed 
     snprintf(again->how, sizeof again->how, "mean of %zu steps", n * (r->epoch_count - first));
 }
 
+// Shares of the wall time that go to some phases, over the timed epochs.
+static void share_of(const run *r, const steps *s, const char *metric, recomputed *again) {
+    static const char *const names[] = {"copy", "comm", "wait"};
+    const bool busy = strcmp(metric, "busy") == 0;
+    const size_t first = strcmp(metric, "waiting") == 0 ? 2 : 0,
+                 end = strcmp(metric, "copying") == 0 ? 2 : 3;
+    double ms = 0;
+    for (size_t i = first; i < end; i++) {
+        phase_ms(r, s, names[i], again);
+        ms += again->value;
+    }
+    phase_ms(r, s, "wall", again);
+    again->value = busy ? 1 - ms / again->value : ms / again->value;
+}
+
+// (S - 1) / (M + S - 1) of S stages. The M micro-batches are the shards that a step has samples of;
+// under sync_batch_norm all go as one.
+static void predict_bubble(const run *r, const steps *s, recomputed *again) {
+    const bool together = strcmp(run_text(r->train, "parameters.sync_batch_norm"), "true") == 0;
+    const size_t n = steps_per_epoch(r, s);
+    const double stages = (double)r->world_size;
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        for (int64_t v = 0; v < (together ? 1 : r->virtual_shards); v++)
+            sum += samples_of_shard(r, i, v) > 0;
+    const double m = sum / (double)n;
+    again->value = (stages - 1) / (m + stages - 1);
+    snprintf(again->how, sizeof again->how, "(S - 1) / (M + S - 1), S = %g, M = %g", stages, m);
+}
+
 static status compute_from_steps(const figure *f, const steps *s, recomputed *again, error *err) {
     const run *r = f->run;
     size_t epoch = r->epoch_count;
@@ -145,10 +189,17 @@ static status compute_from_steps(const figure *f, const steps *s, recomputed *ag
     if (strcmp(f->metric, "steps") == 0) {
         again->value = (double)s->count;
         snprintf(again->how, sizeof again->how, "values in the file");
+    } else if (strcmp(f->metric, "seconds_to_target") == 0) {
+        time_to_target(r, s, again);
     } else if (strcmp(f->metric, "seconds_per_epoch") == 0) {
         return median_epoch(r, s, again, err);
     } else if (strncmp(f->metric, "step.", 5) == 0) {
         phase_ms(r, s, f->metric + 5, again);
+    } else if (strcmp(f->metric, "busy") == 0 || strcmp(f->metric, "copying") == 0 ||
+               strcmp(f->metric, "waiting") == 0) {
+        share_of(r, s, f->metric, again);
+    } else if (strcmp(f->metric, "bubble_predicted") == 0) {
+        predict_bubble(r, s, again);
     } else if (strcmp(f->metric, "train_loss") == 0 ||
                sscanf(f->metric, "epochs.%zu.%15s", &epoch, what) == 2) {
         if (epoch < 1 || epoch > r->epoch_count) return STATUS_OK;

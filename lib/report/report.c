@@ -9,6 +9,7 @@
 #include "base/output.h"
 #include "base/sha256.h"
 #include "report/document.h"
+#include "report/reproduction.h"
 #include "report/sections.h"
 
 // ---- Reading ----
@@ -35,6 +36,48 @@ static status make_comparisons(report *r, error *err) {
     return STATUS_OK;
 }
 
+static status make_predictions(report *r, error *err) {
+    if (!r->options.collectives) return STATUS_OK;
+    status rc = collectives_read(r->options.collectives, &r->collectives, err);
+    if (rc != STATUS_OK) return rc;
+    r->predictions = memory_new(r->group_count, sizeof *r->predictions, err);
+    if (!r->predictions) return STATUS_FAILED;
+    for (size_t i = 0; i < r->group_count; i++) {
+        prediction *p = &r->predictions[r->prediction_count];
+        if (!prediction_is_due(&r->groups[i])) continue;
+        rc = prediction_make(&r->groups[i], r->groups, r->group_count, &r->collectives,
+                             r->options.language, p, err);
+        if (rc != STATUS_OK) return rc;
+        r->prediction_count++;
+    }
+    return STATUS_OK;
+}
+
+static status read_plan(report *r, error *err) {
+    yaml_node *root;
+    status rc = plan_read_file(r->options.plan, &root, err);
+    if (rc != STATUS_OK) return rc;
+    if (!reproduction_is(root))
+        return plan_read(root, &r->list, r->options.language, &r->plan, err);
+    r->reproduction = memory_new(1, sizeof *r->reproduction, err);
+    if (r->reproduction) return reproduction_open(root, r, r->reproduction, err);
+    yaml_free(root);
+    return STATUS_FAILED;
+}
+
+static status figures_of_reproduction(figure_list *list, const reproduction *p, error *err) {
+    status rc = STATUS_OK;
+    for (size_t i = 0; i < p->count; i++) {
+        const reproduced *one = &p->reports[i];
+        for (size_t k = 0; k < one->rows.comparison_count; k++)
+            TRY(figures_of_comparison(list, &one->rows.comparisons[k], err));
+        for (size_t k = 0; k < one->study_count; k++)
+            TRY(figures_of_plan(list, &one->studies[k].plan, err));
+    }
+out:
+    return rc;
+}
+
 static status make_figures(report *r, error *err) {
     status rc = STATUS_OK;
     for (size_t i = 0; i < r->list.count; i++)
@@ -44,6 +87,9 @@ static status make_figures(report *r, error *err) {
     for (size_t i = 0; i < r->comparison_count; i++)
         TRY(figures_of_comparison(&r->figures, &r->comparisons[i], err));
     TRY(figures_of_plan(&r->figures, &r->plan, err));
+    if (r->reproduction) TRY(figures_of_reproduction(&r->figures, r->reproduction, err));
+    for (size_t i = 0; i < r->prediction_count; i++)
+        TRY(figures_of_prediction(&r->figures, &r->predictions[i], &r->collectives, err));
 out:
     return rc;
 }
@@ -56,7 +102,8 @@ status report_open(report *r, const report_options *o, error *err) {
     TRY(run_list_finish(&r->list, err));
     TRY(groups_make(&r->list, &r->groups, &r->group_count, err));
     TRY(make_comparisons(r, err));
-    if (o->plan) TRY(plan_read(o->plan, &r->list, o->language, &r->plan, err));
+    if (o->plan) TRY(read_plan(r, err));
+    TRY(make_predictions(r, err));
     TRY(make_figures(r, err));
 out:
     if (rc != STATUS_OK) report_release(r);
@@ -67,6 +114,11 @@ void report_release(report *r) {
     for (size_t i = 0; i < r->comparison_count; i++) comparison_release(&r->comparisons[i]);
     free(r->comparisons);
     plan_release(&r->plan);
+    if (r->reproduction) reproduction_release(r->reproduction);
+    free(r->reproduction);
+    for (size_t i = 0; i < r->prediction_count; i++) prediction_release(&r->predictions[i]);
+    free(r->predictions);
+    collectives_release(&r->collectives);
     groups_free(r->groups, r->group_count);
     figures_release(&r->figures);
     run_list_release(&r->list);
@@ -76,7 +128,7 @@ void report_release(report *r) {
 // ---- Writing ----
 
 static char *study_title(const report *r, error *err) {
-    const char *title = run_text(r->plan.root, "title");
+    const char *title = run_text(r->plan.head, "title");
     if (*title) return memory_string(title, err);
     return memory_format(err, say(r, MESSAGE_TITLE_STUDY), r->plan.name);
 }
@@ -84,6 +136,10 @@ static char *study_title(const report *r, error *err) {
 static char *make_title(const report *r, error *err) {
     const run *first = &r->list.runs[0];
     if (r->options.title) return memory_string(r->options.title, err);
+    if (r->reproduction) {
+        const char *title = run_text(r->reproduction->root, "title");
+        return memory_string(*title ? title : say(r, MESSAGE_REPRODUCTION_TITLE), err);
+    }
     if (r->plan.count && r->plan.ladder)
         return memory_format(err, say(r, MESSAGE_TITLE_LADDER), r->plan.from, r->plan.to);
     if (r->plan.count) return study_title(r, err);
@@ -108,16 +164,20 @@ static status compose(const report *r, document *d, error *err) {
     if (!title) return STATUS_FAILED;
     document_init(d, title, language_name(r->options.language), err);
     free(title);
+    if (r->reproduction) return section_reproduction(r, d, err);
     if (r->plan.count) {
         TRY(section_plan(r, d, true, err));
+        section_prediction(r, d);
         document_add(d, BLOCK_HEADING, "%s", say(r, MESSAGE_ALL_RUNS));
     }
     section_summary(r, d);
     TRY(section_comparison(r, d, err));
+    if (!r->plan.count) section_prediction(r, d);
     TRY(section_repeats(r, d, err));
     TRY(section_published(r, d, err));
     TRY(section_curves(r, d, err));
     TRY(section_time_split(r, d, err));
+    TRY(section_strategy(r, d, err));
     TRY(section_classes(r, d, err));
     section_environment(r, d);
     section_files(r, d);
@@ -208,6 +268,13 @@ out:
     return rc;
 }
 
+static status record_collectives(const collectives *c, manifest *m, error *err) {
+    char *path = memory_format(err, "%s/manifest.yaml", c->folder);
+    status rc = path ? report_record_file(m, path, err) : STATUS_FAILED;
+    free(path);
+    return rc;
+}
+
 status report_record(const report *r, manifest *m, error *err) {
     status rc = STATUS_OK;
     yaml_node *parameters = manifest_parameters(m);
@@ -218,6 +285,11 @@ status report_record(const report *r, manifest *m, error *err) {
         const run *one = &r->list.runs[i];
         TRY(record_input(one->folder, one->train, "steps.st.zst", m, err));
         TRY(record_input(one->evaluation, one->evaluate, "predictions.st.zst", m, err));
+    }
+    if (r->collectives.count) TRY(record_collectives(&r->collectives, m, err));
+    for (size_t i = 0; r->reproduction && i < r->reproduction->count; i++) {
+        const char *path = r->reproduction->reports[i].claim_path;
+        if (*path) TRY(report_record_file(m, path, err));
     }
     TRY(yaml_put(parameters, "language", yaml_new_string(name, err), err));
     TRY(yaml_put(parameters, "baseline", yaml_new_string(baseline, err), err));
@@ -244,7 +316,7 @@ status report_answer(const report *r, text *out, error *err) {
     if (!title) return STATUS_FAILED;
     document_init(&d, title, language_name(r->options.language), err);
     free(title);
-    TRY(section_plan(r, &d, false, err));
+    TRY(r->reproduction ? section_rows(r, &d, false, err) : section_plan(r, &d, false, err));
     TRY(section_loader_verdict(r, &d, err));
     TRY(document_status(&d));
     document_to_plain(&d, out);

@@ -6,10 +6,12 @@
 
 #include "base/error.h"
 #include "data/manifest.h"
+#include "report/collectives.h"
 #include "report/compare.h"
 #include "report/figures.h"
 #include "report/messages.h"
 #include "report/planned.h"
+#include "report/prediction.h"
 #include "report/run.h"
 #include "report/text.h"
 
@@ -18,7 +20,10 @@ typedef struct report_options {
     size_t folder_count;
     const char *baseline; // such a folder, what all others are compared with; NULL: no comparison
     const char *plan;     // the file that the runs were planned by; NULL: none
-    const char *title;    // NULL: made from the runs
+    // What bench-allreduce measured, a folder: predictions stand beside the measured; NULL: none
+    // do.
+    const char *collectives;
+    const char *title; // NULL: made from the runs
     language language;
 } report_options;
 
@@ -29,7 +34,11 @@ typedef struct report {
     size_t group_count;
     comparison *comparisons; // of groups 1, 2, … with group 0, when there is a baseline
     size_t comparison_count;
-    plan plan; // without items where there is none
+    plan plan;               // without items where there is none
+    collectives collectives; // likewise
+    prediction *predictions; // of every group that prediction_is_due to, in order
+    size_t prediction_count;
+    struct reproduction *reproduction; // of a plan of published reports; NULL without
     figure_list figures;
 } report;
 

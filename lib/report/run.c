@@ -39,15 +39,13 @@ status run_check_content(const char *folder, const yaml_node *manifest_root, con
                      folder, name, content, *recorded ? recorded : "nothing");
 }
 
-// Absent is NAN; something else than a number is an error.
-static status get_number(const yaml_node *root, const char *path, double *value, error *err) {
+status run_number(const yaml_node *root, const char *path, double *value, error *err) {
     const yaml_node *node = root ? yaml_get(root, path) : NULL;
     *value = NAN;
     return node ? yaml_number(node, path, value, err) : STATUS_OK;
 }
 
-// Absent is -1.
-static status get_count(const yaml_node *root, const char *path, int64_t *value, error *err) {
+status run_count(const yaml_node *root, const char *path, int64_t *value, error *err) {
     const yaml_node *node = root ? yaml_get(root, path) : NULL;
     *value = -1;
     return node ? yaml_integer(node, path, 0, INT64_MAX, value, err) : STATUS_OK;
@@ -100,13 +98,13 @@ void run_release(run *r) {
 
 static status read_epoch(const yaml_node *node, run_epoch *e, error *err) {
     status rc = STATUS_OK;
-    TRY(get_number(node, "loss", &e->loss, err));
-    TRY(get_number(node, "accuracy", &e->accuracy, err));
-    TRY(get_number(node, "seconds", &e->seconds, err));
+    TRY(run_number(node, "loss", &e->loss, err));
+    TRY(run_number(node, "accuracy", &e->accuracy, err));
+    TRY(run_number(node, "seconds", &e->seconds, err));
     for (int p = 0; p < RUN_PHASES; p++) {
         char path[32];
         snprintf(path, sizeof path, "phases.%s", run_phase_name(p));
-        TRY(get_number(node, path, &e->phase[p], err));
+        TRY(run_number(node, path, &e->phase[p], err));
     }
 out:
     return rc;
@@ -132,8 +130,8 @@ static status read_epochs(run *r, error *err) {
 // The learning rate after scaling: what the schedule starts from.
 static status read_lr(run *r, error *err) {
     double base;
-    status rc = get_number(r->train, "parameters.optimizer.lr", &r->lr, err);
-    if (rc == STATUS_OK) rc = get_number(r->train, "parameters.lr_scaling.base_batch", &base, err);
+    status rc = run_number(r->train, "parameters.optimizer.lr", &r->lr, err);
+    if (rc == STATUS_OK) rc = run_number(r->train, "parameters.lr_scaling.base_batch", &base, err);
     if (rc != STATUS_OK) return rc;
     const char *kind = run_text(r->train, "parameters.lr_scaling.kind");
     if (!*kind) kind = run_text(r->train, "parameters.lr_scaling"); // "none"
@@ -151,8 +149,7 @@ static void read_device(const yaml_node *execution, char *kind, size_t size) {
     snprintf(kind, size, "%.*s", (int)strcspn(text, ":,"), text);
 }
 
-// The last segment of the execution, and how many there were.
-static const yaml_node *last_segment(const run *r, int *segments) {
+const yaml_node *run_last_segment(const run *r, int *segments) {
     const yaml_node *execution = yaml_get(r->train, "run.execution");
     *segments = 1;
     if (!execution || execution->kind == YAML_SCALAR) return NULL;
@@ -163,19 +160,19 @@ static const yaml_node *last_segment(const run *r, int *segments) {
 
 static status read_execution(run *r, error *err) {
     status rc = STATUS_OK;
-    TRY(get_count(r->train, "parameters.world_size", &r->world_size, err));
-    TRY(get_count(r->train, "parameters.loader_workers", &r->loader_workers, err));
-    TRY(get_count(r->train, "run.cores", &r->cores, err));
+    TRY(run_count(r->train, "parameters.world_size", &r->world_size, err));
+    TRY(run_count(r->train, "parameters.loader_workers", &r->loader_workers, err));
+    TRY(run_count(r->train, "run.cores", &r->cores, err));
     snprintf(r->device, sizeof r->device, "cpu");
-    const yaml_node *last = last_segment(r, &r->segments);
+    const yaml_node *last = run_last_segment(r, &r->segments);
     r->threads = -1;
     if (!last) goto out;
     int64_t count;
-    TRY(get_count(last, "world_size", &count, err));
+    TRY(run_count(last, "world_size", &count, err));
     if (count >= 0) r->world_size = count;
-    TRY(get_count(last, "loader_workers", &count, err));
+    TRY(run_count(last, "loader_workers", &count, err));
     if (count >= 0) r->loader_workers = count;
-    TRY(get_count(last, "threads", &r->threads, err));
+    TRY(run_count(last, "threads", &r->threads, err));
     if (*run_text(last, "tool")) r->tool = run_text(last, "tool");
     if (*run_text(last, "strategy")) r->strategy = run_text(last, "strategy");
     r->reduce = run_text(last, "reduce");
@@ -202,16 +199,16 @@ status run_read_train(run *r, error *err) {
     r->cpu = run_text(r->train, "run.cpu");
     snprintf(r->model_content, sizeof r->model_content, "%s",
              run_text(run_file(r->train, "outputs", "model.st.zst"), "content"));
-    TRY(get_count(r->train, "parameters.seed", &r->seed, err));
-    TRY(get_count(r->train, "parameters.virtual_shards", &r->virtual_shards, err));
-    TRY(get_count(r->train, "parameters.global_batch", &r->global_batch, err));
-    TRY(get_count(r->train, "parameters.epochs", &r->planned_epochs, err));
-    TRY(get_count(r->train, "results.steps", &r->steps, err));
-    TRY(get_count(r->train, "results.samples", &r->samples, err));
-    TRY(get_number(r->train, "results.seconds_per_epoch", &r->seconds_per_epoch, err));
-    TRY(get_number(r->train, "results.total_seconds", &r->total_seconds, err));
-    TRY(get_number(r->train, "results.train_loss", &r->train_loss, err));
-    TRY(get_number(r->train, "results.test_accuracy", &r->accuracy, err));
+    TRY(run_count(r->train, "parameters.seed", &r->seed, err));
+    TRY(run_count(r->train, "parameters.virtual_shards", &r->virtual_shards, err));
+    TRY(run_count(r->train, "parameters.global_batch", &r->global_batch, err));
+    TRY(run_count(r->train, "parameters.epochs", &r->planned_epochs, err));
+    TRY(run_count(r->train, "results.steps", &r->steps, err));
+    TRY(run_count(r->train, "results.samples", &r->samples, err));
+    TRY(run_number(r->train, "results.seconds_per_epoch", &r->seconds_per_epoch, err));
+    TRY(run_number(r->train, "results.total_seconds", &r->total_seconds, err));
+    TRY(run_number(r->train, "results.train_loss", &r->train_loss, err));
+    TRY(run_number(r->train, "results.test_accuracy", &r->accuracy, err));
     TRY(read_lr(r, err));
     TRY(read_execution(r, err));
     TRY(read_epochs(r, err));
@@ -223,8 +220,8 @@ status run_read_class(const yaml_node *entry, run_class *c, error *err) {
     status rc = STATUS_OK;
     c->name = run_text(entry, "name");
     if (!*c->name) c->name = run_text(entry, "class");
-    TRY(get_number(entry, "accuracy", &c->accuracy, err));
-    TRY(get_count(entry, "count", &c->count, err));
+    TRY(run_number(entry, "accuracy", &c->accuracy, err));
+    TRY(run_count(entry, "count", &c->count, err));
     if (!*c->name || isnan(c->accuracy) || c->count < 0)
         return yaml_error(entry, err, "'per_class': expected class, accuracy and count");
     c->right = (int64_t)llround(c->accuracy * (double)c->count);
@@ -235,8 +232,8 @@ out:
 status run_read_evaluation(run *r, error *err) {
     status rc = STATUS_OK;
     double accuracy;
-    TRY(get_number(r->evaluate, "results.accuracy", &accuracy, err));
-    TRY(get_number(r->evaluate, "results.loss", &r->test_loss, err));
+    TRY(run_number(r->evaluate, "results.accuracy", &accuracy, err));
+    TRY(run_number(r->evaluate, "results.loss", &r->test_loss, err));
     if (!isnan(accuracy)) r->accuracy = accuracy;
     const yaml_node *classes = yaml_get(r->evaluate, "results.per_class");
     r->test_samples = 0;
@@ -263,6 +260,18 @@ run_split run_time_split(const run *r) {
     for (int p = 0; p < RUN_PHASES; p++) split.sum += split.phase[p];
     if (isnan(scale)) split.sum = split.wall = NAN;
     return split;
+}
+
+double run_target(const run *r) {
+    bool tested = false;
+    for (size_t i = 0; i < r->epoch_count; i++) tested |= !isnan(r->epochs[i].accuracy);
+    return tested ? atof(run_text(r->train, "parameters.target_accuracy")) : 0;
+}
+
+bool run_reaches(const run *r, double target) {
+    for (size_t i = 0; i < r->epoch_count; i++)
+        if (r->epochs[i].accuracy >= target) return true;
+    return false;
 }
 
 double run_time_to(const run *r, double target) {

@@ -63,6 +63,12 @@ status run_check_content(const char *folder, const yaml_node *manifest_root, con
                          const char *content, error *err) MUST_CHECK;
 // A string at a path in the tree, or "".
 const char *run_text(const yaml_node *root, const char *path);
+// The last segment of the execution, and how many there were. NULL when the manifest says nothing.
+const yaml_node *run_last_segment(const run *r, int *segments);
+// A number at a path: NAN when absent, STATUS_INPUT when it is something else. A count: -1 when
+// absent.
+status run_number(const yaml_node *root, const char *path, double *value, error *err) MUST_CHECK;
+status run_count(const yaml_node *root, const char *path, int64_t *value, error *err) MUST_CHECK;
 
 // One entry of per_class.
 typedef struct run_class {
@@ -79,8 +85,12 @@ typedef struct run_split {
 } run_split;
 run_split run_time_split(const run *r);
 
-// Seconds of training until the test accuracy first reached `target`; NAN when it did not or times
-// are not known.
+// The accuracy that the experiment is to reach, a fraction; 0: none, or nobody tested after epochs.
+double run_target(const run *r);
+// Did the test accuracy after some epoch reach it?
+bool run_reaches(const run *r, double target);
+// Seconds of training until the end of the first epoch after which it did; NAN when none did or
+// times are not known.
 double run_time_to(const run *r, double target);
 
 #endif

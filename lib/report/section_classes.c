@@ -136,11 +136,15 @@ static status matrix(const report *r, document *d, const run *one, error *err) {
     return STATUS_OK;
 }
 
-status section_classes(const report *r, document *d, error *err) {
+status section_class_table(const report *r, document *d, error *err) {
     const run *first;
     if (!count_evaluated(r, &first)) return STATUS_OK;
     document_add(d, BLOCK_HEADING, "%s", say(r, MESSAGE_PER_CLASS));
-    status rc = class_table(r, d, err);
+    return class_table(r, d, err);
+}
+
+status section_classes(const report *r, document *d, error *err) {
+    status rc = section_class_table(r, d, err);
     for (size_t i = 0; rc == STATUS_OK && i < r->list.count; i++)
         if (shows_classes(r, i)) rc = matrix(r, d, &r->list.runs[i], err);
     return rc;

@@ -56,8 +56,7 @@ void cell_accuracy_verdict(const report *r, document *d, const comparison *c) {
     }
 }
 
-static void comparison_row(const report *r, document *d, const comparison *c) {
-    document_cell(d, CELL_STRONG, "%s", c->subject->name);
+void cells_comparison(const report *r, document *d, const comparison *c) {
     cell_time(r, d, c->subject->runs[0], seconds_of(c->subject));
     cells_speedup(r, d, c);
     if (c->arithmetic)
@@ -69,11 +68,10 @@ static void comparison_row(const report *r, document *d, const comparison *c) {
     else
         document_cell(d, CELL_NUMBER, say(r, MESSAGE_POINTS), 100 * c->accuracy_difference);
     cell_accuracy_verdict(r, d, c);
+    if (any_target(r)) cell_target(r, d, c->subject);
 }
 
-static void baseline_row(const report *r, document *d) {
-    const group *g = &r->groups[0];
-    document_cell(d, CELL_STRONG, "%s", g->name);
+void cells_uncompared(const report *r, document *d, const group *g) {
     cell_time(r, d, g->runs[0], seconds_of(g));
     document_cell(d, CELL_NUMBER, "%s", "");
     document_cell(d, CELL_NUMBER, "%s", "");
@@ -81,10 +79,26 @@ static void baseline_row(const report *r, document *d) {
     document_cell(d, CELL_TEXT, "%s", "");
     document_cell(d, CELL_NUMBER, "%s", "");
     document_cell(d, CELL_TEXT, "%s", "");
+    if (any_target(r)) cell_target(r, d, g);
+}
+
+void head_comparison(const report *r, document *d, const message *front, size_t count) {
+    static const message head[] = {MESSAGE_SECONDS_PER_EPOCH,
+                                   MESSAGE_SPEEDUP,
+                                   MESSAGE_INTERVAL,
+                                   MESSAGE_VERDICT,
+                                   MESSAGE_ARITHMETIC,
+                                   MESSAGE_ACCURACY_DIFFERENCE,
+                                   MESSAGE_ACCURACY_VERDICT,
+                                   MESSAGE_TARGET};
+    size_t columns = any_target(r) ? 8 : 7;
+    document_table(d, count + columns, "");
+    head_cells(r, d, front, count);
+    head_cells(r, d, head, columns);
 }
 
 // Bars of the speed-ups that may be given.
-static status speedup_figure(const report *r, document *d, error *err) {
+status section_speedups(const report *r, document *d, const char *axis, error *err) {
     status rc = STATUS_FAILED;
     size_t room = r->comparison_count, count = 0;
     double *value = memory_new(3 * room, sizeof *value, err);
@@ -101,8 +115,6 @@ static status speedup_figure(const report *r, document *d, error *err) {
     }
     rc = STATUS_OK;
     if (!count) goto out;
-    char axis[256];
-    snprintf(axis, sizeof axis, say(r, MESSAGE_RATIO_TO), r->groups[0].name);
     plot_values v = {.id = "speedup",
                      .title = say(r, MESSAGE_SPEEDUP),
                      .x = axis,
@@ -124,20 +136,20 @@ out:
 }
 
 status section_comparison(const report *r, document *d, error *err) {
-    static const message head[] = {MESSAGE_EXPERIMENT,
-                                   MESSAGE_SECONDS_PER_EPOCH,
-                                   MESSAGE_SPEEDUP,
-                                   MESSAGE_INTERVAL,
-                                   MESSAGE_VERDICT,
-                                   MESSAGE_ARITHMETIC,
-                                   MESSAGE_ACCURACY_DIFFERENCE,
-                                   MESSAGE_ACCURACY_VERDICT};
+    static const message front[] = {MESSAGE_EXPERIMENT};
+    const group *baseline = &r->groups[0];
+    char axis[256];
     if (!r->comparison_count) return STATUS_OK;
-    document_add(d, BLOCK_HEADING, say(r, MESSAGE_COMPARISON), r->groups[0].name);
-    document_table(d, 8, "");
-    head_cells(r, d, head, 8);
-    baseline_row(r, d);
-    for (size_t i = 0; i < r->comparison_count; i++) comparison_row(r, d, &r->comparisons[i]);
+    document_add(d, BLOCK_HEADING, say(r, MESSAGE_COMPARISON), baseline->name);
+    head_comparison(r, d, front, 1);
+    document_cell(d, CELL_STRONG, "%s", baseline->name);
+    cells_uncompared(r, d, baseline);
+    for (size_t i = 0; i < r->comparison_count; i++) {
+        document_cell(d, CELL_STRONG, "%s", r->comparisons[i].subject->name);
+        cells_comparison(r, d, &r->comparisons[i]);
+    }
     document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_COMPARISON_NOTE));
-    return speedup_figure(r, d, err);
+    if (any_target(r)) document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_TARGET_NOTE));
+    snprintf(axis, sizeof axis, say(r, MESSAGE_RATIO_TO), baseline->name);
+    return section_speedups(r, d, axis, err);
 }

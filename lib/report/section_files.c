@@ -1,16 +1,10 @@
 // Where it ran, on what, and by which commands.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "report/origin.h"
 #include "report/sections.h"
-
-static void text_count(document *d, int64_t value) {
-    if (value < 0)
-        document_cell(d, CELL_TEXT, "%s", "");
-    else
-        document_cell(d, CELL_TEXT, "%lld", (long long)value);
-}
 
 // A property of the machine or of the execution: a key of the manifest, or a field of the run.
 typedef struct property {
@@ -18,43 +12,104 @@ typedef struct property {
     const char *path;
 } property;
 
-static void property_cell(document *d, const run *one, const property *p) {
+static const property properties[] = {
+    {MESSAGE_HOST, "run.host"},
+    {MESSAGE_CPU, "run.cpu"},
+    {MESSAGE_CORES, "run.cores"},
+    {MESSAGE_ISA, NULL},
+    {MESSAGE_DEVICE, NULL},
+    {MESSAGE_TOOL, "tool"},
+    {MESSAGE_WORLD_SIZE, NULL},
+    {MESSAGE_THREADS, NULL},
+    {MESSAGE_LOADER_WORKERS, NULL},
+    {MESSAGE_BUILD, "version"},
+    {MESSAGE_COMPILER, "run.compiler"},
+    {MESSAGE_STARTED, "run.start"},
+};
+
+enum { PROPERTIES = sizeof properties / sizeof *properties, RUNS_BESIDE_MAX = 6 };
+
+typedef struct value {
+    char number[24];
+} value;
+
+static const char *count_text(value *v, int64_t count) {
+    v->number[0] = 0;
+    if (count >= 0) snprintf(v->number, sizeof v->number, "%lld", (long long)count);
+    return v->number;
+}
+
+// Good until the value of the next property is asked for.
+static const char *property_text(const run *one, const property *p, value *v) {
     const yaml_node *root = one->train ? one->train : one->evaluate;
     switch ((int)p->label) {
-    case MESSAGE_ISA: document_cell(d, CELL_TEXT, "%s", one->isa); break;
-    case MESSAGE_DEVICE: document_cell(d, CELL_TEXT, "%s", one->device); break;
-    case MESSAGE_WORLD_SIZE: text_count(d, one->world_size); break;
-    case MESSAGE_THREADS: text_count(d, one->threads); break;
-    case MESSAGE_LOADER_WORKERS: text_count(d, one->loader_workers); break;
-    default: document_cell(d, CELL_TEXT, "%s", run_text(root, p->path)); break;
+    case MESSAGE_ISA: return one->isa;
+    case MESSAGE_DEVICE: return one->device;
+    case MESSAGE_WORLD_SIZE: return count_text(v, one->world_size);
+    case MESSAGE_THREADS: return count_text(v, one->threads);
+    case MESSAGE_LOADER_WORKERS: return count_text(v, one->loader_workers);
+    default: return run_text(root, p->path);
     }
 }
 
-void section_environment(const report *r, document *d) {
-    static const property properties[] = {
-        {MESSAGE_HOST, "run.host"},
-        {MESSAGE_CPU, "run.cpu"},
-        {MESSAGE_CORES, "run.cores"},
-        {MESSAGE_ISA, NULL},
-        {MESSAGE_DEVICE, NULL},
-        {MESSAGE_TOOL, "tool"},
-        {MESSAGE_WORLD_SIZE, NULL},
-        {MESSAGE_THREADS, NULL},
-        {MESSAGE_LOADER_WORKERS, NULL},
-        {MESSAGE_BUILD, "version"},
-        {MESSAGE_COMPILER, "run.compiler"},
-        {MESSAGE_STARTED, "run.start"},
-    };
-    document_add(d, BLOCK_HEADING, "%s", say(r, MESSAGE_ENVIRONMENT));
+static void property_cell(document *d, const run *one, const property *p) {
+    value v;
+    document_cell(d, CELL_TEXT, "%s", property_text(one, p, &v));
+}
+
+static bool is_common(const run_list *list, const property *p) {
+    value first, other;
+    const char *shared = property_text(&list->runs[0], p, &first);
+    for (size_t i = 1; i < list->count; i++)
+        if (strcmp(property_text(&list->runs[i], p, &other), shared) != 0) return false;
+    return true;
+}
+
+// A column for each run.
+static void environment_beside(const report *r, document *d) {
     document_table(d, 1 + r->list.count, "");
     document_cell(d, CELL_TEXT, "%s", "");
     for (size_t i = 0; i < r->list.count; i++)
         document_cell(d, CELL_TEXT, "%s", r->list.runs[i].name);
-    for (size_t k = 0; k < sizeof properties / sizeof *properties; k++) {
+    for (size_t k = 0; k < PROPERTIES; k++) {
         document_cell(d, CELL_STRONG, "%s", say(r, properties[k].label));
         for (size_t i = 0; i < r->list.count; i++)
             property_cell(d, &r->list.runs[i], &properties[k]);
     }
+}
+
+// Of many runs what they share once, and a line for each with the rest.
+static void environment_of_many(const report *r, document *d) {
+    size_t rest = 0;
+    document_table(d, 2, "");
+    document_cell(d, CELL_TEXT, "%s", "");
+    document_cell(d, CELL_TEXT, "%s", say(r, MESSAGE_ALL_RUNS));
+    for (size_t k = 0; k < PROPERTIES; k++) {
+        rest += !is_common(&r->list, &properties[k]);
+        if (!is_common(&r->list, &properties[k])) continue;
+        document_cell(d, CELL_STRONG, "%s", say(r, properties[k].label));
+        property_cell(d, &r->list.runs[0], &properties[k]);
+    }
+    if (!rest) return;
+    document_table(d, 1 + rest, "");
+    document_cell(d, CELL_TEXT, "%s", say(r, MESSAGE_RUN));
+    for (size_t k = 0; k < PROPERTIES; k++)
+        if (!is_common(&r->list, &properties[k]))
+            document_cell(d, CELL_TEXT, "%s", say(r, properties[k].label));
+    for (size_t i = 0; i < r->list.count; i++) {
+        document_cell(d, CELL_STRONG, "%s", r->list.runs[i].name);
+        for (size_t k = 0; k < PROPERTIES; k++)
+            if (!is_common(&r->list, &properties[k]))
+                property_cell(d, &r->list.runs[i], &properties[k]);
+    }
+}
+
+void section_environment(const report *r, document *d) {
+    document_add(d, BLOCK_HEADING, "%s", say(r, MESSAGE_ENVIRONMENT));
+    if (r->list.count > RUNS_BESIDE_MAX)
+        environment_of_many(r, d);
+    else
+        environment_beside(r, d);
 }
 
 static void file_row(document *d, const run *one, const char *role, const char *folder,
@@ -101,6 +156,21 @@ void section_files(const report *r, document *d) {
         stage_rows(r, d, one, one->folder, one->train);
         stage_rows(r, d, one, one->evaluation, one->evaluate);
     }
+    document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_WHY_NOTE));
+}
+
+void section_manifests(const report *r, document *d) {
+    static const message head[] = {MESSAGE_RUN, MESSAGE_MANIFEST, MESSAGE_CONTENT_HASH};
+    document_add(d, BLOCK_HEADING, "%s", say(r, MESSAGE_FILES));
+    document_table(d, 3, "");
+    head_cells(r, d, head, 3);
+    for (size_t i = 0; i < r->list.count; i++) {
+        const run *one = &r->list.runs[i];
+        document_cell(d, CELL_STRONG, "%s", one->name);
+        document_cell(d, CELL_CODE, "%s/manifest.yaml", one->folder ? one->folder : one->evaluation);
+        document_cell(d, CELL_CODE, "%s", one->model_content);
+    }
+    document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_MANIFESTS_NOTE));
     document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_WHY_NOTE));
 }
 

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "report/effects.h"
@@ -100,7 +101,72 @@ out:
     return rc;
 }
 
+// The step whose rate stayed behind: what a control is compared with.
+static const planned *find_controlled(const plan *p, const planned *control) {
+    for (size_t i = 0; i < p->count; i++)
+        if (&p->items[i].runs == control->step.baseline) return &p->items[i];
+    return NULL;
+}
+
+static bool is_change(effect e) {
+    return e == EFFECT_SHOWN || e == EFFECT_ONE_SEED;
+}
+
+// "It was not world size and strategy (world_size 1 → 4): …", for the ranks that left the model as
+// it was.
+static void append_not_ranks(const report *r, text *out) {
+    for (size_t i = 0; i < r->plan.count; i++) {
+        const planned *one = &r->plan.items[i];
+        const yaml_node *factors = yaml_find(one->entry, "factors");
+        if (one->role != PLANNED_STEP || !factors || factors->count != 1) continue;
+        if (strcmp(run_text(factors, "0"), "world-size") != 0 || !one->step.identical) continue;
+        text changes;
+        text_init(&changes, out->err);
+        effect_append_changes(&changes, one);
+        text_format(out, say(r, MESSAGE_LADDER_NOT_RANKS), effect_said_factor(r, "world-size"),
+                    text_string(&changes));
+        text_release(&changes);
+    }
+}
+
+// Where the larger batch lost accuracy and a rate that follows it brings some back: it was the
+// rate.
+static void tell_rate(const report *r, document *d, const planned *control) {
+    const planned *batch = find_controlled(&r->plan, control);
+    effect came = effect_on_accuracy(&control->step);
+    effect went = batch && batch->compared ? effect_on_accuracy(&batch->step) : EFFECT_OPEN;
+    const double back = control->step.accuracy_difference;
+    if (!is_change(came) || !is_change(went) || !(back > 0)) return;
+    if (!(batch->step.accuracy_difference < 0)) return;
+    bool most = back >= -batch->step.accuracy_difference / 2;
+    text lost, points, rest;
+    text_init(&lost, d->err);
+    text_init(&points, d->err);
+    text_init(&rest, d->err);
+    append_step(r, &lost, batch, false);
+    effect_append_points(r, &points, &control->step);
+    append_not_ranks(r, &rest);
+    if (came == EFFECT_ONE_SEED || went == EFFECT_ONE_SEED)
+        text_append(&rest, say(r, MESSAGE_LADDER_RATE_ONE_SEED));
+    document_add(d, BLOCK_PARAGRAPH, say(r, most ? MESSAGE_LADDER_RATE : MESSAGE_LADDER_RATE_PART),
+                 text_string(&lost), text_string(&points), text_string(&rest));
+    text_release(&lost);
+    text_release(&points);
+    text_release(&rest);
+}
+
 // ---- Tables ----
+
+// Was anything published about the times, or the accuracies, of these runs?
+static bool has_published(const report *r, document *d, bool time) {
+    text out;
+    text_init(&out, d->err);
+    for (size_t i = 0; i < r->plan.count; i++)
+        effect_append_published(r, &out, &r->plan.items[i], time);
+    bool any = out.length > 0;
+    text_release(&out);
+    return any;
+}
 
 // A cell of what an append function makes.
 static void appended_cell(document *d, cell_style style, text *out) {
@@ -108,11 +174,30 @@ static void appended_cell(document *d, cell_style style, text *out) {
     text_release(out);
 }
 
-static void factor_cell(const report *r, document *d, const planned *one) {
-    text out;
-    text_init(&out, d->err);
-    effect_append_factor(r, &out, one);
-    appended_cell(d, CELL_STRONG, &out);
+// The head of a table: the factor, what was published where anything was, the rest.
+static void ladder_head(const report *r, document *d, const message *head, size_t count,
+                        bool published) {
+    static const message beside = MESSAGE_PUBLISHED_VALUE;
+    document_table(d, count + published, "");
+    head_cells(r, d, head, 1);
+    if (published) head_cells(r, d, &beside, 1);
+    head_cells(r, d, head + 1, count - 1);
+}
+
+// The cells below that begin a row. `one` is NULL for all together.
+static void first_cells(const report *r, document *d, const planned *one, bool published,
+                        bool time) {
+    text factor, beside;
+    text_init(&factor, d->err);
+    text_init(&beside, d->err);
+    if (one)
+        effect_append_factor(r, &factor, one);
+    else
+        text_append(&factor, say(r, MESSAGE_FACTOR_ALL));
+    appended_cell(d, CELL_STRONG, &factor);
+    if (one && published) effect_append_published(r, &beside, one, time);
+    if (published) appended_cell(d, CELL_TEXT, &beside);
+    text_release(&beside);
 }
 
 static void change_cell(document *d, const planned *one) {
@@ -175,19 +260,18 @@ static status time_table(const report *r, document *d, bool brief, error *err) {
         MESSAGE_VERDICT, MESSAGE_TOTAL_SECONDS,     MESSAGE_EFFECT, MESSAGE_CHANGE,
         MESSAGE_RUN};
     const plan *p = &r->plan;
-    size_t columns = brief ? 5 : 9;
+    bool published = !brief && has_published(r, d, true);
     status rc = STATUS_OK;
-    document_table(d, columns, "");
-    head_cells(r, d, head, columns);
+    ladder_head(r, d, head, brief ? 5 : 9, published);
     for (size_t i = 0; i < p->count; i++) {
         const planned *one = &p->items[i];
-        factor_cell(r, d, one);
+        first_cells(r, d, one, published, true);
         TRY(time_cells(r, d, &one->runs, one->compared ? &one->step : NULL, brief, err));
         if (brief) continue;
         change_cell(d, one);
         document_cell(d, CELL_TEXT, "%s", one->name);
     }
-    document_cell(d, CELL_STRONG, "%s", say(r, MESSAGE_FACTOR_ALL));
+    first_cells(r, d, NULL, published, true);
     TRY(time_cells(r, d, &p->last->runs, &p->all, brief, err));
     if (!brief) document_cell(d, CELL_TEXT, "%s → %s", p->from, p->to);
     if (!brief) document_cell(d, CELL_TEXT, "%s", "");
@@ -227,16 +311,15 @@ static status accuracy_table(const report *r, document *d, bool brief, error *er
     static const message head[] = {MESSAGE_FACTOR,   MESSAGE_ACCURACY, MESSAGE_EFFECT,
                                    MESSAGE_INTERVAL, MESSAGE_VERDICT,  MESSAGE_MODEL};
     const plan *p = &r->plan;
-    size_t columns = brief ? 5 : 6;
+    bool published = !brief && has_published(r, d, false);
     status rc = STATUS_OK;
-    document_table(d, columns, "");
-    head_cells(r, d, head, columns);
+    ladder_head(r, d, head, brief ? 5 : 6, published);
     for (size_t i = 0; i < p->count; i++) {
         const planned *one = &p->items[i];
-        factor_cell(r, d, one);
+        first_cells(r, d, one, published, false);
         TRY(accuracy_cells(r, d, &one->runs, one->compared ? &one->step : NULL, brief, err));
     }
-    document_cell(d, CELL_STRONG, "%s", say(r, MESSAGE_FACTOR_ALL));
+    first_cells(r, d, NULL, published, false);
     TRY(accuracy_cells(r, d, &p->last->runs, &p->all, brief, err));
     document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_ACCURACY_EFFECT_NOTE));
 out:
@@ -325,8 +408,11 @@ status section_ladder(const report *r, document *d, bool draw, error *err) {
     tell_accuracy(r, d, &from, &to);
     for (size_t i = 0; i < p->count; i++)
         if (p->items[i].role == PLANNED_CONTROL) TRY(tell_control(r, d, &p->items[i], err));
+    for (size_t i = 0; i < p->count; i++)
+        if (p->items[i].role == PLANNED_CONTROL) tell_rate(r, d, &p->items[i]);
     if (draw) TRY(effect_figure(r, d, false, err));
     TRY(accuracy_table(r, d, !draw, err));
+    TRY(section_published_walk(r, d, err));
 out:
     return rc;
 }

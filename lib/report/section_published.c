@@ -2,9 +2,10 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "report/published.h"
 #include "report/sections.h"
 
-static const yaml_node *published_of(const run *one) {
+const yaml_node *published_of(const run *one) {
     const yaml_node *list = one->train ? yaml_get(one->train, "parameters.published") : NULL;
     return list && list->kind == YAML_SEQUENCE ? list : NULL;
 }
@@ -48,15 +49,19 @@ typedef struct published_kind {
     bool percent, time;
 } published_kind;
 
-static const published_kind kinds[] = {
-    {"accuracy", MESSAGE_ACCURACY, get_accuracy, true, false},
-    {"seconds_per_epoch", MESSAGE_SECONDS_PER_EPOCH, get_seconds_per_epoch, false, true},
-    {"total_seconds", MESSAGE_TOTAL_SECONDS, get_total_seconds, false, true},
-    {"train_loss", MESSAGE_TRAIN_LOSS, get_train_loss, false, false},
-    {"batch_ms", MESSAGE_BATCH_MS, get_batch_ms, false, true},
-    {"load_seconds", MESSAGE_LOAD_SECONDS, get_load_seconds, false, true},
-    {"update_seconds", MESSAGE_UPDATE_SECONDS, get_update_seconds, false, true},
-    {"speed_up", MESSAGE_SPEEDUP, NULL, false, false},
+static const published_kind kinds[PUBLISHED_KEYS] = {
+    [PUBLISHED_ACCURACY] = {"accuracy", MESSAGE_ACCURACY, get_accuracy, true, false},
+    [PUBLISHED_SECONDS_PER_EPOCH] = {"seconds_per_epoch", MESSAGE_SECONDS_PER_EPOCH,
+                                     get_seconds_per_epoch, false, true},
+    [PUBLISHED_TOTAL_SECONDS] = {"total_seconds", MESSAGE_TOTAL_SECONDS, get_total_seconds, false,
+                                 true},
+    [PUBLISHED_TRAIN_LOSS] = {"train_loss", MESSAGE_TRAIN_LOSS, get_train_loss, false, false},
+    [PUBLISHED_BATCH_MS] = {"batch_ms", MESSAGE_BATCH_MS, get_batch_ms, false, true},
+    [PUBLISHED_LOAD_SECONDS] = {"load_seconds", MESSAGE_LOAD_SECONDS, get_load_seconds, false,
+                                true},
+    [PUBLISHED_UPDATE_SECONDS] = {"update_seconds", MESSAGE_UPDATE_SECONDS, get_update_seconds,
+                                  false, true},
+    [PUBLISHED_SPEED_UP] = {"speed_up", MESSAGE_SPEEDUP, NULL, false, false},
 };
 
 // Against what the report compares with; NAN where it compares with nothing, or may not.
@@ -79,27 +84,42 @@ static double own_value(const report *r, const group *g, const published_kind *k
 // ---- Rows ----
 
 // A number, or a range of two.
-static status published_cell(document *d, const yaml_node *node, const published_kind *k,
-                             error *err) {
+static status append_value(text *out, const yaml_node *node, const published_kind *k, error *err) {
     const char *sign = k->percent ? " %" : "";
     double low, high;
     status rc = STATUS_OK;
     if (node->kind == YAML_SEQUENCE && node->count == 2) {
         TRY(yaml_number(node->items[0], k->key, &low, err));
         TRY(yaml_number(node->items[1], k->key, &high, err));
-        document_cell(d, CELL_NUMBER, "%g–%g%s", low, high, sign);
+        text_format(out, "%g–%g%s", low, high, sign);
         goto out;
     }
     TRY(yaml_number(node, k->key, &low, err));
     if (k->percent)
-        document_cell(d, CELL_NUMBER, "%.2f%s", low, sign);
+        text_format(out, "%.2f%s", low, sign);
     else
-        document_cell(d, CELL_NUMBER, "%g", low);
+        text_format(out, "%g", low);
 out:
     return rc;
 }
 
-static void own_cell(const report *r, document *d, const group *g, const published_kind *k) {
+status published_append(text *out, const group *g, published_key key, error *err) {
+    const yaml_node *list = published_of(g->runs[0]);
+    for (size_t i = 0; list && i < list->count; i++) {
+        const yaml_node *entry = list->items[i];
+        if (entry->kind != YAML_MAPPING)
+            return yaml_error(entry, err, "'published': expected a mapping");
+        const yaml_node *node = yaml_find(entry, kinds[key].key);
+        if (!node) continue;
+        if (out->length) text_append(out, "; ");
+        status rc = append_value(out, node, &kinds[key], err);
+        if (rc != STATUS_OK) return rc;
+    }
+    return text_status(out);
+}
+
+void published_own_cell(const report *r, document *d, const group *g, published_key key) {
+    const published_kind *k = &kinds[key];
     double own = own_value(r, g, k);
     if (k->percent)
         cell_number(d, "%.2f %%", own);
@@ -114,18 +134,22 @@ static status published_rows(const report *r, document *d, const group *g, const
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         const yaml_node *node = yaml_find(entry, kinds[i].key);
         if (!node) continue;
+        text value;
+        text_init(&value, err);
+        status rc = append_value(&value, node, &kinds[i], err);
         document_cell(d, CELL_STRONG, "%s", g->name);
         document_cell(d, CELL_TEXT, "%s", say(r, kinds[i].label));
-        status rc = published_cell(d, node, &kinds[i], err);
+        document_cell(d, CELL_NUMBER, "%s", text_string(&value));
+        text_release(&value);
         if (rc != STATUS_OK) return rc;
-        own_cell(r, d, g, &kinds[i]);
+        published_own_cell(r, d, g, (published_key)i);
         document_cell(d, CELL_TEXT, "%s", run_text(entry, "source"));
         document_cell(d, CELL_TEXT, "%s", run_text(entry, "note"));
     }
     return STATUS_OK;
 }
 
-status section_published(const report *r, document *d, error *err) {
+status section_published_table(const report *r, document *d, error *err) {
     static const message head[] = {MESSAGE_EXPERIMENT, MESSAGE_QUANTITY, MESSAGE_PUBLISHED_VALUE,
                                    MESSAGE_OWN_VALUE,  MESSAGE_SOURCE,   MESSAGE_NOTE};
     bool any = false;
@@ -145,6 +169,13 @@ status section_published(const report *r, document *d, error *err) {
             if (rc != STATUS_OK) return rc;
         }
     }
-    if (any) document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_PUBLISHED_NOTE));
     return STATUS_OK;
+}
+
+status section_published(const report *r, document *d, error *err) {
+    size_t before = d->count;
+    status rc = section_published_table(r, d, err);
+    if (rc == STATUS_OK && d->count > before)
+        document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_PUBLISHED_NOTE));
+    return rc;
 }

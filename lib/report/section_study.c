@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "report/effects.h"
+#include "report/execution.h"
 #include "report/plot.h"
 #include "report/sections.h"
 
@@ -78,6 +79,14 @@ static void ratio_cells(const report *r, document *d, const planned *one) {
     document_cell(d, CELL_TEXT, "%s", say(r, MESSAGE_BASELINE));
 }
 
+// Mean over the devices and over the runs.
+static void busy_cell(document *d, const group *g) {
+    double busy = 0;
+    for (size_t i = 0; i < g->count; i++)
+        busy += execution_mean_use(g->runs[i]).busy / (double)g->count;
+    cell_number(d, "%.0f %%", 100 * busy);
+}
+
 // Milliseconds a step of waiting for data and of all else, means over the runs.
 static void step_cells(const report *r, document *d, const group *g) {
     double load = 0, rest = 0;
@@ -116,7 +125,10 @@ static status study_row(const report *r, document *d, const planned *one, error 
     }
     cell_time(r, d, g->runs[0], s.seconds);
     ratio_cells(r, d, one);
-    if (varies(p, "world_size")) cell_number(d, "%.0f %%", 100 * efficiency(p, one));
+    if (varies(p, "world_size")) {
+        cell_number(d, "%.0f %%", 100 * efficiency(p, one));
+        busy_cell(d, g);
+    }
     if (of_loader(r)) {
         step_cells(r, d, g);
         share_cells(d, &share);
@@ -129,13 +141,13 @@ out:
 }
 
 static status study_table(const report *r, document *d, error *err) {
-    static const message front[] = {MESSAGE_SECONDS_PER_EPOCH, MESSAGE_RATIO, MESSAGE_INTERVAL,
-                                    MESSAGE_VERDICT, MESSAGE_EFFICIENCY},
+    static const message front[] = {MESSAGE_SECONDS_PER_EPOCH, MESSAGE_RATIO,      MESSAGE_INTERVAL,
+                                    MESSAGE_VERDICT,           MESSAGE_EFFICIENCY, MESSAGE_BUSY},
                          loader[] = {MESSAGE_STEP_LOAD, MESSAGE_STEP_REST, MESSAGE_LOAD_SHARE,
                                      MESSAGE_INTERVAL},
                          back[] = {MESSAGE_TOTAL_SECONDS, MESSAGE_ACCURACY, MESSAGE_MODEL};
     const plan *p = &r->plan;
-    size_t fronts = varies(p, "world_size") ? 5 : 4, loads = of_loader(r) ? 4 : 0;
+    size_t fronts = varies(p, "world_size") ? 6 : 4, loads = of_loader(r) ? 4 : 0;
     document_table(d, p->vary->count + fronts + loads + 3, "");
     for (size_t i = 0; i < p->vary->count; i++) document_cell(d, CELL_TEXT, "%s", key_name(p, i));
     head_cells(r, d, front, fronts);
@@ -327,6 +339,8 @@ status section_study(const report *r, document *d, bool draw, error *err) {
     }
     TRY(study_table(r, d, err));
     document_add(d, BLOCK_NOTE, say(r, MESSAGE_STUDY_NOTE), text_string(&first));
+    if (varies(&r->plan, "world_size"))
+        document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_BUSY_NOTE));
     if (draw) TRY(study_figure(r, d, text_string(&first), err));
 out:
     text_release(&first);

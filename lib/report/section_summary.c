@@ -59,43 +59,51 @@ static void lead(const report *r, document *d) {
 }
 
 // The first run before this one with the same model.
-static const run *find_twin(const report *r, size_t at) {
-    const run *one = &r->list.runs[at];
-    for (size_t i = 0; i < at && *one->model_content; i++)
-        if (strcmp(r->list.runs[i].model_content, one->model_content) == 0) return &r->list.runs[i];
+static const run *find_twin(const report *r, const run *one) {
+    for (size_t i = 0; i < r->list.count && *one->model_content; i++) {
+        const run *other = &r->list.runs[i];
+        if (strcmp(other->name, one->name) == 0) return NULL;
+        if (strcmp(other->model_content, one->model_content) == 0) return other;
+    }
     return NULL;
 }
 
-static double target_of(const report *r) {
-    const yaml_node *root = r->list.runs[0].train;
-    double target = root ? atof(run_text(root, "parameters.target_accuracy")) : 0;
-    for (size_t i = 1; i < r->list.count; i++) {
-        const char *other = run_text(r->list.runs[i].train, "parameters.target_accuracy");
-        if (atof(other) != target) return 0;
-    }
+// The target that all runs have, so that it can stand in the head; else 0.
+static double common_target(const report *r) {
+    double target = run_target(&r->list.runs[0]);
+    for (size_t i = 1; i < r->list.count; i++)
+        if (run_target(&r->list.runs[i]) != target) return 0;
     return target;
 }
 
+static void target_cell(const report *r, document *d, const run *one, double target) {
+    if (one->epoch_count && !run_reaches(one, target))
+        document_cell(d, CELL_NUMBER, "%s", say(r, MESSAGE_NOT_REACHED));
+    else
+        cell_time(r, d, one, run_time_to(one, target));
+}
+
+static void model_cell(const report *r, document *d, const run *one) {
+    const run *twin = find_twin(r, one);
+    char same[160] = "";
+    if (twin) snprintf(same, sizeof same, say(r, MESSAGE_IDENTICAL), twin->name);
+    document_cell(d, CELL_CODE, "%.*s%s%s", SHORT_HASH, one->model_content, twin ? " " : "", same);
+}
+
 static void summary_row(const report *r, document *d, size_t at, double target) {
-    const run *one = &r->list.runs[at], *twin = find_twin(r, at);
+    const run *one = &r->list.runs[at];
     document_cell(d, CELL_STRONG, "%s", one->name);
     cell_percent(d, one->accuracy);
     cell_time(r, d, one, one->seconds_per_epoch);
     cell_time(r, d, one, one->total_seconds);
-    if (target > 0) cell_time(r, d, one, run_time_to(one, target));
+    if (target > 0) target_cell(r, d, one, target);
     cell_number(d, "%.4f", one->train_loss);
     document_cell(d, CELL_TEXT, "%s", one->strategy);
     cell_count(d, one->world_size);
     cell_count(d, one->virtual_shards);
     cell_count(d, one->global_batch);
     cell_number(d, "%g", one->lr);
-    if (twin) {
-        char same[160];
-        snprintf(same, sizeof same, say(r, MESSAGE_IDENTICAL), twin->name);
-        document_cell(d, CELL_CODE, "%.*s %s", SHORT_HASH, one->model_content, same);
-    } else {
-        document_cell(d, CELL_CODE, "%.*s", SHORT_HASH, one->model_content);
-    }
+    model_cell(r, d, one);
 }
 
 static void summary_head(const report *r, document *d, double target) {
@@ -114,6 +122,7 @@ static void summary_head(const report *r, document *d, double target) {
 // What must be said about times and evaluations of some runs, below the table.
 static void summary_notes(const report *r, document *d) {
     document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_SUMMARY_NOTE));
+    if (common_target(r) > 0) document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_TARGET_NOTE));
     for (size_t i = 0; i < r->list.count; i++) {
         const run *one = &r->list.runs[i];
         char why[512];
@@ -131,7 +140,7 @@ static void summary_notes(const report *r, document *d) {
 }
 
 void section_summary(const report *r, document *d) {
-    double target = target_of(r);
+    double target = common_target(r);
     lead(r, d);
     summary_head(r, d, target);
     for (size_t i = 0; i < r->list.count; i++) summary_row(r, d, i, target);

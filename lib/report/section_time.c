@@ -13,17 +13,11 @@ static bool has_split(const run *one) {
     return one->train && !isnan(run_time_split(one).sum);
 }
 
-static const char *label_of(const report *r, const run *one, char *buffer, size_t size) {
-    snprintf(buffer, size, "%s%s%s", one->name, one->simulated ? " " : "",
-             one->simulated ? say(r, MESSAGE_SIMULATED) : "");
-    return buffer;
-}
-
-static status split_figure(const report *r, document *d, error *err) {
+status section_time_figure(const report *r, document *d, error *err) {
     status rc = STATUS_FAILED;
     size_t runs = r->list.count, count = 0;
     double *value = memory_new(runs * RUN_PHASES, sizeof *value, err);
-    char(*label)[TIME_TEXT + 64] = memory_new(runs, sizeof *label, err);
+    char(*label)[LABEL_TEXT] = memory_new(runs, sizeof *label, err);
     const char **bars = memory_new(runs, sizeof *bars, err), *parts[RUN_PHASES];
     if (!value || !label || !bars) goto out;
     for (int p = 0; p < RUN_PHASES; p++) parts[p] = say(r, (message)(MESSAGE_PHASE_LOAD + p));
@@ -32,7 +26,7 @@ static status split_figure(const report *r, document *d, error *err) {
         if (!has_split(one)) continue;
         run_split split = run_time_split(one);
         for (int p = 0; p < RUN_PHASES; p++) value[count * RUN_PHASES + (size_t)p] = split.phase[p];
-        bars[count] = label_of(r, one, label[count], sizeof *label);
+        bars[count] = label_run(r, one, label[count]);
         count++;
     }
     plot_bars b = {.id = "split",
@@ -71,13 +65,13 @@ static void split_row(const report *r, document *d, message name, int phase) {
 }
 
 static void split_table(const report *r, document *d, size_t splits) {
-    char label[TIME_TEXT + 64];
+    char label[LABEL_TEXT];
     document_table(d, 1 + 2 * splits, "");
     document_cell(d, CELL_TEXT, "%s", say(r, MESSAGE_PHASE));
     for (size_t i = 0; i < r->list.count; i++) {
         const run *one = &r->list.runs[i];
         if (!has_split(one)) continue;
-        label_of(r, one, label, sizeof label);
+        label_run(r, one, label);
         document_cell(d, CELL_TEXT, "%s, %s", label, say(r, MESSAGE_MS_PER_STEP));
         document_cell(d, CELL_TEXT, "%s", "%");
     }
@@ -113,7 +107,7 @@ status section_time_split(const report *r, document *d, error *err) {
     if (!trained) return STATUS_OK;
     document_add(d, BLOCK_HEADING, "%s", say(r, MESSAGE_TIME_SPLIT));
     if (splits) {
-        status rc = split_figure(r, d, err);
+        status rc = section_time_figure(r, d, err);
         if (rc != STATUS_OK) return rc;
         split_table(r, d, splits);
     }

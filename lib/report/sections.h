@@ -21,8 +21,20 @@ void cell_range(document *d, interval percent_of_one);
 int seconds_digits(double seconds);
 // A duration of this run, with what must be said beside it: nothing for a resumed run, SIMULATED.
 void cell_time(const report *r, document *d, const run *of, double seconds);
+// A run's name, with SIMULATED behind it where its times are, for heads and bars.
+enum { LABEL_TEXT = 128 };
+const char *label_run(const report *r, const run *one, char buffer[LABEL_TEXT]);
+// The time to the target accuracy of some repeats, or that it was not reached; empty without one.
+void cell_target(const report *r, document *d, const group *g);
+// Has one of the runs a target?
+bool any_target(const report *r);
 // Three cells: ratio, interval, verdict.
 void cells_speedup(const report *r, document *d, const comparison *c);
+// A comparison as a row: the head, behind the columns of `front`; the cells of a group that is
+// compared, and of one that others are compared with.
+void head_comparison(const report *r, document *d, const message *front, size_t count);
+void cells_comparison(const report *r, document *d, const comparison *c);
+void cells_uncompared(const report *r, document *d, const group *g);
 // Is a difference in accuracy one?
 void cell_accuracy_verdict(const report *r, document *d, const comparison *c);
 void head_cells(const report *r, document *d, const message *columns, size_t count);
@@ -30,17 +42,37 @@ void head_cells(const report *r, document *d, const message *columns, size_t cou
 void section_summary(const report *r, document *d);
 status section_repeats(const report *r, document *d, error *err) MUST_CHECK;
 status section_published(const report *r, document *d, error *err) MUST_CHECK;
+// The same without the note that the figures are those of other machines.
+status section_published_table(const report *r, document *d, error *err) MUST_CHECK;
+// Predicted scaling beside the measured; nothing without measured collectives.
+void section_prediction(const report *r, document *d);
 status section_comparison(const report *r, document *d, error *err) MUST_CHECK;
+// Bars of the speed-ups that may be given.
+status section_speedups(const report *r, document *d, const char *axis, error *err) MUST_CHECK;
 // Of a plan; without drawings, and with narrower tables, unless `draw`.
 status section_ladder(const report *r, document *d, bool draw, error *err) MUST_CHECK;
+// What published figures say along a ladder, beside what was measured here. Nothing where no source
+// has figures for two of its runs.
+status section_published_walk(const report *r, document *d, error *err) MUST_CHECK;
 status section_study(const report *r, document *d, bool draw, error *err) MUST_CHECK;
 // The answer of a study of loader workers: what limits a step, loading or computing.
 status section_loader_verdict(const report *r, document *d, error *err) MUST_CHECK;
 status section_curves(const report *r, document *d, error *err) MUST_CHECK;
 status section_time_split(const report *r, document *d, error *err) MUST_CHECK;
+// What DataParallel, pipelines and DistributedDataParallel lose, for the runs that have any.
+status section_strategy(const report *r, document *d, error *err) MUST_CHECK;
+// The drawing alone.
+status section_time_figure(const report *r, document *d, error *err) MUST_CHECK;
 status section_classes(const report *r, document *d, error *err) MUST_CHECK;
+// Without the confusion matrices.
+status section_class_table(const report *r, document *d, error *err) MUST_CHECK;
 void section_environment(const report *r, document *d);
 void section_files(const report *r, document *d);
+// The files of many runs: a line each.
+void section_manifests(const report *r, document *d);
 void section_commands(const report *r, document *d);
+// Published reports: all of it, or the table of all rows alone.
+status section_reproduction(const report *r, document *d, error *err) MUST_CHECK;
+status section_rows(const report *r, document *d, bool wide, error *err) MUST_CHECK;
 
 #endif

@@ -173,6 +173,7 @@ static status explain_group(const report *r, trail *t, const group *g, const cha
 // A figure of several runs: the figures that it is made of.
 static status explain_joint_figure(const report *r, trail *t, const figure *f, error *err) {
     tell_value(t, 0, f);
+    if (*f->source) tell(t, 1, "with", "%s", f->source);
     if (f->against) {
         tell(t, 1, "against", "%s:", f->against->name);
         status rc = explain_group(r, t, f->against, f->part, err);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "compute/backend.h"
@@ -150,6 +151,7 @@ status evaluate_model_compute(evaluate_model *e, error *err) {
                               .shards = 1,
                               .local_shards = 1,
                               .shard_samples = GROUP};
+    const uint64_t begin = clock_now();
     bool done;
     status rc = STATUS_FAILED;
     memcpy(options.mean, e->normalization.mean, sizeof options.mean);
@@ -161,6 +163,7 @@ status evaluate_model_compute(evaluate_model *e, error *err) {
     i.backend->write(i.engine, e->parameters, e->buffers, NULL);
     TRY(evaluation_infer(infer, &i, &e->data, e->logits, &done, err));
     TRY(evaluation_init(&e->result, &e->data, e->logits, err));
+    e->compute_seconds = (double)(clock_now() - begin) / 1e9;
 out:
     if (i.engine) i.backend->close(i.engine);
     return rc;
@@ -260,6 +263,7 @@ status evaluate_model_write(evaluate_model *e, const char *folder, manifest *m, 
     TRY(yaml_put(results, "accuracy", yaml_new_number(accuracy, err), err));
     TRY(yaml_put(results, "loss", yaml_new_number(e->result.loss, err), err));
     TRY(yaml_put(results, "samples", yaml_new_integer((int64_t)e->result.samples, err), err));
+    TRY(yaml_put(results, "compute_seconds", yaml_new_number(e->compute_seconds, err), err));
     TRY(put_classes(e, results, err));
     TRY(manifest_write(m, path, err));
 out:

@@ -27,6 +27,7 @@ typedef struct evaluate_model {
     dataset data;
     float *parameters, *buffers, *logits;
     evaluation result;
+    double compute_seconds; // inference and counting, without reading and writing
 } evaluate_model;
 
 // Reads the checkpoint and the data, checks that they fit, and puts parameters and inputs into `m`.

@@ -223,10 +223,17 @@ static status check_figure(const yaml_node *node, const char *key, error *err) {
 }
 
 static status check_published(const yaml_node *entry, error *err) {
-    static const char *const keys[] = {"source",       "note",          "accuracy",
-                                       "train_loss",   "batch_ms",      "seconds_per_epoch",
-                                       "load_seconds", "total_seconds", "update_seconds",
-                                       "speed_up"};
+    static const char *const keys[] = {"source",
+                                       "note",
+                                       "accuracy",
+                                       "train_loss",
+                                       "batch_ms",
+                                       "seconds_per_epoch",
+                                       "load_seconds",
+                                       "total_seconds",
+                                       "update_seconds",
+                                       "speed_up",
+                                       "projected_speed_up"};
     const char *text;
     status rc = yaml_check_keys(entry, keys, COUNT(keys), err);
     if (rc == STATUS_OK && !yaml_find(entry, "source"))

@@ -6,125 +6,27 @@
 
 #include "base/memory.h"
 #include "train/experiment.h"
+#include "train/factors.h"
+#include "train/known_experiments.h"
 #include "train/run_plan.h"
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-
-// In the order of the walk.
-typedef enum factor {
-    FACTOR_WORKERS,
-    FACTOR_WORLD,
-    FACTOR_SHARDS,
-    FACTOR_BATCH,
-    FACTOR_RATE,
-    FACTOR_EPOCHS,
-    FACTOR_REST,
-    FACTORS
-} factor;
-
-static const char *const factor_names[FACTORS] = {
-    "loader-workers", "world-size", "virtual-shards", "global-batch", "learning-rate",
-    "epochs",         "rest"};
-
-// The keys of every factor but the last, which has all others. Stages are a matter of who computes.
-static const struct {
-    const char *key;
-    factor factor;
-} factor_keys[] = {
-    {"loader_workers", FACTOR_WORKERS}, {"strategy", FACTOR_WORLD},
-    {"world_size", FACTOR_WORLD},       {"stages", FACTOR_WORLD},
-    {"virtual_shards", FACTOR_SHARDS},  {"sync_batch_norm", FACTOR_SHARDS},
-    {"global_batch", FACTOR_BATCH},     {"optimizer.lr", FACTOR_RATE},
-    {"lr_scaling", FACTOR_RATE},        {"schedule", FACTOR_RATE},
-    {"epochs", FACTOR_EPOCHS},
-};
-
-// A key whose value differs; a node is NULL where the key is absent.
-typedef struct difference {
-    const char *key;
-    factor factor;
-    const yaml_node *from, *to;
-} difference;
-
-enum { DIFFERENCES_MAX = 40, SETS_MAX = DIFFERENCES_MAX + 8, NAME_BYTES = 120, WHY_BYTES = 512 };
+enum { SETS_MAX = DIFFERENCES_MAX + 8, NAME_BYTES = 120, WHY_BYTES = 512 };
 
 typedef struct ladder {
     const char *from_path, *to_path;
     experiment from, to, now; // `now`: where the walk has come to
-    difference differences[DIFFERENCES_MAX];
-    size_t difference_count;
+    difference_list differences;
     unsigned pending;   // bit f: factor f still has to change
     char *model;        // what to call the model of `to` in a --set
     const char **set;   // the assignments that lead to `now`
     size_t given, sets; // of them were given, and are not ours to free; all
     yaml_node *plan;
+    known_experiments known;
+    bool epochs_given;         // the runs train for as long as --set says, not as a file does
+    const experiment *figures; // the file behind the last published figures on the way
 } ladder;
 
-// ---- What differs ----
-
-// Keys that change neither the work nor its result.
-static bool is_label(const char *key) {
-    static const char *const labels[] = {"schema",          "name",     "title", "model", "repeats",
-                                         "target_accuracy", "published"};
-    for (size_t i = 0; i < COUNT(labels); i++)
-        if (strcmp(key, labels[i]) == 0) return true;
-    return false;
-}
-
-static bool has_factor(const char *key) {
-    for (size_t i = 0; i < COUNT(factor_keys); i++)
-        if (strcmp(key, factor_keys[i].key) == 0) return true;
-    return false;
-}
-
-static bool covers_but_rate(const yaml_node *a, const yaml_node *b) {
-    for (size_t i = 0; i < a->count; i++) {
-        const yaml_node *other = yaml_find(b, a->keys[i]);
-        if (strcmp(a->keys[i], "lr") == 0) continue;
-        if (!other || !yaml_equal(a->items[i], other)) return false;
-    }
-    return true;
-}
-
-static bool differ_in_rate_alone(const yaml_node *a, const yaml_node *b) {
-    return covers_but_rate(a, b) && covers_but_rate(b, a);
-}
-
-static void add_difference(ladder *l, const char *key, factor f) {
-    const yaml_node *from = yaml_get(l->from.resolved, key), *to = yaml_get(l->to.resolved, key);
-    bool same = from && to ? yaml_equal(from, to) : from == to;
-    if (same || l->difference_count == DIFFERENCES_MAX) return;
-    l->differences[l->difference_count++] = (difference){key, f, from, to};
-    l->pending |= 1u << f;
-}
-
-static void add_rest(ladder *l, const yaml_node *of, const yaml_node *done) {
-    bool rate_alone = differ_in_rate_alone(yaml_find(l->from.resolved, "optimizer"),
-                                           yaml_find(l->to.resolved, "optimizer"));
-    for (size_t i = 0; i < of->count; i++) {
-        const char *key = of->keys[i];
-        if (is_label(key) || has_factor(key) || (done && yaml_find(done, key))) continue;
-        if (rate_alone && strcmp(key, "optimizer") == 0) continue;
-        add_difference(l, key, FACTOR_REST);
-    }
-}
-
-// The rate of one kind of optimizer means nothing to another: there it changes with the optimizer.
-static void find_differences(ladder *l) {
-    bool same_kind = l->from.optimizer.kind == l->to.optimizer.kind;
-    for (size_t i = 0; i < COUNT(factor_keys); i++)
-        if (same_kind || strcmp(factor_keys[i].key, "optimizer.lr") != 0)
-            add_difference(l, factor_keys[i].key, factor_keys[i].factor);
-    add_rest(l, l->from.resolved, NULL);
-    add_rest(l, l->to.resolved, l->from.resolved);
-}
-
 // ---- The model ----
-
-static int folder_length(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? (int)(slash - path) + 1 : 0;
-}
 
 // The model of `to`, as a --set beside the file of `from` must name it.
 static status name_model(ladder *l, error *err) {
@@ -132,10 +34,10 @@ static status name_model(ladder *l, error *err) {
     status rc = yaml_read_file(l->to_path, &root, err);
     if (rc != STATUS_OK) return rc;
     const char *name = yaml_find(root, "model")->text;
-    int length = folder_length(l->to_path);
+    int length = plan_folder_length(l->to_path);
     size_t end = strlen(name);
     bool path = strchr(name, '/') || (end > 5 && strcmp(name + end - 5, ".yaml") == 0);
-    bool together = length == folder_length(l->from_path) &&
+    bool together = length == plan_folder_length(l->from_path) &&
                     strncmp(l->to_path, l->from_path, (size_t)length) == 0;
     if (*name == '/' || (together && !path))
         l->model = memory_string(name, err);
@@ -172,8 +74,8 @@ static status change(ladder *l, unsigned factors, error *err) {
     status rc = STATUS_OK;
     experiment next = {0};
     size_t before = l->sets;
-    for (size_t i = 0; i < l->difference_count; i++) {
-        const difference *d = &l->differences[i];
+    for (size_t i = 0; i < l->differences.count; i++) {
+        const difference *d = &l->differences.items[i];
         if (factors >> d->factor & 1u) TRY(add_set(l, d->key, d->to, err));
     }
     TRY(experiment_read(&next, l->from_path, l->set, l->sets, err));
@@ -229,13 +131,12 @@ static status put_changes(const ladder *l, yaml_node *run, unsigned factors, err
     char *from = NULL, *to = NULL;
     yaml_node *changes = yaml_new(YAML_MAPPING, err);
     TRY(yaml_put(run, "changes", changes, err));
-    for (size_t i = 0; i < l->difference_count; i++) {
-        const difference *d = &l->differences[i];
+    for (size_t i = 0; i < l->differences.count; i++) {
+        const difference *d = &l->differences.items[i];
         if (!(factors >> d->factor & 1u)) continue;
         const char *a = shown(l, d, d->from, &from, err), *b = shown(l, d, d->to, &to, err);
-        const char *key = strcmp(d->key, "architecture") == 0 ? "model" : d->key;
         yaml_node *pair = yaml_new(YAML_SEQUENCE, err);
-        TRY(yaml_put(changes, key, pair, err));
+        TRY(yaml_put(changes, factors_key_name(d->key), pair, err));
         pair->flow = true;
         TRY(a && b ? STATUS_OK : STATUS_FAILED);
         TRY(yaml_append(pair, yaml_new_string(a, err), err));
@@ -250,9 +151,68 @@ out:
     return rc;
 }
 
-// A run with the assignments that lead here, and what follows them.
-static status add_run(const ladder *l, const char *slug, const char *role, yaml_node **run,
-                      error *err) {
+// `published_factors: [...]`: in what the files of two runs with figures differ, as they were
+// published. Absent where they do not: such runs are one and the same to who published them.
+static status put_published_factors(yaml_node *run, const experiment *from, const experiment *to,
+                                    error *err) {
+    status rc = STATUS_OK;
+    difference_list found;
+    unsigned done = 0;
+    factors_find_published(from, to, &found);
+    if (!found.count) return STATUS_OK;
+    yaml_node *list = yaml_new(YAML_SEQUENCE, err);
+    TRY(yaml_put(run, "published_factors", list, err));
+    list->flow = true;
+    for (size_t i = 0; i < found.count; i++) {
+        factor f = found.items[i].factor;
+        bool rest = f == FACTOR_REST;
+        const char *name = rest ? factors_key_name(found.items[i].key) : factor_name(f);
+        if (!rest && done >> f & 1u) continue;
+        done |= 1u << f;
+        TRY(yaml_append(list, yaml_new_string(name, err), err));
+    }
+out:
+    return rc;
+}
+
+// `same_as: NAME`, and in which keys the run differs from that file all the same.
+static status put_same(yaml_node *run, const experiment *is, const experiment *known, error *err) {
+    status rc = STATUS_OK;
+    difference_list found;
+    factors_find(known, is, &found);
+    TRY(yaml_put(run, "same_as", yaml_new_string(known->name, err), err));
+    if (!found.count) goto out;
+    yaml_node *list = yaml_new(YAML_SEQUENCE, err);
+    TRY(yaml_put(run, "same_but", list, err));
+    list->flow = true;
+    for (size_t i = 0; i < found.count; i++)
+        TRY(yaml_append(list, yaml_new_string(factors_key_name(found.items[i].key), err), err));
+out:
+    return rc;
+}
+
+// Which file the run is, if it is one, and what was published about that. The figures of a run
+// beside the way are no part of the walk.
+static status put_known(ladder *l, yaml_node *run, const experiment *is, bool aside, error *err) {
+    status rc = STATUS_OK;
+    const experiment *known = known_experiments_find(&l->known, is, l->epochs_given);
+    const yaml_node *figures =
+        known && known->published && known->published->count ? known->published : NULL;
+    TRY(plan_add_value(run, "published", figures, err));
+    if (known) TRY(put_same(run, is, known, err));
+    if (!figures) goto out;
+    TRY(yaml_put(run, "published", yaml_copy(figures, err), err));
+    TRY(yaml_put(run, "published_epochs", yaml_new_integer(known->epochs, err), err));
+    if (aside) goto out;
+    if (l->figures) TRY(put_published_factors(run, l->figures, known, err));
+    l->figures = known;
+out:
+    return rc;
+}
+
+// The run `is`: the assignments that lead here, and what is known of it.
+static status add_run(ladder *l, const char *slug, const char *role, const experiment *is,
+                      yaml_node **run, error *err) {
     char name[NAME_BYTES + 8], assignment[NAME_BYTES + 16];
     const yaml_node *runs = yaml_find(l->plan, "runs");
     status rc = STATUS_OK;
@@ -262,16 +222,8 @@ static status add_run(const ladder *l, const char *slug, const char *role, yaml_
     TRY(yaml_put(*run, "role", yaml_new_string(role, err), err));
     for (size_t i = 0; i < l->sets; i++) TRY(plan_add_set(*run, l->set[i], err));
     TRY(plan_add_set(*run, assignment, err));
+    TRY(put_known(l, *run, is, strcmp(role, "control") == 0, err));
 out:
-    return rc;
-}
-
-// Published figures are about `from` and `to`, not about what lies between.
-static status add_published(const ladder *l, yaml_node *run, error *err) {
-    char *assignment;
-    status rc = plan_assignment("published", l->pending ? NULL : l->to.published, &assignment, err);
-    if (rc == STATUS_OK) rc = plan_add_set(run, assignment, err);
-    free(assignment);
     return rc;
 }
 
@@ -279,17 +231,16 @@ static const char *name_step(const ladder *l, unsigned factors, char name[NAME_B
     const char *rest = NULL;
     size_t used = 0, rest_count = 0;
     *name = 0;
-    for (size_t i = 0; i < l->difference_count; i++) {
-        if (l->differences[i].factor != FACTOR_REST) continue;
-        rest = l->differences[i].key;
+    for (size_t i = 0; i < l->differences.count; i++) {
+        if (l->differences.items[i].factor != FACTOR_REST) continue;
+        rest = factors_key_name(l->differences.items[i].key);
         rest_count++;
     }
-    if (rest && strcmp(rest, "architecture") == 0) rest = "model";
     for (int f = 0; f < FACTORS && used < NAME_BYTES; f++) {
         bool alone = f == FACTOR_REST && rest_count == 1;
         if (!(factors >> f & 1u)) continue;
         used += (size_t)snprintf(name + used, NAME_BYTES - used, "%s%s", used ? "-and-" : "",
-                                 alone ? rest : factor_names[f]);
+                                 alone ? rest : factor_name((factor)f));
     }
     return name;
 }
@@ -299,7 +250,7 @@ static status put_reason(yaml_node *run, unsigned factors, unsigned pending, con
     int first = 0;
     if (!*why) return STATUS_OK;
     while (!((factors | pending) >> first & 1u)) first++;
-    const char *name = factor_names[first];
+    const char *name = factor_name((factor)first);
     status rc = yaml_put(run, "kept", yaml_new_string(name, err), err);
     return rc == STATUS_OK ? yaml_put(run, "because", yaml_new_string(why, err), err) : rc;
 }
@@ -308,13 +259,13 @@ static status add_step(ladder *l, unsigned factors, const char *why, error *err)
     status rc = STATUS_OK;
     char name[NAME_BYTES];
     yaml_node *run, *list = NULL;
-    TRY(add_run(l, name_step(l, factors, name), "step", &run, err));
-    TRY(add_published(l, run, err));
+    TRY(add_run(l, name_step(l, factors, name), "step", &l->now, &run, err));
     list = yaml_new(YAML_SEQUENCE, err);
     TRY(yaml_put(run, "factors", list, err));
     list->flow = true;
     for (int f = 0; f < FACTORS; f++)
-        if (factors >> f & 1u) TRY(yaml_append(list, yaml_new_string(factor_names[f], err), err));
+        if (factors >> f & 1u)
+            TRY(yaml_append(list, yaml_new_string(factor_name((factor)f), err), err));
     TRY(put_changes(l, run, factors, err));
     TRY(put_reason(run, factors, l->pending, why, err));
 out:
@@ -325,8 +276,8 @@ out:
 
 // Does the rate of plain SGD stay where it is though the batch changes?
 static bool rate_stays(const ladder *l) {
-    for (size_t i = 0; i < l->difference_count; i++)
-        if (l->differences[i].factor == FACTOR_RATE) return false;
+    for (size_t i = 0; i < l->differences.count; i++)
+        if (l->differences.items[i].factor == FACTOR_RATE) return false;
     return l->from.optimizer.kind == OPTIMIZER_SGD && l->from.lr_scaling.kind == LR_SCALING_NONE;
 }
 
@@ -348,6 +299,7 @@ out:
 // The same batch with a rate that follows it linearly, after an epoch of warm-up where it grows.
 static status add_control(ladder *l, error *err) {
     status rc = STATUS_OK;
+    experiment control = {0};
     yaml_node *run, *changes = yaml_new(YAML_MAPPING, err);
     size_t before = l->sets;
     bool grows = l->now.global_batch > l->from.global_batch;
@@ -357,11 +309,12 @@ static status add_control(ladder *l, error *err) {
     if (!changes) return STATUS_FAILED;
     TRY(control_set(l, changes, "lr_scaling", "none", scaling, err));
     if (warm_up) TRY(control_set(l, changes, "schedule.warmup_epochs", "0", "1", err));
-    TRY(add_run(l, "global-batch-scaled-rate", "control", &run, err));
-    TRY(plan_add_set(run, "published=null", err));
+    TRY(experiment_read(&control, l->from_path, l->set, l->sets, err));
+    TRY(add_run(l, "global-batch-scaled-rate", "control", &control, &run, err));
     rc = yaml_put(run, "changes", changes, err);
     changes = NULL; // yaml_put took it over
 out:
+    experiment_release(&control);
     yaml_free(changes);
     drop_sets(l, before);
     return rc;
@@ -373,7 +326,8 @@ static status check_arrival(const ladder *l, error *err) {
     const yaml_node *here = l->now.resolved, *there = l->to.resolved;
     for (size_t i = 0; i < there->count; i++) {
         const yaml_node *mine = yaml_find(here, there->keys[i]);
-        if (is_label(there->keys[i]) || (mine && yaml_equal(mine, there->items[i]))) continue;
+        if (factors_is_label(there->keys[i]) || (mine && yaml_equal(mine, there->items[i])))
+            continue;
         return error_set(err, STATUS_FAILED, "cannot come from '%s' to '%s': '%s' still differs",
                          l->from_path, l->to_path, there->keys[i]);
     }
@@ -385,7 +339,9 @@ static status begin(ladder *l, const char *const *set, size_t set_count, error *
     yaml_node *run;
     TRY(experiment_read(&l->from, l->from_path, set, set_count, err));
     TRY(experiment_read(&l->to, l->to_path, set, set_count, err));
-    find_differences(l);
+    factors_find(&l->from, &l->to, &l->differences);
+    for (size_t i = 0; i < l->differences.count; i++)
+        l->pending |= 1u << l->differences.items[i].factor;
     if (!l->pending)
         return error_set(err, STATUS_USAGE,
                          "cannot explain '%s' by '%s': they do not differ in anything that is run",
@@ -401,7 +357,10 @@ static status begin(ladder *l, const char *const *set, size_t set_count, error *
     TRY(plan_new("ladder", l->from_path, &l->plan, err));
     TRY(yaml_put(l->plan, "from", yaml_new_string(l->from.name, err), err));
     TRY(yaml_put(l->plan, "to", yaml_new_string(l->to.name, err), err));
-    TRY(add_run(l, l->from.name, "start", &run, err));
+    TRY(known_experiments_read(&l->known, l->from_path, l->to_path, err));
+    for (size_t i = 0; i < set_count; i++)
+        l->epochs_given |= strncmp(set[i], "epochs=", strlen("epochs=")) == 0;
+    TRY(add_run(l, l->from.name, "start", &l->from, &run, err));
 out:
     return rc;
 }
@@ -433,5 +392,6 @@ status plan_ladder(const char *from, const char *to, const char *const *set, siz
     experiment_release(&l.from);
     experiment_release(&l.to);
     experiment_release(&l.now);
+    known_experiments_release(&l.known);
     return rc;
 }

@@ -10,6 +10,7 @@ struct worker {
     const backend *backend;
     engine *engine;
     comm *comm;
+    trace_track *track;
     int shards, local_shards, first_shard;
     size_t record;   // floats
     int *first_leaf; // of each rank; size + 1 of them
@@ -45,6 +46,7 @@ status replica_open(const worker_options *o, worker **out, error *err) {
     if (!w) return rc;
     w->backend = o->backend;
     w->comm = o->comm;
+    w->track = trace_first(o->trace);
     w->reduce_fast = o->reduce_fast;
     w->shards = e->virtual_shards;
     w->local_shards = e->virtual_shards / o->comm->size;
@@ -63,6 +65,9 @@ status replica_open(const worker_options *o, worker **out, error *err) {
         .sync_batch_norm = e->sync_batch_norm,
         .exchange = e->sync_batch_norm && o->comm->size > 1 ? exchange : NULL,
         .exchange_context = w,
+        .trace = o->trace,
+        .track = w->track,
+        .track_name = "thread",
     };
     memcpy(options.mean, o->normalization.mean, sizeof options.mean);
     memcpy(options.std, o->normalization.std, sizeof options.std);
@@ -119,6 +124,11 @@ static status reduce_fast(worker *w, float *const *records, int count, float *ou
     return w->comm->ops->reduce_fast(w->comm, out, w->record, err);
 }
 
+static void book(worker *w, phase spent, uint64_t begin, uint64_t end) {
+    w->own.ns[spent] += end - begin;
+    trace_phase(w->track, phase_name(spent), begin, end);
+}
+
 // The barrier splits the time: behind it all ranks have their gradients, so what the reduction
 // takes is communication, and what was spent at the barrier is waiting for the slowest.
 static status reduce(worker *w, const bool wish[WISHES], error *err) {
@@ -132,11 +142,11 @@ static status reduce(worker *w, const bool wish[WISHES], error *err) {
         status rc = w->comm->ops->barrier(w->comm, err);
         if (rc != STATUS_OK) return rc;
         middle = clock_now();
-        w->own.ns[PHASE_WAIT] += middle - begin;
+        book(w, PHASE_WAIT, begin, middle);
     }
     status rc = w->reduce_fast ? reduce_fast(w, records, count, out, err)
                                : reduce_exact(w, records, out, err);
-    w->own.ns[PHASE_COMM] += clock_now() - middle;
+    book(w, PHASE_COMM, middle, clock_now());
     w->steps++;
     w->vectors += (uint64_t)count;
     w->bytes += w->comm->bytes_sent - sent;

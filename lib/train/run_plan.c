@@ -35,13 +35,18 @@ status plan_assignment(const char *key, const yaml_node *value, char **assignmen
     return *assignment ? STATUS_OK : STATUS_FAILED;
 }
 
-status plan_new(const char *kind, const char *experiment, yaml_node **plan, error *err) {
+int plan_folder_length(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? (int)(slash - path) + 1 : 0;
+}
+
+status plan_new(const char *kind, const char *file, yaml_node **plan, error *err) {
     status rc = STATUS_FAILED;
     *plan = yaml_new(YAML_MAPPING, err);
     if (!*plan) return rc;
     TRY(yaml_put(*plan, "schema", yaml_new_string("lockstep.plan/1", err), err));
     TRY(yaml_put(*plan, "kind", yaml_new_string(kind, err), err));
-    TRY(yaml_put(*plan, "experiment", yaml_new_string(experiment, err), err));
+    if (file) TRY(yaml_put(*plan, "experiment", yaml_new_string(file, err), err));
 out:
     if (rc != STATUS_OK) {
         yaml_free(*plan);
@@ -66,6 +71,76 @@ status plan_add_set(yaml_node *run, const char *assignment, error *err) {
     return yaml_append((yaml_node *)yaml_find(run, "set"), yaml_new_string(assignment, err), err);
 }
 
+status plan_add_value(yaml_node *run, const char *key, const yaml_node *value, error *err) {
+    char *assignment;
+    status rc = plan_assignment(key, value, &assignment, err);
+    if (rc == STATUS_OK) rc = plan_add_set(run, assignment, err);
+    free(assignment);
+    return rc;
+}
+
+// ---- What files name ----
+
+// The length of the folder that `path` lies in, with the slash, and of the folder above that; where
+// that cannot be said without "..", `above` is as long as `folder`.
+static void folder_lengths(const char *path, int *folder, int *above) {
+    const char *slash = strrchr(path, '/'), *last = slash;
+    *folder = *above = slash ? (int)(slash - path) + 1 : 0;
+    while (last && last > path && last[-1] != '/') last--;
+    if (last && last < slash && *last != '.') *above = (int)(last - path);
+}
+
+status plan_find(const char *from, const char *folder, const yaml_node *value, const char *key,
+                 char **path, error *err) {
+    const char *name;
+    int own, above;
+    *path = NULL;
+    status rc = yaml_string(value, key, &name, err);
+    if (rc != STATUS_OK) return rc;
+    size_t length = strlen(name);
+    folder_lengths(from, &own, &above);
+    if (strchr(name, '/') || (length > 5 && strcmp(name + length - 5, ".yaml") == 0))
+        *path = memory_format(err, "%.*s%s", *name == '/' ? 0 : own, from, name);
+    else
+        *path = memory_format(err, "%.*s%s%s%s%s.yaml", above, from, above == own ? "../" : "",
+                              folder, *folder ? "/" : "", name);
+    return *path ? STATUS_OK : STATUS_FAILED;
+}
+
+status plan_experiment(const char *file, const yaml_node *set, experiment *e, error *err) {
+    const char **words = memory_new(set->count, sizeof *words, err);
+    if (!words) return STATUS_FAILED;
+    for (size_t i = 0; i < set->count; i++) words[i] = set->items[i]->text;
+    status rc = experiment_read(e, file, words, set->count, err);
+    free(words);
+    return rc;
+}
+
+static status check_schema(const yaml_node *root, const char *expected, error *err) {
+    const yaml_node *node = yaml_find(root, "schema");
+    const char *schema;
+    if (!node) return yaml_error(root, err, "'schema' is missing");
+    status rc = yaml_string(node, "schema", &schema, err);
+    if (rc != STATUS_OK || strcmp(schema, expected) == 0) return rc;
+    return yaml_error(node, err, "'schema': expected %s, got '%.60s'", expected, schema);
+}
+
+status plan_read_source(const char *path, const char *schema, const char *const *keys, size_t key_count,
+                 yaml_node **root, error *err) {
+    status rc = STATUS_OK;
+    TRY(yaml_read_file(path, root, err));
+    if ((*root)->kind != YAML_MAPPING)
+        rc = yaml_error(*root, err, "expected a mapping: %s", schema);
+    if (rc == STATUS_OK) rc = check_schema(*root, schema, err);
+    if (rc == STATUS_OK) rc = yaml_check_keys(*root, keys, key_count, err);
+out:
+    if (rc != STATUS_OK) {
+        yaml_free(*root);
+        *root = NULL;
+    }
+    return rc;
+}
+
 // ---- Lines ----
 
 // Appends `word` to the text that *line holds.
@@ -78,13 +153,16 @@ static status append(char **line, const char *separator, const char *word, error
 }
 
 status plan_lines(const yaml_node *plan, char **lines, error *err) {
-    const yaml_node *runs = yaml_find(plan, "runs"), *file = yaml_find(plan, "experiment");
+    const yaml_node *runs = yaml_find(plan, "runs");
     status rc = STATUS_OK;
     *lines = memory_string("", err);
     if (!*lines) return STATUS_FAILED;
     for (size_t i = 0; i < runs->count; i++) {
-        const yaml_node *set = yaml_find(runs->items[i], "set");
-        TRY(append(lines, "", yaml_find(runs->items[i], "name")->text, err));
+        const yaml_node *one = runs->items[i], *set = yaml_find(one, "set");
+        const yaml_node *folder = yaml_find(one, "folder"), *file = yaml_find(one, "experiment");
+        if (!folder) folder = yaml_find(one, "name");
+        if (!file) file = yaml_find(plan, "experiment");
+        TRY(append(lines, "", folder->text, err));
         TRY(append(lines, "\t", file->text, err));
         for (size_t k = 0; k < set->count; k++) TRY(append(lines, "\t", set->items[k]->text, err));
         TRY(append(lines, "\n", "", err));

@@ -46,6 +46,7 @@ typedef struct worker_options {
     const char *isa; // NULL: the best
     bool reduce_fast;
     const logger *log;
+    trace *trace; // its first track is that of the thread that calls the hooks; NULL: no trace
 } worker_options;
 
 typedef struct step_result {
@@ -56,7 +57,8 @@ typedef struct step_result {
 typedef struct worker worker;
 
 typedef struct strategy {
-    const char *name; // as in experiment files
+    const char *name;  // as in experiment files
+    const char *track; // what the first track of a trace is called: "thread 0"
 
     // Which processes there will be. `wanted` is --world-size, or 0 when it was not given.
     status (*find_world)(const experiment *e, int wanted, world *w, error *err);
@@ -94,6 +96,11 @@ extern const strategy strategy_single, strategy_dp, strategy_ddp, strategy_mp;
 // A launch hook: all work is done in this process.
 status strategy_launch_here(const world *w, const message_sizes *sizes, launch_body body,
                             void *argument, const logger *log, error *err) MUST_CHECK;
+
+// What of the time of a device counts as busy: all but copying, communication and waiting.
+static inline uint64_t strategy_busy(const phase_times *t) {
+    return t->ns[PHASE_LOAD] + t->ns[PHASE_FORWARD] + t->ns[PHASE_BACKWARD] + t->ns[PHASE_UPDATE];
+}
 
 // The update kind of an optimizer: what its state arrays are.
 update_kind strategy_update_kind(const optimizer *o);

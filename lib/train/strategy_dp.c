@@ -2,18 +2,22 @@
 //
 // Every step goes through what torch.nn.DataParallel does, phase by phase:
 //
-//     broadcast   the master's parameters and buffers to the replicas
-//     scatter     the samples of the batch: each replica copies its shards'
-//     forward     on all replicas at once
-//     gather      the logits, to the master
-//     loss        at the master, and the gradient of the logits; the replicas wait
-//     scatter     that gradient
-//     backward    on all replicas at once
-//     reduce      the gradients, to the master, along the tree; the replicas wait
-//     update      at the master; the replicas wait
+//     broadcast          the master's parameters and buffers to the replicas
+//     scatter            the samples of the batch: each replica copies its shards'
+//     forward            on all replicas at once
+//     gather             the logits, to the master
+//     loss               at the master, and the gradient of the logits; the replicas wait
+//     scatter_gradient   by the master: it is small; the replicas wait
+//     backward           on all replicas at once
+//     reduce             the gradients, to the master, along the tree; the replicas wait
+//     update             at the master; the replicas wait
+//
+// None begins before the one in front of it has ended everywhere, so their times add up to the step
+// (`seconds_per_step` in the manifest).
 //
 // On a CPU a replica is a thread (or several) with an engine and a memory of its own: nothing is
 // shared that several GPUs would not share. The result has the bits of every other strategy.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,15 +26,36 @@
 #include "compute/cpu/team.h"
 #include "train/strategy.h"
 
-// What crosses between the master and the other replicas in a step.
-typedef enum traffic { BROADCAST, SCATTER, GATHER, SCATTER_GRADIENT, REDUCE, TRAFFICS } traffic;
-static const char *const traffic_names[TRAFFICS] = {"broadcast", "scatter", "gather",
-                                                    "scatter_gradient", "reduce"};
+// What a step does, one after the other.
+typedef enum activity {
+    BROADCAST,
+    SCATTER,
+    FORWARD,
+    GATHER,
+    LOSS,
+    SCATTER_GRADIENT,
+    BACKWARD,
+    REDUCE,
+    UPDATE,
+    ACTIVITIES
+} activity;
+
+static const struct {
+    const char *name;
+    bool crosses; // between the master and the other replicas
+} activities[ACTIVITIES] = {
+    [BROADCAST] = {"broadcast", true}, [SCATTER] = {"scatter", true},
+    [FORWARD] = {"forward", false},    [GATHER] = {"gather", true},
+    [LOSS] = {"loss", false},          [SCATTER_GRADIENT] = {"scatter_gradient", true},
+    [BACKWARD] = {"backward", false},  [REDUCE] = {"reduce", true},
+    [UPDATE] = {"update", false},
+};
 
 typedef struct part { // one replica
     worker *owner;
     int number;
     engine *engine;
+    trace_track *track;
     batch batch;
     uint8_t *pixels; // its own copy of its samples
     const uint8_t **rows;
@@ -38,7 +63,7 @@ typedef struct part { // one replica
     uint32_t *ids;
     float *gradients, *losses; // of its logits
     phase_times spent;         // in the current region
-    uint64_t busy;             // ns of load, forward and backward so far
+    uint64_t busy, waiting;    // ns so far; the rest is copying and reducing
     status rc;
     error err;
 } part;
@@ -50,7 +75,10 @@ struct worker {
     int replicas, shards, local_shards;
     size_t sample_bytes, record;
     bool reduce_fast;
-    team *team; // one member a replica
+    team *team;    // one member a replica
+    activity what; // of all replicas at once: what, and how
+    void (*body)(void *, int);
+    uint64_t began; // clock at the beginning of the step
     const batch *batch;
     float *parameters, *buffers; // the master's, on their way to the replicas
     float *logits, *losses;      // of all groups, at the master
@@ -58,8 +86,7 @@ struct worker {
     const float **terms;
     char *sync; // sync_batch_norm: the rows of all shards
     phase_times own;
-    uint64_t wall, steps;
-    uint64_t bytes[TRAFFICS];
+    uint64_t steps, ns[ACTIVITIES], bytes[ACTIVITIES];
 };
 
 static status find_world(const experiment *e, int wanted, world *w, error *err) {
@@ -73,24 +100,42 @@ static status find_world(const experiment *e, int wanted, world *w, error *err) 
 
 // ---- Time ----
 
+// Adds time of a replica to the seven phases, and to what it was busy with.
+static void book(worker *w, part *p, const phase_times *spent) {
+    for (int k = 0; k < PHASES; k++) w->own.ns[k] += spent->ns[k];
+    p->busy += strategy_busy(spent);
+    p->waiting += spent->ns[PHASE_WAIT];
+}
+
+// A trace shows what a replica did as an operation, and in it phases: those that its engine
+// records, and copying. From one to the next it waits.
+static void traced_body(void *parts, int member) {
+    part *p = (part *)parts + member;
+    const worker *w = p->owner;
+    const uint64_t begin = trace_clock(p->track);
+    trace_rest(p->track, phase_name(PHASE_WAIT), w->began, begin);
+    w->body(parts, member);
+    const uint64_t end = trace_clock(p->track);
+    if (activities[w->what].crosses) trace_rest(p->track, phase_name(PHASE_COPY), begin, end);
+    trace_operation(p->track, activities[w->what].name, TRACE_UNNUMBERED, begin, end);
+}
+
 // Runs `body` on all replicas at once. A replica's time is what it booked to `spent`; the rest of
 // the region is waiting.
-static status all(worker *w, void (*body)(void *, int), error *err) {
+static status all(worker *w, activity what, void (*body)(void *, int), error *err) {
     const uint64_t begin = clock_now();
     for (int r = 0; r < w->replicas; r++) w->parts[r].spent = (phase_times){0};
-    team_run(w->team, body, w->parts);
+    w->what = what;
+    w->body = body;
+    team_run(w->team, traced_body, w->parts);
     const uint64_t wall = clock_now() - begin;
-    w->wall += wall;
+    w->ns[what] += wall;
     for (int r = 0; r < w->replicas; r++) {
         part *p = &w->parts[r];
         uint64_t sum = 0;
-        for (int k = 0; k < PHASES; k++) {
-            sum += p->spent.ns[k];
-            w->own.ns[k] += p->spent.ns[k];
-        }
-        p->busy +=
-            p->spent.ns[PHASE_LOAD] + p->spent.ns[PHASE_FORWARD] + p->spent.ns[PHASE_BACKWARD];
-        w->own.ns[PHASE_WAIT] += wall > sum ? wall - sum : 0;
+        for (int k = 0; k < PHASES; k++) sum += p->spent.ns[k];
+        p->spent.ns[PHASE_WAIT] += wall > sum ? wall - sum : 0;
+        book(w, p, &p->spent);
         if (p->rc == STATUS_OK) continue;
         *err = p->err;
         return error_prefix(err, "replica %d: ", r);
@@ -99,11 +144,18 @@ static status all(worker *w, void (*body)(void *, int), error *err) {
 }
 
 // The master worked since `begin`, and the others waited.
-static void alone(worker *w, phase spent, uint64_t begin) {
-    const uint64_t ns = clock_now() - begin;
-    w->wall += ns;
-    w->own.ns[spent] += ns;
-    w->own.ns[PHASE_WAIT] += ns * (uint64_t)(w->replicas - 1);
+static void alone(worker *w, activity what, phase spent, uint64_t begin) {
+    const uint64_t end = clock_now(), ns = end - begin;
+    trace_track *track = w->parts[0].track;
+    trace_rest(track, phase_name(PHASE_WAIT), w->began, begin);
+    trace_rest(track, phase_name(spent), begin, end);
+    trace_operation(track, activities[what].name, TRACE_UNNUMBERED, begin, end);
+    w->ns[what] += ns;
+    for (int r = 0; r < w->replicas; r++) {
+        phase_times times = {0};
+        times.ns[r == 0 ? spent : PHASE_WAIT] = ns;
+        book(w, &w->parts[r], &times);
+    }
 }
 
 static phase_times times(worker *w) {
@@ -122,14 +174,19 @@ static size_t samples_before(const batch *b, int shard) {
     return n;
 }
 
-static void receive_parameters(part *p) {
+static void broadcast_body(void *parts, int member) {
+    part *p = (part *)parts + member;
     const worker *w = p->owner;
+    const uint64_t begin = clock_now();
     if (p->number > 0) w->backend->write(p->engine, w->parameters, w->buffers, NULL);
+    p->spent.ns[PHASE_COPY] = clock_now() - begin;
 }
 
-static void receive_samples(part *p) {
+static void scatter_body(void *parts, int member) {
+    part *p = (part *)parts + member;
     const worker *w = p->owner;
     const batch *b = w->batch;
+    const uint64_t begin = clock_now();
     p->batch = *b;
     p->batch.first_shard = p->number * w->local_shards;
     p->batch.end_shard = p->batch.first_shard + w->local_shards;
@@ -145,13 +202,6 @@ static void receive_samples(part *p) {
     p->batch.pixels = p->rows;
     p->batch.labels = p->labels;
     p->batch.ids = p->ids;
-}
-
-static void distribute_body(void *parts, int member) {
-    part *p = (part *)parts + member;
-    const uint64_t begin = clock_now();
-    receive_parameters(p);
-    receive_samples(p);
     p->spent.ns[PHASE_COPY] = clock_now() - begin;
 }
 
@@ -181,14 +231,8 @@ static void gather_body(void *parts, int member) {
 static void backward_body(void *parts, int member) {
     part *p = (part *)parts + member;
     const worker *w = p->owner;
-    const uint64_t begin = clock_now();
-    const size_t floats = w->backend->logits_floats(p->engine), first = first_group(p);
-    memcpy(p->gradients, w->logits + first * block(w), floats * sizeof *p->gradients);
-    memcpy(p->losses, w->losses + first, floats / block(w) * sizeof *p->losses);
-    const uint64_t copied = clock_now() - begin;
     p->rc = w->backend->backward(p->engine, p->gradients, p->losses, &p->err);
     p->spent = w->backend->times(p->engine);
-    p->spent.ns[PHASE_COPY] += copied;
 }
 
 // sync_batch_norm: called from the threads of all replicas, in the same order.
@@ -210,7 +254,18 @@ static status exchange(void *context, const void *mine, size_t bytes_per_shard, 
 static void loss_at_master(worker *w) {
     const uint64_t begin = clock_now();
     w->backend->loss(w->parts[0].engine, w->batch, w->logits, w->losses);
-    alone(w, PHASE_FORWARD, begin);
+    alone(w, LOSS, PHASE_FORWARD, begin);
+}
+
+static void scatter_gradients(worker *w) {
+    const uint64_t begin = clock_now();
+    for (int r = 0; r < w->replicas; r++) {
+        part *p = &w->parts[r];
+        const size_t floats = w->backend->logits_floats(p->engine), first = first_group(p);
+        memcpy(p->gradients, w->logits + first * block(w), floats * sizeof *p->gradients);
+        memcpy(p->losses, w->losses + first, floats / block(w) * sizeof *p->losses);
+    }
+    alone(w, SCATTER_GRADIENT, PHASE_COPY, begin);
 }
 
 static void reduce_to_master(worker *w) {
@@ -234,7 +289,7 @@ static void reduce_to_master(worker *w) {
         memmove(out, w->terms[0], w->record * sizeof *out);
         for (int k = 1; k < terms; k++) reduction_add(out, w->terms[k], out, w->record);
     }
-    alone(w, PHASE_COMM, begin);
+    alone(w, REDUCE, PHASE_COMM, begin);
 }
 
 static void count_traffic(worker *w) {
@@ -256,19 +311,24 @@ static status step(worker *w, const batch *b, const update_rule *rule, const boo
                    step_result *result, error *err) {
     status rc;
     w->batch = b;
-    uint64_t begin = clock_now();
+    uint64_t begin = w->began = clock_now();
     w->backend->read(w->parts[0].engine, w->parameters, w->buffers, NULL);
-    alone(w, PHASE_COPY, begin);
-    TRY(all(w, distribute_body, err));
-    TRY(all(w, forward_body, err));
-    TRY(all(w, gather_body, err));
+    alone(w, BROADCAST, PHASE_COPY, begin);
+    TRY(all(w, BROADCAST, broadcast_body, err));
+    TRY(all(w, SCATTER, scatter_body, err));
+    TRY(all(w, FORWARD, forward_body, err));
+    TRY(all(w, GATHER, gather_body, err));
     loss_at_master(w);
-    TRY(all(w, backward_body, err));
+    scatter_gradients(w);
+    TRY(all(w, BACKWARD, backward_body, err));
     reduce_to_master(w);
     count_traffic(w);
     begin = clock_now();
     TRY(w->backend->update(w->parts[0].engine, rule, &result->update, err));
-    alone(w, PHASE_UPDATE, begin);
+    alone(w, UPDATE, PHASE_UPDATE, begin);
+    const uint64_t end = trace_clock(w->parts[0].track);
+    for (int r = 0; r < w->replicas; r++)
+        trace_rest(w->parts[r].track, phase_name(PHASE_WAIT), w->began, end);
     memcpy(result->agreed, wish, sizeof result->agreed); // one process: nobody else to ask
 out:
     return rc;
@@ -301,7 +361,14 @@ static void close(worker *w) {
         if (!(pointer)) return STATUS_FAILED;                            \
     } while (0)
 
+static status open_track(part *p, const worker_options *o, error *err) {
+    p->track = trace_first(o->trace);
+    if (p->number == 0) return STATUS_OK;
+    return trace_track_new(o->trace, &p->track, err, "replica %d", p->number);
+}
+
 static status open_part(worker *w, int number, const worker_options *o, error *err) {
+    char threads[TRACE_NAME_BYTES];
     part *p = &w->parts[number];
     const experiment *e = o->experiment;
     const size_t shard_samples = (size_t)(e->global_batch / e->virtual_shards);
@@ -314,6 +381,8 @@ static status open_part(worker *w, int number, const worker_options *o, error *e
     NEW(p->ids, samples);
     NEW(p->gradients, groups * block(w));
     NEW(p->losses, groups);
+    if (open_track(p, o, err) != STATUS_OK) return STATUS_FAILED;
+    snprintf(threads, sizeof threads, "replica %d thread", number);
     engine_options options = {.threads = o->threads,
                               .spin = o->spin,
                               .isa = o->isa,
@@ -324,7 +393,10 @@ static status open_part(worker *w, int number, const worker_options *o, error *e
                               .sync_batch_norm = e->sync_batch_norm,
                               .exchange = w->replicas > 1 ? exchange : NULL,
                               .exchange_context = p,
-                              .split = true};
+                              .split = true,
+                              .trace = o->trace,
+                              .track = p->track,
+                              .track_name = threads};
     memcpy(options.mean, o->normalization.mean, sizeof options.mean);
     memcpy(options.std, o->normalization.std, sizeof options.std);
     return o->backend->open(w->program, &options, strategy_update_kind(&e->optimizer), &p->engine,
@@ -412,14 +484,30 @@ static size_t memory(const worker *w) {
     return bytes;
 }
 
+static status put_times(const worker *w, yaml_node *segment, error *err) {
+    yaml_node *seconds = yaml_new(YAML_MAPPING, err);
+    status rc = STATUS_FAILED;
+    if (!seconds) return rc;
+    seconds->flow = true;
+    for (int k = 0; k < ACTIVITIES; k++) {
+        const double mean = w->steps ? (double)w->ns[k] / 1e9 / (double)w->steps : 0;
+        TRY(yaml_put(seconds, activities[k].name, yaml_new_number(mean, err), err));
+    }
+    return yaml_put(segment, "seconds_per_step", seconds, err);
+out:
+    yaml_free(seconds);
+    return rc;
+}
+
 static status put_traffic(const worker *w, yaml_node *segment, error *err) {
     yaml_node *bytes = yaml_new(YAML_MAPPING, err);
     status rc = STATUS_FAILED;
     if (!bytes) return rc;
     bytes->flow = true;
-    for (int k = 0; k < TRAFFICS; k++) {
+    for (int k = 0; k < ACTIVITIES; k++) {
         const uint64_t mean = w->steps ? w->bytes[k] / w->steps : 0;
-        TRY(yaml_put(bytes, traffic_names[k], yaml_new_integer((int64_t)mean, err), err));
+        if (!activities[k].crosses) continue;
+        TRY(yaml_put(bytes, activities[k].name, yaml_new_integer((int64_t)mean, err), err));
     }
     return yaml_put(segment, "bytes_per_step", bytes, err);
 out:
@@ -430,11 +518,15 @@ out:
 static status put_replica(const worker *w, const part *p, yaml_node *list, error *err) {
     yaml_node *item = yaml_new(YAML_MAPPING, err);
     status rc = STATUS_FAILED;
+    uint64_t wall = 0;
     if (!item) return rc;
     item->flow = true;
-    const double busy = w->wall ? (double)p->busy / (double)w->wall : 0;
+    for (int k = 0; k < ACTIVITIES; k++) wall += w->ns[k];
+    const double busy = wall ? (double)p->busy / (double)wall : 0;
+    const double waiting = wall ? (double)p->waiting / (double)wall : 0;
     const int64_t bytes = (int64_t)w->backend->memory(p->engine);
     TRY(yaml_put(item, "busy", yaml_new_number(busy, err), err));
+    TRY(yaml_put(item, "waiting", yaml_new_number(waiting, err), err));
     TRY(yaml_put(item, "bytes", yaml_new_integer(bytes, err), err));
     return yaml_append(list, item, err);
 out:
@@ -446,6 +538,7 @@ static status describe(const worker *w, yaml_node *segment, error *err) {
     yaml_node *list = yaml_new(YAML_SEQUENCE, err);
     status rc = STATUS_FAILED;
     if (!list) return rc;
+    TRY(put_times(w, segment, err));
     TRY(put_traffic(w, segment, err));
     for (int r = 0; r < w->replicas; r++) TRY(put_replica(w, &w->parts[r], list, err));
     return yaml_put(segment, "replicas", list, err);
@@ -456,6 +549,7 @@ out:
 
 const strategy strategy_dp = {
     .name = "dp",
+    .track = "replica 0",
     .find_world = find_world,
     .launch = strategy_launch_here,
     .open = open,

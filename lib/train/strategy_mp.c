@@ -1,16 +1,19 @@
 // strategy_mp.c - model parallelism: the layers cut over devices, the virtual shards flowing
 // through them as a pipeline.
 //
-//     stage 0   F0 F1 F2 F3 .  .  .  .  B0 B1 B2 B3      each stage runs the shards forward in
-//     order, then backward stage 1   .  F0 F1 F2 F3 .  .  B0 B1 B2 B3 .       in order; fill and
-//     drain leave (S-1)/(M+S-1) of the time stage 2   .  .  F0 F1 F2 F3 B0 B1 B2 B3 .  . unused for
-//     S stages and M micro-batches
+//     stage 0   F0 F1 F2 F3 .  .  .  .  B0 B1 B2 B3
+//     stage 1   .  F0 F1 F2 F3 .  .  B0 B1 B2 B3 .
+//     stage 2   .  .  F0 F1 F2 F3 B0 B1 B2 B3 .  .
+//
+// Each stage runs the shards forward in order, then backward in order; fill and drain leave
+// (S-1)/(M+S-1) of the time unused for S stages and M micro-batches.
 //
 // With one shard it is the plain model parallelism of tutorials: one device works, the others wait.
 // With sync_batch_norm all shards must meet in every batch norm, so they go through as one. Each
 // stage updates its own parameters. On a CPU a stage is a thread (or several) with an engine of its
 // own.
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,11 +26,13 @@
 typedef struct stage {
     program program; // its part of the layers
     engine *engine;
+    trace_track *track;
     float *activations, *gradients;  // of its output, all groups; NULL for the last
     int forward_done, backward_done; // micro-batches of this step
     phase_times spent;
     update_result result;
-    uint64_t busy; // ns of load, copy, forward and backward so far
+    uint64_t busy, waiting; // ns so far; the rest is copying and reducing
+    uint64_t sent;          // bytes to its neighbours
     status rc;
     error err;
 } stage;
@@ -43,13 +48,14 @@ struct worker {
     pthread_mutex_t lock; // guards the counters of done micro-batches, and `failed`
     pthread_cond_t moved;
     bool failed;
+    uint64_t began; // clock at the beginning of the step
     const batch *batch;
     const update_rule *rule;
     size_t arrays;                           // of optimizer state
     float *parameters, *buffers, *state;     // whole arenas, on their way from a stage
     float *whole_parameters, *whole_buffers; // put together, for inference
     phase_times own;
-    uint64_t wall, steps, micro_batches, bytes;
+    uint64_t wall, steps, micro_batches;
 };
 
 static status find_world(const experiment *e, int wanted, world *w, error *err) {
@@ -87,12 +93,21 @@ static void done(worker *w, int *counter, status rc) {
     pthread_mutex_unlock(&w->lock);
 }
 
+// In a trace: what has not been recorded of this step yet was waiting. Returns the time.
+static uint64_t waited(const worker *w, const stage *s) {
+    const uint64_t now = trace_clock(s->track);
+    trace_rest(s->track, phase_name(PHASE_WAIT), w->began, now);
+    return now;
+}
+
 static bool run_forward(worker *w, int number, int m) {
     stage *s = &w->stages[number], *before = number ? s - 1 : NULL;
     if (before && !wait_for(w, &before->forward_done, m)) return false;
+    const uint64_t begin = waited(w, s);
     s->rc = w->backend->stage_forward(s->engine, w->batch, w->together ? 0 : m,
                                       w->together ? w->shards : m + 1,
                                       before ? before->activations : NULL, s->activations, &s->err);
+    trace_operation(s->track, phase_name(PHASE_FORWARD), m, begin, trace_clock(s->track));
     done(w, &s->forward_done, s->rc);
     return s->rc == STATUS_OK;
 }
@@ -100,9 +115,11 @@ static bool run_forward(worker *w, int number, int m) {
 static bool run_backward(worker *w, int number, int m) {
     stage *s = &w->stages[number], *before = number ? s - 1 : NULL;
     if (s->activations && !wait_for(w, &(s + 1)->backward_done, m)) return false;
+    const uint64_t begin = waited(w, s);
     s->rc =
         w->backend->stage_backward(s->engine, w->together ? 0 : m, w->together ? w->shards : m + 1,
                                    s->gradients, before ? before->gradients : NULL, &s->err);
+    trace_operation(s->track, phase_name(PHASE_BACKWARD), m, begin, trace_clock(s->track));
     done(w, &s->backward_done, s->rc);
     return s->rc == STATUS_OK;
 }
@@ -116,11 +133,15 @@ static void stage_body(void *argument, int number) {
     for (int m = 0; m < n; m++)
         if (!run_backward(w, number, m)) return;
     phase_times t = w->backend->times(s->engine);
-    s->busy += t.ns[PHASE_LOAD] + t.ns[PHASE_COPY] + t.ns[PHASE_FORWARD] + t.ns[PHASE_BACKWARD];
     const uint64_t begin = clock_now();
     w->backend->stage_reduce(s->engine);
-    t.ns[PHASE_COMM] += clock_now() - begin;
+    const uint64_t reduced = clock_now();
+    t.ns[PHASE_COMM] += reduced - begin;
+    trace_phase(s->track, phase_name(PHASE_COMM), begin, reduced);
+    trace_operation(s->track, "reduce", TRACE_UNNUMBERED, begin, reduced);
     s->rc = w->backend->update(s->engine, w->rule, &s->result, &s->err);
+    trace_operation(s->track, phase_name(PHASE_UPDATE), TRACE_UNNUMBERED, reduced,
+                    trace_clock(s->track));
     const phase_times u = w->backend->times(s->engine);
     for (int p = 0; p < PHASES; p++) s->spent.ns[p] = t.ns[p] + u.ns[p];
 }
@@ -129,12 +150,13 @@ static void stage_body(void *argument, int number) {
 static void book(worker *w, uint64_t wall) {
     w->wall += wall;
     for (int i = 0; i < w->count; i++) {
+        stage *s = &w->stages[i];
         uint64_t sum = 0;
-        for (int p = 0; p < PHASES; p++) {
-            sum += w->stages[i].spent.ns[p];
-            w->own.ns[p] += w->stages[i].spent.ns[p];
-        }
-        w->own.ns[PHASE_WAIT] += wall > sum ? wall - sum : 0;
+        for (int p = 0; p < PHASES; p++) sum += s->spent.ns[p];
+        s->spent.ns[PHASE_WAIT] += wall > sum ? wall - sum : 0;
+        for (int p = 0; p < PHASES; p++) w->own.ns[p] += s->spent.ns[p];
+        s->busy += strategy_busy(&s->spent);
+        s->waiting += s->spent.ns[PHASE_WAIT];
     }
 }
 
@@ -144,9 +166,20 @@ static uint64_t groups_of(const batch *b) {
     return n;
 }
 
+// Over each cut activations go down and their gradients come back.
+static void count_traffic(worker *w) {
+    const uint64_t groups = groups_of(w->batch);
+    for (int i = 0; i + 1 < w->count; i++) {
+        const uint64_t bytes =
+            groups * w->backend->stage_floats(w->stages[i].engine, true) * sizeof(float);
+        w->stages[i].sent += bytes;
+        w->stages[i + 1].sent += bytes;
+    }
+}
+
 static status step(worker *w, const batch *b, const update_rule *rule, const bool wish[WISHES],
                    step_result *result, error *err) {
-    const uint64_t begin = clock_now();
+    const uint64_t begin = w->began = clock_now();
     w->batch = b;
     w->rule = rule;
     w->failed = false;
@@ -165,12 +198,11 @@ static status step(worker *w, const batch *b, const update_rule *rule, const boo
     result->update = w->stages[w->count - 1].result;
     result->update.digest = 0;
     for (int i = 0; i < w->count; i++) result->update.digest += w->stages[i].result.digest;
-    for (int i = 0; i + 1 < w->count; i++)
-        w->bytes +=
-            2 * groups_of(b) * w->backend->stage_floats(w->stages[i].engine, true) * sizeof(float);
+    count_traffic(w);
     memcpy(result->agreed, wish, sizeof result->agreed); // one process: nobody else to ask
     w->micro_batches += (uint64_t)micro_batches(w);
     w->steps++;
+    for (int i = 0; i < w->count; i++) (void)waited(w, &w->stages[i]);
     book(w, clock_now() - begin);
     return STATUS_OK;
 }
@@ -215,7 +247,16 @@ static status open_stage(worker *w, int number, const int *first, const worker_o
     options.receives = number > 0;
     options.sends = number + 1 < w->count;
     const update_kind kind = strategy_update_kind(&o->experiment->optimizer);
-    status rc = w->backend->open(&s->program, &options, kind, &s->engine, err);
+    char threads[TRACE_NAME_BYTES];
+    status rc = STATUS_OK;
+    s->track = trace_first(o->trace);
+    if (number > 0) rc = trace_track_new(o->trace, &s->track, err, "stage %d", number);
+    if (rc != STATUS_OK) return rc;
+    snprintf(threads, sizeof threads, "stage %d thread", number);
+    options.trace = o->trace;
+    options.track = s->track;
+    options.track_name = threads;
+    rc = w->backend->open(&s->program, &options, kind, &s->engine, err);
     if (rc != STATUS_OK || !options.sends) return rc;
     const size_t groups = (size_t)((options.shard_samples + GROUP - 1) / GROUP * options.shards);
     const size_t floats = groups * w->backend->stage_floats(s->engine, true);
@@ -247,6 +288,9 @@ static status open_stages(worker *w, const worker_options *o, error *err) {
     }
     options.shards = options.local_shards = options.shard_samples = 1;
     options.sync_batch_norm = false;
+    options.trace = o->trace;
+    options.track = w->stages[0].track; // the thread that evaluates
+    options.track_name = "evaluation thread";
     TRY(w->backend->open(w->program, &options, strategy_update_kind(&e->optimizer), &w->whole,
                          err));
 out:
@@ -353,11 +397,17 @@ static status put_stage(const worker *w, const stage *s, yaml_node *list, error 
     status rc = STATUS_FAILED;
     if (!item) return rc;
     item->flow = true;
+    const program *p = &s->program;
     const double busy = w->wall ? (double)s->busy / (double)w->wall : 0;
-    TRY(yaml_put(item, "first", yaml_new_string(s->program.layers[0].name, err), err));
+    const double waiting = w->wall ? (double)s->waiting / (double)w->wall : 0;
+    const int64_t sent = w->steps ? (int64_t)(s->sent / w->steps) : 0;
+    const int64_t bytes = (int64_t)w->backend->memory(s->engine);
+    TRY(yaml_put(item, "first", yaml_new_string(p->layers[0].name, err), err));
+    TRY(yaml_put(item, "last", yaml_new_string(p->layers[p->count - 1].name, err), err));
     TRY(yaml_put(item, "busy", yaml_new_number(busy, err), err));
-    TRY(yaml_put(item, "bytes", yaml_new_integer((int64_t)w->backend->memory(s->engine), err),
-                 err));
+    TRY(yaml_put(item, "waiting", yaml_new_number(waiting, err), err));
+    TRY(yaml_put(item, "bytes_sent_per_step", yaml_new_integer(sent, err), err));
+    TRY(yaml_put(item, "bytes", yaml_new_integer(bytes, err), err));
     return yaml_append(list, item, err);
 out:
     yaml_free(item);
@@ -366,25 +416,33 @@ out:
 
 // The bubble: the part of the time in which a stage had nothing to do, beside what fill and drain
 // alone would cost.
+static status put_bubble(const worker *w, yaml_node *segment, error *err) {
+    uint64_t waiting = 0, sent = 0;
+    status rc;
+    for (int i = 0; i < w->count; i++) {
+        waiting += w->stages[i].waiting;
+        sent += w->stages[i].sent;
+    }
+    const double stages = w->count, m = (double)w->micro_batches / (double)w->steps;
+    const double measured = (double)waiting / ((double)w->wall * stages);
+    const double predicted = (stages - 1) / (m + stages - 1);
+    const int64_t bytes = (int64_t)(sent / w->steps);
+    TRY(yaml_put(segment, "micro_batches", yaml_new_number(m, err), err));
+    TRY(yaml_put(segment, "bubble_measured", yaml_new_number(measured, err), err));
+    TRY(yaml_put(segment, "bubble_predicted", yaml_new_number(predicted, err), err));
+    TRY(yaml_put(segment, "bytes_per_step", yaml_new_integer(bytes, err), err));
+out:
+    return rc;
+}
+
 static status describe(const worker *w, yaml_node *segment, error *err) {
     yaml_node *list = yaml_new(YAML_SEQUENCE, err);
     status rc = STATUS_FAILED;
     if (!list) return rc;
-    uint64_t busy = 0;
-    for (int i = 0; i < w->count; i++) {
-        busy += w->stages[i].busy;
-        TRY(put_stage(w, &w->stages[i], list, err));
-    }
+    for (int i = 0; i < w->count; i++) TRY(put_stage(w, &w->stages[i], list, err));
     rc = yaml_put(segment, "stages", list, err);
     list = NULL; // yaml_put took it over
-    if (rc != STATUS_OK || w->steps == 0) goto out;
-    const double stages = w->count, m = (double)w->micro_batches / (double)w->steps;
-    TRY(yaml_put(segment, "bubble_measured",
-                 yaml_new_number(1 - (double)busy / ((double)w->wall * stages), err), err));
-    TRY(yaml_put(segment, "bubble_predicted", yaml_new_number((stages - 1) / (m + stages - 1), err),
-                 err));
-    TRY(yaml_put(segment, "bytes_per_step", yaml_new_integer((int64_t)(w->bytes / w->steps), err),
-                 err));
+    if (rc == STATUS_OK && w->steps > 0) rc = put_bubble(w, segment, err);
 out:
     yaml_free(list);
     return rc;
@@ -392,6 +450,7 @@ out:
 
 const strategy strategy_mp = {
     .name = "mp",
+    .track = "stage 0",
     .find_world = find_world,
     .launch = strategy_launch_here,
     .open = open,

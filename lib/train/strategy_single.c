@@ -24,6 +24,7 @@ status strategy_launch_here(const world *w, const message_sizes *sizes, launch_b
 
 const strategy strategy_single = {
     .name = "single",
+    .track = "thread 0",
     .find_world = find_world,
     .launch = strategy_launch_here,
     .open = replica_open,

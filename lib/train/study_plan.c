@@ -52,55 +52,16 @@ static status check_vary(const study *s, error *err) {
     return STATUS_OK;
 }
 
-// The length of the folder that `path` lies in, with the slash, and of the folder above that; where
-// that cannot be said without "..", `above` is as long as `folder`.
-static void folder_lengths(const char *path, int *folder, int *above) {
-    const char *slash = strrchr(path, '/'), *last = slash;
-    *folder = *above = slash ? (int)(slash - path) + 1 : 0;
-    while (last && last > path && last[-1] != '/') last--;
-    if (last && last < slash && *last != '.') *above = (int)(last - path);
-}
-
-// A name means ../NAME.yaml as seen from the study; a path is relative to the study.
-static status find_base(study *s, error *err) {
-    const yaml_node *node = yaml_find(s->root, "base");
-    const char *name;
-    int folder, above;
-    if (!node) return yaml_error(s->root, err, "'base' is missing");
-    status rc = yaml_string(node, "base", &name, err);
-    if (rc != STATUS_OK) return rc;
-    size_t length = strlen(name);
-    folder_lengths(s->path, &folder, &above);
-    if (strchr(name, '/') || (length > 5 && strcmp(name + length - 5, ".yaml") == 0))
-        s->base = memory_format(err, "%.*s%s", *name == '/' ? 0 : folder, s->path, name);
-    else
-        s->base =
-            memory_format(err, "%.*s%s%s.yaml", above, s->path, above == folder ? "../" : "", name);
-    return s->base ? STATUS_OK : STATUS_FAILED;
-}
-
-static status check_schema(const yaml_node *root, error *err) {
-    const yaml_node *node = yaml_find(root, "schema");
-    const char *schema;
-    if (!node) return yaml_error(root, err, "'schema' is missing");
-    status rc = yaml_string(node, "schema", &schema, err);
-    if (rc != STATUS_OK || strcmp(schema, "lockstep.study/1") == 0) return rc;
-    return yaml_error(node, err, "'schema': expected lockstep.study/1, got '%.60s'", schema);
-}
-
 static status read_study(study *s, error *err) {
     static const char *const keys[] = {"schema", "name", "title", "base", "vary", "published"};
     status rc = STATUS_OK;
-    TRY(yaml_read_file(s->path, &s->root, err));
-    if (s->root->kind != YAML_MAPPING)
-        return yaml_error(s->root, err, "expected a study: a mapping");
-    TRY(check_schema(s->root, err));
-    TRY(yaml_check_keys(s->root, keys, sizeof keys / sizeof *keys, err));
+    TRY(plan_read_source(s->path, "lockstep.study/1", keys, sizeof keys / sizeof *keys, &s->root, err));
     if (!yaml_find(s->root, "name")) return yaml_error(s->root, err, "'name' is missing");
     TRY(yaml_string(yaml_find(s->root, "name"), "name", &s->name, err));
     s->vary = yaml_find(s->root, "vary");
     TRY(check_vary(s, err));
-    TRY(find_base(s, err));
+    if (!yaml_find(s->root, "base")) return yaml_error(s->root, err, "'base' is missing");
+    TRY(plan_find(s->path, "", yaml_find(s->root, "base"), "base", &s->base, err));
 out:
     return rc;
 }
@@ -129,14 +90,6 @@ static status name_variant(const study *s, char name[NAME_BYTES], error *err) {
                               NAME_BYTES - 1);
     }
     return STATUS_OK;
-}
-
-static status append_set(yaml_node *run, const char *key, const yaml_node *value, error *err) {
-    char *assignment;
-    status rc = plan_assignment(key, value, &assignment, err);
-    if (rc == STATUS_OK) rc = plan_add_set(run, assignment, err);
-    free(assignment);
-    return rc;
 }
 
 // Is a published entry about the variant at hand? It names a value for every key that varies.
@@ -170,7 +123,7 @@ static status add_published(const study *s, yaml_node *run, error *err) {
         TRY(yaml_append(mine, entry, err));
         for (size_t k = 0; k < s->vary->count; k++) yaml_remove(entry, s->vary->keys[k]);
     }
-    if (rc == STATUS_OK) rc = append_set(run, "published", mine->count ? mine : NULL, err);
+    if (rc == STATUS_OK) rc = plan_add_value(run, "published", mine->count ? mine : NULL, err);
 out:
     yaml_free(mine);
     return rc;
@@ -190,18 +143,22 @@ static status put_values(const study *s, yaml_node *run, error *err) {
 
 // Is it an experiment at all? A fault is one of the study, at the keys that vary.
 static status check_variant(const study *s, const yaml_node *run, error *err) {
-    const yaml_node *set = yaml_find(run, "set");
     experiment e = {0};
     error local = {0};
-    const char **words = memory_new(set->count, sizeof *words, err);
-    if (!words) return STATUS_FAILED;
-    for (size_t i = 0; i < set->count; i++) words[i] = set->items[i]->text;
-    status rc = experiment_read(&e, s->base, words, set->count, &local);
-    free(words);
+    status rc = plan_experiment(s->base, yaml_find(run, "set"), &e, &local);
     experiment_release(&e);
     if (rc == STATUS_OK) return rc;
     return yaml_error(s->vary, err, "variant '%s': %s", yaml_find(run, "name")->text,
                       local.message);
+}
+
+// The values of the keys that vary, or the settings.
+static status add_values(const study *s, yaml_node *run, bool vary, error *err) {
+    status rc = STATUS_OK;
+    for (size_t i = 0; rc == STATUS_OK && i < s->vary->count; i++)
+        if ((s->vary->items[i]->count > 1) == vary)
+            rc = plan_add_value(run, s->vary->keys[i], value_of(s, i), err);
+    return rc;
 }
 
 static status add_variant(const study *s, yaml_node *plan, error *err) {
@@ -211,9 +168,9 @@ static status add_variant(const study *s, yaml_node *plan, error *err) {
     TRY(name_variant(s, name, err));
     TRY(plan_add_run(plan, name, &run, err));
     TRY(yaml_put(run, "role", yaml_new_string("variant", err), err));
+    TRY(add_values(s, run, false, err));
     for (size_t i = 0; i < s->set_count; i++) TRY(plan_add_set(run, s->set[i], err));
-    for (size_t i = 0; i < s->vary->count; i++)
-        TRY(append_set(run, s->vary->keys[i], value_of(s, i), err));
+    TRY(add_values(s, run, true, err));
     snprintf(assignment, sizeof assignment, "name=%s", name);
     TRY(plan_add_set(run, assignment, err));
     TRY(add_published(s, run, err));

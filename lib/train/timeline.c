@@ -1,19 +1,9 @@
 #include "train/timeline.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
-
-const char *phase_name(phase p) {
-    static const char *const names[PHASES] = {
-        [PHASE_LOAD] = "load",         [PHASE_COPY] = "copy", [PHASE_FORWARD] = "forward",
-        [PHASE_BACKWARD] = "backward", [PHASE_COMM] = "comm", [PHASE_WAIT] = "wait",
-        [PHASE_UPDATE] = "update",
-    };
-    return names[p];
-}
 
 status timeline_init(timeline *t, uint64_t capacity, error *err) {
     memset(t, 0, sizeof *t);
@@ -94,41 +84,4 @@ status timeline_load(timeline *t, const char *prefix, uint64_t steps, const tens
     }
     t->steps = steps;
     return STATUS_OK;
-}
-
-// Trace times are in microseconds.
-static status trace_event(output *out, const char *name, int row, uint64_t begin, uint64_t ns,
-                          error *err) {
-    return output_format(
-        out, err, ",\n{\"name\":\"%s\",\"ph\":\"X\",\"pid\":0,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f}",
-        name, row, (double)begin / 1e3, (double)ns / 1e3);
-}
-
-status timeline_write_trace(const timeline *t, const char *path, error *err) {
-    static const phase order[PHASES] = {PHASE_LOAD, PHASE_COPY, PHASE_FORWARD, PHASE_BACKWARD,
-                                        PHASE_WAIT, PHASE_COMM, PHASE_UPDATE};
-    status rc;
-    output *out = NULL;
-    uint64_t begin = 0;
-    TRY(output_open(path, &out, err));
-    TRY(output_format(out, err,
-                      "[{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":0,"
-                      "\"args\":{\"name\":\"means over the workers\"}}"));
-    for (uint64_t i = 0; i < t->steps; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "step %llu", (unsigned long long)i);
-        TRY(trace_event(out, name, 0, begin, t->wall[i], err));
-        uint64_t at = begin;
-        for (int k = 0; k < PHASES; k++) {
-            uint64_t ns = t->time[order[k]][i];
-            if (ns) TRY(trace_event(out, phase_name(order[k]), 1 + k, at, ns, err));
-            at += ns;
-        }
-        begin += t->wall[i];
-    }
-    TRY(output_format(out, err, "]\n"));
-    TRY(output_commit(out, err));
-out:
-    output_free(out);
-    return rc;
 }

@@ -35,11 +35,4 @@ status timeline_store(const timeline *t, const char *prefix, tensor_file *f, err
 status timeline_load(timeline *t, const char *prefix, uint64_t steps, const tensor_file *f,
                      const char *path, error *err) MUST_CHECK;
 
-// Writes the phases as a trace for chrome://tracing or Perfetto: one row a phase and one for whole
-// steps. Inside a step the phases are laid end to end in the order of the work.
-status timeline_write_trace(const timeline *t, const char *path, error *err) MUST_CHECK;
-
-// "load", "copy", …
-const char *phase_name(phase p);
-
 #endif

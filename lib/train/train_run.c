@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/signals.h"
 #include "data/sampler.h"
+#include "train/trace_file.h"
 #include "train/train_manifest.h"
 #include "train/trainer.h"
 
@@ -311,10 +312,12 @@ static status train_rank(void *argument, comm *c, error *err) {
     train_run *r = argument;
     const train_settings *s = r->settings;
     bool lead = c->rank == 0;
+    trace_file tracing = {0};
     trainer_end end;
     char *state = NULL;
     status rc;
     TRY(path_in(s->out, STATE, &state, err));
+    TRY(trace_file_open(&tracing, s->trace, s->strategy->track, TRACE_FILE_ROOM, c, err));
     const trainer_options options = {
         .strategy = s->strategy,
         .worker = {.backend = r->backend,
@@ -326,7 +329,8 @@ static status train_rank(void *argument, comm *c, error *err) {
                    .spin = r->spin,
                    .isa = s->isa,
                    .reduce_fast = s->reduce_fast,
-                   .log = lead ? s->log : NULL},
+                   .log = lead ? s->log : NULL,
+                   .trace = tracing.trace},
         .train = &r->train,
         .test = s->test ? &r->test : NULL,
         .loader_workers = s->loader_workers,
@@ -339,12 +343,13 @@ static status train_rank(void *argument, comm *c, error *err) {
         .log = s->log,
     };
     TRY(trainer_run(&options, &r->checkpoint, &end, err));
-    if (lead && s->trace) TRY(timeline_write_trace(&r->checkpoint.timeline, s->trace, err));
+    TRY(trace_file_write(&tracing, s->tool, s->log, err));
     if (lead && end == TRAINER_PAUSED)
         log_info(s->log, "stopped after step %" PRIu64 ", state saved", r->checkpoint.step);
     if (lead && end == TRAINER_FINISHED) TRY(write_outputs(r, err));
     if (end == TRAINER_SIGNALLED) rc = stopped(r, err);
 out:
+    trace_file_release(&tracing);
     free(state);
     return rc;
 }

@@ -23,11 +23,13 @@ typedef struct trainer {
     deal deal;
     sampler sampler;
     loader *loader;
+    trace_track *track; // of this thread; NULL: no trace
     float *logits;
     training_progress progress;
     uint64_t steps_per_epoch, total;
     uint64_t began, before; // clock; ns of earlier segments
     uint64_t mark;          // clock at the end of the last step, or of the pause behind it
+    uint64_t epoch_began;   // clock
     uint64_t saved;         // clock of the last save
     uint64_t averaged;      // the times of the steps below are means over all workers
 } trainer;
@@ -206,6 +208,7 @@ static status train_step(trainer *t, bool agreed[WISHES], error *err) {
     const batch *b = loader_next(t->loader);
     const update_rule rule = rule_of(t);
     uint64_t loaded = clock_now();
+    trace_phase(t->track, phase_name(PHASE_LOAD), begin, loaded);
     status rc = s->step(t->worker, b, &rule, wishes, &result, err);
     if (rc != STATUS_OK) return rc;
     if (!isfinite(result.update.loss))
@@ -214,6 +217,7 @@ static status train_step(trainer *t, bool agreed[WISHES], error *err) {
     times.ns[PHASE_LOAD] += loaded - begin;
     uint64_t end = clock_now();
     timeline_append(&t->c->timeline, &result.update, end - t->mark, &times);
+    trace_operation(t->track, "step", (int64_t)t->c->step, t->mark, end);
     t->mark = end;
     t->c->step++;
     memcpy(agreed, result.agreed, sizeof result.agreed);
@@ -231,6 +235,7 @@ static status check_finite(const trainer *t, error *err) {
 
 static status save(trainer *t, error *err) {
     checkpoint *c = t->c;
+    const uint64_t begin = trace_clock(t->track);
     status rc;
     t->o->strategy->read(t->worker, c->parameters, c->buffers, c->optimizer);
     TRY(check_finite(t, err));
@@ -244,6 +249,7 @@ static status save(trainer *t, error *err) {
     }
     TRY(t->comm->ops->barrier(t->comm, err)); // nobody's next step pays for what rank 0 did
     t->mark = t->saved = clock_now();
+    trace_operation(t->track, "save", TRACE_UNNUMBERED, begin, t->mark);
 out:
     return rc;
 }
@@ -259,7 +265,9 @@ static status infer(void *context, const uint8_t *const *pixels, size_t samples,
 // Leaves NaN, and *done false, when a signal came in between: a resumed run measures it then.
 static status measure_accuracy(trainer *t, double *accuracy, bool *done, error *err) {
     evaluation e;
+    const uint64_t begin = trace_clock(t->track);
     status rc = evaluation_infer(infer, t, t->o->test, t->logits, done, err);
+    trace_operation(t->track, "evaluate", TRACE_UNNUMBERED, begin, trace_clock(t->track));
     if (rc != STATUS_OK || !*done) return rc;
     rc = evaluation_init(&e, t->o->test, t->logits, err);
     if (rc != STATUS_OK) return rc;
@@ -288,13 +296,21 @@ static status end_epoch(trainer *t, bool *stop, error *err) {
     return agree_to_stop(t, stop, err);
 }
 
+// The part of an epoch that this run has done, with all that belongs to it. Epochs count from 1.
+static void trace_epoch(trainer *t) {
+    if (t->mark == t->epoch_began) return;
+    trace_operation(t->track, "epoch", (int64_t)((t->c->step - 1) / t->steps_per_epoch + 1),
+                    t->epoch_began, t->mark);
+    t->epoch_began = t->mark;
+}
+
 static status run(trainer *t, trainer_end *end, error *err) {
     const trainer_options *o = t->o;
     checkpoint *c = t->c;
     bool stop = false, agreed[WISHES];
     status rc = STATUS_OK;
     if (c->step > 0 && c->step % t->steps_per_epoch == 0) TRY(end_epoch(t, &stop, err));
-    t->mark = clock_now();
+    t->mark = t->epoch_began = clock_now();
     while (!stop && c->step < t->total) {
         if (o->stop_after_steps && c->step >= o->stop_after_steps) break;
         TRY(train_step(t, agreed, err));
@@ -304,7 +320,9 @@ static status run(trainer *t, trainer_end *end, error *err) {
         if (stop || whole_epoch || agreed[WISH_CHECKPOINT] || c->step == o->stop_after_steps ||
             (o->checkpoint_steps && c->step % o->checkpoint_steps == 0))
             TRY(save(t, err));
+        if (whole_epoch) trace_epoch(t);
     }
+    trace_epoch(t);
     bool paused = o->stop_after_steps && c->step >= o->stop_after_steps;
     *end = stop ? TRAINER_SIGNALLED : paused ? TRAINER_PAUSED : TRAINER_FINISHED;
 out:
@@ -336,7 +354,8 @@ static status open_trainer(trainer *t, error *err) {
                               .workers = o->loader_workers,
                               .first_step = t->c->step,
                               .end_step = t->total,
-                              .augment = &e->augment};
+                              .augment = &e->augment,
+                              .trace = o->worker.trace};
     TRY(check_same_run(t, err));
     TRY(deal_init(&t->deal, o->train, e->virtual_shards, e->shard_seed, err));
     TRY(sampler_init(&t->sampler, &t->deal, e->global_batch, e->seed, err));
@@ -362,6 +381,7 @@ status trainer_run(const trainer_options *o, checkpoint *c, trainer_end *end, er
                  .c = c,
                  .comm = o->worker.comm,
                  .lead = o->worker.comm->rank == 0,
+                 .track = trace_first(o->worker.trace),
                  .steps_per_epoch = trainer_steps_per_epoch(e, o->train->samples),
                  .began = clock_now(),
                  .before = c->total_ns,

@@ -33,6 +33,15 @@ setup() {
     succeeds "$BIN/manifest" verify out/manifest.yaml
 }
 
+@test "the manifest says how long computing took; two evaluations do not differ in that" {
+    "$BIN/evaluate" -q --model "$model" --data "$test" --out one
+    "$BIN/evaluate" -q --model "$model" --data "$test" --out two --threads 1
+    local seconds
+    seconds=$("$BIN/manifest" get one/manifest.yaml results.compute_seconds)
+    awk -v s="$seconds" 'BEGIN { exit !(s > 0 && s < 60) }' || fail "compute_seconds: $seconds"
+    succeeds "$BIN/manifest" diff one/manifest.yaml two/manifest.yaml
+}
+
 @test "accuracy, loss, classes and confusion follow from the predictions" {
     need_python
     "$BIN/evaluate" --model "$model" --data "$test" --out out

@@ -186,11 +186,98 @@ some_runs() {
     grep -qF '| **Beside: scaled rate** | 72.00 % | +32.00 points |' out/report.md
     grep -qF '| **Rest: augment, seed** | 41.00 % | +1.00 points |' out/report.md
     grep -qF 'With a learning rate that follows the batch, 03-global-batch reaches 72.00 % instead of 40.00 %: +32.00 points [' out/report.md
+    grep -Eq '^What lost the accuracy is the learning rate, which did not follow the batch \(Global batch: -30\.00 points \[.*\]\): one that does brings \+32\.00 points \[.*\] back\. It was not world size and strategy \(world\\_size 1 → 2\): there the model is the same bit for bit\. This is one seed' out/report.md
+    ! grep -q 'What published figures say\|| Published |' out/report.md || fail "claimed"
     grep -q '^01-loader-workers.seconds_per_epoch_effect,01-loader-workers,seconds_per_epoch_effect,-3,-3' out/report.csv
     grep -q '^all.time_ratio,all,time_ratio,2,' out/report.csv
     grep -q 'id="timeeffect-title"' out/report.html
     succeeds "$BIN/report" 0* --plan plan.yaml --answer --lang zh
     [[ $output == *"从 slow 到 quick：逐一改变因素"*"加载线程数：速度为 4.00 倍"* ]] || fail "$output"
+}
+
+@test "a scaled rate that brings little back, or a batch that lost nothing, is not called the cause" {
+    some_runs
+    rm -r 04-scaled
+    a_run 04-scaled workers=4 batch=128 right=50
+    succeeds "$BIN/report" 0* --plan plan.yaml --answer
+    [[ $output == *"The learning rate, which did not follow the batch (Global batch: -30.00 points ["*"]), is less than half of the loss: one that does brings only +10.00 points ["* ]] || fail "$output"
+    rm -r 04-scaled
+    a_run 04-scaled workers=4 batch=128 right=30
+    succeeds "$BIN/report" 0* --plan plan.yaml --answer
+    [[ $output != *"which did not follow the batch ("* ]] || fail "$output"
+    rm -r 03-global-batch
+    a_run 03-global-batch workers=4 batch=128 right=71
+    rm -r 04-scaled
+    a_run 04-scaled workers=4 batch=128 right=90
+    succeeds "$BIN/report" 0* --plan plan.yaml --answer
+    [[ $output != *"which did not follow the batch ("* ]] || fail "$output"
+}
+
+# ---- Published figures -----------------------------------------------------------------------------------------
+
+# published_runs [SOURCE]: p without loader workers, m with 4, q with 4 on two ranks, each with figures; those of m are
+# SOURCE's. The runs of the ladder from p to q, whose rungs m and m at V = 2 lie between.
+published_runs() {
+    need_tool report
+    need_python
+    sed 's/name: small/name: flat/; s/batch_norm, //' models/small.yaml >models/flat.yaml
+    an_experiment p published='[{source: R9, total_seconds: 61}, {source: R9, accuracy: 90.00, total_seconds: 60.0, load_seconds: 0.004, update_seconds: 0.001}]'
+    an_experiment m loader_workers=4 published="[{source: ${1:-R9}, accuracy: 91.00, total_seconds: 20.0, note: four}]"
+    an_experiment q loader_workers=4 strategy=ddp world_size=2 published='[{source: R9, accuracy: 60.00, total_seconds: 25.0, seconds_per_epoch: 6}]'
+    sed -i 's/model: small/model: flat/' p.yaml m.yaml q.yaml
+    succeeds "$BIN/plan" ladder p.yaml q.yaml --set epochs=5 --out plan.yaml -q
+    a_run 00-p ranks=1 shards=1 epochs=2,2,2.02,1.98,2 load=0.5
+    a_run 01-loader-workers ranks=1 shards=1 workers=4 epochs=1.6,1.6,1.61,1.59,1.6
+    a_run 02-virtual-shards ranks=1 workers=4 epochs=1.6,1.6,1.61,1.59,1.6 right=91
+    a_run 03-world-size workers=4 epochs=3.2,3.2,3.21,3.19,3.2 right=91
+}
+
+@test "published figures on the ladder: which factor made a source's speed-up, beside what was measured" {
+    published_runs
+    succeeds "$BIN/report" 0* --plan plan.yaml --out out
+    # 60 / 20 and 20 / 25; the entry with more figures counts, and the total, which all three have.
+    grep -qF "In R9's own figures loader workers gave 3.00 times the speed (60.0 → 20.0 s); world size and strategy gave 0.80 times the speed (20.0 → 25.0 s); 2.40 times in all: the speed-up came from loader workers; world size and strategy went the other way." out/report.md
+    # The second step is measured from the run that is m in V, too.
+    grep -Eq '^Measured here: loader workers: 1\.25 times as fast \[1\.[0-9]+, 1\.[0-9]+\]; world size and strategy: takes 2\.00 times as long \[1\.[0-9]+, 2\.[0-9]+\] \(V 1 → 2\)\.' out/report.md
+    grep -qF 'Here loading takes 50.0 % [50.0, 50.0] of a step of 00-p, so more loader workers can give at most 2.00 times the speed.' out/report.md
+    grep -qF '3.00 times, as in R9, need a step that waits for data for 67 % of its time or more.' out/report.md
+    grep -qF 'A step of R9 was loading for 80 % of its time (0.004 s, then 0.001 s for the update).' out/report.md
+    # Of 100 images one is noise and 31 are not.
+    grep -qF "In R9's own figures, for accuracy, loader workers brought +1.00 points (90.00 → 91.00 %; within the noise of 100 test images); world size and strategy brought -31.00 points (91.00 → 60.00 %)." out/report.md
+    grep -qF 'Measured here: loader workers: same model: exactly 0; world size and strategy: +21.00 points [' out/report.md
+    grep -q '^Measured here: .* (V 1 → 2; one seed)\.$' out/report.md
+    grep -qF 'R9 trained for 4 epochs where p trains for 5 here' out/report.md
+    # Beside the rungs, and as a walk of its own.
+    grep -qF '| **Start: p** | 60.0 s (R9) | 2.00 |' out/report.md
+    grep -qF '| **World size, strategy** | 6 s an epoch, 25.0 s (R9) | 3.20 |' out/report.md
+    grep -qF '| **World size, strategy** | 60.00 % (R9) | 91.00 % |' out/report.md
+    grep -qF '| **loader workers** | 60.0 → 20.0 s | 3.00 times | 1.25 times as fast [' out/report.md
+    grep -qF '| R9: four |' out/report.md
+    grep -qF '| **All together** | 60.0 → 25.0 s | 2.40 times | takes 1.60 times as long [' out/report.md
+    grep -q '^00-p.load_share,00-p,load_share,0.5,' out/report.csv
+    succeeds "$BIN/report" 0* --plan plan.yaml --answer
+    [[ $output == *"2.40 times in all: the speed-up came from loader workers; world size and strategy went the other way."* ]] || fail "$output"
+    succeeds "$BIN/report" 0* --plan plan.yaml --answer --lang zh
+    [[ $output == *"按 R9 自己的数字，加载线程使速度成为 3.00 倍（60.0 → 20.0 秒）"*"合计 2.40 倍：加速来自加载线程；进程数与策略的作用相反。"* ]] || fail "$output"
+}
+
+@test "published figures of other sources are not held against each other" {
+    published_runs R8
+    succeeds "$BIN/report" 0* --plan plan.yaml --out out
+    # From p to q R9 has both ends, but its factors stay together; R8 has one end, and nothing is said of it.
+    grep -qF "In R9's own figures loader workers + world size and strategy together gave 2.40 times the speed (60.0 → 25.0 s): which of these did it they do not tell." out/report.md
+    grep -qF '| **Loader workers** | 20.0 s (R8) |' out/report.md
+    ! grep -q "R8's\|speed-up came from\|Here loading takes" out/report.md || fail "claimed"
+    an_experiment q loader_workers=4 strategy=ddp world_size=2 published='[{source: R7, total_seconds: 25.0}]'
+    sed -i 's/model: small/model: flat/' q.yaml
+    succeeds "$BIN/plan" ladder p.yaml q.yaml --set epochs=5 --out plan.yaml -q
+    succeeds "$BIN/report" 0* --plan plan.yaml --answer
+    [[ $output != *"What published figures say"* ]] || fail "$output"
+    # What was set is other work than what was published.
+    succeeds "$BIN/plan" ladder p.yaml q.yaml --set global_batch=32 --out plan.yaml -q
+    ! grep -q 'source: R' plan.yaml || fail "claimed"
+    sed 's/^  role: start/  role: start\n  published: [{source: A, total_seconds: 0}]/' plan.yaml >bad.yaml
+    fails_with 3 "'total_seconds' is not above 0" "$BIN/report" 0* --plan bad.yaml --out out
 }
 
 @test "over three seeds an effect on accuracy is told from chance" {

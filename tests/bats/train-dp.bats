@@ -38,6 +38,10 @@ setup() {
         awk -v v="$("$BIN/manifest" get out/manifest.yaml "results.epochs.1.phases.$key")" 'BEGIN { exit !(v > 0) }' ||
             fail "phase $key took no time"
     done
+    for key in broadcast scatter forward gather loss scatter_gradient backward reduce update; do
+        awk -v v="$("$BIN/manifest" get out/manifest.yaml "run.execution.seconds_per_step.$key")" 'BEGIN { exit !(v > 0) }' ||
+            fail "$key took no time"
+    done
     # Three replicas receive the parameters and send as much, with the loss behind it.
     local broadcast reduce scatter
     broadcast=$("$BIN/manifest" get out/manifest.yaml run.execution.bytes_per_step.broadcast)
@@ -48,7 +52,11 @@ setup() {
     [ "$reduce" -eq $((broadcast + 3 * 4 * 16)) ] || fail "reduce: $reduce bytes beside $broadcast"
     # 200 samples in 3 steps; the master keeps its quarter. A sample is 3072 pixels, a label, an id.
     [ "$scatter" -eq $((150 * 3077 / 3)) ] || fail "scatter: $scatter bytes"
-    succeeds "$BIN/manifest" get out/manifest.yaml run.execution.replicas.3.busy
+    for key in 0 1 2 3; do
+        awk -v busy="$("$BIN/manifest" get out/manifest.yaml "run.execution.replicas.$key.busy")" \
+            -v waiting="$("$BIN/manifest" get out/manifest.yaml "run.execution.replicas.$key.waiting")" \
+            'BEGIN { exit !(busy > 0 && waiting > 0 && busy + waiting < 1) }' || fail "replica $key: busy and waiting make no sense"
+    done
     fails_with 3 "replicas.4" "$BIN/manifest" get out/manifest.yaml run.execution.replicas.4.busy
 }
 

@@ -53,6 +53,23 @@ execution() {
     # conv1 ends in 6×14×14 features: activations and gradients of groups of 16. Each of the four shards has 18
     # samples in the first two steps, which are two groups, and 14 in the last.
     [ "$(execution bytes_per_step)" -eq $((2 * (8 + 8 + 4) * 6 * 14 * 14 * 16 * 4 / 3)) ]
+    # Half of that is activations, sent by the first stage, half their gradients.
+    for stage in 0 1; do
+        [ "$(execution stages.$stage.bytes_sent_per_step)" -eq $(((8 + 8 + 4) * 6 * 14 * 14 * 16 * 4 / 3)) ]
+    done
+    [ "$(execution stages.0.last) $(execution stages.1.last)" = "pool1 fc3" ]
+    [ "$(execution micro_batches)" = 4 ]
+    # The bubble is what the stages wait, on average.
+    awk -v a="$(execution stages.0.waiting)" -v b="$(execution stages.1.waiting)" -v bubble="$(execution bubble_measured)" \
+        'BEGIN { d = (a + b) / 2 - bubble; exit !(d < 1e-9 && d > -1e-9) }' || fail "the bubble is not what the stages wait"
+}
+
+@test "a stage in the middle sends both ways" {
+    succeeds "$BIN/train-mp" -q --experiment e.yaml --train "$train" --out out --world-size 3
+    local down up
+    down=$(execution stages.0.bytes_sent_per_step)
+    up=$(execution stages.2.bytes_sent_per_step)
+    [ "$(execution stages.1.bytes_sent_per_step)" -eq $((down + up)) ]
 }
 
 @test "one shard is plain model parallelism" {

@@ -107,16 +107,6 @@ END
     [ "$("$BIN/manifest" get b/manifest.yaml inputs.1.content)" = "$(content a/model.st.zst)" ]
 }
 
-@test "--trace writes events that a browser can load" {
-    need_python
-    "$BIN/train-single" -q --experiment e.yaml --train "$train" --out out --trace trace.json
-    "$PYTHON" -c '
-import json
-events = json.load(open("trace.json"))
-assert sum(e["name"].startswith("step ") for e in events) == 6
-assert any(e["name"] == "backward" for e in events)'
-}
-
 @test "old outputs are removed before a new run" {
     "$BIN/train-single" -q --experiment e.yaml --train "$train" --out out
     "$BIN/train-single" -q --experiment e.yaml --train "$train" --out out --stop-after-steps 1

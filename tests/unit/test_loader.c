@@ -58,14 +58,14 @@ static loader *open_loader(fixture *f, int first, int end_shard, int workers, ui
                            const augment_list *augment) {
     error err = {0};
     loader *l;
-    const loader_options o = {&f->data,
-                              &f->sampler,
-                              first,
-                              end_shard,
-                              workers,
-                              first_step,
-                              sampler_steps_per_epoch(&f->sampler) * EPOCHS,
-                              augment};
+    const loader_options o = {.data = &f->data,
+                              .sampler = &f->sampler,
+                              .first_shard = first,
+                              .end_shard = end_shard,
+                              .workers = workers,
+                              .first_step = first_step,
+                              .end_step = sampler_steps_per_epoch(&f->sampler) * EPOCHS,
+                              .augment = augment};
     assert_int_equal(loader_new(&o, &l, &err), STATUS_OK);
     return l;
 }

@@ -25,7 +25,12 @@
 #define SGD  "optimizer: {kind: sgd, lr: 0.001, momentum: 0.9}\n"
 #define BASE HEAD "name: a\nglobal_batch: 64\nepochs: 10\n" SGD
 
-static char folder[64], file_a[96], file_b[96], file_study[128];
+// Without batch norm V is nothing that somebody else's figures know of.
+#define PLAIN                                                                             \
+    "schema: lockstep.model/1\nname: plain\ninput: [3, 8, 8]\nlayers: [flatten, linear: " \
+    "{out: 10}]\n"
+
+static char folder[64], file_a[96], file_b[96], file_c[96], file_study[128];
 
 static void write_file(const char *path, const char *text) {
     FILE *file = fopen(path, "w");
@@ -52,9 +57,12 @@ static int make_folder(void **state) {
     if (mkdir(below, 0777)) return -1;
     snprintf(file_a, sizeof file_a, "%s/a.yaml", folder);
     snprintf(file_b, sizeof file_b, "%s/b.yaml", folder);
+    snprintf(file_c, sizeof file_c, "%s/c.yaml", folder);
     snprintf(file_study, sizeof file_study, "%s/s.yaml", below);
     write_model("small", 4);
     write_model("large", 6);
+    snprintf(below, sizeof below, "%s/models/plain.yaml", folder);
+    write_file(below, PLAIN);
     return 0;
 }
 
@@ -286,6 +294,140 @@ static void published_figures_stay_with_their_own_runs(void **state) {
     yaml_free(plan);
 }
 
+// Run number `at` is this file and carries these seconds, the run itself too; NULL: none.
+static void check_known(const yaml_node *plan, size_t at, const char *name, const char *seconds) {
+    const yaml_node *run = yaml_find(plan, "runs")->items[at];
+    const yaml_node *same = yaml_find(run, "same_as");
+    const yaml_node *found = yaml_get(run, "published.0.total_seconds");
+    experiment e;
+    if (name)
+        assert_string_equal(same ? same->text : "none", name);
+    else
+        assert_null(same);
+    read_run(plan, at, &e);
+    const yaml_node *carried = e.published ? yaml_get(e.published, "0.total_seconds") : NULL;
+    if (seconds) {
+        assert_string_equal(found ? found->text : "none", seconds);
+        assert_string_equal(carried ? carried->text : "none", seconds);
+    } else {
+        assert_null(found);
+        assert_null(e.published);
+    }
+    experiment_release(&e);
+}
+
+#define TIMED(seconds) "published: [{source: R1, total_seconds: " seconds "}]\n"
+#define PLAIN_RUN                                                                       \
+    "schema: lockstep.experiment/1\ndataset: cifar10\nmodel: plain\nglobal_batch: 64\n" \
+    "epochs: 10\n" SGD
+
+// a: no workers; c: 4 workers; b: 2 ranks with 4 workers, and so V = 2. Between them lies V.
+static void write_three(const char *more_of_c) {
+    char text[1024];
+    write_file(file_a, PLAIN_RUN "name: a\n" TIMED("72.80"));
+    snprintf(text, sizeof text, "%s%s", PLAIN_RUN "name: c\nloader_workers: 4\nseed: 7\n",
+             more_of_c);
+    write_file(file_c, text);
+    write_file(file_b, PLAIN_RUN
+               "name: b\nloader_workers: 4\nstrategy: ddp\nworld_size: 2\n" TIMED("26.1"));
+}
+
+static void rungs_that_are_files_carry_their_figures(void **state) {
+    (void)state;
+    write_three("target_accuracy: 0.9\n" TIMED("18.47"));
+    yaml_node *plan = ladder_between(file_a, file_b, NULL, 0);
+    check_names(plan, "00-a 01-loader-workers 02-virtual-shards 03-world-size");
+    check_known(plan, 0, "a", "72.80");
+    check_known(plan, 1, "c", "18.47");
+    check_known(plan, 2, "c", "18.47");
+    check_known(plan, 3, "b", "26.1");
+    assert_null(yaml_get(plan, "runs.0.published_factors"));
+    assert_string_equal(text_at(plan, "runs.1.published_factors.0"), "loader-workers");
+    assert_int_equal(yaml_get(plan, "runs.1.published_factors")->count, 1);
+    // The seed is another one, and V: to who published it that is the same.
+    assert_string_equal(text_at(plan, "runs.1.same_but.0"), "seed");
+    assert_string_equal(text_at(plan, "runs.2.same_but.0"), "virtual_shards");
+    assert_null(yaml_get(plan, "runs.2.published_factors"));
+    assert_int_equal(yaml_get(plan, "runs.3.published_factors")->count, 1);
+    assert_string_equal(text_at(plan, "runs.3.published_factors.0"), "world-size");
+    assert_string_equal(text_at(plan, "runs.3.published_epochs"), "10");
+    assert_null(yaml_get(plan, "runs.3.same_but"));
+    yaml_free(plan);
+    // A file without figures gives its name alone, and the factors wait for the next that has some.
+    write_three("");
+    plan = ladder_between(file_a, file_b, NULL, 0);
+    check_known(plan, 1, "c", NULL);
+    assert_int_equal(yaml_get(plan, "runs.3.published_factors")->count, 2);
+    yaml_free(plan);
+    // Other work is no match: one process of DDP is not a single one.
+    write_three("strategy: ddp\n" TIMED("18.47"));
+    plan = ladder_between(file_a, file_b, NULL, 0);
+    check_known(plan, 1, NULL, NULL);
+    yaml_free(plan);
+    assert_int_equal(unlink(file_c), 0);
+}
+
+// Batch norm over a shard is what another V changes, and sync_batch_norm takes back.
+static void with_batch_norm_v_counts_by_its_group(void **state) {
+    (void)state;
+    write_file(file_c, HEAD
+               "name: c\nglobal_batch: 64\nepochs: 10\nloader_workers: 4\n" SGD TIMED("18.47"));
+    yaml_node *plan =
+        ladder(BASE TIMED("72.80"), HEAD "name: b\nstrategy: ddp\nworld_size: 2\nglobal_batch: 64\n"
+                                         "epochs: 10\nloader_workers: 4\n" SGD TIMED("26.1"));
+    check_names(plan, "00-a 01-loader-workers 02-virtual-shards 03-world-size");
+    check_known(plan, 1, "c", "18.47");
+    check_known(plan, 2, NULL, NULL);
+    assert_int_equal(yaml_get(plan, "runs.3.published_factors")->count, 2);
+    assert_string_equal(text_at(plan, "runs.3.published_factors.1"), "virtual-shards");
+    yaml_free(plan);
+    plan = ladder(BASE TIMED("72.80"),
+                  HEAD "name: b\nstrategy: ddp\nworld_size: 2\nglobal_batch: 64\nepochs: 10\n"
+                       "loader_workers: 4\nsync_batch_norm: true\n" SGD TIMED("26.1"));
+    check_known(plan, 2, "c", "18.47");
+    assert_int_equal(yaml_get(plan, "runs.3.published_factors")->count, 1);
+    yaml_free(plan);
+    assert_int_equal(unlink(file_c), 0);
+}
+
+// Figures are those of the files as published: a shorter run still has them, other work has not.
+static void what_is_set_does_not_change_what_was_published(void **state) {
+    (void)state;
+    const char *const epochs[] = {"epochs=2"}, *const batch[] = {"global_batch=32"};
+    write_file(file_a, PLAIN_RUN "name: a\n" TIMED("72.80"));
+    write_file(file_b, "schema: lockstep.experiment/1\ndataset: cifar10\nmodel: plain\n"
+                       "global_batch: 256\nepochs: 80\nname: b\n" SGD TIMED("26.1"));
+    yaml_node *plan = ladder_between(file_a, file_b, epochs, 1);
+    check_names(plan, "00-a 01-global-batch 02-global-batch-scaled-rate");
+    check_known(plan, 0, "a", "72.80");
+    check_known(plan, 1, "b", "26.1");
+    assert_string_equal(text_at(plan, "runs.1.published_epochs"), "80");
+    // The ladder has no rung of the epochs, but what was published differs in them.
+    assert_int_equal(yaml_get(plan, "runs.1.published_factors")->count, 2);
+    assert_string_equal(text_at(plan, "runs.1.published_factors.1"), "epochs");
+    check_known(plan, 2, NULL, NULL);
+    yaml_free(plan);
+    plan = ladder_between(file_a, file_b, batch, 1);
+    check_names(plan, "00-a 01-epochs");
+    check_known(plan, 0, NULL, NULL);
+    check_known(plan, 1, NULL, NULL);
+    yaml_free(plan);
+}
+
+// What the ladder is there for: R004's own figures for its loader workers stand between its ends.
+static void the_projects_ladder_finds_the_loader_study(void **state) {
+    (void)state;
+    const char *const a = "experiments/mnist-single-w0.yaml", *const b =
+                                                                  "experiments/mnist-ddp8.yaml";
+    if (access(a, R_OK) != 0) skip();
+    yaml_node *plan = ladder_between(a, b, NULL, 0);
+    check_known(plan, 1, "mnist-single-w4", "18.47");
+    check_known(plan, 3, "mnist-ddp8", "26.1");
+    assert_string_equal(text_at(plan, "runs.1.published_factors.0"), "loader-workers");
+    assert_string_equal(text_at(plan, "runs.3.published_factors.0"), "world-size");
+    yaml_free(plan);
+}
+
 static void no_difference_is_no_question(void **state) {
     (void)state;
     yaml_node *plan;
@@ -422,6 +564,52 @@ static void every_study_of_the_project(void **state) {
     globfree(&found);
 }
 
+// What a study sets once gives way to what is given; what it varies does not.
+static void settings_of_a_study_can_be_replaced(void **state) {
+    (void)state;
+    yaml_node *plan;
+    error err = {0};
+    experiment e;
+    const char *const given[] = {"epochs=3", "seed=7"};
+    write_file(file_a, BASE);
+    write_file(file_study, STUDY "vary: {epochs: [5], seed: [1, 2]}\n");
+    if (plan_study(file_study, given, 2, &plan, &err) != STATUS_OK) fail_msg("%s", err.message);
+    read_run(plan, 1, &e);
+    assert_int_equal(e.epochs, 3);
+    assert_int_equal(e.seed, 2);
+    experiment_release(&e);
+    yaml_free(plan);
+}
+
+// ---- Reproductions ----
+
+// Every run of every list is an experiment, and a quick one is shorter.
+static void every_reproduction_of_the_project(void **state) {
+    (void)state;
+    glob_t found;
+    if (glob("experiments/reproductions/*.yaml", 0, NULL, &found)) skip();
+    for (size_t i = 0; i < 2 * found.gl_pathc; i++) {
+        const char *path = found.gl_pathv[i / 2];
+        yaml_node *plan;
+        error err = {0};
+        if (plan_reproduction(path, i % 2, NULL, 0, &plan, &err) != STATUS_OK)
+            fail_msg("%s", err.message);
+        const yaml_node *runs = yaml_find(plan, "runs");
+        for (size_t k = 0; k < runs->count; k++) {
+            const yaml_node *run = runs->items[k];
+            experiment e;
+            if (plan_experiment(text_at(run, "experiment"), yaml_find(run, "set"), &e, &err) !=
+                STATUS_OK)
+                fail_msg("%s: %s", text_at(run, "name"), err.message);
+            assert_string_equal(e.name, text_at(run, "name"));
+            if (i % 2) assert_true(e.epochs < atoi(text_at(run, "full_epochs")));
+            experiment_release(&e);
+        }
+        yaml_free(plan);
+    }
+    globfree(&found);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_factor_at_a_time_in_order),
@@ -431,12 +619,18 @@ int main(void) {
         cmocka_unit_test(a_rate_that_stays_behind_the_batch_gets_a_control),
         cmocka_unit_test(what_else_differs_is_one_last_step),
         cmocka_unit_test(published_figures_stay_with_their_own_runs),
+        cmocka_unit_test(rungs_that_are_files_carry_their_figures),
+        cmocka_unit_test(with_batch_norm_v_counts_by_its_group),
+        cmocka_unit_test(what_is_set_does_not_change_what_was_published),
+        cmocka_unit_test(the_projects_ladder_finds_the_loader_study),
         cmocka_unit_test(no_difference_is_no_question),
         cmocka_unit_test(every_pair_of_experiments),
         cmocka_unit_test(a_study_is_a_grid),
         cmocka_unit_test(a_value_that_makes_no_name_goes_by_its_place),
         cmocka_unit_test(bad_studies_are_refused_with_their_place),
         cmocka_unit_test(every_study_of_the_project),
+        cmocka_unit_test(settings_of_a_study_can_be_replaced),
+        cmocka_unit_test(every_reproduction_of_the_project),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -18,6 +18,7 @@ enum {
 void worker_mark(worker *w, phase spent) {
     const uint64_t now = clock_now();
     w->ns[spent] += now - w->last;
+    trace_phase(w->track, phase_name(spent), w->last, now);
     w->last = now;
 }
 
@@ -27,7 +28,11 @@ void engine_region(engine *e, void (*body)(void *, int)) {
     for (int t = 0; t < threads; t++) e->workers[t].last = start;
     team_run(e->team, body, e);
     const uint64_t end = clock_now();
-    for (int t = 0; t < threads; t++) e->workers[t].ns[PHASE_WAIT] += end - e->workers[t].last;
+    for (int t = 0; t < threads; t++) {
+        worker *w = &e->workers[t];
+        w->ns[PHASE_WAIT] += end - w->last;
+        trace_phase(w->track, phase_name(PHASE_WAIT), w->last, end);
+    }
 }
 
 static phase_times cpu_times(engine *e) {
@@ -78,6 +83,15 @@ static status take_worker(engine *e, worker *w, error *err) {
     for (int i = 0; i < e->stack_size; i++) TAKE(w->stack[i], record_floats(e->program));
     TAKE(w->scratch, e->plan.scratch_floats);
     return STATUS_OK;
+}
+
+static status take_tracks(engine *e, error *err) {
+    const engine_options *o = &e->options;
+    status rc = STATUS_OK;
+    e->workers[0].track = o->track;
+    for (int t = 1; t < o->threads && rc == STATUS_OK; t++)
+        rc = trace_track_new(o->trace, &e->workers[t].track, err, "%s %d", o->track_name, t);
+    return rc;
 }
 
 // What the largest step needs; no step with fewer samples needs more.
@@ -214,6 +228,7 @@ static status open_parts(engine *e, error *err) {
     TRY(plan_init(&e->plan, e->program, e->kernels, e->options.receives, e->options.sends, err));
     TRY(take_memory(e, err));
     TRY(take_records(e, err));
+    TRY(take_tracks(e, err));
     TRY(schedule_training(&e->training, e, err));
     TRY(schedule_inference(&e->inference, e, err));
     TRY(team_new(e->options.threads, e->options.spin, &e->team, err));

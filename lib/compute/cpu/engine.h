@@ -88,6 +88,7 @@ typedef struct worker {
     float *scratch;
     int first_leaf, end_leaf;
     uint64_t ns[PHASES], last; // time spent, and since when the current phase runs
+    trace_track *track;
     uint64_t digest;
     // Used while a group is worked on:
     float *record;
@@ -201,7 +202,7 @@ status cpu_infer(engine *e, const uint8_t *const *pixels, size_t samples, float 
 
 // engine.c: runs a body on the team and books all of the wall time to phases of every worker.
 void engine_region(engine *e, void (*body)(void *engine, int member));
-// Books the time since the last call to `spent`.
+// Books the time since the last call to `spent`, and records it where there is a trace.
 void worker_mark(worker *w, phase spent);
 
 // batch_norm.c: all threads call these together; each does its part of the channels. They meet

@@ -34,6 +34,7 @@ static void run_segment(engine *e, int member, const segment *s) {
                                  .pixels = e->batch->pixels + g->first,
                                  .memory = slot(e, (size_t)(alone ? member : index))};
         operations_run(&work, &e->training, s->first, s->end);
+        if (merges < 2) continue; // nothing to add, so no time of its own
         for (; merges > 1; merges--, top--) merge_top(e, w, s, top);
         worker_mark(w, PHASE_BACKWARD);
     }

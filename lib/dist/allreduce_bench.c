@@ -1,0 +1,213 @@
+#include "dist/allreduce_bench.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/reduction_tree.h"
+#include "dist/launch.h"
+
+enum {
+    WARM_UPS = 3,
+    LEAST = 7, // timed iterations of a size, when their number is not given
+    MOST = 1000,
+    MOMENT_NS = 30000000, // and what they may take, but for LEAST
+};
+
+size_t allreduce_bench_sizes(const allreduce_options *o) {
+    size_t count = 0;
+    for (size_t bytes = o->min_bytes; bytes <= o->max_bytes; bytes *= 2) {
+        count++;
+        if (bytes > SIZE_MAX / 2) break;
+    }
+    return count;
+}
+
+double allreduce_algorithm_bandwidth(const allreduce_time *row) {
+    return (double)row->bytes / row->seconds;
+}
+
+double allreduce_bus_bandwidth(const allreduce_time *row, int world_size) {
+    return allreduce_algorithm_bandwidth(row) * 2 * (world_size - 1) / world_size;
+}
+
+static int most_iterations(const allreduce_options *o) {
+    return o->iterations ? o->iterations : MOST;
+}
+
+// ---- One rank ----
+
+typedef struct job {
+    const allreduce_options *options;
+    allreduce_time *rows; // shared by all ranks and the parent; rank 0 writes
+} job;
+
+typedef struct member {
+    const allreduce_options *options;
+    comm *comm;
+    reduction_tree tree; // a leaf a rank
+    int *first;
+    float *values, *result; // the same, but for a rank that is alone
+    uint64_t *ns, *all_ns;  // of every iteration: here, and on all ranks
+} member;
+
+static status open_member(member *m, const allreduce_options *o, comm *c, error *err) {
+    const size_t size = (size_t)c->size, most = (size_t)most_iterations(o);
+    const size_t n = o->max_bytes / sizeof(float);
+    status rc = STATUS_FAILED;
+    *m = (member){.options = o, .comm = c};
+    m->first = memory_new(size + 1, sizeof *m->first, err);
+    m->values = memory_new_aligned(n, sizeof *m->values, err);
+    m->result = size > 1 ? m->values : memory_new_aligned(n, sizeof *m->result, err);
+    m->ns = memory_new(most, sizeof *m->ns, err);
+    m->all_ns = memory_new(size * most, sizeof *m->all_ns, err);
+    if (!m->first || !m->values || !m->result || !m->ns || !m->all_ns) goto out;
+    // For a moment as the numbers of groups, one for each rank.
+    for (int r = 0; r < c->size; r++) m->first[r] = 1;
+    TRY(reduction_tree_init(&m->tree, m->first, c->size, err));
+    for (int r = 0; r <= c->size; r++) m->first[r] = r;
+out:
+    return rc;
+}
+
+static void close_member(member *m) {
+    reduction_tree_release(&m->tree);
+    free(m->first);
+    if (m->result != m->values) free(m->result);
+    free(m->values);
+    free(m->ns);
+    free(m->all_ns);
+}
+
+static status exchange(member *m, size_t n, error *err) {
+    comm *c = m->comm;
+    const comm_ownership own = {&m->tree, m->first};
+    const float *const term[] = {m->values};
+    status rc = STATUS_OK;
+    if (c->size == 1) {
+        memcpy(m->result, m->values, n * sizeof *m->result);
+        return rc;
+    }
+    TRY(c->ops->barrier(c, err));
+    if (m->options->fast)
+        rc = c->ops->reduce_fast(c, m->values, n, err);
+    else
+        rc = c->ops->reduce_exact(c, &own, term, m->values, n, err);
+out:
+    return rc;
+}
+
+static void fill(member *m, size_t n, float value) {
+    for (size_t i = 0; i < n; i++) m->values[i] = value;
+}
+
+// Whole numbers: every order of the sum gives the same.
+static status check_sum(member *m, size_t n, error *err) {
+    const float expected = (float)m->comm->size * (float)(m->comm->size + 1) / 2;
+    fill(m, n, (float)(m->comm->rank + 1));
+    status rc = exchange(m, n, err);
+    for (size_t i = 0; rc == STATUS_OK && i < n; i++)
+        if (m->result[i] != expected)
+            rc = error_set(err, STATUS_FAILED,
+                           "the all-reduce of %zu floats is wrong: element %zu is %g, not %g", n, i,
+                           (double)m->result[i], (double)expected);
+    fill(m, n, 0); // stays 0, however often it is summed
+    return rc;
+}
+
+// `ns` of all ranks, in m->all_ns, one rank after the other.
+static status gather_times(member *m, const uint64_t *ns, int count, error *err) {
+    return m->comm->ops->all_gather(m->comm, ns, (size_t)count * sizeof *ns, m->all_ns, err);
+}
+
+// All ranks come to the same number.
+static status choose_iterations(member *m, uint64_t warm_up, int *iterations, error *err) {
+    uint64_t slowest = 1;
+    *iterations = m->options->iterations;
+    if (*iterations) return STATUS_OK;
+    status rc = gather_times(m, &warm_up, 1, err);
+    if (rc != STATUS_OK) return rc;
+    for (int r = 0; r < m->comm->size; r++)
+        if (m->all_ns[r] > slowest) slowest = m->all_ns[r];
+    const uint64_t fit = MOMENT_NS / slowest;
+    *iterations = fit < LEAST ? LEAST : fit > MOST ? MOST : (int)fit;
+    return STATUS_OK;
+}
+
+static int by_size(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+// A rank that comes late to one iteration is early for the next: their mean does not move.
+static status median_of_means(const member *m, int iterations, double *seconds, error *err) {
+    const int size = m->comm->size;
+    double *mean = memory_new((size_t)iterations, sizeof *mean, err);
+    if (!mean) return STATUS_FAILED;
+    for (int r = 0; r < size; r++)
+        for (int i = 0; i < iterations; i++)
+            mean[i] += (double)m->all_ns[(size_t)r * (size_t)iterations + (size_t)i] / size / 1e9;
+    qsort(mean, (size_t)iterations, sizeof *mean, by_size);
+    *seconds = (mean[(iterations - 1) / 2] + mean[iterations / 2]) / 2;
+    free(mean);
+    return STATUS_OK;
+}
+
+static status time_size(member *m, size_t bytes, allreduce_time *row, error *err) {
+    const size_t n = bytes / sizeof(float);
+    uint64_t begin = 0;
+    int iterations;
+    status rc;
+    TRY(check_sum(m, n, err));
+    for (int i = 0; i < WARM_UPS; i++) {
+        begin = clock_now();
+        TRY(exchange(m, n, err));
+    }
+    TRY(choose_iterations(m, clock_now() - begin, &iterations, err));
+    begin = clock_now();
+    for (int i = 0; i < iterations; i++) {
+        TRY(exchange(m, n, err));
+        const uint64_t end = clock_now();
+        m->ns[i] = end - begin;
+        begin = end;
+    }
+    TRY(gather_times(m, m->ns, iterations, err));
+    if (m->comm->rank == 0) {
+        *row = (allreduce_time){.bytes = bytes, .iterations = iterations};
+        rc = median_of_means(m, iterations, &row->seconds, err);
+        if (row->seconds < 1e-9) row->seconds = 1e-9; // the clock may be coarse
+    }
+out:
+    return rc;
+}
+
+static status be_rank(void *argument, comm *c, error *err) {
+    const job *j = argument;
+    member m;
+    status rc = open_member(&m, j->options, c, err);
+    size_t bytes = j->options->min_bytes;
+    for (size_t i = 0; rc == STATUS_OK && i < allreduce_bench_sizes(j->options); i++, bytes *= 2)
+        rc = time_size(&m, bytes, &j->rows[i], err);
+    close_member(&m);
+    return rc;
+}
+
+// ---- All of them ----
+
+status allreduce_bench(const allreduce_options *o, allreduce_time *rows, const logger *log,
+                       error *err) {
+    const size_t bytes = allreduce_bench_sizes(o) * sizeof *rows;
+    void *shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED)
+        return error_system(err, STATUS_FAILED, errno, "cannot share memory with the ranks");
+    job j = {.options = o, .rows = shared};
+    status rc = launch_local(o->world_size, o->max_bytes / sizeof(float),
+                             (size_t)most_iterations(o) * sizeof(uint64_t), be_rank, &j, log, err);
+    if (rc == STATUS_OK) memcpy(rows, shared, bytes);
+    munmap(shared, bytes);
+    return rc;
+}

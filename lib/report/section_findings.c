@@ -1,0 +1,50 @@
+// What the figures of a published report say about each other.
+#include <string.h>
+
+#include "report/reproduction.h"
+#include "report/sections.h"
+
+static message kind_message(finding_kind kind) {
+    static const message messages[FINDING_KINDS] = {
+        [FINDING_ARITHMETIC] = MESSAGE_FINDING_ARITHMETIC,
+        [FINDING_ARMS] = MESSAGE_FINDING_ARMS,
+        [FINDING_NOISE] = MESSAGE_FINDING_NOISE,
+        [FINDING_UNSUPPORTED] = MESSAGE_FINDING_UNSUPPORTED,
+        [FINDING_CONDITION] = MESSAGE_FINDING_CONDITION};
+    return messages[kind];
+}
+
+// The arithmetic on one line, and what follows from it.
+static void append_reasons(text *out, const finding *f) {
+    const char *sums = text_string(&f->sums);
+    size_t length = strlen(sums);
+    while (length && sums[length - 1] == '\n') length--;
+    text_bytes(out, sums, length);
+    text_replace(out, "\n", "; ");
+    if (out->length) text_append(out, "; ");
+    text_format(out, "so %s", text_string(&f->so));
+}
+
+// `d` is a part of a page: a heading here is one below that of the report.
+void section_findings(const report *r, document *d, const reproduced *one) {
+    const audit *a = &one->audit;
+    static const message head[] = {MESSAGE_FINDING, MESSAGE_FINDING_FIGURES, MESSAGE_FINDING_WHY};
+    if (!*one->claim_path) return;
+    document_add(d, BLOCK_HEADING, "%s", say(r, MESSAGE_FINDINGS));
+    if (a->count) {
+        document_table(d, 3, "");
+        head_cells(r, d, head, 3);
+    } else {
+        document_add(d, BLOCK_PARAGRAPH, "%s", say(r, MESSAGE_NO_FINDINGS));
+    }
+    for (size_t i = 0; i < a->count; i++) {
+        text reasons;
+        text_init(&reasons, d->err);
+        append_reasons(&reasons, &a->items[i]);
+        document_cell(d, CELL_STRONG, "%s", say(r, kind_message(a->items[i].kind)));
+        document_cell(d, CELL_TEXT, "%s", text_string(&a->items[i].what));
+        document_cell(d, CELL_TEXT, "%s", text_string(&reasons));
+        text_release(&reasons);
+    }
+    document_add(d, BLOCK_NOTE, say(r, MESSAGE_FINDINGS_NOTE), one->claim_path);
+}

@@ -1,0 +1,143 @@
+// Predicted scaling beside the measured, with what the prediction is made of.
+#include <stdio.h>
+
+#include "report/sections.h"
+
+// ---- The predictions ----
+
+static void parts_cells(document *d, const epoch_parts *e) {
+    cell_number(d, "%.4f", e->load);
+    cell_number(d, "%.4f", e->compute);
+    cell_number(d, "%.4f", e->update);
+    cell_number(d, "%.4f", e->communication);
+}
+
+static void no_parts(document *d, int cells) {
+    for (int i = 0; i < cells; i++) document_cell(d, CELL_NUMBER, "%s", "");
+}
+
+static void prediction_row(const report *r, document *d, const prediction *p) {
+    const run *one = p->subject->runs[0];
+    document_cell(d, CELL_STRONG, "%s", p->subject->name);
+    cell_count(d, one->world_size);
+    document_cell(d, CELL_TEXT, "%s", p->basis ? p->basis->name : "");
+    if (p->reason) {
+        no_parts(d, 5);
+        cell_time(r, d, one, p->measured);
+        document_cell(d, CELL_TEXT, say(r, MESSAGE_NO_PREDICTION), p->reason);
+        return;
+    }
+    parts_cells(d, &p->here);
+    cell_time(r, d, one, epoch_parts_sum(&p->here));
+    cell_time(r, d, one, p->measured);
+    cell_number(d, "%+.1f %%", 100 * p->error);
+}
+
+static void prediction_table(const report *r, document *d) {
+    static const message head[] = {MESSAGE_EXPERIMENT,        MESSAGE_WORLD_SIZE,
+                                   MESSAGE_ONE_RANK_RUN,      MESSAGE_PREDICTED_LOAD,
+                                   MESSAGE_PREDICTED_COMPUTE, MESSAGE_PREDICTED_UPDATE,
+                                   MESSAGE_PREDICTED_COMM,    MESSAGE_PREDICTED,
+                                   MESSAGE_MEASURED,          MESSAGE_PREDICTION_ERROR};
+    document_table(d, 10, "");
+    head_cells(r, d, head, 10);
+    for (size_t i = 0; i < r->prediction_count; i++) prediction_row(r, d, &r->predictions[i]);
+    document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_PREDICTION_NOTE));
+}
+
+// ---- What the communication is counted with ----
+
+static bool is_used(const report *r, const collective *c) {
+    for (size_t i = 0; i < r->prediction_count; i++)
+        if (!r->predictions[i].reason && r->predictions[i].cost == c) return true;
+    return false;
+}
+
+static void collective_row(const report *r, document *d, const collective *c) {
+    if (c->world_size > 1)
+        document_cell(d, CELL_STRONG, "%lld", (long long)c->world_size);
+    else
+        document_cell(d, CELL_STRONG, "%s", say(r, MESSAGE_COPY_BY_THREAD));
+    cell_number(d, "%.3f", 1e6 * c->cost.alpha);
+    cell_number(d, "%.4f", 1e9 * c->cost.beta);
+    cell_number(d, "%.1f %%", 100 * c->cost.error);
+    document_cell(d, CELL_TEXT, "%s", c->simulated ? say(r, MESSAGE_SIMULATED) : "");
+}
+
+static void collectives_table(const report *r, document *d) {
+    static const message head[] = {MESSAGE_WORLD_SIZE, MESSAGE_ALPHA, MESSAGE_BETA,
+                                   MESSAGE_FIT_ERROR, MESSAGE_NOTE};
+    const collectives *c = &r->collectives;
+    bool any = false;
+    for (size_t i = 0; i < c->count; i++) {
+        if (!is_used(r, &c->items[i])) continue;
+        if (!any) {
+            document_table(d, 5, "");
+            head_cells(r, d, head, 5);
+        }
+        any = true;
+        collective_row(r, d, &c->items[i]);
+    }
+    if (any)
+        document_add(d, BLOCK_NOTE, say(r, MESSAGE_COLLECTIVES_NOTE), c->folder, c->host, c->cpu);
+}
+
+// ---- On more devices than there are ----
+
+// What somebody else projected for the experiment; NULL when nobody did.
+static const yaml_node *published_projection(const run *one) {
+    const yaml_node *list = yaml_get(one->train, "parameters.published");
+    for (size_t i = 0; list && list->kind == YAML_SEQUENCE && i < list->count; i++)
+        if (yaml_get(list->items[i], "projected_speed_up")) return list->items[i];
+    return NULL;
+}
+
+static void published_cell(document *d, const run *one) {
+    const yaml_node *entry = published_projection(one);
+    if (entry)
+        document_cell(d, CELL_TEXT, "%s× (%s)", run_text(entry, "projected_speed_up"),
+                      run_text(entry, "source"));
+    else
+        document_cell(d, CELL_TEXT, "%s", "");
+}
+
+static void projection_row(const report *r, document *d, const prediction *p) {
+    const run *one = p->subject->runs[0];
+    const double seconds = epoch_parts_sum(&p->there);
+    const char *mark = p->cost->simulated ? say(r, MESSAGE_SIMULATED) : "";
+    document_cell(d, CELL_STRONG, "%s", p->subject->name);
+    cell_count(d, one->world_size);
+    parts_cells(d, &p->there);
+    document_cell(d, CELL_NUMBER, "%.*f%s%s", seconds_digits(seconds), seconds, *mark ? " " : "",
+                  mark);
+    document_cell(d, CELL_NUMBER, "%.2f× %s", p->basis_seconds / seconds, p->basis->name);
+    published_cell(d, one);
+}
+
+static void projection_table(const report *r, document *d) {
+    static const message head[] = {
+        MESSAGE_EXPERIMENT,        MESSAGE_DEVICES,          MESSAGE_PREDICTED_LOAD,
+        MESSAGE_PREDICTED_COMPUTE, MESSAGE_PREDICTED_UPDATE, MESSAGE_PREDICTED_COMM,
+        MESSAGE_PROJECTED,         MESSAGE_PROJECTED_RATIO,  MESSAGE_PUBLISHED_VALUE};
+    bool any = false;
+    for (size_t i = 0; i < r->prediction_count; i++) {
+        const prediction *p = &r->predictions[i];
+        if (!p->projects) continue;
+        if (!any) {
+            document_add(d, BLOCK_PARAGRAPH, "%s", say(r, MESSAGE_PROJECTION));
+            document_table(d, 9, "");
+            head_cells(r, d, head, 9);
+        }
+        any = true;
+        projection_row(r, d, p);
+    }
+    if (any) document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_PROJECTION_NOTE));
+}
+
+void section_prediction(const report *r, document *d) {
+    if (!r->prediction_count) return;
+    document_add(d, BLOCK_HEADING, "%s", say(r, MESSAGE_PREDICTION));
+    prediction_table(r, d);
+    collectives_table(r, d);
+    projection_table(r, d);
+}

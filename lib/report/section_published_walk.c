@@ -1,0 +1,357 @@
+// What figures that others published say along a ladder, beside what was measured here.
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "report/audit.h"
+#include "report/effects.h"
+#include "report/sections.h"
+
+enum { NUMBER_TEXT = 64 };
+
+// ---- Pieces ----
+
+// "3.94", or "1.54–1.82" for a range.
+static const char *number_text(char buffer[NUMBER_TEXT], const char *format, interval value) {
+    char low[NUMBER_TEXT / 2 - 2], high[NUMBER_TEXT / 2 - 2];
+    snprintf(low, sizeof low, format, value.low);
+    snprintf(high, sizeof high, format, value.high);
+    bool same = strcmp(low, high) == 0;
+    snprintf(buffer, NUMBER_TEXT, "%s%s%s", low, same ? "" : "–", same ? "" : high);
+    return buffer;
+}
+
+// "72.80 → 18.47 s", "65.39 → 64.16 %; 10 → 80 epochs".
+static void append_figures(const report *r, text *out, const published_walk *w,
+                           const published_step *s) {
+    text figures;
+    text_init(&figures, out->err);
+    effect_append_figure(&figures, s->before.node);
+    text_append(&figures, " → ");
+    effect_append_figure(&figures, s->after.node);
+    if (!w->time)
+        text_format(out, "%s %%", text_string(&figures));
+    else
+        text_format(out, say(r, effect_published_unit(w->key)), text_string(&figures));
+    text_release(&figures);
+    if (s->before.epochs == s->after.epochs) return;
+    char epochs[NUMBER_TEXT];
+    snprintf(epochs, sizeof epochs, "%g → %g", s->before.epochs, s->after.epochs);
+    text_append(out, "; ");
+    text_format(out, say(r, MESSAGE_SO_MANY_EPOCHS), epochs);
+}
+
+// "3.94 times", "-1.23 points".
+static void append_effect(const report *r, text *out, const published_walk *w,
+                          const published_step *s) {
+    char number[NUMBER_TEXT];
+    text_format(out, say(r, w->time ? MESSAGE_SO_MANY_TIMES : MESSAGE_SO_MANY_POINTS),
+                number_text(number, w->time ? "%.2f" : "%+.2f", s->effect));
+}
+
+// "world size and strategy", "world size and strategy + epochs together".
+static void append_factors(const report *r, text *out, const published_step *s) {
+    text factors;
+    text_init(&factors, out->err);
+    for (size_t i = 0; i < s->factor_count; i++) {
+        if (i) text_append(&factors, " + ");
+        text_append(&factors, effect_said_factor(r, s->factors[i]));
+    }
+    if (s->factor_count > 1)
+        text_format(out, say(r, MESSAGE_SAID_TOGETHER), text_string(&factors));
+    else
+        text_append(out, text_string(&factors));
+    text_release(&factors);
+}
+
+// The test images behind both accuracies, if the source used as many as we do; 0: not known.
+static int64_t test_images(const report *r, const published_step *s) {
+    const run *a = r->plan.items[s->from].runs.runs[0], *b = r->plan.items[s->to].runs.runs[0];
+    return a->test_samples > 0 && a->test_samples == b->test_samples ? a->test_samples : 0;
+}
+
+static bool is_noise(const report *r, const published_step *s) {
+    double n = (double)test_images(r, s);
+    double a = s->before.value.low / 100, b = s->after.value.low / 100;
+    bool ranges =
+        s->before.value.low < s->before.value.high || s->after.value.low < s->after.value.high;
+    return n > 0 && !ranges && a < 1 && b < 1 && fabs(audit_proportions_z(a, n, b, n)) < 1.96;
+}
+
+// ---- In words ----
+
+// "loader workers gave 3.94 times the speed (72.80 → 18.47 s)", for every step.
+static void append_steps(const report *r, text *out, const published_walk *w) {
+    for (size_t i = 0; i < w->count; i++) {
+        const published_step *s = &w->steps[i];
+        text factors, came, figures;
+        text_init(&factors, out->err);
+        text_init(&came, out->err);
+        text_init(&figures, out->err);
+        append_factors(r, &factors, s);
+        append_effect(r, &came, w, s);
+        append_figures(r, &figures, w, s);
+        if (!w->time && is_noise(r, s)) {
+            text_append(&figures, "; ");
+            text_format(&figures, say(r, MESSAGE_WALK_NOISE), (long long)test_images(r, s));
+        }
+        if (i) text_append(out, "; ");
+        text_format(out, say(r, w->time ? MESSAGE_WALK_GAVE : MESSAGE_WALK_BROUGHT),
+                    text_string(&factors), text_string(&came), text_string(&figures));
+        text_release(&factors);
+        text_release(&came);
+        text_release(&figures);
+    }
+}
+
+// The steps that go against the whole: "; world size and strategy went the other way".
+static void append_against(const report *r, text *out, const published_walk *w,
+                           published_direction whole) {
+    text against;
+    text_init(&against, out->err);
+    for (size_t i = 0; i < w->count; i++) {
+        if (published_goes(&w->steps[i]) != -whole) continue;
+        if (against.length) text_append(&against, ", ");
+        append_factors(r, &against, &w->steps[i]);
+    }
+    if (against.length) text_format(out, say(r, MESSAGE_CAUSE_AGAINST), text_string(&against));
+    text_release(&against);
+}
+
+// Which step did it; of a single step there is nothing to say but that its factors stay together.
+static void append_cause(const report *r, text *out, const published_walk *w) {
+    const published_cause cause = published_find_cause(w);
+    if (w->count == 1) {
+        if (w->steps[0].factor_count > 1) text_append(out, say(r, MESSAGE_CAUSE_TOGETHER));
+        return;
+    }
+    if (cause.direction == PUBLISHED_OPEN) {
+        text_append(out, say(r, MESSAGE_CAUSE_OPEN));
+        return;
+    }
+    bool faster = cause.direction == PUBLISHED_FASTER;
+    const char *what = say(r, faster ? MESSAGE_SPEED_UP : MESSAGE_SLOW_DOWN);
+    text factors;
+    text_init(&factors, out->err);
+    append_factors(r, &factors, &w->steps[cause.step]);
+    if (cause.share >= 0.995)
+        text_format(out, say(r, MESSAGE_CAUSE_ALL), what, text_string(&factors));
+    else
+        text_format(out, say(r, cause.share > 0.5 ? MESSAGE_CAUSE_MOST : MESSAGE_CAUSE_PART), what,
+                    100 * cause.share, text_string(&factors));
+    text_release(&factors);
+    append_against(r, out, w, cause.direction);
+}
+
+static void tell_time(const report *r, document *d, const published_walk *w) {
+    text steps, cause;
+    text_init(&steps, d->err);
+    text_init(&cause, d->err);
+    append_steps(r, &steps, w);
+    if (w->count > 1) {
+        text whole;
+        const published_step all = published_whole(w);
+        text_init(&whole, d->err);
+        append_effect(r, &whole, w, &all);
+        text_format(&cause, say(r, MESSAGE_WALK_IN_ALL), text_string(&whole));
+        text_release(&whole);
+    }
+    append_cause(r, &cause, w);
+    document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_WALK_SPEED), w->source, text_string(&steps),
+                 text_string(&cause));
+    text_release(&steps);
+    text_release(&cause);
+}
+
+static void tell_accuracy(const report *r, document *d, const published_walk *w) {
+    text steps;
+    bool together = false;
+    text_init(&steps, d->err);
+    append_steps(r, &steps, w);
+    for (size_t i = 0; i < w->count; i++) together |= w->steps[i].factor_count > 1;
+    document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_WALK_ACCURACY), w->source, text_string(&steps),
+                 together ? say(r, MESSAGE_CAUSE_TOGETHER) : "");
+    text_release(&steps);
+}
+
+// Where runs were made longer or shorter than the published ones.
+static void tell_length(const report *r, document *d, const published_walk *w) {
+    for (size_t i = 0; i < w->count; i++) {
+        const published_figure *figures[] = {&w->steps[i].before, &w->steps[i].after};
+        const size_t at[] = {w->steps[i].from, w->steps[i].to};
+        for (int k = 0; k < 2; k++) {
+            const planned *one = &r->plan.items[at[k]];
+            const int64_t here = one->runs.runs[0]->planned_epochs;
+            if (here < 0 || (double)here == figures[k]->epochs) continue;
+            document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_WALK_LENGTH), w->source,
+                         figures[k]->epochs, run_text(one->entry, "same_as"), (long long)here);
+            return;
+        }
+    }
+}
+
+// ---- Beside it, what was measured ----
+
+static void append_share(text *out, const estimate *share) {
+    text_format(out, "%.1f %%", 100 * share->value);
+    if (!isnan(share->range.low))
+        text_format(out, " [%.1f, %.1f]", 100 * share->range.low, 100 * share->range.high);
+}
+
+// How much of a step was loading where the published effect begins, if the source says.
+static status tell_published_load(const report *r, document *d, const published_walk *w,
+                                  const published_step *s, error *err) {
+    const yaml_node *load = yaml_find(s->before.entry, "load_seconds");
+    const yaml_node *update = yaml_find(s->before.entry, "update_seconds");
+    double loading, updating;
+    status rc = STATUS_OK;
+    if (!load || !update || load->kind != YAML_SCALAR || update->kind != YAML_SCALAR) goto out;
+    TRY(yaml_number(load, "load_seconds", &loading, err));
+    TRY(yaml_number(update, "update_seconds", &updating, err));
+    document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_LOAD_PUBLISHED), w->source,
+                 100 * loading / (loading + updating), load->text, update->text);
+out:
+    return rc;
+}
+
+// What more loader workers could bring here, from how long a step waits for data without them; and
+// what the published effect needs.
+static status tell_load(const report *r, document *d, const published_walk *w,
+                        const published_step *s, error *err) {
+    const planned *from = &r->plan.items[s->from], *to = &r->plan.items[s->to];
+    bool alone = s->factor_count == 1 && strcmp(s->factors[0], "loader-workers") == 0;
+    bool more = to->runs.runs[0]->loader_workers > from->runs.runs[0]->loader_workers;
+    estimate share;
+    text known;
+    status rc = STATUS_OK;
+    text_init(&known, err);
+    if (!alone || !more) goto out;
+    TRY(plan_load_share(&from->runs, &share, err));
+    if (isnan(share.value) || share.value >= 1) goto out;
+    const double bound = 1 / (1 - share.value);
+    append_share(&known, &share);
+    document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_LOAD_BOUND), text_string(&known), from->name,
+                 bound);
+    if (!(s->effect.low > bound)) goto out;
+    document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_LOAD_NEEDED), s->effect.low, w->source,
+                 100 * (1 - 1 / s->effect.low));
+    TRY(tell_published_load(r, d, w, s, err));
+out:
+    text_release(&known);
+    return rc;
+}
+
+// What must be known beside it: " (V 1 → 8; one seed)". V is a rung of its own above, but no
+// factor of the source's.
+static void append_caution(const report *r, text *out, const published_walk *w,
+                           const comparison *c) {
+    const int64_t from = c->baseline->runs[0]->virtual_shards;
+    const int64_t to = c->subject->runs[0]->virtual_shards;
+    bool one_seed = !w->time && effect_on_accuracy(c) == EFFECT_ONE_SEED;
+    text caution;
+    text_init(&caution, out->err);
+    if (from != to) text_format(&caution, "V %lld → %lld", (long long)from, (long long)to);
+    if (one_seed)
+        text_format(&caution, "%s%s", caution.length ? "; " : "", say(r, MESSAGE_WALK_ONE_SEED));
+    if (caution.length) text_format(out, " (%s)", text_string(&caution));
+    text_release(&caution);
+}
+
+static void append_measured(const report *r, text *out, const published_walk *w,
+                            const comparison *c) {
+    if (w->time)
+        effect_append_time(r, out, c);
+    else if (c->identical)
+        text_append(out, say(r, MESSAGE_SAME_MODEL));
+    else if (!isnan(c->accuracy_difference))
+        effect_append_points(r, out, c);
+    if (out->length) append_caution(r, out, w, c);
+}
+
+// "loader workers: 1.08 times as fast [1.06, 1.10]", for each step; of a single one what came
+// alone.
+static void append_here(const report *r, text *out, const published_walk *w,
+                        const published_step *s, const comparison *c) {
+    text factors, came;
+    text_init(&factors, out->err);
+    text_init(&came, out->err);
+    append_factors(r, &factors, s);
+    append_measured(r, &came, w, c);
+    if (out->length) text_append(out, "; ");
+    if (w->count > 1)
+        text_format(out, say(r, MESSAGE_LABELLED), text_string(&factors), text_string(&came));
+    else
+        text_append(out, text_string(&came));
+    text_release(&factors);
+    text_release(&came);
+}
+
+static void walk_row(const report *r, document *d, const published_walk *w, const published_step *s,
+                     const comparison *c, bool whole) {
+    text cells[4];
+    for (int i = 0; i < 4; i++) text_init(&cells[i], d->err);
+    if (whole)
+        text_append(&cells[0], say(r, MESSAGE_FACTOR_ALL));
+    else
+        append_factors(r, &cells[0], s);
+    append_figures(r, &cells[1], w, s);
+    append_effect(r, &cells[2], w, s);
+    append_measured(r, &cells[3], w, c);
+    document_cell(d, CELL_STRONG, "%s", text_string(&cells[0]));
+    for (int i = 1; i < 4; i++) document_cell(d, CELL_TEXT, "%s", text_string(&cells[i]));
+    const char *note = run_text(s->after.entry, "note");
+    document_cell(d, CELL_TEXT, "%s%s%s", w->source, *note ? ": " : "", note);
+    for (int i = 0; i < 4; i++) text_release(&cells[i]);
+}
+
+// The table of a walk. What was measured of its steps goes to `here`.
+static status walk_table(const report *r, document *d, const published_walk *w, text *here,
+                         error *err) {
+    static const message head[] = {MESSAGE_FACTOR, MESSAGE_PUBLISHED_VALUE,
+                                   MESSAGE_PUBLISHED_EFFECT, MESSAGE_OWN_VALUE, MESSAGE_SOURCE};
+    const published_step whole = published_whole(w);
+    document_table(d, 5, say(r, w->time ? MESSAGE_SECONDS : MESSAGE_ACCURACY));
+    head_cells(r, d, head, 5);
+    for (size_t i = 0; i < w->count + (w->count > 1); i++) {
+        const published_step *s = i < w->count ? &w->steps[i] : &whole;
+        const planned *from = &r->plan.items[s->from], *to = &r->plan.items[s->to];
+        comparison c;
+        status rc = compare_step(&to->runs, &from->runs, r->options.language, &c, err);
+        if (rc != STATUS_OK) return rc;
+        walk_row(r, d, w, s, &c, i == w->count);
+        if (i < w->count) append_here(r, here, w, s, &c);
+        comparison_release(&c);
+    }
+    return STATUS_OK;
+}
+
+// ---- All of it ----
+
+static status tell_walk(const report *r, document *d, const published_walk *w, error *err) {
+    text here;
+    text_init(&here, err);
+    status rc = walk_table(r, d, w, &here, err);
+    if (rc != STATUS_OK) goto out;
+    if (w->time)
+        tell_time(r, d, w);
+    else
+        tell_accuracy(r, d, w);
+    document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_WALK_HERE), text_string(&here));
+    if (!w->time) tell_length(r, d, w);
+    for (size_t i = 0; w->time && i < w->count; i++) TRY(tell_load(r, d, w, &w->steps[i], err));
+out:
+    text_release(&here);
+    return rc;
+}
+
+status section_published_walk(const report *r, document *d, error *err) {
+    const published_walks *walks = &r->plan.published;
+    if (!walks->count) return STATUS_OK;
+    document_add(d, BLOCK_HEADING, "%s", say(r, MESSAGE_WALK_HEADING));
+    for (size_t i = 0; i < walks->count; i++) {
+        status rc = tell_walk(r, d, &walks->items[i], err);
+        if (rc != STATUS_OK) return rc;
+    }
+    document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_WALK_NOTE));
+    return STATUS_OK;
+}

@@ -1,0 +1,214 @@
+// Published reports, each with the runs that stand for its rows.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/published.h"
+#include "report/reproduction.h"
+#include "report/sections.h"
+
+// ---- The table of all rows ----
+
+static void epochs_cell(const report *r, document *d, const group *g) {
+    int64_t full = reproduction_full_epochs(r->reproduction, g->name);
+    int64_t epochs = g->runs[0]->planned_epochs;
+    if (full < 0 || full == epochs)
+        cell_count(d, epochs);
+    else
+        document_cell(d, CELL_NUMBER, say(r, MESSAGE_OF_EPOCHS), (long long)epochs,
+                      (long long)full);
+}
+
+// What is published, and beside it our own. `view` is the report that the group belongs to.
+static status pair_cells(const report *view, document *d, const group *g, published_key key,
+                         error *err) {
+    text published;
+    text_init(&published, err);
+    status rc = published_append(&published, g, key, err);
+    document_cell(d, CELL_NUMBER, "%s", text_string(&published));
+    published_own_cell(view, d, g, key);
+    text_release(&published);
+    return rc;
+}
+
+typedef struct row_style {
+    bool wide; // for a page; else for a terminal
+    size_t pairs;
+} row_style;
+
+static const row_style page = {true, 4}, terminal = {false, 2};
+
+static status row(const report *r, const report *view, document *d, const char *source,
+                  const group *g, row_style style, error *err) {
+    static const published_key keys[] = {PUBLISHED_ACCURACY, PUBLISHED_SECONDS_PER_EPOCH,
+                                         PUBLISHED_TOTAL_SECONDS, PUBLISHED_SPEED_UP};
+    document_cell(d, CELL_TEXT, "%s", source);
+    document_cell(d, CELL_STRONG, "%s%s%s", view->plan.count ? view->plan.name : "",
+                  view->plan.count ? ": " : "", g->name);
+    epochs_cell(r, d, g);
+    for (size_t i = 0; i < style.pairs; i++) {
+        status rc = pair_cells(view, d, g, keys[i], err);
+        if (rc != STATUS_OK) return rc;
+    }
+    if (style.wide) document_cell(d, CELL_CODE, "%.*s", SHORT_HASH, g->runs[0]->model_content);
+    return STATUS_OK;
+}
+
+static void rows_head(const report *r, document *d, row_style style) {
+    static const message front[] = {MESSAGE_REPORT, MESSAGE_EXPERIMENT, MESSAGE_EPOCHS},
+                         pairs[] = {MESSAGE_ACCURACY_PUBLISHED, MESSAGE_HERE,
+                                    MESSAGE_EPOCH_PUBLISHED,    MESSAGE_HERE,
+                                    MESSAGE_TOTAL_PUBLISHED,    MESSAGE_HERE,
+                                    MESSAGE_SPEEDUP_PUBLISHED,  MESSAGE_HERE};
+    document_table(d, 3 + 2 * style.pairs + style.wide, "");
+    head_cells(r, d, front, 3);
+    head_cells(r, d, pairs, 2 * style.pairs);
+    if (style.wide) document_cell(d, CELL_TEXT, "%s", say(r, MESSAGE_MODEL));
+}
+
+// Of a study only what was published is a row.
+static status study_rows(const report *r, document *d, const reproduced *one, row_style style,
+                         error *err) {
+    for (size_t i = 0; i < one->study_count; i++) {
+        const report *view = &one->studies[i];
+        for (size_t k = 0; k < view->group_count; k++) {
+            const group *g = &view->groups[k];
+            const yaml_node *published = published_of(g->runs[0]);
+            if (!published || !published->count) continue;
+            status rc = row(r, view, d, one->source, g, style, err);
+            if (rc != STATUS_OK) return rc;
+        }
+    }
+    return STATUS_OK;
+}
+
+static status table_of_rows(const report *r, document *d, row_style style, error *err) {
+    status rc = STATUS_OK;
+    rows_head(r, d, style);
+    for (size_t i = 0; i < r->reproduction->count; i++) {
+        const reproduced *one = &r->reproduction->reports[i];
+        for (size_t k = 0; k < one->rows.group_count; k++)
+            TRY(row(r, &one->rows, d, one->source, &one->rows.groups[k], style, err));
+        TRY(study_rows(r, d, one, style, err));
+    }
+out:
+    return rc;
+}
+
+static void lead(const report *r, document *d) {
+    const yaml_node *changed = r->reproduction->changed;
+    text set;
+    text_init(&set, d->err);
+    for (size_t i = 0; changed && i < changed->count; i++) {
+        if (set.length) text_append(&set, "; ");
+        text_append(&set, changed->items[i]->kind == YAML_SCALAR ? changed->items[i]->text : "");
+    }
+    document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_REPRODUCTION_LEAD), r->list.count,
+                 r->reproduction->count);
+    if (changed)
+        document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_REPRODUCTION_CHANGED), text_string(&set));
+    text_release(&set);
+}
+
+status section_rows(const report *r, document *d, bool wide, error *err) {
+    lead(r, d);
+    status rc = table_of_rows(r, d, wide ? page : terminal, err);
+    if (rc != STATUS_OK) return rc;
+    document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_REPRODUCTION_COLUMNS));
+    document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_SUMMARY_NOTE));
+    return STATUS_OK;
+}
+
+// ---- One report ----
+
+static status like_for_like(const report *view, document *d, error *err) {
+    static const message front[] = {MESSAGE_EXPERIMENT, MESSAGE_AGAINST};
+    if (!view->comparison_count) return STATUS_OK;
+    document_add(d, BLOCK_HEADING, "%s", say(view, MESSAGE_LIKE_FOR_LIKE));
+    head_comparison(view, d, front, 2);
+    for (size_t i = 0; i < view->group_count; i++) {
+        const group *g = &view->groups[i];
+        const comparison *c = reproduction_comparison(view, g);
+        document_cell(d, CELL_STRONG, "%s", g->name);
+        document_cell(d, CELL_TEXT, "%s", c ? c->baseline->name : "");
+        if (c)
+            cells_comparison(view, d, c);
+        else
+            cells_uncompared(view, d, g);
+    }
+    return section_speedups(view, d, say(view, MESSAGE_OWN_BASELINE), err);
+}
+
+// A course of one epoch is a point.
+static bool has_course(const report *view) {
+    for (size_t i = 0; i < view->list.count; i++)
+        if (view->list.runs[i].epoch_count > 1) return true;
+    return false;
+}
+
+static status compose_rows(const report *r, document *d, const reproduced *one, error *err) {
+    const report *view = &one->rows;
+    status rc = STATUS_OK;
+    TRY(like_for_like(view, d, err));
+    TRY(section_published_table(view, d, err));
+    section_findings(r, d, one);
+    if (has_course(view)) TRY(section_curves(view, d, err));
+    document_add(d, BLOCK_HEADING, "%s", say(r, MESSAGE_TIME_SPLIT));
+    TRY(section_time_figure(view, d, err));
+    TRY(section_strategy(view, d, err));
+    TRY(section_class_table(view, d, err));
+    rc = document_status(d);
+out:
+    return rc;
+}
+
+static status compose_study(const report *view, document *d, error *err) {
+    status rc = STATUS_OK;
+    const char *title = run_text(view->plan.head, "title");
+    document_add(d, BLOCK_HEADING, "%s", *title ? title : view->plan.name);
+    TRY(section_study(view, d, true, err));
+    TRY(section_loader_verdict(view, d, err));
+    rc = document_status(d);
+out:
+    return rc;
+}
+
+// What is composed for some runs alone becomes a part of the page.
+static status move_part(document *d, document *part, const char *tag, status rc) {
+    if (rc == STATUS_OK) document_move(d, part, tag);
+    document_release(part);
+    return rc == STATUS_OK ? document_status(d) : rc;
+}
+
+static status section_report(const report *r, document *d, const reproduced *one, error *err) {
+    document part;
+    if (*one->title)
+        document_add(d, BLOCK_HEADING, say(r, MESSAGE_LABELLED), one->source, one->title);
+    else
+        document_add(d, BLOCK_HEADING, "%s", one->source);
+    document_init(&part, "", d->language, err);
+    status rc = move_part(d, &part, one->source, compose_rows(r, &part, one, err));
+    for (size_t i = 0; rc == STATUS_OK && i < one->study_count; i++) {
+        document_init(&part, "", d->language, err);
+        rc = move_part(d, &part, one->studies[i].plan.name,
+                       compose_study(&one->studies[i], &part, err));
+    }
+    return rc;
+}
+
+status section_reproduction(const report *r, document *d, error *err) {
+    status rc = STATUS_OK;
+    TRY(section_rows(r, d, true, err));
+    document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_COMPARISON_NOTE));
+    if (any_target(r)) document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_TARGET_NOTE));
+    for (size_t i = 0; i < r->reproduction->count; i++)
+        TRY(section_report(r, d, &r->reproduction->reports[i], err));
+    TRY(section_repeats(r, d, err));
+    section_prediction(r, d);
+    section_environment(r, d);
+    section_manifests(r, d);
+    rc = document_status(d);
+out:
+    return rc;
+}

@@ -1,0 +1,104 @@
+#include "train/known_experiments.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "train/factors.h"
+#include "train/run_plan.h"
+
+// ---- Reading ----
+
+// What cannot be read as an experiment is none, and no fault here.
+static status add(known_experiments *k, const char *path, error *err) {
+    experiment e;
+    error local = {0};
+    void *items = k->items;
+    status rc = experiment_read(&e, path, NULL, 0, &local);
+    if (rc == STATUS_FAILED) return error_set(err, rc, "%s", local.message);
+    if (rc != STATUS_OK) return STATUS_OK;
+    rc = memory_grow(&items, &k->capacity, k->count + 1, sizeof *k->items, err);
+    k->items = items;
+    if (rc == STATUS_OK)
+        k->items[k->count++] = e;
+    else
+        experiment_release(&e);
+    return rc;
+}
+
+static int is_yaml(const struct dirent *entry) {
+    size_t length = strlen(entry->d_name);
+    return entry->d_name[0] != '.' && length > 5 &&
+           strcmp(entry->d_name + length - 5, ".yaml") == 0;
+}
+
+// All but `a` and `b` of the folder that `path` lies in.
+static status add_folder(known_experiments *k, const char *path, const char *a, const char *b,
+                         error *err) {
+    status rc = STATUS_OK;
+    struct dirent **found = NULL;
+    int length = plan_folder_length(path), count = -1;
+    char *folder = memory_format(err, "%.*s", length ? length : 1, length ? path : ".");
+    if (!folder) return STATUS_FAILED;
+    count = scandir(folder, &found, is_yaml, alphasort);
+    if (count < 0)
+        rc = error_system(err, STATUS_INPUT, errno, "cannot read the folder '%s'", folder);
+    for (int i = 0; i < count; i++) {
+        char *file = memory_format(err, "%.*s%s", length, path, found[i]->d_name);
+        free(found[i]);
+        if (!file) rc = STATUS_FAILED;
+        if (rc == STATUS_OK && strcmp(file, a) != 0 && strcmp(file, b) != 0) rc = add(k, file, err);
+        free(file);
+    }
+    free(found);
+    free(folder);
+    return rc;
+}
+
+status known_experiments_read(known_experiments *k, const char *a, const char *b, error *err) {
+    status rc = STATUS_OK;
+    int of_a = plan_folder_length(a), of_b = plan_folder_length(b);
+    *k = (known_experiments){0};
+    TRY(add(k, a, err));
+    TRY(add(k, b, err));
+    TRY(add_folder(k, a, a, b, err));
+    if (of_a != of_b || strncmp(a, b, (size_t)of_a) != 0) TRY(add_folder(k, b, a, b, err));
+out:
+    if (rc != STATUS_OK) known_experiments_release(k);
+    return rc;
+}
+
+void known_experiments_release(known_experiments *k) {
+    for (size_t i = 0; i < k->count; i++) experiment_release(&k->items[i]);
+    free(k->items);
+    *k = (known_experiments){0};
+}
+
+// ---- Finding ----
+
+// Is `one` what somebody may have published figures of, and `e` a run of it?
+static bool is_same(const experiment *e, const experiment *one, bool any_epochs) {
+    difference_list list;
+    factors_find_published(e, one, &list);
+    return !list.count || (any_epochs && list.count == 1 && list.items[0].factor == FACTOR_EPOCHS);
+}
+
+const experiment *known_experiments_find(const known_experiments *k, const experiment *e,
+                                         bool any_epochs) {
+    const experiment *best = NULL;
+    int best_rank = 0;
+    for (size_t i = 0; i < k->count; i++) {
+        const experiment *one = &k->items[i];
+        difference_list list;
+        if (!is_same(e, one, any_epochs)) continue;
+        factors_find(one, e, &list);
+        bool figures = one->published && one->published->count;
+        int rank = (figures ? 2 * DIFFERENCES_MAX : DIFFERENCES_MAX) - (int)list.count;
+        if (best && rank <= best_rank) continue;
+        best = one;
+        best_rank = rank;
+    }
+    return best;
+}

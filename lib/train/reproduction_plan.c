@@ -1,0 +1,402 @@
+// Published reports: which experiments and studies stand for their rows.
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "train/experiment.h"
+#include "train/run_plan.h"
+
+// What is being read, and what has been planned.
+typedef struct reproduction {
+    const char *path, *name; // of the list
+    yaml_node *root;
+    bool quick;
+    char *folder;     // of its own runs: NAME, or NAME-quick
+    yaml_node *given; // assignments to every run: of `quick`, then those of the command line
+    bool changed;     // is there one that makes other runs of the experiments?
+    yaml_node *plan, *reports, *studies;
+} reproduction;
+
+// ---- The list ----
+
+static status read_list(reproduction *p, error *err) {
+    static const char *const keys[] = {"schema", "name", "title", "quick", "reports"};
+    status rc;
+    TRY(plan_read_source(p->path, "lockstep.reproduction/1", keys, sizeof keys / sizeof *keys,
+                         &p->root, err));
+    const yaml_node *name = yaml_find(p->root, "name"), *reports = yaml_find(p->root, "reports");
+    if (!name) return yaml_error(p->root, err, "'name' is missing");
+    TRY(yaml_string(name, "name", &p->name, err));
+    if (!*p->name || strspn(p->name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                     "0123456789._-") != strlen(p->name))
+        return yaml_error(name, err, "'name': it names a folder: letters, digits, '.', '_', '-'");
+    if (!reports || reports->kind != YAML_SEQUENCE || !reports->count)
+        return yaml_error(reports ? reports : p->root, err, "'reports': expected a list");
+    p->folder = memory_format(err, "%s%s", p->name, p->quick ? "-quick" : "");
+    rc = p->folder ? STATUS_OK : STATUS_FAILED;
+out:
+    return rc;
+}
+
+// Assignments of a mapping, if it is there.
+static status add_assignments(yaml_node *run, const yaml_node *mapping, const char *key,
+                              error *err) {
+    if (!mapping) return STATUS_OK;
+    if (mapping->kind != YAML_MAPPING)
+        return yaml_error(mapping, err, "'%s': expected a mapping", key);
+    for (size_t i = 0; i < mapping->count; i++) {
+        status rc = plan_add_value(run, mapping->keys[i], mapping->items[i], err);
+        if (rc != STATUS_OK) return rc;
+    }
+    return STATUS_OK;
+}
+
+// Appends copies of the assignments that hold for all runs.
+static status add_given(const reproduction *p, yaml_node *run, error *err) {
+    const yaml_node *set = yaml_find(p->given, "set");
+    status rc = STATUS_OK;
+    for (size_t i = 0; rc == STATUS_OK && i < set->count; i++)
+        rc = plan_add_set(run, set->items[i]->text, err);
+    return rc;
+}
+
+// A seed has a folder of its own; anything else makes another run in the same one.
+static status collect_given(reproduction *p, const char *const *set, size_t count, error *err) {
+    status rc = STATUS_FAILED;
+    p->given = yaml_new(YAML_MAPPING, err);
+    if (!p->given) return rc;
+    TRY(yaml_put(p->given, "set", yaml_new(YAML_SEQUENCE, err), err));
+    if (p->quick) TRY(add_assignments(p->given, yaml_find(p->root, "quick"), "quick", err));
+    p->changed = yaml_find(p->given, "set")->count > 0;
+    for (size_t i = 0; i < count; i++) {
+        TRY(plan_add_set(p->given, set[i], err));
+        p->changed = p->changed || strncmp(set[i], "seed=", 5) != 0;
+    }
+out:
+    return rc;
+}
+
+// ---- Runs ----
+
+static status check_name(const reproduction *p, const yaml_node *place, const char *name,
+                         error *err) {
+    const yaml_node *runs = yaml_find(p->plan, "runs");
+    for (size_t i = 0; runs && i < runs->count; i++)
+        if (strcmp(yaml_find(runs->items[i], "name")->text, name) == 0)
+            return yaml_error(place, err, "two runs are called '%s'; 'name' gives one another name",
+                              name);
+    return STATUS_OK;
+}
+
+// "…/vgg.yaml" is "vgg", as `make experiment EXP=vgg` calls it.
+static int base_name(const char *path, const char **name) {
+    const char *slash = strrchr(path, '/');
+    *name = slash ? slash + 1 : path;
+    size_t length = strlen(*name);
+    return (int)(length > 5 && strcmp(*name + length - 5, ".yaml") == 0 ? length - 5 : length);
+}
+
+static status put_format(yaml_node *node, const char *key, char *text, error *err) {
+    status rc = text ? yaml_put(node, key, yaml_new_string(text, err), err) : STATUS_FAILED;
+    free(text);
+    return rc;
+}
+
+// `sub`: of a study, the variant.
+static status put_place(const reproduction *p, yaml_node *run, const char *file, bool own,
+                        const char *sub, error *err) {
+    const char *base, *name = yaml_find(run, "name")->text;
+    int length = base_name(file, &base);
+    char *folder;
+    if (own && !sub)
+        folder = memory_format(err, "%s/%s", p->folder, name);
+    else if (own)
+        folder = memory_format(err, "%s/%.*s/%s", p->folder, length, base, sub);
+    else if (sub)
+        folder = memory_format(err, "%.*s/%s", length, base, sub);
+    else
+        folder = memory_format(err, "%.*s", length, base);
+    return put_format(run, "folder", folder, err);
+}
+
+// The experiment without what quick and the command line set: a fault in it is one of the list.
+static status read_own(const yaml_node *entry, const char *file, const yaml_node *run,
+                       experiment *e, error *err) {
+    error local = {0};
+    status rc = plan_experiment(file, yaml_find(run, "set"), e, &local);
+    if (rc != STATUS_OK)
+        rc = yaml_error(entry, err, "run '%s': %s", yaml_find(run, "name")->text, local.message);
+    return rc;
+}
+
+// The epochs of the experiment as it is published, before anybody sets anything.
+static status put_epochs(yaml_node *run, const char *file, const yaml_node *set, error *err) {
+    experiment e = {0};
+    status rc = plan_experiment(file, set, &e, err);
+    if (rc == STATUS_OK)
+        rc = yaml_put(run, "full_epochs", yaml_new_integer(e.epochs, err), err);
+    experiment_release(&e);
+    return rc;
+}
+
+typedef struct row {
+    const yaml_node *entry, *set, *name, *against, *quick;
+    char *file;
+} row;
+
+// NAME, or {experiment: NAME, …}.
+static status read_row(const reproduction *p, const yaml_node *entry, row *w, error *err) {
+    static const char *const keys[] = {"experiment", "name", "set", "against", "quick"};
+    const yaml_node *file = entry;
+    status rc = STATUS_OK;
+    *w = (row){.entry = entry};
+    if (entry->kind == YAML_MAPPING) {
+        TRY(yaml_check_keys(entry, keys, sizeof keys / sizeof *keys, err));
+        w->set = yaml_find(entry, "set");
+        w->name = yaml_find(entry, "name");
+        w->against = yaml_find(entry, "against");
+        w->quick = yaml_find(entry, "quick");
+        file = yaml_find(entry, "experiment");
+        if (!file) return yaml_error(entry, err, "'experiment' is missing");
+    }
+    rc = plan_find(p->path, "", file, "experiment", &w->file, err);
+out:
+    return rc;
+}
+
+// `quick: false` leaves the run out, a mapping sets more.
+static status is_left_out(const reproduction *p, const row *w, bool *left_out, error *err) {
+    bool stays = true;
+    status rc = STATUS_OK;
+    if (w->quick && w->quick->kind == YAML_SCALAR) rc = yaml_boolean(w->quick, "quick", &stays, err);
+    *left_out = p->quick && !stays;
+    return rc;
+}
+
+static status row_name(const row *w, const char **name, char **own, error *err) {
+    experiment e = {0};
+    status rc = STATUS_OK;
+    *own = NULL;
+    if (w->name) return yaml_string(w->name, "name", name, err);
+    rc = experiment_read(&e, w->file, NULL, 0, err);
+    if (rc != STATUS_OK) return rc;
+    *own = memory_string(e.name, err);
+    *name = *own;
+    experiment_release(&e);
+    return *own ? STATUS_OK : STATUS_FAILED;
+}
+
+static status fill_row(const reproduction *p, const row *w, yaml_node *run, const char *source,
+                       error *err) {
+    static const yaml_node nothing = {.kind = YAML_SEQUENCE};
+    const char *against;
+    experiment e = {0};
+    status rc;
+    TRY(yaml_put(run, "experiment", yaml_new_string(w->file, err), err));
+    TRY(yaml_put(run, "role", yaml_new_string("row", err), err));
+    TRY(yaml_put(run, "source", yaml_new_string(source, err), err));
+    TRY(put_epochs(run, w->file, &nothing, err));
+    if (w->against) {
+        TRY(yaml_string(w->against, "against", &against, err));
+        TRY(yaml_put(run, "against", yaml_new_string(against, err), err));
+    }
+    TRY(add_assignments(run, w->set, "set", err));
+    TRY(read_own(w->entry, w->file, run, &e, err));
+    TRY(add_given(p, run, err));
+    bool more = w->quick && w->quick->kind == YAML_MAPPING && p->quick;
+    if (more) TRY(add_assignments(run, w->quick, "quick", err));
+    if (w->name) TRY(plan_add_value(run, "name", w->name, err));
+    TRY(put_place(p, run, w->file, p->changed || more || w->set || w->name, NULL, err));
+out:
+    experiment_release(&e);
+    return rc;
+}
+
+static status add_row(reproduction *p, const yaml_node *entry, const char *source, error *err) {
+    const char *name;
+    char *own = NULL;
+    yaml_node *run;
+    row w;
+    bool left_out;
+    status rc = read_row(p, entry, &w, err);
+    if (rc == STATUS_OK) rc = is_left_out(p, &w, &left_out, err);
+    if (rc != STATUS_OK || left_out) goto out;
+    TRY(row_name(&w, &name, &own, err));
+    TRY(check_name(p, entry, name, err));
+    TRY(plan_add_run(p->plan, name, &run, err));
+    TRY(fill_row(p, &w, run, source, err));
+out:
+    free(own);
+    free(w.file);
+    return rc;
+}
+
+// `against` names a run of the same report, or says none. A quick list may have left it out: then the first run
+// stands for it, as where nothing was said.
+static status check_against(const reproduction *p, const yaml_node *report, const char *source,
+                            error *err) {
+    yaml_node *runs = (yaml_node *)yaml_find(p->plan, "runs");
+    for (size_t i = 0; runs && i < runs->count; i++) {
+        const yaml_node *against = yaml_find(runs->items[i], "against");
+        bool found = against && strcmp(against->text, "none") == 0;
+        if (!against || strcmp(yaml_find(runs->items[i], "source")->text, source) != 0) continue;
+        for (size_t k = 0; k < runs->count; k++)
+            found |= strcmp(yaml_find(runs->items[k], "name")->text, against->text) == 0 &&
+                     strcmp(yaml_find(runs->items[k], "source")->text, source) == 0;
+        if (!found && !p->quick)
+            return yaml_error(report, err, "'against: %s': this report has no such run",
+                              against->text);
+        if (!found) yaml_remove(runs->items[i], "against");
+    }
+    return STATUS_OK;
+}
+
+// ---- Studies ----
+
+// The assignments of the study alone, for its epochs.
+static status full_epochs(yaml_node *run, const yaml_node *alone, size_t at, error *err) {
+    const yaml_node *runs = yaml_find(alone, "runs");
+    return put_epochs(run, yaml_find(alone, "experiment")->text,
+                      yaml_find(runs->items[at], "set"), err);
+}
+
+static status add_variants(reproduction *p, const yaml_node *entry, const char *file,
+                           const yaml_node *study, const yaml_node *alone, const char *source,
+                           error *err) {
+    const yaml_node *runs = yaml_find(study, "runs"), *name = yaml_find(study, "name");
+    status rc = STATUS_OK;
+    for (size_t i = 0; i < runs->count; i++) {
+        const char *variant = yaml_find(runs->items[i], "name")->text;
+        yaml_node *run;
+        TRY(check_name(p, entry, variant, err));
+        TRY(plan_add_run(p->plan, variant, &run, err));
+        TRY(yaml_put(run, "experiment", yaml_copy(yaml_find(study, "experiment"), err), err));
+        TRY(yaml_put(run, "role", yaml_new_string("variant", err), err));
+        TRY(yaml_put(run, "source", yaml_new_string(source, err), err));
+        TRY(yaml_put(run, "study", yaml_copy(name, err), err));
+        TRY(full_epochs(run, alone, i, err));
+        TRY(yaml_put(run, "set", yaml_copy(yaml_find(runs->items[i], "set"), err), err));
+        TRY(yaml_put(run, "values", yaml_copy(yaml_find(runs->items[i], "values"), err), err));
+        TRY(put_place(p, run, file, p->changed, variant, err));
+    }
+out:
+    return rc;
+}
+
+static status describe_study(reproduction *p, const yaml_node *study, const char *source,
+                             error *err) {
+    static const char *const keys[] = {"name", "title", "vary"};
+    yaml_node *described = yaml_new(YAML_MAPPING, err);
+    status rc = yaml_append(p->studies, described, err);
+    for (size_t i = 0; rc == STATUS_OK && i < sizeof keys / sizeof *keys; i++) {
+        const yaml_node *value = yaml_find(study, keys[i]);
+        if (value) rc = yaml_put(described, keys[i], yaml_copy(value, err), err);
+    }
+    if (rc == STATUS_OK)
+        rc = yaml_put(described, "source", yaml_new_string(source, err), err);
+    return rc;
+}
+
+static status add_study(reproduction *p, const yaml_node *entry, const char *source, error *err) {
+    const yaml_node *set = yaml_find(p->given, "set");
+    yaml_node *study = NULL, *alone = NULL;
+    char *file = NULL;
+    status rc = STATUS_FAILED;
+    const char **words = memory_new(set->count, sizeof *words, err);
+    if (!words) goto out;
+    for (size_t i = 0; i < set->count; i++) words[i] = set->items[i]->text;
+    TRY(plan_find(p->path, "studies", entry, "studies", &file, err));
+    TRY(plan_study(file, NULL, 0, &alone, err));
+    TRY(plan_study(file, words, set->count, &study, err));
+    TRY(describe_study(p, study, source, err));
+    TRY(add_variants(p, entry, file, study, alone, source, err));
+out:
+    yaml_free(alone);
+    yaml_free(study);
+    free(file);
+    free(words);
+    return rc;
+}
+
+// ---- Reports ----
+
+static status check_report(const yaml_node *report, const char **source, error *err) {
+    static const char *const keys[] = {"source", "title", "claim", "runs", "studies"};
+    status rc = STATUS_OK;
+    if (report->kind != YAML_MAPPING) return yaml_error(report, err, "expected a report");
+    TRY(yaml_check_keys(report, keys, sizeof keys / sizeof *keys, err));
+    if (!yaml_find(report, "source")) return yaml_error(report, err, "'source' is missing");
+    TRY(yaml_string(yaml_find(report, "source"), "source", source, err));
+    const yaml_node *runs = yaml_find(report, "runs"), *studies = yaml_find(report, "studies");
+    if (!runs || runs->kind != YAML_SEQUENCE || !runs->count)
+        return yaml_error(runs ? runs : report, err, "'runs': expected a list");
+    if (studies && studies->kind != YAML_SEQUENCE)
+        return yaml_error(studies, err, "'studies': expected a list");
+out:
+    return rc;
+}
+
+static status describe_report(reproduction *p, const yaml_node *report, error *err) {
+    yaml_node *described = yaml_new(YAML_MAPPING, err);
+    const yaml_node *title = yaml_find(report, "title"), *claim = yaml_find(report, "claim");
+    char *path;
+    status rc = yaml_append(p->reports, described, err);
+    if (rc != STATUS_OK) return rc;
+    TRY(yaml_put(described, "source", yaml_copy(yaml_find(report, "source"), err), err));
+    if (title) TRY(yaml_put(described, "title", yaml_copy(title, err), err));
+    if (!claim) return STATUS_OK;
+    TRY(plan_find(p->path, "claims", claim, "claim", &path, err));
+    rc = put_format(described, "claim", path, err);
+out:
+    return rc;
+}
+
+static status add_report(reproduction *p, const yaml_node *report, error *err) {
+    const char *source;
+    status rc;
+    TRY(check_report(report, &source, err));
+    for (size_t i = 0; i < p->reports->count; i++)
+        if (strcmp(yaml_find(p->reports->items[i], "source")->text, source) == 0)
+            return yaml_error(report, err, "'source: %s' comes twice", source);
+    TRY(describe_report(p, report, err));
+    const yaml_node *runs = yaml_find(report, "runs"), *studies = yaml_find(report, "studies");
+    for (size_t i = 0; i < runs->count; i++) TRY(add_row(p, runs->items[i], source, err));
+    TRY(check_against(p, report, source, err));
+    for (size_t i = 0; studies && i < studies->count; i++)
+        TRY(add_study(p, studies->items[i], source, err));
+out:
+    return rc;
+}
+
+static status make_plan(reproduction *p, error *err) {
+    const yaml_node *title = yaml_find(p->root, "title"), *reports = yaml_find(p->root, "reports");
+    status rc = STATUS_OK;
+    TRY(plan_new("reproduction", NULL, &p->plan, err));
+    TRY(yaml_put(p->plan, "name", yaml_new_string(p->folder, err), err));
+    if (title) TRY(yaml_put(p->plan, "title", yaml_copy(title, err), err));
+    if (p->changed)
+        TRY(yaml_put(p->plan, "changed", yaml_copy(yaml_find(p->given, "set"), err), err));
+    p->reports = yaml_new(YAML_SEQUENCE, err);
+    TRY(yaml_put(p->plan, "reports", p->reports, err));
+    p->studies = yaml_new(YAML_SEQUENCE, err);
+    TRY(yaml_put(p->plan, "studies", p->studies, err));
+    for (size_t i = 0; i < reports->count; i++) TRY(add_report(p, reports->items[i], err));
+out:
+    return rc;
+}
+
+status plan_reproduction(const char *path, bool quick, const char *const *set, size_t set_count,
+                         yaml_node **plan, error *err) {
+    reproduction p = {.path = path, .quick = quick};
+    status rc = read_list(&p, err);
+    if (rc == STATUS_OK) rc = collect_given(&p, set, set_count, err);
+    if (rc == STATUS_OK) rc = make_plan(&p, err);
+    *plan = rc == STATUS_OK ? p.plan : NULL;
+    if (rc != STATUS_OK) yaml_free(p.plan);
+    yaml_free(p.given);
+    yaml_free(p.root);
+    free(p.folder);
+    return rc;
+}

@@ -1,0 +1,124 @@
+#include "train/trace_file.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+// What a rank hands over at a time.
+enum { PIECE_BYTES = 16384 };
+typedef struct piece {
+    uint32_t bytes;
+    char text[PIECE_BYTES - sizeof(uint32_t)];
+} piece;
+
+// Is a trace wanted? Ranks that somebody else started may have other command lines.
+static status agree(comm *c, bool *wanted, error *err) {
+    uint8_t mine = *wanted, *all = memory_new((size_t)c->size, 1, err);
+    if (!all) return STATUS_FAILED;
+    status rc = c->ops->all_gather(c, &mine, 1, all, err);
+    for (int r = 1; r < c->size && rc == STATUS_OK; r++)
+        if (all[r] && !all[0])
+            rc = error_set(err, STATUS_USAGE,
+                           "cannot trace: 'rank %d' was started with --trace, rank 0 was not: it "
+                           "is the one that writes the file",
+                           r);
+    *wanted = all[0];
+    free(all);
+    return rc;
+}
+
+status trace_file_open(trace_file *f, const char *path, const char *track, size_t room, comm *c,
+                       error *err) {
+    char name[TRACE_NAME_BYTES];
+    bool wanted = path != NULL;
+    trace_track *first;
+    status rc;
+    *f = (trace_file){.path = path, .comm = c};
+    TRY(agree(c, &wanted, err));
+    if (!wanted) return STATUS_OK;
+    if (c->rank == 0) TRY(output_open(path, &f->out, err));
+    snprintf(name, sizeof name, "rank %d", c->rank);
+    TRY(trace_new(c->rank, name, room, &f->trace, err));
+    TRY(trace_track_new(f->trace, &first, err, "%s", track));
+out:
+    return rc;
+}
+
+void trace_file_release(trace_file *f) {
+    trace_free(f->trace);
+    output_free(f->out);
+    memset(f, 0, sizeof *f);
+}
+
+// When the first span of all ranks begins, and how many were left out.
+static status summarize(const trace_file *f, uint64_t *origin, uint64_t *left_out, error *err) {
+    const uint64_t mine[2] = {trace_begin(f->trace), trace_left_out(f->trace)};
+    uint64_t *all = memory_new((size_t)f->comm->size, sizeof mine, err);
+    if (!all) return STATUS_FAILED;
+    status rc = f->comm->ops->all_gather(f->comm, mine, sizeof mine, all, err);
+    *origin = UINT64_MAX;
+    *left_out = 0;
+    for (int r = 0; r < f->comm->size; r++) {
+        if (all[2 * r] < *origin) *origin = all[2 * r];
+        *left_out += all[2 * r + 1];
+    }
+    free(all);
+    return rc;
+}
+
+// Goes on until no rank has anything left.
+static status write_events(const trace_file *f, uint64_t origin, error *err) {
+    status rc = STATUS_FAILED;
+    trace_cursor at = {0};
+    bool more = true;
+    piece *mine = memory_new(1, sizeof *mine, err);
+    piece *all = memory_new((size_t)f->comm->size, sizeof *all, err);
+    if (!mine || !all) goto out;
+    while (more) {
+        mine->bytes = (uint32_t)trace_text(f->trace, origin, &at, mine->text, sizeof mine->text);
+        TRY(f->comm->ops->all_gather(f->comm, mine, sizeof *mine, all, err));
+        more = false;
+        for (int r = 0; r < f->comm->size; r++) {
+            if (all[r].bytes == 0) continue;
+            if (f->out) TRY(output_write(f->out, all[r].text, all[r].bytes, err));
+            more = true;
+        }
+    }
+out:
+    free(mine);
+    free(all);
+    return rc;
+}
+
+static status write_file(const trace_file *f, const char *tool, uint64_t origin, uint64_t left_out,
+                         error *err) {
+    char text[TRACE_TEXT_BYTES];
+    status rc;
+    if (!f->out) return write_events(f, origin, err);
+    TRY(output_write(f->out, text, trace_head(tool, text, sizeof text), err));
+    TRY(write_events(f, origin, err));
+    TRY(output_write(f->out, text, trace_tail(tool, left_out, text, sizeof text), err));
+    TRY(output_commit(f->out, err));
+out:
+    return rc;
+}
+
+status trace_file_write(trace_file *f, const char *tool, const logger *log, error *err) {
+    uint64_t origin, left_out;
+    status rc;
+    if (!f->trace) return STATUS_OK;
+    trace_end(f->trace);
+    TRY(summarize(f, &origin, &left_out, err));
+    TRY(write_file(f, tool, origin, left_out, err));
+    if (f->out && left_out)
+        log_warn(log,
+                 "'%s': %" PRIu64 " spans were left out, a thread has room for %d: stop earlier "
+                 "(--stop-after-steps) to have them all",
+                 f->path, left_out, (int)TRACE_FILE_ROOM);
+out:
+    return rc;
+}

@@ -1,0 +1,191 @@
+# Runs: which there are, and all that is done for each, up to its evaluation.
+# shellcheck shell=bash
+# shellcheck disable=SC2034,SC2154 # variables that other files of this folder set and read
+
+# ---- Experiments ---------------------------------------------------------------------------------------------
+
+# Sets $file and $name of what was given by name or by path: an experiment or a study.
+find_file() {
+    case $1 in
+    */* | *.yaml) file=$1 ;;
+    *)
+        file=experiments/$1.yaml
+        [ -e "$file" ] || [ ! -e "experiments/studies/$1.yaml" ] || file=experiments/studies/$1.yaml
+        ;;
+    esac
+    name=$(basename "$file" .yaml)
+    [ -e "$file" ] ||
+        fail 3 "cannot find experiment: '$1': $file does not exist; there are: $(known_experiments)"
+}
+
+is_study() {
+    [ "$("$BIN/manifest" get "$1" schema 2>/dev/null)" = lockstep.study/1 ]
+}
+
+# The same for an experiment alone.
+find_experiment() {
+    find_file "$1"
+    ! is_study "$file" || fail 2 "cannot $command: '$1': it is a study, not an experiment"
+}
+
+known_experiments() {
+    find experiments experiments/studies -maxdepth 1 -name '*.yaml' | sed 's,.*/,,; s,\.yaml$,,' | LC_ALL=C sort | paste -sd ' '
+}
+
+# SET, EPOCHS and SEED as a list of assignments. Sets the array $given.
+parse_set() {
+    local -a assignments
+    local assignment
+    given=()
+    IFS=';' read -ra assignments <<<"${SET:-}"
+    for assignment in "${assignments[@]}" ${EPOCHS:+"epochs=$EPOCHS"} ${SEED:+"seed=$SEED"}; do
+        assignment=${assignment#"${assignment%%[! ]*}"}
+        assignment=${assignment%"${assignment##*[! ]}"}
+        [ -z "$assignment" ] || given+=("$assignment")
+    done
+    [[ ${SEED:-0} =~ ^[0-9]+$ ]] || fail 2 "SEED: '$SEED' is not a number"
+}
+
+# ---- What is to run --------------------------------------------------------------------------------------------
+# A line for each run, as `plan` prints them: its folder, the experiment file, the assignments; tabs between.
+lines=()
+
+# add_experiment NAME: the experiment with what was given.
+add_experiment() {
+    local file name
+    find_experiment "$1"
+    lines+=("$(printf '%s\t' "$name" "$file" "${given[@]}")")
+}
+
+# add_plan FOLDER ARGUMENT...: what `plan ARGUMENT...` decides.
+add_plan() {
+    local folder=$1 line
+    local -a set=()
+    shift
+    for assignment in "${given[@]}"; do set+=(--set "$assignment"); done
+    mkdir -p "$ARTIFACTS/$folder"
+    "$BIN/plan" "$@" "${set[@]}" --out "$ARTIFACTS/$folder/plan.yaml" >"$work/lines" || exit
+    while IFS= read -r line; do
+        lines+=("$folder/$line")
+        say run "$ARTIFACTS/$folder/${line%%$'\t'*}" planned
+    done <"$work/lines"
+}
+
+# add_reproduction LIST: the runs of a list of reports. Sets $name, the folder of what is its own.
+add_reproduction() {
+    local plan=$work/plan.yaml line
+    local -a set=()
+    [ -e "$1" ] || fail 3 "cannot find the list of reports: '$1' does not exist"
+    for assignment in "${given[@]}"; do set+=(--set "$assignment"); done
+    case ${QUICK:-0} in 0) ;; *) set+=(--quick) ;; esac
+    "$BIN/plan" reproduction "$1" "${set[@]}" --out "$plan" >"$work/lines" || exit
+    name=$("$BIN/manifest" get "$plan" name)
+    mkdir -p "$ARTIFACTS/$name"
+    cmp -s "$plan" "$ARTIFACTS/$name/plan.yaml" || cp "$plan" "$ARTIFACTS/$name/plan.yaml"
+    while IFS= read -r line; do lines+=("$line"); done <"$work/lines"
+}
+
+# One resolved parameter of the experiment at hand.
+parameter() {
+    "$BIN/manifest" get "$resolved" "$1"
+}
+
+# open_run I: sets what run number I is: $dir, $file, the array $set, and $resolved, a file.
+open_run() {
+    local -a words
+    local assignment
+    IFS=$'\t' read -ra words <<<"${lines[$1]}"
+    dir=$ARTIFACTS/${words[0]}
+    file=${words[1]}
+    set=()
+    for assignment in "${words[@]:2}"; do set+=(--set "$assignment"); done
+    resolved=$work/$1.yaml
+}
+
+# check_run I: can it be run at all? Notes what training needs to know.
+check_run() {
+    open_run "$1"
+    "$BIN/train-single" --experiment "$file" "${set[@]}" --print-parameters >"$resolved" || exit
+    strategy[$1]=$(parameter strategy)
+    seed[$1]=$(parameter seed)
+    repeats[$1]=$(parameter repeats)
+    case ${strategy[$1]} in
+    ddp | dp) worlds[$(parameter world_size)]=1 ;;
+    esac
+    [ -x "$BIN/train-${strategy[$1]}" ] ||
+        fail 1 "cannot train '$dir': its strategy is ${strategy[$1]}, and '$BIN/train-${strategy[$1]}' is not built; another tool can run it: SET='strategy=single'"
+}
+
+# locate_run I: where its data lies, or will.
+locate_run() {
+    local data shards
+    open_run "$1"
+    shards=$(parameter virtual_shards)
+    find_data "$(parameter dataset)"
+    train_on[$1]=$data/train.st.zst
+    test_on[$1]=$data/test.st.zst
+    [ "$shards" -eq 1 ] || train_on[$1]=$data/shards-$shards-$(parameter shard_seed)
+}
+
+# prepare_run I: fetches and shards.
+prepare_run() {
+    local data shards
+    open_run "$1"
+    shards=$(parameter virtual_shards)
+    fetch "$(parameter dataset)"
+    [ "$shards" -eq 1 ] ||
+        stage shard "${train_on[$1]}" shard --shards "$shards" --seed "$(parameter shard_seed)" \
+            --in "$data/train.st.zst" --out "${train_on[$1]}"
+}
+
+# training I REPEAT: sets $dir, the array $words, the tool and its arguments that fill $dir/train, and for $dir/evaluate
+# the array $evaluation.
+training() {
+    local s=$((seed[$1] + $2))
+    open_run "$1"
+    dir+=/seed-$s
+    words=("train-${strategy[$1]}" --experiment "$file" "${set[@]}" --set "seed=$s" --train "${train_on[$1]}"
+        --test "${test_on[$1]}" --out "$dir/train" ${DEVICE:+--device "$DEVICE"} ${THREADS:+--threads "$THREADS"})
+    evaluation=(evaluate --model "$dir/train/model.st.zst" --data "${test_on[$1]}" --out "$dir/evaluate")
+}
+
+# train_run I REPEAT
+train_run() {
+    training "$1" "$2"
+    stage train "$dir/train" "${words[@]}"
+    stage evaluate "$dir/evaluate" "${evaluation[@]}"
+}
+
+# Of each run, by its number.
+strategy=() seed=() repeats=() train_on=() test_on=()
+# Of the run at hand.
+set=() words=() evaluation=()
+
+# check_runs: can they all be run?
+check_runs() {
+    local i
+    for i in "${!lines[@]}"; do check_run "$i"; done
+    for i in "${!lines[@]}"; do locate_run "$i"; done
+}
+
+# Everything from the data to the evaluations. Sets the array $runs: their folders.
+make_runs() {
+    local i repeat more=1
+    for i in "${!lines[@]}"; do prepare_run "$i"; done
+    for ((repeat = 0; more; repeat++)); do
+        more=0
+        for i in "${!lines[@]}"; do
+            [ "$repeat" -ge "${repeats[i]}" ] || train_run "$i" "$repeat"
+            [ $((repeat + 1)) -ge "${repeats[i]}" ] || more=1
+        done
+    done
+    for i in "${!lines[@]}"; do
+        open_run "$i"
+        for ((repeat = 0; repeat < repeats[i]; repeat++)); do runs+=("$dir/seed-$((seed[i] + repeat))"); done
+    done
+}
+
+run_all() {
+    check_runs
+    make_runs
+}

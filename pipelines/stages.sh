@@ -1,0 +1,147 @@
+# Stages: a tool, its arguments and the folder that it fills; each runs only when it is not done.
+# shellcheck shell=bash
+# shellcheck disable=SC2034,SC2154 # variables that other files of this folder set and read
+#
+# A stage is done when its manifest is there, whole, and carries the key that the tool prints for this command
+# (--print-key): what it reads, by content, and the parameters that matter for what it writes. The manifest is
+# removed before a stage runs and written by the tool at its end, so a stage that was killed is not done.
+
+# fail CODE MESSAGE: one line, and the end.
+fail() {
+    echo "experiment: $2" >&2
+    exit "$1"
+}
+
+# say STAGE WHICH WHAT
+say() {
+    printf '%-9s %s: %s\n' "$1" "$2" "$3"
+}
+
+# ---- Stages --------------------------------------------------------------------------------------------------
+
+# Is the stage in DIR done? Returns 0 when it is; 1, with the reason in $why, when it is not.
+why=
+fresh() {
+    local dir=$1 key=$2 code=0
+    why=$("$BIN/manifest" -v fresh "$dir" "key=$key" 2>&1) || code=$?
+    case $code in
+    0) return 0 ;;
+    3 | 4)
+        why=${why#*is stale: }
+        case $why in
+        *"manifest.yaml': No such file"*) why= ;;
+        *"key is"*) why="other inputs or parameters than before" ;;
+        esac
+        return 1
+        ;;
+    *)
+        printf '%s\n' "$why" >&2
+        exit "$code"
+        ;;
+    esac
+}
+
+# The keys of stages, so that a stage that was looked at before it is run is asked once. What is made anew may change
+# the keys of all that read it.
+declare -A keys=()
+
+# find_key DIR TOOL ARGUMENT...: sets $key, which the stage that TOOL fills DIR in has for these arguments.
+key=
+find_key() {
+    local dir=$1 tool=$2
+    shift 2
+    [ -x "$BIN/$tool" ] || fail 1 "cannot fill '$dir': '$BIN/$tool' is not built"
+    key=${keys[$dir]:-}
+    [ -n "$key" ] || key=$("$BIN/$tool" "$@" --print-key) || exit
+    keys[$dir]=$key
+}
+
+# note_file DIR: what the unfinished outputs in DIR belong to. Sets $note.
+note_file() {
+    note=$(dirname "$1")/.$(basename "$1").unfinished
+}
+
+# A training that was stopped has left its state. With resume=auto it goes on from there, if the state is of this key.
+resume=${RESUME:+always}
+resumes() {
+    local note
+    note_file "$1"
+    case $2:$resume in
+    train-*:always) return 0 ;;
+    train-*:auto) [ -n "$key" ] && [ -e "$1/state.st.zst" ] && [ "$(cat "$note" 2>/dev/null)" = "$key" ] ;;
+    *) return 1 ;;
+    esac
+}
+
+# Folders that stages of this call have seen to: runs share fetch and shard.
+declare -A seen=()
+
+# stage NAME DIR TOOL ARGUMENT...: runs TOOL, which fills DIR, unless that is done. Whoever else wants the same
+# stage at the same time waits, and then finds it done.
+stage() {
+    local name=$1 dir=$2 tool=$3 key lock lock_file note
+    shift 3
+    [ -z "${seen[$dir]:-}" ] || return 0
+    seen[$dir]=1
+    find_key "$dir" "$tool" "$@"
+
+    mkdir -p "$(dirname "$dir")"
+    lock_file=$(dirname "$dir")/.$(basename "$dir").lock
+    exec {lock}>"$lock_file"
+    flock -n "$lock" || {
+        say "$name" "$dir" "waiting for another run of this stage"
+        flock "$lock"
+    }
+    if fresh "$dir" "$key"; then
+        say "$name" "$dir" "up to date"
+    else
+        say "$name" "$dir" "running${why:+ ($why)}"
+        rm -f "$dir/manifest.yaml"
+        if resumes "$dir" "$tool"; then set -- "$@" --resume; fi
+        note_file "$dir"
+        echo "$key" >"$note"
+        "$BIN/$tool" "$@" || exit
+        rm -f "$note"
+        case $name in fetch | shard) keys=() ;; esac
+        fresh "$dir" "$key" || fail 1 "stage $name is not done though $tool ended well: '$dir': $why"
+    fi
+    exec {lock}>&-
+}
+
+# The shape of the images that the model at hand takes: "3,32,32".
+input_shape() {
+    echo "$(parameter architecture.input.0),$(parameter architecture.input.1),$(parameter architecture.input.2)"
+}
+
+# find_data DATASET: where it lies, or will. Sets $data.
+find_data() {
+    local shape
+    data=$ARTIFACTS/data/$1
+    [ "$1" = synthetic ] || return 0
+    shape=$(input_shape)
+    [ "$shape" = 3,32,32 ] || data+=-${shape//,/x}
+}
+
+# fetch DATASET: the official data, or drawn images in the model's input shape. Sets $data.
+fetch() {
+    local dataset=$1 from=
+    find_data "$dataset"
+    case $dataset in
+    cifar10) from=${CIFAR10_FROM:-} ;;
+    cifar100) from=${CIFAR100_FROM:-} ;;
+    mnist) from=${MNIST_FROM:-} ;;
+    fashion-mnist) from=${FASHION_MNIST_FROM:-} ;;
+    esac
+    case $dataset in
+    cifar10 | cifar100)
+        stage fetch "$data" fetch-cifar --dataset "$dataset" ${from:+--from "$from"} --out "$data"
+        ;;
+    mnist | fashion-mnist)
+        stage fetch "$data" fetch-mnist --dataset "$dataset" ${from:+--from "$from"} --out "$data"
+        ;;
+    synthetic)
+        stage fetch "$data" synth-cifar --shape "$(input_shape)" --out "$data"
+        ;;
+    *) fail 3 "no stage fetches the data set '$dataset'" ;;
+    esac
+}

@@ -1,0 +1,235 @@
+#!/usr/bin/env bats
+# Predicted scaling beside the measured, on runs and collectives whose numbers are known (tests/fixtures/make_run.py), and
+# by make on a small study. The arithmetic of the model is tested in tests/unit/test_scaling_model.c.
+
+load helpers
+load reports
+
+setup() {
+    need_tool report manifest
+    need_python
+    mkdir "$WORK/files" && cd "$WORK/files" || return
+}
+
+# run_of NAME [KEY=VALUE]... [-- PYTHON]: a_run, of one thread a rank. Then a model of 10 parameters (a
+# record of 192 bytes: weight, bias and tail have a cache line each), and PYTHON on the train manifest m.
+run_of() {
+    local name=$1
+    local -a keys=()
+    shift
+    for (( ; $# > 0; )); do
+        [ "$1" != -- ] || break
+        keys+=("$1")
+        shift
+    done
+    a_run "$name" name="$name" shards=12 threads=1 "${keys[@]}" || return
+    "$PYTHON" - "$name/train/manifest.yaml" "${2:-}" <<'END'
+import json, sys
+m = json.load(open(sys.argv[1]))
+m["parameters"]["architecture"] = {"schema": "lockstep.model/1", "name": "net", "input": [1, 2, 2],
+                                   "layers": ["flatten", {"linear": {"out": 2}}]}
+exec(sys.argv[2])
+json.dump(m, open(sys.argv[1], "w"))
+END
+}
+
+# collectives DIR [HOST] [REDUCE]: alpha 1 ms, beta 1 us a byte for 4 ranks; a copy has 0 and 1 us.
+collectives() {
+    mkdir -p "$1"
+    cat >"$1/manifest.yaml" <<END
+schema: lockstep.manifest/1
+tool: bench-allreduce
+inputs: []
+outputs: []
+parameters: {reduce: ${3:-exact}}
+results:
+  world_sizes:
+    - {world_size: 1, simulated: false, alpha_seconds: 0, beta_seconds_per_byte: 1.0e-6, relative_error: 0.25}
+    - {world_size: 4, simulated: true, alpha_seconds: 0.001, beta_seconds_per_byte: 1.0e-6, relative_error: 0.125}
+run: {host: ${2:-here}, cpu: A Processor, cores: 4}
+END
+}
+
+# An epoch of `one` takes 1 s, 10 steps: load 0.1, update 0.05, comm 0.05, and 0.8 of computing. On four ranks and cores:
+# 0.025 + 0.2 + 0.05, and 10 x (1 ms + 1 us x 192 bytes x 2 vectors, as 3 of 12 shards are no whole subtree).
+@test "predicted beside measured, with its error" {
+    run_of one ranks=1
+    run_of four ranks=4 epochs=2,0.3,0.3,0.3,0.3
+    run_of same ranks=4 shards=8 epochs=2,0.3,0.3,0.3,0.3
+    collectives m
+    succeeds "$BIN/report" four same --baseline one --collectives m --out out
+    says out/report.md '## Predicted beside measured'
+    says out/report.md '| **four** | 4 | one | 0.0250 | 0.2000 | 0.0500 | 0.0138 | 0.2888 | 0.3000 | -3.7 % |'
+    says out/report.md '| **same** | 4 | one | 0.0250 | 0.2000 | 0.0500 | 0.0119 | 0.2869 | 0.3000 | -4.4 % |'
+    says out/report.md '| **4** | 1000.000 | 1000.0000 | 12.5 % | SIMULATED |'
+    lacks out/report.md 'copy by one thread'
+    lacks out/report.md 'projected to a device'
+    [ "$(figure out/report.csv four.predicted_seconds_per_epoch)" = 0.28884 ]
+    [ "$(figure out/report.csv four.prediction_error)" = -0.0372 ]
+    grep -q '^four.predicted_seconds_per_epoch,.*,s,prediction,m/manifest.yaml: results.world_sizes.1,$' out/report.csv
+    says out/manifest.yaml 'm/manifest.yaml'
+    succeeds "$BIN/report" four --baseline one --collectives m --why four.predicted_seconds_per_epoch
+    [[ $output == *"with"*"m/manifest.yaml: results.world_sizes.1"*"one.seconds_per_epoch = 1 s"*"four.seconds_per_epoch = 0.3 s"* ]] || fail "$output"
+    succeeds "$BIN/report" four --baseline one --collectives m --out out --lang zh
+    says out/report.md '## 预测与实测'
+    # Without measured collectives nothing is predicted; measured again they make another report.
+    succeeds "$BIN/report" four --baseline one --out out
+    lacks out/report.md 'redicted'
+    key=$("$BIN/report" four --baseline one --collectives m --out out --print-key)
+    sed -i 's/alpha_seconds: 0.001/alpha_seconds: 0.002/' m/manifest.yaml
+    [ "$key" != "$("$BIN/report" four --baseline one --collectives m --out out --print-key)" ]
+}
+
+# On two cores: computing is divided by two, and each core does two ranks' updates. What this machine has too few of is
+# projected to.
+@test "more ranks than cores: SIMULATED, and projected to as many devices" {
+    run_of one ranks=1 cores=2
+    run_of four ranks=4 cores=2 epochs=2,0.6,0.6,0.6,0.6
+    collectives m
+    succeeds "$BIN/report" four --baseline one --collectives m --out out
+    says out/report.md '| **four** | 4 | one | 0.0500 | 0.4000 | 0.1000 | 0.0138 | 0.5638 SIMULATED | 0.6000 SIMULATED | -6.0 % |'
+    says out/report.md '| **four** | 4 | 0.0250 | 0.2000 | 0.0500 | 0.0138 | 0.2888 SIMULATED | 3.46× one |  |'
+    says out/report.md 'A projection, never measured'
+    [ "$(figure out/report.csv four.projected_seconds_per_epoch)" = 0.28884 ]
+    grep -q '^four.predicted_seconds_per_epoch,.*,prediction; SIMULATED,' out/report.csv
+}
+
+# The master loads and updates; 4000 bytes a step are copied, at 1 us each. Published by R000: 34.80 / 4 ms, so 2.21 times.
+@test "DataParallel: copies, and a published projection beside ours" {
+    run_of single ranks=1 cores=1 execution='{"tool": "train-single", "strategy": "single"}'
+    run_of sim ranks=4 cores=1 epochs=2,1.2,1.2,1.2,1.2 'published=[{"source": "R000", "projected_speed_up": 2.21}]' execution='
+        {"tool": "train-dp", "strategy": "dp", "replicas": [{"busy": 0.5, "waiting": 0.5, "bytes": 1}],
+        "bytes_per_step": {"broadcast": 2000, "scatter": 500, "gather": 200, "scatter_gradient": 200, "reduce": 1100}}'
+    collectives m
+    succeeds "$BIN/report" sim --baseline single --collectives m --out out
+    says out/report.md '| **sim** | 4 | single | 0.1000 | 0.8000 | 0.0500 | 0.0400 | 0.9900 SIMULATED | 1.20 SIMULATED | -17.5 % |'
+    says out/report.md '| **1: copy by one thread** | 0.000 | 1000.0000 | 25.0 % |  |'
+    says out/report.md '| **sim** | 4 | 0.1000 | 0.2000 | 0.0500 | 0.0400 | 0.3900 | 2.56× single | 2.21× (R000) |'
+    # A run that did not count its bytes.
+    rm -rf sim
+    run_of sim ranks=4 cores=1 epochs=2,1.2,1.2,1.2,1.2 execution='{"tool": "train-dp", "strategy": "dp"}'
+    succeeds "$BIN/report" sim --baseline single --collectives m --out out
+    says out/report.md '| no prediction: the size of its messages is not known |'
+    lacks out/report.md 'projected to a device'
+}
+
+# no_prediction REASON: the report over `four` and `one` shows that reason, and no figure.
+no_prediction() {
+    rm -rf out
+    succeeds "$BIN/report" four one --collectives m --out out || return 1
+    says out/report.md "| no prediction: $1 |" || return 1
+    [ -z "$(figure out/report.csv four.predicted_seconds_per_epoch)" ] || fail "a figure is predicted"
+    [ -z "$(figure out/report.csv four.prediction_error)" ] || fail "a figure is predicted"
+    lacks out/report.md 'α, µs'
+}
+
+@test "where there is no prediction, the reason is given" {
+    run_of four ranks=4 epochs=2,0.3,0.3,0.3,0.3
+    collectives m
+    run_of one ranks=2
+    no_prediction 'this report has no run on one rank'
+    while IFS='|' read -r change reason; do
+        rm -rf one
+        run_of one ranks=1 "$change"
+        no_prediction "$reason" || fail "$change"
+    done <<'END'
+resumed=1|one was resumed: its times belong to several executions
+batch=128|global batch 64 vs 128
+workers=2|loader workers 0 vs 2
+data=more|data differs
+host=there|host here vs there
+END
+    rm -rf one
+    run_of one ranks=1 -- 'm["results"]["epochs"] = [dict(x, phases={}) for x in m["results"]["epochs"]]'
+    no_prediction 'one: the manifest has no phases'
+    rm -rf one
+    run_of one ranks=1
+    collectives m there
+    no_prediction 'the collectives were measured on another machine: there, A Processor'
+    collectives m here fast
+    no_prediction 'the run reduces exact, the collectives were measured fast'
+    sed -i '/world_size: 4/d; s/fast/exact/' m/manifest.yaml
+    no_prediction 'no collective was measured with 4 ranks'
+    collectives m
+    rm -rf four
+    run_of four ranks=4 resumed=1
+    no_prediction 'four was resumed: its times belong to several executions'
+    says out/report.md '| **four** | 4 | one |  |  |  |  |  |  | no prediction'
+    rm -rf four
+    run_of four ranks=4 -- 'm["parameters"]["architecture"]["input"] = [1, 2, "x"]'
+    rm -rf one
+    run_of one ranks=1 -- 'm["parameters"]["architecture"]["input"] = [1, 2, "x"]'
+    no_prediction 'the size of its messages is not known'
+}
+
+@test "of several runs on one rank, that of the own strategy that is like for like" {
+    run_of other ranks=1 batch=128
+    run_of alone ranks=1 execution='{"tool": "train-single", "strategy": "single"}'
+    run_of one ranks=1
+    run_of four ranks=4 epochs=2,0.3,0.3,0.3,0.3
+    collectives m
+    succeeds "$BIN/report" four other alone one --collectives m --out out
+    says out/report.md '| **four** | 4 | one | 0.0250 |'
+    succeeds "$BIN/report" four other alone --collectives m --out out
+    says out/report.md '| **four** | 4 | alone | 0.0250 |'
+}
+
+@test "collectives that are none are refused" {
+    run_of one ranks=1
+    fails_with 3 "'m/manifest.yaml'" "$BIN/report" one --collectives m --out out
+    fails_with 3 "one/train/manifest.yaml:.*expected a manifest of bench-allreduce" "$BIN/report" one \
+        --collectives one/train --out out
+    collectives m
+    sed -i '0,/alpha_seconds: 0,/s//alpha_seconds: -1,/' m/manifest.yaml
+    fails_with 3 "m/manifest.yaml:8:.*'alpha_seconds': expected a number from 0 on" "$BIN/report" one --collectives m --out out
+    sed -i 's/alpha_seconds: -1, //' m/manifest.yaml
+    fails_with 3 "m/manifest.yaml:8:.*'alpha_seconds' is missing" "$BIN/report" one --collectives m --out out
+    nothing_in out
+}
+
+# ---- By make -----------------------------------------------------------------------------------------------------------
+
+experiment() {
+    (cd "$ROOT" && exec pipelines/experiment.sh "$@")
+}
+
+# predicted REPORT NAME BASIS: there is a prediction for it, from that run, and a measured epoch.
+predicted() {
+    grep -Eq "^\| \*\*$2\*\* \| 3 \| $3 \|( [0-9.]+ \|){4} [0-9.]+( SIMULATED)? \| [0-9.]+( SIMULATED)? \| [+-][0-9.]+ % \|$" \
+        "$1/report.md" || fail "$(cat "$1/report.md")"
+}
+
+# write_experiment NAME STRATEGY RANKS: a short one.
+write_experiment() {
+    sed "s/^name: .*/name: $1/; s/^strategy: .*/strategy: $2/; s/^world_size: .*/world_size: $3/; s/^virtual_shards: .*/virtual_shards: 3/
+        s/^global_batch: .*/global_batch: 66/; s/^epochs: .*/epochs: 1/; s,^model: .*,model: $ROOT/experiments/models/lenet.yaml," \
+        "$ROOT/experiments/quickstart.yaml" >"$1.yaml"
+}
+
+@test "make measures the all-reduce once a machine, for studies of the world size and comparisons" {
+    need_tool synth-cifar shard train-single train-ddp train-dp evaluate bench-allreduce plan
+    export ARTIFACTS=$WORK/artifacts
+    local machine=$ARTIFACTS/machine/allreduce-1-2-3-4-8
+    write_experiment base ddp 3
+    cat >ranks.yaml <<YAML
+schema: lockstep.study/1
+name: ranks
+base: $PWD/base.yaml
+vary: {world_size: [1, 3]}
+YAML
+    succeeds experiment experiment "$PWD/ranks.yaml"
+    [[ $output == *"measure   $machine: running"* ]] || fail "$output"
+    [ "$("$BIN/manifest" get "$machine/manifest.yaml" results.world_sizes.2.world_size)" = 3 ]
+    predicted "$ARTIFACTS/ranks/report" 'world\\_size-3' 'world\\_size-1'
+    succeeds experiment experiment "$PWD/ranks.yaml"
+    [[ $output != *": running"* ]] || fail "$output"
+
+    write_experiment alone single 1
+    write_experiment replicas dp 3
+    succeeds experiment compare "$PWD/alone.yaml" "$PWD/replicas.yaml"
+    [[ $output == *"measure   $machine: up to date"* ]] || fail "$output"
+    predicted "$ARTIFACTS/compare-alone-replicas" replicas alone
+
+    succeeds experiment compare "$PWD/alone.yaml" "$PWD/alone.yaml"
+    [[ $output != *machine* ]] || fail "$output"
+}

@@ -1,0 +1,217 @@
+#!/usr/bin/env bats
+# make reproduce: a list of published reports becomes runs, and one report that sets each row beside its own figures.
+# Every list of the project is planned in tests/unit/test_run_plan.c.
+load helpers
+
+setup() {
+    need_tool plan manifest report
+    export ARTIFACTS=$WORK/artifacts
+    mkdir -p "$WORK/files/models" "$WORK/files/claims" && cd "$WORK/files" || return
+    cat >models/small.yaml <<'YAML'
+schema: lockstep.model/1
+name: small
+input: [3, 12, 12]
+layers: [conv: {out: 4, kernel: 3}, batch_norm, relu, max_pool: {size: 2}, flatten, linear: {out: 10}]
+YAML
+    an_experiment a 'target_accuracy: 0.05' 'published: [{source: X1, accuracy: 12.34, seconds_per_epoch: 5.5, note: their box}]'
+    an_experiment b 'strategy: dp' 'world_size: 2' 'virtual_shards: 2' 'target_accuracy: 0.999' \
+        'published: [{source: X1, accuracy: [20, 30], total_seconds: 77}]'
+    an_experiment c 'virtual_shards: 2'
+    cat >claims/X1.yaml <<'YAML'
+schema: lockstep.claim/1
+name: X1
+rows: [{name: one, seconds_per_epoch: 2.00}, {name: two, seconds_per_epoch: 1.00}]
+statements: [{kind: speedup, ratio: 3.00, of: two, than: one}]
+YAML
+    cat >workers.yaml <<'YAML'
+schema: lockstep.study/1
+name: workers
+title: Loader workers
+base: a.yaml
+vary: {epochs: [1], loader_workers: [0, 1]}
+published:
+  - {loader_workers: 1, source: X2, speed_up: 1.5}
+YAML
+    cat >list.yaml <<'YAML'
+schema: lockstep.reproduction/1
+name: rows
+title: Two reports
+quick: {epochs: 1}
+reports:
+  - source: X1
+    title: The first
+    claim: claims/X1.yaml
+    runs:
+      - a.yaml
+      - {experiment: b.yaml, set: {epochs: 1}, against: b-alone}
+      - {experiment: b.yaml, name: b-alone, set: {epochs: 1, strategy: single, world_size: 1}, against: none, quick: false}
+  - source: X2
+    runs: [c.yaml]
+    studies: [workers.yaml]
+YAML
+}
+
+# an_experiment NAME LINE...
+an_experiment() {
+    local name=$1
+    shift
+    printf '%s\n' "schema: lockstep.experiment/1" "name: $name" "dataset: synthetic" "model: small" "global_batch: 128" \
+        "epochs: 2" "optimizer: {kind: sgd, lr: 0.02, momentum: 0.9}" "$@" >"$name.yaml"
+}
+
+reproduce() {
+    (cd "$ROOT" && exec pipelines/experiment.sh reproduce "$WORK/files/list.yaml")
+}
+
+# says FILE TEXT
+says() {
+    grep -qF -- "$2" "$1" || fail "$1 does not say: $2" "$(cat "$1")"
+}
+
+# content RUN: of its model
+content() {
+    "$BIN/manifest" get "$ARTIFACTS/$1/seed-42/train/manifest.yaml" results.model
+}
+
+# ---- The plan --------------------------------------------------------------------------------------------------
+
+@test "plan reproduction: where each run lies, and what it is made from" {
+    succeeds "$BIN/plan" reproduction list.yaml --out plan.yaml
+    [ "${lines[0]}" = $'a\ta.yaml' ] || fail "$output"
+    [ "${lines[1]}" = $'rows/b\tb.yaml\tepochs=1' ]
+    [ "${lines[2]}" = $'rows/b-alone\tb.yaml\tepochs=1\tstrategy=single\tworld_size=1\tname=b-alone' ]
+    [ "${lines[3]}" = $'c\tc.yaml' ]
+    [[ ${lines[5]} == $'workers/loader_workers-1\ta.yaml\tepochs=1\tloader_workers=1\t'* ]]
+    [ "$("$BIN/manifest" get plan.yaml runs.1.full_epochs runs.1.against runs.4.study | paste -sd ' ')" = "2 b-alone workers" ]
+    # A seed has folders of its own; anything else that is set must not take the place of the runs as they stand.
+    succeeds "$BIN/plan" reproduction list.yaml --set seed=3
+    [[ ${lines[0]} == $'a\t'* && ${lines[4]} == $'workers/'* ]] || fail "$output"
+    succeeds "$BIN/plan" reproduction list.yaml --set optimizer.lr=0.5
+    [[ ${lines[0]} == $'rows/a\t'* && ${lines[4]} == $'rows/workers/'* ]] || fail "$output"
+    # The short one; what a study sets once gives way to it.
+    succeeds "$BIN/plan" reproduction list.yaml --quick --out quick.yaml
+    [ "${#lines[@]}" -eq 5 ] || fail "$output"
+    [ "${lines[0]}" = $'rows-quick/a\ta.yaml\tepochs=1' ]
+    [ "$("$BIN/manifest" get quick.yaml changed.0)" = epochs=1 ]
+    fails_with 3 "runs.1.against" "$BIN/manifest" get quick.yaml runs.1.against
+}
+
+@test "plan reproduction: faults are told at their place, and nothing is written" {
+    sed 's/against: b-alone/against: b-allone/' list.yaml >bad.yaml
+    fails_with 3 "bad.yaml:6:5: 'against: b-allone': this report has no such run" \
+        "$BIN/plan" reproduction bad.yaml --out plan.yaml
+    sed 's/runs: \[c.yaml\]/runs: [c.yaml, a.yaml]/' list.yaml >bad.yaml
+    fails_with 3 "bad.yaml:14:20: two runs are called 'a'; 'name' gives one another name" \
+        "$BIN/plan" reproduction bad.yaml --out plan.yaml
+    sed 's/set: {epochs: 1}, against: b/set: {epochs: none}, against: b/' list.yaml >bad.yaml
+    fails_with 3 "bad.yaml:11:9: run 'b': --set 'epochs=none': 'epochs': expected an integer" \
+        "$BIN/plan" reproduction bad.yaml --out plan.yaml
+    sed 's/claim:/claimm:/' list.yaml >bad.yaml
+    fails_with 3 "unknown key 'claimm': did you mean 'claim'" "$BIN/plan" reproduction bad.yaml --out plan.yaml
+    fails_with 2 "--quick is for a reproduction" "$BIN/plan" study workers.yaml --quick
+    [ ! -e plan.yaml ]
+}
+
+# ---- The pipeline ----------------------------------------------------------------------------------------------
+
+@test "make reproduce: an estimate, every run, and one report by source; again does nothing" {
+    need_tool synth-cifar shard train-single train-dp evaluate bench-allreduce
+    local report=$ARTIFACTS/rows/report start
+    succeeds reproduce
+    [[ $(grep -v planned <<<"$output" | head -n 1) =~ ^"estimate  $ARTIFACTS/a/seed-42: 2 epochs, "[0-9]+" s"$ ]] || fail "$output"
+    [[ $output == *$'\n'"estimate  all: about "*$'\nfetch '* ]] || fail "$output"
+    [ "$(content rows/b)" = "$(content rows/b-alone)" ]
+    # Published beside our own, and how many of the epochs.
+    says "$report/report.md" "# Two reports"
+    grep -Eq '^\| X1 \| \*\*a\*\* \| 2 \| 12.34 % \| [0-9.]+ % \| 5.5 \| [0-9.]+ \|' "$report/report.md" || fail "$(cat "$report/report.md")"
+    grep -Eq '^\| X1 \| \*\*b\*\* \| 1 of 2 \| 20–30 % \| [0-9.]+ % \|  \| [0-9.]+ ' "$report/report.md" || fail "$(cat "$report/report.md")"
+    grep -Eq '^\| X2 \| \*\*workers: loader\\_workers-1\*\* \|.*\| 1.5 \|' "$report/report.md" || fail "$(cat "$report/report.md")"
+    # By source: its comparisons, each with its own baseline, its findings, its study.
+    says "$report/report.md" "## X1: The first"
+    grep -Eq '^\| \*\*b\*\* \| b-alone \|.*\| yes \| \+0.00 points \| same model: exactly 0 \| 99.9 % not reached \|' "$report/report.md" || fail "$(cat "$report/report.md")"
+    grep -Eq '^\| \*\*a\*\* \|  \|.*\| baseline \|.*\| [0-9.]+ s to 5 % \|' "$report/report.md" || fail "$(cat "$report/report.md")"
+    says "$report/report.md" "| **arithmetic fault** | 'two' 3.00 times as fast as 'one': the rows give something else |"
+    [ "$(grep -c '^## ' "$report/report.md")" -ge 4 ]
+    says "$report/report.md" "### Loader workers"
+    says "$report/manifest.yaml" "claims/X1.yaml"
+    [[ $output == *$'\nTwo reports\n'* ]] || fail "$output"
+    succeeds "$BIN/manifest" verify "$report/manifest.yaml"
+    # A figure leads back to both runs.
+    succeeds "$BIN/report" "$ARTIFACTS"/{a,rows/b,rows/b-alone,c,workers/loader_workers-{0,1}} --plan "$ARTIFACTS/rows/plan.yaml" --why b.speedup
+    [[ $output == *"b-alone.seconds_per_epoch = "*": agrees"*"b.seconds_per_epoch = "*": agrees"* ]] || fail "$output"
+    start=$SECONDS
+    succeeds reproduce
+    [[ $output != *": running"* && $output == *"estimate  finished: 6 of 6 runs"* ]] || fail "$output"
+    [ $((SECONDS - start)) -le 5 ] || fail "took $((SECONDS - start)) s"
+}
+
+@test "QUICK=1 lies beside the full runs, and says that it is short" {
+    need_tool synth-cifar shard train-single train-dp evaluate bench-allreduce
+    export QUICK=1
+    succeeds make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" LIST="$PWD/list.yaml" REPORT_FLAGS="--lang zh" reproduce
+    [ ! -e "$ARTIFACTS/a" ]
+    [ "$("$BIN/manifest" get "$ARTIFACTS/rows-quick/a/seed-42/train/manifest.yaml" parameters.epochs)" = 1 ]
+    says "$ARTIFACTS/rows-quick/report/report.md" "已缩短或更改：每次运行都使用了 epochs=1。"
+    says "$ARTIFACTS/rows-quick/report/report.md" "1 / 2"
+    REPORT_FLAGS='' succeeds reproduce
+    says "$ARTIFACTS/rows-quick/report/report.md" "SHORTENED OR CHANGED: every run was made with epochs=1."
+    [ -z "$(grep -o ' id="[^"]*"' "$ARTIFACTS/rows-quick/report/report.html" | sort | uniq -d)" ] || fail "an id stands twice"
+}
+
+# in_background LOG: reproduces as a process group of its own. Sets $pid.
+in_background() {
+    (
+        cd "$ROOT"
+        exec setsid pipelines/experiment.sh reproduce "$WORK/files/list.yaml" >"$1" 2>&1
+    ) &
+    pid=$!
+}
+
+# until_there COMMAND...: waits until it is true, 60 s at most, and ends what runs in the background.
+until_there() {
+    local waited=0
+    until "$@" || [ $((waited += 1)) -gt 600 ]; do sleep 0.1; done
+    kill -TERM -- "-$pid" || true
+    wait "$pid" || true
+}
+
+state_has() {
+    "$BIN/tensor" info "$state" 2>/dev/null | grep -qF -- "$1"
+}
+
+@test "a reproduction that was stopped goes on where it was" {
+    need_tool synth-cifar shard train-single train-dp evaluate bench-allreduce
+    local pid state=$ARTIFACTS/rows/a/seed-42/train/state.st.zst
+    export SET="epochs=1000"
+    in_background "$WORK/log"
+    until_there [ -e "$state" ]
+    [ -e "$state" ] || fail "$(cat "$WORK/log")"
+    [ ! -e "${state%/*}/manifest.yaml" ] || skip "this machine had finished before it could be stopped"
+    # What is left is estimated, and trained from the state.
+    in_background "$WORK/again"
+    until_there grep -q '^train-single: going on from step ' "$WORK/again"
+    grep -q '^train-single: going on from step ' "$WORK/again" || fail "$(cat "$WORK/again")"
+    grep -Eq "^estimate  $ARTIFACTS/rows/a/seed-42: 1000 epochs, .* left$" "$WORK/again" || fail "$(cat "$WORK/again")"
+    # The state of other work is not gone on with: it begins anew.
+    export SET="epochs=1000; optimizer.lr=0.5"
+    in_background "$WORK/other"
+    until_there state_has 'lr\":0.5'
+    state_has 'lr\":0.5' || fail "$(cat "$WORK/other")"
+    if grep -q 'going on from step' "$WORK/other"; then fail "$(cat "$WORK/other")"; fi
+}
+
+@test "what cannot be reproduced says so in one line" {
+    cd "$ROOT" || return
+    TOOL=experiment fails_with 3 "cannot find the list of reports: 'nope.yaml'" pipelines/experiment.sh reproduce nope.yaml
+    need_python
+    local name
+    cd "$WORK/files" || return
+    "$BIN/plan" reproduction list.yaml --out plan.yaml >lines
+    for name in a b b-alone c loader_workers-0; do
+        "$PYTHON" "$ROOT/tests/fixtures/make_run.py" "runs/$name" name="$name"
+    done
+    fails_with 3 "no run of 'loader_workers-1' among the folders" "$BIN/report" runs/* --plan plan.yaml --out out
+    "$PYTHON" "$ROOT/tests/fixtures/make_run.py" runs/stranger name=stranger
+    fails_with 3 "its experiment is 'stranger', which is not in the plan" "$BIN/report" runs/* --plan plan.yaml --out out
+    [ ! -e out ]
+}

@@ -1,0 +1,292 @@
+// bench-allreduce - measures the all-reduce of train-ddp on this machine, and fits α + β · bytes.
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cli.h"
+#include "base/memory.h"
+#include "base/output.h"
+#include "data/manifest.h"
+#include "dist/allreduce_bench.h"
+#include "dist/cost_model.h"
+#include "dist/segment.h"
+
+// Raised when what is measured is another thing than before.
+enum { BITS = 1, WORLD_SIZES_MAX = 32 };
+
+typedef struct arguments {
+    const char *world_size, *reduce, *out;
+    int64_t min_bytes, max_bytes, iterations;
+    bool print_key;
+} arguments;
+
+typedef struct bench {
+    allreduce_options options; // world_size: the one at hand
+    int world_sizes[WORLD_SIZES_MAX];
+    int count;
+    int64_t cores;
+    manifest manifest;
+    logger log;
+} bench;
+
+static const char NOTES[] =
+    "Each rank is a process of this host. A row is the exchange of one training step: a barrier\n"
+    "and an all-reduce of float32, in place, of one vector a rank; its time is the median over\n"
+    "iterations of the mean over ranks. One rank: a copy by one thread. Bandwidths are those of\n"
+    "nccl-tests: algorithm, bytes / time; bus, 2 (W - 1) / W as much. alpha and beta are fitted "
+    "to\n"
+    "the rows by least squares of relative errors. More ranks than cores are SIMULATED.\n"
+    "\n"
+    "With --out DIR, DIR/manifest.yaml holds the table and the fit, for report --collectives DIR.\n"
+    "\n"
+    "Example:\n"
+    "  bench-allreduce --world-size 1,2,4,8 --out artifacts/machine/allreduce\n";
+
+// ---- The command line ----
+
+static status parse_world_sizes(const char *text, bench *b, error *err) {
+    const char *at = text;
+    for (char *end;; at = end + 1) {
+        errno = 0;
+        const long size = strtol(at, &end, 10);
+        if (end == at || *at == '+' || *at == ' ' || errno || (*end && *end != ',') || size < 1 ||
+            size > SEGMENT_MAX_RANKS || b->count == WORLD_SIZES_MAX)
+            return error_set(err, STATUS_USAGE,
+                             "bad --world-size: '%s': expected up to %d numbers of ranks from 1 to "
+                             "%d, with commas between",
+                             text, WORLD_SIZES_MAX, SEGMENT_MAX_RANKS);
+        b->world_sizes[b->count++] = (int)size;
+        if (!*end) return STATUS_OK;
+    }
+}
+
+static status check(const arguments *a, bench *b, error *err) {
+    b->options.fast = strcmp(a->reduce, "fast") == 0;
+    b->options.iterations = (int)a->iterations;
+    b->options.min_bytes = (size_t)a->min_bytes;
+    b->options.max_bytes = (size_t)a->max_bytes;
+    if (!b->options.fast && strcmp(a->reduce, "exact") != 0)
+        return error_set(err, STATUS_USAGE, "bad --reduce: '%s': expected exact or fast",
+                         a->reduce);
+    if (a->min_bytes % (int64_t)sizeof(float) != 0)
+        return error_set(err, STATUS_USAGE, "bad --min-bytes: '%lld': a float has %zu bytes",
+                         (long long)a->min_bytes, sizeof(float));
+    if (a->max_bytes / 2 < a->min_bytes)
+        return error_set(
+            err, STATUS_USAGE,
+            "bad --max-bytes: '%lld': two sizes are needed for the fit: at least twice "
+            "the %lld of --min-bytes",
+            (long long)a->max_bytes, (long long)a->min_bytes);
+    if (a->out && (!*a->out || strcmp(a->out, "-") == 0))
+        return error_set(err, STATUS_USAGE, "bad --out: '%s': expected a folder", a->out);
+    return parse_world_sizes(a->world_size, b, err);
+}
+
+// ---- The manifest ----
+
+// What it is measured on is a parameter: on another machine the stage is stale.
+static status describe_machine(bench *b, yaml_node *parameters, error *err) {
+    static const char *const keys[] = {"host", "cpu", "cores"};
+    const yaml_node *run = manifest_run(&b->manifest);
+    yaml_node *machine = yaml_new(YAML_MAPPING, err);
+    status rc = STATUS_FAILED;
+    if (!machine) return rc;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        TRY(yaml_put(machine, keys[i], yaml_copy(yaml_find(run, keys[i]), err), err));
+    TRY(yaml_integer(yaml_find(run, "cores"), "cores", 1, INT64_MAX, &b->cores, err));
+    return yaml_put(parameters, "machine", machine, err);
+out:
+    yaml_free(machine);
+    return rc;
+}
+
+static status describe(const arguments *a, bench *b, error *err) {
+    yaml_node *p = manifest_parameters(&b->manifest), *sizes = yaml_new(YAML_SEQUENCE, err);
+    status rc = STATUS_FAILED;
+    if (!sizes) return rc;
+    sizes->flow = true;
+    for (int i = 0; i < b->count; i++)
+        TRY(yaml_append(sizes, yaml_new_integer(b->world_sizes[i], err), err));
+    rc = yaml_put(p, "world_sizes", sizes, err);
+    sizes = NULL; // yaml_put took it over
+    if (rc != STATUS_OK) goto out;
+    TRY(yaml_put(p, "reduce", yaml_new_string(a->reduce, err), err));
+    TRY(yaml_put(p, "min_bytes", yaml_new_integer(a->min_bytes, err), err));
+    TRY(yaml_put(p, "max_bytes", yaml_new_integer(a->max_bytes, err), err));
+    TRY(yaml_put(p, "iterations", yaml_new_integer(a->iterations, err), err));
+    TRY(describe_machine(b, p, err));
+    rc = yaml_put(manifest_results(&b->manifest), "world_sizes", yaml_new(YAML_SEQUENCE, err), err);
+out:
+    yaml_free(sizes);
+    return rc;
+}
+
+static status record_row(const bench *b, const allreduce_time *row, yaml_node *list, error *err) {
+    yaml_node *item = yaml_new(YAML_MAPPING, err);
+    status rc = STATUS_FAILED;
+    if (!item) return rc;
+    item->flow = true;
+    const double algorithm = allreduce_algorithm_bandwidth(row),
+                 bus = allreduce_bus_bandwidth(row, b->options.world_size);
+    TRY(yaml_put(item, "bytes", yaml_new_integer((int64_t)row->bytes, err), err));
+    TRY(yaml_put(item, "iterations", yaml_new_integer(row->iterations, err), err));
+    TRY(yaml_put(item, "seconds", yaml_new_number(row->seconds, err), err));
+    TRY(yaml_put(item, "algorithm_bandwidth", yaml_new_number(algorithm, err), err));
+    TRY(yaml_put(item, "bus_bandwidth", yaml_new_number(bus, err), err));
+    return yaml_append(list, item, err);
+out:
+    yaml_free(item);
+    return rc;
+}
+
+static bool is_simulated(const bench *b) {
+    return b->options.world_size > b->cores;
+}
+
+static status record(bench *b, const allreduce_time *rows, size_t count, const cost_model *fit,
+                     error *err) {
+    yaml_node *item = yaml_new(YAML_MAPPING, err), *list = yaml_new(YAML_SEQUENCE, err);
+    yaml_node *all = (yaml_node *)yaml_find(manifest_results(&b->manifest), "world_sizes");
+    status rc = STATUS_FAILED;
+    if (!item || !list) goto out;
+    TRY(yaml_put(item, "world_size", yaml_new_integer(b->options.world_size, err), err));
+    TRY(yaml_put(item, "simulated", yaml_new_boolean(is_simulated(b), err), err));
+    TRY(yaml_put(item, "alpha_seconds", yaml_new_number(fit->alpha, err), err));
+    TRY(yaml_put(item, "beta_seconds_per_byte", yaml_new_number(fit->beta, err), err));
+    TRY(yaml_put(item, "relative_error", yaml_new_number(fit->error, err), err));
+    for (size_t i = 0; i < count; i++) TRY(record_row(b, &rows[i], list, err));
+    rc = yaml_put(item, "sizes", list, err);
+    list = NULL; // yaml_put took it over
+    if (rc != STATUS_OK) goto out;
+    return yaml_append(all, item, err);
+out:
+    yaml_free(item);
+    yaml_free(list);
+    return rc;
+}
+
+// ---- The table ----
+
+static void print_head(const bench *b) {
+    printf("# all-reduce of float32, %s, shared memory; %lld cores; 1 rank: a copy by one thread\n",
+           b->options.fast ? "fast" : "exact", (long long)b->cores);
+    printf("#%7s %12s %11s %14s %13s %13s\n", "ranks", "bytes", "iterations", "time (us)",
+           "algbw (GB/s)", "busbw (GB/s)");
+}
+
+static void print_rows(const bench *b, const allreduce_time *rows, size_t count,
+                       const cost_model *fit) {
+    for (size_t i = 0; i < count; i++)
+        printf("%8d %12zu %11d %14.2f %13.3f %13.3f\n", b->options.world_size, rows[i].bytes,
+               rows[i].iterations, rows[i].seconds * 1e6,
+               allreduce_algorithm_bandwidth(&rows[i]) / 1e9,
+               allreduce_bus_bandwidth(&rows[i], b->options.world_size) / 1e9);
+    printf("# ranks %d: alpha %.3f us, beta %.4f ns/byte, relative error %.1f %%",
+           b->options.world_size, fit->alpha * 1e6, fit->beta * 1e9, 100 * fit->error);
+    if (is_simulated(b))
+        printf("; SIMULATED: %d ranks on %lld cores", b->options.world_size, (long long)b->cores);
+    printf("\n");
+}
+
+// ---- Measuring ----
+
+static cost_model fit_rows(const allreduce_time *rows, double *bytes, double *seconds,
+                           size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        bytes[i] = (double)rows[i].bytes;
+        seconds[i] = rows[i].seconds;
+    }
+    return cost_model_fit(bytes, seconds, count);
+}
+
+static status measure(bench *b, error *err) {
+    const size_t count = allreduce_bench_sizes(&b->options);
+    allreduce_time *rows = memory_new(count, sizeof *rows, err);
+    double *points = memory_new(2 * count, sizeof *points, err);
+    status rc = STATUS_FAILED;
+    if (!rows || !points) goto out;
+    print_head(b);
+    for (int i = 0; i < b->count; i++) {
+        b->options.world_size = b->world_sizes[i];
+        TRY(allreduce_bench(&b->options, rows, &b->log, err));
+        const cost_model fit = fit_rows(rows, points, points + count, count);
+        print_rows(b, rows, count, &fit);
+        TRY(record(b, rows, count, &fit, err));
+    }
+    rc = STATUS_OK;
+out:
+    free(rows);
+    free(points);
+    return rc;
+}
+
+static status measure_into(bench *b, const char *folder, error *err) {
+    char *path = memory_format(err, "%s/manifest.yaml", folder);
+    int lock = -1;
+    status rc = STATUS_FAILED;
+    if (!path) return rc;
+    TRY(output_make_folder(folder, err));
+    TRY(output_lock_folder(folder, &lock, err));
+    if (unlink(path) && errno != ENOENT) {
+        rc = error_system(err, STATUS_FAILED, errno, "cannot remove old output: '%s'", path);
+        goto out;
+    }
+    TRY(measure(b, err));
+    TRY(manifest_write(&b->manifest, path, err));
+out:
+    output_unlock_folder(lock);
+    free(path);
+    return rc;
+}
+
+static status run_tool(const arguments *a, int argc, char **argv, bench *b, error *err) {
+    status rc;
+    TRY(check(a, b, err));
+    TRY(manifest_begin(&b->manifest, b->log.tool, BITS, argc, argv, err));
+    TRY(describe(a, b, err));
+    if (a->print_key)
+        rc = manifest_print_key(&b->manifest, err);
+    else
+        rc = a->out ? measure_into(b, a->out, err) : measure(b, err);
+out:
+    manifest_release(&b->manifest);
+    return rc;
+}
+
+int main(int argc, char **argv) {
+    arguments a = {
+        .world_size = "1,2,4,8", .reduce = "exact", .min_bytes = 1 << 10, .max_bytes = 1 << 24};
+    const cli_option options[] = {
+        {"world-size", CLI_STRING, &a.world_size, "LIST", "numbers of ranks (default 1,2,4,8)", 0,
+         0},
+        {"reduce", CLI_STRING, &a.reduce, "exact|fast",
+         "exact: train-ddp's, the same bits for every world size", 0, 0},
+        {"min-bytes", CLI_INTEGER, &a.min_bytes, "N", "the smallest vector (default 1024)", 4,
+         INT64_C(1) << 32},
+        {"max-bytes", CLI_INTEGER, &a.max_bytes, "N", "the largest, by doubling (default 16777216)",
+         8, INT64_C(1) << 32},
+        {"iterations", CLI_INTEGER, &a.iterations, "N",
+         "timed ones of each size (default: 7 to 1000, about 30 ms)", 1, 100000},
+        {"out", CLI_STRING, &a.out, "DIR", "where manifest.yaml goes", 0, 0},
+        {"print-key", CLI_FLAG, &a.print_key, NULL, "print the stage key and do nothing else", 0,
+         0},
+        {0},
+    };
+    const cli_tool tool = {
+        .name = "bench-allreduce",
+        .summary = "measure the all-reduce of train-ddp on this machine",
+        .usage = "[--world-size LIST] [--reduce exact|fast] [--out DIR] [OPTION]...",
+        .options = options,
+        .notes = NOTES,
+    };
+    bench b = {.log = {tool.name, LOG_NORMAL}};
+    error err = {0};
+    bool done = false;
+    cli_list operands = {0};
+    status rc = cli_parse(&tool, argc, argv, &b.log, &operands, &done, &err);
+    cli_list_release(&operands);
+    if (rc == STATUS_OK && !done) rc = run_tool(&a, argc, argv, &b, &err);
+    return cli_finish(&tool, rc, &err);
+}

@@ -32,6 +32,21 @@ size_t conv_packed_floats(const layer *l, int block, bool transpose) {
     return (size_t)(blocks_of(out, block) * block) * (size_t)(in * l->kernel_h * l->kernel_w);
 }
 
+// Transforms cost as much as the products of a few channels; tiles at the edges are computed whole.
+bool winograd_pays(const layer *l) {
+    enum { CHANNELS = 16 };
+    const int height = (l->out.height + 3) / 4 * 4, width = (l->out.width + 3) / 4 * 4;
+    return l->kind == LAYER_CONV && l->kernel_h == 3 && l->kernel_w == 3 && l->stride_h == 1 &&
+           l->stride_w == 1 && l->pad_h <= 2 && l->pad_w <= 2 && l->in.channels >= CHANNELS &&
+           l->out.channels >= CHANNELS && 2 * l->out.height * l->out.width >= height * width;
+}
+
+size_t winograd_packed_floats(const layer *l, bool transpose) {
+    const int out = transpose ? l->in.channels : l->out.channels;
+    const int in = transpose ? l->out.channels : l->in.channels;
+    return (size_t)(blocks_of(out, WINOGRAD_OUTPUTS) * WINOGRAD_OUTPUTS) * (size_t)in * 36;
+}
+
 void conv_pack(const layer *l, const float *weight, int block, bool transpose, float *packed) {
     const int out = transpose ? l->in.channels : l->out.channels;
     const int in = transpose ? l->out.channels : l->in.channels;

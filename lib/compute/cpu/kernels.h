@@ -37,6 +37,7 @@ typedef struct conv_task {
     view in, out;
     const float *packed; // [block of outputs][c][ky][kx][outputs of the block], see conv_pack
     const float *bias;   // NULL: zero
+    float *scratch;      // winograd: winograd_scratch floats
     int kernel_h, kernel_w, stride_y, stride_x, pad_y, pad_x;
 } conv_task;
 
@@ -46,8 +47,9 @@ enum { CONV_SCRATCH_OUTPUTS = 4 }; // outputs whose weight gradients are summed 
 
 typedef struct conv_weight_task {
     view in, dout;
-    float *dw, *db;  // [out][in][kh][kw] and [out]; db NULL: none
-    float *scratch;  // CONV_SCRATCH_OUTPUTS · in.channels · kernel_h · kernel_w · 16
+    float *dw, *db; // [out][in][kh][kw] and [out]; db NULL: none
+    float *scratch; // CONV_SCRATCH_OUTPUTS · in.channels · kernel_h · kernel_w · 16;
+                    // winograd_weight: winograd_scratch
     bool accumulate; // add to what is there
     int kernel_h, kernel_w, stride_y, stride_x, pad_y, pad_x;
 } conv_weight_task;
@@ -130,6 +132,13 @@ typedef struct kernels {
     // as they are, strides and padding those of the layer.
     void (*conv_strided_input)(const conv_task *t);
     void (*conv_weight)(const conv_weight_task *t);
+    // The same for 3×3 kernels with stride 1 and padding up to 2, by Winograd's F(4×4, 3×3): a
+    // quarter of the multiplications, with sums of their own. `packed` is what winograd_pack made,
+    // winograd_packed_floats of it. Scratch memory is of a thread, in floats.
+    size_t (*winograd_scratch)(const layer *l);
+    void (*winograd_pack)(const layer *l, const float *weight, bool transpose, float *packed);
+    void (*winograd)(const conv_task *t);
+    void (*winograd_weight)(const conv_weight_task *t);
     void (*linear)(const linear_task *t);
     // z[inputs] = weightᵀ · x[outputs]: the input gradient.
     void (*linear_transposed)(const linear_task *t);
@@ -162,6 +171,11 @@ typedef struct kernels {
 
 // The best table for this processor, or the named one; NULL when the processor cannot run it.
 const kernels *kernels_find(const char *isa);
+
+// Is Winograd's algorithm the faster one for this convolution? All of its passes then use it.
+bool winograd_pays(const layer *l);
+enum { WINOGRAD_OUTPUTS = 16 }; // outputs of a packed block: [block][36][c][outputs of the block]
+size_t winograd_packed_floats(const layer *l, bool transpose);
 
 // The packed copy of conv weights that `conv` reads: bytes are conv_packed_floats. With `transpose`
 // the input gradient's: roles of channels exchanged and the kernel turned by 180 degrees.

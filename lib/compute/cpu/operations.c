@@ -14,6 +14,7 @@ static conv_task conv_forward(const group_work *g, const unit *u) {
                        .out = place_view(u->z, g->memory),
                        .packed = g->e->packed + u->packed,
                        .bias = l->has_bias ? g->e->parameters + l->bias : NULL,
+                       .scratch = g->w->scratch,
                        .kernel_h = l->kernel_h,
                        .kernel_w = l->kernel_w,
                        .stride_y = l->stride_h,
@@ -32,7 +33,10 @@ static void run_core(const group_work *g, const unit *u) {
         copy_floats(g, u->x, u->z);
     } else if (u->core->kind == LAYER_CONV) {
         const conv_task t = conv_forward(g, u);
-        g->e->kernels->conv(&t, u->block);
+        if (u->winograd)
+            g->e->kernels->winograd(&t);
+        else
+            g->e->kernels->conv(&t, u->block);
     } else {
         const layer *l = u->core;
         const linear_task t = {.inputs = (int)shape_size(l->in),
@@ -72,7 +76,10 @@ static void run_core_input(const group_work *g, const unit *u) {
     t.packed = g->e->packed + u->packed_transposed;
     t.pad_y = l->kernel_h - 1 - l->pad_h;
     t.pad_x = l->kernel_w - 1 - l->pad_w;
-    g->e->kernels->conv(&t, u->block_transposed);
+    if (u->winograd)
+        g->e->kernels->winograd(&t);
+    else
+        g->e->kernels->conv(&t, u->block_transposed);
 }
 
 static void run_core_weights(const group_work *g, const unit *u) {
@@ -102,7 +109,7 @@ static void run_core_weights(const group_work *g, const unit *u) {
                                 .stride_x = l->stride_w,
                                 .pad_y = l->pad_h,
                                 .pad_x = l->pad_w};
-    g->e->kernels->conv_weight(&t);
+    (u->winograd ? g->e->kernels->winograd_weight : g->e->kernels->conv_weight)(&t);
 }
 
 static tail_task tail(const group_work *g, const unit *u) {

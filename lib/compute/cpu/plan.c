@@ -117,21 +117,40 @@ static void place_unit(plan *p, int index, shape seen) {
     }
 }
 
+static size_t take_packed(plan *p, size_t floats) {
+    const size_t at = p->packed_floats;
+    p->packed_floats += (floats + GROUP - 1) / GROUP * GROUP;
+    return at;
+}
+
+static void take_scratch(plan *p, size_t floats) {
+    if (floats > p->scratch_floats) p->scratch_floats = floats;
+}
+
+static void plan_winograd(plan *p, unit *u, const kernels *k) {
+    u->winograd = true;
+    take_scratch(p, k->winograd_scratch(u->core));
+    u->packed = take_packed(p, winograd_packed_floats(u->core, false));
+    if (!u->first) u->packed_transposed = take_packed(p, winograd_packed_floats(u->core, true));
+}
+
 static void plan_weights(plan *p, unit *u, const kernels *k) {
     const layer *l = u->core;
     if (!l) return;
+    if (winograd_pays(l)) {
+        plan_winograd(p, u, k);
+        return;
+    }
     size_t floats = l->kind == LAYER_LINEAR
                         ? (shape_size(l->in) + GROUP - 1) / GROUP * GROUP
                         : CONV_SCRATCH_OUTPUTS * layer_weights(l) / (size_t)l->out.channels;
-    if (floats * GROUP > p->scratch_floats) p->scratch_floats = floats * GROUP;
+    take_scratch(p, floats * GROUP);
     if (l->kind == LAYER_LINEAR) return;
     u->block = k->conv_block_size(l->out.channels, l->out.width);
-    u->packed = p->packed_floats;
-    p->packed_floats += (conv_packed_floats(l, u->block, false) + 15) / 16 * 16;
+    u->packed = take_packed(p, conv_packed_floats(l, u->block, false));
     if (u->first || l->stride_h != 1 || l->stride_w != 1) return;
     u->block_transposed = k->conv_block_size(l->in.channels, l->in.width);
-    u->packed_transposed = p->packed_floats;
-    p->packed_floats += (conv_packed_floats(l, u->block_transposed, true) + 15) / 16 * 16;
+    u->packed_transposed = take_packed(p, conv_packed_floats(l, u->block_transposed, true));
 }
 
 status plan_init(plan *p, const program *prog, const kernels *k, bool receives, bool sends,

@@ -306,7 +306,7 @@ static void each_tile(const conv_weight_task *t, weight_tile r, int y, int end) 
     }
 }
 
-static void bias_gradient(const conv_weight_task *t) {
+void KERNEL(conv_bias_gradient)(const conv_weight_task *t) {
     float sums[GROUP] __attribute__((aligned(64)));
     for (int o = 0; o < t->dout.channels; o++) {
         for (int slice = 0; slice < LANE_SLICES; slice++) {
@@ -338,7 +338,7 @@ void KERNEL(conv_weight)(const conv_weight_task *t) {
             each_tile(t, r, y, imin(y + rows, t->dout.height));
         each_tile(t, r, -1, -1);
     }
-    if (t->db) bias_gradient(t);
+    if (t->db) KERNEL(conv_bias_gradient)(t);
 }
 
 // ---- Input gradient of a convolution with a stride: the same sum in the same order, one output at

@@ -55,11 +55,16 @@ void KERNEL(linear_transposed)(const linear_task *t) {
 
 enum { WEIGHT_ROWS = 4, WEIGHT_VECTORS = VL == 16 ? 5 : 2 };
 
-static void transpose(const linear_weight_task *t, size_t row) {
-    for (size_t i = 0; i < (size_t)t->inputs; i++)
-        for (size_t n = 0; n < GROUP; n++) t->scratch[n * row + i] = t->x[i * GROUP + n];
-    for (size_t i = (size_t)t->inputs; i < row; i++)
-        for (size_t n = 0; n < GROUP; n++) t->scratch[n * row + i] = 0.0f;
+static void turn_inputs(const linear_weight_task *t, size_t row) {
+    for (size_t i = 0; i < row; i += VL)
+        for (size_t slice = 0; slice < GROUP; slice += VL) {
+            vec lanes[VL];
+            UNROLL for (size_t k = 0; k < VL; k++) lanes[k] =
+                i + k < (size_t)t->inputs ? vload(t->x + (i + k) * GROUP + slice) : vset(0.0f);
+            transpose(lanes);
+            UNROLL for (size_t k = 0; k < VL; k++)
+                vstore(t->scratch + (slice + k) * row + i, lanes[k]);
+        }
 }
 
 // `live` of the VL inputs of the last vector exist; a full block has live = VL.
@@ -101,7 +106,7 @@ INLINE void weight_rows(const linear_weight_task *t, size_t row, int j, const in
 
 void KERNEL(linear_weight)(const linear_weight_task *t) {
     const size_t row = ((size_t)t->inputs + GROUP - 1) / GROUP * GROUP;
-    transpose(t, row);
+    turn_inputs(t, row);
     int j = 0;
     for (; j + WEIGHT_ROWS <= t->outputs; j += WEIGHT_ROWS) weight_rows(t, row, j, WEIGHT_ROWS);
     for (; j < t->outputs; j++) weight_rows(t, row, j, 1);

@@ -4,30 +4,21 @@
 typedef uint8_t sixteen __attribute__((vector_size(GROUP), may_alias));
 typedef uint8_t narrow __attribute__((vector_size(VL), aligned(1), may_alias));
 
-// Clang has one way to say which elements, all versions of GCC another.
-#if defined(__clang__)
-#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#else
-#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (sixteen){__VA_ARGS__})
-#endif
-
-INLINE sixteen interleave_low(sixteen a, sixteen b) {
-    return SHUFFLE(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+INLINE sixteen bytes_low(sixteen a, sixteen b) {
+    return SHUFFLE(sixteen, a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
 }
 
-INLINE sixteen interleave_high(sixteen a, sixteen b) {
-    return SHUFFLE(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+INLINE sixteen bytes_high(sixteen a, sixteen b) {
+    return SHUFFLE(sixteen, a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
 }
 
-// 16×16 bytes: interleaving row i with row i + 8 is one of four perfect shuffles of the 256 bytes,
-// and four of them exchange the upper and the lower half of each byte's 8-bit address: its row and
-// its column.
+// 16×16 bytes, as simd.h's transpose does it.
 INLINE void transpose_bytes(sixteen *rows) {
     sixteen next[GROUP];
     UNROLL for (int round = 0; round < 4; round++) {
         UNROLL for (int i = 0; i < GROUP / 2; i++) {
-            next[2 * i] = interleave_low(rows[i], rows[i + GROUP / 2]);
-            next[2 * i + 1] = interleave_high(rows[i], rows[i + GROUP / 2]);
+            next[2 * i] = bytes_low(rows[i], rows[i + GROUP / 2]);
+            next[2 * i + 1] = bytes_high(rows[i], rows[i + GROUP / 2]);
         }
         UNROLL for (int i = 0; i < GROUP; i++) rows[i] = next[i];
     }

@@ -89,6 +89,48 @@ INLINE vec vmask(ivec mask, vec v) {
     return (vec)((ivec)v & mask);
 }
 
+// Clang has one way to say which elements of two vectors a third one has, all versions of GCC
+// another.
+#if defined(__clang__)
+#define SHUFFLE(type, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define SHUFFLE(type, a, b, ...) __builtin_shuffle(a, b, (type){__VA_ARGS__})
+#endif
+
+// Elements in turn from the lower, or the upper, halves of a and b.
+INLINE vec interleave_low(vec a, vec b) {
+#if defined(__AVX512F__)
+    return SHUFFLE(ivec, a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+#elif defined(__AVX2__)
+    return SHUFFLE(ivec, a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+#else
+    return SHUFFLE(ivec, a, b, 0, 4, 1, 5);
+#endif
+}
+INLINE vec interleave_high(vec a, vec b) {
+#if defined(__AVX512F__)
+    return SHUFFLE(ivec, a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+#elif defined(__AVX2__)
+    return SHUFFLE(ivec, a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+#else
+    return SHUFFLE(ivec, a, b, 2, 6, 3, 7);
+#endif
+}
+
+// VL rows of VL become columns. Interleaving row i with row i + VL/2 is one of log2(VL) perfect
+// shuffles of all elements; together they exchange the upper and the lower half of each element's
+// address: its row and its column.
+INLINE void transpose(vec rows[VL]) {
+    vec next[VL];
+    for (int n = VL; n > 1; n /= 2) {
+        UNROLL for (int i = 0; i < VL / 2; i++) {
+            next[2 * i] = interleave_low(rows[i], rows[i + VL / 2]);
+            next[2 * i + 1] = interleave_high(rows[i], rows[i + VL / 2]);
+        }
+        UNROLL for (int i = 0; i < VL; i++) rows[i] = next[i];
+    }
+}
+
 // Sum of 16 lanes by halves: 8+8, then 4+4, 2+2, 1+1.
 INLINE float sum_by_halves(const float *lanes) {
     float s[8], u[4];
@@ -102,6 +144,12 @@ int KERNEL(conv_block_size)(int outputs, int width);
 void KERNEL(conv)(const conv_task *t, int block);
 void KERNEL(conv_strided_input)(const conv_task *t);
 void KERNEL(conv_weight)(const conv_weight_task *t);
+void KERNEL(conv_bias_gradient)(const conv_weight_task *t);
+size_t KERNEL(winograd_scratch)(const layer *l);
+size_t KERNEL(winograd_weight_scratch)(int channels, int outputs);
+void KERNEL(winograd_pack)(const layer *l, const float *weight, bool transpose, float *packed);
+void KERNEL(winograd)(const conv_task *t);
+void KERNEL(winograd_weight)(const conv_weight_task *t);
 void KERNEL(linear)(const linear_task *t);
 void KERNEL(linear_transposed)(const linear_task *t);
 void KERNEL(linear_weight)(const linear_weight_task *t);

@@ -17,6 +17,8 @@
 #include "compute/cpu/plan.h"
 #include "compute/cpu/team.h"
 
+enum { CACHE_LINE = 64 };
+
 typedef enum operation_kind {
     OP_RECEIVE, // pipeline stages: activations and gradients from and to their neighbours
     OP_SEND,
@@ -152,6 +154,7 @@ typedef struct group_work {
     engine *e;
     worker *w;
     const group *group; // NULL: inference
+    const group *next;  // that this thread works on after it; NULL: none
     int index;          // local number of the group
     int samples;
     const uint8_t *const *pixels;

@@ -47,9 +47,9 @@ enum { CONV_SCRATCH_OUTPUTS = 4 }; // outputs whose weight gradients are summed 
 
 typedef struct conv_weight_task {
     view in, dout;
-    float *dw, *db; // [out][in][kh][kw] and [out]; db NULL: none
-    float *scratch; // CONV_SCRATCH_OUTPUTS · in.channels · kernel_h · kernel_w · 16;
-                    // winograd_weight: winograd_scratch
+    float *dw, *db;  // [out][in][kh][kw] and [out]; db NULL: none
+    float *scratch;  // CONV_SCRATCH_OUTPUTS · in.channels · kernel_h · kernel_w · 16;
+                     // winograd_weight: winograd_scratch
     bool accumulate; // add to what is there
     int kernel_h, kernel_w, stride_y, stride_x, pad_y, pad_x;
 } conv_weight_task;

@@ -29,6 +29,7 @@ static void run_segment(engine *e, int member, const segment *s) {
         const group_work work = {.e = e,
                                  .w = w,
                                  .group = g,
+                                 .next = leaf + 1 < w->end_leaf ? g + 1 : NULL,
                                  .index = index,
                                  .samples = g->samples,
                                  .pixels = e->batch->pixels + g->first,

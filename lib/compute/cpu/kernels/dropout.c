@@ -7,7 +7,6 @@
 enum { HALF = VL / 2, WIDE_SLICES = GROUP / HALF };
 
 typedef uint64_t wide __attribute__((vector_size(VL * 4)));
-typedef int8_t narrow __attribute__((vector_size(VL), aligned(1), may_alias));
 typedef int8_t half __attribute__((vector_size(HALF), aligned(1), may_alias));
 
 // Products of the lower 32 bits of each element; the upper 32 may hold anything.
@@ -67,9 +66,7 @@ static void choose_all(const dropout_task *t) {
 // x scaled where it is kept, else 0.
 INLINE void drop(const int8_t *kept, float scale, const float *x, float *y) {
     UNROLL for (int slice = 0; slice < LANE_SLICES; slice++) {
-        narrow bytes;
-        memcpy(&bytes, kept + slice * VL, sizeof bytes);
-        const ivec mask = __builtin_convertvector(bytes, ivec);
+        const ivec mask = load_bytes((const uint8_t *)kept + slice * VL) != 0;
         vstore(y + slice * VL, vmask(mask, vset(scale) * vload(x + slice * VL)));
     }
 }

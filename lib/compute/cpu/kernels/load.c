@@ -2,7 +2,6 @@
 #include "simd.h"
 
 typedef uint8_t sixteen __attribute__((vector_size(GROUP), may_alias));
-typedef uint8_t narrow __attribute__((vector_size(VL), aligned(1), may_alias));
 
 INLINE sixteen bytes_low(sixteen a, sixteen b) {
     return SHUFFLE(sixteen, a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
@@ -35,9 +34,7 @@ INLINE void load_run(const uint8_t *const *from, const int count, float scale, f
     transpose_bytes(rows);
     for (int i = 0; i < count; i++)
         for (int slice = 0; slice < LANE_SLICES; slice++) {
-            narrow bytes;
-            memcpy(&bytes, (const uint8_t *)&rows[i] + slice * VL, sizeof bytes);
-            vec v = __builtin_convertvector(bytes, vec);
+            const vec v = to_floats(load_bytes((const uint8_t *)&rows[i] + slice * VL));
             vstore(to + i * GROUP + slice * VL, vfma(v, vset(scale), vset(shift)));
         }
 }

@@ -56,6 +56,13 @@ INLINE vec vset(float x) {
     return x - (vec){0};
 }
 
+INLINE int imin(int a, int b) {
+    return a < b ? a : b;
+}
+INLINE int imax(int a, int b) {
+    return a > b ? a : b;
+}
+
 // a·b + c with one rounding.
 INLINE vec vfma(vec a, vec b, vec c) {
 #if defined(__AVX512F__)
@@ -87,6 +94,35 @@ INLINE vec vselect(ivec mask, vec yes, vec no) {
 }
 INLINE vec vmask(ivec mask, vec v) {
     return (vec)((ivec)v & mask);
+}
+
+// VL bytes as integers, and integers 0 … 127 as bytes. GCC 12 makes __builtin_convertvector of
+// these one element at a time.
+INLINE ivec load_bytes(const uint8_t *p) {
+#if defined(__AVX512F__)
+    return (ivec)_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
+#elif defined(__AVX2__)
+    return (ivec)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p));
+#else
+    ivec r;
+    for (int i = 0; i < VL; i++) r[i] = p[i];
+    return r;
+#endif
+}
+INLINE void store_bytes(uint8_t *p, ivec v) {
+#if defined(__AVX512F__)
+    _mm_storeu_si128((__m128i *)(void *)p, _mm512_cvtepi32_epi8((__m512i)v));
+#elif defined(__AVX2__)
+    const __m256i pairs = _mm256_packs_epi32((__m256i)v, (__m256i)v); // within 128 bits each
+    const __m128i words =
+        _mm_unpacklo_epi64(_mm256_castsi256_si128(pairs), _mm256_extracti128_si256(pairs, 1));
+    _mm_storel_epi64((__m128i *)(void *)p, _mm_packus_epi16(words, words));
+#else
+    for (int i = 0; i < VL; i++) p[i] = (uint8_t)v[i];
+#endif
+}
+INLINE vec to_floats(ivec v) {
+    return __builtin_convertvector(v, vec);
 }
 
 // Clang has one way to say which elements of two vectors a third one has, all versions of GCC
@@ -137,6 +173,70 @@ INLINE float sum_by_halves(const float *lanes) {
     for (int i = 0; i < 8; i++) s[i] = lanes[i] + lanes[i + 8];
     for (int i = 0; i < 4; i++) u[i] = s[i] + s[i + 4];
     return (u[0] + u[2]) + (u[1] + u[3]);
+}
+
+// The same of `count` groups of lanes, one behind the other: sums[i] of lanes[16·i …]. By halves as
+// long as a sum fills a vector; then VL of them are turned, and the rest is added column by column.
+INLINE void sums_by_halves(const float *lanes, int count, float *sums) {
+    for (int first = 0; first < count; first += VL) {
+        vec rows[VL];
+        UNROLL for (int i = 0; i < VL; i++) {
+            const float *p = lanes + (first + i < count ? first + i : first) * GROUP;
+            rows[i] = vload(p);
+            if (VL == 8) rows[i] += vload(p + 8 % GROUP);
+            if (VL == 4) rows[i] = (rows[i] + vload(p + 8)) + (vload(p + 4) + vload(p + 12));
+        }
+        transpose(rows);
+        UNROLL for (int n = VL / 2; n > 0; n /= 2) UNROLL for (int i = 0; i < n; i++) rows[i] +=
+            rows[i + n];
+        if (first + VL <= count) {
+            vstore_unaligned(sums + first, rows[0]);
+        } else {
+            float rest[VL];
+            vstore_unaligned(rest, rows[0]);
+            memcpy(sums + first, rest, (size_t)(count - first) * sizeof *sums);
+        }
+    }
+}
+
+// Sums along a row of `width` elements: of every fourth one, so that no addition waits for the one
+// before it, then of the four.
+enum { CHAINS = 4 };
+
+INLINE vec chain_sum(const vec chain[CHAINS]) {
+    return (chain[0] + chain[1]) + (chain[2] + chain[3]);
+}
+
+INLINE vec row_sum(const float *p, int width) {
+    vec chain[CHAINS];
+    UNROLL for (int k = 0; k < CHAINS; k++) chain[k] = vset(0.0f);
+    int x = 0;
+    for (; x + CHAINS <= width; x += CHAINS, p += CHAINS * GROUP)
+        UNROLL for (int k = 0; k < CHAINS; k++) chain[k] += vload(p + k * GROUP);
+    UNROLL for (int k = 0; k < CHAINS - 1; k++) if (x + k < width) chain[k] += vload(p + k * GROUP);
+    return chain_sum(chain);
+}
+
+// Likewise, of the squared differences from `centre`.
+INLINE vec row_squares(const float *p, int width, vec centre) {
+    vec chain[CHAINS];
+    UNROLL for (int k = 0; k < CHAINS; k++) chain[k] = vset(0.0f);
+    int x = 0;
+    for (; x + CHAINS <= width; x += CHAINS, p += CHAINS * GROUP)
+        UNROLL for (int k = 0; k < CHAINS; k++) {
+            const vec d = vload(p + k * GROUP) - centre;
+            chain[k] = vfma(d, d, chain[k]);
+        }
+    UNROLL for (int k = 0; k < CHAINS - 1; k++) if (x + k < width) {
+        const vec d = vload(p + k * GROUP) - centre;
+        chain[k] = vfma(d, d, chain[k]);
+    }
+    return chain_sum(chain);
+}
+
+// Lanes of samples that do not exist, zeroed.
+INLINE void clear_lanes(float *lanes, int samples) {
+    for (int n = samples; n < GROUP; n++) lanes[n] = 0.0f;
 }
 
 // What table.c collects.

@@ -12,54 +12,55 @@ static float *element_mut(const view *v, int c, int y) {
 
 // ---- Statistics ----
 
+// Channels whose lanes are summed together.
+enum { CHANNEL_BLOCK = 16 };
+
 typedef struct lane_sums {
-    float lanes[GROUP] __attribute__((aligned(64)));
+    float lanes[CHANNEL_BLOCK][GROUP] __attribute__((aligned(64)));
 } lane_sums;
 
-static double sum_live(lane_sums *s, int samples) {
-    for (int n = samples; n < GROUP; n++) s->lanes[n] = 0.0f;
-    return (double)sum_by_halves(s->lanes);
-}
-
 // Rows are summed apart, then added: a second level keeps the rounding error of long planes small.
-static void channel_sum(const view *z, int c, lane_sums *s) {
-    for (int slice = 0; slice < LANE_SLICES; slice++) {
+static void channel_sum(const view *z, int c, float *lanes) {
+    for (int slice = 0; slice < GROUP; slice += VL) {
         vec total = vset(0.0f);
-        for (int y = 0; y < z->height; y++) {
-            const float *p = element(z, c, y) + slice * VL;
-            vec row = vset(0.0f);
-            for (int x = 0; x < z->width; x++) row += vload(p + (size_t)x * GROUP);
-            total += row;
-        }
-        vstore(s->lanes + slice * VL, total);
+        for (int y = 0; y < z->height; y++) total += row_sum(element(z, c, y) + slice, z->width);
+        vstore(lanes + slice, total);
     }
 }
 
-static void channel_squares(const view *z, int c, float mean, lane_sums *s) {
-    for (int slice = 0; slice < LANE_SLICES; slice++) {
-        vec total = vset(0.0f), centre = vset(mean);
-        for (int y = 0; y < z->height; y++) {
-            const float *p = element(z, c, y) + slice * VL;
-            vec row = vset(0.0f);
-            for (int x = 0; x < z->width; x++) {
-                vec d = vload(p + (size_t)x * GROUP) - centre;
-                row = vfma(d, d, row);
-            }
-            total += row;
-        }
-        vstore(s->lanes + slice * VL, total);
+static void channel_squares(const view *z, int c, float mean, float *lanes) {
+    for (int slice = 0; slice < GROUP; slice += VL) {
+        vec total = vset(0.0f);
+        for (int y = 0; y < z->height; y++)
+            total += row_squares(element(z, c, y) + slice, z->width, vset(mean));
+        vstore(lanes + slice, total);
     }
+}
+
+static void moments_of(const view *z, int samples, int first, int channels, double *mean,
+                       double *m2) {
+    const double count = (double)samples * z->height * z->width;
+    lane_sums s;
+    float sum[CHANNEL_BLOCK], centre[CHANNEL_BLOCK];
+    for (int i = 0; i < channels; i++) {
+        channel_sum(z, first + i, s.lanes[i]);
+        clear_lanes(s.lanes[i], samples);
+    }
+    sums_by_halves(s.lanes[0], channels, sum);
+    for (int i = 0; i < channels; i++) {
+        centre[i] = (float)((double)sum[i] / count);
+        mean[first + i] = (double)centre[i];
+        channel_squares(z, first + i, centre[i], s.lanes[i]);
+        clear_lanes(s.lanes[i], samples);
+    }
+    sums_by_halves(s.lanes[0], channels, sum);
+    for (int i = 0; i < channels; i++) m2[first + i] = (double)sum[i];
 }
 
 void KERNEL(moments)(const view *z, int samples, double *mean, double *m2) {
-    const double count = (double)samples * z->height * z->width;
-    for (int c = 0; c < z->channels; c++) {
-        lane_sums s;
-        channel_sum(z, c, &s);
-        const float centre = (float)(sum_live(&s, samples) / count);
-        channel_squares(z, c, centre, &s);
-        mean[c] = (double)centre;
-        m2[c] = sum_live(&s, samples);
+    for (int c = 0; c < z->channels; c += CHANNEL_BLOCK) {
+        const int left = z->channels - c;
+        moments_of(z, samples, c, left < CHANNEL_BLOCK ? left : CHANNEL_BLOCK, mean, m2);
     }
 }
 
@@ -104,14 +105,6 @@ INLINE choice pick(vec a, vec b, vec c, vec d, const bool RELU) {
         r.which = (r.which & on) | (~on & 4);
     }
     return r;
-}
-
-typedef uint8_t bytes __attribute__((vector_size(VL), aligned(1), may_alias));
-INLINE void store_bytes(uint8_t *p, ivec v) {
-    *(bytes *)p = __builtin_convertvector(v, bytes);
-}
-INLINE ivec load_bytes(const uint8_t *p) {
-    return __builtin_convertvector(*(const bytes *)p, ivec);
 }
 
 INLINE void forward_row(const tail_task *t, int c, int y, const bool NORM, const bool RELU) {
@@ -183,7 +176,7 @@ INLINE pooled_row pooled(const tail_task *t, int c, int y) {
 
 // Sums over a channel of dy' and dy'·(z - mean)·inv_std, dy' being the gradient of batch norm's
 // output.
-static void channel_sums(const tail_task *t, int c, lane_sums *dy_sum, lane_sums *xhat_sum) {
+static void channel_sums(const tail_task *t, int c, float *dy_sum, float *xhat_sum) {
     const affine a = channel_affine(t, c);
     const vec mean = vset(t->mean[c]), inv_std = vset(t->inv_std[c]);
     for (int slice = 0; slice < LANE_SLICES; slice++) {
@@ -213,17 +206,18 @@ static void channel_sums(const tail_task *t, int c, lane_sums *dy_sum, lane_sums
             s += s_row;
             q += q_row;
         }
-        vstore(dy_sum->lanes + slice * VL, s);
-        vstore(xhat_sum->lanes + slice * VL, q);
+        vstore(dy_sum + slice * VL, s);
+        vstore(xhat_sum + slice * VL, q);
     }
 }
 
 void KERNEL(tail_backward_sums)(const tail_task *t) {
-    for (int c = 0; c < t->z.channels; c++) {
+    for (int c = 0; c < t->z.channels; c += CHANNEL_BLOCK) {
+        const int left = t->z.channels - c, channels = left < CHANNEL_BLOCK ? left : CHANNEL_BLOCK;
         lane_sums dy, xhat;
-        channel_sums(t, c, &dy, &xhat);
-        t->sum_dy[c] = sum_by_halves(dy.lanes);
-        t->sum_dy_xhat[c] = sum_by_halves(xhat.lanes);
+        for (int i = 0; i < channels; i++) channel_sums(t, c + i, dy.lanes[i], xhat.lanes[i]);
+        sums_by_halves(dy.lanes[0], channels, t->sum_dy + c);
+        sums_by_halves(xhat.lanes[0], channels, t->sum_dy_xhat + c);
     }
 }
 

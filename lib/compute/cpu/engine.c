@@ -226,7 +226,8 @@ static status cpu_open(const program *p, const engine_options *o, update_kind ki
     *out = NULL;
     status rc = check_options(p, o, err);
     if (rc != STATUS_OK) return rc;
-    const kernels *k = kernels_find(o->isa);
+    // The experiment alone decides, never who holds which shard.
+    const kernels *k = kernels_find(o->isa, o->shard_samples <= LANES_FEW ? LANES_FEW : GROUP);
     if (!k)
         return error_set(err, STATUS_USAGE,
                          "cannot use instruction set '%s': unknown, or not one of this processor; "

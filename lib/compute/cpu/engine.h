@@ -188,6 +188,11 @@ size_t cpu_logits_floats(const engine *e);
 void cpu_gather_logits(const engine *e, float *logits);
 void cpu_loss(const engine *e, const batch *whole, float *logits, float *losses);
 
+// lanes.c: `rows` elements of a group between the memory of this engine and a block of the
+// interface, [rows][GROUP]. Lanes that the other side lacks become zero.
+void lanes_import(const engine *e, const float *block, float *memory, size_t rows);
+void lanes_export(const engine *e, const float *memory, float *block, size_t rows);
+
 // stage.c
 size_t cpu_stage_floats(const engine *e, bool output);
 status cpu_stage_forward(engine *e, const batch *b, int first_shard, int end_shard, const float *in,

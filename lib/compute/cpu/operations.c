@@ -25,7 +25,7 @@ static conv_task conv_forward(const group_work *g, const unit *u) {
 
 static void copy_floats(const group_work *g, place from, place to) {
     memcpy(g->memory + to.offset, g->memory + from.offset,
-           shape_size(from.size) * GROUP * sizeof(float));
+           shape_size(from.size) * (size_t)g->e->kernels->lanes * sizeof(float));
 }
 
 static void run_core(const group_work *g, const unit *u) {
@@ -216,7 +216,7 @@ static void run_dropout(const group_work *g, const unit *u) {
     }
     const view y = place_view(u->y, g->memory);
     const float *x = g->memory + u->x.offset;
-    const size_t row = (size_t)y.width * GROUP;
+    const size_t row = (size_t)(y.width * g->e->kernels->lanes);
     for (int c = 0; c < y.channels; c++)
         for (int i = 0; i < y.height; i++, x += row)
             memcpy(y.data + (size_t)c * y.plane + (size_t)i * y.row, x, row * sizeof *x);
@@ -233,10 +233,10 @@ static void run_moments(const group_work *g, const unit *u) {
 static void run_loss(const group_work *g, const unit *u) {
     const engine *e = g->e;
     const program *p = e->program;
-    const size_t floats = (size_t)p->classes * GROUP;
+    const size_t classes = (size_t)p->classes;
     float *logits = g->memory + u->z.offset, tail_values[RECORD_TAIL] = {0};
     if (e->given_gradients) {
-        memcpy(logits, e->given_gradients + (size_t)g->index * floats, floats * sizeof *logits);
+        lanes_import(e, e->given_gradients + (size_t)g->index * classes * GROUP, logits, classes);
         tail_values[RECORD_LOSS] = e->given_losses[g->index];
     } else {
         const loss_task t = {.classes = p->classes,

@@ -41,6 +41,7 @@ typedef struct unit {
 typedef struct plan {
     unit *units;
     int count;
+    int lanes;                   // samples side by side in memory: the kernels'
     place input, input_gradient; // the gradient only where somebody wants it
     int norms;                   // units with batch norm
     size_t norm_channels;        // channels of all batch norms together

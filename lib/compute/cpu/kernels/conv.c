@@ -1,17 +1,23 @@
 // Convolution forward and input gradient: one correlation.
 //
+// A vector of WIDTH = 16 floats is one element of 16 samples, or four neighbouring elements of
+// four; then the last vector of a row that they do not divide overlaps the one before it.
+//
 // Registers hold a block of outputs × columns, so that every loaded value feeds several
 // multiply-adds: 6×4 or 4×5 of the 32 registers of AVX-512, 4×3 of the 16 of AVX2. One inline
 // template makes all sizes; the choice changes speed, never bits.
+#define SIMD_WIDE
 #include "simd.h"
 
-enum { MAX_COLUMNS = 6 };
+enum {
+    MAX_VECTORS = 6,
+    ELEMENTS = WIDTH / LANES, // columns in a vector
+};
 
-// Columns that fit the registers beside OUTPUTS rows of sums.
-INLINE int columns_for(int outputs) {
+// Vectors that fit the registers beside OUTPUTS rows of sums.
+INLINE int vectors_for(int outputs) {
     const int sums = VL == 16 ? 24 : 12;
-    int columns = sums / outputs;
-    return columns > MAX_COLUMNS ? MAX_COLUMNS : columns;
+    return imin(MAX_VECTORS, sums / outputs);
 }
 
 typedef struct block_place {
@@ -22,19 +28,35 @@ typedef struct block_place {
     const float *bias; // of the first output; NULL: zero
     int row_begin, row_end; // kernel rows inside of the input
     int column_begin, column_end;
+    size_t step, out_step; // floats between vectors, of `in` and of `out`
+    size_t last;           // ELEMENTS > 1: floats to the last vector, of both
+    int live;              // floats of a vector that are stored
 } block_place;
 
-// OUTPUTS × COLUMNS sums over channels, kernel rows, kernel columns.
+INLINE size_t vector_at(const block_place *p, int x, const int VECTORS, size_t step) {
+    return ELEMENTS > 1 && x == VECTORS - 1 ? p->last : (size_t)x * step;
+}
+
+INLINE void store_live(float *to, vec v, int live) {
+    if (ELEMENTS == 1 || live >= VL) {
+        vstore_unaligned(to, v);
+    } else if (live > 0) {
+        float part[VL];
+        vstore_unaligned(part, v);
+        memcpy(to, part, (size_t)live * sizeof *to);
+    }
+}
+
+// OUTPUTS × VECTORS sums over channels, kernel rows, kernel columns.
 INLINE void conv_block(const conv_task *t, const block_place *p, const int OUTPUTS,
-                       const int COLUMNS, int live) {
-    const size_t step = (size_t)t->stride_x * GROUP;
-    for (int slice = 0; slice < LANE_SLICES; slice++) {
-        vec sum[6][MAX_COLUMNS];
+                       const int VECTORS, int live) {
+    for (int slice = 0; slice < WIDTH; slice += VL) {
+        vec sum[6][MAX_VECTORS];
         UNROLL for (int o = 0; o < OUTPUTS; o++) {
             vec start = vset(p->bias && o < live ? p->bias[o] : 0.0f);
-            UNROLL for (int x = 0; x < COLUMNS; x++) sum[o][x] = start;
+            UNROLL for (int x = 0; x < VECTORS; x++) sum[o][x] = start;
         }
-        const float *plane = p->in + slice * VL;
+        const float *plane = p->in + slice;
         const float *weights =
             p->w + (size_t)(p->row_begin * t->kernel_w + p->column_begin) * (size_t)OUTPUTS;
         for (int c = 0; c < t->in.channels; c++) {
@@ -42,14 +64,15 @@ INLINE void conv_block(const conv_task *t, const block_place *p, const int OUTPU
             for (int ky = p->row_begin; ky < p->row_end; ky++) {
                 const float *in = row, *w = row_weights;
                 for (int kx = p->column_begin; kx < p->column_end; kx++) {
-                    vec v[MAX_COLUMNS];
-                    UNROLL for (int x = 0; x < COLUMNS; x++) v[x] = vload(in + (size_t)x * step);
+                    vec v[MAX_VECTORS];
+                    UNROLL for (int x = 0; x < VECTORS; x++) v[x] =
+                        vload_wide(in + vector_at(p, x, VECTORS, p->step));
                     UNROLL for (int o = 0; o < OUTPUTS; o++) {
                         vec weight = vset(w[o]);
-                        UNROLL for (int x = 0; x < COLUMNS; x++) sum[o][x] =
+                        UNROLL for (int x = 0; x < VECTORS; x++) sum[o][x] =
                             vfma(weight, v[x], sum[o][x]);
                     }
-                    in += GROUP;
+                    in += LANES;
                     w += OUTPUTS;
                 }
                 row += t->in.row;
@@ -60,8 +83,9 @@ INLINE void conv_block(const conv_task *t, const block_place *p, const int OUTPU
         }
         UNROLL for (int o = 0; o < OUTPUTS; o++) {
             if (o >= live) break;
-            UNROLL for (int x = 0; x < COLUMNS; x++) vstore(
-                p->out + (size_t)o * t->out.plane + (size_t)x * GROUP + slice * VL, sum[o][x]);
+            UNROLL for (int x = 0; x < VECTORS; x++) store_live(
+                p->out + (size_t)o * t->out.plane + slice + vector_at(p, x, VECTORS, p->out_step),
+                sum[o][x], p->live - slice);
         }
     }
 }
@@ -93,7 +117,7 @@ BLOCK(6, 4)
     }
 #define ROW_4(o) \
     { NULL, block_##o##_1, block_##o##_2, block_##o##_3, block_##o##_4, NULL, NULL }
-static const block_function blocks[7][MAX_COLUMNS + 1] = {{NULL},   ROW_6(1), ROW_6(2), ROW_6(3),
+static const block_function blocks[7][MAX_VECTORS + 1] = {{NULL},   ROW_6(1), ROW_6(2), ROW_6(3),
                                                           ROW_6(4), ROW_4(5), ROW_4(6)};
 
 // The fewest passes over the input for this many outputs; ties go to the block that fills the row
@@ -101,12 +125,13 @@ static const block_function blocks[7][MAX_COLUMNS + 1] = {{NULL},   ROW_6(1), RO
 int KERNEL(conv_block_size)(int outputs, int width) {
     int best = 1;
     double best_cost = 1e30;
+    const int row = (width + ELEMENTS - 1) / ELEMENTS;
     for (int o = 1; o <= 6; o++) {
-        int columns = columns_for(o), passes = (outputs + o - 1) / o;
-        int pieces = (width + columns - 1) / columns;
+        int vectors = vectors_for(o), passes = (outputs + o - 1) / o;
+        int pieces = (row + vectors - 1) / vectors;
         // Loads and multiply-adds of one kernel element, for a whole row of all outputs.
         double cost =
-            (double)passes * ((double)pieces * (o + 1) + width) + (double)(passes * o * width);
+            (double)passes * ((double)pieces * (o + 1) + row) + (double)(passes * o * row);
         if (cost < best_cost) {
             best_cost = cost;
             best = o;
@@ -123,22 +148,43 @@ static void clip_columns(const conv_task *t, int x, int n, int *begin, int *end)
     if (*end < *begin) *end = *begin;
 }
 
-static void conv_row(const conv_task *t, int block, int first, int y, const float *packed) {
-    const int live = imin(block, t->out.channels - first), columns = columns_for(block);
+// Columns [x, x + n) of a row, `top` being the input row under the first kernel row.
+static void conv_piece(const conv_task *t, int block, int first, int y, int x, int n,
+                       block_place *p) {
     const int top = y * t->stride_y - t->pad_y;
+    clip_columns(t, x, n, &p->column_begin, &p->column_end);
+    const ptrdiff_t column = (ptrdiff_t)x * t->stride_x + p->column_begin - t->pad_x;
+    p->in = t->in.data + (ptrdiff_t)(top + p->row_begin) * (ptrdiff_t)t->in.row + column * LANES;
+    p->out =
+        t->out.data + (size_t)first * t->out.plane + (size_t)y * t->out.row + (size_t)x * LANES;
+    const int vectors = (n + ELEMENTS - 1) / ELEMENTS;
+    p->last = (size_t)imax(0, n - ELEMENTS) * LANES;
+    blocks[block][vectors](t, p, imin(block, t->out.channels - first));
+}
+
+static void conv_row(const conv_task *t, int block, int first, int y, const float *packed) {
+    const int top = y * t->stride_y - t->pad_y, width = t->out.width;
     block_place p = {.w = packed, .bias = t->bias ? t->bias + first : NULL};
     p.row_begin = imax(0, -top);
     p.row_end = imin(t->kernel_h, t->in.height - top);
     if (p.row_end < p.row_begin) p.row_end = p.row_begin;
-    const int pieces = (t->out.width + columns - 1) / columns;
+    p.step = (size_t)t->stride_x * WIDTH;
+    p.out_step = WIDTH;
+    p.live = WIDTH;
+    if (ELEMENTS > 1 && (t->stride_x > 1 || width < ELEMENTS)) {
+        // No vector of neighbours: one column at a time, in the first lanes.
+        p.live = LANES;
+        for (int x = 0; x < width; x++) conv_piece(t, block, first, y, x, 1, &p);
+        return;
+    }
+    const int vectors = vectors_for(block), row = (width + ELEMENTS - 1) / ELEMENTS;
+    const int pieces = (row + vectors - 1) / vectors;
     for (int i = 0, x = 0; i < pieces; i++) {
-        int n = (t->out.width - x + pieces - i - 1) / (pieces - i);
-        clip_columns(t, x, n, &p.column_begin, &p.column_end);
-        ptrdiff_t column = (ptrdiff_t)x * t->stride_x + p.column_begin - t->pad_x;
-        p.in = t->in.data + (ptrdiff_t)(top + p.row_begin) * (ptrdiff_t)t->in.row + column * GROUP;
-        p.out =
-            t->out.data + (size_t)first * t->out.plane + (size_t)y * t->out.row + (size_t)x * GROUP;
-        blocks[block][n](t, &p, live);
+        const int left = (width - x + ELEMENTS - 1) / ELEMENTS;
+        const int n = imin((left + pieces - i - 1) / (pieces - i) * ELEMENTS, width - x);
+        // A last piece of less than a vector begins inside of the one before it.
+        const int from = n < ELEMENTS ? width - ELEMENTS : x;
+        conv_piece(t, block, first, y, from, imax(n, ELEMENTS), &p);
         x += n;
     }
 }
@@ -148,37 +194,4 @@ void KERNEL(conv)(const conv_task *t, int block) {
     for (int first = 0; first < t->out.channels; first += block)
         for (int y = 0; y < t->out.height; y++)
             conv_row(t, block, first, y, t->packed + (size_t)(first / block) * packed);
-}
-
-// ---- Input gradient of a convolution with a stride ----
-
-// The same sum in the same order, one output at a time.
-
-void KERNEL(conv_strided_input)(const conv_task *t) {
-    const int kh = t->kernel_h, kw = t->kernel_w;
-    for (int c = 0; c < t->out.channels; c++)
-        for (int y = 0; y < t->out.height; y++)
-            for (int x = 0; x < t->out.width; x++)
-                for (int slice = 0; slice < LANE_SLICES; slice++) {
-                    vec sum = vset(0.0f);
-                    for (int o = 0; o < t->in.channels; o++)
-                        for (int k = kh * kw - 1; k >= 0; k--) {
-                            int oy = y + t->pad_y - k / kw, ox = x + t->pad_x - k % kw;
-                            if (oy < 0 || ox < 0 || oy % t->stride_y || ox % t->stride_x) continue;
-                            oy /= t->stride_y;
-                            ox /= t->stride_x;
-                            if (oy >= t->in.height || ox >= t->in.width) continue;
-                            float w = t->packed[((size_t)o * (size_t)t->out.channels + (size_t)c) *
-                                                    (size_t)(kh * kw) +
-                                                (size_t)k];
-                            sum = vfma(vset(w),
-                                       vload(t->in.data + (size_t)o * t->in.plane +
-                                             (size_t)oy * t->in.row + (size_t)ox * GROUP +
-                                             slice * VL),
-                                       sum);
-                        }
-                    vstore(t->out.data + (size_t)c * t->out.plane + (size_t)y * t->out.row +
-                               (size_t)x * GROUP + slice * VL,
-                           sum);
-                }
 }

@@ -1,5 +1,9 @@
 // Weight gradient of a convolution: sums over positions for OUTPUTS × CHANNELS × COLUMNS weights of
-// one kernel row, in registers; then over the 16 samples, by halves.
+// one kernel row, in registers; then over the lanes, by halves.
+//
+// A vector of WIDTH = 16 floats is one position of 16 samples, or four neighbouring positions of
+// four; then lanes behind the end of a row are zero.
+#define SIMD_WIDE
 #include "simd.h"
 
 // Registers: at most 24 (AVX-512) or 12 sums beside the loaded values.
@@ -18,27 +22,58 @@ typedef struct weight_place {
 
 typedef vec weight_sums[MAX_WEIGHT_OUTPUTS][MAX_WEIGHT_CHANNELS][MAX_WEIGHT_COLUMNS];
 
-// Adds one row of positions. Every position loads its part of the input.
-INLINE void weight_row(const conv_weight_task *t, const float *in, const float *dout,
-                       weight_sums sum, const int OUTPUTS, const int CHANNELS, const int COLUMNS) {
-    const size_t step = (size_t)t->stride_x * GROUP;
-    for (int x = 0; x < t->dout.width; x++, in += step, dout += GROUP) {
-        vec d[MAX_WEIGHT_OUTPUTS];
-        UNROLL for (int o = 0; o < OUTPUTS; o++) d[o] = vload(dout + (size_t)o * t->dout.plane);
-        UNROLL for (int c = 0; c < CHANNELS; c++) UNROLL for (int k = 0; k < COLUMNS; k++) {
-            vec v = vload(in + (size_t)c * t->in.plane + (size_t)k * GROUP);
-            UNROLL for (int o = 0; o < OUTPUTS; o++) sum[o][c][k] = vfma(d[o], v, sum[o][c][k]);
-        }
+enum { ELEMENTS = WIDTH / LANES }; // positions in a vector
+
+// Lanes of a vector from `slice` on that come before `live`.
+INLINE ivec live_lanes(int slice, int live) {
+    ivec mask;
+    for (int i = 0; i < VL; i++) mask[i] = slice + i < live ? -1 : 0;
+    return mask;
+}
+
+// Adds one vector of positions; with PART only what `mask` lets through.
+INLINE void weight_positions(const conv_weight_task *t, const float *in, const float *dout,
+                             weight_sums sum, const int OUTPUTS, const int CHANNELS,
+                             const int COLUMNS, const bool PART, ivec mask) {
+    vec d[MAX_WEIGHT_OUTPUTS];
+    UNROLL for (int o = 0; o < OUTPUTS; o++) {
+        d[o] = vload_wide(dout + (size_t)o * t->dout.plane);
+        if (PART) d[o] = vmask(mask, d[o]);
     }
+    UNROLL for (int c = 0; c < CHANNELS; c++) UNROLL for (int k = 0; k < COLUMNS; k++) {
+        vec v = vload_wide(in + (size_t)c * t->in.plane + (size_t)(k * LANES));
+        if (PART) v = vmask(mask, v);
+        UNROLL for (int o = 0; o < OUTPUTS; o++) sum[o][c][k] = vfma(d[o], v, sum[o][c][k]);
+    }
+}
+
+// Adds one row of positions. Every vector of them loads its part of the input.
+INLINE void weight_row(const conv_weight_task *t, const float *in, const float *dout,
+                       weight_sums sum, int slice, const int OUTPUTS, const int CHANNELS,
+                       const int COLUMNS) {
+    // Neighbours in the output are neighbours in the input only with stride 1.
+    const int together = t->stride_x == 1 ? ELEMENTS : 1;
+    const size_t step = (size_t)(t->stride_x * together) * LANES;
+    const ivec one = live_lanes(slice, LANES);
+    int x = 0;
+    for (; x + together <= t->dout.width; x += together, in += step, dout += together * LANES) {
+        if (together == ELEMENTS)
+            weight_positions(t, in, dout, sum, OUTPUTS, CHANNELS, COLUMNS, false, one);
+        else
+            weight_positions(t, in, dout, sum, OUTPUTS, CHANNELS, COLUMNS, true, one);
+    }
+    if (ELEMENTS > 1 && x < t->dout.width)
+        weight_positions(t, in, dout, sum, OUTPUTS, CHANNELS, COLUMNS, true,
+                         live_lanes(slice, (t->dout.width - x) * LANES));
 }
 
 // One position of a window: the input's column `u` + COLUMNS - 1 comes in, column `u` goes out.
 INLINE void weight_window(const conv_weight_task *t, const float *in, const float *dout,
                           weight_sums sum, vec window[MAX_WEIGHT_COLUMNS], const int u,
                           const int OUTPUTS, const int COLUMNS) {
-    window[(u + COLUMNS - 1) % COLUMNS] = vload(in + (u + COLUMNS - 1) * GROUP);
+    window[(u + COLUMNS - 1) % COLUMNS] = vload(in + (u + COLUMNS - 1) * LANES);
     UNROLL for (int o = 0; o < OUTPUTS; o++) {
-        const vec d = vload(dout + (size_t)o * t->dout.plane + u * GROUP);
+        const vec d = vload(dout + (size_t)o * t->dout.plane + u * LANES);
         UNROLL for (int k = 0; k < COLUMNS; k++) sum[o][0][k] =
             vfma(d, window[(u + k) % COLUMNS], sum[o][0][k]);
     }
@@ -50,13 +85,13 @@ INLINE void weight_row_window(const conv_weight_task *t, const float *in, const 
                               weight_sums sum, const int OUTPUTS, const int COLUMNS) {
     vec window[MAX_WEIGHT_COLUMNS];
     UNROLL for (int k = 0; k < COLUMNS; k++) window[k] =
-        k < COLUMNS - 1 ? vload(in + k * GROUP) : vset(0.0f);
+        k < COLUMNS - 1 ? vload(in + k * LANES) : vset(0.0f);
     int x = 0;
     for (; x + COLUMNS <= t->dout.width; x += COLUMNS) {
         UNROLL for (int u = 0; u < COLUMNS; u++)
             weight_window(t, in, dout, sum, window, u, OUTPUTS, COLUMNS);
-        in += COLUMNS * GROUP;
-        dout += COLUMNS * GROUP;
+        in += COLUMNS * LANES;
+        dout += COLUMNS * LANES;
     }
     UNROLL for (int u = 0; u < COLUMNS - 1; u++) if (x + u < t->dout.width)
         weight_window(t, in, dout, sum, window, u, OUTPUTS, COLUMNS);
@@ -65,24 +100,24 @@ INLINE void weight_row_window(const conv_weight_task *t, const float *in, const 
 INLINE void weight_block(const conv_weight_task *t, const weight_place *p, const int OUTPUTS,
                          const int CHANNELS, const int COLUMNS) {
     const size_t row_step = (size_t)t->stride_y * t->in.row;
-    const bool window =
-        CHANNELS == 1 && t->stride_x == 1 && OUTPUTS * COLUMNS + COLUMNS + 1 < (VL == 16 ? 32 : 16);
-    for (int slice = 0; slice < GROUP; slice += VL) {
+    const bool window = ELEMENTS == 1 && CHANNELS == 1 && t->stride_x == 1 &&
+                        OUTPUTS * COLUMNS + COLUMNS + 1 < (VL == 16 ? 32 : 16);
+    for (int slice = 0; slice < WIDTH; slice += VL) {
         weight_sums sum;
         float *place = p->sums + slice;
         UNROLL for (int o = 0; o < OUTPUTS; o++) UNROLL for (int c = 0; c < CHANNELS; c++)
-            UNROLL for (int k = 0; k < COLUMNS; k++, place += GROUP) sum[o][c][k] = vload(place);
+            UNROLL for (int k = 0; k < COLUMNS; k++, place += WIDTH) sum[o][c][k] = vload(place);
         for (int y = 0; y < p->rows; y++) {
             const float *in = p->in + (size_t)y * row_step + slice;
             const float *dout = p->dout + (size_t)y * t->dout.row + slice;
             if (window)
                 weight_row_window(t, in, dout, sum, OUTPUTS, COLUMNS);
             else
-                weight_row(t, in, dout, sum, OUTPUTS, CHANNELS, COLUMNS);
+                weight_row(t, in, dout, sum, slice, OUTPUTS, CHANNELS, COLUMNS);
         }
         place = p->sums + slice;
         UNROLL for (int o = 0; o < OUTPUTS; o++) UNROLL for (int c = 0; c < CHANNELS; c++)
-            UNROLL for (int k = 0; k < COLUMNS; k++, place += GROUP) vstore(place, sum[o][c][k]);
+            UNROLL for (int k = 0; k < COLUMNS; k++, place += WIDTH) vstore(place, sum[o][c][k]);
     }
 }
 
@@ -154,7 +189,7 @@ static void tile_strip(const conv_weight_task *t, const weight_tile *r, int y, i
     const ptrdiff_t in_row = (ptrdiff_t)first * t->stride_y - top;
     const weight_place p = {
         .in = t->in.data + (size_t)r->c * t->in.plane + in_row * (ptrdiff_t)t->in.row +
-              (ptrdiff_t)(r->kx - t->pad_x) * GROUP,
+              (ptrdiff_t)(r->kx - t->pad_x) * LANES,
         .dout = t->dout.data + (size_t)r->o * t->dout.plane + (size_t)first * t->dout.row,
         .rows = last - first,
         .sums = sums};
@@ -187,7 +222,7 @@ static void each_tile(const conv_weight_task *t, weight_tile r, tile_pass pass, 
         for (r.ky = 0; r.ky < t->kernel_h; r.ky++)
             for (r.kx = 0; r.kx < t->kernel_w; r.kx += r.columns) {
                 r.columns = imin(columns, t->kernel_w - r.kx);
-                const size_t floats = (size_t)(r.outputs * r.channels * r.columns) * GROUP;
+                const size_t floats = (size_t)(r.outputs * r.channels * r.columns) * WIDTH;
                 if (pass == PASS_WHOLE) memset(sums, 0, floats * sizeof *sums);
                 if (pass != PASS_FINISH) tile_strip(t, &r, y, end, sums);
                 if (pass != PASS_STRIP) tile_finish(t, &r, sums);
@@ -198,25 +233,10 @@ static void each_tile(const conv_weight_task *t, weight_tile r, tile_pass pass, 
 
 static void weigh_strips(const conv_weight_task *t, const weight_tile *r, int rows) {
     const size_t weights = (size_t)(r->outputs * t->in.channels * t->kernel_h * t->kernel_w);
-    memset(t->scratch, 0, weights * GROUP * sizeof(float));
+    memset(t->scratch, 0, weights * WIDTH * sizeof(float));
     for (int y = 0; y < t->dout.height; y += rows)
         each_tile(t, *r, PASS_STRIP, y, imin(y + rows, t->dout.height));
     each_tile(t, *r, PASS_FINISH, 0, 0);
-}
-
-void KERNEL(conv_bias_gradient)(const conv_weight_task *t) {
-    float sums[GROUP] __attribute__((aligned(64)));
-    for (int o = 0; o < t->dout.channels; o++) {
-        for (int slice = 0; slice < LANE_SLICES; slice++) {
-            vec sum = vset(0.0f);
-            for (int y = 0; y < t->dout.height; y++)
-                sum += row_sum(t->dout.data + (size_t)o * t->dout.plane + (size_t)y * t->dout.row +
-                                   slice * VL,
-                               t->dout.width);
-            vstore(sums + slice * VL, sum);
-        }
-        t->db[o] = t->accumulate ? t->db[o] + sum_by_halves(sums) : sum_by_halves(sums);
-    }
 }
 
 void KERNEL(conv_weight)(const conv_weight_task *t) {

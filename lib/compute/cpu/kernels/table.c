@@ -6,6 +6,7 @@
 extern const kernels KERNEL(kernel_table);
 const kernels KERNEL(kernel_table) = {
     .isa = TEXT(KERNEL_ISA),
+    .lanes = KERNEL_LANES,
     .conv_block_size = KERNEL(conv_block_size),
     .conv = KERNEL(conv),
     .conv_strided_input = KERNEL(conv_strided_input),

@@ -16,12 +16,12 @@ static float *element_mut(const view *v, int c, int y) {
 enum { CHANNEL_BLOCK = 16 };
 
 typedef struct lane_sums {
-    float lanes[CHANNEL_BLOCK][GROUP] __attribute__((aligned(64)));
+    float lanes[CHANNEL_BLOCK][LANES] __attribute__((aligned(64)));
 } lane_sums;
 
 // Rows are summed apart, then added: a second level keeps the rounding error of long planes small.
 static void channel_sum(const view *z, int c, float *lanes) {
-    for (int slice = 0; slice < GROUP; slice += VL) {
+    for (int slice = 0; slice < LANES; slice += VL) {
         vec total = vset(0.0f);
         for (int y = 0; y < z->height; y++) total += row_sum(element(z, c, y) + slice, z->width);
         vstore(lanes + slice, total);
@@ -29,7 +29,7 @@ static void channel_sum(const view *z, int c, float *lanes) {
 }
 
 static void channel_squares(const view *z, int c, float mean, float *lanes) {
-    for (int slice = 0; slice < GROUP; slice += VL) {
+    for (int slice = 0; slice < LANES; slice += VL) {
         vec total = vset(0.0f);
         for (int y = 0; y < z->height; y++)
             total += row_squares(element(z, c, y) + slice, z->width, vset(mean));
@@ -111,7 +111,7 @@ INLINE void forward_row(const tail_task *t, int c, int y, const bool NORM, const
     const affine a = channel_affine(t, c);
     const float *z = element(&t->z, c, y);
     float *out = element_mut(&t->y, c, y);
-    for (size_t i = 0; i < (size_t)t->z.width * GROUP; i += VL) {
+    for (size_t i = 0; i < (size_t)t->z.width * LANES; i += VL) {
         vec v = normalise(a, vload(z + i), NORM);
         vstore(out + i, RELU ? rectify(v) : v);
     }
@@ -122,14 +122,14 @@ INLINE void forward_pool_row(const tail_task *t, int c, int y, const bool NORM, 
     const float *z0 = element(&t->z, c, 2 * y), *z1 = element(&t->z, c, 2 * y + 1);
     float *out = element_mut(&t->y, c, y);
     uint8_t *winner =
-        t->winner + ((size_t)c * (size_t)t->y.height + (size_t)y) * (size_t)t->y.width * GROUP;
+        t->winner + ((size_t)c * (size_t)t->y.height + (size_t)y) * (size_t)t->y.width * LANES;
     for (int x = 0; x < t->y.width; x++)
         for (int slice = 0; slice < LANE_SLICES; slice++) {
-            size_t i = (size_t)x * GROUP + (size_t)(slice * VL),
-                   k = (size_t)(2 * x) * GROUP + (size_t)(slice * VL);
+            size_t i = (size_t)x * LANES + (size_t)(slice * VL),
+                   k = (size_t)(2 * x) * LANES + (size_t)(slice * VL);
             choice r = pick(
-                normalise(a, vload(z0 + k), NORM), normalise(a, vload(z0 + k + GROUP), NORM),
-                normalise(a, vload(z1 + k), NORM), normalise(a, vload(z1 + k + GROUP), NORM), RELU);
+                normalise(a, vload(z0 + k), NORM), normalise(a, vload(z0 + k + LANES), NORM),
+                normalise(a, vload(z1 + k), NORM), normalise(a, vload(z1 + k + LANES), NORM), RELU);
             vstore(out + i, r.value);
             store_bytes(winner + i, r.which);
         }
@@ -170,7 +170,7 @@ typedef struct pooled_row { // of one channel
 } pooled_row;
 
 INLINE pooled_row pooled(const tail_task *t, int c, int y) {
-    size_t i = ((size_t)c * (size_t)t->y.height + (size_t)y) * (size_t)t->y.width * GROUP;
+    size_t i = ((size_t)c * (size_t)t->y.height + (size_t)y) * (size_t)t->y.width * LANES;
     return (pooled_row){t->dy + i, t->pool ? t->winner + i : NULL};
 }
 
@@ -186,18 +186,18 @@ static void channel_sums(const tail_task *t, int c, float *dy_sum, float *xhat_s
             const float *z = element(&t->z, c, t->pool ? 2 * y : y) + slice * VL;
             vec s_row = vset(0.0f), q_row = vset(0.0f);
             for (int x = 0; x < t->y.width; x++) {
-                size_t i = (size_t)x * GROUP + (size_t)(slice * VL);
+                size_t i = (size_t)x * LANES + (size_t)(slice * VL);
                 vec dy = vload(p.dy + i), value;
                 if (t->pool) {
                     ivec which = load_bytes(p.winner + i);
-                    const float *window = z + (size_t)(2 * x) * GROUP;
+                    const float *window = z + (size_t)(2 * x) * LANES;
                     value = vload(window);
-                    value = vselect(which == 1, vload(window + GROUP), value);
+                    value = vselect(which == 1, vload(window + LANES), value);
                     value = vselect(which == 2, vload(window + t->z.row), value);
-                    value = vselect(which == 3, vload(window + t->z.row + GROUP), value);
+                    value = vselect(which == 3, vload(window + t->z.row + LANES), value);
                     dy = vmask(which != 4, dy);
                 } else {
-                    value = vload(z + (size_t)x * GROUP);
+                    value = vload(z + (size_t)x * LANES);
                     dy = through_relu(a, value, dy, true, t->relu);
                 }
                 s_row += dy;
@@ -239,7 +239,7 @@ INLINE void backward_row(const tail_task *t, int c, int y, const bool NORM, cons
     const gradient_factors f = channel_factors(t, c, NORM);
     const float *dy = pooled(t, c, y).dy;
     float *z = element_mut(&t->z, c, y);
-    for (size_t i = 0; i < (size_t)t->z.width * GROUP; i += VL) {
+    for (size_t i = 0; i < (size_t)t->z.width * LANES; i += VL) {
         vec v = vload(z + i);
         vstore(z + i, to_dz(f, through_relu(a, v, vload(dy + i), NORM, RELU), v, NORM));
     }
@@ -251,11 +251,11 @@ INLINE void backward_pool_row(const tail_task *t, int c, int y, const bool NORM)
     float *z0 = element_mut(&t->z, c, 2 * y), *z1 = element_mut(&t->z, c, 2 * y + 1);
     for (int x = 0; x < t->y.width; x++)
         for (int slice = 0; slice < LANE_SLICES; slice++) {
-            size_t i = (size_t)x * GROUP + (size_t)(slice * VL),
-                   k = (size_t)(2 * x) * GROUP + (size_t)(slice * VL);
+            size_t i = (size_t)x * LANES + (size_t)(slice * VL),
+                   k = (size_t)(2 * x) * LANES + (size_t)(slice * VL);
             vec dy = vload(p.dy + i);
             ivec which = load_bytes(p.winner + i);
-            float *at[4] = {z0 + k, z0 + k + GROUP, z1 + k, z1 + k + GROUP};
+            float *at[4] = {z0 + k, z0 + k + LANES, z1 + k, z1 + k + LANES};
             UNROLL for (int j = 0; j < 4; j++) {
                 vec v = NORM ? vload(at[j]) : vset(0.0f);
                 vstore(at[j], to_dz(f, vmask(which == j, dy), v, NORM));
@@ -269,7 +269,7 @@ static void backward_uncovered(const tail_task *t, int c, const bool norm) {
     for (int y = 0; y < t->z.height; y++) {
         int x = y < 2 * t->y.height ? 2 * t->y.width : 0;
         float *z = element_mut(&t->z, c, y);
-        for (size_t i = (size_t)x * GROUP; i < (size_t)t->z.width * GROUP; i += VL)
+        for (size_t i = (size_t)x * LANES; i < (size_t)t->z.width * LANES; i += VL)
             vstore(z + i, to_dz(f, vset(0.0f), vload(z + i), norm));
     }
 }
@@ -292,7 +292,7 @@ static void clear_absent(const tail_task *t) {
         for (int y = 0; y < t->z.height; y++) {
             float *z = element_mut(&t->z, c, y);
             for (int x = 0; x < t->z.width; x++)
-                for (int n = t->samples; n < GROUP; n++) z[x * GROUP + n] = 0.0f;
+                for (int n = t->samples; n < LANES; n++) z[x * LANES + n] = 0.0f;
         }
 }
 
@@ -305,5 +305,5 @@ void KERNEL(tail_backward)(const tail_task *t) {
         backward(t, false, true);
     else
         backward(t, false, false);
-    if (t->scale && t->samples < GROUP) clear_absent(t);
+    if (t->scale && t->samples < LANES) clear_absent(t);
 }

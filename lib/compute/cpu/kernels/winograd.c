@@ -14,9 +14,9 @@ enum {
 
 // Floats between the planes of a point: of the patches, of the sums.
 static size_t patch_plane(int channels) {
-    return (size_t)channels * TILES * GROUP + PLANE_GAP;
+    return (size_t)channels * TILES * LANES + PLANE_GAP;
 }
-static const size_t sum_plane = OUTPUTS * TILES * GROUP + PLANE_GAP;
+static const size_t sum_plane = OUTPUTS * TILES * LANES + PLANE_GAP;
 
 size_t KERNEL(winograd_scratch)(const layer *l) {
     const int channels = l->in.channels > l->out.channels ? l->in.channels : l->out.channels;
@@ -131,7 +131,7 @@ INLINE void store_tile(const float *sums, vec bias, float *out, size_t row, int 
         transform_output(half[i], r);
         if (i >= rows) break;
         UNROLL for (int j = 0; j < TILE; j++) if (j < columns)
-            vstore(out + (size_t)i * row + (size_t)j * GROUP, r[j] + bias);
+            vstore(out + (size_t)i * row + (size_t)j * LANES, r[j] + bias);
     }
 }
 
@@ -142,7 +142,7 @@ static void store_run(const conv_task *t, const tile_run *r, int place, int firs
         for (int i = 0; i < r->count; i++) {
             const int y = r->y * TILE, x = (r->x + i) * TILE;
             float *out = t->out.data + (size_t)(first + o) * t->out.plane + (size_t)y * t->out.row +
-                         (size_t)x * GROUP + slice;
+                         (size_t)x * LANES + slice;
             store_tile(sums + (o * TILES + place + i) * VL, bias, out, t->out.row,
                        t->out.height - y, t->out.width - x);
         }
@@ -173,7 +173,7 @@ void KERNEL(winograd)(const conv_task *t) {
     const int count = tiles.rows * tiles.columns;
     // Where the last block has fewer tiles, the others' sums are made of what the block before
     // left, and nobody reads them.
-    for (int slice = 0; slice < GROUP; slice += VL)
+    for (int slice = 0; slice < LANES; slice += VL)
         for (int first = 0; first < count; first += TILES)
             winograd_block(t, tiles, first, first + TILES < count ? first + TILES : count, slice);
 }

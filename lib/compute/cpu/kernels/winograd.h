@@ -20,9 +20,8 @@ enum {
     TILE = 4,         // outputs of a tile, each way
     PATCH = TILE + 2, // inputs of a tile, each way
     POINTS = PATCH * PATCH,
-    TILES = 4, // tiles that are worked on together: a block
-    PLANE_GAP =
-        5 * GROUP // floats between planes of transformed values: cache sets must not collide
+    TILES = 4,     // tiles that are worked on together: a block
+    PLANE_GAP = 80 // floats between planes of transformed values: cache sets must not collide
 };
 
 // The points ±WINOGRAD_A, ±WINOGRAD_B, and their squares.
@@ -144,7 +143,7 @@ typedef struct patch_rows {
     size_t step[PATCH];
 } patch_rows;
 
-static const float zero_lanes[GROUP] __attribute__((aligned(64)));
+static const float zero_lanes[LANES] __attribute__((aligned(64)));
 
 static inline patch_rows patch_rows_of(const view *in, int channel, int top, int rows) {
     patch_rows p;
@@ -152,7 +151,7 @@ static inline patch_rows patch_rows_of(const view *in, int channel, int top, int
         const bool inside = top + i >= 0 && top + i < in->height;
         p.row[i] = inside ? in->data + (size_t)channel * in->plane + (size_t)(top + i) * in->row
                           : zero_lanes;
-        p.step[i] = inside ? GROUP : 0;
+        p.step[i] = inside ? LANES : 0;
     }
     return p;
 }

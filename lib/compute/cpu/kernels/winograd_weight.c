@@ -11,7 +11,7 @@
 enum {
     ROWS = 6,                   // outputs of a product in registers
     VECTORS = VL == 16 ? 4 : 2, // vectors of channels, likewise: 24 sums, or 12
-    TERMS = TILES * GROUP,      // of the sums in a block
+    TERMS = TILES * LANES,      // of the sums in a block
 };
 
 // Sizes in floats, and the planes of a point in scratch memory.
@@ -39,7 +39,7 @@ static layout layout_of(int channels, int outputs, float *scratch) {
 size_t KERNEL(winograd_weight_scratch)(int channels, int outputs) {
     const layout a = layout_of(channels, outputs, NULL);
     return POINTS * (a.patch_plane + a.gradient_plane + a.sum_plane) +
-           PATCH * RUN_COLUMNS * GROUP * VL;
+           PATCH * RUN_COLUMNS * LANES * VL;
 }
 
 // Vectors of channels go in blocks of VECTORS, then of 2, then of 1.
@@ -52,7 +52,7 @@ static int vectors_from(const layout *a, int vector) {
 
 // VL channels from `c` on of one element of the image, all samples, transposed.
 INLINE void turn(const conv_weight_task *t, int c, const float *at, float *to) {
-    for (int slice = 0; slice < GROUP; slice += VL) {
+    for (int slice = 0; slice < LANES; slice += VL) {
         vec rows[VL];
         UNROLL for (int i = 0; i < VL; i++) rows[i] =
             c + i < t->in.channels ? vload(at + (size_t)i * t->in.plane + slice) : vset(0.0f);
@@ -67,13 +67,13 @@ static void turn_patches(const conv_weight_task *t, const tile_run *r, int c, fl
         const int y = r->y * TILE - t->pad_y + i;
         for (int j = 0; j < r->count * TILE + 2; j++) {
             const int x = r->x * TILE - t->pad_x + j;
-            float *to = turned + (size_t)(i * RUN_COLUMNS + j) * GROUP * VL;
+            float *to = turned + (size_t)(i * RUN_COLUMNS + j) * LANES * VL;
             if (y < 0 || y >= t->in.height || x < 0 || x >= t->in.width)
-                memset(to, 0, GROUP * VL * sizeof *to);
+                memset(to, 0, LANES * VL * sizeof *to);
             else
                 turn(t, c,
                      t->in.data + (size_t)c * t->in.plane + (size_t)y * t->in.row +
-                         (size_t)x * GROUP,
+                         (size_t)x * LANES,
                      to);
         }
     }
@@ -85,7 +85,7 @@ static void transform_sample(const float *turned, int tiles, float *to, size_t p
     for (int j = 0; j < tiles * TILE + 2; j++) {
         vec d[PATCH], h[PATCH];
         UNROLL for (int i = 0; i < PATCH; i++) d[i] =
-            vload(turned + (size_t)(i * RUN_COLUMNS + j) * GROUP * VL);
+            vload(turned + (size_t)(i * RUN_COLUMNS + j) * LANES * VL);
         transform_input(d, h);
         UNROLL for (int i = 0; i < PATCH; i++) half[i][j] = h[i];
     }
@@ -100,10 +100,10 @@ static void load_patches(const conv_weight_task *t, const layout *a, const tile_
         for (int v = first; v < first + count; v++) {
             turn_patches(t, r, v * VL, a->turned);
             float *to = a->patches + (size_t)first * TERMS * VL + (size_t)(v - first) * VL;
-            for (int n = 0; n < GROUP; n++)
+            for (int n = 0; n < LANES; n++)
                 transform_sample(a->turned + n * VL, r->count,
-                                 to + (size_t)(place * GROUP + n) * term, a->patch_plane,
-                                 GROUP * term);
+                                 to + (size_t)(place * LANES + n) * term, a->patch_plane,
+                                 LANES * term);
         }
     }
 }
@@ -117,7 +117,7 @@ INLINE void transform_gradient(const float *d, size_t row, int rows, int columns
     UNROLL for (int i = 0; i < TILE; i++) {
         vec line[TILE];
         UNROLL for (int j = 0; j < TILE; j++) line[j] =
-            i < rows && j < columns ? vload(d + (size_t)i * row + (size_t)j * GROUP) : vset(0.0f);
+            i < rows && j < columns ? vload(d + (size_t)i * row + (size_t)j * LANES) : vset(0.0f);
         transform_output_gradient(line, half[i]);
     }
     UNROLL for (int k = 0; k < PATCH; k++) {
@@ -132,12 +132,12 @@ static void load_gradients(const conv_weight_task *t, const layout *a, const til
                            int place) {
     for (int o = 0; o < t->dout.channels; o++)
         for (int i = 0; i < r->count; i++)
-            for (int slice = 0; slice < GROUP; slice += VL) {
+            for (int slice = 0; slice < LANES; slice += VL) {
                 const int y = r->y * TILE, x = (r->x + i) * TILE;
                 transform_gradient(t->dout.data + (size_t)o * t->dout.plane +
-                                       (size_t)y * t->dout.row + (size_t)x * GROUP + slice,
+                                       (size_t)y * t->dout.row + (size_t)x * LANES + slice,
                                    t->dout.row, t->dout.height - y, t->dout.width - x,
-                                   a->gradients + (size_t)o * TERMS + (size_t)(place + i) * GROUP +
+                                   a->gradients + (size_t)o * TERMS + (size_t)(place + i) * LANES +
                                        slice,
                                    a->gradient_plane);
             }
@@ -179,7 +179,7 @@ typedef void (*multiply_function)(const float *, const float *, float *, int, bo
     }
 MULTIPLY_ROWS(1)
 MULTIPLY_ROWS(2)
-#if defined(__AVX512F__)
+#if VL == 16
 MULTIPLY_ROWS(4)
 static const multiply_function functions[VECTORS + 1][ROWS + 1] = {
     {NULL}, FUNCTIONS(1), FUNCTIONS(2), {NULL}, FUNCTIONS(4)};
@@ -201,7 +201,7 @@ static void multiply_all(const layout *a, int outputs, int tiles, bool more) {
                 const int left = outputs - o, pieces = (left + ROWS - 1) / ROWS;
                 rows = (left + pieces - 1) / pieces;
                 functions[count][rows](gradients + (size_t)o * TERMS, patches,
-                                       sums + o * count * VL, tiles * GROUP, more);
+                                       sums + o * count * VL, tiles * LANES, more);
             }
         }
 }

@@ -88,17 +88,19 @@ TOOLS     := $(sort $(patsubst tools/%.c,%,$(wildcard tools/*.c)))
 BINARIES  := $(TOOLS:%=$(BUILD)/bin/%)
 OBJ       := $(BUILD)/obj/$(MODE)
 LIB       := $(OBJ)/liblockstep.a
-# Kernels are compiled once for each instruction set; everything else once.
+# Kernels are compiled once for each instruction set and for 16 or 4 samples side by side; everything else once.
 KERNELS   := $(wildcard lib/compute/cpu/kernels/*.c)
 ISAS      := baseline
 ifneq ($(filter x86_64%,$(shell $(CC) -dumpmachine 2>/dev/null)),)
 ISAS      += v3 v4
 endif
+LANES     := 16 4
 ISAFLAGS_baseline := -DKERNEL_ISA=baseline
 ISAFLAGS_v3       := -DKERNEL_ISA=v3 -march=x86-64-v3
 ISAFLAGS_v4       := -DKERNEL_ISA=v4 -march=x86-64-v4 -mprefer-vector-width=512
 LIBSRC    := $(filter-out $(KERNELS),$(wildcard lib/*/*.c lib/*/*/*.c))
-LIBOBJ    := $(LIBSRC:%.c=$(OBJ)/%.o) $(foreach isa,$(ISAS),$(KERNELS:%.c=$(OBJ)/%.$(isa).o))
+LIBOBJ    := $(LIBSRC:%.c=$(OBJ)/%.o) \
+             $(foreach isa,$(ISAS),$(foreach lanes,$(LANES),$(KERNELS:%.c=$(OBJ)/%.$(isa)-$(lanes).o)))
 
 UNIT_TESTS  := $(patsubst %.c,$(OBJ)/%,$(wildcard tests/unit/test_*.c))
 OPS_TESTS   := $(patsubst %.c,$(OBJ)/%,$(wildcard tests/ops/test_*.c))
@@ -129,12 +131,12 @@ $(OBJ)/%.o: %.c $(OBJ)/flags
 $(OBJ)/lib/base/version.o: $(BUILD)/generated/version.h
 
 define isa_rule
-$(OBJ)/lib/compute/cpu/kernels/%.$(1).o: lib/compute/cpu/kernels/%.c $(OBJ)/flags
+$(OBJ)/lib/compute/cpu/kernels/%.$(1)-$(2).o: lib/compute/cpu/kernels/%.c $(OBJ)/flags
 	@mkdir -p $$(@D)
-	$$(call step,CC,$$< ($(1)))
-	$$(Q)$$(CC) $$(CPPFLAGS_ALL) $$(CFLAGS_ALL) -O3 $$(ISAFLAGS_$(1)) -MMD -MP -c $$< -o $$@
+	$$(call step,CC,$$< ($(1)-$(2)))
+	$$(Q)$$(CC) $$(CPPFLAGS_ALL) $$(CFLAGS_ALL) -O3 $$(ISAFLAGS_$(1)) -DKERNEL_LANES=$(2) -MMD -MP -c $$< -o $$@
 endef
-$(foreach isa,$(ISAS),$(eval $(call isa_rule,$(isa))))
+$(foreach isa,$(ISAS),$(foreach lanes,$(LANES),$(eval $(call isa_rule,$(isa),$(lanes)))))
 
 # The list of members is a prerequisite, so a source file that was removed does not stay in the archive.
 $(OBJ)/members: FORCE
@@ -228,7 +230,7 @@ objects: $(LIBOBJ) $(patsubst %.c,$(OBJ)/%.o,$(wildcard tools/*.c) $(TESTSRC))
 compile_commands.json: FORCE ## Write the compiler's command of every file, for editors
 	@{ sep='['; for file in $(LIBSRC) $(KERNELS) $(wildcard tools/*.c) $(TESTSRC); do \
 	    printf '%s\n{"directory": "%s", "file": "%s", "command": "%s -c %s"}' "$$sep" '$(CURDIR)' "$$file" \
-	        '$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -DKERNEL_ISA=baseline' "$$file"; sep=','; \
+	        '$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -DKERNEL_ISA=baseline -DKERNEL_LANES=16' "$$file"; sep=','; \
 	done; printf '\n]\n'; } > $@.new && mv $@.new $@
 
 # ---- Experiments: pipelines/ -----------------------------------------------------------------------------------

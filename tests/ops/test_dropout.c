@@ -102,7 +102,7 @@ static void check_mask(const kernels *k, const mask_case *c) {
 static void test_masks(void **state) {
     (void)state;
     for (int i = 0; i < ISAS; i++) {
-        const kernels *k = kernels_find(isas[i]);
+        const kernels *k = kernels_find(isas[i], GROUP);
         for (size_t c = 0; k && c < sizeof masks / sizeof *masks; c++) check_mask(k, &masks[c]);
     }
 }
@@ -273,7 +273,7 @@ static void test_network(void **state) {
     float *first = step_once(&p, "baseline", 1, EPOCH);
     compare_with_reference(&p, first);
     for (int i = 0; i < ISAS; i++)
-        for (int threads = 1; kernels_find(isas[i]) && threads <= 3; threads++) {
+        for (int threads = 1; kernels_find(isas[i], GROUP) && threads <= 3; threads++) {
             float *other = step_once(&p, isas[i], threads, EPOCH);
             assert_memory_equal(other, first, bytes);
             free(other);

@@ -460,7 +460,7 @@ static int executions(const split *s, execution x[MAX_EXECUTIONS]) {
                                        {"v4", 1, 1},       {"v4", 2, 1}, {"v4", 3, 1}};
     int n = 0;
     for (size_t i = 0; i < sizeof single / sizeof *single; i++)
-        if (kernels_find(single[i].isa)) x[n++] = single[i];
+        if (kernels_find(single[i].isa, GROUP)) x[n++] = single[i];
     const char *best = x[n - 1].isa;
     for (int engines = 2; engines <= s->shards && engines <= 4; engines++)
         x[n++] = (execution){best, 1 + engines % 2, engines};

@@ -134,7 +134,7 @@ static void test_case(void **state) {
     for (size_t i = 0; i < n; i += PARAMETERS)
         ops_near(g->name, got + i, g->after + i, PARAMETERS, 2e-6);
     for (size_t i = 0; i < sizeof isas / sizeof *isas; i++)
-        for (int threads = 1; kernels_find(isas[i]) && threads <= 2; threads++) {
+        for (int threads = 1; kernels_find(isas[i], GROUP) && threads <= 2; threads++) {
             run(g, &m, isas[i], threads, other);
             assert_memory_equal(other, first, n * sizeof *first);
         }

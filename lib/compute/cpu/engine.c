@@ -241,7 +241,8 @@ static status cpu_open(const program *p, const engine_options *o, update_kind ki
     *out = NULL;
     status rc = check_options(p, o, err);
     if (rc != STATUS_OK) return rc;
-    const kernels *k = kernels_find(o->isa);
+    // The experiment alone decides, never who holds which shard.
+    const kernels *k = kernels_find(o->isa, o->shard_samples <= LANES_FEW ? LANES_FEW : GROUP);
     if (!k)
         return error_set(err, STATUS_USAGE,
                          "cannot use instruction set '%s': unknown, or not one of this processor; "
@@ -266,15 +267,22 @@ static status cpu_open(const program *p, const engine_options *o, update_kind ki
 
 // ---- Parameters and the update ----
 
+static void pack_unit(const engine *e, const unit *u, bool transpose) {
+    const float *weight = e->parameters + u->core->weight;
+    float *packed = e->packed + (transpose ? u->packed_transposed : u->packed);
+    if (u->winograd)
+        e->kernels->winograd_pack(u->core, weight, transpose, packed);
+    else
+        conv_pack(u->core, weight, transpose ? u->block_transposed : u->block, transpose, packed);
+}
+
 static void pack_part(engine *e, int member) {
     const int members = team_size(e->team);
     for (int i = member; i < e->plan.count; i += members) {
         const unit *u = &e->plan.units[i];
         if (!u->core || u->core->kind != LAYER_CONV) continue;
-        const float *weight = e->parameters + u->core->weight;
-        conv_pack(u->core, weight, u->block, false, e->packed + u->packed);
-        if (u->block_transposed)
-            conv_pack(u->core, weight, u->block_transposed, true, e->packed + u->packed_transposed);
+        pack_unit(e, u, false);
+        if (u->packed_transposed) pack_unit(e, u, true);
     }
 }
 

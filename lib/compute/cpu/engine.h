@@ -17,6 +17,8 @@
 #include "compute/cpu/plan.h"
 #include "compute/cpu/team.h"
 
+enum { CACHE_LINE = 64 };
+
 typedef enum operation_kind {
     OP_RECEIVE, // pipeline stages: activations and gradients from and to their neighbours
     OP_SEND,
@@ -153,6 +155,7 @@ typedef struct group_work {
     engine *e;
     worker *w;
     const group *group; // NULL: inference
+    const group *next;  // that this thread works on after it; NULL: none
     int index;          // local number of the group
     int samples;
     const uint8_t *const *pixels;
@@ -185,6 +188,11 @@ status cpu_backward(engine *e, const float *gradients, const float *losses, erro
 size_t cpu_logits_floats(const engine *e);
 void cpu_gather_logits(const engine *e, float *logits);
 void cpu_loss(const engine *e, const batch *whole, float *logits, float *losses);
+
+// lanes.c: `rows` elements of a group between the memory of this engine and a block of the
+// interface, [rows][GROUP]. Lanes that the other side lacks become zero.
+void lanes_import(const engine *e, const float *block, float *memory, size_t rows);
+void lanes_export(const engine *e, const float *memory, float *block, size_t rows);
 
 // stage.c
 size_t cpu_stage_floats(const engine *e, bool output);

@@ -1,15 +1,16 @@
 // kernels.h - the CPU's inner loops: one table of functions for each instruction set, all with the
 // same bits.
 //
-// Everything works on one group: GROUP = 16 samples, innermost. An activation is
-// [channel][row][column][16]; a kernel is a plain loop over features with the samples in a vector
-// register. kernels/*.c are compiled once for each instruction set, from the same source, with
-// explicit fused multiply-adds in one order of summation; how many outputs are held in registers at
-// once differs, what is added to what in which order does not. So the results agree in every bit.
+// Everything works on one group of samples, innermost: `lanes` of them, GROUP = 16, or 4 where a
+// group never has more. An activation is [channel][row][column][lanes]; a kernel is a plain loop
+// over features with the samples in a vector register. kernels/*.c are compiled once for each
+// instruction set, from the same source, with explicit fused multiply-adds in one order of
+// summation; how many outputs are held in registers at once differs, what is added to what in which
+// order does not. So the results agree in every bit.
 //
 // Sizes and strides are in floats unless said otherwise. Lanes of absent samples (a group of fewer
-// than 16) hold finite rubbish in activations and exactly zero in gradients of the loss, so they
-// add nothing.
+// than `lanes`) hold finite rubbish in activations and exactly zero in gradients of the loss, so
+// they add nothing.
 #ifndef LOCKSTEP_COMPUTE_CPU_KERNELS_H
 #define LOCKSTEP_COMPUTE_CPU_KERNELS_H
 
@@ -20,7 +21,7 @@
 #include "base/random.h"
 #include "compute/backend.h"
 
-// An activation in memory: element (c, y, x) of sample n is at data[c·plane + y·row + x·GROUP + n].
+// An activation in memory: element (c, y, x) of sample n is at data[c·plane + y·row + x·lanes + n].
 // Rows may be longer than the image: the border around it is zero (padding of a convolution) and
 // never written.
 typedef struct view {
@@ -37,6 +38,7 @@ typedef struct conv_task {
     view in, out;
     const float *packed; // [block of outputs][c][ky][kx][outputs of the block], see conv_pack
     const float *bias;   // NULL: zero
+    float *scratch;      // winograd: winograd_scratch floats
     int kernel_h, kernel_w, stride_y, stride_x, pad_y, pad_x;
 } conv_task;
 
@@ -47,7 +49,8 @@ enum { CONV_SCRATCH_OUTPUTS = 4 }; // outputs whose weight gradients are summed 
 typedef struct conv_weight_task {
     view in, dout;
     float *dw, *db;  // [out][in][kh][kw] and [out]; db NULL: none
-    float *scratch;  // CONV_SCRATCH_OUTPUTS · in.channels · kernel_h · kernel_w · 16
+    float *scratch;  // CONV_SCRATCH_OUTPUTS · in.channels · kernel_h · kernel_w · 16;
+                     // winograd_weight: winograd_scratch
     bool accumulate; // add to what is there
     int kernel_h, kernel_w, stride_y, stride_x, pad_y, pad_x;
 } conv_weight_task;
@@ -123,6 +126,7 @@ typedef struct update_task {
 
 typedef struct kernels {
     const char *isa;
+    int lanes;
     // How many outputs a packed block holds, for a layer of so many outputs.
     int (*conv_block_size)(int outputs, int width);
     void (*conv)(const conv_task *t, int block);
@@ -130,6 +134,13 @@ typedef struct kernels {
     // as they are, strides and padding those of the layer.
     void (*conv_strided_input)(const conv_task *t);
     void (*conv_weight)(const conv_weight_task *t);
+    // The same for 3×3 kernels with stride 1 and padding up to 2, by Winograd's F(4×4, 3×3): a
+    // quarter of the multiplications, with sums of their own. `packed` is what winograd_pack made,
+    // winograd_packed_floats of it. Scratch memory is of a thread, in floats.
+    size_t (*winograd_scratch)(const layer *l);
+    void (*winograd_pack)(const layer *l, const float *weight, bool transpose, float *packed);
+    void (*winograd)(const conv_task *t);
+    void (*winograd_weight)(const conv_weight_task *t);
     void (*linear)(const linear_task *t);
     // z[inputs] = weightᵀ · x[outputs]: the input gradient.
     void (*linear_transposed)(const linear_task *t);
@@ -160,8 +171,18 @@ typedef struct kernels {
     void (*add)(float *sum, const float *term, size_t n); // sum += term
 } kernels;
 
-// The best table for this processor, or the named one; NULL when the processor cannot run it.
-const kernels *kernels_find(const char *isa);
+// Four lanes fill an AVX-512 register with four neighbouring elements of four samples where 16
+// lanes would leave most of it empty.
+enum { LANES_FEW = 4 };
+
+// The table with so many lanes, GROUP or LANES_FEW: the best for this processor, or the named one;
+// NULL when the processor cannot run it.
+const kernels *kernels_find(const char *isa, int lanes);
+
+// Is Winograd's algorithm the faster one for this convolution? All of its passes then use it.
+bool winograd_pays(const layer *l);
+enum { WINOGRAD_OUTPUTS = 16 }; // outputs of a packed block: [block][36][c][outputs of the block]
+size_t winograd_packed_floats(const layer *l, bool transpose);
 
 // The packed copy of conv weights that `conv` reads: bytes are conv_packed_floats. With `transpose`
 // the input gradient's: roles of channels exchanged and the kernel turned by 180 degrees.

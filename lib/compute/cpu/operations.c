@@ -14,6 +14,7 @@ static conv_task conv_forward(const group_work *g, const unit *u) {
                        .out = place_view(u->z, g->memory),
                        .packed = g->e->packed + u->packed,
                        .bias = l->has_bias ? g->e->parameters + l->bias : NULL,
+                       .scratch = g->w->scratch,
                        .kernel_h = l->kernel_h,
                        .kernel_w = l->kernel_w,
                        .stride_y = l->stride_h,
@@ -24,7 +25,7 @@ static conv_task conv_forward(const group_work *g, const unit *u) {
 
 static void copy_floats(const group_work *g, place from, place to) {
     memcpy(g->memory + to.offset, g->memory + from.offset,
-           shape_size(from.size) * GROUP * sizeof(float));
+           shape_size(from.size) * (size_t)g->e->kernels->lanes * sizeof(float));
 }
 
 static void run_core(const group_work *g, const unit *u) {
@@ -32,7 +33,10 @@ static void run_core(const group_work *g, const unit *u) {
         copy_floats(g, u->x, u->z);
     } else if (u->core->kind == LAYER_CONV) {
         const conv_task t = conv_forward(g, u);
-        g->e->kernels->conv(&t, u->block);
+        if (u->winograd)
+            g->e->kernels->winograd(&t);
+        else
+            g->e->kernels->conv(&t, u->block);
     } else {
         const layer *l = u->core;
         const linear_task t = {.inputs = (int)shape_size(l->in),
@@ -72,7 +76,10 @@ static void run_core_input(const group_work *g, const unit *u) {
     t.packed = g->e->packed + u->packed_transposed;
     t.pad_y = l->kernel_h - 1 - l->pad_h;
     t.pad_x = l->kernel_w - 1 - l->pad_w;
-    g->e->kernels->conv(&t, u->block_transposed);
+    if (u->winograd)
+        g->e->kernels->winograd(&t);
+    else
+        g->e->kernels->conv(&t, u->block_transposed);
 }
 
 static void run_core_weights(const group_work *g, const unit *u) {
@@ -102,7 +109,7 @@ static void run_core_weights(const group_work *g, const unit *u) {
                                 .stride_x = l->stride_w,
                                 .pad_y = l->pad_h,
                                 .pad_x = l->pad_w};
-    g->e->kernels->conv_weight(&t);
+    (u->winograd ? g->e->kernels->winograd_weight : g->e->kernels->conv_weight)(&t);
 }
 
 static tail_task tail(const group_work *g, const unit *u) {
@@ -209,7 +216,7 @@ static void run_dropout(const group_work *g, const unit *u) {
     }
     const view y = place_view(u->y, g->memory);
     const float *x = g->memory + u->x.offset;
-    const size_t row = (size_t)y.width * GROUP;
+    const size_t row = (size_t)(y.width * g->e->kernels->lanes);
     for (int c = 0; c < y.channels; c++)
         for (int i = 0; i < y.height; i++, x += row)
             memcpy(y.data + (size_t)c * y.plane + (size_t)i * y.row, x, row * sizeof *x);
@@ -226,10 +233,10 @@ static void run_moments(const group_work *g, const unit *u) {
 static void run_loss(const group_work *g, const unit *u) {
     const engine *e = g->e;
     const program *p = e->program;
-    const size_t floats = (size_t)p->classes * GROUP;
+    const size_t classes = (size_t)p->classes;
     float *logits = g->memory + u->z.offset, tail_values[RECORD_TAIL] = {0};
     if (e->given_gradients) {
-        memcpy(logits, e->given_gradients + (size_t)g->index * floats, floats * sizeof *logits);
+        lanes_import(e, e->given_gradients + (size_t)g->index * classes * GROUP, logits, classes);
         tail_values[RECORD_LOSS] = e->given_losses[g->index];
     } else {
         const loss_task t = {.classes = p->classes,
@@ -239,6 +246,15 @@ static void run_loss(const group_work *g, const unit *u) {
         tail_values[RECORD_LOSS] = e->kernels->loss(&t);
     }
     record_put(g->w, p->parameters + p->buffers, tail_values, RECORD_TAIL);
+}
+
+// Images lie scattered over the whole data set: fetched while the group before them is worked on,
+// they cost next to nothing, and otherwise as much as all of a group's batch norm.
+static void fetch_images(const engine *e, const group *next) {
+    const size_t bytes = shape_size(e->program->input);
+    for (int n = 0; n < next->samples; n++)
+        for (size_t i = 0; i < bytes; i += CACHE_LINE)
+            __builtin_prefetch(e->batch->pixels[next->first + n] + i, 0, 2);
 }
 
 static void run_operation(const group_work *g, const operation *op) {
@@ -251,6 +267,7 @@ static void run_operation(const group_work *g, const operation *op) {
     case OP_LOAD: {
         const view x = place_view(e->plan.input, g->memory);
         e->kernels->load(g->pixels, g->samples, e->load_scale, e->load_shift, &x);
+        if (g->next) fetch_images(e, g->next);
         break;
     }
     case OP_CORE: run_core(g, op->unit); break;

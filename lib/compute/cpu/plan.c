@@ -58,14 +58,18 @@ static status take_unit(unit *u, const program *p, int *at, error *err) {
 
 // ---- Places ----
 
+// Kernels may read so many floats behind the last place, never to use them.
+enum { SLACK = 64 };
+
 // `border` zero columns before and behind each row; a row's right border is the next one's left
 // border.
 static place put(plan *p, shape size, int border) {
+    const size_t lanes = (size_t)p->lanes;
     place at = {.size = size};
-    at.row = (size_t)(size.width + border) * GROUP;
+    at.row = (size_t)(size.width + border) * lanes;
     at.plane = (size_t)size.height * at.row;
-    at.offset = p->floats + (size_t)border * GROUP;
-    p->floats += (size_t)border * GROUP + (size_t)size.channels * at.plane;
+    at.offset = p->floats + (size_t)border * lanes;
+    p->floats += (size_t)border * lanes + (size_t)size.channels * at.plane;
     return at;
 }
 
@@ -94,10 +98,6 @@ static shape pooled_shape(shape z) {
     return (shape){z.channels, z.height / 2, z.width / 2};
 }
 
-static size_t count_of(shape s) {
-    return shape_size(s) * GROUP;
-}
-
 // `flat` is the shape in which the next layer sees the input: flatten has no unit.
 static void place_unit(plan *p, int index, shape seen) {
     unit *u = &p->units[index];
@@ -113,31 +113,50 @@ static void place_unit(plan *p, int index, shape seen) {
     u->dy = put(p, y, 0);
     if (u->pool || u->alone) {
         u->winner = p->bytes;
-        p->bytes += count_of(y);
+        p->bytes += shape_size(y) * (size_t)p->lanes;
     }
+}
+
+static size_t take_packed(plan *p, size_t floats) {
+    const size_t at = p->packed_floats;
+    p->packed_floats += (floats + GROUP - 1) / GROUP * GROUP;
+    return at;
+}
+
+static void take_scratch(plan *p, size_t floats) {
+    if (floats > p->scratch_floats) p->scratch_floats = floats;
+}
+
+static void plan_winograd(plan *p, unit *u, const kernels *k) {
+    u->winograd = true;
+    take_scratch(p, k->winograd_scratch(u->core));
+    u->packed = take_packed(p, winograd_packed_floats(u->core, false));
+    if (!u->first) u->packed_transposed = take_packed(p, winograd_packed_floats(u->core, true));
 }
 
 static void plan_weights(plan *p, unit *u, const kernels *k) {
     const layer *l = u->core;
     if (!l) return;
+    if (winograd_pays(l)) {
+        plan_winograd(p, u, k);
+        return;
+    }
     size_t floats = l->kind == LAYER_LINEAR
                         ? (shape_size(l->in) + GROUP - 1) / GROUP * GROUP
                         : CONV_SCRATCH_OUTPUTS * layer_weights(l) / (size_t)l->out.channels;
-    if (floats * GROUP > p->scratch_floats) p->scratch_floats = floats * GROUP;
+    take_scratch(p, floats * GROUP);
     if (l->kind == LAYER_LINEAR) return;
     u->block = k->conv_block_size(l->out.channels, l->out.width);
-    u->packed = p->packed_floats;
-    p->packed_floats += (conv_packed_floats(l, u->block, false) + 15) / 16 * 16;
+    u->packed = take_packed(p, conv_packed_floats(l, u->block, false));
     if (u->first || l->stride_h != 1 || l->stride_w != 1) return;
     u->block_transposed = k->conv_block_size(l->in.channels, l->in.width);
-    u->packed_transposed = p->packed_floats;
-    p->packed_floats += (conv_packed_floats(l, u->block_transposed, true) + 15) / 16 * 16;
+    u->packed_transposed = take_packed(p, conv_packed_floats(l, u->block_transposed, true));
 }
 
 status plan_init(plan *p, const program *prog, const kernels *k, bool receives, bool sends,
                  error *err) {
     status rc = STATUS_OK;
-    *p = (plan){0};
+    *p = (plan){.lanes = k->lanes};
     shape *seen = memory_new((size_t)prog->count + 1, sizeof *seen, err);
     p->units = memory_new((size_t)prog->count + 1, sizeof *p->units, err);
     if (!seen || !p->units) TRY(STATUS_FAILED);
@@ -170,7 +189,7 @@ status plan_init(plan *p, const program *prog, const kernels *k, bool receives, 
     }
     // Whole cache lines, and not a multiple of a page: groups that are worked on together must not
     // share cache sets.
-    p->floats = (p->floats + 15) / 16 * 16;
+    p->floats = (p->floats + 15) / 16 * 16 + SLACK;
     p->bytes = (p->bytes + 63) / 64 * 64 + 192;
 out:
     free(seen);

@@ -31,7 +31,8 @@ typedef struct unit {
     bool last;                   // the logits: no tail, z is where the loss puts its gradient
     place x, z, y, dy, dx;       // x, dx: the previous unit's y and dy
     size_t winner;               // pools, dropout: offset in bytes behind the floats
-    int block, block_transposed; // conv: outputs in a packed block
+    bool winograd;               // conv: by Winograd's algorithm
+    int block, block_transposed; // other conv: outputs in a packed block
     size_t packed, packed_transposed; // conv: offset in the arena of packed weights
     int norm_index;                   // which batch norm, from 0
     size_t norm_channel;              // channels of the batch norms before
@@ -40,6 +41,7 @@ typedef struct unit {
 typedef struct plan {
     unit *units;
     int count;
+    int lanes;                   // samples side by side in memory: the kernels'
     place input, input_gradient; // the gradient only where somebody wants it
     int norms;                   // units with batch norm
     size_t norm_channels;        // channels of all batch norms together

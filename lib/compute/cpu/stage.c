@@ -4,17 +4,17 @@
 #include "compute/cpu/engine.h"
 
 // ---- Exchange with the neighbours, on one group ----
-static size_t features(place p) {
+static size_t block_floats(place p) {
     return shape_size(p.size) * GROUP;
 }
 
 // A place may have a border; a block has none.
-static void block_to_place(const float *block, place p, float *memory) {
-    const size_t row = (size_t)p.size.width * GROUP;
+static void block_to_place(const engine *e, const float *block, place p, float *memory) {
+    const size_t width = (size_t)p.size.width;
     for (int c = 0; c < p.size.channels; c++)
-        for (int y = 0; y < p.size.height; y++, block += row)
-            memcpy(memory + p.offset + (size_t)c * p.plane + (size_t)y * p.row, block,
-                   row * sizeof *block);
+        for (int y = 0; y < p.size.height; y++, block += width * GROUP)
+            lanes_import(e, block, memory + p.offset + (size_t)c * p.plane + (size_t)y * p.row,
+                         width);
 }
 
 static place output_place(const engine *e) {
@@ -24,25 +24,26 @@ static place output_place(const engine *e) {
 void stage_operation(const group_work *g, operation_kind kind) {
     const engine *e = g->e;
     const place input = e->plan.input, output = output_place(e);
-    const size_t in = (size_t)g->index * features(input), out = (size_t)g->index * features(output);
+    const size_t in = (size_t)g->index * block_floats(input),
+                 out = (size_t)g->index * block_floats(output);
     switch (kind) {
-    case OP_RECEIVE: block_to_place(e->stage_in + in, input, g->memory); break;
+    case OP_RECEIVE: block_to_place(e, e->stage_in + in, input, g->memory); break;
     case OP_RECEIVE_GRADIENT:
-        block_to_place(e->stage_in + out, e->plan.units[e->plan.count - 1].dy, g->memory);
+        block_to_place(e, e->stage_in + out, e->plan.units[e->plan.count - 1].dy, g->memory);
         break;
     case OP_SEND: // nobody here reads it with a border: it has none
-        memcpy(e->stage_out + out, g->memory + output.offset, features(output) * sizeof(float));
+        lanes_export(e, g->memory + output.offset, e->stage_out + out, shape_size(output.size));
         break;
     default:
-        memcpy(e->stage_out + in, g->memory + e->plan.input_gradient.offset,
-               features(input) * sizeof(float));
+        lanes_export(e, g->memory + e->plan.input_gradient.offset, e->stage_out + in,
+                     shape_size(input.size));
         break;
     }
 }
 
 // ---- A step ----
 size_t cpu_stage_floats(const engine *e, bool output) {
-    return features(output ? output_place(e) : e->plan.input);
+    return block_floats(output ? output_place(e) : e->plan.input);
 }
 
 static status run(engine *e, int first_shard, int end_shard, int first, int end, error *err) {

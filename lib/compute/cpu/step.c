@@ -29,6 +29,7 @@ static void run_segment(engine *e, int member, const segment *s) {
         const group_work work = {.e = e,
                                  .w = w,
                                  .group = g,
+                                 .next = leaf + 1 < w->end_leaf ? g + 1 : NULL,
                                  .index = index,
                                  .samples = g->samples,
                                  .pixels = e->batch->pixels + g->first,
@@ -122,12 +123,13 @@ size_t cpu_logits_floats(const engine *e) {
 void cpu_gather_logits(const engine *e, float *logits) {
     const size_t z = e->plan.units[e->plan.count - 1].z.offset;
     for (int g = 0; g < e->group_count; g++)
-        memcpy(logits + (size_t)g * block_floats(e), slot(e, (size_t)g) + z,
-               block_floats(e) * sizeof *logits);
+        lanes_export(e, slot(e, (size_t)g) + z, logits + (size_t)g * block_floats(e),
+                     (size_t)e->program->classes);
 }
 
 void cpu_loss(const engine *e, const batch *whole, float *logits, float *losses) {
     const uint8_t *labels = whole->labels;
+    const kernels *k = kernels_find(e->kernels->isa, GROUP);
     for (int v = 0; v < whole->shards; v++)
         for (int done = 0; done < whole->count[v]; done += GROUP) {
             const int left = whole->count[v] - done, samples = left < GROUP ? left : GROUP;
@@ -135,7 +137,7 @@ void cpu_loss(const engine *e, const batch *whole, float *logits, float *losses)
                                  .samples = samples,
                                  .logits = logits,
                                  .labels = labels};
-            *losses++ = e->kernels->loss(&t);
+            *losses++ = k->loss(&t);
             logits += block_floats(e);
             labels += samples;
         }
@@ -145,9 +147,9 @@ void cpu_loss(const engine *e, const batch *whole, float *logits, float *losses)
 
 static void store_logits(const group_work *g, const unit *last, float *logits) {
     const float *z = g->memory + last->z.offset;
-    const int classes = g->e->program->classes;
+    const int classes = g->e->program->classes, lanes = g->e->kernels->lanes;
     for (int n = 0; n < g->samples; n++)
-        for (int j = 0; j < classes; j++) logits[n * classes + j] = z[j * GROUP + n];
+        for (int j = 0; j < classes; j++) logits[n * classes + j] = z[j * lanes + n];
 }
 
 static void infer_body(void *argument, int member) {
@@ -155,13 +157,13 @@ static void infer_body(void *argument, int member) {
     worker *w = &e->workers[member];
     worker_mark(w, PHASE_WAIT);
     const segment *s = &e->inference.segments[0];
-    const size_t threads = (size_t)team_size(e->team);
-    for (size_t first = (size_t)member * GROUP; first < e->infer_samples;
-         first += threads * GROUP) {
+    const size_t threads = (size_t)team_size(e->team), lanes = (size_t)e->kernels->lanes;
+    for (size_t first = (size_t)member * lanes; first < e->infer_samples;
+         first += threads * lanes) {
         const size_t left = e->infer_samples - first;
         const group_work work = {.e = e,
                                  .w = w,
-                                 .samples = left < GROUP ? (int)left : GROUP,
+                                 .samples = (int)(left < lanes ? left : lanes),
                                  .pixels = e->infer_pixels + first,
                                  .memory = slot(e, (size_t)member)};
         operations_run(&work, &e->inference, s->first, s->end);

@@ -4,17 +4,16 @@
 
 #include "base/random.h"
 
-enum { HALF = VL / 2, WIDE_SLICES = GROUP / HALF };
+enum { HALF = VL / 2, WIDE_SLICES = LANES / HALF };
 
 typedef uint64_t wide __attribute__((vector_size(VL * 4)));
-typedef int8_t narrow __attribute__((vector_size(VL), aligned(1), may_alias));
 typedef int8_t half __attribute__((vector_size(HALF), aligned(1), may_alias));
 
 // Products of the lower 32 bits of each element; the upper 32 may hold anything.
 INLINE wide multiply(wide a, uint32_t b) {
-#if defined(__AVX512F__)
+#if VL == 16
     return (wide)_mm512_mul_epu32((__m512i)a, _mm512_set1_epi64(b));
-#elif defined(__AVX2__)
+#elif VL == 8
     return (wide)_mm256_mul_epu32((__m256i)a, _mm256_set1_epi64x(b));
 #else
     return (a & 0xffffffffu) * b;
@@ -51,7 +50,7 @@ INLINE void choose(const dropout_task *t, const wide *ids, uint32_t draw, size_t
         for (size_t i = 0; i < rows; i++) {
             const half yes =
                 __builtin_convertvector((s.c[i] & 0xffffffffu) >> 8 >= t->threshold, half);
-            memcpy(kept + i * GROUP + slice * HALF, &yes, sizeof yes);
+            memcpy(kept + i * LANES + slice * HALF, &yes, sizeof yes);
         }
     }
 }
@@ -59,17 +58,15 @@ INLINE void choose(const dropout_task *t, const wide *ids, uint32_t draw, size_t
 static void choose_all(const dropout_task *t) {
     const size_t features = (size_t)t->y.channels * (size_t)t->y.height * (size_t)t->y.width;
     wide ids[WIDE_SLICES];
-    for (int n = 0; n < GROUP; n++) ids[n / HALF][n % HALF] = t->ids[n < t->samples ? n : 0];
+    for (int n = 0; n < LANES; n++) ids[n / HALF][n % HALF] = t->ids[n < t->samples ? n : 0];
     for (size_t i = 0; i < features; i += 4)
-        choose(t, ids, (uint32_t)(i / 4), features - i < 4 ? features - i : 4, t->kept + i * GROUP);
+        choose(t, ids, (uint32_t)(i / 4), features - i < 4 ? features - i : 4, t->kept + i * LANES);
 }
 
 // x scaled where it is kept, else 0.
 INLINE void drop(const int8_t *kept, float scale, const float *x, float *y) {
     UNROLL for (int slice = 0; slice < LANE_SLICES; slice++) {
-        narrow bytes;
-        memcpy(&bytes, kept + slice * VL, sizeof bytes);
-        const ivec mask = __builtin_convertvector(bytes, ivec);
+        const ivec mask = load_bytes((const uint8_t *)kept + slice * VL) != 0;
         vstore(y + slice * VL, vmask(mask, vset(scale) * vload(x + slice * VL)));
     }
 }
@@ -81,13 +78,13 @@ void KERNEL(dropout)(const dropout_task *t) {
     for (int c = 0; c < t->y.channels; c++)
         for (int row = 0; row < t->y.height; row++) {
             float *y = t->y.data + (size_t)c * t->y.plane + (size_t)row * t->y.row;
-            for (int i = 0; i < t->y.width; i++, x += GROUP, y += GROUP, kept += GROUP)
+            for (int i = 0; i < t->y.width; i++, x += LANES, y += LANES, kept += LANES)
                 drop(kept, t->scale, x, y);
         }
 }
 
 void KERNEL(dropout_backward)(const dropout_task *t) {
     const size_t features = (size_t)t->y.channels * (size_t)t->y.height * (size_t)t->y.width;
-    for (size_t i = 0; i < features * GROUP; i += GROUP)
+    for (size_t i = 0; i < features * LANES; i += LANES)
         drop(t->kept + i, t->scale, t->dy + i, t->dx + i);
 }

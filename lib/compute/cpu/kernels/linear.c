@@ -11,12 +11,12 @@ INLINE void linear_rows(const linear_task *t, int j, const int COUNT) {
         UNROLL for (int k = 0; k < COUNT; k++) sum[k] = vset(t->bias ? t->bias[j + k] : 0.0f);
         const float *w = t->weight + (size_t)j * inputs, *x = t->x + slice * VL;
         for (size_t i = 0; i < inputs; i++) {
-            vec v = vload(x + i * GROUP);
+            vec v = vload(x + i * LANES);
             UNROLL for (int k = 0; k < COUNT; k++) sum[k] =
                 vfma(vset(w[(size_t)k * inputs + i]), v, sum[k]);
         }
         UNROLL for (int k = 0; k < COUNT; k++)
-            vstore(t->z + (size_t)(j + k) * GROUP + slice * VL, sum[k]);
+            vstore(t->z + (size_t)(j + k) * LANES + slice * VL, sum[k]);
     }
 }
 
@@ -33,12 +33,12 @@ INLINE void transposed_columns(const linear_task *t, int i, const int COUNT) {
         vec sum[COLUMN_BLOCK];
         UNROLL for (int k = 0; k < COUNT; k++) sum[k] = vset(0.0f);
         const float *w = t->weight + i, *d = t->x + slice * VL;
-        for (int j = 0; j < t->outputs; j++, w += t->inputs, d += GROUP) {
+        for (int j = 0; j < t->outputs; j++, w += t->inputs, d += LANES) {
             vec v = vload(d);
             UNROLL for (int k = 0; k < COUNT; k++) sum[k] = vfma(vset(w[k]), v, sum[k]);
         }
         UNROLL for (int k = 0; k < COUNT; k++)
-            vstore(t->z + (size_t)(i + k) * GROUP + slice * VL, sum[k]);
+            vstore(t->z + (size_t)(i + k) * LANES + slice * VL, sum[k]);
     }
 }
 
@@ -55,11 +55,16 @@ void KERNEL(linear_transposed)(const linear_task *t) {
 
 enum { WEIGHT_ROWS = 4, WEIGHT_VECTORS = VL == 16 ? 5 : 2 };
 
-static void transpose(const linear_weight_task *t, size_t row) {
-    for (size_t i = 0; i < (size_t)t->inputs; i++)
-        for (size_t n = 0; n < GROUP; n++) t->scratch[n * row + i] = t->x[i * GROUP + n];
-    for (size_t i = (size_t)t->inputs; i < row; i++)
-        for (size_t n = 0; n < GROUP; n++) t->scratch[n * row + i] = 0.0f;
+static void turn_inputs(const linear_weight_task *t, size_t row) {
+    for (size_t i = 0; i < row; i += VL)
+        for (size_t slice = 0; slice < LANES; slice += VL) {
+            vec lanes[VL];
+            UNROLL for (size_t k = 0; k < VL; k++) lanes[k] =
+                i + k < (size_t)t->inputs ? vload(t->x + (i + k) * LANES + slice) : vset(0.0f);
+            transpose(lanes);
+            UNROLL for (size_t k = 0; k < VL; k++)
+                vstore(t->scratch + (slice + k) * row + i, lanes[k]);
+        }
 }
 
 // `live` of the VL inputs of the last vector exist; a full block has live = VL.
@@ -67,12 +72,12 @@ INLINE void weight_tile(const linear_weight_task *t, size_t row, int j, int i, c
                         const int IB, int live) {
     vec sum[WEIGHT_ROWS][WEIGHT_VECTORS];
     UNROLL for (int k = 0; k < JB; k++) UNROLL for (int l = 0; l < IB; l++) sum[k][l] = vset(0.0f);
-    const float *d = t->dz + (size_t)j * GROUP, *x = t->scratch + i;
-    for (int n = 0; n < GROUP; n++, x += row) {
+    const float *d = t->dz + (size_t)j * LANES, *x = t->scratch + i;
+    for (int n = 0; n < LANES; n++, x += row) {
         vec v[WEIGHT_VECTORS];
         UNROLL for (int l = 0; l < IB; l++) v[l] = vload(x + l * VL);
         UNROLL for (int k = 0; k < JB; k++) {
-            vec e = vset(d[k * GROUP + n]);
+            vec e = vset(d[k * LANES + n]);
             UNROLL for (int l = 0; l < IB; l++) sum[k][l] = vfma(e, v[l], sum[k][l]);
         }
     }
@@ -100,14 +105,14 @@ INLINE void weight_rows(const linear_weight_task *t, size_t row, int j, const in
 }
 
 void KERNEL(linear_weight)(const linear_weight_task *t) {
-    const size_t row = ((size_t)t->inputs + GROUP - 1) / GROUP * GROUP;
-    transpose(t, row);
+    const size_t row = ((size_t)t->inputs + LANES - 1) / LANES * LANES;
+    turn_inputs(t, row);
     int j = 0;
     for (; j + WEIGHT_ROWS <= t->outputs; j += WEIGHT_ROWS) weight_rows(t, row, j, WEIGHT_ROWS);
     for (; j < t->outputs; j++) weight_rows(t, row, j, 1);
     if (!t->db) return;
     for (j = 0; j < t->outputs; j++) {
-        float sum = sum_by_halves(t->dz + (size_t)j * GROUP);
+        float sum = sum_by_halves(t->dz + (size_t)j * LANES);
         t->db[j] = t->accumulate ? t->db[j] + sum : sum;
     }
 }

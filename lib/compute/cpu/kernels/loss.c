@@ -42,32 +42,32 @@ INLINE vec logarithm(vec s) {
 }
 
 float KERNEL(loss)(const loss_task *t) {
-    float losses[GROUP] __attribute__((aligned(64))), own[GROUP] __attribute__((aligned(64))) = {0};
+    float losses[LANES] __attribute__((aligned(64))), own[LANES] __attribute__((aligned(64))) = {0};
     for (int n = 0; n < t->samples; n++)
-        own[n] = t->logits[(size_t)t->labels[n] * GROUP + (size_t)n];
+        own[n] = t->logits[(size_t)t->labels[n] * LANES + (size_t)n];
     for (int slice = 0; slice < LANE_SLICES; slice++) {
         float *z = t->logits + slice * VL;
         vec largest = vload(z), sum = vset(0.0f);
         for (int j = 1; j < t->classes; j++) {
-            vec v = vload(z + (size_t)j * GROUP);
+            vec v = vload(z + (size_t)j * LANES);
             largest = vselect(v > largest, v, largest);
         }
         for (int j = 0; j < t->classes; j++) {
-            vec e = exponential(vload(z + (size_t)j * GROUP) - largest);
-            vstore(z + (size_t)j * GROUP, e);
+            vec e = exponential(vload(z + (size_t)j * LANES) - largest);
+            vstore(z + (size_t)j * LANES, e);
             sum += e;
         }
         // A NaN anywhere reaches the loss through `own` or `largest`: selects alone could lose it.
         vec poison = sum * vset(0.0f);
         vstore(losses + slice * VL, logarithm(sum) + (largest - vload(own + slice * VL)) + poison);
         for (int j = 0; j < t->classes; j++)
-            vstore(z + (size_t)j * GROUP, vload(z + (size_t)j * GROUP) / sum);
+            vstore(z + (size_t)j * LANES, vload(z + (size_t)j * LANES) / sum);
     }
     for (int n = 0; n < t->samples; n++)
-        t->logits[(size_t)t->labels[n] * GROUP + (size_t)n] -= 1.0f;
-    for (int n = t->samples; n < GROUP; n++) {
+        t->logits[(size_t)t->labels[n] * LANES + (size_t)n] -= 1.0f;
+    for (int n = t->samples; n < LANES; n++) {
         losses[n] = 0.0f;
-        for (int j = 0; j < t->classes; j++) t->logits[(size_t)j * GROUP + (size_t)n] = 0.0f;
+        for (int j = 0; j < t->classes; j++) t->logits[(size_t)j * LANES + (size_t)n] = 0.0f;
     }
     return sum_by_halves(losses);
 }

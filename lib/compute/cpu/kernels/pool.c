@@ -16,15 +16,15 @@ static window window_at(const pool_task *t, int y, int x) {
 }
 
 static const float *source(const pool_task *t, int c, int y, int x) {
-    return t->x.data + (size_t)c * t->x.plane + (size_t)y * t->x.row + (size_t)x * GROUP;
+    return t->x.data + (size_t)c * t->x.plane + (size_t)y * t->x.row + (size_t)x * LANES;
 }
 
 static float *result(const pool_task *t, int c, int y, int x) {
-    return t->y.data + (size_t)c * t->y.plane + (size_t)y * t->y.row + (size_t)x * GROUP;
+    return t->y.data + (size_t)c * t->y.plane + (size_t)y * t->y.row + (size_t)x * LANES;
 }
 
 static size_t dense(const view *v, int c, int y, int x) {
-    return (((size_t)c * (size_t)v->height + (size_t)y) * (size_t)v->width + (size_t)x) * GROUP;
+    return (((size_t)c * (size_t)v->height + (size_t)y) * (size_t)v->width + (size_t)x) * LANES;
 }
 
 #define EACH_OUTPUT(t, c, y, x)                 \
@@ -37,12 +37,12 @@ void KERNEL(max_pool)(const pool_task *t) {
         const window w = window_at(t, y, x);
         float *best = result(t, c, y, x);
         uint8_t *winner = t->winner + dense(&t->y, c, y, x);
-        for (int n = 0; n < GROUP; n++) best[n] = -INFINITY;
+        for (int n = 0; n < LANES; n++) best[n] = -INFINITY;
         for (int iy = w.y0; iy < w.y1; iy++)
             for (int ix = w.x0; ix < w.x1; ix++) {
                 const float *v = source(t, c, iy, ix);
                 uint8_t which = (uint8_t)((iy - w.y0) * (w.x1 - w.x0) + ix - w.x0);
-                for (int n = 0; n < GROUP; n++)
+                for (int n = 0; n < LANES; n++)
                     if (v[n] > best[n] || (iy == w.y0 && ix == w.x0)) {
                         best[n] = v[n];
                         winner[n] = which;
@@ -61,7 +61,7 @@ void KERNEL(max_pool_backward)(const pool_task *t) {
         const window w = window_at(t, y, x);
         const uint8_t *winner = t->winner + dense(&t->y, c, y, x);
         const float *dy = t->dy + dense(&t->y, c, y, x);
-        for (int n = 0; n < GROUP; n++) {
+        for (int n = 0; n < LANES; n++) {
             int iy = w.y0 + winner[n] / (w.x1 - w.x0), ix = w.x0 + winner[n] % (w.x1 - w.x0);
             t->dx[dense(&t->x, c, iy, ix) + (size_t)n] += dy[n];
         }
@@ -73,13 +73,13 @@ void KERNEL(average_pool)(const pool_task *t) {
     const float divisor = (float)(t->kernel_h * t->kernel_w);
     EACH_OUTPUT(t, c, y, x) {
         const window w = window_at(t, y, x);
-        float sum[GROUP] = {0}, *out = result(t, c, y, x);
+        float sum[LANES] = {0}, *out = result(t, c, y, x);
         for (int iy = w.y0; iy < w.y1; iy++)
             for (int ix = w.x0; ix < w.x1; ix++) {
                 const float *v = source(t, c, iy, ix);
-                for (int n = 0; n < GROUP; n++) sum[n] += v[n];
+                for (int n = 0; n < LANES; n++) sum[n] += v[n];
             }
-        for (int n = 0; n < GROUP; n++) out[n] = sum[n] / divisor;
+        for (int n = 0; n < LANES; n++) out[n] = sum[n] / divisor;
     }
 }
 
@@ -92,7 +92,7 @@ void KERNEL(average_pool_backward)(const pool_task *t) {
         for (int iy = w.y0; iy < w.y1; iy++)
             for (int ix = w.x0; ix < w.x1; ix++) {
                 float *dx = t->dx + dense(&t->x, c, iy, ix);
-                for (int n = 0; n < GROUP; n++) dx[n] += dy[n] / divisor;
+                for (int n = 0; n < LANES; n++) dx[n] += dy[n] / divisor;
             }
     }
 }

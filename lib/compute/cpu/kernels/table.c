@@ -6,10 +6,15 @@
 extern const kernels KERNEL(kernel_table);
 const kernels KERNEL(kernel_table) = {
     .isa = TEXT(KERNEL_ISA),
+    .lanes = KERNEL_LANES,
     .conv_block_size = KERNEL(conv_block_size),
     .conv = KERNEL(conv),
     .conv_strided_input = KERNEL(conv_strided_input),
     .conv_weight = KERNEL(conv_weight),
+    .winograd_scratch = KERNEL(winograd_scratch),
+    .winograd_pack = KERNEL(winograd_pack),
+    .winograd = KERNEL(winograd),
+    .winograd_weight = KERNEL(winograd_weight),
     .linear = KERNEL(linear),
     .linear_transposed = KERNEL(linear_transposed),
     .linear_weight = KERNEL(linear_weight),

@@ -12,54 +12,55 @@ static float *element_mut(const view *v, int c, int y) {
 
 // ---- Statistics ----
 
+// Channels whose lanes are summed together.
+enum { CHANNEL_BLOCK = 16 };
+
 typedef struct lane_sums {
-    float lanes[GROUP] __attribute__((aligned(64)));
+    float lanes[CHANNEL_BLOCK][LANES] __attribute__((aligned(64)));
 } lane_sums;
 
-static double sum_live(lane_sums *s, int samples) {
-    for (int n = samples; n < GROUP; n++) s->lanes[n] = 0.0f;
-    return (double)sum_by_halves(s->lanes);
-}
-
 // Rows are summed apart, then added: a second level keeps the rounding error of long planes small.
-static void channel_sum(const view *z, int c, lane_sums *s) {
-    for (int slice = 0; slice < LANE_SLICES; slice++) {
+static void channel_sum(const view *z, int c, float *lanes) {
+    for (int slice = 0; slice < LANES; slice += VL) {
         vec total = vset(0.0f);
-        for (int y = 0; y < z->height; y++) {
-            const float *p = element(z, c, y) + slice * VL;
-            vec row = vset(0.0f);
-            for (int x = 0; x < z->width; x++) row += vload(p + (size_t)x * GROUP);
-            total += row;
-        }
-        vstore(s->lanes + slice * VL, total);
+        for (int y = 0; y < z->height; y++) total += row_sum(element(z, c, y) + slice, z->width);
+        vstore(lanes + slice, total);
     }
 }
 
-static void channel_squares(const view *z, int c, float mean, lane_sums *s) {
-    for (int slice = 0; slice < LANE_SLICES; slice++) {
-        vec total = vset(0.0f), centre = vset(mean);
-        for (int y = 0; y < z->height; y++) {
-            const float *p = element(z, c, y) + slice * VL;
-            vec row = vset(0.0f);
-            for (int x = 0; x < z->width; x++) {
-                vec d = vload(p + (size_t)x * GROUP) - centre;
-                row = vfma(d, d, row);
-            }
-            total += row;
-        }
-        vstore(s->lanes + slice * VL, total);
+static void channel_squares(const view *z, int c, float mean, float *lanes) {
+    for (int slice = 0; slice < LANES; slice += VL) {
+        vec total = vset(0.0f);
+        for (int y = 0; y < z->height; y++)
+            total += row_squares(element(z, c, y) + slice, z->width, vset(mean));
+        vstore(lanes + slice, total);
     }
+}
+
+static void moments_of(const view *z, int samples, int first, int channels, double *mean,
+                       double *m2) {
+    const double count = (double)samples * z->height * z->width;
+    lane_sums s;
+    float sum[CHANNEL_BLOCK], centre[CHANNEL_BLOCK];
+    for (int i = 0; i < channels; i++) {
+        channel_sum(z, first + i, s.lanes[i]);
+        clear_lanes(s.lanes[i], samples);
+    }
+    sums_by_halves(s.lanes[0], channels, sum);
+    for (int i = 0; i < channels; i++) {
+        centre[i] = (float)((double)sum[i] / count);
+        mean[first + i] = (double)centre[i];
+        channel_squares(z, first + i, centre[i], s.lanes[i]);
+        clear_lanes(s.lanes[i], samples);
+    }
+    sums_by_halves(s.lanes[0], channels, sum);
+    for (int i = 0; i < channels; i++) m2[first + i] = (double)sum[i];
 }
 
 void KERNEL(moments)(const view *z, int samples, double *mean, double *m2) {
-    const double count = (double)samples * z->height * z->width;
-    for (int c = 0; c < z->channels; c++) {
-        lane_sums s;
-        channel_sum(z, c, &s);
-        const float centre = (float)(sum_live(&s, samples) / count);
-        channel_squares(z, c, centre, &s);
-        mean[c] = (double)centre;
-        m2[c] = sum_live(&s, samples);
+    for (int c = 0; c < z->channels; c += CHANNEL_BLOCK) {
+        const int left = z->channels - c;
+        moments_of(z, samples, c, left < CHANNEL_BLOCK ? left : CHANNEL_BLOCK, mean, m2);
     }
 }
 
@@ -106,19 +107,11 @@ INLINE choice pick(vec a, vec b, vec c, vec d, const bool RELU) {
     return r;
 }
 
-typedef uint8_t bytes __attribute__((vector_size(VL), aligned(1), may_alias));
-INLINE void store_bytes(uint8_t *p, ivec v) {
-    *(bytes *)p = __builtin_convertvector(v, bytes);
-}
-INLINE ivec load_bytes(const uint8_t *p) {
-    return __builtin_convertvector(*(const bytes *)p, ivec);
-}
-
 INLINE void forward_row(const tail_task *t, int c, int y, const bool NORM, const bool RELU) {
     const affine a = channel_affine(t, c);
     const float *z = element(&t->z, c, y);
     float *out = element_mut(&t->y, c, y);
-    for (size_t i = 0; i < (size_t)t->z.width * GROUP; i += VL) {
+    for (size_t i = 0; i < (size_t)t->z.width * LANES; i += VL) {
         vec v = normalise(a, vload(z + i), NORM);
         vstore(out + i, RELU ? rectify(v) : v);
     }
@@ -129,14 +122,14 @@ INLINE void forward_pool_row(const tail_task *t, int c, int y, const bool NORM, 
     const float *z0 = element(&t->z, c, 2 * y), *z1 = element(&t->z, c, 2 * y + 1);
     float *out = element_mut(&t->y, c, y);
     uint8_t *winner =
-        t->winner + ((size_t)c * (size_t)t->y.height + (size_t)y) * (size_t)t->y.width * GROUP;
+        t->winner + ((size_t)c * (size_t)t->y.height + (size_t)y) * (size_t)t->y.width * LANES;
     for (int x = 0; x < t->y.width; x++)
         for (int slice = 0; slice < LANE_SLICES; slice++) {
-            size_t i = (size_t)x * GROUP + (size_t)(slice * VL),
-                   k = (size_t)(2 * x) * GROUP + (size_t)(slice * VL);
+            size_t i = (size_t)x * LANES + (size_t)(slice * VL),
+                   k = (size_t)(2 * x) * LANES + (size_t)(slice * VL);
             choice r = pick(
-                normalise(a, vload(z0 + k), NORM), normalise(a, vload(z0 + k + GROUP), NORM),
-                normalise(a, vload(z1 + k), NORM), normalise(a, vload(z1 + k + GROUP), NORM), RELU);
+                normalise(a, vload(z0 + k), NORM), normalise(a, vload(z0 + k + LANES), NORM),
+                normalise(a, vload(z1 + k), NORM), normalise(a, vload(z1 + k + LANES), NORM), RELU);
             vstore(out + i, r.value);
             store_bytes(winner + i, r.which);
         }
@@ -177,13 +170,13 @@ typedef struct pooled_row { // of one channel
 } pooled_row;
 
 INLINE pooled_row pooled(const tail_task *t, int c, int y) {
-    size_t i = ((size_t)c * (size_t)t->y.height + (size_t)y) * (size_t)t->y.width * GROUP;
+    size_t i = ((size_t)c * (size_t)t->y.height + (size_t)y) * (size_t)t->y.width * LANES;
     return (pooled_row){t->dy + i, t->pool ? t->winner + i : NULL};
 }
 
 // Sums over a channel of dy' and dy'·(z - mean)·inv_std, dy' being the gradient of batch norm's
 // output.
-static void channel_sums(const tail_task *t, int c, lane_sums *dy_sum, lane_sums *xhat_sum) {
+static void channel_sums(const tail_task *t, int c, float *dy_sum, float *xhat_sum) {
     const affine a = channel_affine(t, c);
     const vec mean = vset(t->mean[c]), inv_std = vset(t->inv_std[c]);
     for (int slice = 0; slice < LANE_SLICES; slice++) {
@@ -193,18 +186,18 @@ static void channel_sums(const tail_task *t, int c, lane_sums *dy_sum, lane_sums
             const float *z = element(&t->z, c, t->pool ? 2 * y : y) + slice * VL;
             vec s_row = vset(0.0f), q_row = vset(0.0f);
             for (int x = 0; x < t->y.width; x++) {
-                size_t i = (size_t)x * GROUP + (size_t)(slice * VL);
+                size_t i = (size_t)x * LANES + (size_t)(slice * VL);
                 vec dy = vload(p.dy + i), value;
                 if (t->pool) {
                     ivec which = load_bytes(p.winner + i);
-                    const float *window = z + (size_t)(2 * x) * GROUP;
+                    const float *window = z + (size_t)(2 * x) * LANES;
                     value = vload(window);
-                    value = vselect(which == 1, vload(window + GROUP), value);
+                    value = vselect(which == 1, vload(window + LANES), value);
                     value = vselect(which == 2, vload(window + t->z.row), value);
-                    value = vselect(which == 3, vload(window + t->z.row + GROUP), value);
+                    value = vselect(which == 3, vload(window + t->z.row + LANES), value);
                     dy = vmask(which != 4, dy);
                 } else {
-                    value = vload(z + (size_t)x * GROUP);
+                    value = vload(z + (size_t)x * LANES);
                     dy = through_relu(a, value, dy, true, t->relu);
                 }
                 s_row += dy;
@@ -213,17 +206,18 @@ static void channel_sums(const tail_task *t, int c, lane_sums *dy_sum, lane_sums
             s += s_row;
             q += q_row;
         }
-        vstore(dy_sum->lanes + slice * VL, s);
-        vstore(xhat_sum->lanes + slice * VL, q);
+        vstore(dy_sum + slice * VL, s);
+        vstore(xhat_sum + slice * VL, q);
     }
 }
 
 void KERNEL(tail_backward_sums)(const tail_task *t) {
-    for (int c = 0; c < t->z.channels; c++) {
+    for (int c = 0; c < t->z.channels; c += CHANNEL_BLOCK) {
+        const int left = t->z.channels - c, channels = left < CHANNEL_BLOCK ? left : CHANNEL_BLOCK;
         lane_sums dy, xhat;
-        channel_sums(t, c, &dy, &xhat);
-        t->sum_dy[c] = sum_by_halves(dy.lanes);
-        t->sum_dy_xhat[c] = sum_by_halves(xhat.lanes);
+        for (int i = 0; i < channels; i++) channel_sums(t, c + i, dy.lanes[i], xhat.lanes[i]);
+        sums_by_halves(dy.lanes[0], channels, t->sum_dy + c);
+        sums_by_halves(xhat.lanes[0], channels, t->sum_dy_xhat + c);
     }
 }
 
@@ -245,7 +239,7 @@ INLINE void backward_row(const tail_task *t, int c, int y, const bool NORM, cons
     const gradient_factors f = channel_factors(t, c, NORM);
     const float *dy = pooled(t, c, y).dy;
     float *z = element_mut(&t->z, c, y);
-    for (size_t i = 0; i < (size_t)t->z.width * GROUP; i += VL) {
+    for (size_t i = 0; i < (size_t)t->z.width * LANES; i += VL) {
         vec v = vload(z + i);
         vstore(z + i, to_dz(f, through_relu(a, v, vload(dy + i), NORM, RELU), v, NORM));
     }
@@ -257,11 +251,11 @@ INLINE void backward_pool_row(const tail_task *t, int c, int y, const bool NORM)
     float *z0 = element_mut(&t->z, c, 2 * y), *z1 = element_mut(&t->z, c, 2 * y + 1);
     for (int x = 0; x < t->y.width; x++)
         for (int slice = 0; slice < LANE_SLICES; slice++) {
-            size_t i = (size_t)x * GROUP + (size_t)(slice * VL),
-                   k = (size_t)(2 * x) * GROUP + (size_t)(slice * VL);
+            size_t i = (size_t)x * LANES + (size_t)(slice * VL),
+                   k = (size_t)(2 * x) * LANES + (size_t)(slice * VL);
             vec dy = vload(p.dy + i);
             ivec which = load_bytes(p.winner + i);
-            float *at[4] = {z0 + k, z0 + k + GROUP, z1 + k, z1 + k + GROUP};
+            float *at[4] = {z0 + k, z0 + k + LANES, z1 + k, z1 + k + LANES};
             UNROLL for (int j = 0; j < 4; j++) {
                 vec v = NORM ? vload(at[j]) : vset(0.0f);
                 vstore(at[j], to_dz(f, vmask(which == j, dy), v, NORM));
@@ -275,7 +269,7 @@ static void backward_uncovered(const tail_task *t, int c, const bool norm) {
     for (int y = 0; y < t->z.height; y++) {
         int x = y < 2 * t->y.height ? 2 * t->y.width : 0;
         float *z = element_mut(&t->z, c, y);
-        for (size_t i = (size_t)x * GROUP; i < (size_t)t->z.width * GROUP; i += VL)
+        for (size_t i = (size_t)x * LANES; i < (size_t)t->z.width * LANES; i += VL)
             vstore(z + i, to_dz(f, vset(0.0f), vload(z + i), norm));
     }
 }
@@ -298,7 +292,7 @@ static void clear_absent(const tail_task *t) {
         for (int y = 0; y < t->z.height; y++) {
             float *z = element_mut(&t->z, c, y);
             for (int x = 0; x < t->z.width; x++)
-                for (int n = t->samples; n < GROUP; n++) z[x * GROUP + n] = 0.0f;
+                for (int n = t->samples; n < LANES; n++) z[x * LANES + n] = 0.0f;
         }
 }
 
@@ -311,5 +305,5 @@ void KERNEL(tail_backward)(const tail_task *t) {
         backward(t, false, true);
     else
         backward(t, false, false);
-    if (t->scale && t->samples < GROUP) clear_absent(t);
+    if (t->scale && t->samples < LANES) clear_absent(t);
 }

@@ -1,4 +1,5 @@
 // Optimizers, element by element, and sums over whole arenas. Formulas are those of torch.optim.
+#define SIMD_WIDE
 #include "simd.h"
 
 typedef struct element { // VL parameters and their state

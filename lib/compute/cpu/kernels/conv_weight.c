@@ -1,0 +1,258 @@
+// Weight gradient of a convolution: sums over positions for OUTPUTS × CHANNELS × COLUMNS weights of
+// one kernel row, in registers; then over the lanes, by halves.
+//
+// A vector of WIDTH = 16 floats is one position of 16 samples, or four neighbouring positions of
+// four; then lanes behind the end of a row are zero.
+#define SIMD_WIDE
+#include "simd.h"
+
+// Registers: at most 24 (AVX-512) or 12 sums beside the loaded values.
+enum {
+    WEIGHT_SUMS = VL == 16 ? 24 : 12,
+    MAX_WEIGHT_OUTPUTS = CONV_SCRATCH_OUTPUTS,
+    MAX_WEIGHT_CHANNELS = 2,
+    MAX_WEIGHT_COLUMNS = 5
+};
+
+typedef struct weight_place {
+    const float *in, *dout; // the first position that takes part
+    int rows;               // of positions that take part
+    float *sums;            // [outputs][channels][columns][16]: continued
+} weight_place;
+
+typedef vec weight_sums[MAX_WEIGHT_OUTPUTS][MAX_WEIGHT_CHANNELS][MAX_WEIGHT_COLUMNS];
+
+enum { ELEMENTS = WIDTH / LANES }; // positions in a vector
+
+// Lanes of a vector from `slice` on that come before `live`.
+INLINE ivec live_lanes(int slice, int live) {
+    ivec mask;
+    for (int i = 0; i < VL; i++) mask[i] = slice + i < live ? -1 : 0;
+    return mask;
+}
+
+// Adds one vector of positions; with PART only what `mask` lets through.
+INLINE void weight_positions(const conv_weight_task *t, const float *in, const float *dout,
+                             weight_sums sum, const int OUTPUTS, const int CHANNELS,
+                             const int COLUMNS, const bool PART, ivec mask) {
+    vec d[MAX_WEIGHT_OUTPUTS];
+    UNROLL for (int o = 0; o < OUTPUTS; o++) {
+        d[o] = vload_wide(dout + (size_t)o * t->dout.plane);
+        if (PART) d[o] = vmask(mask, d[o]);
+    }
+    UNROLL for (int c = 0; c < CHANNELS; c++) UNROLL for (int k = 0; k < COLUMNS; k++) {
+        vec v = vload_wide(in + (size_t)c * t->in.plane + (size_t)(k * LANES));
+        if (PART) v = vmask(mask, v);
+        UNROLL for (int o = 0; o < OUTPUTS; o++) sum[o][c][k] = vfma(d[o], v, sum[o][c][k]);
+    }
+}
+
+// Adds one row of positions. Every vector of them loads its part of the input.
+INLINE void weight_row(const conv_weight_task *t, const float *in, const float *dout,
+                       weight_sums sum, int slice, const int OUTPUTS, const int CHANNELS,
+                       const int COLUMNS) {
+    // Neighbours in the output are neighbours in the input only with stride 1.
+    const int together = t->stride_x == 1 ? ELEMENTS : 1;
+    const size_t step = (size_t)(t->stride_x * together) * LANES;
+    const ivec one = live_lanes(slice, LANES);
+    int x = 0;
+    for (; x + together <= t->dout.width; x += together, in += step, dout += together * LANES) {
+        if (together == ELEMENTS)
+            weight_positions(t, in, dout, sum, OUTPUTS, CHANNELS, COLUMNS, false, one);
+        else
+            weight_positions(t, in, dout, sum, OUTPUTS, CHANNELS, COLUMNS, true, one);
+    }
+    if (ELEMENTS > 1 && x < t->dout.width)
+        weight_positions(t, in, dout, sum, OUTPUTS, CHANNELS, COLUMNS, true,
+                         live_lanes(slice, (t->dout.width - x) * LANES));
+}
+
+// One position of a window: the input's column `u` + COLUMNS - 1 comes in, column `u` goes out.
+INLINE void weight_window(const conv_weight_task *t, const float *in, const float *dout,
+                          weight_sums sum, vec window[MAX_WEIGHT_COLUMNS], const int u,
+                          const int OUTPUTS, const int COLUMNS) {
+    window[(u + COLUMNS - 1) % COLUMNS] = vload(in + (u + COLUMNS - 1) * LANES);
+    UNROLL for (int o = 0; o < OUTPUTS; o++) {
+        const vec d = vload(dout + (size_t)o * t->dout.plane + u * LANES);
+        UNROLL for (int k = 0; k < COLUMNS; k++) sum[o][0][k] =
+            vfma(d, window[(u + k) % COLUMNS], sum[o][0][k]);
+    }
+}
+
+// The same sums for one channel and stride 1: the columns that a position shares with the one
+// before it stay in registers, which halves the loads.
+INLINE void weight_row_window(const conv_weight_task *t, const float *in, const float *dout,
+                              weight_sums sum, const int OUTPUTS, const int COLUMNS) {
+    vec window[MAX_WEIGHT_COLUMNS];
+    UNROLL for (int k = 0; k < COLUMNS; k++) window[k] =
+        k < COLUMNS - 1 ? vload(in + k * LANES) : vset(0.0f);
+    int x = 0;
+    for (; x + COLUMNS <= t->dout.width; x += COLUMNS) {
+        UNROLL for (int u = 0; u < COLUMNS; u++)
+            weight_window(t, in, dout, sum, window, u, OUTPUTS, COLUMNS);
+        in += COLUMNS * LANES;
+        dout += COLUMNS * LANES;
+    }
+    UNROLL for (int u = 0; u < COLUMNS - 1; u++) if (x + u < t->dout.width)
+        weight_window(t, in, dout, sum, window, u, OUTPUTS, COLUMNS);
+}
+
+INLINE void weight_block(const conv_weight_task *t, const weight_place *p, const int OUTPUTS,
+                         const int CHANNELS, const int COLUMNS) {
+    const size_t row_step = (size_t)t->stride_y * t->in.row;
+    const bool window = ELEMENTS == 1 && CHANNELS == 1 && t->stride_x == 1 &&
+                        OUTPUTS * COLUMNS + COLUMNS + 1 < (VL == 16 ? 32 : 16);
+    for (int slice = 0; slice < WIDTH; slice += VL) {
+        weight_sums sum;
+        float *place = p->sums + slice;
+        UNROLL for (int o = 0; o < OUTPUTS; o++) UNROLL for (int c = 0; c < CHANNELS; c++)
+            UNROLL for (int k = 0; k < COLUMNS; k++, place += WIDTH) sum[o][c][k] = vload(place);
+        for (int y = 0; y < p->rows; y++) {
+            const float *in = p->in + (size_t)y * row_step + slice;
+            const float *dout = p->dout + (size_t)y * t->dout.row + slice;
+            if (window)
+                weight_row_window(t, in, dout, sum, OUTPUTS, COLUMNS);
+            else
+                weight_row(t, in, dout, sum, slice, OUTPUTS, CHANNELS, COLUMNS);
+        }
+        place = p->sums + slice;
+        UNROLL for (int o = 0; o < OUTPUTS; o++) UNROLL for (int c = 0; c < CHANNELS; c++)
+            UNROLL for (int k = 0; k < COLUMNS; k++, place += WIDTH) vstore(place, sum[o][c][k]);
+    }
+}
+
+typedef void (*weight_function)(const conv_weight_task *, const weight_place *);
+#define WEIGHT(o, c, k)                                                                     \
+    static __attribute__((noinline)) void weight_##o##_##c##_##k(const conv_weight_task *t, \
+                                                                 const weight_place *p) {   \
+        weight_block(t, p, o, c, k);                                                        \
+    }
+#define WEIGHTS(o)  \
+    WEIGHT(o, 1, 1) \
+    WEIGHT(o, 1, 2) \
+    WEIGHT(o, 1, 3) WEIGHT(o, 1, 4) WEIGHT(o, 1, 5) WEIGHT(o, 2, 1) WEIGHT(o, 2, 2) WEIGHT(o, 2, 3)
+WEIGHTS(1)
+WEIGHTS(2)
+WEIGHTS(3)
+WEIGHTS(4)
+#define WEIGHT_ROW(o)                                                              \
+    {                                                                              \
+        {NULL}, {NULL,                                                             \
+                 weight_##o##_1_1,                                                 \
+                 weight_##o##_1_2,                                                 \
+                 weight_##o##_1_3,                                                 \
+                 weight_##o##_1_4,                                                 \
+                 weight_##o##_1_5},                                                \
+        {                                                                          \
+            NULL, weight_##o##_2_1, weight_##o##_2_2, weight_##o##_2_3, NULL, NULL \
+        }                                                                          \
+    }
+static const weight_function
+    weight_blocks[MAX_WEIGHT_OUTPUTS + 1][MAX_WEIGHT_CHANNELS + 1][MAX_WEIGHT_COLUMNS + 1] = {
+        {{NULL}}, WEIGHT_ROW(1), WEIGHT_ROW(2), WEIGHT_ROW(3), WEIGHT_ROW(4)};
+
+// Where the output's gradient and a channel of the input fit the first-level cache, a tile of sums
+// is taken over all rows at once. Otherwise strip by strip of output rows, so that a strip and what
+// it meets of the input stay in that cache for all channels, kernel rows and columns, and between
+// strips the sums wait in the thread's scratch memory. The order of every sum is the same.
+typedef struct weight_tile { // sums that one call of a block function continues
+    int o, outputs, c, channels, ky, kx, columns;
+} weight_tile;
+
+enum { STRIP_BYTES = 36 << 10 }; // of a first-level cache of 48 KiB, or most of one of 32
+
+static int strip_rows(const conv_weight_task *t, int outputs) {
+    const int in_row = (int)(t->in.row * sizeof(float)),
+              dout_row = (int)(t->dout.row * sizeof(float));
+    if (outputs * dout_row * t->dout.height <= STRIP_BYTES &&
+        in_row * t->in.height <= STRIP_BYTES / 2)
+        return t->dout.height;
+    const int halo = t->in.channels * (t->kernel_h - 1) * in_row;
+    // Where all channels do not fit, the output's strip stays and the input streams.
+    const int rows =
+        halo < STRIP_BYTES / 2
+            ? (STRIP_BYTES - halo) / (outputs * dout_row + t->in.channels * t->stride_y * in_row)
+            : STRIP_BYTES / 2 / (outputs * dout_row);
+    return imax(1, imin(rows, t->dout.height));
+}
+
+static int round_up_divide(int a, int b) {
+    return a > 0 ? (a + b - 1) / b : 0;
+}
+
+static void tile_strip(const conv_weight_task *t, const weight_tile *r, int y, int end,
+                       float *sums) {
+    // Output rows of the strip whose input row lies inside of the image.
+    const int top = t->pad_y - r->ky;
+    const int first = imax(y, round_up_divide(top, t->stride_y));
+    const int last = imin(end, round_up_divide(t->in.height + top, t->stride_y));
+    const ptrdiff_t in_row = (ptrdiff_t)first * t->stride_y - top;
+    const weight_place p = {
+        .in = t->in.data + (size_t)r->c * t->in.plane + in_row * (ptrdiff_t)t->in.row +
+              (ptrdiff_t)(r->kx - t->pad_x) * LANES,
+        .dout = t->dout.data + (size_t)r->o * t->dout.plane + (size_t)first * t->dout.row,
+        .rows = last - first,
+        .sums = sums};
+    if (p.rows > 0) weight_blocks[r->outputs][r->channels][r->columns](t, &p);
+}
+
+static void tile_finish(const conv_weight_task *t, const weight_tile *r, const float *lanes) {
+    float sums[MAX_WEIGHT_OUTPUTS * MAX_WEIGHT_CHANNELS * MAX_WEIGHT_COLUMNS];
+    sums_by_halves(lanes, r->outputs * r->channels * r->columns, sums);
+    const float *sum = sums;
+    for (int o = r->o; o < r->o + r->outputs; o++)
+        for (int c = r->c; c < r->c + r->channels; c++) {
+            const size_t row =
+                ((size_t)o * (size_t)t->in.channels + (size_t)c) * (size_t)t->kernel_h +
+                (size_t)r->ky;
+            float *dw = t->dw + row * (size_t)t->kernel_w + (size_t)r->kx;
+            for (int k = 0; k < r->columns; k++, sum++) dw[k] = t->accumulate ? dw[k] + *sum : *sum;
+        }
+}
+
+typedef enum tile_pass { PASS_STRIP, PASS_FINISH, PASS_WHOLE } tile_pass;
+
+// The tiles of a block of outputs, over rows [y, end) of the output.
+static void each_tile(const conv_weight_task *t, weight_tile r, tile_pass pass, int y, int end) {
+    const int columns = imin(t->kernel_w, MAX_WEIGHT_COLUMNS);
+    const int channels = columns <= 3 && t->in.channels > 1 ? 2 : 1;
+    float *sums = t->scratch;
+    for (r.c = 0; r.c < t->in.channels; r.c += r.channels) {
+        r.channels = imin(channels, t->in.channels - r.c);
+        for (r.ky = 0; r.ky < t->kernel_h; r.ky++)
+            for (r.kx = 0; r.kx < t->kernel_w; r.kx += r.columns) {
+                r.columns = imin(columns, t->kernel_w - r.kx);
+                const size_t floats = (size_t)(r.outputs * r.channels * r.columns) * WIDTH;
+                if (pass == PASS_WHOLE) memset(sums, 0, floats * sizeof *sums);
+                if (pass != PASS_FINISH) tile_strip(t, &r, y, end, sums);
+                if (pass != PASS_STRIP) tile_finish(t, &r, sums);
+                if (pass != PASS_WHOLE) sums += floats;
+            }
+    }
+}
+
+static void weigh_strips(const conv_weight_task *t, const weight_tile *r, int rows) {
+    const size_t weights = (size_t)(r->outputs * t->in.channels * t->kernel_h * t->kernel_w);
+    memset(t->scratch, 0, weights * WIDTH * sizeof(float));
+    for (int y = 0; y < t->dout.height; y += rows)
+        each_tile(t, *r, PASS_STRIP, y, imin(y + rows, t->dout.height));
+    each_tile(t, *r, PASS_FINISH, 0, 0);
+}
+
+void KERNEL(conv_weight)(const conv_weight_task *t) {
+    const int columns = imin(t->kernel_w, MAX_WEIGHT_COLUMNS);
+    const int channels = columns <= 3 && t->in.channels > 1 ? 2 : 1;
+    const int outputs = imin(MAX_WEIGHT_OUTPUTS, imax(1, WEIGHT_SUMS / (columns * channels)));
+    weight_tile r = {0};
+    for (r.o = 0; r.o < t->dout.channels; r.o += r.outputs) {
+        // Six outputs as 3 + 3, not 4 + 2.
+        const int left = t->dout.channels - r.o, pieces = (left + outputs - 1) / outputs;
+        r.outputs = (left + pieces - 1) / pieces;
+        const int rows = strip_rows(t, r.outputs);
+        if (rows == t->dout.height)
+            each_tile(t, r, PASS_WHOLE, 0, rows);
+        else
+            weigh_strips(t, &r, rows);
+    }
+    if (t->db) KERNEL(conv_bias_gradient)(t);
+}

@@ -1,0 +1,179 @@
+// 3×3 convolution with stride 1, forward and input gradient, by Winograd's F(4×4, 3×3).
+//
+// A block of four tiles at a time: all channels of its patches are transformed; then, for 16
+// outputs at a time, so that sums and outputs stay in the second-level cache, the products, summed
+// over channels in order, and the output transform. The transformed weights stream past once a
+// block. What a tile gives depends on its own patch alone.
+#include "winograd.h"
+
+enum {
+    OUTPUTS = WINOGRAD_OUTPUTS,                // whose sums are kept at once
+    OUTPUT_BLOCK = 4,                          // in registers
+    TILE_BLOCK = VL == 16 ? TILES : TILES / 2, // likewise: 16 sums of 32 registers, or 8 of 16
+};
+
+// Floats between the planes of a point: of the patches, of the sums.
+static size_t patch_plane(int channels) {
+    return (size_t)channels * TILES * LANES + PLANE_GAP;
+}
+static const size_t sum_plane = OUTPUTS * TILES * LANES + PLANE_GAP;
+
+size_t KERNEL(winograd_scratch)(const layer *l) {
+    const int channels = l->in.channels > l->out.channels ? l->in.channels : l->out.channels;
+    const size_t floats = POINTS * (patch_plane(channels) + sum_plane);
+    const size_t weight = KERNEL(winograd_weight_scratch)(l->in.channels, l->out.channels);
+    return floats > weight ? floats : weight;
+}
+
+// ---- Weights ----
+
+// The filter from channel c to output o, as the correlation reads it.
+static float filter_weight(const layer *l, const float *weight, bool transpose, int o, int c,
+                           int k) {
+    const int row = transpose ? c : o, column = transpose ? o : c, at = transpose ? 8 - k : k;
+    return weight[(row * l->in.channels + column) * 9 + at];
+}
+
+// VL filters, from channel c to outputs o, o + 1, …, of which some may not exist.
+static void pack_filters(const vec g[9], float *to, size_t plane) {
+    vec half[3][PATCH];
+    UNROLL for (int y = 0; y < 3; y++) transform_filter(g + 3 * y, half[y]);
+    UNROLL for (int k = 0; k < PATCH; k++) {
+        const vec column[3] = {half[0][k], half[1][k], half[2][k]};
+        vec r[PATCH];
+        transform_filter(column, r);
+        UNROLL for (int i = 0; i < PATCH; i++) vstore(to + (size_t)(i * PATCH + k) * plane, r[i]);
+    }
+}
+
+void KERNEL(winograd_pack)(const layer *l, const float *weight, bool transpose, float *packed) {
+    const int outputs = transpose ? l->in.channels : l->out.channels;
+    const int channels = transpose ? l->out.channels : l->in.channels;
+    const size_t plane = (size_t)channels * OUTPUTS;
+    for (int first = 0; first < outputs; first += OUTPUTS, packed += POINTS * plane)
+        for (int c = 0; c < channels; c++)
+            for (int lane = 0; lane < OUTPUTS; lane += VL) {
+                vec g[9];
+                for (int k = 0; k < 9; k++)
+                    for (int i = 0; i < VL; i++) {
+                        const int o = first + lane + i;
+                        g[k][i] = o < outputs ? filter_weight(l, weight, transpose, o, c, k) : 0.0f;
+                    }
+                pack_filters(g, packed + c * OUTPUTS + lane, plane);
+            }
+}
+
+// ---- Patches ----
+
+// The patches of a run of tiles in one channel, VL samples from `slice` on.
+INLINE void load_patches(const conv_task *t, const tile_run *r, int c, int slice, float *to,
+                         size_t plane) {
+    const patch_rows rows = patch_rows_of(&t->in, c, r->y * TILE - t->pad_y, PATCH);
+    const int left = r->x * TILE - t->pad_x;
+    vec half[PATCH][RUN_COLUMNS];
+    for (int j = 0; j < r->count * TILE + 2; j++) {
+        const int x = left + j;
+        const bool inside = x >= 0 && x < t->in.width;
+        vec d[PATCH], h[PATCH];
+        UNROLL for (int i = 0; i < PATCH; i++) d[i] =
+            inside ? vload(rows.row[i] + (size_t)x * rows.step[i] + slice) : vset(0.0f);
+        transform_input(d, h);
+        UNROLL for (int i = 0; i < PATCH; i++) half[i][j] = h[i];
+    }
+    transform_rows(half, r->count, to, plane, VL);
+}
+
+// ---- Products ----
+
+// OUTPUT_BLOCK outputs, TILE_BLOCK tiles: sums over channels.
+static __attribute__((noinline)) void multiply(const float *weights, const float *patches,
+                                               float *sums, int channels) {
+    vec sum[OUTPUT_BLOCK][TILE_BLOCK];
+    UNROLL for (int o = 0; o < OUTPUT_BLOCK; o++) UNROLL for (int i = 0; i < TILE_BLOCK; i++)
+        sum[o][i] = vset(0.0f);
+    for (int c = 0; c < channels; c++, weights += OUTPUTS, patches += TILES * VL) {
+        vec v[TILE_BLOCK];
+        UNROLL for (int i = 0; i < TILE_BLOCK; i++) v[i] = vpin(vload(patches + i * VL));
+        UNROLL for (int o = 0; o < OUTPUT_BLOCK; o++) {
+            const vec w = vset(weights[o]);
+            UNROLL for (int i = 0; i < TILE_BLOCK; i++) sum[o][i] = vfma(w, v[i], sum[o][i]);
+        }
+    }
+    UNROLL for (int o = 0; o < OUTPUT_BLOCK; o++) UNROLL for (int i = 0; i < TILE_BLOCK; i++)
+        vstore(sums + (o * TILES + i) * VL, sum[o][i]);
+}
+
+static void multiply_all(const conv_task *t, const float *weights, int live, const float *patches,
+                         float *sums) {
+    const size_t plane = patch_plane(t->in.channels);
+    for (int p = 0; p < POINTS; p++)
+        for (int o = 0; o < live; o += OUTPUT_BLOCK)
+            for (int i = 0; i < TILES; i += TILE_BLOCK)
+                multiply(weights + (size_t)p * (size_t)t->in.channels * OUTPUTS + o,
+                         patches + (size_t)p * plane + i * VL,
+                         sums + (size_t)p * sum_plane + (o * TILES + i) * VL, t->in.channels);
+}
+
+// ---- Outputs ----
+
+// One tile of one output; `out` is where its first element goes, rows × columns of it exist.
+INLINE void store_tile(const float *sums, vec bias, float *out, size_t row, int rows, int columns) {
+    vec half[TILE][PATCH];
+    UNROLL for (int k = 0; k < PATCH; k++) {
+        vec s[PATCH], h[TILE];
+        UNROLL for (int i = 0; i < PATCH; i++) s[i] =
+            vload(sums + (size_t)(i * PATCH + k) * sum_plane);
+        transform_output(s, h);
+        UNROLL for (int i = 0; i < TILE; i++) half[i][k] = h[i];
+    }
+    UNROLL for (int i = 0; i < TILE; i++) {
+        vec r[TILE];
+        transform_output(half[i], r);
+        if (i >= rows) break;
+        UNROLL for (int j = 0; j < TILE; j++) if (j < columns)
+            vstore(out + (size_t)i * row + (size_t)j * LANES, r[j] + bias);
+    }
+}
+
+static void store_run(const conv_task *t, const tile_run *r, int place, int first, int live,
+                      int slice, const float *sums) {
+    for (int o = 0; o < live; o++) {
+        const vec bias = vset(t->bias ? t->bias[first + o] : 0.0f);
+        for (int i = 0; i < r->count; i++) {
+            const int y = r->y * TILE, x = (r->x + i) * TILE;
+            float *out = t->out.data + (size_t)(first + o) * t->out.plane + (size_t)y * t->out.row +
+                         (size_t)x * LANES + slice;
+            store_tile(sums + (o * TILES + place + i) * VL, bias, out, t->out.row,
+                       t->out.height - y, t->out.width - x);
+        }
+    }
+}
+
+// ---- All of it ----
+
+static void winograd_block(const conv_task *t, tiling tiles, int first, int end, int slice) {
+    const size_t plane = patch_plane(t->in.channels);
+    float *patches = t->scratch, *sums = t->scratch + POINTS * plane;
+    for (tile_run r = run_from(tiles, first, end); r.first < end;
+         r = run_from(tiles, r.first + r.count, end))
+        for (int c = 0; c < t->in.channels; c++)
+            load_patches(t, &r, c, slice, patches + (c * TILES + r.first - first) * VL, plane);
+    for (int o = 0; o < t->out.channels; o += OUTPUTS) {
+        const int live = t->out.channels - o < OUTPUTS ? t->out.channels - o : OUTPUTS;
+        multiply_all(t, t->packed + (size_t)o * POINTS * (size_t)t->in.channels, live, patches,
+                     sums);
+        for (tile_run r = run_from(tiles, first, end); r.first < end;
+             r = run_from(tiles, r.first + r.count, end))
+            store_run(t, &r, r.first - first, o, live, slice, sums);
+    }
+}
+
+void KERNEL(winograd)(const conv_task *t) {
+    const tiling tiles = tiling_of(&t->out);
+    const int count = tiles.rows * tiles.columns;
+    // Where the last block has fewer tiles, the others' sums are made of what the block before
+    // left, and nobody reads them.
+    for (int slice = 0; slice < LANES; slice += VL)
+        for (int first = 0; first < count; first += TILES)
+            winograd_block(t, tiles, first, first + TILES < count ? first + TILES : count, slice);
+}

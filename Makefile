@@ -191,16 +191,22 @@ sanitize: ## Run the unit tests under ASan + UBSan, and under TSan
 golden: ## Make the golden files in tests/golden again (needs PyTorch: make deps-torch)
 	@set -e; for script in $(sort $(wildcard tests/golden/*.py)); do echo "$(PYTHON) $$script"; $(PYTHON) $$script; done
 
-.PHONY: bench
-bench: all ## Measure speed; prints a table
-	@test -x tests/bench/run || { echo "make bench: tests/bench/run does not exist" >&2; exit 1; }
-	@BIN='$(abspath $(BUILD)/bin)' ARTIFACTS='$(ARTIFACTS)' PYTHON='$(PYTHON)' tests/bench/run
+# ROWS="lenet vgg", ROUNDS=5, QUICK=1, WRITE_DOCS=1: tests/bench/run says what they do.
+BENCH_ENVIRONMENT = BIN='$(abspath $(BUILD)/bin)' ARTIFACTS='$(ARTIFACTS)' PYTHON='$(PYTHON)' CC='$(CC)'
+.PHONY: bench bench-growth bench-docs
+bench: all ## Measure speed and memory, beside PyTorch and the processor's limits; some: ROWS="lenet vgg"
+	@$(BENCH_ENVIRONMENT) tests/bench/run
+bench-growth: all ## Measure how the cost grows with batch, threads, ranks, width and images
+	@$(BENCH_ENVIRONMENT) tests/bench/growth
+bench-docs: ## Put the tables of the last measurements into docs/performance.md
+	@$(BENCH_ENVIRONMENT) tests/bench/write-docs
 
 # ---- Checks of the source --------------------------------------------------------------------------------------
 CLANG        ?= clang
 CLANG_FORMAT ?= clang-format
 SHELLCHECK   ?= shellcheck
-SHELL_FILES  := .ci/run tests/run $(wildcard scripts/* pipelines/*.sh tests/bats/*.bash tests/bats/*.bats tests/bench/run)
+SHELL_FILES  := .ci/run tests/run $(wildcard scripts/* pipelines/*.sh tests/bats/*.bash tests/bats/*.bats tests/bench/*.sh tests/bench/measure/*) \
+               $(addprefix tests/bench/,run growth draw-growth describe-machine write-docs)
 
 .PHONY: lint lint-format lint-shell lint-gcc lint-clang check-layers format
 lint: lint-format lint-shell check-layers lint-gcc lint-clang ## Format, shellcheck, layers, and warnings of two compilers

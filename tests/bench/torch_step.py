@@ -1,88 +1,199 @@
 #!/usr/bin/env python3
-"""torch_step.py - PyTorch on the work that `make bench` gives to Lockstep: LeNet training steps on images in memory.
+"""torch_step.py - PyTorch on the work that the bench gives to Lockstep: training steps of one network on the same images.
 
-Prints seconds per epoch of 50,000 images: the median of several blocks, after a warm-up. The batches are cut from a tensor that is
-normalised once and in memory: no DataLoader, which makes this PyTorch's best case.
+    torch_step.py --model MODEL.st.zst --images FILE --labels FILE --shape C,H,W [OPTION]...
 
-    torch_step.py --model lenet-bn --batch 64 --threads 2 [--channels-last] [--avx512] [--seconds 1.5] [--blocks 3]
-    torch_step.py --sgemm --threads 2        prints GFLOP/s of a 2048 × 2048 matrix product instead
+Prints seconds an epoch of --epoch images: the median over blocks of steps, after a warm-up. MODEL is a checkpoint of
+Lockstep, whose metadata describe the network and the normalisation; images and labels are raw bytes.
+
+  --mode memory   batches are cut from a tensor that was normalised once: no DataLoader, PyTorch's best case
+  --mode loader   the usual DataLoader, with --workers that stay: each image by ToTensor and Normalize, before them
+                  with --augment affine torchvision's RandomAffine on a PIL image, as its datasets do. Without an
+                  augmentation nothing needs PIL, so images go to ToTensor as arrays, which is faster
+  --world N       DistributedDataParallel over gloo: N processes, each with its part of the batch
+
+The number of threads and everything else that libraries read from the environment when they are loaded is the caller's
+to set (measure/torch does).
 """
 import argparse
 import os
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
+from collections import OrderedDict
+
+import numpy
+import torch
+from torch import nn
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python"))
+import torch_peer  # noqa: E402 - the network of a checkpoint
+
+WARM_UP, CALIBRATION = 2, 2  # steps
 
 
 def parse_args():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--model", choices=["lenet", "lenet-bn"], default="lenet-bn")
-    p.add_argument("--batch", type=int, default=64)
-    p.add_argument("--threads", type=int, default=1)
+    p.add_argument("--model", required=True)
+    p.add_argument("--images", required=True)
+    p.add_argument("--labels", required=True)
+    p.add_argument("--shape", required=True, type=lambda text: [int(side) for side in text.split(",")])
+    p.add_argument("--batch", type=int, default=64, help="of all processes together")
+    p.add_argument("--threads", type=int, default=1, help="of each process")
+    p.add_argument("--mode", choices=["memory", "loader"], default="memory")
+    p.add_argument("--workers", type=int, default=2)
+    p.add_argument("--augment", choices=["none", "affine"], default="none")
+    p.add_argument("--world", type=int, default=1)
+    p.add_argument("--tuned", action="store_true", help="DDP's options for a graph that never changes")
     p.add_argument("--channels-last", action="store_true")
-    p.add_argument("--avx512", action="store_true")
-    p.add_argument("--seconds", type=float, default=1.5, help="of a block")
+    p.add_argument("--epoch", type=int, default=50000, help="images that the printed time is for")
+    p.add_argument("--seconds", type=float, default=1.5, help="of all blocks")
     p.add_argument("--blocks", type=int, default=3)
-    p.add_argument("--sgemm", action="store_true")
     return p.parse_args()
 
 
-def lenet(nn, norm):
-    def with_norm(layer, kind, features):
-        return [layer, kind(features), nn.ReLU()] if norm else [layer, nn.ReLU()]
-    return nn.Sequential(
-        *with_norm(nn.Conv2d(3, 6, 5), nn.BatchNorm2d, 6), nn.MaxPool2d(2),
-        *with_norm(nn.Conv2d(6, 16, 5), nn.BatchNorm2d, 16), nn.MaxPool2d(2), nn.Flatten(),
-        *with_norm(nn.Linear(400, 120), nn.BatchNorm1d, 120),
-        *with_norm(nn.Linear(120, 84), nn.BatchNorm1d, 84), nn.Linear(84, 10))
+def normalised(args, images, normalize):
+    mean, std = [torch.tensor(normalize[key]).view(1, -1, 1, 1) for key in ("mean", "std")]
+    x = torch.from_numpy(images).float().div_(255).sub_(mean).div_(std)
+    return x.contiguous(memory_format=torch.channels_last) if args.channels_last else x
 
 
-def sgemm(torch, seconds):
-    a, b = torch.rand(2048, 2048), torch.rand(2048, 2048)
-    best, end = 0.0, time.perf_counter() + seconds
-    while time.perf_counter() < end:
+def from_memory(args, images, labels, normalize):
+    """Shuffled batches without end."""
+    x, y = normalised(args, images, normalize), torch.from_numpy(labels).long()
+    while True:
+        for ids in torch.randperm(len(y)).split(args.batch // args.world):
+            yield x.index_select(0, ids), y.index_select(0, ids)
+
+
+class Images(torch.utils.data.Dataset):
+    """What torchvision's datasets do for an image."""
+
+    def __init__(self, args, images, labels, normalize):
+        from torchvision import transforms
+        steps = [transforms.ToTensor(), transforms.Normalize(normalize["mean"], normalize["std"])]
+        self.as_picture = None
+        if args.augment == "affine":
+            from PIL import Image
+            self.as_picture = Image.fromarray
+            steps.insert(0, transforms.RandomAffine(degrees=10, translate=(0.1, 0.1), scale=(0.9, 1.1)))
+        self.transform = transforms.Compose(steps)
+        self.images = numpy.ascontiguousarray(images.transpose(0, 2, 3, 1))
+        if self.images.shape[3] == 1:
+            self.images = self.images[:, :, :, 0]
+        self.labels = labels.tolist()
+
+    def __len__(self):
+        return len(self.labels)
+
+    def __getitem__(self, i):
+        image = self.images[i]
+        return self.transform(self.as_picture(image) if self.as_picture else image), self.labels[i]
+
+
+def from_loader(args, images, labels, normalize):
+    loader = torch.utils.data.DataLoader(Images(args, images, labels, normalize), args.batch, shuffle=True,
+                                         num_workers=args.workers, persistent_workers=args.workers > 0)
+    while True:
+        for x, y in loader:
+            yield x.contiguous(memory_format=torch.channels_last) if args.channels_last else x, y
+
+
+def agree(args, value):
+    """What rank 0 says, on every rank."""
+    if args.world > 1:
+        box = torch.tensor([value], dtype=torch.float64)
+        torch.distributed.broadcast(box, 0)
+        value = box.item()
+    return value
+
+
+def network(args):
+    net, normalize = torch_peer.network(args.model)
+    # In a row without a loop in Python around it: what a user would write.
+    net = nn.Sequential(OrderedDict((name, getattr(net, name)) for name in net.order)).train()
+    if args.channels_last:
+        net = net.to(memory_format=torch.channels_last)
+    if args.world > 1:
+        tuned = {"gradient_as_bucket_view": True, "static_graph": True, "broadcast_buffers": False} if args.tuned else {}
+        net = nn.parallel.DistributedDataParallel(net, **tuned)
+    return net, normalize
+
+
+def optimizer_of(net):
+    """With one call for all parameters, which helps with small batches, where PyTorch has that."""
+    options = {"lr": 0.001, "momentum": 0.9}
+    try:
+        return torch.optim.SGD(net.parameters(), foreach=True, **options)
+    except TypeError:
+        return torch.optim.SGD(net.parameters(), **options)
+
+
+def train(args, rank):
+    """Seconds a step."""
+    torch.manual_seed(rank)
+    net, normalize = network(args)
+    images = numpy.fromfile(args.images, numpy.uint8).reshape(-1, *args.shape)
+    labels = numpy.fromfile(args.labels, numpy.uint8)
+    batches = (from_memory if args.mode == "memory" else from_loader)(
+        args, images[rank::args.world], labels[rank::args.world], normalize)
+    optimizer = optimizer_of(net)
+    loss_of = nn.CrossEntropyLoss()
+
+    def steps(count):
+        """Trains; seconds a step."""
         start = time.perf_counter()
-        torch.mm(a, b)
-        best = max(best, 2 * 2048 ** 3 / (time.perf_counter() - start) * 1e-9)
-    return best
+        for _ in range(count):
+            x, y = next(batches)
+            optimizer.zero_grad(set_to_none=True)
+            loss_of(net(x), y).backward()
+            optimizer.step()
+        return (time.perf_counter() - start) / count
+
+    steps(WARM_UP)
+    per_block = agree(args, max(1, round(args.seconds / args.blocks / steps(CALIBRATION))))
+    steps(max(1, int(per_block) // 2))
+    return statistics.median(steps(int(per_block)) for _ in range(args.blocks))
+
+
+def join(args, rank, meeting):
+    torch.distributed.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=args.world)
+    result = train(args, rank)
+    torch.distributed.destroy_process_group()
+    return result
+
+
+def start_ranks(args):
+    """Runs the others as processes of their own, and is rank 0."""
+    with tempfile.TemporaryDirectory() as folder:
+        meeting = os.path.join(folder, "meeting")
+        others = [subprocess.Popen([sys.executable] + sys.argv, env=dict(os.environ, BENCH_RANK=f"{rank} {meeting}"),
+                                   stdout=subprocess.DEVNULL) for rank in range(1, args.world)]
+        try:
+            result = join(args, 0, meeting)
+        except BaseException:
+            for process in others:
+                process.kill()
+            raise
+        finally:
+            codes = [process.wait() for process in others]
+        if any(codes):
+            sys.exit("a rank failed")
+    return result
 
 
 def main():
     args = parse_args()
-    # OpenMP and OpenBLAS size their pools when they are loaded; two pools on the same cores spin against each other.
-    os.environ["OMP_NUM_THREADS"] = str(args.threads)
-    os.environ["OPENBLAS_NUM_THREADS"] = str(args.threads) if args.sgemm else "1"
-    if args.avx512:
-        os.environ["ATEN_CPU_CAPABILITY"] = "avx512"
-    import torch
-    from torch import nn
     torch.set_num_threads(args.threads)
-    if args.sgemm:
-        print(f"{sgemm(torch, args.seconds):.1f}")
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+    if "BENCH_RANK" in os.environ:
+        rank, meeting = os.environ["BENCH_RANK"].split(" ", 1)
+        join(args, int(rank), meeting)
         return
-    torch.manual_seed(0)
-    images, labels = torch.rand(6400, 3, 32, 32) * 2 - 1, torch.randint(0, 10, (6400,))
-    net = lenet(nn, args.model == "lenet-bn")
-    if args.channels_last:
-        net, images = net.to(memory_format=torch.channels_last), images.contiguous(memory_format=torch.channels_last)
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.001, momentum=0.9)
-    loss_of = nn.CrossEntropyLoss()
-
-    def steps(seconds):
-        """Trains for so long; seconds a step."""
-        count, start = 0, time.perf_counter()
-        while time.perf_counter() - start < seconds:
-            for ids in torch.randperm(len(labels)).split(args.batch):
-                optimizer.zero_grad(set_to_none=True)
-                loss_of(net(images.index_select(0, ids)), labels.index_select(0, ids)).backward()
-                optimizer.step()
-                count += 1
-                if time.perf_counter() - start >= seconds:
-                    break
-        return (time.perf_counter() - start) / count
-
-    steps(args.seconds / 3)
-    step = statistics.median(steps(args.seconds) for _ in range(args.blocks))
-    print(f"{step * 50000 / args.batch:.4f}")
+    step = start_ranks(args) if args.world > 1 else train(args, 0)
+    print(f"{step * args.epoch / args.batch:.6g}")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,130 @@
+# make bench, without what it is for: that it measures, counts, judges and writes, on sizes that say nothing of speed.
+
+load helpers
+
+setup() {
+    need_tool synth-cifar train-single train-ddp evaluate tensor manifest
+    need_program cc
+    export ARTIFACTS=$WORK/artifacts QUICK=1 ROUNDS=1 IMAGES=512 TMPDIR=$WORK CC=cc
+    unset CIFAR10_FROM MNIST_FROM ROWS WRITE_DOCS
+    csv=$ARTIFACTS/bench/bench.csv
+}
+
+# cell ROW COLUMN: of the CSV, by the names of both.
+cell() {
+    awk -F , -v row="$1" -v name="$2" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) k = i } $1 == row { print $k }' "$csv"
+}
+
+# bench_awk NAME ARGUMENT...: a script of the bench, as it is run there.
+bench_awk() {
+    local name=$1
+    shift
+    awk -f "$ROOT/tests/bench/median.awk" -f "$ROOT/tests/bench/$name.awk" "$@"
+}
+
+# is_positive NUMBER
+is_positive() {
+    awk -v x="$1" 'BEGIN { exit !(x > 0 && x < 1e9) }' || fail "'$1' is no positive number"
+}
+
+# A train-ddp that fails, and no PyTorch.
+@test "rows become a table and a CSV; one that fails, or lacks something, says why and does not stop the others" {
+    mkdir "$WORK/bin"
+    ln -s "$BIN"/* "$WORK/bin"
+    rm "$WORK/bin/train-ddp"
+    printf '#!/bin/sh\necho "train-ddp: no, not today" >&2\nexit 1\n' >"$WORK/bin/train-ddp"
+    chmod +x "$WORK/bin/train-ddp"
+    export BIN=$WORK/bin PYTHON=$WORK/no-python ROWS="ddp-against evaluate lenet-64-1t v4-against"
+    [ "$(nproc)" -gt 1 ] || skip "some rows need two cores"
+    run --separate-stderr "$ROOT/tests/bench/run"
+    [ "$status" -eq 1 ] || fail "exit code $status: $stderr"
+    [ "$(wc -l <"$csv")" -eq 5 ] || fail "$(cat "$csv")"
+    [ "$(awk -F , '{ print NF }' "$csv" | sort -u)" = 22 ] || fail "$(cat "$csv")"
+    [ "$(cell ddp-against-single status),$(cell ddp-against-single note)" = "failed,train-ddp: no; not today" ] || fail "$(cat "$csv")"
+    is_positive "$(cell v4-against-v1 ours)"
+    is_positive "$(cell v4-against-v1 against)"
+    is_positive "$(cell v4-against-v1 percent_of_limit)"
+    is_positive "$(cell v4-against-v1 ours_mib)"
+    [ "$(cell v4-against-v1 target)" = ">= 0.9" ]
+    [ "$(cell evaluate unit),$(cell evaluate ratio),$(cell evaluate note)" = "s,,512 images" ]
+    is_positive "$(cell lenet-64-1t ours)"
+    [ "$(cell lenet-64-1t status),$(cell lenet-64-1t ratio),$(cell lenet-64-1t met)" = measured,, ]
+    [[ $(cell lenet-64-1t note) == *"has no torch (make deps-torch)" ]] || fail "$(cat "$csv")"
+    [[ ${lines[0]} == "row "*" ours "*" against "* ]] || fail "$output"
+    [[ $output == *$'\n'"targets: "*"; not measured: lenet-64-1t, ddp-against-single"$'\n'"failed: ddp-against-single"* ]] || fail "$output"
+    grep -q '^cores: [1-9]' "$ARTIFACTS/bench/machine.txt"
+    [ -z "$(find "$WORK" -name 'lockstep-bench.*')" ]
+}
+
+@test "medians, ratios and verdicts are what the rounds give" {
+    printf '%s\n' 'ours 2 2048' 'against 9 4096' 'ours 4 2048' 'against 8 4096' 'ours 3 1024' 'against 1 4096' 'peak 200 1' |
+        bench_awk summarise -v name=x -v unit=s -v target='>= 2.5' -v against=yes -v flop=3000000 \
+            -v epoch=50000 -v rounds=3 -v status=measured -v note=n >"$WORK/line"
+    [ "$(<"$WORK/line")" = "x,s,3,2,4,8,1,9,2.66667,>= 2.5,yes,,200,50,0.75,25,2,4,,3,measured,n" ] || fail "$(<"$WORK/line")"
+    echo 'ours 6 1024' | bench_awk summarise -v name=x -v unit=% -v target='<= 5 %' >"$WORK/line"
+    [[ $(<"$WORK/line") == "x,%,6,6,6,,,,,<= 5 %,no,"* ]] || fail "$(<"$WORK/line")"
+}
+
+@test "operations are counted layer by layer" {
+    count() {
+        "$BIN/train-single" --experiment "$ROOT/experiments/single.yaml" "$@" --print-parameters | awk -f "$ROOT/tests/bench/flop.awk"
+    }
+    # Multiply-adds forward: 28·28·6·75 + 10·10·16·150 + 400·120 + 120·84 + 84·10; three times that, less the first once; two each.
+    [ "$(count)" = 3204720 ]
+    # With padding and stride: 16·16·8·27, then 2·(8·8·8)·10 of the linear layer behind the pool.
+    cat >"$WORK/m.yaml" <<'END'
+schema: lockstep.model/1
+name: m
+input: [3, 32, 32]
+layers: [conv: {out: 8, kernel: 3, stride: 2, padding: 1}, relu, max_pool: {size: 2}, flatten, linear: {out: 10}]
+END
+    [ "$(count --set "model=$WORK/m.yaml")" = $((2 * (2 * 16 * 16 * 8 * 27 + 3 * 8 * 8 * 8 * 10))) ]
+    sed -i 's/kernel: 3/kernel: [3, 1]/' "$WORK/m.yaml"
+    run count --set "model=$WORK/m.yaml"
+    [[ $status -ne 0 && $output == *"only squares are counted"* ]] || fail "$output"
+}
+
+@test "growth: the first point more than 15 % off, on both sides of the reference" {
+    cd "$WORK"
+    # Proportional to the point from 2 to 4; half as much again at 1, and at 8 and 16; in the median of three rounds.
+    printf 'a %s %s 2\n' 1 1 2 2 4 4 8 8 16 16 >shares
+    {
+        echo axis,point,round,seconds
+        for round in 1 2 3; do printf "a,%s,$round,%s\n" 1 1.5 2 2 4 4.4 8 $((round == 2 ? 99 : 12)) 16 24; done
+    } >rounds
+    bench_awk growth -v points=points -v limits=limits shares rounds
+    [ "$(sed -n 2p limits)" = a,2,1,16,1,50.0,8,50.0 ] || fail "$(cat limits)"
+    [ "$(sed -n '2p;4p' points | paste -sd ' ')" = "a,1,1.5,1.5,1.5,1,50.0 a,4,4.4,4.4,4.4,4,10.0" ] || fail "$(cat points)"
+}
+
+@test "growth draws what it measured" {
+    need_program gnuplot
+    ROWS=ranks succeeds "$ROOT/tests/bench/growth"
+    [ "$(cut -d , -f 1,2 "$ARTIFACTS/bench/growth.csv" | paste -sd ' ')" = "axis,point ranks,1 ranks,2 ranks,4" ]
+    grep -q '</svg>' "$ARTIFACTS/bench/cost-growth.svg"
+}
+
+@test "write-docs replaces what is between its markers, and refuses what is not worth quoting" {
+    cd "$WORK"
+    mkdir -p "$ARTIFACTS/bench"
+    printf '%s\n' 'cores: 2' 'rounds: 5' 'quick: no' >"$ARTIFACTS/bench/machine.txt"
+    {
+        bench_awk summarise -v head=yes </dev/null
+        sed -n 's/^\([a-z][^ |]*\) *|.*/\1/p' "$ROOT/tests/bench/rows" |
+            sed 's/$/,s,1,0.9,1.1,4.5,4.4,4.6,4.5,>= 4,yes,150,300,160,0.5,53,200,800,119,5,measured,PyTorch: 2 threads/'
+    } >"$csv"
+    export DOCS=$WORK/docs.md
+    for name in machine pytorch own limits; do printf 'before %s\n<!-- bench: %s -->\nold\n<!-- end -->\n' "$name" "$name"; done >docs.md
+    succeeds "$ROOT/tests/bench/write-docs"
+    run ! grep -q '^old$' docs.md
+    [ "$(grep -c '^before ' docs.md)" -eq 4 ]
+    grep -qF '| lenet, batch 64, 1 thread | 1.000 | 4.500 | 4.50 | ≥ 4, met |' docs.md || fail "$(cat docs.md)"
+    cp docs.md once.md
+    succeeds "$ROOT/tests/bench/write-docs"
+    cmp docs.md once.md
+    sed -i '/^lenet-64-1t,/d' "$csv"
+    fails_with 1 "'lenet-64-1t' is missing" "$ROOT/tests/bench/write-docs"
+    sed -i 's/rounds: 5/rounds: 4/' "$ARTIFACTS/bench/machine.txt"
+    fails_with 1 'medians of 4 rounds' "$ROOT/tests/bench/write-docs"
+    cmp docs.md once.md
+}

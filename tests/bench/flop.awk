@@ -1,0 +1,58 @@
+# Counts the floating-point operations of a training step, a sample, from a resolved experiment (--print-parameters).
+#
+# A convolution or linear layer has as many multiply-adds in its weight gradient, and in its input gradient, as forward;
+# nobody asks for the input gradient of the first. A multiply-add is two operations. All else (bias, batch norm, ReLU,
+# pooling, loss, update) is left out: it is bound by memory, not by arithmetic. Operations are those of the direct form,
+# whatever a kernel does to have fewer.
+
+function value(line, key,    at) {
+    at = match(line, "[{ ]" key ": [^,}]*")
+    if (!at) return ""
+    return substr(line, RSTART + length(key) + 3, RLENGTH - length(key) - 3)
+}
+
+# One integer: a side of a square.
+function side(line, key,    v) {
+    v = value(line, key)
+    if (v !~ /^[0-9]+$/) complain("'" key "' is '" v "': only squares are counted")
+    return v + 0
+}
+
+function complain(why) {
+    print "flop.awk: line " NR ": " why > "/dev/stderr"
+    failed = 1
+    exit 1
+}
+
+function add(multiply_adds) {
+    sum += (parametric++ ? 3 : 2) * multiply_adds
+}
+
+function shrink(line, kernel,    padding, stride) {
+    padding = side(line, "padding")
+    stride = side(line, "stride")
+    height = int((height + 2 * padding - kernel) / stride) + 1
+    width = int((width + 2 * padding - kernel) / stride) + 1
+}
+
+/^  input: \[/ {
+    gsub(/[^0-9 ]/, "")
+    channels = $1; height = $2; width = $3
+}
+/^ +- \{conv: / {
+    kernel = side($0, "kernel")
+    shrink($0, kernel)
+    add(side($0, "out") * height * width * channels * kernel * kernel)
+    channels = side($0, "out")
+}
+/^ +- \{(max|avg)_pool: / { shrink($0, side($0, "size")) }
+/^ +- \{flatten: / { channels *= height * width }
+/^ +- \{linear: / {
+    add(side($0, "out") * channels)
+    channels = side($0, "out")
+}
+END {
+    if (failed) exit 1
+    if (!sum) complain("no layers found")
+    printf "%.0f\n", 2 * sum
+}

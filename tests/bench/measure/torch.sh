@@ -1,0 +1,38 @@
+# What running PyTorch needs. Loaded by the scripts that measure it.
+# shellcheck shell=bash
+
+# need_torch MODULE: skips where Python cannot import it. The answer is kept for the run.
+need_torch() {
+    local answer=$BENCH/python-$1
+    if [ ! -e "$answer" ]; then
+        "$PYTHON" -c "import $1, numpy" >/dev/null 2>&1 && echo yes >"$answer" || echo no >"$answer"
+    fi
+    [ "$(<"$answer")" = yes ] || skip "$PYTHON has no $1 (make deps-torch)"
+}
+
+# Kernels of OpenBLAS to try beside those that it chooses itself.
+coretypes() {
+    if cpu_has avx512f; then
+        echo SKYLAKEX
+    elif cpu_has avx2; then
+        echo HASWELL
+    fi
+}
+
+# torch_environment THREADS BLAS_THREADS CAPABILITY CORETYPE: sets $environment, a command to run Python by. OpenMP and
+# OpenBLAS have a pool of threads each; when both have one a core they spin against each other, so in training OpenBLAS
+# gets one thread.
+environment=()
+torch_environment() {
+    environment=(env "OMP_NUM_THREADS=$1" "OPENBLAS_NUM_THREADS=$2")
+    [ "$3" = - ] || environment+=("ATEN_CPU_CAPABILITY=$3")
+    [ "$4" = - ] || environment+=("OPENBLAS_CORETYPE=$4")
+}
+
+# raw_bytes FOLDER: images and labels of its training data as raw bytes, for Python.
+raw_bytes() {
+    local name
+    for name in images labels; do
+        [ -e "$1/$name.u8" ] || { "$BIN/tensor" cat "$1/train.st.zst" "$name" >"$1/$name.new" && mv "$1/$name.new" "$1/$name.u8"; }
+    done
+}

@@ -1,0 +1,17 @@
+# What bench.csv says about the targets, in a line, and which rows failed, in another.
+
+function join(list, name) { return list (list == "" ? "" : ", ") name }
+
+BEGIN { FS = "," }
+
+NR > 1 {
+    if ($21 == "failed") failed = join(failed, $1)
+    if ($10 == "") next
+    if ($11 == "yes") met++
+    else if ($11 == "no") missed = join(missed, $1)
+    else open = join(open, $1)
+}
+END {
+    printf "targets: %d met; missed: %s; not measured: %s\n", met, missed == "" ? "none" : missed, open == "" ? "none" : open
+    if (failed != "") print "failed: " failed
+}

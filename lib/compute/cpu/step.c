@@ -57,6 +57,22 @@ static void join_records(engine *e, int member) {
     }
 }
 
+// One thread brought the one record there is: it and the engine exchange their memory.
+static bool hand_over(engine *e, int member) {
+    if (e->term_count != 1 || e->record_count != 1) return false;
+    if (member != 0) return true;
+    for (int t = 0; t < team_size(e->team); t++) {
+        worker *w = &e->workers[t];
+        if (w->stack[0] != e->terms[0]) continue;
+        float **record = &e->records[e->record_first], *brought = w->stack[0];
+        if (e->reduced == *record) e->reduced = brought;
+        w->stack[0] = e->terms[0] = *record;
+        *record = brought;
+        break;
+    }
+    return true;
+}
+
 static void step_body(void *argument, int member) {
     engine *e = argument;
     worker *w = &e->workers[member];
@@ -73,7 +89,7 @@ static void step_body(void *argument, int member) {
     if (e->end_segment < e->training.segment_count) return;
     team_barrier(e->team);
     worker_mark(w, PHASE_WAIT);
-    join_records(e, member);
+    if (!hand_over(e, member)) join_records(e, member);
     worker_mark(w, PHASE_BACKWARD);
 }
 

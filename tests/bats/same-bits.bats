@@ -41,6 +41,15 @@ workers_agree() {
     [ "$3" -gt 5 ] || agrees train-mp "$1" "$2" --world-size "$3"
 }
 
+# same_isa EXPERIMENT TRAIN: with the instruction set of LOCKSTEP_ISA, where this processor has it.
+same_isa() {
+    case $LOCKSTEP_ISA in
+    v3) grep -qw avx2 /proc/cpuinfo 2>/dev/null || return 0 ;;
+    esac
+    agrees train-single "$1" "$2"
+    [ "$("$BIN/manifest" get run/manifest.yaml run.execution.isa)" = "$LOCKSTEP_ISA" ] || fail "not run with $LOCKSTEP_ISA"
+}
+
 @test "threads" {
     local model
     for model in lenet lenet-bn; do
@@ -89,6 +98,42 @@ workers_agree() {
     for world in 1 2 4; do
         workers_agree e.yaml "$data/601/train.st.zst" "$world"
     done
+}
+
+@test "up to four samples a shard, which have kernels of their own" {
+    local model world
+    for model in lenet lenet-bn; do
+        write_experiment e.yaml "model=$ROOT/experiments/models/$model.yaml" global_batch=16 epochs=1
+        reference e.yaml "$data/601/train.st.zst"
+        agrees train-single e.yaml "$data/601/train.st.zst" --threads 3
+        for world in 1 2 4; do
+            workers_agree e.yaml "$data/601/train.st.zst" "$world"
+        done
+    done
+    export LOCKSTEP_ISA=v3
+    same_isa e.yaml "$data/601/train.st.zst"
+}
+
+# Channels and tiles that do not fill their blocks.
+@test "3x3 convolutions by Winograd's algorithm" {
+    local world
+    cat >net.yaml <<'END'
+schema: lockstep.model/1
+name: net
+input: [3, 32, 32]
+layers: [conv: {out: 18, kernel: 3, stride: 2}, relu, conv: {out: 21, kernel: 3, padding: 1}, batch_norm, relu, max_pool: {size: 2},
+         conv: {out: 33, kernel: 3, padding: 1}, relu, flatten, linear: {out: 10}]
+END
+    write_experiment e.yaml model=net.yaml epochs=1
+    reference e.yaml "$data/610/train.st.zst"
+    agrees train-single e.yaml "$data/610/train.st.zst" --threads 3
+    for world in 1 2 4; do
+        agrees train-ddp e.yaml "$data/610/train.st.zst" --world-size "$world"
+        agrees train-dp e.yaml "$data/610/train.st.zst" --world-size "$world"
+    done
+    agrees train-mp e.yaml "$data/610/train.st.zst" --world-size 2
+    export LOCKSTEP_ISA=v3
+    same_isa e.yaml "$data/610/train.st.zst"
 }
 
 @test "sharded or not, from a pipe or not" {

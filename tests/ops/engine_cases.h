@@ -141,6 +141,7 @@ typedef struct split {
 static const split splits[] = {
     {.shards = 1, .count = {1}, .large_also = true},
     {.shards = 1, .count = {2}},
+    {.shards = 1, .count = {4}, .large_also = true}, // up to 4: kernels with four lanes
     {.shards = 1, .count = {5}},
     {.shards = 1, .count = {16}},
     {.shards = 1, .count = {17}, .large_also = true},
@@ -156,6 +157,7 @@ static const split splits[] = {
     {.shards = 12, .count = {6, 6, 6, 6, 6, 6, 5, 5, 5, 5, 5, 5}},
     {.shards = 1, .count = {33}, .sync = true},
     {.shards = 4, .count = {17, 16, 16, 16}, .sync = true, .large_also = true},
+    {.shards = 4, .count = {4, 4, 4, 3}, .sync = true},
     {.shards = 4, .count = {1, 1, 1, 0}, .sync = true},
 };
 

@@ -72,7 +72,7 @@ figure() {
 
 @test "make explain runs every rung, and the rung of the ranks has the same model" {
     need_tool synth-cifar shard train-single train-ddp evaluate report
-    local folder=$ARTIFACTS/explain-a-b start rung
+    local folder=$ARTIFACTS/explain-a-b rung
     succeeds explain
     local answer=$output
     for rung in 00-a 01-loader-workers 02-virtual-shards 03-world-size 04-global-batch 05-global-batch-scaled-rate; do
@@ -93,11 +93,9 @@ figure() {
     succeeds "$BIN/manifest" verify "$folder/report/manifest.yaml"
 
     # Again: nothing runs, and the answer is still given.
-    start=$SECONDS
     succeeds explain
     [[ $output != *": running"* ]] || fail "$output"
     [[ $output == *"one factor at a time"* ]]
-    [ $((SECONDS - start)) -le 3 ] || fail "took $((SECONDS - start)) s"
     # --why walks an effect back to both runs.
     succeeds "$BIN/report" "$folder"/0* --plan "$folder/plan.yaml" --why 04-global-batch.accuracy_effect
     [[ $output == *"03-world-size.accuracy = "*": agrees"*"04-global-batch.accuracy = "*": agrees"* ]] || fail "$output"

@@ -69,12 +69,11 @@ did_not_run() {
     succeeds "$BIN/manifest" verify "$FIRST"/{data/synthetic,tiny/seed-7/train,tiny/seed-7/evaluate,tiny/report}/manifest.yaml
 }
 
-@test "a second run does nothing, within 3 seconds" {
+@test "a second run does nothing" {
     finished_run
-    local before after start=$SECONDS stage
+    local before after stage
     before=$(cd "$ARTIFACTS" && find . -type f ! -name '*.lock' -printf '%p %T@\n' | sort)
     succeeds run_pipeline experiment "$TINY"
-    [ $((SECONDS - start)) -le 3 ] || fail "took $((SECONDS - start)) s"
     for stage in fetch shard train evaluate report; do did_not_run "$stage"; done
     after=$(cd "$ARTIFACTS" && find . -type f ! -name '*.lock' -printf '%p %T@\n' | sort)
     [ "$before" = "$after" ]

@@ -116,7 +116,7 @@ content() {
 
 @test "make reproduce: an estimate, every run, and one report by source; again does nothing" {
     need_tool synth-cifar shard train-single train-dp evaluate bench-allreduce
-    local report=$ARTIFACTS/rows/report start
+    local report=$ARTIFACTS/rows/report
     succeeds reproduce
     [[ $(grep -v planned <<<"$output" | head -n 1) =~ ^"estimate  $ARTIFACTS/a/seed-42: 2 epochs, "[0-9]+" s"$ ]] || fail "$output"
     [[ $output == *$'\n'"estimate  all: about "*$'\nfetch '* ]] || fail "$output"
@@ -139,10 +139,8 @@ content() {
     # A figure leads back to both runs.
     succeeds "$BIN/report" "$ARTIFACTS"/{a,rows/b,rows/b-alone,c,workers/loader_workers-{0,1}} --plan "$ARTIFACTS/rows/plan.yaml" --why b.speedup
     [[ $output == *"b-alone.seconds_per_epoch = "*": agrees"*"b.seconds_per_epoch = "*": agrees"* ]] || fail "$output"
-    start=$SECONDS
     succeeds reproduce
     [[ $output != *": running"* && $output == *"estimate  finished: 6 of 6 runs"* ]] || fail "$output"
-    [ $((SECONDS - start)) -le 5 ] || fail "took $((SECONDS - start)) s"
 }
 
 @test "QUICK=1 lies beside the full runs, and says that it is short" {

@@ -6,6 +6,7 @@
 #     make compare EXPS="single dp4 ddp4"        the first one is the baseline
 #     make explain A=single B=ddp4 [EPOCHS=10]   from A to B, one factor at a time
 #     make reproduce [QUICK=1] [LIST=FILE]       every row of the published reports
+#     make submission EXPS="single ddp4"         compare, as one archive to hand in
 #
 # With BIN=FOLDER on the command line the tools of that folder are used and nothing is built.
 ifeq ($(origin BIN),command line)
@@ -16,7 +17,7 @@ TOOLS_BUILT := all
 endif
 RUN_EXPERIMENT = BIN='$(abspath $(BIN))' ARTIFACTS='$(ARTIFACTS)' pipelines/experiment.sh
 
-.PHONY: quickstart experiment compare explain reproduce
+.PHONY: quickstart experiment compare explain reproduce submission
 quickstart: $(TOOLS_BUILT) ## Run the whole line on drawn images: no network, no data set, seconds
 	@$(RUN_EXPERIMENT) experiment quickstart
 experiment: $(TOOLS_BUILT) ## Run one experiment from the archive to the report: EXP=ddp4
@@ -27,3 +28,8 @@ explain: $(TOOLS_BUILT) ## Say which factor made the difference: A=single B=ddp4
 	@$(RUN_EXPERIMENT) explain '$(A)' '$(B)'
 reproduce: $(TOOLS_BUILT) ## Run every row of five published reports, and report them side by side; short: QUICK=1
 	@$(RUN_EXPERIMENT) reproduce $(LIST)
+.PHONY: reproduce-docs
+reproduce-docs: ## Put the tables of the last `make reproduce` into docs/results.md
+	@ARTIFACTS='$(ARTIFACTS)' pipelines/write-results.sh
+submission: $(TOOLS_BUILT) ## Pack what to hand in: report, commands, manifests, figures, models: EXPS="single ddp4"
+	@$(RUN_EXPERIMENT) submission $(EXPS)

@@ -5,9 +5,10 @@
 #     pipelines/experiment.sh compare NAME|FILE.yaml...       the first one is the baseline
 #     pipelines/experiment.sh explain A B                     from A to B, one factor at a time
 #     pipelines/experiment.sh reproduce [LIST.yaml]           every row of published reports
+#     pipelines/experiment.sh submission NAME|FILE.yaml...    compare, as one archive to hand in
 #
-# `make experiment EXP=NAME`, `make compare EXPS="NAME NAME"`, `make explain A=NAME B=NAME` and `make reproduce` are the
-# usual way in; they build first.
+# `make experiment EXP=NAME`, `make compare EXPS="NAME NAME"`, `make explain A=NAME B=NAME`, `make reproduce` and
+# `make submission EXPS="NAME NAME"` are the usual way in; they build first.
 #
 # Settings come from the environment, as make hands its command line on:
 #     BIN, ARTIFACTS            folders of the tools (build/bin) and for all outputs (artifacts)
@@ -20,6 +21,7 @@
 #     CIFAR10_FROM, CIFAR100_FROM, MNIST_FROM, FASHION_MNIST_FROM
 #                               archive, folder or URL of the data; without it the official addresses
 #     REPORT_FLAGS              more options for report: "--lang zh"
+#     MODEL_LIMIT               submission: the largest model that goes into the archive, MiB (4)
 #
 # What is made:
 #     ARTIFACTS/data/DATASET/{train,test}.st.zst and, for V > 1 virtual shards, shards-V-SHARD_SEED/
@@ -29,10 +31,12 @@
 #     ARTIFACTS/STUDY/{plan.yaml,report/} and ARTIFACTS/STUDY/KEY-VALUE/seed-S/{train,evaluate}/
 #     ARTIFACTS/LIST/{plan.yaml,report/} of reproduce, LIST-quick with QUICK=1. An experiment or study that is run as it
 #         stands lies where it always does; any other one below ARTIFACTS/LIST/
+#     ARTIFACTS/submission-NAME-NAME.tar.gz
 #     ARTIFACTS/machine/allreduce-RANKS/: what an all-reduce takes here, for a study of the world size and a comparison
 #
 # Everything is resolved, and every tool looked for, before the first run. With repeats all runs of one seed come
 # before the next seed, so that a machine that grows slower does so for all alike.
+# shellcheck disable=SC2031 # a subshell of submission.sh keeps its changes to itself
 set -euo pipefail
 export LC_ALL=C
 
@@ -46,6 +50,8 @@ source "$parts/stages.sh"
 source "$parts/runs.sh"
 # shellcheck source=pipelines/estimate.sh
 source "$parts/estimate.sh"
+# shellcheck source=pipelines/submission.sh
+source "$parts/submission.sh"
 
 # measure_collectives: what an all-reduce takes on this machine, so that the report can put predicted scaling beside the
 # measured. Measured once a machine, for 1, 2, 4 and 8 ranks and whatever else the runs have. Sets the array $collectives.
@@ -73,8 +79,22 @@ report_on() {
     echo "report: $out/report.html"
 }
 
+# compare NAME...: the first one is the baseline. Sets $joined, "-NAME-NAME", and $out, the folder of the report.
+compare() {
+    local experiment
+    for experiment; do add_experiment "$experiment"; done
+    run_all
+    joined=$(printf -- '-%s' "${@##*/}")
+    joined=${joined//.yaml/}
+    out=$ARTIFACTS/compare$joined
+    unset 'worlds[1]'
+    [ "${#worlds[@]}" -eq 0 ] || measure_collectives
+    report_on "$out" --baseline "${runs[0]}" "${collectives[@]}"
+}
+
 usage() {
-    echo "usage: experiment.sh experiment NAME | compare NAME... | explain A B | reproduce [LIST.yaml]" >&2
+    echo "usage: experiment.sh experiment NAME | compare NAME... | explain A B |" >&2
+    echo "       reproduce [LIST.yaml] | submission NAME..." >&2
     echo "       make experiment EXP=NAME; make compare EXPS=\"NAME NAME\"; make explain A=NAME B=NAME; there are: $(known_experiments)" >&2
     exit 2
 }
@@ -86,52 +106,59 @@ runs=()
 collectives=()
 declare -A worlds=() # numbers of ranks and replicas of the runs
 
-command=${1:-}
-{ [ $# -gt 1 ] && [ -n "$2" ]; } || [ "$command" = reproduce ] || usage
-shift
-case $command in
-experiment)
-    [ $# -eq 1 ] || usage
-    find_file "$1"
-    if is_study "$file"; then
-        add_plan "$name" study "$file"
+# A function, so that the shell has read all of this file before the first run: these may take hours, and nobody shall have
+# to leave the checkout alone meanwhile.
+main() {
+    command=${1:-}
+    { [ $# -gt 1 ] && [ -n "$2" ]; } || [ "$command" = reproduce ] || usage
+    shift
+    case $command in
+    experiment)
+        [ $# -eq 1 ] || usage
+        find_file "$1"
+        if is_study "$file"; then
+            add_plan "$name" study "$file"
+            run_all
+            [ "${#worlds[@]}" -lt 2 ] || measure_collectives
+            report_on "$ARTIFACTS/$name/report" --plan "$ARTIFACTS/$name/plan.yaml" "${collectives[@]}"
+        else
+            add_experiment "$1"
+            run_all
+            report_on "$ARTIFACTS/$name/report"
+        fi
+        ;;
+    compare)
+        compare "$@"
+        ;;
+    submission)
+        compare "$@"
+        pack "$out"
+        echo "submission: $archive"
+        ;;
+    explain)
+        { [ $# -eq 2 ] && [ -n "$2" ]; } || usage
+        find_experiment "$1"
+        from=$file folder=explain-$name
+        find_experiment "$2"
+        folder+=-$name
+        add_plan "$folder" ladder "$from" "$file"
         run_all
-        [ "${#worlds[@]}" -lt 2 ] || measure_collectives
+        report_on "$ARTIFACTS/$folder/report" --plan "$ARTIFACTS/$folder/plan.yaml"
+        ;;
+    reproduce)
+        [ $# -le 1 ] || usage
+        resume=auto
+        add_reproduction "${1:-experiments/reproductions/reproduce.yaml}"
+        check_runs
+        estimate
+        make_runs
+        unset 'worlds[1]'
+        [ "${#worlds[@]}" -eq 0 ] || measure_collectives
         report_on "$ARTIFACTS/$name/report" --plan "$ARTIFACTS/$name/plan.yaml" "${collectives[@]}"
-    else
-        add_experiment "$1"
-        run_all
-        report_on "$ARTIFACTS/$name/report"
-    fi
-    ;;
-compare)
-    for experiment; do add_experiment "$experiment"; done
-    run_all
-    joined=$(printf -- '-%s' "${@##*/}")
-    unset 'worlds[1]'
-    [ "${#worlds[@]}" -eq 0 ] || measure_collectives
-    report_on "$ARTIFACTS/compare${joined//.yaml/}" --baseline "${runs[0]}" "${collectives[@]}"
-    ;;
-explain)
-    { [ $# -eq 2 ] && [ -n "$2" ]; } || usage
-    find_experiment "$1"
-    from=$file folder=explain-$name
-    find_experiment "$2"
-    folder+=-$name
-    add_plan "$folder" ladder "$from" "$file"
-    run_all
-    report_on "$ARTIFACTS/$folder/report" --plan "$ARTIFACTS/$folder/plan.yaml"
-    ;;
-reproduce)
-    [ $# -le 1 ] || usage
-    resume=auto
-    add_reproduction "${1:-experiments/reproductions/reproduce.yaml}"
-    check_runs
-    estimate
-    make_runs
-    unset 'worlds[1]'
-    [ "${#worlds[@]}" -eq 0 ] || measure_collectives
-    report_on "$ARTIFACTS/$name/report" --plan "$ARTIFACTS/$name/plan.yaml" "${collectives[@]}"
-    ;;
-*) usage ;;
-esac
+        ;;
+    *) usage ;;
+    esac
+}
+
+main "$@"
+exit

@@ -22,7 +22,8 @@ static const char NOTES[] =
     "        --quick makes them short in the way that the list says\n"
     "\n"
     "Prints one line a run: its name (of a reproduction: its folder), the experiment file and\n"
-    "the --set assignments, with tabs between. --out also writes the plan as YAML: what `report --plan` reads.\n"
+    "the --set assignments, with tabs between. --out also writes the plan as YAML: what `report "
+    "--plan` reads.\n"
     "\n"
     "Example: plan ladder experiments/single.yaml experiments/ddp4.yaml --set epochs=2";
 

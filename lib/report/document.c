@@ -130,8 +130,8 @@ void document_move(document *d, document *part, const char *tag) {
     void *blocks = d->blocks;
     if (d->rc == STATUS_OK) d->rc = part->rc;
     if (d->rc == STATUS_OK)
-        d->rc = memory_grow(&blocks, &d->capacity, d->count + part->count, sizeof *d->blocks,
-                            d->err);
+        d->rc =
+            memory_grow(&blocks, &d->capacity, d->count + part->count, sizeof *d->blocks, d->err);
     if (d->rc != STATUS_OK) return;
     d->blocks = blocks;
     for (size_t i = 0; i < part->count; i++) {

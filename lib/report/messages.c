@@ -182,11 +182,11 @@ static const char *const texts[MESSAGES][LANGUAGES] = {
     [MESSAGE_COMPARISON_NOTE] =
         {"A speed-up is printed only between runs with the same data, model, global batch, epochs, "
          "augmentation, optimizer, precision, build, machine, device kind and loader workers. "
-         "Intervals: 95 % bootstrap over epochs and repeats. With one run a side they know the "
-         "noise between epochs, not that between runs.",
+         "Intervals: 95 % bootstrap over repeats where a side has three or more, else over epochs: "
+         "then they know the noise between epochs, not that between runs.",
          "仅当数据、模型、全局批量、轮数、数据增强、优化器、精度、构建、机器、设备类型和加载线程数"
-         "都相同时才给出加速比。区间：对轮和重复做 95 % "
-         "自助法。每方仅一次运行时，区间只反映轮间噪声，不含运行间噪声。"},
+         "都相同时才给出加速比。区间：某方有三次以上重复时对重复做 95 % "
+         "自助法，否则对轮做，此时区间只反映轮间噪声，不含运行间噪声。"},
     [MESSAGE_ENVIRONMENT] = {"Environment", "环境"},
     [MESSAGE_FILES] = {"Files", "文件"},
     [MESSAGE_FILES_NOTE] =
@@ -272,13 +272,14 @@ static const char *const texts[MESSAGES][LANGUAGES] = {
          "it, "
          "and so is the step after it. Steps are only compared where data, machine, device, build, "
          "instruction set and, at one world size, threads agree. Intervals: 95 % bootstrap over "
-         "epochs and repeats; total seconds have one with three repeats or more. With one run a "
-         "step they know the noise between epochs, not that between runs.",
+         "repeats where a step has three or more, else over epochs: then they know the noise "
+         "between epochs, not that between runs. Total seconds have one with three repeats or "
+         "more.",
          "影响：相对上一步；旁支与其上一步比较，其后一步亦然。仅当数据、机器、设备、构建、指令集以"
          "及"
-         "（进程数相同时）线程数一致时才比较。区间：对轮和重复做 95 % "
-         "自助法；总秒数需三次以上重复才有区间。每步仅一次运行时，区间只反映轮间噪声，不含运行间噪"
-         "声。"},
+         "（进程数相同时）线程数一致时才比较。区间：某步有三次以上重复时对重复做 95 % "
+         "自助法，否则对轮做，此时区间只反映轮间噪声，不含运行间噪声。总秒数需三次以上重复才有区间"
+         "。"},
     [MESSAGE_ACCURACY_EFFECT_NOTE] =
         {"Effect: against the step before, as for the time. With three common seeds or more the "
          "interval is that of the mean over seeds (Student's t, paired). With fewer it is that of "
@@ -578,19 +579,16 @@ static const char *const texts[MESSAGES][LANGUAGES] = {
                               "相对其对比对象的速度倍数"},
     [MESSAGE_FINDINGS] = {"What its own figures say", "其自身数字的审核"},
     [MESSAGE_NO_FINDINGS] = {"Its figures do not contradict each other.", "其数字互不矛盾。"},
-    [MESSAGE_FINDING] = {"Finding", "发现"},
-    [MESSAGE_FINDING_FIGURES] = {"Figures", "数字"},
-    [MESSAGE_FINDING_WHY] = {"Because", "理由"},
     [MESSAGE_FINDINGS_NOTE] =
         {"By audit, from %s: the figures as they were published, held against each other. Rounding "
          "of the printed digits is no finding.",
          "由 audit 根据 %s "
          "得出（原文为英文）：仅将已发表的数字互相对照；印刷数字的四舍五入不算问题。"},
-    [MESSAGE_FINDING_ARITHMETIC] = {"arithmetic fault", "算术错误"},
-    [MESSAGE_FINDING_ARMS] = {"unlike arms", "对比条件不同"},
-    [MESSAGE_FINDING_NOISE] = {"below the noise", "低于噪声"},
-    [MESSAGE_FINDING_UNSUPPORTED] = {"unsupported statement", "缺乏依据"},
-    [MESSAGE_FINDING_CONDITION] = {"unstated condition", "条件未说明"},
+    [MESSAGE_FINDING_ARITHMETIC] = {"Arithmetic fault", "算术错误"},
+    [MESSAGE_FINDING_ARMS] = {"Unlike arms", "对比条件不同"},
+    [MESSAGE_FINDING_NOISE] = {"Below the noise", "低于噪声"},
+    [MESSAGE_FINDING_UNSUPPORTED] = {"Unsupported statement", "缺乏依据"},
+    [MESSAGE_FINDING_CONDITION] = {"Unstated condition", "条件未说明"},
     [MESSAGE_MANIFESTS_NOTE] =
         {"The hash is that of the model's content. Each manifest names all files that its run read "
          "and wrote, with their hashes, and its command.",

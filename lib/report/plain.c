@@ -63,7 +63,8 @@ void document_to_plain(const document *d, text *out) {
     for (size_t i = 0; i < d->count; i++) {
         const block *b = &d->blocks[i];
         if (b->kind == BLOCK_NOTE || b->kind == BLOCK_FIGURE) continue;
-        bool apart = b->kind == BLOCK_HEADING || b->kind == BLOCK_SUBHEADING || b->kind == BLOCK_TABLE || before == BLOCK_TABLE;
+        bool apart = b->kind == BLOCK_HEADING || b->kind == BLOCK_SUBHEADING ||
+                     b->kind == BLOCK_TABLE || before == BLOCK_TABLE;
         if (apart) text_append(out, "\n");
         write_block(out, b);
         before = b->kind;

@@ -83,14 +83,10 @@ void cells_uncompared(const report *r, document *d, const group *g) {
 }
 
 void head_comparison(const report *r, document *d, const message *front, size_t count) {
-    static const message head[] = {MESSAGE_SECONDS_PER_EPOCH,
-                                   MESSAGE_SPEEDUP,
-                                   MESSAGE_INTERVAL,
-                                   MESSAGE_VERDICT,
-                                   MESSAGE_ARITHMETIC,
-                                   MESSAGE_ACCURACY_DIFFERENCE,
-                                   MESSAGE_ACCURACY_VERDICT,
-                                   MESSAGE_TARGET};
+    static const message head[] = {MESSAGE_SECONDS_PER_EPOCH, MESSAGE_SPEEDUP,
+                                   MESSAGE_INTERVAL,          MESSAGE_VERDICT,
+                                   MESSAGE_ARITHMETIC,        MESSAGE_ACCURACY_DIFFERENCE,
+                                   MESSAGE_ACCURACY_VERDICT,  MESSAGE_TARGET};
     size_t columns = any_target(r) ? 8 : 7;
     document_table(d, count + columns, "");
     head_cells(r, d, front, count);

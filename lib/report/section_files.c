@@ -167,7 +167,8 @@ void section_manifests(const report *r, document *d) {
     for (size_t i = 0; i < r->list.count; i++) {
         const run *one = &r->list.runs[i];
         document_cell(d, CELL_STRONG, "%s", one->name);
-        document_cell(d, CELL_CODE, "%s/manifest.yaml", one->folder ? one->folder : one->evaluation);
+        document_cell(d, CELL_CODE, "%s/manifest.yaml",
+                      one->folder ? one->folder : one->evaluation);
         document_cell(d, CELL_CODE, "%s", one->model_content);
     }
     document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_MANIFESTS_NOTE));

@@ -28,22 +28,16 @@ static void append_reasons(text *out, const finding *f) {
 // `d` is a part of a page: a heading here is one below that of the report.
 void section_findings(const report *r, document *d, const reproduced *one) {
     const audit *a = &one->audit;
-    static const message head[] = {MESSAGE_FINDING, MESSAGE_FINDING_FIGURES, MESSAGE_FINDING_WHY};
     if (!*one->claim_path) return;
     document_add(d, BLOCK_HEADING, "%s", say(r, MESSAGE_FINDINGS));
-    if (a->count) {
-        document_table(d, 3, "");
-        head_cells(r, d, head, 3);
-    } else {
-        document_add(d, BLOCK_PARAGRAPH, "%s", say(r, MESSAGE_NO_FINDINGS));
-    }
+    if (!a->count) document_add(d, BLOCK_PARAGRAPH, "%s", say(r, MESSAGE_NO_FINDINGS));
     for (size_t i = 0; i < a->count; i++) {
         text reasons;
         text_init(&reasons, d->err);
         append_reasons(&reasons, &a->items[i]);
-        document_cell(d, CELL_STRONG, "%s", say(r, kind_message(a->items[i].kind)));
-        document_cell(d, CELL_TEXT, "%s", text_string(&a->items[i].what));
-        document_cell(d, CELL_TEXT, "%s", text_string(&reasons));
+        document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_LABELLED),
+                     say(r, kind_message(a->items[i].kind)), text_string(&a->items[i].what));
+        document_add(d, BLOCK_NOTE, "%s", text_string(&reasons));
         text_release(&reasons);
     }
     document_add(d, BLOCK_NOTE, say(r, MESSAGE_FINDINGS_NOTE), one->claim_path);

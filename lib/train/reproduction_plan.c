@@ -135,8 +135,7 @@ static status read_own(const yaml_node *entry, const char *file, const yaml_node
 static status put_epochs(yaml_node *run, const char *file, const yaml_node *set, error *err) {
     experiment e = {0};
     status rc = plan_experiment(file, set, &e, err);
-    if (rc == STATUS_OK)
-        rc = yaml_put(run, "full_epochs", yaml_new_integer(e.epochs, err), err);
+    if (rc == STATUS_OK) rc = yaml_put(run, "full_epochs", yaml_new_integer(e.epochs, err), err);
     experiment_release(&e);
     return rc;
 }
@@ -170,7 +169,8 @@ out:
 static status is_left_out(const reproduction *p, const row *w, bool *left_out, error *err) {
     bool stays = true;
     status rc = STATUS_OK;
-    if (w->quick && w->quick->kind == YAML_SCALAR) rc = yaml_boolean(w->quick, "quick", &stays, err);
+    if (w->quick && w->quick->kind == YAML_SCALAR)
+        rc = yaml_boolean(w->quick, "quick", &stays, err);
     *left_out = p->quick && !stays;
     return rc;
 }
@@ -233,8 +233,8 @@ out:
     return rc;
 }
 
-// `against` names a run of the same report, or says none. A quick list may have left it out: then the first run
-// stands for it, as where nothing was said.
+// `against` names a run of the same report, or says none. A quick list may have left it out: then
+// the first run stands for it, as where nothing was said.
 static status check_against(const reproduction *p, const yaml_node *report, const char *source,
                             error *err) {
     yaml_node *runs = (yaml_node *)yaml_find(p->plan, "runs");
@@ -258,8 +258,8 @@ static status check_against(const reproduction *p, const yaml_node *report, cons
 // The assignments of the study alone, for its epochs.
 static status full_epochs(yaml_node *run, const yaml_node *alone, size_t at, error *err) {
     const yaml_node *runs = yaml_find(alone, "runs");
-    return put_epochs(run, yaml_find(alone, "experiment")->text,
-                      yaml_find(runs->items[at], "set"), err);
+    return put_epochs(run, yaml_find(alone, "experiment")->text, yaml_find(runs->items[at], "set"),
+                      err);
 }
 
 static status add_variants(reproduction *p, const yaml_node *entry, const char *file,
@@ -294,8 +294,7 @@ static status describe_study(reproduction *p, const yaml_node *study, const char
         const yaml_node *value = yaml_find(study, keys[i]);
         if (value) rc = yaml_put(described, keys[i], yaml_copy(value, err), err);
     }
-    if (rc == STATUS_OK)
-        rc = yaml_put(described, "source", yaml_new_string(source, err), err);
+    if (rc == STATUS_OK) rc = yaml_put(described, "source", yaml_new_string(source, err), err);
     return rc;
 }
 

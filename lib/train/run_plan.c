@@ -125,8 +125,8 @@ static status check_schema(const yaml_node *root, const char *expected, error *e
     return yaml_error(node, err, "'schema': expected %s, got '%.60s'", expected, schema);
 }
 
-status plan_read_source(const char *path, const char *schema, const char *const *keys, size_t key_count,
-                 yaml_node **root, error *err) {
+status plan_read_source(const char *path, const char *schema, const char *const *keys,
+                        size_t key_count, yaml_node **root, error *err) {
     status rc = STATUS_OK;
     TRY(yaml_read_file(path, root, err));
     if ((*root)->kind != YAML_MAPPING)

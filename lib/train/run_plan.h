@@ -73,7 +73,7 @@ status plan_find(const char *from, const char *folder, const yaml_node *value, c
 status plan_experiment(const char *file, const yaml_node *set, experiment *e,
                        error *err) MUST_CHECK;
 // A document of that schema, whose keys are all among `keys`. STATUS_INPUT; *root is NULL then.
-status plan_read_source(const char *path, const char *schema, const char *const *keys, size_t key_count,
-                 yaml_node **root, error *err) MUST_CHECK;
+status plan_read_source(const char *path, const char *schema, const char *const *keys,
+                        size_t key_count, yaml_node **root, error *err) MUST_CHECK;
 
 #endif

@@ -55,7 +55,8 @@ static status check_vary(const study *s, error *err) {
 static status read_study(study *s, error *err) {
     static const char *const keys[] = {"schema", "name", "title", "base", "vary", "published"};
     status rc = STATUS_OK;
-    TRY(plan_read_source(s->path, "lockstep.study/1", keys, sizeof keys / sizeof *keys, &s->root, err));
+    TRY(plan_read_source(s->path, "lockstep.study/1", keys, sizeof keys / sizeof *keys, &s->root,
+                         err));
     if (!yaml_find(s->root, "name")) return yaml_error(s->root, err, "'name' is missing");
     TRY(yaml_string(yaml_find(s->root, "name"), "name", &s->name, err));
     s->vary = yaml_find(s->root, "vary");

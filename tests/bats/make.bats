@@ -5,7 +5,7 @@ load helpers
 @test "make help lists the targets" {
     succeeds make -C "$ROOT" -s help
     local target
-    for target in deps all test quickstart experiment compare explain lint sanitize install clean; do
+    for target in deps all test quickstart experiment compare explain reproduce submission lint sanitize install clean; do
         [[ $output =~ (^|$'\n')"  $target "+[A-Z] ]] || fail "$target is missing:" "$output"
     done
 }

@@ -188,6 +188,30 @@ END
     says out/report.md "| **tiny** | s / epoch | 1.8 | 1.00 | R001 | elsewhere |"
 }
 
+@test "time to the target accuracy, in the summary, in a comparison, and walked back" {
+    # Accuracy after epoch n is n tenths.
+    a_run a target=0.3
+    a_run b name=other right=60 target=0.3 epochs=3,2,2.04,1.96,2
+    a_run c name=short target=0.3 epochs=2,1
+    a_run d name=early resumed=1 target=0.3
+    succeeds "$REPORT" b c d --baseline a --out out
+    says out/report.md "| Total s | s to 30 % | Train loss |"
+    says out/report.md "| **short** | 70.00 % | 1.00 | 3.50 | not reached |"
+    says out/report.md "| 4.02 s to 30 % |"
+    says out/report.md "| 7.04 s to 30 % |"
+    says out/report.md "| 30 % not reached |"
+    says out/report.md "| 30 % reached |"
+    [ "$(figure out/report.csv tiny.seconds_to_target)" = 4.02 ]
+    grep -qF 'short.seconds_to_target,short,seconds_to_target,,,,s,30 % not reached,' out/report.csv
+    succeeds "$REPORT" a b --why other.seconds_to_target
+    [[ $output == *"7.04 (sum of the first 3 epochs): agrees"* ]] || fail "$output"
+    # Without a target there is no word of it.
+    a_run e name=none
+    succeeds "$REPORT" e --out out2
+    lacks out2/report.md "reached"
+    lacks out2/report.csv "seconds_to_target"
+}
+
 @test "a run without evaluation, and an evaluation without its run" {
     a_run a
     succeeds "$REPORT" a/train --out train

@@ -130,7 +130,7 @@ content() {
     says "$report/report.md" "## X1: The first"
     grep -Eq '^\| \*\*b\*\* \| b-alone \|.*\| yes \| \+0.00 points \| same model: exactly 0 \| 99.9 % not reached \|' "$report/report.md" || fail "$(cat "$report/report.md")"
     grep -Eq '^\| \*\*a\*\* \|  \|.*\| baseline \|.*\| [0-9.]+ s to 5 % \|' "$report/report.md" || fail "$(cat "$report/report.md")"
-    says "$report/report.md" "| **arithmetic fault** | 'two' 3.00 times as fast as 'one': the rows give something else |"
+    says "$report/report.md" "Arithmetic fault: 'two' 3.00 times as fast as 'one': the rows give something else"
     [ "$(grep -c '^## ' "$report/report.md")" -ge 4 ]
     says "$report/report.md" "### Loader workers"
     says "$report/manifest.yaml" "claims/X1.yaml"
@@ -139,6 +139,11 @@ content() {
     # A figure leads back to both runs.
     succeeds "$BIN/report" "$ARTIFACTS"/{a,rows/b,rows/b-alone,c,workers/loader_workers-{0,1}} --plan "$ARTIFACTS/rows/plan.yaml" --why b.speedup
     [[ $output == *"b-alone.seconds_per_epoch = "*": agrees"*"b.seconds_per_epoch = "*": agrees"* ]] || fail "$output"
+    # Its tables go into a document.
+    cp "$ROOT/docs/results.md" results.md
+    REPORT=$report/report.md DOCS=results.md succeeds "$ROOT/pipelines/write-results.sh"
+    grep -Eq '^\| X1 \| \*\*b\*\* \| 1 of 2 \|' results.md || fail "$(cat results.md)"
+    says results.md "### X1: The first"
     succeeds reproduce
     [[ $output != *": running"* && $output == *"estimate  finished: 6 of 6 runs"* ]] || fail "$output"
 }
@@ -153,6 +158,10 @@ content() {
     says "$ARTIFACTS/rows-quick/report/report.md" "1 / 2"
     REPORT_FLAGS='' succeeds reproduce
     says "$ARTIFACTS/rows-quick/report/report.md" "SHORTENED OR CHANGED: every run was made with epochs=1."
+    cp "$ROOT/docs/results.md" results.md
+    REPORT=$ARTIFACTS/rows-quick/report/report.md DOCS=results.md fails_with 1 "a shortened or changed run" \
+        "$ROOT/pipelines/write-results.sh"
+    cmp results.md "$ROOT/docs/results.md"
     [ -z "$(grep -o ' id="[^"]*"' "$ARTIFACTS/rows-quick/report/report.html" | sort | uniq -d)" ] || fail "an id stands twice"
 }
 

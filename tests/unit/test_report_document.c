@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "report/document.h"
 #include "report/figures.h"
 #include "report/origin.h"
@@ -83,6 +84,40 @@ static void latex(void **state) {
     document_release(&d);
 }
 
+static void parts_are_moved(void **state) {
+    (void)state;
+    error err;
+    document d, part;
+    text out;
+    text_init(&out, &err);
+    document_init(&d, "t", "en", &err);
+    document_add(&d, BLOCK_HEADING, "whole");
+    for (int i = 0; i < 2; i++) {
+        char svg[] = "<svg aria-labelledby=\"x-title\"><title id=\"x-title\"/>"
+                     "<circle id=\"x-dot\"/><use href='#x-dot'/></svg>";
+        document_init(&part, "", "en", &err);
+        document_add(&part, BLOCK_HEADING, "part");
+        document_figure(&part, memory_string(svg, &err), "drawn");
+        document_move(&d, &part, i ? "b" : "a");
+        assert_int_equal(part.count, 0);
+        document_release(&part);
+    }
+    assert_int_equal(document_status(&d), STATUS_OK);
+    document_to_html(&d, &out);
+    contains(&out, "<h2>whole</h2>\n<h3>part</h3>\n");
+    contains(&out, "<svg aria-labelledby=\"a-x-title\"><title id=\"a-x-title\"/>"
+                   "<circle id=\"a-x-dot\"/><use href='#a-x-dot'/></svg>");
+    contains(&out, "<use href='#b-x-dot'/></svg>");
+    text_release(&out);
+    text_init(&out, &err);
+    document_to_markdown(&d, &out);
+    contains(&out, "## whole\n\n### part\n\n");
+    document_to_latex(&d, &out);
+    contains(&out, "\\subsection*{part}");
+    text_release(&out);
+    document_release(&d);
+}
+
 static void text_grows_and_replaces(void **state) {
     (void)state;
     error err;
@@ -148,6 +183,7 @@ int main(void) {
         cmocka_unit_test(html),
         cmocka_unit_test(markdown),
         cmocka_unit_test(latex),
+        cmocka_unit_test(parts_are_moved),
         cmocka_unit_test(text_grows_and_replaces),
         cmocka_unit_test(csv_quotes_what_it_must),
         cmocka_unit_test(paths_are_tidied),

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Puts the tables of the last `make reproduce` into docs/results.md, so that no figure there is typed by hand.
+#
+#     make reproduce-docs
+#     write-results.sh            DOCS=FILE, REPORT=FILE: another document, another report.md
+#
+# Fills the blocks `rows` (every experiment beside its published figures), `machine`, `predicted` (beside measured)
+# and `compared` (like for like, a table for each published report). Refuses the shortened run that QUICK=1 makes.
+set -euo pipefail
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+report=${REPORT:-${ARTIFACTS:-artifacts}/reproduce/report/report.md}
+docs=${DOCS:-$root/docs/results.md}
+work=$(mktemp -d "${TMPDIR:-/tmp}/lockstep-results.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+
+refuse() {
+    echo "write-results.sh: $report: $1" >&2
+    exit 1
+}
+[ -e "$report" ] || refuse "not there: run make reproduce first"
+! grep -q '^SHORTENED' "$report" || refuse "a shortened or changed run; the documents take none"
+
+# section HEADING: what follows that line, up to the next heading of the same or a higher level.
+section() {
+    awk -v wanted="$1" '
+        /^#+ / { level = index($0, " ") - 1; if (inside && level <= own) exit }
+        inside { print }
+        $0 == wanted { inside = 1; own = index($0, " ") - 1 }' "$report"
+}
+
+# table N: the N-th table of what comes in, without links to drawings.
+table() {
+    awk -v wanted="$1" '/^\|/ { if (!before) n++; before = 1; if (n == wanted) print; next } { before = 0 }'
+}
+
+table 1 <"$report" >"$work/rows"
+section '## Environment' | table 1 >"$work/machine"
+section '## Predicted beside measured' | table 1 >"$work/predicted"
+grep '^## [A-Z][0-9]*: ' "$report" | while IFS= read -r heading; do
+    printf '### %s\n\n' "${heading#\#\# }"
+    section "$heading" | sed -n '/^### Like for like/,/^\(###\|\[\)/p' | table 1
+    echo
+done | sed '$d' >"$work/compared"
+"$root/scripts/fill-blocks" reproduce "$work" "$docs"
+echo "written: $docs"

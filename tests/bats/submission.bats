@@ -1,0 +1,116 @@
+#!/usr/bin/env bats
+# make submission: one archive of all there is to hand in, with the commands that make it again.
+load helpers
+
+TOOLS="manifest synth-cifar shard train-single train-dp evaluate report bench-allreduce"
+
+setup_file() {
+    local tool
+    for tool in $TOOLS; do
+        [ -x "${BIN:-$BATS_TEST_DIRNAME/../../build/bin}/$tool" ] || return 0
+    done
+    export ARTIFACTS=$BATS_FILE_TMPDIR/artifacts FILES=$BATS_FILE_TMPDIR/files
+    mkdir -p "$FILES"
+    cat >"$FILES/small.yaml" <<'YAML'
+schema: lockstep.model/1
+name: small
+input: [3, 12, 12]
+layers: [conv: {out: 4, kernel: 3}, batch_norm, relu, max_pool: {size: 2}, flatten, linear: {out: 10}]
+YAML
+    an_experiment one single 1
+    an_experiment two dp 2
+    submit >"$BATS_FILE_TMPDIR/log" 2>&1
+}
+
+# an_experiment NAME STRATEGY WORLD_SIZE
+an_experiment() {
+    cat >"$FILES/$1.yaml" <<YAML
+schema: lockstep.experiment/1
+name: $1
+title: "It's $1"
+dataset: synthetic
+model: small.yaml
+strategy: $2
+world_size: $3
+virtual_shards: 2
+global_batch: 128
+epochs: 1
+optimizer: {kind: sgd, lr: 0.02, momentum: 0.9}
+YAML
+}
+
+submit() {
+    (cd "$ROOT" && SET="loader_workers=1" exec pipelines/experiment.sh submission "$FILES/one.yaml" "$FILES/two.yaml")
+}
+
+setup() {
+    # shellcheck disable=SC2086
+    need_tool $TOOLS
+    ARCHIVE=$ARTIFACTS/submission-one-two.tar.gz
+    [ -s "$ARCHIVE" ] || fail "$(cat "$BATS_FILE_TMPDIR/log")"
+    cd "$WORK" || return
+}
+
+# has FILE: the archive has it.
+has() {
+    grep -qxF "submission-one-two/$1" <<<"$output" || fail "$1 is missing:" "$output"
+}
+
+@test "one folder with all there is to hand in, and no data" {
+    [[ $(tail -n 1 "$BATS_FILE_TMPDIR/log") == "submission: $ARCHIVE" ]]
+    succeeds tar tzf "$ARCHIVE"
+    [ "$(cut -d / -f 1 <<<"$output" | sort -u)" = submission-one-two ] || fail "$output"
+    local file
+    for file in README.md run-again.sh environment.yaml report/report.{html,md,csv,tex} experiments/{one,two}.yaml \
+        experiments/models/small.yaml models/{one,two}-seed-42.st.zst manifests/report/manifest.yaml \
+        manifests/{one,two}/seed-42/{train,evaluate}/manifest.yaml manifests/data/synthetic-3x12x12/manifest.yaml \
+        manifests/data/synthetic-3x12x12/shards-2-0/manifest.yaml manifests/machine/allreduce-1-2-4-8/manifest.yaml; do
+        has "$file"
+    done
+    ! command -v gnuplot >/dev/null || has figures/loss.svg
+    [[ $output != *train.st.zst* && $output != *shard-0* && $output != *state.st.zst* ]] || fail "$output"
+    tar xzf "$ARCHIVE"
+    # The experiments say everything: what was set, every default, and no path of this machine.
+    run ! grep -r -- "$FILES" submission-one-two/experiments
+    grep -qx 'loader_workers: 1' submission-one-two/experiments/two.yaml
+    grep -qx 'model: small' submission-one-two/experiments/two.yaml
+    cmp submission-one-two/models/one-seed-42.st.zst "$ARTIFACTS/one/seed-42/train/model.st.zst"
+    [ "$("$BIN/manifest" get submission-one-two/environment.yaml two/seed-42.execution.tool)" = train-dp ]
+    grep -q '| two/seed-42 | train-dp | 0\.' submission-one-two/README.md || fail "$(cat submission-one-two/README.md)"
+    if grep -n '@' submission-one-two/README.md; then fail "a placeholder is left"; fi
+}
+
+@test "the same runs give the same bytes, whenever and in whatever order" {
+    local first
+    first=$(sha256sum <"$ARCHIVE")
+    REPORT_FLAGS="--lang zh" submit
+    tar xzOf "$ARCHIVE" submission-one-two/README.md | grep -q '^## 重新运行'
+    tar xzOf "$ARCHIVE" submission-one-two/report/report.md | grep -q '测试准确率'
+    tar xzOf "$ARCHIVE" submission-one-two/run-again.sh | grep -q -- '^run report .* --lang zh$'
+    [ "$first" != "$(sha256sum <"$ARCHIVE")" ]
+    touch "$ARTIFACTS"/*/seed-42/*/*
+    submit
+    [ "$first" = "$(sha256sum <"$ARCHIVE")" ] || fail "other bytes"
+    [ "$(TZ=UTC tar tvzf "$ARCHIVE" --numeric-owner | awk '{ print $2, $4 }' | sort -u)" = "0/0 1970-01-01" ]
+}
+
+@test "what is in it is enough to make it again, and to see that it is the same" {
+    tar xzf "$ARCHIVE"
+    succeeds sh submission-one-two/run-again.sh again
+    [[ $output == *$'\none/seed-42: the same model\ntwo/seed-42: the same model' ]] || fail "$output"
+    cmp again/one/seed-42/train/model.st.zst again/two/seed-42/train/model.st.zst
+    [ -s again/report/report.html ]
+    sed -i 's/lr: 0.02/lr: 0.03/' submission-one-two/experiments/two.yaml
+    run sh submission-one-two/run-again.sh other
+    [ "$status" -eq 4 ]
+    [[ $output == *$'\ntwo/seed-42: ANOTHER MODEL' ]] || fail "$output"
+}
+
+@test "a model that is too large stays out, and the README says so" {
+    MODEL_LIMIT=0 succeeds make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" SET="loader_workers=1" \
+        EXPS="$FILES/two.yaml" submission
+    [[ ${lines[-1]} == "submission: $ARTIFACTS/submission-two.tar.gz" ]] || fail "$output"
+    run ! grep -q models/two <(tar tzf "$ARTIFACTS/submission-two.tar.gz")
+    tar xzOf "$ARTIFACTS/submission-two.tar.gz" submission-two/README.md >README.md
+    grep -Eq '^- two/seed-42: [0-9]+ B, > 0 MiB$' README.md || fail "$(cat README.md)"
+}

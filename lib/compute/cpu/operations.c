@@ -248,8 +248,8 @@ static void run_loss(const group_work *g, const unit *u) {
     record_put(g->w, p->parameters + p->buffers, tail_values, RECORD_TAIL);
 }
 
-// Images lie scattered over the whole data set: fetched while the group before them is worked on,
-// they cost next to nothing, and otherwise as much as all of a group's batch norm.
+// Images lie scattered over the whole data set: they are fetched while the group before them is
+// worked on.
 static void fetch_images(const engine *e, const group *next) {
     const size_t bytes = shape_size(e->program->input);
     for (int n = 0; n < next->samples; n++)

@@ -2,15 +2,14 @@
 //
 // There is no generator state. A number is a pure function of (seed, what it is for, where it is
 // used), so any thread, process or restart that asks for the same number gets the same number, in
-// any order.
-//
-// Method: J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC
-// 2011. tests/unit/test_random.c checks it against the known answers published with that paper.
+// any order, on a processor or on a CUDA device. philox.h has the function itself.
 #ifndef LOCKSTEP_BASE_RANDOM_H
 #define LOCKSTEP_BASE_RANDOM_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/philox.h"
 
 // What a stream is for; part of the counter, so that streams never meet. The values are part of the
 // promise of equal bits: never renumber, only append.
@@ -36,19 +35,35 @@ typedef struct random_stream {
 } random_stream;
 
 // The four numbers of draw `draw`: elements 4·draw … 4·draw+3 of the stream.
-void random_block(const random_stream *s, uint32_t draw, uint32_t out[4]);
+HOST_DEVICE static inline void random_block(const random_stream *s, uint32_t draw,
+                                            uint32_t out[4]) {
+    out[0] = (uint32_t)s->purpose << 24 | (s->layer & 0xffffffu);
+    out[1] = s->epoch;
+    out[2] = s->sample;
+    out[3] = draw;
+    philox4x32(s->seed, out);
+}
 
 // Element `element` of the stream, as 32 random bits.
-uint32_t random_bits(const random_stream *s, uint64_t element);
+HOST_DEVICE static inline uint32_t random_bits(const random_stream *s, uint64_t element) {
+    uint32_t block[4];
+    random_block(s, (uint32_t)(element / 4), block);
+    return block[element % 4];
+}
 
 // Uniform in [0, 1), 24 bits: exact in a float.
-float random_uniform(const random_stream *s, uint64_t element);
+HOST_DEVICE static inline float random_uniform(const random_stream *s, uint64_t element) {
+    return (float)(random_bits(s, element) >> 8) * 0x1p-24f;
+}
 
 // Uniform integer in [0, n); n ≥ 1. Biased by less than n / 2^32.
-uint32_t random_below(const random_stream *s, uint64_t element, uint32_t n);
+HOST_DEVICE static inline uint32_t random_below(const random_stream *s, uint64_t element,
+                                                uint32_t n) {
+    return (uint32_t)((uint64_t)random_bits(s, element) * n >> 32);
+}
 
 // Fills order[0 … n) with a random permutation of 0 … n-1: Fisher–Yates downward, element n-1-i for
-// place i.
+// place i. For the host.
 void random_permutation(const random_stream *s, uint32_t *order, uint32_t n);
 
 #endif

@@ -1,0 +1,224 @@
+// How far Winograd's convolutions are from exact ones: relative errors against the reference, in
+// double, beside those of the direct kernels on the same numbers. The figures are printed, so that
+// what docs/performance.md says of them can be looked up; the test fails where they are worse than
+// a few times that.
+#include "ops.h"
+
+#include <stdio.h>
+
+#include "compute/backend.h"
+#include "compute/cpu/kernels.h"
+#include "compute/reference.h"
+
+enum { SAMPLES = GROUP, LANES_16 = GROUP, SLACK = 64 };
+
+// A relative error in the Euclidean norm. Rounding to float alone is 3e-8 in the mean.
+static const double FORWARD = 1e-6, WEIGHT = 2e-6;
+
+// Images with a border of one zero column, as the engine lays them out.
+typedef struct image {
+    float *memory;
+    view v;
+} image;
+
+static image image_new(shape s, const double *values) {
+    const size_t row = (size_t)(s.width + 1) * LANES_16, plane = (size_t)s.height * row;
+    image i = {0};
+    i.memory =
+        aligned_alloc(64, ((LANES_16 + (size_t)s.channels * plane + SLACK) * 4 + 63) / 64 * 64);
+    assert_non_null(i.memory);
+    memset(i.memory, 0, (LANES_16 + (size_t)s.channels * plane + SLACK) * 4);
+    i.v = (view){i.memory + LANES_16, s.channels, s.height, s.width, row, plane};
+    for (int n = 0; values && n < SAMPLES; n++)
+        for (int c = 0; c < s.channels; c++)
+            for (int y = 0; y < s.height; y++)
+                for (int x = 0; x < s.width; x++)
+                    i.v.data[(size_t)c * plane + (size_t)y * row + (size_t)(x * LANES_16 + n)] =
+                        (float)*values++;
+    return i;
+}
+
+static double *image_values(const image *i) {
+    const view *v = &i->v;
+    double *values = ops_zeros((size_t)(SAMPLES * v->channels * v->height * v->width)),
+           *to = values;
+    for (int n = 0; n < SAMPLES; n++)
+        for (int c = 0; c < v->channels; c++)
+            for (int y = 0; y < v->height; y++)
+                for (int x = 0; x < v->width; x++)
+                    *to++ = (double)v->data[(size_t)c * v->plane + (size_t)y * v->row +
+                                            (size_t)(x * LANES_16 + n)];
+    return values;
+}
+
+static layer layer_of(int in, int out, int size) {
+    layer l = {.kind = LAYER_CONV,
+               .in = {in, size, size},
+               .kernel_h = 3,
+               .kernel_w = 3,
+               .stride_h = 1,
+               .stride_w = 1,
+               .pad_h = 1,
+               .pad_w = 1};
+    ops_finish_window(&l, out);
+    return l;
+}
+
+// Values that are exact in float, as ReLU leaves them: half of them zero.
+static double *activations(size_t n, uint32_t salt, bool relu) {
+    double *x = ops_random(n, salt);
+    for (size_t i = 0; i < n; i++) x[i] = (double)(float)(relu && x[i] < 0 ? 0 : x[i]);
+    return x;
+}
+
+static float *floats_of(const double *values, size_t n) {
+    float *f = aligned_alloc(64, (n * sizeof *f + 63) / 64 * 64);
+    assert_non_null(f);
+    for (size_t i = 0; i < n; i++) f[i] = (float)values[i];
+    return f;
+}
+
+static float *scratch_new(size_t n) {
+    float *f = aligned_alloc(64, (n * sizeof *f + 63) / 64 * 64);
+    assert_non_null(f);
+    return f;
+}
+
+// out = the convolution of `in`, or of the gradient, by Winograd or directly.
+static double *correlate(const kernels *k, const layer *l, const float *weight, const image *in,
+                         shape out, bool transpose, bool winograd) {
+    image z = image_new(out, NULL);
+    const int block = k->conv_block_size(out.channels, out.width);
+    float *packed = scratch_new(winograd ? winograd_packed_floats(l, transpose)
+                                         : conv_packed_floats(l, block, transpose));
+    float *scratch = scratch_new(k->winograd_scratch(l));
+    const conv_task t = {.in = in->v,
+                         .out = z.v,
+                         .packed = packed,
+                         .scratch = scratch,
+                         .kernel_h = 3,
+                         .kernel_w = 3,
+                         .stride_y = 1,
+                         .stride_x = 1,
+                         .pad_y = 1,
+                         .pad_x = 1};
+    if (winograd) {
+        k->winograd_pack(l, weight, transpose, packed);
+        k->winograd(&t);
+    } else {
+        conv_pack(l, weight, block, transpose, packed);
+        k->conv(&t, block);
+    }
+    double *values = image_values(&z);
+    free(packed), free(scratch), free(z.memory);
+    return values;
+}
+
+static double *weight_gradient(const kernels *k, const layer *l, const image *x, const image *dz,
+                               bool winograd) {
+    const size_t n = layer_weights(l);
+    const size_t direct = CONV_SCRATCH_OUTPUTS * n / (size_t)l->out.channels * GROUP;
+    const size_t room = k->winograd_scratch(l) > direct ? k->winograd_scratch(l) : direct;
+    float *dw = scratch_new(n), *scratch = scratch_new(room);
+    const conv_weight_task t = {.in = x->v,
+                                .dout = dz->v,
+                                .dw = dw,
+                                .scratch = scratch,
+                                .kernel_h = 3,
+                                .kernel_w = 3,
+                                .stride_y = 1,
+                                .stride_x = 1,
+                                .pad_y = 1,
+                                .pad_x = 1};
+    (winograd ? k->winograd_weight : k->conv_weight)(&t);
+    double *values = ops_zeros(n);
+    for (size_t i = 0; i < n; i++) values[i] = (double)dw[i];
+    free(dw), free(scratch);
+    return values;
+}
+
+typedef struct problem {
+    layer l;
+    double *x, *w, *dz;  // values that are exact in float
+    double *z, *dx, *dw; // what is right
+    image x_image, dz_image;
+    float *weight;
+} problem;
+
+static void problem_init(problem *p, int in, int out, int size) {
+    p->l = layer_of(in, out, size);
+    const size_t weights = layer_weights(&p->l);
+    const size_t xs = SAMPLES * shape_size(p->l.in), zs = SAMPLES * shape_size(p->l.out);
+    p->x = activations(xs, 1, true);
+    p->w = activations(weights, 2, false);
+    p->dz = activations(zs, 3, false);
+    p->z = ops_zeros(zs);
+    p->dx = ops_zeros(xs);
+    p->dw = ops_zeros(weights);
+    p->weight = floats_of(p->w, weights);
+    p->x_image = image_new(p->l.in, p->x);
+    p->dz_image = image_new(p->l.out, p->dz);
+    reference_conv(&p->l, SAMPLES, p->x, p->w, NULL, p->z);
+    reference_conv_backward(&p->l, SAMPLES, p->x, p->w, p->dz, p->dx, p->dw, NULL);
+}
+
+static void problem_release(problem *p) {
+    free(p->x), free(p->w), free(p->dz), free(p->z), free(p->dx), free(p->dw), free(p->weight);
+    free(p->x_image.memory), free(p->dz_image.memory);
+}
+
+static double error_of(double *got, const double *expected, size_t n) {
+    const double distance = ops_distance(got, expected, n);
+    free(got);
+    return distance;
+}
+
+static void check(const char *isa, int in, int out, int size) {
+    const kernels *k = kernels_find(isa, GROUP);
+    if (!k) skip();
+    problem p;
+    problem_init(&p, in, out, size);
+    const size_t zs = SAMPLES * shape_size(p.l.out), xs = SAMPLES * shape_size(p.l.in);
+    double errors[2][3];
+    for (int w = 0; w < 2; w++) {
+        errors[w][0] =
+            error_of(correlate(k, &p.l, p.weight, &p.x_image, p.l.out, false, w), p.z, zs);
+        errors[w][1] =
+            error_of(correlate(k, &p.l, p.weight, &p.dz_image, p.l.in, true, w), p.dx, xs);
+        errors[w][2] = error_of(weight_gradient(k, &p.l, &p.x_image, &p.dz_image, w), p.dw,
+                                layer_weights(&p.l));
+    }
+    printf("# %d to %d channels, %d x %d, %s: relative error, forward / input / weight: "
+           "Winograd %.1e / %.1e / %.1e, direct %.1e / %.1e / %.1e\n",
+           in, out, size, size, k->isa, errors[1][0], errors[1][1], errors[1][2], errors[0][0],
+           errors[0][1], errors[0][2]);
+    assert_true(errors[1][0] <= FORWARD && errors[1][1] <= FORWARD && errors[1][2] <= WEIGHT);
+    problem_release(&p);
+}
+
+static void test_few_channels(void **state) {
+    (void)state;
+    check(NULL, 16, 16, 16);
+}
+static void test_64_channels(void **state) {
+    (void)state;
+    check(NULL, 64, 64, 32);
+}
+static void test_128_channels(void **state) {
+    (void)state;
+    check(NULL, 128, 128, 16);
+}
+static void test_avx2(void **state) {
+    (void)state;
+    check("v3", 64, 128, 16);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_few_channels),
+        cmocka_unit_test(test_64_channels),
+        cmocka_unit_test(test_128_channels),
+        cmocka_unit_test(test_avx2),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

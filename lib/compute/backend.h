@@ -87,6 +87,7 @@ typedef struct engine_options {
     int threads;
     bool spin;         // may threads busy-wait briefly? Only when there is a core for each
     const char *isa;   // "v4", "v3", "baseline"; NULL: the best that the processor has
+    int device;        // index of the device, as in "cuda:1"; 0 on a cpu
     int shards;        // V
     int local_shards;  // how many of them at most come to this engine
     int shard_samples; // samples of a shard in a step, at most
@@ -108,6 +109,12 @@ typedef struct engine_options {
     const char *track_name;
 } engine_options;
 
+// A byte of channel c becomes byte · scale + *shift.
+static inline float engine_input_scale(const engine_options *o, int c, float *shift) {
+    *shift = (float)(-(double)o->mean[c] / (double)o->std[c]);
+    return (float)(1.0 / (255.0 * (double)o->std[c]));
+}
+
 // Everything that an update needs besides the reduced record.
 typedef enum update_kind { UPDATE_SGD, UPDATE_ADAM, UPDATE_ADAMW } update_kind;
 
@@ -127,6 +134,29 @@ typedef struct update_result {
 
 typedef struct engine engine;
 
+// ---- Engines that reduce among themselves ----
+
+enum {
+    BACKEND_DEVICE_ID_BYTES = 16,
+    BACKEND_GROUP_ID_BYTES = 128,
+    BACKEND_ALIVE_MS = 100,
+};
+
+// What a rank tells its engine of the group. Whoever waits in it asks `alive` every
+// BACKEND_ALIVE_MS, and fails with what it says when it fails.
+typedef struct engine_group {
+    unsigned char id[BACKEND_GROUP_ID_BYTES]; // of group_id(), on one rank
+    int rank, size;
+    status (*alive)(void *context, error *err);
+    void *context;
+} engine_group;
+
+// What one reduction was, for this rank.
+typedef struct group_traffic {
+    int vectors;         // that it brought
+    uint64_t bytes_sent; // to others
+} group_traffic;
+
 typedef struct backend {
     const char *name; // "cpu"
 
@@ -140,14 +170,18 @@ typedef struct backend {
     void (*write)(engine *e, const float *parameters, const float *buffers, const float *state);
     void (*read)(engine *e, float *parameters, float *buffers, float *state);
 
-    // The local part of a step. On return records[k] (count of them) belongs to the k-th node of
+    // The local part of a step. Afterwards records[k] (count of them) belongs to the k-th node of
     // the cover of the local leaves in *tree (owned by the engine; valid until the next step; node
-    // numbers by reduction_tree_cover). The local leaves are [*first, *end).
+    // numbers by reduction_tree_cover). An engine that has all shards leaves one record, and it is
+    // the reduced one: a caller that has nothing to add to it may call update() at once, and it
+    // then never leaves the device.
     status (*step)(engine *e, const batch *b, error *err);
     const reduction_tree *(*tree)(const engine *e);
     // first[v] for v = 0 … V: the first leaf of each shard; first[V]: all leaves.
     const int *(*shard_leaves)(const engine *e);
-    float *const *(*records)(const engine *e, int *count);
+    // In host memory, to read and to write. When they could not be brought there the next call
+    // that returns a status says why.
+    float *const *(*records)(engine *e, int *count);
 
     // The same in parts, for strategies that compute the loss elsewhere (DataParallel). Logits and
     // their gradients travel as blocks of [classes][GROUP], one a group of this engine, in order:
@@ -155,10 +189,10 @@ typedef struct backend {
     // with `split`; backward() completes the step.
     status (*forward)(engine *e, const batch *b, error *err);
     size_t (*logits_floats)(const engine *e);
-    void (*gather_logits)(const engine *e, float *logits);
+    void (*gather_logits)(engine *e, float *logits);
     // The loss of all groups of `whole`, a batch of all shards: logits become gradients, losses[g]
     // the sum of group g.
-    void (*loss)(const engine *e, const batch *whole, float *logits, float *losses);
+    void (*loss)(engine *e, const batch *whole, float *logits, float *losses);
     status (*backward)(engine *e, const float *gradients, const float *losses, error *err);
 
     // A step of a pipeline stage: for each range of shards, in order, forward and later backward;
@@ -173,9 +207,26 @@ typedef struct backend {
     // Sums the records of the ranges into reduced().
     void (*stage_reduce)(engine *e);
 
-    // Where the reduced record goes: record_floats(program) floats. It may be one of the records.
+    // Where the reduced record goes: record_floats(program) floats of host memory. It may be one of
+    // the records. Whoever asks for it is going to write it; update() then takes it from there.
     float *(*reduced)(engine *e);
     status (*update)(engine *e, const update_rule *rule, update_result *result, error *err);
+
+    // Ranks whose engines are on devices of their own may reduce there, instead of by records() and
+    // reduced(). All five are NULL where a backend cannot.
+    const char *group_name; // "nccl"
+    // Which device it is, the same for all processes of a host; false: this engine joins no group.
+    bool (*group_device)(const engine *e, unsigned char id[BACKEND_DEVICE_ID_BYTES]);
+    // A new group, made by one of its ranks.
+    status (*group_id)(engine *e, unsigned char id[BACKEND_GROUP_ID_BYTES], error *err);
+    // All ranks together, once, behind open(). The engine leaves the group when it is closed.
+    status (*group_join)(engine *e, const engine_group *g, error *err);
+    // All ranks together, between step() and update(): from the records to the reduced one. Rank r
+    // owns the leaves [first_leaf[r], first_leaf[r + 1]). `exact`: along the tree; else in an order
+    // that depends on the world size. The last n floats of a record's tail are filled with
+    // `wishes`, and come back there as sums; n < RECORD_TAIL.
+    status (*group_reduce)(engine *e, const int *first_leaf, bool exact, float *wishes, int n,
+                           group_traffic *traffic, error *err);
 
     // Logits [samples][classes] of a batch in inference mode (running statistics; no dropout). Any
     // number of samples.

@@ -13,7 +13,7 @@
 enum { SAMPLES = GROUP, LANES_16 = GROUP, SLACK = 64 };
 
 // A relative error in the Euclidean norm. Rounding to float alone is 3e-8 in the mean.
-static const double FORWARD = 1e-6, WEIGHT = 2e-6;
+static const double INPUT_AND_FORWARD = 3e-6, WEIGHT = 6e-6;
 
 // Images with a border of one zero column, as the engine lays them out.
 typedef struct image {
@@ -192,7 +192,8 @@ static void check(const char *isa, int in, int out, int size) {
            "Winograd %.1e / %.1e / %.1e, direct %.1e / %.1e / %.1e\n",
            in, out, size, size, k->isa, errors[1][0], errors[1][1], errors[1][2], errors[0][0],
            errors[0][1], errors[0][2]);
-    assert_true(errors[1][0] <= FORWARD && errors[1][1] <= FORWARD && errors[1][2] <= WEIGHT);
+    assert_true(errors[1][0] <= INPUT_AND_FORWARD && errors[1][1] <= INPUT_AND_FORWARD &&
+                errors[1][2] <= WEIGHT);
     problem_release(&p);
 }
 

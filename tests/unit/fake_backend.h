@@ -117,7 +117,7 @@ static const int *fake_shard_leaves(const engine *e) {
     return e->first_leaf;
 }
 
-static float *const *fake_records(const engine *e, int *count) {
+static float *const *fake_records(engine *e, int *count) {
     *count = 1;
     return (float *const *)&e->sum;
 }

@@ -69,7 +69,7 @@ typedef struct channel_part {
 } channel_part;
 
 static channel_part part_of(const engine *e, const unit *u, int member) {
-    int channels = u->norm->out.channels, members = team_size(e->team);
+    int channels = u->layers.norm->out.channels, members = team_size(e->team);
     return (channel_part){channels * member / members, channels * (member + 1) / members};
 }
 
@@ -95,7 +95,7 @@ static int local_shards(const engine *e) {
 static bool exchange(engine *e, const unit *u, int member) {
     team_barrier(e->team);
     if (member == 0) {
-        const size_t bytes = 2 * (size_t)u->norm->out.channels * sizeof(double);
+        const size_t bytes = 2 * (size_t)u->layers.norm->out.channels * sizeof(double);
         if (e->options.exchange)
             e->failed = e->options.exchange(e->options.exchange_context, e->norm.mine, bytes,
                                             e->norm.all, e->failure);
@@ -107,11 +107,11 @@ static bool exchange(engine *e, const unit *u, int member) {
 }
 
 static double *own_row(engine *e, const unit *u, int s) {
-    return e->norm.mine + (size_t)s * 2 * (size_t)u->norm->out.channels;
+    return e->norm.mine + (size_t)s * 2 * (size_t)u->layers.norm->out.channels;
 }
 
 static rows all_rows(const engine *e, const unit *u, int c, const double *count) {
-    const size_t channels = (size_t)u->norm->out.channels;
+    const size_t channels = (size_t)u->layers.norm->out.channels;
     return (rows){.a = e->norm.all + c,
                   .b = e->norm.all + channels + (size_t)c,
                   .stride = 2 * channels,
@@ -131,13 +131,14 @@ static int elements_of_all(const engine *e, const unit *u, double *count) {
 // ---- Forward ----
 
 static void set_forward(engine *e, const unit *u, int s, int c, moments m, double own_count) {
-    const size_t at = (size_t)s * e->plan.norm_channels + u->norm_channel + (size_t)c;
-    const double variance = m.m2 / m.count, inv_std = 1.0 / sqrt(variance + u->norm->eps);
-    const float scale = e->parameters[u->norm->weight + (size_t)c] * (float)inv_std;
+    const size_t at = (size_t)s * e->plan.norm_channels + u->layers.norm_channel + (size_t)c;
+    const double variance = m.m2 / m.count, inv_std = 1.0 / sqrt(variance + u->layers.norm->eps);
+    const float scale = e->parameters[u->layers.norm->weight + (size_t)c] * (float)inv_std;
     e->norm.mean[at] = (float)m.mean;
     e->norm.inv_std[at] = (float)inv_std;
     e->norm.scale[at] = scale;
-    e->norm.shift[at] = fmaf(-(float)m.mean, scale, e->parameters[u->norm->bias + (size_t)c]);
+    e->norm.shift[at] =
+        fmaf(-(float)m.mean, scale, e->parameters[u->layers.norm->bias + (size_t)c]);
     // Weighted by the elements of this shard; a single element has no unbiased variance and no
     // weight.
     e->norm.weighted_mean[at] = (float)(m.mean * own_count);
@@ -153,7 +154,7 @@ bool batch_norm_forward(engine *e, const unit *u, int member) {
         int first, n = groups_of(e, u, s, &first, count);
         double total = e->counts[e->counts_first + s] * positions(u);
         for (int c = part.first; c < part.end; c++) {
-            const size_t at = (size_t)first * stride + u->norm_channel + (size_t)c;
+            const size_t at = (size_t)first * stride + u->layers.norm_channel + (size_t)c;
             const rows r = {.a = e->norm.group_mean + at,
                             .b = e->norm.group_m2 + at,
                             .stride = stride,
@@ -164,7 +165,7 @@ bool batch_norm_forward(engine *e, const unit *u, int member) {
                 continue;
             }
             own_row(e, u, s)[c] = m.mean;
-            own_row(e, u, s)[u->norm->out.channels + c] = m.m2;
+            own_row(e, u, s)[u->layers.norm->out.channels + c] = m.m2;
         }
     }
     if (e->options.sync_batch_norm) {
@@ -186,9 +187,9 @@ bool batch_norm_forward(engine *e, const unit *u, int member) {
 // dz = gamma·inv_std·(dy - mean(dy) - xhat·mean(dy·xhat)), xhat = (z - mean)·inv_std, as a·dy + b·z
 // + c.
 static void set_backward(engine *e, const unit *u, int s, int c, two_sums sum, double count) {
-    const size_t at = (size_t)s * e->plan.norm_channels + u->norm_channel + (size_t)c;
+    const size_t at = (size_t)s * e->plan.norm_channels + u->layers.norm_channel + (size_t)c;
     const double inv_std = (double)e->norm.inv_std[at], mean = (double)e->norm.mean[at];
-    const double factor = (double)e->parameters[u->norm->weight + (size_t)c] * inv_std;
+    const double factor = (double)e->parameters[u->layers.norm->weight + (size_t)c] * inv_std;
     const double from_z = -factor * inv_std * (sum.b / count);
     e->norm.from_dy[at] = (float)factor;
     e->norm.from_z[at] = (float)from_z;
@@ -203,7 +204,7 @@ bool batch_norm_backward(engine *e, const unit *u, int member) {
     for (int s = e->run_first; s < e->run_end; s++) {
         int first, n = groups_of(e, u, s, &first, count);
         for (int c = part.first; c < part.end; c++) {
-            const size_t at = (size_t)first * stride + u->norm_channel + (size_t)c;
+            const size_t at = (size_t)first * stride + u->layers.norm_channel + (size_t)c;
             const rows r = {
                 .fa = e->norm.group_dy + at, .fb = e->norm.group_dy_xhat + at, .stride = stride};
             const two_sums sum = n ? tree_sums(&r, 0, n) : (two_sums){0, 0};
@@ -212,7 +213,7 @@ bool batch_norm_backward(engine *e, const unit *u, int member) {
                 continue;
             }
             own_row(e, u, s)[c] = sum.a;
-            own_row(e, u, s)[u->norm->out.channels + c] = sum.b;
+            own_row(e, u, s)[u->layers.norm->out.channels + c] = sum.b;
         }
     }
     if (e->options.sync_batch_norm) {
@@ -235,15 +236,15 @@ bool batch_norm_backward(engine *e, const unit *u, int member) {
 void batch_norm_inference(engine *e) {
     for (int i = 0; i < e->plan.count; i++) {
         const unit *u = &e->plan.units[i];
-        if (!u->norm) continue;
-        for (int c = 0; c < u->norm->out.channels; c++) {
-            const size_t at = u->norm_channel + (size_t)c;
-            const double variance = (double)e->buffers[u->norm->variance + (size_t)c];
-            const float inv_std = (float)(1.0 / sqrt(variance + u->norm->eps));
-            e->norm.run_scale[at] = e->parameters[u->norm->weight + (size_t)c] * inv_std;
+        if (!u->layers.norm) continue;
+        for (int c = 0; c < u->layers.norm->out.channels; c++) {
+            const size_t at = u->layers.norm_channel + (size_t)c;
+            const double variance = (double)e->buffers[u->layers.norm->variance + (size_t)c];
+            const float inv_std = (float)(1.0 / sqrt(variance + u->layers.norm->eps));
+            e->norm.run_scale[at] = e->parameters[u->layers.norm->weight + (size_t)c] * inv_std;
             e->norm.run_shift[at] =
-                fmaf(-e->buffers[u->norm->mean + (size_t)c], e->norm.run_scale[at],
-                     e->parameters[u->norm->bias + (size_t)c]);
+                fmaf(-e->buffers[u->layers.norm->mean + (size_t)c], e->norm.run_scale[at],
+                     e->parameters[u->layers.norm->bias + (size_t)c]);
         }
     }
 }
@@ -258,16 +259,18 @@ void batch_norm_update(engine *e) {
     const float *statistics = e->reduced + e->program->parameters;
     for (int i = 0; i < e->plan.count; i++) {
         const unit *u = &e->plan.units[i];
-        if (!u->norm) continue;
+        if (!u->layers.norm) continue;
         double count[MAX_ROWS], elements = 0, with_variance = 0;
         const int shards = elements_of_all(e, u, count);
         for (int v = 0; v < shards; v++) elements += count[v];
         for (int v = 0; v < shards; v++)
             if ((e->options.sync_batch_norm ? elements : count[v]) >= 2) with_variance += count[v];
-        for (int c = 0; c < u->norm->out.channels; c++) {
-            const size_t mean = u->norm->mean + (size_t)c, variance = u->norm->variance + (size_t)c;
-            follow(&e->buffers[mean], statistics[mean], elements, u->norm->momentum);
-            follow(&e->buffers[variance], statistics[variance], with_variance, u->norm->momentum);
+        for (int c = 0; c < u->layers.norm->out.channels; c++) {
+            const size_t mean = u->layers.norm->mean + (size_t)c,
+                         variance = u->layers.norm->variance + (size_t)c;
+            follow(&e->buffers[mean], statistics[mean], elements, u->layers.norm->momentum);
+            follow(&e->buffers[variance], statistics[variance], with_variance,
+                   u->layers.norm->momentum);
         }
     }
 }

@@ -168,31 +168,6 @@ static status check_options(const program *p, const engine_options *o, error *er
     return STATUS_OK;
 }
 
-static void set_normalisation(engine *e) {
-    for (int c = 0; c < e->program->input.channels; c++) {
-        e->load_scale[c] = (float)(1.0 / (255.0 * (double)e->options.std[c]));
-        e->load_shift[c] = (float)(-(double)e->options.mean[c] / (double)e->options.std[c]);
-    }
-}
-
-// A stage updates the parameters of its layers and nothing else.
-static void find_own_part(engine *e) {
-    const program *p = e->program;
-    e->own_end = p->parameters;
-    if (!e->options.stage) return;
-    e->own_first = p->parameters;
-    e->own_end = 0;
-    for (int i = 0; i < p->count; i++) {
-        const layer *l = &p->layers[i];
-        size_t end = l->weight + layer_weights(l);
-        if (layer_weights(l) == 0) continue;
-        if (l->weight < e->own_first) e->own_first = l->weight;
-        if (l->has_bias || l->kind == LAYER_BATCH_NORM) end = l->bias + (size_t)l->out.channels;
-        if (end > e->own_end) e->own_end = end;
-    }
-    if (e->own_end < e->own_first) e->own_end = e->own_first;
-}
-
 static void cpu_close(engine *e) {
     if (!e) return;
     team_free(e->team);
@@ -254,8 +229,10 @@ static status cpu_open(const program *p, const engine_options *o, update_kind ki
     e->options = *o;
     e->kernels = k;
     e->kind = kind;
-    if (!o->receives) set_normalisation(e);
-    find_own_part(e);
+    for (int c = 0; !o->receives && c < p->input.channels; c++)
+        e->load_scale[c] = engine_input_scale(o, c, &e->load_shift[c]);
+    e->own_end = p->parameters;
+    if (o->stage) units_own_part(p, &e->own_first, &e->own_end);
     rc = open_parts(e, err);
     if (rc != STATUS_OK) {
         cpu_close(e);
@@ -268,19 +245,20 @@ static status cpu_open(const program *p, const engine_options *o, update_kind ki
 // ---- Parameters and the update ----
 
 static void pack_unit(const engine *e, const unit *u, bool transpose) {
-    const float *weight = e->parameters + u->core->weight;
+    const float *weight = e->parameters + u->layers.core->weight;
     float *packed = e->packed + (transpose ? u->packed_transposed : u->packed);
     if (u->winograd)
-        e->kernels->winograd_pack(u->core, weight, transpose, packed);
+        e->kernels->winograd_pack(u->layers.core, weight, transpose, packed);
     else
-        conv_pack(u->core, weight, transpose ? u->block_transposed : u->block, transpose, packed);
+        conv_pack(u->layers.core, weight, transpose ? u->block_transposed : u->block, transpose,
+                  packed);
 }
 
 static void pack_part(engine *e, int member) {
     const int members = team_size(e->team);
     for (int i = member; i < e->plan.count; i += members) {
         const unit *u = &e->plan.units[i];
-        if (!u->core || u->core->kind != LAYER_CONV) continue;
+        if (!u->layers.core || u->layers.core->kind != LAYER_CONV) continue;
         pack_unit(e, u, false);
         if (u->packed_transposed) pack_unit(e, u, true);
     }
@@ -383,7 +361,7 @@ static size_t cpu_memory(const engine *e) {
     return e->allocated;
 }
 
-static float *const *cpu_records(const engine *e, int *count) {
+static float *const *cpu_records(engine *e, int *count) {
     *count = e->record_count;
     return e->records;
 }

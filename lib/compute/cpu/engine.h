@@ -186,8 +186,8 @@ status cpu_step(engine *e, const batch *b, error *err) MUST_CHECK;
 status cpu_forward(engine *e, const batch *b, error *err) MUST_CHECK;
 status cpu_backward(engine *e, const float *gradients, const float *losses, error *err) MUST_CHECK;
 size_t cpu_logits_floats(const engine *e);
-void cpu_gather_logits(const engine *e, float *logits);
-void cpu_loss(const engine *e, const batch *whole, float *logits, float *losses);
+void cpu_gather_logits(engine *e, float *logits);
+void cpu_loss(engine *e, const batch *whole, float *logits, float *losses);
 
 // lanes.c: `rows` elements of a group between the memory of this engine and a block of the
 // interface, [rows][GROUP]. Lanes that the other side lacks become zero.

@@ -9,7 +9,7 @@ static uint8_t *winners(const group_work *g, const unit *u) {
 }
 
 static conv_task conv_forward(const group_work *g, const unit *u) {
-    const layer *l = u->core;
+    const layer *l = u->layers.core;
     return (conv_task){.in = place_view(u->x, g->memory),
                        .out = place_view(u->z, g->memory),
                        .packed = g->e->packed + u->packed,
@@ -29,16 +29,16 @@ static void copy_floats(const group_work *g, place from, place to) {
 }
 
 static void run_core(const group_work *g, const unit *u) {
-    if (!u->core) {
+    if (!u->layers.core) {
         copy_floats(g, u->x, u->z);
-    } else if (u->core->kind == LAYER_CONV) {
+    } else if (u->layers.core->kind == LAYER_CONV) {
         const conv_task t = conv_forward(g, u);
         if (u->winograd)
             g->e->kernels->winograd(&t);
         else
             g->e->kernels->conv(&t, u->block);
     } else {
-        const layer *l = u->core;
+        const layer *l = u->layers.core;
         const linear_task t = {.inputs = (int)shape_size(l->in),
                                .outputs = (int)shape_size(l->out),
                                .weight = g->e->parameters + l->weight,
@@ -50,11 +50,11 @@ static void run_core(const group_work *g, const unit *u) {
 }
 
 static void run_core_input(const group_work *g, const unit *u) {
-    if (!u->core) {
+    if (!u->layers.core) {
         copy_floats(g, u->z, u->dx);
         return;
     }
-    const layer *l = u->core;
+    const layer *l = u->layers.core;
     if (l->kind == LAYER_LINEAR) {
         const linear_task t = {.inputs = (int)shape_size(l->in),
                                .outputs = (int)shape_size(l->out),
@@ -83,7 +83,7 @@ static void run_core_input(const group_work *g, const unit *u) {
 }
 
 static void run_core_weights(const group_work *g, const unit *u) {
-    const layer *l = u->core;
+    const layer *l = u->layers.core;
     float *dw = g->w->record + l->weight, *db = l->has_bias ? g->w->record + l->bias : NULL;
     if (l->kind == LAYER_LINEAR) {
         const linear_weight_task t = {.inputs = (int)shape_size(l->in),
@@ -117,19 +117,19 @@ static tail_task tail(const group_work *g, const unit *u) {
     tail_task t = {.z = place_view(u->z, g->memory),
                    .y = place_view(u->y, g->memory),
                    .winner = winners(g, u),
-                   .relu = u->relu,
-                   .pool = u->pool,
+                   .relu = u->layers.relu,
+                   .pool = u->layers.pool,
                    .samples = g->samples,
                    .dy = g->memory + u->dy.offset};
-    if (!u->norm) return t;
+    if (!u->layers.norm) return t;
     if (!g->group) {
-        t.scale = e->norm.run_scale + u->norm_channel;
-        t.shift = e->norm.run_shift + u->norm_channel;
+        t.scale = e->norm.run_scale + u->layers.norm_channel;
+        t.shift = e->norm.run_shift + u->layers.norm_channel;
         return t;
     }
     const size_t channels = e->plan.norm_channels;
-    const size_t shard = (size_t)g->group->shard * channels + u->norm_channel;
-    const size_t own = (size_t)g->index * channels + u->norm_channel;
+    const size_t shard = (size_t)g->group->shard * channels + u->layers.norm_channel;
+    const size_t own = (size_t)g->index * channels + u->layers.norm_channel;
     t.scale = e->norm.scale + shard;
     t.shift = e->norm.shift + shard;
     t.mean = e->norm.mean + shard;
@@ -154,20 +154,20 @@ static void run_tail_sums(const group_work *g, const unit *u) {
     const engine *e = g->e;
     const tail_task t = tail(g, u);
     e->kernels->tail_backward_sums(&t);
-    const size_t channels = (size_t)u->norm->out.channels;
-    record_put(g->w, u->norm->weight, t.sum_dy_xhat, channels);
-    record_put(g->w, u->norm->bias, t.sum_dy, channels);
+    const size_t channels = (size_t)u->layers.norm->out.channels;
+    record_put(g->w, u->layers.norm->weight, t.sum_dy_xhat, channels);
+    record_put(g->w, u->layers.norm->bias, t.sum_dy, channels);
     // The statistics of a shard enter the sum once, with its first group.
-    const size_t shard = (size_t)g->group->shard * e->plan.norm_channels + u->norm_channel;
+    const size_t shard = (size_t)g->group->shard * e->plan.norm_channels + u->layers.norm_channel;
     const bool leads = g->group->leads;
-    record_put(g->w, e->program->parameters + u->norm->mean,
+    record_put(g->w, e->program->parameters + u->layers.norm->mean,
                leads ? e->norm.weighted_mean + shard : NULL, channels);
-    record_put(g->w, e->program->parameters + u->norm->variance,
+    record_put(g->w, e->program->parameters + u->layers.norm->variance,
                leads ? e->norm.weighted_variance + shard : NULL, channels);
 }
 
 static pool_task pooling(const group_work *g, const unit *u) {
-    const layer *l = u->alone;
+    const layer *l = u->layers.alone;
     return (pool_task){.x = place_view(u->x, g->memory),
                        .y = place_view(u->y, g->memory),
                        .winner = winners(g, u),
@@ -178,13 +178,13 @@ static pool_task pooling(const group_work *g, const unit *u) {
                        .pad_y = l->pad_h,
                        .pad_x = l->pad_w,
                        .dy = g->memory + u->dy.offset,
-                       .dx = u->first ? NULL : g->memory + u->dx.offset};
+                       .dx = u->layers.first ? NULL : g->memory + u->dx.offset};
 }
 
 static void run_pool(const group_work *g, const unit *u, bool backward) {
     const kernels *k = g->e->kernels;
     const pool_task t = pooling(g, u);
-    const bool max = u->alone->kind == LAYER_MAX_POOL;
+    const bool max = u->layers.alone->kind == LAYER_MAX_POOL;
     if (backward)
         (max ? k->max_pool_backward : k->average_pool_backward)(&t);
     else
@@ -193,7 +193,7 @@ static void run_pool(const group_work *g, const unit *u, bool backward) {
 
 // Random numbers are compared with the rate as floats; an integer compares the same.
 static dropout_task dropout(const group_work *g, const unit *u) {
-    const layer *l = u->alone;
+    const layer *l = u->layers.alone;
     return (dropout_task){
         .x = g->memory + u->x.offset,
         .y = place_view(u->y, g->memory),
@@ -204,7 +204,7 @@ static dropout_task dropout(const group_work *g, const unit *u) {
         .ids = g->e->batch->ids + g->group->first,
         .samples = g->samples,
         .dy = g->memory + u->dy.offset,
-        .dx = u->first ? NULL : g->memory + u->dx.offset};
+        .dx = u->layers.first ? NULL : g->memory + u->dx.offset};
 }
 
 // In inference nothing is dropped.
@@ -224,7 +224,7 @@ static void run_dropout(const group_work *g, const unit *u) {
 
 static void run_moments(const group_work *g, const unit *u) {
     const engine *e = g->e;
-    const size_t own = (size_t)g->index * e->plan.norm_channels + u->norm_channel;
+    const size_t own = (size_t)g->index * e->plan.norm_channels + u->layers.norm_channel;
     const view z = place_view(u->z, g->memory);
     e->kernels->moments(&z, g->samples, e->norm.group_mean + own, e->norm.group_m2 + own);
 }

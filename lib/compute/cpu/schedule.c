@@ -19,15 +19,16 @@ static void add_ranges(schedule_list *s, const engine *e, operation_kind kind, c
     const program *p = e->program;
     if (kind == OP_LOSS) add_range(s, p->parameters + p->buffers, RECORD_TAIL);
     if (kind == OP_CORE_WEIGHTS) {
-        add_range(s, u->core->weight, layer_weights(u->core));
-        if (u->core->has_bias) add_range(s, u->core->bias, (size_t)u->core->out.channels);
+        add_range(s, u->layers.core->weight, layer_weights(u->layers.core));
+        if (u->layers.core->has_bias)
+            add_range(s, u->layers.core->bias, (size_t)u->layers.core->out.channels);
     }
     if (kind == OP_TAIL_SUMS) {
-        const size_t channels = (size_t)u->norm->out.channels;
-        add_range(s, u->norm->weight, channels);
-        add_range(s, u->norm->bias, channels);
-        add_range(s, p->parameters + u->norm->mean, channels);
-        add_range(s, p->parameters + u->norm->variance, channels);
+        const size_t channels = (size_t)u->layers.norm->out.channels;
+        add_range(s, u->layers.norm->weight, channels);
+        add_range(s, u->layers.norm->bias, channels);
+        add_range(s, p->parameters + u->layers.norm->mean, channels);
+        add_range(s, p->parameters + u->layers.norm->variance, channels);
     }
 }
 
@@ -64,31 +65,31 @@ void schedule_release(schedule_list *s) {
 }
 
 static void add_forward(schedule_list *s, const engine *e, const unit *u, bool training) {
-    if (u->alone) {
-        add(s, e, u->alone->kind == LAYER_DROPOUT ? OP_DROPOUT : OP_POOL, u);
+    if (u->layers.alone) {
+        add(s, e, u->layers.alone->kind == LAYER_DROPOUT ? OP_DROPOUT : OP_POOL, u);
         return;
     }
     add(s, e, OP_CORE, u);
-    if (u->norm && training) {
+    if (u->layers.norm && training) {
         add(s, e, OP_MOMENTS, u);
         close_segment(s, MEET_FORWARD, u);
     }
-    if (!u->last) add(s, e, OP_TAIL, u);
+    if (!u->layers.last) add(s, e, OP_TAIL, u);
 }
 
 static void add_backward(schedule_list *s, const engine *e, const unit *u) {
-    if (u->alone) {
-        const bool dropout = u->alone->kind == LAYER_DROPOUT;
-        if (!u->first) add(s, e, dropout ? OP_DROPOUT_BACKWARD : OP_POOL_BACKWARD, u);
+    if (u->layers.alone) {
+        const bool dropout = u->layers.alone->kind == LAYER_DROPOUT;
+        if (!u->layers.first) add(s, e, dropout ? OP_DROPOUT_BACKWARD : OP_POOL_BACKWARD, u);
         return;
     }
-    if (u->norm) {
+    if (u->layers.norm) {
         add(s, e, OP_TAIL_SUMS, u);
         close_segment(s, MEET_BACKWARD, u);
     }
-    if (!u->last) add(s, e, OP_TAIL_BACKWARD, u);
-    if (u->core) add(s, e, OP_CORE_WEIGHTS, u);
-    if (!u->first) add(s, e, OP_CORE_INPUT, u);
+    if (!u->layers.last) add(s, e, OP_TAIL_BACKWARD, u);
+    if (u->layers.core) add(s, e, OP_CORE_WEIGHTS, u);
+    if (!u->layers.first) add(s, e, OP_CORE_INPUT, u);
 }
 
 status schedule_training(schedule_list *s, const engine *e, error *err) {

@@ -136,14 +136,14 @@ size_t cpu_logits_floats(const engine *e) {
     return (size_t)e->group_count * block_floats(e);
 }
 
-void cpu_gather_logits(const engine *e, float *logits) {
+void cpu_gather_logits(engine *e, float *logits) {
     const size_t z = e->plan.units[e->plan.count - 1].z.offset;
     for (int g = 0; g < e->group_count; g++)
         lanes_export(e, slot(e, (size_t)g) + z, logits + (size_t)g * block_floats(e),
                      (size_t)e->program->classes);
 }
 
-void cpu_loss(const engine *e, const batch *whole, float *logits, float *losses) {
+void cpu_loss(engine *e, const batch *whole, float *logits, float *losses) {
     const uint8_t *labels = whole->labels;
     const kernels *k = kernels_find(e->kernels->isa, GROUP);
     for (int v = 0; v < whole->shards; v++)

@@ -1,0 +1,45 @@
+// units.h - a program cut into units, the pieces that a backend runs as one.
+//
+// A *unit* is a convolution, a linear layer, or nothing, and the cheap layers behind it that one
+// pass can do with it: batch norm, ReLU, 2×2 max pooling (its *tail*). Any other pooling, and
+// dropout, is a unit of its own. Flatten costs nothing where samples are innermost.
+//
+//        x ──core──► z ──tail──► y      x: the previous unit's y, or the input
+//       dx ◄──────── dz ◄─────── dy
+#ifndef LOCKSTEP_COMPUTE_UNITS_H
+#define LOCKSTEP_COMPUTE_UNITS_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "compute/program.h"
+
+typedef struct unit_layers {
+    const layer *core;   // conv or linear; NULL: z is a copy of x
+    const layer *norm;   // batch norm; NULL: none
+    bool relu, pool;     // pool: 2×2
+    const layer *alone;  // pooling, dropout; then core and norm are NULL and there is no z
+    bool first;          // no input gradient is wanted
+    bool last;           // the logits: no tail, z is where the loss puts its gradient
+    shape x, z, y;       // x: as this unit's own first layer sees it
+    int norm_index;      // which batch norm, from 0
+    size_t norm_channel; // channels of the batch norms before
+} unit_layers;
+
+typedef struct unit_list {
+    unit_layers *units;
+    int count;
+    int norms;            // units with batch norm
+    size_t norm_channels; // channels of all batch norms together
+} unit_list;
+
+// Fails with STATUS_USAGE, naming the layer, when no backend can run the program. `receives`: the
+// gradient of the input is wanted; `sends`: the program does not end in logits.
+status units_init(unit_list *u, const program *p, bool receives, bool sends, error *err) MUST_CHECK;
+void units_release(unit_list *u);
+
+// The part [*first, *end) of the parameter arena in which the program's layers have their tensors:
+// all of it, or for a stage of a pipeline its own; empty where it has none.
+void units_own_part(const program *p, size_t *first, size_t *end);
+
+#endif

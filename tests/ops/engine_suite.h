@@ -1,0 +1,283 @@
+// engine_suite.h - the tests of an engine, for any backend: every model cut in every way, updates,
+// ties of max pooling, one engine used again. A test program says which backend and which
+// executions (threads, instruction sets, engines that share the work) must agree in every bit.
+#ifndef LOCKSTEP_TESTS_ENGINE_SUITE_H
+#define LOCKSTEP_TESTS_ENGINE_SUITE_H
+
+#include "engine_problem.h"
+
+enum { MAX_EXECUTIONS = 32 };
+
+typedef struct engine_suite {
+    const backend *be;
+    // Fills in the ways to run a step; returns how many.
+    int (*executions)(const split *s, execution x[MAX_EXECUTIONS]);
+} engine_suite;
+
+static engine_suite suite; // set by main
+
+// ---- Steps ----
+
+// One execution against the reference, and the bits of all others against that one.
+static void check_problem(const problem *p, const update_rule *rule) {
+    outcome first = {0};
+    execution x[MAX_EXECUTIONS];
+    const int n = suite.executions(p->s, x);
+    run(p, &x[0], rule, &first);
+    compare_with_reference(p, &first);
+    compare_update(p, &first, rule);
+    for (int i = 1; i < n; i++) {
+        outcome other = {0};
+        run(p, &x[i], rule, &other);
+        compare_bits(&other, &first, &x[i]);
+        outcome_release(&other);
+    }
+    outcome_release(&first);
+}
+
+static void check(const model_case *m, const split *s, const update_rule *rule) {
+    problem p;
+    problem_init(&p, m, s);
+    check_problem(&p, rule);
+    problem_release(&p);
+}
+
+typedef struct test_case {
+    char name[120];
+    const model_case *m;
+    const split *s;
+} test_case;
+
+static void test_step(void **state) {
+    static const update_rule rule = {
+        .kind = UPDATE_SGD, .lr = 0.5f, .momentum = 0.9f, .weight_decay = 0.01f};
+    const test_case *c = *state;
+    check(c->m, c->s, &rule);
+}
+
+// ---- Updates ----
+
+typedef struct update_case {
+    const char *name;
+    update_rule rule;
+} update_case;
+
+static const update_case updates[] = {
+    {"update: sgd", {.kind = UPDATE_SGD, .lr = 0.1f}},
+    {"update: sgd, momentum", {.kind = UPDATE_SGD, .lr = 0.1f, .momentum = 0.9f}},
+    {"update: sgd, nesterov", {UPDATE_SGD, 0.1f, 0.0f, 0.9f, true, 0, 0, 0, 3}},
+    {"update: sgd, nesterov, weight decay", {UPDATE_SGD, 0.3f, 0.02f, 0.5f, true, 0, 0, 0, 3}},
+    {"update: adam, first step", {UPDATE_ADAM, 0.01f, 0.0f, 0, false, 0.9f, 0.999f, 1e-8f, 0}},
+    {"update: adam, weight decay", {UPDATE_ADAM, 0.01f, 0.1f, 0, false, 0.9f, 0.999f, 1e-8f, 9}},
+    {"update: adamw", {UPDATE_ADAMW, 0.01f, 0.1f, 0, false, 0.8f, 0.95f, 1e-4f, 1000}},
+};
+
+static void test_update(void **state) {
+    const update_case *c = *state;
+    static const model_case m = {
+        .name = "update",
+        .input = "[2, 7, 7]",
+        .layers = "[conv: {out: 5, kernel: 3}, batch_norm, relu, max_pool: {size: 2}, flatten, "
+                  "linear: {out: 13}, batch_norm, relu, linear: {out: 10}]"};
+    static const split s = {.shards = 4, .count = {5, 5, 4, 4}};
+    check(&m, &s, &c->rule);
+}
+
+// ---- Ties of max pooling ----
+
+// Pixels 0 and 1, and weights -1, 0 and 1 in the convolutions: small integers, which floats hold
+// exactly. So windows have equal maxima, from unequal inputs: which one wins shows in the gradient.
+static void choose_integers(problem *p) {
+    const size_t bytes = (size_t)p->samples * shape_size(p->m.program.input);
+    for (size_t i = 0; i < bytes; i++) {
+        p->bytes[i] = p->bytes[i] & 1 ? 255 : 0;
+        p->inputs[i] = p->bytes[i] / 255.0;
+    }
+    for (int c = 0; c < ENGINE_MAX_CHANNELS; c++) {
+        p->mean[c] = 0;
+        p->std[c] = 1;
+    }
+    for (int i = 0; i < p->m.tensor_count; i++) {
+        const model_tensor *t = &p->m.tensors[i];
+        if (p->m.program.layers[t->layer].kind != LAYER_CONV) continue;
+        double *r = ops_random(t->count, 300 + (uint32_t)i);
+        for (size_t k = 0; k < t->count; k++) p->parameters[t->offset + k] = rintf((float)r[k]);
+        free(r);
+    }
+    widen(p->parameters, p->parameters64, p->m.program.parameters);
+}
+
+static const model_case ties[] = {
+    {.name = "ties: conv, pool, relu",
+     .input = "[2, 10, 9]",
+     .layers = "[conv: {out: 4, kernel: 3}, max_pool: {size: 2}, relu, conv: {out: 3, kernel: 2}, "
+               "relu, flatten, linear: {out: 10}]"},
+    {.name = "ties: conv, relu, pool",
+     .input = "[2, 9, 10]",
+     .layers = "[conv: {out: 5, kernel: 3, padding: 1}, relu, max_pool: {size: 2}, conv: {out: 3, "
+               "kernel: 2}, max_pool: {size: 2}, flatten, linear: {out: 10}]"},
+    {.name = "ties: pools that overlap",
+     .input = "[2, 11, 12]",
+     .layers = "[conv: {out: 4, kernel: 3}, max_pool: {size: 3, stride: 2, padding: 1}, conv: "
+               "{out: 3, kernel: 2}, max_pool: {size: [3, 2], stride: 1}, flatten, linear: {out: "
+               "10}]"},
+};
+
+static void test_ties(void **state) {
+    static const split s = {.shards = 2, .count = {17, 16}};
+    static const update_rule rule = {.kind = UPDATE_SGD, .lr = 0.01f};
+    problem p;
+    problem_init(&p, *state, &s);
+    choose_integers(&p);
+    check_problem(&p, &rule);
+    problem_release(&p);
+}
+
+// ---- One engine used again ----
+
+static engine *open_engine(const problem *p, int threads) {
+    engine_options o = {
+        .threads = threads, .shards = 1, .local_shards = 1, .shard_samples = p->samples};
+    error err;
+    engine *e = NULL;
+    memcpy(o.mean, p->mean, sizeof o.mean);
+    memcpy(o.std, p->std, sizeof o.std);
+    if (suite.be->open(&p->m.program, &o, UPDATE_SGD, &e, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    suite.be->write(e, p->parameters, p->buffers, NULL);
+    return e;
+}
+
+// The record of the first `samples` samples as one shard.
+static void step_first(const problem *p, engine *e, int samples, float *record) {
+    const backend *be = suite.be;
+    const batch b = {.shards = 1,
+                     .count = &samples,
+                     .end_shard = 1,
+                     .pixels = p->pixels,
+                     .labels = p->labels,
+                     .ids = p->ids};
+    const execution x = {.engines = 1};
+    rank r = {.be = be, .e = e, .end_shard = 1};
+    error err;
+    if (be->step(e, &b, &err) != STATUS_OK) fail_msg("%s", err.message);
+    reduce(&r, &x, record, record_floats(&p->m.program));
+}
+
+// What a larger step or an inference left in memory must not show in a smaller step.
+static void check_reuse(const model_case *m) {
+    static const split whole = {.shards = 1, .count = {40}};
+    static const int sizes[] = {40, 5, 17, 1, 40};
+    problem p;
+    problem_init(&p, m, &whole);
+    const backend *be = suite.be;
+    const size_t n = record_floats(&p.m.program);
+    float *used = calloc(n, sizeof *used), *fresh = calloc(n, sizeof *fresh);
+    float *logits = calloc(40 * (size_t)p.m.program.classes, sizeof *logits);
+    assert_true(used && fresh && logits);
+    engine *e = open_engine(&p, 2);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        engine *other = open_engine(&p, 1);
+        step_first(&p, e, sizes[i], used);
+        step_first(&p, other, sizes[i], fresh);
+        assert_memory_equal(used, fresh, n * sizeof *used);
+        be->close(other);
+        error err;
+        assert_int_equal(be->infer(e, p.pixels, 33, logits, &err), STATUS_OK);
+    }
+    be->close(e);
+    free(used), free(fresh), free(logits);
+    problem_release(&p);
+}
+
+static void test_reuse(void **state) {
+    (void)state;
+    for (size_t i = 0; i < MODELS; i++)
+        if (!models[i].large) check_reuse(&models[i]);
+}
+
+// Logits of a sample do not depend on its neighbours.
+static void test_infer_in_pieces(void **state) {
+    (void)state;
+    static const split whole = {.shards = 1, .count = {40}};
+    static const size_t pieces[] = {1, 16, 3, 20};
+    problem p;
+    problem_init(&p, &models[MODELS - 2], &whole);
+    const size_t classes = (size_t)p.m.program.classes;
+    float *once = calloc(40 * classes, sizeof *once), *parts = calloc(40 * classes, sizeof *parts);
+    assert_true(once && parts);
+    const backend *be = suite.be;
+    engine *e = open_engine(&p, 3);
+    error err;
+    size_t done = 0;
+    assert_int_equal(be->infer(e, p.pixels, 40, once, &err), STATUS_OK);
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; done += pieces[i++])
+        assert_int_equal(be->infer(e, p.pixels + done, pieces[i], parts + done * classes, &err),
+                         STATUS_OK);
+    assert_memory_equal(once, parts, 40 * classes * sizeof *once);
+    be->close(e);
+    free(once), free(parts);
+    problem_release(&p);
+}
+
+// ---- All of them ----
+
+static test_case cases[MODELS * SPLITS];
+static struct CMUnitTest tests[MODELS * SPLITS + 100];
+
+static bool has_batch_norm(const model_case *m) {
+    problem p;
+    static const split one = {.shards = 1, .count = {1}};
+    problem_init(&p, m, &one);
+    const bool any = p.m.program.buffers > 0;
+    problem_release(&p);
+    return any;
+}
+
+static void name_case(test_case *c) {
+    int n = snprintf(c->name, sizeof c->name, "%s: ", c->m->name);
+    for (int v = 0; v < c->s->shards; v++)
+        n +=
+            snprintf(c->name + n, sizeof c->name - (size_t)n, "%s%d", v ? "+" : "", c->s->count[v]);
+    snprintf(c->name + n, sizeof c->name - (size_t)n, " samples%s",
+             c->s->sync ? ", batch norm over all" : "");
+}
+
+static size_t add_steps(size_t n) {
+    for (size_t m = 0; m < MODELS; m++) {
+        const bool norms = has_batch_norm(&models[m]);
+        for (size_t s = 0; s < SPLITS; s++) {
+            if (splits[s].sync && !norms) continue;
+            if (models[m].large && !splits[s].large_also) continue;
+            test_case *c = &cases[m * SPLITS + s];
+            *c = (test_case){.m = &models[m], .s = &splits[s]};
+            name_case(c);
+            tests[n++] =
+                (struct CMUnitTest){.name = c->name, .test_func = test_step, .initial_state = c};
+        }
+    }
+    return n;
+}
+
+static size_t add_case(size_t n, const char *name, CMUnitTestFunction function, const void *state) {
+    tests[n] = (struct CMUnitTest){
+        .name = name, .test_func = function, .initial_state = (void *)(uintptr_t)state};
+    return n + 1;
+}
+
+// Runs everything, and `extra` before it.
+static int run_suite(const char *name, const struct CMUnitTest *extra, size_t extras) {
+    size_t n = extras;
+    if (extras) memcpy(tests, extra, extras * sizeof *extra);
+    n = add_case(n, "one engine used again", test_reuse, NULL);
+    n = add_case(n, "inference in pieces", test_infer_in_pieces, NULL);
+    for (size_t i = 0; i < sizeof updates / sizeof *updates; i++)
+        n = add_case(n, updates[i].name, test_update, &updates[i]);
+    for (size_t i = 0; i < sizeof ties / sizeof *ties; i++)
+        n = add_case(n, ties[i].name, test_ties, &ties[i]);
+    n = add_steps(n);
+    // cmocka_run_group_tests wants an array of a size known to the compiler.
+    return _cmocka_run_group_tests(name, tests, n, NULL, NULL);
+}
+
+#endif

@@ -6,41 +6,34 @@
 #include "base/memory.h"
 #include "report/audit.h"
 
-static const cli_tool tool = {
-    .name = "audit",
-    .summary = "hold published claims against their own figures",
-    .usage = "CLAIM.yaml...",
-    .notes =
-        "A claim is a file of schema lockstep.claim/1: rows of figures as they were published,\n"
-        "and statements about them. Each finding is printed with its arithmetic:\n"
-        "  arithmetic fault       figures that contradict each other\n"
-        "  unlike arms            compared runs that differ in more than what is compared\n"
-        "  below the noise        a difference that chance explains\n"
-        "  unsupported statement  no measurement or source behind it\n"
-        "  unstated condition     what it depends on is not said, or was not so\n"
-        "Rounding of the printed digits is no finding.\n"
-        "\n"
-        "Exit status: 0 no findings; 3 not a claim; 4 findings.\n"
-        "\n"
-        "Example: audit experiments/claims/*.yaml",
-    .operands_min = 1,
-    .operands_max = 10000,
-};
+static const char NOTES[] =
+    "A claim is a file of schema lockstep.claim/1: rows of figures as they were published,\n"
+    "and statements about them. Each finding is printed with its arithmetic:\n"
+    "  arithmetic fault       figures that contradict each other\n"
+    "  unlike arms            compared runs that differ in more than what is compared\n"
+    "  below the noise        a difference that chance explains\n"
+    "  unsupported statement  no measurement or source behind it\n"
+    "  unstated condition     what it depends on is not said, or was not so\n"
+    "Rounding of the printed digits is no finding.\n"
+    "\n"
+    "Exit status: 0 no findings; 3 not a claim; 4 findings.\n"
+    "\n"
+    "Example: audit experiments/claims/*.yaml";
 
-static status audit_all(const claim *claims, size_t count, error *err) {
+static status audit_all(const claim *claims, size_t count, language l, error *err) {
     size_t tally[FINDING_KINDS] = {0}, all = 0;
     status rc = STATUS_OK;
     text out;
     text_init(&out, err);
     for (size_t i = 0; i < count && rc == STATUS_OK; i++) {
         audit a = {0};
-        rc = audit_run(&a, &claims[i], err);
+        rc = audit_run(&a, &claims[i], l, err);
         if (rc == STATUS_OK) audit_print(&a, &out);
         audit_tally(&a, tally);
         all += a.count;
         audit_release(&a);
     }
-    audit_print_tally(tally, count, &out);
+    audit_print_tally(tally, count, l, &out);
     if (rc == STATUS_OK) rc = text_status(&out);
     if (rc == STATUS_OK) {
         fputs(text_string(&out), stdout);
@@ -53,25 +46,38 @@ static status audit_all(const claim *claims, size_t count, error *err) {
 }
 
 // All files are read before the first is judged: a bad one leaves no half an answer.
-static status run_tool(const cli_list *files, error *err) {
+static status run_tool(const cli_list *files, const char *name, error *err) {
+    language l;
     status rc = STATUS_OK;
+    if (!language_find(name, &l))
+        return error_set(err, STATUS_USAGE, "bad --lang: '%s': expected en or zh", name);
     claim *claims = memory_new(files->count, sizeof *claims, err);
     if (!claims) return STATUS_FAILED;
     for (size_t i = 0; i < files->count && rc == STATUS_OK; i++)
         rc = claim_read(files->items[i], &claims[i], err);
-    if (rc == STATUS_OK) rc = audit_all(claims, files->count, err);
+    if (rc == STATUS_OK) rc = audit_all(claims, files->count, l, err);
     for (size_t i = 0; i < files->count; i++) claim_release(&claims[i]);
     free(claims);
     return rc;
 }
 
 int main(int argc, char **argv) {
+    const char *name = "en";
+    const cli_option options[] = {
+        {"lang", CLI_STRING, &name, "en|zh", "language of the findings", 0, 0}, {0}};
+    const cli_tool tool = {.name = "audit",
+                           .summary = "hold published claims against their own figures",
+                           .usage = "CLAIM.yaml... [--lang en|zh]",
+                           .options = options,
+                           .notes = NOTES,
+                           .operands_min = 1,
+                           .operands_max = 10000};
     error err = {0};
     logger log = {.tool = tool.name, .level = LOG_NORMAL};
     cli_list files = {0};
     bool done = false;
     status rc = cli_parse(&tool, argc, argv, &log, &files, &done, &err);
-    if (rc == STATUS_OK && !done) rc = run_tool(&files, &err);
+    if (rc == STATUS_OK && !done) rc = run_tool(&files, name, &err);
     cli_list_release(&files);
     return cli_finish(&tool, rc, &err);
 }

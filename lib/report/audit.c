@@ -11,13 +11,13 @@
 
 // ---- Findings ----------------------------------------------------------------------------------
 
-static void append(text *t, const char *format, va_list args) {
+static void append(const audit *a, text *t, message m, va_list args) {
     char line[1024];
-    vsnprintf(line, sizeof line, format, args);
+    vsnprintf(line, sizeof line, audit_text(a, m), args);
     text_append(t, line);
 }
 
-void audit_add(audit *a, finding_kind kind, const char *format, ...) {
+void audit_add(audit *a, finding_kind kind, message what, ...) {
     void *items = a->items;
     if (a->rc != STATUS_OK) return;
     a->rc = memory_grow(&items, &a->capacity, a->count + 1, sizeof *a->items, a->err);
@@ -29,26 +29,35 @@ void audit_add(audit *a, finding_kind kind, const char *format, ...) {
     text_init(&f->sums, a->err);
     text_init(&f->so, a->err);
     va_list args;
-    va_start(args, format);
-    append(&f->what, format, args);
+    va_start(args, what);
+    append(a, &f->what, what, args);
     va_end(args);
 }
 
-void audit_sum(audit *a, const char *format, ...) {
+void audit_sum(audit *a, message sum, ...) {
     if (a->rc != STATUS_OK) return;
     va_list args;
-    va_start(args, format);
-    append(&a->items[a->count - 1].sums, format, args);
+    va_start(args, sum);
+    append(a, &a->items[a->count - 1].sums, sum, args);
     va_end(args);
     text_append(&a->items[a->count - 1].sums, "\n");
 }
 
-void audit_so(audit *a, const char *format, ...) {
+void audit_so(audit *a, message so, ...) {
     if (a->rc != STATUS_OK) return;
     va_list args;
-    va_start(args, format);
-    append(&a->items[a->count - 1].so, format, args);
+    va_start(args, so);
+    append(a, &a->items[a->count - 1].so, so, args);
     va_end(args);
+}
+
+phrase audit_say(const audit *a, message m, ...) {
+    phrase p;
+    va_list args;
+    va_start(args, m);
+    vsnprintf(p.text, sizeof p.text, audit_text(a, m), args);
+    va_end(args);
+    return p;
 }
 
 static status text_failures(const audit *a) {
@@ -70,8 +79,8 @@ void audit_release(audit *a) {
     *a = (audit){0};
 }
 
-status audit_run(audit *a, const claim *c, error *err) {
-    *a = (audit){.claim = c, .err = err};
+status audit_run(audit *a, const claim *c, language l, error *err) {
+    *a = (audit){.claim = c, .language = l, .err = err};
     audit_sources(a);
     audit_sums(a);
     for (size_t i = 0; i < c->statement_count; i++) {
@@ -91,17 +100,17 @@ status audit_run(audit *a, const claim *c, error *err) {
 // ---- Printing ----------------------------------------------------------------------------------
 
 static const struct {
-    const char *one, *many;
+    message one, many;
 } kind_names[FINDING_KINDS] = {
-    [FINDING_ARITHMETIC] = {"arithmetic fault", "arithmetic faults"},
-    [FINDING_ARMS] = {"unlike arms", "unlike arms"},
-    [FINDING_NOISE] = {"below the noise", "below the noise"},
-    [FINDING_UNSUPPORTED] = {"unsupported statement", "unsupported statements"},
-    [FINDING_CONDITION] = {"unstated condition", "unstated conditions"},
+    [FINDING_ARITHMETIC] = {MESSAGE_AUDIT_KIND_ARITHMETIC, MESSAGE_AUDIT_KINDS_ARITHMETIC},
+    [FINDING_ARMS] = {MESSAGE_AUDIT_KIND_ARMS, MESSAGE_AUDIT_KIND_ARMS},
+    [FINDING_NOISE] = {MESSAGE_AUDIT_KIND_NOISE, MESSAGE_AUDIT_KIND_NOISE},
+    [FINDING_UNSUPPORTED] = {MESSAGE_AUDIT_KIND_UNSUPPORTED, MESSAGE_AUDIT_KINDS_UNSUPPORTED},
+    [FINDING_CONDITION] = {MESSAGE_AUDIT_KIND_CONDITION, MESSAGE_AUDIT_KINDS_CONDITION},
 };
 
-const char *finding_name(finding_kind kind) {
-    return kind_names[kind].one;
+const char *finding_name(finding_kind kind, language l) {
+    return message_text(l, kind_names[kind].one);
 }
 
 static void print_indented(const char *lines, text *out) {
@@ -114,37 +123,63 @@ static void print_indented(const char *lines, text *out) {
 }
 
 void audit_print(const audit *a, text *out) {
-    if (!a->count) text_format(out, "%s: no findings\n", a->claim->name);
+    if (!a->count) {
+        text_format(out, audit_text(a, MESSAGE_AUDIT_NONE), a->claim->name);
+        text_append(out, "\n");
+    }
     for (size_t i = 0; i < a->count; i++) {
         const finding *f = &a->items[i];
-        text_format(out, "%s: %s: %s\n", a->claim->name, finding_name(f->kind),
-                    text_string(&f->what));
+        text_format(out, audit_text(a, MESSAGE_AUDIT_FINDING), a->claim->name,
+                    finding_name(f->kind, a->language), text_string(&f->what));
+        text_append(out, "\n");
         print_indented(text_string(&f->sums), out);
-        text_format(out, "    so %s\n", text_string(&f->so));
+        text_append(out, "    ");
+        text_format(out, audit_text(a, MESSAGE_AUDIT_SO), text_string(&f->so));
+        text_append(out, "\n");
     }
+}
+
+void audit_reasons(const audit *a, const finding *f, text *out) {
+    for (const char *line = text_string(&f->sums); *line;) {
+        size_t length = strcspn(line, "\n");
+        text_bytes(out, line, length);
+        text_append(out, audit_text(a, MESSAGE_CLAUSE_SEPARATOR));
+        line += length + (line[length] == '\n');
+    }
+    text_format(out, audit_text(a, MESSAGE_AUDIT_SO), text_string(&f->so));
 }
 
 void audit_tally(const audit *a, size_t counts[FINDING_KINDS]) {
     for (size_t i = 0; i < a->count; i++) counts[a->items[i].kind]++;
 }
 
-void audit_print_tally(const size_t counts[FINDING_KINDS], size_t claims, text *out) {
-    size_t all = 0;
-    const char *separator = " (";
-    for (size_t k = 0; k < FINDING_KINDS; k++) all += counts[k];
-    text_format(out, "%zu claim%s: ", claims, claims == 1 ? "" : "s");
-    if (!all) {
-        text_append(out, "no findings\n");
-        return;
-    }
-    text_format(out, "%zu finding%s", all, all == 1 ? "" : "s");
+// "6 findings (4 arithmetic faults, 2 unlike arms)"
+static void append_tally(const size_t counts[FINDING_KINDS], language l, text *out) {
+    char kinds[400] = "";
+    size_t all = 0, used = 0;
     for (size_t k = 0; k < FINDING_KINDS; k++) {
         if (!counts[k]) continue;
-        text_format(out, "%s%zu %s", separator, counts[k],
-                    counts[k] == 1 ? kind_names[k].one : kind_names[k].many);
-        separator = ", ";
+        all += counts[k];
+        used += (size_t)snprintf(
+            kinds + used, sizeof kinds - used, "%s%zu %s",
+            used ? message_text(l, MESSAGE_LIST_SEPARATOR) : "", counts[k],
+            message_text(l, counts[k] == 1 ? kind_names[k].one : kind_names[k].many));
     }
-    text_append(out, ")\n");
+    if (all)
+        text_format(out, message_text(l, all == 1 ? MESSAGE_AUDIT_ONE : MESSAGE_AUDIT_MANY), all,
+                    kinds);
+    else
+        text_append(out, message_text(l, MESSAGE_AUDIT_NO_FINDINGS));
+}
+
+void audit_print_tally(const size_t counts[FINDING_KINDS], size_t claims, language l, text *out) {
+    text tally;
+    text_init(&tally, out->err);
+    append_tally(counts, l, &tally);
+    text_format(out, message_text(l, claims == 1 ? MESSAGE_AUDIT_CLAIM : MESSAGE_AUDIT_CLAIMS),
+                claims, text_string(&tally));
+    text_append(out, "\n");
+    text_release(&tally);
 }
 
 // ---- What the checks share ---------------------------------------------------------------------
@@ -155,20 +190,16 @@ shown audit_show(double x) {
     return s;
 }
 
-shown audit_gap(double stated_value, double computed) {
-    shown s;
+phrase audit_gap(const audit *a, double stated_value, double computed) {
     bool less = stated_value < computed;
     double factor = less ? computed / stated_value : stated_value / computed;
-    const char *word = less ? "less" : "more";
-    if (!isfinite(factor))
-        snprintf(s.text, sizeof s.text, "%s", word);
-    else if (factor >= 1.2)
-        snprintf(s.text, sizeof s.text, factor < 1000 ? "%.3g times %s" : "%.0f times %s",
-                 fmin(factor, 1e12), word);
-    else
-        snprintf(s.text, sizeof s.text, "%.2g %% %s", 100 * fabs(stated_value / computed - 1),
-                 word);
-    return s;
+    char number[32];
+    if (!isfinite(factor)) return audit_say(a, less ? MESSAGE_AUDIT_LESS : MESSAGE_AUDIT_MORE);
+    if (factor < 1.2)
+        return audit_say(a, less ? MESSAGE_AUDIT_PERCENT_LESS : MESSAGE_AUDIT_PERCENT_MORE,
+                         100 * fabs(stated_value / computed - 1));
+    snprintf(number, sizeof number, factor < 1000 ? "%.3g" : "%.0f", fmin(factor, 1e12));
+    return audit_say(a, less ? MESSAGE_AUDIT_TIMES_LESS : MESSAGE_AUDIT_TIMES_MORE, number);
 }
 
 bool audit_differ(const stated *x, const stated *y) {
@@ -194,7 +225,7 @@ stated audit_global_batch(const claim_row *r) {
     stated batch = r->values[QUANTITY_BATCH];
     if (!audit_batch_is_open(r)) return batch;
     batch.range.high *= r->values[QUANTITY_DEVICES].range.high;
-    snprintf(batch.text, sizeof batch.text, "%.20s to %.20s", audit_show(batch.range.low).text,
+    snprintf(batch.text, sizeof batch.text, "%.20s–%.20s", audit_show(batch.range.low).text,
              audit_show(batch.range.high).text);
     return batch;
 }
@@ -210,7 +241,7 @@ stated audit_steps(const claim_row *r) {
     if (steps.range.high - steps.range.low <= 1)
         snprintf(steps.text, sizeof steps.text, "%.0f", steps.value);
     else
-        snprintf(steps.text, sizeof steps.text, "%.0f to %.0f", steps.range.low, steps.range.high);
+        snprintf(steps.text, sizeof steps.text, "%.0f–%.0f", steps.range.low, steps.range.high);
     return steps;
 }
 
@@ -246,10 +277,10 @@ bool audit_same_rows(const claim_statement *s, const claim_statement *t) {
 const quantity audit_bases[AUDIT_BASES] = {QUANTITY_TOTAL_SECONDS, QUANTITY_SECONDS_PER_EPOCH,
                                            QUANTITY_BATCH_MS};
 
-const char *audit_basis_name(quantity basis) {
-    return basis == QUANTITY_TOTAL_SECONDS       ? "in total"
-           : basis == QUANTITY_SECONDS_PER_EPOCH ? "an epoch"
-                                                 : "a batch";
+const char *audit_basis_name(const audit *a, quantity basis) {
+    return audit_text(a, basis == QUANTITY_TOTAL_SECONDS       ? MESSAGE_AUDIT_IN_TOTAL
+                         : basis == QUANTITY_SECONDS_PER_EPOCH ? MESSAGE_AUDIT_AN_EPOCH
+                                                               : MESSAGE_AUDIT_A_BATCH);
 }
 
 const char *audit_basis_unit(quantity basis) {

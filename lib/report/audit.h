@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "report/claim.h"
+#include "report/messages.h"
 #include "report/text.h"
 
 typedef enum finding_kind {
@@ -30,6 +31,7 @@ typedef struct finding {
 
 typedef struct audit {
     const claim *claim;
+    language language;
     finding *items;
     size_t count, capacity;
     status rc; // the first failure sticks, as in text.h
@@ -38,7 +40,7 @@ typedef struct audit {
 
 // All findings, rows first, then statements, each in the order of the file. The claim must outlive
 // the audit. Release also after a failure.
-status audit_run(audit *a, const claim *c, error *err) MUST_CHECK;
+status audit_run(audit *a, const claim *c, language l, error *err) MUST_CHECK;
 void audit_release(audit *a);
 
 // The findings of one claim as text for people, or "NAME: no findings".
@@ -46,9 +48,11 @@ void audit_print(const audit *a, text *out);
 
 // Adds to `counts`, and the last line of what the tool prints: how many of each kind.
 void audit_tally(const audit *a, size_t counts[FINDING_KINDS]);
-void audit_print_tally(const size_t counts[FINDING_KINDS], size_t claims, text *out);
+void audit_print_tally(const size_t counts[FINDING_KINDS], size_t claims, language l, text *out);
 
-const char *finding_name(finding_kind kind); // "arithmetic fault"
+const char *finding_name(finding_kind kind, language l); // "arithmetic fault"
+// The sums of a finding and what follows from it on one line.
+void audit_reasons(const audit *a, const finding *f, text *out);
 
 // z of the difference of two independent proportions p (fractions) of n, with the pooled variance,
 // and the two-sided p-value of a z.

@@ -39,21 +39,16 @@ static int differences(const claim_row *x, const claim_row *y) {
 
 // ---- What it means -----------------------------------------------------------------------------
 
-typedef struct phrase {
-    char text[160];
-} phrase;
-
 // "80 x 1.80 s = 144 s", or only the total where it was stated.
-static phrase say_total(const claim_row *r) {
+static phrase say_total(const audit *a, const claim_row *r) {
     phrase p;
     stated total = audit_total(r);
     const stated *epochs = &r->values[QUANTITY_EPOCHS];
     const stated *seconds = &r->values[QUANTITY_SECONDS_PER_EPOCH];
-    if (r->values[QUANTITY_TOTAL_SECONDS].given || !seconds->given)
-        snprintf(p.text, sizeof p.text, "%s s", audit_show(total.value).text);
-    else
-        snprintf(p.text, sizeof p.text, "%s x %s s = %s s", epochs->text, seconds->text,
-                 audit_show(total.value).text);
+    if (!r->values[QUANTITY_TOTAL_SECONDS].given && seconds->given)
+        return audit_say(a, MESSAGE_AUDIT_EPOCHS_SUM, epochs->text, seconds->text,
+                         audit_show(total.value).text);
+    snprintf(p.text, sizeof p.text, "%s s", audit_show(total.value).text);
     return p;
 }
 
@@ -63,19 +58,18 @@ static void say_epochs(audit *a, const claim_row *of, const claim_row *than) {
     const stated *y = &than->values[QUANTITY_SECONDS_PER_EPOCH];
     stated tx = audit_total(of), ty = audit_total(than);
     if (x->given && y->given)
-        audit_sum(a, "an epoch: %s / %s s = %.3g times as fast", y->text, x->text,
-                  y->value / x->value);
+        audit_sum(a, MESSAGE_AUDIT_EPOCH_RATIO, y->text, x->text, y->value / x->value);
     if (tx.given && ty.given)
-        audit_sum(a, "in total: %s; %s: %.3g times the time", say_total(of).text,
-                  say_total(than).text, tx.value / ty.value);
+        audit_sum(a, MESSAGE_AUDIT_TOTAL_RATIO, say_total(a, of).text, say_total(a, than).text,
+                  tx.value / ty.value);
 }
 
 static void say_updates(audit *a, const claim_row *r) {
     stated steps = audit_steps(r);
     const stated *epochs = &r->values[QUANTITY_EPOCHS];
     if (steps.given && epochs->given)
-        audit_sum(a, "'%s': %s steps/epoch x %s epochs = %s updates", r->name, steps.text,
-                  epochs->text, audit_show(steps.value * epochs->value).text);
+        audit_sum(a, MESSAGE_AUDIT_UPDATES, r->name, steps.text, epochs->text,
+                  audit_show(steps.value * epochs->value).text);
 }
 
 // Rows that are like `of` in every condition and shared the work out otherwise: what `than` should
@@ -85,15 +79,15 @@ static bool say_like_for_like(audit *a, const claim_row *of, const claim_row *th
     int rows = 0, faster = 0;
     stated x = audit_total(of), unlike = audit_total(than);
     if (!x.given || !unlike.given) return false;
-    audit_sum(a, "against '%s': %s / %s s = %.2f times as fast", than->name,
-              audit_show(unlike.value).text, audit_show(x.value).text, unlike.value / x.value);
+    audit_sum(a, MESSAGE_AUDIT_AGAINST, than->name, audit_show(unlike.value).text,
+              audit_show(x.value).text, unlike.value / x.value);
     for (size_t i = 0; i < a->claim->row_count && rows < MOST; i++) {
         const claim_row *r = &a->claim->rows[i];
         stated y = audit_total(r);
         if (r == of || r == than || !y.given || !r->values[q].given) continue;
         if (differences(of, r) || !parallel_differs(of, r)) continue;
-        audit_sum(a, "like for like, against '%s': %s / %s s = %.2f times as fast", r->name,
-                  audit_show(y.value).text, audit_show(x.value).text, y.value / x.value);
+        audit_sum(a, MESSAGE_AUDIT_LIKE_FOR_LIKE, r->name, audit_show(y.value).text,
+                  audit_show(x.value).text, y.value / x.value);
         rows++;
         if (y.value > x.value) faster++;
     }
@@ -107,37 +101,30 @@ static void unlike_batch(audit *a, const claim_row *of, const claim_row *than) {
     stated batch = audit_global_batch(of), other = audit_global_batch(than);
     bool batches = audit_differ(&batch, &other), rates = audit_differ(lr, other_lr);
     if (!batches) {
-        audit_add(a, FINDING_ARMS, "'%s' and '%s' differ in the learning rate", of->name,
-                  than->name);
-        audit_sum(a, "lr %s and %s", lr->text, other_lr->text);
-        audit_so(a, "their accuracies differ by the learning rate too");
+        audit_add(a, FINDING_ARMS, MESSAGE_AUDIT_RATES, of->name, than->name);
+        audit_sum(a, MESSAGE_AUDIT_RATES_SUM, lr->text, other_lr->text);
+        audit_so(a, MESSAGE_AUDIT_RATES_SO);
         return;
     }
     bool unscaled = lr->given && other_lr->given && !rates;
     double factor = batch.value / other.value;
-    audit_add(a, FINDING_ARMS, "'%s' and '%s' differ in the global batch%s", of->name, than->name,
-              unscaled ? ", with one learning rate" : "");
-    audit_sum(a, "global batch %s and %s: %s / %s = %.4g", batch.text, other.text, batch.text,
-              other.text, factor);
+    audit_add(a, FINDING_ARMS, unscaled ? MESSAGE_AUDIT_SIZES_ONE_RATE : MESSAGE_AUDIT_SIZES,
+              of->name, than->name);
+    audit_sum(a, MESSAGE_AUDIT_SIZES_SUM, batch.text, other.text, batch.text, other.text, factor);
     if (unscaled)
-        audit_sum(a, "lr %s for both; scaled linearly it would be %s x %.4g = %.4g for '%s'",
-                  lr->text, lr->text, factor, lr->value * factor, of->name);
+        audit_sum(a, MESSAGE_AUDIT_UNSCALED, lr->text, lr->text, factor, lr->value * factor,
+                  of->name);
     say_updates(a, of);
     say_updates(a, than);
-    audit_so(a, "%s",
-             unscaled ? "the accuracies compare learning rates a sample, not ways to share out "
-                        "the work, and the times compare steps of unequal size"
-                      : "the times compare steps of unequal size");
+    audit_so(a, unscaled ? MESSAGE_AUDIT_SIZES_ONE_RATE_SO : MESSAGE_AUDIT_SIZES_SO);
 }
 
 static void unlike_workers(audit *a, const claim_row *of, const claim_row *than) {
     quantity q = QUANTITY_LOADER_WORKERS;
-    audit_add(a, FINDING_ARMS, "'%s' and '%s' differ in loader workers", of->name, than->name);
-    audit_sum(a, "loader workers %s and %s", of->values[q].text, than->values[q].text);
+    audit_add(a, FINDING_ARMS, MESSAGE_AUDIT_WORKERS, of->name, than->name);
+    audit_sum(a, MESSAGE_AUDIT_WORKERS_SUM, of->values[q].text, than->values[q].text);
     bool loader = say_like_for_like(a, of, than, q);
-    audit_so(a, "%s",
-             loader ? "the loader's workers made the speed-up: like for like there is none"
-                    : "the difference in time may be that of the loader alone");
+    audit_so(a, loader ? MESSAGE_AUDIT_LOADER_SO : MESSAGE_AUDIT_WORKERS_SO);
 }
 
 static void unlike_condition(audit *a, const claim_row *of, const claim_row *than, quantity q) {
@@ -145,23 +132,21 @@ static void unlike_condition(audit *a, const claim_row *of, const claim_row *tha
         unlike_workers(a, of, than);
         return;
     }
-    audit_add(a, FINDING_ARMS, "'%s' and '%s' differ in %s", of->name, than->name, quantity_key(q));
-    audit_sum(a, "%s %s and %s", quantity_key(q), of->values[q].text, than->values[q].text);
+    audit_add(a, FINDING_ARMS, MESSAGE_AUDIT_DIFFER, of->name, than->name, quantity_key(q));
+    audit_sum(a, MESSAGE_AUDIT_DIFFER_SUM, quantity_key(q), of->values[q].text,
+              than->values[q].text);
     if (q == QUANTITY_EPOCHS) say_epochs(a, of, than);
-    audit_so(a, "%s",
-             q == QUANTITY_EPOCHS ? "a speed-up of an epoch is not one of the training"
-                                  : "the arms did not do the same work");
+    audit_so(a, q == QUANTITY_EPOCHS ? MESSAGE_AUDIT_EPOCHS_SO : MESSAGE_AUDIT_DIFFER_SO);
 }
 
 // Under DDP a batch may be a rank's or that of all.
 static void open_batch(audit *a, const claim_row *r) {
     const stated *batch = &r->values[QUANTITY_BATCH], *devices = &r->values[QUANTITY_DEVICES];
     if (!audit_batch_is_open(r)) return;
-    audit_add(a, FINDING_CONDITION, "'%s': batch %s of each of %s ranks, or of all together?",
-              r->name, batch->text, devices->text);
-    audit_sum(a, "%s a step, or %s x %s = %s", batch->text, batch->text, devices->text,
+    audit_add(a, FINDING_CONDITION, MESSAGE_AUDIT_OPEN_BATCH, r->name, batch->text, devices->text);
+    audit_sum(a, MESSAGE_AUDIT_OPEN_BATCH_SUM, batch->text, batch->text, devices->text,
               audit_show(batch->value * devices->value).text);
-    audit_so(a, "it cannot be said whether the arms took steps of the same size");
+    audit_so(a, MESSAGE_AUDIT_OPEN_BATCH_SO);
 }
 
 // A condition that only one of two rows gives: nobody can say whether they were alike.
@@ -173,11 +158,10 @@ static void one_sided(audit *a, const claim_row *of, const claim_row *than, quan
         y = &global_y;
     }
     if (x->given == y->given) return;
-    audit_add(a, FINDING_CONDITION, "'%s' and '%s': %s is given for one of them only", of->name,
-              than->name, quantity_key(q));
-    audit_sum(a, "'%s': %s; '%s': not given", x->given ? of->name : than->name,
+    audit_add(a, FINDING_CONDITION, MESSAGE_AUDIT_ONE_SIDED, of->name, than->name, quantity_key(q));
+    audit_sum(a, MESSAGE_AUDIT_ONE_SIDED_SUM, x->given ? of->name : than->name,
               x->given ? x->text : y->text, x->given ? than->name : of->name);
-    audit_so(a, "it cannot be said whether the arms were alike");
+    audit_so(a, MESSAGE_AUDIT_ONE_SIDED_SO);
 }
 
 static bool open_before(const audit *a, const claim_statement *s, const claim_row *r) {
@@ -209,10 +193,10 @@ void audit_arms(audit *a, const claim_statement *s) {
             unlike_condition(a, of, than, conditions[i]);
     for (int i = 0; i < CONDITION_LABELS; i++) {
         if (!audit_labels_differ(of, than, labels[i])) continue;
-        audit_add(a, FINDING_ARMS, "'%s' and '%s' differ in %s", of->name, than->name,
+        audit_add(a, FINDING_ARMS, MESSAGE_AUDIT_DIFFER, of->name, than->name,
                   label_key(labels[i]));
-        audit_sum(a, "%s '%s' and '%s'", label_key(labels[i]), of->labels[labels[i]],
+        audit_sum(a, MESSAGE_AUDIT_LABELS_SUM, label_key(labels[i]), of->labels[labels[i]],
                   than->labels[labels[i]]);
-        audit_so(a, "the arms did not do the same work");
+        audit_so(a, MESSAGE_AUDIT_DIFFER_SO);
     }
 }

@@ -19,10 +19,21 @@ void audit_code(audit *a, const claim_statement *s);
 
 // ---- Adding findings ---------------------------------------------------------------------------
 
-// Begins a finding; the two below add to the last one that was begun.
-void audit_add(audit *a, finding_kind kind, const char *format, ...) PRINTF_LIKE(3, 4);
-void audit_sum(audit *a, const char *format, ...) PRINTF_LIKE(2, 3); // a line of arithmetic
-void audit_so(audit *a, const char *format, ...) PRINTF_LIKE(2, 3);  // the consequence
+// Each takes the arguments of its message. Begins a finding; the two below add to the last one that
+// was begun.
+void audit_add(audit *a, finding_kind kind, message what, ...);
+void audit_sum(audit *a, message sum, ...); // a line of arithmetic
+void audit_so(audit *a, message so, ...);   // the consequence
+
+static inline const char *audit_text(const audit *a, message m) {
+    return message_text(a->language, m);
+}
+
+// A part of a sum, in the language of the audit. Use: audit_say(a, m, ...).text.
+typedef struct phrase {
+    char text[400];
+} phrase;
+phrase audit_say(const audit *a, message m, ...);
 
 // A computed number as people write it: four digits, or all before the point. Use:
 // audit_show(x).text.
@@ -31,7 +42,7 @@ typedef struct shown {
 } shown;
 shown audit_show(double x);
 // How `stated` compares with `computed`: "11.9 times less", "0.4 % more".
-shown audit_gap(double stated_value, double computed);
+phrase audit_gap(const audit *a, double stated_value, double computed);
 
 // ---- Rows --------------------------------------------------------------------------------------
 
@@ -59,7 +70,7 @@ bool audit_same_rows(const claim_statement *s, const claim_statement *t);
 // The times that can be compared, in order of preference.
 enum { AUDIT_BASES = 3 };
 extern const quantity audit_bases[AUDIT_BASES];
-const char *audit_basis_name(quantity basis); // "in total", "an epoch", "a batch"
-const char *audit_basis_unit(quantity basis); // "s", "ms"
+const char *audit_basis_name(const audit *a, quantity basis); // "in total", "an epoch", "a batch"
+const char *audit_basis_unit(quantity basis);                 // "s", "ms"
 
 #endif

@@ -51,12 +51,12 @@ static bool ratio_divided(const claim_statement *s, quantity q) {
 static void say_division(audit *a, const claim_statement *s, quantity q) {
     projected p = project(s, q);
     if (p.divided)
-        audit_sum(a, "%s / %.4g = %.4g %s %s, stated %s: nothing is left for communication",
-                  p.from->text, p.factor, p.from->value / p.factor, audit_basis_unit(q),
-                  audit_basis_name(q), p.to->text);
+        audit_sum(a, MESSAGE_AUDIT_NO_COMM_DIVIDED, p.from->text, p.factor,
+                  p.from->value / p.factor, audit_basis_unit(q), audit_basis_name(a, q),
+                  p.to->text);
     else
-        audit_sum(a, "%s times as fast %s is all that %.4g times the devices could give",
-                  s->values[QUANTITY_RATIO].text, audit_basis_name(q), p.factor);
+        audit_sum(a, MESSAGE_AUDIT_NO_COMM_RATIO, s->values[QUANTITY_RATIO].text,
+                  audit_basis_name(a, q), p.factor);
 }
 
 static void no_communication(audit *a, const claim_statement *s) {
@@ -66,12 +66,12 @@ static void no_communication(audit *a, const claim_statement *s) {
         quantity q = audit_bases[i];
         if (!project(s, q).divided && (begun || !ratio_divided(s, q))) continue;
         if (!begun)
-            audit_add(a, FINDING_UNSUPPORTED, "'%s' projected to %s devices without communication",
-                      s->of->name, s->values[QUANTITY_DEVICES].text);
+            audit_add(a, FINDING_UNSUPPORTED, MESSAGE_AUDIT_NO_COMM, s->of->name,
+                      s->values[QUANTITY_DEVICES].text);
         begun = true;
         say_division(a, s, q);
     }
-    if (begun) audit_so(a, "this is a bound that no machine reaches, not a measurement");
+    if (begun) audit_so(a, MESSAGE_AUDIT_NO_COMM_SO);
 }
 
 // A projected time must be the row's divided, the row's divided plus communication, or the other
@@ -81,16 +81,14 @@ static void check_time(audit *a, const claim_statement *s, quantity q) {
     if (!p.to->given || !p.from->given || p.divided || adds_communication(s, q, &p)) return;
     const stated *speedup = &s->values[QUANTITY_RATIO];
     const char *unit = audit_basis_unit(q);
-    audit_add(a, FINDING_ARITHMETIC, "'%s': the projected time %s does not follow from its own",
-              s->of->name, audit_basis_name(q));
-    audit_sum(a, "%s / %.4g = %s %s, stated %s %s: %s", p.from->text, p.factor,
+    audit_add(a, FINDING_ARITHMETIC, MESSAGE_AUDIT_PROJECTED, s->of->name, audit_basis_name(a, q));
+    audit_sum(a, MESSAGE_AUDIT_PROJECTED_SUM, p.from->text, p.factor,
               audit_show(p.from->value / p.factor).text, unit, p.to->text, unit,
-              audit_gap(p.to->value, p.from->value / p.factor).text);
+              audit_gap(a, p.to->value, p.from->value / p.factor).text);
     if (follows_ratio(s, q))
-        audit_sum(a, "it is that of '%s' by the projected speed-up: %s / %s = %s %s", s->than->name,
-                  s->than->values[q].text, speedup->text,
-                  audit_show(s->than->values[q].value / speedup->value).text, unit);
-    audit_so(a, "the projected figures contradict each other: at most one of them is right");
+        audit_sum(a, MESSAGE_AUDIT_PROJECTED_OTHER, s->than->name, s->than->values[q].text,
+                  speedup->text, audit_show(s->than->values[q].value / speedup->value).text, unit);
+    audit_so(a, MESSAGE_AUDIT_PROJECTED_SO);
 }
 
 // The projected speed-up over the other arm, from any time that both have.
@@ -106,11 +104,11 @@ static void check_ratio(audit *a, const claim_statement *s) {
     }
     if (!last) return;
     const stated *than = &s->than->values[*last], *to = &s->values[*last];
-    audit_add(a, FINDING_ARITHMETIC, "'%s': the projected speed-up is another", s->of->name);
-    audit_sum(a, "%s / %s %s %s = %.3g, stated %s: %s", than->text, to->text,
-              audit_basis_unit(*last), audit_basis_name(*last), than->value / to->value,
-              speedup->text, audit_gap(speedup->value, than->value / to->value).text);
-    audit_so(a, "the speed-up does not follow from the projected time");
+    audit_add(a, FINDING_ARITHMETIC, MESSAGE_AUDIT_PROJECTED_RATIO, s->of->name);
+    audit_sum(a, MESSAGE_AUDIT_PROJECTED_RATIO_SUM, than->text, to->text, audit_basis_unit(*last),
+              audit_basis_name(a, *last), than->value / to->value, speedup->text,
+              audit_gap(a, speedup->value, than->value / to->value).text);
+    audit_so(a, MESSAGE_AUDIT_PROJECTED_RATIO_SO);
 }
 
 void audit_projection(audit *a, const claim_statement *s) {

@@ -26,44 +26,48 @@ static bool is_quoted(const claim_row *r) {
 }
 
 // One finding for all rows of a sort; only the first are named.
-static void list_rows(audit *a, bool (*is)(const claim_row *), const char *what, const char *so) {
+static void list_rows(audit *a, bool (*is)(const claim_row *), message what, message so) {
     enum { NAMED = 6 };
     const claim *c = a->claim;
     size_t found = 0;
-    text names;
+    text names, rows;
     text_init(&names, a->err);
+    text_init(&rows, a->err);
     for (size_t i = 0; i < c->row_count; i++) {
         if (!is(&c->rows[i])) continue;
-        if (found < NAMED) text_format(&names, "%s'%s'", found ? ", " : "", c->rows[i].name);
+        if (found && found < NAMED) text_append(&names, audit_text(a, MESSAGE_LIST_SEPARATOR));
+        if (found < NAMED) text_format(&names, audit_text(a, MESSAGE_QUOTED), c->rows[i].name);
         found++;
     }
-    if (found > NAMED) text_format(&names, " and %zu more", found - NAMED);
-    if (a->rc == STATUS_OK) a->rc = text_status(&names);
+    if (found > NAMED)
+        text_format(&rows, audit_text(a, MESSAGE_AUDIT_AND_MORE), text_string(&names),
+                    found - NAMED);
+    else
+        text_append(&rows, text_string(&names));
+    if (a->rc == STATUS_OK) a->rc = text_status(&rows);
     if (found) {
-        audit_add(a, FINDING_UNSUPPORTED, "%s %s", text_string(&names), what);
-        audit_sum(a, "%zu of %zu rows", found, c->row_count);
-        audit_so(a, "%s", so);
+        audit_add(a, FINDING_UNSUPPORTED, what, text_string(&rows));
+        audit_sum(a, MESSAGE_AUDIT_ROWS_OF, found, c->row_count);
+        audit_so(a, so);
     }
     text_release(&names);
+    text_release(&rows);
 }
 
 void audit_sources(audit *a) {
-    list_rows(a, is_expected, "expected, never measured",
-              "these rows are a guess, and so is every speed-up between them");
-    list_rows(a, is_quoted, "quoted without a source",
-              "nobody can check these figures or repeat the runs behind them");
+    list_rows(a, is_expected, MESSAGE_AUDIT_NOT_MEASURED, MESSAGE_AUDIT_NOT_MEASURED_SO);
+    list_rows(a, is_quoted, MESSAGE_AUDIT_NO_SOURCE, MESSAGE_AUDIT_NO_SOURCE_SO);
 }
 
 // ---- Times that must add up --------------------------------------------------------------------
 
 // A sum of parts, and the whole that was stated.
 typedef struct parts {
-    const char *what;
-    char working[240]; // "12500 steps/epoch x 25 epochs x 19.24 ms"
-    double value;      // in seconds
+    message what;
+    phrase working; // "12500 steps/epoch x 25 epochs x 19.24 ms"
+    double value;   // in seconds
     interval range;
     const stated *whole, *other;
-    const char *so; // when the parts are more than the whole
 } parts;
 
 static bool adds_up(const parts *p) {
@@ -79,15 +83,18 @@ static bool adds_up(const parts *p) {
 static bool check_parts(audit *a, const claim_row *r, const parts *p) {
     if (adds_up(p)) return false;
     double value = p->value + (p->other->given ? p->other->value : 0);
-    audit_add(a, FINDING_ARITHMETIC, "'%s': %s", r->name, p->what);
-    audit_sum(a, "%s%s%s%s = %s s, stated %s s: %s", p->working, p->other->given ? " + " : "",
-              p->other->given ? p->other->text : "", p->other->given ? " s" : "",
-              audit_show(value).text, p->whole->text, audit_gap(p->whole->value, value).text);
-    if (p->whole->value < value)
-        audit_so(a, "%s", p->so);
+    char working[sizeof p->working.text + STATED_TEXT_BYTES + 8];
+    if (p->other->given)
+        snprintf(working, sizeof working, "%s + %s s", p->working.text, p->other->text);
     else
-        audit_so(a, "%s s are in none of these parts: what took them is not said",
-                 audit_show(p->whole->value - value).text);
+        snprintf(working, sizeof working, "%s", p->working.text);
+    audit_add(a, FINDING_ARITHMETIC, p->what, r->name);
+    audit_sum(a, MESSAGE_AUDIT_PARTS, working, audit_show(value).text, p->whole->text,
+              audit_gap(a, p->whole->value, value).text);
+    if (p->whole->value < value)
+        audit_so(a, MESSAGE_AUDIT_PARTS_SO);
+    else
+        audit_so(a, MESSAGE_AUDIT_REST_SO, audit_show(p->whole->value - value).text);
     return true;
 }
 
@@ -120,34 +127,29 @@ static stated implied_by_phases(const claim_row *r) {
 static void say_implied(audit *a, const claim_row *r, stated implied) {
     stated batch = audit_global_batch(r);
     if (implied.given && batch.given)
-        audit_sum(a, "the other figures together imply a batch of %s, stated %s",
-                  audit_show(implied.value).text, batch.text);
+        audit_sum(a, MESSAGE_AUDIT_IMPLIED, audit_show(implied.value).text, batch.text);
 }
-
-static const char WRONG[] =
-    "one of these figures is wrong, and no speed-up can rest on any of them";
 
 static void check_batch_time(audit *a, const claim_row *r) {
     const stated *v = r->values, *ms = &v[QUANTITY_BATCH_MS], *epochs = &v[QUANTITY_EPOCHS];
     stated steps = audit_steps(r);
     const stated none = {0};
     if (!steps.given || !ms->given) return;
-    parts p = {.other = &none, .whole = &v[QUANTITY_SECONDS_PER_EPOCH], .so = WRONG};
+    parts p = {.other = &none, .whole = &v[QUANTITY_SECONDS_PER_EPOCH]};
     p.value = steps.value * ms->value / 1000;
     p.range = interval_multiply(steps.range, interval_divide(ms->range, interval_exact(1000)));
     if (p.whole->given) {
-        p.what = "the time of its batches is not that of an epoch";
-        snprintf(p.working, sizeof p.working, "%s steps/epoch x %s ms", steps.text, ms->text);
+        p.what = MESSAGE_AUDIT_BATCHES_EPOCH;
+        p.working = audit_say(a, MESSAGE_AUDIT_STEPS_MS, steps.text, ms->text);
         (void)check_parts(a, r, &p);
     }
     p.whole = &v[QUANTITY_TOTAL_SECONDS];
     if (!p.whole->given || !epochs->given) return;
-    p.what = "the time of its batches is not the total";
+    p.what = MESSAGE_AUDIT_BATCHES_TOTAL;
     p.other = &v[QUANTITY_OTHER_SECONDS];
     p.value *= epochs->value;
     p.range = interval_multiply(p.range, epochs->range);
-    snprintf(p.working, sizeof p.working, "%s steps/epoch x %s epochs x %s ms", steps.text,
-             epochs->text, ms->text);
+    p.working = audit_say(a, MESSAGE_AUDIT_STEPS_EPOCHS_MS, steps.text, epochs->text, ms->text);
     if (check_parts(a, r, &p)) say_implied(a, r, implied_by_batch_time(r));
 }
 
@@ -155,13 +157,12 @@ static void check_epoch_time(audit *a, const claim_row *r) {
     const stated *v = r->values, *epochs = &v[QUANTITY_EPOCHS];
     const stated *seconds = &v[QUANTITY_SECONDS_PER_EPOCH];
     if (!epochs->given || !seconds->given || !v[QUANTITY_TOTAL_SECONDS].given) return;
-    parts p = {.what = "the time of its epochs is not the total",
+    parts p = {.what = MESSAGE_AUDIT_EPOCHS_TOTAL,
+               .working = audit_say(a, MESSAGE_AUDIT_EPOCHS_SECONDS, epochs->text, seconds->text),
                .value = epochs->value * seconds->value,
                .range = interval_multiply(epochs->range, seconds->range),
                .whole = &v[QUANTITY_TOTAL_SECONDS],
-               .other = &v[QUANTITY_OTHER_SECONDS],
-               .so = WRONG};
-    snprintf(p.working, sizeof p.working, "%s epochs x %s s", epochs->text, seconds->text);
+               .other = &v[QUANTITY_OTHER_SECONDS]};
     (void)check_parts(a, r, &p);
 }
 
@@ -182,21 +183,17 @@ static void check_phases(audit *a, const claim_row *r) {
     if (!v[QUANTITY_TOTAL_SECONDS].given) return;
     interval sum = interval_add(load->range, update->range);
     sum.low = least_step(r);
-    parts p = {.what = "load and update of its steps are not the total",
+    parts p = {.what = MESSAGE_AUDIT_PHASES_TOTAL,
+               .working = audit_say(a, MESSAGE_AUDIT_STEPS_PHASES, steps.text, epochs->text,
+                                    load->text, update->text),
                .value = steps.value * epochs->value * (load->value + update->value),
                .range = interval_multiply(interval_multiply(steps.range, epochs->range), sum),
                .whole = &v[QUANTITY_TOTAL_SECONDS],
-               .other = &v[QUANTITY_OTHER_SECONDS],
-               .so = WRONG};
-    snprintf(p.working, sizeof p.working, "%s steps/epoch x %s epochs x (%s + %s) s", steps.text,
-             epochs->text, load->text, update->text);
+               .other = &v[QUANTITY_OTHER_SECONDS]};
     if (!check_parts(a, r, &p)) return;
     const stated *workers = &v[QUANTITY_LOADER_WORKERS];
     if (workers->range.high > 0 && p.whole->value < p.value)
-        audit_sum(a,
-                  "with loading spread over %s workers and hidden behind the update it is still "
-                  "%s s at least",
-                  workers->text, audit_show(p.range.low).text);
+        audit_sum(a, MESSAGE_AUDIT_LEAST, workers->text, audit_show(p.range.low).text);
     say_implied(a, r, implied_by_phases(r));
 }
 
@@ -204,7 +201,7 @@ static void check_phases(audit *a, const claim_row *r) {
 
 // Do the times of all arms imply one batch size? Only what is more than the overhead that a total
 // may hold counts.
-static void check_implied(audit *a, stated (*implied)(const claim_row *), const char *by) {
+static void check_implied(audit *a, stated (*implied)(const claim_row *), message what) {
     const claim *c = a->claim;
     const claim_row *first = NULL;
     stated expected = {0};
@@ -223,15 +220,15 @@ static void check_implied(audit *a, stated (*implied)(const claim_row *), const 
         if (!interval_meet(wide, expected.range)) differ = true;
     }
     if (!differ) return;
-    audit_add(a, FINDING_ARITHMETIC, "the arms imply different batch sizes (by %s)", by);
+    audit_add(a, FINDING_ARITHMETIC, what);
     for (size_t i = 0; i < c->row_count; i++) {
         const claim_row *r = &c->rows[i];
         stated batch = implied(r), own = audit_global_batch(r);
         if (batch.given)
-            audit_sum(a, "'%s' implies %s%s%s", r->name, audit_show(batch.value).text,
-                      own.given ? ", stated " : "", own.text);
+            audit_sum(a, own.given ? MESSAGE_AUDIT_IMPLIES_STATED : MESSAGE_AUDIT_IMPLIES, r->name,
+                      audit_show(batch.value).text, own.text);
     }
-    audit_so(a, "the arms did not do the same work, or their times were not taken alike");
+    audit_so(a, MESSAGE_AUDIT_BATCHES_SO);
 }
 
 static bool is_strategy(const claim_row *r, const char *name) {
@@ -248,14 +245,13 @@ static void check_global_batch(audit *a, const claim_row *r) {
     if (ddp && !devices->given) return;
     if (ddp && interval_meet(global->range, interval_multiply(batch->range, devices->range)))
         return;
-    audit_add(a, FINDING_ARITHMETIC, "'%s': its batch is not its global batch", r->name);
+    audit_add(a, FINDING_ARITHMETIC, MESSAGE_AUDIT_GLOBAL, r->name);
     if (ddp)
-        audit_sum(a, "%s a rank x %s ranks = %s a step, stated %s", batch->text, devices->text,
+        audit_sum(a, MESSAGE_AUDIT_GLOBAL_RANKS, batch->text, devices->text,
                   audit_show(batch->value * devices->value).text, global->text);
     else
-        audit_sum(a, "a batch of %s is split over the devices: %s a step, stated %s", batch->text,
-                  batch->text, global->text);
-    audit_so(a, "the number of updates and the learning rate a sample are not what they seem");
+        audit_sum(a, MESSAGE_AUDIT_GLOBAL_SPLIT, batch->text, batch->text, global->text);
+    audit_so(a, MESSAGE_AUDIT_GLOBAL_SO);
 }
 
 // A proportion of n samples is one of n + 1 values.
@@ -267,11 +263,10 @@ static void check_proportion(audit *a, const claim_row *r) {
     double low = ceil(accuracy->range.low / 100 * n - 1e-6);
     double high = floor(accuracy->range.high / 100 * n + 1e-6);
     if (low <= high) return;
-    audit_add(a, FINDING_ARITHMETIC, "'%s': no number of samples gives its accuracy", r->name);
-    audit_sum(a, "%s %% of %s = %.6g samples: %.0f are %.6g %%, %.0f are %.6g %%", accuracy->text,
-              audit_show(n).text, accuracy->value / 100 * n, high, 100 * high / n, low,
-              100 * low / n);
-    audit_so(a, "the accuracy or the number of test samples is wrong");
+    audit_add(a, FINDING_ARITHMETIC, MESSAGE_AUDIT_PROPORTION, r->name);
+    audit_sum(a, MESSAGE_AUDIT_PROPORTION_SUM, accuracy->text, audit_show(n).text,
+              accuracy->value / 100 * n, high, 100 * high / n, low, 100 * low / n);
+    audit_so(a, MESSAGE_AUDIT_PROPORTION_SO);
 }
 
 void audit_sums(audit *a) {
@@ -283,6 +278,6 @@ void audit_sums(audit *a) {
         check_phases(a, r);
         check_proportion(a, r);
     }
-    check_implied(a, implied_by_batch_time, "the time of a batch");
-    check_implied(a, implied_by_phases, "load and update");
+    check_implied(a, implied_by_batch_time, MESSAGE_AUDIT_BATCHES_BY_TIME);
+    check_implied(a, implied_by_phases, MESSAGE_AUDIT_BATCHES_BY_PHASES);
 }

@@ -16,11 +16,10 @@ static void missing_row(audit *a, const claim_statement *s, const char *name,
     for (; count < a->claim->row_count && count < 64; count++)
         names[count] = a->claim->rows[count].name;
     near = cli_nearest(name, names, count);
-    audit_add(a, FINDING_UNSUPPORTED, "a statement of kind '%s' names no row of the claim",
-              statement_name(s->kind));
-    audit_sum(a, "'%s' is not among the %zu rows%s%s%s", name, a->claim->row_count,
-              near ? ": the nearest is '" : "", near ? near : "", near ? "'" : "");
-    audit_so(a, "nothing supports the statement");
+    audit_add(a, FINDING_UNSUPPORTED, MESSAGE_AUDIT_NO_ROW, statement_name(s->kind));
+    audit_sum(a, near ? MESSAGE_AUDIT_NO_ROW_NEAR : MESSAGE_AUDIT_NO_ROW_SUM, name,
+              a->claim->row_count, near);
+    audit_so(a, MESSAGE_AUDIT_NO_ROW_SO);
 }
 
 void audit_names(audit *a, const claim_statement *s) {
@@ -50,11 +49,10 @@ static void check_points(audit *a, const claim_statement *s) {
     const stated *points = &s->values[QUANTITY_POINTS];
     if (!points->given || interval_meet(interval_subtract(of->range, than->range), points->range))
         return;
-    audit_add(a, FINDING_ARITHMETIC, "'%s' and '%s': their accuracies differ by something else",
-              s->of->name, s->than->name);
-    audit_sum(a, "%s - %s = %.4g points, stated %s", of->text, than->text, of->value - than->value,
+    audit_add(a, FINDING_ARITHMETIC, MESSAGE_AUDIT_POINTS, s->of->name, s->than->name);
+    audit_sum(a, MESSAGE_AUDIT_POINTS_STATED, of->text, than->text, of->value - than->value,
               points->text);
-    audit_so(a, "the difference is not that of the rows");
+    audit_so(a, MESSAGE_AUDIT_POINTS_SO);
 }
 
 static void check_noise(audit *a, const claim_statement *s) {
@@ -65,41 +63,35 @@ static void check_noise(audit *a, const claim_statement *s) {
     const stated *points = &s->values[QUANTITY_POINTS];
     bool same = s->kind == STATEMENT_SAME_ACCURACY || (points->given && points->value == 0);
     if (!nx->given || !ny->given) {
-        audit_add(a, FINDING_CONDITION, "'%s' and '%s': of how many test samples?", s->of->name,
-                  s->than->name);
-        audit_sum(a, "%s - %s = %.4g points", x->text, y->text, x->value - y->value);
-        audit_so(a, "it cannot be said whether the difference is more than chance");
+        audit_add(a, FINDING_CONDITION, MESSAGE_AUDIT_TESTED, s->of->name, s->than->name);
+        audit_sum(a, MESSAGE_AUDIT_POINTS_SUM, x->text, y->text, x->value - y->value);
+        audit_so(a, MESSAGE_AUDIT_TESTED_SO);
         return;
     }
     double z = audit_proportions_z(x->value / 100, nx->value, y->value / 100, ny->value);
     bool noise = fabs(z) < Z_NOISE;
     if (noise == same) return;
     if (noise)
-        audit_add(a, FINDING_NOISE, "'%s' and '%s' do not differ in accuracy", s->of->name,
-                  s->than->name);
+        audit_add(a, FINDING_NOISE, MESSAGE_AUDIT_NOISE, s->of->name, s->than->name);
     else
-        audit_add(a, FINDING_UNSUPPORTED, "'%s' and '%s' are not equal in accuracy", s->of->name,
-                  s->than->name);
-    audit_sum(a, "%s - %s = %.4g points of %s test samples: z = %.2f, p = %.2g", x->text, y->text,
-              x->value - y->value, nx->text, z, audit_z_p_value(z));
-    audit_so(a, "%s",
-             noise ? "chance alone gives as much: neither arm is shown to be better"
-                   : "chance does not explain the difference");
+        audit_add(a, FINDING_UNSUPPORTED, MESSAGE_AUDIT_UNEQUAL, s->of->name, s->than->name);
+    audit_sum(a, MESSAGE_AUDIT_Z, x->text, y->text, x->value - y->value, nx->text, z,
+              audit_z_p_value(z));
+    audit_so(a, noise ? MESSAGE_AUDIT_NOISE_SO : MESSAGE_AUDIT_UNEQUAL_SO);
 }
 
 // Ranges and expectations have nothing to test.
 static bool can_be_tested(const claim_row *r) {
-    return r->measured && r->values[QUANTITY_ACCURACY].given &&
-           !strchr(r->values[QUANTITY_ACCURACY].text, ' ');
+    const stated *accuracy = &r->values[QUANTITY_ACCURACY];
+    return r->measured && accuracy->given && !accuracy->is_range;
 }
 
 void audit_accuracy(audit *a, const claim_statement *s) {
     if (s->kind != STATEMENT_ACCURACY_DIFFERENCE && s->kind != STATEMENT_SAME_ACCURACY) return;
     if (!s->of || !s->than) return;
     if (!s->of->values[QUANTITY_ACCURACY].given || !s->than->values[QUANTITY_ACCURACY].given) {
-        audit_add(a, FINDING_UNSUPPORTED, "'%s' and '%s': no row has both accuracies", s->of->name,
-                  s->than->name);
-        audit_so(a, "nobody can check the statement");
+        audit_add(a, FINDING_UNSUPPORTED, MESSAGE_AUDIT_NO_ACCURACY, s->of->name, s->than->name);
+        audit_so(a, MESSAGE_AUDIT_NO_ACCURACY_SO);
         return;
     }
     check_points(a, s);
@@ -113,20 +105,18 @@ void audit_overhead(audit *a, const claim_statement *s) {
     const stated *of = &s->of->values[QUANTITY_BATCH_MS], *ms = &s->values[QUANTITY_MS];
     const stated *than = &s->than->values[QUANTITY_BATCH_MS];
     if (!of->given || !than->given) {
-        audit_add(a, FINDING_UNSUPPORTED, "'%s': no row has the time of a batch to compare",
-                  s->of->name);
-        audit_sum(a, "stated %s ms", ms->text);
-        audit_so(a, "nobody can check what the overhead is");
+        audit_add(a, FINDING_UNSUPPORTED, MESSAGE_AUDIT_NO_OVERHEAD, s->of->name);
+        audit_sum(a, MESSAGE_AUDIT_NO_OVERHEAD_SUM, ms->text);
+        audit_so(a, MESSAGE_AUDIT_NO_OVERHEAD_SO);
         return;
     }
     double difference = of->value - than->value;
     if (interval_meet(interval_subtract(of->range, than->range), ms->range)) return;
-    audit_add(a, FINDING_ARITHMETIC, "'%s': the stated overhead is not the difference to '%s'",
-              s->of->name, s->than->name);
-    audit_sum(a, "%s - %s = %.4g ms a batch, stated %s ms: %.4g ms %s", of->text, than->text,
-              difference, ms->text, fabs(difference - ms->value),
-              difference > ms->value ? "without an explanation" : "too much");
-    audit_so(a, "something else than what is named took the time");
+    bool left = difference > ms->value;
+    audit_add(a, FINDING_ARITHMETIC, MESSAGE_AUDIT_OVERHEAD, s->of->name, s->than->name);
+    audit_sum(a, left ? MESSAGE_AUDIT_OVERHEAD_LEFT : MESSAGE_AUDIT_OVERHEAD_OVER, of->text,
+              than->text, difference, ms->text, fabs(difference - ms->value));
+    audit_so(a, MESSAGE_AUDIT_OVERHEAD_SO);
 }
 
 // ---- Batch sizes -------------------------------------------------------------------------------
@@ -138,21 +128,21 @@ void audit_effective_batch(audit *a, const claim_statement *s) {
     const char *strategy = r->labels[LABEL_STRATEGY];
     stated batch = audit_global_batch(r);
     if (!batch.given || !strategy) {
-        audit_add(a, FINDING_CONDITION, "'%s': effective batch %s of what?", r->name,
-                  claimed->text);
-        audit_sum(a, "the row has no %s", strategy ? "batch" : "strategy");
-        audit_so(a, "the statement cannot be checked");
+        audit_add(a, FINDING_CONDITION, MESSAGE_AUDIT_BATCH_OPEN, r->name, claimed->text);
+        audit_sum(a, MESSAGE_AUDIT_BATCH_OPEN_SUM,
+                  strategy ? quantity_key(QUANTITY_BATCH) : label_key(LABEL_STRATEGY));
+        audit_so(a, MESSAGE_AUDIT_BATCH_OPEN_SO);
         return;
     }
     if (interval_meet(batch.range, claimed->range)) return;
     bool split = strcmp(strategy, "ddp") != 0;
-    audit_add(a, FINDING_ARITHMETIC, "'%s': its effective batch is another", r->name);
+    audit_add(a, FINDING_ARITHMETIC, MESSAGE_AUDIT_BATCH, r->name);
     if (split && devices->given)
-        audit_sum(a, "strategy %s splits the batch: %s a step, %s / %s = %.4g on each device",
-                  strategy, batch.text, batch.text, devices->text, batch.value / devices->value);
-    audit_sum(a, "%s samples a step, stated %s: %s", batch.text, claimed->text,
-              audit_gap(claimed->value, batch.value).text);
-    audit_so(a, "a learning rate scaled to the stated batch would be scaled for nothing");
+        audit_sum(a, MESSAGE_AUDIT_BATCH_SPLIT, strategy, batch.text, batch.text, devices->text,
+                  batch.value / devices->value);
+    audit_sum(a, MESSAGE_AUDIT_BATCH_SUM, batch.text, claimed->text,
+              audit_gap(a, claimed->value, batch.value).text);
+    audit_so(a, MESSAGE_AUDIT_BATCH_SO);
 }
 
 // ---- Code --------------------------------------------------------------------------------------
@@ -166,14 +156,12 @@ static void check_code_value(audit *a, const claim_statement *s, quantity q) {
         const claim_row *r = &c->rows[i];
         if (s->of_name && r != s->of) continue;
         if (!audit_differ(code, &r->values[q])) continue;
-        if (!begun)
-            audit_add(a, FINDING_UNSUPPORTED, "the code shown has another value of %s",
-                      quantity_key(q));
+        if (!begun) audit_add(a, FINDING_UNSUPPORTED, MESSAGE_AUDIT_CODE, quantity_key(q));
         begun = true;
-        audit_sum(a, "code: %s %s; text, '%s': %s", quantity_key(q), code->text, r->name,
+        audit_sum(a, MESSAGE_AUDIT_CODE_SUM, quantity_key(q), code->text, r->name,
                   r->values[q].text);
     }
-    if (begun) audit_so(a, "the figures are not those of the code that is shown");
+    if (begun) audit_so(a, MESSAGE_AUDIT_CODE_SO);
 }
 
 void audit_code(audit *a, const claim_statement *s) {
@@ -187,9 +175,8 @@ void audit_code(audit *a, const claim_statement *s) {
         const stated *devices = &r->values[QUANTITY_DEVICES];
         if (s->of_name && r != s->of) continue;
         if (!devices->given || devices->range.high >= needs->value) continue;
-        audit_add(a, FINDING_CONDITION, "'%s': its code path needs more devices than it had",
-                  r->name);
-        audit_sum(a, "needs %s devices, ran on %s", needs->text, devices->text);
-        audit_so(a, "the arm ran the same code as one that is not parallel");
+        audit_add(a, FINDING_CONDITION, MESSAGE_AUDIT_NEEDS, r->name);
+        audit_sum(a, MESSAGE_AUDIT_NEEDS_SUM, needs->text, devices->text);
+        audit_so(a, MESSAGE_AUDIT_NEEDS_SO);
     }
 }

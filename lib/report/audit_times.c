@@ -82,51 +82,44 @@ static bool agrees(const claim_statement *s, const time_ratio *t) {
 
 // ---- Printing ----------------------------------------------------------------------------------
 
-enum { NAME_BYTES = 120 }; // as long as names are
-
-typedef struct phrase {
-    char text[400];
-} phrase;
-
 // "'b' 13.8 % slower than 'a'", "'b' 2 times as fast as 'a'".
-static phrase say(const claim_statement *s) {
-    phrase p;
+static phrase say(const audit *a, const claim_statement *s) {
     const stated *x = amount_of(s);
     bool slower = s->kind == STATEMENT_SLOWER;
-    const char *word = slower ? "slower" : "faster";
-    int room = NAME_BYTES;
     if (!x->given)
-        snprintf(p.text, sizeof p.text, "'%.*s' %s than '%.*s'", room, s->of_name, word, room,
-                 s->than_name);
-    else if (is_percent(s))
-        snprintf(p.text, sizeof p.text, "'%.*s' %s %% %s than '%.*s'", room, s->of_name, x->text,
-                 word, room, s->than_name);
-    else
-        snprintf(p.text, sizeof p.text, "'%.*s' %s times as %s as '%.*s'", room, s->of_name,
-                 x->text, slower ? "slow" : "fast", room, s->than_name);
-    return p;
+        return audit_say(a, slower ? MESSAGE_AUDIT_SLOWER : MESSAGE_AUDIT_FASTER, s->of_name,
+                         s->than_name);
+    if (is_percent(s))
+        return audit_say(a, slower ? MESSAGE_AUDIT_SLOWER_BY : MESSAGE_AUDIT_FASTER_BY, s->of_name,
+                         x->text, s->than_name);
+    return audit_say(a, slower ? MESSAGE_AUDIT_AS_SLOW : MESSAGE_AUDIT_AS_FAST, s->of_name, x->text,
+                     s->than_name);
 }
 
-// A line such as "34.80 / 19.24 ms a batch: 80.9 % slower, stated 80.6 %: 0.34 % less".
+// "80.9 % slower, stated 80.6 %", "1.83 times as fast, stated 2: 1.09 times more".
+static phrase say_amount(const audit *a, const claim_statement *s, double value) {
+    const stated *x = amount_of(s);
+    bool slower = s->kind == STATEMENT_SLOWER;
+    if (is_percent(s))
+        return audit_say(
+            a, (value >= 0) == slower ? MESSAGE_AUDIT_PERCENT_SLOWER : MESSAGE_AUDIT_PERCENT_FASTER,
+            fabs(value), x->text);
+    phrase times =
+        audit_say(a, slower ? MESSAGE_AUDIT_RATIO_SLOW : MESSAGE_AUDIT_RATIO_FAST, value);
+    if (!x->given) return times;
+    return audit_say(a, MESSAGE_AUDIT_RATIO_STATED, times.text, x->text,
+                     audit_gap(a, x->value, value).text);
+}
+
+// A line such as "34.80 / 19.24 ms a batch: 80.9 % slower, stated 80.6 %".
 static void say_basis(audit *a, const claim_statement *s, quantity basis) {
     time_ratio t = ratio_of(s, basis);
-    const stated *of = &s->of->values[basis], *than = &s->than->values[basis], *x = amount_of(s);
+    const stated *of = &s->of->values[basis], *than = &s->than->values[basis];
     bool slower = s->kind == STATEMENT_SLOWER;
     if (!t.given) return;
     const stated *above = slower ? of : than, *below = slower ? than : of;
-    double value = amount(s, 0, t.value);
-    phrase result;
-    if (is_percent(s))
-        snprintf(result.text, sizeof result.text, "%.3g %% %s, stated %s %%", fabs(value),
-                 (value >= 0) == slower ? "slower" : "faster", x->text);
-    else if (x->given)
-        snprintf(result.text, sizeof result.text, "%.3g times as %s, stated %s: %s", value,
-                 slower ? "slow" : "fast", x->text, audit_gap(x->value, value).text);
-    else
-        snprintf(result.text, sizeof result.text, "%.3g times as %s", value,
-                 slower ? "slow" : "fast");
-    audit_sum(a, "%s / %s %s %s: %s", above->text, below->text, audit_basis_unit(basis),
-              audit_basis_name(basis), result.text);
+    audit_sum(a, MESSAGE_AUDIT_BASIS, above->text, below->text, audit_basis_unit(basis),
+              audit_basis_name(a, basis), say_amount(a, s, amount(s, 0, t.value)).text);
 }
 
 // ---- One statement -----------------------------------------------------------------------------
@@ -134,15 +127,13 @@ static void say_basis(audit *a, const claim_statement *s, quantity basis) {
 // Nothing to recompute from. What a speed-up would mean for each device is said all the same.
 static void unsupported(audit *a, const claim_statement *s) {
     const stated *of = &s->of->values[QUANTITY_DEVICES], *than = &s->than->values[QUANTITY_DEVICES];
-    audit_add(a, FINDING_UNSUPPORTED, "%s: no row has the times", say(s).text);
+    audit_add(a, FINDING_UNSUPPORTED, MESSAGE_AUDIT_NO_TIMES, say(a, s).text);
     if (s->kind == STATEMENT_SPEEDUP && of->given && than->given && of->value > than->value)
-        audit_sum(a, "%s / (%s / %s devices) = %.2f of what the devices could give",
-                  amount_of(s)->text, of->text, than->text,
+        audit_sum(a, MESSAGE_AUDIT_OF_DEVICES, amount_of(s)->text, of->text, than->text,
                   amount_of(s)->value * than->value / of->value);
-    audit_so(a, "%s",
-             s->source == SOURCE_NONE    ? "nobody can check it: no source is named either"
-             : s->source == SOURCE_GIVEN ? "it stands or falls with its source"
-                                         : "nobody can check it");
+    audit_so(a, s->source == SOURCE_NONE    ? MESSAGE_AUDIT_NO_TIMES_NOR_SOURCE_SO
+                : s->source == SOURCE_GIVEN ? MESSAGE_AUDIT_ITS_SOURCE_SO
+                                            : MESSAGE_AUDIT_NO_TIMES_SO);
 }
 
 static bool has_basis(const claim_statement *s, quantity basis) {
@@ -162,9 +153,9 @@ static void check_amount(audit *a, const claim_statement *s) {
         return;
     }
     if (agreeing) return;
-    audit_add(a, FINDING_ARITHMETIC, "%s: the rows give something else", say(s).text);
+    audit_add(a, FINDING_ARITHMETIC, MESSAGE_AUDIT_AMOUNT, say(a, s).text);
     for (int i = 0; i < AUDIT_BASES; i++) say_basis(a, s, audit_bases[i]);
-    audit_so(a, "the figure is not that of the rows, and theirs is what was measured");
+    audit_so(a, MESSAGE_AUDIT_AMOUNT_SO);
 }
 
 // ---- Several figures for one thing -------------------------------------------------------------
@@ -198,18 +189,15 @@ static void check_bases(audit *a, const claim_statement *s) {
     for (int i = 0; i < AUDIT_BASES; i++)
         for (int k = 0; k < i; k++) differ |= bases_differ(s, audit_bases[k], audit_bases[i]);
     if (!differ) return;
-    audit_add(a, FINDING_ARITHMETIC, "'%s' and '%s': one comparison, different ratios", s->of->name,
-              s->than->name);
+    audit_add(a, FINDING_ARITHMETIC, MESSAGE_AUDIT_BASES, s->of->name, s->than->name);
     for (int i = 0; i < AUDIT_BASES; i++) {
         time_ratio t = ratio_of(s, audit_bases[i]);
         if (t.given)
-            audit_sum(a, "%s / %s %s %s = %.4g", s->of->values[audit_bases[i]].text,
+            audit_sum(a, MESSAGE_AUDIT_BASES_SUM, s->of->values[audit_bases[i]].text,
                       s->than->values[audit_bases[i]].text, audit_basis_unit(audit_bases[i]),
-                      audit_basis_name(audit_bases[i]), t.value);
+                      audit_basis_name(a, audit_bases[i]), t.value);
     }
-    audit_so(
-        a,
-        "one of these times is wrong: both arms took as many steps, so the ratios must be equal");
+    audit_so(a, MESSAGE_AUDIT_BASES_SO);
 }
 
 // Can both be true, in any reading of either?
@@ -232,13 +220,12 @@ static void check_others(audit *a, const claim_statement *s) {
     for (const claim_statement *t = a->claim->statements; t < s; t++) {
         if (!is_about_time(t) || !audit_same_rows(s, t) || !amount_of(t)->given) continue;
         if (!about_one_basis(s, t) || compatible(s, t)) continue;
-        audit_add(a, FINDING_ARITHMETIC, "'%s' and '%s': two figures for the same thing",
-                  s->of->name, s->than->name);
-        audit_sum(a, "%s; %s", say(t).text, say(s).text);
-        audit_sum(a, "that is %.4g and %.4g times the time", meant(t, 0, amount_of(t)->value),
-                  s->of == t->of ? meant(s, 0, amount_of(s)->value)
-                                 : 1 / meant(s, 0, amount_of(s)->value));
-        audit_so(a, "a reader can pick whichever suits: at most one of them is right");
+        double time = meant(s, 0, amount_of(s)->value);
+        audit_add(a, FINDING_ARITHMETIC, MESSAGE_AUDIT_TWO, s->of->name, s->than->name);
+        audit_sum(a, MESSAGE_AUDIT_TWO_SUM, say(a, t).text, say(a, s).text);
+        audit_sum(a, MESSAGE_AUDIT_TWO_TIMES, meant(t, 0, amount_of(t)->value),
+                  s->of == t->of ? time : 1 / time);
+        audit_so(a, MESSAGE_AUDIT_TWO_SO);
     }
 }
 

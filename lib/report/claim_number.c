@@ -62,11 +62,11 @@ status stated_read(const yaml_node *node, const char *key, stated_kind kind, dou
     if (low.value > high.value)
         return yaml_error(node, err, "'%s': expected [LOWEST, HIGHEST], got %s above %s", key,
                           low.text, high.text);
-    s->given = true;
+    s->given = s->is_range = true;
     s->value = (low.value + high.value) / 2;
     s->range = (interval){low.range.low, high.range.high};
     size_t used = (size_t)snprintf(s->text, sizeof s->text, "%s", low.text);
-    snprintf(s->text + used, sizeof s->text - used, " to %.24s", high.text);
+    snprintf(s->text + used, sizeof s->text - used, "–%.24s", high.text);
 out:
     return rc;
 }

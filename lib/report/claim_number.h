@@ -17,7 +17,8 @@ typedef struct stated {
     bool given;
     double value;                 // as printed; the middle of a range
     interval range;               // all that it may stand for
-    char text[STATED_TEXT_BYTES]; // as printed: "504.28", "~2.5", "78 to 82"
+    bool is_range;                // given as [LOWEST, HIGHEST]
+    char text[STATED_TEXT_BYTES]; // as printed: "504.28", "~2.5", "78–82"
 } stated;
 
 typedef enum stated_kind {

@@ -130,8 +130,9 @@ static status find_reasons(const run *a, const run *b, bool step, language l, ch
     check_data(a, b, l, &out);
     for (size_t i = 0; i < sizeof guards / sizeof *guards; i++)
         if (!step || guards[i].place) TRY(check_guard(&guards[i], a, b, l, &out, err));
-    check_text(MESSAGE_ISA, a->isa, b->isa, l, &out);
     check_text(MESSAGE_DEVICE, a->device, b->device, l, &out);
+    if (strcmp(a->device, b->device) == 0)
+        check_text(a->gpus ? MESSAGE_GPU : MESSAGE_ISA, a->isa, b->isa, l, &out);
     if (!step)
         check_count(MESSAGE_LOADER_WORKERS, a->loader_workers, b->loader_workers, l, &out);
     else if (a->world_size == b->world_size)

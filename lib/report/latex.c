@@ -1,72 +1,236 @@
-// An article that needs no package beyond a common TeX installation: longtable, booktabs. Chinese
-// text needs XeLaTeX or LuaLaTeX with ctex, which is asked for only then.
+// An article that needs no package beyond a common TeX installation: longtable, booktabs, array.
+// Chinese text needs XeLaTeX or LuaLaTeX with ctex, which is asked for only then.
+#include <math.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "report/document.h"
+#include "report/messages.h"
 
+// What is not in every text font.
+static const struct {
+    const char *character, *command;
+} symbols[] = {{"→", "$\\to$"}, {"α", "$\\alpha$"}, {"β", "$\\beta$"}, {"−", "$-$"}};
+
+// The command for the character that `string` begins with, or NULL.
+static const char *find_symbol(const char *string, size_t *bytes) {
+    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
+        *bytes = strlen(symbols[i].character);
+        if (strncmp(string, symbols[i].character, *bytes) == 0) return symbols[i].command;
+    }
+    return NULL;
+}
+
+static void escape_byte(text *out, const char *at) {
+    switch (*at) {
+    case '\\': text_append(out, "\\textbackslash{}"); break;
+    case '~': text_append(out, "\\textasciitilde{}"); break;
+    case '^': text_append(out, "\\textasciicircum{}"); break;
+    case '<': text_append(out, "\\textless{}"); break;
+    case '>': text_append(out, "\\textgreater{}"); break;
+    case '\n': text_append(out, "\\\\\n"); break;
+    case '-': text_append(out, at[1] == '-' ? "-{}" : "-"); break; // "--" is another dash
+    case '_': text_append(out, "\\_\\allowbreak{}"); break;
+    case '&':
+    case '%':
+    case '$':
+    case '#':
+    case '{':
+    case '}': text_append(out, "\\"); // fall through
+    default: text_bytes(out, at, 1);
+    }
+}
+
+// No line ends between a number and its "%".
 static void escape(text *out, const char *string) {
-    static const char arrow[] = "→"; // not in every text font
-    for (; *string; string++) {
-        if (strncmp(string, arrow, sizeof arrow - 1) == 0) {
-            text_append(out, "$\\to$");
-            string += sizeof arrow - 2;
-            continue;
-        }
-        switch (*string) {
-        case '\\': text_append(out, "\\textbackslash{}"); break;
-        case '~': text_append(out, "\\textasciitilde{}"); break;
-        case '^': text_append(out, "\\textasciicircum{}"); break;
-        case '<': text_append(out, "\\textless{}"); break;
-        case '>': text_append(out, "\\textgreater{}"); break;
-        case '\n': text_append(out, "\\\\\n"); break;
-        case '&':
-        case '%':
-        case '$':
-        case '#':
-        case '_':
-        case '{':
-        case '}': text_append(out, "\\"); // fall through
-        default: text_bytes(out, string, 1);
+    while (*string) {
+        size_t bytes;
+        const char *symbol = find_symbol(string, &bytes);
+        if (symbol) {
+            text_append(out, symbol);
+            string += bytes;
+        } else if (strncmp(string, " %", 2) == 0) {
+            text_append(out, "~");
+            string++;
+        } else {
+            escape_byte(out, string++);
         }
     }
 }
 
-static void write_cell(text *out, const cell *c, bool head) {
+// Hashes and paths are broken anywhere, in pieces of so many characters.
+enum { CODE_PIECE = 16 };
+
+static void escape_code(text *out, const char *string) {
+    size_t length = strlen(string);
+    for (size_t i = 0; i < length; i++) {
+        escape_byte(out, string + i);
+        if (i % CODE_PIECE == CODE_PIECE - 1) text_append(out, "\\allowbreak{}");
+    }
+}
+
+// Where SIMULATED begins in a number cell, with the blank before it; else the end.
+static const char *find_mark(const cell *c, const char *mark) {
+    size_t length = strlen(c->text), tail = strlen(mark);
+    const char *end = c->text + length;
+    if (c->style != CELL_NUMBER || length <= tail || strcmp(end - tail, mark) != 0) return end;
+    return end - tail - 1;
+}
+
+static void write_number(text *out, const cell *c, const char *mark) {
+    const char *tail = find_mark(c, mark);
+    text number;
+    text_init(&number, out->err);
+    text_bytes(&number, c->text, (size_t)(tail - c->text));
+    escape(out, text_string(&number));
+    if (*tail) {
+        text_append(out, " {\\tiny ");
+        escape(out, mark);
+        text_append(out, "}");
+    }
+    if (out->rc == STATUS_OK) out->rc = text_status(&number);
+    text_release(&number);
+}
+
+static void write_cell(text *out, const cell *c, bool head, const char *mark) {
     const char *open = head || c->style == CELL_STRONG ? "\\textbf{"
                        : c->style == CELL_CODE         ? "\\texttt{\\tiny "
                                                        : "{";
     text_append(out, open);
-    escape(out, c->text);
+    if (c->style == CELL_CODE && !head)
+        escape_code(out, c->text);
+    else if (c->style == CELL_NUMBER && !head)
+        write_number(out, c, mark);
+    else
+        escape(out, c->text);
     text_append(out, "}");
 }
 
-// Text columns wrap: the page has no scroll box.
-static void write_columns(text *out, const table *t) {
-    for (size_t i = 0; i < t->columns; i++) {
-        const cell *first = &t->cells[t->count > t->columns ? t->columns + i : i];
-        text_append(out, first->style == CELL_NUMBER ? "r" : "l");
+// ---- Widths ------------------------------------------------------------------------------------
+
+// Sizes of type, and how many digits of each fit beside each other on a line.
+static const struct {
+    const char *command;
+    double room;
+} sizes[] = {{"\\footnotesize", 118}, {"\\scriptsize", 128}, {"\\tiny", 148}};
+enum { SIZES = sizeof sizes / sizeof *sizes };
+
+// Of a column, in digits: what it would like, and what it must have. Text that is broken into
+// lines has some room all the same.
+typedef struct span {
+    double widest, word;
+} span;
+static const double TEXT_LEAST = 10;
+
+// The width of the character that begins with this byte, in digits.
+static double width_of(unsigned char byte) {
+    if ((byte & 0xC0) == 0x80) return 0; // inside a character
+    if (byte >= TEXT_WIDE) return 2;
+    return byte >= 'A' && byte <= 'Z' ? 1.4 : 1;
+}
+
+// Can a line end behind this character? Numbers are broken only where one ends.
+static bool is_break(const cell *c, const char *at, bool head, const char *tail) {
+    if ((unsigned char)*at >= TEXT_WIDE || *at == '_' || (*at == '-' && at[1] != '-')) return true;
+    if (*at != ' ' || at[1] == '%') return false;
+    return head || c->style != CELL_NUMBER || at == tail || (at > c->text && at[-1] == ';');
+}
+
+static span measure_cell(const cell *c, bool head, const char *mark) {
+    const bool code = c->style == CELL_CODE && !head, bold = head || c->style == CELL_STRONG;
+    const char *tail = head ? c->text + strlen(c->text) : find_mark(c, mark);
+    span s = {0, 0};
+    double word = 0;
+    for (const char *at = c->text; *at; at++) {
+        double scale = bold ? 1.15 : code ? 0.8 : at > tail ? 0.85 : 1;
+        double width = scale * width_of((unsigned char)*at);
+        s.widest += width;
+        word += *at == ' ' && word == 0 ? 0 : width;
+        s.word = fmax(s.word, word - (*at == ' ' ? width : 0));
+        if (is_break(c, at, head, tail) || (code && word >= scale * CODE_PIECE)) word = 0;
+    }
+    if (c->style != CELL_NUMBER) s.word = fmax(s.word, fmin(s.widest, TEXT_LEAST));
+    return s;
+}
+
+static void measure(const table *t, const char *mark, span *spans) {
+    for (size_t i = 0; i < t->count; i++) {
+        span own = measure_cell(&t->cells[i], i < t->columns, mark), *s = &spans[i % t->columns];
+        s->widest = fmax(s->widest, own.widest);
+        s->word = fmax(s->word, own.word);
     }
 }
 
-static void write_table(text *out, const block *b) {
+// The space between two columns, in digits.
+static const double GAP = 1.25;
+
+static double sum(const span *spans, size_t count, bool words) {
+    double all = 0;
+    for (size_t i = 0; i < count; i++) all += (words ? spans[i].word : spans[i].widest) + GAP;
+    return all;
+}
+
+// The largest type in which every word fits; the smallest where none does.
+static int choose_size(const span *spans, size_t count) {
+    for (int i = 0; i < SIZES; i++)
+        if (sum(spans, count, true) <= sizes[i].room) return i;
+    return SIZES - 1;
+}
+
+// What is left beside the words goes to the columns that would like it.
+static void write_columns(text *out, const table *t, const span *spans, double room) {
+    double words = sum(spans, t->columns, true), widest = sum(spans, t->columns, false);
+    double line = fmax(room, words), share = (line - words) / fmax(widest - words, 1);
+    bool natural = widest <= room;
+    for (size_t i = 0; i < t->columns; i++) {
+        const cell *first = &t->cells[t->count > t->columns ? t->columns + i : i];
+        bool number = first->style == CELL_NUMBER;
+        double width = spans[i].word + GAP + share * (spans[i].widest - spans[i].word);
+        if (natural)
+            text_append(out, number ? "r" : "l");
+        else
+            text_format(out,
+                        ">{\\ragged%s\\arraybackslash}p{\\dimexpr %.4f\\linewidth-2\\tabcolsep}",
+                        number ? "left" : "right", width / line);
+    }
+}
+
+// ---- Blocks ------------------------------------------------------------------------------------
+
+static void write_rows(text *out, const table *t, const char *mark) {
+    text_append(out, "\\toprule\n");
+    for (size_t i = 0; i < t->count; i++) {
+        write_cell(out, &t->cells[i], i < t->columns, mark);
+        bool last = i % t->columns == t->columns - 1;
+        text_append(out, last ? " \\\\\n" : " & ");
+        if (last && i < t->columns) text_append(out, "\\midrule\n\\endhead\n");
+    }
+    text_append(out, "\\bottomrule\n");
+}
+
+// A page has no scroll box: a table that is too wide is broken into lines, in smaller type.
+static void write_table(text *out, const block *b, const char *mark) {
     const table *t = &b->table;
-    text_append(out, "\\begin{longtable}{");
-    write_columns(out, t);
+    span *spans = memory_new(t->columns, sizeof *spans, out->err);
+    if (!spans) {
+        out->rc = STATUS_FAILED;
+        return;
+    }
+    measure(t, mark, spans);
+    int size = choose_size(spans, t->columns);
+    text_format(out, "{%s\n\\begin{longtable}{", sizes[size].command);
+    write_columns(out, t, spans, sizes[size].room);
     text_append(out, "}\n");
     if (*b->text) {
         text_append(out, "\\caption*{");
         escape(out, b->text);
         text_append(out, "}\\\\\n");
     }
-    text_append(out, "\\toprule\n");
-    for (size_t i = 0; i < t->count; i++) {
-        write_cell(out, &t->cells[i], i < t->columns);
-        bool last = i % t->columns == t->columns - 1;
-        text_append(out, last ? " \\\\\n" : " & ");
-        if (last && i < t->columns) text_append(out, "\\midrule\n\\endhead\n");
-    }
-    text_append(out, "\\bottomrule\n\\end{longtable}\n\n");
+    write_rows(out, t, mark);
+    text_append(out, "\\end{longtable}}\n\n");
+    free(spans);
 }
 
 static void wrapped(text *out, const char *open, const char *string, const char *close) {
@@ -75,7 +239,7 @@ static void wrapped(text *out, const char *open, const char *string, const char 
     text_append(out, close);
 }
 
-static void write_block(text *out, const block *b) {
+static void write_block(text *out, const block *b, const char *mark) {
     switch (b->kind) {
     case BLOCK_HEADING: wrapped(out, "\\section*{", b->text, "}\n\n"); break;
     case BLOCK_SUBHEADING: wrapped(out, "\\subsection*{", b->text, "}\n\n"); break;
@@ -84,21 +248,27 @@ static void write_block(text *out, const block *b) {
     case BLOCK_CODE:
         wrapped(out, "{\\footnotesize\\ttfamily\\raggedright ", b->text, "\\par}\n\n");
         break;
-    case BLOCK_TABLE: write_table(out, b); break;
+    case BLOCK_TABLE: write_table(out, b, mark); break;
     case BLOCK_FIGURE: wrapped(out, "{\\footnotesize (report.html) ", b->text, "\\par}\n\n"); break;
     }
 }
 
 void document_to_latex(const document *d, text *out) {
+    language l = LANGUAGE_EN;
+    (void)language_find(d->language, &l);
     text_append(out, "\\documentclass[a4paper,10pt]{article}\n");
     text_append(out, strcmp(d->language, "zh") == 0
                          ? "\\usepackage{ctex}\n"
-                         : "\\usepackage[utf8]{inputenc}\n\\usepackage[T1]{fontenc}\n");
-    text_append(out,
-                "\\usepackage[margin=2cm]{geometry}\n\\usepackage{booktabs,longtable,caption}\n"
-                "\\begin{document}\n\\footnotesize\n\\section*{\\Large ");
+                         : "\\usepackage[utf8]{inputenc}\n\\usepackage[T1]{fontenc}\n"
+                           "\\IfFileExists{lmodern.sty}{\\usepackage{lmodern}}{}\n");
+    text_append(out, "\\usepackage[margin=1.5cm,bottom=2cm]{geometry}\n"
+                     "\\usepackage{array,booktabs,longtable,caption}\n"
+                     "\\setlength{\\tabcolsep}{2.5pt}\n\\setlength{\\LTleft}{0pt}\n"
+                     "\\setlength{\\parindent}{0pt}\n\\setlength{\\parskip}{4pt plus 1pt}\n"
+                     "\\begin{document}\n\\footnotesize\n\\section*{\\Large ");
     escape(out, d->title);
     text_append(out, "}\n\n");
-    for (size_t i = 0; i < d->count; i++) write_block(out, &d->blocks[i]);
+    for (size_t i = 0; i < d->count; i++)
+        write_block(out, &d->blocks[i], message_text(l, MESSAGE_SIMULATED));
     text_append(out, "\\end{document}\n");
 }

@@ -7,14 +7,6 @@
 
 #include <stdlib.h>
 
-// The columns that a text takes: a character of three bytes or more from CJK on is two wide.
-static size_t width_of(const char *string) {
-    size_t width = 0;
-    for (const unsigned char *c = (const unsigned char *)string; *c; c++)
-        if ((*c & 0xC0) != 0x80) width += *c >= 0xE3 ? 2 : 1;
-    return width;
-}
-
 static void pad(text *out, size_t count) {
     for (size_t i = 0; i < count; i++) text_append(out, " ");
 }
@@ -24,7 +16,7 @@ static void write_cell(text *out, const table *t, size_t at, size_t width) {
     const cell *c = &t->cells[at];
     bool head = at < t->columns && t->count > t->columns, last = at % t->columns == t->columns - 1;
     bool right = t->cells[head ? at + t->columns : at].style == CELL_NUMBER;
-    size_t gap = width - width_of(c->text);
+    size_t gap = width - text_columns(c->text);
     if (right) pad(out, gap);
     text_append(out, c->text);
     if (!right && !last) pad(out, gap);
@@ -38,7 +30,7 @@ static void write_table(text *out, const table *t) {
         return;
     }
     for (size_t i = 0; i < t->count; i++) {
-        size_t own = width_of(t->cells[i].text);
+        size_t own = text_columns(t->cells[i].text);
         if (own > width[i % t->columns]) width[i % t->columns] = own;
     }
     for (size_t i = 0; i < t->count; i++) write_cell(out, t, i, width[i % t->columns]);

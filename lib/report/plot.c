@@ -19,6 +19,7 @@ static const char *const colours[PLOT_COLOURS] = {"#3b82c4", "#d9762b", "#2f9e6e
                                                   "#c9504a", "#1c9cb0", "#a5823a", "#7d8790"};
 
 enum { WIDTH = 440, HEIGHT = 290, LEGEND_ROW = 20, BAR_COLUMNS = 3, LONG_NAME = 22 };
+enum { HALF_LEGEND = 18 }; // characters of a name that leaves room for another one beside it
 
 // ---- Running gnuplot ----
 
@@ -283,7 +284,7 @@ status plot_curves(const plot_axes *axes, const plot_curve *curves, size_t count
     size_t named = 0, columns = 2;
     for (size_t i = 0; i < count; i++) {
         named += curves[i].name != NULL;
-        if (curves[i].name && strlen(curves[i].name) > LONG_NAME) columns = 1;
+        if (curves[i].name && text_columns(curves[i].name) > HALF_LEGEND) columns = 1;
     }
     int height = HEIGHT + legend_height(named, columns);
     text script;
@@ -308,14 +309,6 @@ typedef struct bar_layout {
     int row;           // pixels from bar to bar
     double half, name; // of a row: half a bar's height, from its middle to its name
 } bar_layout;
-
-// Columns that a text takes: wide characters are those of three bytes or more.
-static size_t text_columns(const char *string) {
-    size_t columns = 0;
-    for (const unsigned char *p = (const unsigned char *)string; *p; p++)
-        columns += *p >= 0xe0 ? 2 : (*p & 0xc0) != 0x80;
-    return columns;
-}
 
 static bar_layout layout_bars(const char *const *names, size_t count) {
     for (size_t i = 0; i < count; i++)

@@ -139,7 +139,7 @@ static status open_report(const reproduction *p, const report *all, const yaml_n
     TRY(open_studies(p, all, one, err));
     if (!*one->claim_path) goto out;
     TRY(claim_read(one->claim_path, &one->claim, err));
-    TRY(audit_run(&one->audit, &one->claim, err));
+    TRY(audit_run(&one->audit, &one->claim, all->options.language, err));
 out:
     return rc;
 }

@@ -6,11 +6,12 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "compute/devices.h"
 
-const char *run_phase_name(int phase) {
+const char *run_phase_name(int i) {
     static const char *const names[RUN_PHASES] = {"load", "copy", "forward", "backward",
                                                   "comm", "wait", "update"};
-    return names[phase];
+    return names[i];
 }
 
 // ---- Looking into manifests ----
@@ -140,13 +141,33 @@ static status read_lr(run *r, error *err) {
     return STATUS_OK;
 }
 
-// "cuda" for "cuda:0", for "cuda:0,cuda:1" and for a list of such.
-static void read_device(const yaml_node *execution, char *kind, size_t size) {
-    const yaml_node *devices = yaml_find(execution, "devices");
-    if (!devices) devices = yaml_find(execution, "device");
-    if (devices && devices->kind == YAML_SEQUENCE && devices->count) devices = devices->items[0];
-    const char *text = devices && devices->kind == YAML_SCALAR ? devices->text : "cpu";
-    snprintf(kind, size, "%.*s", (int)strcspn(text, ":,"), text);
+static const char *device_text(const yaml_node *list, size_t i) {
+    const yaml_node *node =
+        list && list->kind == YAML_SEQUENCE && list->count ? list->items[i % list->count] : list;
+    return node && node->kind == YAML_SCALAR ? node->text : "cpu";
+}
+
+// How many different devices the workers have, who take those of the list in turn.
+static int64_t count_devices(const yaml_node *list, int64_t workers) {
+    int64_t count = 0;
+    if (workers < 1) workers = 1;
+    if (workers > DEVICES_MAX) workers = DEVICES_MAX; // no list is longer
+    for (int64_t w = 0; w < workers; w++) {
+        int64_t same = 0;
+        while (strcmp(device_text(list, (size_t)same), device_text(list, (size_t)w)) != 0) same++;
+        count += same == w;
+    }
+    return count;
+}
+
+// Of "cuda:0" the kind is "cuda".
+static void read_devices(run *r, const yaml_node *execution) {
+    const yaml_node *list = yaml_find(execution, "devices");
+    const char *first = device_text(list, 0);
+    snprintf(r->device, sizeof r->device, "%.*s", (int)strcspn(first, ":,"), first);
+    r->gpus = strcmp(r->device, "cpu") == 0 ? 0 : count_devices(list, r->world_size);
+    const int64_t busy = r->world_size > 0 && r->threads > 0 ? r->world_size * r->threads : 0;
+    r->simulated = r->gpus ? r->world_size > r->gpus : r->cores > 0 && busy > r->cores;
 }
 
 const yaml_node *run_last_segment(const run *r, int *segments) {
@@ -177,9 +198,7 @@ static status read_execution(run *r, error *err) {
     if (*run_text(last, "strategy")) r->strategy = run_text(last, "strategy");
     r->reduce = run_text(last, "reduce");
     if (*run_text(last, "isa")) r->isa = run_text(last, "isa");
-    read_device(last, r->device, sizeof r->device);
-    int64_t busy = r->world_size > 0 && r->threads > 0 ? r->world_size * r->threads : 0;
-    r->simulated = strcmp(r->device, "cpu") == 0 && r->cores > 0 && busy > r->cores;
+    read_devices(r, last);
 out:
     return rc;
 }

@@ -1,6 +1,4 @@
 // What the figures of a published report say about each other.
-#include <string.h>
-
 #include "report/reproduction.h"
 #include "report/sections.h"
 
@@ -14,17 +12,6 @@ static message kind_message(finding_kind kind) {
     return messages[kind];
 }
 
-// The arithmetic on one line, and what follows from it.
-static void append_reasons(text *out, const finding *f) {
-    const char *sums = text_string(&f->sums);
-    size_t length = strlen(sums);
-    while (length && sums[length - 1] == '\n') length--;
-    text_bytes(out, sums, length);
-    text_replace(out, "\n", "; ");
-    if (out->length) text_append(out, "; ");
-    text_format(out, "so %s", text_string(&f->so));
-}
-
 // `d` is a part of a page: a heading here is one below that of the report.
 void section_findings(const report *r, document *d, const reproduced *one) {
     const audit *a = &one->audit;
@@ -34,7 +21,7 @@ void section_findings(const report *r, document *d, const reproduced *one) {
     for (size_t i = 0; i < a->count; i++) {
         text reasons;
         text_init(&reasons, d->err);
-        append_reasons(&reasons, &a->items[i]);
+        audit_reasons(a, &a->items[i], &reasons);
         document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_LABELLED),
                      say(r, kind_message(a->items[i].kind)), text_string(&a->items[i].what));
         document_add(d, BLOCK_NOTE, "%s", text_string(&reasons));

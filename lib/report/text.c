@@ -80,3 +80,10 @@ void text_replace(text *t, const char *from, const char *to) {
     text_release(t);
     *t = result;
 }
+
+size_t text_columns(const char *string) {
+    size_t columns = 0;
+    for (const unsigned char *c = (const unsigned char *)string; *c; c++)
+        if ((*c & 0xC0) != 0x80) columns += *c >= TEXT_WIDE ? 2 : 1;
+    return columns;
+}

@@ -30,6 +30,11 @@ const char *text_string(const text *t);
 char *text_take(text *t) MUST_CHECK;
 status text_status(const text *t) MUST_CHECK;
 
+// The columns that a string takes on a terminal: a character of CJK, one whose first byte is
+// TEXT_WIDE or more, takes two.
+enum { TEXT_WIDE = 0xE3 };
+size_t text_columns(const char *string);
+
 // Replaces every `from` in t by `to`.
 void text_replace(text *t, const char *from, const char *to);
 

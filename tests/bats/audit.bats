@@ -109,6 +109,20 @@ audits() {
     [ "$output" = "$first" ]
 }
 
+@test "audit --lang zh finds the same, in Chinese; messages of the tool stay English" {
+    fails_with 4 '^audit: [0-9]+ findings in 5 claims$' "$BIN/audit" "$ROOT"/experiments/claims/R00?.yaml
+    local english=$output finding
+    TOOL=audit fails_with 4 '^audit: [0-9]+ findings in 5 claims$' "$BIN/audit" --lang zh "$ROOT"/experiments/claims/R00?.yaml
+    [ "$(grep -c '^R' <<<"$output")" -eq "$(grep -c '^R' <<<"$english")" ]
+    [ "$(wc -l <<<"$output")" -eq "$(wc -l <<<"$english")" ]
+    for finding in 'R000：算术错误：“standard”：各批时间之和不等于总时间' "声称 504.28 s：仅为 1/11.9" "因此，" "5 份声明："; do
+        [[ $output == *"$finding"* ]] || { fail "not found: $finding" "$output"; return 1; }
+    done
+    if grep -E ' (the|is|of|stated) ' <<<"$output"; then fail "English among the Chinese"; fi
+    claim > good.yaml
+    fails_with 2 "bad --lang: 'fr': expected en or zh" "$BIN/audit" --lang fr good.yaml
+}
+
 @test "audit refuses bad files with 3 and prints nothing" {
     claim > good.yaml
     claim | sed 's/batch_ms: 6/bach_ms: 6/' > misspelt.yaml

@@ -37,14 +37,14 @@ typedef struct result {
     char *text;
 } result;
 
-static result audit_text(const char *yaml) {
+static result audit_in(language l, const char *yaml) {
     claim c = {0};
     audit a = {0};
     error err = {0};
     result r = {0};
     text out;
     if (claim_read_text(yaml, "t.yaml", &c, &err) != STATUS_OK) fail_msg("%s", err.message);
-    if (audit_run(&a, &c, &err) != STATUS_OK) fail_msg("%s", err.message);
+    if (audit_run(&a, &c, l, &err) != STATUS_OK) fail_msg("%s", err.message);
     text_init(&out, &err);
     audit_print(&a, &out);
     r.count = a.count;
@@ -53,6 +53,22 @@ static result audit_text(const char *yaml) {
     assert_non_null(r.text);
     audit_release(&a);
     claim_release(&c);
+    return r;
+}
+
+// The same in Chinese: as many findings of each kind, and no English left.
+static void check_chinese(const char *yaml, const result *english) {
+    static const char *const words[] = {" the ", " of ", " is ", "stated", "times", "so "};
+    result r = audit_in(LANGUAGE_ZH, yaml);
+    assert_memory_equal(r.kinds, english->kinds, sizeof r.kinds);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strstr(r.text, words[i])) fail_msg("'%s' in the Chinese\n%s", words[i], r.text);
+    free(r.text);
+}
+
+static result audit_text(const char *yaml) {
+    result r = audit_in(LANGUAGE_EN, yaml);
+    check_chinese(yaml, &r);
     return r;
 }
 
@@ -67,18 +83,18 @@ static void clean(const char *yaml) {
 static void finds(const char *yaml, finding_kind kind, const char *words, const char *more) {
     result r = audit_text(yaml);
     if (r.count != 1 || r.kinds[kind] != 1)
-        fail_msg("expected one '%s':\n%s", finding_name(kind), r.text);
+        fail_msg("expected one '%s':\n%s", finding_name(kind, LANGUAGE_EN), r.text);
     if (!strstr(r.text, words)) fail_msg("'%s' is not in\n%s", words, r.text);
     if (more && !strstr(r.text, more)) fail_msg("'%s' is not in\n%s", more, r.text);
     free(r.text);
 }
 
-static void refuses(const char *yaml, const char *message) {
+static void refuses(const char *yaml, const char *words) {
     claim c = {0};
     error err = {0};
     assert_int_equal(claim_read_text(yaml, "t.yaml", &c, &err), STATUS_INPUT);
     claim_release(&c);
-    if (!strstr(err.message, message)) fail_msg("'%s' lacks '%s'", err.message, message);
+    if (!strstr(err.message, words)) fail_msg("'%s' lacks '%s'", err.message, words);
     assert_null(strchr(err.message, '\n'));
 }
 
@@ -119,7 +135,7 @@ static void numbers_stand_for_what_rounds_to_them(void **state) {
     stands_for("x: 1.8", STATED_RATIO, 1.75, 1.85);
     stands_for("x: 2", STATED_RATIO, 1.95, 2.05);
     stands_for("x: 40", STATED_RATIO, 39.5, 40.5);
-    assert_string_equal(number("x: [78, 82]", STATED_FIGURE).text, "78 to 82");
+    assert_string_equal(number("x: [78, 82]", STATED_FIGURE).text, "78–82");
     assert_string_equal(number("x: 8.70", STATED_FIGURE).text, "8.70");
 }
 
@@ -509,19 +525,37 @@ static void figures_from_nowhere(void **state) {
           "'simulated-d' is not among the 2 rows: the nearest is 'simulated-dp'", NULL);
 }
 
+static void chinese(void **state) {
+    (void)state;
+    result r = audit_in(LANGUAGE_ZH, HEAD "rows: [{name: a, strategy: dp, devices: 2, batch: 128, "
+                                          "global_batch: 256}]\n");
+    assert_string_equal(r.text, "made-up：算术错误：“a”：批量与全局批量不符\n"
+                                "    批量 128 由各设备分摊：每步 128，声称 256\n"
+                                "    因此，更新次数和每样本的学习率并非表面所示\n");
+    free(r.text);
+    // Where the order of the words is another.
+    r = audit_in(LANGUAGE_ZH,
+                 ARMS STATEMENTS "  - {kind: slower, by_percent: 50, of: b, than: a}\n");
+    assert_non_null(strstr(r.text, "“b” 比 “a” 慢 50 %：各行给出的并非如此"));
+    assert_non_null(strstr(r.text, "12.3 / 10.0 ms（每批）：慢 23 %，声称 50 %"));
+    free(r.text);
+}
+
 static void tally(void **state) {
     (void)state;
     text out;
     error err = {0};
     size_t counts[FINDING_KINDS] = {0};
     text_init(&out, &err);
-    audit_print_tally(counts, 1, &out);
+    audit_print_tally(counts, 1, LANGUAGE_EN, &out);
     counts[FINDING_ARITHMETIC] = 2;
     counts[FINDING_NOISE] = 1;
-    audit_print_tally(counts, 3, &out);
+    audit_print_tally(counts, 3, LANGUAGE_EN, &out);
+    audit_print_tally(counts, 3, LANGUAGE_ZH, &out);
     assert_string_equal(text_string(&out),
                         "1 claim: no findings\n"
-                        "3 claims: 3 findings (2 arithmetic faults, 1 below the noise)\n");
+                        "3 claims: 3 findings (2 arithmetic faults, 1 below the noise)\n"
+                        "3 份声明：3 个问题（2 算术错误、1 低于噪声）\n");
     text_release(&out);
 }
 
@@ -551,6 +585,7 @@ int main(void) {
         cmocka_unit_test(effective_batches),
         cmocka_unit_test(code),
         cmocka_unit_test(figures_from_nowhere),
+        cmocka_unit_test(chinese),
         cmocka_unit_test(tally),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,6 +53,37 @@ static void html(void **state) {
     document_release(&d);
 }
 
+// A column is as wide as a number: marks and further numbers stand below. Words stay together.
+static void html_saves_room(void **state) {
+    (void)state;
+    error err;
+    document d;
+    text out;
+    text_init(&out, &err);
+    document_init(&d, "t", "en", &err);
+    document_table(&d, 9, "");
+    for (int i = 0; i < 9; i++) document_cell(&d, CELL_TEXT, "Speed-up, s / epoch");
+    document_cell(&d, CELL_STRONG, "a-name");
+    document_cell(&d, CELL_NUMBER, "%s", "99.19 %; 99.08 %");
+    document_cell(&d, CELL_NUMBER, "%s", "0.95× SIMULATED");
+    document_cell(&d, CELL_NUMBER, "%s", "<1; 2");
+    document_cell(&d, CELL_TEXT, "%s", "85 % reached");
+    document_cell(&d, CELL_TEXT, "%s", "85 % not reached");
+    document_cell(&d, CELL_TEXT, "%s", "a text that is long enough to be broken into lines");
+    document_cell(&d, CELL_CODE, "%s", "a06a7aeea786");
+    document_cell(&d, CELL_CODE, "%s", "a06a7aeea786a06a7aeea786a06a7aeea786a06a7aeea786");
+    document_to_html(&d, &out);
+    contains(&out, "<table class=w>");
+    contains(&out, "<th class=n scope=col>Speed&#8209;up, s&nbsp;/&nbsp;epoch</th>");
+    contains(&out, "<th scope=row>a-name</th><td class=n>99.19&nbsp;%;<br>99.08&nbsp;%</td>"
+                   "<td class=n>0.95×<small>SIMULATED</small></td><td class=n>&lt;1; 2</td>"
+                   "<td>85&nbsp;% reached</td><td class=s>85&nbsp;% not reached</td>"
+                   "<td class=t>a text that");
+    contains(&out, "<td class=code>a06a7aeea786</td><td class=\"code l\">");
+    text_release(&out);
+    document_release(&d);
+}
+
 static void markdown(void **state) {
     (void)state;
     error err;
@@ -76,7 +107,8 @@ static void latex(void **state) {
     text_init(&out, &err);
     make_document(&d, &err);
     document_to_latex(&d, &out);
-    contains(&out, "a\\textless{}b\\textgreater{}\\&\"c\" | *x* \\_y\\_ [z](u) 50 \\% \\$1 \\#2 "
+    contains(&out, "a\\textless{}b\\textgreater{}\\&\"c\" | *x* "
+                   "\\_\\allowbreak{}y\\_\\allowbreak{} [z](u) 50~\\% \\$1 \\#2 "
                    "\\{3\\} \\textasciitilde{}\\textasciicircum{} \\textbackslash{}}");
     contains(&out, "\\begin{longtable}{lr}");
     contains(&out, "\\textbf{a|b} & {7} \\\\\n\\bottomrule");
@@ -181,6 +213,7 @@ static void paths_are_tidied(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(html),
+        cmocka_unit_test(html_saves_room),
         cmocka_unit_test(markdown),
         cmocka_unit_test(latex),
         cmocka_unit_test(parts_are_moved),

@@ -11,6 +11,10 @@ endif
 ifneq ($(filter default undefined,$(origin AR)),)
 AR        := ar
 endif
+# The C++ compiler that belongs to CC: only the emulation of CUDA and its tests need one.
+ifneq ($(filter default undefined,$(origin CXX)),)
+CXX       := $(if $(filter cc %/cc,$(CC)),c++,$(subst clang,clang++,$(subst gcc,g++,$(CC))))
+endif
 # MODE: release, debug, asan (address + undefined), tsan. Binaries are under build/bin whatever the mode.
 MODE      ?= release
 BUILD     ?= build
@@ -20,9 +24,20 @@ PYTHON    ?= /usr/bin/python3
 PKGS      := libzstd yaml-0.1 libcurl libarchive libcrypto jansson
 TEST_PKGS := cmocka
 PKGCONFIG ?= pkg-config
+# The CUDA backend is built where nvcc is found: in CUDA_HOME, or in /usr/local/cuda, or on the PATH. CUDA=0: it is
+# not built; CUDA=1: it must be. CUDA_ARCHS: compute capabilities; one alone builds faster. Newer GPUs run the PTX of
+# the last one.
+CUDA       ?= auto
+ifeq ($(origin CUDA_HOME),undefined)
+CUDA_HOME  := $(patsubst %/bin/nvcc,%,$(firstword $(wildcard /usr/local/cuda/bin/nvcc) $(shell command -v nvcc)))
+endif
+NVCC       := $(if $(filter 0,$(CUDA)),,$(if $(CUDA_HOME),$(wildcard $(CUDA_HOME)/bin/nvcc)))
+CUDA_ARCHS ?= 75 80 86 89 90
+# NCCL, with which ranks reduce on their GPUs, is looked for in CUDA_HOME and where a package puts it. NCCL=0: without.
+NCCL       ?= $(if $(wildcard $(addsuffix /nccl.h,$(CUDA_HOME)/include /usr/include /usr/local/include)),1,0)
 
 # Packages of Debian and Ubuntu: to build, run and test; to lint; to compare with PyTorch.
-DEPS_PACKAGES       := gcc libc6-dev make pkg-config libzstd-dev libyaml-dev libcurl4-openssl-dev \
+DEPS_PACKAGES       := gcc g++ libc6-dev make pkg-config libzstd-dev libyaml-dev libcurl4-openssl-dev \
                        libarchive-dev libssl-dev libjansson-dev libcmocka-dev \
                        ca-certificates gnuplot-nox bats procps python3 xz-utils zstd
 DEPS_LINT_PACKAGES  := clang clang-format shellcheck
@@ -62,7 +77,8 @@ step  = @printf '%-5s %s\n' '$(1)' '$(2)'
 endif
 
 # ---- Flags -----------------------------------------------------------------------------------------------------
-WARNINGS  := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla
+WARNINGS_ANY := -Wall -Wextra -Wshadow -Wconversion -Wvla
+WARNINGS     := $(WARNINGS_ANY) -Wstrict-prototypes -Wmissing-prototypes
 # -ffp-contract=off: a multiply and an add may only become one rounding where the source says fma().
 ARITH     := -ffp-contract=off -fno-fast-math
 MODEFLAGS_release := -O2 -g
@@ -98,7 +114,8 @@ LANES     := 16 4
 ISAFLAGS_baseline := -DKERNEL_ISA=baseline
 ISAFLAGS_v3       := -DKERNEL_ISA=v3 -march=x86-64-v3
 ISAFLAGS_v4       := -DKERNEL_ISA=v4 -march=x86-64-v4 -mprefer-vector-width=512
-LIBSRC    := $(filter-out $(KERNELS),$(wildcard lib/*/*.c lib/*/*/*.c))
+# lib/compute/cuda is no part of the library: see "The CUDA backend" below.
+LIBSRC    := $(filter-out $(KERNELS) lib/compute/cuda/%,$(wildcard lib/*/*.c lib/*/*/*.c))
 LIBOBJ    := $(LIBSRC:%.c=$(OBJ)/%.o) \
              $(foreach isa,$(ISAS),$(foreach lanes,$(LANES),$(KERNELS:%.c=$(OBJ)/%.$(isa)-$(lanes).o)))
 
@@ -106,16 +123,21 @@ UNIT_TESTS  := $(patsubst %.c,$(OBJ)/%,$(wildcard tests/unit/test_*.c))
 OPS_TESTS   := $(patsubst %.c,$(OBJ)/%,$(wildcard tests/ops/test_*.c))
 BATS_FILES  ?= $(wildcard tests/bats/*.bats)
 TESTSRC     := $(wildcard tests/*/*.c)
-ALL_SOURCES := $(sort $(wildcard lib/*/*.[ch] lib/*/*/*.[ch] lib/*/*/*/*.[ch] tools/*.[ch] tests/*/*.[ch]))
+ALL_SOURCES := $(sort $(wildcard lib/*/*.[ch] lib/*/*/*.[ch] lib/*/*/*/*.[ch] tools/*.[ch] tests/*/*.[ch] \
+                                 lib/*/*/*.cu lib/*/*/*.cuh tests/*/*.cc))
 
+CUDA_SO     := $(if $(NVCC),$(BUILD)/lib/lockstep-cuda.so)
 .PHONY: all
-all: $(BINARIES) ## Build every tool into build/bin
+all: $(BINARIES) $(CUDA_SO) ## Build every tool into build/bin, and the CUDA backend where nvcc is
+ifeq ($(CUDA)$(NVCC),1)
+all: no-nvcc
+endif
 
 # A file that changes whenever a flag does: what was built with other flags is rebuilt.
-FLAGS = $(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(LDFLAGS_ALL)
+keep_flags = mkdir -p $(@D); printf '%s\n' '$(1)' | cmp -s - $@ || printf '%s\n' '$(1)' > $@
 $(OBJ)/flags: FORCE
 	@scripts/check-deps "$(CC)" "$(PKGCONFIG)" $(PKGS)
-	@mkdir -p $(@D); printf '%s\n' '$(FLAGS)' | cmp -s - $@ || printf '%s\n' '$(FLAGS)' > $@
+	@$(call keep_flags,$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(LDFLAGS_ALL))
 .PHONY: FORCE
 FORCE:
 
@@ -138,7 +160,7 @@ $(OBJ)/lib/compute/cpu/kernels/%.$(1)-$(2).o: lib/compute/cpu/kernels/%.c $(OBJ)
 endef
 $(foreach isa,$(ISAS),$(foreach lanes,$(LANES),$(eval $(call isa_rule,$(isa),$(lanes)))))
 
-# The list of members is a prerequisite, so a source file that was removed does not stay in the archive.
+# The list of members is a prerequisite, so a source file that was removed does not stay in the archive. Likewise below.
 $(OBJ)/members: FORCE
 	@mkdir -p $(@D); echo '$(LIBOBJ)' | cmp -s - $@ || echo '$(LIBOBJ)' > $@
 $(LIB): $(LIBOBJ) $(OBJ)/members
@@ -158,7 +180,100 @@ $(OBJ)/tests/%: $(OBJ)/tests/%.o $(LIB)
 	$(call step,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LDLIBS_ALL) $(TEST_LIBS) -o $@
 
-include $(shell find $(OBJ) -name '*.d' 2>/dev/null)
+# ---- The CUDA backend ------------------------------------------------------------------------------------------
+# lib/compute/cuda is built twice: into lockstep-cuda.so, by nvcc where there is one, and into
+# lockstep-cuda-emulated.so, by an ordinary compiler against the headers in tests/emulation, for tests without a GPU.
+#
+# A tool opens either of them with dlopen. What they need of lib/base is linked into them once more, so that they need
+# nothing from the program that opens them; they export one function.
+CUDA_C    := $(filter-out lib/compute/cuda/nccl%,$(wildcard lib/compute/cuda/*.c))
+NCCL_C     = lib/compute/cuda/$(if $(filter 1,$(1)),nccl,nccl_absent).c
+CUDA_CU   := $(wildcard lib/compute/cuda/*.cu)
+CUDA_BASE := $(addprefix lib/base/,clock.c error.c memory.c reduction_tree.c trace.c) lib/compute/units.c
+EMULATION := $(filter-out tests/emulation/test_%,$(wildcard tests/emulation/*.cc))
+NVCC_OBJ  := $(BUILD)/obj/nvcc
+EMU       := $(OBJ)/emulated
+
+PIC_OBJ   := $(CUDA_BASE:%.c=$(OBJ)/pic/%.o)
+CUDA_OBJ  := $(CUDA_CU:%=$(NVCC_OBJ)/%.o) $(patsubst %,$(OBJ)/cuda/%.o,$(CUDA_C) $(call NCCL_C,$(NCCL))) $(PIC_OBJ)
+# The emulation has NCCL, too, where tests/emulation/nccl.h is.
+EMU_C     := $(CUDA_C) $(call NCCL_C,$(if $(wildcard tests/emulation/nccl.h),1))
+EMU_OBJ   := $(patsubst %,$(EMU)/%.o,$(CUDA_CU) $(EMU_C) $(EMULATION))
+
+# -fmad=false as -ffp-contract=off above. Division, square roots and subnormal numbers are IEEE's by default.
+GENCODE   := $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
+             $(foreach a,$(lastword $(CUDA_ARCHS)),-gencode arch=compute_$(a),code=compute_$(a))
+NVCCFLAGS_ALL = -std=c++17 -O3 -fmad=false -lineinfo -Ilib $(GENCODE) -Xcompiler -fPIC,-Wall,-Wextra \
+                $(if $(WERROR),-Werror all-warnings) $(NVCCFLAGS)
+CUDA_CPPFLAGS = -isystem $(CUDA_HOME)/include
+CUDA_LIBDIR   = $(firstword $(wildcard $(CUDA_HOME)/lib64) $(CUDA_HOME)/lib)
+CUDA_LIBS     = -L$(CUDA_LIBDIR) -Wl,-rpath,$(CUDA_LIBDIR) -lcudart_static -lcublas $(if $(filter 1,$(NCCL)),-lnccl) -lrt -ldl
+# Kernels are compiled with #pragma unroll and reinterpret_cast, as nvcc takes them.
+CXXFLAGS_ALL  = -std=c++17 $(WARNINGS_ANY) -Wno-unknown-pragmas $(if $(WERROR),-Werror) $(ARITH) $(MODEFLAGS) \
+                -fno-strict-aliasing -pthread $(CXXFLAGS)
+# gcc leaves variables in named sections unwatched unless told; clang does not know the option.
+SHARED_asan   = $(if $(findstring clang,$(CXX)),,-fsanitize-sections=lockstep_shared)
+EMU_FLAGS     = -fPIC -Itests/emulation $(SHARED_$(MODE))
+# A symbol that nobody defines is an error now. clang leaves those of its sanitizers to the program.
+SO_LDFLAGS    = -shared -Wl,--version-script=lib/compute/cuda/exports.map $(if $(filter asan tsan,$(MODE)),,-Wl,-z,defs)
+
+$(OBJ)/flags-cxx: FORCE
+	@command -v $(firstword $(CXX)) >/dev/null || \
+	    { echo "cannot build: '$(firstword $(CXX))' is not installed: run 'make deps'" >&2; exit 1; }
+	@$(call keep_flags,$(CXX) $(CPPFLAGS_ALL) $(CXXFLAGS_ALL) $(EMU_FLAGS) $(SO_LDFLAGS))
+$(NVCC_OBJ)/flags: FORCE
+	@$(call keep_flags,$(NVCC) $(NVCCFLAGS_ALL) $(CUDA_CPPFLAGS) $(CUDA_LIBS))
+$(OBJ)/members-cuda: FORCE
+	@$(call keep_flags,$(CUDA_OBJ) $(EMU_OBJ))
+
+$(OBJ)/pic/%.o: %.c $(OBJ)/flags
+	@mkdir -p $(@D)
+	$(call step,CC,$< (PIC))
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -fPIC -MMD -MP -c $< -o $@
+$(OBJ)/cuda/%.c.o: %.c $(OBJ)/flags $(NVCC_OBJ)/flags
+	@mkdir -p $(@D)
+	$(call step,CC,$<)
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CUDA_CPPFLAGS) $(CFLAGS_ALL) -fPIC -MMD -MP -c $< -o $@
+$(NVCC_OBJ)/%.cu.o: %.cu $(NVCC_OBJ)/flags
+	@mkdir -p $(@D)
+	$(call step,NVCC,$<)
+	$(Q)$(NVCC) $(NVCCFLAGS_ALL) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
+$(OBJ)/lib/lockstep-cuda.so: $(CUDA_OBJ) $(OBJ)/members-cuda lib/compute/cuda/exports.map
+	@mkdir -p $(@D)
+	$(call step,LINK,$@)
+	$(Q)$(CXX) $(LDFLAGS_ALL) $(SO_LDFLAGS) $(CUDA_OBJ) $(CUDA_LIBS) -lm -pthread -o $@
+
+$(EMU)/%.c.o: %.c $(OBJ)/flags $(OBJ)/flags-cxx
+	@mkdir -p $(@D)
+	$(call step,CC,$< (emulated))
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(EMU_FLAGS) -MMD -MP -c $< -o $@
+$(EMU)/%.cu.o: %.cu $(OBJ)/flags-cxx
+	@mkdir -p $(@D)
+	$(call step,CXX,$< (emulated))
+	$(Q)$(CXX) $(CPPFLAGS_ALL) $(CXXFLAGS_ALL) $(EMU_FLAGS) -MMD -MP -x c++ -c $< -o $@
+$(EMU)/%.cc.o: %.cc $(OBJ)/flags-cxx
+	@mkdir -p $(@D)
+	$(call step,CXX,$<)
+	$(Q)$(CXX) $(CPPFLAGS_ALL) $(CXXFLAGS_ALL) $(EMU_FLAGS) -MMD -MP -c $< -o $@
+$(OBJ)/lib/lockstep-cuda-emulated.so: $(EMU_OBJ) $(PIC_OBJ) $(OBJ)/members-cuda lib/compute/cuda/exports.map
+	@mkdir -p $(@D)
+	$(call step,LINK,$@)
+	$(Q)$(CXX) $(LDFLAGS_ALL) $(SO_LDFLAGS) $(EMU_OBJ) $(PIC_OBJ) -lm -pthread -o $@
+
+$(BUILD)/lib/%: $(OBJ)/lib/% FORCE
+	@mkdir -p $(@D); cmp -s $< $@ || { cp $< $@.new && mv -f $@.new $@; }
+
+# Tests that call kernels, or the emulation itself, are linked with it: tests/emulation/test_*.cc.
+$(EMU)/tests/%: $(EMU)/tests/%.cc.o $(EMU_OBJ) $(PIC_OBJ)
+	$(call step,LINK,$@)
+	$(Q)$(CXX) $(LDFLAGS_ALL) $^ $(TEST_LIBS) -lm -pthread -o $@
+
+.PHONY: emulation no-nvcc
+emulation: $(BUILD)/lib/lockstep-cuda-emulated.so ## Build the CUDA backend for machines without a GPU: tests use it
+no-nvcc:
+	@echo "cannot build with CUDA=1: no nvcc in CUDA_HOME, /usr/local/cuda or on the PATH" >&2; exit 1
+
+include $(shell find $(OBJ) $(NVCC_OBJ) -name '*.d' 2>/dev/null)
 .SECONDARY:
 
 # ---- Tests -----------------------------------------------------------------------------------------------------
@@ -166,26 +281,44 @@ include $(shell find $(OBJ) -name '*.d' 2>/dev/null)
 JOBS      ?= 2
 # Scripts under tests/ leave nothing in the checkout.
 export PYTHONDONTWRITEBYTECODE := 1
-RUN_TESTS  = BIN='$(abspath $(BUILD)/bin)' PYTHON='$(PYTHON)' CC='$(CC)' tests/run -j $(JOBS) \
+# The CUDA engine of tests/ops is the emulated one of this mode, unless `make test-cuda` runs them.
+RUN_TESTS  = BIN='$(abspath $(BUILD)/bin)' PYTHON='$(PYTHON)' CC='$(CC)' \
+             LOCKSTEP_CUDA_LIBRARY='$(abspath $(EMULATED_SO))' tests/run -j $(JOBS) \
              $(if $(filter asan tsan,$(MODE)),-l $(MODE))
+EMULATED_SO := $(OBJ)/lib/lockstep-cuda-emulated.so
+# Times the operations of a step; tests/bats/bench-cuda.bats runs it on the emulation.
+CUDA_PROFILE := $(OBJ)/tests/bench/cuda_profile
+CUDA_TESTS  := $(patsubst %.cc,$(EMU)/%,$(wildcard tests/emulation/test_*.cc)) \
+               $(patsubst %.c,$(OBJ)/%,$(wildcard tests/ops/test_cuda_*.c))
 
-.PHONY: test test-unit test-ops test-bats check-test-deps sanitize
-test: all check-test-deps $(UNIT_TESTS) $(OPS_TESTS) ## Run all tests; the last line counts them
-	@$(RUN_TESTS) $(UNIT_TESTS) $(OPS_TESTS) $(BATS_FILES)
+.PHONY: test test-unit test-ops test-bats test-emulation test-cuda check-test-deps sanitize
+test: all emulation $(CUDA_PROFILE) check-test-deps $(UNIT_TESTS) $(OPS_TESTS) $(CUDA_TESTS) ## Run all tests; the last line counts them
+	@$(RUN_TESTS) $(UNIT_TESTS) $(sort $(OPS_TESTS) $(CUDA_TESTS)) $(BATS_FILES)
 test-unit: check-test-deps $(UNIT_TESTS) ## Run the unit tests
 	@$(RUN_TESTS) $(UNIT_TESTS)
-test-ops: check-test-deps $(OPS_TESTS) ## Check every operation against finite differences and golden files
+test-ops: check-test-deps $(OPS_TESTS) $(EMULATED_SO) ## Check every operation against finite differences and golden files
 	@$(RUN_TESTS) $(OPS_TESTS)
-test-bats: all ## Run the tests of the tools; some: BATS_FILES=tests/bats/shard.bats
+test-emulation: check-test-deps $(CUDA_TESTS) $(EMULATED_SO) ## Run the tests of the CUDA backend, on the emulation
+	@$(RUN_TESTS) $(CUDA_TESTS)
+test-cuda: all check-test-deps $(OPS_TESTS) ## Run them on a GPU
+	@$(if $(CUDA_SO),,$(MAKE) --no-print-directory no-nvcc)
+	@$(RUN_TESTS_CUDA) $(patsubst %.c,$(OBJ)/%,$(wildcard tests/ops/test_cuda_*.c)) \
+	    $(wildcard tests/bats/cuda.bats tests/bats/nccl.bats)
+test-bats: all emulation $(CUDA_PROFILE) ## Run the tests of the tools; some: BATS_FILES=tests/bats/shard.bats
 	@$(RUN_TESTS) $(BATS_FILES)
 check-test-deps:
 	@scripts/check-deps "$(CC)" "$(PKGCONFIG)" $(PKGS) $(TEST_PKGS)
-$(UNIT_TESTS) $(OPS_TESTS): | check-test-deps
+$(UNIT_TESTS) $(OPS_TESTS) $(CUDA_TESTS): | check-test-deps
+RUN_TESTS_CUDA = CUDA_LIBRARY='$(abspath $(CUDA_SO))' \
+                 $(subst $(abspath $(EMULATED_SO)),$(abspath $(CUDA_SO)),$(RUN_TESTS))
 
-sanitize: ## Run the unit tests under ASan + UBSan, and under TSan
-	@code=0; for mode in asan tsan; do \
-	    $(MAKE) --no-print-directory MODE=$$mode test-unit || code=1; \
-	done; exit $$code
+# ThreadSanitizer does not know of the emulation's fibers.
+sanitize: ## Run the unit tests under ASan + UBSan, and under TSan; the CUDA backend under ASan
+	@code=0; \
+	$(MAKE) --no-print-directory MODE=asan test-unit || code=1; \
+	$(MAKE) --no-print-directory MODE=asan test-emulation || code=1; \
+	$(MAKE) --no-print-directory MODE=tsan test-unit || code=1; \
+	exit $$code
 
 .PHONY: golden
 golden: ## Make the golden files in tests/golden again (needs PyTorch: make deps-torch)
@@ -193,11 +326,16 @@ golden: ## Make the golden files in tests/golden again (needs PyTorch: make deps
 
 # ROWS="lenet vgg", ROUNDS=5, QUICK=1, WRITE_DOCS=1: tests/bench/run says what they do.
 BENCH_ENVIRONMENT = BIN='$(abspath $(BUILD)/bin)' ARTIFACTS='$(ARTIFACTS)' PYTHON='$(PYTHON)' CC='$(CC)'
-.PHONY: bench bench-growth bench-docs
+.PHONY: bench bench-growth bench-cuda bench-docs check-gpu
 bench: all ## Measure speed and memory, beside PyTorch and the processor's limits; some: ROWS="lenet vgg"
 	@$(BENCH_ENVIRONMENT) tests/bench/run
 bench-growth: all ## Measure how the cost grows with batch, threads, ranks, width and images
 	@$(BENCH_ENVIRONMENT) tests/bench/growth
+bench-cuda: all $(CUDA_PROFILE) ## Measure the CUDA backend on a GPU: each operation against its limits, epochs beside PyTorch
+	@$(BENCH_ENVIRONMENT) CUDA_PROFILE='$(abspath $(CUDA_PROFILE))' tests/bench/cuda
+# It builds for the GPU that it finds, and by itself: its parts go on when one fails.
+check-gpu: ## Do all that only a GPU can show: tests, same bits, compute-sanitizer, bench-cuda
+	@BUILD='$(BUILD)' ARTIFACTS='$(ARTIFACTS)' CC='$(CC)' $(if $(filter file,$(origin PYTHON)),,PYTHON='$(PYTHON)') tests/gpu/session
 bench-docs: ## Put the tables of the last measurements into docs/performance.md
 	@$(BENCH_ENVIRONMENT) tests/bench/write-docs
 
@@ -205,8 +343,8 @@ bench-docs: ## Put the tables of the last measurements into docs/performance.md
 CLANG        ?= clang
 CLANG_FORMAT ?= clang-format
 SHELLCHECK   ?= shellcheck
-SHELL_FILES  := .ci/run tests/run $(wildcard scripts/* pipelines/*.sh tests/bats/*.bash tests/bats/*.bats tests/bench/*.sh tests/bench/measure/*) \
-               $(addprefix tests/bench/,run growth draw-growth describe-machine write-docs)
+SHELL_FILES  := .ci/run tests/run $(wildcard scripts/* pipelines/*.sh tests/bats/*.bash tests/bats/*.bats tests/bench/*.sh tests/bench/measure/* tests/gpu/*) \
+               $(addprefix tests/bench/,run growth draw-growth describe-machine write-docs cuda cuda-docs)
 
 .PHONY: lint lint-format lint-shell lint-gcc lint-clang check-layers format
 lint: lint-format lint-shell check-layers lint-gcc lint-clang ## Format, shellcheck, layers, and warnings of two compilers
@@ -218,19 +356,20 @@ lint-shell:
 	@$(call need,$(SHELLCHECK),deps-lint)
 	@$(SHELLCHECK) -x $(SHELL_FILES)
 lint-gcc:
-	@$(MAKE) --no-print-directory CC=gcc WERROR=1 BUILD=$(BUILD)/lint/gcc objects
+	@$(MAKE) --no-print-directory CC=gcc CXX=g++ WERROR=1 BUILD=$(BUILD)/lint/gcc objects
 lint-clang:
 	@$(call need,$(CLANG),deps-lint)
-	@$(MAKE) --no-print-directory CC=$(CLANG) WERROR=1 BUILD=$(BUILD)/lint/clang objects
+	@$(MAKE) --no-print-directory CC=$(CLANG) CXX=$(subst clang,clang++,$(CLANG)) WERROR=1 BUILD=$(BUILD)/lint/clang objects
 check-layers: ## Check that includes point downward only
 	@scripts/check-layers
-format: ## Lay out all C files by .clang-format
+format: ## Lay out all C, C++ and CUDA files by .clang-format
 	@$(call need,$(CLANG_FORMAT),deps-lint)
 	@$(CLANG_FORMAT) -i $(ALL_SOURCES)
 need = command -v $(1) >/dev/null || { echo "make $@: '$(1)' is not installed: run 'make $(2)'" >&2; exit 1; }
 
 .PHONY: objects
-objects: $(LIBOBJ) $(patsubst %.c,$(OBJ)/%.o,$(wildcard tools/*.c) $(TESTSRC))
+objects: $(LIBOBJ) $(patsubst %.c,$(OBJ)/%.o,$(wildcard tools/*.c) $(TESTSRC)) \
+         $(patsubst %,$(EMU)/%.o,$(CUDA_CU) $(wildcard lib/compute/cuda/*.c tests/emulation/*.cc))
 
 # For editors and language servers: the compiler's own command for every source file.
 compile_commands.json: FORCE ## Write the compiler's command of every file, for editors
@@ -244,15 +383,17 @@ include pipelines/experiment.mk
 
 # ---- Installing the tools --------------------------------------------------------------------------------------
 BINDIR    ?= $(PREFIX)/bin
+LIBDIR    ?= $(PREFIX)/lib
 DATADIR   ?= $(PREFIX)/share/lockstep
 .PHONY: install uninstall
 install: all ## Install tools and experiments under PREFIX (/usr/local); DESTDIR for packagers
 	install -d '$(DESTDIR)$(BINDIR)' '$(DESTDIR)$(DATADIR)'
 	install -m 755 $(BINARIES) '$(DESTDIR)$(BINDIR)'
+	$(if $(CUDA_SO),[ ! -e $(CUDA_SO) ] || install -D -m 755 -t '$(DESTDIR)$(LIBDIR)/lockstep' $(CUDA_SO))
 	cd experiments && find . -name '*.yaml' -exec install -D -m 644 {} '$(DESTDIR)$(abspath $(DATADIR))/experiments/'{} \;
 uninstall: ## Remove what install put there
 	rm -f $(TOOLS:%='$(DESTDIR)$(BINDIR)/%')
-	rm -rf '$(DESTDIR)$(DATADIR)'
+	rm -rf '$(DESTDIR)$(DATADIR)' '$(DESTDIR)$(LIBDIR)/lockstep'
 
 .PHONY: clean distclean
 clean: ## Remove the build folder
@@ -264,7 +405,7 @@ distclean: clean ## Remove everything that was made: also artifacts and fetched 
 .PHONY: help print-config
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z_.-]+:.*## / { printf "  %-22s %s\n", $$1, $$2 }' Makefile pipelines/*.mk
-	@echo 'Settings: CC MODE V=1 BUILD ARTIFACTS PREFIX PYTHON JOBS; `make print-config` shows them.'
+	@echo 'Settings: CC MODE V=1 CUDA CUDA_HOME CUDA_ARCHS BUILD ARTIFACTS PREFIX PYTHON JOBS; `make print-config` shows them.'
 
 print-config: ## Show settings and what was found on this machine
 	@show() { printf '%-14s %s\n' "$$1" "$$2"; }; first() { "$$@" 2>/dev/null | head -n 1; }; \
@@ -272,8 +413,10 @@ print-config: ## Show settings and what was found on this machine
 	show MODE '$(MODE)'; show BUILD '$(BUILD)'; show ARTIFACTS '$(ARTIFACTS)'; show PREFIX '$(PREFIX)'; \
 	show flags '$(strip $(CPPFLAGS_ALL) $(CFLAGS_ALL))'; \
 	show kernels '$(ISAS)'; show tools '$(TOOLS)'; \
+	show cuda '$(or $(NVCC),$(if $(filter 0,$(CUDA)),switched off: CUDA=0,not found$(if $(CUDA_HOME), in $(CUDA_HOME)): the CUDA backend is not built))'; \
+	$(if $(NVCC),show '' "$$($(NVCC) --version | grep release)"; show CUDA_ARCHS '$(CUDA_ARCHS)'; show NCCL '$(NCCL)';) \
 	for p in $(PKGS) $(TEST_PKGS); do show "$$p" "$$($(PKGCONFIG) --modversion $$p 2>/dev/null || echo 'missing: make deps')"; done; \
-	for p in bats gnuplot $(CLANG_FORMAT) $(CLANG) $(SHELLCHECK) nvcc; do show "$$p" "$$(command -v $$p || echo 'not found')"; done; \
+	for p in bats gnuplot $(CXX) $(CLANG_FORMAT) $(CLANG) $(SHELLCHECK); do show "$$p" "$$(command -v $$p || echo 'not found')"; done; \
 	show PYTHON '$(PYTHON)'; show torch "$$($(PYTHON) -c 'import torch; print(torch.__version__)' 2>/dev/null || echo 'not found')"; \
 	show version "$$(git describe --always --dirty --tags 2>/dev/null || echo unknown)"
 

@@ -50,12 +50,13 @@ declare -A train_rates=() test_rates=()
 try_run() {
     local shape
     open_run "$1"
+    choose_devices "$1"
     shape=$(input_shape)
     draw "$shape" "$2"
     tried=$work/tried
     local -a short=("$BIN/train-${strategy[$1]}" -q --experiment "$file" "${set[@]}" --set name=tried --set epochs=2
         --train "$drawn/train.st.zst" --test "$drawn/test.st.zst" --out "$tried"
-        ${DEVICE:+--device "$DEVICE"} ${THREADS:+--threads "$THREADS"})
+        "${on[@]}" ${THREADS:+--threads "$THREADS"})
     key=$("${short[@]}" --print-key 2>"$work/why") || return 1
     [ -z "${train_rates[$key]:-}" ] || return 0
     "${short[@]}" 2>"$work/why" || return 1

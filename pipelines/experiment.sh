@@ -15,7 +15,9 @@
 #     SEED                      the first seed, instead of the experiment's; an experiment with repeats: N uses N
 #     EPOCHS                    epochs of every experiment: short for SET="epochs=N"
 #     SET                       assignments between semicolons: "epochs=1; optimizer.lr=0.01"
-#     DEVICE, THREADS           where and how wide to train; no part of what makes a stage stale
+#     DEVICE                    where to train and evaluate: auto, cpu, cuda, or a list, cuda:0,cuda:1, which the workers
+#                               of an experiment take in turn
+#     THREADS                   how wide to train; like DEVICE no part of what makes a stage stale
 #     RESUME                    not empty: a training that was stopped goes on from its state; reproduce always does so
 #     QUICK                     reproduce: 1 makes it short in the way that the list says
 #     CIFAR10_FROM, CIFAR100_FROM, MNIST_FROM, FASHION_MNIST_FROM

@@ -85,15 +85,31 @@ add_reproduction() {
     while IFS= read -r line; do lines+=("$line"); done <"$work/lines"
 }
 
-# One resolved parameter of the experiment at hand.
-parameter() {
-    "$BIN/manifest" get "$resolved" "$1"
+# What is asked of resolved experiments, and the answers by "I KEY". They are read once: a process for each question
+# would be most of what a second make takes.
+asked=(name dataset strategy seed repeats world_size virtual_shards shard_seed global_batch epochs
+    architecture.name architecture.input.0 architecture.input.1 architecture.input.2)
+declare -A answers=()
+
+# read_parameters I: of the file $resolved.
+read_parameters() {
+    local text k
+    local -a values
+    text=$("$BIN/manifest" get "$resolved" "${asked[@]}") || exit
+    mapfile -t values <<<"$text"
+    for k in "${!asked[@]}"; do answers[$1 ${asked[k]}]=${values[k]}; done
 }
 
-# open_run I: sets what run number I is: $dir, $file, the array $set, and $resolved, a file.
+# One resolved parameter of the experiment at hand.
+parameter() {
+    echo "${answers[$opened $1]}"
+}
+
+# open_run I: sets what run number I is: $dir, $file, the array $set, and $resolved, a file; `parameter` is about it.
 open_run() {
     local -a words
     local assignment
+    opened=$1
     IFS=$'\t' read -ra words <<<"${lines[$1]}"
     dir=$ARTIFACTS/${words[0]}
     file=${words[1]}
@@ -106,11 +122,13 @@ open_run() {
 check_run() {
     open_run "$1"
     "$BIN/train-single" --experiment "$file" "${set[@]}" --print-parameters >"$resolved" || exit
+    read_parameters "$1"
     strategy[$1]=$(parameter strategy)
+    world[$1]=$(parameter world_size)
     seed[$1]=$(parameter seed)
     repeats[$1]=$(parameter repeats)
     case ${strategy[$1]} in
-    ddp | dp) worlds[$(parameter world_size)]=1 ;;
+    ddp | dp) worlds[${world[$1]}]=1 ;;
     esac
     [ -x "$BIN/train-${strategy[$1]}" ] ||
         fail 1 "cannot train '$dir': its strategy is ${strategy[$1]}, and '$BIN/train-${strategy[$1]}' is not built; another tool can run it: SET='strategy=single'"
@@ -138,15 +156,30 @@ prepare_run() {
             --in "$data/train.st.zst" --out "${train_on[$1]}"
 }
 
+# choose_devices I: DEVICE for this run, as the array $on. A list is dealt to as many workers as the experiment has, so
+# that it says where they compute and not how many they are.
+choose_devices() {
+    local -a list
+    local workers=1 dealt='' w
+    on=(${DEVICE:+--device "$DEVICE"})
+    case ${DEVICE:-} in *,*) ;; *) return 0 ;; esac
+    IFS=, read -ra list <<<"$DEVICE"
+    [ "${strategy[$1]}" = single ] || workers=${world[$1]}
+    for ((w = 0; w < workers; w++)); do dealt+=,${list[w % ${#list[@]}]}; done
+    on=(--device "${dealt#,}")
+}
+
 # training I REPEAT: sets $dir, the array $words, the tool and its arguments that fill $dir/train, and for $dir/evaluate
 # the array $evaluation.
 training() {
     local s=$((seed[$1] + $2))
     open_run "$1"
+    choose_devices "$1"
     dir+=/seed-$s
     words=("train-${strategy[$1]}" --experiment "$file" "${set[@]}" --set "seed=$s" --train "${train_on[$1]}"
-        --test "${test_on[$1]}" --out "$dir/train" ${DEVICE:+--device "$DEVICE"} ${THREADS:+--threads "$THREADS"})
-    evaluation=(evaluate --model "$dir/train/model.st.zst" --data "${test_on[$1]}" --out "$dir/evaluate")
+        --test "${test_on[$1]}" --out "$dir/train" "${on[@]}" ${THREADS:+--threads "$THREADS"})
+    evaluation=(evaluate --model "$dir/train/model.st.zst" --data "${test_on[$1]}" --out "$dir/evaluate"
+        ${DEVICE:+--device "$DEVICE"})
 }
 
 # train_run I REPEAT
@@ -157,9 +190,9 @@ train_run() {
 }
 
 # Of each run, by its number.
-strategy=() seed=() repeats=() train_on=() test_on=()
+strategy=() world=() seed=() repeats=() train_on=() test_on=()
 # Of the run at hand.
-set=() words=() evaluation=()
+set=() on=() words=() evaluation=()
 
 # check_runs: can they all be run?
 check_runs() {

@@ -58,7 +58,7 @@ find_key() {
 
 # note_file DIR: what the unfinished outputs in DIR belong to. Sets $note.
 note_file() {
-    note=$(dirname "$1")/.$(basename "$1").unfinished
+    note=${1%/*}/.${1##*/}.unfinished
 }
 
 # A training that was stopped has left its state. With resume=auto it goes on from there, if the state is of this key.
@@ -85,8 +85,8 @@ stage() {
     seen[$dir]=1
     find_key "$dir" "$tool" "$@"
 
-    mkdir -p "$(dirname "$dir")"
-    lock_file=$(dirname "$dir")/.$(basename "$dir").lock
+    [ -d "${dir%/*}" ] || mkdir -p "${dir%/*}"
+    lock_file=${dir%/*}/.${dir##*/}.lock
     exec {lock}>"$lock_file"
     flock -n "$lock" || {
         say "$name" "$dir" "waiting for another run of this stage"

@@ -124,6 +124,7 @@ command_line() {
         line+=" \${$from:+--from \"\$$from\"}"
         ;;
     train-*) line+=' ${DEVICE:+--device "$DEVICE"} ${THREADS:+--threads "$THREADS"}' ;;
+    evaluate) line+=' ${DEVICE:+--device "$DEVICE"}' ;;
     esac
     echo "$line"
 }

@@ -35,20 +35,18 @@ out:
     return rc;
 }
 
-static status evaluate(const evaluate_settings *s, const char *folder, bool only_key, manifest *m,
-                       error *err) {
+static status print_key(const evaluate_settings *s, manifest *m, error *err) {
+    status rc = evaluate_model_describe(s, m, err);
+    return rc == STATUS_OK ? manifest_print_key(m, err) : rc;
+}
+
+static status evaluate(const evaluate_settings *s, const char *folder, manifest *m, error *err) {
     evaluate_model e = {0};
     int lock = -1;
     status rc;
-    if (!only_key) {
-        TRY(output_make_folder(folder, err));
-        TRY(output_lock_folder(folder, &lock, err));
-    }
+    TRY(output_make_folder(folder, err));
+    TRY(output_lock_folder(folder, &lock, err));
     TRY(evaluate_model_init(&e, s, m, err));
-    if (only_key) {
-        rc = manifest_print_key(m, err);
-        goto out;
-    }
     TRY(evaluate_model_compute(&e, err));
     TRY(evaluate_model_write(&e, folder, m, err));
     TRY(print_result(&e.result, err));
@@ -59,8 +57,9 @@ out:
 }
 
 int main(int argc, char **argv) {
-    evaluate_settings s = {.isa = getenv("LOCKSTEP_ISA")};
-    const char *out = NULL;
+    devices on;
+    evaluate_settings s = {.devices = &on, .isa = getenv("LOCKSTEP_ISA")};
+    const char *out = NULL, *device = "auto";
     int64_t threads = sysconf(_SC_NPROCESSORS_ONLN);
     bool only_key = false, done = false;
     const cli_option options[] = {
@@ -71,7 +70,10 @@ int main(int argc, char **argv) {
          "the model, where the checkpoint does not say", 0, 0},
         {"mean", CLI_STRING, &s.mean, "LIST", "mean of each channel, pixels in 0 to 1", 0, 0},
         {"std", CLI_STRING, &s.std, "LIST", "standard deviation of each channel", 0, 0},
-        {"threads", CLI_INTEGER, &threads, "N", "threads (default: the cores)", 1, 1024},
+        {"device", CLI_STRING, &device, "auto|cpu|cuda|LIST",
+         "where to compute; of a list, its first", 0, 0},
+        {"threads", CLI_INTEGER, &threads, "N", "threads (default: the cores; one with a GPU)", 1,
+         1024},
         {"print-key", CLI_FLAG, &only_key, NULL, "print the key of this stage and end", 0, 0},
         {NULL, CLI_FLAG, NULL, NULL, NULL, 0, 0},
     };
@@ -91,8 +93,11 @@ int main(int argc, char **argv) {
     TRY(need(s.data, "data", &err));
     if (!only_key) TRY(need(out, "out", &err));
     s.threads = (int)threads;
+    TRY(devices_parse(&on, device, &err));
+    on.count = 1;
+    if (!only_key) TRY(devices_open(&on, 1, &log, &err));
     TRY(manifest_begin(&m, tool.name, EVALUATE_BITS, argc, argv, &err));
-    TRY(evaluate(&s, out, only_key, &m, &err));
+    TRY(only_key ? print_key(&s, &m, &err) : evaluate(&s, out, &m, &err));
 out:
     manifest_release(&m);
     cli_list_release(&operands);

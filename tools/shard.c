@@ -7,6 +7,7 @@
 
 #include "base/cli.h"
 #include "base/memory.h"
+#include "data/recorded.h"
 #include "data/shard_files.h"
 
 enum { BITS = 1 }; // raise when equal inputs give other shards than before
@@ -34,14 +35,21 @@ static status check(const arguments *a, error *err) {
     return STATUS_OK;
 }
 
-static status describe(const arguments *a, const dataset *d, manifest *m, error *err) {
+static status describe_parameters(const arguments *a, manifest *m, error *err) {
     yaml_node *p = manifest_parameters(m);
+    status rc;
+    TRY(yaml_put(p, "shards", yaml_new_integer(a->shards, err), err));
+    TRY(yaml_put(p, "shard_seed", yaml_new_integer(a->seed, err), err));
+out:
+    return rc;
+}
+
+static status describe(const arguments *a, const dataset *d, manifest *m, error *err) {
     const tensor_file *f = &d->files[0];
     const manifest_file input = {
         .path = d->paths[0], .bytes = f->file_bytes, .sha256 = f->sha256, .content = f->content};
     status rc;
-    TRY(yaml_put(p, "shards", yaml_new_integer(a->shards, err), err));
-    TRY(yaml_put(p, "shard_seed", yaml_new_integer(a->seed, err), err));
+    TRY(describe_parameters(a, m, err));
     TRY(manifest_add_input(m, &input, err));
     TRY(yaml_put(manifest_results(m), "dataset", yaml_new_string(d->name, err), err));
     TRY(yaml_put(manifest_results(m), "split", yaml_new_string(d->split, err), err));
@@ -79,6 +87,20 @@ static status read_unsharded(const arguments *a, dataset *d, error *err) {
     return STATUS_OK;
 }
 
+// The input is not read where the manifest beside it tells its content.
+static status print_key(const arguments *a, const logger *log, int argc, char **argv, error *err) {
+    manifest m = {0};
+    status rc;
+    TRY(check(a, err));
+    TRY(manifest_begin(&m, log->tool, BITS, argc, argv, err));
+    TRY(describe_parameters(a, &m, err));
+    TRY(recorded_add_input(&m, a->in, err));
+    TRY(manifest_print_key(&m, err));
+out:
+    manifest_release(&m);
+    return rc;
+}
+
 static status deal_out(const arguments *a, const logger *log, int argc, char **argv, error *err) {
     dataset d = {0};
     manifest m = {0};
@@ -86,17 +108,12 @@ static status deal_out(const arguments *a, const logger *log, int argc, char **a
     status rc;
     TRY(check(a, err));
     TRY(manifest_begin(&m, log->tool, BITS, argc, argv, err));
-    if (!a->print_key) { // before reading: standard input may be the end of a long download
-        TRY(output_make_folder(a->out, err));
-        TRY(output_lock_folder(a->out, &lock, err));
-    }
+    // Before reading: standard input may be the end of a long download.
+    TRY(output_make_folder(a->out, err));
+    TRY(output_lock_folder(a->out, &lock, err));
     TRY(read_unsharded(a, &d, err));
     TRY(describe(a, &d, &m, err));
-    if (a->print_key) {
-        TRY(manifest_print_key(&m, err));
-    } else {
-        TRY(write_folder(a, &d, &m, err));
-    }
+    TRY(write_folder(a, &d, &m, err));
 out:
     if (lock >= 0) output_unlock_folder(lock);
     dataset_release(&d);
@@ -128,6 +145,7 @@ int main(int argc, char **argv) {
     cli_list operands = {0};
     status rc = cli_parse(&tool, argc, argv, &log, &operands, &done, &err);
     cli_list_release(&operands);
-    if (rc == STATUS_OK && !done) rc = deal_out(&a, &log, argc, argv, &err);
+    if (rc == STATUS_OK && !done)
+        rc = (a.print_key ? print_key : deal_out)(&a, &log, argc, argv, &err);
     return cli_finish(&tool, rc, &err);
 }

@@ -121,6 +121,12 @@ int reduction_tree_merges(const reduction_tree *t, int first, int end, int leaf)
     return merges;
 }
 
+int reduction_tree_node_merges(const reduction_tree *t, int node) {
+    int merges = 0;
+    while ((node = parent_of_right(t, node)) >= 0) merges++;
+    return merges;
+}
+
 // How many maximal subtrees a range of leaves can fall into.
 typedef struct pieces {
     int prefix, suffix; // a range at the beginning or the end, but not all leaves

@@ -53,6 +53,10 @@ int reduction_tree_cover(const reduction_tree *t, int first, int end, int *nodes
 // holds the cover.
 int reduction_tree_merges(const reduction_tree *t, int first, int end, int leaf);
 
+// The same for whoever pushes sums of nodes that cover all leaves: merges behind that of `node`. A
+// leaf has reduction_tree_merges(t, 0, leaves, leaf).
+int reduction_tree_node_merges(const reduction_tree *t, int node);
+
 // The most sums that such a stack ever holds, whatever range its owner has: what is pending, and
 // the leaf that was just pushed. A tree with fewer leaves in some shards never needs more.
 int reduction_tree_stack(const reduction_tree *t);

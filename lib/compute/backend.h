@@ -31,6 +31,7 @@
 #include "base/error.h"
 #include "base/reduction_tree.h"
 #include "base/trace.h"
+#include "compute/augmentation.h"
 #include "compute/program.h"
 
 enum {
@@ -73,7 +74,9 @@ typedef struct batch {
     const uint8_t *const
         *pixels;           // of this engine's samples, shard after shard: [C][H][W] bytes each
     const uint8_t *labels; // likewise
-    const uint32_t *ids;   // likewise; what dropout is keyed by
+    const uint32_t *ids;   // likewise; what dropout and augmentation are keyed by
+    const uint32_t *rows;  // likewise; which image of the data set that the engine was given. An
+                           // engine without one does not look at it, one with one not at pixels
     uint32_t epoch;
 } batch;
 
@@ -93,11 +96,18 @@ typedef struct engine_options {
     int shard_samples; // samples of a shard in a step, at most
     float mean[ENGINE_MAX_CHANNELS],
         std[ENGINE_MAX_CHANNELS]; // pixels become (byte/255 - mean) / std
-    uint64_t seed;                // of dropout
+    uint64_t seed;                // of dropout and augmentation
     bool sync_batch_norm;
     engine_exchange exchange;
     void *exchange_context;
-    bool split; // forward and backward will be called apart: all activations of a step are kept
+    bool deferred; // updates may be pending: whoever steps collects their results
+    bool split;    // forward and backward will be called apart: all activations of a step are kept
+    // The data set that a batch's rows count in, and what is done to its images in a step. NULL:
+    // batches bring their pixels, augmented already. Only where the backend keeps_data; both must
+    // outlive the engine. Inference brings its own pixels, and they are taken as they are.
+    const uint8_t *const *images;
+    uint32_t image_count;
+    const augment_list *augment; // NULL: nothing
     // A stage of a pipeline: the program is a part of a network, and runs shard by shard.
     // `receives`: its input is an activation, not bytes; `sends`: its output is one, not logits.
     bool stage, receives, sends;
@@ -130,7 +140,10 @@ typedef struct update_rule {
 typedef struct update_result {
     float loss;      // mean over the samples of the step, before the update
     uint64_t digest; // of all parameters after the update: equal bits, equal digest
+    bool pending;    // neither is here yet: the device is at work, and collect() brings them
 } update_result;
+
+enum { ENGINE_PENDING = 256 }; // so many results at most are pending
 
 typedef struct engine engine;
 
@@ -159,6 +172,7 @@ typedef struct group_traffic {
 
 typedef struct backend {
     const char *name; // "cpu"
+    bool keeps_data;  // its engines want the data set (engine_options)
 
     // The optimizer state that an update kind keeps, in floats a parameter (sgd 1, adam 2).
     status (*open)(const program *p, const engine_options *o, update_kind kind, engine **e,
@@ -166,9 +180,10 @@ typedef struct backend {
     void (*close)(engine *e); // NULL is fine
 
     // Whole arenas in and out: parameters, buffers, optimizer state (state_arrays × parameters). A
-    // NULL is left alone.
+    // NULL is left alone. A function of this table that returns no status and fails, because a
+    // device does, leaves that to the next one that does.
     void (*write)(engine *e, const float *parameters, const float *buffers, const float *state);
-    void (*read)(engine *e, float *parameters, float *buffers, float *state);
+    status (*read)(engine *e, float *parameters, float *buffers, float *state, error *err);
 
     // The local part of a step. Afterwards records[k] (count of them) belongs to the k-th node of
     // the cover of the local leaves in *tree (owned by the engine; valid until the next step; node
@@ -211,6 +226,9 @@ typedef struct backend {
     // the records. Whoever asks for it is going to write it; update() then takes it from there.
     float *(*reduced)(engine *e);
     status (*update)(engine *e, const update_rule *rule, update_result *result, error *err);
+    // The results of the last `count` updates, all that are pending, in their order; waits for
+    // them. NULL where updates are never pending.
+    status (*collect)(engine *e, update_result *results, int count, error *err);
 
     // Ranks whose engines are on devices of their own may reduce there, instead of by records() and
     // reduced(). All five are NULL where a backend cannot.

@@ -12,7 +12,7 @@ typedef struct slot {
     int *count;
     const uint8_t **pixels;
     uint8_t *labels;
-    uint32_t *ids;
+    uint32_t *ids, *rows;
     uint8_t *images; // augmented: those of the batch, and one more to work with; else NULL
     uint64_t step;   // which step it holds, when ready
     bool ready;
@@ -60,14 +60,16 @@ static status slot_init(slot *s, const loader_options *o, error *err) {
     s->pixels = memory_new(room, sizeof *s->pixels, err);
     s->labels = memory_new(room, sizeof *s->labels, err);
     s->ids = memory_new(room, sizeof *s->ids, err);
-    if (!s->count || !s->pixels || !s->labels || !s->ids) return STATUS_FAILED;
+    s->rows = memory_new(room, sizeof *s->rows, err);
+    if (!s->count || !s->pixels || !s->labels || !s->ids || !s->rows) return STATUS_FAILED;
     s->batch = (batch){.shards = shards,
                        .count = s->count,
                        .first_shard = o->first_shard,
                        .end_shard = o->end_shard,
                        .pixels = s->pixels,
                        .labels = s->labels,
-                       .ids = s->ids};
+                       .ids = s->ids,
+                       .rows = s->rows};
     return STATUS_OK;
 }
 
@@ -75,9 +77,9 @@ static status slot_init(slot *s, const loader_options *o, error *err) {
 static const uint8_t *pixels_of(const loader_options *o, const slot *s, size_t n, uint32_t sample) {
     const dataset *d = o->data;
     if (!s->images) return d->pixels[sample];
-    const image_size size = {d->channels, d->height, d->width};
+    const shape size = {d->channels, d->height, d->width};
     const augment_key key = {o->sampler->seed, s->batch.epoch, d->ids[sample]};
-    uint8_t *to = s->images + (n + 1) * image_bytes(size);
+    uint8_t *to = s->images + (n + 1) * shape_size(size);
     augment_sample(o->augment, &key, size, d->pixels[sample], s->images, to);
     return to;
 }
@@ -96,6 +98,7 @@ static void fill(const loader *l, slot *s, uint64_t step) {
             s->pixels[n] = pixels_of(o, s, n, samples[i]);
             s->labels[n] = o->data->labels[samples[i]];
             s->ids[n] = o->data->ids[samples[i]];
+            s->rows[n] = samples[i];
         }
     }
 }
@@ -207,6 +210,7 @@ void loader_free(loader *l) {
         free(l->slots[i].pixels);
         free(l->slots[i].labels);
         free(l->slots[i].ids);
+        free(l->slots[i].rows);
         free(l->slots[i].images);
     }
     free(l->slots);

@@ -3,7 +3,8 @@
 // A batch holds the samples of the local shards: of all of them in one process, of a rank's own
 // under DDP. What it holds is a function of (sampler, step) alone, so any number of workers gives
 // the same batches. Without augmentation pixels are not copied: a batch points into the dataset.
-// With it, whoever prepares a batch writes the augmented images into memory of the batch.
+// With it, whoever prepares a batch writes the augmented images into memory of the batch. Where the
+// engine has the dataset (backend.h), it augments, and the loader is given no list.
 //
 // With workers = 0 loader_next prepares the batch itself. With N workers, N threads run ahead of
 // the consumer by at most 2·N batches.

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cli.h"
@@ -272,6 +273,29 @@ out:
     return rc;
 }
 
+static bool is_after(struct timespec a, struct timespec b) {
+    return a.tv_sec != b.tv_sec ? a.tv_sec > b.tv_sec : a.tv_nsec > b.tv_nsec;
+}
+
+// File times come from a clock that ticks every few milliseconds. A manifest that is a tick younger
+// than its outputs proves that these were not touched since (recorded.h). The wait has an end, for
+// file systems with a clock of their own: there the outputs are read again instead.
+static void let_outputs_age(const yaml_node *outputs) {
+    enum { MOST = 20 };
+    const struct timespec millisecond = {.tv_nsec = 1000000};
+    struct timespec newest = {0}, now;
+    for (size_t i = 0; i < outputs->count; i++) {
+        struct stat info;
+        if (stat(yaml_find(outputs->items[i], "path")->text, &info) == 0 &&
+            is_after(info.st_ctim, newest))
+            newest = info.st_ctim;
+    }
+    for (int i = 0; i < MOST; i++) {
+        if (clock_gettime(CLOCK_REALTIME_COARSE, &now) || is_after(now, newest)) return;
+        (void)nanosleep(&millisecond, NULL);
+    }
+}
+
 status manifest_write(manifest *m, const char *path, error *err) {
     char key[SHA256_TEXT_BYTES], folder[PATH_MAX + 1], ended[CLOCK_TEXT_BYTES];
     char *text = NULL;
@@ -279,6 +303,7 @@ status manifest_write(manifest *m, const char *path, error *err) {
     status rc = STATUS_OK;
     real_folder(path, folder);
     clock_utc(ended);
+    let_outputs_age(part(m, "outputs"));
     TRY(put_text(manifest_run(m), "end", ended, err));
     TRY(manifest_key(m, key, err));
     TRY(put_text(m->root, "key", key, err));

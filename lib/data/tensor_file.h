@@ -59,6 +59,10 @@ enum { TENSOR_FILE_DEFAULT_MAX = 0 };
 status tensor_file_read(const char *path, uint64_t max_bytes, tensor_file *f,
                         error *err) MUST_CHECK;
 
+// Only the metadata: what describes a file can be had without decompressing all of it. No tensors
+// and no hashes; whether the rest is whole is not looked at.
+status tensor_file_read_metadata(const char *path, tensor_file *f, error *err) MUST_CHECK;
+
 // Writes `path` ("-": standard output), whole or not at all, and fills content, sha256 and
 // file_bytes.
 status tensor_file_write(const char *path, tensor_file *f, error *err) MUST_CHECK;

@@ -290,7 +290,8 @@ static status check_end(reading *r, error *err) {
     return rc;
 }
 
-static status read_all(reading *r, const char *path, error *err) {
+// Everything in front of the data.
+static status read_description(reading *r, const char *path, error *err) {
     status rc = STATUS_OK;
     TRY(zreader_open(path, &r->z, err));
     r->content = sha256_new(err);
@@ -299,6 +300,12 @@ static status read_all(reading *r, const char *path, error *err) {
     TRY(parse_header(r, err));
     TRY(take_entries(r, err));
     TRY(check_tiling(r, err));
+out:
+    return rc;
+}
+
+static status read_data(reading *r, error *err) {
+    status rc = STATUS_OK;
     TRY(allocate(r, err));
     TRY(read_tensors(r, err));
     TRY(check_end(r, err));
@@ -309,11 +316,13 @@ out:
     return rc;
 }
 
-status tensor_file_read(const char *path, uint64_t max_bytes, tensor_file *f, error *err) {
+static status read_file(const char *path, uint64_t max_bytes, bool data, tensor_file *f,
+                        error *err) {
     *f = (tensor_file){0};
     reading r = {.path = strcmp(path, "-") == 0 ? "standard input" : path, .file = f};
     r.limit = max_bytes == TENSOR_FILE_DEFAULT_MAX ? DEFAULT_MAX : max_bytes;
-    status rc = read_all(&r, path, err);
+    status rc = read_description(&r, path, err);
+    if (rc == STATUS_OK && data) rc = read_data(&r, err);
     if (rc != STATUS_OK) tensor_file_release(f);
     json_decref(r.root);
     free(r.entries);
@@ -321,4 +330,12 @@ status tensor_file_read(const char *path, uint64_t max_bytes, tensor_file *f, er
     sha256_free(r.content);
     zreader_free(r.z);
     return rc;
+}
+
+status tensor_file_read(const char *path, uint64_t max_bytes, tensor_file *f, error *err) {
+    return read_file(path, max_bytes, true, f, err);
+}
+
+status tensor_file_read_metadata(const char *path, tensor_file *f, error *err) {
+    return read_file(path, TENSOR_FILE_DEFAULT_MAX, false, f, err);
 }

@@ -15,6 +15,8 @@
 
 typedef struct comm comm;
 
+enum { COMM_ALIVE_MS = 100 };
+
 // Which leaves each rank owns in one step: rank r has [first[r], first[r + 1]); first has size + 1
 // entries.
 typedef struct comm_ownership {
@@ -36,6 +38,10 @@ typedef struct comm_ops {
     // size.
     status (*reduce_fast)(comm *c, float *values, size_t n, error *err);
     status (*barrier)(comm *c, error *err);
+    // For a rank that waits for the others by other means than these: STATUS_FAILED, with what a
+    // collective would say, when one of them is known to be dead, gone, or failed; or when one was
+    // found stopped each time for so long, asked every COMM_ALIVE_MS. Never waits.
+    status (*alive)(comm *c, error *err);
     void (*free)(comm *c);
 } comm_ops;
 

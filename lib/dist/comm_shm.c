@@ -1,9 +1,12 @@
 #include "dist/comm_shm.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+
+static_assert((int)COMM_ALIVE_MS == (int)SEGMENT_PATIENCE_MS, "both count in the same steps");
 
 enum { COVER = 2 * REDUCTION_TREE_MAX_DEPTH }; // nodes that cover any range of leaves
 
@@ -12,6 +15,7 @@ typedef struct group {
     segment *segment;
     bool owns_segment;
     unsigned gathers; // rounds so far; which of the two areas is next
+    int stalled;      // how often in turn alive() has found a rank stopped
     // Of the reduction in progress: the covers of all ranks, one after the other.
     int *cover;
     int *first; // where each rank's part begins; size + 1
@@ -182,6 +186,11 @@ static status barrier(comm *c, error *err) {
     return segment_meet(group_of(c)->segment, c->rank, err);
 }
 
+static status alive(comm *c, error *err) {
+    group *g = group_of(c);
+    return segment_look(g->segment, &g->stalled, err);
+}
+
 static void free_group(group *g) {
     free(g->cover);
     free(g->first);
@@ -202,6 +211,7 @@ static const comm_ops ops = {
     .reduce_exact = reduce_exact,
     .reduce_fast = reduce_fast,
     .barrier = barrier,
+    .alive = alive,
     .free = release,
 };
 

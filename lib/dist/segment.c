@@ -26,6 +26,7 @@ static_assert(ATOMIC_INT_LOCK_FREE == 2, "atomic words are shared between proces
 enum {
     FAILED = 1,     // the lowest bit of the meeting word
     GENERATION = 2, // the bits above count meetings
+    NO_MEETING = 1, // a generation that no rank ever waits for
     // Some microseconds: about what it costs to sleep and be woken, so a wait never takes more than
     // twice the time that the better choice would have.
     SPINS = 100,
@@ -324,6 +325,12 @@ static void look_around(segment *s, unsigned generation, int *stalled) {
             segment_fail(s, r, SEGMENT_STALLED);
     }
     *stalled = stopped ? *stalled + 1 : 0;
+}
+
+status segment_look(segment *s, int *stalled, error *err) {
+    const control *c = s->control;
+    if (!(atomic_load(&c->word) & FAILED)) look_around(s, NO_MEETING, stalled);
+    return atomic_load(&c->word) & FAILED ? failure(s, err) : STATUS_OK;
 }
 
 static void relax(void) {

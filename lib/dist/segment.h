@@ -66,6 +66,10 @@ void segment_leave(segment *s, int rank);
 // Returns when all ranks are here. What a rank has written before, others may read behind.
 status segment_meet(segment *s, int rank, error *err) MUST_CHECK;
 
+// Without waiting: has the group failed, or does a rank give a reason to say so now? Whoever asks
+// every SEGMENT_PATIENCE_MS keeps *stalled, 0 at first, between the calls.
+status segment_look(segment *s, int *stalled, error *err) MUST_CHECK;
+
 // Says that `rank` has failed and wakes everybody; only the first word counts.
 void segment_fail(segment *s, int rank, segment_failure how);
 // The rank that failed first, or -1.

@@ -1,6 +1,7 @@
 #include "train/evaluate_model.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "compute/backend.h"
+#include "data/recorded.h"
 #include "train/train_manifest.h"
 
 // ---- What is read and checked ----
@@ -45,20 +47,34 @@ static status parse_normalization(const evaluate_settings *s, normalization *n, 
     return STATUS_OK;
 }
 
-static status read_model(evaluate_model *e, error *err) {
+static status read_normalization(evaluate_model *e, error *err) {
     const evaluate_settings *s = e->settings;
-    status rc;
     if (!s->mean != !s->std)
         return error_set(err, STATUS_USAGE,
                          "cannot normalise: '--%s': give --mean and --std together",
                          s->mean ? "mean" : "std");
-    if (s->mean) TRY(parse_normalization(s, &e->normalization, err));
-    TRY(tensor_file_read(s->model, TENSOR_FILE_DEFAULT_MAX, &e->checkpoint, err));
+    return s->mean ? parse_normalization(s, &e->normalization, err) : STATUS_OK;
+}
+
+// What the checkpoint, of which the metadata is there, and the options say of the model.
+static status describe_model(evaluate_model *e, error *err) {
+    const evaluate_settings *s = e->settings;
+    status rc;
     if (s->architecture)
         TRY(model_read(&e->model, s->architecture, err));
     else
         TRY(model_file_architecture(&e->checkpoint, s->model, &e->model, err));
     if (!s->mean) TRY(model_file_normalization(&e->checkpoint, s->model, &e->normalization, err));
+out:
+    return rc;
+}
+
+static status read_model(evaluate_model *e, error *err) {
+    const evaluate_settings *s = e->settings;
+    status rc;
+    TRY(read_normalization(e, err));
+    TRY(tensor_file_read(s->model, TENSOR_FILE_DEFAULT_MAX, &e->checkpoint, err));
+    TRY(describe_model(e, err));
     const program *p = &e->model.program;
     rc = STATUS_FAILED;
     e->parameters = memory_new_aligned(p->parameters, sizeof *e->parameters, err);
@@ -119,6 +135,20 @@ out:
     return rc;
 }
 
+status evaluate_model_describe(const evaluate_settings *s, manifest *m, error *err) {
+    evaluate_model e = {.settings = s};
+    status rc;
+    TRY(read_normalization(&e, err));
+    TRY(tensor_file_read_metadata(s->model, &e.checkpoint, err));
+    TRY(describe_model(&e, err));
+    TRY(put_parameters(&e, m, err));
+    TRY(recorded_add_input(m, s->model, err));
+    TRY(recorded_add_input(m, s->data, err));
+out:
+    evaluate_model_release(&e);
+    return rc;
+}
+
 void evaluate_model_release(evaluate_model *e) {
     model_release(&e->model);
     tensor_file_release(&e->checkpoint);
@@ -144,10 +174,12 @@ static status infer(void *context, const uint8_t *const *pixels, size_t samples,
 }
 
 status evaluate_model_compute(evaluate_model *e, error *err) {
-    inference i = {.backend = backend_find("cpu")};
-    engine_options options = {.threads = e->settings->threads,
+    const devices *on = e->settings->devices;
+    inference i = {.backend = on->backend};
+    engine_options options = {.threads = devices_threads(on, e->settings->threads),
                               .spin = true,
                               .isa = e->settings->isa,
+                              .device = devices_index(on, 0),
                               .shards = 1,
                               .local_shards = 1,
                               .shard_samples = GROUP};
@@ -164,6 +196,7 @@ status evaluate_model_compute(evaluate_model *e, error *err) {
     TRY(evaluation_infer(infer, &i, &e->data, e->logits, &done, err));
     TRY(evaluation_init(&e->result, &e->data, e->logits, err));
     e->compute_seconds = (double)(clock_now() - begin) / 1e9;
+    snprintf(e->isa, sizeof e->isa, "%s", i.backend->isa(i.engine));
 out:
     if (i.engine) i.backend->close(i.engine);
     return rc;
@@ -248,6 +281,23 @@ static status put_classes(const evaluate_model *e, yaml_node *results, error *er
     return rc;
 }
 
+static status put_execution(const evaluate_model *e, manifest *m, error *err) {
+    const evaluate_settings *s = e->settings;
+    const int threads = devices_threads(s->devices, s->threads);
+    yaml_node *execution = yaml_new(YAML_MAPPING, err);
+    status rc = STATUS_FAILED;
+    if (!execution) return rc;
+    TRY(yaml_put(execution, "tool", yaml_new_string("evaluate", err), err));
+    TRY(yaml_put(execution, "devices", train_manifest_device_list(s->devices, err), err));
+    TRY(yaml_put(execution, "threads", yaml_new_integer(threads, err), err));
+    TRY(yaml_put(execution, "isa", yaml_new_string(e->isa, err), err));
+    TRY(train_manifest_gpus(m, s->devices, err));
+    return yaml_put(manifest_run(m), "execution", execution, err);
+out:
+    yaml_free(execution);
+    return rc;
+}
+
 status evaluate_model_write(evaluate_model *e, const char *folder, manifest *m, error *err) {
     yaml_node *results = manifest_results(m);
     double accuracy = evaluation_accuracy(&e->result);
@@ -265,6 +315,7 @@ status evaluate_model_write(evaluate_model *e, const char *folder, manifest *m, 
     TRY(yaml_put(results, "samples", yaml_new_integer((int64_t)e->result.samples, err), err));
     TRY(yaml_put(results, "compute_seconds", yaml_new_number(e->compute_seconds, err), err));
     TRY(put_classes(e, results, err));
+    TRY(put_execution(e, m, err));
     TRY(manifest_write(m, path, err));
 out:
     free(predictions);

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "compute/devices.h"
 #include "data/dataset.h"
 #include "data/manifest.h"
 #include "nn/model.h"
@@ -15,6 +16,7 @@ typedef struct evaluate_settings {
     const char *model, *data; // paths; data may be "-"
     const char *architecture; // a model file; NULL: what the checkpoint says
     const char *mean, *std;   // lists "0.5,0.5,0.5"; NULL, both: what the checkpoint says
+    const devices *devices;   // opened: it computes on the first
     int threads;
     const char *isa; // NULL: the best
 } evaluate_settings;
@@ -27,13 +29,17 @@ typedef struct evaluate_model {
     dataset data;
     float *parameters, *buffers, *logits;
     evaluation result;
-    double compute_seconds; // inference and counting, without reading and writing
+    char isa[DEVICE_NAME_BYTES]; // what computed: instruction set or GPU
+    double compute_seconds;      // inference and counting, without reading and writing
 } evaluate_model;
 
 // Reads the checkpoint and the data, checks that they fit, and puts parameters and inputs into `m`.
 // Release it also after a failure.
 status evaluate_model_init(evaluate_model *e, const evaluate_settings *s, manifest *m,
                            error *err) MUST_CHECK;
+// Puts into `m` only what the key of the stage is made from. Model and data are not read, but for
+// the model's metadata, where manifests beside them tell their contents (data/recorded.h).
+status evaluate_model_describe(const evaluate_settings *s, manifest *m, error *err) MUST_CHECK;
 void evaluate_model_release(evaluate_model *e);
 
 // Computes logits and result.

@@ -1,5 +1,6 @@
 #include "train/replica.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@ struct worker {
     size_t record;   // floats
     int *first_leaf; // of each rank; size + 1 of them
     bool reduce_fast;
+    bool on_devices;                // do the engines reduce among themselves?
     phase_times own;                // what is measured here, beside the engine's times
     uint64_t steps, vectors, bytes; // of reductions: how many, what this rank brought, what it sent
 };
@@ -30,6 +32,13 @@ update_kind strategy_update_kind(const optimizer *o) {
     }
 }
 
+void strategy_give_data(const worker_options *o, engine_options *e) {
+    if (!o->data) return;
+    e->images = o->data->pixels;
+    e->image_count = o->data->samples;
+    e->augment = &o->experiment->augment;
+}
+
 // Ranks own contiguous shards, the same number each, so an all-gather puts them in order.
 static status exchange(void *context, const void *mine, size_t bytes_per_shard, void *all,
                        error *err) {
@@ -37,6 +46,64 @@ static status exchange(void *context, const void *mine, size_t bytes_per_shard, 
     size_t bytes = bytes_per_shard * (size_t)w->local_shards;
     return w->comm->ops->all_gather(w->comm, mine, bytes, all, err);
 }
+
+// ---- Engines that reduce among themselves ----
+
+static_assert((int)BACKEND_ALIVE_MS == (int)COMM_ALIVE_MS, "engines ask as often as groups expect");
+
+typedef struct device_card { // what ranks tell each other of their devices
+    bool joins;
+    unsigned char id[BACKEND_DEVICE_ID_BYTES];
+} device_card;
+
+static bool all_differ(const device_card *cards, int count) {
+    for (int r = 0; r < count; r++) {
+        if (!cards[r].joins) return false;
+        for (int other = 0; other < r; other++)
+            if (memcmp(cards[r].id, cards[other].id, sizeof cards[r].id) == 0) return false;
+    }
+    return true;
+}
+
+// Has every rank of the group a device of its own, and can reduce there? All come to the same
+// answer.
+static status have_own_devices(const worker *w, bool *answer, error *err) {
+    const comm *c = w->comm;
+    device_card mine = {0}, *all = memory_new((size_t)c->size, sizeof *all, err);
+    if (!all) return STATUS_FAILED;
+    mine.joins = w->backend->group_device && w->backend->group_device(w->engine, mine.id);
+    status rc = c->ops->all_gather(w->comm, &mine, sizeof mine, all, err);
+    *answer = rc == STATUS_OK && all_differ(all, c->size);
+    free(all);
+    return rc;
+}
+
+static status alive(void *context, error *err) {
+    const worker *w = context;
+    return w->comm->ops->alive(w->comm, err);
+}
+
+static status join_group(worker *w, const logger *log, error *err) {
+    comm *c = w->comm;
+    engine_group g = {.rank = c->rank, .size = c->size, .alive = alive, .context = w};
+    unsigned char *ids = NULL;
+    status rc = STATUS_OK;
+    if (c->size == 1) return rc;
+    TRY(have_own_devices(w, &w->on_devices, err));
+    log_debug(log, "ranks reduce by %s", w->on_devices ? w->backend->group_name : c->ops->name);
+    if (!w->on_devices) return rc;
+    ids = memory_new((size_t)c->size, sizeof g.id, err);
+    if (!ids) return STATUS_FAILED;
+    if (c->rank == 0) TRY(w->backend->group_id(w->engine, g.id, err));
+    TRY(c->ops->all_gather(c, g.id, sizeof g.id, ids, err));
+    memcpy(g.id, ids, sizeof g.id); // rank 0's
+    TRY(w->backend->group_join(w->engine, &g, err));
+out:
+    free(ids);
+    return rc;
+}
+
+// ---- Life ----
 
 status replica_open(const worker_options *o, worker **out, error *err) {
     const experiment *e = o->experiment;
@@ -58,11 +125,13 @@ status replica_open(const worker_options *o, worker **out, error *err) {
         .threads = o->threads,
         .spin = o->spin,
         .isa = o->isa,
+        .device = devices_index(o->devices, o->comm->rank),
         .shards = w->shards,
         .local_shards = w->local_shards,
         .shard_samples = e->global_batch / e->virtual_shards,
         .seed = e->seed,
         .sync_batch_norm = e->sync_batch_norm,
+        .deferred = o->comm->size == 1, // with others a step ends in a reduction, which waits
         .exchange = e->sync_batch_norm && o->comm->size > 1 ? exchange : NULL,
         .exchange_context = w,
         .trace = o->trace,
@@ -71,8 +140,10 @@ status replica_open(const worker_options *o, worker **out, error *err) {
     };
     memcpy(options.mean, o->normalization.mean, sizeof options.mean);
     memcpy(options.std, o->normalization.std, sizeof options.std);
+    strategy_give_data(o, &options);
     TRY(o->backend->open(&e->model.program, &options, strategy_update_kind(&e->optimizer),
                          &w->engine, err));
+    TRY(join_group(w, o->log, err));
     *out = w;
     return STATUS_OK;
 out:
@@ -96,9 +167,11 @@ void replica_write(worker *w, const float *parameters, const float *buffers, con
     w->backend->write(w->engine, parameters, buffers, state);
 }
 
-void replica_read(worker *w, float *parameters, float *buffers, float *state) {
-    w->backend->read(w->engine, parameters, buffers, state);
+status replica_read(worker *w, float *parameters, float *buffers, float *state, error *err) {
+    return w->backend->read(w->engine, parameters, buffers, state, err);
 }
+
+// ---- A step ----
 
 static void put_wishes(const worker *w, float *const *records, int count, const bool wish[WISHES]) {
     for (int k = 0; k < count; k++) {
@@ -107,9 +180,13 @@ static void put_wishes(const worker *w, float *const *records, int count, const 
     }
 }
 
-static status reduce_exact(worker *w, float *const *records, float *out, error *err) {
+static void find_first_leaves(worker *w) {
     const int *shard_leaves = w->backend->shard_leaves(w->engine);
     for (int r = 0; r <= w->comm->size; r++) w->first_leaf[r] = shard_leaves[r * w->local_shards];
+}
+
+static status reduce_exact(worker *w, float *const *records, float *out, error *err) {
+    find_first_leaves(w);
     const comm_ownership own = {w->backend->tree(w->engine), w->first_leaf};
     return w->comm->ops->reduce_exact(w->comm, &own, (const float *const *)records, out, w->record,
                                       err);
@@ -129,27 +206,51 @@ static void book(worker *w, phase spent, uint64_t begin, uint64_t end) {
     trace_phase(w->track, phase_name(spent), begin, end);
 }
 
-// The barrier splits the time: behind it all ranks have their gradients, so what the reduction
-// takes is communication, and what was spent at the barrier is waiting for the slowest.
-static status reduce(worker *w, const bool wish[WISHES], error *err) {
+// It splits the time: behind it all ranks have their gradients, so what the reduction takes is
+// communication, and what was spent here is waiting for the slowest.
+static status meet(worker *w, error *err) {
+    const uint64_t begin = clock_now();
+    status rc = w->comm->ops->barrier(w->comm, err);
+    if (rc == STATUS_OK) book(w, PHASE_WAIT, begin, clock_now());
+    return rc;
+}
+
+static void read_wishes(const float *sums, bool agreed[WISHES]) {
+    for (int i = 0; i < WISHES; i++) agreed[i] = sums[i] > 0;
+}
+
+static status reduce_here(worker *w, const bool wish[WISHES], bool agreed[WISHES], error *err) {
     int count;
     float *const *records = w->backend->records(w->engine, &count);
     float *out = w->backend->reduced(w->engine);
-    uint64_t begin = clock_now(), middle = begin;
-    const uint64_t sent = w->comm->bytes_sent;
     put_wishes(w, records, count, wish);
-    if (w->comm->size > 1) {
-        status rc = w->comm->ops->barrier(w->comm, err);
-        if (rc != STATUS_OK) return rc;
-        middle = clock_now();
-        book(w, PHASE_WAIT, begin, middle);
-    }
-    status rc = w->reduce_fast ? reduce_fast(w, records, count, out, err)
-                               : reduce_exact(w, records, out, err);
-    book(w, PHASE_COMM, middle, clock_now());
-    w->steps++;
+    status rc = meet(w, err);
+    if (rc != STATUS_OK) return rc;
+    const uint64_t begin = clock_now(), sent = w->comm->bytes_sent;
+    rc = w->reduce_fast ? reduce_fast(w, records, count, out, err)
+                        : reduce_exact(w, records, out, err);
+    book(w, PHASE_COMM, begin, clock_now());
+    read_wishes(out + w->record - RECORD_TAIL + RECORD_WISHES, agreed);
     w->vectors += (uint64_t)count;
     w->bytes += w->comm->bytes_sent - sent;
+    return rc;
+}
+
+static status reduce_on_devices(worker *w, const bool wish[WISHES], bool agreed[WISHES],
+                                error *err) {
+    float wishes[WISHES];
+    group_traffic traffic = {0};
+    for (int i = 0; i < WISHES; i++) wishes[i] = wish[i] ? 1.0f : 0.0f;
+    status rc = meet(w, err);
+    if (rc != STATUS_OK) return rc;
+    const uint64_t begin = clock_now();
+    find_first_leaves(w);
+    rc = w->backend->group_reduce(w->engine, w->first_leaf, !w->reduce_fast, wishes, WISHES,
+                                  &traffic, err);
+    book(w, PHASE_COMM, begin, clock_now());
+    read_wishes(wishes, agreed);
+    w->vectors += (uint64_t)traffic.vectors;
+    w->bytes += traffic.bytes_sent;
     return rc;
 }
 
@@ -157,12 +258,18 @@ status replica_step(worker *w, const batch *b, const update_rule *rule, const bo
                     step_result *result, error *err) {
     status rc;
     TRY(w->backend->step(w->engine, b, err));
-    TRY(reduce(w, wish, err));
-    const float *tail = w->backend->reduced(w->engine) + w->record - RECORD_TAIL + RECORD_WISHES;
-    for (int i = 0; i < WISHES; i++) result->agreed[i] = tail[i] > 0;
+    if (w->comm->size == 1) // the record of all shards is the reduced one already
+        memcpy(result->agreed, wish, sizeof result->agreed);
+    else
+        TRY((w->on_devices ? reduce_on_devices : reduce_here)(w, wish, result->agreed, err));
+    w->steps++;
     TRY(w->backend->update(w->engine, rule, &result->update, err));
 out:
     return rc;
+}
+
+status replica_collect(worker *w, update_result *results, int count, error *err) {
+    return w->backend->collect(w->engine, results, count, err);
 }
 
 status replica_infer(worker *w, const uint8_t *const *pixels, size_t samples, float *logits,
@@ -191,6 +298,8 @@ status replica_describe(const worker *w, yaml_node *segment, error *err) {
     status rc;
     const double vectors = (double)w->vectors / (double)w->steps;
     const int64_t bytes = (int64_t)(w->bytes / w->steps);
+    const char *transport = w->on_devices ? w->backend->group_name : w->comm->ops->name;
+    TRY(yaml_put(segment, "transport", yaml_new_string(transport, err), err));
     TRY(yaml_put(segment, "bytes_sent_per_step", yaml_new_integer(bytes, err), err));
     TRY(yaml_put(segment, "vectors_per_reduction", yaml_new_number(vectors, err), err));
 out:

@@ -9,9 +9,11 @@ status replica_open(const worker_options *o, worker **w, error *err) MUST_CHECK;
 void replica_close(worker *w);
 void replica_shards(const worker *w, int *first, int *end);
 void replica_write(worker *w, const float *parameters, const float *buffers, const float *state);
-void replica_read(worker *w, float *parameters, float *buffers, float *state);
+status replica_read(worker *w, float *parameters, float *buffers, float *state,
+                    error *err) MUST_CHECK;
 status replica_step(worker *w, const batch *b, const update_rule *rule, const bool wish[WISHES],
                     step_result *result, error *err) MUST_CHECK;
+status replica_collect(worker *w, update_result *results, int count, error *err) MUST_CHECK;
 status replica_infer(worker *w, const uint8_t *const *pixels, size_t samples, float *logits,
                      error *err) MUST_CHECK;
 phase_times replica_times(worker *w);

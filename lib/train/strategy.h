@@ -14,6 +14,8 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "compute/backend.h"
+#include "compute/devices.h"
+#include "data/dataset.h"
 #include "dist/comm.h"
 #include "dist/launch.h"
 #include "train/experiment.h"
@@ -37,8 +39,10 @@ enum { WISH_STOP, WISH_CHECKPOINT, WISHES };
 
 typedef struct worker_options {
     const backend *backend;
+    const devices *devices; // devices_index tells each rank, replica or stage its own
     const experiment *experiment;
     normalization normalization;
+    const dataset *data; // for backends that keep it; NULL: batches bring their pixels
     comm *comm;
     int world_size;  // ranks; replicas or stages in one process
     int threads;     // of each rank, replica or stage
@@ -60,8 +64,9 @@ typedef struct strategy {
     const char *name;  // as in experiment files
     const char *track; // what the first track of a trace is called: "thread 0"
 
-    // Which processes there will be. `wanted` is --world-size, or 0 when it was not given.
-    status (*find_world)(const experiment *e, int wanted, world *w, error *err);
+    // Which processes there will be. `wanted` is --world-size, or 0 when it was not given; `listed`
+    // how many devices --device names: several are as many workers, where nothing else says.
+    status (*find_world)(const experiment *e, int wanted, int listed, world *w, error *err);
     // Runs `body` once in each rank of the world that this process starts or is.
     status (*launch)(const world *w, const message_sizes *sizes, launch_body body, void *argument,
                      const logger *log, error *err);
@@ -73,11 +78,14 @@ typedef struct strategy {
 
     // Whole arenas in and out, as backend.h has them.
     void (*write)(worker *w, const float *parameters, const float *buffers, const float *state);
-    void (*read)(worker *w, float *parameters, float *buffers, float *state);
+    status (*read)(worker *w, float *parameters, float *buffers, float *state, error *err);
 
     // One step: forward, backward, reduction, update. The same result on every worker.
     status (*step)(worker *w, const batch *b, const update_rule *rule, const bool wish[WISHES],
                    step_result *result, error *err);
+    // The results of the last `count` steps, all that are pending (backend.h). NULL where none ever
+    // is.
+    status (*collect)(worker *w, update_result *results, int count, error *err);
     // Logits in inference mode, computed by this worker alone.
     status (*infer)(worker *w, const uint8_t *const *pixels, size_t samples, float *logits,
                     error *err);
@@ -93,6 +101,12 @@ typedef struct strategy {
 
 extern const strategy strategy_single, strategy_dp, strategy_ddp, strategy_mp;
 
+// What find_world of all strategies with several workers begins with.
+int strategy_world_size(const experiment *e, int wanted, int listed);
+// Inside one process every device of a list has one worker. STATUS_USAGE where --world-size says
+// otherwise.
+status strategy_check_devices(int wanted, int listed, error *err) MUST_CHECK;
+
 // A launch hook: all work is done in this process.
 status strategy_launch_here(const world *w, const message_sizes *sizes, launch_body body,
                             void *argument, const logger *log, error *err) MUST_CHECK;
@@ -101,6 +115,9 @@ status strategy_launch_here(const world *w, const message_sizes *sizes, launch_b
 static inline uint64_t strategy_busy(const phase_times *t) {
     return t->ns[PHASE_LOAD] + t->ns[PHASE_FORWARD] + t->ns[PHASE_BACKWARD] + t->ns[PHASE_UPDATE];
 }
+
+// The data set and what is done to its images, for an engine that trains, where there is one.
+void strategy_give_data(const worker_options *o, engine_options *e);
 
 // The update kind of an optimizer: what its state arrays are.
 update_kind strategy_update_kind(const optimizer *o);

@@ -2,8 +2,8 @@
 // updates.
 #include "train/replica.h"
 
-static status find_world(const experiment *e, int wanted, world *w, error *err) {
-    *w = (world){.size = wanted ? wanted : e->world_size};
+static status find_world(const experiment *e, int wanted, int listed, world *w, error *err) {
+    *w = (world){.size = strategy_world_size(e, wanted, listed)};
     if (!wanted) {
         status rc = launch_detect(&w->environment, err);
         if (rc != STATUS_OK) return rc;
@@ -44,6 +44,7 @@ const strategy strategy_ddp = {
     .write = replica_write,
     .read = replica_read,
     .step = replica_step,
+    .collect = replica_collect,
     .infer = replica_infer,
     .times = replica_times,
     .isa = replica_isa,

@@ -57,10 +57,10 @@ typedef struct part { // one replica
     engine *engine;
     trace_track *track;
     batch batch;
-    uint8_t *pixels; // its own copy of its samples
-    const uint8_t **rows;
+    uint8_t *pixels; // its own copy of its samples; none where its engine has the data set
+    const uint8_t **images;
     uint8_t *labels;
-    uint32_t *ids;
+    uint32_t *ids, *rows;
     float *gradients, *losses; // of its logits
     phase_times spent;         // in the current region
     uint64_t busy, waiting;    // ns so far; the rest is copying and reducing
@@ -74,6 +74,7 @@ struct worker {
     part *parts;
     int replicas, shards, local_shards;
     size_t sample_bytes, record;
+    bool kept; // the engines have the data set
     bool reduce_fast;
     team *team;    // one member a replica
     activity what; // of all replicas at once: what, and how
@@ -89,8 +90,10 @@ struct worker {
     uint64_t steps, ns[ACTIVITIES], bytes[ACTIVITIES];
 };
 
-static status find_world(const experiment *e, int wanted, world *w, error *err) {
-    *w = (world){.size = wanted ? wanted : e->world_size};
+static status find_world(const experiment *e, int wanted, int listed, world *w, error *err) {
+    *w = (world){.size = strategy_world_size(e, wanted, listed)};
+    status rc = strategy_check_devices(wanted, listed, err);
+    if (rc != STATUS_OK) return rc;
     if (e->virtual_shards % w->size == 0) return STATUS_OK;
     return error_set(err, STATUS_USAGE,
                      "cannot divide the shards: '%d' replicas do not divide the %d virtual shards "
@@ -192,14 +195,16 @@ static void scatter_body(void *parts, int member) {
     p->batch.end_shard = p->batch.first_shard + w->local_shards;
     const size_t first = samples_before(b, p->batch.first_shard);
     const size_t n = samples_before(b, p->batch.end_shard) - first;
-    for (size_t i = 0; i < n; i++) {
-        uint8_t *row = p->pixels + i * w->sample_bytes;
-        memcpy(row, b->pixels[first + i], w->sample_bytes);
-        p->rows[i] = row;
+    for (size_t i = 0; i < n && !w->kept; i++) {
+        uint8_t *image = p->pixels + i * w->sample_bytes;
+        memcpy(image, b->pixels[first + i], w->sample_bytes);
+        p->images[i] = image;
     }
+    memcpy(p->rows, b->rows + first, n * sizeof *p->rows);
     memcpy(p->labels, b->labels + first, n * sizeof *p->labels);
     memcpy(p->ids, b->ids + first, n * sizeof *p->ids);
-    p->batch.pixels = p->rows;
+    p->batch.pixels = p->images;
+    p->batch.rows = p->rows;
     p->batch.labels = p->labels;
     p->batch.ids = p->ids;
     p->spent.ns[PHASE_COPY] = clock_now() - begin;
@@ -297,11 +302,11 @@ static void count_traffic(worker *w) {
     const uint64_t others = (uint64_t)(w->replicas - 1);
     const uint64_t arenas = w->program->parameters + w->program->buffers;
     const size_t mine = samples_before(b, w->local_shards), total = samples_before(b, w->shards);
+    const uint64_t image = w->kept ? sizeof(uint32_t) : w->sample_bytes; // pixels, or which row
     uint64_t logits = 0;
     for (int r = 1; r < w->replicas; r++) logits += w->backend->logits_floats(w->parts[r].engine);
     w->bytes[BROADCAST] += others * arenas * sizeof(float);
-    w->bytes[SCATTER] +=
-        (uint64_t)(total - mine) * (w->sample_bytes + sizeof(uint8_t) + sizeof(uint32_t));
+    w->bytes[SCATTER] += (uint64_t)(total - mine) * (image + sizeof(uint8_t) + sizeof(uint32_t));
     w->bytes[GATHER] += logits * sizeof(float);
     w->bytes[SCATTER_GRADIENT] += logits * sizeof(float);
     w->steps++;
@@ -312,7 +317,7 @@ static status step(worker *w, const batch *b, const update_rule *rule, const boo
     status rc;
     w->batch = b;
     uint64_t begin = w->began = clock_now();
-    w->backend->read(w->parts[0].engine, w->parameters, w->buffers, NULL);
+    TRY(w->backend->read(w->parts[0].engine, w->parameters, w->buffers, NULL, err));
     alone(w, BROADCAST, PHASE_COPY, begin);
     TRY(all(w, BROADCAST, broadcast_body, err));
     TRY(all(w, SCATTER, scatter_body, err));
@@ -343,9 +348,10 @@ static void close(worker *w) {
         part *p = &w->parts[r];
         w->backend->close(p->engine);
         free(p->pixels);
-        free(p->rows);
+        free(p->images);
         free(p->labels);
         free(p->ids);
+        free(p->rows);
         free(p->gradients);
         free(p->losses);
     }
@@ -375,10 +381,11 @@ static status open_part(worker *w, int number, const worker_options *o, error *e
     const size_t samples = shard_samples * (size_t)w->local_shards;
     const size_t groups = (shard_samples + GROUP - 1) / GROUP * (size_t)w->local_shards;
     *p = (part){.owner = w, .number = number};
-    NEW(p->pixels, samples * w->sample_bytes);
-    NEW(p->rows, samples);
+    NEW(p->pixels, w->kept ? 0 : samples * w->sample_bytes);
+    NEW(p->images, samples);
     NEW(p->labels, samples);
     NEW(p->ids, samples);
+    NEW(p->rows, samples);
     NEW(p->gradients, groups * block(w));
     NEW(p->losses, groups);
     if (open_track(p, o, err) != STATUS_OK) return STATUS_FAILED;
@@ -386,6 +393,7 @@ static status open_part(worker *w, int number, const worker_options *o, error *e
     engine_options options = {.threads = o->threads,
                               .spin = o->spin,
                               .isa = o->isa,
+                              .device = devices_index(o->devices, number),
                               .shards = w->shards,
                               .local_shards = w->local_shards,
                               .shard_samples = (int)shard_samples,
@@ -399,6 +407,7 @@ static status open_part(worker *w, int number, const worker_options *o, error *e
                               .track_name = threads};
     memcpy(options.mean, o->normalization.mean, sizeof options.mean);
     memcpy(options.std, o->normalization.std, sizeof options.std);
+    strategy_give_data(o, &options);
     return o->backend->open(w->program, &options, strategy_update_kind(&e->optimizer), &p->engine,
                             err);
 }
@@ -436,6 +445,7 @@ static status open(const worker_options *o, worker **out, error *err) {
     w->shards = o->experiment->virtual_shards;
     w->local_shards = w->shards / w->replicas;
     w->sample_bytes = shape_size(w->program->input);
+    w->kept = o->data != NULL;
     w->record = record_floats(w->program);
     w->reduce_fast = o->reduce_fast;
     TRY(open_master(w, o, err));
@@ -465,8 +475,8 @@ static void write(worker *w, const float *parameters, const float *buffers, cons
     w->backend->write(w->parts[0].engine, parameters, buffers, state);
 }
 
-static void read(worker *w, float *parameters, float *buffers, float *state) {
-    w->backend->read(w->parts[0].engine, parameters, buffers, state);
+static status read(worker *w, float *parameters, float *buffers, float *state, error *err) {
+    return w->backend->read(w->parts[0].engine, parameters, buffers, state, err);
 }
 
 static status infer(worker *w, const uint8_t *const *pixels, size_t samples, float *logits,

@@ -58,9 +58,11 @@ struct worker {
     uint64_t wall, steps, micro_batches;
 };
 
-static status find_world(const experiment *e, int wanted, world *w, error *err) {
+static status find_world(const experiment *e, int wanted, int listed, world *w, error *err) {
     int first[64];
-    *w = (world){.size = wanted ? wanted : e->world_size};
+    *w = (world){.size = strategy_world_size(e, wanted, listed)};
+    status rc = strategy_check_devices(wanted, listed, err);
+    if (rc != STATUS_OK) return rc;
     if (w->size > 63)
         return error_set(err, STATUS_USAGE, "cannot cut the model: '%d' stages are more than 63",
                          w->size);
@@ -244,8 +246,10 @@ static status open_stage(worker *w, int number, const int *first, const worker_o
     s->program.count = first[number + 1] - first[number];
     s->program.input = s->program.layers[0].in;
     options.stage = true;
+    options.device = devices_index(o->devices, number);
     options.receives = number > 0;
     options.sends = number + 1 < w->count;
+    if (number == 0) strategy_give_data(o, &options);
     const update_kind kind = strategy_update_kind(&o->experiment->optimizer);
     char threads[TRACE_NAME_BYTES];
     status rc = STATUS_OK;
@@ -272,6 +276,7 @@ static status open_stages(worker *w, const worker_options *o, error *err) {
     engine_options options = {.threads = o->threads,
                               .spin = o->spin,
                               .isa = o->isa,
+                              .device = devices_index(o->devices, 0),
                               .shards = w->shards,
                               .local_shards = w->shards,
                               .shard_samples = e->global_batch / e->virtual_shards,
@@ -363,17 +368,20 @@ static void take_layers(const worker *w, const stage *s, float *parameters, floa
     }
 }
 
-static void read(worker *w, float *parameters, float *buffers, float *state) {
+static status read(worker *w, float *parameters, float *buffers, float *state, error *err) {
     for (int i = 0; i < w->count; i++) {
-        w->backend->read(w->stages[i].engine, w->parameters, w->buffers, w->state);
+        status rc = w->backend->read(w->stages[i].engine, w->parameters, w->buffers, w->state, err);
+        if (rc != STATUS_OK) return rc;
         take_layers(w, &w->stages[i], parameters, buffers, state, w->arrays);
     }
+    return STATUS_OK;
 }
 
 static status infer(worker *w, const uint8_t *const *pixels, size_t samples, float *logits,
                     error *err) {
     for (int i = 0; i < w->count; i++) {
-        w->backend->read(w->stages[i].engine, w->parameters, w->buffers, NULL);
+        status rc = w->backend->read(w->stages[i].engine, w->parameters, w->buffers, NULL, err);
+        if (rc != STATUS_OK) return rc;
         take_layers(w, &w->stages[i], w->whole_parameters, w->whole_buffers, NULL, 0);
     }
     w->backend->write(w->whole, w->whole_parameters, w->whole_buffers, NULL);

@@ -1,9 +1,27 @@
 // strategy_single.c - one process with all shards; on a CPU its threads share them.
 #include "train/replica.h"
 
-static status find_world(const experiment *e, int wanted, world *w, error *err) {
+int strategy_world_size(const experiment *e, int wanted, int listed) {
+    if (wanted) return wanted;
+    return listed > 1 ? listed : e->world_size;
+}
+
+status strategy_check_devices(int wanted, int listed, error *err) {
+    if (!wanted || listed <= 1 || wanted == listed) return STATUS_OK;
+    return error_set(err, STATUS_USAGE,
+                     "cannot start: '--world-size %d': --device has a list of %d; name one for "
+                     "each, or one for all",
+                     wanted, listed);
+}
+
+static status find_world(const experiment *e, int wanted, int listed, world *w, error *err) {
     (void)e;
     *w = (world){.size = 1};
+    if (listed > 1)
+        return error_set(err, STATUS_USAGE,
+                         "cannot start: '--device': a list of %d devices is for as many workers; "
+                         "train-ddp starts several",
+                         listed);
     if (wanted <= 1) return STATUS_OK;
     return error_set(err, STATUS_USAGE,
                      "cannot start: '--world-size %d': one device is one worker; train-ddp starts "
@@ -33,6 +51,7 @@ const strategy strategy_single = {
     .write = replica_write,
     .read = replica_read,
     .step = replica_step,
+    .collect = replica_collect,
     .infer = replica_infer,
     .times = replica_times,
     .isa = replica_isa,

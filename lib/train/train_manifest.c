@@ -1,6 +1,7 @@
 #include "train/train_manifest.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -35,6 +36,85 @@ status train_manifest_dataset(manifest *m, const dataset *d, error *err) {
         const manifest_file file = entry(d->paths[i], &d->files[i]);
         status rc = d->shards ? manifest_add_shard(m, &file, d->source, err)
                               : manifest_add_input(m, &file, err);
+        if (rc != STATUS_OK) return rc;
+    }
+    return STATUS_OK;
+}
+
+yaml_node *train_manifest_device_list(const devices *d, error *err) {
+    yaml_node *list = yaml_new(YAML_SEQUENCE, err);
+    if (!list) return NULL;
+    list->flow = true;
+    for (int i = 0; i < d->count; i++) {
+        char name[DEVICES_TEXT_BYTES];
+        devices_name(d, i, name);
+        if (yaml_append(list, yaml_new_string(name, err), err) == STATUS_OK) continue;
+        yaml_free(list);
+        return NULL;
+    }
+    return list;
+}
+
+static status append_gpu(yaml_node *list, const device_info *gpu, error *err) {
+    char device[32], capability[32];
+    yaml_node *item = yaml_new(YAML_MAPPING, err);
+    status rc = STATUS_FAILED;
+    if (!item) return rc;
+    snprintf(device, sizeof device, "cuda:%d", gpu->index);
+    snprintf(capability, sizeof capability, "%d.%d", gpu->capability[0], gpu->capability[1]);
+    TRY(yaml_put(item, "device", yaml_new_string(device, err), err));
+    TRY(yaml_put(item, "name", yaml_new_string(gpu->name, err), err));
+    TRY(yaml_put(item, "memory", yaml_new_integer((int64_t)gpu->memory, err), err));
+    TRY(yaml_put(item, "compute_capability", yaml_new_string(capability, err), err));
+    TRY(yaml_put(item, "driver", yaml_new_string(gpu->driver, err), err));
+    return yaml_append(list, item, err);
+out:
+    yaml_free(item);
+    return rc;
+}
+
+status train_manifest_gpus(manifest *m, const devices *d, error *err) {
+    if (d->gpu_count == 0) return STATUS_OK;
+    yaml_node *list = yaml_new(YAML_SEQUENCE, err);
+    status rc = STATUS_FAILED;
+    if (!list) return rc;
+    for (int i = 0; i < d->gpu_count; i++) TRY(append_gpu(list, &d->gpus[i], err));
+    return yaml_put(manifest_run(m), "gpus", list, err);
+out:
+    yaml_free(list);
+    return rc;
+}
+
+static status put_figure(yaml_node *item, const char *name, const char *which, double value,
+                         error *err) {
+    char key[64];
+    if (isnan(value)) return STATUS_OK;
+    snprintf(key, sizeof key, "%s_%s", name, which);
+    return yaml_put(item, key, yaml_new_number(value, err), err);
+}
+
+static status put_figures(yaml_node *item, const gpu_figures *f, error *err) {
+    static const char *const names[GPU_FIGURES] = {
+        [GPU_UTILIZATION] = "utilization", [GPU_MEMORY_UTILIZATION] = "memory_utilization",
+        [GPU_MEMORY_USED] = "memory_used", [GPU_SM_CLOCK] = "sm_clock_mhz",
+        [GPU_POWER] = "power_watts",       [GPU_TEMPERATURE] = "temperature_celsius",
+    };
+    status rc;
+    if (f->samples == 0) return STATUS_OK;
+    TRY(yaml_put(item, "samples", yaml_new_integer(f->samples, err), err));
+    for (int i = 0; i < GPU_FIGURES; i++) {
+        TRY(put_figure(item, names[i], "mean", f->mean[i], err));
+        TRY(put_figure(item, names[i], "max", f->max[i], err));
+    }
+out:
+    return rc;
+}
+
+status train_manifest_gpu_figures(manifest *m, const devices *d, const gpu_figures *figures,
+                                  error *err) {
+    const yaml_node *list = yaml_find(manifest_run(m), "gpus");
+    for (int i = 0; list && i < d->gpu_count; i++) {
+        status rc = put_figures(list->items[i], &figures[i], err);
         if (rc != STATUS_OK) return rc;
     }
     return STATUS_OK;

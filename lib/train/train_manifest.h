@@ -4,6 +4,7 @@
 #define LOCKSTEP_TRAIN_TRAIN_MANIFEST_H
 
 #include "base/error.h"
+#include "compute/devices.h"
 #include "data/dataset.h"
 #include "data/manifest.h"
 #include "train/checkpoint.h"
@@ -20,6 +21,15 @@ status train_manifest_input(manifest *m, const char *path, const tensor_file *f,
                             error *err) MUST_CHECK;
 status train_manifest_output(manifest *m, const char *path, const tensor_file *f,
                              error *err) MUST_CHECK;
+
+// The list of devices, as `execution` has it: [cpu], ["cuda:0", "cuda:1"]. NULL, with err filled,
+// when there is no memory.
+yaml_node *train_manifest_device_list(const devices *d, error *err) MUST_CHECK;
+// `run.gpus`: what the GPUs among them are; nothing where there is none.
+status train_manifest_gpus(manifest *m, const devices *d, error *err) MUST_CHECK;
+// Adds to them what they did: figures[i] is about d->gpus[i].
+status train_manifest_gpu_figures(manifest *m, const devices *d, const gpu_figures *figures,
+                                  error *err) MUST_CHECK;
 
 // `results` and `run.execution` of a finished run over `samples` training samples; `model_content`
 // is the content hash of its model.st.zst.

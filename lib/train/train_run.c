@@ -10,6 +10,7 @@
 
 #include "base/memory.h"
 #include "base/signals.h"
+#include "data/recorded.h"
 #include "data/sampler.h"
 #include "train/trace_file.h"
 #include "train/train_manifest.h"
@@ -93,13 +94,23 @@ status train_run_init(train_run *r, const train_settings *s, const experiment *e
                       error *err) {
     status rc;
     *r = (train_run){.settings = s, .experiment = e, .manifest = m};
-    r->backend = backend_find("cpu");
     TRY(train_manifest_parameters(e, manifest_parameters(m), err));
     TRY(read_data(r, err));
     TRY(checkpoint_init(&r->checkpoint, &e->model, strategy_update_kind(&e->optimizer), e->epochs,
                         trainer_steps_per_epoch(e, r->train.samples), err));
     model_init_parameters(&e->model, e->seed, r->checkpoint.parameters, r->checkpoint.buffers);
     if (s->init) TRY(read_init(r, err));
+out:
+    return rc;
+}
+
+// In the order in which train_run_init reads them.
+status train_run_describe(const train_settings *s, const experiment *e, manifest *m, error *err) {
+    status rc;
+    TRY(train_manifest_parameters(e, manifest_parameters(m), err));
+    TRY(recorded_add_input(m, s->train, err));
+    if (s->test) TRY(recorded_add_input(m, s->test, err));
+    if (s->init) TRY(recorded_add_input(m, s->init, err));
 out:
     return rc;
 }
@@ -214,23 +225,18 @@ static int cores(void) {
 
 static status describe_segment(train_run *r, error *err) {
     const train_settings *s = r->settings;
-    yaml_node *segment = yaml_new(YAML_MAPPING, err), *devices = yaml_new(YAML_SEQUENCE, err);
+    yaml_node *segment = yaml_new(YAML_MAPPING, err);
     status rc = STATUS_FAILED;
     r->segment = segment;
-    if (!segment || !devices) goto out;
-    devices->flow = true;
-    TRY(yaml_append(devices, yaml_new_string(s->device, err), err));
+    if (!segment) goto out;
     TRY(yaml_put(segment, "tool", yaml_new_string(s->tool, err), err));
     TRY(yaml_put(segment, "strategy", yaml_new_string(s->strategy->name, err), err));
-    rc = yaml_put(segment, "devices", devices, err);
-    devices = NULL; // yaml_put took it over
-    if (rc != STATUS_OK) goto out;
+    TRY(yaml_put(segment, "devices", train_manifest_device_list(&s->devices, err), err));
     TRY(yaml_put(segment, "world_size", yaml_new_integer(s->world.size, err), err));
     TRY(yaml_put(segment, "threads", yaml_new_integer(r->threads, err), err));
     TRY(yaml_put(segment, "loader_workers", yaml_new_integer(s->loader_workers, err), err));
     TRY(yaml_put(segment, "reduce", yaml_new_string(s->reduce_fast ? "fast" : "exact", err), err));
 out:
-    yaml_free(devices);
     return rc;
 }
 
@@ -284,6 +290,7 @@ static status write_outputs(train_run *r, error *err) {
     TRY(write_model(r, &written, err));
     TRY(write_steps(r, err));
     TRY(write_state(r, err));
+    TRY(train_manifest_gpu_figures(r->manifest, &r->settings->devices, r->figures, err));
     TRY(train_manifest_results(r->manifest, &r->checkpoint, r->experiment, r->train.samples,
                                written.content, err));
     TRY(path_in(r->settings->out, MANIFEST, &path, err));
@@ -307,6 +314,16 @@ static status stopped_by(error *err) {
     return error_prefix(err, "stopped by SIG%s: ", sigabbrev_np(number));
 }
 
+// Where several GPUs work, one process watches all of them. Where they cannot be watched the
+// manifest has no such figures.
+static gpu_monitor *watch_gpus(const train_settings *s) {
+    error why = {0};
+    gpu_monitor *m = NULL;
+    if (s->devices.gpu_count > 1 && devices_watch(&s->devices, &m, &why) != STATUS_OK)
+        log_debug(s->log, "nothing is measured of the GPUs: %s", why.message);
+    return m;
+}
+
 // One rank, from its first step to its last.
 static status train_rank(void *argument, comm *c, error *err) {
     train_run *r = argument;
@@ -314,13 +331,15 @@ static status train_rank(void *argument, comm *c, error *err) {
     bool lead = c->rank == 0;
     trace_file tracing = {0};
     trainer_end end;
+    gpu_monitor *monitor = lead ? watch_gpus(s) : NULL;
     char *state = NULL;
     status rc;
     TRY(path_in(s->out, STATE, &state, err));
     TRY(trace_file_open(&tracing, s->trace, s->strategy->track, TRACE_FILE_ROOM, c, err));
     const trainer_options options = {
         .strategy = s->strategy,
-        .worker = {.backend = r->backend,
+        .worker = {.backend = s->devices.backend,
+                   .devices = &s->devices,
                    .experiment = r->experiment,
                    .normalization = r->normalization,
                    .comm = c,
@@ -343,12 +362,15 @@ static status train_rank(void *argument, comm *c, error *err) {
         .log = s->log,
     };
     TRY(trainer_run(&options, &r->checkpoint, &end, err));
+    devices_unwatch(&s->devices, monitor, r->figures);
+    monitor = NULL;
     TRY(trace_file_write(&tracing, s->tool, s->log, err));
     if (lead && end == TRAINER_PAUSED)
         log_info(s->log, "stopped after step %" PRIu64 ", state saved", r->checkpoint.step);
     if (lead && end == TRAINER_FINISHED) TRY(write_outputs(r, err));
     if (end == TRAINER_SIGNALLED) rc = stopped(r, err);
 out:
+    devices_unwatch(&s->devices, monitor, NULL);
     trace_file_release(&tracing);
     free(state);
     return rc;
@@ -361,11 +383,13 @@ status train_run_go(train_run *r, error *err) {
     int available = cores();
     r->threads = s->threads ? s->threads : available / s->world.size;
     if (r->threads < 1) r->threads = 1;
+    r->threads = devices_threads(&s->devices, r->threads);
     r->spin = r->threads * s->world.size <= available;
     status rc;
     TRY(find_start(r, err));
     if (lead && s->dump_order) TRY(dump_order(r, err));
     TRY(describe_segment(r, err));
+    TRY(train_manifest_gpus(r->manifest, &s->devices, err));
     rc = s->strategy->launch(&s->world, &sizes, train_rank, r, s->log, err);
     if (rc == STATUS_STOPPED) rc = stopped_by(err);
 out:

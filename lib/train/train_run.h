@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "compute/devices.h"
 #include "data/dataset.h"
 #include "data/manifest.h"
 #include "train/checkpoint.h"
@@ -19,8 +20,9 @@ typedef struct train_settings {
     const strategy *strategy;
     world world;
     const char *train, *test, *out, *init, *trace, *dump_order;
-    const char *device, *isa; // isa NULL: the best
-    int threads;              // of a rank; 0: the cores of this host, divided among the ranks
+    devices devices; // opened, unless nothing is to be computed
+    const char *isa; // NULL: the best
+    int threads;     // of a rank; 0: the cores of this host, divided among the ranks
     int loader_workers;
     bool reduce_fast, resume;
     uint64_t stop_after_steps, checkpoint_steps, checkpoint_ns; // 0: not
@@ -31,7 +33,6 @@ typedef struct train_run {
     const train_settings *settings;
     const experiment *experiment;
     manifest *manifest;
-    const backend *backend;
     dataset train, test;
     normalization normalization;
     checkpoint checkpoint;
@@ -39,6 +40,7 @@ typedef struct train_run {
     int threads;
     bool spin;
     yaml_node *segment;
+    gpu_figures figures[DEVICES_MAX]; // of settings->devices.gpus
 } train_run;
 
 // Reads the datasets, checks that model and data fit, and puts parameters and inputs into `m`.
@@ -46,6 +48,11 @@ typedef struct train_run {
 status train_run_init(train_run *r, const train_settings *s, const experiment *e, manifest *m,
                       error *err) MUST_CHECK;
 void train_run_release(train_run *r);
+
+// Puts into `m` only what the key of the stage is made from: the parameters, and the contents of
+// the inputs, which are not read where a manifest beside them tells (data/recorded.h).
+status train_run_describe(const train_settings *s, const experiment *e, manifest *m,
+                          error *err) MUST_CHECK;
 
 // Is --out the folder of a finished run of this experiment? STATUS_INPUT naming the key when it is
 // one of another. (What --resume asks first: nothing is read but the manifest.)

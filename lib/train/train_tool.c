@@ -18,9 +18,13 @@ static const char NOTES[] =
     "and, last, manifest.yaml. State is saved at the end of every epoch, at --checkpoint-every,\n"
     "and on SIGINT, SIGTERM and SIGUSR1.\n"
     "\n"
-    "Exit codes: 0 done; 1 failed (also: the loss is no longer finite); 2 usage; 3 input refused;\n"
-    "5 stopped by SIGTERM or SIGUSR1, state saved. LOCKSTEP_ISA=v4, v3 or baseline in the\n"
-    "environment chooses the instruction set.";
+    "--device auto takes as many GPUs as there are workers, or the cpu where there is none. A\n"
+    "list of several devices means as many ranks, replicas or stages, unless --world-size says\n"
+    "otherwise; one device has them all.\n"
+    "\n"
+    "Exit codes: 0 done; 1 failed (also: the loss is no longer finite, no GPU); 2 usage; 3 input\n"
+    "refused; 5 stopped by SIGTERM or SIGUSR1, state saved. LOCKSTEP_ISA=v4, v3 or baseline in\n"
+    "the environment chooses the instruction set, LOCKSTEP_CUDA_LIBRARY the CUDA backend's file.";
 
 void train_tool_init(train_tool *t, const strategy *s, const char *name, const char *summary) {
     *t = (train_tool){.strategy = s,
@@ -38,9 +42,11 @@ void train_tool_init(train_tool *t, const strategy *s, const char *name, const c
         {"test", CLI_STRING, &t->test, "FILE", "test data, evaluated after every epoch", 0, 0},
         {"out", CLI_STRING, &t->out, "DIR", "folder for all outputs", 0, 0},
         {"set", CLI_LIST, &t->set, "KEY=VALUE", "replace a value of the experiment", 0, 0},
-        {"device", CLI_STRING, &t->device, "auto|cpu|cuda", "where to compute", 0, 0},
+        {"device", CLI_STRING, &t->device, "auto|cpu|cuda|LIST",
+         "where to compute; LIST: cuda:0,cuda:1, which workers take in turn", 0, 0},
         {"threads", CLI_INTEGER, &t->threads, "N",
-         "threads of a rank (default: the cores, divided among the ranks)", 1, 1024},
+         "threads of a rank (default: the cores, divided among the ranks; one with a GPU)", 1,
+         1024},
         {"loader-workers", CLI_INTEGER, &t->loader_workers, "N",
          "threads that prepare batches (default: as in the experiment)", 0, 256},
         {"world-size", CLI_INTEGER, &t->world_size, "W",
@@ -82,20 +88,19 @@ static status need(const char *value, const char *option, error *err) {
     return error_set(err, STATUS_USAGE, "cannot start: '--%s': it is missing", option);
 }
 
-static status parse_device(const char **device, const logger *log, error *err) {
-    if (strcmp(*device, "cuda") == 0)
-        return error_set(err, STATUS_FAILED,
-                         "cannot compute: 'cuda': no CUDA backend in this build; --device cpu "
-                         "works everywhere");
-    if (strcmp(*device, "auto") == 0)
-        log_debug(log, "device: cpu (auto; this build has no other)");
-    else if (strcmp(*device, "cpu") != 0)
-        return error_set(err, STATUS_USAGE,
-                         "cannot compute: '--device %s': expected auto, cpu or "
-                         "cuda",
-                         *device);
-    *device = "cpu";
-    return STATUS_OK;
+// Who computes, and where. A key is the same on every device, so for it none is looked for.
+static status find_workers(const train_tool *t, const experiment *e, train_settings *s,
+                           error *err) {
+    const int wanted = t->world_size > 0 ? (int)t->world_size : 0;
+    status rc;
+    TRY(devices_parse(&s->devices, t->device, err));
+    TRY(t->strategy->find_world(e, wanted, s->devices.count, &s->world, err));
+    const launch_environment *group = &s->world.environment;
+    if (t->print_key) goto out;
+    TRY(devices_open(&s->devices, s->world.size, group->joined && group->rank ? NULL : s->log,
+                     err));
+out:
+    return rc;
 }
 
 // "500": steps; "30s": seconds.
@@ -135,7 +140,6 @@ static status read_settings(const train_tool *t, const experiment *e, const logg
         .init = t->init,
         .trace = t->trace,
         .dump_order = t->dump_order,
-        .device = t->device,
         .isa = getenv("LOCKSTEP_ISA"),
         .threads = t->threads > 0 ? (int)t->threads : 0,
         .loader_workers = t->loader_workers >= 0 ? (int)t->loader_workers : e->loader_workers,
@@ -144,7 +148,6 @@ static status read_settings(const train_tool *t, const experiment *e, const logg
         .log = log,
     };
     TRY(need(t->train, "train", err));
-    TRY(parse_device(&s->device, log, err));
     TRY(parse_reduce(t->reduce, &s->reduce_fast, err));
     TRY(parse_checkpoint_every(t->checkpoint_every, s, err));
     if (t->max_restarts > 0)
@@ -154,7 +157,7 @@ static status read_settings(const train_tool *t, const experiment *e, const logg
     if (t->test && strcmp(t->test, "-") == 0)
         return error_set(err, STATUS_USAGE,
                          "cannot read test data: '-': only --train can be standard input");
-    TRY(t->strategy->find_world(e, t->world_size > 0 ? (int)t->world_size : 0, &s->world, err));
+    TRY(find_workers(t, e, s, err));
     if (s->world.environment.joined && strcmp(t->train, "-") == 0)
         return error_set(err, STATUS_USAGE,
                          "cannot read training data: '-': a rank that joins a group cannot share "
@@ -205,20 +208,23 @@ out:
     return rc;
 }
 
+static status print_key(const train_settings *s, const experiment *e, manifest *m, error *err) {
+    status rc = train_run_describe(s, e, m, err);
+    return rc == STATUS_OK ? manifest_print_key(m, err) : rc;
+}
+
 static status train(const train_tool *t, const train_settings *s, const experiment *e, manifest *m,
                     error *err) {
     train_run run = {0};
     int lock = -1;
     bool finished = false;
     status rc;
-    if (!t->print_key) {
-        TRY(need(t->out, "out", err));
-        TRY(take_folder(s, e, &lock, &finished, err));
-        if (finished) goto out;
-        signals_watch();
-    }
+    TRY(need(t->out, "out", err));
+    TRY(take_folder(s, e, &lock, &finished, err));
+    if (finished) goto out;
+    signals_watch();
     TRY(train_run_init(&run, s, e, m, err));
-    TRY(t->print_key ? manifest_print_key(m, err) : train_run_go(&run, err));
+    TRY(train_run_go(&run, err));
 out:
     train_run_release(&run);
     output_unlock_folder(lock);
@@ -243,7 +249,7 @@ status train_tool_run(train_tool *t, int argc, char **argv, error *err) {
     if (t->print_key) log.level = LOG_QUIET;
     TRY(read_settings(t, &e, &log, &settings, err));
     TRY(manifest_begin(&m, t->cli.name, TRAIN_BITS, argc, argv, err));
-    TRY(train(t, &settings, &e, &m, err));
+    TRY(t->print_key ? print_key(&settings, &e, &m, err) : train(t, &settings, &e, &m, err));
 out:
     manifest_release(&m);
     experiment_release(&e);

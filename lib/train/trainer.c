@@ -13,6 +13,9 @@
 #include "train/evaluation.h"
 #include "train/training_progress.h"
 
+// Results that are pending are looked at so often, for whoever watches.
+enum { PROGRESS_NS = 200000000 };
+
 typedef struct trainer {
     const trainer_options *o;
     const experiment *experiment;
@@ -28,7 +31,10 @@ typedef struct trainer {
     training_progress progress;
     uint64_t steps_per_epoch, total;
     uint64_t began, before; // clock; ns of earlier segments
-    uint64_t mark;          // clock at the end of the last step, or of the pause behind it
+    uint64_t mark;          // clock at the end of the last settled step, or of the pause behind it
+    int unsettled;          // steps since then; their results are with the worker
+    int unsettled_images;   // of them
+    uint64_t loading;       // ns that they waited for batches
     uint64_t epoch_began;   // clock
     uint64_t saved;         // clock of the last save
     uint64_t averaged;      // the times of the steps below are means over all workers
@@ -191,45 +197,73 @@ static update_rule rule_of(const trainer *t) {
     };
 }
 
-static status diverged(const trainer *t, const char *what, double value, error *err) {
+static status diverged(const trainer *t, uint64_t step, const char *what, double value,
+                       error *err) {
     return error_set(err, STATUS_FAILED,
                      "cannot go on: 'step %" PRIu64 "' (epoch %" PRIu64 "): %s is %g; a lower "
                      "learning rate may help",
-                     t->c->step, t->c->step / t->steps_per_epoch + 1, what, value);
+                     step, step / t->steps_per_epoch + 1, what, value);
+}
+
+// Books what the unsettled steps gave. A device that works ahead is waited for here, so the wall
+// time of such steps is known together, and shared among them.
+static status settle(trainer *t, update_result *results, error *err) {
+    const uint64_t n = (uint64_t)t->unsettled, first = t->c->step - n;
+    phase_times times = t->o->strategy->times(t->worker);
+    times.ns[PHASE_LOAD] += t->loading;
+    const uint64_t end = clock_now(), wall = (end - t->mark) / n;
+    for (int p = 0; p < PHASES; p++) times.ns[p] /= n;
+    for (uint64_t i = 0; i < n; i++) {
+        if (!isfinite(results[i].loss))
+            return diverged(t, first + i, "the loss", (double)results[i].loss, err);
+        timeline_append(&t->c->timeline, &results[i], wall, &times);
+        trace_operation(t->track, "step", (int64_t)(first + i), t->mark + i * wall,
+                        i + 1 == n ? end : t->mark + (i + 1) * wall);
+    }
+    training_progress_step(&t->progress, t->c->step, t->unsettled_images, results[n - 1].loss);
+    t->mark = end;
+    t->unsettled = t->unsettled_images = 0;
+    t->loading = 0;
+    return STATUS_OK;
+}
+
+// Waits for whatever is pending.
+static status collect(trainer *t, error *err) {
+    update_result results[ENGINE_PENDING];
+    if (t->unsettled == 0) return STATUS_OK;
+    status rc = t->o->strategy->collect(t->worker, results, t->unsettled, err);
+    return rc == STATUS_OK ? settle(t, results, err) : rc;
 }
 
 static status train_step(trainer *t, bool agreed[WISHES], error *err) {
     const strategy *s = t->o->strategy;
-    step_result result;
-    uint64_t begin = clock_now();
-    bool overdue = t->o->checkpoint_ns && begin - t->saved >= t->o->checkpoint_ns;
+    step_result result = {0};
+    const uint64_t begin = clock_now();
+    const bool overdue = t->o->checkpoint_ns && begin - t->saved >= t->o->checkpoint_ns;
     const bool wishes[WISHES] = {
         [WISH_STOP] = signals_pending() != 0, [WISH_CHECKPOINT] = t->lead && overdue};
     const batch *b = loader_next(t->loader);
     const update_rule rule = rule_of(t);
-    uint64_t loaded = clock_now();
+    const uint64_t loaded = clock_now();
     trace_phase(t->track, phase_name(PHASE_LOAD), begin, loaded);
     status rc = s->step(t->worker, b, &rule, wishes, &result, err);
     if (rc != STATUS_OK) return rc;
-    if (!isfinite(result.update.loss))
-        return diverged(t, "the loss", (double)result.update.loss, err);
-    phase_times times = s->times(t->worker);
-    times.ns[PHASE_LOAD] += loaded - begin;
-    uint64_t end = clock_now();
-    timeline_append(&t->c->timeline, &result.update, end - t->mark, &times);
-    trace_operation(t->track, "step", (int64_t)t->c->step, t->mark, end);
-    t->mark = end;
-    t->c->step++;
     memcpy(agreed, result.agreed, sizeof result.agreed);
-    training_progress_step(&t->progress, t->c->step, batch_samples(b), result.update.loss);
-    return STATUS_OK;
+    t->loading += loaded - begin;
+    t->unsettled_images += batch_samples(b);
+    t->unsettled++;
+    t->c->step++;
+    if (!result.update.pending) return settle(t, &result.update, err);
+    const bool shown = clock_now() - t->mark >= PROGRESS_NS;
+    return shown || t->unsettled == ENGINE_PENDING ? collect(t, err) : STATUS_OK;
 }
 
 // The loss is taken before the update: the last update of all is looked at here.
 static status check_finite(const trainer *t, error *err) {
     const float *parameters = t->c->parameters;
     for (size_t i = 0; i < t->experiment->model.program.parameters; i++)
-        if (!isfinite(parameters[i])) return diverged(t, "a parameter", (double)parameters[i], err);
+        if (!isfinite(parameters[i]))
+            return diverged(t, t->c->step, "a parameter", (double)parameters[i], err);
     return STATUS_OK;
 }
 
@@ -237,7 +271,7 @@ static status save(trainer *t, error *err) {
     checkpoint *c = t->c;
     const uint64_t begin = trace_clock(t->track);
     status rc;
-    t->o->strategy->read(t->worker, c->parameters, c->buffers, c->optimizer);
+    TRY(t->o->strategy->read(t->worker, c->parameters, c->buffers, c->optimizer, err));
     TRY(check_finite(t, err));
     TRY(average_times(t, err));
     if (t->lead) {
@@ -315,11 +349,13 @@ static status run(trainer *t, trainer_end *end, error *err) {
         if (o->stop_after_steps && c->step >= o->stop_after_steps) break;
         TRY(train_step(t, agreed, err));
         stop = agreed[WISH_STOP];
-        bool whole_epoch = c->step % t->steps_per_epoch == 0;
+        const bool whole_epoch = c->step % t->steps_per_epoch == 0;
+        const bool saving = stop || whole_epoch || agreed[WISH_CHECKPOINT] ||
+                            c->step == o->stop_after_steps ||
+                            (o->checkpoint_steps && c->step % o->checkpoint_steps == 0);
+        if (saving) TRY(collect(t, err));
         if (whole_epoch) TRY(end_epoch(t, &stop, err));
-        if (stop || whole_epoch || agreed[WISH_CHECKPOINT] || c->step == o->stop_after_steps ||
-            (o->checkpoint_steps && c->step % o->checkpoint_steps == 0))
-            TRY(save(t, err));
+        if (saving || stop) TRY(save(t, err));
         if (whole_epoch) trace_epoch(t);
     }
     trace_epoch(t);
@@ -345,21 +381,25 @@ out:
     return rc;
 }
 
+// Where engines keep the data set they augment, too: a batch then only says which samples it has.
 static status open_trainer(trainer *t, error *err) {
     const trainer_options *o = t->o;
     const experiment *e = t->experiment;
+    const bool kept = o->worker.backend->keeps_data;
+    worker_options working = o->worker;
     status rc;
     loader_options loading = {.data = o->train,
                               .sampler = &t->sampler,
                               .workers = o->loader_workers,
                               .first_step = t->c->step,
                               .end_step = t->total,
-                              .augment = &e->augment,
+                              .augment = kept ? NULL : &e->augment,
                               .trace = o->worker.trace};
+    working.data = kept ? o->train : NULL;
     TRY(check_same_run(t, err));
     TRY(deal_init(&t->deal, o->train, e->virtual_shards, e->shard_seed, err));
     TRY(sampler_init(&t->sampler, &t->deal, e->global_batch, e->seed, err));
-    TRY(o->strategy->open(&o->worker, &t->worker, err));
+    TRY(o->strategy->open(&working, &t->worker, err));
     o->strategy->shards(t->worker, &loading.first_shard, &loading.end_shard);
     o->strategy->write(t->worker, t->c->parameters, t->c->buffers, t->c->optimizer);
     TRY(loader_new(&loading, &t->loader, err));

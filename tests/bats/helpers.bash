@@ -7,7 +7,9 @@ ROOT=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
 BIN=${BIN:-$ROOT/build/bin}
 WORK=$BATS_TEST_TMPDIR
 PYTHON=${PYTHON:-/usr/bin/python3}
-export ROOT BIN WORK PYTHON
+# Tests are about the CPU, whatever this machine has: --device auto finds no CUDA backend. Those that want one say so.
+LOCKSTEP_CUDA_LIBRARY=none
+export ROOT BIN WORK PYTHON LOCKSTEP_CUDA_LIBRARY
 
 # Prints its arguments on the test's error output and fails.
 fail() {

@@ -54,6 +54,17 @@ check() {
     [ "$status" -eq 0 ] || fail "$output"
 }
 
+@test "CUDA's headers are for the CUDA backend and for its emulation" {
+    check lib/compute/devices.c '#include <cuda_runtime_api.h>'
+    [ "$status" -eq 1 ]
+    check lib/dist/x.c '#include <nccl.h>'
+    [ "$status" -eq 1 ]
+    check lib/compute/cuda/device.cuh '#include <cuda_runtime.h>'
+    [ "$status" -eq 0 ] || fail "$output"
+    check tests/emulation/cublas.cc '#include "cublas_v2.h"'
+    [ "$status" -eq 0 ] || fail "$output"
+}
+
 @test "includes are relative to lib, and a new folder needs a rule" {
     check lib/train/x.c '#include "../data/dataset.h"'
     [ "$status" -eq 1 ]

@@ -5,7 +5,7 @@ load helpers
 @test "make help lists the targets" {
     succeeds make -C "$ROOT" -s help
     local target
-    for target in deps all test quickstart experiment compare explain reproduce submission lint sanitize install clean; do
+    for target in deps all emulation test quickstart experiment compare explain reproduce submission lint sanitize install clean; do
         [[ $output =~ (^|$'\n')"  $target "+[A-Z] ]] || fail "$target is missing:" "$output"
     done
 }
@@ -77,4 +77,50 @@ SH
     run make -C "$ROOT" -s MODE=fast
     [ "$status" -ne 0 ]
     [[ $output == *"MODE=fast: one of release, debug, asan, tsan"* ]]
+}
+
+# A folder as CUDA's, whose nvcc runs the given shell commands.
+cuda_home() {
+    mkdir -p "$WORK/cuda/bin"
+    printf '#!/bin/sh\n%s\n' "$1" >"$WORK/cuda/bin/nvcc"
+    chmod +x "$WORK/cuda/bin/nvcc"
+    echo "$WORK/cuda"
+}
+
+@test "CUDA=0 and a machine without nvcc build without it; CUDA=1 does not" {
+    succeeds make -C "$ROOT" -n BUILD="$WORK/build" CUDA=0 all
+    [[ $output == *"/bin/train-single"* ]]
+    [[ $output != *"lockstep-cuda.so"* ]] || fail "$output"
+    succeeds make -C "$ROOT" -n BUILD="$WORK/build" CUDA_HOME="$WORK/none" all
+    [[ $output != *"lockstep-cuda.so"* ]] || fail "$output"
+    succeeds make -C "$ROOT" -s CUDA_HOME="$WORK/none" print-config
+    [[ $output == *"not found in $WORK/none"* ]] || fail "$output"
+    run make -C "$ROOT" -s CUDA=1 CUDA_HOME="$WORK/none" no-nvcc
+    [ "$status" -ne 0 ]
+    [[ $output == "cannot build with CUDA=1: no nvcc "* ]] || fail "$output"
+    succeeds make -C "$ROOT" -n BUILD="$WORK/build" CUDA=1 CUDA_HOME="$WORK/none" all
+    [[ $output == *"cannot build with CUDA=1"* ]] || fail "$output"
+}
+
+@test "nvcc is found in CUDA_HOME or on the PATH, and gets each of CUDA_ARCHS" {
+    local home
+    home=$(cuda_home "echo 'release 99.0'")
+    succeeds make -C "$ROOT" -s CUDA_HOME="$home" print-config
+    [[ $output == *"$home/bin/nvcc"*"release 99.0"* ]] || fail "$output"
+    if [ ! -e /usr/local/cuda/bin/nvcc ]; then
+        succeeds env PATH="$home/bin:$PATH" make -C "$ROOT" -s print-config
+        [[ $output == *"$home/bin/nvcc"* ]] || fail "$output"
+    fi
+    succeeds make -C "$ROOT" -n CUDA_HOME="$home" BUILD="$WORK/build" CUDA_ARCHS="80 90" all
+    [[ $output == *"-gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 -gencode arch=compute_90,code=compute_90 "* ]]
+    [[ $output == *"$home/bin/nvcc"*"lib/compute/cuda/norm.cu"* ]]
+}
+
+@test "what nvcc refuses is no backend" {
+    local home
+    home=$(cuda_home "echo 'nvcc fatal: Unsupported gpu architecture' >&2; exit 1")
+    run make -C "$ROOT" -s -j1 CUDA_HOME="$home" BUILD="$WORK/build" "$WORK/build/lib/lockstep-cuda.so"
+    [ "$status" -ne 0 ]
+    [[ $output == *"nvcc fatal: Unsupported gpu architecture"* ]] || fail "$output"
+    [ -z "$(find "$WORK/build" -name '*.so')" ]
 }

@@ -126,6 +126,15 @@ did_not_run() {
     did_not_run evaluate
 }
 
+@test "data that was changed in place is noticed, though its size and its time are the old ones" {
+    finished_run
+    local data=$ARTIFACTS/data/synthetic
+    touch -r "$data/test.st.zst" "$WORK/time"
+    printf 'x' | dd of="$data/test.st.zst" bs=1 seek=1000 conv=notrunc status=none
+    touch -r "$WORK/time" "$data/test.st.zst"
+    TOOL=train-ddp fails_with 3 "data/synthetic/test.st.zst'" run_pipeline experiment "$TINY"
+}
+
 @test "a training that was killed is stale, not done" {
     finished_run
     local pid waited=0 state=$ARTIFACTS/tiny/seed-7/train

@@ -88,7 +88,12 @@ static engine *open_engine(const model *m, update_kind kind, const char *isa, in
                               .local_shards = 1,
                               .shard_samples = SAMPLES,
                               .std = {1}};
-    const batch b = {1, &count, 0, 1, pixels, labels, ids, 0};
+    const batch b = {.shards = 1,
+                     .count = &count,
+                     .end_shard = 1,
+                     .pixels = pixels,
+                     .labels = labels,
+                     .ids = ids};
     engine *e = NULL;
     error err = {0};
     if (backend_find("cpu")->open(&m->program, &o, kind, &e, &err) != STATUS_OK ||
@@ -113,7 +118,7 @@ static void run(const golden *g, const model *m, const char *isa, int threads, f
         for (size_t i = 0; i < PARAMETERS; i++)
             be->reduced(e)[i] = (float)(SAMPLES * g->gradients[rule.step * PARAMETERS + i]);
         if (be->update(e, &rule, &result, &err) != STATUS_OK) fail_msg("%s", err.message);
-        be->read(e, parameters, NULL, NULL);
+        assert_int_equal(be->read(e, parameters, NULL, NULL, &err), STATUS_OK);
         memcpy(after, parameters, PARAMETERS * sizeof *after);
     }
     be->close(e);

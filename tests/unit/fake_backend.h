@@ -13,9 +13,10 @@
 // Steps (from 0, counted over all engines); -1: never.
 typedef struct fake_faults {
     int64_t steps, nan_at, fail_at, signal_at;
+    bool defers; // results are pending, where that is allowed
 } fake_faults;
 
-static fake_faults fake = {0, -1, -1, -1};
+static fake_faults fake = {0, -1, -1, -1, false};
 
 struct engine {
     const program *p;
@@ -25,6 +26,9 @@ struct engine {
     reduction_tree tree;
     int *first_leaf;
     int shards, samples;
+    bool deferred;
+    update_result results[ENGINE_PENDING];
+    int pending;
 };
 
 static status fake_open(const program *p, const engine_options *o, update_kind kind, engine **e,
@@ -40,6 +44,7 @@ static status fake_open(const program *p, const engine_options *o, update_kind k
     (*e)->sum = calloc((*e)->record, sizeof(float));
     (*e)->first_leaf = calloc((size_t)o->shards + 1, sizeof(int));
     (*e)->shards = o->shards;
+    (*e)->deferred = o->deferred && fake.defers;
     return STATUS_OK;
 }
 
@@ -60,10 +65,12 @@ static void fake_write(engine *e, const float *parameters, const float *buffers,
     if (state) memcpy(e->velocity, state, e->p->parameters * sizeof(float));
 }
 
-static void fake_read(engine *e, float *parameters, float *buffers, float *state) {
+static status fake_read(engine *e, float *parameters, float *buffers, float *state, error *err) {
+    (void)err;
     (void)buffers;
     if (parameters) memcpy(parameters, e->parameters, e->p->parameters * sizeof(float));
     if (state) memcpy(state, e->velocity, e->p->parameters * sizeof(float));
+    return STATUS_OK;
 }
 
 static void fake_logits(const engine *e, const uint8_t *pixels, float *logits) {
@@ -127,7 +134,8 @@ static float *fake_reduced(engine *e) {
 }
 
 static status fake_update(engine *e, const update_rule *rule, update_result *result, error *err) {
-    (void)err;
+    if (e->pending == ENGINE_PENDING)
+        return error_set(err, STATUS_FAILED, "cannot update: nobody collects");
     result->digest = 0;
     for (size_t i = 0; i < e->p->parameters; i++) {
         uint32_t bits;
@@ -137,6 +145,17 @@ static status fake_update(engine *e, const update_rule *rule, update_result *res
         result->digest = result->digest * 31 + bits;
     }
     result->loss = e->sum[e->record - RECORD_TAIL + RECORD_LOSS] / (float)e->samples;
+    if (!e->deferred) return STATUS_OK;
+    e->results[e->pending++] = *result;
+    *result = (update_result){.pending = true};
+    return STATUS_OK;
+}
+
+static status fake_collect(engine *e, update_result *results, int count, error *err) {
+    if (count != e->pending)
+        return error_set(err, STATUS_FAILED, "cannot collect %d of %d", count, e->pending);
+    memcpy(results, e->results, (size_t)count * sizeof *results);
+    e->pending = 0;
     return STATUS_OK;
 }
 
@@ -179,6 +198,7 @@ static const backend fake_backend = {
     .records = fake_records,
     .reduced = fake_reduced,
     .update = fake_update,
+    .collect = fake_collect,
     .infer = fake_infer,
     .times = fake_times,
     .isa = fake_isa,

@@ -1,5 +1,5 @@
 // Augmentation: pixels against torchvision's (tests/golden/augment.safetensors), what is chosen for
-// a sample, and the order of a list.
+// a sample, the order of a list, and single pixels, as devices take them, against whole images.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,10 +38,10 @@ static const tensor *image_of(const tensor_file *f, const char *description) {
 
 static void check_case(const tensor_file *f, const char *name, const char *description) {
     const tensor *from = image_of(f, description), *expected = tensor_file_find(f, name);
-    const image_size size = {(int)from->shape[0], (int)from->shape[1], (int)from->shape[2]};
+    const shape size = {(int)from->shape[0], (int)from->shape[1], (int)from->shape[2]};
     uint8_t got[IMAGE];
     assert_non_null(expected);
-    assert_int_equal(expected->bytes, image_bytes(size));
+    assert_int_equal(expected->bytes, shape_size(size));
     memset(got, 0xee, sizeof got);
     if (!strncmp(description, "crop ", 5)) {
         const crop_choice c = {(int)parameter(description, "top"),
@@ -113,7 +113,7 @@ static void test_affine_ranges(void **state) {
                             .degrees = 10,
                             .translate = {0.1, 0.25},
                             .scale = {0.9, 1.1}};
-    const image_size size = {1, 20, 28};
+    const shape size = {1, 20, 28};
     int right[7] = {0}, down[11] = {0};
     double low = 0, high = 0, small = 1, large = 1;
     augment_key key = key0;
@@ -152,7 +152,7 @@ static void test_choices_are_keyed(void **state) {
 
     const augmentation affine = {
         .kind = AUGMENT_RANDOM_AFFINE, .degrees = 90, .translate = {1, 1}, .scale = {0.5, 2}};
-    const image_size size = {1, 1000, 2000};
+    const shape size = {1, 1000, 2000};
     const random_stream t = {42, RANDOM_AFFINE, 1, 3, 12345};
     const affine_choice d = augment_choose_affine(&affine, &key0, 1, size);
     assert_true(d.angle == -90 + 180 * (double)random_uniform(&t, 0));
@@ -176,8 +176,8 @@ static void test_a_list_is_done_in_order(void **state) {
                   {.kind = AUGMENT_HORIZONTAL_FLIP, .p = 1},
                   {.kind = AUGMENT_RANDOM_AFFINE, .degrees = 30, .scale = {0.5, 1.5}},
                   {.kind = AUGMENT_RANDOM_CROP, .padding = 2}}};
-    const image_size size = {2, 9, 13};
-    const size_t n = image_bytes(size);
+    const shape size = {2, 9, 13};
+    const size_t n = shape_size(size);
     uint8_t from[IMAGE], before[IMAGE], scratch[IMAGE], got[IMAGE], a[IMAGE], b[IMAGE];
     fill_image(from, n);
     memcpy(before, from, n);
@@ -228,6 +228,68 @@ static void test_places_epochs_and_samples_differ(void **state) {
     assert_true(c.top != d.top || c.left != d.left);
 }
 
+// ---- Pixel by pixel ----
+
+// Numbers of one stream, one after the other.
+typedef struct dice {
+    random_stream stream;
+    uint64_t thrown;
+} dice;
+
+static int below(dice *d, int n) {
+    return (int)random_below(&d->stream, d->thrown++, (uint32_t)n);
+}
+
+static double part(dice *d) {
+    return (double)random_uniform(&d->stream, d->thrown++);
+}
+
+// Anything that experiment files allow, with the ends of its ranges more often.
+static augmentation any_augmentation(dice *d) {
+    static const double angles[] = {0, 45, 90, 180};
+    augmentation a = {.kind = (augment_kind)below(d, 3)};
+    a.padding = below(d, below(d, 3) ? 9 : AUGMENT_MAX_PADDING + 1);
+    a.p = part(d);
+    a.degrees = below(d, 2) ? angles[below(d, 4)] : 180 * part(d);
+    for (int i = 0; i < 2; i++) a.translate[i] = below(d, 2) ? part(d) : 0;
+    a.scale[0] = below(d, 3) == 0 ? 1 : below(d, 4) ? 0.5 + part(d) : 0.01 + part(d);
+    a.scale[1] = a.scale[0] + (below(d, 3) ? part(d) : 0);
+    return a;
+}
+
+// The pixel of each plane that the maps lead to.
+static void check_pixel(const augment_map *maps, int count, shape size, int y, int x,
+                        const uint8_t *from, const uint8_t *augmented) {
+    const int plane = size.height * size.width, at = y * size.width + x;
+    bool inside = true;
+    for (int k = count; inside && k-- > 0;) inside = augment_source(&maps[k], size, &y, &x);
+    const int source = y * size.width + x;
+    for (int c = 0; c < size.channels; c++)
+        assert_int_equal(augmented[c * plane + at], inside ? from[c * plane + source] : 0);
+}
+
+static void test_pixels_are_those_of_whole_images(void **state) {
+    (void)state;
+    static const shape sizes[] = {{3, 32, 32}, {1, 28, 28}, {2, 7, 9}, {3, 13, 20}, {1, 1, 1}};
+    dice d = {{.seed = 8, .purpose = RANDOM_SYNTHETIC}, 0};
+    uint8_t from[IMAGE], scratch[IMAGE], got[IMAGE];
+    fill_image(from, IMAGE);
+    for (uint32_t round = 0; round < 1000; round++) {
+        const shape size = sizes[round % 5];
+        const augment_key key = {.seed = round / 7, .epoch = round % 7, .id = 11 * round};
+        augment_list list = {.count = round < 5 ? AUGMENT_MAX : below(&d, 5)};
+        augment_map maps[AUGMENT_MAX];
+        for (int k = 0; k < list.count; k++) {
+            list.items[k] = any_augmentation(&d);
+            maps[k] = augment_map_of(&list.items[k], &key, k, size);
+        }
+        augment_sample(&list, &key, size, from, scratch, got);
+        for (int y = 0; y < size.height; y++)
+            for (int x = 0; x < size.width; x++)
+                check_pixel(maps, list.count, size, y, x, from, got);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pixels_are_torchvisions),
@@ -237,6 +299,7 @@ int main(void) {
         cmocka_unit_test(test_choices_are_keyed),
         cmocka_unit_test(test_a_list_is_done_in_order),
         cmocka_unit_test(test_places_epochs_and_samples_differ),
+        cmocka_unit_test(test_pixels_are_those_of_whole_images),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

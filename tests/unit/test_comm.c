@@ -251,6 +251,7 @@ static void a_group_of_one_needs_no_segment(void **state) {
     assert_int_equal(c->ops->reduce_fast(c, values, 2, &err), STATUS_OK);
     assert_true(values[0] == 1 && values[1] == 2);
     assert_int_equal(c->ops->barrier(c, &err), STATUS_OK);
+    assert_int_equal(c->ops->alive(c, &err), STATUS_OK);
     assert_int_equal(c->bytes_sent + c->bytes_received, 0);
     comm_free(c);
 }
@@ -305,6 +306,7 @@ static status take_turns(comm *c, const void *argument, error *err) {
     const size_t bytes = 10, n = 300;
     status rc = STATUS_OK;
     for (int i = 0; i < 5; i++) {
+        TRY(c->ops->alive(c, err));
         TRY(gather(c, &bytes, err));
         TRY(reduce_exact(c, argument, err));
         TRY(c->ops->barrier(c, err));
@@ -340,6 +342,21 @@ static status live_until_fate(comm *c, const void *argument, error *err) {
     return STATUS_OK;
 }
 
+// The others wait by other means, and ask now and then.
+static status ask_until_fate(comm *c, const void *argument, error *err) {
+    const fate *f = argument;
+    status rc = c->ops->barrier(c, err);
+    if (rc == STATUS_OK && c->rank == f->rank) {
+        f->how(c);
+        return STATUS_OK;
+    }
+    for (int i = 0; rc == STATUS_OK && i < 100; i++) {
+        rc = c->ops->alive(c, err);
+        if (rc == STATUS_OK) usleep(COMM_ALIVE_MS * 1000);
+    }
+    return rc;
+}
+
 static void be_killed(comm *c) {
     (void)c;
     kill(getpid(), SIGKILL);
@@ -360,7 +377,8 @@ static void be_stopped(comm *c) {
 }
 
 // Rank 2 of 4 meets its fate; the others must all say `message` within a second (and `after_ms`).
-static void expect_news(void (*how)(comm *c), int stall, uint64_t after_ms, const char *message) {
+static void expect_news_in(rank_body body, void (*how)(comm *c), int stall, uint64_t after_ms,
+                           const char *message) {
     error err;
     segment *s;
     result *out = new_results();
@@ -369,8 +387,7 @@ static void expect_news(void (*how)(comm *c), int stall, uint64_t after_ms, cons
     assert_int_equal(segment_create(4, 777, 64, &s, &err), STATUS_OK);
     segment_set_stall(s, stall);
     const uint64_t begin = clock_now();
-    for (int r = 0; r < 4; r++)
-        process[r] = fork_rank((rank_run){s, r, live_until_fate, &f, out + r, 0});
+    for (int r = 0; r < 4; r++) process[r] = fork_rank((rank_run){s, r, body, &f, out + r, 0});
     for (int r = 0; r < 4; r++) {
         if (r == 2) continue;
         assert_int_equal(waitpid(process[r], NULL, 0), process[r]);
@@ -383,6 +400,11 @@ static void expect_news(void (*how)(comm *c), int stall, uint64_t after_ms, cons
     assert_int_equal(waitpid(process[2], NULL, 0), process[2]);
     segment_free(s);
     free_results(out);
+}
+
+static void expect_news(void (*how)(comm *c), int stall, uint64_t after_ms, const char *message) {
+    expect_news_in(live_until_fate, how, stall, after_ms, message);
+    expect_news_in(ask_until_fate, how, stall, after_ms, message);
 }
 
 static void the_others_learn_of_a_death(void **state) {

@@ -82,6 +82,7 @@ static size_t record(const batch *b, int64_t *trail, size_t n) {
         for (int k = 0; k < PIXELS; k++) trail[n++] = b->pixels[i][k];
         trail[n++] = b->labels[i];
         trail[n++] = b->ids[i];
+        trail[n++] = b->rows[i];
     }
     return n;
 }
@@ -114,7 +115,7 @@ static void test_workers_do_not_matter(void **state) {
     for (size_t c = 0; c < 2 * sizeof cases / sizeof *cases; c++) {
         const int shards = cases[c / 2].shards, size = cases[c / 2].batch;
         size_t n = run(shards, size, 0, 0, lists[c % 2], inline_trail);
-        assert_true(n > SAMPLES * EPOCHS * (2 + PIXELS));
+        assert_true(n > SAMPLES * EPOCHS * (3 + PIXELS));
         for (int workers = 1; workers <= 7; workers += workers > 3 ? 3 : 1) {
             assert_int_equal(run(shards, size, workers, 0, lists[c % 2], trail), n);
             assert_memory_equal(trail, inline_trail, n * sizeof *trail);
@@ -137,6 +138,7 @@ static void test_every_sample_once_an_epoch(void **state) {
             for (int k = 0; k < batch_samples(b); k++) {
                 uint32_t sample = b->ids[k] - 1000;
                 assert_true(sample < SAMPLES);
+                assert_int_equal(b->rows[k], sample);
                 seen[sample]++;
                 assert_int_equal(b->pixels[k][0], sample);
                 assert_int_equal(b->labels[k], sample % 7);
@@ -194,7 +196,7 @@ static void test_ranks_share_the_batch(void **state) {
 // which stay as they are. Without augmentation there is no copy.
 static void test_augments(void **state) {
     (void)state;
-    const image_size size = {1, HEIGHT, WIDTH};
+    const shape size = {1, HEIGHT, WIDTH};
     for (int workers = 0; workers <= 2; workers++) {
         fixture f;
         int changed = 0;

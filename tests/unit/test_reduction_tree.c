@@ -193,6 +193,43 @@ static void stack_machine_ends_with_the_cover(void **state) {
     }
 }
 
+// What owners bring, pushed and merged, is merged along the same edges as the leaves would be.
+static void merge_covers(const reduction_tree *t, const int *first, int owners) {
+    int stack[4 * MAX_NODES], cover[4 * MAX_NODES], terms = 0, count = 0;
+    for (int r = 0; r < owners; r++)
+        terms += reduction_tree_cover(t, first[r], first[r + 1], cover + terms);
+    for (int k = 0; k < terms; k++) {
+        const tree_node *node = &t->nodes[cover[k]];
+        const int merges = reduction_tree_node_merges(t, cover[k]);
+        const int all = reduction_tree_merges(t, 0, t->leaves, node->end - 1);
+        assert_int_equal(merges,
+                         all - reduction_tree_merges(t, node->first, node->end, node->end - 1));
+        stack[count++] = cover[k];
+        for (int m = merges; m > 0; m--) {
+            const int right = stack[--count], parent = right + 1;
+            assert_int_equal(t->nodes[parent].right, right);
+            assert_int_equal(t->nodes[parent].left, stack[count - 1]);
+            stack[count - 1] = parent;
+        }
+    }
+    assert_int_equal(count, 1);
+    assert_int_equal(stack[0], t->count - 1);
+}
+
+static void covers_are_merged_as_leaves_are(void **state) {
+    (void)state;
+    for (int k = 0; k < SHAPES; k++) {
+        reduction_tree t;
+        make_tree(&t, k);
+        for (int leaf = 0; leaf < t.leaves; leaf++)
+            assert_int_equal(reduction_tree_node_merges(&t, t.leaf_node[leaf]),
+                             reduction_tree_merges(&t, 0, t.leaves, leaf));
+        for (int a = 0; a <= t.leaves; a++)
+            for (int b = a; b <= t.leaves; b++) merge_covers(&t, (int[]){0, a, b, t.leaves}, 3);
+        reduction_tree_release(&t);
+    }
+}
+
 static void fewer_leaves_need_no_higher_stack(void **state) {
     (void)state;
     error err;
@@ -353,6 +390,7 @@ int main(void) {
         cmocka_unit_test(no_leaf_is_a_tree_too),
         cmocka_unit_test(too_many_leaves_are_refused),
         cmocka_unit_test(stack_machine_ends_with_the_cover),
+        cmocka_unit_test(covers_are_merged_as_leaves_are),
         cmocka_unit_test(fewer_leaves_need_no_higher_stack),
         cmocka_unit_test(sums_are_as_defined),
         cmocka_unit_test(bits_do_not_depend_on_the_owners),

@@ -73,10 +73,17 @@ static int begin(void **state) {
                        .ids = f.ids,
                        .source = "data"};
     read_experiment(&f, &f.experiment, NULL);
-    fake = (fake_faults){0, -1, -1, -1};
+    fake = (fake_faults){.nan_at = -1, .fail_at = -1, .signal_at = -1};
     signals_watch(); // forgets what came before
     *state = &f;
     return 0;
+}
+
+// With a device that works ahead of the trainer.
+static int begin_deferred(void **state) {
+    const int rc = begin(state);
+    fake.defers = true;
+    return rc;
 }
 
 static int end(void **state) {
@@ -210,7 +217,8 @@ static void test_signal_saves(void **state) {
     checkpoint a, b, whole;
     const knobs k = {0}, rest = {.resume = true};
     must_run(f, &k, &whole, TRAINER_FINISHED);
-    fake = (fake_faults){0, -1, -1, 5};
+    fake.steps = 0;
+    fake.signal_at = 5;
     must_run(f, &k, &a, TRAINER_SIGNALLED);
     // The signal came inside step 5, when its wishes were collected already.
     assert_int_equal(a.step, 7);
@@ -311,7 +319,23 @@ static void test_damaged_state_is_refused(void **state) {
     checkpoint_release(&c);
 }
 
+static void test_deferred_is_the_same(void **state) {
+    fixture *f = *state;
+    checkpoint together, alone;
+    const knobs k = {.test = true};
+    must_run(f, &k, &together, TRAINER_FINISHED);
+    fake.defers = false;
+    must_run(f, &k, &alone, TRAINER_FINISHED);
+    assert_same_run(&together, &alone);
+    assert_int_equal(together.timeline.steps, TOTAL);
+    for (int e = 0; e < EPOCHS; e++) assert_true(together.accuracy[e] == alone.accuracy[e]);
+    checkpoint_release(&together);
+    checkpoint_release(&alone);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define DEFERRED(name) \
+    { #name ", deferred", name, begin_deferred, end, NULL }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
@@ -324,6 +348,16 @@ int main(void) {
         TEST(test_checkpoint_every),
         TEST(test_state_of_another_run_is_refused),
         TEST(test_damaged_state_is_refused),
+        DEFERRED(test_learns),
+        DEFERRED(test_epoch_loss_counts_samples),
+        DEFERRED(test_stopped_anywhere_and_resumed),
+        DEFERRED(test_signal_saves),
+        DEFERRED(test_signal_before_evaluation),
+        DEFERRED(test_nan_stops_and_keeps_the_old_state),
+        DEFERRED(test_checkpoint_every),
+        DEFERRED(test_state_of_another_run_is_refused),
+        DEFERRED(test_damaged_state_is_refused),
+        DEFERRED(test_deferred_is_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

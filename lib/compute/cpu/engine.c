@@ -282,12 +282,14 @@ static void cpu_write(engine *e, const float *parameters, const float *buffers,
     team_run(e->team, pack_body, e);
 }
 
-static void cpu_read(engine *e, float *parameters, float *buffers, float *state) {
+static status cpu_read(engine *e, float *parameters, float *buffers, float *state, error *err) {
+    (void)err;
     const size_t n = e->program->parameters;
     copy(parameters, e->parameters, n);
     copy(buffers, e->buffers, e->program->buffers);
     for (int i = 0; i < update_state_arrays(e->kind); i++)
         copy(state ? state + (size_t)i * n : NULL, e->state[i], n);
+    return STATUS_OK;
 }
 
 static int samples_of_step(const engine *e) {

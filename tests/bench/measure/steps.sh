@@ -7,6 +7,7 @@
 #     batch        global batch                            [64]
 #     shards       V                                       [world]
 #     tool         single, dp, ddp, mp                     [single]
+#     device       as --device                             [cpu]
 #     world        ranks                                   [1]
 #     threads      of each rank                            [1]
 #     workers      loader workers                          [0]
@@ -23,7 +24,7 @@ declare -A augmentation=(
 
 train_steps() {
     local model folder samples epochs
-    read_arguments model=lenet-bn batch=64 world=1 tool=single threads=1 workers=0 augment=none steps=800 isa='' images='' "$@"
+    read_arguments model=lenet-bn batch=64 world=1 tool=single device=cpu threads=1 workers=0 augment=none steps=800 isa='' images='' "$@"
     case ${arg[isa]} in
     v4) cpu_has avx512vl || skip "needs AVX-512" ;;
     v3) cpu_has avx2 || skip "needs AVX2" ;;
@@ -41,7 +42,7 @@ train_steps() {
         --set "model=$model" --set normalize=null --set "global_batch=${arg[batch]}" \
         --set "virtual_shards=${arg[shards]}" --set "world_size=${arg[world]}" --set "epochs=$epochs" \
         --set "augment=${augmentation[${arg[augment]}]}" --loader-workers "${arg[workers]}" \
-        --threads "${arg[threads]}" --stop-after-steps "${arg[steps]}" \
+        --device "${arg[device]}" --threads "${arg[threads]}" --stop-after-steps "${arg[steps]}" \
         --train "$folder/train.st.zst" --out "$BENCH/run"
 }
 

@@ -1,0 +1,278 @@
+// augmentation.h - where the pixels of an augmented image come from: random crops, flips and affine
+// maps of bytes, before normalisation. For processors (data/augment.h does whole images) and for
+// CUDA devices (cuda/load.cu, a pixel a thread) alike.
+//
+// What happens to a sample is a function of (seed, place in the list, epoch, sample id) alone: any
+// number of loader workers, ranks, devices and restarts gives the same pixels. Pixels that come
+// from outside of an image are 0.
+//
+// Each entry of a list makes an image of another one of the same size. A *map* says where a pixel
+// of the result was before. Whoever wants one pixel follows the list from its last entry to its
+// first.
+//
+// Geometry is torchvision's, on PIL images: the same parameters give the same pixels. Coordinates
+// are integers; all that leads to them is sums, products, quotients and rint of doubles, each
+// rounded once (-ffp-contract=off, -fmad=false), so all processors and devices agree.
+#ifndef LOCKSTEP_COMPUTE_AUGMENTATION_H
+#define LOCKSTEP_COMPUTE_AUGMENTATION_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/random.h"
+#include "compute/program.h"
+
+enum { AUGMENT_MAX = 16, AUGMENT_MAX_PADDING = 64 };
+
+typedef enum augment_kind {
+    AUGMENT_RANDOM_CROP,     // RandomCrop(size of the image, padding)
+    AUGMENT_HORIZONTAL_FLIP, // RandomHorizontalFlip(p)
+    AUGMENT_RANDOM_AFFINE,   // RandomAffine(degrees, translate, scale), nearest, about the centre
+} augment_kind;
+
+typedef struct augmentation {
+    augment_kind kind;
+    int padding;         // crop: 0 … AUGMENT_MAX_PADDING
+    double p;            // flip: probability
+    double degrees;      // affine: the angle is in [-degrees, degrees); 0 … 180
+    double translate[2]; // affine: at most these parts of width and height, either way; 0 … 1
+    double scale[2];     // affine: smallest, largest; above 0
+} augmentation;
+
+// Done in order, each on the result of the one before.
+typedef struct augment_list {
+    int count;
+    augmentation items[AUGMENT_MAX];
+} augment_list;
+
+typedef struct augment_key {
+    uint64_t seed;
+    uint32_t epoch, id;
+} augment_key;
+
+// ---- What is chosen for a sample ----
+//
+// Elements of the stream (purpose, layer = place in the list, epoch, sample id): crop (RANDOM_CROP)
+// row, column; flip (RANDOM_FLIP) one uniform number, compared with p; affine (RANDOM_AFFINE)
+// angle, shift to the right, shift down, scale.
+
+HOST_DEVICE static inline random_stream augment_stream(random_purpose purpose,
+                                                       const augment_key *key, int place) {
+    random_stream s;
+    s.seed = key->seed;
+    s.purpose = purpose;
+    s.layer = (uint32_t)place;
+    s.epoch = key->epoch;
+    s.sample = key->id;
+    return s;
+}
+
+typedef struct crop_choice {
+    int top, left; // in the padded image: 0 … 2·padding
+} crop_choice;
+
+HOST_DEVICE static inline crop_choice augment_choose_crop(const augmentation *a,
+                                                          const augment_key *key, int place) {
+    const random_stream s = augment_stream(RANDOM_CROP, key, place);
+    const uint32_t places = 2 * (uint32_t)a->padding + 1;
+    crop_choice c;
+    c.top = (int)random_below(&s, 0, places);
+    c.left = (int)random_below(&s, 1, places);
+    return c;
+}
+
+HOST_DEVICE static inline bool augment_choose_flip(const augmentation *a, const augment_key *key,
+                                                   int place) {
+    const random_stream s = augment_stream(RANDOM_FLIP, key, place);
+    return (double)random_uniform(&s, 0) < a->p;
+}
+
+typedef struct affine_choice {
+    double angle; // degrees, clockwise
+    int right, down;
+    double scale;
+} affine_choice;
+
+HOST_DEVICE static inline double augment_between(const random_stream *s, uint64_t element,
+                                                 double low, double high) {
+    return low + (high - low) * (double)random_uniform(s, element);
+}
+
+HOST_DEVICE static inline affine_choice augment_choose_affine(const augmentation *a,
+                                                              const augment_key *key, int place,
+                                                              shape size) {
+    const random_stream s = augment_stream(RANDOM_AFFINE, key, place);
+    const double right = a->translate[0] * size.width, down = a->translate[1] * size.height;
+    affine_choice c;
+    c.angle = augment_between(&s, 0, -a->degrees, a->degrees);
+    c.right = (int)rint(augment_between(&s, 1, -right, right));
+    c.down = (int)rint(augment_between(&s, 2, -down, down));
+    c.scale = augment_between(&s, 3, a->scale[0], a->scale[1]);
+    return c;
+}
+
+// ---- Affine maps ----
+
+// Sine and cosine of an angle in [-180, 180] degrees, to an ulp or two: Taylor's series behind a
+// reduction to [-45, 45] that is exact. The C library's differ in the last bit between versions.
+HOST_DEVICE static inline void augment_rotation(double degrees, double *sine, double *cosine) {
+    const double pi = 3.14159265358979323846;
+    const double turns = rint(degrees / 90), x = (degrees - 90 * turns) * (pi / 180), xx = x * x;
+    double s = 1, c = 1;
+    for (int k = 9; k >= 1; k--) {
+        s = 1 - xx / (2 * k * (2 * k + 1)) * s;
+        c = 1 - xx / (2 * k * (2 * k - 1)) * c;
+    }
+    s *= x;
+    const int quarter = (int)turns & 3;
+    *sine = (quarter & 1 ? c : s) * (quarter & 2 ? -1 : 1);
+    *cosine = (quarter & 1 ? s : c) * (quarter == 1 || quarter == 2 ? -1 : 1);
+}
+
+// Source coordinates of output pixel (x, y), in pixels: column = m[0]·x + m[1]·y + m[2], row =
+// m[3]·x + m[4]·y + m[5]. In the order of torchvision's operations.
+HOST_DEVICE static inline void augment_inverse(shape size, affine_choice c, double m[6]) {
+    const double centre_x = size.width * 0.5, centre_y = size.height * 0.5;
+    double sine, cosine;
+    augment_rotation(c.angle, &sine, &cosine);
+    m[0] = m[4] = cosine / c.scale;
+    m[1] = sine / c.scale;
+    m[3] = -m[1];
+    m[2] = m[0] * (-centre_x - c.right) + m[1] * (-centre_y - c.down) + centre_x;
+    m[5] = m[3] * (-centre_x - c.right) + m[4] * (-centre_y - c.down) + centre_y;
+}
+
+// ---- Maps ----
+
+// Row and column of the source, of output pixel (y, x).
+typedef enum augment_map_kind {
+    MAP_SHIFT,  // y + row.shift, x + column.shift
+    MAP_MIRROR, // y, width - 1 - x
+    MAP_LINES,  // row.line and column.line, both at (y, x)
+    MAP_RAMPS,  // row.ramp at y, column.ramp at x
+} augment_map_kind;
+
+// start + x · per_x + y · per_y, with 16 bits behind the point, as in Pillow.
+typedef struct augment_line {
+    int64_t start, per_x, per_y;
+} augment_line;
+
+// start, start + step, start + step + step, …: what Pillow does where nothing is rotated. It adds
+// up in double, and sums of doubles in one order are the same everywhere.
+typedef struct augment_ramp {
+    double start, step;
+} augment_ramp;
+
+typedef union augment_axis {
+    int shift;
+    augment_line line;
+    augment_ramp ramp;
+} augment_axis;
+
+typedef struct augment_map {
+    augment_map_kind kind;
+    augment_axis row, column;
+} augment_map;
+
+HOST_DEVICE static inline augment_map augment_map_shift(int down, int right) {
+    augment_map map;
+    map.kind = MAP_SHIFT;
+    map.row.shift = down;
+    map.column.shift = right;
+    return map;
+}
+
+HOST_DEVICE static inline int64_t augment_fixed(double v) {
+    return (int64_t)floor(v * 65536 + 0.5);
+}
+
+// Of the middle of each output pixel: a step of x and of y, and the value at (0, 0).
+HOST_DEVICE static inline augment_line augment_map_line(double per_x, double per_y, double start) {
+    augment_line line;
+    line.start = augment_fixed(start + per_x * 0.5 + per_y * 0.5);
+    line.per_x = augment_fixed(per_x);
+    line.per_y = augment_fixed(per_y);
+    return line;
+}
+
+HOST_DEVICE static inline augment_ramp augment_map_ramp(double step, double start) {
+    augment_ramp ramp;
+    ramp.start = start + step * 0.5;
+    ramp.step = step;
+    return ramp;
+}
+
+HOST_DEVICE static inline augment_map augment_map_affine(shape size, affine_choice c) {
+    augment_map map;
+    double m[6];
+    augment_inverse(size, c, m);
+    if (c.angle == 0) {
+        map.kind = MAP_RAMPS;
+        map.row.ramp = augment_map_ramp(m[4], m[5]);
+        map.column.ramp = augment_map_ramp(m[0], m[2]);
+    } else {
+        map.kind = MAP_LINES;
+        map.row.line = augment_map_line(m[3], m[4], m[5]);
+        map.column.line = augment_map_line(m[0], m[1], m[2]);
+    }
+    return map;
+}
+
+// What entry `a`, at this place of a list, does to one sample.
+HOST_DEVICE static inline augment_map augment_map_of(const augmentation *a, const augment_key *key,
+                                                     int place, shape size) {
+    augment_map map = augment_map_shift(0, 0);
+    switch (a->kind) {
+    case AUGMENT_RANDOM_CROP: {
+        const crop_choice c = augment_choose_crop(a, key, place);
+        return augment_map_shift(c.top - a->padding, c.left - a->padding);
+    }
+    case AUGMENT_HORIZONTAL_FLIP:
+        if (augment_choose_flip(a, key, place)) map.kind = MAP_MIRROR;
+        return map;
+    case AUGMENT_RANDOM_AFFINE:
+        return augment_map_affine(size, augment_choose_affine(a, key, place, size));
+    }
+    return map;
+}
+
+HOST_DEVICE static inline int64_t augment_line_at(const augment_line *l, int y, int x) {
+    return (l->start + l->per_x * x + l->per_y * y) >> 16;
+}
+
+HOST_DEVICE static inline int64_t augment_ramp_at(const augment_ramp *r, int times) {
+    double v = r->start;
+    for (int i = 0; i < times; i++) v += r->step;
+    return (int64_t)floor(v);
+}
+
+HOST_DEVICE static inline bool augment_inside(shape size, int64_t row, int64_t column) {
+    // Below zero is above any height and width.
+    return (uint64_t)row < (uint64_t)size.height && (uint64_t)column < (uint64_t)size.width;
+}
+
+// Replaces a pixel of the result by the one that it comes from; false: it is from outside.
+HOST_DEVICE static inline bool augment_source(const augment_map *m, shape size, int *y, int *x) {
+    int64_t row = *y, column = *x;
+    switch (m->kind) {
+    case MAP_SHIFT:
+        row += m->row.shift;
+        column += m->column.shift;
+        break;
+    case MAP_MIRROR: column = size.width - 1 - column; break;
+    case MAP_LINES:
+        row = augment_line_at(&m->row.line, *y, *x);
+        column = augment_line_at(&m->column.line, *y, *x);
+        break;
+    case MAP_RAMPS:
+        row = augment_ramp_at(&m->row.ramp, *y);
+        column = augment_ramp_at(&m->column.ramp, *x);
+        break;
+    }
+    *y = (int)row;
+    *x = (int)column;
+    return augment_inside(size, row, column);
+}
+
+#endif

@@ -1,0 +1,240 @@
+// conv_product.cuh - blocked matrix products whose factors are made while they are loaded.
+//
+// A product is [rows][terms] · [terms][columns], without either factor being in memory as such. A
+// *source* knows where the elements come from:
+//
+//     fetch()       takes the thread's share of the next tile of both factors to registers
+//     put(tile)     writes what was fetched to shared memory
+//
+// so that global memory is read while the tile before is multiplied. Everything else is here and
+// the same for all convolutions: tiles, registers, and which sizes suit a layer.
+#ifndef LOCKSTEP_COMPUTE_CUDA_CONV_PRODUCT_CUH
+#define LOCKSTEP_COMPUTE_CUDA_CONV_PRODUCT_CUH
+
+#include <limits.h>
+
+#include "compute/cuda/device.cuh"
+
+// What a thread block does: ROWS × COLUMNS sums, DEPTH terms at a time. A thread has
+// THREAD_ROWS × THREAD_COLUMNS of them in registers. With several SLICES, as many groups of threads
+// each take a part of the terms of every tile: small layers have too few sums to fill a processor.
+// RESIDENT blocks must fit a processor, which bounds the registers: 65,536 / RESIDENT / THREADS.
+template <int Rows, int Columns, int Depth, int ThreadRows, int ThreadColumns, int Slices,
+          int Resident>
+struct block_shape {
+    static constexpr int ROWS = Rows, COLUMNS = Columns, DEPTH = Depth;
+    static constexpr int THREAD_ROWS = ThreadRows, THREAD_COLUMNS = ThreadColumns;
+    static constexpr int SLICES = Slices, RESIDENT = Resident;
+    static constexpr int ROW_THREADS = Rows / ThreadRows, COLUMN_THREADS = Columns / ThreadColumns;
+    static constexpr int GROUP = ROW_THREADS * COLUMN_THREADS; // threads of a slice
+    static constexpr int THREADS = GROUP * Slices;
+    // Neighbouring threads form a patch of the block: they share both rows and columns.
+    static constexpr int PATCH_ROWS = ROW_THREADS < 4 ? ROW_THREADS : 4;
+    static constexpr int PATCH_COLUMNS =
+        COLUMN_THREADS < 32 / PATCH_ROWS ? COLUMN_THREADS : 32 / PATCH_ROWS;
+};
+
+// A family of kernels lists its shapes once: SHAPES(SHAPE) is SHAPE(name, numbers …) for each.
+#define SHAPE_TYPE(name, ...)                typedef block_shape<__VA_ARGS__> block_##name;
+#define SHAPE_NAME(name, ...)                BLOCK_##name,
+#define SHAPE_SIZE(name, rows, columns, ...) {rows, columns},
+
+typedef struct block_size {
+    int rows, columns;
+} block_size;
+
+// What the choice of shapes goes by. Constants, not questions to the device: bits must not depend
+// on it.
+enum {
+    PROCESSORS = 132, // of an H100 or H200
+    LOAD_COST = 8     // of an element of a factor, in multiply-adds: a guess
+};
+
+// How many pieces of `size` cover n.
+static __host__ __device__ __forceinline__ int pieces(int n, int size) {
+    return (n + size - 1) / size;
+}
+
+static inline int blocks_of(block_size b, int rows, int columns) {
+    return pieces(rows, b.rows) * pieces(columns, b.columns);
+}
+
+// Which of the sizes, sorted by area, has the least work for a product; of equals the largest. A
+// block multiplies rows × columns and loads rows + columns. Fewer blocks than `fill` take the time
+// of as many.
+static inline int pick_block(const block_size *sizes, int count, int rows, int columns, int fill) {
+    long long least = 0;
+    int best = -1;
+    for (int i = 0; i < count; i++) {
+        const block_size b = sizes[i];
+        const int blocks = blocks_of(b, rows, columns);
+        const int cost = b.rows * b.columns + LOAD_COST * (b.rows + b.columns);
+        const long long work = (long long)(blocks < fill ? fill : blocks) * cost;
+        if (best < 0 || work <= least) {
+            least = work;
+            best = i;
+        }
+    }
+    return best;
+}
+
+// ---- Places along a sum ----
+
+// (channel, kernel row, kernel column), or (row, column, lane).
+typedef struct digits {
+    int high, middle, low;
+} digits;
+
+// How many values the lower two have.
+typedef struct radix {
+    int middle, low;
+} radix;
+
+static __host__ __device__ __forceinline__ digits digits_of(int n, radix r) {
+    const int low = n % r.low, rest = n / r.low;
+    return {rest / r.middle, rest % r.middle, low};
+}
+
+// d + step, without a division.
+static __device__ __forceinline__ void advance(digits &d, const digits &step, const radix &r) {
+    d.low += step.low;
+    d.middle += step.middle;
+    d.high += step.high;
+    if (d.low >= r.low) {
+        d.low -= r.low;
+        d.middle++;
+    }
+    if (d.middle >= r.middle) {
+        d.middle -= r.middle;
+        d.high++;
+    }
+}
+
+static __device__ __forceinline__ float4 load_four(const float *p) {
+    return *reinterpret_cast<const float4 *>(p);
+}
+
+static __device__ __forceinline__ void store_four(float *p, float4 v) {
+    *reinterpret_cast<float4 *>(p) = v;
+}
+
+static __device__ __forceinline__ float4 zero_four() {
+    return make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+}
+
+// ---- Multiplying ----
+
+// The padding keeps rows aligned for float4, and spreads a column over banks.
+template <typename S> struct alignas(16) factor_tile {
+    float left[S::DEPTH][S::ROWS + 4];
+    float right[S::DEPTH][S::COLUMNS + 4];
+};
+
+// A thread's sums.
+template <typename S> struct block_sums { float at[S::THREAD_ROWS][S::THREAD_COLUMNS]; };
+
+// Which sums of the block a thread has: see element_of.
+struct thread_place {
+    int slice, row, column;
+};
+
+template <typename S> static __device__ __forceinline__ thread_place place_of_thread() {
+    constexpr int PATCH = S::PATCH_ROWS * S::PATCH_COLUMNS;
+    constexpr int ACROSS = S::COLUMN_THREADS / S::PATCH_COLUMNS;
+    const int thread = (int)threadIdx.x % S::GROUP;
+    const int patch = thread / PATCH, inside = thread % PATCH;
+    return {(int)threadIdx.x / S::GROUP, patch / ACROSS * S::PATCH_ROWS + inside / S::PATCH_COLUMNS,
+            patch % ACROSS * S::PATCH_COLUMNS + inside % S::PATCH_COLUMNS};
+}
+
+// Where in the block a thread's i-th row (column) is: in fours, which lie side by side for
+// neighbouring threads, so that these read different banks.
+static __device__ __forceinline__ int element_of(int thread, int i, int threads) {
+    return i / 4 * 4 * threads + 4 * thread + i % 4;
+}
+
+template <int N>
+static __device__ __forceinline__ void load_elements(const float *from, int thread, int threads,
+                                                     float (&to)[N]) {
+#pragma unroll
+    for (int i = 0; i < N; i += 4) {
+        const float4 v = load_four(from + element_of(thread, i, threads));
+        to[i] = v.x;
+        to[i + 1] = v.y;
+        to[i + 2] = v.z;
+        to[i + 3] = v.w;
+    }
+}
+
+template <typename S>
+static __device__ __forceinline__ void multiply_tile(const factor_tile<S> &tile,
+                                                     const thread_place &p, block_sums<S> &sums) {
+    constexpr int TERMS = S::DEPTH / S::SLICES;
+#pragma unroll
+    for (int i = 0; i < TERMS; i++) {
+        const int k = p.slice * TERMS + i;
+        float left[S::THREAD_ROWS], right[S::THREAD_COLUMNS];
+        load_elements(tile.left[k], p.row, S::ROW_THREADS, left);
+        load_elements(tile.right[k], p.column, S::COLUMN_THREADS, right);
+#pragma unroll
+        for (int r = 0; r < S::THREAD_ROWS; r++) {
+#pragma unroll
+            for (int c = 0; c < S::THREAD_COLUMNS; c++)
+                sums.at[r][c] = fmaf(left[r], right[c], sums.at[r][c]);
+        }
+    }
+}
+
+// Gives the sums of all slices, added in order, to the first.
+template <typename S>
+static __device__ __forceinline__ void add_slices(float *store, const thread_place &p,
+                                                  block_sums<S> &sums) {
+    constexpr int SUMS = S::ROWS * S::COLUMNS;
+    static_assert((S::SLICES - 1) * SUMS * sizeof(float) <= 2 * sizeof(factor_tile<S>), "store");
+    store += (int)threadIdx.x % S::GROUP;
+    if (p.slice > 0) {
+#pragma unroll
+        for (int r = 0; r < S::THREAD_ROWS; r++) {
+#pragma unroll
+            for (int c = 0; c < S::THREAD_COLUMNS; c++)
+                store[(p.slice - 1) * SUMS + (r * S::THREAD_COLUMNS + c) * S::GROUP] =
+                    sums.at[r][c];
+        }
+    }
+    __syncthreads();
+    if (p.slice > 0) return;
+#pragma unroll
+    for (int r = 0; r < S::THREAD_ROWS; r++) {
+#pragma unroll
+        for (int c = 0; c < S::THREAD_COLUMNS; c++) {
+            for (int other = 0; other < S::SLICES - 1; other++)
+                sums.at[r][c] += store[other * SUMS + (r * S::THREAD_COLUMNS + c) * S::GROUP];
+        }
+    }
+}
+
+// The block's sums over `tiles` tiles of terms. They are complete in the threads of slice 0. All
+// threads of the block must come here.
+template <typename S, typename Source>
+static __device__ __forceinline__ void multiply(Source &source, int tiles, const thread_place &p,
+                                                block_sums<S> &sums) {
+    __shared__ factor_tile<S> tile[2];
+#pragma unroll
+    for (int r = 0; r < S::THREAD_ROWS; r++) {
+#pragma unroll
+        for (int c = 0; c < S::THREAD_COLUMNS; c++) sums.at[r][c] = 0.0f;
+    }
+    source.fetch();
+    source.put(tile[0]);
+    __syncthreads();
+    for (int i = 0; i < tiles; i++) {
+        const bool more = i + 1 < tiles;
+        if (more) source.fetch();
+        multiply_tile<S>(tile[i % 2], p, sums);
+        if (more) source.put(tile[(i + 1) % 2]);
+        __syncthreads();
+    }
+    if (S::SLICES > 1) add_slices<S>(&tile[0].left[0][0], p, sums);
+}
+
+#endif

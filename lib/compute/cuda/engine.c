@@ -1,0 +1,379 @@
+// The life of a CUDA engine: opening, parameters in and out. The table of the backend is at the
+// end.
+#include "compute/cuda/engine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "compute/cuda/nccl.h"
+
+// ---- Opening ----
+
+static status check_options(const program *p, const engine_options *o, error *err) {
+    if (!o->receives && p->input.channels > ENGINE_MAX_CHANNELS)
+        return error_set(err, STATUS_USAGE, "cannot run this model: more than %d input channels",
+                         (int)ENGINE_MAX_CHANNELS);
+    if (o->shards < 1 || o->local_shards < 1 || o->local_shards > o->shards || o->shard_samples < 1)
+        return error_set(err, STATUS_USAGE,
+                         "cannot open a cuda engine: shards and samples start at 1");
+    return STATUS_OK;
+}
+
+static status open_device(engine *e, error *err) {
+    struct cudaDeviceProp properties;
+    status rc;
+    snprintf(e->name, sizeof e->name, "a GPU");
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "opening the device", err));
+    TRY(cuda_check(e, cudaGetDeviceProperties(&properties, e->options.device),
+                   "asking for its properties", err));
+    snprintf(e->name, sizeof e->name, "%.60s, sm_%d%d", properties.name, properties.major,
+             properties.minor);
+    TRY(cuda_check(e, cudaStreamCreateWithFlags(&e->stream, cudaStreamNonBlocking),
+                   "making a stream", err));
+    for (int m = 0; m < MARKS; m++)
+        TRY(cuda_check(e, cudaEventCreate(&e->marks[m]), "making an event", err));
+out:
+    return rc;
+}
+
+static status take_norms(engine *e, error *err) {
+    norm_memory *n = &e->norm;
+    const size_t channels = e->units.norm_channels;
+    const size_t own = (size_t)e->options.local_shards * channels * sizeof(float);
+    const size_t row = 2 * channels * sizeof(double); // of all norms: more than any one needs
+    const bool meets = e->options.sync_batch_norm && e->options.exchange;
+    float **rows[] = {&n->mean,    &n->inv_std, &n->scale,   &n->shift,
+                      &n->from_dy, &n->from_z,  &n->from_one};
+    status rc = STATUS_OK;
+    if (channels == 0) return rc;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) TRY(cuda_take(e, own, rows[i], err));
+    TRY(cuda_take(e, channels * sizeof(float), &n->run_scale, err));
+    TRY(cuda_take(e, channels * sizeof(float), &n->run_shift, err));
+    TRY(cuda_take(e, (size_t)e->options.local_shards * row, &n->own, err));
+    n->all = n->own;
+    if (!meets) return rc;
+    TRY(cuda_take(e, (size_t)e->options.shards * row, &n->all, err));
+    TRY(cuda_take_host(e, (size_t)e->options.local_shards * row, &n->own_host, err));
+    TRY(cuda_take_host(e, (size_t)e->options.shards * row, &n->all_host, err));
+out:
+    return rc;
+}
+
+// The arrays of a step input, one behind the other; returns the bytes of all of them.
+static size_t lay_out_input(const engine *e, char *base, step_input *in) {
+    enum { ALIGNMENT = 16 };
+    const size_t local = (size_t)e->options.local_shards, lanes = local * (size_t)e->lanes;
+    const size_t image = e->options.receives ? 0 : shape_size(e->program->input);
+    const struct {
+        void *pointer;
+        size_t bytes;
+    } parts[] = {{&in->numbers, sizeof *in->numbers},
+                 {&in->count, local * sizeof *in->count},
+                 {&in->all_count, (size_t)e->options.shards * sizeof *in->all_count},
+                 {&in->merges, local * sizeof *in->merges},
+                 {&in->first_group, local * sizeof *in->first_group},
+                 {&in->rows, lanes * sizeof *in->rows},
+                 {&in->ids, lanes * sizeof *in->ids},
+                 {&in->labels, lanes},
+                 {&in->images, lanes * image}};
+    size_t at = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        char *const here = base && parts[i].bytes ? base + at : NULL;
+        memcpy(parts[i].pointer, &here, sizeof here);
+        at += (parts[i].bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    }
+    return at;
+}
+
+static status take_input(engine *e, error *err) {
+    char *host, *device;
+    status rc;
+    e->input_bytes = lay_out_input(e, NULL, &e->host);
+    TRY(cuda_take(e, e->input_bytes, &device, err));
+    (void)lay_out_input(e, device, &e->device);
+    for (int i = 0; i < STEPS_AHEAD; i++) {
+        TRY(cuda_take_host(e, e->input_bytes, &host, err));
+        (void)lay_out_input(e, host, &e->ahead[i]);
+        TRY(cuda_check(e, cudaEventCreateWithFlags(&e->sent[i], cudaEventDisableTiming),
+                       "making an event", err));
+    }
+    e->host = e->ahead[0];
+    TRY(cuda_take_host(e, STEPS_AHEAD * sizeof *e->rules, &e->rules, err));
+    TRY(cuda_take(e, sizeof *e->digest, &e->digest, err));
+    TRY(cuda_take(e, ENGINE_PENDING * sizeof *e->results, &e->results, err));
+    TRY(cuda_take_host(e, ENGINE_PENDING * sizeof *e->results_host, &e->results_host, err));
+out:
+    return rc;
+}
+
+// The most records that leave the engine in a step.
+static status count_records(engine *e, size_t *most, error *err) {
+    for (int v = 0; v < e->options.shards; v++) e->shard_groups[v] = 1;
+    status rc = reduction_tree_init(&e->tree, e->shard_groups, e->options.shards, err);
+    if (rc != STATUS_OK) return rc;
+    *most = e->options.local_shards == e->options.shards ? 1 : 2 * (size_t)e->tree.depth;
+    reduction_tree_release(&e->tree);
+    return STATUS_OK;
+}
+
+static status take_arenas(engine *e, error *err) {
+    const program *p = e->program;
+    const size_t local = (size_t)e->options.local_shards, bytes = p->parameters * sizeof(float);
+    size_t most;
+    status rc;
+    TRY(cuda_take(e, bytes, &e->parameters, err));
+    TRY(cuda_take(e, p->buffers * sizeof(float), &e->buffers, err));
+    for (int i = 0; i < update_state_arrays(e->kind); i++)
+        TRY(cuda_take(e, bytes, &e->state[i], err));
+    TRY(count_records(e, &most, err));
+    e->stride = (record_floats(p) + ARENA_ALIGNMENT - 1) / ARENA_ALIGNMENT * ARENA_ALIGNMENT;
+    TRY(cuda_take(e, local * e->stride * sizeof(float), &e->records, err));
+    TRY(cuda_take(e, most * e->stride * sizeof(float), &e->sums, err));
+    for (size_t k = 0; k < most; k++)
+        TRY(cuda_take_host(e, record_floats(p) * sizeof(float), &e->records_host[k], err));
+    // What is summed here already needs no second place.
+    e->reduced_host = e->records_host[0];
+    if (most > 1) TRY(cuda_take_host(e, record_floats(p) * sizeof(float), &e->reduced_host, err));
+    TRY(cuda_take(e, local * (size_t)e->groups * sizeof(float), &e->losses, err));
+out:
+    return rc;
+}
+
+// From the host's images, which often follow one another: then one copy moves many of them.
+static status send_images(engine *e, size_t bytes, error *err) {
+    const uint8_t *const *images = e->options.images;
+    const size_t count = e->options.image_count;
+    status rc = STATUS_OK;
+    for (size_t first = 0, end; first < count; first = end) {
+        for (end = first + 1; end < count && images[end] == images[end - 1] + bytes;) end++;
+        TRY(cuda_check(e,
+                       cudaMemcpyAsync(e->images + first * bytes, images[first],
+                                       (end - first) * bytes, cudaMemcpyHostToDevice, e->stream),
+                       "sending the data set", err));
+    }
+    TRY(cuda_sync(e, err));
+out:
+    return rc;
+}
+
+// The data set stays on the device if it takes no more than half of what is free: other engines,
+// processes and libraries need room as well. If not, every step sends the images that it needs, and
+// the device augments those. Each engine has a copy of its own, also where several share a device.
+static status take_images(engine *e, error *err) {
+    const engine_options *o = &e->options;
+    const size_t bytes = shape_size(e->program->input);
+    size_t unused, total;
+    status rc = STATUS_OK;
+    if (!o->images || o->receives) return rc;
+    TRY(cuda_check(e, cudaMemGetInfo(&unused, &total), "asking for its memory", err));
+    if (o->image_count * bytes > unused / 2) return rc;
+    TRY(cuda_take(e, o->image_count * bytes, &e->images, err));
+    rc = send_images(e, bytes, err);
+out:
+    return rc;
+}
+
+// What strategies need that divide a step.
+static status take_exchange(engine *e, error *err) {
+    const engine_options *o = &e->options;
+    const size_t local_groups = (size_t)o->local_shards * (size_t)e->groups;
+    const size_t groups = (size_t)o->shards * (size_t)e->groups;
+    status rc = STATUS_OK;
+    if (o->stage) {
+        const size_t in = cuda_stage_floats(e, false), out = cuda_stage_floats(e, true);
+        return cuda_take(e, local_groups * (in > out ? in : out) * sizeof(float), &e->blocks, err);
+    }
+    if (!o->split) return rc;
+    e->all_groups = (int)groups;
+    TRY(cuda_take(e, groups * (size_t)e->program->classes * GROUP * sizeof(float), &e->blocks,
+                  err));
+    TRY(cuda_take(e, groups * sizeof(int), &e->group_samples, err));
+    TRY(cuda_take_host(e, groups * sizeof(int), &e->group_samples_host, err));
+    TRY(cuda_take(e, groups * GROUP, &e->group_labels, err));
+    TRY(cuda_take_host(e, groups * GROUP, &e->group_labels_host, err));
+    TRY(cuda_take(e, groups * sizeof(float), &e->group_losses, err));
+    TRY(cuda_take_host(e, local_groups * sizeof(float), &e->losses_host, err));
+out:
+    return rc;
+}
+
+static status open_parts(engine *e, error *err) {
+    const size_t shards = (size_t)e->options.shards;
+    const size_t logits = (size_t)e->options.local_shards * (size_t)e->program->classes *
+                          (size_t)e->lanes * sizeof(float);
+    status rc;
+    TRY(open_device(e, err));
+    e->shard_leaves = memory_new(shards + 1, sizeof *e->shard_leaves, err);
+    e->shard_groups = memory_new(shards, sizeof *e->shard_groups, err);
+    e->counts = memory_new(shards, sizeof *e->counts, err);
+    if (!e->shard_leaves || !e->shard_groups || !e->counts) TRY(STATUS_FAILED);
+    TRY(cuda_plan(e, err));
+    TRY(cuda_schedule(e, err));
+    TRY(take_norms(e, err));
+    TRY(take_input(e, err));
+    TRY(take_arenas(e, err));
+    TRY(take_exchange(e, err));
+    TRY(cuda_take_host(e, logits, &e->logits_host, err));
+    TRY(cuda_linear_open(e, err));
+    TRY(take_images(e, err)); // when everything else has its memory
+out:
+    return rc;
+}
+
+static void cuda_close(engine *e) {
+    if (!e) return;
+    (void)cudaSetDevice(e->options.device);
+    cuda_group_close(e);
+    if (e->stream) (void)cudaStreamSynchronize(e->stream);
+    cuda_forget_graphs(e);
+    cuda_linear_close(e);
+    for (int m = 0; m < MARKS; m++)
+        if (e->marks[m]) (void)cudaEventDestroy(e->marks[m]);
+    for (int i = 0; i < STEPS_AHEAD; i++)
+        if (e->sent[i]) (void)cudaEventDestroy(e->sent[i]);
+    if (e->stream) (void)cudaStreamDestroy(e->stream);
+    cuda_release_all(e);
+    reduction_tree_release(&e->tree);
+    units_release(&e->units);
+    free(e->plan);
+    free(e->operations);
+    free(e->inference);
+    free(e->shard_leaves);
+    free(e->shard_groups);
+    free(e->counts);
+    free(e);
+}
+
+static status cuda_open(const program *p, const engine_options *o, update_kind kind, engine **out,
+                        error *err) {
+    *out = NULL;
+    status rc = check_options(p, o, err);
+    if (rc != STATUS_OK) return rc;
+    engine *e = memory_new(1, sizeof *e, err);
+    if (!e) return STATUS_FAILED;
+    e->program = p;
+    e->options = *o;
+    e->kind = kind;
+    e->lanes = (o->shard_samples + LANE_ROUND - 1) / LANE_ROUND * LANE_ROUND;
+    e->groups = (e->lanes + GROUP - 1) / GROUP;
+    e->own_end = p->parameters;
+    if (o->stage) units_own_part(p, &e->own_first, &e->own_end);
+    // The gap behind the last tensor is zero and stays so.
+    e->own_end = (e->own_end + ARENA_ALIGNMENT - 1) / ARENA_ALIGNMENT * ARENA_ALIGNMENT;
+    for (int c = 0; !o->receives && c < p->input.channels; c++)
+        e->load_scale[c] = engine_input_scale(o, c, &e->load_shift[c]);
+    rc = open_parts(e, err);
+    if (rc != STATUS_OK) {
+        cuda_close(e);
+        return rc;
+    }
+    *out = e;
+    return STATUS_OK;
+}
+
+// ---- Parameters in and out ----
+
+// On the engine's own stream, which waits for no other.
+static status copy(engine *e, void *to, const void *from, size_t floats, enum cudaMemcpyKind kind,
+                   error *err) {
+    if (!to || !from || floats == 0) return STATUS_OK;
+    return cuda_check(e, cudaMemcpyAsync(to, from, floats * sizeof(float), kind, e->stream),
+                      "copying parameters", err);
+}
+
+static status write_all(engine *e, const float *parameters, const float *buffers,
+                        const float *state, error *err) {
+    const enum cudaMemcpyKind in = cudaMemcpyHostToDevice;
+    const size_t n = e->program->parameters;
+    status rc;
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    TRY(copy(e, e->parameters, parameters, n, in, err));
+    TRY(copy(e, e->buffers, buffers, e->program->buffers, in, err));
+    for (int i = 0; i < update_state_arrays(e->kind); i++)
+        TRY(copy(e, e->state[i], state ? state + (size_t)i * n : NULL, n, in, err));
+    TRY(cuda_sync(e, err));
+out:
+    return rc;
+}
+
+static status cuda_read(engine *e, float *parameters, float *buffers, float *state, error *err) {
+    const enum cudaMemcpyKind out_of = cudaMemcpyDeviceToHost;
+    const size_t n = e->program->parameters;
+    status rc;
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    TRY(cuda_pending_failure(e, err));
+    TRY(copy(e, parameters, e->parameters, n, out_of, err));
+    TRY(copy(e, buffers, e->buffers, e->program->buffers, out_of, err));
+    for (int i = 0; i < update_state_arrays(e->kind); i++)
+        TRY(copy(e, state ? state + (size_t)i * n : NULL, e->state[i], n, out_of, err));
+    TRY(cuda_sync(e, err));
+out:
+    return rc;
+}
+
+static void cuda_write(engine *e, const float *parameters, const float *buffers,
+                       const float *state) {
+    if (e->failed == STATUS_OK) e->failed = write_all(e, parameters, buffers, state, &e->failure);
+}
+
+// ---- The table ----
+
+static const reduction_tree *cuda_tree(const engine *e) {
+    return &e->tree;
+}
+static const int *cuda_shard_leaves(const engine *e) {
+    return e->shard_leaves;
+}
+static phase_times cuda_times(engine *e) {
+    phase_times times;
+    memcpy(times.ns, e->ns, sizeof times.ns);
+    memset(e->ns, 0, sizeof e->ns);
+    return times;
+}
+static const char *cuda_isa(const engine *e) {
+    return e->name;
+}
+static int cuda_threads(const engine *e) {
+    (void)e;
+    return 1;
+}
+static size_t cuda_memory(const engine *e) {
+    return e->allocated;
+}
+
+const backend cuda_backend = {
+    .name = "cuda",
+    .keeps_data = true,
+    .open = cuda_open,
+    .close = cuda_close,
+    .write = cuda_write,
+    .read = cuda_read,
+    .step = cuda_step,
+    .tree = cuda_tree,
+    .shard_leaves = cuda_shard_leaves,
+    .records = cuda_records,
+    .forward = cuda_forward,
+    .logits_floats = cuda_logits_floats,
+    .gather_logits = cuda_gather_logits,
+    .loss = cuda_loss_of_all,
+    .backward = cuda_backward,
+    .stage_floats = cuda_stage_floats,
+    .stage_forward = cuda_stage_forward,
+    .stage_backward = cuda_stage_backward,
+    .stage_reduce = cuda_stage_reduce,
+    .reduced = cuda_reduced,
+    .update = cuda_update_step,
+    .collect = cuda_collect,
+    .group_name = "nccl",
+    .group_device = cuda_group_device,
+    .group_id = cuda_group_id,
+    .group_join = cuda_group_join,
+    .group_reduce = cuda_group_reduce,
+    .infer = cuda_infer,
+    .times = cuda_times,
+    .isa = cuda_isa,
+    .threads = cuda_threads,
+    .memory = cuda_memory,
+};

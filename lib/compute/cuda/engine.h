@@ -1,0 +1,281 @@
+// engine.h - the CUDA engine from inside. engine.c: life, parameters, the table; schedule.c: the
+// order of operations; operations.c: from an operation to kernels; step.c: what is sent to the
+// device in a step, graphs, records; exchange.c: steps in parts, for strategies that divide them;
+// profile.c, limits.c, stopwatch.c: where the time of a step goes.
+//
+// A step is a list of operations, each of which works on all shards of the engine at once
+// (kernels.h). It is captured as a CUDA graph when it is first run and replayed from then on; what
+// changes from step to step lies in one block of device memory, the *step input*, which one copy
+// fills. The data set is on the device (where it fits): a step only tells which rows of it. Records
+// stay there unless somebody asks for them (backend.h).
+//
+// Leaves of the reduction tree are whole shards here: the sum inside of a shard is taken by the
+// kernels, in an order of their own, so CPU and GPU agree within rounding and no further.
+#ifndef LOCKSTEP_COMPUTE_CUDA_ENGINE_H
+#define LOCKSTEP_COMPUTE_CUDA_ENGINE_H
+
+#include <cublas_v2.h>
+
+#include "base/reduction_tree.h"
+#include "compute/backend.h"
+#include "compute/cuda/kernels.h"
+#include "compute/cuda/library.h"
+#include "compute/units.h"
+
+typedef enum operation_kind {
+    OP_LOAD,
+    OP_RECEIVE, // pipeline stages: activations from their neighbour
+    OP_CORE,
+    OP_MOMENTS, // batch norm: mean and squares of each shard
+    OP_MEET,    // batch norm over shards of several engines: exchange through the host
+    OP_NORM,    // batch norm: scale and shift
+    OP_TAIL,
+    OP_POOL,
+    OP_DROPOUT,
+    OP_SEND,
+    OP_LOSS,             // the gradient of the logits: made here, or given (e->given_gradients)
+    OP_RECEIVE_GRADIENT, // of a stage's output
+    OP_LOSS_RECORD,
+    OP_TAIL_SUMS,
+    OP_NORM_BACKWARD,
+    OP_TAIL_BACKWARD,
+    OP_CORE_WEIGHTS,
+    OP_CORE_INPUT,
+    OP_POOL_BACKWARD,
+    OP_DROPOUT_BACKWARD,
+    OP_SEND_GRADIENT,
+} operation_kind;
+
+// A unit and its activations; all of an engine's shards, as kernels.h has them.
+typedef struct cuda_unit {
+    unit_layers layers;
+    float *x, *dx; // the previous unit's y and dy; dx NULL: not wanted
+    float *z, *y, *dy;
+    uint8_t *winner;
+} cuda_unit;
+
+typedef struct operation {
+    operation_kind kind;
+    const cuda_unit *unit; // NULL where it has none
+} operation;
+
+enum { MAX_OPERATIONS_OF_UNIT = 10, RECORDS_MOST = 2 * REDUCTION_TREE_MAX_DEPTH };
+
+// The parts that a step can be run in; each is a graph of its own.
+typedef enum piece { PIECE_FORWARD, PIECE_BACKWARD, PIECE_STEP, PIECE_UPDATE, PIECES } piece;
+
+// Batch norm's numbers, all channels of all norms side by side.
+typedef struct norm_memory {
+    double *own, *all;           // of one norm at a time; all is own where nobody else has shards
+    double *own_host, *all_host; // pinned; only where engines exchange
+    float *mean, *inv_std, *scale, *shift; // [shard][channel]
+    float *from_dy, *from_z, *from_one;    // [shard][channel]
+    float *run_scale, *run_shift;          // [channel]: inference
+} norm_memory;
+
+// One block of memory, on the host (pinned) and on the device: the same layout.
+typedef struct step_input {
+    step_numbers *numbers;
+    int *count;           // [local shards]
+    int *all_count;       // [V]
+    int *merges;          // [local shards]; REDUCE_SKIP for a shard without a sample
+    int *first_group;     // [local shards]
+    uint32_t *rows, *ids; // [local shards][lanes]
+    uint8_t *labels;      // [local shards][lanes]
+    // [local shards · lanes][bytes of an image]: where rows do not count in the data set
+    uint8_t *images;
+} step_input;
+
+// A step is prepared while the device still works on those before it.
+enum { STEPS_AHEAD = 8 };
+
+// Phases are timed by events that are recorded inside of the graphs. Where nobody waits for each
+// step (engine_options.deferred) only every MARKED_EVERY-th has them, and the others are taken to
+// be alike.
+enum { MARKED_EVERY = 64 };
+enum {
+    MARK_COPY,
+    MARK_BEGIN,
+    MARK_LOADED,
+    MARK_FORWARD,
+    MARK_BACKWARD,
+    MARK_UPDATE,
+    MARK_UPDATED,
+    MARKS
+};
+
+struct engine {
+    const program *program;
+    engine_options options;
+    update_kind kind;
+    char name[80]; // of the device: "NVIDIA H200, sm_90"
+
+    cudaStream_t stream;
+    cublasHandle_t blas;
+    cudaGraphExec_t graphs[2][PIECES]; // without marks, with marks
+    cudaEvent_t marks[MARKS];
+    bool graphable;                       // nothing in a step needs the host
+    bool capturing, tried[PIECES];        // tried: the piece has run once without a graph
+    bool marking;                         // does this step record its marks?
+    unsigned marked, piece_marks[PIECES]; // bit m: mark m was recorded since the times were booked
+    uint64_t profile[PHASES];             // ns of the last step that was marked
+    uint64_t inside;                      // ns in this engine's calls since times were booked
+    uint64_t steps;                       // since it was opened
+
+    unit_list units;
+    cuda_unit *plan; // units.count of them
+    operation *operations, *inference;
+    int operation_count, inference_count, backward_first;
+
+    int lanes;     // samples of a shard in memory
+    int groups;    // ⌈lanes / GROUP⌉
+    size_t stride; // floats from one shard's record to the next
+    float *input, *input_gradient;
+    float *parameters, *buffers, *state[2];
+    float load_scale[MAX_INPUTS], load_shift[MAX_INPUTS];
+    size_t own_first, own_end; // the part of the parameter arena that this engine updates
+    norm_memory norm;
+    float *records;                // [local shards][stride]
+    float *sums;                   // [records of the cover][stride]; the first is the reduced one
+    float *losses;                 // [local shards][groups]
+    float *workspace;              // of weight gradients
+    uint8_t *images;               // the data set; NULL: none was given, or it is too large
+    step_input host, device;       // host: the one of `ahead` that this step uses
+    step_input ahead[STEPS_AHEAD]; // taken in turn
+    cudaEvent_t sent[STEPS_AHEAD]; // the device has read it
+    step_numbers *rules; // [STEPS_AHEAD]: the steps' numbers with the update's rule; pinned
+    size_t input_bytes;  // of the block
+    uint64_t *digest;
+    step_output *results, *results_host; // [ENGINE_PENDING]
+    int samples[ENGINE_PENDING];         // of the steps that they are of
+    int pending;
+
+    // For strategies that divide a step (exchange.c).
+    float *blocks;  // [features][GROUP] a group
+    int all_groups; // of all V shards, and of each: samples, labels, loss
+    int *group_samples, *group_samples_host;
+    uint8_t *group_labels, *group_labels_host;
+    float *group_losses, *losses_host;
+
+    // Host copies, pinned.
+    float *records_host[RECORDS_MOST];
+    float *reduced_host;
+    float *logits_host;
+    bool records_here; // records_host holds those of the last step
+    bool reduced_here; // reduced_host is what the update works from
+
+    int *shard_leaves, *shard_groups, *counts; // [V + 1], [V], [V]: the tree, and what it is for
+    int group_count;                           // of GROUP samples, in this engine's shards
+    int counts_first, counts_end;
+    reduction_tree tree;
+    int cover[RECORDS_MOST], record_count;
+
+    const float *given_gradients, *given_losses; // backward() alone
+    const float *stage_in;                       // stages: what comes and goes in this run
+    float *stage_out;
+    int run_first, run_end; // local shards that operations work on
+
+    struct cuda_group *group; // of ranks that reduce on their devices (nccl.h); NULL: none
+
+    uint64_t ns[PHASES];
+    size_t allocated;
+    void **owned, **owned_host; // all allocations
+    size_t owned_count, owned_room, owned_host_count, owned_host_room;
+    status failed; // of a call that could not return it: the next one that can does
+    error failure;
+};
+
+// memory.c: zeroed; freed with the engine. `memory` is the address of a pointer.
+status cuda_take(engine *e, size_t bytes, void *memory, error *err) MUST_CHECK;
+status cuda_take_host(engine *e, size_t bytes, void *memory, error *err) MUST_CHECK;
+void cuda_release_all(engine *e);
+// STATUS_FAILED and a message that names the device and what was being done.
+status cuda_check(const engine *e, cudaError_t code, const char *what, error *err) MUST_CHECK;
+status cuda_check_blas(const engine *e, cublasStatus_t code, const char *what,
+                       error *err) MUST_CHECK;
+
+// plan.c: units and their memory.
+status cuda_plan(engine *e, error *err) MUST_CHECK;
+
+// schedule.c
+status cuda_schedule(engine *e, error *err) MUST_CHECK;
+phase cuda_operation_phase(operation_kind kind);
+
+// operations.c: enqueues work on the local shards [run_first, run_end).
+status cuda_run_operations(engine *e, int first, int end, error *err) MUST_CHECK;
+void cuda_prepare_inference(engine *e); // from running statistics to scale and shift
+status cuda_run_inference(engine *e, error *err) MUST_CHECK;
+status cuda_run_update(engine *e, error *err) MUST_CHECK;
+cut cuda_cut(const engine *e);
+
+// linear.c: products by cuBLAS, one call a shard, so that a shard's bits do not depend on how many
+// there are.
+status cuda_linear_open(engine *e, error *err) MUST_CHECK;
+void cuda_linear_close(engine *e);
+status cuda_linear(engine *e, const cut *c, const cuda_unit *u, error *err) MUST_CHECK;
+status cuda_linear_input(engine *e, const cut *c, const cuda_unit *u, error *err) MUST_CHECK;
+status cuda_linear_weight(engine *e, const cut *c, const cuda_unit *u, error *err) MUST_CHECK;
+
+// input.c
+// Makes tree and counts fit a batch and sends it to the device.
+status cuda_prepare(engine *e, const batch *b, error *err) MUST_CHECK;
+// Sends the host's block, with or without the images at its end: so many bytes.
+size_t cuda_input_bytes(const engine *e, bool images);
+status cuda_send(engine *e, bool images, error *err) MUST_CHECK;
+// Which of STEPS_AHEAD this step is; its host memory was read when what was enqueued so far is
+// done.
+size_t cuda_turn(const engine *e);
+status cuda_note_sent(engine *e, error *err) MUST_CHECK;
+
+// graphs.c
+status cuda_run_piece(engine *e, piece p, error *err) MUST_CHECK;
+void cuda_forget_graphs(engine *e);
+status cuda_reduce_records(engine *e, error *err) MUST_CHECK;
+
+// timing.c: records an event; books so many steps by what lies between the events, once the device
+// is done.
+void cuda_mark(engine *e, int mark);
+void cuda_book(engine *e, int steps);
+
+// step.c
+status cuda_sync(engine *e, error *err) MUST_CHECK;
+// The failure of a call that could not return it.
+status cuda_pending_failure(engine *e, error *err) MUST_CHECK;
+// For the table:
+status cuda_step(engine *e, const batch *b, error *err) MUST_CHECK;
+status cuda_update_step(engine *e, const update_rule *rule, update_result *result,
+                        error *err) MUST_CHECK;
+status cuda_collect(engine *e, update_result *results, int count, error *err) MUST_CHECK;
+float *const *cuda_records(engine *e, int *count);
+float *cuda_reduced(engine *e);
+
+// inference.c, for the table
+status cuda_infer(engine *e, const uint8_t *const *pixels, size_t samples, float *logits,
+                  error *err) MUST_CHECK;
+
+// exchange.c, for the table
+status cuda_forward(engine *e, const batch *b, error *err) MUST_CHECK;
+status cuda_backward(engine *e, const float *gradients, const float *losses, error *err) MUST_CHECK;
+size_t cuda_logits_floats(const engine *e);
+void cuda_gather_logits(engine *e, float *logits);
+void cuda_loss_of_all(engine *e, const batch *whole, float *logits, float *losses);
+size_t cuda_stage_floats(const engine *e, bool output);
+status cuda_stage_forward(engine *e, const batch *b, int first_shard, int end_shard,
+                          const float *in, float *out, error *err) MUST_CHECK;
+status cuda_stage_backward(engine *e, int first_shard, int end_shard, const float *dout, float *din,
+                           error *err) MUST_CHECK;
+void cuda_stage_reduce(engine *e);
+// Operations that exchange activations with the host.
+status cuda_exchange_operation(engine *e, const cut *c, operation_kind kind, error *err) MUST_CHECK;
+
+// stopwatch.c: how long the device takes for something that can be captured as a graph. Medians.
+typedef status cuda_work(engine *e, const void *task, error *err); // puts it into the stream
+status cuda_time(engine *e, cuda_work *work, const void *task, int repeats, double *us,
+                 int *launches, error *err) MUST_CHECK;
+
+// limits.c and profile.c, for the library's table
+status cuda_limits(engine *e, device_limits *out, error *err) MUST_CHECK;
+status cuda_profile(engine *e, int repeats, operation_profile *out, int room, int *count,
+                    error *err) MUST_CHECK;
+
+#endif

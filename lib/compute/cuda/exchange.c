@@ -1,0 +1,225 @@
+// Steps in parts, for strategies that compute the loss elsewhere (DataParallel) or cut the layers
+// over devices (pipelines). What crosses travels as blocks of [features][GROUP] in host memory.
+#include <string.h>
+
+#include "base/clock.h"
+#include "compute/cuda/engine.h"
+
+static status copy(const engine *e, void *to, const void *from, size_t floats,
+                   enum cudaMemcpyKind kind, error *err) {
+    return cuda_check(e, cudaMemcpyAsync(to, from, floats * sizeof(float), kind, e->stream),
+                      "exchanging activations", err);
+}
+
+// ---- A step in two halves ----
+
+status cuda_forward(engine *e, const batch *b, error *err) {
+    status rc;
+    if (!e->options.split)
+        return error_set(err, STATUS_FAILED,
+                         "cannot run forward alone: the engine was not opened for it");
+    TRY(cuda_prepare(e, b, err));
+    const uint64_t begin = clock_now();
+    TRY(cuda_run_piece(e, PIECE_FORWARD, err));
+    TRY(cuda_sync(e, err));
+    e->inside += clock_now() - begin;
+    cuda_book(e, 1);
+out:
+    return rc;
+}
+
+size_t cuda_logits_floats(const engine *e) {
+    return (size_t)e->group_count * (size_t)e->program->classes * GROUP;
+}
+
+static status gather(engine *e, float *logits, error *err) {
+    const cuda_unit *last = &e->plan[e->units.count - 1];
+    const cut c = cuda_cut(e);
+    const blocks_task t = {(size_t)e->program->classes, e->device.first_group, last->z, e->blocks};
+    status rc;
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    cuda_blocks_export(e->stream, &c, &t);
+    TRY(cuda_check(e, cudaGetLastError(), "gathering logits", err));
+    TRY(copy(e, logits, e->blocks, cuda_logits_floats(e), cudaMemcpyDeviceToHost, err));
+    TRY(cuda_sync(e, err));
+out:
+    return rc;
+}
+
+void cuda_gather_logits(engine *e, float *logits) {
+    const uint64_t begin = clock_now();
+    if (e->failed == STATUS_OK) e->failed = gather(e, logits, &e->failure);
+    e->ns[PHASE_COPY] += clock_now() - begin;
+}
+
+// To the kernel of the loss each group is a shard of GROUP lanes.
+static int tell_groups(engine *e, const batch *whole) {
+    int groups = 0;
+    const uint8_t *labels = whole->labels;
+    memset(e->group_labels_host, 0, (size_t)e->all_groups * GROUP);
+    for (int v = 0; v < whole->shards; v++)
+        for (int done = 0; done < whole->count[v]; done += GROUP, groups++) {
+            const int left = whole->count[v] - done, samples = left < GROUP ? left : (int)GROUP;
+            e->group_samples_host[groups] = samples;
+            memcpy(e->group_labels_host + (size_t)groups * GROUP, labels, (size_t)samples);
+            labels += samples;
+        }
+    return groups;
+}
+
+static status loss_of_groups(engine *e, int groups, float *logits, float *losses, error *err) {
+    const size_t floats = (size_t)groups * (size_t)e->program->classes * GROUP;
+    const cut c = {0, groups, GROUP, e->group_samples};
+    const loss_task t = {e->program->classes, e->group_labels, e->blocks, e->group_losses};
+    status rc;
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    TRY(cuda_check(e,
+                   cudaMemcpyAsync(e->group_samples, e->group_samples_host,
+                                   (size_t)groups * sizeof(int), cudaMemcpyHostToDevice, e->stream),
+                   "sending a loss", err));
+    TRY(cuda_check(e,
+                   cudaMemcpyAsync(e->group_labels, e->group_labels_host, (size_t)groups * GROUP,
+                                   cudaMemcpyHostToDevice, e->stream),
+                   "sending a loss", err));
+    TRY(copy(e, e->blocks, logits, floats, cudaMemcpyHostToDevice, err));
+    cuda_loss(e->stream, &c, &t);
+    TRY(cuda_check(e, cudaGetLastError(), "making a loss", err));
+    TRY(copy(e, logits, e->blocks, floats, cudaMemcpyDeviceToHost, err));
+    TRY(copy(e, losses, e->group_losses, (size_t)groups, cudaMemcpyDeviceToHost, err));
+    TRY(cuda_sync(e, err));
+out:
+    return rc;
+}
+
+void cuda_loss_of_all(engine *e, const batch *whole, float *logits, float *losses) {
+    const uint64_t begin = clock_now();
+    const int groups = tell_groups(e, whole);
+    if (e->failed == STATUS_OK) e->failed = loss_of_groups(e, groups, logits, losses, &e->failure);
+    e->ns[PHASE_FORWARD] += clock_now() - begin;
+}
+
+// Given losses are those of this engine's groups in order; the kernels want them shard by shard.
+static void tell_losses(engine *e, const float *losses) {
+    float *to = e->losses_host;
+    memset(to, 0, (size_t)e->options.local_shards * (size_t)e->groups * sizeof *to);
+    for (int s = 0; s < e->counts_end - e->counts_first; s++, to += e->groups) {
+        const int n = (e->counts[e->counts_first + s] + GROUP - 1) / GROUP;
+        memcpy(to, losses, (size_t)n * sizeof *to);
+        losses += n;
+    }
+}
+
+status cuda_backward(engine *e, const float *gradients, const float *losses, error *err) {
+    const size_t groups = (size_t)e->options.local_shards * (size_t)e->groups;
+    const uint64_t begin = clock_now();
+    status rc;
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    TRY(cuda_pending_failure(e, err));
+    e->given_gradients = gradients;
+    e->given_losses = losses;
+    tell_losses(e, losses);
+    cuda_mark(e, MARK_COPY);
+    TRY(copy(e, e->blocks, gradients, cuda_logits_floats(e), cudaMemcpyHostToDevice, err));
+    TRY(copy(e, e->losses, e->losses_host, groups, cudaMemcpyHostToDevice, err));
+    TRY(cuda_run_piece(e, PIECE_BACKWARD, err));
+    TRY(cuda_sync(e, err));
+    e->inside += clock_now() - begin;
+    cuda_book(e, 1);
+out:
+    return rc;
+}
+
+// ---- Stages of a pipeline ----
+
+static shape output_shape(const engine *e) {
+    return e->units.units[e->units.count - 1].y;
+}
+
+size_t cuda_stage_floats(const engine *e, bool output) {
+    return shape_size(output ? output_shape(e) : e->program->input) * GROUP;
+}
+
+// The groups of local shards [first, end).
+static void groups_of(const engine *e, int first, int end, size_t *first_group, size_t *count) {
+    const int *at = e->host.first_group;
+    const int shards = e->counts_end - e->counts_first;
+    *first_group = (size_t)(first < shards ? at[first] : e->group_count);
+    *count = (size_t)(end < shards ? at[end] : e->group_count) - *first_group;
+}
+
+status cuda_exchange_operation(engine *e, const cut *c, operation_kind kind, error *err) {
+    const cuda_unit *last = &e->plan[e->units.count - 1];
+    const bool output = kind == OP_SEND || kind == OP_RECEIVE_GRADIENT;
+    const size_t floats = cuda_stage_floats(e, output);
+    size_t first, count;
+    blocks_task t = {
+        .features = floats / GROUP, .first_group = e->device.first_group, .blocks = e->blocks};
+    status rc;
+    groups_of(e, c->first, c->end, &first, &count);
+    float *const blocks = e->blocks + first * floats;
+    switch (kind) {
+    case OP_RECEIVE:
+    case OP_RECEIVE_GRADIENT:
+        t.activation = output ? last->dy : e->input;
+        TRY(copy(e, blocks, e->stage_in + first * floats, count * floats, cudaMemcpyHostToDevice,
+                 err));
+        cuda_blocks_import(e->stream, c, &t);
+        break;
+    default:
+        t.activation = output ? last->y : e->input_gradient;
+        cuda_blocks_export(e->stream, c, &t);
+        TRY(copy(e, e->stage_out + first * floats, blocks, count * floats, cudaMemcpyDeviceToHost,
+                 err));
+        break;
+    }
+    rc = cuda_check(e, cudaGetLastError(), "exchanging activations", err);
+out:
+    return rc;
+}
+
+static status run_stage(engine *e, int first_shard, int end_shard, piece p, error *err) {
+    const uint64_t begin = clock_now();
+    status rc;
+    e->run_first = first_shard;
+    e->run_end = end_shard;
+    TRY(cuda_run_piece(e, p, err));
+    TRY(cuda_sync(e, err));
+    e->inside += clock_now() - begin;
+    cuda_book(e, 1);
+out:
+    return rc;
+}
+
+// Every range of a step sends the input of the whole step: a pipeline's stages meet at
+// each range anyway.
+status cuda_stage_forward(engine *e, const batch *b, int first_shard, int end_shard,
+                          const float *in, float *out, error *err) {
+    status rc;
+    TRY(cuda_prepare(e, b, err));
+    e->stage_in = in;
+    e->stage_out = out;
+    TRY(run_stage(e, first_shard, end_shard, PIECE_FORWARD, err));
+out:
+    return rc;
+}
+
+status cuda_stage_backward(engine *e, int first_shard, int end_shard, const float *dout, float *din,
+                           error *err) {
+    status rc;
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    TRY(cuda_pending_failure(e, err));
+    e->given_gradients = e->given_losses = NULL;
+    e->stage_in = dout;
+    e->stage_out = din;
+    TRY(run_stage(e, first_shard, end_shard, PIECE_BACKWARD, err));
+out:
+    return rc;
+}
+
+void cuda_stage_reduce(engine *e) {
+    const uint64_t begin = clock_now();
+    e->run_first = 0;
+    e->run_end = e->counts_end - e->counts_first;
+    if (e->failed == STATUS_OK) e->failed = cuda_reduce_records(e, &e->failure);
+    e->ns[PHASE_BACKWARD] += clock_now() - begin;
+}

@@ -1,0 +1,77 @@
+// The pieces of a step, captured once as graphs and then replayed.
+#include "compute/cuda/engine.h"
+
+void cuda_forget_graphs(engine *e) {
+    for (int marking = 0; marking < 2; marking++)
+        for (int p = 0; p < PIECES; p++) {
+            if (e->graphs[marking][p]) (void)cudaGraphExecDestroy(e->graphs[marking][p]);
+            e->graphs[marking][p] = NULL;
+        }
+}
+
+status cuda_reduce_records(engine *e, error *err) {
+    const cut c = cuda_cut(e);
+    const reduce_task t = {.records = {e->records, e->stride},
+                           .merges = e->device.merges,
+                           .n = record_floats(e->program),
+                           .out = e->sums,
+                           .out_stride = e->stride};
+    cuda_reduce(e->stream, &c, &t);
+    return cuda_check(e, cudaGetLastError(), "launching the sum of records", err);
+}
+
+static status enqueue(engine *e, piece p, error *err) {
+    status rc;
+    const int end = e->operation_count, middle = e->backward_first;
+    if (p == PIECE_UPDATE) {
+        cuda_mark(e, MARK_UPDATE);
+        return cuda_run_update(e, err);
+    }
+    cuda_mark(e, MARK_BEGIN);
+    TRY(cuda_run_operations(e, p == PIECE_BACKWARD ? middle : 0, p == PIECE_FORWARD ? middle : end,
+                            err));
+    if (p != PIECE_FORWARD) {
+        if (!e->options.stage) TRY(cuda_reduce_records(e, err));
+        cuda_mark(e, MARK_BACKWARD);
+    }
+out:
+    return rc;
+}
+
+static status capture(engine *e, piece p, error *err) {
+    cudaGraph_t graph = NULL;
+    const unsigned before = e->marked;
+    status rc;
+    TRY(cuda_check(e, cudaStreamBeginCapture(e->stream, cudaStreamCaptureModeThreadLocal),
+                   "capturing a step", err));
+    e->capturing = true;
+    e->marked = 0;
+    rc = enqueue(e, p, err);
+    if (e->marking) e->piece_marks[p] = e->marked;
+    e->marked = before;
+    e->capturing = false;
+    const cudaError_t code = cudaStreamEndCapture(e->stream, &graph);
+    if (rc == STATUS_OK) rc = cuda_check(e, code, "capturing a step", err);
+    if (rc == STATUS_OK)
+        rc = cuda_check(e, cudaGraphInstantiate(&e->graphs[e->marking][p], graph, 0),
+                        "making a graph", err);
+    if (graph) (void)cudaGraphDestroy(graph);
+out:
+    return rc;
+}
+
+// The first time a piece runs as it is: libraries load what they need then, which they must not
+// do in a capture.
+status cuda_run_piece(engine *e, piece p, error *err) {
+    cudaGraphExec_t *const graph = &e->graphs[e->marking][p];
+    status rc = STATUS_OK;
+    if (!e->graphable || !e->tried[p]) {
+        e->tried[p] = true;
+        return enqueue(e, p, err);
+    }
+    if (!*graph) TRY(capture(e, p, err));
+    TRY(cuda_check(e, cudaGraphLaunch(*graph, e->stream), "launching a graph", err));
+    if (e->marking) e->marked |= e->piece_marks[p];
+out:
+    return rc;
+}

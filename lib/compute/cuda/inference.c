@@ -1,0 +1,67 @@
+// Inference: images of any data set, as many at a time as a step has.
+#include <string.h>
+
+#include "base/clock.h"
+#include "compute/cuda/engine.h"
+
+static void tell_images(engine *e, const uint8_t *const *pixels, size_t samples) {
+    const step_input *h = &e->host;
+    const size_t bytes = shape_size(e->program->input), lanes = (size_t)e->lanes;
+    for (size_t s = 0; s * lanes < samples; s++) {
+        const size_t left = samples - s * lanes;
+        h->count[s] = (int)(left < lanes ? left : lanes);
+    }
+    for (size_t n = 0; n < samples; n++) {
+        h->rows[n] = (uint32_t)n;
+        memcpy(h->images + n * bytes, pixels[n], bytes);
+    }
+}
+
+static void store_logits(const engine *e, size_t samples, float *logits) {
+    const size_t classes = (size_t)e->program->classes, lanes = (size_t)e->lanes;
+    for (size_t n = 0; n < samples; n++)
+        for (size_t j = 0; j < classes; j++)
+            logits[n * classes + j] = e->logits_host[(n / lanes * classes + j) * lanes + n % lanes];
+}
+
+static status infer_part(engine *e, const uint8_t *const *pixels, size_t samples, float *logits,
+                         error *err) {
+    const cuda_unit *last = &e->plan[e->units.count - 1];
+    const size_t lanes = (size_t)e->lanes;
+    status rc;
+    tell_images(e, pixels, samples);
+    e->run_first = 0;
+    e->run_end = (int)((samples + lanes - 1) / lanes);
+    TRY(cuda_send(e, true, err));
+    TRY(cuda_run_inference(e, err));
+    TRY(cuda_check(
+        e,
+        cudaMemcpyAsync(e->logits_host, last->z,
+                        (size_t)e->run_end * (size_t)e->program->classes * lanes * sizeof(float),
+                        cudaMemcpyDeviceToHost, e->stream),
+        "reading logits", err));
+    TRY(cuda_sync(e, err));
+    store_logits(e, samples, logits);
+out:
+    return rc;
+}
+
+status cuda_infer(engine *e, const uint8_t *const *pixels, size_t samples, float *logits,
+                  error *err) {
+    const uint64_t begin = clock_now();
+    const size_t room = (size_t)e->options.local_shards * (size_t)e->lanes;
+    status rc;
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    TRY(cuda_pending_failure(e, err));
+    TRY(cuda_sync(e, err));
+    cuda_prepare_inference(e);
+    for (size_t done = 0; done < samples && rc == STATUS_OK; done += room) {
+        const size_t left = samples - done;
+        rc = infer_part(e, pixels + done, left < room ? left : room,
+                        logits + done * (size_t)e->program->classes, err);
+    }
+    e->marked = 0;
+    e->ns[PHASE_FORWARD] += clock_now() - begin;
+out:
+    return rc;
+}

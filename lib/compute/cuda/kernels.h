@@ -1,0 +1,297 @@
+// kernels.h - the CUDA kernels: what each family works on, and the functions that launch it.
+//
+// **How samples lie.** An activation of one shard is [channels][height][width][lanes] floats: the
+// samples innermost, so that neighbouring threads read neighbouring floats whatever the operation.
+// `lanes` is the number of samples that a shard has in a full step, rounded up to LANE_ROUND. The
+// activations of an engine's shards follow each other: shard s begins at s · size · lanes. What a
+// sample is told by (labels, ids, rows) is [shard][lanes] likewise.
+//
+// **Lanes without a sample** (the last step of an epoch is shorter) hold finite values that nobody
+// looks at in forward, and exact zeros in every gradient: whoever sums over lanes in forward
+// (moments) leaves them out by `count`, and whoever makes gradients out of something other than
+// gradients (loss, the tail of a batch norm) writes zeros there.
+//
+// **Bits.** What a shard's numbers are depends on the layer and on `lanes`, never on how many
+// shards an engine has, which one it is, or what else runs. No kernel adds floats atomically. A
+// multiply and an add become one rounding only where the source says fmaf (nvcc -fmad=false).
+//
+// **What changes from step to step is in device memory** (step_numbers, counts, rows), never in an
+// argument of a launch: a step is captured once as a graph and then replayed.
+//
+// All pointers are to device memory unless said otherwise. A launch function returns at once; it
+// reports through cudaGetLastError(), which the engine looks at behind each step.
+#ifndef LOCKSTEP_COMPUTE_CUDA_KERNELS_H
+#define LOCKSTEP_COMPUTE_CUDA_KERNELS_H
+
+#include <cuda_runtime_api.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "compute/augmentation.h"
+#include "compute/program.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    LANE_ROUND = 4,   // float4
+    LOSS_GROUP = 16,  // samples whose losses are added first: GROUP of backend.h
+    MAX_INPUTS = 16,  // channels of an image: ENGINE_MAX_CHANNELS of backend.h
+    RECORD_EXTRA = 16 // floats behind the arenas in a record: RECORD_TAIL of backend.h
+};
+
+// Which shards of an engine a launch works on.
+typedef struct cut {
+    int first, end;   // of the engine's shards; grids have end - first of something
+    int lanes;        // see above
+    const int *count; // [engine's shards]: samples in this step
+} cut;
+
+// The records of the engine's shards: shard s begins at base + s · stride.
+typedef struct record_set {
+    float *base;
+    size_t stride;
+} record_set;
+
+// All that an update, dropout and augmentation need to know of the step.
+typedef struct step_numbers {
+    uint32_t epoch;
+    int32_t samples; // of the whole step, over all engines
+    float scale;     // 1 / samples
+    float lr, weight_decay, momentum, beta1, beta2, eps;
+    float correction1, correction2; // Adam: 1 / (1 - beta^(step + 1))
+    int32_t nesterov;               // 0 or 1
+    int32_t result;                 // which of the results this step's is
+} step_numbers;
+
+// What comes back from a step.
+typedef struct step_output {
+    uint64_t digest; // of the parameters after it
+    float loss;      // sum over its samples
+} step_output;
+
+// ---- load.cu: bytes of images to augmented, normalised floats, samples innermost ----
+
+typedef struct load_task {
+    shape size;
+    const uint8_t *images;                      // [image][C][H][W]
+    const uint32_t *rows;                       // [shard][lanes]: which image
+    augment_list augment;                       // done to it; count 0: nothing
+    uint64_t seed;                              // of augmentation, like ids and numbers
+    const uint32_t *ids;                        // [shard][lanes]
+    const step_numbers *numbers;                // its epoch
+    float scale[MAX_INPUTS], shift[MAX_INPUTS]; // x = byte · scale + shift, one rounding
+    float *x;                                   // lanes without a sample: as a black image
+} load_task;
+void cuda_load(cudaStream_t s, const cut *c, const load_task *t);
+
+// ---- conv.cu ----
+
+typedef struct conv_task {
+    shape in, out;
+    int kernel_h, kernel_w, stride_y, stride_x, pad_y, pad_x;
+    const float *x, *weight, *bias; // weight [out][in][kh][kw]; bias NULL: none
+    float *z;                       // forward: the result. Backward: dz
+    float *dx;
+    record_set records;        // weight gradients of each shard go to its record
+    size_t weight_at, bias_at; // where in a record; bias_at is looked at only where there is a bias
+    float *workspace;          // cuda_conv_workspace floats; for the weight gradient
+} conv_task;
+// Geometry and places of a layer; the pointers are still to be filled in.
+static inline conv_task cuda_conv_task_of(const layer *l) {
+    conv_task t;
+    memset(&t, 0, sizeof t);
+    t.in = l->in;
+    t.out = l->out;
+    t.kernel_h = l->kernel_h;
+    t.kernel_w = l->kernel_w;
+    t.stride_y = l->stride_h;
+    t.stride_x = l->stride_w;
+    t.pad_y = l->pad_h;
+    t.pad_x = l->pad_w;
+    t.weight_at = l->weight;
+    t.bias_at = l->bias;
+    return t;
+}
+size_t cuda_conv_workspace(const conv_task *t, int lanes, int shards);
+void cuda_conv(cudaStream_t s, const cut *c, const conv_task *t);
+void cuda_conv_input(cudaStream_t s, const cut *c, const conv_task *t);  // z → dx
+void cuda_conv_weight(cudaStream_t s, const cut *c, const conv_task *t); // x, z → records
+
+// ---- rows.cu: what matrix products need beside cuBLAS (linear.h) ----
+
+// z[shard][row][lane] = bias[row]
+void cuda_fill_rows(cudaStream_t s, const cut *c, int rows, const float *bias, float *z);
+// records[shard][at + row] = sum over the lanes of z[shard][row]
+void cuda_sum_rows(cudaStream_t s, const cut *c, int rows, const float *z, const record_set *r,
+                   size_t at);
+
+// ---- tail.cu: batch norm as scale and shift, ReLU, 2×2 max pooling, in one pass ----
+
+typedef struct tail_task {
+    shape size; // of z; y is that, or half as high and wide (rounded down)
+    bool relu, pool;
+    bool norm;
+    // Of each channel, for shard s at s · norm_stride; read only where `norm`. norm_stride 0: the
+    // same for all shards (inference).
+    const float *scale, *shift, *mean, *inv_std, *from_dy, *from_z, *from_one;
+    size_t norm_stride;
+    float *z; // forward: read. Backward: becomes dz in place
+    float *y;
+    uint8_t *winner; // pool: which of the four, 0 … 3 in row-major order; the first of equals wins
+    const float *dy;
+    double *sums; // backward: [shard][2][channels], sum of dt and of dt · xhat; see cuda_tail_sums
+    record_set records;
+    size_t weight_at, bias_at; // of the norm's gradients in a record
+} tail_task;
+// y = pool(relu(z · scale + shift))
+void cuda_tail(cudaStream_t s, const cut *c, const tail_task *t);
+// With dt the gradient of z · scale + shift, that is dy where it came through: `sums`, and the
+// gradients of weight (dt · xhat) and bias (dt) into the records.
+void cuda_tail_sums(cudaStream_t s, const cut *c, const tail_task *t);
+// z becomes dz = dt, or with a norm dt · from_dy + z · from_z + from_one; zero in lanes without a
+// sample.
+void cuda_tail_backward(cudaStream_t s, const cut *c, const tail_task *t);
+
+// ---- norm.cu: batch norm's statistics ----
+
+// Numbers of a shard are [2][channels] doubles: mean and M2 (sum of squared distances) in forward,
+// two sums in backward. `own` has those of the engine's shards, `all` those of all V shards, which
+// differ from `own` only where several engines work together and normalise together.
+typedef struct norm_task {
+    shape size;
+    double eps, momentum;
+    bool sync;  // over the whole step, along the tree of the shards; else each shard alone
+    int shards; // V
+    const int *all_count; // [V]: samples of every shard
+    int first_shard;      // the engine's first, of V
+    const float *z;
+    double *own, *all;
+    const float *weight, *bias;            // the norm's parameters, of this norm
+    float *mean, *inv_std, *scale, *shift; // results, for shard s at s · stride
+    float *from_dy, *from_z, *from_one;    // likewise
+    size_t stride;
+    record_set records;
+    size_t mean_at, variance_at; // in a record: statistics weighted by the shard's elements
+} norm_task;
+// own[shard] = mean and M2 of every channel over positions and samples
+void cuda_norm_moments(cudaStream_t s, const cut *c, const norm_task *t);
+// mean, inv_std, scale, shift, and the weighted statistics into the records; docs/architecture.md
+void cuda_norm_forward(cudaStream_t s, const cut *c, const norm_task *t);
+// from_dy, from_z, from_one, from the sums of cuda_tail_sums
+void cuda_norm_backward(cudaStream_t s, const cut *c, const norm_task *t);
+
+// scale and shift of inference, from parameters and running statistics; [channels]
+void cuda_norm_inference(cudaStream_t s, int channels, double eps, const float *weight,
+                         const float *bias, const float *mean, const float *variance, float *scale,
+                         float *shift);
+// One step of the running statistics. `mean` and `variance` of the reduced record are sums weighted
+// by elements; positions: height · width.
+typedef struct norm_running_task {
+    int channels, positions, shards;
+    const int *all_count;
+    bool sync;
+    double momentum;
+    const float *mean_sum, *variance_sum; // in the reduced record
+    float *mean, *variance;               // in the buffer arena
+} norm_running_task;
+void cuda_norm_running(cudaStream_t s, const norm_running_task *t);
+
+// ---- pool.cu, dropout.cu: units of their own ----
+
+typedef struct pool_task {
+    shape in, out;
+    int kernel_h, kernel_w, stride_y, stride_x, pad_y, pad_x;
+    bool max; // else average; padding counts as zeros in the average and never wins
+    const float *x;
+    float *y;
+    uint8_t *winner; // max: index in the part of the window inside of the image, row-major
+    const float *dy;
+    float *dx;
+} pool_task;
+void cuda_pool(cudaStream_t s, const cut *c, const pool_task *t);
+// One thread a place of dx, which gathers from the windows that it lies in: nothing is added
+// atomically.
+void cuda_pool_backward(cudaStream_t s, const cut *c, const pool_task *t);
+
+typedef struct dropout_task {
+    size_t features;
+    uint64_t seed;
+    uint32_t layer;
+    uint32_t threshold;  // dropped where 24 random bits are below; 0: nothing is (inference)
+    float factor;        // of what is kept
+    const uint32_t *ids; // [shard][lanes]
+    const step_numbers *numbers; // its epoch
+    const float *from;           // x, or dy
+    float *to;                   // y, or dx
+} dropout_task;
+// The same random numbers in both directions: nothing is remembered between them.
+void cuda_dropout(cudaStream_t s, const cut *c, const dropout_task *t);
+
+// ---- loss.cu: softmax cross-entropy ----
+
+typedef struct loss_task {
+    int classes;
+    const uint8_t *labels; // [shard][lanes]
+    float *logits;         // become the gradient of the sum of the losses; 0 without a sample
+    float *losses; // [shard][⌈lanes / LOSS_GROUP⌉]: of each LOSS_GROUP samples, added by
+                   // halves: 8 + 8, 4 + 4, …; 0 where a group has no sample
+} loss_task;
+void cuda_loss(cudaStream_t s, const cut *c, const loss_task *t);
+// The shard's losses, in order, into records[shard][at]; RECORD_EXTRA - 1 zeros behind it.
+void cuda_loss_records(cudaStream_t s, const cut *c, const float *losses, const record_set *r,
+                       size_t at);
+
+// ---- reduce.cu: shards' records to the records that leave the engine ----
+
+// A stack machine over the engine's shards [first, end): push a shard's record, then add the top
+// two merges[shard] times (reduction_tree_merges); a shard whose merges are REDUCE_SKIP is left
+// out. What the stack holds in the end is out[0], out[1], … from the bottom, out_stride floats
+// apart. n: floats of a record.
+enum { REDUCE_SKIP = -1 };
+typedef struct reduce_task {
+    record_set records;
+    const int *merges; // [engine's shards]
+    size_t n;
+    float *out;
+    size_t out_stride;
+} reduce_task;
+void cuda_reduce(cudaStream_t s, const cut *c, const reduce_task *t);
+
+// ---- update.cu: optimizers ----
+
+enum { CUDA_SGD, CUDA_ADAM, CUDA_ADAMW }; // update_kind of backend.h
+
+typedef struct update_task {
+    int kind;
+    const step_numbers *numbers;
+    size_t first, end; // of the arenas: what this engine updates
+    float *parameters, *state, *state2;
+    const float *gradient; // the reduced record
+    uint64_t *digest;      // set to the digest of the parameters after it; see kernels/update.c
+} update_task;
+void cuda_update(cudaStream_t s, const update_task *t);
+// results[numbers->result] = {*digest, *loss}
+void cuda_store_result(cudaStream_t s, const step_numbers *numbers, const uint64_t *digest,
+                       const float *loss, step_output *results);
+
+// ---- blocks.cu: activations as engines exchange them ----
+
+// Blocks are [group][features][LOSS_GROUP]: the groups of shard s begin at first_group[s].
+typedef struct blocks_task {
+    size_t features;
+    const int *first_group; // [engine's shards]
+    float *activation;      // [shard][features][lanes]
+    float *blocks;
+} blocks_task;
+void cuda_blocks_import(cudaStream_t s, const cut *c, const blocks_task *t); // blocks → activation
+void cuda_blocks_export(cudaStream_t s, const cut *c, const blocks_task *t); // zeros in dead lanes
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

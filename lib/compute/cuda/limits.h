@@ -1,0 +1,23 @@
+// limits.h - kernels that show what a device can do, and are good for nothing else (limits.cu).
+#ifndef LOCKSTEP_COMPUTE_CUDA_LIMITS_H
+#define LOCKSTEP_COMPUTE_CUDA_LIMITS_H
+
+#include <cuda_runtime_api.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Each of LIMITS_THREADS threads of a block makes LIMITS_MULTIPLY_ADDS in a round, in registers;
+// `to` gets a float of each thread.
+enum { LIMITS_THREADS = 256, LIMITS_MULTIPLY_ADDS = 128 };
+void cuda_multiply_adds(cudaStream_t s, int blocks, int rounds, float *to);
+
+// A launch and nothing else.
+void cuda_nothing(cudaStream_t s);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,114 @@
+// Linear layers: matrix products by cuBLAS.
+//
+// Samples are innermost, so an activation [features][lanes] is, as cuBLAS sees it, a column-major
+// matrix of lanes rows and `features` columns, and a weight [out][in] one of `in` rows and `out`
+// columns. One call a shard, always of the same shape, on a handle with its own workspace, in full
+// single precision and without atomics: cuBLAS then takes the same kernel every time, and a shard's
+// bits do not depend on how many shards an engine has.
+#include "compute/cuda/engine.h"
+
+// What cuBLAS's manual recommends for Hopper; earlier devices need less.
+enum { WORKSPACE_BYTES = 32 << 20 };
+
+status cuda_linear_open(engine *e, error *err) {
+    void *workspace;
+    status rc;
+    TRY(cuda_take(e, WORKSPACE_BYTES, &workspace, err));
+    TRY(cuda_check_blas(e, cublasCreate(&e->blas), "opening cuBLAS", err));
+    TRY(cuda_check_blas(e, cublasSetStream(e->blas, e->stream), "cublasSetStream", err));
+    TRY(cuda_check_blas(e, cublasSetWorkspace(e->blas, workspace, WORKSPACE_BYTES),
+                        "cublasSetWorkspace", err));
+    TRY(cuda_check_blas(e, cublasSetMathMode(e->blas, CUBLAS_DEFAULT_MATH), "cublasSetMathMode",
+                        err));
+    TRY(cuda_check_blas(e, cublasSetAtomicsMode(e->blas, CUBLAS_ATOMICS_NOT_ALLOWED),
+                        "cublasSetAtomicsMode", err));
+out:
+    return rc;
+}
+
+void cuda_linear_close(engine *e) {
+    if (e->blas) (void)cublasDestroy(e->blas);
+}
+
+typedef struct product { // c = op(a) · op(b) + beta · c, column-major, leading dimensions lda …
+    cublasOperation_t op_a, op_b;
+    int rows, columns, inner;
+    const float *a;
+    int lda;
+    const float *b;
+    int ldb;
+    float *c;
+    int ldc;
+    float beta;
+} product;
+
+static status multiply(engine *e, const product *p, error *err) {
+    const float one = 1;
+    return cuda_check_blas(e,
+                           cublasSgemm(e->blas, p->op_a, p->op_b, p->rows, p->columns, p->inner,
+                                       &one, p->a, p->lda, p->b, p->ldb, &p->beta, p->c, p->ldc),
+                           "a matrix product", err);
+}
+
+typedef struct sizes {
+    int lanes, in, out;
+    size_t x, z; // floats of a shard
+} sizes;
+
+static sizes sizes_of(const engine *e, const layer *l) {
+    sizes s = {.lanes = e->lanes, .in = (int)shape_size(l->in), .out = (int)shape_size(l->out)};
+    s.x = (size_t)s.in * (size_t)s.lanes;
+    s.z = (size_t)s.out * (size_t)s.lanes;
+    return s;
+}
+
+status cuda_linear(engine *e, const cut *c, const cuda_unit *u, error *err) {
+    const layer *l = u->layers.core;
+    const sizes n = sizes_of(e, l);
+    status rc = STATUS_OK;
+    if (l->has_bias) cuda_fill_rows(e->stream, c, n.out, e->parameters + l->bias, u->z);
+    for (int s = c->first; s < c->end && rc == STATUS_OK; s++) {
+        const product p = {CUBLAS_OP_N, CUBLAS_OP_N,
+                           n.lanes,     n.out,
+                           n.in,        u->x + (size_t)s * n.x,
+                           n.lanes,     e->parameters + l->weight,
+                           n.in,        u->z + (size_t)s * n.z,
+                           n.lanes,     l->has_bias ? 1.0f : 0.0f};
+        rc = multiply(e, &p, err);
+    }
+    return rc;
+}
+
+status cuda_linear_input(engine *e, const cut *c, const cuda_unit *u, error *err) {
+    const layer *l = u->layers.core;
+    const sizes n = sizes_of(e, l);
+    status rc = STATUS_OK;
+    for (int s = c->first; s < c->end && rc == STATUS_OK; s++) {
+        const product p = {CUBLAS_OP_N, CUBLAS_OP_T,
+                           n.lanes,     n.in,
+                           n.out,       u->z + (size_t)s * n.z,
+                           n.lanes,     e->parameters + l->weight,
+                           n.in,        u->dx + (size_t)s * n.x,
+                           n.lanes,     0};
+        rc = multiply(e, &p, err);
+    }
+    return rc;
+}
+
+status cuda_linear_weight(engine *e, const cut *c, const cuda_unit *u, error *err) {
+    const layer *l = u->layers.core;
+    const sizes n = sizes_of(e, l);
+    const record_set r = {e->records, e->stride};
+    status rc = STATUS_OK;
+    for (int s = c->first; s < c->end && rc == STATUS_OK; s++) {
+        const product p = {CUBLAS_OP_T, CUBLAS_OP_N,
+                           n.in,        n.out,
+                           n.lanes,     u->x + (size_t)s * n.x,
+                           n.lanes,     u->z + (size_t)s * n.z,
+                           n.lanes,     e->records + (size_t)s * e->stride + l->weight,
+                           n.in,        0};
+        rc = multiply(e, &p, err);
+    }
+    if (rc == STATUS_OK && l->has_bias) cuda_sum_rows(e->stream, c, n.out, u->z, &r, l->bias);
+    return rc;
+}

@@ -1,0 +1,51 @@
+// Memory of the device and pinned memory of the host, and what calls of CUDA return.
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "compute/cuda/engine.h"
+
+status cuda_check(const engine *e, cudaError_t code, const char *what, error *err) {
+    if (code == cudaSuccess) return STATUS_OK;
+    return error_set(err, STATUS_FAILED, "cannot compute: 'cuda:%d' (%s): %s: %s",
+                     e->options.device, e->name, what, cudaGetErrorString(code));
+}
+
+status cuda_check_blas(const engine *e, cublasStatus_t code, const char *what, error *err) {
+    if (code == CUBLAS_STATUS_SUCCESS) return STATUS_OK;
+    return error_set(err, STATUS_FAILED, "cannot compute: 'cuda:%d' (%s): %s: %s",
+                     e->options.device, e->name, what, cublasGetStatusString(code));
+}
+
+status cuda_take(engine *e, size_t bytes, void *memory, error *err) {
+    void **to = memory;
+    status rc;
+    if (bytes == 0) bytes = 1;
+    TRY(memory_grow((void **)&e->owned, &e->owned_room, e->owned_count + 1, sizeof *e->owned, err));
+    TRY(cuda_check(e, cudaMalloc(to, bytes), "taking memory of the device", err));
+    e->owned[e->owned_count++] = *to;
+    e->allocated += bytes;
+    TRY(cuda_check(e, cudaMemsetAsync(*to, 0, bytes, e->stream), "clearing memory", err));
+out:
+    return rc;
+}
+
+status cuda_take_host(engine *e, size_t bytes, void *memory, error *err) {
+    void **to = memory;
+    status rc;
+    if (bytes == 0) bytes = 1;
+    TRY(memory_grow((void **)&e->owned_host, &e->owned_host_room, e->owned_host_count + 1,
+                    sizeof *e->owned_host, err));
+    TRY(cuda_check(e, cudaMallocHost(to, bytes), "taking pinned memory", err));
+    e->owned_host[e->owned_host_count++] = *to;
+    memset(*to, 0, bytes);
+out:
+    return rc;
+}
+
+void cuda_release_all(engine *e) {
+    for (size_t i = 0; i < e->owned_count; i++) (void)cudaFree(e->owned[i]);
+    for (size_t i = 0; i < e->owned_host_count; i++) (void)cudaFreeHost(e->owned_host[i]);
+    free(e->owned);
+    free(e->owned_host);
+}

@@ -1,0 +1,234 @@
+// Batch norm's statistics: of a shard, over shards, and the numbers that tail.cu works with. The
+// formulas are those of cpu/batch_norm.c.
+//
+// Means and squares are merged pairwise (T. Chan, G. Golub, R. LeVeque, "Updating formulae and a
+// pairwise algorithm for computing sample variances", 1979), so that no large sums cancel.
+#include "compute/cuda/tree.cuh"
+
+enum {
+    NORM_THREADS = 64, // of a block, one a channel
+    READS = 4          // that a thread has under way before it looks at one of them
+};
+
+static __device__ __forceinline__ double positions(shape s) {
+    return (double)s.height * s.width;
+}
+
+// ---- Of one shard ----
+
+// What a thread adds up, as differences from a value of its own: floats whose squares are of the
+// size of the variance, however far from zero the mean is.
+struct centred {
+    float pivot;
+    four sum, squares; // a chain for each of the four lanes
+    unsigned elements;
+};
+
+static __device__ __forceinline__ void centred_add(centred *m, const four &z, int live) {
+    for (int k = 0; k < LANE_ROUND; k++) {
+        if (k >= live) continue;
+        const float d = z.v[k] - m->pivot;
+        m->sum.v[k] += d;
+        m->squares.v[k] = fmaf(d, d, m->squares.v[k]);
+        m->elements++;
+    }
+}
+
+// The same sums around the pivot that all threads share.
+static __device__ __forceinline__ two_sums centred_move(const centred &m, double to) {
+    const double n = m.elements, shift = (double)m.pivot - to;
+    const double sum =
+        ((double)m.sum.v[0] + (double)m.sum.v[1]) + ((double)m.sum.v[2] + (double)m.sum.v[3]);
+    const double squares = ((double)m.squares.v[0] + (double)m.squares.v[1]) +
+                           ((double)m.squares.v[2] + (double)m.squares.v[3]);
+    return two_sums{fma(n, shift, sum), squares + shift * (2 * sum + n * shift)};
+}
+
+// Of all that a thread reads.
+static __device__ __forceinline__ centred centred_sums(const float *z, channel_walk w) {
+    centred m = {};
+    if (w.at < w.plane) m.pivot = z[w.at - w.lane]; // of lane 0: alive if any is
+    while (w.at < w.plane) {
+        four f[READS];
+        int live[READS];
+        for (int i = 0; i < READS; i++, walk_next(&w)) {
+            live[i] = walk_live(w);
+            f[i] = live[i] > 0 ? load_four(z + w.at) : four{};
+        }
+        for (int i = 0; i < READS; i++) centred_add(&m, f[i], live[i]);
+    }
+    return m;
+}
+
+// One block a channel.
+static __global__ void __launch_bounds__(MAX_THREADS, 1) shard_moments(cut c, norm_task t) {
+    const int shard = shard_of_block(c), samples = c.count[shard];
+    const unsigned channel = blockIdx.x, channels = (unsigned)t.size.channels;
+    const float *z = t.z + (size_t)shard * shard_floats(t.size, c.lanes) +
+                     channel * plane_floats(t.size, c.lanes);
+    const centred m = centred_sums(z, walk_begin(t.size, c.lanes, samples));
+    const double pivot = (double)z[0];
+    const two_sums total = block_sums(centred_move(m, pivot));
+    if (threadIdx.x != 0) return;
+    const double n = samples * positions(t.size);
+    const double distance = n > 0 ? total.a / n : 0, m2 = total.b - total.a * distance;
+    double *own = t.own + (size_t)shard * 2 * channels;
+    own[channel] = n > 0 ? pivot + distance : 0;
+    own[channels + channel] = m2 < 0 ? 0 : m2; // a NaN stays one
+}
+
+void cuda_norm_moments(cudaStream_t s, const cut *c, const norm_task *t) {
+    const dim3 grid((unsigned)t->size.channels, 1, (unsigned)(c->end - c->first));
+    if (grid.z == 0) return;
+    LAUNCH(shard_moments, grid, channel_threads(plane_floats(t->size, c->lanes)), s, *c, *t);
+}
+
+// ---- Over the shards ----
+
+struct moments {
+    double count, mean, m2;
+};
+
+static __device__ __forceinline__ moments add(moments a, moments b) {
+    const double count = a.count + b.count, delta = b.mean - a.mean;
+    return moments{count, a.mean + delta * (b.count / count),
+                   a.m2 + b.m2 + delta * delta * (a.count * b.count / count)};
+}
+
+static __device__ __forceinline__ two_sums row_of(const double *numbers, int shard, int channels,
+                                                  int channel) {
+    const double *row = numbers + (size_t)shard * 2 * (size_t)channels;
+    return two_sums{row[channel], row[channels + channel]};
+}
+
+// Shards that have a sample come first.
+static __device__ __forceinline__ bool has_shard(const norm_task &t, int v) {
+    return v < t.shards && t.all_count[v] > 0;
+}
+
+static __device__ __forceinline__ moments moments_of_step(const norm_task &t, int channel) {
+    tree<moments> along;
+    along.leaves = 0;
+    for (int v = 0; has_shard(t, v); v++) {
+        const two_sums row = row_of(t.all, v, t.size.channels, channel);
+        tree_push(&along, moments{t.all_count[v] * positions(t.size), row.a, row.b});
+    }
+    return tree_total(&along);
+}
+
+static __device__ __forceinline__ two_sums sums_of_step(const norm_task &t, int channel,
+                                                        double *elements) {
+    tree<two_sums> along;
+    along.leaves = 0;
+    *elements = 0;
+    for (int v = 0; has_shard(t, v); v++) {
+        *elements += t.all_count[v] * positions(t.size);
+        tree_push(&along, row_of(t.all, v, t.size.channels, channel));
+    }
+    return tree_total(&along);
+}
+
+// ---- What the tail works with ----
+
+static __global__ void norm_forward(cut c, norm_task t) {
+    const int channel = (int)(blockIdx.x * NORM_THREADS + threadIdx.x);
+    if (channel >= t.size.channels) return;
+    const int shard = shard_of_block(c);
+    const double own_count = c.count[shard] * positions(t.size);
+    float *record = t.records.base + (size_t)shard * t.records.stride + channel;
+    if (own_count == 0) {
+        record[t.mean_at] = record[t.variance_at] = 0;
+        return;
+    }
+    const two_sums own = row_of(t.own, shard, t.size.channels, channel);
+    const moments m = t.sync ? moments_of_step(t, channel) : moments{own_count, own.a, own.b};
+    const float mean = (float)m.mean, inv_std = (float)(1.0 / sqrt(m.m2 / m.count + t.eps));
+    const float scale = t.weight[channel] * inv_std;
+    const size_t at = (size_t)shard * t.stride + (size_t)channel;
+    t.mean[at] = mean;
+    t.inv_std[at] = inv_std;
+    t.scale[at] = scale;
+    t.shift[at] = fmaf(-mean, scale, t.bias[channel]);
+    // Weighted by the elements of this shard; a single element has no unbiased variance and no
+    // weight.
+    record[t.mean_at] = (float)(m.mean * own_count);
+    record[t.variance_at] = m.count < 2 ? 0 : (float)(m.m2 / (m.count - 1) * own_count);
+}
+
+// dz = gamma·inv_std·(dt - mean(dt) - xhat·mean(dt·xhat)), xhat = (z - mean)·inv_std, as a·dt + b·z
+// + c.
+static __global__ void norm_backward(cut c, norm_task t) {
+    const int channel = (int)(blockIdx.x * NORM_THREADS + threadIdx.x), shard = shard_of_block(c);
+    if (channel >= t.size.channels || c.count[shard] == 0) return;
+    double count = c.count[shard] * positions(t.size);
+    const two_sums sum =
+        t.sync ? sums_of_step(t, channel, &count) : row_of(t.own, shard, t.size.channels, channel);
+    const size_t at = (size_t)shard * t.stride + (size_t)channel;
+    const double inv_std = (double)t.inv_std[at], mean = (double)t.mean[at];
+    const double factor = (double)t.weight[channel] * inv_std;
+    const double from_z = -factor * inv_std * (sum.b / count);
+    t.from_dy[at] = (float)factor;
+    t.from_z[at] = (float)from_z;
+    t.from_one[at] = (float)(-factor * (sum.a / count) - from_z * mean);
+}
+
+static dim3 grid_of(const cut *c, const norm_task *t) {
+    return dim3(blocks_for((size_t)t->size.channels, NORM_THREADS), 1,
+                (unsigned)(c->end - c->first));
+}
+
+void cuda_norm_forward(cudaStream_t s, const cut *c, const norm_task *t) {
+    const dim3 grid = grid_of(c, t);
+    if (grid.z == 0) return;
+    LAUNCH(norm_forward, grid, NORM_THREADS, s, *c, *t);
+}
+
+void cuda_norm_backward(cudaStream_t s, const cut *c, const norm_task *t) {
+    const dim3 grid = grid_of(c, t);
+    if (grid.z == 0) return;
+    LAUNCH(norm_backward, grid, NORM_THREADS, s, *c, *t);
+}
+
+// ---- Running statistics ----
+
+static __global__ void norm_inference(int channels, double eps, const float *weight,
+                                      const float *bias, const float *mean, const float *variance,
+                                      float *scale, float *shift) {
+    const int channel = (int)(blockIdx.x * NORM_THREADS + threadIdx.x);
+    if (channel >= channels) return;
+    const float inv_std = (float)(1.0 / sqrt((double)variance[channel] + eps));
+    const float factor = weight[channel] * inv_std;
+    scale[channel] = factor;
+    shift[channel] = fmaf(-mean[channel], factor, bias[channel]);
+}
+
+void cuda_norm_inference(cudaStream_t s, int channels, double eps, const float *weight,
+                         const float *bias, const float *mean, const float *variance, float *scale,
+                         float *shift) {
+    LAUNCH(norm_inference, blocks_for((size_t)channels, NORM_THREADS), NORM_THREADS, s, channels,
+           eps, weight, bias, mean, variance, scale, shift);
+}
+
+static __device__ __forceinline__ void follow(float *running, float sum, double weight,
+                                              double momentum) {
+    if (weight > 0)
+        *running = (float)((1.0 - momentum) * (double)*running + momentum * ((double)sum / weight));
+}
+
+static __global__ void norm_running(norm_running_task t) {
+    const int channel = (int)(blockIdx.x * NORM_THREADS + threadIdx.x);
+    if (channel >= t.channels) return;
+    double elements = 0, with_variance = 0;
+    for (int v = 0; v < t.shards; v++) {
+        const double count = (double)t.all_count[v] * t.positions;
+        elements += count;
+        if (count >= 2) with_variance += count;
+    }
+    if (t.sync) with_variance = elements >= 2 ? elements : 0;
+    follow(&t.mean[channel], t.mean_sum[channel], elements, t.momentum);
+    follow(&t.variance[channel], t.variance_sum[channel], with_variance, t.momentum);
+}
+
+void cuda_norm_running(cudaStream_t s, const norm_running_task *t) {
+    LAUNCH(norm_running, blocks_for((size_t)t->channels, NORM_THREADS), NORM_THREADS, s, *t);
+}

@@ -1,0 +1,378 @@
+// From the operations of a step to the kernels' tasks.
+#include <math.h>
+
+#include "compute/cuda/engine.h"
+
+cut cuda_cut(const engine *e) {
+    return (cut){e->run_first, e->run_end, e->lanes, e->device.count};
+}
+
+static record_set records_of(const engine *e) {
+    return (record_set){e->records, e->stride};
+}
+
+// ---- Convolutions and matrix products ----
+
+static conv_task conv_of(const engine *e, const cuda_unit *u) {
+    const layer *l = u->layers.core;
+    conv_task t = cuda_conv_task_of(l);
+    t.x = u->x;
+    t.weight = e->parameters + l->weight;
+    t.bias = l->has_bias ? e->parameters + l->bias : NULL;
+    t.z = u->z;
+    t.dx = u->dx;
+    t.records = records_of(e);
+    t.workspace = e->workspace;
+    return t;
+}
+
+static status run_core(engine *e, const cut *c, const cuda_unit *u, error *err) {
+    const layer *l = u->layers.core;
+    if (!l) {
+        const size_t shard = shape_size(u->layers.z) * (size_t)e->lanes;
+        const size_t from = (size_t)c->first * shard, floats = (size_t)(c->end - c->first) * shard;
+        return cuda_check(e,
+                          cudaMemcpyAsync(u->z + from, u->x + from, floats * sizeof(float),
+                                          cudaMemcpyDeviceToDevice, e->stream),
+                          "copying an activation", err);
+    }
+    if (l->kind == LAYER_LINEAR) return cuda_linear(e, c, u, err);
+    const conv_task t = conv_of(e, u);
+    cuda_conv(e->stream, c, &t);
+    return STATUS_OK;
+}
+
+static status run_core_input(engine *e, const cut *c, const cuda_unit *u, error *err) {
+    const layer *l = u->layers.core;
+    if (!l) {
+        const size_t shard = shape_size(u->layers.z) * (size_t)e->lanes;
+        const size_t from = (size_t)c->first * shard, floats = (size_t)(c->end - c->first) * shard;
+        return cuda_check(e,
+                          cudaMemcpyAsync(u->dx + from, u->z + from, floats * sizeof(float),
+                                          cudaMemcpyDeviceToDevice, e->stream),
+                          "copying a gradient", err);
+    }
+    if (l->kind == LAYER_LINEAR) return cuda_linear_input(e, c, u, err);
+    const conv_task t = conv_of(e, u);
+    cuda_conv_input(e->stream, c, &t);
+    return STATUS_OK;
+}
+
+static status run_core_weights(engine *e, const cut *c, const cuda_unit *u, error *err) {
+    if (u->layers.core->kind == LAYER_LINEAR) return cuda_linear_weight(e, c, u, err);
+    const conv_task t = conv_of(e, u);
+    cuda_conv_weight(e->stream, c, &t);
+    return STATUS_OK;
+}
+
+// ---- Batch norm and tails ----
+
+static norm_task norm_of(const engine *e, const cuda_unit *u) {
+    const layer *l = u->layers.norm;
+    const norm_memory *n = &e->norm;
+    const size_t at = u->layers.norm_channel;
+    return (norm_task){.size = u->layers.z,
+                       .eps = l->eps,
+                       .momentum = l->momentum,
+                       .sync = e->options.sync_batch_norm,
+                       .shards = e->options.shards,
+                       .all_count = e->device.all_count,
+                       .first_shard = e->counts_first,
+                       .z = u->z,
+                       .own = n->own,
+                       .all = n->all,
+                       .weight = e->parameters + l->weight,
+                       .bias = e->parameters + l->bias,
+                       .mean = n->mean + at,
+                       .inv_std = n->inv_std + at,
+                       .scale = n->scale + at,
+                       .shift = n->shift + at,
+                       .from_dy = n->from_dy + at,
+                       .from_z = n->from_z + at,
+                       .from_one = n->from_one + at,
+                       .stride = e->units.norm_channels,
+                       .records = records_of(e),
+                       .mean_at = e->program->parameters + l->mean,
+                       .variance_at = e->program->parameters + l->variance};
+}
+
+static tail_task tail_of(const engine *e, const cuda_unit *u) {
+    const unit_layers *l = &u->layers;
+    tail_task t = {.size = l->z,
+                   .relu = l->relu,
+                   .pool = l->pool,
+                   .norm = l->norm != NULL,
+                   .z = u->z,
+                   .y = u->y,
+                   .winner = u->winner,
+                   .dy = u->dy,
+                   .sums = e->norm.own,
+                   .records = records_of(e)};
+    if (!l->norm) return t;
+    const norm_memory *n = &e->norm;
+    const size_t at = l->norm_channel;
+    t.scale = n->scale + at;
+    t.shift = n->shift + at;
+    t.mean = n->mean + at;
+    t.inv_std = n->inv_std + at;
+    t.from_dy = n->from_dy + at;
+    t.from_z = n->from_z + at;
+    t.from_one = n->from_one + at;
+    t.norm_stride = e->units.norm_channels;
+    t.weight_at = l->norm->weight;
+    t.bias_at = l->norm->bias;
+    return t;
+}
+
+// Rows of all V shards, from those of every engine's own: through the host, where the caller's
+// exchange is.
+static status meet(engine *e, const cuda_unit *u, error *err) {
+    const size_t row = 2 * (size_t)u->layers.norm->out.channels * sizeof(double);
+    const size_t own = (size_t)(e->counts_end - e->counts_first) * row;
+    const size_t all = (size_t)e->options.shards * row;
+    norm_memory *n = &e->norm;
+    status rc;
+    TRY(cuda_check(e, cudaMemcpyAsync(n->own_host, n->own, own, cudaMemcpyDeviceToHost, e->stream),
+                   "reading batch norm's statistics", err));
+    TRY(cuda_sync(e, err));
+    TRY(e->options.exchange(e->options.exchange_context, n->own_host, row, n->all_host, err));
+    TRY(cuda_check(e, cudaMemcpyAsync(n->all, n->all_host, all, cudaMemcpyHostToDevice, e->stream),
+                   "writing batch norm's statistics", err));
+out:
+    return rc;
+}
+
+// ---- Units of their own ----
+
+static pool_task pool_of(const cuda_unit *u) {
+    const layer *l = u->layers.alone;
+    return (pool_task){.in = l->in,
+                       .out = l->out,
+                       .kernel_h = l->kernel_h,
+                       .kernel_w = l->kernel_w,
+                       .stride_y = l->stride_h,
+                       .stride_x = l->stride_w,
+                       .pad_y = l->pad_h,
+                       .pad_x = l->pad_w,
+                       .max = l->kind == LAYER_MAX_POOL,
+                       .x = u->x,
+                       .y = u->y,
+                       .winner = u->winner,
+                       .dy = u->dy,
+                       .dx = u->dx};
+}
+
+// Random numbers are compared with the rate as floats; an integer compares the same.
+static dropout_task dropout_of(const engine *e, const cuda_unit *u, bool training) {
+    const layer *l = u->layers.alone;
+    return (dropout_task){.features = shape_size(u->layers.y),
+                          .seed = e->options.seed,
+                          .layer = (uint32_t)l->number,
+                          .threshold =
+                              training ? (uint32_t)ceil((double)(float)l->rate * 0x1p24) : 0,
+                          .factor = training ? (float)(1 / (1 - l->rate)) : 1,
+                          .ids = e->device.ids,
+                          .numbers = e->device.numbers,
+                          .from = u->x,
+                          .to = u->y};
+}
+
+static void run_dropout_backward(const engine *e, const cut *c, const cuda_unit *u) {
+    dropout_task t = dropout_of(e, u, true);
+    t.from = u->dy;
+    t.to = u->dx;
+    cuda_dropout(e->stream, c, &t);
+}
+
+static void run_load(const engine *e, const cut *c, bool training) {
+    const engine_options *o = &e->options;
+    load_task t = {.size = e->program->input,
+                   .images = training && e->images ? e->images : e->device.images,
+                   .rows = e->device.rows,
+                   .seed = o->seed,
+                   .ids = e->device.ids,
+                   .numbers = e->device.numbers,
+                   .x = e->input};
+    if (training && o->images && o->augment) t.augment = *o->augment;
+    for (int i = 0; i < MAX_INPUTS; i++) {
+        t.scale[i] = e->load_scale[i];
+        t.shift[i] = e->load_shift[i];
+    }
+    cuda_load(e->stream, c, &t);
+}
+
+static void run_loss(const engine *e, const cut *c, const cuda_unit *last) {
+    const size_t features = (size_t)e->program->classes;
+    if (e->given_gradients) {
+        const blocks_task t = {features, e->device.first_group, last->z, e->blocks};
+        cuda_blocks_import(e->stream, c, &t);
+        return;
+    }
+    const loss_task t = {e->program->classes, e->device.labels, last->z, e->losses};
+    cuda_loss(e->stream, c, &t);
+}
+
+static void run_loss_record(const engine *e, const cut *c) {
+    const record_set r = records_of(e);
+    cuda_loss_records(e->stream, c, e->losses, &r,
+                      e->program->parameters + e->program->buffers + RECORD_LOSS);
+}
+
+// ---- All of them ----
+
+static status run_unit(engine *e, const cut *c, const operation *op, error *err) {
+    const cuda_unit *u = op->unit;
+    switch (op->kind) {
+    case OP_CORE: return run_core(e, c, u, err);
+    case OP_CORE_WEIGHTS: return run_core_weights(e, c, u, err);
+    case OP_CORE_INPUT: return run_core_input(e, c, u, err);
+    case OP_MEET: return meet(e, u, err);
+    case OP_MOMENTS:
+    case OP_NORM:
+    case OP_NORM_BACKWARD: {
+        const norm_task t = norm_of(e, u);
+        (op->kind == OP_MOMENTS ? cuda_norm_moments
+         : op->kind == OP_NORM  ? cuda_norm_forward
+                                : cuda_norm_backward)(e->stream, c, &t);
+        return STATUS_OK;
+    }
+    case OP_TAIL:
+    case OP_TAIL_SUMS:
+    case OP_TAIL_BACKWARD: {
+        const tail_task t = tail_of(e, u);
+        (op->kind == OP_TAIL        ? cuda_tail
+         : op->kind == OP_TAIL_SUMS ? cuda_tail_sums
+                                    : cuda_tail_backward)(e->stream, c, &t);
+        return STATUS_OK;
+    }
+    case OP_POOL:
+    case OP_POOL_BACKWARD: {
+        const pool_task t = pool_of(u);
+        (op->kind == OP_POOL ? cuda_pool : cuda_pool_backward)(e->stream, c, &t);
+        return STATUS_OK;
+    }
+    case OP_DROPOUT: {
+        const dropout_task t = dropout_of(e, u, true);
+        cuda_dropout(e->stream, c, &t);
+        return STATUS_OK;
+    }
+    default: run_dropout_backward(e, c, u); return STATUS_OK;
+    }
+}
+
+static status run_operation(engine *e, const cut *c, const operation *op, error *err) {
+    switch (op->kind) {
+    case OP_LOAD: run_load(e, c, true); return STATUS_OK;
+    case OP_LOSS: run_loss(e, c, op->unit); return STATUS_OK;
+    case OP_LOSS_RECORD: run_loss_record(e, c); return STATUS_OK;
+    case OP_RECEIVE:
+    case OP_SEND:
+    case OP_RECEIVE_GRADIENT:
+    case OP_SEND_GRADIENT: return cuda_exchange_operation(e, c, op->kind, err);
+    default: return run_unit(e, c, op, err);
+    }
+}
+
+// What the end of a phase is marked with.
+static int mark_of(phase p) {
+    return p == PHASE_LOAD ? MARK_LOADED : p == PHASE_FORWARD ? MARK_FORWARD : MARK_BACKWARD;
+}
+
+status cuda_run_operations(engine *e, int first, int end, error *err) {
+    const cut c = cuda_cut(e);
+    status rc = STATUS_OK;
+    for (int i = first; i < end; i++) {
+        const phase p = cuda_operation_phase(e->operations[i].kind);
+        TRY(run_operation(e, &c, &e->operations[i], err));
+        if (p != PHASE_COPY &&
+            (i + 1 == end || cuda_operation_phase(e->operations[i + 1].kind) != p))
+            cuda_mark(e, mark_of(p));
+    }
+    rc = cuda_check(e, cudaGetLastError(), "launching a kernel of a step", err);
+out:
+    return rc;
+}
+
+// ---- Inference ----
+
+// Scale and shift come from the running statistics, the same ones for all shards.
+static void run_inference_tail(const engine *e, const cut *c, const cuda_unit *u) {
+    tail_task t = tail_of(e, u);
+    t.scale = e->norm.run_scale + u->layers.norm_channel;
+    t.shift = e->norm.run_shift + u->layers.norm_channel;
+    t.norm_stride = 0;
+    cuda_tail(e->stream, c, &t);
+}
+
+void cuda_prepare_inference(engine *e) {
+    for (int i = 0; i < e->units.count; i++) {
+        const unit_layers *u = &e->units.units[i];
+        const layer *l = u->norm;
+        if (!l) continue;
+        cuda_norm_inference(e->stream, l->out.channels, l->eps, e->parameters + l->weight,
+                            e->parameters + l->bias, e->buffers + l->mean, e->buffers + l->variance,
+                            e->norm.run_scale + u->norm_channel,
+                            e->norm.run_shift + u->norm_channel);
+    }
+}
+
+status cuda_run_inference(engine *e, error *err) {
+    const cut c = cuda_cut(e);
+    status rc = STATUS_OK;
+    for (int i = 0; i < e->inference_count; i++) {
+        const operation *op = &e->inference[i];
+        if (op->kind == OP_LOAD) {
+            run_load(e, &c, false);
+        } else if (op->kind == OP_TAIL) {
+            run_inference_tail(e, &c, op->unit);
+        } else if (op->kind == OP_DROPOUT) {
+            const dropout_task t = dropout_of(e, op->unit, false);
+            cuda_dropout(e->stream, &c, &t);
+        } else {
+            TRY(run_operation(e, &c, op, err));
+        }
+    }
+    rc = cuda_check(e, cudaGetLastError(), "launching a kernel of an inference", err);
+out:
+    return rc;
+}
+
+// ---- The update ----
+
+static void run_running_statistics(const engine *e) {
+    const float *record = e->sums + e->program->parameters;
+    for (int i = 0; i < e->units.count; i++) {
+        const unit_layers *u = &e->units.units[i];
+        const layer *l = u->norm;
+        if (!l) continue;
+        const norm_running_task t = {.channels = l->out.channels,
+                                     .positions = u->z.height * u->z.width,
+                                     .shards = e->options.shards,
+                                     .all_count = e->device.all_count,
+                                     .sync = e->options.sync_batch_norm,
+                                     .momentum = l->momentum,
+                                     .mean_sum = record + l->mean,
+                                     .variance_sum = record + l->variance,
+                                     .mean = e->buffers + l->mean,
+                                     .variance = e->buffers + l->variance};
+        cuda_norm_running(e->stream, &t);
+    }
+}
+
+status cuda_run_update(engine *e, error *err) {
+    const update_task t = {.kind = (int)e->kind,
+                           .numbers = e->device.numbers,
+                           .first = e->own_first,
+                           .end = e->own_end,
+                           .parameters = e->parameters,
+                           .state = e->state[0],
+                           .state2 = e->state[1],
+                           .gradient = e->sums,
+                           .digest = e->digest};
+    const float *loss = e->sums + e->program->parameters + e->program->buffers + RECORD_LOSS;
+    cuda_update(e->stream, &t);
+    run_running_statistics(e);
+    cuda_store_result(e->stream, e->device.numbers, e->digest, loss, e->results);
+    cuda_mark(e, MARK_UPDATED);
+    return cuda_check(e, cudaGetLastError(), "launching a kernel of an update", err);
+}

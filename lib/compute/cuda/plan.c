@@ -1,0 +1,59 @@
+// Units and where their activations lie.
+//
+// Every activation has memory of its own: all of a step's are needed until its backward is over,
+// and a device has room. (The CPU's engine keeps those of a group in its cache instead.)
+#include "base/memory.h"
+#include "compute/cuda/engine.h"
+
+static status take_activation(engine *e, shape s, float **memory, error *err) {
+    const size_t floats =
+        (size_t)e->options.local_shards * shape_size(s) * (size_t)e->lanes * sizeof(float);
+    return cuda_take(e, floats, memory, err);
+}
+
+static status plan_unit(engine *e, int index, error *err) {
+    cuda_unit *u = &e->plan[index];
+    const unit_layers *l = &e->units.units[index];
+    status rc = STATUS_OK;
+    u->layers = *l;
+    u->x = index ? e->plan[index - 1].y : e->input;
+    u->dx = index ? e->plan[index - 1].dy : e->input_gradient;
+    if (!l->alone) TRY(take_activation(e, l->z, &u->z, err));
+    if (l->last) return rc;
+    TRY(take_activation(e, l->y, &u->y, err));
+    TRY(take_activation(e, l->y, &u->dy, err));
+    if (l->pool || l->alone) {
+        const size_t elements =
+            (size_t)e->options.local_shards * shape_size(l->y) * (size_t)e->lanes;
+        TRY(cuda_take(e, elements, &u->winner, err));
+    }
+out:
+    return rc;
+}
+
+// The scratch memory of weight gradients; operations run one after another, so they share it.
+static status take_workspace(engine *e, error *err) {
+    size_t most = 0;
+    for (int i = 0; i < e->units.count; i++) {
+        const layer *l = e->units.units[i].core;
+        if (!l || l->kind != LAYER_CONV) continue;
+        const conv_task t = cuda_conv_task_of(l);
+        const size_t floats = cuda_conv_workspace(&t, e->lanes, e->options.local_shards);
+        if (floats > most) most = floats;
+    }
+    return cuda_take(e, most * sizeof(float), &e->workspace, err);
+}
+
+status cuda_plan(engine *e, error *err) {
+    const engine_options *o = &e->options;
+    status rc;
+    TRY(units_init(&e->units, e->program, o->receives, o->sends, err));
+    e->plan = memory_new((size_t)e->units.count, sizeof *e->plan, err);
+    if (!e->plan) TRY(STATUS_FAILED);
+    TRY(take_activation(e, e->program->input, &e->input, err));
+    if (o->receives) TRY(take_activation(e, e->program->input, &e->input_gradient, err));
+    for (int i = 0; i < e->units.count; i++) TRY(plan_unit(e, i, err));
+    TRY(take_workspace(e, err));
+out:
+    return rc;
+}

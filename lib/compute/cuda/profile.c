@@ -1,0 +1,250 @@
+// Where the time of a step goes: each operation on its own, and what it has to move and to compute.
+//
+// A separate pass and not time stamps inside of a step's graph: with an event between any two
+// kernels, which take a few microseconds each, the events would be a good part of what is measured.
+#include <stdio.h>
+
+#include "compute/cuda/engine.h"
+
+typedef enum item_kind {
+    ITEM_INPUT, // the step input, from the host
+    ITEM_OPERATION,
+    ITEM_REDUCE,
+    ITEM_UPDATE,
+    ITEM_STEP, // all of them, as one graph
+} item_kind;
+
+typedef struct item {
+    item_kind kind;
+    int operation;
+} item;
+
+static int item_count(const engine *e) {
+    return e->operation_count + 4;
+}
+
+static item item_at(const engine *e, int n) {
+    static const item_kind behind[] = {ITEM_REDUCE, ITEM_UPDATE, ITEM_STEP};
+    if (n == 0) return (item){ITEM_INPUT, 0};
+    if (n <= e->operation_count) return (item){ITEM_OPERATION, n - 1};
+    return (item){behind[n - 1 - e->operation_count], 0};
+}
+
+// ---- Running ----
+
+static status send_input(engine *e, error *err) {
+    return cuda_check(e,
+                      cudaMemcpyAsync(e->device.numbers, e->host.numbers,
+                                      cuda_input_bytes(e, !e->images), cudaMemcpyHostToDevice,
+                                      e->stream),
+                      "sending a step", err);
+}
+
+static status run_step(engine *e, error *err) {
+    status rc;
+    TRY(send_input(e, err));
+    TRY(cuda_run_operations(e, 0, e->operation_count, err));
+    TRY(cuda_reduce_records(e, err));
+    TRY(cuda_run_update(e, err));
+out:
+    return rc;
+}
+
+static status run_item(engine *e, const void *task, error *err) {
+    const item *i = task;
+    switch (i->kind) {
+    case ITEM_INPUT: return send_input(e, err);
+    case ITEM_OPERATION: return cuda_run_operations(e, i->operation, i->operation + 1, err);
+    case ITEM_REDUCE: return cuda_reduce_records(e, err);
+    case ITEM_UPDATE: return cuda_run_update(e, err);
+    default: return run_step(e, err);
+    }
+}
+
+// ---- Names ----
+
+static const char *what_it_does(operation_kind kind) {
+    switch (kind) {
+    case OP_LOAD: return "load";
+    case OP_CORE: return "forward";
+    case OP_MOMENTS: return "moments";
+    case OP_NORM: return "scale and shift";
+    case OP_TAIL: return "tail";
+    case OP_POOL:
+    case OP_DROPOUT: return "forward";
+    case OP_LOSS: return "loss";
+    case OP_LOSS_RECORD: return "loss of the shards";
+    case OP_TAIL_SUMS: return "gradient";
+    case OP_NORM_BACKWARD: return "factors";
+    case OP_TAIL_BACKWARD: return "tail gradient";
+    case OP_CORE_WEIGHTS: return "weight gradient";
+    case OP_CORE_INPUT: return "input gradient";
+    case OP_POOL_BACKWARD:
+    case OP_DROPOUT_BACKWARD: return "gradient";
+    default: return "exchange";
+    }
+}
+
+// The layer that an operation is told by; NULL where it belongs to none. A tail, which may be of
+// several layers, is that of its unit's first one.
+static const layer *layer_of(const operation *op) {
+    if (!op->unit || op->kind == OP_LOSS) return NULL;
+    const unit_layers *l = &op->unit->layers;
+    if (l->alone) return l->alone;
+    const bool norms = op->kind == OP_MOMENTS || op->kind == OP_NORM || op->kind == OP_TAIL_SUMS ||
+                       op->kind == OP_NORM_BACKWARD;
+    return norms || !l->core ? l->norm : l->core;
+}
+
+static void name_item(const engine *e, const item *i, operation_profile *p) {
+    static const char *const names[] = {[ITEM_INPUT] = "step input from the host",
+                                        [ITEM_REDUCE] = "sum of the shards' records",
+                                        [ITEM_UPDATE] = "update",
+                                        [ITEM_STEP] = "whole step as one graph"};
+    if (i->kind != ITEM_OPERATION) {
+        snprintf(p->name, sizeof p->name, "%s", names[i->kind]);
+        return;
+    }
+    const operation *op = &e->operations[i->operation];
+    const layer *l = layer_of(op);
+    snprintf(p->name, sizeof p->name, "%s%s%s", l ? l->name : "", l ? " " : "",
+             what_it_does(op->kind));
+}
+
+// ---- Counting ----
+
+static double local_shards(const engine *e) {
+    return e->run_end - e->run_first;
+}
+
+// Values of an activation, over all lanes.
+static double values(const engine *e, shape s) {
+    return (double)shape_size(s) * e->lanes * local_shards(e);
+}
+
+// Weights and biases, in bytes.
+static double parameter_bytes(const layer *l) {
+    const size_t biases = l->has_bias ? (size_t)l->out.channels : 0;
+    return (double)sizeof(float) * (double)(layer_weights(l) + biases);
+}
+
+// A core's forward, weight gradient and input gradient have as many multiply-adds.
+static void count_core(const engine *e, const operation *op, operation_profile *p) {
+    const layer *l = op->unit->layers.core;
+    if (!l) {
+        p->bytes = 2 * sizeof(float) * values(e, op->unit->layers.z);
+        return;
+    }
+    const double times = op->kind == OP_CORE_WEIGHTS ? local_shards(e) : 1;
+    const double positions =
+        l->kind == LAYER_CONV ? (double)l->out.height * (double)l->out.width : 1;
+    p->bytes = sizeof(float) * (values(e, l->in) + values(e, l->out)) + times * parameter_bytes(l);
+    p->flop = 2 * (double)layer_weights(l) * positions * e->lanes * local_shards(e);
+}
+
+// z and y (or dz and dy), and which of the four won.
+static void count_tail(const engine *e, const operation *op, operation_profile *p) {
+    const unit_layers *l = &op->unit->layers;
+    const double rewritten = op->kind == OP_TAIL_BACKWARD ? 2 : 1; // z becomes dz
+    p->bytes = sizeof(float) * (rewritten * values(e, l->z) + values(e, l->y)) +
+               (l->pool ? values(e, l->y) : 0);
+}
+
+// Two doubles, and four floats or three, of every channel and shard, and the norm's parameters.
+static void count_norm(const engine *e, const operation *op, operation_profile *p) {
+    const double channels = op->unit->layers.norm->out.channels;
+    const double floats = op->kind == OP_NORM ? 6 : 5; // with two of the record; with two read
+    p->bytes = local_shards(e) * channels * (2 * sizeof(double) + floats * sizeof(float)) +
+               2 * channels * sizeof(float);
+}
+
+static void count_alone(const engine *e, const operation *op, operation_profile *p) {
+    const layer *l = op->unit->layers.alone;
+    p->bytes = sizeof(float) * (values(e, l->in) + values(e, l->out)) +
+               (l->kind == LAYER_MAX_POOL ? values(e, l->out) : 0);
+}
+
+static void count_operation(const engine *e, const operation *op, operation_profile *p) {
+    const double samples = e->lanes * local_shards(e);
+    switch (op->kind) {
+    case OP_LOAD: p->bytes = (1 + sizeof(float)) * values(e, e->program->input); break;
+    case OP_CORE:
+    case OP_CORE_WEIGHTS:
+    case OP_CORE_INPUT: count_core(e, op, p); break;
+    case OP_MOMENTS: p->bytes = sizeof(float) * values(e, op->unit->layers.z); break;
+    case OP_NORM:
+    case OP_NORM_BACKWARD: count_norm(e, op, p); break;
+    case OP_TAIL:
+    case OP_TAIL_SUMS:
+    case OP_TAIL_BACKWARD: count_tail(e, op, p); break;
+    case OP_POOL:
+    case OP_DROPOUT:
+    case OP_POOL_BACKWARD:
+    case OP_DROPOUT_BACKWARD: count_alone(e, op, p); break;
+    case OP_LOSS: p->bytes = samples * (8.0 * e->program->classes + 1); break;
+    case OP_LOSS_RECORD: p->bytes = sizeof(float) * local_shards(e) * (e->groups + 1); break;
+    default: break;
+    }
+}
+
+static void count_item(const engine *e, const item *i, operation_profile *p) {
+    const double arrays = update_state_arrays(e->kind);
+    switch (i->kind) {
+    case ITEM_INPUT: p->host_bytes = (double)cuda_input_bytes(e, !e->images); break;
+    case ITEM_OPERATION: count_operation(e, &e->operations[i->operation], p); break;
+    case ITEM_REDUCE:
+        p->bytes =
+            sizeof(float) * (double)record_floats(e->program) * (local_shards(e) + e->record_count);
+        break;
+    case ITEM_UPDATE: // parameters and state are read and written
+        p->bytes = sizeof(float) * ((double)(e->own_end - e->own_first) * (3 + 2 * arrays) +
+                                    3 * (double)e->program->buffers);
+        break;
+    case ITEM_STEP: break; // the sum of the others
+    }
+}
+
+// ---- All of them ----
+
+static status check_engine(engine *e, int repeats, error *err) {
+    if (!e->graphable || !e->tree.nodes)
+        return error_set(err, STATUS_USAGE,
+                         "cannot profile: the engine has made no step, or not all of one");
+    if (repeats < 1) return error_set(err, STATUS_USAGE, "cannot profile: repeats start at 1");
+    status rc = cuda_pending_failure(e, err);
+    if (rc != STATUS_OK) return rc;
+    return cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err);
+}
+
+static status profile_item(engine *e, const item *i, int repeats, operation_profile *sum,
+                           operation_profile *p, error *err) {
+    *p = (operation_profile){.launches = 0};
+    name_item(e, i, p);
+    count_item(e, i, p);
+    sum->bytes += p->bytes;
+    sum->host_bytes += p->host_bytes;
+    sum->flop += p->flop;
+    if (i->kind == ITEM_STEP) {
+        p->bytes = sum->bytes;
+        p->host_bytes = sum->host_bytes;
+        p->flop = sum->flop;
+    }
+    return cuda_time(e, run_item, i, repeats, &p->us, &p->launches, err);
+}
+
+status cuda_profile(engine *e, int repeats, operation_profile *out, int room, int *count,
+                    error *err) {
+    operation_profile sum = {.launches = 0};
+    status rc;
+    TRY(check_engine(e, repeats, err));
+    e->marking = false; // the next step decides anew
+    e->run_first = 0;
+    e->run_end = e->counts_end - e->counts_first;
+    *count = item_count(e);
+    for (int n = 0; n < *count && n < room; n++) {
+        const item i = item_at(e, n);
+        TRY(profile_item(e, &i, repeats, &sum, &out[n], err));
+    }
+out:
+    return rc;
+}

@@ -1,0 +1,87 @@
+// The operations of a step in order: built once, when the engine is opened.
+#include "base/memory.h"
+#include "compute/cuda/engine.h"
+
+phase cuda_operation_phase(operation_kind kind) {
+    switch (kind) {
+    case OP_LOAD: return PHASE_LOAD;
+    case OP_RECEIVE:
+    case OP_SEND:
+    case OP_RECEIVE_GRADIENT:
+    case OP_SEND_GRADIENT: return PHASE_COPY;
+    default: return kind > OP_LOSS ? PHASE_BACKWARD : PHASE_FORWARD;
+    }
+}
+
+static void add(engine *e, operation_kind kind, const cuda_unit *u) {
+    e->operations[e->operation_count++] = (operation){kind, u};
+}
+
+// Do engines normalise together? Then each batch norm meets, through the host.
+static bool meets(const engine *e) {
+    return e->options.sync_batch_norm && e->options.exchange != NULL;
+}
+
+static void add_forward(engine *e, const cuda_unit *u) {
+    if (u->layers.alone) {
+        add(e, u->layers.alone->kind == LAYER_DROPOUT ? OP_DROPOUT : OP_POOL, u);
+        return;
+    }
+    add(e, OP_CORE, u);
+    if (u->layers.norm) {
+        add(e, OP_MOMENTS, u);
+        if (meets(e)) add(e, OP_MEET, u);
+        add(e, OP_NORM, u);
+    }
+    if (!u->layers.last) add(e, OP_TAIL, u);
+}
+
+static void add_backward(engine *e, const cuda_unit *u) {
+    if (u->layers.alone) {
+        const bool dropout = u->layers.alone->kind == LAYER_DROPOUT;
+        if (u->dx) add(e, dropout ? OP_DROPOUT_BACKWARD : OP_POOL_BACKWARD, u);
+        return;
+    }
+    if (u->layers.norm) {
+        add(e, OP_TAIL_SUMS, u);
+        if (meets(e)) add(e, OP_MEET, u);
+        add(e, OP_NORM_BACKWARD, u);
+    }
+    if (!u->layers.last) add(e, OP_TAIL_BACKWARD, u);
+    if (u->layers.core) add(e, OP_CORE_WEIGHTS, u);
+    if (u->dx) add(e, OP_CORE_INPUT, u);
+}
+
+static void add_inference(engine *e) {
+    int *n = &e->inference_count;
+    e->inference[(*n)++] = (operation){OP_LOAD, NULL};
+    for (int i = 0; i < e->units.count; i++) {
+        const cuda_unit *u = &e->plan[i];
+        const layer *alone = u->layers.alone;
+        const operation_kind kind = !alone                         ? OP_CORE
+                                    : alone->kind == LAYER_DROPOUT ? OP_DROPOUT
+                                                                   : OP_POOL;
+        e->inference[(*n)++] = (operation){kind, u};
+        if (!alone && !u->layers.last) e->inference[(*n)++] = (operation){OP_TAIL, u};
+    }
+}
+
+status cuda_schedule(engine *e, error *err) {
+    const engine_options *o = &e->options;
+    const size_t most = (size_t)(e->units.count + 1) * MAX_OPERATIONS_OF_UNIT;
+    e->operations = memory_new(most, sizeof *e->operations, err);
+    e->inference = memory_new(most, sizeof *e->inference, err);
+    if (!e->operations || !e->inference) return STATUS_FAILED;
+    const cuda_unit *last = &e->plan[e->units.count - 1];
+    add(e, o->receives ? OP_RECEIVE : OP_LOAD, NULL);
+    for (int i = 0; i < e->units.count; i++) add_forward(e, &e->plan[i]);
+    if (o->sends) add(e, OP_SEND, NULL);
+    e->backward_first = e->operation_count;
+    add(e, o->sends ? OP_RECEIVE_GRADIENT : OP_LOSS, last);
+    add(e, OP_LOSS_RECORD, NULL);
+    for (int i = e->units.count - 1; i >= 0; i--) add_backward(e, &e->plan[i]);
+    if (o->receives) add(e, OP_SEND_GRADIENT, NULL);
+    e->graphable = !meets(e) && !o->stage;
+    if (!o->receives && !o->sends) add_inference(e);
+    return STATUS_OK;
+}

@@ -1,0 +1,141 @@
+// A step and its update: what is run, and what comes back.
+#include <math.h>
+
+#include "base/clock.h"
+#include "compute/cuda/engine.h"
+
+status cuda_sync(engine *e, error *err) {
+    return cuda_check(e, cudaStreamSynchronize(e->stream), "waiting for the device", err);
+}
+
+status cuda_pending_failure(engine *e, error *err) {
+    const status rc = e->failed;
+    if (rc != STATUS_OK) *err = e->failure;
+    e->failed = STATUS_OK;
+    return rc;
+}
+
+// ---- A step ----
+
+status cuda_step(engine *e, const batch *b, error *err) {
+    status rc;
+    e->given_gradients = e->given_losses = NULL;
+    TRY(cuda_prepare(e, b, err));
+    const uint64_t begin = clock_now();
+    TRY(cuda_run_piece(e, PIECE_STEP, err));
+    // What others wait for must be there when this returns; else the update follows unseen.
+    if (e->options.local_shards < e->options.shards) TRY(cuda_sync(e, err));
+    e->inside += clock_now() - begin;
+out:
+    return rc;
+}
+
+static status fetch_records(engine *e, error *err) {
+    const size_t bytes = record_floats(e->program) * sizeof(float);
+    status rc = STATUS_OK;
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    for (int k = 0; k < e->record_count; k++) {
+        TRY(cuda_check(e,
+                       cudaMemcpyAsync(e->records_host[k], e->sums + (size_t)k * e->stride, bytes,
+                                       cudaMemcpyDeviceToHost, e->stream),
+                       "reading a record", err));
+    }
+    TRY(cuda_sync(e, err));
+    e->records_here = true;
+out:
+    return rc;
+}
+
+float *const *cuda_records(engine *e, int *count) {
+    const uint64_t begin = clock_now();
+    if (!e->records_here && e->failed == STATUS_OK) e->failed = fetch_records(e, &e->failure);
+    e->ns[PHASE_COPY] += clock_now() - begin;
+    *count = e->record_count;
+    return e->records_host;
+}
+
+float *cuda_reduced(engine *e) {
+    e->reduced_here = true;
+    return e->reduced_host;
+}
+
+// ---- The update ----
+
+static void tell_rule(engine *e, const update_rule *r, step_numbers *n) {
+    const double step = (double)r->step + 1;
+    *n = *e->host.numbers;
+    n->lr = r->lr;
+    n->weight_decay = r->weight_decay;
+    n->momentum = r->momentum;
+    n->beta1 = r->beta1;
+    n->beta2 = r->beta2;
+    n->eps = r->eps;
+    n->correction1 = (float)(1.0 / (1.0 - pow((double)r->beta1, step)));
+    n->correction2 = (float)(1.0 / (1.0 - pow((double)r->beta2, step)));
+    n->nesterov = r->nesterov;
+    n->result = e->pending;
+}
+
+static status send_update(engine *e, const update_rule *rule, error *err) {
+    step_numbers *numbers = &e->rules[cuda_turn(e)];
+    status rc;
+    tell_rule(e, rule, numbers);
+    TRY(cuda_check(e,
+                   cudaMemcpyAsync(e->device.numbers, numbers, sizeof *numbers,
+                                   cudaMemcpyHostToDevice, e->stream),
+                   "sending the rule of an update", err));
+    TRY(cuda_note_sent(e, err));
+    if (e->reduced_here)
+        TRY(cuda_check(e,
+                       cudaMemcpyAsync(e->sums, e->reduced_host,
+                                       record_floats(e->program) * sizeof(float),
+                                       cudaMemcpyHostToDevice, e->stream),
+                       "sending the reduced record", err));
+out:
+    return rc;
+}
+
+status cuda_collect(engine *e, update_result *results, int count, error *err) {
+    const uint64_t begin = clock_now();
+    status rc;
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    TRY(cuda_pending_failure(e, err));
+    if (count != e->pending)
+        return error_set(err, STATUS_FAILED, "cannot collect %d results: %d are pending", count,
+                         e->pending);
+    TRY(cuda_check(e,
+                   cudaMemcpyAsync(e->results_host, e->results,
+                                   (size_t)count * sizeof *e->results_host, cudaMemcpyDeviceToHost,
+                                   e->stream),
+                   "reading the results of steps", err));
+    TRY(cuda_sync(e, err));
+    for (int i = 0; i < count; i++)
+        results[i] =
+            (update_result){.loss = (float)((double)e->results_host[i].loss / e->samples[i]),
+                            .digest = e->results_host[i].digest};
+    e->pending = 0;
+    e->inside += clock_now() - begin;
+    cuda_book(e, count);
+out:
+    return rc;
+}
+
+status cuda_update_step(engine *e, const update_rule *rule, update_result *result, error *err) {
+    const uint64_t begin = clock_now();
+    status rc;
+    if (rule->kind != e->kind)
+        return error_set(err, STATUS_USAGE,
+                         "cannot update: the engine was opened for another optimizer");
+    if (e->pending == ENGINE_PENDING)
+        return error_set(err, STATUS_FAILED, "cannot update: nobody has collected the results");
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    TRY(cuda_pending_failure(e, err));
+    TRY(send_update(e, rule, err));
+    TRY(cuda_run_piece(e, PIECE_UPDATE, err));
+    e->samples[e->pending++] = e->host.numbers->samples;
+    *result = (update_result){.pending = true};
+    e->inside += clock_now() - begin;
+    if (!e->options.deferred) TRY(cuda_collect(e, result, 1, err));
+out:
+    return rc;
+}

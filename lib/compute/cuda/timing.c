@@ -1,0 +1,57 @@
+// Where a step's time went: events inside of the graphs, and how their times are booked.
+#include <math.h>
+#include <string.h>
+
+#include "compute/cuda/engine.h"
+
+// What a phase ends with; a chain of them begins at MARK_COPY and at MARK_UPDATE.
+static const struct {
+    bool begins;
+    phase ended;
+} marks[MARKS] = {
+    [MARK_COPY] = {.begins = true},
+    [MARK_BEGIN] = {.ended = PHASE_COPY},
+    [MARK_LOADED] = {.ended = PHASE_LOAD},
+    [MARK_FORWARD] = {.ended = PHASE_FORWARD},
+    [MARK_BACKWARD] = {.ended = PHASE_BACKWARD},
+    [MARK_UPDATE] = {.begins = true},
+    [MARK_UPDATED] = {.ended = PHASE_UPDATE},
+};
+
+void cuda_mark(engine *e, int mark) {
+    if (!e->marking) return;
+    (void)cudaEventRecordWithFlags(e->marks[mark], e->stream,
+                                   e->capturing ? cudaEventRecordExternal : cudaEventRecordDefault);
+    e->marked |= 1u << mark;
+}
+
+// What the events say of the step that recorded them last.
+static void read_marks(engine *e) {
+    memset(e->profile, 0, sizeof e->profile);
+    for (int m = 0, last = -1; m < MARKS; m++) {
+        if (!(e->marked >> m & 1)) continue;
+        float ms = 0;
+        if (!marks[m].begins && last >= 0 &&
+            cudaEventElapsedTime(&ms, e->marks[last], e->marks[m]) == cudaSuccess)
+            e->profile[marks[m].ended] += (uint64_t)(fmax((double)ms, 0) * 1e6);
+        last = m;
+    }
+    e->marked = 0;
+}
+
+// The caller's clock stood in this engine's calls for `inside`. The device's own times are that
+// time's parts; what is left was spent on launches and on waiting. Work that ran while the caller
+// was elsewhere may make the parts larger than the whole: they are then shortened alike.
+void cuda_book(engine *e, int steps) {
+    uint64_t sum = 0, booked = 0;
+    if (e->marked) read_marks(e);
+    for (int p = 0; p < PHASES; p++) sum += e->profile[p] * (uint64_t)steps;
+    const double part = sum > e->inside ? (double)e->inside / (double)sum : 1;
+    for (int p = 0; p < PHASES; p++) {
+        const uint64_t ns = (uint64_t)((double)(e->profile[p] * (uint64_t)steps) * part);
+        e->ns[p] += ns;
+        booked += ns;
+    }
+    if (e->inside > booked) e->ns[PHASE_WAIT] += e->inside - booked;
+    e->inside = 0;
+}

@@ -1,0 +1,104 @@
+// update.cu - optimizers, element by element, and the digest of the parameters that they leave.
+//
+// The same bits as cpu/kernels/update.c from the same numbers: the same operations in the same
+// order, one rounding where it says fma and nowhere else, division and square root to the nearest
+// (what nvcc makes unless told otherwise), subnormal momentum to zero. Only which NaN a NaN is may
+// differ.
+#include "compute/cuda/device.cuh"
+
+enum {
+    BLOCK = 128,
+    EACH = 4, // elements of a thread; first and end of a task are multiples of it, as of all arenas
+    BLOCKS_MOST = 2048 // more would only queue up to add to the digest
+};
+
+// Momentum that fades away ends in zero, as it does on the CPU.
+static __device__ float flush(float v) {
+    return v >= 0x1p-126f || v <= -0x1p-126f || v != v ? v : 0.0f;
+}
+
+static __device__ void sgd(const step_numbers &n, float g, float *p, float *s) {
+    g = fmaf(n.weight_decay, *p, g);
+    *s = flush(fmaf(n.momentum, *s, g));
+    const float step = n.nesterov ? fmaf(n.momentum, *s, g) : *s;
+    *p = fmaf(-n.lr, step, *p);
+}
+
+template <bool DECOUPLED>
+static __device__ void adam(const step_numbers &n, float g, float *p, float *s, float *s2) {
+    if (DECOUPLED)
+        *p = fmaf(-n.lr * n.weight_decay, *p, *p);
+    else
+        g = fmaf(n.weight_decay, *p, g);
+    *s = flush(fmaf(n.beta1, *s, (1.0f - n.beta1) * g));
+    *s2 = flush(fmaf(n.beta2, *s2, (1.0f - n.beta2) * (g * g)));
+    const float root = sqrtf(*s2 * n.correction2) + n.eps;
+    *p = fmaf(-n.lr * n.correction1, *s / root, *p);
+}
+
+// Of element i; parts of the digest add up, modulo 2^64.
+template <int KIND>
+static __device__ uint64_t update_one(const step_numbers &n, size_t i, float g, float *p, float *s,
+                                      float *s2) {
+    g *= n.scale;
+    if (KIND == CUDA_SGD)
+        sgd(n, g, p, s);
+    else
+        adam<KIND == CUDA_ADAMW>(n, g, p, s, s2);
+    uint32_t key = (uint32_t)i * 0x9E3779B1u;
+    key = (key ^ key >> 15) | 1;
+    return (uint64_t)__float_as_uint(*p) * key;
+}
+
+static __device__ float4 *four(float *p) {
+    return reinterpret_cast<float4 *>(p);
+}
+
+template <int KIND>
+static __device__ uint64_t update_four(const update_task &t, const step_numbers &n, size_t i) {
+    const float4 g = *reinterpret_cast<const float4 *>(t.gradient + i);
+    float4 p = *four(t.parameters + i), s = *four(t.state + i), s2 = {0, 0, 0, 0};
+    if (KIND != CUDA_SGD) s2 = *four(t.state2 + i);
+    uint64_t digest = update_one<KIND>(n, i, g.x, &p.x, &s.x, &s2.x);
+    digest += update_one<KIND>(n, i + 1, g.y, &p.y, &s.y, &s2.y);
+    digest += update_one<KIND>(n, i + 2, g.z, &p.z, &s.z, &s2.z);
+    digest += update_one<KIND>(n, i + 3, g.w, &p.w, &s.w, &s2.w);
+    *four(t.parameters + i) = p;
+    *four(t.state + i) = s;
+    if (KIND != CUDA_SGD) *four(t.state2 + i) = s2;
+    return digest;
+}
+
+template <int KIND> static __global__ void __launch_bounds__(BLOCK) update(update_task t) {
+    const step_numbers n = *t.numbers;
+    const size_t thread = (size_t)blockIdx.x * BLOCK + threadIdx.x;
+    const size_t round = (size_t)gridDim.x * BLOCK * EACH;
+    uint64_t digest = 0;
+    for (size_t i = t.first + thread * EACH; i < t.end; i += round)
+        digest += update_four<KIND>(t, n, i);
+    digest = block_sum(digest);
+    if (threadIdx.x == 0) atomicAdd(reinterpret_cast<unsigned long long *>(t.digest), digest);
+}
+
+void cuda_update(cudaStream_t s, const update_task *t) {
+    (void)cudaMemsetAsync(t->digest, 0, sizeof *t->digest, s);
+    if (t->first >= t->end) return;
+    unsigned blocks = blocks_for(t->end - t->first, BLOCK * EACH);
+    if (blocks > BLOCKS_MOST) blocks = BLOCKS_MOST;
+    switch (t->kind) {
+    case CUDA_SGD: LAUNCH(update<CUDA_SGD>, blocks, BLOCK, s, *t); break;
+    case CUDA_ADAM: LAUNCH(update<CUDA_ADAM>, blocks, BLOCK, s, *t); break;
+    case CUDA_ADAMW: LAUNCH(update<CUDA_ADAMW>, blocks, BLOCK, s, *t); break;
+    }
+}
+
+static __global__ void store_result(const step_numbers *numbers, const uint64_t *digest,
+                                    const float *loss, step_output *results) {
+    results[numbers->result].digest = *digest;
+    results[numbers->result].loss = *loss;
+}
+
+void cuda_store_result(cudaStream_t s, const step_numbers *numbers, const uint64_t *digest,
+                       const float *loss, step_output *results) {
+    LAUNCH(store_result, 1, 1, s, numbers, digest, loss, results);
+}

@@ -1,0 +1,332 @@
+#include "compute/devices.h"
+
+#include <ctype.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+
+// ---- The list ----
+
+static bool is_word(const char *text, size_t length, const char *word) {
+    return strlen(word) == length && memcmp(text, word, length) == 0;
+}
+
+static bool parse_index(const char *text, size_t length, int *index) {
+    enum { DIGITS_MAX = 4 };
+    if (length < 1 || length > DIGITS_MAX) return false;
+    *index = 0;
+    for (size_t i = 0; i < length; i++) {
+        if (!isdigit((unsigned char)text[i])) return false;
+        *index = *index * 10 + (text[i] - '0');
+    }
+    return true;
+}
+
+static bool parse_item(const char *text, size_t length, device_kind *kind, int *index) {
+    static const char numbered[] = "cuda:";
+    const size_t head = sizeof numbered - 1;
+    *index = 0;
+    *kind = is_word(text, length, "cpu") ? DEVICE_CPU : DEVICE_CUDA;
+    if (*kind == DEVICE_CPU || is_word(text, length, "cuda")) return true;
+    if (length < head || memcmp(text, numbered, head) != 0) return false;
+    return parse_index(text + head, length - head, index);
+}
+
+status devices_parse(devices *d, const char *text, error *err) {
+    *d = (devices){.kind = DEVICE_AUTO, .count = 1};
+    if (strcmp(text, "auto") == 0) return STATUS_OK;
+    d->count = 0;
+    for (const char *item = text;; item++) {
+        const size_t length = strcspn(item, ",");
+        device_kind kind;
+        int index;
+        if (!parse_item(item, length, &kind, &index))
+            return error_set(err, STATUS_USAGE,
+                             "cannot compute: '--device %s': expected auto, cpu, cuda, or a list "
+                             "such as cuda:0,cuda:1",
+                             text);
+        if (d->count > 0 && kind != d->kind)
+            return error_set(err, STATUS_USAGE,
+                             "cannot compute: '--device %s': devices of two kinds do not work "
+                             "together",
+                             text);
+        if (d->count == DEVICES_MAX)
+            return error_set(err, STATUS_USAGE, "cannot compute: '--device': more than %d devices",
+                             (int)DEVICES_MAX);
+        d->kind = kind;
+        d->index[d->count++] = index;
+        item += length;
+        if (!*item) return STATUS_OK;
+    }
+}
+
+int devices_index(const devices *d, int worker) {
+    return d ? d->index[worker % d->count] : 0;
+}
+
+void devices_name(const devices *d, int i, char text[DEVICES_TEXT_BYTES]) {
+    if (d->kind == DEVICE_CUDA)
+        snprintf(text, DEVICES_TEXT_BYTES, "cuda:%d", d->index[i]);
+    else
+        snprintf(text, DEVICES_TEXT_BYTES, "%s", d->kind == DEVICE_CPU ? "cpu" : "auto");
+}
+
+int devices_threads(const devices *d, int threads) {
+    return d->kind == DEVICE_CUDA ? 1 : threads;
+}
+
+// ---- The shared object ----
+
+static bool is_there(const char *folder, const char *name) {
+    char path[PATH_MAX];
+    const int length = snprintf(path, sizeof path, "%s/%s", folder, name);
+    return length < (int)sizeof path && access(path, F_OK) == 0;
+}
+
+// Where it is, or would be.
+static status find_library(char **path, error *err) {
+    static const char *const places[] = {"lib/lockstep-cuda.so", "lib/lockstep/lockstep-cuda.so"};
+    const size_t count = sizeof places / sizeof *places;
+    char root[PATH_MAX]; // of ROOT/bin/TOOL
+    const char *given = getenv("LOCKSTEP_CUDA_LIBRARY");
+    size_t found = 0;
+    if (given && *given) { // a name without a slash is a file here, and not one of the system's
+        *path = memory_format(err, "%s%s", strchr(given, '/') ? "" : "./", given);
+        return *path ? STATUS_OK : STATUS_FAILED;
+    }
+    const ssize_t length = readlink("/proc/self/exe", root, sizeof root - 1);
+    if (length < 0)
+        return error_system(err, STATUS_FAILED, errno, "cannot compute: 'cuda': /proc/self/exe");
+    root[length] = 0;
+    for (int up = 0; up < 2; up++) {
+        char *slash = strrchr(root, '/');
+        if (slash) *slash = 0;
+    }
+    while (found < count && !is_there(root, places[found])) found++;
+    *path = memory_format(err, "%s/%s", root, places[found < count ? found : 0]);
+    return *path ? STATUS_OK : STATUS_FAILED;
+}
+
+static status open_library(const char *path, const cuda_library **library, error *err) {
+    if (access(path, F_OK) != 0)
+        return error_set(err, STATUS_FAILED,
+                         "cannot compute: 'cuda': this build has no CUDA backend ('%s' does not "
+                         "exist); --device cpu works everywhere",
+                         path);
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!handle)
+        return error_set(err, STATUS_FAILED,
+                         "cannot compute: 'cuda': its backend cannot be opened: %s", dlerror());
+    cuda_library_entry *entry = (cuda_library_entry *)dlsym(handle, CUDA_LIBRARY_SYMBOL);
+    if (!entry) {
+        dlclose(handle);
+        return error_set(err, STATUS_FAILED,
+                         "cannot compute: 'cuda': '%s' is no CUDA backend: it has no '%s'", path,
+                         CUDA_LIBRARY_SYMBOL);
+    }
+    *library = entry();
+    if ((*library)->abi == CUDA_LIBRARY_ABI) return STATUS_OK;
+    dlclose(handle);
+    return error_set(err, STATUS_FAILED,
+                     "cannot compute: 'cuda': '%s' was not built with these tools: build both "
+                     "again",
+                     path);
+}
+
+status backend_open(const char *kind, const backend **b, error *err) {
+    const cuda_library *library;
+    char *path = NULL;
+    status rc = STATUS_OK;
+    *b = backend_find(kind);
+    if (*b) return STATUS_OK;
+    if (strcmp(kind, "cuda") != 0)
+        return error_set(err, STATUS_USAGE, "cannot compute: '%s': there is no such backend", kind);
+    TRY(find_library(&path, err));
+    TRY(open_library(path, &library, err));
+    *b = library->backend;
+out:
+    free(path);
+    return rc;
+}
+
+// ---- Which GPUs there are ----
+
+// What the child says. It goes through a pipe as it is: both ends are this program.
+typedef struct report {
+    status rc;
+    error err;
+    int count; // of all GPUs; gpus has no more than DEVICES_MAX
+    device_info gpus[DEVICES_MAX];
+} report;
+
+static bool write_all(int to, const void *bytes, size_t left) {
+    for (const char *at = bytes; left > 0;) {
+        const ssize_t n = write(to, at, left);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return false;
+        at += n;
+        left -= (size_t)n;
+    }
+    return true;
+}
+
+static bool read_all(int from, void *bytes, size_t left) {
+    for (char *at = bytes; left > 0;) {
+        const ssize_t n = read(from, at, left);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return false;
+        at += n;
+        left -= (size_t)n;
+    }
+    return true;
+}
+
+_Noreturn static void be_child(int to, const char *path) {
+    report r = {.rc = STATUS_OK};
+    const cuda_library *library;
+    r.rc = open_library(path, &library, &r.err);
+    if (r.rc == STATUS_OK) {
+        r.rc = library->probe(r.gpus, DEVICES_MAX, &r.count, &r.err);
+        if (r.rc != STATUS_OK) error_prefix(&r.err, "cannot compute: 'cuda': no GPU: ");
+    }
+    _exit(write_all(to, &r, sizeof r) ? 0 : 1);
+}
+
+static status describe_end(int ended, error *err) {
+    if (WIFSIGNALED(ended))
+        return error_set(err, STATUS_FAILED,
+                         "cannot compute: 'cuda': no GPU: CUDA crashed while looking for one (%s)",
+                         strsignal(WTERMSIG(ended)));
+    return error_set(err, STATUS_FAILED,
+                     "cannot compute: 'cuda': no GPU: CUDA ended the process that looked for one");
+}
+
+// CUDA does not survive a fork, and train-ddp forks its ranks: so a child asks, and goes.
+static status ask_child(const char *path, report *r, error *err) {
+    int ends[2], ended = 0;
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return error_system(err, STATUS_FAILED, errno, "cannot look for GPUs: a pipe");
+    const pid_t child = fork();
+    if (child == 0) be_child(ends[1], path);
+    const int why = errno;
+    close(ends[1]);
+    const bool whole = child > 0 && read_all(ends[0], r, sizeof *r);
+    close(ends[0]);
+    if (child < 0) return error_system(err, STATUS_FAILED, why, "cannot look for GPUs: a process");
+    while (waitpid(child, &ended, 0) < 0 && errno == EINTR) continue;
+    if (!whole) return describe_end(ended, err);
+    if (r->rc != STATUS_OK) {
+        *err = r->err;
+        return r->rc;
+    }
+    if (r->count > 0) return STATUS_OK;
+    return error_set(err, STATUS_FAILED, "cannot compute: 'cuda': no GPU: CUDA lists none");
+}
+
+static const device_info *find_gpu(const device_info *gpus, int count, int index) {
+    for (int i = 0; i < count; i++)
+        if (gpus[i].index == index) return &gpus[i];
+    return NULL;
+}
+
+static status check_list(devices *d, const report *r, error *err) {
+    const int known = r->count < DEVICES_MAX ? r->count : DEVICES_MAX;
+    for (int i = 0; i < d->count; i++) {
+        const device_info *gpu = find_gpu(r->gpus, known, d->index[i]);
+        if (!gpu && r->count == 1)
+            return error_set(err, STATUS_FAILED,
+                             "cannot compute: 'cuda:%d': there is 1 GPU, cuda:0", d->index[i]);
+        if (!gpu)
+            return error_set(err, STATUS_FAILED,
+                             "cannot compute: 'cuda:%d': there are %d GPUs, cuda:0 to cuda:%d",
+                             d->index[i], r->count, r->count - 1);
+        if (!find_gpu(d->gpus, d->gpu_count, d->index[i])) d->gpus[d->gpu_count++] = *gpu;
+    }
+    return STATUS_OK;
+}
+
+// ---- Opening ----
+
+static status open_gpus(devices *d, int workers, const char *path, error *err) {
+    report r;
+    status rc;
+    TRY(ask_child(path, &r, err));
+    if (d->kind == DEVICE_AUTO) {
+        d->count = r.count < workers ? r.count : workers;
+        if (d->count > DEVICES_MAX) d->count = DEVICES_MAX;
+        for (int i = 0; i < d->count; i++) d->index[i] = i;
+    }
+    TRY(check_list(d, &r, err));
+    TRY(open_library(path, &d->cuda, err));
+    d->backend = d->cuda->backend;
+    d->kind = DEVICE_CUDA;
+out:
+    return rc;
+}
+
+static void take_cpu(devices *d) {
+    *d = (devices){.kind = DEVICE_CPU, .count = 1, .backend = backend_find("cpu")};
+}
+
+// CUDA's libraries are large: they are not opened where there is no driver. A library that
+// was asked for by name is opened all the same.
+static bool may_have_gpu(void) {
+    static const char *const drivers[] = {"/dev/nvidiactl", "/dev/dxg", "/dev/nvhost-gpu"};
+    if (getenv("LOCKSTEP_CUDA_LIBRARY")) return true;
+    for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++)
+        if (access(drivers[i], F_OK) == 0) return true;
+    return false;
+}
+
+static void choose(devices *d, int workers, const char *path, const logger *log) {
+    error why = {0};
+    char last[DEVICES_TEXT_BYTES];
+    if (access(path, F_OK) != 0) {
+        take_cpu(d);
+        log_debug(log, "--device auto takes the cpu: this build has no CUDA backend");
+    } else if (!may_have_gpu()) {
+        take_cpu(d);
+        log_debug(log, "--device auto takes the cpu: there is no driver of a GPU");
+    } else if (open_gpus(d, workers, path, &why) != STATUS_OK) {
+        take_cpu(d);
+        log_info(log, "--device auto takes the cpu: %s", why.message);
+    } else {
+        devices_name(d, d->count - 1, last);
+        log_info(log, "--device auto takes %s%s (%s)", d->count > 1 ? "cuda:0 to " : "", last,
+                 d->gpus[0].name);
+    }
+}
+
+status devices_open(devices *d, int workers, const logger *log, error *err) {
+    char *path = NULL;
+    status rc = STATUS_OK;
+    if (d->kind == DEVICE_CPU) return backend_open("cpu", &d->backend, err);
+    TRY(find_library(&path, err));
+    if (d->kind == DEVICE_AUTO)
+        choose(d, workers, path, log);
+    else
+        TRY(open_gpus(d, workers, path, err));
+out:
+    free(path);
+    return rc;
+}
+
+// ---- What the GPUs do meanwhile ----
+
+status devices_watch(const devices *d, gpu_monitor **m, error *err) {
+    int indices[DEVICES_MAX];
+    for (int i = 0; i < d->gpu_count; i++) indices[i] = d->gpus[i].index;
+    return d->cuda->monitor_start(indices, d->gpu_count, m, err);
+}
+
+void devices_unwatch(const devices *d, gpu_monitor *m, gpu_figures *figures) {
+    if (m) d->cuda->monitor_stop(m, figures);
+}

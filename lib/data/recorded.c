@@ -1,0 +1,111 @@
+#include "data/recorded.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/memory.h"
+#include "data/shard_files.h"
+
+// The manifest of a folder; without a root where there is none that can be read.
+typedef struct record {
+    yaml_node *root;
+    struct timespec written;
+} record;
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+// A link may lead to another file than the one that was written beside the manifest.
+static bool find_plain(const char *path, struct stat *info) {
+    return lstat(path, info) == 0 && S_ISREG(info->st_mode);
+}
+
+// The time is taken before the text: a manifest that is replaced in between is too new for its
+// time, not too old.
+static status record_open(record *r, const char *file, error *err) {
+    error unreadable;
+    struct stat info;
+    *r = (record){0};
+    char *path = memory_format(err, "%.*smanifest.yaml", (int)(base_name(file) - file), file);
+    if (!path) return STATUS_FAILED;
+    if (find_plain(path, &info) && manifest_read(path, &r->root, &unreadable) == STATUS_OK)
+        r->written = info.st_mtim;
+    free(path);
+    return STATUS_OK;
+}
+
+// Equal times prove nothing: a clock tick is long enough for another write.
+static bool is_before(struct timespec a, struct timespec b) {
+    return a.tv_sec != b.tv_sec ? a.tv_sec < b.tv_sec : a.tv_nsec < b.tv_nsec;
+}
+
+static const char *text_of(const yaml_node *entry, const char *key) {
+    const yaml_node *node = yaml_find(entry, key);
+    return node && node->kind == YAML_SCALAR ? node->text : "";
+}
+
+// The content hash in the record; NULL where the file has to be read.
+static const char *find_content(const record *r, const char *path, const struct stat *info) {
+    if (!r->root || !is_before(info->st_ctim, r->written)) return NULL;
+    const yaml_node *outputs = yaml_find(r->root, "outputs");
+    for (size_t i = 0; i < outputs->count; i++) {
+        const yaml_node *entry = outputs->items[i];
+        const char *content = text_of(entry, "content");
+        if (strcmp(text_of(entry, "path"), base_name(path)) != 0) continue;
+        if (strtoll(text_of(entry, "bytes"), NULL, 10) != info->st_size) return NULL;
+        return strlen(content) == SHA256_TEXT_BYTES - 1 ? content : NULL;
+    }
+    return NULL;
+}
+
+static status add_file(manifest *m, const record *r, const char *path, error *err) {
+    tensor_file f = {0};
+    struct stat info;
+    status rc = STATUS_OK;
+    manifest_file file = {.path = path};
+    if (find_plain(path, &info)) {
+        file.content = find_content(r, path, &info);
+        file.bytes = (uint64_t)info.st_size;
+    }
+    if (!file.content) {
+        TRY(tensor_file_read(path, TENSOR_FILE_DEFAULT_MAX, &f, err));
+        file.content = f.content;
+        file.bytes = f.file_bytes;
+    }
+    TRY(manifest_add_input(m, &file, err));
+out:
+    tensor_file_release(&f);
+    return rc;
+}
+
+static status add_shards(manifest *m, const char *folder, error *err) {
+    char **paths = NULL;
+    int count = 0;
+    record r = {0};
+    status rc;
+    TRY(shard_files_list(folder, &paths, &count, err));
+    TRY(record_open(&r, paths[0], err));
+    for (int i = 0; i < count; i++) TRY(add_file(m, &r, paths[i], err));
+out:
+    for (int i = 0; i < count; i++) free(paths[i]);
+    free(paths);
+    yaml_free(r.root);
+    return rc;
+}
+
+status recorded_add_input(manifest *m, const char *path, error *err) {
+    bool folder;
+    record r = {0};
+    status rc;
+    TRY(shard_files_is_folder(path, &folder, err));
+    if (folder) return add_shards(m, path, err);
+    TRY(record_open(&r, path, err));
+    TRY(add_file(m, &r, path, err));
+out:
+    yaml_free(r.root);
+    return rc;
+}

@@ -1,0 +1,100 @@
+# The CUDA backend in training: on an emulated GPU (tests/emulation), so that no other is needed. Where it was built with
+# CUDA, and there is a GPU, CUDA_LIBRARY=build/lib/lockstep-cuda.so runs the same tests on that one.
+
+load helpers
+load training
+
+# Its path, as seen from the root of the checkout.
+library() {
+    (cd "$ROOT" && realpath -m "${CUDA_LIBRARY:-$BIN/../lib/lockstep-cuda-emulated.so}")
+}
+
+# A model that is small enough for an emulation, trained once on each device.
+setup_file() {
+    [ -e "$(library)" ] && [ -x "$BIN/synth-cifar" ] || return 0
+    LOCKSTEP_CUDA_LIBRARY=$(library)
+    export LOCKSTEP_CUDA_LIBRARY
+    cd "$BATS_FILE_TMPDIR" || return 1
+    "$BIN/synth-cifar" -q --train 90 --test 20 --shape 3,12,12 --seed 3 --out data
+    cat >net.yaml <<'END'
+schema: lockstep.model/1
+name: net
+input: [3, 12, 12]
+layers: [conv: {out: 6, kernel: 3}, batch_norm, relu, max_pool: {size: 2}, conv: {out: 8, kernel: 3, padding: 1}, relu,
+         flatten, linear: {out: 20}, relu, linear: {out: 10}]
+END
+    # 90 samples in batches of 32: the last step has 26, 7 or 6 a shard.
+    write_experiment e.yaml model=./net.yaml global_batch=32 \
+        "augment=[{random_crop: {padding: 2}}, {horizontal_flip: {p: 0.5}}, {random_affine: {degrees: 20}}]"
+    "$BIN/train-single" -q --experiment e.yaml --train data/train.st.zst --out cpu --device cpu
+    "$BIN/train-single" -q --experiment e.yaml --train data/train.st.zst --out cuda --device cuda
+}
+
+setup() {
+    need_training
+    [ -e "$(library)" ] || skip "$(library) is not built"
+    LOCKSTEP_CUDA_LIBRARY=$(library)
+    export LOCKSTEP_CUDA_LIBRARY
+    made=$BATS_FILE_TMPDIR
+    cd "$WORK"
+    cp "$made/net.yaml" "$made/e.yaml" .
+    expected=$(content "$made/cuda/model.st.zst")
+}
+
+# agrees TOOL OPTION...: the model has the content $expected.
+agrees() {
+    rm -rf run
+    succeeds "$BIN/$1" -q --experiment e.yaml --train "$made/data/train.st.zst" --out run "${@:2}" || return 1
+    same_model "$expected" run "$*"
+}
+
+@test "what the manifest says of the device" {
+    [ "$("$BIN/manifest" get "$made/cuda/manifest.yaml" run.execution.devices.0)" = cuda:0 ]
+    [ -n "$("$BIN/manifest" get "$made/cuda/manifest.yaml" run.gpus.0.name)" ]
+    [ "$("$BIN/manifest" get "$made/cuda/manifest.yaml" run.execution.isa)" != \
+        "$("$BIN/manifest" get "$made/cpu/manifest.yaml" run.execution.isa)" ]
+}
+
+# Sums are taken in another order, so the bits differ, by less than 1e-7 on the emulated GPU.
+@test "the model is that of the cpu, within rounding" {
+    succeeds "$BIN/tensor" diff --atol 1e-6 "$made/cpu/model.st.zst" "$made/cuda/model.st.zst"
+}
+
+@test "the same bits again, and from every tool at every world size of one GPU" {
+    local world
+    agrees train-single --device cuda
+    for world in 1 2 4; do
+        agrees train-ddp --device cuda --world-size "$world"
+        agrees train-dp --device cuda:0 --world-size "$world"
+    done
+    agrees train-ddp --device cuda:0,cuda:0
+    agrees train-dp --device cuda:0,cuda:0
+    agrees train-mp --device cuda --world-size 2
+    agrees train-mp --device cuda:0,cuda:0,cuda:0
+}
+
+@test "synchronised batch norm" {
+    printf 'sync_batch_norm: true\n' >>e.yaml
+    "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out one --device cuda
+    local plain=$expected
+    expected=$(content one/model.st.zst)
+    [ "$expected" != "$plain" ] || fail "sync_batch_norm changes nothing"
+    agrees train-ddp --device cuda --world-size 2
+    agrees train-dp --device cuda --world-size 2
+    agrees train-mp --device cuda --world-size 2
+}
+
+@test "stopped, and resumed by another tool" {
+    "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out run --device cuda --stop-after-steps 4
+    unfinished run
+    succeeds "$BIN/train-ddp" -q --experiment e.yaml --train "$made/data/train.st.zst" --out run --device cuda --world-size 2 --resume
+    same_model "$expected" run "resumed"
+}
+
+@test "evaluate: the cpu's predictions, within rounding" {
+    local model=$made/cuda/model.st.zst
+    "$BIN/evaluate" -q --model "$model" --data "$made/data/test.st.zst" --out one --device cuda
+    "$BIN/evaluate" -q --model "$model" --data "$made/data/test.st.zst" --out two --device cpu
+    [ "$("$BIN/manifest" get one/manifest.yaml run.execution.devices.0)" = cuda:0 ]
+    succeeds "$BIN/tensor" diff --atol 1e-5 one/predictions.st.zst two/predictions.st.zst
+}

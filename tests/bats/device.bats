@@ -1,0 +1,235 @@
+# --device: lists, what is said where there is no GPU, and who computes where. The CUDA backend here is a
+# fake one (tests/fixtures/fake_cuda_library.c), which needs no GPU.
+
+load helpers
+load training
+load reports
+
+# compile NAME OPTION...: the fake backend, as a shared object.
+compile() {
+    local name=$1
+    shift
+    # shellcheck disable=SC2086 # CC may be a command with arguments
+    ${CC:-cc} -std=c17 -D_GNU_SOURCE -shared -fPIC -I "$ROOT/lib" "$@" "$ROOT/tests/fixtures/fake_cuda_library.c" \
+        -o "$BATS_FILE_TMPDIR/$name.so"
+}
+
+setup_file() {
+    local -a compiler
+    read -ra compiler <<<"${CC:-cc}"
+    command -v "${compiler[0]}" >/dev/null || return 0
+    compile fake
+    compile old -DFAKE_ABI=1
+    compile other -Dlockstep_cuda_backend=lockstep_other
+    [ ! -x "$BIN/synth-cifar" ] || make_data "$BATS_FILE_TMPDIR/data" 200 50
+}
+
+setup() {
+    need_training
+    [ -e "$BATS_FILE_TMPDIR/fake.so" ] || skip "no C compiler"
+    train=$BATS_FILE_TMPDIR/data/train.st.zst
+    test=$BATS_FILE_TMPDIR/data/test.st.zst
+    export LOCKSTEP_CUDA_LIBRARY=$BATS_FILE_TMPDIR/fake.so FAKE_LOG=$WORK/opened
+    cd "$WORK"
+    write_experiment e.yaml epochs=1
+}
+
+# training TOOL OPTION...: the command, as an array.
+training() {
+    command=("$BIN/$1" --experiment e.yaml --train "$train" --out out "${@:2}")
+}
+
+refuses() {
+    local code=$1 pattern=$2
+    training "${@:3}"
+    fails_with "$code" "$pattern" "${command[@]}" || return 1
+    nothing_in out
+}
+
+value() {
+    "$BIN/manifest" get out/manifest.yaml "$1"
+}
+
+@test "what is no list of devices" {
+    local list
+    for list in gpu cuda: cuda:x 'cuda:1,' cpu:0 auto,cpu ''; do
+        refuses 2 "--device $list': expected auto, cpu, cuda, or a list" train-single --device "$list"
+    done
+    refuses 2 "two kinds" train-dp --device cpu,cuda:0
+    fails_with 2 "--device gpu'" "$BIN/evaluate" --model none --data none --out out --device gpu
+    [ ! -e out ]
+}
+
+@test "--device cuda without a backend, with one that is none, with one of other tools" {
+    LOCKSTEP_CUDA_LIBRARY=$WORK/none.so refuses 1 "'cuda': this build has no CUDA backend \('$WORK/none.so'.*--device cpu" \
+        train-single --device cuda
+    touch empty.so
+    LOCKSTEP_CUDA_LIBRARY=empty.so refuses 1 "cannot be opened: .*empty.so" train-single --device cuda
+    LOCKSTEP_CUDA_LIBRARY=$BATS_FILE_TMPDIR/other.so refuses 1 "it has no 'lockstep_cuda_backend'" train-single --device cuda
+    LOCKSTEP_CUDA_LIBRARY=$BATS_FILE_TMPDIR/old.so refuses 1 "not built with these tools" train-single --device cuda
+}
+
+@test "--device cuda without a driver, without a GPU, with a driver that crashes" {
+    refuses 1 "cannot compute: 'cuda': no GPU: no fake driver" train-single --device cuda
+    FAKE_GPUS=0 refuses 1 "'cuda': no GPU: CUDA lists none" train-ddp --device cuda
+    FAKE_GPUS=crash refuses 1 "'cuda': no GPU: CUDA crashed.*Abort" train-dp --device cuda
+    fails_with 1 "no GPU: no fake driver" "$BIN/evaluate" --model none --data none --out out --device cuda
+    [ ! -e out ]
+    [ ! -e opened ]
+}
+
+@test "a GPU that is not there: how many there are" {
+    FAKE_GPUS=1 refuses 1 "'cuda:1': there is 1 GPU, cuda:0" train-single --device cuda:1
+    FAKE_GPUS=3 refuses 1 "'cuda:7': there are 3 GPUs, cuda:0 to cuda:2" train-dp --device cuda:0,cuda:7
+    [ ! -e opened ]
+}
+
+@test "auto without a GPU takes the cpu and says so" {
+    training train-single --stop-after-steps 1
+    succeeds "${command[@]}"
+    [[ $stderr == *"--device auto takes the cpu: cannot compute: 'cuda': no GPU: no fake driver"* ]] || fail "$stderr"
+    FAKE_GPUS=crash succeeds "${command[@]}"
+    [[ $stderr == *"takes the cpu"*"crashed"* ]] || fail "$stderr"
+    LOCKSTEP_CUDA_LIBRARY=$BATS_FILE_TMPDIR/old.so succeeds "${command[@]}"
+    [[ $stderr == *"takes the cpu"*"not built with these tools"* ]] || fail "$stderr"
+    # Where there is no backend at all, nobody expects a GPU.
+    LOCKSTEP_CUDA_LIBRARY=none succeeds "${command[@]}"
+    [[ $stderr != *"takes the cpu"* ]] || fail "$stderr"
+    LOCKSTEP_CUDA_LIBRARY=none succeeds "${command[@]}" -v
+    [[ $stderr == *"takes the cpu: this build has no CUDA backend"* ]] || fail "$stderr"
+    [ ! -e opened ]
+}
+
+@test "auto takes the GPUs, no more than there are workers" {
+    training train-single --reduce fast
+    FAKE_GPUS=2 succeeds "${command[@]}"
+    [[ $stderr == *"--device auto takes cuda:0 (Fake 0)"* ]] || fail "$stderr"
+    [ "$(value run.execution.devices.0)" = cuda:0 ]
+    rm opened
+    training train-ddp -q --reduce fast --world-size 4
+    FAKE_GPUS=3 succeeds "${command[@]}"
+    [ "$(value run.gpus.2.device)" = cuda:2 ]
+    fails_with 3 "gpus.3" "$BIN/manifest" get out/manifest.yaml run.gpus.3.device
+    [ "$(sort opened)" = "$(printf 'device %d, threads 1\n' 0 0 1 2)" ] || fail "$(cat opened)"
+}
+
+@test "the manifest tells the devices and what they are" {
+    training train-single -q --reduce fast --device cuda:1 --threads 3
+    FAKE_GPUS=2 succeeds "${command[@]}"
+    [ "$(value run.execution.devices.0)" = cuda:1 ]
+    [ "$(value run.execution.isa)" = "Fake 1, sm_90" ]
+    [ "$(value run.execution.threads)" = 1 ]
+    [ "$(value run.gpus.0.device)" = cuda:1 ]
+    [ "$(value run.gpus.0.name)" = "Fake 1" ]
+    [ "$(value run.gpus.0.memory)" = 1024 ]
+    [ "$(value run.gpus.0.compute_capability)" = 9.0 ]
+    [ "$(value run.gpus.0.driver)" = 580.1 ]
+    [ "$(cat opened)" = "device 1, threads 1" ]
+    mv out trained
+    FAKE_GPUS=2 succeeds "$BIN/evaluate" -q --model trained/model.st.zst --data "$test" --out out --device cuda:1,cuda:0
+    [ "$(value run.execution.devices)" = "$("$BIN/manifest" get trained/manifest.yaml run.execution.devices)" ]
+    [ "$(value run.gpus.0.name)" = "Fake 1" ]
+    [ "$(tail -n 1 opened)" = "device 1, threads 1" ]
+}
+
+@test "on the cpu the manifest has no GPUs" {
+    training train-single -q --device cpu
+    FAKE_GPUS=2 succeeds "${command[@]}"
+    [ "$(value run.execution.devices.0)" = cpu ]
+    fails_with 3 "gpus" "$BIN/manifest" get out/manifest.yaml run.gpus
+    mv out trained
+    FAKE_GPUS=2 succeeds "$BIN/evaluate" -q --model trained/model.st.zst --data "$test" --out out --device cpu --threads 2
+    [ "$(value run.execution.devices.0)" = cpu ]
+    [ "$(value run.execution.threads)" = 2 ]
+    fails_with 3 "gpus" "$BIN/manifest" get out/manifest.yaml run.gpus
+}
+
+@test "a list is as many ranks, which --world-size deals in turn" {
+    training train-ddp -q --reduce fast --device cuda:1,cuda:0
+    FAKE_GPUS=2 succeeds "${command[@]}"
+    [ "$(value run.execution.world_size)" = 2 ]
+    [ "$(sort opened)" = "$(printf 'device %d, threads 1\n' 0 1)" ] || fail "$(cat opened)"
+    rm opened
+    training train-ddp -q --reduce fast --device cuda:1,cuda:0 --world-size 4
+    FAKE_GPUS=2 succeeds "${command[@]}"
+    [ "$(value run.execution.world_size)" = 4 ]
+    [ "$(sort opened)" = "$(printf 'device %d, threads 1\n' 0 0 1 1)" ] || fail "$(cat opened)"
+    rm -rf out
+    FAKE_GPUS=3 refuses 2 "'3' ranks do not divide" train-ddp --device cuda:0,cuda:1,cuda:2
+}
+
+@test "a list is as many replicas or stages, and no other number" {
+    FAKE_GPUS=3 refuses 1 "no fake forward" train-dp --device cuda:2,cuda:0
+    [ "$(cat opened)" = "$(printf 'device %d, threads 1\n' 2 0)" ] || fail "$(cat opened)"
+    rm opened
+    FAKE_GPUS=3 refuses 1 "no fake forward" train-dp --device cuda:2 --world-size 4
+    [ "$(cat opened)" = "$(printf 'device %d, threads 1\n' 2 2 2 2)" ] || fail "$(cat opened)"
+    rm opened
+    # The pipeline evaluates with an engine of its own, on the first.
+    FAKE_GPUS=3 refuses 1 "no fake forward" train-mp --device cuda:1,cuda:2
+    [ "$(cat opened)" = "$(printf 'device %d, threads 1\n' 1 2 1)" ] || fail "$(cat opened)"
+    FAKE_GPUS=3 refuses 2 "'--world-size 4': --device has a list of 2" train-dp --device cuda:0,cuda:1 --world-size 4
+    FAKE_GPUS=3 refuses 2 "'--world-size 1': --device has a list of 2" train-mp --device cuda:0,cuda:1 --world-size 1
+    FAKE_GPUS=3 refuses 2 "list of 2 devices is for as many workers" train-single --device cuda:0,cuda:1
+}
+
+@test "cpu,cpu: two replicas, the same model" {
+    training train-dp -q --device cpu,cpu
+    succeeds "${command[@]}"
+    [ "$(value run.execution.world_size)" = 2 ]
+    local expected
+    expected=$(content out/model.st.zst)
+    rm -rf out
+    training train-single -q --device cpu
+    succeeds "${command[@]}"
+    same_model "$expected" out "one replica"
+}
+
+@test "DEVICE of make is dealt to the workers of each experiment" {
+    need_tool report bench-allreduce
+    local where=$WORK/artifacts
+    write_experiment one.yaml name=one epochs=1
+    write_experiment two.yaml name=two epochs=1 strategy=dp world_size=2
+    ARTIFACTS=$where DEVICE=cpu,cpu,cpu succeeds sh -c "cd '$ROOT' && exec pipelines/experiment.sh compare '$WORK/one.yaml' '$WORK/two.yaml'"
+    [ "$("$BIN/manifest" get "$where/one/seed-11/train/manifest.yaml" run.execution.devices)" = "[cpu]" ]
+    [ "$("$BIN/manifest" get "$where/two/seed-11/train/manifest.yaml" run.execution.devices)" = "[cpu, cpu]" ]
+    [ "$("$BIN/manifest" get "$where/two/seed-11/evaluate/manifest.yaml" run.execution.devices)" = "[cpu]" ]
+}
+
+@test "--print-key looks for no device" {
+    training train-single --device cuda --print-key
+    succeeds "${command[@]}"
+    local key=$output
+    training train-ddp --device cpu --print-key
+    succeeds "${command[@]}"
+    training train-single --device cpu --print-key
+    succeeds "${command[@]}"
+    [ "$output" = "$key" ]
+    refuses 2 "--device gpu" train-single --device gpu --print-key
+}
+
+@test "report: devices of another kind are not compared, several workers on one GPU are SIMULATED" {
+    need_python
+    need_tool report
+    a_run cpu
+    a_run gpu name=gpu ranks=1 'execution={"devices": ["cuda:0"], "isa": "Fake 0"}'
+    a_run other name=other ranks=1 'execution={"devices": ["cuda:1"], "isa": "Fake 1"}'
+    succeeds "$BIN/report" gpu other --baseline cpu --out out
+    says out/report.md "not like for like: device cuda vs cpu |"
+    lacks out/report.md SIMULATED
+    succeeds "$BIN/report" other --baseline gpu --out out
+    says out/report.md "not like for like: GPU Fake 1 vs Fake 0 |"
+
+    a_run two name=two ranks=2 'execution={"devices": ["cuda:0", "cuda:1"]}'
+    a_run many name=many ranks=64 'execution={"devices": ["cuda:0", "cuda:1"]}'
+    a_run shared name=shared ranks=2 'execution={"devices": ["cuda:0", "cuda:0"]}'
+    a_run one name=one ranks=4 'execution={"devices": ["cuda:0"]}'
+    succeeds "$BIN/report" two --out out
+    lacks out/report.md SIMULATED
+    succeeds "$BIN/report" many shared one two --out out
+    says out/report.md "SIMULATED: several workers share a GPU (many: 64 > 2)"
+    says out/report.md "SIMULATED: several workers share a GPU (shared: 2 > 1)"
+    says out/report.md "SIMULATED: several workers share a GPU (one: 4 > 1)"
+    lacks out/report.md "(two: "
+    grep -q '^one.seconds_per_epoch,.*,SIMULATED,' out/report.csv
+}

@@ -1,0 +1,144 @@
+#!/usr/bin/env bats
+# --print-key takes the content of an input from the manifest beside it, and from the input itself as soon as that may
+# have been changed.
+load helpers
+load training
+
+setup_file() {
+    [ -x "$BIN/synth-cifar" ] || return 0
+    make_data "$BATS_FILE_TMPDIR/data" 128
+}
+
+setup() {
+    need_training
+    cd "$WORK" || return
+    cp -r "$BATS_FILE_TMPDIR/data" .
+    write_experiment e.yaml
+    # What is written within one tick of the clock is read: these are older than that.
+    sleep 0.05
+    touch data/manifest.yaml
+}
+
+key() {
+    "$BIN/train-single" --experiment e.yaml --train "${1:-data/train.st.zst}" --print-key
+}
+
+# uncompressed: data/ with its training data as plain safetensors, so that a byte of it can be changed and the file
+# still be read. Sets $file.
+uncompressed() {
+    file=data/train.safetensors
+    zstd -dqc data/train.st.zst >"$file"
+    sed -i "s/train.st.zst/train.safetensors/; /train.safetensors/,/sha256/s/bytes: .*/bytes: $(stat -c %s "$file")/" data/manifest.yaml
+    sleep 0.05
+    touch data/manifest.yaml
+}
+
+# change_label FILE: of the last sample, in place.
+change_label() {
+    printf '\003' | dd of="$1" bs=1 seek=$(($(stat -c %s "$1") - 1)) conv=notrunc status=none
+}
+
+# claim_other: the manifest now tells another content; whoever believes it gives another key.
+claim_other() {
+    local time
+    time=$(stat -c %y data/manifest.yaml)
+    sed -i "s/content: ..../content: 0123/" data/manifest.yaml
+    touch -d "$time" data/manifest.yaml
+}
+
+@test "a key by the manifest is the key by reading" {
+    local by_manifest
+    by_manifest=$(key)
+    rm data/manifest.yaml
+    [ "$(key)" = "$by_manifest" ]
+    "$BIN/train-single" -q --experiment e.yaml --train data/train.st.zst --test data/test.st.zst --out run
+    [ "$("$BIN/train-single" --experiment e.yaml --train data/train.st.zst --test data/test.st.zst --print-key)" = \
+        "$("$BIN/manifest" get run/manifest.yaml key)" ]
+    local evaluate=("$BIN/evaluate" --model run/model.st.zst --data data/test.st.zst --out evaluated)
+    by_manifest=$("${evaluate[@]}" --print-key)
+    rm run/manifest.yaml
+    [ "$("${evaluate[@]}" --print-key)" = "$by_manifest" ]
+    "${evaluate[@]}"
+    [ "$("$BIN/manifest" get evaluated/manifest.yaml key)" = "$by_manifest" ]
+}
+
+@test "the same for shards, and for what they are made from" {
+    local shard=("$BIN/shard" --shards 4 --in data/train.st.zst --out shards) by_manifest
+    by_manifest=$("${shard[@]}" --print-key)
+    "${shard[@]}"
+    [ "$("$BIN/manifest" get shards/manifest.yaml key)" = "$by_manifest" ]
+    rm data/manifest.yaml
+    [ "$("${shard[@]}" --print-key)" = "$by_manifest" ]
+    sleep 0.05
+    touch shards/manifest.yaml
+    by_manifest=$(key shards)
+    "$BIN/train-single" -q --experiment e.yaml --train shards --out run
+    [ "$("$BIN/manifest" get run/manifest.yaml key)" = "$by_manifest" ]
+    rm shards/manifest.yaml
+    [ "$(key shards)" = "$by_manifest" ]
+    rm shards/shard-00002-of-00004.st.zst
+    fails_with 3 "shard-00002-of-00004.st.zst': this shard is missing" "$BIN/train-single" --experiment e.yaml --train shards --print-key
+}
+
+@test "the manifest is believed, and the data is not read" {
+    local before
+    before=$(key)
+    claim_other
+    [ "$(key)" != "$before" ]
+}
+
+@test "a file that was changed in place is read, whatever times it shows" {
+    local file before changed
+    uncompressed
+    before=$(key "$file")
+    cp -p "$file" kept
+    change_label "$file"
+    changed=$(key "$file")
+    [ "$changed" != "$before" ] || fail "the change went unnoticed"
+    touch -r kept "$file"
+    [ "$(stat -c %y "$file")" = "$(stat -c %y kept)" ]
+    [ "$(key "$file")" = "$changed" ] || fail "with its old time the change went unnoticed"
+    # A damaged file is refused, not passed over.
+    printf 'x' | dd of=data/train.st.zst bs=1 seek=1000 conv=notrunc status=none
+    fails_with 3 "data/train.st.zst'" "$BIN/train-single" --experiment e.yaml --train data/train.st.zst --print-key
+}
+
+@test "another file of the same size is read, also one that is older than the manifest" {
+    local file before
+    uncompressed
+    before=$(key "$file")
+    cp "$file" other
+    change_label other
+    touch -d '2001-01-01' other
+    ln -sf "$WORK/other" linked
+    mv other "$file"
+    [ "$(key "$file")" != "$before" ] || fail "moved into place it went unnoticed"
+    # Through a link, which may have been set after the manifest was written.
+    mv "$file" elsewhere
+    sleep 0.05
+    touch data/manifest.yaml
+    ln -s "$WORK/elsewhere" "$file"
+    [ "$(key "$file")" != "$before" ] || fail "linked into place it went unnoticed"
+}
+
+@test "another size, an absent entry, a damaged manifest: the file is read" {
+    local before
+    before=$(key)
+    cp data/manifest.yaml good.yaml
+    sed -i 's/content: ..../content: 0123/; s/bytes: /bytes: 1/' data/manifest.yaml
+    [ "$(key)" = "$before" ]
+    sed 's/content: ..../content: 0123/; s/train.st.zst/train-2.st.zst/' good.yaml >data/manifest.yaml
+    [ "$(key)" = "$before" ]
+    echo '}' >data/manifest.yaml
+    [ "$(key)" = "$before" ]
+    sed '/content:/d' good.yaml >data/manifest.yaml
+    [ "$(key)" = "$before" ]
+}
+
+@test "a manifest as old as the file proves nothing" {
+    local before
+    before=$(key)
+    claim_other
+    touch -d "$(stat -c %z data/train.st.zst)" data/manifest.yaml
+    [ "$(key)" = "$before" ]
+}

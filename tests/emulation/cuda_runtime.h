@@ -1,0 +1,142 @@
+// cuda_runtime.h - the language of kernels, for a compiler that knows only C++; see
+// cuda_runtime_api.h.
+#ifndef LOCKSTEP_EMULATION_CUDA_RUNTIME_H
+#define LOCKSTEP_EMULATION_CUDA_RUNTIME_H
+
+#include "cuda_runtime_api.h"
+
+#ifdef __cplusplus // C has no kernels, but may include this header
+
+#include <math.h>
+#include <string.h>
+
+#include <functional>
+#include <tuple>
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__        inline __attribute__((always_inline))
+#define __launch_bounds__(...) // the host has no registers to share out
+// One block runs at a time, so what its threads share may be static. All of it lies in one section,
+// which is filled with NaN before each block.
+#define __shared__ static __attribute__((section("lockstep_shared")))
+
+// ---- Launching ----
+
+namespace emulation {
+
+// Which line of a source waits for other threads.
+struct place {
+    const char *file;
+    int line;
+};
+
+// Puts a launch into a stream; `body` is one thread. Errors go to cudaGetLastError().
+void launch(const char *kernel, dim3 grid, dim3 block, cudaStream_t stream,
+            std::function<void()> body);
+
+// Arguments are copied now and converted to the kernel's parameters, as a launch does.
+template <typename... Parameters, typename... Arguments>
+void launch_kernel(const char *name, void (*kernel)(Parameters...), dim3 grid, dim3 block,
+                   cudaStream_t stream, Arguments &&...arguments) {
+    std::tuple<Parameters...> values{static_cast<Parameters>(arguments)...};
+    launch(name, grid, block, stream, [kernel, values] { std::apply(kernel, values); });
+}
+
+void barrier(place here);
+// All lanes of a warp meet; returns what lane `from` brought.
+unsigned long long exchange(unsigned mask, unsigned long long value, unsigned from, place here);
+unsigned lane(void);
+
+} // namespace emulation
+
+#define LAUNCH(kernel, grid, block, stream, ...) \
+    emulation::launch_kernel(#kernel, kernel, (grid), (block), (stream), ##__VA_ARGS__)
+
+// ---- Where a thread is ----
+
+// Set for whichever thread runs: no two do at a time.
+extern uint3 threadIdx, blockIdx;
+extern dim3 blockDim, gridDim;
+constexpr int warpSize = 32;
+
+inline void __syncthreads(const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+    emulation::barrier({file, line});
+}
+
+// ---- Exchange within a warp; only with all lanes, so only whole warps ----
+
+namespace emulation {
+
+template <typename T> T shuffle(unsigned mask, T value, unsigned from, place here) {
+    static_assert(sizeof(T) <= sizeof(unsigned long long), "a lane exchanges up to 8 bytes");
+    unsigned long long bits = 0;
+    memcpy(&bits, &value, sizeof value);
+    bits = exchange(mask, bits, from, here);
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+} // namespace emulation
+
+template <typename T>
+T __shfl_sync(unsigned mask, T value, int from, const char *file = __builtin_FILE(),
+              int line = __builtin_LINE()) {
+    return emulation::shuffle(mask, value, (unsigned)from % 32, {file, line});
+}
+
+template <typename T>
+T __shfl_xor_sync(unsigned mask, T value, int distance, const char *file = __builtin_FILE(),
+                  int line = __builtin_LINE()) {
+    return emulation::shuffle(mask, value, (emulation::lane() ^ (unsigned)distance) % 32,
+                              {file, line});
+}
+
+// Lanes beyond the last one: the own value.
+template <typename T>
+T __shfl_down_sync(unsigned mask, T value, unsigned distance, const char *file = __builtin_FILE(),
+                   int line = __builtin_LINE()) {
+    const unsigned from = emulation::lane() + distance;
+    return emulation::shuffle(mask, value, from < 32 ? from : emulation::lane(), {file, line});
+}
+
+// ---- Small functions ----
+
+inline unsigned long long atomicAdd(unsigned long long *sum, unsigned long long value) {
+    const unsigned long long before = *sum;
+    *sum += value;
+    return before;
+}
+
+inline unsigned __float_as_uint(float value) {
+    unsigned bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+inline float __uint_as_float(unsigned bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+inline float2 make_float2(float x, float y) {
+    return {x, y};
+}
+
+inline float4 make_float4(float x, float y, float z, float w) {
+    return {x, y, z, w};
+}
+
+template <typename T> constexpr T min(T a, T b) {
+    return b < a ? b : a;
+}
+
+template <typename T> constexpr T max(T a, T b) {
+    return a < b ? b : a;
+}
+
+#endif
+
+#endif

@@ -1,0 +1,171 @@
+// Events: a place in a stream, or in a graph that is being captured.
+#include "streams.h"
+
+#include <chrono>
+#include <set>
+
+namespace emulation {
+
+enum class recorded { never, in_queue, in_capture, in_graph };
+
+static const double NOT_YET = -1;
+
+} // namespace emulation
+
+struct CUevent_st {
+    int device;
+    bool timed;
+    emulation::recorded how = emulation::recorded::never;
+    std::shared_ptr<double> seconds;         // when it was reached; shared with whoever will set it
+    std::shared_ptr<emulation::queue> queue; // in_queue
+    uint64_t number = 0;
+    std::shared_ptr<emulation::capture> capture; // in_capture
+    std::vector<size_t> behind;
+};
+
+namespace emulation {
+
+static std::set<CUevent_st *> events;
+
+static work set_to_now(std::shared_ptr<double> seconds) {
+    return [seconds] {
+        using namespace std::chrono;
+        *seconds = duration<double>(steady_clock::now().time_since_epoch()).count();
+        return cudaSuccess;
+    };
+}
+
+static cudaError_t new_event(cudaEvent_t *event, unsigned flags) {
+    if (flags & ~(unsigned)(cudaEventBlockingSync | cudaEventDisableTiming))
+        return cudaErrorInvalidValue;
+    int device;
+    const cudaError_t result = current_device(&device);
+    if (result != cudaSuccess) return result;
+    *event = new CUevent_st;
+    (*event)->device = device;
+    (*event)->timed = !(flags & cudaEventDisableTiming);
+    events.insert(*event);
+    return cudaSuccess;
+}
+
+// In a capture an event is a place between nodes; External makes it a node, which is reached anew
+// by each launch of the graph.
+static cudaError_t record(CUevent_st *event, CUstream_st *stream, bool external) {
+    if (event->device != stream->device) return cudaErrorInvalidResourceHandle;
+    if (stream->capture && stream->capture->lost) return cudaErrorStreamCaptureInvalidated;
+    event->seconds = std::make_shared<double>(NOT_YET);
+    if (stream->capture && !external) {
+        event->how = recorded::in_capture;
+        event->capture = stream->capture;
+        event->behind = stream->behind;
+        return cudaSuccess;
+    }
+    event->how = stream->capture ? recorded::in_graph : recorded::in_queue;
+    event->queue = stream->queue;
+    event->number = stream->queue->put + 1;
+    return submit(stream->own ? nullptr : stream, set_to_now(event->seconds));
+}
+
+// The stream goes on behind what the event was recorded behind, and joins its capture.
+static cudaError_t wait_in_capture(CUstream_st *stream, const CUevent_st *event) {
+    capture *theirs = event->capture.get();
+    if (stream->own) return lose(theirs, cudaErrorStreamCaptureImplicit);
+    if (stream->capture && stream->capture != event->capture) {
+        (void)lose(theirs, cudaErrorStreamCaptureMerge);
+        return lose(stream->capture.get(), cudaErrorStreamCaptureMerge);
+    }
+    if (theirs->ended) return cudaErrorStreamCaptureIsolation;
+    stream->capture = event->capture;
+    stream->behind.insert(stream->behind.end(), event->behind.begin(), event->behind.end());
+    return cudaSuccess;
+}
+
+static cudaError_t wait(CUstream_st *stream, const CUevent_st *event, bool external) {
+    if (stream->capture && stream->capture->lost) return cudaErrorStreamCaptureInvalidated;
+    if (event->how == recorded::never) return cudaSuccess;
+    if (event->how == recorded::in_capture) return wait_in_capture(stream, event);
+    if (stream->capture && !external)
+        return lose(stream->capture.get(), cudaErrorStreamCaptureIsolation);
+    if (event->how == recorded::in_graph) return submit(stream->own ? nullptr : stream, finish_all);
+    const std::shared_ptr<queue> theirs = event->queue;
+    const uint64_t number = event->number;
+    return submit(stream->own ? nullptr : stream, [=] { return theirs->finish(number); });
+}
+
+// cudaErrorNotReady: its place has not been reached.
+static cudaError_t state(const CUevent_st *event) {
+    if (event->how == recorded::in_capture) {
+        if (!event->capture->ended) event->capture->lost = true;
+        return cudaErrorCapturedEvent;
+    }
+    return event->how != recorded::never && *event->seconds == NOT_YET ? cudaErrorNotReady
+                                                                       : cudaSuccess;
+}
+
+} // namespace emulation
+
+using namespace emulation;
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
+    hold lock(everything);
+    return done(new_event(event, flags));
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t *event) {
+    return cudaEventCreateWithFlags(event, cudaEventDefault);
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+    hold lock(everything);
+    if (!events.erase(event)) return done(cudaErrorInvalidResourceHandle);
+    delete event;
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
+    hold lock(everything);
+    if (!events.count(event)) return done(cudaErrorInvalidResourceHandle);
+    CUstream_st *s;
+    const cudaError_t result = find_stream(stream, &s);
+    return done(result == cudaSuccess ? record(event, s, flags & cudaEventRecordExternal) : result);
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+    return cudaEventRecordWithFlags(event, stream, cudaEventRecordDefault);
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
+    hold lock(everything);
+    if (!events.count(event)) return done(cudaErrorInvalidResourceHandle);
+    CUstream_st *s;
+    const cudaError_t result = find_stream(stream, &s);
+    return done(result == cudaSuccess ? wait(s, event, flags & cudaEventWaitExternal) : result);
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+    hold lock(everything);
+    if (!events.count(event)) return done(cudaErrorInvalidResourceHandle);
+    const cudaError_t result = state(event);
+    if (result != cudaErrorNotReady) return done(result);
+    return done(event->how == recorded::in_queue ? event->queue->finish(event->number)
+                                                 : finish_all());
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+    hold lock(everything);
+    if (!events.count(event)) return done(cudaErrorInvalidResourceHandle);
+    if (state(event) == cudaErrorNotReady) (void)event->queue->step();
+    return done(state(event));
+}
+
+cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end) {
+    hold lock(everything);
+    for (const cudaEvent_t event : {start, end}) {
+        if (!events.count(event) || !event->timed || event->how == recorded::never)
+            return done(cudaErrorInvalidResourceHandle);
+        const cudaError_t result = state(event);
+        if (result != cudaSuccess) return done(result);
+    }
+    *milliseconds = (float)((*end->seconds - *start->seconds) * 1000);
+    return cudaSuccess;
+}

@@ -1,0 +1,275 @@
+// Kernels: every block of the grid, one after another, and within a block every thread in turn
+// until it ends or waits for others.
+//
+// A fiber runs threads one after another for as long as they end without waiting, so a kernel
+// without barriers needs one fiber only. A thread that waits keeps its fiber until it goes on, and
+// the next thread gets another one.
+#include "cuda_runtime.h"
+
+#include <cstdarg>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+
+#include "emulation.h"
+#include "fibers.h"
+
+uint3 threadIdx, blockIdx;
+dim3 blockDim, gridDim;
+
+// First and last address of all __shared__ variables; there may be none.
+extern "C" {
+__attribute__((weak, visibility("hidden"))) extern char __start_lockstep_shared[];
+__attribute__((weak, visibility("hidden"))) extern char __stop_lockstep_shared[];
+}
+
+namespace emulation {
+
+enum { WARP_THREADS = 32 };
+
+enum class state { fresh, runnable, at_barrier, in_exchange, ended };
+
+struct thread {
+    state is = state::fresh;
+    fiber *on = nullptr; // while it waits
+    place at = {};       // where
+};
+
+// What the lanes of a warp bring. Two sets, so that a lane may bring the next value while others
+// have not yet read this one.
+struct warp {
+    unsigned long long value[2][WARP_THREADS];
+    unsigned set = 0, waiting = 0;
+    place at = {}; // where the first that waits does
+};
+
+// The block that runs.
+static struct {
+    const char *kernel;
+    const std::function<void()> *body;
+    std::vector<thread> threads;
+    std::vector<uint3> index; // of threads
+    std::vector<warp> warps;
+    std::vector<size_t> order; // of threads; `turn` is the place of the one that runs
+    size_t turn, ended, waiting;
+    bool met; // was there a barrier or an exchange?
+    fiber *host;
+} now;
+
+static std::vector<fiber *> idle; // that have no thread
+
+// ---- Messages ----
+
+static const char *name(char (&text)[64], size_t thread) {
+    const uint3 i = now.index[thread];
+    snprintf(text, sizeof text, "thread (%u, %u, %u)", i.x, i.y, i.z);
+    return text;
+}
+
+// The first thread in that state, or how many threads there are.
+static size_t find(state wanted) {
+    size_t i = 0;
+    while (i < now.threads.size() && now.threads[i].is != wanted) i++;
+    return i;
+}
+
+static const char STUCK[] = "a barrier or a shuffle that not all threads reach";
+
+static void describe(state wanted, const char *does) {
+    char text[64];
+    size_t count = 0;
+    for (const thread &t : now.threads) count += t.is == wanted;
+    if (count == 0) return;
+    const size_t first = find(wanted);
+    fprintf(stderr, "    %zu of %zu threads %s: %s", count, now.threads.size(), does,
+            name(text, first));
+    if (wanted != state::ended)
+        fprintf(stderr, " at %s:%d", now.threads[first].at.file, now.threads[first].at.line);
+    fputc('\n', stderr);
+}
+
+[[noreturn]] __attribute__((format(printf, 1, 2))) static void refuse(const char *format, ...) {
+    fprintf(stderr, "emulation: kernel %s, block (%u, %u, %u): ", now.kernel, blockIdx.x,
+            blockIdx.y, blockIdx.z);
+    va_list arguments;
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+    describe(state::at_barrier, "wait at a barrier");
+    describe(state::in_exchange, "wait in a shuffle");
+    describe(state::ended, "have ended");
+    abort();
+}
+
+// ---- Taking turns ----
+
+static size_t self() {
+    return now.order[now.turn];
+}
+
+// Turns to the next thread that can run; false: there is none.
+static bool next_turn() {
+    const size_t n = now.order.size();
+    size_t turn = now.turn;
+    for (size_t i = 0; i < n; i++) {
+        turn = turn + 1 < n ? turn + 1 : 0;
+        const state is = now.threads[now.order[turn]].is;
+        if (is == state::fresh || is == state::runnable) {
+            now.turn = turn;
+            threadIdx = now.index[self()];
+            return true;
+        }
+    }
+    return false;
+}
+
+// What each fiber does: threads that begin, one after another.
+static void run_threads() {
+    for (;;) {
+        (*now.body)();
+        now.threads[self()].is = state::ended;
+        now.ended++;
+        if (now.waiting > 0) refuse(STUCK);
+        const bool more = next_turn();
+        if (!more && now.ended < now.threads.size()) refuse(STUCK);
+        if (more && now.threads[self()].is == state::fresh) continue;
+        idle.push_back(running_fiber());
+        switch_to(more ? now.threads[self()].on : now.host);
+    }
+}
+
+static fiber *idle_fiber() {
+    if (idle.empty()) return new_fiber(run_threads);
+    fiber *const f = idle.back();
+    idle.pop_back();
+    return f;
+}
+
+// The calling thread waits until somebody makes it runnable.
+static void wait(state why) {
+    thread &me = now.threads[self()];
+    me.is = why;
+    me.on = running_fiber();
+    if (!next_turn()) refuse(STUCK);
+    const thread &next = now.threads[self()];
+    switch_to(next.is == state::fresh ? idle_fiber() : next.on);
+}
+
+void barrier(place here) {
+    now.met = true;
+    thread &me = now.threads[self()];
+    me.at = here;
+    if (now.ended > 0) refuse(STUCK);
+    if (now.waiting > 0) {
+        const place theirs = now.threads[find(state::at_barrier)].at;
+        if (theirs.line != here.line ||
+            (theirs.file != here.file && strcmp(theirs.file, here.file) != 0))
+            refuse("one thread waits at the barrier %s:%d, another one at %s:%d", theirs.file,
+                   theirs.line, here.file, here.line);
+    }
+    if (++now.waiting < now.threads.size()) {
+        wait(state::at_barrier);
+        return;
+    }
+    now.waiting = 0;
+    for (thread &t : now.threads)
+        if (t.is == state::at_barrier) t.is = state::runnable;
+    me.is = state::runnable;
+}
+
+unsigned lane() {
+    return (unsigned)(self() % WARP_THREADS);
+}
+
+unsigned long long exchange(unsigned mask, unsigned long long value, unsigned from, place here) {
+    now.met = true;
+    const size_t first = self() / WARP_THREADS * WARP_THREADS;
+    thread *const lanes = &now.threads[first];
+    warp &w = now.warps[first / WARP_THREADS];
+    lanes[lane()].at = here;
+    if (mask != 0xffffffffu) refuse("a shuffle with the mask %#x: all lanes must take part", mask);
+    if (first + WARP_THREADS > now.threads.size()) refuse("a shuffle in a warp that is not whole");
+    const unsigned set = w.set;
+    w.value[set][lane()] = value;
+    if (w.waiting == 0) w.at = here;
+    if (w.at.line != here.line)
+        refuse("one lane of a warp is in the shuffle of line %d, another one in that of line %d",
+               w.at.line, here.line);
+    if (++w.waiting < WARP_THREADS) {
+        wait(state::in_exchange);
+    } else {
+        w.waiting = 0;
+        w.set = !w.set;
+        for (size_t i = 0; i < WARP_THREADS; i++)
+            if (lanes[i].is == state::in_exchange) lanes[i].is = state::runnable;
+    }
+    return w.value[set][from];
+}
+
+// ---- Blocks and grids ----
+
+// Volatile, so that it does not become a memset: AddressSanitizer keeps gaps between the variables,
+// and would object.
+__attribute__((no_sanitize("address"))) static void forget_shared() {
+    for (volatile char *p = __start_lockstep_shared; p < __stop_lockstep_shared; p++) *p = -1;
+}
+
+static void number_threads(dim3 block) {
+    now.index.clear();
+    for (unsigned z = 0; z < block.z; z++)
+        for (unsigned y = 0; y < block.y; y++)
+            for (unsigned x = 0; x < block.x; x++) now.index.push_back({x, y, z});
+}
+
+static void run_block() {
+    const size_t n = now.index.size();
+    now.threads.assign(n, thread());
+    now.warps.resize((n + WARP_THREADS - 1) / WARP_THREADS);
+    arrange(&now.order, n);
+    now.turn = n - 1;
+    now.ended = now.waiting = 0;
+    now.met = false;
+    (void)next_turn();
+    switch_to(idle_fiber());
+}
+
+static cudaError_t run_grid(const char *kernel, dim3 grid, dim3 block,
+                            const std::function<void()> &body) {
+    gridDim = grid;
+    blockDim = block;
+    now.kernel = kernel;
+    now.body = &body;
+    now.host = running_fiber();
+    number_threads(block);
+    bool shared = true; // a kernel without barriers shares nothing
+    std::vector<size_t> order;
+    arrange(&order, (size_t)grid.x * grid.y * grid.z);
+    for (const size_t b : order) {
+        blockIdx = {(unsigned)(b % grid.x), (unsigned)(b / grid.x % grid.y),
+                    (unsigned)(b / grid.x / grid.y)};
+        if (shared) forget_shared();
+        run_block();
+        shared = now.met;
+    }
+    return cudaSuccess;
+}
+
+static bool within(dim3 d, unsigned x, unsigned y, unsigned z) {
+    return d.x > 0 && d.y > 0 && d.z > 0 && d.x <= x && d.y <= y && d.z <= z;
+}
+
+void launch(const char *kernel, dim3 grid, dim3 block, cudaStream_t stream,
+            std::function<void()> body) {
+    hold lock(everything);
+    cudaError_t result = stream_is_here(stream);
+    if (result == cudaSuccess &&
+        (!within(grid, 0x7fffffff, 65535, 65535) || !within(block, 1024, 1024, 64) ||
+         (size_t)block.x * block.y * block.z > 1024))
+        result = cudaErrorInvalidConfiguration;
+    if (result == cudaSuccess)
+        result = submit(stream, [=] { return run_grid(kernel, grid, block, body); });
+    (void)done(result);
+}
+
+} // namespace emulation

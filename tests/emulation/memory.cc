@@ -1,0 +1,246 @@
+// Memory: which addresses are whose, and copies that look at that first.
+#include "emulation.h"
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+
+#ifdef EMULATION_ASAN
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(address, size)   ((void)(address), (void)(size))
+#define ASAN_UNPOISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
+#endif
+
+namespace emulation {
+
+struct allocation {
+    size_t size;
+    int device; // PINNED: of the host
+};
+
+static const int PINNED = -1;
+static const int FRESH = 0xff; // what new memory is filled with: NaN in every type
+static std::map<uintptr_t, allocation> allocations;
+static int accesses; // device_access objects that live
+
+memory where(const void *pointer, size_t count, int *device) {
+    const uintptr_t first = (uintptr_t)pointer, end = first + count;
+    auto after = allocations.upper_bound(first);
+    if (after != allocations.begin()) {
+        const auto &[base, found] = *std::prev(after);
+        if (first < base + found.size) {
+            if (end > base + found.size) return memory::invalid;
+            if (device) *device = found.device;
+            return found.device == PINNED ? memory::pinned : memory::device;
+        }
+    }
+    const bool runs_into_one = after != allocations.end() && end > after->first;
+    return runs_into_one || !pointer ? memory::invalid : memory::pageable;
+}
+
+device_access::device_access() {
+    if (accesses++ > 0) return;
+    for (const auto &[base, a] : allocations)
+        if (a.device != PINNED) ASAN_UNPOISON_MEMORY_REGION((void *)base, a.size);
+}
+
+device_access::~device_access() {
+    if (--accesses > 0) return;
+    for (const auto &[base, a] : allocations)
+        if (a.device != PINNED) ASAN_POISON_MEMORY_REGION((void *)base, a.size);
+}
+
+// ---- Taking and giving back ----
+
+static size_t total_bytes() {
+    const char *text = getenv("LOCKSTEP_EMULATED_MEMORY");
+    return text && *text ? strtoull(text, nullptr, 10) : (size_t)16 << 30;
+}
+
+static size_t used_bytes(int device) {
+    size_t sum = 0;
+    for (const auto &[base, a] : allocations) sum += a.device == device ? a.size : 0;
+    return sum;
+}
+
+static cudaError_t take(void **pointer, size_t size, int device) {
+    *pointer = nullptr;
+    if (size == 0) return cudaSuccess;
+    if (device != PINNED && size > total_bytes() - used_bytes(device))
+        return cudaErrorMemoryAllocation;
+    // Not rounded up, so that AddressSanitizer sees the first byte behind the end.
+    if (posix_memalign(pointer, 256, size) != 0) return cudaErrorMemoryAllocation;
+    memset(*pointer, FRESH, size);
+    allocations[(uintptr_t)*pointer] = {size, device};
+    if (device != PINNED && accesses == 0) ASAN_POISON_MEMORY_REGION(*pointer, size);
+    return cudaSuccess;
+}
+
+static cudaError_t give_back(void *pointer, bool pinned) {
+    const auto found = allocations.find((uintptr_t)pointer);
+    if (found == allocations.end() || (found->second.device == PINNED) != pinned)
+        return cudaErrorInvalidValue;
+    ASAN_UNPOISON_MEMORY_REGION(pointer, found->second.size);
+    allocations.erase(found);
+    free(pointer);
+    return cudaSuccess;
+}
+
+// ---- Copies ----
+
+// Whether `to` and `from` are what the direction says.
+static bool direction_fits(memory to, memory from, cudaMemcpyKind kind) {
+    const bool to_device = to == memory::device, from_device = from == memory::device;
+    if (to == memory::invalid || from == memory::invalid) return false;
+    switch (kind) {
+    case cudaMemcpyHostToHost: return !to_device && !from_device;
+    case cudaMemcpyHostToDevice: return to_device && !from_device;
+    case cudaMemcpyDeviceToHost: return !to_device && from_device;
+    case cudaMemcpyDeviceToDevice: return to_device && from_device;
+    case cudaMemcpyDefault: return true;
+    }
+    return false;
+}
+
+static cudaError_t check_copy(const void *to, const void *from, size_t count, cudaMemcpyKind kind) {
+    if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault)
+        return cudaErrorInvalidMemcpyDirection;
+    return direction_fits(where(to, count), where(from, count), kind) ? cudaSuccess
+                                                                      : cudaErrorInvalidValue;
+}
+
+static cudaError_t submit_copy(void *to, const void *from, size_t count, cudaMemcpyKind kind,
+                               cudaStream_t stream) {
+    if (count == 0) return cudaSuccess;
+    const cudaError_t result = check_copy(to, from, count, kind);
+    if (result != cudaSuccess) return result;
+    // Looked at again when it runs: a graph may outlive the memory that it was captured with.
+    return submit(stream, [=] {
+        const cudaError_t now = check_copy(to, from, count, kind);
+        if (now == cudaSuccess) memmove(to, from, count);
+        return now;
+    });
+}
+
+// Ordinary host memory is copied before the call returns; whoever captures has no such moment.
+static cudaError_t finish_pageable(void *to, const void *from, size_t count, cudaStream_t stream) {
+    if (where(to, count) != memory::pageable && where(from, count) != memory::pageable)
+        return cudaSuccess;
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    if (stream) (void)cudaStreamIsCapturing(stream, &status);
+    return status == cudaStreamCaptureStatusNone ? cudaStreamSynchronize(stream) : cudaSuccess;
+}
+
+static cudaError_t submit_fill(void *pointer, int value, size_t count, cudaStream_t stream) {
+    if (count == 0) return cudaSuccess;
+    if (where(pointer, count) != memory::device) return cudaErrorInvalidValue;
+    return submit(stream, [=] {
+        if (where(pointer, count) != memory::device) return cudaErrorInvalidValue;
+        memset(pointer, value, count);
+        return cudaSuccess;
+    });
+}
+
+} // namespace emulation
+
+using namespace emulation;
+
+cudaError_t cudaMalloc(void **pointer, size_t size) {
+    hold lock(everything);
+    int device;
+    cudaError_t result = current_device(&device);
+    if (result == cudaSuccess) result = allowed_now();
+    return done(result == cudaSuccess ? take(pointer, size, device) : result);
+}
+
+cudaError_t cudaFree(void *pointer) {
+    hold lock(everything);
+    if (!pointer) return cudaSuccess;
+    cudaError_t result = allowed_now();
+    if (result == cudaSuccess) result = finish_all();
+    return done(result == cudaSuccess ? give_back(pointer, false) : result);
+}
+
+cudaError_t cudaHostAlloc(void **pointer, size_t size, unsigned flags) {
+    hold lock(everything);
+    (void)flags;
+    int device;
+    cudaError_t result = current_device(&device);
+    if (result == cudaSuccess) result = allowed_now();
+    return done(result == cudaSuccess ? take(pointer, size, PINNED) : result);
+}
+
+cudaError_t cudaMallocHost(void **pointer, size_t size) {
+    return cudaHostAlloc(pointer, size, cudaHostAllocDefault);
+}
+
+cudaError_t cudaFreeHost(void *pointer) {
+    hold lock(everything);
+    if (!pointer) return cudaSuccess;
+    cudaError_t result = allowed_now();
+    if (result == cudaSuccess) result = finish_all();
+    return done(result == cudaSuccess ? give_back(pointer, true) : result);
+}
+
+cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total) {
+    hold lock(everything);
+    int device;
+    const cudaError_t result = current_device(&device);
+    *total = total_bytes();
+    *free_bytes = *total - used_bytes(device);
+    return done(result);
+}
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t count, cudaMemcpyKind kind,
+                            cudaStream_t stream) {
+    hold lock(everything);
+    const cudaError_t result = submit_copy(to, from, count, kind, stream);
+    return done(result == cudaSuccess ? finish_pageable(to, from, count, stream) : result);
+}
+
+cudaError_t cudaMemcpy(void *to, const void *from, size_t count, cudaMemcpyKind kind) {
+    hold lock(everything);
+    cudaError_t result = allowed_now();
+    if (result == cudaErrorStreamCaptureUnsupported) result = cudaErrorStreamCaptureImplicit;
+    if (result == cudaSuccess) result = submit_copy(to, from, count, kind, nullptr);
+    // From device to device it does not wait, and neither does cudaMemset.
+    const bool inside = where(to, count) == memory::device && where(from, count) == memory::device;
+    return done(result == cudaSuccess && !inside ? cudaStreamSynchronize(nullptr) : result);
+}
+
+cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device,
+                                size_t count, cudaStream_t stream) {
+    hold lock(everything);
+    int to_owner = PINNED, from_owner = PINNED;
+    if (count > 0 &&
+        (where(to, count, &to_owner) != memory::device || to_owner != to_device ||
+         where(from, count, &from_owner) != memory::device || from_owner != from_device))
+        return done(cudaErrorInvalidValue);
+    return done(submit_copy(to, from, count, cudaMemcpyDeviceToDevice, stream));
+}
+
+cudaError_t cudaMemsetAsync(void *pointer, int value, size_t count, cudaStream_t stream) {
+    hold lock(everything);
+    return done(submit_fill(pointer, value, count, stream));
+}
+
+cudaError_t cudaMemset(void *pointer, int value, size_t count) {
+    hold lock(everything);
+    cudaError_t result = allowed_now();
+    if (result == cudaErrorStreamCaptureUnsupported) result = cudaErrorStreamCaptureImplicit;
+    return done(result == cudaSuccess ? submit_fill(pointer, value, count, nullptr) : result);
+}
+
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *, void *) {
+    return done(cudaErrorNotSupported);
+}
+
+cudaError_t cudaIpcOpenMemHandle(void **, cudaIpcMemHandle_t, unsigned) {
+    return done(cudaErrorNotSupported);
+}
+
+cudaError_t cudaIpcCloseMemHandle(void *) {
+    return done(cudaErrorNotSupported);
+}

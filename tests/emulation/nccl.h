@@ -1,0 +1,86 @@
+// nccl.h - the part of NCCL that the backend uses, between processes and threads of one host; see
+// cuda_runtime_api.h.
+//
+// **What it does.** Ranks share a file in memory, whose name is the unique id. Floats go from rank
+// to rank through it, in pieces; sums are taken in the order of ranks. Communicators are
+// non-blocking, and nothing happens in between: each ncclCommGetAsyncError() does what can be done
+// at that moment, and a group of calls stays ncclInProgress until all of it is done.
+//
+// **What it finds.** Whoever breaks the rules of the library, or of the ranks among each other,
+// hears of it, and so do the others (ncclRemoteError; ncclGetLastError() says what it was):
+//
+//     counts that differ, collectives in different orders, a send that meets a collective
+//     a send without a receive, or the other way round: after LOCKSTEP_EMULATED_NCCL_SECONDS (20)
+//         in which nothing moved
+//     two ranks on one device, or with one number, or that disagree on how many they are
+//     calls before the ones before are done, or work behind them in the stream
+//     memory that is not of the communicator's device
+//
+// A rank that dies is not noticed: NCCL does not always, either.
+#ifndef LOCKSTEP_EMULATION_NCCL_H
+#define LOCKSTEP_EMULATION_NCCL_H
+
+#include <limits.h>
+#include <stddef.h>
+
+#include "cuda_runtime_api.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { NCCL_UNIQUE_ID_BYTES = 128 };
+typedef struct {
+    char internal[NCCL_UNIQUE_ID_BYTES];
+} ncclUniqueId;
+
+typedef struct ncclComm *ncclComm_t;
+
+typedef enum {
+    ncclSuccess = 0,
+    ncclUnhandledCudaError = 1,
+    ncclSystemError = 2,
+    ncclInternalError = 3,
+    ncclInvalidArgument = 4,
+    ncclInvalidUsage = 5,
+    ncclRemoteError = 6,
+    ncclInProgress = 7
+} ncclResult_t;
+
+// NVIDIA's has more fields.
+typedef struct ncclConfig {
+    size_t size;
+    unsigned magic, version;
+    int blocking; // only 0 is known here
+} ncclConfig_t;
+#define NCCL_CONFIG_INITIALIZER \
+    { sizeof(ncclConfig_t), 0xcafebeef, 22809, INT_MIN }
+
+typedef enum { ncclFloat = 7 } ncclDataType_t;
+typedef enum { ncclSum = 0 } ncclRedOp_t;
+
+const char *ncclGetErrorString(ncclResult_t result);
+const char *ncclGetLastError(ncclComm_t comm);
+
+ncclResult_t ncclGetUniqueId(ncclUniqueId *id);
+ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int ranks, ncclUniqueId id, int rank,
+                                    ncclConfig_t *config);
+ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *state);
+ncclResult_t ncclCommAbort(ncclComm_t comm);
+
+ncclResult_t ncclGroupStart(void);
+ncclResult_t ncclGroupEnd(void);
+ncclResult_t ncclSend(const void *from, size_t count, ncclDataType_t type, int peer,
+                      ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclRecv(void *to, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream);
+ncclResult_t ncclAllGather(const void *from, void *to, size_t count, ncclDataType_t type,
+                           ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataType_t type,
+                           ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,213 @@
+// Streams: queues of work that run at once, or as late as they may (order::backward).
+#include "streams.h"
+
+#include <map>
+#include <set>
+
+namespace emulation {
+
+static std::set<CUstream_st *> streams;
+static std::map<int, CUstream_st> own_streams; // of the devices
+
+// ---- Queues ----
+
+cudaError_t queue::step() {
+    if (waiting.empty()) return cudaSuccess;
+    const work next = std::move(waiting.front());
+    waiting.pop_front();
+    device_access access;
+    const cudaError_t result = next();
+    done++;
+    return result;
+}
+
+cudaError_t queue::finish(uint64_t upto) {
+    cudaError_t first = cudaSuccess;
+    while (done < upto && !waiting.empty()) {
+        const cudaError_t result = step();
+        if (first == cudaSuccess) first = result;
+    }
+    return first;
+}
+
+static cudaError_t finish_stream(const CUstream_st *s) {
+    return s->queue->finish(s->queue->put);
+}
+
+// ---- Finding streams ----
+
+cudaError_t stream_exists(cudaStream_t stream) {
+    return !stream || streams.count(stream) ? cudaSuccess : cudaErrorInvalidResourceHandle;
+}
+
+cudaError_t find_stream(cudaStream_t stream, CUstream_st **found) {
+    *found = stream;
+    if (stream) return stream_exists(stream);
+    int device;
+    const cudaError_t result = current_device(&device);
+    *found = &own_streams[device];
+    (*found)->device = device;
+    (*found)->own = true;
+    return result;
+}
+
+cudaError_t stream_is_here(cudaStream_t stream) {
+    CUstream_st *s;
+    cudaError_t result = find_stream(stream, &s);
+    int device;
+    if (result == cudaSuccess) result = current_device(&device);
+    if (result == cudaSuccess && s->device != device) result = cudaErrorInvalidResourceHandle;
+    return result;
+}
+
+void end_capture(const std::shared_ptr<capture> &c) {
+    c->ended = true;
+    for (CUstream_st *s : streams)
+        if (s->capture == c) {
+            s->capture = nullptr;
+            s->behind.clear();
+        }
+}
+
+// ---- Work ----
+
+void add_node(CUstream_st *stream, work what) {
+    std::vector<node> &nodes = stream->capture->nodes;
+    nodes.push_back({std::move(what), stream->behind});
+    stream->behind = {nodes.size() - 1};
+}
+
+// A device's own stream and those that are not NonBlocking take turns: what is put into one first
+// lets the other end. So never both have something to do.
+static cudaError_t finish_other(const CUstream_st *stream) {
+    if (!stream->own)
+        return stream->blocking ? finish_stream(&own_streams[stream->device]) : cudaSuccess;
+    for (const CUstream_st *s : streams) {
+        if (s->device != stream->device || !s->blocking) continue;
+        if (s->capture) return lose(s->capture.get(), cudaErrorStreamCaptureImplicit);
+        const cudaError_t result = finish_stream(s);
+        if (result != cudaSuccess) return result;
+    }
+    return cudaSuccess;
+}
+
+cudaError_t submit(cudaStream_t stream, work what) {
+    CUstream_st *s;
+    cudaError_t result = find_stream(stream, &s);
+    if (result != cudaSuccess) return result;
+    if (s->capture) {
+        if (s->capture->lost) return cudaErrorStreamCaptureInvalidated;
+        add_node(s, std::move(what));
+        return cudaSuccess;
+    }
+    result = finish_other(s);
+    if (result != cudaSuccess) return result;
+    s->queue->waiting.push_back(std::move(what));
+    s->queue->put++;
+    return run_order() == order::backward ? cudaSuccess : finish_stream(s);
+}
+
+// `device` -1: of all devices.
+static cudaError_t finish_device(int device) {
+    cudaError_t first = cudaSuccess;
+    const auto finish = [&](const CUstream_st &s) {
+        if (device >= 0 && s.device != device) return;
+        const cudaError_t result = finish_stream(&s);
+        if (first == cudaSuccess) first = result;
+    };
+    for (const auto &[number, s] : own_streams) finish(s);
+    for (const CUstream_st *s : streams) finish(*s);
+    return first;
+}
+
+cudaError_t finish_all() {
+    return finish_device(-1);
+}
+
+static cudaError_t new_stream(cudaStream_t *stream, unsigned flags) {
+    if (flags & ~(unsigned)cudaStreamNonBlocking) return cudaErrorInvalidValue;
+    int device;
+    const cudaError_t result = current_device(&device);
+    if (result != cudaSuccess) return result;
+    *stream = new CUstream_st;
+    (*stream)->device = device;
+    (*stream)->blocking = !(flags & cudaStreamNonBlocking);
+    streams.insert(*stream);
+    return cudaSuccess;
+}
+
+static cudaError_t free_stream(cudaStream_t stream) {
+    if (!streams.count(stream)) return cudaErrorInvalidResourceHandle;
+    if (const std::shared_ptr<capture> c = stream->capture) {
+        c->lost = true;
+        if (c->origin == stream) end_capture(c);
+    }
+    const cudaError_t result = finish_stream(stream);
+    streams.erase(stream);
+    delete stream;
+    return result;
+}
+
+} // namespace emulation
+
+using namespace emulation;
+
+cudaError_t cudaStreamCreate(cudaStream_t *stream) {
+    hold lock(everything);
+    return done(new_stream(stream, cudaStreamDefault));
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
+    hold lock(everything);
+    return done(new_stream(stream, flags));
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int) {
+    hold lock(everything);
+    return done(new_stream(stream, flags));
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+    hold lock(everything);
+    return done(free_stream(stream));
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+    hold lock(everything);
+    CUstream_st *s;
+    cudaError_t result = find_stream(stream, &s);
+    if (result != cudaSuccess) return done(result);
+    if (s->capture) return done(lose(s->capture.get(), cudaErrorStreamCaptureUnsupported));
+    result = finish_other(s);
+    return done(result == cudaSuccess ? finish_stream(s) : result);
+}
+
+// Whoever asks again and again must see an end: each time a little is done.
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+    hold lock(everything);
+    CUstream_st *s;
+    cudaError_t result = find_stream(stream, &s);
+    if (result != cudaSuccess) return done(result);
+    if (s->capture) return done(lose(s->capture.get(), cudaErrorStreamCaptureUnsupported));
+    result = s->queue->step();
+    return done(result == cudaSuccess && !s->queue->waiting.empty() ? cudaErrorNotReady : result);
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *context) {
+    hold lock(everything);
+    if (!function) return done(cudaErrorInvalidValue);
+    return done(submit(stream, [=] {
+        function(context);
+        return cudaSuccess;
+    }));
+}
+
+cudaError_t cudaDeviceSynchronize() {
+    hold lock(everything);
+    int device;
+    cudaError_t result = current_device(&device);
+    for (const CUstream_st *s : streams)
+        if (result == cudaSuccess && s->device == device && s->capture)
+            result = lose(s->capture.get(), cudaErrorStreamCaptureUnsupported);
+    return done(result == cudaSuccess ? finish_device(device) : result);
+}

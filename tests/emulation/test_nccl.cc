@@ -1,0 +1,321 @@
+// The stand-in for NCCL: what it moves, and that ranks which break the rules are told. Ranks are
+// threads, each with a device.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+extern "C" {
+#include <cmocka.h>
+}
+
+#include "cuda_runtime_api.h"
+#include "nccl.h"
+
+enum { MOST = 40000 }; // floats: more than go in one piece
+
+// ---- Ranks ----
+
+struct rank {
+    int number, size;
+    ncclComm_t comm = nullptr;
+    cudaStream_t stream = nullptr;
+    float *from = nullptr, *to = nullptr; // MOST each, and `size` times as many
+    ncclResult_t result = ncclSuccess;
+    std::string why;
+    std::vector<float> got;
+
+    void fill(size_t n, float value) const {
+        std::vector<float> values(n);
+        for (size_t i = 0; i < n; i++) values[i] = value + (float)i;
+        (void)cudaMemcpy(from, values.data(), n * sizeof(float), cudaMemcpyHostToDevice);
+    }
+    // Until the communicator has done what it was asked to, or has failed.
+    ncclResult_t wait(ncclResult_t code) {
+        while (code == ncclInProgress && ncclCommGetAsyncError(comm, &code) == ncclSuccess)
+            usleep(100);
+        return code;
+    }
+};
+
+using body = std::function<ncclResult_t(rank &)>;
+
+static void be_rank(rank *r, const ncclUniqueId *id, const body *what) {
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    (void)cudaSetDevice(r->number);
+    (void)cudaStreamCreateWithFlags(&r->stream, cudaStreamNonBlocking);
+    (void)cudaMalloc((void **)&r->from, MOST * sizeof(float));
+    (void)cudaMalloc((void **)&r->to, (size_t)r->size * MOST * sizeof(float));
+    r->result = r->wait(ncclCommInitRankConfig(&r->comm, r->size, *id, r->number, &config));
+    if (r->result == ncclSuccess) r->result = r->wait((*what)(*r));
+    r->why = ncclGetLastError(r->comm);
+    r->got.resize((size_t)r->size * MOST);
+    (void)cudaMemcpy(r->got.data(), r->to, r->got.size() * sizeof(float), cudaMemcpyDeviceToHost);
+    (void)ncclCommAbort(r->comm);
+    (void)cudaFree(r->from);
+    (void)cudaFree(r->to);
+    (void)cudaStreamDestroy(r->stream);
+}
+
+static std::vector<rank> run(int size, const body &what) {
+    ncclUniqueId id;
+    std::vector<rank> ranks;
+    std::vector<std::thread> threads;
+    assert_int_equal(ncclGetUniqueId(&id), ncclSuccess);
+    for (int r = 0; r < size; r++) ranks.push_back({r, size, {}, {}, {}, {}, {}, {}, {}});
+    for (rank &r : ranks) threads.emplace_back(be_rank, &r, &id, &what);
+    for (std::thread &t : threads) t.join();
+    return ranks;
+}
+
+static void all_succeed(const std::vector<rank> &ranks) {
+    for (const rank &r : ranks)
+        if (r.result != ncclSuccess) fail_msg("rank %d: %s", r.number, r.why.c_str());
+}
+
+// All fail, and say `why`; one of them with `result`, the others hear of it.
+static void all_fail(const std::vector<rank> &ranks, ncclResult_t result, const char *why) {
+    int own = 0;
+    for (const rank &r : ranks) {
+        if (r.why.find(why) == std::string::npos)
+            fail_msg("rank %d: no '%s' in '%s'", r.number, why, r.why.c_str());
+        if (r.result != ncclRemoteError) assert_int_equal(r.result, result);
+        own += r.result == result;
+    }
+    assert_true(own > 0);
+}
+
+// ---- What is moved ----
+
+static void slices_go_round(void **) {
+    for (size_t n : {(size_t)1, (size_t)1000, (size_t)MOST}) {
+        const std::vector<rank> ranks = run(3, [n](rank &r) {
+            r.fill(n, (float)(100000 * r.number));
+            (void)ncclGroupStart();
+            for (int q = 0; q < r.size; q++) {
+                (void)ncclSend(r.from, n, ncclFloat, q, r.comm, r.stream);
+                (void)ncclRecv(r.to + (size_t)q * MOST, n, ncclFloat, q, r.comm, r.stream);
+            }
+            return ncclGroupEnd();
+        });
+        all_succeed(ranks);
+        for (const rank &r : ranks)
+            for (size_t q = 0; q < 3; q++)
+                for (size_t i = 0; i < n; i += n - 1 + (n == 1))
+                    assert_true(r.got[q * MOST + i] == (float)(100000 * q) + (float)i);
+    }
+}
+
+static void messages_keep_their_order(void **) {
+    const std::vector<rank> ranks = run(2, [](rank &r) {
+        r.fill(30, 0);
+        (void)ncclGroupStart();
+        for (int k = 0; k < 3; k++)
+            if (r.number == 0)
+                (void)ncclSend(r.from + 10 * k, 10, ncclFloat, 1, r.comm, r.stream);
+            else
+                (void)ncclRecv(r.to + 10 * k, 10, ncclFloat, 0, r.comm, r.stream);
+        return ncclGroupEnd();
+    });
+    all_succeed(ranks);
+    for (size_t i = 0; i < 30; i++) assert_true(ranks[1].got[i] == (float)i);
+}
+
+static void gathers_in_place_and_reduces(void **) {
+    const std::vector<rank> ranks = run(4, [](rank &r) {
+        const size_t n = MOST / 4;
+        r.fill(n, (float)r.number);
+        float *mine = r.to + (size_t)r.number * n;
+        (void)cudaMemcpyAsync(mine, r.from, n * sizeof(float), cudaMemcpyDeviceToDevice, r.stream);
+        const ncclResult_t code = r.wait(ncclAllGather(mine, r.to, n, ncclFloat, r.comm, r.stream));
+        if (code != ncclSuccess) return code;
+        return ncclAllReduce(r.from, r.to + MOST, n, ncclFloat, ncclSum, r.comm, r.stream);
+    });
+    all_succeed(ranks);
+    for (const rank &r : ranks)
+        for (size_t i = 0; i < MOST / 4; i++) {
+            for (size_t q = 0; q < 4; q++)
+                assert_true(r.got[q * (MOST / 4) + i] == (float)q + (float)i);
+            assert_true(r.got[MOST + i] == 4 * (float)i + 6);
+        }
+}
+
+// ---- What is found ----
+
+// Messages are longer than a piece: a shorter one is gone before anybody looks at it.
+
+static void counts_that_differ(void **) {
+    all_fail(run(2,
+                 [](rank &r) {
+                     if (r.number == 0)
+                         return ncclSend(r.from, 20000, ncclFloat, 1, r.comm, r.stream);
+                     return ncclRecv(r.to, 30000, ncclFloat, 0, r.comm, r.stream);
+                 }),
+             ncclInvalidUsage,
+             "rank 1 waits for a message of 30000 floats, and rank 0 sends a message of 20000");
+}
+
+static void collectives_in_different_orders(void **) {
+    all_fail(run(2,
+                 [](rank &r) {
+                     if (r.number == 0)
+                         return ncclAllReduce(r.from, r.to, 8, ncclFloat, ncclSum, r.comm,
+                                              r.stream);
+                     return ncclAllGather(r.from, r.to, 8, ncclFloat, r.comm, r.stream);
+                 }),
+             ncclInvalidUsage, "an all-reduce (number 0) of 8 floats");
+}
+
+static void a_send_that_meets_a_collective(void **) {
+    all_fail(run(2,
+                 [](rank &r) {
+                     if (r.number == 0)
+                         return ncclSend(r.from, 20000, ncclFloat, 1, r.comm, r.stream);
+                     return ncclAllGather(r.from, r.to, 20000, ncclFloat, r.comm, r.stream);
+                 }),
+             ncclInvalidUsage, "and rank 0 sends a message of 20000 floats");
+}
+
+// For tests in which somebody waits in vain; the others are patient, however slow the machine is.
+static int impatient(void **) {
+    return setenv("LOCKSTEP_EMULATED_NCCL_SECONDS", "0.5", 1);
+}
+
+static int patient(void **) {
+    return unsetenv("LOCKSTEP_EMULATED_NCCL_SECONDS");
+}
+
+// Rank 1 does nothing; it hears of it with whatever it does next.
+static ncclResult_t look_later(rank &r) {
+    ncclResult_t state;
+    usleep(700000);
+    const ncclResult_t code = ncclRecv(r.to, 1, ncclFloat, 0, r.comm, r.stream);
+    return code == ncclInProgress ? r.wait(code) : (ncclCommGetAsyncError(r.comm, &state), state);
+}
+
+static void a_receive_without_a_send(void **) {
+    all_fail(run(2,
+                 [](rank &r) {
+                     if (r.number == 1) return look_later(r);
+                     return ncclRecv(r.to, 100, ncclFloat, 1, r.comm, r.stream);
+                 }),
+             ncclRemoteError, "to receive a message of 100 floats from rank 1");
+}
+
+// The first piece is laid down; the next one waits.
+static void a_send_without_a_receive(void **) {
+    all_fail(run(2,
+                 [](rank &r) {
+                     if (r.number == 1) return look_later(r);
+                     return ncclSend(r.from, MOST, ncclFloat, 1, r.comm, r.stream);
+                 }),
+             ncclRemoteError, "to send a message of 40000 floats to rank 1");
+}
+
+static void work_behind_calls_in_progress(void **) {
+    all_fail(run(2,
+                 [](rank &r) {
+                     const ncclResult_t code =
+                         ncclAllReduce(r.from, r.to, 8, ncclFloat, ncclSum, r.comm, r.stream);
+                     (void)cudaMemsetAsync(r.from, 0, 4, r.stream);
+                     return code;
+                 }),
+             ncclInvalidUsage, "work was put into a stream behind calls");
+}
+
+static void calls_upon_calls_in_progress(void **) {
+    const std::vector<rank> ranks = run(2, [](rank &r) {
+        (void)ncclAllReduce(r.from, r.to, 8, ncclFloat, ncclSum, r.comm, r.stream);
+        return ncclAllReduce(r.from, r.to, 8, ncclFloat, ncclSum, r.comm, r.stream);
+    });
+    for (const rank &r : ranks) assert_int_equal(r.result, ncclInvalidArgument);
+}
+
+static void memory_that_is_not_the_devices(void **) {
+    static float host[100];
+    const std::vector<rank> ranks = run(2, [](rank &r) {
+        ncclResult_t code = ncclAllGather(host, r.to, 100, ncclFloat, r.comm, r.stream);
+        if (code != ncclInvalidArgument) return ncclInternalError;
+        // Over the end, for the part of the second rank.
+        code = ncclAllGather(r.from, r.to + MOST + 1, MOST, ncclFloat, r.comm, r.stream);
+        return code == ncclInvalidArgument ? ncclSuccess : ncclInternalError;
+    });
+    all_succeed(ranks);
+}
+
+// ---- Joining ----
+
+static void join_as(const ncclUniqueId &id, int device, int size, int number, ncclResult_t *result,
+                    std::string *why) {
+    rank r = {number, size, {}, {}, {}, {}, {}, {}, {}};
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    (void)cudaSetDevice(device);
+    *result = r.wait(ncclCommInitRankConfig(&r.comm, size, id, number, &config));
+    *why = ncclGetLastError(r.comm);
+    (void)ncclCommAbort(r.comm);
+}
+
+static void expect_no_group(int device, int size, int number, const char *expected) {
+    ncclUniqueId id;
+    ncclResult_t result[2];
+    std::string why[2];
+    assert_int_equal(ncclGetUniqueId(&id), ncclSuccess);
+    std::thread first(join_as, id, 0, 2, 0, &result[0], &why[0]);
+    usleep(50000);
+    std::thread second(join_as, id, device, size, number, &result[1], &why[1]);
+    first.join();
+    second.join();
+    for (int i = 0; i < 2; i++) {
+        assert_true(result[i] == ncclInvalidUsage || result[i] == ncclRemoteError);
+        if (why[i].find(expected) == std::string::npos) fail_msg("%s", why[i].c_str());
+    }
+}
+
+static void ranks_that_do_not_fit(void **) {
+    expect_no_group(0, 2, 1, "ranks 0 and 1 are on the same device");
+    expect_no_group(1, 2, 0, "two ranks say that they are rank 0");
+    expect_no_group(1, 3, 1, "rank 1 says that there are 3 ranks, others say 2");
+}
+
+static void a_rank_that_does_not_come(void **) {
+    ncclUniqueId id;
+    ncclResult_t result;
+    std::string why;
+    assert_int_equal(ncclGetUniqueId(&id), ncclSuccess);
+    join_as(id, 0, 2, 0, &result, &why);
+    assert_int_equal(result, ncclRemoteError);
+    assert_string_equal(why.c_str(), "rank 0 has waited for 0.5 s for rank 1 to join");
+    memset(&id, 0, sizeof id);
+    join_as(id, 0, 2, 0, &result, &why);
+    assert_int_equal(result, ncclInvalidArgument);
+}
+
+int main() {
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(slices_go_round),
+        cmocka_unit_test(messages_keep_their_order),
+        cmocka_unit_test(gathers_in_place_and_reduces),
+        cmocka_unit_test(counts_that_differ),
+        cmocka_unit_test(collectives_in_different_orders),
+        cmocka_unit_test(a_send_that_meets_a_collective),
+        cmocka_unit_test_setup_teardown(a_receive_without_a_send, impatient, patient),
+        cmocka_unit_test_setup_teardown(a_send_without_a_receive, impatient, patient),
+        cmocka_unit_test(work_behind_calls_in_progress),
+        cmocka_unit_test(calls_upon_calls_in_progress),
+        cmocka_unit_test(memory_that_is_not_the_devices),
+        cmocka_unit_test(ranks_that_do_not_fit),
+        cmocka_unit_test_setup_teardown(a_rank_that_does_not_come, impatient, patient),
+    };
+    setenv("LOCKSTEP_EMULATED_DEVICES", "4", 1);
+    return cmocka_run_group_tests(tests, nullptr, nullptr);
+}

@@ -1,0 +1,102 @@
+// The CUDA engine against the reference network, and its bits against themselves over engines that
+// share the shards: the same tests as the CPU engine's (engine_suite.h).
+//
+// LOCKSTEP_CUDA_LIBRARY names the backend: `make test` that of the emulation, in which the kernels
+// run on the host; `make test-cuda` the real one. LOCKSTEP_TEST_FILTER: only tests of that name, in
+// which * and ? stand for others.
+#include "engine_suite.h"
+
+#include "compute/devices.h"
+
+static int executions(const split *s, execution x[MAX_EXECUTIONS]) {
+    int n = 0;
+    for (int engines = 1; engines <= s->shards && engines <= 4; engines++)
+        x[n++] = (execution){suite.be, NULL, 1, engines};
+    return n;
+}
+
+// ---- Results that nobody waits for ----
+
+enum { STEPS = 150 }; // more than are prepared ahead, and more than MARKED_EVERY of the engine
+
+static engine *open_deferred(const problem *p, bool deferred) {
+    engine_options o = {.threads = 1,
+                        .shards = p->s->shards,
+                        .local_shards = p->s->shards,
+                        .shard_samples = p->s->count[0],
+                        .deferred = deferred};
+    engine *e = NULL;
+    error err;
+    memcpy(o.mean, p->mean, sizeof o.mean);
+    memcpy(o.std, p->std, sizeof o.std);
+    if (suite.be->open(&p->m.program, &o, UPDATE_SGD, &e, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    suite.be->write(e, p->parameters, p->buffers, p->state);
+    return e;
+}
+
+// Steps whose results are collected so many at a time; 0: each comes with its update.
+static void run_steps(const problem *p, int together, update_result *results) {
+    engine *e = open_deferred(p, together > 0);
+    error err = {0};
+    int pending = 0;
+    for (int i = 0; i < STEPS; i++) {
+        const batch b = {.shards = p->s->shards,
+                         .count = p->s->count,
+                         .end_shard = p->s->shards,
+                         .pixels = p->pixels,
+                         .labels = p->labels,
+                         .ids = p->ids,
+                         .epoch = (uint32_t)i};
+        const update_rule rule = {.kind = UPDATE_SGD,
+                                  .lr = 0.01f / (float)(i + 1),
+                                  .momentum = 0.9f,
+                                  .step = (uint64_t)i};
+        if (suite.be->step(e, &b, &err) != STATUS_OK ||
+            suite.be->update(e, &rule, &results[i], &err) != STATUS_OK)
+            fail_msg("%s", err.message);
+        assert_true(results[i].pending == (together > 0));
+        pending += results[i].pending;
+        if (pending == 0 || (pending < together && i + 1 < STEPS)) continue;
+        if (suite.be->collect(e, results + i + 1 - pending, pending, &err) != STATUS_OK)
+            fail_msg("%s", err.message);
+        pending = 0;
+    }
+    suite.be->close(e);
+}
+
+static void test_deferred(void **state) {
+    (void)state;
+    static const model_case m = {
+        .name = "deferred",
+        .input = "[2, 7, 7]",
+        .layers = "[conv: {out: 5, kernel: 3}, batch_norm, relu, max_pool: {size: 2}, flatten, "
+                  "dropout: {p: 0.25}, linear: {out: 10}]"};
+    static const split s = {.shards = 2, .count = {5, 4}};
+    static update_result alone[STEPS], together[STEPS];
+    static const int chunks[] = {1, 7, 100, STEPS};
+    problem p;
+    problem_init(&p, &m, &s);
+    run_steps(&p, 0, alone);
+    for (size_t k = 0; k < sizeof chunks / sizeof *chunks; k++) {
+        run_steps(&p, chunks[k], together);
+        for (int i = 0; i < STEPS; i++) {
+            assert_memory_equal(&alone[i].loss, &together[i].loss, sizeof alone[i].loss);
+            assert_true(alone[i].digest == together[i].digest);
+        }
+    }
+    problem_release(&p);
+}
+
+int main(void) {
+    static const struct CMUnitTest extra[] = {cmocka_unit_test(test_deferred)};
+    error err = {0};
+    suite = (engine_suite){NULL, executions};
+    if (backend_open("cuda", &suite.be, &err) != STATUS_OK) {
+        fprintf(stderr, "%s\n", err.message);
+        return 1;
+    }
+    const char *filter = getenv("LOCKSTEP_TEST_FILTER");
+    if (filter && *filter) cmocka_set_test_filter(filter);
+    return run_suite("cuda engine", extra, sizeof extra / sizeof *extra);
+}

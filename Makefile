@@ -208,8 +208,10 @@ NVCCFLAGS_ALL = -std=c++17 -O3 -fmad=false -lineinfo -Ilib $(GENCODE) -Xcompiler
 CUDA_CPPFLAGS = -isystem $(CUDA_HOME)/include
 CUDA_LIBDIR   = $(firstword $(wildcard $(CUDA_HOME)/lib64) $(CUDA_HOME)/lib)
 CUDA_LIBS     = -L$(CUDA_LIBDIR) -Wl,-rpath,$(CUDA_LIBDIR) -lcudart_static -lcublas $(if $(filter 1,$(NCCL)),-lnccl) -lrt -ldl
-# Kernels are compiled with #pragma unroll and reinterpret_cast, as nvcc takes them.
-CXXFLAGS_ALL  = -std=c++17 $(WARNINGS_ANY) -Wno-unknown-pragmas $(if $(WERROR),-Werror) $(ARITH) $(MODEFLAGS) \
+# Kernels are compiled with #pragma unroll and reinterpret_cast, as nvcc takes them; and here with the processor's fma,
+# where it has one, because they are made of little else.
+FMA           = $(call once,FMA,grep -qw fma /proc/cpuinfo 2>/dev/null && echo -mfma)
+CXXFLAGS_ALL  = -std=c++17 $(WARNINGS_ANY) -Wno-unknown-pragmas $(if $(WERROR),-Werror) $(ARITH) $(FMA) $(MODEFLAGS) \
                 -fno-strict-aliasing -pthread $(CXXFLAGS)
 # gcc leaves variables in named sections unwatched unless told; clang does not know the option.
 SHARED_asan   = $(if $(findstring clang,$(CXX)),,-fsanitize-sections=lockstep_shared)

@@ -1,6 +1,8 @@
 // Memory: which addresses are whose, and copies that look at that first.
 #include "emulation.h"
 
+#include <sys/mman.h>
+
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -21,6 +23,7 @@ struct allocation {
 };
 
 static const int PINNED = -1;
+static const size_t HUGE_PAGE = 2 << 20;
 static const int FRESH = 0xff; // what new memory is filled with: NaN in every type
 static std::map<uintptr_t, allocation> allocations;
 static int accesses; // device_access objects that live
@@ -70,8 +73,11 @@ static cudaError_t take(void **pointer, size_t size, int device) {
     if (size == 0) return cudaSuccess;
     if (device != PINNED && size > total_bytes() - used_bytes(device))
         return cudaErrorMemoryAllocation;
-    // Not rounded up, so that AddressSanitizer sees the first byte behind the end.
-    if (posix_memalign(pointer, 256, size) != 0) return cudaErrorMemoryAllocation;
+    // Not rounded up, so that AddressSanitizer sees the first byte behind the end. Huge pages make
+    // a workspace of cuBLAS cheap.
+    if (posix_memalign(pointer, size < HUGE_PAGE ? 256 : HUGE_PAGE, size) != 0)
+        return cudaErrorMemoryAllocation;
+    if (size >= HUGE_PAGE) (void)madvise(*pointer, size & ~(HUGE_PAGE - 1), MADV_HUGEPAGE);
     memset(*pointer, FRESH, size);
     allocations[(uintptr_t)*pointer] = {size, device};
     if (device != PINNED && accesses == 0) ASAN_POISON_MEMORY_REGION(*pointer, size);

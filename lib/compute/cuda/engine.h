@@ -26,7 +26,7 @@ typedef enum operation_kind {
     OP_LOAD,
     OP_RECEIVE, // pipeline stages: activations from their neighbour
     OP_CORE,
-    OP_MOMENTS, // batch norm: mean and squares of each shard
+    OP_MOMENTS, // batch norm of each shard; with sync_batch_norm only mean and squares
     OP_MEET,    // batch norm over shards of several engines: exchange through the host
     OP_NORM,    // batch norm: scale and shift
     OP_TAIL,

@@ -137,20 +137,25 @@ typedef struct tail_task {
     bool norm;
     // Of each channel, for shard s at s · norm_stride; read only where `norm`. norm_stride 0: the
     // same for all shards (inference).
-    const float *scale, *shift, *mean, *inv_std, *from_dy, *from_z, *from_one;
+    const float *scale, *shift, *mean, *inv_std;
+    float *from_dy, *from_z, *from_one;
     size_t norm_stride;
-    float *z; // forward: read. Backward: becomes dz in place
+    bool sync; // norm_task.sync
+    float *z;  // forward: read. Backward: becomes dz in place
     float *y;
-    uint8_t *winner; // pool: which of the four, 0 … 3 in row-major order; the first of equals wins
+    uint8_t *winner; // pool: which of the four, 0 … 3 in row-major order; the first of equals wins.
+                     // 4: the ReLU lets nothing through
     const float *dy;
-    double *sums; // backward: [shard][2][channels], sum of dt and of dt · xhat; see cuda_tail_sums
+    double *sums;        // sync, backward: [shard][2][channels], sum of dt and of dt · xhat
+    const float *weight; // the norm's
     record_set records;
     size_t weight_at, bias_at; // of the norm's gradients in a record
 } tail_task;
 // y = pool(relu(z · scale + shift))
 void cuda_tail(cudaStream_t s, const cut *c, const tail_task *t);
-// With dt the gradient of z · scale + shift, that is dy where it came through: `sums`, and the
-// gradients of weight (dt · xhat) and bias (dt) into the records.
+// With dt the gradient of z · scale + shift, that is dy where it came through: the gradients of
+// weight (dt · xhat) and bias (dt) into the records; and `sums`, or where each shard is normalised
+// alone what cuda_norm_backward makes of them.
 void cuda_tail_sums(cudaStream_t s, const cut *c, const tail_task *t);
 // z becomes dz = dt, or with a norm dt · from_dy + z · from_z + from_one; zero in lanes without a
 // sample.
@@ -158,9 +163,11 @@ void cuda_tail_backward(cudaStream_t s, const cut *c, const tail_task *t);
 
 // ---- norm.cu: batch norm's statistics ----
 
-// Numbers of a shard are [2][channels] doubles: mean and M2 (sum of squared distances) in forward,
-// two sums in backward. `own` has those of the engine's shards, `all` those of all V shards, which
-// differ from `own` only where several engines work together and normalise together.
+// Where each shard is normalised alone, the kernels that sum over a shard (cuda_norm_moments,
+// cuda_tail_sums) also make what follows from the sums: a launch less. With `sync` they leave
+// numbers, [2][channels] doubles a shard: mean and M2 (sum of squared distances) in forward, two
+// sums in backward. `own` has those of the engine's shards, `all` those of all V shards, which
+// differ from `own` only where several engines normalise together.
 typedef struct norm_task {
     shape size;
     double eps, momentum;
@@ -177,11 +184,12 @@ typedef struct norm_task {
     record_set records;
     size_t mean_at, variance_at; // in a record: statistics weighted by the shard's elements
 } norm_task;
-// own[shard] = mean and M2 of every channel over positions and samples
+// Mean and M2 of every channel over positions and samples: into `own`, or (not sync) all that
+// cuda_norm_forward makes of them
 void cuda_norm_moments(cudaStream_t s, const cut *c, const norm_task *t);
-// mean, inv_std, scale, shift, and the weighted statistics into the records; docs/architecture.md
+// Sync: mean, inv_std, scale, shift, and the weighted statistics into the records
 void cuda_norm_forward(cudaStream_t s, const cut *c, const norm_task *t);
-// from_dy, from_z, from_one, from the sums of cuda_tail_sums
+// Sync: from_dy, from_z, from_one, from the sums of cuda_tail_sums
 void cuda_norm_backward(cudaStream_t s, const cut *c, const norm_task *t);
 
 // scale and shift of inference, from parameters and running statistics; [channels]
@@ -191,14 +199,20 @@ void cuda_norm_inference(cudaStream_t s, int channels, double eps, const float *
 // One step of the running statistics. `mean` and `variance` of the reduced record are sums weighted
 // by elements; positions: height · width.
 typedef struct norm_running_task {
-    int channels, positions, shards;
-    const int *all_count;
-    bool sync;
+    int channels, positions;
     double momentum;
     const float *mean_sum, *variance_sum; // in the reduced record
     float *mean, *variance;               // in the buffer arena
 } norm_running_task;
-void cuda_norm_running(cudaStream_t s, const norm_running_task *t);
+enum { NORMS_TOGETHER = 16 };
+typedef struct norm_running_list { // of norms of one step, in one launch
+    int shards;
+    const int *all_count;
+    bool sync;
+    int count;
+    norm_running_task items[NORMS_TOGETHER];
+} norm_running_list;
+void cuda_norm_running(cudaStream_t s, const norm_running_list *list);
 
 // ---- pool.cu, dropout.cu: units of their own ----
 

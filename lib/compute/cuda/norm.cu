@@ -3,16 +3,12 @@
 //
 // Means and squares are merged pairwise (T. Chan, G. Golub, R. LeVeque, "Updating formulae and a
 // pairwise algorithm for computing sample variances", 1979), so that no large sums cancel.
-#include "compute/cuda/tree.cuh"
+#include "compute/cuda/norm.cuh"
 
 enum {
     NORM_THREADS = 64, // of a block, one a channel
     READS = 4          // that a thread has under way before it looks at one of them
 };
-
-static __device__ __forceinline__ double positions(shape s) {
-    return (double)s.height * s.width;
-}
 
 // ---- Of one shard ----
 
@@ -60,6 +56,34 @@ static __device__ __forceinline__ centred centred_sums(const float *z, channel_w
     return m;
 }
 
+// ---- What the tail works with ----
+
+struct moments {
+    double count, mean, m2;
+};
+
+static __device__ __forceinline__ void no_statistics(const norm_task &t, int shard, int channel) {
+    float *record = t.records.base + (size_t)shard * t.records.stride + channel;
+    record[t.mean_at] = record[t.variance_at] = 0;
+}
+
+// Of a shard with own_count elements, which is normalised by `m`.
+static __device__ __forceinline__ void set_forward(const norm_task &t, int shard, int channel,
+                                                   moments m, double own_count) {
+    const float mean = (float)m.mean, inv_std = (float)(1.0 / sqrt(m.m2 / m.count + t.eps));
+    const float scale = t.weight[channel] * inv_std;
+    const size_t at = (size_t)shard * t.stride + (size_t)channel;
+    float *record = t.records.base + (size_t)shard * t.records.stride + channel;
+    t.mean[at] = mean;
+    t.inv_std[at] = inv_std;
+    t.scale[at] = scale;
+    t.shift[at] = fmaf(-mean, scale, t.bias[channel]);
+    // Weighted by the elements of this shard; a single element has no unbiased variance and no
+    // weight.
+    record[t.mean_at] = (float)(m.mean * own_count);
+    record[t.variance_at] = m.count < 2 ? 0 : (float)(m.m2 / (m.count - 1) * own_count);
+}
+
 // One block a channel.
 static __global__ void __launch_bounds__(MAX_THREADS, 1) shard_moments(cut c, norm_task t) {
     const int shard = shard_of_block(c), samples = c.count[shard];
@@ -72,9 +96,16 @@ static __global__ void __launch_bounds__(MAX_THREADS, 1) shard_moments(cut c, no
     if (threadIdx.x != 0) return;
     const double n = samples * positions(t.size);
     const double distance = n > 0 ? total.a / n : 0, m2 = total.b - total.a * distance;
-    double *own = t.own + (size_t)shard * 2 * channels;
-    own[channel] = n > 0 ? pivot + distance : 0;
-    own[channels + channel] = m2 < 0 ? 0 : m2; // a NaN stays one
+    const moments own = {n, n > 0 ? pivot + distance : 0, m2 < 0 ? 0 : m2}; // a NaN stays one
+    if (t.sync) {
+        double *row = t.own + (size_t)shard * 2 * channels;
+        row[channel] = own.mean;
+        row[channels + channel] = own.m2;
+    } else if (n > 0) {
+        set_forward(t, shard, (int)channel, own, n);
+    } else {
+        no_statistics(t, shard, (int)channel);
+    }
 }
 
 void cuda_norm_moments(cudaStream_t s, const cut *c, const norm_task *t) {
@@ -84,10 +115,6 @@ void cuda_norm_moments(cudaStream_t s, const cut *c, const norm_task *t) {
 }
 
 // ---- Over the shards ----
-
-struct moments {
-    double count, mean, m2;
-};
 
 static __device__ __forceinline__ moments add(moments a, moments b) {
     const double count = a.count + b.count, delta = b.mean - a.mean;
@@ -128,48 +155,27 @@ static __device__ __forceinline__ two_sums sums_of_step(const norm_task &t, int 
     return tree_total(&along);
 }
 
-// ---- What the tail works with ----
-
 static __global__ void norm_forward(cut c, norm_task t) {
-    const int channel = (int)(blockIdx.x * NORM_THREADS + threadIdx.x);
+    const int channel = (int)(blockIdx.x * NORM_THREADS + threadIdx.x), shard = shard_of_block(c);
     if (channel >= t.size.channels) return;
-    const int shard = shard_of_block(c);
     const double own_count = c.count[shard] * positions(t.size);
-    float *record = t.records.base + (size_t)shard * t.records.stride + channel;
-    if (own_count == 0) {
-        record[t.mean_at] = record[t.variance_at] = 0;
-        return;
-    }
-    const two_sums own = row_of(t.own, shard, t.size.channels, channel);
-    const moments m = t.sync ? moments_of_step(t, channel) : moments{own_count, own.a, own.b};
-    const float mean = (float)m.mean, inv_std = (float)(1.0 / sqrt(m.m2 / m.count + t.eps));
-    const float scale = t.weight[channel] * inv_std;
-    const size_t at = (size_t)shard * t.stride + (size_t)channel;
-    t.mean[at] = mean;
-    t.inv_std[at] = inv_std;
-    t.scale[at] = scale;
-    t.shift[at] = fmaf(-mean, scale, t.bias[channel]);
-    // Weighted by the elements of this shard; a single element has no unbiased variance and no
-    // weight.
-    record[t.mean_at] = (float)(m.mean * own_count);
-    record[t.variance_at] = m.count < 2 ? 0 : (float)(m.m2 / (m.count - 1) * own_count);
+    if (own_count > 0)
+        set_forward(t, shard, channel, moments_of_step(t, channel), own_count);
+    else
+        no_statistics(t, shard, channel);
 }
 
-// dz = gamma·inv_std·(dt - mean(dt) - xhat·mean(dt·xhat)), xhat = (z - mean)·inv_std, as a·dt + b·z
-// + c.
 static __global__ void norm_backward(cut c, norm_task t) {
     const int channel = (int)(blockIdx.x * NORM_THREADS + threadIdx.x), shard = shard_of_block(c);
     if (channel >= t.size.channels || c.count[shard] == 0) return;
-    double count = c.count[shard] * positions(t.size);
-    const two_sums sum =
-        t.sync ? sums_of_step(t, channel, &count) : row_of(t.own, shard, t.size.channels, channel);
+    double count;
+    const two_sums sum = sums_of_step(t, channel, &count);
     const size_t at = (size_t)shard * t.stride + (size_t)channel;
-    const double inv_std = (double)t.inv_std[at], mean = (double)t.mean[at];
-    const double factor = (double)t.weight[channel] * inv_std;
-    const double from_z = -factor * inv_std * (sum.b / count);
-    t.from_dy[at] = (float)factor;
-    t.from_z[at] = (float)from_z;
-    t.from_one[at] = (float)(-factor * (sum.a / count) - from_z * mean);
+    const norm_factors f =
+        norm_factors_of(t.weight[channel], t.mean[at], t.inv_std[at], sum, count);
+    t.from_dy[at] = f.dy;
+    t.from_z[at] = f.z;
+    t.from_one[at] = f.one;
 }
 
 static dim3 grid_of(const cut *c, const norm_task *t) {
@@ -215,20 +221,27 @@ static __device__ __forceinline__ void follow(float *running, float sum, double 
         *running = (float)((1.0 - momentum) * (double)*running + momentum * ((double)sum / weight));
 }
 
-static __global__ void norm_running(norm_running_task t) {
+// A block row for each norm.
+static __global__ void norm_running(norm_running_list list) {
+    const norm_running_task &t = list.items[blockIdx.y];
     const int channel = (int)(blockIdx.x * NORM_THREADS + threadIdx.x);
     if (channel >= t.channels) return;
     double elements = 0, with_variance = 0;
-    for (int v = 0; v < t.shards; v++) {
-        const double count = (double)t.all_count[v] * t.positions;
+    for (int v = 0; v < list.shards; v++) {
+        const double count = (double)list.all_count[v] * t.positions;
         elements += count;
         if (count >= 2) with_variance += count;
     }
-    if (t.sync) with_variance = elements >= 2 ? elements : 0;
+    if (list.sync) with_variance = elements >= 2 ? elements : 0;
     follow(&t.mean[channel], t.mean_sum[channel], elements, t.momentum);
     follow(&t.variance[channel], t.variance_sum[channel], with_variance, t.momentum);
 }
 
-void cuda_norm_running(cudaStream_t s, const norm_running_task *t) {
-    LAUNCH(norm_running, blocks_for((size_t)t->channels, NORM_THREADS), NORM_THREADS, s, *t);
+void cuda_norm_running(cudaStream_t s, const norm_running_list *list) {
+    int channels = 0;
+    for (int i = 0; i < list->count; i++)
+        if (list->items[i].channels > channels) channels = list->items[i].channels;
+    if (list->count == 0) return;
+    const dim3 grid(blocks_for((size_t)channels, NORM_THREADS), (unsigned)list->count);
+    LAUNCH(norm_running, grid, NORM_THREADS, s, *list);
 }

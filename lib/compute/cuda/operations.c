@@ -119,6 +119,8 @@ static tail_task tail_of(const engine *e, const cuda_unit *u) {
     t.from_z = n->from_z + at;
     t.from_one = n->from_one + at;
     t.norm_stride = e->units.norm_channels;
+    t.sync = e->options.sync_batch_norm;
+    t.weight = e->parameters + l->norm->weight;
     t.weight_at = l->norm->weight;
     t.bias_at = l->norm->bias;
     return t;
@@ -339,23 +341,27 @@ out:
 
 // ---- The update ----
 
-static void run_running_statistics(const engine *e) {
+static norm_running_task running_of(const engine *e, const unit_layers *u) {
     const float *record = e->sums + e->program->parameters;
+    const layer *l = u->norm;
+    return (norm_running_task){.channels = l->out.channels,
+                               .positions = u->z.height * u->z.width,
+                               .momentum = l->momentum,
+                               .mean_sum = record + l->mean,
+                               .variance_sum = record + l->variance,
+                               .mean = e->buffers + l->mean,
+                               .variance = e->buffers + l->variance};
+}
+
+static void run_running_statistics(const engine *e) {
+    norm_running_list list = {.shards = e->options.shards,
+                              .all_count = e->device.all_count,
+                              .sync = e->options.sync_batch_norm};
     for (int i = 0; i < e->units.count; i++) {
-        const unit_layers *u = &e->units.units[i];
-        const layer *l = u->norm;
-        if (!l) continue;
-        const norm_running_task t = {.channels = l->out.channels,
-                                     .positions = u->z.height * u->z.width,
-                                     .shards = e->options.shards,
-                                     .all_count = e->device.all_count,
-                                     .sync = e->options.sync_batch_norm,
-                                     .momentum = l->momentum,
-                                     .mean_sum = record + l->mean,
-                                     .variance_sum = record + l->variance,
-                                     .mean = e->buffers + l->mean,
-                                     .variance = e->buffers + l->variance};
-        cuda_norm_running(e->stream, &t);
+        if (e->units.units[i].norm) list.items[list.count++] = running_of(e, &e->units.units[i]);
+        if (list.count < NORMS_TOGETHER && i + 1 < e->units.count) continue;
+        cuda_norm_running(e->stream, &list);
+        list.count = 0;
     }
 }
 

@@ -31,7 +31,7 @@ static void add_forward(engine *e, const cuda_unit *u) {
     if (u->layers.norm) {
         add(e, OP_MOMENTS, u);
         if (meets(e)) add(e, OP_MEET, u);
-        add(e, OP_NORM, u);
+        if (e->options.sync_batch_norm) add(e, OP_NORM, u);
     }
     if (!u->layers.last) add(e, OP_TAIL, u);
 }
@@ -45,7 +45,7 @@ static void add_backward(engine *e, const cuda_unit *u) {
     if (u->layers.norm) {
         add(e, OP_TAIL_SUMS, u);
         if (meets(e)) add(e, OP_MEET, u);
-        add(e, OP_NORM_BACKWARD, u);
+        if (e->options.sync_batch_norm) add(e, OP_NORM_BACKWARD, u);
     }
     if (!u->layers.last) add(e, OP_TAIL_BACKWARD, u);
     if (u->layers.core) add(e, OP_CORE_WEIGHTS, u);

@@ -4,7 +4,7 @@
 //
 // A thread works on four neighbouring samples. Which parts a tail has is the same for all threads
 // of a launch, so asking for it costs nothing next to the memory that is read.
-#include "compute/cuda/tree.cuh"
+#include "compute/cuda/norm.cuh"
 
 enum {
     TAIL_THREADS = 256,
@@ -169,16 +169,25 @@ static __device__ __forceinline__ double sum_of(const four &f) {
 
 // All threads of the block.
 static __device__ __forceinline__ void sum_end(const tail_task &t, int shard, unsigned channel,
-                                               const channel_sum &s) {
+                                               const channel_sum &s, int samples) {
     const two_sums total = block_sums(two_sums{sum_of(s.dt), sum_of(s.dt_xhat)});
     if (threadIdx.x != 0) return;
     const unsigned channels = (unsigned)t.size.channels;
-    double *sums = t.sums + (size_t)shard * 2 * channels;
     float *record = t.records.base + (size_t)shard * t.records.stride;
-    sums[channel] = total.a;
-    sums[channels + channel] = total.b;
     record[t.bias_at + channel] = (float)total.a;
     record[t.weight_at + channel] = (float)total.b;
+    if (t.sync) {
+        double *sums = t.sums + (size_t)shard * 2 * channels;
+        sums[channel] = total.a;
+        sums[channels + channel] = total.b;
+    } else if (samples > 0) {
+        const size_t at = (size_t)shard * t.norm_stride + channel;
+        const norm_factors f = norm_factors_of(t.weight[channel], s.mean, s.inv_std, total,
+                                               samples * positions(t.size));
+        t.from_dy[at] = f.dy;
+        t.from_z[at] = f.z;
+        t.from_one[at] = f.one;
+    }
 }
 
 static __global__ void __launch_bounds__(MAX_THREADS, 1) tail_sums(cut c, tail_task t) {
@@ -201,7 +210,7 @@ static __global__ void __launch_bounds__(MAX_THREADS, 1) tail_sums(cut c, tail_t
                 if (k < live[i] && passes(t, normalise(t, a, z[i].v[k])))
                     sum_add(&sum, k, dy[i].v[k], z[i].v[k]);
     }
-    sum_end(t, shard, channel, sum);
+    sum_end(t, shard, channel, sum, samples);
 }
 
 static __global__ void __launch_bounds__(MAX_THREADS, 1) tail_sums_pool(cut c, tail_task t) {
@@ -228,7 +237,7 @@ static __global__ void __launch_bounds__(MAX_THREADS, 1) tail_sums_pool(cut c, t
             if ((int)p.lane + k < samples && which != CUT_OFF) sum_add(&sum, k, dy.v[k], value);
         }
     }
-    sum_end(t, shard, channel, sum);
+    sum_end(t, shard, channel, sum, samples);
 }
 
 void cuda_tail_sums(cudaStream_t s, const cut *c, const tail_task *t) {

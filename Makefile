@@ -314,11 +314,11 @@ $(UNIT_TESTS) $(OPS_TESTS) $(CUDA_TESTS): | check-test-deps
 RUN_TESTS_CUDA = CUDA_LIBRARY='$(abspath $(CUDA_SO))' \
                  $(subst $(abspath $(EMULATED_SO)),$(abspath $(CUDA_SO)),$(RUN_TESTS))
 
-# ThreadSanitizer does not know of the emulation's fibers.
+# ThreadSanitizer does not know of the emulation's fibers. `make test` runs them forward.
 sanitize: ## Run the unit tests under ASan + UBSan, and under TSan; the CUDA backend under ASan
 	@code=0; \
 	$(MAKE) --no-print-directory MODE=asan test-unit || code=1; \
-	$(MAKE) --no-print-directory MODE=asan test-emulation || code=1; \
+	LOCKSTEP_EMULATED_ORDER=backward $(MAKE) --no-print-directory MODE=asan test-emulation || code=1; \
 	$(MAKE) --no-print-directory MODE=tsan test-unit || code=1; \
 	exit $$code
 

@@ -63,7 +63,7 @@ static void begin() {
 // What leaves a stack must not be instrumented: its frame would stay marked as in use.
 #define LEAVES_STACK __attribute__((noinline, no_sanitize("address")))
 
-LEAVES_STACK static void start(fiber *f) {
+[[noreturn]] LEAVES_STACK static void start(fiber *f) {
     static ucontext_t context;
     getcontext(&context);
     context.uc_stack.ss_sp = const_cast<void *>(f->stack);
@@ -72,14 +72,14 @@ LEAVES_STACK static void start(fiber *f) {
     makecontext(&context, begin, 0);
     f->started = true;
     setcontext(&context);
+    abort();
 }
 
-// A function of its own, as __builtin_longjmp may not be in the one that it goes to.
-LEAVES_STACK static void go_on(fiber *to) {
-    if (to->started)
-        __builtin_longjmp(to->place, 1);
-    else
-        start(to);
+// A function of its own, as __builtin_longjmp may not be in the one that it goes to; one that does
+// not return, as switch_to's frame must not be given up for it.
+[[noreturn]] LEAVES_STACK static void go_on(fiber *to) {
+    if (to->started) __builtin_longjmp(to->place, 1);
+    start(to);
 }
 
 LEAVES_STACK void switch_to(fiber *to) {

@@ -1,7 +1,8 @@
 // engine.h - the CUDA engine from inside. engine.c: life, parameters, the table; schedule.c: the
-// order of operations; operations.c: from an operation to kernels; step.c: what is sent to the
-// device in a step, graphs, records; exchange.c: steps in parts, for strategies that divide them;
-// profile.c, limits.c, stopwatch.c: where the time of a step goes.
+// order of operations; operations.c: from an operation to kernels; input.c: what the device is told
+// about a step; graphs.c: its pieces as graphs; step.c, inference.c: what is run and what comes
+// back; exchange.c: steps in parts, for strategies that divide them; timing.c: where a step's time
+// went; profile.c, limits.c, stopwatch.c: the same, operation by operation.
 //
 // A step is a list of operations, each of which works on all shards of the engine at once
 // (kernels.h). It is captured as a CUDA graph when it is first run and replayed from then on; what
@@ -170,8 +171,8 @@ struct engine {
     reduction_tree tree;
     int cover[RECORDS_MOST], record_count;
 
-    const float *given_gradients, *given_losses; // backward() alone
-    const float *stage_in;                       // stages: what comes and goes in this run
+    const float *given_gradients; // backward() alone
+    const float *stage_in;        // stages: what comes and goes in this run
     float *stage_out;
     int run_first, run_end; // local shards that operations work on
 

@@ -116,7 +116,6 @@ status cuda_backward(engine *e, const float *gradients, const float *losses, err
     TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
     TRY(cuda_pending_failure(e, err));
     e->given_gradients = gradients;
-    e->given_losses = losses;
     tell_losses(e, losses);
     cuda_mark(e, MARK_COPY);
     TRY(copy(e, e->blocks, gradients, cuda_logits_floats(e), cudaMemcpyHostToDevice, err));
@@ -208,7 +207,7 @@ status cuda_stage_backward(engine *e, int first_shard, int end_shard, const floa
     status rc;
     TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
     TRY(cuda_pending_failure(e, err));
-    e->given_gradients = e->given_losses = NULL;
+    e->given_gradients = NULL;
     e->stage_in = dout;
     e->stage_out = din;
     TRY(run_stage(e, first_shard, end_shard, PIECE_BACKWARD, err));

@@ -121,7 +121,7 @@ void cuda_conv(cudaStream_t s, const cut *c, const conv_task *t);
 void cuda_conv_input(cudaStream_t s, const cut *c, const conv_task *t);  // z → dx
 void cuda_conv_weight(cudaStream_t s, const cut *c, const conv_task *t); // x, z → records
 
-// ---- rows.cu: what matrix products need beside cuBLAS (linear.h) ----
+// ---- rows.cu: what matrix products need beside cuBLAS (linear.c) ----
 
 // z[shard][row][lane] = bias[row]
 void cuda_fill_rows(cudaStream_t s, const cut *c, int rows, const float *bias, float *z);
@@ -170,11 +170,10 @@ void cuda_tail_backward(cudaStream_t s, const cut *c, const tail_task *t);
 // differ from `own` only where several engines normalise together.
 typedef struct norm_task {
     shape size;
-    double eps, momentum;
+    double eps;
     bool sync;  // over the whole step, along the tree of the shards; else each shard alone
     int shards; // V
     const int *all_count; // [V]: samples of every shard
-    int first_shard;      // the engine's first, of V
     const float *z;
     double *own, *all;
     const float *weight, *bias;            // the norm's parameters, of this norm

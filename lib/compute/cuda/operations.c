@@ -73,11 +73,9 @@ static norm_task norm_of(const engine *e, const cuda_unit *u) {
     const size_t at = u->layers.norm_channel;
     return (norm_task){.size = u->layers.z,
                        .eps = l->eps,
-                       .momentum = l->momentum,
                        .sync = e->options.sync_batch_norm,
                        .shards = e->options.shards,
                        .all_count = e->device.all_count,
-                       .first_shard = e->counts_first,
                        .z = u->z,
                        .own = n->own,
                        .all = n->all,

@@ -19,7 +19,7 @@ status cuda_pending_failure(engine *e, error *err) {
 
 status cuda_step(engine *e, const batch *b, error *err) {
     status rc;
-    e->given_gradients = e->given_losses = NULL;
+    e->given_gradients = NULL;
     TRY(cuda_prepare(e, b, err));
     const uint64_t begin = clock_now();
     TRY(cuda_run_piece(e, PIECE_STEP, err));

@@ -196,6 +196,71 @@ static void test_reuse(void **state) {
         if (!models[i].large) check_reuse(&models[i]);
 }
 
+typedef enum between { NOTHING, RECORDS, INFERENCE, READING, WRITING } between;
+
+// What may come between a step and its update.
+static void come_between(const problem *p, engine *e, between what, float *scratch) {
+    const backend *be = suite.be;
+    error err;
+    int count;
+    switch (what) {
+    case RECORDS: assert_non_null(be->records(e, &count)[0]); break;
+    case INFERENCE: assert_int_equal(be->infer(e, p->pixels, 9, scratch, &err), STATUS_OK); break;
+    case READING: assert_int_equal(be->read(e, scratch, NULL, NULL, &err), STATUS_OK); break;
+    // Behind the step, whose gradients are those of the parameters that it had.
+    case WRITING: be->write(e, p->parameters, NULL, NULL); break;
+    default: break;
+    }
+}
+
+// Two steps, of which the second sees what the first left. Two updates follow the second: an engine
+// that puts off a step until its update must not run it twice.
+static update_result update_behind(const problem *p, between what, float *parameters) {
+    const backend *be = suite.be;
+    const update_rule rule = {.kind = UPDATE_SGD, .lr = 0.1f};
+    engine *e = open_engine(p, 2);
+    error err;
+    update_result result = {0};
+    for (int step = 0; step < 2; step++) {
+        const int samples = p->samples - step;
+        const batch b = {.shards = 1,
+                         .count = &samples,
+                         .end_shard = 1,
+                         .pixels = p->pixels,
+                         .labels = p->labels,
+                         .ids = p->ids};
+        assert_int_equal(be->step(e, &b, &err), STATUS_OK);
+        come_between(p, e, step == 0 && what == WRITING ? NOTHING : what, parameters);
+        assert_int_equal(be->update(e, &rule, &result, &err), STATUS_OK);
+    }
+    assert_int_equal(be->update(e, &rule, &result, &err), STATUS_OK);
+    assert_int_equal(be->read(e, parameters, NULL, NULL, &err), STATUS_OK);
+    be->close(e);
+    return result;
+}
+
+static void test_between(void **state) {
+    (void)state;
+    static const split whole = {.shards = 1, .count = {21}};
+    problem p;
+    problem_init(&p, &models[MODELS - 2], &whole);
+    const size_t n = p.m.program.parameters;
+    float *plain = calloc(n, sizeof *plain), *other = calloc(n, sizeof *other);
+    assert_true(plain && other);
+    const update_result expected = update_behind(&p, NOTHING, plain);
+    for (between what = RECORDS; what < WRITING; what++) {
+        const update_result got = update_behind(&p, what, other);
+        assert_memory_equal(plain, other, n * sizeof *plain);
+        assert_int_equal(expected.digest, got.digest);
+        assert_memory_equal(&expected.loss, &got.loss, sizeof got.loss);
+    }
+    // The loss is the step's, not that of parameters that came behind it.
+    assert_float_equal(update_behind(&p, WRITING, other).loss, expected.loss, 0);
+    assert_memory_not_equal(plain, other, n * sizeof *plain);
+    problem_release(&p);
+    free(plain), free(other);
+}
+
 // Logits of a sample do not depend on its neighbours.
 static void test_infer_in_pieces(void **state) {
     (void)state;
@@ -270,6 +335,7 @@ static int run_suite(const char *name, const struct CMUnitTest *extra, size_t ex
     size_t n = extras;
     if (extras) memcpy(tests, extra, extras * sizeof *extra);
     n = add_case(n, "one engine used again", test_reuse, NULL);
+    n = add_case(n, "between a step and its update", test_between, NULL);
     n = add_case(n, "inference in pieces", test_infer_in_pieces, NULL);
     for (size_t i = 0; i < sizeof updates / sizeof *updates; i++)
         n = add_case(n, updates[i].name, test_update, &updates[i]);

@@ -289,6 +289,7 @@ static status write_all(engine *e, const float *parameters, const float *buffers
     const size_t n = e->program->parameters;
     status rc;
     TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    TRY(cuda_run_waiting(e, err));
     TRY(copy(e, e->parameters, parameters, n, in, err));
     TRY(copy(e, e->buffers, buffers, e->program->buffers, in, err));
     for (int i = 0; i < update_state_arrays(e->kind); i++)

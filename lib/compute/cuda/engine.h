@@ -62,8 +62,16 @@ typedef struct operation {
 
 enum { MAX_OPERATIONS_OF_UNIT = 10, RECORDS_MOST = 2 * REDUCTION_TREE_MAX_DEPTH };
 
-// The parts that a step can be run in; each is a graph of its own.
-typedef enum piece { PIECE_FORWARD, PIECE_BACKWARD, PIECE_STEP, PIECE_UPDATE, PIECES } piece;
+// The parts that a step can be run in; each is a graph of its own. Where nothing comes between a
+// step and its update, both are one.
+typedef enum piece {
+    PIECE_FORWARD,
+    PIECE_BACKWARD,
+    PIECE_STEP,
+    PIECE_UPDATE,
+    PIECE_STEP_AND_UPDATE,
+    PIECES
+} piece;
 
 // Batch norm's numbers, all channels of all norms side by side.
 typedef struct norm_memory {
@@ -115,9 +123,10 @@ struct engine {
     cublasHandle_t blas;
     cudaGraphExec_t graphs[2][PIECES]; // without marks, with marks
     cudaEvent_t marks[MARKS];
-    bool graphable;                       // nothing in a step needs the host
-    bool capturing, tried[PIECES];        // tried: the piece has run once without a graph
-    bool marking;                         // does this step record its marks?
+    bool graphable;                // nothing in a step needs the host
+    bool step_waits;               // was told, but not sent: for its update, to go with it (step.c)
+    bool capturing, tried[PIECES]; // tried: the piece has run once without a graph
+    bool marking;                  // does this step record its marks?
     unsigned marked, piece_marks[PIECES]; // bit m: mark m was recorded since the times were booked
     uint64_t profile[PHASES];             // ns of the last step that was marked
     uint64_t inside;                      // ns in this engine's calls since times were booked
@@ -144,8 +153,9 @@ struct engine {
     step_input host, device;       // host: the one of `ahead` that this step uses
     step_input ahead[STEPS_AHEAD]; // taken in turn
     cudaEvent_t sent[STEPS_AHEAD]; // the device has read it
-    step_numbers *rules; // [STEPS_AHEAD]: the steps' numbers with the update's rule; pinned
-    size_t input_bytes;  // of the block
+    // [STEPS_AHEAD]: the steps' numbers with the rule of an update that follows apart; pinned
+    step_numbers *rules;
+    size_t input_bytes; // of the block
     uint64_t *digest;
     step_output *results, *results_host; // [ENGINE_PENDING]
     int samples[ENGINE_PENDING];         // of the steps that they are of
@@ -218,7 +228,9 @@ status cuda_linear_input(engine *e, const cut *c, const cuda_unit *u, error *err
 status cuda_linear_weight(engine *e, const cut *c, const cuda_unit *u, error *err) MUST_CHECK;
 
 // input.c
-// Makes tree and counts fit a batch and sends it to the device.
+// Makes tree and counts fit a batch, and fills the host's block.
+status cuda_tell(engine *e, const batch *b, error *err) MUST_CHECK;
+// The same, and sends it to the device.
 status cuda_prepare(engine *e, const batch *b, error *err) MUST_CHECK;
 // Sends the host's block, with or without the images at its end: so many bytes.
 size_t cuda_input_bytes(const engine *e, bool images);
@@ -240,6 +252,8 @@ void cuda_book(engine *e, int steps);
 
 // step.c
 status cuda_sync(engine *e, error *err) MUST_CHECK;
+// Sends and runs a step that waits for its update: for whoever comes in between.
+status cuda_run_waiting(engine *e, error *err) MUST_CHECK;
 // The failure of a call that could not return it.
 status cuda_pending_failure(engine *e, error *err) MUST_CHECK;
 // For the table:

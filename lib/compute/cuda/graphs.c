@@ -20,13 +20,9 @@ status cuda_reduce_records(engine *e, error *err) {
     return cuda_check(e, cudaGetLastError(), "launching the sum of records", err);
 }
 
-static status enqueue(engine *e, piece p, error *err) {
+static status enqueue_step(engine *e, piece p, error *err) {
     status rc;
     const int end = e->operation_count, middle = e->backward_first;
-    if (p == PIECE_UPDATE) {
-        cuda_mark(e, MARK_UPDATE);
-        return cuda_run_update(e, err);
-    }
     cuda_mark(e, MARK_BEGIN);
     TRY(cuda_run_operations(e, p == PIECE_BACKWARD ? middle : 0, p == PIECE_FORWARD ? middle : end,
                             err));
@@ -34,6 +30,16 @@ static status enqueue(engine *e, piece p, error *err) {
         if (!e->options.stage) TRY(cuda_reduce_records(e, err));
         cuda_mark(e, MARK_BACKWARD);
     }
+out:
+    return rc;
+}
+
+static status enqueue(engine *e, piece p, error *err) {
+    status rc = STATUS_OK;
+    if (p != PIECE_UPDATE) TRY(enqueue_step(e, p, err));
+    if (p != PIECE_UPDATE && p != PIECE_STEP_AND_UPDATE) goto out;
+    cuda_mark(e, MARK_UPDATE);
+    TRY(cuda_run_update(e, err));
 out:
     return rc;
 }

@@ -53,6 +53,7 @@ status cuda_infer(engine *e, const uint8_t *const *pixels, size_t samples, float
     status rc;
     TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
     TRY(cuda_pending_failure(e, err));
+    TRY(cuda_run_waiting(e, err));
     TRY(cuda_sync(e, err));
     cuda_prepare_inference(e);
     for (size_t done = 0; done < samples && rc == STATUS_OK; done += room) {

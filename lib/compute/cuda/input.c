@@ -124,7 +124,7 @@ out:
     return rc;
 }
 
-status cuda_prepare(engine *e, const batch *b, error *err) {
+status cuda_tell(engine *e, const batch *b, error *err) {
     status rc;
     TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
     TRY(cuda_pending_failure(e, err));
@@ -139,7 +139,11 @@ status cuda_prepare(engine *e, const batch *b, error *err) {
     e->run_first = 0;
     e->run_end = b->end_shard - b->first_shard;
     e->records_here = e->reduced_here = false;
-    TRY(cuda_send(e, !e->images, err));
 out:
     return rc;
+}
+
+status cuda_prepare(engine *e, const batch *b, error *err) {
+    const status rc = cuda_tell(e, b, err);
+    return rc == STATUS_OK ? cuda_send(e, !e->images, err) : rc;
 }

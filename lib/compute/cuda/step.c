@@ -17,15 +17,28 @@ status cuda_pending_failure(engine *e, error *err) {
 
 // ---- A step ----
 
+// An engine that has all shards usually hears of the update next, and nothing before it. So the
+// step waits for that: both go to the device as one copy and one graph.
 status cuda_step(engine *e, const batch *b, error *err) {
     status rc;
     e->given_gradients = NULL;
-    TRY(cuda_prepare(e, b, err));
+    TRY(cuda_tell(e, b, err));
+    e->step_waits = true;
+    if (e->options.local_shards == e->options.shards) return rc;
     const uint64_t begin = clock_now();
-    TRY(cuda_run_piece(e, PIECE_STEP, err));
-    // What others wait for must be there when this returns; else the update follows unseen.
-    if (e->options.local_shards < e->options.shards) TRY(cuda_sync(e, err));
+    TRY(cuda_run_waiting(e, err));
+    TRY(cuda_sync(e, err)); // others wait for what it leaves
     e->inside += clock_now() - begin;
+out:
+    return rc;
+}
+
+status cuda_run_waiting(engine *e, error *err) {
+    status rc = STATUS_OK;
+    if (!e->step_waits) return rc;
+    e->step_waits = false;
+    TRY(cuda_send(e, !e->images, err));
+    TRY(cuda_run_piece(e, PIECE_STEP, err));
 out:
     return rc;
 }
@@ -34,6 +47,7 @@ static status fetch_records(engine *e, error *err) {
     const size_t bytes = record_floats(e->program) * sizeof(float);
     status rc = STATUS_OK;
     TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    TRY(cuda_run_waiting(e, err));
     for (int k = 0; k < e->record_count; k++) {
         TRY(cuda_check(e,
                        cudaMemcpyAsync(e->records_host[k], e->sums + (size_t)k * e->stride, bytes,
@@ -61,9 +75,9 @@ float *cuda_reduced(engine *e) {
 
 // ---- The update ----
 
-static void tell_rule(engine *e, const update_rule *r, step_numbers *n) {
+// Completes the numbers of a step.
+static void tell_rule(const engine *e, const update_rule *r, step_numbers *n) {
     const double step = (double)r->step + 1;
-    *n = *e->host.numbers;
     n->lr = r->lr;
     n->weight_decay = r->weight_decay;
     n->momentum = r->momentum;
@@ -76,9 +90,12 @@ static void tell_rule(engine *e, const update_rule *r, step_numbers *n) {
     n->result = e->pending;
 }
 
+// The step's own block may still be on its way to the device, so the rule goes with a copy of its
+// numbers.
 static status send_update(engine *e, const update_rule *rule, error *err) {
     step_numbers *numbers = &e->rules[cuda_turn(e)];
     status rc;
+    *numbers = *e->host.numbers;
     tell_rule(e, rule, numbers);
     TRY(cuda_check(e,
                    cudaMemcpyAsync(e->device.numbers, numbers, sizeof *numbers,
@@ -120,6 +137,21 @@ out:
     return rc;
 }
 
+static status run_update(engine *e, const update_rule *rule, error *err) {
+    status rc;
+    if (e->reduced_here) TRY(cuda_run_waiting(e, err));
+    if (e->step_waits) {
+        e->step_waits = false;
+        tell_rule(e, rule, e->host.numbers);
+        TRY(cuda_send(e, !e->images, err));
+        return cuda_run_piece(e, PIECE_STEP_AND_UPDATE, err);
+    }
+    TRY(send_update(e, rule, err));
+    TRY(cuda_run_piece(e, PIECE_UPDATE, err));
+out:
+    return rc;
+}
+
 status cuda_update_step(engine *e, const update_rule *rule, update_result *result, error *err) {
     const uint64_t begin = clock_now();
     status rc;
@@ -130,8 +162,7 @@ status cuda_update_step(engine *e, const update_rule *rule, update_result *resul
         return error_set(err, STATUS_FAILED, "cannot update: nobody has collected the results");
     TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
     TRY(cuda_pending_failure(e, err));
-    TRY(send_update(e, rule, err));
-    TRY(cuda_run_piece(e, PIECE_UPDATE, err));
+    TRY(run_update(e, rule, err));
     e->samples[e->pending++] = e->host.numbers->samples;
     *result = (update_result){.pending = true};
     e->inside += clock_now() - begin;

@@ -16,8 +16,9 @@
 #     EPOCHS                    epochs of every experiment: short for SET="epochs=N"
 #     SET                       assignments between semicolons: "epochs=1; optimizer.lr=0.01"
 #     DEVICE                    where to train and evaluate: auto, cpu, cuda, or a list, cuda:0,cuda:1, which the workers
-#                               of an experiment take in turn
-#     THREADS                   how wide to train; like DEVICE no part of what makes a stage stale
+#                               of an experiment take in turn. Another kind of device makes a stage stale, another list
+#                               of the same kind does not
+#     THREADS                   how wide to train; never makes a stage stale
 #     RESUME                    not empty: a training that was stopped goes on from its state; reproduce always does so
 #     QUICK                     reproduce: 1 makes it short in the way that the list says
 #     CIFAR10_FROM, CIFAR100_FROM, MNIST_FROM, FASHION_MNIST_FROM

@@ -95,7 +95,8 @@ int main(int argc, char **argv) {
     s.threads = (int)threads;
     TRY(devices_parse(&on, device, &err));
     on.count = 1;
-    if (!only_key) TRY(devices_open(&on, 1, &log, &err));
+    if (!only_key || on.kind == DEVICE_AUTO)
+        TRY(devices_open(&on, 1, only_key ? NULL : &log, &err));
     TRY(manifest_begin(&m, tool.name, EVALUATE_BITS, argc, argv, &err));
     TRY(only_key ? print_key(&s, &m, &err) : evaluate(&s, out, &m, &err));
 out:

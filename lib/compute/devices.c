@@ -79,6 +79,10 @@ void devices_name(const devices *d, int i, char text[DEVICES_TEXT_BYTES]) {
         snprintf(text, DEVICES_TEXT_BYTES, "%s", d->kind == DEVICE_CPU ? "cpu" : "auto");
 }
 
+const char *devices_backend(const devices *d) {
+    return d->kind == DEVICE_CUDA ? "cuda" : "cpu";
+}
+
 int devices_threads(const devices *d, int threads) {
     return d->kind == DEVICE_CUDA ? 1 : threads;
 }

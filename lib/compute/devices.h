@@ -45,6 +45,9 @@ int devices_index(const devices *d, int worker);
 // What entry i of the list is called: "cpu", "cuda:1".
 void devices_name(const devices *d, int i, char text[DEVICES_TEXT_BYTES]);
 
+// What computes, "cpu" or "cuda": from a list that was parsed, or opened where it is `auto`.
+const char *devices_backend(const devices *d);
+
 // Host threads of an engine, where a cpu's would have so many: with a GPU they have nothing to do.
 int devices_threads(const devices *d, int threads);
 

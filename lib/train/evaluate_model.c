@@ -117,6 +117,7 @@ static status put_parameters(const evaluate_model *e, manifest *m, error *err) {
     normalize = NULL; // yaml_put took it over
     if (rc != STATUS_OK) goto out;
     TRY(yaml_put(parameters, "architecture", yaml_copy(e->model.description, err), err));
+    TRY(train_manifest_backend(m, devices_backend(e->settings->devices), err));
 out:
     free(text);
     return rc;

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "train/trainer.h"
@@ -15,6 +16,11 @@ status train_manifest_parameters(const experiment *e, yaml_node *parameters, err
     }
     if (!e->published) return STATUS_OK;
     return yaml_put(parameters, "published", yaml_copy(e->published, err), err);
+}
+
+status train_manifest_backend(manifest *m, const char *kind, error *err) {
+    if (strcmp(kind, "cpu") == 0) return STATUS_OK;
+    return yaml_put(manifest_parameters(m), "backend", yaml_new_string(kind, err), err);
 }
 
 static manifest_file entry(const char *path, const tensor_file *f) {

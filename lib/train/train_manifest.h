@@ -13,6 +13,11 @@
 // `parameters`: the resolved experiment and, where the file has one, its list `published`.
 status train_manifest_parameters(const experiment *e, yaml_node *parameters, error *err) MUST_CHECK;
 
+// `parameters.backend`: which kind of device computed, "cuda", or "mixed" where a run was resumed
+// on another. Each has bits of its own, so they are stages of their own. A "cpu" goes without
+// saying.
+status train_manifest_backend(manifest *m, const char *kind, error *err) MUST_CHECK;
+
 // Adds the files of a dataset to the inputs.
 status train_manifest_dataset(manifest *m, const dataset *d, error *err) MUST_CHECK;
 

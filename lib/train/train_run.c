@@ -143,6 +143,7 @@ status train_run_finished(const char *out, const experiment *e, bool *finished, 
         goto out;
     }
     yaml_remove(parameters, "published");
+    yaml_remove(parameters, "backend");
     TRY(checkpoint_check_parameters(e->resolved, parameters, path, err));
     *finished = true;
 out:
@@ -181,6 +182,31 @@ static status find_start(train_run *r, error *err) {
     }
     free(path);
     return rc;
+}
+
+static bool was_on_gpus(const yaml_node *segment) {
+    const yaml_node *list = yaml_find(segment, "devices");
+    return list && list->count > 0 && list->items[0]->text &&
+           strncmp(list->items[0]->text, "cuda", 4) == 0;
+}
+
+// Have the steps so far been made by the kind of device that makes the others?
+static const char *backend_of(const train_run *r) {
+    const yaml_node *before = r->checkpoint.execution;
+    const char *now = devices_backend(&r->settings->devices);
+    const bool on_gpus = strcmp(now, "cuda") == 0;
+    for (size_t i = 0; i < before->count; i++)
+        if (was_on_gpus(before->items[i]) != on_gpus) return "mixed";
+    return now;
+}
+
+static status describe_backend(const train_run *r, bool lead, error *err) {
+    const char *kind = backend_of(r);
+    if (lead && strcmp(kind, "mixed") == 0)
+        log_info(r->settings->log,
+                 "the steps so far were made on another kind of device: the bits of the model will "
+                 "be those of neither");
+    return train_manifest_backend(r->manifest, kind, err);
 }
 
 // Sample ids in the order of training, up to the last step that will be run.
@@ -387,6 +413,7 @@ status train_run_go(train_run *r, error *err) {
     r->spin = r->threads * s->world.size <= available;
     status rc;
     TRY(find_start(r, err));
+    TRY(describe_backend(r, lead, err));
     if (lead && s->dump_order) TRY(dump_order(r, err));
     TRY(describe_segment(r, err));
     TRY(train_manifest_gpus(r->manifest, &s->devices, err));

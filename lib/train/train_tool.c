@@ -88,7 +88,8 @@ static status need(const char *value, const char *option, error *err) {
     return error_set(err, STATUS_USAGE, "cannot start: '--%s': it is missing", option);
 }
 
-// Who computes, and where. A key is the same on every device, so for it none is looked for.
+// Who computes, and where. A key only tells kinds of devices apart: for it none is looked for but
+// by `auto`.
 static status find_workers(const train_tool *t, const experiment *e, train_settings *s,
                            error *err) {
     const int wanted = t->world_size > 0 ? (int)t->world_size : 0;
@@ -96,7 +97,7 @@ static status find_workers(const train_tool *t, const experiment *e, train_setti
     TRY(devices_parse(&s->devices, t->device, err));
     TRY(t->strategy->find_world(e, wanted, s->devices.count, &s->world, err));
     const launch_environment *group = &s->world.environment;
-    if (t->print_key) goto out;
+    if (t->print_key && s->devices.kind != DEVICE_AUTO) goto out;
     TRY(devices_open(&s->devices, s->world.size, group->joined && group->rank ? NULL : s->log,
                      err));
 out:
@@ -210,6 +211,7 @@ out:
 
 static status print_key(const train_settings *s, const experiment *e, manifest *m, error *err) {
     status rc = train_run_describe(s, e, m, err);
+    if (rc == STATUS_OK) rc = train_manifest_backend(m, devices_backend(&s->devices), err);
     return rc == STATUS_OK ? manifest_print_key(m, err) : rc;
 }
 

@@ -55,6 +55,35 @@ agrees() {
         "$("$BIN/manifest" get "$made/cpu/manifest.yaml" run.execution.isa)" ]
 }
 
+# key TOOL OPTION...: the stage key that a training would have.
+key() {
+    "$BIN/$1" --experiment e.yaml --train "$made/data/train.st.zst" --print-key "${@:2}"
+}
+
+@test "another kind of device is another stage, another list of the same kind is not" {
+    local cpu cuda
+    cpu=$(key train-single --device cpu)
+    cuda=$(key train-single --device cuda)
+    [ "$cpu" = "$("$BIN/manifest" get "$made/cpu/manifest.yaml" key)" ]
+    [ "$cuda" = "$("$BIN/manifest" get "$made/cuda/manifest.yaml" key)" ]
+    [ "$cpu" != "$cuda" ]
+    [ "$(key train-single)" = "$cuda" ] # auto: there is a GPU
+    [ "$(key train-single --device cuda:0)" = "$cuda" ]
+    [ "$(key train-ddp --device cuda:0,cuda:0)" = "$(key train-ddp --device cuda)" ]
+    [ "$("$BIN/manifest" get "$made/cuda/manifest.yaml" parameters.backend)" = cuda ]
+}
+
+@test "resumed on another kind of device: said, and no stage that make would take for done" {
+    local train=("$BIN/train-single" --experiment e.yaml --train "$made/data/train.st.zst" --out run)
+    "${train[@]}" -q --device cpu --stop-after-steps 4
+    run "${train[@]}" --resume --device cuda
+    [ "$status" -eq 0 ]
+    [[ $output == *"another kind of device"* ]]
+    [ "$("$BIN/manifest" get run/manifest.yaml parameters.backend)" = mixed ]
+    succeeds "${train[@]}" --resume --device cpu # it is finished
+    succeeds "$BIN/report" -q run --out report
+}
+
 # Sums are taken in another order, so the bits differ, by less than 1e-7 on the emulated GPU.
 @test "the model is that of the cpu, within rounding" {
     succeeds "$BIN/tensor" diff --atol 1e-6 "$made/cpu/model.st.zst" "$made/cuda/model.st.zst"
@@ -96,5 +125,8 @@ agrees() {
     "$BIN/evaluate" -q --model "$model" --data "$made/data/test.st.zst" --out one --device cuda
     "$BIN/evaluate" -q --model "$model" --data "$made/data/test.st.zst" --out two --device cpu
     [ "$("$BIN/manifest" get one/manifest.yaml run.execution.devices.0)" = cuda:0 ]
+    [ "$("$BIN/evaluate" --model "$model" --data "$made/data/test.st.zst" --print-key)" = "$("$BIN/manifest" get one/manifest.yaml key)" ]
+    [ "$("$BIN/evaluate" --model "$model" --data "$made/data/test.st.zst" --device cpu --print-key)" = "$("$BIN/manifest" get two/manifest.yaml key)" ]
+    [ "$("$BIN/manifest" get one/manifest.yaml key)" != "$("$BIN/manifest" get two/manifest.yaml key)" ]
     succeeds "$BIN/tensor" diff --atol 1e-5 one/predictions.st.zst two/predictions.st.zst
 }

@@ -11,7 +11,7 @@
 #include "report/report.h"
 
 // Raised when equal inputs give another report than before.
-enum { REPORT_BITS = 4 };
+enum { REPORT_BITS = 5 };
 
 typedef struct options {
     const char *out, *baseline, *language, *why, *check, *title, *plan, *collectives;

@@ -8,6 +8,7 @@
 #include "base/cli.h"
 #include "base/memory.h"
 #include "report/execution.h"
+#include "report/gpu_use.h"
 #include "report/statistics.h"
 
 // What to add; strings are copied.
@@ -268,6 +269,24 @@ out:
     return rc;
 }
 
+// ---- Of the GPUs ----
+
+static status add_gpus(figure_list *list, const run *r, error *err) {
+    status rc = STATUS_OK;
+    for (size_t i = 0; i < gpu_use_count(r); i++) {
+        gpu_use use;
+        TRY(gpu_use_read(r, i, &use, err));
+        for (int k = 0; k < GPU_USES; k++) {
+            char metric[64], key[64];
+            snprintf(metric, sizeof metric, "gpu.%zu.%s", i, gpu_use_key(k));
+            snprintf(key, sizeof key, "run.gpus.%zu.%s", i, gpu_use_key(k));
+            TRY(add_trained(list, r, metric, use.value[k], gpu_use_unit(k), key, err));
+        }
+    }
+out:
+    return rc;
+}
+
 status figures_of_run(figure_list *list, const run *r, error *err) {
     status rc = STATUS_OK;
     TRY(add_accuracy(list, r, err));
@@ -291,6 +310,7 @@ status figures_of_run(figure_list *list, const run *r, error *err) {
     TRY(add_time_to_target(list, r, err));
     TRY(add_split(list, r, err));
     TRY(add_execution(list, r, err));
+    TRY(add_gpus(list, r, err));
     TRY(add_classes(list, r, err));
     TRY(add_epochs(list, r, err));
 out:

@@ -542,6 +542,18 @@ static const char *const texts[MESSAGES][LANGUAGES] = {
         {"Replicas and stages have a row each: shares of the step once its batch is there, over "
          "all steps of the run. Copying has the reduction in it.",
          "副本和流水段各占一行：批次就绪之后一步中的占比，对运行的所有步求平均。复制包含归约。"},
+    [MESSAGE_GPU_USE] = {"What the GPUs did meanwhile", "期间各 GPU 的状态"},
+    [MESSAGE_GPU_BUSY] = {"Busy", "忙碌"},
+    [MESSAGE_GPU_MEMORY] = {"Memory, most, MiB", "内存（最高），MiB"},
+    [MESSAGE_GPU_CLOCK] = {"Clock, mean, MHz", "频率（平均），MHz"},
+    [MESSAGE_GPU_POWER] = {"Power, mean, W", "功率（平均），W"},
+    [MESSAGE_GPU_HEAT] = {"Temperature, most, °C", "温度（最高），°C"},
+    [MESSAGE_GPU_NOTE] =
+        {"As the driver (NVML) said, asked once a second, of the whole device and whatever else "
+         "used it. Busy: the share of the time in which a kernel ran, however small.",
+         "据驱动程序 "
+         "(NVML)，每秒查询一次，针对整个设备及其上的一切任务。忙碌：有内核运行（无论大小）"
+         "的时间占比。"},
     // Time to a target accuracy.
     [MESSAGE_TARGET] = {"Time to target", "达到目标用时"},
     [MESSAGE_TARGET_TIME] = {"%s s to %.3g %%%s", "%s 秒达到 %.3g %%%s"},

@@ -178,6 +178,7 @@ static status compose(const report *r, document *d, error *err) {
     TRY(section_curves(r, d, err));
     TRY(section_time_split(r, d, err));
     TRY(section_strategy(r, d, err));
+    TRY(section_gpus(r, d, err));
     TRY(section_classes(r, d, err));
     section_environment(r, d);
     section_files(r, d);

@@ -61,6 +61,8 @@ status section_curves(const report *r, document *d, error *err) MUST_CHECK;
 status section_time_split(const report *r, document *d, error *err) MUST_CHECK;
 // What DataParallel, pipelines and DistributedDataParallel lose, for the runs that have any.
 status section_strategy(const report *r, document *d, error *err) MUST_CHECK;
+// What several GPUs did meanwhile, as the driver says; nothing where no run has such figures.
+status section_gpus(const report *r, document *d, error *err) MUST_CHECK;
 // The drawing alone.
 status section_time_figure(const report *r, document *d, error *err) MUST_CHECK;
 status section_classes(const report *r, document *d, error *err) MUST_CHECK;

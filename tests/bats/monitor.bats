@@ -91,6 +91,18 @@ as_often_as_it_should() {
     as_often_as_it_should
 }
 
+@test "the report shows it, and every figure has its file" {
+    trains train-ddp -q --device cuda:0,cuda:1
+    succeeds "$BIN/report" -q run --out report
+    grep -q "What the GPUs did meanwhile" report/report.md
+    grep -q "| cuda:1 | .*| 100.0 % | 2048 | 1501 | 302 |" report/report.md || fail "$(grep -A9 'GPUs did' report/report.md)"
+    succeeds "$BIN/report" run --why tiny.gpu.1.power_watts_mean
+    [[ $output == *"run.gpus.1.power_watts_mean"* ]] || fail "$output"
+    trains train-ddp -q --device cuda:0,cuda:0
+    succeeds "$BIN/report" -q run --out report
+    ! grep -q "What the GPUs did" report/report.md
+}
+
 @test "replicas and stages of one process, for some seconds" {
     trains train-dp -q --device cuda:0,cuda:1 --set epochs=60
     has 1.memory_used_max 2147483648

@@ -32,6 +32,8 @@ static status open_device(engine *e, error *err) {
              properties.minor);
     TRY(cuda_check(e, cudaStreamCreateWithFlags(&e->stream, cudaStreamNonBlocking),
                    "making a stream", err));
+    TRY(cuda_check(e, cudaStreamCreateWithFlags(&e->copies, cudaStreamNonBlocking),
+                   "making a stream", err));
     for (int m = 0; m < MARKS; m++)
         TRY(cuda_check(e, cudaEventCreate(&e->marks[m]), "making an event", err));
 out:
@@ -87,19 +89,26 @@ static size_t lay_out_input(const engine *e, char *base, step_input *in) {
     return at;
 }
 
+static status make_event(const engine *e, cudaEvent_t *event, error *err) {
+    return cuda_check(e, cudaEventCreateWithFlags(event, cudaEventDisableTiming), "making an event",
+                      err);
+}
+
 static status take_input(engine *e, error *err) {
     char *host, *device;
-    status rc;
+    status rc = STATUS_OK;
     e->input_bytes = lay_out_input(e, NULL, &e->host);
-    TRY(cuda_take(e, e->input_bytes, &device, err));
-    (void)lay_out_input(e, device, &e->device);
     for (int i = 0; i < STEPS_AHEAD; i++) {
+        input_turn *t = &e->ahead[i];
+        TRY(cuda_take(e, e->input_bytes, &device, err));
+        (void)lay_out_input(e, device, &t->device);
         TRY(cuda_take_host(e, e->input_bytes, &host, err));
-        (void)lay_out_input(e, host, &e->ahead[i]);
-        TRY(cuda_check(e, cudaEventCreateWithFlags(&e->sent[i], cudaEventDisableTiming),
-                       "making an event", err));
+        (void)lay_out_input(e, host, &t->host);
+        TRY(make_event(e, &t->done, err));
     }
-    e->host = e->ahead[0];
+    e->host = e->ahead[0].host;
+    e->device = e->ahead[0].device;
+    TRY(make_event(e, &e->arrived, err));
     TRY(cuda_take_host(e, STEPS_AHEAD * sizeof *e->rules, &e->rules, err));
     TRY(cuda_take(e, sizeof *e->digest, &e->digest, err));
     TRY(cuda_take(e, ENGINE_PENDING * sizeof *e->results, &e->results, err));
@@ -226,13 +235,16 @@ static void cuda_close(engine *e) {
     if (!e) return;
     (void)cudaSetDevice(e->options.device);
     cuda_group_close(e);
+    if (e->copies) (void)cudaStreamSynchronize(e->copies);
     if (e->stream) (void)cudaStreamSynchronize(e->stream);
     cuda_forget_graphs(e);
     cuda_linear_close(e);
     for (int m = 0; m < MARKS; m++)
         if (e->marks[m]) (void)cudaEventDestroy(e->marks[m]);
     for (int i = 0; i < STEPS_AHEAD; i++)
-        if (e->sent[i]) (void)cudaEventDestroy(e->sent[i]);
+        if (e->ahead[i].done) (void)cudaEventDestroy(e->ahead[i].done);
+    if (e->arrived) (void)cudaEventDestroy(e->arrived);
+    if (e->copies) (void)cudaStreamDestroy(e->copies);
     if (e->stream) (void)cudaStreamDestroy(e->stream);
     cuda_release_all(e);
     reduction_tree_release(&e->tree);

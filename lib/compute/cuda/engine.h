@@ -95,8 +95,13 @@ typedef struct step_input {
     uint8_t *images;
 } step_input;
 
-// A step is prepared while the device still works on those before it.
+// A step is told while the device still works on those before it, and on its way to the device
+// meanwhile: each of so many in turn has blocks of its own, and graphs that read them.
 enum { STEPS_AHEAD = 8 };
+typedef struct input_turn {
+    step_input host, device;
+    cudaEvent_t done; // with what was enqueued for the last step that had them
+} input_turn;
 
 // Phases are timed by events that are recorded inside of the graphs. Where nobody waits for each
 // step (engine_options.deferred) only every MARKED_EVERY-th has them, and the others are taken to
@@ -119,9 +124,9 @@ struct engine {
     update_kind kind;
     char name[80]; // of the device: "NVIDIA H200, sm_90"
 
-    cudaStream_t stream;
+    cudaStream_t stream, copies; // copies: of step inputs
     cublasHandle_t blas;
-    cudaGraphExec_t graphs[2][PIECES]; // without marks, with marks
+    cudaGraphExec_t graphs[2][PIECES][STEPS_AHEAD]; // without and with marks; of each input block
     cudaEvent_t marks[MARKS];
     bool graphable;                // nothing in a step needs the host
     bool step_waits;               // was told, but not sent: for its update, to go with it (step.c)
@@ -145,14 +150,14 @@ struct engine {
     float load_scale[MAX_INPUTS], load_shift[MAX_INPUTS];
     size_t own_first, own_end; // the part of the parameter arena that this engine updates
     norm_memory norm;
-    float *records;                // [local shards][stride]
-    float *sums;                   // [records of the cover][stride]; the first is the reduced one
-    float *losses;                 // [local shards][groups]
-    float *workspace;              // of weight gradients
-    uint8_t *images;               // the data set; NULL: none was given, or it is too large
-    step_input host, device;       // host: the one of `ahead` that this step uses
-    step_input ahead[STEPS_AHEAD]; // taken in turn
-    cudaEvent_t sent[STEPS_AHEAD]; // the device has read it
+    float *records;   // [local shards][stride]
+    float *sums;      // [records of the cover][stride]; the first is the reduced one
+    float *losses;    // [local shards][groups]
+    float *workspace; // of weight gradients
+    uint8_t *images;  // the data set; NULL: none was given, or it is too large
+    input_turn ahead[STEPS_AHEAD];
+    step_input host, device; // of the turn of this step
+    cudaEvent_t arrived;     // the last input that was sent
     // [STEPS_AHEAD]: the steps' numbers with the rule of an update that follows apart; pinned
     step_numbers *rules;
     size_t input_bytes; // of the block
@@ -232,13 +237,12 @@ status cuda_linear_weight(engine *e, const cut *c, const cuda_unit *u, error *er
 status cuda_tell(engine *e, const batch *b, error *err) MUST_CHECK;
 // The same, and sends it to the device.
 status cuda_prepare(engine *e, const batch *b, error *err) MUST_CHECK;
-// Sends the host's block, with or without the images at its end: so many bytes.
+// Sends the host's block, with or without the images at its end: so many bytes. What is enqueued
+// behind it has them.
 size_t cuda_input_bytes(const engine *e, bool images);
 status cuda_send(engine *e, bool images, error *err) MUST_CHECK;
-// Which of STEPS_AHEAD this step is; its host memory was read when what was enqueued so far is
-// done.
+// Which of STEPS_AHEAD this step is.
 size_t cuda_turn(const engine *e);
-status cuda_note_sent(engine *e, error *err) MUST_CHECK;
 
 // graphs.c
 status cuda_run_piece(engine *e, piece p, error *err) MUST_CHECK;

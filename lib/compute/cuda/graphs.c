@@ -3,10 +3,12 @@
 
 void cuda_forget_graphs(engine *e) {
     for (int marking = 0; marking < 2; marking++)
-        for (int p = 0; p < PIECES; p++) {
-            if (e->graphs[marking][p]) (void)cudaGraphExecDestroy(e->graphs[marking][p]);
-            e->graphs[marking][p] = NULL;
-        }
+        for (int p = 0; p < PIECES; p++)
+            for (int turn = 0; turn < STEPS_AHEAD; turn++) {
+                cudaGraphExec_t *graph = &e->graphs[marking][p][turn];
+                if (*graph) (void)cudaGraphExecDestroy(*graph);
+                *graph = NULL;
+            }
 }
 
 status cuda_reduce_records(engine *e, error *err) {
@@ -44,7 +46,7 @@ out:
     return rc;
 }
 
-static status capture(engine *e, piece p, error *err) {
+static status capture(engine *e, piece p, cudaGraphExec_t *made, error *err) {
     cudaGraph_t graph = NULL;
     const unsigned before = e->marked;
     status rc;
@@ -59,8 +61,7 @@ static status capture(engine *e, piece p, error *err) {
     const cudaError_t code = cudaStreamEndCapture(e->stream, &graph);
     if (rc == STATUS_OK) rc = cuda_check(e, code, "capturing a step", err);
     if (rc == STATUS_OK)
-        rc = cuda_check(e, cudaGraphInstantiate(&e->graphs[e->marking][p], graph, 0),
-                        "making a graph", err);
+        rc = cuda_check(e, cudaGraphInstantiate(made, graph, 0), "making a graph", err);
     if (graph) (void)cudaGraphDestroy(graph);
 out:
     return rc;
@@ -69,13 +70,13 @@ out:
 // The first time a piece runs as it is: libraries load what they need then, which they must not
 // do in a capture.
 status cuda_run_piece(engine *e, piece p, error *err) {
-    cudaGraphExec_t *const graph = &e->graphs[e->marking][p];
+    cudaGraphExec_t *const graph = &e->graphs[e->marking][p][cuda_turn(e)];
     status rc = STATUS_OK;
     if (!e->graphable || !e->tried[p]) {
         e->tried[p] = true;
         return enqueue(e, p, err);
     }
-    if (!*graph) TRY(capture(e, p, err));
+    if (!*graph) TRY(capture(e, p, graph, err));
     TRY(cuda_check(e, cudaGraphLaunch(*graph, e->stream), "launching a graph", err));
     if (e->marking) e->marked |= e->piece_marks[p];
 out:

@@ -93,17 +93,20 @@ size_t cuda_turn(const engine *e) {
     return (size_t)(e->steps % STEPS_AHEAD);
 }
 
-status cuda_note_sent(engine *e, error *err) {
-    return cuda_check(e, cudaEventRecord(e->sent[cuda_turn(e)], e->stream), "sending a step", err);
-}
-
-// The next block of host memory, once the device has read what it held.
+// Everything was enqueued that reads the blocks of the step before. This one has the next blocks,
+// once the device is done with what they held.
 static status take_turn(engine *e, error *err) {
+    status rc;
+    TRY(cuda_check(e, cudaEventRecord(e->ahead[cuda_turn(e)].done, e->stream),
+                   "noting the end of a step", err));
     e->steps++;
-    e->host = e->ahead[cuda_turn(e)];
+    const input_turn *t = &e->ahead[cuda_turn(e)];
+    e->host = t->host;
+    e->device = t->device;
     e->marking = !e->options.deferred || e->steps % MARKED_EVERY == 1;
-    return cuda_check(e, cudaEventSynchronize(e->sent[cuda_turn(e)]), "waiting for the device",
-                      err);
+    rc = cuda_check(e, cudaEventSynchronize(t->done), "waiting for the device", err);
+out:
+    return rc;
 }
 
 // The images, which not every step brings, are the end of the block.
@@ -112,14 +115,17 @@ size_t cuda_input_bytes(const engine *e, bool images) {
     return (size_t)((const char *)e->host.images - (const char *)e->host.numbers);
 }
 
+// On a stream of its own: the copy need not wait for the steps before, only the step for the copy.
 status cuda_send(engine *e, bool images, error *err) {
+    static const char what[] = "sending a step";
     status rc;
-    cuda_mark(e, MARK_COPY);
     TRY(cuda_check(e,
                    cudaMemcpyAsync(e->device.numbers, e->host.numbers, cuda_input_bytes(e, images),
-                                   cudaMemcpyHostToDevice, e->stream),
-                   "sending a step", err));
-    TRY(cuda_note_sent(e, err));
+                                   cudaMemcpyHostToDevice, e->copies),
+                   what, err));
+    TRY(cuda_check(e, cudaEventRecord(e->arrived, e->copies), what, err));
+    cuda_mark(e, MARK_COPY);
+    TRY(cuda_check(e, cudaStreamWaitEvent(e->stream, e->arrived, 0), what, err));
 out:
     return rc;
 }

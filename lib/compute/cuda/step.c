@@ -101,7 +101,6 @@ static status send_update(engine *e, const update_rule *rule, error *err) {
                    cudaMemcpyAsync(e->device.numbers, numbers, sizeof *numbers,
                                    cudaMemcpyHostToDevice, e->stream),
                    "sending the rule of an update", err));
-    TRY(cuda_note_sent(e, err));
     if (e->reduced_here)
         TRY(cuda_check(e,
                        cudaMemcpyAsync(e->sums, e->reduced_host,

@@ -1,4 +1,5 @@
-// bench-allreduce - measures the all-reduce of train-ddp on this machine, and fits α + β · bytes.
+// bench-allreduce - measures the all-reduce of train-ddp on this machine, between processes or
+// GPUs, and fits α + β · bytes.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,22 +11,27 @@
 #include "base/output.h"
 #include "data/manifest.h"
 #include "dist/allreduce_bench.h"
+#include "dist/allreduce_device.h"
 #include "dist/cost_model.h"
 #include "dist/segment.h"
+#include "train/train_manifest.h"
 
 // Raised when what is measured is another thing than before.
 enum { BITS = 1, WORLD_SIZES_MAX = 32 };
 
 typedef struct arguments {
-    const char *world_size, *reduce, *out;
+    const char *world_size, *reduce, *device, *out;
     int64_t min_bytes, max_bytes, iterations;
     bool print_key;
 } arguments;
 
 typedef struct bench {
-    allreduce_options options; // world_size: the one at hand
+    allreduce_options options; // world_size, fast: those at hand
+    bool reduces[2];           // exactly, fast: which are measured
     int world_sizes[WORLD_SIZES_MAX];
     int count;
+    devices devices;
+    const char *device; // as it was given
     int64_t cores;
     manifest manifest;
     logger log;
@@ -39,10 +45,17 @@ static const char NOTES[] =
     "to\n"
     "the rows by least squares of relative errors. More ranks than cores are SIMULATED.\n"
     "\n"
+    "--device LIST puts the vectors on GPUs, which the ranks take in turn, and measures how "
+    "engines\n"
+    "reduce there: by NCCL where every rank has a GPU of its own, else by CUDA IPC. Sizes are "
+    "then\n"
+    "multiples of 64 bytes from 192 on, and more ranks than GPUs are SIMULATED.\n"
+    "\n"
     "With --out DIR, DIR/manifest.yaml holds the table and the fit, for report --collectives DIR.\n"
     "\n"
     "Example:\n"
-    "  bench-allreduce --world-size 1,2,4,8 --out artifacts/machine/allreduce\n";
+    "  bench-allreduce --world-size 1,2,4,8 --out artifacts/machine/allreduce\n"
+    "  bench-allreduce --device cuda:0,cuda:1 --world-size 2 --reduce both\n";
 
 // ---- The command line ----
 
@@ -62,14 +75,53 @@ static status parse_world_sizes(const char *text, bench *b, error *err) {
     }
 }
 
+static status check_reduce(const char *text, bench *b, error *err) {
+    const bool both = strcmp(text, "both") == 0;
+    b->reduces[false] = both || strcmp(text, "exact") == 0;
+    b->reduces[true] = both || strcmp(text, "fast") == 0;
+    if (b->reduces[false] || b->reduces[true]) return STATUS_OK;
+    return error_set(err, STATUS_USAGE, "bad --reduce: '%s': expected exact, fast or both", text);
+}
+
+static bool on_gpus(const bench *b) {
+    return b->devices.kind == DEVICE_CUDA;
+}
+
+// What vectors on devices are besides.
+static status check_device(const arguments *a, bench *b, error *err) {
+    const int64_t step = DEVICE_VECTOR_STEP * (int64_t)sizeof(float);
+    const int64_t least = DEVICE_VECTOR_LEAST * (int64_t)sizeof(float);
+    status rc;
+    TRY(devices_parse(&b->devices, a->device, err));
+    b->device = a->device;
+    if (b->devices.kind == DEVICE_AUTO)
+        return error_set(err, STATUS_USAGE, "bad --device: 'auto': expected cpu, cuda or a list");
+    if (!on_gpus(b)) return rc;
+    b->options.devices = &b->devices;
+    if (a->min_bytes % step != 0 || a->min_bytes < least)
+        return error_set(err, STATUS_USAGE,
+                         "bad --min-bytes: '%lld': on a device a multiple of %lld, from %lld on",
+                         (long long)a->min_bytes, (long long)step, (long long)least);
+    for (int i = 0; i < b->count; i++)
+        if (b->world_sizes[i] == 1)
+            return error_set(err, STATUS_USAGE,
+                             "bad --world-size: '%s': on a device one rank has nothing to reduce",
+                             a->world_size);
+out:
+    return rc;
+}
+
+static const char *world_sizes_of(const arguments *a) {
+    if (a->world_size) return a->world_size;
+    return strncmp(a->device, "cuda", 4) == 0 ? "2,4,8" : "1,2,4,8";
+}
+
 static status check(const arguments *a, bench *b, error *err) {
-    b->options.fast = strcmp(a->reduce, "fast") == 0;
+    status rc;
     b->options.iterations = (int)a->iterations;
     b->options.min_bytes = (size_t)a->min_bytes;
     b->options.max_bytes = (size_t)a->max_bytes;
-    if (!b->options.fast && strcmp(a->reduce, "exact") != 0)
-        return error_set(err, STATUS_USAGE, "bad --reduce: '%s': expected exact or fast",
-                         a->reduce);
+    TRY(check_reduce(a->reduce, b, err));
     if (a->min_bytes % (int64_t)sizeof(float) != 0)
         return error_set(err, STATUS_USAGE, "bad --min-bytes: '%lld': a float has %zu bytes",
                          (long long)a->min_bytes, sizeof(float));
@@ -81,10 +133,25 @@ static status check(const arguments *a, bench *b, error *err) {
             (long long)a->max_bytes, (long long)a->min_bytes);
     if (a->out && (!*a->out || strcmp(a->out, "-") == 0))
         return error_set(err, STATUS_USAGE, "bad --out: '%s': expected a folder", a->out);
-    return parse_world_sizes(a->world_size, b, err);
+    TRY(parse_world_sizes(world_sizes_of(a), b, err));
+    rc = check_device(a, b, err);
+out:
+    return rc;
 }
 
 // ---- The manifest ----
+
+static status describe_gpus(const bench *b, yaml_node *machine, error *err) {
+    yaml_node *list = yaml_new(YAML_SEQUENCE, err);
+    status rc = STATUS_FAILED;
+    if (!list) return rc;
+    for (int i = 0; i < b->devices.gpu_count; i++)
+        TRY(yaml_append(list, yaml_new_string(b->devices.gpus[i].name, err), err));
+    return yaml_put(machine, "gpus", list, err);
+out:
+    yaml_free(list);
+    return rc;
+}
 
 // What it is measured on is a parameter: on another machine the stage is stale.
 static status describe_machine(bench *b, yaml_node *parameters, error *err) {
@@ -96,6 +163,7 @@ static status describe_machine(bench *b, yaml_node *parameters, error *err) {
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         TRY(yaml_put(machine, keys[i], yaml_copy(yaml_find(run, keys[i]), err), err));
     TRY(yaml_integer(yaml_find(run, "cores"), "cores", 1, INT64_MAX, &b->cores, err));
+    if (on_gpus(b)) TRY(describe_gpus(b, machine, err));
     return yaml_put(parameters, "machine", machine, err);
 out:
     yaml_free(machine);
@@ -113,10 +181,12 @@ static status describe(const arguments *a, bench *b, error *err) {
     sizes = NULL; // yaml_put took it over
     if (rc != STATUS_OK) goto out;
     TRY(yaml_put(p, "reduce", yaml_new_string(a->reduce, err), err));
+    TRY(yaml_put(p, "devices", train_manifest_device_list(&b->devices, err), err));
     TRY(yaml_put(p, "min_bytes", yaml_new_integer(a->min_bytes, err), err));
     TRY(yaml_put(p, "max_bytes", yaml_new_integer(a->max_bytes, err), err));
     TRY(yaml_put(p, "iterations", yaml_new_integer(a->iterations, err), err));
     TRY(describe_machine(b, p, err));
+    TRY(train_manifest_gpus(&b->manifest, &b->devices, err));
     rc = yaml_put(manifest_results(&b->manifest), "world_sizes", yaml_new(YAML_SEQUENCE, err), err);
 out:
     yaml_free(sizes);
@@ -141,8 +211,24 @@ out:
     return rc;
 }
 
+// What the ranks at hand work on: GPUs, which they take in turn, or cores.
+static int64_t count_places(const bench *b) {
+    int64_t count = 0;
+    if (!on_gpus(b)) return b->cores;
+    for (int r = 0; r < b->options.world_size; r++) {
+        int same = 0;
+        while (devices_index(&b->devices, same) != devices_index(&b->devices, r)) same++;
+        count += same == r;
+    }
+    return count;
+}
+
 static bool is_simulated(const bench *b) {
-    return b->options.world_size > b->cores;
+    return b->options.world_size > count_places(b);
+}
+
+static const char *reduce_name(const bench *b) {
+    return b->options.fast ? "fast" : "exact";
 }
 
 static status record(bench *b, const allreduce_time *rows, size_t count, const cost_model *fit,
@@ -152,6 +238,8 @@ static status record(bench *b, const allreduce_time *rows, size_t count, const c
     status rc = STATUS_FAILED;
     if (!item || !list) goto out;
     TRY(yaml_put(item, "world_size", yaml_new_integer(b->options.world_size, err), err));
+    TRY(yaml_put(item, "reduce", yaml_new_string(reduce_name(b), err), err));
+    TRY(yaml_put(item, "transport", yaml_new_string(rows->transport, err), err));
     TRY(yaml_put(item, "simulated", yaml_new_boolean(is_simulated(b), err), err));
     TRY(yaml_put(item, "alpha_seconds", yaml_new_number(fit->alpha, err), err));
     TRY(yaml_put(item, "beta_seconds_per_byte", yaml_new_number(fit->beta, err), err));
@@ -170,8 +258,13 @@ out:
 // ---- The table ----
 
 static void print_head(const bench *b) {
-    printf("# all-reduce of float32, %s, shared memory; %lld cores; 1 rank: a copy by one thread\n",
-           b->options.fast ? "fast" : "exact", (long long)b->cores);
+    if (on_gpus(b))
+        printf("# all-reduce of float32, %s, on %s (%s)\n", reduce_name(b), b->device,
+               b->devices.gpus[0].name);
+    else
+        printf("# all-reduce of float32, %s, shared memory; %lld cores; 1 rank: a copy by one "
+               "thread\n",
+               reduce_name(b), (long long)b->cores);
     printf("#%7s %12s %11s %14s %13s %13s\n", "ranks", "bytes", "iterations", "time (us)",
            "algbw (GB/s)", "busbw (GB/s)");
 }
@@ -185,8 +278,13 @@ static void print_rows(const bench *b, const allreduce_time *rows, size_t count,
                allreduce_bus_bandwidth(&rows[i], b->options.world_size) / 1e9);
     printf("# ranks %d: alpha %.3f us, beta %.4f ns/byte, relative error %.1f %%",
            b->options.world_size, fit->alpha * 1e6, fit->beta * 1e9, 100 * fit->error);
+    if (on_gpus(b)) printf("; %s", rows->transport);
     if (is_simulated(b))
-        printf("; SIMULATED: %d ranks on %lld cores", b->options.world_size, (long long)b->cores);
+        printf("; SIMULATED: %d ranks on %lld %s", b->options.world_size,
+               (long long)count_places(b),
+               !on_gpus(b)            ? "cores"
+               : count_places(b) == 1 ? "GPU"
+                                      : "GPUs");
     printf("\n");
 }
 
@@ -201,12 +299,10 @@ static cost_model fit_rows(const allreduce_time *rows, double *bytes, double *se
     return cost_model_fit(bytes, seconds, count);
 }
 
-static status measure(bench *b, error *err) {
+// All world sizes, by the reduction at hand.
+static status measure_all(bench *b, allreduce_time *rows, double *points, error *err) {
     const size_t count = allreduce_bench_sizes(&b->options);
-    allreduce_time *rows = memory_new(count, sizeof *rows, err);
-    double *points = memory_new(2 * count, sizeof *points, err);
-    status rc = STATUS_FAILED;
-    if (!rows || !points) goto out;
+    status rc = STATUS_OK;
     print_head(b);
     for (int i = 0; i < b->count; i++) {
         b->options.world_size = b->world_sizes[i];
@@ -215,7 +311,21 @@ static status measure(bench *b, error *err) {
         print_rows(b, rows, count, &fit);
         TRY(record(b, rows, count, &fit, err));
     }
+out:
+    return rc;
+}
+
+static status measure(bench *b, error *err) {
+    const size_t count = allreduce_bench_sizes(&b->options);
+    allreduce_time *rows = memory_new(count, sizeof *rows, err);
+    double *points = memory_new(2 * count, sizeof *points, err);
+    status rc = STATUS_FAILED;
+    if (!rows || !points) goto out;
     rc = STATUS_OK;
+    for (int fast = 0; fast < 2 && rc == STATUS_OK; fast++) {
+        b->options.fast = fast;
+        if (b->reduces[fast]) rc = measure_all(b, rows, points, err);
+    }
 out:
     free(rows);
     free(points);
@@ -244,6 +354,7 @@ out:
 static status run_tool(const arguments *a, int argc, char **argv, bench *b, error *err) {
     status rc;
     TRY(check(a, b, err));
+    TRY(devices_open(&b->devices, b->devices.count, &b->log, err));
     TRY(manifest_begin(&b->manifest, b->log.tool, BITS, argc, argv, err));
     TRY(describe(a, b, err));
     if (a->print_key)
@@ -256,13 +367,14 @@ out:
 }
 
 int main(int argc, char **argv) {
-    arguments a = {
-        .world_size = "1,2,4,8", .reduce = "exact", .min_bytes = 1 << 10, .max_bytes = 1 << 24};
+    arguments a = {.reduce = "exact", .device = "cpu", .min_bytes = 1 << 10, .max_bytes = 1 << 24};
     const cli_option options[] = {
-        {"world-size", CLI_STRING, &a.world_size, "LIST", "numbers of ranks (default 1,2,4,8)", 0,
-         0},
-        {"reduce", CLI_STRING, &a.reduce, "exact|fast",
+        {"world-size", CLI_STRING, &a.world_size, "LIST",
+         "numbers of ranks (default 1,2,4,8; on GPUs 2,4,8)", 0, 0},
+        {"reduce", CLI_STRING, &a.reduce, "exact|fast|both",
          "exact: train-ddp's, the same bits for every world size", 0, 0},
+        {"device", CLI_STRING, &a.device, "cpu|cuda|LIST",
+         "where the vectors are (default cpu: in shared memory); LIST: cuda:0,cuda:1", 0, 0},
         {"min-bytes", CLI_INTEGER, &a.min_bytes, "N", "the smallest vector (default 1024)", 4,
          INT64_C(1) << 32},
         {"max-bytes", CLI_INTEGER, &a.max_bytes, "N", "the largest, by doubling (default 16777216)",
@@ -277,7 +389,8 @@ int main(int argc, char **argv) {
     const cli_tool tool = {
         .name = "bench-allreduce",
         .summary = "measure the all-reduce of train-ddp on this machine",
-        .usage = "[--world-size LIST] [--reduce exact|fast] [--out DIR] [OPTION]...",
+        .usage = "[--world-size LIST] [--reduce exact|fast|both] [--device LIST] [--out DIR] "
+                 "[OPTION]...",
         .options = options,
         .notes = NOTES,
     };

@@ -149,17 +149,16 @@ typedef struct engine engine;
 
 // ---- Engines that reduce among themselves ----
 
-enum {
-    BACKEND_DEVICE_ID_BYTES = 16,
-    BACKEND_GROUP_ID_BYTES = 128,
-    BACKEND_ALIVE_MS = 100,
-};
+enum { BACKEND_ALIVE_MS = 100 };
 
-// What a rank tells its engine of the group. Whoever waits in it asks `alive` every
-// BACKEND_ALIVE_MS, and fails with what it says when it fails.
+// What an engine is told of the group of ranks that its rank is in; processes of one host.
 typedef struct engine_group {
-    unsigned char id[BACKEND_GROUP_ID_BYTES]; // of group_id(), on one rank
     int rank, size;
+    // all[r · bytes …] = mine of rank r, on every rank; it returns when all have come. Fails on all
+    // ranks that are alive when one is not.
+    status (*all_gather)(void *context, const void *mine, size_t bytes, void *all, error *err);
+    // Whoever waits for others by other means asks this every BACKEND_ALIVE_MS, and fails with what
+    // it says when it fails.
     status (*alive)(void *context, error *err);
     void *context;
 } engine_group;
@@ -230,19 +229,18 @@ typedef struct backend {
     // them. NULL where updates are never pending.
     status (*collect)(engine *e, update_result *results, int count, error *err);
 
-    // Ranks whose engines are on devices of their own may reduce there, instead of by records() and
-    // reduced(). All five are NULL where a backend cannot.
-    const char *group_name; // "nccl"
-    // Which device it is, the same for all processes of a host; false: this engine joins no group.
-    bool (*group_device)(const engine *e, unsigned char id[BACKEND_DEVICE_ID_BYTES]);
-    // A new group, made by one of its ranks.
-    status (*group_id)(engine *e, unsigned char id[BACKEND_GROUP_ID_BYTES], error *err);
-    // All ranks together, once, behind open(). The engine leaves the group when it is closed.
-    status (*group_join)(engine *e, const engine_group *g, error *err);
+    // Engines of several ranks may reduce among themselves, where their memory is, instead of by
+    // records() and reduced(). Both are NULL where a backend cannot.
+    // All ranks together, once, behind open(). *transport says how they will: "nccl", "cuda ipc";
+    // or NULL, on all ranks, where they cannot, and `why` says why not. The engine leaves the group
+    // when it is closed.
+    status (*group_join)(engine *e, const engine_group *g, const char **transport, error *why,
+                         error *err);
     // All ranks together, between step() and update(): from the records to the reduced one. Rank r
     // owns the leaves [first_leaf[r], first_leaf[r + 1]). `exact`: along the tree; else in an order
     // that depends on the world size. The last n floats of a record's tail are filled with
-    // `wishes`, and come back there as sums; n < RECORD_TAIL.
+    // `wishes`, and come back there as sums; n < RECORD_TAIL. Who measures it may call it again
+    // without a step: it sums whatever the records hold, and takes as long.
     status (*group_reduce)(engine *e, const int *first_leaf, bool exact, float *wishes, int n,
                            group_traffic *traffic, error *err);
 

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -9,6 +10,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/reduction_tree.h"
+#include "dist/allreduce_device.h"
 #include "dist/launch.h"
 
 enum {
@@ -51,21 +53,30 @@ typedef struct member {
     comm *comm;
     reduction_tree tree; // a leaf a rank
     int *first;
-    float *values, *result; // the same, but for a rank that is alone
+    device_vector *device;  // of the size at hand; NULL: values are reduced
+    float *values, *result; // the same, but for a rank that is alone; NULL: vectors lie on devices
     uint64_t *ns, *all_ns;  // of every iteration: here, and on all ranks
 } member;
 
+static bool on_devices(const allreduce_options *o) {
+    return o->devices && o->devices->kind == DEVICE_CUDA;
+}
+
+static status open_values(member *m, size_t n, error *err) {
+    m->values = memory_new_aligned(n, sizeof *m->values, err);
+    m->result = m->comm->size > 1 ? m->values : memory_new_aligned(n, sizeof *m->result, err);
+    return m->values && m->result ? STATUS_OK : STATUS_FAILED;
+}
+
 static status open_member(member *m, const allreduce_options *o, comm *c, error *err) {
     const size_t size = (size_t)c->size, most = (size_t)most_iterations(o);
-    const size_t n = o->max_bytes / sizeof(float);
     status rc = STATUS_FAILED;
     *m = (member){.options = o, .comm = c};
     m->first = memory_new(size + 1, sizeof *m->first, err);
-    m->values = memory_new_aligned(n, sizeof *m->values, err);
-    m->result = size > 1 ? m->values : memory_new_aligned(n, sizeof *m->result, err);
     m->ns = memory_new(most, sizeof *m->ns, err);
     m->all_ns = memory_new(size * most, sizeof *m->all_ns, err);
-    if (!m->first || !m->values || !m->result || !m->ns || !m->all_ns) goto out;
+    if (!m->first || !m->ns || !m->all_ns) goto out;
+    if (!on_devices(o)) TRY(open_values(m, o->max_bytes / sizeof(float), err));
     // For a moment as the numbers of groups, one for each rank.
     for (int r = 0; r < c->size; r++) m->first[r] = 1;
     TRY(reduction_tree_init(&m->tree, m->first, c->size, err));
@@ -76,6 +87,7 @@ out:
 
 static void close_member(member *m) {
     reduction_tree_release(&m->tree);
+    device_vector_close(m->device);
     free(m->first);
     if (m->result != m->values) free(m->result);
     free(m->values);
@@ -93,7 +105,9 @@ static status exchange(member *m, size_t n, error *err) {
         return rc;
     }
     TRY(c->ops->barrier(c, err));
-    if (m->options->fast)
+    if (m->device)
+        rc = device_vector_reduce(m->device, m->options->fast, err);
+    else if (m->options->fast)
         rc = c->ops->reduce_fast(c, m->values, n, err);
     else
         rc = c->ops->reduce_exact(c, &own, term, m->values, n, err);
@@ -106,7 +120,7 @@ static void fill(member *m, size_t n, float value) {
 }
 
 // Whole numbers: every order of the sum gives the same.
-static status check_sum(member *m, size_t n, error *err) {
+static status check_values(member *m, size_t n, error *err) {
     const float expected = (float)m->comm->size * (float)(m->comm->size + 1) / 2;
     fill(m, n, (float)(m->comm->rank + 1));
     status rc = exchange(m, n, err);
@@ -117,6 +131,22 @@ static status check_sum(member *m, size_t n, error *err) {
                            (double)m->result[i], (double)expected);
     fill(m, n, 0); // stays 0, however often it is summed
     return rc;
+}
+
+// A size begins with a reduction that is not timed, but checked.
+static status begin_size(member *m, size_t n, error *err) {
+    status rc;
+    if (!on_devices(m->options)) return check_values(m, n, err);
+    device_vector_close(m->device);
+    TRY(device_vector_open(m->options->devices, m->comm, n, &m->device, err));
+    rc = device_vector_check(m->device, m->options->fast, err);
+out:
+    return rc;
+}
+
+static const char *transport_of(const member *m) {
+    if (m->device) return device_vector_transport(m->device);
+    return m->comm->size > 1 ? m->comm->ops->name : "copy";
 }
 
 // `ns` of all ranks, in m->all_ns, one rank after the other.
@@ -162,7 +192,7 @@ static status time_size(member *m, size_t bytes, allreduce_time *row, error *err
     uint64_t begin = 0;
     int iterations;
     status rc;
-    TRY(check_sum(m, n, err));
+    TRY(begin_size(m, n, err));
     for (int i = 0; i < WARM_UPS; i++) {
         begin = clock_now();
         TRY(exchange(m, n, err));
@@ -178,6 +208,7 @@ static status time_size(member *m, size_t bytes, allreduce_time *row, error *err
     TRY(gather_times(m, m->ns, iterations, err));
     if (m->comm->rank == 0) {
         *row = (allreduce_time){.bytes = bytes, .iterations = iterations};
+        snprintf(row->transport, sizeof row->transport, "%s", transport_of(m));
         rc = median_of_means(m, iterations, &row->seconds, err);
         if (row->seconds < 1e-9) row->seconds = 1e-9; // the clock may be coarse
     }

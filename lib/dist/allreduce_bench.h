@@ -4,6 +4,9 @@
 // reduction of one vector a rank, in place. Ranks are processes of this host, started as train-ddp
 // starts them (launch_local). One rank has nothing to reduce: what is measured then is a copy from
 // one buffer to another by one thread, which is what DataParallel's communication is made of.
+//
+// Vectors lie in the host's memory, or on devices, where ranks reduce among themselves
+// (allreduce_device.h).
 #ifndef LOCKSTEP_DIST_ALLREDUCE_BENCH_H
 #define LOCKSTEP_DIST_ALLREDUCE_BENCH_H
 
@@ -12,18 +15,25 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "compute/devices.h"
 
 typedef struct allreduce_options {
     int world_size;
     bool fast;                   // comm_ops.reduce_fast; else reduce_exact
     size_t min_bytes, max_bytes; // of a vector; multiples of a float
     int iterations;              // timed ones of each size; 0: as many as a moment allows
+    // Where the vectors lie; NULL, or a cpu: in the host's memory. On devices there are two ranks
+    // at least, and a vector is as long as allreduce_device.h can make one.
+    const devices *devices;
 } allreduce_options;
+
+enum { ALLREDUCE_TRANSPORT_BYTES = 24 };
 
 typedef struct allreduce_time {
     size_t bytes;
     int iterations;
     double seconds; // of one: the median over iterations of the mean over ranks
+    char transport[ALLREDUCE_TRANSPORT_BYTES]; // "shared memory", "nccl", "cuda ipc"; "copy"
 } allreduce_time;
 
 // How many sizes are measured: min_bytes, doubled for as long as it is not above max_bytes.
@@ -31,7 +41,8 @@ size_t allreduce_bench_sizes(const allreduce_options *o);
 
 // Measures every size, into rows[0 … allreduce_bench_sizes). Each begins with a reduction whose
 // result is checked (STATUS_FAILED if it is wrong) and some that are not timed. Call it before any
-// thread exists: it forks. Takes about 3 · world_size · max_bytes of memory while it runs.
+// thread exists: it forks. Takes about 3 · world_size · max_bytes of memory while it runs; on a
+// device, and on the host for it, some vectors more for each rank.
 status allreduce_bench(const allreduce_options *o, allreduce_time *rows, const logger *log,
                        error *err) MUST_CHECK;
 

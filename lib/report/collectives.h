@@ -13,14 +13,16 @@
 // An all-reduce of so many ranks; of one rank, a copy by one thread.
 typedef struct collective {
     int64_t world_size;
-    bool simulated; // more ranks than cores
+    const char *reduce, *transport; // in the tree; "" where it does not say
+    bool simulated;                 // more ranks than cores, or than GPUs
     cost_model cost;
 } collective;
 
 typedef struct collectives {
     char *folder;
     yaml_node *root;
-    const char *host, *cpu, *reduce; // in the tree
+    const char *host, *cpu, *reduce; // in the tree; reduce: "exact", "fast", "both"
+    char *devices;                   // that vectors were on, "cuda:0, cuda:1"; NULL: in host memory
     collective *items;
     size_t count; // 0: nothing was read
 } collectives;
@@ -30,7 +32,7 @@ status collectives_read(const char *folder, collectives *c, error *err) MUST_CHE
 // A zeroed struct is fine.
 void collectives_release(collectives *c);
 
-// That of so many ranks, or NULL.
-const collective *collectives_find(const collectives *c, int64_t world_size);
+// That of so many ranks, reduced that way (NULL: any), or NULL.
+const collective *collectives_find(const collectives *c, int64_t world_size, const char *reduce);
 
 #endif

@@ -431,6 +431,8 @@ static const char *const texts[MESSAGES][LANGUAGES] = {
     [MESSAGE_PREDICTION_NO_DEVICE] = {"there is no model for the device %s", "设备 %s 没有模型"},
     [MESSAGE_PREDICTION_MACHINE] = {"the collectives were measured on another machine: %s, %s",
                                     "集合通信是在另一台机器上测得的：%s，%s"},
+    [MESSAGE_PREDICTION_DEVICES] = {"the collectives were measured on %s",
+                                    "集合通信是在 %s 上测得的"},
     [MESSAGE_PREDICTION_REDUCTION] = {"the run reduces %s, the collectives were measured %s",
                                       "该运行的归约为 %s，而集合通信按 %s 测得"},
     [MESSAGE_PREDICTION_NO_RANKS] = {"no collective was measured with %lld ranks",
@@ -445,6 +447,12 @@ static const char *const texts[MESSAGES][LANGUAGES] = {
                                   "mean square over the sizes, relative.",
                                   "根据 bench-allreduce 的测量拟合：%s/"
                                   "manifest.yaml（%s，%s）。拟合误差：各大小相对误差的均方根。"},
+    [MESSAGE_DEVICE_COLLECTIVES] =
+        {"What reducing a vector of so many bytes takes on %s, α + β · bytes: exact, with the same "
+         "bits for every world size, and fast, in an order that depends on it.",
+         "在 %s 上归约一个向量所需的时间，α + β · "
+         "字节：exact 对任意进程数结果逐位相同，fast 的求和顺序取决于进程数。"},
+    [MESSAGE_TRANSPORT] = {"Transport", "传输方式"},
     [MESSAGE_DEVICES] = {"Devices", "设备数"},
     [MESSAGE_PROJECTION] =
         {"The same, projected to a device for each rank, such as the one-rank run had, with "

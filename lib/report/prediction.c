@@ -142,14 +142,18 @@ static status check_collectives(prediction *p, const collectives *measured, lang
                                 error *err) {
     const run *r = p->subject->runs[0];
     const int64_t ranks = is(r, "dp") ? 1 : r->world_size;
-    p->cost = collectives_find(measured, ranks);
+    p->cost = collectives_find(measured, ranks, is(r, "ddp") ? r->reduce : NULL);
     if (strcmp(device_of(p), "cpu") != 0)
         return give_reason(
             p, memory_format(err, message_text(l, MESSAGE_PREDICTION_NO_DEVICE), device_of(p)));
     if (!same_machine(measured, r))
         return give_reason(p, memory_format(err, message_text(l, MESSAGE_PREDICTION_MACHINE),
                                             measured->host, measured->cpu));
-    if (is(r, "ddp") && strcmp(r->reduce, measured->reduce) != 0)
+    if (measured->devices)
+        return give_reason(
+            p, memory_format(err, message_text(l, MESSAGE_PREDICTION_DEVICES), measured->devices));
+    if (is(r, "ddp") && strcmp(measured->reduce, "both") != 0 &&
+        strcmp(r->reduce, measured->reduce) != 0)
         return give_reason(p, memory_format(err, message_text(l, MESSAGE_PREDICTION_REDUCTION),
                                             r->reduce, measured->reduce));
     if (!p->cost)

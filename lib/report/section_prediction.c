@@ -53,15 +53,19 @@ static bool is_used(const report *r, const collective *c) {
     return false;
 }
 
+static void cost_cells(const report *r, document *d, const collective *c) {
+    cell_number(d, "%.3f", 1e6 * c->cost.alpha);
+    cell_number(d, "%.4f", 1e9 * c->cost.beta);
+    cell_number(d, "%.1f %%", 100 * c->cost.error);
+    document_cell(d, CELL_TEXT, "%s", c->simulated ? say(r, MESSAGE_SIMULATED) : "");
+}
+
 static void collective_row(const report *r, document *d, const collective *c) {
     if (c->world_size > 1)
         document_cell(d, CELL_STRONG, "%lld", (long long)c->world_size);
     else
         document_cell(d, CELL_STRONG, "%s", say(r, MESSAGE_COPY_BY_THREAD));
-    cell_number(d, "%.3f", 1e6 * c->cost.alpha);
-    cell_number(d, "%.4f", 1e9 * c->cost.beta);
-    cell_number(d, "%.1f %%", 100 * c->cost.error);
-    document_cell(d, CELL_TEXT, "%s", c->simulated ? say(r, MESSAGE_SIMULATED) : "");
+    cost_cells(r, d, c);
 }
 
 static void collectives_table(const report *r, document *d) {
@@ -80,6 +84,26 @@ static void collectives_table(const report *r, document *d) {
     }
     if (any)
         document_add(d, BLOCK_NOTE, say(r, MESSAGE_COLLECTIVES_NOTE), c->folder, c->host, c->cpu);
+}
+
+// All that were measured on devices, though no prediction is made of them: what exactness costs.
+static void device_collectives_table(const report *r, document *d) {
+    static const message head[] = {MESSAGE_WORLD_SIZE, MESSAGE_REDUCTION, MESSAGE_TRANSPORT,
+                                   MESSAGE_ALPHA,      MESSAGE_BETA,      MESSAGE_FIT_ERROR,
+                                   MESSAGE_NOTE};
+    const collectives *c = &r->collectives;
+    if (!c->devices) return;
+    document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_DEVICE_COLLECTIVES), c->devices);
+    document_table(d, 7, "");
+    head_cells(r, d, head, 7);
+    for (size_t i = 0; i < c->count; i++) {
+        const collective *one = &c->items[i];
+        document_cell(d, CELL_STRONG, "%lld", (long long)one->world_size);
+        document_cell(d, CELL_TEXT, "%s", one->reduce);
+        document_cell(d, CELL_TEXT, "%s", one->transport);
+        cost_cells(r, d, one);
+    }
+    document_add(d, BLOCK_NOTE, say(r, MESSAGE_COLLECTIVES_NOTE), c->folder, c->host, c->cpu);
 }
 
 // ---- On more devices than there are ----
@@ -139,5 +163,6 @@ void section_prediction(const report *r, document *d) {
     document_add(d, BLOCK_HEADING, "%s", say(r, MESSAGE_PREDICTION));
     prediction_table(r, d);
     collectives_table(r, d);
+    device_collectives_table(r, d);
     projection_table(r, d);
 }

@@ -17,6 +17,7 @@ struct worker {
     int *first_leaf; // of each rank; size + 1 of them
     bool reduce_fast;
     bool on_devices;                // do the engines reduce among themselves?
+    const char *transport;          // what gradients are reduced by
     phase_times own;                // what is measured here, beside the engine's times
     uint64_t steps, vectors, bytes; // of reductions: how many, what this rank brought, what it sent
 };
@@ -51,31 +52,9 @@ static status exchange(void *context, const void *mine, size_t bytes_per_shard, 
 
 static_assert((int)BACKEND_ALIVE_MS == (int)COMM_ALIVE_MS, "engines ask as often as groups expect");
 
-typedef struct device_card { // what ranks tell each other of their devices
-    bool joins;
-    unsigned char id[BACKEND_DEVICE_ID_BYTES];
-} device_card;
-
-static bool all_differ(const device_card *cards, int count) {
-    for (int r = 0; r < count; r++) {
-        if (!cards[r].joins) return false;
-        for (int other = 0; other < r; other++)
-            if (memcmp(cards[r].id, cards[other].id, sizeof cards[r].id) == 0) return false;
-    }
-    return true;
-}
-
-// Has every rank of the group a device of its own, and can reduce there? All come to the same
-// answer.
-static status have_own_devices(const worker *w, bool *answer, error *err) {
-    const comm *c = w->comm;
-    device_card mine = {0}, *all = memory_new((size_t)c->size, sizeof *all, err);
-    if (!all) return STATUS_FAILED;
-    mine.joins = w->backend->group_device && w->backend->group_device(w->engine, mine.id);
-    status rc = c->ops->all_gather(w->comm, &mine, sizeof mine, all, err);
-    *answer = rc == STATUS_OK && all_differ(all, c->size);
-    free(all);
-    return rc;
+static status gather(void *context, const void *mine, size_t bytes, void *all, error *err) {
+    const worker *w = context;
+    return w->comm->ops->all_gather(w->comm, mine, bytes, all, err);
 }
 
 static status alive(void *context, error *err) {
@@ -83,23 +62,22 @@ static status alive(void *context, error *err) {
     return w->comm->ops->alive(w->comm, err);
 }
 
+// Through the host where the engines cannot.
 static status join_group(worker *w, const logger *log, error *err) {
-    comm *c = w->comm;
-    engine_group g = {.rank = c->rank, .size = c->size, .alive = alive, .context = w};
-    unsigned char *ids = NULL;
+    const comm *c = w->comm;
+    const engine_group g = {
+        .rank = c->rank, .size = c->size, .all_gather = gather, .alive = alive, .context = w};
+    error why = {0};
     status rc = STATUS_OK;
-    if (c->size == 1) return rc;
-    TRY(have_own_devices(w, &w->on_devices, err));
-    log_debug(log, "ranks reduce by %s", w->on_devices ? w->backend->group_name : c->ops->name);
-    if (!w->on_devices) return rc;
-    ids = memory_new((size_t)c->size, sizeof g.id, err);
-    if (!ids) return STATUS_FAILED;
-    if (c->rank == 0) TRY(w->backend->group_id(w->engine, g.id, err));
-    TRY(c->ops->all_gather(c, g.id, sizeof g.id, ids, err));
-    memcpy(g.id, ids, sizeof g.id); // rank 0's
-    TRY(w->backend->group_join(w->engine, &g, err));
+    w->transport = c->ops->name;
+    if (c->size == 1 || !w->backend->group_join) return rc;
+    const char *transport;
+    TRY(w->backend->group_join(w->engine, &g, &transport, &why, err));
+    w->on_devices = transport;
+    if (w->on_devices) w->transport = transport;
+    log_debug(log, "ranks reduce by %s%s%s", w->transport,
+              w->on_devices ? "" : ", not on devices: ", w->on_devices ? "" : why.message);
 out:
-    free(ids);
     return rc;
 }
 
@@ -298,8 +276,7 @@ status replica_describe(const worker *w, yaml_node *segment, error *err) {
     status rc;
     const double vectors = (double)w->vectors / (double)w->steps;
     const int64_t bytes = (int64_t)(w->bytes / w->steps);
-    const char *transport = w->on_devices ? w->backend->group_name : w->comm->ops->name;
-    TRY(yaml_put(segment, "transport", yaml_new_string(transport, err), err));
+    TRY(yaml_put(segment, "transport", yaml_new_string(w->transport, err), err));
     TRY(yaml_put(segment, "bytes_sent_per_step", yaml_new_integer(bytes, err), err));
     TRY(yaml_put(segment, "vectors_per_reduction", yaml_new_number(vectors, err), err));
 out:

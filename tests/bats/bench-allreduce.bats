@@ -67,11 +67,54 @@ bench() {
         "$BENCH" --min-bytes 1024 --max-bytes 4096 --iterations 3 --world-size 1 --print-key)" ]
 }
 
+@test "both reductions, one after the other" {
+    succeeds bench --world-size 2 --reduce both --out out
+    [ "$(grep -c '^# ranks 2: ' <<<"$output")" -eq 2 ] || fail "$output"
+    [ "$("$BIN/manifest" get out/manifest.yaml results.world_sizes.{0,1}.reduce)" = $'exact\nfast' ]
+    [ "$("$BIN/manifest" get out/manifest.yaml results.world_sizes.0.transport parameters.devices.0)" = $'shared memory\ncpu' ]
+}
+
+# need_emulation: the emulated backend, with four GPUs.
+need_emulation() {
+    local library=$BIN/../lib/lockstep-cuda-emulated.so
+    [ -e "$library" ] || skip "$library is not built"
+    LOCKSTEP_CUDA_LIBRARY=$(realpath "$library")
+    export LOCKSTEP_CUDA_LIBRARY LOCKSTEP_EMULATED_DEVICES=4
+}
+
+@test "on devices: NCCL where every rank has one, CUDA IPC where they share" {
+    need_emulation
+    succeeds bench --device cuda:0,cuda:1 --world-size 2,3 --reduce both --out out
+    get() { "$BIN/manifest" get out/manifest.yaml "$@"; }
+    [ "$(awk '$1 ~ /^[0-9]+$/ { printf "%s ", $1 ":" $2 }' <<<"$output")" = \
+        "2:1024 2:2048 2:4096 3:1024 3:2048 3:4096 2:1024 2:2048 2:4096 3:1024 3:2048 3:4096 " ] || fail "$output"
+    [ "$(grep -c "^# ranks 2: .*; nccl$" <<<"$output")" -eq 2 ] || fail "$output"
+    [ "$(grep -c "^# ranks 3: .*; cuda ipc; SIMULATED: 3 ranks on 2 GPUs$" <<<"$output")" -eq 2 ] || fail "$output"
+    [ "$(get results.world_sizes.{0,1,2,3}.transport | paste -sd ,)" = "nccl,cuda ipc,nccl,cuda ipc" ]
+    [ "$(get results.world_sizes.{1,3}.reduce | paste -sd ,)" = exact,fast ]
+    [ "$(get results.world_sizes.{0,1}.simulated | paste -sd ,)" = false,true ]
+    [ "$(get parameters.devices.1 parameters.machine.gpus.1 run.gpus.1.device | paste -sd ,)" = cuda:1,emulated,cuda:1 ]
+    succeeds bench --device cuda --world-size 2
+    [[ $output == *"; cuda ipc; SIMULATED: 2 ranks on 1 GPU" ]] || fail "$output"
+}
+
+@test "devices that are not there, cannot reduce, or need other options" {
+    need_emulation
+    fails_with 1 "'cuda:4': there are 4 GPUs" "$BENCH" --device cuda:4 --out out
+    fails_with 2 "bad --device: 'auto': expected cpu, cuda or a list" "$BENCH" --device auto --out out
+    fails_with 2 "'--device gpu': expected" "$BENCH" --device gpu --out out
+    fails_with 2 "bad --world-size: '1,2': on a device one rank has nothing to reduce" "$BENCH" --device cuda --world-size 1,2
+    fails_with 2 "bad --min-bytes: '100': on a device a multiple of 64, from 192 on" "$BENCH" --device cuda --min-bytes 100
+    export LOCKSTEP_EMULATED_IPC=none
+    fails_with 1 "these ranks reduce through the host.*operation not supported" "$BENCH" --device cuda --world-size 2 --out out
+    nothing_in out
+}
+
 @test "bad options are refused, and nothing is written" {
     for list in '' 0 '1,' ,1 1,,2 2x 1025 -1 '1 2'; do
         fails_with 2 "bad --world-size: '$list'" "$BENCH" --world-size "$list" --out out || return 1
     done
-    fails_with 2 "bad --reduce: 'quick': expected exact or fast" "$BENCH" --reduce quick --out out
+    fails_with 2 "bad --reduce: 'quick': expected exact, fast or both" "$BENCH" --reduce quick --out out
     fails_with 2 "bad --min-bytes: '6'" "$BENCH" --min-bytes 6 --out out
     fails_with 2 "bad --max-bytes: '1028'.*at least twice" "$BENCH" --max-bytes 1028 --out out
     fails_with 2 "'--iterations': expected an integer from 1" "$BENCH" --iterations 0 --out out

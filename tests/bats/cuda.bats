@@ -97,6 +97,7 @@ key() {
         agrees train-dp --device cuda:0 --world-size "$world"
     done
     agrees train-ddp --device cuda:0,cuda:0
+    [ "$("$BIN/manifest" get run/manifest.yaml run.execution.transport)" = "cuda ipc" ]
     agrees train-dp --device cuda:0,cuda:0
     agrees train-mp --device cuda --world-size 2
     agrees train-mp --device cuda:0,cuda:0,cuda:0

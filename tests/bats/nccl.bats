@@ -1,5 +1,5 @@
-# train-ddp with a GPU a rank: ranks reduce on their devices, by NCCL, or here by the stand-in of the emulation
-# (tests/emulation/nccl.h). CUDA_LIBRARY=build/lib/lockstep-cuda.so takes the GPUs of the machine instead.
+# train-ddp whose ranks reduce on their devices: with a GPU a rank by NCCL, or here by the stand-in of the emulation
+# (tests/emulation/nccl.h); else by CUDA IPC, or where that cannot be through the host. CUDA_LIBRARY=build/lib/lockstep-cuda.so takes the GPUs of the machine instead.
 
 load helpers
 load training
@@ -78,7 +78,7 @@ agrees() {
     [ "$(execution vectors_per_reduction)" = 1 ]
     local sent
     sent=$(execution bytes_sent_per_step)
-    agrees "shared memory" 4 --device cuda:0 --world-size 2
+    agrees "cuda ipc" 4 --device cuda:0 --world-size 2
     [ "$(execution bytes_sent_per_step)" = "$sent" ]
     agrees nccl 12 --device cuda:1,cuda:0
 }
@@ -88,23 +88,47 @@ agrees() {
     agrees nccl 4 --device cuda:0,cuda:1,cuda:2,cuda:3
     agrees nccl 12 --device cuda:3,cuda:1,cuda:2,cuda:0
     [ "$(execution vectors_per_reduction)" = 2 ]
-    agrees "shared memory" 12 --device cuda:0,cuda:1 --world-size 4
+    agrees "cuda ipc" 12 --device cuda:0,cuda:1 --world-size 4
+}
+
+@test "ranks that share one GPU, aligned with the tree and not" {
+    agrees "cuda ipc" 4 --device cuda:0,cuda:0
+    agrees "cuda ipc" 12 --device cuda:0,cuda:0,cuda:0,cuda:0
+    [ "$(execution vectors_per_reduction)" = 2 ]
+    agrees "cuda ipc" 12 --device cuda:0 --world-size 3
+    [ "$(execution bytes_sent_per_step)" -gt 0 ]
+}
+
+@test "where CUDA IPC is not possible, ranks reduce through the host, and -v says why" {
+    [ -z "${CUDA_LIBRARY:-}" ] || skip "a machine's GPUs can"
+    export LOCKSTEP_EMULATED_IPC=none
+    agrees "shared memory" 4 --device cuda:0,cuda:0
+    agrees nccl 4 --device cuda:0,cuda:1
+    rm -rf run
+    "$BIN/train-ddp" -v --experiment e4.yaml --train "$made/data/train.st.zst" --out run --device cuda:0,cuda:0 2>message
+    grep -q "reduce by shared memory, not on devices: rank 0: .*: operation not supported$" message || fail "$(cat message)"
 }
 
 @test "--reduce fast: another order of the sum, nearly the same model" {
     need_gpus 4
-    trains 12 --device cuda:0,cuda:1,cuda:2,cuda:3 --reduce fast
-    [ "$(execution transport)" = nccl ]
-    [ "$(execution reduce)" = fast ]
-    succeeds "$BIN/tensor" diff --atol 1e-4 "$made/one12/model.st.zst" run/model.st.zst
+    local devices
+    for devices in cuda:0,cuda:1,cuda:2,cuda:3 cuda:0,cuda:0; do
+        trains 12 --device "$devices" --reduce fast || return 1
+        [ "$(execution reduce)" = fast ]
+        succeeds "$BIN/tensor" diff --atol 1e-4 "$made/one12/model.st.zst" run/model.st.zst || return 1
+    done
+    [ "$(execution transport)" = "cuda ipc" ]
 }
 
 @test "synchronised batch norm" {
     need_gpus 2
     printf 'sync_batch_norm: true\n' >>e4.yaml
     "$BIN/train-single" -q --experiment e4.yaml --train "$made/data/train.st.zst" --out one --device cuda
-    trains 4 --device cuda:0,cuda:1
-    same_model "$(content one/model.st.zst)" run "sync_batch_norm"
+    local devices
+    for devices in cuda:0,cuda:1 cuda:0,cuda:0; do
+        trains 4 --device "$devices" || return 1
+        same_model "$(content one/model.st.zst)" run "sync_batch_norm, $devices" || return 1
+    done
 }
 
 @test "asked to stop, all ranks stop behind the same step; resumed with another number of them" {
@@ -115,6 +139,15 @@ agrees() {
         --device cuda:0,cuda:1,cuda:2,cuda:3
     same_model "$(content "$made/one4/model.st.zst")" run resumed
     [ "$("$BIN/manifest" get run/manifest.yaml run.execution.1.transport)" = nccl ]
+}
+
+@test "the same with ranks that share a GPU" {
+    trains 4 --device cuda:0,cuda:0 --stop-after-steps 2
+    unfinished run
+    succeeds "$BIN/train-ddp" -q --experiment e4.yaml --train "$made/data/train.st.zst" --out run --resume \
+        --device cuda:0 --world-size 4
+    same_model "$(content "$made/one4/model.st.zst")" run resumed
+    [ "$("$BIN/manifest" get run/manifest.yaml run.execution.1.transport)" = "cuda ipc" ]
 }
 
 # starts OPTION...: a long training in the background, until its ranks train.
@@ -142,14 +175,27 @@ ends() {
     [ -e run/state.st.zst ]
 }
 
-@test "a rank that dies ends the others within 5 s, and is named" {
-    need_gpus 4
-    starts --device cuda:0,cuda:1,cuda:2,cuda:3
+# a_rank_dies OPTION...: the third of four.
+a_rank_dies() {
+    starts "$@" || return 1
     kill -KILL "$(pgrep -P "${jobs[0]}" | sed -n 3p)"
     ends 1 "${jobs[0]}" message
     [ "$(wc -l <message)" -eq 1 ] || fail "$(cat message)"
     grep -q "rank 2 was killed by signal 9" message || fail "$(cat message)"
     nobody_left "$WORK/run"
+}
+
+@test "a rank that dies ends the others within 5 s, and is named" {
+    need_gpus 4
+    a_rank_dies --device cuda:0,cuda:1,cuda:2,cuda:3
+}
+
+@test "the same with ranks that share a GPU, however late its streams are" {
+    local order
+    for order in forward backward; do
+        rm -rf run
+        LOCKSTEP_EMULATED_ORDER=$order a_rank_dies --device cuda:0 --world-size 4 || return 1
+    done
 }
 
 # Ranks that somebody else started have nobody who tells them.

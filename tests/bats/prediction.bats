@@ -162,6 +162,27 @@ END
     no_prediction 'the size of its messages is not known'
 }
 
+@test "of both reductions that of the run; of devices both, with what they were reduced by" {
+    run_of one ranks=1
+    run_of four ranks=4 epochs=2,0.3,0.3,0.3,0.3
+    collectives m here both
+    sed -i 's/world_size: 4, /world_size: 4, reduce: exact, transport: nccl, /' m/manifest.yaml
+    sed -n 's/reduce: exact/reduce: fast/; s/alpha_seconds: 0.001/alpha_seconds: 0.0005/; /world_size: 4/p' m/manifest.yaml >row
+    sed -i '/world_size: 1/r row' m/manifest.yaml
+    succeeds "$BIN/report" four one --collectives m --out out
+    [ "$(figure out/report.csv four.predicted_seconds_per_epoch)" = 0.28884 ]
+    grep -q 'results.world_sizes.2,$' out/report.csv || fail "$(cat out/report.csv)"
+    lacks out/report.md '| nccl |'
+    sed -i 's/reduce: both/reduce: both, devices: [cuda:0, cuda:1]/' m/manifest.yaml
+    succeeds "$BIN/report" four one --collectives m --out out
+    says out/report.md '| no prediction: the collectives were measured on cuda:0, cuda:1 |'
+    says out/report.md 'What reducing a vector of so many bytes takes on cuda:0, cuda:1'
+    says out/report.md '| **4** | fast | nccl | 500.000 | 1000.0000 | 12.5 % | SIMULATED |'
+    says out/report.md '| **4** | exact | nccl | 1000.000 | 1000.0000 | 12.5 % | SIMULATED |'
+    succeeds "$BIN/report" four one --collectives m --out out --lang zh
+    says out/report.md '在 cuda:0, cuda:1 上归约'
+}
+
 @test "of several runs on one rank, that of the own strategy that is like for like" {
     run_of other ranks=1 batch=128
     run_of alone ranks=1 execution='{"tool": "train-single", "strategy": "single"}'

@@ -28,7 +28,10 @@
 // other bits. Nothing here has a speed.
 //
 // LOCKSTEP_EMULATED_DEVICES: how many devices there are (1). LOCKSTEP_EMULATED_MEMORY: bytes that
-// each has (16 GiB).
+// each has (16 GiB). LOCKSTEP_EMULATED_SECONDS: how long a stream, or a rank of NCCL's, waits for
+// another process before it fails (20); a device would wait for ever. LOCKSTEP_EMULATED_IPC: what
+// is possible between processes: nothing (none), handles that nobody can open (export), all (the
+// default).
 #ifndef LOCKSTEP_EMULATION_CUDA_RUNTIME_API_H
 #define LOCKSTEP_EMULATION_CUDA_RUNTIME_API_H
 
@@ -53,9 +56,11 @@ extern "C" {
     X(cudaErrorInvalidMemcpyDirection, 21, "invalid copy direction for memcpy")                   \
     X(cudaErrorNoDevice, 100, "no CUDA-capable device is detected")                               \
     X(cudaErrorInvalidDevice, 101, "invalid device ordinal")                                      \
+    X(cudaErrorDeviceUninitialized, 201, "invalid device context")                                \
     X(cudaErrorInvalidResourceHandle, 400, "invalid resource handle")                             \
     X(cudaErrorIllegalState, 401, "the operation cannot be performed in the present state")       \
     X(cudaErrorNotReady, 600, "device not ready")                                                 \
+    X(cudaErrorLaunchTimeout, 702, "the launch timed out and was terminated")                     \
     X(cudaErrorPeerAccessAlreadyEnabled, 704, "peer access is already enabled")                   \
     X(cudaErrorNotSupported, 801, "operation not supported")                                      \
     X(cudaErrorStreamCaptureUnsupported, 900, "operation not permitted when stream is capturing") \
@@ -195,7 +200,7 @@ cudaError_t cudaMemset(void *pointer, int value, size_t count);
 cudaError_t cudaMemsetAsync(void *pointer, int value, size_t count,
                             cudaStream_t stream EMULATION_DEFAULT(NULL));
 
-// Memory of another process: not here (cudaErrorNotSupported).
+// Memory of another process; see ipc.cc.
 enum { CUDA_IPC_HANDLE_SIZE = 64, cudaIpcMemLazyEnablePeerAccess = 1 };
 typedef struct cudaIpcMemHandle_st {
     char reserved[CUDA_IPC_HANDLE_SIZE];
@@ -207,7 +212,12 @@ cudaError_t cudaIpcCloseMemHandle(void *pointer);
 // ---- Streams and events ----
 
 enum { cudaStreamDefault = 0, cudaStreamNonBlocking = 1 };
-enum { cudaEventDefault = 0, cudaEventBlockingSync = 1, cudaEventDisableTiming = 2 };
+enum {
+    cudaEventDefault = 0,
+    cudaEventBlockingSync = 1,
+    cudaEventDisableTiming = 2,
+    cudaEventInterprocess = 4
+};
 enum { cudaEventRecordDefault = 0, cudaEventRecordExternal = 1 };
 enum { cudaEventWaitDefault = 0, cudaEventWaitExternal = 1 };
 
@@ -233,6 +243,13 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
+
+// Events of another process may be waited for and asked for, not recorded.
+typedef struct cudaIpcEventHandle_st {
+    char reserved[CUDA_IPC_HANDLE_SIZE];
+} cudaIpcEventHandle_t;
+cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t *handle, cudaEvent_t event);
+cudaError_t cudaIpcOpenEventHandle(cudaEvent_t *event, cudaIpcEventHandle_t handle);
 
 // ---- Graphs ----
 

@@ -47,6 +47,15 @@ enum class memory { pageable, pinned, device, invalid };
 // Where `count` bytes lie; invalid: partly inside of an allocation and partly not.
 memory where(const void *pointer, size_t count, int *device = nullptr);
 
+// Puts a file in the place of the pages of an allocation, once; what they hold stays. It is closed
+// when the memory is freed. Other processes may map it.
+cudaError_t share_memory(const void *pointer, int *file, size_t *size, int *device);
+// Memory of another process, mapped at `at`, is device memory from now on, or no longer.
+void add_foreign(void *at, size_t size, int device);
+cudaError_t remove_foreign(void *at, size_t *size);
+// Bytes of memory that `size` bytes of a device take.
+size_t whole_pages(size_t size);
+
 // While one of these lives, device memory may be touched. Otherwise AddressSanitizer, where it
 // is there, reports whoever does.
 class device_access {
@@ -59,6 +68,7 @@ class device_access {
 
 // ---- streams.cc ----
 
+// Returns cudaErrorNotReady as long as it waits for another process, and is then called again.
 using work = std::function<cudaError_t()>;
 // Into the stream, or into the graph that it captures. `stream` NULL: the current device's.
 cudaError_t submit(cudaStream_t stream, work what);
@@ -68,6 +78,9 @@ cudaError_t stream_is_here(cudaStream_t stream);
 cudaError_t allowed_now();
 // Waits for all work of all streams of all devices.
 cudaError_t finish_all();
+// Asks `what` until it does not say cudaErrorNotReady, or for LOCKSTEP_EMULATED_SECONDS.
+cudaError_t wait_patiently(const work &what);
+double patience_seconds();
 
 } // namespace emulation
 

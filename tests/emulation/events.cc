@@ -4,6 +4,8 @@
 #include <chrono>
 #include <set>
 
+#include "ipc.h"
+
 namespace emulation {
 
 enum class recorded { never, in_queue, in_capture, in_graph };
@@ -21,6 +23,8 @@ struct CUevent_st {
     uint64_t number = 0;
     std::shared_ptr<emulation::capture> capture; // in_capture
     std::vector<size_t> behind;
+    std::shared_ptr<emulation::shared_event> shared; // of an interprocess event
+    bool foreign = false;                            // another process's
 };
 
 namespace emulation {
@@ -35,15 +39,35 @@ static work set_to_now(std::shared_ptr<double> seconds) {
     };
 }
 
+// The same, and other processes see it.
+static work reach(std::shared_ptr<double> seconds, std::shared_ptr<shared_event> shared) {
+    if (!shared) return set_to_now(std::move(seconds));
+    const uint64_t number = ++shared->recorded;
+    return [mark = set_to_now(std::move(seconds)), shared, number] {
+        shared->reached = number;
+        return mark();
+    };
+}
+
+// That of now: what is recorded later is not waited for.
+static work foreign_reached(const CUevent_st *event) {
+    return [shared = event->shared, number = event->shared->recorded.load()] {
+        return shared->reached >= number ? cudaSuccess : cudaErrorNotReady;
+    };
+}
+
 static cudaError_t new_event(cudaEvent_t *event, unsigned flags) {
-    if (flags & ~(unsigned)(cudaEventBlockingSync | cudaEventDisableTiming))
+    const bool interprocess = flags & cudaEventInterprocess;
+    if (flags & ~(unsigned)(cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess))
         return cudaErrorInvalidValue;
+    if (interprocess && !(flags & cudaEventDisableTiming)) return cudaErrorInvalidValue;
     int device;
     const cudaError_t result = current_device(&device);
     if (result != cudaSuccess) return result;
     *event = new CUevent_st;
     (*event)->device = device;
     (*event)->timed = !(flags & cudaEventDisableTiming);
+    if (interprocess) (*event)->shared = new_shared_event();
     events.insert(*event);
     return cudaSuccess;
 }
@@ -52,7 +76,10 @@ static cudaError_t new_event(cudaEvent_t *event, unsigned flags) {
 // by each launch of the graph.
 static cudaError_t record(CUevent_st *event, CUstream_st *stream, bool external) {
     if (event->device != stream->device) return cudaErrorInvalidResourceHandle;
+    if (event->foreign) return cudaErrorNotSupported;
     if (stream->capture && stream->capture->lost) return cudaErrorStreamCaptureInvalidated;
+    if (stream->capture && event->shared)
+        return lose(stream->capture.get(), cudaErrorStreamCaptureUnsupported);
     event->seconds = std::make_shared<double>(NOT_YET);
     if (stream->capture && !external) {
         event->how = recorded::in_capture;
@@ -63,7 +90,7 @@ static cudaError_t record(CUevent_st *event, CUstream_st *stream, bool external)
     event->how = stream->capture ? recorded::in_graph : recorded::in_queue;
     event->queue = stream->queue;
     event->number = stream->queue->put + 1;
-    return submit(stream->own ? nullptr : stream, set_to_now(event->seconds));
+    return submit(stream->own ? nullptr : stream, reach(event->seconds, event->shared));
 }
 
 // The stream goes on behind what the event was recorded behind, and joins its capture.
@@ -82,6 +109,10 @@ static cudaError_t wait_in_capture(CUstream_st *stream, const CUevent_st *event)
 
 static cudaError_t wait(CUstream_st *stream, const CUevent_st *event, bool external) {
     if (stream->capture && stream->capture->lost) return cudaErrorStreamCaptureInvalidated;
+    if (event->foreign) {
+        if (stream->capture) return lose(stream->capture.get(), cudaErrorStreamCaptureIsolation);
+        return submit(stream->own ? nullptr : stream, foreign_reached(event));
+    }
     if (event->how == recorded::never) return cudaSuccess;
     if (event->how == recorded::in_capture) return wait_in_capture(stream, event);
     if (stream->capture && !external)
@@ -89,11 +120,12 @@ static cudaError_t wait(CUstream_st *stream, const CUevent_st *event, bool exter
     if (event->how == recorded::in_graph) return submit(stream->own ? nullptr : stream, finish_all);
     const std::shared_ptr<queue> theirs = event->queue;
     const uint64_t number = event->number;
-    return submit(stream->own ? nullptr : stream, [=] { return theirs->finish(number); });
+    return submit(stream->own ? nullptr : stream, [=] { return theirs->advance(number); });
 }
 
 // cudaErrorNotReady: its place has not been reached.
 static cudaError_t state(const CUevent_st *event) {
+    if (event->foreign) return foreign_reached(event)();
     if (event->how == recorded::in_capture) {
         if (!event->capture->ended) event->capture->lost = true;
         return cudaErrorCapturedEvent;
@@ -147,6 +179,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     if (!events.count(event)) return done(cudaErrorInvalidResourceHandle);
     const cudaError_t result = state(event);
     if (result != cudaErrorNotReady) return done(result);
+    if (event->foreign) return done(wait_patiently(foreign_reached(event)));
     return done(event->how == recorded::in_queue ? event->queue->finish(event->number)
                                                  : finish_all());
 }
@@ -154,7 +187,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 cudaError_t cudaEventQuery(cudaEvent_t event) {
     hold lock(everything);
     if (!events.count(event)) return done(cudaErrorInvalidResourceHandle);
-    if (state(event) == cudaErrorNotReady) (void)event->queue->step();
+    if (!event->foreign && state(event) == cudaErrorNotReady) (void)event->queue->step();
     return done(state(event));
 }
 
@@ -167,5 +200,23 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEve
         if (result != cudaSuccess) return done(result);
     }
     *milliseconds = (float)((*end->seconds - *start->seconds) * 1000);
+    return cudaSuccess;
+}
+
+cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t *handle, cudaEvent_t event) {
+    hold lock(everything);
+    if (!events.count(event) || !event->shared || event->foreign)
+        return done(cudaErrorInvalidResourceHandle);
+    return done(name_event(*event->shared, handle));
+}
+
+cudaError_t cudaIpcOpenEventHandle(cudaEvent_t *event, cudaIpcEventHandle_t handle) {
+    hold lock(everything);
+    std::shared_ptr<shared_event> shared;
+    cudaError_t result = find_event(handle, &shared);
+    if (result == cudaSuccess) result = new_event(event, cudaEventDisableTiming);
+    if (result != cudaSuccess) return done(result);
+    (*event)->shared = shared;
+    (*event)->foreign = true;
     return cudaSuccess;
 }

@@ -2,6 +2,7 @@
 #include "emulation.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstdlib>
@@ -19,10 +20,13 @@ namespace emulation {
 
 struct allocation {
     size_t size;
-    int device; // PINNED: of the host
+    int device;           // PINNED: of the host
+    int file = -1;        // that other processes may map; -1: none
+    bool foreign = false; // another process's
 };
 
 static const int PINNED = -1;
+static const size_t PAGE = 4096;
 static const size_t HUGE_PAGE = 2 << 20;
 static const int FRESH = 0xff; // what new memory is filled with: NaN in every type
 static std::map<uintptr_t, allocation> allocations;
@@ -64,7 +68,7 @@ static size_t total_bytes() {
 
 static size_t used_bytes(int device) {
     size_t sum = 0;
-    for (const auto &[base, a] : allocations) sum += a.device == device ? a.size : 0;
+    for (const auto &[base, a] : allocations) sum += a.device == device && !a.foreign ? a.size : 0;
     return sum;
 }
 
@@ -73,24 +77,94 @@ static cudaError_t take(void **pointer, size_t size, int device) {
     if (size == 0) return cudaSuccess;
     if (device != PINNED && size > total_bytes() - used_bytes(device))
         return cudaErrorMemoryAllocation;
-    // Not rounded up, so that AddressSanitizer sees the first byte behind the end. Huge pages make
-    // a workspace of cuBLAS cheap.
-    if (posix_memalign(pointer, size < HUGE_PAGE ? 256 : HUGE_PAGE, size) != 0)
+    // Device memory has its pages to itself, so that a file can take their place. AddressSanitizer
+    // is told of the end, so that it sees the first byte behind it. Huge pages make a workspace of
+    // cuBLAS cheap.
+    const size_t room = device == PINNED ? size : whole_pages(size);
+    if (posix_memalign(pointer, size < HUGE_PAGE ? PAGE : HUGE_PAGE, room) != 0)
         return cudaErrorMemoryAllocation;
     if (size >= HUGE_PAGE) (void)madvise(*pointer, size & ~(HUGE_PAGE - 1), MADV_HUGEPAGE);
     memset(*pointer, FRESH, size);
     allocations[(uintptr_t)*pointer] = {size, device};
-    if (device != PINNED && accesses == 0) ASAN_POISON_MEMORY_REGION(*pointer, size);
+    if (device == PINNED) return cudaSuccess;
+    ASAN_POISON_MEMORY_REGION((char *)*pointer + size, room - size);
+    if (accesses == 0) ASAN_POISON_MEMORY_REGION(*pointer, size);
     return cudaSuccess;
+}
+
+// The heap gets ordinary memory back.
+static void unshare(void *pointer, const allocation &a) {
+    if (a.file < 0) return;
+    close(a.file);
+    if (mmap(pointer, whole_pages(a.size), PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+        abort();
 }
 
 static cudaError_t give_back(void *pointer, bool pinned) {
     const auto found = allocations.find((uintptr_t)pointer);
-    if (found == allocations.end() || (found->second.device == PINNED) != pinned)
+    if (found == allocations.end() || found->second.foreign ||
+        (found->second.device == PINNED) != pinned)
         return cudaErrorInvalidValue;
-    ASAN_UNPOISON_MEMORY_REGION(pointer, found->second.size);
+    const allocation &a = found->second;
+    ASAN_UNPOISON_MEMORY_REGION(pointer, pinned ? a.size : whole_pages(a.size));
+    unshare(pointer, a);
     allocations.erase(found);
     free(pointer);
+    return cudaSuccess;
+}
+
+// ---- Memory that several processes have ----
+
+size_t whole_pages(size_t size) {
+    return (size + PAGE - 1) / PAGE * PAGE;
+}
+
+// A copy of the pages, in a file of that size.
+static int make_file(const void *pages, size_t size) {
+    const int file = memfd_create("lockstep-device-memory", MFD_CLOEXEC);
+    if (file < 0 || ftruncate(file, (off_t)size) != 0) return -1;
+    void *at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (at == MAP_FAILED) return -1;
+    memcpy(at, pages, size);
+    munmap(at, size);
+    return file;
+}
+
+cudaError_t share_memory(const void *pointer, int *file, size_t *size, int *device) {
+    const auto found = allocations.find((uintptr_t)pointer);
+    if (found == allocations.end() || found->second.device == PINNED || found->second.foreign)
+        return cudaErrorInvalidValue;
+    allocation &a = found->second;
+    const size_t room = whole_pages(a.size);
+    void *const at = (void *)found->first;
+    if (a.file < 0) {
+        ASAN_UNPOISON_MEMORY_REGION(at, room);
+        a.file = make_file(at, room);
+        if (a.file < 0 ||
+            mmap(at, room, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, a.file, 0) == MAP_FAILED)
+            abort();
+        const size_t open = accesses > 0 ? a.size : 0;
+        ASAN_POISON_MEMORY_REGION((char *)at + open, room - open);
+    }
+    *file = a.file;
+    *size = a.size;
+    *device = a.device;
+    return cudaSuccess;
+}
+
+void add_foreign(void *at, size_t size, int device) {
+    allocations[(uintptr_t)at] = {size, device, -1, true};
+    const size_t open = accesses > 0 ? size : 0;
+    ASAN_POISON_MEMORY_REGION((char *)at + open, whole_pages(size) - open);
+}
+
+cudaError_t remove_foreign(void *at, size_t *size) {
+    const auto found = allocations.find((uintptr_t)at);
+    if (found == allocations.end() || !found->second.foreign) return cudaErrorInvalidValue;
+    *size = found->second.size;
+    ASAN_UNPOISON_MEMORY_REGION(at, whole_pages(*size));
+    allocations.erase(found);
     return cudaSuccess;
 }
 
@@ -237,16 +311,4 @@ cudaError_t cudaMemset(void *pointer, int value, size_t count) {
     cudaError_t result = allowed_now();
     if (result == cudaErrorStreamCaptureUnsupported) result = cudaErrorStreamCaptureImplicit;
     return done(result == cudaSuccess ? submit_fill(pointer, value, count, nullptr) : result);
-}
-
-cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *, void *) {
-    return done(cudaErrorNotSupported);
-}
-
-cudaError_t cudaIpcOpenMemHandle(void **, cudaIpcMemHandle_t, unsigned) {
-    return done(cudaErrorNotSupported);
-}
-
-cudaError_t cudaIpcCloseMemHandle(void *) {
-    return done(cudaErrorNotSupported);
 }

@@ -146,13 +146,8 @@ __attribute__((format(printf, 3, 4))) static ncclResult_t fail(ncclComm *c, nccl
     return code;
 }
 
-static double patience() {
-    const char *text = getenv("LOCKSTEP_EMULATED_NCCL_SECONDS");
-    return text && *text ? atof(text) : 20;
-}
-
 static bool overdue(const ncclComm *c) {
-    return std::chrono::duration<double>(monotonic::now() - c->moved).count() > patience();
+    return std::chrono::duration<double>(monotonic::now() - c->moved).count() > patience_seconds();
 }
 
 static std::string describe(const label &l) {
@@ -249,7 +244,7 @@ static void run_group(ncclComm *c) {
         c->state = ncclSuccess;
     } else if (overdue(c)) {
         fail(c, ncclRemoteError, "rank %d has waited for %g s to %s %s %s rank %d", c->rank,
-             patience(), waits->out ? "send" : "receive", describe(waits->what).c_str(),
+             patience_seconds(), waits->out ? "send" : "receive", describe(waits->what).c_str(),
              waits->out ? "to" : "from", waits->peer);
     }
 }
@@ -262,7 +257,7 @@ static void join(ncclComm *c) {
         if (m[r].here == HERE) continue;
         if (overdue(c))
             fail(c, ncclRemoteError, "rank %d has waited for %g s for rank %d to join", c->rank,
-                 patience(), r);
+                 patience_seconds(), r);
         return;
     }
     for (int a = 0; a < c->size; a++)

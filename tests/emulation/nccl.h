@@ -10,7 +10,7 @@
 // hears of it, and so do the others (ncclRemoteError; ncclGetLastError() says what it was):
 //
 //     counts that differ, collectives in different orders, a send that meets a collective
-//     a send without a receive, or the other way round: after LOCKSTEP_EMULATED_NCCL_SECONDS (20)
+//     a send without a receive, or the other way round: after LOCKSTEP_EMULATED_SECONDS (20)
 //         in which nothing moved
 //     two ranks on one device, or with one number, or that disagree on how many they are
 //     calls before the ones before are done, or work behind them in the stream

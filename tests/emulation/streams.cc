@@ -1,6 +1,10 @@
 // Streams: queues of work that run at once, or as late as they may (order::backward).
 #include "streams.h"
 
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
 #include <map>
 #include <set>
 
@@ -13,21 +17,48 @@ static std::map<int, CUstream_st> own_streams; // of the devices
 
 cudaError_t queue::step() {
     if (waiting.empty()) return cudaSuccess;
-    const work next = std::move(waiting.front());
+    work next = std::move(waiting.front());
     waiting.pop_front();
     device_access access;
     const cudaError_t result = next();
-    done++;
+    if (result == cudaErrorNotReady)
+        waiting.push_front(std::move(next));
+    else
+        done++;
     return result;
 }
 
-cudaError_t queue::finish(uint64_t upto) {
+cudaError_t queue::advance(uint64_t upto) {
     cudaError_t first = cudaSuccess;
     while (done < upto && !waiting.empty()) {
         const cudaError_t result = step();
+        if (result == cudaErrorNotReady) return result;
         if (first == cudaSuccess) first = result;
     }
     return first;
+}
+
+cudaError_t queue::finish(uint64_t upto) {
+    return wait_patiently([this, upto] { return advance(upto); });
+}
+
+// ---- Waiting for other processes ----
+
+double patience_seconds() {
+    const char *text = getenv("LOCKSTEP_EMULATED_SECONDS");
+    return text && *text ? atof(text) : 20;
+}
+
+cudaError_t wait_patiently(const work &what) {
+    using namespace std::chrono;
+    const auto begin = steady_clock::now();
+    for (;;) {
+        const cudaError_t result = what();
+        if (result != cudaErrorNotReady) return result;
+        if (duration<double>(steady_clock::now() - begin).count() > patience_seconds())
+            return cudaErrorLaunchTimeout;
+        usleep(50);
+    }
 }
 
 static cudaError_t finish_stream(const CUstream_st *s) {
@@ -104,7 +135,9 @@ cudaError_t submit(cudaStream_t stream, work what) {
     if (result != cudaSuccess) return result;
     s->queue->waiting.push_back(std::move(what));
     s->queue->put++;
-    return run_order() == order::backward ? cudaSuccess : finish_stream(s);
+    if (run_order() == order::backward) return cudaSuccess;
+    result = s->queue->advance(s->queue->put);
+    return result == cudaErrorNotReady ? cudaSuccess : result; // the rest comes later
 }
 
 // `device` -1: of all devices.

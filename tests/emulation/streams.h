@@ -16,8 +16,11 @@ struct queue {
     std::deque<work> waiting;
     uint64_t put = 0, done = 0; // numbers of the last that came in, and of the last that has run
 
-    cudaError_t step();                // runs one, if there is one
-    cudaError_t finish(uint64_t upto); // runs until that number is done
+    cudaError_t step(); // runs one, if there is one; cudaErrorNotReady: it is still there
+    // Runs until that number is done. advance stops at work that waits for another process, with
+    // cudaErrorNotReady; finish does not.
+    cudaError_t advance(uint64_t upto);
+    cudaError_t finish(uint64_t upto);
 };
 
 // One node of a graph: what it does, and behind which other nodes.

@@ -420,7 +420,13 @@ static void test_sanitizer_sees_memory(void **) {
     assert_says(last_words([&] { v.at[0] = 1; }), "use-after-poison");
     LAUNCH(reverse<true>, 1, 3, nullptr, v.at);
     assert_says(last_words([&] { LAUNCH(reverse<true>, 1, 4, nullptr, v.at); }),
-                "heap-buffer-overflow");
+                "use-after-poison");
+    cudaIpcMemHandle_t handle; // the same when other processes can see it
+    assert_good(cudaIpcGetMemHandle(&handle, v.at));
+    assert_says(last_words([&] { v.at[0] = 1; }), "use-after-poison");
+    LAUNCH(reverse<true>, 1, 3, nullptr, v.at);
+    assert_says(last_words([&] { LAUNCH(reverse<true>, 1, 4, nullptr, v.at); }),
+                "use-after-poison");
     LAUNCH(too_far, 1, 1, nullptr, v.at, 39u);
 #ifndef __clang__ // does not watch variables in named sections
     assert_says(last_words([&] { LAUNCH(too_far, 1, 1, nullptr, v.at, 40u); }),
@@ -859,6 +865,205 @@ static void test_batched_product_in_graph(void **) {
     assert_good(cudaStreamDestroy(stream));
 }
 
+// ---- Other processes ----
+
+// A process that runs `body` with what it is told through a pipe; it ends well if that returns
+// true.
+struct other_process {
+    int to[2], from[2];
+    pid_t process;
+
+    template <typename F> explicit other_process(F body) {
+        assert_int_equal(pipe(to) | pipe(from), 0);
+        process = fork();
+        if (process == 0) _exit(body(*this) ? 0 : 1);
+    }
+    template <typename T> void tell(const T &what) const {
+        assert_int_equal(write(to[1], &what, sizeof what), sizeof what);
+    }
+    template <typename T> T hear() const { // in the process
+        T what;
+        if (read(to[0], &what, sizeof what) != (ssize_t)sizeof what) _exit(2);
+        return what;
+    }
+    void answer() const { (void)!write(from[1], "", 1); }
+    void wait_for_answer() const {
+        char c;
+        assert_int_equal(read(from[0], &c, 1), 1);
+    }
+    int end() const {
+        int code;
+        assert_int_equal(waitpid(process, &code, 0), process);
+        for (const int file : {to[0], to[1], from[0], from[1]}) close(file);
+        return code;
+    }
+};
+
+static bool holds(const float *device, const std::vector<float> &expected) {
+    std::vector<float> got(expected.size());
+    return cudaMemcpy(got.data(), device, got.size() * sizeof(float), cudaMemcpyDeviceToHost) ==
+               cudaSuccess &&
+           got == expected;
+}
+
+static void test_memory_of_another_process(void **) {
+    const std::vector<float> values = counting(3000), changed(3000, 7);
+    const other_process other([&](const other_process &me) {
+        float *at, *again;
+        const auto handle = me.hear<cudaIpcMemHandle_t>();
+        const bool good =
+            cudaIpcOpenMemHandle((void **)&at, handle, cudaIpcMemLazyEnablePeerAccess) ==
+                cudaSuccess &&
+            holds(at, values) &&
+            cudaMemcpy(at, changed.data(), 12000, cudaMemcpyHostToDevice) == cudaSuccess &&
+            cudaMemset(at, 0, 12004) == cudaErrorInvalidValue && // over the end
+            cudaFree(at) == cudaErrorInvalidValue &&
+            cudaIpcOpenMemHandle((void **)&again, handle, cudaIpcMemLazyEnablePeerAccess) ==
+                cudaSuccess &&
+            again == at && cudaIpcCloseMemHandle(at) == cudaSuccess && holds(at, changed) &&
+            cudaIpcCloseMemHandle(at) == cudaSuccess &&
+            cudaIpcCloseMemHandle(at) == cudaErrorInvalidValue;
+        return good;
+    });
+    cudaIpcMemHandle_t handle, same;
+    void *here;
+    {
+        on_device<float> v(values);
+        assert_good(cudaIpcGetMemHandle(&handle, v.at));
+        assert_good(cudaIpcGetMemHandle(&same, v.at));
+        assert_memory_equal(&handle, &same, sizeof handle);
+        assert_cuda(cudaErrorInvalidValue, cudaIpcGetMemHandle(&same, v.at + 1));
+        assert_true(v.get() == values);
+        assert_cuda(cudaErrorDeviceUninitialized,
+                    cudaIpcOpenMemHandle(&here, handle, cudaIpcMemLazyEnablePeerAccess));
+        other.tell(handle);
+        assert_int_equal(other.end(), 0);
+        assert_true(v.get() == changed);
+        LAUNCH(reverse<true>, 1, 64, nullptr, v.at);
+        assert_good(cudaDeviceSynchronize());
+    }
+    on_device<float> next(values); // where the other one was, maybe
+    assert_true(next.get() == values);
+}
+
+// The stream of one process waits for work in that of another one, which comes late.
+static void test_event_of_another_process(void **) {
+    set_order("backward");
+    const other_process other([&](const other_process &me) {
+        float *at, *mine;
+        cudaEvent_t event;
+        const cudaStream_t stream = new_stream();
+        const std::vector<float> expected(100, 5);
+        if (cudaIpcOpenMemHandle((void **)&at, me.hear<cudaIpcMemHandle_t>(),
+                                 cudaIpcMemLazyEnablePeerAccess) != cudaSuccess ||
+            cudaIpcOpenEventHandle(&event, me.hear<cudaIpcEventHandle_t>()) != cudaSuccess ||
+            cudaMalloc((void **)&mine, 400) != cudaSuccess ||
+            cudaEventRecord(event, stream) != cudaErrorNotSupported ||
+            cudaEventQuery(event) != cudaErrorNotReady ||
+            cudaStreamWaitEvent(stream, event) != cudaSuccess ||
+            cudaMemcpyAsync(mine, at, 400, cudaMemcpyDeviceToDevice, stream) != cudaSuccess)
+            return false;
+        for (int i = 0; i < 5; i++)
+            if (cudaStreamQuery(stream) != cudaErrorNotReady) return false;
+        me.answer();
+        return cudaStreamSynchronize(stream) == cudaSuccess && holds(mine, expected) &&
+               cudaEventSynchronize(event) == cudaSuccess && cudaEventDestroy(event) == cudaSuccess;
+    });
+    cudaIpcMemHandle_t memory;
+    cudaIpcEventHandle_t handle;
+    cudaEvent_t event;
+    const cudaStream_t stream = new_stream();
+    on_device<float> v(std::vector<float>(100, 4));
+    assert_good(cudaEventCreateWithFlags(&event, cudaEventInterprocess | cudaEventDisableTiming));
+    assert_good(cudaIpcGetMemHandle(&memory, v.at));
+    assert_good(cudaIpcGetEventHandle(&handle, event));
+    LAUNCH(add, 1, 100, stream, v.at, 1.0f);
+    assert_good(cudaEventRecord(event, stream));
+    other.tell(memory);
+    other.tell(handle);
+    other.wait_for_answer();
+    assert_good(cudaStreamSynchronize(stream));
+    assert_int_equal(other.end(), 0);
+    assert_good(cudaEventDestroy(event));
+    assert_good(cudaStreamDestroy(stream));
+}
+
+// A process that has died leaves its memory to those who have opened it, and its events unreached.
+static void test_processes_that_die(void **) {
+    set_order("backward");
+    setenv("LOCKSTEP_EMULATED_SECONDS", "0.2", 1);
+    const other_process other([&](const other_process &me) {
+        float *at;
+        cudaEvent_t event;
+        cudaIpcMemHandle_t memory;
+        cudaIpcEventHandle_t handle;
+        if (cudaMalloc((void **)&at, 400) != cudaSuccess || cudaMemset(at, 0, 400) != cudaSuccess ||
+            cudaDeviceSynchronize() != cudaSuccess ||
+            cudaEventCreateWithFlags(&event, cudaEventInterprocess | cudaEventDisableTiming) !=
+                cudaSuccess ||
+            cudaEventRecord(event, nullptr) != cudaSuccess ||
+            cudaIpcGetMemHandle(&memory, at) != cudaSuccess ||
+            cudaIpcGetEventHandle(&handle, event) != cudaSuccess ||
+            write(me.from[1], &memory, sizeof memory) != (ssize_t)sizeof memory ||
+            write(me.from[1], &handle, sizeof handle) != (ssize_t)sizeof handle)
+            return false;
+        (void)me.hear<char>();
+        return true;
+    });
+    cudaIpcMemHandle_t memory;
+    cudaIpcEventHandle_t handle;
+    cudaEvent_t event, again;
+    float *at;
+    const cudaStream_t stream = new_stream();
+    assert_int_equal(read(other.from[0], &memory, sizeof memory), sizeof memory);
+    assert_int_equal(read(other.from[0], &handle, sizeof handle), sizeof handle);
+    assert_good(cudaIpcOpenMemHandle((void **)&at, memory, cudaIpcMemLazyEnablePeerAccess));
+    assert_good(cudaIpcOpenEventHandle(&event, handle));
+    assert_good(cudaStreamWaitEvent(stream, event));
+    other.tell('x');
+    assert_int_equal(other.end(), 0);
+    assert_cuda(cudaErrorNotReady, cudaStreamQuery(stream));
+    assert_cuda(cudaErrorLaunchTimeout, cudaStreamSynchronize(stream));
+    assert_cuda(cudaErrorLaunchTimeout, cudaEventSynchronize(event));
+    assert_true(holds(at, std::vector<float>(100, 0)));
+    assert_cuda(cudaErrorInvalidResourceHandle, cudaIpcOpenEventHandle(&again, handle));
+    assert_good(cudaEventDestroy(event));
+    assert_cuda(cudaErrorLaunchTimeout, cudaStreamDestroy(stream));
+    assert_good(cudaIpcCloseMemHandle(at));
+    unsetenv("LOCKSTEP_EMULATED_SECONDS");
+}
+
+static void test_what_processes_may_not_share(void **) {
+    cudaIpcMemHandle_t memory;
+    cudaIpcEventHandle_t handle;
+    cudaEvent_t event;
+    void *pinned;
+    const cudaStream_t stream = new_stream();
+    cudaGraph_t graph;
+    on_device<float> v(4);
+    assert_cuda(cudaErrorInvalidValue, cudaEventCreateWithFlags(&event, cudaEventInterprocess));
+    assert_good(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+    assert_cuda(cudaErrorInvalidResourceHandle, cudaIpcGetEventHandle(&handle, event));
+    assert_good(cudaEventDestroy(event));
+    assert_good(cudaMallocHost(&pinned, 16));
+    assert_cuda(cudaErrorInvalidValue, cudaIpcGetMemHandle(&memory, pinned));
+    assert_good(cudaFreeHost(pinned));
+    assert_good(cudaEventCreateWithFlags(&event, cudaEventInterprocess | cudaEventDisableTiming));
+    assert_good(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    assert_cuda(cudaErrorStreamCaptureUnsupported, cudaEventRecord(event, stream));
+    assert_cuda(cudaErrorStreamCaptureInvalidated, cudaStreamEndCapture(stream, &graph));
+    setenv("LOCKSTEP_EMULATED_IPC", "none", 1);
+    assert_cuda(cudaErrorNotSupported, cudaIpcGetMemHandle(&memory, v.at));
+    assert_cuda(cudaErrorNotSupported, cudaIpcGetEventHandle(&handle, event));
+    setenv("LOCKSTEP_EMULATED_IPC", "export", 1);
+    assert_good(cudaIpcGetMemHandle(&memory, v.at));
+    assert_cuda(cudaErrorNotSupported,
+                cudaIpcOpenMemHandle(&pinned, memory, cudaIpcMemLazyEnablePeerAccess));
+    unsetenv("LOCKSTEP_EMULATED_IPC");
+    assert_good(cudaEventDestroy(event));
+    assert_good(cudaStreamDestroy(stream));
+}
+
 #define TEST(f) cmocka_unit_test_setup(f, forward)
 
 int main() {
@@ -893,6 +1098,10 @@ int main() {
         TEST(test_threads_take_turns),
         TEST(test_products),
         TEST(test_batched_product_in_graph),
+        TEST(test_memory_of_another_process),
+        TEST(test_event_of_another_process),
+        TEST(test_processes_that_die),
+        TEST(test_what_processes_may_not_share),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -187,11 +187,11 @@ static void a_send_that_meets_a_collective(void **) {
 
 // For tests in which somebody waits in vain; the others are patient, however slow the machine is.
 static int impatient(void **) {
-    return setenv("LOCKSTEP_EMULATED_NCCL_SECONDS", "0.5", 1);
+    return setenv("LOCKSTEP_EMULATED_SECONDS", "0.5", 1);
 }
 
 static int patient(void **) {
-    return unsetenv("LOCKSTEP_EMULATED_NCCL_SECONDS");
+    return unsetenv("LOCKSTEP_EMULATED_SECONDS");
 }
 
 // Rank 1 does nothing; it hears of it with whatever it does next.

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "compute/cuda/nccl.h"
+#include "compute/cuda/group.h"
 
 // ---- Opening ----
 
@@ -231,10 +231,7 @@ out:
     return rc;
 }
 
-static void cuda_close(engine *e) {
-    if (!e) return;
-    (void)cudaSetDevice(e->options.device);
-    cuda_group_close(e);
+static void close_device(engine *e) {
     if (e->copies) (void)cudaStreamSynchronize(e->copies);
     if (e->stream) (void)cudaStreamSynchronize(e->stream);
     cuda_forget_graphs(e);
@@ -247,6 +244,17 @@ static void cuda_close(engine *e) {
     if (e->copies) (void)cudaStreamDestroy(e->copies);
     if (e->stream) (void)cudaStreamDestroy(e->stream);
     cuda_release_all(e);
+}
+
+// Freeing anything of a device waits for its streams: where that would be for ever, what is there
+// is left to the end of the process, which a dead rank brings about.
+static void cuda_close(engine *e) {
+    if (!e) return;
+    (void)cudaSetDevice(e->options.device);
+    cuda_group_close(e);
+    if (!e->stuck) close_device(e);
+    free(e->owned);
+    free(e->owned_host);
     reduction_tree_release(&e->tree);
     units_release(&e->units);
     free(e->plan);
@@ -379,9 +387,6 @@ const backend cuda_backend = {
     .reduced = cuda_reduced,
     .update = cuda_update_step,
     .collect = cuda_collect,
-    .group_name = "nccl",
-    .group_device = cuda_group_device,
-    .group_id = cuda_group_id,
     .group_join = cuda_group_join,
     .group_reduce = cuda_group_reduce,
     .infer = cuda_infer,

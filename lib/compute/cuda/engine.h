@@ -191,7 +191,8 @@ struct engine {
     float *stage_out;
     int run_first, run_end; // local shards that operations work on
 
-    struct cuda_group *group; // of ranks that reduce on their devices (nccl.h); NULL: none
+    struct cuda_group *group; // of ranks that reduce on their devices (group.h); NULL: none
+    bool stuck;               // the stream waits for a rank that is gone, and will for ever
 
     uint64_t ns[PHASES];
     size_t allocated;

@@ -267,12 +267,24 @@ void cuda_loss_records(cudaStream_t s, const cut *c, const float *losses, const 
 enum { REDUCE_SKIP = -1 };
 typedef struct reduce_task {
     record_set records;
-    const int *merges; // [engine's shards]
+    const float *const *places; // [engine's shards], instead of `records` where it is not NULL:
+                                // where each one is, maybe on another device
+    const int *merges;          // [engine's shards]
     size_t n;
     float *out;
     size_t out_stride;
 } reduce_task;
 void cuda_reduce(cudaStream_t s, const cut *c, const reduce_task *t);
+
+// A record put together from slices of others: slice q, floats [q · slice, (q + 1) · slice) of n,
+// comes from record q, but for the `own` one, which is in `out` already.
+typedef struct slices_task {
+    const float *const *places; // [slices]: where the records are
+    int slices, own;
+    size_t slice, n; // multiples of 4
+    float *out;
+} slices_task;
+void cuda_gather_slices(cudaStream_t s, const slices_task *t);
 
 // ---- update.cu: optimizers ----
 

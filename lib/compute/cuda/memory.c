@@ -46,6 +46,4 @@ out:
 void cuda_release_all(engine *e) {
     for (size_t i = 0; i < e->owned_count; i++) (void)cudaFree(e->owned[i]);
     for (size_t i = 0; i < e->owned_host_count; i++) (void)cudaFreeHost(e->owned_host[i]);
-    free(e->owned);
-    free(e->owned_host);
 }

@@ -1,4 +1,5 @@
-// reduce.cu - the records of shards, summed along the tree of base/reduction_tree.h.
+// reduce.cu - the records of shards, summed along the tree of base/reduction_tree.h; and of ranks,
+// which each sum a slice of them.
 //
 // A thread runs the stack machine of reduction_tree_merges for four elements. All threads do the
 // same at the same time, so nothing diverges; the merges are those of the engine's shards, each a
@@ -13,8 +14,9 @@ enum {
 };
 
 static __device__ float4 record_at(const reduce_task &t, int shard, size_t at) {
-    return *reinterpret_cast<const float4 *>(t.records.base + (size_t)shard * t.records.stride +
-                                             at);
+    const float *record =
+        t.places ? t.places[shard] : t.records.base + (size_t)shard * t.records.stride;
+    return *reinterpret_cast<const float4 *>(record + at);
 }
 
 static __device__ void store_sum(const reduce_task &t, int which, size_t at, float4 sum) {
@@ -56,4 +58,18 @@ static __global__ void __launch_bounds__(BLOCK) reduce(cut c, reduce_task t) {
 void cuda_reduce(cudaStream_t s, const cut *c, const reduce_task *t) {
     if (c->first >= c->end || t->n == 0) return;
     LAUNCH(reduce, blocks_for(t->n, 4 * BLOCK), BLOCK, s, *c, *t);
+}
+
+// blockIdx.y: the slice.
+static __global__ void __launch_bounds__(BLOCK) gather_slices(slices_task t) {
+    const size_t in = 4 * ((size_t)blockIdx.x * BLOCK + threadIdx.x);
+    const size_t at = blockIdx.y * t.slice + in;
+    if ((int)blockIdx.y == t.own || in >= t.slice || at >= t.n) return;
+    *reinterpret_cast<float4 *>(t.out + at) =
+        *reinterpret_cast<const float4 *>(t.places[blockIdx.y] + at);
+}
+
+void cuda_gather_slices(cudaStream_t s, const slices_task *t) {
+    const dim3 grid(blocks_for(t->slice, 4 * BLOCK), (unsigned)t->slices);
+    LAUNCH(gather_slices, grid, BLOCK, s, *t);
 }

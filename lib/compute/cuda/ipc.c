@@ -1,0 +1,343 @@
+// The reduction of a step in device memory that ranks of one host open to each other by CUDA IPC:
+// for ranks that share a GPU, and for GPUs without NCCL.
+//
+//     every rank's records are there             (event `ready`)
+//     -- meeting --
+//     reduce.cu    rank r reads slice r of all ranks' terms, where they are, and adds them in
+//                  order; the sum takes the place of slice r of its own first record
+//                                                (event `summed`)
+//     -- meeting --
+//     reduce.cu    every rank copies the others' slices into its own first record
+//     -- its stream is waited for; meeting --
+//
+// In a meeting, ranks meet on the host, so that everybody has recorded its event, and then each
+// stream waits for the others' events. **Exact** is the order of the tree, so the bits are those of
+// comm_shm.c. **Fast**: each rank adds its own vectors first, and then there is one term a rank, in
+// the order of ranks.
+//
+// **Nothing is overwritten that somebody still reads.** Before the second meeting rank r writes
+// slice r of its own first record, which nobody else reads until then. Behind it r writes the other
+// slices of its own first record, which their owners have read, for it waited for their `summed`;
+// what others read of r now is slice r, which is not written any more. And when the reduction
+// returns, the third meeting is over: everybody's stream is done with everybody's records, so the
+// next step may write its own, and whoever is closed frees memory that others may still have open,
+// but never look at again. The same holds for the events: one is recorded anew only when everybody
+// has waited for it.
+//
+// **Waiting.** A stream that waits for the event of a process that has died waits for ever, and so
+// would everybody who waits for this stream: then the engine is `stuck`, which cuda_close respects.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "compute/cuda/group.h"
+
+typedef enum milestone { READY, SUMMED, MILESTONES } milestone;
+
+// This rank's own, or another's as it is seen here.
+typedef struct peer {
+    float *sums; // its records
+    cudaEvent_t events[MILESTONES];
+} peer;
+
+typedef struct ipc {
+    peer *peers; // [size]
+    // [V]: of this rank's slice of what it adds; behind them [size]: of all ranks' first records.
+    const float **places_host, **places;
+    bool places_changed; // on the host, since they were sent
+    unsigned char *met;  // [size]
+    bool waits;          // has the stream been told to wait for others?
+} ipc;
+
+static ipc *own(const engine *e) {
+    return e->group->own;
+}
+
+// ---- What ranks tell each other ----
+
+enum { WHY_BYTES = 256 };
+
+typedef struct verdict {
+    bool able;
+    char why[WHY_BYTES]; // not
+} verdict;
+
+typedef struct offer {
+    verdict verdict;
+    cudaIpcMemHandle_t sums;
+    cudaIpcEventHandle_t events[MILESTONES];
+} offer;
+
+static void judge(verdict *v, status rc, const error *err) {
+    v->able = rc == STATUS_OK;
+    if (!v->able) snprintf(v->why, sizeof v->why, "%.255s", err->message);
+    (void)cudaGetLastError(); // who cannot share memory computes all the same
+}
+
+// Verdicts lie `stride` bytes apart, one a rank.
+static bool all_able(const void *verdicts, size_t stride, int size, error *why) {
+    for (int r = 0; r < size; r++) {
+        const verdict *v =
+            (const verdict *)(const void *)((const char *)verdicts + (size_t)r * stride);
+        if (v->able) continue;
+        (void)error_set(why, STATUS_FAILED, "rank %d: %s", r, v->why);
+        return false;
+    }
+    return true;
+}
+
+// ---- Joining and leaving ----
+
+static status make_offer(engine *e, offer *o, error *err) {
+    peer *mine = &own(e)->peers[e->group->member.rank];
+    status rc;
+    TRY(cuda_check(e, cudaIpcGetMemHandle(&o->sums, e->sums), "sharing memory", err));
+    mine->sums = e->sums;
+    for (int m = 0; m < MILESTONES; m++) {
+        TRY(cuda_check(e,
+                       cudaEventCreateWithFlags(&mine->events[m],
+                                                cudaEventInterprocess | cudaEventDisableTiming),
+                       "making an event", err));
+        TRY(cuda_check(e, cudaIpcGetEventHandle(&o->events[m], mine->events[m]), "sharing an event",
+                       err));
+    }
+out:
+    return rc;
+}
+
+static status accept_offer(const engine *e, const offer *o, peer *p, error *err) {
+    void *sums = NULL;
+    status rc;
+    TRY(cuda_check(e, cudaIpcOpenMemHandle(&sums, o->sums, cudaIpcMemLazyEnablePeerAccess),
+                   "opening memory of another rank", err));
+    p->sums = sums;
+    for (int m = 0; m < MILESTONES; m++)
+        TRY(cuda_check(e, cudaIpcOpenEventHandle(&p->events[m], o->events[m]),
+                       "opening an event of another rank", err));
+out:
+    return rc;
+}
+
+static status accept_all(const engine *e, const offer *offers, error *err) {
+    const engine_group *member = &e->group->member;
+    ipc *i = own(e);
+    for (int r = 0; r < member->size; r++) {
+        status rc = STATUS_OK;
+        if (r != member->rank) rc = accept_offer(e, &offers[r], &i->peers[r], err);
+        if (rc != STATUS_OK) return rc;
+        i->places_host[e->options.shards + r] = i->peers[r].sums;
+    }
+    i->places_changed = true;
+    return STATUS_OK;
+}
+
+// A rank that fails at one of the two takes part all the same, so that nobody waits in vain.
+static status agree(engine *e, offer *offers, verdict *verdicts, bool *joined, error *why,
+                    error *err) {
+    const engine_group *member = &e->group->member;
+    offer mine;
+    verdict mine_opened;
+    error reason = {0};
+    status rc;
+    memset(&mine, 0, sizeof mine);
+    memset(&mine_opened, 0, sizeof mine_opened);
+    judge(&mine.verdict, make_offer(e, &mine, &reason), &reason);
+    TRY(member->all_gather(member->context, &mine, sizeof mine, offers, err));
+    if (!all_able(offers, sizeof *offers, member->size, why)) return rc;
+    judge(&mine_opened, accept_all(e, offers, &reason), &reason);
+    TRY(member->all_gather(member->context, &mine_opened, sizeof mine_opened, verdicts, err));
+    *joined = all_able(verdicts, sizeof *verdicts, member->size, why);
+out:
+    return rc;
+}
+
+static status take_memory(engine *e, ipc *i, error *err) {
+    const size_t size = (size_t)e->group->member.size, places = (size_t)e->options.shards + size;
+    status rc;
+    i->peers = memory_new(size, sizeof *i->peers, err);
+    i->met = memory_new(size, sizeof *i->met, err);
+    if (!i->peers || !i->met) return STATUS_FAILED;
+    TRY(cuda_take(e, places * sizeof *i->places, &i->places, err));
+    TRY(cuda_take_host(e, places * sizeof *i->places, &i->places_host, err));
+out:
+    return rc;
+}
+
+static status join(engine *e, const group_card *cards, bool *joined, error *why, error *err) {
+    const size_t size = (size_t)e->group->member.size;
+    offer *offers = memory_new(size, sizeof *offers, err);
+    verdict *verdicts = memory_new(size, sizeof *verdicts, err);
+    ipc *i = memory_new(1, sizeof *i, err);
+    status rc = STATUS_FAILED;
+    (void)cards;
+    e->group->own = i; // which leave() frees
+    if (!offers || !verdicts || !i) goto out;
+    TRY(take_memory(e, i, err));
+    TRY(agree(e, offers, verdicts, joined, why, err));
+out:
+    free(offers);
+    free(verdicts);
+    return rc;
+}
+
+static void give_up(engine *e) {
+    const ipc *i = own(e);
+    if (!i || !i->waits) return;
+    e->stuck = cudaStreamQuery(e->stream) == cudaErrorNotReady;
+    (void)cudaGetLastError();
+}
+
+static void forget_peer(peer *p, bool foreign) {
+    if (foreign && p->sums) (void)cudaIpcCloseMemHandle(p->sums);
+    for (int m = 0; m < MILESTONES; m++)
+        if (p->events[m]) (void)cudaEventDestroy(p->events[m]);
+}
+
+static void leave(engine *e) {
+    ipc *i = own(e);
+    if (!i) return;
+    for (int r = 0; i->peers && !e->stuck && r < e->group->member.size; r++)
+        forget_peer(&i->peers[r], r != e->group->member.rank);
+    free(i->peers);
+    free(i->met);
+    free(i);
+    e->group->own = NULL;
+}
+
+// ---- Meetings ----
+
+static status meet_hosts(engine *e, error *err) {
+    const engine_group *member = &e->group->member;
+    const unsigned char here = 1;
+    return member->all_gather(member->context, &here, sizeof here, own(e)->met, err);
+}
+
+// What is put into the stream behind it runs when all ranks' streams have come so far.
+static status meet(engine *e, milestone m, error *err) {
+    ipc *i = own(e);
+    const int size = e->group->member.size, rank = e->group->member.rank;
+    status rc;
+    TRY(cuda_check(e, cudaEventRecord(i->peers[rank].events[m], e->stream), "recording an event",
+                   err));
+    TRY(meet_hosts(e, err));
+    i->waits = true;
+    for (int r = 0; r < size; r++) {
+        if (r == rank) continue;
+        TRY(cuda_check(e, cudaStreamWaitEvent(e->stream, i->peers[r].events[m], 0),
+                       "waiting for another rank", err));
+    }
+out:
+    return rc;
+}
+
+static status settle(engine *e, error *err) {
+    own(e)->waits = false; // the stream was waited for
+    return meet_hosts(e, err);
+}
+
+// ---- The reduction ----
+
+static void set_place(engine *e, int k, const float *place) {
+    ipc *i = own(e);
+    i->places_changed |= i->places_host[k] != place;
+    i->places_host[k] = place;
+}
+
+// Where this rank's slice of every term is.
+static void find_terms(engine *e) {
+    const cuda_group *g = e->group;
+    for (int r = 0; r < g->member.size; r++) {
+        const float *slice = own(e)->peers[r].sums + (size_t)g->member.rank * g->slice;
+        for (int t = g->first_term[r]; t < g->first_term[r + 1]; t++, slice += e->stride)
+            set_place(e, t, slice);
+    }
+}
+
+// ... of every rank's first record.
+static void find_first_records(engine *e) {
+    const cuda_group *g = e->group;
+    for (int r = 0; r < g->member.size; r++)
+        set_place(e, r, own(e)->peers[r].sums + (size_t)g->member.rank * g->slice);
+}
+
+static status send_places(engine *e, error *err) {
+    ipc *i = own(e);
+    const size_t count = (size_t)(e->options.shards + e->group->member.size);
+    if (!i->places_changed) return STATUS_OK;
+    i->places_changed = false;
+    return cuda_check(e,
+                      cudaMemcpyAsync(i->places, i->places_host, count * sizeof *i->places,
+                                      cudaMemcpyHostToDevice, e->stream),
+                      "sending the places of records", err);
+}
+
+// Slices of so many vectors, with these merges.
+static status add_slices(engine *e, int vectors, const int *merges, error *err) {
+    const cuda_group *g = e->group;
+    const cut c = {.end = vectors};
+    const reduce_task t = {.places = own(e)->places,
+                           .merges = merges,
+                           .n = cuda_group_slice(e, g->member.rank),
+                           .out = e->sums + (size_t)g->member.rank * g->slice,
+                           .out_stride = g->slice};
+    cuda_reduce(e->stream, &c, &t);
+    return cuda_check(e, cudaGetLastError(), "launching the sum of all ranks' records", err);
+}
+
+static status sum_exact(engine *e, error *err) {
+    cuda_group *g = e->group;
+    const int terms = g->first_term[g->member.size];
+    status rc;
+    for (int t = 0; t < terms; t++)
+        cuda_group_merge(g, t, reduction_tree_node_merges(&e->tree, g->node[t]));
+    find_terms(e);
+    TRY(cuda_group_send_merges(e, err));
+    TRY(send_places(e, err));
+    TRY(meet(e, READY, err));
+    rc = add_slices(e, terms, g->merges, err);
+out:
+    return rc;
+}
+
+static status sum_fast(engine *e, error *err) {
+    const cuda_group *g = e->group;
+    status rc;
+    find_first_records(e);
+    TRY(send_places(e, err));
+    TRY(cuda_group_add_own(e, err));
+    TRY(meet(e, READY, err));
+    rc = add_slices(e, g->member.size, g->merges + e->options.shards, err);
+out:
+    return rc;
+}
+
+static status gather_slices(engine *e, error *err) {
+    const cuda_group *g = e->group;
+    const slices_task t = {.places = own(e)->places + e->options.shards,
+                           .slices = g->member.size,
+                           .own = g->member.rank,
+                           .slice = g->slice,
+                           .n = e->stride,
+                           .out = e->sums};
+    cuda_gather_slices(e->stream, &t);
+    return cuda_check(e, cudaGetLastError(), "launching the gathering of slices", err);
+}
+
+static status reduce(engine *e, bool exact, error *err) {
+    status rc;
+    TRY(exact ? sum_exact(e, err) : sum_fast(e, err));
+    TRY(meet(e, SUMMED, err));
+    TRY(gather_slices(e, err));
+out:
+    return rc;
+}
+
+const group_transport cuda_ipc = {.name = "cuda ipc",
+                                  .built = true,
+                                  .join = join,
+                                  .reduce = reduce,
+                                  .look = cuda_group_look_at_stream,
+                                  .settle = settle,
+                                  .give_up = give_up,
+                                  .leave = leave};

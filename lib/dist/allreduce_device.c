@@ -1,0 +1,186 @@
+#include "dist/allreduce_device.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+struct device_vector {
+    const backend *backend;
+    comm *comm;
+    layer layer; // of one input and two outputs
+    program program;
+    engine *engine;
+    const char *transport;
+    int *count;      // [ranks]: samples, one a shard, which is one a rank
+    int *first_leaf; // [ranks + 1]
+    float *parameters;
+};
+
+enum { CLASSES = 2, BIAS = ARENA_ALIGNMENT };
+
+// Its weights take the first ARENA_ALIGNMENT floats, its bias the next; the rest stays zero.
+static void make_program(device_vector *v, size_t n) {
+    v->layer = (layer){.kind = LAYER_LINEAR,
+                       .name = "linear1",
+                       .in = {1, 1, 1},
+                       .out = {CLASSES, 1, 1},
+                       .has_bias = true,
+                       .weight = 0,
+                       .bias = BIAS};
+    v->program = (program){.layers = &v->layer,
+                           .count = 1,
+                           .input = v->layer.in,
+                           .classes = CLASSES,
+                           .parameters = n - RECORD_TAIL};
+}
+
+// ---- The group ----
+
+static status gather(void *context, const void *mine, size_t bytes, void *all, error *err) {
+    comm *c = context;
+    return c->ops->all_gather(c, mine, bytes, all, err);
+}
+
+static status alive(void *context, error *err) {
+    comm *c = context;
+    return c->ops->alive(c, err);
+}
+
+static status join(device_vector *v, error *err) {
+    const engine_group g = {.rank = v->comm->rank,
+                            .size = v->comm->size,
+                            .all_gather = gather,
+                            .alive = alive,
+                            .context = v->comm};
+    error why = {0};
+    status rc;
+    if (!v->backend->group_join)
+        return error_set(err, STATUS_FAILED, "cannot measure: a %s reduces through the host",
+                         v->backend->name);
+    TRY(v->backend->group_join(v->engine, &g, &v->transport, &why, err));
+    if (!v->transport)
+        rc =
+            error_set(err, STATUS_FAILED,
+                      "cannot measure: these ranks reduce through the host, not on devices: %.900s",
+                      why.message);
+out:
+    return rc;
+}
+
+// ---- Life ----
+
+// One black image a rank, all of class 0.
+static status step(device_vector *v, error *err) {
+    const uint8_t image = 0, label = 0, *const pixels[] = {&image};
+    const uint32_t id = 0;
+    const batch b = {.shards = v->comm->size,
+                     .count = v->count,
+                     .first_shard = v->comm->rank,
+                     .end_shard = v->comm->rank + 1,
+                     .pixels = pixels,
+                     .labels = &label,
+                     .ids = &id};
+    return v->backend->step(v->engine, &b, err);
+}
+
+static status open_parts(device_vector *v, const devices *d, error *err) {
+    const int size = v->comm->size;
+    const engine_options options = {.threads = 1,
+                                    .device = devices_index(d, v->comm->rank),
+                                    .shards = size,
+                                    .local_shards = 1,
+                                    .shard_samples = 1,
+                                    .std = {1}};
+    status rc = STATUS_FAILED;
+    v->count = memory_new((size_t)size, sizeof *v->count, err);
+    v->first_leaf = memory_new((size_t)size + 1, sizeof *v->first_leaf, err);
+    v->parameters = memory_new(v->program.parameters, sizeof *v->parameters, err);
+    if (!v->count || !v->first_leaf || !v->parameters) goto out;
+    for (int r = 0; r < size; r++) v->count[r] = 1;
+    TRY(v->backend->open(&v->program, &options, UPDATE_SGD, &v->engine, err));
+    TRY(join(v, err));
+out:
+    return rc;
+}
+
+status device_vector_open(const devices *d, comm *c, size_t n, device_vector **out, error *err) {
+    *out = NULL;
+    if (n % DEVICE_VECTOR_STEP != 0 || n < DEVICE_VECTOR_LEAST)
+        return error_set(err, STATUS_USAGE, "cannot measure: a vector of %zu floats", n);
+    device_vector *v = memory_new(1, sizeof *v, err);
+    if (!v) return STATUS_FAILED;
+    v->backend = d->backend;
+    v->comm = c;
+    make_program(v, n);
+    status rc = open_parts(v, d, err);
+    if (rc == STATUS_OK)
+        *out = v;
+    else
+        device_vector_close(v);
+    return rc;
+}
+
+void device_vector_close(device_vector *v) {
+    if (!v) return;
+    v->backend->close(v->engine);
+    free(v->count);
+    free(v->first_leaf);
+    free(v->parameters);
+    free(v);
+}
+
+const char *device_vector_transport(const device_vector *v) {
+    return v->transport;
+}
+
+// ---- Reducing ----
+
+static status reduce(device_vector *v, bool fast, float *wish, error *err) {
+    group_traffic traffic;
+    return v->backend->group_reduce(v->engine, v->first_leaf, !fast, wish, 1, &traffic, err);
+}
+
+status device_vector_reduce(device_vector *v, bool fast, error *err) {
+    float wish = 0;
+    return reduce(v, fast, &wish, err);
+}
+
+static status check_value(size_t at, float value, float expected, error *err) {
+    if (value == expected) return STATUS_OK;
+    return error_set(err, STATUS_FAILED, "the all-reduce is wrong: element %zu is %g, not %g", at,
+                     (double)value, (double)expected);
+}
+
+// With parameters that are zero every class has probability 1/2, on every rank: an update by the
+// gradient's mean brings the bias to 1/2 and -1/2, and nothing else from zero.
+static status check_parameters(device_vector *v, error *err) {
+    status rc;
+    TRY(v->backend->read(v->engine, v->parameters, NULL, NULL, err));
+    for (size_t i = 0; i < v->program.parameters; i++) {
+        const float expected = i == BIAS ? 0.5f : i == BIAS + 1 ? -0.5f : 0;
+        TRY(check_value(i, v->parameters[i], expected, err));
+    }
+out:
+    return rc;
+}
+
+status device_vector_check(device_vector *v, bool fast, error *err) {
+    const int size = v->comm->size;
+    const update_rule rule = {.kind = UPDATE_SGD, .lr = 1};
+    const float all = (float)size * (float)(size + 1) / 2;
+    float wish = (float)(v->comm->rank + 1);
+    update_result result;
+    status rc;
+    memset(v->parameters, 0, v->program.parameters * sizeof *v->parameters);
+    v->backend->write(v->engine, v->parameters, NULL, NULL);
+    TRY(step(v, err));
+    const int *leaves = v->backend->shard_leaves(v->engine);
+    memcpy(v->first_leaf, leaves, ((size_t)size + 1) * sizeof *leaves);
+    TRY(reduce(v, fast, &wish, err));
+    TRY(check_value(v->program.parameters + RECORD_TAIL - 1, wish, all, err));
+    TRY(v->backend->update(v->engine, &rule, &result, err));
+    rc = check_parameters(v, err);
+out:
+    return rc;
+}

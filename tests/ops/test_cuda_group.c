@@ -1,0 +1,580 @@
+// CUDA engines that reduce among themselves, over NCCL or, in the emulation, its stand-in, and over
+// CUDA IPC: the bits of one engine that has all shards, what ranks agree on, and how they fail.
+// Ranks are processes, as CUDA IPC wants it; tests/bats/nccl.bats has the tools.
+//
+// NCCL needs a device a rank: the emulation has four, of a machine's the tests take what they can.
+#include "engine_problem.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "compute/devices.h"
+#include "dist/comm_shm.h"
+
+enum { MAX_RANKS = 4, WISHES = 3, MAX_STEPS = 4 };
+
+static const backend *cuda;
+static int device_count;
+
+static const update_rule rule = {
+    .kind = UPDATE_SGD, .lr = 0.5f, .momentum = 0.9f, .weight_decay = 0.01f};
+
+// ---- How ranks lie on devices, and what they then reduce by ----
+
+typedef struct layout {
+    const char *transport;
+    int ranks_a_device; // 0: all of them
+} layout;
+
+static const layout layouts[] = {{"nccl", 1}, {"cuda ipc", 0}, {"cuda ipc", 2}};
+enum { LAYOUTS = sizeof layouts / sizeof *layouts };
+
+static int device_of(const layout *l, int number) {
+    return l->ranks_a_device ? number / l->ranks_a_device : 0;
+}
+
+static bool is_possible(const layout *l, int size) {
+    return device_of(l, size - 1) < device_count;
+}
+
+// ---- Ranks ----
+
+// What a rank leaves behind, in memory that it shares with the test.
+typedef struct outcome_of_rank {
+    status rc;
+    error err, why;
+    char transport[32]; // "": none
+    uint64_t ended;
+    update_result result;
+    group_traffic traffic;
+    float wishes[WISHES];
+    float updated[]; // parameters, buffers, state
+} outcome_of_rank;
+
+typedef struct training {
+    const problem *p;
+    const layout *l;
+    int steps;
+    const split *step[MAX_STEPS]; // of the problem's samples as many as they have
+    int size;
+    bool fast;
+    const problem *other;      // what rank 1 trains instead; NULL: the same
+    const char *ipc;           // LOCKSTEP_EMULATED_IPC of rank 1; NULL: as it is
+    int missing, missing_from; // a rank that dies in front of this reduction; -1: before joining
+    int missing_behind;        // ... or behind so many gatherings of its group; 0: not there
+    segment *meeting_place;
+    outcome_of_rank *outcomes[MAX_RANKS];
+    size_t outcome_bytes;
+    uint64_t *died; // when
+} training;
+
+// A rank, in its process.
+typedef struct member {
+    const training *t;
+    outcome_of_rank *out;
+    int rank;
+    comm *comm;
+    engine *e;
+    int gathers; // so far
+} member;
+
+_Noreturn static void die(const member *m) {
+    *m->t->died = clock_now();
+    raise(SIGKILL);
+    _exit(1);
+}
+
+static status gather(void *context, const void *mine, size_t bytes, void *all, error *err) {
+    member *m = context;
+    status rc = m->comm->ops->all_gather(m->comm, mine, bytes, all, err);
+    if (m->t->missing == m->rank && ++m->gathers == m->t->missing_behind) die(m);
+    return rc;
+}
+
+static status alive(void *context, error *err) {
+    member *m = context;
+    return m->comm->ops->alive(m->comm, err);
+}
+
+static const problem *problem_of(const training *t, int number) {
+    return number == 1 && t->other ? t->other : t->p;
+}
+
+static status open_engine(member *m) {
+    const training *t = m->t;
+    const problem *p = problem_of(t, m->rank);
+    engine_options o = {.threads = 1,
+                        .device = device_of(t->l, m->rank),
+                        .shards = t->step[0]->shards,
+                        .local_shards = t->step[0]->shards / t->size,
+                        .shard_samples = t->step[0]->count[0],
+                        .seed = 11};
+    memcpy(o.mean, p->mean, sizeof o.mean);
+    memcpy(o.std, p->std, sizeof o.std);
+    status rc = cuda->open(&p->m.program, &o, rule.kind, &m->e, &m->out->err);
+    if (rc == STATUS_OK) cuda->write(m->e, p->parameters, p->buffers, p->state);
+    return rc;
+}
+
+static status join(member *m) {
+    const engine_group g = {
+        .rank = m->rank, .size = m->t->size, .all_gather = gather, .alive = alive, .context = m};
+    const char *transport;
+    status rc = cuda->group_join(m->e, &g, &transport, &m->out->why, &m->out->err);
+    if (rc == STATUS_OK && transport)
+        snprintf(m->out->transport, sizeof m->out->transport, "%s", transport);
+    return rc;
+}
+
+static status step(member *m, const split *s) {
+    const problem *p = problem_of(m->t, m->rank);
+    const int local = s->shards / m->t->size, first = m->rank * local;
+    size_t sample = 0;
+    for (int v = 0; v < first; v++) sample += (size_t)s->count[v];
+    const batch b = {.shards = s->shards,
+                     .count = s->count,
+                     .first_shard = first,
+                     .end_shard = first + local,
+                     .pixels = p->pixels + sample,
+                     .labels = p->labels + sample,
+                     .ids = p->ids + sample};
+    return cuda->step(m->e, &b, &m->out->err);
+}
+
+static status reduce_members(member *m, const split *s) {
+    const training *t = m->t;
+    outcome_of_rank *out = m->out;
+    int first_leaf[MAX_RANKS + 1];
+    const int *leaves = cuda->shard_leaves(m->e);
+    for (int r = 0; r <= t->size; r++) first_leaf[r] = leaves[r * (s->shards / t->size)];
+    for (int i = 0; i < WISHES; i++) out->wishes[i] = m->rank == i;
+    return cuda->group_reduce(m->e, first_leaf, !t->fast, out->wishes, WISHES, &out->traffic,
+                              &out->err);
+}
+
+_Noreturn static void die_later(const member *m) {
+    usleep(300000); // the others are waiting by now
+    die(m);
+}
+
+static bool dies_before(const member *m, int reduction) {
+    return m->t->missing == m->rank && m->t->missing_from == reduction;
+}
+
+static status train(member *m) {
+    const training *t = m->t;
+    status rc = STATUS_OK;
+    for (int i = 0; i < t->steps && rc == STATUS_OK; i++) {
+        rc = step(m, t->step[i]);
+        if (dies_before(m, i)) die_later(m);
+        if (rc == STATUS_OK && t->size > 1) rc = reduce_members(m, t->step[i]);
+        if (rc == STATUS_OK) rc = cuda->update(m->e, &rule, &m->out->result, &m->out->err);
+    }
+    return rc;
+}
+
+static status run_member(member *m) {
+    const program *prog = &problem_of(m->t, m->rank)->m.program;
+    float *updated = m->out->updated;
+    status rc = open_engine(m);
+    if (dies_before(m, -1)) die_later(m);
+    if (rc == STATUS_OK && m->t->size > 1) rc = join(m);
+    if (rc == STATUS_OK) rc = train(m);
+    if (rc == STATUS_OK)
+        rc = cuda->read(m->e, updated, updated + prog->parameters,
+                        updated + prog->parameters + prog->buffers, &m->out->err);
+    return rc;
+}
+
+// The others hear of a failure before this rank leaves, as from lib/dist/launch_local.c.
+_Noreturn static void be_member(const training *t, int number) {
+    member m = {.t = t, .out = t->outcomes[number], .rank = number};
+    status rc = STATUS_OK;
+    if (t->ipc && number == 1) setenv("LOCKSTEP_EMULATED_IPC", t->ipc, 1);
+    if (t->size > 1) rc = comm_shm(t->meeting_place, number, false, &m.comm, &m.out->err);
+    if (rc == STATUS_OK) rc = run_member(&m);
+    m.out->rc = rc;
+    m.out->ended = clock_now();
+    if (rc != STATUS_OK && t->size > 1) segment_fail(t->meeting_place, number, SEGMENT_ERROR);
+    cuda->close(m.e);
+    comm_free(m.comm);
+    _exit(0);
+}
+
+static void *share(size_t bytes) {
+    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(at != MAP_FAILED);
+    return at;
+}
+
+static void prepare(training *t) {
+    error err;
+    const program *prog = &t->p->m.program;
+    const size_t floats = 2 * prog->parameters + prog->buffers;
+    t->outcome_bytes = sizeof *t->outcomes[0] + floats * sizeof(float);
+    for (int r = 0; r < t->size; r++) {
+        t->outcomes[r] = share(t->outcome_bytes);
+        t->outcomes[r]->rc = STATUS_FAILED; // until it says otherwise
+    }
+    t->died = share(sizeof *t->died);
+    if (t->size > 1 && segment_create(t->size, 16, 1024, &t->meeting_place, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+}
+
+static void run_members(training *t) {
+    pid_t processes[MAX_RANKS];
+    int ended;
+    prepare(t);
+    for (int r = 0; r < t->size; r++) {
+        processes[r] = fork();
+        assert_true(processes[r] >= 0);
+        if (processes[r] == 0) be_member(t, r);
+    }
+    for (int r = 0; r < t->size; r++) {
+        assert_int_equal(waitpid(processes[r], &ended, 0), processes[r]);
+        assert_true(r == t->missing ? WIFSIGNALED(ended)
+                                    : WIFEXITED(ended) && WEXITSTATUS(ended) == 0);
+    }
+    segment_free(t->meeting_place);
+}
+
+static void release_members(const training *t) {
+    for (int r = 0; r < t->size; r++) munmap(t->outcomes[r], t->outcome_bytes);
+    munmap(t->died, sizeof *t->died);
+}
+
+static void all_are_well(const training *t) {
+    for (int r = 0; r < t->size; r++) {
+        if (t->outcomes[r]->rc != STATUS_OK)
+            fail_msg("%s: rank %d: %s", t->l->transport, r, t->outcomes[r]->err.message);
+        if (t->size > 1) assert_string_equal(t->outcomes[r]->transport, t->l->transport);
+    }
+}
+
+// ---- Problems ----
+
+// Small, with batch norm; one of records that are longer than what a stand-in moves at once; and
+// one that is sent in few floats.
+static const model_case cases[] = {
+    {.name = "conv-bn",
+     .input = "[2, 7, 6]",
+     .layers = "[conv: {out: 5, kernel: 3}, batch_norm, relu, max_pool: {size: 2}, flatten, "
+               "linear: {out: 7}, batch_norm, relu, linear: {out: 10}]"},
+    {.name = "long",
+     .input = "[1, 8, 8]",
+     .layers = "[flatten, linear: {out: 600}, relu, "
+               "linear: {out: 10}]"},
+    {.name = "short", .input = "[1, 1, 3]", .layers = "[flatten, linear: {out: 2}]"},
+};
+
+static const split four = {.shards = 4, .count = {5, 5, 4, 4}},
+                   four_tail = {.shards = 4, .count = {2, 1, 1, 1}},
+                   four_last = {.shards = 4, .count = {1, 1, 0, 0}},
+                   twelve = {.shards = 12, .count = {3, 3, 3, 3, 3, 3, 2, 2, 2, 2, 2, 2}},
+                   twelve_last = {.shards = 12, .count = {1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0}};
+
+static training of(const problem *p, const layout *l, int size) {
+    training t = {.p = p, .l = l, .size = size, .missing = -1, .step = {p->s}, .steps = 1};
+    return t;
+}
+
+// ---- Bits ----
+
+// Rank i wished for i; all had leaves.
+static void expect_wishes(const training *t) {
+    for (int r = 0; r < t->size; r++)
+        for (int i = 0; i < WISHES; i++)
+            assert_true(t->outcomes[r]->wishes[i] == (float)(i < t->size));
+}
+
+static void expect_same(const training *t, const outcome_of_rank *expected) {
+    const program *prog = &t->p->m.program;
+    const execution x = {.be = cuda, .engines = t->size};
+    for (int r = 0; r < t->size; r++) {
+        const outcome_of_rank *o = t->outcomes[r];
+        same_bits("after the update", o->updated, expected->updated,
+                  2 * prog->parameters + prog->buffers, &x);
+        assert_true(o->result.digest == expected->result.digest);
+        assert_true(memcmp(&o->result.loss, &expected->result.loss, sizeof(float)) == 0);
+    }
+}
+
+// Full steps, and then shorter ones, in which ranks have fewer terms or none, and full ones again.
+static training of_steps(const problem *p, const layout *l, const split *last, int size) {
+    training t = of(p, l, size);
+    t.steps = 4;
+    t.step[1] = t.step[3] = p->s;
+    t.step[2] = last;
+    return t;
+}
+
+static void same_bits_as_one(const problem *p, const split *last, const int *sizes) {
+    training one = of_steps(p, &layouts[1], last, 1);
+    run_members(&one);
+    all_are_well(&one);
+    for (; *sizes; sizes++)
+        for (int l = 0; l < LAYOUTS; l++) {
+            training many = of_steps(p, &layouts[l], last, *sizes);
+            if (!is_possible(&layouts[l], *sizes)) continue;
+            run_members(&many);
+            all_are_well(&many);
+            expect_same(&many, one.outcomes[0]);
+            expect_wishes(&many);
+            release_members(&many);
+        }
+    release_members(&one);
+}
+
+static void exact_has_the_bits_of_one_engine(void **state) {
+    static const struct {
+        const split *full, *last;
+        int sizes[MAX_RANKS];
+    } ways[] = {{&four, &four_tail, {2, 4}},
+                {&four, &four_last, {2, 4}},
+                {&twelve, &twelve_last, {2, 3, 4}}};
+    (void)state;
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
+        for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+            problem p;
+            problem_init(&p, &cases[c], ways[i].full);
+            same_bits_as_one(&p, ways[i].last, ways[i].sizes);
+            problem_release(&p);
+        }
+}
+
+static void restore_order(const char *order) {
+    if (order)
+        setenv("LOCKSTEP_EMULATED_ORDER", order, 1);
+    else
+        unsetenv("LOCKSTEP_EMULATED_ORDER");
+}
+
+static void in_every_order_of_the_emulation(void **state) {
+    static const char *const orders[] = {"backward", "shuffle"};
+    static const int sizes[] = {4, 0};
+    const char *before = getenv("LOCKSTEP_EMULATED_ORDER");
+    (void)state;
+    problem p;
+    problem_init(&p, &cases[0], &twelve);
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+        setenv("LOCKSTEP_EMULATED_ORDER", orders[i], 1);
+        same_bits_as_one(&p, &twelve_last, sizes);
+    }
+    restore_order(before);
+    problem_release(&p);
+}
+
+static void near(const problem *p, const outcome_of_rank *a, const outcome_of_rank *b) {
+    const size_t n = p->m.program.parameters;
+    double *got = ops_zeros(n), *expected = ops_zeros(n);
+    widen(a->updated, got, n);
+    widen(b->updated, expected, n);
+    ops_near("parameters", got, expected, n, 1e-5);
+    free(got), free(expected);
+}
+
+static void fast_is_the_same_on_all_ranks_and_nearly_exact(void **state) {
+    (void)state;
+    problem p;
+    problem_init(&p, &cases[0], &twelve);
+    training one = of_steps(&p, &layouts[1], &twelve_last, 1);
+    run_members(&one);
+    for (int l = 0; l < LAYOUTS; l++)
+        for (int size = 2; size <= MAX_RANKS; size++) {
+            training many = of_steps(&p, &layouts[l], &twelve_last, size);
+            if (!is_possible(&layouts[l], size)) continue;
+            many.fast = true;
+            run_members(&many);
+            all_are_well(&many);
+            expect_same(&many, many.outcomes[0]);
+            expect_wishes(&many);
+            near(&p, many.outcomes[0], one.outcomes[0]);
+            release_members(&many);
+        }
+    release_members(&one);
+    problem_release(&p);
+}
+
+// ---- What else a reduction carries ----
+
+static void traffic_is_counted(void **state) {
+    (void)state;
+    problem p;
+    problem_init(&p, &cases[0], &twelve);
+    const size_t n = record_floats(&p.m.program), slice = n / 4;
+    assert_int_equal(n % 16, 0);
+    for (int l = 0; l < LAYOUTS; l++)
+        for (int fast = 0; fast < 2; fast++) {
+            training t = of(&p, &layouts[l], 4);
+            if (!is_possible(&layouts[l], 4)) continue;
+            t.fast = fast;
+            run_members(&t);
+            all_are_well(&t);
+            const size_t vectors = fast ? 1 : 2; // of rank 0: shards 0 and 1, and shard 2
+            assert_int_equal(t.outcomes[0]->traffic.vectors, 2);
+            assert_int_equal(t.outcomes[0]->traffic.bytes_sent,
+                             (vectors * (n - slice) + 3 * slice) * sizeof(float));
+            release_members(&t);
+        }
+    problem_release(&p);
+}
+
+// ---- Failing ----
+
+// Everybody but `missing` fails, within 5 s of its death, and says `message`.
+static void expect_failure(training *t, const char *message) {
+    run_members(t);
+    for (int r = 0; r < t->size; r++) {
+        const outcome_of_rank *o = t->outcomes[r];
+        if (r == t->missing) continue;
+        assert_int_equal(o->rc, STATUS_FAILED);
+        if (!strstr(o->err.message, message))
+            fail_msg("rank %d: no '%s' in '%s'", r, message, o->err.message);
+        assert_true(t->missing < 0 || o->ended - *t->died < 5 * UINT64_C(1000000000));
+    }
+    release_members(t);
+}
+
+static void a_dead_rank_ends_the_others(void **state) {
+    (void)state;
+    problem p;
+    problem_init(&p, &cases[0], &four);
+    for (int l = 0; l < LAYOUTS; l++)
+        for (int size = 2; size <= MAX_RANKS; size += 2)
+            for (int from = -1; from < 2; from++) {
+                training t = of(&p, &layouts[l], size);
+                if (!is_possible(&layouts[l], size)) continue;
+                t.steps = 2;
+                t.step[1] = &four;
+                t.missing = 1;
+                t.missing_from = from;
+                t.fast = size == 4;
+                expect_failure(&t, "rank 1 died");
+            }
+    problem_release(&p);
+}
+
+// Behind the gatherings of joining (three), and those of a reduction: there the others' streams
+// have been told to wait for an event that, with the streams of the emulation as late as they may
+// be, nobody reaches any more.
+static void a_rank_that_dies_while_streams_wait_for_it(void **state) {
+    const char *before = getenv("LOCKSTEP_EMULATED_ORDER");
+    (void)state;
+    problem p;
+    problem_init(&p, &cases[0], &four);
+    setenv("LOCKSTEP_EMULATED_ORDER", "backward", 1);
+    for (int behind = 1; behind <= 8; behind++) {
+        training t = of(&p, &layouts[1], 2 + 2 * (behind % 2));
+        t.steps = 2;
+        t.step[1] = &four;
+        t.missing = 1;
+        t.missing_from = t.steps;
+        t.missing_behind = behind;
+        expect_failure(&t, "rank 1 died");
+    }
+    restore_order(before);
+    problem_release(&p);
+}
+
+static void ranks_that_disagree_are_told(void **state) {
+    (void)state;
+    problem p, other;
+    problem_init(&p, &cases[0], &four);
+    problem_init(&other, &cases[2], &four);
+    training t = of(&p, &layouts[1], 2);
+    t.other = &other;
+    expect_failure(&t, "rank 1 has other records than rank 0");
+    problem_release(&p);
+    problem_release(&other);
+}
+
+static void need_emulation(void) {
+    if (!getenv("LOCKSTEP_CUDA_LIBRARY") || !strstr(getenv("LOCKSTEP_CUDA_LIBRARY"), "emulated"))
+        skip();
+}
+
+// All are told, whichever of them it is, and go on without a group.
+static void one_rank_without_ipc_is_all_ranks_without(void **state) {
+    static const char *const settings[] = {"none", "export"};
+    (void)state;
+    need_emulation();
+    problem p;
+    problem_init(&p, &cases[0], &four);
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        training t = of(&p, &layouts[1], 4);
+        t.ipc = settings[i];
+        run_members(&t);
+        for (int r = 0; r < t.size; r++) {
+            const outcome_of_rank *o = t.outcomes[r];
+            assert_string_equal(o->transport, "");
+            assert_non_null(strstr(o->why.message, "rank 1: "));
+            assert_non_null(strstr(o->err.message, "is in no group")); // if it reduces all the same
+        }
+        release_members(&t);
+    }
+    problem_release(&p);
+}
+
+// ---- With CUDA in this process: the last one, for no rank survives a fork from here ----
+
+// The path through the host, and the reference.
+static void exact_has_the_bits_of_records_summed_on_the_host(void **state) {
+    (void)state;
+    problem p;
+    outcome host;
+    problem_init(&p, &cases[0], &twelve);
+    const execution x = {.be = cuda, .threads = 1, .engines = 2};
+    training t = of(&p, &layouts[1], 2);
+    run_members(&t);
+    all_are_well(&t);
+    run(&p, &x, &rule, &host);
+    compare_with_reference(&p, &host);
+    compare_update(&p, &host, &rule);
+    outcome device = host; // what else there is comes from one place
+    device.updated = t.outcomes[1]->updated;
+    device.result = t.outcomes[1]->result;
+    compare_bits(&device, &host, &x);
+    release_members(&t);
+    outcome_release(&host);
+    problem_release(&p);
+}
+
+static int count_devices(void) {
+    static const char *const lists[] = {"cuda:0,cuda:1", "cuda:0,cuda:1,cuda:2",
+                                        "cuda:0,cuda:1,cuda:2,cuda:3"};
+    int count = 1;
+    for (int i = 0; i < MAX_RANKS - 1; i++) {
+        error err;
+        devices d;
+        if (devices_parse(&d, lists[i], &err) != STATUS_OK ||
+            devices_open(&d, i + 2, NULL, &err) != STATUS_OK)
+            break;
+        count = i + 2;
+    }
+    return count;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(exact_has_the_bits_of_one_engine),
+        cmocka_unit_test(in_every_order_of_the_emulation),
+        cmocka_unit_test(fast_is_the_same_on_all_ranks_and_nearly_exact),
+        cmocka_unit_test(traffic_is_counted),
+        cmocka_unit_test(a_dead_rank_ends_the_others),
+        cmocka_unit_test(a_rank_that_dies_while_streams_wait_for_it),
+        cmocka_unit_test(ranks_that_disagree_are_told),
+        cmocka_unit_test(one_rank_without_ipc_is_all_ranks_without),
+        cmocka_unit_test(exact_has_the_bits_of_records_summed_on_the_host),
+    };
+    error err = {0};
+    setenv("LOCKSTEP_EMULATED_DEVICES", "4", 1);
+    if (backend_open("cuda", &cuda, &err) != STATUS_OK) {
+        fprintf(stderr, "%s\n", err.message);
+        return 1;
+    }
+    device_count = count_devices();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -28,7 +28,9 @@
 // other bits. Nothing here has a speed.
 //
 // LOCKSTEP_EMULATED_DEVICES: how many devices there are (1). LOCKSTEP_EMULATED_MEMORY: bytes that
-// each has (16 GiB).
+// each has (16 GiB). LOCKSTEP_EMULATED_PEERS=0: none of them reaches another one's memory, and
+// copies between them are staged by the host. LOCKSTEP_EMULATED_COPIES: a file to which every copy
+// that is made adds a line, FROM TO BYTES; a place is "host" or the number of a device (copies.cc).
 #ifndef LOCKSTEP_EMULATION_CUDA_RUNTIME_API_H
 #define LOCKSTEP_EMULATION_CUDA_RUNTIME_API_H
 
@@ -53,6 +55,8 @@ extern "C" {
     X(cudaErrorInvalidMemcpyDirection, 21, "invalid copy direction for memcpy")                   \
     X(cudaErrorNoDevice, 100, "no CUDA-capable device is detected")                               \
     X(cudaErrorInvalidDevice, 101, "invalid device ordinal")                                      \
+    X(cudaErrorPeerAccessUnsupported, 217,                                                        \
+      "peer access is not supported between these two devices")                                   \
     X(cudaErrorInvalidResourceHandle, 400, "invalid resource handle")                             \
     X(cudaErrorIllegalState, 401, "the operation cannot be performed in the present state")       \
     X(cudaErrorNotReady, 600, "device not ready")                                                 \

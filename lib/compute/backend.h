@@ -147,6 +147,13 @@ enum { ENGINE_PENDING = 256 }; // so many results at most are pending
 
 typedef struct engine engine;
 
+// One of several copies that are made together.
+typedef struct engine_copy {
+    float *to;
+    const float *from;
+    size_t floats;
+} engine_copy;
+
 // ---- Engines that reduce among themselves ----
 
 enum { BACKEND_ALIVE_MS = 100 };
@@ -178,9 +185,20 @@ typedef struct backend {
                    error *err);
     void (*close)(engine *e); // NULL is fine
 
-    // Whole arenas in and out: parameters, buffers, optimizer state (state_arrays × parameters). A
-    // NULL is left alone. A function of this table that returns no status and fails, because a
-    // device does, leaves that to the next one that does.
+    // Room for what engines of one process give each other: zeroed floats where this engine
+    // computes, freed with it; NULL with `err` filled. The host may not look inside. "Any memory"
+    // below is what any of these engines allocated, or the host's. memory() counts it only where
+    // it is a device's.
+    float *(*allocate)(engine *e, size_t floats, error *err);
+    // From any memory to any. All are made when it returns.
+    status (*copy)(engine *e, const engine_copy *copies, int count, error *err);
+    // Prepares engines to give each other something, once; they work without, too. Returns how it
+    // travels: "peer copies". NULL where that is no question.
+    const char *(*connect)(engine *const *engines, int count);
+
+    // Whole arenas in and out, of any memory: parameters, buffers, optimizer state (state_arrays ×
+    // parameters). A NULL is left alone. A function of this table that returns no status and fails,
+    // because a device does, leaves that to the next one that does.
     void (*write)(engine *e, const float *parameters, const float *buffers, const float *state);
     status (*read)(engine *e, float *parameters, float *buffers, float *state, error *err);
 
@@ -199,20 +217,21 @@ typedef struct backend {
 
     // The same in parts, for strategies that compute the loss elsewhere (DataParallel). Logits and
     // their gradients travel as blocks of [classes][GROUP], one a group of this engine, in order:
-    // logits_floats of the last batch. forward() may only be called on an engine that was opened
-    // with `split`; backward() completes the step.
+    // logits_floats of the last batch, of any memory. forward() may only be called on an engine
+    // that was opened with `split`; backward() completes the step.
     status (*forward)(engine *e, const batch *b, error *err);
     size_t (*logits_floats)(const engine *e);
     void (*gather_logits)(engine *e, float *logits);
     // The loss of all groups of `whole`, a batch of all shards: logits become gradients, losses[g]
-    // the sum of group g.
+    // the sum of group g. Both lie where this engine computes.
     void (*loss)(engine *e, const batch *whole, float *logits, float *losses);
     status (*backward)(engine *e, const float *gradients, const float *losses, error *err);
 
     // A step of a pipeline stage: for each range of shards, in order, forward and later backward;
     // then stage_reduce. Activations and their gradients travel as blocks of [features][GROUP], one
     // a group; `in`, `out` and so on hold those of all groups of the step (NULL at the ends of the
-    // pipeline). stage_floats: of a block.
+    // pipeline). `in` and `dout` lie where this engine computes, `out` and `din` are any memory.
+    // stage_floats: of a block.
     size_t (*stage_floats)(const engine *e, bool output);
     status (*stage_forward)(engine *e, const batch *b, int first_shard, int end_shard,
                             const float *in, float *out, error *err);
@@ -225,6 +244,10 @@ typedef struct backend {
     // the records. Whoever asks for it is going to write it; update() then takes it from there.
     float *(*reduced)(engine *e);
     status (*update)(engine *e, const update_rule *rule, update_result *result, error *err);
+    // Instead of records() and reduced(): the records of engines of one process, which have all
+    // shards between them in order, become the reduced one of the first. `exact`: along the tree;
+    // else one after the other. NULL where records are on the host anyway.
+    status (*reduce_engines)(engine *const *engines, int count, bool exact, error *err);
     // The results of the last `count` updates, all that are pending, in their order; waits for
     // them. NULL where updates are never pending.
     status (*collect)(engine *e, update_result *results, int count, error *err);

@@ -16,7 +16,9 @@
 // (`seconds_per_step` in the manifest).
 //
 // On a CPU a replica is a thread (or several) with an engine and a memory of its own: nothing is
-// shared that several GPUs would not share. The result has the bits of every other strategy.
+// shared that several GPUs would not share. What crosses between GPUs goes from one to the other;
+// only samples come from the host, and sync_batch_norm meets there. The result has the bits of
+// every other strategy.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +63,7 @@ typedef struct part { // one replica
     const uint8_t **images;
     uint8_t *labels;
     uint32_t *ids, *rows;
-    float *gradients, *losses; // of its logits
+    float *gradients, *losses; // of its logits, where its engine computes
     phase_times spent;         // in the current region
     uint64_t busy, waiting;    // ns so far; the rest is copying and reducing
     status rc;
@@ -72,6 +74,8 @@ struct worker {
     const backend *backend;
     const program *program;
     part *parts;
+    engine **engines;      // theirs
+    const char *transport; // how what crosses travels; NULL: that is no question
     int replicas, shards, local_shards;
     size_t sample_bytes, record;
     bool kept; // the engines have the data set
@@ -81,8 +85,10 @@ struct worker {
     void (*body)(void *, int);
     uint64_t began; // clock at the beginning of the step
     const batch *batch;
-    float *parameters, *buffers; // the master's, on their way to the replicas
-    float *logits, *losses;      // of all groups, at the master
+    // Where the master computes: its parameters and buffers, on their way to the replicas; logits
+    // and losses of all groups.
+    float *parameters, *buffers, *logits, *losses;
+    engine_copy *copies; // of gradients and losses, to each replica
     int *cover;
     const float **terms;
     char *sync; // sync_batch_norm: the rows of all shards
@@ -177,6 +183,12 @@ static size_t samples_before(const batch *b, int shard) {
     return n;
 }
 
+static size_t groups_before(const batch *b, int shard) {
+    size_t n = 0;
+    for (int v = 0; v < shard; v++) n += (size_t)((b->count[v] + GROUP - 1) / GROUP);
+    return n;
+}
+
 static void broadcast_body(void *parts, int member) {
     part *p = (part *)parts + member;
     const worker *w = p->owner;
@@ -218,7 +230,7 @@ static void forward_body(void *parts, int member) {
 
 // Where the logits of this replica stand among those of all, in groups.
 static size_t first_group(const part *p) {
-    return (size_t)p->owner->backend->shard_leaves(p->engine)[p->batch.first_shard];
+    return groups_before(&p->batch, p->batch.first_shard);
 }
 
 static size_t block(const worker *w) {
@@ -262,30 +274,41 @@ static void loss_at_master(worker *w) {
     alone(w, LOSS, PHASE_FORWARD, begin);
 }
 
-static void scatter_gradients(worker *w) {
+static status scatter_gradients(worker *w, error *err) {
     const uint64_t begin = clock_now();
     for (int r = 0; r < w->replicas; r++) {
-        part *p = &w->parts[r];
+        const part *p = &w->parts[r];
         const size_t floats = w->backend->logits_floats(p->engine), first = first_group(p);
-        memcpy(p->gradients, w->logits + first * block(w), floats * sizeof *p->gradients);
-        memcpy(p->losses, w->losses + first, floats / block(w) * sizeof *p->losses);
+        engine_copy *c = &w->copies[2 * r];
+        c[0] = (engine_copy){p->gradients, w->logits + first * block(w), floats};
+        c[1] = (engine_copy){p->losses, w->losses + first, floats / block(w)};
     }
+    const status rc = w->backend->copy(w->engines[0], w->copies, 2 * w->replicas, err);
     alone(w, SCATTER_GRADIENT, PHASE_COPY, begin);
+    return rc;
 }
 
-static void reduce_to_master(worker *w) {
-    const uint64_t begin = clock_now();
-    const reduction_tree *tree = w->backend->tree(w->parts[0].engine);
-    const int *leaves = w->backend->shard_leaves(w->parts[0].engine);
-    float *out = w->backend->reduced(w->parts[0].engine);
+// What the replicas have the sums of: w->cover.
+static void cover_replicas(worker *w) {
+    const reduction_tree *tree = w->backend->tree(w->engines[0]);
+    const int *leaves = w->backend->shard_leaves(w->engines[0]);
+    int terms = 0;
+    for (int r = 0; r < w->replicas; r++) {
+        const int count = reduction_tree_cover(tree, leaves[r * w->local_shards],
+                                               leaves[(r + 1) * w->local_shards], w->cover + terms);
+        terms += count;
+        if (r > 0) w->bytes[REDUCE] += (uint64_t)count * w->record * sizeof(float);
+    }
+}
+
+static void reduce_on_host(worker *w) {
+    const reduction_tree *tree = w->backend->tree(w->engines[0]);
+    float *out = w->backend->reduced(w->engines[0]);
     int terms = 0;
     for (int r = 0; r < w->replicas; r++) {
         int count;
-        float *const *records = w->backend->records(w->parts[r].engine, &count);
-        reduction_tree_cover(tree, leaves[r * w->local_shards], leaves[(r + 1) * w->local_shards],
-                             w->cover + terms);
+        float *const *records = w->backend->records(w->engines[r], &count);
         for (int k = 0; k < count; k++) w->terms[terms++] = records[k];
-        if (r > 0) w->bytes[REDUCE] += (uint64_t)count * w->record * sizeof(float);
     }
     if (!w->reduce_fast) {
         reduction_tree_sum(tree, w->cover, w->terms, terms, out, w->record);
@@ -294,7 +317,18 @@ static void reduce_to_master(worker *w) {
         memmove(out, w->terms[0], w->record * sizeof *out);
         for (int k = 1; k < terms; k++) reduction_add(out, w->terms[k], out, w->record);
     }
+}
+
+static status reduce_to_master(worker *w, error *err) {
+    const uint64_t begin = clock_now();
+    status rc = STATUS_OK;
+    cover_replicas(w);
+    if (w->backend->reduce_engines)
+        rc = w->backend->reduce_engines(w->engines, w->replicas, !w->reduce_fast, err);
+    else
+        reduce_on_host(w);
     alone(w, REDUCE, PHASE_COMM, begin);
+    return rc;
 }
 
 static void count_traffic(worker *w) {
@@ -324,9 +358,9 @@ static status step(worker *w, const batch *b, const update_rule *rule, const boo
     TRY(all(w, FORWARD, forward_body, err));
     TRY(all(w, GATHER, gather_body, err));
     loss_at_master(w);
-    scatter_gradients(w);
+    TRY(scatter_gradients(w, err));
     TRY(all(w, BACKWARD, backward_body, err));
-    reduce_to_master(w);
+    TRY(reduce_to_master(w, err));
     count_traffic(w);
     begin = clock_now();
     TRY(w->backend->update(w->parts[0].engine, rule, &result->update, err));
@@ -352,11 +386,8 @@ static void close(worker *w) {
         free(p->labels);
         free(p->ids);
         free(p->rows);
-        free(p->gradients);
-        free(p->losses);
     }
-    void *own[] = {w->parts,  w->parameters, w->buffers, w->logits,
-                   w->losses, w->cover,      w->terms,   w->sync};
+    void *own[] = {w->parts, w->engines, w->copies, w->cover, w->terms, w->sync};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) free(own[i]);
     free(w);
 }
@@ -365,6 +396,13 @@ static void close(worker *w) {
     do {                                                                 \
         (pointer) = memory_new_aligned((count), sizeof *(pointer), err); \
         if (!(pointer)) return STATUS_FAILED;                            \
+    } while (0)
+
+// Where an engine computes; freed with it.
+#define ALLOCATE(pointer, engine, count)                          \
+    do {                                                          \
+        (pointer) = w->backend->allocate((engine), (count), err); \
+        if (!(pointer)) return STATUS_FAILED;                     \
     } while (0)
 
 static status open_track(part *p, const worker_options *o, error *err) {
@@ -386,8 +424,6 @@ static status open_part(worker *w, int number, const worker_options *o, error *e
     NEW(p->labels, samples);
     NEW(p->ids, samples);
     NEW(p->rows, samples);
-    NEW(p->gradients, groups * block(w));
-    NEW(p->losses, groups);
     if (open_track(p, o, err) != STATUS_OK) return STATUS_FAILED;
     snprintf(threads, sizeof threads, "replica %d thread", number);
     engine_options options = {.threads = o->threads,
@@ -408,8 +444,13 @@ static status open_part(worker *w, int number, const worker_options *o, error *e
     memcpy(options.mean, o->normalization.mean, sizeof options.mean);
     memcpy(options.std, o->normalization.std, sizeof options.std);
     strategy_give_data(o, &options);
-    return o->backend->open(w->program, &options, strategy_update_kind(&e->optimizer), &p->engine,
-                            err);
+    const status rc = o->backend->open(w->program, &options, strategy_update_kind(&e->optimizer),
+                                       &p->engine, err);
+    if (rc != STATUS_OK) return rc;
+    w->engines[number] = p->engine;
+    ALLOCATE(p->gradients, p->engine, groups * block(w));
+    ALLOCATE(p->losses, p->engine, groups);
+    return STATUS_OK;
 }
 
 static size_t widest_layer(const program *p) {
@@ -423,14 +464,22 @@ static status open_master(worker *w, const worker_options *o, error *err) {
     const size_t shards = (size_t)w->shards;
     const size_t groups =
         ((size_t)(o->experiment->global_batch / w->shards) + GROUP - 1) / GROUP * shards;
+    engine *master = w->engines[0];
+    ALLOCATE(w->parameters, master, w->program->parameters);
+    ALLOCATE(w->buffers, master, w->program->buffers);
+    ALLOCATE(w->logits, master, groups * block(w));
+    ALLOCATE(w->losses, master, groups);
+    if (w->backend->connect) w->transport = w->backend->connect(w->engines, w->replicas);
+    return STATUS_OK;
+}
+
+static status take_memory(worker *w, error *err) {
     NEW(w->parts, (size_t)w->replicas);
-    NEW(w->parameters, w->program->parameters);
-    NEW(w->buffers, w->program->buffers);
-    NEW(w->logits, groups * block(w));
-    NEW(w->losses, groups);
+    NEW(w->engines, (size_t)w->replicas);
+    NEW(w->copies, 2 * (size_t)w->replicas);
     NEW(w->cover, (size_t)w->replicas * 2 * REDUCTION_TREE_MAX_DEPTH);
     NEW(w->terms, (size_t)w->replicas * 2 * REDUCTION_TREE_MAX_DEPTH);
-    NEW(w->sync, shards * widest_layer(w->program) * 2 * sizeof(double));
+    NEW(w->sync, (size_t)w->shards * widest_layer(w->program) * 2 * sizeof(double));
     return STATUS_OK;
 }
 
@@ -448,8 +497,9 @@ static status open(const worker_options *o, worker **out, error *err) {
     w->kept = o->data != NULL;
     w->record = record_floats(w->program);
     w->reduce_fast = o->reduce_fast;
-    TRY(open_master(w, o, err));
+    TRY(take_memory(w, err));
     for (int r = 0; r < w->replicas; r++) TRY(open_part(w, r, o, err));
+    TRY(open_master(w, o, err));
     TRY(team_new(w->replicas, o->spin, &w->team, err));
     for (int r = 0; r < w->replicas; r++)
         log_debug(o->log, "replica %d: shards %d to %d, batch [%d, %d, %d, %d], %.1f MiB", r,
@@ -551,6 +601,7 @@ static status describe(const worker *w, yaml_node *segment, error *err) {
     TRY(put_times(w, segment, err));
     TRY(put_traffic(w, segment, err));
     for (int r = 0; r < w->replicas; r++) TRY(put_replica(w, &w->parts[r], list, err));
+    if (w->transport) TRY(yaml_put(segment, "transport", yaml_new_string(w->transport, err), err));
     return yaml_put(segment, "replicas", list, err);
 out:
     yaml_free(list);

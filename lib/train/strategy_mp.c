@@ -23,11 +23,16 @@
 #include "train/stages.h"
 #include "train/strategy.h"
 
+enum { MAX_STAGES = 63 };
+
 typedef struct stage {
     program program; // its part of the layers
     engine *engine;
     trace_track *track;
-    float *activations, *gradients;  // of its output, all groups; NULL for the last
+    // Of its output, all groups; NULL for the last. Each is written by one stage into the memory of
+    // the other, which reads it: activations are the next stage's, gradients this one's. So the
+    // copy is part of the giver's time, while the taker may be busy with another micro-batch.
+    float *activations, *gradients;
     int forward_done, backward_done; // micro-batches of this step
     phase_times spent;
     update_result result;
@@ -41,7 +46,8 @@ struct worker {
     const backend *backend;
     const program *program;
     stage *stages;
-    engine *whole; // all layers, for inference
+    engine *whole;         // all layers, for inference
+    const char *transport; // how what crosses a cut travels; NULL: that is no question
     int count, shards;
     bool together; // sync_batch_norm: one micro-batch
     team *team;
@@ -59,13 +65,13 @@ struct worker {
 };
 
 static status find_world(const experiment *e, int wanted, int listed, world *w, error *err) {
-    int first[64];
+    int first[MAX_STAGES + 1];
     *w = (world){.size = strategy_world_size(e, wanted, listed)};
     status rc = strategy_check_devices(wanted, listed, err);
     if (rc != STATUS_OK) return rc;
-    if (w->size > 63)
-        return error_set(err, STATUS_USAGE, "cannot cut the model: '%d' stages are more than 63",
-                         w->size);
+    if (w->size > MAX_STAGES)
+        return error_set(err, STATUS_USAGE, "cannot cut the model: '%d' stages are more than %d",
+                         w->size, (int)MAX_STAGES);
     return stages_cut(e, w->size, first, err);
 }
 
@@ -221,11 +227,7 @@ static phase_times times(worker *w) {
 static void close(worker *w) {
     if (!w) return;
     team_free(w->team);
-    for (int i = 0; w->stages && i < w->count; i++) {
-        w->backend->close(w->stages[i].engine);
-        free(w->stages[i].activations);
-        free(w->stages[i].gradients);
-    }
+    for (int i = 0; w->stages && i < w->count; i++) w->backend->close(w->stages[i].engine);
     w->backend->close(w->whole);
     pthread_cond_destroy(&w->moved);
     pthread_mutex_destroy(&w->lock);
@@ -260,18 +262,27 @@ static status open_stage(worker *w, int number, const int *first, const worker_o
     options.trace = o->trace;
     options.track = s->track;
     options.track_name = threads;
-    rc = w->backend->open(&s->program, &options, kind, &s->engine, err);
-    if (rc != STATUS_OK || !options.sends) return rc;
-    const size_t groups = (size_t)((options.shard_samples + GROUP - 1) / GROUP * options.shards);
-    const size_t floats = groups * w->backend->stage_floats(s->engine, true);
-    s->activations = memory_new_aligned(floats, sizeof(float), err);
-    s->gradients = memory_new_aligned(floats, sizeof(float), err);
-    return s->activations && s->gradients ? STATUS_OK : STATUS_FAILED;
+    return w->backend->open(&s->program, &options, kind, &s->engine, err);
+}
+
+// What lies between the stages: `groups` of a step.
+static status connect_stages(worker *w, size_t groups, error *err) {
+    engine *engines[MAX_STAGES];
+    for (int i = 0; i < w->count; i++) engines[i] = w->stages[i].engine;
+    for (int i = 0; i + 1 < w->count; i++) {
+        stage *s = &w->stages[i];
+        const size_t floats = groups * w->backend->stage_floats(s->engine, true);
+        s->activations = w->backend->allocate(engines[i + 1], floats, err);
+        s->gradients = s->activations ? w->backend->allocate(engines[i], floats, err) : NULL;
+        if (!s->gradients) return STATUS_FAILED;
+    }
+    if (w->backend->connect) w->transport = w->backend->connect(engines, w->count);
+    return STATUS_OK;
 }
 
 static status open_stages(worker *w, const worker_options *o, error *err) {
     const experiment *e = o->experiment;
-    int first[64];
+    int first[MAX_STAGES + 1];
     status rc;
     engine_options options = {.threads = o->threads,
                               .spin = o->spin,
@@ -285,12 +296,13 @@ static status open_stages(worker *w, const worker_options *o, error *err) {
     memcpy(options.mean, o->normalization.mean, sizeof options.mean);
     memcpy(options.std, o->normalization.std, sizeof options.std);
     TRY(stages_cut(e, w->count, first, err));
-    for (int i = 0; i < w->count; i++) {
-        TRY(open_stage(w, i, first, o, options, err));
+    const size_t shard_groups = ((size_t)options.shard_samples + GROUP - 1) / GROUP;
+    for (int i = 0; i < w->count; i++) TRY(open_stage(w, i, first, o, options, err));
+    TRY(connect_stages(w, shard_groups * (size_t)w->shards, err));
+    for (int i = 0; i < w->count; i++)
         log_debug(o->log, "stage %d: layers %s to %s, %.1f MiB", i,
                   w->program->layers[first[i]].name, w->program->layers[first[i + 1] - 1].name,
                   (double)w->backend->memory(w->stages[i].engine) / (1 << 20));
-    }
     options.shards = options.local_shards = options.shard_samples = 1;
     options.sync_batch_norm = false;
     options.trace = o->trace;
@@ -450,6 +462,8 @@ static status describe(const worker *w, yaml_node *segment, error *err) {
     for (int i = 0; i < w->count; i++) TRY(put_stage(w, &w->stages[i], list, err));
     rc = yaml_put(segment, "stages", list, err);
     list = NULL; // yaml_put took it over
+    if (rc == STATUS_OK && w->transport)
+        rc = yaml_put(segment, "transport", yaml_new_string(w->transport, err), err);
     if (rc == STATUS_OK && w->steps > 0) rc = put_bubble(w, segment, err);
 out:
     yaml_free(list);

@@ -103,6 +103,39 @@ key() {
     agrees train-mp --device cuda:0,cuda:0,cuda:0
 }
 
+# need_gpus N: what a machine has; of the emulation's there are as many as one asks for.
+need_gpus() {
+    export LOCKSTEP_EMULATED_DEVICES=$1
+    [ -n "${CUDA_LIBRARY:-}" ] || return 0
+    [ "$(nvidia-smi --list-gpus 2>/dev/null | wc -l)" -ge "$1" ] || skip "fewer than $1 GPUs"
+}
+
+transport() {
+    "$BIN/manifest" get run/manifest.yaml run.execution.transport
+}
+
+@test "DataParallel and pipelines on two GPUs, and on one" {
+    need_gpus 2
+    agrees train-dp --device cuda:0,cuda:1
+    [[ $(transport) == *" copies" ]]
+    agrees train-dp --device cuda:1,cuda:0
+    agrees train-mp --device cuda:0,cuda:1
+    [[ $(transport) == *" copies" ]]
+    agrees train-dp --device cuda:1 --world-size 2
+    [ "$(transport)" = "device memory" ]
+}
+
+@test "DataParallel on four GPUs, pipelines on three, with peer access and without" {
+    need_gpus 4
+    local access
+    for access in 1 0; do
+        export LOCKSTEP_EMULATED_PEERS=$access
+        agrees train-dp --device cuda:0,cuda:1,cuda:2,cuda:3
+        agrees train-mp --device cuda:2,cuda:0,cuda:1
+        [ -n "${CUDA_LIBRARY:-}" ] || [ "$(transport)" = "$([ $access = 1 ] && echo peer || echo host) copies" ]
+    done
+}
+
 @test "synchronised batch norm" {
     printf 'sync_batch_norm: true\n' >>e.yaml
     "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out one --device cuda
@@ -112,6 +145,15 @@ key() {
     agrees train-ddp --device cuda --world-size 2
     agrees train-dp --device cuda --world-size 2
     agrees train-mp --device cuda --world-size 2
+}
+
+@test "synchronised batch norm over two GPUs" {
+    need_gpus 2
+    printf 'sync_batch_norm: true\n' >>e.yaml
+    "$BIN/train-single" -q --experiment e.yaml --train "$made/data/train.st.zst" --out one --device cuda
+    expected=$(content one/model.st.zst)
+    agrees train-dp --device cuda:0,cuda:1
+    agrees train-mp --device cuda:0,cuda:1
 }
 
 @test "stopped, and resumed by another tool" {

@@ -28,10 +28,12 @@
 // other bits. Nothing here has a speed.
 //
 // LOCKSTEP_EMULATED_DEVICES: how many devices there are (1). LOCKSTEP_EMULATED_MEMORY: bytes that
-// each has (16 GiB). LOCKSTEP_EMULATED_SECONDS: how long a stream, or a rank of NCCL's, waits for
-// another process before it fails (20); a device would wait for ever. LOCKSTEP_EMULATED_IPC: what
-// is possible between processes: nothing (none), handles that nobody can open (export), all (the
-// default).
+// each has (16 GiB). LOCKSTEP_EMULATED_PEERS=0: none of them reaches another one's memory, and
+// copies between them are staged by the host. LOCKSTEP_EMULATED_COPIES: a file to which every copy
+// that is made adds a line, FROM TO BYTES; a place is "host" or the number of a device (copies.cc).
+// LOCKSTEP_EMULATED_IPC: what is possible between processes: nothing (none), handles that nobody
+// can open (export), all (the default). LOCKSTEP_EMULATED_SECONDS: how long a stream, or a rank of
+// NCCL's, waits for another process before it fails (20); a device would wait for ever.
 #ifndef LOCKSTEP_EMULATION_CUDA_RUNTIME_API_H
 #define LOCKSTEP_EMULATION_CUDA_RUNTIME_API_H
 
@@ -57,6 +59,8 @@ extern "C" {
     X(cudaErrorNoDevice, 100, "no CUDA-capable device is detected")                               \
     X(cudaErrorInvalidDevice, 101, "invalid device ordinal")                                      \
     X(cudaErrorDeviceUninitialized, 201, "invalid device context")                                \
+    X(cudaErrorPeerAccessUnsupported, 217,                                                        \
+      "peer access is not supported between these two devices")                                   \
     X(cudaErrorInvalidResourceHandle, 400, "invalid resource handle")                             \
     X(cudaErrorIllegalState, 401, "the operation cannot be performed in the present state")       \
     X(cudaErrorNotReady, 600, "device not ready")                                                 \

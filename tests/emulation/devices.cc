@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <set>
 #include <utility>
 
@@ -33,6 +34,15 @@ cudaError_t device_exists(int device) {
 cudaError_t current_device(int *device) {
     *device = chosen_device;
     return device_exists(chosen_device);
+}
+
+static bool have_peers() {
+    const char *text = getenv("LOCKSTEP_EMULATED_PEERS");
+    return !text || strcmp(text, "0") != 0;
+}
+
+bool reaches(int device, int peer) {
+    return device == peer || (have_peers() && peers.count({device, peer}));
 }
 
 } // namespace emulation
@@ -166,7 +176,7 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
 cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer) {
     cudaError_t result = device_exists(device);
     if (result == cudaSuccess) result = device_exists(peer);
-    if (result == cudaSuccess) *can = device != peer;
+    if (result == cudaSuccess) *can = device != peer && have_peers();
     return done(result);
 }
 
@@ -176,6 +186,7 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
     cudaError_t result = current_device(&device);
     if (result == cudaSuccess) result = device_exists(peer);
     if (result == cudaSuccess && (peer == device || flags != 0)) result = cudaErrorInvalidDevice;
+    if (result == cudaSuccess && !have_peers()) result = cudaErrorPeerAccessUnsupported;
     if (result == cudaSuccess && !peers.insert({device, peer}).second)
         result = cudaErrorPeerAccessAlreadyEnabled;
     return done(result);

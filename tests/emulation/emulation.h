@@ -40,6 +40,8 @@ cudaError_t done(cudaError_t result);
 cudaError_t device_exists(int device);
 // Of the calling thread; fails where there are no devices.
 cudaError_t current_device(int *device);
+// Whether kernels of a device may touch memory of another one: access was enabled.
+bool reaches(int device, int peer);
 
 // ---- memory.cc ----
 
@@ -65,6 +67,24 @@ class device_access {
     device_access(const device_access &) = delete;
     device_access &operator=(const device_access &) = delete;
 };
+
+// While one of these lives, and device memory may be touched, that of devices which this one does
+// not reach may not.
+class kernel_access {
+  public:
+    explicit kernel_access(int device);
+    ~kernel_access();
+    kernel_access(const kernel_access &) = delete;
+    kernel_access &operator=(const kernel_access &) = delete;
+
+  private:
+    int device_;
+};
+
+// ---- copies.cc ----
+
+// A copy has been made.
+void note_copy(const void *to, const void *from, size_t count);
 
 // ---- streams.cc ----
 

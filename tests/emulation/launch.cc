@@ -262,13 +262,18 @@ static bool within(dim3 d, unsigned x, unsigned y, unsigned z) {
 void launch(const char *kernel, dim3 grid, dim3 block, cudaStream_t stream,
             std::function<void()> body) {
     hold lock(everything);
-    cudaError_t result = stream_is_here(stream);
+    int device;
+    cudaError_t result = current_device(&device);
+    if (result == cudaSuccess) result = stream_is_here(stream);
     if (result == cudaSuccess &&
         (!within(grid, 0x7fffffff, 65535, 65535) || !within(block, 1024, 1024, 64) ||
          (size_t)block.x * block.y * block.z > 1024))
         result = cudaErrorInvalidConfiguration;
     if (result == cudaSuccess)
-        result = submit(stream, [=] { return run_grid(kernel, grid, block, body); });
+        result = submit(stream, [=] {
+            const kernel_access access(device);
+            return run_grid(kernel, grid, block, body);
+        });
     (void)done(result);
 }
 

@@ -59,6 +59,18 @@ device_access::~device_access() {
         if (a.device != PINNED) ASAN_POISON_MEMORY_REGION((void *)base, a.size);
 }
 
+kernel_access::kernel_access(int device) : device_(device) {
+    for (const auto &[base, a] : allocations)
+        if (a.device != PINNED && !reaches(device_, a.device))
+            ASAN_POISON_MEMORY_REGION((void *)base, a.size);
+}
+
+kernel_access::~kernel_access() {
+    for (const auto &[base, a] : allocations)
+        if (a.device != PINNED && !reaches(device_, a.device))
+            ASAN_UNPOISON_MEMORY_REGION((void *)base, a.size);
+}
+
 // ---- Taking and giving back ----
 
 static size_t total_bytes() {
@@ -199,7 +211,9 @@ static cudaError_t submit_copy(void *to, const void *from, size_t count, cudaMem
     // Looked at again when it runs: a graph may outlive the memory that it was captured with.
     return submit(stream, [=] {
         const cudaError_t now = check_copy(to, from, count, kind);
-        if (now == cudaSuccess) memmove(to, from, count);
+        if (now != cudaSuccess) return now;
+        memmove(to, from, count);
+        note_copy(to, from, count);
         return now;
     });
 }

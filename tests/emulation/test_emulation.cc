@@ -490,9 +490,77 @@ static void test_peers(void **) {
         (void)cudaGetLastError();
         LAUNCH(nothing, 1, 1, stream); // which is the other device's
         assert_cuda(cudaErrorInvalidResourceHandle, cudaGetLastError());
+#ifdef EMULATION_ASAN
+        assert_says(last_words([&] { LAUNCH(reverse<true>, 1, 8, nullptr, here.at); }),
+                    "use-after-poison"); // only device 0 reaches the other
+#endif
+        assert_good(cudaSetDevice(0));
+        LAUNCH(reverse<true>, 1, 8, nullptr, there.at);
+        assert_good(cudaDeviceSynchronize());
+        std::vector<float> back(8);
+        assert_good(cudaMemcpy(back.data(), there.at, 32, cudaMemcpyDefault));
+        assert_true(back[0] == 7 && back[7] == 0);
     }
     assert_good(cudaSetDevice(0));
     assert_good(cudaStreamDestroy(stream));
+    unsetenv("LOCKSTEP_EMULATED_DEVICES");
+}
+
+static void test_devices_without_peers(void **) {
+    int can;
+    setenv("LOCKSTEP_EMULATED_DEVICES", "4", 1);
+    setenv("LOCKSTEP_EMULATED_PEERS", "0", 1);
+    assert_good(cudaDeviceCanAccessPeer(&can, 2, 3));
+    assert_int_equal(can, 0);
+    assert_cuda(cudaErrorPeerAccessUnsupported, cudaDeviceEnablePeerAccess(3, 0));
+    unsetenv("LOCKSTEP_EMULATED_PEERS");
+    unsetenv("LOCKSTEP_EMULATED_DEVICES");
+    (void)cudaGetLastError();
+}
+
+// The lines that `body` adds to the list of copies.
+template <typename F> static std::string copies_of(F body) {
+    const char *folder = getenv("TMPDIR");
+    std::string path = std::string(folder ? folder : "/tmp") + "/copies-XXXXXX";
+    const int file = mkstemp(path.data());
+    assert_true(file >= 0);
+    setenv("LOCKSTEP_EMULATED_COPIES", path.c_str(), 1);
+    body();
+    unsetenv("LOCKSTEP_EMULATED_COPIES");
+    char text[512];
+    const ssize_t n = read(file, text, sizeof text);
+    assert_true(n >= 0);
+    close(file);
+    unlink(path.c_str());
+    return std::string(text, (size_t)n);
+}
+
+static void test_list_of_copies(void **) {
+    setenv("LOCKSTEP_EMULATED_DEVICES", "4", 1);
+    assert_good(cudaSetDevice(2));
+    {
+        std::vector<float> host(8);
+        on_device<float> here(counting(8)), beside(8);
+        assert_good(cudaSetDevice(3));
+        on_device<float> there(8);
+        const auto cross = [&] {
+            assert_good(cudaMemcpyAsync(there.at, here.at, 32, cudaMemcpyDefault, nullptr));
+            assert_good(cudaDeviceSynchronize());
+        };
+        assert_string_equal(copies_of(cross).c_str(), "2 host 32\nhost 3 32\n");
+        assert_good(cudaDeviceEnablePeerAccess(2, 0));
+        assert_string_equal(copies_of(cross).c_str(), "2 host 32\nhost 3 32\n");
+        assert_good(cudaSetDevice(2));
+        assert_good(cudaDeviceEnablePeerAccess(3, 0));
+        assert_string_equal(copies_of(cross).c_str(), "2 3 32\n");
+        const std::string others = copies_of([&] {
+            assert_good(cudaMemcpyAsync(beside.at, here.at, 8, cudaMemcpyDefault, nullptr));
+            assert_good(cudaMemcpy(host.data(), beside.at, 4, cudaMemcpyDefault));
+            assert_good(cudaMemcpy(there.at, host.data(), 12, cudaMemcpyDefault));
+        });
+        assert_string_equal(others.c_str(), "2 2 8\n2 host 4\nhost 3 12\n");
+    }
+    assert_good(cudaSetDevice(0));
     unsetenv("LOCKSTEP_EMULATED_DEVICES");
 }
 
@@ -1086,6 +1154,8 @@ int main() {
 #endif
         TEST(test_devices),
         TEST(test_peers),
+        TEST(test_devices_without_peers),
+        TEST(test_list_of_copies),
         TEST(test_streams_may_be_late),
         TEST(test_own_stream),
         TEST(test_events_have_times),

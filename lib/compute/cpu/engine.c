@@ -191,6 +191,8 @@ static void cpu_close(engine *e) {
                    n->from_z,     n->from_one, n->weighted_mean, n->weighted_variance,
                    n->mine,       n->all,      n->run_scale,     n->run_shift};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
+    for (size_t i = 0; i < e->given_count; i++) free(e->given[i]);
+    free(e->given);
     reduction_tree_release(&e->tree);
     schedule_release(&e->training);
     schedule_release(&e->inference);
@@ -239,6 +241,25 @@ static status cpu_open(const program *p, const engine_options *o, update_kind ki
         return rc;
     }
     *out = e;
+    return STATUS_OK;
+}
+
+// ---- Memory between engines ----
+
+// Not counted as this engine's: it is whoever asks for it that needs it.
+static float *cpu_allocate(engine *e, size_t floats, error *err) {
+    const status rc =
+        memory_grow((void **)&e->given, &e->given_room, e->given_count + 1, sizeof *e->given, err);
+    if (rc != STATUS_OK) return NULL;
+    float *memory = memory_new_aligned(floats, sizeof *memory, err);
+    if (memory) e->given[e->given_count++] = memory;
+    return memory;
+}
+
+static status cpu_copy(engine *e, const engine_copy *copies, int count, error *err) {
+    (void)e, (void)err;
+    for (int i = 0; i < count; i++)
+        memcpy(copies[i].to, copies[i].from, copies[i].floats * sizeof(float));
     return STATUS_OK;
 }
 
@@ -372,6 +393,8 @@ static const backend cpu = {
     .name = "cpu",
     .open = cpu_open,
     .close = cpu_close,
+    .allocate = cpu_allocate,
+    .copy = cpu_copy,
     .write = cpu_write,
     .read = cpu_read,
     .step = cpu_step,

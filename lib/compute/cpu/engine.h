@@ -144,6 +144,9 @@ struct engine {
     size_t infer_samples;
     float *infer_logits;
 
+    float **given; // by cpu_allocate
+    size_t given_count, given_room;
+
     uint64_t region_start;
     size_t allocated;
     status failed;

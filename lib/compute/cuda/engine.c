@@ -191,19 +191,18 @@ static status take_exchange(engine *e, error *err) {
     const size_t groups = (size_t)o->shards * (size_t)e->groups;
     status rc = STATUS_OK;
     if (o->stage) {
-        const size_t in = cuda_stage_floats(e, false), out = cuda_stage_floats(e, true);
+        const size_t in = o->receives ? cuda_stage_floats(e, false) : 0;
+        const size_t out = o->sends ? cuda_stage_floats(e, true) : 0;
         return cuda_take(e, local_groups * (in > out ? in : out) * sizeof(float), &e->blocks, err);
     }
     if (!o->split) return rc;
     e->all_groups = (int)groups;
-    TRY(cuda_take(e, groups * (size_t)e->program->classes * GROUP * sizeof(float), &e->blocks,
+    TRY(cuda_take(e, local_groups * (size_t)e->program->classes * GROUP * sizeof(float), &e->blocks,
                   err));
     TRY(cuda_take(e, groups * sizeof(int), &e->group_samples, err));
     TRY(cuda_take_host(e, groups * sizeof(int), &e->group_samples_host, err));
     TRY(cuda_take(e, groups * GROUP, &e->group_labels, err));
     TRY(cuda_take_host(e, groups * GROUP, &e->group_labels_host, err));
-    TRY(cuda_take(e, groups * sizeof(float), &e->group_losses, err));
-    TRY(cuda_take_host(e, local_groups * sizeof(float), &e->losses_host, err));
 out:
     return rc;
 }
@@ -296,39 +295,37 @@ static status cuda_open(const program *p, const engine_options *o, update_kind k
 // ---- Parameters in and out ----
 
 // On the engine's own stream, which waits for no other.
-static status copy(engine *e, void *to, const void *from, size_t floats, enum cudaMemcpyKind kind,
-                   error *err) {
+static status copy(engine *e, void *to, const void *from, size_t floats, error *err) {
     if (!to || !from || floats == 0) return STATUS_OK;
-    return cuda_check(e, cudaMemcpyAsync(to, from, floats * sizeof(float), kind, e->stream),
-                      "copying parameters", err);
+    return cuda_check(
+        e, cudaMemcpyAsync(to, from, floats * sizeof(float), cudaMemcpyDefault, e->stream),
+        "copying parameters", err);
 }
 
 static status write_all(engine *e, const float *parameters, const float *buffers,
                         const float *state, error *err) {
-    const enum cudaMemcpyKind in = cudaMemcpyHostToDevice;
     const size_t n = e->program->parameters;
     status rc;
     TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
     TRY(cuda_run_waiting(e, err));
-    TRY(copy(e, e->parameters, parameters, n, in, err));
-    TRY(copy(e, e->buffers, buffers, e->program->buffers, in, err));
+    TRY(copy(e, e->parameters, parameters, n, err));
+    TRY(copy(e, e->buffers, buffers, e->program->buffers, err));
     for (int i = 0; i < update_state_arrays(e->kind); i++)
-        TRY(copy(e, e->state[i], state ? state + (size_t)i * n : NULL, n, in, err));
+        TRY(copy(e, e->state[i], state ? state + (size_t)i * n : NULL, n, err));
     TRY(cuda_sync(e, err));
 out:
     return rc;
 }
 
 static status cuda_read(engine *e, float *parameters, float *buffers, float *state, error *err) {
-    const enum cudaMemcpyKind out_of = cudaMemcpyDeviceToHost;
     const size_t n = e->program->parameters;
     status rc;
     TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
     TRY(cuda_pending_failure(e, err));
-    TRY(copy(e, parameters, e->parameters, n, out_of, err));
-    TRY(copy(e, buffers, e->buffers, e->program->buffers, out_of, err));
+    TRY(copy(e, parameters, e->parameters, n, err));
+    TRY(copy(e, buffers, e->buffers, e->program->buffers, err));
     for (int i = 0; i < update_state_arrays(e->kind); i++)
-        TRY(copy(e, state ? state + (size_t)i * n : NULL, e->state[i], n, out_of, err));
+        TRY(copy(e, state ? state + (size_t)i * n : NULL, e->state[i], n, err));
     TRY(cuda_sync(e, err));
 out:
     return rc;
@@ -369,6 +366,9 @@ const backend cuda_backend = {
     .keeps_data = true,
     .open = cuda_open,
     .close = cuda_close,
+    .allocate = cuda_allocate,
+    .copy = cuda_copy,
+    .connect = cuda_connect,
     .write = cuda_write,
     .read = cuda_read,
     .step = cuda_step,
@@ -386,6 +386,7 @@ const backend cuda_backend = {
     .stage_reduce = cuda_stage_reduce,
     .reduced = cuda_reduced,
     .update = cuda_update_step,
+    .reduce_engines = cuda_reduce_engines,
     .collect = cuda_collect,
     .group_join = cuda_group_join,
     .group_reduce = cuda_group_reduce,

@@ -2,7 +2,8 @@
 // order of operations; operations.c: from an operation to kernels; input.c: what the device is told
 // about a step; graphs.c: its pieces as graphs; step.c, inference.c: what is run and what comes
 // back; exchange.c: steps in parts, for strategies that divide them; timing.c: where a step's time
-// went; profile.c, limits.c, stopwatch.c: the same, operation by operation.
+// went; profile.c, limits.c, stopwatch.c: the same, operation by operation; peers.c: what engines
+// of one process give each other.
 //
 // A step is a list of operations, each of which works on all shards of the engine at once
 // (kernels.h). It is captured as a CUDA graph when it is first run and replayed from then on; what
@@ -168,10 +169,14 @@ struct engine {
 
     // For strategies that divide a step (exchange.c).
     float *blocks;  // [features][GROUP] a group
-    int all_groups; // of all V shards, and of each: samples, labels, loss
+    int all_groups; // of all V shards, and of each: samples, labels
     int *group_samples, *group_samples_host;
     uint8_t *group_labels, *group_labels_host;
-    float *group_losses, *losses_host;
+
+    // For the sum over engines (peers.c), of the one where it is taken.
+    float *terms; // [term_room][stride]
+    int term_room;
+    int *term_merges, *term_merges_host; // [V]
 
     // Host copies, pinned.
     float *records_host[RECORDS_MOST];
@@ -187,7 +192,7 @@ struct engine {
     int cover[RECORDS_MOST], record_count;
 
     const float *given_gradients; // backward() alone
-    const float *stage_in;        // stages: what comes and goes in this run
+    const float *stage_in;        // stages: what comes in this run, on this device, and goes
     float *stage_out;
     int run_first, run_end; // local shards that operations work on
 
@@ -285,8 +290,14 @@ status cuda_stage_forward(engine *e, const batch *b, int first_shard, int end_sh
 status cuda_stage_backward(engine *e, int first_shard, int end_shard, const float *dout, float *din,
                            error *err) MUST_CHECK;
 void cuda_stage_reduce(engine *e);
-// Operations that exchange activations with the host.
+// Operations that exchange activations with other stages.
 status cuda_exchange_operation(engine *e, const cut *c, operation_kind kind, error *err) MUST_CHECK;
+
+// peers.c, for the table
+float *cuda_allocate(engine *e, size_t floats, error *err);
+status cuda_copy(engine *e, const engine_copy *copies, int count, error *err) MUST_CHECK;
+const char *cuda_connect(engine *const *engines, int count);
+status cuda_reduce_engines(engine *const *engines, int count, bool exact, error *err) MUST_CHECK;
 
 // stopwatch.c: how long the device takes for something that can be captured as a graph. Medians.
 typedef status cuda_work(engine *e, const void *task, error *err); // puts it into the stream

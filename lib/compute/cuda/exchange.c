@@ -1,14 +1,15 @@
 // Steps in parts, for strategies that compute the loss elsewhere (DataParallel) or cut the layers
-// over devices (pipelines). What crosses travels as blocks of [features][GROUP] in host memory.
+// over devices (pipelines). What crosses travels as blocks of [features][GROUP]: it is written into
+// memory of the engine that reads it (peers.c), wherever that is.
 #include <string.h>
 
 #include "base/clock.h"
 #include "compute/cuda/engine.h"
 
-static status copy(const engine *e, void *to, const void *from, size_t floats,
-                   enum cudaMemcpyKind kind, error *err) {
-    return cuda_check(e, cudaMemcpyAsync(to, from, floats * sizeof(float), kind, e->stream),
-                      "exchanging activations", err);
+static status copy(const engine *e, void *to, const void *from, size_t floats, error *err) {
+    return cuda_check(
+        e, cudaMemcpyAsync(to, from, floats * sizeof(float), cudaMemcpyDefault, e->stream),
+        "exchanging activations", err);
 }
 
 // ---- A step in two halves ----
@@ -40,7 +41,7 @@ static status gather(engine *e, float *logits, error *err) {
     TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
     cuda_blocks_export(e->stream, &c, &t);
     TRY(cuda_check(e, cudaGetLastError(), "gathering logits", err));
-    TRY(copy(e, logits, e->blocks, cuda_logits_floats(e), cudaMemcpyDeviceToHost, err));
+    TRY(copy(e, logits, e->blocks, cuda_logits_floats(e), err));
     TRY(cuda_sync(e, err));
 out:
     return rc;
@@ -68,9 +69,8 @@ static int tell_groups(engine *e, const batch *whole) {
 }
 
 static status loss_of_groups(engine *e, int groups, float *logits, float *losses, error *err) {
-    const size_t floats = (size_t)groups * (size_t)e->program->classes * GROUP;
     const cut c = {0, groups, GROUP, e->group_samples};
-    const loss_task t = {e->program->classes, e->group_labels, e->blocks, e->group_losses};
+    const loss_task t = {e->program->classes, e->group_labels, logits, losses};
     status rc;
     TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
     TRY(cuda_check(e,
@@ -81,11 +81,8 @@ static status loss_of_groups(engine *e, int groups, float *logits, float *losses
                    cudaMemcpyAsync(e->group_labels, e->group_labels_host, (size_t)groups * GROUP,
                                    cudaMemcpyHostToDevice, e->stream),
                    "sending a loss", err));
-    TRY(copy(e, e->blocks, logits, floats, cudaMemcpyHostToDevice, err));
     cuda_loss(e->stream, &c, &t);
     TRY(cuda_check(e, cudaGetLastError(), "making a loss", err));
-    TRY(copy(e, logits, e->blocks, floats, cudaMemcpyDeviceToHost, err));
-    TRY(copy(e, losses, e->group_losses, (size_t)groups, cudaMemcpyDeviceToHost, err));
     TRY(cuda_sync(e, err));
 out:
     return rc;
@@ -98,28 +95,15 @@ void cuda_loss_of_all(engine *e, const batch *whole, float *logits, float *losse
     e->ns[PHASE_FORWARD] += clock_now() - begin;
 }
 
-// Given losses are those of this engine's groups in order; the kernels want them shard by shard.
-static void tell_losses(engine *e, const float *losses) {
-    float *to = e->losses_host;
-    memset(to, 0, (size_t)e->options.local_shards * (size_t)e->groups * sizeof *to);
-    for (int s = 0; s < e->counts_end - e->counts_first; s++, to += e->groups) {
-        const int n = (e->counts[e->counts_first + s] + GROUP - 1) / GROUP;
-        memcpy(to, losses, (size_t)n * sizeof *to);
-        losses += n;
-    }
-}
-
 status cuda_backward(engine *e, const float *gradients, const float *losses, error *err) {
-    const size_t groups = (size_t)e->options.local_shards * (size_t)e->groups;
     const uint64_t begin = clock_now();
     status rc;
     TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
     TRY(cuda_pending_failure(e, err));
     e->given_gradients = gradients;
-    tell_losses(e, losses);
     cuda_mark(e, MARK_COPY);
-    TRY(copy(e, e->blocks, gradients, cuda_logits_floats(e), cudaMemcpyHostToDevice, err));
-    TRY(copy(e, e->losses, e->losses_host, groups, cudaMemcpyHostToDevice, err));
+    TRY(copy(e, e->blocks, gradients, cuda_logits_floats(e), err));
+    TRY(copy(e, e->losses, losses, (size_t)e->group_count, err));
     TRY(cuda_run_piece(e, PIECE_BACKWARD, err));
     TRY(cuda_sync(e, err));
     e->inside += clock_now() - begin;
@@ -155,19 +139,17 @@ status cuda_exchange_operation(engine *e, const cut *c, operation_kind kind, err
         .features = floats / GROUP, .first_group = e->device.first_group, .blocks = e->blocks};
     status rc;
     groups_of(e, c->first, c->end, &first, &count);
-    float *const blocks = e->blocks + first * floats;
     switch (kind) {
     case OP_RECEIVE:
     case OP_RECEIVE_GRADIENT:
         t.activation = output ? last->dy : e->input;
-        TRY(copy(e, blocks, e->stage_in + first * floats, count * floats, cudaMemcpyHostToDevice,
-                 err));
+        t.blocks = (float *)e->stage_in; // only read
         cuda_blocks_import(e->stream, c, &t);
         break;
     default:
         t.activation = output ? last->y : e->input_gradient;
         cuda_blocks_export(e->stream, c, &t);
-        TRY(copy(e, e->stage_out + first * floats, blocks, count * floats, cudaMemcpyDeviceToHost,
+        TRY(copy(e, e->stage_out + first * floats, e->blocks + first * floats, count * floats,
                  err));
         break;
     }

@@ -255,8 +255,10 @@ typedef struct loss_task {
 } loss_task;
 void cuda_loss(cudaStream_t s, const cut *c, const loss_task *t);
 // The shard's losses, in order, into records[shard][at]; RECORD_EXTRA - 1 zeros behind it.
-void cuda_loss_records(cudaStream_t s, const cut *c, const float *losses, const record_set *r,
-                       size_t at);
+// `first_group`: where in `losses` each shard's begin, one for each group that has samples. NULL:
+// as cuda_loss leaves them.
+void cuda_loss_records(cudaStream_t s, const cut *c, const float *losses, const int *first_group,
+                       const record_set *r, size_t at);
 
 // ---- reduce.cu: shards' records to the records that leave the engine ----
 

@@ -97,14 +97,17 @@ void cuda_loss(cudaStream_t s, const cut *c, const loss_task *t) {
 // ---- Into the records ----
 
 // One warp a shard: along the tree of its groups, in which those without a sample change nothing.
-static __global__ void loss_records(cut c, const float *losses, record_set records, size_t at) {
+static __global__ void loss_records(cut c, const float *losses, const int *first_group,
+                                    record_set records, size_t at) {
     const unsigned groups = groups_of(c.lanes), lane = threadIdx.x;
     const size_t shard = (size_t)c.first + blockIdx.x;
+    const unsigned filled = groups_of(c.count[shard]); // those with samples, the first ones
+    const size_t begin = first_group ? (size_t)first_group[shard] : shard * groups;
     tree<float> along;
     along.leaves = 0;
     for (unsigned first = 0; first < groups; first += WARP) {
         const unsigned group = first + lane;
-        float sum = group < groups ? losses[shard * groups + group] : 0;
+        float sum = group < filled ? losses[begin + group] : 0;
         for (int distance = 1; distance < WARP; distance *= 2)
             sum += __shfl_xor_sync(ALL_LANES, sum, distance);
         tree_push(&along, sum);
@@ -114,9 +117,9 @@ static __global__ void loss_records(cut c, const float *losses, record_set recor
     if (lane < RECORD_EXTRA) tail[lane] = lane == 0 ? total : 0;
 }
 
-void cuda_loss_records(cudaStream_t s, const cut *c, const float *losses, const record_set *r,
-                       size_t at) {
+void cuda_loss_records(cudaStream_t s, const cut *c, const float *losses, const int *first_group,
+                       const record_set *r, size_t at) {
     const unsigned shards = (unsigned)(c->end - c->first);
     if (shards == 0) return;
-    LAUNCH(loss_records, shards, WARP, s, *c, losses, *r, at);
+    LAUNCH(loss_records, shards, WARP, s, *c, losses, first_group, *r, at);
 }

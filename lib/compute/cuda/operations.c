@@ -214,7 +214,8 @@ static void run_loss(const engine *e, const cut *c, const cuda_unit *last) {
 
 static void run_loss_record(const engine *e, const cut *c) {
     const record_set r = records_of(e);
-    cuda_loss_records(e->stream, c, e->losses, &r,
+    const int *first_group = e->given_gradients ? e->device.first_group : NULL;
+    cuda_loss_records(e->stream, c, e->losses, first_group, &r,
                       e->program->parameters + e->program->buffers + RECORD_LOSS);
 }
 

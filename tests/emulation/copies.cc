@@ -1,0 +1,44 @@
+// A list of the copies that were made, for tests that care which way something went.
+//
+// From one device to another a copy goes directly where both reach each other's memory: CUDA does
+// not say which of them has to. Else the driver stages it, and it is two lines.
+#include "emulation.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+namespace emulation {
+
+static const int HOST = -1;
+
+static int place_of(const void *pointer, size_t count) {
+    int device;
+    return where(pointer, count, &device) == memory::device ? device : HOST;
+}
+
+static std::string name(int place) {
+    return place == HOST ? "host" : std::to_string(place);
+}
+
+static void write_line(FILE *list, int from, int to, size_t count) {
+    fprintf(list, "%s %s %zu\n", name(from).c_str(), name(to).c_str(), count);
+}
+
+void note_copy(const void *to, const void *from, size_t count) {
+    const char *path = getenv("LOCKSTEP_EMULATED_COPIES");
+    if (!path || !*path) return;
+    FILE *list = fopen(path, "a");
+    if (!list) {
+        fprintf(stderr, "emulation: LOCKSTEP_EMULATED_COPIES=%s: cannot be written\n", path);
+        abort();
+    }
+    const int giver = place_of(from, count), taker = place_of(to, count);
+    const bool direct =
+        giver == HOST || taker == HOST || (reaches(giver, taker) && reaches(taker, giver));
+    write_line(list, giver, direct ? taker : HOST, count);
+    if (!direct) write_line(list, HOST, taker, count);
+    fclose(list);
+}
+
+} // namespace emulation

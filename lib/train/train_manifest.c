@@ -73,6 +73,7 @@ static status append_gpu(yaml_node *list, const device_info *gpu, error *err) {
     TRY(yaml_put(item, "memory", yaml_new_integer((int64_t)gpu->memory, err), err));
     TRY(yaml_put(item, "compute_capability", yaml_new_string(capability, err), err));
     TRY(yaml_put(item, "driver", yaml_new_string(gpu->driver, err), err));
+    TRY(yaml_put(item, "libraries", yaml_new_string(gpu->libraries, err), err));
     return yaml_append(list, item, err);
 out:
     yaml_free(item);

@@ -124,6 +124,7 @@ value() {
     [ "$(value run.gpus.0.memory)" = 1024 ]
     [ "$(value run.gpus.0.compute_capability)" = 9.0 ]
     [ "$(value run.gpus.0.driver)" = 580.1 ]
+    [ "$(value run.gpus.0.libraries)" = "CUDA 1.0, cuBLAS 1.0.0" ]
     [ "$(cat opened)" = "device 1, threads 1" ]
     mv out trained
     FAKE_GPUS=2 succeeds "$BIN/evaluate" -q --model trained/model.st.zst --data "$test" --out out --device cuda:1,cuda:0
@@ -196,15 +197,23 @@ value() {
     [ "$("$BIN/manifest" get "$where/two/seed-11/evaluate/manifest.yaml" run.execution.devices)" = "[cpu]" ]
 }
 
-@test "--print-key looks for no device" {
-    training train-single --device cuda --print-key
+@test "--print-key: a kind is in it; only auto looks for a device" {
+    local cpu cuda
+    training train-single --device cuda --print-key # there is no driver
     succeeds "${command[@]}"
-    local key=$output
-    training train-ddp --device cpu --print-key
+    cuda=$output
+    training train-single --device cuda:3,cuda:1 --print-key
     succeeds "${command[@]}"
+    [ "$output" = "$cuda" ]
     training train-single --device cpu --print-key
     succeeds "${command[@]}"
-    [ "$output" = "$key" ]
+    cpu=$output
+    [ "$cpu" != "$cuda" ]
+    training train-single --print-key
+    succeeds "${command[@]}"
+    [ "$output" = "$cpu" ]
+    FAKE_GPUS=1 succeeds "${command[@]}"
+    [ "$output" = "$cuda" ]
     refuses 2 "--device gpu" train-single --device gpu --print-key
 }
 

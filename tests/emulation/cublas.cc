@@ -95,9 +95,11 @@ cublasStatus_t cublasDestroy(cublasHandle_t handle) {
     return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasGetVersion(cublasHandle_t handle, int *version) {
-    *version = CUBLAS_VERSION;
-    return handle ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
+cublasStatus_t cublasGetProperty(libraryPropertyType type, int *value) {
+    *value = type == MAJOR_VERSION   ? CUBLAS_VERSION / 10000
+             : type == MINOR_VERSION ? CUBLAS_VERSION / 100 % 100
+                                     : CUBLAS_VERSION % 100;
+    return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream) {

@@ -33,12 +33,13 @@ typedef enum {
     CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION = 16
 } cublasMath_t;
 
+typedef enum libraryPropertyType { MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL } libraryPropertyType;
+
 typedef struct cublasContext *cublasHandle_t;
 
 // The names that the functions have in the library.
 #define cublasCreate         cublasCreate_v2
 #define cublasDestroy        cublasDestroy_v2
-#define cublasGetVersion     cublasGetVersion_v2
 #define cublasSetStream      cublasSetStream_v2
 #define cublasSetWorkspace   cublasSetWorkspace_v2
 #define cublasSetPointerMode cublasSetPointerMode_v2
@@ -46,7 +47,7 @@ typedef struct cublasContext *cublasHandle_t;
 
 cublasStatus_t cublasCreate(cublasHandle_t *handle);
 cublasStatus_t cublasDestroy(cublasHandle_t handle);
-cublasStatus_t cublasGetVersion(cublasHandle_t handle, int *version);
+cublasStatus_t cublasGetProperty(libraryPropertyType type, int *value);
 cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream);
 cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void *workspace, size_t size);
 cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode);

@@ -13,17 +13,28 @@ static status failed(cudaError_t code, error *err) {
     return error_set(err, STATUS_FAILED, "%s", cudaGetErrorString(code));
 }
 
+// cuBLAS is asked without a handle, which would take memory and time. 13020 is CUDA 13.2.
+static void name_libraries(int runtime, char text[DEVICE_LIBRARIES_BYTES]) {
+    static const libraryPropertyType parts[] = {MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL};
+    int blas[] = {0, 0, 0};
+    for (int i = 0; i < 3; i++) (void)cublasGetProperty(parts[i], &blas[i]);
+    snprintf(text, DEVICE_LIBRARIES_BYTES, "CUDA %d.%d, cuBLAS %d.%d.%d", runtime / 1000,
+             runtime % 1000 / 10, blas[0], blas[1], blas[2]);
+}
+
 static status describe(int index, device_info *d, error *err) {
     struct cudaDeviceProp p;
-    int driver = 0;
+    int driver = 0, runtime = 0;
     cudaError_t code = cudaGetDeviceProperties(&p, index);
     if (code == cudaSuccess) code = cudaDriverGetVersion(&driver);
+    if (code == cudaSuccess) code = cudaRuntimeGetVersion(&runtime);
     if (code != cudaSuccess) return failed(code, err);
     *d =
         (device_info){.index = index, .memory = p.totalGlobalMem, .capability = {p.major, p.minor}};
     snprintf(d->name, sizeof d->name, "%.127s", p.name);
-    // 13020 is CUDA 13.2, the newest that the driver can run.
+    // The newest that the driver can run.
     snprintf(d->driver, sizeof d->driver, "CUDA %d.%d", driver / 1000, driver % 1000 / 10);
+    name_libraries(runtime, d->libraries);
     return STATUS_OK;
 }
 

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "compute/backend.h"
 
-enum { DEVICE_NAME_BYTES = 128, DEVICE_DRIVER_BYTES = 64 };
+enum { DEVICE_NAME_BYTES = 128, DEVICE_DRIVER_BYTES = 64, DEVICE_LIBRARIES_BYTES = 64 };
 
 // A GPU, as its driver describes it.
 typedef struct device_info {
@@ -19,6 +19,8 @@ typedef struct device_info {
     uint64_t memory;                  // bytes
     int capability[2];                // compute capability: {9, 0} is sm_90
     char driver[DEVICE_DRIVER_BYTES]; // version of the driver
+    // "CUDA 13.0, cuBLAS 13.0.2": those that compute. Others may give other bits
+    char libraries[DEVICE_LIBRARIES_BYTES];
 } device_info;
 
 // What a device reaches, measured: nothing on it is faster.

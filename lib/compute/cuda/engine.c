@@ -32,6 +32,10 @@ static status open_device(engine *e, error *err) {
              properties.minor);
     TRY(cuda_check(e, cudaStreamCreateWithFlags(&e->stream, cudaStreamNonBlocking),
                    "making a stream", err));
+    TRY(cuda_check(e, cudaStreamCreateWithFlags(&e->side, cudaStreamNonBlocking), "making a stream",
+                   err));
+    TRY(cuda_check(e, cudaEventCreateWithFlags(&e->reached, cudaEventDisableTiming),
+                   "making an event", err));
     for (int m = 0; m < MARKS; m++)
         TRY(cuda_check(e, cudaEventCreate(&e->marks[m]), "making an event", err));
 out:
@@ -101,7 +105,7 @@ static status take_input(engine *e, error *err) {
     }
     e->host = e->ahead[0];
     TRY(cuda_take_host(e, STEPS_AHEAD * sizeof *e->rules, &e->rules, err));
-    TRY(cuda_take(e, sizeof *e->digest, &e->digest, err));
+    TRY(cuda_take(e, sizeof *e->progress, &e->progress, err));
     TRY(cuda_take(e, ENGINE_PENDING * sizeof *e->results, &e->results, err));
     TRY(cuda_take_host(e, ENGINE_PENDING * sizeof *e->results_host, &e->results_host, err));
 out:
@@ -129,14 +133,16 @@ static status take_arenas(engine *e, error *err) {
         TRY(cuda_take(e, bytes, &e->state[i], err));
     TRY(count_records(e, &most, err));
     e->stride = (record_floats(p) + ARENA_ALIGNMENT - 1) / ARENA_ALIGNMENT * ARENA_ALIGNMENT;
-    TRY(cuda_take(e, local * e->stride * sizeof(float), &e->records, err));
+    if (local > 1) TRY(cuda_take(e, local * e->stride * sizeof(float), &e->records, err));
     TRY(cuda_take(e, most * e->stride * sizeof(float), &e->sums, err));
+    if (local == 1) e->records = e->sums;
     for (size_t k = 0; k < most; k++)
         TRY(cuda_take_host(e, record_floats(p) * sizeof(float), &e->records_host[k], err));
     // What is summed here already needs no second place.
     e->reduced_host = e->records_host[0];
     if (most > 1) TRY(cuda_take_host(e, record_floats(p) * sizeof(float), &e->reduced_host, err));
     TRY(cuda_take(e, local * (size_t)e->groups * sizeof(float), &e->losses, err));
+    TRY(cuda_take(e, local * sizeof *e->loss_counters, &e->loss_counters, err));
 out:
     return rc;
 }
@@ -214,6 +220,7 @@ static status open_parts(engine *e, error *err) {
     TRY(take_norms(e, err));
     TRY(take_input(e, err));
     TRY(take_arenas(e, err));
+    TRY(cuda_take_running(e, err));
     TRY(take_exchange(e, err));
     TRY(cuda_take_host(e, logits, &e->logits_host, err));
     TRY(cuda_linear_open(e, err));
@@ -227,12 +234,15 @@ static void cuda_close(engine *e) {
     (void)cudaSetDevice(e->options.device);
     cuda_group_close(e);
     if (e->stream) (void)cudaStreamSynchronize(e->stream);
+    if (e->side) (void)cudaStreamSynchronize(e->side); // where a step failed before it joined
     cuda_forget_graphs(e);
     cuda_linear_close(e);
     for (int m = 0; m < MARKS; m++)
         if (e->marks[m]) (void)cudaEventDestroy(e->marks[m]);
     for (int i = 0; i < STEPS_AHEAD; i++)
         if (e->sent[i]) (void)cudaEventDestroy(e->sent[i]);
+    if (e->reached) (void)cudaEventDestroy(e->reached);
+    if (e->side) (void)cudaStreamDestroy(e->side);
     if (e->stream) (void)cudaStreamDestroy(e->stream);
     cuda_release_all(e);
     reduction_tree_release(&e->tree);

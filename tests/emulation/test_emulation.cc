@@ -16,7 +16,7 @@ extern "C" {
 #include <cmocka.h>
 }
 
-#include "compute/cuda/device.cuh"
+#include "compute/cuda/last_block.cuh"
 #include "cublas_v2.h"
 #include "emulation.h"
 
@@ -251,6 +251,34 @@ static void test_atomic(void **) {
     on_device<unsigned long long> sum(std::vector<unsigned long long>{5});
     LAUNCH(count, 10, 100, nullptr, sum.at);
     assert_int_equal(sum.get()[0], 5 + 10 * 4950);
+}
+
+// Every block leaves a part; the last one adds them, in order.
+static __global__ void add_blocks(float *parts, unsigned *counter, float *total, unsigned *added) {
+    if (threadIdx.x == 0) parts[blockIdx.x] = 1 / (float)(blockIdx.x + 1);
+    if (!is_last_block(counter, gridDim.x) || threadIdx.x > 0) return;
+    float sum = 0;
+    for (unsigned i = 0; i < gridDim.x; i++) sum += __ldcg(parts + i);
+    *total = sum;
+    ++*added;
+}
+
+static void test_last_block(void **) {
+    for (const unsigned blocks : {1u, 2u, 50u}) {
+        float sum = 0;
+        for (unsigned i = 0; i < blocks; i++) sum += 1 / (float)(i + 1);
+        for (const char *order : ORDERS) {
+            set_order(order);
+            on_device<float> parts(blocks), total(1);
+            on_device<unsigned> counter(std::vector<unsigned>{0}), added(std::vector<unsigned>{0});
+            for (unsigned launch = 1; launch <= 3; launch++) {
+                LAUNCH(add_blocks, blocks, 64, nullptr, parts.at, counter.at, total.at, added.at);
+                assert_true(total.get()[0] == sum);
+                assert_int_equal(added.get()[0], launch);
+                assert_int_equal(counter.get()[0], 0);
+            }
+        }
+    }
 }
 
 // ---- Mistakes in kernels ----
@@ -1144,6 +1172,7 @@ int main() {
         TEST(test_block_sum),
         TEST(test_shuffles),
         TEST(test_atomic),
+        TEST(test_last_block),
         TEST(test_divergence_is_refused),
         TEST(test_launch_limits),
         TEST(test_copies_are_checked),

@@ -35,12 +35,12 @@ static engine *open_deferred(const problem *p, bool deferred) {
     return e;
 }
 
-// Steps whose results are collected so many at a time; 0: each comes with its update.
-static void run_steps(const problem *p, int together, update_result *results) {
+// Results are collected so many at a time; 0: each comes with its update.
+static void run_steps(const problem *p, int steps, int together, update_result *results) {
     engine *e = open_deferred(p, together > 0);
     error err = {0};
     int pending = 0;
-    for (int i = 0; i < STEPS; i++) {
+    for (int i = 0; i < steps; i++) {
         const batch b = {.shards = p->s->shards,
                          .count = p->s->count,
                          .end_shard = p->s->shards,
@@ -57,7 +57,7 @@ static void run_steps(const problem *p, int together, update_result *results) {
             fail_msg("%s", err.message);
         assert_true(results[i].pending == (together > 0));
         pending += results[i].pending;
-        if (pending == 0 || (pending < together && i + 1 < STEPS)) continue;
+        if (pending == 0 || (pending < together && i + 1 < steps)) continue;
         if (suite.be->collect(e, results + i + 1 - pending, pending, &err) != STATUS_OK)
             fail_msg("%s", err.message);
         pending = 0;
@@ -77,9 +77,9 @@ static void test_deferred(void **state) {
     static const int chunks[] = {1, 7, 100, STEPS};
     problem p;
     problem_init(&p, &m, &s);
-    run_steps(&p, 0, alone);
+    run_steps(&p, STEPS, 0, alone);
     for (size_t k = 0; k < sizeof chunks / sizeof *chunks; k++) {
-        run_steps(&p, chunks[k], together);
+        run_steps(&p, STEPS, chunks[k], together);
         for (int i = 0; i < STEPS; i++) {
             assert_memory_equal(&alone[i].loss, &together[i].loss, sizeof alone[i].loss);
             assert_true(alone[i].digest == together[i].digest);
@@ -88,8 +88,47 @@ static void test_deferred(void **state) {
     problem_release(&p);
 }
 
+// ---- In every order ----
+
+// What a step's streams and blocks leave open may happen in any order. The emulation takes the one
+// that it is told; a GPU has its own.
+static void test_orders(void **state) {
+    (void)state;
+    static const char *const orders[] = {"forward", "backward", "shuffle"};
+    static const model_case m = {
+        .name = "orders",
+        .input = "[2, 6, 6]",
+        .layers =
+            "[conv: {out: 5, kernel: 3, padding: 1}, batch_norm, relu, conv: {out: 4, kernel: 3, "
+            "bias: false}, relu, max_pool: {size: 2}, flatten, linear: {out: 10}]"};
+    static const split batches[] = {{.shards = 1, .count = {70}}, {.shards = 2, .count = {5, 4}}};
+    enum { FEW_STEPS = 8 };
+    update_result first[FEW_STEPS], other[FEW_STEPS];
+    const char *const set = getenv("LOCKSTEP_EMULATED_ORDER");
+    char *const before = set ? strdup(set) : NULL;
+    for (size_t k = 0; k < sizeof batches / sizeof *batches; k++) {
+        problem p;
+        problem_init(&p, &m, &batches[k]);
+        for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+            setenv("LOCKSTEP_EMULATED_ORDER", orders[i], 1);
+            run_steps(&p, FEW_STEPS, 0, i == 0 ? first : other);
+            for (int n = 0; n < FEW_STEPS && i > 0; n++) {
+                assert_memory_equal(&first[n].loss, &other[n].loss, sizeof first[n].loss);
+                assert_true(first[n].digest == other[n].digest);
+            }
+        }
+        problem_release(&p);
+    }
+    if (before)
+        setenv("LOCKSTEP_EMULATED_ORDER", before, 1);
+    else
+        unsetenv("LOCKSTEP_EMULATED_ORDER");
+    free(before);
+}
+
 int main(void) {
-    static const struct CMUnitTest extra[] = {cmocka_unit_test(test_deferred)};
+    static const struct CMUnitTest extra[] = {cmocka_unit_test(test_deferred),
+                                              cmocka_unit_test(test_orders)};
     error err = {0};
     suite = (engine_suite){NULL, executions};
     if (backend_open("cuda", &suite.be, &err) != STATUS_OK) {

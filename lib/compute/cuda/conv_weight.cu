@@ -3,11 +3,12 @@
 // As a matrix product: rows are output channels, columns weights of one of them (channel, kernel
 // row, kernel column), terms (pixel, lane). The left factor is dz, the right factor the input under
 // an element of the kernel. There are few sums, and these are long: the terms are cut into parts, a
-// block each, and a second kernel adds the parts, in order. How many there are depends on the layer
-// and `lanes`.
+// thread block each. The parts form groups: the last block of a group adds its parts, and the last
+// of these blocks the groups, in order. How many there are depends on the layer and `lanes`.
 //
 // The bias gradient is the sum of the left factor, taken while it is loaded.
 #include "compute/cuda/conv_product.cuh"
+#include "compute/cuda/last_block.cuh"
 
 // Rows and columns, depth, rows and columns of a thread, slices, resident blocks. Sums are longer
 // than in conv.cu, so tiles may be deeper.
@@ -23,9 +24,9 @@ SHAPES(SHAPE_TYPE)
 enum { SHAPES(SHAPE_NAME) SHAPE_COUNT };
 
 enum {
-    PART_ROUND = 64,  // terms of a part: a multiple of every shape's DEPTH
-    SUM_COLUMNS = 32, // of a block that adds parts
-    SUM_SLICES = 8
+    PART_ROUND = 64,   // terms of a part: a multiple of every shape's DEPTH
+    LEAST_TERMS = 128, // of a part
+    LEAST_GROUP = 8    // parts: as many are read before the first is added
 };
 
 typedef struct weight_gradient {
@@ -37,14 +38,20 @@ typedef struct weight_gradient {
     int columns;      // weights of an output channel
     int terms, parts; // of the sum; how many it is cut into
     int part_terms;
+    int group;   // parts of a group
     digits step; // what a thread's place (y, x, lane) advances by
     const float *x, *dz;
-    float *workspace; // [shard][part][entries]: weights, then biases
-    int entries;
+    float *workspace;   // [shard][block of weights][part] of part_sums
+    unsigned *counters; // [shard][block of weights][counters_of]
     bool bias;
     record_set records;
     size_t weight_at, bias_at;
 } weight_gradient;
+
+// Of a block of weights: one a group, and one of the groups.
+static __host__ __device__ __forceinline__ int counters_of(int parts, int group) {
+    return pieces(parts, group) + 1;
+}
 
 // What a column of the product is: an element of the kernel in a channel of the input.
 struct weight_column {
@@ -135,10 +142,58 @@ template <typename S> struct gradient_source {
     }
 };
 
-// The sums of the left factor's rows, from the threads that loaded parts of them.
+// ---- A part of a block of weights ----
+
+// What a block leaves in the workspace: its rows are output channels, its columns weights of each.
+// Those behind the last are there too.
+template <typename S> struct alignas(16) part_sums {
+    float weights[S::ROWS * S::COLUMNS];
+    float biases[S::ROWS];
+};
+
+// The parts of which a block of weights consists, in groups: see plan_of.
+template <typename S> struct weight_block {
+    int row, column; // its first
+    bool bias;       // is its biases' too
+    part_sums<S> *parts;
+    unsigned *counters; // of each group's parts, then of the groups
+    float *record;
+};
+
 template <typename S>
-static __device__ __forceinline__ void write_row_sums(const gradient_source<S> &source, float *to,
-                                                      int rows) {
+static __device__ __forceinline__ weight_block<S> weight_block_of(const weight_gradient &t) {
+    const int row_blocks = pieces(t.out.channels, S::ROWS);
+    const size_t block = blockIdx.x + (size_t)gridDim.x * blockIdx.z;
+    weight_block<S> b;
+    b.row = (int)blockIdx.x % row_blocks * S::ROWS;
+    b.column = (int)blockIdx.x / row_blocks * S::COLUMNS;
+    b.bias = t.bias && b.column == 0;
+    b.parts = reinterpret_cast<part_sums<S> *>(t.workspace) + block * (size_t)t.parts;
+    b.counters = t.counters + block * (size_t)counters_of(t.parts, t.group);
+    b.record = t.records.base + ((size_t)t.first + blockIdx.z) * t.records.stride;
+    return b;
+}
+
+template <typename S>
+static __device__ __forceinline__ void record_weight(const weight_gradient &t,
+                                                     const weight_block<S> &b, int row, int column,
+                                                     float sum) {
+    const int o = b.row + row, n = b.column + column;
+    if (o < t.out.channels && n < t.columns)
+        b.record[t.weight_at + (size_t)o * (size_t)t.columns + (size_t)n] = sum;
+}
+
+template <typename S>
+static __device__ __forceinline__ void record_bias(const weight_gradient &t,
+                                                   const weight_block<S> &b, int row, float sum) {
+    const int o = b.row + row;
+    if (b.bias && o < t.out.channels) b.record[t.bias_at + (size_t)o] = sum;
+}
+
+// The sum of a row of the left factor, from the threads that loaded parts of it; in the thread of
+// that number.
+template <typename S>
+static __device__ __forceinline__ float row_sum(const gradient_source<S> &source) {
     typedef gradient_source<S> own_source;
     __shared__ float part[S::ROWS][own_source::FOURS + 1];
     const int thread = (int)threadIdx.x;
@@ -148,21 +203,102 @@ static __device__ __forceinline__ void write_row_sums(const gradient_source<S> &
         if (row < S::ROWS) part[row][thread % own_source::FOURS] = source.row_sum[i];
     }
     __syncthreads();
-    if (thread >= S::ROWS || thread >= rows) return;
+    if (thread >= S::ROWS) return 0.0f;
     float sum = 0.0f;
 #pragma unroll
     for (int i = 0; i < own_source::FOURS; i++) sum += part[thread][i];
-    to[thread] = sum;
+    return sum;
+}
+
+// The sums of the only part there is, or else of one of many.
+template <typename S>
+static __device__ __forceinline__ void write_part(const weight_gradient &t,
+                                                  const weight_block<S> &b, const thread_place &p,
+                                                  const block_sums<S> &sums, float bias) {
+    part_sums<S> *part = b.parts + blockIdx.y;
+    const int thread = (int)threadIdx.x;
+    if (thread < S::ROWS) {
+        if (t.parts == 1)
+            record_bias(t, b, thread, bias);
+        else if (b.bias)
+            part->biases[thread] = bias;
+    }
+    if (p.slice > 0) return;
+#pragma unroll
+    for (int r = 0; r < S::THREAD_ROWS; r++) {
+        const int row = element_of(p.row, r, S::ROW_THREADS);
+#pragma unroll
+        for (int c = 0; c < S::THREAD_COLUMNS; c += 4) {
+            const int column = element_of(p.column, c, S::COLUMN_THREADS);
+            const float *sum = sums.at[r] + c;
+            if (t.parts > 1) {
+                store_four(part->weights + row * S::COLUMNS + column,
+                           make_float4(sum[0], sum[1], sum[2], sum[3]));
+                continue;
+            }
+            for (int i = 0; i < 4; i++) record_weight(t, b, row, column + i, sum[i]);
+        }
+    }
+}
+
+// ---- All parts ----
+
+// `count` parts from the first on, `step` apart.
+struct run {
+    int first, step, count;
+};
+
+// Four sums of a run, in order; which four: 0 … of a part_sums.
+template <typename S>
+static __device__ __forceinline__ float4 sum_run(const part_sums<S> *parts, run r, int which) {
+    constexpr int FOURS = (int)sizeof(part_sums<S>) / (int)sizeof(float4);
+    const float4 *from = reinterpret_cast<const float4 *>(parts + r.first) + which;
+    float4 sum = zero_four();
+#pragma unroll 8
+    for (int i = 0; i < r.count; i++) {
+        const float4 v = __ldcg(from + (ptrdiff_t)i * r.step * FOURS);
+        sum = make_float4(sum.x + v.x, sum.y + v.y, sum.z + v.z, sum.w + v.w);
+    }
+    return sum;
+}
+
+template <typename S>
+static __device__ __forceinline__ void record_four(const weight_gradient &t,
+                                                   const weight_block<S> &b, int which,
+                                                   float4 sum) {
+    const float v[4] = {sum.x, sum.y, sum.z, sum.w};
+    const int first = 4 * which, biases = first - S::ROWS * S::COLUMNS;
+    for (int i = 0; i < 4; i++) {
+        if (biases < 0)
+            record_weight(t, b, first / S::COLUMNS, first % S::COLUMNS + i, v[i]);
+        else
+            record_bias(t, b, biases + i, v[i]);
+    }
+}
+
+// The last block of a group adds its parts, the last of these the groups. A group's sum takes the
+// place of its first part.
+template <typename S>
+static __device__ __forceinline__ void finish(const weight_gradient &t, const weight_block<S> &b) {
+    const int groups = pieces(t.parts, t.group), group = (int)blockIdx.y / t.group;
+    const int fours = (S::ROWS * S::COLUMNS + (b.bias ? S::ROWS : 0)) / 4;
+    run r = {group * t.group, 1, t.group};
+    if (r.first + r.count > t.parts) r.count = t.parts - r.first;
+    if (!is_last_block(b.counters + group, (unsigned)r.count)) return;
+    if (groups > 1) {
+        for (int i = (int)threadIdx.x; i < fours; i += S::THREADS)
+            reinterpret_cast<float4 *>(b.parts + r.first)[i] = sum_run(b.parts, r, i);
+        if (!is_last_block(b.counters + groups, (unsigned)groups)) return;
+        r = {0, t.group, groups};
+    }
+    for (int i = (int)threadIdx.x; i < fours; i += S::THREADS)
+        record_four(t, b, i, sum_run(b.parts, r, i));
 }
 
 // blockIdx: the block of weights, the part, the shard.
 template <typename S>
-static __global__ void __launch_bounds__(S::THREADS, S::RESIDENT)
-    sum_weight_part(weight_gradient t) {
+static __global__ void __launch_bounds__(S::THREADS, S::RESIDENT) sum_weights(weight_gradient t) {
     const size_t shard = (size_t)t.first + blockIdx.z;
-    const int row_blocks = pieces(t.out.channels, S::ROWS);
-    const int row = (int)blockIdx.x % row_blocks * S::ROWS;
-    const int column = (int)blockIdx.x / row_blocks * S::COLUMNS;
     const int first_term = (int)blockIdx.y * t.part_terms;
     const int left = t.terms - first_term;
     const int terms = left < t.part_terms ? left : t.part_terms;
@@ -171,52 +307,13 @@ static __global__ void __launch_bounds__(S::THREADS, S::RESIDENT)
     const size_t out_size = (size_t)t.terms * (size_t)t.out.channels;
 
     const thread_place p = place_of_thread<S>();
+    const weight_block<S> b = weight_block_of<S>(t);
     block_sums<S> sums;
-    gradient_source<S> source(t, t.dz + shard * out_size, t.x + shard * in_size, row, column,
+    gradient_source<S> source(t, t.dz + shard * out_size, t.x + shard * in_size, b.row, b.column,
                               first_term);
     multiply<S>(source, pieces(terms, S::DEPTH), p, sums);
-
-    float *to =
-        t.workspace + ((size_t)blockIdx.z * (size_t)t.parts + blockIdx.y) * (size_t)t.entries;
-    if (t.bias && column == 0)
-        write_row_sums<S>(source, to + (ptrdiff_t)t.out.channels * t.columns + row,
-                          t.out.channels - row);
-    if (p.slice > 0) return;
-#pragma unroll
-    for (int r = 0; r < S::THREAD_ROWS; r++) {
-        const int o = row + element_of(p.row, r, S::ROW_THREADS);
-#pragma unroll
-        for (int c = 0; c < S::THREAD_COLUMNS; c++) {
-            const int n = column + element_of(p.column, c, S::COLUMN_THREADS);
-            if (o < t.out.channels && n < t.columns)
-                to[(ptrdiff_t)o * t.columns + n] = sums.at[r][c];
-        }
-    }
-}
-
-// The parts of each entry, added: every SUM_SLICES-th by one thread, then these in order.
-static __global__ void __launch_bounds__(SUM_COLUMNS *SUM_SLICES) add_parts(weight_gradient t) {
-    __shared__ float slices[SUM_SLICES][SUM_COLUMNS];
-    const int column = (int)threadIdx.x % SUM_COLUMNS, slice = (int)threadIdx.x / SUM_COLUMNS;
-    const int weights = t.out.channels * t.columns;
-    const int entry = (int)blockIdx.x * SUM_COLUMNS + column;
-    const bool live = entry < (t.bias ? t.entries : weights);
-    float sum = 0.0f;
-    if (live) {
-        const float *from = t.workspace + (size_t)blockIdx.z * (size_t)t.parts * (size_t)t.entries;
-#pragma unroll 4
-        for (int part = slice; part < t.parts; part += SUM_SLICES)
-            sum += from[(ptrdiff_t)part * t.entries + entry];
-    }
-    slices[slice][column] = sum;
-    __syncthreads();
-    if (slice > 0 || !live) return;
-    for (int i = 1; i < SUM_SLICES; i++) sum += slices[i][column];
-    float *record = t.records.base + ((size_t)t.first + blockIdx.z) * t.records.stride;
-    if (entry < weights)
-        record[t.weight_at + (size_t)entry] = sum;
-    else
-        record[t.bias_at + (size_t)(entry - weights)] = sum;
+    write_part(t, b, p, sums, b.bias ? row_sum(source) : 0.0f);
+    if (t.parts > 1) finish(t, b);
 }
 
 // ---- Launching ----
@@ -225,37 +322,49 @@ static const block_size sizes[SHAPE_COUNT] = {SHAPES(SHAPE_SIZE)};
 
 typedef struct weight_plan {
     int block; // which shape
-    int columns, terms, parts, part_terms, entries;
+    int columns, terms, parts, part_terms, group;
+    size_t blocks, part_floats; // of weights; of a part_sums
 } weight_plan;
 
 // Enough parts to fill the device, and a small block needs more company for that than a large one;
-// but each part writes all of its sums once, so it must be long enough for that to be little.
+// but each part writes all of its sums once, so it must be long enough for that to be little. Where
+// the terms are too few for many parts, small blocks have to do. As many groups as parts of a
+// group: whoever adds them reads one after another, alone.
 static weight_plan plan_of(const conv_task *t, int lanes) {
     weight_plan p;
     p.columns = t->in.channels * t->kernel_h * t->kernel_w;
     p.terms = t->out.height * t->out.width * lanes;
-    p.entries = t->out.channels * p.columns + t->out.channels;
-    p.block = pick_block(sizes, SHAPE_COUNT, t->out.channels, p.columns, 0);
+    const int fill = pieces(PROCESSORS, pieces(p.terms, LEAST_TERMS));
+    p.block = pick_block(sizes, SHAPE_COUNT, t->out.channels, p.columns, fill);
     const block_size b = sizes[p.block];
+    const int blocks = blocks_of(b, t->out.channels, p.columns);
     const bool small = b.rows * b.columns < 64 * 64;
-    const int wanted = (small ? 4 : 2) * PROCESSORS, least = small ? 128 : 512;
-    const int parts = pieces(wanted, blocks_of(b, t->out.channels, p.columns));
-    const int terms = pieces(p.terms, parts);
+    const int wanted = (small ? 4 : 2) * PROCESSORS, least = small ? LEAST_TERMS : 4 * LEAST_TERMS;
+    const int terms = pieces(p.terms, pieces(wanted, blocks));
     p.part_terms = pieces(terms < least ? least : terms, PART_ROUND) * PART_ROUND;
     p.parts = pieces(p.terms, p.part_terms);
+    p.group = LEAST_GROUP;
+    while (p.group * p.group < p.parts) p.group++;
+    p.blocks = (size_t)blocks;
+    p.part_floats = (size_t)(b.rows * b.columns + b.rows);
     return p;
 }
 
 size_t cuda_conv_workspace(const conv_task *t, int lanes, int shards) {
     const weight_plan p = plan_of(t, lanes);
-    return (size_t)shards * (size_t)p.parts * (size_t)p.entries;
+    return (size_t)shards * p.blocks * (size_t)p.parts * p.part_floats;
+}
+
+size_t cuda_conv_counters(const conv_task *t, int lanes, int shards) {
+    const weight_plan p = plan_of(t, lanes);
+    return (size_t)shards * p.blocks * (size_t)counters_of(p.parts, p.group);
 }
 
 template <typename S> static void launch(cudaStream_t s, const cut *c, weight_gradient t) {
     const int blocks = pieces(t.out.channels, S::ROWS) * pieces(t.columns, S::COLUMNS);
     const dim3 grid((unsigned)blocks, (unsigned)t.parts, (unsigned)(c->end - c->first));
     t.step = digits_of(S::DEPTH, {t.out.width, t.lanes});
-    LAUNCH(sum_weight_part<S>, grid, dim3(S::THREADS), s, t);
+    LAUNCH(sum_weights<S>, grid, dim3(S::THREADS), s, t);
 }
 
 void cuda_conv_weight(cudaStream_t s, const cut *c, const conv_task *t) {
@@ -274,10 +383,11 @@ void cuda_conv_weight(cudaStream_t s, const cut *c, const conv_task *t) {
     g.terms = p.terms;
     g.parts = p.parts;
     g.part_terms = p.part_terms;
-    g.entries = p.entries;
+    g.group = p.group;
     g.x = t->x;
     g.dz = t->z;
     g.workspace = t->workspace;
+    g.counters = t->counters;
     g.bias = t->bias != NULL;
     g.records = t->records;
     g.weight_at = t->weight_at;
@@ -287,6 +397,4 @@ void cuda_conv_weight(cudaStream_t s, const cut *c, const conv_task *t) {
     case BLOCK_##name: launch<block_##name>(s, c, g); break;
         SHAPES(SHAPE_CASE)
     }
-    const dim3 grid((unsigned)pieces(g.entries, SUM_COLUMNS), 1, (unsigned)(c->end - c->first));
-    LAUNCH(add_parts, grid, dim3(SUM_COLUMNS * SUM_SLICES), s, g);
 }

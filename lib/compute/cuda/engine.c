@@ -21,6 +21,11 @@ static status check_options(const program *p, const engine_options *o, error *er
     return STATUS_OK;
 }
 
+static status make_event(const engine *e, cudaEvent_t *event, error *err) {
+    return cuda_check(e, cudaEventCreateWithFlags(event, cudaEventDisableTiming), "making an event",
+                      err);
+}
+
 static status open_device(engine *e, error *err) {
     struct cudaDeviceProp properties;
     status rc;
@@ -34,6 +39,9 @@ static status open_device(engine *e, error *err) {
                    "making a stream", err));
     TRY(cuda_check(e, cudaStreamCreateWithFlags(&e->copies, cudaStreamNonBlocking),
                    "making a stream", err));
+    TRY(cuda_check(e, cudaStreamCreateWithFlags(&e->side, cudaStreamNonBlocking), "making a stream",
+                   err));
+    TRY(make_event(e, &e->reached, err));
     for (int m = 0; m < MARKS; m++)
         TRY(cuda_check(e, cudaEventCreate(&e->marks[m]), "making an event", err));
 out:
@@ -89,11 +97,6 @@ static size_t lay_out_input(const engine *e, char *base, step_input *in) {
     return at;
 }
 
-static status make_event(const engine *e, cudaEvent_t *event, error *err) {
-    return cuda_check(e, cudaEventCreateWithFlags(event, cudaEventDisableTiming), "making an event",
-                      err);
-}
-
 static status take_input(engine *e, error *err) {
     char *host, *device;
     status rc = STATUS_OK;
@@ -110,7 +113,7 @@ static status take_input(engine *e, error *err) {
     e->device = e->ahead[0].device;
     TRY(make_event(e, &e->arrived, err));
     TRY(cuda_take_host(e, STEPS_AHEAD * sizeof *e->rules, &e->rules, err));
-    TRY(cuda_take(e, sizeof *e->digest, &e->digest, err));
+    TRY(cuda_take(e, sizeof *e->progress, &e->progress, err));
     TRY(cuda_take(e, ENGINE_PENDING * sizeof *e->results, &e->results, err));
     TRY(cuda_take_host(e, ENGINE_PENDING * sizeof *e->results_host, &e->results_host, err));
 out:
@@ -138,14 +141,16 @@ static status take_arenas(engine *e, error *err) {
         TRY(cuda_take(e, bytes, &e->state[i], err));
     TRY(count_records(e, &most, err));
     e->stride = (record_floats(p) + ARENA_ALIGNMENT - 1) / ARENA_ALIGNMENT * ARENA_ALIGNMENT;
-    TRY(cuda_take(e, local * e->stride * sizeof(float), &e->records, err));
+    if (local > 1) TRY(cuda_take(e, local * e->stride * sizeof(float), &e->records, err));
     TRY(cuda_take(e, most * e->stride * sizeof(float), &e->sums, err));
+    if (local == 1) e->records = e->sums;
     for (size_t k = 0; k < most; k++)
         TRY(cuda_take_host(e, record_floats(p) * sizeof(float), &e->records_host[k], err));
     // What is summed here already needs no second place.
     e->reduced_host = e->records_host[0];
     if (most > 1) TRY(cuda_take_host(e, record_floats(p) * sizeof(float), &e->reduced_host, err));
     TRY(cuda_take(e, local * (size_t)e->groups * sizeof(float), &e->losses, err));
+    TRY(cuda_take(e, local * sizeof *e->loss_counters, &e->loss_counters, err));
 out:
     return rc;
 }
@@ -222,6 +227,7 @@ static status open_parts(engine *e, error *err) {
     TRY(take_norms(e, err));
     TRY(take_input(e, err));
     TRY(take_arenas(e, err));
+    TRY(cuda_take_running(e, err));
     TRY(take_exchange(e, err));
     TRY(cuda_take_host(e, logits, &e->logits_host, err));
     TRY(cuda_linear_open(e, err));
@@ -233,6 +239,7 @@ out:
 static void close_device(engine *e) {
     if (e->copies) (void)cudaStreamSynchronize(e->copies);
     if (e->stream) (void)cudaStreamSynchronize(e->stream);
+    if (e->side) (void)cudaStreamSynchronize(e->side); // where a step failed before it joined
     cuda_forget_graphs(e);
     cuda_linear_close(e);
     for (int m = 0; m < MARKS; m++)
@@ -240,7 +247,9 @@ static void close_device(engine *e) {
     for (int i = 0; i < STEPS_AHEAD; i++)
         if (e->ahead[i].done) (void)cudaEventDestroy(e->ahead[i].done);
     if (e->arrived) (void)cudaEventDestroy(e->arrived);
+    if (e->reached) (void)cudaEventDestroy(e->reached);
     if (e->copies) (void)cudaStreamDestroy(e->copies);
+    if (e->side) (void)cudaStreamDestroy(e->side);
     if (e->stream) (void)cudaStreamDestroy(e->stream);
     cuda_release_all(e);
 }

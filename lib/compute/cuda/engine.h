@@ -35,9 +35,10 @@ typedef enum operation_kind {
     OP_POOL,
     OP_DROPOUT,
     OP_SEND,
-    OP_LOSS,             // the gradient of the logits: made here, or given (e->given_gradients)
+    // The gradient of the logits, made here or given (e->given_gradients), and the records' loss.
+    OP_LOSS,
     OP_RECEIVE_GRADIENT, // of a stage's output
-    OP_LOSS_RECORD,
+    OP_LOSS_RECORD,      // of a stage that has no loss: 0
     OP_TAIL_SUMS,
     OP_NORM_BACKWARD,
     OP_TAIL_BACKWARD,
@@ -126,6 +127,8 @@ struct engine {
     char name[80]; // of the device: "NVIDIA H200, sm_90"
 
     cudaStream_t stream, copies; // copies: of step inputs
+    cudaStream_t side;           // weight gradients; `stream` waits for them in each step
+    cudaEvent_t reached;         // where one of the two waits for the other
     cublasHandle_t blas;
     cudaGraphExec_t graphs[2][PIECES][STEPS_AHEAD]; // without and with marks; of each input block
     cudaEvent_t marks[MARKS];
@@ -151,18 +154,23 @@ struct engine {
     float load_scale[MAX_INPUTS], load_shift[MAX_INPUTS];
     size_t own_first, own_end; // the part of the parameter arena that this engine updates
     norm_memory norm;
-    float *records;   // [local shards][stride]
-    float *sums;      // [records of the cover][stride]; the first is the reduced one
-    float *losses;    // [local shards][groups]
-    float *workspace; // of weight gradients
-    uint8_t *images;  // the data set; NULL: none was given, or it is too large
+    float *records; // [local shards][stride]
+    // [records of the cover][stride]; the first is the reduced one; with one local shard it is also
+    // that shard's record.
+    float *sums;
+    float *losses;           // [local shards][groups]
+    unsigned *loss_counters; // [local shards]
+    float *workspace;        // of weight gradients, on the side stream
+    unsigned *counters;      // likewise
+    uint8_t *images;         // the data set; NULL: none was given, or it is too large
     input_turn ahead[STEPS_AHEAD];
     step_input host, device; // of the turn of this step
     cudaEvent_t arrived;     // the last input that was sent
     // [STEPS_AHEAD]: the steps' numbers with the rule of an update that follows apart; pinned
     step_numbers *rules;
     size_t input_bytes; // of the block
-    uint64_t *digest;
+    norm_running_list running; // but for all_count, which is that of the step input
+    update_progress *progress;
     step_output *results, *results_host; // [ENGINE_PENDING]
     int samples[ENGINE_PENDING];         // of the steps that they are of
     int pending;
@@ -227,6 +235,7 @@ phase cuda_operation_phase(operation_kind kind);
 status cuda_run_operations(engine *e, int first, int end, error *err) MUST_CHECK;
 void cuda_prepare_inference(engine *e); // from running statistics to scale and shift
 status cuda_run_inference(engine *e, error *err) MUST_CHECK;
+status cuda_take_running(engine *e, error *err) MUST_CHECK; // the norms that an update follows
 status cuda_run_update(engine *e, error *err) MUST_CHECK;
 cut cuda_cut(const engine *e);
 

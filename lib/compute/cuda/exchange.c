@@ -70,7 +70,10 @@ static int tell_groups(engine *e, const batch *whole) {
 
 static status loss_of_groups(engine *e, int groups, float *logits, float *losses, error *err) {
     const cut c = {0, groups, GROUP, e->group_samples};
-    const loss_task t = {e->program->classes, e->group_labels, logits, losses};
+    const loss_task t = {.classes = e->program->classes,
+                         .labels = e->group_labels,
+                         .logits = logits,
+                         .losses = losses};
     status rc;
     TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
     TRY(cuda_check(e,

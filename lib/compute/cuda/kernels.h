@@ -98,7 +98,10 @@ typedef struct conv_task {
     float *dx;
     record_set records;        // weight gradients of each shard go to its record
     size_t weight_at, bias_at; // where in a record; bias_at is looked at only where there is a bias
-    float *workspace;          // cuda_conv_workspace floats; for the weight gradient
+    // For the weight gradient: cuda_conv_workspace floats, and cuda_conv_counters that are zero,
+    // before a launch and behind it.
+    float *workspace;
+    unsigned *counters;
 } conv_task;
 // Geometry and places of a layer; the pointers are still to be filled in.
 static inline conv_task cuda_conv_task_of(const layer *l) {
@@ -117,6 +120,7 @@ static inline conv_task cuda_conv_task_of(const layer *l) {
     return t;
 }
 size_t cuda_conv_workspace(const conv_task *t, int lanes, int shards);
+size_t cuda_conv_counters(const conv_task *t, int lanes, int shards);
 void cuda_conv(cudaStream_t s, const cut *c, const conv_task *t);
 void cuda_conv_input(cudaStream_t s, const cut *c, const conv_task *t);  // z → dx
 void cuda_conv_weight(cudaStream_t s, const cut *c, const conv_task *t); // x, z → records
@@ -195,23 +199,6 @@ void cuda_norm_backward(cudaStream_t s, const cut *c, const norm_task *t);
 void cuda_norm_inference(cudaStream_t s, int channels, double eps, const float *weight,
                          const float *bias, const float *mean, const float *variance, float *scale,
                          float *shift);
-// One step of the running statistics. `mean` and `variance` of the reduced record are sums weighted
-// by elements; positions: height · width.
-typedef struct norm_running_task {
-    int channels, positions;
-    double momentum;
-    const float *mean_sum, *variance_sum; // in the reduced record
-    float *mean, *variance;               // in the buffer arena
-} norm_running_task;
-enum { NORMS_TOGETHER = 16 };
-typedef struct norm_running_list { // of norms of one step, in one launch
-    int shards;
-    const int *all_count;
-    bool sync;
-    int count;
-    norm_running_task items[NORMS_TOGETHER];
-} norm_running_list;
-void cuda_norm_running(cudaStream_t s, const norm_running_list *list);
 
 // ---- pool.cu, dropout.cu: units of their own ----
 
@@ -250,11 +237,15 @@ typedef struct loss_task {
     int classes;
     const uint8_t *labels; // [shard][lanes]
     float *logits;         // become the gradient of the sum of the losses; 0 without a sample
-    float *losses; // [shard][⌈lanes / LOSS_GROUP⌉]: of each LOSS_GROUP samples, added by
-                   // halves: 8 + 8, 4 + 4, …; 0 where a group has no sample
+    float *losses;      // [shard][⌈lanes / LOSS_GROUP⌉]: of each LOSS_GROUP samples, added by
+                        // halves: 8 + 8, 4 + 4, …; 0 where a group has no sample
+    record_set records; // base NULL: not wanted there
+    size_t loss_at;     // in a record
+    unsigned *counters; // [shard]: zero, before a launch and behind it; for the records
 } loss_task;
+// The losses and, as cuda_loss_records, their sum.
 void cuda_loss(cudaStream_t s, const cut *c, const loss_task *t);
-// The shard's losses, in order, into records[shard][at]; RECORD_EXTRA - 1 zeros behind it.
+// The shard's losses, along the tree, into records[shard][at]; RECORD_EXTRA - 1 zeros behind it.
 // `first_group`: where in `losses` each shard's begin, one for each group that has samples. NULL:
 // as cuda_loss leaves them.
 void cuda_loss_records(cudaStream_t s, const cut *c, const float *losses, const int *first_group,
@@ -288,22 +279,43 @@ typedef struct slices_task {
 } slices_task;
 void cuda_gather_slices(cudaStream_t s, const slices_task *t);
 
-// ---- update.cu: optimizers ----
+// ---- update.cu: the end of a step: optimizer, running statistics, and what comes back ----
 
 enum { CUDA_SGD, CUDA_ADAM, CUDA_ADAMW }; // update_kind of backend.h
+
+// One step of a batch norm's running statistics. `mean` and `variance` of the reduced record are
+// sums weighted by elements; positions: height · width.
+typedef struct norm_running_task {
+    int channels, positions;
+    double momentum;
+    const float *mean_sum, *variance_sum; // in the reduced record
+    float *mean, *variance;               // in the buffer arena
+} norm_running_task;
+typedef struct norm_running_list {
+    int shards;           // V
+    const int *all_count; // [V]: samples of every shard
+    bool sync;            // norm_task.sync
+    int count;
+    const norm_running_task *items;
+} norm_running_list;
+
+// What the blocks of an update leave for the last of them; all zero, before a launch and behind it.
+typedef struct update_progress {
+    uint64_t digest; // of the parameters; see kernels/update.c
+    unsigned blocks; // that are done
+} update_progress;
 
 typedef struct update_task {
     int kind;
     const step_numbers *numbers;
     size_t first, end; // of the arenas: what this engine updates
     float *parameters, *state, *state2;
-    const float *gradient; // the reduced record
-    uint64_t *digest;      // set to the digest of the parameters after it; see kernels/update.c
+    const float *gradient, *loss; // the reduced record, and the loss in it
+    norm_running_list norms;
+    update_progress *progress;
+    step_output *results; // this step's becomes the digest of the parameters after it, and the loss
 } update_task;
 void cuda_update(cudaStream_t s, const update_task *t);
-// results[numbers->result] = {*digest, *loss}
-void cuda_store_result(cudaStream_t s, const step_numbers *numbers, const uint64_t *digest,
-                       const float *loss, step_output *results);
 
 // ---- blocks.cu: activations as engines exchange them ----
 

@@ -2,11 +2,12 @@
 // cpu/kernels/loss.c: the polynomials and the order of additions are the same, so equal logits give
 // equal bits on both.
 //
-// A thread has a sample. Shards may also be single groups, thousands of them, so a block works on
-// groups of LOSS_GROUP threads wherever their shards lie.
+// A thread has a sample. Shards may also be single groups, thousands of them: a grid's x runs over
+// the blocks of all shards.
+#include "compute/cuda/last_block.cuh"
 #include "compute/cuda/tree.cuh"
 
-enum { LOSS_THREADS = 64 };
+enum { LOSS_THREADS = 64 }; // at most; whole warps
 
 // e^x for x ≤ 0. x = k·ln 2 + r, |r| ≤ ln 2 / 2; Taylor's series of e^r to r^7 (relative error
 // below 1e-8), then 2^k through the exponent bits. Below -87 the result is e^-87: nothing next to
@@ -69,52 +70,58 @@ static __host__ __device__ __forceinline__ unsigned groups_of(int lanes) {
     return blocks_for((size_t)lanes, LOSS_GROUP);
 }
 
-static __global__ void loss(cut c, loss_task t) {
-    const unsigned i = blockIdx.x * LOSS_THREADS + threadIdx.x, groups = groups_of(c.lanes);
-    const unsigned group = i / LOSS_GROUP, lane = group % groups * LOSS_GROUP + i % LOSS_GROUP;
-    const int shard = c.first + (int)(group / groups);
-    const bool here = shard < c.end && lane < (unsigned)c.lanes;
-    float own = 0;
-    if (here) {
-        float *z = t.logits + (size_t)shard * (size_t)t.classes * (size_t)c.lanes + lane;
-        if ((int)lane < c.count[shard])
-            own = sample_loss(z, t.classes, c.lanes,
-                              t.labels[(size_t)shard * (size_t)c.lanes + lane]);
-        else
-            for (int j = 0; j < t.classes; j++) z[(size_t)j * (size_t)c.lanes] = 0;
-    }
-    for (int distance = LOSS_GROUP / 2; distance > 0; distance /= 2)
-        own += __shfl_xor_sync(ALL_LANES, own, distance);
-    if (here && i % LOSS_GROUP == 0) t.losses[(size_t)shard * groups + group % groups] = own;
-}
-
-void cuda_loss(cudaStream_t s, const cut *c, const loss_task *t) {
-    const size_t groups = (size_t)(c->end - c->first) * groups_of(c->lanes);
-    if (groups == 0) return;
-    LAUNCH(loss, blocks_for(groups * LOSS_GROUP, LOSS_THREADS), LOSS_THREADS, s, *c, *t);
-}
-
-// ---- Into the records ----
-
-// One warp a shard: along the tree of its groups, in which those without a sample change nothing.
-static __global__ void loss_records(cut c, const float *losses, const int *first_group,
-                                    record_set records, size_t at) {
-    const unsigned groups = groups_of(c.lanes), lane = threadIdx.x;
-    const size_t shard = (size_t)c.first + blockIdx.x;
-    const unsigned filled = groups_of(c.count[shard]); // those with samples, the first ones
-    const size_t begin = first_group ? (size_t)first_group[shard] : shard * groups;
+// Of a shard, by one warp: along the tree of its groups, in which those behind the first `filled`
+// have no sample and change nothing.
+static __device__ __forceinline__ void record_loss(const float *losses, unsigned groups,
+                                                   unsigned filled, float *tail) {
+    const unsigned lane = threadIdx.x;
     tree<float> along;
     along.leaves = 0;
     for (unsigned first = 0; first < groups; first += WARP) {
-        const unsigned group = first + lane;
-        float sum = group < filled ? losses[begin + group] : 0;
+        float sum = first + lane < filled ? __ldcg(losses + first + lane) : 0;
         for (int distance = 1; distance < WARP; distance *= 2)
             sum += __shfl_xor_sync(ALL_LANES, sum, distance);
         tree_push(&along, sum);
     }
-    float *tail = records.base + shard * records.stride + at;
     const float total = tree_total(&along);
     if (lane < RECORD_EXTRA) tail[lane] = lane == 0 ? total : 0;
+}
+
+static __global__ void loss(cut c, loss_task t, unsigned blocks) {
+    const size_t shard = (size_t)c.first + blockIdx.x / blocks, lanes = (size_t)c.lanes;
+    const unsigned lane = blockIdx.x % blocks * blockDim.x + threadIdx.x;
+    float *losses = t.losses + shard * groups_of(c.lanes), own = 0;
+    if (lane < lanes) {
+        float *z = t.logits + shard * (size_t)t.classes * lanes + lane;
+        if ((int)lane < c.count[shard])
+            own = sample_loss(z, t.classes, c.lanes, t.labels[shard * lanes + lane]);
+        else
+            for (int j = 0; j < t.classes; j++) z[(size_t)j * lanes] = 0;
+    }
+    for (int distance = LOSS_GROUP / 2; distance > 0; distance /= 2)
+        own += __shfl_xor_sync(ALL_LANES, own, distance);
+    if (lane < lanes && lane % LOSS_GROUP == 0) losses[lane / LOSS_GROUP] = own;
+    if (!t.records.base || !is_last_block(t.counters + shard, blocks) || threadIdx.x >= WARP)
+        return;
+    record_loss(losses, groups_of(c.lanes), groups_of(c.lanes),
+                t.records.base + shard * t.records.stride + t.loss_at);
+}
+
+void cuda_loss(cudaStream_t s, const cut *c, const loss_task *t) {
+    const unsigned threads = c->lanes > WARP ? (unsigned)LOSS_THREADS : (unsigned)WARP;
+    const unsigned blocks = blocks_for((size_t)c->lanes, threads);
+    if (c->first >= c->end) return;
+    LAUNCH(loss, (unsigned)(c->end - c->first) * blocks, threads, s, *c, *t, blocks);
+}
+
+// Where the losses come from elsewhere. One warp a shard.
+static __global__ void loss_records(cut c, const float *losses, const int *first_group,
+                                    record_set records, size_t at) {
+    const size_t shard = (size_t)c.first + blockIdx.x;
+    const unsigned groups = groups_of(c.lanes);
+    const size_t begin = first_group ? (size_t)first_group[shard] : shard * groups;
+    record_loss(losses + begin, groups, groups_of(c.count[shard]),
+                records.base + shard * records.stride + at);
 }
 
 void cuda_loss_records(cudaStream_t s, const cut *c, const float *losses, const int *first_group,

@@ -195,7 +195,7 @@ void cuda_norm_backward(cudaStream_t s, const cut *c, const norm_task *t) {
     LAUNCH(norm_backward, grid, NORM_THREADS, s, *c, *t);
 }
 
-// ---- Running statistics ----
+// ---- Inference ----
 
 static __global__ void norm_inference(int channels, double eps, const float *weight,
                                       const float *bias, const float *mean, const float *variance,
@@ -213,35 +213,4 @@ void cuda_norm_inference(cudaStream_t s, int channels, double eps, const float *
                          float *shift) {
     LAUNCH(norm_inference, blocks_for((size_t)channels, NORM_THREADS), NORM_THREADS, s, channels,
            eps, weight, bias, mean, variance, scale, shift);
-}
-
-static __device__ __forceinline__ void follow(float *running, float sum, double weight,
-                                              double momentum) {
-    if (weight > 0)
-        *running = (float)((1.0 - momentum) * (double)*running + momentum * ((double)sum / weight));
-}
-
-// A block row for each norm.
-static __global__ void norm_running(norm_running_list list) {
-    const norm_running_task &t = list.items[blockIdx.y];
-    const int channel = (int)(blockIdx.x * NORM_THREADS + threadIdx.x);
-    if (channel >= t.channels) return;
-    double elements = 0, with_variance = 0;
-    for (int v = 0; v < list.shards; v++) {
-        const double count = (double)list.all_count[v] * t.positions;
-        elements += count;
-        if (count >= 2) with_variance += count;
-    }
-    if (list.sync) with_variance = elements >= 2 ? elements : 0;
-    follow(&t.mean[channel], t.mean_sum[channel], elements, t.momentum);
-    follow(&t.variance[channel], t.variance_sum[channel], with_variance, t.momentum);
-}
-
-void cuda_norm_running(cudaStream_t s, const norm_running_list *list) {
-    int channels = 0;
-    for (int i = 0; i < list->count; i++)
-        if (list->items[i].channels > channels) channels = list->items[i].channels;
-    if (list->count == 0) return;
-    const dim3 grid(blocks_for((size_t)channels, NORM_THREADS), (unsigned)list->count);
-    LAUNCH(norm_running, grid, NORM_THREADS, s, *list);
 }

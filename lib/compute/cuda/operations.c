@@ -23,6 +23,7 @@ static conv_task conv_of(const engine *e, const cuda_unit *u) {
     t.dx = u->dx;
     t.records = records_of(e);
     t.workspace = e->workspace;
+    t.counters = e->counters;
     return t;
 }
 
@@ -61,7 +62,7 @@ static status run_core_input(engine *e, const cut *c, const cuda_unit *u, error 
 static status run_core_weights(engine *e, const cut *c, const cuda_unit *u, error *err) {
     if (u->layers.core->kind == LAYER_LINEAR) return cuda_linear_weight(e, c, u, err);
     const conv_task t = conv_of(e, u);
-    cuda_conv_weight(e->stream, c, &t);
+    cuda_conv_weight(e->side, c, &t);
     return STATUS_OK;
 }
 
@@ -201,22 +202,32 @@ static void run_load(const engine *e, const cut *c, bool training) {
     cuda_load(e->stream, c, &t);
 }
 
-static void run_loss(const engine *e, const cut *c, const cuda_unit *last) {
-    const size_t features = (size_t)e->program->classes;
-    if (e->given_gradients) {
-        const blocks_task t = {features, e->device.first_group, last->z, e->blocks};
-        cuda_blocks_import(e->stream, c, &t);
-        return;
-    }
-    const loss_task t = {e->program->classes, e->device.labels, last->z, e->losses};
-    cuda_loss(e->stream, c, &t);
+static size_t loss_at(const engine *e) {
+    return e->program->parameters + e->program->buffers + RECORD_LOSS;
 }
 
 static void run_loss_record(const engine *e, const cut *c) {
     const record_set r = records_of(e);
     const int *first_group = e->given_gradients ? e->device.first_group : NULL;
-    cuda_loss_records(e->stream, c, e->losses, first_group, &r,
-                      e->program->parameters + e->program->buffers + RECORD_LOSS);
+    cuda_loss_records(e->stream, c, e->losses, first_group, &r, loss_at(e));
+}
+
+static void run_loss(const engine *e, const cut *c, const cuda_unit *last) {
+    const size_t features = (size_t)e->program->classes;
+    if (e->given_gradients) {
+        const blocks_task t = {features, e->device.first_group, last->z, e->blocks};
+        cuda_blocks_import(e->stream, c, &t);
+        run_loss_record(e, c);
+        return;
+    }
+    const loss_task t = {.classes = e->program->classes,
+                         .labels = e->device.labels,
+                         .logits = last->z,
+                         .losses = e->losses,
+                         .records = records_of(e),
+                         .loss_at = loss_at(e),
+                         .counters = e->loss_counters};
+    cuda_loss(e->stream, c, &t);
 }
 
 // ---- All of them ----
@@ -274,6 +285,23 @@ static status run_operation(engine *e, const cut *c, const operation *op, error 
     }
 }
 
+// Weight gradients are made beside the rest of backward, on a stream of their own, one after
+// another: nobody needs them before the records are summed, and what they read stays as it is.
+// cuBLAS's are not: its products are large enough to fill a device, and it promises the same bits
+// only where a handle and its workspace serve one stream ("Results reproducibility" in its manual).
+static bool runs_aside(const operation *op) {
+    return op->kind == OP_CORE_WEIGHTS && op->unit->layers.core->kind == LAYER_CONV;
+}
+
+// What is put into `s` from now on comes behind what is in `other`.
+static status wait_for(const engine *e, cudaStream_t s, cudaStream_t other, error *err) {
+    status rc;
+    TRY(cuda_check(e, cudaEventRecord(e->reached, other), "recording an event", err));
+    TRY(cuda_check(e, cudaStreamWaitEvent(s, e->reached, 0), "waiting for an event", err));
+out:
+    return rc;
+}
+
 // What the end of a phase is marked with.
 static int mark_of(phase p) {
     return p == PHASE_LOAD ? MARK_LOADED : p == PHASE_FORWARD ? MARK_FORWARD : MARK_BACKWARD;
@@ -281,13 +309,19 @@ static int mark_of(phase p) {
 
 status cuda_run_operations(engine *e, int first, int end, error *err) {
     const cut c = cuda_cut(e);
+    bool forked = false;
     status rc = STATUS_OK;
     for (int i = first; i < end; i++) {
-        const phase p = cuda_operation_phase(e->operations[i].kind);
-        TRY(run_operation(e, &c, &e->operations[i], err));
-        if (p != PHASE_COPY &&
-            (i + 1 == end || cuda_operation_phase(e->operations[i + 1].kind) != p))
-            cuda_mark(e, mark_of(p));
+        const operation *op = &e->operations[i];
+        const phase p = cuda_operation_phase(op->kind);
+        const bool aside = runs_aside(op);
+        if (aside) TRY(wait_for(e, e->side, e->stream, err));
+        TRY(run_operation(e, &c, op, err));
+        forked |= aside;
+        if (i + 1 < end && cuda_operation_phase(op[1].kind) == p) continue;
+        if (forked) TRY(wait_for(e, e->stream, e->side, err));
+        forked = false;
+        if (p != PHASE_COPY) cuda_mark(e, mark_of(p));
     }
     rc = cuda_check(e, cudaGetLastError(), "launching a kernel of a step", err);
 out:
@@ -352,20 +386,26 @@ static norm_running_task running_of(const engine *e, const unit_layers *u) {
                                .variance = e->buffers + l->variance};
 }
 
-static void run_running_statistics(const engine *e) {
-    norm_running_list list = {.shards = e->options.shards,
-                              .all_count = e->device.all_count,
-                              .sync = e->options.sync_batch_norm};
-    for (int i = 0; i < e->units.count; i++) {
-        if (e->units.units[i].norm) list.items[list.count++] = running_of(e, &e->units.units[i]);
-        if (list.count < NORMS_TOGETHER && i + 1 < e->units.count) continue;
-        cuda_norm_running(e->stream, &list);
-        list.count = 0;
-    }
+status cuda_take_running(engine *e, error *err) {
+    const size_t room = (size_t)e->units.count * sizeof(norm_running_task);
+    norm_running_list *list = &e->running;
+    norm_running_task *host, *device;
+    status rc;
+    TRY(cuda_take_host(e, room, &host, err));
+    TRY(cuda_take(e, room, &device, err));
+    *list = (norm_running_list){.shards = e->options.shards,
+                                .sync = e->options.sync_batch_norm,
+                                .items = device};
+    for (int i = 0; i < e->units.count; i++)
+        if (e->units.units[i].norm) host[list->count++] = running_of(e, &e->units.units[i]);
+    rc = cuda_check(e, cudaMemcpyAsync(device, host, room, cudaMemcpyHostToDevice, e->stream),
+                    "listing batch norms", err);
+out:
+    return rc;
 }
 
 status cuda_run_update(engine *e, error *err) {
-    const update_task t = {.kind = (int)e->kind,
+    update_task t = {.kind = (int)e->kind,
                            .numbers = e->device.numbers,
                            .first = e->own_first,
                            .end = e->own_end,
@@ -373,11 +413,12 @@ status cuda_run_update(engine *e, error *err) {
                            .state = e->state[0],
                            .state2 = e->state[1],
                            .gradient = e->sums,
-                           .digest = e->digest};
-    const float *loss = e->sums + e->program->parameters + e->program->buffers + RECORD_LOSS;
+                           .loss = e->sums + loss_at(e),
+                           .progress = e->progress,
+                           .results = e->results};
+    t.norms = e->running;
+    t.norms.all_count = e->device.all_count;
     cuda_update(e->stream, &t);
-    run_running_statistics(e);
-    cuda_store_result(e->stream, e->device.numbers, e->digest, loss, e->results);
     cuda_mark(e, MARK_UPDATED);
     return cuda_check(e, cudaGetLastError(), "launching a kernel of an update", err);
 }

@@ -31,17 +31,25 @@ out:
     return rc;
 }
 
-// The scratch memory of weight gradients; operations run one after another, so they share it.
+static size_t larger(size_t a, size_t b) {
+    return a > b ? a : b;
+}
+
+// The scratch memory of weight gradients, which run one after another and share it.
 static status take_workspace(engine *e, error *err) {
-    size_t most = 0;
+    size_t floats = 0, counters = 0;
+    status rc;
     for (int i = 0; i < e->units.count; i++) {
         const layer *l = e->units.units[i].core;
         if (!l || l->kind != LAYER_CONV) continue;
         const conv_task t = cuda_conv_task_of(l);
-        const size_t floats = cuda_conv_workspace(&t, e->lanes, e->options.local_shards);
-        if (floats > most) most = floats;
+        floats = larger(floats, cuda_conv_workspace(&t, e->lanes, e->options.local_shards));
+        counters = larger(counters, cuda_conv_counters(&t, e->lanes, e->options.local_shards));
     }
-    return cuda_take(e, most * sizeof(float), &e->workspace, err);
+    TRY(cuda_take(e, floats * sizeof(float), &e->workspace, err));
+    TRY(cuda_take(e, counters * sizeof *e->counters, &e->counters, err));
+out:
+    return rc;
 }
 
 status cuda_plan(engine *e, error *err) {

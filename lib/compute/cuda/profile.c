@@ -19,15 +19,21 @@ typedef struct item {
     int operation;
 } item;
 
+static const item_kind behind[] = {ITEM_REDUCE, ITEM_UPDATE, ITEM_STEP};
+
+// Of `behind`: a single shard's record is summed already.
+static int items_left_out(const engine *e) {
+    return e->sums == e->records;
+}
+
 static int item_count(const engine *e) {
-    return e->operation_count + 4;
+    return 1 + e->operation_count + (int)(sizeof behind / sizeof *behind) - items_left_out(e);
 }
 
 static item item_at(const engine *e, int n) {
-    static const item_kind behind[] = {ITEM_REDUCE, ITEM_UPDATE, ITEM_STEP};
     if (n == 0) return (item){ITEM_INPUT, 0};
     if (n <= e->operation_count) return (item){ITEM_OPERATION, n - 1};
-    return (item){behind[n - 1 - e->operation_count], 0};
+    return (item){behind[n - 1 - e->operation_count + items_left_out(e)], 0};
 }
 
 // ---- Running ----
@@ -73,7 +79,6 @@ static const char *what_it_does(operation_kind kind) {
     case OP_POOL:
     case OP_DROPOUT: return "forward";
     case OP_LOSS: return "loss";
-    case OP_LOSS_RECORD: return "loss of the shards";
     case OP_TAIL_SUMS: return "gradient";
     case OP_NORM_BACKWARD: return "factors";
     case OP_TAIL_BACKWARD: return "tail gradient";
@@ -182,7 +187,6 @@ static void count_operation(const engine *e, const operation *op, operation_prof
     case OP_POOL_BACKWARD:
     case OP_DROPOUT_BACKWARD: count_alone(e, op, p); break;
     case OP_LOSS: p->bytes = samples * (8.0 * e->program->classes + 1); break;
-    case OP_LOSS_RECORD: p->bytes = sizeof(float) * local_shards(e) * (e->groups + 1); break;
     default: break;
     }
 }

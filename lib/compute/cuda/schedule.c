@@ -78,7 +78,7 @@ status cuda_schedule(engine *e, error *err) {
     if (o->sends) add(e, OP_SEND, NULL);
     e->backward_first = e->operation_count;
     add(e, o->sends ? OP_RECEIVE_GRADIENT : OP_LOSS, last);
-    add(e, OP_LOSS_RECORD, NULL);
+    if (o->sends) add(e, OP_LOSS_RECORD, NULL);
     for (int i = e->units.count - 1; i >= 0; i--) add_backward(e, &e->plan[i]);
     if (o->receives) add(e, OP_SEND_GRADIENT, NULL);
     e->graphable = !meets(e) && !o->stage;

@@ -1,10 +1,12 @@
-// update.cu - optimizers, element by element, and the digest of the parameters that they leave.
+// update.cu - the end of a step, in one launch: optimizers, element by element, and the digest of
+// the parameters that they leave; batch norm's running statistics, a block each; the step's result.
 //
 // The same bits as cpu/kernels/update.c from the same numbers: the same operations in the same
 // order, one rounding where it says fma and nowhere else, division and square root to the nearest
 // (what nvcc makes unless told otherwise), subnormal momentum to zero. Only which NaN a NaN is may
 // differ.
-#include "compute/cuda/device.cuh"
+#include "compute/cuda/last_block.cuh"
+#include "compute/cuda/norm_running.cuh"
 
 enum {
     BLOCK = 128,
@@ -69,36 +71,40 @@ static __device__ uint64_t update_four(const update_task &t, const step_numbers 
     return digest;
 }
 
+static __device__ void store_result(const update_task &t) {
+    step_output *result = &t.results[t.numbers->result];
+    result->digest = __ldcg(&t.progress->digest);
+    result->loss = *t.loss;
+    t.progress->digest = 0;
+}
+
+// The norms' blocks come first: they wait for memory longest.
 template <int KIND> static __global__ void __launch_bounds__(BLOCK) update(update_task t) {
+    const unsigned norms = (unsigned)t.norms.count, blocks = gridDim.x - norms;
+    if (blockIdx.x < norms) {
+        follow_norm(t.norms, blockIdx.x);
+        return;
+    }
     const step_numbers n = *t.numbers;
-    const size_t thread = (size_t)blockIdx.x * BLOCK + threadIdx.x;
-    const size_t round = (size_t)gridDim.x * BLOCK * EACH;
+    const size_t thread = (size_t)(blockIdx.x - norms) * BLOCK + threadIdx.x;
+    const size_t round = (size_t)blocks * BLOCK * EACH;
     uint64_t digest = 0;
     for (size_t i = t.first + thread * EACH; i < t.end; i += round)
         digest += update_four<KIND>(t, n, i);
     digest = block_sum(digest);
-    if (threadIdx.x == 0) atomicAdd(reinterpret_cast<unsigned long long *>(t.digest), digest);
+    if (threadIdx.x == 0)
+        atomicAdd(reinterpret_cast<unsigned long long *>(&t.progress->digest), digest);
+    if (is_last_block(&t.progress->blocks, blocks) && threadIdx.x == 0) store_result(t);
 }
 
+// One block where there is nothing to update: a result is due.
 void cuda_update(cudaStream_t s, const update_task *t) {
-    (void)cudaMemsetAsync(t->digest, 0, sizeof *t->digest, s);
-    if (t->first >= t->end) return;
-    unsigned blocks = blocks_for(t->end - t->first, BLOCK * EACH);
+    unsigned blocks = t->first < t->end ? blocks_for(t->end - t->first, BLOCK * EACH) : 1;
     if (blocks > BLOCKS_MOST) blocks = BLOCKS_MOST;
+    blocks += (unsigned)t->norms.count;
     switch (t->kind) {
     case CUDA_SGD: LAUNCH(update<CUDA_SGD>, blocks, BLOCK, s, *t); break;
     case CUDA_ADAM: LAUNCH(update<CUDA_ADAM>, blocks, BLOCK, s, *t); break;
     case CUDA_ADAMW: LAUNCH(update<CUDA_ADAMW>, blocks, BLOCK, s, *t); break;
     }
-}
-
-static __global__ void store_result(const step_numbers *numbers, const uint64_t *digest,
-                                    const float *loss, step_output *results) {
-    results[numbers->result].digest = *digest;
-    results[numbers->result].loss = *loss;
-}
-
-void cuda_store_result(cudaStream_t s, const step_numbers *numbers, const uint64_t *digest,
-                       const float *loss, step_output *results) {
-    LAUNCH(store_result, 1, 1, s, numbers, digest, loss, results);
 }

@@ -101,13 +101,28 @@ T __shfl_down_sync(unsigned mask, T value, unsigned distance, const char *file =
     return emulation::shuffle(mask, value, from < 32 ? from : emulation::lane(), {file, line});
 }
 
-// ---- Small functions ----
+// ---- Between blocks ----
 
 inline unsigned long long atomicAdd(unsigned long long *sum, unsigned long long value) {
     const unsigned long long before = *sum;
     *sum += value;
     return before;
 }
+
+inline unsigned atomicAdd(unsigned *sum, unsigned value) {
+    const unsigned before = *sum;
+    *sum += value;
+    return before;
+}
+
+// One thread runs at a time, and there are no caches: what is written is there.
+inline void __threadfence() {}
+
+template <typename T> T __ldcg(const T *from) {
+    return *from;
+}
+
+// ---- Small functions ----
 
 inline unsigned __float_as_uint(float value) {
     unsigned bits;

@@ -22,6 +22,10 @@ static const model_case models[] = {
     {.name = "mlp, no bias, two classes",
      .input = "[2, 4, 4]",
      .layers = "[flatten, linear: {out: 19, bias: false}, relu, linear: {out: 2, bias: false}]"},
+    {.name = "mlp, layers of many features",
+     .input = "[3, 14, 13]",
+     .layers = "[flatten, linear: {out: 21}, batch_norm, relu, linear: {out: 530, bias: false}, "
+               "batch_norm, linear: {out: 18}, relu, linear: {out: 10}]"},
     {.name = "mlp-bn",
      .input = "[1, 7, 5]",
      .layers = "[flatten, linear: {out: 33}, batch_norm, relu, linear: {out: 9, bias: false}, "

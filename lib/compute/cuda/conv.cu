@@ -6,13 +6,17 @@
 // The input gradient correlates dz with the weights flipped, the channels' roles exchanged. Both
 // are index arithmetic: `weight_*` say where a weight lies. A stride of the convolution becomes
 // `spread`: the rows of dz lie so far apart, with zeros between.
-#include "compute/cuda/conv_product.cuh"
+//
+// What becomes of the sums is the affair of an epilogue (conv_epilogue.cuh).
+#include "compute/cuda/conv_epilogue.cuh"
 
 // A channel of one shard has fewer than 2^31 floats; so has a weight.
 
 // Rows and columns, depth, rows and columns of a thread, slices, resident blocks. The narrow ones
-// are for LeNet's few channels: deep tiles and many slices, because what they wait for is memory.
+// are for LeNet's few channels, the first one for its linear layers, which have few columns, too:
+// deep tiles and many slices, because what they wait for is memory.
 #define SHAPES(SHAPE)                      \
+    SHAPE(8x16, 8, 16, 64, 4, 4, 16, 4)    \
     SHAPE(8x32, 8, 32, 32, 4, 4, 8, 4)     \
     SHAPE(8x64, 8, 64, 32, 4, 4, 4, 4)     \
     SHAPE(16x32, 16, 32, 32, 4, 4, 4, 4)   \
@@ -30,11 +34,10 @@ typedef struct correlation {
     int first;          // shard
     int step_y, step_x; // input rows from one output row to the next
     int spread_y, spread_x;
-    int pad_y, pad_x;                  // may be negative
-    int in_row, in_plane;              // floats of the input
-    int columns, terms;                // of the product
-    const float *from, *weight, *bias; // bias NULL: none
-    float *to;
+    int pad_y, pad_x;     // may be negative
+    int in_row, in_plane; // floats of the input
+    int columns, terms;   // of the product; columns as in product_block
+    const float *from, *weight;
     radix kernel;                                                 // rows, columns
     int weight_first, weight_row, weight_channel, weight_element; // floats from one to the next
     digits tile_step;                                             // DEPTH terms
@@ -51,7 +54,7 @@ enum { NOWHERE = INT_MIN / 2 };
 
 // Each thread follows one term of the left factor from tile to tile. What it knows of the term, all
 // threads need for the right factor: it tells them through `taps`, a tile ahead.
-template <typename S, bool SPREAD> struct correlation_source {
+template <typename S, bool SPREAD, bool WINDOWS> struct correlation_source {
     static constexpr int FOURS = S::COLUMNS / 4; // threads for a row of the right tile
     static constexpr int LEFT_STEP = S::THREADS / S::DEPTH, LEFT = S::ROWS / LEFT_STEP;
     static constexpr int RIGHT_STEP = S::THREADS / FOURS, RIGHT = S::DEPTH / RIGHT_STEP;
@@ -79,13 +82,20 @@ template <typename S, bool SPREAD> struct correlation_source {
         rows = t.out.channels - row;
         weights = t.weight_first + row * t.weight_row;
 
-        const int n = first_column + 4 * (thread % FOURS), pixel = n / t.lanes;
-        y = pixel / t.out.width * t.step_y - t.pad_y;
-        x = pixel % t.out.width * t.step_x - t.pad_x;
-        column = from + n % t.lanes;
-        if (!SPREAD) column += (ptrdiff_t)y * t.in_row + x * t.lanes;
-        if (n >= t.columns) y = NOWHERE;
+        place_column(from, first_column, 4 * (thread % FOURS));
         tell(0);
+    }
+
+    // Of the first of the four columns that this thread loads, number `own` of the block's.
+    __device__ __forceinline__ void place_column(const float *from, int first, int own) {
+        const window_column w =
+            WINDOWS ? window_column_of<S>(first, own) : window_column{0, first + own};
+        const int size = WINDOWS ? 2 : 1, width = t.out.width / size, pixel = w.column / t.lanes;
+        y = (pixel / width * size + w.element / 2) * t.step_y - t.pad_y;
+        x = (pixel % width * size + w.element % 2) * t.step_x - t.pad_x;
+        column = from + w.column % t.lanes;
+        if (!SPREAD) column += (ptrdiff_t)y * t.in_row + x * t.lanes;
+        if (w.column >= t.columns) y = NOWHERE;
     }
 
     __device__ __forceinline__ void tell(int to) {
@@ -144,104 +154,141 @@ template <typename S, bool SPREAD> struct correlation_source {
 };
 
 // Blocks of the same columns come one after another, to find the input in the cache.
-template <typename S, bool SPREAD>
-static __global__ void __launch_bounds__(S::THREADS, S::RESIDENT) correlate(correlation t) {
+template <typename S, bool SPREAD, typename Epilogue>
+static __global__ void __launch_bounds__(S::THREADS, S::RESIDENT)
+    correlate(correlation t, Epilogue epilogue) {
     __shared__ kernel_tap taps[2][S::DEPTH];
-    const size_t shard = (size_t)t.first + blockIdx.z;
     const int row_blocks = pieces(t.out.channels, S::ROWS);
-    const int row = (int)blockIdx.x % row_blocks * S::ROWS;
-    const int column = (int)blockIdx.x / row_blocks * S::COLUMNS;
-    const float *from = t.from + shard * (size_t)t.in.channels * (size_t)t.in_plane;
-    float *to = t.to + shard * (size_t)t.out.channels * (size_t)t.columns;
+    product_block b;
+    b.shard = t.first + (int)blockIdx.z;
+    b.rows = t.out.channels;
+    b.columns = t.columns;
+    b.lanes = t.lanes;
+    b.row = (int)blockIdx.x % row_blocks * S::ROWS;
+    b.column = (int)blockIdx.x / row_blocks * columns_of_block<S, Epilogue::WINDOWS>();
+    const float *from = t.from + (size_t)b.shard * (size_t)t.in.channels * (size_t)t.in_plane;
 
     const thread_place p = place_of_thread<S>();
     block_sums<S> sums;
-    correlation_source<S, SPREAD> source(t, from, row, column, taps);
+    correlation_source<S, SPREAD, Epilogue::WINDOWS> source(t, from, b.row, b.column, taps);
     __syncthreads();
     multiply<S>(source, pieces(t.terms, S::DEPTH), p, sums);
-    if (p.slice > 0) return;
-#pragma unroll
-    for (int r = 0; r < S::THREAD_ROWS; r++) {
-        const int o = row + element_of(p.row, r, S::ROW_THREADS);
-        if (o >= t.out.channels) continue;
-        const float bias = t.bias ? t.bias[o] : 0.0f;
-#pragma unroll
-        for (int c = 0; c < S::THREAD_COLUMNS; c += 4) {
-            const int n = column + element_of(p.column, c, S::COLUMN_THREADS);
-            if (n >= t.columns) continue;
-            const float *sum = sums.at[r] + c;
-            store_four(to + (ptrdiff_t)o * t.columns + n,
-                       make_float4(sum[0] + bias, sum[1] + bias, sum[2] + bias, sum[3] + bias));
-        }
-    }
+    epilogue.finish(b, p, sums);
 }
 
 // ---- Launching ----
 
 static const block_size sizes[SHAPE_COUNT] = {SHAPES(SHAPE_SIZE)};
 
-template <typename S, bool SPREAD> static void launch(cudaStream_t s, const cut *c, correlation t) {
-    const int blocks = pieces(t.out.channels, S::ROWS) * pieces(t.columns, S::COLUMNS);
-    const dim3 grid((unsigned)blocks, 1, (unsigned)(c->end - c->first));
-    t.tile_step = digits_of(S::DEPTH, t.kernel);
-    LAUNCH((correlate<S, SPREAD>), grid, dim3(S::THREADS), s, t);
+// The larger blocks have no room to bring the elements of windows together.
+enum { WINDOW_SHAPES = BLOCK_64x64 + 1 };
+
+template <bool WINDOWS> static int picked_shape(const correlation &t) {
+    const int count = WINDOWS ? (int)WINDOW_SHAPES : (int)SHAPE_COUNT;
+    const int columns = WINDOWS ? WINDOW * t.columns : t.columns;
+    return pick_block(sizes, count, t.out.channels, columns, PROCESSORS);
 }
 
-template <bool SPREAD>
-static void launch_picked(cudaStream_t s, const cut *c, const correlation &t) {
-    switch (pick_block(sizes, SHAPE_COUNT, t.out.channels, t.columns, PROCESSORS)) {
-#define SHAPE_CASE(name, ...) \
-    case BLOCK_##name: launch<block_##name, SPREAD>(s, c, t); break;
+template <typename S, bool SPREAD, typename Epilogue>
+static void launch(cudaStream_t s, const cut *c, correlation t, const Epilogue &e) {
+    const int columns = columns_of_block<S, Epilogue::WINDOWS>();
+    const int blocks = pieces(t.out.channels, S::ROWS) * pieces(t.columns, columns);
+    const dim3 grid((unsigned)blocks, 1, (unsigned)(c->end - c->first));
+    if (grid.x == 0 || grid.z == 0) return;
+    t.tile_step = digits_of(S::DEPTH, t.kernel);
+    LAUNCH((correlate<S, SPREAD, Epilogue>), grid, dim3(S::THREADS), s, t, e);
+}
+
+template <bool SPREAD, typename Epilogue>
+static void launch_picked(cudaStream_t s, const cut *c, const correlation &t, const Epilogue &e) {
+    switch (picked_shape<Epilogue::WINDOWS>(t)) {
+#define SHAPE_CASE(name, ...)                                                       \
+    case BLOCK_##name:                                                              \
+        if constexpr (!Epilogue::WINDOWS || (int)BLOCK_##name < (int)WINDOW_SHAPES) \
+            launch<block_##name, SPREAD>(s, c, t, e);                               \
+        break;
         SHAPES(SHAPE_CASE)
     }
 }
 
-static correlation correlation_of(const cut *c, const conv_task *t, shape in, shape out) {
+static correlation correlation_of(int lanes, int first, const conv_task *t, shape in, shape out) {
     correlation r = {};
     r.in = in;
     r.out = out;
-    r.lanes = c->lanes;
-    r.first = c->first;
+    r.lanes = lanes;
+    r.first = first;
     r.step_y = r.step_x = r.spread_y = r.spread_x = 1;
-    r.in_row = in.width * c->lanes;
+    r.in_row = in.width * lanes;
     r.in_plane = in.height * r.in_row;
-    r.columns = out.height * out.width * c->lanes;
+    r.columns = out.height * out.width * lanes;
     r.kernel = {t->kernel_h, t->kernel_w};
     r.terms = in.channels * t->kernel_h * t->kernel_w;
     r.weight = t->weight;
     return r;
 }
 
-void cuda_conv(cudaStream_t s, const cut *c, const conv_task *t) {
-    correlation r = correlation_of(c, t, t->in, t->out);
+static correlation forward_of(int lanes, int first, const conv_task *t) {
+    correlation r = correlation_of(lanes, first, t, t->in, t->out);
     r.step_y = t->stride_y;
     r.step_x = t->stride_x;
     r.pad_y = t->pad_y;
     r.pad_x = t->pad_x;
     r.from = t->x;
-    r.bias = t->bias;
-    r.to = t->z;
     r.weight_row = r.terms;
     r.weight_channel = t->kernel_h * t->kernel_w;
     r.weight_element = 1;
-    launch_picked<false>(s, c, r);
+    return r;
+}
+
+void cuda_conv(cudaStream_t s, const cut *c, const conv_task *t) {
+    launch_picked<false>(s, c, forward_of(c->lanes, c->first, t), store_sums{t->bias, t->z});
+}
+
+void cuda_conv_moments(cudaStream_t s, const cut *c, const conv_task *t, const norm_task *n,
+                       const tail_task *tail) {
+    const correlation r = forward_of(c->lanes, c->first, t);
+    const int blocks = pieces(r.columns, sizes[picked_shape<false>(r)].columns);
+    const store_moments e = {t->bias, t->z, c->count, moments_group(blocks), *n};
+    if (tail)
+        launch_picked<false>(s, c, r, store_norm_tail{e, *tail});
+    else
+        launch_picked<false>(s, c, r, e);
+}
+
+moments_room cuda_conv_moments_room(const conv_task *t, int lanes, int shards) {
+    const correlation r = forward_of(lanes, 0, t);
+    const block_size b = sizes[picked_shape<false>(r)];
+    const int blocks = pieces(r.columns, b.columns), row_blocks = pieces(r.out.channels, b.rows);
+    const size_t sets = (size_t)shards * (size_t)row_blocks;
+    return {sets * (size_t)blocks * 2 * (size_t)b.rows,
+            sets * (size_t)(pieces(blocks, moments_group(blocks)) + 1)};
+}
+
+void cuda_conv_tail(cudaStream_t s, const cut *c, const conv_task *t, const tail_task *tail) {
+    correlation r = forward_of(c->lanes, c->first, t);
+    if (!tail->pool) {
+        launch_picked<false>(s, c, r, store_tail{t->bias, *tail});
+        return;
+    }
+    r.columns = (t->out.height / 2) * (t->out.width / 2) * c->lanes;
+    launch_picked<false>(s, c, r, store_windows{t->bias, *tail});
 }
 
 void cuda_conv_input(cudaStream_t s, const cut *c, const conv_task *t) {
     const int kernel = t->kernel_h * t->kernel_w;
-    correlation r = correlation_of(c, t, t->out, t->in);
+    const store_sums e = {NULL, t->dx};
+    correlation r = correlation_of(c->lanes, c->first, t, t->out, t->in);
     r.spread_y = t->stride_y;
     r.spread_x = t->stride_x;
     r.pad_y = t->kernel_h - 1 - t->pad_y;
     r.pad_x = t->kernel_w - 1 - t->pad_x;
     r.from = t->z;
-    r.to = t->dx;
     r.weight_first = kernel - 1;
     r.weight_row = kernel;
     r.weight_channel = t->in.channels * kernel;
     r.weight_element = -1;
     if (t->stride_y == 1 && t->stride_x == 1)
-        launch_picked<false>(s, c, r);
+        launch_picked<false>(s, c, r, e);
     else
-        launch_picked<true>(s, c, r);
+        launch_picked<true>(s, c, r, e);
 }

@@ -185,30 +185,29 @@ static __device__ __forceinline__ void multiply_tile(const factor_tile<S> &tile,
     }
 }
 
-// Gives the sums of all slices, added in order, to the first.
+// Gives the sums of all slices, added by halves, to the first. After the first half a slice gives
+// its sums through memory that nobody but itself has read, so one barrier a half is enough.
 template <typename S>
 static __device__ __forceinline__ void add_slices(float *store, const thread_place &p,
                                                   block_sums<S> &sums) {
-    constexpr int SUMS = S::ROWS * S::COLUMNS;
-    static_assert((S::SLICES - 1) * SUMS * sizeof(float) <= 2 * sizeof(factor_tile<S>), "store");
+    constexpr int SUMS = S::ROWS * S::COLUMNS, PLACES = S::SLICES / 2;
+    static_assert((S::SLICES & (S::SLICES - 1)) == 0, "halves");
+    static_assert(PLACES * SUMS * sizeof(float) <= 2 * sizeof(factor_tile<S>), "store");
     store += (int)threadIdx.x % S::GROUP;
-    if (p.slice > 0) {
 #pragma unroll
-        for (int r = 0; r < S::THREAD_ROWS; r++) {
+    for (int half = PLACES; half > 0; half /= 2) {
+        if (p.slice >= half && p.slice < 2 * half) {
+            float *to = store + p.slice % PLACES * SUMS;
 #pragma unroll
-            for (int c = 0; c < S::THREAD_COLUMNS; c++)
-                store[(p.slice - 1) * SUMS + (r * S::THREAD_COLUMNS + c) * S::GROUP] =
-                    sums.at[r][c];
+            for (int i = 0; i < S::THREAD_ROWS * S::THREAD_COLUMNS; i++)
+                to[i * S::GROUP] = sums.at[i / S::THREAD_COLUMNS][i % S::THREAD_COLUMNS];
         }
-    }
-    __syncthreads();
-    if (p.slice > 0) return;
+        __syncthreads();
+        if (p.slice < half) {
+            const float *from = store + (p.slice + half) % PLACES * SUMS;
 #pragma unroll
-    for (int r = 0; r < S::THREAD_ROWS; r++) {
-#pragma unroll
-        for (int c = 0; c < S::THREAD_COLUMNS; c++) {
-            for (int other = 0; other < S::SLICES - 1; other++)
-                sums.at[r][c] += store[other * SUMS + (r * S::THREAD_COLUMNS + c) * S::GROUP];
+            for (int i = 0; i < S::THREAD_ROWS * S::THREAD_COLUMNS; i++)
+                sums.at[i / S::THREAD_COLUMNS][i % S::THREAD_COLUMNS] += from[i * S::GROUP];
         }
     }
 }
@@ -234,7 +233,7 @@ static __device__ __forceinline__ void multiply(Source &source, int tiles, const
         if (more) source.put(tile[(i + 1) % 2]);
         __syncthreads();
     }
-    if (S::SLICES > 1) add_slices<S>(&tile[0].left[0][0], p, sums);
+    if constexpr (S::SLICES > 1) add_slices<S>(&tile[0].left[0][0], p, sums);
 }
 
 #endif

@@ -48,6 +48,24 @@ out:
     return rc;
 }
 
+// One norm at a time takes its moments, so they share the memory for it.
+static status take_moments(engine *e, error *err) {
+    moments_room most = {0, 0};
+    status rc;
+    for (int i = 0; i < e->units.count; i++) {
+        const cuda_unit *u = &e->plan[i];
+        if (!u->makes_moments) continue;
+        const conv_task t = cuda_conv_task_of(u->layers.core);
+        const moments_room room = cuda_conv_moments_room(&t, e->lanes, e->options.local_shards);
+        if (room.parts > most.parts) most.parts = room.parts;
+        if (room.counters > most.counters) most.counters = room.counters;
+    }
+    TRY(cuda_take(e, most.parts * sizeof *e->norm.parts, &e->norm.parts, err));
+    TRY(cuda_take(e, most.counters * sizeof *e->norm.counters, &e->norm.counters, err));
+out:
+    return rc;
+}
+
 static status take_norms(engine *e, error *err) {
     norm_memory *n = &e->norm;
     const size_t channels = e->units.norm_channels;
@@ -62,6 +80,7 @@ static status take_norms(engine *e, error *err) {
     TRY(cuda_take(e, channels * sizeof(float), &n->run_scale, err));
     TRY(cuda_take(e, channels * sizeof(float), &n->run_shift, err));
     TRY(cuda_take(e, (size_t)e->options.local_shards * row, &n->own, err));
+    TRY(take_moments(e, err));
     n->all = n->own;
     if (!meets) return rc;
     TRY(cuda_take(e, (size_t)e->options.shards * row, &n->all, err));

@@ -28,7 +28,7 @@ typedef enum operation_kind {
     OP_LOAD,
     OP_RECEIVE, // pipeline stages: activations from their neighbour
     OP_CORE,
-    OP_MOMENTS, // batch norm of each shard; with sync_batch_norm only mean and squares
+    OP_MOMENTS, // batch norm of each shard; with sync_batch_norm only mean and M2
     OP_MEET,    // batch norm over shards of several engines: exchange through the host
     OP_NORM,    // batch norm: scale and shift
     OP_TAIL,
@@ -52,6 +52,9 @@ typedef enum operation_kind {
 // A unit and its activations; all of an engine's shards, as kernels.h has them.
 typedef struct cuda_unit {
     unit_layers layers;
+    bool ours; // the core is a product of conv.cu; else of cuBLAS, or there is no core
+    // What such a product does with its results besides: then no operation follows for it.
+    bool makes_moments, makes_tail;
     float *x, *dx; // the previous unit's y and dy; dx NULL: not wanted
     float *z, *y, *dy;
     uint8_t *winner;
@@ -77,8 +80,10 @@ typedef enum piece {
 
 // Batch norm's numbers, all channels of all norms side by side.
 typedef struct norm_memory {
-    double *own, *all;           // of one norm at a time; all is own where nobody else has shards
-    double *own_host, *all_host; // pinned; only where engines exchange
+    double *own, *all; // of one norm at a time; all is own where nobody else has shards
+    double *parts;     // likewise: cuda_conv_moments
+    unsigned *counters;
+    double *own_host, *all_host;           // pinned; only where engines exchange
     float *mean, *inv_std, *scale, *shift; // [shard][channel]
     float *from_dy, *from_z, *from_one;    // [shard][channel]
     float *run_scale, *run_shift;          // [channel]: inference
@@ -240,7 +245,8 @@ status cuda_run_update(engine *e, error *err) MUST_CHECK;
 cut cuda_cut(const engine *e);
 
 // linear.c: products by cuBLAS, one call a shard, so that a shard's bits do not depend on how many
-// there are.
+// there are. Small layers are not worth the calls: they are convolutions (kernels.h).
+bool cuda_linear_by_blas(const layer *l, int lanes);
 status cuda_linear_open(engine *e, error *err) MUST_CHECK;
 void cuda_linear_close(engine *e);
 status cuda_linear(engine *e, const cut *c, const cuda_unit *u, error *err) MUST_CHECK;

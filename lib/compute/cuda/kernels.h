@@ -88,7 +88,7 @@ typedef struct load_task {
 } load_task;
 void cuda_load(cudaStream_t s, const cut *c, const load_task *t);
 
-// ---- conv.cu ----
+// ---- conv.cu, conv_weight.cu: convolutions; and linear layers, as those of 1×1 images ----
 
 typedef struct conv_task {
     shape in, out;
@@ -109,10 +109,11 @@ static inline conv_task cuda_conv_task_of(const layer *l) {
     memset(&t, 0, sizeof t);
     t.in = l->in;
     t.out = l->out;
-    t.kernel_h = l->kernel_h;
-    t.kernel_w = l->kernel_w;
-    t.stride_y = l->stride_h;
-    t.stride_x = l->stride_w;
+    const bool linear = l->kind == LAYER_LINEAR;
+    t.kernel_h = linear ? 1 : l->kernel_h;
+    t.kernel_w = linear ? 1 : l->kernel_w;
+    t.stride_y = linear ? 1 : l->stride_h;
+    t.stride_x = linear ? 1 : l->stride_w;
     t.pad_y = l->pad_h;
     t.pad_x = l->pad_w;
     t.weight_at = l->weight;
@@ -145,7 +146,7 @@ typedef struct tail_task {
     float *from_dy, *from_z, *from_one;
     size_t norm_stride;
     bool sync; // norm_task.sync
-    float *z;  // forward: read. Backward: becomes dz in place
+    float *z;  // forward: read. Backward: becomes dz
     float *y;
     uint8_t *winner; // pool: which of the four, 0 … 3 in row-major order; the first of equals wins.
                      // 4: the ReLU lets nothing through
@@ -157,12 +158,15 @@ typedef struct tail_task {
 } tail_task;
 // y = pool(relu(z · scale + shift))
 void cuda_tail(cudaStream_t s, const cut *c, const tail_task *t);
+// cuda_conv and cuda_tail in one launch, where scale and shift are known or there is no norm; z is
+// not touched. Rows and columns of z that no window has are not computed.
+void cuda_conv_tail(cudaStream_t s, const cut *c, const conv_task *t, const tail_task *tail);
 // With dt the gradient of z · scale + shift, that is dy where it came through: the gradients of
 // weight (dt · xhat) and bias (dt) into the records; and `sums`, or where each shard is normalised
 // alone what cuda_norm_backward makes of them.
 void cuda_tail_sums(cudaStream_t s, const cut *c, const tail_task *t);
 // z becomes dz = dt, or with a norm dt · from_dy + z · from_z + from_one; zero in lanes without a
-// sample.
+// sample. Without a norm z is not read but y, or winner: forward may have left no z.
 void cuda_tail_backward(cudaStream_t s, const cut *c, const tail_task *t);
 
 // ---- norm.cu: batch norm's statistics ----
@@ -180,6 +184,10 @@ typedef struct norm_task {
     const int *all_count; // [V]: samples of every shard
     const float *z;
     double *own, *all;
+    // For cuda_conv_moments: what its cuda_conv_moments_room says. The counters are zero before a
+    // launch and behind it.
+    double *parts;
+    unsigned *counters;
     const float *weight, *bias;            // the norm's parameters, of this norm
     float *mean, *inv_std, *scale, *shift; // results, for shard s at s · stride
     float *from_dy, *from_z, *from_one;    // likewise
@@ -190,6 +198,15 @@ typedef struct norm_task {
 // Mean and M2 of every channel over positions and samples: into `own`, or (not sync) all that
 // cuda_norm_forward makes of them
 void cuda_norm_moments(cudaStream_t s, const cut *c, const norm_task *t);
+// cuda_conv and cuda_norm_moments in one launch; and cuda_tail too where `tail` is not NULL. That
+// one must neither pool nor wait for other shards (sync), and each of its channels is the work of
+// one block: for few elements.
+void cuda_conv_moments(cudaStream_t s, const cut *c, const conv_task *t, const norm_task *n,
+                       const tail_task *tail);
+typedef struct moments_room {
+    size_t parts, counters; // doubles, integers
+} moments_room;
+moments_room cuda_conv_moments_room(const conv_task *t, int lanes, int shards);
 // Sync: mean, inv_std, scale, shift, and the weighted statistics into the records
 void cuda_norm_forward(cudaStream_t s, const cut *c, const norm_task *t);
 // Sync: from_dy, from_z, from_one, from the sums of cuda_tail_sums

@@ -1,4 +1,4 @@
-// Linear layers: matrix products by cuBLAS.
+// Large linear layers: matrix products by cuBLAS.
 //
 // Samples are innermost, so an activation [features][lanes] is, as cuBLAS sees it, a column-major
 // matrix of lanes rows and `features` columns, and a weight [out][in] one of `in` rows and `out`
@@ -6,6 +6,23 @@
 // single precision and without atomics: cuBLAS then takes the same kernel every time, and a shard's
 // bits do not depend on how many shards an engine has.
 #include "compute/cuda/engine.h"
+
+enum {
+    FEATURES_MOST = 512,          // of a layer that is not for cuBLAS
+    MULTIPLY_ADDS_MOST = 64 << 20 // and of one of its products
+};
+
+// The time of a small layer is that of its launches. cuBLAS needs one a shard, one more for the
+// bias or its gradient, and leaves batch norm's statistics and the tail to others; our own product
+// needs one. It is for layers that cannot lose much by it: of few features, because its blocks take
+// all terms of their sums one tile after another, and of few multiply-adds: so many take 5 µs at 25
+// TFLOP/s, and could not become faster than by that. Both limits are estimates, nothing was
+// measured. They go by one shard, because its bits must not depend on how many there are.
+bool cuda_linear_by_blas(const layer *l, int lanes) {
+    const size_t in = shape_size(l->in), out = shape_size(l->out);
+    return in > FEATURES_MOST || out > FEATURES_MOST ||
+           in * out * (size_t)lanes > MULTIPLY_ADDS_MOST;
+}
 
 // What cuBLAS's manual recommends for Hopper; earlier devices need less.
 enum { WORKSPACE_BYTES = 32 << 20 };

@@ -3,6 +3,7 @@
 //
 // Means and squares are merged pairwise (T. Chan, G. Golub, R. LeVeque, "Updating formulae and a
 // pairwise algorithm for computing sample variances", 1979), so that no large sums cancel.
+#include "compute/cuda/lanes.cuh"
 #include "compute/cuda/norm.cuh"
 
 enum {
@@ -56,56 +57,17 @@ static __device__ __forceinline__ centred centred_sums(const float *z, channel_w
     return m;
 }
 
-// ---- What the tail works with ----
-
-struct moments {
-    double count, mean, m2;
-};
-
-static __device__ __forceinline__ void no_statistics(const norm_task &t, int shard, int channel) {
-    float *record = t.records.base + (size_t)shard * t.records.stride + channel;
-    record[t.mean_at] = record[t.variance_at] = 0;
-}
-
-// Of a shard with own_count elements, which is normalised by `m`.
-static __device__ __forceinline__ void set_forward(const norm_task &t, int shard, int channel,
-                                                   moments m, double own_count) {
-    const float mean = (float)m.mean, inv_std = (float)(1.0 / sqrt(m.m2 / m.count + t.eps));
-    const float scale = t.weight[channel] * inv_std;
-    const size_t at = (size_t)shard * t.stride + (size_t)channel;
-    float *record = t.records.base + (size_t)shard * t.records.stride + channel;
-    t.mean[at] = mean;
-    t.inv_std[at] = inv_std;
-    t.scale[at] = scale;
-    t.shift[at] = fmaf(-mean, scale, t.bias[channel]);
-    // Weighted by the elements of this shard; a single element has no unbiased variance and no
-    // weight.
-    record[t.mean_at] = (float)(m.mean * own_count);
-    record[t.variance_at] = m.count < 2 ? 0 : (float)(m.m2 / (m.count - 1) * own_count);
-}
-
 // One block a channel.
 static __global__ void __launch_bounds__(MAX_THREADS, 1) shard_moments(cut c, norm_task t) {
     const int shard = shard_of_block(c), samples = c.count[shard];
-    const unsigned channel = blockIdx.x, channels = (unsigned)t.size.channels;
+    const unsigned channel = blockIdx.x;
     const float *z = t.z + (size_t)shard * shard_floats(t.size, c.lanes) +
                      channel * plane_floats(t.size, c.lanes);
     const centred m = centred_sums(z, walk_begin(t.size, c.lanes, samples));
     const double pivot = (double)z[0];
-    const two_sums total = block_sums(centred_move(m, pivot));
-    if (threadIdx.x != 0) return;
+    const two_sums total = sums_of_block(centred_move(m, pivot));
     const double n = samples * positions(t.size);
-    const double distance = n > 0 ? total.a / n : 0, m2 = total.b - total.a * distance;
-    const moments own = {n, n > 0 ? pivot + distance : 0, m2 < 0 ? 0 : m2}; // a NaN stays one
-    if (t.sync) {
-        double *row = t.own + (size_t)shard * 2 * channels;
-        row[channel] = own.mean;
-        row[channels + channel] = own.m2;
-    } else if (n > 0) {
-        set_forward(t, shard, (int)channel, own, n);
-    } else {
-        no_statistics(t, shard, (int)channel);
-    }
+    if (threadIdx.x == 0) set_moments(t, shard, (int)channel, moments_of(total, pivot, n));
 }
 
 void cuda_norm_moments(cudaStream_t s, const cut *c, const norm_task *t) {

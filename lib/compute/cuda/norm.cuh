@@ -1,4 +1,6 @@
-// norm.cuh - the gradient through a batch norm, for the kernels that have its sums.
+// norm.cuh - what follows from a batch norm's sums, for the kernels that take them: forward its
+// statistics, and scale and shift; backward the gradient through it. The formulas are those of
+// cpu/batch_norm.c.
 #ifndef LOCKSTEP_COMPUTE_CUDA_NORM_CUH
 #define LOCKSTEP_COMPUTE_CUDA_NORM_CUH
 
@@ -8,9 +10,58 @@ static __device__ __forceinline__ double positions(shape s) {
     return (double)s.height * s.width;
 }
 
-// dz = gamma·inv_std·(dt - mean(dt) - xhat·mean(dt·xhat)), xhat = (z - mean)·inv_std, as dy·dt +
-// z·z
-// + one.
+// ---- Forward ----
+
+struct moments {
+    double count, mean, m2;
+};
+
+// Of n values z, from the sums of z - pivot and its square.
+static __device__ __forceinline__ moments moments_of(two_sums sum, double pivot, double n) {
+    const double distance = n > 0 ? sum.a / n : 0, m2 = sum.b - sum.a * distance;
+    return moments{n, n > 0 ? pivot + distance : 0, m2 < 0 ? 0 : m2}; // a NaN stays one
+}
+
+static __device__ __forceinline__ void no_statistics(const norm_task &t, int shard, int channel) {
+    float *record = t.records.base + (size_t)shard * t.records.stride + channel;
+    record[t.mean_at] = record[t.variance_at] = 0;
+}
+
+// Of a shard with own_count elements, which is normalised by `m`.
+static __device__ __forceinline__ void set_forward(const norm_task &t, int shard, int channel,
+                                                   moments m, double own_count) {
+    const float mean = (float)m.mean, inv_std = (float)(1.0 / sqrt(m.m2 / m.count + t.eps));
+    const float scale = t.weight[channel] * inv_std;
+    const size_t at = (size_t)shard * t.stride + (size_t)channel;
+    float *record = t.records.base + (size_t)shard * t.records.stride + channel;
+    t.mean[at] = mean;
+    t.inv_std[at] = inv_std;
+    t.scale[at] = scale;
+    t.shift[at] = fmaf(-mean, scale, t.bias[channel]);
+    // Weighted by the elements of this shard; a single element has no unbiased variance and no
+    // weight.
+    record[t.mean_at] = (float)(m.mean * own_count);
+    record[t.variance_at] = m.count < 2 ? 0 : (float)(m.m2 / (m.count - 1) * own_count);
+}
+
+// The moments of a shard are known: what cuda_norm_moments leaves behind.
+static __device__ __forceinline__ void set_moments(const norm_task &t, int shard, int channel,
+                                                   moments own) {
+    if (t.sync) {
+        double *row = t.own + (size_t)shard * 2 * (size_t)t.size.channels;
+        row[channel] = own.mean;
+        row[t.size.channels + channel] = own.m2;
+    } else if (own.count > 0) {
+        set_forward(t, shard, channel, own, own.count);
+    } else {
+        no_statistics(t, shard, channel);
+    }
+}
+
+// ---- Backward ----
+
+// dz = gamma·inv_std·(dt - mean(dt) - xhat·mean(dt·xhat)), xhat = (z - mean)·inv_std, as
+// dy·dt + z·z + one.
 struct norm_factors {
     float dy, z, one;
 };

@@ -27,22 +27,6 @@ static conv_task conv_of(const engine *e, const cuda_unit *u) {
     return t;
 }
 
-static status run_core(engine *e, const cut *c, const cuda_unit *u, error *err) {
-    const layer *l = u->layers.core;
-    if (!l) {
-        const size_t shard = shape_size(u->layers.z) * (size_t)e->lanes;
-        const size_t from = (size_t)c->first * shard, floats = (size_t)(c->end - c->first) * shard;
-        return cuda_check(e,
-                          cudaMemcpyAsync(u->z + from, u->x + from, floats * sizeof(float),
-                                          cudaMemcpyDeviceToDevice, e->stream),
-                          "copying an activation", err);
-    }
-    if (l->kind == LAYER_LINEAR) return cuda_linear(e, c, u, err);
-    const conv_task t = conv_of(e, u);
-    cuda_conv(e->stream, c, &t);
-    return STATUS_OK;
-}
-
 static status run_core_input(engine *e, const cut *c, const cuda_unit *u, error *err) {
     const layer *l = u->layers.core;
     if (!l) {
@@ -53,14 +37,14 @@ static status run_core_input(engine *e, const cut *c, const cuda_unit *u, error 
                                           cudaMemcpyDeviceToDevice, e->stream),
                           "copying a gradient", err);
     }
-    if (l->kind == LAYER_LINEAR) return cuda_linear_input(e, c, u, err);
+    if (!u->ours) return cuda_linear_input(e, c, u, err);
     const conv_task t = conv_of(e, u);
     cuda_conv_input(e->stream, c, &t);
     return STATUS_OK;
 }
 
 static status run_core_weights(engine *e, const cut *c, const cuda_unit *u, error *err) {
-    if (u->layers.core->kind == LAYER_LINEAR) return cuda_linear_weight(e, c, u, err);
+    if (!u->ours) return cuda_linear_weight(e, c, u, err);
     const conv_task t = conv_of(e, u);
     cuda_conv_weight(e->side, c, &t);
     return STATUS_OK;
@@ -80,6 +64,8 @@ static norm_task norm_of(const engine *e, const cuda_unit *u) {
                        .z = u->z,
                        .own = n->own,
                        .all = n->all,
+                       .parts = n->parts,
+                       .counters = n->counters,
                        .weight = e->parameters + l->weight,
                        .bias = e->parameters + l->bias,
                        .mean = n->mean + at,
@@ -141,6 +127,32 @@ static status meet(engine *e, const cuda_unit *u, error *err) {
                    "writing batch norm's statistics", err));
 out:
     return rc;
+}
+
+// ---- Products forward, and what they do besides ----
+
+static status run_core(engine *e, const cut *c, const cuda_unit *u, error *err) {
+    const layer *l = u->layers.core;
+    if (!l) {
+        const size_t shard = shape_size(u->layers.z) * (size_t)e->lanes;
+        const size_t from = (size_t)c->first * shard, floats = (size_t)(c->end - c->first) * shard;
+        return cuda_check(e,
+                          cudaMemcpyAsync(u->z + from, u->x + from, floats * sizeof(float),
+                                          cudaMemcpyDeviceToDevice, e->stream),
+                          "copying an activation", err);
+    }
+    if (!u->ours) return cuda_linear(e, c, u, err);
+    const conv_task t = conv_of(e, u);
+    const tail_task tail = tail_of(e, u);
+    if (u->makes_moments) {
+        const norm_task n = norm_of(e, u);
+        cuda_conv_moments(e->stream, c, &t, &n, u->makes_tail ? &tail : NULL);
+    } else if (u->makes_tail) {
+        cuda_conv_tail(e->stream, c, &t, &tail);
+    } else {
+        cuda_conv(e->stream, c, &t);
+    }
+    return STATUS_OK;
 }
 
 // ---- Units of their own ----
@@ -290,7 +302,7 @@ static status run_operation(engine *e, const cut *c, const operation *op, error 
 // cuBLAS's are not: its products are large enough to fill a device, and it promises the same bits
 // only where a handle and its workspace serve one stream ("Results reproducibility" in its manual).
 static bool runs_aside(const operation *op) {
-    return op->kind == OP_CORE_WEIGHTS && op->unit->layers.core->kind == LAYER_CONV;
+    return op->kind == OP_CORE_WEIGHTS && op->unit->ours;
 }
 
 // What is put into `s` from now on comes behind what is in `other`.
@@ -331,12 +343,26 @@ out:
 // ---- Inference ----
 
 // Scale and shift come from the running statistics, the same ones for all shards.
-static void run_inference_tail(const engine *e, const cut *c, const cuda_unit *u) {
+static tail_task inference_tail_of(const engine *e, const cuda_unit *u) {
     tail_task t = tail_of(e, u);
     t.scale = e->norm.run_scale + u->layers.norm_channel;
     t.shift = e->norm.run_shift + u->layers.norm_channel;
     t.norm_stride = 0;
+    return t;
+}
+
+static void run_inference_tail(const engine *e, const cut *c, const cuda_unit *u) {
+    const tail_task t = inference_tail_of(e, u);
     cuda_tail(e->stream, c, &t);
+}
+
+// As they are known beforehand, a product of our own makes the tail in any case.
+static status run_inference_core(engine *e, const cut *c, const cuda_unit *u, error *err) {
+    if (!u->ours || u->layers.last) return run_core(e, c, u, err);
+    const conv_task t = conv_of(e, u);
+    const tail_task tail = inference_tail_of(e, u);
+    cuda_conv_tail(e->stream, c, &t, &tail);
+    return STATUS_OK;
 }
 
 void cuda_prepare_inference(engine *e) {
@@ -358,6 +384,8 @@ status cuda_run_inference(engine *e, error *err) {
         const operation *op = &e->inference[i];
         if (op->kind == OP_LOAD) {
             run_load(e, &c, false);
+        } else if (op->kind == OP_CORE) {
+            TRY(run_inference_core(e, &c, op->unit, err));
         } else if (op->kind == OP_TAIL) {
             run_inference_tail(e, &c, op->unit);
         } else if (op->kind == OP_DROPOUT) {

@@ -11,11 +11,27 @@ static status take_activation(engine *e, shape s, float **memory, error *err) {
     return cuda_take(e, floats, memory, err);
 }
 
+// Up to so many, a channel of a linear layer is little enough for one block to do its tail.
+enum { TAIL_LANES_MOST = 1024 };
+
+// A tail can go with the product where nothing has to be known of all shards, or of all blocks of a
+// channel, before: without batch norm, or behind that of a linear layer, which has few elements, by
+// the block that finishes the moments.
+static void plan_product(const engine *e, cuda_unit *u) {
+    const unit_layers *l = &u->layers;
+    const bool linear = l->core && l->core->kind == LAYER_LINEAR;
+    const bool few = linear && e->lanes <= TAIL_LANES_MOST && !e->options.sync_batch_norm;
+    u->ours = l->core && !(linear && cuda_linear_by_blas(l->core, e->lanes));
+    u->makes_moments = u->ours && l->norm;
+    u->makes_tail = u->ours && !l->last && (!l->norm || few);
+}
+
 static status plan_unit(engine *e, int index, error *err) {
     cuda_unit *u = &e->plan[index];
     const unit_layers *l = &e->units.units[index];
     status rc = STATUS_OK;
     u->layers = *l;
+    plan_product(e, u);
     u->x = index ? e->plan[index - 1].y : e->input;
     u->dx = index ? e->plan[index - 1].dy : e->input_gradient;
     if (!l->alone) TRY(take_activation(e, l->z, &u->z, err));
@@ -41,7 +57,7 @@ static status take_workspace(engine *e, error *err) {
     status rc;
     for (int i = 0; i < e->units.count; i++) {
         const layer *l = e->units.units[i].core;
-        if (!l || l->kind != LAYER_CONV) continue;
+        if (!e->plan[i].ours) continue;
         const conv_task t = cuda_conv_task_of(l);
         floats = larger(floats, cuda_conv_workspace(&t, e->lanes, e->options.local_shards));
         counters = larger(counters, cuda_conv_counters(&t, e->lanes, e->options.local_shards));

@@ -69,10 +69,14 @@ static status run_item(engine *e, const void *task, error *err) {
 
 // ---- Names ----
 
-static const char *what_it_does(operation_kind kind) {
-    switch (kind) {
+static const char *what_it_does(const operation *op) {
+    switch (op->kind) {
     case OP_LOAD: return "load";
-    case OP_CORE: return "forward";
+    case OP_CORE:
+        return op->unit->makes_moments && op->unit->makes_tail ? "forward with moments and tail"
+               : op->unit->makes_moments                       ? "forward with moments"
+               : op->unit->makes_tail                          ? "forward with tail"
+                                                               : "forward";
     case OP_MOMENTS: return "moments";
     case OP_NORM: return "scale and shift";
     case OP_TAIL: return "tail";
@@ -112,8 +116,7 @@ static void name_item(const engine *e, const item *i, operation_profile *p) {
     }
     const operation *op = &e->operations[i->operation];
     const layer *l = layer_of(op);
-    snprintf(p->name, sizeof p->name, "%s%s%s", l ? l->name : "", l ? " " : "",
-             what_it_does(op->kind));
+    snprintf(p->name, sizeof p->name, "%s%s%s", l ? l->name : "", l ? " " : "", what_it_does(op));
 }
 
 // ---- Counting ----
@@ -133,26 +136,46 @@ static double parameter_bytes(const layer *l) {
     return (double)sizeof(float) * (double)(layer_weights(l) + biases);
 }
 
-// A core's forward, weight gradient and input gradient have as many multiply-adds.
-static void count_core(const engine *e, const operation *op, operation_profile *p) {
-    const layer *l = op->unit->layers.core;
-    if (!l) {
-        p->bytes = 2 * sizeof(float) * values(e, op->unit->layers.z);
-        return;
-    }
-    const double times = op->kind == OP_CORE_WEIGHTS ? local_shards(e) : 1;
-    const double positions =
-        l->kind == LAYER_CONV ? (double)l->out.height * (double)l->out.width : 1;
-    p->bytes = sizeof(float) * (values(e, l->in) + values(e, l->out)) + times * parameter_bytes(l);
-    p->flop = 2 * (double)layer_weights(l) * positions * e->lanes * local_shards(e);
+// y, and which of the four won.
+static double tail_bytes(const engine *e, const unit_layers *l) {
+    return sizeof(float) * values(e, l->y) + (l->pool ? values(e, l->y) : 0);
 }
 
-// z and y (or dz and dy), and which of the four won.
+// Of the output, how many a sample the product computes: where it makes a tail without z, no more
+// than windows have.
+static double positions_of(const cuda_unit *u, bool windows) {
+    const unit_layers *l = &u->layers;
+    return windows ? 4.0 * l->y.height * l->y.width : (double)l->z.height * l->z.width;
+}
+
+// A core's forward, weight gradient and input gradient have as many multiply-adds.
+static void count_core(const engine *e, const operation *op, operation_profile *p) {
+    const unit_layers *u = &op->unit->layers;
+    const layer *l = u->core;
+    const double z = sizeof(float) * values(e, u->z);
+    if (!l) {
+        p->bytes = 2 * z;
+        return;
+    }
+    const bool tail = op->kind == OP_CORE && op->unit->makes_tail;
+    const double times = op->kind == OP_CORE_WEIGHTS ? local_shards(e) : 1;
+    p->bytes = sizeof(float) * values(e, l->in) + times * parameter_bytes(l);
+    p->bytes += !tail ? z : u->norm ? 2 * z + tail_bytes(e, u) : tail_bytes(e, u);
+    p->flop = 2 * (double)layer_weights(l) * positions_of(op->unit, tail && u->pool) * e->lanes *
+              local_shards(e);
+}
+
+// z and the rest forward, and for the sums of gradients with dy for y; backward dz is written, and
+// z read where there is a norm. Without one dz takes y where that says what the ReLU let through.
 static void count_tail(const engine *e, const operation *op, operation_profile *p) {
     const unit_layers *l = &op->unit->layers;
-    const double rewritten = op->kind == OP_TAIL_BACKWARD ? 2 : 1; // z becomes dz
-    p->bytes = sizeof(float) * (rewritten * values(e, l->z) + values(e, l->y)) +
-               (l->pool ? values(e, l->y) : 0);
+    const double z = sizeof(float) * values(e, l->z);
+    p->bytes = z + tail_bytes(e, l);
+    if (op->kind != OP_TAIL_BACKWARD) return;
+    if (l->norm)
+        p->bytes += z;
+    else if (l->relu && !l->pool)
+        p->bytes += sizeof(float) * values(e, l->y);
 }
 
 // Two doubles, and four floats or three, of every channel and shard, and the norm's parameters.

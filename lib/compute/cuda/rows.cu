@@ -1,5 +1,5 @@
 // What matrix products need beside cuBLAS: rows that begin as their bias, and sums of rows.
-#include "compute/cuda/tree.cuh"
+#include "compute/cuda/lanes.cuh"
 
 enum { ROW_THREADS = 256 };
 

@@ -29,11 +29,11 @@ static void add_forward(engine *e, const cuda_unit *u) {
     }
     add(e, OP_CORE, u);
     if (u->layers.norm) {
-        add(e, OP_MOMENTS, u);
+        if (!u->makes_moments) add(e, OP_MOMENTS, u);
         if (meets(e)) add(e, OP_MEET, u);
         if (e->options.sync_batch_norm) add(e, OP_NORM, u);
     }
-    if (!u->layers.last) add(e, OP_TAIL, u);
+    if (!u->layers.last && !u->makes_tail) add(e, OP_TAIL, u);
 }
 
 static void add_backward(engine *e, const cuda_unit *u) {
@@ -62,7 +62,7 @@ static void add_inference(engine *e) {
                                     : alone->kind == LAYER_DROPOUT ? OP_DROPOUT
                                                                    : OP_POOL;
         e->inference[(*n)++] = (operation){kind, u};
-        if (!alone && !u->layers.last) e->inference[(*n)++] = (operation){OP_TAIL, u};
+        if (!alone && !u->ours && !u->layers.last) e->inference[(*n)++] = (operation){OP_TAIL, u};
     }
 }
 

@@ -4,51 +4,15 @@
 //
 // A thread works on four neighbouring samples. Which parts a tail has is the same for all threads
 // of a launch, so asking for it costs nothing next to the memory that is read.
+#include "compute/cuda/tail.cuh"
+
+#include "compute/cuda/lanes.cuh"
 #include "compute/cuda/norm.cuh"
 
 enum {
     TAIL_THREADS = 256,
-    READS = 2,  // of z and dy, that a thread has under way before it looks at one of them
-    WINDOW = 4, // elements of a pooling window, in row-major order
-    CUT_OFF = 4 // `winner` where the ReLU lets none of them through
+    READS = 2 // of z and dy, that a thread has under way before it looks at one of them
 };
-
-static_assert(LANE_ROUND * sizeof(uint8_t) == sizeof(uint32_t), "winners are packed into words");
-
-// ---- Normalise, rectify, choose ----
-
-struct affine {
-    float scale, shift;
-};
-
-static __device__ __forceinline__ affine affine_of(const tail_task &t, int shard,
-                                                   unsigned channel) {
-    if (!t.norm) return affine{1, 0};
-    const size_t at = (size_t)shard * t.norm_stride + channel;
-    return affine{t.scale[at], t.shift[at]};
-}
-
-static __device__ __forceinline__ float normalise(const tail_task &t, affine a, float z) {
-    return t.norm ? fmaf(a.scale, z, a.shift) : z;
-}
-
-// Does the ReLU let the gradient of this output through? Not that of a NaN either.
-static __device__ __forceinline__ bool passes(const tail_task &t, float v) {
-    return !t.relu || v > 0;
-}
-
-struct choice {
-    float value;
-    uint32_t which;
-};
-
-// The largest of a window, the first of equals; CUT_OFF where the ReLU leaves nothing of it.
-static __device__ __forceinline__ choice pick(const tail_task &t, const float v[WINDOW]) {
-    choice r = {v[0], 0};
-    for (uint32_t j = 1; j < WINDOW; j++)
-        if (v[j] > r.value) r = choice{v[j], j};
-    return passes(t, r.value) ? r : choice{0, CUT_OFF};
-}
 
 // ---- Places ----
 
@@ -170,7 +134,7 @@ static __device__ __forceinline__ double sum_of(const four &f) {
 // All threads of the block.
 static __device__ __forceinline__ void sum_end(const tail_task &t, int shard, unsigned channel,
                                                const channel_sum &s, int samples) {
-    const two_sums total = block_sums(two_sums{sum_of(s.dt), sum_of(s.dt_xhat)});
+    const two_sums total = sums_of_block(two_sums{sum_of(s.dt), sum_of(s.dt_xhat)});
     if (threadIdx.x != 0) return;
     const unsigned channels = (unsigned)t.size.channels;
     float *record = t.records.base + (size_t)shard * t.records.stride;
@@ -276,14 +240,15 @@ static __global__ void tail_backward(cut c, tail_task t) {
     const int lane = (int)(at % (unsigned)c.lanes);
     const affine a = affine_of(t, shard, channel);
     const factors f = factors_of(t, shard, channel);
-    float *z = t.z + (size_t)shard * n + at;
-    const four dy = load_four(t.dy + (size_t)shard * n + at);
-    four v = load_four(z);
+    const size_t here = (size_t)shard * n + at;
+    const four dy = load_four(t.dy + here);
+    // The ReLU lets through what it let through forward: y tells that as well as z.
+    four v = t.norm ? load_four(t.z + here) : t.relu ? load_four(t.y + here) : four{};
     for (int k = 0; k < LANE_ROUND; k++) {
         const float dt = passes(t, normalise(t, a, v.v[k])) ? dy.v[k] : 0;
         v.v[k] = lane + k < samples ? to_dz(t, f, dt, v.v[k]) : 0;
     }
-    store_four(z, v);
+    store_four(t.z + here, v);
 }
 
 // dy and winners of a window; none where it reaches over the edge, because pooling has no such

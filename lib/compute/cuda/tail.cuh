@@ -1,0 +1,49 @@
+// tail.cuh - normalise, rectify, choose: what a tail does with the elements of one window, for the
+// kernels of tail.cu and for products that put the tail on their results at once
+// (conv_epilogue.cuh).
+#ifndef LOCKSTEP_COMPUTE_CUDA_TAIL_CUH
+#define LOCKSTEP_COMPUTE_CUDA_TAIL_CUH
+
+#include "compute/cuda/device.cuh"
+
+enum {
+    WINDOW = 4, // elements of a pooling window, in row-major order
+    CUT_OFF = 4 // `winner` where the ReLU lets none of them through
+};
+
+static_assert(LANE_ROUND * sizeof(uint8_t) == sizeof(uint32_t), "winners are packed into words");
+
+struct affine {
+    float scale, shift;
+};
+
+static __device__ __forceinline__ affine affine_of(const tail_task &t, int shard,
+                                                   unsigned channel) {
+    if (!t.norm) return affine{1, 0};
+    const size_t at = (size_t)shard * t.norm_stride + channel;
+    return affine{t.scale[at], t.shift[at]};
+}
+
+static __device__ __forceinline__ float normalise(const tail_task &t, affine a, float z) {
+    return t.norm ? fmaf(a.scale, z, a.shift) : z;
+}
+
+// Does the ReLU let the gradient of this output through? Not that of a NaN either.
+static __device__ __forceinline__ bool passes(const tail_task &t, float v) {
+    return !t.relu || v > 0;
+}
+
+struct choice {
+    float value;
+    uint32_t which;
+};
+
+// The largest of a window, the first of equals; CUT_OFF where the ReLU leaves nothing of it.
+static __device__ __forceinline__ choice pick(const tail_task &t, const float v[WINDOW]) {
+    choice r = {v[0], 0};
+    for (uint32_t j = 1; j < WINDOW; j++)
+        if (v[j] > r.value) r = choice{v[j], j};
+    return passes(t, r.value) ? r : choice{0, CUT_OFF};
+}
+
+#endif

@@ -173,7 +173,7 @@ struct engine {
     cudaEvent_t arrived;     // the last input that was sent
     // [STEPS_AHEAD]: the steps' numbers with the rule of an update that follows apart; pinned
     step_numbers *rules;
-    size_t input_bytes; // of the block
+    size_t input_bytes;        // of the block
     norm_running_list running; // but for all_count, which is that of the step input
     update_progress *progress;
     step_output *results, *results_host; // [ENGINE_PENDING]

@@ -421,9 +421,8 @@ status cuda_take_running(engine *e, error *err) {
     status rc;
     TRY(cuda_take_host(e, room, &host, err));
     TRY(cuda_take(e, room, &device, err));
-    *list = (norm_running_list){.shards = e->options.shards,
-                                .sync = e->options.sync_batch_norm,
-                                .items = device};
+    *list = (norm_running_list){
+        .shards = e->options.shards, .sync = e->options.sync_batch_norm, .items = device};
     for (int i = 0; i < e->units.count; i++)
         if (e->units.units[i].norm) host[list->count++] = running_of(e, &e->units.units[i]);
     rc = cuda_check(e, cudaMemcpyAsync(device, host, room, cudaMemcpyHostToDevice, e->stream),
@@ -434,16 +433,16 @@ out:
 
 status cuda_run_update(engine *e, error *err) {
     update_task t = {.kind = (int)e->kind,
-                           .numbers = e->device.numbers,
-                           .first = e->own_first,
-                           .end = e->own_end,
-                           .parameters = e->parameters,
-                           .state = e->state[0],
-                           .state2 = e->state[1],
-                           .gradient = e->sums,
-                           .loss = e->sums + loss_at(e),
-                           .progress = e->progress,
-                           .results = e->results};
+                     .numbers = e->device.numbers,
+                     .first = e->own_first,
+                     .end = e->own_end,
+                     .parameters = e->parameters,
+                     .state = e->state[0],
+                     .state2 = e->state[1],
+                     .gradient = e->sums,
+                     .loss = e->sums + loss_at(e),
+                     .progress = e->progress,
+                     .results = e->results};
     t.norms = e->running;
     t.norms.all_count = e->device.all_count;
     cuda_update(e->stream, &t);

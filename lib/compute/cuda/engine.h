@@ -247,7 +247,7 @@ cut cuda_cut(const engine *e);
 // linear.c: products by cuBLAS, one call a shard, so that a shard's bits do not depend on how many
 // there are. Small layers are not worth the calls: they are convolutions (kernels.h).
 bool cuda_linear_by_blas(const layer *l, int lanes);
-status cuda_linear_open(engine *e, error *err) MUST_CHECK;
+status cuda_linear_open(engine *e, error *err) MUST_CHECK; // behind cuda_plan
 void cuda_linear_close(engine *e);
 status cuda_linear(engine *e, const cut *c, const cuda_unit *u, error *err) MUST_CHECK;
 status cuda_linear_input(engine *e, const cut *c, const cuda_unit *u, error *err) MUST_CHECK;

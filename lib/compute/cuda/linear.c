@@ -27,9 +27,20 @@ bool cuda_linear_by_blas(const layer *l, int lanes) {
 // What cuBLAS's manual recommends for Hopper; earlier devices need less.
 enum { WORKSPACE_BYTES = 32 << 20 };
 
+static bool uses_blas(const engine *e) {
+    bool any = false;
+    for (int i = 0; i < e->units.count; i++) {
+        const cuda_unit *u = &e->plan[i];
+        any |= u->layers.core && u->layers.core->kind == LAYER_LINEAR && !u->ours;
+    }
+    return any;
+}
+
+// Models without a large linear layer do without cuBLAS, and its memory.
 status cuda_linear_open(engine *e, error *err) {
     void *workspace;
-    status rc;
+    status rc = STATUS_OK;
+    if (!uses_blas(e)) return rc;
     TRY(cuda_take(e, WORKSPACE_BYTES, &workspace, err));
     TRY(cuda_check_blas(e, cublasCreate(&e->blas), "opening cuBLAS", err));
     TRY(cuda_check_blas(e, cublasSetStream(e->blas, e->stream), "cublasSetStream", err));

@@ -148,15 +148,20 @@ static engine *open_engine(const problem *p, int threads) {
     return e;
 }
 
+// The first *samples of them as one shard.
+static batch first_samples(const problem *p, const int *samples) {
+    return (batch){.shards = 1,
+                   .count = samples,
+                   .end_shard = 1,
+                   .pixels = p->pixels,
+                   .labels = p->labels,
+                   .ids = p->ids};
+}
+
 // The record of the first `samples` samples as one shard.
 static void step_first(const problem *p, engine *e, int samples, float *record) {
     const backend *be = suite.be;
-    const batch b = {.shards = 1,
-                     .count = &samples,
-                     .end_shard = 1,
-                     .pixels = p->pixels,
-                     .labels = p->labels,
-                     .ids = p->ids};
+    const batch b = first_samples(p, &samples);
     const execution x = {.engines = 1};
     rank r = {.be = be, .e = e, .end_shard = 1};
     error err;
@@ -223,12 +228,7 @@ static update_result update_behind(const problem *p, between what, float *parame
     update_result result = {0};
     for (int step = 0; step < 2; step++) {
         const int samples = p->samples - step;
-        const batch b = {.shards = 1,
-                         .count = &samples,
-                         .end_shard = 1,
-                         .pixels = p->pixels,
-                         .labels = p->labels,
-                         .ids = p->ids};
+        const batch b = first_samples(p, &samples);
         assert_int_equal(be->step(e, &b, &err), STATUS_OK);
         come_between(p, e, step == 0 && what == WRITING ? NOTHING : what, parameters);
         assert_int_equal(be->update(e, &rule, &result, &err), STATUS_OK);

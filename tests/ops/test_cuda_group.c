@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "compute/devices.h"
+#include "cuda_devices.h"
 #include "dist/comm_shm.h"
 
 enum { MAX_RANKS = 4, WISHES = 3, MAX_STEPS = 4 };
@@ -540,21 +540,6 @@ static void exact_has_the_bits_of_records_summed_on_the_host(void **state) {
     release_members(&t);
     outcome_release(&host);
     problem_release(&p);
-}
-
-static int count_devices(void) {
-    static const char *const lists[] = {"cuda:0,cuda:1", "cuda:0,cuda:1,cuda:2",
-                                        "cuda:0,cuda:1,cuda:2,cuda:3"};
-    int count = 1;
-    for (int i = 0; i < MAX_RANKS - 1; i++) {
-        error err;
-        devices d;
-        if (devices_parse(&d, lists[i], &err) != STATUS_OK ||
-            devices_open(&d, i + 2, NULL, &err) != STATUS_OK)
-            break;
-        count = i + 2;
-    }
-    return count;
 }
 
 int main(void) {

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "compute/devices.h"
+#include "cuda_devices.h"
 #include "nn/model.h"
 #include "train/strategy.h"
 
@@ -375,21 +375,6 @@ static int ordinary(void **state) {
 }
 
 #define TEST(f) cmocka_unit_test_teardown(f, ordinary)
-
-static int count_devices(void) {
-    static const char *const lists[] = {"cuda:0,cuda:1", "cuda:0,cuda:1,cuda:2",
-                                        "cuda:0,cuda:1,cuda:2,cuda:3"};
-    int count = 1;
-    for (int i = 0; i < MOST_WORKERS - 1; i++) {
-        error err;
-        devices d;
-        if (devices_parse(&d, lists[i], &err) != STATUS_OK ||
-            devices_open(&d, i + 2, NULL, &err) != STATUS_OK)
-            break;
-        count = i + 2;
-    }
-    return count;
-}
 
 int main(void) {
     const struct CMUnitTest tests[] = {

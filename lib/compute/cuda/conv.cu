@@ -17,9 +17,9 @@
 // deep tiles and many slices, because what they wait for is memory.
 #define SHAPES(SHAPE)                      \
     SHAPE(8x16, 8, 16, 64, 4, 4, 16, 4)    \
-    SHAPE(8x32, 8, 32, 32, 4, 4, 8, 4)     \
-    SHAPE(8x64, 8, 64, 32, 4, 4, 4, 4)     \
-    SHAPE(16x32, 16, 32, 32, 4, 4, 4, 4)   \
+    SHAPE(8x32, 8, 32, 32, 4, 4, 8, 6)     \
+    SHAPE(8x64, 8, 64, 32, 4, 4, 4, 6)     \
+    SHAPE(16x32, 16, 32, 32, 4, 4, 4, 6)   \
     SHAPE(16x64, 16, 64, 32, 4, 4, 2, 4)   \
     SHAPE(32x64, 32, 64, 16, 4, 4, 1, 4)   \
     SHAPE(64x64, 64, 64, 16, 8, 4, 1, 4)   \
@@ -137,6 +137,8 @@ template <typename S, bool SPREAD, bool WINDOWS> struct correlation_source {
 #pragma unroll
         for (int i = 0; i < RIGHT; i++)
             right[i] = element(taps[turn][(int)threadIdx.x / FOURS + i * RIGHT_STEP]);
+        turn ^= 1;
+        tell(turn);
     }
 
     __device__ __forceinline__ void put(factor_tile<S> &tile) {
@@ -148,8 +150,6 @@ template <typename S, bool SPREAD, bool WINDOWS> struct correlation_source {
         for (int i = 0; i < RIGHT; i++)
             store_four(&tile.right[thread / FOURS + i * RIGHT_STEP][4 * (thread % FOURS)],
                        right[i]);
-        turn ^= 1;
-        tell(turn);
     }
 };
 
@@ -180,13 +180,18 @@ static __global__ void __launch_bounds__(S::THREADS, S::RESIDENT)
 
 static const block_size sizes[SHAPE_COUNT] = {SHAPES(SHAPE_SIZE)};
 
-// The larger blocks have no room to bring the elements of windows together.
-enum { WINDOW_SHAPES = BLOCK_64x64 + 1 };
+enum {
+    // The larger blocks have no room to bring the elements of windows together.
+    WINDOW_SHAPES = BLOCK_64x64 + 1,
+    // Blocks that keep the device busy: most have one warp for each of a processor's schedulers,
+    // and a warp alone waits for its own instructions.
+    FILL = 2 * PROCESSORS
+};
 
 template <bool WINDOWS> static int picked_shape(const correlation &t) {
     const int count = WINDOWS ? (int)WINDOW_SHAPES : (int)SHAPE_COUNT;
     const int columns = WINDOWS ? WINDOW * t.columns : t.columns;
-    return pick_block(sizes, count, t.out.channels, columns, PROCESSORS);
+    return pick_block(sizes, count, t.out.channels, columns, FILL);
 }
 
 template <typename S, bool SPREAD, typename Epilogue>

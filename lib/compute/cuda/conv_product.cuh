@@ -3,7 +3,8 @@
 // A product is [rows][terms] · [terms][columns], without either factor being in memory as such. A
 // *source* knows where the elements come from:
 //
-//     fetch()       takes the thread's share of the next tile of both factors to registers
+//     fetch()       takes the thread's share of the next tile of both factors to registers; between
+//                   two calls all threads meet
 //     put(tile)     writes what was fetched to shared memory
 //
 // so that global memory is read while the tile before is multiplied. Everything else is here and
@@ -35,19 +36,25 @@ struct block_shape {
 };
 
 // A family of kernels lists its shapes once: SHAPES(SHAPE) is SHAPE(name, numbers …) for each.
-#define SHAPE_TYPE(name, ...)                typedef block_shape<__VA_ARGS__> block_##name;
-#define SHAPE_NAME(name, ...)                BLOCK_##name,
-#define SHAPE_SIZE(name, rows, columns, ...) {rows, columns},
+#define SHAPE_TYPE(name, ...) typedef block_shape<__VA_ARGS__> block_##name;
+#define SHAPE_NAME(name, ...) BLOCK_##name,
+#define SHAPE_SIZE(name, ...) size_of_block<block_##name>(),
 
 typedef struct block_size {
     int rows, columns;
+    int reads; // of elements from shared memory, by all threads for one term
 } block_size;
 
+template <typename S> static constexpr block_size size_of_block() {
+    return {S::ROWS, S::COLUMNS, S::GROUP * (S::THREAD_ROWS + S::THREAD_COLUMNS)};
+}
+
 // What the choice of shapes goes by. Constants, not questions to the device: bits must not depend
-// on it.
+// on it. Costs are those of a multiply-add.
 enum {
     PROCESSORS = 132, // of an H100 or H200
-    LOAD_COST = 8     // of an element of a factor, in multiply-adds: a guess
+    LOAD_COST = 8,    // of an element of a factor, from memory to a tile: so many instructions
+    READ_COST = 2     // of an element that a thread reads from a tile: a guess
 };
 
 // How many pieces of `size` cover n.
@@ -59,16 +66,17 @@ static inline int blocks_of(block_size b, int rows, int columns) {
     return pieces(rows, b.rows) * pieces(columns, b.columns);
 }
 
-// Which of the sizes, sorted by area, has the least work for a product; of equals the largest. A
-// block multiplies rows × columns and loads rows + columns. Fewer blocks than `fill` take the time
-// of as many.
+// Which of the sizes, sorted by area, has the least work for a product; of equals the largest. For
+// each term a block multiplies rows × columns, loads rows + columns, and its threads read them from
+// the tile. Fewer blocks than `fill` take the time of as many.
 static inline int pick_block(const block_size *sizes, int count, int rows, int columns, int fill) {
     long long least = 0;
     int best = -1;
     for (int i = 0; i < count; i++) {
         const block_size b = sizes[i];
         const int blocks = blocks_of(b, rows, columns);
-        const int cost = b.rows * b.columns + LOAD_COST * (b.rows + b.columns);
+        const int cost =
+            b.rows * b.columns + READ_COST * b.reads + LOAD_COST * (b.rows + b.columns);
         const long long work = (long long)(blocks < fill ? fill : blocks) * cost;
         if (best < 0 || work <= least) {
             least = work;
@@ -226,14 +234,21 @@ static __device__ __forceinline__ void multiply(Source &source, int tiles, const
     source.fetch();
     source.put(tile[0]);
     __syncthreads();
-    for (int i = 0; i < tiles; i++) {
-        const bool more = i + 1 < tiles;
-        if (more) source.fetch();
-        multiply_tile<S>(tile[i % 2], p, sums);
-        if (more) source.put(tile[(i + 1) % 2]);
+    // Between fetch() and the arithmetic is the barrier that a tile needs anyway: no compiler moves
+    // loads across it, to behind the arithmetic that should hide them. Nor is there a branch: the
+    // last tile comes behind the loop.
+    for (int i = 0; i < tiles - 1; i++) {
+        source.fetch();
         __syncthreads();
+        multiply_tile<S>(tile[i % 2], p, sums);
+        source.put(tile[(i + 1) % 2]);
     }
-    if constexpr (S::SLICES > 1) add_slices<S>(&tile[0].left[0][0], p, sums);
+    __syncthreads();
+    multiply_tile<S>(tile[(tiles - 1) % 2], p, sums);
+    if constexpr (S::SLICES > 1) {
+        __syncthreads(); // all have read the tiles
+        add_slices<S>(&tile[0].left[0][0], p, sums);
+    }
 }
 
 #endif

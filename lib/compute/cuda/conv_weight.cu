@@ -63,7 +63,9 @@ template <typename S> struct gradient_source {
     static constexpr int STEP = S::THREADS / FOURS;
     static constexpr int LEFT = (S::ROWS + STEP - 1) / STEP;
     static constexpr int RIGHT = (S::COLUMNS + STEP - 1) / STEP;
-    static_assert(PART_ROUND % S::DEPTH == 0 && S::THREADS % FOURS == 0, "shares");
+    // A warp takes four fours of eight rows: whole segments of memory, and all banks of a tile.
+    static constexpr int PATCHES = FOURS / 4; // side by side
+    static_assert(PART_ROUND % S::DEPTH == 0 && S::THREADS % (PATCHES * WARP) == 0, "shares");
 
     const weight_gradient &t;
     digits place;        // of this thread's four terms
@@ -74,12 +76,21 @@ template <typename S> struct gradient_source {
     float4 left[LEFT], right[RIGHT];
     float row_sum[LEFT];
 
+    static __device__ __forceinline__ int own_four() {
+        return (int)threadIdx.x / WARP % PATCHES * 4 + (int)threadIdx.x % 4;
+    }
+
+    // Or column.
+    static __device__ __forceinline__ int own_row() {
+        return (int)threadIdx.x / WARP / PATCHES * 8 + (int)threadIdx.x % WARP / 4;
+    }
+
     __device__ __forceinline__ gradient_source(const weight_gradient &task, const float *shard_dz,
                                                const float *shard_x, int row, int column,
                                                int first_term)
         : t(task), x(shard_x) {
-        const int own = (int)threadIdx.x / FOURS;
-        term = first_term + 4 * ((int)threadIdx.x % FOURS);
+        const int own = own_row();
+        term = first_term + 4 * own_four();
         place = digits_of(term, {t.out.width, t.lanes});
         const int rest = t.out.channels - row;
         rows = (rest < S::ROWS ? rest : S::ROWS) - own;
@@ -108,33 +119,34 @@ template <typename S> struct gradient_source {
     __device__ __forceinline__ void fetch() {
         const int live = term < t.terms ? rows : 0;
 #pragma unroll
-        for (int i = 0; i < LEFT; i++) {
+        for (int i = 0; i < LEFT; i++)
             left[i] = i * STEP < live ? load_four(dz + (ptrdiff_t)(i * STEP) * t.terms + term)
                                       : zero_four();
-            row_sum[i] += (left[i].x + left[i].y) + (left[i].z + left[i].w);
-        }
 #pragma unroll
         for (int i = 0; i < RIGHT; i++) right[i] = element(weights[i]);
         term += S::DEPTH;
         advance(place, t.step, {t.out.width, t.lanes});
     }
 
-    // Four terms become a column of the tile.
+    // Four terms become a column of the tile. Those of a warp are four columns apart, where padding
+    // gives only half of the banks: so every other pair of threads begins with the later terms.
     template <int WIDTH>
     static __device__ __forceinline__ void put_four(float (*to)[WIDTH], int at, float4 v) {
-        const int k = 4 * ((int)threadIdx.x % FOURS);
-        to[k][at] = v.x;
-        to[k + 1][at] = v.y;
-        to[k + 2][at] = v.z;
-        to[k + 3][at] = v.w;
+        const int four = own_four(), k = 4 * four, turn = four & 2;
+        to[k + turn][at] = turn ? v.z : v.x;
+        to[k + turn + 1][at] = turn ? v.w : v.y;
+        to[k + 2 - turn][at] = turn ? v.x : v.z;
+        to[k + 3 - turn][at] = turn ? v.y : v.w;
     }
 
-    __device__ __forceinline__ void put(factor_tile<S> &tile) const {
-        const int own = (int)threadIdx.x / FOURS;
+    __device__ __forceinline__ void put(factor_tile<S> &tile) {
+        const int own = own_row();
 #pragma unroll
-        for (int i = 0; i < LEFT; i++)
+        for (int i = 0; i < LEFT; i++) {
+            row_sum[i] += (left[i].x + left[i].y) + (left[i].z + left[i].w);
             if (S::ROWS % STEP == 0 || own + i * STEP < S::ROWS)
                 put_four(tile.left, own + i * STEP, left[i]);
+        }
 #pragma unroll
         for (int i = 0; i < RIGHT; i++)
             if (S::COLUMNS % STEP == 0 || own + i * STEP < S::COLUMNS)
@@ -199,8 +211,8 @@ static __device__ __forceinline__ float row_sum(const gradient_source<S> &source
     const int thread = (int)threadIdx.x;
 #pragma unroll
     for (int i = 0; i < own_source::LEFT; i++) {
-        const int row = thread / own_source::FOURS + i * own_source::STEP;
-        if (row < S::ROWS) part[row][thread % own_source::FOURS] = source.row_sum[i];
+        const int row = own_source::own_row() + i * own_source::STEP;
+        if (row < S::ROWS) part[row][own_source::own_four()] = source.row_sum[i];
     }
     __syncthreads();
     if (thread >= S::ROWS) return 0.0f;
@@ -327,9 +339,10 @@ typedef struct weight_plan {
 } weight_plan;
 
 // Enough parts to fill the device, and a small block needs more company for that than a large one;
-// but each part writes all of its sums once, so it must be long enough for that to be little. Where
-// the terms are too few for many parts, small blocks have to do. As many groups as parts of a
-// group: whoever adds them reads one after another, alone.
+// but not a few more than that, for which all would wait. Each part writes all of its sums once, so
+// it must be long enough for that to be little. Where the terms are too few for many parts, small
+// blocks have to do. As many groups as parts of a group: whoever adds them reads one after another,
+// alone.
 static weight_plan plan_of(const conv_task *t, int lanes) {
     weight_plan p;
     p.columns = t->in.channels * t->kernel_h * t->kernel_w;
@@ -340,7 +353,7 @@ static weight_plan plan_of(const conv_task *t, int lanes) {
     const int blocks = blocks_of(b, t->out.channels, p.columns);
     const bool small = b.rows * b.columns < 64 * 64;
     const int wanted = (small ? 4 : 2) * PROCESSORS, least = small ? LEAST_TERMS : 4 * LEAST_TERMS;
-    const int terms = pieces(p.terms, pieces(wanted, blocks));
+    const int terms = pieces(p.terms, blocks < wanted ? wanted / blocks : 1);
     p.part_terms = pieces(terms < least ? least : terms, PART_ROUND) * PART_ROUND;
     p.parts = pieces(p.terms, p.part_terms);
     p.group = LEAST_GROUP;

@@ -97,6 +97,11 @@ static const model_case models[] = {
      .input = "[2, 9, 7]",
      .layers = "[conv: {out: 3, kernel: 3, padding: 1}, relu, max_pool: {size: 2}, conv: {out: 4, "
                "kernel: 2}, max_pool: {size: 2}, relu, flatten, linear: {out: 10}]"},
+    {.name = "conv-bn, pool of an odd size",
+     .input = "[2, 9, 7]",
+     .layers = "[conv: {out: 5, kernel: 3, padding: 1}, batch_norm, relu, max_pool: {size: 2}, "
+               "conv: {out: 4, kernel: 2}, batch_norm, relu, conv: {out: 6, kernel: 1}, flatten, "
+               "linear: {out: 10}]"},
     {.name = "max pools that overlap",
      .input = "[3, 11, 10]",
      .layers = "[conv: {out: 4, kernel: 3}, relu, max_pool: {size: 3, stride: 2, padding: 1}, "

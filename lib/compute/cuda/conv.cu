@@ -249,24 +249,32 @@ void cuda_conv(cudaStream_t s, const cut *c, const conv_task *t) {
     launch_picked<false>(s, c, forward_of(c->lanes, c->first, t), store_sums{t->bias, t->z});
 }
 
+// For the blocks that sum rows.
+static meeting meeting_of(const correlation &r, double *parts, unsigned *counters) {
+    const int blocks = pieces(r.columns, sizes[picked_shape<false>(r)].columns);
+    return {parts, counters, group_size(blocks)};
+}
+
+static parts_room room_of(const correlation &r, int shards) {
+    const block_size b = sizes[picked_shape<false>(r)];
+    const int blocks = pieces(r.columns, b.columns), row_blocks = pieces(r.out.channels, b.rows);
+    const size_t sets = (size_t)shards * (size_t)row_blocks;
+    return {sets * (size_t)blocks * 2 * (size_t)b.rows,
+            sets * (size_t)(pieces(blocks, group_size(blocks)) + 1)};
+}
+
 void cuda_conv_moments(cudaStream_t s, const cut *c, const conv_task *t, const norm_task *n,
                        const tail_task *tail) {
     const correlation r = forward_of(c->lanes, c->first, t);
-    const int blocks = pieces(r.columns, sizes[picked_shape<false>(r)].columns);
-    const store_moments e = {t->bias, t->z, c->count, moments_group(blocks), *n};
+    const store_moments e = {t->bias, t->z, c->count, meeting_of(r, n->parts, n->counters), *n};
     if (tail)
         launch_picked<false>(s, c, r, store_norm_tail{e, *tail});
     else
         launch_picked<false>(s, c, r, e);
 }
 
-moments_room cuda_conv_moments_room(const conv_task *t, int lanes, int shards) {
-    const correlation r = forward_of(lanes, 0, t);
-    const block_size b = sizes[picked_shape<false>(r)];
-    const int blocks = pieces(r.columns, b.columns), row_blocks = pieces(r.out.channels, b.rows);
-    const size_t sets = (size_t)shards * (size_t)row_blocks;
-    return {sets * (size_t)blocks * 2 * (size_t)b.rows,
-            sets * (size_t)(pieces(blocks, moments_group(blocks)) + 1)};
+parts_room cuda_conv_moments_room(const conv_task *t, int lanes, int shards) {
+    return room_of(forward_of(lanes, 0, t), shards);
 }
 
 void cuda_conv_tail(cudaStream_t s, const cut *c, const conv_task *t, const tail_task *tail) {
@@ -279,10 +287,9 @@ void cuda_conv_tail(cudaStream_t s, const cut *c, const conv_task *t, const tail
     launch_picked<false>(s, c, r, store_windows{t->bias, *tail});
 }
 
-void cuda_conv_input(cudaStream_t s, const cut *c, const conv_task *t) {
+static correlation input_of(int lanes, int first, const conv_task *t) {
     const int kernel = t->kernel_h * t->kernel_w;
-    const store_sums e = {NULL, t->dx};
-    correlation r = correlation_of(c->lanes, c->first, t, t->out, t->in);
+    correlation r = correlation_of(lanes, first, t, t->out, t->in);
     r.spread_y = t->stride_y;
     r.spread_x = t->stride_x;
     r.pad_y = t->kernel_h - 1 - t->pad_y;
@@ -292,8 +299,25 @@ void cuda_conv_input(cudaStream_t s, const cut *c, const conv_task *t) {
     r.weight_row = kernel;
     r.weight_channel = t->in.channels * kernel;
     r.weight_element = -1;
+    return r;
+}
+
+void cuda_conv_input(cudaStream_t s, const cut *c, const conv_task *t) {
+    const correlation r = input_of(c->lanes, c->first, t);
+    const store_sums e = {NULL, t->dx};
     if (t->stride_y == 1 && t->stride_x == 1)
         launch_picked<false>(s, c, r, e);
     else
         launch_picked<true>(s, c, r, e);
+}
+
+void cuda_conv_input_sums(cudaStream_t s, const cut *c, const conv_task *t,
+                          const tail_task *front) {
+    const correlation r = input_of(c->lanes, c->first, t);
+    const meeting m = meeting_of(r, front->parts, front->counters);
+    launch_picked<false>(s, c, r, store_gradient{t->dx, c->count, m, *front});
+}
+
+parts_room cuda_conv_input_sums_room(const conv_task *t, int lanes, int shards) {
+    return room_of(input_of(lanes, 0, t), shards);
 }

@@ -8,9 +8,10 @@
 //
 // store_sums      z = sum + bias
 // store_moments   the same, and the moments of every channel, for a batch norm
-// store_norm_tail the same, and the tail, of few elements
+// store_gradient  the same without a bias, and the sums for the gradient through a batch norm
+// store_norm_tail as store_moments, and the tail, of few elements
 // store_tail      y = relu((sum + bias) · scale + shift); z is never written
-// store_windows   the same, and 2×2 max pooling
+// store_windows   as store_tail, and 2×2 max pooling
 //
 // With WINDOWS a column of the product is a (window, lane), and the columns of a block are WINDOW
 // parts, one for each element of the windows: see window_column.
@@ -18,6 +19,7 @@
 #define LOCKSTEP_COMPUTE_CUDA_CONV_EPILOGUE_CUH
 
 #include "compute/cuda/conv_product.cuh"
+#include "compute/cuda/gradient_sums.cuh"
 #include "compute/cuda/last_block.cuh"
 #include "compute/cuda/norm.cuh"
 #include "compute/cuda/tail.cuh"
@@ -74,82 +76,175 @@ struct store_sums {
     }
 };
 
+// ---- Sums over rows ----
+
+// Each block leaves its part of them. The parts form groups: the last block of a group adds its
+// parts, and the last of these blocks the groups, so that none has many to read.
+
+// Where blocks that have sums of the same rows meet.
+struct meeting {
+    double *parts;
+    unsigned *counters;
+    int group; // blocks
+};
+
+// About as many groups as blocks of a group, but for a few blocks one group; a power of two.
+static inline int group_size(int blocks) {
+    int group = 64;
+    while (group * group < blocks) group *= 2;
+    return group;
+}
+
+// What a block leaves: the sums of its rows. Those behind the last row are there too.
+template <typename S> struct block_part { double a[S::ROWS], b[S::ROWS]; };
+
+// How many of a thread's i-th four columns have a sample, the first ones; 0 or less: none.
+template <typename S>
+static __device__ __forceinline__ int live_lanes(const product_block &b, const thread_place &p,
+                                                 int i, int samples) {
+    const int n = b.column + element_of(p.column, 4 * i, S::COLUMN_THREADS);
+    return n < b.columns ? samples - n % b.lanes : 0;
+}
+
+// Sums of rows, from several threads each. They are added in pairs, neighbours first: in the order
+// of gradient_sums.cuh.
+template <typename S> struct row_store {
+    static constexpr int FOURS = S::THREAD_COLUMNS / 4;
+    static constexpr int ACROSS = S::COLUMN_THREADS / S::PATCH_COLUMNS; // patches
+    static constexpr int READERS = S::THREADS / S::ROWS;
+    static constexpr int WRITERS = FOURS * ACROSS;
+    static constexpr int SETS = WRITERS > READERS ? WRITERS : READERS;
+    static_assert((S::COLUMNS & (S::COLUMNS - 1)) == 0, "a block's columns are a subtree");
+    two_sums of[SETS][S::ROWS];
+
+    template <int Sets> __device__ __forceinline__ two_sums total(int row) const {
+        static_assert((Sets & (Sets - 1)) == 0, "pairs");
+        two_sums sum[Sets];
+#pragma unroll
+        for (int i = 0; i < Sets; i++) sum[i] = of[i][row];
+#pragma unroll
+        for (int step = 1; step < Sets; step *= 2) {
+#pragma unroll
+            for (int i = 0; i < Sets; i += 2 * step) sum[i] = add(sum[i], sum[i + step]);
+        }
+        return sum[0];
+    }
+};
+
+// The sums of each row of a block, in the thread of that number. `terms` has those of a thread's
+// i-th four columns in its r-th row.
+template <typename S, typename Terms>
+static __device__ __forceinline__ two_sums sum_rows(const thread_place &p, const Terms &terms,
+                                                    row_store<S> &store) {
+#pragma unroll(Terms::ROWS_AT_ONCE)
+    for (int r = 0; r < S::THREAD_ROWS; r++) {
+#pragma unroll
+        for (int i = 0; i < S::THREAD_COLUMNS / 4; i++) {
+            // Neighbours in a patch's row have the same row of the product.
+            const two_sums sum = neighbours_sums<S::PATCH_COLUMNS>(terms.four(r, i));
+            if (p.slice == 0 && p.column % S::PATCH_COLUMNS == 0)
+                store.of[i * row_store<S>::ACROSS + p.column / S::PATCH_COLUMNS]
+                        [element_of(p.row, r, S::ROW_THREADS)] = sum;
+        }
+    }
+    __syncthreads();
+    if ((int)threadIdx.x >= S::ROWS) return two_sums{0, 0};
+    return store.template total<row_store<S>::WRITERS>((int)threadIdx.x);
+}
+
+// The sums of `count` parts, `step` apart: of neighbouring ones by one thread, then these.
+template <typename S>
+static __device__ __forceinline__ two_sums add_parts(const block_part<S> *parts, int count,
+                                                     int step, row_store<S> &store) {
+    constexpr int READERS = row_store<S>::READERS;
+    const int row = (int)threadIdx.x % S::ROWS, reader = (int)threadIdx.x / S::ROWS;
+    int each = 1;
+    while (each * READERS < count) each *= 2;
+    const int behind = (reader + 1) * each, end = behind < count ? behind : count;
+    tree<two_sums> along;
+    along.leaves = 0;
+    for (int i = reader * each; i < end; i += 4) {
+        two_sums of[4];
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            const block_part<S> *part = parts + (ptrdiff_t)(i + k) * step;
+            of[k] = i + k < end ? two_sums{__ldcg(part->a + row), __ldcg(part->b + row)}
+                                : two_sums{0, 0};
+        }
+        tree_push(&along, add(add(of[0], of[1]), add(of[2], of[3])));
+    }
+    store.of[reader][row] = along.leaves > 0 ? tree_total(&along) : two_sums{0, 0};
+    __syncthreads();
+    return store.template total<READERS>(row);
+}
+
+template <typename S>
+static __device__ __forceinline__ void leave(block_part<S> *part, two_sums sum) {
+    if ((int)threadIdx.x >= S::ROWS) return;
+    part->a[threadIdx.x] = sum.a;
+    part->b[threadIdx.x] = sum.b;
+}
+
+// From the sums of a block's rows to those of all blocks of these rows; false in all blocks but the
+// last. A group's sum takes the place of its first part.
+template <typename S>
+static __device__ __forceinline__ bool add_blocks(const product_block &b, const meeting &m,
+                                                  two_sums *total, row_store<S> &store) {
+    const int blocks = pieces(b.columns, S::COLUMNS), groups = pieces(blocks, m.group);
+    const int own = b.column / S::COLUMNS, first = own / m.group * m.group;
+    const int members = blocks - first < m.group ? blocks - first : m.group;
+    const size_t set =
+        (size_t)b.shard * (size_t)pieces(b.rows, S::ROWS) + (size_t)(b.row / S::ROWS);
+    block_part<S> *parts = reinterpret_cast<block_part<S> *>(m.parts) + set * (size_t)blocks;
+    unsigned *counters = m.counters + set * (size_t)(groups + 1);
+    if (blocks == 1) return true;
+    leave(parts + own, *total);
+    if (!is_last_block(counters + own / m.group, (unsigned)members)) return false;
+    *total = add_parts(parts + first, members, 1, store);
+    if (groups == 1) return true;
+    leave(parts + first, *total);
+    if (!is_last_block(counters + groups, (unsigned)groups)) return false;
+    *total = add_parts(parts, groups, m.group, store);
+    return true;
+}
+
 // ---- Moments ----
 
 // Σz and Σz² in double: then they need not be taken around the mean. The square of a float is
 // exact, and where the mean is far above the deviation, Σz² - (Σz)²/n loses of the order of mean² ·
 // 2^-53 for each z, which, being rounded to 24 bits, is not known better than to mean² · 2^-48
 // anyway.
-//
-// Each block leaves its part of them. The parts form groups: the last block of a group adds its
-// parts, and the last of these blocks the groups, so that none has many to read.
 
-// What a block leaves: the sums of its rows. Those behind the last row are there too.
-template <typename S> struct moments_part { double a[S::ROWS], b[S::ROWS]; };
-
-// The sums of each row of a block over the lanes that have a sample, in the thread of that number.
-template <typename S>
-static __device__ __forceinline__ two_sums sum_rows(const product_block &b, const thread_place &p,
-                                                    int samples, const block_sums<S> &sums) {
-    constexpr int ACROSS = S::COLUMN_THREADS / S::PATCH_COLUMNS;
-    __shared__ two_sums of_patch[ACROSS][S::ROWS];
+// Over the lanes that have a sample.
+template <typename S> struct moments_terms {
+    static constexpr int ROWS_AT_ONCE = S::THREAD_ROWS; // registers have no index
+    const block_sums<S> &sums;
     int live[S::THREAD_COLUMNS / 4];
-#pragma unroll
-    for (int i = 0; i < S::THREAD_COLUMNS / 4; i++) {
-        const int n = b.column + element_of(p.column, 4 * i, S::COLUMN_THREADS);
-        live[i] = n < b.columns ? samples - n % b.lanes : 0;
-    }
-#pragma unroll
-    for (int r = 0; r < S::THREAD_ROWS; r++) {
-        two_sums row = {0, 0};
-#pragma unroll
-        for (int c = 0; c < S::THREAD_COLUMNS; c++) {
-            const double z = c % 4 < live[c / 4] ? (double)sums.at[r][c] : 0.0;
-            row = two_sums{row.a + z, fma(z, z, row.b)};
-        }
-        // Neighbours in a patch's row have the same row of the product.
-#pragma unroll
-        for (int distance = S::PATCH_COLUMNS / 2; distance > 0; distance /= 2)
-            row = add(row, two_sums{__shfl_xor_sync(ALL_LANES, row.a, distance),
-                                    __shfl_xor_sync(ALL_LANES, row.b, distance)});
-        if (p.slice == 0 && p.column % S::PATCH_COLUMNS == 0)
-            of_patch[p.column / S::PATCH_COLUMNS][element_of(p.row, r, S::ROW_THREADS)] = row;
-    }
-    __syncthreads();
-    two_sums row = {0, 0};
-    if ((int)threadIdx.x < S::ROWS) {
-        for (int i = 0; i < ACROSS; i++) row = add(row, of_patch[i][threadIdx.x]);
-    }
-    return row;
-}
 
-// The sums of `count` parts, `step` apart, in order: every READERS-th by one thread, then these.
-template <typename S>
-static __device__ __forceinline__ two_sums add_parts(const moments_part<S> *parts, int count,
-                                                     int step) {
-    constexpr int READERS = S::THREADS / S::ROWS;
-    __shared__ two_sums of_reader[READERS][S::ROWS];
-    const int row = (int)threadIdx.x % S::ROWS, reader = (int)threadIdx.x / S::ROWS;
-    two_sums sum = {0, 0};
-#pragma unroll 4
-    for (int i = reader; i < count; i += READERS) {
-        const moments_part<S> *part = parts + (ptrdiff_t)i * step;
-        sum = add(sum, two_sums{__ldcg(part->a + row), __ldcg(part->b + row)});
-    }
-    of_reader[reader][row] = sum;
-    __syncthreads();
-    sum = of_reader[0][row];
+    __device__ __forceinline__ moments_terms(const product_block &b, const thread_place &p,
+                                             int samples, const block_sums<S> &z)
+        : sums(z) {
 #pragma unroll
-    for (int i = 1; i < READERS; i++) sum = add(sum, of_reader[i][row]);
-    return sum;
-}
+        for (int i = 0; i < S::THREAD_COLUMNS / 4; i++) live[i] = live_lanes<S>(b, p, i, samples);
+    }
+
+    __device__ __forceinline__ two_sums four(int r, int i) const {
+        two_sums sum = {0, 0};
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            const double z = k < live[i] ? (double)sums.at[r][4 * i + k] : 0.0;
+            sum = two_sums{sum.a + z, fma(z, z, sum.b)};
+        }
+        return sum;
+    }
+};
 
 struct store_moments {
     static constexpr bool WINDOWS = false;
     const float *bias;
     float *to;
     const int *count; // cut.count
-    int group;        // blocks
+    meeting blocks;
     norm_task norm;
 
     template <typename S>
@@ -164,51 +259,87 @@ struct store_moments {
                                                 block_sums<S> &sums) const {
         const int channel = b.row + (int)threadIdx.x, samples = count[b.shard];
         store_sums{bias, to}.finish(b, p, sums);
-        two_sums total = sum_rows(b, p, samples, sums);
-        if (!add_blocks<S>(b, &total)) return false;
+        __shared__ row_store<S> store;
+        two_sums total = sum_rows<S>(p, moments_terms<S>(b, p, samples, sums), store);
+        if (!add_blocks<S>(b, blocks, &total, store)) return false;
         if ((int)threadIdx.x < S::ROWS && channel < b.rows)
             set_moments(norm, b.shard, channel,
                         moments_of(total, 0, samples * positions(norm.size)));
         return true;
     }
+};
 
-    // From the sums of a block's rows to those of all blocks of these rows; false in all blocks but
-    // the last. A group's sum takes the place of its first part.
-    template <typename S>
-    __device__ __forceinline__ bool add_blocks(const product_block &b, two_sums *total) const {
-        const int blocks = pieces(b.columns, S::COLUMNS), groups = pieces(blocks, group);
-        const int own = b.column / S::COLUMNS, first = own / group * group;
-        const int members = blocks - first < group ? blocks - first : group;
-        const size_t set =
-            (size_t)b.shard * (size_t)pieces(b.rows, S::ROWS) + (size_t)(b.row / S::ROWS);
-        moments_part<S> *parts =
-            reinterpret_cast<moments_part<S> *>(norm.parts) + set * (size_t)blocks;
-        unsigned *counters = norm.counters + set * (size_t)(groups + 1);
-        if (blocks == 1) return true;
-        leave(parts + own, *total);
-        if (!is_last_block(counters + own / group, (unsigned)members)) return false;
-        *total = add_parts(parts + first, members, 1);
-        if (groups == 1) return true;
-        leave(parts + first, *total);
-        if (!is_last_block(counters + groups, (unsigned)groups)) return false;
-        *total = add_parts(parts, groups, group);
-        return true;
+// ---- Sums of gradients ----
+
+// The product is dy of a tail with a batch norm, and each thread has just written its part. It
+// reads that again, when its registers are free: large blocks have none to spare for what belongs
+// to it.
+template <typename S, bool POOL> struct gradient_terms {
+    static constexpr int ROWS_AT_ONCE = S::THREAD_COLUMNS > 4 ? 1 : 4; // what registers allow
+    static constexpr int FOURS = S::THREAD_COLUMNS / 4;
+    const product_block &b;
+    const thread_place &p;
+    const float *dy;
+    const tail_task &t;
+    int live[FOURS];
+    int y[FOURS], z[FOURS]; // floats from a channel's begin; z: of a window's first element
+
+    __device__ __forceinline__ gradient_terms(const product_block &block, const thread_place &place,
+                                              int samples, const float *written,
+                                              const tail_task &tail)
+        : b(block), p(place), dy(written), t(tail) {
+#pragma unroll
+        for (int i = 0; i < FOURS; i++) {
+            live[i] = p.slice > 0 ? 0 : live_lanes<S>(b, p, i, samples);
+            y[i] = b.column + element_of(p.column, 4 * i, S::COLUMN_THREADS);
+            z[i] = POOL ? window_of(y[i]) : y[i];
+        }
     }
 
-    template <typename S>
-    static __device__ __forceinline__ void leave(moments_part<S> *part, two_sums sum) {
-        if ((int)threadIdx.x >= S::ROWS) return;
-        part->a[threadIdx.x] = sum.a;
-        part->b[threadIdx.x] = sum.b;
+    __device__ __forceinline__ int window_of(int column) const {
+        const int pixel = column / b.lanes, width = t.size.width / 2;
+        const int first = 2 * (pixel / width) * t.size.width + 2 * (pixel % width);
+        return first * b.lanes + column % b.lanes;
+    }
+
+    __device__ __forceinline__ two_sums four(int r, int i) const {
+        const int own = b.row + element_of(p.row, r, S::ROW_THREADS);
+        const int channel = own < b.rows ? own : b.row, lanes = own < b.rows ? live[i] : 0;
+        const size_t plane = (size_t)b.shard * (size_t)b.rows + (size_t)channel;
+        const size_t pixels = (size_t)t.size.height * (size_t)t.size.width;
+        const float *from = t.z + plane * pixels * (size_t)b.lanes + z[i];
+        const size_t at = plane * (size_t)b.columns + (size_t)y[i];
+        const float4 f = lanes > 0 ? load_four(dy + at) : zero_four();
+        const reached to =
+            POOL ? reached_in_window(t, b.lanes, lanes, from, t.winner + at)
+                 : reached_at(t, affine_of(t, b.shard, (unsigned)channel), lanes, from);
+        const float of[LANE_ROUND] = {f.x, f.y, f.z, f.w};
+        return gradient_sums(to, statistics_of(t, b.shard, (unsigned)channel), of);
     }
 };
 
-// As many groups as blocks of a group, but for a few blocks one group.
-static inline int moments_group(int blocks) {
-    int group = 64;
-    while (group * group < blocks) group++;
-    return group;
-}
+// What cuda_tail_sums does, with dy on its way to memory.
+struct store_gradient {
+    static constexpr bool WINDOWS = false;
+    float *to;
+    const int *count; // cut.count
+    meeting blocks;
+    tail_task tail;
+
+    template <typename S>
+    __device__ __forceinline__ void finish(const product_block &b, const thread_place &p,
+                                           block_sums<S> &sums) const {
+        const int channel = b.row + (int)threadIdx.x, samples = count[b.shard];
+        store_sums{NULL, to}.finish(b, p, sums);
+        __shared__ row_store<S> store;
+        two_sums total =
+            tail.pool ? sum_rows<S>(p, gradient_terms<S, true>(b, p, samples, to, tail), store)
+                      : sum_rows<S>(p, gradient_terms<S, false>(b, p, samples, to, tail), store);
+        if (!add_blocks<S>(b, blocks, &total, store)) return;
+        if ((int)threadIdx.x < S::ROWS && channel < b.rows)
+            set_gradient(tail, b.shard, channel, total, samples);
+    }
+};
 
 // ---- Tails ----
 

@@ -48,17 +48,28 @@ out:
     return rc;
 }
 
-// One norm at a time takes its moments, so they share the memory for it.
-static status take_moments(engine *e, error *err) {
-    moments_room most = {0, 0};
+static void make_room(parts_room *most, parts_room room) {
+    if (room.parts > most->parts) most->parts = room.parts;
+    if (room.counters > most->counters) most->counters = room.counters;
+}
+
+// One norm at a time takes its moments, or its gradient, so they share the memory for it.
+static status take_parts(engine *e, error *err) {
+    const int shards = e->options.local_shards;
+    parts_room most = {0, 0};
     status rc;
     for (int i = 0; i < e->units.count; i++) {
         const cuda_unit *u = &e->plan[i];
-        if (!u->makes_moments) continue;
+        if (u->layers.norm && !u->has_sums) {
+            const tail_task t = {.size = u->layers.z, .pool = u->layers.pool};
+            make_room(&most, cuda_tail_sums_room(&t, e->lanes, shards));
+        }
+        if (u->layers.norm && !u->makes_moments)
+            make_room(&most, cuda_norm_moments_room(u->layers.z, e->lanes, shards));
+        if (!u->ours) continue;
         const conv_task t = cuda_conv_task_of(u->layers.core);
-        const moments_room room = cuda_conv_moments_room(&t, e->lanes, e->options.local_shards);
-        if (room.parts > most.parts) most.parts = room.parts;
-        if (room.counters > most.counters) most.counters = room.counters;
+        if (u->makes_moments) make_room(&most, cuda_conv_moments_room(&t, e->lanes, shards));
+        if (u->sums_of) make_room(&most, cuda_conv_input_sums_room(&t, e->lanes, shards));
     }
     TRY(cuda_take(e, most.parts * sizeof *e->norm.parts, &e->norm.parts, err));
     TRY(cuda_take(e, most.counters * sizeof *e->norm.counters, &e->norm.counters, err));
@@ -80,7 +91,7 @@ static status take_norms(engine *e, error *err) {
     TRY(cuda_take(e, channels * sizeof(float), &n->run_scale, err));
     TRY(cuda_take(e, channels * sizeof(float), &n->run_shift, err));
     TRY(cuda_take(e, (size_t)e->options.local_shards * row, &n->own, err));
-    TRY(take_moments(e, err));
+    TRY(take_parts(e, err));
     n->all = n->own;
     if (!meets) return rc;
     TRY(cuda_take(e, (size_t)e->options.shards * row, &n->all, err));

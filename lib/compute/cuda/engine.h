@@ -55,6 +55,9 @@ typedef struct cuda_unit {
     bool ours; // the core is a product of conv.cu; else of cuBLAS, or there is no core
     // What such a product does with its results besides: then no operation follows for it.
     bool makes_moments, makes_tail;
+    // The unit in front, where the input gradient makes the sums for its batch norm, too.
+    const struct cuda_unit *sums_of;
+    bool has_sums; // there is such a unit behind this one
     float *x, *dx; // the previous unit's y and dy; dx NULL: not wanted
     float *z, *y, *dy;
     uint8_t *winner;
@@ -81,7 +84,7 @@ typedef enum piece {
 // Batch norm's numbers, all channels of all norms side by side.
 typedef struct norm_memory {
     double *own, *all; // of one norm at a time; all is own where nobody else has shards
-    double *parts;     // likewise: cuda_conv_moments
+    double *parts;     // likewise
     unsigned *counters;
     double *own_host, *all_host;           // pinned; only where engines exchange
     float *mean, *inv_std, *scale, *shift; // [shard][channel]

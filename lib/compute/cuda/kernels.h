@@ -155,7 +155,14 @@ typedef struct tail_task {
     const float *weight; // the norm's
     record_set records;
     size_t weight_at, bias_at; // of the norm's gradients in a record
+    // For the sums: what cuda_tail_sums_room says, or cuda_conv_input_sums_room. The counters are
+    // zero before a launch and behind it.
+    double *parts;
+    unsigned *counters;
 } tail_task;
+typedef struct parts_room {
+    size_t parts, counters; // doubles, integers
+} parts_room;
 // y = pool(relu(z · scale + shift))
 void cuda_tail(cudaStream_t s, const cut *c, const tail_task *t);
 // cuda_conv and cuda_tail in one launch, where scale and shift are known or there is no norm; z is
@@ -165,6 +172,11 @@ void cuda_conv_tail(cudaStream_t s, const cut *c, const conv_task *t, const tail
 // weight (dt · xhat) and bias (dt) into the records; and `sums`, or where each shard is normalised
 // alone what cuda_norm_backward makes of them.
 void cuda_tail_sums(cudaStream_t s, const cut *c, const tail_task *t);
+parts_room cuda_tail_sums_room(const tail_task *t, int lanes, int shards);
+// cuda_conv_input and, of the unit in front, whose dy is this dx, channel for channel,
+// cuda_tail_sums in one launch, with the same bits. Only for convolutions of stride 1.
+void cuda_conv_input_sums(cudaStream_t s, const cut *c, const conv_task *t, const tail_task *front);
+parts_room cuda_conv_input_sums_room(const conv_task *t, int lanes, int shards);
 // z becomes dz = dt, or with a norm dt · from_dy + z · from_z + from_one; zero in lanes without a
 // sample. Without a norm z is not read but y, or winner: forward may have left no z.
 void cuda_tail_backward(cudaStream_t s, const cut *c, const tail_task *t);
@@ -172,10 +184,10 @@ void cuda_tail_backward(cudaStream_t s, const cut *c, const tail_task *t);
 // ---- norm.cu: batch norm's statistics ----
 
 // Where each shard is normalised alone, the kernels that sum over a shard (cuda_norm_moments,
-// cuda_tail_sums) also make what follows from the sums: a launch less. With `sync` they leave
-// numbers, [2][channels] doubles a shard: mean and M2 (sum of squared distances) in forward, two
-// sums in backward. `own` has those of the engine's shards, `all` those of all V shards, which
-// differ from `own` only where several engines normalise together.
+// cuda_tail_sums and their like) also make what follows from the sums: a launch less. With `sync`
+// they leave numbers, [2][channels] doubles a shard: mean and M2 (sum of squared distances) in
+// forward, two sums in backward. `own` has those of the engine's shards, `all` those of all V
+// shards, which differ from `own` only where several engines normalise together.
 typedef struct norm_task {
     shape size;
     double eps;
@@ -184,8 +196,8 @@ typedef struct norm_task {
     const int *all_count; // [V]: samples of every shard
     const float *z;
     double *own, *all;
-    // For cuda_conv_moments: what its cuda_conv_moments_room says. The counters are zero before a
-    // launch and behind it.
+    // For moments: what cuda_norm_moments_room says, or cuda_conv_moments_room. The counters are
+    // zero before a launch and behind it.
     double *parts;
     unsigned *counters;
     const float *weight, *bias;            // the norm's parameters, of this norm
@@ -198,15 +210,13 @@ typedef struct norm_task {
 // Mean and M2 of every channel over positions and samples: into `own`, or (not sync) all that
 // cuda_norm_forward makes of them
 void cuda_norm_moments(cudaStream_t s, const cut *c, const norm_task *t);
+parts_room cuda_norm_moments_room(shape size, int lanes, int shards);
 // cuda_conv and cuda_norm_moments in one launch; and cuda_tail too where `tail` is not NULL. That
 // one must neither pool nor wait for other shards (sync), and each of its channels is the work of
 // one block: for few elements.
 void cuda_conv_moments(cudaStream_t s, const cut *c, const conv_task *t, const norm_task *n,
                        const tail_task *tail);
-typedef struct moments_room {
-    size_t parts, counters; // doubles, integers
-} moments_room;
-moments_room cuda_conv_moments_room(const conv_task *t, int lanes, int shards);
+parts_room cuda_conv_moments_room(const conv_task *t, int lanes, int shards);
 // Sync: mean, inv_std, scale, shift, and the weighted statistics into the records
 void cuda_norm_forward(cudaStream_t s, const cut *c, const norm_task *t);
 // Sync: from_dy, from_z, from_one, from the sums of cuda_tail_sums

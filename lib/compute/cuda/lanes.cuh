@@ -31,19 +31,20 @@ static __host__ __device__ __forceinline__ unsigned shard_floats(shape s, int la
     return (unsigned)s.channels * plane_floats(s, lanes);
 }
 
-// ---- Through a channel, by the threads of one block ----
+// ---- Through a channel, by the threads of its blocks ----
 
-// A thread takes every blockDim.x-th four of a channel. Where these lie among the lanes is kept
-// beside, so that no division is needed.
+// A thread takes every four of a channel that lies as many apart as its blocks have threads. Where
+// these lie among the lanes is kept beside, so that no division is needed.
 struct channel_walk {
     unsigned at, lane; // floats from the channel's begin; the first of the four lanes
     unsigned step, lane_step, lanes, plane;
     int samples;
 };
 
-static __device__ __forceinline__ channel_walk walk_begin(shape s, int lanes, int samples) {
-    const unsigned n = (unsigned)lanes, step = LANE_ROUND * blockDim.x;
-    const unsigned at = LANE_ROUND * threadIdx.x;
+static __device__ __forceinline__ channel_walk walk_begin(shape s, int lanes, int samples,
+                                                          unsigned block, unsigned blocks) {
+    const unsigned n = (unsigned)lanes, step = LANE_ROUND * blockDim.x * blocks;
+    const unsigned at = LANE_ROUND * (block * blockDim.x + threadIdx.x);
     return channel_walk{at, at % n, step, step % n, n, plane_floats(s, lanes), samples};
 }
 

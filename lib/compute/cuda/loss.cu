@@ -47,8 +47,11 @@ static __device__ __forceinline__ float logarithm(float s) {
     return fmaf(e, 0x1.62e4p-1f, fmaf(e, 0x1.7f7d1cp-20f, p));
 }
 
+// Up to so many logits a thread has in registers.
+enum { FEW_CLASSES = 16 };
+
 // The loss of one sample, whose logits lie `lanes` floats apart; they become its gradient.
-static __device__ __forceinline__ float sample_loss(float *z, int classes, int lanes, int label) {
+static __device__ __forceinline__ float many_classes(float *z, int classes, int lanes, int label) {
     const size_t step = (size_t)lanes, end = (size_t)classes * step;
     float largest = z[0], sum = 0, own = 0;
     for (size_t i = step; i < end; i += step) largest = z[i] > largest ? z[i] : largest;
@@ -64,6 +67,36 @@ static __device__ __forceinline__ float sample_loss(float *z, int classes, int l
     }
     // A NaN anywhere reaches the loss through `own` or `largest`: selects alone could lose it.
     return logarithm(sum) + (largest - own) + sum * 0.0f;
+}
+
+// The same numbers in the same order, without going through memory from one loop to the next.
+static __device__ __forceinline__ float few_classes(float *z, int classes, int lanes, int label) {
+    float v[FEW_CLASSES];
+#pragma unroll
+    for (int j = 0; j < FEW_CLASSES; j++) v[j] = j < classes ? z[(size_t)j * (size_t)lanes] : 0;
+    float largest = v[0], sum = 0, own = 0;
+#pragma unroll
+    for (int j = 1; j < FEW_CLASSES; j++)
+        if (j < classes && v[j] > largest) largest = v[j];
+#pragma unroll
+    for (int j = 0; j < FEW_CLASSES; j++) {
+        if (j >= classes) continue;
+        if (j == label) own = v[j];
+        v[j] = exponential(v[j] - largest);
+        sum += v[j];
+    }
+#pragma unroll
+    for (int j = 0; j < FEW_CLASSES; j++) {
+        if (j >= classes) continue;
+        const float p = v[j] / sum;
+        z[(size_t)j * (size_t)lanes] = j == label ? p - 1.0f : p;
+    }
+    return logarithm(sum) + (largest - own) + sum * 0.0f;
+}
+
+template <bool FEW>
+static __device__ __forceinline__ float sample_loss(float *z, int classes, int lanes, int label) {
+    return FEW ? few_classes(z, classes, lanes, label) : many_classes(z, classes, lanes, label);
 }
 
 static __host__ __device__ __forceinline__ unsigned groups_of(int lanes) {
@@ -87,14 +120,14 @@ static __device__ __forceinline__ void record_loss(const float *losses, unsigned
     if (lane < RECORD_EXTRA) tail[lane] = lane == 0 ? total : 0;
 }
 
-static __global__ void loss(cut c, loss_task t, unsigned blocks) {
+template <bool FEW> static __global__ void loss(cut c, loss_task t, unsigned blocks) {
     const size_t shard = (size_t)c.first + blockIdx.x / blocks, lanes = (size_t)c.lanes;
     const unsigned lane = blockIdx.x % blocks * blockDim.x + threadIdx.x;
     float *losses = t.losses + shard * groups_of(c.lanes), own = 0;
     if (lane < lanes) {
         float *z = t.logits + shard * (size_t)t.classes * lanes + lane;
         if ((int)lane < c.count[shard])
-            own = sample_loss(z, t.classes, c.lanes, t.labels[shard * lanes + lane]);
+            own = sample_loss<FEW>(z, t.classes, c.lanes, t.labels[shard * lanes + lane]);
         else
             for (int j = 0; j < t.classes; j++) z[(size_t)j * lanes] = 0;
     }
@@ -111,7 +144,11 @@ void cuda_loss(cudaStream_t s, const cut *c, const loss_task *t) {
     const unsigned threads = c->lanes > WARP ? (unsigned)LOSS_THREADS : (unsigned)WARP;
     const unsigned blocks = blocks_for((size_t)c->lanes, threads);
     if (c->first >= c->end) return;
-    LAUNCH(loss, (unsigned)(c->end - c->first) * blocks, threads, s, *c, *t, blocks);
+    const unsigned grid = (unsigned)(c->end - c->first) * blocks;
+    if (t->classes <= FEW_CLASSES)
+        LAUNCH(loss<true>, grid, threads, s, *c, *t, blocks);
+    else
+        LAUNCH(loss<false>, grid, threads, s, *c, *t, blocks);
 }
 
 // Where the losses come from elsewhere. One warp a shard.

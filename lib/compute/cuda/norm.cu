@@ -4,11 +4,14 @@
 // Means and squares are merged pairwise (T. Chan, G. Golub, R. LeVeque, "Updating formulae and a
 // pairwise algorithm for computing sample variances", 1979), so that no large sums cancel.
 #include "compute/cuda/lanes.cuh"
+#include "compute/cuda/last_block.cuh"
 #include "compute/cuda/norm.cuh"
 
 enum {
-    NORM_THREADS = 64, // of a block, one a channel
-    READS = 4          // that a thread has under way before it looks at one of them
+    NORM_THREADS = 64,          // of a block, one a channel
+    READS = 4,                  // that a thread has under way before it looks at one of them
+    CHANNEL_THREADS_MOST = 256, // a channel of so many times READS fours is one block's
+    BLOCKS_WANTED = 132         // processors of an H100 or H200
 };
 
 // ---- Of one shard ----
@@ -57,23 +60,51 @@ static __device__ __forceinline__ centred centred_sums(const float *z, channel_w
     return m;
 }
 
-// One block a channel.
-static __global__ void __launch_bounds__(MAX_THREADS, 1) shard_moments(cut c, norm_task t) {
+// Several blocks a channel, so that few channels fill a device, too.
+typedef struct channel_split {
+    unsigned parts, threads;
+} channel_split;
+
+static channel_split split_of(shape s, int lanes) {
+    const unsigned plane = plane_floats(s, lanes), each = LANE_ROUND * READS * CHANNEL_THREADS_MOST;
+    const unsigned wanted = blocks_for(BLOCKS_WANTED, (unsigned)s.channels);
+    const unsigned most = blocks_for(plane, each), parts = most < wanted ? most : wanted;
+    return channel_split{parts, channel_threads(blocks_for(plane, parts))};
+}
+
+static __global__ void __launch_bounds__(MAX_THREADS, 1)
+    shard_moments(cut c, norm_task t, unsigned parts) {
     const int shard = shard_of_block(c), samples = c.count[shard];
-    const unsigned channel = blockIdx.x;
-    const float *z = t.z + (size_t)shard * shard_floats(t.size, c.lanes) +
-                     channel * plane_floats(t.size, c.lanes);
-    const centred m = centred_sums(z, walk_begin(t.size, c.lanes, samples));
+    const unsigned channel = blockIdx.x / parts, part = blockIdx.x % parts;
+    const size_t number = (size_t)shard * (size_t)t.size.channels + channel;
+    const float *z = t.z + number * plane_floats(t.size, c.lanes);
+    const centred m = centred_sums(z, walk_begin(t.size, c.lanes, samples, part, parts));
     const double pivot = (double)z[0];
-    const two_sums total = sums_of_block(centred_move(m, pivot));
+    two_sums total = sums_of_block(centred_move(m, pivot));
+    double *of = t.parts + 2 * number * parts;
+    if (threadIdx.x == 0) {
+        of[2 * part] = total.a;
+        of[2 * part + 1] = total.b;
+    }
+    if (!is_last_block(t.counters + number, parts) || threadIdx.x >= WARP) return;
+    total = two_sums{0, 0};
+    for (unsigned i = threadIdx.x; i < parts; i += WARP)
+        total = add(total, two_sums{__ldcg(of + 2 * i), __ldcg(of + 2 * i + 1)});
+    total = warp_sums(total);
     const double n = samples * positions(t.size);
     if (threadIdx.x == 0) set_moments(t, shard, (int)channel, moments_of(total, pivot, n));
 }
 
+parts_room cuda_norm_moments_room(shape size, int lanes, int shards) {
+    const size_t channels = (size_t)shards * (size_t)size.channels;
+    return {2 * channels * split_of(size, lanes).parts, channels};
+}
+
 void cuda_norm_moments(cudaStream_t s, const cut *c, const norm_task *t) {
-    const dim3 grid((unsigned)t->size.channels, 1, (unsigned)(c->end - c->first));
+    const channel_split split = split_of(t->size, c->lanes);
+    const dim3 grid((unsigned)t->size.channels * split.parts, 1, (unsigned)(c->end - c->first));
     if (grid.z == 0) return;
-    LAUNCH(shard_moments, grid, channel_threads(plane_floats(t->size, c->lanes)), s, *c, *t);
+    LAUNCH(shard_moments, grid, split.threads, s, *c, *t, split.parts);
 }
 
 // ---- Over the shards ----

@@ -76,4 +76,24 @@ static __device__ __forceinline__ norm_factors norm_factors_of(float gamma, floa
                         (float)(-factor * (sum.a / count) - from_z * (double)mean)};
 }
 
+// The sums of dt and dt·xhat over a shard are known: what cuda_tail_sums leaves behind.
+static __device__ __forceinline__ void set_gradient(const tail_task &t, int shard, int channel,
+                                                    two_sums sum, int samples) {
+    float *record = t.records.base + (size_t)shard * t.records.stride + channel;
+    record[t.bias_at] = (float)sum.a;
+    record[t.weight_at] = (float)sum.b;
+    if (t.sync) {
+        double *row = t.sums + (size_t)shard * 2 * (size_t)t.size.channels;
+        row[channel] = sum.a;
+        row[t.size.channels + channel] = sum.b;
+    } else if (samples > 0) {
+        const size_t at = (size_t)shard * t.norm_stride + (size_t)channel;
+        const norm_factors f = norm_factors_of(t.weight[channel], t.mean[at], t.inv_std[at], sum,
+                                               samples * positions(t.size));
+        t.from_dy[at] = f.dy;
+        t.from_z[at] = f.z;
+        t.from_one[at] = f.one;
+    }
+}
+
 #endif

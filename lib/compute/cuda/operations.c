@@ -27,29 +27,6 @@ static conv_task conv_of(const engine *e, const cuda_unit *u) {
     return t;
 }
 
-static status run_core_input(engine *e, const cut *c, const cuda_unit *u, error *err) {
-    const layer *l = u->layers.core;
-    if (!l) {
-        const size_t shard = shape_size(u->layers.z) * (size_t)e->lanes;
-        const size_t from = (size_t)c->first * shard, floats = (size_t)(c->end - c->first) * shard;
-        return cuda_check(e,
-                          cudaMemcpyAsync(u->dx + from, u->z + from, floats * sizeof(float),
-                                          cudaMemcpyDeviceToDevice, e->stream),
-                          "copying a gradient", err);
-    }
-    if (!u->ours) return cuda_linear_input(e, c, u, err);
-    const conv_task t = conv_of(e, u);
-    cuda_conv_input(e->stream, c, &t);
-    return STATUS_OK;
-}
-
-static status run_core_weights(engine *e, const cut *c, const cuda_unit *u, error *err) {
-    if (!u->ours) return cuda_linear_weight(e, c, u, err);
-    const conv_task t = conv_of(e, u);
-    cuda_conv_weight(e->side, c, &t);
-    return STATUS_OK;
-}
-
 // ---- Batch norm and tails ----
 
 static norm_task norm_of(const engine *e, const cuda_unit *u) {
@@ -108,6 +85,8 @@ static tail_task tail_of(const engine *e, const cuda_unit *u) {
     t.weight = e->parameters + l->norm->weight;
     t.weight_at = l->norm->weight;
     t.bias_at = l->norm->bias;
+    t.parts = n->parts;
+    t.counters = n->counters;
     return t;
 }
 
@@ -129,7 +108,7 @@ out:
     return rc;
 }
 
-// ---- Products forward, and what they do besides ----
+// ---- Products, and what they do besides ----
 
 static status run_core(engine *e, const cut *c, const cuda_unit *u, error *err) {
     const layer *l = u->layers.core;
@@ -152,6 +131,34 @@ static status run_core(engine *e, const cut *c, const cuda_unit *u, error *err) 
     } else {
         cuda_conv(e->stream, c, &t);
     }
+    return STATUS_OK;
+}
+
+static status run_core_input(engine *e, const cut *c, const cuda_unit *u, error *err) {
+    const layer *l = u->layers.core;
+    if (!l) {
+        const size_t shard = shape_size(u->layers.z) * (size_t)e->lanes;
+        const size_t from = (size_t)c->first * shard, floats = (size_t)(c->end - c->first) * shard;
+        return cuda_check(e,
+                          cudaMemcpyAsync(u->dx + from, u->z + from, floats * sizeof(float),
+                                          cudaMemcpyDeviceToDevice, e->stream),
+                          "copying a gradient", err);
+    }
+    if (!u->ours) return cuda_linear_input(e, c, u, err);
+    const conv_task t = conv_of(e, u);
+    if (u->sums_of) {
+        const tail_task front = tail_of(e, u->sums_of);
+        cuda_conv_input_sums(e->stream, c, &t, &front);
+    } else {
+        cuda_conv_input(e->stream, c, &t);
+    }
+    return STATUS_OK;
+}
+
+static status run_core_weights(engine *e, const cut *c, const cuda_unit *u, error *err) {
+    if (!u->ours) return cuda_linear_weight(e, c, u, err);
+    const conv_task t = conv_of(e, u);
+    cuda_conv_weight(e->side, c, &t);
     return STATUS_OK;
 }
 

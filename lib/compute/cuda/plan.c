@@ -26,12 +26,27 @@ static void plan_product(const engine *e, cuda_unit *u) {
     u->makes_tail = u->ours && !l->last && (!l->norm || few);
 }
 
+// The sums over dy for the gradient through a batch norm go with the product that makes dy, where
+// its rows are the norm's channels: there is no flatten between.
+static void plan_sums(engine *e, int index) {
+    cuda_unit *u = &e->plan[index], *front = index ? u - 1 : NULL;
+    const layer *l = u->layers.core;
+    if (!u->ours || !front || !front->layers.norm) return;
+    const shape x = u->layers.x, y = front->layers.y;
+    const bool same = x.channels == y.channels && x.height == y.height && x.width == y.width;
+    const bool strided = l->kind == LAYER_CONV && (l->stride_h > 1 || l->stride_w > 1);
+    if (!same || strided) return;
+    u->sums_of = front;
+    front->has_sums = true;
+}
+
 static status plan_unit(engine *e, int index, error *err) {
     cuda_unit *u = &e->plan[index];
     const unit_layers *l = &e->units.units[index];
     status rc = STATUS_OK;
     u->layers = *l;
     plan_product(e, u);
+    plan_sums(e, index);
     u->x = index ? e->plan[index - 1].y : e->input;
     u->dx = index ? e->plan[index - 1].dy : e->input_gradient;
     if (!l->alone) TRY(take_activation(e, l->z, &u->z, err));

@@ -87,7 +87,7 @@ static const char *what_it_does(const operation *op) {
     case OP_NORM_BACKWARD: return "factors";
     case OP_TAIL_BACKWARD: return "tail gradient";
     case OP_CORE_WEIGHTS: return "weight gradient";
-    case OP_CORE_INPUT: return "input gradient";
+    case OP_CORE_INPUT: return op->unit->sums_of ? "input gradient with sums" : "input gradient";
     case OP_POOL_BACKWARD:
     case OP_DROPOUT_BACKWARD: return "gradient";
     default: return "exchange";
@@ -141,6 +141,11 @@ static double tail_bytes(const engine *e, const unit_layers *l) {
     return sizeof(float) * values(e, l->y) + (l->pool ? values(e, l->y) : 0);
 }
 
+// z, and which of the four won: what the sums of gradients need beside dy.
+static double from_tail_bytes(const engine *e, const unit_layers *l) {
+    return sizeof(float) * values(e, l->z) + (l->pool ? values(e, l->y) : 0);
+}
+
 // Of the output, how many a sample the product computes: where it makes a tail without z, no more
 // than windows have.
 static double positions_of(const cuda_unit *u, bool windows) {
@@ -161,6 +166,8 @@ static void count_core(const engine *e, const operation *op, operation_profile *
     const double times = op->kind == OP_CORE_WEIGHTS ? local_shards(e) : 1;
     p->bytes = sizeof(float) * values(e, l->in) + times * parameter_bytes(l);
     p->bytes += !tail ? z : u->norm ? 2 * z + tail_bytes(e, u) : tail_bytes(e, u);
+    if (op->kind == OP_CORE_INPUT && op->unit->sums_of)
+        p->bytes += from_tail_bytes(e, &op->unit->sums_of->layers);
     p->flop = 2 * (double)layer_weights(l) * positions_of(op->unit, tail && u->pool) * e->lanes *
               local_shards(e);
 }

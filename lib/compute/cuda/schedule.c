@@ -43,7 +43,7 @@ static void add_backward(engine *e, const cuda_unit *u) {
         return;
     }
     if (u->layers.norm) {
-        add(e, OP_TAIL_SUMS, u);
+        if (!u->has_sums) add(e, OP_TAIL_SUMS, u);
         if (meets(e)) add(e, OP_MEET, u);
         if (e->options.sync_batch_norm) add(e, OP_NORM_BACKWARD, u);
     }

@@ -6,12 +6,13 @@
 // of a launch, so asking for it costs nothing next to the memory that is read.
 #include "compute/cuda/tail.cuh"
 
+#include "compute/cuda/gradient_sums.cuh"
 #include "compute/cuda/lanes.cuh"
-#include "compute/cuda/norm.cuh"
+#include "compute/cuda/last_block.cuh"
 
 enum {
     TAIL_THREADS = 256,
-    READS = 2 // of z and dy, that a thread has under way before it looks at one of them
+    PROCESSORS = 132 // of an H100 or H200
 };
 
 // ---- Places ----
@@ -34,22 +35,8 @@ static __device__ __forceinline__ unsigned window_at(shape z, place p, int lanes
     return (row * (unsigned)z.width + 2 * p.x) * (unsigned)lanes + p.lane;
 }
 
-// And from there to its j-th element.
-static __device__ __forceinline__ unsigned window_step(shape z, int j, int lanes) {
-    return ((unsigned)(j >> 1) * (unsigned)z.width + (unsigned)(j & 1)) * (unsigned)lanes;
-}
-
 static __host__ __device__ __forceinline__ shape result_shape(const tail_task &t) {
     return t.pool ? shape{t.size.channels, t.size.height / 2, t.size.width / 2} : t.size;
-}
-
-// A byte for each of four lanes.
-static __device__ __forceinline__ uint32_t winners_at(const tail_task &t, size_t at) {
-    return *reinterpret_cast<const uint32_t *>(t.winner + at);
-}
-
-static __device__ __forceinline__ uint32_t winner_of(uint32_t winners, int lane) {
-    return winners >> (8 * lane) & 0xff;
 }
 
 // ---- Forward ----
@@ -110,108 +97,133 @@ void cuda_tail(cudaStream_t s, const cut *c, const tail_task *t) {
 
 // ---- Sums of the gradients ----
 
-// Of one channel and shard: what a thread needs, and what it adds up.
-struct channel_sum {
-    float mean, inv_std;
-    four dt, dt_xhat; // a chain for each of the four lanes, so that they do not wait for each other
+// Where the threads of a warp are in y, WARP fours after each other.
+struct warp_walk {
+    unsigned at, lane, x, y; // in fours from the channel's begin; and what that is
+    unsigned lane_step, x_step, y_step, fours, width;
 };
 
-static __device__ __forceinline__ channel_sum sum_begin(const tail_task &t, int shard,
-                                                        unsigned channel) {
-    const size_t at = (size_t)shard * t.norm_stride + channel;
-    return channel_sum{t.mean[at], t.inv_std[at], {{0, 0, 0, 0}}, {{0, 0, 0, 0}}};
+static __device__ __forceinline__ warp_walk walk_begin(unsigned at, unsigned width, int lanes) {
+    const unsigned fours = (unsigned)lanes / LANE_ROUND;
+    return warp_walk{at,           at % fours,           at / fours % width,   at / fours / width,
+                     WARP % fours, WARP / fours % width, WARP / fours / width, fours,
+                     width};
 }
 
-static __device__ __forceinline__ void sum_add(channel_sum *s, int k, float dt, float z) {
-    s->dt.v[k] += dt;
-    s->dt_xhat.v[k] = fmaf(dt, (z - s->mean) * s->inv_std, s->dt_xhat.v[k]);
-}
-
-static __device__ __forceinline__ double sum_of(const four &f) {
-    return ((double)f.v[0] + (double)f.v[1]) + ((double)f.v[2] + (double)f.v[3]);
-}
-
-// All threads of the block.
-static __device__ __forceinline__ void sum_end(const tail_task &t, int shard, unsigned channel,
-                                               const channel_sum &s, int samples) {
-    const two_sums total = sums_of_block(two_sums{sum_of(s.dt), sum_of(s.dt_xhat)});
-    if (threadIdx.x != 0) return;
-    const unsigned channels = (unsigned)t.size.channels;
-    float *record = t.records.base + (size_t)shard * t.records.stride;
-    record[t.bias_at + channel] = (float)total.a;
-    record[t.weight_at + channel] = (float)total.b;
-    if (t.sync) {
-        double *sums = t.sums + (size_t)shard * 2 * channels;
-        sums[channel] = total.a;
-        sums[channels + channel] = total.b;
-    } else if (samples > 0) {
-        const size_t at = (size_t)shard * t.norm_stride + channel;
-        const norm_factors f = norm_factors_of(t.weight[channel], s.mean, s.inv_std, total,
-                                               samples * positions(t.size));
-        t.from_dy[at] = f.dy;
-        t.from_z[at] = f.z;
-        t.from_one[at] = f.one;
+static __device__ __forceinline__ void walk_next(warp_walk *w) {
+    w->at += WARP;
+    w->lane += w->lane_step;
+    w->x += w->x_step;
+    w->y += w->y_step;
+    if (w->lane >= w->fours) {
+        w->lane -= w->fours;
+        w->x++;
+    }
+    if (w->x >= w->width) {
+        w->x -= w->width;
+        w->y++;
     }
 }
 
-static __global__ void __launch_bounds__(MAX_THREADS, 1) tail_sums(cut c, tail_task t) {
-    const int shard = shard_of_block(c), samples = c.count[shard];
-    const unsigned channel = blockIdx.x;
-    const size_t first =
-        (size_t)shard * shard_floats(t.size, c.lanes) + channel * plane_floats(t.size, c.lanes);
-    const affine a = affine_of(t, shard, channel);
-    channel_sum sum = sum_begin(t, shard, channel);
-    for (channel_walk w = walk_begin(t.size, c.lanes, samples); w.at < w.plane;) {
-        four z[READS], dy[READS];
-        int live[READS];
-        for (int i = 0; i < READS; i++, walk_next(&w)) {
-            live[i] = walk_live(w);
-            z[i] = live[i] > 0 ? load_four(t.z + first + w.at) : four{};
-            dy[i] = live[i] > 0 ? load_four(t.dy + first + w.at) : four{};
-        }
-        for (int i = 0; i < READS; i++)
-            for (int k = 0; k < LANE_ROUND; k++)
-                if (k < live[i] && passes(t, normalise(t, a, z[i].v[k])))
-                    sum_add(&sum, k, dy[i].v[k], z[i].v[k]);
-    }
-    sum_end(t, shard, channel, sum, samples);
+// A channel is the work of `parts` blocks, and each warp of these sums WARP · rounds fours.
+typedef struct tail_split {
+    unsigned threads, rounds, parts;
+} tail_split;
+
+enum { ROUNDS_MOST = WARP };
+
+// Two blocks a processor, where there are as many fours.
+static tail_split split_of(const tail_task *t, int lanes) {
+    const unsigned fours = plane_floats(result_shape(*t), lanes) / LANE_ROUND;
+    const unsigned wanted = blocks_for(2 * PROCESSORS, (unsigned)t->size.channels);
+    unsigned each = TAIL_THREADS * ROUNDS_MOST;
+    while (each > WARP && (each / 2 >= fours || blocks_for(fours, each) < wanted)) each /= 2;
+    const unsigned threads = each < TAIL_THREADS ? each : (unsigned)TAIL_THREADS;
+    return tail_split{threads, each / threads, blocks_for(fours, each)};
 }
 
-static __global__ void __launch_bounds__(MAX_THREADS, 1) tail_sums_pool(cut c, tail_task t) {
-    const int shard = shard_of_block(c), samples = c.count[shard];
+// Of a warp's fours, in all of its threads.
+template <bool POOL>
+static __device__ __forceinline__ two_sums sum_of_warp(const tail_task &t, int shard,
+                                                       unsigned channel, int lanes, int samples,
+                                                       unsigned first, unsigned rounds) {
     const shape out = result_shape(t);
-    const unsigned channel = blockIdx.x, plane = plane_floats(out, c.lanes);
-    const size_t first = (size_t)shard * shard_floats(out, c.lanes) + channel * plane;
-    const float *z = t.z + (size_t)shard * shard_floats(t.size, c.lanes);
-    channel_sum sum = sum_begin(t, shard, channel);
-    for (unsigned i = threadIdx.x; i < plane / LANE_ROUND; i += blockDim.x) {
-        place p = place_of(i, (unsigned)out.height, (unsigned)out.width, c.lanes);
-        p.channel = channel;
-        const float *corner = z + window_at(t.size, p, c.lanes);
-        const four dy = load_four(t.dy + first + i * LANE_ROUND);
-        const uint32_t winners = winners_at(t, first + i * LANE_ROUND);
-        four window[WINDOW];
-        for (int j = 0; j < WINDOW; j++)
-            window[j] = load_four(corner + window_step(t.size, j, c.lanes));
-        for (int k = 0; k < LANE_ROUND; k++) {
-            const uint32_t which = winner_of(winners, k);
-            float value = window[0].v[k];
-            for (uint32_t j = 1; j < WINDOW; j++)
-                if (which == j) value = window[j].v[k];
-            if ((int)p.lane + k < samples && which != CUT_OFF) sum_add(&sum, k, dy.v[k], value);
+    const unsigned plane = plane_floats(out, lanes), lane = threadIdx.x % WARP;
+    const size_t number = (size_t)shard * (size_t)out.channels + channel;
+    const float *dy = t.dy + number * plane;
+    const float *z = t.z + number * plane_floats(t.size, lanes);
+    const affine a = affine_of(t, shard, channel);
+    const statistics s = statistics_of(t, shard, channel);
+    two_sums mine = {0, 0}; // the sum of round number `lane`
+    warp_walk w = walk_begin(first + lane, (unsigned)out.width, lanes);
+    for (unsigned i = 0; i < rounds; i++, walk_next(&w)) {
+        const unsigned at = w.at * LANE_ROUND, sample = w.lane * LANE_ROUND;
+        const int live = at < plane ? samples - (int)sample : 0;
+        const unsigned corner = (2 * w.y * (unsigned)t.size.width + 2 * w.x) * (unsigned)lanes;
+        const reached r = POOL ? reached_in_window(t, lanes, live, z + corner + sample,
+                                                   t.winner + number * plane + at)
+                               : reached_at(t, a, live, z + at);
+        const four f = live > 0 ? load_four(dy + at) : four{};
+        const two_sums sum = neighbours_sums<WARP>(gradient_sums(r, s, f.v));
+        if (i == lane) mine = sum;
+    }
+    return neighbours_sums<WARP>(mine);
+}
+
+// Of the parts of a channel, by one warp.
+static __device__ __forceinline__ two_sums sum_of_parts(const double *parts, unsigned count) {
+    const unsigned lane = threadIdx.x;
+    tree<two_sums> along;
+    along.leaves = 0;
+    for (unsigned first = 0; first < count; first += WARP) {
+        const double *part = parts + 2 * (size_t)(first + lane);
+        const bool exists = first + lane < count;
+        const two_sums own = exists ? two_sums{__ldcg(part), __ldcg(part + 1)} : two_sums{0, 0};
+        tree_push(&along, neighbours_sums<WARP>(own));
+    }
+    return tree_total(&along);
+}
+
+template <bool POOL>
+static __global__ void __launch_bounds__(TAIL_THREADS)
+    tail_sums(cut c, tail_task t, tail_split split) {
+    __shared__ two_sums of_warp[TAIL_THREADS / WARP];
+    const int shard = shard_of_block(c), samples = c.count[shard];
+    const unsigned channel = blockIdx.x / split.parts, part = blockIdx.x % split.parts;
+    const unsigned warp = threadIdx.x / WARP, warps = split.threads / WARP;
+    const size_t number = (size_t)shard * (size_t)t.size.channels + channel;
+    double *parts = t.parts + 2 * number * split.parts;
+    const unsigned first = (part * warps + warp) * WARP * split.rounds;
+    const two_sums own =
+        sum_of_warp<POOL>(t, shard, channel, c.lanes, samples, first, split.rounds);
+    if (threadIdx.x % WARP == 0) of_warp[warp] = own;
+    __syncthreads();
+    if (warp == 0) {
+        const bool exists = threadIdx.x < warps;
+        const two_sums sum = neighbours_sums<WARP>(exists ? of_warp[threadIdx.x] : two_sums{0, 0});
+        if (threadIdx.x == 0) {
+            parts[2 * part] = sum.a;
+            parts[2 * part + 1] = sum.b;
         }
     }
-    sum_end(t, shard, channel, sum, samples);
+    if (!is_last_block(t.counters + number, split.parts) || warp > 0) return;
+    const two_sums total = sum_of_parts(parts, split.parts);
+    if (threadIdx.x == 0) set_gradient(t, shard, (int)channel, total, samples);
+}
+
+parts_room cuda_tail_sums_room(const tail_task *t, int lanes, int shards) {
+    const size_t channels = (size_t)shards * (size_t)t->size.channels;
+    return {2 * channels * split_of(t, lanes).parts, channels};
 }
 
 void cuda_tail_sums(cudaStream_t s, const cut *c, const tail_task *t) {
-    const unsigned threads = channel_threads(plane_floats(result_shape(*t), c->lanes));
-    const dim3 grid((unsigned)t->size.channels, 1, (unsigned)(c->end - c->first));
+    const tail_split split = split_of(t, c->lanes);
+    const dim3 grid((unsigned)t->size.channels * split.parts, 1, (unsigned)(c->end - c->first));
     if (grid.z == 0) return;
     if (t->pool)
-        LAUNCH(tail_sums_pool, grid, threads, s, *c, *t);
+        LAUNCH(tail_sums<true>, grid, split.threads, s, *c, *t, split);
     else
-        LAUNCH(tail_sums, grid, threads, s, *c, *t);
+        LAUNCH(tail_sums<false>, grid, split.threads, s, *c, *t, split);
 }
 
 // ---- Backward ----
@@ -265,7 +277,7 @@ static __device__ __forceinline__ pooled pooled_at(const tail_task &t, int shard
     const unsigned row = p.channel * (unsigned)out.height + p.y;
     const size_t at = (size_t)shard * shard_floats(out, lanes) +
                       ((row * (unsigned)out.width + p.x) * (unsigned)lanes + p.lane);
-    return pooled{load_four(t.dy + at), winners_at(t, at)};
+    return pooled{load_four(t.dy + at), winners_at(t.winner + at)};
 }
 
 static __global__ void tail_backward_pool(cut c, tail_task t, unsigned n) {
@@ -278,16 +290,21 @@ static __global__ void tail_backward_pool(cut c, tail_task t, unsigned n) {
     const factors f = factors_of(t, shard, p.channel);
     float *corner =
         t.z + (size_t)shard * shard_floats(t.size, c.lanes) + window_at(t.size, p, c.lanes);
+    const bool below = 2 * p.y + 1 < height, right = 2 * p.x + 1 < width; // elements that exist
+    const bool live[WINDOW] = {true, right, below, below && right};
+    // All loads come before the first store: the compiler cannot know that they do not overlap.
+    four v[WINDOW];
     for (int j = 0; j < WINDOW; j++) {
-        if (2 * p.y + (unsigned)(j >> 1) >= height || 2 * p.x + (unsigned)(j & 1) >= width)
-            continue;
-        float *z = corner + window_step(t.size, j, c.lanes);
-        four v = t.norm ? load_four(z) : four{{0, 0, 0, 0}};
+        v[j] = four{{0, 0, 0, 0}};
+        if (t.norm && live[j]) v[j] = load_four(corner + window_step(t.size, j, c.lanes));
+    }
+    for (int j = 0; j < WINDOW; j++) {
+        if (!live[j]) continue;
         for (int k = 0; k < LANE_ROUND; k++) {
             const float dt = winner_of(from.winners, k) == (uint32_t)j ? from.dy.v[k] : 0;
-            v.v[k] = (int)p.lane + k < samples ? to_dz(t, f, dt, v.v[k]) : 0;
+            v[j].v[k] = (int)p.lane + k < samples ? to_dz(t, f, dt, v[j].v[k]) : 0;
         }
-        store_four(z, v);
+        store_four(corner + window_step(t.size, j, c.lanes), v[j]);
     }
 }
 

@@ -28,6 +28,21 @@ static __device__ __forceinline__ float normalise(const tail_task &t, affine a, 
     return t.norm ? fmaf(a.scale, z, a.shift) : z;
 }
 
+struct statistics {
+    float mean, inv_std;
+};
+
+static __device__ __forceinline__ statistics statistics_of(const tail_task &t, int shard,
+                                                           unsigned channel) {
+    const size_t at = (size_t)shard * t.norm_stride + channel;
+    return statistics{t.mean[at], t.inv_std[at]};
+}
+
+// xhat
+static __device__ __forceinline__ float normalised(statistics s, float z) {
+    return (z - s.mean) * s.inv_std;
+}
+
 // Does the ReLU let the gradient of this output through? Not that of a NaN either.
 static __device__ __forceinline__ bool passes(const tail_task &t, float v) {
     return !t.relu || v > 0;
@@ -44,6 +59,20 @@ static __device__ __forceinline__ choice pick(const tail_task &t, const float v[
     for (uint32_t j = 1; j < WINDOW; j++)
         if (v[j] > r.value) r = choice{v[j], j};
     return passes(t, r.value) ? r : choice{0, CUT_OFF};
+}
+
+// Floats from the upper left element of a window of z to its j-th one.
+static __device__ __forceinline__ unsigned window_step(shape z, int j, int lanes) {
+    return ((unsigned)(j >> 1) * (unsigned)z.width + (unsigned)(j & 1)) * (unsigned)lanes;
+}
+
+// `winner` of four lanes, a byte for each.
+static __device__ __forceinline__ uint32_t winners_at(const uint8_t *winner) {
+    return *reinterpret_cast<const uint32_t *>(winner);
+}
+
+static __device__ __forceinline__ uint32_t winner_of(uint32_t winners, int lane) {
+    return winners >> (8 * lane) & 0xff;
 }
 
 #endif

@@ -26,6 +26,15 @@ static __device__ __forceinline__ two_sums warp_sums(two_sums s) {
     return s;
 }
 
+// The same along the tree of the lanes, neighbours first.
+template <int Lanes> static __device__ __forceinline__ two_sums neighbours_sums(two_sums s) {
+#pragma unroll
+    for (int distance = 1; distance < Lanes; distance *= 2)
+        s = add(s, two_sums{__shfl_xor_sync(ALL_LANES, s.a, distance),
+                            __shfl_xor_sync(ALL_LANES, s.b, distance)});
+    return s;
+}
+
 // In all threads; block_sum of both at once. The block has whole warps; once in a kernel.
 static __device__ __forceinline__ two_sums sums_of_block(two_sums s) {
     __shared__ double a[WARP], b[WARP];

@@ -1,9 +1,9 @@
 // engine.h - the CUDA engine from inside. engine.c: life, parameters, the table; schedule.c: the
-// order of operations; operations.c: from an operation to kernels; input.c: what the device is told
-// about a step; graphs.c: its pieces as graphs; step.c, inference.c: what is run and what comes
-// back; exchange.c: steps in parts, for strategies that divide them; timing.c: where a step's time
-// went; profile.c, limits.c, stopwatch.c: the same, operation by operation; peers.c: what engines
-// of one process give each other.
+// order of operations; operations.c, linear.c, transfer.c: from an operation to kernels; input.c:
+// what the device is told about a step; graphs.c: its pieces as graphs; step.c, inference.c: what
+// is run and what comes back; exchange.c: steps in parts, for strategies that divide them;
+// timing.c: where a step's time went; profile.c, limits.c, stopwatch.c: the same, operation by
+// operation; peers.c: what engines of one process give each other.
 //
 // A step is a list of operations, each of which works on all shards of the engine at once
 // (kernels.h). It is captured as a CUDA graph when it is first run and replayed from then on; what
@@ -140,6 +140,7 @@ struct engine {
     cublasHandle_t blas;
     cudaGraphExec_t graphs[2][PIECES][STEPS_AHEAD]; // without and with marks; of each input block
     cudaEvent_t marks[MARKS];
+    bool graphs_are_old;           // made for another number of shards
     bool graphable;                // nothing in a step needs the host
     bool step_waits;               // was told, but not sent: for its update, to go with it (step.c)
     bool capturing, tried[PIECES]; // tried: the piece has run once without a graph
@@ -223,14 +224,28 @@ struct engine {
     error failure;
 };
 
+// Which of STEPS_AHEAD this step is.
+static inline size_t cuda_turn(const engine *e) {
+    return (size_t)(e->steps % STEPS_AHEAD);
+}
+
+// What kernels work on in this run.
+static inline cut cuda_cut(const engine *e) {
+    return (cut){e->run_first, e->run_end, e->lanes, e->device.count};
+}
+
+// check.c: STATUS_FAILED and a message that names the device and what was being done.
+status cuda_check(const engine *e, cudaError_t code, const char *what, error *err) MUST_CHECK;
+status cuda_check_blas(const engine *e, cublasStatus_t code, const char *what,
+                       error *err) MUST_CHECK;
+status cuda_sync(engine *e, error *err) MUST_CHECK; // waits for the device
+// The failure of a call that could not return it.
+status cuda_pending_failure(engine *e, error *err) MUST_CHECK;
+
 // memory.c: zeroed; freed with the engine. `memory` is the address of a pointer.
 status cuda_take(engine *e, size_t bytes, void *memory, error *err) MUST_CHECK;
 status cuda_take_host(engine *e, size_t bytes, void *memory, error *err) MUST_CHECK;
 void cuda_release_all(engine *e);
-// STATUS_FAILED and a message that names the device and what was being done.
-status cuda_check(const engine *e, cudaError_t code, const char *what, error *err) MUST_CHECK;
-status cuda_check_blas(const engine *e, cublasStatus_t code, const char *what,
-                       error *err) MUST_CHECK;
 
 // plan.c: units and their memory.
 status cuda_plan(engine *e, error *err) MUST_CHECK;
@@ -245,7 +260,10 @@ void cuda_prepare_inference(engine *e); // from running statistics to scale and 
 status cuda_run_inference(engine *e, error *err) MUST_CHECK;
 status cuda_take_running(engine *e, error *err) MUST_CHECK; // the norms that an update follows
 status cuda_run_update(engine *e, error *err) MUST_CHECK;
-cut cuda_cut(const engine *e);
+
+// transfer.c: operations that exchange activations with other stages.
+size_t cuda_stage_floats(const engine *e, bool output); // for the table, too
+status cuda_exchange_operation(engine *e, const cut *c, operation_kind kind, error *err) MUST_CHECK;
 
 // linear.c: products by cuBLAS, one call a shard, so that a shard's bits do not depend on how many
 // there are. Small layers are not worth the calls: they are convolutions (kernels.h).
@@ -265,8 +283,6 @@ status cuda_prepare(engine *e, const batch *b, error *err) MUST_CHECK;
 // behind it has them.
 size_t cuda_input_bytes(const engine *e, bool images);
 status cuda_send(engine *e, bool images, error *err) MUST_CHECK;
-// Which of STEPS_AHEAD this step is.
-size_t cuda_turn(const engine *e);
 
 // graphs.c
 status cuda_run_piece(engine *e, piece p, error *err) MUST_CHECK;
@@ -279,11 +295,8 @@ void cuda_mark(engine *e, int mark);
 void cuda_book(engine *e, int steps);
 
 // step.c
-status cuda_sync(engine *e, error *err) MUST_CHECK;
 // Sends and runs a step that waits for its update: for whoever comes in between.
 status cuda_run_waiting(engine *e, error *err) MUST_CHECK;
-// The failure of a call that could not return it.
-status cuda_pending_failure(engine *e, error *err) MUST_CHECK;
 // For the table:
 status cuda_step(engine *e, const batch *b, error *err) MUST_CHECK;
 status cuda_update_step(engine *e, const update_rule *rule, update_result *result,
@@ -302,14 +315,11 @@ status cuda_backward(engine *e, const float *gradients, const float *losses, err
 size_t cuda_logits_floats(const engine *e);
 void cuda_gather_logits(engine *e, float *logits);
 void cuda_loss_of_all(engine *e, const batch *whole, float *logits, float *losses);
-size_t cuda_stage_floats(const engine *e, bool output);
 status cuda_stage_forward(engine *e, const batch *b, int first_shard, int end_shard,
                           const float *in, float *out, error *err) MUST_CHECK;
 status cuda_stage_backward(engine *e, int first_shard, int end_shard, const float *dout, float *din,
                            error *err) MUST_CHECK;
 void cuda_stage_reduce(engine *e);
-// Operations that exchange activations with other stages.
-status cuda_exchange_operation(engine *e, const cut *c, operation_kind kind, error *err) MUST_CHECK;
 
 // peers.c, for the table
 float *cuda_allocate(engine *e, size_t floats, error *err);

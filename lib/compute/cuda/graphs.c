@@ -2,6 +2,7 @@
 #include "compute/cuda/engine.h"
 
 void cuda_forget_graphs(engine *e) {
+    e->graphs_are_old = false;
     for (int marking = 0; marking < 2; marking++)
         for (int p = 0; p < PIECES; p++)
             for (int turn = 0; turn < STEPS_AHEAD; turn++) {
@@ -73,6 +74,7 @@ out:
 status cuda_run_piece(engine *e, piece p, error *err) {
     cudaGraphExec_t *const graph = &e->graphs[e->marking][p][cuda_turn(e)];
     status rc = STATUS_OK;
+    if (e->graphs_are_old) cuda_forget_graphs(e);
     if (!e->graphable || !e->tried[p]) {
         e->tried[p] = true;
         return enqueue(e, p, err);

@@ -52,7 +52,7 @@ static status fit_counts(engine *e, const batch *b, error *err) {
     status rc = make_tree(e, b, err);
     if (rc != STATUS_OK) return rc;
     memcpy(e->counts, b->count, (size_t)b->shards * sizeof *b->count);
-    if (local != e->counts_end - e->counts_first) cuda_forget_graphs(e);
+    e->graphs_are_old |= local != e->counts_end - e->counts_first;
     e->counts_first = b->first_shard;
     e->counts_end = b->end_shard;
     return STATUS_OK;
@@ -87,10 +87,6 @@ static void tell_samples(engine *e, const batch *b) {
             if (b->ids) h->ids[to] = b->ids[from];
             if (h->images) tell_image(e, b, from, to);
         }
-}
-
-size_t cuda_turn(const engine *e) {
-    return (size_t)(e->steps % STEPS_AHEAD);
 }
 
 // Everything was enqueued that reads the blocks of the step before. This one has the next blocks,

@@ -1,21 +1,9 @@
-// Memory of the device and pinned memory of the host, and what calls of CUDA return.
+// Memory of the device and pinned memory of the host.
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "compute/cuda/engine.h"
-
-status cuda_check(const engine *e, cudaError_t code, const char *what, error *err) {
-    if (code == cudaSuccess) return STATUS_OK;
-    return error_set(err, STATUS_FAILED, "cannot compute: 'cuda:%d' (%s): %s: %s",
-                     e->options.device, e->name, what, cudaGetErrorString(code));
-}
-
-status cuda_check_blas(const engine *e, cublasStatus_t code, const char *what, error *err) {
-    if (code == CUBLAS_STATUS_SUCCESS) return STATUS_OK;
-    return error_set(err, STATUS_FAILED, "cannot compute: 'cuda:%d' (%s): %s: %s",
-                     e->options.device, e->name, what, cublasGetStatusString(code));
-}
 
 status cuda_take(engine *e, size_t bytes, void *memory, error *err) {
     void **to = memory;

@@ -3,10 +3,6 @@
 
 #include "compute/cuda/engine.h"
 
-cut cuda_cut(const engine *e) {
-    return (cut){e->run_first, e->run_end, e->lanes, e->device.count};
-}
-
 static record_set records_of(const engine *e) {
     return (record_set){e->records, e->stride};
 }

@@ -4,17 +4,6 @@
 #include "base/clock.h"
 #include "compute/cuda/engine.h"
 
-status cuda_sync(engine *e, error *err) {
-    return cuda_check(e, cudaStreamSynchronize(e->stream), "waiting for the device", err);
-}
-
-status cuda_pending_failure(engine *e, error *err) {
-    const status rc = e->failed;
-    if (rc != STATUS_OK) *err = e->failure;
-    e->failed = STATUS_OK;
-    return rc;
-}
-
 // ---- A step ----
 
 // An engine that has all shards usually hears of the update next, and nothing before it. So the

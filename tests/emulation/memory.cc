@@ -59,16 +59,19 @@ device_access::~device_access() {
         if (a.device != PINNED) ASAN_POISON_MEMORY_REGION((void *)base, a.size);
 }
 
+// Whoever opens another process's memory is let in.
+static bool is_out_of_reach(const allocation &a, int device) {
+    return a.device != PINNED && !a.foreign && !reaches(device, a.device);
+}
+
 kernel_access::kernel_access(int device) : device_(device) {
     for (const auto &[base, a] : allocations)
-        if (a.device != PINNED && !reaches(device_, a.device))
-            ASAN_POISON_MEMORY_REGION((void *)base, a.size);
+        if (is_out_of_reach(a, device_)) ASAN_POISON_MEMORY_REGION((void *)base, a.size);
 }
 
 kernel_access::~kernel_access() {
     for (const auto &[base, a] : allocations)
-        if (a.device != PINNED && !reaches(device_, a.device))
-            ASAN_UNPOISON_MEMORY_REGION((void *)base, a.size);
+        if (is_out_of_reach(a, device_)) ASAN_UNPOISON_MEMORY_REGION((void *)base, a.size);
 }
 
 // ---- Taking and giving back ----

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "dist/device_group.h"
 
 struct device_vector {
     const backend *backend;
@@ -37,22 +38,8 @@ static void make_program(device_vector *v, size_t n) {
 
 // ---- The group ----
 
-static status gather(void *context, const void *mine, size_t bytes, void *all, error *err) {
-    comm *c = context;
-    return c->ops->all_gather(c, mine, bytes, all, err);
-}
-
-static status alive(void *context, error *err) {
-    comm *c = context;
-    return c->ops->alive(c, err);
-}
-
 static status join(device_vector *v, error *err) {
-    const engine_group g = {.rank = v->comm->rank,
-                            .size = v->comm->size,
-                            .all_gather = gather,
-                            .alive = alive,
-                            .context = v->comm};
+    const engine_group g = device_group(v->comm);
     error why = {0};
     status rc;
     if (!v->backend->group_join)

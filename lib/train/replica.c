@@ -1,11 +1,11 @@
 #include "train/replica.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "dist/device_group.h"
 
 struct worker {
     const backend *backend;
@@ -50,23 +50,10 @@ static status exchange(void *context, const void *mine, size_t bytes_per_shard, 
 
 // ---- Engines that reduce among themselves ----
 
-static_assert((int)BACKEND_ALIVE_MS == (int)COMM_ALIVE_MS, "engines ask as often as groups expect");
-
-static status gather(void *context, const void *mine, size_t bytes, void *all, error *err) {
-    const worker *w = context;
-    return w->comm->ops->all_gather(w->comm, mine, bytes, all, err);
-}
-
-static status alive(void *context, error *err) {
-    const worker *w = context;
-    return w->comm->ops->alive(w->comm, err);
-}
-
 // Through the host where the engines cannot.
 static status join_group(worker *w, const logger *log, error *err) {
     const comm *c = w->comm;
-    const engine_group g = {
-        .rank = c->rank, .size = c->size, .all_gather = gather, .alive = alive, .context = w};
+    const engine_group g = device_group(w->comm);
     error why = {0};
     status rc = STATUS_OK;
     w->transport = c->ops->name;

@@ -49,12 +49,10 @@ template <typename S> static constexpr block_size size_of_block() {
     return {S::ROWS, S::COLUMNS, S::GROUP * (S::THREAD_ROWS + S::THREAD_COLUMNS)};
 }
 
-// What the choice of shapes goes by. Constants, not questions to the device: bits must not depend
-// on it. Costs are those of a multiply-add.
+// What the choice of shapes goes by, beside PROCESSORS. Costs are those of a multiply-add.
 enum {
-    PROCESSORS = 132, // of an H100 or H200
-    LOAD_COST = 8,    // of an element of a factor, from memory to a tile: so many instructions
-    READ_COST = 2     // of an element that a thread reads from a tile: a guess
+    LOAD_COST = 8, // of an element of a factor, from memory to a tile: so many instructions
+    READ_COST = 2  // of an element that a thread reads from a tile: a guess
 };
 
 // How many pieces of `size` cover n.

@@ -16,7 +16,8 @@
 enum {
     WARP = 32,
     MAX_THREADS = 1024, // of a block
-    MAX_GRID_YZ = 65535
+    MAX_GRID_YZ = 65535,
+    PROCESSORS = 132 // of an H100 or H200; not asked of the device: bits must not depend on it
 };
 
 static const unsigned ALL_LANES = 0xffffffffu; // of a warp

@@ -11,7 +11,6 @@ enum {
     NORM_THREADS = 64,          // of a block, one a channel
     READS = 4,                  // that a thread has under way before it looks at one of them
     CHANNEL_THREADS_MOST = 256, // a channel of so many times READS fours is one block's
-    BLOCKS_WANTED = 132         // processors of an H100 or H200
 };
 
 // ---- Of one shard ----
@@ -67,7 +66,7 @@ typedef struct channel_split {
 
 static channel_split split_of(shape s, int lanes) {
     const unsigned plane = plane_floats(s, lanes), each = LANE_ROUND * READS * CHANNEL_THREADS_MOST;
-    const unsigned wanted = blocks_for(BLOCKS_WANTED, (unsigned)s.channels);
+    const unsigned wanted = blocks_for(PROCESSORS, (unsigned)s.channels);
     const unsigned most = blocks_for(plane, each), parts = most < wanted ? most : wanted;
     return channel_split{parts, channel_threads(blocks_for(plane, parts))};
 }

@@ -106,16 +106,21 @@ out:
 
 // ---- Products, and what they do besides ----
 
+// Of the cut's shards, whose activations have so many features: a unit without a core passes on
+// what it gets.
+static status copy_shards(const engine *e, const cut *c, float *to, const float *from,
+                          size_t features, error *err) {
+    const size_t shard = features * (size_t)e->lanes, first = (size_t)c->first * shard;
+    const size_t floats = (size_t)(c->end - c->first) * shard;
+    return cuda_check(e,
+                      cudaMemcpyAsync(to + first, from + first, floats * sizeof(float),
+                                      cudaMemcpyDeviceToDevice, e->stream),
+                      "copying an activation", err);
+}
+
 static status run_core(engine *e, const cut *c, const cuda_unit *u, error *err) {
     const layer *l = u->layers.core;
-    if (!l) {
-        const size_t shard = shape_size(u->layers.z) * (size_t)e->lanes;
-        const size_t from = (size_t)c->first * shard, floats = (size_t)(c->end - c->first) * shard;
-        return cuda_check(e,
-                          cudaMemcpyAsync(u->z + from, u->x + from, floats * sizeof(float),
-                                          cudaMemcpyDeviceToDevice, e->stream),
-                          "copying an activation", err);
-    }
+    if (!l) return copy_shards(e, c, u->z, u->x, shape_size(u->layers.z), err);
     if (!u->ours) return cuda_linear(e, c, u, err);
     const conv_task t = conv_of(e, u);
     const tail_task tail = tail_of(e, u);
@@ -132,14 +137,7 @@ static status run_core(engine *e, const cut *c, const cuda_unit *u, error *err) 
 
 static status run_core_input(engine *e, const cut *c, const cuda_unit *u, error *err) {
     const layer *l = u->layers.core;
-    if (!l) {
-        const size_t shard = shape_size(u->layers.z) * (size_t)e->lanes;
-        const size_t from = (size_t)c->first * shard, floats = (size_t)(c->end - c->first) * shard;
-        return cuda_check(e,
-                          cudaMemcpyAsync(u->dx + from, u->z + from, floats * sizeof(float),
-                                          cudaMemcpyDeviceToDevice, e->stream),
-                          "copying a gradient", err);
-    }
+    if (!l) return copy_shards(e, c, u->dx, u->z, shape_size(u->layers.z), err);
     if (!u->ours) return cuda_linear_input(e, c, u, err);
     const conv_task t = conv_of(e, u);
     if (u->sums_of) {

@@ -10,10 +10,7 @@
 #include "compute/cuda/lanes.cuh"
 #include "compute/cuda/last_block.cuh"
 
-enum {
-    TAIL_THREADS = 256,
-    PROCESSORS = 132 // of an H100 or H200
-};
+enum { TAIL_THREADS = 256 };
 
 // ---- Places ----
 

@@ -96,7 +96,8 @@ cudaError_t submit(cudaStream_t stream, work what);
 cudaError_t stream_is_here(cudaStream_t stream);
 // Fails during a capture that forbids calls which allocate, free or wait; the capture is lost.
 cudaError_t allowed_now();
-// Waits for all work of all streams of all devices.
+// Waits for all work of all streams of one device, or of all.
+cudaError_t finish_device(int device);
 cudaError_t finish_all();
 // Asks `what` until it does not say cudaErrorNotReady, or for LOCKSTEP_EMULATED_SECONDS.
 cudaError_t wait_patiently(const work &what);

@@ -68,31 +68,54 @@ static cudaError_t end(cudaStream_t stream, cudaGraph_t *graph) {
     if (c->origin != stream) return lose(c.get(), cudaErrorStreamCaptureUnmatched);
     if (c->mode != cudaStreamCaptureModeRelaxed && c->thread != std::this_thread::get_id())
         return lose(c.get(), cudaErrorStreamCaptureWrongThread);
-    const bool joined = all_joined(c->nodes, stream->behind);
+    const std::vector<node> nodes = std::move(c->nodes); // an event may keep the capture itself
+    const bool joined = all_joined(nodes, stream->behind);
     end_capture(c);
     *graph = nullptr;
     if (c->lost) return cudaErrorStreamCaptureInvalidated;
     if (!joined) return cudaErrorStreamCaptureUnjoined;
-    *graph = new CUgraph_st{c->nodes};
+    *graph = new CUgraph_st{nodes};
     return cudaSuccess;
 }
 
-// Always the first of `preferred` that may run.
-static cudaError_t run_graph(const std::vector<node> &nodes) {
+// A graph that was launched, and how far it has come.
+struct launched {
+    std::shared_ptr<const std::vector<node>> nodes;
     std::vector<size_t> preferred;
-    arrange(&preferred, nodes.size());
-    std::vector<bool> ran(nodes.size());
-    const auto may_run = [&](size_t i) {
-        const std::vector<size_t> &after = nodes[i].after;
-        return !ran[i] && std::all_of(after.begin(), after.end(), [&](size_t b) { return ran[b]; });
-    };
-    for (size_t count = 0; count < nodes.size(); count++) {
-        const size_t next = *std::find_if(preferred.begin(), preferred.end(), may_run);
-        const cudaError_t result = nodes[next].what();
+    std::vector<bool> ran;
+    size_t left;
+};
+
+static bool may_run(const launched &l, size_t i) {
+    const std::vector<size_t> &after = (*l.nodes)[i].after;
+    return !l.ran[i] && std::all_of(after.begin(), after.end(), [&](size_t b) { return l.ran[b]; });
+}
+
+// Always the first of `preferred` that may run. One that waits for another process stops only those
+// behind it: the others run, and it is asked again when somebody looks at the stream.
+static cudaError_t advance_graph(launched *l) {
+    std::vector<bool> waits(l->nodes->size());
+    while (l->left > 0) {
+        const auto next = std::find_if(l->preferred.begin(), l->preferred.end(),
+                                       [&](size_t i) { return !waits[i] && may_run(*l, i); });
+        if (next == l->preferred.end()) return cudaErrorNotReady;
+        const cudaError_t result = (*l->nodes)[*next].what();
+        waits[*next] = result == cudaErrorNotReady;
+        if (waits[*next]) continue;
         if (result != cudaSuccess) return result;
-        ran[next] = true;
+        l->ran[*next] = true;
+        l->left--;
     }
     return cudaSuccess;
+}
+
+static work launch_of(const CUgraphExec_st *exec) {
+    const auto l = std::make_shared<launched>();
+    l->nodes = exec->nodes;
+    l->left = exec->nodes->size();
+    l->ran.resize(l->left);
+    arrange(&l->preferred, l->left);
+    return [l] { return advance_graph(l.get()); };
 }
 
 } // namespace emulation
@@ -136,7 +159,7 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsig
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
     hold lock(everything);
     if (!exec) return done(cudaErrorInvalidValue);
-    return done(submit(stream, [nodes = exec->nodes] { return run_graph(*nodes); }));
+    return done(submit(stream, launch_of(exec)));
 }
 
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {

@@ -18,6 +18,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -94,7 +95,7 @@ struct operation {
     int peer;
 };
 
-// Calls between ncclGroupStart and ncclGroupEnd.
+// Calls between ncclGroupStart and ncclGroupEnd, or one outside.
 struct group_of_calls {
     int depth = 0;
     ncclComm *comm = nullptr;
@@ -123,8 +124,17 @@ struct ncclComm {
     cudaStream_t stream = nullptr;
     uint64_t put = 0;     // into the stream until then
     bool settled = false; // is all that done?
+    bool captured = false;
+    size_t node = 0; // then: of the capture
     std::vector<transfer> transfers;
     std::vector<sum> sums;
+    // Of groups that were captured: each node of a graph has this, too. `running`: the one whose
+    // transfers are under way.
+    struct on_graphs {
+        ncclComm *comm; // null: aborted
+        const group_of_calls *running;
+    };
+    std::shared_ptr<on_graphs> graphs = std::make_shared<on_graphs>(on_graphs{this, nullptr});
 };
 
 namespace emulation {
@@ -234,19 +244,64 @@ static bool settle(ncclComm *c) {
     return true;
 }
 
-static void run_group(ncclComm *c) {
-    if (!settle(c)) return;
-    device_access access;
+// Moves what can be moved. False: not all of it.
+static bool move_group(ncclComm *c) {
     const transfer *waits = move_all(c);
-    if (c->state != ncclInProgress) return;
     if (!waits) {
         add_up(c);
-        c->state = ncclSuccess;
-    } else if (overdue(c)) {
+        return true;
+    }
+    if (overdue(c))
         fail(c, ncclRemoteError, "rank %d has waited for %g s to %s %s %s rank %d", c->rank,
              patience_seconds(), waits->out ? "send" : "receive", describe(waits->what).c_str(),
              waits->out ? "to" : "from", waits->peer);
+    return false;
+}
+
+static void run_group(ncclComm *c) {
+    if (!settle(c)) return;
+    if (c->graphs->running) {
+        fail(c, ncclInvalidUsage, "a group of calls beside a graph is more than this knows");
+        return;
     }
+    device_access access;
+    if (move_group(c) && c->state == ncclInProgress) c->state = ncclSuccess;
+}
+
+// ---- Groups that are captured ----
+
+// The group is a node already; nothing may have come behind it before this.
+static void finish_capture(ncclComm *c) {
+    CUstream_st *s;
+    if (find_stream(c->stream, &s) != cudaSuccess || !s->capture)
+        fail(c, ncclInvalidUsage, "a capture ended before the calls in it were done");
+    else if (s->behind != std::vector<size_t>{c->node})
+        fail(c, ncclInvalidUsage, "work was captured behind calls that were still in progress");
+    else
+        c->state = ncclSuccess;
+}
+
+static void plan(ncclComm *c, const operation &o);
+
+// A node of a graph. As a kernel of NCCL it goes on until all ranks have theirs, or the
+// communicator is aborted.
+static cudaError_t run_captured(const group_of_calls &g, ncclComm::on_graphs *graphs) {
+    ncclComm *c = graphs->comm;
+    if (!c) return cudaSuccess;
+    if (c->state == ncclSuccess && c->shared->failed == 2) {
+        c->state = ncclRemoteError;
+        memcpy(c->why, c->shared->why, sizeof c->why);
+    }
+    if (c->state != ncclSuccess || (graphs->running && graphs->running != &g))
+        return cudaErrorNotReady;
+    if (!graphs->running) {
+        for (const operation &o : g.operations) plan(c, o);
+        c->moved = monotonic::now();
+    }
+    graphs->running = &g;
+    if (!move_group(c) || c->state != ncclSuccess) return cudaErrorNotReady;
+    graphs->running = nullptr;
+    return cudaSuccess;
 }
 
 // ---- Joining ----
@@ -275,6 +330,8 @@ static void progress(ncclComm *c) {
     if (c->shared->failed == 2) {
         c->state = ncclRemoteError;
         memcpy(c->why, c->shared->why, sizeof c->why);
+    } else if (c->captured) {
+        finish_capture(c);
     } else if (c->joined) {
         run_group(c);
     } else {
@@ -384,14 +441,31 @@ static ncclResult_t launch(const group_of_calls &g) {
     hold lock(everything);
     ncclComm *c = g.comm;
     CUstream_st *s;
-    if (find_stream(g.stream, &s) != cudaSuccess || s->capture) return ncclInvalidUsage;
+    if (find_stream(g.stream, &s) != cudaSuccess) return ncclInvalidUsage;
     c->stream = g.stream;
-    c->put = s->queue->put;
-    c->settled = false;
-    for (const operation &o : g.operations) plan(c, o);
-    c->moved = monotonic::now();
+    c->captured = s->capture != nullptr;
+    if (c->captured) {
+        if (s->capture->lost) return ncclUnhandledCudaError;
+        c->node = s->capture->nodes.size();
+        add_node(s, [g, graphs = c->graphs] { return run_captured(g, graphs.get()); });
+    } else {
+        c->put = s->queue->put;
+        c->settled = false;
+        for (const operation &o : g.operations) plan(c, o);
+        c->moved = monotonic::now();
+    }
     c->state = ncclInProgress;
     return ncclInProgress;
+}
+
+// NVIDIA's waits until no graph has calls of the communicator any more, aborted or not; those that
+// are under way come to an end.
+static void end_graphs(ncclComm *c) {
+    c->graphs->comm = nullptr;
+    (void)finish_device(c->device);
+    if (c->graphs.use_count() == 1) return;
+    fprintf(stderr, "emulation: ncclCommAbort waits for graphs that nobody destroys\n");
+    abort();
 }
 
 static ncclResult_t call(ncclComm *c, cudaStream_t stream, ncclDataType_t type,
@@ -470,6 +544,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *state) {
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
     hold lock(everything);
     if (!comm) return ncclSuccess;
+    end_graphs(comm);
     if (comm->file >= 0) close(comm->file);
     munmap(comm->shared, sizeof *comm->shared);
     delete comm;

@@ -13,10 +13,11 @@
 //     a send without a receive, or the other way round: after LOCKSTEP_EMULATED_SECONDS (20)
 //         in which nothing moved
 //     two ranks on one device, or with one number, or that disagree on how many they are
-//     calls before the ones before are done, or work behind them in the stream
+//     calls before the ones before are done, or work behind them in the stream or capture
 //     memory that is not of the communicator's device
 //
-// A rank that dies is not noticed: NCCL does not always, either.
+// A rank that dies is not noticed: NCCL does not always, either. A communicator that is aborted
+// while graphs have calls of it would wait for ever: this ends the process.
 #ifndef LOCKSTEP_EMULATION_NCCL_H
 #define LOCKSTEP_EMULATION_NCCL_H
 

@@ -140,11 +140,10 @@ cudaError_t submit(cudaStream_t stream, work what) {
     return result == cudaErrorNotReady ? cudaSuccess : result; // the rest comes later
 }
 
-// `device` -1: of all devices.
-static cudaError_t finish_device(int device) {
+static cudaError_t finish_streams(const std::function<bool(const CUstream_st &)> &wanted) {
     cudaError_t first = cudaSuccess;
     const auto finish = [&](const CUstream_st &s) {
-        if (device >= 0 && s.device != device) return;
+        if (!wanted(s)) return;
         const cudaError_t result = finish_stream(&s);
         if (first == cudaSuccess) first = result;
     };
@@ -153,8 +152,12 @@ static cudaError_t finish_device(int device) {
     return first;
 }
 
+cudaError_t finish_device(int device) {
+    return finish_streams([device](const CUstream_st &s) { return s.device == device; });
+}
+
 cudaError_t finish_all() {
-    return finish_device(-1);
+    return finish_streams([](const CUstream_st &) { return true; });
 }
 
 static cudaError_t new_stream(cudaStream_t *stream, unsigned flags) {

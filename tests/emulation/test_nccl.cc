@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <functional>
 #include <string>
@@ -48,7 +49,9 @@ struct rank {
 
 using body = std::function<ncclResult_t(rank &)>;
 
-static void be_rank(rank *r, const ncclUniqueId *id, const body *what) {
+// Freeing memory waits for all devices of a process, and with it for other ranks' turns: so nobody
+// does before all are done.
+static void be_rank(rank *r, const ncclUniqueId *id, const body *what, std::atomic<int> *busy) {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
     (void)cudaSetDevice(r->number);
@@ -60,6 +63,7 @@ static void be_rank(rank *r, const ncclUniqueId *id, const body *what) {
     r->why = ncclGetLastError(r->comm);
     r->got.resize((size_t)r->size * MOST);
     (void)cudaMemcpy(r->got.data(), r->to, r->got.size() * sizeof(float), cudaMemcpyDeviceToHost);
+    for ((*busy)--; *busy > 0;) usleep(100);
     (void)ncclCommAbort(r->comm);
     (void)cudaFree(r->from);
     (void)cudaFree(r->to);
@@ -70,9 +74,10 @@ static std::vector<rank> run(int size, const body &what) {
     ncclUniqueId id;
     std::vector<rank> ranks;
     std::vector<std::thread> threads;
+    std::atomic<int> busy(size);
     assert_int_equal(ncclGetUniqueId(&id), ncclSuccess);
     for (int r = 0; r < size; r++) ranks.push_back({r, size, {}, {}, {}, {}, {}, {}, {}});
-    for (rank &r : ranks) threads.emplace_back(be_rank, &r, &id, &what);
+    for (rank &r : ranks) threads.emplace_back(be_rank, &r, &id, &what, &busy);
     for (std::thread &t : threads) t.join();
     return ranks;
 }
@@ -149,6 +154,70 @@ static void gathers_in_place_and_reduces(void **) {
         }
 }
 
+// ---- In graphs ----
+
+// All ranks capture `what` on their streams and launch the graph so many times, each time with
+// other numbers. Nobody may wait for a stream with the others' turns still to come: they are asked.
+static ncclResult_t replay(rank &r, size_t n, int times, const body &what) {
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t exec = nullptr;
+    (void)cudaStreamBeginCapture(r.stream, cudaStreamCaptureModeThreadLocal);
+    ncclResult_t code = r.wait(what(r));
+    if (cudaStreamEndCapture(r.stream, &graph) != cudaSuccess ||
+        cudaGraphInstantiate(&exec, graph, 0) != cudaSuccess)
+        code = code == ncclSuccess ? ncclUnhandledCudaError : code;
+    for (int i = 0; i < times && code == ncclSuccess; i++) {
+        r.fill(n, (float)(r.number + 10 * i));
+        (void)cudaGraphLaunch(exec, r.stream);
+        while (code == ncclSuccess && cudaStreamQuery(r.stream) == cudaErrorNotReady) {
+            (void)ncclCommGetAsyncError(r.comm, &code);
+            usleep(100);
+        }
+    }
+    if (exec) (void)cudaGraphExecDestroy(exec);
+    if (graph) (void)cudaGraphDestroy(graph);
+    return code;
+}
+
+static ncclResult_t exchange_and_reduce(rank &r, size_t n) {
+    const int next = (r.number + 1) % r.size, before = (r.number + r.size - 1) % r.size;
+    (void)ncclGroupStart();
+    (void)ncclSend(r.from, n, ncclFloat, next, r.comm, r.stream);
+    (void)ncclRecv(r.to, n, ncclFloat, before, r.comm, r.stream);
+    const ncclResult_t code = r.wait(ncclGroupEnd());
+    if (code != ncclSuccess) return code;
+    return ncclAllReduce(r.to, r.to + MOST, n, ncclFloat, ncclSum, r.comm, r.stream);
+}
+
+static void captured_calls_run_with_their_graph(void **) {
+    for (size_t n : {(size_t)10, (size_t)MOST}) {
+        const std::vector<rank> ranks = run(3, [n](rank &r) {
+            return replay(r, n, 3, [n](rank &inside) { return exchange_and_reduce(inside, n); });
+        });
+        all_succeed(ranks);
+        for (const rank &r : ranks)
+            for (size_t i = 0; i < n; i += n - 1) {
+                assert_true(r.got[i] == (float)((r.number + 2) % 3 + 20) + (float)i);
+                assert_true(r.got[MOST + i] == 3 * (float)(20 + i) + 3);
+            }
+    }
+}
+
+// Between calls and the work behind them NCCL must have said that they are there.
+static void work_captured_behind_calls_in_progress(void **) {
+    all_fail(run(2,
+                 [](rank &r) {
+                     return replay(r, 8, 0, [](rank &inside) {
+                         const ncclResult_t code =
+                             ncclAllReduce(inside.from, inside.to, 8, ncclFloat, ncclSum,
+                                           inside.comm, inside.stream);
+                         (void)cudaMemsetAsync(inside.from, 0, 4, inside.stream);
+                         return code;
+                     });
+                 }),
+             ncclInvalidUsage, "work was captured behind calls");
+}
+
 // ---- What is found ----
 
 // Messages are longer than a piece: a shorter one is gone before anybody looks at it.
@@ -219,6 +288,20 @@ static void a_send_without_a_receive(void **) {
                      return ncclSend(r.from, MOST, ncclFloat, 1, r.comm, r.stream);
                  }),
              ncclRemoteError, "to send a message of 40000 floats to rank 1");
+}
+
+// Rank 1 launches no graph.
+static void a_graph_that_waits_in_vain(void **) {
+    all_fail(run(2,
+                 [](rank &r) {
+                     const body reduce = [](rank &inside) {
+                         return ncclAllReduce(inside.from, inside.to, MOST, ncclFloat, ncclSum,
+                                              inside.comm, inside.stream);
+                     };
+                     const ncclResult_t code = replay(r, 8, r.number == 0, reduce);
+                     return r.number == 0 ? code : look_later(r);
+                 }),
+             ncclRemoteError, "an all-reduce (number 0) of 40000 floats to rank 1");
 }
 
 static void work_behind_calls_in_progress(void **) {
@@ -305,11 +388,14 @@ int main() {
         cmocka_unit_test(slices_go_round),
         cmocka_unit_test(messages_keep_their_order),
         cmocka_unit_test(gathers_in_place_and_reduces),
+        cmocka_unit_test(captured_calls_run_with_their_graph),
+        cmocka_unit_test(work_captured_behind_calls_in_progress),
         cmocka_unit_test(counts_that_differ),
         cmocka_unit_test(collectives_in_different_orders),
         cmocka_unit_test(a_send_that_meets_a_collective),
         cmocka_unit_test_setup_teardown(a_receive_without_a_send, impatient, patient),
         cmocka_unit_test_setup_teardown(a_send_without_a_receive, impatient, patient),
+        cmocka_unit_test_setup_teardown(a_graph_that_waits_in_vain, impatient, patient),
         cmocka_unit_test(work_behind_calls_in_progress),
         cmocka_unit_test(calls_upon_calls_in_progress),
         cmocka_unit_test(memory_that_is_not_the_devices),

@@ -161,6 +161,7 @@ enum { BACKEND_ALIVE_MS = 100 };
 // What an engine is told of the group of ranks that its rank is in; processes of one host.
 typedef struct engine_group {
     int rank, size;
+    size_t bucket; // floats: no part of a reduction is smaller, if it has parts (group_way)
     // all[r · bytes …] = mine of rank r, on every rank; it returns when all have come. Fails on all
     // ranks that are alive when one is not.
     status (*all_gather)(void *context, const void *mine, size_t bytes, void *all, error *err);
@@ -169,6 +170,15 @@ typedef struct engine_group {
     status (*alive)(void *context, error *err);
     void *context;
 } engine_group;
+
+// How a group reduces.
+typedef struct group_way {
+    const char *transport; // "nccl", "cuda ipc"; NULL: not at all
+    // Above 0: the reduction goes to the device with its step, in so many parts, the *buckets*;
+    // each is reduced as soon as backward has made it, beside the rest of backward. 0: behind the
+    // step.
+    int buckets;
+} group_way;
 
 // What one reduction was, for this rank.
 typedef struct group_traffic {
@@ -254,18 +264,20 @@ typedef struct backend {
 
     // Engines of several ranks may reduce among themselves, where their memory is, instead of by
     // records() and reduced(). Both are NULL where a backend cannot.
-    // All ranks together, once, behind open(). *transport says how they will: "nccl", "cuda ipc";
-    // or NULL, on all ranks, where they cannot, and `why` says why not. The engine leaves the group
-    // when it is closed.
-    status (*group_join)(engine *e, const engine_group *g, const char **transport, error *why,
-                         error *err);
+    // All ranks together, once, behind open(). *way says how they will; its transport is NULL, on
+    // all ranks, where they cannot, and `why` says why not. The engine leaves the group when it is
+    // closed.
+    status (*group_join)(engine *e, const engine_group *g, group_way *way, error *why, error *err);
     // All ranks together, between step() and update(): from the records to the reduced one. Rank r
     // owns the leaves [first_leaf[r], first_leaf[r + 1]). `exact`: along the tree; else in an order
     // that depends on the world size. The last n floats of a record's tail are filled with
-    // `wishes`, and come back there as sums; n < RECORD_TAIL. Who measures it may call it again
-    // without a step: it sums whatever the records hold, and takes as long.
-    status (*group_reduce)(engine *e, const int *first_leaf, bool exact, float *wishes, int n,
-                           group_traffic *traffic, error *err);
+    // `wishes`; n < RECORD_TAIL. A reduction in buckets is done by update(), and its time is among
+    // times(). Who measures it may call it again without a step: it sums whatever the records hold,
+    // at once, and takes as long as one behind a step.
+    status (*group_reduce)(engine *e, const int *first_leaf, bool exact, const float *wishes, int n,
+                           error *err);
+    // Behind that, and behind update() where it does it: the sums of the wishes, and what it took.
+    void (*group_result)(const engine *e, float *wishes, int n, group_traffic *traffic);
 
     // Logits [samples][classes] of a batch in inference mode (running statistics; no dropout). Any
     // number of samples.

@@ -12,7 +12,7 @@ struct device_vector {
     layer layer; // of one input and two outputs
     program program;
     engine *engine;
-    const char *transport;
+    group_way way;
     int *count;      // [ranks]: samples, one a shard, which is one a rank
     int *first_leaf; // [ranks + 1]
     float *parameters;
@@ -45,8 +45,8 @@ static status join(device_vector *v, error *err) {
     if (!v->backend->group_join)
         return error_set(err, STATUS_FAILED, "cannot measure: a %s reduces through the host",
                          v->backend->name);
-    TRY(v->backend->group_join(v->engine, &g, &v->transport, &why, err));
-    if (!v->transport)
+    TRY(v->backend->group_join(v->engine, &g, &v->way, &why, err));
+    if (!v->way.transport)
         rc =
             error_set(err, STATUS_FAILED,
                       "cannot measure: these ranks reduce through the host, not on devices: %.900s",
@@ -118,19 +118,14 @@ void device_vector_close(device_vector *v) {
 }
 
 const char *device_vector_transport(const device_vector *v) {
-    return v->transport;
+    return v->way.transport;
 }
 
 // ---- Reducing ----
 
-static status reduce(device_vector *v, bool fast, float *wish, error *err) {
-    group_traffic traffic;
-    return v->backend->group_reduce(v->engine, v->first_leaf, !fast, wish, 1, &traffic, err);
-}
-
 status device_vector_reduce(device_vector *v, bool fast, error *err) {
-    float wish = 0;
-    return reduce(v, fast, &wish, err);
+    const float wish = 0;
+    return v->backend->group_reduce(v->engine, v->first_leaf, !fast, &wish, 1, err);
 }
 
 static status check_value(size_t at, float value, float expected, error *err) {
@@ -157,6 +152,7 @@ status device_vector_check(device_vector *v, bool fast, error *err) {
     const update_rule rule = {.kind = UPDATE_SGD, .lr = 1};
     const float all = (float)size * (float)(size + 1) / 2;
     float wish = (float)(v->comm->rank + 1);
+    group_traffic traffic;
     update_result result;
     status rc;
     memset(v->parameters, 0, v->program.parameters * sizeof *v->parameters);
@@ -164,9 +160,10 @@ status device_vector_check(device_vector *v, bool fast, error *err) {
     TRY(step(v, err));
     const int *leaves = v->backend->shard_leaves(v->engine);
     memcpy(v->first_leaf, leaves, ((size_t)size + 1) * sizeof *leaves);
-    TRY(reduce(v, fast, &wish, err));
-    TRY(check_value(v->program.parameters + RECORD_TAIL - 1, wish, all, err));
+    TRY(v->backend->group_reduce(v->engine, v->first_leaf, !fast, &wish, 1, err));
     TRY(v->backend->update(v->engine, &rule, &result, err));
+    v->backend->group_result(v->engine, &wish, 1, &traffic);
+    TRY(check_value(v->program.parameters + RECORD_TAIL - 1, wish, all, err));
     rc = check_parameters(v, err);
 out:
     return rc;

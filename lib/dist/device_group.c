@@ -4,6 +4,10 @@
 
 static_assert((int)BACKEND_ALIVE_MS == (int)COMM_ALIVE_MS, "engines ask as often as groups expect");
 
+// Smaller messages cost as much as they wait for their beginning: PyTorch's first bucket is as
+// large. Whoever has more parameters has more buckets.
+enum { BUCKET = 1 << 18 };
+
 static status gather(void *context, const void *mine, size_t bytes, void *all, error *err) {
     comm *c = context;
     return c->ops->all_gather(c, mine, bytes, all, err);
@@ -15,6 +19,10 @@ static status alive(void *context, error *err) {
 }
 
 engine_group device_group(comm *c) {
-    return (engine_group){
-        .rank = c->rank, .size = c->size, .all_gather = gather, .alive = alive, .context = c};
+    return (engine_group){.rank = c->rank,
+                          .size = c->size,
+                          .bucket = BUCKET,
+                          .all_gather = gather,
+                          .alive = alive,
+                          .context = c};
 }

@@ -16,8 +16,7 @@ struct worker {
     size_t record;   // floats
     int *first_leaf; // of each rank; size + 1 of them
     bool reduce_fast;
-    bool on_devices;                // do the engines reduce among themselves?
-    const char *transport;          // what gradients are reduced by
+    group_way way;                  // its transport NULL: the engines do not reduce themselves
     phase_times own;                // what is measured here, beside the engine's times
     uint64_t steps, vectors, bytes; // of reductions: how many, what this rank brought, what it sent
 };
@@ -50,20 +49,20 @@ static status exchange(void *context, const void *mine, size_t bytes_per_shard, 
 
 // ---- Engines that reduce among themselves ----
 
+static const char *transport_of(const worker *w) {
+    return w->way.transport ? w->way.transport : w->comm->ops->name;
+}
+
 // Through the host where the engines cannot.
 static status join_group(worker *w, const logger *log, error *err) {
     const comm *c = w->comm;
     const engine_group g = device_group(w->comm);
     error why = {0};
     status rc = STATUS_OK;
-    w->transport = c->ops->name;
     if (c->size == 1 || !w->backend->group_join) return rc;
-    const char *transport;
-    TRY(w->backend->group_join(w->engine, &g, &transport, &why, err));
-    w->on_devices = transport;
-    if (w->on_devices) w->transport = transport;
-    log_debug(log, "ranks reduce by %s%s%s", w->transport,
-              w->on_devices ? "" : ", not on devices: ", w->on_devices ? "" : why.message);
+    TRY(w->backend->group_join(w->engine, &g, &w->way, &why, err));
+    log_debug(log, "ranks reduce by %s%s%s", transport_of(w),
+              w->way.transport ? "" : ", not on devices: ", w->way.transport ? "" : why.message);
 out:
     return rc;
 }
@@ -96,7 +95,7 @@ status replica_open(const worker_options *o, worker **out, error *err) {
         .shard_samples = e->global_batch / e->virtual_shards,
         .seed = e->seed,
         .sync_batch_norm = e->sync_batch_norm,
-        .deferred = o->comm->size == 1, // with others a step ends in a reduction, which waits
+        .deferred = true,
         .exchange = e->sync_batch_norm && o->comm->size > 1 ? exchange : NULL,
         .exchange_context = w,
         .trace = o->trace,
@@ -201,34 +200,44 @@ static status reduce_here(worker *w, const bool wish[WISHES], bool agreed[WISHES
     return rc;
 }
 
-static status reduce_on_devices(worker *w, const bool wish[WISHES], bool agreed[WISHES],
-                                error *err) {
+// A reduction in buckets is left to the update: the engine knows when it was, and how much of it
+// backward did not hide.
+static status reduce_on_devices(worker *w, const bool wish[WISHES], error *err) {
     float wishes[WISHES];
-    group_traffic traffic = {0};
+    const bool behind = w->way.buckets == 0;
+    status rc = STATUS_OK;
     for (int i = 0; i < WISHES; i++) wishes[i] = wish[i] ? 1.0f : 0.0f;
-    status rc = meet(w, err);
-    if (rc != STATUS_OK) return rc;
+    if (behind) TRY(meet(w, err));
     const uint64_t begin = clock_now();
     find_first_leaves(w);
-    rc = w->backend->group_reduce(w->engine, w->first_leaf, !w->reduce_fast, wishes, WISHES,
-                                  &traffic, err);
-    book(w, PHASE_COMM, begin, clock_now());
+    TRY(w->backend->group_reduce(w->engine, w->first_leaf, !w->reduce_fast, wishes, WISHES, err));
+    if (behind) book(w, PHASE_COMM, begin, clock_now());
+out:
+    return rc;
+}
+
+static void read_reduction(worker *w, bool agreed[WISHES]) {
+    float wishes[WISHES];
+    group_traffic traffic;
+    w->backend->group_result(w->engine, wishes, WISHES, &traffic);
     read_wishes(wishes, agreed);
     w->vectors += (uint64_t)traffic.vectors;
     w->bytes += traffic.bytes_sent;
-    return rc;
 }
 
 status replica_step(worker *w, const batch *b, const update_rule *rule, const bool wish[WISHES],
                     step_result *result, error *err) {
     status rc;
     TRY(w->backend->step(w->engine, b, err));
-    if (w->comm->size == 1) // the record of all shards is the reduced one already
+    if (w->way.transport)
+        TRY(reduce_on_devices(w, wish, err));
+    else if (w->comm->size > 1)
+        TRY(reduce_here(w, wish, result->agreed, err));
+    else // the record of all shards is the reduced one already
         memcpy(result->agreed, wish, sizeof result->agreed);
-    else
-        TRY((w->on_devices ? reduce_on_devices : reduce_here)(w, wish, result->agreed, err));
     w->steps++;
     TRY(w->backend->update(w->engine, rule, &result->update, err));
+    if (w->way.transport) read_reduction(w, result->agreed);
 out:
     return rc;
 }
@@ -263,9 +272,11 @@ status replica_describe(const worker *w, yaml_node *segment, error *err) {
     status rc;
     const double vectors = (double)w->vectors / (double)w->steps;
     const int64_t bytes = (int64_t)(w->bytes / w->steps);
-    TRY(yaml_put(segment, "transport", yaml_new_string(w->transport, err), err));
+    TRY(yaml_put(segment, "transport", yaml_new_string(transport_of(w), err), err));
     TRY(yaml_put(segment, "bytes_sent_per_step", yaml_new_integer(bytes, err), err));
     TRY(yaml_put(segment, "vectors_per_reduction", yaml_new_number(vectors, err), err));
+    if (w->way.buckets > 0)
+        TRY(yaml_put(segment, "buckets", yaml_new_integer(w->way.buckets, err), err));
 out:
     return rc;
 }

@@ -14,7 +14,7 @@
 #include "cuda_devices.h"
 #include "dist/comm_shm.h"
 
-enum { MAX_RANKS = 4, WISHES = 3, MAX_STEPS = 4 };
+enum { MAX_RANKS = 4, WISHES = 3, MAX_STEPS = 22 };
 
 static const backend *cuda;
 static int device_count;
@@ -27,9 +27,15 @@ static const update_rule rule = {
 typedef struct layout {
     const char *transport;
     int ranks_a_device; // 0: all of them
+    size_t bucket;      // as engine_group has it
 } layout;
 
-static const layout layouts[] = {{"nccl", 1}, {"cuda ipc", 0}, {"cuda ipc", 2}};
+enum { SMALL_BUCKET = 16, LARGE_BUCKET = 1 << 18 };
+static const layout layouts[] = {{"nccl", 1, SMALL_BUCKET},
+                                 {"nccl", 1, LARGE_BUCKET},
+                                 {"cuda ipc", 0, SMALL_BUCKET},
+                                 {"cuda ipc", 2, SMALL_BUCKET}};
+static const layout *const shared = &layouts[2];
 enum { LAYOUTS = sizeof layouts / sizeof *layouts };
 
 static int device_of(const layout *l, int number) {
@@ -47,6 +53,7 @@ typedef struct outcome_of_rank {
     status rc;
     error err, why;
     char transport[32]; // "": none
+    int buckets;
     uint64_t ended;
     update_result result;
     group_traffic traffic;
@@ -120,12 +127,17 @@ static status open_engine(member *m) {
 }
 
 static status join(member *m) {
-    const engine_group g = {
-        .rank = m->rank, .size = m->t->size, .all_gather = gather, .alive = alive, .context = m};
-    const char *transport;
-    status rc = cuda->group_join(m->e, &g, &transport, &m->out->why, &m->out->err);
-    if (rc == STATUS_OK && transport)
-        snprintf(m->out->transport, sizeof m->out->transport, "%s", transport);
+    const engine_group g = {.rank = m->rank,
+                            .size = m->t->size,
+                            .bucket = m->t->l->bucket,
+                            .all_gather = gather,
+                            .alive = alive,
+                            .context = m};
+    group_way way;
+    status rc = cuda->group_join(m->e, &g, &way, &m->out->why, &m->out->err);
+    if (rc == STATUS_OK && way.transport)
+        snprintf(m->out->transport, sizeof m->out->transport, "%s", way.transport);
+    m->out->buckets = way.buckets;
     return rc;
 }
 
@@ -151,8 +163,7 @@ static status reduce_members(member *m, const split *s) {
     const int *leaves = cuda->shard_leaves(m->e);
     for (int r = 0; r <= t->size; r++) first_leaf[r] = leaves[r * (s->shards / t->size)];
     for (int i = 0; i < WISHES; i++) out->wishes[i] = m->rank == i;
-    return cuda->group_reduce(m->e, first_leaf, !t->fast, out->wishes, WISHES, &out->traffic,
-                              &out->err);
+    return cuda->group_reduce(m->e, first_leaf, !t->fast, out->wishes, WISHES, &out->err);
 }
 
 _Noreturn static void die_later(const member *m) {
@@ -172,6 +183,8 @@ static status train(member *m) {
         if (dies_before(m, i)) die_later(m);
         if (rc == STATUS_OK && t->size > 1) rc = reduce_members(m, t->step[i]);
         if (rc == STATUS_OK) rc = cuda->update(m->e, &rule, &m->out->result, &m->out->err);
+        if (rc == STATUS_OK && t->size > 1)
+            cuda->group_result(m->e, m->out->wishes, WISHES, &m->out->traffic);
     }
     return rc;
 }
@@ -312,7 +325,7 @@ static training of_steps(const problem *p, const layout *l, const split *last, i
 }
 
 static void same_bits_as_one(const problem *p, const split *last, const int *sizes) {
-    training one = of_steps(p, &layouts[1], last, 1);
+    training one = of_steps(p, shared, last, 1);
     run_members(&one);
     all_are_well(&one);
     for (; *sizes; sizes++)
@@ -343,6 +356,53 @@ static void exact_has_the_bits_of_one_engine(void **state) {
             same_bits_as_one(&p, ways[i].last, ways[i].sizes);
             problem_release(&p);
         }
+}
+
+// So many steps that each of the engine's blocks of input comes round with a graph of its own, and
+// shorter ones in between.
+static training of_many_steps(const problem *p, const layout *l, int size) {
+    training t = of(p, l, size);
+    t.steps = MAX_STEPS;
+    for (int i = 0; i < t.steps; i++) t.step[i] = i % 10 == 9 ? &twelve_last : &twelve;
+    return t;
+}
+
+static void graphs_with_reductions_are_replayed(void **state) {
+    (void)state;
+    problem p;
+    problem_init(&p, &cases[0], &twelve);
+    training one = of_many_steps(&p, shared, 1);
+    run_members(&one);
+    all_are_well(&one);
+    for (int size = 2; size <= MAX_RANKS; size *= 2)
+        for (int l = 0; l < LAYOUTS; l++) {
+            training many = of_many_steps(&p, &layouts[l], size);
+            if (!is_possible(&layouts[l], size)) continue;
+            run_members(&many);
+            all_are_well(&many);
+            expect_same(&many, one.outcomes[0]);
+            release_members(&many);
+        }
+    release_members(&one);
+    problem_release(&p);
+}
+
+// A bucket for each layer with parameters, or one where they are small; and with those that cannot
+// be part of a step none.
+static void buckets_are_as_large_as_is_wished(void **state) {
+    static const int expected[LAYOUTS] = {3, 1, 0, 0};
+    (void)state;
+    problem p;
+    problem_init(&p, &cases[0], &four);
+    for (int l = 0; l < LAYOUTS; l++) {
+        training t = of(&p, &layouts[l], 2);
+        if (!is_possible(&layouts[l], 2)) continue;
+        run_members(&t);
+        all_are_well(&t);
+        for (int r = 0; r < 2; r++) assert_int_equal(t.outcomes[r]->buckets, expected[l]);
+        release_members(&t);
+    }
+    problem_release(&p);
 }
 
 static void restore_order(const char *order) {
@@ -380,7 +440,7 @@ static void fast_is_the_same_on_all_ranks_and_nearly_exact(void **state) {
     (void)state;
     problem p;
     problem_init(&p, &cases[0], &twelve);
-    training one = of_steps(&p, &layouts[1], &twelve_last, 1);
+    training one = of_steps(&p, shared, &twelve_last, 1);
     run_members(&one);
     for (int l = 0; l < LAYOUTS; l++)
         for (int size = 2; size <= MAX_RANKS; size++) {
@@ -467,7 +527,7 @@ static void a_rank_that_dies_while_streams_wait_for_it(void **state) {
     problem_init(&p, &cases[0], &four);
     setenv("LOCKSTEP_EMULATED_ORDER", "backward", 1);
     for (int behind = 1; behind <= 8; behind++) {
-        training t = of(&p, &layouts[1], 2 + 2 * (behind % 2));
+        training t = of(&p, shared, 2 + 2 * (behind % 2));
         t.steps = 2;
         t.step[1] = &four;
         t.missing = 1;
@@ -484,7 +544,7 @@ static void ranks_that_disagree_are_told(void **state) {
     problem p, other;
     problem_init(&p, &cases[0], &four);
     problem_init(&other, &cases[2], &four);
-    training t = of(&p, &layouts[1], 2);
+    training t = of(&p, shared, 2);
     t.other = &other;
     expect_failure(&t, "rank 1 has other records than rank 0");
     problem_release(&p);
@@ -504,7 +564,7 @@ static void one_rank_without_ipc_is_all_ranks_without(void **state) {
     problem p;
     problem_init(&p, &cases[0], &four);
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
-        training t = of(&p, &layouts[1], 4);
+        training t = of(&p, shared, 4);
         t.ipc = settings[i];
         run_members(&t);
         for (int r = 0; r < t.size; r++) {
@@ -527,7 +587,7 @@ static void exact_has_the_bits_of_records_summed_on_the_host(void **state) {
     outcome host;
     problem_init(&p, &cases[0], &twelve);
     const execution x = {.be = cuda, .threads = 1, .engines = 2};
-    training t = of(&p, &layouts[1], 2);
+    training t = of(&p, shared, 2);
     run_members(&t);
     all_are_well(&t);
     run(&p, &x, &rule, &host);
@@ -545,6 +605,8 @@ static void exact_has_the_bits_of_records_summed_on_the_host(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exact_has_the_bits_of_one_engine),
+        cmocka_unit_test(graphs_with_reductions_are_replayed),
+        cmocka_unit_test(buckets_are_as_large_as_is_wished),
         cmocka_unit_test(in_every_order_of_the_emulation),
         cmocka_unit_test(fast_is_the_same_on_all_ranks_and_nearly_exact),
         cmocka_unit_test(traffic_is_counted),

@@ -150,6 +150,10 @@ out:
     return rc;
 }
 
+static size_t round_up(size_t n, size_t unit) {
+    return (n + unit - 1) / unit * unit;
+}
+
 // The most records that leave the engine in a step.
 static status count_records(engine *e, size_t *most, error *err) {
     for (int v = 0; v < e->options.shards; v++) e->shard_groups[v] = 1;
@@ -170,7 +174,10 @@ static status take_arenas(engine *e, error *err) {
     for (int i = 0; i < update_state_arrays(e->kind); i++)
         TRY(cuda_take(e, bytes, &e->state[i], err));
     TRY(count_records(e, &most, err));
-    e->stride = (record_floats(p) + ARENA_ALIGNMENT - 1) / ARENA_ALIGNMENT * ARENA_ALIGNMENT;
+    e->record = round_up(record_floats(p), ARENA_ALIGNMENT);
+    e->stride = e->record;
+    if (local < (size_t)e->options.shards)
+        e->stride += round_up(cuda_group_margin(e->options.shards), ARENA_ALIGNMENT);
     if (local > 1) TRY(cuda_take(e, local * e->stride * sizeof(float), &e->records, err));
     TRY(cuda_take(e, most * e->stride * sizeof(float), &e->sums, err));
     if (local == 1) e->records = e->sums;
@@ -429,6 +436,7 @@ const backend cuda_backend = {
     .collect = cuda_collect,
     .group_join = cuda_group_join,
     .group_reduce = cuda_group_reduce,
+    .group_result = cuda_group_result,
     .infer = cuda_infer,
     .times = cuda_times,
     .isa = cuda_isa,

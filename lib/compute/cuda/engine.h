@@ -3,7 +3,8 @@
 // what the device is told about a step; graphs.c: its pieces as graphs; step.c, inference.c: what
 // is run and what comes back; exchange.c: steps in parts, for strategies that divide them;
 // timing.c: where a step's time went; profile.c, limits.c, stopwatch.c: the same, operation by
-// operation; peers.c: what engines of one process give each other.
+// operation; peers.c: what engines of one process give each other; group.c, buckets.c, nccl.c,
+// ipc.c: how those of several ranks reduce.
 //
 // A step is a list of operations, each of which works on all shards of the engine at once
 // (kernels.h). It is captured as a CUDA graph when it is first run and replayed from then on; what
@@ -78,6 +79,7 @@ typedef enum piece {
     PIECE_STEP,
     PIECE_UPDATE,
     PIECE_STEP_AND_UPDATE,
+    PIECE_REDUCED_STEP_AND_UPDATE, // with the reduction of a group in between (buckets.c)
     PIECES
 } piece;
 
@@ -123,6 +125,7 @@ enum {
     MARK_LOADED,
     MARK_FORWARD,
     MARK_BACKWARD,
+    MARK_REDUCED,
     MARK_UPDATE,
     MARK_UPDATED,
     MARKS
@@ -144,6 +147,7 @@ struct engine {
     bool graphable;                // nothing in a step needs the host
     bool step_waits;               // was told, but not sent: for its update, to go with it (step.c)
     bool capturing, tried[PIECES]; // tried: the piece has run once without a graph
+    bool reducing;                 // does what is being enqueued reduce its buckets?
     bool marking;                  // does this step record its marks?
     unsigned marked, piece_marks[PIECES]; // bit m: mark m was recorded since the times were booked
     uint64_t profile[PHASES];             // ns of the last step that was marked
@@ -157,7 +161,8 @@ struct engine {
 
     int lanes;     // samples of a shard in memory
     int groups;    // ⌈lanes / GROUP⌉
-    size_t stride; // floats from one shard's record to the next
+    size_t record; // floats that are summed over shards: a record's, up to whole ARENA_ALIGNMENTs
+    size_t stride; // from one shard's record to the next; a group needs a little more (group.h)
     float *input, *input_gradient;
     float *parameters, *buffers, *state[2];
     float load_scale[MAX_INPUTS], load_shift[MAX_INPUTS];
@@ -260,6 +265,8 @@ void cuda_prepare_inference(engine *e); // from running statistics to scale and 
 status cuda_run_inference(engine *e, error *err) MUST_CHECK;
 status cuda_take_running(engine *e, error *err) MUST_CHECK; // the norms that an update follows
 status cuda_run_update(engine *e, error *err) MUST_CHECK;
+// What is put into `s` from now on comes behind what is in `other`.
+status cuda_wait_for(const engine *e, cudaStream_t s, cudaStream_t other, error *err) MUST_CHECK;
 
 // transfer.c: operations that exchange activations with other stages.
 size_t cuda_stage_floats(const engine *e, bool output); // for the table, too
@@ -287,7 +294,9 @@ status cuda_send(engine *e, bool images, error *err) MUST_CHECK;
 // graphs.c
 status cuda_run_piece(engine *e, piece p, error *err) MUST_CHECK;
 void cuda_forget_graphs(engine *e);
-status cuda_reduce_records(engine *e, error *err) MUST_CHECK;
+// The floats [first, end) of this engine's records, along its part of the tree, into `sums`.
+status cuda_sum_records(const engine *e, size_t first, size_t end, cudaStream_t s,
+                        error *err) MUST_CHECK;
 
 // timing.c: records an event; books so many steps by what lies between the events, once the device
 // is done.

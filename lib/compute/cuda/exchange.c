@@ -160,6 +160,7 @@ void cuda_stage_reduce(engine *e) {
     const uint64_t begin = clock_now();
     e->run_first = 0;
     e->run_end = e->counts_end - e->counts_first;
-    if (e->failed == STATUS_OK) e->failed = cuda_reduce_records(e, &e->failure);
+    if (e->failed == STATUS_OK)
+        e->failed = cuda_sum_records(e, 0, e->record, e->stream, &e->failure);
     e->ns[PHASE_BACKWARD] += clock_now() - begin;
 }

@@ -1,8 +1,9 @@
 // The pieces of a step, captured once as graphs and then replayed.
-#include "compute/cuda/engine.h"
+#include "compute/cuda/group.h"
 
 void cuda_forget_graphs(engine *e) {
     e->graphs_are_old = false;
+    if (e->group) e->group->captured = false;
     for (int marking = 0; marking < 2; marking++)
         for (int p = 0; p < PIECES; p++)
             for (int turn = 0; turn < STEPS_AHEAD; turn++) {
@@ -12,15 +13,15 @@ void cuda_forget_graphs(engine *e) {
             }
 }
 
-status cuda_reduce_records(engine *e, error *err) {
+status cuda_sum_records(const engine *e, size_t first, size_t end, cudaStream_t s, error *err) {
     const cut c = cuda_cut(e);
-    const reduce_task t = {.records = {e->records, e->stride},
+    const reduce_task t = {.records = {e->records + first, e->stride},
                            .merges = e->device.merges,
-                           .n = record_floats(e->program),
-                           .out = e->sums,
+                           .n = end - first,
+                           .out = e->sums + first,
                            .out_stride = e->stride};
     if (e->sums == e->records) return STATUS_OK; // of one shard
-    cuda_reduce(e->stream, &c, &t);
+    cuda_reduce(s, &c, &t);
     return cuda_check(e, cudaGetLastError(), "launching the sum of records", err);
 }
 
@@ -30,8 +31,8 @@ static status enqueue_step(engine *e, piece p, error *err) {
     cuda_mark(e, MARK_BEGIN);
     TRY(cuda_run_operations(e, p == PIECE_BACKWARD ? middle : 0, p == PIECE_FORWARD ? middle : end,
                             err));
-    if (p != PIECE_FORWARD) {
-        if (!e->options.stage) TRY(cuda_reduce_records(e, err));
+    if (p != PIECE_FORWARD && !e->reducing) {
+        if (!e->options.stage) TRY(cuda_sum_records(e, 0, e->record, e->stream, err));
         cuda_mark(e, MARK_BACKWARD);
     }
 out:
@@ -40,8 +41,10 @@ out:
 
 static status enqueue(engine *e, piece p, error *err) {
     status rc = STATUS_OK;
-    if (p != PIECE_UPDATE) TRY(enqueue_step(e, p, err));
-    if (p != PIECE_UPDATE && p != PIECE_STEP_AND_UPDATE) goto out;
+    e->reducing = p == PIECE_REDUCED_STEP_AND_UPDATE;
+    if (p != PIECE_UPDATE) rc = enqueue_step(e, p, err);
+    e->reducing = false;
+    if (rc != STATUS_OK || p < PIECE_UPDATE) return rc;
     cuda_mark(e, MARK_UPDATE);
     TRY(cuda_run_update(e, err));
 out:
@@ -70,12 +73,17 @@ out:
 }
 
 // The first time a piece runs as it is: libraries load what they need then, which they must not
-// do in a capture.
+// do in a capture. So does a reduction other than the one that was captured.
+static bool has_graph(engine *e, piece p) {
+    if (!e->graphable || !e->tried[p]) return false;
+    return p != PIECE_REDUCED_STEP_AND_UPDATE || cuda_group_fits_graph(e->group);
+}
+
 status cuda_run_piece(engine *e, piece p, error *err) {
     cudaGraphExec_t *const graph = &e->graphs[e->marking][p][cuda_turn(e)];
     status rc = STATUS_OK;
     if (e->graphs_are_old) cuda_forget_graphs(e);
-    if (!e->graphable || !e->tried[p]) {
+    if (!has_graph(e, p)) {
         e->tried[p] = true;
         return enqueue(e, p, err);
     }

@@ -28,7 +28,7 @@ void cuda_group_nap(long ns) {
     (void)nanosleep(&time, NULL);
 }
 
-static void give_up(engine *e) {
+void cuda_group_give_up(engine *e) {
     cuda_group *g = e->group;
     g->failed = true;
     if (g->transport) g->transport->give_up(e);
@@ -93,9 +93,7 @@ static status gather_cards(const engine *e, group_card *cards, error *err) {
 
 static status take_memory(engine *e, cuda_group *g, error *err) {
     const size_t shards = (size_t)e->options.shards, size = (size_t)g->member.size;
-    const size_t each = (e->stride + size - 1) / size;
     status rc;
-    g->slice = (each + FLOAT4 - 1) / FLOAT4 * FLOAT4;
     g->node = memory_new(shards, sizeof *g->node, err);
     g->first_term = memory_new(size + 1, sizeof *g->first_term, err);
     if (!g->node || !g->first_term) return STATUS_FAILED;
@@ -121,16 +119,16 @@ static status choose_transport(engine *e, const group_card *cards, error *why, e
         g->transport = NULL;
     }
 out:
-    if (rc != STATUS_OK) give_up(e);
+    if (rc != STATUS_OK) cuda_group_give_up(e);
     return rc;
 }
 
-status cuda_group_join(engine *e, const engine_group *member, const char **transport, error *why,
+status cuda_group_join(engine *e, const engine_group *member, group_way *way, error *why,
                        error *err) {
     group_card *cards = memory_new((size_t)member->size, sizeof *cards, err);
     cuda_group *g = memory_new(1, sizeof *g, err);
     status rc = STATUS_FAILED;
-    *transport = NULL;
+    *way = (group_way){.transport = NULL};
     if (!cards || !g) {
         free(g);
         goto out;
@@ -141,10 +139,12 @@ status cuda_group_join(engine *e, const engine_group *member, const char **trans
     TRY(take_memory(e, g, err));
     TRY(gather_cards(e, cards, err));
     TRY(choose_transport(e, cards, why, err));
-    if (g->transport)
-        *transport = g->transport->name;
-    else
+    if (!g->transport) {
         cuda_group_close(e);
+        goto out;
+    }
+    if (g->transport->graphable) TRY(cuda_plan_buckets(e, err));
+    *way = (group_way){g->transport->name, g->bucket_count};
 out:
     free(cards);
     return rc;
@@ -155,56 +155,43 @@ void cuda_group_close(engine *e) {
     cuda_group *g = e->group;
     if (!g) return;
     if (g->transport) g->transport->leave(e);
+    if (g->stream) (void)cudaStreamDestroy(g->stream);
     free(g->node);
     free(g->first_term);
+    free(g->buckets);
+    free(g->captured_first_term);
     free(g);
     e->group = NULL;
 }
 
-// ---- The terms ----
+// ---- Slices ----
 
-size_t cuda_group_slice(const engine *e, int q) {
-    const size_t slice = e->group->slice, begin = (size_t)q * slice;
-    if (begin >= e->stride) return 0;
-    return e->stride - begin < slice ? e->stride - begin : slice;
+size_t cuda_group_slice_unit(int size) {
+    return (size_t)FLOAT4 * (size_t)size;
 }
 
-void cuda_group_merge(cuda_group *g, int k, int merges) {
-    g->order_changed |= g->merges_host[k] != merges;
-    g->merges_host[k] = merges;
+size_t cuda_group_margin(int shards) {
+    return 2 * cuda_group_slice_unit(shards);
 }
 
-status cuda_group_send_merges(engine *e, error *err) {
-    cuda_group *g = e->group;
-    const size_t count = (size_t)(e->options.shards + g->member.size);
-    if (!g->order_changed) return STATUS_OK;
-    g->order_changed = false;
-    return cuda_check(e,
-                      cudaMemcpyAsync(g->merges, g->merges_host, count * sizeof *g->merges,
-                                      cudaMemcpyHostToDevice, e->stream),
-                      "sending the order of a sum", err);
+void cuda_group_cut(const engine *e, bucket *b) {
+    const size_t size = (size_t)e->group->member.size, each = (b->end - b->first + size - 1) / size;
+    b->slice = (each + FLOAT4 - 1) / FLOAT4 * FLOAT4;
 }
 
-status cuda_group_add_own(engine *e, error *err) {
-    cuda_group *g = e->group;
-    const cut c = {.end = e->record_count};
-    const reduce_task t = {.records = {e->sums, e->stride},
-                           .merges = g->merges,
-                           .n = e->stride,
-                           .out = e->sums,
-                           .out_stride = e->stride};
-    status rc;
-    for (int k = 0; k < e->record_count; k++) cuda_group_merge(g, k, k > 0);
-    TRY(cuda_group_send_merges(e, err));
-    if (e->record_count == 1) return rc;
-    if (e->record_count == 0)
-        return cuda_check(e, cudaMemsetAsync(e->sums, 0, e->stride * sizeof(float), e->stream),
-                          "clearing a record", err);
-    cuda_reduce(e->stream, &c, &t);
-    rc = cuda_check(e, cudaGetLastError(), "launching the sum of records", err);
-out:
-    return rc;
+bucket cuda_group_whole(const engine *e) {
+    bucket b = {.end = e->record};
+    cuda_group_cut(e, &b);
+    return b;
 }
+
+size_t cuda_group_slice(const bucket *b, int q) {
+    const size_t begin = b->first + (size_t)q * b->slice;
+    if (begin >= b->end) return 0;
+    return b->end - begin < b->slice ? b->end - begin : b->slice;
+}
+
+// ---- The terms, and the order in which they are added ----
 
 static status find_terms(engine *e, const int *first_leaf, error *err) {
     cuda_group *g = e->group;
@@ -222,56 +209,142 @@ static status find_terms(engine *e, const int *first_leaf, error *err) {
     return STATUS_OK;
 }
 
-// ---- A step ----
-
-// Copies between the pinned wishes and the tail of the first record.
-static status move_wishes(const engine *e, int n, bool in, error *err) {
-    float *there = e->sums + record_floats(e->program) - n, *here = e->group->wishes;
-    return cuda_check(
-        e,
-        cudaMemcpyAsync(in ? there : here, in ? here : there, (size_t)n * sizeof *here,
-                        in ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost, e->stream),
-        "copying what ranks agree on", err);
+// Behind vector k of those that reduce.cu adds.
+static void set_merges(cuda_group *g, int k, int merges) {
+    g->order_changed |= g->merges_host[k] != merges;
+    g->merges_host[k] = merges;
 }
 
-// The kernels leave zeros there, so a rank without a wish has nothing to do.
-static status put_wishes(const engine *e, const float *wishes, int n, error *err) {
-    bool any = false;
-    for (int i = 0; i < n; i++) any |= wishes[i] != 0;
-    if (!any || e->record_count == 0) return STATUS_OK;
-    memcpy(e->group->wishes, wishes, (size_t)n * sizeof *wishes);
-    return move_wishes(e, n, true, err);
+// Of all terms along the tree, or of the own vectors one after the other. The reduction before was
+// waited for, so the device has read what the host writes now.
+static status send_order(engine *e, error *err) {
+    cuda_group *g = e->group;
+    const size_t count = (size_t)(e->options.shards + g->member.size);
+    const int terms = g->first_term[g->member.size];
+    for (int t = 0; g->exact && t < terms; t++)
+        set_merges(g, t, reduction_tree_node_merges(&e->tree, g->node[t]));
+    for (int k = 0; !g->exact && k < e->record_count; k++) set_merges(g, k, k > 0);
+    if (!g->order_changed) return STATUS_OK;
+    g->order_changed = false;
+    return cuda_check(e,
+                      cudaMemcpyAsync(g->merges, g->merges_host, count * sizeof *g->merges,
+                                      cudaMemcpyHostToDevice, e->stream),
+                      "sending the order of a sum", err);
 }
+
+status cuda_group_add_own(engine *e, const bucket *b, cudaStream_t s, error *err) {
+    const size_t floats = b->end - b->first;
+    float *const sums = e->sums + b->first;
+    const cut c = {.end = e->record_count};
+    const reduce_task t = {.records = {sums, e->stride},
+                           .merges = e->group->merges,
+                           .n = floats,
+                           .out = sums,
+                           .out_stride = e->stride};
+    if (e->record_count == 1) return STATUS_OK;
+    if (e->record_count == 0)
+        return cuda_check(e, cudaMemsetAsync(sums, 0, floats * sizeof *sums, s),
+                          "clearing a record", err);
+    cuda_reduce(s, &c, &t);
+    return cuda_check(e, cudaGetLastError(), "launching the sum of records", err);
+}
+
+// ---- Wishes ----
+
+// Between the pinned wishes and the tail of the first record.
+static status move_wishes(const engine *e, bool in, cudaStream_t s, error *err) {
+    const cuda_group *g = e->group;
+    const size_t n = (size_t)g->wish_count;
+    float *there = e->sums + record_floats(e->program) - n, *here = g->wishes;
+    return cuda_check(e,
+                      cudaMemcpyAsync(in ? there : here, in ? here : there, n * sizeof *here,
+                                      in ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost, s),
+                      "copying what ranks agree on", err);
+}
+
+// A rank without a vector can wish for nothing.
+status cuda_group_put_wishes(const engine *e, cudaStream_t s, error *err) {
+    return e->record_count == 0 ? STATUS_OK : move_wishes(e, true, s, err);
+}
+
+status cuda_group_take_wishes(const engine *e, cudaStream_t s, error *err) {
+    return move_wishes(e, false, s, err);
+}
+
+// ---- A reduction ----
 
 // As comm_shm.c counts them: all but the own slice of each vector, and the own slice of the sum to
 // all others; whether it is sent, or the others come and read it. An all-reduce of one vector sends
 // as much.
-static group_traffic count_traffic(const engine *e, bool exact) {
-    const cuda_group *g = e->group;
-    const size_t own = cuda_group_slice(e, g->member.rank), others = (size_t)g->member.size - 1;
-    const size_t vectors = exact ? (size_t)e->record_count : 1;
-    return (group_traffic){e->record_count,
-                           (vectors * (e->stride - own) + own * others) * sizeof(float)};
+static void count_traffic(engine *e, const bucket *buckets, int count) {
+    cuda_group *g = e->group;
+    const size_t others = (size_t)g->member.size - 1;
+    const size_t vectors = g->exact ? (size_t)e->record_count : 1;
+    g->traffic = (group_traffic){.vectors = e->record_count};
+    for (const bucket *b = buckets; b < buckets + count; b++) {
+        const size_t own = cuda_group_slice(b, g->member.rank), floats = b->end - b->first;
+        g->traffic.bytes_sent += (vectors * (floats - own) + own * others) * sizeof(float);
+    }
 }
 
-status cuda_group_reduce(engine *e, const int *first_leaf, bool exact, float *wishes, int n,
-                         group_traffic *traffic, error *err) {
+// Of what the records hold, behind everything that is in the stream.
+static status reduce_now(engine *e, error *err) {
+    const cuda_group *g = e->group;
+    const bucket whole = cuda_group_whole(e);
+    status rc;
+    TRY(cuda_group_put_wishes(e, e->stream, err));
+    TRY(g->transport->reduce(e, &whole, e->stream, err));
+    TRY(cuda_group_take_wishes(e, e->stream, err));
+    TRY(cuda_group_finish(e, err));
+    count_traffic(e, &whole, 1);
+out:
+    return rc;
+}
+
+status cuda_group_finish(engine *e, error *err) {
+    const group_transport *t = e->group->transport;
+    status rc;
+    TRY(cuda_group_wait(e, t->look, "reducing", err));
+    if (t->settle) TRY(t->settle(e, err));
+out:
+    return rc;
+}
+
+static status prepare(engine *e, const int *first_leaf, error *err) {
+    const cuda_group *g = e->group;
+    status rc;
+    TRY(find_terms(e, first_leaf, err));
+    TRY(send_order(e, err));
+    if (g->transport->prepare) TRY(g->transport->prepare(e, err));
+out:
+    return rc;
+}
+
+status cuda_group_reduce(engine *e, const int *first_leaf, bool exact, const float *wishes, int n,
+                         error *err) {
     cuda_group *g = e->group;
     status rc;
     if (!g || g->failed || n >= RECORD_TAIL)
         return error_set(err, STATUS_FAILED, "cannot reduce: 'cuda:%d' (%s) is in no group",
                          e->options.device, e->name);
+    g->exact = exact;
+    g->wish_count = n;
+    memcpy(g->wishes, wishes, (size_t)n * sizeof *wishes);
     TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
     TRY(cuda_pending_failure(e, err));
-    TRY(find_terms(e, first_leaf, err));
-    TRY(put_wishes(e, wishes, n, err));
-    TRY(g->transport->reduce(e, exact, err));
-    TRY(move_wishes(e, n, false, err));
-    TRY(cuda_group_wait(e, g->transport->look, "reducing", err));
-    if (g->transport->settle) TRY(g->transport->settle(e, err));
-    memcpy(wishes, g->wishes, (size_t)n * sizeof *wishes);
-    *traffic = count_traffic(e, exact);
+    TRY(prepare(e, first_leaf, err));
+    g->waits = e->step_waits;
+    if (g->waits)
+        count_traffic(e, g->buckets, g->bucket_count);
+    else
+        TRY(reduce_now(e, err));
 out:
-    if (rc != STATUS_OK) give_up(e);
+    if (rc != STATUS_OK) cuda_group_give_up(e);
     return rc;
+}
+
+void cuda_group_result(const engine *e, float *wishes, int n, group_traffic *traffic) {
+    const cuda_group *g = e->group;
+    memcpy(wishes, g->wishes, (size_t)n * sizeof *wishes);
+    *traffic = g->traffic;
 }

@@ -26,6 +26,7 @@
 //
 // **Waiting.** A stream that waits for the event of a process that has died waits for ever, and so
 // would everybody who waits for this stream: then the engine is `stuck`, which cuda_close respects.
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -245,20 +246,20 @@ static void set_place(engine *e, int k, const float *place) {
 }
 
 // Where this rank's slice of every term is.
-static void find_terms(engine *e) {
+static void find_terms(engine *e, const bucket *b) {
     const cuda_group *g = e->group;
     for (int r = 0; r < g->member.size; r++) {
-        const float *slice = own(e)->peers[r].sums + (size_t)g->member.rank * g->slice;
+        const float *slice = own(e)->peers[r].sums + (size_t)g->member.rank * b->slice;
         for (int t = g->first_term[r]; t < g->first_term[r + 1]; t++, slice += e->stride)
             set_place(e, t, slice);
     }
 }
 
 // ... of every rank's first record.
-static void find_first_records(engine *e) {
+static void find_first_records(engine *e, const bucket *b) {
     const cuda_group *g = e->group;
     for (int r = 0; r < g->member.size; r++)
-        set_place(e, r, own(e)->peers[r].sums + (size_t)g->member.rank * g->slice);
+        set_place(e, r, own(e)->peers[r].sums + (size_t)g->member.rank * b->slice);
 }
 
 static status send_places(engine *e, error *err) {
@@ -273,62 +274,60 @@ static status send_places(engine *e, error *err) {
 }
 
 // Slices of so many vectors, with these merges.
-static status add_slices(engine *e, int vectors, const int *merges, error *err) {
+static status add_slices(engine *e, const bucket *b, int vectors, const int *merges, error *err) {
     const cuda_group *g = e->group;
     const cut c = {.end = vectors};
     const reduce_task t = {.places = own(e)->places,
                            .merges = merges,
-                           .n = cuda_group_slice(e, g->member.rank),
-                           .out = e->sums + (size_t)g->member.rank * g->slice,
-                           .out_stride = g->slice};
+                           .n = cuda_group_slice(b, g->member.rank),
+                           .out = e->sums + (size_t)g->member.rank * b->slice,
+                           .out_stride = b->slice};
     cuda_reduce(e->stream, &c, &t);
     return cuda_check(e, cudaGetLastError(), "launching the sum of all ranks' records", err);
 }
 
-static status sum_exact(engine *e, error *err) {
-    cuda_group *g = e->group;
-    const int terms = g->first_term[g->member.size];
-    status rc;
-    for (int t = 0; t < terms; t++)
-        cuda_group_merge(g, t, reduction_tree_node_merges(&e->tree, g->node[t]));
-    find_terms(e);
-    TRY(cuda_group_send_merges(e, err));
-    TRY(send_places(e, err));
-    TRY(meet(e, READY, err));
-    rc = add_slices(e, terms, g->merges, err);
-out:
-    return rc;
-}
-
-static status sum_fast(engine *e, error *err) {
+static status sum_exact(engine *e, const bucket *b, error *err) {
     const cuda_group *g = e->group;
     status rc;
-    find_first_records(e);
+    find_terms(e, b);
     TRY(send_places(e, err));
-    TRY(cuda_group_add_own(e, err));
     TRY(meet(e, READY, err));
-    rc = add_slices(e, g->member.size, g->merges + e->options.shards, err);
+    rc = add_slices(e, b, g->first_term[g->member.size], g->merges, err);
 out:
     return rc;
 }
 
-static status gather_slices(engine *e, error *err) {
+static status sum_fast(engine *e, const bucket *b, error *err) {
+    const cuda_group *g = e->group;
+    status rc;
+    find_first_records(e, b);
+    TRY(send_places(e, err));
+    TRY(cuda_group_add_own(e, b, e->stream, err));
+    TRY(meet(e, READY, err));
+    rc = add_slices(e, b, g->member.size, g->merges + e->options.shards, err);
+out:
+    return rc;
+}
+
+static status gather_slices(engine *e, const bucket *b, error *err) {
     const cuda_group *g = e->group;
     const slices_task t = {.places = own(e)->places + e->options.shards,
                            .slices = g->member.size,
                            .own = g->member.rank,
-                           .slice = g->slice,
-                           .n = e->stride,
+                           .slice = b->slice,
+                           .n = b->end,
                            .out = e->sums};
     cuda_gather_slices(e->stream, &t);
     return cuda_check(e, cudaGetLastError(), "launching the gathering of slices", err);
 }
 
-static status reduce(engine *e, bool exact, error *err) {
+// Of the whole record, and in the engine's stream: hosts meet, so it cannot be part of a graph.
+static status reduce(engine *e, const bucket *b, cudaStream_t s, error *err) {
     status rc;
-    TRY(exact ? sum_exact(e, err) : sum_fast(e, err));
+    assert(b->first == 0 && s == e->stream);
+    TRY(e->group->exact ? sum_exact(e, b, err) : sum_fast(e, b, err));
     TRY(meet(e, SUMMED, err));
-    TRY(gather_slices(e, err));
+    TRY(gather_slices(e, b, err));
 out:
     return rc;
 }

@@ -13,8 +13,13 @@
 //
 // **Waiting.** NCCL waits for other ranks when it starts, when a connection is first used, and in
 // its kernels. So the communicator is non-blocking: its calls return at once, and group.c waits.
-// Nothing may be put behind a group of calls in the stream before NCCL has said that they are
-// there.
+// Nothing may be put behind a group of calls in the stream, or captured behind them, before NCCL
+// has said that they are there.
+//
+// **Graphs.** Whether calls are captured, and the launch of a graph with calls in it, are
+// collective (NCCL's manual, "Using NCCL with CUDA Graphs"): all ranks have made as many steps,
+// with batches of the same shape, so they choose alike. A communicator that is aborted waits until
+// no graph has calls of it any more (commDestroySync in its source): they are destroyed before.
 #include <nccl.h>
 
 #include <stdlib.h>
@@ -42,8 +47,10 @@ static nccl *own(const engine *e) {
 
 static void give_up(engine *e) {
     nccl *n = own(e);
-    if (n && n->comm) (void)ncclCommAbort(n->comm);
-    if (n) n->comm = NULL;
+    if (!n || !n->comm) return;
+    cuda_forget_graphs(e);
+    (void)ncclCommAbort(n->comm);
+    n->comm = NULL;
 }
 
 // NCCL may notice that a rank is gone before the group does, but it cannot say who, and why.
@@ -101,11 +108,6 @@ static status wait_for_nccl(engine *e, const char *what, error *err) {
 // Of the cards, which all ranks have: so all come to the same answer.
 static status check_cards(const engine *e, const group_card *cards, error *why) {
     const size_t size = (size_t)e->group->member.size;
-    // What the last slices reach beyond the first record is the second one's place: the terms have
-    // left by then.
-    if (size * e->group->slice > 2 * e->stride)
-        return error_set(why, STATUS_FAILED, "%zu ranks for a record of %zu floats", size,
-                         e->stride);
     for (size_t r = 0; r < size; r++) {
         if (!cards[r].nccl || !cards[r].has_device)
             return error_set(why, STATUS_FAILED, "rank %zu has no NCCL", r);
@@ -169,67 +171,59 @@ static void leave(engine *e) {
 // ---- The exact reduction ----
 
 // There are more terms in a step than in the one before once or twice in the life of an engine:
-// what was too small is not given back before its end.
-static status take_room(engine *e, int terms, error *err) {
+// what was too small is not given back before its end. Buckets are reduced one after another, and
+// share the room.
+static status prepare(engine *e, error *err) {
+    const cuda_group *g = e->group;
     nccl *n = own(e);
-    const size_t floats = (size_t)terms * e->group->slice;
-    if (floats <= n->room) return STATUS_OK;
+    const size_t floats = (size_t)g->first_term[g->member.size] * cuda_group_whole(e).slice;
+    if (!g->exact || floats <= n->room) return STATUS_OK;
     n->room = floats;
     return cuda_take(e, floats * sizeof(float), &n->received, err);
 }
 
-static ncclResult_t send_and_receive(const engine *e) {
+static ncclResult_t send_and_receive(const engine *e, const bucket *b, cudaStream_t s) {
     const cuda_group *g = e->group;
     const nccl *n = own(e);
     const int size = g->member.size, rank = g->member.rank;
-    const size_t mine = cuda_group_slice(e, rank);
+    const size_t mine = cuda_group_slice(b, rank);
+    const float *from = e->sums + b->first;
     ncclResult_t code = ncclGroupStart();
     if (code != ncclSuccess) return code;
-    for (int q = 0; q < size; q++)
-        for (int k = 0; k < e->record_count && cuda_group_slice(e, q) > 0 && is_good(code); k++)
-            code = ncclSend(e->sums + (size_t)k * e->stride + (size_t)q * g->slice,
-                            cuda_group_slice(e, q), ncclFloat, q, n->comm, e->stream);
+    for (int q = 0; q < size; q++, from += b->slice)
+        for (int k = 0; k < e->record_count && cuda_group_slice(b, q) > 0 && is_good(code); k++)
+            code = ncclSend(from + (size_t)k * e->stride, cuda_group_slice(b, q), ncclFloat, q,
+                            n->comm, s);
     for (int r = 0; r < size; r++)
         for (int t = g->first_term[r]; t < g->first_term[r + 1] && mine > 0; t++)
             if (is_good(code))
-                code = ncclRecv(n->received + (size_t)t * g->slice, mine, ncclFloat, r, n->comm,
-                                e->stream);
+                code = ncclRecv(n->received + (size_t)t * b->slice, mine, ncclFloat, r, n->comm, s);
     const ncclResult_t end = ncclGroupEnd();
     return is_good(code) ? end : code;
 }
 
-static status add_terms(engine *e, error *err) {
+static status add_terms(const engine *e, const bucket *b, float *out, cudaStream_t s, error *err) {
     const cuda_group *g = e->group;
-    const int terms = g->first_term[g->member.size];
-    const cut c = {.end = terms};
-    const reduce_task t = {.records = {own(e)->received, g->slice},
+    const cut c = {.end = g->first_term[g->member.size]};
+    const reduce_task t = {.records = {own(e)->received, b->slice},
                            .merges = g->merges,
-                           .n = cuda_group_slice(e, g->member.rank),
-                           .out = e->sums + (size_t)g->member.rank * g->slice,
-                           .out_stride = g->slice};
-    status rc;
-    TRY(cuda_group_send_merges(e, err));
-    cuda_reduce(e->stream, &c, &t);
-    rc = cuda_check(e, cudaGetLastError(), "launching the sum of all ranks' records", err);
-out:
-    return rc;
+                           .n = cuda_group_slice(b, g->member.rank),
+                           .out = out,
+                           .out_stride = b->slice};
+    cuda_reduce(s, &c, &t);
+    return cuda_check(e, cudaGetLastError(), "launching the sum of all ranks' records", err);
 }
 
-static status reduce_exact(engine *e, error *err) {
+static status reduce_exact(engine *e, const bucket *b, cudaStream_t s, error *err) {
     static const char exchanging[] = "exchanging slices", gathering[] = "gathering slices";
-    cuda_group *g = e->group;
-    const int terms = g->first_term[g->member.size];
+    float *const sums = e->sums + b->first;
+    float *const mine = sums + (size_t)e->group->member.rank * b->slice;
     status rc;
-    for (int t = 0; t < terms; t++)
-        cuda_group_merge(g, t, reduction_tree_node_merges(&e->tree, g->node[t]));
-    TRY(take_room(e, terms, err));
-    TRY(check(e, send_and_receive(e), exchanging, err));
+    TRY(check(e, send_and_receive(e, b, s), exchanging, err));
     TRY(wait_for_nccl(e, exchanging, err));
-    TRY(add_terms(e, err));
-    TRY(check(e,
-              ncclAllGather(e->sums + (size_t)g->member.rank * g->slice, e->sums, g->slice,
-                            ncclFloat, own(e)->comm, e->stream),
-              gathering, err));
+    TRY(add_terms(e, b, mine, s, err));
+    // At the end of the record the last slices may reach beyond it: cuda_group_margin().
+    TRY(check(e, ncclAllGather(mine, sums, b->slice, ncclFloat, own(e)->comm, s), gathering, err));
     TRY(wait_for_nccl(e, gathering, err));
 out:
     return rc;
@@ -237,25 +231,27 @@ out:
 
 // ---- The fast reduction ----
 
-static status reduce_fast(engine *e, error *err) {
+static status reduce_fast(engine *e, const bucket *b, cudaStream_t s, error *err) {
     static const char what[] = "reducing";
+    float *const sums = e->sums + b->first;
     status rc;
-    TRY(cuda_group_add_own(e, err));
-    TRY(check(
-        e, ncclAllReduce(e->sums, e->sums, e->stride, ncclFloat, ncclSum, own(e)->comm, e->stream),
-        what, err));
+    TRY(cuda_group_add_own(e, b, s, err));
+    TRY(check(e, ncclAllReduce(sums, sums, b->end - b->first, ncclFloat, ncclSum, own(e)->comm, s),
+              what, err));
     TRY(wait_for_nccl(e, what, err));
 out:
     return rc;
 }
 
-static status reduce(engine *e, bool exact, error *err) {
-    return exact ? reduce_exact(e, err) : reduce_fast(e, err);
+static status reduce(engine *e, const bucket *b, cudaStream_t s, error *err) {
+    return e->group->exact ? reduce_exact(e, b, s, err) : reduce_fast(e, b, s, err);
 }
 
 const group_transport cuda_nccl = {.name = "nccl",
                                    .built = true,
+                                   .graphable = true,
                                    .join = join,
+                                   .prepare = prepare,
                                    .reduce = reduce,
                                    .look = look,
                                    .give_up = give_up,

@@ -1,7 +1,7 @@
 // From the operations of a step to the kernels' tasks.
 #include <math.h>
 
-#include "compute/cuda/engine.h"
+#include "compute/cuda/group.h"
 
 static record_set records_of(const engine *e) {
     return (record_set){e->records, e->stride};
@@ -306,8 +306,7 @@ static bool runs_aside(const operation *op) {
     return op->kind == OP_CORE_WEIGHTS && op->unit->ours;
 }
 
-// What is put into `s` from now on comes behind what is in `other`.
-static status wait_for(const engine *e, cudaStream_t s, cudaStream_t other, error *err) {
+status cuda_wait_for(const engine *e, cudaStream_t s, cudaStream_t other, error *err) {
     status rc;
     TRY(cuda_check(e, cudaEventRecord(e->reached, other), "recording an event", err));
     TRY(cuda_check(e, cudaStreamWaitEvent(s, e->reached, 0), "waiting for an event", err));
@@ -322,20 +321,22 @@ static int mark_of(phase p) {
 
 status cuda_run_operations(engine *e, int first, int end, error *err) {
     const cut c = cuda_cut(e);
-    bool forked = false;
+    bool forked = false; // is there something on the side stream that this one has to wait for?
     status rc = STATUS_OK;
     for (int i = first; i < end; i++) {
         const operation *op = &e->operations[i];
         const phase p = cuda_operation_phase(op->kind);
         const bool aside = runs_aside(op);
-        if (aside) TRY(wait_for(e, e->side, e->stream, err));
+        if (aside) TRY(cuda_wait_for(e, e->side, e->stream, err));
         TRY(run_operation(e, &c, op, err));
         forked |= aside;
+        if (e->reducing) TRY(cuda_reduce_bucket_behind(e, i, forked, err));
         if (i + 1 < end && cuda_operation_phase(op[1].kind) == p) continue;
-        if (forked) TRY(wait_for(e, e->stream, e->side, err));
+        if (forked) TRY(cuda_wait_for(e, e->stream, e->side, err));
         forked = false;
         if (p != PHASE_COPY) cuda_mark(e, mark_of(p));
     }
+    if (e->reducing) TRY(cuda_wait_for_buckets(e, err));
     rc = cuda_check(e, cudaGetLastError(), "launching a kernel of a step", err);
 out:
     return rc;

@@ -2,18 +2,19 @@
 #include <math.h>
 
 #include "base/clock.h"
-#include "compute/cuda/engine.h"
+#include "compute/cuda/group.h"
 
 // ---- A step ----
 
-// An engine that has all shards usually hears of the update next, and nothing before it. So the
-// step waits for that: both go to the device as one copy and one graph.
+// An engine that has all shards usually hears of the update next, and nothing before it; one whose
+// group reduces in buckets hears of the reduction in between. So the step waits for that: all go to
+// the device as one copy and one graph.
 status cuda_step(engine *e, const batch *b, error *err) {
     status rc;
     e->given_gradients = NULL;
     TRY(cuda_tell(e, b, err));
     e->step_waits = true;
-    if (e->options.local_shards == e->options.shards) return rc;
+    if (e->options.local_shards == e->options.shards || cuda_has_buckets(e)) return rc;
     const uint64_t begin = clock_now();
     TRY(cuda_run_waiting(e, err));
     TRY(cuda_sync(e, err)); // others wait for what it leaves
@@ -25,6 +26,8 @@ out:
 status cuda_run_waiting(engine *e, error *err) {
     status rc = STATUS_OK;
     if (!e->step_waits) return rc;
+    if (cuda_reduction_waits(e))
+        return error_set(err, STATUS_FAILED, "cannot look at a step that is being reduced");
     e->step_waits = false;
     TRY(cuda_send(e, !e->images, err));
     TRY(cuda_run_piece(e, PIECE_STEP, err));
@@ -132,7 +135,8 @@ static status run_update(engine *e, const update_rule *rule, error *err) {
         e->step_waits = false;
         tell_rule(e, rule, e->host.numbers);
         TRY(cuda_send(e, !e->images, err));
-        return cuda_run_piece(e, PIECE_STEP_AND_UPDATE, err);
+        return cuda_reduction_waits(e) ? cuda_run_reduced_step(e, err)
+                                       : cuda_run_piece(e, PIECE_STEP_AND_UPDATE, err);
     }
     TRY(send_update(e, rule, err));
     TRY(cuda_run_piece(e, PIECE_UPDATE, err));

@@ -14,6 +14,7 @@ static const struct {
     [MARK_LOADED] = {.ended = PHASE_LOAD},
     [MARK_FORWARD] = {.ended = PHASE_FORWARD},
     [MARK_BACKWARD] = {.ended = PHASE_BACKWARD},
+    [MARK_REDUCED] = {.ended = PHASE_COMM}, // what backward did not hide
     [MARK_UPDATE] = {.begins = true},
     [MARK_UPDATED] = {.ended = PHASE_UPDATE},
 };

@@ -1,0 +1,140 @@
+// The reduction of a group as part of a step: the record in buckets, each of which is reduced as
+// soon as backward has made it, on a stream of its own, while the layers in front of it are still
+// at work. Step, reduction and update are one graph then.
+//
+//     stream        backward of layer 3    layer 2        layer 1        update
+//     group->stream                        bucket 0       bucket 1 ...   ^
+//
+// Backward goes from the last layer to the first, and the parameter arena has layers in order
+// (program.h): so gradients are complete from the end of the record on. What else is there, sums
+// for running statistics, the loss and the wishes, is behind the parameters and comes from forward;
+// it goes with the first bucket.
+//
+// The bits are those of a reduction behind the step: what is added to what does not depend on where
+// a record is cut.
+#include <string.h>
+
+#include "base/memory.h"
+#include "compute/cuda/group.h"
+
+// ---- Planning ----
+
+// Where a unit's parameters begin in the arena; `none` if it has none.
+static size_t first_parameter(const unit_layers *u, size_t none) {
+    return u->core ? u->core->weight : u->norm ? u->norm->weight : none;
+}
+
+// The last operation that makes gradients of this unit's parameters.
+static int completing_operation(const engine *e, const cuda_unit *u) {
+    int last = 0;
+    for (int i = e->backward_first; i < e->operation_count; i++)
+        if (e->operations[i].unit == u && e->operations[i].kind != OP_CORE_INPUT) last = i;
+    return last;
+}
+
+static void add_bucket(engine *e, size_t first, size_t end, int behind) {
+    cuda_group *g = e->group;
+    bucket b = {.first = first, .end = end, .behind = behind};
+    cuda_group_cut(e, &b);
+    g->buckets[g->bucket_count++] = b;
+}
+
+// A new bucket begins where a unit does, if the one behind it and what is left in front are large
+// enough. Only the last of them need not be whole slices.
+static void cut_record(engine *e) {
+    const engine_group *member = &e->group->member;
+    const size_t unit = cuda_group_slice_unit(member->size);
+    size_t end = e->record, complete = e->record;
+    for (int i = e->units.count - 1; i > 0; i--) {
+        complete = first_parameter(&e->units.units[i], complete);
+        const size_t first = (complete + unit - 1) / unit * unit;
+        if (first >= end || end - first < member->bucket || first < member->bucket) continue;
+        add_bucket(e, first, end, completing_operation(e, &e->plan[i]));
+        end = first;
+    }
+    add_bucket(e, 0, end, e->operation_count - 1);
+}
+
+status cuda_plan_buckets(engine *e, error *err) {
+    cuda_group *g = e->group;
+    status rc;
+    g->buckets = memory_new((size_t)e->units.count, sizeof *g->buckets, err);
+    g->captured_first_term =
+        memory_new((size_t)g->member.size + 1, sizeof *g->captured_first_term, err);
+    if (!g->buckets || !g->captured_first_term) return STATUS_FAILED;
+    TRY(cuda_check(e, cudaStreamCreateWithFlags(&g->stream, cudaStreamNonBlocking),
+                   "making a stream", err));
+    cut_record(e);
+out:
+    return rc;
+}
+
+bool cuda_has_buckets(const engine *e) {
+    return e->group && e->group->bucket_count > 0;
+}
+
+bool cuda_reduction_waits(const engine *e) {
+    return e->group && e->group->waits;
+}
+
+// ---- In a step ----
+
+static status reduce_bucket(engine *e, const bucket *b, error *err) {
+    const cuda_group *g = e->group;
+    const bool has_tail = b->end == e->record;
+    status rc;
+    TRY(cuda_sum_records(e, b->first, b->end, g->stream, err));
+    if (has_tail) TRY(cuda_group_put_wishes(e, g->stream, err));
+    TRY(g->transport->reduce(e, b, g->stream, err));
+    if (has_tail) TRY(cuda_group_take_wishes(e, g->stream, err));
+out:
+    return rc;
+}
+
+status cuda_reduce_bucket_behind(engine *e, int behind, bool forked, error *err) {
+    const cuda_group *g = e->group;
+    status rc = STATUS_OK;
+    for (int i = 0; i < g->bucket_count; i++) {
+        const bucket *b = &g->buckets[i];
+        if (b->behind != behind) continue;
+        TRY(cuda_wait_for(e, g->stream, e->stream, err));
+        if (forked) TRY(cuda_wait_for(e, g->stream, e->side, err));
+        TRY(reduce_bucket(e, b, err));
+    }
+out:
+    return rc;
+}
+
+status cuda_wait_for_buckets(engine *e, error *err) {
+    status rc = cuda_wait_for(e, e->stream, e->group->stream, err);
+    if (rc == STATUS_OK) cuda_mark(e, MARK_REDUCED);
+    return rc;
+}
+
+// ---- All of a step ----
+
+// Calls that NCCL has captured are for so many terms and floats. A step of another shape, at the
+// end of an epoch, runs as it is.
+bool cuda_group_fits_graph(cuda_group *g) {
+    const size_t bytes = ((size_t)g->member.size + 1) * sizeof *g->first_term;
+    if (!g->captured) {
+        g->captured = true;
+        g->captured_exact = g->exact;
+        g->captured_wish_count = g->wish_count;
+        memcpy(g->captured_first_term, g->first_term, bytes);
+        return true;
+    }
+    return g->captured_exact == g->exact && g->captured_wish_count == g->wish_count &&
+           memcmp(g->captured_first_term, g->first_term, bytes) == 0;
+}
+
+status cuda_run_reduced_step(engine *e, error *err) {
+    cuda_group *g = e->group;
+    status rc;
+    g->waits = false;
+    TRY(cuda_run_piece(e, PIECE_REDUCED_STEP_AND_UPDATE, err));
+    TRY(cuda_group_finish(e, err));
+out:
+    if (rc != STATUS_OK) cuda_group_give_up(e);
+    return rc;
+}

@@ -275,9 +275,10 @@ typedef struct backend {
     // times(). Who measures it may call it again without a step: it sums whatever the records hold,
     // at once, and takes as long as one behind a step.
     status (*group_reduce)(engine *e, const int *first_leaf, bool exact, const float *wishes, int n,
-                           error *err);
-    // Behind that, and behind update() where it does it: the sums of the wishes, and what it took.
-    void (*group_result)(const engine *e, float *wishes, int n, group_traffic *traffic);
+                           group_traffic *traffic, error *err);
+    // Behind that, and behind update() where it does it: the sums of the wishes. Waits for the
+    // reduction: with buckets, whoever does not ask lets the device go on from step to step.
+    status (*group_result)(engine *e, float *wishes, int n, error *err);
 
     // Logits [samples][classes] of a batch in inference mode (running statistics; no dropout). Any
     // number of samples.

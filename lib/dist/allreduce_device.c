@@ -125,7 +125,8 @@ const char *device_vector_transport(const device_vector *v) {
 
 status device_vector_reduce(device_vector *v, bool fast, error *err) {
     const float wish = 0;
-    return v->backend->group_reduce(v->engine, v->first_leaf, !fast, &wish, 1, err);
+    group_traffic traffic;
+    return v->backend->group_reduce(v->engine, v->first_leaf, !fast, &wish, 1, &traffic, err);
 }
 
 static status check_value(size_t at, float value, float expected, error *err) {
@@ -160,9 +161,9 @@ status device_vector_check(device_vector *v, bool fast, error *err) {
     TRY(step(v, err));
     const int *leaves = v->backend->shard_leaves(v->engine);
     memcpy(v->first_leaf, leaves, ((size_t)size + 1) * sizeof *leaves);
-    TRY(v->backend->group_reduce(v->engine, v->first_leaf, !fast, &wish, 1, err));
+    TRY(v->backend->group_reduce(v->engine, v->first_leaf, !fast, &wish, 1, &traffic, err));
     TRY(v->backend->update(v->engine, &rule, &result, err));
-    v->backend->group_result(v->engine, &wish, 1, &traffic);
+    TRY(v->backend->group_result(v->engine, &wish, 1, err));
     TRY(check_value(v->program.parameters + RECORD_TAIL - 1, wish, all, err));
     rc = check_parameters(v, err);
 out:

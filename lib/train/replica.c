@@ -23,6 +23,9 @@ struct worker {
 
 // Wishes ride in the last floats of a record: a sum above 0 means that somebody wishes.
 enum { RECORD_WISHES = RECORD_TAIL - WISHES };
+// To hear of it, the host waits for the step. Where nothing else does (group_way.buckets), wishes
+// are asked for in every so many steps only, the same ones on all ranks.
+enum { STEPS_A_WISH = 16 };
 
 update_kind strategy_update_kind(const optimizer *o) {
     switch (o->kind) {
@@ -200,29 +203,37 @@ static status reduce_here(worker *w, const bool wish[WISHES], bool agreed[WISHES
     return rc;
 }
 
+static bool asks(const worker *w) {
+    return w->way.buckets == 0 || w->steps % STEPS_A_WISH == 0;
+}
+
 // A reduction in buckets is left to the update: the engine knows when it was, and how much of it
 // backward did not hide.
 static status reduce_on_devices(worker *w, const bool wish[WISHES], error *err) {
     float wishes[WISHES];
+    group_traffic traffic = {0};
     const bool behind = w->way.buckets == 0;
     status rc = STATUS_OK;
-    for (int i = 0; i < WISHES; i++) wishes[i] = wish[i] ? 1.0f : 0.0f;
+    for (int i = 0; i < WISHES; i++) wishes[i] = wish[i] && asks(w) ? 1.0f : 0.0f;
     if (behind) TRY(meet(w, err));
     const uint64_t begin = clock_now();
     find_first_leaves(w);
-    TRY(w->backend->group_reduce(w->engine, w->first_leaf, !w->reduce_fast, wishes, WISHES, err));
+    TRY(w->backend->group_reduce(w->engine, w->first_leaf, !w->reduce_fast, wishes, WISHES,
+                                 &traffic, err));
     if (behind) book(w, PHASE_COMM, begin, clock_now());
+    w->vectors += (uint64_t)traffic.vectors;
+    w->bytes += traffic.bytes_sent;
 out:
     return rc;
 }
 
-static void read_reduction(worker *w, bool agreed[WISHES]) {
-    float wishes[WISHES];
-    group_traffic traffic;
-    w->backend->group_result(w->engine, wishes, WISHES, &traffic);
+static status hear_wishes(worker *w, bool agreed[WISHES], error *err) {
+    float wishes[WISHES] = {0};
+    status rc = STATUS_OK;
+    if (asks(w)) TRY(w->backend->group_result(w->engine, wishes, WISHES, err));
     read_wishes(wishes, agreed);
-    w->vectors += (uint64_t)traffic.vectors;
-    w->bytes += traffic.bytes_sent;
+out:
+    return rc;
 }
 
 status replica_step(worker *w, const batch *b, const update_rule *rule, const bool wish[WISHES],
@@ -235,9 +246,9 @@ status replica_step(worker *w, const batch *b, const update_rule *rule, const bo
         TRY(reduce_here(w, wish, result->agreed, err));
     else // the record of all shards is the reduced one already
         memcpy(result->agreed, wish, sizeof result->agreed);
-    w->steps++;
     TRY(w->backend->update(w->engine, rule, &result->update, err));
-    if (w->way.transport) read_reduction(w, result->agreed);
+    if (w->way.transport) TRY(hear_wishes(w, result->agreed, err));
+    w->steps++;
 out:
     return rc;
 }

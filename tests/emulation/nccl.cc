@@ -123,7 +123,8 @@ struct ncclComm {
     // Of the group that is under way:
     cudaStream_t stream = nullptr;
     uint64_t put = 0;     // into the stream until then
-    bool settled = false; // is all that done?
+    bool settled = false; // is all that done? Then the group is planned
+    group_of_calls calls;
     bool captured = false;
     size_t node = 0; // then: of the capture
     std::vector<transfer> transfers;
@@ -154,6 +155,17 @@ __attribute__((format(printf, 3, 4))) static ncclResult_t fail(ncclComm *c, nccl
         c->shared->failed = 2;
     }
     return code;
+}
+
+static bool is_failed(const ncclComm *c) {
+    return c->state != ncclSuccess && c->state != ncclInProgress;
+}
+
+// Another rank's.
+static void hear_of_failure(ncclComm *c) {
+    if (is_failed(c) || c->shared->failed != 2) return;
+    c->state = ncclRemoteError;
+    memcpy(c->why, c->shared->why, sizeof c->why);
 }
 
 static bool overdue(const ncclComm *c) {
@@ -224,6 +236,8 @@ static void add_up(ncclComm *c) {
     c->sums.clear();
 }
 
+static void plan(ncclComm *c, const operation &o);
+
 // What is in front of the group comes first; behind it nothing may come before the group is done.
 static bool settle(ncclComm *c) {
     CUstream_st *s;
@@ -236,11 +250,14 @@ static bool settle(ncclComm *c) {
              "work was put into a stream behind calls that were still in progress");
         return false;
     }
-    if (!c->settled && cudaStreamSynchronize(c->stream) != cudaSuccess) {
+    if (c->settled) return true;
+    const cudaError_t code = s->queue->advance(c->put);
+    if (code != cudaSuccess && code != cudaErrorNotReady)
         fail(c, ncclUnhandledCudaError, "the work in front of a group of calls has failed");
-        return false;
-    }
+    if (code != cudaSuccess) return false;
     c->settled = true;
+    for (const operation &o : c->calls.operations) plan(c, o);
+    c->moved = monotonic::now();
     return true;
 }
 
@@ -281,25 +298,19 @@ static void finish_capture(ncclComm *c) {
         c->state = ncclSuccess;
 }
 
-static void plan(ncclComm *c, const operation &o);
-
 // A node of a graph. As a kernel of NCCL it goes on until all ranks have theirs, or the
-// communicator is aborted.
+// communicator is aborted; whatever other calls are on their way meanwhile.
 static cudaError_t run_captured(const group_of_calls &g, ncclComm::on_graphs *graphs) {
     ncclComm *c = graphs->comm;
     if (!c) return cudaSuccess;
-    if (c->state == ncclSuccess && c->shared->failed == 2) {
-        c->state = ncclRemoteError;
-        memcpy(c->why, c->shared->why, sizeof c->why);
-    }
-    if (c->state != ncclSuccess || (graphs->running && graphs->running != &g))
-        return cudaErrorNotReady;
+    hear_of_failure(c);
+    if (is_failed(c) || (graphs->running && graphs->running != &g)) return cudaErrorNotReady;
     if (!graphs->running) {
         for (const operation &o : g.operations) plan(c, o);
         c->moved = monotonic::now();
     }
     graphs->running = &g;
-    if (!move_group(c) || c->state != ncclSuccess) return cudaErrorNotReady;
+    if (!move_group(c) || is_failed(c)) return cudaErrorNotReady;
     graphs->running = nullptr;
     return cudaSuccess;
 }
@@ -327,10 +338,9 @@ static void join(ncclComm *c) {
 
 static void progress(ncclComm *c) {
     if (c->state != ncclInProgress) return;
-    if (c->shared->failed == 2) {
-        c->state = ncclRemoteError;
-        memcpy(c->why, c->shared->why, sizeof c->why);
-    } else if (c->captured) {
+    hear_of_failure(c);
+    if (is_failed(c)) return;
+    if (c->captured) {
         finish_capture(c);
     } else if (c->joined) {
         run_group(c);
@@ -451,8 +461,7 @@ static ncclResult_t launch(const group_of_calls &g) {
     } else {
         c->put = s->queue->put;
         c->settled = false;
-        for (const operation &o : g.operations) plan(c, o);
-        c->moved = monotonic::now();
+        c->calls = g;
     }
     c->state = ncclInProgress;
     return ncclInProgress;

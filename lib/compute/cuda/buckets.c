@@ -132,9 +132,8 @@ status cuda_run_reduced_step(engine *e, error *err) {
     cuda_group *g = e->group;
     status rc;
     g->waits = false;
-    TRY(cuda_run_piece(e, PIECE_REDUCED_STEP_AND_UPDATE, err));
-    TRY(cuda_group_finish(e, err));
-out:
+    g->under_way = true;
+    rc = cuda_run_piece(e, PIECE_REDUCED_STEP_AND_UPDATE, err);
     if (rc != STATUS_OK) cuda_group_give_up(e);
     return rc;
 }

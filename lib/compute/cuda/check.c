@@ -1,5 +1,5 @@
 // What calls of CUDA return, and what they could not.
-#include "compute/cuda/engine.h"
+#include "compute/cuda/group.h"
 
 status cuda_check(const engine *e, cudaError_t code, const char *what, error *err) {
     if (code == cudaSuccess) return STATUS_OK;
@@ -14,6 +14,8 @@ status cuda_check_blas(const engine *e, cublasStatus_t code, const char *what, e
 }
 
 status cuda_sync(engine *e, error *err) {
+    const status rc = cuda_group_finish(e, err);
+    if (rc != STATUS_OK) return rc;
     return cuda_check(e, cudaStreamSynchronize(e->stream), "waiting for the device", err);
 }
 

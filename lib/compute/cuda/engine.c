@@ -354,6 +354,7 @@ static status write_all(engine *e, const float *parameters, const float *buffers
     status rc;
     TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
     TRY(cuda_run_waiting(e, err));
+    TRY(cuda_group_finish(e, err));
     TRY(copy(e, e->parameters, parameters, n, err));
     TRY(copy(e, e->buffers, buffers, e->program->buffers, err));
     for (int i = 0; i < update_state_arrays(e->kind); i++)
@@ -368,6 +369,7 @@ static status cuda_read(engine *e, float *parameters, float *buffers, float *sta
     status rc;
     TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
     TRY(cuda_pending_failure(e, err));
+    TRY(cuda_group_finish(e, err)); // copies to memory that is not pinned wait for the stream
     TRY(copy(e, parameters, e->parameters, n, err));
     TRY(copy(e, buffers, e->buffers, e->program->buffers, err));
     for (int i = 0; i < update_state_arrays(e->kind); i++)

@@ -2,8 +2,9 @@
 // reduction, and waiting for the others.
 //
 // **Waiting.** The device waits for other ranks, and when one of them dies it may wait for ever. So
-// nobody calls cudaStreamSynchronize here: cuda_group_wait() looks at the stream and, through the
-// group's `alive`, at the other ranks, until all is done or something has failed.
+// nobody calls cudaStreamSynchronize while a reduction is under way: cuda_group_wait() looks at the
+// stream and, through the group's `alive`, at the other ranks, until all is done or something has
+// failed.
 #include "compute/cuda/group.h"
 
 #include <assert.h>
@@ -62,6 +63,32 @@ out:
     return rc;
 }
 
+status cuda_group_finish(engine *e, error *err) {
+    cuda_group *g = e->group;
+    status rc = STATUS_OK;
+    if (!g || !g->under_way) return rc;
+    g->under_way = false; // who fails has given up, and waits no more
+    TRY(cuda_group_wait(e, g->transport->look, "reducing", err));
+    if (g->transport->settle) TRY(g->transport->settle(e, err));
+out:
+    if (rc != STATUS_OK) cuda_group_give_up(e);
+    return rc;
+}
+
+static status look_at_turn(const engine *e, const char *what, bool *done, error *err) {
+    const cudaError_t code = cudaEventQuery(e->ahead[cuda_turn(e)].done);
+    *done = code == cudaSuccess;
+    if (code != cudaErrorNotReady) return cuda_check(e, code, what, err);
+    (void)cudaGetLastError(); // where "not ready" stays until somebody asks
+    return STATUS_OK;
+}
+
+status cuda_group_wait_for_turn(engine *e, error *err) {
+    const status rc = cuda_group_wait(e, look_at_turn, "reducing", err);
+    if (rc != STATUS_OK) cuda_group_give_up(e);
+    return rc;
+}
+
 // ---- Joining and leaving ----
 
 static bool find_device(const engine *e, unsigned char id[GROUP_DEVICE_BYTES]) {
@@ -101,7 +128,7 @@ static status take_memory(engine *e, cuda_group *g, error *err) {
     TRY(cuda_take_host(e, (shards + size) * sizeof *g->merges, &g->merges_host, err));
     for (size_t r = 0; r < size; r++) g->merges_host[shards + r] = r > 0;
     g->order_changed = true;
-    TRY(cuda_take_host(e, RECORD_TAIL * sizeof *g->wishes, &g->wishes, err));
+    TRY(cuda_take_host(e, STEPS_AHEAD * RECORD_TAIL * sizeof *g->wishes, &g->wishes, err));
 out:
     return rc;
 }
@@ -209,27 +236,34 @@ static status find_terms(engine *e, const int *first_leaf, error *err) {
     return STATUS_OK;
 }
 
-// Behind vector k of those that reduce.cu adds.
-static void set_merges(cuda_group *g, int k, int merges) {
-    g->order_changed |= g->merges_host[k] != merges;
+// Behind vector k of those that reduce.cu adds. Where it changes, the device must have read what
+// the host writes now.
+static status set_merges(engine *e, int k, int merges, error *err) {
+    cuda_group *g = e->group;
+    if (g->merges_host[k] == merges) return STATUS_OK;
+    const status rc = cuda_group_finish(e, err);
+    g->order_changed = true;
     g->merges_host[k] = merges;
+    return rc;
 }
 
-// Of all terms along the tree, or of the own vectors one after the other. The reduction before was
-// waited for, so the device has read what the host writes now.
+// Of all terms along the tree, or of the own vectors one after the other.
 static status send_order(engine *e, error *err) {
     cuda_group *g = e->group;
     const size_t count = (size_t)(e->options.shards + g->member.size);
     const int terms = g->first_term[g->member.size];
+    status rc = STATUS_OK;
     for (int t = 0; g->exact && t < terms; t++)
-        set_merges(g, t, reduction_tree_node_merges(&e->tree, g->node[t]));
-    for (int k = 0; !g->exact && k < e->record_count; k++) set_merges(g, k, k > 0);
-    if (!g->order_changed) return STATUS_OK;
+        TRY(set_merges(e, t, reduction_tree_node_merges(&e->tree, g->node[t]), err));
+    for (int k = 0; !g->exact && k < e->record_count; k++) TRY(set_merges(e, k, k > 0, err));
+    if (!g->order_changed) return rc;
     g->order_changed = false;
-    return cuda_check(e,
-                      cudaMemcpyAsync(g->merges, g->merges_host, count * sizeof *g->merges,
-                                      cudaMemcpyHostToDevice, e->stream),
-                      "sending the order of a sum", err);
+    rc = cuda_check(e,
+                    cudaMemcpyAsync(g->merges, g->merges_host, count * sizeof *g->merges,
+                                    cudaMemcpyHostToDevice, e->stream),
+                    "sending the order of a sum", err);
+out:
+    return rc;
 }
 
 status cuda_group_add_own(engine *e, const bucket *b, cudaStream_t s, error *err) {
@@ -251,11 +285,15 @@ status cuda_group_add_own(engine *e, const bucket *b, cudaStream_t s, error *err
 
 // ---- Wishes ----
 
+static float *wishes_here(const engine *e) {
+    return e->group->wishes + cuda_turn(e) * RECORD_TAIL;
+}
+
 // Between the pinned wishes and the tail of the first record.
 static status move_wishes(const engine *e, bool in, cudaStream_t s, error *err) {
     const cuda_group *g = e->group;
     const size_t n = (size_t)g->wish_count;
-    float *there = e->sums + record_floats(e->program) - n, *here = g->wishes;
+    float *there = e->sums + record_floats(e->program) - n, *here = wishes_here(e);
     return cuda_check(e,
                       cudaMemcpyAsync(in ? there : here, in ? here : there, n * sizeof *here,
                                       in ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost, s),
@@ -276,36 +314,27 @@ status cuda_group_take_wishes(const engine *e, cudaStream_t s, error *err) {
 // As comm_shm.c counts them: all but the own slice of each vector, and the own slice of the sum to
 // all others; whether it is sent, or the others come and read it. An all-reduce of one vector sends
 // as much.
-static void count_traffic(engine *e, const bucket *buckets, int count) {
-    cuda_group *g = e->group;
+static group_traffic count_traffic(const engine *e, const bucket *buckets, int count) {
+    const cuda_group *g = e->group;
     const size_t others = (size_t)g->member.size - 1;
     const size_t vectors = g->exact ? (size_t)e->record_count : 1;
-    g->traffic = (group_traffic){.vectors = e->record_count};
+    group_traffic traffic = {.vectors = e->record_count};
     for (const bucket *b = buckets; b < buckets + count; b++) {
         const size_t own = cuda_group_slice(b, g->member.rank), floats = b->end - b->first;
-        g->traffic.bytes_sent += (vectors * (floats - own) + own * others) * sizeof(float);
+        traffic.bytes_sent += (vectors * (floats - own) + own * others) * sizeof(float);
     }
+    return traffic;
 }
 
 // Of what the records hold, behind everything that is in the stream.
-static status reduce_now(engine *e, error *err) {
-    const cuda_group *g = e->group;
-    const bucket whole = cuda_group_whole(e);
+static status reduce_now(engine *e, const bucket *whole, error *err) {
+    cuda_group *g = e->group;
     status rc;
     TRY(cuda_group_put_wishes(e, e->stream, err));
-    TRY(g->transport->reduce(e, &whole, e->stream, err));
+    TRY(g->transport->reduce(e, whole, e->stream, err));
     TRY(cuda_group_take_wishes(e, e->stream, err));
+    g->under_way = true;
     TRY(cuda_group_finish(e, err));
-    count_traffic(e, &whole, 1);
-out:
-    return rc;
-}
-
-status cuda_group_finish(engine *e, error *err) {
-    const group_transport *t = e->group->transport;
-    status rc;
-    TRY(cuda_group_wait(e, t->look, "reducing", err));
-    if (t->settle) TRY(t->settle(e, err));
 out:
     return rc;
 }
@@ -321,30 +350,30 @@ out:
 }
 
 status cuda_group_reduce(engine *e, const int *first_leaf, bool exact, const float *wishes, int n,
-                         error *err) {
+                         group_traffic *traffic, error *err) {
     cuda_group *g = e->group;
     status rc;
     if (!g || g->failed || n >= RECORD_TAIL)
         return error_set(err, STATUS_FAILED, "cannot reduce: 'cuda:%d' (%s) is in no group",
                          e->options.device, e->name);
+    const bucket whole = cuda_group_whole(e);
     g->exact = exact;
     g->wish_count = n;
-    memcpy(g->wishes, wishes, (size_t)n * sizeof *wishes);
+    memcpy(wishes_here(e), wishes, (size_t)n * sizeof *wishes);
     TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
     TRY(cuda_pending_failure(e, err));
     TRY(prepare(e, first_leaf, err));
     g->waits = e->step_waits;
-    if (g->waits)
-        count_traffic(e, g->buckets, g->bucket_count);
-    else
-        TRY(reduce_now(e, err));
+    *traffic =
+        g->waits ? count_traffic(e, g->buckets, g->bucket_count) : count_traffic(e, &whole, 1);
+    if (!g->waits) TRY(reduce_now(e, &whole, err));
 out:
     if (rc != STATUS_OK) cuda_group_give_up(e);
     return rc;
 }
 
-void cuda_group_result(const engine *e, float *wishes, int n, group_traffic *traffic) {
-    const cuda_group *g = e->group;
-    memcpy(wishes, g->wishes, (size_t)n * sizeof *wishes);
-    *traffic = g->traffic;
+status cuda_group_result(engine *e, float *wishes, int n, error *err) {
+    const status rc = cuda_group_finish(e, err);
+    if (rc == STATUS_OK) memcpy(wishes, wishes_here(e), (size_t)n * sizeof *wishes);
+    return rc;
 }

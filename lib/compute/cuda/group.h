@@ -70,9 +70,9 @@ typedef struct cuda_group {
     bool order_changed; // since the host's merges were sent
     // Of this reduction, or the last:
     bool exact;
-    float *wishes; // [RECORD_TAIL], pinned
+    bool under_way; // nobody has waited for it
+    float *wishes;  // [STEPS_AHEAD][RECORD_TAIL], pinned
     int wish_count;
-    group_traffic traffic;
     // Of reductions that are part of a step, from the end of the record to its beginning.
     bucket *buckets;
     int bucket_count;    // 0: there are none
@@ -105,8 +105,11 @@ status cuda_group_wait(engine *e, group_look *look, const char *what, error *err
 group_look cuda_group_look_at_stream;
 void cuda_group_nap(long ns);
 
-// Until the reduction in the stream is done, here and as far as others need it.
+// Until the reductions that are under way are done, here and as far as others need it. Nothing may
+// wait for the engine's stream by other means before. Engines without a group may call it, too.
 status cuda_group_finish(engine *e, error *err) MUST_CHECK;
+// Until the device is done with the blocks of this turn.
+status cuda_group_wait_for_turn(engine *e, error *err) MUST_CHECK;
 void cuda_group_give_up(engine *e); // something has failed
 
 // buckets.c
@@ -128,8 +131,8 @@ bool cuda_group_fits_graph(cuda_group *g);
 status cuda_group_join(engine *e, const engine_group *member, group_way *way, error *why,
                        error *err) MUST_CHECK;
 status cuda_group_reduce(engine *e, const int *first_leaf, bool exact, const float *wishes, int n,
-                         error *err) MUST_CHECK;
-void cuda_group_result(const engine *e, float *wishes, int n, group_traffic *traffic);
+                         group_traffic *traffic, error *err) MUST_CHECK;
+status cuda_group_result(engine *e, float *wishes, int n, error *err) MUST_CHECK;
 // Leaves the group, if there is one.
 void cuda_group_close(engine *e);
 

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "compute/cuda/engine.h"
+#include "compute/cuda/group.h"
 
 static bool same_counts(const engine *e, const batch *b) {
     return e->tree.nodes && b->first_shard == e->counts_first && b->end_shard == e->counts_end &&
@@ -100,6 +100,7 @@ static status take_turn(engine *e, error *err) {
     e->host = t->host;
     e->device = t->device;
     e->marking = !e->options.deferred || e->steps % MARKED_EVERY == 1;
+    if (e->group && e->group->under_way) TRY(cuda_group_wait_for_turn(e, err));
     rc = cuda_check(e, cudaEventSynchronize(t->done), "waiting for the device", err);
 out:
     return rc;

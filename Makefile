@@ -406,8 +406,9 @@ distclean: clean ## Remove everything that was made: also artifacts and fetched 
 # ---- Help ------------------------------------------------------------------------------------------------------
 .PHONY: help print-config
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z_.-]+:.*## / { printf "  %-22s %s\n", $$1, $$2 }' Makefile pipelines/*.mk
-	@echo 'Settings: CC MODE V=1 CUDA CUDA_HOME CUDA_ARCHS BUILD ARTIFACTS PREFIX PYTHON JOBS; `make print-config` shows them.'
+	@awk -F ':.*## ' '/^[a-z_.-]+:.*## / { printf "  %-22s %s\n", $$1, $$2 }' pipelines/*.mk Makefile
+	@echo 'Settings of experiments: SEED EPOCHS SET DEVICE THREADS RESUME REPORT_FLAGS CIFAR10_FROM MNIST_FROM; pipelines/experiment.sh says what they do.'
+	@echo 'Of everything: CC MODE V=1 CUDA CUDA_HOME CUDA_ARCHS BUILD ARTIFACTS PREFIX PYTHON JOBS; `make print-config` shows them.'
 
 print-config: ## Show settings and what was found on this machine
 	@show() { printf '%-14s %s\n' "$$1" "$$2"; }; first() { "$$@" 2>/dev/null | head -n 1; }; \

@@ -15,7 +15,7 @@
 #     SEED                      the first seed, instead of the experiment's; an experiment with repeats: N uses N
 #     EPOCHS                    epochs of every experiment: short for SET="epochs=N"
 #     SET                       assignments between semicolons: "epochs=1; optimizer.lr=0.01"
-#     DEVICE                    where to train and evaluate: auto, cpu, cuda, or a list, cuda:0,cuda:1, which the workers
+#     DEVICE                    where to train and evaluate: auto, cpu, cuda, or a list, cuda:0,cuda:1, which the ranks
 #                               of an experiment take in turn. Another kind of device makes a stage stale, another list
 #                               of the same kind does not
 #     THREADS                   how wide to train; never makes a stage stale

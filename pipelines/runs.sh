@@ -156,16 +156,16 @@ prepare_run() {
             --in "$data/train.st.zst" --out "${train_on[$1]}"
 }
 
-# choose_devices I: DEVICE for this run, as the array $on. A list is dealt to as many workers as the experiment has, so
+# choose_devices I: DEVICE for this run, as the array $on. A list is dealt to as many ranks as the experiment has, so
 # that it says where they compute and not how many they are.
 choose_devices() {
     local -a list
-    local workers=1 dealt='' w
+    local ranks=1 dealt='' w
     on=(${DEVICE:+--device "$DEVICE"})
     case ${DEVICE:-} in *,*) ;; *) return 0 ;; esac
     IFS=, read -ra list <<<"$DEVICE"
-    [ "${strategy[$1]}" = single ] || workers=${world[$1]}
-    for ((w = 0; w < workers; w++)); do dealt+=,${list[w % ${#list[@]}]}; done
+    [ "${strategy[$1]}" = single ] || ranks=${world[$1]}
+    for ((w = 0; w < ranks; w++)); do dealt+=,${list[w % ${#list[@]}]}; done
     on=(--device "${dealt#,}")
 }
 

@@ -24,4 +24,11 @@ void progress_bytes(progress *p, uint64_t done, uint64_t total);
 // Clears the line.
 void progress_end(progress *p);
 
+// What the functions above are made of, for lines of other kinds. The columns that a line may have:
+// one less than the terminal; 79 where standard error does not tell.
+int progress_columns(void);
+// Shows `line`, one column a byte, in place of the last one. What does not fit is cut off: a line
+// that wraps could not be cleared. "" clears.
+void progress_line(const char *line);
+
 #endif

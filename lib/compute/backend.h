@@ -61,7 +61,7 @@ static inline const char *phase_name(phase p) {
     return names[p];
 }
 
-// Nanoseconds by phase, as means over the workers (threads) of an engine.
+// Nanoseconds by phase, as means over the threads of an engine.
 typedef struct phase_times {
     uint64_t ns[PHASES];
 } phase_times;

@@ -68,8 +68,8 @@ status devices_parse(devices *d, const char *text, error *err) {
     }
 }
 
-int devices_index(const devices *d, int worker) {
-    return d ? d->index[worker % d->count] : 0;
+int devices_index(const devices *d, int rank) {
+    return d ? d->index[rank % d->count] : 0;
 }
 
 void devices_name(const devices *d, int i, char text[DEVICES_TEXT_BYTES]) {
@@ -259,12 +259,12 @@ static status check_list(devices *d, const report *r, error *err) {
 
 // ---- Opening ----
 
-static status open_gpus(devices *d, int workers, const char *path, error *err) {
+static status open_gpus(devices *d, int world_size, const char *path, error *err) {
     report r;
     status rc;
     TRY(ask_child(path, &r, err));
     if (d->kind == DEVICE_AUTO) {
-        d->count = r.count < workers ? r.count : workers;
+        d->count = r.count < world_size ? r.count : world_size;
         if (d->count > DEVICES_MAX) d->count = DEVICES_MAX;
         for (int i = 0; i < d->count; i++) d->index[i] = i;
     }
@@ -290,7 +290,7 @@ static bool may_have_gpu(void) {
     return false;
 }
 
-static void choose(devices *d, int workers, const char *path, const logger *log) {
+static void choose(devices *d, int world_size, const char *path, const logger *log) {
     error why = {0};
     char last[DEVICES_TEXT_BYTES];
     if (access(path, F_OK) != 0) {
@@ -299,7 +299,7 @@ static void choose(devices *d, int workers, const char *path, const logger *log)
     } else if (!may_have_gpu()) {
         take_cpu(d);
         log_debug(log, "--device auto takes the cpu: there is no driver of a GPU");
-    } else if (open_gpus(d, workers, path, &why) != STATUS_OK) {
+    } else if (open_gpus(d, world_size, path, &why) != STATUS_OK) {
         take_cpu(d);
         log_info(log, "--device auto takes the cpu: %s", why.message);
     } else {
@@ -309,15 +309,15 @@ static void choose(devices *d, int workers, const char *path, const logger *log)
     }
 }
 
-status devices_open(devices *d, int workers, const logger *log, error *err) {
+status devices_open(devices *d, int world_size, const logger *log, error *err) {
     char *path = NULL;
     status rc = STATUS_OK;
     if (d->kind == DEVICE_CPU) return backend_open("cpu", &d->backend, err);
     TRY(find_library(&path, err));
     if (d->kind == DEVICE_AUTO)
-        choose(d, workers, path, log);
+        choose(d, world_size, path, log);
     else
-        TRY(open_gpus(d, workers, path, err));
+        TRY(open_gpus(d, world_size, path, err));
 out:
     free(path);
     return rc;

@@ -2,10 +2,10 @@
 // computes on them.
 //
 //     auto                  the GPUs where there are some, else the cpu
-//     cpu    cpu,cpu        the cpu; the cpu for two workers
+//     cpu    cpu,cpu        the cpu; the cpu for two ranks
 //     cuda   cuda:1         the first GPU; the second one
-//     cuda:0,cuda:1         two GPUs, which workers (ranks, replicas, stages) take in turn
-//     cuda:0,cuda:0         one GPU for two workers
+//     cuda:0,cuda:1         two GPUs, which ranks, replicas or stages take in turn
+//     cuda:0,cuda:0         one GPU for two ranks
 #ifndef LOCKSTEP_COMPUTE_DEVICES_H
 #define LOCKSTEP_COMPUTE_DEVICES_H
 
@@ -21,7 +21,7 @@ typedef enum device_kind { DEVICE_AUTO, DEVICE_CPU, DEVICE_CUDA } device_kind;
 typedef struct devices {
     device_kind kind;       // of all of them; DEVICE_AUTO until devices_open has decided
     int count;              // of the list, at least 1
-    int index[DEVICES_MAX]; // worker w takes index[w mod count]
+    int index[DEVICES_MAX]; // rank, replica or stage r takes index[r mod count]
     // From devices_open:
     const backend *backend;
     const cuda_library *cuda; // NULL on the cpu
@@ -32,15 +32,15 @@ typedef struct devices {
 // Reads a list. STATUS_USAGE says what is wrong with it. Nothing is looked for yet.
 status devices_parse(devices *d, const char *text, error *err) MUST_CHECK;
 
-// Finds the devices and opens their backend, for so many workers: `auto` becomes as many GPUs as
-// there are, but no more than workers, or else the cpu; `log` is told which. STATUS_FAILED where
-// there is no GPU, or not that one.
+// Finds the devices and opens their backend, for `world_size` ranks, replicas or stages:
+// `auto` becomes as many GPUs as there are, but no more than these, or else the cpu; `log` is told
+// which. STATUS_FAILED where there is no GPU, or not that one.
 //
 // This process may still fork: the GPUs are asked for in a child. Call it before any thread exists.
-status devices_open(devices *d, int workers, const logger *log, error *err) MUST_CHECK;
+status devices_open(devices *d, int world_size, const logger *log, error *err) MUST_CHECK;
 
-// The index for a worker, from 0: what engine_options wants. 0 where `d` is NULL.
-int devices_index(const devices *d, int worker);
+// The index for a rank, replica or stage, from 0: what engine_options wants. 0 where `d` is NULL.
+int devices_index(const devices *d, int rank);
 
 // What entry i of the list is called: "cpu", "cuda:1".
 void devices_name(const devices *d, int i, char text[DEVICES_TEXT_BYTES]);

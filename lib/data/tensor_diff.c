@@ -41,7 +41,16 @@ static double gap(const tensor *a, const tensor *b, int64_t i) {
     return x == y ? 0 : fabs(x - y); // infinity minus itself is no number
 }
 
-tensor_difference tensor_compare(const tensor *a, const tensor *b, tensor_tolerance tolerance) {
+typedef struct tensor_difference {
+    int64_t count;       // elements that differ
+    int64_t first;       // index of the first one, counted through the whole tensor; -1: none
+    double max_absolute; // over those that differ; infinite where only one side is a NaN
+    double max_relative; // |a - b| / max(|a|, |b|), likewise
+} tensor_difference;
+
+// The tensors must have the same type and shape.
+static tensor_difference tensor_compare(const tensor *a, const tensor *b,
+                                        tensor_tolerance tolerance) {
     tensor_difference d = {.first = -1};
     const bool exact = tolerance.absolute == 0 && tolerance.relative == 0;
     const size_t size = tensor_type_bytes(a->type);

@@ -12,16 +12,6 @@ typedef struct tensor_tolerance {
     double absolute, relative;
 } tensor_tolerance;
 
-typedef struct tensor_difference {
-    int64_t count;       // elements that differ
-    int64_t first;       // index of the first one, counted through the whole tensor; -1: none
-    double max_absolute; // over those that differ; infinite where only one side is a NaN
-    double max_relative; // |a - b| / max(|a|, |b|), likewise
-} tensor_difference;
-
-// The tensors must have the same type and shape.
-tensor_difference tensor_compare(const tensor *a, const tensor *b, tensor_tolerance tolerance);
-
 // Writes one line for each thing that differs; *equal tells whether there was none. `a` and `b` are
 // two files, or two folders of training runs, whose model.st.zst and steps.st.zst are compared.
 //

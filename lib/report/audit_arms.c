@@ -119,17 +119,17 @@ static void unlike_batch(audit *a, const claim_row *of, const claim_row *than) {
     audit_so(a, unscaled ? MESSAGE_AUDIT_SIZES_ONE_RATE_SO : MESSAGE_AUDIT_SIZES_SO);
 }
 
-static void unlike_workers(audit *a, const claim_row *of, const claim_row *than) {
+static void unlike_loader_workers(audit *a, const claim_row *of, const claim_row *than) {
     quantity q = QUANTITY_LOADER_WORKERS;
-    audit_add(a, FINDING_ARMS, MESSAGE_AUDIT_WORKERS, of->name, than->name);
-    audit_sum(a, MESSAGE_AUDIT_WORKERS_SUM, of->values[q].text, than->values[q].text);
+    audit_add(a, FINDING_ARMS, MESSAGE_AUDIT_LOADER_WORKERS, of->name, than->name);
+    audit_sum(a, MESSAGE_AUDIT_LOADER_WORKERS_SUM, of->values[q].text, than->values[q].text);
     bool loader = say_like_for_like(a, of, than, q);
-    audit_so(a, loader ? MESSAGE_AUDIT_LOADER_SO : MESSAGE_AUDIT_WORKERS_SO);
+    audit_so(a, loader ? MESSAGE_AUDIT_LOADER_SO : MESSAGE_AUDIT_LOADER_WORKERS_SO);
 }
 
 static void unlike_condition(audit *a, const claim_row *of, const claim_row *than, quantity q) {
     if (q == QUANTITY_LOADER_WORKERS) {
-        unlike_workers(a, of, than);
+        unlike_loader_workers(a, of, than);
         return;
     }
     audit_add(a, FINDING_ARMS, MESSAGE_AUDIT_DIFFER, of->name, than->name, quantity_key(q));

@@ -166,8 +166,8 @@ static void check_epoch_time(audit *a, const claim_row *r) {
     (void)check_parts(a, r, &p);
 }
 
-// The least that a step can take: all of load and update without workers; with them loading may be
-// spread over the workers and hidden behind the update.
+// The least that a step can take: all of load and update without loader workers; with them loading
+// may be spread over these and hidden behind the update.
 static double least_step(const claim_row *r) {
     interval load = r->values[QUANTITY_LOAD_SECONDS].range;
     interval update = r->values[QUANTITY_UPDATE_SECONDS].range;

@@ -107,9 +107,12 @@ const char *effect_said_factor(const report *r, const char *name) {
     static const struct {
         const char *name;
         message said;
-    } factors[] = {{"loader-workers", MESSAGE_SAID_WORKERS}, {"world-size", MESSAGE_SAID_WORLD},
-                   {"virtual-shards", MESSAGE_SAID_SHARDS},  {"global-batch", MESSAGE_SAID_BATCH},
-                   {"learning-rate", MESSAGE_SAID_RATE},     {"epochs", MESSAGE_SAID_EPOCHS}};
+    } factors[] = {{"loader-workers", MESSAGE_SAID_LOADER_WORKERS},
+                   {"world-size", MESSAGE_SAID_WORLD},
+                   {"virtual-shards", MESSAGE_SAID_SHARDS},
+                   {"global-batch", MESSAGE_SAID_BATCH},
+                   {"learning-rate", MESSAGE_SAID_RATE},
+                   {"epochs", MESSAGE_SAID_EPOCHS}};
     for (size_t i = 0; i < sizeof factors / sizeof *factors; i++)
         if (strcmp(name, factors[i].name) == 0) return say(r, factors[i].said);
     return name;

@@ -26,7 +26,7 @@ typedef struct device_use {   // of a replica, a stage, or of ranks on average
 } device_use;
 
 typedef enum execution_kind {
-    EXECUTION_PLAIN,    // nothing was said: one worker
+    EXECUTION_PLAIN,    // nothing was said: one engine
     EXECUTION_REPLICAS, // of DataParallel
     EXECUTION_STAGES,   // of a pipeline
     EXECUTION_RANKS     // of DistributedDataParallel
@@ -58,8 +58,9 @@ double execution_step_seconds(const execution *e);
 // reduce, update.
 double execution_master_share(const execution *e);
 
-// The mean over the workers of any strategy, from the phases of a step (run_time_split). This is
-// the definition of a busy fraction: 1 - (copy + comm + wait) / wall. NAN without times.
+// The mean over the ranks, replicas or stages of any strategy, from the phases of a step
+// (run_time_split). This is the definition of a busy fraction: 1 - (copy + comm + wait) / wall. NAN
+// without times.
 device_use execution_mean_use(const run *r);
 
 #endif

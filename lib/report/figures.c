@@ -237,8 +237,8 @@ static status add_ranks(figure_list *list, const run *r, const execution *e, err
     return add_executed(list, r, "", "", "bytes_sent_per_step", known(e->bytes_sent), "bytes", err);
 }
 
-// The mean use of the workers, from the phases; of a strategy with several also what it says of
-// itself. Nothing of a resumed run.
+// The mean use of those who compute, from the phases; where there are several also what the
+// strategy says of itself. Nothing of a resumed run.
 static status add_execution(figure_list *list, const run *r, error *err) {
     const device_use use = execution_mean_use(r);
     execution e;

@@ -45,6 +45,7 @@ static const char style_sheet[] =
     "tbody th{font-weight:600;white-space:normal;min-width:7.5rem}\n"
     // Where a table has to be scrolled, the names of its rows stay.
     "@media screen and (max-width:60rem){tbody th{position:sticky;left:0;background:var(--back)}}\n"
+    "@media screen and (max-width:72rem){table{font-size:.82rem}th,td{padding-right:.5rem}}\n"
     ".n{text-align:right}\n"
     ".n small{display:block;font-size:.65rem;letter-spacing:.03em;color:var(--soft)}\n"
     "td.s{min-width:7rem;white-space:normal;word-break:keep-all}\n"

@@ -13,7 +13,6 @@ static const char *const texts[MESSAGES][LANGUAGES] = {
     [MESSAGE_SECONDS_PER_EPOCH] = {"s / epoch", "秒 / 轮"},
     [MESSAGE_TOTAL_SECONDS] = {"Total s", "总秒数"},
     [MESSAGE_TRAIN_LOSS] = {"Train loss", "训练损失"},
-    [MESSAGE_TEST_LOSS] = {"Test loss", "测试损失"},
     [MESSAGE_STRATEGY] = {"Strategy", "策略"},
     [MESSAGE_WORLD_SIZE] = {"Ranks", "进程数"},
     [MESSAGE_VIRTUAL_SHARDS] = {"V", "V"},
@@ -21,10 +20,8 @@ static const char *const texts[MESSAGES][LANGUAGES] = {
     [MESSAGE_LEARNING_RATE] = {"lr", "学习率"},
     [MESSAGE_EPOCHS] = {"Epochs", "轮数"},
     [MESSAGE_EPOCH] = {"Epoch", "轮"},
-    [MESSAGE_SEED] = {"Seed", "种子"},
     [MESSAGE_MODEL] = {"Model", "模型"},
     [MESSAGE_DATA] = {"Data", "数据"},
-    [MESSAGE_DATASET] = {"Dataset", "数据集"},
     [MESSAGE_AUGMENTATION] = {"Augmentation", "数据增强"},
     [MESSAGE_OPTIMIZER] = {"Optimizer", "优化器"},
     [MESSAGE_PRECISION] = {"Precision", "精度"},
@@ -66,7 +63,6 @@ static const char *const texts[MESSAGES][LANGUAGES] = {
     [MESSAGE_NO_TIMES] = {"%s has no times", "%s 没有计时"},
     [MESSAGE_SIMULATED] = {"SIMULATED", "模拟 (SIMULATED)"},
     [MESSAGE_IDENTICAL] = {"identical to %s", "与 %s 完全相同"},
-    [MESSAGE_NONE] = {"none", "无"},
     [MESSAGE_YES] = {"yes", "是"},
     [MESSAGE_NO_BECAUSE] = {"no: %s", "否：%s"},
     // The page.
@@ -97,7 +93,7 @@ static const char *const texts[MESSAGES][LANGUAGES] = {
                                 "so the time says nothing about as many real devices.",
                                 "模拟 (SIMULATED)：进程数 × "
                                 "线程数超过机器核心数（%s），该时间不能代表同样数量的真实设备。"},
-    [MESSAGE_SIMULATED_GPU_NOTE] = {"SIMULATED: several workers share a GPU (%s), so the time says "
+    [MESSAGE_SIMULATED_GPU_NOTE] = {"SIMULATED: several ranks share a GPU (%s), so the time says "
                                     "nothing about as many real devices.",
                                     "模拟 (SIMULATED)：多个工作进程共用一块 "
                                     "GPU（%s），该时间不能代表同样数量的真实设备。"},
@@ -131,9 +127,10 @@ static const char *const texts[MESSAGES][LANGUAGES] = {
     [MESSAGE_EPOCH_TABLE_NOTE] = {"Seconds are of training alone.", "秒数仅含训练。"},
     [MESSAGE_TIME_SPLIT] = {"Time of a step", "一步的时间"},
     [MESSAGE_MS_PER_STEP] = {"ms / step", "毫秒 / 步"},
-    [MESSAGE_SPLIT_CAPTION] = {"Where the time of a step goes: mean over workers and steps, first "
-                               "epoch left out when there are more.",
-                               "一步的时间去向：对工作者和步求平均，多于一轮时不含第一轮。"},
+    [MESSAGE_SPLIT_CAPTION] =
+        {"Where the time of a step goes: mean over threads, ranks and steps, first "
+         "epoch left out when there are more.",
+         "一步的时间去向：对线程、进程和步求平均，多于一轮时不含第一轮。"},
     [MESSAGE_PHASE] = {"Phase", "阶段"},
     [MESSAGE_PHASE_LOAD] = {"load", "加载"},
     [MESSAGE_PHASE_COPY] = {"copy", "复制"},
@@ -323,7 +320,7 @@ static const char *const texts[MESSAGES][LANGUAGES] = {
          "accuracies cannot.",
          "%s 训练了 %g 轮，而此处 %s 训练 %lld 轮：速度可比，准确率不可比。"},
     [MESSAGE_PUBLISHED_EFFECT] = {"Published effect", "发表的影响"},
-    [MESSAGE_SAID_WORKERS] = {"loader workers", "加载线程"},
+    [MESSAGE_SAID_LOADER_WORKERS] = {"loader workers", "加载线程"},
     [MESSAGE_SAID_WORLD] = {"world size and strategy", "进程数与策略"},
     [MESSAGE_SAID_SHARDS] = {"the batch norm group", "批归一化组"},
     [MESSAGE_SAID_BATCH] = {"the global batch", "全局批量"},
@@ -680,9 +677,10 @@ static const char *const texts[MESSAGES][LANGUAGES] = {
                                "有 %s s 不属于其中任何一部分，去向未说明"},
     [MESSAGE_AUDIT_IMPLIED] = {"the other figures together imply a batch of %s, stated %s",
                                "由其余数字推得批量为 %s，声称 %s"},
-    [MESSAGE_AUDIT_LEAST] = {"with loading spread over %s workers and hidden behind the update it "
-                             "is still %s s at least",
-                             "即使加载分给 %s 个线程并隐藏在更新之后，也至少需要 %s s"},
+    [MESSAGE_AUDIT_LEAST] =
+        {"with loading spread over %s loader workers and hidden behind the update it "
+         "is still %s s at least",
+         "即使加载分给 %s 个加载线程并隐藏在更新之后，也至少需要 %s s"},
     [MESSAGE_AUDIT_BATCHES_BY_TIME] =
         {"the arms imply different batch sizes (by the time of a batch)",
          "由各组推得的批量互不相同（按每批时间）"},
@@ -782,14 +780,13 @@ static const char *const texts[MESSAGES][LANGUAGES] = {
         {"the accuracies compare learning rates a sample, not ways to share out the work, and the "
          "times compare steps of unequal size",
          "准确率比较的是每样本的学习率，而不是分工方式；时间比较的是大小不同的步"},
-    [MESSAGE_AUDIT_WORKERS] = {"'%s' and '%s' differ in loader workers",
-                               "“%s” 与 “%s” 的加载线程数不同"},
-    [MESSAGE_AUDIT_WORKERS_SUM] = {"loader workers %s and %s", "加载线程数 %s 与 %s"},
-    [MESSAGE_AUDIT_WORKERS_SO] = {"the difference in time may be that of the loader alone",
-                                  "时间之差可能仅来自数据加载"},
-    [MESSAGE_AUDIT_LOADER_SO] =
-        {"the loader's workers made the speed-up: like for like there is none",
-         "加速来自加载线程：条件相同时并无加速"},
+    [MESSAGE_AUDIT_LOADER_WORKERS] = {"'%s' and '%s' differ in loader workers",
+                                      "“%s” 与 “%s” 的加载线程数不同"},
+    [MESSAGE_AUDIT_LOADER_WORKERS_SUM] = {"loader workers %s and %s", "加载线程数 %s 与 %s"},
+    [MESSAGE_AUDIT_LOADER_WORKERS_SO] = {"the difference in time may be that of the loader alone",
+                                         "时间之差可能仅来自数据加载"},
+    [MESSAGE_AUDIT_LOADER_SO] = {"loader workers made the speed-up: like for like there is none",
+                                 "加速来自加载线程：条件相同时并无加速"},
     [MESSAGE_AUDIT_DIFFER] = {"'%s' and '%s' differ in %s", "“%s” 与 “%s” 的 %s 不同"},
     [MESSAGE_AUDIT_DIFFER_SUM] = {"%s %s and %s", "%s：%s 与 %s"},
     [MESSAGE_AUDIT_LABELS_SUM] = {"%s '%s' and '%s'", "%s：“%s” 与 “%s”"},

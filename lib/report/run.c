@@ -147,15 +147,16 @@ static const char *device_text(const yaml_node *list, size_t i) {
     return node && node->kind == YAML_SCALAR ? node->text : "cpu";
 }
 
-// How many different devices the workers have, who take those of the list in turn.
-static int64_t count_devices(const yaml_node *list, int64_t workers) {
+// How many different devices there are for so many ranks, replicas or stages, which take those of
+// the list in turn.
+static int64_t count_devices(const yaml_node *list, int64_t world_size) {
     int64_t count = 0;
-    if (workers < 1) workers = 1;
-    if (workers > DEVICES_MAX) workers = DEVICES_MAX; // no list is longer
-    for (int64_t w = 0; w < workers; w++) {
+    if (world_size < 1) world_size = 1;
+    if (world_size > DEVICES_MAX) world_size = DEVICES_MAX; // no list is longer
+    for (int64_t i = 0; i < world_size; i++) {
         int64_t same = 0;
-        while (strcmp(device_text(list, (size_t)same), device_text(list, (size_t)w)) != 0) same++;
-        count += same == w;
+        while (strcmp(device_text(list, (size_t)same), device_text(list, (size_t)i)) != 0) same++;
+        count += same == i;
     }
     return count;
 }

@@ -216,11 +216,6 @@ void experiment_release(experiment *e) {
     *e = (experiment){0};
 }
 
-const char *strategy_name(strategy_kind s) {
-    static const char *const names[] = {"single", "dp", "ddp", "mp"};
-    return names[s];
-}
-
 // ---- Comparing ----
 
 static bool changes_bits(const char *key) {

@@ -60,6 +60,4 @@ void experiment_release(experiment *e);
 // what --resume refuses by name. The text is in `key`.
 const char *experiment_difference(const yaml_node *a, const yaml_node *b, char key[64]);
 
-const char *strategy_name(strategy_kind s);
-
 #endif

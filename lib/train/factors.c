@@ -13,11 +13,16 @@ static const struct {
     const char *key;
     factor factor;
 } factor_keys[] = {
-    {"loader_workers", FACTOR_WORKERS}, {"strategy", FACTOR_WORLD},
-    {"world_size", FACTOR_WORLD},       {"stages", FACTOR_WORLD},
-    {"virtual_shards", FACTOR_SHARDS},  {"sync_batch_norm", FACTOR_SHARDS},
-    {"global_batch", FACTOR_BATCH},     {"optimizer.lr", FACTOR_RATE},
-    {"lr_scaling", FACTOR_RATE},        {"schedule", FACTOR_RATE},
+    {"loader_workers", FACTOR_LOADER_WORKERS},
+    {"strategy", FACTOR_WORLD},
+    {"world_size", FACTOR_WORLD},
+    {"stages", FACTOR_WORLD},
+    {"virtual_shards", FACTOR_SHARDS},
+    {"sync_batch_norm", FACTOR_SHARDS},
+    {"global_batch", FACTOR_BATCH},
+    {"optimizer.lr", FACTOR_RATE},
+    {"lr_scaling", FACTOR_RATE},
+    {"schedule", FACTOR_RATE},
     {"epochs", FACTOR_EPOCHS},
 };
 

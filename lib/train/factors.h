@@ -10,7 +10,7 @@
 
 // In the order of the walk. The last one has every key that no other has.
 typedef enum factor {
-    FACTOR_WORKERS,
+    FACTOR_LOADER_WORKERS,
     FACTOR_WORLD,
     FACTOR_SHARDS,
     FACTOR_BATCH,

@@ -58,18 +58,6 @@ status model_file_load_all(const model *m, float *parameters, float *buffers, co
     return model_file_load(m, "", parameters, buffers, f, path, err);
 }
 
-status model_file_read(const char *path, const model *m, float *parameters, float *buffers,
-                       char *content, error *err) {
-    tensor_file f = {0};
-    status rc;
-    TRY(tensor_file_read(path, TENSOR_FILE_DEFAULT_MAX, &f, err));
-    TRY(model_file_load_all(m, parameters, buffers, &f, path, err));
-    if (content) memcpy(content, f.content, SHA256_TEXT_BYTES);
-out:
-    tensor_file_release(&f);
-    return rc;
-}
-
 static yaml_node *number_list(const float *values, int count, error *err) {
     yaml_node *list = yaml_new(YAML_SEQUENCE, err);
     for (int i = 0; list && i < count; i++)

@@ -30,12 +30,8 @@ status model_file_write(const char *path, const model *m, const float *parameter
                         const float *buffers, const normalization *n, const char *classes,
                         tensor_file *f, error *err) MUST_CHECK;
 
-// Reads a whole checkpoint into both arenas. Every tensor of the model must be there and no other,
-// but for PyTorch's num_batches_tracked. `content` (SHA256_TEXT_BYTES) may be NULL.
-status model_file_read(const char *path, const model *m, float *parameters, float *buffers,
-                       char *content, error *err) MUST_CHECK;
-
-// The same for a file that was already read.
+// Copies a whole checkpoint, the file named `path`, into both arenas. Every tensor of the model
+// must be there and no other, but for PyTorch's num_batches_tracked.
 status model_file_load_all(const model *m, float *parameters, float *buffers, const tensor_file *f,
                            const char *path, error *err) MUST_CHECK;
 

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "dist/device_group.h"
 
-struct worker {
+struct executor {
     const backend *backend;
     engine *engine;
     comm *comm;
@@ -35,7 +35,7 @@ update_kind strategy_update_kind(const optimizer *o) {
     }
 }
 
-void strategy_give_data(const worker_options *o, engine_options *e) {
+void strategy_give_data(const executor_options *o, engine_options *e) {
     if (!o->data) return;
     e->images = o->data->pixels;
     e->image_count = o->data->samples;
@@ -45,140 +45,141 @@ void strategy_give_data(const worker_options *o, engine_options *e) {
 // Ranks own contiguous shards, the same number each, so an all-gather puts them in order.
 static status exchange(void *context, const void *mine, size_t bytes_per_shard, void *all,
                        error *err) {
-    worker *w = context;
-    size_t bytes = bytes_per_shard * (size_t)w->local_shards;
-    return w->comm->ops->all_gather(w->comm, mine, bytes, all, err);
+    executor *x = context;
+    size_t bytes = bytes_per_shard * (size_t)x->local_shards;
+    return x->comm->ops->all_gather(x->comm, mine, bytes, all, err);
 }
 
 // ---- Engines that reduce among themselves ----
 
-static const char *transport_of(const worker *w) {
-    return w->way.transport ? w->way.transport : w->comm->ops->name;
+static const char *transport_of(const executor *x) {
+    return x->way.transport ? x->way.transport : x->comm->ops->name;
 }
 
 // Through the host where the engines cannot.
-static status join_group(worker *w, const logger *log, error *err) {
-    const comm *c = w->comm;
-    const engine_group g = device_group(w->comm);
+static status join_group(executor *x, const logger *log, error *err) {
+    const comm *c = x->comm;
+    const engine_group g = device_group(x->comm);
     error why = {0};
     status rc = STATUS_OK;
-    if (c->size == 1 || !w->backend->group_join) return rc;
-    TRY(w->backend->group_join(w->engine, &g, &w->way, &why, err));
-    log_debug(log, "ranks reduce by %s%s%s", transport_of(w),
-              w->way.transport ? "" : ", not on devices: ", w->way.transport ? "" : why.message);
+    if (c->size == 1 || !x->backend->group_join) return rc;
+    TRY(x->backend->group_join(x->engine, &g, &x->way, &why, err));
+    log_debug(log, "ranks reduce by %s%s%s", transport_of(x),
+              x->way.transport ? "" : ", not on devices: ", x->way.transport ? "" : why.message);
 out:
     return rc;
 }
 
 // ---- Life ----
 
-status replica_open(const worker_options *o, worker **out, error *err) {
+status replica_open(const executor_options *o, executor **out, error *err) {
     const experiment *e = o->experiment;
     status rc = STATUS_FAILED;
     *out = NULL;
-    worker *w = memory_new(1, sizeof *w, err);
-    if (!w) return rc;
-    w->backend = o->backend;
-    w->comm = o->comm;
-    w->track = trace_first(o->trace);
-    w->reduce_fast = o->reduce_fast;
-    w->shards = e->virtual_shards;
-    w->local_shards = e->virtual_shards / o->comm->size;
-    w->first_shard = o->comm->rank * w->local_shards;
-    w->record = record_floats(&e->model.program);
-    w->first_leaf = memory_new((size_t)o->comm->size + 1, sizeof *w->first_leaf, err);
-    if (!w->first_leaf) goto out;
+    executor *x = memory_new(1, sizeof *x, err);
+    if (!x) return rc;
+    x->backend = o->backend;
+    x->comm = o->comm;
+    x->track = trace_first(o->trace);
+    x->reduce_fast = o->reduce_fast;
+    x->shards = e->virtual_shards;
+    x->local_shards = e->virtual_shards / o->comm->size;
+    x->first_shard = o->comm->rank * x->local_shards;
+    x->record = record_floats(&e->model.program);
+    x->first_leaf = memory_new((size_t)o->comm->size + 1, sizeof *x->first_leaf, err);
+    if (!x->first_leaf) goto out;
     engine_options options = {
         .threads = o->threads,
         .spin = o->spin,
         .isa = o->isa,
         .device = devices_index(o->devices, o->comm->rank),
-        .shards = w->shards,
-        .local_shards = w->local_shards,
+        .shards = x->shards,
+        .local_shards = x->local_shards,
         .shard_samples = e->global_batch / e->virtual_shards,
         .seed = e->seed,
         .sync_batch_norm = e->sync_batch_norm,
         .deferred = true,
         .exchange = e->sync_batch_norm && o->comm->size > 1 ? exchange : NULL,
-        .exchange_context = w,
+        .exchange_context = x,
         .trace = o->trace,
-        .track = w->track,
+        .track = x->track,
         .track_name = "thread",
     };
     memcpy(options.mean, o->normalization.mean, sizeof options.mean);
     memcpy(options.std, o->normalization.std, sizeof options.std);
     strategy_give_data(o, &options);
     TRY(o->backend->open(&e->model.program, &options, strategy_update_kind(&e->optimizer),
-                         &w->engine, err));
-    TRY(join_group(w, o->log, err));
-    *out = w;
+                         &x->engine, err));
+    TRY(join_group(x, o->log, err));
+    *out = x;
     return STATUS_OK;
 out:
-    replica_close(w);
+    replica_close(x);
     return rc;
 }
 
-void replica_close(worker *w) {
-    if (!w) return;
-    w->backend->close(w->engine);
-    free(w->first_leaf);
-    free(w);
+void replica_close(executor *x) {
+    if (!x) return;
+    x->backend->close(x->engine);
+    free(x->first_leaf);
+    free(x);
 }
 
-void replica_shards(const worker *w, int *first, int *end) {
-    *first = w->first_shard;
-    *end = w->first_shard + w->local_shards;
+void replica_shards(const executor *x, int *first, int *end) {
+    *first = x->first_shard;
+    *end = x->first_shard + x->local_shards;
 }
 
-void replica_write(worker *w, const float *parameters, const float *buffers, const float *state) {
-    w->backend->write(w->engine, parameters, buffers, state);
+void replica_write(executor *x, const float *parameters, const float *buffers, const float *state) {
+    x->backend->write(x->engine, parameters, buffers, state);
 }
 
-status replica_read(worker *w, float *parameters, float *buffers, float *state, error *err) {
-    return w->backend->read(w->engine, parameters, buffers, state, err);
+status replica_read(executor *x, float *parameters, float *buffers, float *state, error *err) {
+    return x->backend->read(x->engine, parameters, buffers, state, err);
 }
 
 // ---- A step ----
 
-static void put_wishes(const worker *w, float *const *records, int count, const bool wish[WISHES]) {
+static void put_wishes(const executor *x, float *const *records, int count,
+                       const bool wish[WISHES]) {
     for (int k = 0; k < count; k++) {
-        float *tail = records[k] + w->record - RECORD_TAIL + RECORD_WISHES;
+        float *tail = records[k] + x->record - RECORD_TAIL + RECORD_WISHES;
         for (int i = 0; i < WISHES; i++) tail[i] = k == 0 && wish[i] ? 1.0f : 0.0f;
     }
 }
 
-static void find_first_leaves(worker *w) {
-    const int *shard_leaves = w->backend->shard_leaves(w->engine);
-    for (int r = 0; r <= w->comm->size; r++) w->first_leaf[r] = shard_leaves[r * w->local_shards];
+static void find_first_leaves(executor *x) {
+    const int *shard_leaves = x->backend->shard_leaves(x->engine);
+    for (int r = 0; r <= x->comm->size; r++) x->first_leaf[r] = shard_leaves[r * x->local_shards];
 }
 
-static status reduce_exact(worker *w, float *const *records, float *out, error *err) {
-    find_first_leaves(w);
-    const comm_ownership own = {w->backend->tree(w->engine), w->first_leaf};
-    return w->comm->ops->reduce_exact(w->comm, &own, (const float *const *)records, out, w->record,
+static status reduce_exact(executor *x, float *const *records, float *out, error *err) {
+    find_first_leaves(x);
+    const comm_ownership own = {x->backend->tree(x->engine), x->first_leaf};
+    return x->comm->ops->reduce_exact(x->comm, &own, (const float *const *)records, out, x->record,
                                       err);
 }
 
 // The usual way: each rank adds up what it has, the ranks' sums are added in rank order.
-static status reduce_fast(worker *w, float *const *records, int count, float *out, error *err) {
-    if (count == 0) memset(out, 0, w->record * sizeof *out);
-    if (count > 0 && out != records[0]) memcpy(out, records[0], w->record * sizeof *out);
+static status reduce_fast(executor *x, float *const *records, int count, float *out, error *err) {
+    if (count == 0) memset(out, 0, x->record * sizeof *out);
+    if (count > 0 && out != records[0]) memcpy(out, records[0], x->record * sizeof *out);
     for (int k = 1; k < count; k++)
-        for (size_t i = 0; i < w->record; i++) out[i] += records[k][i];
-    return w->comm->ops->reduce_fast(w->comm, out, w->record, err);
+        for (size_t i = 0; i < x->record; i++) out[i] += records[k][i];
+    return x->comm->ops->reduce_fast(x->comm, out, x->record, err);
 }
 
-static void book(worker *w, phase spent, uint64_t begin, uint64_t end) {
-    w->own.ns[spent] += end - begin;
-    trace_phase(w->track, phase_name(spent), begin, end);
+static void book(executor *x, phase spent, uint64_t begin, uint64_t end) {
+    x->own.ns[spent] += end - begin;
+    trace_phase(x->track, phase_name(spent), begin, end);
 }
 
 // It splits the time: behind it all ranks have their gradients, so what the reduction takes is
 // communication, and what was spent here is waiting for the slowest.
-static status meet(worker *w, error *err) {
+static status meet(executor *x, error *err) {
     const uint64_t begin = clock_now();
-    status rc = w->comm->ops->barrier(w->comm, err);
-    if (rc == STATUS_OK) book(w, PHASE_WAIT, begin, clock_now());
+    status rc = x->comm->ops->barrier(x->comm, err);
+    if (rc == STATUS_OK) book(x, PHASE_WAIT, begin, clock_now());
     return rc;
 }
 
@@ -186,108 +187,108 @@ static void read_wishes(const float *sums, bool agreed[WISHES]) {
     for (int i = 0; i < WISHES; i++) agreed[i] = sums[i] > 0;
 }
 
-static status reduce_here(worker *w, const bool wish[WISHES], bool agreed[WISHES], error *err) {
+static status reduce_here(executor *x, const bool wish[WISHES], bool agreed[WISHES], error *err) {
     int count;
-    float *const *records = w->backend->records(w->engine, &count);
-    float *out = w->backend->reduced(w->engine);
-    put_wishes(w, records, count, wish);
-    status rc = meet(w, err);
+    float *const *records = x->backend->records(x->engine, &count);
+    float *out = x->backend->reduced(x->engine);
+    put_wishes(x, records, count, wish);
+    status rc = meet(x, err);
     if (rc != STATUS_OK) return rc;
-    const uint64_t begin = clock_now(), sent = w->comm->bytes_sent;
-    rc = w->reduce_fast ? reduce_fast(w, records, count, out, err)
-                        : reduce_exact(w, records, out, err);
-    book(w, PHASE_COMM, begin, clock_now());
-    read_wishes(out + w->record - RECORD_TAIL + RECORD_WISHES, agreed);
-    w->vectors += (uint64_t)count;
-    w->bytes += w->comm->bytes_sent - sent;
+    const uint64_t begin = clock_now(), sent = x->comm->bytes_sent;
+    rc = x->reduce_fast ? reduce_fast(x, records, count, out, err)
+                        : reduce_exact(x, records, out, err);
+    book(x, PHASE_COMM, begin, clock_now());
+    read_wishes(out + x->record - RECORD_TAIL + RECORD_WISHES, agreed);
+    x->vectors += (uint64_t)count;
+    x->bytes += x->comm->bytes_sent - sent;
     return rc;
 }
 
-static bool asks(const worker *w) {
-    return w->way.buckets == 0 || w->steps % STEPS_A_WISH == 0;
+static bool asks(const executor *x) {
+    return x->way.buckets == 0 || x->steps % STEPS_A_WISH == 0;
 }
 
 // A reduction in buckets is left to the update: the engine knows when it was, and how much of it
 // backward did not hide.
-static status reduce_on_devices(worker *w, const bool wish[WISHES], error *err) {
+static status reduce_on_devices(executor *x, const bool wish[WISHES], error *err) {
     float wishes[WISHES];
     group_traffic traffic = {0};
-    const bool behind = w->way.buckets == 0;
+    const bool behind = x->way.buckets == 0;
     status rc = STATUS_OK;
-    for (int i = 0; i < WISHES; i++) wishes[i] = wish[i] && asks(w) ? 1.0f : 0.0f;
-    if (behind) TRY(meet(w, err));
+    for (int i = 0; i < WISHES; i++) wishes[i] = wish[i] && asks(x) ? 1.0f : 0.0f;
+    if (behind) TRY(meet(x, err));
     const uint64_t begin = clock_now();
-    find_first_leaves(w);
-    TRY(w->backend->group_reduce(w->engine, w->first_leaf, !w->reduce_fast, wishes, WISHES,
+    find_first_leaves(x);
+    TRY(x->backend->group_reduce(x->engine, x->first_leaf, !x->reduce_fast, wishes, WISHES,
                                  &traffic, err));
-    if (behind) book(w, PHASE_COMM, begin, clock_now());
-    w->vectors += (uint64_t)traffic.vectors;
-    w->bytes += traffic.bytes_sent;
+    if (behind) book(x, PHASE_COMM, begin, clock_now());
+    x->vectors += (uint64_t)traffic.vectors;
+    x->bytes += traffic.bytes_sent;
 out:
     return rc;
 }
 
-static status hear_wishes(worker *w, bool agreed[WISHES], error *err) {
+static status hear_wishes(executor *x, bool agreed[WISHES], error *err) {
     float wishes[WISHES] = {0};
     status rc = STATUS_OK;
-    if (asks(w)) TRY(w->backend->group_result(w->engine, wishes, WISHES, err));
+    if (asks(x)) TRY(x->backend->group_result(x->engine, wishes, WISHES, err));
     read_wishes(wishes, agreed);
 out:
     return rc;
 }
 
-status replica_step(worker *w, const batch *b, const update_rule *rule, const bool wish[WISHES],
+status replica_step(executor *x, const batch *b, const update_rule *rule, const bool wish[WISHES],
                     step_result *result, error *err) {
     status rc;
-    TRY(w->backend->step(w->engine, b, err));
-    if (w->way.transport)
-        TRY(reduce_on_devices(w, wish, err));
-    else if (w->comm->size > 1)
-        TRY(reduce_here(w, wish, result->agreed, err));
+    TRY(x->backend->step(x->engine, b, err));
+    if (x->way.transport)
+        TRY(reduce_on_devices(x, wish, err));
+    else if (x->comm->size > 1)
+        TRY(reduce_here(x, wish, result->agreed, err));
     else // the record of all shards is the reduced one already
         memcpy(result->agreed, wish, sizeof result->agreed);
-    TRY(w->backend->update(w->engine, rule, &result->update, err));
-    if (w->way.transport) TRY(hear_wishes(w, result->agreed, err));
-    w->steps++;
+    TRY(x->backend->update(x->engine, rule, &result->update, err));
+    if (x->way.transport) TRY(hear_wishes(x, result->agreed, err));
+    x->steps++;
 out:
     return rc;
 }
 
-status replica_collect(worker *w, update_result *results, int count, error *err) {
-    return w->backend->collect(w->engine, results, count, err);
+status replica_collect(executor *x, update_result *results, int count, error *err) {
+    return x->backend->collect(x->engine, results, count, err);
 }
 
-status replica_infer(worker *w, const uint8_t *const *pixels, size_t samples, float *logits,
+status replica_infer(executor *x, const uint8_t *const *pixels, size_t samples, float *logits,
                      error *err) {
-    return w->backend->infer(w->engine, pixels, samples, logits, err);
+    return x->backend->infer(x->engine, pixels, samples, logits, err);
 }
 
-phase_times replica_times(worker *w) {
-    phase_times times = w->backend->times(w->engine);
-    for (int p = 0; p < PHASES; p++) times.ns[p] += w->own.ns[p];
-    w->own = (phase_times){0};
+phase_times replica_times(executor *x) {
+    phase_times times = x->backend->times(x->engine);
+    for (int p = 0; p < PHASES; p++) times.ns[p] += x->own.ns[p];
+    x->own = (phase_times){0};
     return times;
 }
 
-const char *replica_isa(const worker *w) {
-    return w->backend->isa(w->engine);
+const char *replica_isa(const executor *x) {
+    return x->backend->isa(x->engine);
 }
 
-size_t replica_memory(const worker *w) {
-    return w->backend->memory(w->engine);
+size_t replica_memory(const executor *x) {
+    return x->backend->memory(x->engine);
 }
 
 // A rank whose shards are not aligned with the tree brings more than one vector to each reduction.
-status replica_describe(const worker *w, yaml_node *segment, error *err) {
-    if (w->comm->size == 1 || w->steps == 0) return STATUS_OK;
+status replica_describe(const executor *x, yaml_node *segment, error *err) {
+    if (x->comm->size == 1 || x->steps == 0) return STATUS_OK;
     status rc;
-    const double vectors = (double)w->vectors / (double)w->steps;
-    const int64_t bytes = (int64_t)(w->bytes / w->steps);
-    TRY(yaml_put(segment, "transport", yaml_new_string(transport_of(w), err), err));
+    const double vectors = (double)x->vectors / (double)x->steps;
+    const int64_t bytes = (int64_t)(x->bytes / x->steps);
+    TRY(yaml_put(segment, "transport", yaml_new_string(transport_of(x), err), err));
     TRY(yaml_put(segment, "bytes_sent_per_step", yaml_new_integer(bytes, err), err));
     TRY(yaml_put(segment, "vectors_per_reduction", yaml_new_number(vectors, err), err));
-    if (w->way.buckets > 0)
-        TRY(yaml_put(segment, "buckets", yaml_new_integer(w->way.buckets, err), err));
+    if (x->way.buckets > 0)
+        TRY(yaml_put(segment, "buckets", yaml_new_integer(x->way.buckets, err), err));
 out:
     return rc;
 }

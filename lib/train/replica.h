@@ -1,24 +1,24 @@
-// replica.h - a worker that is one engine on a contiguous range of the shards: what `single` (all
-// of them) and `ddp` (a rank's own) have in common. These are hooks of strategy.h.
+// replica.h - an executor that is one engine on a contiguous range of the shards: what `single`
+// (all of them) and `ddp` (a rank's own) have in common. These are hooks of strategy.h.
 #ifndef LOCKSTEP_TRAIN_REPLICA_H
 #define LOCKSTEP_TRAIN_REPLICA_H
 
 #include "train/strategy.h"
 
-status replica_open(const worker_options *o, worker **w, error *err) MUST_CHECK;
-void replica_close(worker *w);
-void replica_shards(const worker *w, int *first, int *end);
-void replica_write(worker *w, const float *parameters, const float *buffers, const float *state);
-status replica_read(worker *w, float *parameters, float *buffers, float *state,
+status replica_open(const executor_options *o, executor **x, error *err) MUST_CHECK;
+void replica_close(executor *x);
+void replica_shards(const executor *x, int *first, int *end);
+void replica_write(executor *x, const float *parameters, const float *buffers, const float *state);
+status replica_read(executor *x, float *parameters, float *buffers, float *state,
                     error *err) MUST_CHECK;
-status replica_step(worker *w, const batch *b, const update_rule *rule, const bool wish[WISHES],
+status replica_step(executor *x, const batch *b, const update_rule *rule, const bool wish[WISHES],
                     step_result *result, error *err) MUST_CHECK;
-status replica_collect(worker *w, update_result *results, int count, error *err) MUST_CHECK;
-status replica_infer(worker *w, const uint8_t *const *pixels, size_t samples, float *logits,
+status replica_collect(executor *x, update_result *results, int count, error *err) MUST_CHECK;
+status replica_infer(executor *x, const uint8_t *const *pixels, size_t samples, float *logits,
                      error *err) MUST_CHECK;
-phase_times replica_times(worker *w);
-const char *replica_isa(const worker *w);
-size_t replica_memory(const worker *w);
-status replica_describe(const worker *w, yaml_node *segment, error *err) MUST_CHECK;
+phase_times replica_times(executor *x);
+const char *replica_isa(const executor *x);
+size_t replica_memory(const executor *x);
+status replica_describe(const executor *x, yaml_node *segment, error *err) MUST_CHECK;
 
 #endif

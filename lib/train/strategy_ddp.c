@@ -35,6 +35,7 @@ static status launch(const world *w, const message_sizes *sizes, launch_body bod
 
 const strategy strategy_ddp = {
     .name = "ddp",
+    .reduces = true,
     .track = "thread 0",
     .find_world = find_world,
     .launch = launch,

@@ -54,7 +54,7 @@ static const struct {
 };
 
 typedef struct part { // one replica
-    worker *owner;
+    executor *owner;
     int number;
     engine *engine;
     trace_track *track;
@@ -70,7 +70,7 @@ typedef struct part { // one replica
     error err;
 } part;
 
-struct worker {
+struct executor {
     const backend *backend;
     const program *program;
     part *parts;
@@ -110,8 +110,8 @@ static status find_world(const experiment *e, int wanted, int listed, world *w, 
 // ---- Time ----
 
 // Adds time of a replica to the seven phases, and to what it was busy with.
-static void book(worker *w, part *p, const phase_times *spent) {
-    for (int k = 0; k < PHASES; k++) w->own.ns[k] += spent->ns[k];
+static void book(executor *x, part *p, const phase_times *spent) {
+    for (int k = 0; k < PHASES; k++) x->own.ns[k] += spent->ns[k];
     p->busy += strategy_busy(spent);
     p->waiting += spent->ns[PHASE_WAIT];
 }
@@ -120,31 +120,31 @@ static void book(worker *w, part *p, const phase_times *spent) {
 // records, and copying. From one to the next it waits.
 static void traced_body(void *parts, int member) {
     part *p = (part *)parts + member;
-    const worker *w = p->owner;
+    const executor *x = p->owner;
     const uint64_t begin = trace_clock(p->track);
-    trace_rest(p->track, phase_name(PHASE_WAIT), w->began, begin);
-    w->body(parts, member);
+    trace_rest(p->track, phase_name(PHASE_WAIT), x->began, begin);
+    x->body(parts, member);
     const uint64_t end = trace_clock(p->track);
-    if (activities[w->what].crosses) trace_rest(p->track, phase_name(PHASE_COPY), begin, end);
-    trace_operation(p->track, activities[w->what].name, TRACE_UNNUMBERED, begin, end);
+    if (activities[x->what].crosses) trace_rest(p->track, phase_name(PHASE_COPY), begin, end);
+    trace_operation(p->track, activities[x->what].name, TRACE_UNNUMBERED, begin, end);
 }
 
 // Runs `body` on all replicas at once. A replica's time is what it booked to `spent`; the rest of
 // the region is waiting.
-static status all(worker *w, activity what, void (*body)(void *, int), error *err) {
+static status all(executor *x, activity what, void (*body)(void *, int), error *err) {
     const uint64_t begin = clock_now();
-    for (int r = 0; r < w->replicas; r++) w->parts[r].spent = (phase_times){0};
-    w->what = what;
-    w->body = body;
-    team_run(w->team, traced_body, w->parts);
+    for (int r = 0; r < x->replicas; r++) x->parts[r].spent = (phase_times){0};
+    x->what = what;
+    x->body = body;
+    team_run(x->team, traced_body, x->parts);
     const uint64_t wall = clock_now() - begin;
-    w->ns[what] += wall;
-    for (int r = 0; r < w->replicas; r++) {
-        part *p = &w->parts[r];
+    x->ns[what] += wall;
+    for (int r = 0; r < x->replicas; r++) {
+        part *p = &x->parts[r];
         uint64_t sum = 0;
         for (int k = 0; k < PHASES; k++) sum += p->spent.ns[k];
         p->spent.ns[PHASE_WAIT] += wall > sum ? wall - sum : 0;
-        book(w, p, &p->spent);
+        book(x, p, &p->spent);
         if (p->rc == STATUS_OK) continue;
         *err = p->err;
         return error_prefix(err, "replica %d: ", r);
@@ -153,25 +153,25 @@ static status all(worker *w, activity what, void (*body)(void *, int), error *er
 }
 
 // The master worked since `begin`, and the others waited.
-static void alone(worker *w, activity what, phase spent, uint64_t begin) {
+static void alone(executor *x, activity what, phase spent, uint64_t begin) {
     const uint64_t end = clock_now(), ns = end - begin;
-    trace_track *track = w->parts[0].track;
-    trace_rest(track, phase_name(PHASE_WAIT), w->began, begin);
+    trace_track *track = x->parts[0].track;
+    trace_rest(track, phase_name(PHASE_WAIT), x->began, begin);
     trace_rest(track, phase_name(spent), begin, end);
     trace_operation(track, activities[what].name, TRACE_UNNUMBERED, begin, end);
-    w->ns[what] += ns;
-    for (int r = 0; r < w->replicas; r++) {
+    x->ns[what] += ns;
+    for (int r = 0; r < x->replicas; r++) {
         phase_times times = {0};
         times.ns[r == 0 ? spent : PHASE_WAIT] = ns;
-        book(w, &w->parts[r], &times);
+        book(x, &x->parts[r], &times);
     }
 }
 
-static phase_times times(worker *w) {
-    phase_times mean = w->own;
-    for (int p = 0; p < PHASES; p++) mean.ns[p] /= (uint64_t)w->replicas;
-    w->own = (phase_times){0};
-    (void)w->backend->times(w->parts[0].engine);
+static phase_times times(executor *x) {
+    phase_times mean = x->own;
+    for (int p = 0; p < PHASES; p++) mean.ns[p] /= (uint64_t)x->replicas;
+    x->own = (phase_times){0};
+    (void)x->backend->times(x->parts[0].engine);
     return mean;
 }
 
@@ -191,25 +191,25 @@ static size_t groups_before(const batch *b, int shard) {
 
 static void broadcast_body(void *parts, int member) {
     part *p = (part *)parts + member;
-    const worker *w = p->owner;
+    const executor *x = p->owner;
     const uint64_t begin = clock_now();
-    if (p->number > 0) w->backend->write(p->engine, w->parameters, w->buffers, NULL);
+    if (p->number > 0) x->backend->write(p->engine, x->parameters, x->buffers, NULL);
     p->spent.ns[PHASE_COPY] = clock_now() - begin;
 }
 
 static void scatter_body(void *parts, int member) {
     part *p = (part *)parts + member;
-    const worker *w = p->owner;
-    const batch *b = w->batch;
+    const executor *x = p->owner;
+    const batch *b = x->batch;
     const uint64_t begin = clock_now();
     p->batch = *b;
-    p->batch.first_shard = p->number * w->local_shards;
-    p->batch.end_shard = p->batch.first_shard + w->local_shards;
+    p->batch.first_shard = p->number * x->local_shards;
+    p->batch.end_shard = p->batch.first_shard + x->local_shards;
     const size_t first = samples_before(b, p->batch.first_shard);
     const size_t n = samples_before(b, p->batch.end_shard) - first;
-    for (size_t i = 0; i < n && !w->kept; i++) {
-        uint8_t *image = p->pixels + i * w->sample_bytes;
-        memcpy(image, b->pixels[first + i], w->sample_bytes);
+    for (size_t i = 0; i < n && !x->kept; i++) {
+        uint8_t *image = p->pixels + i * x->sample_bytes;
+        memcpy(image, b->pixels[first + i], x->sample_bytes);
         p->images[i] = image;
     }
     memcpy(p->rows, b->rows + first, n * sizeof *p->rows);
@@ -233,8 +233,8 @@ static size_t first_group(const part *p) {
     return groups_before(&p->batch, p->batch.first_shard);
 }
 
-static size_t block(const worker *w) {
-    return (size_t)w->program->classes * GROUP;
+static size_t block(const executor *x) {
+    return (size_t)x->program->classes * GROUP;
 }
 
 static void gather_body(void *parts, int member) {
@@ -247,9 +247,9 @@ static void gather_body(void *parts, int member) {
 
 static void backward_body(void *parts, int member) {
     part *p = (part *)parts + member;
-    const worker *w = p->owner;
-    p->rc = w->backend->backward(p->engine, p->gradients, p->losses, &p->err);
-    p->spent = w->backend->times(p->engine);
+    const executor *x = p->owner;
+    p->rc = x->backend->backward(p->engine, p->gradients, p->losses, &p->err);
+    p->spent = x->backend->times(p->engine);
 }
 
 // sync_batch_norm: called from the threads of all replicas, in the same order.
@@ -257,117 +257,117 @@ static status exchange(void *context, const void *mine, size_t bytes_per_shard, 
                        error *err) {
     (void)err;
     part *p = context;
-    worker *w = p->owner;
-    const size_t bytes = bytes_per_shard * (size_t)w->local_shards;
-    memcpy(w->sync + bytes * (size_t)p->number, mine, bytes);
-    team_barrier(w->team);
-    memcpy(rows, w->sync, bytes_per_shard * (size_t)w->shards);
-    team_barrier(w->team);
+    executor *x = p->owner;
+    const size_t bytes = bytes_per_shard * (size_t)x->local_shards;
+    memcpy(x->sync + bytes * (size_t)p->number, mine, bytes);
+    team_barrier(x->team);
+    memcpy(rows, x->sync, bytes_per_shard * (size_t)x->shards);
+    team_barrier(x->team);
     return STATUS_OK;
 }
 
 // ---- What the master does ----
 
-static void loss_at_master(worker *w) {
+static void loss_at_master(executor *x) {
     const uint64_t begin = clock_now();
-    w->backend->loss(w->parts[0].engine, w->batch, w->logits, w->losses);
-    alone(w, LOSS, PHASE_FORWARD, begin);
+    x->backend->loss(x->parts[0].engine, x->batch, x->logits, x->losses);
+    alone(x, LOSS, PHASE_FORWARD, begin);
 }
 
-static status scatter_gradients(worker *w, error *err) {
+static status scatter_gradients(executor *x, error *err) {
     const uint64_t begin = clock_now();
-    for (int r = 0; r < w->replicas; r++) {
-        const part *p = &w->parts[r];
-        const size_t floats = w->backend->logits_floats(p->engine), first = first_group(p);
-        engine_copy *c = &w->copies[2 * r];
-        c[0] = (engine_copy){p->gradients, w->logits + first * block(w), floats};
-        c[1] = (engine_copy){p->losses, w->losses + first, floats / block(w)};
+    for (int r = 0; r < x->replicas; r++) {
+        const part *p = &x->parts[r];
+        const size_t floats = x->backend->logits_floats(p->engine), first = first_group(p);
+        engine_copy *c = &x->copies[2 * r];
+        c[0] = (engine_copy){p->gradients, x->logits + first * block(x), floats};
+        c[1] = (engine_copy){p->losses, x->losses + first, floats / block(x)};
     }
-    const status rc = w->backend->copy(w->engines[0], w->copies, 2 * w->replicas, err);
-    alone(w, SCATTER_GRADIENT, PHASE_COPY, begin);
+    const status rc = x->backend->copy(x->engines[0], x->copies, 2 * x->replicas, err);
+    alone(x, SCATTER_GRADIENT, PHASE_COPY, begin);
     return rc;
 }
 
-// What the replicas have the sums of: w->cover.
-static void cover_replicas(worker *w) {
-    const reduction_tree *tree = w->backend->tree(w->engines[0]);
-    const int *leaves = w->backend->shard_leaves(w->engines[0]);
+// What the replicas have the sums of: x->cover.
+static void cover_replicas(executor *x) {
+    const reduction_tree *tree = x->backend->tree(x->engines[0]);
+    const int *leaves = x->backend->shard_leaves(x->engines[0]);
     int terms = 0;
-    for (int r = 0; r < w->replicas; r++) {
-        const int count = reduction_tree_cover(tree, leaves[r * w->local_shards],
-                                               leaves[(r + 1) * w->local_shards], w->cover + terms);
+    for (int r = 0; r < x->replicas; r++) {
+        const int count = reduction_tree_cover(tree, leaves[r * x->local_shards],
+                                               leaves[(r + 1) * x->local_shards], x->cover + terms);
         terms += count;
-        if (r > 0) w->bytes[REDUCE] += (uint64_t)count * w->record * sizeof(float);
+        if (r > 0) x->bytes[REDUCE] += (uint64_t)count * x->record * sizeof(float);
     }
 }
 
-static void reduce_on_host(worker *w) {
-    const reduction_tree *tree = w->backend->tree(w->engines[0]);
-    float *out = w->backend->reduced(w->engines[0]);
+static void reduce_on_host(executor *x) {
+    const reduction_tree *tree = x->backend->tree(x->engines[0]);
+    float *out = x->backend->reduced(x->engines[0]);
     int terms = 0;
-    for (int r = 0; r < w->replicas; r++) {
+    for (int r = 0; r < x->replicas; r++) {
         int count;
-        float *const *records = w->backend->records(w->engines[r], &count);
-        for (int k = 0; k < count; k++) w->terms[terms++] = records[k];
+        float *const *records = x->backend->records(x->engines[r], &count);
+        for (int k = 0; k < count; k++) x->terms[terms++] = records[k];
     }
-    if (!w->reduce_fast) {
-        reduction_tree_sum(tree, w->cover, w->terms, terms, out, w->record);
+    if (!x->reduce_fast) {
+        reduction_tree_sum(tree, x->cover, x->terms, terms, out, x->record);
     } else {
         // The usual way: replica after replica.
-        memmove(out, w->terms[0], w->record * sizeof *out);
-        for (int k = 1; k < terms; k++) reduction_add(out, w->terms[k], out, w->record);
+        memmove(out, x->terms[0], x->record * sizeof *out);
+        for (int k = 1; k < terms; k++) reduction_add(out, x->terms[k], out, x->record);
     }
 }
 
-static status reduce_to_master(worker *w, error *err) {
+static status reduce_to_master(executor *x, error *err) {
     const uint64_t begin = clock_now();
     status rc = STATUS_OK;
-    cover_replicas(w);
-    if (w->backend->reduce_engines)
-        rc = w->backend->reduce_engines(w->engines, w->replicas, !w->reduce_fast, err);
+    cover_replicas(x);
+    if (x->backend->reduce_engines)
+        rc = x->backend->reduce_engines(x->engines, x->replicas, !x->reduce_fast, err);
     else
-        reduce_on_host(w);
-    alone(w, REDUCE, PHASE_COMM, begin);
+        reduce_on_host(x);
+    alone(x, REDUCE, PHASE_COMM, begin);
     return rc;
 }
 
-static void count_traffic(worker *w) {
-    const batch *b = w->batch;
-    const uint64_t others = (uint64_t)(w->replicas - 1);
-    const uint64_t arenas = w->program->parameters + w->program->buffers;
-    const size_t mine = samples_before(b, w->local_shards), total = samples_before(b, w->shards);
-    const uint64_t image = w->kept ? sizeof(uint32_t) : w->sample_bytes; // pixels, or which row
+static void count_traffic(executor *x) {
+    const batch *b = x->batch;
+    const uint64_t others = (uint64_t)(x->replicas - 1);
+    const uint64_t arenas = x->program->parameters + x->program->buffers;
+    const size_t mine = samples_before(b, x->local_shards), total = samples_before(b, x->shards);
+    const uint64_t image = x->kept ? sizeof(uint32_t) : x->sample_bytes; // pixels, or which row
     uint64_t logits = 0;
-    for (int r = 1; r < w->replicas; r++) logits += w->backend->logits_floats(w->parts[r].engine);
-    w->bytes[BROADCAST] += others * arenas * sizeof(float);
-    w->bytes[SCATTER] += (uint64_t)(total - mine) * (image + sizeof(uint8_t) + sizeof(uint32_t));
-    w->bytes[GATHER] += logits * sizeof(float);
-    w->bytes[SCATTER_GRADIENT] += logits * sizeof(float);
-    w->steps++;
+    for (int r = 1; r < x->replicas; r++) logits += x->backend->logits_floats(x->parts[r].engine);
+    x->bytes[BROADCAST] += others * arenas * sizeof(float);
+    x->bytes[SCATTER] += (uint64_t)(total - mine) * (image + sizeof(uint8_t) + sizeof(uint32_t));
+    x->bytes[GATHER] += logits * sizeof(float);
+    x->bytes[SCATTER_GRADIENT] += logits * sizeof(float);
+    x->steps++;
 }
 
-static status step(worker *w, const batch *b, const update_rule *rule, const bool wish[WISHES],
+static status step(executor *x, const batch *b, const update_rule *rule, const bool wish[WISHES],
                    step_result *result, error *err) {
     status rc;
-    w->batch = b;
-    uint64_t begin = w->began = clock_now();
-    TRY(w->backend->read(w->parts[0].engine, w->parameters, w->buffers, NULL, err));
-    alone(w, BROADCAST, PHASE_COPY, begin);
-    TRY(all(w, BROADCAST, broadcast_body, err));
-    TRY(all(w, SCATTER, scatter_body, err));
-    TRY(all(w, FORWARD, forward_body, err));
-    TRY(all(w, GATHER, gather_body, err));
-    loss_at_master(w);
-    TRY(scatter_gradients(w, err));
-    TRY(all(w, BACKWARD, backward_body, err));
-    TRY(reduce_to_master(w, err));
-    count_traffic(w);
+    x->batch = b;
+    uint64_t begin = x->began = clock_now();
+    TRY(x->backend->read(x->parts[0].engine, x->parameters, x->buffers, NULL, err));
+    alone(x, BROADCAST, PHASE_COPY, begin);
+    TRY(all(x, BROADCAST, broadcast_body, err));
+    TRY(all(x, SCATTER, scatter_body, err));
+    TRY(all(x, FORWARD, forward_body, err));
+    TRY(all(x, GATHER, gather_body, err));
+    loss_at_master(x);
+    TRY(scatter_gradients(x, err));
+    TRY(all(x, BACKWARD, backward_body, err));
+    TRY(reduce_to_master(x, err));
+    count_traffic(x);
     begin = clock_now();
-    TRY(w->backend->update(w->parts[0].engine, rule, &result->update, err));
-    alone(w, UPDATE, PHASE_UPDATE, begin);
-    const uint64_t end = trace_clock(w->parts[0].track);
-    for (int r = 0; r < w->replicas; r++)
-        trace_rest(w->parts[r].track, phase_name(PHASE_WAIT), w->began, end);
+    TRY(x->backend->update(x->parts[0].engine, rule, &result->update, err));
+    alone(x, UPDATE, PHASE_UPDATE, begin);
+    const uint64_t end = trace_clock(x->parts[0].track);
+    for (int r = 0; r < x->replicas; r++)
+        trace_rest(x->parts[r].track, phase_name(PHASE_WAIT), x->began, end);
     memcpy(result->agreed, wish, sizeof result->agreed); // one process: nobody else to ask
 out:
     return rc;
@@ -375,21 +375,21 @@ out:
 
 // ---- Opening and closing ----
 
-static void close(worker *w) {
-    if (!w) return;
-    team_free(w->team);
-    for (int r = 0; w->parts && r < w->replicas; r++) {
-        part *p = &w->parts[r];
-        w->backend->close(p->engine);
+static void close(executor *x) {
+    if (!x) return;
+    team_free(x->team);
+    for (int r = 0; x->parts && r < x->replicas; r++) {
+        part *p = &x->parts[r];
+        x->backend->close(p->engine);
         free(p->pixels);
         free(p->images);
         free(p->labels);
         free(p->ids);
         free(p->rows);
     }
-    void *own[] = {w->parts, w->engines, w->copies, w->cover, w->terms, w->sync};
+    void *own[] = {x->parts, x->engines, x->copies, x->cover, x->terms, x->sync};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) free(own[i]);
-    free(w);
+    free(x);
 }
 
 #define NEW(pointer, count)                                              \
@@ -401,25 +401,25 @@ static void close(worker *w) {
 // Where an engine computes; freed with it.
 #define ALLOCATE(pointer, engine, count)                          \
     do {                                                          \
-        (pointer) = w->backend->allocate((engine), (count), err); \
+        (pointer) = x->backend->allocate((engine), (count), err); \
         if (!(pointer)) return STATUS_FAILED;                     \
     } while (0)
 
-static status open_track(part *p, const worker_options *o, error *err) {
+static status open_track(part *p, const executor_options *o, error *err) {
     p->track = trace_first(o->trace);
     if (p->number == 0) return STATUS_OK;
     return trace_track_new(o->trace, &p->track, err, "replica %d", p->number);
 }
 
-static status open_part(worker *w, int number, const worker_options *o, error *err) {
+static status open_part(executor *x, int number, const executor_options *o, error *err) {
     char threads[TRACE_NAME_BYTES];
-    part *p = &w->parts[number];
+    part *p = &x->parts[number];
     const experiment *e = o->experiment;
     const size_t shard_samples = (size_t)(e->global_batch / e->virtual_shards);
-    const size_t samples = shard_samples * (size_t)w->local_shards;
-    const size_t groups = (shard_samples + GROUP - 1) / GROUP * (size_t)w->local_shards;
-    *p = (part){.owner = w, .number = number};
-    NEW(p->pixels, w->kept ? 0 : samples * w->sample_bytes);
+    const size_t samples = shard_samples * (size_t)x->local_shards;
+    const size_t groups = (shard_samples + GROUP - 1) / GROUP * (size_t)x->local_shards;
+    *p = (part){.owner = x, .number = number};
+    NEW(p->pixels, x->kept ? 0 : samples * x->sample_bytes);
     NEW(p->images, samples);
     NEW(p->labels, samples);
     NEW(p->ids, samples);
@@ -430,12 +430,12 @@ static status open_part(worker *w, int number, const worker_options *o, error *e
                               .spin = o->spin,
                               .isa = o->isa,
                               .device = devices_index(o->devices, number),
-                              .shards = w->shards,
-                              .local_shards = w->local_shards,
+                              .shards = x->shards,
+                              .local_shards = x->local_shards,
                               .shard_samples = (int)shard_samples,
                               .seed = e->seed,
                               .sync_batch_norm = e->sync_batch_norm,
-                              .exchange = w->replicas > 1 ? exchange : NULL,
+                              .exchange = x->replicas > 1 ? exchange : NULL,
                               .exchange_context = p,
                               .split = true,
                               .trace = o->trace,
@@ -444,11 +444,11 @@ static status open_part(worker *w, int number, const worker_options *o, error *e
     memcpy(options.mean, o->normalization.mean, sizeof options.mean);
     memcpy(options.std, o->normalization.std, sizeof options.std);
     strategy_give_data(o, &options);
-    const status rc = o->backend->open(w->program, &options, strategy_update_kind(&e->optimizer),
+    const status rc = o->backend->open(x->program, &options, strategy_update_kind(&e->optimizer),
                                        &p->engine, err);
     if (rc != STATUS_OK) return rc;
-    w->engines[number] = p->engine;
-    ALLOCATE(p->gradients, p->engine, groups * block(w));
+    x->engines[number] = p->engine;
+    ALLOCATE(p->gradients, p->engine, groups * block(x));
     ALLOCATE(p->losses, p->engine, groups);
     return STATUS_OK;
 }
@@ -460,97 +460,97 @@ static size_t widest_layer(const program *p) {
     return (size_t)channels;
 }
 
-static status open_master(worker *w, const worker_options *o, error *err) {
-    const size_t shards = (size_t)w->shards;
+static status open_master(executor *x, const executor_options *o, error *err) {
+    const size_t shards = (size_t)x->shards;
     const size_t groups =
-        ((size_t)(o->experiment->global_batch / w->shards) + GROUP - 1) / GROUP * shards;
-    engine *master = w->engines[0];
-    ALLOCATE(w->parameters, master, w->program->parameters);
-    ALLOCATE(w->buffers, master, w->program->buffers);
-    ALLOCATE(w->logits, master, groups * block(w));
-    ALLOCATE(w->losses, master, groups);
-    if (w->backend->connect) w->transport = w->backend->connect(w->engines, w->replicas);
+        ((size_t)(o->experiment->global_batch / x->shards) + GROUP - 1) / GROUP * shards;
+    engine *master = x->engines[0];
+    ALLOCATE(x->parameters, master, x->program->parameters);
+    ALLOCATE(x->buffers, master, x->program->buffers);
+    ALLOCATE(x->logits, master, groups * block(x));
+    ALLOCATE(x->losses, master, groups);
+    if (x->backend->connect) x->transport = x->backend->connect(x->engines, x->replicas);
     return STATUS_OK;
 }
 
-static status take_memory(worker *w, error *err) {
-    NEW(w->parts, (size_t)w->replicas);
-    NEW(w->engines, (size_t)w->replicas);
-    NEW(w->copies, 2 * (size_t)w->replicas);
-    NEW(w->cover, (size_t)w->replicas * 2 * REDUCTION_TREE_MAX_DEPTH);
-    NEW(w->terms, (size_t)w->replicas * 2 * REDUCTION_TREE_MAX_DEPTH);
-    NEW(w->sync, (size_t)w->shards * widest_layer(w->program) * 2 * sizeof(double));
+static status take_memory(executor *x, error *err) {
+    NEW(x->parts, (size_t)x->replicas);
+    NEW(x->engines, (size_t)x->replicas);
+    NEW(x->copies, 2 * (size_t)x->replicas);
+    NEW(x->cover, (size_t)x->replicas * 2 * REDUCTION_TREE_MAX_DEPTH);
+    NEW(x->terms, (size_t)x->replicas * 2 * REDUCTION_TREE_MAX_DEPTH);
+    NEW(x->sync, (size_t)x->shards * widest_layer(x->program) * 2 * sizeof(double));
     return STATUS_OK;
 }
 
-static status open(const worker_options *o, worker **out, error *err) {
+static status open(const executor_options *o, executor **out, error *err) {
     status rc = STATUS_FAILED;
     *out = NULL;
-    worker *w = memory_new(1, sizeof *w, err);
-    if (!w) return rc;
-    w->backend = o->backend;
-    w->program = &o->experiment->model.program;
-    w->replicas = o->world_size;
-    w->shards = o->experiment->virtual_shards;
-    w->local_shards = w->shards / w->replicas;
-    w->sample_bytes = shape_size(w->program->input);
-    w->kept = o->data != NULL;
-    w->record = record_floats(w->program);
-    w->reduce_fast = o->reduce_fast;
-    TRY(take_memory(w, err));
-    for (int r = 0; r < w->replicas; r++) TRY(open_part(w, r, o, err));
-    TRY(open_master(w, o, err));
-    TRY(team_new(w->replicas, o->spin, &w->team, err));
-    for (int r = 0; r < w->replicas; r++)
+    executor *x = memory_new(1, sizeof *x, err);
+    if (!x) return rc;
+    x->backend = o->backend;
+    x->program = &o->experiment->model.program;
+    x->replicas = o->world_size;
+    x->shards = o->experiment->virtual_shards;
+    x->local_shards = x->shards / x->replicas;
+    x->sample_bytes = shape_size(x->program->input);
+    x->kept = o->data != NULL;
+    x->record = record_floats(x->program);
+    x->reduce_fast = o->reduce_fast;
+    TRY(take_memory(x, err));
+    for (int r = 0; r < x->replicas; r++) TRY(open_part(x, r, o, err));
+    TRY(open_master(x, o, err));
+    TRY(team_new(x->replicas, o->spin, &x->team, err));
+    for (int r = 0; r < x->replicas; r++)
         log_debug(o->log, "replica %d: shards %d to %d, batch [%d, %d, %d, %d], %.1f MiB", r,
-                  r * w->local_shards, (r + 1) * w->local_shards - 1,
-                  o->experiment->global_batch / w->replicas, w->program->input.channels,
-                  w->program->input.height, w->program->input.width,
-                  (double)o->backend->memory(w->parts[r].engine) / (1 << 20));
-    *out = w;
+                  r * x->local_shards, (r + 1) * x->local_shards - 1,
+                  o->experiment->global_batch / x->replicas, x->program->input.channels,
+                  x->program->input.height, x->program->input.width,
+                  (double)o->backend->memory(x->parts[r].engine) / (1 << 20));
+    *out = x;
     return STATUS_OK;
 out:
-    close(w);
+    close(x);
     return rc;
 }
 
 // ---- The rest of the table ----
 
-static void shards(const worker *w, int *first, int *end) {
+static void shards(const executor *x, int *first, int *end) {
     *first = 0;
-    *end = w->shards;
+    *end = x->shards;
 }
 
-static void write(worker *w, const float *parameters, const float *buffers, const float *state) {
-    w->backend->write(w->parts[0].engine, parameters, buffers, state);
+static void write(executor *x, const float *parameters, const float *buffers, const float *state) {
+    x->backend->write(x->parts[0].engine, parameters, buffers, state);
 }
 
-static status read(worker *w, float *parameters, float *buffers, float *state, error *err) {
-    return w->backend->read(w->parts[0].engine, parameters, buffers, state, err);
+static status read(executor *x, float *parameters, float *buffers, float *state, error *err) {
+    return x->backend->read(x->parts[0].engine, parameters, buffers, state, err);
 }
 
-static status infer(worker *w, const uint8_t *const *pixels, size_t samples, float *logits,
+static status infer(executor *x, const uint8_t *const *pixels, size_t samples, float *logits,
                     error *err) {
-    return w->backend->infer(w->parts[0].engine, pixels, samples, logits, err);
+    return x->backend->infer(x->parts[0].engine, pixels, samples, logits, err);
 }
 
-static const char *isa(const worker *w) {
-    return w->backend->isa(w->parts[0].engine);
+static const char *isa(const executor *x) {
+    return x->backend->isa(x->parts[0].engine);
 }
 
-static size_t memory(const worker *w) {
+static size_t memory(const executor *x) {
     size_t bytes = 0;
-    for (int r = 0; r < w->replicas; r++) bytes += w->backend->memory(w->parts[r].engine);
+    for (int r = 0; r < x->replicas; r++) bytes += x->backend->memory(x->parts[r].engine);
     return bytes;
 }
 
-static status put_times(const worker *w, yaml_node *segment, error *err) {
+static status put_times(const executor *x, yaml_node *segment, error *err) {
     yaml_node *seconds = yaml_new(YAML_MAPPING, err);
     status rc = STATUS_FAILED;
     if (!seconds) return rc;
     seconds->flow = true;
     for (int k = 0; k < ACTIVITIES; k++) {
-        const double mean = w->steps ? (double)w->ns[k] / 1e9 / (double)w->steps : 0;
+        const double mean = x->steps ? (double)x->ns[k] / 1e9 / (double)x->steps : 0;
         TRY(yaml_put(seconds, activities[k].name, yaml_new_number(mean, err), err));
     }
     return yaml_put(segment, "seconds_per_step", seconds, err);
@@ -559,13 +559,13 @@ out:
     return rc;
 }
 
-static status put_traffic(const worker *w, yaml_node *segment, error *err) {
+static status put_traffic(const executor *x, yaml_node *segment, error *err) {
     yaml_node *bytes = yaml_new(YAML_MAPPING, err);
     status rc = STATUS_FAILED;
     if (!bytes) return rc;
     bytes->flow = true;
     for (int k = 0; k < ACTIVITIES; k++) {
-        const uint64_t mean = w->steps ? w->bytes[k] / w->steps : 0;
+        const uint64_t mean = x->steps ? x->bytes[k] / x->steps : 0;
         if (!activities[k].crosses) continue;
         TRY(yaml_put(bytes, activities[k].name, yaml_new_integer((int64_t)mean, err), err));
     }
@@ -575,16 +575,16 @@ out:
     return rc;
 }
 
-static status put_replica(const worker *w, const part *p, yaml_node *list, error *err) {
+static status put_replica(const executor *x, const part *p, yaml_node *list, error *err) {
     yaml_node *item = yaml_new(YAML_MAPPING, err);
     status rc = STATUS_FAILED;
     uint64_t wall = 0;
     if (!item) return rc;
     item->flow = true;
-    for (int k = 0; k < ACTIVITIES; k++) wall += w->ns[k];
+    for (int k = 0; k < ACTIVITIES; k++) wall += x->ns[k];
     const double busy = wall ? (double)p->busy / (double)wall : 0;
     const double waiting = wall ? (double)p->waiting / (double)wall : 0;
-    const int64_t bytes = (int64_t)w->backend->memory(p->engine);
+    const int64_t bytes = (int64_t)x->backend->memory(p->engine);
     TRY(yaml_put(item, "busy", yaml_new_number(busy, err), err));
     TRY(yaml_put(item, "waiting", yaml_new_number(waiting, err), err));
     TRY(yaml_put(item, "bytes", yaml_new_integer(bytes, err), err));
@@ -594,14 +594,14 @@ out:
     return rc;
 }
 
-static status describe(const worker *w, yaml_node *segment, error *err) {
+static status describe(const executor *x, yaml_node *segment, error *err) {
     yaml_node *list = yaml_new(YAML_SEQUENCE, err);
     status rc = STATUS_FAILED;
     if (!list) return rc;
-    TRY(put_times(w, segment, err));
-    TRY(put_traffic(w, segment, err));
-    for (int r = 0; r < w->replicas; r++) TRY(put_replica(w, &w->parts[r], list, err));
-    if (w->transport) TRY(yaml_put(segment, "transport", yaml_new_string(w->transport, err), err));
+    TRY(put_times(x, segment, err));
+    TRY(put_traffic(x, segment, err));
+    for (int r = 0; r < x->replicas; r++) TRY(put_replica(x, &x->parts[r], list, err));
+    if (x->transport) TRY(yaml_put(segment, "transport", yaml_new_string(x->transport, err), err));
     return yaml_put(segment, "replicas", list, err);
 out:
     yaml_free(list);
@@ -610,6 +610,7 @@ out:
 
 const strategy strategy_dp = {
     .name = "dp",
+    .reduces = true,
     .track = "replica 0",
     .find_world = find_world,
     .launch = strategy_launch_here,

@@ -42,7 +42,7 @@ typedef struct stage {
     error err;
 } stage;
 
-struct worker {
+struct executor {
     const backend *backend;
     const program *program;
     stage *stages;
@@ -77,92 +77,92 @@ static status find_world(const experiment *e, int wanted, int listed, world *w, 
 
 // ---- The pipeline ----
 
-static int micro_batches(const worker *w) {
+static int micro_batches(const executor *x) {
     int n = 0;
-    if (w->together) return 1;
-    while (n < w->shards && w->batch->count[n] > 0) n++;
+    if (x->together) return 1;
+    while (n < x->shards && x->batch->count[n] > 0) n++;
     return n;
 }
 
 // Until `counter` exceeds `number`; false when another stage failed.
-static bool wait_for(worker *w, const int *counter, int number) {
-    pthread_mutex_lock(&w->lock);
-    while (*counter <= number && !w->failed) pthread_cond_wait(&w->moved, &w->lock);
-    const bool well = !w->failed;
-    pthread_mutex_unlock(&w->lock);
+static bool wait_for(executor *x, const int *counter, int number) {
+    pthread_mutex_lock(&x->lock);
+    while (*counter <= number && !x->failed) pthread_cond_wait(&x->moved, &x->lock);
+    const bool well = !x->failed;
+    pthread_mutex_unlock(&x->lock);
     return well;
 }
 
-static void done(worker *w, int *counter, status rc) {
-    pthread_mutex_lock(&w->lock);
+static void done(executor *x, int *counter, status rc) {
+    pthread_mutex_lock(&x->lock);
     ++*counter;
-    if (rc != STATUS_OK) w->failed = true;
-    pthread_cond_broadcast(&w->moved);
-    pthread_mutex_unlock(&w->lock);
+    if (rc != STATUS_OK) x->failed = true;
+    pthread_cond_broadcast(&x->moved);
+    pthread_mutex_unlock(&x->lock);
 }
 
 // In a trace: what has not been recorded of this step yet was waiting. Returns the time.
-static uint64_t waited(const worker *w, const stage *s) {
+static uint64_t waited(const executor *x, const stage *s) {
     const uint64_t now = trace_clock(s->track);
-    trace_rest(s->track, phase_name(PHASE_WAIT), w->began, now);
+    trace_rest(s->track, phase_name(PHASE_WAIT), x->began, now);
     return now;
 }
 
-static bool run_forward(worker *w, int number, int m) {
-    stage *s = &w->stages[number], *before = number ? s - 1 : NULL;
-    if (before && !wait_for(w, &before->forward_done, m)) return false;
-    const uint64_t begin = waited(w, s);
-    s->rc = w->backend->stage_forward(s->engine, w->batch, w->together ? 0 : m,
-                                      w->together ? w->shards : m + 1,
+static bool run_forward(executor *x, int number, int m) {
+    stage *s = &x->stages[number], *before = number ? s - 1 : NULL;
+    if (before && !wait_for(x, &before->forward_done, m)) return false;
+    const uint64_t begin = waited(x, s);
+    s->rc = x->backend->stage_forward(s->engine, x->batch, x->together ? 0 : m,
+                                      x->together ? x->shards : m + 1,
                                       before ? before->activations : NULL, s->activations, &s->err);
     trace_operation(s->track, phase_name(PHASE_FORWARD), m, begin, trace_clock(s->track));
-    done(w, &s->forward_done, s->rc);
+    done(x, &s->forward_done, s->rc);
     return s->rc == STATUS_OK;
 }
 
-static bool run_backward(worker *w, int number, int m) {
-    stage *s = &w->stages[number], *before = number ? s - 1 : NULL;
-    if (s->activations && !wait_for(w, &(s + 1)->backward_done, m)) return false;
-    const uint64_t begin = waited(w, s);
+static bool run_backward(executor *x, int number, int m) {
+    stage *s = &x->stages[number], *before = number ? s - 1 : NULL;
+    if (s->activations && !wait_for(x, &(s + 1)->backward_done, m)) return false;
+    const uint64_t begin = waited(x, s);
     s->rc =
-        w->backend->stage_backward(s->engine, w->together ? 0 : m, w->together ? w->shards : m + 1,
+        x->backend->stage_backward(s->engine, x->together ? 0 : m, x->together ? x->shards : m + 1,
                                    s->gradients, before ? before->gradients : NULL, &s->err);
     trace_operation(s->track, phase_name(PHASE_BACKWARD), m, begin, trace_clock(s->track));
-    done(w, &s->backward_done, s->rc);
+    done(x, &s->backward_done, s->rc);
     return s->rc == STATUS_OK;
 }
 
 static void stage_body(void *argument, int number) {
-    worker *w = argument;
-    stage *s = &w->stages[number];
-    const int n = micro_batches(w);
+    executor *x = argument;
+    stage *s = &x->stages[number];
+    const int n = micro_batches(x);
     for (int m = 0; m < n; m++)
-        if (!run_forward(w, number, m)) return;
+        if (!run_forward(x, number, m)) return;
     for (int m = 0; m < n; m++)
-        if (!run_backward(w, number, m)) return;
-    phase_times t = w->backend->times(s->engine);
+        if (!run_backward(x, number, m)) return;
+    phase_times t = x->backend->times(s->engine);
     const uint64_t begin = clock_now();
-    w->backend->stage_reduce(s->engine);
+    x->backend->stage_reduce(s->engine);
     const uint64_t reduced = clock_now();
     t.ns[PHASE_COMM] += reduced - begin;
     trace_phase(s->track, phase_name(PHASE_COMM), begin, reduced);
     trace_operation(s->track, "reduce", TRACE_UNNUMBERED, begin, reduced);
-    s->rc = w->backend->update(s->engine, w->rule, &s->result, &s->err);
+    s->rc = x->backend->update(s->engine, x->rule, &s->result, &s->err);
     trace_operation(s->track, phase_name(PHASE_UPDATE), TRACE_UNNUMBERED, reduced,
                     trace_clock(s->track));
-    const phase_times u = w->backend->times(s->engine);
+    const phase_times u = x->backend->times(s->engine);
     for (int p = 0; p < PHASES; p++) s->spent.ns[p] = t.ns[p] + u.ns[p];
 }
 
 // The time of a stage is what its engine booked; the rest of the step it waited for the others.
-static void book(worker *w, uint64_t wall) {
-    w->wall += wall;
-    for (int i = 0; i < w->count; i++) {
-        stage *s = &w->stages[i];
+static void book(executor *x, uint64_t wall) {
+    x->wall += wall;
+    for (int i = 0; i < x->count; i++) {
+        stage *s = &x->stages[i];
         uint64_t sum = 0;
         for (int p = 0; p < PHASES; p++) sum += s->spent.ns[p];
         s->spent.ns[PHASE_WAIT] += wall > sum ? wall - sum : 0;
-        for (int p = 0; p < PHASES; p++) w->own.ns[p] += s->spent.ns[p];
+        for (int p = 0; p < PHASES; p++) x->own.ns[p] += s->spent.ns[p];
         s->busy += strategy_busy(&s->spent);
         s->waiting += s->spent.ns[PHASE_WAIT];
     }
@@ -175,82 +175,82 @@ static uint64_t groups_of(const batch *b) {
 }
 
 // Over each cut activations go down and their gradients come back.
-static void count_traffic(worker *w) {
-    const uint64_t groups = groups_of(w->batch);
-    for (int i = 0; i + 1 < w->count; i++) {
+static void count_traffic(executor *x) {
+    const uint64_t groups = groups_of(x->batch);
+    for (int i = 0; i + 1 < x->count; i++) {
         const uint64_t bytes =
-            groups * w->backend->stage_floats(w->stages[i].engine, true) * sizeof(float);
-        w->stages[i].sent += bytes;
-        w->stages[i + 1].sent += bytes;
+            groups * x->backend->stage_floats(x->stages[i].engine, true) * sizeof(float);
+        x->stages[i].sent += bytes;
+        x->stages[i + 1].sent += bytes;
     }
 }
 
-static status step(worker *w, const batch *b, const update_rule *rule, const bool wish[WISHES],
+static status step(executor *x, const batch *b, const update_rule *rule, const bool wish[WISHES],
                    step_result *result, error *err) {
-    const uint64_t begin = w->began = clock_now();
-    w->batch = b;
-    w->rule = rule;
-    w->failed = false;
-    for (int i = 0; i < w->count; i++) {
-        w->stages[i].forward_done = w->stages[i].backward_done = 0;
-        w->stages[i].spent = (phase_times){0};
+    const uint64_t begin = x->began = clock_now();
+    x->batch = b;
+    x->rule = rule;
+    x->failed = false;
+    for (int i = 0; i < x->count; i++) {
+        x->stages[i].forward_done = x->stages[i].backward_done = 0;
+        x->stages[i].spent = (phase_times){0};
     }
-    team_run(w->team, stage_body, w);
-    for (int i = 0; i < w->count; i++) {
-        if (w->stages[i].rc == STATUS_OK) continue;
-        *err = w->stages[i].err;
+    team_run(x->team, stage_body, x);
+    for (int i = 0; i < x->count; i++) {
+        if (x->stages[i].rc == STATUS_OK) continue;
+        *err = x->stages[i].err;
         return error_prefix(err, "stage %d: ", i);
     }
     // Only the last stage has seen the loss; a digest is a sum over parameters, and each stage has
     // its own.
-    result->update = w->stages[w->count - 1].result;
+    result->update = x->stages[x->count - 1].result;
     result->update.digest = 0;
-    for (int i = 0; i < w->count; i++) result->update.digest += w->stages[i].result.digest;
-    count_traffic(w);
+    for (int i = 0; i < x->count; i++) result->update.digest += x->stages[i].result.digest;
+    count_traffic(x);
     memcpy(result->agreed, wish, sizeof result->agreed); // one process: nobody else to ask
-    w->micro_batches += (uint64_t)micro_batches(w);
-    w->steps++;
-    for (int i = 0; i < w->count; i++) (void)waited(w, &w->stages[i]);
-    book(w, clock_now() - begin);
+    x->micro_batches += (uint64_t)micro_batches(x);
+    x->steps++;
+    for (int i = 0; i < x->count; i++) (void)waited(x, &x->stages[i]);
+    book(x, clock_now() - begin);
     return STATUS_OK;
 }
 
-static phase_times times(worker *w) {
-    phase_times mean = w->own;
-    for (int p = 0; p < PHASES; p++) mean.ns[p] /= (uint64_t)w->count;
-    w->own = (phase_times){0};
+static phase_times times(executor *x) {
+    phase_times mean = x->own;
+    for (int p = 0; p < PHASES; p++) mean.ns[p] /= (uint64_t)x->count;
+    x->own = (phase_times){0};
     return mean;
 }
 
 // ---- Opening and closing ----
 
-static void close(worker *w) {
-    if (!w) return;
-    team_free(w->team);
-    for (int i = 0; w->stages && i < w->count; i++) w->backend->close(w->stages[i].engine);
-    w->backend->close(w->whole);
-    pthread_cond_destroy(&w->moved);
-    pthread_mutex_destroy(&w->lock);
-    free(w->stages);
-    free(w->state);
-    free(w->buffers);
-    free(w->parameters);
-    free(w->whole_parameters);
-    free(w->whole_buffers);
-    free(w);
+static void close(executor *x) {
+    if (!x) return;
+    team_free(x->team);
+    for (int i = 0; x->stages && i < x->count; i++) x->backend->close(x->stages[i].engine);
+    x->backend->close(x->whole);
+    pthread_cond_destroy(&x->moved);
+    pthread_mutex_destroy(&x->lock);
+    free(x->stages);
+    free(x->state);
+    free(x->buffers);
+    free(x->parameters);
+    free(x->whole_parameters);
+    free(x->whole_buffers);
+    free(x);
 }
 
-static status open_stage(worker *w, int number, const int *first, const worker_options *o,
+static status open_stage(executor *x, int number, const int *first, const executor_options *o,
                          engine_options options, error *err) {
-    stage *s = &w->stages[number];
-    s->program = *w->program;
-    s->program.layers = w->program->layers + first[number];
+    stage *s = &x->stages[number];
+    s->program = *x->program;
+    s->program.layers = x->program->layers + first[number];
     s->program.count = first[number + 1] - first[number];
     s->program.input = s->program.layers[0].in;
     options.stage = true;
     options.device = devices_index(o->devices, number);
     options.receives = number > 0;
-    options.sends = number + 1 < w->count;
+    options.sends = number + 1 < x->count;
     if (number == 0) strategy_give_data(o, &options);
     const update_kind kind = strategy_update_kind(&o->experiment->optimizer);
     char threads[TRACE_NAME_BYTES];
@@ -262,25 +262,25 @@ static status open_stage(worker *w, int number, const int *first, const worker_o
     options.trace = o->trace;
     options.track = s->track;
     options.track_name = threads;
-    return w->backend->open(&s->program, &options, kind, &s->engine, err);
+    return x->backend->open(&s->program, &options, kind, &s->engine, err);
 }
 
 // What lies between the stages: `groups` of a step.
-static status connect_stages(worker *w, size_t groups, error *err) {
+static status connect_stages(executor *x, size_t groups, error *err) {
     engine *engines[MAX_STAGES];
-    for (int i = 0; i < w->count; i++) engines[i] = w->stages[i].engine;
-    for (int i = 0; i + 1 < w->count; i++) {
-        stage *s = &w->stages[i];
-        const size_t floats = groups * w->backend->stage_floats(s->engine, true);
-        s->activations = w->backend->allocate(engines[i + 1], floats, err);
-        s->gradients = s->activations ? w->backend->allocate(engines[i], floats, err) : NULL;
+    for (int i = 0; i < x->count; i++) engines[i] = x->stages[i].engine;
+    for (int i = 0; i + 1 < x->count; i++) {
+        stage *s = &x->stages[i];
+        const size_t floats = groups * x->backend->stage_floats(s->engine, true);
+        s->activations = x->backend->allocate(engines[i + 1], floats, err);
+        s->gradients = s->activations ? x->backend->allocate(engines[i], floats, err) : NULL;
         if (!s->gradients) return STATUS_FAILED;
     }
-    if (w->backend->connect) w->transport = w->backend->connect(engines, w->count);
+    if (x->backend->connect) x->transport = x->backend->connect(engines, x->count);
     return STATUS_OK;
 }
 
-static status open_stages(worker *w, const worker_options *o, error *err) {
+static status open_stages(executor *x, const executor_options *o, error *err) {
     const experiment *e = o->experiment;
     int first[MAX_STAGES + 1];
     status rc;
@@ -288,73 +288,73 @@ static status open_stages(worker *w, const worker_options *o, error *err) {
                               .spin = o->spin,
                               .isa = o->isa,
                               .device = devices_index(o->devices, 0),
-                              .shards = w->shards,
-                              .local_shards = w->shards,
+                              .shards = x->shards,
+                              .local_shards = x->shards,
                               .shard_samples = e->global_batch / e->virtual_shards,
                               .seed = e->seed,
                               .sync_batch_norm = e->sync_batch_norm};
     memcpy(options.mean, o->normalization.mean, sizeof options.mean);
     memcpy(options.std, o->normalization.std, sizeof options.std);
-    TRY(stages_cut(e, w->count, first, err));
+    TRY(stages_cut(e, x->count, first, err));
     const size_t shard_groups = ((size_t)options.shard_samples + GROUP - 1) / GROUP;
-    for (int i = 0; i < w->count; i++) TRY(open_stage(w, i, first, o, options, err));
-    TRY(connect_stages(w, shard_groups * (size_t)w->shards, err));
-    for (int i = 0; i < w->count; i++)
+    for (int i = 0; i < x->count; i++) TRY(open_stage(x, i, first, o, options, err));
+    TRY(connect_stages(x, shard_groups * (size_t)x->shards, err));
+    for (int i = 0; i < x->count; i++)
         log_debug(o->log, "stage %d: layers %s to %s, %.1f MiB", i,
-                  w->program->layers[first[i]].name, w->program->layers[first[i + 1] - 1].name,
-                  (double)w->backend->memory(w->stages[i].engine) / (1 << 20));
+                  x->program->layers[first[i]].name, x->program->layers[first[i + 1] - 1].name,
+                  (double)x->backend->memory(x->stages[i].engine) / (1 << 20));
     options.shards = options.local_shards = options.shard_samples = 1;
     options.sync_batch_norm = false;
     options.trace = o->trace;
-    options.track = w->stages[0].track; // the thread that evaluates
+    options.track = x->stages[0].track; // the thread that evaluates
     options.track_name = "evaluation thread";
-    TRY(w->backend->open(w->program, &options, strategy_update_kind(&e->optimizer), &w->whole,
+    TRY(x->backend->open(x->program, &options, strategy_update_kind(&e->optimizer), &x->whole,
                          err));
 out:
     return rc;
 }
 
-static status open(const worker_options *o, worker **out, error *err) {
+static status open(const executor_options *o, executor **out, error *err) {
     status rc = STATUS_FAILED;
     *out = NULL;
-    worker *w = memory_new(1, sizeof *w, err);
-    if (!w) return rc;
-    pthread_mutex_init(&w->lock, NULL);
-    pthread_cond_init(&w->moved, NULL);
-    w->backend = o->backend;
-    w->program = &o->experiment->model.program;
-    w->count = o->world_size;
-    w->shards = o->experiment->virtual_shards;
-    w->together = o->experiment->sync_batch_norm;
-    w->arrays = (size_t)update_state_arrays(strategy_update_kind(&o->experiment->optimizer));
-    w->stages = memory_new((size_t)w->count, sizeof *w->stages, err);
-    w->state = memory_new(w->arrays * w->program->parameters, sizeof *w->state, err);
-    w->parameters = memory_new(w->program->parameters, sizeof *w->parameters, err);
-    w->buffers = memory_new(w->program->buffers, sizeof *w->buffers, err);
-    w->whole_parameters = memory_new(w->program->parameters, sizeof *w->parameters, err);
-    w->whole_buffers = memory_new(w->program->buffers, sizeof *w->buffers, err);
-    if (!w->stages || !w->state || !w->parameters || !w->buffers || !w->whole_parameters ||
-        !w->whole_buffers)
+    executor *x = memory_new(1, sizeof *x, err);
+    if (!x) return rc;
+    pthread_mutex_init(&x->lock, NULL);
+    pthread_cond_init(&x->moved, NULL);
+    x->backend = o->backend;
+    x->program = &o->experiment->model.program;
+    x->count = o->world_size;
+    x->shards = o->experiment->virtual_shards;
+    x->together = o->experiment->sync_batch_norm;
+    x->arrays = (size_t)update_state_arrays(strategy_update_kind(&o->experiment->optimizer));
+    x->stages = memory_new((size_t)x->count, sizeof *x->stages, err);
+    x->state = memory_new(x->arrays * x->program->parameters, sizeof *x->state, err);
+    x->parameters = memory_new(x->program->parameters, sizeof *x->parameters, err);
+    x->buffers = memory_new(x->program->buffers, sizeof *x->buffers, err);
+    x->whole_parameters = memory_new(x->program->parameters, sizeof *x->parameters, err);
+    x->whole_buffers = memory_new(x->program->buffers, sizeof *x->buffers, err);
+    if (!x->stages || !x->state || !x->parameters || !x->buffers || !x->whole_parameters ||
+        !x->whole_buffers)
         goto out;
-    TRY(open_stages(w, o, err));
-    TRY(team_new(w->count, false, &w->team, err));
-    *out = w;
+    TRY(open_stages(x, o, err));
+    TRY(team_new(x->count, false, &x->team, err));
+    *out = x;
     return STATUS_OK;
 out:
-    close(w);
+    close(x);
     return rc;
 }
 
 // ---- Parameters ----
 
-static void shards(const worker *w, int *first, int *end) {
+static void shards(const executor *x, int *first, int *end) {
     *first = 0;
-    *end = w->shards;
+    *end = x->shards;
 }
 
-static void write(worker *w, const float *parameters, const float *buffers, const float *state) {
-    for (int i = 0; i < w->count; i++)
-        w->backend->write(w->stages[i].engine, parameters, buffers, state);
+static void write(executor *x, const float *parameters, const float *buffers, const float *state) {
+    for (int i = 0; i < x->count; i++)
+        x->backend->write(x->stages[i].engine, parameters, buffers, state);
 }
 
 static void take(float *to, const float *from, size_t at, size_t n) {
@@ -362,66 +362,66 @@ static void take(float *to, const float *from, size_t at, size_t n) {
 }
 
 // What stage s owns, out of arenas that it was read into whole.
-static void take_layers(const worker *w, const stage *s, float *parameters, float *buffers,
+static void take_layers(const executor *x, const stage *s, float *parameters, float *buffers,
                         float *state, size_t arrays) {
     for (int i = 0; i < s->program.count; i++) {
         const layer *l = &s->program.layers[i];
         const size_t weights = layer_weights(l), channels = (size_t)l->out.channels;
         const bool norm = l->kind == LAYER_BATCH_NORM;
         const size_t biases = weights && (l->has_bias || norm) ? channels : 0;
-        take(parameters, w->parameters, l->weight, weights);
-        take(parameters, w->parameters, l->bias, biases);
+        take(parameters, x->parameters, l->weight, weights);
+        take(parameters, x->parameters, l->bias, biases);
         for (size_t a = 0; a < arrays; a++) {
-            take(state, w->state, a * w->program->parameters + l->weight, weights);
-            take(state, w->state, a * w->program->parameters + l->bias, biases);
+            take(state, x->state, a * x->program->parameters + l->weight, weights);
+            take(state, x->state, a * x->program->parameters + l->bias, biases);
         }
-        take(buffers, w->buffers, l->mean, norm ? channels : 0);
-        take(buffers, w->buffers, l->variance, norm ? channels : 0);
+        take(buffers, x->buffers, l->mean, norm ? channels : 0);
+        take(buffers, x->buffers, l->variance, norm ? channels : 0);
     }
 }
 
-static status read(worker *w, float *parameters, float *buffers, float *state, error *err) {
-    for (int i = 0; i < w->count; i++) {
-        status rc = w->backend->read(w->stages[i].engine, w->parameters, w->buffers, w->state, err);
+static status read(executor *x, float *parameters, float *buffers, float *state, error *err) {
+    for (int i = 0; i < x->count; i++) {
+        status rc = x->backend->read(x->stages[i].engine, x->parameters, x->buffers, x->state, err);
         if (rc != STATUS_OK) return rc;
-        take_layers(w, &w->stages[i], parameters, buffers, state, w->arrays);
+        take_layers(x, &x->stages[i], parameters, buffers, state, x->arrays);
     }
     return STATUS_OK;
 }
 
-static status infer(worker *w, const uint8_t *const *pixels, size_t samples, float *logits,
+static status infer(executor *x, const uint8_t *const *pixels, size_t samples, float *logits,
                     error *err) {
-    for (int i = 0; i < w->count; i++) {
-        status rc = w->backend->read(w->stages[i].engine, w->parameters, w->buffers, NULL, err);
+    for (int i = 0; i < x->count; i++) {
+        status rc = x->backend->read(x->stages[i].engine, x->parameters, x->buffers, NULL, err);
         if (rc != STATUS_OK) return rc;
-        take_layers(w, &w->stages[i], w->whole_parameters, w->whole_buffers, NULL, 0);
+        take_layers(x, &x->stages[i], x->whole_parameters, x->whole_buffers, NULL, 0);
     }
-    w->backend->write(w->whole, w->whole_parameters, w->whole_buffers, NULL);
-    return w->backend->infer(w->whole, pixels, samples, logits, err);
+    x->backend->write(x->whole, x->whole_parameters, x->whole_buffers, NULL);
+    return x->backend->infer(x->whole, pixels, samples, logits, err);
 }
 
 // ---- The rest of the table ----
 
-static const char *isa(const worker *w) {
-    return w->backend->isa(w->stages[0].engine);
+static const char *isa(const executor *x) {
+    return x->backend->isa(x->stages[0].engine);
 }
 
-static size_t memory(const worker *w) {
+static size_t memory(const executor *x) {
     size_t bytes = 0;
-    for (int i = 0; i < w->count; i++) bytes += w->backend->memory(w->stages[i].engine);
+    for (int i = 0; i < x->count; i++) bytes += x->backend->memory(x->stages[i].engine);
     return bytes;
 }
 
-static status put_stage(const worker *w, const stage *s, yaml_node *list, error *err) {
+static status put_stage(const executor *x, const stage *s, yaml_node *list, error *err) {
     yaml_node *item = yaml_new(YAML_MAPPING, err);
     status rc = STATUS_FAILED;
     if (!item) return rc;
     item->flow = true;
     const program *p = &s->program;
-    const double busy = w->wall ? (double)s->busy / (double)w->wall : 0;
-    const double waiting = w->wall ? (double)s->waiting / (double)w->wall : 0;
-    const int64_t sent = w->steps ? (int64_t)(s->sent / w->steps) : 0;
-    const int64_t bytes = (int64_t)w->backend->memory(s->engine);
+    const double busy = x->wall ? (double)s->busy / (double)x->wall : 0;
+    const double waiting = x->wall ? (double)s->waiting / (double)x->wall : 0;
+    const int64_t sent = x->steps ? (int64_t)(s->sent / x->steps) : 0;
+    const int64_t bytes = (int64_t)x->backend->memory(s->engine);
     TRY(yaml_put(item, "first", yaml_new_string(p->layers[0].name, err), err));
     TRY(yaml_put(item, "last", yaml_new_string(p->layers[p->count - 1].name, err), err));
     TRY(yaml_put(item, "busy", yaml_new_number(busy, err), err));
@@ -436,17 +436,17 @@ out:
 
 // The bubble: the part of the time in which a stage had nothing to do, beside what fill and drain
 // alone would cost.
-static status put_bubble(const worker *w, yaml_node *segment, error *err) {
+static status put_bubble(const executor *x, yaml_node *segment, error *err) {
     uint64_t waiting = 0, sent = 0;
     status rc;
-    for (int i = 0; i < w->count; i++) {
-        waiting += w->stages[i].waiting;
-        sent += w->stages[i].sent;
+    for (int i = 0; i < x->count; i++) {
+        waiting += x->stages[i].waiting;
+        sent += x->stages[i].sent;
     }
-    const double stages = w->count, m = (double)w->micro_batches / (double)w->steps;
-    const double measured = (double)waiting / ((double)w->wall * stages);
+    const double stages = x->count, m = (double)x->micro_batches / (double)x->steps;
+    const double measured = (double)waiting / ((double)x->wall * stages);
     const double predicted = (stages - 1) / (m + stages - 1);
-    const int64_t bytes = (int64_t)(sent / w->steps);
+    const int64_t bytes = (int64_t)(sent / x->steps);
     TRY(yaml_put(segment, "micro_batches", yaml_new_number(m, err), err));
     TRY(yaml_put(segment, "bubble_measured", yaml_new_number(measured, err), err));
     TRY(yaml_put(segment, "bubble_predicted", yaml_new_number(predicted, err), err));
@@ -455,16 +455,16 @@ out:
     return rc;
 }
 
-static status describe(const worker *w, yaml_node *segment, error *err) {
+static status describe(const executor *x, yaml_node *segment, error *err) {
     yaml_node *list = yaml_new(YAML_SEQUENCE, err);
     status rc = STATUS_FAILED;
     if (!list) return rc;
-    for (int i = 0; i < w->count; i++) TRY(put_stage(w, &w->stages[i], list, err));
+    for (int i = 0; i < x->count; i++) TRY(put_stage(x, &x->stages[i], list, err));
     rc = yaml_put(segment, "stages", list, err);
     list = NULL; // yaml_put took it over
-    if (rc == STATUS_OK && w->transport)
-        rc = yaml_put(segment, "transport", yaml_new_string(w->transport, err), err);
-    if (rc == STATUS_OK && w->steps > 0) rc = put_bubble(w, segment, err);
+    if (rc == STATUS_OK && x->transport)
+        rc = yaml_put(segment, "transport", yaml_new_string(x->transport, err), err);
+    if (rc == STATUS_OK && x->steps > 0) rc = put_bubble(x, segment, err);
 out:
     yaml_free(list);
     return rc;

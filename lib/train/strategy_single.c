@@ -19,12 +19,12 @@ static status find_world(const experiment *e, int wanted, int listed, world *w, 
     *w = (world){.size = 1};
     if (listed > 1)
         return error_set(err, STATUS_USAGE,
-                         "cannot start: '--device': a list of %d devices is for as many workers; "
+                         "cannot start: '--device': a list of %d devices is for as many ranks; "
                          "train-ddp starts several",
                          listed);
     if (wanted <= 1) return STATUS_OK;
     return error_set(err, STATUS_USAGE,
-                     "cannot start: '--world-size %d': one device is one worker; train-ddp starts "
+                     "cannot start: '--world-size %d': one device is one rank; train-ddp starts "
                      "several",
                      wanted);
 }

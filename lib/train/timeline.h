@@ -17,7 +17,7 @@ typedef struct timeline {
     float *loss;            // mean over the samples of the step
     uint64_t *digest;       // of all parameters after it
     uint64_t *wall;         // ns from the end of the step before to the end of this one
-    uint64_t *time[PHASES]; // ns of each phase, means over the workers
+    uint64_t *time[PHASES]; // ns of each phase, means over threads and ranks
 } timeline;
 
 // Room for `capacity` steps.

@@ -27,6 +27,19 @@ static manifest_file entry(const char *path, const tensor_file *f) {
     return (manifest_file){path, f->file_bytes, f->sha256, f->content};
 }
 
+status train_manifest_reduce(manifest *m, const char *kind, int world_size, error *err) {
+    yaml_node *reduce = yaml_new(YAML_MAPPING, err);
+    status rc = STATUS_FAILED;
+    if (!reduce) return rc;
+    reduce->flow = true;
+    TRY(yaml_put(reduce, "kind", yaml_new_string(kind, err), err));
+    if (world_size) TRY(yaml_put(reduce, "world_size", yaml_new_integer(world_size, err), err));
+    return yaml_put(manifest_parameters(m), "reduce", reduce, err);
+out:
+    yaml_free(reduce);
+    return rc;
+}
+
 status train_manifest_input(manifest *m, const char *path, const tensor_file *f, error *err) {
     const manifest_file file = entry(path, f);
     return manifest_add_input(m, &file, err);

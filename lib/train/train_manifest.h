@@ -18,6 +18,11 @@ status train_manifest_parameters(const experiment *e, yaml_node *parameters, err
 // saying.
 status train_manifest_backend(manifest *m, const char *kind, error *err) MUST_CHECK;
 
+// `parameters.reduce`, where sums over ranks or replicas did not go along the tree: {kind: fast,
+// world_size: 4}, for their order depends on how many bring one; {kind: mixed}, with `world_size`
+// 0, where that was not the same for the whole run. Exact sums go without saying.
+status train_manifest_reduce(manifest *m, const char *kind, int world_size, error *err) MUST_CHECK;
+
 // Adds the files of a dataset to the inputs.
 status train_manifest_dataset(manifest *m, const dataset *d, error *err) MUST_CHECK;
 

@@ -144,6 +144,7 @@ status train_run_finished(const char *out, const experiment *e, bool *finished, 
     }
     yaml_remove(parameters, "published");
     yaml_remove(parameters, "backend");
+    yaml_remove(parameters, "reduce");
     TRY(checkpoint_check_parameters(e->resolved, parameters, path, err));
     *finished = true;
 out:
@@ -207,6 +208,30 @@ static status describe_backend(const train_run *r, bool lead, error *err) {
                  "the steps so far were made on another kind of device: the bits of the model will "
                  "be those of neither");
     return train_manifest_backend(r->manifest, kind, err);
+}
+
+// Have the steps so far been added up as the others will be?
+static bool same_reduction(const train_settings *s, const yaml_node *segment) {
+    const yaml_node *reduce = yaml_find(segment, "reduce"), *tool = yaml_find(segment, "tool");
+    const yaml_node *size = yaml_find(segment, "world_size");
+    const bool fast = reduce && reduce->text && strcmp(reduce->text, "fast") == 0;
+    if (!fast || !s->reduce_fast) return fast == s->reduce_fast;
+    return tool && tool->text && strcmp(tool->text, s->tool) == 0 && size && size->text &&
+           strtol(size->text, NULL, 10) == s->world.size;
+}
+
+static status describe_reduction(const train_run *r, bool lead, error *err) {
+    const train_settings *s = r->settings;
+    const yaml_node *before = r->checkpoint.execution;
+    for (size_t i = 0; i < before->count; i++) {
+        if (same_reduction(s, before->items[i])) continue;
+        if (lead)
+            log_info(s->log, "the steps so far were reduced in another order: no other run will "
+                             "have the bits of the model");
+        return train_manifest_reduce(r->manifest, "mixed", 0, err);
+    }
+    return s->reduce_fast ? train_manifest_reduce(r->manifest, "fast", s->world.size, err)
+                          : STATUS_OK;
 }
 
 // Sample ids in the order of training, up to the last step that will be run.
@@ -364,18 +389,18 @@ static status train_rank(void *argument, comm *c, error *err) {
     TRY(trace_file_open(&tracing, s->trace, s->strategy->track, TRACE_FILE_ROOM, c, err));
     const trainer_options options = {
         .strategy = s->strategy,
-        .worker = {.backend = s->devices.backend,
-                   .devices = &s->devices,
-                   .experiment = r->experiment,
-                   .normalization = r->normalization,
-                   .comm = c,
-                   .world_size = s->world.size,
-                   .threads = r->threads,
-                   .spin = r->spin,
-                   .isa = s->isa,
-                   .reduce_fast = s->reduce_fast,
-                   .log = lead ? s->log : NULL,
-                   .trace = tracing.trace},
+        .executor = {.backend = s->devices.backend,
+                     .devices = &s->devices,
+                     .experiment = r->experiment,
+                     .normalization = r->normalization,
+                     .comm = c,
+                     .world_size = s->world.size,
+                     .threads = r->threads,
+                     .spin = r->spin,
+                     .isa = s->isa,
+                     .reduce_fast = s->reduce_fast,
+                     .log = lead ? s->log : NULL,
+                     .trace = tracing.trace},
         .train = &r->train,
         .test = s->test ? &r->test : NULL,
         .loader_workers = s->loader_workers,
@@ -414,6 +439,7 @@ status train_run_go(train_run *r, error *err) {
     status rc;
     TRY(find_start(r, err));
     TRY(describe_backend(r, lead, err));
+    TRY(describe_reduction(r, lead, err));
     if (lead && s->dump_order) TRY(dump_order(r, err));
     TRY(describe_segment(r, err));
     TRY(train_manifest_gpus(r->manifest, &s->devices, err));

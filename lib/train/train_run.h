@@ -24,7 +24,8 @@ typedef struct train_settings {
     const char *isa; // NULL: the best
     int threads;     // of a rank; 0: the cores of this host, divided among the ranks
     int loader_workers;
-    bool reduce_fast, resume;
+    bool reduce_fast; // asked for, and there is something to add up
+    bool resume;
     uint64_t stop_after_steps, checkpoint_steps, checkpoint_ns; // 0: not
     const logger *log;
 } train_settings;

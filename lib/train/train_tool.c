@@ -18,7 +18,7 @@ static const char NOTES[] =
     "and, last, manifest.yaml. State is saved at the end of every epoch, at --checkpoint-every,\n"
     "and on SIGINT, SIGTERM and SIGUSR1.\n"
     "\n"
-    "--device auto takes as many GPUs as there are workers, or the cpu where there is none. A\n"
+    "--device auto takes as many GPUs as there are ranks, or the cpu where there is none. A\n"
     "list of several devices means as many ranks, replicas or stages, unless --world-size says\n"
     "otherwise; one device has them all.\n"
     "\n"
@@ -43,7 +43,7 @@ void train_tool_init(train_tool *t, const strategy *s, const char *name, const c
         {"out", CLI_STRING, &t->out, "DIR", "folder for all outputs", 0, 0},
         {"set", CLI_LIST, &t->set, "KEY=VALUE", "replace a value of the experiment", 0, 0},
         {"device", CLI_STRING, &t->device, "auto|cpu|cuda|LIST",
-         "where to compute; LIST: cuda:0,cuda:1, which workers take in turn", 0, 0},
+         "where to compute; LIST: cuda:0,cuda:1, which the ranks take in turn", 0, 0},
         {"threads", CLI_INTEGER, &t->threads, "N",
          "threads of a rank (default: the cores, divided among the ranks; one with a GPU)", 1,
          1024},
@@ -52,7 +52,7 @@ void train_tool_init(train_tool *t, const strategy *s, const char *name, const c
         {"world-size", CLI_INTEGER, &t->world_size, "W",
          "ranks (default: as in the experiment); must divide its virtual shards", 1, 4096},
         {"reduce", CLI_STRING, &t->reduce, "exact|fast",
-         "exact: the same bits for every world size", 0, 0},
+         "exact: the same bits for every world size; fast: bits of its own for each", 0, 0},
         {"init", CLI_STRING, &t->init, "MODEL", "begin with the weights of this checkpoint", 0, 0},
         {"resume", CLI_FLAG, &t->resume, NULL, "go on from the state in --out, if there is one", 0,
          0},
@@ -90,8 +90,7 @@ static status need(const char *value, const char *option, error *err) {
 
 // Who computes, and where. A key only tells kinds of devices apart: for it none is looked for but
 // by `auto`.
-static status find_workers(const train_tool *t, const experiment *e, train_settings *s,
-                           error *err) {
+static status find_ranks(const train_tool *t, const experiment *e, train_settings *s, error *err) {
     const int wanted = t->world_size > 0 ? (int)t->world_size : 0;
     status rc;
     TRY(devices_parse(&s->devices, t->device, err));
@@ -158,7 +157,8 @@ static status read_settings(const train_tool *t, const experiment *e, const logg
     if (t->test && strcmp(t->test, "-") == 0)
         return error_set(err, STATUS_USAGE,
                          "cannot read test data: '-': only --train can be standard input");
-    TRY(find_workers(t, e, s, err));
+    TRY(find_ranks(t, e, s, err));
+    s->reduce_fast = s->reduce_fast && t->strategy->reduces && s->world.size > 1;
     if (s->world.environment.joined && strcmp(t->train, "-") == 0)
         return error_set(err, STATUS_USAGE,
                          "cannot read training data: '-': a rank that joins a group cannot share "
@@ -212,6 +212,8 @@ out:
 static status print_key(const train_settings *s, const experiment *e, manifest *m, error *err) {
     status rc = train_run_describe(s, e, m, err);
     if (rc == STATUS_OK) rc = train_manifest_backend(m, devices_backend(&s->devices), err);
+    if (rc == STATUS_OK && s->reduce_fast)
+        rc = train_manifest_reduce(m, "fast", s->world.size, err);
     return rc == STATUS_OK ? manifest_print_key(m, err) : rc;
 }
 

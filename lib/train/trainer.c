@@ -22,7 +22,7 @@ typedef struct trainer {
     checkpoint *c;
     comm *comm;
     bool lead; // rank 0: the one that evaluates, writes and speaks
-    worker *worker;
+    executor *executor;
     deal deal;
     sampler sampler;
     loader *loader;
@@ -32,12 +32,12 @@ typedef struct trainer {
     uint64_t steps_per_epoch, total;
     uint64_t began, before; // clock; ns of earlier segments
     uint64_t mark;          // clock at the end of the last settled step, or of the pause behind it
-    int unsettled;          // steps since then; their results are with the worker
+    int unsettled;          // steps since then; their results are with the executor
     int unsettled_images;   // of them
     uint64_t loading;       // ns that they waited for batches
     uint64_t epoch_began;   // clock
     uint64_t saved;         // clock of the last save
-    uint64_t averaged;      // the times of the steps below are means over all workers
+    uint64_t averaged;      // the times of the steps below are means over all ranks
 } trainer;
 
 // ---- Arithmetic of steps and epochs ----
@@ -131,7 +131,7 @@ static uint64_t *averaged_series(timeline *t, int k) {
     return k < PHASES ? t->time[k] : t->wall;
 }
 
-// Replaces this worker's times of steps [first, first + count) by the means over all.
+// Replaces this rank's times of steps [first, first + count) by the means over all.
 static status average_chunk(trainer *t, uint64_t first, uint64_t count, uint64_t *mine,
                             uint64_t *all, error *err) {
     size_t n = count * AVERAGED_SERIES, ranks = (size_t)t->comm->size;
@@ -209,7 +209,7 @@ static status diverged(const trainer *t, uint64_t step, const char *what, double
 // time of such steps is known together, and shared among them.
 static status settle(trainer *t, update_result *results, error *err) {
     const uint64_t n = (uint64_t)t->unsettled, first = t->c->step - n;
-    phase_times times = t->o->strategy->times(t->worker);
+    phase_times times = t->o->strategy->times(t->executor);
     times.ns[PHASE_LOAD] += t->loading;
     const uint64_t end = clock_now(), wall = (end - t->mark) / n;
     for (int p = 0; p < PHASES; p++) times.ns[p] /= n;
@@ -231,7 +231,7 @@ static status settle(trainer *t, update_result *results, error *err) {
 static status collect(trainer *t, error *err) {
     update_result results[ENGINE_PENDING];
     if (t->unsettled == 0) return STATUS_OK;
-    status rc = t->o->strategy->collect(t->worker, results, t->unsettled, err);
+    status rc = t->o->strategy->collect(t->executor, results, t->unsettled, err);
     return rc == STATUS_OK ? settle(t, results, err) : rc;
 }
 
@@ -246,7 +246,7 @@ static status train_step(trainer *t, bool agreed[WISHES], error *err) {
     const update_rule rule = rule_of(t);
     const uint64_t loaded = clock_now();
     trace_phase(t->track, phase_name(PHASE_LOAD), begin, loaded);
-    status rc = s->step(t->worker, b, &rule, wishes, &result, err);
+    status rc = s->step(t->executor, b, &rule, wishes, &result, err);
     if (rc != STATUS_OK) return rc;
     memcpy(agreed, result.agreed, sizeof result.agreed);
     t->loading += loaded - begin;
@@ -271,14 +271,14 @@ static status save(trainer *t, error *err) {
     checkpoint *c = t->c;
     const uint64_t begin = trace_clock(t->track);
     status rc;
-    TRY(t->o->strategy->read(t->worker, c->parameters, c->buffers, c->optimizer, err));
+    TRY(t->o->strategy->read(t->executor, c->parameters, c->buffers, c->optimizer, err));
     TRY(check_finite(t, err));
     TRY(average_times(t, err));
     if (t->lead) {
         yaml_node *segment = c->execution->items[c->execution->count - 1];
         c->total_ns = t->before + clock_now() - t->began;
         TRY(yaml_put(segment, "end_step", yaml_new_integer((int64_t)c->step, err), err));
-        TRY(t->o->strategy->describe(t->worker, segment, err));
+        TRY(t->o->strategy->describe(t->executor, segment, err));
         if (t->o->state_path) TRY(checkpoint_write(c, &t->o->run, t->o->state_path, NULL, err));
     }
     TRY(t->comm->ops->barrier(t->comm, err)); // nobody's next step pays for what rank 0 did
@@ -293,7 +293,7 @@ out:
 static status infer(void *context, const uint8_t *const *pixels, size_t samples, float *logits,
                     error *err) {
     trainer *t = context;
-    return t->o->strategy->infer(t->worker, pixels, samples, logits, err);
+    return t->o->strategy->infer(t->executor, pixels, samples, logits, err);
 }
 
 // Leaves NaN, and *done false, when a signal came in between: a resumed run measures it then.
@@ -307,7 +307,7 @@ static status measure_accuracy(trainer *t, double *accuracy, bool *done, error *
     if (rc != STATUS_OK) return rc;
     *accuracy = evaluation_accuracy(&e);
     evaluation_release(&e);
-    (void)t->o->strategy->times(t->worker); // evaluation is not part of any step
+    (void)t->o->strategy->times(t->executor); // evaluation is not part of any step
     return STATUS_OK;
 }
 
@@ -373,8 +373,8 @@ static status begin_segment(trainer *t, error *err) {
     yaml_node *segment = yaml_copy(t->o->segment, err);
     if (!segment) return rc;
     TRY(yaml_append(t->c->execution, segment, err));
-    TRY(yaml_put(segment, "isa", yaml_new_string(s->isa(t->worker), err), err));
-    TRY(yaml_put(segment, "memory", yaml_new_integer((int64_t)s->memory(t->worker), err), err));
+    TRY(yaml_put(segment, "isa", yaml_new_string(s->isa(t->executor), err), err));
+    TRY(yaml_put(segment, "memory", yaml_new_integer((int64_t)s->memory(t->executor), err), err));
     TRY(yaml_put(segment, "first_step", yaml_new_integer((int64_t)t->c->step, err), err));
     TRY(yaml_put(segment, "end_step", yaml_new_integer((int64_t)t->c->step, err), err));
 out:
@@ -385,8 +385,8 @@ out:
 static status open_trainer(trainer *t, error *err) {
     const trainer_options *o = t->o;
     const experiment *e = t->experiment;
-    const bool kept = o->worker.backend->keeps_data;
-    worker_options working = o->worker;
+    const bool kept = o->executor.backend->keeps_data;
+    executor_options working = o->executor;
     status rc;
     loader_options loading = {.data = o->train,
                               .sampler = &t->sampler,
@@ -394,14 +394,14 @@ static status open_trainer(trainer *t, error *err) {
                               .first_step = t->c->step,
                               .end_step = t->total,
                               .augment = kept ? NULL : &e->augment,
-                              .trace = o->worker.trace};
+                              .trace = o->executor.trace};
     working.data = kept ? o->train : NULL;
     TRY(check_same_run(t, err));
     TRY(deal_init(&t->deal, o->train, e->virtual_shards, e->shard_seed, err));
     TRY(sampler_init(&t->sampler, &t->deal, e->global_batch, e->seed, err));
-    TRY(o->strategy->open(&working, &t->worker, err));
-    o->strategy->shards(t->worker, &loading.first_shard, &loading.end_shard);
-    o->strategy->write(t->worker, t->c->parameters, t->c->buffers, t->c->optimizer);
+    TRY(o->strategy->open(&working, &t->executor, err));
+    o->strategy->shards(t->executor, &loading.first_shard, &loading.end_shard);
+    o->strategy->write(t->executor, t->c->parameters, t->c->buffers, t->c->optimizer);
     TRY(loader_new(&loading, &t->loader, err));
     if (t->lead && o->test) {
         t->logits =
@@ -409,19 +409,19 @@ static status open_trainer(trainer *t, error *err) {
         if (!t->logits) return STATUS_FAILED;
     }
     TRY(begin_segment(t, err));
-    (void)o->strategy->times(t->worker);
+    (void)o->strategy->times(t->executor);
 out:
     return rc;
 }
 
 status trainer_run(const trainer_options *o, checkpoint *c, trainer_end *end, error *err) {
-    const experiment *e = o->worker.experiment;
+    const experiment *e = o->executor.experiment;
     trainer t = {.o = o,
                  .experiment = e,
                  .c = c,
-                 .comm = o->worker.comm,
-                 .lead = o->worker.comm->rank == 0,
-                 .track = trace_first(o->worker.trace),
+                 .comm = o->executor.comm,
+                 .lead = o->executor.comm->rank == 0,
+                 .track = trace_first(o->executor.trace),
                  .steps_per_epoch = trainer_steps_per_epoch(e, o->train->samples),
                  .began = clock_now(),
                  .before = c->total_ns,
@@ -437,7 +437,7 @@ status trainer_run(const trainer_options *o, checkpoint *c, trainer_end *end, er
 out:
     training_progress_end(&t.progress);
     loader_free(t.loader);
-    o->strategy->close(t.worker);
+    o->strategy->close(t.executor);
     sampler_release(&t.sampler);
     deal_release(&t.deal);
     free(t.logits);

@@ -1,4 +1,4 @@
-// trainer.h - the training loop: the only one, for every strategy, the same in every worker.
+// trainer.h - the training loop: the only one, for every strategy, the same in every process.
 #ifndef LOCKSTEP_TRAIN_TRAINER_H
 #define LOCKSTEP_TRAIN_TRAINER_H
 
@@ -12,7 +12,7 @@
 
 typedef struct trainer_options {
     const strategy *strategy;
-    worker_options worker;
+    executor_options executor;
     const dataset *train;
     const dataset *test; // evaluated behind every epoch; NULL: not
     int loader_workers;
@@ -27,12 +27,12 @@ typedef struct trainer_options {
 typedef enum trainer_end {
     TRAINER_FINISHED,  // all epochs are done
     TRAINER_PAUSED,    // stop_after_steps was reached
-    TRAINER_SIGNALLED, // a signal asked one of the workers to stop
+    TRAINER_SIGNALLED, // a signal asked one of the processes to stop
 } trainer_end;
 
 // Trains from where `c` is, and leaves `c` where it came to (complete on rank 0; in the others
 // only the step). Whenever it stops without an error, rank 0 has saved. Fails with STATUS_FAILED,
-// and saves nothing more, when the loss is no longer finite; all workers fail at the same step.
+// and saves nothing more, when the loss is no longer finite; all fail at the same step.
 status trainer_run(const trainer_options *o, checkpoint *c, trainer_end *end,
                    error *err) MUST_CHECK;
 

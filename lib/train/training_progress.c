@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/progress.h"
 
-enum { BAR = 24, INTERVAL_NS = 200000000 };
+// The bar gives way where a terminal is narrow, and is left out where it would say little.
+enum { LONGEST_BAR = 24, SHORTEST_BAR = 6, INTERVAL_NS = 200000000 };
 
 void training_progress_begin(training_progress *p, const logger *log, int epochs,
                              uint64_t steps_per_epoch, uint64_t first_step) {
@@ -20,9 +22,16 @@ void training_progress_begin(training_progress *p, const logger *log, int epochs
                              .began = clock_now()};
 }
 
-static void draw(const char *line) {
-    ssize_t written = write(STDERR_FILENO, line, strlen(line));
-    (void)written; // nothing sensible is left to do when standard error is gone
+// "[====    ] ", in what `used` columns leave of a line; "" where that is not enough.
+static void write_bar(char text[LONGEST_BAR + 4], uint64_t done, uint64_t total, int used) {
+    int length = progress_columns() - used - (int)strlen("[] ");
+    *text = '\0';
+    if (length < SHORTEST_BAR) return;
+    if (length > LONGEST_BAR) length = LONGEST_BAR;
+    *text++ = '[';
+    for (int i = 0; i < length; i++)
+        *text++ = (uint64_t)i * total < done * (uint64_t)length ? '=' : ' ';
+    memcpy(text, "] ", sizeof "] ");
 }
 
 void training_progress_step(training_progress *p, uint64_t step, int images, float loss) {
@@ -35,15 +44,14 @@ void training_progress_step(training_progress *p, uint64_t step, int images, flo
     uint64_t epoch = (step - 1) / p->steps_per_epoch, in_epoch = step - epoch * p->steps_per_epoch;
     double seconds = (double)(now - p->began) / 1e9;
     double left = seconds / (double)(step - p->first_step) * (double)(total - step);
-    char bar[BAR + 1], line[256];
-    for (int i = 0; i < BAR; i++)
-        bar[i] = (uint64_t)i * p->steps_per_epoch < in_epoch * BAR ? '=' : ' ';
-    bar[BAR] = '\0';
-    snprintf(line, sizeof line,
-             "\r%s: epoch %" PRIu64 "/%d [%s] %.0f images/s  loss %.4f  %d:%02d left \033[K",
-             p->log->tool, epoch + 1, p->epochs, bar, (double)p->images / seconds, (double)loss,
-             (int)left / 60, (int)left % 60);
-    draw(line);
+    char where[96], what[96], bar[LONGEST_BAR + 4], line[256];
+    int used = snprintf(where, sizeof where, "%s: epoch %" PRIu64 "/%d", p->log->tool, epoch + 1,
+                        p->epochs);
+    used += snprintf(what, sizeof what, "%d:%02d left  loss %.4f  %.0f images/s", (int)left / 60,
+                     (int)left % 60, (double)loss, (double)p->images / seconds);
+    write_bar(bar, in_epoch, p->steps_per_epoch, used + 1);
+    snprintf(line, sizeof line, "%s %s%s", where, bar, what);
+    progress_line(line);
 }
 
 void training_progress_epoch(training_progress *p, int epoch, double loss, double accuracy,
@@ -57,5 +65,5 @@ void training_progress_epoch(training_progress *p, int epoch, double loss, doubl
 }
 
 void training_progress_end(training_progress *p) {
-    if (p->log && p->terminal) draw("\r\033[K");
+    if (p->log && p->terminal) progress_line("");
 }

@@ -100,7 +100,7 @@ value() {
     [ ! -e opened ]
 }
 
-@test "auto takes the GPUs, no more than there are workers" {
+@test "auto takes the GPUs, no more than there are ranks" {
     training train-single --reduce fast
     FAKE_GPUS=2 succeeds "${command[@]}"
     [[ $stderr == *"--device auto takes cuda:0 (Fake 0)"* ]] || fail "$stderr"
@@ -171,7 +171,7 @@ value() {
     [ "$(cat opened)" = "$(printf 'device %d, threads 1\n' 1 2 1)" ] || fail "$(cat opened)"
     FAKE_GPUS=3 refuses 2 "'--world-size 4': --device has a list of 2" train-dp --device cuda:0,cuda:1 --world-size 4
     FAKE_GPUS=3 refuses 2 "'--world-size 1': --device has a list of 2" train-mp --device cuda:0,cuda:1 --world-size 1
-    FAKE_GPUS=3 refuses 2 "list of 2 devices is for as many workers" train-single --device cuda:0,cuda:1
+    FAKE_GPUS=3 refuses 2 "list of 2 devices is for as many ranks" train-single --device cuda:0,cuda:1
 }
 
 @test "cpu,cpu: two replicas, the same model" {
@@ -186,7 +186,7 @@ value() {
     same_model "$expected" out "one replica"
 }
 
-@test "DEVICE of make is dealt to the workers of each experiment" {
+@test "DEVICE of make is dealt to the ranks of each experiment" {
     need_tool report bench-allreduce
     local where=$WORK/artifacts
     write_experiment one.yaml name=one epochs=1
@@ -217,7 +217,7 @@ value() {
     refuses 2 "--device gpu" train-single --device gpu --print-key
 }
 
-@test "report: devices of another kind are not compared, several workers on one GPU are SIMULATED" {
+@test "report: devices of another kind are not compared, several ranks on one GPU are SIMULATED" {
     need_python
     need_tool report
     a_run cpu
@@ -236,9 +236,9 @@ value() {
     succeeds "$BIN/report" two --out out
     lacks out/report.md SIMULATED
     succeeds "$BIN/report" many shared one two --out out
-    says out/report.md "SIMULATED: several workers share a GPU (many: 64 > 2)"
-    says out/report.md "SIMULATED: several workers share a GPU (shared: 2 > 1)"
-    says out/report.md "SIMULATED: several workers share a GPU (one: 4 > 1)"
+    says out/report.md "SIMULATED: several ranks share a GPU (many: 64 > 2)"
+    says out/report.md "SIMULATED: several ranks share a GPU (shared: 2 > 1)"
+    says out/report.md "SIMULATED: several ranks share a GPU (one: 4 > 1)"
     lacks out/report.md "(two: "
     grep -q '^one.seconds_per_epoch,.*,SIMULATED,' out/report.csv
 }

@@ -67,7 +67,7 @@ refuses() {
 }
 
 @test "experiment: a world size that does not divide the shards" {
-    refuses 2 "'--world-size 3': one device is one worker" --world-size 3
+    refuses 2 "'--world-size 3': one device is one rank" --world-size 3
     fails_with 2 "'3' ranks do not divide the 4 virtual shards" "$BIN/train-ddp" --experiment x.yaml \
         --train "$data/train.st.zst" --out out --world-size 3
     nothing_in out

@@ -142,3 +142,42 @@ claim_other() {
     touch -d "$(stat -c %z data/train.st.zst)" data/manifest.yaml
     [ "$(key)" = "$before" ]
 }
+
+@test "--reduce fast has bits of its own for every world size, and so a key" {
+    write_experiment e.yaml world_size=4
+    local train=("--experiment" e.yaml --train data/train.st.zst) exact fast pair
+    exact=$("$BIN/train-ddp" "${train[@]}" --print-key)
+    fast=$("$BIN/train-ddp" "${train[@]}" --reduce fast --print-key)
+    pair=$("$BIN/train-ddp" "${train[@]}" --reduce fast --world-size 2 --print-key)
+    [ "$exact" != "$fast" ]
+    [ "$fast" != "$pair" ]
+    [ "$("$BIN/train-dp" "${train[@]}" --reduce fast --print-key)" != "$("$BIN/train-dp" "${train[@]}" --print-key)" ]
+    # Where nothing is added up over ranks it decides nothing.
+    [ "$("$BIN/train-ddp" "${train[@]}" --reduce fast --world-size 1 --print-key)" = "$exact" ]
+    [ "$(key)" = "$("$BIN/train-single" "${train[@]}" --reduce fast --print-key)" ]
+    [ "$("$BIN/train-mp" "${train[@]}" --reduce fast --world-size 2 --print-key)" = "$("$BIN/train-mp" "${train[@]}" --print-key)" ]
+
+    "$BIN/train-ddp" -q "${train[@]}" --reduce fast --out fast
+    "$BIN/train-ddp" -q "${train[@]}" --out exact
+    [ "$("$BIN/manifest" get fast/manifest.yaml key)" = "$fast" ]
+    [ "$("$BIN/manifest" get exact/manifest.yaml key)" = "$exact" ]
+    [ "$("$BIN/manifest" get fast/manifest.yaml parameters.reduce)" = "{kind: fast, world_size: 4}" ]
+    fails_with 3 "no such key" "$BIN/manifest" get exact/manifest.yaml parameters.reduce
+    fails_with 4 "" "$BIN/manifest" diff fast/manifest.yaml exact/manifest.yaml
+    [[ $output == *parameters.reduce* ]] || fail "$output"
+}
+
+@test "a run that was resumed with another --reduce is of neither" {
+    write_experiment e.yaml world_size=4
+    local train=("$BIN/train-ddp" -q --experiment e.yaml --train data/train.st.zst --out run)
+    "${train[@]}" --reduce fast --stop-after-steps 2
+    "${train[@]}" --reduce fast --world-size 2 --resume
+    [ "$("$BIN/manifest" get run/manifest.yaml parameters.reduce)" = "{kind: mixed}" ]
+    "${train[@]}" --reduce fast --stop-after-steps 2
+    "${train[@]}" --resume
+    [ "$("$BIN/manifest" get run/manifest.yaml parameters.reduce)" = "{kind: mixed}" ]
+    "${train[@]}" --resume # it is finished all the same
+    "${train[@]}" --reduce fast --stop-after-steps 2
+    "${train[@]}" --reduce fast --resume
+    [ "$("$BIN/manifest" get run/manifest.yaml parameters.reduce)" = "{kind: fast, world_size: 4}" ]
+}

@@ -34,8 +34,8 @@ agrees() {
     same_model "$expected" run "$tool $*"
 }
 
-# workers_agree EXPERIMENT TRAIN WORLD: as ranks, as replicas and, where there are layers enough, as stages.
-workers_agree() {
+# ranks_agree EXPERIMENT TRAIN WORLD: as ranks, as replicas and, where there are layers enough, as stages.
+ranks_agree() {
     agrees train-ddp "$1" "$2" --world-size "$3"
     agrees train-dp "$1" "$2" --world-size "$3"
     [ "$3" -gt 5 ] || agrees train-mp "$1" "$2" --world-size "$3"
@@ -74,7 +74,7 @@ same_isa() {
         write_experiment e.yaml "model=$ROOT/experiments/models/$model.yaml"
         reference e.yaml "$data/610/train.st.zst"
         for world in 1 2 4; do
-            workers_agree e.yaml "$data/610/train.st.zst" "$world"
+            ranks_agree e.yaml "$data/610/train.st.zst" "$world"
         done
     done
     agrees train-ddp e.yaml "$data/610/train.st.zst" --world-size 2 --threads 2
@@ -86,7 +86,7 @@ same_isa() {
     write_experiment e.yaml "$LENET_BN" virtual_shards=12 epochs=1
     reference e.yaml "$data/610/train.st.zst"
     for world in 1 2 3 4 6 12; do
-        workers_agree e.yaml "$data/610/train.st.zst" "$world"
+        ranks_agree e.yaml "$data/610/train.st.zst" "$world"
     done
 }
 
@@ -96,7 +96,7 @@ same_isa() {
     reference e.yaml "$data/601/train.st.zst"
     agrees train-single e.yaml "$data/601/train.st.zst" --threads 3
     for world in 1 2 4; do
-        workers_agree e.yaml "$data/601/train.st.zst" "$world"
+        ranks_agree e.yaml "$data/601/train.st.zst" "$world"
     done
 }
 
@@ -107,7 +107,7 @@ same_isa() {
         reference e.yaml "$data/601/train.st.zst"
         agrees train-single e.yaml "$data/601/train.st.zst" --threads 3
         for world in 1 2 4; do
-            workers_agree e.yaml "$data/601/train.st.zst" "$world"
+            ranks_agree e.yaml "$data/601/train.st.zst" "$world"
         done
     done
     export LOCKSTEP_ISA=v3
@@ -165,7 +165,7 @@ END
     [ "$expected" != "$plain" ] || fail "sync_batch_norm changes nothing"
     agrees train-single e.yaml "$data/610/train.st.zst" --threads 3
     for world in 1 2 4; do
-        workers_agree e.yaml "$data/610/train.st.zst" "$world"
+        ranks_agree e.yaml "$data/610/train.st.zst" "$world"
     done
 }
 

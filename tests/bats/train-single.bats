@@ -45,6 +45,41 @@ setup() {
     [ "$status" -eq 3 ]
 }
 
+@test "the moving line fits the terminal, so that it can be cleared" {
+    need_python
+    write_experiment long.yaml epochs=4000
+    local columns
+    for columns in 30 60 100 200; do
+        "$PYTHON" - "$columns" "$BIN/train-single" --experiment long.yaml --train "$train" --out out <<'END'
+import fcntl, os, pty, re, signal, struct, sys, termios
+columns = int(sys.argv[1])
+child, terminal = pty.fork()
+if child == 0:
+    signal.alarm(20)
+    os.execv(sys.argv[2], sys.argv[2:])
+fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+text, lines = b"", []
+while True:
+    try:
+        got = os.read(terminal, 4096)
+    except OSError:
+        break
+    if not got:
+        break
+    text += got
+    lines = re.findall(rb"\r([^\r\n\x1b]+)\x1b\[K", text)
+    if len(lines) > 3:
+        os.kill(child, signal.SIGTERM)
+for line in lines[1:]:  # the terminal had no size before
+    assert len(line) < columns, line
+    assert (b"[" in line) == (columns >= 100), line
+    assert (b"images/s" in line) == (columns > 60), line
+assert len(lines) > 3
+END
+        rm -rf out
+    done
+}
+
 @test "the accuracy is what evaluate finds" {
     "$BIN/train-single" -q --experiment e.yaml --train "$train" --test "$test" --out out
     "$BIN/evaluate" --model out/model.st.zst --data "$test" --out evaluated

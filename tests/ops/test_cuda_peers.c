@@ -1,8 +1,8 @@
 // DataParallel and pipelines on several GPUs: the bits of one GPU, and nothing but results on the
 // host. The strategies themselves are run, on engines of the CUDA backend.
 //
-// Needs a device a worker: the emulation has four, of a machine's the tests take what they can.
-// Which way a copy went only the emulation tells.
+// Needs a device for each replica or stage: the emulation has four, of a machine's the tests take
+// what they can. Which way a copy went only the emulation tells.
 #include "ops.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "nn/model.h"
 #include "train/strategy.h"
 
-enum { MOST_WORKERS = 4, IMAGES = 90, STEPS = 4, MAX_SHARDS = 12 };
+enum { IMAGES = 90, STEPS = 4, MAX_SHARDS = 12 };
 
 static const backend *cuda;
 static int device_count;
@@ -98,7 +98,7 @@ static void end(fixture *f) {
 
 typedef struct way {
     const strategy *s;
-    int workers;
+    int world_size;
     const char *devices;
     bool fast;
 } way;
@@ -117,7 +117,7 @@ static void same_outcome(const outcome *a, const outcome *b, const fixture *f) {
     }
 }
 
-static void one_step(const way *x, worker *w, const fixture *f, int number, update_result *out) {
+static void one_step(const way *x, executor *ex, const fixture *f, int number, update_result *out) {
     const int shards = f->e.virtual_shards;
     int count[MAX_SHARDS], left = f->e.global_batch;
     uint32_t rows[IMAGES], ids[IMAGES];
@@ -145,17 +145,17 @@ static void one_step(const way *x, worker *w, const fixture *f, int number, upda
                      .labels = labels,
                      .ids = ids,
                      .rows = rows};
-    if (x->s->step(w, &b, &rule, wish, &result, &err) != STATUS_OK) fail_msg("%s", err.message);
-    if (result.update.pending && x->s->collect(w, &result.update, 1, &err) != STATUS_OK)
+    if (x->s->step(ex, &b, &rule, wish, &result, &err) != STATUS_OK) fail_msg("%s", err.message);
+    if (result.update.pending && x->s->collect(ex, &result.update, 1, &err) != STATUS_OK)
         fail_msg("%s", err.message);
     *out = result.update;
 }
 
-static void find_transport(const way *x, const worker *w, char text[32]) {
+static void find_transport(const way *x, const executor *ex, char text[32]) {
     error err = {0};
     yaml_node *segment = yaml_new(YAML_MAPPING, &err);
     assert_non_null(segment);
-    if (x->s->describe && x->s->describe(w, segment, &err) != STATUS_OK)
+    if (x->s->describe && x->s->describe(ex, segment, &err) != STATUS_OK)
         fail_msg("%s", err.message);
     const yaml_node *found = yaml_find(segment, "transport");
     snprintf(text, 32, "%s", found ? found->text : "");
@@ -166,33 +166,33 @@ static void find_transport(const way *x, const worker *w, char text[32]) {
 static void train(const way *x, const fixture *f, const char *copies, outcome *o) {
     const program *p = &f->e.model.program;
     devices d;
-    worker *w = NULL;
+    executor *ex = NULL;
     error err = {0};
     comm *self;
     assert_int_equal(devices_parse(&d, x->devices, &err), STATUS_OK);
     assert_int_equal(comm_self(&self, &err), STATUS_OK);
-    worker_options options = {.backend = cuda,
-                              .devices = &d,
-                              .experiment = &f->e,
-                              .data = &f->data,
-                              .comm = self,
-                              .world_size = x->workers,
-                              .threads = 1,
-                              .reduce_fast = x->fast};
+    executor_options options = {.backend = cuda,
+                                .devices = &d,
+                                .experiment = &f->e,
+                                .data = &f->data,
+                                .comm = self,
+                                .world_size = x->world_size,
+                                .threads = 1,
+                                .reduce_fast = x->fast};
     for (int c = 0; c < ENGINE_MAX_CHANNELS; c++)
         options.normalization.mean[c] = 0.4f, options.normalization.std[c] = 0.2f;
     o->trained = calloc(f->trained, sizeof(float));
     assert_non_null(o->trained);
-    if (x->s->open(&options, &w, &err) != STATUS_OK) fail_msg("%s", err.message);
-    x->s->write(w, f->parameters, f->buffers, o->trained);
+    if (x->s->open(&options, &ex, &err) != STATUS_OK) fail_msg("%s", err.message);
+    x->s->write(ex, f->parameters, f->buffers, o->trained);
     if (copies) setenv("LOCKSTEP_EMULATED_COPIES", copies, 1);
-    for (int i = 0; i < STEPS; i++) one_step(x, w, f, i, &o->results[i]);
+    for (int i = 0; i < STEPS; i++) one_step(x, ex, f, i, &o->results[i]);
     unsetenv("LOCKSTEP_EMULATED_COPIES");
-    find_transport(x, w, o->transport);
-    if (x->s->read(w, o->trained, o->trained + p->parameters,
+    find_transport(x, ex, o->transport);
+    if (x->s->read(ex, o->trained, o->trained + p->parameters,
                    o->trained + p->parameters + p->buffers, &err) != STATUS_OK)
         fail_msg("%s", err.message);
-    x->s->close(w);
+    x->s->close(ex);
     comm_free(self);
 }
 
@@ -216,7 +216,7 @@ static bool possible(const way *x, const fixture *f) {
     assert_int_equal(devices_parse(&d, x->devices, &err), STATUS_OK);
     for (int i = 0; i < d.count; i++)
         if (d.index[i] >= device_count) return false;
-    return x->s != &strategy_dp || f->e.virtual_shards % x->workers == 0;
+    return x->s != &strategy_dp || f->e.virtual_shards % x->world_size == 0;
 }
 
 static void need_devices(int count) {
@@ -314,7 +314,7 @@ enum { RESULT_BYTES = 16 };
 // Only results of updates go to the host, one of each optimizer. Without peer access the driver
 // takes the same floats through the host, and they are the same.
 static void check_routes(const way *x, const fixture *f) {
-    const size_t updates = x->s == &strategy_mp ? (size_t)x->workers : 1;
+    const size_t updates = x->s == &strategy_mp ? (size_t)x->world_size : 1;
     outcome direct, staged;
     routes with, without;
     setenv("LOCKSTEP_EMULATED_PEERS", "0", 1);

@@ -117,7 +117,7 @@ static status run(fixture *f, const knobs *k, checkpoint *c, trainer_end *how, e
     if (k->resume) TRY(checkpoint_read(c, &id, f->state, err));
     const trainer_options o = {
         .strategy = &strategy_single,
-        .worker = {.backend = &fake_backend, .experiment = e, .comm = self, .threads = 1},
+        .executor = {.backend = &fake_backend, .experiment = e, .comm = self, .threads = 1},
         .train = &f->data,
         .test = k->test ? &f->data : NULL,
         .loader_workers = k->workers,

@@ -15,23 +15,23 @@ enum {
 
 // ---- Time ----
 
-void worker_mark(worker *w, phase spent) {
+void member_mark(team_member *m, phase spent) {
     const uint64_t now = clock_now();
-    w->ns[spent] += now - w->last;
-    trace_phase(w->track, phase_name(spent), w->last, now);
-    w->last = now;
+    m->ns[spent] += now - m->last;
+    trace_phase(m->track, phase_name(spent), m->last, now);
+    m->last = now;
 }
 
 void engine_region(engine *e, void (*body)(void *, int)) {
     const int threads = team_size(e->team);
     const uint64_t start = clock_now();
-    for (int t = 0; t < threads; t++) e->workers[t].last = start;
+    for (int t = 0; t < threads; t++) e->members[t].last = start;
     team_run(e->team, body, e);
     const uint64_t end = clock_now();
     for (int t = 0; t < threads; t++) {
-        worker *w = &e->workers[t];
-        w->ns[PHASE_WAIT] += end - w->last;
-        trace_phase(w->track, phase_name(PHASE_WAIT), w->last, end);
+        team_member *m = &e->members[t];
+        m->ns[PHASE_WAIT] += end - m->last;
+        trace_phase(m->track, phase_name(PHASE_WAIT), m->last, end);
     }
 }
 
@@ -39,8 +39,8 @@ static phase_times cpu_times(engine *e) {
     phase_times mean = {{0}};
     const uint64_t threads = (uint64_t)team_size(e->team);
     for (uint64_t t = 0; t < threads; t++) {
-        for (int p = 0; p < PHASES; p++) mean.ns[p] += e->workers[t].ns[p];
-        memset(e->workers[t].ns, 0, sizeof e->workers[t].ns);
+        for (int p = 0; p < PHASES; p++) mean.ns[p] += e->members[t].ns[p];
+        memset(e->members[t].ns, 0, sizeof e->members[t].ns);
     }
     for (int p = 0; p < PHASES; p++) mean.ns[p] /= threads;
     return mean;
@@ -78,19 +78,19 @@ static status take_norm_state(engine *e, error *err) {
     return STATUS_OK;
 }
 
-static status take_worker(engine *e, worker *w, error *err) {
-    TAKE(w->stack, (size_t)e->stack_size);
-    for (int i = 0; i < e->stack_size; i++) TAKE(w->stack[i], record_floats(e->program));
-    TAKE(w->scratch, e->plan.scratch_floats);
+static status take_member(engine *e, team_member *m, error *err) {
+    TAKE(m->stack, (size_t)e->stack_size);
+    for (int i = 0; i < e->stack_size; i++) TAKE(m->stack[i], record_floats(e->program));
+    TAKE(m->scratch, e->plan.scratch_floats);
     return STATUS_OK;
 }
 
 static status take_tracks(engine *e, error *err) {
     const engine_options *o = &e->options;
     status rc = STATUS_OK;
-    e->workers[0].track = o->track;
+    e->members[0].track = o->track;
     for (int t = 1; t < o->threads && rc == STATUS_OK; t++)
-        rc = trace_track_new(o->trace, &e->workers[t].track, err, "%s %d", o->track_name, t);
+        rc = trace_track_new(o->trace, &e->members[t].track, err, "%s %d", o->track_name, t);
     return rc;
 }
 
@@ -124,9 +124,9 @@ static status take_memory(engine *e, error *err) {
     TAKE(e->cover, (size_t)e->cover_size);
     TAKE(e->terms_node, threads * (size_t)e->cover_size + shards);
     TAKE(e->terms, threads * (size_t)e->cover_size);
-    TAKE(e->workers, threads);
+    TAKE(e->members, threads);
     for (size_t t = 0; t < threads; t++) {
-        rc = take_worker(e, &e->workers[t], err);
+        rc = take_member(e, &e->members[t], err);
         if (rc != STATUS_OK) return rc;
     }
     e->slot_bytes = e->plan.floats * sizeof(float) + e->plan.bytes;
@@ -171,12 +171,12 @@ static status check_options(const program *p, const engine_options *o, error *er
 static void cpu_close(engine *e) {
     if (!e) return;
     team_free(e->team);
-    if (e->workers)
+    if (e->members)
         for (int t = 0; t < e->options.threads; t++) {
-            worker *w = &e->workers[t];
-            for (int i = 0; w->stack && i < e->stack_size; i++) free(w->stack[i]);
-            free(w->stack);
-            free(w->scratch);
+            team_member *m = &e->members[t];
+            for (int i = 0; m->stack && i < e->stack_size; i++) free(m->stack[i]);
+            free(m->stack);
+            free(m->scratch);
         }
     if (e->records && e->reduced != e->records[0]) free(e->reduced);
     if (e->records)
@@ -185,7 +185,7 @@ static void cpu_close(engine *e) {
     void *all[] = {e->parameters, e->buffers,  e->state[0],      e->state[1],
                    e->packed,     e->groups,   e->shard_groups,  e->shard_leaves,
                    e->counts,     e->cover,    e->records,       e->terms_node,
-                   e->terms,      e->workers,  e->slots,         n->group_mean,
+                   e->terms,      e->members,  e->slots,         n->group_mean,
                    n->group_m2,   n->group_dy, n->group_dy_xhat, n->mean,
                    n->inv_std,    n->scale,    n->shift,         n->from_dy,
                    n->from_z,     n->from_one, n->weighted_mean, n->weighted_variance,
@@ -321,8 +321,8 @@ static int samples_of_step(const engine *e) {
 
 static void update_body(void *argument, int member) {
     engine *e = argument;
-    worker *w = &e->workers[member];
-    worker_mark(w, PHASE_WAIT);
+    team_member *m = &e->members[member];
+    member_mark(m, PHASE_WAIT);
     const update_rule *r = e->rule;
     const size_t n = e->own_end - e->own_first, members = (size_t)team_size(e->team);
     const size_t lines = (n + GROUP - 1) / GROUP;
@@ -341,13 +341,13 @@ static void update_body(void *argument, int member) {
                            .correction1 = (float)(1.0 / (1.0 - pow((double)r->beta1, step))),
                            .correction2 = (float)(1.0 / (1.0 - pow((double)r->beta2, step)))};
     e->kernels->update(&t);
-    w->digest = e->kernels->digest(e->parameters, t.first, t.count);
+    m->digest = e->kernels->digest(e->parameters, t.first, t.count);
     if (member == 0) batch_norm_update(e);
-    worker_mark(w, PHASE_UPDATE);
+    member_mark(m, PHASE_UPDATE);
     team_barrier(e->team);
-    worker_mark(w, PHASE_WAIT);
+    member_mark(m, PHASE_WAIT);
     pack_part(e, member);
-    worker_mark(w, PHASE_UPDATE);
+    member_mark(m, PHASE_UPDATE);
 }
 
 static status cpu_update(engine *e, const update_rule *rule, update_result *result, error *err) {
@@ -359,7 +359,7 @@ static status cpu_update(engine *e, const update_rule *rule, update_result *resu
     const size_t tail = e->program->parameters + e->program->buffers;
     result->loss = (float)((double)e->reduced[tail + RECORD_LOSS] / samples_of_step(e));
     result->digest = 0;
-    for (int t = 0; t < team_size(e->team); t++) result->digest += e->workers[t].digest;
+    for (int t = 0; t < team_size(e->team); t++) result->digest += e->members[t].digest;
     return STATUS_OK;
 }
 

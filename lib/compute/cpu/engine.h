@@ -85,7 +85,8 @@ typedef struct norm_state {
     float *run_scale, *run_shift; // [channel]: inference
 } norm_state;
 
-typedef struct worker {
+// What one thread of the team has for itself.
+typedef struct team_member {
     float **stack; // of records; stack_size of them
     float *scratch;
     int first_leaf, end_leaf;
@@ -95,7 +96,7 @@ typedef struct worker {
     // Used while a group is worked on:
     float *record;
     bool accumulate;
-} worker;
+} team_member;
 
 struct engine {
     const program *program;
@@ -114,7 +115,7 @@ struct engine {
     group *groups;
     int group_capacity, group_count; // local
     norm_state norm;
-    worker *workers;
+    team_member *members;
 
     const batch *batch;
     int *shard_groups,
@@ -156,7 +157,7 @@ struct engine {
 // What operations work on: one group, in the memory of a slot, on one thread.
 typedef struct group_work {
     engine *e;
-    worker *w;
+    team_member *member;
     const group *group; // NULL: inference
     const group *next;  // that this thread works on after it; NULL: none
     int index;          // local number of the group
@@ -211,10 +212,10 @@ status step_run(engine *e, int first, int end, error *err) MUST_CHECK;
 status cpu_infer(engine *e, const uint8_t *const *pixels, size_t samples, float *logits,
                  error *err) MUST_CHECK;
 
-// engine.c: runs a body on the team and books all of the wall time to phases of every worker.
+// engine.c: runs a body on the team and books all of the wall time to phases of every member.
 void engine_region(engine *e, void (*body)(void *engine, int member));
 // Books the time since the last call to `spent`, and records it where there is a trace.
-void worker_mark(worker *w, phase spent);
+void member_mark(team_member *m, phase spent);
 
 // batch_norm.c: all threads call these together; each does its part of the channels. They meet
 // before and after. False when an exchange failed (e->failed says how): all threads then leave the

@@ -14,7 +14,7 @@ static conv_task conv_forward(const group_work *g, const unit *u) {
                        .out = place_view(u->z, g->memory),
                        .packed = g->e->packed + u->packed,
                        .bias = l->has_bias ? g->e->parameters + l->bias : NULL,
-                       .scratch = g->w->scratch,
+                       .scratch = g->member->scratch,
                        .kernel_h = l->kernel_h,
                        .kernel_w = l->kernel_w,
                        .stride_y = l->stride_h,
@@ -84,7 +84,8 @@ static void run_core_input(const group_work *g, const unit *u) {
 
 static void run_core_weights(const group_work *g, const unit *u) {
     const layer *l = u->layers.core;
-    float *dw = g->w->record + l->weight, *db = l->has_bias ? g->w->record + l->bias : NULL;
+    float *dw = g->member->record + l->weight,
+          *db = l->has_bias ? g->member->record + l->bias : NULL;
     if (l->kind == LAYER_LINEAR) {
         const linear_weight_task t = {.inputs = (int)shape_size(l->in),
                                       .outputs = (int)shape_size(l->out),
@@ -92,8 +93,8 @@ static void run_core_weights(const group_work *g, const unit *u) {
                                       .dz = g->memory + u->z.offset,
                                       .dw = dw,
                                       .db = db,
-                                      .scratch = g->w->scratch,
-                                      .accumulate = g->w->accumulate};
+                                      .scratch = g->member->scratch,
+                                      .accumulate = g->member->accumulate};
         g->e->kernels->linear_weight(&t);
         return;
     }
@@ -101,8 +102,8 @@ static void run_core_weights(const group_work *g, const unit *u) {
                                 .dout = place_view(u->z, g->memory),
                                 .dw = dw,
                                 .db = db,
-                                .scratch = g->w->scratch,
-                                .accumulate = g->w->accumulate,
+                                .scratch = g->member->scratch,
+                                .accumulate = g->member->accumulate,
                                 .kernel_h = l->kernel_h,
                                 .kernel_w = l->kernel_w,
                                 .stride_y = l->stride_h,
@@ -143,10 +144,10 @@ static tail_task tail(const group_work *g, const unit *u) {
 }
 
 // values, or zeros where there are none, into a part of the record of the group.
-static void record_put(const worker *w, size_t at, const float *values, size_t n) {
+static void record_put(const team_member *m, size_t at, const float *values, size_t n) {
     for (size_t i = 0; i < n; i++) {
         const float v = values ? values[i] : 0.0f;
-        w->record[at + i] = w->accumulate ? w->record[at + i] + v : v;
+        m->record[at + i] = m->accumulate ? m->record[at + i] + v : v;
     }
 }
 
@@ -155,14 +156,14 @@ static void run_tail_sums(const group_work *g, const unit *u) {
     const tail_task t = tail(g, u);
     e->kernels->tail_backward_sums(&t);
     const size_t channels = (size_t)u->layers.norm->out.channels;
-    record_put(g->w, u->layers.norm->weight, t.sum_dy_xhat, channels);
-    record_put(g->w, u->layers.norm->bias, t.sum_dy, channels);
+    record_put(g->member, u->layers.norm->weight, t.sum_dy_xhat, channels);
+    record_put(g->member, u->layers.norm->bias, t.sum_dy, channels);
     // The statistics of a shard enter the sum once, with its first group.
     const size_t shard = (size_t)g->group->shard * e->plan.norm_channels + u->layers.norm_channel;
     const bool leads = g->group->leads;
-    record_put(g->w, e->program->parameters + u->layers.norm->mean,
+    record_put(g->member, e->program->parameters + u->layers.norm->mean,
                leads ? e->norm.weighted_mean + shard : NULL, channels);
-    record_put(g->w, e->program->parameters + u->layers.norm->variance,
+    record_put(g->member, e->program->parameters + u->layers.norm->variance,
                leads ? e->norm.weighted_variance + shard : NULL, channels);
 }
 
@@ -245,7 +246,7 @@ static void run_loss(const group_work *g, const unit *u) {
                              .labels = e->batch->labels + g->group->first};
         tail_values[RECORD_LOSS] = e->kernels->loss(&t);
     }
-    record_put(g->w, p->parameters + p->buffers, tail_values, RECORD_TAIL);
+    record_put(g->member, p->parameters + p->buffers, tail_values, RECORD_TAIL);
 }
 
 // Images lie scattered over the whole data set: they are fetched while the group before them is
@@ -303,6 +304,6 @@ void operations_run(const group_work *g, const schedule_list *s, int first, int 
         // A clock read for each change of phase, not for each operation.
         if (i + 1 == end ||
             operation_phase(s->operations[i].kind) != operation_phase(s->operations[i + 1].kind))
-            worker_mark(g->w, operation_phase(s->operations[i].kind));
+            member_mark(g->member, operation_phase(s->operations[i].kind));
     }
 }

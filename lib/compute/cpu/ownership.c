@@ -31,12 +31,12 @@ void ownership_deal(engine *e, int first, int end) {
     e->run_end = end;
     e->term_count = 0;
     for (int t = 0; t < threads; t++) {
-        worker *w = &e->workers[t];
-        w->first_leaf = first_leaf + leaves * t / threads;
-        w->end_leaf = first_leaf + leaves * (t + 1) / threads;
-        int n = reduction_tree_cover(&e->tree, w->first_leaf, w->end_leaf,
+        team_member *m = &e->members[t];
+        m->first_leaf = first_leaf + leaves * t / threads;
+        m->end_leaf = first_leaf + leaves * (t + 1) / threads;
+        int n = reduction_tree_cover(&e->tree, m->first_leaf, m->end_leaf,
                                      e->terms_node + e->term_count);
-        for (int k = 0; k < n; k++) e->terms[e->term_count + k] = w->stack[k];
+        for (int k = 0; k < n; k++) e->terms[e->term_count + k] = m->stack[k];
         e->term_count += n;
     }
     e->record_first = e->options.stage ? first : 0;

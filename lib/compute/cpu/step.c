@@ -8,36 +8,36 @@ static float *slot(const engine *e, size_t number) {
     return (float *)(e->slots + number * e->slot_bytes);
 }
 
-static void merge_top(const engine *e, const worker *w, const segment *s, int top) {
+static void merge_top(const engine *e, const team_member *m, const segment *s, int top) {
     for (int i = s->range_first; i < s->range_end; i++) {
         const range r = e->training.ranges[i];
-        e->kernels->add(w->stack[top - 1] + r.first, w->stack[top] + r.first, r.count);
+        e->kernels->add(m->stack[top - 1] + r.first, m->stack[top] + r.first, r.count);
     }
 }
 
 static void run_segment(engine *e, int member, const segment *s) {
-    worker *w = &e->workers[member];
+    team_member *m = &e->members[member];
     const bool alone = engine_slots_alone(e);
     int top = -1;
-    for (int leaf = w->first_leaf; leaf < w->end_leaf; leaf++) {
+    for (int leaf = m->first_leaf; leaf < m->end_leaf; leaf++) {
         const int index = leaf - e->first_leaf;
-        int merges = reduction_tree_merges(&e->tree, w->first_leaf, w->end_leaf, leaf);
-        w->accumulate = merges > 0; // the first merge happens inside of the kernels
+        int merges = reduction_tree_merges(&e->tree, m->first_leaf, m->end_leaf, leaf);
+        m->accumulate = merges > 0; // the first merge happens inside of the kernels
         if (merges == 0) top++;
-        w->record = w->stack[top];
+        m->record = m->stack[top];
         const group *g = &e->groups[index];
         const group_work work = {.e = e,
-                                 .w = w,
+                                 .member = m,
                                  .group = g,
-                                 .next = leaf + 1 < w->end_leaf ? g + 1 : NULL,
+                                 .next = leaf + 1 < m->end_leaf ? g + 1 : NULL,
                                  .index = index,
                                  .samples = g->samples,
                                  .pixels = e->batch->pixels + g->first,
                                  .memory = slot(e, (size_t)(alone ? member : index))};
         operations_run(&work, &e->training, s->first, s->end);
         if (merges < 2) continue; // nothing to add, so no time of its own
-        for (; merges > 1; merges--, top--) merge_top(e, w, s, top);
-        worker_mark(w, PHASE_BACKWARD);
+        for (; merges > 1; merges--, top--) merge_top(e, m, s, top);
+        member_mark(m, PHASE_BACKWARD);
     }
 }
 
@@ -62,11 +62,11 @@ static bool hand_over(engine *e, int member) {
     if (e->term_count != 1 || e->record_count != 1) return false;
     if (member != 0) return true;
     for (int t = 0; t < team_size(e->team); t++) {
-        worker *w = &e->workers[t];
-        if (w->stack[0] != e->terms[0]) continue;
-        float **record = &e->records[e->record_first], *brought = w->stack[0];
+        team_member *m = &e->members[t];
+        if (m->stack[0] != e->terms[0]) continue;
+        float **record = &e->records[e->record_first], *brought = m->stack[0];
         if (e->reduced == *record) e->reduced = brought;
-        w->stack[0] = e->terms[0] = *record;
+        m->stack[0] = e->terms[0] = *record;
         *record = brought;
         break;
     }
@@ -75,22 +75,22 @@ static bool hand_over(engine *e, int member) {
 
 static void step_body(void *argument, int member) {
     engine *e = argument;
-    worker *w = &e->workers[member];
-    worker_mark(w, PHASE_WAIT);
+    team_member *m = &e->members[member];
+    member_mark(m, PHASE_WAIT);
     for (int i = e->first_segment; i < e->end_segment; i++) {
         const segment *s = &e->training.segments[i];
         run_segment(e, member, s);
         bool well = true;
         if (s->meeting == MEET_FORWARD) well = batch_norm_forward(e, s->norm, member);
         if (s->meeting == MEET_BACKWARD) well = batch_norm_backward(e, s->norm, member);
-        worker_mark(w, PHASE_WAIT);
+        member_mark(m, PHASE_WAIT);
         if (!well) return;
     }
     if (e->end_segment < e->training.segment_count) return;
     team_barrier(e->team);
-    worker_mark(w, PHASE_WAIT);
+    member_mark(m, PHASE_WAIT);
     if (!hand_over(e, member)) join_records(e, member);
-    worker_mark(w, PHASE_BACKWARD);
+    member_mark(m, PHASE_BACKWARD);
 }
 
 status step_run(engine *e, int first, int end, error *err) {
@@ -170,15 +170,15 @@ static void store_logits(const group_work *g, const unit *last, float *logits) {
 
 static void infer_body(void *argument, int member) {
     engine *e = argument;
-    worker *w = &e->workers[member];
-    worker_mark(w, PHASE_WAIT);
+    team_member *m = &e->members[member];
+    member_mark(m, PHASE_WAIT);
     const segment *s = &e->inference.segments[0];
     const size_t threads = (size_t)team_size(e->team), lanes = (size_t)e->kernels->lanes;
     for (size_t first = (size_t)member * lanes; first < e->infer_samples;
          first += threads * lanes) {
         const size_t left = e->infer_samples - first;
         const group_work work = {.e = e,
-                                 .w = w,
+                                 .member = m,
                                  .samples = (int)(left < lanes ? left : lanes),
                                  .pixels = e->infer_pixels + first,
                                  .memory = slot(e, (size_t)member)};
@@ -186,7 +186,7 @@ static void infer_body(void *argument, int member) {
         store_logits(&work, &e->plan.units[e->plan.count - 1],
                      e->infer_logits + first * (size_t)e->program->classes);
     }
-    worker_mark(w, PHASE_FORWARD);
+    member_mark(m, PHASE_FORWARD);
 }
 
 status cpu_infer(engine *e, const uint8_t *const *pixels, size_t samples, float *logits,

@@ -24,11 +24,16 @@ typedef struct layout {
     float *turned;    // [patch row][column of the run][sample][VL channels]
 } layout;
 
-static layout layout_of(int channels, int outputs, float *scratch) {
+static layout planes_of(int channels, int outputs) {
     layout a = {.vectors = (channels + VL - 1) / VL};
     a.patch_plane = (size_t)a.vectors * TERMS * VL + PLANE_GAP;
     a.gradient_plane = (size_t)outputs * TERMS + PLANE_GAP;
     a.sum_plane = (size_t)a.vectors * VL * (size_t)outputs + PLANE_GAP;
+    return a;
+}
+
+static layout layout_of(int channels, int outputs, float *scratch) {
+    layout a = planes_of(channels, outputs);
     a.patches = scratch;
     a.gradients = a.patches + POINTS * a.patch_plane;
     a.sums = a.gradients + POINTS * a.gradient_plane;
@@ -37,7 +42,7 @@ static layout layout_of(int channels, int outputs, float *scratch) {
 }
 
 size_t KERNEL(winograd_weight_scratch)(int channels, int outputs) {
-    const layout a = layout_of(channels, outputs, NULL);
+    const layout a = planes_of(channels, outputs);
     return POINTS * (a.patch_plane + a.gradient_plane + a.sum_plane) +
            PATCH * RUN_COLUMNS * LANES * VL;
 }

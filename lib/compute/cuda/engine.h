@@ -136,6 +136,7 @@ struct engine {
 
     cudaStream_t stream, copies; // copies: of step inputs
     cudaStream_t side;           // weight gradients; `stream` waits for them in each step
+    bool programmatic;           // launch_stream.programmatic of both
     cudaEvent_t reached;         // where one of the two waits for the other
     cublasHandle_t blas;
     cudaGraphExec_t graphs[2][PIECES][STEPS_AHEAD]; // without and with marks; of each input block
@@ -227,6 +228,14 @@ struct engine {
 // Which of STEPS_AHEAD this step is.
 static inline size_t cuda_turn(const engine *e) {
     return (size_t)(e->steps % STEPS_AHEAD);
+}
+
+// Where kernels go: into the stream, or into the one beside it.
+static inline launch_stream cuda_main(const engine *e) {
+    return (launch_stream){e->stream, e->programmatic};
+}
+static inline launch_stream cuda_aside(const engine *e) {
+    return (launch_stream){e->side, e->programmatic};
 }
 
 // What kernels work on in this run.

@@ -20,7 +20,7 @@ status cuda_reduce_records(engine *e, error *err) {
                            .out = e->sums,
                            .out_stride = e->stride};
     if (e->sums == e->records) return STATUS_OK; // of one shard
-    cuda_reduce(e->stream, &c, &t);
+    cuda_reduce(cuda_main(e), &c, &t);
     return cuda_check(e, cudaGetLastError(), "launching the sum of records", err);
 }
 

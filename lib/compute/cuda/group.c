@@ -200,7 +200,7 @@ status cuda_group_add_own(engine *e, error *err) {
     if (e->record_count == 0)
         return cuda_check(e, cudaMemsetAsync(e->sums, 0, e->stride * sizeof(float), e->stream),
                           "clearing a record", err);
-    cuda_reduce(e->stream, &c, &t);
+    cuda_reduce(cuda_main(e), &c, &t);
     rc = cuda_check(e, cudaGetLastError(), "launching the sum of records", err);
 out:
     return rc;

@@ -281,7 +281,7 @@ static status add_slices(engine *e, int vectors, const int *merges, error *err) 
                            .n = cuda_group_slice(e, g->member.rank),
                            .out = e->sums + (size_t)g->member.rank * g->slice,
                            .out_stride = g->slice};
-    cuda_reduce(e->stream, &c, &t);
+    cuda_reduce(cuda_main(e), &c, &t);
     return cuda_check(e, cudaGetLastError(), "launching the sum of all ranks' records", err);
 }
 
@@ -320,7 +320,7 @@ static status gather_slices(engine *e, error *err) {
                            .slice = g->slice,
                            .n = e->stride,
                            .out = e->sums};
-    cuda_gather_slices(e->stream, &t);
+    cuda_gather_slices(cuda_main(e), &t);
     return cuda_check(e, cudaGetLastError(), "launching the gathering of slices", err);
 }
 

@@ -209,7 +209,7 @@ static status add_terms(engine *e, error *err) {
                            .out_stride = g->slice};
     status rc;
     TRY(cuda_group_send_merges(e, err));
-    cuda_reduce(e->stream, &c, &t);
+    cuda_reduce(cuda_main(e), &c, &t);
     rc = cuda_check(e, cudaGetLastError(), "launching the sum of all ranks' records", err);
 out:
     return rc;

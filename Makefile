@@ -348,8 +348,8 @@ SHELLCHECK   ?= shellcheck
 SHELL_FILES  := .ci/run tests/run $(wildcard scripts/* pipelines/*.sh tests/bats/*.bash tests/bats/*.bats tests/bench/*.sh tests/bench/measure/* tests/gpu/*) \
                $(addprefix tests/bench/,run growth draw-growth describe-machine write-docs cuda cuda-docs)
 
-.PHONY: lint lint-format lint-shell lint-gcc lint-clang check-layers format
-lint: lint-format lint-shell check-layers lint-gcc lint-clang ## Format, shellcheck, layers, and warnings of two compilers
+.PHONY: lint lint-format lint-shell lint-gcc lint-clang check-layers check-kernels format
+lint: lint-format lint-shell check-layers check-kernels lint-gcc lint-clang ## Format, shellcheck, layers, kernels, and warnings of two compilers
 	@echo "make lint: nothing found"
 lint-format:
 	@$(call need,$(CLANG_FORMAT),deps-lint)
@@ -364,6 +364,8 @@ lint-clang:
 	@$(MAKE) --no-print-directory CC=$(CLANG) CXX=$(subst clang,clang++,$(CLANG)) WERROR=1 BUILD=$(BUILD)/lint/clang objects
 check-layers: ## Check that includes point downward only
 	@scripts/check-layers
+check-kernels: ## Check that every CUDA kernel waits for those in front of it
+	@scripts/check-kernels
 format: ## Lay out all C, C++ and CUDA files by .clang-format
 	@$(call need,$(CLANG_FORMAT),deps-lint)
 	@$(CLANG_FORMAT) -i $(ALL_SOURCES)

@@ -102,6 +102,9 @@ typedef struct engine_options {
     void *exchange_context;
     bool deferred; // updates may be pending: whoever steps collects their results
     bool split;    // forward and backward will be called apart: all activations of a step are kept
+    // On a GPU each kernel is launched when the one in front has ended, also where it could wait in
+    // place: to compare with.
+    bool serial_launches;
     // The data set that a batch's rows count in, and what is done to its images in a step. NULL:
     // batches bring their pixels, augmented already. Only where the backend keeps_data; both must
     // outlive the engine. Inference brings its own pixels, and they are taken as they are.

@@ -97,8 +97,9 @@ END
 
 @test "make check-gpu: a table of its parts, the others after one that fails" {
     export LOGS=$WORK/logs EMULATED=1
-    PARTS="machine again memcheck" succeeds "$ROOT/tests/gpu/session"
+    PARTS="machine again launches memcheck" succeeds "$ROOT/tests/gpu/session"
     [[ $output == *$'\n'"again      passed "*"three times: 3 same, 0 other bits"* ]] || fail "$output"
+    [[ $output == *$'\n'"launches   passed "*"lenet-bn, batch 8: "[0-9]*.[0-9]" µs against "[0-9]*.[0-9]$'\n'* ]] || fail "$output"
     [[ $output == *$'\n'"memcheck   skipped "*"emulation"* ]] || fail "$output"
     mkdir -p "$WORK/bin"
     ln -s "$BIN"/* "$WORK/bin"

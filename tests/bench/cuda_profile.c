@@ -1,7 +1,8 @@
 // cuda_profile.c - times the operations of a training step on a GPU, one by one.
 //
-//     cuda_profile LIBRARY DEVICE MODEL.yaml BATCH SHARDS REPEATS
+//     cuda_profile [--serial-launches] LIBRARY DEVICE MODEL.yaml BATCH SHARDS REPEATS
 //
+// --serial-launches: as engine_options has it.
 // Prints comma-separated lines:
 //     device,NAME
 //     limit,WHAT,VALUE               memory and host in bytes/s, arithmetic in FLOP/s, launch in µs
@@ -12,6 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -35,6 +37,7 @@ static status open_library(const char *path, const cuda_library **library, error
 typedef struct work {
     model m;
     int samples, shards, images;
+    bool serial_launches;
     int *count;           // of each shard
     uint8_t *bytes;       // of the data set
     const uint8_t **data; // its images
@@ -90,7 +93,9 @@ static void fill(work *w) {
 }
 
 static status prepare(work *w, const char *path, int samples, int shards, error *err) {
-    *w = (work){.samples = samples, .shards = shards, .images = DATA_BATCHES * samples};
+    w->samples = samples;
+    w->shards = shards;
+    w->images = DATA_BATCHES * samples;
     if (shards < 1 || samples < shards)
         return error_set(err, STATUS_USAGE, "a batch of %d in %d shards", samples, shards);
     status rc;
@@ -129,6 +134,7 @@ static status open_engine(const backend *be, const work *w, int device, engine *
                         .shards = w->shards,
                         .local_shards = w->shards,
                         .shard_samples = w->count[0],
+                        .serial_launches = w->serial_launches,
                         .images = w->data,
                         .image_count = (uint32_t)w->images};
     for (int c = 0; c < ENGINE_MAX_CHANNELS; c++) o.mean[c] = o.std[c] = 0.5f;
@@ -160,11 +166,14 @@ out:
 
 int main(int argc, char **argv) {
     const cuda_library *library = NULL;
-    work w = {.samples = 0};
+    work w = {.serial_launches = argc > 1 && strcmp(argv[1], "--serial-launches") == 0};
     error err = {0};
     status rc;
+    argc -= w.serial_launches;
+    argv += w.serial_launches;
     if (argc != 7) {
-        fprintf(stderr, "usage: cuda_profile LIBRARY DEVICE MODEL.yaml BATCH SHARDS REPEATS\n");
+        fprintf(stderr, "usage: cuda_profile [--serial-launches] LIBRARY DEVICE MODEL.yaml BATCH "
+                        "SHARDS REPEATS\n");
         return STATUS_USAGE;
     }
     TRY(open_library(argv[1], &library, &err));

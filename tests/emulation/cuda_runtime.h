@@ -32,27 +32,35 @@ struct place {
     int line;
 };
 
-// Puts a launch into a stream; `body` is one thread. Errors go to cudaGetLastError().
-void launch(const char *kernel, dim3 grid, dim3 block, cudaStream_t stream,
-            std::function<void()> body);
+// Puts a launch into a stream; `body` is one thread.
+cudaError_t launch(const char *kernel, const cudaLaunchConfig_t &config,
+                   std::function<void()> body);
 
 // Arguments are copied now and converted to the kernel's parameters, as a launch does.
 template <typename... Parameters, typename... Arguments>
-void launch_kernel(const char *name, void (*kernel)(Parameters...), dim3 grid, dim3 block,
-                   cudaStream_t stream, Arguments &&...arguments) {
+cudaError_t launch_kernel(const char *name, const cudaLaunchConfig_t *config,
+                          void (*kernel)(Parameters...), Arguments &&...arguments) {
     std::tuple<Parameters...> values{static_cast<Parameters>(arguments)...};
-    launch(name, grid, block, stream, [kernel, values] { std::apply(kernel, values); });
+    return launch(name, *config, [kernel, values] { std::apply(kernel, values); });
 }
 
 void barrier(place here);
+void wait_for_grids(place here);
 // All lanes of a warp meet; returns what lane `from` brought.
 unsigned long long exchange(unsigned mask, unsigned long long value, unsigned from, place here);
 unsigned lane(void);
 
 } // namespace emulation
 
-#define LAUNCH(kernel, grid, block, stream, ...) \
-    emulation::launch_kernel(#kernel, kernel, (grid), (block), (stream), ##__VA_ARGS__)
+// A macro, for messages that name the kernel.
+#define cudaLaunchKernelEx(config, kernel, ...) \
+    emulation::launch_kernel(#kernel, config, kernel, ##__VA_ARGS__)
+
+// Kernels are as if compiled for the device that is emulated.
+template <typename T> cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, T *) {
+    attributes->ptxVersion = attributes->binaryVersion = 90;
+    return cudaSuccess;
+}
 
 // ---- Where a thread is ----
 
@@ -64,6 +72,15 @@ constexpr int warpSize = 32;
 inline void __syncthreads(const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
     emulation::barrier({file, line});
 }
+
+// Kernels in front have always completed. It is checked that whoever should wait for them does.
+inline void cudaGridDependencySynchronize(const char *file = __builtin_FILE(),
+                                          int line = __builtin_LINE()) {
+    emulation::wait_for_grids({file, line});
+}
+
+// No kernel begins before those in front of it have ended.
+inline void cudaTriggerProgrammaticLaunchCompletion() {}
 
 // ---- Exchange within a warp; only with all lanes, so only whole warps ----
 

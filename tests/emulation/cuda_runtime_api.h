@@ -20,7 +20,9 @@
 //     launch
 //
 // A missing __syncthreads(), event or cudaStreamSynchronize() then gives other numbers, or NaN.
-// Barriers and shuffles that not all threads reach end the program with a message.
+// Barriers and shuffles that not all threads reach end the program with a message; so does a kernel
+// that is launched as if it waited for those in front of it (programmatic dependent launch), and
+// does not, or touches device memory before (that only under AddressSanitizer).
 //
 // **What it cannot show.** Threads change places only at barriers and shuffles, so of the races
 // between threads it sees those that such an order shows. A kernel that reads ordinary host memory
@@ -254,6 +256,35 @@ typedef struct cudaIpcEventHandle_st {
 } cudaIpcEventHandle_t;
 cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t *handle, cudaEvent_t event);
 cudaError_t cudaIpcOpenEventHandle(cudaEvent_t *event, cudaIpcEventHandle_t handle);
+
+// ---- Launches ----
+
+// Other attributes, and dynamic shared memory, there are none.
+typedef enum cudaLaunchAttributeID {
+    cudaLaunchAttributeProgrammaticStreamSerialization = 6
+} cudaLaunchAttributeID;
+
+typedef union cudaLaunchAttributeValue {
+    char pad[64];
+    int programmaticStreamSerializationAllowed;
+} cudaLaunchAttributeValue;
+
+typedef struct cudaLaunchAttribute_st {
+    cudaLaunchAttributeID id;
+    cudaLaunchAttributeValue val;
+} cudaLaunchAttribute;
+
+typedef struct cudaLaunchConfig_st {
+    dim3 gridDim, blockDim;
+    size_t dynamicSmemBytes;
+    cudaStream_t stream;
+    cudaLaunchAttribute *attrs;
+    unsigned numAttrs;
+} cudaLaunchConfig_t;
+
+typedef struct cudaFuncAttributes {
+    int ptxVersion, binaryVersion; // compute capability, as 90
+} cudaFuncAttributes;
 
 // ---- Graphs ----
 

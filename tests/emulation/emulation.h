@@ -74,6 +74,8 @@ class kernel_access {
   public:
     explicit kernel_access(int device);
     ~kernel_access();
+    void close(); // nothing may be touched
+    void open();  // as in the beginning
     kernel_access(const kernel_access &) = delete;
     kernel_access &operator=(const kernel_access &) = delete;
 

@@ -4,6 +4,12 @@
 // A fiber runs threads one after another for as long as they end without waiting, so a kernel
 // without barriers needs one fiber only. A thread that waits keeps its fiber until it goes on, and
 // the next thread gets another one.
+//
+// No kernel begins before those in front of it have ended, also where its launch allows that. What
+// matters there is that it waits before it touches anything that they may touch. So in such a
+// launch each thread must have waited before it ends, or meets others. And the threads of the first
+// block meet where they wait: until all of them are there nobody may touch device memory, and
+// AddressSanitizer, where it is there, says who does.
 #include "cuda_runtime.h"
 
 #include <cstdarg>
@@ -33,6 +39,7 @@ struct thread {
     state is = state::fresh;
     fiber *on = nullptr; // while it waits
     place at = {};       // where
+    bool waited = false; // for the grids in front
 };
 
 // What the lanes of a warp bring. Two sets, so that a lane may bring the next value while others
@@ -52,7 +59,9 @@ static struct {
     std::vector<warp> warps;
     std::vector<size_t> order; // of threads; `turn` is the place of the one that runs
     size_t turn, ended, waiting;
-    bool met; // was there a barrier or an exchange?
+    bool met;              // was there a barrier or an exchange?
+    bool must_wait;        // for the grids in front
+    kernel_access *closed; // nobody may touch device memory before all have; NULL: all may
     fiber *host;
 } now;
 
@@ -124,10 +133,17 @@ static bool next_turn() {
     return false;
 }
 
+static void check_waited(const char *does) {
+    char text[64];
+    if (now.must_wait && !now.threads[self()].waited)
+        refuse("%s %s, and has not waited for the kernels in front", name(text, self()), does);
+}
+
 // What each fiber does: threads that begin, one after another.
 static void run_threads() {
     for (;;) {
         (*now.body)();
+        check_waited("ends");
         now.threads[self()].is = state::ended;
         now.ended++;
         if (now.waiting > 0) refuse(STUCK);
@@ -156,8 +172,8 @@ static void wait(state why) {
     switch_to(next.is == state::fresh ? idle_fiber() : next.on);
 }
 
-void barrier(place here) {
-    now.met = true;
+// All threads of the block.
+static void meet(place here) {
     thread &me = now.threads[self()];
     me.at = here;
     if (now.ended > 0) refuse(STUCK);
@@ -178,11 +194,28 @@ void barrier(place here) {
     me.is = state::runnable;
 }
 
+void barrier(place here) {
+    check_waited("comes to a barrier");
+    now.met = true;
+    meet(here);
+}
+
+void wait_for_grids(place here) {
+    thread &me = now.threads[self()];
+    if (me.waited) return;
+    me.waited = true;
+    if (!now.closed) return;
+    meet(here);
+    if (now.closed) now.closed->open();
+    now.closed = nullptr;
+}
+
 unsigned lane() {
     return (unsigned)(self() % WARP_THREADS);
 }
 
 unsigned long long exchange(unsigned mask, unsigned long long value, unsigned from, place here) {
+    check_waited("comes to a shuffle");
     now.met = true;
     const size_t first = self() / WARP_THREADS * WARP_THREADS;
     thread *const lanes = &now.threads[first];
@@ -235,12 +268,15 @@ static void run_block() {
 }
 
 static cudaError_t run_grid(const char *kernel, dim3 grid, dim3 block,
-                            const std::function<void()> &body) {
+                            const std::function<void()> &body, kernel_access *must_wait) {
     gridDim = grid;
     blockDim = block;
     now.kernel = kernel;
     now.body = &body;
+    now.must_wait = must_wait;
+    now.closed = must_wait;
     now.host = running_fiber();
+    if (must_wait) must_wait->close();
     number_threads(block);
     bool shared = true; // a kernel without barriers shares nothing
     std::vector<size_t> order;
@@ -259,22 +295,37 @@ static bool within(dim3 d, unsigned x, unsigned y, unsigned z) {
     return d.x > 0 && d.y > 0 && d.z > 0 && d.x <= x && d.y <= y && d.z <= z;
 }
 
-void launch(const char *kernel, dim3 grid, dim3 block, cudaStream_t stream,
-            std::function<void()> body) {
+// Finds whether the launch says that the kernel waits.
+static cudaError_t read_attributes(const cudaLaunchConfig_t &config, bool *waits) {
+    *waits = false;
+    for (unsigned i = 0; i < config.numAttrs; i++) {
+        const cudaLaunchAttribute &a = config.attrs[i];
+        if (a.id != cudaLaunchAttributeProgrammaticStreamSerialization)
+            return cudaErrorInvalidValue;
+        *waits = a.val.programmaticStreamSerializationAllowed;
+    }
+    return config.dynamicSmemBytes == 0 ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+cudaError_t launch(const char *kernel, const cudaLaunchConfig_t &config,
+                   std::function<void()> body) {
     hold lock(everything);
+    const dim3 grid = config.gridDim, block = config.blockDim;
+    bool waits;
     int device;
-    cudaError_t result = current_device(&device);
-    if (result == cudaSuccess) result = stream_is_here(stream);
+    cudaError_t result = read_attributes(config, &waits);
+    if (result == cudaSuccess) result = current_device(&device);
+    if (result == cudaSuccess) result = stream_is_here(config.stream);
     if (result == cudaSuccess &&
         (!within(grid, 0x7fffffff, 65535, 65535) || !within(block, 1024, 1024, 64) ||
          (size_t)block.x * block.y * block.z > 1024))
         result = cudaErrorInvalidConfiguration;
     if (result == cudaSuccess)
-        result = submit(stream, [=] {
-            const kernel_access access(device);
-            return run_grid(kernel, grid, block, body);
+        result = submit(config.stream, [=] {
+            kernel_access access(device);
+            return run_grid(kernel, grid, block, body, waits ? &access : nullptr);
         });
-    (void)done(result);
+    return done(result);
 }
 
 } // namespace emulation

@@ -74,6 +74,17 @@ kernel_access::~kernel_access() {
         if (is_out_of_reach(a, device_)) ASAN_UNPOISON_MEMORY_REGION((void *)base, a.size);
 }
 
+void kernel_access::close() {
+    for (const auto &[base, a] : allocations)
+        if (a.device != PINNED) ASAN_POISON_MEMORY_REGION((void *)base, a.size);
+}
+
+void kernel_access::open() {
+    for (const auto &[base, a] : allocations)
+        if (a.device != PINNED && !is_out_of_reach(a, device_))
+            ASAN_UNPOISON_MEMORY_REGION((void *)base, a.size);
+}
+
 // ---- Taking and giving back ----
 
 static size_t total_bytes() {

@@ -71,6 +71,15 @@ static cudaStream_t new_stream() {
     return stream;
 }
 
+// A launch whose kernel begins when those in front of it have ended, and one whose kernel waits.
+static launch_stream in_turn(cudaStream_t stream = nullptr) {
+    return {stream, false};
+}
+
+static launch_stream early(cudaStream_t stream = nullptr) {
+    return {stream, true};
+}
+
 // What `body` says when it ends by a signal; "" where it does not.
 template <typename F> static std::string last_words(F body) {
     int ends[2];
@@ -111,7 +120,7 @@ static void test_indices(void **) {
     for (const char *order : ORDERS) {
         set_order(order);
         on_device<uint3> out(24 * 30);
-        LAUNCH(where_am_i, grid, block, nullptr, out.at);
+        LAUNCH(where_am_i, grid, block, in_turn(), out.at);
         assert_good(cudaGetLastError());
         const std::vector<uint3> got = out.get();
         for (unsigned b = 0; b < 24; b++)
@@ -136,7 +145,7 @@ template <bool BARRIER> static bool reverses(const char *order) {
     set_order(order);
     const unsigned blocks = 3, threads = 96;
     on_device<float> v(counting(blocks * threads));
-    LAUNCH(reverse<BARRIER>, blocks, threads, nullptr, v.at);
+    LAUNCH(reverse<BARRIER>, blocks, threads, in_turn(), v.at);
     assert_good(cudaGetLastError());
     const std::vector<float> got = v.get();
     for (unsigned i = 0; i < blocks * threads; i++)
@@ -164,7 +173,7 @@ static void test_order_finds_what_forward_hides(void **) {
     for (const char *order : ORDERS) {
         set_order(order);
         on_device<float> v(counting(64));
-        LAUNCH(sum_so_far, 1, 64, nullptr, v.at);
+        LAUNCH(sum_so_far, 1, 64, in_turn(), v.at);
         bool finite = true;
         for (const float x : v.get()) finite &= std::isfinite(x);
         right += finite;
@@ -182,7 +191,7 @@ static __global__ void what_is_shared(float *out) {
 
 static void test_shared_begins_as_nan(void **) {
     on_device<float> out(8);
-    LAUNCH(what_is_shared, 4, 1, nullptr, out.at);
+    LAUNCH(what_is_shared, 4, 1, in_turn(), out.at);
     const std::vector<float> got = out.get();
     for (unsigned i = 0; i < 8; i++) assert_int_equal(std::isnan(got[i]), i % 2 == 0);
 }
@@ -206,7 +215,7 @@ template <typename T> static void check_sums(dim3 block) {
     for (const char *order : ORDERS) {
         set_order(order);
         on_device<T> from(v), to(2 * n);
-        LAUNCH(sums<T>, 1, block, nullptr, from.at, to.at);
+        LAUNCH(sums<T>, 1, block, in_turn(), from.at, to.at);
         const std::vector<T> got = to.get();
         assert_true(fabs((double)got[0] - sum) < 1e-4 && fabs((double)got[n] - squares) < 1e-4);
         for (size_t i = 0; i < 2 * n; i++) assert_true(got[i] == got[i / n * n]);
@@ -233,7 +242,7 @@ static void test_shuffles(void **) {
     for (const char *order : ORDERS) {
         set_order(order);
         on_device<float> x(64), d(64), t(64);
-        LAUNCH(shuffles, 1, 64, nullptr, x.at, d.at, t.at);
+        LAUNCH(shuffles, 1, 64, in_turn(), x.at, d.at, t.at);
         const std::vector<float> xors = x.get(), downs = d.get(), third = t.get();
         for (unsigned i = 0; i < 64; i++) {
             assert_true(xors[i] == (float)(i ^ 5));
@@ -249,7 +258,7 @@ static __global__ void count(unsigned long long *sum) {
 
 static void test_atomic(void **) {
     on_device<unsigned long long> sum(std::vector<unsigned long long>{5});
-    LAUNCH(count, 10, 100, nullptr, sum.at);
+    LAUNCH(count, 10, 100, in_turn(), sum.at);
     assert_int_equal(sum.get()[0], 5 + 10 * 4950);
 }
 
@@ -272,7 +281,7 @@ static void test_last_block(void **) {
             on_device<float> parts(blocks), total(1);
             on_device<unsigned> counter(std::vector<unsigned>{0}), added(std::vector<unsigned>{0});
             for (unsigned launch = 1; launch <= 3; launch++) {
-                LAUNCH(add_blocks, blocks, 64, nullptr, parts.at, counter.at, total.at, added.at);
+                LAUNCH(add_blocks, blocks, 64, in_turn(), parts.at, counter.at, total.at, added.at);
                 assert_true(total.get()[0] == sum);
                 assert_int_equal(added.get()[0], launch);
                 assert_int_equal(counter.get()[0], 0);
@@ -323,23 +332,23 @@ static __global__ void shuffle_or_barrier(float *out) {
 static void test_divergence_is_refused(void **) {
     for (const char *order : ORDERS) {
         set_order(order);
-        std::string text = last_words([] { LAUNCH(half_a_barrier, dim3(2, 1, 2), 64, nullptr); });
+        std::string text = last_words([] { LAUNCH(half_a_barrier, dim3(2, 1, 2), 64, in_turn()); });
         assert_says(text, "emulation: kernel half_a_barrier, block (");
         assert_says(text, "a barrier or a shuffle that not all threads reach");
-        text = last_words([] { LAUNCH(two_barriers, 1, 64, nullptr); });
+        text = last_words([] { LAUNCH(two_barriers, 1, 64, in_turn()); });
         assert_says(text, "one thread waits at the barrier tests/emulation/test_emulation.cc:");
         on_device<float> out(1);
-        text = last_words([&] { LAUNCH(half_a_shuffle, 1, 32, nullptr, out.at); });
+        text = last_words([&] { LAUNCH(half_a_shuffle, 1, 32, in_turn(), out.at); });
         assert_says(text, "a barrier or a shuffle that not all threads reach");
         assert_says(text, "16 of 32 threads wait in a shuffle: thread (0, 0, 0) at ");
         assert_says(text, "16 of 32 threads have ended: thread (16, 0, 0)\n");
-        text = last_words([&] { LAUNCH(two_shuffles, 1, 32, nullptr, out.at); });
+        text = last_words([&] { LAUNCH(two_shuffles, 1, 32, in_turn(), out.at); });
         assert_says(text, "one lane of a warp is in the shuffle of line ");
-        text = last_words([&] { LAUNCH(masked_shuffle, 1, 32, nullptr, out.at); });
+        text = last_words([&] { LAUNCH(masked_shuffle, 1, 32, in_turn(), out.at); });
         assert_says(text, "a shuffle with the mask 0xffff");
-        text = last_words([&] { LAUNCH(lonely_shuffle, 1, 33, nullptr, out.at); });
+        text = last_words([&] { LAUNCH(lonely_shuffle, 1, 33, in_turn(), out.at); });
         assert_says(text, "a shuffle in a warp that is not whole");
-        text = last_words([&] { LAUNCH(shuffle_or_barrier, 1, 64, nullptr, out.at); });
+        text = last_words([&] { LAUNCH(shuffle_or_barrier, 1, 64, in_turn(), out.at); });
         assert_says(text, "a barrier or a shuffle that not all threads reach");
         (void)cudaGetLastError();
         // Nothing of this happened here.
@@ -347,10 +356,92 @@ static void test_divergence_is_refused(void **) {
     }
 }
 
+// ---- Kernels that wait for those in front ----
+
+enum { WAITING = 64 }; // threads of a block
+
+static __global__ void waits_first(float *v) {
+    __shared__ float shared[WAITING];
+    wait_for_kernels_before();
+    shared[threadIdx.x] = v[blockIdx.x * WAITING + threadIdx.x];
+    __syncthreads();
+    if (threadIdx.x == WAITING - 1) return;
+    v[blockIdx.x * WAITING + threadIdx.x] = shared[threadIdx.x + 1];
+}
+
+static __global__ void waits_never(float *) {}
+
+static __global__ void some_wait(float *v) {
+    if (threadIdx.x == 40) return;
+    wait_for_kernels_before();
+    *v = 1;
+}
+
+static __global__ void waits_behind_barrier(float *v) {
+    __syncthreads();
+    wait_for_kernels_before();
+    *v = 1;
+}
+
+static __global__ void waits_behind_shuffle(float *v) {
+    const float sum = warp_sum(1.0f);
+    wait_for_kernels_before();
+    *v = sum;
+}
+
+static void test_waiting(void **) {
+    for (const char *order : ORDERS) {
+        set_order(order);
+        const cudaStream_t stream = new_stream();
+        on_device<float> v(counting(3 * WAITING));
+        cudaGraph_t graph;
+        cudaGraphExec_t exec;
+        LAUNCH(waits_first, 3, WAITING, early(stream), v.at);
+        assert_good(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+        LAUNCH(waits_first, 3, WAITING, early(stream), v.at);
+        LAUNCH(waits_first, 3, WAITING, in_turn(stream), v.at);
+        assert_good(cudaStreamEndCapture(stream, &graph));
+        assert_good(cudaGraphInstantiate(&exec, graph, 0));
+        assert_good(cudaGraphLaunch(exec, stream));
+        assert_good(cudaGetLastError());
+        const std::vector<float> moved = v.get();
+        for (size_t b = 0; b < 3; b++)
+            for (size_t i = 0; i < WAITING; i++)
+                assert_true(moved[b * WAITING + i] ==
+                            (float)(b * WAITING + (i + 3 < WAITING ? i + 3 : WAITING - 1)));
+        assert_good(cudaGraphExecDestroy(exec));
+        assert_good(cudaGraphDestroy(graph));
+        assert_good(cudaStreamDestroy(stream));
+    }
+}
+
+static void test_missing_wait(void **) {
+    on_device<float> v(1);
+    for (const char *order : ORDERS) {
+        set_order(order);
+        std::string text = last_words([&] { LAUNCH(waits_never, 2, WAITING, early(), v.at); });
+        assert_says(text, "emulation: kernel waits_never, block (");
+        assert_says(text, ") ends, and has not waited for the kernels in front\n");
+        text = last_words([&] { LAUNCH(some_wait, 2, WAITING, early(), v.at); });
+        assert_says(text, "thread (40, 0, 0) ends, and has not waited for the kernels in front\n");
+        text = last_words([&] { LAUNCH(waits_behind_barrier, 1, WAITING, early(), v.at); });
+        assert_says(text, "comes to a barrier, and has not waited for the kernels in front\n");
+        text = last_words([&] { LAUNCH(waits_behind_shuffle, 1, WAITING, early(), v.at); });
+        assert_says(text, "comes to a shuffle, and has not waited for the kernels in front\n");
+    }
+    // Whose launch does not say that it waits need not.
+    set_order("forward");
+    LAUNCH(waits_never, 2, WAITING, in_turn(), v.at);
+    LAUNCH(some_wait, 2, WAITING, in_turn(), v.at);
+    LAUNCH(waits_behind_barrier, 2, WAITING, in_turn(), v.at);
+    assert_good(cudaDeviceSynchronize());
+    assert_good(cudaGetLastError());
+}
+
 static __global__ void nothing() {}
 
 static void refused_launch(dim3 grid, dim3 block) {
-    LAUNCH(nothing, grid, block, nullptr);
+    LAUNCH(nothing, grid, block, in_turn());
     assert_cuda(cudaErrorInvalidConfiguration, cudaPeekAtLastError());
     assert_cuda(cudaErrorInvalidConfiguration, cudaGetLastError());
     assert_good(cudaGetLastError());
@@ -365,7 +456,7 @@ static void test_launch_limits(void **) {
     refused_launch(dim3(1, 65536, 1), 1);
     refused_launch(dim3(1, 1, 65536), 1);
     refused_launch(0x80000000u, 1);
-    LAUNCH(nothing, dim3(1, 1, 65535), dim3(4, 4, 64), nullptr);
+    LAUNCH(nothing, dim3(1, 1, 65535), dim3(4, 4, 64), in_turn());
     assert_good(cudaGetLastError());
 }
 
@@ -443,21 +534,47 @@ static __global__ void too_far(float *out, unsigned last) {
     *out = all[last];
 }
 
+static __global__ void reads_early(const float *from, float *to) {
+    const float x = from[threadIdx.x];
+    wait_for_kernels_before();
+    to[threadIdx.x] = x;
+}
+
+static __global__ void writes_early(const float *from, float *to) {
+    if (threadIdx.x == 7) to[7] = 0;
+    wait_for_kernels_before();
+    to[threadIdx.x] = from[threadIdx.x];
+}
+
+static void test_sanitizer_sees_who_waits_late(void **) {
+    on_device<float> from(counting(64)), to(64);
+    for (const char *order : ORDERS) {
+        set_order(order);
+        assert_says(last_words([&] { LAUNCH(reads_early, 2, 64, early(), from.at, to.at); }),
+                    "use-after-poison");
+        assert_says(last_words([&] { LAUNCH(writes_early, 2, 64, early(), from.at, to.at); }),
+                    "use-after-poison");
+        LAUNCH(reads_early, 2, 64, in_turn(), from.at, to.at);
+        LAUNCH(writes_early, 2, 64, in_turn(), from.at, to.at);
+    }
+    assert_true(to.get() == counting(64));
+}
+
 static void test_sanitizer_sees_memory(void **) {
     on_device<float> v(counting(3));
     assert_says(last_words([&] { v.at[0] = 1; }), "use-after-poison");
-    LAUNCH(reverse<true>, 1, 3, nullptr, v.at);
-    assert_says(last_words([&] { LAUNCH(reverse<true>, 1, 4, nullptr, v.at); }),
+    LAUNCH(reverse<true>, 1, 3, in_turn(), v.at);
+    assert_says(last_words([&] { LAUNCH(reverse<true>, 1, 4, in_turn(), v.at); }),
                 "use-after-poison");
     cudaIpcMemHandle_t handle; // the same when other processes can see it
     assert_good(cudaIpcGetMemHandle(&handle, v.at));
     assert_says(last_words([&] { v.at[0] = 1; }), "use-after-poison");
-    LAUNCH(reverse<true>, 1, 3, nullptr, v.at);
-    assert_says(last_words([&] { LAUNCH(reverse<true>, 1, 4, nullptr, v.at); }),
+    LAUNCH(reverse<true>, 1, 3, in_turn(), v.at);
+    assert_says(last_words([&] { LAUNCH(reverse<true>, 1, 4, in_turn(), v.at); }),
                 "use-after-poison");
-    LAUNCH(too_far, 1, 1, nullptr, v.at, 39u);
+    LAUNCH(too_far, 1, 1, in_turn(), v.at, 39u);
 #ifndef __clang__ // does not watch variables in named sections
-    assert_says(last_words([&] { LAUNCH(too_far, 1, 1, nullptr, v.at, 40u); }),
+    assert_says(last_words([&] { LAUNCH(too_far, 1, 1, in_turn(), v.at, 40u); }),
                 "global-buffer-overflow");
 #endif
 }
@@ -516,14 +633,14 @@ static void test_peers(void **) {
         assert_good(cudaStreamSynchronize(stream));
         assert_true(there.get() == counting(8));
         (void)cudaGetLastError();
-        LAUNCH(nothing, 1, 1, stream); // which is the other device's
+        LAUNCH(nothing, 1, 1, in_turn(stream)); // which is the other device's
         assert_cuda(cudaErrorInvalidResourceHandle, cudaGetLastError());
 #ifdef EMULATION_ASAN
-        assert_says(last_words([&] { LAUNCH(reverse<true>, 1, 8, nullptr, here.at); }),
+        assert_says(last_words([&] { LAUNCH(reverse<true>, 1, 8, in_turn(), here.at); }),
                     "use-after-poison"); // only device 0 reaches the other
 #endif
         assert_good(cudaSetDevice(0));
-        LAUNCH(reverse<true>, 1, 8, nullptr, there.at);
+        LAUNCH(reverse<true>, 1, 8, in_turn(), there.at);
         assert_good(cudaDeviceSynchronize());
         std::vector<float> back(8);
         assert_good(cudaMemcpy(back.data(), there.at, 32, cudaMemcpyDefault));
@@ -612,13 +729,13 @@ static void test_streams_may_be_late(void **) {
     assert_good(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
     on_device<float> v(std::vector<float>{1, 2, 3, 4});
     pinned[0] = -1;
-    LAUNCH(add, 1, 4, one, v.at, 1.0f);
+    LAUNCH(add, 1, 4, in_turn(one), v.at, 1.0f);
     assert_good(cudaMemcpyAsync(pinned, v.at, 16, cudaMemcpyDeviceToHost, one));
     assert_good(cudaEventRecord(event, one));
     assert_true(pinned[0] == -1);
     assert_cuda(cudaErrorNotReady, cudaEventQuery(event));
     assert_good(cudaStreamWaitEvent(two, event));
-    LAUNCH(times, 1, 4, two, v.at, 10.0f);
+    LAUNCH(times, 1, 4, in_turn(two), v.at, 10.0f);
     assert_cuda(cudaErrorNotReady, cudaStreamQuery(one));
     assert_good(cudaStreamSynchronize(two)); // runs the other one up to the event
     assert_true(pinned[0] == 2);
@@ -627,7 +744,7 @@ static void test_streams_may_be_late(void **) {
     assert_true((v.get() == std::vector<float>{20, 30, 40, 50}));
     // Ordinary memory is copied before the call returns.
     float plain[4];
-    LAUNCH(add, 1, 4, two, v.at, 1.0f);
+    LAUNCH(add, 1, 4, in_turn(two), v.at, 1.0f);
     assert_good(cudaMemcpyAsync(plain, v.at, 16, cudaMemcpyDeviceToHost, two));
     assert_true(plain[3] == 51);
     assert_good(cudaEventDestroy(event));
@@ -701,14 +818,14 @@ struct fork_join {
     // a = 10 a; then b = a + 1 on the side, and a += 5 on the main stream, behind it if `ordered`.
     cudaError_t capture(bool ordered, bool join, cudaGraph_t *graph) {
         assert_good(cudaStreamBeginCapture(main, cudaStreamCaptureModeThreadLocal));
-        LAUNCH(times, 1, 2, main, a.at, 10.0f);
+        LAUNCH(times, 1, 2, in_turn(main), a.at, 10.0f);
         assert_good(cudaEventRecord(forked, main));
         assert_good(cudaStreamWaitEvent(side, forked));
         assert_good(cudaMemcpyAsync(b.at, a.at, 8, cudaMemcpyDeviceToDevice, side));
-        LAUNCH(add, 1, 2, side, b.at, 1.0f);
+        LAUNCH(add, 1, 2, in_turn(side), b.at, 1.0f);
         assert_good(cudaEventRecord(joined, side));
         if (ordered) assert_good(cudaStreamWaitEvent(main, joined));
-        LAUNCH(add, 1, 2, main, a.at, 5.0f);
+        LAUNCH(add, 1, 2, in_turn(main), a.at, 5.0f);
         if (join && !ordered) assert_good(cudaStreamWaitEvent(main, joined));
         assert_good(cudaGetLastError());
         return cudaStreamEndCapture(main, graph);
@@ -755,7 +872,7 @@ static void test_capture_must_join(void **) {
     assert_null(graph);
     assert_cuda(cudaErrorIllegalState, cudaStreamEndCapture(f.main, &graph));
     // Both streams are free again.
-    LAUNCH(add, 1, 2, f.side, f.a.at, 1.0f);
+    LAUNCH(add, 1, 2, in_turn(f.side), f.a.at, 1.0f);
     assert_good(cudaStreamSynchronize(f.side));
     assert_true((f.a.get() == std::vector<float>{2, 3}));
 }
@@ -766,7 +883,7 @@ template <typename F> static void loses_capture(cudaError_t expected, F call) {
     cudaGraph_t graph;
     cudaStreamCaptureStatus status;
     assert_good(cudaStreamBeginCapture(f.main, cudaStreamCaptureModeGlobal));
-    LAUNCH(add, 1, 2, f.main, f.a.at, 1.0f);
+    LAUNCH(add, 1, 2, in_turn(f.main), f.a.at, 1.0f);
     assert_good(cudaStreamIsCapturing(f.main, &status));
     assert_int_equal(status, cudaStreamCaptureStatusActive);
     assert_string_equal(cudaGetErrorName(call(f)), cudaGetErrorName(expected));
@@ -869,7 +986,7 @@ static void test_threads_take_turns(void **) {
         threads.emplace_back([&mine] {
             const cudaStream_t stream = new_stream();
             on_device<float> v(counting(128));
-            for (int i = 0; i < 21; i++) LAUNCH(reverse<true>, 2, 64, stream, v.at);
+            for (int i = 0; i < 21; i++) LAUNCH(reverse<true>, 2, 64, in_turn(stream), v.at);
             const std::vector<float> got = v.get();
             mine = got[0] == 63 && got[63] == 0 && got[127] == 64;
             (void)cudaStreamDestroy(stream);
@@ -1035,7 +1152,7 @@ static void test_memory_of_another_process(void **) {
         other.tell(handle);
         assert_int_equal(other.end(), 0);
         assert_true(v.get() == changed);
-        LAUNCH(reverse<true>, 1, 64, nullptr, v.at);
+        LAUNCH(reverse<true>, 1, 64, in_turn(), v.at);
         assert_good(cudaDeviceSynchronize());
     }
     on_device<float> next(values); // where the other one was, maybe
@@ -1073,7 +1190,7 @@ static void test_event_of_another_process(void **) {
     assert_good(cudaEventCreateWithFlags(&event, cudaEventInterprocess | cudaEventDisableTiming));
     assert_good(cudaIpcGetMemHandle(&memory, v.at));
     assert_good(cudaIpcGetEventHandle(&handle, event));
-    LAUNCH(add, 1, 100, stream, v.at, 1.0f);
+    LAUNCH(add, 1, 100, in_turn(stream), v.at, 1.0f);
     assert_good(cudaEventRecord(event, stream));
     other.tell(memory);
     other.tell(handle);
@@ -1174,12 +1291,15 @@ int main() {
         TEST(test_atomic),
         TEST(test_last_block),
         TEST(test_divergence_is_refused),
+        TEST(test_waiting),
+        TEST(test_missing_wait),
         TEST(test_launch_limits),
         TEST(test_copies_are_checked),
         TEST(test_frees_are_checked),
         TEST(test_memory_can_be_short),
 #ifdef EMULATION_ASAN
         TEST(test_sanitizer_sees_memory),
+        TEST(test_sanitizer_sees_who_waits_late),
 #endif
         TEST(test_devices),
         TEST(test_peers),

@@ -19,12 +19,15 @@ static int executions(const split *s, execution x[MAX_EXECUTIONS]) {
 
 enum { STEPS = 150 }; // more than are prepared ahead, and more than MARKED_EVERY of the engine
 
+static bool serial_launches; // of the engines that are opened
+
 static engine *open_deferred(const problem *p, bool deferred) {
     engine_options o = {.threads = 1,
                         .shards = p->s->shards,
                         .local_shards = p->s->shards,
                         .shard_samples = p->s->count[0],
-                        .deferred = deferred};
+                        .deferred = deferred,
+                        .serial_launches = serial_launches};
     engine *e = NULL;
     error err;
     memcpy(o.mean, p->mean, sizeof o.mean);
@@ -126,9 +129,40 @@ static void test_orders(void **state) {
     free(before);
 }
 
+// ---- Kernels that wait in place ----
+
+// A kernel may be launched before the one in front of it has ended; what it computes must not show
+// it.
+static void test_serial_launches(void **state) {
+    (void)state;
+    static const model_case m = {
+        .name = "launches",
+        .input = "[3, 12, 12]",
+        .layers = "[conv: {out: 8, kernel: 3, padding: 1}, batch_norm, relu, max_pool: {size: 2}, "
+                  "dropout: {p: 0.25}, conv: {out: 16, kernel: 3}, relu, max_pool: {size: 2, "
+                  "stride: 1}, flatten, linear: {out: 520}, relu, linear: {out: 10}]"};
+    static const split batches[] = {{.shards = 1, .count = {64}}, {.shards = 2, .count = {5, 4}}};
+    enum { SOME_STEPS = 6 };
+    update_result waiting[SOME_STEPS], serial[SOME_STEPS];
+    for (size_t k = 0; k < sizeof batches / sizeof *batches; k++) {
+        problem p;
+        problem_init(&p, &m, &batches[k]);
+        run_steps(&p, SOME_STEPS, SOME_STEPS, waiting);
+        serial_launches = true;
+        run_steps(&p, SOME_STEPS, SOME_STEPS, serial);
+        serial_launches = false;
+        for (int i = 0; i < SOME_STEPS; i++) {
+            assert_memory_equal(&waiting[i].loss, &serial[i].loss, sizeof waiting[i].loss);
+            assert_true(waiting[i].digest == serial[i].digest);
+        }
+        problem_release(&p);
+    }
+}
+
 int main(void) {
     static const struct CMUnitTest extra[] = {cmocka_unit_test(test_deferred),
-                                              cmocka_unit_test(test_orders)};
+                                              cmocka_unit_test(test_orders),
+                                              cmocka_unit_test(test_serial_launches)};
     error err = {0};
     suite = (engine_suite){NULL, executions};
     if (backend_open("cuda", &suite.be, &err) != STATUS_OK) {

@@ -10,6 +10,7 @@ enum { BLOCK = 256 };
 
 static __global__ void __launch_bounds__(BLOCK)
     import_blocks(cut c, blocks_task t, unsigned elements) {
+    wait_for_kernels_before();
     const unsigned at = blockIdx.x * BLOCK + threadIdx.x, lanes = (unsigned)c.lanes;
     if (at >= elements) return;
     const int shard = shard_of_block(c);
@@ -24,6 +25,7 @@ static __global__ void __launch_bounds__(BLOCK)
 
 static __global__ void __launch_bounds__(BLOCK)
     export_blocks(cut c, blocks_task t, unsigned elements) {
+    wait_for_kernels_before();
     const unsigned at = blockIdx.x * BLOCK + threadIdx.x;
     if (at >= elements) return;
     const int shard = shard_of_block(c), count = c.count[shard];
@@ -40,13 +42,13 @@ static dim3 grid_of(const cut *c, unsigned elements) {
     return dim3(blocks_for(elements, BLOCK), 1, (unsigned)(c->end - c->first));
 }
 
-void cuda_blocks_import(cudaStream_t s, const cut *c, const blocks_task *t) {
+void cuda_blocks_import(launch_stream s, const cut *c, const blocks_task *t) {
     if (c->first >= c->end) return;
     const unsigned elements = (unsigned)t->features * (unsigned)c->lanes;
     LAUNCH(import_blocks, grid_of(c, elements), BLOCK, s, *c, *t, elements);
 }
 
-void cuda_blocks_export(cudaStream_t s, const cut *c, const blocks_task *t) {
+void cuda_blocks_export(launch_stream s, const cut *c, const blocks_task *t) {
     if (c->first >= c->end) return;
     const unsigned groups = blocks_for((size_t)c->lanes, LOSS_GROUP);
     const unsigned elements = groups * (unsigned)t->features * LOSS_GROUP;

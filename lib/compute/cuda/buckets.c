@@ -81,11 +81,12 @@ bool cuda_reduction_waits(const engine *e) {
 
 static status reduce_bucket(engine *e, const bucket *b, error *err) {
     const cuda_group *g = e->group;
+    const launch_stream s = {g->stream, e->programmatic};
     const bool has_tail = b->end == e->record;
     status rc;
-    TRY(cuda_sum_records(e, b->first, b->end, g->stream, err));
+    TRY(cuda_sum_records(e, b->first, b->end, s, err));
     if (has_tail) TRY(cuda_group_put_wishes(e, g->stream, err));
-    TRY(g->transport->reduce(e, b, g->stream, err));
+    TRY(g->transport->reduce(e, b, s, err));
     if (has_tail) TRY(cuda_group_take_wishes(e, g->stream, err));
 out:
     return rc;

@@ -157,6 +157,7 @@ template <typename S, bool SPREAD, bool WINDOWS> struct correlation_source {
 template <typename S, bool SPREAD, typename Epilogue>
 static __global__ void __launch_bounds__(S::THREADS, S::RESIDENT)
     correlate(correlation t, Epilogue epilogue) {
+    wait_for_kernels_before();
     __shared__ kernel_tap taps[2][S::DEPTH];
     const int row_blocks = pieces(t.out.channels, S::ROWS);
     product_block b;
@@ -195,7 +196,7 @@ template <bool WINDOWS> static int picked_shape(const correlation &t) {
 }
 
 template <typename S, bool SPREAD, typename Epilogue>
-static void launch(cudaStream_t s, const cut *c, correlation t, const Epilogue &e) {
+static void launch(launch_stream s, const cut *c, correlation t, const Epilogue &e) {
     const int columns = columns_of_block<S, Epilogue::WINDOWS>();
     const int blocks = pieces(t.out.channels, S::ROWS) * pieces(t.columns, columns);
     const dim3 grid((unsigned)blocks, 1, (unsigned)(c->end - c->first));
@@ -205,7 +206,7 @@ static void launch(cudaStream_t s, const cut *c, correlation t, const Epilogue &
 }
 
 template <bool SPREAD, typename Epilogue>
-static void launch_picked(cudaStream_t s, const cut *c, const correlation &t, const Epilogue &e) {
+static void launch_picked(launch_stream s, const cut *c, const correlation &t, const Epilogue &e) {
     switch (picked_shape<Epilogue::WINDOWS>(t)) {
 #define SHAPE_CASE(name, ...)                                                       \
     case BLOCK_##name:                                                              \
@@ -245,7 +246,7 @@ static correlation forward_of(int lanes, int first, const conv_task *t) {
     return r;
 }
 
-void cuda_conv(cudaStream_t s, const cut *c, const conv_task *t) {
+void cuda_conv(launch_stream s, const cut *c, const conv_task *t) {
     launch_picked<false>(s, c, forward_of(c->lanes, c->first, t), store_sums{t->bias, t->z});
 }
 
@@ -263,7 +264,7 @@ static parts_room room_of(const correlation &r, int shards) {
             sets * (size_t)(pieces(blocks, group_size(blocks)) + 1)};
 }
 
-void cuda_conv_moments(cudaStream_t s, const cut *c, const conv_task *t, const norm_task *n,
+void cuda_conv_moments(launch_stream s, const cut *c, const conv_task *t, const norm_task *n,
                        const tail_task *tail) {
     const correlation r = forward_of(c->lanes, c->first, t);
     const store_moments e = {t->bias, t->z, c->count, meeting_of(r, n->parts, n->counters), *n};
@@ -277,7 +278,7 @@ parts_room cuda_conv_moments_room(const conv_task *t, int lanes, int shards) {
     return room_of(forward_of(lanes, 0, t), shards);
 }
 
-void cuda_conv_tail(cudaStream_t s, const cut *c, const conv_task *t, const tail_task *tail) {
+void cuda_conv_tail(launch_stream s, const cut *c, const conv_task *t, const tail_task *tail) {
     correlation r = forward_of(c->lanes, c->first, t);
     if (!tail->pool) {
         launch_picked<false>(s, c, r, store_tail{t->bias, *tail});
@@ -302,7 +303,7 @@ static correlation input_of(int lanes, int first, const conv_task *t) {
     return r;
 }
 
-void cuda_conv_input(cudaStream_t s, const cut *c, const conv_task *t) {
+void cuda_conv_input(launch_stream s, const cut *c, const conv_task *t) {
     const correlation r = input_of(c->lanes, c->first, t);
     const store_sums e = {NULL, t->dx};
     if (t->stride_y == 1 && t->stride_x == 1)
@@ -311,7 +312,7 @@ void cuda_conv_input(cudaStream_t s, const cut *c, const conv_task *t) {
         launch_picked<true>(s, c, r, e);
 }
 
-void cuda_conv_input_sums(cudaStream_t s, const cut *c, const conv_task *t,
+void cuda_conv_input_sums(launch_stream s, const cut *c, const conv_task *t,
                           const tail_task *front) {
     const correlation r = input_of(c->lanes, c->first, t);
     const meeting m = meeting_of(r, front->parts, front->counters);

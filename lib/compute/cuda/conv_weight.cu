@@ -310,6 +310,7 @@ static __device__ __forceinline__ void finish(const weight_gradient &t, const we
 // blockIdx: the block of weights, the part, the shard.
 template <typename S>
 static __global__ void __launch_bounds__(S::THREADS, S::RESIDENT) sum_weights(weight_gradient t) {
+    wait_for_kernels_before();
     const size_t shard = (size_t)t.first + blockIdx.z;
     const int first_term = (int)blockIdx.y * t.part_terms;
     const int left = t.terms - first_term;
@@ -373,14 +374,14 @@ size_t cuda_conv_counters(const conv_task *t, int lanes, int shards) {
     return (size_t)shards * p.blocks * (size_t)counters_of(p.parts, p.group);
 }
 
-template <typename S> static void launch(cudaStream_t s, const cut *c, weight_gradient t) {
+template <typename S> static void launch(launch_stream s, const cut *c, weight_gradient t) {
     const int blocks = pieces(t.out.channels, S::ROWS) * pieces(t.columns, S::COLUMNS);
     const dim3 grid((unsigned)blocks, (unsigned)t.parts, (unsigned)(c->end - c->first));
     t.step = digits_of(S::DEPTH, {t.out.width, t.lanes});
     LAUNCH(sum_weights<S>, grid, dim3(S::THREADS), s, t);
 }
 
-void cuda_conv_weight(cudaStream_t s, const cut *c, const conv_task *t) {
+void cuda_conv_weight(launch_stream s, const cut *c, const conv_task *t) {
     const weight_plan p = plan_of(t, c->lanes);
     weight_gradient g = {};
     g.in = t->in;

@@ -6,12 +6,71 @@
 
 #include "compute/cuda/kernels.h"
 
-// The only place that knows the syntax of a launch: compilers for the host do not
-// (tests/emulation).
-#ifndef LAUNCH
-#define LAUNCH(kernel, grid, block, stream, ...) \
-    kernel<<<(grid), (block), 0, (stream)>>>(__VA_ARGS__)
+// **Launches.** A step is a chain of small kernels. Where one ends and the next begins the device
+// idles, unless the next one's blocks are in place by then: from sm_90 on a launch may allow that
+// (programmatic dependent launch). Then every kernel begins with wait_for_kernels_before(), in all
+// of its threads: before it touches global memory, and before any of them returns. What is relied
+// on, and where NVIDIA says so:
+//
+// - The wait (griddepcontrol.wait) is "until all prerequisite grids in flight have completed and
+//   all the memory operations from the prerequisite grids are performed and made visible to the
+//   current grid" (PTX ISA), whenever those let others start. So nothing is read too early, and
+//   nothing is overwritten that they still read. Without a prerequisite it is over at once.
+// - It is for direct dependencies (cuda_device_runtime_api.h). What is in front of those is done as
+//   well, because no kernel completes before its own wait is over. With a way around the wait that
+//   would not be so: if all threads of a grid returned early, it could be complete before the grid
+//   in front of it, and the one behind it would wait for neither.
+// - Behind its wait a kernel lets the next one start (griddepcontrol.launch_dependents), "as soon
+//   as all other CTAs in the grid issue the same instruction or have completed" (PTX ISA). So the
+//   next one's blocks come when all of the running one have a place, and take none away from them:
+//   whoever waits in place waits for blocks that have theirs. No kernel behind the next one comes,
+//   because that has yet to wait. What waiting blocks hold is missing to a kernel of another
+//   stream; with large grids that may cost more than it brings. Memory does not depend on where
+//   this is said. Without it the next one would start when the last block ends, and only the end
+//   of a grid would be hidden, not a launch.
+// - The attribute of a launch is about "the previous kernel in the stream, if that kernel requests
+//   the overlap" (driver_types.h). Behind a copy, a fill, or an event that is recorded or waited
+//   for, it means nothing; in a graph it becomes an edge that "may only be used between kernel
+//   nodes" (likewise). At a fork or a join of streams a kernel has several dependencies. The launch
+//   comes behind those that are not of this kind, and its wait is for those that are.
+// - Behind a kernel of cuBLAS or NCCL the wait is for that one's completion, and that it completes
+//   behind what is in front of it is its library's to see to. If it comes behind one of ours, it is
+//   either launched when ours has completed or waits itself: it has to behind anybody's kernel that
+//   lets others start.
+//
+// Arguments of a launch may be read before the wait; they are not in global memory.
+enum { WAIT_SINCE = 90 }; // compute capability, as cudaFuncAttributes has it
+
+static __device__ __forceinline__ void wait_for_kernels_before(void) {
+#if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 900
+    cudaGridDependencySynchronize();
+    cudaTriggerProgrammaticLaunchCompletion();
 #endif
+}
+
+// `attribute` must live as long as the result.
+static inline cudaLaunchConfig_t launch_config(dim3 grid, dim3 block, launch_stream s,
+                                               cudaLaunchAttribute *attribute) {
+    cudaLaunchConfig_t config = {};
+    *attribute = {};
+    attribute->id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute->val.programmaticStreamSerializationAllowed = 1;
+    config.gridDim = grid;
+    config.blockDim = block;
+    config.stream = s.stream;
+    config.attrs = attribute;
+    config.numAttrs = s.programmatic ? 1 : 0;
+    return config;
+}
+
+// LAUNCH(kernel, grid, block, stream, arguments…): the only way in which kernels are launched. A
+// failure is left to cudaGetLastError().
+#define LAUNCH(kernel, grid, block, s, ...)                                                  \
+    do {                                                                                     \
+        cudaLaunchAttribute attribute_;                                                      \
+        const cudaLaunchConfig_t config_ = launch_config((grid), (block), (s), &attribute_); \
+        (void)cudaLaunchKernelEx(&config_, kernel, ##__VA_ARGS__);                           \
+    } while (0)
 
 enum {
     WARP = 32,

@@ -41,6 +41,7 @@ static __device__ void drop(const cut &c, const dropout_task &t, const piece &p)
 }
 
 static __global__ void __launch_bounds__(BLOCK) dropout(cut c, dropout_task t, unsigned pieces) {
+    wait_for_kernels_before();
     const unsigned at = blockIdx.x * BLOCK + threadIdx.x, lanes = (unsigned)c.lanes;
     if (at >= pieces) return;
     piece p;
@@ -50,13 +51,13 @@ static __global__ void __launch_bounds__(BLOCK) dropout(cut c, dropout_task t, u
     drop(c, t, p);
 }
 
-void cuda_dropout(cudaStream_t s, const cut *c, const dropout_task *t) {
+void cuda_dropout(launch_stream s, const cut *c, const dropout_task *t) {
     if (c->first >= c->end) return;
     const size_t shards = (size_t)(c->end - c->first), lanes = (size_t)c->lanes;
     if (t->threshold == 0) {
         const size_t floats = t->features * lanes, first = (size_t)c->first * floats;
         (void)cudaMemcpyAsync(t->to + first, t->from + first, shards * floats * sizeof *t->to,
-                              cudaMemcpyDeviceToDevice, s);
+                              cudaMemcpyDeviceToDevice, s.stream);
         return;
     }
     const unsigned pieces = (unsigned)((t->features + FEATURES - 1) / FEATURES * lanes);

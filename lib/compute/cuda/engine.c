@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "compute/cuda/group.h"
+#include "compute/cuda/limits.h"
 
 // ---- Opening ----
 
@@ -35,6 +36,8 @@ static status open_device(engine *e, error *err) {
                    "asking for its properties", err));
     snprintf(e->name, sizeof e->name, "%.60s, sm_%d%d", properties.name, properties.major,
              properties.minor);
+    TRY(cuda_check(e, cuda_kernels_wait(&e->programmatic), "looking for kernels", err));
+    e->programmatic &= !e->options.serial_launches;
     TRY(cuda_check(e, cudaStreamCreateWithFlags(&e->stream, cudaStreamNonBlocking),
                    "making a stream", err));
     TRY(cuda_check(e, cudaStreamCreateWithFlags(&e->copies, cudaStreamNonBlocking),

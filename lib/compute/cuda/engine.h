@@ -139,6 +139,7 @@ struct engine {
 
     cudaStream_t stream, copies; // copies: of step inputs
     cudaStream_t side;           // weight gradients; `stream` waits for them in each step
+    bool programmatic;           // launch_stream.programmatic of both
     cudaEvent_t reached;         // where one of the two waits for the other
     cublasHandle_t blas;
     cudaGraphExec_t graphs[2][PIECES][STEPS_AHEAD]; // without and with marks; of each input block
@@ -234,6 +235,14 @@ static inline size_t cuda_turn(const engine *e) {
     return (size_t)(e->steps % STEPS_AHEAD);
 }
 
+// Where kernels go: into the stream, or into the one beside it.
+static inline launch_stream cuda_main(const engine *e) {
+    return (launch_stream){e->stream, e->programmatic};
+}
+static inline launch_stream cuda_aside(const engine *e) {
+    return (launch_stream){e->side, e->programmatic};
+}
+
 // What kernels work on in this run.
 static inline cut cuda_cut(const engine *e) {
     return (cut){e->run_first, e->run_end, e->lanes, e->device.count};
@@ -295,7 +304,7 @@ status cuda_send(engine *e, bool images, error *err) MUST_CHECK;
 status cuda_run_piece(engine *e, piece p, error *err) MUST_CHECK;
 void cuda_forget_graphs(engine *e);
 // The floats [first, end) of this engine's records, along its part of the tree, into `sums`.
-status cuda_sum_records(const engine *e, size_t first, size_t end, cudaStream_t s,
+status cuda_sum_records(const engine *e, size_t first, size_t end, launch_stream s,
                         error *err) MUST_CHECK;
 
 // timing.c: records an event; books so many steps by what lies between the events, once the device

@@ -39,7 +39,7 @@ static status gather(engine *e, float *logits, error *err) {
     const blocks_task t = {(size_t)e->program->classes, e->device.first_group, last->z, e->blocks};
     status rc;
     TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
-    cuda_blocks_export(e->stream, &c, &t);
+    cuda_blocks_export(cuda_main(e), &c, &t);
     TRY(cuda_check(e, cudaGetLastError(), "gathering logits", err));
     TRY(copy(e, logits, e->blocks, cuda_logits_floats(e), err));
     TRY(cuda_sync(e, err));
@@ -84,7 +84,7 @@ static status loss_of_groups(engine *e, int groups, float *logits, float *losses
                    cudaMemcpyAsync(e->group_labels, e->group_labels_host, (size_t)groups * GROUP,
                                    cudaMemcpyHostToDevice, e->stream),
                    "sending a loss", err));
-    cuda_loss(e->stream, &c, &t);
+    cuda_loss(cuda_main(e), &c, &t);
     TRY(cuda_check(e, cudaGetLastError(), "making a loss", err));
     TRY(cuda_sync(e, err));
 out:
@@ -161,6 +161,6 @@ void cuda_stage_reduce(engine *e) {
     e->run_first = 0;
     e->run_end = e->counts_end - e->counts_first;
     if (e->failed == STATUS_OK)
-        e->failed = cuda_sum_records(e, 0, e->record, e->stream, &e->failure);
+        e->failed = cuda_sum_records(e, 0, e->record, cuda_main(e), &e->failure);
     e->ns[PHASE_BACKWARD] += clock_now() - begin;
 }

@@ -13,7 +13,7 @@ void cuda_forget_graphs(engine *e) {
             }
 }
 
-status cuda_sum_records(const engine *e, size_t first, size_t end, cudaStream_t s, error *err) {
+status cuda_sum_records(const engine *e, size_t first, size_t end, launch_stream s, error *err) {
     const cut c = cuda_cut(e);
     const reduce_task t = {.records = {e->records + first, e->stride},
                            .merges = e->device.merges,
@@ -32,7 +32,7 @@ static status enqueue_step(engine *e, piece p, error *err) {
     TRY(cuda_run_operations(e, p == PIECE_BACKWARD ? middle : 0, p == PIECE_FORWARD ? middle : end,
                             err));
     if (p != PIECE_FORWARD && !e->reducing) {
-        if (!e->options.stage) TRY(cuda_sum_records(e, 0, e->record, e->stream, err));
+        if (!e->options.stage) TRY(cuda_sum_records(e, 0, e->record, cuda_main(e), err));
         cuda_mark(e, MARK_BACKWARD);
     }
 out:

@@ -266,7 +266,7 @@ out:
     return rc;
 }
 
-status cuda_group_add_own(engine *e, const bucket *b, cudaStream_t s, error *err) {
+status cuda_group_add_own(engine *e, const bucket *b, launch_stream s, error *err) {
     const size_t floats = b->end - b->first;
     float *const sums = e->sums + b->first;
     const cut c = {.end = e->record_count};
@@ -277,7 +277,7 @@ status cuda_group_add_own(engine *e, const bucket *b, cudaStream_t s, error *err
                            .out_stride = e->stride};
     if (e->record_count == 1) return STATUS_OK;
     if (e->record_count == 0)
-        return cuda_check(e, cudaMemsetAsync(sums, 0, floats * sizeof *sums, s),
+        return cuda_check(e, cudaMemsetAsync(sums, 0, floats * sizeof *sums, s.stream),
                           "clearing a record", err);
     cuda_reduce(s, &c, &t);
     return cuda_check(e, cudaGetLastError(), "launching the sum of records", err);
@@ -331,7 +331,7 @@ static status reduce_now(engine *e, const bucket *whole, error *err) {
     cuda_group *g = e->group;
     status rc;
     TRY(cuda_group_put_wishes(e, e->stream, err));
-    TRY(g->transport->reduce(e, whole, e->stream, err));
+    TRY(g->transport->reduce(e, whole, cuda_main(e), err));
     TRY(cuda_group_take_wishes(e, e->stream, err));
     g->under_way = true;
     TRY(cuda_group_finish(e, err));

@@ -46,7 +46,7 @@ typedef struct group_transport {
     status (*prepare)(engine *e, error *err);
     // Puts the reduction of a bucket of the terms into a stream; the sum becomes that of the first
     // record.
-    status (*reduce)(engine *e, const bucket *b, cudaStream_t s, error *err);
+    status (*reduce)(engine *e, const bucket *b, launch_stream s, error *err);
     group_look *look; // is all done that was put there?
     // All ranks together, when that is done here; NULL: nothing is left to do.
     status (*settle)(engine *e, error *err);
@@ -95,7 +95,7 @@ size_t cuda_group_slice_unit(int size);
 size_t cuda_group_margin(int shards);
 // The first record becomes the sum of all of this engine, in their order: with one vector a rank a
 // fast reduction begins.
-status cuda_group_add_own(engine *e, const bucket *b, cudaStream_t s, error *err) MUST_CHECK;
+status cuda_group_add_own(engine *e, const bucket *b, launch_stream s, error *err) MUST_CHECK;
 // The wishes go into the tail of the first record, or come from there. Of this reduction.
 status cuda_group_put_wishes(const engine *e, cudaStream_t s, error *err) MUST_CHECK;
 status cuda_group_take_wishes(const engine *e, cudaStream_t s, error *err) MUST_CHECK;

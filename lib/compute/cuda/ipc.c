@@ -282,7 +282,7 @@ static status add_slices(engine *e, const bucket *b, int vectors, const int *mer
                            .n = cuda_group_slice(b, g->member.rank),
                            .out = e->sums + (size_t)g->member.rank * b->slice,
                            .out_stride = b->slice};
-    cuda_reduce(e->stream, &c, &t);
+    cuda_reduce(cuda_main(e), &c, &t);
     return cuda_check(e, cudaGetLastError(), "launching the sum of all ranks' records", err);
 }
 
@@ -302,7 +302,7 @@ static status sum_fast(engine *e, const bucket *b, error *err) {
     status rc;
     find_first_records(e, b);
     TRY(send_places(e, err));
-    TRY(cuda_group_add_own(e, b, e->stream, err));
+    TRY(cuda_group_add_own(e, b, cuda_main(e), err));
     TRY(meet(e, READY, err));
     rc = add_slices(e, b, g->member.size, g->merges + e->options.shards, err);
 out:
@@ -317,14 +317,14 @@ static status gather_slices(engine *e, const bucket *b, error *err) {
                            .slice = b->slice,
                            .n = b->end,
                            .out = e->sums};
-    cuda_gather_slices(e->stream, &t);
+    cuda_gather_slices(cuda_main(e), &t);
     return cuda_check(e, cudaGetLastError(), "launching the gathering of slices", err);
 }
 
 // Of the whole record, and in the engine's stream: hosts meet, so it cannot be part of a graph.
-static status reduce(engine *e, const bucket *b, cudaStream_t s, error *err) {
+static status reduce(engine *e, const bucket *b, launch_stream s, error *err) {
     status rc;
-    assert(b->first == 0 && s == e->stream);
+    assert(b->first == 0 && s.stream == e->stream);
     TRY(e->group->exact ? sum_exact(e, b, err) : sum_fast(e, b, err));
     TRY(meet(e, SUMMED, err));
     TRY(gather_slices(e, b, err));

@@ -43,6 +43,14 @@ enum {
     RECORD_EXTRA = 16 // floats behind the arenas in a record: RECORD_TAIL of backend.h
 };
 
+// Where a launch goes. `programmatic`: its blocks may already be there when the kernel in front has
+// not yet ended (device.cuh). A launch function is told with each call, because engines of one
+// process may differ in it.
+typedef struct launch_stream {
+    cudaStream_t stream;
+    bool programmatic;
+} launch_stream;
+
 // Which shards of an engine a launch works on.
 typedef struct cut {
     int first, end;   // of the engine's shards; grids have end - first of something
@@ -86,7 +94,7 @@ typedef struct load_task {
     float scale[MAX_INPUTS], shift[MAX_INPUTS]; // x = byte · scale + shift, one rounding
     float *x;                                   // lanes without a sample: as a black image
 } load_task;
-void cuda_load(cudaStream_t s, const cut *c, const load_task *t);
+void cuda_load(launch_stream s, const cut *c, const load_task *t);
 
 // ---- conv.cu, conv_weight.cu: convolutions; and linear layers, as those of 1×1 images ----
 
@@ -122,16 +130,16 @@ static inline conv_task cuda_conv_task_of(const layer *l) {
 }
 size_t cuda_conv_workspace(const conv_task *t, int lanes, int shards);
 size_t cuda_conv_counters(const conv_task *t, int lanes, int shards);
-void cuda_conv(cudaStream_t s, const cut *c, const conv_task *t);
-void cuda_conv_input(cudaStream_t s, const cut *c, const conv_task *t);  // z → dx
-void cuda_conv_weight(cudaStream_t s, const cut *c, const conv_task *t); // x, z → records
+void cuda_conv(launch_stream s, const cut *c, const conv_task *t);
+void cuda_conv_input(launch_stream s, const cut *c, const conv_task *t);  // z → dx
+void cuda_conv_weight(launch_stream s, const cut *c, const conv_task *t); // x, z → records
 
 // ---- rows.cu: what matrix products need beside cuBLAS (linear.c) ----
 
 // z[shard][row][lane] = bias[row]
-void cuda_fill_rows(cudaStream_t s, const cut *c, int rows, const float *bias, float *z);
+void cuda_fill_rows(launch_stream s, const cut *c, int rows, const float *bias, float *z);
 // records[shard][at + row] = sum over the lanes of z[shard][row]
-void cuda_sum_rows(cudaStream_t s, const cut *c, int rows, const float *z, const record_set *r,
+void cuda_sum_rows(launch_stream s, const cut *c, int rows, const float *z, const record_set *r,
                    size_t at);
 
 // ---- tail.cu: batch norm as scale and shift, ReLU, 2×2 max pooling, in one pass ----
@@ -164,22 +172,23 @@ typedef struct parts_room {
     size_t parts, counters; // doubles, integers
 } parts_room;
 // y = pool(relu(z · scale + shift))
-void cuda_tail(cudaStream_t s, const cut *c, const tail_task *t);
+void cuda_tail(launch_stream s, const cut *c, const tail_task *t);
 // cuda_conv and cuda_tail in one launch, where scale and shift are known or there is no norm; z is
 // not touched. Rows and columns of z that no window has are not computed.
-void cuda_conv_tail(cudaStream_t s, const cut *c, const conv_task *t, const tail_task *tail);
+void cuda_conv_tail(launch_stream s, const cut *c, const conv_task *t, const tail_task *tail);
 // With dt the gradient of z · scale + shift, that is dy where it came through: the gradients of
 // weight (dt · xhat) and bias (dt) into the records; and `sums`, or where each shard is normalised
 // alone what cuda_norm_backward makes of them.
-void cuda_tail_sums(cudaStream_t s, const cut *c, const tail_task *t);
+void cuda_tail_sums(launch_stream s, const cut *c, const tail_task *t);
 parts_room cuda_tail_sums_room(const tail_task *t, int lanes, int shards);
 // cuda_conv_input and, of the unit in front, whose dy is this dx, channel for channel,
 // cuda_tail_sums in one launch, with the same bits. Only for convolutions of stride 1.
-void cuda_conv_input_sums(cudaStream_t s, const cut *c, const conv_task *t, const tail_task *front);
+void cuda_conv_input_sums(launch_stream s, const cut *c, const conv_task *t,
+                          const tail_task *front);
 parts_room cuda_conv_input_sums_room(const conv_task *t, int lanes, int shards);
 // z becomes dz = dt, or with a norm dt · from_dy + z · from_z + from_one; zero in lanes without a
 // sample. Without a norm z is not read but y, or winner: forward may have left no z.
-void cuda_tail_backward(cudaStream_t s, const cut *c, const tail_task *t);
+void cuda_tail_backward(launch_stream s, const cut *c, const tail_task *t);
 
 // ---- norm.cu: batch norm's statistics ----
 
@@ -209,21 +218,21 @@ typedef struct norm_task {
 } norm_task;
 // Mean and M2 of every channel over positions and samples: into `own`, or (not sync) all that
 // cuda_norm_forward makes of them
-void cuda_norm_moments(cudaStream_t s, const cut *c, const norm_task *t);
+void cuda_norm_moments(launch_stream s, const cut *c, const norm_task *t);
 parts_room cuda_norm_moments_room(shape size, int lanes, int shards);
 // cuda_conv and cuda_norm_moments in one launch; and cuda_tail too where `tail` is not NULL. That
 // one must neither pool nor wait for other shards (sync), and each of its channels is the work of
 // one block: for few elements.
-void cuda_conv_moments(cudaStream_t s, const cut *c, const conv_task *t, const norm_task *n,
+void cuda_conv_moments(launch_stream s, const cut *c, const conv_task *t, const norm_task *n,
                        const tail_task *tail);
 parts_room cuda_conv_moments_room(const conv_task *t, int lanes, int shards);
 // Sync: mean, inv_std, scale, shift, and the weighted statistics into the records
-void cuda_norm_forward(cudaStream_t s, const cut *c, const norm_task *t);
+void cuda_norm_forward(launch_stream s, const cut *c, const norm_task *t);
 // Sync: from_dy, from_z, from_one, from the sums of cuda_tail_sums
-void cuda_norm_backward(cudaStream_t s, const cut *c, const norm_task *t);
+void cuda_norm_backward(launch_stream s, const cut *c, const norm_task *t);
 
 // scale and shift of inference, from parameters and running statistics; [channels]
-void cuda_norm_inference(cudaStream_t s, int channels, double eps, const float *weight,
+void cuda_norm_inference(launch_stream s, int channels, double eps, const float *weight,
                          const float *bias, const float *mean, const float *variance, float *scale,
                          float *shift);
 
@@ -239,10 +248,10 @@ typedef struct pool_task {
     const float *dy;
     float *dx;
 } pool_task;
-void cuda_pool(cudaStream_t s, const cut *c, const pool_task *t);
+void cuda_pool(launch_stream s, const cut *c, const pool_task *t);
 // One thread a place of dx, which gathers from the windows that it lies in: nothing is added
 // atomically.
-void cuda_pool_backward(cudaStream_t s, const cut *c, const pool_task *t);
+void cuda_pool_backward(launch_stream s, const cut *c, const pool_task *t);
 
 typedef struct dropout_task {
     size_t features;
@@ -256,7 +265,7 @@ typedef struct dropout_task {
     float *to;                   // y, or dx
 } dropout_task;
 // The same random numbers in both directions: nothing is remembered between them.
-void cuda_dropout(cudaStream_t s, const cut *c, const dropout_task *t);
+void cuda_dropout(launch_stream s, const cut *c, const dropout_task *t);
 
 // ---- loss.cu: softmax cross-entropy ----
 
@@ -271,11 +280,11 @@ typedef struct loss_task {
     unsigned *counters; // [shard]: zero, before a launch and behind it; for the records
 } loss_task;
 // The losses and, as cuda_loss_records, their sum.
-void cuda_loss(cudaStream_t s, const cut *c, const loss_task *t);
+void cuda_loss(launch_stream s, const cut *c, const loss_task *t);
 // The shard's losses, along the tree, into records[shard][at]; RECORD_EXTRA - 1 zeros behind it.
 // `first_group`: where in `losses` each shard's begin, one for each group that has samples. NULL:
 // as cuda_loss leaves them.
-void cuda_loss_records(cudaStream_t s, const cut *c, const float *losses, const int *first_group,
+void cuda_loss_records(launch_stream s, const cut *c, const float *losses, const int *first_group,
                        const record_set *r, size_t at);
 
 // ---- reduce.cu: shards' records to the records that leave the engine ----
@@ -294,7 +303,7 @@ typedef struct reduce_task {
     float *out;
     size_t out_stride;
 } reduce_task;
-void cuda_reduce(cudaStream_t s, const cut *c, const reduce_task *t);
+void cuda_reduce(launch_stream s, const cut *c, const reduce_task *t);
 
 // A record put together from slices of others: slice q, floats [q · slice, (q + 1) · slice) of n,
 // comes from record q, but for the `own` one, which is in `out` already.
@@ -304,7 +313,7 @@ typedef struct slices_task {
     size_t slice, n; // multiples of 4
     float *out;
 } slices_task;
-void cuda_gather_slices(cudaStream_t s, const slices_task *t);
+void cuda_gather_slices(launch_stream s, const slices_task *t);
 
 // ---- update.cu: the end of a step: optimizer, running statistics, and what comes back ----
 
@@ -342,7 +351,7 @@ typedef struct update_task {
     update_progress *progress;
     step_output *results; // this step's becomes the digest of the parameters after it, and the loss
 } update_task;
-void cuda_update(cudaStream_t s, const update_task *t);
+void cuda_update(launch_stream s, const update_task *t);
 
 // ---- blocks.cu: activations as engines exchange them ----
 
@@ -353,8 +362,8 @@ typedef struct blocks_task {
     float *activation;      // [shard][features][lanes]
     float *blocks;
 } blocks_task;
-void cuda_blocks_import(cudaStream_t s, const cut *c, const blocks_task *t); // blocks → activation
-void cuda_blocks_export(cudaStream_t s, const cut *c, const blocks_task *t); // zeros in dead lanes
+void cuda_blocks_import(launch_stream s, const cut *c, const blocks_task *t); // blocks → activation
+void cuda_blocks_export(launch_stream s, const cut *c, const blocks_task *t); // zeros in dead lanes
 
 #ifdef __cplusplus
 }

@@ -64,7 +64,7 @@ typedef struct gpu_monitor gpu_monitor;
 // Raise CUDA_LIBRARY_REVISION when something that both sides share changes its meaning. When it
 // changes its size, the ABI number changes by itself.
 enum {
-    CUDA_LIBRARY_REVISION = 4,
+    CUDA_LIBRARY_REVISION = 5,
     CUDA_LIBRARY_ABI =
         (int)((CUDA_LIBRARY_REVISION << 20) + sizeof(backend) + sizeof(engine_options) +
               sizeof(batch) + sizeof(program) + sizeof(layer) + sizeof(device_info))

@@ -58,7 +58,7 @@ typedef struct peak_task {
 
 static status multiply_adds(engine *e, const void *task, error *err) {
     const peak_task *t = task;
-    cuda_multiply_adds(e->stream, t->blocks, t->rounds, t->to);
+    cuda_multiply_adds(cuda_main(e), t->blocks, t->rounds, t->to);
     return cuda_check(e, cudaGetLastError(), "measuring arithmetic", err);
 }
 
@@ -81,7 +81,7 @@ out:
 
 static status nothing(engine *e, const void *task, error *err) {
     (void)task;
-    cuda_nothing(e->stream);
+    cuda_nothing(cuda_main(e));
     return cuda_check(e, cudaGetLastError(), "measuring a launch", err);
 }
 

@@ -94,7 +94,7 @@ status cuda_linear(engine *e, const cut *c, const cuda_unit *u, error *err) {
     const layer *l = u->layers.core;
     const sizes n = sizes_of(e, l);
     status rc = STATUS_OK;
-    if (l->has_bias) cuda_fill_rows(e->stream, c, n.out, e->parameters + l->bias, u->z);
+    if (l->has_bias) cuda_fill_rows(cuda_main(e), c, n.out, e->parameters + l->bias, u->z);
     for (int s = c->first; s < c->end && rc == STATUS_OK; s++) {
         const product p = {CUBLAS_OP_N, CUBLAS_OP_N,
                            n.lanes,     n.out,
@@ -137,6 +137,6 @@ status cuda_linear_weight(engine *e, const cut *c, const cuda_unit *u, error *er
                            n.in,        0};
         rc = multiply(e, &p, err);
     }
-    if (rc == STATUS_OK && l->has_bias) cuda_sum_rows(e->stream, c, n.out, u->z, &r, l->bias);
+    if (rc == STATUS_OK && l->has_bias) cuda_sum_rows(cuda_main(e), c, n.out, u->z, &r, l->bias);
     return rc;
 }

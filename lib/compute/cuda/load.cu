@@ -128,6 +128,7 @@ static __device__ void write_tile(const cut &c, const load_task &t, const part &
 
 template <bool AUGMENTED>
 static __global__ void __launch_bounds__(WARP *WARPS) load(cut c, load_task t) {
+    wait_for_kernels_before();
     __shared__ uint8_t tile[SAMPLES][ROW];
     __shared__ augment_map maps[AUGMENTED ? SAMPLES : 1][AUGMENT_MAX];
     const part p = part_of_block(c, t);
@@ -140,7 +141,7 @@ static __global__ void __launch_bounds__(WARP *WARPS) load(cut c, load_task t) {
     write_tile(c, t, p, tile);
 }
 
-void cuda_load(cudaStream_t s, const cut *c, const load_task *t) {
+void cuda_load(launch_stream s, const cut *c, const load_task *t) {
     if (c->first >= c->end) return;
     const size_t plane = (size_t)t->size.height * (size_t)t->size.width;
     const unsigned rows_of_tiles = blocks_for((size_t)c->lanes, SAMPLES);

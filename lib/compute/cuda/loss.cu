@@ -121,6 +121,7 @@ static __device__ __forceinline__ void record_loss(const float *losses, unsigned
 }
 
 template <bool FEW> static __global__ void loss(cut c, loss_task t, unsigned blocks) {
+    wait_for_kernels_before();
     const size_t shard = (size_t)c.first + blockIdx.x / blocks, lanes = (size_t)c.lanes;
     const unsigned lane = blockIdx.x % blocks * blockDim.x + threadIdx.x;
     float *losses = t.losses + shard * groups_of(c.lanes), own = 0;
@@ -140,7 +141,7 @@ template <bool FEW> static __global__ void loss(cut c, loss_task t, unsigned blo
                 t.records.base + shard * t.records.stride + t.loss_at);
 }
 
-void cuda_loss(cudaStream_t s, const cut *c, const loss_task *t) {
+void cuda_loss(launch_stream s, const cut *c, const loss_task *t) {
     const unsigned threads = c->lanes > WARP ? (unsigned)LOSS_THREADS : (unsigned)WARP;
     const unsigned blocks = blocks_for((size_t)c->lanes, threads);
     if (c->first >= c->end) return;
@@ -154,6 +155,7 @@ void cuda_loss(cudaStream_t s, const cut *c, const loss_task *t) {
 // Where the losses come from elsewhere. One warp a shard.
 static __global__ void loss_records(cut c, const float *losses, const int *first_group,
                                     record_set records, size_t at) {
+    wait_for_kernels_before();
     const size_t shard = (size_t)c.first + blockIdx.x;
     const unsigned groups = groups_of(c.lanes);
     const size_t begin = first_group ? (size_t)first_group[shard] : shard * groups;
@@ -161,7 +163,7 @@ static __global__ void loss_records(cut c, const float *losses, const int *first
                 records.base + shard * records.stride + at);
 }
 
-void cuda_loss_records(cudaStream_t s, const cut *c, const float *losses, const int *first_group,
+void cuda_loss_records(launch_stream s, const cut *c, const float *losses, const int *first_group,
                        const record_set *r, size_t at) {
     const unsigned shards = (unsigned)(c->end - c->first);
     if (shards == 0) return;

@@ -202,7 +202,7 @@ static ncclResult_t send_and_receive(const engine *e, const bucket *b, cudaStrea
     return is_good(code) ? end : code;
 }
 
-static status add_terms(const engine *e, const bucket *b, float *out, cudaStream_t s, error *err) {
+static status add_terms(const engine *e, const bucket *b, float *out, launch_stream s, error *err) {
     const cuda_group *g = e->group;
     const cut c = {.end = g->first_term[g->member.size]};
     const reduce_task t = {.records = {own(e)->received, b->slice},
@@ -214,16 +214,17 @@ static status add_terms(const engine *e, const bucket *b, float *out, cudaStream
     return cuda_check(e, cudaGetLastError(), "launching the sum of all ranks' records", err);
 }
 
-static status reduce_exact(engine *e, const bucket *b, cudaStream_t s, error *err) {
+static status reduce_exact(engine *e, const bucket *b, launch_stream s, error *err) {
     static const char exchanging[] = "exchanging slices", gathering[] = "gathering slices";
     float *const sums = e->sums + b->first;
     float *const mine = sums + (size_t)e->group->member.rank * b->slice;
     status rc;
-    TRY(check(e, send_and_receive(e, b, s), exchanging, err));
+    TRY(check(e, send_and_receive(e, b, s.stream), exchanging, err));
     TRY(wait_for_nccl(e, exchanging, err));
     TRY(add_terms(e, b, mine, s, err));
     // At the end of the record the last slices may reach beyond it: cuda_group_margin().
-    TRY(check(e, ncclAllGather(mine, sums, b->slice, ncclFloat, own(e)->comm, s), gathering, err));
+    TRY(check(e, ncclAllGather(mine, sums, b->slice, ncclFloat, own(e)->comm, s.stream), gathering,
+              err));
     TRY(wait_for_nccl(e, gathering, err));
 out:
     return rc;
@@ -231,19 +232,20 @@ out:
 
 // ---- The fast reduction ----
 
-static status reduce_fast(engine *e, const bucket *b, cudaStream_t s, error *err) {
+static status reduce_fast(engine *e, const bucket *b, launch_stream s, error *err) {
     static const char what[] = "reducing";
     float *const sums = e->sums + b->first;
     status rc;
     TRY(cuda_group_add_own(e, b, s, err));
-    TRY(check(e, ncclAllReduce(sums, sums, b->end - b->first, ncclFloat, ncclSum, own(e)->comm, s),
-              what, err));
+    TRY(check(
+        e, ncclAllReduce(sums, sums, b->end - b->first, ncclFloat, ncclSum, own(e)->comm, s.stream),
+        what, err));
     TRY(wait_for_nccl(e, what, err));
 out:
     return rc;
 }
 
-static status reduce(engine *e, const bucket *b, cudaStream_t s, error *err) {
+static status reduce(engine *e, const bucket *b, launch_stream s, error *err) {
     return e->group->exact ? reduce_exact(e, b, s, err) : reduce_fast(e, b, s, err);
 }
 

@@ -73,6 +73,7 @@ static channel_split split_of(shape s, int lanes) {
 
 static __global__ void __launch_bounds__(MAX_THREADS, 1)
     shard_moments(cut c, norm_task t, unsigned parts) {
+    wait_for_kernels_before();
     const int shard = shard_of_block(c), samples = c.count[shard];
     const unsigned channel = blockIdx.x / parts, part = blockIdx.x % parts;
     const size_t number = (size_t)shard * (size_t)t.size.channels + channel;
@@ -99,7 +100,7 @@ parts_room cuda_norm_moments_room(shape size, int lanes, int shards) {
     return {2 * channels * split_of(size, lanes).parts, channels};
 }
 
-void cuda_norm_moments(cudaStream_t s, const cut *c, const norm_task *t) {
+void cuda_norm_moments(launch_stream s, const cut *c, const norm_task *t) {
     const channel_split split = split_of(t->size, c->lanes);
     const dim3 grid((unsigned)t->size.channels * split.parts, 1, (unsigned)(c->end - c->first));
     if (grid.z == 0) return;
@@ -148,6 +149,7 @@ static __device__ __forceinline__ two_sums sums_of_step(const norm_task &t, int 
 }
 
 static __global__ void norm_forward(cut c, norm_task t) {
+    wait_for_kernels_before();
     const int channel = (int)(blockIdx.x * NORM_THREADS + threadIdx.x), shard = shard_of_block(c);
     if (channel >= t.size.channels) return;
     const double own_count = c.count[shard] * positions(t.size);
@@ -158,6 +160,7 @@ static __global__ void norm_forward(cut c, norm_task t) {
 }
 
 static __global__ void norm_backward(cut c, norm_task t) {
+    wait_for_kernels_before();
     const int channel = (int)(blockIdx.x * NORM_THREADS + threadIdx.x), shard = shard_of_block(c);
     if (channel >= t.size.channels || c.count[shard] == 0) return;
     double count;
@@ -175,13 +178,13 @@ static dim3 grid_of(const cut *c, const norm_task *t) {
                 (unsigned)(c->end - c->first));
 }
 
-void cuda_norm_forward(cudaStream_t s, const cut *c, const norm_task *t) {
+void cuda_norm_forward(launch_stream s, const cut *c, const norm_task *t) {
     const dim3 grid = grid_of(c, t);
     if (grid.z == 0) return;
     LAUNCH(norm_forward, grid, NORM_THREADS, s, *c, *t);
 }
 
-void cuda_norm_backward(cudaStream_t s, const cut *c, const norm_task *t) {
+void cuda_norm_backward(launch_stream s, const cut *c, const norm_task *t) {
     const dim3 grid = grid_of(c, t);
     if (grid.z == 0) return;
     LAUNCH(norm_backward, grid, NORM_THREADS, s, *c, *t);
@@ -192,6 +195,7 @@ void cuda_norm_backward(cudaStream_t s, const cut *c, const norm_task *t) {
 static __global__ void norm_inference(int channels, double eps, const float *weight,
                                       const float *bias, const float *mean, const float *variance,
                                       float *scale, float *shift) {
+    wait_for_kernels_before();
     const int channel = (int)(blockIdx.x * NORM_THREADS + threadIdx.x);
     if (channel >= channels) return;
     const float inv_std = (float)(1.0 / sqrt((double)variance[channel] + eps));
@@ -200,7 +204,7 @@ static __global__ void norm_inference(int channels, double eps, const float *wei
     shift[channel] = fmaf(-mean[channel], factor, bias[channel]);
 }
 
-void cuda_norm_inference(cudaStream_t s, int channels, double eps, const float *weight,
+void cuda_norm_inference(launch_stream s, int channels, double eps, const float *weight,
                          const float *bias, const float *mean, const float *variance, float *scale,
                          float *shift) {
     LAUNCH(norm_inference, blocks_for((size_t)channels, NORM_THREADS), NORM_THREADS, s, channels,

@@ -126,11 +126,11 @@ static status run_core(engine *e, const cut *c, const cuda_unit *u, error *err) 
     const tail_task tail = tail_of(e, u);
     if (u->makes_moments) {
         const norm_task n = norm_of(e, u);
-        cuda_conv_moments(e->stream, c, &t, &n, u->makes_tail ? &tail : NULL);
+        cuda_conv_moments(cuda_main(e), c, &t, &n, u->makes_tail ? &tail : NULL);
     } else if (u->makes_tail) {
-        cuda_conv_tail(e->stream, c, &t, &tail);
+        cuda_conv_tail(cuda_main(e), c, &t, &tail);
     } else {
-        cuda_conv(e->stream, c, &t);
+        cuda_conv(cuda_main(e), c, &t);
     }
     return STATUS_OK;
 }
@@ -142,9 +142,9 @@ static status run_core_input(engine *e, const cut *c, const cuda_unit *u, error 
     const conv_task t = conv_of(e, u);
     if (u->sums_of) {
         const tail_task front = tail_of(e, u->sums_of);
-        cuda_conv_input_sums(e->stream, c, &t, &front);
+        cuda_conv_input_sums(cuda_main(e), c, &t, &front);
     } else {
-        cuda_conv_input(e->stream, c, &t);
+        cuda_conv_input(cuda_main(e), c, &t);
     }
     return STATUS_OK;
 }
@@ -152,7 +152,7 @@ static status run_core_input(engine *e, const cut *c, const cuda_unit *u, error 
 static status run_core_weights(engine *e, const cut *c, const cuda_unit *u, error *err) {
     if (!u->ours) return cuda_linear_weight(e, c, u, err);
     const conv_task t = conv_of(e, u);
-    cuda_conv_weight(e->side, c, &t);
+    cuda_conv_weight(cuda_aside(e), c, &t);
     return STATUS_OK;
 }
 
@@ -195,7 +195,7 @@ static void run_dropout_backward(const engine *e, const cut *c, const cuda_unit 
     dropout_task t = dropout_of(e, u, true);
     t.from = u->dy;
     t.to = u->dx;
-    cuda_dropout(e->stream, c, &t);
+    cuda_dropout(cuda_main(e), c, &t);
 }
 
 static void run_load(const engine *e, const cut *c, bool training) {
@@ -212,7 +212,7 @@ static void run_load(const engine *e, const cut *c, bool training) {
         t.scale[i] = e->load_scale[i];
         t.shift[i] = e->load_shift[i];
     }
-    cuda_load(e->stream, c, &t);
+    cuda_load(cuda_main(e), c, &t);
 }
 
 static size_t loss_at(const engine *e) {
@@ -222,14 +222,14 @@ static size_t loss_at(const engine *e) {
 static void run_loss_record(const engine *e, const cut *c) {
     const record_set r = records_of(e);
     const int *first_group = e->given_gradients ? e->device.first_group : NULL;
-    cuda_loss_records(e->stream, c, e->losses, first_group, &r, loss_at(e));
+    cuda_loss_records(cuda_main(e), c, e->losses, first_group, &r, loss_at(e));
 }
 
 static void run_loss(const engine *e, const cut *c, const cuda_unit *last) {
     const size_t features = (size_t)e->program->classes;
     if (e->given_gradients) {
         const blocks_task t = {features, e->device.first_group, last->z, e->blocks};
-        cuda_blocks_import(e->stream, c, &t);
+        cuda_blocks_import(cuda_main(e), c, &t);
         run_loss_record(e, c);
         return;
     }
@@ -240,7 +240,7 @@ static void run_loss(const engine *e, const cut *c, const cuda_unit *last) {
                          .records = records_of(e),
                          .loss_at = loss_at(e),
                          .counters = e->loss_counters};
-    cuda_loss(e->stream, c, &t);
+    cuda_loss(cuda_main(e), c, &t);
 }
 
 // ---- All of them ----
@@ -258,7 +258,7 @@ static status run_unit(engine *e, const cut *c, const operation *op, error *err)
         const norm_task t = norm_of(e, u);
         (op->kind == OP_MOMENTS ? cuda_norm_moments
          : op->kind == OP_NORM  ? cuda_norm_forward
-                                : cuda_norm_backward)(e->stream, c, &t);
+                                : cuda_norm_backward)(cuda_main(e), c, &t);
         return STATUS_OK;
     }
     case OP_TAIL:
@@ -267,18 +267,18 @@ static status run_unit(engine *e, const cut *c, const operation *op, error *err)
         const tail_task t = tail_of(e, u);
         (op->kind == OP_TAIL        ? cuda_tail
          : op->kind == OP_TAIL_SUMS ? cuda_tail_sums
-                                    : cuda_tail_backward)(e->stream, c, &t);
+                                    : cuda_tail_backward)(cuda_main(e), c, &t);
         return STATUS_OK;
     }
     case OP_POOL:
     case OP_POOL_BACKWARD: {
         const pool_task t = pool_of(u);
-        (op->kind == OP_POOL ? cuda_pool : cuda_pool_backward)(e->stream, c, &t);
+        (op->kind == OP_POOL ? cuda_pool : cuda_pool_backward)(cuda_main(e), c, &t);
         return STATUS_OK;
     }
     case OP_DROPOUT: {
         const dropout_task t = dropout_of(e, u, true);
-        cuda_dropout(e->stream, c, &t);
+        cuda_dropout(cuda_main(e), c, &t);
         return STATUS_OK;
     }
     default: run_dropout_backward(e, c, u); return STATUS_OK;
@@ -355,7 +355,7 @@ static tail_task inference_tail_of(const engine *e, const cuda_unit *u) {
 
 static void run_inference_tail(const engine *e, const cut *c, const cuda_unit *u) {
     const tail_task t = inference_tail_of(e, u);
-    cuda_tail(e->stream, c, &t);
+    cuda_tail(cuda_main(e), c, &t);
 }
 
 // As they are known beforehand, a product of our own makes the tail in any case.
@@ -363,7 +363,7 @@ static status run_inference_core(engine *e, const cut *c, const cuda_unit *u, er
     if (!u->ours || u->layers.last) return run_core(e, c, u, err);
     const conv_task t = conv_of(e, u);
     const tail_task tail = inference_tail_of(e, u);
-    cuda_conv_tail(e->stream, c, &t, &tail);
+    cuda_conv_tail(cuda_main(e), c, &t, &tail);
     return STATUS_OK;
 }
 
@@ -372,7 +372,7 @@ void cuda_prepare_inference(engine *e) {
         const unit_layers *u = &e->units.units[i];
         const layer *l = u->norm;
         if (!l) continue;
-        cuda_norm_inference(e->stream, l->out.channels, l->eps, e->parameters + l->weight,
+        cuda_norm_inference(cuda_main(e), l->out.channels, l->eps, e->parameters + l->weight,
                             e->parameters + l->bias, e->buffers + l->mean, e->buffers + l->variance,
                             e->norm.run_scale + u->norm_channel,
                             e->norm.run_shift + u->norm_channel);
@@ -392,7 +392,7 @@ status cuda_run_inference(engine *e, error *err) {
             run_inference_tail(e, &c, op->unit);
         } else if (op->kind == OP_DROPOUT) {
             const dropout_task t = dropout_of(e, op->unit, false);
-            cuda_dropout(e->stream, &c, &t);
+            cuda_dropout(cuda_main(e), &c, &t);
         } else {
             TRY(run_operation(e, &c, op, err));
         }
@@ -447,7 +447,7 @@ status cuda_run_update(engine *e, error *err) {
                      .results = e->results};
     t.norms = e->running;
     t.norms.all_count = e->device.all_count;
-    cuda_update(e->stream, &t);
+    cuda_update(cuda_main(e), &t);
     cuda_mark(e, MARK_UPDATED);
     return cuda_check(e, cudaGetLastError(), "launching a kernel of an update", err);
 }

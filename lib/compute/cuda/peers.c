@@ -129,7 +129,7 @@ status cuda_reduce_engines(engine *const *engines, int count, bool exact, error 
                            .n = record_floats(first->program),
                            .out = first->sums,
                            .out_stride = first->stride};
-    cuda_reduce(first->stream, &c, &t);
+    cuda_reduce(cuda_main(first), &c, &t);
     TRY(cuda_check(first, cudaGetLastError(), "launching the sum of engines' records", err));
     TRY(cuda_sync(first, err));
     first->records_here = first->reduced_here = false;

@@ -51,6 +51,7 @@ static __device__ window window_at(const pool_task &t, int y, int x) {
 
 // The first of equals wins. A NaN wins where it comes first and nowhere else.
 static __global__ void __launch_bounds__(BLOCK) max_pool(cut c, pool_task t, unsigned elements) {
+    wait_for_kernels_before();
     const unsigned at = blockIdx.x * BLOCK + threadIdx.x;
     if (at >= elements) return;
     const place p = place_of(at, c, t.out);
@@ -76,6 +77,7 @@ static __device__ float elements_of_window(const pool_task &t) {
 
 static __global__ void __launch_bounds__(BLOCK)
     average_pool(cut c, pool_task t, unsigned elements) {
+    wait_for_kernels_before();
     const unsigned at = blockIdx.x * BLOCK + threadIdx.x;
     if (at >= elements) return;
     const place p = place_of(at, c, t.out);
@@ -114,6 +116,7 @@ static __device__ float share(const cut &c, const pool_task &t, const place &inp
 template <bool MAX>
 static __global__ void __launch_bounds__(BLOCK)
     pool_backward(cut c, pool_task t, unsigned elements) {
+    wait_for_kernels_before();
     const unsigned at = blockIdx.x * BLOCK + threadIdx.x;
     if (at >= elements) return;
     const place p = place_of(at, c, t.in);
@@ -136,7 +139,7 @@ static dim3 grid_of(const cut *c, unsigned elements) {
     return dim3(blocks_for(elements, BLOCK), 1, (unsigned)(c->end - c->first));
 }
 
-void cuda_pool(cudaStream_t s, const cut *c, const pool_task *t) {
+void cuda_pool(launch_stream s, const cut *c, const pool_task *t) {
     if (c->first >= c->end) return;
     const unsigned elements = elements_of_shard(c, t->out);
     if (t->max)
@@ -145,7 +148,7 @@ void cuda_pool(cudaStream_t s, const cut *c, const pool_task *t) {
         LAUNCH(average_pool, grid_of(c, elements), BLOCK, s, *c, *t, elements);
 }
 
-void cuda_pool_backward(cudaStream_t s, const cut *c, const pool_task *t) {
+void cuda_pool_backward(launch_stream s, const cut *c, const pool_task *t) {
     if (c->first >= c->end) return;
     const unsigned elements = elements_of_shard(c, t->in);
     if (t->max)

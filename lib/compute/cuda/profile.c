@@ -50,7 +50,7 @@ static status run_step(engine *e, error *err) {
     status rc;
     TRY(send_input(e, err));
     TRY(cuda_run_operations(e, 0, e->operation_count, err));
-    TRY(cuda_sum_records(e, 0, e->record, e->stream, err));
+    TRY(cuda_sum_records(e, 0, e->record, cuda_main(e), err));
     TRY(cuda_run_update(e, err));
 out:
     return rc;
@@ -61,7 +61,7 @@ static status run_item(engine *e, const void *task, error *err) {
     switch (i->kind) {
     case ITEM_INPUT: return send_input(e, err);
     case ITEM_OPERATION: return cuda_run_operations(e, i->operation, i->operation + 1, err);
-    case ITEM_REDUCE: return cuda_sum_records(e, 0, e->record, e->stream, err);
+    case ITEM_REDUCE: return cuda_sum_records(e, 0, e->record, cuda_main(e), err);
     case ITEM_UPDATE: return cuda_run_update(e, err);
     default: return run_step(e, err);
     }

@@ -30,6 +30,7 @@ static __device__ float4 add(float4 a, float4 b) {
 // n and both strides are multiples of 4, as arenas are. All of an element is read before any of it
 // is written, so `out` may be one of the records.
 static __global__ void __launch_bounds__(BLOCK) reduce(cut c, reduce_task t) {
+    wait_for_kernels_before();
     const size_t at = 4 * ((size_t)blockIdx.x * BLOCK + threadIdx.x);
     if (at >= t.n) return;
     float4 below[BELOW_MOST], top = {0, 0, 0, 0};
@@ -55,13 +56,14 @@ static __global__ void __launch_bounds__(BLOCK) reduce(cut c, reduce_task t) {
     if (height > 0) store_sum(t, height - 1, at, top);
 }
 
-void cuda_reduce(cudaStream_t s, const cut *c, const reduce_task *t) {
+void cuda_reduce(launch_stream s, const cut *c, const reduce_task *t) {
     if (c->first >= c->end || t->n == 0) return;
     LAUNCH(reduce, blocks_for(t->n, 4 * BLOCK), BLOCK, s, *c, *t);
 }
 
 // blockIdx.y: the slice.
 static __global__ void __launch_bounds__(BLOCK) gather_slices(slices_task t) {
+    wait_for_kernels_before();
     const size_t in = 4 * ((size_t)blockIdx.x * BLOCK + threadIdx.x);
     const size_t at = blockIdx.y * t.slice + in;
     if ((int)blockIdx.y == t.own || in >= t.slice || at >= t.n) return;
@@ -69,7 +71,7 @@ static __global__ void __launch_bounds__(BLOCK) gather_slices(slices_task t) {
         *reinterpret_cast<const float4 *>(t.places[blockIdx.y] + at);
 }
 
-void cuda_gather_slices(cudaStream_t s, const slices_task *t) {
+void cuda_gather_slices(launch_stream s, const slices_task *t) {
     const dim3 grid(blocks_for(t->slice, 4 * BLOCK), (unsigned)t->slices);
     LAUNCH(gather_slices, grid, BLOCK, s, *t);
 }

@@ -6,6 +6,7 @@ enum { ROW_THREADS = 256 };
 // ---- z = bias ----
 
 static __global__ void fill_rows(cut c, int rows, const float *bias, float *z) {
+    wait_for_kernels_before();
     const unsigned n = (unsigned)rows * (unsigned)c.lanes;
     const unsigned at = (blockIdx.x * ROW_THREADS + threadIdx.x) * LANE_ROUND;
     if (at >= n) return;
@@ -13,7 +14,7 @@ static __global__ void fill_rows(cut c, int rows, const float *bias, float *z) {
     store_four(z + (size_t)shard_of_block(c) * n + at, four{{b, b, b, b}});
 }
 
-void cuda_fill_rows(cudaStream_t s, const cut *c, int rows, const float *bias, float *z) {
+void cuda_fill_rows(launch_stream s, const cut *c, int rows, const float *bias, float *z) {
     const unsigned shards = (unsigned)(c->end - c->first);
     const unsigned fours = (unsigned)rows * (unsigned)(c->lanes / LANE_ROUND);
     if (shards == 0) return;
@@ -26,6 +27,7 @@ void cuda_fill_rows(cudaStream_t s, const cut *c, int rows, const float *bias, f
 // `team` neighbouring threads, a power of two up to a warp, sum a row.
 static __global__ void sum_rows(cut c, unsigned rows, unsigned team, const float *z,
                                 record_set records, size_t at) {
+    wait_for_kernels_before();
     const unsigned row = (blockIdx.x * ROW_THREADS + threadIdx.x) / team;
     const unsigned lanes = (unsigned)c.lanes, shard = (unsigned)shard_of_block(c);
     float sum = 0;
@@ -42,7 +44,7 @@ static __global__ void sum_rows(cut c, unsigned rows, unsigned team, const float
         records.base[shard * records.stride + at + row] = sum;
 }
 
-void cuda_sum_rows(cudaStream_t s, const cut *c, int rows, const float *z, const record_set *r,
+void cuda_sum_rows(launch_stream s, const cut *c, int rows, const float *z, const record_set *r,
                    size_t at) {
     const unsigned shards = (unsigned)(c->end - c->first), fours = (unsigned)c->lanes / LANE_ROUND;
     unsigned team = 1;

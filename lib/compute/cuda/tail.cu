@@ -39,6 +39,7 @@ static __host__ __device__ __forceinline__ shape result_shape(const tail_task &t
 // ---- Forward ----
 
 static __global__ void tail_forward(cut c, tail_task t) {
+    wait_for_kernels_before();
     const unsigned n = shard_floats(t.size, c.lanes);
     const unsigned at = (blockIdx.x * TAIL_THREADS + threadIdx.x) * LANE_ROUND;
     if (at >= n) return;
@@ -54,6 +55,7 @@ static __global__ void tail_forward(cut c, tail_task t) {
 }
 
 static __global__ void tail_forward_pool(cut c, tail_task t) {
+    wait_for_kernels_before();
     const shape out = result_shape(t);
     const unsigned n = shard_floats(out, c.lanes);
     const unsigned i = blockIdx.x * TAIL_THREADS + threadIdx.x;
@@ -83,7 +85,7 @@ static dim3 grid_of(const cut *c, size_t floats) {
     return dim3(blocks_for(floats / LANE_ROUND, TAIL_THREADS), 1, (unsigned)(c->end - c->first));
 }
 
-void cuda_tail(cudaStream_t s, const cut *c, const tail_task *t) {
+void cuda_tail(launch_stream s, const cut *c, const tail_task *t) {
     const dim3 grid = grid_of(c, shard_floats(result_shape(*t), c->lanes));
     if (grid.x == 0 || grid.z == 0) return;
     if (t->pool)
@@ -184,6 +186,7 @@ static __device__ __forceinline__ two_sums sum_of_parts(const double *parts, uns
 template <bool POOL>
 static __global__ void __launch_bounds__(TAIL_THREADS)
     tail_sums(cut c, tail_task t, tail_split split) {
+    wait_for_kernels_before();
     __shared__ two_sums of_warp[TAIL_THREADS / WARP];
     const int shard = shard_of_block(c), samples = c.count[shard];
     const unsigned channel = blockIdx.x / split.parts, part = blockIdx.x % split.parts;
@@ -213,7 +216,7 @@ parts_room cuda_tail_sums_room(const tail_task *t, int lanes, int shards) {
     return {2 * channels * split_of(t, lanes).parts, channels};
 }
 
-void cuda_tail_sums(cudaStream_t s, const cut *c, const tail_task *t) {
+void cuda_tail_sums(launch_stream s, const cut *c, const tail_task *t) {
     const tail_split split = split_of(t, c->lanes);
     const dim3 grid((unsigned)t->size.channels * split.parts, 1, (unsigned)(c->end - c->first));
     if (grid.z == 0) return;
@@ -241,6 +244,7 @@ static __device__ __forceinline__ float to_dz(const tail_task &t, factors f, flo
 }
 
 static __global__ void tail_backward(cut c, tail_task t) {
+    wait_for_kernels_before();
     const unsigned n = shard_floats(t.size, c.lanes);
     const unsigned at = (blockIdx.x * TAIL_THREADS + threadIdx.x) * LANE_ROUND;
     if (at >= n) return;
@@ -278,6 +282,7 @@ static __device__ __forceinline__ pooled pooled_at(const tail_task &t, int shard
 }
 
 static __global__ void tail_backward_pool(cut c, tail_task t, unsigned n) {
+    wait_for_kernels_before();
     const unsigned i = blockIdx.x * TAIL_THREADS + threadIdx.x;
     if (i >= n) return;
     const int shard = shard_of_block(c), samples = c.count[shard];
@@ -305,7 +310,7 @@ static __global__ void tail_backward_pool(cut c, tail_task t, unsigned n) {
     }
 }
 
-void cuda_tail_backward(cudaStream_t s, const cut *c, const tail_task *t) {
+void cuda_tail_backward(launch_stream s, const cut *c, const tail_task *t) {
     // With pooling a thread has a whole window, so that dy and winner are read once.
     const shape windows = {t->size.channels, (t->size.height + 1) / 2, (t->size.width + 1) / 2};
     const unsigned n = shard_floats(t->pool ? windows : t->size, c->lanes);

@@ -32,11 +32,11 @@ status cuda_exchange_operation(engine *e, const cut *c, operation_kind kind, err
     case OP_RECEIVE_GRADIENT:
         t.activation = output ? last->dy : e->input;
         t.blocks = (float *)e->stage_in; // only read
-        cuda_blocks_import(e->stream, c, &t);
+        cuda_blocks_import(cuda_main(e), c, &t);
         break;
     default:
         t.activation = output ? last->y : e->input_gradient;
-        cuda_blocks_export(e->stream, c, &t);
+        cuda_blocks_export(cuda_main(e), c, &t);
         TRY(cuda_check(e,
                        cudaMemcpyAsync(e->stage_out + first * floats, e->blocks + first * floats,
                                        count * floats * sizeof(float), cudaMemcpyDefault,

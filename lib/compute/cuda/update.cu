@@ -80,6 +80,7 @@ static __device__ void store_result(const update_task &t) {
 
 // The norms' blocks come first: they wait for memory longest.
 template <int KIND> static __global__ void __launch_bounds__(BLOCK) update(update_task t) {
+    wait_for_kernels_before();
     const unsigned norms = (unsigned)t.norms.count, blocks = gridDim.x - norms;
     if (blockIdx.x < norms) {
         follow_norm(t.norms, blockIdx.x);
@@ -98,7 +99,7 @@ template <int KIND> static __global__ void __launch_bounds__(BLOCK) update(updat
 }
 
 // One block where there is nothing to update: a result is due.
-void cuda_update(cudaStream_t s, const update_task *t) {
+void cuda_update(launch_stream s, const update_task *t) {
     unsigned blocks = t->first < t->end ? blocks_for(t->end - t->first, BLOCK * EACH) : 1;
     if (blocks > BLOCKS_MOST) blocks = BLOCKS_MOST;
     blocks += (unsigned)t->norms.count;

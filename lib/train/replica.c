@@ -257,6 +257,10 @@ size_t replica_memory(const worker *w) {
     return w->backend->memory(w->engine);
 }
 
+bool replica_has_images(const worker *w) {
+    return w->backend->has_images(w->engine);
+}
+
 // A rank whose shards are not aligned with the tree brings more than one vector to each reduction.
 status replica_describe(const worker *w, yaml_node *segment, error *err) {
     if (w->comm->size == 1 || w->steps == 0) return STATUS_OK;

@@ -19,6 +19,7 @@ status replica_infer(worker *w, const uint8_t *const *pixels, size_t samples, fl
 phase_times replica_times(worker *w);
 const char *replica_isa(const worker *w);
 size_t replica_memory(const worker *w);
+bool replica_has_images(const worker *w);
 status replica_describe(const worker *w, yaml_node *segment, error *err) MUST_CHECK;
 
 #endif

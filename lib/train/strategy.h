@@ -94,6 +94,9 @@ typedef struct strategy {
 
     const char *(*isa)(const worker *w);
     size_t (*memory)(const worker *w); // bytes that the engines of this worker hold
+    // Do all engines of this worker that were given the data set have its images where they
+    // compute? Only asked where the backend keeps_data.
+    bool (*has_images)(const worker *w);
     // Adds what else is worth knowing (traffic, busy fractions) to this run's part of
     // `run.execution`.
     status (*describe)(const worker *w, yaml_node *segment, error *err);

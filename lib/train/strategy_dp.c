@@ -544,6 +544,12 @@ static size_t memory(const worker *w) {
     return bytes;
 }
 
+static bool has_images(const worker *w) {
+    bool all = true;
+    for (int r = 0; r < w->replicas; r++) all &= w->backend->has_images(w->parts[r].engine);
+    return all;
+}
+
 static status put_times(const worker *w, yaml_node *segment, error *err) {
     yaml_node *seconds = yaml_new(YAML_MAPPING, err);
     status rc = STATUS_FAILED;
@@ -623,5 +629,6 @@ const strategy strategy_dp = {
     .times = times,
     .isa = isa,
     .memory = memory,
+    .has_images = has_images,
     .describe = describe,
 };

@@ -412,6 +412,11 @@ static size_t memory(const worker *w) {
     return bytes;
 }
 
+// The first stage alone reads images.
+static bool has_images(const worker *w) {
+    return w->backend->has_images(w->stages[0].engine);
+}
+
 static status put_stage(const worker *w, const stage *s, yaml_node *list, error *err) {
     yaml_node *item = yaml_new(YAML_MAPPING, err);
     status rc = STATUS_FAILED;
@@ -485,5 +490,6 @@ const strategy strategy_mp = {
     .times = times,
     .isa = isa,
     .memory = memory,
+    .has_images = has_images,
     .describe = describe,
 };

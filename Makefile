@@ -25,14 +25,15 @@ PKGS      := libzstd yaml-0.1 libcurl libarchive libcrypto jansson
 TEST_PKGS := cmocka
 PKGCONFIG ?= pkg-config
 # The CUDA backend is built where nvcc is found: in CUDA_HOME, or in /usr/local/cuda, or on the PATH. CUDA=0: it is
-# not built; CUDA=1: it must be. CUDA_ARCHS: compute capabilities; one alone builds faster. Newer GPUs run the PTX of
-# the last one.
+# not built; CUDA=1: it must be. CUDA_ARCHS: compute capabilities, as in "80 90"; or `all`; or `native`, those of the
+# GPUs of this machine, which builds faster, and all where it has none or one that is not in the list. Newer GPUs run
+# the PTX of the last one.
 CUDA       ?= auto
 ifeq ($(origin CUDA_HOME),undefined)
 CUDA_HOME  := $(patsubst %/bin/nvcc,%,$(firstword $(wildcard /usr/local/cuda/bin/nvcc) $(shell command -v nvcc)))
 endif
 NVCC       := $(if $(filter 0,$(CUDA)),,$(if $(CUDA_HOME),$(wildcard $(CUDA_HOME)/bin/nvcc)))
-CUDA_ARCHS ?= 75 80 86 89 90
+CUDA_ARCHS ?= native
 # NCCL, with which ranks reduce on their GPUs, is looked for in CUDA_HOME and where a package puts it. NCCL=0: without.
 NCCL       ?= $(if $(wildcard $(addsuffix /nccl.h,$(CUDA_HOME)/include /usr/include /usr/local/include)),1,0)
 
@@ -83,11 +84,14 @@ WARNINGS     := $(WARNINGS_ANY) -Wstrict-prototypes -Wmissing-prototypes
 ARITH     := -ffp-contract=off -fno-fast-math
 MODEFLAGS_release := -O2 -g
 MODEFLAGS_debug   := -O0 -g3
-MODEFLAGS_asan    := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-MODEFLAGS_tsan    := -O1 -g -fsanitize=thread
+# -g1 is enough for the places in a report; to follow variables through code with checks in it takes the compiler as long
+# as all the rest.
+MODEFLAGS_asan    := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+MODEFLAGS_tsan    := -O1 -g1 -fsanitize=thread
 MODEFLAGS := $(MODEFLAGS_$(MODE))
 $(if $(MODEFLAGS),,$(error MODE=$(MODE): one of release, debug, asan, tsan))
 
+comma := ,
 # $(call once,NAME,COMMAND): the output of a command that runs when NAME is first used, and only then.
 once = $(eval $(1) := $$(shell $(2)))$($(1))
 PKG_CFLAGS = $(call once,PKG_CFLAGS,$(PKGCONFIG) --cflags $(PKGS) 2>/dev/null)
@@ -114,6 +118,8 @@ LANES     := 16 4
 ISAFLAGS_baseline := -DKERNEL_ISA=baseline
 ISAFLAGS_v3       := -DKERNEL_ISA=v3 -march=x86-64-v3
 ISAFLAGS_v4       := -DKERNEL_ISA=v4 -march=x86-64-v4 -mprefer-vector-width=512
+# With a sanitizer every access is checked by itself: nothing becomes faster, and compiling takes minutes.
+KERNEL_OPT        := $(if $(filter asan tsan,$(MODE)),,-O3)
 # lib/compute/cuda is no part of the library: see "The CUDA backend" below.
 LIBSRC    := $(filter-out $(KERNELS) lib/compute/cuda/%,$(wildcard lib/*/*.c lib/*/*/*.c))
 LIBOBJ    := $(LIBSRC:%.c=$(OBJ)/%.o) \
@@ -137,7 +143,7 @@ endif
 keep_flags = mkdir -p $(@D); printf '%s\n' '$(1)' | cmp -s - $@ || printf '%s\n' '$(1)' > $@
 $(OBJ)/flags: FORCE
 	@scripts/check-deps "$(CC)" "$(PKGCONFIG)" $(PKGS)
-	@$(call keep_flags,$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(LDFLAGS_ALL))
+	@$(call keep_flags,$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(KERNEL_OPT) $(LDFLAGS_ALL))
 .PHONY: FORCE
 FORCE:
 
@@ -156,7 +162,7 @@ define isa_rule
 $(OBJ)/lib/compute/cpu/kernels/%.$(1)-$(2).o: lib/compute/cpu/kernels/%.c $(OBJ)/flags
 	@mkdir -p $$(@D)
 	$$(call step,CC,$$< ($(1)-$(2)))
-	$$(Q)$$(CC) $$(CPPFLAGS_ALL) $$(CFLAGS_ALL) -O3 $$(ISAFLAGS_$(1)) -DKERNEL_LANES=$(2) -MMD -MP -c $$< -o $$@
+	$$(Q)$$(CC) $$(CPPFLAGS_ALL) $$(CFLAGS_ALL) $(KERNEL_OPT) $$(ISAFLAGS_$(1)) -DKERNEL_LANES=$(2) -MMD -MP -c $$< -o $$@
 endef
 $(foreach isa,$(ISAS),$(foreach lanes,$(LANES),$(eval $(call isa_rule,$(isa),$(lanes)))))
 
@@ -200,9 +206,14 @@ CUDA_OBJ  := $(CUDA_CU:%=$(NVCC_OBJ)/%.o) $(patsubst %,$(OBJ)/cuda/%.o,$(CUDA_C)
 EMU_C     := $(CUDA_C) $(call NCCL_C,$(if $(wildcard tests/emulation/nccl.h),1))
 EMU_OBJ   := $(patsubst %,$(EMU)/%.o,$(CUDA_CU) $(EMU_C) $(EMULATION))
 
+ARCHS_all = 75 80 86 89 90
+GPU_ARCHS = $(call once,GPU_ARCHS,timeout 20 nvidia-smi --query-gpu=compute_cap --format=csv$(comma)noheader 2>/dev/null | tr -d . | sort -un)
+ARCHS_native = $(if $(filter-out $(ARCHS_all),$(or $(GPU_ARCHS),none)),$(ARCHS_all),$(GPU_ARCHS))
+ARCHS     = $(or $(ARCHS_$(CUDA_ARCHS)),$(CUDA_ARCHS))
+GENCODE   = $(foreach a,$(ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
+            $(foreach a,$(lastword $(ARCHS)),-gencode arch=compute_$(a),code=compute_$(a))
+
 # -fmad=false as -ffp-contract=off above. Division, square roots and subnormal numbers are IEEE's by default.
-GENCODE   := $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
-             $(foreach a,$(lastword $(CUDA_ARCHS)),-gencode arch=compute_$(a),code=compute_$(a))
 NVCCFLAGS_ALL = -std=c++17 -O3 -fmad=false -lineinfo -Ilib $(GENCODE) -Xcompiler -fPIC,-Wall,-Wextra \
                 $(if $(WERROR),-Werror all-warnings) $(NVCCFLAGS)
 CUDA_CPPFLAGS = -isystem $(CUDA_HOME)/include
@@ -314,13 +325,17 @@ $(UNIT_TESTS) $(OPS_TESTS) $(CUDA_TESTS): | check-test-deps
 RUN_TESTS_CUDA = CUDA_LIBRARY='$(abspath $(CUDA_SO))' \
                  $(subst $(abspath $(EMULATED_SO)),$(abspath $(CUDA_SO)),$(RUN_TESTS))
 
-# ThreadSanitizer does not know of the emulation's fibers. `make test` runs them forward.
+# ThreadSanitizer does not know of the emulation's fibers. `make test` runs them forward, and all executions of a step.
+# The longest test goes first, so that the others are over when it is.
+.PHONY: sanitize-asan
 sanitize: ## Run the unit tests under ASan + UBSan, and under TSan; the CUDA backend under ASan
 	@code=0; \
-	$(MAKE) --no-print-directory MODE=asan test-unit || code=1; \
-	LOCKSTEP_EMULATED_ORDER=backward $(MAKE) --no-print-directory MODE=asan test-emulation || code=1; \
+	$(MAKE) --no-print-directory MODE=asan sanitize-asan || code=1; \
 	$(MAKE) --no-print-directory MODE=tsan test-unit || code=1; \
 	exit $$code
+sanitize-asan: check-test-deps $(UNIT_TESTS) $(CUDA_TESTS) $(EMULATED_SO)
+	@LOCKSTEP_EMULATED_ORDER=backward LOCKSTEP_TEST_ENGINES=FEW $(RUN_TESTS) \
+	    $(filter %/test_cuda_engine,$(CUDA_TESTS)) $(filter-out %/test_cuda_engine,$(CUDA_TESTS)) $(UNIT_TESTS)
 
 .PHONY: golden
 golden: ## Make the golden files in tests/golden again (needs PyTorch: make deps-torch)
@@ -357,11 +372,14 @@ lint-format:
 lint-shell:
 	@$(call need,$(SHELLCHECK),deps-lint)
 	@$(SHELLCHECK) -x $(SHELL_FILES)
+# gcc also warns of what it finds while it optimises; clang only of what it reads. Where the build has WERROR=1, gcc's part
+# was done by it.
 lint-gcc:
-	@$(MAKE) --no-print-directory CC=gcc CXX=g++ WERROR=1 BUILD=$(BUILD)/lint/gcc objects
+	@$(MAKE) --no-print-directory CC=gcc CXX=g++ WERROR=1 BUILD=$(BUILD)$(if $(WERROR),,/lint/gcc) objects
 lint-clang:
 	@$(call need,$(CLANG),deps-lint)
-	@$(MAKE) --no-print-directory CC=$(CLANG) CXX=$(subst clang,clang++,$(CLANG)) WERROR=1 BUILD=$(BUILD)/lint/clang objects
+	@$(MAKE) --no-print-directory CC=$(CLANG) CXX=$(subst clang,clang++,$(CLANG)) WERROR=1 BUILD=$(BUILD)/lint/clang \
+	    MODE=debug KERNEL_OPT= objects
 check-layers: ## Check that includes point downward only
 	@scripts/check-layers
 check-kernels: ## Check that every CUDA kernel waits for those in front of it
@@ -419,7 +437,7 @@ print-config: ## Show settings and what was found on this machine
 	show flags '$(strip $(CPPFLAGS_ALL) $(CFLAGS_ALL))'; \
 	show kernels '$(ISAS)'; show tools '$(TOOLS)'; \
 	show cuda '$(or $(NVCC),$(if $(filter 0,$(CUDA)),switched off: CUDA=0,not found$(if $(CUDA_HOME), in $(CUDA_HOME)): the CUDA backend is not built))'; \
-	$(if $(NVCC),show '' "$$($(NVCC) --version | grep release)"; show CUDA_ARCHS '$(CUDA_ARCHS)'; show NCCL '$(NCCL)';) \
+	$(if $(NVCC),show '' "$$($(NVCC) --version | grep release)"; show CUDA_ARCHS '$(CUDA_ARCHS): $(ARCHS)'; show NCCL '$(NCCL)';) \
 	for p in $(PKGS) $(TEST_PKGS); do show "$$p" "$$($(PKGCONFIG) --modversion $$p 2>/dev/null || echo 'missing: make deps')"; done; \
 	for p in bats gnuplot $(CXX) $(CLANG_FORMAT) $(CLANG) $(SHELLCHECK); do show "$$p" "$$(command -v $$p || echo 'not found')"; done; \
 	show PYTHON '$(PYTHON)'; show torch "$$($(PYTHON) -c 'import torch; print(torch.__version__)' 2>/dev/null || echo 'not found')"; \

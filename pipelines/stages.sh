@@ -52,8 +52,24 @@ find_key() {
     shift 2
     [ -x "$BIN/$tool" ] || fail 1 "cannot fill '$dir': '$BIN/$tool' is not built"
     key=${keys[$dir]:-}
-    [ -n "$key" ] || key=$("$BIN/$tool" "$@" --print-key) || exit
+    case $key:$tool:${DEVICE:-auto} in
+    :train-*:auto | :evaluate:auto) find_automatic_key "$tool" "$@" ;;
+    :*) key=$("$BIN/$tool" "$@" --print-key) || exit ;;
+    esac
     keys[$dir]=$key
+}
+
+# The same for --device auto. Only there a tool has to look for GPUs, and CUDA takes its time to start: so the first
+# answer holds for all of this call. Which it was the key shows, as one for any GPU is found without looking.
+automatic=
+find_automatic_key() {
+    local tool=$1 gpu
+    shift
+    key=$("$BIN/$tool" "$@" --device "${automatic:-auto}" --print-key) || exit
+    [ -z "$automatic" ] || return 0
+    gpu=$("$BIN/$tool" "$@" --device cuda --print-key) || exit
+    automatic=cpu
+    [ "$key" != "$gpu" ] || automatic=cuda
 }
 
 # note_file DIR: what the unfinished outputs in DIR belong to. Sets $note.

@@ -295,6 +295,9 @@ typedef struct backend {
     const char *(*isa)(const engine *e); // instruction set in use
     int (*threads)(const engine *e);
     size_t (*memory)(const engine *e); // bytes that the engine holds
+    // Does it have the images of its data set where it computes? If not, every step sends those
+    // that it needs. NULL where a backend does not keep data.
+    bool (*has_images)(const engine *e);
 } backend;
 
 // Floats in a record of this program.

@@ -5,12 +5,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 
 // ---- The list ----
@@ -182,15 +185,32 @@ static bool write_all(int to, const void *bytes, size_t left) {
     return true;
 }
 
-static bool read_all(int from, void *bytes, size_t left) {
+// A driver that is starting many GPUs takes a while; one that hangs would take for ever.
+enum { PROBE_SECONDS = 60, PROBE_SECONDS_MAX = 24 * 60 * 60 };
+
+static int probe_seconds(void) {
+    const char *text = getenv("LOCKSTEP_PROBE_SECONDS");
+    const int seconds = text ? atoi(text) : 0;
+    return seconds > 0 && seconds <= PROBE_SECONDS_MAX ? seconds : PROBE_SECONDS;
+}
+
+typedef enum reading { WHOLE, ENDED, LATE } reading;
+
+static reading read_all(int from, void *bytes, size_t left, int seconds) {
+    enum { NS_PER_MS = 1000000 };
+    const uint64_t end = clock_now() / NS_PER_MS + 1000 * (uint64_t)seconds;
     for (char *at = bytes; left > 0;) {
+        struct pollfd p = {.fd = from, .events = POLLIN};
+        const uint64_t now = clock_now() / NS_PER_MS;
+        if (now >= end) return LATE;
+        if (poll(&p, 1, (int)(end - now)) <= 0) continue; // late, or a signal
         const ssize_t n = read(from, at, left);
         if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return false;
+        if (n <= 0) return ENDED;
         at += n;
         left -= (size_t)n;
     }
-    return true;
+    return WHOLE;
 }
 
 _Noreturn static void be_child(int to, const char *path) {
@@ -213,8 +233,19 @@ static status describe_end(int ended, error *err) {
                      "cannot compute: 'cuda': no GPU: CUDA ended the process that looked for one");
 }
 
+// Nobody waits for the child: one that hangs in the driver does not even die of this.
+static status give_up(pid_t child, int seconds, error *err) {
+    kill(child, SIGKILL);
+    (void)waitpid(child, NULL, WNOHANG);
+    return error_set(err, STATUS_FAILED,
+                     "cannot compute: 'cuda': no GPU: CUDA did not say within %d s which there are "
+                     "(LOCKSTEP_PROBE_SECONDS=N waits longer)",
+                     seconds);
+}
+
 // CUDA does not survive a fork, and train-ddp forks its ranks: so a child asks, and goes.
 static status ask_child(const char *path, report *r, error *err) {
+    const int seconds = probe_seconds();
     int ends[2], ended = 0;
     if (pipe2(ends, O_CLOEXEC) != 0)
         return error_system(err, STATUS_FAILED, errno, "cannot look for GPUs: a pipe");
@@ -222,11 +253,12 @@ static status ask_child(const char *path, report *r, error *err) {
     if (child == 0) be_child(ends[1], path);
     const int why = errno;
     close(ends[1]);
-    const bool whole = child > 0 && read_all(ends[0], r, sizeof *r);
+    const reading got = child > 0 ? read_all(ends[0], r, sizeof *r, seconds) : ENDED;
     close(ends[0]);
     if (child < 0) return error_system(err, STATUS_FAILED, why, "cannot look for GPUs: a process");
+    if (got == LATE) return give_up(child, seconds, err);
     while (waitpid(child, &ended, 0) < 0 && errno == EINTR) continue;
-    if (!whole) return describe_end(ended, err);
+    if (got == ENDED) return describe_end(ended, err);
     if (r->rc != STATUS_OK) {
         *err = r->err;
         return r->rc;

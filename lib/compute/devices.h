@@ -37,6 +37,8 @@ status devices_parse(devices *d, const char *text, error *err) MUST_CHECK;
 // which. STATUS_FAILED where there is no GPU, or not that one.
 //
 // This process may still fork: the GPUs are asked for in a child. Call it before any thread exists.
+// A child that has not answered within a minute, or the seconds that LOCKSTEP_PROBE_SECONDS in the
+// environment says, is given up: then there is no GPU.
 status devices_open(devices *d, int world_size, const logger *log, error *err) MUST_CHECK;
 
 // The index for a rank, replica or stage, from 0: what engine_options wants. 0 where `d` is NULL.

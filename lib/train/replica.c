@@ -278,6 +278,10 @@ size_t replica_memory(const executor *x) {
     return x->backend->memory(x->engine);
 }
 
+bool replica_has_images(const executor *x) {
+    return x->backend->has_images(x->engine);
+}
+
 // A rank whose shards are not aligned with the tree brings more than one vector to each reduction.
 status replica_describe(const executor *x, yaml_node *segment, error *err) {
     if (x->comm->size == 1 || x->steps == 0) return STATUS_OK;

@@ -96,6 +96,9 @@ typedef struct strategy {
 
     const char *(*isa)(const executor *x);
     size_t (*memory)(const executor *x); // bytes that the engines of this executor hold
+    // Do all engines of this executor that were given the data set have its images where they
+    // compute? Only asked where the backend keeps_data.
+    bool (*has_images)(const executor *x);
     // Adds what else is worth knowing (traffic, busy fractions) to this run's part of
     // `run.execution`.
     status (*describe)(const executor *x, yaml_node *segment, error *err);

@@ -50,5 +50,6 @@ const strategy strategy_ddp = {
     .times = replica_times,
     .isa = replica_isa,
     .memory = replica_memory,
+    .has_images = replica_has_images,
     .describe = replica_describe,
 };

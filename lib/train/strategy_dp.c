@@ -544,6 +544,12 @@ static size_t memory(const executor *x) {
     return bytes;
 }
 
+static bool has_images(const executor *x) {
+    bool all = true;
+    for (int r = 0; r < x->replicas; r++) all &= x->backend->has_images(x->parts[r].engine);
+    return all;
+}
+
 static status put_times(const executor *x, yaml_node *segment, error *err) {
     yaml_node *seconds = yaml_new(YAML_MAPPING, err);
     status rc = STATUS_FAILED;
@@ -624,5 +630,6 @@ const strategy strategy_dp = {
     .times = times,
     .isa = isa,
     .memory = memory,
+    .has_images = has_images,
     .describe = describe,
 };

@@ -412,6 +412,11 @@ static size_t memory(const executor *x) {
     return bytes;
 }
 
+// The first stage alone reads images.
+static bool has_images(const executor *x) {
+    return x->backend->has_images(x->stages[0].engine);
+}
+
 static status put_stage(const executor *x, const stage *s, yaml_node *list, error *err) {
     yaml_node *item = yaml_new(YAML_MAPPING, err);
     status rc = STATUS_FAILED;
@@ -485,5 +490,6 @@ const strategy strategy_mp = {
     .times = times,
     .isa = isa,
     .memory = memory,
+    .has_images = has_images,
     .describe = describe,
 };

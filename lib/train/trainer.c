@@ -367,6 +367,17 @@ out:
 
 // ---- Beginning and end ----
 
+// Where GPUs find the images of the data set: without room for it they need some with every step.
+static status note_images(const trainer *t, yaml_node *segment, error *err) {
+    const trainer_options *o = t->o;
+    if (!o->executor.backend->keeps_data) return STATUS_OK;
+    const bool here = o->strategy->has_images(t->executor);
+    if (!here && t->lead)
+        log_info(o->log, "the data set takes more than half of the GPU's free memory: every step "
+                         "sends its images");
+    return yaml_put(segment, "images", yaml_new_string(here ? "device" : "host", err), err);
+}
+
 static status begin_segment(trainer *t, error *err) {
     const strategy *s = t->o->strategy;
     status rc = STATUS_FAILED;
@@ -375,6 +386,7 @@ static status begin_segment(trainer *t, error *err) {
     TRY(yaml_append(t->c->execution, segment, err));
     TRY(yaml_put(segment, "isa", yaml_new_string(s->isa(t->executor), err), err));
     TRY(yaml_put(segment, "memory", yaml_new_integer((int64_t)s->memory(t->executor), err), err));
+    TRY(note_images(t, segment, err));
     TRY(yaml_put(segment, "first_step", yaml_new_integer((int64_t)t->c->step, err), err));
     TRY(yaml_put(segment, "end_step", yaml_new_integer((int64_t)t->c->step, err), err));
 out:

@@ -55,6 +55,40 @@ agrees() {
         "$("$BIN/manifest" get "$made/cpu/manifest.yaml" run.execution.isa)" ]
 }
 
+@test "a data set that does not fit on the device: said once, in the manifest, and the same bits" {
+    [ -z "${CUDA_LIBRARY:-}" ] || skip "only the emulation can be that small"
+    local tool world=1 memory
+    [ "$("$BIN/manifest" get "$made/cuda/manifest.yaml" run.execution.images)" = device ]
+    fails_with 3 "images" "$BIN/manifest" get "$made/cpu/manifest.yaml" run.execution.images
+    for tool in train-single train-ddp; do
+        agrees "$tool" --device cuda --world-size "$world"
+        # So much is enough for all that the engine took; but the images may have half of what is free at most.
+        memory=$("$BIN/manifest" get run/manifest.yaml run.execution.memory)
+        LOCKSTEP_EMULATED_MEMORY=$memory succeeds "$BIN/$tool" --experiment e.yaml --train "$made/data/train.st.zst" \
+            --out small --device cuda --world-size "$world"
+        [ "$(grep -c "more than half of the GPU's free memory" <<<"$stderr")" = 1 ] || fail "$stderr"
+        [ "$("$BIN/manifest" get small/manifest.yaml run.execution.images)" = host ]
+        same_model "$expected" small "$tool"
+        world=2
+    done
+}
+
+@test "an environment in which cuBLAS would give other bits is refused, where the model needs cuBLAS" {
+    local variable
+    local train=("$BIN/train-single" -q --train "$made/data/train.st.zst" --out run --device cuda --stop-after-steps 1)
+    sed -i 's/linear: {out: 20}/linear: {out: 600}/; s/name: net/name: wide/' net.yaml
+    for variable in NVIDIA_TF32_OVERRIDE CUBLAS_EMULATE_SINGLE_PRECISION CUBLASLT_HEURISTICS_LUT_FILE; do
+        export "$variable=1"
+        fails_with 2 "'$variable=1' in the environment: cuBLAS would give other bits" "${train[@]}" --experiment e.yaml
+        nothing_in run
+        export "$variable=0"
+        succeeds "${train[@]}" --experiment e.yaml
+        rm -r run
+    done
+    cp "$made/net.yaml" .
+    NVIDIA_TF32_OVERRIDE=1 agrees train-single --device cuda
+}
+
 # key TOOL OPTION...: the stage key that a training would have.
 key() {
     "$BIN/$1" --experiment e.yaml --train "$made/data/train.st.zst" --print-key "${@:2}"

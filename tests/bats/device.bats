@@ -78,6 +78,30 @@ value() {
     [ ! -e opened ]
 }
 
+@test "a driver that hangs is not waited for" {
+    export FAKE_GPUS=hang LOCKSTEP_PROBE_SECONDS=1
+    refuses 1 "'cuda': no GPU: CUDA did not say within 1 s" train-single --device cuda
+    training train-single --stop-after-steps 1
+    succeeds "${command[@]}"
+    [[ $stderr == *"--device auto takes the cpu: cannot compute: 'cuda': no GPU: CUDA did not say within 1 s"* ]] || fail "$stderr"
+    [ ! -e opened ]
+}
+
+@test "a pipeline looks for GPUs once for the keys of all its stages" {
+    need_tool manifest synth-cifar shard train-single evaluate report
+    export ARTIFACTS=$WORK/artifacts FAKE_PROBES=$WORK/probes
+    write_experiment e.yaml epochs=1 repeats=2
+    cd "$ROOT"
+    succeeds pipelines/experiment.sh experiment "$WORK/e.yaml"
+    rm "$FAKE_PROBES"
+    succeeds pipelines/experiment.sh experiment "$WORK/e.yaml"
+    [[ $output != *running* ]] || fail "$output"
+    [ "$(wc -l <"$FAKE_PROBES")" = 1 ]
+    rm "$FAKE_PROBES"
+    FAKE_GPUS=1 run pipelines/experiment.sh experiment "$WORK/e.yaml"
+    [[ $output == *"train     $ARTIFACTS/e/seed-11/train: running (other inputs or parameters"* ]] || fail "$output"
+}
+
 @test "a GPU that is not there: how many there are" {
     FAKE_GPUS=1 refuses 1 "'cuda:1': there is 1 GPU, cuda:0" train-single --device cuda:1
     FAKE_GPUS=3 refuses 1 "'cuda:7': there are 3 GPUs, cuda:0 to cuda:2" train-dp --device cuda:0,cuda:7

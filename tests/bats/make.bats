@@ -116,6 +116,33 @@ cuda_home() {
     [[ $output == *"$home/bin/nvcc"*"lib/compute/cuda/norm.cu"* ]]
 }
 
+# architectures: those that nvcc would build for, where nvidia-smi says $1.
+architectures() {
+    echo "echo '$1'" >"$home/bin/nvidia-smi"
+    chmod +x "$home/bin/nvidia-smi"
+    PATH=$home/bin:$PATH make -C "$ROOT" -n CUDA_HOME="$home" BUILD="$WORK/build" "${@:2}" all |
+        grep 'lib/compute/cuda/norm.cu ' | grep -o 'code=sm_[0-9]*' | sed 's/.*_//' | paste -sd ' '
+}
+
+@test "nvcc builds for the GPUs of the machine, and for all where there is none" {
+    local home
+    home=$(cuda_home true)
+    [ "$(architectures 9.0)" = 90 ]
+    [ "$(architectures $'9.0\n8.0\n9.0')" = "80 90" ]
+    [ "$(architectures 9.0 CUDA_ARCHS=all)" = "75 80 86 89 90" ]
+    [ "$(architectures 9.0 CUDA_ARCHS=75)" = 75 ]
+    [ "$(architectures 12.0)" = "75 80 86 89 90" ]
+    [ "$(architectures '')" = "75 80 86 89 90" ]
+    [ "$(architectures "NVIDIA-SMI has failed because it could not communicate with the driver.")" = "75 80 86 89 90" ]
+}
+
+@test "quickstart does not wait for nvcc" {
+    local home
+    home=$(cuda_home true)
+    succeeds make -C "$ROOT" -n CUDA_HOME="$home" BUILD="$WORK/build" quickstart
+    [[ $output != *.cu\ * && $output == *train-single* ]] || fail "$output"
+}
+
 @test "what nvcc refuses is no backend" {
     local home
     home=$(cuda_home "echo 'nvcc fatal: Unsupported gpu architecture' >&2; exit 1")

@@ -59,6 +59,7 @@ static struct {
     std::vector<warp> warps;
     std::vector<size_t> order; // of threads; `turn` is the place of the one that runs
     size_t turn, ended, waiting;
+    place barrier;         // where those that wait at a barrier do
     bool met;              // was there a barrier or an exchange?
     bool must_wait;        // for the grids in front
     kernel_access *closed; // nobody may touch device memory before all have; NULL: all may
@@ -177,13 +178,12 @@ static void meet(place here) {
     thread &me = now.threads[self()];
     me.at = here;
     if (now.ended > 0) refuse(STUCK);
-    if (now.waiting > 0) {
-        const place theirs = now.threads[find(state::at_barrier)].at;
-        if (theirs.line != here.line ||
-            (theirs.file != here.file && strcmp(theirs.file, here.file) != 0))
-            refuse("one thread waits at the barrier %s:%d, another one at %s:%d", theirs.file,
-                   theirs.line, here.file, here.line);
-    }
+    const place theirs = now.waiting > 0 ? now.barrier : here;
+    if (theirs.line != here.line ||
+        (theirs.file != here.file && strcmp(theirs.file, here.file) != 0))
+        refuse("one thread waits at the barrier %s:%d, another one at %s:%d", theirs.file,
+               theirs.line, here.file, here.line);
+    now.barrier = here;
     if (++now.waiting < now.threads.size()) {
         wait(state::at_barrier);
         return;

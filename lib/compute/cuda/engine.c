@@ -411,6 +411,9 @@ static int cuda_threads(const engine *e) {
 static size_t cuda_memory(const engine *e) {
     return e->allocated;
 }
+static bool cuda_has_images(const engine *e) {
+    return e->images != NULL;
+}
 
 const backend cuda_backend = {
     .name = "cuda",
@@ -447,4 +450,5 @@ const backend cuda_backend = {
     .isa = cuda_isa,
     .threads = cuda_threads,
     .memory = cuda_memory,
+    .has_images = cuda_has_images,
 };

@@ -5,6 +5,9 @@
 // columns. One call a shard, always of the same shape, on a handle with its own workspace, in full
 // single precision and without atomics: cuBLAS then takes the same kernel every time, and a shard's
 // bits do not depend on how many shards an engine has.
+#include <stdlib.h>
+#include <string.h>
+
 #include "compute/cuda/engine.h"
 
 enum {
@@ -36,17 +39,40 @@ static bool uses_blas(const engine *e) {
     return any;
 }
 
+// What can make cuBLAS compute in another way behind our back: with operands of 10 bits, with sums
+// of products of 8, or by a table of which kernel is for which shape. Its manual does not promise
+// that a handle's own settings hold against them. CUBLAS_WORKSPACE_CONFIG is about the workspace of
+// handles that have none of their own.
+static status check_environment(error *err) {
+    static const char *const names[] = {"NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_SINGLE_PRECISION",
+                                        "CUBLASLT_HEURISTICS_LUT_FILE"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+        if (value && *value && strcmp(value, "0") != 0)
+            return error_set(err, STATUS_USAGE,
+                             "cannot compute: '%s=%s' in the environment: cuBLAS would give other "
+                             "bits with it: unset it",
+                             names[i], value);
+    }
+    return STATUS_OK;
+}
+
 // Models without a large linear layer do without cuBLAS, and its memory.
+//
+// Pedantic: the default mode may take any operations that are no less exact than those of single
+// precision, and which that are depends on the device and the version. The workspace comes behind
+// the stream, which takes away the one that was set.
 status cuda_linear_open(engine *e, error *err) {
     void *workspace;
     status rc = STATUS_OK;
     if (!uses_blas(e)) return rc;
+    TRY(check_environment(err));
     TRY(cuda_take(e, WORKSPACE_BYTES, &workspace, err));
     TRY(cuda_check_blas(e, cublasCreate(&e->blas), "opening cuBLAS", err));
     TRY(cuda_check_blas(e, cublasSetStream(e->blas, e->stream), "cublasSetStream", err));
     TRY(cuda_check_blas(e, cublasSetWorkspace(e->blas, workspace, WORKSPACE_BYTES),
                         "cublasSetWorkspace", err));
-    TRY(cuda_check_blas(e, cublasSetMathMode(e->blas, CUBLAS_DEFAULT_MATH), "cublasSetMathMode",
+    TRY(cuda_check_blas(e, cublasSetMathMode(e->blas, CUBLAS_PEDANTIC_MATH), "cublasSetMathMode",
                         err));
     TRY(cuda_check_blas(e, cublasSetAtomicsMode(e->blas, CUBLAS_ATOMICS_NOT_ALLOWED),
                         "cublasSetAtomicsMode", err));

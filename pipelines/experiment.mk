@@ -15,22 +15,24 @@ else
 BIN         := $(BUILD)/bin
 TOOLS_BUILT := all
 endif
-RUN_EXPERIMENT = BIN='$(abspath $(BIN))' ARTIFACTS='$(ARTIFACTS)' pipelines/experiment.sh
+# $(call word_of,TEXT): one word for the shell, whatever is in it.
+word_of = '$(subst ','\'',$(1))'
+RUN_EXPERIMENT = BIN=$(call word_of,$(abspath $(BIN))) ARTIFACTS=$(call word_of,$(ARTIFACTS)) pipelines/experiment.sh
 
 # It trains a small model for seconds, and so does not wait for nvcc; a CUDA backend that is there is used.
 .PHONY: quickstart experiment compare explain reproduce submission
 quickstart: $(if $(TOOLS_BUILT),$(BINARIES)) ## Run the whole line on drawn images: no network, no data set, seconds
 	@$(RUN_EXPERIMENT) experiment quickstart
 experiment: $(TOOLS_BUILT) ## Run one experiment from the archive to the report: EXP=ddp4
-	@$(RUN_EXPERIMENT) experiment '$(EXP)'
+	@$(RUN_EXPERIMENT) experiment $(call word_of,$(EXP))
 compare: $(TOOLS_BUILT) ## Run several experiments and report them together: EXPS="single ddp4"
 	@$(RUN_EXPERIMENT) compare $(EXPS)
 explain: $(TOOLS_BUILT) ## Say which factor made the difference: A=single B=ddp4
-	@$(RUN_EXPERIMENT) explain '$(A)' '$(B)'
+	@$(RUN_EXPERIMENT) explain $(call word_of,$(A)) $(call word_of,$(B))
 reproduce: $(TOOLS_BUILT) ## Run every row of five published reports, and report them side by side; short: QUICK=1
 	@$(RUN_EXPERIMENT) reproduce $(LIST)
 .PHONY: reproduce-docs
 reproduce-docs: ## Put the tables of the last `make reproduce` into docs/results.md
-	@ARTIFACTS='$(ARTIFACTS)' pipelines/write-results.sh
+	@ARTIFACTS=$(call word_of,$(ARTIFACTS)) pipelines/write-results.sh
 submission: $(TOOLS_BUILT) ## Pack what to hand in: report, commands, manifests, figures, models: EXPS="single ddp4"
 	@$(RUN_EXPERIMENT) submission $(EXPS)

@@ -89,6 +89,11 @@ resumes() {
     esac
 }
 
+# A shell that is ended leaves the program that it waits for running, for hours, and nobody knows. The kernel ends the
+# tool instead, with SIGTERM: a training saves its state.
+ends_with_shell=()
+if setpriv --pdeathsig TERM true 2>/dev/null; then ends_with_shell=(setpriv --pdeathsig TERM --); fi
+
 # Folders that stages of this call have seen to: runs share fetch and shard.
 declare -A seen=()
 
@@ -103,7 +108,7 @@ stage() {
 
     [ -d "${dir%/*}" ] || mkdir -p "${dir%/*}"
     lock_file=${dir%/*}/.${dir##*/}.lock
-    exec {lock}>"$lock_file"
+    { exec {lock}>"$lock_file"; } 2>/dev/null || fail 1 "cannot lock stage: '$dir': '$lock_file' cannot be written"
     flock -n "$lock" || {
         say "$name" "$dir" "waiting for another run of this stage"
         flock "$lock"
@@ -116,7 +121,7 @@ stage() {
         if resumes "$dir" "$tool"; then set -- "$@" --resume; fi
         note_file "$dir"
         echo "$key" >"$note"
-        "$BIN/$tool" "$@" || exit
+        "${ends_with_shell[@]}" "$BIN/$tool" "$@" || exit
         rm -f "$note"
         case $name in fetch | shard) keys=() ;; esac
         fresh "$dir" "$key" || fail 1 "stage $name is not done though $tool ended well: '$dir': $why"

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cli.h"
 #include "base/memory.h"
@@ -339,10 +338,7 @@ static status measure_into(bench *b, const char *folder, error *err) {
     if (!path) return rc;
     TRY(output_make_folder(folder, err));
     TRY(output_lock_folder(folder, &lock, err));
-    if (unlink(path) && errno != ENOENT) {
-        rc = error_system(err, STATUS_FAILED, errno, "cannot remove old output: '%s'", path);
-        goto out;
-    }
+    TRY(manifest_remove_old(&b->manifest, folder, err));
     TRY(measure(b, err));
     TRY(manifest_write(&b->manifest, path, err));
 out:

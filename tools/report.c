@@ -1,9 +1,7 @@
 // report - writes a report about finished runs, explains its figures, and holds them against bands.
-#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/cli.h"
 #include "base/memory.h"
@@ -27,15 +25,6 @@ static const char NOTES[] =
     "outside its band, or --why finds another file than the recorded one, or another value.\n"
     "\n"
     "Example: report artifacts/ddp4/seed-42 --baseline artifacts/single/seed-42 --out comparison";
-
-static status remove_old_manifest(const char *folder, error *err) {
-    char *path = memory_format(err, "%s/manifest.yaml", folder);
-    status rc = path ? STATUS_OK : STATUS_FAILED;
-    if (path && unlink(path) && errno != ENOENT)
-        rc = error_system(err, STATUS_FAILED, errno, "cannot remove old output: '%s'", path);
-    free(path);
-    return rc;
-}
 
 static status write_manifest(const char *folder, manifest *m, error *err) {
     char *path = memory_format(err, "%s/manifest.yaml", folder);
@@ -66,7 +55,7 @@ static status make_report(const report *r, const options *o, manifest *m, error 
     status rc;
     TRY(output_make_folder(o->out, err));
     TRY(output_lock_folder(o->out, &lock, err));
-    TRY(remove_old_manifest(o->out, err));
+    TRY(manifest_remove_old(m, o->out, err));
     TRY(report_write(r, o->out, m, err));
     if (o->check) TRY(print(report_check, r, o->check, err));
     TRY(write_manifest(o->out, m, err));

@@ -1,9 +1,7 @@
 // shard - deals a dataset file to V shard files.
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cli.h"
 #include "base/memory.h"
@@ -62,10 +60,7 @@ static status write_folder(const arguments *a, const dataset *d, manifest *m, er
     char *path = memory_format(err, "%s/manifest.yaml", a->out);
     if (!path) return STATUS_FAILED;
     status rc;
-    if (unlink(path) && errno != ENOENT) {
-        rc = error_system(err, STATUS_FAILED, errno, "cannot remove '%s'", path);
-        goto out;
-    }
+    TRY(manifest_remove_old(m, a->out, err));
     TRY(shard_files_write(d, (int)a->shards, (uint64_t)a->seed, a->out, m, err));
     TRY(manifest_write(m, path, err));
 out:

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/process.h"
 
 enum { HELP_COLUMN = 26, LINE_WIDTH = 100, LONGEST_WORD = 63 };
 
@@ -251,6 +252,7 @@ static status check_operands(const parser *p, error *err) {
 
 status cli_parse(const cli_tool *tool, int argc, char **argv, logger *log, cli_list *operands,
                  bool *done, error *err) {
+    process_begin();
     parser p = {.tool = tool, .log = log, .operands = operands, .argv = argv, .argc = argc};
     p.next = 1;
     *done = false;

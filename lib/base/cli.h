@@ -43,7 +43,8 @@ typedef struct cli_tool {
 
 // Reads argv. Options and operands may mix; "--" ends the options; "-" is an operand or a value.
 // What follows an option that wants a value is its value, whatever it looks like. *operands must be
-// zeroed, and must be released also after a failure.
+// zeroed, and must be released also after a failure. As the first call of every main it also does
+// process_begin.
 //
 // -h/--help and --version print to standard output and set *done: the caller returns cli_finish(…,
 // STATUS_OK). -q and -v set log->level. Fails with STATUS_USAGE and names the nearest option of a

@@ -105,16 +105,6 @@ static status open_target(output *o, const char *path, error *err) {
     return o->fd >= 0 ? STATUS_OK : failed(o, errno, err);
 }
 
-// Where a standard stream is closed, a new file gets its number: move it out of the way of printf.
-static status move_above_standard(output *o, error *err) {
-    if (o->fd > STDERR_FILENO) return STATUS_OK;
-    int moved = fcntl(o->fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    if (moved < 0) return failed(o, errno, err);
-    close(o->fd);
-    o->fd = moved;
-    return STATUS_OK;
-}
-
 status output_open(const char *path, output **out, error *err) {
     status rc = STATUS_OK;
     *out = NULL;
@@ -122,7 +112,6 @@ status output_open(const char *path, output **out, error *err) {
     if (!o) return STATUS_FAILED;
     o->fd = -1;
     TRY(open_target(o, path, err));
-    TRY(move_above_standard(o, err));
     o->hash = sha256_new(err);
     TRY(o->hash ? STATUS_OK : STATUS_FAILED);
     o->buffer = memory_new(BUFFER_BYTES, 1, err);
@@ -269,6 +258,9 @@ static status make_one_folder(const char *path, error *err) {
 }
 
 status output_make_folder(const char *path, error *err) {
+    if (!*path || strcmp(path, "-") == 0)
+        return error_set(err, STATUS_USAGE, "cannot make folder: '%s': pass the name of a folder",
+                         path);
     char *copy = memory_string(path, err);
     if (!copy) return STATUS_FAILED;
     status rc = STATUS_OK;

@@ -36,7 +36,7 @@ void output_free(output *o);
 // Writes a whole small file in one call.
 status output_write_file(const char *path, const void *data, size_t bytes, error *err) MUST_CHECK;
 
-// mkdir -p.
+// mkdir -p. No name, and "-", which stands for standard output everywhere else, are STATUS_USAGE.
 status output_make_folder(const char *path, error *err) MUST_CHECK;
 
 // An advisory lock: one writer a folder. Fails with STATUS_FAILED, naming the folder, when another

@@ -614,6 +614,12 @@ status yaml_read_text(const char *text, size_t bytes, const char *name, yaml_nod
     if (bytes > YAML_MAX_BYTES)
         return error_set(err, STATUS_INPUT, "cannot read YAML: '%s': longer than %d bytes", name,
                          YAML_MAX_BYTES);
+    // libyaml skips the mark that some editors put first only where it is to find out the encoding.
+    static const char mark[] = "\xef\xbb\xbf";
+    if (bytes >= sizeof mark - 1 && memcmp(text, mark, sizeof mark - 1) == 0) {
+        text += sizeof mark - 1;
+        bytes -= sizeof mark - 1;
+    }
     reader r = {.text = text, .name = name, .err = err};
     if (!yaml_parser_initialize(&r.parser))
         return error_set(err, STATUS_FAILED, "out of memory: cannot read '%s'", name);
@@ -667,6 +673,15 @@ static int collect(void *data, unsigned char *bytes, size_t count) {
     b->bytes += count;
     b->text[b->bytes] = 0;
     return 1;
+}
+
+bool yaml_can_write(const char *text) {
+    yaml_event_t event;
+    if (!yaml_scalar_event_initialize(&event, NULL, NULL, (const yaml_char_t *)text,
+                                      (int)strlen(text), 1, 1, YAML_ANY_SCALAR_STYLE))
+        return false;
+    yaml_event_delete(&event);
+    return true;
 }
 
 static bool emit_scalar(yaml_emitter_t *emitter, const char *text, bool quoted) {

@@ -105,6 +105,8 @@ bool yaml_equal(const yaml_node *a, const yaml_node *b);
 status yaml_write(const yaml_node *root, output *out, error *err) MUST_CHECK;
 // The same into a string; free() it.
 status yaml_write_text(const yaml_node *root, char **text, size_t *bytes, error *err) MUST_CHECK;
+// Can a tree that holds this string be written? Only UTF-8 can; names of files may be anything.
+bool yaml_can_write(const char *text);
 
 // The version of libyaml that runs: "0.2.5".
 const char *yaml_library_version(void);

@@ -95,6 +95,16 @@ out:
 
 // ---- Building ----
 
+// Refused now, and not when the work is done and its manifest is written.
+static status check_arguments(int argc, char **argv, error *err) {
+    for (int i = 1; i < argc; i++)
+        if (!yaml_can_write(argv[i]))
+            return error_set(err, STATUS_USAGE,
+                             "bad argument: '%s': not UTF-8, which a manifest is written in",
+                             argv[i]);
+    return STATUS_OK;
+}
+
 static yaml_node *describe_command(const char *tool, int argc, char **argv, error *err) {
     yaml_node *command = yaml_new(YAML_SEQUENCE, err);
     if (!command) return NULL;
@@ -113,7 +123,8 @@ status manifest_begin(manifest *m, const char *tool, int bits, int argc, char **
     clock_utc(m->started);
     yaml_node *root = m->root = yaml_new(YAML_MAPPING, err);
     if (!root) return STATUS_FAILED;
-    status rc = STATUS_OK;
+    status rc;
+    TRY(check_arguments(argc, argv, err));
     TRY(put_text(root, "schema", SCHEMA, err));
     TRY(put_text(root, "tool", tool, err));
     TRY(put_text(root, "version", cli_version(), err));
@@ -223,7 +234,10 @@ static status make_relative(yaml_node *list, const char *folder, error *err) {
         const yaml_node *path = yaml_find(list->items[i], "path");
         char *text = relative_path(path->text, folder, err);
         if (!text) return STATUS_FAILED;
-        status rc = put_text(list->items[i], "path", text, err);
+        status rc = yaml_can_write(text)
+                        ? put_text(list->items[i], "path", text, err)
+                        : error_set(err, STATUS_INPUT,
+                                    "cannot write manifest: the path '%s' is not UTF-8", text);
         free(text);
         if (rc != STATUS_OK) return rc;
     }
@@ -353,6 +367,37 @@ status manifest_read(const char *path, yaml_node **root, error *err) {
     if (rc == STATUS_OK) return rc;
     yaml_free(*root);
     *root = NULL;
+    return rc;
+}
+
+// ---- A folder that was written before ----
+
+bool manifest_same_kind(const char *tool, const char *other) {
+    size_t length = strcspn(tool, "-");
+    return length == strcspn(other, "-") && strncmp(tool, other, length) == 0;
+}
+
+static status check_kind(const manifest *m, const yaml_node *old, const char *folder, error *err) {
+    const yaml_node *tool = yaml_find(old, "tool");
+    if (!tool || tool->kind != YAML_SCALAR || manifest_same_kind(part(m, "tool")->text, tool->text))
+        return STATUS_OK;
+    return error_set(err, STATUS_USAGE,
+                     "cannot write into folder: '%s': it holds what '%s' wrote; choose another one",
+                     folder, tool->text);
+}
+
+status manifest_remove_old(const manifest *m, const char *folder, error *err) {
+    error unreadable;
+    yaml_node *old = NULL;
+    status rc = STATUS_OK;
+    char *path = memory_format(err, "%s/manifest.yaml", folder);
+    if (!path) return STATUS_FAILED;
+    if (manifest_read(path, &old, &unreadable) == STATUS_OK) TRY(check_kind(m, old, folder, err));
+    if (unlink(path) && errno != ENOENT)
+        rc = error_system(err, STATUS_FAILED, errno, "cannot remove old output: '%s'", path);
+out:
+    yaml_free(old);
+    free(path);
     return rc;
 }
 

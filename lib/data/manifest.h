@@ -27,7 +27,8 @@ typedef struct manifest_file {
 } manifest_file;
 
 // Starts a manifest: schema, tool, version, `bits` (the tool's own revision of the bits that it
-// writes: raised when equal inputs give other outputs than before) and the command line.
+// writes: raised when equal inputs give other outputs than before) and the command line, which must
+// be UTF-8 (else STATUS_USAGE).
 status manifest_begin(manifest *m, const char *tool, int bits, int argc, char **argv,
                       error *err) MUST_CHECK;
 void manifest_release(manifest *m);
@@ -57,6 +58,14 @@ status manifest_write(manifest *m, const char *path, error *err) MUST_CHECK;
 status manifest_key(const manifest *m, char key[SHA256_TEXT_BYTES], error *err) MUST_CHECK;
 // The same as a line on standard output: what --print-key of every stage tool does.
 status manifest_print_key(const manifest *m, error *err) MUST_CHECK;
+
+// Before a stage writes its outputs: removes the manifest that `folder` has of an earlier run,
+// since what is there is not what that says any longer. A folder that a tool of another kind than
+// that of `m` filled is refused (STATUS_USAGE): its files would stay without their manifest.
+status manifest_remove_old(const manifest *m, const char *folder, error *err) MUST_CHECK;
+
+// Are both of a kind, as train-single and train-ddp are?
+bool manifest_same_kind(const char *tool, const char *other);
 
 // Reads and checks the schema. Free with yaml_free.
 status manifest_read(const char *path, yaml_node **root, error *err) MUST_CHECK;

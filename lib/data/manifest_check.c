@@ -261,9 +261,7 @@ static status compare_tools(comparing *c, const yaml_node *a, const yaml_node *b
     const yaml_node *x = yaml_find(a, "tool"), *y = yaml_find(b, "tool");
     if (!x || !y || x->kind != YAML_SCALAR || y->kind != YAML_SCALAR)
         return yaml_equal(x, y) ? STATUS_OK : unequal(c, "tool", x, y);
-    size_t length = strcspn(x->text, "-");
-    if (length == strcspn(y->text, "-") && !strncmp(x->text, y->text, length)) return STATUS_OK;
-    return unequal(c, "tool", x, y);
+    return manifest_same_kind(x->text, y->text) ? STATUS_OK : unequal(c, "tool", x, y);
 }
 
 status manifest_diff(const yaml_node *a, const yaml_node *b, manifest_findings *f, error *err) {

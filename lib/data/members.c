@@ -39,7 +39,7 @@ static status stream_read(const stream *s, uint8_t *data, size_t room, size_t *g
     do n = read(s->fd, data, room);
     while (n < 0 && errno == EINTR);
     *got = n > 0 ? (size_t)n : 0;
-    if (n < 0) return error_system(err, STATUS_FAILED, errno, "cannot read: '%s'", s->path);
+    if (n < 0) return error_system(err, STATUS_INPUT, errno, "cannot read: '%s'", s->path);
     return STATUS_OK;
 }
 

@@ -1,6 +1,5 @@
 #include "data/raw_dataset.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,10 +133,7 @@ static status write_folder(const raw_dataset *r, const statistics *st, const cha
     }
     manifest_path = memory_format(err, "%s/manifest.yaml", folder);
     if (!manifest_path) goto out;
-    if (unlink(manifest_path) && errno != ENOENT) {
-        rc = error_system(err, STATUS_FAILED, errno, "cannot remove '%s'", manifest_path);
-        goto out;
-    }
+    TRY(manifest_remove_old(m, folder, err));
     for (; written < RAW_SPLITS; written++)
         TRY(write_split(r, written, st, paths[written], m, err));
     TRY(manifest_write(m, manifest_path, err));

@@ -24,6 +24,16 @@ static bool find_plain(const char *path, struct stat *info) {
     return lstat(path, info) == 0 && S_ISREG(info->st_mode);
 }
 
+// Equal times prove nothing: a clock tick is long enough for another write.
+static bool is_before(struct timespec a, struct timespec b) {
+    return a.tv_sec != b.tv_sec ? a.tv_sec < b.tv_sec : a.tv_nsec < b.tv_nsec;
+}
+
+// A time of writing that is after the last change of the inode was set by hand, and says nothing.
+static bool has_own_time(const struct stat *info) {
+    return !is_before(info->st_ctim, info->st_mtim);
+}
+
 // The time is taken before the text: a manifest that is replaced in between is too new for its
 // time, not too old.
 static status record_open(record *r, const char *file, error *err) {
@@ -32,15 +42,11 @@ static status record_open(record *r, const char *file, error *err) {
     *r = (record){0};
     char *path = memory_format(err, "%.*smanifest.yaml", (int)(base_name(file) - file), file);
     if (!path) return STATUS_FAILED;
-    if (find_plain(path, &info) && manifest_read(path, &r->root, &unreadable) == STATUS_OK)
+    if (find_plain(path, &info) && has_own_time(&info) &&
+        manifest_read(path, &r->root, &unreadable) == STATUS_OK)
         r->written = info.st_mtim;
     free(path);
     return STATUS_OK;
-}
-
-// Equal times prove nothing: a clock tick is long enough for another write.
-static bool is_before(struct timespec a, struct timespec b) {
-    return a.tv_sec != b.tv_sec ? a.tv_sec < b.tv_sec : a.tv_nsec < b.tv_nsec;
 }
 
 static const char *text_of(const yaml_node *entry, const char *key) {

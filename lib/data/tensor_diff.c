@@ -114,33 +114,68 @@ static status diff_named(comparison *c, const char *name, error *err) {
     return a || b ? only_in(c, "", name, a ? c->path_a : c->path_b, err) : STATUS_OK;
 }
 
+// A file may hold hundreds of thousands of tensors: those of the other one are looked up by
+// halving.
+typedef struct name_index {
+    const tensor **tensors; // by name
+    size_t count;
+} name_index;
+
+static int by_name(const void *a, const void *b) {
+    return strcmp((*(const tensor *const *)a)->name, (*(const tensor *const *)b)->name);
+}
+
+static status name_index_init(name_index *x, const tensor_file *f, error *err) {
+    x->tensors = memory_new(f->count, sizeof(tensor *), err);
+    if (!x->tensors) return STATUS_FAILED;
+    x->count = f->count;
+    for (size_t i = 0; i < x->count; i++) x->tensors[i] = &f->tensors[i];
+    qsort(x->tensors, x->count, sizeof(tensor *), by_name);
+    return STATUS_OK;
+}
+
+static const tensor *name_index_find(const name_index *x, const tensor *named) {
+    const tensor **found = bsearch(&named, x->tensors, x->count, sizeof(tensor *), by_name);
+    return found ? *found : NULL;
+}
+
 static status diff_tensors(comparison *c, error *err) {
-    status rc = STATUS_OK;
-    for (size_t i = 0; i < c->a.count && rc == STATUS_OK; i++)
-        rc = diff_named(c, c->a.tensors[i].name, err);
-    for (size_t i = 0; i < c->b.count && rc == STATUS_OK; i++) {
-        const char *name = c->b.tensors[i].name;
-        if (!tensor_file_find(&c->a, name)) rc = only_in(c, "", name, c->path_b, err);
+    name_index a = {0}, b = {0};
+    status rc;
+    TRY(name_index_init(&a, &c->a, err));
+    TRY(name_index_init(&b, &c->b, err));
+    for (size_t i = 0; i < c->a.count; i++) {
+        const tensor *t = &c->a.tensors[i], *other = name_index_find(&b, t);
+        TRY(other ? diff_tensor(c, t, other, err) : only_in(c, "", t->name, c->path_a, err));
     }
+    for (size_t i = 0; i < c->b.count; i++) {
+        const tensor *t = &c->b.tensors[i];
+        if (!name_index_find(&a, t)) TRY(only_in(c, "", t->name, c->path_b, err));
+    }
+out:
+    free(a.tensors);
+    free(b.tensors);
     return rc;
 }
 
+// What was read is sorted by key: both sides are walked at once.
 static status diff_metadata(comparison *c, error *err) {
+    const tensor_pair *a = c->a.metadata, *b = c->b.metadata;
+    const tensor_pair *const end_a = a + c->a.metadata_count, *const end_b =
+                                                                  b + c->b.metadata_count;
     status rc = STATUS_OK;
-    for (size_t i = 0; i < c->a.metadata_count && rc == STATUS_OK; i++) {
-        const char *key = c->a.metadata[i].key;
-        const char *other = tensor_file_metadata(&c->b, key);
-        if (!other) {
-            rc = only_in(c, "metadata ", key, c->path_a, err);
-        } else if (strcmp(c->a.metadata[i].value, other) != 0) {
+    while (rc == STATUS_OK && (a < end_a || b < end_b)) {
+        const int order = a == end_a ? 1 : b == end_b ? -1 : strcmp(a->key, b->key);
+        if (order != 0) {
+            rc = only_in(c, "metadata ", (order < 0 ? a : b)->key,
+                         order < 0 ? c->path_a : c->path_b, err);
+        } else if (strcmp(a->value, b->value) != 0) {
             c->equal = false;
-            rc = output_format(c->out, err, "metadata %s: '%s' and '%s'\n", key,
-                               c->a.metadata[i].value, other);
+            rc = output_format(c->out, err, "metadata %s: '%s' and '%s'\n", a->key, a->value,
+                               b->value);
         }
-    }
-    for (size_t i = 0; i < c->b.metadata_count && rc == STATUS_OK; i++) {
-        const char *key = c->b.metadata[i].key;
-        if (!tensor_file_metadata(&c->a, key)) rc = only_in(c, "metadata ", key, c->path_b, err);
+        a += order <= 0;
+        b += order >= 0;
     }
     return rc;
 }

@@ -29,6 +29,7 @@ typedef struct job {
     sigset_t watched, mask_before;
     struct sigaction child_before;
     int received;     // the signal to pass on to this process in the end; 0: none
+    bool impatient;   // a second SIGINT has come: nothing was saved
     int first_bad;    // the first rank that ended badly, or -1
     uint64_t kill_at; // when patience with the others ends; 0: nobody was asked to end
 } job;
@@ -85,6 +86,8 @@ static void give_signals_back(const job *j) {
     if (j->received) raise(j->received); // delivered by the next line
     sigprocmask(SIG_SETMASK, &j->mask_before, NULL);
     sigaction(SIGCHLD, &j->child_before, NULL);
+    // The caller's handler takes one and waits for a second, as it does where it has no ranks.
+    if (j->impatient) raise(SIGINT);
 }
 
 static void signal_all(const job *j, int number) {
@@ -125,7 +128,10 @@ static void reap(job *j) {
 }
 
 static void pass_on(job *j, int number) {
-    if (j->received == SIGINT && number == SIGINT) signal_all(j, SIGKILL);
+    if (j->received == SIGINT && number == SIGINT) {
+        signal_all(j, SIGKILL);
+        j->impatient = true;
+    }
     if (!j->received) signal_all(j, number == SIGINT ? SIGTERM : number);
     if (j->received != SIGINT) j->received = number;
 }

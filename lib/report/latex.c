@@ -30,7 +30,7 @@ static void escape_byte(text *out, const char *at) {
     case '^': text_append(out, "\\textasciicircum{}"); break;
     case '<': text_append(out, "\\textless{}"); break;
     case '>': text_append(out, "\\textgreater{}"); break;
-    case '\n': text_append(out, "\\\\\n"); break;
+    case '\n': text_append(out, "\\newline\n"); break; // a double backslash would end a table's row
     case '-': text_append(out, at[1] == '-' ? "-{}" : "-"); break; // "--" is another dash
     case '_': text_append(out, "\\_\\allowbreak{}"); break;
     case '&':

@@ -1,10 +1,8 @@
 #include "train/evaluate_model.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/json.h"
@@ -30,13 +28,18 @@ static int parse_list(const char *text, float *values) {
     }
 }
 
+static status refuse_list(const char *option, const char *text, error *err) {
+    return error_set(err, STATUS_USAGE,
+                     "cannot normalise: '--%s %s': expected numbers with commas between them",
+                     option, text);
+}
+
 static status parse_normalization(const evaluate_settings *s, normalization *n, error *err) {
+    const int deviations = parse_list(s->std, n->std);
     n->channels = parse_list(s->mean, n->mean);
-    if (n->channels < 0)
-        return error_set(err, STATUS_USAGE,
-                         "cannot normalise: '--mean %s': expected numbers with commas between them",
-                         s->mean);
-    if (parse_list(s->std, n->std) != n->channels)
+    if (n->channels < 0) return refuse_list("mean", s->mean, err);
+    if (deviations < 0) return refuse_list("std", s->std, err);
+    if (deviations != n->channels)
         return error_set(err, STATUS_USAGE,
                          "cannot normalise: '--std %s': expected as many numbers as --mean has",
                          s->std);
@@ -306,10 +309,7 @@ status evaluate_model_write(evaluate_model *e, const char *folder, manifest *m, 
     char *path = memory_format(err, "%s/manifest.yaml", folder);
     status rc = STATUS_FAILED;
     if (!predictions || !path) goto out;
-    if (unlink(path) != 0 && errno != ENOENT) { // old results must not pass for the new ones
-        rc = error_system(err, STATUS_FAILED, errno, "cannot remove old output: '%s'", path);
-        goto out;
-    }
+    TRY(manifest_remove_old(m, folder, err));
     TRY(write_predictions(e, predictions, m, err));
     TRY(yaml_put(results, "accuracy", yaml_new_number(accuracy, err), err));
     TRY(yaml_put(results, "loss", yaml_new_number(e->result.loss, err), err));

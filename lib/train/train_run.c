@@ -154,11 +154,13 @@ out:
 }
 
 // The manifest goes first: without it the folder is not finished, whatever else is there.
-static status remove_old(const char *out, error *err) {
-    const char *const names[] = {MANIFEST, MODEL, STEPS, STATE};
+static status remove_old(const manifest *m, const char *out, error *err) {
+    const char *const names[] = {MODEL, STEPS, STATE};
+    status rc = manifest_remove_old(m, out, err);
+    if (rc != STATUS_OK) return rc;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char *path;
-        status rc = path_in(out, names[i], &path, err);
+        rc = path_in(out, names[i], &path, err);
         if (rc != STATUS_OK) return rc;
         if (unlink(path) != 0 && errno != ENOENT)
             rc = error_system(err, STATUS_FAILED, errno, "cannot remove old output: '%s'", path);
@@ -173,7 +175,7 @@ static status find_start(train_run *r, error *err) {
     const run_identity run = identity(r);
     bool lead = !s->world.environment.joined || s->world.environment.rank == 0;
     char *path;
-    if (!s->resume) return lead ? remove_old(s->out, err) : STATUS_OK;
+    if (!s->resume) return lead ? remove_old(r->manifest, s->out, err) : STATUS_OK;
     status rc = path_in(s->out, STATE, &path, err);
     if (rc != STATUS_OK) return rc;
     if (access(path, F_OK) == 0) {

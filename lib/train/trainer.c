@@ -202,7 +202,7 @@ static status diverged(const trainer *t, uint64_t step, const char *what, double
     return error_set(err, STATUS_FAILED,
                      "cannot go on: 'step %" PRIu64 "' (epoch %" PRIu64 "): %s is %g; a lower "
                      "learning rate may help",
-                     step, step / t->steps_per_epoch + 1, what, value);
+                     step, step / t->steps_per_epoch + 1, what, isnan(value) ? (double)NAN : value);
 }
 
 // Books what the unsettled steps gave. A device that works ahead is waited for here, so the wall
@@ -263,7 +263,8 @@ static status check_finite(const trainer *t, error *err) {
     const float *parameters = t->c->parameters;
     for (size_t i = 0; i < t->experiment->model.program.parameters; i++)
         if (!isfinite(parameters[i]))
-            return diverged(t, t->c->step, "a parameter", (double)parameters[i], err);
+            return diverged(t, t->c->step ? t->c->step - 1 : 0, "a parameter",
+                            (double)parameters[i], err);
     return STATUS_OK;
 }
 

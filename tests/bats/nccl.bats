@@ -153,7 +153,7 @@ agrees() {
 
 # starts OPTION...: a long training in the background, until its ranks train.
 starts() {
-    sed -i 's/^epochs:.*/epochs: 100000/' e4.yaml
+    sed -i 's/^epochs:.*/epochs: 2500/' e4.yaml
     "$BIN/train-ddp" -q --experiment e4.yaml --train "$made/data/train.st.zst" --out "$WORK/run" --checkpoint-every 3 \
         "$@" 2>message 3>&- &
     jobs=("$!")
@@ -205,7 +205,7 @@ a_rank_dies() {
     need_python
     local r port
     port=$("$PYTHON" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-    sed -i 's/^epochs:.*/epochs: 100000/' e4.yaml
+    sed -i 's/^epochs:.*/epochs: 2500/' e4.yaml
     for r in 0 1; do
         RANK=$r WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port "$BIN/train-ddp" -q --experiment e4.yaml \
             --train "$made/data/train.st.zst" --out run --checkpoint-every 3 \

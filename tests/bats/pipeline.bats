@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # make experiment: what runs, what is up to date, and what happens when something goes wrong.
 load helpers
+load training
 
 TOOLS="manifest synth-cifar shard train-single train-ddp evaluate report"
 
@@ -140,7 +141,7 @@ did_not_run() {
     local pid waited=0 state=$ARTIFACTS/tiny/seed-7/train
     (
         cd "$ROOT"
-        SET="epochs=100000" exec setsid pipelines/experiment.sh experiment "$TINY" >"$WORK/log" 2>&1
+        SET="epochs=2500" exec setsid pipelines/experiment.sh experiment "$TINY" >"$WORK/log" 2>&1
     ) &
     pid=$!
     until grep -q '^train .*running' "$WORK/log" || [ $((waited += 1)) -gt 100 ]; do sleep 0.1; done
@@ -153,6 +154,35 @@ did_not_run() {
     did_not_run shard
     ran train
     did_not_run evaluate
+}
+
+# start_long: a pipeline in the background that trains for long, until it does. Sets $pid.
+start_long() {
+    local waited=0
+    (
+        cd "$ROOT"
+        TMPDIR=$WORK SET="epochs=2500" exec pipelines/experiment.sh experiment "$TINY" >"$WORK/log" 2>&1 3>&-
+    ) &
+    pid=$!
+    until [ -e "$ARTIFACTS/tiny/seed-7/train/state.st.zst" ] || [ $((waited += 1)) -gt 100 ]; do sleep 0.1; done
+    [ $waited -le 100 ] || fail "$(cat "$WORK/log")"
+}
+
+@test "a pipeline that is ended takes its training along" {
+    setpriv --pdeathsig TERM true 2>/dev/null || skip "no setpriv that knows --pdeathsig"
+    local pid signal train=$ARTIFACTS/tiny/seed-7/train
+    for signal in TERM HUP KILL; do
+        rm -rf "$ARTIFACTS"
+        finished_run
+        rm "$train/state.st.zst"
+        start_long
+        kill -s "$signal" "$pid"
+        wait "$pid" || true
+        # It saves before it ends, and has the folder until then.
+        timeout 10 flock "$train/.lock" true || fail "the training goes on behind SIG$signal"
+        [ ! -e "$train/manifest.yaml" ]
+        nobody_left "--out $train"
+    done
 }
 
 @test "two at once share what they have in common" {
@@ -207,4 +237,8 @@ did_not_run() {
     run make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" EXP="$TINY" SET="optimizer.lr=fast" experiment
     [ "$status" -eq 2 ]
     [[ $output == *"train-single: "*"Error 2"* ]] || fail "$output"
+    run make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$WORK/it's" EXP="isn't" experiment
+    [[ $output == *"cannot find experiment: 'isn't'"* ]] || fail "$output"
+    succeeds make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$WORK/it's one" EXP="$TINY" experiment
+    [ -s "$WORK/it's one/tiny/report/report.html" ] || fail "$output"
 }

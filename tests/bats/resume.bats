@@ -94,7 +94,7 @@ signalled() {
 
 @test "SIGINT saves, and the process ends by it" {
     need_python
-    write_experiment long.yaml epochs=4000
+    write_experiment long.yaml epochs=2500
     local tool
     for tool in "train-single --threads 2" "train-ddp --world-size 2"; do
         rm -rf out
@@ -122,9 +122,30 @@ END
     done
 }
 
+# A rank that cannot save: it was stopped.
+@test "a second SIGINT ends all ranks at once, and the process by it" {
+    need_python
+    write_experiment long.yaml epochs=2500
+    "$PYTHON" - "$BIN/train-ddp" --world-size 2 -q --experiment long.yaml --train "$train" --out out <<'END'
+import os, signal, subprocess, sys, time
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+child = subprocess.Popen(sys.argv[1:], start_new_session=True, stderr=subprocess.PIPE)
+while not os.path.exists("out/state.st.zst"):
+    time.sleep(0.02)
+rank = int(subprocess.check_output(["pgrep", "-P", str(child.pid)]).split()[-1])
+os.kill(rank, signal.SIGSTOP)
+child.send_signal(signal.SIGINT)
+time.sleep(0.3)
+child.send_signal(signal.SIGINT)
+said = child.communicate(timeout=10)[1].decode()
+assert child.returncode == -signal.SIGINT, (child.returncode, said)
+END
+    unfinished out
+}
+
 @test "killed without warning, it goes on from the last state" {
     "$BIN/train-single" -q --experiment e.yaml --train "$train" --out expected
-    write_experiment long.yaml epochs=4000
+    write_experiment long.yaml epochs=2500
     "$BIN/train-single" -q --experiment long.yaml --train "$train" --out out &
     local pid=$!
     wait_for out/state.st.zst

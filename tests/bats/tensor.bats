@@ -405,6 +405,13 @@ END
     [ -z "$stderr" ]
 }
 
+# Looking each one up from the first on took minutes.
+@test "tensor diff: a hundred thousand tensors are compared in seconds" {
+    need_python
+    "$PYTHON" "$ROOT/tests/python/make_tensor_file.py" many-tensors >many
+    succeeds timeout 20 "$TENSOR" diff many many
+}
+
 @test "tensor diff: tolerances" {
     mkdir a b
     vector a/x F32 1 100 -3

@@ -111,7 +111,7 @@ END
 }
 
 @test "a rank that dies: which, soon, and nothing left behind" {
-    write_experiment long.yaml epochs=4000 world_size=2
+    write_experiment long.yaml epochs=2500 world_size=2
     local pid victim code=0 begin
     "$BIN/train-ddp" -q --experiment long.yaml --train "$train" --out "$WORK/out" 2>err &
     pid=$!

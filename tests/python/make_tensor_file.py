@@ -38,6 +38,8 @@ CASES = {
     "other-value": lambda: pack(GOOD, LABELS + WEIGHT[:16] + struct.pack("<2f", 5.25, -6)),
     "other-shape": lambda: pack({**GOOD, "w": entry("F32", [3, 2], 3, 27)}, LABELS + WEIGHT),
     "other-metadata": lambda: pack({**GOOD, "__metadata__": {"model": "vgg"}}, LABELS + WEIGHT),
+    "many-tensors": lambda: pack({"__metadata__": {f"m{i}": "" for i in range(100_000)},
+                                  **{f"t{i}": entry("U8", [0], 0, 0) for i in range(100_000)}}, b""),
     "only-w": lambda: one(),
     "scalar": lambda: pack({"n": entry("I64", [], 0, 8)}, struct.pack("<q", -5)),
     "empty-tensor": lambda: pack({"w": entry("F32", [0, 3], 0, 0)}, b""),

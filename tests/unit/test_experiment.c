@@ -243,6 +243,9 @@ static void wrong_types_and_ranges(void **state) {
     (void)state;
     refuses(HEAD "seed: x\n", "9:7: 'seed': expected an integer, got 'x'");
     refuses(HEAD "seed: -1\n", "9:7: 'seed': expected an integer of at least 0, got '-1'");
+    refuses("schema: lockstep.experiment/1\nname: x\ndataset: cifar10\nmodel: small\n"
+            "global_batch: 64\nepochs: 2501\noptimizer: {kind: sgd, lr: 0.001}\n",
+            "6:9: 'epochs': expected an integer between 1 and 2500, got '2501'");
     refuses(HEAD "repeats: 0\n",
             "9:10: 'repeats': expected an integer between 1 and 1000, got '0'");
     refuses(HEAD "repeats: 1.0\n", "9:10: 'repeats': expected an integer, got '1.0'");

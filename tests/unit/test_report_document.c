@@ -116,6 +116,23 @@ static void latex(void **state) {
     document_release(&d);
 }
 
+// A note in an experiment may have several lines.
+static void latex_breaks_lines_in_cells(void **state) {
+    (void)state;
+    error err;
+    document d;
+    text out;
+    text_init(&out, &err);
+    document_init(&d, "t", "en", &err);
+    document_table(&d, 1, "");
+    document_cell(&d, CELL_TEXT, "head");
+    document_cell(&d, CELL_TEXT, "%s", "two\nlines\n");
+    document_to_latex(&d, &out);
+    contains(&out, "{two\\newline\nlines\\newline\n} \\\\\n");
+    text_release(&out);
+    document_release(&d);
+}
+
 static void parts_are_moved(void **state) {
     (void)state;
     error err;
@@ -216,6 +233,7 @@ int main(void) {
         cmocka_unit_test(html_saves_room),
         cmocka_unit_test(markdown),
         cmocka_unit_test(latex),
+        cmocka_unit_test(latex_breaks_lines_in_cells),
         cmocka_unit_test(parts_are_moved),
         cmocka_unit_test(text_grows_and_replaces),
         cmocka_unit_test(csv_quotes_what_it_must),

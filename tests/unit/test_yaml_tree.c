@@ -85,6 +85,28 @@ static void refuses_what_is_not_plain(void **state) {
     refuses("# nothing\n", "the document is empty");
 }
 
+static void skips_a_byte_order_mark(void **state) {
+    (void)state;
+    yaml_node *root = parse("\xef\xbb\xbf# from an editor\na: 1\n");
+    assert_string_equal(yaml_find(root, "a")->text, "1");
+    yaml_free(root);
+    refuses("\xef\xbb\xbf"
+            "a: &x 1\n",
+            "t.yaml:1:4: anchors");
+    refuses("\xef\xbb\xbf"
+            "a: \xff\n",
+            "t.yaml:1:4: invalid leading UTF-8");
+    refuses("\xef\xbb\xbf", "the document is empty");
+}
+
+static void knows_what_can_be_written(void **state) {
+    (void)state;
+    assert_true(yaml_can_write(""));
+    assert_true(yaml_can_write("a\nb\x01 \xc3\xbc \xe2\x98\x83"));
+    assert_false(yaml_can_write("a\xff"));
+    assert_false(yaml_can_write("\xc3"));
+}
+
 static void refuses_ambiguous_booleans(void **state) {
     (void)state;
     static const char *const words[] = {"yes", "No", "ON", "off"};
@@ -416,6 +438,8 @@ int main(void) {
         cmocka_unit_test(reads_plain_documents),
         cmocka_unit_test(finds_keys_with_dots),
         cmocka_unit_test(refuses_what_is_not_plain),
+        cmocka_unit_test(skips_a_byte_order_mark),
+        cmocka_unit_test(knows_what_can_be_written),
         cmocka_unit_test(refuses_ambiguous_booleans),
         cmocka_unit_test(refuses_depth),
         cmocka_unit_test(refuses_size),

@@ -1,0 +1,19 @@
+#include "base/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+// Opened the wrong way round: to use the stream stays an error (EBADF).
+static void fill_closed_streams(void) {
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF &&
+            open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+            return; // there is no /dev/null
+}
+
+void process_begin(void) {
+    fill_closed_streams();
+    signal(SIGXFSZ, SIG_IGN);
+}

@@ -1,0 +1,13 @@
+// process.h - what a program may be started with that its libraries should not have to think of.
+#ifndef LOCKSTEP_BASE_PROCESS_H
+#define LOCKSTEP_BASE_PROCESS_H
+
+// To be called before the first file is opened; a second call changes nothing.
+//
+// A standard stream that the caller closed is filled with one that cannot be used either, so that
+// no file gets its number: messages and results would go into a lock, a model or shared memory.
+// A file that outgrows the limit on file sizes (ulimit -f) makes a write fail, as a full disk
+// does, instead of ending the process without a word.
+void process_begin(void);
+
+#endif

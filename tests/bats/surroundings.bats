@@ -1,0 +1,100 @@
+#!/usr/bin/env bats
+# What a tool may be started with: closed streams, a limit on the size of files, names that are not text, a folder that
+# another tool has filled.
+load helpers
+load training
+
+setup() {
+    need_training
+    need_tool bench-allreduce report
+    cd "$WORK" || return
+    make_data data 128
+    write_experiment e.yaml world_size=2 epochs=1
+}
+
+train() {
+    "$BIN/$1" --experiment e.yaml --train data/train.st.zst --out "${@:2}"
+}
+
+# What is opened first would get the number of a closed stream, and be written into: the lock file, or the memory that
+# the ranks share.
+@test "closed standard streams go to no file" {
+    local closed
+    train train-ddp whole
+    for closed in '<&-' '>&-' '2>&-' '>&- 2>&-' '<&- >&- 2>&-'; do
+        rm -rf out
+        eval "train train-ddp out $closed" || fail "train-ddp $closed"
+        cmp whole/model.st.zst out/model.st.zst
+        [ ! -s out/.lock ] || fail "train-ddp $closed: a lock file with text in it"
+        succeeds "$BIN/manifest" verify out/manifest.yaml
+    done
+}
+
+@test "a closed standard output is a failure where something was to be printed, and only there" {
+    train train-single out >&-
+    run eval '"$BIN/evaluate" --model out/model.st.zst --data data/test.st.zst --out evaluated >&-'
+    [ "$status" -eq 1 ] && [[ $output == *"cannot write: 'standard output'"* ]] || fail "$status: $output"
+    [ ! -s evaluated/.lock ] || fail "the result went into the lock file"
+    run eval '"$BIN/bench-allreduce" --world-size 2 --max-bytes 2048 --iterations 2 <&- >&-'
+    [ "$status" -eq 1 ] && [[ $output == *"cannot write: 'standard output'"* ]] || fail "$status: $output"
+    run eval '"$BIN/tensor" info - <&-'
+    [ "$status" -eq 3 ] && [[ $output == "tensor: cannot read: 'standard input'"* ]] || fail "$status: $output"
+}
+
+@test "a limit on the size of files is a full disk, not the end without a word" {
+    # shellcheck disable=SC2016 # the inner shell's
+    local limited='ulimit -f 8; exec "$0" "$@"'
+    TOOL=train-ddp fails_with 1 "bytes of shared memory: File too large" \
+        bash -c "$limited" "$BIN/train-ddp" --experiment e.yaml --train data/train.st.zst --out out
+    nothing_in out
+    TOOL=train-single fails_with 1 "cannot write: 'out/state.st.zst': File too large" \
+        bash -c "$limited" "$BIN/train-single" -q --experiment e.yaml --train data/train.st.zst --out out
+    nothing_in out
+    TOOL=synth-cifar fails_with 1 "cannot write: 'drawn/train.st.zst': File too large" \
+        bash -c "$limited" "$BIN/synth-cifar" --out drawn
+    nothing_in drawn
+}
+
+@test "an argument that no manifest can hold is refused before the work, not after it" {
+    local bad=$'bad\xff'
+    fails_with 2 "not UTF-8, which a manifest is written in" "$BIN/train-single" --experiment e.yaml --train data/train.st.zst --out "$bad"
+    nothing_in "$bad"
+    fails_with 2 "not UTF-8, which a manifest is written in" "$BIN/shard" --shards 2 --in data/train.st.zst --out "$bad"
+    nothing_in "$bad"
+    # What is text goes, whatever text.
+    succeeds train train-single $'Ünï ☃\n"\'$'
+    succeeds "$BIN/manifest" verify $'Ünï ☃\n"\'$/manifest.yaml'
+    # A name that only the recorded path has: the folder above, here.
+    mkdir "$bad"
+    mv data "$bad"
+    cd "$bad"
+    cp ../e.yaml .
+    fails_with 3 "data/train.st.zst' is not UTF-8" \
+        "$BIN/train-single" -q --experiment e.yaml --train data/train.st.zst --out ../out
+}
+
+@test "no tool writes over the manifest of another kind of tool" {
+    train train-single run
+    cp run/manifest.yaml kept
+    fails_with 2 "'run': it holds what 'train-single' wrote" "$BIN/shard" --shards 2 --in data/train.st.zst --out run
+    fails_with 2 "'run': it holds what 'train-single' wrote" "$BIN/report" run --out run
+    run --separate-stderr "$BIN/evaluate" --model run/model.st.zst --data data/test.st.zst --out run
+    [ "$status" -eq 2 ] || fail "$status: $stderr"
+    fails_with 2 "'data': it holds what 'synth-cifar' wrote" "$BIN/train-single" --experiment e.yaml --train data/train.st.zst --out data
+    cmp kept run/manifest.yaml
+    [ "$(find run -type f | wc -l)" -eq 5 ] || fail "$(ls -A run)"
+    # One of the same kind takes its place, as before.
+    succeeds train train-ddp run
+    [ "$("$BIN/manifest" get run/manifest.yaml tool)" = train-ddp ]
+}
+
+@test "a folder that is called like standard output, or nothing, is a usage error" {
+    local name
+    train train-single run
+    for name in - ''; do
+        fails_with 2 "'$name': pass the name of a folder" "$BIN/train-single" --experiment e.yaml --train data/train.st.zst --out "$name"
+        fails_with 2 "'$name': pass the name of a folder" "$BIN/evaluate" --model run/model.st.zst --data data/test.st.zst --out "$name"
+        fails_with 2 "'$name': pass the name of a folder" "$BIN/report" run --out "$name"
+    done
+    [ ! -e - ]
+}

@@ -36,6 +36,7 @@
 // LOCKSTEP_EMULATED_IPC: what is possible between processes: nothing (none), handles that nobody
 // can open (export), all (the default). LOCKSTEP_EMULATED_SECONDS: how long a stream, or a rank of
 // NCCL's, waits for another process before it fails (20); a device would wait for ever.
+// LOCKSTEP_EMULATED_PROGRAMMATIC=uncaptured: kernels that may be launched early cannot be captured.
 #ifndef LOCKSTEP_EMULATION_CUDA_RUNTIME_API_H
 #define LOCKSTEP_EMULATION_CUDA_RUNTIME_API_H
 

@@ -16,9 +16,11 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "emulation.h"
 #include "fibers.h"
+#include "streams.h"
 
 uint3 threadIdx, blockIdx;
 dim3 blockDim, gridDim;
@@ -307,6 +309,14 @@ static cudaError_t read_attributes(const cudaLaunchConfig_t &config, bool *waits
     return config.dynamicSmemBytes == 0 ? cudaSuccess : cudaErrorInvalidValue;
 }
 
+// LOCKSTEP_EMULATED_PROGRAMMATIC=uncaptured: a driver that does not capture such launches.
+static cudaError_t check_capture(cudaStream_t stream, bool waits) {
+    const char *how = getenv("LOCKSTEP_EMULATED_PROGRAMMATIC");
+    if (!waits || !stream || !stream->capture || !how || strcmp(how, "uncaptured") != 0)
+        return cudaSuccess;
+    return lose(stream->capture.get(), cudaErrorNotSupported);
+}
+
 cudaError_t launch(const char *kernel, const cudaLaunchConfig_t &config,
                    std::function<void()> body) {
     hold lock(everything);
@@ -316,6 +326,7 @@ cudaError_t launch(const char *kernel, const cudaLaunchConfig_t &config,
     cudaError_t result = read_attributes(config, &waits);
     if (result == cudaSuccess) result = current_device(&device);
     if (result == cudaSuccess) result = stream_is_here(config.stream);
+    if (result == cudaSuccess) result = check_capture(config.stream, waits);
     if (result == cudaSuccess &&
         (!within(grid, 0x7fffffff, 65535, 65535) || !within(block, 1024, 1024, 64) ||
          (size_t)block.x * block.y * block.z > 1024))

@@ -72,6 +72,16 @@ out:
     return rc;
 }
 
+// A driver that cannot capture kernels which wait in place (device.cuh) may capture them as kernels
+// that are launched one behind the other: that is slower, and otherwise the same.
+static status make_graph(engine *e, piece p, cudaGraphExec_t *made, error *err) {
+    const status rc = capture(e, p, made, err);
+    if (rc == STATUS_OK || !e->programmatic) return rc;
+    e->programmatic = false;
+    (void)cudaGetLastError();
+    return capture(e, p, made, err);
+}
+
 // The first time a piece runs as it is: libraries load what they need then, which they must not
 // do in a capture. So does a reduction other than the one that was captured.
 static bool has_graph(engine *e, piece p) {
@@ -87,7 +97,7 @@ status cuda_run_piece(engine *e, piece p, error *err) {
         e->tried[p] = true;
         return enqueue(e, p, err);
     }
-    if (!*graph) TRY(capture(e, p, graph, err));
+    if (!*graph) TRY(make_graph(e, p, graph, err));
     TRY(cuda_check(e, cudaGraphLaunch(*graph, e->stream), "launching a graph", err));
     if (e->marking) e->marked |= e->piece_marks[p];
 out:

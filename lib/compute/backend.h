@@ -64,6 +64,7 @@ static inline const char *phase_name(phase p) {
 // Nanoseconds by phase, as means over the threads of an engine.
 typedef struct phase_times {
     uint64_t ns[PHASES];
+    uint64_t hidden_comm; // of reductions, beside other phases; in none of them
 } phase_times;
 
 // The samples of one step, or of one piece of an evaluation.

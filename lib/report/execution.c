@@ -66,6 +66,12 @@ out:
     return rc;
 }
 
+static status read_hidden(const yaml_node *segment, execution *e, error *err) {
+    e->hidden_comm = NAN;
+    if (!yaml_find(segment, "hidden_comm_per_step")) return STATUS_OK;
+    return run_number(segment, "hidden_comm_per_step", &e->hidden_comm, err);
+}
+
 static status read_segment(const yaml_node *segment, execution *e, error *err) {
     const yaml_node *replicas = yaml_find(segment, "replicas"),
                     *stages = yaml_find(segment, "stages");
@@ -82,6 +88,7 @@ static status read_segment(const yaml_node *segment, execution *e, error *err) {
         e->kind = EXECUTION_RANKS;
         TRY(run_number(segment, "vectors_per_reduction", &e->vectors, err));
         TRY(run_count(segment, "bytes_sent_per_step", &e->bytes_sent, err));
+        TRY(read_hidden(segment, e, err));
     }
 out:
     return rc;

@@ -42,6 +42,7 @@ typedef struct execution {
     double micro_batches, bubble_measured, bubble_predicted;
     double vectors;     // ranks: that rank 0 brings to a reduction
     int64_t bytes_sent; // ranks: by rank 0, a step
+    double hidden_comm; // ranks: seconds a step; NAN where nothing is reduced beside backward
 } execution;
 
 // STATUS_INPUT, with the place in the manifest, when something in it is not what it should be.

@@ -232,9 +232,12 @@ out:
 }
 
 static status add_ranks(figure_list *list, const run *r, const execution *e, error *err) {
-    status rc = add_executed(list, r, "", "", "vectors_per_reduction", e->vectors, "", err);
-    if (rc != STATUS_OK) return rc;
-    return add_executed(list, r, "", "", "bytes_sent_per_step", known(e->bytes_sent), "bytes", err);
+    status rc;
+    TRY(add_executed(list, r, "", "", "vectors_per_reduction", e->vectors, "", err));
+    TRY(add_executed(list, r, "", "", "bytes_sent_per_step", known(e->bytes_sent), "bytes", err));
+    TRY(add_executed(list, r, "", "", "hidden_comm_per_step", e->hidden_comm, "s", err));
+out:
+    return rc;
 }
 
 // The mean use of those who compute, from the phases; where there are several also what the

@@ -484,6 +484,7 @@ static const char *const texts[MESSAGES][LANGUAGES] = {
     [MESSAGE_BUBBLE_PREDICTED] = {"(S - 1) / (M + S - 1)", "(S - 1) / (M + S - 1)"},
     [MESSAGE_VECTORS] = {"Vectors per reduction", "每次归约的向量数"},
     [MESSAGE_EXPOSED_COMM] = {"Exposed comm", "未隐藏的通信"},
+    [MESSAGE_HIDDEN_COMM] = {"Hidden comm, ms / step", "隐藏的通信，毫秒 / 步"},
     [MESSAGE_DP_BROADCAST] = {"broadcast parameters", "广播参数"},
     [MESSAGE_DP_SCATTER] = {"scatter samples", "分发样本"},
     [MESSAGE_DP_GATHER] = {"gather outputs", "收集输出"},

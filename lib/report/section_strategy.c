@@ -269,13 +269,13 @@ static void tell_ranks(const page *p, size_t i) {
 
 static void show_ranks(const page *p) {
     static const message head[] = {MESSAGE_RUN,        MESSAGE_WORLD_SIZE,   MESSAGE_VECTORS,
-                                   MESSAGE_BYTES_SENT, MESSAGE_EXPOSED_COMM, MESSAGE_WAITING,
-                                   MESSAGE_BUSY};
+                                   MESSAGE_BYTES_SENT, MESSAGE_EXPOSED_COMM, MESSAGE_HIDDEN_COMM,
+                                   MESSAGE_WAITING,    MESSAGE_BUSY};
     if (!count_shown(p, EXECUTION_RANKS)) return;
     for (size_t i = 0; i < p->r->list.count; i++)
         if (shows(p, i, EXECUTION_RANKS)) tell_ranks(p, i);
-    document_table(p->d, 7, "");
-    head_cells(p->r, p->d, head, 7);
+    document_table(p->d, 8, "");
+    head_cells(p->r, p->d, head, 8);
     for (size_t i = 0; i < p->r->list.count; i++) {
         const run *one = run_at(p, i);
         if (!shows(p, i, EXECUTION_RANKS)) continue;
@@ -285,6 +285,7 @@ static void show_ranks(const page *p) {
         cell_number(p->d, "%.4g", is_fast(one) ? 1 : p->of[i].vectors);
         cell_count(p->d, p->of[i].bytes_sent);
         cell_share(p->d, comm_share(one));
+        cell_number(p->d, "%.4f", 1000 * p->of[i].hidden_comm);
         cell_share(p->d, use.waiting);
         cell_share(p->d, use.busy);
     }

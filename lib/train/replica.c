@@ -19,6 +19,7 @@ struct executor {
     group_way way;                  // its transport NULL: the engines do not reduce themselves
     phase_times own;                // what is measured here, beside the engine's times
     uint64_t steps, vectors, bytes; // of reductions: how many, what this rank brought, what it sent
+    uint64_t hidden;                // ns of them beside backward
 };
 
 // Wishes ride in the last floats of a record: a sum above 0 means that somebody wishes.
@@ -265,6 +266,7 @@ status replica_infer(executor *x, const uint8_t *const *pixels, size_t samples, 
 
 phase_times replica_times(executor *x) {
     phase_times times = x->backend->times(x->engine);
+    x->hidden += times.hidden_comm;
     for (int p = 0; p < PHASES; p++) times.ns[p] += x->own.ns[p];
     x->own = (phase_times){0};
     return times;
@@ -291,8 +293,10 @@ status replica_describe(const executor *x, yaml_node *segment, error *err) {
     TRY(yaml_put(segment, "transport", yaml_new_string(transport_of(x), err), err));
     TRY(yaml_put(segment, "bytes_sent_per_step", yaml_new_integer(bytes, err), err));
     TRY(yaml_put(segment, "vectors_per_reduction", yaml_new_number(vectors, err), err));
-    if (x->way.buckets > 0)
-        TRY(yaml_put(segment, "buckets", yaml_new_integer(x->way.buckets, err), err));
+    if (x->way.buckets == 0) return rc;
+    const double hidden = 1e-9 * (double)x->hidden / (double)x->steps;
+    TRY(yaml_put(segment, "buckets", yaml_new_integer(x->way.buckets, err), err));
+    TRY(yaml_put(segment, "hidden_comm_per_step", yaml_new_number(hidden, err), err));
 out:
     return rc;
 }

@@ -36,7 +36,7 @@ void engine_region(engine *e, void (*body)(void *, int)) {
 }
 
 static phase_times cpu_times(engine *e) {
-    phase_times mean = {{0}};
+    phase_times mean = {.ns = {0}};
     const uint64_t threads = (uint64_t)team_size(e->team);
     for (uint64_t t = 0; t < threads; t++) {
         for (int p = 0; p < PHASES; p++) mean.ns[p] += e->members[t].ns[p];

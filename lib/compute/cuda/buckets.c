@@ -12,6 +12,7 @@
 //
 // The bits are those of a reduction behind the step: what is added to what does not depend on where
 // a record is cut.
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -32,27 +33,35 @@ static int completing_operation(const engine *e, const cuda_unit *u) {
     return last;
 }
 
-static void add_bucket(engine *e, size_t first, size_t end, int behind) {
+static status add_bucket(engine *e, size_t first, size_t end, int behind, error *err) {
     cuda_group *g = e->group;
-    bucket b = {.first = first, .end = end, .behind = behind};
-    cuda_group_cut(e, &b);
-    g->buckets[g->bucket_count++] = b;
+    bucket *b = &g->buckets[g->bucket_count++];
+    status rc;
+    *b = (bucket){.first = first, .end = end, .behind = behind};
+    cuda_group_cut(e, b);
+    TRY(cuda_check(e, cudaEventCreate(&b->begun), "making an event", err));
+    TRY(cuda_check(e, cudaEventCreate(&b->done), "making an event", err));
+out:
+    return rc;
 }
 
 // A new bucket begins where a unit does, if the one behind it and what is left in front are large
 // enough. Only the last of them need not be whole slices.
-static void cut_record(engine *e) {
+static status cut_record(engine *e, error *err) {
     const engine_group *member = &e->group->member;
     const size_t unit = cuda_group_slice_unit(member->size);
     size_t end = e->record, complete = e->record;
+    status rc = STATUS_OK;
     for (int i = e->units.count - 1; i > 0; i--) {
         complete = first_parameter(&e->units.units[i], complete);
         const size_t first = (complete + unit - 1) / unit * unit;
         if (first >= end || end - first < member->bucket || first < member->bucket) continue;
-        add_bucket(e, first, end, completing_operation(e, &e->plan[i]));
+        TRY(add_bucket(e, first, end, completing_operation(e, &e->plan[i]), err));
         end = first;
     }
-    add_bucket(e, 0, end, e->operation_count - 1);
+    rc = add_bucket(e, 0, end, e->operation_count - 1, err);
+out:
+    return rc;
 }
 
 status cuda_plan_buckets(engine *e, error *err) {
@@ -64,9 +73,20 @@ status cuda_plan_buckets(engine *e, error *err) {
     if (!g->buckets || !g->captured_first_term) return STATUS_FAILED;
     TRY(cuda_check(e, cudaStreamCreateWithFlags(&g->stream, cudaStreamNonBlocking),
                    "making a stream", err));
-    cut_record(e);
+    rc = cut_record(e, err);
 out:
     return rc;
+}
+
+void cuda_forget_buckets(engine *e) {
+    cuda_group *g = e->group;
+    for (int i = 0; i < g->bucket_count; i++) {
+        if (g->buckets[i].begun) (void)cudaEventDestroy(g->buckets[i].begun);
+        if (g->buckets[i].done) (void)cudaEventDestroy(g->buckets[i].done);
+    }
+    if (g->stream) (void)cudaStreamDestroy(g->stream);
+    free(g->buckets);
+    free(g->captured_first_term);
 }
 
 bool cuda_has_buckets(const engine *e) {
@@ -84,10 +104,12 @@ static status reduce_bucket(engine *e, const bucket *b, error *err) {
     const launch_stream s = {g->stream, e->programmatic};
     const bool has_tail = b->end == e->record;
     status rc;
+    cuda_mark_event(e, b->begun, s.stream);
     TRY(cuda_sum_records(e, b->first, b->end, s, err));
     if (has_tail) TRY(cuda_group_put_wishes(e, g->stream, err));
     TRY(g->transport->reduce(e, b, s, err));
     if (has_tail) TRY(cuda_group_take_wishes(e, g->stream, err));
+    cuda_mark_event(e, b->done, s.stream);
 out:
     return rc;
 }
@@ -110,6 +132,14 @@ status cuda_wait_for_buckets(engine *e, error *err) {
     status rc = cuda_wait_for(e, e->stream, e->group->stream, err);
     if (rc == STATUS_OK) cuda_mark(e, MARK_REDUCED);
     return rc;
+}
+
+uint64_t cuda_time_of_buckets(const engine *e) {
+    const cuda_group *g = e->group;
+    uint64_t ns = 0;
+    for (int i = 0; i < g->bucket_count; i++)
+        ns += cuda_time_between(g->buckets[i].begun, g->buckets[i].done);
+    return ns;
 }
 
 // ---- All of a step ----

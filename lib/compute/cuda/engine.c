@@ -398,7 +398,9 @@ static const int *cuda_shard_leaves(const engine *e) {
 static phase_times cuda_times(engine *e) {
     phase_times times;
     memcpy(times.ns, e->ns, sizeof times.ns);
+    times.hidden_comm = e->hidden_comm;
     memset(e->ns, 0, sizeof e->ns);
+    e->hidden_comm = 0;
     return times;
 }
 static const char *cuda_isa(const engine *e) {

@@ -152,6 +152,7 @@ struct engine {
     bool marking;                  // does this step record its marks?
     unsigned marked, piece_marks[PIECES]; // bit m: mark m was recorded since the times were booked
     uint64_t profile[PHASES];             // ns of the last step that was marked
+    uint64_t profile_hidden;              // phase_times.hidden_comm of it
     uint64_t inside;                      // ns in this engine's calls since times were booked
     uint64_t steps;                       // since it was opened
 
@@ -222,7 +223,7 @@ struct engine {
     struct cuda_group *group; // of ranks that reduce on their devices (group.h); NULL: none
     bool stuck;               // the stream waits for a rank that is gone, and will for ever
 
-    uint64_t ns[PHASES];
+    uint64_t ns[PHASES], hidden_comm;
     size_t allocated;
     void **owned, **owned_host; // all allocations
     size_t owned_count, owned_room, owned_host_count, owned_host_room;
@@ -310,6 +311,9 @@ status cuda_sum_records(const engine *e, size_t first, size_t end, launch_stream
 // timing.c: records an event; books so many steps by what lies between the events, once the device
 // is done.
 void cuda_mark(engine *e, int mark);
+// An event of a step that is marked.
+void cuda_mark_event(const engine *e, cudaEvent_t event, cudaStream_t s);
+uint64_t cuda_time_between(cudaEvent_t begin, cudaEvent_t end); // ns
 void cuda_book(engine *e, int steps);
 
 // step.c

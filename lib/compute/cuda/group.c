@@ -182,11 +182,9 @@ void cuda_group_close(engine *e) {
     cuda_group *g = e->group;
     if (!g) return;
     if (g->transport) g->transport->leave(e);
-    if (g->stream) (void)cudaStreamDestroy(g->stream);
     free(g->node);
     free(g->first_term);
-    free(g->buckets);
-    free(g->captured_first_term);
+    cuda_forget_buckets(e);
     free(g);
     e->group = NULL;
 }

@@ -29,6 +29,7 @@ typedef struct bucket {
     size_t first, end; // floats
     size_t slice;      // `size` slices are the bucket or, at the end of the record, a little more
     int behind;        // the operation that completes it
+    cudaEvent_t begun, done; // in steps that are marked; NULL in one that is no part of a step
 } bucket;
 
 // One look at what is waited for, without waiting.
@@ -124,6 +125,9 @@ status cuda_run_reduced_step(engine *e, error *err) MUST_CHECK;
 status cuda_reduce_bucket_behind(engine *e, int behind, bool forked, error *err) MUST_CHECK;
 // The engine's stream goes on behind the buckets.
 status cuda_wait_for_buckets(engine *e, error *err) MUST_CHECK;
+// How long the buckets of the step that was marked last took, with waiting for other ranks; ns.
+uint64_t cuda_time_of_buckets(const engine *e);
+void cuda_forget_buckets(engine *e);
 // Is this reduction that of the graphs? If there are none yet, it is going to be.
 bool cuda_group_fits_graph(cuda_group *g);
 

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "compute/cuda/engine.h"
+#include "compute/cuda/group.h"
 
 // What a phase ends with; a chain of them begins at MARK_COPY and at MARK_UPDATE.
 static const struct {
@@ -19,11 +19,21 @@ static const struct {
     [MARK_UPDATED] = {.ended = PHASE_UPDATE},
 };
 
-void cuda_mark(engine *e, int mark) {
+void cuda_mark_event(const engine *e, cudaEvent_t event, cudaStream_t s) {
     if (!e->marking) return;
-    (void)cudaEventRecordWithFlags(e->marks[mark], e->stream,
+    (void)cudaEventRecordWithFlags(event, s,
                                    e->capturing ? cudaEventRecordExternal : cudaEventRecordDefault);
-    e->marked |= 1u << mark;
+}
+
+void cuda_mark(engine *e, int mark) {
+    cuda_mark_event(e, e->marks[mark], e->stream);
+    if (e->marking) e->marked |= 1u << mark;
+}
+
+uint64_t cuda_time_between(cudaEvent_t begin, cudaEvent_t end) {
+    float ms = 0;
+    if (cudaEventElapsedTime(&ms, begin, end) != cudaSuccess) return 0;
+    return (uint64_t)(fmax((double)ms, 0) * 1e6);
 }
 
 // What the events say of the step that recorded them last.
@@ -31,12 +41,13 @@ static void read_marks(engine *e) {
     memset(e->profile, 0, sizeof e->profile);
     for (int m = 0, last = -1; m < MARKS; m++) {
         if (!(e->marked >> m & 1)) continue;
-        float ms = 0;
-        if (!marks[m].begins && last >= 0 &&
-            cudaEventElapsedTime(&ms, e->marks[last], e->marks[m]) == cudaSuccess)
-            e->profile[marks[m].ended] += (uint64_t)(fmax((double)ms, 0) * 1e6);
+        if (!marks[m].begins && last >= 0)
+            e->profile[marks[m].ended] += cuda_time_between(e->marks[last], e->marks[m]);
         last = m;
     }
+    const uint64_t comm = e->marked >> MARK_REDUCED & 1 ? cuda_time_of_buckets(e) : 0;
+    const uint64_t exposed = e->profile[PHASE_COMM];
+    e->profile_hidden = comm > exposed ? comm - exposed : 0;
     e->marked = 0;
 }
 
@@ -54,5 +65,6 @@ void cuda_book(engine *e, int steps) {
         booked += ns;
     }
     if (e->inside > booked) e->ns[PHASE_WAIT] += e->inside - booked;
+    e->hidden_comm += e->profile_hidden * (uint64_t)steps;
     e->inside = 0;
 }

@@ -58,7 +58,9 @@ typedef struct outcome_of_rank {
     update_result result;
     group_traffic traffic;
     float wishes[WISHES];
-    float updated[]; // parameters, buffers, state
+    uint64_t spent;    // ns in the engine's calls
+    phase_times times; // of them
+    float updated[];   // parameters, buffers, state
 } outcome_of_rank;
 
 typedef struct training {
@@ -68,10 +70,12 @@ typedef struct training {
     const split *step[MAX_STEPS]; // of the problem's samples as many as they have
     int size;
     bool fast;
+    bool sync;                 // batch norms meet
     const problem *other;      // what rank 1 trains instead; NULL: the same
     const char *ipc;           // LOCKSTEP_EMULATED_IPC of rank 1; NULL: as it is
     int missing, missing_from; // a rank that dies in front of this reduction; -1: before joining
     int missing_behind;        // ... or behind so many gatherings of its group; 0: not there
+    bool stops;                // rank 1, which lives, for long in front of its fifth step
     segment *meeting_place;
     outcome_of_rank *outcomes[MAX_RANKS];
     size_t outcome_bytes;
@@ -106,6 +110,13 @@ static status alive(void *context, error *err) {
     return m->comm->ops->alive(m->comm, err);
 }
 
+static status exchange(void *context, const void *mine, size_t bytes_per_shard, void *all,
+                       error *err) {
+    const member *m = context;
+    const size_t bytes = bytes_per_shard * (size_t)(m->t->step[0]->shards / m->t->size);
+    return m->comm->ops->all_gather(m->comm, mine, bytes, all, err);
+}
+
 static const problem *problem_of(const training *t, int number) {
     return number == 1 && t->other ? t->other : t->p;
 }
@@ -119,6 +130,9 @@ static status open_engine(member *m) {
                         .local_shards = t->step[0]->shards / t->size,
                         .shard_samples = t->step[0]->count[0],
                         .seed = 11,
+                        .sync_batch_norm = t->sync,
+                        .exchange = t->sync && t->size > 1 ? exchange : NULL,
+                        .exchange_context = m,
                         .deferred = true};
     memcpy(o.mean, p->mean, sizeof o.mean);
     memcpy(o.std, p->std, sizeof o.std);
@@ -181,7 +195,10 @@ static status train(member *m) {
     const training *t = m->t;
     update_result results[MAX_STEPS];
     status rc = STATUS_OK;
+    (void)cuda->times(m->e);
+    const uint64_t begin = clock_now();
     for (int i = 0; i < t->steps && rc == STATUS_OK; i++) {
+        if (t->stops && m->rank == 1 && i == 4) sleep(5);
         rc = step(m, t->step[i]);
         if (dies_before(m, i)) die_later(m);
         if (rc == STATUS_OK && t->size > 1) rc = reduce_members(m, t->step[i]);
@@ -190,6 +207,8 @@ static status train(member *m) {
             rc = cuda->group_result(m->e, m->out->wishes, WISHES, &m->out->err);
     }
     if (rc == STATUS_OK) rc = cuda->collect(m->e, results, t->steps, &m->out->err);
+    m->out->spent = clock_now() - begin;
+    m->out->times = cuda->times(m->e);
     if (rc == STATUS_OK) m->out->result = results[t->steps - 1];
     return rc;
 }
@@ -410,11 +429,44 @@ static void buckets_are_as_large_as_is_wished(void **state) {
     problem_release(&p);
 }
 
+static void need_emulation(void) {
+    if (!getenv("LOCKSTEP_CUDA_LIBRARY") || !strstr(getenv("LOCKSTEP_CUDA_LIBRARY"), "emulated"))
+        skip();
+}
+
 static void restore_order(const char *order) {
     if (order)
         setenv("LOCKSTEP_EMULATED_ORDER", order, 1);
     else
         unsetenv("LOCKSTEP_EMULATED_ORDER");
+}
+
+// A batch norm that meets waits for the stream in the middle of a step: what the reduction brings
+// has to be waited for all the same, which shows where streams are late.
+static void reductions_beside_batch_norms_that_meet(void **state) {
+    const char *before = getenv("LOCKSTEP_EMULATED_ORDER");
+    (void)state;
+    problem p;
+    problem_init(&p, &cases[0], &twelve);
+    setenv("LOCKSTEP_EMULATED_ORDER", "backward", 1);
+    training one = of_steps(&p, shared, &twelve_last, 1);
+    one.sync = true;
+    run_members(&one);
+    all_are_well(&one);
+    for (int size = 2; size <= MAX_RANKS; size *= 2)
+        for (int l = 0; l < LAYOUTS; l++) {
+            training many = of_steps(&p, &layouts[l], &twelve_last, size);
+            if (!is_possible(&layouts[l], size)) continue;
+            many.sync = true;
+            run_members(&many);
+            all_are_well(&many);
+            expect_same(&many, one.outcomes[0]);
+            expect_wishes(&many);
+            release_members(&many);
+        }
+    release_members(&one);
+    restore_order(before);
+    problem_release(&p);
 }
 
 static void in_every_order_of_the_emulation(void **state) {
@@ -487,6 +539,38 @@ static void traffic_is_counted(void **state) {
     problem_release(&p);
 }
 
+// With a device that is never ahead of whoever waits for it. A rank hears what others wish, and
+// waits for blocks of input that are in use: that is the device's time, not that of preparing a
+// step.
+static void expect_booked(const problem *p, const layout *l, int size) {
+    training t = of_many_steps(p, l, size);
+    if (!is_possible(l, size)) return;
+    run_members(&t);
+    all_are_well(&t);
+    for (int r = 0; r < size; r++) {
+        const outcome_of_rank *o = t.outcomes[r];
+        uint64_t booked = 0;
+        for (int k = 0; k < PHASES; k++) booked += o->times.ns[k];
+        assert_in_range(booked, o->spent / 5 * 4, o->spent);
+        assert_in_range(o->times.ns[PHASE_LOAD], 0, o->spent / 4);
+    }
+    release_members(&t);
+}
+
+static void all_time_is_booked_where_it_was_spent(void **state) {
+    const char *before = getenv("LOCKSTEP_EMULATED_ORDER");
+    (void)state;
+    need_emulation();
+    problem p;
+    problem_init(&p, &cases[0], &twelve);
+    setenv("LOCKSTEP_EMULATED_ORDER", "backward", 1);
+    expect_booked(&p, shared, 1);
+    for (int l = 0; l < LAYOUTS; l++)
+        if (strcmp(layouts[l].transport, "nccl") == 0) expect_booked(&p, &layouts[l], 2);
+    restore_order(before);
+    problem_release(&p);
+}
+
 // ---- Failing ----
 
 // Everybody but `missing` fails, within 5 s of its death, and says `message`.
@@ -547,6 +631,27 @@ static void a_rank_that_dies_while_streams_wait_for_it(void **state) {
     problem_release(&p);
 }
 
+// NCCL may give up where all ranks are alive. Whoever has no block of input left hears of that,
+// too.
+static void what_nccl_says_ends_a_wait_for_a_block(void **state) {
+    const layout *const nccl = &layouts[0];
+    (void)state;
+    need_emulation();
+    problem p;
+    problem_init(&p, &cases[0], &four);
+    setenv("LOCKSTEP_EMULATED_SECONDS", "2", 1);
+    training t = of(&p, nccl, 2);
+    t.steps = MAX_STEPS;
+    for (int k = 0; k < t.steps; k++) t.step[k] = &four;
+    t.stops = true;
+    run_members(&t);
+    unsetenv("LOCKSTEP_EMULATED_SECONDS");
+    for (int r = 0; r < 2; r++) assert_int_equal(t.outcomes[r]->rc, STATUS_FAILED);
+    assert_non_null(strstr(t.outcomes[0]->err.message, "NCCL: "));
+    release_members(&t);
+    problem_release(&p);
+}
+
 static void ranks_that_disagree_are_told(void **state) {
     (void)state;
     problem p, other;
@@ -557,11 +662,6 @@ static void ranks_that_disagree_are_told(void **state) {
     expect_failure(&t, "rank 1 has other records than rank 0");
     problem_release(&p);
     problem_release(&other);
-}
-
-static void need_emulation(void) {
-    if (!getenv("LOCKSTEP_CUDA_LIBRARY") || !strstr(getenv("LOCKSTEP_CUDA_LIBRARY"), "emulated"))
-        skip();
 }
 
 // All are told, whichever of them it is, and go on without a group.
@@ -615,11 +715,14 @@ int main(void) {
         cmocka_unit_test(exact_has_the_bits_of_one_engine),
         cmocka_unit_test(graphs_with_reductions_are_replayed),
         cmocka_unit_test(buckets_are_as_large_as_is_wished),
+        cmocka_unit_test(reductions_beside_batch_norms_that_meet),
         cmocka_unit_test(in_every_order_of_the_emulation),
         cmocka_unit_test(fast_is_the_same_on_all_ranks_and_nearly_exact),
         cmocka_unit_test(traffic_is_counted),
+        cmocka_unit_test(all_time_is_booked_where_it_was_spent),
         cmocka_unit_test(a_dead_rank_ends_the_others),
         cmocka_unit_test(a_rank_that_dies_while_streams_wait_for_it),
+        cmocka_unit_test(what_nccl_says_ends_a_wait_for_a_block),
         cmocka_unit_test(ranks_that_disagree_are_told),
         cmocka_unit_test(one_rank_without_ipc_is_all_ranks_without),
         cmocka_unit_test(exact_has_the_bits_of_records_summed_on_the_host),

@@ -164,7 +164,9 @@ status cuda_run_reduced_step(engine *e, error *err) {
     status rc;
     g->waits = false;
     g->under_way = true;
-    rc = cuda_run_piece(e, PIECE_REDUCED_STEP_AND_UPDATE, err);
+    TRY(cuda_run_piece(e, PIECE_REDUCED_STEP_AND_UPDATE, err));
+    g->under_way = true; // batch norms that meet have waited for a part of it only
+out:
     if (rc != STATUS_OK) cuda_group_give_up(e);
     return rc;
 }

@@ -76,11 +76,13 @@ out:
 }
 
 static status look_at_turn(const engine *e, const char *what, bool *done, error *err) {
+    const group_transport *transport = e->group->transport;
     const cudaError_t code = cudaEventQuery(e->ahead[cuda_turn(e)].done);
+    bool idle;
     *done = code == cudaSuccess;
     if (code != cudaErrorNotReady) return cuda_check(e, code, what, err);
     (void)cudaGetLastError(); // where "not ready" stays until somebody asks
-    return STATUS_OK;
+    return transport->listen ? transport->listen(e, what, &idle, err) : STATUS_OK;
 }
 
 status cuda_group_wait_for_turn(engine *e, error *err) {
@@ -349,6 +351,7 @@ out:
 
 status cuda_group_reduce(engine *e, const int *first_leaf, bool exact, const float *wishes, int n,
                          group_traffic *traffic, error *err) {
+    const uint64_t begin = clock_now();
     cuda_group *g = e->group;
     status rc;
     if (!g || g->failed || n >= RECORD_TAIL)
@@ -365,13 +368,16 @@ status cuda_group_reduce(engine *e, const int *first_leaf, bool exact, const flo
     *traffic =
         g->waits ? count_traffic(e, g->buckets, g->bucket_count) : count_traffic(e, &whole, 1);
     if (!g->waits) TRY(reduce_now(e, &whole, err));
+    if (g->waits) e->inside += clock_now() - begin; // else the caller's own time
 out:
     if (rc != STATUS_OK) cuda_group_give_up(e);
     return rc;
 }
 
 status cuda_group_result(engine *e, float *wishes, int n, error *err) {
+    const uint64_t begin = clock_now();
     const status rc = cuda_group_finish(e, err);
+    e->inside += clock_now() - begin;
     if (rc == STATUS_OK) memcpy(wishes, wishes_here(e), (size_t)n * sizeof *wishes);
     return rc;
 }

@@ -49,6 +49,8 @@ typedef struct group_transport {
     // record.
     status (*reduce)(engine *e, const bucket *b, launch_stream s, error *err);
     group_look *look; // is all done that was put there?
+    // Has it said of what is under way that it will never be done? NULL: streams say so.
+    group_look *listen;
     // All ranks together, when that is done here; NULL: nothing is left to do.
     status (*settle)(engine *e, error *err);
     // Something has failed; nobody may wait for the others any more. May be called again.

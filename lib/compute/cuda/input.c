@@ -131,8 +131,10 @@ status cuda_tell(engine *e, const batch *b, error *err) {
     status rc;
     TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
     TRY(cuda_pending_failure(e, err));
-    const uint64_t begin = clock_now();
+    const uint64_t asked = clock_now();
     TRY(take_turn(e, err));
+    const uint64_t begin = clock_now();
+    e->inside += begin - asked; // the device was at work then
     TRY(fit_counts(e, b, err));
     describe_shards(e, b);
     tell_samples(e, b);

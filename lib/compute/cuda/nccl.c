@@ -256,5 +256,6 @@ const group_transport cuda_nccl = {.name = "nccl",
                                    .prepare = prepare,
                                    .reduce = reduce,
                                    .look = look,
+                                   .listen = look_at_nccl,
                                    .give_up = give_up,
                                    .leave = leave};

@@ -1,5 +1,5 @@
-// yaml_tree.h - YAML documents as a tree of nodes, read and written through libyaml (the only file
-// that includes <yaml.h> is yaml_tree.c).
+// yaml_tree.h - YAML documents as a tree of nodes (yaml_tree.c), read and written through libyaml
+// (yaml_text.c, the only file that includes <yaml.h>).
 //
 // What is read is the plain part of YAML that people write by hand: mappings, sequences and
 // scalars, one document a file. Refused, with line and column: anchors, aliases, tags, duplicate

@@ -1,3 +1,5 @@
+// Tensors as CSV: one element a cell, one index of the first dimension a line. What is refused is
+// named by line and column.
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,5 @@
+// Reading tensor files. Nothing in a file is trusted: sizes are bounded before memory is taken, and
+// every refusal says at which byte.
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>

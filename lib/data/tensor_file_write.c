@@ -1,3 +1,4 @@
+// Writing tensor files in their one canonical form, which the content hash is taken over.
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,5 @@
+// Tensors as NumPy's .npy files. Their header is a Python dictionary; only what NumPy itself writes
+// into it is understood.
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>

@@ -1,3 +1,5 @@
+// The collectives of a group of one: a lone process goes the same ways as a rank, and nothing is
+// sent.
 #include "dist/comm.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// Which group this process was started into, by the names in its environment.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

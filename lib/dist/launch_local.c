@@ -1,3 +1,5 @@
+// Ranks as children of this process, which waits for them, passes signals on, ends all when one
+// fails, and finds the error that came first.
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

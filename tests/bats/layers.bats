@@ -50,7 +50,7 @@ check() {
     [ "$status" -eq 1 ]
     check lib/data/x.c '#include <yaml.h>'
     [ "$status" -eq 1 ]
-    check lib/base/yaml_tree.c '#include <yaml.h>'
+    check lib/base/yaml_text.c '#include <yaml.h>'
     [ "$status" -eq 0 ] || fail "$output"
 }
 

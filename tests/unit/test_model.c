@@ -37,51 +37,52 @@ static const char lenet_bn[] =
          "   linear: {out: 120}, batch_norm, relu, linear: {out: 84}, batch_norm, relu,\n"
          "   linear: {out: 10}]\n";
 
+static const struct {
+    const char *name;
+    int rank;
+    int64_t shape[4];
+} lenet_bn_tensors[] = {{"conv1.weight", 4, {6, 3, 5, 5}},
+                        {"conv1.bias", 1, {6}},
+                        {"bn1.weight", 1, {6}},
+                        {"bn1.bias", 1, {6}},
+                        {"bn1.running_mean", 1, {6}},
+                        {"bn1.running_var", 1, {6}},
+                        {"conv2.weight", 4, {16, 6, 5, 5}},
+                        {"conv2.bias", 1, {16}},
+                        {"bn2.weight", 1, {16}},
+                        {"bn2.bias", 1, {16}},
+                        {"bn2.running_mean", 1, {16}},
+                        {"bn2.running_var", 1, {16}},
+                        {"fc1.weight", 2, {120, 400}},
+                        {"fc1.bias", 1, {120}},
+                        {"bn3.weight", 1, {120}},
+                        {"bn3.bias", 1, {120}},
+                        {"bn3.running_mean", 1, {120}},
+                        {"bn3.running_var", 1, {120}},
+                        {"fc2.weight", 2, {84, 120}},
+                        {"fc2.bias", 1, {84}},
+                        {"bn4.weight", 1, {84}},
+                        {"bn4.bias", 1, {84}},
+                        {"bn4.running_mean", 1, {84}},
+                        {"bn4.running_var", 1, {84}},
+                        {"fc3.weight", 2, {10, 84}},
+                        {"fc3.bias", 1, {10}}};
+
 static void lenet_has_the_names_and_shapes_of_pytorch(void **state) {
     (void)state;
-    static const struct {
-        const char *name;
-        int rank;
-        int64_t shape[4];
-    } expected[] = {{"conv1.weight", 4, {6, 3, 5, 5}},
-                    {"conv1.bias", 1, {6}},
-                    {"bn1.weight", 1, {6}},
-                    {"bn1.bias", 1, {6}},
-                    {"bn1.running_mean", 1, {6}},
-                    {"bn1.running_var", 1, {6}},
-                    {"conv2.weight", 4, {16, 6, 5, 5}},
-                    {"conv2.bias", 1, {16}},
-                    {"bn2.weight", 1, {16}},
-                    {"bn2.bias", 1, {16}},
-                    {"bn2.running_mean", 1, {16}},
-                    {"bn2.running_var", 1, {16}},
-                    {"fc1.weight", 2, {120, 400}},
-                    {"fc1.bias", 1, {120}},
-                    {"bn3.weight", 1, {120}},
-                    {"bn3.bias", 1, {120}},
-                    {"bn3.running_mean", 1, {120}},
-                    {"bn3.running_var", 1, {120}},
-                    {"fc2.weight", 2, {84, 120}},
-                    {"fc2.bias", 1, {84}},
-                    {"bn4.weight", 1, {84}},
-                    {"bn4.bias", 1, {84}},
-                    {"bn4.running_mean", 1, {84}},
-                    {"bn4.running_var", 1, {84}},
-                    {"fc3.weight", 2, {10, 84}},
-                    {"fc3.bias", 1, {10}}};
     model m;
     must_load(lenet_bn, &m);
     assert_int_equal(m.program.count, 16);
     assert_int_equal(m.program.classes, 10);
-    assert_int_equal(m.tensor_count, sizeof expected / sizeof *expected);
+    assert_int_equal(m.tensor_count, sizeof lenet_bn_tensors / sizeof *lenet_bn_tensors);
     size_t parameters = 0;
     for (int i = 0; i < m.tensor_count; i++) {
         const model_tensor *t = &m.tensors[i];
-        assert_string_equal(t->name, expected[i].name);
-        assert_int_equal(t->rank, expected[i].rank);
+        assert_string_equal(t->name, lenet_bn_tensors[i].name);
+        assert_int_equal(t->rank, lenet_bn_tensors[i].rank);
         size_t count = 1;
         for (int k = 0; k < t->rank; k++) {
-            assert_int_equal(t->shape[k], expected[i].shape[k]);
+            assert_int_equal(t->shape[k], lenet_bn_tensors[i].shape[k]);
             count *= (size_t)t->shape[k];
         }
         assert_int_equal(t->count, count);

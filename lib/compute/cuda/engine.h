@@ -4,7 +4,7 @@
 // is run and what comes back; exchange.c: steps in parts, for strategies that divide them;
 // timing.c: where a step's time went; profile.c, limits.c, stopwatch.c: the same, operation by
 // operation; peers.c: what engines of one process give each other; group.c, buckets.c, nccl.c,
-// ipc.c: how those of several ranks reduce.
+// ipc.c: how those of several ranks reduce; plan.c, arrays.c, memory.c: what memory it all has.
 //
 // A step is a list of operations, each of which works on all shards of the engine at once
 // (kernels.h). It is captured as a CUDA graph when it is first run and replayed from then on; what
@@ -264,6 +264,10 @@ void cuda_release_all(engine *e);
 
 // plan.c: units and their memory.
 status cuda_plan(engine *e, error *err) MUST_CHECK;
+
+// arrays.c: all other arrays, once there is a plan.
+status cuda_take_arrays(engine *e, error *err) MUST_CHECK;
+status cuda_take_images(engine *e, error *err) MUST_CHECK; // the data set, if there is room
 
 // schedule.c
 status cuda_schedule(engine *e, error *err) MUST_CHECK;

@@ -1,0 +1,19 @@
+// yaml_tree_internal.h - what the tree (yaml_tree.c) and its text (yaml_text.c) share.
+#ifndef LOCKSTEP_BASE_YAML_TREE_INTERNAL_H
+#define LOCKSTEP_BASE_YAML_TREE_INTERNAL_H
+
+#include "base/yaml_tree.h"
+
+enum { WORD_SHOWN = 60 }; // characters of a bad value that a message quotes
+
+yaml_node *yaml_new_scalar(const char *text, bool quoted, error *err) MUST_CHECK;
+
+// yaml_put for a key that is known to be new.
+status yaml_add(yaml_node *mapping, const char *key, yaml_node *item, error *err) MUST_CHECK;
+
+// YAML 1.1 reads these as booleans, 1.2 as strings: yes, no, on, off.
+bool yaml_is_ambiguous(const char *text);
+// Would some reader of YAML 1.1 or 1.2 take the plain text for something else than a string?
+bool yaml_must_be_quoted(const char *text);
+
+#endif

@@ -1,0 +1,232 @@
+// Each kind of layer is read here: its options, the shape that it makes, its tensors.
+#include "nn/layer_types.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+// ---- Options ----
+
+static status write_pair(yaml_node *written, const char *key, int h, int w, error *err) {
+    if (h == w) return yaml_put(written, key, yaml_new_integer(h, err), err);
+    yaml_node *pair = yaml_new(YAML_SEQUENCE, err);
+    if (!pair) return STATUS_FAILED;
+    pair->flow = true;
+    status rc = STATUS_OK;
+    TRY(yaml_append(pair, yaml_new_integer(h, err), err));
+    TRY(yaml_append(pair, yaml_new_integer(w, err), err));
+    return yaml_put(written, key, pair, err);
+out:
+    yaml_free(pair);
+    return rc;
+}
+
+// An integer for both directions, or [height, width]. *h and *w hold the default; 0: it must be
+// given.
+static status read_pair(builder *b, const reading *r, const char *key, int min, int *h, int *w) {
+    const yaml_node *node = layer_option(r, key), *first = node, *second = node;
+    if (!node && *h < min) return yaml_error(r->place, b->err, "'%s' is missing", key);
+    if (node && node->kind == YAML_SEQUENCE) {
+        if (node->count != 2)
+            return yaml_error(node, b->err, "'%s': expected an integer or [height, width]", key);
+        first = node->items[0];
+        second = node->items[1];
+    }
+    status rc = STATUS_OK;
+    int64_t value;
+    if (node) {
+        TRY(yaml_integer(first, key, min, MAX_WINDOW, &value, b->err));
+        *h = (int)value;
+        TRY(yaml_integer(second, key, min, MAX_WINDOW, &value, b->err));
+        *w = (int)value;
+    }
+    TRY(write_pair(r->written, key, *h, *w, b->err));
+out:
+    return rc;
+}
+
+static status read_count(builder *b, const reading *r, const char *key, int *count) {
+    const yaml_node *node = layer_option(r, key);
+    if (!node) return yaml_error(r->place, b->err, "'%s' is missing", key);
+    int64_t value;
+    status rc = yaml_integer(node, key, 1, MAX_FEATURES, &value, b->err);
+    if (rc != STATUS_OK) return rc;
+    *count = (int)value;
+    return yaml_put(r->written, key, yaml_new_integer(value, b->err), b->err);
+}
+
+static status read_number(builder *b, const reading *r, const char *key, double *value) {
+    const yaml_node *node = layer_option(r, key);
+    status rc = node ? yaml_number(node, key, value, b->err) : STATUS_OK;
+    if (rc != STATUS_OK) return rc;
+    return yaml_put(r->written, key, yaml_new_number(*value, b->err), b->err);
+}
+
+static status read_bias(builder *b, const reading *r) {
+    const yaml_node *node = layer_option(r, "bias");
+    r->l->has_bias = true;
+    status rc = node ? yaml_boolean(node, "bias", &r->l->has_bias, b->err) : STATUS_OK;
+    if (rc != STATUS_OK) return rc;
+    return yaml_put(r->written, "bias", yaml_new_boolean(r->l->has_bias, b->err), b->err);
+}
+
+// ---- Tensors ----
+
+// Adds a tensor and gives it a place in its arena.
+static status add_tensor(builder *b, const reading *r, const char *suffix, bool is_buffer, int rank,
+                         const int64_t *dims, size_t *offset) {
+    model *m = b->m;
+    size_t count = 1, *used = is_buffer ? &m->program.buffers : &m->program.parameters;
+    for (int i = 0; i < rank; i++)
+        if (__builtin_mul_overflow(count, (size_t)dims[i], &count)) count = SIZE_MAX;
+    if (count > MAX_PARAMETERS - *used)
+        return yaml_error(r->place, b->err, "the model has more than %d parameters",
+                          MAX_PARAMETERS);
+    void *tensors = m->tensors;
+    status rc = memory_grow(&tensors, &b->tensor_capacity, (size_t)m->tensor_count + 1,
+                            sizeof *m->tensors, b->err);
+    m->tensors = tensors;
+    if (rc != STATUS_OK) return rc;
+    model_tensor *t = &m->tensors[m->tensor_count++];
+    *t = (model_tensor){.rank = rank,
+                        .offset = *used,
+                        .count = count,
+                        .is_buffer = is_buffer,
+                        .layer = r->l->number};
+    snprintf(t->name, sizeof t->name, "%s.%s", r->l->name, suffix);
+    memcpy(t->shape, dims, (size_t)rank * sizeof *dims);
+    *offset = *used;
+    *used += (count + ARENA_ALIGNMENT - 1) / ARENA_ALIGNMENT * ARENA_ALIGNMENT;
+    return STATUS_OK;
+}
+
+// ---- Layers ----
+
+// Sets the layer's output. `channels` come out of a window that slides over the input.
+static status slide_window(builder *b, reading *r, int channels) {
+    layer *l = r->l;
+    int height = l->in.height + 2 * l->pad_h, width = l->in.width + 2 * l->pad_w;
+    if (l->kernel_h > height || l->kernel_w > width)
+        return yaml_error(r->place, b->err,
+                          "the window of layer '%s' is larger than its input: %dx%d on %dx%d",
+                          l->name, l->kernel_h, l->kernel_w, height, width);
+    l->out = (shape){channels, (height - l->kernel_h) / l->stride_h + 1,
+                     (width - l->kernel_w) / l->stride_w + 1};
+    return STATUS_OK;
+}
+
+static status need_image(builder *b, const reading *r) {
+    if (!b->flat) return STATUS_OK;
+    return yaml_error(r->place, b->err, "layer '%s' needs an image, but comes after flatten",
+                      r->l->name);
+}
+
+static status read_conv(builder *b, reading *r) {
+    layer *l = r->l;
+    int channels;
+    status rc = STATUS_OK;
+    l->stride_h = l->stride_w = 1;
+    TRY(need_image(b, r));
+    TRY(read_count(b, r, "out", &channels));
+    TRY(read_pair(b, r, "kernel", 1, &l->kernel_h, &l->kernel_w));
+    TRY(read_pair(b, r, "stride", 1, &l->stride_h, &l->stride_w));
+    TRY(read_pair(b, r, "padding", 0, &l->pad_h, &l->pad_w));
+    TRY(read_bias(b, r));
+    TRY(slide_window(b, r, channels));
+    int64_t dims[] = {channels, l->in.channels, l->kernel_h, l->kernel_w};
+    TRY(add_tensor(b, r, "weight", false, 4, dims, &l->weight));
+    if (l->has_bias) TRY(add_tensor(b, r, "bias", false, 1, dims, &l->bias));
+out:
+    return rc;
+}
+
+static status read_linear(builder *b, reading *r) {
+    layer *l = r->l;
+    int features;
+    status rc = STATUS_OK;
+    if (!b->flat)
+        return yaml_error(r->place, b->err,
+                          "layer '%s' is linear and needs a vector: put flatten before it",
+                          l->name);
+    TRY(read_count(b, r, "out", &features));
+    TRY(read_bias(b, r));
+    l->out = (shape){features, 1, 1};
+    int64_t dims[] = {features, l->in.channels};
+    TRY(add_tensor(b, r, "weight", false, 2, dims, &l->weight));
+    if (l->has_bias) TRY(add_tensor(b, r, "bias", false, 1, dims, &l->bias));
+out:
+    return rc;
+}
+
+static status read_batch_norm(builder *b, reading *r) {
+    layer *l = r->l;
+    status rc = STATUS_OK;
+    l->eps = 1e-5;
+    l->momentum = 0.1;
+    TRY(read_number(b, r, "eps", &l->eps));
+    TRY(read_number(b, r, "momentum", &l->momentum));
+    if (l->eps <= 0) return yaml_error(layer_option(r, "eps"), b->err, "'eps' must be above 0");
+    if (l->momentum < 0 || l->momentum > 1)
+        return yaml_error(layer_option(r, "momentum"), b->err,
+                          "'momentum' must be between 0 and 1");
+    int64_t dims[] = {l->in.channels};
+    TRY(add_tensor(b, r, "weight", false, 1, dims, &l->weight));
+    TRY(add_tensor(b, r, "bias", false, 1, dims, &l->bias));
+    TRY(add_tensor(b, r, "running_mean", true, 1, dims, &l->mean));
+    TRY(add_tensor(b, r, "running_var", true, 1, dims, &l->variance));
+out:
+    return rc;
+}
+
+static status read_pool(builder *b, reading *r) {
+    layer *l = r->l;
+    status rc = STATUS_OK;
+    TRY(need_image(b, r));
+    TRY(read_pair(b, r, "size", 1, &l->kernel_h, &l->kernel_w));
+    l->stride_h = l->kernel_h;
+    l->stride_w = l->kernel_w;
+    TRY(read_pair(b, r, "stride", 1, &l->stride_h, &l->stride_w));
+    TRY(read_pair(b, r, "padding", 0, &l->pad_h, &l->pad_w));
+    // More would make windows that lie in the padding alone.
+    if (l->pad_h > l->kernel_h / 2 || l->pad_w > l->kernel_w / 2)
+        return yaml_error(layer_option(r, "padding"), b->err,
+                          "'padding' of a pool may be at most half its size");
+    TRY(slide_window(b, r, l->in.channels));
+out:
+    return rc;
+}
+
+static status read_dropout(builder *b, reading *r) {
+    r->l->rate = 0.5;
+    status rc = read_number(b, r, "p", &r->l->rate);
+    if (rc == STATUS_OK && (r->l->rate < 0 || r->l->rate >= 1))
+        return yaml_error(layer_option(r, "p"), b->err, "'p' must be at least 0 and below 1");
+    return rc;
+}
+
+static status read_flatten(builder *b, reading *r) {
+    r->l->out = (shape){(int)shape_size(r->l->in), 1, 1};
+    b->flat = true;
+    return STATUS_OK;
+}
+
+static status read_plain(builder *b, reading *r) {
+    (void)b;
+    (void)r;
+    return STATUS_OK;
+}
+
+const layer_type layer_types[LAYER_KINDS] = {
+    [LAYER_CONV] = {"conv",
+                    "conv",
+                    {"name", "out", "kernel", "stride", "padding", "bias"},
+                    read_conv},
+    [LAYER_LINEAR] = {"linear", "fc", {"name", "out", "bias"}, read_linear},
+    [LAYER_BATCH_NORM] = {"batch_norm", "bn", {"name", "eps", "momentum"}, read_batch_norm},
+    [LAYER_RELU] = {"relu", "relu", {"name"}, read_plain},
+    [LAYER_MAX_POOL] = {"max_pool", "pool", {"name", "size", "stride", "padding"}, read_pool},
+    [LAYER_AVG_POOL] = {"avg_pool", "pool", {"name", "size", "stride", "padding"}, read_pool},
+    [LAYER_FLATTEN] = {"flatten", "flatten", {"name"}, read_flatten},
+    [LAYER_DROPOUT] = {"dropout", "dropout", {"name", "p"}, read_dropout},
+};

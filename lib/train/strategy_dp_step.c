@@ -1,0 +1,200 @@
+// A step of DataParallel, activity by activity: what each replica does in its own thread, what the
+// master does, and in which order (strategy_dp.c says why).
+#include <string.h>
+
+#include "base/clock.h"
+#include "train/strategy_dp.h"
+
+// ---- What replicas do, each in its own thread ----
+
+static size_t samples_before(const batch *b, int shard) {
+    size_t n = 0;
+    for (int v = 0; v < shard; v++) n += (size_t)b->count[v];
+    return n;
+}
+
+static size_t groups_before(const batch *b, int shard) {
+    size_t n = 0;
+    for (int v = 0; v < shard; v++) n += (size_t)((b->count[v] + GROUP - 1) / GROUP);
+    return n;
+}
+
+static void broadcast_body(void *parts, int member) {
+    part *p = (part *)parts + member;
+    const executor *x = p->owner;
+    const uint64_t begin = clock_now();
+    if (p->number > 0) x->backend->write(x->engines[p->number], x->parameters, x->buffers, NULL);
+    p->spent.ns[PHASE_COPY] = clock_now() - begin;
+}
+
+static void scatter_body(void *parts, int member) {
+    part *p = (part *)parts + member;
+    const executor *x = p->owner;
+    const batch *b = x->batch;
+    const uint64_t begin = clock_now();
+    p->batch = *b;
+    p->batch.first_shard = p->number * x->local_shards;
+    p->batch.end_shard = p->batch.first_shard + x->local_shards;
+    const size_t first = samples_before(b, p->batch.first_shard);
+    const size_t n = samples_before(b, p->batch.end_shard) - first;
+    for (size_t i = 0; i < n && !x->kept; i++) {
+        uint8_t *image = p->pixels + i * x->sample_bytes;
+        memcpy(image, b->pixels[first + i], x->sample_bytes);
+        p->images[i] = image;
+    }
+    memcpy(p->rows, b->rows + first, n * sizeof *p->rows);
+    memcpy(p->labels, b->labels + first, n * sizeof *p->labels);
+    memcpy(p->ids, b->ids + first, n * sizeof *p->ids);
+    p->batch.pixels = p->images;
+    p->batch.rows = p->rows;
+    p->batch.labels = p->labels;
+    p->batch.ids = p->ids;
+    p->spent.ns[PHASE_COPY] = clock_now() - begin;
+}
+
+static void forward_body(void *parts, int member) {
+    part *p = (part *)parts + member;
+    const executor *x = p->owner;
+    p->rc = x->backend->forward(x->engines[p->number], &p->batch, &p->err);
+    p->spent = x->backend->times(x->engines[p->number]);
+}
+
+// Where the logits of this replica stand among those of all, in groups.
+static size_t first_group(const part *p) {
+    return groups_before(&p->batch, p->batch.first_shard);
+}
+
+static void gather_body(void *parts, int member) {
+    part *p = (part *)parts + member;
+    const executor *x = p->owner;
+    const uint64_t begin = clock_now();
+    x->backend->gather_logits(x->engines[p->number], x->logits + first_group(p) * dp_block(x));
+    p->spent.ns[PHASE_COPY] = clock_now() - begin;
+}
+
+static void backward_body(void *parts, int member) {
+    part *p = (part *)parts + member;
+    const executor *x = p->owner;
+    p->rc = x->backend->backward(x->engines[p->number], p->gradients, p->losses, &p->err);
+    p->spent = x->backend->times(x->engines[p->number]);
+}
+
+status dp_exchange(void *context, const void *mine, size_t bytes_per_shard, void *rows,
+                   error *err) {
+    (void)err;
+    part *p = context;
+    executor *x = p->owner;
+    const size_t bytes = bytes_per_shard * (size_t)x->local_shards;
+    memcpy(x->sync + bytes * (size_t)p->number, mine, bytes);
+    team_barrier(x->team);
+    memcpy(rows, x->sync, bytes_per_shard * (size_t)x->shards);
+    team_barrier(x->team);
+    return STATUS_OK;
+}
+
+// ---- What the master does ----
+
+static void loss_at_master(executor *x) {
+    const uint64_t begin = clock_now();
+    x->backend->loss(x->engines[0], x->batch, x->logits, x->losses);
+    dp_alone(x, LOSS, PHASE_FORWARD, begin);
+}
+
+static status scatter_gradients(executor *x, error *err) {
+    const uint64_t begin = clock_now();
+    for (int r = 0; r < x->replicas; r++) {
+        const part *p = &x->parts[r];
+        const size_t floats = x->backend->logits_floats(x->engines[r]), first = first_group(p);
+        engine_copy *c = &x->copies[2 * r];
+        c[0] = (engine_copy){p->gradients, x->logits + first * dp_block(x), floats};
+        c[1] = (engine_copy){p->losses, x->losses + first, floats / dp_block(x)};
+    }
+    const status rc = x->backend->copy(x->engines[0], x->copies, 2 * x->replicas, err);
+    dp_alone(x, SCATTER_GRADIENT, PHASE_COPY, begin);
+    return rc;
+}
+
+// What the replicas have the sums of: x->cover.
+static void cover_replicas(executor *x) {
+    const reduction_tree *tree = x->backend->tree(x->engines[0]);
+    const int *leaves = x->backend->shard_leaves(x->engines[0]);
+    int terms = 0;
+    for (int r = 0; r < x->replicas; r++) {
+        const int count = reduction_tree_cover(tree, leaves[r * x->local_shards],
+                                               leaves[(r + 1) * x->local_shards], x->cover + terms);
+        terms += count;
+        if (r > 0) x->bytes[REDUCE] += (uint64_t)count * x->record * sizeof(float);
+    }
+}
+
+static void reduce_on_host(executor *x) {
+    const reduction_tree *tree = x->backend->tree(x->engines[0]);
+    float *out = x->backend->reduced(x->engines[0]);
+    int terms = 0;
+    for (int r = 0; r < x->replicas; r++) {
+        int count;
+        float *const *records = x->backend->records(x->engines[r], &count);
+        for (int k = 0; k < count; k++) x->terms[terms++] = records[k];
+    }
+    if (!x->reduce_fast) {
+        reduction_tree_sum(tree, x->cover, x->terms, terms, out, x->record);
+    } else {
+        // The usual way: replica after replica.
+        memmove(out, x->terms[0], x->record * sizeof *out);
+        for (int k = 1; k < terms; k++) reduction_add(out, x->terms[k], out, x->record);
+    }
+}
+
+static status reduce_to_master(executor *x, error *err) {
+    const uint64_t begin = clock_now();
+    status rc = STATUS_OK;
+    cover_replicas(x);
+    if (x->backend->reduce_engines)
+        rc = x->backend->reduce_engines(x->engines, x->replicas, !x->reduce_fast, err);
+    else
+        reduce_on_host(x);
+    dp_alone(x, REDUCE, PHASE_COMM, begin);
+    return rc;
+}
+
+static void count_traffic(executor *x) {
+    const batch *b = x->batch;
+    const uint64_t others = (uint64_t)(x->replicas - 1);
+    const uint64_t arenas = x->program->parameters + x->program->buffers;
+    const size_t mine = samples_before(b, x->local_shards), total = samples_before(b, x->shards);
+    const uint64_t image = x->kept ? sizeof(uint32_t) : x->sample_bytes; // pixels, or which row
+    uint64_t logits = 0;
+    for (int r = 1; r < x->replicas; r++) logits += x->backend->logits_floats(x->engines[r]);
+    x->bytes[BROADCAST] += others * arenas * sizeof(float);
+    x->bytes[SCATTER] += (uint64_t)(total - mine) * (image + sizeof(uint8_t) + sizeof(uint32_t));
+    x->bytes[GATHER] += logits * sizeof(float);
+    x->bytes[SCATTER_GRADIENT] += logits * sizeof(float);
+    x->steps++;
+}
+
+status dp_step(executor *x, const batch *b, const update_rule *rule, const bool wish[WISHES],
+               step_result *result, error *err) {
+    status rc;
+    x->batch = b;
+    uint64_t begin = x->began = clock_now();
+    TRY(x->backend->read(x->engines[0], x->parameters, x->buffers, NULL, err));
+    dp_alone(x, BROADCAST, PHASE_COPY, begin);
+    TRY(dp_all(x, BROADCAST, broadcast_body, err));
+    TRY(dp_all(x, SCATTER, scatter_body, err));
+    TRY(dp_all(x, FORWARD, forward_body, err));
+    TRY(dp_all(x, GATHER, gather_body, err));
+    loss_at_master(x);
+    TRY(scatter_gradients(x, err));
+    TRY(dp_all(x, BACKWARD, backward_body, err));
+    TRY(reduce_to_master(x, err));
+    count_traffic(x);
+    begin = clock_now();
+    TRY(x->backend->update(x->engines[0], rule, &result->update, err));
+    dp_alone(x, UPDATE, PHASE_UPDATE, begin);
+    const uint64_t end = trace_clock(x->parts[0].track);
+    for (int r = 0; r < x->replicas; r++)
+        trace_rest(x->parts[r].track, phase_name(PHASE_WAIT), x->began, end);
+    memcpy(result->agreed, wish, sizeof result->agreed); // one process: nobody else to ask
+out:
+    return rc;
+}

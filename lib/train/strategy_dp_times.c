@@ -1,0 +1,147 @@
+// Where a DataParallel step's time and bytes go: each activity is run and timed here, and the
+// manifest told what came of it.
+#include "base/clock.h"
+#include "train/strategy_dp.h"
+
+static const struct {
+    const char *name;
+    bool crosses; // between the master and the other replicas
+} activities[ACTIVITIES] = {
+    [BROADCAST] = {"broadcast", true}, [SCATTER] = {"scatter", true},
+    [FORWARD] = {"forward", false},    [GATHER] = {"gather", true},
+    [LOSS] = {"loss", false},          [SCATTER_GRADIENT] = {"scatter_gradient", true},
+    [BACKWARD] = {"backward", false},  [REDUCE] = {"reduce", true},
+    [UPDATE] = {"update", false},
+};
+
+// ---- Running and booking ----
+
+// Adds time of a replica to the seven phases, and to what it was busy with.
+static void book(executor *x, part *p, const phase_times *spent) {
+    for (int k = 0; k < PHASES; k++) x->own.ns[k] += spent->ns[k];
+    p->busy += strategy_busy(spent);
+    p->waiting += spent->ns[PHASE_WAIT];
+}
+
+// A trace shows what a replica did as an operation, and in it phases: those that its engine
+// records, and copying. From one to the next it waits.
+static void traced_body(void *parts, int member) {
+    part *p = (part *)parts + member;
+    const executor *x = p->owner;
+    const uint64_t begin = trace_clock(p->track);
+    trace_rest(p->track, phase_name(PHASE_WAIT), x->began, begin);
+    x->body(parts, member);
+    const uint64_t end = trace_clock(p->track);
+    if (activities[x->what].crosses) trace_rest(p->track, phase_name(PHASE_COPY), begin, end);
+    trace_operation(p->track, activities[x->what].name, TRACE_UNNUMBERED, begin, end);
+}
+
+status dp_all(executor *x, activity what, void (*body)(void *, int), error *err) {
+    const uint64_t begin = clock_now();
+    for (int r = 0; r < x->replicas; r++) x->parts[r].spent = (phase_times){0};
+    x->what = what;
+    x->body = body;
+    team_run(x->team, traced_body, x->parts);
+    const uint64_t wall = clock_now() - begin;
+    x->ns[what] += wall;
+    for (int r = 0; r < x->replicas; r++) {
+        part *p = &x->parts[r];
+        uint64_t sum = 0;
+        for (int k = 0; k < PHASES; k++) sum += p->spent.ns[k];
+        p->spent.ns[PHASE_WAIT] += wall > sum ? wall - sum : 0;
+        book(x, p, &p->spent);
+        if (p->rc == STATUS_OK) continue;
+        *err = p->err;
+        return error_prefix(err, "replica %d: ", r);
+    }
+    return STATUS_OK;
+}
+
+void dp_alone(executor *x, activity what, phase spent, uint64_t begin) {
+    const uint64_t end = clock_now(), ns = end - begin;
+    trace_track *track = x->parts[0].track;
+    trace_rest(track, phase_name(PHASE_WAIT), x->began, begin);
+    trace_rest(track, phase_name(spent), begin, end);
+    trace_operation(track, activities[what].name, TRACE_UNNUMBERED, begin, end);
+    x->ns[what] += ns;
+    for (int r = 0; r < x->replicas; r++) {
+        phase_times times = {0};
+        times.ns[r == 0 ? spent : PHASE_WAIT] = ns;
+        book(x, &x->parts[r], &times);
+    }
+}
+
+phase_times dp_times(executor *x) {
+    phase_times mean = x->own;
+    for (int p = 0; p < PHASES; p++) mean.ns[p] /= (uint64_t)x->replicas;
+    x->own = (phase_times){0};
+    (void)x->backend->times(x->engines[0]);
+    return mean;
+}
+
+// ---- For the manifest ----
+
+static status put_times(const executor *x, yaml_node *segment, error *err) {
+    yaml_node *seconds = yaml_new(YAML_MAPPING, err);
+    status rc = STATUS_FAILED;
+    if (!seconds) return rc;
+    seconds->flow = true;
+    for (int k = 0; k < ACTIVITIES; k++) {
+        const double mean = x->steps ? (double)x->ns[k] / 1e9 / (double)x->steps : 0;
+        TRY(yaml_put(seconds, activities[k].name, yaml_new_number(mean, err), err));
+    }
+    return yaml_put(segment, "seconds_per_step", seconds, err);
+out:
+    yaml_free(seconds);
+    return rc;
+}
+
+static status put_traffic(const executor *x, yaml_node *segment, error *err) {
+    yaml_node *bytes = yaml_new(YAML_MAPPING, err);
+    status rc = STATUS_FAILED;
+    if (!bytes) return rc;
+    bytes->flow = true;
+    for (int k = 0; k < ACTIVITIES; k++) {
+        const uint64_t mean = x->steps ? x->bytes[k] / x->steps : 0;
+        if (!activities[k].crosses) continue;
+        TRY(yaml_put(bytes, activities[k].name, yaml_new_integer((int64_t)mean, err), err));
+    }
+    return yaml_put(segment, "bytes_per_step", bytes, err);
+out:
+    yaml_free(bytes);
+    return rc;
+}
+
+static status put_replica(const executor *x, int number, yaml_node *list, error *err) {
+    const part *p = &x->parts[number];
+    yaml_node *item = yaml_new(YAML_MAPPING, err);
+    status rc = STATUS_FAILED;
+    uint64_t wall = 0;
+    if (!item) return rc;
+    item->flow = true;
+    for (int k = 0; k < ACTIVITIES; k++) wall += x->ns[k];
+    const double busy = wall ? (double)p->busy / (double)wall : 0;
+    const double waiting = wall ? (double)p->waiting / (double)wall : 0;
+    const int64_t bytes = (int64_t)x->backend->memory(x->engines[number]);
+    TRY(yaml_put(item, "busy", yaml_new_number(busy, err), err));
+    TRY(yaml_put(item, "waiting", yaml_new_number(waiting, err), err));
+    TRY(yaml_put(item, "bytes", yaml_new_integer(bytes, err), err));
+    return yaml_append(list, item, err);
+out:
+    yaml_free(item);
+    return rc;
+}
+
+status dp_describe(const executor *x, yaml_node *segment, error *err) {
+    yaml_node *list = yaml_new(YAML_SEQUENCE, err);
+    status rc = STATUS_FAILED;
+    if (!list) return rc;
+    TRY(put_times(x, segment, err));
+    TRY(put_traffic(x, segment, err));
+    for (int r = 0; r < x->replicas; r++) TRY(put_replica(x, r, list, err));
+    if (x->transport) TRY(yaml_put(segment, "transport", yaml_new_string(x->transport, err), err));
+    return yaml_put(segment, "replicas", list, err);
+out:
+    yaml_free(list);
+    return rc;
+}

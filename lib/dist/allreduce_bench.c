@@ -236,8 +236,9 @@ status allreduce_bench(const allreduce_options *o, allreduce_time *rows, const l
     if (shared == MAP_FAILED)
         return error_system(err, STATUS_FAILED, errno, "cannot share memory with the ranks");
     job j = {.options = o, .rows = shared};
-    status rc = launch_local(o->world_size, o->max_bytes / sizeof(float),
-                             (size_t)most_iterations(o) * sizeof(uint64_t), be_rank, &j, log, err);
+    status rc =
+        launch_local(o->world_size, o->max_bytes / sizeof(float),
+                     (size_t)most_iterations(o) * sizeof(uint64_t), be_rank, &j, NULL, log, err);
     if (rc == STATUS_OK) memcpy(rows, shared, bytes);
     munmap(shared, bytes);
     return rc;

@@ -37,6 +37,12 @@ status launch_join(const launch_environment *env, size_t n, size_t gather_bytes,
 // The body of one rank.
 typedef status (*launch_body)(void *argument, comm *c, error *err);
 
+// The death of a rank: it did not return from its body, and nothing had failed before.
+typedef struct launch_death {
+    bool came;
+    char text[64]; // "rank 2 died (killed by SIGKILL)"
+} launch_death;
+
 // Starts `size` ranks as children of this process (fork: they share what was read so far), runs
 // `body` in each and waits for all of them. They die with their parent. Call it before any thread
 // exists. A rank's standard output is flushed at its end, its other streams are not.
@@ -44,7 +50,8 @@ typedef status (*launch_body)(void *argument, comm *c, error *err);
 // Returns the common status of the ranks. If one fails, the first failure decides and its message
 // is put into err with "rank 2: " in front, unless every rank says the same; of a rank that did not
 // return from its body, "rank 2 was killed by signal 9 (Killed)". The others are ended (TERM, then
-// KILL after LAUNCH_GRACE_SECONDS) and reaped.
+// KILL after LAUNCH_GRACE_SECONDS) and reaped. `death` (NULL: nobody asks) tells such an end from
+// all others: then the caller may start the ranks again.
 //
 // SIGINT, SIGTERM and SIGUSR1 that reach this process are passed on to the ranks, once, while it
 // waits. When all ranks have ended it gets the signal itself, as if it came only now: what
@@ -53,6 +60,6 @@ typedef status (*launch_body)(void *argument, comm *c, error *err);
 // here kills the ranks.
 enum { LAUNCH_GRACE_SECONDS = 2 };
 status launch_local(int size, size_t n, size_t gather_bytes, launch_body body, void *argument,
-                    const logger *log, error *err) MUST_CHECK;
+                    launch_death *death, const logger *log, error *err) MUST_CHECK;
 
 #endif

@@ -166,12 +166,21 @@ static status start(job *j, launch_body body, void *argument, const logger *log,
 
 // ---- The verdict ----
 
-static status describe_death(const job *j, int rank, error *err) {
+static status describe_death(const job *j, int rank, launch_death *death, error *err) {
     const int ended = j->children[rank].ended;
-    if (WIFSIGNALED(ended))
-        return error_set(err, STATUS_FAILED, "rank %d was killed by signal %d (%s)", rank,
-                         WTERMSIG(ended), strsignal(WTERMSIG(ended)));
-    return error_set(err, STATUS_FAILED, "rank %d ended early with exit code %d", rank,
+    char who[32] = "the process";
+    if (j->size > 1) snprintf(who, sizeof who, "rank %d", rank);
+    death->came = true;
+    if (WIFSIGNALED(ended)) {
+        const int number = WTERMSIG(ended);
+        const char *name = sigabbrev_np(number);
+        snprintf(death->text, sizeof death->text, "%s died (killed by SIG%s)", who,
+                 name ? name : "RT"); // real-time signals have no names of their own
+        return error_set(err, STATUS_FAILED, "%s was killed by signal %d (%s)", who, number,
+                         strsignal(number));
+    }
+    snprintf(death->text, sizeof death->text, "%s died (exit code %d)", who, WEXITSTATUS(ended));
+    return error_set(err, STATUS_FAILED, "%s ended early with exit code %d", who,
                      WEXITSTATUS(ended));
 }
 
@@ -183,7 +192,7 @@ static bool all_say_the_same(const job *j, const error *what) {
 }
 
 // The rank that failed first knows why; what the others say is only that it did.
-static status judge(const job *j, error *err) {
+static status judge(const job *j, launch_death *death, error *err) {
     segment_failure how;
     int rank = segment_failed(j->segment, &how);
     if (rank < 0 || how == SEGMENT_STALLED || ended_well(j->children[rank].ended))
@@ -194,7 +203,7 @@ static status judge(const job *j, error *err) {
         if (rc != STATUS_OK && err) *err = *segment_report(j->segment, rank);
         return rc;
     }
-    if (!has_reported(j, rank)) return describe_death(j, rank, err);
+    if (!has_reported(j, rank)) return describe_death(j, rank, death, err);
     const error *report = segment_report(j->segment, rank);
     if (err) *err = *report;
     if (j->size > 1 && !all_say_the_same(j, report)) error_prefix(err, "rank %d: ", rank);
@@ -202,9 +211,11 @@ static status judge(const job *j, error *err) {
 }
 
 status launch_local(int size, size_t n, size_t gather_bytes, launch_body body, void *argument,
-                    const logger *log, error *err) {
+                    launch_death *death, const logger *log, error *err) {
+    launch_death unasked, *found = death ? death : &unasked;
     job j = {.size = size, .first_bad = -1, .parent = getpid()};
     status rc;
+    *found = (launch_death){.came = false};
     TRY(segment_create(size, n, gather_bytes, &j.segment, err));
     j.children = memory_new((size_t)size, sizeof *j.children, err);
     if (!j.children) {
@@ -214,7 +225,7 @@ status launch_local(int size, size_t n, size_t gather_bytes, launch_body body, v
     take_signals(&j);
     rc = start(&j, body, argument, log, err);
     wait_for_all(&j);
-    if (rc == STATUS_OK) rc = judge(&j, err);
+    if (rc == STATUS_OK) rc = judge(&j, found, err);
     give_signals_back(&j);
 out:
     free(j.children);

@@ -48,6 +48,15 @@ void checkpoint_release(checkpoint *c) {
     memset(c, 0, sizeof *c);
 }
 
+int64_t checkpoint_restarts(const checkpoint *c) {
+    int64_t sum = 0;
+    for (size_t i = 0; i < c->execution->count; i++) {
+        const yaml_node *restarts = yaml_find(c->execution->items[i], CHECKPOINT_RESTARTS);
+        if (restarts && restarts->text) sum += strtol(restarts->text, NULL, 10);
+    }
+    return sum;
+}
+
 static status add_number(tensor_file *f, const char *key, uint64_t value, error *err) {
     char text[32];
     snprintf(text, sizeof text, "%" PRIu64, value);

@@ -32,6 +32,10 @@ typedef struct checkpoint {
     yaml_node *execution; // a list: who computed, segment after segment
 } checkpoint;
 
+// The key of a segment that --max-restarts began: how many restarts there were behind the segment
+// before it, those included of which nothing was saved.
+#define CHECKPOINT_RESTARTS "restarts"
+
 // An empty run with room for `epochs` of `steps_per_epoch` steps; the arenas are zero.
 status checkpoint_init(checkpoint *c, const model *m, update_kind kind, int epochs,
                        uint64_t steps_per_epoch, error *err) MUST_CHECK;
@@ -47,6 +51,9 @@ status checkpoint_write(const checkpoint *c, const run_identity *run, const char
 // another run.
 status checkpoint_read(checkpoint *c, const run_identity *run, const char *path,
                        error *err) MUST_CHECK;
+
+// Of all segments together.
+int64_t checkpoint_restarts(const checkpoint *c);
 
 // STATUS_INPUT naming the first key on which two runs differ; `path` is that of `theirs`.
 status checkpoint_check_parameters(const yaml_node *mine, const yaml_node *theirs, const char *path,

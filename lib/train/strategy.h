@@ -26,6 +26,7 @@
 typedef struct world {
     int size;
     launch_environment environment; // joined: this process is one rank, started by somebody else
+    bool supervised; // a process of its own waits for those that train, and learns how they end
 } world;
 
 // The largest messages that the executors will send.
@@ -69,9 +70,10 @@ typedef struct strategy {
     // Which processes there will be. `wanted` is --world-size, or 0 when it was not given; `listed`
     // how many devices --device names: several are as many ranks, where nothing else says.
     status (*find_world)(const experiment *e, int wanted, int listed, world *w, error *err);
-    // Runs `body` once in each rank of the world that this process starts or is.
+    // Runs `body` once in each rank of the world that this process starts or is. Of a supervised
+    // world `death` tells as launch_local does; of any other none came.
     status (*launch)(const world *w, const message_sizes *sizes, launch_body body, void *argument,
-                     const logger *log, error *err);
+                     launch_death *death, const logger *log, error *err);
 
     status (*open)(const executor_options *o, executor **x, error *err);
     void (*close)(executor *x); // NULL is fine
@@ -112,9 +114,10 @@ int strategy_world_size(const experiment *e, int wanted, int listed);
 // --world-size says otherwise.
 status strategy_check_devices(int wanted, int listed, error *err) MUST_CHECK;
 
-// A launch hook: all work is done in this process.
-status strategy_launch_here(const world *w, const message_sizes *sizes, launch_body body,
-                            void *argument, const logger *log, error *err) MUST_CHECK;
+// A launch hook: one process does all work, this one or, supervised, a child.
+status strategy_launch_one(const world *w, const message_sizes *sizes, launch_body body,
+                           void *argument, launch_death *death, const logger *log,
+                           error *err) MUST_CHECK;
 
 // What of the time of a device counts as busy: all but copying, communication and waiting.
 static inline uint64_t strategy_busy(const phase_times *t) {

@@ -28,9 +28,11 @@ out:
 }
 
 static status launch(const world *w, const message_sizes *sizes, launch_body body, void *argument,
-                     const logger *log, error *err) {
+                     launch_death *death, const logger *log, error *err) {
+    *death = (launch_death){.came = false};
     if (w->environment.joined) return join(w, sizes, body, argument, err);
-    return launch_local(w->size, sizes->floats, sizes->gather_bytes, body, argument, log, err);
+    return launch_local(w->size, sizes->floats, sizes->gather_bytes, body, argument, death, log,
+                        err);
 }
 
 const strategy strategy_ddp = {

@@ -29,10 +29,12 @@ static status find_world(const experiment *e, int wanted, int listed, world *w, 
                      wanted);
 }
 
-status strategy_launch_here(const world *w, const message_sizes *sizes, launch_body body,
-                            void *argument, const logger *log, error *err) {
-    (void)w, (void)sizes, (void)log;
+status strategy_launch_one(const world *w, const message_sizes *sizes, launch_body body,
+                           void *argument, launch_death *death, const logger *log, error *err) {
     comm *c;
+    *death = (launch_death){.came = false};
+    if (w->supervised)
+        return launch_local(1, sizes->floats, sizes->gather_bytes, body, argument, death, log, err);
     status rc = comm_self(&c, err);
     if (rc != STATUS_OK) return rc;
     rc = body(argument, c, err);
@@ -44,7 +46,7 @@ const strategy strategy_single = {
     .name = "single",
     .track = "thread 0",
     .find_world = find_world,
-    .launch = strategy_launch_here,
+    .launch = strategy_launch_one,
     .open = replica_open,
     .close = replica_close,
     .shards = replica_shards,

@@ -198,7 +198,10 @@ out:
 static status put_execution(manifest *m, const checkpoint *c, error *err) {
     const yaml_node *list = c->execution;
     const yaml_node *shown = list->count == 1 ? list->items[0] : list;
-    return yaml_put(manifest_run(m), "execution", yaml_copy(shown, err), err);
+    const int64_t restarts = checkpoint_restarts(c);
+    status rc = yaml_put(manifest_run(m), "execution", yaml_copy(shown, err), err);
+    if (rc != STATUS_OK || restarts == 0) return rc;
+    return yaml_put(manifest_run(m), "restarts", yaml_new_integer(restarts, err), err);
 }
 
 status train_manifest_results(manifest *m, const checkpoint *c, const experiment *e,

@@ -170,20 +170,26 @@ static status remove_old(const manifest *m, const char *out, error *err) {
     return STATUS_OK;
 }
 
+// The checkpoint becomes what was saved last; where nothing was saved it stays as it is.
+static status read_saved(train_run *r, bool *found, error *err) {
+    const run_identity run = identity(r);
+    char *path;
+    status rc = path_in(r->settings->out, STATE, &path, err);
+    if (rc != STATUS_OK) return rc;
+    *found = access(path, F_OK) == 0;
+    if (*found) rc = checkpoint_read(&r->checkpoint, &run, path, err);
+    free(path);
+    return rc;
+}
+
 static status find_start(train_run *r, error *err) {
     const train_settings *s = r->settings;
-    const run_identity run = identity(r);
-    bool lead = !s->world.environment.joined || s->world.environment.rank == 0;
-    char *path;
+    bool lead = !s->world.environment.joined || s->world.environment.rank == 0, found;
     if (!s->resume) return lead ? remove_old(r->manifest, s->out, err) : STATUS_OK;
-    status rc = path_in(s->out, STATE, &path, err);
-    if (rc != STATUS_OK) return rc;
-    if (access(path, F_OK) == 0) {
-        rc = checkpoint_read(&r->checkpoint, &run, path, err);
-        if (rc == STATUS_OK && lead)
-            log_info(s->log, "going on from step %" PRIu64 " of '%s'", r->checkpoint.step, path);
-    }
-    free(path);
+    status rc = read_saved(r, &found, err);
+    if (rc == STATUS_OK && found && lead)
+        log_info(s->log, "going on from step %" PRIu64 " of '%s/%s'", r->checkpoint.step, s->out,
+                 STATE);
     return rc;
 }
 
@@ -429,6 +435,40 @@ out:
     return rc;
 }
 
+// ---- Again, after a death ----
+
+// Ranks leave nothing in this process, so it still holds what they began with: only what they saved
+// is to be read. `total` counts all restarts of the run, earlier commands included.
+static status prepare_restart(train_run *r, int64_t total, error *err) {
+    bool found;
+    status rc;
+    TRY(read_saved(r, &found, err));
+    const int64_t untold = total - checkpoint_restarts(&r->checkpoint);
+    yaml_remove(r->segment, CHECKPOINT_RESTARTS);
+    TRY(yaml_put(r->segment, CHECKPOINT_RESTARTS, yaml_new_integer(untold, err), err));
+out:
+    return rc;
+}
+
+// Errors and signals end a run: they would come again, or are meant.
+static status launch_until_done(train_run *r, const message_sizes *sizes, error *err) {
+    const train_settings *s = r->settings;
+    const int64_t before = checkpoint_restarts(&r->checkpoint);
+    for (int restarts = 0;; restarts++) {
+        launch_death death;
+        status rc = s->strategy->launch(&s->world, sizes, train_rank, r, &death, s->log, err);
+        if (rc == STATUS_OK || !death.came || signals_pending()) return rc;
+        if (restarts == s->max_restarts)
+            return restarts
+                       ? error_prefix(err, "after restart %d of %d: ", restarts, s->max_restarts)
+                       : rc;
+        rc = prepare_restart(r, before + restarts + 1, err);
+        if (rc != STATUS_OK) return rc;
+        log_warn(s->log, "%s; restart %d of %d from step %" PRIu64, death.text, restarts + 1,
+                 s->max_restarts, r->checkpoint.step);
+    }
+}
+
 status train_run_go(train_run *r, error *err) {
     const train_settings *s = r->settings;
     bool lead = !s->world.environment.joined || s->world.environment.rank == 0;
@@ -445,7 +485,7 @@ status train_run_go(train_run *r, error *err) {
     if (lead && s->dump_order) TRY(dump_order(r, err));
     TRY(describe_segment(r, err));
     TRY(train_manifest_gpus(r->manifest, &s->devices, err));
-    rc = s->strategy->launch(&s->world, &sizes, train_rank, r, s->log, err);
+    rc = launch_until_done(r, &sizes, err);
     if (rc == STATUS_STOPPED) rc = stopped_by(err);
 out:
     return rc;

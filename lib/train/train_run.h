@@ -27,6 +27,7 @@ typedef struct train_settings {
     bool reduce_fast; // asked for, and there is something to add up
     bool resume;
     uint64_t stop_after_steps, checkpoint_steps, checkpoint_ns; // 0: not
+    int max_restarts; // after the death of a process; above 0 only where the world is supervised
     const logger *log;
 } train_settings;
 

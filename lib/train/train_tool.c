@@ -61,7 +61,9 @@ void train_tool_init(train_tool *t, const strategy *s, const char *name, const c
         {"checkpoint-every", CLI_STRING, &t->checkpoint_every, "N|Ns",
          "also save every N steps, or every N seconds", 0, 0},
         {"max-restarts", CLI_INTEGER, &t->max_restarts, "N",
-         "start again when a rank dies (only 0 is supported yet)", 0, 1000},
+         "when a process dies, begin again from the last saved state, at most so often (default: "
+         "0)",
+         0, 1000},
         {"trace", CLI_STRING, &t->trace, "FILE.json",
          "write what every thread did and when, for Perfetto", 0, 0},
         {"dump-order", CLI_STRING, &t->dump_order, "FILE",
@@ -145,20 +147,24 @@ static status read_settings(const train_tool *t, const experiment *e, const logg
         .loader_workers = t->loader_workers >= 0 ? (int)t->loader_workers : e->loader_workers,
         .resume = t->resume,
         .stop_after_steps = t->stop_after_steps > 0 ? (uint64_t)t->stop_after_steps : 0,
+        .max_restarts = (int)t->max_restarts,
         .log = log,
     };
     TRY(need(t->train, "train", err));
     TRY(parse_reduce(t->reduce, &s->reduce_fast, err));
     TRY(parse_checkpoint_every(t->checkpoint_every, s, err));
-    if (t->max_restarts > 0)
-        return error_set(err, STATUS_USAGE,
-                         "cannot restart: '--max-restarts': not supported yet; --resume goes on "
-                         "after a failure");
     if (t->test && strcmp(t->test, "-") == 0)
         return error_set(err, STATUS_USAGE,
                          "cannot read test data: '-': only --train can be standard input");
     TRY(find_ranks(t, e, s, err));
     s->reduce_fast = s->reduce_fast && t->strategy->reduces && s->world.size > 1;
+    s->world.supervised = s->max_restarts > 0;
+    if (s->world.supervised && s->world.environment.joined)
+        return error_set(
+            err, STATUS_USAGE,
+            "cannot restart: '--max-restarts %d': this rank was started by a launcher; "
+            "let that one start all ranks again, with --resume",
+            s->max_restarts);
     if (s->world.environment.joined && strcmp(t->train, "-") == 0)
         return error_set(err, STATUS_USAGE,
                          "cannot read training data: '-': a rank that joins a group cannot share "

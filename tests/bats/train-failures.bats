@@ -33,7 +33,6 @@ refuses() {
     refuses 2 "stop-after-steps" --train "$train" --stop-after-step 3
     refuses 2 "reduce fastest" --train "$train" --reduce fastest
     refuses 2 "checkpoint-every 0" --train "$train" --checkpoint-every 0
-    refuses 2 "max-restarts" --train "$train" --max-restarts 2
     refuses 2 "device gpu" --train "$train" --device gpu
     refuses 1 "'cuda'.*no CUDA backend" --train "$train" --device cuda
     refuses 2 "test data" --train "$train" --test -

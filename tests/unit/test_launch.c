@@ -219,7 +219,7 @@ static void ranks_are_children_that_meet(void **state) {
     for (int size = 1; size <= RANKS; size++) {
         error err;
         plan p = new_plan(0, 0);
-        assert_int_equal(launch_local(size, 100, 8, just_meet, &p, NULL, &err), STATUS_OK);
+        assert_int_equal(launch_local(size, 100, 8, just_meet, &p, NULL, NULL, &err), STATUS_OK);
         for (int r = 0; r < size; r++) {
             assert_true(p.processes[r] > 0);
             assert_int_not_equal(p.processes[r], getpid());
@@ -232,13 +232,16 @@ static void the_first_failure_decides(void **state) {
     (void)state;
     for (int i = 0; i < 20; i++) {
         error err;
+        launch_death death;
         plan p = new_plan(i % RANKS, 0);
         char message[64];
         const uint64_t begin = clock_now();
-        assert_int_equal(launch_local(RANKS, 100, 8, fail_alone, &p, NULL, &err), STATUS_INPUT);
+        assert_int_equal(launch_local(RANKS, 100, 8, fail_alone, &p, &death, NULL, &err),
+                         STATUS_INPUT);
         snprintf(message, sizeof message, "rank %d: cannot read: 'x': no such thing", i % RANKS);
         assert_string_equal(err.message, message);
         assert_int_equal(err.code, STATUS_INPUT);
+        assert_false(death.came);
         assert_true(milliseconds_since(begin) < 1000);
         free_plan(&p);
     }
@@ -248,9 +251,10 @@ static void what_all_say_is_said_once(void **state) {
     (void)state;
     error err;
     signals_watch(); // so that being told to end does not keep a rank from saying it
-    assert_int_equal(launch_local(RANKS, 100, 8, fail_together, NULL, NULL, &err), STATUS_FAILED);
+    assert_int_equal(launch_local(RANKS, 100, 8, fail_together, NULL, NULL, NULL, &err),
+                     STATUS_FAILED);
     assert_string_equal(err.message, "the loss is not a number");
-    assert_int_equal(launch_local(1, 100, 8, fail_together, NULL, NULL, &err), STATUS_FAILED);
+    assert_int_equal(launch_local(1, 100, 8, fail_together, NULL, NULL, NULL, &err), STATUS_FAILED);
     assert_string_equal(err.message, "the loss is not a number");
     assert_no_children();
 }
@@ -259,12 +263,16 @@ static void a_killed_rank_is_named(void **state) {
     (void)state;
     for (int rank = 0; rank < RANKS; rank++) {
         error err;
+        launch_death death;
         plan p = new_plan(rank, SIGKILL);
         char message[64];
         const uint64_t begin = clock_now();
-        assert_int_equal(launch_local(RANKS, 100, 8, die, &p, NULL, &err), STATUS_FAILED);
+        assert_int_equal(launch_local(RANKS, 100, 8, die, &p, &death, NULL, &err), STATUS_FAILED);
         snprintf(message, sizeof message, "rank %d was killed by signal 9 (Killed)", rank);
         assert_string_equal(err.message, message);
+        assert_true(death.came);
+        snprintf(message, sizeof message, "rank %d died (killed by SIGKILL)", rank);
+        assert_string_equal(death.text, message);
         assert_true(milliseconds_since(begin) < 1500);
         free_plan(&p);
     }
@@ -273,9 +281,22 @@ static void a_killed_rank_is_named(void **state) {
 static void a_rank_that_exits_is_named(void **state) {
     (void)state;
     error err;
+    launch_death death;
     plan p = new_plan(1, 0);
-    assert_int_equal(launch_local(RANKS, 100, 8, die, &p, NULL, &err), STATUS_FAILED);
+    assert_int_equal(launch_local(RANKS, 100, 8, die, &p, &death, NULL, &err), STATUS_FAILED);
     assert_string_equal(err.message, "rank 1 ended early with exit code 77");
+    assert_string_equal(death.text, "rank 1 died (exit code 77)");
+    free_plan(&p);
+}
+
+static void a_process_alone_is_not_called_a_rank(void **state) {
+    (void)state;
+    error err;
+    launch_death death;
+    plan p = new_plan(0, SIGKILL);
+    assert_int_equal(launch_local(1, 100, 8, die, &p, &death, NULL, &err), STATUS_FAILED);
+    assert_string_equal(err.message, "the process was killed by signal 9 (Killed)");
+    assert_string_equal(death.text, "the process died (killed by SIGKILL)");
     free_plan(&p);
 }
 
@@ -284,7 +305,7 @@ static void who_does_not_end_is_killed(void **state) {
     error err;
     plan p = new_plan(1, 0);
     const uint64_t begin = clock_now();
-    assert_int_equal(launch_local(RANKS, 100, 8, be_stubborn, &p, NULL, &err), STATUS_FAILED);
+    assert_int_equal(launch_local(RANKS, 100, 8, be_stubborn, &p, NULL, NULL, &err), STATUS_FAILED);
     assert_string_equal(err.message, "rank 1: enough");
     assert_in_range(milliseconds_since(begin), 1900, 4000);
     free_plan(&p);
@@ -301,7 +322,7 @@ static pid_t fork_launcher(plan *p, bool watch) {
     error err;
     setpgid(0, 0); // a group of processes, as a shell makes for a job
     if (watch) signals_watch();
-    const status rc = launch_local(RANKS, 100, 8, work, p, NULL, &err);
+    const status rc = launch_local(RANKS, 100, 8, work, p, NULL, NULL, &err);
     _exit(signals_pending() ? 100 + signals_pending() : (int)rc);
 }
 
@@ -382,7 +403,7 @@ static void output_is_written_once(void **state) {
         dup2(ends[1], STDOUT_FILENO);
         close(ends[1]);
         printf("x"); // still in the buffer when the ranks start
-        const status rc = launch_local(3, 1, 1, talk, NULL, NULL, &err);
+        const status rc = launch_local(3, 1, 1, talk, NULL, NULL, NULL, &err);
         fflush(stdout);
         _exit((int)rc);
     }
@@ -653,6 +674,7 @@ int main(void) {
         cmocka_unit_test(the_first_failure_decides),
         cmocka_unit_test(a_killed_rank_is_named),
         cmocka_unit_test(a_rank_that_exits_is_named),
+        cmocka_unit_test(a_process_alone_is_not_called_a_rank),
         cmocka_unit_test(who_does_not_end_is_killed),
         cmocka_unit_test(signals_are_passed_on),
         cmocka_unit_test(an_unwatched_signal_ends_it_after_the_ranks),

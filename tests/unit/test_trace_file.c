@@ -61,7 +61,7 @@ out:
 }
 
 static status run(fixture *f, int ranks, error *err) {
-    return launch_local(ranks, 16, 4096, body, f, NULL, err);
+    return launch_local(ranks, 16, 4096, body, f, NULL, NULL, err);
 }
 
 static yaml_node *read_trace(const fixture *f) {

@@ -1,0 +1,189 @@
+# --max-restarts: after the death of a process training goes on from the last saved state, and ends as if nothing had happened.
+
+load helpers
+load training
+
+setup_file() {
+    [ -x "$BIN/synth-cifar" ] || return 0
+    cd "$BATS_FILE_TMPDIR" || return 1
+    make_data data 400
+    # Some seconds, with a state every few milliseconds.
+    write_experiment e.yaml strategy=ddp world_size=2 epochs=400
+    "$BIN/train-single" -q --experiment e.yaml --train data/train.st.zst --out expected
+    # Nothing is saved before the end.
+    write_experiment unsaved.yaml strategy=ddp world_size=2 epochs=1 global_batch=4
+}
+
+setup() {
+    need_training
+    train=$BATS_FILE_TMPDIR/data/train.st.zst
+    expected=$BATS_FILE_TMPDIR/expected/model.st.zst
+    cp "$BATS_FILE_TMPDIR/"*.yaml "$WORK"
+    cd "$WORK"
+}
+
+teardown() {
+    [ -z "${pid:-}" ] || kill -KILL "$pid" 2>/dev/null || true
+}
+
+# begin TOOL OPTION...: in the background; its process is $pid, what it says goes to err.
+begin() {
+    local tool=$1
+    shift
+    "$BIN/$tool" -q --train "$train" --out "$WORK/out" "$@" <&0 2>err &
+    pid=$!
+}
+
+# A new process below $pid, number N from 0 in the order in which they were started: $victim.
+find_child() {
+    local tries=1000 found
+    for ((; tries > 0; tries--)); do
+        found=$(pgrep -P "$pid" | sed -n "$(($1 + 1))p") || true
+        [ -n "$found" ] && [ "$found" != "${victim:-}" ] && break
+        sleep 0.01
+    done
+    [ "$tries" -gt 0 ] || { fail "no process $1 to kill" "$(cat err)"; return 1; }
+    victim=$found
+}
+
+# kill_child N RESTARTS: and wait until the tool has said that it is that many restarts further.
+kill_child() {
+    local tries=1000
+    find_child "$1" || return 1
+    kill -KILL "$victim"
+    until [ "$(wc -l <err)" -ge "$2" ]; do
+        ((tries--)) || { fail "no restart after a death" "$(cat err)"; return 1; }
+        sleep 0.01
+    done
+}
+
+# ends CODE: $pid ends so, and leaves nobody behind.
+ends() {
+    local code=0
+    wait "$pid" || code=$?
+    pid=
+    [ "$code" -eq "$1" ] || { fail "exit code $code" "$(cat err)"; return 1; }
+    nobody_left "$WORK/out"
+}
+
+some_time() {
+    sleep "0.$((RANDOM % 2))$((RANDOM % 10))"
+}
+
+restarts() {
+    "$BIN/manifest" get out/manifest.yaml run.restarts
+}
+
+@test "ranks that are killed, at any moment: the same bits, and the manifest counts" {
+    local i
+    begin train-ddp --experiment e.yaml --max-restarts 9
+    wait_for out/state.st.zst
+    for i in 1 2 3 4 5; do
+        some_time
+        kill_child $((i % 2)) $i
+    done
+    ends 0
+    cmp "$expected" out/model.st.zst
+    [ "$(restarts)" = 5 ]
+    [ "$("$BIN/manifest" get out/manifest.yaml run.execution.1.first_step)" -gt 0 ]
+    [ "$(grep -Ec 'train-ddp: rank [01] died \(killed by SIGKILL\); restart [1-5] of 9 from step [0-9]+$' err)" -eq 5 ] ||
+        fail "$(cat err)"
+    grep -q 'rank 0 died' err
+    grep -q 'rank 1 died' err
+    succeeds "$BIN/manifest" verify out/manifest.yaml
+    [ "$(find out -type f ! -name .lock | sort | xargs -n 1 basename | tr '\n' ' ')" = \
+        "manifest.yaml model.st.zst state.st.zst steps.st.zst " ]
+}
+
+@test "a tool of one process goes on as well" {
+    local tool
+    "$BIN/train-single" -q --experiment e.yaml --set epochs=100 --train "$train" --out single
+    for tool in train-single train-dp train-mp; do
+        rm -rf out
+        begin "$tool" --experiment e.yaml --set epochs=100 --max-restarts 2
+        wait_for out/state.st.zst
+        kill_child 0 1
+        kill_child 0 2
+        ends 0
+        cmp single/model.st.zst out/model.st.zst
+        [ "$(restarts)" = 2 ]
+        grep -q "$tool: the process died (killed by SIGKILL); restart 2 of 2 from step" err || fail "$(cat err)"
+    done
+}
+
+# The ranks stand still until they are killed: nothing was saved when they are.
+@test "where nothing was saved it begins anew, and still counts" {
+    "$BIN/train-single" -q --experiment unsaved.yaml --train "$train" --out single
+    local i
+    begin train-ddp --experiment unsaved.yaml --train - --max-restarts 3 <"$train"
+    for i in 1 2; do
+        find_child 1
+        kill -STOP "$victim" || true
+        victim=
+        [ ! -e out/state.st.zst ] || skip "this machine trained faster than it could be interrupted"
+        kill_child 1 $i
+    done
+    ends 0
+    cmp single/model.st.zst out/model.st.zst
+    [ "$(grep -c 'of 3 from step 0$' err)" -eq 2 ] || fail "$(cat err)"
+    [ "$(restarts)" = 2 ]
+    [ "$("$BIN/manifest" get out/manifest.yaml run.execution.restarts)" = 2 ]
+    [ "$("$BIN/manifest" get out/manifest.yaml run.execution.first_step)" = 0 ]
+}
+
+@test "one death too many ends it, and --resume goes on" {
+    begin train-ddp --experiment e.yaml --max-restarts 1
+    wait_for out/state.st.zst
+    kill_child 0 1
+    kill_child 1 2
+    ends 1
+    [ "$(wc -l <err)" -eq 2 ]
+    tail -n 1 err | grep -Eq '^train-ddp: after restart 1 of 1: rank [01] was killed by signal 9' || fail "$(cat err)"
+    unfinished out
+    succeeds "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out --resume --stop-after-steps 1
+}
+
+@test "signals to the job stop it, and what was counted stays" {
+    begin train-ddp --experiment e.yaml --max-restarts 3
+    wait_for out/state.st.zst
+    kill_child 1 1
+    find_child 1 # of those that were started again
+    some_time
+    kill -TERM "$pid"
+    ends 5
+    [ "$(wc -l <err)" -eq 2 ]
+    grep -q 'stopped by SIGTERM: .*--resume' err || fail "$(cat err)"
+    unfinished out
+    begin train-ddp --experiment e.yaml --max-restarts 3 --resume
+    kill_child 0 1
+    ends 0
+    grep -q 'restart 1 of 3' err
+    cmp "$expected" out/model.st.zst
+    [ "$(restarts)" = 2 ]
+}
+
+# To a rank alone they are what they are to the job.
+@test "a rank that is asked to stop has not died" {
+    begin train-ddp --experiment e.yaml --max-restarts 3
+    wait_for out/state.st.zst
+    find_child 1
+    kill -TERM "$victim"
+    ends 5
+    grep -q 'stopped by another rank' err || fail "$(cat err)"
+    [ "$(wc -l <err)" -eq 1 ]
+}
+
+@test "what would only fail again is not tried again" {
+    fails_with 1 "step [0-9]+.*(nan|inf)" "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out \
+        --max-restarts 3 --set optimizer.lr=100000
+    fails_with 1 "'nowhere/trace.json'" "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out \
+        --max-restarts 3 --trace nowhere/trace.json
+    fails_with 3 "'missing.st.zst'" "$BIN/train-ddp" -q --experiment e.yaml --train missing.st.zst --out out --max-restarts 3
+}
+
+@test "ranks of another launcher are its own to restart" {
+    TOOL=train-ddp fails_with 2 "'--max-restarts 3'.*launcher" env RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 \
+        MASTER_PORT=1 "$BIN/train-ddp" --experiment e.yaml --train "$train" --out out --max-restarts 3
+    [ ! -e out ]
+    fails_with 2 "max-restarts" "$BIN/train-ddp" --experiment e.yaml --train "$train" --out out --max-restarts -1
+}

@@ -47,7 +47,7 @@ setup() {
 
 @test "the moving line fits the terminal, so that it can be cleared" {
     need_python
-    write_experiment long.yaml epochs=4000
+    write_experiment long.yaml epochs=2500
     local columns
     for columns in 30 60 100 200; do
         "$PYTHON" - "$columns" "$BIN/train-single" --experiment long.yaml --train "$train" --out out <<'END'

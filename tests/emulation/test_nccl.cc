@@ -50,7 +50,7 @@ struct rank {
 using body = std::function<ncclResult_t(rank &)>;
 
 // Freeing memory waits for all devices of a process, and with it for other ranks' turns: so nobody
-// does before all are done.
+// does before all are done, and have given up what they wait for.
 static void be_rank(rank *r, const ncclUniqueId *id, const body *what, std::atomic<int> *busy) {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
@@ -65,6 +65,7 @@ static void be_rank(rank *r, const ncclUniqueId *id, const body *what, std::atom
     (void)cudaMemcpy(r->got.data(), r->to, r->got.size() * sizeof(float), cudaMemcpyDeviceToHost);
     for ((*busy)--; *busy > 0;) usleep(100);
     (void)ncclCommAbort(r->comm);
+    for ((*busy)--; *busy > -r->size;) usleep(100);
     (void)cudaFree(r->from);
     (void)cudaFree(r->to);
     (void)cudaStreamDestroy(r->stream);

@@ -169,7 +169,7 @@ static status fake_infer(engine *e, const uint8_t *const *pixels, size_t samples
 
 static phase_times fake_times(engine *e) {
     (void)e;
-    return (phase_times){{[PHASE_FORWARD] = 1000}};
+    return (phase_times){.ns = {[PHASE_FORWARD] = 1000}};
 }
 
 static const char *fake_isa(const engine *e) {

@@ -267,7 +267,7 @@ typedef struct backend {
     status (*collect)(engine *e, update_result *results, int count, error *err);
 
     // Engines of several ranks may reduce among themselves, where their memory is, instead of by
-    // records() and reduced(). Both are NULL where a backend cannot.
+    // records() and reduced(). All three are NULL where a backend cannot.
     // All ranks together, once, behind open(). *way says how they will; its transport is NULL, on
     // all ranks, where they cannot, and `why` says why not. The engine leaves the group when it is
     // closed.

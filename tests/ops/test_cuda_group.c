@@ -348,14 +348,17 @@ static training of_steps(const problem *p, const layout *l, const split *last, i
     return t;
 }
 
-static void same_bits_as_one(const problem *p, const split *last, const int *sizes) {
-    training one = of_steps(p, shared, last, 1);
+// What `one` trains in one engine, with ranks of these sizes and in every layout.
+static void same_bits_as_one(training one, const int *sizes) {
+    const training steps = one;
     run_members(&one);
     all_are_well(&one);
     for (; *sizes; sizes++)
         for (int l = 0; l < LAYOUTS; l++) {
-            training many = of_steps(p, &layouts[l], last, *sizes);
-            if (!is_possible(&layouts[l], *sizes)) continue;
+            training many = steps;
+            many.l = &layouts[l];
+            many.size = *sizes;
+            if (!is_possible(many.l, many.size)) continue;
             run_members(&many);
             all_are_well(&many);
             expect_same(&many, one.outcomes[0]);
@@ -377,7 +380,7 @@ static void exact_has_the_bits_of_one_engine(void **state) {
         for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
             problem p;
             problem_init(&p, &cases[c], ways[i].full);
-            same_bits_as_one(&p, ways[i].last, ways[i].sizes);
+            same_bits_as_one(of_steps(&p, shared, ways[i].last, 1), ways[i].sizes);
             problem_release(&p);
         }
 }
@@ -392,22 +395,11 @@ static training of_many_steps(const problem *p, const layout *l, int size) {
 }
 
 static void graphs_with_reductions_are_replayed(void **state) {
+    static const int sizes[] = {2, 4, 0};
     (void)state;
     problem p;
     problem_init(&p, &cases[0], &twelve);
-    training one = of_many_steps(&p, shared, 1);
-    run_members(&one);
-    all_are_well(&one);
-    for (int size = 2; size <= MAX_RANKS; size *= 2)
-        for (int l = 0; l < LAYOUTS; l++) {
-            training many = of_many_steps(&p, &layouts[l], size);
-            if (!is_possible(&layouts[l], size)) continue;
-            run_members(&many);
-            all_are_well(&many);
-            expect_same(&many, one.outcomes[0]);
-            release_members(&many);
-        }
-    release_members(&one);
+    same_bits_as_one(of_many_steps(&p, shared, 1), sizes);
     problem_release(&p);
 }
 
@@ -478,7 +470,7 @@ static void in_every_order_of_the_emulation(void **state) {
     problem_init(&p, &cases[0], &twelve);
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
         setenv("LOCKSTEP_EMULATED_ORDER", orders[i], 1);
-        same_bits_as_one(&p, &twelve_last, sizes);
+        same_bits_as_one(of_steps(&p, shared, &twelve_last, 1), sizes);
     }
     restore_order(before);
     problem_release(&p);

@@ -18,6 +18,12 @@ endif
 # MODE: release, debug, asan (address + undefined), tsan. Binaries are under build/bin whatever the mode.
 MODE      ?= release
 BUILD     ?= build
+# It is in names of targets, which make takes apart at a blank, and in commands. Nothing at all would be the root.
+hash      := \#
+BAD_SIGNS := : % = ' " ; & | < > * ? $$ $(hash)
+ifneq ($(words $(BUILD)) $(strip $(foreach sign,$(BAD_SIGNS),$(findstring $(sign),$(BUILD)))),1 )
+$(error BUILD='$(BUILD)': expected the name of a folder, without blanks and $(BAD_SIGNS))
+endif
 ARTIFACTS ?= artifacts
 PREFIX    ?= /usr/local
 PYTHON    ?= /usr/bin/python3

@@ -66,6 +66,7 @@ try_run() {
 # again, and one that is over at once is measured for longer.
 measure_run() {
     local n key seconds batch
+    open_work
     open_run "$1"
     batch=$(parameter global_batch)
     for n in 512 8192; do

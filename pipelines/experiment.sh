@@ -35,6 +35,7 @@
 #     ARTIFACTS/LIST/{plan.yaml,report/} of reproduce, LIST-quick with QUICK=1. An experiment or study that is run as it
 #         stands lies where it always does; any other one below ARTIFACTS/LIST/
 #     ARTIFACTS/submission-NAME-NAME.tar.gz
+#     ARTIFACTS/.work-*/ while it is needed
 #     ARTIFACTS/machine/allreduce-RANKS/: what an all-reduce takes here, for a study of the world size and a comparison
 #
 # Everything is resolved, and every tool looked for, before the first run. With repeats all runs of one seed come
@@ -45,6 +46,7 @@ export LC_ALL=C
 
 BIN=${BIN:-build/bin}
 ARTIFACTS=${ARTIFACTS:-artifacts}
+[[ $ARTIFACTS != -* ]] || ARTIFACTS=./$ARTIFACTS # no option of a program
 
 parts=${BASH_SOURCE[0]%/*}
 # shellcheck source=pipelines/stages.sh
@@ -102,8 +104,8 @@ usage() {
     exit 2
 }
 
-work=$(mktemp -d "${TMPDIR:-/tmp}/lockstep-experiment.XXXXXX")
-trap 'rm -rf "$work"' EXIT
+trap 'remove_work' EXIT
+remove_old_work
 parse_set
 runs=()
 collectives=()
@@ -115,6 +117,9 @@ main() {
     command=${1:-}
     { [ $# -gt 1 ] && [ -n "$2" ]; } || [ "$command" = reproduce ] || usage
     shift
+    for tool in train-single manifest; do
+        [ -x "$BIN/$tool" ] || fail 1 "cannot run: '$BIN/$tool' is not built"
+    done
     case $command in
     experiment)
         [ $# -eq 1 ] || usage

@@ -14,6 +14,7 @@ find_file() {
         ;;
     esac
     name=$(basename "$file" .yaml)
+    [[ $file != *[$'\t\n']* ]] || fail 2 "cannot take experiment: '$1': a tab or a line break in its name"
     [ -e "$file" ] ||
         fail 3 "cannot find experiment: '$1': $file does not exist; there are: $(known_experiments)"
 }
@@ -43,7 +44,7 @@ parse_set() {
         assignment=${assignment%"${assignment##*[! ]}"}
         [ -z "$assignment" ] || given+=("$assignment")
     done
-    [[ ${SEED:-0} =~ ^[0-9]+$ ]] || fail 2 "SEED: '$SEED' is not a number"
+    [[ ${SEED:-0} =~ ^[0-9]+$ ]] || fail 2 "SEED: '$SEED': expected a whole number, 0 or more"
 }
 
 # ---- What is to run --------------------------------------------------------------------------------------------
@@ -57,32 +58,45 @@ add_experiment() {
     lines+=("$(printf '%s\t' "$name" "$file" "${given[@]}")")
 }
 
+# keep_plan FILE ARGUMENT...: what `plan ARGUMENT...` decides, as YAML, goes to FILE unless that holds it.
+keep_plan() {
+    local plan=$1
+    shift
+    ! print_plan "$@" | cmp -s - "$plan" || return 0
+    make_folder "${plan%/*}"
+    "$BIN/plan" -q "$@" --out "$plan" >/dev/null || exit
+}
+
+# print_plan ARGUMENT...: the plan as YAML.
+print_plan() {
+    "$BIN/plan" -q "$@" --out /dev/fd/3 3>&1 >/dev/null
+}
+
 # add_plan FOLDER ARGUMENT...: what `plan ARGUMENT...` decides.
 add_plan() {
-    local folder=$1 line
+    local folder=$1 line planned
     local -a set=()
     shift
     for assignment in "${given[@]}"; do set+=(--set "$assignment"); done
-    mkdir -p "$ARTIFACTS/$folder"
-    "$BIN/plan" "$@" "${set[@]}" --out "$ARTIFACTS/$folder/plan.yaml" >"$work/lines" || exit
+    planned=$("$BIN/plan" "$@" "${set[@]}") || exit
+    keep_plan "$ARTIFACTS/$folder/plan.yaml" "$@" "${set[@]}"
     while IFS= read -r line; do
         lines+=("$folder/$line")
         say run "$ARTIFACTS/$folder/${line%%$'\t'*}" planned
-    done <"$work/lines"
+    done <<<"$planned"
 }
 
 # add_reproduction LIST: the runs of a list of reports. Sets $name, the folder of what is its own.
 add_reproduction() {
-    local plan=$work/plan.yaml line
+    local line planned
     local -a set=()
     [ -e "$1" ] || fail 3 "cannot find the list of reports: '$1' does not exist"
     for assignment in "${given[@]}"; do set+=(--set "$assignment"); done
     case ${QUICK:-0} in 0) ;; *) set+=(--quick) ;; esac
-    "$BIN/plan" reproduction "$1" "${set[@]}" --out "$plan" >"$work/lines" || exit
-    name=$("$BIN/manifest" get "$plan" name)
-    mkdir -p "$ARTIFACTS/$name"
-    cmp -s "$plan" "$ARTIFACTS/$name/plan.yaml" || cp "$plan" "$ARTIFACTS/$name/plan.yaml"
-    while IFS= read -r line; do lines+=("$line"); done <"$work/lines"
+    planned=$("$BIN/plan" reproduction "$1" "${set[@]}") || exit
+    name=$(print_plan reproduction "$1" "${set[@]}" | "$BIN/manifest" get /dev/stdin name) || exit
+    keep_plan "$ARTIFACTS/$name/plan.yaml" reproduction "$1" "${set[@]}"
+    while IFS= read -r line; do lines+=("$line"); done <<<"$planned"
 }
 
 # What is asked of resolved experiments, and the answers by "I KEY". They are read once: a process for each question
@@ -91,11 +105,11 @@ asked=(name dataset strategy seed repeats world_size virtual_shards shard_seed g
     architecture.name architecture.input.0 architecture.input.1 architecture.input.2)
 declare -A answers=()
 
-# read_parameters I: of the file $resolved.
+# read_parameters I: of $resolved.
 read_parameters() {
     local text k
     local -a values
-    text=$("$BIN/manifest" get "$resolved" "${asked[@]}") || exit
+    text=$(printf '%s\n' "$resolved" | "$BIN/manifest" get /dev/stdin "${asked[@]}") || exit
     mapfile -t values <<<"$text"
     for k in "${!asked[@]}"; do answers[$1 ${asked[k]}]=${values[k]}; done
 }
@@ -105,7 +119,8 @@ parameter() {
     echo "${answers[$opened $1]}"
 }
 
-# open_run I: sets what run number I is: $dir, $file, the array $set, and $resolved, a file; `parameter` is about it.
+# open_run I: sets what run number I is: $dir, $file, the array $set, and $resolved, the whole experiment as
+# YAML; `parameter` is about it.
 open_run() {
     local -a words
     local assignment
@@ -115,18 +130,22 @@ open_run() {
     file=${words[1]}
     set=()
     for assignment in "${words[@]:2}"; do set+=(--set "$assignment"); done
-    resolved=$work/$1.yaml
+    resolved=${resolutions[$1]:-}
 }
 
 # check_run I: can it be run at all? Notes what training needs to know.
 check_run() {
     open_run "$1"
-    "$BIN/train-single" --experiment "$file" "${set[@]}" --print-parameters >"$resolved" || exit
+    resolved=$("$BIN/train-single" --experiment "$file" "${set[@]}" ${DEVICE:+--device "$DEVICE"} \
+        ${THREADS:+--threads "$THREADS"} --print-parameters) || exit
+    resolutions[$1]=$resolved
     read_parameters "$1"
     strategy[$1]=$(parameter strategy)
     world[$1]=$(parameter world_size)
     seed[$1]=$(parameter seed)
     repeats[$1]=$(parameter repeats)
+    [ "${seed[$1]}" -le $((largest_seed - repeats[$1] + 1)) ] ||
+        fail 2 "cannot train '$dir': ${repeats[$1]} seeds from ${seed[$1]} on: the largest is $largest_seed"
     case ${strategy[$1]} in
     ddp | dp) worlds[${world[$1]}]=1 ;;
     esac
@@ -190,7 +209,8 @@ train_run() {
 }
 
 # Of each run, by its number.
-strategy=() world=() seed=() repeats=() train_on=() test_on=()
+largest_seed=9223372036854775807
+strategy=() world=() seed=() repeats=() train_on=() test_on=() resolutions=()
 # Of the run at hand.
 set=() on=() words=() evaluation=()
 

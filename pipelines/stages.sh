@@ -17,6 +17,57 @@ say() {
     printf '%-9s %s: %s\n' "$1" "$2" "$3"
 }
 
+# ---- Work of this call -----------------------------------------------------------------------------------------
+# What is of no use behind this call lies in $work, a folder in ARTIFACTS; few calls need one. A call that is killed leaves
+# it, and the next one removes it: $work/in-use is locked as long as the call, or a tool that it began, goes on.
+work=
+
+# with_work_locked COMMAND...: while no other call makes or removes such folders.
+with_work_locked() {
+    local guard
+    { exec {guard}>"$ARTIFACTS/.work.lock"; } 2>/dev/null || return 1
+    flock "$guard"
+    "$@"
+    exec {guard}>&-
+}
+
+# open_work: makes it.
+open_work() {
+    [ -z "$work" ] || return 0
+    make_folder "$ARTIFACTS"
+    with_work_locked make_work || fail 1 "cannot work in '$ARTIFACTS': it cannot be written"
+}
+
+make_work() {
+    local in_use
+    work=$(mktemp -d "$ARTIFACTS/.work-XXXXXX") || exit
+    exec {in_use}>"$work/in-use"
+    flock "$in_use"
+}
+
+remove_work() {
+    [ -z "$work" ] || rm -rf "$work"
+}
+
+# remove_old_work: those of calls that were killed.
+remove_old_work() {
+    set -- "$ARTIFACTS"/.work-*
+    [ ! -d "$1" ] || with_work_locked remove_unused_work || true
+}
+
+remove_unused_work() {
+    local old
+    for old in "$ARTIFACTS"/.work-*; do
+        ! flock -n "$old/in-use" true 2>/dev/null || rm -rf "$old"
+    done
+}
+
+# make_folder DIR
+make_folder() {
+    local why
+    [ -d "$1" ] || why=$(mkdir -p "$1" 2>&1) || fail 1 "cannot make folder: '$1': ${why##*: }"
+}
+
 # ---- Stages --------------------------------------------------------------------------------------------------
 
 # Is the stage in DIR done? Returns 0 when it is; 1, with the reason in $why, when it is not.
@@ -106,9 +157,14 @@ stage() {
     seen[$dir]=1
     find_key "$dir" "$tool" "$@"
 
-    [ -d "${dir%/*}" ] || mkdir -p "${dir%/*}"
+    make_folder "${dir%/*}"
     lock_file=${dir%/*}/.${dir##*/}.lock
-    { exec {lock}>"$lock_file"; } 2>/dev/null || fail 1 "cannot lock stage: '$dir': '$lock_file' cannot be written"
+    { exec {lock}>"$lock_file"; } 2>/dev/null || {
+        # Nobody here can make it. It may have been made before the folder became read-only.
+        fresh "$dir" "$key" || fail 1 "cannot lock stage: '$dir': '$lock_file' cannot be written${why:+ ($why)}"
+        say "$name" "$dir" "up to date"
+        return 0
+    }
     flock -n "$lock" || {
         say "$name" "$dir" "waiting for another run of this stage"
         flock "$lock"

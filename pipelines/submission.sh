@@ -25,11 +25,11 @@ write_experiment() {
     open_run "$1"
     model=$(parameter architecture.name)
     mkdir -p "$folder/experiments/models"
-    top_key architecture <"$resolved" >"$folder/experiments/models/$model.yaml"
+    top_key architecture <<<"$resolved" >"$folder/experiments/models/$model.yaml"
     awk -v model="$model" '
         /^[^ -]/ { inside = $1 == "architecture:" }
         /^model:/ { print "model: " model; next }
-        !inside' "$resolved" >"$folder/experiments/$(parameter name).yaml"
+        !inside' <<<"$resolved" >"$folder/experiments/$(parameter name).yaml"
 }
 
 # ---- Manifests, models, environment ----------------------------------------------------------------------------
@@ -113,8 +113,8 @@ command_line() {
     local word line="run" from=''
     for word; do
         case $word in
-        "$ARTIFACTS"/*) line+=" \"\$out/$(below "$word")\"" ;;
         "$folder"/*) line+=" \"\$here/${word#"$folder/"}\"" ;;
+        "$ARTIFACTS"/*) line+=" \"\$out/$(below "$word")\"" ;;
         *) line+=" $(quoted "$word")" ;;
         esac
     done
@@ -224,6 +224,7 @@ pack() {
     local i dir language submission folder models='' runs_table sources=''
     language=$(report_language)
     submission=submission$joined
+    open_work
     folder=$work/$submission
     mkdir -p "$folder/report"
     cp "$1"/report.{html,md,csv,tex} "$folder/report/"

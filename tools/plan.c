@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cli.h"
+#include "base/named_files.h"
 #include "base/output.h"
 #include "train/run_plan.h"
 
@@ -55,11 +56,22 @@ static status make_plan(const options *o, const cli_list *words, yaml_node **pla
                      "expected 'ladder A B' or 'study FILE' or 'reproduction FILE'");
 }
 
+static status check_out(const options *o, const cli_list *words, error *err) {
+    const named_file out = {"--out", o->out};
+    for (size_t i = 1; i < words->count; i++) {
+        const named_file in = {"an input", words->items[i]};
+        status rc = named_files_check(&in, 1, &out, 1, err);
+        if (rc != STATUS_OK) return rc;
+    }
+    return STATUS_OK;
+}
+
 static status run_tool(const options *o, const cli_list *words, const logger *log, error *err) {
     yaml_node *plan = NULL;
     char *lines = NULL, *yaml = NULL;
     size_t bytes;
     status rc = STATUS_OK;
+    TRY(check_out(o, words, err));
     TRY(make_plan(o, words, &plan, err));
     TRY(plan_lines(plan, &lines, err));
     TRY(yaml_write_text(plan, &yaml, &bytes, err));

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/cli.h"
+#include "base/named_files.h"
 #include "base/output.h"
 #include "data/tensor_diff.h"
 #include "data/tensor_exchange.h"
@@ -88,6 +89,11 @@ static status take_format(const arguments *a, bool *csv, error *err) {
                      a->format ? a->format : "nothing");
 }
 
+static status check_out(const arguments *a, const char *role, error *err) {
+    const named_file in = {role, a->operands.items[0]}, out = {"--out", a->out};
+    return named_files_check(&in, 1, &out, 1, err);
+}
+
 static status run_export(const arguments *a, error *err) {
     status rc = STATUS_OK;
     tensor_file f = {0};
@@ -95,6 +101,7 @@ static status run_export(const arguments *a, error *err) {
     const tensor *t;
     bool csv;
     TRY(take_format(a, &csv, err));
+    TRY(check_out(a, "FILE", err));
     TRY(tensor_file_read(a->operands.items[0], (uint64_t)a->max_bytes, &f, err));
     TRY(find(&f, a, &t, err));
     TRY(output_open(a->out ? a->out : "-", &out, err));
@@ -122,6 +129,7 @@ static status run_import(const arguments *a, error *err) {
             err, STATUS_USAGE,
             "bad option value: '--dtype': expected U8, U32, U64, I64, F32 or F64, got '%s'",
             a->type));
+    TRY(check_out(a, "IN", err));
     TRY(csv ? tensor_read_csv(path, limit, a->name, type, &f, err)
             : tensor_read_npy(path, limit, a->name, &f, err));
     TRY(tensor_file_write(a->out, &f, err));

@@ -382,7 +382,7 @@ status yaml_integer(const yaml_node *node, const char *key, int64_t min, int64_t
     long long parsed = strtoll(node->text, NULL, 10);
     if (errno || parsed < min || parsed > max) {
         char expected[80];
-        if (max == INT64_MAX)
+        if (max == INT64_MAX && parsed < min)
             snprintf(expected, sizeof expected, "an integer of at least %lld", (long long)min);
         else
             snprintf(expected, sizeof expected, "an integer between %lld and %lld", (long long)min,

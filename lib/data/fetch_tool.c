@@ -28,7 +28,7 @@ static status fetch(const fetch_tool *t, arguments *a, const logger *log, int ar
         TRY(manifest_print_key(&m, err));
         goto out;
     }
-    TRY(raw_output_open(&a->output, err));
+    TRY(raw_output_open(&a->output, a->from.items, a->from.count, err));
     TRY(t->read(set, a->from.items, a->from.count, log, &raw, &origin, err));
     TRY(members_describe_origin(set, &origin, &m, err));
     TRY(raw_dataset_write(&raw, &a->output, &m, err));

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/named_files.h"
 
 static const char *const split_names[RAW_SPLITS] = {"train", "test"};
 
@@ -63,10 +64,21 @@ static status check_output(const raw_output *o, error *err) {
     return STATUS_OK;
 }
 
-status raw_output_open(raw_output *o, error *err) {
+static status check_stream(const raw_output *o, const char *const *from, size_t count, error *err) {
+    const named_file outputs[] = {{"--out", o->out}, {"--manifest", o->manifest}};
+    status rc = STATUS_OK;
+    for (size_t i = 0; rc == STATUS_OK && i < count; i++) {
+        const named_file input = {"--from", from[i]};
+        rc = named_files_check(&input, 1, outputs, 2, err);
+    }
+    return rc == STATUS_OK ? named_files_check(NULL, 0, outputs, 2, err) : rc;
+}
+
+status raw_output_open(raw_output *o, const char *const *from, size_t count, error *err) {
     o->lock = -1;
     status rc = check_output(o, err);
-    if (rc != STATUS_OK || is_stream(o)) return rc;
+    if (rc != STATUS_OK) return rc;
+    if (is_stream(o)) return check_stream(o, from, count, err);
     rc = output_make_folder(o->out, err);
     return rc == STATUS_OK ? output_lock_folder(o->out, &o->lock, err) : rc;
 }

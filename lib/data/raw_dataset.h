@@ -37,10 +37,11 @@ typedef struct raw_output {
     int lock; // of the folder, while it is open; -1: none
 } raw_output;
 
-// STATUS_USAGE unless it is `--out DIR` or `--split train|test --out - [--manifest FILE]`. Makes
-// and locks the folder: what cannot be written is better known before a long download than after.
+// STATUS_USAGE unless it is `--out DIR` or `--split train|test --out - [--manifest FILE]`, where
+// FILE is none of `from`, the `count` places that the dataset may be read from. Makes and locks the
+// folder: what cannot be written is better known before a long download than after.
 // raw_output_close whatever happens.
-status raw_output_open(raw_output *o, error *err) MUST_CHECK;
+status raw_output_open(raw_output *o, const char *const *from, size_t count, error *err) MUST_CHECK;
 void raw_output_close(raw_output *o);
 
 // Adds to the parameters of `m` what of the output decides its content: which split a stream is of.

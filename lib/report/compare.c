@@ -87,13 +87,16 @@ out:
     return rc;
 }
 
+message compare_no_time(const run *r) {
+    if (!r->train) return MESSAGE_NOT_TRAINED;
+    if (run_has_time(r)) return MESSAGE_NO_TIMES;
+    return r->restarted ? MESSAGE_WAS_RESTARTED : MESSAGE_WAS_RESUMED;
+}
+
 static void check_time(const run *r, language l, text *out) {
-    message m = !r->train          ? MESSAGE_NOT_TRAINED
-                : !run_has_time(r) ? MESSAGE_WAS_RESUMED
-                                   : MESSAGE_NO_TIMES;
     if (run_has_time(r) && r->timed) return;
     if (out->length) text_append(out, "; ");
-    text_format(out, message_text(l, m), r->name);
+    text_format(out, message_text(l, compare_no_time(r)), r->name);
 }
 
 static void check_data(const run *a, const run *b, language l, text *out) {

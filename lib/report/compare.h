@@ -43,6 +43,9 @@ status compare_step(const group *subject, const group *baseline, language l, com
                     error *err) MUST_CHECK;
 void comparison_release(comparison *c);
 
+// Why a run has no times, about its name.
+message compare_no_time(const run *r);
+
 // Why the times of two runs may not be held against each other, every reason of it; free() it. NULL
 // when they may.
 status compare_reasons(const run *a, const run *b, language l, char **reasons,

@@ -50,7 +50,8 @@ status execution_read(const run *r, execution *e, error *err) MUST_CHECK;
 // A zeroed struct is fine.
 void execution_release(execution *e);
 
-// Are there times to show? Not those of a resumed run, nor of one whose manifest has no phases.
+// Are there times to show? Not those of a resumed or restarted run, nor of one whose manifest has
+// no phases.
 bool execution_has_times(const run *r);
 
 // Seconds of a DataParallel step, once its batch is there: the sum of its activities.

@@ -48,7 +48,8 @@ static status add(figure_list *list, const draft *d, error *err) {
 }
 
 static const char *time_note(const run *r) {
-    if (!run_has_time(r)) return "no time: the run was resumed";
+    if (!run_has_time(r))
+        return r->restarted ? "no time: the run was restarted" : "no time: the run was resumed";
     return r->simulated ? "SIMULATED" : "";
 }
 

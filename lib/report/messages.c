@@ -60,6 +60,9 @@ static const char *const texts[MESSAGES][LANGUAGES] = {
     [MESSAGE_NOT_TRAINED] = {"%s has no training run", "%s 没有训练记录"},
     [MESSAGE_WAS_RESUMED] = {"%s was resumed: its times belong to several executions",
                              "%s 曾中断后恢复：其时间分属多次执行"},
+    [MESSAGE_WAS_RESTARTED] = {"%s was restarted after the death of a process: its times belong to "
+                               "several executions",
+                               "%s 曾因进程意外终止而重新启动：其时间分属多次执行"},
     [MESSAGE_NO_TIMES] = {"%s has no times", "%s 没有计时"},
     [MESSAGE_SIMULATED] = {"SIMULATED", "模拟 (SIMULATED)"},
     [MESSAGE_IDENTICAL] = {"identical to %s", "与 %s 完全相同"},
@@ -99,6 +102,8 @@ static const char *const texts[MESSAGES][LANGUAGES] = {
                                     "GPU（%s），该时间不能代表同样数量的真实设备。"},
     [MESSAGE_RESUMED_NOTE] = {"No times are shown where a run was resumed: %s.",
                               "恢复过的运行不显示时间：%s。"},
+    [MESSAGE_RESTARTED_NOTE] = {"No times are shown where a run was restarted: %s.",
+                                "重新启动过的运行不显示时间：%s。"},
     [MESSAGE_SEEDS] = {"Repeats", "重复"},
     [MESSAGE_SEEDS_NOTE] = {"Means over seeds with the sample standard deviation and the 95 % "
                             "interval of the mean (Student's t).",

@@ -180,6 +180,14 @@ const yaml_node *run_last_segment(const run *r, int *segments) {
     return execution->count ? execution->items[execution->count - 1] : NULL;
 }
 
+// A segment that a restart began says so; one that --resume began does not.
+static bool was_restarted(const run *r) {
+    const yaml_node *execution = yaml_get(r->train, "run.execution");
+    for (int i = 1; i < r->segments; i++)
+        if (!yaml_find(execution->items[i], "restarts")) return false;
+    return r->segments > 1;
+}
+
 static status read_execution(run *r, error *err) {
     status rc = STATUS_OK;
     TRY(run_count(r->train, "parameters.world_size", &r->world_size, err));
@@ -187,6 +195,7 @@ static status read_execution(run *r, error *err) {
     TRY(run_count(r->train, "run.cores", &r->cores, err));
     snprintf(r->device, sizeof r->device, "cpu");
     const yaml_node *last = run_last_segment(r, &r->segments);
+    r->restarted = was_restarted(r);
     r->threads = -1;
     if (!last) goto out;
     int64_t count;

@@ -33,6 +33,7 @@ typedef struct run {
     char device[16];                                    // kind: "cpu", "cuda"
     int64_t gpus;   // that its ranks, replicas or stages have, each counted once; 0 on a cpu
     int segments;   // of execution: more than one after a resume, then no time is shown
+    bool restarted; // all but the first were begun by --max-restarts, after a death
     bool simulated; // more replicas · threads than cores, or several replicas on one GPU
     run_epoch *epochs;
     size_t epoch_count;

@@ -374,7 +374,7 @@ static void tell_absent(const page *p, size_t i) {
     const run *one = run_at(p, i);
     char why[512];
     if (p->of[i].kind == EXECUTION_PLAIN || execution_has_times(one)) return;
-    snprintf(why, sizeof why, say(p->r, MESSAGE_WAS_RESUMED), one->name);
+    snprintf(why, sizeof why, say(p->r, compare_no_time(one)), one->name);
     document_add(p->d, BLOCK_NOTE, say(p->r, MESSAGE_NO_LOSSES), one->name,
                  run_has_time(one) ? say(p->r, MESSAGE_SPLIT_ABSENT) : why);
 }

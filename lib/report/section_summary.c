@@ -136,8 +136,10 @@ static void summary_notes(const report *r, document *d) {
             document_add(d, BLOCK_NOTE, say(r, MESSAGE_SIMULATED_NOTE), why);
         }
         if (one->train && !run_has_time(one)) {
-            snprintf(why, sizeof why, say(r, MESSAGE_WAS_RESUMED), one->name);
-            document_add(d, BLOCK_NOTE, say(r, MESSAGE_RESUMED_NOTE), why);
+            snprintf(why, sizeof why, say(r, compare_no_time(one)), one->name);
+            document_add(d, BLOCK_NOTE,
+                         say(r, one->restarted ? MESSAGE_RESTARTED_NOTE : MESSAGE_RESUMED_NOTE),
+                         why);
         }
         if (!one->train) document_add(d, BLOCK_NOTE, say(r, MESSAGE_NOT_COMPLETE), one->name);
     }

@@ -85,7 +85,7 @@ static void split_note(const report *r, document *d, const run *one) {
     if (!one->train) return;
     if (!has_split(one)) {
         char why[512];
-        snprintf(why, sizeof why, say(r, MESSAGE_WAS_RESUMED), one->name);
+        snprintf(why, sizeof why, say(r, compare_no_time(one)), one->name);
         document_add(d, BLOCK_NOTE, say(r, MESSAGE_SPLIT_UNKNOWN), one->name,
                      run_has_time(one) ? say(r, MESSAGE_SPLIT_ABSENT) : why);
         return;

@@ -54,16 +54,25 @@ static status check_keys(const yaml_node *root, error *err) {
 
 // ---- --set -------------------------------------------------------------------------------------
 
-// A path that --set may name: a field, or a whole group.
-static bool is_known_path(const char *path, const char *known[2 * MAX_KNOWN], size_t *count) {
+// The paths that --set may name: fields, and whole groups.
+static size_t known_paths(const char *known[2 * MAX_KNOWN]) {
     static const char *const groups[] = {"normalize", "optimizer", "schedule", "lr_scaling"};
-    *count = 0;
-    for (size_t i = 0; i < experiment_field_count; i++)
-        known[(*count)++] = experiment_fields[i].path;
-    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) known[(*count)++] = groups[i];
+    size_t count = 0;
+    for (size_t i = 0; i < experiment_field_count; i++) known[count++] = experiment_fields[i].path;
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) known[count++] = groups[i];
+    return count;
+}
+
+static bool is_known_path(const char *path, const char *known[2 * MAX_KNOWN], size_t *count) {
+    *count = known_paths(known);
     for (size_t i = 0; i < *count; i++)
         if (!strcmp(path, known[i])) return true;
     return false;
+}
+
+status experiment_check_assignments(const yaml_node *mapping, error *err) {
+    const char *known[2 * MAX_KNOWN];
+    return yaml_check_keys(mapping, known, known_paths(known), err);
 }
 
 // Puts `value` at the path, making the mapping in between where it is absent; null takes the key

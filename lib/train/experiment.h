@@ -55,6 +55,10 @@ status experiment_read(experiment *e, const char *path, const char *const *set, 
                        error *err) MUST_CHECK;
 void experiment_release(experiment *e);
 
+// Are all keys of a mapping such as --set takes? STATUS_INPUT, with place and nearest key, at the
+// first that is not; its values are checked where an experiment is read with them.
+status experiment_check_assignments(const yaml_node *mapping, error *err) MUST_CHECK;
+
 // The first key on which two resolved experiments differ in a way that changes the bits (so not
 // name, title, repeats, strategy, world_size, loader_workers, target_accuracy, stages), or NULL:
 // what --resume refuses by name. The text is in `key`.

@@ -21,6 +21,14 @@ typedef struct reproduction {
 
 // ---- The list ----
 
+// Assignments of a mapping, if it is there.
+static status check_assignments(const yaml_node *mapping, const char *key, error *err) {
+    if (!mapping) return STATUS_OK;
+    if (mapping->kind != YAML_MAPPING)
+        return yaml_error(mapping, err, "'%s': expected a mapping", key);
+    return experiment_check_assignments(mapping, err);
+}
+
 static status read_list(reproduction *p, error *err) {
     static const char *const keys[] = {"schema", "name", "title", "quick", "reports"};
     status rc;
@@ -34,19 +42,15 @@ static status read_list(reproduction *p, error *err) {
         return yaml_error(name, err, "'name': it names a folder: letters, digits, '.', '_', '-'");
     if (!reports || reports->kind != YAML_SEQUENCE || !reports->count)
         return yaml_error(reports ? reports : p->root, err, "'reports': expected a list");
+    TRY(check_assignments(yaml_find(p->root, "quick"), "quick", err));
     p->folder = memory_format(err, "%s%s", p->name, p->quick ? "-quick" : "");
     rc = p->folder ? STATUS_OK : STATUS_FAILED;
 out:
     return rc;
 }
 
-// Assignments of a mapping, if it is there.
-static status add_assignments(yaml_node *run, const yaml_node *mapping, const char *key,
-                              error *err) {
-    if (!mapping) return STATUS_OK;
-    if (mapping->kind != YAML_MAPPING)
-        return yaml_error(mapping, err, "'%s': expected a mapping", key);
-    for (size_t i = 0; i < mapping->count; i++) {
+static status add_assignments(yaml_node *run, const yaml_node *mapping, error *err) {
+    for (size_t i = 0; mapping && i < mapping->count; i++) {
         status rc = plan_add_value(run, mapping->keys[i], mapping->items[i], err);
         if (rc != STATUS_OK) return rc;
     }
@@ -68,7 +72,7 @@ static status collect_given(reproduction *p, const char *const *set, size_t coun
     p->given = yaml_new(YAML_MAPPING, err);
     if (!p->given) return rc;
     TRY(yaml_put(p->given, "set", yaml_new(YAML_SEQUENCE, err), err));
-    if (p->quick) TRY(add_assignments(p->given, yaml_find(p->root, "quick"), "quick", err));
+    if (p->quick) TRY(add_assignments(p->given, yaml_find(p->root, "quick"), err));
     p->changed = yaml_find(p->given, "set")->count > 0;
     for (size_t i = 0; i < count; i++) {
         TRY(plan_add_set(p->given, set[i], err));
@@ -131,6 +135,55 @@ static status read_own(const yaml_node *entry, const char *file, const yaml_node
     return rc;
 }
 
+// The assignment of `quick` that a message is about, if it is one of them; *rest is what is wrong.
+static const yaml_node *find_culprit(const yaml_node *quick, const char *message,
+                                     const char **rest) {
+    static const char before[] = "--set '", behind[] = "': ";
+    const size_t skip = sizeof before - 1;
+    const yaml_node *culprit = NULL;
+    for (size_t i = 0; quick && !culprit && i < quick->count; i++) {
+        char *assignment;
+        if (plan_assignment(quick->keys[i], quick->items[i], &assignment, NULL) != STATUS_OK) break;
+        const size_t length = strlen(assignment);
+        if (strncmp(message, before, skip) == 0 &&
+            strncmp(message + skip, assignment, length) == 0 &&
+            strncmp(message + skip + length, behind, sizeof behind - 1) == 0) {
+            *rest = message + skip + length + sizeof behind - 1;
+            culprit = quick->items[i];
+        }
+        free(assignment);
+    }
+    return culprit;
+}
+
+// With one more mapping that makes runs short, which stands where `quick` does in the list.
+static status try_quick(yaml_node *trial, const yaml_node *quick, const char *file,
+                        const char *name, error *err) {
+    experiment e = {0};
+    error local = {0};
+    const char *rest = local.message;
+    if (!quick) return STATUS_OK;
+    status rc = add_assignments(trial, quick, err);
+    if (rc != STATUS_OK) return rc;
+    rc = plan_experiment(file, yaml_find(trial, "set"), &e, &local);
+    experiment_release(&e);
+    if (rc == STATUS_OK) return rc;
+    const yaml_node *culprit = find_culprit(quick, local.message, &rest);
+    return yaml_error(culprit ? culprit : quick, err, "run '%s': %s", name, rest);
+}
+
+// What the list sets to make a run short, without what the command line sets.
+static status check_quick(const reproduction *p, const char *file, const yaml_node *run,
+                          const yaml_node *more, error *err) {
+    const char *name = yaml_find(run, "name")->text;
+    yaml_node *trial = yaml_copy(run, err);
+    if (!trial) return STATUS_FAILED;
+    status rc = try_quick(trial, yaml_find(p->root, "quick"), file, name, err);
+    if (rc == STATUS_OK) rc = try_quick(trial, more, file, name, err);
+    yaml_free(trial);
+    return rc;
+}
+
 // The epochs of the experiment as it is published, before anybody sets anything.
 static status put_epochs(yaml_node *run, const char *file, const yaml_node *set, error *err) {
     experiment e = {0};
@@ -159,6 +212,9 @@ static status read_row(const reproduction *p, const yaml_node *entry, row *w, er
         w->quick = yaml_find(entry, "quick");
         file = yaml_find(entry, "experiment");
         if (!file) return yaml_error(entry, err, "'experiment' is missing");
+        TRY(check_assignments(w->set, "set", err));
+        if (w->quick && w->quick->kind != YAML_SCALAR)
+            TRY(check_assignments(w->quick, "quick", err));
     }
     rc = plan_find(p->path, "", file, "experiment", &w->file, err);
 out:
@@ -191,6 +247,7 @@ static status row_name(const row *w, const char **name, char **own, error *err) 
 static status fill_row(const reproduction *p, const row *w, yaml_node *run, const char *source,
                        error *err) {
     static const yaml_node nothing = {.kind = YAML_SEQUENCE};
+    const bool more = p->quick && w->quick && w->quick->kind == YAML_MAPPING;
     const char *against;
     experiment e = {0};
     status rc;
@@ -202,11 +259,11 @@ static status fill_row(const reproduction *p, const row *w, yaml_node *run, cons
         TRY(yaml_string(w->against, "against", &against, err));
         TRY(yaml_put(run, "against", yaml_new_string(against, err), err));
     }
-    TRY(add_assignments(run, w->set, "set", err));
+    TRY(add_assignments(run, w->set, err));
     TRY(read_own(w->entry, w->file, run, &e, err));
+    if (p->quick) TRY(check_quick(p, w->file, run, more ? w->quick : NULL, err));
     TRY(add_given(p, run, err));
-    bool more = w->quick && w->quick->kind == YAML_MAPPING && p->quick;
-    if (more) TRY(add_assignments(run, w->quick, "quick", err));
+    if (more) TRY(add_assignments(run, w->quick, err));
     if (w->name) TRY(plan_add_value(run, "name", w->name, err));
     TRY(put_place(p, run, w->file, p->changed || more || w->set || w->name, NULL, err));
 out:
@@ -298,6 +355,19 @@ static status describe_study(reproduction *p, const yaml_node *study, const char
     return rc;
 }
 
+// The study with all that is set. A fault of the list is told at its place there.
+static status plan_given_study(const reproduction *p, const char *file, const char *const *words,
+                               size_t count, yaml_node **study, error *err) {
+    const yaml_node *quick = p->quick ? yaml_find(p->root, "quick") : NULL;
+    const char *rest;
+    error local = {0};
+    status rc = plan_study(file, words, count, study, &local);
+    if (rc == STATUS_OK) return rc;
+    const yaml_node *culprit = find_culprit(quick, local.message, &rest);
+    if (culprit) return yaml_error(culprit, err, "study '%s': %s", file, rest);
+    return error_set(err, rc, "%s", local.message);
+}
+
 static status add_study(reproduction *p, const yaml_node *entry, const char *source, error *err) {
     const yaml_node *set = yaml_find(p->given, "set");
     yaml_node *study = NULL, *alone = NULL;
@@ -308,7 +378,7 @@ static status add_study(reproduction *p, const yaml_node *entry, const char *sou
     for (size_t i = 0; i < set->count; i++) words[i] = set->items[i]->text;
     TRY(plan_find(p->path, "studies", entry, "studies", &file, err));
     TRY(plan_study(file, NULL, 0, &alone, err));
-    TRY(plan_study(file, words, set->count, &study, err));
+    TRY(plan_given_study(p, file, words, set->count, &study, err));
     TRY(describe_study(p, study, source, err));
     TRY(add_variants(p, entry, file, study, alone, source, err));
 out:

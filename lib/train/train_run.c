@@ -9,9 +9,11 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/named_files.h"
 #include "base/signals.h"
 #include "data/recorded.h"
 #include "data/sampler.h"
+#include "data/shard_files.h"
 #include "train/trace_file.h"
 #include "train/train_manifest.h"
 #include "train/trainer.h"
@@ -121,6 +123,44 @@ void train_run_release(train_run *r) {
     checkpoint_release(&r->checkpoint);
     yaml_free(r->segment);
     memset(r, 0, sizeof *r);
+}
+
+// Where --train is a folder, it stands for the shards in it.
+static status check_shards(const train_settings *s, const named_file *outputs, size_t count,
+                           error *err) {
+    char **paths = NULL;
+    int shards = 0;
+    bool folder;
+    status rc = shard_files_is_folder(s->train, &folder, err);
+    if (rc == STATUS_OK && folder) rc = shard_files_list(s->train, &paths, &shards, err);
+    for (int i = 0; i < shards; i++) {
+        const named_file shard = {"--train", paths[i]};
+        if (rc == STATUS_OK) rc = named_files_check(&shard, 1, outputs, count, err);
+        free(paths[i]);
+    }
+    free(paths);
+    return rc;
+}
+
+status train_run_check_files(const train_settings *s, const char *file, error *err) {
+    const named_file inputs[] = {
+        {"--experiment", file}, {"--train", s->train}, {"--test", s->test}, {"--init", s->init}};
+    const char *const own[] = {MODEL, STATE, STEPS, MANIFEST};
+    enum { OWN = sizeof own / sizeof *own };
+    char *paths[OWN] = {NULL};
+    named_file outputs[OWN + 2];
+    status rc = STATUS_OK;
+    for (size_t i = 0; i < OWN; i++) {
+        if (s->out) TRY(path_in(s->out, own[i], &paths[i], err));
+        outputs[i] = (named_file){"--out", paths[i]};
+    }
+    outputs[OWN] = (named_file){"--trace", s->trace};
+    outputs[OWN + 1] = (named_file){"--dump-order", s->dump_order};
+    TRY(named_files_check(inputs, sizeof inputs / sizeof *inputs, outputs, OWN + 2, err));
+    if (s->trace || s->dump_order) rc = check_shards(s, outputs + OWN, 2, err);
+out:
+    for (size_t i = 0; i < OWN; i++) free(paths[i]);
+    return rc;
 }
 
 // ---- Where it begins ----

@@ -51,6 +51,10 @@ status train_run_init(train_run *r, const train_settings *s, const experiment *e
                       error *err) MUST_CHECK;
 void train_run_release(train_run *r);
 
+// STATUS_USAGE when what the run would write is what it reads, or is to be two things. `file` is
+// that of the experiment.
+status train_run_check_files(const train_settings *s, const char *file, error *err) MUST_CHECK;
+
 // Puts into `m` only what the key of the stage is made from: the parameters, and the contents of
 // the inputs, which are not read where a manifest beside them tells (data/recorded.h).
 status train_run_describe(const train_settings *s, const experiment *e, manifest *m,

@@ -169,6 +169,7 @@ static status read_settings(const train_tool *t, const experiment *e, const logg
         return error_set(err, STATUS_USAGE,
                          "cannot read training data: '-': a rank that joins a group cannot share "
                          "standard input; give a file");
+    rc = train_run_check_files(s, t->experiment, err);
 out:
     return rc;
 }
@@ -253,6 +254,7 @@ status train_tool_run(train_tool *t, int argc, char **argv, error *err) {
     if (done) goto out;
     TRY(read_experiment(t, &e, err));
     if (t->print_parameters) {
+        TRY(devices_parse(&settings.devices, t->device, err));
         rc = print_parameters(&e, err);
         goto out;
     }

@@ -56,11 +56,7 @@ bad_archive() {
 serve() {
     "$PYTHON" "$ROOT/tests/python/serve.py" "$1" "$WORK/port" 3>&- &
     SERVER=$!
-    local i
-    for ((i = 0; i < 100; i++)); do
-        [ ! -e "$WORK/port" ] || break
-        sleep 0.05
-    done
+    wait_for "$WORK/port"
     URL=http://127.0.0.1:$(cat "$WORK/port")
 }
 

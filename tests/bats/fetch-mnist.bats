@@ -144,7 +144,7 @@ refused() {
     "$MNIST" --from "$WORK/plain" --split test --out - | cmp - "$WORK/a/test.st.zst"
     "$PYTHON" "$ROOT/tests/python/serve.py" "$MNIST_FROM" "$WORK/port" 3>&- &
     SERVER=$!
-    for _ in $(seq 100); do [ -e "$WORK/port" ] || sleep 0.05; done
+    wait_for "$WORK/port"
     "$MNIST" -q --from "http://127.0.0.1:$(cat "$WORK/port")" --split test --out - |
         cmp - "$WORK/a/test.st.zst"
 }

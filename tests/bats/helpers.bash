@@ -55,6 +55,20 @@ nothing_in() {
     [ -z "$found" ] || fail "left behind: $found"
 }
 
+# wait_for FILE: until it is there, at most a minute.
+wait_for() {
+    wait_until [ -e "$1" ]
+}
+
+# wait_until COMMAND...: until it is true, at most a minute.
+wait_until() {
+    local tries=1200
+    until "$@"; do
+        ((tries--)) || { fail "never came true: $*"; return 1; }
+        sleep 0.05
+    done
+}
+
 # need_cifar10, need_mnist: skip unless CIFAR10_FROM (an archive or folder) or MNIST_FROM is set.
 need_cifar10() {
     [ -n "${CIFAR10_FROM:-}" ] || skip "CIFAR10_FROM is not set"
@@ -77,6 +91,17 @@ need_tool() {
     for tool in "$@"; do
         [ -x "$BIN/$tool" ] || skip "$tool is not built"
     done
+}
+
+# read_only DIR COMMAND...: where nothing in DIR can be written, by root either. need_read_only: skip where that cannot be had.
+read_only() {
+    # shellcheck disable=SC2016 # the inner shell's
+    unshare --user --map-root-user --mount \
+        sh -c 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"' "$@"
+}
+
+need_read_only() {
+    read_only "$WORK" true 2>/dev/null || skip "no read-only mounts here (unshare --user --mount)"
 }
 
 # need_python: a Python 3; only its standard library may be used. need_torch: one that has PyTorch.

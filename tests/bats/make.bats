@@ -35,6 +35,17 @@ bare_path() {
     [[ $output == *"missing: make deps"* ]] || fail "$output"
 }
 
+@test "a build folder that make cannot name is refused in one line" {
+    local name
+    for name in '' 'a b' "$WORK/a folder" a:b a%b 'a#b' a=b "it's"; do
+        run make -C "$ROOT" -s BUILD="$name" print-config
+        [ "$status" -eq 2 ] || fail "BUILD='$name': $status" "$output"
+        [ "${#lines[@]}" -eq 1 ] || fail "$output"
+        [[ $output == *"BUILD='$name': expected the name of a folder, without blanks"* ]] || fail "$output"
+    done
+    succeeds make -C "$ROOT" -s BUILD="$WORK/a+c,d_e-f@~" print-config
+}
+
 # An installed dpkg-query that knows of nothing, and an apt-get that installs pkg-config: a bare machine.
 @test "one command line can install and go on" {
     local path

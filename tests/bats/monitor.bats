@@ -66,14 +66,14 @@ one_asked() {
     [ "$(cat log)" = "$(printf 'begin\nend')" ] || fail "$(cat log)"
 }
 
-# as_often_as_it_should: about once a second (a loaded machine is late), once at least; and the mean is that of so many.
+# as_often_as_it_should: about once a second (a loaded machine may be ten times as late), once at least; and the mean is that of so many.
 as_often_as_it_should() {
     local samples seconds mean
     samples=$(value run.gpus.0.samples)
     seconds=$(value results.total_seconds)
     mean=$(value run.gpus.0.utilization_mean)
     awk -v n="$samples" -v seconds="$seconds" -v mean="$mean" '
-        BEGIN { error = mean * n - 1; exit n < 1 || n < int(seconds / 2) || error < -1e-6 || error > 1e-6 }' ||
+        BEGIN { error = mean * n - 1; exit n < 1 || n < int(seconds / 10) || error < -1e-6 || error > 1e-6 }' ||
         fail "$samples samples in $seconds s, mean $mean"
 }
 

@@ -160,12 +160,12 @@ starts() {
     wait_for run/state.st.zst
 }
 
-# ends CODE JOB MESSAGE: within 5 s, with that exit code, and MESSAGE in the file of that name.
+# ends CODE JOB MESSAGE: before the 20 s are over that the emulation waits for a rank, with that exit code, and MESSAGE in the file of that name.
 ends() {
     local code=0 begin=$SECONDS
     wait "$2" || code=$?
     [ "$code" -eq "$1" ] || fail "exit code $code: $(cat "$3")"
-    [ $((SECONDS - begin)) -le 5 ] || fail "it took $((SECONDS - begin)) s"
+    [ $((SECONDS - begin)) -le 15 ] || fail "it took $((SECONDS - begin)) s"
 }
 
 @test "SIGTERM to one rank: all save behind the same step" {
@@ -186,7 +186,7 @@ a_rank_dies() {
     nobody_left "$WORK/run"
 }
 
-@test "a rank that dies ends the others within 5 s, and is named" {
+@test "a rank that dies ends the others, and is named" {
     need_gpus 4
     a_rank_dies --device cuda:0,cuda:1,cuda:2,cuda:3
 }

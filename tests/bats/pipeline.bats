@@ -80,6 +80,23 @@ did_not_run() {
     [ "$before" = "$after" ]
 }
 
+@test "where nothing can be written, what is done is done, and only what must be made fails" {
+    need_read_only
+    finished_run
+    local stage
+    cd "$ROOT" || return
+    succeeds read_only "$ARTIFACTS" pipelines/experiment.sh experiment "$TINY"
+    for stage in fetch shard train evaluate report; do did_not_run "$stage"; done
+    TMPDIR=/nowhere succeeds read_only "$ARTIFACTS" pipelines/experiment.sh experiment "$TINY"
+    REPORT_FLAGS="--lang zh" TOOL=experiment fails_with 1 "cannot lock stage: '.*/tiny/report': '.*lock' cannot be written \(other inputs" \
+        read_only "$ARTIFACTS" pipelines/experiment.sh experiment "$TINY"
+    SEED=8 TOOL=experiment fails_with 1 "cannot make folder: '.*/tiny/seed-8'" read_only "$ARTIFACTS" pipelines/experiment.sh experiment "$TINY"
+    # Without its lock, as where it was copied to.
+    rm "$ARTIFACTS/tiny/.report.lock"
+    succeeds read_only "$ARTIFACTS" pipelines/experiment.sh experiment "$TINY"
+    did_not_run report
+}
+
 @test "other threads and devices make nothing stale" {
     finished_run
     THREADS=1 DEVICE=cpu succeeds run_pipeline experiment "$TINY"
@@ -114,6 +131,10 @@ did_not_run() {
     [ -s "$ARTIFACTS/tiny/seed-8/train/model.st.zst" ]
     [ -s "$ARTIFACTS/tiny/seed-9/evaluate/manifest.yaml" ]
     SEED=x TOOL=experiment fails_with 2 "SEED: 'x'" run_pipeline experiment "$TINY"
+    SEED=-1 TOOL=experiment fails_with 2 "SEED: '-1': expected a whole number, 0 or more" run_pipeline experiment "$TINY"
+    SEED=9223372036854775808 TOOL=train-single fails_with 2 "an integer between 0 and 9223372036854775807" run_pipeline experiment "$TINY"
+    SEED=9223372036854775806 SET="repeats=3" TOOL=experiment fails_with 2 "3 seeds from 9223372036854775806 on: the largest is" \
+        run_pipeline experiment "$TINY"
 }
 
 @test "an output that was removed or cut is made again" {
@@ -138,17 +159,16 @@ did_not_run() {
 
 @test "a training that was killed is stale, not done" {
     finished_run
-    local pid waited=0 state=$ARTIFACTS/tiny/seed-7/train
+    local pid state=$ARTIFACTS/tiny/seed-7/train
+    rm "$state/state.st.zst"
     (
         cd "$ROOT"
         SET="epochs=2500" exec setsid pipelines/experiment.sh experiment "$TINY" >"$WORK/log" 2>&1
     ) &
     pid=$!
-    until grep -q '^train .*running' "$WORK/log" || [ $((waited += 1)) -gt 100 ]; do sleep 0.1; done
-    sleep 0.5
+    wait_for "$state/state.st.zst" || fail "$(cat "$WORK/log")"
     kill -KILL -- "-$pid"
     wait "$pid" || true
-    grep -q '^train .*running' "$WORK/log" || fail "$(cat "$WORK/log")"
     [ ! -e "$state/manifest.yaml" ]
     succeeds run_pipeline experiment "$TINY"
     did_not_run shard
@@ -158,19 +178,18 @@ did_not_run() {
 
 # start_long: a pipeline in the background that trains for long, until it does. Sets $pid.
 start_long() {
-    local waited=0
     (
         cd "$ROOT"
-        TMPDIR=$WORK SET="epochs=2500" exec pipelines/experiment.sh experiment "$TINY" >"$WORK/log" 2>&1 3>&-
+        TMPDIR=$WORK/temporary SET="epochs=2500" exec pipelines/experiment.sh experiment "$TINY" >"$WORK/log" 2>&1 3>&-
     ) &
     pid=$!
-    until [ -e "$ARTIFACTS/tiny/seed-7/train/state.st.zst" ] || [ $((waited += 1)) -gt 100 ]; do sleep 0.1; done
-    [ $waited -le 100 ] || fail "$(cat "$WORK/log")"
+    wait_for "$ARTIFACTS/tiny/seed-7/train/state.st.zst" || fail "$(cat "$WORK/log")"
 }
 
 @test "a pipeline that is ended takes its training along" {
     setpriv --pdeathsig TERM true 2>/dev/null || skip "no setpriv that knows --pdeathsig"
     local pid signal train=$ARTIFACTS/tiny/seed-7/train
+    mkdir "$WORK/temporary"
     for signal in TERM HUP KILL; do
         rm -rf "$ARTIFACTS"
         finished_run
@@ -179,10 +198,26 @@ start_long() {
         kill -s "$signal" "$pid"
         wait "$pid" || true
         # It saves before it ends, and has the folder until then.
-        timeout 10 flock "$train/.lock" true || fail "the training goes on behind SIG$signal"
+        timeout 60 flock "$train/.lock" true || fail "the training goes on behind SIG$signal"
         [ ! -e "$train/manifest.yaml" ]
         nobody_left "--out $train"
+        [ -z "$(ls -A "$WORK/temporary")" ] || fail "SIG$signal leaves $(ls -A "$WORK/temporary")"
     done
+}
+
+@test "what a call that was killed left is removed by the next one, but not what is in use" {
+    finished_run
+    local holder used=$ARTIFACTS/.work-used
+    mkdir "$used" "$ARTIFACTS/.work-left"
+    : >"$ARTIFACTS/.work-left/in-use"
+    exec {holder}>"$used/in-use"
+    flock "$holder"
+    succeeds run_pipeline experiment "$TINY"
+    [ ! -e "$ARTIFACTS/.work-left" ]
+    [ -e "$used/in-use" ]
+    exec {holder}>&-
+    succeeds run_pipeline experiment "$TINY"
+    [ ! -e "$used" ]
 }
 
 @test "two at once share what they have in common" {
@@ -229,6 +264,26 @@ start_long() {
     if [ ! -e "$BIN/train-mp" ]; then
         TOOL=experiment fails_with 1 "train-mp' is not built" run_pipeline experiment "$WORK/mp.yaml"
     fi
+}
+
+@test "odd settings: taken, or refused before anything runs" {
+    local name="$WORK/an experiment's.yaml"
+    write_experiment "$name"
+    ARTIFACTS="$WORK/[odd] * folder/" succeeds run_pipeline experiment "$name"
+    [ -s "$WORK/[odd] * folder/an experiment's/report/report.html" ] || fail "$output"
+    cd "$WORK"
+    write_experiment "$WORK/a"$'\t'"tab.yaml"
+    TOOL=experiment fails_with 2 "a tab or a line break" run_pipeline experiment "$WORK/a"$'\t'"tab.yaml"
+    THREADS=0 TOOL=train-single fails_with 2 "'--threads'" run_pipeline experiment "$TINY"
+    DEVICE=gpu TOOL=train-single fails_with 2 "'--device gpu'" run_pipeline experiment "$TINY"
+    BIN=/nowhere TOOL=experiment fails_with 1 "'/nowhere/train-single' is not built" run_pipeline experiment "$TINY"
+    [ ! -e "$ARTIFACTS" ]
+    touch file
+    ARTIFACTS=$WORK/file TOOL=experiment fails_with 1 "cannot make folder: '$WORK/file/data': Not a directory" run_pipeline experiment "$TINY"
+    local before
+    before=$(ls -A "$ROOT")
+    ARTIFACTS=-q TOOL=experiment fails_with 3 "cannot find experiment" run_pipeline experiment nope
+    [ "$(ls -A "$ROOT")" = "$before" ]
 }
 
 @test "make experiment hands its settings on, and stops with the tool's code" {

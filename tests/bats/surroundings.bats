@@ -88,6 +88,44 @@ train() {
     [ "$("$BIN/manifest" get run/manifest.yaml tool)" = train-ddp ]
 }
 
+@test "no tool writes over what it reads, or two things into one file" {
+    need_tool tensor plan
+    local option file train=data/train.st.zst
+    train train-single run -q
+    "$BIN/shard" -q --shards 4 --in "$train" --out shards
+    ln -s "$train" link
+    cp -r . "$BATS_FILE_TMPDIR/before"
+    for option in --trace --dump-order; do
+        for file in "$train" ./data//train.st.zst link data/test.st.zst e.yaml run/model.st.zst; do
+            fails_with 2 "cannot write $option: '$file': it is read as --" "$BIN/train-single" --experiment e.yaml --train "$train" \
+                --test data/test.st.zst --init run/model.st.zst --out out "$option" "$file"
+        done
+        fails_with 2 "$option: 'shards/shard-00001-of-00004.st.zst': it is read as --train" \
+            "$BIN/train-ddp" --experiment e.yaml --train shards --out out "$option" shards/shard-00001-of-00004.st.zst
+        TOOL=train-dp fails_with 2 "$option: '$train': it is read as --train" \
+            sh -c '"$@" <data/train.st.zst' - "$BIN/train-dp" --experiment e.yaml --train - --out out "$option" "$train"
+        for file in out/model.st.zst out/../out/state.st.zst ./out/manifest.yaml; do
+            mkdir out
+            fails_with 2 "$option: '$file': it is written as --out" \
+                "$BIN/train-single" --experiment e.yaml --train "$train" --out out "$option" "$file"
+            rmdir out
+        done
+    done
+    fails_with 2 "'./order': it is written as --trace" "$BIN/train-single" --experiment e.yaml --train "$train" --out out --trace order --dump-order ./order
+    fails_with 2 "'run/model.st.zst': it is read as --init" "$BIN/train-single" --experiment e.yaml --train "$train" --out run --init run/model.st.zst
+    fails_with 2 "'$train': it is read as FILE" "$BIN/tensor" export --format npy --out "$train" "$train" labels
+    fails_with 2 "'link': it is read as IN" "$BIN/tensor" import --format npy --name x --out link "$train"
+    fails_with 2 "'e.yaml': it is read as an input" "$BIN/plan" ladder "$ROOT/experiments/single.yaml" e.yaml --out e.yaml
+    fails_with 2 "'e.yaml': it is read as --from" "$BIN/fetch-cifar" --from e.yaml --split train --out - --manifest e.yaml
+    fails_with 2 "'-': it is written as --out" "$BIN/synth-cifar" --split train --out - --manifest -
+    rm -rf out
+    diff -r -x 'separate-stderr*' . "$BATS_FILE_TMPDIR/before"
+    # A name of its own beside the shards is taken, also when it is there; devices lose nothing.
+    succeeds train train-single run -q --train shards --trace shards/trace.json
+    succeeds train train-single run -q --train shards --trace shards/trace.json
+    succeeds train train-single run -q --trace /dev/null --dump-order /dev/null
+}
+
 @test "a folder that is called like standard output, or nothing, is a usage error" {
     local name
     train train-single run

@@ -139,11 +139,11 @@ END
         fails_with 1 "'closed/out'" "$BIN/train-single" --experiment e.yaml --train "$train" --out closed/out
     fi
     mkdir held
-    flock held/.lock sleep 20 &
-    local holder=$!
-    sleep 0.2
+    local holder
+    exec {holder}>held/.lock
+    flock "$holder"
     fails_with 1 "'held'.*another process" "$BIN/train-single" --experiment e.yaml --train "$train" --out held
-    kill "$holder"
+    exec {holder}>&-
 }
 
 @test "a full disk: no file of half length" {

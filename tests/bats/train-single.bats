@@ -55,7 +55,7 @@ import fcntl, os, pty, re, signal, struct, sys, termios
 columns = int(sys.argv[1])
 child, terminal = pty.fork()
 if child == 0:
-    signal.alarm(20)
+    signal.alarm(120)
     os.execv(sys.argv[2], sys.argv[2:])
 fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
 text, lines = b"", []

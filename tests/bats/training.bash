@@ -43,15 +43,6 @@ same_model() {
     [ "$got" = "$1" ] || fail "$3: content ${got:0:12} instead of ${1:0:12}"
 }
 
-# wait_for FILE: until it is there, at most 10 s.
-wait_for() {
-    local tries=200
-    until [ -e "$1" ]; do
-        ((tries--)) || { fail "$1 did not appear"; return 1; }
-        sleep 0.05
-    done
-}
-
 # nobody_left WORD: no process has WORD in its command line.
 nobody_left() {
     local found

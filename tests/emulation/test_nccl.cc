@@ -256,18 +256,28 @@ static void a_send_that_meets_a_collective(void **) {
 }
 
 // For tests in which somebody waits in vain; the others are patient, however slow the machine is.
+static std::atomic<bool> gave_up;
+
 static int impatient(void **) {
-    return setenv("LOCKSTEP_EMULATED_SECONDS", "0.5", 1);
+    gave_up = false;
+    return setenv("LOCKSTEP_EMULATED_SECONDS", "2", 1); // time enough to join
 }
 
 static int patient(void **) {
     return unsetenv("LOCKSTEP_EMULATED_SECONDS");
 }
 
-// Rank 1 does nothing; it hears of it with whatever it does next.
+// Rank 0, which waits in vain for what it asked for.
+static ncclResult_t give_up(rank &r, ncclResult_t code) {
+    code = r.wait(code);
+    gave_up = true;
+    return code;
+}
+
+// Rank 1 does nothing until then; it hears of it with whatever it does next.
 static ncclResult_t look_later(rank &r) {
     ncclResult_t state;
-    usleep(700000);
+    while (!gave_up) usleep(1000);
     const ncclResult_t code = ncclRecv(r.to, 1, ncclFloat, 0, r.comm, r.stream);
     return code == ncclInProgress ? r.wait(code) : (ncclCommGetAsyncError(r.comm, &state), state);
 }
@@ -276,7 +286,7 @@ static void a_receive_without_a_send(void **) {
     all_fail(run(2,
                  [](rank &r) {
                      if (r.number == 1) return look_later(r);
-                     return ncclRecv(r.to, 100, ncclFloat, 1, r.comm, r.stream);
+                     return give_up(r, ncclRecv(r.to, 100, ncclFloat, 1, r.comm, r.stream));
                  }),
              ncclRemoteError, "to receive a message of 100 floats from rank 1");
 }
@@ -286,7 +296,7 @@ static void a_send_without_a_receive(void **) {
     all_fail(run(2,
                  [](rank &r) {
                      if (r.number == 1) return look_later(r);
-                     return ncclSend(r.from, MOST, ncclFloat, 1, r.comm, r.stream);
+                     return give_up(r, ncclSend(r.from, MOST, ncclFloat, 1, r.comm, r.stream));
                  }),
              ncclRemoteError, "to send a message of 40000 floats to rank 1");
 }
@@ -300,7 +310,7 @@ static void a_graph_that_waits_in_vain(void **) {
                                               inside.comm, inside.stream);
                      };
                      const ncclResult_t code = replay(r, 8, r.number == 0, reduce);
-                     return r.number == 0 ? code : look_later(r);
+                     return r.number == 0 ? give_up(r, code) : look_later(r);
                  }),
              ncclRemoteError, "an all-reduce (number 0) of 40000 floats to rank 1");
 }
@@ -339,12 +349,14 @@ static void memory_that_is_not_the_devices(void **) {
 // ---- Joining ----
 
 static void join_as(const ncclUniqueId &id, int device, int size, int number, ncclResult_t *result,
-                    std::string *why) {
+                    std::string *why, std::atomic<bool> *came) {
     rank r = {number, size, {}, {}, {}, {}, {}, {}, {}};
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
     (void)cudaSetDevice(device);
-    *result = r.wait(ncclCommInitRankConfig(&r.comm, size, id, number, &config));
+    const ncclResult_t code = ncclCommInitRankConfig(&r.comm, size, id, number, &config);
+    *came = true;
+    *result = r.wait(code);
     *why = ncclGetLastError(r.comm);
     (void)ncclCommAbort(r.comm);
 }
@@ -353,10 +365,11 @@ static void expect_no_group(int device, int size, int number, const char *expect
     ncclUniqueId id;
     ncclResult_t result[2];
     std::string why[2];
+    std::atomic<bool> came[2] = {false, false};
     assert_int_equal(ncclGetUniqueId(&id), ncclSuccess);
-    std::thread first(join_as, id, 0, 2, 0, &result[0], &why[0]);
-    usleep(50000);
-    std::thread second(join_as, id, device, size, number, &result[1], &why[1]);
+    std::thread first(join_as, id, 0, 2, 0, &result[0], &why[0], &came[0]);
+    while (!came[0]) usleep(1000);
+    std::thread second(join_as, id, device, size, number, &result[1], &why[1], &came[1]);
     first.join();
     second.join();
     for (int i = 0; i < 2; i++) {
@@ -375,12 +388,13 @@ static void a_rank_that_does_not_come(void **) {
     ncclUniqueId id;
     ncclResult_t result;
     std::string why;
+    std::atomic<bool> came;
     assert_int_equal(ncclGetUniqueId(&id), ncclSuccess);
-    join_as(id, 0, 2, 0, &result, &why);
+    join_as(id, 0, 2, 0, &result, &why, &came);
     assert_int_equal(result, ncclRemoteError);
-    assert_string_equal(why.c_str(), "rank 0 has waited for 0.5 s for rank 1 to join");
+    assert_string_equal(why.c_str(), "rank 0 has waited for 2 s for rank 1 to join");
     memset(&id, 0, sizeof id);
-    join_as(id, 0, 2, 0, &result, &why);
+    join_as(id, 0, 2, 0, &result, &why, &came);
     assert_int_equal(result, ncclInvalidArgument);
 }
 

@@ -75,7 +75,7 @@ typedef struct training {
     const char *ipc;           // LOCKSTEP_EMULATED_IPC of rank 1; NULL: as it is
     int missing, missing_from; // a rank that dies in front of this reduction; -1: before joining
     int missing_behind;        // ... or behind so many gatherings of its group; 0: not there
-    bool stops;                // rank 1, which lives, for long in front of its fifth step
+    bool stops; // rank 1, which lives, in front of its fifth step, until rank 0 has ended
     segment *meeting_place;
     outcome_of_rank *outcomes[MAX_RANKS];
     size_t outcome_bytes;
@@ -187,6 +187,12 @@ _Noreturn static void die_later(const member *m) {
     die(m);
 }
 
+// However long that takes; a minute is for a rank 0 that never does.
+static void await_the_end_of_rank_0(const member *m) {
+    const uint64_t *ended = &m->t->outcomes[0]->ended;
+    for (int i = 0; i < 6000 && !__atomic_load_n(ended, __ATOMIC_SEQ_CST); i++) usleep(10000);
+}
+
 static bool dies_before(const member *m, int reduction) {
     return m->t->missing == m->rank && m->t->missing_from == reduction;
 }
@@ -198,7 +204,7 @@ static status train(member *m) {
     (void)cuda->times(m->e);
     const uint64_t begin = clock_now();
     for (int i = 0; i < t->steps && rc == STATUS_OK; i++) {
-        if (t->stops && m->rank == 1 && i == 4) sleep(5);
+        if (t->stops && m->rank == 1 && i == 4) await_the_end_of_rank_0(m);
         rc = step(m, t->step[i]);
         if (dies_before(m, i)) die_later(m);
         if (rc == STATUS_OK && t->size > 1) rc = reduce_members(m, t->step[i]);
@@ -531,22 +537,29 @@ static void traffic_is_counted(void **state) {
     problem_release(&p);
 }
 
+// Is all the time that a rank spent booked, but for what is between phases, and little to load?
+static bool is_booked(const outcome_of_rank *o) {
+    uint64_t booked = 0;
+    for (int k = 0; k < PHASES; k++) booked += o->times.ns[k];
+    assert_in_range(booked, 0, o->spent);
+    return booked >= o->spent / 5 * 4 && o->times.ns[PHASE_LOAD] <= o->spent / 4;
+}
+
 // With a device that is never ahead of whoever waits for it. A rank hears what others wish, and
 // waits for blocks of input that are in use: that is the device's time, not that of preparing a
-// step.
+// step. A busy machine may take the processor away between two phases, but not each time.
 static void expect_booked(const problem *p, const layout *l, int size) {
-    training t = of_many_steps(p, l, size);
+    bool booked = false;
     if (!is_possible(l, size)) return;
-    run_members(&t);
-    all_are_well(&t);
-    for (int r = 0; r < size; r++) {
-        const outcome_of_rank *o = t.outcomes[r];
-        uint64_t booked = 0;
-        for (int k = 0; k < PHASES; k++) booked += o->times.ns[k];
-        assert_in_range(booked, o->spent / 5 * 4, o->spent);
-        assert_in_range(o->times.ns[PHASE_LOAD], 0, o->spent / 4);
+    for (int tries = 0; tries < 20 && !booked; tries++) {
+        training t = of_many_steps(p, l, size);
+        run_members(&t);
+        all_are_well(&t);
+        booked = true;
+        for (int r = 0; r < size; r++) booked = is_booked(t.outcomes[r]) && booked;
+        release_members(&t);
     }
-    release_members(&t);
+    assert_true(booked);
 }
 
 static void all_time_is_booked_where_it_was_spent(void **state) {
@@ -565,7 +578,8 @@ static void all_time_is_booked_where_it_was_spent(void **state) {
 
 // ---- Failing ----
 
-// Everybody but `missing` fails, within 5 s of its death, and says `message`.
+// Everybody but `missing` fails, and says `message`: soon behind its death, which on a busy machine
+// takes seconds, and not after the 20 s that the emulation waits for whoever does not come.
 static void expect_failure(training *t, const char *message) {
     run_members(t);
     for (int r = 0; r < t->size; r++) {
@@ -574,7 +588,7 @@ static void expect_failure(training *t, const char *message) {
         assert_int_equal(o->rc, STATUS_FAILED);
         if (!strstr(o->err.message, message))
             fail_msg("rank %d: no '%s' in '%s'", r, message, o->err.message);
-        assert_true(t->missing < 0 || o->ended - *t->died < 5 * UINT64_C(1000000000));
+        assert_true(t->missing < 0 || o->ended - *t->died < 15 * UINT64_C(1000000000));
     }
     release_members(t);
 }

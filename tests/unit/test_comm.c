@@ -376,7 +376,8 @@ static void be_stopped(comm *c) {
     kill(getpid(), SIGSTOP);
 }
 
-// Rank 2 of 4 meets its fate; the others must all say `message` within a second (and `after_ms`).
+// Rank 2 of 4 meets its fate; the others must all say `message`, not before `after_ms` and, however
+// busy the machine, long before they would have given up on a rank that is only late.
 static void expect_news_in(rank_body body, void (*how)(comm *c), int stall, uint64_t after_ms,
                            const char *message) {
     error err;
@@ -393,7 +394,7 @@ static void expect_news_in(rank_body body, void (*how)(comm *c), int stall, uint
         assert_int_equal(waitpid(process[r], NULL, 0), process[r]);
         assert_int_equal(out[r].rc, STATUS_FAILED);
         assert_string_equal(out[r].err.message, message);
-        assert_true(out[r].ended - begin < (after_ms + 1500) * 1000000);
+        assert_true(out[r].ended - begin < UINT64_C(30000000000));
         assert_true(out[r].ended - begin >= after_ms * 1000000);
     }
     kill(process[2], SIGKILL);

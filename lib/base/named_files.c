@@ -1,0 +1,63 @@
+#include "base/named_files.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+// A path without links, or, where its folder is not there yet, as it was given.
+typedef char place[PATH_MAX];
+
+// The folder of `path` without its links, and the name behind it. Is the folder there?
+static bool find_in_folder(const char *path, char found[PATH_MAX]) {
+    char folder[PATH_MAX], real[PATH_MAX];
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const int length = slash ? (int)(slash - path) + 1 : 0;
+    if (length >= PATH_MAX) return false;
+    snprintf(folder, sizeof folder, "%.*s", length ? length : 1, length ? path : ".");
+    if (!realpath(folder, real)) return false;
+    const char *separator = strcmp(real, "/") == 0 ? "" : "/";
+    return snprintf(found, PATH_MAX, "%s%s%s", real, separator, name) < PATH_MAX;
+}
+
+// Where output goes, or input comes from, through a name. false: nowhere that matters.
+static bool find_place(const char *path, const char *stream, place p) {
+    struct stat info;
+    if (!path || !*path) return false;
+    const bool is_stream = strcmp(path, "-") == 0 || strcmp(path, stream) == 0;
+    if (is_stream) path = stream;
+    const bool exists = stat(path, &info) == 0;
+    if (exists && !S_ISDIR(info.st_mode) && !S_ISREG(info.st_mode)) {
+        snprintf(p, PATH_MAX, "%s", stream);
+        return is_stream; // a terminal or a pipe; a device loses nothing
+    }
+    if (exists && realpath(path, p)) return true;
+    return find_in_folder(path, p) || snprintf(p, PATH_MAX, "%s", path) < PATH_MAX;
+}
+
+static status check_output(const named_file *inputs, size_t input_count, const named_file *outputs,
+                           size_t at, error *err) {
+    const named_file *o = &outputs[at];
+    place out, other;
+    if (!find_place(o->path, "/dev/stdout", out)) return STATUS_OK;
+    for (size_t i = 0; i < input_count; i++)
+        if (find_place(inputs[i].path, "/dev/stdin", other) && strcmp(out, other) == 0)
+            return error_set(err, STATUS_USAGE, "cannot write %s: '%s': it is read as %s", o->role,
+                             o->path, inputs[i].role);
+    for (size_t i = 0; i < at; i++)
+        if (find_place(outputs[i].path, "/dev/stdout", other) && strcmp(out, other) == 0)
+            return error_set(err, STATUS_USAGE, "cannot write %s: '%s': it is written as %s",
+                             o->role, o->path, outputs[i].role);
+    return STATUS_OK;
+}
+
+status named_files_check(const named_file *inputs, size_t input_count, const named_file *outputs,
+                         size_t output_count, error *err) {
+    for (size_t i = 0; i < output_count; i++) {
+        status rc = check_output(inputs, input_count, outputs, i, err);
+        if (rc != STATUS_OK) return rc;
+    }
+    return STATUS_OK;
+}

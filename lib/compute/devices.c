@@ -4,7 +4,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/memory.h"
+#include "base/plugin.h"
 
 // ---- The list ----
 
@@ -92,34 +91,8 @@ int devices_threads(const devices *d, int threads) {
 
 // ---- The shared object ----
 
-static bool is_there(const char *folder, const char *name) {
-    char path[PATH_MAX];
-    const int length = snprintf(path, sizeof path, "%s/%s", folder, name);
-    return length < (int)sizeof path && access(path, F_OK) == 0;
-}
-
-// Where it is, or would be.
 static status find_library(char **path, error *err) {
-    static const char *const places[] = {"lib/lockstep-cuda.so", "lib/lockstep/lockstep-cuda.so"};
-    const size_t count = sizeof places / sizeof *places;
-    char root[PATH_MAX]; // of ROOT/bin/TOOL
-    const char *given = getenv("LOCKSTEP_CUDA_LIBRARY");
-    size_t found = 0;
-    if (given && *given) { // a name without a slash is a file here, and not one of the system's
-        *path = memory_format(err, "%s%s", strchr(given, '/') ? "" : "./", given);
-        return *path ? STATUS_OK : STATUS_FAILED;
-    }
-    const ssize_t length = readlink("/proc/self/exe", root, sizeof root - 1);
-    if (length < 0)
-        return error_system(err, STATUS_FAILED, errno, "cannot compute: 'cuda': /proc/self/exe");
-    root[length] = 0;
-    for (int up = 0; up < 2; up++) {
-        char *slash = strrchr(root, '/');
-        if (slash) *slash = 0;
-    }
-    while (found < count && !is_there(root, places[found])) found++;
-    *path = memory_format(err, "%s/%s", root, places[found < count ? found : 0]);
-    return *path ? STATUS_OK : STATUS_FAILED;
+    return plugin_find("lockstep-cuda.so", "LOCKSTEP_CUDA_LIBRARY", path, err);
 }
 
 static status open_library(const char *path, const cuda_library **library, error *err) {

@@ -42,18 +42,25 @@ NVCC       := $(if $(filter 0,$(CUDA)),,$(if $(CUDA_HOME),$(wildcard $(CUDA_HOME
 CUDA_ARCHS ?= native
 # NCCL, with which ranks reduce on their GPUs, is looked for in CUDA_HOME and where a package puts it. NCCL=0: without.
 NCCL       ?= $(if $(wildcard $(addsuffix /nccl.h,$(CUDA_HOME)/include /usr/include /usr/local/include)),1,0)
+# The transport between hosts is built where MPICC is, the compiler of the MPI that the launcher belongs to. MPI=0: it is
+# not built; MPI=1: it must be.
+MPI        ?= auto
+MPICC      ?= mpicc
+MPI_FOUND  := $(if $(filter 0,$(MPI)),,$(shell command -v $(firstword $(MPICC))))
 
-# Packages of Debian and Ubuntu: to build, run and test; to lint; to compare with PyTorch.
+# Packages of Debian and Ubuntu: to build, run and test; to lint; to compare with PyTorch; for ranks on
+# several hosts.
 DEPS_PACKAGES       := gcc g++ libc6-dev make pkg-config libzstd-dev libyaml-dev libcurl4-openssl-dev \
                        libarchive-dev libssl-dev libjansson-dev libcmocka-dev \
                        ca-certificates gnuplot-nox bats procps python3 xz-utils zstd
 DEPS_LINT_PACKAGES  := clang clang-format shellcheck
 DEPS_TORCH_PACKAGES := python3-torch python3-torchvision python3-numpy libopenblas0-pthread
+DEPS_MPI_PACKAGES   := libopenmpi-dev openmpi-bin
 
 # ---- Installing ------------------------------------------------------------------------------------------------
 # Whatever this makefile finds out about the machine is out of date once something was installed. So the targets
 # that install do only that, and the other goals of the command line run in a new make: `make deps test`.
-INSTALLS := deps deps-lint deps-torch
+INSTALLS := deps deps-lint deps-torch deps-mpi
 ifneq ($(filter $(INSTALLS),$(MAKECMDGOALS)),)
 
 THEN := $(filter-out $(INSTALLS),$(MAKECMDGOALS))
@@ -66,6 +73,8 @@ deps-lint: ## Install what `make lint` needs besides: clang, clang-format, shell
 	@scripts/install-deps $@ $(DEPS_LINT_PACKAGES)
 deps-torch: ## Install PyTorch from the distribution: tests that compare with it run instead of being skipped
 	@scripts/install-deps $@ $(DEPS_TORCH_PACKAGES)
+deps-mpi: ## Install Open MPI, with which train-ddp's ranks may be on several hosts
+	@scripts/install-deps $@ $(DEPS_MPI_PACKAGES)
 ifneq ($(THEN),)
 $(THEN): then ; @:
 then: $(filter $(INSTALLS),$(MAKECMDGOALS))
@@ -126,8 +135,9 @@ ISAFLAGS_v3       := -DKERNEL_ISA=v3 -march=x86-64-v3
 ISAFLAGS_v4       := -DKERNEL_ISA=v4 -march=x86-64-v4 -mprefer-vector-width=512
 # With a sanitizer every access is checked by itself: nothing becomes faster, and compiling takes minutes.
 KERNEL_OPT        := $(if $(filter asan tsan,$(MODE)),,-O3)
-# lib/compute/cuda is no part of the library: see "The CUDA backend" below.
-LIBSRC    := $(filter-out $(KERNELS) lib/compute/cuda/%,$(wildcard lib/*/*.c lib/*/*/*.c))
+# No part of the library: lib/compute/cuda, see "The CUDA backend" below, and what knows MPI, behind it.
+MPI_C     := lib/dist/transport_mpi.c
+LIBSRC    := $(filter-out $(KERNELS) $(MPI_C) lib/compute/cuda/%,$(wildcard lib/*/*.c lib/*/*/*.c))
 LIBOBJ    := $(LIBSRC:%.c=$(OBJ)/%.o) \
              $(foreach isa,$(ISAS),$(foreach lanes,$(LANES),$(KERNELS:%.c=$(OBJ)/%.$(isa)-$(lanes).o)))
 
@@ -139,10 +149,14 @@ ALL_SOURCES := $(sort $(wildcard lib/*/*.[ch] lib/*/*/*.[ch] lib/*/*/*/*.[ch] to
                                  lib/*/*/*.cu lib/*/*/*.cuh tests/*/*.cc))
 
 CUDA_SO     := $(if $(NVCC),$(BUILD)/lib/lockstep-cuda.so)
+MPI_SO      := $(if $(MPI_FOUND),$(BUILD)/lib/lockstep-mpi.so)
 .PHONY: all
-all: $(BINARIES) $(CUDA_SO) ## Build every tool into build/bin, and the CUDA backend where nvcc is
+all: $(BINARIES) $(CUDA_SO) $(MPI_SO) ## Build every tool into build/bin, the CUDA backend where nvcc is, MPI where mpicc is
 ifeq ($(CUDA)$(NVCC),1)
 all: no-nvcc
+endif
+ifeq ($(MPI)$(MPI_FOUND),1)
+all: no-mpicc
 endif
 
 # A file that changes whenever a flag does: what was built with other flags is rebuilt.
@@ -292,6 +306,22 @@ emulation: $(BUILD)/lib/lockstep-cuda-emulated.so ## Build the CUDA backend for 
 no-nvcc:
 	@echo "cannot build with CUDA=1: no nvcc in CUDA_HOME, /usr/local/cuda or on the PATH" >&2; exit 1
 
+# ---- The transport by MPI --------------------------------------------------------------------------------------
+# Its compiler is a wrapper, which is told to call ours.
+MPI_CC   = OMPI_CC='$(CC)' MPICH_CC='$(CC)' I_MPI_CC='$(CC)' $(MPICC)
+MPI_BASE = $(OBJ)/pic/lib/base/error.o $(OBJ)/pic/lib/base/memory.o
+
+$(OBJ)/flags-mpi: FORCE
+	@$(call keep_flags,$(MPI_FOUND) $(MPI_CC))
+$(OBJ)/lib/lockstep-mpi.so: $(MPI_C) $(MPI_BASE) lib/dist/exports.map $(OBJ)/flags $(OBJ)/flags-mpi
+	@mkdir -p $(@D)
+	$(call step,MPICC,$<)
+	$(Q)$(MPI_CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -fPIC -MMD -MP -MF $(@:.so=.d) -MT $@ $(LDFLAGS_ALL) -shared \
+	    -Wl,--version-script=lib/dist/exports.map $(MPI_C) $(MPI_BASE) -o $@
+.PHONY: no-mpicc
+no-mpicc:
+	@echo "cannot build with MPI=1: there is no '$(MPICC)': run 'make deps-mpi', or set MPICC" >&2; exit 1
+
 include $(shell find $(OBJ) $(NVCC_OBJ) -name '*.d' 2>/dev/null)
 .SECONDARY:
 
@@ -417,7 +447,7 @@ DATADIR   ?= $(PREFIX)/share/lockstep
 install: all ## Install tools and experiments under PREFIX (/usr/local); DESTDIR for packagers
 	install -d '$(DESTDIR)$(BINDIR)' '$(DESTDIR)$(DATADIR)'
 	install -m 755 $(BINARIES) '$(DESTDIR)$(BINDIR)'
-	$(if $(CUDA_SO),[ ! -e $(CUDA_SO) ] || install -D -m 755 -t '$(DESTDIR)$(LIBDIR)/lockstep' $(CUDA_SO))
+	for so in $(CUDA_SO) $(MPI_SO); do [ ! -e "$$so" ] || install -D -m 755 -t '$(DESTDIR)$(LIBDIR)/lockstep' "$$so"; done
 	cd experiments && find . -name '*.yaml' -exec install -D -m 644 {} '$(DESTDIR)$(abspath $(DATADIR))/experiments/'{} \;
 uninstall: ## Remove what install put there
 	rm -f $(TOOLS:%='$(DESTDIR)$(BINDIR)/%')
@@ -434,7 +464,7 @@ distclean: clean ## Remove everything that was made: also artifacts and fetched 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z_.-]+:.*## / { printf "  %-22s %s\n", $$1, $$2 }' pipelines/*.mk Makefile
 	@echo 'Settings of experiments: SEED EPOCHS SET DEVICE THREADS RESUME REPORT_FLAGS CIFAR10_FROM MNIST_FROM; pipelines/experiment.sh says what they do.'
-	@echo 'Of everything: CC MODE V=1 CUDA CUDA_HOME CUDA_ARCHS BUILD ARTIFACTS PREFIX PYTHON JOBS; `make print-config` shows them.'
+	@echo 'Of everything: CC MODE V=1 CUDA CUDA_HOME CUDA_ARCHS MPI MPICC BUILD ARTIFACTS PREFIX PYTHON JOBS; `make print-config` shows them.'
 
 print-config: ## Show settings and what was found on this machine
 	@show() { printf '%-14s %s\n' "$$1" "$$2"; }; first() { "$$@" 2>/dev/null | head -n 1; }; \
@@ -444,6 +474,7 @@ print-config: ## Show settings and what was found on this machine
 	show kernels '$(ISAS)'; show tools '$(TOOLS)'; \
 	show cuda '$(or $(NVCC),$(if $(filter 0,$(CUDA)),switched off: CUDA=0,not found$(if $(CUDA_HOME), in $(CUDA_HOME)): the CUDA backend is not built))'; \
 	$(if $(NVCC),show '' "$$($(NVCC) --version | grep release)"; show CUDA_ARCHS '$(CUDA_ARCHS): $(ARCHS)'; show NCCL '$(NCCL)';) \
+	show mpi '$(or $(MPI_FOUND),$(if $(filter 0,$(MPI)),switched off: MPI=0,no $(MPICC): ranks on one host only))'; \
 	for p in $(PKGS) $(TEST_PKGS); do show "$$p" "$$($(PKGCONFIG) --modversion $$p 2>/dev/null || echo 'missing: make deps')"; done; \
 	for p in bats gnuplot $(CXX) $(CLANG_FORMAT) $(CLANG) $(SHELLCHECK); do show "$$p" "$$(command -v $$p || echo 'not found')"; done; \
 	show PYTHON '$(PYTHON)'; show torch "$$($(PYTHON) -c 'import torch; print(torch.__version__)' 2>/dev/null || echo 'not found')"; \

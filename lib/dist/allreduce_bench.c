@@ -146,7 +146,7 @@ out:
 
 static const char *transport_of(const member *m) {
     if (m->device) return device_vector_transport(m->device);
-    return m->comm->size > 1 ? m->comm->ops->name : "copy";
+    return m->comm->size > 1 ? m->comm->transport : "copy";
 }
 
 // `ns` of all ranks, in m->all_ns, one rank after the other.

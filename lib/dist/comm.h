@@ -25,7 +25,6 @@ typedef struct comm_ownership {
 } comm_ownership;
 
 typedef struct comm_ops {
-    const char *name; // "self", "shared memory"
     // all[r · bytes …] = mine of rank r, on every rank. The two must not overlap.
     status (*all_gather)(comm *c, const void *mine, size_t bytes, void *all, error *err);
     // The exact all-reduce: out[0 … n) = the sum over the tree, the same bits on every rank.
@@ -47,6 +46,7 @@ typedef struct comm_ops {
 
 struct comm {
     const comm_ops *ops;
+    const char *transport; // "self", "shared memory", "mpi"
     int rank, size;
     // Bytes that this rank has sent to and received from others so far; exact collectives of
     // several vectors a rank show here as a factor.

@@ -42,7 +42,6 @@ static void release(comm *c) {
 }
 
 static const comm_ops ops = {
-    .name = "self",
     .all_gather = all_gather,
     .reduce_exact = reduce_exact,
     .reduce_fast = reduce_fast,
@@ -55,6 +54,7 @@ status comm_self(comm **out, error *err) {
     comm *c = *out = memory_new(1, sizeof *c, err);
     if (!c) return STATUS_FAILED;
     c->ops = &ops;
+    c->transport = "self";
     c->size = 1;
     return STATUS_OK;
 }

@@ -5,10 +5,11 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "dist/terms.h"
 
 static_assert((int)COMM_ALIVE_MS == (int)SEGMENT_PATIENCE_MS, "both count in the same steps");
 
-enum { COVER = 2 * REDUCTION_TREE_MAX_DEPTH }; // nodes that cover any range of leaves
+static_assert((int)SEGMENT_ALIGNMENT == (int)SLICE_ALIGNMENT, "vectors begin as slices do");
 
 typedef struct group {
     comm base;
@@ -16,17 +17,14 @@ typedef struct group {
     bool owns_segment;
     unsigned gathers; // rounds so far; which of the two areas is next
     int stalled;      // how often in turn alive() has found a rank stopped
-    // Of the reduction in progress: the covers of all ranks, one after the other.
-    int *cover;
-    int *first; // where each rank's part begins; size + 1
-    const float **term;
+    terms terms;      // of the reduction in progress
 } group;
 
-// A range of a vector that is reduced in one round, and the part of it that this rank sums.
+// A range of a vector that is reduced in one round.
 typedef struct piece {
     size_t first, length;
-    size_t low, high; // relative to `first`
-    size_t stride;    // of the vectors that a rank lays down
+    slice own;     // relative to `first`
+    size_t stride; // of the vectors that a rank lays down
 } piece;
 
 static size_t smaller(size_t a, size_t b) {
@@ -67,79 +65,67 @@ out:
 
 // ---- Reducing ----
 
-// Slices begin on cache lines, so that no two ranks write to one.
 static piece make_piece(const comm *c, size_t first, size_t length) {
     const size_t line = SEGMENT_ALIGNMENT / sizeof(float);
-    const size_t lines = (length + line - 1) / line, size = (size_t)c->size, rank = (size_t)c->rank;
     return (piece){
         .first = first,
         .length = length,
-        .low = smaller(lines * rank / size * line, length),
-        .high = smaller(lines * (rank + 1) / size * line, length),
-        .stride = lines * line,
+        .own = slice_of(length, c->size, c->rank),
+        .stride = (length + line - 1) / line * line,
     };
 }
 
-// How many floats of a vector go in one round when a rank has up to `terms` of them.
-static size_t round_length(const group *g, size_t terms) {
+// How many floats of a vector go in one round when a rank has up to `most` of them.
+static size_t round_length(const group *g, size_t most) {
     const size_t line = SEGMENT_ALIGNMENT / sizeof(float);
     size_t vectors, result;
     (void)segment_vectors(g->segment, 0, &vectors);
     (void)segment_result(g->segment, &result);
-    return terms > 1 ? smaller(vectors / terms / line * line, result) : result;
+    return most > 1 ? smaller(vectors / most / line * line, result) : result;
 }
 
 // Everything but the own slice, which nobody else reads.
-static void lay_down(const group *g, const float *const *term, int terms, const piece *p) {
+static void lay_down(const group *g, const float *const *term, const piece *p) {
+    const slice own = p->own;
     size_t room;
     float *to = segment_vectors(g->segment, g->base.rank, &room);
-    for (int k = 0; k < terms; k++, to += p->stride) {
+    for (int k = 0; k < terms_count(&g->terms, g->base.rank); k++, to += p->stride) {
         const float *from = term[k] + p->first;
-        memcpy(to, from, p->low * sizeof *to);
-        memcpy(to + p->high, from + p->high, (p->length - p->high) * sizeof *to);
+        memcpy(to, from, own.low * sizeof *to);
+        memcpy(to + own.high, from + own.high, (p->length - own.high) * sizeof *to);
     }
 }
 
-// Points g->term at this rank's slice of all vectors.
-static void find_terms(const group *g, const float *const *mine, const piece *p) {
+// This rank's slice of all vectors.
+static void find_terms(group *g, const float *const *mine, const piece *p) {
+    terms *t = &g->terms;
     size_t room;
     for (int r = 0; r < g->base.size; r++) {
         const float *from = segment_vectors(g->segment, r, &room);
-        const int first = g->first[r], count = g->first[r + 1] - first;
-        for (int k = 0; k < count; k++, from += p->stride)
-            g->term[first + k] = (r == g->base.rank ? mine[k] + p->first : from) + p->low;
+        for (int k = 0; k < terms_count(t, r); k++, from += p->stride)
+            t->at[t->first[r] + k] = (r == g->base.rank ? mine[k] + p->first : from) + p->own.low;
     }
 }
 
-static void sum_ranks(const group *g, float *out, size_t n) {
-    memcpy(out, g->term[0], n * sizeof *out);
-    for (int r = 1; r < g->base.size; r++) reduction_add(out, g->term[r], out, n);
-}
-
 static void count_bytes(group *g, const piece *p) {
-    const size_t slice = p->high - p->low, others = p->length - slice;
-    const size_t all = (size_t)g->first[g->base.size];
-    const size_t mine = (size_t)(g->first[g->base.rank + 1] - g->first[g->base.rank]);
+    const size_t own = p->own.high - p->own.low, others = p->length - own;
+    const size_t all = (size_t)g->terms.first[g->base.size];
+    const size_t mine = (size_t)terms_count(&g->terms, g->base.rank);
     const size_t peers = (size_t)g->base.size - 1;
-    g->base.bytes_sent += (mine * others + slice * peers) * sizeof(float);
-    g->base.bytes_received += ((all - mine) * slice + others) * sizeof(float);
+    g->base.bytes_sent += (mine * others + own * peers) * sizeof(float);
+    g->base.bytes_received += ((all - mine) * own + others) * sizeof(float);
 }
 
-// One round; `tree` is NULL for the sum in the order of ranks.
-static status reduce_round(group *g, const reduction_tree *tree, const float *const *term,
-                           float *out, const piece *p, error *err) {
+static status reduce_round(group *g, const float *const *term, float *out, const piece *p,
+                           error *err) {
     const int rank = g->base.rank;
     size_t room;
     float *result = segment_result(g->segment, &room);
     status rc;
-    lay_down(g, term, g->first[rank + 1] - g->first[rank], p);
+    lay_down(g, term, p);
     TRY(segment_meet(g->segment, rank, err));
     find_terms(g, term, p);
-    if (tree)
-        reduction_tree_sum(tree, g->cover, g->term, g->first[g->base.size], result + p->low,
-                           p->high - p->low);
-    else
-        sum_ranks(g, result + p->low, p->high - p->low);
+    terms_sum(&g->terms, result + p->own.low, p->own.high - p->own.low);
     TRY(segment_meet(g->segment, rank, err));
     memcpy(out + p->first, result, p->length * sizeof *out);
     count_bytes(g, p);
@@ -147,13 +133,12 @@ out:
     return rc;
 }
 
-static status reduce(group *g, const reduction_tree *tree, int most_terms, const float *const *term,
-                     float *out, size_t n, error *err) {
-    const size_t length = round_length(g, (size_t)most_terms);
+static status reduce(group *g, const float *const *term, float *out, size_t n, error *err) {
+    const size_t length = round_length(g, (size_t)terms_most(&g->terms));
     status rc = STATUS_OK;
     for (size_t at = 0; at < n; at += length) {
         const piece p = make_piece(&g->base, at, smaller(length, n - at));
-        TRY(reduce_round(g, tree, term, out, &p, err));
+        TRY(reduce_round(g, term, out, &p, err));
     }
 out:
     return rc;
@@ -162,22 +147,15 @@ out:
 static status reduce_exact(comm *c, const comm_ownership *own, const float *const *term, float *out,
                            size_t n, error *err) {
     group *g = group_of(c);
-    int most = 0;
-    g->first[0] = 0;
-    for (int r = 0; r < c->size; r++) {
-        const int count = reduction_tree_cover(own->tree, own->first[r], own->first[r + 1],
-                                               g->cover + g->first[r]);
-        g->first[r + 1] = g->first[r] + count;
-        if (count > most) most = count;
-    }
-    return reduce(g, own->tree, most, term, out, n, err);
+    terms_set_exact(&g->terms, own);
+    return reduce(g, term, out, n, err);
 }
 
 static status reduce_fast(comm *c, float *values, size_t n, error *err) {
     group *g = group_of(c);
     const float *const term[] = {values};
-    for (int r = 0; r <= c->size; r++) g->first[r] = r;
-    return reduce(g, NULL, 1, term, values, n, err);
+    terms_set_fast(&g->terms);
+    return reduce(g, term, values, n, err);
 }
 
 // ---- Life ----
@@ -192,9 +170,7 @@ static status alive(comm *c, error *err) {
 }
 
 static void free_group(group *g) {
-    free(g->cover);
-    free(g->first);
-    free(g->term);
+    terms_release(&g->terms);
     free(g);
 }
 
@@ -206,7 +182,6 @@ static void release(comm *c) {
 }
 
 static const comm_ops ops = {
-    .name = "shared memory",
     .all_gather = all_gather,
     .reduce_exact = reduce_exact,
     .reduce_fast = reduce_fast,
@@ -216,17 +191,14 @@ static const comm_ops ops = {
 };
 
 status comm_shm(segment *s, int rank, bool own, comm **out, error *err) {
-    const size_t size = (size_t)segment_size(s);
+    const int size = segment_size(s);
     status rc = STATUS_FAILED;
     *out = NULL;
     group *g = memory_new(1, sizeof *g, err);
     if (!g) goto out;
-    g->base = (comm){.ops = &ops, .rank = rank, .size = (int)size};
+    g->base = (comm){.ops = &ops, .transport = "shared memory", .rank = rank, .size = size};
     g->segment = s;
-    g->cover = memory_new(size * COVER, sizeof *g->cover, err);
-    g->first = memory_new(size + 1, sizeof *g->first, err);
-    g->term = memory_new(size * COVER, sizeof *g->term, err);
-    if (!g->cover || !g->first || !g->term) goto out;
+    TRY(terms_init(&g->terms, size, err));
     TRY(segment_attach(s, rank, err));
     g->owns_segment = own;
     *out = &g->base;

@@ -10,27 +10,36 @@
 
 enum { LAUNCH_RENDEZVOUS_SECONDS = 60 };
 
-// One rank of a group that somebody else started: torchrun's family RANK, WORLD_SIZE, MASTER_ADDR,
-// MASTER_PORT. The doors for others (OMPI_COMM_WORLD_*, PMI_*, SLURM_*) are rows in a table; they
-// name rank and size, and need MASTER_ADDR and MASTER_PORT besides.
+// One rank of a group that somebody else started.
+//
+// torchrun's family (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT) is a group on one host. Launchers
+// of MPI (OMPI_COMM_WORLD_*, PMI_*, SLURM_* inside a step of several tasks) start one on any number
+// of hosts, whose messages MPI carries; with MASTER_ADDR and MASTER_PORT set besides, they start
+// one on one host, which shares memory.
 typedef struct launch_environment {
     bool joined; // false: the environment names no group
+    bool mpi;    // the group meets by MPI, and not at an address
     int rank, size;
+    int local_rank, local_size; // among the ranks of this host; where nobody tells, of all
     char address[256];
     int port;
     int seconds; // how long the ranks wait for each other (LOCKSTEP_RENDEZVOUS_SECONDS)
 } launch_environment;
 
-// Reads the environment. An incomplete family or nonsense in it is STATUS_USAGE, naming the
-// variable. One that is set to nothing is not set.
+// Reads the environment. An incomplete family, nonsense in it, or a group that needs MPI where this
+// build has none (lockstep-mpi.so) is STATUS_USAGE, naming the variable. One that is set to nothing
+// is not set.
 status launch_detect(launch_environment *env, error *err) MUST_CHECK;
 
-// Joins the group: rank 0 listens on the port, the others connect, and all map one shared memory
-// segment. Whoever waits longer than env->seconds fails with STATUS_FAILED and names who is
-// missing. All ranks must be on this host, and agree on the size of the group and of the vectors;
-// else all of them fail with STATUS_USAGE. A signal that signals_watch noted ends the wait with
-// STATUS_STOPPED. `n` is the largest vector (floats) and `gather_bytes` the largest all_gather
-// contribution that will be used; larger ones work, but take more rounds.
+// Joins the group. Whoever waits longer than env->seconds fails with STATUS_FAILED and names who is
+// missing. (By MPI it is the launcher that waits.) A signal that signals_watch noted ends the wait
+// with STATUS_STOPPED. The ranks must agree on the size of the group; else all of them fail with
+// STATUS_USAGE.
+//
+// At an address: rank 0 listens, the others connect, and all map one shared memory segment. All
+// ranks must be on this host, and agree on the size of the vectors; else STATUS_USAGE. `n` is the
+// largest vector (floats) and `gather_bytes` the largest all_gather contribution that will be used;
+// larger ones work, but take more rounds.
 status launch_join(const launch_environment *env, size_t n, size_t gather_bytes, comm **c,
                    error *err) MUST_CHECK;
 

@@ -2,22 +2,31 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "dist/launch.h"
+#include "dist/launch_mpi.h"
 #include "dist/segment.h"
 
-// Who else starts processes, and how it tells each which one it is. The address is MASTER_ADDR and
-// MASTER_PORT in all of them.
+// Who else starts processes, and how it tells each which one it is.
 typedef struct family {
     const char *rank, *size;
+    const char *local_rank, *local_size;
     bool partial; // the rank alone means nothing: it is also set where there is one process
+    bool mpi;     // whom it starts can meet by MPI
 } family;
 
+static const char slurm_tasks[] = "SLURM_STEP_TASKS_PER_NODE", slurm_node[] = "SLURM_NODEID";
+
 static const family families[] = {
-    {"RANK", "WORLD_SIZE", false}, // torchrun
-    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", false},
-    {"PMI_RANK", "PMI_SIZE", false},
-    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", true},
+    // torchrun
+    {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", false, false},
+    // mpirun of Open MPI
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+     "OMPI_COMM_WORLD_LOCAL_SIZE", false, true},
+    // mpirun of MPICH and its kin; srun --mpi=pmi2
+    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", false, true},
+    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", slurm_tasks, true, true},
 };
 enum { FAMILIES = sizeof families / sizeof *families };
 
@@ -67,8 +76,60 @@ static status read_address(const char *because, launch_environment *env, error *
     return read_number("MASTER_PORT", 1, 65535, &env->port, err);
 }
 
+// Is the transport there? Better asked now than when the data has been read.
+static status check_mpi(const family *f, error *err) {
+    char *path;
+    if (f->partial && !value_of("PMIX_RANK"))
+        return error_set(
+            err, STATUS_USAGE,
+            "cannot join a group: '%s' is set, but srun offers nothing for MPI to meet "
+            "by: use srun --mpi=pmix; or, for ranks on one host, set MASTER_ADDR and "
+            "MASTER_PORT",
+            f->rank);
+    status rc = launch_mpi_find(&path, err);
+    if (rc == STATUS_OK && access(path, F_OK) != 0)
+        rc =
+            error_set(err, STATUS_USAGE,
+                      "cannot join a group: %s is set, but this build has no MPI ('%s' does not "
+                      "exist): build it where mpicc is; or, for ranks on one host, set MASTER_ADDR "
+                      "and MASTER_PORT",
+                      f->rank, path);
+    free(path);
+    return rc;
+}
+
+// "2(x3),1": how many tasks on each of the nodes in turn. 0: it does not say.
+static int slurm_tasks_here(const char *list, const char *node) {
+    long left = node ? strtol(node, NULL, 10) : 0;
+    for (const char *at = list; *at;) {
+        char *end;
+        long nodes = 1;
+        const long tasks = strtol(at, &end, 10);
+        if (end == at || tasks < 1 || tasks > SEGMENT_MAX_RANKS) return 0;
+        if (strncmp(end, "(x", 2) == 0) nodes = strtol(end + 2, &end, 10);
+        if (left < nodes) return (int)tasks;
+        left -= nodes;
+        at = end + strspn(end, "),");
+    }
+    return 0;
+}
+
+// What nobody tells, or tells wrongly, costs speed at most.
+static void find_local(const family *f, launch_environment *env) {
+    const char *rank = value_of(f->local_rank), *size = value_of(f->local_size);
+    env->local_rank = env->rank;
+    env->local_size = env->size;
+    if (!rank || !size) return;
+    const int of = f->local_size == slurm_tasks ? slurm_tasks_here(size, value_of(slurm_node))
+                                                : (int)strtol(size, NULL, 10);
+    const int number = (int)strtol(rank, NULL, 10);
+    if (of < 1 || of > env->size || number < 0 || number >= of) return;
+    env->local_rank = number;
+    env->local_size = of;
+}
+
 status launch_detect(launch_environment *env, error *err) {
-    *env = (launch_environment){.size = 1, .seconds = LAUNCH_RENDEZVOUS_SECONDS};
+    *env = (launch_environment){.size = 1, .local_size = 1, .seconds = LAUNCH_RENDEZVOUS_SECONDS};
     status rc;
     const family *f = find_family();
     if (!f) {
@@ -81,7 +142,9 @@ status launch_detect(launch_environment *env, error *err) {
     if (!value_of(f->size)) return missing(f->size, f->rank, err);
     TRY(read_number(f->size, 1, SEGMENT_MAX_RANKS, &env->size, err));
     TRY(read_number(f->rank, 0, env->size - 1, &env->rank, err));
-    TRY(read_address(f->rank, env, err));
+    find_local(f, env);
+    env->mpi = f->mpi && !value_of("MASTER_ADDR") && !value_of("MASTER_PORT");
+    TRY(env->mpi ? check_mpi(f, err) : read_address(f->rank, env, err));
     if (value_of("LOCKSTEP_RENDEZVOUS_SECONDS"))
         TRY(read_number("LOCKSTEP_RENDEZVOUS_SECONDS", 1, 86400, &env->seconds, err));
     env->joined = true;

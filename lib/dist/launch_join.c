@@ -13,6 +13,7 @@
 #include "dist/comm_shm.h"
 #include "dist/endpoint.h"
 #include "dist/launch.h"
+#include "dist/launch_mpi.h"
 
 enum {
     PROTOCOL = 1,       // version of the two messages below
@@ -90,10 +91,11 @@ static status check_hello(const meeting *m, const hello *h, error *err) {
     if (h->rank < 1 || h->rank >= h->size || m->peers[h->rank] >= 0)
         return error_set(err, STATUS_USAGE, "%s: two processes say RANK=%d", what, h->rank);
     if (memcmp(h->host, m->own.host, sizeof h->host) != 0)
-        return error_set(err, STATUS_USAGE,
-                         "%s: rank %d is on another host, or in another container, than rank 0: "
-                         "several hosts need a transport that is not built in",
-                         what, h->rank);
+        return error_set(
+            err, STATUS_USAGE,
+            "%s: rank %d is on another host, or in another container, than rank 0: "
+            "several hosts need MPI: start the ranks with mpirun or srun, without MASTER_ADDR",
+            what, h->rank);
     if (h->n != m->own.n || h->gather_bytes != m->own.gather_bytes)
         return error_set(err, STATUS_USAGE, "%s: ranks 0 and %d do not run the same experiment",
                          what, h->rank);
@@ -280,6 +282,7 @@ status launch_join(const launch_environment *env, size_t n, size_t gather_bytes,
                    error *err) {
     *c = NULL;
     if (env->size == 1) return comm_self(c, err);
+    if (env->mpi) return launch_mpi_join(env->rank, env->size, c, err);
     const hello own = introduce(env, n, gather_bytes);
     return env->rank == 0 ? lead(env, &own, c, err) : follow(env, &own, c, err);
 }

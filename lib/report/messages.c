@@ -27,6 +27,7 @@ static const char *const texts[MESSAGES][LANGUAGES] = {
     [MESSAGE_PRECISION] = {"Precision", "精度"},
     [MESSAGE_BUILD] = {"Build", "构建版本"},
     [MESSAGE_HOST] = {"Host", "主机"},
+    [MESSAGE_HOSTS] = {"Hosts", "主机数"},
     [MESSAGE_CPU] = {"CPU", "CPU"},
     [MESSAGE_CORES] = {"Cores", "核心数"},
     [MESSAGE_ISA] = {"Instruction set", "指令集"},

@@ -29,6 +29,7 @@ typedef enum message {
     MESSAGE_PRECISION,
     MESSAGE_BUILD,
     MESSAGE_HOST,
+    MESSAGE_HOSTS,
     MESSAGE_CPU,
     MESSAGE_CORES,
     MESSAGE_ISA,

@@ -76,6 +76,8 @@ void run_init(run *r) {
                .threads = -1,
                .loader_workers = -1,
                .cores = -1,
+               .hosts = -1,
+               .host_ranks = -1,
                .lr = NAN,
                .train_loss = NAN,
                .seconds_per_epoch = NAN,
@@ -166,9 +168,28 @@ static void read_devices(run *r, const yaml_node *execution) {
     const yaml_node *list = yaml_find(execution, "devices");
     const char *first = device_text(list, 0);
     snprintf(r->device, sizeof r->device, "%.*s", (int)strcspn(first, ":,"), first);
-    r->gpus = strcmp(r->device, "cpu") == 0 ? 0 : count_devices(list, r->world_size);
-    const int64_t busy = r->world_size > 0 && r->threads > 0 ? r->world_size * r->threads : 0;
-    r->simulated = r->gpus ? r->world_size > r->gpus : r->cores > 0 && busy > r->cores;
+    r->gpus = strcmp(r->device, "cpu") == 0 ? 0 : count_devices(list, r->host_ranks);
+    const int64_t busy = r->host_ranks > 0 && r->threads > 0 ? r->host_ranks * r->threads : 0;
+    r->simulated = r->gpus ? r->host_ranks > r->gpus : r->cores > 0 && busy > r->cores;
+}
+
+// All hosts are taken to be like that of rank 0, which is the one that the manifest describes.
+static status read_hosts(run *r, const yaml_node *execution, error *err) {
+    const yaml_node *list = yaml_find(execution, "hosts");
+    r->hosts = 1;
+    r->host_ranks = r->world_size;
+    if (!list) return STATUS_OK;
+    if (list->kind != YAML_SEQUENCE || list->count == 0)
+        return yaml_error(list, err, "expected a list");
+    r->hosts = (int64_t)list->count;
+    r->host_ranks = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        int64_t ranks;
+        status rc = run_count(list->items[i], "ranks", &ranks, err);
+        if (rc != STATUS_OK) return rc;
+        if (ranks > r->host_ranks) r->host_ranks = ranks;
+    }
+    return STATUS_OK;
 }
 
 const yaml_node *run_last_segment(const run *r, int *segments) {
@@ -208,6 +229,7 @@ static status read_execution(run *r, error *err) {
     if (*run_text(last, "strategy")) r->strategy = run_text(last, "strategy");
     r->reduce = run_text(last, "reduce");
     if (*run_text(last, "isa")) r->isa = run_text(last, "isa");
+    TRY(read_hosts(r, last, err));
     read_devices(r, last);
 out:
     return rc;

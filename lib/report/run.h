@@ -31,6 +31,7 @@ typedef struct run {
     int64_t world_size, threads, loader_workers, cores; // as executed
     double lr;                                          // after scaling, before the schedule
     char device[16];                                    // kind: "cpu", "cuda"
+    int64_t hosts, host_ranks; // how many have ranks; ranks, replicas or stages on the fullest one
     int64_t gpus;   // that its ranks, replicas or stages have, each counted once; 0 on a cpu
     int segments;   // of execution: more than one after a resume, then no time is shown
     bool restarted; // all but the first were begun by --max-restarts, after a death

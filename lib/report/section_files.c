@@ -20,6 +20,7 @@ static const property properties[] = {
     {MESSAGE_DEVICE, NULL},
     {MESSAGE_TOOL, "tool"},
     {MESSAGE_WORLD_SIZE, NULL},
+    {MESSAGE_HOSTS, NULL},
     {MESSAGE_THREADS, NULL},
     {MESSAGE_LOADER_WORKERS, NULL},
     {MESSAGE_BUILD, "version"},
@@ -46,6 +47,7 @@ static const char *property_text(const run *one, const property *p, value *v) {
     case MESSAGE_ISA: return one->isa;
     case MESSAGE_DEVICE: return one->device;
     case MESSAGE_WORLD_SIZE: return count_text(v, one->world_size);
+    case MESSAGE_HOSTS: return count_text(v, one->hosts);
     case MESSAGE_THREADS: return count_text(v, one->threads);
     case MESSAGE_LOADER_WORKERS: return count_text(v, one->loader_workers);
     default: return run_text(root, p->path);

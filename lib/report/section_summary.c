@@ -127,12 +127,12 @@ static void summary_notes(const report *r, document *d) {
         const run *one = &r->list.runs[i];
         char why[512];
         if (one->simulated && one->gpus) {
-            snprintf(why, sizeof why, "%s: %lld > %lld", one->name, (long long)one->world_size,
+            snprintf(why, sizeof why, "%s: %lld > %lld", one->name, (long long)one->host_ranks,
                      (long long)one->gpus);
             document_add(d, BLOCK_NOTE, say(r, MESSAGE_SIMULATED_GPU_NOTE), why);
         } else if (one->simulated) {
             snprintf(why, sizeof why, "%s: %lld × %lld > %lld", one->name,
-                     (long long)one->world_size, (long long)one->threads, (long long)one->cores);
+                     (long long)one->host_ranks, (long long)one->threads, (long long)one->cores);
             document_add(d, BLOCK_NOTE, say(r, MESSAGE_SIMULATED_NOTE), why);
         }
         if (one->train && !run_has_time(one)) {

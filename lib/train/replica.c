@@ -54,7 +54,7 @@ static status exchange(void *context, const void *mine, size_t bytes_per_shard, 
 // ---- Engines that reduce among themselves ----
 
 static const char *transport_of(const executor *x) {
-    return x->way.transport ? x->way.transport : x->comm->ops->name;
+    return x->way.transport ? x->way.transport : x->comm->transport;
 }
 
 // Through the host where the engines cannot.
@@ -93,7 +93,7 @@ status replica_open(const executor_options *o, executor **out, error *err) {
         .threads = o->threads,
         .spin = o->spin,
         .isa = o->isa,
-        .device = devices_index(o->devices, o->comm->rank),
+        .device = devices_index(o->devices, o->local_rank),
         .shards = x->shards,
         .local_shards = x->local_shards,
         .shard_samples = e->global_batch / e->virtual_shards,

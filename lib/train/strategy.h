@@ -29,6 +29,11 @@ typedef struct world {
     bool supervised; // a process of its own waits for those that train, and learns how they end
 } world;
 
+// Ranks, replicas or stages on this host.
+static inline int world_ranks_here(const world *w) {
+    return w->environment.joined ? w->environment.local_size : w->size;
+}
+
 // The largest messages that the executors will send.
 typedef struct message_sizes {
     size_t floats;       // of a reduction
@@ -47,6 +52,7 @@ typedef struct executor_options {
     const dataset *data; // for backends that keep it; NULL: batches bring their pixels
     comm *comm;
     int world_size;  // ranks; replicas or stages in one process
+    int local_rank;  // among the ranks of this host, which take its devices in turn
     int threads;     // of each rank, replica or stage
     bool spin;       // is there a core for each thread of all ranks on this host?
     const char *isa; // NULL: the best

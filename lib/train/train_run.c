@@ -14,6 +14,7 @@
 #include "data/recorded.h"
 #include "data/sampler.h"
 #include "data/shard_files.h"
+#include "train/hosts.h"
 #include "train/trace_file.h"
 #include "train/train_manifest.h"
 #include "train/trainer.h"
@@ -434,6 +435,7 @@ static status train_rank(void *argument, comm *c, error *err) {
     char *state = NULL;
     status rc;
     TRY(path_in(s->out, STATE, &state, err));
+    TRY(hosts_describe(c, r->segment, err));
     TRY(trace_file_open(&tracing, s->trace, s->strategy->track, TRACE_FILE_ROOM, c, err));
     const trainer_options options = {
         .strategy = s->strategy,
@@ -443,6 +445,8 @@ static status train_rank(void *argument, comm *c, error *err) {
                      .normalization = r->normalization,
                      .comm = c,
                      .world_size = s->world.size,
+                     .local_rank =
+                         s->world.environment.joined ? s->world.environment.local_rank : c->rank,
                      .threads = r->threads,
                      .spin = r->spin,
                      .isa = s->isa,
@@ -513,11 +517,11 @@ status train_run_go(train_run *r, error *err) {
     const train_settings *s = r->settings;
     bool lead = !s->world.environment.joined || s->world.environment.rank == 0;
     const message_sizes sizes = trainer_message_sizes(r->experiment, s->world.size);
-    int available = cores();
-    r->threads = s->threads ? s->threads : available / s->world.size;
+    const int available = cores(), ranks = world_ranks_here(&s->world);
+    r->threads = s->threads ? s->threads : available / ranks;
     if (r->threads < 1) r->threads = 1;
     r->threads = devices_threads(&s->devices, r->threads);
-    r->spin = r->threads * s->world.size <= available;
+    r->spin = r->threads * ranks <= available;
     status rc;
     TRY(find_start(r, err));
     TRY(describe_backend(r, lead, err));

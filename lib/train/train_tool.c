@@ -22,6 +22,10 @@ static const char NOTES[] =
     "list of several devices means as many ranks, replicas or stages, unless --world-size says\n"
     "otherwise; one device has them all.\n"
     "\n"
+    "train-ddp starts its own ranks, unless --world-size is not given and the environment says\n"
+    "that it is one of several: RANK and WORLD_SIZE, with MASTER_ADDR and MASTER_PORT, of\n"
+    "torchrun; or those of mpirun or srun, whose ranks meet by MPI and may be on several hosts.\n"
+    "\n"
     "Exit codes: 0 done; 1 failed (also: the loss is no longer finite, no GPU); 2 usage; 3 input\n"
     "refused; 5 stopped by SIGTERM or SIGUSR1, state saved. LOCKSTEP_ISA=v4, v3 or baseline in\n"
     "the environment chooses the instruction set, LOCKSTEP_CUDA_LIBRARY the CUDA backend's file.";
@@ -99,8 +103,8 @@ static status find_ranks(const train_tool *t, const experiment *e, train_setting
     TRY(t->strategy->find_world(e, wanted, s->devices.count, &s->world, err));
     const launch_environment *group = &s->world.environment;
     if (t->print_key && s->devices.kind != DEVICE_AUTO) goto out;
-    TRY(devices_open(&s->devices, s->world.size, group->joined && group->rank ? NULL : s->log,
-                     err));
+    TRY(devices_open(&s->devices, world_ranks_here(&s->world),
+                     group->joined && group->rank ? NULL : s->log, err));
 out:
     return rc;
 }

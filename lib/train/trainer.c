@@ -103,11 +103,13 @@ message_sizes trainer_message_sizes(const experiment *e, int ranks) {
 // odd result.
 static status check_same_run(trainer *t, error *err) {
     const run_identity *run = &t->o->run;
+    const executor_options *x = &t->o->executor;
     status rc = STATUS_FAILED;
     char mine[SHA256_TEXT_BYTES], *json = NULL, *text = NULL, *all = NULL;
     TRY(json_from_yaml(run->parameters, &json, err));
     rc = STATUS_FAILED;
-    text = memory_format(err, "%s %s %s %" PRIu64, json, run->data, run->init, t->c->step);
+    text = memory_format(err, "%s %s %s %" PRIu64 " %s %d", json, run->data, run->init, t->c->step,
+                         x->backend->name, x->reduce_fast);
     all = memory_new((size_t)t->comm->size, sizeof mine, err);
     if (!text || !all) goto out;
     TRY(sha256_buffer(text, strlen(text), mine, err));
@@ -115,8 +117,8 @@ static status check_same_run(trainer *t, error *err) {
     for (int r = 1; r < t->comm->size; r++)
         if (memcmp(all, all + (size_t)r * sizeof mine, sizeof mine) != 0) {
             rc = error_set(err, STATUS_INPUT,
-                           "cannot train together: 'rank %d': its experiment, data, --init or "
-                           "state differs from rank 0's",
+                           "cannot train together: 'rank %d': its experiment, data, --init, state, "
+                           "kind of device or --reduce differs from rank 0's",
                            r);
             goto out;
         }

@@ -1,6 +1,6 @@
-// Collectives through shared memory: the right bits, the same on every rank, and what the living
-// learn of the dead. Ranks are processes; where it does not matter they are also run as threads, so
-// that ThreadSanitizer can watch them.
+// Collectives through shared memory and by messages: the right bits, the same on every rank, and
+// what the living learn of the dead. Ranks are processes; where it does not matter they are also
+// run as threads, so that ThreadSanitizer can watch them.
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -19,7 +19,9 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "dist/comm_messages.h"
 #include "dist/comm_shm.h"
+#include "socket_transport.h"
 
 enum { MAX_RANKS = 6, MAX_LEAVES = 64, COVER = 2 * REDUCTION_TREE_MAX_DEPTH };
 
@@ -34,8 +36,14 @@ typedef struct result {
     uint64_t sent, received;
 } result;
 
-typedef struct rank_run {
+// How ranks reach each other: `segment`, or with NULL `sockets`.
+typedef struct medium {
     segment *segment;
+    sockets sockets;
+} medium;
+
+typedef struct rank_run {
+    const medium *medium;
     int rank;
     rank_body body;
     const void *argument;
@@ -46,8 +54,10 @@ typedef struct rank_run {
 static void *be_rank(void *argument) {
     rank_run *run = argument;
     result *out = run->result;
+    const medium *m = run->medium;
     comm *c;
-    out->rc = comm_shm(run->segment, run->rank, false, &c, &out->err);
+    out->rc = m->segment ? comm_shm(m->segment, run->rank, false, &c, &out->err)
+                         : comm_messages(sockets_join(&m->sockets, run->rank), &c, &out->err);
     if (out->rc == STATUS_OK) {
         out->rc = run->body(c, run->argument, &out->err);
         out->sent = c->bytes_sent;
@@ -79,33 +89,48 @@ static pid_t fork_rank(rank_run run) {
     return process;
 }
 
-static void run_processes(segment *s, int size, rank_body body, const void *argument, result *out) {
+static void run_processes(const medium *m, int size, rank_body body, const void *argument,
+                          result *out) {
     pid_t process[MAX_RANKS];
     for (int r = 0; r < size; r++)
-        process[r] = fork_rank((rank_run){s, r, body, argument, out + r, 0});
+        process[r] = fork_rank((rank_run){m, r, body, argument, out + r, 0});
     for (int r = 0; r < size; r++) assert_int_equal(waitpid(process[r], NULL, 0), process[r]);
 }
 
-static void run_threads(segment *s, int size, rank_body body, const void *argument, result *out) {
+static void run_threads(const medium *m, int size, rank_body body, const void *argument,
+                        result *out) {
     rank_run runs[MAX_RANKS];
     for (int r = 0; r < size; r++) {
-        runs[r] = (rank_run){s, r, body, argument, out + r, 0};
+        runs[r] = (rank_run){m, r, body, argument, out + r, 0};
         assert_int_equal(pthread_create(&runs[r].thread, NULL, be_rank, &runs[r]), 0);
     }
     for (int r = 0; r < size; r++) pthread_join(runs[r].thread, NULL);
 }
 
-// Runs `body` on `size` ranks, once as processes and once as threads; all must succeed, and what
-// was sent must have been received.
-static void run_both_ways(int size, size_t n, size_t gather_bytes, rank_body body,
-                          const void *argument) {
-    for (int way = 0; way < 2; way++) {
-        error err;
-        segment *s;
+static void open_medium(medium *m, bool shared, int size, size_t n, size_t gather_bytes) {
+    error err;
+    *m = (medium){0};
+    if (shared)
+        assert_int_equal(segment_create(size, n, gather_bytes, &m->segment, &err), STATUS_OK);
+    if (!shared) assert_true(sockets_open(&m->sockets, size));
+}
+
+static void close_medium(medium *m) {
+    segment_free(m->segment);
+    sockets_close(&m->sockets);
+}
+
+// Runs `body` on `size` ranks, as processes and as threads, on either medium; all must succeed, and
+// what was sent must have been received.
+static void run_all_ways(int size, size_t n, size_t gather_bytes, rank_body body,
+                         const void *argument) {
+    enum { THREADS = 1, SHARED = 2, WAYS = 4 };
+    for (int way = 0; way < WAYS; way++) {
+        medium m;
         result *out = new_results();
         uint64_t sent = 0, received = 0;
-        assert_int_equal(segment_create(size, n, gather_bytes, &s, &err), STATUS_OK);
-        (way ? run_threads : run_processes)(s, size, body, argument, out);
+        open_medium(&m, way & SHARED, size, n, gather_bytes);
+        (way & THREADS ? run_threads : run_processes)(&m, size, body, argument, out);
         for (int r = 0; r < size; r++) {
             if (out[r].rc != STATUS_OK) print_error("rank %d: %s\n", r, out[r].err.message);
             assert_int_equal(out[r].rc, STATUS_OK);
@@ -113,7 +138,7 @@ static void run_both_ways(int size, size_t n, size_t gather_bytes, rank_body bod
             received += out[r].received;
         }
         assert_int_equal(sent, received);
-        segment_free(s);
+        close_medium(&m);
         free_results(out);
     }
 }
@@ -141,7 +166,7 @@ static void all_gather_puts_ranks_in_order(void **state) {
     (void)state;
     const size_t bytes[] = {1, 7, 64, 1000}; // the last ones in rounds
     for (int size = 1; size <= MAX_RANKS; size++)
-        for (size_t b = 0; b < 4; b++) run_both_ways(size, 1, 64, gather, &bytes[b]);
+        for (size_t b = 0; b < 4; b++) run_all_ways(size, 1, 64, gather, &bytes[b]);
 }
 
 // ---- The exact reduction ----
@@ -230,7 +255,7 @@ static const exact_case exact_cases[] = {
 static void reduce_exact_gives_the_bits_of_the_tree(void **state) {
     (void)state;
     for (size_t k = 0; k < sizeof exact_cases / sizeof *exact_cases; k++)
-        run_both_ways(exact_cases[k].size, exact_cases[k].room, 64, reduce_exact, &exact_cases[k]);
+        run_all_ways(exact_cases[k].size, exact_cases[k].room, 64, reduce_exact, &exact_cases[k]);
 }
 
 static void a_group_of_one_needs_no_segment(void **state) {
@@ -270,7 +295,7 @@ static status count_bytes(comm *c, const void *argument, error *err) {
 
 static void bytes_are_counted(void **state) {
     (void)state;
-    run_both_ways(4, 4096, 64, count_bytes, &exact_cases[2]);
+    run_all_ways(4, 4096, 64, count_bytes, &exact_cases[2]);
 }
 
 // ---- The other collectives, and all of them in turn ----
@@ -299,7 +324,7 @@ static void reduce_fast_adds_in_rank_order(void **state) {
     (void)state;
     const size_t n[] = {1, 100, 5000};
     for (int size = 1; size <= MAX_RANKS; size += 2)
-        for (int k = 0; k < 3; k++) run_both_ways(size, 100, 64, reduce_fast, &n[k]);
+        for (int k = 0; k < 3; k++) run_all_ways(size, 100, 64, reduce_fast, &n[k]);
 }
 
 static status take_turns(comm *c, const void *argument, error *err) {
@@ -318,7 +343,7 @@ out:
 
 static void collectives_take_turns(void **state) {
     (void)state;
-    run_both_ways(3, 500, 64, take_turns, &exact_cases[6]);
+    run_all_ways(3, 500, 64, take_turns, &exact_cases[6]);
 }
 
 // ---- Death and other failures ----
@@ -378,17 +403,16 @@ static void be_stopped(comm *c) {
 
 // Rank 2 of 4 meets its fate; the others must all say `message`, not before `after_ms` and, however
 // busy the machine, long before they would have given up on a rank that is only late.
-static void expect_news_in(rank_body body, void (*how)(comm *c), int stall, uint64_t after_ms,
-                           const char *message) {
-    error err;
-    segment *s;
+static void expect_news_in(bool shared, rank_body body, void (*how)(comm *c), int stall,
+                           uint64_t after_ms, const char *message) {
+    medium m;
     result *out = new_results();
     const fate f = {2, how};
     pid_t process[4];
-    assert_int_equal(segment_create(4, 777, 64, &s, &err), STATUS_OK);
-    segment_set_stall(s, stall);
+    open_medium(&m, shared, 4, 777, 64);
+    if (shared) segment_set_stall(m.segment, stall);
     const uint64_t begin = clock_now();
-    for (int r = 0; r < 4; r++) process[r] = fork_rank((rank_run){s, r, body, &f, out + r, 0});
+    for (int r = 0; r < 4; r++) process[r] = fork_rank((rank_run){&m, r, body, &f, out + r, 0});
     for (int r = 0; r < 4; r++) {
         if (r == 2) continue;
         assert_int_equal(waitpid(process[r], NULL, 0), process[r]);
@@ -399,13 +423,13 @@ static void expect_news_in(rank_body body, void (*how)(comm *c), int stall, uint
     }
     kill(process[2], SIGKILL);
     assert_int_equal(waitpid(process[2], NULL, 0), process[2]);
-    segment_free(s);
+    close_medium(&m);
     free_results(out);
 }
 
 static void expect_news(void (*how)(comm *c), int stall, uint64_t after_ms, const char *message) {
-    expect_news_in(live_until_fate, how, stall, after_ms, message);
-    expect_news_in(ask_until_fate, how, stall, after_ms, message);
+    expect_news_in(true, live_until_fate, how, stall, after_ms, message);
+    expect_news_in(true, ask_until_fate, how, stall, after_ms, message);
 }
 
 static void the_others_learn_of_a_death(void **state) {
@@ -416,7 +440,10 @@ static void the_others_learn_of_a_death(void **state) {
 
 static void the_others_learn_that_a_rank_left(void **state) {
     (void)state;
-    expect_news(just_return, 60, 0, "rank 2 left the group while others waited for it");
+    static const char message[] = "rank 2 left the group while others waited for it";
+    expect_news(just_return, 60, 0, message);
+    expect_news_in(false, live_until_fate, just_return, 0, 0, message);
+    expect_news_in(false, ask_until_fate, just_return, 0, 0, message);
 }
 
 static void the_others_give_up_on_a_stopped_rank(void **state) {
@@ -432,14 +459,13 @@ static status nap(comm *c, const void *argument, error *err) {
 
 static void a_slow_rank_is_waited_for(void **state) {
     (void)state;
-    error err;
-    segment *s;
+    medium m;
     result *out = new_results();
-    assert_int_equal(segment_create(3, 1, 1, &s, &err), STATUS_OK);
-    segment_set_stall(s, 1);
-    run_processes(s, 3, nap, NULL, out);
+    open_medium(&m, true, 3, 1, 1);
+    segment_set_stall(m.segment, 1);
+    run_processes(&m, 3, nap, NULL, out);
     for (int r = 0; r < 3; r++) assert_int_equal(out[r].rc, STATUS_OK);
-    segment_free(s);
+    close_medium(&m);
     free_results(out);
 }
 
@@ -454,20 +480,20 @@ static status fail_first(comm *c, const void *argument, error *err) {
 
 static void a_failure_reaches_everybody(void **state) {
     (void)state;
-    error err;
-    segment *s;
+    medium m;
     segment_failure how;
     result *out = new_results();
-    assert_int_equal(segment_create(4, 1, 1, &s, &err), STATUS_OK);
+    open_medium(&m, true, 4, 1, 1);
+    segment *s = m.segment;
     assert_int_equal(segment_failed(s, &how), -1);
-    run_processes(s, 4, fail_first, &s, out);
+    run_processes(&m, 4, fail_first, &s, out);
     for (int r = 0; r < 4; r++) {
         assert_int_equal(out[r].rc, STATUS_FAILED);
         assert_string_equal(out[r].err.message, "rank 1 failed");
     }
     assert_int_equal(segment_failed(s, &how), 1);
     assert_int_equal(how, SEGMENT_ERROR);
-    segment_free(s);
+    close_medium(&m);
     free_results(out);
 }
 

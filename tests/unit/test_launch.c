@@ -47,16 +47,27 @@ static void assert_no_children(void) {
 static const char *const variables[] = {
     "RANK",
     "WORLD_SIZE",
+    "LOCAL_RANK",
+    "LOCAL_WORLD_SIZE",
     "MASTER_ADDR",
     "MASTER_PORT",
     "OMPI_COMM_WORLD_RANK",
     "OMPI_COMM_WORLD_SIZE",
+    "OMPI_COMM_WORLD_LOCAL_RANK",
+    "OMPI_COMM_WORLD_LOCAL_SIZE",
     "PMI_RANK",
     "PMI_SIZE",
+    "PMIX_RANK",
+    "MPI_LOCALRANKID",
+    "MPI_LOCALNRANKS",
     "SLURM_PROCID",
     "SLURM_NTASKS",
     "SLURM_STEP_NUM_TASKS",
+    "SLURM_STEP_TASKS_PER_NODE",
+    "SLURM_LOCALID",
+    "SLURM_NODEID",
     "LOCKSTEP_RENDEZVOUS_SECONDS",
+    "LOCKSTEP_MPI_LIBRARY",
 };
 
 // Reads an environment of "NAME=VALUE" words.
@@ -100,6 +111,42 @@ static void an_environment_may_name_a_group(void **state) {
     assert_int_equal(env.seconds, 5);
 }
 
+static void a_launcher_of_mpi_needs_no_address(void **state) {
+    (void)state;
+    static const struct {
+        const char *words;
+        int rank, size, local_rank, local_size;
+    } cases[] = {
+        {"OMPI_COMM_WORLD_RANK=5 OMPI_COMM_WORLD_SIZE=6 OMPI_COMM_WORLD_LOCAL_RANK=1 "
+         "OMPI_COMM_WORLD_LOCAL_SIZE=2",
+         5, 6, 1, 2},
+        {"PMI_RANK=1 PMI_SIZE=4 MPI_LOCALRANKID=0 MPI_LOCALNRANKS=3", 1, 4, 0, 3},
+        // Who does not tell has all ranks on one host.
+        {"PMI_RANK=1 PMI_SIZE=4", 1, 4, 1, 4},
+        {"SLURM_PROCID=4 SLURM_STEP_NUM_TASKS=7 PMIX_RANK=4 SLURM_LOCALID=1 SLURM_NODEID=2 "
+         "SLURM_STEP_TASKS_PER_NODE=2(x2),3",
+         4, 7, 1, 3},
+        {"SLURM_PROCID=2 SLURM_STEP_NUM_TASKS=7 PMIX_RANK=2 SLURM_LOCALID=0 SLURM_NODEID=1 "
+         "SLURM_STEP_TASKS_PER_NODE=2(x2),3",
+         2, 7, 0, 2},
+        {"SLURM_PROCID=2 SLURM_STEP_NUM_TASKS=7 PMIX_RANK=2 SLURM_LOCALID=0 SLURM_NODEID=3 "
+         "SLURM_STEP_TASKS_PER_NODE=2(x2),3",
+         2, 7, 2, 7},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        error err;
+        launch_environment env;
+        char words[512];
+        snprintf(words, sizeof words, "LOCKSTEP_MPI_LIBRARY=/dev/null %s", cases[i].words);
+        assert_int_equal(detect(words, &env, &err), STATUS_OK);
+        assert_true(env.joined && env.mpi);
+        assert_int_equal(env.rank, cases[i].rank);
+        assert_int_equal(env.size, cases[i].size);
+        assert_int_equal(env.local_rank, cases[i].local_rank);
+        assert_int_equal(env.local_size, cases[i].local_size);
+    }
+}
+
 static void an_incomplete_environment_is_refused(void **state) {
     (void)state;
     static const struct {
@@ -111,7 +158,10 @@ static void an_incomplete_environment_is_refused(void **state) {
         {"RANK=0 WORLD_SIZE=2", "'MASTER_ADDR' is not set"},
         {"RANK=0 WORLD_SIZE=2 MASTER_ADDR=a", "'MASTER_PORT' is not set"},
         {"RANK= WORLD_SIZE=2 MASTER_ADDR=a MASTER_PORT=1", "'RANK' is not set"},
-        {"OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2", "'MASTER_ADDR' is not set"},
+        {"OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 MASTER_PORT=1", "'MASTER_ADDR' is not set"},
+        {"OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 LOCKSTEP_MPI_LIBRARY=/none.so",
+         "OMPI_COMM_WORLD_RANK is set, but this build has no MPI ('/none.so' does not exist)"},
+        {"SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2", "'SLURM_PROCID' is set, but srun offers nothing"},
         {"RANK=2 WORLD_SIZE=2 MASTER_ADDR=a MASTER_PORT=1", "'RANK=2': expected an integer"},
         {"RANK=-1 WORLD_SIZE=2 MASTER_ADDR=a MASTER_PORT=1", "'RANK=-1'"},
         {"RANK=0 WORLD_SIZE=two MASTER_ADDR=a MASTER_PORT=1", "'WORLD_SIZE=two'"},
@@ -482,7 +532,8 @@ static member *new_members(int size, const char *address) {
     member *m = shared(RANKS * sizeof *m);
     const int port = free_port();
     for (int r = 0; r < RANKS; r++) {
-        m[r].env = (launch_environment){true, r, size, "", port, 20};
+        m[r].env = (launch_environment){
+            .joined = true, .rank = r, .size = size, .port = port, .seconds = 20};
         snprintf(m[r].env.address, sizeof m[r].env.address, "%s", address);
         m[r].n = 100;
     }
@@ -712,6 +763,7 @@ static void a_signal_ends_the_wait(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_environment_may_name_a_group),
+        cmocka_unit_test(a_launcher_of_mpi_needs_no_address),
         cmocka_unit_test(an_incomplete_environment_is_refused),
         cmocka_unit_test(ranks_are_children_that_meet),
         cmocka_unit_test(the_first_failure_decides),

@@ -1,0 +1,364 @@
+#include "dist/comm_messages.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "dist/terms.h"
+
+enum {
+    SPIN_NS = 50000, // an exchange on one host takes less; whoever has waited longer sleeps a while
+    NAP_NS = 20000,
+    NAP_MOST_NS = 500000,
+    FAREWELL_MS = 2000, // how long a failed rank helps what it has sent on its way
+    ROUND = (1 << 26),  // floats of a vector that are reduced at a time
+    GATHER = (1 << 28), // bytes of a rank that are gathered at a time
+};
+
+static const uint64_t HERE = UINT64_MAX; // of a rank that has not left
+
+typedef struct group {
+    comm base;
+    transport *transport;
+    terms terms;                       // of the reduction in progress
+    transport_message *receive, *send; // of the exchange in progress
+    float *parts;                      // this rank's slices of all terms
+    size_t parts_room;                 // floats
+    uint64_t exchanges;                // completed here
+    uint64_t *left;                    // the last word of each rank, or HERE
+    int told;                          // ranks that have said it
+    bool failed;
+} group;
+
+static size_t smaller(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+static group *group_of(comm *c) {
+    return (group *)(void *)c; // its first member
+}
+
+// ---- Who has left ----
+
+// What ranks tell: how many exchanges they have completed, and whether one has failed there.
+static uint64_t last_word(const group *g) {
+    return g->exchanges << 1 | (g->failed ? 1 : 0);
+}
+
+static status tell_all(group *g, error *err) {
+    transport *t = g->transport;
+    status rc = STATUS_OK;
+    for (int r = 0; r < t->size; r++)
+        if (r != t->rank) TRY(t->ops->tell(t, r, last_word(g), err));
+out:
+    return rc;
+}
+
+static status hear_all(group *g, error *err) {
+    transport *t = g->transport;
+    status rc;
+    for (;;) {
+        int peer;
+        uint64_t word;
+        TRY(t->ops->hear(t, &peer, &word, err));
+        if (peer < 0) break;
+        g->left[peer] = word;
+        g->told++;
+    }
+out:
+    return rc;
+}
+
+// A rank that has left and takes no part in exchange `number`; rather one that left of its own
+// accord than one that failed because of it. -1: there is none.
+static int find_missing(const group *g, uint64_t number) {
+    int missing = -1;
+    for (int r = 0; r < g->base.size && g->told > 0; r++) {
+        const uint64_t word = g->left[r];
+        if (word == HERE || word >> 1 > number) continue;
+        if (!(word & 1)) return r;
+        if (missing < 0) missing = r;
+    }
+    return missing;
+}
+
+static status blame(const group *g, int rank, error *err) {
+    if (rank < 0) return error_set(err, STATUS_FAILED, "messages between ranks failed");
+    return error_set(err, STATUS_FAILED, "rank %d %s", rank,
+                     g->left[rank] & 1 ? "failed" : "left the group while others waited for it");
+}
+
+static void nap(uint64_t ns) {
+    const struct timespec time = {.tv_nsec = (long)ns};
+    (void)nanosleep(&time, NULL);
+}
+
+// The others learn of it, and what was sent arrives: a transport may only move while it is called.
+static void give_up(group *g) {
+    const uint64_t end = clock_now() + FAREWELL_MS * UINT64_C(1000000);
+    error unheard;
+    g->failed = true;
+    status rc = tell_all(g, &unheard);
+    while (rc == STATUS_OK && g->told < g->base.size - 1 && clock_now() < end) {
+        nap(NAP_MOST_NS);
+        rc = hear_all(g, &unheard);
+    }
+}
+
+// ---- Exchanges ----
+
+static status wait_for_messages(group *g, error *err) {
+    transport *t = g->transport;
+    const uint64_t begin = clock_now();
+    uint64_t pause = NAP_NS;
+    bool done;
+    status rc;
+    for (;;) {
+        TRY(t->ops->test(t, &done, err));
+        if (done) break;
+        if (clock_now() - begin < SPIN_NS) continue;
+        TRY(hear_all(g, err));
+        const int missing = find_missing(g, g->exchanges);
+        if (missing >= 0) {
+            rc = blame(g, missing, err);
+            break;
+        }
+        nap(pause);
+        if (pause < NAP_MOST_NS) pause *= 2;
+    }
+out:
+    return rc;
+}
+
+// The first `receives` and `sends` of g's messages.
+static status exchange(group *g, int receives, int sends, error *err) {
+    transport *t = g->transport;
+    status rc;
+    if (g->failed) return blame(g, find_missing(g, g->exchanges), err);
+    TRY(t->ops->begin(t, g->receive, receives, g->send, sends, err));
+    TRY(wait_for_messages(g, err));
+    g->exchanges++;
+    for (int i = 0; i < receives; i++) g->base.bytes_received += g->receive[i].bytes;
+    for (int i = 0; i < sends; i++) g->base.bytes_sent += g->send[i].bytes;
+out:
+    if (rc != STATUS_OK) give_up(g);
+    return rc;
+}
+
+static status barrier(comm *c, error *err) {
+    group *g = group_of(c);
+    char here = 0, there;
+    status rc = STATUS_OK;
+    for (int distance = 1; distance < c->size; distance *= 2) {
+        g->receive[0] =
+            (transport_message){(c->rank + c->size - distance) % c->size, &there, sizeof there};
+        g->send[0] = (transport_message){(c->rank + distance) % c->size, &here, sizeof here};
+        TRY(exchange(g, 1, 1, err));
+    }
+out:
+    return rc;
+}
+
+static status gather_round(group *g, const unsigned char *mine, size_t bytes, size_t stride,
+                           unsigned char *all, error *err) {
+    int count = 0;
+    memcpy(all + (size_t)g->base.rank * stride, mine, bytes);
+    for (int r = 0; r < g->base.size; r++) {
+        if (r == g->base.rank) continue;
+        g->receive[count] = (transport_message){r, all + (size_t)r * stride, bytes};
+        g->send[count++] = (transport_message){r, all + (size_t)g->base.rank * stride, bytes};
+    }
+    return exchange(g, count, count, err);
+}
+
+static status all_gather(comm *c, const void *mine, size_t bytes, void *all, error *err) {
+    status rc = STATUS_OK;
+    for (size_t at = 0; at < bytes; at += GATHER)
+        TRY(gather_round(group_of(c), (const unsigned char *)mine + at, smaller(GATHER, bytes - at),
+                         bytes, (unsigned char *)all + at, err));
+out:
+    return rc;
+}
+
+// ---- Reducing ----
+
+// A range of a vector that is reduced in one round.
+typedef struct piece {
+    size_t first, length;
+} piece;
+
+// Term i of all comes to part i. The own ones stay where they are, so part 0 is free for the sum:
+// what lies there is the first that is added, if anything does.
+static status find_terms(group *g, const float *const *mine, const piece *p, error *err) {
+    terms *t = &g->terms;
+    const slice own = slice_of(p->length, g->base.size, g->base.rank);
+    const int all = t->first[g->base.size], first = t->first[g->base.rank];
+    const size_t n = own.high - own.low, room = n * (size_t)(all > 0 ? all : 1);
+    if (room > g->parts_room) {
+        free(g->parts);
+        g->parts_room = 0;
+        g->parts = memory_new_aligned(room, sizeof *g->parts, err);
+        if (!g->parts) return STATUS_FAILED;
+        g->parts_room = room;
+    }
+    for (int i = 0; i < all; i++) t->at[i] = g->parts + (size_t)i * n;
+    for (int k = 0; k < terms_count(t, g->base.rank); k++)
+        t->at[first + k] = mine[k] + p->first + own.low;
+    return STATUS_OK;
+}
+
+static void add_message(transport_message *list, int *count, int peer, const float *data,
+                        size_t n) {
+    if (n > 0)
+        list[(*count)++] = (transport_message){peer, (void *)(uintptr_t)data, n * sizeof *data};
+}
+
+// Every rank gets the others' vectors, its slice of them.
+static status exchange_terms(group *g, const float *const *mine, const piece *p, error *err) {
+    const terms *t = &g->terms;
+    const int rank = g->base.rank, size = g->base.size;
+    const slice own = slice_of(p->length, size, rank);
+    int receives = 0, sends = 0;
+    for (int r = 0; r < size; r++) {
+        const slice theirs = slice_of(p->length, size, r);
+        if (r == rank) continue;
+        for (int i = t->first[r]; i < t->first[r + 1]; i++)
+            add_message(g->receive, &receives, r, t->at[i], own.high - own.low);
+        for (int k = 0; k < terms_count(t, rank); k++)
+            add_message(g->send, &sends, r, mine[k] + p->first + theirs.low,
+                        theirs.high - theirs.low);
+    }
+    return exchange(g, receives, sends, err);
+}
+
+static status exchange_sums(group *g, float *out, const piece *p, error *err) {
+    const int rank = g->base.rank, size = g->base.size;
+    const slice own = slice_of(p->length, size, rank);
+    int receives = 0, sends = 0;
+    for (int r = 0; r < size; r++) {
+        const slice theirs = slice_of(p->length, size, r);
+        if (r == rank) continue;
+        add_message(g->receive, &receives, r, out + theirs.low, theirs.high - theirs.low);
+        add_message(g->send, &sends, r, out + own.low, own.high - own.low);
+    }
+    return exchange(g, receives, sends, err);
+}
+
+static status reduce_round(group *g, const float *const *mine, float *out, const piece *p,
+                           error *err) {
+    const slice own = slice_of(p->length, g->base.size, g->base.rank);
+    const size_t n = own.high - own.low;
+    status rc;
+    TRY(find_terms(g, mine, p, err));
+    TRY(exchange_terms(g, mine, p, err));
+    // Not over `out`: that may be any term, and a sum in the order of ranks can only go over the
+    // first.
+    terms_sum(&g->terms, g->parts, n);
+    memcpy(out + p->first + own.low, g->parts, n * sizeof *out);
+    TRY(exchange_sums(g, out + p->first, p, err));
+out:
+    return rc;
+}
+
+static status reduce(group *g, const float *const *mine, float *out, size_t n, error *err) {
+    status rc = STATUS_OK;
+    for (size_t at = 0; at < n; at += ROUND) {
+        const piece p = {at, smaller(ROUND, n - at)};
+        TRY(reduce_round(g, mine, out, &p, err));
+    }
+out:
+    return rc;
+}
+
+static status reduce_exact(comm *c, const comm_ownership *own, const float *const *term, float *out,
+                           size_t n, error *err) {
+    group *g = group_of(c);
+    terms_set_exact(&g->terms, own);
+    return reduce(g, term, out, n, err);
+}
+
+static status reduce_fast(comm *c, float *values, size_t n, error *err) {
+    group *g = group_of(c);
+    const float *const mine[] = {values};
+    terms_set_fast(&g->terms);
+    return reduce(g, mine, values, n, err);
+}
+
+// ---- Life ----
+
+// Who asks waits for what all others should have done long ago: any that has left is missing.
+static status alive(comm *c, error *err) {
+    group *g = group_of(c);
+    status rc = STATUS_OK;
+    if (!g->failed) TRY(hear_all(g, err));
+    if (!g->failed && g->told == 0) return rc;
+    rc = blame(g, find_missing(g, HERE), err);
+out:
+    if (rc != STATUS_OK && !g->failed) give_up(g);
+    return rc;
+}
+
+// All go together, and nobody goes before the last has come: rank 0 may still have files to write.
+// False: one failed, or its words do not arrive.
+static bool take_leave(group *g) {
+    uint64_t pause = NAP_NS;
+    error unheard;
+    status rc = tell_all(g, &unheard);
+    while (rc == STATUS_OK && g->told < g->base.size - 1) {
+        nap(pause);
+        if (pause < NAP_MOST_NS) pause *= 2;
+        rc = hear_all(g, &unheard);
+    }
+    for (int r = 0; r < g->base.size; r++)
+        if (r != g->base.rank && g->left[r] & 1) return false;
+    return rc == STATUS_OK;
+}
+
+static void free_group(group *g) {
+    terms_release(&g->terms);
+    free(g->receive);
+    free(g->send);
+    free(g->parts);
+    free(g->left);
+    free(g);
+}
+
+static void release(comm *c) {
+    group *g = group_of(c);
+    const bool orderly = !g->failed && take_leave(g);
+    g->transport->ops->close(g->transport, orderly);
+    free_group(g);
+}
+
+static const comm_ops ops = {
+    .all_gather = all_gather,
+    .reduce_exact = reduce_exact,
+    .reduce_fast = reduce_fast,
+    .barrier = barrier,
+    .alive = alive,
+    .free = release,
+};
+
+status comm_messages(transport *t, comm **out, error *err) {
+    const size_t size = (size_t)t->size;
+    status rc = STATUS_FAILED;
+    *out = NULL;
+    group *g = memory_new(1, sizeof *g, err);
+    if (!g) goto out;
+    g->base = (comm){.ops = &ops, .transport = t->ops->name, .rank = t->rank, .size = t->size};
+    g->transport = t;
+    g->receive = memory_new(size * TERMS_MAX, sizeof *g->receive, err);
+    g->send = memory_new(size * TERMS_MAX, sizeof *g->send, err);
+    g->left = memory_new(size, sizeof *g->left, err);
+    if (!g->receive || !g->send || !g->left) goto out;
+    for (size_t r = 0; r < size; r++) g->left[r] = HERE;
+    TRY(terms_init(&g->terms, t->size, err));
+    *out = &g->base;
+    return STATUS_OK;
+out:
+    if (g) free_group(g);
+    t->ops->close(t, false);
+    return rc;
+}

@@ -1,0 +1,53 @@
+#include "dist/launch_mpi.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+
+#include "base/plugin.h"
+#include "dist/comm_messages.h"
+
+status launch_mpi_find(char **path, error *err) {
+    return plugin_find("lockstep-mpi.so", "LOCKSTEP_MPI_LIBRARY", path, err);
+}
+
+// For everybody to see: some MPI libraries open parts of their own, which look for its symbols
+// there.
+static status open_library(const char *path, transport_mpi_entry **entry, error *err) {
+    void *handle = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+    if (!handle)
+        return error_set(err, STATUS_FAILED, "cannot join the group: MPI cannot be opened: %s",
+                         dlerror());
+    *entry = (transport_mpi_entry *)dlsym(handle, TRANSPORT_MPI_SYMBOL);
+    if (*entry) return STATUS_OK;
+    dlclose(handle);
+    return error_set(err, STATUS_FAILED, "cannot join the group: '%s' has no '%s'", path,
+                     TRANSPORT_MPI_SYMBOL);
+}
+
+static status check(const transport *t, int rank, int size, const char *library, error *err) {
+    if (t->size == size && t->rank == rank) return STATUS_OK;
+    return error_set(
+        err, STATUS_USAGE,
+        "cannot join the group: this is rank %d of %d to its launcher, and %d of %d to "
+        "%s, which belongs to another one: with srun try --mpi=pmix or --mpi=pmi2, "
+        "else take this MPI's own mpirun",
+        rank, size, t->rank, t->size, library);
+}
+
+status launch_mpi_join(int rank, int size, comm **c, error *err) {
+    char *path = NULL, library[TRANSPORT_DESCRIBE_BYTES];
+    transport_mpi_entry *entry;
+    transport *t = NULL;
+    status rc;
+    *c = NULL;
+    TRY(launch_mpi_find(&path, err));
+    TRY(open_library(path, &entry, err));
+    TRY(entry(TRANSPORT_MPI_ABI, &t, library, err));
+    TRY(check(t, rank, size, library, err));
+    rc = comm_messages(t, c, err);
+    t = NULL;
+out:
+    if (t) t->ops->close(t, t->size == 1);
+    free(path);
+    return rc;
+}

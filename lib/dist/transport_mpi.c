@@ -1,0 +1,181 @@
+// Messages by MPI: what lockstep-mpi.so exports. Only calls of MPI-1 are used, from one thread.
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "dist/transport.h"
+
+// Ranks are told apart by communicator: a word must not be taken for a message.
+typedef struct mpi_transport {
+    transport base;
+    MPI_Comm messages, words;
+    MPI_Request *under_way; // of messages
+    int count, room;
+    MPI_Request *telling; // of the words to each rank
+    uint64_t *told;
+} mpi_transport;
+
+static mpi_transport *mpi_of(transport *t) {
+    return (mpi_transport *)(void *)t; // its first member
+}
+
+static status check(int code, const char *what, error *err) {
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length;
+    if (code == MPI_SUCCESS) return STATUS_OK;
+    (void)MPI_Error_string(code, text, &length);
+    return error_set(err, STATUS_FAILED, "MPI: %s: %.400s", what, text);
+}
+
+// ---- Messages ----
+
+static status make_room(mpi_transport *m, int needed, error *err) {
+    if (needed <= m->room) return STATUS_OK;
+    free(m->under_way);
+    m->room = 0;
+    m->under_way = memory_new((size_t)needed, sizeof(MPI_Request), err);
+    if (!m->under_way) return STATUS_FAILED;
+    m->room = needed;
+    return STATUS_OK;
+}
+
+// Receives first: what comes then finds its place waiting.
+static status begin(transport *t, const transport_message *receive, int receives,
+                    const transport_message *send, int sends, error *err) {
+    mpi_transport *m = mpi_of(t);
+    status rc;
+    m->count = 0;
+    TRY(make_room(m, receives + sends, err));
+    for (int i = 0; i < receives; i++)
+        TRY(check(MPI_Irecv(receive[i].data, (int)receive[i].bytes, MPI_BYTE, receive[i].peer, 0,
+                            m->messages, &m->under_way[m->count++]),
+                  "receiving", err));
+    for (int i = 0; i < sends; i++)
+        TRY(check(MPI_Isend(send[i].data, (int)send[i].bytes, MPI_BYTE, send[i].peer, 0,
+                            m->messages, &m->under_way[m->count++]),
+                  "sending", err));
+out:
+    return rc;
+}
+
+static status test(transport *t, bool *done, error *err) {
+    mpi_transport *m = mpi_of(t);
+    int all = 0;
+    const int code = MPI_Testall(m->count, m->under_way, &all, MPI_STATUSES_IGNORE);
+    *done = all != 0;
+    return check(code, "exchanging messages", err);
+}
+
+// ---- Words ----
+
+static status tell(transport *t, int peer, uint64_t word, error *err) {
+    mpi_transport *m = mpi_of(t);
+    m->told[peer] = word;
+    return check(
+        MPI_Isend(&m->told[peer], sizeof word, MPI_BYTE, peer, 0, m->words, &m->telling[peer]),
+        "sending a word", err);
+}
+
+static status hear(transport *t, int *peer, uint64_t *word, error *err) {
+    const mpi_transport *m = mpi_of(t);
+    MPI_Status from;
+    int there = 0;
+    status rc;
+    *peer = -1;
+    TRY(check(MPI_Iprobe(MPI_ANY_SOURCE, 0, m->words, &there, &from), "looking for words", err));
+    if (!there) goto out;
+    TRY(check(MPI_Recv(word, sizeof *word, MPI_BYTE, from.MPI_SOURCE, 0, m->words, &from),
+              "receiving a word", err));
+    *peer = from.MPI_SOURCE;
+out:
+    return rc;
+}
+
+// ---- Life ----
+
+// What is under way may still be written to: then all stays where it is until the process ends.
+static void close_mpi(transport *t, bool orderly) {
+    mpi_transport *m = mpi_of(t);
+    if (!orderly) return;
+    (void)MPI_Waitall(m->base.size, m->telling, MPI_STATUSES_IGNORE);
+    (void)MPI_Comm_free(&m->messages);
+    (void)MPI_Comm_free(&m->words);
+    (void)MPI_Finalize();
+    free(m->under_way);
+    free(m->telling);
+    free(m->told);
+    free(m);
+}
+
+static const transport_ops ops = {
+    .name = "mpi",
+    .begin = begin,
+    .test = test,
+    .tell = tell,
+    .hear = hear,
+    .close = close_mpi,
+};
+
+// "Open MPI v4.1.4, package: …", "MPICH Version: 4.0.2\nMPICH Release date: …": up to there.
+static void describe_library(char text[TRANSPORT_DESCRIBE_BYTES]) {
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "MPI";
+    int length;
+    (void)MPI_Get_library_version(version, &length);
+    version[strcspn(version, ",\n")] = 0;
+    size_t to = 0;
+    for (const char *at = version; *at && to < TRANSPORT_DESCRIBE_BYTES - 1; at++)
+        text[to++] = *at == '\t' ? ' ' : *at;
+    text[to] = 0;
+}
+
+static status start(error *err) {
+    int done = 0, provided;
+    status rc;
+    TRY(check(MPI_Initialized(&done), "asking whether it has begun", err));
+    if (!done)
+        TRY(check(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided), "starting", err));
+out:
+    return rc;
+}
+
+// Errors come back to the caller, instead of ending the job.
+static status own_communicator(MPI_Comm *c, error *err) {
+    status rc;
+    TRY(check(MPI_Comm_dup(MPI_COMM_WORLD, c), "making a communicator", err));
+    TRY(check(MPI_Comm_set_errhandler(*c, MPI_ERRORS_RETURN), "making a communicator", err));
+out:
+    return rc;
+}
+
+static status open_mpi(mpi_transport *m, error *err) {
+    status rc;
+    m->base.ops = &ops;
+    TRY(start(err));
+    TRY(own_communicator(&m->messages, err));
+    TRY(own_communicator(&m->words, err));
+    TRY(check(MPI_Comm_rank(m->messages, &m->base.rank), "asking for the rank", err));
+    TRY(check(MPI_Comm_size(m->messages, &m->base.size), "asking for the size", err));
+    m->telling = memory_new((size_t)m->base.size, sizeof *m->telling, err);
+    m->told = memory_new((size_t)m->base.size, sizeof *m->told, err);
+    if (!m->telling || !m->told) return STATUS_FAILED;
+    for (int r = 0; r < m->base.size; r++) m->telling[r] = MPI_REQUEST_NULL;
+out:
+    return rc;
+}
+
+status lockstep_transport_mpi(int abi, transport **t, char describe[TRANSPORT_DESCRIBE_BYTES],
+                              error *err) {
+    *t = NULL;
+    if (abi != TRANSPORT_MPI_ABI)
+        return error_set(err, STATUS_FAILED,
+                         "lockstep-mpi.so was not built with these tools: build both again");
+    mpi_transport *m = memory_new(1, sizeof *m, err);
+    if (!m) return STATUS_FAILED;
+    status rc = open_mpi(m, err);
+    if (rc == STATUS_OK) {
+        describe_library(describe);
+        *t = &m->base;
+    }
+    return rc; // m stays: MPI has begun
+}

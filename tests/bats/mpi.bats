@@ -1,0 +1,181 @@
+# Ranks that an MPI launcher starts, on this host and on two that are made of network namespaces.
+
+load helpers
+load training
+
+setup_file() {
+    [ -x "$BIN/synth-cifar" ] || return 0
+    make_data "$BATS_FILE_TMPDIR/data" 200 50
+}
+
+setup() {
+    need_training
+    [ -e "$BIN/../lib/lockstep-mpi.so" ] || skip "lockstep-mpi.so is not built (make deps-mpi)"
+    need_program mpirun
+    # More ranks than cores, by root, with small waits: what Open MPI refuses or does not expect.
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
+        PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe OMPI_MCA_orte_execute_quiet=1
+    train=$BATS_FILE_TMPDIR/data/train.st.zst
+    test=$BATS_FILE_TMPDIR/data/test.st.zst
+    cd "$WORK"
+    write_experiment e.yaml strategy=ddp world_size=4
+}
+
+# expect: sets $expected, the content hash that train-single makes of e.yaml.
+expect() {
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --out expected
+    expected=$(content expected/model.st.zst)
+}
+
+# execution DIR KEY
+execution() {
+    "$BIN/manifest" get "$1/manifest.yaml" "run.execution.$2"
+}
+
+@test "ranks that meet by MPI give the bits of one process" {
+    local size
+    expect
+    for size in 1 2 4; do
+        mpirun -n "$size" "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --test "$test" --out "out$size"
+        same_model "$expected" "out$size" "$size ranks"
+    done
+    [ "$(execution out4 world_size)" = 4 ]
+    [ "$(execution out4 transport)" = mpi ]
+    succeeds "$BIN/manifest" verify out4/manifest.yaml
+    # One host is run.host.
+    run "$BIN/manifest" get out4/manifest.yaml run.execution.hosts
+    [ "$status" -eq 3 ]
+}
+
+@test "statistics of batch norm over all ranks travel by MPI, too" {
+    write_experiment e.yaml strategy=ddp world_size=4 "$LENET_BN" sync_batch_norm=true
+    expect
+    mpirun -n 4 "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out
+    same_model "$expected" out "sync_batch_norm"
+}
+
+@test "--reduce fast by MPI adds as ranks that share memory do" {
+    "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out shared --reduce fast
+    mpirun -n 4 "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out --reduce fast
+    [ "$(execution out reduce)" = fast ]
+    same_model "$(content shared/model.st.zst)" out "fast"
+}
+
+@test "ranks that meet by MPI stop and resume together" {
+    expect
+    mpirun -n 4 "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out --stop-after-steps 3
+    unfinished out
+    mpirun -n 2 "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out --resume
+    same_model "$expected" out "resumed"
+}
+
+@test "ranks with different experiments or ways to reduce are told apart" {
+    cat >differ <<'END'
+#!/bin/sh
+rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}
+[ "$rank" != 1 ] || set -- "$@" $OPTION
+exec "$@"
+END
+    chmod +x differ
+    for option in '--set seed=5' '--reduce fast'; do
+        run env OPTION="$option" mpirun -n 2 ./differ "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out
+        [ "$status" -eq 3 ]
+        [[ $output == *"'rank 1': its experiment, data, "*" differs from rank 0's"* ]]
+        unfinished out
+    done
+}
+
+@test "a rank that fails ends the others" {
+    # Rank 0 cannot write its state: at the end of the first epoch, while the others go on.
+    cat >narrow <<'END'
+#!/bin/bash
+[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" != 0 ] || ulimit -f 8
+exec "$@"
+END
+    chmod +x narrow
+    run timeout 60 mpirun -n 4 ./narrow "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out \
+        --set epochs=500
+    [ "$status" -eq 1 ]
+    [[ $output == *"state.st.zst': File too large"* ]]
+    unfinished out
+    nobody_left "$WORK/out"
+}
+
+@test "a rank that dies ends the job" {
+    cat >mortal <<'END'
+#!/bin/sh
+[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" != 2 ] || echo $$ >pid
+exec "$@"
+END
+    chmod +x mortal
+    timeout 60 mpirun -n 4 ./mortal "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out "$WORK/out" \
+        --set epochs=2000 >log 2>&1 &
+    local job=$! code=0
+    wait_for out/state.st.zst
+    kill -KILL "$(cat pid)"
+    wait "$job" || code=$?
+    [ "$code" -ne 0 ]
+    [ "$code" -ne 124 ]
+    unfinished out
+    # mpirun may be gone a moment before those that it has ended.
+    local tries=100
+    while pgrep -f -- "--out $WORK/out" >/dev/null && ((tries--)); do sleep 0.05; done
+    nobody_left "--out $WORK/out"
+}
+
+@test "a launcher that this MPI does not know, or no MPI, is a usage error" {
+    TOOL=train-ddp fails_with 2 "OMPI_COMM_WORLD_RANK.*no MPI \('/none.so'" env OMPI_COMM_WORLD_RANK=0 \
+        OMPI_COMM_WORLD_SIZE=2 LOCKSTEP_MPI_LIBRARY=/none.so "$BIN/train-ddp" --experiment e.yaml --train "$train" --out out
+    TOOL=train-ddp fails_with 2 "SLURM_PROCID.*srun --mpi=pmix" env SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2 \
+        "$BIN/train-ddp" --experiment e.yaml --train "$train" --out out
+    [ ! -e out ]
+    # MPI finds one rank where two are said to be.
+    mpirun --version | grep -q 'Open MPI' || skip "another MPI may wait for the launcher that there is not"
+    TOOL=train-ddp fails_with 2 "this is rank 0 of 2 to its launcher, and 0 of 1 to Open MPI" env PMI_RANK=0 PMI_SIZE=2 \
+        "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out
+    unfinished out
+}
+
+# Two hosts: network namespaces of their own, with a wire between them, and names of their own.
+make_hosts() {
+    [ "$(id -u)" -eq 0 ] || skip "only root can make network namespaces"
+    need_program ip
+    mpirun --version | grep -q 'Open MPI' || skip "only Open MPI is told how to reach a host"
+    tag=$$
+    one=lsa$tag two=lsb$tag
+    ip netns add "$one" 2>/dev/null || skip "no network namespace can be made here"
+    ip netns add "$two"
+    ip link add "va$tag" netns "$one" type veth peer name "vb$tag" netns "$two"
+    ip -n "$one" link set lo up && ip -n "$two" link set lo up
+    ip -n "$one" addr add 10.77.0.1/24 dev "va$tag" && ip -n "$two" addr add 10.77.0.2/24 dev "vb$tag"
+    ip -n "$one" link set "va$tag" up && ip -n "$two" link set "vb$tag" up
+    # In the place of ssh: HOST COMMAND...
+    cat >agent <<'END'
+#!/bin/bash
+host=$1
+shift
+exec ip netns exec "$host" unshare --uts --mount bash -c \
+    'hostname "$0" && mount --bind hosts /etc/hosts && exec bash -c "$1"' "$host" "$*"
+END
+    printf '127.0.0.1 localhost\n10.77.0.1 %s\n10.77.0.2 %s\n' "$one" "$two" >hosts
+    chmod +x agent
+    export OMPI_MCA_plm_rsh_agent=$WORK/agent
+}
+
+teardown() {
+    [ -z "${one:-}" ] || ip netns delete "$one" || true
+    [ -z "${two:-}" ] || ip netns delete "$two" || true
+}
+
+@test "ranks on two hosts give the bits of one process, and the manifest names the hosts" {
+    make_hosts
+    expect
+    ./agent "$one" "cd '$WORK' && timeout 60 mpirun --host $one:2,$two:2 '$BIN/train-ddp' -q --experiment '$WORK/e.yaml' \
+        --train '$train' --out '$WORK/out'"
+    same_model "$expected" out "two hosts"
+    [ "$(execution out hosts.0.host)" = "$one" ]
+    [ "$(execution out hosts.1.host)" = "$two" ]
+    [ "$(execution out hosts.1.ranks)" = 2 ]
+    "$BIN/report" -q out --out report
+    grep -qF '**Hosts** | 2 |' report/report.md
+}

@@ -137,6 +137,18 @@ static bool same_machine(const collectives *measured, const run *r) {
     return strcmp(measured->host, r->host) == 0 && strcmp(measured->cpu, r->cpu) == 0;
 }
 
+static const char *transport_of(const run *r) {
+    int segments;
+    const yaml_node *last = run_last_segment(r, &segments);
+    return last ? run_text(last, "transport") : "";
+}
+
+// A run or a measurement that does not say has nothing to be held against.
+static bool is_other_transport(const run *r, const collective *cost) {
+    const char *own = transport_of(r);
+    return is(r, "ddp") && *own && *cost->transport && strcmp(own, cost->transport) != 0;
+}
+
 // What the measured collectives cannot serve for.
 static status check_collectives(prediction *p, const collectives *measured, language l,
                                 error *err) {
@@ -159,6 +171,9 @@ static status check_collectives(prediction *p, const collectives *measured, lang
     if (!p->cost)
         return give_reason(
             p, memory_format(err, message_text(l, MESSAGE_PREDICTION_NO_RANKS), (long long)ranks));
+    if (is_other_transport(r, p->cost))
+        return give_reason(p, memory_format(err, message_text(l, MESSAGE_PREDICTION_TRANSPORT),
+                                            transport_of(r), p->cost->transport));
     return STATUS_OK;
 }
 

@@ -151,6 +151,10 @@ END
     sed -i '/world_size: 4/d; s/fast/exact/' m/manifest.yaml
     no_prediction 'no collective was measured with 4 ranks'
     collectives m
+    sed -i 's/world_size: 4, /world_size: 4, transport: shared memory, /' m/manifest.yaml
+    rm -rf four
+    run_of four ranks=4 -- 'm["run"]["execution"]["transport"] = "mpi"'
+    no_prediction 'the run reduces by mpi, the collectives were measured by shared memory'
     rm -rf four
     run_of four ranks=4 resumed=1
     no_prediction 'four was resumed: its times belong to several executions'

@@ -13,6 +13,7 @@ typedef struct mpi_transport {
     MPI_Request *under_way; // of messages
     int count, room;
     MPI_Request *telling; // of the words to each rank
+    MPI_Status *unread;   // of as many as there is room for, and as there are ranks
     uint64_t *told;
 } mpi_transport;
 
@@ -32,10 +33,13 @@ static status check(int code, const char *what, error *err) {
 
 static status make_room(mpi_transport *m, int needed, error *err) {
     if (needed <= m->room) return STATUS_OK;
+    const size_t room = (size_t)needed, ranks = (size_t)m->base.size;
     free(m->under_way);
+    free(m->unread);
     m->room = 0;
-    m->under_way = memory_new((size_t)needed, sizeof(MPI_Request), err);
-    if (!m->under_way) return STATUS_FAILED;
+    m->under_way = memory_new(room, sizeof(MPI_Request), err);
+    m->unread = memory_new(room > ranks ? room : ranks, sizeof(MPI_Status), err);
+    if (!m->under_way || !m->unread) return STATUS_FAILED;
     m->room = needed;
     return STATUS_OK;
 }
@@ -62,7 +66,7 @@ out:
 static status test(transport *t, bool *done, error *err) {
     mpi_transport *m = mpi_of(t);
     int all = 0;
-    const int code = MPI_Testall(m->count, m->under_way, &all, MPI_STATUSES_IGNORE);
+    const int code = MPI_Testall(m->count, m->under_way, &all, m->unread);
     *done = all != 0;
     return check(code, "exchanging messages", err);
 }
@@ -98,11 +102,12 @@ out:
 static void close_mpi(transport *t, bool orderly) {
     mpi_transport *m = mpi_of(t);
     if (!orderly) return;
-    (void)MPI_Waitall(m->base.size, m->telling, MPI_STATUSES_IGNORE);
+    (void)MPI_Waitall(m->base.size, m->telling, m->unread);
     (void)MPI_Comm_free(&m->messages);
     (void)MPI_Comm_free(&m->words);
     (void)MPI_Finalize();
     free(m->under_way);
+    free(m->unread);
     free(m->telling);
     free(m->told);
     free(m);
@@ -159,6 +164,7 @@ static status open_mpi(mpi_transport *m, error *err) {
     m->telling = memory_new((size_t)m->base.size, sizeof *m->telling, err);
     m->told = memory_new((size_t)m->base.size, sizeof *m->told, err);
     if (!m->telling || !m->told) return STATUS_FAILED;
+    TRY(make_room(m, m->base.size, err));
     for (int r = 0; r < m->base.size; r++) m->telling[r] = MPI_REQUEST_NULL;
 out:
     return rc;

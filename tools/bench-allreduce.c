@@ -13,6 +13,7 @@
 #include "dist/allreduce_device.h"
 #include "dist/cost_model.h"
 #include "dist/segment.h"
+#include "train/hosts.h"
 #include "train/train_manifest.h"
 
 // Raised when what is measured is another thing than before.
@@ -29,6 +30,7 @@ typedef struct bench {
     bool reduces[2];           // exactly, fast: which are measured
     int world_sizes[WORLD_SIZES_MAX];
     int count;
+    launch_environment environment; // joined: its ranks are measured, and rank 0 speaks
     devices devices;
     const char *device; // as it was given
     int64_t cores;
@@ -37,12 +39,15 @@ typedef struct bench {
 } bench;
 
 static const char NOTES[] =
-    "Each rank is a process of this host. A row is the exchange of one training step: a barrier\n"
+    "Each rank is a process. A row is the exchange of one training step: a barrier\n"
     "and an all-reduce of float32, in place, of one vector a rank; its time is the median over\n"
     "iterations of the mean over ranks. One rank: a copy by one thread. Bandwidths are those of\n"
     "nccl-tests: algorithm, bytes / time; bus, 2 (W - 1) / W as much. alpha and beta are fitted "
     "to\n"
     "the rows by least squares of relative errors. More ranks than cores are SIMULATED.\n"
+    "\n"
+    "Started by mpirun, srun or torchrun, without --world-size, it measures their ranks, on\n"
+    "whatever hosts they are.\n"
     "\n"
     "--device LIST puts the vectors on GPUs, which the ranks take in turn, and measures how "
     "engines\n"
@@ -115,6 +120,21 @@ static const char *world_sizes_of(const arguments *a) {
     return strncmp(a->device, "cuda", 4) == 0 ? "2,4,8" : "1,2,4,8";
 }
 
+static bool leads(const bench *b) {
+    return b->environment.rank == 0;
+}
+
+// Ranks that somebody else has started are as many as there are.
+static status find_world_sizes(const arguments *a, bench *b, error *err) {
+    if (!a->world_size) {
+        status rc = launch_detect(&b->environment, err);
+        if (rc != STATUS_OK) return rc;
+    }
+    if (!b->environment.joined) return parse_world_sizes(world_sizes_of(a), b, err);
+    b->world_sizes[b->count++] = b->environment.size;
+    return STATUS_OK;
+}
+
 static status check(const arguments *a, bench *b, error *err) {
     status rc;
     b->options.iterations = (int)a->iterations;
@@ -132,7 +152,7 @@ static status check(const arguments *a, bench *b, error *err) {
             (long long)a->max_bytes, (long long)a->min_bytes);
     if (a->out && (!*a->out || strcmp(a->out, "-") == 0))
         return error_set(err, STATUS_USAGE, "bad --out: '%s': expected a folder", a->out);
-    TRY(parse_world_sizes(world_sizes_of(a), b, err));
+    TRY(find_world_sizes(a, b, err));
     rc = check_device(a, b, err);
 out:
     return rc;
@@ -210,11 +230,15 @@ out:
     return rc;
 }
 
-// What the ranks at hand work on: GPUs, which they take in turn, or cores.
+static int ranks_here(const bench *b) {
+    return b->environment.joined ? b->environment.local_size : b->options.world_size;
+}
+
+// What the ranks at hand that are on this host work on: GPUs, which they take in turn, or cores.
 static int64_t count_places(const bench *b) {
     int64_t count = 0;
     if (!on_gpus(b)) return b->cores;
-    for (int r = 0; r < b->options.world_size; r++) {
+    for (int r = 0; r < ranks_here(b); r++) {
         int same = 0;
         while (devices_index(&b->devices, same) != devices_index(&b->devices, r)) same++;
         count += same == r;
@@ -223,7 +247,7 @@ static int64_t count_places(const bench *b) {
 }
 
 static bool is_simulated(const bench *b) {
-    return b->options.world_size > count_places(b);
+    return ranks_here(b) > count_places(b);
 }
 
 static const char *reduce_name(const bench *b) {
@@ -261,9 +285,9 @@ static void print_head(const bench *b) {
         printf("# all-reduce of float32, %s, on %s (%s)\n", reduce_name(b), b->device,
                b->devices.gpus[0].name);
     else
-        printf("# all-reduce of float32, %s, shared memory; %lld cores; 1 rank: a copy by one "
-               "thread\n",
-               reduce_name(b), (long long)b->cores);
+        printf("# all-reduce of float32, %s, %s; %lld cores; 1 rank: a copy by one thread\n",
+               reduce_name(b), b->options.group ? b->options.group->transport : "shared memory",
+               (long long)b->cores);
     printf("#%7s %12s %11s %14s %13s %13s\n", "ranks", "bytes", "iterations", "time (us)",
            "algbw (GB/s)", "busbw (GB/s)");
 }
@@ -279,8 +303,7 @@ static void print_rows(const bench *b, const allreduce_time *rows, size_t count,
            b->options.world_size, fit->alpha * 1e6, fit->beta * 1e9, 100 * fit->error);
     if (on_gpus(b)) printf("; %s", rows->transport);
     if (is_simulated(b))
-        printf("; SIMULATED: %d ranks on %lld %s", b->options.world_size,
-               (long long)count_places(b),
+        printf("; SIMULATED: %d ranks on %lld %s", ranks_here(b), (long long)count_places(b),
                !on_gpus(b)            ? "cores"
                : count_places(b) == 1 ? "GPU"
                                       : "GPUs");
@@ -302,14 +325,23 @@ static cost_model fit_rows(const allreduce_time *rows, double *bytes, double *se
 static status measure_all(bench *b, allreduce_time *rows, double *points, error *err) {
     const size_t count = allreduce_bench_sizes(&b->options);
     status rc = STATUS_OK;
-    print_head(b);
+    if (leads(b)) print_head(b);
     for (int i = 0; i < b->count; i++) {
         b->options.world_size = b->world_sizes[i];
         TRY(allreduce_bench(&b->options, rows, &b->log, err));
+        if (!leads(b)) continue;
         const cost_model fit = fit_rows(rows, points, points + count, count);
         print_rows(b, rows, count, &fit);
         TRY(record(b, rows, count, &fit, err));
     }
+out:
+    return rc;
+}
+
+static status join(bench *b, error *err) {
+    status rc;
+    TRY(allreduce_bench_join(&b->options, &b->environment, err));
+    TRY(hosts_describe(b->options.group, manifest_run(&b->manifest), err));
 out:
     return rc;
 }
@@ -320,12 +352,13 @@ static status measure(bench *b, error *err) {
     double *points = memory_new(2 * count, sizeof *points, err);
     status rc = STATUS_FAILED;
     if (!rows || !points) goto out;
-    rc = STATUS_OK;
+    rc = b->environment.joined ? join(b, err) : STATUS_OK;
     for (int fast = 0; fast < 2 && rc == STATUS_OK; fast++) {
         b->options.fast = fast;
         if (b->reduces[fast]) rc = measure_all(b, rows, points, err);
     }
 out:
+    comm_free(b->options.group);
     free(rows);
     free(points);
     return rc;
@@ -356,7 +389,7 @@ static status run_tool(const arguments *a, int argc, char **argv, bench *b, erro
     if (a->print_key)
         rc = manifest_print_key(&b->manifest, err);
     else
-        rc = a->out ? measure_into(b, a->out, err) : measure(b, err);
+        rc = a->out && leads(b) ? measure_into(b, a->out, err) : measure(b, err);
 out:
     manifest_release(&b->manifest);
     return rc;

@@ -138,7 +138,9 @@ static status begin_size(member *m, size_t n, error *err) {
     status rc;
     if (!on_devices(m->options)) return check_values(m, n, err);
     device_vector_close(m->device);
-    TRY(device_vector_open(m->options->devices, m->comm, n, &m->device, err));
+    const devices *d = m->options->devices;
+    const int place = m->options->group ? m->options->local_rank : m->comm->rank;
+    TRY(device_vector_open(d->backend, devices_index(d, place), m->comm, n, &m->device, err));
     rc = device_vector_check(m->device, m->options->fast, err);
 out:
     return rc;
@@ -229,16 +231,30 @@ static status be_rank(void *argument, comm *c, error *err) {
 
 // ---- All of them ----
 
+static size_t most_floats(const allreduce_options *o) {
+    return o->max_bytes / sizeof(float);
+}
+
+static size_t gathered_bytes(const allreduce_options *o) {
+    return (size_t)most_iterations(o) * sizeof(uint64_t);
+}
+
+status allreduce_bench_join(allreduce_options *o, const launch_environment *env, error *err) {
+    o->world_size = env->size;
+    o->local_rank = env->local_rank;
+    return launch_join(env, most_floats(o), gathered_bytes(o), &o->group, err);
+}
+
 status allreduce_bench(const allreduce_options *o, allreduce_time *rows, const logger *log,
                        error *err) {
+    if (o->group) return be_rank(&(job){.options = o, .rows = rows}, o->group, err);
     const size_t bytes = allreduce_bench_sizes(o) * sizeof *rows;
     void *shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
         return error_system(err, STATUS_FAILED, errno, "cannot share memory with the ranks");
     job j = {.options = o, .rows = shared};
     status rc =
-        launch_local(o->world_size, o->max_bytes / sizeof(float),
-                     (size_t)most_iterations(o) * sizeof(uint64_t), be_rank, &j, NULL, log, err);
+        launch_local(o->world_size, most_floats(o), gathered_bytes(o), be_rank, &j, NULL, log, err);
     if (rc == STATUS_OK) memcpy(rows, shared, bytes);
     munmap(shared, bytes);
     return rc;

@@ -71,10 +71,10 @@ static status step(device_vector *v, error *err) {
     return v->backend->step(v->engine, &b, err);
 }
 
-static status open_parts(device_vector *v, const devices *d, error *err) {
+static status open_parts(device_vector *v, int device, error *err) {
     const int size = v->comm->size;
     const engine_options options = {.threads = 1,
-                                    .device = devices_index(d, v->comm->rank),
+                                    .device = device,
                                     .shards = size,
                                     .local_shards = 1,
                                     .shard_samples = 1,
@@ -91,16 +91,17 @@ out:
     return rc;
 }
 
-status device_vector_open(const devices *d, comm *c, size_t n, device_vector **out, error *err) {
+status device_vector_open(const backend *b, int device, comm *c, size_t n, device_vector **out,
+                          error *err) {
     *out = NULL;
     if (n % DEVICE_VECTOR_STEP != 0 || n < DEVICE_VECTOR_LEAST)
         return error_set(err, STATUS_USAGE, "cannot measure: a vector of %zu floats", n);
     device_vector *v = memory_new(1, sizeof *v, err);
     if (!v) return STATUS_FAILED;
-    v->backend = d->backend;
+    v->backend = b;
     v->comm = c;
     make_program(v, n);
-    status rc = open_parts(v, d, err);
+    status rc = open_parts(v, device, err);
     if (rc == STATUS_OK)
         *out = v;
     else

@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "compute/devices.h"
+#include "compute/backend.h"
 #include "dist/comm.h"
 
 // What the lengths of vectors are multiples of, and the shortest one, in floats.
@@ -19,9 +19,9 @@ enum { DEVICE_VECTOR_STEP = 16, DEVICE_VECTOR_LEAST = 48 };
 
 typedef struct device_vector device_vector;
 
-// One of n floats on each rank's device. STATUS_FAILED where the ranks cannot reduce there: without
-// devices they reduce through the host, which is not measured here.
-status device_vector_open(const devices *d, comm *c, size_t n, device_vector **v,
+// One of n floats on this rank's device, of that backend and index. STATUS_FAILED where the ranks
+// cannot reduce there: without devices they reduce through the host, which is not measured here.
+status device_vector_open(const backend *b, int device, comm *c, size_t n, device_vector **v,
                           error *err) MUST_CHECK;
 void device_vector_close(device_vector *v); // NULL is fine
 

@@ -1,5 +1,6 @@
 #include "dist/comm_messages.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -9,9 +10,11 @@
 #include "dist/terms.h"
 
 enum {
-    SPIN_NS = 50000, // an exchange on one host takes less; whoever has waited longer sleeps a while
-    NAP_NS = 20000,
-    NAP_MOST_NS = 500000,
+    // Whoever waits looks all the time at first, then lets others have the processor between two
+    // looks, then sleeps: to be woken takes longer than an exchange.
+    SPIN_NS = 20000,
+    YIELD_NS = 2000000,
+    NAP_NS = 100000,
     FAREWELL_MS = 2000, // how long a failed rank helps what it has sent on its way
     ROUND = (1 << 26),  // floats of a vector that are reduced at a time
     GATHER = (1 << 28), // bytes of a rank that are gathered at a time
@@ -90,9 +93,16 @@ static status blame(const group *g, int rank, error *err) {
                      g->left[rank] & 1 ? "failed" : "left the group while others waited for it");
 }
 
-static void nap(uint64_t ns) {
-    const struct timespec time = {.tv_nsec = (long)ns};
+static void nap(void) {
+    const struct timespec time = {.tv_nsec = NAP_NS};
     (void)nanosleep(&time, NULL);
+}
+
+static void pause_after(uint64_t waited) {
+    if (waited > YIELD_NS)
+        nap();
+    else if (waited > SPIN_NS)
+        sched_yield();
 }
 
 // The others learn of it, and what was sent arrives: a transport may only move while it is called.
@@ -102,7 +112,7 @@ static void give_up(group *g) {
     g->failed = true;
     status rc = tell_all(g, &unheard);
     while (rc == STATUS_OK && g->told < g->base.size - 1 && clock_now() < end) {
-        nap(NAP_MOST_NS);
+        nap();
         rc = hear_all(g, &unheard);
     }
 }
@@ -112,21 +122,20 @@ static void give_up(group *g) {
 static status wait_for_messages(group *g, error *err) {
     transport *t = g->transport;
     const uint64_t begin = clock_now();
-    uint64_t pause = NAP_NS;
     bool done;
     status rc;
     for (;;) {
         TRY(t->ops->test(t, &done, err));
         if (done) break;
-        if (clock_now() - begin < SPIN_NS) continue;
+        const uint64_t waited = clock_now() - begin;
+        pause_after(waited);
+        if (waited < SPIN_NS) continue;
         TRY(hear_all(g, err));
         const int missing = find_missing(g, g->exchanges);
         if (missing >= 0) {
             rc = blame(g, missing, err);
             break;
         }
-        nap(pause);
-        if (pause < NAP_MOST_NS) pause *= 2;
     }
 out:
     return rc;
@@ -303,12 +312,10 @@ out:
 // All go together, and nobody goes before the last has come: rank 0 may still have files to write.
 // False: one failed, or its words do not arrive.
 static bool take_leave(group *g) {
-    uint64_t pause = NAP_NS;
     error unheard;
     status rc = tell_all(g, &unheard);
     while (rc == STATUS_OK && g->told < g->base.size - 1) {
-        nap(pause);
-        if (pause < NAP_MOST_NS) pause *= 2;
+        nap();
         rc = hear_all(g, &unheard);
     }
     for (int r = 0; r < g->base.size; r++)

@@ -73,6 +73,8 @@ status collectives_read(const char *folder, collectives *c, error *err) {
     c->host = run_text(c->root, "run.host");
     c->cpu = run_text(c->root, "run.cpu");
     c->reduce = run_text(c->root, "parameters.reduce");
+    const yaml_node *hosts = yaml_get(c->root, "run.hosts");
+    c->hosts = hosts && hosts->count > 0 ? (int64_t)hosts->count : 1;
     TRY(read_devices(c, err));
 out:
     free(path);

@@ -23,6 +23,7 @@ typedef struct collectives {
     yaml_node *root;
     const char *host, *cpu, *reduce; // in the tree; reduce: "exact", "fast", "both"
     char *devices;                   // that vectors were on, "cuda:0, cuda:1"; NULL: in host memory
+    int64_t hosts;                   // that the ranks were on
     collective *items;
     size_t count; // 0: nothing was read
 } collectives;

@@ -436,6 +436,8 @@ static const char *const texts[MESSAGES][LANGUAGES] = {
                                     "集合通信是在另一台机器上测得的：%s，%s"},
     [MESSAGE_PREDICTION_DEVICES] = {"the collectives were measured on %s",
                                     "集合通信是在 %s 上测得的"},
+    [MESSAGE_PREDICTION_HOSTS] = {"hosts of the run: %lld, of the collectives: %lld",
+                                  "运行所用主机数：%lld，测量集合通信所用主机数：%lld"},
     [MESSAGE_PREDICTION_TRANSPORT] = {"the run reduces by %s, the collectives were measured by %s",
                                       "该运行经 %s 归约，而集合通信经 %s 测得"},
     [MESSAGE_PREDICTION_REDUCTION] = {"the run reduces %s, the collectives were measured %s",

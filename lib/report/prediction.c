@@ -171,6 +171,9 @@ static status check_collectives(prediction *p, const collectives *measured, lang
     if (!p->cost)
         return give_reason(
             p, memory_format(err, message_text(l, MESSAGE_PREDICTION_NO_RANKS), (long long)ranks));
+    if (r->hosts != measured->hosts)
+        return give_reason(p, memory_format(err, message_text(l, MESSAGE_PREDICTION_HOSTS),
+                                            (long long)r->hosts, (long long)measured->hosts));
     if (is_other_transport(r, p->cost))
         return give_reason(p, memory_format(err, message_text(l, MESSAGE_PREDICTION_TRANSPORT),
                                             transport_of(r), p->cost->transport));
@@ -213,9 +216,10 @@ static int64_t at_least_one(int64_t n) {
     return n < 1 ? 1 : n;
 }
 
+// Hosts are taken to be alike.
 static scaling_place place_of(const run *r) {
     return (scaling_place){at_least_one(r->world_size), at_least_one(r->threads),
-                           at_least_one(r->cores)};
+                           at_least_one(r->cores) * at_least_one(r->hosts)};
 }
 
 static void predict(prediction *p, const epoch_parts *one, double communication) {

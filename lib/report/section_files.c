@@ -13,18 +13,12 @@ typedef struct property {
 } property;
 
 static const property properties[] = {
-    {MESSAGE_HOST, "run.host"},
-    {MESSAGE_CPU, "run.cpu"},
-    {MESSAGE_CORES, "run.cores"},
-    {MESSAGE_ISA, NULL},
-    {MESSAGE_DEVICE, NULL},
-    {MESSAGE_TOOL, "tool"},
-    {MESSAGE_WORLD_SIZE, NULL},
-    {MESSAGE_HOSTS, NULL},
-    {MESSAGE_THREADS, NULL},
-    {MESSAGE_LOADER_WORKERS, NULL},
-    {MESSAGE_BUILD, "version"},
-    {MESSAGE_COMPILER, "run.compiler"},
+    {MESSAGE_HOST, "run.host"},     {MESSAGE_CPU, "run.cpu"},
+    {MESSAGE_CORES, "run.cores"},   {MESSAGE_ISA, NULL},
+    {MESSAGE_DEVICE, NULL},         {MESSAGE_TOOL, "tool"},
+    {MESSAGE_WORLD_SIZE, NULL},     {MESSAGE_HOSTS, NULL},
+    {MESSAGE_THREADS, NULL},        {MESSAGE_LOADER_WORKERS, NULL},
+    {MESSAGE_BUILD, "version"},     {MESSAGE_COMPILER, "run.compiler"},
     {MESSAGE_STARTED, "run.start"},
 };
 

@@ -136,6 +136,18 @@ END
     unfinished out
 }
 
+@test "bench-allreduce measures the ranks that a launcher has started" {
+    need_tool bench-allreduce
+    run --separate-stderr mpirun -n 3 "$BIN/bench-allreduce" --min-bytes 1024 --max-bytes 4096 --iterations 3 --reduce both --out out
+    [ "$status" -eq 0 ]
+    [ "$(awk '$1 == 3 { printf "%s ", $2 }' <<<"$output")" = "1024 2048 4096 1024 2048 4096 " ] || fail "$output"
+    [ "$("$BIN/manifest" get out/manifest.yaml results.world_sizes.{0,1}.transport)" = $'mpi\nmpi' ]
+    [ "$("$BIN/manifest" get out/manifest.yaml parameters.world_sizes.0)" = 3 ]
+    # --world-size starts ranks here, whoever has started this one.
+    run --separate-stderr mpirun -n 1 "$BIN/bench-allreduce" --max-bytes 2048 --world-size 2 --iterations 3
+    [[ $output == *"shared memory"* ]] || fail "$output"
+}
+
 # Two hosts: network namespaces of their own, with a wire between them, and names of their own.
 make_hosts() {
     [ "$(id -u)" -eq 0 ] || skip "only root can make network namespaces"
@@ -178,4 +190,7 @@ teardown() {
     [ "$(execution out hosts.1.ranks)" = 2 ]
     "$BIN/report" -q out --out report
     grep -qF '**Hosts** | 2 |' report/report.md
+    ./agent "$one" "cd '$WORK' && timeout 60 mpirun --host $one,$two '$BIN/bench-allreduce' --max-bytes 2048 \
+        --iterations 3 --out '$WORK/bench'"
+    [ "$("$BIN/manifest" get bench/manifest.yaml run.hosts.1.host)" = "$two" ]
 }

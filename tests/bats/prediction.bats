@@ -156,6 +156,9 @@ END
     run_of four ranks=4 -- 'm["run"]["execution"]["transport"] = "mpi"'
     no_prediction 'the run reduces by mpi, the collectives were measured by shared memory'
     rm -rf four
+    run_of four ranks=4 -- 'm["run"]["execution"]["hosts"] = [dict(host=h, ranks=2) for h in "ab"]'
+    no_prediction 'hosts of the run: 2, of the collectives: 1'
+    rm -rf four
     run_of four ranks=4 resumed=1
     no_prediction 'four was resumed: its times belong to several executions'
     says out/report.md '| **four** | 4 | one |  |  |  |  |  |  | no prediction'

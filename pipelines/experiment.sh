@@ -19,6 +19,8 @@
 #                               of an experiment take in turn. Another kind of device makes a stage stale, another list
 #                               of the same kind does not
 #     THREADS                   how wide to train; never makes a stage stale
+#     LAUNCHER                  what starts the ranks of train-ddp, perhaps on several hosts: "mpirun --hostfile hosts",
+#                               "srun --mpi=pmix"; -n RANKS is added. Without it train-ddp starts them here
 #     RESUME                    not empty: a training that was stopped goes on from its state; reproduce always does so
 #     QUICK                     reproduce: 1 makes it short in the way that the list says
 #     CIFAR10_FROM, CIFAR100_FROM, MNIST_FROM, FASHION_MNIST_FROM

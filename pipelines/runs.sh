@@ -204,7 +204,12 @@ training() {
 # train_run I REPEAT
 train_run() {
     training "$1" "$2"
+    if [ -n "${LAUNCHER:-}" ] && [ "${strategy[$1]}" = ddp ] && [ "${world[$1]}" -gt 1 ]; then
+        read -ra launcher <<<"$LAUNCHER"
+        launcher+=(-n "${world[$1]}")
+    fi
     stage train "$dir/train" "${words[@]}"
+    launcher=()
     stage evaluate "$dir/evaluate" "${evaluation[@]}"
 }
 

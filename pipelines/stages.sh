@@ -145,6 +145,9 @@ resumes() {
 ends_with_shell=()
 if setpriv --pdeathsig TERM true 2>/dev/null; then ends_with_shell=(setpriv --pdeathsig TERM --); fi
 
+# In front of the tool of the stage at hand: what starts it as several processes, or nothing.
+launcher=()
+
 # Folders that stages of this call have seen to: runs share fetch and shard.
 declare -A seen=()
 
@@ -177,7 +180,7 @@ stage() {
         if resumes "$dir" "$tool"; then set -- "$@" --resume; fi
         note_file "$dir"
         echo "$key" >"$note"
-        "${ends_with_shell[@]}" "$BIN/$tool" "$@" || exit
+        "${ends_with_shell[@]}" "${launcher[@]}" "$BIN/$tool" "$@" || exit
         rm -f "$note"
         case $name in fetch | shard) keys=() ;; esac
         fresh "$dir" "$key" || fail 1 "stage $name is not done though $tool ended well: '$dir': $why"

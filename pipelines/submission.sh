@@ -132,7 +132,7 @@ command_line() {
 # Every command that the runs are made by, in their order: the stages tell theirs instead of running. The experiments are
 # those in the archive, which need no settings.
 tell_commands() (
-    unset CIFAR10_FROM CIFAR100_FROM MNIST_FROM FASHION_MNIST_FROM DEVICE THREADS
+    unset CIFAR10_FROM CIFAR100_FROM MNIST_FROM FASHION_MNIST_FROM DEVICE THREADS LAUNCHER
     local -A told=()
     local -a flags
     read -ra flags <<<"${REPORT_FLAGS:-}"

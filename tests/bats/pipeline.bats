@@ -103,6 +103,31 @@ did_not_run() {
     did_not_run train
 }
 
+@test "a launcher starts the ranks of ddp, and makes nothing stale" {
+    need_tool train-ddp
+    need_python
+    local port
+    port=$("$PYTHON" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+    # launch OPTION -n RANKS COMMAND...
+    cat >"$WORK/launch" <<END
+#!/bin/bash
+export MASTER_PORT=$port
+END
+    cat >>"$WORK/launch" <<'END'
+echo "$1 $2 $3" >>"${0%/*}/launched"
+export WORLD_SIZE=$3 MASTER_ADDR=127.0.0.1
+for ((RANK = 1; RANK < WORLD_SIZE; RANK++)); do RANK=$RANK "${@:4}" & done
+RANK=0 "${@:4}"
+END
+    chmod +x "$WORK/launch"
+    export SET="strategy=ddp; world_size=2"
+    LAUNCHER="$WORK/launch --quietly" succeeds run_pipeline experiment "$TINY"
+    [ "$(cat "$WORK/launched")" = "--quietly -n 2" ]
+    [ "$("$BIN/manifest" get "$ARTIFACTS/tiny/seed-7/train/manifest.yaml" run.execution.world_size)" = 2 ]
+    succeeds run_pipeline experiment "$TINY"
+    did_not_run train
+}
+
 @test "another learning rate trains again, but fetches and shards nothing" {
     finished_run
     SET="optimizer={kind: sgd, lr: 0.02}; epochs=1" succeeds run_pipeline experiment "$TINY"

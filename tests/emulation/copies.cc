@@ -1,10 +1,10 @@
-// A list of the copies that were made, for tests that care which way something went.
+// A list of the copies that were made, for tests that care which way something went; and where such
+// lists are kept.
 //
 // From one device to another a copy goes directly where both reach each other's memory: CUDA does
 // not say which of them has to. Else the driver stages it, and it is two lines.
 #include "emulation.h"
 
-#include <cstdio>
 #include <cstdlib>
 #include <string>
 
@@ -25,14 +25,18 @@ static void write_line(FILE *list, int from, int to, size_t count) {
     fprintf(list, "%s %s %zu\n", name(from).c_str(), name(to).c_str(), count);
 }
 
-void note_copy(const void *to, const void *from, size_t count) {
-    const char *path = getenv("LOCKSTEP_EMULATED_COPIES");
-    if (!path || !*path) return;
+FILE *open_list(const char *variable) {
+    const char *path = getenv(variable);
+    if (!path || !*path) return nullptr;
     FILE *list = fopen(path, "a");
-    if (!list) {
-        fprintf(stderr, "emulation: LOCKSTEP_EMULATED_COPIES=%s: cannot be written\n", path);
-        abort();
-    }
+    if (list) return list;
+    fprintf(stderr, "emulation: %s=%s: cannot be written\n", variable, path);
+    abort();
+}
+
+void note_copy(const void *to, const void *from, size_t count) {
+    FILE *list = open_list("LOCKSTEP_EMULATED_COPIES");
+    if (!list) return;
     const int giver = place_of(from, count), taker = place_of(to, count);
     const bool direct =
         giver == HOST || taker == HOST || (reaches(giver, taker) && reaches(taker, giver));

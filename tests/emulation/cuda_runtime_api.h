@@ -37,6 +37,9 @@
 // can open (export), all (the default). LOCKSTEP_EMULATED_SECONDS: how long a stream, or a rank of
 // NCCL's, waits for another process before it fails (20); a device would wait for ever.
 // LOCKSTEP_EMULATED_PROGRAMMATIC=uncaptured: kernels that may be launched early cannot be captured.
+// LOCKSTEP_EMULATED_GRAPHS: a file to which every launch of a graph adds a line, NODES URGENT: how
+// many there are, and how many of them go before others (graphs.cc). LOCKSTEP_EMULATED_QUEUE: how
+// many pieces of work a stream holds; who has more for it waits on the host (without: any number).
 #ifndef LOCKSTEP_EMULATION_CUDA_RUNTIME_API_H
 #define LOCKSTEP_EMULATION_CUDA_RUNTIME_API_H
 
@@ -300,6 +303,8 @@ enum cudaStreamCaptureMode {
     cudaStreamCaptureModeThreadLocal = 1,
     cudaStreamCaptureModeRelaxed = 2
 };
+
+enum cudaGraphInstantiateFlags { cudaGraphInstantiateFlagUseNodePriority = 8 }; // others: none
 
 typedef struct CUgraph_st *cudaGraph_t;
 typedef struct CUgraphExec_st *cudaGraphExec_t;

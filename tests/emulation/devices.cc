@@ -168,8 +168,8 @@ cudaError_t cudaDeviceGetPCIBusId(char *id, int length, int device) {
 }
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
-    *least = 0;
-    *greatest = -5;
+    if (least) *least = 0;
+    if (greatest) *greatest = GREATEST_PRIORITY;
     return cudaSuccess;
 }
 

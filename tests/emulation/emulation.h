@@ -5,6 +5,7 @@
 #define LOCKSTEP_EMULATION_EMULATION_H
 
 #include <cstddef>
+#include <cstdio>
 #include <functional>
 #include <mutex>
 #include <vector>
@@ -40,6 +41,8 @@ cudaError_t done(cudaError_t result);
 cudaError_t device_exists(int device);
 // Of the calling thread; fails where there are no devices.
 cudaError_t current_device(int *device);
+// Of streams: lower numbers go first; 0 is the default, and the least.
+enum { GREATEST_PRIORITY = -5 };
 // Whether kernels of a device may touch memory of another one: access was enabled.
 bool reaches(int device, int peer);
 
@@ -85,6 +88,8 @@ class kernel_access {
 
 // ---- copies.cc ----
 
+// The file of this name in the environment, to add lines to; null: none was asked for.
+FILE *open_list(const char *variable);
 // A copy has been made.
 void note_copy(const void *to, const void *from, size_t count);
 

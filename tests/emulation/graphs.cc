@@ -10,6 +10,7 @@ struct CUgraph_st {
 
 struct CUgraphExec_st {
     std::shared_ptr<const std::vector<emulation::node>> nodes; // shared with launches that wait
+    bool prioritized; // nodes have their own priorities, not that of the stream of a launch
 };
 
 namespace emulation {
@@ -118,6 +119,17 @@ static work launch_of(const CUgraphExec_st *exec) {
     return [l] { return advance_graph(l.get()); };
 }
 
+static void note_launch(const CUgraphExec_st *exec, cudaStream_t stream) {
+    FILE *list = open_list("LOCKSTEP_EMULATED_GRAPHS");
+    if (!list) return;
+    const int launched = stream ? stream->priority : 0;
+    const auto urgent = std::count_if(exec->nodes->begin(), exec->nodes->end(), [&](const node &n) {
+        return (exec->prioritized ? n.priority : launched) < 0;
+    });
+    fprintf(list, "%zu %zu\n", exec->nodes->size(), (size_t)urgent);
+    fclose(list);
+}
+
 } // namespace emulation
 
 using namespace emulation;
@@ -149,16 +161,21 @@ cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t 
     return cudaSuccess;
 }
 
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long) {
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph,
+                                 unsigned long long flags) {
     hold lock(everything);
-    if (!graph) return done(cudaErrorInvalidValue);
-    *exec = new CUgraphExec_st{std::make_shared<const std::vector<node>>(graph->nodes)};
+    const bool prioritized = flags == cudaGraphInstantiateFlagUseNodePriority;
+    if (!graph || (flags && !prioritized)) return done(cudaErrorInvalidValue);
+    *exec =
+        new CUgraphExec_st{std::make_shared<const std::vector<node>>(graph->nodes), prioritized};
     return cudaSuccess;
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
     hold lock(everything);
-    if (!exec) return done(cudaErrorInvalidValue);
+    const cudaError_t result = exec ? stream_exists(stream) : cudaErrorInvalidValue;
+    if (result != cudaSuccess) return done(result);
+    note_launch(exec, stream);
     return done(submit(stream, launch_of(exec)));
 }
 

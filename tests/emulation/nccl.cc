@@ -125,8 +125,9 @@ struct ncclComm {
     uint64_t put = 0;     // into the stream until then
     bool settled = false; // is all that done? Then the group is planned
     group_of_calls calls;
-    bool captured = false;
-    size_t node = 0; // then: of the capture
+    std::shared_ptr<capture> capturing; // null: it is not captured. Else its node comes behind
+    std::vector<size_t> behind;         // these, when the thread is done that adds it
+    monotonic::time_point called;       // ... which begins then
     std::vector<transfer> transfers;
     std::vector<sum> sums;
     // Of groups that were captured: each node of a graph has this, too. `running`: the one whose
@@ -287,15 +288,18 @@ static void run_group(ncclComm *c) {
 
 // ---- Groups that are captured ----
 
-// The group is a node already; nothing may have come behind it before this.
-static void finish_capture(ncclComm *c) {
+static double seconds_of_thread() {
+    const char *text = getenv("LOCKSTEP_EMULATED_NCCL_SECONDS");
+    return text && *text ? atof(text) : 0;
+}
+
+// NVIDIA's has a thread that would go on with a graph which may be gone.
+static void check_capture(const ncclComm *c) {
     CUstream_st *s;
-    if (find_stream(c->stream, &s) != cudaSuccess || !s->capture)
-        fail(c, ncclInvalidUsage, "a capture ended before the calls in it were done");
-    else if (s->behind != std::vector<size_t>{c->node})
-        fail(c, ncclInvalidUsage, "work was captured behind calls that were still in progress");
-    else
-        c->state = ncclSuccess;
+    if (c->state != ncclInProgress || !c->capturing) return;
+    if (find_stream(c->stream, &s) == cudaSuccess && s->capture == c->capturing) return;
+    fprintf(stderr, "emulation: a capture has ended before NCCL was done with the calls in it\n");
+    abort();
 }
 
 // A node of a graph. As a kernel of NCCL it goes on until all ranks have theirs, or the
@@ -313,6 +317,22 @@ static cudaError_t run_captured(const group_of_calls &g, ncclComm::on_graphs *gr
     if (!move_group(c) || is_failed(c)) return cudaErrorNotReady;
     graphs->running = nullptr;
     return cudaSuccess;
+}
+
+// What NVIDIA's thread does: the group becomes a node. Nothing may have come behind it before.
+static void finish_capture(ncclComm *c) {
+    check_capture(c);
+    if (std::chrono::duration<double>(monotonic::now() - c->called).count() < seconds_of_thread())
+        return;
+    if (c->stream->behind != c->behind) {
+        fail(c, ncclInvalidUsage, "work was captured behind calls that were still in progress");
+    } else if (c->capturing->lost) {
+        fail(c, ncclUnhandledCudaError, "the capture of a group of calls is lost");
+    } else {
+        add_node(c->stream,
+                 [g = c->calls, graphs = c->graphs] { return run_captured(g, graphs.get()); });
+        c->state = ncclSuccess;
+    }
 }
 
 // ---- Joining ----
@@ -340,7 +360,7 @@ static void progress(ncclComm *c) {
     if (c->state != ncclInProgress) return;
     hear_of_failure(c);
     if (is_failed(c)) return;
-    if (c->captured) {
+    if (c->capturing) {
         finish_capture(c);
     } else if (c->joined) {
         run_group(c);
@@ -452,27 +472,25 @@ static ncclResult_t launch(const group_of_calls &g) {
     ncclComm *c = g.comm;
     CUstream_st *s;
     if (find_stream(g.stream, &s) != cudaSuccess) return ncclInvalidUsage;
+    if (s->capture && s->capture->lost) return ncclUnhandledCudaError;
     c->stream = g.stream;
-    c->captured = s->capture != nullptr;
-    if (c->captured) {
-        if (s->capture->lost) return ncclUnhandledCudaError;
-        c->node = s->capture->nodes.size();
-        add_node(s, [g, graphs = c->graphs] { return run_captured(g, graphs.get()); });
-    } else {
-        c->put = s->queue->put;
-        c->settled = false;
-        c->calls = g;
-    }
+    c->capturing = s->capture;
+    c->behind = s->behind;
+    c->called = monotonic::now();
+    c->put = s->queue->put;
+    c->settled = false;
+    c->calls = g;
     c->state = ncclInProgress;
     return ncclInProgress;
 }
 
 // NVIDIA's waits until no graph has calls of the communicator any more, aborted or not; those that
-// are under way come to an end.
+// are under way come to an end. A thread at work on a capture may have made it wait already.
 static void end_graphs(ncclComm *c) {
+    const bool captures = c->state == ncclInProgress && c->capturing;
     c->graphs->comm = nullptr;
     (void)finish_device(c->device);
-    if (c->graphs.use_count() == 1) return;
+    if (c->graphs.use_count() == 1 && !captures) return;
     fprintf(stderr, "emulation: ncclCommAbort waits for graphs that nobody destroys\n");
     abort();
 }
@@ -553,6 +571,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *state) {
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
     hold lock(everything);
     if (!comm) return ncclSuccess;
+    check_capture(comm);
     end_graphs(comm);
     if (comm->file >= 0) close(comm->file);
     munmap(comm->shared, sizeof *comm->shared);

@@ -17,7 +17,9 @@
 //     memory that is not of the communicator's device
 //
 // A rank that dies is not noticed: NCCL does not always, either. A communicator that is aborted
-// while graphs have calls of it would wait for ever: this ends the process.
+// while graphs have calls of it would wait for ever: this ends the process. So does a capture that
+// ends while calls in it are in progress: NCCL has a thread that puts them there.
+// LOCKSTEP_EMULATED_NCCL_SECONDS: for how long it is at work on each group of calls (0).
 #ifndef LOCKSTEP_EMULATION_NCCL_H
 #define LOCKSTEP_EMULATION_NCCL_H
 

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <map>
@@ -104,7 +105,7 @@ void end_capture(const std::shared_ptr<capture> &c) {
 
 void add_node(CUstream_st *stream, work what) {
     std::vector<node> &nodes = stream->capture->nodes;
-    nodes.push_back({std::move(what), stream->behind});
+    nodes.push_back({std::move(what), stream->behind, stream->priority});
     stream->behind = {nodes.size() - 1};
 }
 
@@ -122,6 +123,13 @@ static cudaError_t finish_other(const CUstream_st *stream) {
     return cudaSuccess;
 }
 
+// LOCKSTEP_EMULATED_QUEUE: whoever puts more than that into a stream waits, as with a device.
+static cudaError_t make_room(queue *q) {
+    const char *text = getenv("LOCKSTEP_EMULATED_QUEUE");
+    const uint64_t room = text && *text ? (uint64_t)atoll(text) : UINT64_MAX;
+    return q->put > room ? q->finish(q->put - room) : cudaSuccess;
+}
+
 cudaError_t submit(cudaStream_t stream, work what) {
     CUstream_st *s;
     cudaError_t result = find_stream(stream, &s);
@@ -135,9 +143,9 @@ cudaError_t submit(cudaStream_t stream, work what) {
     if (result != cudaSuccess) return result;
     s->queue->waiting.push_back(std::move(what));
     s->queue->put++;
-    if (run_order() == order::backward) return cudaSuccess;
+    if (run_order() == order::backward) return make_room(s->queue.get());
     result = s->queue->advance(s->queue->put);
-    return result == cudaErrorNotReady ? cudaSuccess : result; // the rest comes later
+    return result == cudaErrorNotReady ? make_room(s->queue.get()) : result; // the rest: later
 }
 
 static cudaError_t finish_streams(const std::function<bool(const CUstream_st &)> &wanted) {
@@ -160,7 +168,7 @@ cudaError_t finish_all() {
     return finish_streams([](const CUstream_st &) { return true; });
 }
 
-static cudaError_t new_stream(cudaStream_t *stream, unsigned flags) {
+static cudaError_t new_stream(cudaStream_t *stream, unsigned flags, int priority) {
     if (flags & ~(unsigned)cudaStreamNonBlocking) return cudaErrorInvalidValue;
     int device;
     const cudaError_t result = current_device(&device);
@@ -168,6 +176,7 @@ static cudaError_t new_stream(cudaStream_t *stream, unsigned flags) {
     *stream = new CUstream_st;
     (*stream)->device = device;
     (*stream)->blocking = !(flags & cudaStreamNonBlocking);
+    (*stream)->priority = std::clamp(priority, (int)GREATEST_PRIORITY, 0);
     streams.insert(*stream);
     return cudaSuccess;
 }
@@ -190,17 +199,17 @@ using namespace emulation;
 
 cudaError_t cudaStreamCreate(cudaStream_t *stream) {
     hold lock(everything);
-    return done(new_stream(stream, cudaStreamDefault));
+    return done(new_stream(stream, cudaStreamDefault, 0));
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
     hold lock(everything);
-    return done(new_stream(stream, flags));
+    return done(new_stream(stream, flags, 0));
 }
 
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int) {
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority) {
     hold lock(everything);
-    return done(new_stream(stream, flags));
+    return done(new_stream(stream, flags, priority));
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {

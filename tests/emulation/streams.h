@@ -23,10 +23,12 @@ struct queue {
     cudaError_t finish(uint64_t upto);
 };
 
-// One node of a graph: what it does, and behind which other nodes.
+// One node of a graph: what it does, behind which other nodes, and the priority of the stream that
+// captured it.
 struct node {
     work what;
     std::vector<size_t> after;
+    int priority;
 };
 
 struct capture {
@@ -54,6 +56,7 @@ struct CUstream_st {
     int device = 0;
     bool blocking = true; // waits for the device's own stream, and that one for it
     bool own = false;     // is the device's own stream
+    int priority = 0;
     std::shared_ptr<emulation::queue> queue = std::make_shared<emulation::queue>();
     std::shared_ptr<emulation::capture> capture; // null: none
     std::vector<size_t> behind;                  // its last nodes there

@@ -663,21 +663,25 @@ static void test_devices_without_peers(void **) {
     (void)cudaGetLastError();
 }
 
-// The lines that `body` adds to the list of copies.
-template <typename F> static std::string copies_of(F body) {
+// The lines that `body` adds to the list that a variable of the environment asks for.
+template <typename F> static std::string list_of(const char *variable, F body) {
     const char *folder = getenv("TMPDIR");
-    std::string path = std::string(folder ? folder : "/tmp") + "/copies-XXXXXX";
+    std::string path = std::string(folder ? folder : "/tmp") + "/list-XXXXXX";
     const int file = mkstemp(path.data());
     assert_true(file >= 0);
-    setenv("LOCKSTEP_EMULATED_COPIES", path.c_str(), 1);
+    setenv(variable, path.c_str(), 1);
     body();
-    unsetenv("LOCKSTEP_EMULATED_COPIES");
+    unsetenv(variable);
     char text[512];
     const ssize_t n = read(file, text, sizeof text);
     assert_true(n >= 0);
     close(file);
     unlink(path.c_str());
     return std::string(text, (size_t)n);
+}
+
+template <typename F> static std::string copies_of(F body) {
+    return list_of("LOCKSTEP_EMULATED_COPIES", body);
 }
 
 static void test_list_of_copies(void **) {
@@ -975,6 +979,64 @@ static void test_events_in_graphs(void **) {
         assert_good(cudaEventDestroy(end));
         assert_good(cudaStreamDestroy(stream));
     }
+}
+
+// Nodes have the priority of the stream that captured them, if the graph is made so.
+static void test_priorities_of_nodes(void **) {
+    int least, greatest;
+    assert_good(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+    assert_good(cudaDeviceGetStreamPriorityRange(nullptr, nullptr));
+    assert_true(least == 0 && greatest < 0);
+    const cudaStream_t stream = new_stream();
+    cudaStream_t urgent;
+    cudaEvent_t event;
+    cudaGraph_t graph;
+    assert_good(cudaStreamCreateWithPriority(&urgent, cudaStreamNonBlocking, greatest - 1));
+    assert_good(cudaEventCreate(&event));
+    on_device<float> v(counting(128));
+    assert_good(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    LAUNCH(reverse<true>, 2, 64, in_turn(stream), v.at);
+    assert_good(cudaEventRecord(event, stream));
+    assert_good(cudaStreamWaitEvent(urgent, event));
+    LAUNCH(reverse<true>, 2, 64, in_turn(urgent), v.at);
+    LAUNCH(reverse<true>, 2, 64, in_turn(urgent), v.at);
+    assert_good(cudaEventRecord(event, urgent));
+    assert_good(cudaStreamWaitEvent(stream, event));
+    assert_good(cudaStreamEndCapture(stream, &graph));
+    const auto launched = [&](unsigned flags, cudaStream_t where) {
+        cudaGraphExec_t exec;
+        assert_good(cudaGraphInstantiate(&exec, graph, flags));
+        const std::string lines =
+            list_of("LOCKSTEP_EMULATED_GRAPHS", [&] { assert_good(cudaGraphLaunch(exec, where)); });
+        assert_good(cudaStreamSynchronize(where));
+        assert_good(cudaGraphExecDestroy(exec));
+        return lines;
+    };
+    assert_string_equal(launched(0, stream).c_str(), "3 0\n");
+    assert_string_equal(launched(0, urgent).c_str(), "3 3\n");
+    assert_string_equal(launched(cudaGraphInstantiateFlagUseNodePriority, stream).c_str(), "3 2\n");
+    cudaGraphExec_t none;
+    assert_cuda(cudaErrorInvalidValue, cudaGraphInstantiate(&none, graph, 1));
+    assert_good(cudaGraphDestroy(graph));
+    assert_good(cudaEventDestroy(event));
+    assert_good(cudaStreamDestroy(urgent));
+    assert_good(cudaStreamDestroy(stream));
+}
+
+// Where nobody waits for it, work of a stream that is late runs when there is no room for more.
+static void test_streams_that_are_full(void **) {
+    static int ran;
+    const cudaStream_t stream = new_stream();
+    set_order("backward");
+    setenv("LOCKSTEP_EMULATED_QUEUE", "3", 1);
+    for (int i = 0; i < 5; i++)
+        assert_good(cudaLaunchHostFunc(
+            stream, [](void *) { ran++; }, nullptr));
+    assert_int_equal(ran, 2);
+    unsetenv("LOCKSTEP_EMULATED_QUEUE");
+    assert_good(cudaStreamSynchronize(stream));
+    assert_int_equal(ran, 5);
+    assert_good(cudaStreamDestroy(stream));
 }
 
 // ---- Host threads ----
@@ -1314,6 +1376,8 @@ int main() {
         TEST(test_forbidden_in_capture),
         TEST(test_capture_of_one_thread),
         TEST(test_events_in_graphs),
+        TEST(test_priorities_of_nodes),
+        TEST(test_streams_that_are_full),
         TEST(test_threads_take_turns),
         TEST(test_products),
         TEST(test_batched_product_in_graph),

@@ -5,9 +5,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstring>
 #include <functional>
 #include <string>
@@ -219,6 +221,37 @@ static void work_captured_behind_calls_in_progress(void **) {
              ncclInvalidUsage, "work was captured behind calls");
 }
 
+// NCCL's thread may be at work on captured calls for long; whoever ends the capture has waited.
+static void calls_that_are_captured_late(void **) {
+    setenv("LOCKSTEP_EMULATED_NCCL_SECONDS", "0.2", 1);
+    const std::vector<rank> ranks = run(2, [](rank &r) {
+        return replay(r, 10, 3, [](rank &inside) { return exchange_and_reduce(inside, 10); });
+    });
+    unsetenv("LOCKSTEP_EMULATED_NCCL_SECONDS");
+    all_succeed(ranks);
+    for (const rank &r : ranks) assert_true(r.got[MOST] == 2 * 20 + 1);
+}
+
+// Else it writes into a graph that may be gone.
+static void a_capture_that_ends_too_early(void **) {
+    int code;
+    const pid_t child = fork();
+    if (child == 0) {
+        close(STDERR_FILENO);
+        (void)run(1, [](rank &r) {
+            cudaGraph_t graph;
+            (void)cudaStreamBeginCapture(r.stream, cudaStreamCaptureModeThreadLocal);
+            const ncclResult_t what =
+                ncclAllReduce(r.from, r.to, 8, ncclFloat, ncclSum, r.comm, r.stream);
+            (void)cudaStreamEndCapture(r.stream, &graph);
+            return what;
+        });
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &code, 0), child);
+    assert_true(WIFSIGNALED(code) && WTERMSIG(code) == SIGABRT);
+}
+
 // ---- What is found ----
 
 // Messages are longer than a piece: a shorter one is gone before anybody looks at it.
@@ -405,6 +438,8 @@ int main() {
         cmocka_unit_test(gathers_in_place_and_reduces),
         cmocka_unit_test(captured_calls_run_with_their_graph),
         cmocka_unit_test(work_captured_behind_calls_in_progress),
+        cmocka_unit_test(calls_that_are_captured_late),
+        cmocka_unit_test(a_capture_that_ends_too_early),
         cmocka_unit_test(counts_that_differ),
         cmocka_unit_test(collectives_in_different_orders),
         cmocka_unit_test(a_send_that_meets_a_collective),

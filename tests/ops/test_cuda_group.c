@@ -73,6 +73,7 @@ typedef struct training {
     bool sync;                 // batch norms meet
     const problem *other;      // what rank 1 trains instead; NULL: the same
     const char *ipc;           // LOCKSTEP_EMULATED_IPC of rank 1; NULL: as it is
+    const char *graphs;        // LOCKSTEP_EMULATED_GRAPHS of rank 0; NULL: none
     int missing, missing_from; // a rank that dies in front of this reduction; -1: before joining
     int missing_behind;        // ... or behind so many gatherings of its group; 0: not there
     bool stops; // rank 1, which lives, in front of its fifth step, until rank 0 has ended
@@ -128,7 +129,7 @@ static status open_engine(member *m) {
                         .device = device_of(t->l, m->rank),
                         .shards = t->step[0]->shards,
                         .local_shards = t->step[0]->shards / t->size,
-                        .shard_samples = t->step[0]->count[0],
+                        .shard_samples = p->s->count[0],
                         .seed = 11,
                         .sync_batch_norm = t->sync,
                         .exchange = t->sync && t->size > 1 ? exchange : NULL,
@@ -237,8 +238,11 @@ _Noreturn static void be_member(const training *t, int number) {
     member m = {.t = t, .out = t->outcomes[number], .rank = number};
     status rc = STATUS_OK;
     if (t->ipc && number == 1) setenv("LOCKSTEP_EMULATED_IPC", t->ipc, 1);
+    if (t->graphs && number == 0) setenv("LOCKSTEP_EMULATED_GRAPHS", t->graphs, 1);
     if (t->size > 1) rc = comm_shm(t->meeting_place, number, false, &m.comm, &m.out->err);
     if (rc == STATUS_OK) rc = run_member(&m);
+    // As in training: nobody leaves while others may still look who is there.
+    if (rc == STATUS_OK && t->size > 1) rc = m.comm->ops->barrier(m.comm, &m.out->err);
     m.out->rc = rc;
     m.out->ended = clock_now();
     if (rc != STATUS_OK && t->size > 1) segment_fail(t->meeting_place, number, SEGMENT_ERROR);
@@ -322,6 +326,11 @@ static const split four = {.shards = 4, .count = {5, 5, 4, 4}},
 static training of(const problem *p, const layout *l, int size) {
     training t = {.p = p, .l = l, .size = size, .missing = -1, .step = {p->s}, .steps = 1};
     return t;
+}
+
+static void need_emulation(void) {
+    if (!getenv("LOCKSTEP_CUDA_LIBRARY") || !strstr(getenv("LOCKSTEP_CUDA_LIBRARY"), "emulated"))
+        skip();
 }
 
 // ---- Bits ----
@@ -409,6 +418,55 @@ static void graphs_with_reductions_are_replayed(void **state) {
     problem_release(&p);
 }
 
+// Full steps, and where `steps` has an L, such as end an epoch.
+static training of_pattern(const problem *p, const layout *l, int size, const char *steps) {
+    training t = of(p, l, size);
+    t.steps = (int)strlen(steps);
+    for (int i = 0; i < t.steps; i++) t.step[i] = steps[i] == 'L' ? &twelve_last : &twelve;
+    return t;
+}
+
+// What rank 0 has launched; in each graph some nodes, but not all, go before others.
+static int count_graphs(FILE *list) {
+    size_t nodes, urgent;
+    int lines = 0;
+    for (rewind(list); fscanf(list, "%zu %zu", &nodes, &urgent) == 2; lines++)
+        assert_true(0 < urgent && urgent < nodes);
+    return lines;
+}
+
+static void expect_graphs(const problem *p, const char *steps, int graphs) {
+    FILE *list = tmpfile(); // which ranks inherit
+    char path[64];
+    assert_non_null(list);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fileno(list));
+    training one = of_pattern(p, shared, 1, steps), two = of_pattern(p, &layouts[0], 2, steps);
+    two.graphs = path;
+    run_members(&one);
+    run_members(&two);
+    all_are_well(&one);
+    all_are_well(&two);
+    expect_same(&two, one.outcomes[0]);
+    assert_int_equal(count_graphs(list), graphs);
+    release_members(&one);
+    release_members(&two);
+    fclose(list);
+}
+
+// All but the first of them, whether a run begins with the end of an epoch, comes to it at once, or
+// in every other step.
+static void full_steps_are_graphs(void **state) {
+    (void)state;
+    need_emulation();
+    problem p;
+    problem_init(&p, &cases[0], &twelve);
+    expect_graphs(&p, "L........", 7);
+    expect_graphs(&p, "LL.......", 6);
+    expect_graphs(&p, ".L......L", 6);
+    expect_graphs(&p, ".L.L.L.L.", 4);
+    problem_release(&p);
+}
+
 // A bucket for each layer with parameters, or one where they are small; and with those that cannot
 // be part of a step none.
 static void buckets_are_as_large_as_is_wished(void **state) {
@@ -425,11 +483,6 @@ static void buckets_are_as_large_as_is_wished(void **state) {
         release_members(&t);
     }
     problem_release(&p);
-}
-
-static void need_emulation(void) {
-    if (!getenv("LOCKSTEP_CUDA_LIBRARY") || !strstr(getenv("LOCKSTEP_CUDA_LIBRARY"), "emulated"))
-        skip();
 }
 
 static void restore_order(const char *order) {
@@ -615,6 +668,46 @@ static void a_dead_rank_ends_the_others(void **state) {
     problem_release(&p);
 }
 
+// Whether a test has failed or not.
+static int as_it_was(void **state) {
+    (void)state;
+    unsetenv("LOCKSTEP_EMULATED_NCCL_SECONDS");
+    return unsetenv("LOCKSTEP_EMULATED_QUEUE");
+}
+
+// In front of a step that is captured, with NCCL's thread at work on the first calls when the
+// others hear of it; in the end it is done, or it is not.
+static void a_rank_that_dies_while_nccl_captures(void **state) {
+    static const char *const seconds[] = {"0.7", "4"};
+    (void)state;
+    need_emulation();
+    problem p;
+    problem_init(&p, &cases[0], &twelve);
+    for (size_t i = 0; i < sizeof seconds / sizeof *seconds; i++) {
+        training t = of_pattern(&p, &layouts[0], 2, "...");
+        t.missing = 1;
+        t.missing_from = 1;
+        setenv("LOCKSTEP_EMULATED_NCCL_SECONDS", seconds[i], 1);
+        expect_failure(&t, "rank 1 died");
+    }
+    problem_release(&p);
+}
+
+// With a short step behind two graphs, for which there is room: what waited for room on the host
+// would not hear of the death.
+static void a_rank_that_dies_in_front_of_a_short_step(void **state) {
+    (void)state;
+    need_emulation();
+    problem p;
+    problem_init(&p, &cases[0], &twelve);
+    training t = of_pattern(&p, &layouts[0], 2, ".....L.L....");
+    t.missing = 1;
+    t.missing_from = 3;
+    setenv("LOCKSTEP_EMULATED_QUEUE", "12", 1);
+    expect_failure(&t, "rank 1 died");
+    problem_release(&p);
+}
+
 // Behind the gatherings of joining (three), and those of a reduction: there the others' streams
 // have been told to wait for an event that, with the streams of the emulation as late as they may
 // be, nobody reaches any more.
@@ -720,6 +813,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exact_has_the_bits_of_one_engine),
         cmocka_unit_test(graphs_with_reductions_are_replayed),
+        cmocka_unit_test(full_steps_are_graphs),
         cmocka_unit_test(buckets_are_as_large_as_is_wished),
         cmocka_unit_test(reductions_beside_batch_norms_that_meet),
         cmocka_unit_test(in_every_order_of_the_emulation),
@@ -728,6 +822,8 @@ int main(void) {
         cmocka_unit_test(all_time_is_booked_where_it_was_spent),
         cmocka_unit_test(a_dead_rank_ends_the_others),
         cmocka_unit_test(a_rank_that_dies_while_streams_wait_for_it),
+        cmocka_unit_test_teardown(a_rank_that_dies_while_nccl_captures, as_it_was),
+        cmocka_unit_test_teardown(a_rank_that_dies_in_front_of_a_short_step, as_it_was),
         cmocka_unit_test(what_nccl_says_ends_a_wait_for_a_block),
         cmocka_unit_test(ranks_that_disagree_are_told),
         cmocka_unit_test(one_rank_without_ipc_is_all_ranks_without),

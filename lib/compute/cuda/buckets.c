@@ -64,6 +64,21 @@ out:
     return rc;
 }
 
+// A reduction has few blocks, and those of all ranks wait for each other. Behind the blocks of
+// backward that wait for their turn they would come late on one rank, and so on all: they go first.
+// Those that are captured have the stream's priority, too, if the graph is made so (graphs.c).
+static status make_stream(engine *e, error *err) {
+    static const char what[] = "making a stream";
+    int greatest;
+    status rc;
+    TRY(cuda_check(e, cudaDeviceGetStreamPriorityRange(NULL, &greatest), what, err));
+    rc = cuda_check(
+        e, cudaStreamCreateWithPriority(&e->group->stream, cudaStreamNonBlocking, greatest), what,
+        err);
+out:
+    return rc;
+}
+
 status cuda_plan_buckets(engine *e, error *err) {
     cuda_group *g = e->group;
     status rc;
@@ -71,20 +86,23 @@ status cuda_plan_buckets(engine *e, error *err) {
     g->captured_first_term =
         memory_new((size_t)g->member.size + 1, sizeof *g->captured_first_term, err);
     if (!g->buckets || !g->captured_first_term) return STATUS_FAILED;
-    TRY(cuda_check(e, cudaStreamCreateWithFlags(&g->stream, cudaStreamNonBlocking),
-                   "making a stream", err));
+    TRY(make_stream(e, err));
     rc = cut_record(e, err);
 out:
     return rc;
 }
 
-void cuda_forget_buckets(engine *e) {
-    cuda_group *g = e->group;
+static void free_stream_and_events(const cuda_group *g) {
     for (int i = 0; i < g->bucket_count; i++) {
         if (g->buckets[i].begun) (void)cudaEventDestroy(g->buckets[i].begun);
         if (g->buckets[i].done) (void)cudaEventDestroy(g->buckets[i].done);
     }
     if (g->stream) (void)cudaStreamDestroy(g->stream);
+}
+
+void cuda_forget_buckets(engine *e) {
+    cuda_group *g = e->group;
+    if (!e->stuck) free_stream_and_events(g);
     free(g->buckets);
     free(g->captured_first_term);
 }
@@ -144,10 +162,14 @@ uint64_t cuda_time_of_buckets(const engine *e) {
 
 // ---- All of a step ----
 
-// Calls that NCCL has captured are for so many terms and floats. A step of another shape, at the
-// end of an epoch, runs as it is.
-bool cuda_group_fits_graph(cuda_group *g) {
+// Calls that NCCL has captured are for so many terms and floats. The graphs are those of full
+// steps, in which all shards have samples: whichever step comes first, most are full. One with
+// empty shards, at the end of an epoch, runs as it is; so do all steps of a data set with fewer
+// samples than shards.
+bool cuda_group_fits_graph(engine *e) {
+    cuda_group *g = e->group;
     const size_t bytes = ((size_t)g->member.size + 1) * sizeof *g->first_term;
+    if (e->shard_leaves[e->options.shards] < e->options.shards) return false;
     if (!g->captured) {
         g->captured = true;
         g->captured_exact = g->exact;
@@ -163,7 +185,6 @@ status cuda_run_reduced_step(engine *e, error *err) {
     cuda_group *g = e->group;
     status rc;
     g->waits = false;
-    g->under_way = true;
     TRY(cuda_run_piece(e, PIECE_REDUCED_STEP_AND_UPDATE, err));
     g->under_way = true; // batch norms that meet have waited for a part of it only
 out:

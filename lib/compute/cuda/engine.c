@@ -89,7 +89,8 @@ static void close_device(engine *e) {
 }
 
 // Freeing anything of a device waits for its streams: where that would be for ever, what is there
-// is left to the end of the process, which a dead rank brings about.
+// is left to the end of the process, which a dead rank brings about. So it is where a capture could
+// not be ended.
 static void cuda_close(engine *e) {
     if (!e) return;
     (void)cudaSetDevice(e->options.device);

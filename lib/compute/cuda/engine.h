@@ -221,7 +221,8 @@ struct engine {
     int run_first, run_end; // local shards that operations work on
 
     struct cuda_group *group; // of ranks that reduce on their devices (group.h); NULL: none
-    bool stuck;               // the stream waits for a rank that is gone, and will for ever
+    // The stream waits for a rank that is gone, and will for ever; or what captures it does.
+    bool stuck;
 
     uint64_t ns[PHASES], hidden_comm;
     size_t allocated;

@@ -51,6 +51,28 @@ out:
     return rc;
 }
 
+// NCCL has a thread of its own for the calls of a non-blocking communicator (ncclGroupEndInternal
+// in its group.cc). It adds nodes to the graph that is captured, and a hook by which it hears of
+// the graph's end (ncclLaunchPrepare, enqueue.cc): so the capture may not end before that thread is
+// done. nccl.c waits for it behind each call, but not if a rank dies meanwhile; here it is waited
+// for in any case, for a second. What is still at work then waits for that rank, and nobody but
+// ncclCommAbort could end it, which in turn would wait for the end of a graph that has calls
+// already (commDestroySync, init.cc). So the capture stays open, and all that the engine holds is
+// left to the end of the process.
+static status end_capture(engine *e, status enqueued, cudaGraph_t *graph, error *err) {
+    if (enqueued != STATUS_OK && !cuda_group_is_at_rest(e)) return enqueued;
+    const cudaError_t code = cudaStreamEndCapture(e->stream, graph);
+    return enqueued == STATUS_OK ? cuda_check(e, code, "capturing a step", err) : enqueued;
+}
+
+// Kernels have the priority of the stream that captured them: without the flag, that of the one in
+// which the graph is launched ("Note that priorities are only available on kernel nodes, and are
+// copied from stream priority during stream capture", cudaGraphInstantiate in CUDA's manual).
+static status instantiate(const engine *e, cudaGraph_t graph, cudaGraphExec_t *made, error *err) {
+    return cuda_check(e, cudaGraphInstantiate(made, graph, cudaGraphInstantiateFlagUseNodePriority),
+                      "making a graph", err);
+}
+
 static status capture(engine *e, piece p, cudaGraphExec_t *made, error *err) {
     cudaGraph_t graph = NULL;
     const unsigned before = e->marked;
@@ -63,40 +85,51 @@ static status capture(engine *e, piece p, cudaGraphExec_t *made, error *err) {
     if (e->marking) e->piece_marks[p] = e->marked;
     e->marked = before;
     e->capturing = false;
-    const cudaError_t code = cudaStreamEndCapture(e->stream, &graph);
-    if (rc == STATUS_OK) rc = cuda_check(e, code, "capturing a step", err);
-    if (rc == STATUS_OK)
-        rc = cuda_check(e, cudaGraphInstantiate(made, graph, 0), "making a graph", err);
+    rc = end_capture(e, rc, &graph, err);
+    if (rc == STATUS_OK) rc = instantiate(e, graph, made, err);
     if (graph) (void)cudaGraphDestroy(graph);
 out:
     return rc;
 }
 
 // A driver that cannot capture kernels which wait in place (device.cuh) may capture them as kernels
-// that are launched one behind the other: that is slower, and otherwise the same.
+// that are launched one behind the other: that is slower, and otherwise the same. Nothing helps a
+// group that has failed.
 static status make_graph(engine *e, piece p, cudaGraphExec_t *made, error *err) {
     const status rc = capture(e, p, made, err);
-    if (rc == STATUS_OK || !e->programmatic) return rc;
+    if (rc == STATUS_OK || !e->programmatic || (e->group && e->group->failed)) return rc;
     e->programmatic = false;
     (void)cudaGetLastError();
     return capture(e, p, made, err);
 }
 
 // The first time a piece runs as it is: libraries load what they need then, which they must not
-// do in a capture. So does a reduction other than the one that was captured.
+// do in a capture. So does a reduction other than the one that is captured, whenever it comes.
 static bool has_graph(engine *e, piece p) {
-    if (!e->graphable || !e->tried[p]) return false;
-    return p != PIECE_REDUCED_STEP_AND_UPDATE || cuda_group_fits_graph(e->group);
+    const bool tried = e->tried[p];
+    if (!e->graphable) return false;
+    if (p == PIECE_REDUCED_STEP_AND_UPDATE && !cuda_group_fits_graph(e)) return false;
+    e->tried[p] = true;
+    return tried;
+}
+
+// What runs as it is are many launches, and where a stream is full of them the next one waits on
+// the host: if a rank has died, for ever. So none comes behind reductions that are under way.
+static status run_as_it_is(engine *e, piece p, error *err) {
+    status rc;
+    TRY(cuda_group_finish(e, err));
+    // Batch norms that meet wait for the stream in between.
+    if (p == PIECE_REDUCED_STEP_AND_UPDATE) e->group->under_way = true;
+    rc = enqueue(e, p, err);
+out:
+    return rc;
 }
 
 status cuda_run_piece(engine *e, piece p, error *err) {
     cudaGraphExec_t *const graph = &e->graphs[e->marking][p][cuda_turn(e)];
     status rc = STATUS_OK;
     if (e->graphs_are_old) cuda_forget_graphs(e);
-    if (!has_graph(e, p)) {
-        e->tried[p] = true;
-        return enqueue(e, p, err);
-    }
+    if (!has_graph(e, p)) return run_as_it_is(e, p, err);
     if (!*graph) TRY(make_graph(e, p, graph, err));
     TRY(cuda_check(e, cudaGraphLaunch(*graph, e->stream), "launching a graph", err));
     if (e->marking) e->marked |= e->piece_marks[p];

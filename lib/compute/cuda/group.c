@@ -20,6 +20,7 @@ enum {
     SPIN_NS = 1000000, // whoever has waited for so long sleeps in between
     NAP_NS = 50000,
     ALIVE_NS = BACKEND_ALIVE_MS * 1000000,
+    REST_NS = 1000000000,
 };
 
 // ---- Failing and waiting ----
@@ -60,7 +61,21 @@ status cuda_group_wait(engine *e, group_look *look, const char *what, error *err
         if (now - begin > SPIN_NS) cuda_group_nap(NAP_NS);
     }
 out:
+    e->group->failed |= rc != STATUS_OK;
     return rc;
+}
+
+bool cuda_group_is_at_rest(engine *e) {
+    const group_transport *transport = e->group ? e->group->transport : NULL;
+    const uint64_t begin = clock_now();
+    bool idle = !transport || !transport->listen;
+    error ignored; // whoever comes here has failed
+    while (!idle && !e->stuck &&
+           transport->listen(e, "capturing a step", &idle, &ignored) == STATUS_OK) {
+        if (!idle) cuda_group_nap(NAP_NS);
+        e->stuck = !idle && clock_now() - begin > REST_NS;
+    }
+    return !e->stuck;
 }
 
 status cuda_group_finish(engine *e, error *err) {

@@ -107,6 +107,9 @@ status cuda_group_take_wishes(const engine *e, cudaStream_t s, error *err) MUST_
 status cuda_group_wait(engine *e, group_look *look, const char *what, error *err) MUST_CHECK;
 group_look cuda_group_look_at_stream;
 void cuda_group_nap(long ns);
+// Whether the transport's own threads have put all into streams that they were asked to, or have
+// failed. If not, after REST_NS, the engine is stuck: see graphs.c.
+bool cuda_group_is_at_rest(engine *e);
 
 // Until the reductions that are under way are done, here and as far as others need it. Nothing may
 // wait for the engine's stream by other means before. Engines without a group may call it, too.
@@ -130,8 +133,8 @@ status cuda_wait_for_buckets(engine *e, error *err) MUST_CHECK;
 // How long the buckets of the step that was marked last took, with waiting for other ranks; ns.
 uint64_t cuda_time_of_buckets(const engine *e);
 void cuda_forget_buckets(engine *e);
-// Is this reduction that of the graphs? If there are none yet, it is going to be.
-bool cuda_group_fits_graph(cuda_group *g);
+// Is this reduction that of the graphs? If there are none yet, that of a full step is going to be.
+bool cuda_group_fits_graph(engine *e);
 
 // For the table:
 status cuda_group_join(engine *e, const engine_group *member, group_way *way, error *why,

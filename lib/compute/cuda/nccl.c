@@ -9,12 +9,16 @@
 // Each float is added by one rank, in the one order there is: the bits of comm_shm.c.
 //
 // **Fast.** Each rank adds its own vectors in order; ncclAllReduce does the rest in an order of its
-// own.
+// own, which depends on NCCL, the machine and the length of a bucket. Whether it is captured does
+// not matter here, by the source of 2.28 and 2.30: how messages are cut depends on that where a
+// capture registers buffers (register/coll_reg.cc), but those that are reduced in place are not,
+// nor for NVLink SHARP what cudaMalloc has given (transport/nvls.cc); and algorithms do with a
+// tuner plugin only (getAlgoInfo, enqueue.cc), which is told of it.
 //
 // **Waiting.** NCCL waits for other ranks when it starts, when a connection is first used, and in
 // its kernels. So the communicator is non-blocking: its calls return at once, and group.c waits.
 // Nothing may be put behind a group of calls in the stream, or captured behind them, before NCCL
-// has said that they are there.
+// has said that they are there; nor may a capture end.
 //
 // **Graphs.** Whether calls are captured, and the launch of a graph with calls in it, are
 // collective (NCCL's manual, "Using NCCL with CUDA Graphs"): all ranks have made as many steps,
@@ -45,9 +49,10 @@ static nccl *own(const engine *e) {
 
 // ---- Failing and waiting ----
 
+// Where NCCL will never be at rest (graphs.c), it is left as it is.
 static void give_up(engine *e) {
     nccl *n = own(e);
-    if (!n || !n->comm) return;
+    if (!n || !n->comm || e->stuck) return;
     cuda_forget_graphs(e);
     (void)ncclCommAbort(n->comm);
     n->comm = NULL;

@@ -9,7 +9,7 @@
 
 static const cli_tool tool = {
     .name = "manifest",
-    .summary = "Read, verify and compare manifest.yaml files.",
+    .summary = "read, verify and compare manifest.yaml files",
     .usage = "get FILE KEY...\nverify FILE...\ndiff A B\nfresh DIR [PATH=VALUE]...",
     .notes = "get     print the values at dotted paths: results.accuracy, inputs.0.content;\n"
              "        a list or mapping is printed as YAML; FILE may be any YAML file\n"

@@ -194,7 +194,7 @@ enum { COMMANDS = sizeof commands / sizeof *commands };
 static const cli_tool top = {
     .name = "tensor",
     .summary =
-        "Look into tensor files (safetensors, plain or inside zstd), compare and convert them.",
+        "look into tensor files (safetensors, plain or inside zstd), compare and convert them",
     .usage = "info FILE\ncat FILE NAME\nhash FILE...\ndiff [--atol X] [--rtol X] A B\n"
              "export --format npy|csv [--out FILE] FILE NAME\n"
              "import --name NAME --format npy|csv [--dtype TYPE] --out FILE.st.zst IN\n"

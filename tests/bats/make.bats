@@ -5,7 +5,7 @@ load helpers
 @test "make help lists the targets" {
     succeeds make -C "$ROOT" -s help
     local target
-    for target in deps all emulation test quickstart experiment compare explain reproduce submission lint sanitize install clean; do
+    for target in deps all emulation test quickstart experiment compare explain reproduce submission lint sanitize man install clean; do
         [[ $output =~ (^|$'\n')"  $target "+[A-Z] ]] || fail "$target is missing:" "$output"
     done
 }
@@ -80,8 +80,26 @@ SH
     succeeds make -C "$ROOT" -s -o all BUILD="$build" DESTDIR="$WORK/root" PREFIX=/opt/lockstep install
     "$prefix/bin/manifest" --version
     [ -s "$prefix/share/lockstep/experiments/models/lenet.yaml" ]
+    [ -s "$prefix/share/doc/lockstep/formats.md" ]
+    [ "$(find "$prefix/share/man/man1" -name '*.1' -size +0 | wc -l)" -eq "$(find "$prefix/bin" -type f | wc -l)" ]
     succeeds make -C "$ROOT" -s -o all BUILD="$build" DESTDIR="$WORK/root" PREFIX=/opt/lockstep uninstall
     [ -z "$(find "$WORK/root" -type f)" ] || fail "$(find "$WORK/root" -type f)"
+}
+
+@test "a manual page has all that --help says" {
+    need_tool train-ddp manifest
+    local tool option page=$WORK/page.1
+    for tool in "$BIN"/*; do
+        "$ROOT/scripts/make-man" "$tool" >"$page" || fail "$tool"
+        # Every option, and the last line of the notes.
+        while read -r option; do
+            grep -qxF -- ".B ${option//-/\\-}" "$page" || fail "$tool: $option"
+        done < <("$tool" --help | sed -n '/^Options:/,/^$/s/^  \(-[^ ]*\(, --[a-z]*\)\?\( [^ ]\+\)\?\).*/\1/p')
+        tail -n 4 "$page" | grep -qF -- "$("$tool" --help | tail -n 1 | sed 's/-/\\-/g')" || fail "$tool: the end is missing"
+        command -v groff >/dev/null || continue
+        run --separate-stderr groff -ww -man -Tascii "$page"
+        [ -z "$stderr" ] || fail "$tool: $stderr"
+    done
 }
 
 @test "an unknown mode is refused" {

@@ -244,16 +244,16 @@ CUDA_LIBS     = -L$(CUDA_LIBDIR) -Wl,-rpath,$(CUDA_LIBDIR) -lcudart_static -lcub
 FMA           = $(call once,FMA,grep -qw fma /proc/cpuinfo 2>/dev/null && echo -mfma)
 CXXFLAGS_ALL  = -std=c++17 $(WARNINGS_ANY) -Wno-unknown-pragmas $(if $(WERROR),-Werror) $(ARITH) $(FMA) $(MODEFLAGS) \
                 -fno-strict-aliasing -pthread $(CXXFLAGS)
-# gcc leaves variables in named sections unwatched unless told; clang does not know the option.
-SHARED_asan   = $(if $(findstring clang,$(CXX)),,-fsanitize-sections=lockstep_shared)
-EMU_FLAGS     = -fPIC -Itests/emulation $(SHARED_$(MODE))
+EMU_FLAGS     = -fPIC -Itests/emulation
+SHARED_LD    := tests/emulation/shared.ld
+EMU_LDFLAGS   = -Wl,-T,$(SHARED_LD)
 # A symbol that nobody defines is an error now. clang leaves those of its sanitizers to the program.
 SO_LDFLAGS    = -shared -Wl,--version-script=lib/compute/cuda/exports.map $(if $(filter asan tsan,$(MODE)),,-Wl,-z,defs)
 
 $(OBJ)/flags-cxx: FORCE
 	@command -v $(firstword $(CXX)) >/dev/null || \
 	    { echo "cannot build: '$(firstword $(CXX))' is not installed: run 'make deps'" >&2; exit 1; }
-	@$(call keep_flags,$(CXX) $(CPPFLAGS_ALL) $(CXXFLAGS_ALL) $(EMU_FLAGS) $(SO_LDFLAGS))
+	@$(call keep_flags,$(CXX) $(CPPFLAGS_ALL) $(CXXFLAGS_ALL) $(EMU_FLAGS) $(EMU_LDFLAGS) $(SO_LDFLAGS))
 $(NVCC_OBJ)/flags: FORCE
 	@$(call keep_flags,$(NVCC) $(NVCCFLAGS_ALL) $(CUDA_CPPFLAGS) $(CUDA_LIBS))
 $(OBJ)/members-cuda: FORCE
@@ -288,18 +288,18 @@ $(EMU)/%.cc.o: %.cc $(OBJ)/flags-cxx
 	@mkdir -p $(@D)
 	$(call step,CXX,$<)
 	$(Q)$(CXX) $(CPPFLAGS_ALL) $(CXXFLAGS_ALL) $(EMU_FLAGS) -MMD -MP -c $< -o $@
-$(OBJ)/lib/lockstep-cuda-emulated.so: $(EMU_OBJ) $(PIC_OBJ) $(OBJ)/members-cuda lib/compute/cuda/exports.map
+$(OBJ)/lib/lockstep-cuda-emulated.so: $(EMU_OBJ) $(PIC_OBJ) $(OBJ)/members-cuda lib/compute/cuda/exports.map $(SHARED_LD)
 	@mkdir -p $(@D)
 	$(call step,LINK,$@)
-	$(Q)$(CXX) $(LDFLAGS_ALL) $(SO_LDFLAGS) $(EMU_OBJ) $(PIC_OBJ) -lm -pthread -o $@
+	$(Q)$(CXX) $(LDFLAGS_ALL) $(EMU_LDFLAGS) $(SO_LDFLAGS) $(EMU_OBJ) $(PIC_OBJ) -lm -pthread -o $@
 
 $(BUILD)/lib/%: $(OBJ)/lib/% FORCE
 	@mkdir -p $(@D); cmp -s $< $@ || { cp $< $@.new && mv -f $@.new $@; }
 
 # Tests that call kernels, or the emulation itself, are linked with it: tests/emulation/test_*.cc.
-$(EMU)/tests/%: $(EMU)/tests/%.cc.o $(EMU_OBJ) $(PIC_OBJ)
+$(EMU)/tests/%: $(EMU)/tests/%.cc.o $(EMU_OBJ) $(PIC_OBJ) $(SHARED_LD)
 	$(call step,LINK,$@)
-	$(Q)$(CXX) $(LDFLAGS_ALL) $^ $(TEST_LIBS) -lm -pthread -o $@
+	$(Q)$(CXX) $(LDFLAGS_ALL) $(EMU_LDFLAGS) $(filter %.o,$^) $(TEST_LIBS) -lm -pthread -o $@
 
 .PHONY: emulation no-nvcc
 emulation: $(BUILD)/lib/lockstep-cuda-emulated.so ## Build the CUDA backend for machines without a GPU: tests use it
@@ -402,9 +402,14 @@ SHELL_FILES  := .ci/run tests/run $(wildcard scripts/* pipelines/*.sh tests/bats
 .PHONY: lint lint-format lint-shell lint-gcc lint-clang check-layers check-kernels format
 lint: lint-format lint-shell check-layers check-kernels lint-gcc lint-clang ## Format, shellcheck, layers, kernels, and warnings of two compilers
 	@echo "make lint: nothing found"
+# Versions of clang-format differ in rare places: whoever has another one than the reference should know.
+REFERENCE_FORMAT := 14
 lint-format:
 	@$(call need,$(CLANG_FORMAT),deps-lint)
-	@$(CLANG_FORMAT) --dry-run -Werror $(ALL_SOURCES)
+	@$(CLANG_FORMAT) --dry-run -Werror $(ALL_SOURCES) || { version=$$($(CLANG_FORMAT) --version); case $$version in \
+	    *' version $(REFERENCE_FORMAT).'*) ;; \
+	    *) echo "make $@: the reference is clang-format $(REFERENCE_FORMAT); others differ in rare places, and this is: $$version" >&2 ;; \
+	esac; exit 1; }
 lint-shell:
 	@$(call need,$(SHELLCHECK),deps-lint)
 	@$(SHELLCHECK) -x $(SHELL_FILES)

@@ -89,7 +89,7 @@ const char *statement_name(statement_kind k) {
 
 // A list of known keys.
 typedef struct key_list {
-    const char *keys[QUANTITIES + LABELS + 12];
+    const char *keys[(int)QUANTITIES + (int)LABELS + 12];
     size_t count;
 } key_list;
 

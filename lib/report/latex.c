@@ -149,7 +149,7 @@ static span measure_cell(const cell *c, bool head, const char *mark) {
         s.widest += width;
         word += *at == ' ' && word == 0 ? 0 : width;
         s.word = fmax(s.word, word - (*at == ' ' ? width : 0));
-        if (is_break(c, at, head, tail) || (code && word >= scale * CODE_PIECE)) word = 0;
+        if (is_break(c, at, head, tail) || (code && word >= scale * (double)CODE_PIECE)) word = 0;
     }
     if (c->style != CELL_NUMBER) s.word = fmax(s.word, fmin(s.widest, TEXT_LEAST));
     return s;

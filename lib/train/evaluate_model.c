@@ -236,20 +236,20 @@ static yaml_node *class_names(const dataset *d) {
     return NULL;
 }
 
-static status append_class(yaml_node *list, const evaluation *v, int class, const yaml_node *names,
+static status append_class(yaml_node *list, const evaluation *v, int label, const yaml_node *names,
                            error *err) {
-    const uint64_t *row = v->confusion + (size_t) class * (size_t)v->classes;
+    const uint64_t *row = v->confusion + (size_t)label * (size_t)v->classes;
     uint64_t count = 0;
     for (int k = 0; k < v->classes; k++) count += row[k];
-    double accuracy = evaluation_class_accuracy(v, class);
+    double accuracy = evaluation_class_accuracy(v, label);
     yaml_node *node = yaml_new(YAML_MAPPING, err);
     status rc = STATUS_FAILED;
     if (!node) return rc;
     node->flow = true;
-    TRY(yaml_put(node, "class", yaml_new_integer(class, err), err));
-    if (names) TRY(yaml_put(node, "name", yaml_copy(names->items[class], err), err));
+    TRY(yaml_put(node, "class", yaml_new_integer(label, err), err));
+    if (names) TRY(yaml_put(node, "name", yaml_copy(names->items[label], err), err));
     TRY(yaml_put(node, "count", yaml_new_integer((int64_t)count, err), err));
-    TRY(yaml_put(node, "right", yaml_new_integer((int64_t)row[class], err), err));
+    TRY(yaml_put(node, "right", yaml_new_integer((int64_t)row[label], err), err));
     TRY(yaml_put(node, "accuracy", yaml_new_number(accuracy, err), err));
     return yaml_append(list, node, err);
 out:
@@ -257,12 +257,12 @@ out:
     return rc;
 }
 
-static status append_row(yaml_node *list, const evaluation *v, int class, error *err) {
+static status append_row(yaml_node *list, const evaluation *v, int label, error *err) {
     yaml_node *row = yaml_new(YAML_SEQUENCE, err);
     if (!row) return STATUS_FAILED;
     row->flow = true;
     for (int k = 0; k < v->classes; k++) {
-        int64_t count = (int64_t)v->confusion[(size_t) class * (size_t)v->classes + (size_t)k];
+        int64_t count = (int64_t)v->confusion[(size_t)label * (size_t)v->classes + (size_t)k];
         if (yaml_append(row, yaml_new_integer(count, err), err) != STATUS_OK) {
             yaml_free(row);
             return STATUS_FAILED;

@@ -62,9 +62,9 @@ double evaluation_accuracy(const evaluation *e) {
     return e->samples ? (double)e->right / (double)e->samples : 0;
 }
 
-double evaluation_class_accuracy(const evaluation *e, int class) {
-    const uint64_t *row = e->confusion + (size_t) class * (size_t)e->classes;
+double evaluation_class_accuracy(const evaluation *e, int label) {
+    const uint64_t *row = e->confusion + (size_t)label * (size_t)e->classes;
     uint64_t all = 0;
     for (int k = 0; k < e->classes; k++) all += row[k];
-    return all ? (double)row[class] / (double)all : 0;
+    return all ? (double)row[label] / (double)all : 0;
 }

@@ -33,6 +33,6 @@ void evaluation_release(evaluation *e);
 // Right by all; 0 of none.
 double evaluation_accuracy(const evaluation *e);
 // Of the samples of one class.
-double evaluation_class_accuracy(const evaluation *e, int class);
+double evaluation_class_accuracy(const evaluation *e, int label);
 
 #endif

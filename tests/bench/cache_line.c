@@ -54,7 +54,7 @@ static void *play(void *context) {
     strokes(p, WARM_UP);
     double start = now();
     strokes(p, STROKES);
-    p->nanoseconds = (now() - start) / STROKES;
+    p->nanoseconds = (now() - start) / (double)STROKES;
     return NULL;
 }
 

@@ -47,7 +47,8 @@ static double run(int threads) {
         if (pthread_create(&thread[t], NULL, work, &result[t])) exit(1);
     work(&result[0]);
     for (int t = 1; t < threads; t++) pthread_join(thread[t], NULL);
-    return 2.0 * WIDTH * SUMS * ROUNDS * threads / (now() - start) * 1e-9;
+    const double flop = 2.0 * (double)WIDTH * (double)SUMS * (double)ROUNDS * threads;
+    return flop / (now() - start) * 1e-9;
 }
 
 int main(int argc, char **argv) {

@@ -18,9 +18,9 @@
 #define __host__
 #define __forceinline__        inline __attribute__((always_inline))
 #define __launch_bounds__(...) // the host has no registers to share out
-// One block runs at a time, so what its threads share may be static. All of it lies in one section,
-// which is filled with NaN before each block.
-#define __shared__ static __attribute__((section("lockstep_shared")))
+// One block runs at a time, so what its threads share may be static. All of it lies in one section
+// (shared.ld), which is filled with NaN before each block.
+#define __shared__ static
 
 // ---- Launching ----
 

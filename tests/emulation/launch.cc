@@ -12,6 +12,7 @@
 // AddressSanitizer, where it is there, says who does.
 #include "cuda_runtime.h"
 
+#include <algorithm>
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>
@@ -25,10 +26,13 @@
 uint3 threadIdx, blockIdx;
 dim3 blockDim, gridDim;
 
-// First and last address of all __shared__ variables; there may be none.
+// All __shared__ variables: shared.ld.
+struct shared_page {
+    volatile uint64_t words[64]; // volatile: see forget()
+};
 extern "C" {
-__attribute__((weak, visibility("hidden"))) extern char __start_lockstep_shared[];
-__attribute__((weak, visibility("hidden"))) extern char __stop_lockstep_shared[];
+__attribute__((visibility("hidden"))) extern shared_page emulation_shared_begin[];
+__attribute__((visibility("hidden"))) extern shared_page emulation_shared_end[];
 }
 
 namespace emulation {
@@ -244,10 +248,22 @@ unsigned long long exchange(unsigned mask, unsigned long long value, unsigned fr
 
 // ---- Blocks and grids ----
 
+static std::vector<shared_page *> all_shared() {
+    std::vector<shared_page *> pages;
+    for (shared_page *p = emulation_shared_begin; p < emulation_shared_end; p++) pages.push_back(p);
+    return pages;
+}
+
 // Volatile, so that it does not become a memset: AddressSanitizer keeps gaps between the variables,
 // and would object.
-__attribute__((no_sanitize("address"))) static void forget_shared() {
-    for (volatile char *p = __start_lockstep_shared; p < __stop_lockstep_shared; p++) *p = -1;
+__attribute__((no_sanitize("address"))) static void forget(shared_page *page) {
+    for (volatile uint64_t &word : page->words) word = UINT64_MAX; // NaN
+}
+
+__attribute__((no_sanitize("address"))) static bool is_forgotten(const shared_page *page) {
+    for (const volatile uint64_t &word : page->words)
+        if (word != UINT64_MAX) return false;
+    return true;
 }
 
 static void number_threads(dim3 block) {
@@ -281,13 +297,18 @@ static cudaError_t run_grid(const char *kernel, dim3 grid, dim3 block,
     if (must_wait) must_wait->close();
     number_threads(block);
     bool shared = true; // a kernel without barriers shares nothing
+    // All of it is much, and a kernel uses little: only what the first block used is forgotten
+    // again.
+    std::vector<shared_page *> pages = all_shared();
     std::vector<size_t> order;
     arrange(&order, (size_t)grid.x * grid.y * grid.z);
     for (const size_t b : order) {
         blockIdx = {(unsigned)(b % grid.x), (unsigned)(b / grid.x % grid.y),
                     (unsigned)(b / grid.x / grid.y)};
-        if (shared) forget_shared();
+        if (shared) std::for_each(pages.begin(), pages.end(), forget);
         run_block();
+        if (b == order.front())
+            pages.erase(std::remove_if(pages.begin(), pages.end(), is_forgotten), pages.end());
         shared = now.met;
     }
     return cudaSuccess;

@@ -56,8 +56,7 @@ typedef struct ncclConfig {
     unsigned magic, version;
     int blocking; // only 0 is known here
 } ncclConfig_t;
-#define NCCL_CONFIG_INITIALIZER \
-    { sizeof(ncclConfig_t), 0xcafebeef, 22809, INT_MIN }
+#define NCCL_CONFIG_INITIALIZER ((ncclConfig_t){sizeof(ncclConfig_t), 0xcafebeef, 22809, INT_MIN})
 
 typedef enum { ncclFloat = 7 } ncclDataType_t;
 typedef enum { ncclSum = 0 } ncclRedOp_t;

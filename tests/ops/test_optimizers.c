@@ -116,7 +116,7 @@ static void run(const golden *g, const model *m, const char *isa, int threads, f
     be->write(e, parameters, NULL, state);
     for (; rule.step < g->steps; rule.step++, after += PARAMETERS) {
         for (size_t i = 0; i < PARAMETERS; i++)
-            be->reduced(e)[i] = (float)(SAMPLES * g->gradients[rule.step * PARAMETERS + i]);
+            be->reduced(e)[i] = (float)((double)SAMPLES * g->gradients[rule.step * PARAMETERS + i]);
         if (be->update(e, &rule, &result, &err) != STATUS_OK) fail_msg("%s", err.message);
         assert_int_equal(be->read(e, parameters, NULL, NULL, &err), STATUS_OK);
         memcpy(after, parameters, PARAMETERS * sizeof *after);

@@ -151,24 +151,23 @@ static void test_layer(void **state) {
     problem_release(&p);
 }
 
-#define CONV(...) \
-    { .kind = LAYER_CONV, .has_bias = true, __VA_ARGS__ }
+#define CONV .kind = LAYER_CONV, .has_bias = true
 #define KERNEL(kh, kw, sh, sw, ph, pw)                                                     \
     .kernel_h = (kh), .kernel_w = (kw), .stride_h = (sh), .stride_w = (sw), .pad_h = (ph), \
     .pad_w = (pw)
 
 static const op_case cases[] = {
-    {"conv 1x1", CONV(.in = {3, 4, 5}, KERNEL(1, 1, 1, 1, 0, 0)), 4, 2},
-    {"conv 1x1, stride 2", CONV(.in = {3, 5, 6}, KERNEL(1, 1, 2, 2, 0, 0)), 2, 2},
-    {"conv 3x3", CONV(.in = {2, 6, 7}, KERNEL(3, 3, 1, 1, 0, 0)), 3, 2},
-    {"conv 3x3, padding 1", CONV(.in = {2, 5, 6}, KERNEL(3, 3, 1, 1, 1, 1)), 3, 2},
-    {"conv 3x3, stride 2, padding 1", CONV(.in = {2, 7, 6}, KERNEL(3, 3, 2, 2, 1, 1)), 3, 2},
-    {"conv 5x5, padding 2", CONV(.in = {1, 6, 6}, KERNEL(5, 5, 1, 1, 2, 2)), 2, 3},
-    {"conv 5x5, stride 3, padding 2", CONV(.in = {2, 9, 8}, KERNEL(5, 5, 3, 3, 2, 2)), 2, 1},
-    {"conv 3x5, stride 2x1, padding 1x2", CONV(.in = {2, 6, 7}, KERNEL(3, 5, 2, 1, 1, 2)), 3, 2},
-    {"conv 1x4, stride 1x3", CONV(.in = {2, 3, 11}, KERNEL(1, 4, 1, 3, 0, 0)), 2, 2},
-    {"conv 4x2, padding 0x1", CONV(.in = {3, 6, 3}, KERNEL(4, 2, 1, 1, 0, 1)), 2, 2},
-    {"conv as large as its input", CONV(.in = {2, 4, 3}, KERNEL(4, 3, 1, 1, 0, 0)), 5, 3},
+    {"conv 1x1", {CONV, .in = {3, 4, 5}, KERNEL(1, 1, 1, 1, 0, 0)}, 4, 2},
+    {"conv 1x1, stride 2", {CONV, .in = {3, 5, 6}, KERNEL(1, 1, 2, 2, 0, 0)}, 2, 2},
+    {"conv 3x3", {CONV, .in = {2, 6, 7}, KERNEL(3, 3, 1, 1, 0, 0)}, 3, 2},
+    {"conv 3x3, padding 1", {CONV, .in = {2, 5, 6}, KERNEL(3, 3, 1, 1, 1, 1)}, 3, 2},
+    {"conv 3x3, stride 2, padding 1", {CONV, .in = {2, 7, 6}, KERNEL(3, 3, 2, 2, 1, 1)}, 3, 2},
+    {"conv 5x5, padding 2", {CONV, .in = {1, 6, 6}, KERNEL(5, 5, 1, 1, 2, 2)}, 2, 3},
+    {"conv 5x5, stride 3, padding 2", {CONV, .in = {2, 9, 8}, KERNEL(5, 5, 3, 3, 2, 2)}, 2, 1},
+    {"conv 3x5, stride 2x1, padding 1x2", {CONV, .in = {2, 6, 7}, KERNEL(3, 5, 2, 1, 1, 2)}, 3, 2},
+    {"conv 1x4, stride 1x3", {CONV, .in = {2, 3, 11}, KERNEL(1, 4, 1, 3, 0, 0)}, 2, 2},
+    {"conv 4x2, padding 0x1", {CONV, .in = {3, 6, 3}, KERNEL(4, 2, 1, 1, 0, 1)}, 2, 2},
+    {"conv as large as its input", {CONV, .in = {2, 4, 3}, KERNEL(4, 3, 1, 1, 0, 0)}, 5, 3},
     {"conv without bias", {.kind = LAYER_CONV, .in = {2, 5, 5}, KERNEL(3, 3, 1, 1, 1, 1)}, 3, 2},
     {"linear", {.kind = LAYER_LINEAR, .in = {7, 1, 1}, .has_bias = true}, 5, 3},
     {"linear without bias", {.kind = LAYER_LINEAR, .in = {4, 1, 1}}, 3, 2},

@@ -70,8 +70,9 @@ static void test_uniform(void **state) {
         squares += (double)u * (double)u;
     }
     // Mean 1/2 and mean square 1/3, each within five standard deviations.
-    assert_true(sum / N > 0.4954 && sum / N < 0.5046);
-    assert_true(squares / N > 0.3286 && squares / N < 0.3381);
+    const double mean = sum / (double)N, mean_square = squares / (double)N;
+    assert_true(mean > 0.4954 && mean < 0.5046);
+    assert_true(mean_square > 0.3286 && mean_square < 0.3381);
 }
 
 static void test_below(void **state) {

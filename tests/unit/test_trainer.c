@@ -183,10 +183,9 @@ static void test_epoch_loss_counts_samples(void **state) {
     assert_int_equal(trainer_steps_per_epoch(&f->experiment, SAMPLES), STEPS);
     must_run(f, &k, &c, TRAINER_FINISHED);
     const float *loss = c.timeline.loss + STEPS;
-    double expected =
-        ((double)loss[0] + (double)loss[1] + (double)loss[2]) * 12 + (double)loss[3] * 8;
-    assert_true(fabs(trainer_epoch_loss(&c, &f->experiment, SAMPLES, 1) - expected / SAMPLES) <
-                1e-12);
+    double sum = ((double)loss[0] + (double)loss[1] + (double)loss[2]) * 12 + (double)loss[3] * 8;
+    double expected = sum / (double)SAMPLES;
+    assert_true(fabs(trainer_epoch_loss(&c, &f->experiment, SAMPLES, 1) - expected) < 1e-12);
     checkpoint_release(&c);
 }
 
@@ -333,9 +332,8 @@ static void test_deferred_is_the_same(void **state) {
     checkpoint_release(&alone);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-#define DEFERRED(name) \
-    { #name ", deferred", name, begin_deferred, end, NULL }
+#define TEST(name)     cmocka_unit_test_setup_teardown(name, begin, end)
+#define DEFERRED(name) #name ", deferred", name, begin_deferred, end, NULL
 
 int main(void) {
     const struct CMUnitTest tests[] = {
@@ -348,16 +346,16 @@ int main(void) {
         TEST(test_checkpoint_every),
         TEST(test_state_of_another_run_is_refused),
         TEST(test_damaged_state_is_refused),
-        DEFERRED(test_learns),
-        DEFERRED(test_epoch_loss_counts_samples),
-        DEFERRED(test_stopped_anywhere_and_resumed),
-        DEFERRED(test_signal_saves),
-        DEFERRED(test_signal_before_evaluation),
-        DEFERRED(test_nan_stops_and_keeps_the_old_state),
-        DEFERRED(test_checkpoint_every),
-        DEFERRED(test_state_of_another_run_is_refused),
-        DEFERRED(test_damaged_state_is_refused),
-        DEFERRED(test_deferred_is_the_same),
+        {DEFERRED(test_learns)},
+        {DEFERRED(test_epoch_loss_counts_samples)},
+        {DEFERRED(test_stopped_anywhere_and_resumed)},
+        {DEFERRED(test_signal_saves)},
+        {DEFERRED(test_signal_before_evaluation)},
+        {DEFERRED(test_nan_stops_and_keeps_the_old_state)},
+        {DEFERRED(test_checkpoint_every)},
+        {DEFERRED(test_state_of_another_run_is_refused)},
+        {DEFERRED(test_damaged_state_is_refused)},
+        {DEFERRED(test_deferred_is_the_same)},
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -96,7 +96,10 @@ static inline int group_size(int blocks) {
 }
 
 // What a block leaves: the sums of its rows. Those behind the last row are there too.
-template <typename S> struct block_part { double a[S::ROWS], b[S::ROWS]; };
+template <typename S> struct block_part {
+    double a[S::ROWS];
+    double b[S::ROWS];
+};
 
 // How many of a thread's i-th four columns have a sample, the first ones; 0 or less: none.
 template <typename S>

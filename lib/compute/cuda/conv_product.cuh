@@ -136,8 +136,9 @@ template <typename S> struct alignas(16) factor_tile {
     float right[S::DEPTH][S::COLUMNS + 4];
 };
 
-// A thread's sums.
-template <typename S> struct block_sums { float at[S::THREAD_ROWS][S::THREAD_COLUMNS]; };
+template <typename S> struct block_sums {
+    float at[S::THREAD_ROWS][S::THREAD_COLUMNS]; // a thread's
+};
 
 // Which sums of the block a thread has: see element_of.
 struct thread_place {

@@ -273,8 +273,9 @@ typedef struct loss_task {
     int classes;
     const uint8_t *labels; // [shard][lanes]
     float *logits;         // become the gradient of the sum of the losses; 0 without a sample
-    float *losses;      // [shard][⌈lanes / LOSS_GROUP⌉]: of each LOSS_GROUP samples, added by
-                        // halves: 8 + 8, 4 + 4, …; 0 where a group has no sample
+    // [shard][⌈lanes / LOSS_GROUP⌉]: of each LOSS_GROUP samples, added by halves: 8 + 8, 4 + 4, …;
+    // 0 where a group has no sample
+    float *losses;
     record_set records; // base NULL: not wanted there
     size_t loss_at;     // in a record
     unsigned *counters; // [shard]: zero, before a launch and behind it; for the records

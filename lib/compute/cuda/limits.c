@@ -64,7 +64,7 @@ static status multiply_adds(engine *e, const void *task, error *err) {
 
 static status measure_arithmetic(engine *e, int processors, device_limits *out, error *err) {
     peak_task t = {.blocks = processors * BLOCKS_OF_PROCESSOR, .rounds = 8};
-    const double threads = (double)t.blocks * LIMITS_THREADS;
+    const double threads = (double)t.blocks * (double)LIMITS_THREADS;
     double us = 0;
     int launches;
     status rc;
@@ -72,7 +72,7 @@ static status measure_arithmetic(engine *e, int processors, device_limits *out, 
     for (; us < PEAK_US && t.rounds < ROUNDS_MOST; t.rounds *= 2)
         TRY(cuda_time(e, multiply_adds, &t, 1, &us, &launches, err));
     TRY(cuda_time(e, multiply_adds, &t, REPEATS, &us, &launches, err));
-    out->flop = 2 * threads * LIMITS_MULTIPLY_ADDS * t.rounds / us * 1e6;
+    out->flop = 2 * threads * (double)LIMITS_MULTIPLY_ADDS * t.rounds / us * 1e6;
 out:
     return rc;
 }

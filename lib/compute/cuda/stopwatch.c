@@ -101,7 +101,8 @@ status cuda_time(engine *e, cuda_work *work, const void *task, int repeats, doub
         TRY(enqueue(&w, 1, cudaEventRecordDefault, err));
         TRY(elapsed(&w, &first, err));
     }
-    w.times = first * TIMES_MOST < GRAPH_US ? (int)TIMES_MOST : (int)(GRAPH_US / first) + 1;
+    const double fit = (double)GRAPH_US / first;
+    w.times = fit > (double)TIMES_MOST ? (int)TIMES_MOST : (int)fit + 1;
     TRY(capture(&w, launches, err));
     TRY(measure(&w, repeats, sample, us, err));
 out:

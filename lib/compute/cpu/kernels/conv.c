@@ -110,15 +110,10 @@ BLOCK(6, 1)
 BLOCK(6, 2)
 BLOCK(6, 3)
 BLOCK(6, 4)
-#define ROW_6(o)                                                                         \
-    {                                                                                    \
-        NULL, block_##o##_1, block_##o##_2, block_##o##_3, block_##o##_4, block_##o##_5, \
-            block_##o##_6                                                                \
-    }
-#define ROW_4(o) \
-    { NULL, block_##o##_1, block_##o##_2, block_##o##_3, block_##o##_4, NULL, NULL }
-static const block_function blocks[7][MAX_VECTORS + 1] = {{NULL},   ROW_6(1), ROW_6(2), ROW_6(3),
-                                                          ROW_6(4), ROW_4(5), ROW_4(6)};
+#define ROW_4(o) NULL, block_##o##_1, block_##o##_2, block_##o##_3, block_##o##_4
+#define ROW_6(o) ROW_4(o), block_##o##_5, block_##o##_6
+static const block_function blocks[7][MAX_VECTORS + 1] = {
+    {NULL}, {ROW_6(1)}, {ROW_6(2)}, {ROW_6(3)}, {ROW_6(4)}, {ROW_4(5)}, {ROW_4(6)}};
 
 // The fewest passes over the input for this many outputs; ties go to the block that fills the row
 // of columns best.

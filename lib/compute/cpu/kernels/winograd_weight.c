@@ -177,20 +177,18 @@ typedef void (*multiply_function)(const float *, const float *, float *, int, bo
     }
 #define MULTIPLY_ROWS(j) \
     MULTIPLY(1, j) MULTIPLY(2, j) MULTIPLY(3, j) MULTIPLY(4, j) MULTIPLY(5, j) MULTIPLY(6, j)
-#define FUNCTIONS(j)                                                                          \
-    {                                                                                         \
-        NULL, multiply_1_##j, multiply_2_##j, multiply_3_##j, multiply_4_##j, multiply_5_##j, \
-            multiply_6_##j                                                                    \
-    }
+#define FUNCTIONS(j)                                                                      \
+    NULL, multiply_1_##j, multiply_2_##j, multiply_3_##j, multiply_4_##j, multiply_5_##j, \
+        multiply_6_##j
 MULTIPLY_ROWS(1)
 MULTIPLY_ROWS(2)
 #if VL == 16
 MULTIPLY_ROWS(4)
 static const multiply_function functions[VECTORS + 1][ROWS + 1] = {
-    {NULL}, FUNCTIONS(1), FUNCTIONS(2), {NULL}, FUNCTIONS(4)};
+    {NULL}, {FUNCTIONS(1)}, {FUNCTIONS(2)}, {NULL}, {FUNCTIONS(4)}};
 #else
 static const multiply_function functions[VECTORS + 1][ROWS + 1] = {
-    {NULL}, FUNCTIONS(1), FUNCTIONS(2)};
+    {NULL}, {FUNCTIONS(1)}, {FUNCTIONS(2)}};
 #endif
 
 static void multiply_all(const layout *a, int outputs, int tiles, bool more) {

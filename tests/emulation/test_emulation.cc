@@ -1047,15 +1047,17 @@ static void test_priorities_of_nodes(void **) {
     assert_good(cudaStreamDestroy(stream));
 }
 
+static void count_one(void *count) {
+    ++*static_cast<int *>(count);
+}
+
 // Where nobody waits for it, work of a stream that is late runs when there is no room for more.
 static void test_streams_that_are_full(void **) {
-    static int ran;
+    int ran = 0;
     const cudaStream_t stream = new_stream();
     set_order("backward");
     setenv("LOCKSTEP_EMULATED_QUEUE", "3", 1);
-    for (int i = 0; i < 5; i++)
-        assert_good(cudaLaunchHostFunc(
-            stream, [](void *) { ran++; }, nullptr));
+    for (int i = 0; i < 5; i++) assert_good(cudaLaunchHostFunc(stream, count_one, &ran));
     assert_int_equal(ran, 2);
     unsetenv("LOCKSTEP_EMULATED_QUEUE");
     assert_good(cudaStreamSynchronize(stream));

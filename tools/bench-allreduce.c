@@ -364,14 +364,22 @@ out:
     return rc;
 }
 
+static status take_folder(const bench *b, const char *folder, int *lock, error *err) {
+    status rc;
+    TRY(output_make_folder(folder, err));
+    TRY(output_lock_folder(folder, lock, err));
+    TRY(manifest_remove_old(&b->manifest, folder, err));
+out:
+    if (rc != STATUS_OK) launch_excuse(&b->environment);
+    return rc;
+}
+
 static status measure_into(bench *b, const char *folder, error *err) {
     char *path = memory_format(err, "%s/manifest.yaml", folder);
     int lock = -1;
     status rc = STATUS_FAILED;
     if (!path) return rc;
-    TRY(output_make_folder(folder, err));
-    TRY(output_lock_folder(folder, &lock, err));
-    TRY(manifest_remove_old(&b->manifest, folder, err));
+    TRY(take_folder(b, folder, &lock, err));
     TRY(measure(b, err));
     TRY(manifest_write(&b->manifest, path, err));
 out:
@@ -383,7 +391,9 @@ out:
 static status run_tool(const arguments *a, int argc, char **argv, bench *b, error *err) {
     status rc;
     TRY(check(a, b, err));
-    TRY(devices_open(&b->devices, b->devices.count, &b->log, err));
+    rc = devices_open(&b->devices, b->devices.count, &b->log, err);
+    if (rc != STATUS_OK && !a->print_key) launch_excuse(&b->environment); // others may have some
+    if (rc != STATUS_OK) goto out;
     TRY(manifest_begin(&b->manifest, b->log.tool, BITS, argc, argv, err));
     TRY(describe(a, b, err));
     if (a->print_key)

@@ -11,8 +11,10 @@
 
 enum {
     // Whoever waits looks all the time at first, then lets others have the processor between two
-    // looks, then sleeps: to be woken takes longer than an exchange.
-    SPIN_NS = 20000,
+    // looks, then sleeps: to be woken takes longer than an exchange. The first is short: it may be
+    // the one that is waited for who has no processor (two ranks on one core: seven times as slow
+    // with 20 µs).
+    SPIN_NS = 2000,
     YIELD_NS = 2000000,
     NAP_NS = 100000,
     FAREWELL_MS = 2000, // how long a failed rank helps what it has sent on its way
@@ -20,7 +22,12 @@ enum {
     GATHER = (1 << 28), // bytes of a rank that are gathered at a time
 };
 
-static const uint64_t HERE = UINT64_MAX; // of a rank that has not left
+// What a rank tells when it takes no part any more: how many exchanges it has completed, who is to
+// blame for it, and whether that one left of its own accord, or could not go on. Who is to blame is
+// passed on, because words of different ranks may come in any order.
+enum { WORD_LEFT = 1, WORD_CULPRIT = 1, WORD_EXCHANGES = 24 }; // a bit; where the others begin
+
+static const uint64_t HERE = UINT64_MAX; // in place of the word of a rank that has told none
 
 typedef struct group {
     comm base;
@@ -30,9 +37,11 @@ typedef struct group {
     float *parts;                      // this rank's slices of all terms
     size_t parts_room;                 // floats
     uint64_t exchanges;                // completed here
-    uint64_t *left;                    // the last word of each rank, or HERE
+    uint64_t *words;                   // of each rank, or HERE
     int told;                          // ranks that have said it
     bool failed;
+    int culprit;       // who is to blame for it; as long as nothing has failed: this rank, if it
+    bool culprit_left; // leaves of its own accord
 } group;
 
 static size_t smaller(size_t a, size_t b) {
@@ -45,17 +54,28 @@ static group *group_of(comm *c) {
 
 // ---- Who has left ----
 
-// What ranks tell: how many exchanges they have completed, and whether one has failed there.
-static uint64_t last_word(const group *g) {
-    return g->exchanges << 1 | (g->failed ? 1 : 0);
+static uint64_t own_word(const group *g) {
+    return g->exchanges << WORD_EXCHANGES | (uint64_t)g->culprit << WORD_CULPRIT |
+           (g->culprit_left ? WORD_LEFT : 0);
 }
 
-static status tell_all(group *g, error *err) {
+static int culprit_of(uint64_t word) {
+    return (int)(word >> WORD_CULPRIT & ((1 << (WORD_EXCHANGES - WORD_CULPRIT)) - 1));
+}
+
+// Did the rank whose word it is leave of its own accord?
+static bool left_itself(int rank, uint64_t word) {
+    return culprit_of(word) == rank && word & WORD_LEFT;
+}
+
+// Whoever can be told is told, also where another cannot.
+static status tell_all(group *g) {
     transport *t = g->transport;
+    error untold;
     status rc = STATUS_OK;
     for (int r = 0; r < t->size; r++)
-        if (r != t->rank) TRY(t->ops->tell(t, r, last_word(g), err));
-out:
+        if (r != t->rank && t->ops->tell(t, r, own_word(g), &untold) != STATUS_OK)
+            rc = STATUS_FAILED;
     return rc;
 }
 
@@ -67,30 +87,35 @@ static status hear_all(group *g, error *err) {
         uint64_t word;
         TRY(t->ops->hear(t, &peer, &word, err));
         if (peer < 0) break;
-        g->left[peer] = word;
+        g->words[peer] = word;
         g->told++;
     }
 out:
     return rc;
 }
 
-// A rank that has left and takes no part in exchange `number`; rather one that left of its own
-// accord than one that failed because of it. -1: there is none.
-static int find_missing(const group *g, uint64_t number) {
-    int missing = -1;
+// The word of a rank that takes no part in exchange `number`; rather one that blames somebody who
+// left than one who could not go on. HERE: there is none.
+static uint64_t find_missing(const group *g, uint64_t number) {
+    uint64_t missing = HERE;
     for (int r = 0; r < g->base.size && g->told > 0; r++) {
-        const uint64_t word = g->left[r];
-        if (word == HERE || word >> 1 > number) continue;
-        if (!(word & 1)) return r;
-        if (missing < 0) missing = r;
+        const uint64_t word = g->words[r];
+        if (word == HERE || word >> WORD_EXCHANGES > number) continue;
+        if (missing == HERE || word & WORD_LEFT) missing = word;
     }
     return missing;
 }
 
-static status blame(const group *g, int rank, error *err) {
-    if (rank < 0) return error_set(err, STATUS_FAILED, "messages between ranks failed");
-    return error_set(err, STATUS_FAILED, "rank %d %s", rank,
-                     g->left[rank] & 1 ? "failed" : "left the group while others waited for it");
+static void accuse(group *g, uint64_t word) {
+    g->culprit = culprit_of(word);
+    g->culprit_left = word & WORD_LEFT;
+}
+
+static status blame(const group *g, error *err) {
+    if (g->culprit == g->base.rank)
+        return error_set(err, STATUS_FAILED, "messages between ranks failed");
+    return error_set(err, STATUS_FAILED, "rank %d %s", g->culprit,
+                     g->culprit_left ? "left the group while others waited for it" : "failed");
 }
 
 static void nap(void) {
@@ -110,10 +135,11 @@ static void give_up(group *g) {
     const uint64_t end = clock_now() + FAREWELL_MS * UINT64_C(1000000);
     error unheard;
     g->failed = true;
-    status rc = tell_all(g, &unheard);
-    while (rc == STATUS_OK && g->told < g->base.size - 1 && clock_now() < end) {
+    if (g->culprit == g->base.rank) g->culprit_left = false;
+    (void)tell_all(g);
+    while (g->told < g->base.size - 1 && clock_now() < end) {
         nap();
-        rc = hear_all(g, &unheard);
+        if (hear_all(g, &unheard) != STATUS_OK) break;
     }
 }
 
@@ -131,9 +157,10 @@ static status wait_for_messages(group *g, error *err) {
         pause_after(waited);
         if (waited < SPIN_NS) continue;
         TRY(hear_all(g, err));
-        const int missing = find_missing(g, g->exchanges);
-        if (missing >= 0) {
-            rc = blame(g, missing, err);
+        const uint64_t missing = find_missing(g, g->exchanges);
+        if (missing != HERE) {
+            accuse(g, missing);
+            rc = blame(g, err);
             break;
         }
     }
@@ -145,7 +172,7 @@ out:
 static status exchange(group *g, int receives, int sends, error *err) {
     transport *t = g->transport;
     status rc;
-    if (g->failed) return blame(g, find_missing(g, g->exchanges), err);
+    if (g->failed) return blame(g, err); // what has failed before fails again
     TRY(t->ops->begin(t, g->receive, receives, g->send, sends, err));
     TRY(wait_for_messages(g, err));
     g->exchanges++;
@@ -264,8 +291,10 @@ static status reduce_round(group *g, const float *const *mine, float *out, const
     TRY(exchange_terms(g, mine, p, err));
     // Not over `out`: that may be any term, and a sum in the order of ranks can only go over the
     // first.
-    terms_sum(&g->terms, g->parts, n);
-    memcpy(out + p->first + own.low, g->parts, n * sizeof *out);
+    if (n > 0) {
+        terms_sum(&g->terms, g->parts, n);
+        memcpy(out + p->first + own.low, g->parts, n * sizeof *out);
+    }
     TRY(exchange_sums(g, out + p->first, p, err));
 out:
     return rc;
@@ -303,7 +332,8 @@ static status alive(comm *c, error *err) {
     status rc = STATUS_OK;
     if (!g->failed) TRY(hear_all(g, err));
     if (!g->failed && g->told == 0) return rc;
-    rc = blame(g, find_missing(g, HERE), err);
+    if (!g->failed) accuse(g, find_missing(g, HERE));
+    rc = blame(g, err);
 out:
     if (rc != STATUS_OK && !g->failed) give_up(g);
     return rc;
@@ -313,13 +343,13 @@ out:
 // False: one failed, or its words do not arrive.
 static bool take_leave(group *g) {
     error unheard;
-    status rc = tell_all(g, &unheard);
+    status rc = tell_all(g);
     while (rc == STATUS_OK && g->told < g->base.size - 1) {
         nap();
         rc = hear_all(g, &unheard);
     }
     for (int r = 0; r < g->base.size; r++)
-        if (r != g->base.rank && g->left[r] & 1) return false;
+        if (r != g->base.rank && g->words[r] != HERE && !left_itself(r, g->words[r])) return false;
     return rc == STATUS_OK;
 }
 
@@ -328,7 +358,7 @@ static void free_group(group *g) {
     free(g->receive);
     free(g->send);
     free(g->parts);
-    free(g->left);
+    free(g->words);
     free(g);
 }
 
@@ -358,9 +388,11 @@ status comm_messages(transport *t, comm **out, error *err) {
     g->transport = t;
     g->receive = memory_new(size * TERMS_MAX, sizeof *g->receive, err);
     g->send = memory_new(size * TERMS_MAX, sizeof *g->send, err);
-    g->left = memory_new(size, sizeof *g->left, err);
-    if (!g->receive || !g->send || !g->left) goto out;
-    for (size_t r = 0; r < size; r++) g->left[r] = HERE;
+    g->words = memory_new(size, sizeof *g->words, err);
+    if (!g->receive || !g->send || !g->words) goto out;
+    for (size_t r = 0; r < size; r++) g->words[r] = HERE;
+    g->culprit = t->rank;
+    g->culprit_left = true;
     TRY(terms_init(&g->terms, t->size, err));
     *out = &g->base;
     return STATUS_OK;

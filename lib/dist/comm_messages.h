@@ -13,9 +13,10 @@
 // terms at hand, so that the order is the tree's.
 //
 // Failure. A rank that leaves, or that an exchange has failed on, tells all others how many
-// exchanges it has completed. Who waits in a later one fails, and tells the others in turn; who
-// waits in an earlier one gets what it waits for. A rank that dies tells nobody: that the launcher
-// must notice, and end the job (mpirun does; srun with --kill-on-bad-exit).
+// exchanges it has completed, and who is to blame. Who waits in a later one fails, and tells the
+// others in turn; who waits in an earlier one gets what it waits for. A rank that dies tells
+// nobody: that the launcher must notice, and end the job (mpirun does; srun with
+// --kill-on-bad-exit).
 #ifndef LOCKSTEP_DIST_COMM_MESSAGES_H
 #define LOCKSTEP_DIST_COMM_MESSAGES_H
 

@@ -32,9 +32,9 @@ typedef struct launch_environment {
 status launch_detect(launch_environment *env, error *err) MUST_CHECK;
 
 // Joins the group. Whoever waits longer than env->seconds fails with STATUS_FAILED and names who is
-// missing. (By MPI it is the launcher that waits.) A signal that signals_watch noted ends the wait
-// with STATUS_STOPPED. The ranks must agree on the size of the group; else all of them fail with
-// STATUS_USAGE.
+// missing. A signal that signals_watch noted ends the wait with STATUS_STOPPED. (By MPI it is the
+// launcher that waits, and SIGTERM and SIGINT end the process until all ranks are there.) The ranks
+// must agree on the size of the group; else all of them fail with STATUS_USAGE.
 //
 // At an address: rank 0 listens, the others connect, and all map one shared memory segment. All
 // ranks must be on this host, and agree on the size of the vectors; else STATUS_USAGE. `n` is the
@@ -42,6 +42,11 @@ status launch_detect(launch_environment *env, error *err) MUST_CHECK;
 // larger ones work, but take more rounds.
 status launch_join(const launch_environment *env, size_t n, size_t gather_bytes, comm **c,
                    error *err) MUST_CHECK;
+
+// For a rank that ends before it has called launch_join. By MPI the others would wait for it, with
+// some launchers for ever: it comes and leaves at once, and so they fail. (At an address it is
+// named when the time is up.) Where the environment names no group nothing happens.
+void launch_excuse(const launch_environment *env);
 
 // The body of one rank.
 typedef status (*launch_body)(void *argument, comm *c, error *err);

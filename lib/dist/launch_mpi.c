@@ -1,6 +1,7 @@
 #include "dist/launch_mpi.h"
 
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdlib.h>
 
 #include "base/plugin.h"
@@ -34,6 +35,19 @@ static status check(const transport *t, int rank, int size, const char *library,
         rank, size, t->rank, t->size, library);
 }
 
+// MPI waits without end for ranks that do not come, and there is nothing yet to save: until all are
+// there, signals that ask for an end bring it.
+static status meet(transport_mpi_entry *entry, transport **t, char *library, error *err) {
+    static const int asking[] = {SIGTERM, SIGINT};
+    enum { ASKING = sizeof asking / sizeof *asking };
+    struct sigaction before[ASKING];
+    const struct sigaction end = {.sa_handler = SIG_DFL};
+    for (int i = 0; i < ASKING; i++) sigaction(asking[i], &end, &before[i]);
+    const status rc = entry(TRANSPORT_MPI_ABI, t, library, err);
+    for (int i = 0; i < ASKING; i++) sigaction(asking[i], &before[i], NULL);
+    return rc;
+}
+
 status launch_mpi_join(int rank, int size, comm **c, error *err) {
     char *path = NULL, library[TRANSPORT_DESCRIBE_BYTES];
     transport_mpi_entry *entry;
@@ -42,7 +56,7 @@ status launch_mpi_join(int rank, int size, comm **c, error *err) {
     *c = NULL;
     TRY(launch_mpi_find(&path, err));
     TRY(open_library(path, &entry, err));
-    TRY(entry(TRANSPORT_MPI_ABI, &t, library, err));
+    TRY(meet(entry, &t, library, err));
     TRY(check(t, rank, size, library, err));
     rc = comm_messages(t, c, err);
     t = NULL;

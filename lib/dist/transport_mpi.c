@@ -13,7 +13,7 @@ typedef struct mpi_transport {
     MPI_Request *under_way; // of messages
     int count, room;
     MPI_Request *telling; // of the words to each rank
-    MPI_Status *unread;   // of as many as there is room for, and as there are ranks
+    MPI_Status *statuses; // of as many as there is room for, and as there are ranks
     uint64_t *told;
 } mpi_transport;
 
@@ -35,11 +35,11 @@ static status make_room(mpi_transport *m, int needed, error *err) {
     if (needed <= m->room) return STATUS_OK;
     const size_t room = (size_t)needed, ranks = (size_t)m->base.size;
     free(m->under_way);
-    free(m->unread);
+    free(m->statuses);
     m->room = 0;
     m->under_way = memory_new(room, sizeof(MPI_Request), err);
-    m->unread = memory_new(room > ranks ? room : ranks, sizeof(MPI_Status), err);
-    if (!m->under_way || !m->unread) return STATUS_FAILED;
+    m->statuses = memory_new(room > ranks ? room : ranks, sizeof(MPI_Status), err);
+    if (!m->under_way || !m->statuses) return STATUS_FAILED;
     m->room = needed;
     return STATUS_OK;
 }
@@ -63,11 +63,21 @@ out:
     return rc;
 }
 
+// What is wrong with the first message that something is wrong with.
+static int find_fault(const mpi_transport *m) {
+    for (int i = 0; i < m->count; i++) {
+        const int code = m->statuses[i].MPI_ERROR;
+        if (code != MPI_SUCCESS && code != MPI_ERR_PENDING) return code;
+    }
+    return MPI_ERR_IN_STATUS;
+}
+
 static status test(transport *t, bool *done, error *err) {
     mpi_transport *m = mpi_of(t);
     int all = 0;
-    const int code = MPI_Testall(m->count, m->under_way, &all, m->unread);
+    int code = MPI_Testall(m->count, m->under_way, &all, m->statuses);
     *done = all != 0;
+    if (code == MPI_ERR_IN_STATUS) code = find_fault(m);
     return check(code, "exchanging messages", err);
 }
 
@@ -102,12 +112,12 @@ out:
 static void close_mpi(transport *t, bool orderly) {
     mpi_transport *m = mpi_of(t);
     if (!orderly) return;
-    (void)MPI_Waitall(m->base.size, m->telling, m->unread);
+    (void)MPI_Waitall(m->base.size, m->telling, m->statuses);
     (void)MPI_Comm_free(&m->messages);
     (void)MPI_Comm_free(&m->words);
     (void)MPI_Finalize();
     free(m->under_way);
-    free(m->unread);
+    free(m->statuses);
     free(m->telling);
     free(m->told);
     free(m);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 
 // What a rank hands over at a time.
@@ -31,6 +32,26 @@ static status agree(comm *c, bool *wanted, error *err) {
     return rc;
 }
 
+// Ranks on one host read one clock, those of another one may be days off. A clock that is rank 0's
+// shows every rank's entry into a barrier before any rank's leaving it; another one is set by the
+// moment of leaving.
+static status compare_clocks(trace_file *f, error *err) {
+    comm *c = f->comm;
+    uint64_t mine[2], *all = memory_new((size_t)c->size, sizeof mine, err);
+    status rc = STATUS_FAILED;
+    if (!all) return rc;
+    TRY(c->ops->barrier(c, err)); // all are here: the next one takes no time
+    mine[0] = clock_now();
+    TRY(c->ops->barrier(c, err));
+    mine[1] = clock_now();
+    TRY(c->ops->all_gather(c, mine, sizeof mine, all, err));
+    const bool one = mine[0] <= all[1] && all[0] <= mine[1];
+    f->ahead = one ? 0 : mine[1] - all[1];
+out:
+    free(all);
+    return rc;
+}
+
 status trace_file_open(trace_file *f, const char *path, const char *track, size_t room, comm *c,
                        error *err) {
     char name[TRACE_NAME_BYTES];
@@ -40,6 +61,7 @@ status trace_file_open(trace_file *f, const char *path, const char *track, size_
     *f = (trace_file){.path = path, .comm = c};
     TRY(agree(c, &wanted, err));
     if (!wanted) return STATUS_OK;
+    TRY(compare_clocks(f, err));
     if (c->rank == 0) TRY(output_open(path, &f->out, err));
     snprintf(name, sizeof name, "rank %d", c->rank);
     TRY(trace_new(c->rank, name, room, &f->trace, err));
@@ -54,9 +76,11 @@ void trace_file_release(trace_file *f) {
     memset(f, 0, sizeof *f);
 }
 
-// When the first span of all ranks begins, and how many were left out.
+// When the first span of all ranks begins, by this rank's clock, and how many were left out.
 static status summarize(const trace_file *f, uint64_t *origin, uint64_t *left_out, error *err) {
-    const uint64_t mine[2] = {trace_begin(f->trace), trace_left_out(f->trace)};
+    const uint64_t begin = trace_begin(f->trace); // UINT64_MAX: there is none
+    const uint64_t mine[2] = {begin == UINT64_MAX ? begin : begin - f->ahead,
+                              trace_left_out(f->trace)};
     uint64_t *all = memory_new((size_t)f->comm->size, sizeof mine, err);
     if (!all) return STATUS_FAILED;
     status rc = f->comm->ops->all_gather(f->comm, mine, sizeof mine, all, err);
@@ -66,6 +90,7 @@ static status summarize(const trace_file *f, uint64_t *origin, uint64_t *left_ou
         if (all[2 * r] < *origin) *origin = all[2 * r];
         *left_out += all[2 * r + 1];
     }
+    *origin += f->ahead;
     free(all);
     return rc;
 }

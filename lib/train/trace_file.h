@@ -22,6 +22,7 @@ typedef struct trace_file {
     output *out;  // rank 0
     const char *path;
     comm *comm;
+    uint64_t ahead; // ns that this rank's clock is before rank 0's; modulo 2^64
 } trace_file;
 
 // Opens the file, so that a run does not end with finding that it cannot be written, and a recorder

@@ -529,6 +529,7 @@ status train_run_go(train_run *r, error *err) {
     if (lead && s->dump_order) TRY(dump_order(r, err));
     TRY(describe_segment(r, err));
     TRY(train_manifest_gpus(r->manifest, &s->devices, err));
+    r->launched = true;
     rc = launch_until_done(r, &sizes, err);
     if (rc == STATUS_STOPPED) rc = stopped_by(err);
 out:

@@ -41,6 +41,7 @@ typedef struct train_run {
     char init_content[SHA256_TEXT_BYTES];
     int threads;
     bool spin;
+    bool launched; // ranks have been started, or this one has joined the others: or it was tried
     yaml_node *segment;
     gpu_figures figures[DEVICES_MAX]; // of settings->devices.gpus
 } train_run;

@@ -103,8 +103,9 @@ static status find_ranks(const train_tool *t, const experiment *e, train_setting
     TRY(t->strategy->find_world(e, wanted, s->devices.count, &s->world, err));
     const launch_environment *group = &s->world.environment;
     if (t->print_key && s->devices.kind != DEVICE_AUTO) goto out;
-    TRY(devices_open(&s->devices, world_ranks_here(&s->world),
-                     group->joined && group->rank ? NULL : s->log, err));
+    rc = devices_open(&s->devices, world_ranks_here(&s->world),
+                      group->joined && group->rank ? NULL : s->log, err);
+    if (rc != STATUS_OK && !t->print_key) launch_excuse(group); // other hosts may have devices
 out:
     return rc;
 }
@@ -241,6 +242,7 @@ static status train(const train_tool *t, const train_settings *s, const experime
     TRY(train_run_init(&run, s, e, m, err));
     TRY(train_run_go(&run, err));
 out:
+    if (!run.launched && rc != STATUS_USAGE) launch_excuse(&s->world.environment);
     train_run_release(&run);
     output_unlock_folder(lock);
     return rc;

@@ -77,7 +77,7 @@ rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}
 exec "$@"
 END
     chmod +x differ
-    for option in '--set seed=5' '--reduce fast'; do
+    for option in '--set seed=5' '--reduce fast' '--stop-after-steps 2' '--checkpoint-every 2'; do
         run env OPTION="$option" mpirun -n 2 ./differ "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out
         [ "$status" -eq 3 ]
         [[ $output == *"'rank 1': its experiment, data, "*" differs from rank 0's"* ]]
@@ -86,6 +86,7 @@ END
 }
 
 @test "a rank that fails ends the others" {
+    mpirun --version | grep -q 'Open MPI' || skip "another MPI may want large files itself"
     # Rank 0 cannot write its state: at the end of the first epoch, while the others go on.
     cat >narrow <<'END'
 #!/bin/bash
@@ -99,6 +100,54 @@ END
     [[ $output == *"state.st.zst': File too large"* ]]
     unfinished out
     nobody_left "$WORK/out"
+}
+
+@test "a rank that ends before it has met the others does not leave them waiting" {
+    cat >elsewhere <<'END'
+#!/bin/bash
+[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" != 1 ] || set -- "${@//$HERE/$THERE}"
+exec "$@"
+END
+    chmod +x elsewhere
+    # Rank 1 has no data.
+    run env HERE="$train" THERE=/none timeout 30 mpirun -n 2 ./elsewhere "$BIN/train-ddp" -q --experiment e.yaml \
+        --train "$train" --out out
+    [ "$status" -ne 0 ] && [ "$status" -ne 124 ]
+    [[ $output == *"cannot read dataset: '/none'"* ]]
+    unfinished out
+    # For rank 1 there is something left to do.
+    "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out finished
+    run env HERE=finished THERE=other timeout 30 mpirun -n 2 ./elsewhere "$BIN/train-ddp" --experiment e.yaml \
+        --train "$train" --out finished --resume
+    [ "$status" -ne 0 ] && [ "$status" -ne 124 ]
+    [[ $output == *"'finished' is finished"* ]]
+    [[ $output == *"rank 0 left the group"* ]]
+    # Rank 0 has nowhere to write.
+    touch file
+    run timeout 30 mpirun -n 2 "$BIN/bench-allreduce" --max-bytes 2048 --iterations 3 --out file
+    [ "$status" -ne 0 ] && [ "$status" -ne 124 ]
+    [[ $output == *"'file'"* ]]
+    nobody_left "$WORK"
+}
+
+@test "a rank that waits for another that never comes ends when it is told to" {
+    cat >absent <<'END'
+#!/bin/sh
+[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" != 1 ] || exec sleep 60
+echo $$ >pid
+exec "$@"
+END
+    chmod +x absent
+    local code=0
+    timeout --kill-after=5 40 mpirun -n 2 ./absent "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out "$WORK/out" >log 2>&1 &
+    local job=$!
+    wait_for pid
+    wait_until grep -q lockstep-mpi "/proc/$(cat pid)/maps"
+    sleep 0.5
+    kill -TERM "$(cat pid)"
+    wait "$job" || code=$?
+    [ "$code" -ne 0 ] && [ "$code" -ne 124 ] && [ "$code" -ne 137 ]
+    unfinished out
 }
 
 @test "a rank that dies ends the job" {
@@ -148,7 +197,8 @@ END
     [[ $output == *"shared memory"* ]] || fail "$output"
 }
 
-# Two hosts: network namespaces of their own, with a wire between them, and names of their own.
+# Two hosts: network namespaces of their own, with a wire between them, and names of their own. The clock of the second
+# is a day ahead.
 make_hosts() {
     [ "$(id -u)" -eq 0 ] || skip "only root can make network namespaces"
     need_program ip
@@ -166,7 +216,9 @@ make_hosts() {
 #!/bin/bash
 host=$1
 shift
-exec ip netns exec "$host" unshare --uts --mount bash -c \
+clock=()
+[[ $host != lsb* ]] || clock=(--time --monotonic 86400 --fork --kill-child)
+exec ip netns exec "$host" unshare --uts --mount "${clock[@]}" bash -c \
     'hostname "$0" && mount --bind hosts /etc/hosts && exec bash -c "$1"' "$host" "$*"
 END
     printf '127.0.0.1 localhost\n10.77.0.1 %s\n10.77.0.2 %s\n' "$one" "$two" >hosts
@@ -183,8 +235,17 @@ teardown() {
     make_hosts
     expect
     ./agent "$one" "cd '$WORK' && timeout 60 mpirun --host $one:2,$two:2 '$BIN/train-ddp' -q --experiment '$WORK/e.yaml' \
-        --train '$train' --out '$WORK/out'"
+        --train '$train' --out '$WORK/out' --trace '$WORK/trace.json'"
     same_model "$expected" out "two hosts"
+    # All ranks begin at about the same time, whatever their clocks say.
+    "$PYTHON" - <<'END' || fail "the clocks of the hosts are apart in the trace"
+import json
+first = {}
+for event in json.load(open('trace.json'))['traceEvents']:
+    if 'ts' in event:
+        first[event['pid']] = min(float(event['ts']), first.get(event['pid'], 1e99))
+assert len(first) == 4 and max(first.values()) < 30e6, first
+END
     [ "$(execution out hosts.0.host)" = "$one" ]
     [ "$(execution out hosts.1.host)" = "$two" ]
     [ "$(execution out hosts.1.ranks)" = 2 ]

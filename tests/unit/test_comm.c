@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -40,6 +41,7 @@ typedef struct result {
 typedef struct medium {
     segment *segment;
     sockets sockets;
+    status (*tell)(transport *t, int peer, uint64_t word, error *err); // NULL: sockets_tell
 } medium;
 
 typedef struct rank_run {
@@ -51,13 +53,24 @@ typedef struct rank_run {
     pthread_t thread;
 } rank_run;
 
+static transport *join(const medium *m, int rank, transport_ops *ops) {
+    transport *t = sockets_join(&m->sockets, rank);
+    if (t && m->tell) {
+        *ops = *t->ops;
+        ops->tell = m->tell;
+        t->ops = ops;
+    }
+    return t;
+}
+
 static void *be_rank(void *argument) {
     rank_run *run = argument;
     result *out = run->result;
     const medium *m = run->medium;
+    transport_ops ops;
     comm *c;
     out->rc = m->segment ? comm_shm(m->segment, run->rank, false, &c, &out->err)
-                         : comm_messages(sockets_join(&m->sockets, run->rank), &c, &out->err);
+                         : comm_messages(join(m, run->rank, &ops), &c, &out->err);
     if (out->rc == STATUS_OK) {
         out->rc = run->body(c, run->argument, &out->err);
         out->sent = c->bytes_sent;
@@ -446,6 +459,95 @@ static void the_others_learn_that_a_rank_left(void **state) {
     expect_news_in(false, ask_until_fate, just_return, 0, 0, message);
 }
 
+// ---- Words that come late, or not at all ----
+
+static status tell_late(transport *t, int peer, uint64_t word, error *err) {
+    if (t->rank == 2 && peer == 3) usleep(300000);
+    return sockets_tell(t, peer, word, err);
+}
+
+static status tell_some(transport *t, int peer, uint64_t word, error *err) {
+    if (t->rank == 2 && peer == 0) return error_set(err, STATUS_FAILED, "no way there");
+    return sockets_tell(t, peer, word, err);
+}
+
+// Rank 2 of 4 leaves; whoever tells rank 3, or rank 0, of it first, it is rank 2 that is blamed.
+static void who_left_is_blamed_whoever_tells(void **state) {
+    (void)state;
+    status (*const tell[])(transport *, int, uint64_t, error *) = {tell_late, tell_some};
+    const fate f = {2, just_return};
+    for (int i = 0; i < 2; i++) {
+        medium m;
+        result *out = new_results();
+        open_medium(&m, false, 4, 777, 64);
+        m.tell = tell[i];
+        run_threads(&m, 4, live_until_fate, &f, out);
+        for (int r = 0; r < 4; r++) {
+            if (r == 2) continue;
+            assert_int_equal(out[r].rc, STATUS_FAILED);
+            assert_string_equal(out[r].err.message,
+                                "rank 2 left the group while others waited for it");
+        }
+        close_medium(&m);
+        free_results(out);
+    }
+}
+
+// When each rank leaves: before its at[rank]-th collective.
+typedef struct departures {
+    int at[MAX_RANKS];
+} departures;
+
+enum { COLLECTIVES = 12 };
+
+static status tell_anytime(transport *t, int peer, uint64_t word, error *err) {
+    const random_stream s = {.sample = (uint32_t)word, .epoch = (uint32_t)(t->rank * 8 + peer)};
+    if (random_uniform(&s, 0) < 0.3f) usleep((useconds_t)(2000 * random_uniform(&s, 1)));
+    return sockets_tell(t, peer, word, err);
+}
+
+static status live_until_departure(comm *c, const void *argument, error *err) {
+    const departures *d = argument;
+    const size_t bytes = 100, n = 300;
+    status rc = STATUS_OK;
+    for (int i = 0; i < d->at[c->rank] && i < COLLECTIVES; i++) {
+        if (i % 3 == 0) TRY(c->ops->barrier(c, err));
+        if (i % 3 == 1) TRY(gather(c, &bytes, err));
+        if (i % 3 == 2) TRY(reduce_fast(c, &n, err));
+    }
+out:
+    return rc;
+}
+
+static void check_departures(const result *out, const departures *d, int size) {
+    for (int r = 0; r < size; r++) {
+        int culprit = -1;
+        if (out[r].rc == STATUS_OK) continue;
+        assert_int_equal(sscanf(out[r].err.message, "rank %d left the group", &culprit), 1);
+        assert_in_range(culprit, 0, size - 1);
+        assert_true(d->at[culprit] < COLLECTIVES);
+    }
+}
+
+static void ranks_may_leave_at_any_time(void **state) {
+    (void)state;
+    for (uint64_t round = 0; round < 100; round++) {
+        const random_stream s = {.seed = round};
+        const int size = 2 + (int)(random_uniform(&s, 0) * (MAX_RANKS - 1));
+        departures d;
+        medium m;
+        result *out = new_results();
+        for (int r = 0; r < size; r++)
+            d.at[r] = (int)(random_uniform(&s, 1 + (uint64_t)r) * 2 * COLLECTIVES);
+        open_medium(&m, false, size, 1, 1);
+        m.tell = tell_anytime;
+        run_threads(&m, size, live_until_departure, &d, out);
+        check_departures(out, &d, size);
+        close_medium(&m);
+        free_results(out);
+    }
+}
+
 static void the_others_give_up_on_a_stopped_rank(void **state) {
     (void)state;
     expect_news(be_stopped, 1, 1000, "rank 2 is stopped, and did not go on in time");
@@ -542,6 +644,8 @@ int main(void) {
         cmocka_unit_test(collectives_take_turns),
         cmocka_unit_test(the_others_learn_of_a_death),
         cmocka_unit_test(the_others_learn_that_a_rank_left),
+        cmocka_unit_test(who_left_is_blamed_whoever_tells),
+        cmocka_unit_test(ranks_may_leave_at_any_time),
         cmocka_unit_test(the_others_give_up_on_a_stopped_rank),
         cmocka_unit_test(a_slow_rank_is_waited_for),
         cmocka_unit_test(a_failure_reaches_everybody),

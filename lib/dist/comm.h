@@ -3,7 +3,7 @@
 // Every rank calls the same collectives in the same order. A collective returns on every rank, or
 // fails on every rank that is alive: when a rank dies, or 60 s pass without progress while it is
 // stopped, the others fail with STATUS_FAILED and a message that names the rank, within a second of
-// the news.
+// the news. (Between hosts it is the launcher that learns of a death: comm_messages.h.)
 #ifndef LOCKSTEP_DIST_COMM_H
 #define LOCKSTEP_DIST_COMM_H
 

@@ -24,6 +24,7 @@
 #include "dist/comm_shm.h"
 #include "socket_transport.h"
 
+enum { RANK_SECONDS = 120 };
 enum { MAX_RANKS = 6, MAX_LEAVES = 64, COVER = 2 * REDUCTION_TREE_MAX_DEPTH };
 
 // ---- Running ranks ----
@@ -95,6 +96,7 @@ static void free_results(result *r) {
 static pid_t fork_rank(rank_run run) {
     const pid_t process = fork();
     if (process == 0) {
+        alarm(RANK_SECONDS); // by messages nobody learns of a death
         be_rank(&run);
         _exit(0);
     }

@@ -39,7 +39,7 @@ typedef struct allreduce_time {
     size_t bytes;
     int iterations;
     double seconds; // of one: the median over iterations of the mean over ranks
-    char transport[ALLREDUCE_TRANSPORT_BYTES]; // "shared memory", "nccl", "cuda ipc"; "copy"
+    char transport[ALLREDUCE_TRANSPORT_BYTES]; // "shared memory", "mpi", "nccl", "copy", …
 } allreduce_time;
 
 // Joins the group of the environment, for all that these options ask for: sets `group`, which the

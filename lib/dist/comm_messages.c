@@ -38,10 +38,12 @@ typedef struct group {
     size_t parts_room;                 // floats
     uint64_t exchanges;                // completed here
     uint64_t *words;                   // of each rank, or HERE
-    int told;                          // ranks that have said it
+    int told;                          // ranks whose word has come
     bool failed;
-    int culprit;       // who is to blame for it; as long as nothing has failed: this rank, if it
-    bool culprit_left; // leaves of its own accord
+    // What own_word tells: who is to blame, and whether that one left of its own accord. Until
+    // something has failed it is this rank, which may leave.
+    int culprit;
+    bool culprit_left;
 } group;
 
 static size_t smaller(size_t a, size_t b) {

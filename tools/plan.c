@@ -7,7 +7,7 @@
 #include "base/cli.h"
 #include "base/named_files.h"
 #include "base/output.h"
-#include "train/run_plan.h"
+#include "experiment/plan.h"
 
 typedef struct options {
     cli_list set;

@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 #include "base/memory.h"
-#include "train/experiment.h"
+#include "experiment/experiment.h"
 #include "train/model_file.h"
 
 static const char SCHEMA[] = "lockstep.state/1";

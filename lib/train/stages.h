@@ -3,7 +3,7 @@
 #define LOCKSTEP_TRAIN_STAGES_H
 
 #include "base/error.h"
-#include "train/experiment.h"
+#include "experiment/experiment.h"
 
 // Fills first[0 … count]: stage s runs the layers first[s] … first[s + 1] - 1. The cuts are those
 // of the experiment's `stages:` when it names count - 1 of them, else where the counted

@@ -19,7 +19,7 @@
 #include "data/dataset.h"
 #include "dist/comm.h"
 #include "dist/launch.h"
-#include "train/experiment.h"
+#include "experiment/experiment.h"
 #include "train/model_file.h"
 
 // The processes that train together.

@@ -7,8 +7,8 @@
 #include "compute/devices.h"
 #include "data/dataset.h"
 #include "data/manifest.h"
+#include "experiment/experiment.h"
 #include "train/checkpoint.h"
-#include "train/experiment.h"
 
 // `parameters`: the resolved experiment and, where the file has one, its list `published`.
 status train_manifest_parameters(const experiment *e, yaml_node *parameters, error *err) MUST_CHECK;

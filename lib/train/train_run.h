@@ -10,8 +10,8 @@
 #include "compute/devices.h"
 #include "data/dataset.h"
 #include "data/manifest.h"
+#include "experiment/experiment.h"
 #include "train/checkpoint.h"
-#include "train/experiment.h"
 #include "train/strategy.h"
 
 // What to do; the strings are the caller's. A NULL path: not asked for.

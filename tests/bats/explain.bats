@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # make explain: which runs lie between two experiments, that they are run, and what the report says of them.
-# Every pair of the project's experiments is walked in tests/unit/test_run_plan.c.
+# Every pair of the project's experiments is walked in tests/unit/test_plan.c.
 load helpers
 
 setup() {

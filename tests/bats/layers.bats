@@ -19,9 +19,9 @@ check() {
 
 @test "an include that points upward is found, with file and line" {
     check lib/base/x.c '// first line
-#include "train/experiment.h"'
+#include "experiment/experiment.h"'
     [ "$status" -eq 1 ]
-    [[ $output == "lib/base/x.c:2: "*"train/experiment.h"* ]]
+    [[ $output == "lib/base/x.c:2: "*"experiment/experiment.h"* ]]
 }
 
 @test "data, nn and dist do not know each other" {

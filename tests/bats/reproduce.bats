@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # make reproduce: a list of published reports becomes runs, and one report that sets each row beside its own figures.
-# Every list of the project is planned in tests/unit/test_run_plan.c.
+# Every list of the project is planned in tests/unit/test_plan.c.
 load helpers
 
 setup() {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # Studies: every variant is run, and one report says what varies and, for loader workers, what a step waits for.
-# What a study file may hold is tested in tests/unit/test_run_plan.c.
+# What a study file may hold is tested in tests/unit/test_plan.c.
 load helpers
 
 setup() {

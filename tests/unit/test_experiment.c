@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "train/experiment.h"
+#include "experiment/experiment.h"
 
 #define MODEL                                                                            \
     "schema: lockstep.model/1\nname: small\ninput: [3, 8, 8]\nlayers:\n"                 \

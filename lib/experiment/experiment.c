@@ -1,4 +1,4 @@
-#include "train/experiment.h"
+#include "experiment/experiment.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "base/cli.h"
 #include "base/memory.h"
-#include "train/experiment_fields.h"
+#include "experiment/fields.h"
 
 enum { MAX_KNOWN = 64 };
 

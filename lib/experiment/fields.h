@@ -1,9 +1,9 @@
-// experiment_fields.h - the keys of an experiment file as one table: what each holds, its range,
+// fields.h - the keys of an experiment file as one table: what each holds, its range,
 // its default, and where it goes in struct experiment. Used by experiment.c only.
-#ifndef LOCKSTEP_TRAIN_EXPERIMENT_FIELDS_H
-#define LOCKSTEP_TRAIN_EXPERIMENT_FIELDS_H
+#ifndef LOCKSTEP_EXPERIMENT_FIELDS_H
+#define LOCKSTEP_EXPERIMENT_FIELDS_H
 
-#include "train/experiment.h"
+#include "experiment/experiment.h"
 
 typedef enum field_type {
     FIELD_TEXT,    // const char *: one of `words`, in the resolved tree

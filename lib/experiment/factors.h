@@ -1,12 +1,12 @@
 // factors.h - in what two experiments differ, by the factors that a ladder changes one at a time.
-#ifndef LOCKSTEP_TRAIN_FACTORS_H
-#define LOCKSTEP_TRAIN_FACTORS_H
+#ifndef LOCKSTEP_EXPERIMENT_FACTORS_H
+#define LOCKSTEP_EXPERIMENT_FACTORS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "base/yaml_tree.h"
-#include "train/experiment.h"
+#include "experiment/experiment.h"
 
 // In the order of the walk. The last one has every key that no other has.
 typedef enum factor {

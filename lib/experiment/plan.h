@@ -1,18 +1,18 @@
-// run_plan.h - which runs answer a question: the rungs between two experiments, the variants of a
+// plan.h - which runs answer a question: the rungs between two experiments, the variants of a
 // study, the rows of published reports.
 //
 // A plan is a YAML tree (schema lockstep.plan/1, docs/formats.md). Every run in it is an experiment
 // file and a list of --set assignments, so whoever carries it out only loops; report takes the same
 // file and shows the runs as an answer.
-#ifndef LOCKSTEP_TRAIN_RUN_PLAN_H
-#define LOCKSTEP_TRAIN_RUN_PLAN_H
+#ifndef LOCKSTEP_EXPERIMENT_PLAN_H
+#define LOCKSTEP_EXPERIMENT_PLAN_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "base/error.h"
 #include "base/yaml_tree.h"
-#include "train/experiment.h"
+#include "experiment/experiment.h"
 
 // The way from experiment file `from` to `to`, one factor at a time and in this order: loader
 // workers; strategy and world size; V and what batch norm normalises over; global batch;

@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "train/experiment.h"
-#include "train/run_plan.h"
+#include "experiment/experiment.h"
+#include "experiment/plan.h"
 
 #define MODEL                                                                             \
     "schema: lockstep.model/1\nname: %s\ninput: [3, 8, 8]\nlayers:\n"                     \
@@ -49,7 +49,7 @@ static void write_model(const char *name, int out) {
 static int make_folder(void **state) {
     (void)state;
     char below[96];
-    snprintf(folder, sizeof folder, "/tmp/test_run_plan.XXXXXX");
+    snprintf(folder, sizeof folder, "/tmp/test_plan.XXXXXX");
     if (!mkdtemp(folder)) return -1;
     snprintf(below, sizeof below, "%s/models", folder);
     if (mkdir(below, 0777)) return -1;

@@ -2,8 +2,8 @@
 //
 // It holds the science and nothing of the machine: no threads, no devices. Every train tool runs
 // every experiment.
-#ifndef LOCKSTEP_TRAIN_EXPERIMENT_H
-#define LOCKSTEP_TRAIN_EXPERIMENT_H
+#ifndef LOCKSTEP_EXPERIMENT_EXPERIMENT_H
+#define LOCKSTEP_EXPERIMENT_EXPERIMENT_H
 
 #include <stdbool.h>
 #include <stdint.h>

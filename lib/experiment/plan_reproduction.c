@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "train/experiment.h"
-#include "train/run_plan.h"
+#include "experiment/experiment.h"
+#include "experiment/plan.h"
 
 // What is being read, and what has been planned.
 typedef struct reproduction {

@@ -1,4 +1,4 @@
-#include "train/experiment_readers.h"
+#include "experiment/readers.h"
 
 #include <stdlib.h>
 #include <string.h>

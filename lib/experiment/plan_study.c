@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "train/experiment.h"
-#include "train/run_plan.h"
+#include "experiment/experiment.h"
+#include "experiment/plan.h"
 
 enum { KEYS_MAX = 8, VARIANTS_MAX = 100, NAME_BYTES = 100 };
 

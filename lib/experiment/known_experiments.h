@@ -1,12 +1,12 @@
 // known_experiments.h - the experiment files beside the two of a ladder: a rung may be one of them.
-#ifndef LOCKSTEP_TRAIN_KNOWN_EXPERIMENTS_H
-#define LOCKSTEP_TRAIN_KNOWN_EXPERIMENTS_H
+#ifndef LOCKSTEP_EXPERIMENT_KNOWN_EXPERIMENTS_H
+#define LOCKSTEP_EXPERIMENT_KNOWN_EXPERIMENTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "base/error.h"
-#include "train/experiment.h"
+#include "experiment/experiment.h"
 
 typedef struct known_experiments {
     experiment *items; // as in their files, without any --set

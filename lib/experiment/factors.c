@@ -1,4 +1,4 @@
-#include "train/factors.h"
+#include "experiment/factors.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "train/run_plan.h"
+#include "experiment/plan.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/cli.h"
-#include "train/experiment_readers.h"
+#include "experiment/readers.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 

@@ -1,4 +1,4 @@
-#include "train/known_experiments.h"
+#include "experiment/known_experiments.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "train/factors.h"
-#include "train/run_plan.h"
+#include "experiment/factors.h"
+#include "experiment/plan.h"
 
 // ---- Reading ----
 

@@ -1,9 +1,9 @@
-// experiment_readers.h - the readers of keys that are more than one scalar. Each has the type of
-// field.read in experiment_fields.h. Used by experiment_*.c only.
-#ifndef LOCKSTEP_TRAIN_EXPERIMENT_READERS_H
-#define LOCKSTEP_TRAIN_EXPERIMENT_READERS_H
+// readers.h - the readers of keys that are more than one scalar. Each has the type of
+// field.read in fields.h. Used by the readers of this folder only.
+#ifndef LOCKSTEP_EXPERIMENT_READERS_H
+#define LOCKSTEP_EXPERIMENT_READERS_H
 
-#include "train/experiment_fields.h"
+#include "experiment/fields.h"
 
 status field_read_name(experiment_reading *r, const yaml_node *node, yaml_node **resolved);
 status field_read_title(experiment_reading *r, const yaml_node *node, yaml_node **resolved);

@@ -1,11 +1,11 @@
-#include "train/experiment_fields.h"
+#include "experiment/fields.h"
 
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/cli.h"
-#include "train/experiment_readers.h"
+#include "experiment/readers.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 

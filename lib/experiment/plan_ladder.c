@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "train/experiment.h"
-#include "train/factors.h"
-#include "train/known_experiments.h"
-#include "train/run_plan.h"
+#include "experiment/experiment.h"
+#include "experiment/factors.h"
+#include "experiment/known_experiments.h"
+#include "experiment/plan.h"
 
 enum { SETS_MAX = DIFFERENCES_MAX + 8, NAME_BYTES = 120, WHY_BYTES = 512 };
 

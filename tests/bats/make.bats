@@ -10,6 +10,13 @@ load helpers
     done
 }
 
+@test "make help lists what every part of the Makefile describes" {
+    succeeds make -C "$ROOT" -s help
+    local described
+    described=$(cat "$ROOT"/Makefile "$ROOT"/make/*.mk "$ROOT"/pipelines/*.mk | grep -c '^[a-z_.-]*:.*## ')
+    [ "$(grep -c '^  [a-z]' <<<"$output")" -eq "$described" ] || fail "$described are described:" "$output"
+}
+
 # A PATH with what Debian always has, and without compilers and libraries.
 bare_path() {
     local program

@@ -1,0 +1,109 @@
+# The library and the tools: flags, and a rule for each kind of file.
+
+# Libraries, as pkg-config knows them.
+PKGS      := libzstd yaml-0.1 libcurl libarchive libcrypto jansson
+PKGCONFIG ?= pkg-config
+
+# What is done, one short line a file; V=1 shows the whole commands instead.
+ifneq ($(filter-out 0,$(V)),)
+Q    :=
+step  =
+else
+Q    := @
+step  = @printf '%-5s %s\n' '$(1)' '$(2)'
+endif
+
+# ---- Flags -----------------------------------------------------------------------------------------------------
+WARNINGS_ANY := -Wall -Wextra -Wshadow -Wconversion -Wvla
+WARNINGS     := $(WARNINGS_ANY) -Wstrict-prototypes -Wmissing-prototypes
+# -ffp-contract=off: a multiply and an add may only become one rounding where the source says fma().
+ARITH     := -ffp-contract=off -fno-fast-math
+MODEFLAGS_release := -O2 -g
+MODEFLAGS_debug   := -O0 -g3
+# -g1 is enough for the places in a report; to follow variables through code with checks in it takes the compiler as long
+# as all the rest.
+MODEFLAGS_asan    := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+MODEFLAGS_tsan    := -O1 -g1 -fsanitize=thread
+MODEFLAGS := $(MODEFLAGS_$(MODE))
+$(if $(MODEFLAGS),,$(error MODE=$(MODE): one of release, debug, asan, tsan))
+
+comma := ,
+# $(call once,NAME,COMMAND): the output of a command that runs when NAME is first used, and only then.
+once = $(eval $(1) := $$(shell $(2)))$($(1))
+PKG_CFLAGS = $(call once,PKG_CFLAGS,$(PKGCONFIG) --cflags $(PKGS) 2>/dev/null)
+PKG_LIBS   = $(call once,PKG_LIBS,$(PKGCONFIG) --libs $(PKGS) 2>/dev/null)
+
+CPPFLAGS_ALL = -D_GNU_SOURCE -Ilib -I$(BUILD)/generated $(PKG_CFLAGS) $(CPPFLAGS)
+CFLAGS_ALL   = -std=c17 $(WARNINGS) $(if $(WERROR),-Werror) $(ARITH) $(MODEFLAGS) -pthread $(CFLAGS)
+LDFLAGS_ALL  = $(MODEFLAGS) $(LDFLAGS)
+LDLIBS_ALL   = $(PKG_LIBS) -lm -pthread $(LDLIBS)
+
+# ---- What is built ---------------------------------------------------------------------------------------------
+TOOLS     := $(sort $(patsubst tools/%.c,%,$(wildcard tools/*.c)))
+BINARIES  := $(TOOLS:%=$(BUILD)/bin/%)
+OBJ       := $(BUILD)/obj/$(MODE)
+LIB       := $(OBJ)/liblockstep.a
+# Kernels are compiled once for each instruction set and for 16 or 4 samples side by side; everything else once.
+KERNELS   := $(wildcard lib/compute/cpu/kernels/*.c)
+ISAS      := baseline
+ifneq ($(filter x86_64%,$(shell $(CC) -dumpmachine 2>/dev/null)),)
+ISAS      += v3 v4
+endif
+LANES     := 16 4
+ISAFLAGS_baseline := -DKERNEL_ISA=baseline
+ISAFLAGS_v3       := -DKERNEL_ISA=v3 -march=x86-64-v3
+ISAFLAGS_v4       := -DKERNEL_ISA=v4 -march=x86-64-v4 -mprefer-vector-width=512
+# With a sanitizer every access is checked by itself: nothing becomes faster, and compiling takes minutes.
+KERNEL_OPT        := $(if $(filter asan tsan,$(MODE)),,-O3)
+# No part of the library: lib/compute/cuda, see make/cuda.mk, and the one file that knows MPI, see make/mpi.mk.
+MPI_C     := lib/dist/transport_mpi.c
+LIBSRC    := $(filter-out $(KERNELS) $(MPI_C) lib/compute/cuda/%,$(wildcard lib/*/*.c lib/*/*/*.c))
+LIBOBJ    := $(LIBSRC:%.c=$(OBJ)/%.o) \
+             $(foreach isa,$(ISAS),$(foreach lanes,$(LANES),$(KERNELS:%.c=$(OBJ)/%.$(isa)-$(lanes).o)))
+
+# The other parts add what they build.
+.PHONY: all
+all: $(BINARIES) ## Build every tool into build/bin, the CUDA backend where nvcc is, MPI where mpicc is
+
+# A file that changes whenever a flag does: what was built with other flags is rebuilt.
+keep_flags = mkdir -p $(@D); printf '%s\n' '$(1)' | cmp -s - $@ || printf '%s\n' '$(1)' > $@
+$(OBJ)/flags: FORCE
+	@scripts/check-deps "$(CC)" "$(PKGCONFIG)" $(PKGS)
+	@$(call keep_flags,$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(KERNEL_OPT) $(LDFLAGS_ALL))
+.PHONY: FORCE
+FORCE:
+
+# The version is a header that changes only when `git describe` does.
+$(BUILD)/generated/version.h: FORCE
+	@mkdir -p $(@D); v=$$(git describe --always --dirty --tags 2>/dev/null || echo unknown); \
+	line="#define LOCKSTEP_VERSION \"$$v\""; echo "$$line" | cmp -s - $@ || echo "$$line" > $@
+
+$(OBJ)/%.o: %.c $(OBJ)/flags
+	@mkdir -p $(@D)
+	$(call step,CC,$<)
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
+$(OBJ)/lib/base/version.o: $(BUILD)/generated/version.h
+
+define isa_rule
+$(OBJ)/lib/compute/cpu/kernels/%.$(1)-$(2).o: lib/compute/cpu/kernels/%.c $(OBJ)/flags
+	@mkdir -p $$(@D)
+	$$(call step,CC,$$< ($(1)-$(2)))
+	$$(Q)$$(CC) $$(CPPFLAGS_ALL) $$(CFLAGS_ALL) $(KERNEL_OPT) $$(ISAFLAGS_$(1)) -DKERNEL_LANES=$(2) -MMD -MP -c $$< -o $$@
+endef
+$(foreach isa,$(ISAS),$(foreach lanes,$(LANES),$(eval $(call isa_rule,$(isa),$(lanes)))))
+
+# The list of members is a prerequisite, so a source file that was removed does not stay in the archive.
+$(OBJ)/members: FORCE
+	@mkdir -p $(@D); echo '$(LIBOBJ)' | cmp -s - $@ || echo '$(LIBOBJ)' > $@
+$(LIB): $(LIBOBJ) $(OBJ)/members
+	@rm -f $@
+	$(call step,AR,$@)
+	$(Q)$(AR) rcs $@ $(LIBOBJ)
+
+# Binaries of another mode must not pass for these: each mode links its own, build/bin has copies of the last built.
+$(OBJ)/bin/%: $(OBJ)/tools/%.o $(LIB)
+	@mkdir -p $(@D)
+	$(call step,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LDLIBS_ALL) -o $@
+$(BUILD)/bin/%: $(OBJ)/bin/% FORCE
+	@mkdir -p $(@D); cmp -s $< $@ || { cp $< $@.new && mv -f $@.new $@; }

@@ -1,0 +1,120 @@
+# The CUDA backend, and its emulation for tests without a GPU.
+#
+# It is built where nvcc is found: in CUDA_HOME, or in /usr/local/cuda, or on the PATH. CUDA=0: it is
+# not built; CUDA=1: it must be. CUDA_ARCHS: compute capabilities, as in "80 90"; or `all`; or `native`, those of the
+# GPUs of this machine, which builds faster, and all where it has none or one that is not in the list. Newer GPUs run
+# the PTX of the last one.
+CUDA       ?= auto
+ifeq ($(origin CUDA_HOME),undefined)
+CUDA_HOME  := $(patsubst %/bin/nvcc,%,$(firstword $(wildcard /usr/local/cuda/bin/nvcc) $(shell command -v nvcc)))
+endif
+NVCC       := $(if $(filter 0,$(CUDA)),,$(if $(CUDA_HOME),$(wildcard $(CUDA_HOME)/bin/nvcc)))
+CUDA_ARCHS ?= native
+# NCCL, with which ranks reduce on their GPUs, is looked for in CUDA_HOME and where a package puts it. NCCL=0: without.
+NCCL       ?= $(if $(wildcard $(addsuffix /nccl.h,$(CUDA_HOME)/include /usr/include /usr/local/include)),1,0)
+
+CUDA_SO     := $(if $(NVCC),$(BUILD)/lib/lockstep-cuda.so)
+all: $(CUDA_SO)
+ifeq ($(CUDA)$(NVCC),1)
+all: no-nvcc
+endif
+
+# lib/compute/cuda is built twice: into lockstep-cuda.so, by nvcc where there is one, and into
+# lockstep-cuda-emulated.so, by an ordinary compiler against the headers in tests/emulation, for tests without a GPU.
+#
+# A tool opens either of them with dlopen. What they need of lib/base is linked into them once more, so that they need
+# nothing from the program that opens them; they export one function.
+CUDA_C    := $(filter-out lib/compute/cuda/nccl%,$(wildcard lib/compute/cuda/*.c))
+NCCL_C     = lib/compute/cuda/$(if $(filter 1,$(1)),nccl,nccl_absent).c
+CUDA_CU   := $(wildcard lib/compute/cuda/*.cu)
+CUDA_BASE := $(addprefix lib/base/,clock.c error.c memory.c reduction_tree.c trace.c) lib/compute/units.c
+EMULATION := $(filter-out tests/emulation/test_%,$(wildcard tests/emulation/*.cc))
+NVCC_OBJ  := $(BUILD)/obj/nvcc
+EMU       := $(OBJ)/emulated
+
+PIC_OBJ   := $(CUDA_BASE:%.c=$(OBJ)/pic/%.o)
+CUDA_OBJ  := $(CUDA_CU:%=$(NVCC_OBJ)/%.o) $(patsubst %,$(OBJ)/cuda/%.o,$(CUDA_C) $(call NCCL_C,$(NCCL))) $(PIC_OBJ)
+# The emulation has NCCL, too, where tests/emulation/nccl.h is.
+EMU_C     := $(CUDA_C) $(call NCCL_C,$(if $(wildcard tests/emulation/nccl.h),1))
+EMU_OBJ   := $(patsubst %,$(EMU)/%.o,$(CUDA_CU) $(EMU_C) $(EMULATION))
+
+ARCHS_all = 75 80 86 89 90
+GPU_ARCHS = $(call once,GPU_ARCHS,timeout 20 nvidia-smi --query-gpu=compute_cap --format=csv$(comma)noheader 2>/dev/null | tr -d . | sort -un)
+ARCHS_native = $(if $(filter-out $(ARCHS_all),$(or $(GPU_ARCHS),none)),$(ARCHS_all),$(GPU_ARCHS))
+ARCHS     = $(or $(ARCHS_$(CUDA_ARCHS)),$(CUDA_ARCHS))
+GENCODE   = $(foreach a,$(ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
+            $(foreach a,$(lastword $(ARCHS)),-gencode arch=compute_$(a),code=compute_$(a))
+
+# -fmad=false as -ffp-contract=off in make/build.mk. Division, square roots and subnormal numbers are IEEE's by default.
+NVCCFLAGS_ALL = -std=c++17 -O3 -fmad=false -lineinfo -Ilib $(GENCODE) -Xcompiler -fPIC,-Wall,-Wextra \
+                $(if $(WERROR),-Werror all-warnings) $(NVCCFLAGS)
+CUDA_CPPFLAGS = -isystem $(CUDA_HOME)/include
+CUDA_LIBDIR   = $(firstword $(wildcard $(CUDA_HOME)/lib64) $(CUDA_HOME)/lib)
+CUDA_LIBS     = -L$(CUDA_LIBDIR) -Wl,-rpath,$(CUDA_LIBDIR) -lcudart_static -lcublas $(if $(filter 1,$(NCCL)),-lnccl) -lrt -ldl
+# Kernels are compiled with #pragma unroll and reinterpret_cast, as nvcc takes them; and here with the processor's fma,
+# where it has one, because they are made of little else.
+FMA           = $(call once,FMA,grep -qw fma /proc/cpuinfo 2>/dev/null && echo -mfma)
+CXXFLAGS_ALL  = -std=c++17 $(WARNINGS_ANY) -Wno-unknown-pragmas $(if $(WERROR),-Werror) $(ARITH) $(FMA) $(MODEFLAGS) \
+                -fno-strict-aliasing -pthread $(CXXFLAGS)
+EMU_FLAGS     = -fPIC -Itests/emulation
+SHARED_LD    := tests/emulation/shared.ld
+EMU_LDFLAGS   = -Wl,-T,$(SHARED_LD)
+# A symbol that nobody defines is an error now. clang leaves those of its sanitizers to the program.
+SO_LDFLAGS    = -shared -Wl,--version-script=lib/compute/cuda/exports.map $(if $(filter asan tsan,$(MODE)),,-Wl,-z,defs)
+
+$(OBJ)/flags-cxx: FORCE
+	@command -v $(firstword $(CXX)) >/dev/null || \
+	    { echo "cannot build: '$(firstword $(CXX))' is not installed: run 'make deps'" >&2; exit 1; }
+	@$(call keep_flags,$(CXX) $(CPPFLAGS_ALL) $(CXXFLAGS_ALL) $(EMU_FLAGS) $(EMU_LDFLAGS) $(SO_LDFLAGS))
+$(NVCC_OBJ)/flags: FORCE
+	@$(call keep_flags,$(NVCC) $(NVCCFLAGS_ALL) $(CUDA_CPPFLAGS) $(CUDA_LIBS))
+# As $(OBJ)/members in make/build.mk.
+$(OBJ)/members-cuda: FORCE
+	@$(call keep_flags,$(CUDA_OBJ) $(EMU_OBJ))
+
+$(OBJ)/pic/%.o: %.c $(OBJ)/flags
+	@mkdir -p $(@D)
+	$(call step,CC,$< (PIC))
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -fPIC -MMD -MP -c $< -o $@
+$(OBJ)/cuda/%.c.o: %.c $(OBJ)/flags $(NVCC_OBJ)/flags
+	@mkdir -p $(@D)
+	$(call step,CC,$<)
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CUDA_CPPFLAGS) $(CFLAGS_ALL) -fPIC -MMD -MP -c $< -o $@
+$(NVCC_OBJ)/%.cu.o: %.cu $(NVCC_OBJ)/flags
+	@mkdir -p $(@D)
+	$(call step,NVCC,$<)
+	$(Q)$(NVCC) $(NVCCFLAGS_ALL) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
+$(OBJ)/lib/lockstep-cuda.so: $(CUDA_OBJ) $(OBJ)/members-cuda lib/compute/cuda/exports.map
+	@mkdir -p $(@D)
+	$(call step,LINK,$@)
+	$(Q)$(CXX) $(LDFLAGS_ALL) $(SO_LDFLAGS) $(CUDA_OBJ) $(CUDA_LIBS) -lm -pthread -o $@
+
+$(EMU)/%.c.o: %.c $(OBJ)/flags $(OBJ)/flags-cxx
+	@mkdir -p $(@D)
+	$(call step,CC,$< (emulated))
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(EMU_FLAGS) -MMD -MP -c $< -o $@
+$(EMU)/%.cu.o: %.cu $(OBJ)/flags-cxx
+	@mkdir -p $(@D)
+	$(call step,CXX,$< (emulated))
+	$(Q)$(CXX) $(CPPFLAGS_ALL) $(CXXFLAGS_ALL) $(EMU_FLAGS) -MMD -MP -x c++ -c $< -o $@
+$(EMU)/%.cc.o: %.cc $(OBJ)/flags-cxx
+	@mkdir -p $(@D)
+	$(call step,CXX,$<)
+	$(Q)$(CXX) $(CPPFLAGS_ALL) $(CXXFLAGS_ALL) $(EMU_FLAGS) -MMD -MP -c $< -o $@
+$(OBJ)/lib/lockstep-cuda-emulated.so: $(EMU_OBJ) $(PIC_OBJ) $(OBJ)/members-cuda lib/compute/cuda/exports.map $(SHARED_LD)
+	@mkdir -p $(@D)
+	$(call step,LINK,$@)
+	$(Q)$(CXX) $(LDFLAGS_ALL) $(EMU_LDFLAGS) $(SO_LDFLAGS) $(EMU_OBJ) $(PIC_OBJ) -lm -pthread -o $@
+
+$(BUILD)/lib/%: $(OBJ)/lib/% FORCE
+	@mkdir -p $(@D); cmp -s $< $@ || { cp $< $@.new && mv -f $@.new $@; }
+
+# Tests that call kernels, or the emulation itself, are linked with it: tests/emulation/test_*.cc.
+$(EMU)/tests/%: $(EMU)/tests/%.cc.o $(EMU_OBJ) $(PIC_OBJ) $(SHARED_LD)
+	$(call step,LINK,$@)
+	$(Q)$(CXX) $(LDFLAGS_ALL) $(EMU_LDFLAGS) $(filter %.o,$^) $(TEST_LIBS) -lm -pthread -o $@
+
+.PHONY: emulation no-nvcc
+emulation: $(BUILD)/lib/lockstep-cuda-emulated.so ## Build the CUDA backend for machines without a GPU: tests use it
+no-nvcc:
+	@echo "cannot build with CUDA=1: no nvcc in CUDA_HOME, /usr/local/cuda or on the PATH" >&2; exit 1

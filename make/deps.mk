@@ -1,0 +1,28 @@
+# Packages of the distribution, and the targets that install them.
+
+# Packages of Debian and Ubuntu: to build, run and test; to lint; to compare with PyTorch; for ranks on
+# several hosts.
+DEPS_PACKAGES       := gcc g++ libc6-dev make pkg-config libzstd-dev libyaml-dev libcurl4-openssl-dev \
+                       libarchive-dev libssl-dev libjansson-dev libcmocka-dev \
+                       ca-certificates gnuplot-nox bats procps python3 xz-utils zstd
+DEPS_LINT_PACKAGES  := clang clang-format shellcheck
+DEPS_TORCH_PACKAGES := python3-torch python3-torchvision python3-numpy libopenblas0-pthread
+DEPS_MPI_PACKAGES   := libopenmpi-dev openmpi-bin
+
+THEN := $(filter-out $(INSTALLS),$(MAKECMDGOALS))
+.PHONY: $(MAKECMDGOALS) then
+.NOTPARALLEL:
+
+deps: ## Install what building, running and testing need (Debian, Ubuntu)
+	@scripts/install-deps $@ $(DEPS_PACKAGES)
+deps-lint: ## Install what `make lint` needs besides: clang, clang-format, shellcheck
+	@scripts/install-deps $@ $(DEPS_LINT_PACKAGES)
+deps-torch: ## Install PyTorch from the distribution: tests that compare with it run instead of being skipped
+	@scripts/install-deps $@ $(DEPS_TORCH_PACKAGES)
+deps-mpi: ## Install Open MPI, with which train-ddp's ranks may be on several hosts
+	@scripts/install-deps $@ $(DEPS_MPI_PACKAGES)
+ifneq ($(THEN),)
+$(THEN): then ; @:
+then: $(filter $(INSTALLS),$(MAKECMDGOALS))
+	@$(MAKE) --no-print-directory $(THEN)
+endif

@@ -1,0 +1,52 @@
+# Checks of the source, and its layout.
+
+CLANG        ?= clang
+CLANG_FORMAT ?= clang-format
+SHELLCHECK   ?= shellcheck
+TESTSRC      := $(wildcard tests/*/*.c)
+ALL_SOURCES  := $(sort $(wildcard lib/*/*.[ch] lib/*/*/*.[ch] lib/*/*/*/*.[ch] tools/*.[ch] tests/*/*.[ch] \
+                                  lib/*/*/*.cu lib/*/*/*.cuh tests/*/*.cc))
+SHELL_FILES  := .ci/run tests/run $(wildcard scripts/* pipelines/*.sh tests/bats/*.bash tests/bats/*.bats tests/bench/*.sh tests/bench/measure/* tests/gpu/*) \
+               $(addprefix tests/bench/,run growth draw-growth describe-machine write-docs cuda cuda-docs)
+
+.PHONY: lint lint-format lint-shell lint-gcc lint-clang check-layers check-kernels format
+lint: lint-format lint-shell check-layers check-kernels lint-gcc lint-clang ## Format, shellcheck, layers, kernels, and warnings of two compilers
+	@echo "make lint: nothing found"
+# Versions of clang-format differ in rare places: whoever has another one than the reference should know.
+REFERENCE_FORMAT := 14
+lint-format:
+	@$(call need,$(CLANG_FORMAT),deps-lint)
+	@$(CLANG_FORMAT) --dry-run -Werror $(ALL_SOURCES) || { version=$$($(CLANG_FORMAT) --version); case $$version in \
+	    *' version $(REFERENCE_FORMAT).'*) ;; \
+	    *) echo "make $@: the reference is clang-format $(REFERENCE_FORMAT); others differ in rare places, and this is: $$version" >&2 ;; \
+	esac; exit 1; }
+lint-shell:
+	@$(call need,$(SHELLCHECK),deps-lint)
+	@$(SHELLCHECK) -x $(SHELL_FILES)
+# gcc also warns of what it finds while it optimises; clang only of what it reads. Where the build has WERROR=1, gcc's part
+# was done by it.
+lint-gcc:
+	@$(MAKE) --no-print-directory CC=gcc CXX=g++ WERROR=1 BUILD=$(BUILD)$(if $(WERROR),,/lint/gcc) objects
+lint-clang:
+	@$(call need,$(CLANG),deps-lint)
+	@$(MAKE) --no-print-directory CC=$(CLANG) CXX=$(subst clang,clang++,$(CLANG)) WERROR=1 BUILD=$(BUILD)/lint/clang \
+	    MODE=debug KERNEL_OPT= objects
+check-layers: ## Check that includes point downward only
+	@scripts/check-layers
+check-kernels: ## Check that every CUDA kernel waits for those in front of it
+	@scripts/check-kernels
+format: ## Lay out all C, C++ and CUDA files by .clang-format
+	@$(call need,$(CLANG_FORMAT),deps-lint)
+	@$(CLANG_FORMAT) -i $(ALL_SOURCES)
+need = command -v $(1) >/dev/null || { echo "make $@: '$(1)' is not installed: run 'make $(2)'" >&2; exit 1; }
+
+.PHONY: objects
+objects: $(if $(MPI_FOUND),$(OBJ)/lib/lockstep-mpi.so) $(LIBOBJ) $(patsubst %.c,$(OBJ)/%.o,$(wildcard tools/*.c) $(TESTSRC)) \
+         $(patsubst %,$(EMU)/%.o,$(CUDA_CU) $(wildcard lib/compute/cuda/*.c tests/emulation/*.cc))
+
+# For editors and language servers: the compiler's own command for every source file.
+compile_commands.json: FORCE ## Write the compiler's command of every file, for editors
+	@{ sep='['; for file in $(LIBSRC) $(KERNELS) $(wildcard tools/*.c) $(TESTSRC); do \
+	    printf '%s\n{"directory": "%s", "file": "%s", "command": "%s -c %s"}' "$$sep" '$(CURDIR)' "$$file" \
+	        '$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -DKERNEL_ISA=baseline -DKERNEL_LANES=16' "$$file"; sep=','; \
+	done; printf '\n]\n'; } > $@.new && mv $@.new $@

@@ -1,0 +1,63 @@
+# The tests, also under sanitizers, and the golden files that they compare with.
+
+# JOBS: how many test programs run at a time. Real data: CIFAR10_FROM=ARCHIVE, MNIST_FROM=FOLDER.
+JOBS        ?= 2
+TEST_PKGS   := cmocka
+TEST_LIBS    = $(call once,TEST_LIBS,$(PKGCONFIG) --libs $(TEST_PKGS) 2>/dev/null)
+
+UNIT_TESTS  := $(patsubst %.c,$(OBJ)/%,$(wildcard tests/unit/test_*.c))
+OPS_TESTS   := $(patsubst %.c,$(OBJ)/%,$(wildcard tests/ops/test_*.c))
+BATS_FILES  ?= $(wildcard tests/bats/*.bats)
+CUDA_TESTS  := $(patsubst %.cc,$(EMU)/%,$(wildcard tests/emulation/test_*.cc)) \
+               $(patsubst %.c,$(OBJ)/%,$(wildcard tests/ops/test_cuda_*.c))
+
+$(OBJ)/tests/%: $(OBJ)/tests/%.o $(LIB)
+	$(call step,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LDLIBS_ALL) $(TEST_LIBS) -o $@
+
+# Scripts under tests/ leave nothing in the checkout.
+export PYTHONDONTWRITEBYTECODE := 1
+# The CUDA engine of tests/ops is the emulated one of this mode, unless `make test-cuda` runs them.
+RUN_TESTS  = BIN='$(abspath $(BUILD)/bin)' PYTHON='$(PYTHON)' CC='$(CC)' \
+             LOCKSTEP_CUDA_LIBRARY='$(abspath $(EMULATED_SO))' tests/run -j $(JOBS) \
+             $(if $(filter asan tsan,$(MODE)),-l $(MODE))
+EMULATED_SO := $(OBJ)/lib/lockstep-cuda-emulated.so
+# Times the operations of a step; tests/bats/bench-cuda.bats runs it on the emulation.
+CUDA_PROFILE := $(OBJ)/tests/bench/cuda_profile
+
+.PHONY: test test-unit test-ops test-bats test-emulation test-cuda check-test-deps sanitize
+test: all emulation $(CUDA_PROFILE) check-test-deps $(UNIT_TESTS) $(OPS_TESTS) $(CUDA_TESTS) ## Run all tests; the last line counts them
+	@$(RUN_TESTS) $(UNIT_TESTS) $(sort $(OPS_TESTS) $(CUDA_TESTS)) $(BATS_FILES)
+test-unit: check-test-deps $(UNIT_TESTS) ## Run the unit tests
+	@$(RUN_TESTS) $(UNIT_TESTS)
+test-ops: check-test-deps $(OPS_TESTS) $(EMULATED_SO) ## Check every operation against finite differences and golden files
+	@$(RUN_TESTS) $(OPS_TESTS)
+test-emulation: check-test-deps $(CUDA_TESTS) $(EMULATED_SO) ## Run the tests of the CUDA backend, on the emulation
+	@$(RUN_TESTS) $(CUDA_TESTS)
+test-cuda: all check-test-deps $(OPS_TESTS) ## Run them on a GPU
+	@$(if $(CUDA_SO),,$(MAKE) --no-print-directory no-nvcc)
+	@$(RUN_TESTS_CUDA) $(patsubst %.c,$(OBJ)/%,$(wildcard tests/ops/test_cuda_*.c)) \
+	    $(wildcard tests/bats/cuda.bats tests/bats/nccl.bats)
+test-bats: all emulation $(CUDA_PROFILE) ## Run the tests of the tools; some: BATS_FILES=tests/bats/shard.bats
+	@$(RUN_TESTS) $(BATS_FILES)
+check-test-deps:
+	@scripts/check-deps "$(CC)" "$(PKGCONFIG)" $(PKGS) $(TEST_PKGS)
+$(UNIT_TESTS) $(OPS_TESTS) $(CUDA_TESTS): | check-test-deps
+RUN_TESTS_CUDA = CUDA_LIBRARY='$(abspath $(CUDA_SO))' \
+                 $(subst $(abspath $(EMULATED_SO)),$(abspath $(CUDA_SO)),$(RUN_TESTS))
+
+# ThreadSanitizer does not know of the emulation's fibers. `make test` runs them forward, and all executions of a step.
+# The longest test goes first, so that the others are over when it is.
+.PHONY: sanitize-asan
+sanitize: ## Run the unit tests under ASan + UBSan, and under TSan; the CUDA backend under ASan
+	@code=0; \
+	$(MAKE) --no-print-directory MODE=asan sanitize-asan || code=1; \
+	$(MAKE) --no-print-directory MODE=tsan test-unit || code=1; \
+	exit $$code
+sanitize-asan: check-test-deps $(UNIT_TESTS) $(CUDA_TESTS) $(EMULATED_SO)
+	@LOCKSTEP_EMULATED_ORDER=backward LOCKSTEP_TEST_ENGINES=FEW $(RUN_TESTS) \
+	    $(filter %/test_cuda_engine,$(CUDA_TESTS)) $(filter-out %/test_cuda_engine,$(CUDA_TESTS)) $(UNIT_TESTS)
+
+.PHONY: golden
+golden: ## Make the golden files in tests/golden again (needs PyTorch: make deps-torch)
+	@set -e; for script in $(sort $(wildcard tests/golden/*.py)); do echo "$(PYTHON) $$script"; $(PYTHON) $$script; done

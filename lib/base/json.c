@@ -3,11 +3,11 @@
 #include <jansson.h>
 #include <math.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/number_text.h"
 
 // ---- Canonical text ----
 
@@ -50,8 +50,8 @@ static status put_integer(text_buffer *b, const yaml_node *node, error *err) {
 static status put_number(text_buffer *b, const yaml_node *node, error *err) {
     double value = strtod(node->text, NULL);
     if (!isfinite(value)) return put_string(b, node->text, err);
-    char text[40];
-    snprintf(text, sizeof text, "%.9g", value == 0 ? 0.0 : value);
+    char text[NUMBER_TEXT_BYTES];
+    number_text(value, text);
     return put(b, text, err);
 }
 

@@ -3,7 +3,8 @@
 //
 // Canonical JSON: compact, object keys in byte order, UTF-8 as it is; scalars that came from YAML
 // become null, numbers, booleans or strings by YAML's core rules (quoted ones are strings);
-// integers with all their digits, other numbers as "%.9g". Equal content gives equal bytes.
+// integers with all their digits, other numbers as their number_text (number_text.h). Equal content
+// gives equal bytes.
 #ifndef LOCKSTEP_BASE_JSON_H
 #define LOCKSTEP_BASE_JSON_H
 

@@ -11,6 +11,7 @@
 
 #include "base/cli.h"
 #include "base/memory.h"
+#include "base/number_text.h"
 #include "base/yaml_tree_internal.h"
 
 static bool is_digit(char c) {
@@ -303,23 +304,29 @@ yaml_node *yaml_new_boolean(bool value, error *err) {
     return yaml_new_scalar(value ? "true" : "false", false, err);
 }
 
+// YAML 1.1 reads a number with an exponent only if it has a point: 1.0e-05.
+static void put_point(char *text) {
+    char *e = strchr(text, 'e');
+    if (!e || strchr(text, '.')) return;
+    memmove(e + 2, e, strlen(e) + 1);
+    memcpy(e, ".0", 2);
+}
+
 yaml_node *yaml_new_number(double value, error *err) {
-    char text[40];
+    char text[NUMBER_TEXT_BYTES + 2];
     if (isnan(value)) return yaml_new_scalar(".nan", false, err);
     if (isinf(value)) return yaml_new_scalar(value < 0 ? "-.inf" : ".inf", false, err);
-    // 10 as 10, which is what JSON has for it, too; %g would have it as 1e+01.
-    const bool whole = fabs(value) < 1e15 && value == trunc(value);
-    for (int digits = whole ? 15 : 1; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, value);
-        if (strtod(text, NULL) == value) break;
-    }
-    // YAML 1.1 reads a number with an exponent only if it has a point: 1.0e-05.
-    char *e = strchr(text, 'e');
-    if (e && !strchr(text, '.')) {
-        memmove(e + 2, e, strlen(e) + 1);
-        memcpy(e, ".0", 2);
-    }
+    number_text(value, text);
+    put_point(text);
     return yaml_new_scalar(text, false, err);
+}
+
+yaml_node *yaml_new_float(float value, error *err) {
+    char text[NUMBER_TEXT_BYTES];
+    if (!isfinite(value)) return yaml_new_number((double)value, err);
+    // Nine digits tell every float from its neighbours, so the double that they are does, too.
+    snprintf(text, sizeof text, "%.9g", (double)value);
+    return yaml_new_number(strtod(text, NULL), err);
 }
 
 // ---- Values ----
@@ -398,7 +405,7 @@ status yaml_number(const yaml_node *node, const char *key, double *value, error 
         return wrong(node, key, "a number", err);
     double parsed = strtod(node->text, NULL);
     if (!isfinite(parsed)) return wrong(node, key, "a number that a double can hold", err);
-    *value = parsed;
+    *value = parsed + 0.0; // -0 is 0: they have one text, and must not give different bits
     return STATUS_OK;
 }
 

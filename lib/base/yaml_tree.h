@@ -87,8 +87,9 @@ status yaml_check_keys(const yaml_node *mapping, const char *const *known, size_
 yaml_node *yaml_new(yaml_kind kind, error *err) MUST_CHECK;
 yaml_node *yaml_new_string(const char *text, error *err) MUST_CHECK; // quoted where it must be
 yaml_node *yaml_new_integer(int64_t value, error *err) MUST_CHECK;
-yaml_node *yaml_new_number(double value,
-                           error *err) MUST_CHECK; // shortest text that reads back the same (%.17g)
+yaml_node *yaml_new_number(double value, error *err) MUST_CHECK; // its number_text (number_text.h)
+// A float as the number of nine digits that no other float has: 0.1f is 0.100000001.
+yaml_node *yaml_new_float(float value, error *err) MUST_CHECK;
 yaml_node *yaml_new_boolean(bool value, error *err) MUST_CHECK;
 status yaml_put(yaml_node *mapping, const char *key, yaml_node *item,
                 error *err) MUST_CHECK; // replaces

@@ -43,8 +43,7 @@ static status add_numbers(tensor_file *f, const char *key, const float *values, 
     status rc = STATUS_FAILED;
     yaml_node *list = yaml_new(YAML_SEQUENCE, err);
     if (!list) return rc;
-    for (int i = 0; i < count; i++)
-        TRY(yaml_append(list, yaml_new_number((double)values[i], err), err));
+    for (int i = 0; i < count; i++) TRY(yaml_append(list, yaml_new_float(values[i], err), err));
     rc = add_list(f, key, list, err);
 out:
     yaml_free(list);

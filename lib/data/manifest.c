@@ -247,44 +247,62 @@ static status make_relative(yaml_node *list, const char *folder, error *err) {
 // ---- Key and writing ----
 
 // The content hashes of the inputs; the hash of the bytes where there is no content hash.
-static yaml_node *input_hashes(const manifest *m, error *err) {
+static yaml_node *input_hashes(const yaml_node *inputs, error *err) {
     yaml_node *hashes = yaml_new(YAML_SEQUENCE, err);
-    const yaml_node *inputs = part(m, "inputs");
     for (size_t i = 0; hashes && i < inputs->count; i++) {
         const yaml_node *hash = yaml_find(inputs->items[i], "content");
         if (!hash) hash = yaml_find(inputs->items[i], "sha256");
-        if (yaml_append(hashes, yaml_new_string(hash ? hash->text : "", err), err) == STATUS_OK)
-            continue;
+        const char *text = hash && hash->kind == YAML_SCALAR ? hash->text : "";
+        if (yaml_append(hashes, yaml_new_string(text, err), err) == STATUS_OK) continue;
         yaml_free(hashes);
         return NULL;
     }
     return hashes;
 }
 
-// The parameters without what is only shown: a corrected title must not train anew.
-static yaml_node *key_parameters(const manifest *m, error *err) {
-    static const char *const shown[] = {"title", "repeats", "target_accuracy", "published"};
-    yaml_node *parameters = yaml_copy(part(m, "parameters"), err);
+// The parameters without what is only shown: neither a corrected title nor another name must train
+// anew.
+static yaml_node *key_parameters(const yaml_node *all, error *err) {
+    static const char *const shown[] = {"name", "title", "repeats", "target_accuracy", "published"};
+    yaml_node *parameters = yaml_copy(all, err);
     for (size_t i = 0; parameters && i < sizeof shown / sizeof *shown; i++)
         yaml_remove(parameters, shown[i]);
     return parameters;
 }
 
-status manifest_key(const manifest *m, char key[SHA256_TEXT_BYTES], error *err) {
+static status key_part(const yaml_node *root, const char *name, yaml_kind kind,
+                       const yaml_node **found, error *err) {
+    *found = yaml_find(root, name);
+    if (*found && (*found)->kind == kind) return STATUS_OK;
+    return yaml_error(root, err, "not a whole manifest: it has no '%s'", name);
+}
+
+status manifest_key_of(const yaml_node *root, char key[SHA256_TEXT_BYTES], error *err) {
+    const yaml_node *tool, *bits, *parameters, *inputs;
     char *text = NULL;
-    status rc = STATUS_FAILED;
-    yaml_node *what = yaml_new(YAML_MAPPING, err);
+    yaml_node *what = NULL;
+    status rc;
+    TRY(key_part(root, "tool", YAML_SCALAR, &tool, err));
+    TRY(key_part(root, "bits", YAML_SCALAR, &bits, err));
+    TRY(key_part(root, "parameters", YAML_MAPPING, &parameters, err));
+    TRY(key_part(root, "inputs", YAML_SEQUENCE, &inputs, err));
+    rc = STATUS_FAILED;
+    what = yaml_new(YAML_MAPPING, err);
     if (!what) goto out;
-    TRY(yaml_put(what, "tool", yaml_copy(part(m, "tool"), err), err));
-    TRY(yaml_put(what, "bits", yaml_copy(part(m, "bits"), err), err));
-    TRY(yaml_put(what, "parameters", key_parameters(m, err), err));
-    TRY(yaml_put(what, "inputs", input_hashes(m, err), err));
+    TRY(yaml_put(what, "tool", yaml_copy(tool, err), err));
+    TRY(yaml_put(what, "bits", yaml_copy(bits, err), err));
+    TRY(yaml_put(what, "parameters", key_parameters(parameters, err), err));
+    TRY(yaml_put(what, "inputs", input_hashes(inputs, err), err));
     TRY(json_from_yaml(what, &text, err));
     TRY(sha256_buffer(text, strlen(text), key, err));
 out:
     free(text);
     yaml_free(what);
     return rc;
+}
+
+status manifest_key(const manifest *m, char key[SHA256_TEXT_BYTES], error *err) {
+    return manifest_key_of(m->root, key, err);
 }
 
 static bool is_after(struct timespec a, struct timespec b) {

@@ -52,10 +52,15 @@ yaml_node *manifest_run(manifest *m);
 status manifest_write(manifest *m, const char *path, error *err) MUST_CHECK;
 
 // The stage key: SHA-256 of canonical JSON of (tool, bits, parameters, content hashes of inputs in
-// order; the SHA-256 of a file that has none). Parameters that are only shown (title, repeats,
-// target_accuracy, published) play no part. Two invocations with equal keys write equal content,
-// clocks apart. Outputs, results and run play no part: it can be asked for before the work is done.
+// order; the SHA-256 of a file that has none). Parameters that are only shown (name, title,
+// repeats, target_accuracy, published) play no part. Two invocations with equal keys write equal
+// content, clocks apart. Outputs, results and run play no part: it can be asked for before the work
+// is done.
 status manifest_key(const manifest *m, char key[SHA256_TEXT_BYTES], error *err) MUST_CHECK;
+// The key of a manifest that manifest_read gave, by the same rules, whatever key it records: one of
+// an earlier version, which had the name in its key, gets the key that its stage has now.
+// STATUS_INPUT where tool, bits or parameters are missing.
+status manifest_key_of(const yaml_node *root, char key[SHA256_TEXT_BYTES], error *err) MUST_CHECK;
 // The same as a line on standard output: what --print-key of every stage tool does.
 status manifest_print_key(const manifest *m, error *err) MUST_CHECK;
 

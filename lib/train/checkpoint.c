@@ -161,7 +161,7 @@ static status check_identity(const run_identity *run, const tensor_file *f, cons
     }
     TRY(read_metadata(f, path, "parameters", &text, err));
     TRY(json_to_yaml(text, path, &theirs, err));
-    // Numbers in metadata have nine digits: what is compared with them goes the same way.
+    // Numbers have another text in JSON (1e-05) than in YAML (1.0e-05): both sides go the same way.
     TRY(json_from_yaml(run->parameters, &json, err));
     TRY(json_to_yaml(json, path, &mine, err));
     TRY(checkpoint_check_parameters(mine, theirs, path, err));

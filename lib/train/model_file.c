@@ -61,7 +61,7 @@ status model_file_load_all(const model *m, float *parameters, float *buffers, co
 static yaml_node *number_list(const float *values, int count, error *err) {
     yaml_node *list = yaml_new(YAML_SEQUENCE, err);
     for (int i = 0; list && i < count; i++)
-        if (yaml_append(list, yaml_new_number((double)values[i], err), err) != STATUS_OK) {
+        if (yaml_append(list, yaml_new_float(values[i], err), err) != STATUS_OK) {
             yaml_free(list);
             return NULL;
         }

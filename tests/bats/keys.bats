@@ -80,6 +80,30 @@ claim_other() {
     fails_with 3 "shard-00002-of-00004.st.zst': this shard is missing" "$BIN/train-single" --experiment e.yaml --train shards --print-key
 }
 
+@test "experiments that differ in their name and title alone are one run" {
+    local before
+    before=$(key)
+    write_experiment e.yaml name=another title=Another
+    [ "$(key)" = "$before" ]
+    "$BIN/train-single" -q --experiment e.yaml --train data/train.st.zst --out run
+    [ "$("$BIN/manifest" get run/manifest.yaml key)" = "$before" ]
+    [ "$("$BIN/manifest" get run/manifest.yaml parameters.name)" = another ]
+}
+
+@test "learning rates that differ in the eleventh digit are two runs" {
+    local near
+    near=$("$BIN/train-single" --experiment e.yaml --train data/train.st.zst --set optimizer.lr=0.09999999776 --print-key)
+    [ "$("$BIN/train-single" --experiment e.yaml --train data/train.st.zst --set optimizer.lr=0.09999999777 --print-key)" != "$near" ]
+    [ "$("$BIN/train-single" --experiment e.yaml --train data/train.st.zst --set optimizer.lr=9.999999776e-2 --print-key)" = "$near" ]
+}
+
+@test "a state of another learning rate is not gone on with, however near that is" {
+    local train=("$BIN/train-single" -q --experiment e.yaml --train data/train.st.zst --out run)
+    succeeds "${train[@]}" --set optimizer.lr=0.09999999776
+    fails_with 3 "another 'optimizer.lr'" "${train[@]}" --resume --set optimizer.lr=0.09999999777
+    succeeds "${train[@]}" --resume --set optimizer.lr=0.09999999776
+}
+
 @test "the manifest is believed, and the data is not read" {
     local before
     before=$(key)

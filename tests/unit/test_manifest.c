@@ -187,6 +187,52 @@ static void keys_depend_on_what_decides_the_content(void **state) {
     assert_string_equal(base, expected);
 }
 
+static void a_name_is_no_part_of_a_key(void **state) {
+    (void)state;
+    error err;
+    char keys[2][SHA256_TEXT_BYTES];
+    for (int i = 0; i < 2; i++) {
+        manifest m;
+        begin(&m, "t", 1);
+        const char *name = i ? "other" : "one";
+        MUST(yaml_put(manifest_parameters(&m), "name", yaml_new_string(name, &err), &err));
+        MUST(manifest_key(&m, keys[i], &err));
+        manifest_release(&m);
+    }
+    assert_string_equal(keys[0], keys[1]);
+}
+
+// A manifest of an earlier version: its key had the name in it.
+static void a_manifest_that_was_read_has_its_key(void **state) {
+    (void)state;
+    error err;
+    yaml_node *root;
+    char key[SHA256_TEXT_BYTES];
+    write_stage("t", 0.5, "abc");
+    MUST(manifest_read(manifest_path, &root, &err));
+    MUST(manifest_key_of(root, key, &err));
+    assert_string_equal(yaml_find(root, "key")->text, key);
+    char recorded[SHA256_TEXT_BYTES];
+    snprintf(recorded, sizeof recorded, "%s", key);
+    yaml_node *parameters = (yaml_node *)yaml_find(root, "parameters");
+    MUST(yaml_put(parameters, "name", yaml_new_string("old", &err), &err));
+    MUST(yaml_put(root, "key", yaml_new_string("0123", &err), &err));
+    MUST(manifest_key_of(root, key, &err));
+    assert_string_equal(recorded, key);
+    MUST(yaml_put(parameters, "lr", yaml_new_number(0.3, &err), &err));
+    MUST(manifest_key_of(root, key, &err));
+    assert_string_not_equal(recorded, key);
+    static const char *const needed[] = {"tool", "bits", "parameters", "inputs"};
+    for (size_t i = 0; i < 4; i++) {
+        yaml_node *copy = yaml_copy(root, &err);
+        yaml_remove(copy, needed[i]);
+        assert_int_equal(manifest_key_of(copy, key, &err), STATUS_INPUT);
+        if (!strstr(err.message, needed[i])) fail_msg("'%s' lacks '%s'", err.message, needed[i]);
+        yaml_free(copy);
+    }
+    yaml_free(root);
+}
+
 static bool is_fresh(const char *const *conditions, size_t count, const char *why_part) {
     bool fresh;
     char why[512];
@@ -371,6 +417,8 @@ int main(void) {
         cmocka_unit_test(a_manifest_says_everything),
         cmocka_unit_test(paths_become_relative),
         cmocka_unit_test(keys_depend_on_what_decides_the_content),
+        cmocka_unit_test(a_name_is_no_part_of_a_key),
+        cmocka_unit_test(a_manifest_that_was_read_has_its_key),
         cmocka_unit_test(freshness),
         cmocka_unit_test(reading_refuses_what_is_no_manifest),
         cmocka_unit_test(verifying_recomputes_hashes),

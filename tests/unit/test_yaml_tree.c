@@ -6,11 +6,13 @@
 
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/json.h"
 #include "base/yaml_tree.h"
 
 static yaml_node *parse(const char *text) {
@@ -367,6 +369,90 @@ static void numbers_read_back_exactly(void **state) {
     }
 }
 
+// The text of `value`; and reading it, as YAML and as JSON, gives the value and the text again.
+static char *number_of(double value) {
+    error err;
+    double back;
+    yaml_node *node = yaml_new_number(value, &err);
+    assert_int_equal(yaml_number(node, "x", &back, &err), STATUS_OK);
+    assert_memory_equal(&back, &value, sizeof back);
+    char *text = strdup(node->text), *json, *again;
+    yaml_node *second = yaml_new_number(back, &err), *third;
+    assert_string_equal(second->text, text);
+    assert_int_equal(json_from_yaml(node, &json, &err), STATUS_OK);
+    assert_int_equal(json_to_yaml(json, "j", &third, &err), STATUS_OK);
+    assert_string_equal(third->text, text);
+    assert_int_equal(json_from_yaml(third, &again, &err), STATUS_OK);
+    assert_string_equal(again, json);
+    yaml_free(node);
+    yaml_free(second);
+    yaml_free(third);
+    free(again);
+    free(json);
+    return text;
+}
+
+static void numbers_that_differ_have_texts_that_differ(void **state) {
+    (void)state;
+    uint64_t bits = 1;
+    for (int i = 0; i < 20000; i++) {
+        double value;
+        bits = bits * 6364136223846793005u + 1442695040888963407u;
+        memcpy(&value, &bits, sizeof value);
+        // Every other one of a size that settings have.
+        if (i % 2) value = (double)(bits >> 20) / (double)(1ull << (i % 60));
+        if (!isfinite(value) || !isfinite(nextafter(value, INFINITY))) continue;
+        char *text = number_of(value), *next = number_of(nextafter(value, INFINITY));
+        assert_string_not_equal(text, next);
+        free(text);
+        free(next);
+    }
+}
+
+static void a_number_has_one_text(void **state) {
+    (void)state;
+    static const struct {
+        const char *written, *text;
+    } cases[] = {
+        {"1e9", "1000000000"}, {"1e+09", "1000000000"}, {"1000000000", "1000000000"},
+        {"1.0", "1"},          {"1e-8", "1.0e-08"},     {"0.00000001", "1.0e-08"},
+        {"0.001", "0.001"},    {"1e-3", "0.001"},       {".1", "0.1"},
+        {"-0.0", "0"},         {"1e15", "1.0e+15"},     {"1000000000000000", "1.0e+15"},
+        {"2.50", "2.5"},       {"1e22", "1.0e+22"},     {"0.09999999776", "0.09999999776"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        error err;
+        double value;
+        yaml_node *written = parse(cases[i].written);
+        assert_int_equal(yaml_number(written, "x", &value, &err), STATUS_OK);
+        assert_false(signbit(value) && value == 0);
+        yaml_node *number = yaml_new_number(value, &err);
+        assert_string_equal(number->text, cases[i].text);
+        yaml_free(number);
+        yaml_free(written);
+    }
+}
+
+static void floats_have_nine_digits(void **state) {
+    (void)state;
+    error err;
+    yaml_node *node = yaml_new_float(0.1f, &err);
+    assert_string_equal(node->text, "0.100000001");
+    yaml_free(node);
+    node = yaml_new_float(0.5f, &err);
+    assert_string_equal(node->text, "0.5");
+    yaml_free(node);
+    float value = 0.1307f;
+    for (int i = 0; i < 1000; i++) {
+        node = yaml_new_float(value, &err);
+        yaml_node *next = yaml_new_float(nextafterf(value, 1), &err);
+        assert_true(strtof(node->text, NULL) == value);
+        assert_string_not_equal(node->text, next->text);
+        value = nextafterf(value, 1) * 1.01f;
+        yaml_free(node);
+        yaml_free(next);
+    }
+}
+
 static void copies_keep_places_and_names(void **state) {
     (void)state;
     error err;
@@ -453,6 +539,9 @@ int main(void) {
         cmocka_unit_test(strings_are_quoted_where_they_must),
         cmocka_unit_test(writing_is_deterministic),
         cmocka_unit_test(numbers_read_back_exactly),
+        cmocka_unit_test(numbers_that_differ_have_texts_that_differ),
+        cmocka_unit_test(a_number_has_one_text),
+        cmocka_unit_test(floats_have_nine_digits),
         cmocka_unit_test(copies_keep_places_and_names),
         cmocka_unit_test(equality_ignores_the_order_of_keys),
         cmocka_unit_test(building_passes_failures_on),

@@ -277,6 +277,53 @@ status output_make_folder(const char *path, error *err) {
     return rc;
 }
 
+static status check_writable(const char *folder, const char *path, error *err) {
+    struct stat info;
+    int reason = 0;
+    if (stat(folder, &info) != 0)
+        reason = errno;
+    else if (!S_ISDIR(info.st_mode))
+        reason = ENOTDIR;
+    else if (access(folder, W_OK | X_OK) != 0)
+        reason = errno;
+    return reason ? error_system(err, STATUS_FAILED, reason, "cannot write into folder: '%s'", path)
+                  : STATUS_OK;
+}
+
+// Cuts the last name off; "." and "/" end every way up.
+static void go_up(char *path) {
+    char *slash = strrchr(path, '/');
+    if (!slash)
+        memcpy(path, ".", sizeof ".");
+    else
+        slash[slash == path] = '\0';
+}
+
+status output_check_folder(const char *path, error *err) {
+    struct stat info;
+    if (!*path || strcmp(path, "-") == 0)
+        return error_set(err, STATUS_USAGE, "cannot make folder: '%s': pass the name of a folder",
+                         path);
+    char *there = memory_string(path, err);
+    if (!there) return STATUS_FAILED;
+    while (stat(there, &info) != 0 && errno == ENOENT && strcmp(there, ".") != 0 &&
+           strcmp(there, "/") != 0)
+        go_up(there);
+    status rc = check_writable(there, path, err);
+    free(there);
+    return rc;
+}
+
+status output_check_file(const char *path, error *err) {
+    if (strcmp(path, "-") == 0) return STATUS_OK;
+    char *folder = memory_string(path, err);
+    if (!folder) return STATUS_FAILED;
+    go_up(folder);
+    status rc = check_writable(folder, path, err);
+    free(folder);
+    return rc;
+}
+
 status output_lock_folder(const char *folder, int *lock, error *err) {
     *lock = -1;
     char *path = memory_format(err, "%s/.lock", folder);

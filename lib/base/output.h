@@ -39,6 +39,12 @@ status output_write_file(const char *path, const void *data, size_t bytes, error
 // mkdir -p. No name, and "-", which stands for standard output everywhere else, are STATUS_USAGE.
 status output_make_folder(const char *path, error *err) MUST_CHECK;
 
+// Could output_make_folder make the folder, and could files be written there? STATUS_FAILED says
+// why not. Changes nothing.
+status output_check_folder(const char *path, error *err) MUST_CHECK;
+// The same for the folder of a file, which must exist.
+status output_check_file(const char *path, error *err) MUST_CHECK;
+
 // An advisory lock: one writer a folder. Fails with STATUS_FAILED, naming the folder, when another
 // process holds it. The lock file is `folder/.lock`; release by output_unlock_folder or the end of
 // the process.

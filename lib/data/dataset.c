@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/yaml_tree.h"
+#include "data/recorded.h"
 #include "data/shard_files.h"
 
 enum { MAX_SIDE = 1 << 14, MAX_CLASSES = 256 };
@@ -175,8 +176,7 @@ static status take_samples(const file_view *v, dataset *d, uint32_t at, uint8_t 
     return STATUS_OK;
 }
 
-// Fills the per-sample arrays from all files.
-static status index_samples(dataset *d, error *err) {
+static status count_samples(dataset *d, error *err) {
     uint64_t total = 0;
     for (int i = 0; i < d->file_count; i++) {
         const tensor *labels = tensor_file_find(&d->files[i], "labels");
@@ -185,11 +185,17 @@ static status index_samples(dataset *d, error *err) {
     if (total > UINT32_MAX)
         return error_set(err, STATUS_INPUT, "cannot read dataset: '%s': more than 2^32 - 1 samples",
                          d->paths[0]);
+    d->samples = (uint32_t)total;
+    return STATUS_OK;
+}
+
+// Fills the per-sample arrays from all files.
+static status index_samples(dataset *d, error *err) {
+    const size_t total = d->samples;
     // One block: the pointers first, for their alignment.
     char *block = memory_new(total, sizeof *d->pixels + sizeof *d->ids + sizeof *d->labels, err);
     if (!block) return STATUS_FAILED;
     d->storage = block;
-    d->samples = (uint32_t)total;
     d->pixels = (const uint8_t **)(void *)block;
     uint32_t *ids = (uint32_t *)(void *)(d->pixels + total);
     uint8_t *labels = (uint8_t *)(ids + total);
@@ -208,27 +214,37 @@ static status index_samples(dataset *d, error *err) {
     return STATUS_OK;
 }
 
-static status read_file(const char *path, dataset *d, error *err) {
-    d->paths = memory_new(1, sizeof *d->paths, err);
-    d->files = memory_new(1, sizeof *d->files, err);
-    if (!d->paths || !d->files) return STATUS_FAILED;
-    d->file_count = 1;
-    d->paths[0] = memory_string(path, err);
-    if (!d->paths[0]) return STATUS_FAILED;
-    return tensor_file_read(path, TENSOR_FILE_DEFAULT_MAX, &d->files[0], err);
+// A file that was changed since its manifest was written, and one without a manifest, is read and
+// checked whole also where only its header is wanted.
+static status read_file(const char *path, bool header, tensor_file *f, error *err) {
+    char content[SHA256_TEXT_BYTES] = "";
+    status rc = header ? recorded_content(path, content, err) : STATUS_OK;
+    if (rc != STATUS_OK) return rc;
+    if (!*content) return tensor_file_read(path, TENSOR_FILE_DEFAULT_MAX, f, err);
+    rc = tensor_file_read_header(path, f, err);
+    if (rc == STATUS_OK) memcpy(f->content, content, sizeof content);
+    return rc;
 }
 
-static status read_any(const char *path, dataset *d, error *err) {
+static status name_file(const char *path, dataset *d, error *err) {
+    d->paths = memory_new(1, sizeof *d->paths, err);
+    if (!d->paths) return STATUS_FAILED;
+    d->file_count = 1;
+    d->paths[0] = memory_string(path, err);
+    return d->paths[0] ? STATUS_OK : STATUS_FAILED;
+}
+
+static status read_any(const char *path, bool header, dataset *d, error *err) {
     bool folder;
     status rc = shard_files_is_folder(path, &folder, err);
     if (rc != STATUS_OK) return rc;
-    rc = folder ? shard_files_list(path, &d->paths, &d->file_count, err) : read_file(path, d, err);
-    if (rc != STATUS_OK || !folder) return rc;
-    d->shards = d->file_count;
+    rc = folder ? shard_files_list(path, &d->paths, &d->file_count, err) : name_file(path, d, err);
+    if (rc != STATUS_OK) return rc;
+    d->shards = folder ? d->file_count : 0;
     d->files = memory_new((size_t)d->file_count, sizeof *d->files, err);
     if (!d->files) return STATUS_FAILED;
     for (int i = 0; i < d->file_count; i++) {
-        rc = tensor_file_read(d->paths[i], TENSOR_FILE_DEFAULT_MAX, &d->files[i], err);
+        rc = read_file(d->paths[i], header, &d->files[i], err);
         if (rc != STATUS_OK) return rc;
     }
     return STATUS_OK;
@@ -244,21 +260,37 @@ static status check_unsharded(dataset *d, error *err) {
     return STATUS_OK;
 }
 
-status dataset_read(const char *path, dataset *d, error *err) {
+// Was every file read whole?
+static bool has_samples(const dataset *d) {
+    for (int i = 0; i < d->file_count; i++)
+        if (!tensor_file_find(&d->files[i], "labels")->data) return false;
+    return true;
+}
+
+static status read_dataset(const char *path, bool header, dataset *d, error *err) {
     memset(d, 0, sizeof *d);
     status rc;
-    TRY(read_any(path, d, err));
+    TRY(read_any(path, header, d, err));
     file_view first = {.path = d->paths[0], .file = &d->files[0]};
     TRY(read_description(&first, d, err));
     for (int i = 1; i < d->file_count; i++) {
         file_view v = {.path = d->paths[i], .file = &d->files[i]};
         TRY(check_same(&v, d, err));
     }
-    TRY(index_samples(d, err));
+    TRY(count_samples(d, err));
+    if (has_samples(d)) TRY(index_samples(d, err));
     TRY(d->shards ? shard_files_check(d, err) : check_unsharded(d, err));
 out:
     if (rc != STATUS_OK) dataset_release(d);
     return rc;
+}
+
+status dataset_read(const char *path, dataset *d, error *err) {
+    return read_dataset(path, false, d, err);
+}
+
+status dataset_read_header(const char *path, dataset *d, error *err) {
+    return read_dataset(path, true, d, err);
 }
 
 void dataset_release(dataset *d) {

@@ -43,6 +43,9 @@ typedef struct dataset {
 // Checks shapes, labels below the number of classes, and that shards are complete and of one
 // source. *Every* shard of a folder is read (DDP ranks share the pages).
 status dataset_read(const char *path, dataset *d, error *err) MUST_CHECK;
+// The same of files that nobody needs to read: of one that a manifest beside it knows
+// (data/recorded.h) only the header is read. Then pixels, labels and ids are NULL.
+status dataset_read_header(const char *path, dataset *d, error *err) MUST_CHECK;
 void dataset_release(dataset *d);
 
 // Bytes of one sample: C·H·W.

@@ -404,17 +404,26 @@ static status check_kind(const manifest *m, const yaml_node *old, const char *fo
                      folder, tool->text);
 }
 
-status manifest_remove_old(const manifest *m, const char *folder, error *err) {
+status manifest_check_folder(const manifest *m, const char *folder, error *err) {
     error unreadable;
     yaml_node *old = NULL;
-    status rc = STATUS_OK;
     char *path = memory_format(err, "%s/manifest.yaml", folder);
     if (!path) return STATUS_FAILED;
-    if (manifest_read(path, &old, &unreadable) == STATUS_OK) TRY(check_kind(m, old, folder, err));
+    status rc = manifest_read(path, &old, &unreadable) == STATUS_OK
+                    ? check_kind(m, old, folder, err)
+                    : STATUS_OK;
+    yaml_free(old);
+    free(path);
+    return rc;
+}
+
+status manifest_remove_old(const manifest *m, const char *folder, error *err) {
+    status rc = manifest_check_folder(m, folder, err);
+    if (rc != STATUS_OK) return rc;
+    char *path = memory_format(err, "%s/manifest.yaml", folder);
+    if (!path) return STATUS_FAILED;
     if (unlink(path) && errno != ENOENT)
         rc = error_system(err, STATUS_FAILED, errno, "cannot remove old output: '%s'", path);
-out:
-    yaml_free(old);
     free(path);
     return rc;
 }

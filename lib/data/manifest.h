@@ -68,6 +68,8 @@ status manifest_print_key(const manifest *m, error *err) MUST_CHECK;
 // since what is there is not what that says any longer. A folder that a tool of another kind than
 // that of `m` filled is refused (STATUS_USAGE): its files would stay without their manifest.
 status manifest_remove_old(const manifest *m, const char *folder, error *err) MUST_CHECK;
+// Only the refusal: removes nothing.
+status manifest_check_folder(const manifest *m, const char *folder, error *err) MUST_CHECK;
 
 // Are both of a kind, as train-single and train-ddp are?
 bool manifest_same_kind(const char *tool, const char *other);

@@ -88,6 +88,17 @@ out:
     return rc;
 }
 
+status recorded_content(const char *path, char content[SHA256_TEXT_BYTES], error *err) {
+    struct stat info;
+    record r;
+    status rc = record_open(&r, path, err);
+    if (rc != STATUS_OK) return rc;
+    const char *found = find_plain(path, &info) ? find_content(&r, path, &info) : NULL;
+    memcpy(content, found ? found : "", found ? SHA256_TEXT_BYTES : 1);
+    yaml_free(r.root);
+    return STATUS_OK;
+}
+
 static status add_shards(manifest *m, const char *folder, error *err) {
     char **paths = NULL;
     int count = 0;

@@ -17,4 +17,7 @@
 // makes the key, and without a SHA-256 of the bytes. "-" is standard input, and is read.
 status recorded_add_input(manifest *m, const char *path, error *err) MUST_CHECK;
 
+// The content hash that is recorded of the file `path`; "" where it has to be read to know it.
+status recorded_content(const char *path, char content[SHA256_TEXT_BYTES], error *err) MUST_CHECK;
+
 #endif

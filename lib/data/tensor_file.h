@@ -59,9 +59,9 @@ enum { TENSOR_FILE_DEFAULT_MAX = 0 };
 status tensor_file_read(const char *path, uint64_t max_bytes, tensor_file *f,
                         error *err) MUST_CHECK;
 
-// Only the metadata: what describes a file can be had without decompressing all of it. No tensors
-// and no hashes; whether the rest is whole is not looked at.
-status tensor_file_read_metadata(const char *path, tensor_file *f, error *err) MUST_CHECK;
+// Only the header: what describes a file can be had without decompressing all of it. Metadata, and
+// tensors whose `data` is NULL; no hashes. Whether the rest is whole is not looked at.
+status tensor_file_read_header(const char *path, tensor_file *f, error *err) MUST_CHECK;
 
 // Writes `path` ("-": standard output), whole or not at all, and fills content, sha256 and
 // file_bytes.

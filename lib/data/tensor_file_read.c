@@ -262,8 +262,8 @@ static status allocate(reading *r, error *err) {
                      r->path);
 }
 
-static status read_tensors(reading *r, error *err) {
-    unsigned char *at = r->file->buffer;
+// What the header says of the tensors.
+static status describe_tensors(reading *r, error *err) {
     for (size_t i = 0; i < r->count; i++) {
         const entry *e = &r->entries[i];
         tensor *t = tensor_file_append(r->file, e->name, err);
@@ -272,6 +272,15 @@ static status read_tensors(reading *r, error *err) {
         t->rank = e->rank;
         memcpy(t->shape, e->shape, sizeof t->shape);
         t->bytes = (size_t)(e->end - e->begin);
+    }
+    return STATUS_OK;
+}
+
+static status read_tensors(reading *r, error *err) {
+    unsigned char *at = r->file->buffer;
+    for (size_t i = 0; i < r->count; i++) {
+        const entry *e = &r->entries[i];
+        tensor *t = &r->file->tensors[i];
         t->data = at;
         at += room(e);
         char what[256];
@@ -302,6 +311,7 @@ static status read_description(reading *r, const char *path, error *err) {
     TRY(parse_header(r, err));
     TRY(take_entries(r, err));
     TRY(check_tiling(r, err));
+    TRY(describe_tensors(r, err));
 out:
     return rc;
 }
@@ -338,6 +348,6 @@ status tensor_file_read(const char *path, uint64_t max_bytes, tensor_file *f, er
     return read_file(path, max_bytes, true, f, err);
 }
 
-status tensor_file_read_metadata(const char *path, tensor_file *f, error *err) {
+status tensor_file_read_header(const char *path, tensor_file *f, error *err) {
     return read_file(path, TENSOR_FILE_DEFAULT_MAX, false, f, err);
 }

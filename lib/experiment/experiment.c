@@ -238,15 +238,17 @@ static bool changes_bits(const char *key) {
 }
 
 // The first key that differs between two mappings, looking from a's side; the whole path goes to
-// `key`. Groups are looked into, so that the name says which of their keys it is.
-static bool differs(const yaml_node *a, const yaml_node *b, const char *group, char key[64]) {
+// `key`. Groups are looked into, so that the name says which of their keys it is. The key `but`
+// plays no part; "": all do.
+static bool differs(const yaml_node *a, const yaml_node *b, const char *group, const char *but,
+                    char key[64]) {
     for (size_t i = 0; i < a->count; i++) {
         const char *name = a->keys[i];
-        if (!*group && !changes_bits(name)) continue;
+        if (!*group && (!changes_bits(name) || !strcmp(name, but))) continue;
         const yaml_node *x = a->items[i], *y = yaml_find(b, name);
         if (yaml_equal(x, y)) continue;
         if (!*group && is_group(name) && y && x->kind == YAML_MAPPING && y->kind == YAML_MAPPING &&
-            (differs(x, y, name, key) || differs(y, x, name, key)))
+            (differs(x, y, name, but, key) || differs(y, x, name, but, key)))
             return true;
         if (!strcmp(name, "architecture")) name = "model";
         snprintf(key, 64, "%s%s%s", group, *group ? "." : "", name);
@@ -256,5 +258,33 @@ static bool differs(const yaml_node *a, const yaml_node *b, const char *group, c
 }
 
 const char *experiment_difference(const yaml_node *a, const yaml_node *b, char key[64]) {
-    return differs(a, b, "", key) || differs(b, a, "", key) ? key : NULL;
+    return differs(a, b, "", "", key) || differs(b, a, "", "", key) ? key : NULL;
+}
+
+static int64_t epochs_of(const yaml_node *resolved) {
+    const yaml_node *node = yaml_find(resolved, "epochs");
+    int64_t epochs;
+    error unreadable;
+    if (!node || yaml_integer(node, "epochs", 1, INT32_MAX, &epochs, &unreadable) != STATUS_OK)
+        return 0;
+    return epochs;
+}
+
+const char *experiment_continues(const yaml_node *before, const yaml_node *now, char why[256]) {
+    enum { WHY = 256 };
+    char key[64];
+    const long long had = epochs_of(before), wanted = epochs_of(now);
+    const yaml_node *kind = yaml_get(now, "schedule.kind");
+    if (differs(before, now, "", "epochs", key) || differs(now, before, "", "epochs", key))
+        snprintf(why, WHY, "it is of a run with another '%s'", key);
+    else if (wanted < had)
+        snprintf(why, WHY, "it is of a run of more 'epochs': %lld, not %lld", had, wanted);
+    else if (wanted > had && kind && kind->text && !strcmp(kind->text, "cosine"))
+        snprintf(why, WHY,
+                 "it is of a run of %lld 'epochs', not %lld: with a cosine schedule their number "
+                 "changes the learning rate of every step",
+                 had, wanted);
+    else
+        return NULL;
+    return why;
 }

@@ -64,4 +64,11 @@ status experiment_check_assignments(const yaml_node *mapping, error *err) MUST_C
 // what --resume refuses by name. The text is in `key`.
 const char *experiment_difference(const yaml_node *a, const yaml_node *b, char key[64]);
 
+// May a run that is resolved as `now` go on from one, finished or not, that is resolved as
+// `before`? It may where its first steps are the same: they differ in nothing that changes the bits
+// but `epochs`, `now` has at least as many, and the schedule does not look at how many there are
+// (constant, multistep). NULL: yes. Else the reason for users, in `why`: "it is of a run with
+// another 'seed'".
+const char *experiment_continues(const yaml_node *before, const yaml_node *now, char why[256]);
+
 #endif

@@ -129,12 +129,15 @@ static status read_number(const tensor_file *f, const char *path, const char *ke
 
 status checkpoint_check_parameters(const yaml_node *mine, const yaml_node *theirs, const char *path,
                                    error *err) {
-    char key[64];
-    if (!experiment_difference(mine, theirs, key)) return STATUS_OK;
+    char why[256];
+    if (!experiment_continues(theirs, mine, why)) return STATUS_OK;
     return error_set(err, STATUS_INPUT,
-                     "cannot resume: '%s': it is of a run with another '%s'; train without "
-                     "--resume to start again",
-                     path, key);
+                     "cannot resume: '%s': %s; train without --resume to start again", path, why);
+}
+
+int checkpoint_epochs(const yaml_node *parameters) {
+    const yaml_node *epochs = yaml_find(parameters, "epochs");
+    return epochs && epochs->text ? (int)strtol(epochs->text, NULL, 10) : 0;
 }
 
 static status check_hash(const tensor_file *f, const char *path, const char *key, const char *what,
@@ -188,7 +191,7 @@ static status read_execution(checkpoint *c, const tensor_file *f, const char *pa
 }
 
 status checkpoint_read(checkpoint *c, const run_identity *run, const char *path, error *err) {
-    const int64_t epochs[1] = {c->epochs};
+    const int64_t any[1] = {-1};
     const tensor *accuracy;
     tensor_file f = {0};
     status rc;
@@ -203,7 +206,13 @@ status checkpoint_read(checkpoint *c, const run_identity *run, const char *path,
                             c->optimizer + (size_t)a * c->model->program.parameters, NULL, &f, path,
                             err));
     TRY(timeline_load(&c->timeline, "steps.", c->step, &f, path, err));
-    TRY(tensor_file_require(&f, path, "epochs.accuracy", TENSOR_F64, 1, epochs, &accuracy, err));
+    TRY(tensor_file_require(&f, path, "epochs.accuracy", TENSOR_F64, 1, any, &accuracy, err));
+    if (accuracy->shape[0] > c->epochs) {
+        rc = error_set(err, STATUS_INPUT,
+                       "cannot resume: '%s': 'epochs.accuracy' has %lld epochs, more than %d", path,
+                       (long long)accuracy->shape[0], c->epochs);
+        goto out;
+    }
     memcpy(c->accuracy, accuracy->data, accuracy->bytes);
 out:
     tensor_file_release(&f);

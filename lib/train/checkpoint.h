@@ -27,7 +27,7 @@ typedef struct checkpoint {
     float *parameters, *buffers, *optimizer; // arenas; optimizer: update_state_arrays of them
     timeline timeline;                       // of the steps done
     int epochs;
-    double *accuracy;     // test accuracy behind each epoch; NaN where it was not measured
+    double *accuracy;     // test accuracy after each epoch; NaN where it was not measured
     uint64_t total_ns;    // wall time of all segments so far
     yaml_node *execution; // a list: who computed, segment after segment
 } checkpoint;
@@ -47,16 +47,19 @@ void checkpoint_release(checkpoint *c);
 status checkpoint_write(const checkpoint *c, const run_identity *run, const char *path,
                         tensor_file *f, error *err) MUST_CHECK;
 
-// Fills `c`, which checkpoint_init prepared. STATUS_INPUT naming the key when the state is of
-// another run.
+// Fills `c`, which checkpoint_init prepared. STATUS_INPUT saying why when the state is of a run
+// that this one cannot go on from: it may have been made for fewer epochs (experiment_continues).
 status checkpoint_read(checkpoint *c, const run_identity *run, const char *path,
                        error *err) MUST_CHECK;
 
 // Of all segments together.
 int64_t checkpoint_restarts(const checkpoint *c);
 
-// STATUS_INPUT naming the first key on which two runs differ; `path` is that of `theirs`.
+// STATUS_INPUT saying why `mine` cannot go on from `theirs` (experiment_continues); `path` is that
+// of `theirs`.
 status checkpoint_check_parameters(const yaml_node *mine, const yaml_node *theirs, const char *path,
                                    error *err) MUST_CHECK;
+// `epochs` of a resolved experiment; 0 where it has none.
+int checkpoint_epochs(const yaml_node *parameters);
 
 #endif

@@ -143,7 +143,7 @@ status evaluate_model_describe(const evaluate_settings *s, manifest *m, error *e
     evaluate_model e = {.settings = s};
     status rc;
     TRY(read_normalization(&e, err));
-    TRY(tensor_file_read_metadata(s->model, &e.checkpoint, err));
+    TRY(tensor_file_read_header(s->model, &e.checkpoint, err));
     TRY(describe_model(&e, err));
     TRY(put_parameters(&e, m, err));
     TRY(recorded_add_input(m, s->model, err));

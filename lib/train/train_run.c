@@ -6,10 +6,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/memory.h"
 #include "base/named_files.h"
+#include "base/output.h"
 #include "base/signals.h"
 #include "data/recorded.h"
 #include "data/sampler.h"
@@ -17,15 +19,10 @@
 #include "train/hosts.h"
 #include "train/trace_file.h"
 #include "train/train_manifest.h"
+#include "train/train_start.h"
 #include "train/trainer.h"
 
-static const char MODEL[] = "model.st.zst", STATE[] = "state.st.zst", STEPS[] = "steps.st.zst",
-                  MANIFEST[] = "manifest.yaml";
-
-static status path_in(const char *folder, const char *name, char **path, error *err) {
-    *path = memory_format(err, "%s/%s", folder, name);
-    return *path ? STATUS_OK : STATUS_FAILED;
-}
+static const char MODEL[] = "model.st.zst", STEPS[] = "steps.st.zst", MANIFEST[] = "manifest.yaml";
 
 // ---- What is read and checked ----
 
@@ -62,13 +59,15 @@ static status set_normalization(train_run *r, error *err) {
 
 static status read_data(train_run *r, error *err) {
     const train_settings *s = r->settings;
+    status (*const read)(const char *, dataset *, error *) =
+        s->dry_run ? dataset_read_header : dataset_read;
     status rc;
-    TRY(dataset_read(s->train, &r->train, err));
+    TRY(read(s->train, &r->train, err));
     TRY(check_fit(r->experiment, &r->train, s->train, err));
     TRY(train_manifest_dataset(r->manifest, &r->train, err));
     TRY(set_normalization(r, err));
     if (s->test) {
-        TRY(dataset_read(s->test, &r->test, err));
+        TRY(read(s->test, &r->test, err));
         TRY(check_fit(r->experiment, &r->test, s->test, err));
         TRY(train_manifest_dataset(r->manifest, &r->test, err));
     }
@@ -93,6 +92,31 @@ out:
     return rc;
 }
 
+// Shards that do not fit are refused here, before anything is touched.
+static status check_deal(const train_run *r, error *err) {
+    const experiment *e = r->experiment;
+    deal dealt;
+    status rc = deal_init(&dealt, &r->train, e->virtual_shards, e->shard_seed, err);
+    if (rc == STATUS_OK) deal_release(&dealt);
+    return rc;
+}
+
+static status check_output_files(const train_settings *s, error *err) {
+    status rc = s->trace ? output_check_file(s->trace, err) : STATUS_OK;
+    if (rc == STATUS_OK && s->dump_order) rc = output_check_file(s->dump_order, err);
+    return rc;
+}
+
+// A rank is a process of its own: all of them are to see it.
+static status share_flag(train_run *r, error *err) {
+    void *at =
+        mmap(NULL, sizeof *r->cleared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED)
+        return error_system(err, STATUS_FAILED, errno, "cannot share memory among ranks");
+    r->cleared = at;
+    return STATUS_OK;
+}
+
 status train_run_init(train_run *r, const train_settings *s, const experiment *e, manifest *m,
                       error *err) {
     status rc;
@@ -103,6 +127,10 @@ status train_run_init(train_run *r, const train_settings *s, const experiment *e
                         trainer_steps_per_epoch(e, r->train.samples), err));
     model_init_parameters(&e->model, e->seed, r->checkpoint.parameters, r->checkpoint.buffers);
     if (s->init) TRY(read_init(r, err));
+    TRY(check_deal(r, err));
+    TRY(check_output_files(s, err));
+    TRY(share_flag(r, err));
+    TRY(train_start_find(r, err));
 out:
     return rc;
 }
@@ -123,6 +151,7 @@ void train_run_release(train_run *r) {
     dataset_release(&r->test);
     checkpoint_release(&r->checkpoint);
     yaml_free(r->segment);
+    if (r->cleared) munmap(r->cleared, sizeof *r->cleared);
     memset(r, 0, sizeof *r);
 }
 
@@ -146,13 +175,13 @@ static status check_shards(const train_settings *s, const named_file *outputs, s
 status train_run_check_files(const train_settings *s, const char *file, error *err) {
     const named_file inputs[] = {
         {"--experiment", file}, {"--train", s->train}, {"--test", s->test}, {"--init", s->init}};
-    const char *const own[] = {MODEL, STATE, STEPS, MANIFEST};
+    const char *const own[] = {MODEL, TRAIN_STATE, STEPS, MANIFEST};
     enum { OWN = sizeof own / sizeof *own };
     char *paths[OWN] = {NULL};
     named_file outputs[OWN + 2];
     status rc = STATUS_OK;
     for (size_t i = 0; i < OWN; i++) {
-        if (s->out) TRY(path_in(s->out, own[i], &paths[i], err));
+        if (s->out) TRY(train_start_path(s->out, own[i], &paths[i], err));
         outputs[i] = (named_file){"--out", paths[i]};
     }
     outputs[OWN] = (named_file){"--trace", s->trace};
@@ -162,125 +191,6 @@ status train_run_check_files(const train_settings *s, const char *file, error *e
 out:
     for (size_t i = 0; i < OWN; i++) free(paths[i]);
     return rc;
-}
-
-// ---- Where it begins ----
-
-static run_identity identity(const train_run *r) {
-    return (run_identity){r->experiment->resolved, r->train.source, r->init_content};
-}
-
-status train_run_finished(const char *out, const experiment *e, bool *finished, error *err) {
-    char *path = NULL;
-    yaml_node *root = NULL;
-    status rc;
-    *finished = false;
-    TRY(path_in(out, MANIFEST, &path, err));
-    if (access(path, F_OK) != 0) goto out;
-    TRY(manifest_read(path, &root, err));
-    yaml_node *parameters = (yaml_node *)yaml_find(root, "parameters");
-    if (!parameters) {
-        rc = error_set(err, STATUS_INPUT, "cannot resume: '%s': it has no 'parameters'", path);
-        goto out;
-    }
-    yaml_remove(parameters, "published");
-    yaml_remove(parameters, "backend");
-    yaml_remove(parameters, "reduce");
-    TRY(checkpoint_check_parameters(e->resolved, parameters, path, err));
-    *finished = true;
-out:
-    yaml_free(root);
-    free(path);
-    return rc;
-}
-
-// The manifest goes first: without it the folder is not finished, whatever else is there.
-static status remove_old(const manifest *m, const char *out, error *err) {
-    const char *const names[] = {MODEL, STEPS, STATE};
-    status rc = manifest_remove_old(m, out, err);
-    if (rc != STATUS_OK) return rc;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        char *path;
-        rc = path_in(out, names[i], &path, err);
-        if (rc != STATUS_OK) return rc;
-        if (unlink(path) != 0 && errno != ENOENT)
-            rc = error_system(err, STATUS_FAILED, errno, "cannot remove old output: '%s'", path);
-        free(path);
-        if (rc != STATUS_OK) return rc;
-    }
-    return STATUS_OK;
-}
-
-// The checkpoint becomes what was saved last; where nothing was saved it stays as it is.
-static status read_saved(train_run *r, bool *found, error *err) {
-    const run_identity run = identity(r);
-    char *path;
-    status rc = path_in(r->settings->out, STATE, &path, err);
-    if (rc != STATUS_OK) return rc;
-    *found = access(path, F_OK) == 0;
-    if (*found) rc = checkpoint_read(&r->checkpoint, &run, path, err);
-    free(path);
-    return rc;
-}
-
-static status find_start(train_run *r, error *err) {
-    const train_settings *s = r->settings;
-    bool lead = !s->world.environment.joined || s->world.environment.rank == 0, found;
-    if (!s->resume) return lead ? remove_old(r->manifest, s->out, err) : STATUS_OK;
-    status rc = read_saved(r, &found, err);
-    if (rc == STATUS_OK && found && lead)
-        log_info(s->log, "going on from step %" PRIu64 " of '%s/%s'", r->checkpoint.step, s->out,
-                 STATE);
-    return rc;
-}
-
-static bool was_on_gpus(const yaml_node *segment) {
-    const yaml_node *list = yaml_find(segment, "devices");
-    return list && list->count > 0 && list->items[0]->text &&
-           strncmp(list->items[0]->text, "cuda", 4) == 0;
-}
-
-// Have the steps so far been made by the kind of device that makes the others?
-static const char *backend_of(const train_run *r) {
-    const yaml_node *before = r->checkpoint.execution;
-    const char *now = devices_backend(&r->settings->devices);
-    const bool on_gpus = strcmp(now, "cuda") == 0;
-    for (size_t i = 0; i < before->count; i++)
-        if (was_on_gpus(before->items[i]) != on_gpus) return "mixed";
-    return now;
-}
-
-static status describe_backend(const train_run *r, bool lead, error *err) {
-    const char *kind = backend_of(r);
-    if (lead && strcmp(kind, "mixed") == 0)
-        log_info(r->settings->log,
-                 "the steps so far were made on another kind of device: the bits of the model will "
-                 "be those of neither");
-    return train_manifest_backend(r->manifest, kind, err);
-}
-
-// Have the steps so far been added up as the others will be?
-static bool same_reduction(const train_settings *s, const yaml_node *segment) {
-    const yaml_node *reduce = yaml_find(segment, "reduce"), *tool = yaml_find(segment, "tool");
-    const yaml_node *size = yaml_find(segment, "world_size");
-    const bool fast = reduce && reduce->text && strcmp(reduce->text, "fast") == 0;
-    if (!fast || !s->reduce_fast) return fast == s->reduce_fast;
-    return tool && tool->text && strcmp(tool->text, s->tool) == 0 && size && size->text &&
-           strtol(size->text, NULL, 10) == s->world.size;
-}
-
-static status describe_reduction(const train_run *r, bool lead, error *err) {
-    const train_settings *s = r->settings;
-    const yaml_node *before = r->checkpoint.execution;
-    for (size_t i = 0; i < before->count; i++) {
-        if (same_reduction(s, before->items[i])) continue;
-        if (lead)
-            log_info(s->log, "the steps so far were reduced in another order: no other run will "
-                             "have the bits of the model");
-        return train_manifest_reduce(r->manifest, "mixed", 0, err);
-    }
-    return s->reduce_fast ? train_manifest_reduce(r->manifest, "fast", s->world.size, err)
-                          : STATUS_OK;
 }
 
 // Sample ids in the order of training, up to the last step that will be run.
@@ -346,7 +256,7 @@ static status write_model(train_run *r, tensor_file *f, error *err) {
     const checkpoint *c = &r->checkpoint;
     const char *classes = tensor_file_metadata(&r->train.files[0], "classes");
     char *path;
-    status rc = path_in(r->settings->out, MODEL, &path, err);
+    status rc = train_start_path(r->settings->out, MODEL, &path, err);
     if (rc != STATUS_OK) return rc;
     rc = model_file_write(path, c->model, c->parameters, c->buffers, &r->normalization, classes, f,
                           err);
@@ -358,7 +268,7 @@ static status write_model(train_run *r, tensor_file *f, error *err) {
 static status write_steps(train_run *r, error *err) {
     tensor_file f = {0};
     char *path;
-    status rc = path_in(r->settings->out, STEPS, &path, err);
+    status rc = train_start_path(r->settings->out, STEPS, &path, err);
     if (rc != STATUS_OK) return rc;
     TRY(timeline_store(&r->checkpoint.timeline, "", &f, err));
     TRY(tensor_file_write(path, &f, err));
@@ -370,10 +280,10 @@ out:
 }
 
 static status write_state(train_run *r, error *err) {
-    const run_identity run = identity(r);
+    const run_identity run = train_start_identity(r);
     tensor_file f = {0};
     char *path;
-    status rc = path_in(r->settings->out, STATE, &path, err);
+    status rc = train_start_path(r->settings->out, TRAIN_STATE, &path, err);
     if (rc != STATUS_OK) return rc;
     TRY(checkpoint_write(&r->checkpoint, &run, path, &f, err));
     TRY(train_manifest_output(r->manifest, path, &f, err));
@@ -393,7 +303,7 @@ static status write_outputs(train_run *r, error *err) {
     TRY(train_manifest_gpu_figures(r->manifest, &r->settings->devices, r->figures, err));
     TRY(train_manifest_results(r->manifest, &r->checkpoint, r->experiment, r->train.samples,
                                written.content, err));
-    TRY(path_in(r->settings->out, MANIFEST, &path, err));
+    TRY(train_start_path(r->settings->out, MANIFEST, &path, err));
     TRY(manifest_write(r->manifest, path, err));
 out:
     free(path);
@@ -424,6 +334,10 @@ static gpu_monitor *watch_gpus(const train_settings *s) {
     return m;
 }
 
+static status clear_folder(void *argument, error *err) {
+    return train_start_clear(argument, err);
+}
+
 // One rank, from its first step to its last.
 static status train_rank(void *argument, comm *c, error *err) {
     train_run *r = argument;
@@ -434,7 +348,7 @@ static status train_rank(void *argument, comm *c, error *err) {
     gpu_monitor *monitor = lead ? watch_gpus(s) : NULL;
     char *state = NULL;
     status rc;
-    TRY(path_in(s->out, STATE, &state, err));
+    TRY(train_start_path(s->out, TRAIN_STATE, &state, err));
     TRY(hosts_describe(c, r->segment, err));
     TRY(trace_file_open(&tracing, s->trace, s->strategy->track, TRACE_FILE_ROOM, c, err));
     const trainer_options options = {
@@ -459,10 +373,12 @@ static status train_rank(void *argument, comm *c, error *err) {
         .stop_after_steps = s->stop_after_steps,
         .checkpoint_steps = s->checkpoint_steps,
         .checkpoint_ns = s->checkpoint_ns,
-        .run = identity(r),
+        .run = train_start_identity(r),
         .state_path = state,
         .segment = r->segment,
         .log = s->log,
+        .ready = clear_folder,
+        .ready_argument = r,
     };
     TRY(trainer_run(&options, &r->checkpoint, &end, err));
     devices_unwatch(&s->devices, monitor, r->figures);
@@ -481,19 +397,6 @@ out:
 
 // ---- Again, after a death ----
 
-// Ranks leave nothing in this process, so it still holds what they began with: only what they saved
-// is to be read. `total` counts all restarts of the run, earlier commands included.
-static status prepare_restart(train_run *r, int64_t total, error *err) {
-    bool found;
-    status rc;
-    TRY(read_saved(r, &found, err));
-    const int64_t untold = total - checkpoint_restarts(&r->checkpoint);
-    yaml_remove(r->segment, CHECKPOINT_RESTARTS);
-    TRY(yaml_put(r->segment, CHECKPOINT_RESTARTS, yaml_new_integer(untold, err), err));
-out:
-    return rc;
-}
-
 // Errors and signals end a run: they would come again, or are meant.
 static status launch_until_done(train_run *r, const message_sizes *sizes, error *err) {
     const train_settings *s = r->settings;
@@ -506,7 +409,7 @@ static status launch_until_done(train_run *r, const message_sizes *sizes, error 
             return restarts
                        ? error_prefix(err, "after restart %d of %d: ", restarts, s->max_restarts)
                        : rc;
-        rc = prepare_restart(r, before + restarts + 1, err);
+        rc = train_start_again(r, before + restarts + 1, err);
         if (rc != STATUS_OK) return rc;
         log_warn(s->log, "%s; restart %d of %d from step %" PRIu64, death.text, restarts + 1,
                  s->max_restarts, r->checkpoint.step);
@@ -523,9 +426,7 @@ status train_run_go(train_run *r, error *err) {
     r->threads = devices_threads(&s->devices, r->threads);
     r->spin = r->threads * ranks <= available;
     status rc;
-    TRY(find_start(r, err));
-    TRY(describe_backend(r, lead, err));
-    TRY(describe_reduction(r, lead, err));
+    TRY(train_start_describe(r, err));
     if (lead && s->dump_order) TRY(dump_order(r, err));
     TRY(describe_segment(r, err));
     TRY(train_manifest_gpus(r->manifest, &s->devices, err));

@@ -26,6 +26,7 @@ typedef struct train_settings {
     int loader_workers;
     bool reduce_fast; // asked for, and there is something to add up
     bool resume;
+    bool dry_run; // only check: of data files that are known, the headers are enough
     uint64_t stop_after_steps, checkpoint_steps, checkpoint_ns; // 0: not
     int max_restarts; // after the death of a process; above 0 only where the world is supervised
     const logger *log;
@@ -43,11 +44,14 @@ typedef struct train_run {
     bool spin;
     bool launched; // ranks have been started, or this one has joined the others: or it was tried
     yaml_node *segment;
+    bool resumed;  // it goes on from a saved state
+    bool *cleared; // shared by all ranks of this host: nothing of an earlier run is in --out
     gpu_figures figures[DEVICES_MAX]; // of settings->devices.gpus
 } train_run;
 
-// Reads the datasets, checks that model and data fit, and puts parameters and inputs into `m`.
-// `r` refers to all that is given here; release it also after a failure.
+// Reads the datasets, checks that model, data and outputs fit, finds where to begin, and puts
+// parameters and inputs into `m`. Nothing on disk changes. `r` refers to all that is given here;
+// release it also after a failure.
 status train_run_init(train_run *r, const train_settings *s, const experiment *e, manifest *m,
                       error *err) MUST_CHECK;
 void train_run_release(train_run *r);
@@ -61,13 +65,14 @@ status train_run_check_files(const train_settings *s, const char *file, error *e
 status train_run_describe(const train_settings *s, const experiment *e, manifest *m,
                           error *err) MUST_CHECK;
 
-// Is --out the folder of a finished run of this experiment? STATUS_INPUT naming the key when it is
-// one of another. (What --resume asks first: nothing is read but the manifest.)
+// Is --out the folder of a finished run of this experiment? One of fewer epochs, which can go on
+// (experiment_continues), is not finished. STATUS_INPUT saying why when it is one of another
+// experiment. (What --resume asks first: nothing is read but the manifest.)
 status train_run_finished(const char *out, const experiment *e, bool *finished,
                           error *err) MUST_CHECK;
 
 // Trains and writes. The folder must exist and be locked, unless this is a rank other than 0 that
-// joined.
+// joined. What an earlier run left there is removed once all ranks are ready to train.
 status train_run_go(train_run *r, error *err) MUST_CHECK;
 
 #endif

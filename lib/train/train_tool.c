@@ -1,5 +1,6 @@
 #include "train/train_tool.h"
 
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "base/signals.h"
 #include "train/train_manifest.h"
 #include "train/train_run.h"
+#include "train/trainer.h"
 
 // Raised when equal inputs give other bits than before: it is part of the key of a stage.
 enum { TRAIN_BITS = 2 };
@@ -58,8 +60,11 @@ void train_tool_init(train_tool *t, const strategy *s, const char *name, const c
         {"reduce", CLI_STRING, &t->reduce, "exact|fast",
          "exact: the same bits for every world size; fast: bits of its own for each", 0, 0},
         {"init", CLI_STRING, &t->init, "MODEL", "begin with the weights of this checkpoint", 0, 0},
-        {"resume", CLI_FLAG, &t->resume, NULL, "go on from the state in --out, if there is one", 0,
+        {"resume", CLI_FLAG, &t->resume, NULL,
+         "go on from the state in --out, if there is one; also with more epochs than it was for", 0,
          0},
+        {"dry-run", CLI_FLAG, &t->dry_run, NULL,
+         "check all that the run needs, write nothing, and end", 0, 0},
         {"stop-after-steps", CLI_INTEGER, &t->stop_after_steps, "N",
          "save and stop when N steps of the run are done", 1, INT64_MAX},
         {"checkpoint-every", CLI_STRING, &t->checkpoint_every, "N|Ns",
@@ -151,6 +156,7 @@ static status read_settings(const train_tool *t, const experiment *e, const logg
         .threads = t->threads > 0 ? (int)t->threads : 0,
         .loader_workers = t->loader_workers >= 0 ? (int)t->loader_workers : e->loader_workers,
         .resume = t->resume,
+        .dry_run = t->dry_run,
         .stop_after_steps = t->stop_after_steps > 0 ? (uint64_t)t->stop_after_steps : 0,
         .max_restarts = (int)t->max_restarts,
         .log = log,
@@ -204,20 +210,49 @@ out:
     return rc;
 }
 
-// Makes the folder and locks it. *finished: there is nothing left to do.
+static bool leads(const train_settings *s) {
+    return !s->world.environment.joined || s->world.environment.rank == 0;
+}
+
+// *finished: there is nothing left to do.
+static status find_finished(const train_settings *s, const experiment *e, bool *finished,
+                            error *err) {
+    status rc = train_run_finished(s->out, e, finished, err);
+    if (rc == STATUS_OK && *finished && leads(s))
+        log_info(s->log, "'%s' is finished: nothing is left to do", s->out);
+    return rc;
+}
+
+// Makes the folder and locks it.
 static status take_folder(const train_settings *s, const experiment *e, int *lock, bool *finished,
                           error *err) {
-    status rc;
-    bool lead = !s->world.environment.joined || s->world.environment.rank == 0;
+    status rc = STATUS_OK;
     *finished = false;
-    if (lead) {
+    if (leads(s)) {
         TRY(output_make_folder(s->out, err));
         TRY(output_lock_folder(s->out, lock, err));
     }
-    if (!s->resume) return STATUS_OK;
-    TRY(train_run_finished(s->out, e, finished, err));
-    if (*finished && lead) log_info(s->log, "'%s' is finished: nothing is left to do", s->out);
+    if (s->resume) TRY(find_finished(s, e, finished, err));
 out:
+    return rc;
+}
+
+// What train does, up to where something would change. Ranks that joined need not meet for it.
+static status check(const train_tool *t, const train_settings *s, const experiment *e, manifest *m,
+                    error *err) {
+    train_run run = {0};
+    bool finished = false;
+    status rc;
+    TRY(need(t->out, "out", err));
+    TRY(output_check_folder(s->out, err));
+    if (s->resume) TRY(find_finished(s, e, &finished, err));
+    if (finished) goto out;
+    TRY(train_run_init(&run, s, e, m, err));
+    if (leads(s))
+        log_info(s->log, "nothing stands in the way of %d epochs of %" PRIu64 " steps", e->epochs,
+                 trainer_steps_per_epoch(e, run.train.samples));
+out:
+    train_run_release(&run);
     return rc;
 }
 
@@ -267,7 +302,12 @@ status train_tool_run(train_tool *t, int argc, char **argv, error *err) {
     if (t->print_key) log.level = LOG_QUIET;
     TRY(read_settings(t, &e, &log, &settings, err));
     TRY(manifest_begin(&m, t->cli.name, TRAIN_BITS, argc, argv, err));
-    TRY(t->print_key ? print_key(&settings, &e, &m, err) : train(t, &settings, &e, &m, err));
+    if (t->print_key)
+        rc = print_key(&settings, &e, &m, err);
+    else if (t->dry_run)
+        rc = check(t, &settings, &e, &m, err);
+    else
+        rc = train(t, &settings, &e, &m, err);
 out:
     manifest_release(&m);
     experiment_release(&e);

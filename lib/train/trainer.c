@@ -447,6 +447,8 @@ status trainer_run(const trainer_options *o, checkpoint *c, trainer_end *end, er
     t.total = t.steps_per_epoch * (uint64_t)e->epochs;
     t.saved = t.began;
     TRY(open_trainer(&t, err));
+    TRY(t.comm->ops->barrier(t.comm, err)); // a rank that could not open has ended by now
+    if (t.lead && o->ready) TRY(o->ready(o->ready_argument, err));
     training_progress_begin(&t.progress, t.lead ? o->log : NULL, e->epochs, t.steps_per_epoch,
                             c->step);
     TRY(run(&t, end, err));

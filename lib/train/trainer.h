@@ -22,6 +22,10 @@ typedef struct trainer_options {
     const char *state_path; // where rank 0 saves; NULL: nowhere
     yaml_node *segment;     // describes this segment of the run; the trainer completes it
     const logger *log;      // of rank 0
+    // Rank 0 calls it once when all ranks have all that they need, right before the first step;
+    // NULL: not. What it fails with ends the run.
+    status (*ready)(void *argument, error *err);
+    void *ready_argument;
 } trainer_options;
 
 typedef enum trainer_end {

@@ -74,6 +74,22 @@ static void write_shards(const fixture *x, int shards, uint64_t seed) {
     dataset_release(&d);
 }
 
+static void write_manifest(const fixture *x) {
+    char path[96];
+    char *argv[] = {"test"};
+    tensor_file f = {0};
+    manifest m;
+    describe(&f, x);
+    snprintf(path, sizeof path, "%s/manifest.yaml", x->folder);
+    assert_int_equal(tensor_file_write(x->file, &f, NULL), STATUS_OK);
+    const manifest_file written = {x->file, f.file_bytes, f.sha256, f.content};
+    assert_int_equal(manifest_begin(&m, "test", 1, 1, argv, NULL), STATUS_OK);
+    assert_int_equal(manifest_add_output(&m, &written, NULL), STATUS_OK);
+    assert_int_equal(manifest_write(&m, path, NULL), STATUS_OK);
+    manifest_release(&m);
+    tensor_file_release(&f);
+}
+
 static void expect_refusal(const char *path, const char *which, const char *why) {
     dataset d;
     error err = {0};
@@ -314,13 +330,39 @@ static void names_of_shards(void **state) {
         assert_false(shard_files_parse_name(bad[i], &shard, &shards));
 }
 
+// A manifest spares the samples; a file that it does not know any longer is read whole.
+static void header_is_enough(void **state) {
+    const fixture *x = *state;
+    dataset whole, d;
+    write_manifest(x);
+    assert_int_equal(dataset_read(x->file, &whole, NULL), STATUS_OK);
+    assert_int_equal(dataset_read_header(x->file, &d, NULL), STATUS_OK);
+    assert_null(d.pixels);
+    assert_null(d.files[0].tensors[0].data);
+    assert_int_equal(d.samples, whole.samples);
+    assert_int_equal(d.classes, whole.classes);
+    assert_int_equal(d.height, HEIGHT);
+    assert_string_equal(d.source, whole.source);
+    dataset_release(&d);
+    write_file(x); // after the manifest
+    assert_int_equal(dataset_read_header(x->file, &d, NULL), STATUS_OK);
+    assert_int_equal(d.labels[4], whole.labels[4]);
+    dataset_release(&d);
+    dataset_release(&whole);
+}
+
 int main(void) {
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(reads_what_was_written),       IN_FOLDER(shards_are_the_deal_in_memory),
-        IN_FOLDER(deal_follows_the_permutation), IN_FOLDER(deal_refuses_another_deal),
-        IN_FOLDER(refuses_incomplete_shards),    IN_FOLDER(refuses_mixed_deals),
-        IN_FOLDER(refuses_bad_metadata),         IN_FOLDER(refuses_bad_tensors),
+        IN_FOLDER(reads_what_was_written),
+        IN_FOLDER(shards_are_the_deal_in_memory),
+        IN_FOLDER(deal_follows_the_permutation),
+        IN_FOLDER(deal_refuses_another_deal),
+        IN_FOLDER(refuses_incomplete_shards),
+        IN_FOLDER(refuses_mixed_deals),
+        IN_FOLDER(refuses_bad_metadata),
+        IN_FOLDER(refuses_bad_tensors),
+        IN_FOLDER(header_is_enough),
         cmocka_unit_test(names_of_shards),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

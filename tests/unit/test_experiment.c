@@ -435,6 +435,36 @@ static void difference(const char *assignment, const char *expected) {
     experiment_release(&b);
 }
 
+// May the run of `whole` with `now` go on from the one with `before`? `expected`: part of why not.
+static void continues(const char *rates, const char *before, const char *now,
+                      const char *expected) {
+    const char *const first[] = {rates, before}, *const second[] = {rates, now};
+    experiment a, b;
+    error err = {0};
+    char why[256];
+    if (load_set(whole, &a, &err, first, 2) != STATUS_OK) fail_msg("%s", err.message);
+    if (load_set(whole, &b, &err, second, 2) != STATUS_OK) fail_msg("%s", err.message);
+    const char *found = experiment_continues(a.resolved, b.resolved, why);
+    if (!found != !expected || (found && !strstr(found, expected)))
+        fail_msg("%s, %s: %s", before, now, found ? found : "continues");
+    experiment_release(&a);
+    experiment_release(&b);
+}
+
+static void more_epochs_continue_where_the_first_ones_stay_the_same(void **state) {
+    (void)state;
+    static const char constant[] = "schedule={kind: constant, warmup_epochs: 1}",
+                      multistep[] = "schedule={kind: multistep, milestones: [10]}",
+                      cosine[] = "schedule={kind: cosine}";
+    continues(constant, "name=x", "epochs=31", NULL);
+    continues(multistep, "epochs=1", "epochs=31", NULL);
+    continues(multistep, "epochs=31", "name=y", "more 'epochs': 31, not 30");
+    continues(cosine, "name=x", "name=y", NULL);
+    continues(cosine, "name=x", "epochs=31", "a cosine schedule");
+    continues(constant, "name=x", "seed=1", "'seed'");
+    continues(multistep, "name=x", "schedule.warmup_epochs=1", "'schedule.warmup_epochs'");
+}
+
 static void differences_that_change_bits_are_named(void **state) {
     (void)state;
     difference("optimizer.lr=0.2", "optimizer.lr");
@@ -490,6 +520,7 @@ int main(void) {
         cmocka_unit_test(models_are_found_by_name_and_path),
         cmocka_unit_test(stages_need_no_shards_of_their_own),
         cmocka_unit_test(differences_that_change_bits_are_named),
+        cmocka_unit_test(more_epochs_continue_where_the_first_ones_stay_the_same),
         cmocka_unit_test(shipped_experiments_are_valid),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -1,0 +1,174 @@
+#include "train/train_start.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "train/train_manifest.h"
+
+static const char MANIFEST[] = "manifest.yaml";
+
+status train_start_path(const char *folder, const char *name, char **path, error *err) {
+    *path = memory_format(err, "%s/%s", folder, name);
+    return *path ? STATUS_OK : STATUS_FAILED;
+}
+
+run_identity train_start_identity(const train_run *r) {
+    return (run_identity){r->experiment->resolved, r->train.source, r->init_content};
+}
+
+static bool leads(const train_settings *s) {
+    return !s->world.environment.joined || s->world.environment.rank == 0;
+}
+
+// ---- What is there ----
+
+static status check_manifest(yaml_node *root, const char *path, const experiment *e, bool *longer,
+                             error *err) {
+    yaml_node *parameters = (yaml_node *)yaml_find(root, "parameters");
+    if (!parameters)
+        return error_set(err, STATUS_INPUT, "cannot resume: '%s': it has no 'parameters'", path);
+    yaml_remove(parameters, "published");
+    yaml_remove(parameters, "backend");
+    yaml_remove(parameters, "reduce");
+    status rc = checkpoint_check_parameters(e->resolved, parameters, path, err);
+    if (rc == STATUS_OK) *longer = checkpoint_epochs(parameters) < e->epochs;
+    return rc;
+}
+
+status train_run_finished(const char *out, const experiment *e, bool *finished, error *err) {
+    char *path = NULL;
+    yaml_node *root = NULL;
+    bool longer = false;
+    status rc;
+    *finished = false;
+    TRY(train_start_path(out, MANIFEST, &path, err));
+    if (access(path, F_OK) != 0) goto out;
+    TRY(manifest_read(path, &root, err));
+    TRY(check_manifest(root, path, e, &longer, err));
+    *finished = !longer;
+out:
+    yaml_free(root);
+    free(path);
+    return rc;
+}
+
+static status read_saved(train_run *r, error *err) {
+    const run_identity run = train_start_identity(r);
+    char *path;
+    status rc = train_start_path(r->settings->out, TRAIN_STATE, &path, err);
+    if (rc != STATUS_OK) return rc;
+    r->resumed = access(path, F_OK) == 0;
+    if (r->resumed) rc = checkpoint_read(&r->checkpoint, &run, path, err);
+    free(path);
+    return rc;
+}
+
+status train_start_find(train_run *r, error *err) {
+    const train_settings *s = r->settings;
+    status rc = manifest_check_folder(r->manifest, s->out, err);
+    if (rc != STATUS_OK || !s->resume) return rc;
+    rc = read_saved(r, err);
+    if (rc == STATUS_OK && r->resumed && leads(s))
+        log_info(s->log, "going on from step %" PRIu64 " of '%s/%s'", r->checkpoint.step, s->out,
+                 TRAIN_STATE);
+    return rc;
+}
+
+// ---- What is removed ----
+
+static status remove_file(const char *folder, const char *name, error *err) {
+    char *path;
+    status rc = train_start_path(folder, name, &path, err);
+    if (rc != STATUS_OK) return rc;
+    if (unlink(path) != 0 && errno != ENOENT)
+        rc = error_system(err, STATUS_FAILED, errno, "cannot remove old output: '%s'", path);
+    free(path);
+    return rc;
+}
+
+// The manifest goes first: without it the folder is not finished, whatever else is there. A run
+// that goes on keeps the model of fewer epochs until it has one of its own.
+status train_start_clear(train_run *r, error *err) {
+    static const char *const names[] = {"model.st.zst", "steps.st.zst", TRAIN_STATE};
+    const char *out = r->settings->out;
+    status rc;
+    if (*r->cleared) return STATUS_OK; // before a restart
+    TRY(manifest_remove_old(r->manifest, out, err));
+    for (size_t i = 0; !r->resumed && i < sizeof names / sizeof *names; i++)
+        TRY(remove_file(out, names[i], err));
+    *r->cleared = true;
+out:
+    return rc;
+}
+
+// A state that was not this run's to go on from is there until the folder has been cleared.
+status train_start_again(train_run *r, int64_t restarts, error *err) {
+    status rc = STATUS_OK;
+    if (*r->cleared) TRY(read_saved(r, err));
+    const int64_t untold = restarts - checkpoint_restarts(&r->checkpoint);
+    yaml_remove(r->segment, CHECKPOINT_RESTARTS);
+    TRY(yaml_put(r->segment, CHECKPOINT_RESTARTS, yaml_new_integer(untold, err), err));
+out:
+    return rc;
+}
+
+// ---- What came before ----
+
+static bool was_on_gpus(const yaml_node *segment) {
+    const yaml_node *list = yaml_find(segment, "devices");
+    return list && list->count > 0 && list->items[0]->text &&
+           strncmp(list->items[0]->text, "cuda", 4) == 0;
+}
+
+// Have the steps so far been made by the kind of device that makes the others?
+static const char *backend_of(const train_run *r) {
+    const yaml_node *before = r->checkpoint.execution;
+    const char *now = devices_backend(&r->settings->devices);
+    const bool on_gpus = strcmp(now, "cuda") == 0;
+    for (size_t i = 0; i < before->count; i++)
+        if (was_on_gpus(before->items[i]) != on_gpus) return "mixed";
+    return now;
+}
+
+static status describe_backend(const train_run *r, bool lead, error *err) {
+    const char *kind = backend_of(r);
+    if (lead && strcmp(kind, "mixed") == 0)
+        log_info(r->settings->log,
+                 "the steps so far were made on another kind of device: the bits of the model will "
+                 "be those of neither");
+    return train_manifest_backend(r->manifest, kind, err);
+}
+
+// Have the steps so far been added up as the others will be?
+static bool same_reduction(const train_settings *s, const yaml_node *segment) {
+    const yaml_node *reduce = yaml_find(segment, "reduce"), *tool = yaml_find(segment, "tool");
+    const yaml_node *size = yaml_find(segment, "world_size");
+    const bool fast = reduce && reduce->text && strcmp(reduce->text, "fast") == 0;
+    if (!fast || !s->reduce_fast) return fast == s->reduce_fast;
+    return tool && tool->text && strcmp(tool->text, s->tool) == 0 && size && size->text &&
+           strtol(size->text, NULL, 10) == s->world.size;
+}
+
+static status describe_reduction(const train_run *r, bool lead, error *err) {
+    const train_settings *s = r->settings;
+    const yaml_node *before = r->checkpoint.execution;
+    for (size_t i = 0; i < before->count; i++) {
+        if (same_reduction(s, before->items[i])) continue;
+        if (lead)
+            log_info(s->log, "the steps so far were reduced in another order: no other run will "
+                             "have the bits of the model");
+        return train_manifest_reduce(r->manifest, "mixed", 0, err);
+    }
+    return s->reduce_fast ? train_manifest_reduce(r->manifest, "fast", s->world.size, err)
+                          : STATUS_OK;
+}
+
+status train_start_describe(const train_run *r, error *err) {
+    const bool lead = leads(r->settings);
+    status rc = describe_backend(r, lead, err);
+    return rc == STATUS_OK ? describe_reduction(r, lead, err) : rc;
+}

@@ -1,0 +1,32 @@
+// train_start.h - where a run begins: at its first step in a folder that is cleared for it, or
+// where a saved state ends.
+#ifndef LOCKSTEP_TRAIN_TRAIN_START_H
+#define LOCKSTEP_TRAIN_TRAIN_START_H
+
+#include "train/train_run.h"
+
+// The state that --out holds between its segments.
+#define TRAIN_STATE "state.st.zst"
+
+// FOLDER/NAME; free() it.
+status train_start_path(const char *folder, const char *name, char **path, error *err) MUST_CHECK;
+
+run_identity train_start_identity(const train_run *r);
+
+// May this run write into --out, and where does it begin? With --resume the checkpoint becomes what
+// was saved last; where nothing was saved it stays as it is. Changes nothing on disk.
+status train_start_find(train_run *r, error *err) MUST_CHECK;
+
+// Removes what an earlier run left that this one does not go on from; the manifest in any case.
+// For rank 0, when nothing but training itself can fail any more.
+status train_start_clear(train_run *r, error *err) MUST_CHECK;
+
+// Ranks that a death has ended leave nothing in this process: what they saved is read again.
+// `restarts` counts all restarts of the run, those of earlier commands included.
+status train_start_again(train_run *r, int64_t restarts, error *err) MUST_CHECK;
+
+// Puts into the manifest what of the steps so far and of those to come, together, changes the bits:
+// kinds of devices, and orders of reduction.
+status train_start_describe(const train_run *r, error *err) MUST_CHECK;
+
+#endif

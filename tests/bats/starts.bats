@@ -1,0 +1,100 @@
+# Before a training: all that it needs is looked at, and a start that is refused leaves what is there.
+
+load helpers
+load training
+
+setup_file() {
+    [ -x "$BIN/synth-cifar" ] || return 0
+    make_data "$BATS_FILE_TMPDIR/data" 400 64
+    "$BIN/synth-cifar" -q --train 80 --test 20 --shape 1,28,28 --out "$BATS_FILE_TMPDIR/small"
+    "$BIN/shard" -q --shards 4 --in "$BATS_FILE_TMPDIR/data/train.st.zst" --out "$BATS_FILE_TMPDIR/shards"
+}
+
+setup() {
+    need_training
+    data=$BATS_FILE_TMPDIR
+    train=$data/data/train.st.zst
+    test=$data/data/test.st.zst
+    mkdir "$WORK/here"
+    cd "$WORK/here"
+    write_experiment e.yaml epochs=1
+}
+
+# inodes DIR: what is there, and when it was last changed.
+inodes() {
+    find "$1" -printf '%p %i %s %T@ %C@\n' | sort
+}
+
+@test "--dry-run finds nothing wrong and writes nothing" {
+    local before tool
+    before=$(inodes .)
+    for tool in train-single train-dp train-ddp train-mp; do
+        succeeds "$BIN/$tool" --dry-run --experiment e.yaml --train "$train" --test "$test" --out new/out \
+            --trace trace.json --dump-order order
+        [ -z "$output" ]
+        [[ $stderr == *"1 epochs of 6 steps"* ]] || fail "$stderr"
+    done
+    succeeds "$BIN/train-ddp" -q --dry-run --experiment e.yaml --train "$data/shards" --world-size 4 --out new
+    [ -z "$stderr" ]
+    [ "$before" = "$(inodes .)" ] || fail "$(inodes .)"
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --out out --stop-after-steps 3
+    before=$(inodes .)
+    succeeds "$BIN/train-single" --dry-run --experiment e.yaml --train "$train" --out out
+    succeeds "$BIN/train-single" --dry-run --experiment e.yaml --train "$train" --out out --resume
+    fails_with 3 "'seed'" "$BIN/train-single" --dry-run --experiment e.yaml --train "$train" --out out --resume --set seed=3
+    [ "$before" = "$(inodes .)" ] || fail "$(inodes .)"
+}
+
+# refused CODE PATTERN OPTION...: for a dry run and for a real one, which both leave `out` as it was.
+refused() {
+    fails_with "$1" "$2" "$BIN/$tool" --dry-run --experiment e.yaml --out out "${@:3}" || return 1
+    fails_with "$1" "$2" "$BIN/$tool" --experiment e.yaml --out out "${@:3}" || return 1
+    [ "$before" = "$(inodes out)" ] || fail "out was touched: $*"
+}
+
+@test "a refused start leaves a finished run as it is" {
+    local tool=train-single before
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --out out
+    before=$(inodes out)
+    head -c 10000 "$train" >cut.st.zst
+    cp out/model.st.zst other.st.zst
+    touch file
+    refused 3 "'missing.st.zst'" --train missing.st.zst
+    refused 3 "'cut.st.zst'" --train cut.st.zst
+    refused 3 "'cut.st.zst'" --train "$train" --test cut.st.zst
+    refused 3 "28.*32" --train "$data/small/train.st.zst"
+    refused 3 "28.*32" --train "$train" --test "$data/small/test.st.zst"
+    refused 3 "shards" --train "$data/shards" --set virtual_shards=2
+    refused 2 "500 shards for 400 samples" --train "$train" --set virtual_shards=500 --set global_batch=500
+    refused 1 "'cuda'.*no CUDA backend" --train "$train" --device cuda
+    refused 3 "other.st.zst.*bn1.weight" --train "$train" --init other.st.zst --set "$LENET_BN"
+    refused 1 "'missing/trace.json'" --train "$train" --trace missing/trace.json
+    refused 1 "'file/order'" --train "$train" --dump-order file/order
+    tool="train-ddp"
+    refused 3 "'missing.st.zst'" --train missing.st.zst --world-size 2
+    refused 2 "3" --train "$train" --world-size 3
+    tool="train-mp"
+    refused 2 "too few convolutions" --train "$train" --world-size 9
+    # What only ranks that open see.
+    for tool in train-single train-dp train-ddp; do
+        TOOL=$tool fails_with 2 "instruction set 'v9'" env LOCKSTEP_ISA=v9 "$BIN/$tool" --experiment e.yaml --train "$train" --out out
+        [ "$before" = "$(inodes out)" ]
+    done
+}
+
+@test "what a tool of another kind wrote is left alone" {
+    local tool=train-single before
+    cp -r "$data/shards" out
+    touch out/.lock
+    before=$(inodes out)
+    refused 2 "holds what 'shard' wrote" --train "$train"
+}
+
+@test "a folder that cannot be written to" {
+    touch file
+    fails_with 1 "'file'|'file/out'" "$BIN/train-single" --dry-run --experiment e.yaml --train "$train" --out file/out
+    need_read_only
+    mkdir closed
+    TOOL=train-single fails_with 1 "'closed/a/out'.*Read-only" read_only closed "$BIN/train-single" --dry-run \
+        --experiment e.yaml --train "$train" --out closed/a/out
+}

@@ -7,6 +7,7 @@
 #include "base/cli.h"
 #include "base/memory.h"
 #include "experiment/fields.h"
+#include "experiment/inherit.h"
 
 enum { MAX_KNOWN = 64 };
 
@@ -29,22 +30,15 @@ static size_t known_keys(const char *group, char room[MAX_KNOWN][32],
     return count;
 }
 
-static bool is_group(const char *key) {
-    size_t length = strlen(key);
-    for (size_t i = 0; i < experiment_field_count; i++)
-        if (!strncmp(experiment_fields[i].path, key, length) &&
-            experiment_fields[i].path[length] == '.')
-            return true;
-    return false;
-}
-
 static status check_keys(const yaml_node *root, error *err) {
     char room[MAX_KNOWN][32];
     const char *known[MAX_KNOWN];
-    status rc = yaml_check_keys(root, known, known_keys("", room, known), err);
+    size_t count = known_keys("", room, known);
+    known[count++] = "base"; // taken out of the tree by now, and what a misspelt one may mean
+    status rc = yaml_check_keys(root, known, count, err);
     for (size_t i = 0; rc == STATUS_OK && i < root->count; i++) {
         const char *key = root->keys[i];
-        if (!is_group(key)) continue;
+        if (!experiment_is_group(key)) continue;
         if (root->items[i]->kind != YAML_MAPPING)
             return yaml_error(root->items[i], err, "'%s': expected a mapping", key);
         rc = yaml_check_keys(root->items[i], known, known_keys(key, room, known), err);
@@ -138,13 +132,19 @@ out:
 
 // ---- What spans several keys ----
 
-// The node to blame among keys that do not fit together: one that --set gave, else the first there.
+// Does the node stand in the file itself, and not in its base?
+static bool is_in_file(const yaml_node *node, const yaml_node *root) {
+    return node && node->file && root->file && !strcmp(node->file, root->file);
+}
+
+// The node to blame among keys that do not fit together: one that --set gave, else the first in the
+// file, else the first there.
 static const yaml_node *to_blame(const yaml_node *root, const char *const *paths, size_t count) {
     const yaml_node *first = NULL;
     for (size_t i = 0; i < count; i++) {
         const yaml_node *node = yaml_get(root, paths[i]);
         if (experiment_is_set(node)) return node;
-        if (!first) first = node;
+        if (node && (!first || (!is_in_file(first, root) && is_in_file(node, root)))) first = node;
     }
     return first ? first : root;
 }
@@ -200,12 +200,8 @@ status experiment_read(experiment *e, const char *path, const char *const *set, 
     error local = {0};
     yaml_node *root = NULL;
     experiment_reading r = {.e = e, .path = path, .err = &local};
-    status rc = yaml_read_file(path, &root, &local);
+    status rc = inherit_read(path, &root, &local);
     if (rc != STATUS_OK) goto out;
-    if (root->kind != YAML_MAPPING) {
-        rc = yaml_error(root, &local, "expected an experiment: a mapping");
-        goto out;
-    }
     for (size_t i = 0; i < set_count; i++) TRY(apply_set(root, set[i], &local));
     r.root = root;
     rc = resolve(&r);
@@ -220,6 +216,7 @@ out:
 
 void experiment_release(experiment *e) {
     model_release(&e->model);
+    free(e->model_path);
     yaml_free(e->resolved);
     yaml_free(e->published);
     *e = (experiment){0};
@@ -247,7 +244,8 @@ static bool differs(const yaml_node *a, const yaml_node *b, const char *group, c
         if (!*group && (!changes_bits(name) || !strcmp(name, but))) continue;
         const yaml_node *x = a->items[i], *y = yaml_find(b, name);
         if (yaml_equal(x, y)) continue;
-        if (!*group && is_group(name) && y && x->kind == YAML_MAPPING && y->kind == YAML_MAPPING &&
+        if (!*group && experiment_is_group(name) && y && x->kind == YAML_MAPPING &&
+            y->kind == YAML_MAPPING &&
             (differs(x, y, name, but, key) || differs(y, x, name, but, key)))
             return true;
         if (!strcmp(name, "architecture")) name = "model";

@@ -40,17 +40,19 @@ typedef struct experiment {
     bool sync_batch_norm;
     double target_accuracy; // 0: none
     model model;
+    char *model_path; // of the model's file, seen from the current folder
     yaml_node *
         resolved; // every key with its value, defaults written out, without `published`;
                   // `architecture` is the model's description: what manifests carry as `parameters`
     yaml_node *published; // as in the file; NULL when absent
 } experiment;
 
-// Reads `path`, applies the --set assignments ("optimizer.lr=0.01": replaces a whole value) in
-// order, fills in defaults, reads the model (NAME: models/NAME.yaml beside the experiment; or a
-// path with a slash or .yaml) and checks everything: unknown keys with the nearest known one,
-// types, ranges, a V that does not divide the batch. A bad file is STATUS_INPUT with file, line,
-// column; a bad --set is STATUS_USAGE and quotes it.
+// Reads `path` and what it takes from its `base` (inherit.h), applies the --set assignments
+// ("optimizer.lr=0.01": replaces a whole value) in order, fills in defaults, reads the model (NAME:
+// models/NAME.yaml in the folder of the file that names it, or in one above it; or a path with a
+// slash or .yaml) and checks everything: unknown keys with the nearest known one, types, ranges, a
+// V that does not divide the batch. A bad file is STATUS_INPUT with the file, line and column where
+// the value stands; a bad --set is STATUS_USAGE and quotes it.
 status experiment_read(experiment *e, const char *path, const char *const *set, size_t set_count,
                        error *err) MUST_CHECK;
 void experiment_release(experiment *e);

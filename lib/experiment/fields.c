@@ -71,6 +71,27 @@ const field experiment_fields[] = {
 };
 const size_t experiment_field_count = COUNT(experiment_fields);
 
+// ---- Groups ----
+
+bool experiment_is_group(const char *key) {
+    size_t length = strlen(key);
+    for (size_t i = 0; i < experiment_field_count; i++)
+        if (!strncmp(experiment_fields[i].path, key, length) &&
+            experiment_fields[i].path[length] == '.')
+            return true;
+    return false;
+}
+
+const char *experiment_default_kind(const char *group) {
+    size_t length = strlen(group);
+    for (size_t i = 0; i < experiment_field_count; i++) {
+        const field *f = &experiment_fields[i];
+        if (!strncmp(f->path, group, length) && !strcmp(f->path + length, ".kind"))
+            return f->required ? NULL : f->words[(size_t)f->otherwise];
+    }
+    return NULL;
+}
+
 // ---- Reading one field ----
 
 static void *place_of(experiment *e, int offset) {

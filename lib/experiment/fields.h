@@ -1,5 +1,5 @@
 // fields.h - the keys of an experiment file as one table: what each holds, its range,
-// its default, and where it goes in struct experiment. Used by experiment.c only.
+// its default, and where it goes in struct experiment. Used within this folder only.
 #ifndef LOCKSTEP_EXPERIMENT_FIELDS_H
 #define LOCKSTEP_EXPERIMENT_FIELDS_H
 
@@ -45,6 +45,12 @@ typedef struct field {
 
 extern const field experiment_fields[];
 extern const size_t experiment_field_count;
+
+// Is the key one that has keys below it: "optimizer"?
+bool experiment_is_group(const char *key);
+// The kind that such a group has where it says none: "constant" of a schedule. NULL where it must
+// say one, or has none.
+const char *experiment_default_kind(const char *group);
 
 // Is the file name that a node carries that of a --set assignment, not of a file?
 bool experiment_is_set(const yaml_node *node);

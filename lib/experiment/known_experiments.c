@@ -7,7 +7,7 @@
 
 #include "base/memory.h"
 #include "experiment/factors.h"
-#include "experiment/plan.h"
+#include "experiment/names.h"
 
 // ---- Reading ----
 
@@ -39,7 +39,7 @@ static status add_folder(known_experiments *k, const char *path, const char *a, 
                          error *err) {
     status rc = STATUS_OK;
     struct dirent **found = NULL;
-    int length = plan_folder_length(path), count = -1;
+    int length = names_folder_length(path), count = -1;
     char *folder = memory_format(err, "%.*s", length ? length : 1, length ? path : ".");
     if (!folder) return STATUS_FAILED;
     count = scandir(folder, &found, is_yaml, alphasort);
@@ -59,7 +59,7 @@ static status add_folder(known_experiments *k, const char *path, const char *a, 
 
 status known_experiments_read(known_experiments *k, const char *a, const char *b, error *err) {
     status rc = STATUS_OK;
-    int of_a = plan_folder_length(a), of_b = plan_folder_length(b);
+    int of_a = names_folder_length(a), of_b = names_folder_length(b);
     *k = (known_experiments){0};
     TRY(add(k, a, err));
     TRY(add(k, b, err));

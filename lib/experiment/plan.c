@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/memory.h"
+#include "experiment/names.h"
 
 // A collection on one line, as people write it: {kind: sgd, lr: 0.1}.
 static status flow_text(const yaml_node *value, char **text, error *err) {
@@ -33,11 +34,6 @@ status plan_assignment(const char *key, const yaml_node *value, char **assignmen
     *assignment = memory_format(err, "%s=%s", key, text);
     free(text);
     return *assignment ? STATUS_OK : STATUS_FAILED;
-}
-
-int plan_folder_length(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? (int)(slash - path) + 1 : 0;
 }
 
 status plan_new(const char *kind, const char *file, yaml_node **plan, error *err) {
@@ -81,30 +77,16 @@ status plan_add_value(yaml_node *run, const char *key, const yaml_node *value, e
 
 // ---- What files name ----
 
-// The length of the folder that `path` lies in, with the slash, and of the folder above that; where
-// that cannot be said without "..", `above` is as long as `folder`.
-static void folder_lengths(const char *path, int *folder, int *above) {
-    const char *slash = strrchr(path, '/'), *last = slash;
-    *folder = *above = slash ? (int)(slash - path) + 1 : 0;
-    while (last && last > path && last[-1] != '/') last--;
-    if (last && last < slash && *last != '.') *above = (int)(last - path);
-}
-
 status plan_find(const char *from, const char *folder, const yaml_node *value, const char *key,
                  char **path, error *err) {
     const char *name;
-    int own, above;
+    error local;
     *path = NULL;
     status rc = yaml_string(value, key, &name, err);
     if (rc != STATUS_OK) return rc;
-    size_t length = strlen(name);
-    folder_lengths(from, &own, &above);
-    if (strchr(name, '/') || (length > 5 && strcmp(name + length - 5, ".yaml") == 0))
-        *path = memory_format(err, "%.*s%s", *name == '/' ? 0 : own, from, name);
-    else
-        *path = memory_format(err, "%.*s%s%s%s%s.yaml", above, from, above == own ? "../" : "",
-                              folder, *folder ? "/" : "", name);
-    return *path ? STATUS_OK : STATUS_FAILED;
+    rc = names_find_run(from, folder, name, path, &local);
+    if (rc == STATUS_INPUT) return yaml_error(value, err, "'%s': %s", key, local.message);
+    return rc == STATUS_OK ? rc : error_set(err, rc, "%s", local.message);
 }
 
 status plan_experiment(const char *file, const yaml_node *set, experiment *e, error *err) {

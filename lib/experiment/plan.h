@@ -58,15 +58,13 @@ status plan_assignment(const char *key, const yaml_node *value, char **assignmen
 status plan_add_run(yaml_node *plan, const char *name, yaml_node **run, error *err) MUST_CHECK;
 // Appends an assignment to the run's `set`.
 status plan_add_set(yaml_node *run, const char *assignment, error *err) MUST_CHECK;
-// How much of a file's path is its folder, with the slash; 0: the current one.
-int plan_folder_length(const char *path);
 // {schema, kind, experiment}: the last is the file of all runs, and left out where it is NULL.
 status plan_new(const char *kind, const char *file, yaml_node **plan, error *err) MUST_CHECK;
 // "KEY=VALUE" of what plan_assignment takes, appended to the run's `set`.
 status plan_add_value(yaml_node *run, const char *key, const yaml_node *value,
                       error *err) MUST_CHECK;
-// The file that a value of the file `from` names: a path is relative to that file's folder, a name
-// means ../FOLDER/NAME.yaml as seen from there (FOLDER "" is none). free() it.
+// The experiment or study that a value of the file `from` names, as names_find_run finds it. A
+// fault is told at the place of the value. free() it.
 status plan_find(const char *from, const char *folder, const yaml_node *value, const char *key,
                  char **path, error *err) MUST_CHECK;
 // Reads the experiment of a run: the file with its `set`.

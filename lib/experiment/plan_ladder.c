@@ -8,6 +8,7 @@
 #include "experiment/experiment.h"
 #include "experiment/factors.h"
 #include "experiment/known_experiments.h"
+#include "experiment/names.h"
 #include "experiment/plan.h"
 
 enum { SETS_MAX = DIFFERENCES_MAX + 8, NAME_BYTES = 120, WHY_BYTES = 512 };
@@ -28,25 +29,26 @@ typedef struct ladder {
 
 // ---- The model ----
 
-// The model of `to`, as a --set beside the file of `from` must name it.
+// The model of `to`, as a --set beside the file of `from` must name it: its name, where that leads
+// to the same file from there, else its path.
 static status name_model(ladder *l, error *err) {
-    yaml_node *root;
-    status rc = yaml_read_file(l->to_path, &root, err);
-    if (rc != STATUS_OK) return rc;
-    const char *name = yaml_find(root, "model")->text;
-    int length = plan_folder_length(l->to_path);
-    size_t end = strlen(name);
-    bool path = strchr(name, '/') || (end > 5 && strcmp(name + end - 5, ".yaml") == 0);
-    bool together = length == plan_folder_length(l->from_path) &&
-                    strncmp(l->to_path, l->from_path, (size_t)length) == 0;
-    if (*name == '/' || (together && !path))
-        l->model = memory_string(name, err);
-    else if (path)
-        l->model = memory_format(err, "%.*s%s", length, l->to_path, name);
-    else
-        l->model = memory_format(err, "%.*smodels/%s.yaml", length, l->to_path, name);
-    yaml_free(root);
-    return l->model ? STATUS_OK : STATUS_FAILED;
+    const char *path = l->to.model_path, *file = path + names_folder_length(path);
+    size_t length = strlen(file);
+    char *found = NULL, *name = NULL;
+    status rc = STATUS_FAILED;
+    l->model = memory_string(path, err);
+    name = memory_format(err, "%.*s", (int)(length > 5 ? length - 5 : 0), file);
+    if (!l->model || !name) goto out;
+    TRY(names_find(l->from_path, "models", name, &found, err));
+    if (strcmp(found, path) == 0) {
+        free(l->model);
+        l->model = name;
+        name = NULL;
+    }
+out:
+    free(found);
+    free(name);
+    return rc;
 }
 
 static status add_set(ladder *l, const char *key, const yaml_node *value, error *err) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "experiment/names.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -147,24 +148,22 @@ status field_read_title(experiment_reading *r, const yaml_node *node, yaml_node 
     return STATUS_OK;
 }
 
-// A name means models/NAME.yaml beside the experiment. A path in the file is relative to the
-// file's folder, a path in --set to the current one.
-static char *model_path(const experiment_reading *r, const yaml_node *node) {
-    const char *name = node->text, *slash = strrchr(r->path, '/');
-    size_t length = strlen(name);
-    int folder = slash ? (int)(slash - r->path) + 1 : 0;
-    if (!strchr(name, '/') && (length < 5 || strcmp(name + length - 5, ".yaml") != 0))
-        return memory_format(r->err, "%.*smodels/%s.yaml", folder, r->path, name);
-    if (*name == '/' || experiment_is_set(node)) folder = 0;
-    return memory_format(r->err, "%.*s%s", folder, r->path, name);
+// A name, or a path, is seen from the file that it stands in, which may be the base; a path in
+// --set from the current folder.
+static status find_model(const experiment_reading *r, const yaml_node *node, char **path) {
+    bool set = experiment_is_set(node);
+    const char *from = set ? r->path : node->file;
+    if (set && names_is_path(node->text)) from = "";
+    return names_find(from, "models", node->text, path, r->err);
 }
 
 status field_read_model(experiment_reading *r, const yaml_node *node, yaml_node **resolved) {
     const char *name;
     status rc = yaml_string(node, "model", &name, r->err);
     if (rc != STATUS_OK) return rc;
-    char *path = model_path(r, node);
-    if (!path) return STATUS_FAILED;
+    rc = find_model(r, node, &r->e->model_path);
+    if (rc != STATUS_OK) return rc;
+    const char *path = r->e->model_path;
     error local;
     rc = model_read(&r->e->model, path, &local);
     // A message about a place inside the file stands alone; that there is no such file is a fault
@@ -173,7 +172,6 @@ status field_read_model(experiment_reading *r, const yaml_node *node, yaml_node 
         rc = yaml_error(node, r->err, "'model': %s", local.message);
     else if (rc != STATUS_OK)
         rc = error_set(r->err, rc, "%s", local.message);
-    free(path);
     if (rc != STATUS_OK) return rc;
     *resolved = yaml_new_string(r->e->model.name, r->err);
     return *resolved ? STATUS_OK : STATUS_FAILED;

@@ -1,0 +1,220 @@
+#include "experiment/catalog.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/cli.h"
+#include "base/memory.h"
+
+// Deeper folders, larger files and longer names than anybody keeps experiments in.
+enum { MAX_DEPTH = 8, MAX_LINES = 10000, LINE_BYTES = 1024, NAME_SHOWN = 60, LIST_BYTES = 1400 };
+
+static const char KEY[] = "schema:";
+
+// ---- One file ----
+
+// The value in "schema: VALUE  # comment", without quotes; its end is cut off in place.
+static const char *value_in(char *line) {
+    char *value = line + sizeof KEY - 1;
+    value += strspn(value, " \t'\"");
+    value[strcspn(value, " \t'\"\r\n#")] = 0;
+    return value;
+}
+
+// The schema stands in a line of its own, the first one of most files that is no comment.
+static status read_schema(const char *path, char **schema, error *err) {
+    char line[LINE_BYTES];
+    const char *value = "";
+    bool at_start = true;
+    FILE *file = fopen(path, "re");
+    *schema = NULL;
+    if (!file) return error_system(err, STATUS_INPUT, errno, "cannot read '%s'", path);
+    for (int i = 0; i < MAX_LINES && fgets(line, sizeof line, file); i++) {
+        char *start = strncmp(line, "\xef\xbb\xbf", 3) == 0 ? line + 3 : line;
+        bool found = at_start && strncmp(start, KEY, sizeof KEY - 1) == 0;
+        at_start = strchr(line, '\n') != NULL;
+        if (!found) continue;
+        value = value_in(start);
+        break;
+    }
+    fclose(file);
+    *schema = memory_string(value, err);
+    return *schema ? STATUS_OK : STATUS_FAILED;
+}
+
+static void release_entry(catalog_entry *entry) {
+    free(entry->name);
+    free(entry->path);
+    free(entry->schema);
+    *entry = (catalog_entry){0};
+}
+
+static status add_file(catalog *c, const char *path, error *err) {
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    catalog_entry entry = {0};
+    void *items = c->items;
+    status rc;
+    TRY(read_schema(path, &entry.schema, err));
+    rc = STATUS_FAILED;
+    entry.path = memory_string(path, err);
+    entry.name = memory_format(err, "%.*s", (int)(strlen(name) - strlen(".yaml")), name);
+    if (!entry.path || !entry.name) goto out;
+    rc = memory_grow(&items, &c->capacity, c->count + 1, sizeof *c->items, err);
+    c->items = items;
+    if (rc == STATUS_OK) c->items[c->count++] = entry;
+out:
+    if (rc != STATUS_OK) release_entry(&entry);
+    return rc;
+}
+
+// ---- Folders ----
+
+static int is_visible(const struct dirent *entry) {
+    return entry->d_name[0] != '.';
+}
+
+static bool is_yaml(const char *name) {
+    size_t length = strlen(name);
+    return length > 5 && strcmp(name + length - 5, ".yaml") == 0;
+}
+
+static status add_folder(catalog *c, const char *folder, int depth, error *err);
+
+// A file or a folder; whatever else lies there is passed over.
+static status add_path(catalog *c, const char *path, int depth, error *err) {
+    struct stat info;
+    if (lstat(path, &info)) return STATUS_OK; // gone since the folder was read
+    if (S_ISDIR(info.st_mode))
+        return depth < MAX_DEPTH ? add_folder(c, path, depth, err) : STATUS_OK;
+    if (!is_yaml(path) || stat(path, &info) || !S_ISREG(info.st_mode)) return STATUS_OK;
+    return add_file(c, path, err);
+}
+
+// `folder` "": the current one, which stays out of the paths.
+static status add_folder(catalog *c, const char *folder, int depth, error *err) {
+    struct dirent **found = NULL;
+    size_t length = strlen(folder);
+    const char *slash = length && folder[length - 1] != '/' ? "/" : "";
+    int count = scandir(length ? folder : ".", &found, is_visible, alphasort);
+    if (count < 0)
+        return error_system(err, STATUS_INPUT, errno, "cannot read the folder '%s'",
+                            length ? folder : ".");
+    status rc = STATUS_OK;
+    for (int i = 0; i < count; i++) {
+        char *path =
+            rc == STATUS_OK ? memory_format(err, "%s%s%s", folder, slash, found[i]->d_name) : NULL;
+        if (rc == STATUS_OK) rc = path ? add_path(c, path, depth + 1, err) : STATUS_FAILED;
+        free(path);
+        free(found[i]);
+    }
+    free(found);
+    return rc;
+}
+
+// ---- Kinds and names ----
+
+static bool has_kind(const catalog_entry *entry, const char *schema) {
+    return strcmp(entry->schema, schema) == 0;
+}
+
+bool catalog_is_experiment(const catalog_entry *entry) {
+    return has_kind(entry, "lockstep.experiment/1");
+}
+
+bool catalog_is_study(const catalog_entry *entry) {
+    return has_kind(entry, "lockstep.study/1");
+}
+
+static bool is_run(const catalog_entry *entry) {
+    return catalog_is_experiment(entry) || catalog_is_study(entry);
+}
+
+static int by_path(const void *a, const void *b) {
+    return strcmp(((const catalog_entry *)a)->path, ((const catalog_entry *)b)->path);
+}
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static const catalog_entry *look_up(const catalog *c, const char *name, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (is_run(&c->items[i]) && strcmp(c->items[i].name, name) == 0) return &c->items[i];
+    return NULL;
+}
+
+static status check_names(const catalog *c, error *err) {
+    for (size_t i = 0; i < c->count; i++) {
+        const catalog_entry *entry = &c->items[i];
+        const catalog_entry *other = is_run(entry) ? look_up(c, entry->name, i) : NULL;
+        if (other)
+            return error_set(err, STATUS_INPUT,
+                             "two experiments are called '%s': '%s' and '%s': give one of the "
+                             "files another name",
+                             entry->name, other->path, entry->path);
+    }
+    return STATUS_OK;
+}
+
+// ---- The catalogue ----
+
+status catalog_read(catalog *c, const char *root, error *err) {
+    *c = (catalog){0};
+    size_t length = strlen(root);
+    while (length > 1 && root[length - 1] == '/') length--;
+    status rc = STATUS_FAILED;
+    c->root = memory_format(err, "%.*s", (int)length, root);
+    if (!c->root) goto out;
+    TRY(add_folder(c, strcmp(c->root, ".") == 0 ? "" : c->root, 0, err));
+    qsort(c->items, c->count, sizeof *c->items, by_path);
+    rc = check_names(c, err);
+out:
+    if (rc != STATUS_OK) catalog_release(c);
+    return rc;
+}
+
+void catalog_release(catalog *c) {
+    for (size_t i = 0; i < c->count; i++) release_entry(&c->items[i]);
+    free(c->items);
+    free(c->root);
+    *c = (catalog){0};
+}
+
+// "a b c", or less of it with "…" at its end.
+static void join(const char *const *names, size_t count, char *text, size_t size) {
+    size_t used = 0;
+    *text = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (used + strlen(names[i]) + sizeof " …" >= size) {
+            snprintf(text + used, size - used, " …");
+            return;
+        }
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? " " : "", names[i]);
+    }
+}
+
+static status refuse(const catalog *c, const char *name, error *err) {
+    const char **names = memory_new(c->count, sizeof *names, err);
+    char all[LIST_BYTES];
+    size_t count = 0;
+    if (!names) return STATUS_FAILED;
+    for (size_t i = 0; i < c->count; i++)
+        if (is_run(&c->items[i])) names[count++] = c->items[i].name;
+    qsort(names, count, sizeof *names, by_name);
+    const char *near = cli_nearest(name, names, count);
+    join(names, count, all, sizeof all);
+    status rc = error_set(err, STATUS_INPUT, "cannot find experiment: '%.*s': %s%s%s'%s' has %s%s",
+                          NAME_SHOWN, name, near ? "did you mean '" : "", near ? near : "",
+                          near ? "'? " : "", c->root, count ? "these: " : "none", all);
+    free(names);
+    return rc;
+}
+
+status catalog_find(const catalog *c, const char *name, const catalog_entry **found, error *err) {
+    *found = look_up(c, name, c->count);
+    return *found ? STATUS_OK : refuse(c, name, err);
+}

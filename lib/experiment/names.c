@@ -1,0 +1,128 @@
+#include "experiment/names.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "experiment/catalog.h"
+
+enum { MAX_LEVELS = 32 }; // folders upward
+
+static const char CATALOG[] = "experiments";
+
+int names_folder_length(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? (int)(slash - path) + 1 : 0;
+}
+
+bool names_is_path(const char *word) {
+    size_t length = strlen(word);
+    return strchr(word, '/') || (length > 5 && strcmp(word + length - 5, ".yaml") == 0);
+}
+
+static status as_path(const char *from, const char *word, char **path, error *err) {
+    int folder = *word == '/' ? 0 : names_folder_length(from);
+    *path = memory_format(err, "%.*s%s", folder, from, word);
+    return *path ? STATUS_OK : STATUS_FAILED;
+}
+
+// ---- Upward ----
+
+// A folder, as it is written (ending in '/', or empty), and what it is called.
+typedef struct place {
+    char *folder;
+    bool is_root, is_catalog;
+} place;
+
+static status look_at(place *p, error *err) {
+    char real[PATH_MAX];
+    if (!p->folder) return STATUS_FAILED; // err says why
+    p->is_root = p->is_catalog = false;
+    if (!realpath(*p->folder ? p->folder : ".", real)) {
+        p->is_root = true; // there is nothing to be found in it or above it
+        return STATUS_OK;
+    }
+    const char *name = strrchr(real, '/') + 1;
+    p->is_root = !*name;
+    p->is_catalog = strcmp(name, CATALOG) == 0;
+    (void)err;
+    return STATUS_OK;
+}
+
+// The folder above: "a/b/" is in "a/", "" in "../", "../" in "../../".
+static status go_up(place *p, error *err) {
+    char *old = p->folder;
+    size_t length = strlen(old), start = length ? length - 1 : 0;
+    while (start && old[start - 1] != '/') start--;
+    const char *last = old + start;
+    if (!length || !strcmp(last, "./") || !strcmp(last, "../"))
+        p->folder = memory_format(err, "%s../", strcmp(old, "./") == 0 ? "" : old);
+    else
+        p->folder = memory_format(err, "%.*s", (int)start, old);
+    free(old);
+    return look_at(p, err);
+}
+
+// The file below the folder, if it is there.
+static status try_file(const place *p, const char *folder, const char *name, char **path,
+                       error *err) {
+    char *file = memory_format(err, "%s%s%s%s.yaml", p->folder, folder, *folder ? "/" : "", name);
+    *path = NULL;
+    if (!file) return STATUS_FAILED;
+    if (access(file, F_OK) == 0)
+        *path = file;
+    else
+        free(file);
+    return STATUS_OK;
+}
+
+static status try_catalog(const place *p, const char *name, char **path, error *err) {
+    catalog c;
+    const catalog_entry *entry;
+    status rc = catalog_read(&c, *p->folder ? p->folder : ".", err);
+    if (rc != STATUS_OK) return rc;
+    rc = catalog_find(&c, name, &entry, err);
+    if (rc == STATUS_OK) *path = memory_string(entry->path, err);
+    if (rc == STATUS_OK && !*path) rc = STATUS_FAILED;
+    catalog_release(&c);
+    return rc;
+}
+
+// `run`: an experiment or a study, which needs no folder of its own.
+static status search(const char *from, const char *folder, const char *name, bool run, char **path,
+                     error *err) {
+    place p = {.folder = memory_format(err, "%.*s", names_folder_length(from), from)};
+    status rc = look_at(&p, err);
+    *path = NULL;
+    for (int i = 0; rc == STATUS_OK && i < MAX_LEVELS; i++) {
+        if (run) TRY(try_file(&p, "", name, path, err));
+        if (!*path && *folder) TRY(try_file(&p, folder, name, path, err));
+        if (!*path && run && p.is_catalog) TRY(try_catalog(&p, name, path, err));
+        if (*path || p.is_root || p.is_catalog) break;
+        TRY(go_up(&p, err));
+    }
+out:
+    free(p.folder);
+    return rc;
+}
+
+static status find(const char *from, const char *folder, const char *word, bool run, char **path,
+                   error *err) {
+    if (names_is_path(word)) return as_path(from, word, path, err);
+    status rc = search(from, folder, word, run, path, err);
+    if (rc != STATUS_OK || *path) return rc;
+    *path = memory_format(err, "%.*s%s%s%s.yaml", names_folder_length(from), from, folder,
+                          *folder ? "/" : "", word);
+    return *path ? STATUS_OK : STATUS_FAILED;
+}
+
+status names_find(const char *from, const char *folder, const char *word, char **path, error *err) {
+    return find(from, folder, word, false, path, err);
+}
+
+status names_find_run(const char *from, const char *folder, const char *word, char **path,
+                      error *err) {
+    return find(from, folder, word, true, path, err);
+}

@@ -1,0 +1,333 @@
+// Experiments that are based on others: what they take over, where faults are told, and by what
+// names bases and models are found.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "experiment/experiment.h"
+#include "experiment/plan.h"
+
+#define SCHEMA "schema: lockstep.experiment/1\n"
+#define LAYERS \
+    "input: [3, 8, 8]\nlayers: [conv: {out: 4, kernel: 3}, relu, flatten, linear: {out: 10}]\n"
+#define BASE                                                                          \
+    SCHEMA "name: base\ntitle: The base\ndataset: cifar10\nmodel: small\n"            \
+           "virtual_shards: 4\nglobal_batch: 64\nepochs: 10\nloader_workers: 2\n"     \
+           "optimizer: {kind: sgd, lr: 0.001, momentum: 0.9, weight_decay: 0.0005}\n" \
+           "schedule: {warmup_epochs: 1}\nrepeats: 3\n"                               \
+           "published: [{source: R1, accuracy: 65}]\n"
+#define CHILD SCHEMA "name: child\nbase: base\n"
+
+static char folder[64];
+
+static void write_file(const char *name, const char *text) {
+    char path[160], command[200];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    snprintf(command, sizeof command, "mkdir -p \"$(dirname '%s')\"", path);
+    assert_int_equal(system(command), 0);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+// Every test begins in a new folder, and in it.
+static int make_folder(void **state) {
+    (void)state;
+    snprintf(folder, sizeof folder, "/tmp/test_inherit.XXXXXX");
+    if (!mkdtemp(folder) || chdir(folder)) return -1;
+    write_file("models/small.yaml", "schema: lockstep.model/1\nname: small\n" LAYERS);
+    write_file("base.yaml", BASE);
+    return 0;
+}
+
+static int remove_folder(void **state) {
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof command, "cd / && rm -r '%s'", folder);
+    return system(command);
+}
+
+static void load(const char *name, experiment *e) {
+    error err;
+    if (experiment_read(e, name, NULL, 0, &err) != STATUS_OK) fail_msg("%s", err.message);
+}
+
+static void refuses(const char *text, const char *message) {
+    experiment e;
+    error err;
+    write_file("child.yaml", text);
+    assert_int_equal(experiment_read(&e, "child.yaml", NULL, 0, &err), STATUS_INPUT);
+    if (!strstr(err.message, message)) fail_msg("'%s' lacks '%s'", err.message, message);
+}
+
+// ---- What is taken over ----
+
+static void a_file_shows_what_differs(void **state) {
+    (void)state;
+    experiment e;
+    write_file("child.yaml", CHILD "epochs: 20\n");
+    load("child.yaml", &e);
+    assert_string_equal(e.name, "child");
+    assert_string_equal(e.title, "child");
+    assert_null(e.published);
+    assert_int_equal(e.epochs, 20);
+    assert_int_equal(e.global_batch, 64);
+    assert_int_equal(e.repeats, 3);
+    assert_true(e.optimizer.momentum == 0.9);
+    assert_string_equal(e.model.name, "small");
+    assert_null(yaml_find(e.resolved, "base"));
+    experiment_release(&e);
+}
+
+static void groups_are_taken_key_by_key(void **state) {
+    (void)state;
+    experiment e;
+    write_file("child.yaml", CHILD "optimizer: {lr: 0.5}\nschedule: {kind: constant}\n");
+    load("child.yaml", &e);
+    assert_true(e.optimizer.lr == 0.5);
+    assert_true(e.optimizer.momentum == 0.9);
+    assert_true(e.optimizer.weight_decay == 0.0005);
+    assert_int_equal(e.schedule.warmup_epochs, 1); // constant is what the base's schedule is, too
+    experiment_release(&e);
+}
+
+static void another_kind_takes_nothing(void **state) {
+    (void)state;
+    experiment e;
+    write_file("child.yaml", CHILD "optimizer: {kind: adam, lr: 0.5}\nschedule: {kind: cosine}\n");
+    load("child.yaml", &e);
+    assert_int_equal(e.optimizer.kind, OPTIMIZER_ADAM);
+    assert_true(e.optimizer.weight_decay == 0);
+    assert_int_equal(e.schedule.warmup_epochs, 0);
+    experiment_release(&e);
+    refuses(CHILD "optimizer: {kind: adam}\n", "child.yaml:4:12: 'optimizer.lr' is missing");
+}
+
+static void null_takes_a_key_away(void **state) {
+    (void)state;
+    experiment e;
+    write_file("child.yaml", CHILD "loader_workers: null\noptimizer: {momentum: null}\n"
+                                   "schedule: null\nlr_scaling: null\n");
+    load("child.yaml", &e);
+    assert_int_equal(e.loader_workers, 0);
+    assert_true(e.optimizer.momentum == 0 && e.optimizer.lr == 0.001);
+    assert_int_equal(e.schedule.warmup_epochs, 0);
+    experiment_release(&e);
+    refuses(CHILD "epochs: null\n", "child.yaml:1:1: 'epochs' is missing");
+}
+
+static void bases_have_bases(void **state) {
+    (void)state;
+    experiment e;
+    write_file("middle.yaml", SCHEMA "name: middle\nbase: base\nepochs: 20\nseed: 7\n"
+                                     "loader_workers: null\noptimizer: {lr: 0.5}\n");
+    write_file("child.yaml", SCHEMA "name: child\nbase: middle\nepochs: 30\n");
+    load("child.yaml", &e);
+    assert_int_equal(e.epochs, 30);
+    assert_int_equal(e.seed, 7);
+    assert_int_equal(e.loader_workers, 0);
+    assert_true(e.optimizer.lr == 0.5 && e.optimizer.momentum == 0.9);
+    experiment_release(&e);
+}
+
+static void assignments_come_last(void **state) {
+    (void)state;
+    experiment e;
+    error err;
+    const char *const set[] = {"optimizer.lr=0.25", "loader_workers=null"};
+    write_file("child.yaml", CHILD "optimizer: {lr: 0.5}\n");
+    assert_int_equal(experiment_read(&e, "child.yaml", set, 2, &err), STATUS_OK);
+    assert_true(e.optimizer.lr == 0.25 && e.optimizer.momentum == 0.9);
+    assert_int_equal(e.loader_workers, 0);
+    experiment_release(&e);
+    const char *const base[] = {"base=other"};
+    assert_int_equal(experiment_read(&e, "child.yaml", base, 1, &err), STATUS_USAGE);
+}
+
+// A file that says all of it gives the same.
+static void the_long_form_is_the_same(void **state) {
+    (void)state;
+    experiment brief, whole;
+    write_file("child.yaml", CHILD "epochs: 20\noptimizer: {lr: 0.5}\ntitle: t\n");
+    write_file("whole.yaml", SCHEMA "name: child\ntitle: t\ndataset: cifar10\nmodel: small\n"
+                                    "virtual_shards: 4\nglobal_batch: 64\nepochs: 20\n"
+                                    "loader_workers: 2\nrepeats: 3\nschedule: {warmup_epochs: 1}\n"
+                                    "optimizer: {kind: sgd, lr: 0.5, momentum: 0.9, "
+                                    "weight_decay: 0.0005}\n");
+    load("child.yaml", &brief);
+    load("whole.yaml", &whole);
+    assert_true(yaml_equal(brief.resolved, whole.resolved));
+    experiment_release(&brief);
+    experiment_release(&whole);
+}
+
+// ---- Faults ----
+
+static void faults_are_told_where_the_value_stands(void **state) {
+    (void)state;
+    refuses(CHILD "epochs: none\n", "child.yaml:4:9: 'epochs': expected an integer");
+    refuses(CHILD "optimizer: {momentun: 0.5}\n",
+            "child.yaml:4:13: unknown key 'momentun': did you mean 'momentum'?");
+    refuses(SCHEMA "name: child\nbsae: base\n",
+            "child.yaml:3:1: unknown key 'bsae': did you mean 'base'?");
+    refuses(CHILD "world_size: 3\n",
+            "child.yaml:4:13: 'virtual_shards' is 4: it must be a multiple of 'world_size'");
+    write_file("base.yaml", BASE "seed: -1\n");
+    refuses(CHILD, "base.yaml:14:7: 'seed': expected an integer of at least 0, got '-1'");
+    write_file("base.yaml", BASE "sede: 1\n");
+    refuses(CHILD, "base.yaml:14:1: unknown key 'sede': did you mean 'seed'?");
+    write_file("base.yaml", BASE "optimizer: {kind: sgd}\n");
+    refuses(CHILD, "base.yaml:14:1: ");
+    write_file("base.yaml", BASE "normalize: {mean: [1, 2]}\n");
+    refuses(CHILD, "base.yaml:14:12: 'normalize' needs both 'mean' and 'std'");
+}
+
+static void circles_are_refused(void **state) {
+    (void)state;
+    refuses(SCHEMA "name: child\nbase: child\n",
+            "child.yaml:3:7: 'base': 'child.yaml' is this file, or based on it");
+    write_file("middle.yaml", SCHEMA "name: middle\nbase: ./child.yaml\n");
+    refuses(SCHEMA "name: child\nbase: middle\n",
+            "middle.yaml:3:7: 'base': './child.yaml' is this file, or based on it");
+}
+
+static void chains_have_an_end(void **state) {
+    (void)state;
+    char name[16], text[160];
+    experiment e;
+    error err;
+    for (int i = 1; i <= 9; i++) {
+        snprintf(name, sizeof name, "e%d.yaml", i);
+        if (i == 1)
+            snprintf(text, sizeof text, SCHEMA "name: e1\nbase: base\n");
+        else
+            snprintf(text, sizeof text, SCHEMA "name: e%d\nbase: e%d\n", i, i - 1);
+        write_file(name, text);
+    }
+    load("e8.yaml", &e);
+    experiment_release(&e);
+    assert_int_equal(experiment_read(&e, "e9.yaml", NULL, 0, &err), STATUS_INPUT);
+    assert_string_equal(err.message,
+                        "e1.yaml:3:7: 'base': more than 8 files, each based on the next");
+}
+
+static void what_is_no_base_is_refused(void **state) {
+    (void)state;
+    refuses(SCHEMA "name: child\nbase: none\n",
+            "child.yaml:3:7: 'base': cannot read YAML file: 'none.yaml': No such file");
+    refuses(SCHEMA "name: child\nbase: ./none.yaml\n",
+            "child.yaml:3:7: 'base': cannot read YAML file: './none.yaml': No such file");
+    refuses(SCHEMA "name: child\nbase: models/small.yaml\n",
+            "child.yaml:3:7: 'base': 'models/small.yaml' is no experiment");
+    refuses(SCHEMA "name: child\nbase: [base]\n", "child.yaml:3:7: 'base': expected a string");
+    write_file("base.yaml", "a: [\n");
+    refuses(CHILD, "base.yaml:2:1: ");
+}
+
+// ---- Names ----
+
+// experiments/R1/child.yaml, with its base and its model in other folders of the catalogue.
+static void names_are_found_in_the_catalogue(void **state) {
+    (void)state;
+    experiment e;
+    write_file("experiments/models/net.yaml", "schema: lockstep.model/1\nname: top\n" LAYERS);
+    write_file("experiments/R1/models/own.yaml", "schema: lockstep.model/1\nname: own\n" LAYERS);
+    write_file("experiments/R2/other.yaml", BASE "strategy: single\n");
+    write_file("experiments/R1/child.yaml", SCHEMA "name: child\nbase: other\nmodel: net\n");
+    load("experiments/R1/child.yaml", &e);
+    assert_string_equal(e.model.name, "top");
+    assert_string_equal(e.model_path, "experiments/models/net.yaml");
+    experiment_release(&e);
+    write_file("experiments/R1/child.yaml", SCHEMA "name: child\nbase: other\nmodel: own\n");
+    load("experiments/R1/child.yaml", &e);
+    assert_string_equal(e.model.name, "own");
+    experiment_release(&e);
+    // From within, and from elsewhere.
+    assert_int_equal(chdir("experiments/R1"), 0);
+    load("child.yaml", &e);
+    experiment_release(&e);
+    assert_int_equal(chdir("../R2"), 0);
+    load("../R1/child.yaml", &e);
+    experiment_release(&e);
+    char whole[160];
+    snprintf(whole, sizeof whole, "%s/experiments/R1/child.yaml", folder);
+    load(whole, &e);
+    experiment_release(&e);
+    assert_int_equal(chdir(folder), 0);
+    // What is beside the file comes first.
+    write_file("experiments/R1/other.yaml", BASE "seed: 5\n");
+    load("experiments/R1/child.yaml", &e);
+    assert_int_equal(e.seed, 5);
+    experiment_release(&e);
+}
+
+static void the_model_of_a_base_is_seen_from_the_base(void **state) {
+    (void)state;
+    experiment e;
+    write_file("elsewhere/near.yaml", "schema: lockstep.model/1\nname: near\n" LAYERS);
+    write_file("elsewhere/base.yaml",
+               SCHEMA "name: b\ndataset: cifar10\nmodel: ./near.yaml\nglobal_batch: 8\nepochs: 1\n"
+                      "optimizer: {kind: sgd, lr: 1}\n");
+    write_file("child.yaml", SCHEMA "name: child\nbase: elsewhere/base.yaml\n");
+    load("child.yaml", &e);
+    assert_string_equal(e.model.name, "near");
+    experiment_release(&e);
+}
+
+static void unknown_names_in_a_catalogue(void **state) {
+    (void)state;
+    experiment e;
+    error err;
+    write_file("experiments/R2/other.yaml", BASE);
+    write_file("experiments/R1/child.yaml", SCHEMA "name: child\nbase: othre\n");
+    assert_int_equal(experiment_read(&e, "experiments/R1/child.yaml", NULL, 0, &err), STATUS_INPUT);
+    assert_string_equal(err.message,
+                        "experiments/R1/child.yaml:3:7: 'base': cannot find experiment: 'othre': "
+                        "did you mean 'other'? 'experiments' has these: child other");
+}
+
+static void studies_find_their_base(void **state) {
+    (void)state;
+    yaml_node *plan;
+    error err;
+    write_file("experiments/models/small.yaml", "schema: lockstep.model/1\nname: s\n" LAYERS);
+    write_file("experiments/R1/first.yaml", BASE);
+    write_file("experiments/R2/grid.yaml", "schema: lockstep.study/1\nname: grid\nbase: first\n"
+                                           "vary: {epochs: [1, 2]}\n");
+    if (plan_study("experiments/R2/grid.yaml", NULL, 0, &plan, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    assert_string_equal(yaml_find(plan, "experiment")->text, "experiments/R1/first.yaml");
+    yaml_free(plan);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(a_file_shows_what_differs),
+        TEST(groups_are_taken_key_by_key),
+        TEST(another_kind_takes_nothing),
+        TEST(null_takes_a_key_away),
+        TEST(bases_have_bases),
+        TEST(assignments_come_last),
+        TEST(the_long_form_is_the_same),
+        TEST(faults_are_told_where_the_value_stands),
+        TEST(circles_are_refused),
+        TEST(chains_have_an_end),
+        TEST(what_is_no_base_is_refused),
+        TEST(names_are_found_in_the_catalogue),
+        TEST(the_model_of_a_base_is_seen_from_the_base),
+        TEST(unknown_names_in_a_catalogue),
+        TEST(studies_find_their_base),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

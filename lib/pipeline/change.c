@@ -1,0 +1,201 @@
+#include "pipeline/change.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/output.h"
+#include "data/manifest.h"
+#include "experiment/factors.h"
+#include "pipeline/copy.h"
+#include "pipeline/store.h"
+
+// ---- In what two experiments differ ----
+
+typedef struct telling {
+    char *text;
+    size_t size, used, count;
+} telling;
+
+static const char *scalar(const yaml_node *node) {
+    return !node ? "none" : node->kind == YAML_SCALAR ? node->text : "another value";
+}
+
+static void tell(telling *t, const char *group, const char *key, const char *from,
+                 const char *to) {
+    enum { MOST = 4 };
+    const char *separator = t->count ? ", " : "";
+    if (++t->count > MOST || t->used >= t->size) return;
+    if (t->count == MOST)
+        t->used += (size_t)snprintf(t->text + t->used, t->size - t->used, ", …");
+    else
+        t->used += (size_t)snprintf(t->text + t->used, t->size - t->used,
+                                    "%s%s%s%.40s %.60s → %.60s", separator, group,
+                                    *group ? "." : "", key, from, to);
+}
+
+static bool is_shown_apart(const char *key) {
+    return factors_is_label(key) || strcmp(key, "seed") == 0;
+}
+
+static void tell_value(telling *t, const char *group, const char *key, const yaml_node *a,
+                       const yaml_node *b);
+
+// The keys of `a`, and then those that only `b` has.
+static void tell_mapping(telling *t, const char *group, const yaml_node *a, const yaml_node *b) {
+    for (size_t i = 0; i < a->count; i++)
+        if (*group || !is_shown_apart(a->keys[i]))
+            tell_value(t, group, a->keys[i], a->items[i], yaml_find(b, a->keys[i]));
+    for (size_t i = 0; i < b->count; i++)
+        if ((*group || !is_shown_apart(b->keys[i])) && !yaml_find(a, b->keys[i]))
+            tell_value(t, group, b->keys[i], NULL, b->items[i]);
+}
+
+static void tell_value(telling *t, const char *group, const char *key, const yaml_node *a,
+                       const yaml_node *b) {
+    if (a && b && yaml_equal(a, b)) return;
+    if (strcmp(key, "architecture") == 0)
+        tell(t, "", "model", a ? scalar(yaml_find(a, "name")) : "none",
+             b ? scalar(yaml_find(b, "name")) : "none");
+    else if (!*group && a && b && a->kind == YAML_MAPPING && b->kind == YAML_MAPPING)
+        tell_mapping(t, key, a, b);
+    else
+        tell(t, group, key, scalar(a), scalar(b));
+}
+
+size_t change_keys(const yaml_node *before, const yaml_node *now, char *text, size_t size) {
+    telling t = {.text = text, .size = size};
+    *text = 0;
+    tell_mapping(&t, "", before, now);
+    return t.count;
+}
+
+// ---- Against the run before ----
+
+static status describe_last(const pipeline *p, const planned_run *r, const planned_seed *s,
+                            char *why, size_t size, error *err) {
+    yaml_node *root = NULL;
+    error unreadable;
+    char *path = memory_format(err, "%s/%s/train/manifest.yaml", p->artifacts, s->place);
+    if (!path) return STATUS_FAILED;
+    const bool there = manifest_read(path, &root, &unreadable) == STATUS_OK;
+    const yaml_node *before = there ? yaml_find(root, "parameters") : NULL;
+    if (before && before->kind == YAML_MAPPING &&
+        !change_keys(before, r->e.resolved, why, size))
+        snprintf(why, size, "other data, another kind of device, or another version");
+    yaml_free(root);
+    free(path);
+    return STATUS_OK;
+}
+
+// ---- Going on from fewer epochs ----
+
+// Is the run of this manifest the one with `key`, but for its epochs? *epochs is how many it has.
+static status is_shorter(const yaml_node *root, const experiment *e, const char *key, bool *shorter,
+                         int64_t *epochs, error *err) {
+    char other[SHA256_TEXT_BYTES];
+    status rc = STATUS_OK;
+    *shorter = false;
+    const yaml_node *own = yaml_get(root, "parameters.epochs");
+    if (!own || yaml_integer(own, "epochs", 1, INT64_MAX, epochs, NULL) != STATUS_OK ||
+        *epochs >= e->epochs)
+        return rc;
+    yaml_node *trial = yaml_copy(root, err);
+    if (!trial) return STATUS_FAILED;
+    TRY(yaml_put((yaml_node *)yaml_find(trial, "parameters"), "epochs",
+                 yaml_new_integer(e->epochs, err), err));
+    TRY(manifest_key_of(trial, other, err));
+    *shorter = strcmp(other, key) == 0;
+out:
+    yaml_free(trial);
+    return rc;
+}
+
+typedef struct candidate {
+    char *folder; // of the execution; NULL: there is none
+    int64_t epochs;
+    char why[256]; // why it cannot be gone on from; "" when it can
+} candidate;
+
+// Why the run of `root` cannot be gone on from; "" when it can. The key has compared all but the
+// schedule.
+static status check_schedule(const yaml_node *root, const planned_run *r, const planned_seed *s,
+                             char why[256], error *err) {
+    static const char *const foreign[] = {"published", "backend", "reduce"};
+    yaml_node *before = yaml_copy(yaml_find(root, "parameters"), err);
+    yaml_node *now = yaml_copy(r->e.resolved, err);
+    status rc = before && now ? STATUS_OK : STATUS_FAILED;
+    if (rc == STATUS_OK)
+        rc = yaml_put(now, "seed", yaml_new_integer((int64_t)s->seed, err), err);
+    for (size_t i = 0; before && i < sizeof foreign / sizeof *foreign; i++)
+        yaml_remove(before, foreign[i]);
+    if (rc == STATUS_OK && !experiment_continues(before, now, why)) *why = 0;
+    yaml_free(now);
+    yaml_free(before);
+    return rc;
+}
+
+static status consider(const execution *x, const planned_run *r, const planned_seed *s,
+                       candidate *best, error *err) {
+    bool shorter;
+    int64_t epochs;
+    if (!x->train) return STATUS_OK;
+    status rc = is_shorter(x->train, &r->e, s->key, &shorter, &epochs, err);
+    if (rc != STATUS_OK || !shorter || (best->folder && epochs <= best->epochs)) return rc;
+    free(best->folder);
+    *best = (candidate){.epochs = epochs, .folder = memory_string(x->folder, err)};
+    return best->folder ? check_schedule(x->train, r, s, best->why, err) : STATUS_FAILED;
+}
+
+static status find_candidate(const pipeline *p, const planned_run *r, const planned_seed *s,
+                             candidate *best, error *err) {
+    char **keys;
+    size_t count;
+    status rc = store_keys(p->artifacts, &keys, &count, err);
+    if (rc != STATUS_OK) return rc;
+    for (size_t i = 0; rc == STATUS_OK && i < count; i++) {
+        execution_list list;
+        rc = store_read(p->artifacts, keys[i], &list, err);
+        if (rc != STATUS_OK) break;
+        if (list.count) rc = consider(&list.items[0], r, s, best, err);
+        store_release(&list);
+    }
+    store_keys_free(keys, count);
+    return rc;
+}
+
+static status copy_state(const pipeline *p, const candidate *c, const char *key, error *err) {
+    char *from = memory_format(err, "%s/train/state.st.zst", c->folder);
+    char *run = store_execution_folder(p->artifacts, key, 1, err);
+    char *folder = run ? memory_format(err, "%s/train", run) : NULL;
+    char *to = folder ? memory_format(err, "%s/state.st.zst", folder) : NULL;
+    status rc = from && to ? output_make_folder(folder, err) : STATUS_FAILED;
+    if (rc == STATUS_OK) rc = copy_file(from, to, err);
+    free(to);
+    free(folder);
+    free(run);
+    free(from);
+    return rc;
+}
+
+status change_describe(const pipeline *p, const planned_run *r, const planned_seed *s, bool may_go_on,
+                       bool *resume, char *why, size_t size, error *err) {
+    candidate c = {0};
+    status rc = describe_last(p, r, s, why, size, err);
+    if (rc != STATUS_OK || !may_go_on || !p->settings->resume) return rc;
+    TRY(find_candidate(p, r, s, &c, err));
+    if (!c.folder) goto out;
+    if (*c.why) {
+        snprintf(why, size, "epochs %lld → %d, from the start: %s", (long long)c.epochs,
+                 r->e.epochs, c.why);
+        goto out;
+    }
+    TRY(copy_state(p, &c, s->key, err));
+    *resume = true;
+    snprintf(why, size, "epochs %lld → %d: goes on from %s", (long long)c.epochs, r->e.epochs,
+             c.folder);
+out:
+    free(c.folder);
+    return rc;
+}

@@ -1,0 +1,169 @@
+#include "pipeline/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/signals.h"
+
+typedef struct child {
+    const words *command;
+    const char *typed;
+    int out, said; // where standard output and standard error go; -1: where ours go
+    int report;    // how the child says that it could not start
+    pid_t parent;
+} child;
+
+// ---- In the child ----
+
+static _Noreturn void become(const child *c) {
+    int reason;
+    signal(SIGINT, SIG_DFL);
+    signal(SIGQUIT, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != c->parent) _exit(STATUS_FAILED); // it died before that took effect
+    if (c->out >= 0) dup2(c->out, STDOUT_FILENO);
+    if (c->said >= 0) dup2(c->said, STDERR_FILENO);
+    if (c->typed) setenv("LOCKSTEP_COMMAND", c->typed, 1);
+    execvp(c->command->items[0], c->command->items);
+    reason = errno;
+    if (write(c->report, &reason, sizeof reason) != sizeof reason) _exit(STATUS_FAILED);
+    _exit(STATUS_FAILED);
+}
+
+// ---- In the parent ----
+
+static status cannot_start(const words *command, int reason, error *err) {
+    return error_system(err, STATUS_FAILED, reason, "cannot start program: '%s'",
+                        command->items[0]);
+}
+
+static status start(child *c, pid_t *pid, error *err) {
+    int report[2], reason = 0;
+    c->parent = getpid();
+    if (pipe2(report, O_CLOEXEC)) return cannot_start(c->command, errno, err);
+    c->report = report[1];
+    fflush(NULL);
+    *pid = fork();
+    if (*pid == 0) become(c);
+    if (*pid < 0) reason = errno;
+    close(report[1]);
+    if (*pid > 0 && read(report[0], &reason, sizeof reason) == sizeof reason)
+        (void)waitpid(*pid, NULL, 0);
+    close(report[0]);
+    return reason ? cannot_start(c->command, reason, err) : STATUS_OK;
+}
+
+static status interpret(const words *command, int ended, error *err) {
+    const char *slash = strrchr(command->items[0], '/');
+    const char *name = slash ? slash + 1 : command->items[0];
+    error_set(err, STATUS_FAILED, "%s", "");
+    if (WIFSIGNALED(ended)) {
+        if (WTERMSIG(ended) == SIGINT) signals_die(SIGINT);
+        const char *known = sigabbrev_np(WTERMSIG(ended));
+        return error_set(err, STATUS_FAILED, "'%s' was ended by signal %d (SIG%s)", name,
+                         WTERMSIG(ended), known ? known : "?");
+    }
+    int code = WEXITSTATUS(ended);
+    if (code > STATUS_STOPPED) return STATUS_FAILED;
+    if (err) err->code = (status)code;
+    return (status)code;
+}
+
+static status wait_for(const words *command, pid_t pid, error *err) {
+    int ended;
+    while (waitpid(pid, &ended, 0) < 0)
+        if (errno != EINTR)
+            return error_system(err, STATUS_FAILED, errno, "cannot wait for '%s'",
+                                command->items[0]);
+    return interpret(command, ended, err);
+}
+
+status child_run(const words *command, const char *typed, error *err) {
+    child c = {.command = command, .typed = typed, .out = -1, .said = -1};
+    struct sigaction ignore = {.sa_handler = SIG_IGN}, interrupt, quit;
+    pid_t pid;
+    sigaction(SIGINT, &ignore, &interrupt);
+    sigaction(SIGQUIT, &ignore, &quit);
+    status rc = start(&c, &pid, err);
+    if (rc == STATUS_OK) rc = wait_for(command, pid, err);
+    sigaction(SIGINT, &interrupt, NULL);
+    sigaction(SIGQUIT, &quit, NULL);
+    return rc;
+}
+
+// ---- Output ----
+
+static status read_all(int fd, char **text, error *err) {
+    size_t used = 0, capacity = 0;
+    void *room = NULL;
+    for (;;) {
+        status rc = memory_grow(&room, &capacity, used + 4096, 1, err);
+        *text = room;
+        if (rc != STATUS_OK) return rc;
+        ssize_t got = read(fd, (char *)room + used, capacity - used - 1);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return error_system(err, STATUS_FAILED, errno, "cannot read from a child");
+        used += (size_t)got;
+        if (got == 0) break;
+    }
+    while (used && (*text)[used - 1] == '\n') used--;
+    (*text)[used] = 0;
+    return STATUS_OK;
+}
+
+static status first_line(FILE *from, char **said, error *err) {
+    char line[2048] = "";
+    rewind(from);
+    if (!fgets(line, sizeof line, from)) *line = 0;
+    line[strcspn(line, "\n")] = 0;
+    *said = memory_string(line, err);
+    return *said ? STATUS_OK : STATUS_FAILED;
+}
+
+static status run_and_read(child *c, char **text, error *err) {
+    int out[2];
+    pid_t pid;
+    *text = NULL;
+    if (pipe2(out, O_CLOEXEC)) return cannot_start(c->command, errno, err);
+    c->out = out[1];
+    status rc = start(c, &pid, err);
+    close(out[1]);
+    if (rc == STATUS_OK) {
+        rc = read_all(out[0], text, err);
+        status ended = wait_for(c->command, pid, rc == STATUS_OK ? err : NULL);
+        if (rc == STATUS_OK) rc = ended;
+    }
+    close(out[0]);
+    if (rc != STATUS_OK) {
+        free(*text);
+        *text = NULL;
+    }
+    return rc;
+}
+
+status child_output(const words *command, char **text, error *err) {
+    child c = {.command = command, .said = -1};
+    return run_and_read(&c, text, err);
+}
+
+status child_try(const words *command, char **text, char **said, error *err) {
+    *text = *said = NULL;
+    int memory = memfd_create("messages", MFD_CLOEXEC);
+    FILE *messages = memory < 0 ? NULL : fdopen(memory, "w+");
+    if (!messages) return cannot_start(command, errno, err);
+    child c = {.command = command, .said = fileno(messages)};
+    status rc = run_and_read(&c, text, err);
+    status told = first_line(messages, said, rc == STATUS_OK ? err : NULL);
+    fclose(messages);
+    return rc == STATUS_OK ? told : rc;
+}

@@ -1,0 +1,54 @@
+#include "pipeline/copy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/output.h"
+
+enum { BUFFER_BYTES = 1 << 16, MOST_BYTES = 1 << 20 };
+
+static status cannot_read(const char *path, error *err) {
+    return error_system(err, STATUS_INPUT, errno, "cannot read: '%s'", path);
+}
+
+status copy_file(const char *from, const char *to, error *err) {
+    char buffer[BUFFER_BYTES];
+    output *out = NULL;
+    ssize_t got;
+    int fd = open(from, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return cannot_read(from, err);
+    status rc = output_open(to, &out, err);
+    while (rc == STATUS_OK && (got = read(fd, buffer, sizeof buffer)) != 0) {
+        if (got < 0 && errno == EINTR) continue;
+        rc = got < 0 ? cannot_read(from, err) : output_write(out, buffer, (size_t)got, err);
+    }
+    if (rc == STATUS_OK) rc = output_commit(out, err);
+    output_free(out);
+    close(fd);
+    return rc;
+}
+
+status read_file(const char *path, char **text, error *err) {
+    size_t used = 0;
+    ssize_t got = 1;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return cannot_read(path, err);
+    *text = memory_new(MOST_BYTES + 1, 1, err);
+    status rc = *text ? STATUS_OK : STATUS_FAILED;
+    while (rc == STATUS_OK && got != 0 && used < MOST_BYTES) {
+        got = read(fd, *text + used, MOST_BYTES - used);
+        if (got < 0 && errno != EINTR) rc = cannot_read(path, err);
+        if (got > 0) used += (size_t)got;
+    }
+    close(fd);
+    if (rc == STATUS_OK && used == MOST_BYTES)
+        rc = error_set(err, STATUS_INPUT, "cannot read: '%s': longer than %d bytes", path,
+                       MOST_BYTES);
+    if (rc == STATUS_OK) return rc;
+    free(*text);
+    *text = NULL;
+    return rc;
+}

@@ -1,0 +1,149 @@
+// Where the data of a run lies, and the stages that make it.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "data/manifest.h"
+#include "pipeline/planned_run.h"
+#include "pipeline/stage.h"
+
+char *planned_run_shape(const planned_run *r, error *err) {
+    const program *p = &r->e.model.program;
+    return memory_format(err, "%d,%d,%d", p->input.channels, p->input.height, p->input.width);
+}
+
+static bool is_synthetic(const planned_run *r) {
+    return strcmp(r->e.dataset, "synthetic") == 0;
+}
+
+// Drawn images have the shape that the model takes.
+static char *data_folder(const pipeline *p, const planned_run *r, error *err) {
+    const char *own = p->settings->values[SETTING_DATA];
+    const program *m = &r->e.model.program;
+    const bool usual = m->input.channels == 3 && m->input.height == 32 && m->input.width == 32;
+    if (own) return memory_string(own, err);
+    if (is_synthetic(r) && !usual)
+        return memory_format(err, "%s/data/synthetic-%dx%dx%d", p->artifacts, m->input.channels,
+                             m->input.height, m->input.width);
+    return memory_format(err, "%s/data/%s", p->artifacts, r->e.dataset);
+}
+
+// A folder that is the user's stays as it is: its shards lie with ours, by its content.
+static char *shard_folder(const pipeline *p, const planned_run *r, error *err) {
+    const int shards = r->e.virtual_shards;
+    const unsigned long long seed = r->e.shard_seed;
+    yaml_node *root = NULL;
+    char *path = NULL, *folder = NULL;
+    if (!p->settings->values[SETTING_DATA])
+        return memory_format(err, "%s/shards-%d-%llu", r->data, shards, seed);
+    path = memory_format(err, "%s/manifest.yaml", r->data);
+    if (!path || manifest_read(path, &root, err) != STATUS_OK) goto out;
+    const yaml_node *content = yaml_get(root, "outputs.0.content");
+    if (!content || content->kind != YAML_SCALAR)
+        error_set(err, STATUS_INPUT, "cannot use data: '%s': its first output has no content hash",
+                  path);
+    else
+        folder = memory_format(err, "%s/data/shards-%.12s-%d-%llu", p->artifacts, content->text,
+                               shards, seed);
+out:
+    yaml_free(root);
+    free(path);
+    return folder;
+}
+
+static status check_own_data(const pipeline *p, error *err) {
+    static const char *const files[] = {"train.st.zst", "test.st.zst", "manifest.yaml"};
+    const char *own = p->settings->values[SETTING_DATA];
+    for (size_t i = 0; own && i < sizeof files / sizeof *files; i++) {
+        char *path = memory_format(err, "%s/%s", own, files[i]);
+        bool there = path && access(path, R_OK) == 0;
+        free(path);
+        if (!there)
+            return error_set(err, STATUS_INPUT,
+                             "cannot use data: DATA='%s': it has no %s; import-images makes such a "
+                             "folder",
+                             own, files[i]);
+    }
+    return STATUS_OK;
+}
+
+status data_locate(const pipeline *p, planned_run *r, error *err) {
+    status rc = check_own_data(p, err);
+    if (rc != STATUS_OK) return rc;
+    r->data = data_folder(p, r, err);
+    if (!r->data) return STATUS_FAILED;
+    r->test = memory_format(err, "%s/test.st.zst", r->data);
+    r->train = r->e.virtual_shards == 1 ? memory_format(err, "%s/train.st.zst", r->data)
+                                        : shard_folder(p, r, err);
+    if (r->test && r->train) return STATUS_OK;
+    return err->code ? err->code : STATUS_FAILED;
+}
+
+// ---- Stages ----
+
+status data_fetch_command(const planned_run *r, const char *source, words *command, error *err) {
+    const char *dataset = r->e.dataset, *tool = "fetch-cifar";
+    char *images = planned_run_shape(r, err);
+    status rc = images ? STATUS_OK : STATUS_FAILED;
+    if (rc != STATUS_OK) return rc;
+    if (strstr(dataset, "mnist")) tool = "fetch-mnist";
+    if (is_synthetic(r)) tool = "synth-cifar";
+    TRY(words_add(command, tool, err));
+    if (is_synthetic(r)) {
+        TRY(words_option(command, "--shape", images, err));
+    } else {
+        TRY(words_option(command, "--dataset", dataset, err));
+        TRY(words_option(command, "--from", source, err));
+    }
+    TRY(words_option(command, "--out", r->data, err));
+out:
+    free(images);
+    return rc;
+}
+
+static status fetch(pipeline *p, const planned_run *r, error *err) {
+    words command = {0};
+    status rc = STATUS_OK;
+    if (p->settings->values[SETTING_DATA]) return rc;
+    if (!is_synthetic(r) && !settings_source_name(r->e.dataset))
+        return error_set(err, STATUS_INPUT,
+                         "cannot fetch data: '%s' is no official data set: give DATA=DIR, a folder "
+                         "that import-images made",
+                         r->e.dataset);
+    TRY(data_fetch_command(r, settings_source(p->settings, r->e.dataset), &command, err));
+    const stage s = {.name = "fetch", .dir = r->data, .command = &command};
+    TRY(stage_run(p, &s, err));
+out:
+    words_release(&command);
+    return rc;
+}
+
+status data_shard_command(const planned_run *r, words *command, error *err) {
+    status rc;
+    TRY(words_add(command, "shard", err));
+    TRY(words_format(command, err, "--shards=%d", r->e.virtual_shards));
+    TRY(words_format(command, err, "--seed=%llu", (unsigned long long)r->e.shard_seed));
+    TRY(words_add(command, "--in", err));
+    TRY(words_format(command, err, "%s/train.st.zst", r->data));
+    TRY(words_option(command, "--out", r->train, err));
+out:
+    return rc;
+}
+
+static status shard(pipeline *p, const planned_run *r, error *err) {
+    words command = {0};
+    status rc;
+    TRY(data_shard_command(r, &command, err));
+    const stage s = {.name = "shard", .dir = r->train, .command = &command};
+    TRY(stage_run(p, &s, err));
+out:
+    words_release(&command);
+    return rc;
+}
+
+status data_prepare(pipeline *p, const planned_run *r, error *err) {
+    status rc = fetch(p, r, err);
+    return rc == STATUS_OK && r->e.virtual_shards > 1 ? shard(p, r, err) : rc;
+}

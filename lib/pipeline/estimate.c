@@ -1,0 +1,249 @@
+#include "pipeline/estimate.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/progress.h"
+#include "data/manifest.h"
+#include "data/tensor_file.h"
+#include "pipeline/child.h"
+#include "pipeline/stage.h"
+#include "pipeline/store.h"
+#include "pipeline/work.h"
+
+// A run that is over at once is measured with more samples.
+enum { FEW_SAMPLES = 512, MORE_SAMPLES = 8192 };
+static const double LONG_ENOUGH = 0.2; // seconds of an epoch
+
+// Seconds a sample, by the key of the trial: runs with the same work are tried once.
+typedef struct rate {
+    char *key;
+    double train, test;
+} rate;
+
+typedef struct measuring {
+    pipeline *p;
+    rate *rates;
+    size_t count, capacity;
+} measuring;
+
+static double number_at(const yaml_node *root, const char *path) {
+    const yaml_node *node = yaml_get(root, path);
+    double value;
+    return node && yaml_number(node, path, &value, NULL) == STATUS_OK ? value : NAN;
+}
+
+// A number in the manifest of a folder.
+static double recorded(const char *folder, const char *path) {
+    yaml_node *root = NULL;
+    char *file = memory_format(NULL, "%s/manifest.yaml", folder);
+    double value = NAN;
+    if (file && manifest_read(file, &root, NULL) == STATUS_OK) value = number_at(root, path);
+    yaml_free(root);
+    free(file);
+    return value;
+}
+
+// ---- Trials ----
+
+static status draw(measuring *m, const planned_run *r, int samples, char **folder, error *err) {
+    char *images = planned_run_shape(r, err);
+    words command = {0}, line = {0};
+    char *ignored = NULL;
+    status rc = images ? work_open(m->p, err) : STATUS_FAILED;
+    if (rc != STATUS_OK) goto out;
+    *folder = memory_format(err, "%s/drawn-%s-%d", m->p->work.path, images, samples);
+    TRY(*folder ? STATUS_OK : STATUS_FAILED);
+    if (words_has(&m->p->done, *folder)) goto out;
+    TRY(words_add(&command, "synth-cifar", err));
+    TRY(words_add(&command, "-q", err));
+    TRY(words_option(&command, "--shape", images, err));
+    TRY(words_format(&command, err, "--train=%d", samples));
+    TRY(words_format(&command, err, "--test=%d", samples));
+    TRY(words_option(&command, "--out", *folder, err));
+    TRY(stage_program(m->p, &command, &line, err));
+    TRY(child_output(&line, &ignored, err));
+    TRY(words_add(&m->p->done, *folder, err));
+out:
+    free(ignored);
+    words_release(&line);
+    words_release(&command);
+    free(images);
+    return rc;
+}
+
+static status trial_command(const measuring *m, const planned_run *r, const char *drawn,
+                            words *line, error *err) {
+    static const char *const other[] = {"epochs=2", "dataset=synthetic", "schedule=null",
+                                        "repeats=1"};
+    words command = {0};
+    status rc;
+    TRY(words_add(&command, r->tool, err));
+    TRY(words_add(&command, "-q", err));
+    TRY(words_option(&command, "--experiment", r->file, err));
+    for (size_t i = 0; i < r->set.count; i++)
+        TRY(words_option(&command, "--set", r->set.items[i], err));
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+        TRY(words_option(&command, "--set", other[i], err));
+    TRY(words_format(&command, err, "--train=%s/train.st.zst", drawn));
+    TRY(words_format(&command, err, "--test=%s/test.st.zst", drawn));
+    TRY(words_format(&command, err, "--out=%s/tried", m->p->work.path));
+    TRY(words_add_all(&command, &r->device, err));
+    TRY(words_option(&command, "--threads", m->p->settings->values[SETTING_THREADS], err));
+    TRY(stage_program(m->p, &command, line, err));
+out:
+    words_release(&command);
+    return rc;
+}
+
+static const rate *find_rate(const measuring *m, const char *key) {
+    for (size_t i = 0; i < m->count; i++)
+        if (strcmp(m->rates[i].key, key) == 0) return &m->rates[i];
+    return NULL;
+}
+
+// All that the trial took beyond its two epochs went to two tests.
+static status keep_rate(measuring *m, char **key, int samples, error *err) {
+    yaml_node *root = NULL;
+    void *rates = m->rates;
+    char *path = memory_format(err, "%s/tried/manifest.yaml", m->p->work.path);
+    status rc = path ? manifest_read(path, &root, err) : STATUS_FAILED;
+    if (rc == STATUS_OK)
+        rc = memory_grow(&rates, &m->capacity, m->count + 1, sizeof *m->rates, err);
+    m->rates = rates;
+    if (rc == STATUS_OK) {
+        const double first = number_at(root, "results.epochs.0.seconds");
+        const double second = number_at(root, "results.epochs.1.seconds");
+        const double tests = number_at(root, "results.total_seconds") - first - second;
+        m->rates[m->count++] = (rate){*key, second / samples, fmax(tests, 0) / 2 / samples};
+        *key = NULL;
+    }
+    yaml_free(root);
+    free(path);
+    return rc;
+}
+
+// *found is NULL where no trial can be made; `why` says why not.
+static status try_samples(measuring *m, const planned_run *r, int samples, const rate **found,
+                          char why[256], error *err) {
+    words line = {0};
+    char *drawn = NULL, *key = NULL, *said = NULL, *ignored = NULL;
+    status rc;
+    *found = NULL;
+    TRY(draw(m, r, samples, &drawn, err));
+    TRY(trial_command(m, r, drawn, &line, err));
+    TRY(words_add(&line, "--print-key", err));
+    rc = child_try(&line, &key, &said, err);
+    if (rc == STATUS_OK && (*found = find_rate(m, key))) goto out;
+    if (rc == STATUS_OK) {
+        free(said);
+        free(line.items[--line.count]); // --print-key
+        line.items[line.count] = NULL;
+        rc = child_try(&line, &ignored, &said, err);
+    }
+    snprintf(why, 256, "%s", rc == STATUS_OK ? "" : said ? said : "");
+    if (rc == STATUS_OK) {
+        TRY(keep_rate(m, &key, samples, err));
+        *found = &m->rates[m->count - 1];
+    }
+    rc = STATUS_OK;
+out:
+    free(ignored);
+    free(said);
+    free(key);
+    free(drawn);
+    words_release(&line);
+    return rc;
+}
+
+static status find_rate_of(measuring *m, const planned_run *r, const rate **found, char why[256],
+                           error *err) {
+    static const int tries[] = {FEW_SAMPLES, MORE_SAMPLES};
+    status rc = STATUS_OK;
+    for (int i = 0; rc == STATUS_OK && i < 2; i++) {
+        const int least = 2 * r->e.global_batch;
+        const int samples = tries[i] > least ? tries[i] : least;
+        rc = try_samples(m, r, samples, found, why, err);
+        if (!*found || (*found)->train * samples >= LONG_ENOUGH) break;
+    }
+    return rc;
+}
+
+// ---- One run ----
+
+// How much of a stopped training is to be done.
+static double share_left(const execution *x, const planned_run *r, double samples) {
+    tensor_file f = {0};
+    char *path = memory_format(NULL, "%s/train/state.st.zst", x->folder);
+    double left = 1;
+    if (path && tensor_file_read_header(path, &f, NULL) == STATUS_OK) {
+        const char *step = tensor_file_metadata(&f, "step");
+        const double steps = r->e.epochs * ceil(samples / r->e.global_batch);
+        if (step && steps > 0) left = 1 - strtod(step, NULL) / steps;
+    }
+    tensor_file_release(&f);
+    free(path);
+    return left < 0 ? 0 : left;
+}
+
+// Of an execution that was made here.
+static bool read_times(const execution_list *list, run_estimate *e) {
+    char host[256] = "unknown";
+    if (gethostname(host, sizeof host - 1)) return false;
+    for (size_t i = list->count; i-- > 0;) {
+        const execution *x = &list->items[i];
+        const yaml_node *own = x->train ? yaml_get(x->train, "run.host") : NULL;
+        if (!x->finished || !own || own->kind != YAML_SCALAR || strcmp(own->text, host) != 0)
+            continue;
+        e->train = number_at(x->train, "results.total_seconds");
+        char *folder = memory_format(NULL, "%s/evaluate", x->folder);
+        e->evaluate = folder ? recorded(folder, "results.compute_seconds") : NAN;
+        free(folder);
+        return !isnan(e->train) && !isnan(e->evaluate);
+    }
+    return false;
+}
+
+static status estimate_run(measuring *m, const planned_run *r, run_estimate *e, error *err) {
+    execution_list list;
+    const rate *found = NULL;
+    const double samples = recorded(r->data, "results.train_samples");
+    const double tests = recorded(r->data, "results.test_samples");
+    *e = (run_estimate){.train = NAN, .evaluate = NAN, .left = 1};
+    status rc = store_read(m->p->artifacts, r->seeds[0].key, &list, err);
+    if (rc != STATUS_OK) return rc;
+    if (list.count && list.items[0].saved && m->p->settings->resume)
+        e->left = share_left(&list.items[0], r, samples);
+    if (list.count && list.items[0].finished) e->left = 0;
+    const bool known = read_times(&list, e);
+    store_release(&list);
+    if (known || e->left == 0) return STATUS_OK;
+    rc = find_rate_of(m, r, &found, e->why, err);
+    if (rc != STATUS_OK || !found) return rc;
+    e->train = r->e.epochs * (samples * found->train + tests * found->test);
+    e->evaluate = tests * found->test;
+    return STATUS_OK;
+}
+
+status estimate_runs(pipeline *p, const planned_runs *runs, run_estimate *estimates, error *err) {
+    measuring m = {.p = p};
+    status rc = STATUS_OK;
+    for (size_t i = 0; rc == STATUS_OK && i < runs->count; i++)
+        rc = estimate_run(&m, &runs->items[i], &estimates[i], err);
+    for (size_t i = 0; i < m.count; i++) free(m.rates[i].key);
+    free(m.rates);
+    return rc;
+}
+
+double estimate_round(const planned_runs *runs, const run_estimate *estimates) {
+    double all = 0;
+    for (size_t i = 0; i < runs->count; i++) {
+        const run_estimate *e = &estimates[i];
+        if (!isnan(e->train)) all += (e->train + e->evaluate) * (double)runs->items[i].seed_count;
+    }
+    return all;
+}

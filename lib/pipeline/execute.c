@@ -1,0 +1,348 @@
+#include "pipeline/execute.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cli.h"
+#include "base/memory.h"
+#include "base/output.h"
+#include "pipeline/change.h"
+#include "pipeline/child.h"
+#include "pipeline/stage.h"
+
+// ---- What is there ----
+
+status execute_adopt(const pipeline *p, const planned_runs *runs, error *err) {
+    for (size_t i = 0; i < runs->count; i++) {
+        for (size_t k = 0; k < runs->items[i].seed_count; k++) {
+            const char *place = runs->items[i].seeds[k].place;
+            char *told;
+            status rc = store_adopt(p->artifacts, place, &told, err);
+            char *shown = told ? memory_format(err, "%s/%s", p->artifacts, place) : NULL;
+            if (shown) p->say("adopt", shown, told);
+            free(shown);
+            free(told);
+            if (rc != STATUS_OK) return rc;
+        }
+    }
+    return STATUS_OK;
+}
+
+int execute_wanted(const planned_run *r, int rounds) {
+    const int seeds = (int)r->seed_count;
+    return (rounds + seeds - 1) / seeds;
+}
+
+static bool says(const yaml_node *root, const char *path, const char *text) {
+    const yaml_node *node = yaml_get(root, path);
+    return node && node->kind == YAML_SCALAR && strcmp(node->text, text) == 0;
+}
+
+// May times of this execution be pooled with those of one that is made now? One that was stopped
+// and went on has no times.
+static bool is_like_now(const pipeline *p, const yaml_node *manifest) {
+    const char *threads = p->settings->values[SETTING_THREADS];
+    const yaml_node *segments = yaml_get(manifest, "run.execution");
+    if (!segments || segments->kind != YAML_MAPPING) return false;
+    char host[256] = "unknown";
+    if (gethostname(host, sizeof host - 1)) snprintf(host, sizeof host, "unknown");
+    return says(manifest, "run.host", host) && says(manifest, "version", cli_version()) &&
+           (!threads || says(manifest, "run.execution.threads", threads));
+}
+
+size_t execute_counting(const pipeline *p, const execution_list *list, int wanted,
+                        size_t *counting) {
+    size_t count = 0;
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i].finished && (wanted == 1 || is_like_now(p, list->items[i].train)))
+            counting[count++] = i;
+    return count;
+}
+
+// The executions of one key, and which of them count.
+typedef struct standing {
+    execution_list list;
+    size_t *counting, count;
+} standing;
+
+static void release(standing *s) {
+    store_release(&s->list);
+    free(s->counting);
+}
+
+static status find_standing(const pipeline *p, const char *key, int wanted, standing *s,
+                            error *err) {
+    *s = (standing){0};
+    status rc = store_read(p->artifacts, key, &s->list, err);
+    if (rc != STATUS_OK) return rc;
+    s->counting = memory_new(s->list.count, sizeof *s->counting, err);
+    if (!s->counting) {
+        release(s);
+        return STATUS_FAILED;
+    }
+    s->count = execute_counting(p, &s->list, wanted, s->counting);
+    return STATUS_OK;
+}
+
+status execute_missing(const pipeline *p, const planned_runs *runs, int rounds, int *missing,
+                       error *err) {
+    *missing = 0;
+    for (size_t i = 0; i < runs->count; i++) {
+        const planned_run *r = &runs->items[i];
+        const int wanted = execute_wanted(r, rounds);
+        for (size_t k = 0; k < r->seed_count; k++) {
+            standing s;
+            status rc = find_standing(p, r->seeds[k].key, wanted, &s, err);
+            if (rc != STATUS_OK) return rc;
+            if ((int)s.count < wanted) *missing += wanted - (int)s.count;
+            release(&s);
+        }
+    }
+    return STATUS_OK;
+}
+
+// ---- Checking ----
+
+static status check_seed(const pipeline *p, const planned_run *r, const planned_seed *seed,
+                         error *err) {
+    words command = {0}, line = {0};
+    char *ignored = NULL;
+    status rc;
+    TRY(planned_run_command(p, r, seed, r->file, false, &command, err));
+    TRY(words_add(&command, "--dry-run", err));
+    TRY(stage_program(p, &command, &line, err));
+    TRY(child_output(&line, &ignored, err));
+out:
+    free(ignored);
+    words_release(&line);
+    words_release(&command);
+    return rc;
+}
+
+status execute_check(const pipeline *p, const planned_runs *runs, int rounds, error *err) {
+    for (size_t i = 0; i < runs->count; i++) {
+        const planned_run *r = &runs->items[i];
+        const int wanted = execute_wanted(r, rounds);
+        standing s;
+        status rc = find_standing(p, r->seeds[0].key, wanted, &s, err);
+        if (rc != STATUS_OK) return rc;
+        bool there = (int)s.count >= wanted;
+        release(&s);
+        // The seeds of an experiment differ in nothing that could fail.
+        if (!there) rc = check_seed(p, r, &r->seeds[0], err);
+        if (rc != STATUS_OK) return rc;
+    }
+    return STATUS_OK;
+}
+
+// ---- One execution ----
+
+typedef struct execution_work {
+    pipeline *p;
+    const planned_run *r;
+    const planned_seed *seed;
+    int number;   // of the execution
+    bool current; // the one that the link stands for
+    bool resume;
+    const char *reason; // why it trains; NULL: nothing is known
+    char *folder;       // of the execution
+    char *file;         // the experiment in the store
+    char *shown;        // what messages call the folder
+} execution_work;
+
+static status open_work(execution_work *w, error *err) {
+    w->folder = store_execution_folder(w->p->artifacts, w->seed->key, w->number, err);
+    char *run = store_folder(w->p->artifacts, w->seed->key, err);
+    w->file = run ? memory_format(err, "%s/experiment.yaml", run) : NULL;
+    free(run);
+    w->shown = w->current ? memory_format(err, "%s/%s", w->p->artifacts, w->seed->place)
+                          : memory_string(w->folder ? w->folder : "", err);
+    return w->folder && w->file && w->shown ? STATUS_OK : STATUS_FAILED;
+}
+
+static void close_work(execution_work *w) {
+    free(w->folder);
+    free(w->file);
+    free(w->shown);
+}
+
+// The experiment as it is run goes into the store, with this seed alone and without other settings.
+static status keep_experiment(const execution_work *w, error *err) {
+    yaml_node *parameters = NULL;
+    char *folder = NULL;
+    status rc = STATUS_OK;
+    if (access(w->file, F_OK) == 0) return STATUS_OK;
+    parameters = yaml_copy(w->r->e.resolved, err);
+    folder = store_folder(w->p->artifacts, w->seed->key, err);
+    if (!parameters || !folder) {
+        rc = STATUS_FAILED;
+        goto out;
+    }
+    TRY(yaml_put(parameters, "name", yaml_new_string(w->r->name, err), err));
+    TRY(yaml_put(parameters, "seed", yaml_new_integer((int64_t)w->seed->seed, err), err));
+    TRY(yaml_put(parameters, "repeats", yaml_new_integer(1, err), err));
+    TRY(output_make_folder(folder, err));
+    TRY(store_write_experiment(folder, "experiment", parameters, err));
+out:
+    free(folder);
+    yaml_free(parameters);
+    return rc;
+}
+
+// What starts the ranks of DistributedDataParallel; empty: train-ddp itself.
+static status find_launcher(const execution_work *w, words *launcher, error *err) {
+    const char *given = w->p->settings->values[SETTING_LAUNCHER];
+    if (!given || w->r->e.strategy != STRATEGY_DDP || w->r->e.world_size == 1) return STATUS_OK;
+    status rc = words_split(launcher, given, " ", err);
+    if (rc == STATUS_OK) rc = words_add(launcher, "-n", err);
+    return rc == STATUS_OK ? words_format(launcher, err, "%d", w->r->e.world_size) : rc;
+}
+
+static status run_train(execution_work *w, error *err) {
+    words command = {0}, launcher = {0};
+    char *dir = memory_format(err, "%s/train", w->folder);
+    char *shown = memory_format(err, "%s/train", w->shown);
+    status rc = dir && shown ? STATUS_OK : STATUS_FAILED;
+    if (rc != STATUS_OK) goto out;
+    TRY(planned_run_command(w->p, w->r, w->seed, w->file, true, &command, err));
+    TRY(words_option(&command, "--out", dir, err));
+    TRY(find_launcher(w, &launcher, err));
+    const stage s = {.name = "train",
+                     .dir = dir,
+                     .shown = shown,
+                     .key = w->seed->key,
+                     .reason = w->reason,
+                     .command = &command,
+                     .launcher = &launcher,
+                     .more = w->resume ? "--resume" : NULL};
+    TRY(stage_run(w->p, &s, err));
+out:
+    words_release(&launcher);
+    words_release(&command);
+    free(shown);
+    free(dir);
+    return rc;
+}
+
+static status run_evaluate(execution_work *w, error *err) {
+    words command = {0};
+    char *dir = memory_format(err, "%s/evaluate", w->folder);
+    char *shown = memory_format(err, "%s/evaluate", w->shown);
+    status rc = dir && shown ? STATUS_OK : STATUS_FAILED;
+    if (rc != STATUS_OK) goto out;
+    TRY(words_add(&command, "evaluate", err));
+    TRY(words_add(&command, "--model", err));
+    TRY(words_format(&command, err, "%s/train/model.st.zst", w->folder));
+    TRY(words_option(&command, "--data", w->r->test, err));
+    TRY(words_option(&command, "--out", dir, err));
+    TRY(words_option(&command, "--device", w->p->settings->values[SETTING_DEVICE], err));
+    const stage s = {.name = "evaluate", .dir = dir, .shown = shown, .command = &command};
+    TRY(stage_run(w->p, &s, err));
+out:
+    words_release(&command);
+    free(shown);
+    free(dir);
+    return rc;
+}
+
+// Equal keys promise equal bits: two executions of one key that differ are news.
+static status compare_models(const execution_work *w, error *err) {
+    const execution *first = NULL, *mine = NULL;
+    execution_list list;
+    status rc = store_read(w->p->artifacts, w->seed->key, &list, err);
+    if (rc != STATUS_OK) return rc;
+    for (size_t i = 0; i < list.count; i++) {
+        if (!list.items[i].train) continue;
+        if (!first) first = &list.items[i];
+        if (list.items[i].number == w->number) mine = &list.items[i];
+    }
+    const yaml_node *a = first ? yaml_get(first->train, "results.model") : NULL;
+    const yaml_node *b = mine ? yaml_get(mine->train, "results.model") : NULL;
+    if (a && b && !yaml_equal(a, b))
+        rc = error_set(err, STATUS_FINDING,
+                       "two executions of one key end in other models: '%s' in %.12s…, '%s' in "
+                       "%.12s…: please report this, with both folders",
+                       first->folder, a->text, mine->folder, b->text);
+    store_release(&list);
+    return rc;
+}
+
+static status run_execution(execution_work *w, bool is_there, error *err) {
+    status rc;
+    TRY(open_work(w, err));
+    if (w->current) TRY(store_link(w->p->artifacts, w->seed->place, w->seed->key, w->number, err));
+    TRY(keep_experiment(w, err));
+    TRY(run_train(w, err));
+    TRY(run_evaluate(w, err));
+    if (!is_there) TRY(compare_models(w, err));
+out:
+    close_work(w);
+    return rc;
+}
+
+// ---- Which execution ----
+
+// The execution that this round is about: one that counts, one that was stopped, or a new one.
+static void choose(execution_work *w, const standing *s, size_t round) {
+    w->number = store_next_number(&s->list);
+    if (round < s->count) {
+        w->number = s->list.items[s->counting[round]].number;
+        return;
+    }
+    for (size_t i = 0; w->p->settings->resume && i < s->list.count; i++) {
+        if (s->list.items[i].finished) continue;
+        w->number = s->list.items[i].number;
+        w->resume = s->list.items[i].saved;
+        break;
+    }
+}
+
+// A training of the same key in an earlier round, or a fresh one, needs no reason.
+static status find_reason(execution_work *w, const standing *s, size_t round, int wanted,
+                          char *why, size_t size, error *err) {
+    *why = 0;
+    if (round < s->count) return STATUS_OK;
+    if (w->resume)
+        snprintf(why, size, "goes on where it was stopped; RESUME=0 begins anew");
+    else if (round > 0)
+        snprintf(why, size, "execution %d, to time it again", w->number);
+    else if (s->list.count == 0)
+        return change_describe(w->p, w->r, w->seed, wanted == 1, &w->resume, why, size, err);
+    return STATUS_OK;
+}
+
+static status run_round(pipeline *p, const planned_run *r, const planned_seed *seed, int round,
+                        int wanted, error *err) {
+    char why[512];
+    standing s;
+    execution_work w = {.p = p, .r = r, .seed = seed, .current = round == 0};
+    status rc = find_standing(p, seed->key, wanted, &s, err);
+    if (rc != STATUS_OK) return rc;
+    choose(&w, &s, (size_t)round);
+    rc = find_reason(&w, &s, (size_t)round, wanted, why, sizeof why, err);
+    if (rc == STATUS_OK && *why) w.reason = why;
+    const bool is_there = (size_t)round < s.count;
+    // Of the executions that are there, only the first is looked at stage by stage.
+    if (rc == STATUS_OK && !(is_there && round > 0)) rc = run_execution(&w, is_there, err);
+    release(&s);
+    return rc;
+}
+
+status execute_all(pipeline *p, const planned_runs *runs, int rounds, error *err) {
+    for (int round = 0; round < rounds; round++) {
+        size_t seeds = 1;
+        for (size_t k = 0; k < seeds; k++) {
+            for (size_t i = 0; i < runs->count; i++) {
+                const planned_run *r = &runs->items[i];
+                const int wanted = execute_wanted(r, rounds);
+                if (r->seed_count > seeds) seeds = r->seed_count;
+                if (k >= r->seed_count || round >= wanted) continue;
+                status rc = run_round(p, r, &r->seeds[k], round, wanted, err);
+                if (rc != STATUS_OK) return rc;
+            }
+        }
+    }
+    return STATUS_OK;
+}

@@ -1,0 +1,38 @@
+// execute.h - trains and evaluates what a plan lacks, round by round.
+//
+// A round executes every run once, all runs of one seed before those of the next, so that a machine
+// that grows slower does so for all alike. What the store has already counts.
+#ifndef LOCKSTEP_PIPELINE_EXECUTE_H
+#define LOCKSTEP_PIPELINE_EXECUTE_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "pipeline/pipeline.h"
+#include "pipeline/planned_run.h"
+#include "pipeline/store.h"
+
+// Moves run folders of an earlier version into the store, and says so.
+status execute_adopt(const pipeline *p, const planned_runs *runs, error *err) MUST_CHECK;
+
+// How many executions of this run a report of `rounds` rounds wants: its seeds count, too.
+int execute_wanted(const planned_run *r, int rounds);
+
+// Those of its executions that count: finished ones; of more than one wanted, those made on this
+// host by this version, with the threads that are set, because only such times may be pooled.
+// `counting[i]` is an index into list->items; room for list->count.
+size_t execute_counting(const pipeline *p, const execution_list *list, int wanted,
+                        size_t *counting);
+
+// Are there `rounds` executions of every run, which may be pooled? *missing: how many are not there.
+status execute_missing(const pipeline *p, const planned_runs *runs, int rounds, int *missing,
+                       error *err) MUST_CHECK;
+
+// Checks every run that is not there, without writing anything: device, data, class count, model.
+status execute_check(const pipeline *p, const planned_runs *runs, int rounds,
+                     error *err) MUST_CHECK;
+
+// Does it. STATUS_FINDING, naming both folders, when two executions of a key end in other models.
+status execute_all(pipeline *p, const planned_runs *runs, int rounds, error *err) MUST_CHECK;
+
+#endif

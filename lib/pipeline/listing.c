@@ -1,0 +1,325 @@
+// The kept runs as a table, and removing those that the user names.
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "data/manifest.h"
+#include "experiment/catalog.h"
+#include "experiment/experiment.h"
+#include "pipeline/change.h"
+#include "pipeline/pipeline.h"
+#include "pipeline/store.h"
+#include "pipeline/work.h"
+
+// ---- One run ----
+
+typedef struct row {
+    char *key;
+    char name[80], differs[400], date[32];
+    double accuracy, seconds; // NAN: not known
+    size_t executions, unfinished;
+    uint64_t bytes;
+} row;
+
+// The size of a tree; an entry that cannot be looked at counts nothing.
+static uint64_t size_of(const char *path) {
+    struct stat info;
+    uint64_t bytes = 0;
+    if (lstat(path, &info)) return 0;
+    if (!S_ISDIR(info.st_mode)) return (uint64_t)info.st_size;
+    DIR *folder = opendir(path);
+    for (const struct dirent *e; folder && (e = readdir(folder));) {
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
+        char *below = memory_format(NULL, "%s/%s", path, e->d_name);
+        if (below) bytes += size_of(below);
+        free(below);
+    }
+    if (folder) closedir(folder);
+    return bytes;
+}
+
+static void copy_text(const yaml_node *root, const char *path, char *text, size_t size) {
+    const yaml_node *node = yaml_get(root, path);
+    snprintf(text, size, "%s", node && node->kind == YAML_SCALAR ? node->text : "");
+}
+
+static double number(const yaml_node *root, const char *path) {
+    const yaml_node *node = yaml_get(root, path);
+    double value;
+    return node && yaml_number(node, path, &value, NULL) == STATUS_OK ? value : NAN;
+}
+
+// In what the run differs from the experiment file of its name, as that stands now.
+static void describe_difference(const catalog *known, const yaml_node *parameters, row *w) {
+    const catalog_entry *entry;
+    experiment e = {0};
+    char seed[32];
+    if (catalog_find(known, w->name, &entry, NULL) != STATUS_OK ||
+        experiment_read(&e, entry->path, NULL, 0, NULL) != STATUS_OK) {
+        snprintf(w->differs, sizeof w->differs, "(no experiment of this name)");
+        return;
+    }
+    size_t count = change_keys(e.resolved, parameters, w->differs, sizeof w->differs);
+    copy_text(parameters, "seed", seed, sizeof seed);
+    size_t used = strlen(w->differs);
+    if (strtoull(seed, NULL, 10) != e.seed)
+        snprintf(w->differs + used, sizeof w->differs - used, "%sseed %s", count ? ", " : "", seed);
+    experiment_release(&e);
+}
+
+static void read_evaluation(const char *folder, row *w) {
+    yaml_node *root = NULL;
+    char *path = memory_format(NULL, "%s/evaluate/manifest.yaml", folder);
+    if (path && manifest_read(path, &root, NULL) == STATUS_OK)
+        w->accuracy = number(root, "results.accuracy");
+    yaml_free(root);
+    free(path);
+}
+
+static int by_size(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+// The median over the executions; of one that was stopped and went on no time is known.
+static double median_seconds(const execution_list *list) {
+    double *seconds = memory_new(list->count, sizeof *seconds, NULL);
+    size_t count = 0;
+    for (size_t i = 0; seconds && i < list->count; i++) {
+        const yaml_node *segments =
+            list->items[i].train ? yaml_get(list->items[i].train, "run.execution") : NULL;
+        const double one = segments && segments->kind == YAML_MAPPING
+                               ? number(list->items[i].train, "results.seconds_per_epoch")
+                               : NAN;
+        if (!isnan(one)) seconds[count++] = one;
+    }
+    if (count) qsort(seconds, count, sizeof *seconds, by_size);
+    const double median = count ? (seconds[(count - 1) / 2] + seconds[count / 2]) / 2 : NAN;
+    free(seconds);
+    return median;
+}
+
+static void read_execution(const execution *x, const catalog *known, row *w) {
+    if (!x->train) {
+        w->unfinished++;
+        return;
+    }
+    w->executions++;
+    copy_text(x->train, "run.start", w->date, sizeof w->date);
+    if (w->executions > 1) return;
+    const yaml_node *parameters = yaml_find(x->train, "parameters");
+    copy_text(x->train, "parameters.name", w->name, sizeof w->name);
+    if (parameters) describe_difference(known, parameters, w);
+    read_evaluation(x->folder, w);
+}
+
+// A run that has not finished once has only its experiment file.
+static void name_unfinished(const char *folder, row *w) {
+    yaml_node *root = NULL;
+    char *path = memory_format(NULL, "%s/experiment.yaml", folder);
+    if (path && yaml_read_file(path, &root, NULL) == STATUS_OK)
+        copy_text(root, "name", w->name, sizeof w->name);
+    snprintf(w->differs, sizeof w->differs, "not finished");
+    yaml_free(root);
+    free(path);
+}
+
+static status read_row(const pipeline *p, const catalog *known, char *key, row *w, error *err) {
+    execution_list list;
+    *w = (row){.key = key, .accuracy = NAN, .seconds = NAN};
+    status rc = store_read(p->artifacts, key, &list, err);
+    if (rc != STATUS_OK) return rc;
+    char *folder = store_folder(p->artifacts, key, err);
+    for (size_t i = 0; i < list.count; i++) read_execution(&list.items[i], known, w);
+    w->seconds = median_seconds(&list);
+    if (folder) w->bytes = size_of(folder);
+    if (folder && !w->executions) name_unfinished(folder, w);
+    free(folder);
+    store_release(&list);
+    return folder ? STATUS_OK : STATUS_FAILED;
+}
+
+// ---- The table ----
+
+static void show_size(uint64_t bytes, char text[16]) {
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB"};
+    double value = (double)bytes;
+    int unit = 0;
+    for (; value >= 1000 && unit < 3; unit++) value /= 1024;
+    snprintf(text, 16, unit && value < 10 ? "%.1f %s" : "%.0f %s", value, units[unit]);
+}
+
+static void show_number(double value, int digits, char text[16]) {
+    if (isnan(value))
+        snprintf(text, 16, "-");
+    else
+        snprintf(text, 16, "%.*f", digits, value);
+}
+
+static void print_row(const row *w) {
+    char accuracy[16], seconds[16], size[16], count[32];
+    show_number(w->accuracy * 100, 2, accuracy);
+    show_number(w->seconds, 3, seconds);
+    show_size(w->bytes, size);
+    snprintf(count, sizeof count, w->unfinished ? "%zu+%zu" : "%zu", w->executions, w->unfinished);
+    printf("%-12s  %-20s  %-10.10s  %10s  %10s  %10s  %8s  %s\n", w->key, w->name,
+           *w->date ? w->date : "-", accuracy, seconds, count, size, w->differs);
+}
+
+static status put_row(yaml_node *list, const row *w, error *err) {
+    yaml_node *item = yaml_new(YAML_MAPPING, err);
+    status rc = yaml_append(list, item, err);
+    if (rc != STATUS_OK) return rc;
+    TRY(yaml_put(item, "key", yaml_new_string(w->key, err), err));
+    TRY(yaml_put(item, "name", yaml_new_string(w->name, err), err));
+    TRY(yaml_put(item, "differs", yaml_new_string(w->differs, err), err));
+    TRY(yaml_put(item, "date", yaml_new_string(w->date, err), err));
+    if (!isnan(w->accuracy))
+        TRY(yaml_put(item, "accuracy", yaml_new_number(w->accuracy, err), err));
+    if (!isnan(w->seconds))
+        TRY(yaml_put(item, "seconds_per_epoch", yaml_new_number(w->seconds, err), err));
+    TRY(yaml_put(item, "executions", yaml_new_integer((int64_t)w->executions, err), err));
+    TRY(yaml_put(item, "unfinished", yaml_new_integer((int64_t)w->unfinished, err), err));
+    TRY(yaml_put(item, "bytes", yaml_new_integer((int64_t)w->bytes, err), err));
+out:
+    return rc;
+}
+
+static status print_json(const row *rows, size_t count, error *err) {
+    yaml_node *list = yaml_new(YAML_SEQUENCE, err);
+    char *text = NULL;
+    status rc = list ? STATUS_OK : STATUS_FAILED;
+    for (size_t i = 0; rc == STATUS_OK && i < count; i++) rc = put_row(list, &rows[i], err);
+    if (rc == STATUS_OK) rc = json_from_yaml(list, &text, err);
+    if (rc == STATUS_OK) puts(text);
+    free(text);
+    yaml_free(list);
+    return rc;
+}
+
+static void print_table(const pipeline *p, const row *rows, size_t count) {
+    uint64_t bytes = 0;
+    char size[16];
+    if (!count) {
+        printf("no runs in %s/runs\n", p->artifacts);
+        return;
+    }
+    printf("%-12s  %-20s  %-10s  %10s  %10s  %10s  %8s  %s\n", "KEY", "NAME", "DATE", "ACCURACY %",
+           "S/EPOCH", "EXECUTIONS", "SIZE", "DIFFERS FROM ITS FILE IN");
+    for (size_t i = 0; i < count; i++) {
+        print_row(&rows[i]);
+        bytes += rows[i].bytes;
+    }
+    show_size(bytes, size);
+    printf("%zu run%s, %s; make compare RUNS=\"KEY KEY\" compares two, make clean-runs "
+           "RUNS=\"KEY KEY\" removes\n",
+           count, count == 1 ? "" : "s", size);
+}
+
+static int by_date(const void *a, const void *b) {
+    const row *x = a, *y = b;
+    int order = strcmp(x->date, y->date);
+    return order ? order : strcmp(x->key, y->key);
+}
+
+// The keys that RUNS names, or all.
+static status select_keys(const pipeline *p, char ***keys, size_t *count, error *err) {
+    const words *names = &p->settings->names;
+    status rc = STATUS_OK;
+    if (!names->count) return store_keys(p->artifacts, keys, count, err);
+    *count = 0;
+    *keys = memory_new(names->count, sizeof **keys, err);
+    if (!*keys) return STATUS_FAILED;
+    for (size_t i = 0; rc == STATUS_OK && i < names->count; i++) {
+        rc = store_find(p->artifacts, names->items[i], &(*keys)[*count], err);
+        if (rc == STATUS_OK) (*count)++;
+    }
+    if (rc != STATUS_OK) store_keys_free(*keys, *count);
+    return rc;
+}
+
+status pipeline_list_runs(pipeline *p, error *err) {
+    catalog known = {0};
+    char **keys;
+    size_t count;
+    status rc = select_keys(p, &keys, &count, err);
+    if (rc != STATUS_OK) return rc;
+    row *rows = memory_new(count, sizeof *rows, err);
+    // Without experiment files the runs are listed all the same.
+    if (catalog_read(&known, p->experiments, NULL) != STATUS_OK) known = (catalog){0};
+    rc = rows ? STATUS_OK : STATUS_FAILED;
+    for (size_t i = 0; rc == STATUS_OK && i < count; i++)
+        rc = read_row(p, &known, keys[i], &rows[i], err);
+    if (rc == STATUS_OK) {
+        qsort(rows, count, sizeof *rows, by_date);
+        if (p->json)
+            rc = print_json(rows, count, err);
+        else
+            print_table(p, rows, count);
+    }
+    free(rows);
+    catalog_release(&known);
+    store_keys_free(keys, count);
+    return rc;
+}
+
+// ---- Removing ----
+
+// Is somebody training there? A train tool holds the lock of its folder.
+static status check_unused(const char *folder, int number, error *err) {
+    char *path = memory_format(err, "%s/%d/train/.lock", folder, number);
+    if (!path) return STATUS_FAILED;
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    const bool used = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (fd >= 0) close(fd);
+    free(path);
+    if (!used) return STATUS_OK;
+    return error_set(err, STATUS_FAILED, "cannot remove '%s': it is being trained", folder);
+}
+
+static status check_all_unused(const pipeline *p, const char *key, error *err) {
+    execution_list list;
+    char *folder = store_folder(p->artifacts, key, err);
+    status rc = folder ? store_read(p->artifacts, key, &list, err) : STATUS_FAILED;
+    if (rc == STATUS_OK) {
+        for (size_t i = 0; rc == STATUS_OK && i < list.count; i++)
+            rc = check_unused(folder, list.items[i].number, err);
+        store_release(&list);
+    }
+    free(folder);
+    return rc;
+}
+
+// The folder gets another name first: a removal that is interrupted leaves no half of a run.
+static status remove_run(const pipeline *p, const char *key, error *err) {
+    char *folder = store_folder(p->artifacts, key, err);
+    char *gone = memory_format(err, "%s/runs/.removed-%s", p->artifacts, key);
+    status rc = folder && gone ? STATUS_OK : STATUS_FAILED;
+    if (rc == STATUS_OK && rename(folder, gone) != 0)
+        rc = error_system(err, STATUS_FAILED, errno, "cannot remove: '%s'", folder);
+    if (rc == STATUS_OK) rc = work_remove_tree(gone, err);
+    if (rc == STATUS_OK) p->say("remove", folder, "removed");
+    free(gone);
+    free(folder);
+    return rc;
+}
+
+status pipeline_clean_runs(pipeline *p, error *err) {
+    char **keys;
+    size_t count;
+    status rc = select_keys(p, &keys, &count, err);
+    if (rc != STATUS_OK) return rc;
+    for (size_t i = 0; rc == STATUS_OK && i < count; i++) rc = check_all_unused(p, keys[i], err);
+    for (size_t i = 0; rc == STATUS_OK && i < count; i++) rc = remove_run(p, keys[i], err);
+    store_keys_free(keys, count);
+    return rc;
+}

@@ -1,0 +1,212 @@
+#include "pipeline/naming.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/sha256.h"
+#include "experiment/catalog.h"
+#include "experiment/experiment.h"
+#include "experiment/names.h"
+#include "pipeline/store.h"
+
+enum { LONGEST_NAME = 100, HASH_DIGITS = 8 };
+
+// ---- Files ----
+
+static status check_path(const char *path, error *err) {
+    if (strpbrk(path, "\t\n\r"))
+        return error_set(err, STATUS_USAGE,
+                         "cannot take experiment: '%s': a tab or a line break in its name", path);
+    if (access(path, R_OK) == 0) return STATUS_OK;
+    return error_set(err, STATUS_INPUT, "cannot find experiment: '%s' does not exist", path);
+}
+
+static bool is_study(const char *path) {
+    yaml_node *root = NULL;
+    if (yaml_read_file(path, &root, NULL) != STATUS_OK) return false;
+    const yaml_node *schema = yaml_find(root, "schema");
+    const bool study =
+        schema && schema->kind == YAML_SCALAR && strcmp(schema->text, "lockstep.study/1") == 0;
+    yaml_free(root);
+    return study;
+}
+
+static status find_one(const catalog *known, const char *name, words *files, error *err) {
+    const catalog_entry *entry;
+    status rc = names_is_path(name) ? check_path(name, err) : catalog_find(known, name, &entry, err);
+    if (rc == STATUS_OK) rc = words_add(files, names_is_path(name) ? name : entry->path, err);
+    return rc;
+}
+
+// The experiment of a kept run, which a run of an earlier version has only in its manifest.
+static status find_kept(const pipeline *p, const char *digits, words *files, error *err) {
+    execution_list list = {0};
+    char *key = NULL, *folder = NULL, *path = NULL;
+    status rc;
+    TRY(store_find(p->artifacts, digits, &key, err));
+    folder = store_folder(p->artifacts, key, err);
+    path = folder ? memory_format(err, "%s/experiment.yaml", folder) : NULL;
+    TRY(path ? STATUS_OK : STATUS_FAILED);
+    if (access(path, R_OK) != 0) {
+        TRY(store_read(p->artifacts, key, &list, err));
+        const yaml_node *parameters =
+            list.count && list.items[0].train ? yaml_find(list.items[0].train, "parameters") : NULL;
+        TRY(parameters ? store_write_experiment(folder, "experiment", parameters, err)
+                       : error_set(err, STATUS_INPUT, "run '%s' is not finished", folder));
+    }
+    TRY(words_add(files, path, err));
+out:
+    store_release(&list);
+    free(path);
+    free(folder);
+    free(key);
+    return rc;
+}
+
+static status find_all(const pipeline *p, words *files, error *err) {
+    const settings *s = p->settings;
+    catalog known = {0};
+    bool by_name = false;
+    status rc = STATUS_OK;
+    for (size_t i = 0; !s->values[SETTING_RUNS] && i < s->names.count; i++)
+        by_name = by_name || !names_is_path(s->names.items[i]);
+    if (by_name) rc = catalog_read(&known, p->experiments, err);
+    for (size_t i = 0; rc == STATUS_OK && i < s->names.count; i++)
+        rc = s->values[SETTING_RUNS] ? find_kept(p, s->names.items[i], files, err)
+                                     : find_one(&known, s->names.items[i], files, err);
+    catalog_release(&known);
+    return rc;
+}
+
+status naming_find(const pipeline *p, bool study_may_be, words *files, bool *study, error *err) {
+    status rc = find_all(p, files, err);
+    if (study) *study = false;
+    for (size_t i = 0; rc == STATUS_OK && i < files->count; i++) {
+        if (!is_study(files->items[i])) continue;
+        if (study_may_be)
+            *study = true;
+        else
+            rc = error_set(err, STATUS_USAGE, "cannot %s: '%s': it is a study, not an experiment",
+                           settings_command_name(p->settings->command),
+                           p->settings->names.items[i]);
+    }
+    return rc;
+}
+
+char *naming_list(const pipeline *p, error *err) {
+    const words *names = &p->settings->names;
+    char *path = names->count ? memory_string(names->items[0], err)
+                              : memory_format(err, "%s/reproductions/reproduce.yaml",
+                                              p->experiments);
+    if (!path || access(path, R_OK) == 0) return path;
+    error_set(err, STATUS_INPUT, "cannot find the list of reports: '%s' does not exist", path);
+    free(path);
+    return NULL;
+}
+
+// ---- Names ----
+
+char *naming_base(const char *path, error *err) {
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    size_t length = strlen(name);
+    if (length > 5 && strcmp(name + length - 5, ".yaml") == 0) length -= 5;
+    return memory_format(err, "%.*s", (int)length, name);
+}
+
+static status read_name(const char *file, const words *set, char **name, error *err) {
+    experiment e = {0};
+    status rc = experiment_read(&e, file, (const char *const *)set->items, set->count, err);
+    if (rc != STATUS_OK) return rc;
+    *name = memory_string(e.name, err);
+    experiment_release(&e);
+    return *name ? STATUS_OK : STATUS_FAILED;
+}
+
+// ".../runs/KEY12/experiment.yaml": a name of its own among kept runs that have one name.
+static char *kept_name(const words *files, size_t at, const words *set, const char *name,
+                       error *err) {
+    bool shared = false;
+    for (size_t i = 0; i < files->count; i++) {
+        char *other = NULL;
+        if (i != at && read_name(files->items[i], set, &other, NULL) == STATUS_OK)
+            shared = shared || strcmp(other, name) == 0;
+        free(other);
+    }
+    const char *end = strrchr(files->items[at], '/');
+    if (!shared) return memory_string(name, err);
+    return memory_format(err, "%s-%.6s", name, end - STORE_KEY_DIGITS);
+}
+
+status naming_of_run(const pipeline *p, const words *files, size_t i, char **name, char **folder,
+                    error *err) {
+    const words *set = &p->settings->assignments;
+    *folder = NULL;
+    status rc = read_name(files->items[i], set, name, err);
+    if (rc != STATUS_OK) return rc;
+    if (p->settings->values[SETTING_RUNS]) {
+        char *own = kept_name(files, i, set, *name, err);
+        free(*name);
+        *name = own;
+        *folder = own ? memory_string(own, err) : NULL;
+    } else {
+        *folder = naming_base(files->items[i], err);
+    }
+    if (*name && *folder) return STATUS_OK;
+    free(*name);
+    return STATUS_FAILED;
+}
+
+// ---- Folders ----
+
+// `text` as part of a name, with a hash of `exact` where it could not stay as it is.
+static char *tame(char *text, error *err) {
+    static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                               "=._,-+";
+    char hash[SHA256_TEXT_BYTES];
+    if (sha256_buffer(text, strlen(text), hash, err) != STATUS_OK) return NULL;
+    bool changed = strlen(text) > LONGEST_NAME;
+    for (char *c = text; *c; c++) {
+        if (strchr(good, *c)) continue;
+        *c = '_';
+        changed = true;
+    }
+    if (!changed) return memory_string(text, err);
+    return memory_format(err, "%.*s-%.*s", LONGEST_NAME - HASH_DIGITS, text, HASH_DIGITS, hash);
+}
+
+char *naming_joined(const char *prefix, const yaml_node *plan, error *err) {
+    const yaml_node *runs = yaml_find(plan, "runs");
+    char *joined = memory_string(prefix, err);
+    for (size_t i = 0; joined && i < runs->count; i++) {
+        char *longer =
+            memory_format(err, "%s-%s", joined, yaml_find(runs->items[i], "folder")->text);
+        free(joined);
+        joined = longer;
+    }
+    if (joined && strlen(joined) > 2 * LONGEST_NAME) {
+        char *shorter = tame(joined, err);
+        free(joined);
+        joined = shorter;
+    }
+    return joined;
+}
+
+char *naming_suffix(const settings *s, error *err) {
+    char *text = memory_string("", err), *data = NULL, *tamed;
+    for (size_t i = 0; text && i < s->assignments.count; i++) {
+        char *longer = memory_format(err, "%s%c%s", text, i ? ',' : '-', s->assignments.items[i]);
+        free(text);
+        text = longer;
+    }
+    if (text && s->values[SETTING_DATA]) {
+        data = memory_format(err, "%s%cDATA=%s", text, *text ? ',' : '-', s->values[SETTING_DATA]);
+        free(text);
+        text = data;
+    }
+    tamed = text ? tame(text, err) : NULL;
+    free(text);
+    return tamed;
+}

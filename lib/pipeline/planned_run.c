@@ -1,0 +1,237 @@
+#include "pipeline/planned_run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "pipeline/child.h"
+#include "pipeline/stage.h"
+
+// ---- One run ----
+
+static const char *const tools[] = {
+    [STRATEGY_SINGLE] = "train-single",
+    [STRATEGY_DP] = "train-dp",
+    [STRATEGY_DDP] = "train-ddp",
+    [STRATEGY_MP] = "train-mp",
+};
+
+static status check_tool(const pipeline *p, const planned_run *r, error *err) {
+    char *path = memory_format(err, "%s/%s", p->bin, r->tool);
+    if (!path) return STATUS_FAILED;
+    bool there = access(path, X_OK) == 0;
+    free(path);
+    if (there) return STATUS_OK;
+    return error_set(err, STATUS_FAILED,
+                     "cannot train '%s': its strategy is %s, and '%s/%s' is not built; another "
+                     "tool can run it: SET='strategy=single'",
+                     r->name, r->tool + strlen("train-"), p->bin, r->tool);
+}
+
+static status add_seeds(planned_run *r, const char *folder, error *err) {
+    const uint64_t first = r->e.seed, count = (uint64_t)r->e.repeats;
+    if (first > INT64_MAX - count + 1)
+        return error_set(err, STATUS_USAGE,
+                         "cannot train '%s': %llu seeds from %llu on: the largest is %lld", r->name,
+                         (unsigned long long)count, (unsigned long long)first,
+                         (long long)INT64_MAX);
+    r->seeds = memory_new(count, sizeof *r->seeds, err);
+    if (!r->seeds) return STATUS_FAILED;
+    for (r->seed_count = 0; r->seed_count < count; r->seed_count++) {
+        planned_seed *s = &r->seeds[r->seed_count];
+        s->seed = first + r->seed_count;
+        s->place = memory_format(err, "%s/seed-%llu", folder, (unsigned long long)s->seed);
+        if (!s->place) return STATUS_FAILED;
+    }
+    return STATUS_OK;
+}
+
+// A list of devices is dealt to as many ranks as the experiment has: it says where they compute, not
+// how many they are.
+static status choose_devices(const pipeline *p, planned_run *r, error *err) {
+    const char *given = p->settings->values[SETTING_DEVICE];
+    const int ranks = r->e.strategy == STRATEGY_SINGLE ? 1 : r->e.world_size;
+    words list = {0}, dealt = {0};
+    char *text = NULL;
+    status rc;
+    if (!given || !strchr(given, ',')) return words_option(&r->device, "--device", given, err);
+    TRY(words_split(&list, given, ",", err));
+    if (!list.count) TRY(words_add(&list, given, err)); // the tool says what is wrong with it
+    for (int i = 0; i < ranks; i++)
+        TRY(words_format(&dealt, err, "%s%s%s", i ? dealt.items[i - 1] : "", i ? "," : "",
+                         list.items[(size_t)i % list.count]));
+    text = memory_string(dealt.items[dealt.count - 1], err);
+    TRY(text ? words_option(&r->device, "--device", text, err) : STATUS_FAILED);
+out:
+    free(text);
+    words_release(&dealt);
+    words_release(&list);
+    return rc;
+}
+
+static status read_entry(planned_run *r, const yaml_node *plan, yaml_node *entry,
+                         const char *folder, error *err) {
+    const yaml_node *file = yaml_find(entry, "experiment"), *set = yaml_find(entry, "set");
+    status rc = STATUS_OK;
+    r->entry = entry;
+    r->name = yaml_find(entry, "name")->text;
+    r->file = (file ? file : yaml_find(plan, "experiment"))->text;
+    for (size_t i = 0; i < set->count; i++) TRY(words_add(&r->set, set->items[i]->text, err));
+    TRY(experiment_read(&r->e, r->file, (const char *const *)r->set.items, r->set.count, err));
+    r->tool = memory_string(tools[r->e.strategy], err);
+    if (!r->tool) return STATUS_FAILED;
+    if (yaml_find(entry, "folder")) return STATUS_OK;
+    char *own = memory_format(err, "%s/%s", folder, r->name);
+    rc = own ? yaml_put(entry, "folder", yaml_new_string(own, err), err) : STATUS_FAILED;
+    free(own);
+out:
+    return rc;
+}
+
+// What the tool checks of its command line, and nothing of the data: DEVICE, THREADS.
+static status check_settings(const pipeline *p, const planned_run *r, error *err) {
+    const char *threads = p->settings->values[SETTING_THREADS];
+    words command = {0}, line = {0};
+    char *ignored = NULL;
+    status rc;
+    if (!r->device.count && !threads) return STATUS_OK;
+    TRY(words_add(&command, r->tool, err));
+    TRY(words_option(&command, "--experiment", r->file, err));
+    for (size_t i = 0; i < r->set.count; i++)
+        TRY(words_option(&command, "--set", r->set.items[i], err));
+    TRY(words_add_all(&command, &r->device, err));
+    TRY(words_option(&command, "--threads", threads, err));
+    TRY(words_add(&command, "--print-parameters", err));
+    TRY(stage_program(p, &command, &line, err));
+    TRY(child_output(&line, &ignored, err));
+out:
+    free(ignored);
+    words_release(&line);
+    words_release(&command);
+    return rc;
+}
+
+static void release(planned_run *r) {
+    for (size_t i = 0; i < r->seed_count; i++) free(r->seeds[i].place);
+    free(r->seeds);
+    experiment_release(&r->e);
+    words_release(&r->set);
+    words_release(&r->device);
+    free(r->tool);
+    free(r->data);
+    free(r->train);
+    free(r->test);
+}
+
+// ---- All runs ----
+
+static status resolve(const pipeline *p, planned_runs *runs, const char *folder, error *err) {
+    const yaml_node *entries = yaml_find(runs->plan, "runs");
+    status rc = STATUS_OK;
+    runs->items = memory_new(entries->count, sizeof *runs->items, err);
+    if (!runs->items) return STATUS_FAILED;
+    for (size_t i = 0; i < entries->count; i++) {
+        planned_run *r = &runs->items[runs->count++];
+        TRY(read_entry(r, runs->plan, entries->items[i], folder, err));
+        TRY(add_seeds(r, yaml_find(r->entry, "folder")->text, err));
+        TRY(check_tool(p, r, err));
+        TRY(choose_devices(p, r, err));
+        if (i == 0) TRY(check_settings(p, r, err));
+        TRY(data_locate(p, r, err));
+    }
+out:
+    return rc;
+}
+
+// Two runs of one name, or in one folder, would be shown as one.
+static status check_names(const planned_runs *runs, error *err) {
+    for (size_t i = 0; i < runs->count; i++) {
+        for (size_t k = 0; k < i; k++) {
+            const planned_run *a = &runs->items[k], *b = &runs->items[i];
+            const char *place = yaml_find(a->entry, "folder")->text;
+            if (strcmp(a->name, b->name) != 0 &&
+                strcmp(place, yaml_find(b->entry, "folder")->text) != 0)
+                continue;
+            if (strcmp(a->file, b->file) == 0)
+                return error_set(err, STATUS_USAGE, "'%s' is named twice", a->file);
+            return error_set(err, STATUS_USAGE,
+                             "'%s' and '%s' would be one: both are called '%s'; give one of the "
+                             "files another name",
+                             a->file, b->file,
+                             strcmp(a->name, b->name) == 0 ? a->name : place);
+        }
+    }
+    return STATUS_OK;
+}
+
+status planned_runs_resolve(const pipeline *p, planned_runs *runs, const char *folder,
+                            error *err) {
+    status rc = resolve(p, runs, folder, err);
+    return rc == STATUS_OK ? check_names(runs, err) : rc;
+}
+
+void planned_runs_release(planned_runs *runs) {
+    for (size_t i = 0; i < runs->count; i++) release(&runs->items[i]);
+    free(runs->items);
+    yaml_free(runs->plan);
+    free(runs->report);
+    free(runs->file);
+    *runs = (planned_runs){0};
+}
+
+// ---- Keys ----
+
+status planned_run_command(const pipeline *p, const planned_run *r, const planned_seed *s,
+                           const char *file, bool complete, words *command, error *err) {
+    status rc;
+    TRY(words_add(command, r->tool, err));
+    TRY(words_option(command, "--experiment", file, err));
+    for (size_t i = 0; !complete && i < r->set.count; i++)
+        TRY(words_option(command, "--set", r->set.items[i], err));
+    if (!complete) {
+        TRY(words_add(command, "--set", err));
+        TRY(words_format(command, err, "seed=%llu", (unsigned long long)s->seed));
+    }
+    TRY(words_option(command, "--train", r->train, err));
+    TRY(words_option(command, "--test", r->test, err));
+    TRY(words_add_all(command, &r->device, err));
+    TRY(words_option(command, "--threads", p->settings->values[SETTING_THREADS], err));
+out:
+    return rc;
+}
+
+static status find_keys(pipeline *p, planned_run *r, error *err) {
+    yaml_node *keys = yaml_new(YAML_SEQUENCE, err);
+    status rc = yaml_put(r->entry, "keys", keys, err);
+    for (size_t i = 0; rc == STATUS_OK && i < r->seed_count; i++) {
+        words command = {0};
+        planned_seed *s = &r->seeds[i];
+        rc = planned_run_command(p, r, s, r->file, false, &command, err);
+        if (rc == STATUS_OK) rc = stage_key(p, &command, s->key, err);
+        if (rc == STATUS_OK) rc = yaml_append(keys, yaml_new_string(s->key, err), err);
+        words_release(&command);
+    }
+    return rc;
+}
+
+static status check_distinct(const planned_runs *runs, error *err) {
+    for (size_t i = 0; i < runs->count; i++)
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(runs->items[i].seeds->key, runs->items[k].seeds->key) == 0)
+                return error_set(err, STATUS_USAGE,
+                                 "'%s' and '%s' are one run: they differ in nothing that is "
+                                 "trained, so there is nothing to compare",
+                                 runs->items[k].name, runs->items[i].name);
+    return STATUS_OK;
+}
+
+status planned_runs_prepare(pipeline *p, planned_runs *runs, bool distinct, error *err) {
+    status rc = STATUS_OK;
+    for (size_t i = 0; rc == STATUS_OK && i < runs->count; i++)
+        rc = data_prepare(p, &runs->items[i], err);
+    for (size_t i = 0; rc == STATUS_OK && i < runs->count; i++)
+        rc = find_keys(p, &runs->items[i], err);
+    return rc == STATUS_OK && distinct ? check_distinct(runs, err) : rc;
+}

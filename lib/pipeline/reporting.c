@@ -1,0 +1,169 @@
+#include "pipeline/reporting.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/output.h"
+#include "pipeline/child.h"
+#include "pipeline/stage.h"
+#include "pipeline/store.h"
+
+// ---- What an all-reduce takes ----
+
+enum { RANKS_MAX = 4096 };
+
+// The numbers of ranks and replicas of the runs: bit w of `worlds`.
+static int collect_worlds(const planned_runs *runs, bool worlds[RANKS_MAX + 1]) {
+    int different = 0;
+    for (size_t i = 0; i < runs->count; i++) {
+        const experiment *e = &runs->items[i].e;
+        if (e->strategy != STRATEGY_DDP && e->strategy != STRATEGY_DP) continue;
+        if (e->world_size > RANKS_MAX || worlds[e->world_size]) continue;
+        worlds[e->world_size] = true;
+        different++;
+    }
+    return different;
+}
+
+// A study says something about the world size when it has several; a comparison when one of its
+// runs has more ranks than one; `experiment` and `explain` ask nothing of the kind.
+static bool asks_for_collectives(const pipeline *p, const planned_runs *runs,
+                                 bool worlds[RANKS_MAX + 1]) {
+    const int different = collect_worlds(runs, worlds);
+    switch (p->settings->command) {
+    case COMMAND_EXPERIMENT: return different > 1;
+    case COMMAND_COMPARE:
+    case COMMAND_SUBMISSION:
+    case COMMAND_REPRODUCE: return different > worlds[1];
+    default: return false;
+    }
+}
+
+// "1,2,4,8" and the numbers of the runs; NULL where there is nothing to measure.
+static char *list_of_ranks(const pipeline *p, const planned_runs *runs, char separator) {
+    bool worlds[RANKS_MAX + 1] = {false};
+    if (!asks_for_collectives(p, runs, worlds)) return NULL;
+    worlds[1] = worlds[2] = worlds[4] = worlds[8] = true;
+    char *list = memory_string("", NULL);
+    for (int w = 1; list && w <= RANKS_MAX; w++) {
+        if (!worlds[w]) continue;
+        char *longer = *list ? memory_format(NULL, "%s%c%d", list, separator, w)
+                             : memory_format(NULL, "%d", w);
+        free(list);
+        list = longer;
+    }
+    return list;
+}
+
+char *reporting_collectives(const pipeline *p, const planned_runs *runs) {
+    char *ranks = list_of_ranks(p, runs, '-');
+    char *dir = ranks ? memory_format(NULL, "%s/machine/allreduce-%s", p->artifacts, ranks) : NULL;
+    free(ranks);
+    return dir;
+}
+
+// Measured once a machine.
+static status measure_collectives(pipeline *p, const planned_runs *runs, const char *dir,
+                                  error *err) {
+    char *ranks = list_of_ranks(p, runs, ',');
+    words command = {0};
+    status rc = ranks ? words_add(&command, "bench-allreduce", err) : STATUS_FAILED;
+    if (rc == STATUS_OK) rc = words_option(&command, "--world-size", ranks, err);
+    if (rc == STATUS_OK) rc = words_option(&command, "--out", dir, err);
+    const stage s = {.name = "measure", .dir = dir, .command = &command};
+    if (rc == STATUS_OK) rc = stage_run(p, &s, err);
+    words_release(&command);
+    free(ranks);
+    return rc;
+}
+
+// ---- The plan ----
+
+// The plan goes to its file unless that holds it.
+static status keep_plan(const planned_runs *runs, error *err) {
+    yaml_node *before = NULL;
+    char *text = NULL, *folder = NULL;
+    size_t bytes;
+    status rc = STATUS_OK;
+    const bool same = yaml_read_file(runs->file, &before, NULL) == STATUS_OK &&
+                      yaml_equal(before, runs->plan);
+    yaml_free(before);
+    if (same) return STATUS_OK;
+    folder = memory_format(err, "%.*s", (int)(strrchr(runs->file, '/') - runs->file), runs->file);
+    TRY(folder ? output_make_folder(folder, err) : STATUS_FAILED);
+    TRY(yaml_write_text(runs->plan, &text, &bytes, err));
+    TRY(output_write_file(runs->file, text, bytes, err));
+out:
+    free(text);
+    free(folder);
+    return rc;
+}
+
+// ---- The report ----
+
+status reporting_add_folders(const pipeline *p, const planned_runs *runs, words *command,
+                             error *err) {
+    status rc = STATUS_OK;
+    for (size_t i = 0; i < runs->count; i++) {
+        for (size_t k = 0; rc == STATUS_OK && k < runs->items[i].seed_count; k++) {
+            char *folder = store_folder(p->artifacts, runs->items[i].seeds[k].key, err);
+            rc = folder ? STATUS_OK : STATUS_FAILED;
+            if (folder && !words_has(command, folder)) rc = words_add(command, folder, err);
+            free(folder);
+        }
+    }
+    return rc;
+}
+
+static status report_command(const pipeline *p, const planned_runs *runs, const char *collectives,
+                             words *command, error *err) {
+    status rc;
+    TRY(words_add(command, "report", err));
+    TRY(reporting_add_folders(p, runs, command, err));
+    TRY(words_option(command, "--plan", runs->file, err));
+    TRY(words_option(command, "--collectives", collectives, err));
+    TRY(words_split(command, p->settings->values[SETTING_REPORT_FLAGS], " \t", err));
+out:
+    return rc;
+}
+
+// A line for each run, and the answer to the question of the plan.
+static status print_summary(const pipeline *p, const planned_runs *runs, const words *command,
+                            error *err) {
+    const bool question = strcmp(yaml_find(runs->plan, "kind")->text, "runs") != 0;
+    words line = {0};
+    status rc;
+    TRY(stage_program(p, command, &line, err));
+    TRY(words_add(&line, "--summary", err));
+    if (question) TRY(words_add(&line, "--answer", err));
+    rc = child_run(&line, NULL, err);
+out:
+    words_release(&line);
+    return rc;
+}
+
+status reporting_run(pipeline *p, const planned_runs *runs, error *err) {
+    words command = {0}, stage_words = {0};
+    char *collectives = reporting_collectives(p, runs);
+    char *html = NULL;
+    status rc = STATUS_OK;
+    if (collectives) TRY(measure_collectives(p, runs, collectives, err));
+    TRY(keep_plan(runs, err));
+    TRY(report_command(p, runs, collectives, &command, err));
+    TRY(words_add_all(&stage_words, &command, err));
+    TRY(words_option(&stage_words, "--out", runs->report, err));
+    const stage s = {.name = "report", .dir = runs->report, .command = &stage_words};
+    TRY(stage_run(p, &s, err));
+    TRY(print_summary(p, runs, &command, err));
+    html = memory_format(err, "%s/report.html", runs->report);
+    TRY(html ? STATUS_OK : STATUS_FAILED);
+    p->say("report:", html, NULL);
+out:
+    free(html);
+    words_release(&stage_words);
+    words_release(&command);
+    free(collectives);
+    return rc;
+}

@@ -1,0 +1,118 @@
+#include "pipeline/rounds.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/duration.h"
+#include "base/memory.h"
+#include "pipeline/estimate.h"
+#include "pipeline/execute.h"
+
+// The number that the same plan had when it was written before; 0: there was none.
+static int rounds_before(const planned_runs *runs) {
+    yaml_node *root = NULL;
+    int64_t number = 0;
+    if (yaml_read_file(runs->file, &root, NULL) != STATUS_OK) return 0;
+    const yaml_node *before = yaml_find(root, "executions");
+    if (!before || !yaml_equal(yaml_find(root, "runs"), yaml_find(runs->plan, "runs")) ||
+        yaml_integer(before, "executions", 1, 1000, &number, NULL) != STATUS_OK)
+        number = 0;
+    yaml_free(root);
+    return (int)number;
+}
+
+static int rounds_that_fit(double round) {
+    if (!(round > 0)) return ROUNDS_LEAST;
+    const double fit = floor(ROUNDS_SECONDS / round);
+    return fit < ROUNDS_LEAST ? ROUNDS_LEAST : fit > ROUNDS_MOST ? ROUNDS_MOST : (int)fit;
+}
+
+// ---- What is said ----
+
+static void say_run(const pipeline *p, const planned_run *r, const run_estimate *e) {
+    char what[400], time[DURATION_TEXT_BYTES];
+    char *place = memory_format(NULL, "%s/%s", p->artifacts, r->seeds[0].place);
+    const char *plural = r->e.epochs == 1 ? "" : "s";
+    duration_text(e->train * e->left, time);
+    if (isnan(e->train))
+        snprintf(what, sizeof what, "%d epoch%s, not measured: %s", r->e.epochs, plural, e->why);
+    else
+        snprintf(what, sizeof what, "%d epoch%s, %s%s", r->e.epochs, plural, time,
+                 e->left < 1 ? " left" : "");
+    if (place && e->left > 0) p->say("estimate", place, what);
+    free(place);
+}
+
+static void say_all(const pipeline *p, const planned_runs *runs, const run_estimate *e,
+                    int rounds) {
+    char what[200], time[DURATION_TEXT_BYTES], round[DURATION_TEXT_BYTES];
+    const double seconds = estimate_round(runs, e);
+    double all = 0;
+    for (size_t i = 0; i < runs->count; i++) {
+        const planned_run *r = &runs->items[i];
+        const double one = isnan(e[i].train) ? 0 : e[i].train + e[i].evaluate;
+        const double times = execute_wanted(r, rounds) * (double)r->seed_count;
+        all += one * (times - 1 + e[i].left);
+    }
+    duration_text(seconds, round);
+    duration_text(all, time);
+    if (rounds > 1) {
+        snprintf(what, sizeof what, "%d, each run once a round; %s a round", rounds, round);
+        p->say("estimate", "rounds", what);
+    }
+    snprintf(what, sizeof what, "about %s", time);
+    p->say("estimate", "all", what);
+}
+
+static void say_no_verdict(const pipeline *p, const planned_runs *runs, int rounds) {
+    bool repeated = true;
+    for (size_t i = 0; i < runs->count; i++) repeated = repeated && runs->items[i].seed_count >= 3;
+    if (rounds < ROUNDS_LEAST)
+        p->say("note", "speed", "no verdict: it takes 3 executions of each run (EXECUTIONS=3)");
+    if (!repeated)
+        p->say("note", "accuracy",
+               "one seed cannot tell an effect from chance; SET=\"repeats=3\" trains three");
+}
+
+// ---- Deciding ----
+
+static int count_finished(const planned_runs *runs, const run_estimate *e) {
+    int count = 0;
+    for (size_t i = 0; i < runs->count; i++) count += e[i].left <= 0;
+    return count;
+}
+
+static status announce(pipeline *p, planned_runs *runs, int before, int *rounds, error *err) {
+    char finished[80];
+    run_estimate *e = memory_new(runs->count, sizeof *e, err);
+    status rc = e ? estimate_runs(p, runs, e, err) : STATUS_FAILED;
+    if (rc == STATUS_OK) {
+        if (!*rounds) *rounds = before ? before : rounds_that_fit(estimate_round(runs, e));
+        for (size_t i = 0; i < runs->count; i++) say_run(p, &runs->items[i], &e[i]);
+        snprintf(finished, sizeof finished, "%d of %zu runs", count_finished(runs, e), runs->count);
+        p->say("estimate", "finished", finished);
+        say_all(p, runs, e, *rounds);
+    }
+    free(e);
+    return rc;
+}
+
+status rounds_decide(pipeline *p, planned_runs *runs, int *rounds, error *err) {
+    const settings *s = p->settings;
+    const bool asks = s->command != COMMAND_EXPERIMENT; // about speed
+    const int before = rounds_before(runs);
+    int missing = 1;
+    status rc = STATUS_OK;
+    *rounds = s->executions ? s->executions : asks ? before : 1;
+    if (*rounds) TRY(execute_missing(p, runs, *rounds, &missing, err));
+    if (missing && (asks || s->dry_run)) {
+        TRY(announce(p, runs, before, rounds, err));
+        if (asks) say_no_verdict(p, runs, *rounds);
+    }
+    if (!missing && asks) p->say("estimate", "all", "nothing is left to run");
+    rc = yaml_put(runs->plan, "executions", yaml_new_integer(*rounds, err), err);
+out:
+    return rc;
+}

@@ -1,0 +1,19 @@
+// rounds.h - how many executions each run of a plan gets, and what the user is told beforehand.
+#ifndef LOCKSTEP_PIPELINE_ROUNDS_H
+#define LOCKSTEP_PIPELINE_ROUNDS_H
+
+#include "base/error.h"
+#include "pipeline/pipeline.h"
+#include "pipeline/planned_run.h"
+
+// For a question about speed: as many rounds as fit into five minutes, 3 to 10. Fewer executions
+// give no interval, more gain little.
+enum { ROUNDS_LEAST = 3, ROUNDS_MOST = 10, ROUNDS_SECONDS = 300 };
+
+// Decides the number of rounds and says what will be run and how long it takes. EXECUTIONS wins;
+// an experiment or study has one; a plan that was carried out before keeps the number that it has,
+// so that a second make adds none. The number goes into the plan (`executions`). What cannot get a
+// verdict is said, too.
+status rounds_decide(pipeline *p, planned_runs *runs, int *rounds, error *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,234 @@
+#include "pipeline/run_again.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/memory.h"
+#include "base/output.h"
+
+static const char HEAD[] =
+    "#!/bin/sh\n"
+    "# Runs everything in this folder again and compares the models. Usage: sh run-again.sh [FOLDER]\n"
+    "#\n"
+    "# The tools are found on PATH, or in BIN=FOLDER; what is made goes below FOLDER (again). DEVICE\n"
+    "# and THREADS say where and how wide to train.\n"
+    "set -eu\n"
+    "here=$(cd \"$(dirname \"$0\")\" && pwd)\n"
+    "out=${1:-again}\n"
+    "run() {\n"
+    "    name=$1\n"
+    "    shift\n"
+    "    echo \"$name\"\n"
+    "    \"${BIN:+$BIN/}$name\" \"$@\"\n"
+    "}\n\n";
+
+static const char COMPARISON[] =
+    "\n# Are they the same models, bit for bit?\n"
+    "failed=0\n"
+    "same() {\n"
+    "    manifest=$out/$1/train/manifest.yaml\n"
+    "    if [ \"$(\"${BIN:+$BIN/}manifest\" get \"$manifest\" results.model)\" = \"$2\" ]; then\n"
+    "        echo \"$1: the same model\"\n"
+    "    else\n"
+    "        echo \"$1: ANOTHER MODEL\"\n"
+    "        failed=4\n"
+    "    fi\n"
+    "}\n";
+
+typedef struct script {
+    const pipeline *p;
+    const planned_runs *runs;
+    const char *folder; // of the submission
+    words told;         // folders that a command fills already
+    output *out;
+    error *err;
+} script;
+
+// ---- Words ----
+
+// What is left of `word` below `folder`; NULL where it lies elsewhere.
+static const char *below(const char *word, const char *folder) {
+    const size_t length = folder ? strlen(folder) : 0;
+    return length && strncmp(word, folder, length) == 0 && word[length] == '/' ? word + length + 1
+                                                                               : NULL;
+}
+
+// Given files lie in $here or $DATA, made ones in $out.
+static status write_word(script *s, const char *word) {
+    const struct {
+        const char *folder, *variable;
+    } places[] = {{s->folder, "here"},
+                  {s->p->settings->values[SETTING_DATA], "DATA"},
+                  {s->p->artifacts, "out"}};
+    const char *variable = NULL, *rest = word;
+    for (size_t i = 0; i < 3 && !variable; i++) {
+        const char *inside = below(word, places[i].folder);
+        if (!inside) continue;
+        variable = places[i].variable;
+        rest = inside;
+    }
+    char *quoted = words_quote(rest, s->err);
+    status rc = quoted ? STATUS_OK : STATUS_FAILED;
+    if (quoted && variable)
+        rc = output_format(s->out, s->err, " \"$%s\"/%s", variable, quoted);
+    else if (quoted)
+        rc = output_format(s->out, s->err, " %s", quoted);
+    free(quoted);
+    return rc;
+}
+
+// One line: "run TOOL ARGUMENTS MORE"; `more` is shell text.
+static status write_command(script *s, const words *command, const char *more) {
+    status rc = output_format(s->out, s->err, "run");
+    for (size_t i = 0; rc == STATUS_OK && i < command->count; i++)
+        rc = write_word(s, command->items[i]);
+    return rc == STATUS_OK ? output_format(s->out, s->err, "%s\n", more) : rc;
+}
+
+// ---- Commands ----
+
+// True the first time that it is asked of a folder.
+static bool is_new(script *s, const char *folder) {
+    if (words_has(&s->told, folder)) return false;
+    return words_add(&s->told, folder, s->err) == STATUS_OK;
+}
+
+static status write_data(script *s, const planned_run *r) {
+    const char *source = settings_source_name(r->e.dataset);
+    words fetch = {0}, shard = {0};
+    char *from = source ? memory_format(s->err, " ${%s:+--from \"$%s\"}", source, source)
+                        : memory_string("", s->err);
+    status rc = from ? STATUS_OK : STATUS_FAILED;
+    if (rc != STATUS_OK) goto out;
+    if (!s->p->settings->values[SETTING_DATA] && is_new(s, r->data)) {
+        TRY(data_fetch_command(r, NULL, &fetch, s->err));
+        TRY(write_command(s, &fetch, from));
+    }
+    if (r->e.virtual_shards > 1 && is_new(s, r->train)) {
+        TRY(data_shard_command(r, &shard, s->err));
+        TRY(write_command(s, &shard, ""));
+    }
+out:
+    free(from);
+    words_release(&shard);
+    words_release(&fetch);
+    return rc;
+}
+
+static status write_training(script *s, const planned_run *r, const planned_seed *seed) {
+    static const char where[] = " ${DEVICE:+--device \"$DEVICE\"}";
+    static const char wide[] = " ${DEVICE:+--device \"$DEVICE\"} ${THREADS:+--threads \"$THREADS\"}";
+    const char *artifacts = s->p->artifacts;
+    words train = {0}, evaluate = {0};
+    status rc;
+    TRY(words_add(&train, r->tool, s->err));
+    TRY(words_add(&train, "--experiment", s->err));
+    TRY(words_format(&train, s->err, "%s/experiments/%s.yaml", s->folder, r->name));
+    TRY(words_add(&train, "--set", s->err));
+    TRY(words_format(&train, s->err, "seed=%llu", (unsigned long long)seed->seed));
+    TRY(words_option(&train, "--train", r->train, s->err));
+    TRY(words_option(&train, "--test", r->test, s->err));
+    TRY(words_add(&train, "--out", s->err));
+    TRY(words_format(&train, s->err, "%s/%s/train", artifacts, seed->place));
+    TRY(words_add(&evaluate, "evaluate", s->err));
+    TRY(words_add(&evaluate, "--model", s->err));
+    TRY(words_format(&evaluate, s->err, "%s/%s/train/model.st.zst", artifacts, seed->place));
+    TRY(words_option(&evaluate, "--data", r->test, s->err));
+    TRY(words_add(&evaluate, "--out", s->err));
+    TRY(words_format(&evaluate, s->err, "%s/%s/evaluate", artifacts, seed->place));
+    TRY(write_command(s, &train, wide));
+    TRY(write_command(s, &evaluate, where));
+out:
+    words_release(&evaluate);
+    words_release(&train);
+    return rc;
+}
+
+static status write_report(script *s) {
+    words command = {0};
+    status rc;
+    TRY(words_add(&command, "report", s->err));
+    for (size_t i = 0; i < s->runs->count; i++)
+        for (size_t k = 0; k < s->runs->items[i].seed_count; k++)
+            TRY(words_format(&command, s->err, "%s/%s", s->p->artifacts,
+                             s->runs->items[i].seeds[k].place));
+    if (s->runs->count > 1) {
+        TRY(words_add(&command, "--baseline", s->err));
+        TRY(words_format(&command, s->err, "%s/%s", s->p->artifacts,
+                         s->runs->items[0].seeds[0].place));
+    }
+    TRY(words_add(&command, "--out", s->err));
+    TRY(words_format(&command, s->err, "%s/report", s->p->artifacts));
+    TRY(words_split(&command, s->p->settings->values[SETTING_REPORT_FLAGS], " \t", s->err));
+    TRY(write_command(s, &command, ""));
+out:
+    words_release(&command);
+    return rc;
+}
+
+static status write_comparison(script *s, const words *models) {
+    size_t at = 0;
+    status rc = output_format(s->out, s->err, "%s", COMPARISON);
+    for (size_t i = 0; i < s->runs->count; i++)
+        for (size_t k = 0; rc == STATUS_OK && k < s->runs->items[i].seed_count; k++) {
+            char *place = words_quote(s->runs->items[i].seeds[k].place, s->err);
+            rc = place ? output_format(s->out, s->err, "same %s %s\n", place, models->items[at++])
+                       : STATUS_FAILED;
+            free(place);
+        }
+    return rc == STATUS_OK ? output_format(s->out, s->err, "exit $failed\n") : rc;
+}
+
+static status write_all(script *s, const words *models) {
+    const planned_runs *runs = s->runs;
+    status rc;
+    TRY(output_format(s->out, s->err, "%s", HEAD));
+    for (size_t i = 0; i < runs->count; i++) TRY(write_data(s, &runs->items[i]));
+    for (size_t i = 0; i < runs->count; i++)
+        for (size_t k = 0; k < runs->items[i].seed_count; k++)
+            TRY(write_training(s, &runs->items[i], &runs->items[i].seeds[k]));
+    TRY(write_report(s));
+    TRY(write_comparison(s, models));
+    TRY(output_commit(s->out, s->err));
+out:
+    return rc;
+}
+
+status run_again_write(const pipeline *p, const planned_runs *runs, const char *folder,
+                       const words *models, error *err) {
+    script s = {.p = p, .runs = runs, .folder = folder, .err = err};
+    char *path = memory_format(err, "%s/run-again.sh", folder);
+    status rc = path ? output_open(path, &s.out, err) : STATUS_FAILED;
+    if (rc == STATUS_OK) rc = write_all(&s, models);
+    output_free(s.out);
+    words_release(&s.told);
+    if (rc == STATUS_OK && chmod(path, 0755) != 0)
+        rc = error_set(err, STATUS_FAILED, "cannot make '%s' executable", path);
+    free(path);
+    return rc;
+}
+
+char *run_again_sources(const pipeline *p, const planned_runs *runs, error *err) {
+    words names = {0};
+    status rc = STATUS_OK;
+    char *text = memory_string("", err);
+    for (size_t i = 0; rc == STATUS_OK && i < runs->count; i++) {
+        const char *name = p->settings->values[SETTING_DATA]
+                               ? "DATA"
+                               : settings_source_name(runs->items[i].e.dataset);
+        if (name && !words_has(&names, name)) rc = words_add(&names, name, err);
+    }
+    for (size_t i = 0; text && i < names.count; i++) {
+        char *longer = memory_format(err, "%s%s`%s=`", text, i ? " " : "", names.items[i]);
+        free(text);
+        text = longer;
+    }
+    if (text && !*text) {
+        free(text);
+        text = memory_string("—", err);
+    }
+    words_release(&names);
+    return text;
+}

@@ -1,0 +1,320 @@
+#include "pipeline/settings.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cli.h"
+#include "base/memory.h"
+
+enum { MOST_EXECUTIONS = 1000, MOST_MIB = 1 << 20 };
+
+#define FOR(command) (1u << COMMAND_##command)
+#define TRAINS       (FOR(EXPERIMENT) | FOR(COMPARE) | FOR(EXPLAIN) | FOR(REPRODUCE) | FOR(SUBMISSION))
+#define EVERY        ((1u << COMMANDS) - 1)
+
+static const struct {
+    const char *name;
+    unsigned commands;
+    const char *help;
+} table[SETTINGS] = {
+    [SETTING_EXP] = {"EXP", FOR(EXPERIMENT), "the experiment or study: a name or a file"},
+    [SETTING_EXPS] = {"EXPS", FOR(COMPARE) | FOR(SUBMISSION),
+                      "experiments, with blanks between; the first one is the baseline"},
+    [SETTING_A] = {"A", FOR(EXPLAIN), "the experiment to begin with"},
+    [SETTING_B] = {"B", FOR(EXPLAIN), "the experiment to end with"},
+    [SETTING_LIST] = {"LIST", FOR(REPRODUCE), "the list of reports, a file"},
+    [SETTING_RUNS] = {"RUNS", FOR(COMPARE) | FOR(SUBMISSION) | FOR(CLEAN_RUNS) | FOR(RUNS),
+                      "keys of kept runs (the first digits will do), with blanks between"},
+    [SETTING_QUICK] = {"QUICK", FOR(REPRODUCE), "1: short, in the way that the list says"},
+    [SETTING_SEED] = {"SEED", TRAINS, "the first seed, instead of the experiment's"},
+    [SETTING_EPOCHS] = {"EPOCHS", TRAINS, "epochs of every experiment"},
+    [SETTING_SET] = {"SET", TRAINS, "\"KEY=VALUE; KEY=VALUE\": other values of every experiment"},
+    [SETTING_DEVICE] = {"DEVICE", TRAINS, "auto, cpu, cuda, or a list: cuda:0,cuda:1"},
+    [SETTING_THREADS] = {"THREADS", TRAINS, "threads of each rank"},
+    [SETTING_LAUNCHER] = {"LAUNCHER", TRAINS,
+                          "starts the ranks of train-ddp: \"mpirun --hostfile hosts\""},
+    [SETTING_EXECUTIONS] = {"EXECUTIONS", TRAINS, "how often each run is executed, to time it"},
+    [SETTING_RESUME] = {"RESUME", TRAINS, "0: a training that was stopped begins anew"},
+    [SETTING_DATA] = {"DATA", TRAINS,
+                      "a folder with train.st.zst and test.st.zst: data of your own"},
+    [SETTING_CIFAR10_FROM] = {"CIFAR10_FROM", TRAINS, "the archive or a folder of CIFAR-10"},
+    [SETTING_CIFAR100_FROM] = {"CIFAR100_FROM", TRAINS, "the same of CIFAR-100"},
+    [SETTING_MNIST_FROM] = {"MNIST_FROM", TRAINS, "the folder with the files of MNIST"},
+    [SETTING_FASHION_MNIST_FROM] = {"FASHION_MNIST_FROM", TRAINS, "the same of Fashion-MNIST"},
+    [SETTING_REPORT_FLAGS] = {"REPORT_FLAGS", TRAINS, "more options of report: \"--lang zh\""},
+    [SETTING_MODEL_LIMIT] = {"MODEL_LIMIT", FOR(SUBMISSION),
+                             "the largest model that is handed in, MiB (4)"},
+    [SETTING_DRY_RUN] = {"DRY_RUN", TRAINS, "1: say what would be run, and how long it takes"},
+    [SETTING_ARTIFACTS] = {"ARTIFACTS", EVERY, "the folder of all outputs (artifacts)"},
+};
+
+// Settings of the build, which make reads itself: here they mean nothing, and are no mistake.
+static const char *const of_build[] = {
+    "AR",       "BIN",       "BUILD",     "CC",        "CFLAGS",     "CPPFLAGS", "CUDA",
+    "CUDA_HOME", "CUDA_ARCHS", "CXX",      "CXXFLAGS", "JOBS",       "LDFLAGS",  "LDLIBS",
+    "MODE",     "MPI",       "MPICC",     "NCCL",      "NVCCFLAGS",  "PKGCONFIG", "PREFIX",
+    "PYTHON",   "V",         "WERROR",    "CLANG",     "CLANG_FORMAT", "SHELLCHECK", "MAKEFLAGS",
+    "SHELL",    "DESTDIR",   "Q"};
+
+enum { OF_BUILD = sizeof of_build / sizeof *of_build };
+
+static const char *const command_names[COMMANDS] = {
+    "experiment", "compare", "explain", "reproduce", "submission", "runs", "clean-runs"};
+
+// How each command is called, for the message when its names are missing.
+static const char *const calls[COMMANDS] = {
+    [COMMAND_EXPERIMENT] = "EXP=NAME",
+    [COMMAND_COMPARE] = "EXPS=\"NAME NAME\", or RUNS=\"KEY KEY\"",
+    [COMMAND_EXPLAIN] = "A=NAME B=NAME",
+    [COMMAND_REPRODUCE] = "LIST=FILE, or nothing",
+    [COMMAND_SUBMISSION] = "EXPS=\"NAME NAME\"",
+    [COMMAND_RUNS] = "nothing, or RUNS=\"KEY KEY\"",
+    [COMMAND_CLEAN_RUNS] = "RUNS=\"KEY KEY\"",
+};
+
+const char *settings_command_name(pipeline_command command) {
+    return command_names[command];
+}
+
+status settings_find_command(const char *name, pipeline_command *command, error *err) {
+    for (int c = 0; c < COMMANDS; c++) {
+        *command = (pipeline_command)c;
+        if (strcmp(name, command_names[c]) == 0) return STATUS_OK;
+    }
+    const char *near = cli_nearest(name, command_names, COMMANDS);
+    return error_set(err, STATUS_USAGE, "unknown command: '%s'%s%s%s (see --help)", name,
+                     near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+// ---- Names of settings ----
+
+static bool takes(pipeline_command command, setting s) {
+    return table[s].commands >> command & 1u;
+}
+
+static bool is_of_build(const char *name) {
+    for (size_t i = 0; i < OF_BUILD; i++)
+        if (strcmp(name, of_build[i]) == 0) return true;
+    return false;
+}
+
+// The settings of the command, with blanks between.
+static void list_known(pipeline_command command, char *text, size_t size) {
+    size_t used = 0;
+    for (int s = 0; s < SETTINGS && used < size; s++)
+        if (takes(command, (setting)s))
+            used += (size_t)snprintf(text + used, size - used, "%s%s", used ? " " : "",
+                                     table[s].name);
+}
+
+static status unknown(pipeline_command command, const char *name, const char *word, error *err) {
+    const char *names[SETTINGS + OF_BUILD];
+    char known[512], upper[64];
+    size_t count = 0;
+    for (int s = 0; s < SETTINGS; s++)
+        if (takes(command, (setting)s)) names[count++] = table[s].name;
+    snprintf(upper, sizeof upper, "%s", name);
+    for (char *c = upper; *c; c++) *c = (char)toupper((unsigned char)*c);
+    list_known(command, known, sizeof known);
+    const char *near = cli_nearest(upper, names, count);
+    return error_set(err, STATUS_USAGE,
+                     "unknown setting: '%.200s'%s%s%s; %s knows %s; values of an experiment are "
+                     "set by SET=\"KEY=VALUE\"",
+                     word, near ? ": did you mean " : "", near ? near : "", near ? "?" : "",
+                     command_names[command], known);
+}
+
+static status check_takes(pipeline_command command, setting s, error *err) {
+    if (takes(command, s)) return STATUS_OK;
+    return error_set(err, STATUS_USAGE, "%s does not take %s: it takes %s", command_names[command],
+                     table[s].name, calls[command]);
+}
+
+// The length of the name in NAME=VALUE; 0 for a word that is no setting: a name or a path.
+static size_t name_length(const char *word) {
+    size_t length = strcspn(word, "=");
+    if (!word[length] || !length || !(isalpha((unsigned char)*word) || *word == '_')) return 0;
+    for (size_t i = 0; i < length; i++)
+        if (!isalnum((unsigned char)word[i]) && !strchr("_.-", word[i])) return 0;
+    return length;
+}
+
+static status take_setting(settings *s, const char *word, size_t length, error *err) {
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)(length < 63 ? length : 63), word);
+    for (int i = 0; i < SETTINGS; i++) {
+        if (strcmp(name, table[i].name) != 0) continue;
+        s->values[i] = word + length + 1;
+        return *s->values[i] ? check_takes(s->command, (setting)i, err) : STATUS_OK;
+    }
+    return is_of_build(name) ? STATUS_OK : unknown(s->command, name, word, err);
+}
+
+static void take_environment(settings *s) {
+    for (int i = 0; i < SETTINGS; i++) {
+        if (!s->values[i] && takes(s->command, (setting)i)) s->values[i] = getenv(table[i].name);
+        if (s->values[i] && !*s->values[i]) s->values[i] = NULL;
+    }
+}
+
+// ---- Values ----
+
+static status read_integer(const settings *s, setting which, int64_t min, int64_t max,
+                           int64_t *value, error *err) {
+    const char *text = s->values[which];
+    char *end;
+    if (!text) return STATUS_OK;
+    long long number = strtoll(text, &end, 10);
+    if (!isdigit((unsigned char)*text) || *end || number < min || number > max)
+        return error_set(err, STATUS_USAGE, "%s: '%.60s': expected a whole number from %lld to %lld",
+                         table[which].name, text, (long long)min, (long long)max);
+    *value = number;
+    return STATUS_OK;
+}
+
+static status read_flag(const settings *s, setting which, bool *value, error *err) {
+    int64_t number = *value;
+    status rc = read_integer(s, which, 0, 1, &number, err);
+    *value = number != 0;
+    return rc;
+}
+
+static status read_values(settings *s, error *err) {
+    int64_t executions = 0, seed;
+    status rc;
+    s->resume = true;
+    s->model_limit = 4;
+    TRY(read_integer(s, SETTING_EXECUTIONS, 1, MOST_EXECUTIONS, &executions, err));
+    TRY(read_integer(s, SETTING_SEED, 0, INT64_MAX, &seed, err));
+    TRY(read_integer(s, SETTING_MODEL_LIMIT, 0, MOST_MIB, &s->model_limit, err));
+    TRY(read_flag(s, SETTING_RESUME, &s->resume, err));
+    TRY(read_flag(s, SETTING_QUICK, &s->quick, err));
+    TRY(read_flag(s, SETTING_DRY_RUN, &s->dry_run, err));
+    s->executions = (int)executions;
+out:
+    return rc;
+}
+
+static status read_assignments(settings *s, error *err) {
+    status rc;
+    TRY(words_split(&s->assignments, s->values[SETTING_SET], ";", err));
+    if (s->values[SETTING_EPOCHS])
+        TRY(words_format(&s->assignments, err, "epochs=%s", s->values[SETTING_EPOCHS]));
+    if (s->values[SETTING_SEED])
+        TRY(words_format(&s->assignments, err, "seed=%s", s->values[SETTING_SEED]));
+out:
+    return rc;
+}
+
+// ---- Names of experiments ----
+
+static status need_names(const settings *s, size_t least, size_t most, error *err) {
+    if (s->names.count >= least && s->names.count <= most) return STATUS_OK;
+    return error_set(err, STATUS_USAGE, "%s: %s: it takes %s", command_names[s->command],
+                     s->names.count < least ? "a name is missing" : "too many names",
+                     calls[s->command]);
+}
+
+// How many names each command takes.
+static status check_names(const settings *s, error *err) {
+    switch (s->command) {
+    case COMMAND_EXPERIMENT: return need_names(s, 1, 1, err);
+    case COMMAND_EXPLAIN: return need_names(s, 2, 2, err);
+    case COMMAND_REPRODUCE: return need_names(s, 0, 1, err);
+    case COMMAND_COMPARE:
+        return need_names(s, s->values[SETTING_RUNS] ? 2 : 1, SIZE_MAX, err);
+    case COMMAND_SUBMISSION:
+    case COMMAND_CLEAN_RUNS: return need_names(s, 1, SIZE_MAX, err);
+    case COMMAND_RUNS:
+    case COMMANDS: break;
+    }
+    return STATUS_OK;
+}
+
+// From the settings that hold names; a list is cut at blanks, a single name is not.
+static status collect_names(settings *s, error *err) {
+    static const setting single[] = {SETTING_EXP, SETTING_A, SETTING_B, SETTING_LIST};
+    static const setting lists[] = {SETTING_EXPS, SETTING_RUNS};
+    status rc = STATUS_OK;
+    if (s->values[SETTING_EXPS] && s->values[SETTING_RUNS])
+        return error_set(err, STATUS_USAGE, "%s takes EXPS or RUNS, not both",
+                         command_names[s->command]);
+    if (s->command == COMMAND_EXPLAIN && !s->values[SETTING_A] != !s->values[SETTING_B])
+        return error_set(err, STATUS_USAGE, "explain: %s is missing: it takes A=NAME B=NAME",
+                         s->values[SETTING_A] ? "B" : "A");
+    for (size_t i = 0; rc == STATUS_OK && i < sizeof single / sizeof *single; i++)
+        if (s->values[single[i]]) rc = words_add(&s->names, s->values[single[i]], err);
+    for (size_t i = 0; rc == STATUS_OK && i < sizeof lists / sizeof *lists; i++)
+        rc = words_split(&s->names, s->values[lists[i]], " \t\n", err);
+    return rc == STATUS_OK ? check_names(s, err) : rc;
+}
+
+status settings_read(settings *s, pipeline_command command, const char *const *given, size_t count,
+                     error *err) {
+    status rc = STATUS_OK;
+    *s = (settings){.command = command};
+    for (size_t i = 0; i < count; i++) {
+        size_t length = name_length(given[i]);
+        if (length)
+            TRY(take_setting(s, given[i], length, err));
+        else if (*given[i])
+            TRY(words_add(&s->names, given[i], err));
+    }
+    // Names that were typed are all there are: no variable adds to them.
+    if (!s->names.count) {
+        take_environment(s);
+        TRY(collect_names(s, err));
+    } else {
+        TRY(check_names(s, err));
+        take_environment(s);
+    }
+    TRY(read_values(s, err));
+    TRY(read_assignments(s, err));
+out:
+    if (rc != STATUS_OK) settings_release(s);
+    return rc;
+}
+
+void settings_release(settings *s) {
+    words_release(&s->names);
+    words_release(&s->assignments);
+    *s = (settings){0};
+}
+
+// ---- What is known ----
+
+char *settings_help(error *err) {
+    char *text = memory_string("", err);
+    for (int i = 0; text && i < SETTINGS; i++) {
+        char *longer =
+            memory_format(err, "%s  %-19s %s\n", text, table[i].name, table[i].help);
+        free(text);
+        text = longer;
+    }
+    return text;
+}
+
+static setting source_of(const char *dataset) {
+    static const struct {
+        const char *dataset;
+        setting from;
+    } sources[] = {{"cifar10", SETTING_CIFAR10_FROM},
+                   {"cifar100", SETTING_CIFAR100_FROM},
+                   {"mnist", SETTING_MNIST_FROM},
+                   {"fashion-mnist", SETTING_FASHION_MNIST_FROM}};
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
+        if (strcmp(dataset, sources[i].dataset) == 0) return sources[i].from;
+    return SETTINGS;
+}
+
+const char *settings_source_name(const char *dataset) {
+    setting from = source_of(dataset);
+    return from == SETTINGS ? NULL : table[from].name;
+}
+
+const char *settings_source(const settings *s, const char *dataset) {
+    setting from = source_of(dataset);
+    return from == SETTINGS ? NULL : s->values[from];
+}

@@ -1,0 +1,226 @@
+#include "pipeline/stage.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/cli.h"
+#include "base/memory.h"
+#include "base/output.h"
+#include "data/manifest.h"
+#include "pipeline/child.h"
+
+enum { WHY_BYTES = 512 };
+
+status stage_program(const pipeline *p, const words *command, words *program, error *err) {
+    status rc = words_format(program, err, "%s/%s", p->bin, command->items[0]);
+    if (rc != STATUS_OK) return rc;
+    if (access(program->items[program->count - 1], X_OK) != 0)
+        return error_set(err, STATUS_FAILED, "cannot run: '%s' is not built",
+                         program->items[program->count - 1]);
+    for (size_t i = 1; rc == STATUS_OK && i < command->count; i++)
+        rc = words_add(program, command->items[i], err);
+    return rc;
+}
+
+// ---- Keys ----
+
+// `device` is put in front of --print-key; NULL: none.
+static status ask_key(const pipeline *p, const words *command, const char *device, char **key,
+                      error *err) {
+    words program = {0};
+    status rc;
+    *key = NULL;
+    TRY(stage_program(p, command, &program, err));
+    TRY(words_option(&program, "--device", device, err));
+    TRY(words_add(&program, "--print-key", err));
+    TRY(child_output(&program, key, err));
+out:
+    words_release(&program);
+    return rc;
+}
+
+// Does the key of this tool depend on the kind of device, and did nobody say which?
+static bool is_automatic(const pipeline *p, const char *tool) {
+    const char *device = p->settings->values[SETTING_DEVICE];
+    return (!device || strcmp(device, "auto") == 0) &&
+           (strncmp(tool, "train-", 6) == 0 || strcmp(tool, "evaluate") == 0);
+}
+
+// Only for `auto` a tool has to look for GPUs, and CUDA takes its time to start: so the first answer
+// holds for all of this call. The key shows which answer it was, as one for any GPU is found without
+// looking.
+static status automatic_key(pipeline *p, const words *command, char **key, error *err) {
+    char *on_gpu = NULL;
+    status rc = ask_key(p, command, p->automatic ? p->automatic : "auto", key, err);
+    if (rc != STATUS_OK || p->automatic) return rc;
+    rc = ask_key(p, command, "cuda", &on_gpu, err);
+    if (rc == STATUS_OK) p->automatic = strcmp(*key, on_gpu) == 0 ? "cuda" : "cpu";
+    free(on_gpu);
+    return rc;
+}
+
+status stage_key(pipeline *p, const words *command, char key[SHA256_TEXT_BYTES], error *err) {
+    char *text = NULL;
+    status rc = is_automatic(p, command->items[0]) ? automatic_key(p, command, &text, err)
+                                                   : ask_key(p, command, NULL, &text, err);
+    if (rc == STATUS_OK) snprintf(key, SHA256_TEXT_BYTES, "%s", text);
+    free(text);
+    return rc;
+}
+
+// ---- Why a stage runs again ----
+
+static bool has_item(const yaml_node *list, const char *text) {
+    for (size_t i = 0; list && i < list->count; i++)
+        if (list->items[i]->kind == YAML_SCALAR && strcmp(list->items[i]->text, text) == 0)
+            return true;
+    return false;
+}
+
+// The first arguments that are new, and the first that are gone: " + --lang zh".
+static size_t changed_words(const yaml_node *before, const words *now, char *why, size_t size) {
+    enum { MOST = 2 };
+    size_t used = 0, shown = 0;
+    for (size_t i = 1; i < now->count && shown < MOST; i++)
+        if (!has_item(before, now->items[i])) {
+            used += (size_t)snprintf(why + used, size - used, "%snow %.80s", used ? ", " : "",
+                                     now->items[i]);
+            shown++;
+        }
+    for (size_t i = 1; before && i < before->count && shown < MOST; i++)
+        if (before->items[i]->kind == YAML_SCALAR && !words_has(now, before->items[i]->text)) {
+            used += (size_t)snprintf(why + used, size - used, "%sno longer %.80s", used ? ", " : "",
+                                     before->items[i]->text);
+            shown++;
+        }
+    return used;
+}
+
+// The folder holds a whole manifest of another key.
+static void explain_key(const yaml_node *root, const words *command, char why[WHY_BYTES]) {
+    const yaml_node *version = yaml_find(root, "version");
+    if (changed_words(yaml_find(root, "command"), command, why, WHY_BYTES)) return;
+    bool same = version && version->kind == YAML_SCALAR &&
+                strcmp(version->text, cli_version()) == 0;
+    snprintf(why, WHY_BYTES, "%s",
+             same ? "what it reads has changed" : "what it reads, or this version, has changed");
+}
+
+// *done, or why not ("": it never ran).
+static status look(const stage *s, const char *key, bool *done, char why[WHY_BYTES], error *err) {
+    error unreadable;
+    yaml_node *root = NULL;
+    char *path = memory_format(err, "%s/manifest.yaml", s->dir);
+    char *condition = memory_format(err, "key=%s", key);
+    status rc = path && condition ? STATUS_OK : STATUS_FAILED;
+    *why = 0;
+    if (rc == STATUS_OK)
+        rc = manifest_fresh(s->dir, (const char *const[]){condition}, 1, done, why, WHY_BYTES, err);
+    if (rc == STATUS_OK && !*done) {
+        if (access(path, F_OK) != 0)
+            *why = 0;
+        else if (strncmp(why, "key is", 6) == 0 &&
+                 manifest_read(path, &root, &unreadable) == STATUS_OK)
+            explain_key(root, s->command, why);
+    }
+    yaml_free(root);
+    free(condition);
+    free(path);
+    return rc;
+}
+
+// ---- Running ----
+
+static void say(const pipeline *p, const stage *s, const char *what) {
+    p->say(s->name, s->shown ? s->shown : s->dir, what);
+}
+
+// Locks the stage. *lock is -1 where no lock can be made here: the folder may be read-only.
+static status lock(const pipeline *p, const stage *s, int *lock, error *err) {
+    const char *slash = strrchr(s->dir, '/');
+    int parent = slash ? (int)(slash - s->dir) : 1;
+    char *folder = memory_format(err, "%.*s", parent, slash ? s->dir : ".");
+    char *path = memory_format(err, "%.*s/.%s.lock", parent, slash ? s->dir : ".",
+                               slash ? slash + 1 : s->dir);
+    status rc = STATUS_FAILED;
+    *lock = -1;
+    if (!folder || !path) goto out;
+    TRY(output_make_folder(folder, err));
+    // Not closed at exec: a tool that outlives this process keeps the stage.
+    *lock = open(path, O_RDWR | O_CREAT, 0666);
+    if (*lock < 0) goto out;
+    if (flock(*lock, LOCK_EX | LOCK_NB) == 0) goto out;
+    say(p, s, "waiting for another run of this stage");
+    while (flock(*lock, LOCK_EX) != 0)
+        if (errno != EINTR) TRY(error_system(err, STATUS_FAILED, errno, "cannot lock '%s'", path));
+out:
+    free(path);
+    free(folder);
+    return rc;
+}
+
+static status start(const pipeline *p, const stage *s, error *err) {
+    words program = {0};
+    status rc = STATUS_OK;
+    if (s->launcher) TRY(words_add_all(&program, s->launcher, err));
+    TRY(stage_program(p, s->command, &program, err));
+    if (s->more) TRY(words_add(&program, s->more, err));
+    rc = child_run(&program, p->typed, err);
+out:
+    words_release(&program);
+    return rc;
+}
+
+static status run(const pipeline *p, const stage *s, const char *key, const char *why,
+                  error *err) {
+    char told[WHY_BYTES + 16];
+    char after[WHY_BYTES];
+    bool done;
+    const char *reason = s->reason ? s->reason : why;
+    snprintf(told, sizeof told, *reason ? "running (%s)" : "running", reason);
+    say(p, s, told);
+    status rc = start(p, s, err);
+    if (rc != STATUS_OK) return rc;
+    rc = look(s, key, &done, after, err);
+    if (rc == STATUS_OK && !done)
+        rc = error_set(err, STATUS_FAILED, "stage %s is not done though %s ended well: '%s': %s",
+                       s->name, s->command->items[0], s->dir, after);
+    return rc;
+}
+
+static status run_locked(pipeline *p, const stage *s, const char *key, bool locked, error *err) {
+    char why[WHY_BYTES];
+    bool done;
+    status rc = look(s, key, &done, why, err);
+    if (rc != STATUS_OK) return rc;
+    if (done) {
+        say(p, s, "up to date");
+        return STATUS_OK;
+    }
+    if (!locked)
+        return error_set(err, STATUS_FAILED, "cannot lock stage: '%s': it cannot be written%s%s%s",
+                         s->dir, *why ? " (" : "", why, *why ? ")" : "");
+    return run(p, s, key, why, err);
+}
+
+status stage_run(pipeline *p, const stage *s, error *err) {
+    char key[SHA256_TEXT_BYTES];
+    int held = -1;
+    status rc;
+    if (words_has(&p->done, s->dir)) return STATUS_OK;
+    TRY(words_add(&p->done, s->dir, err));
+    if (s->key)
+        snprintf(key, sizeof key, "%s", s->key);
+    else
+        TRY(stage_key(p, s->command, key, err));
+    TRY(lock(p, s, &held, err));
+    TRY(run_locked(p, s, key, held >= 0, err));
+out:
+    if (held >= 0) close(held);
+    return rc;
+}

@@ -1,0 +1,280 @@
+#include "pipeline/store.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/output.h"
+#include "data/manifest.h"
+
+// ---- Folders ----
+
+char *store_folder(const char *artifacts, const char *key, error *err) {
+    return memory_format(err, "%s/runs/%.*s", artifacts, STORE_KEY_DIGITS, key);
+}
+
+char *store_execution_folder(const char *artifacts, const char *key, int number, error *err) {
+    return memory_format(err, "%s/runs/%.*s/%d", artifacts, STORE_KEY_DIGITS, key, number);
+}
+
+static bool is_there(const char *folder, const char *name) {
+    char *path = memory_format(NULL, "%s/%s", folder, name);
+    bool there = path && access(path, F_OK) == 0;
+    free(path);
+    return there;
+}
+
+// ---- Executions ----
+
+static int is_number(const struct dirent *entry) {
+    const char *name = entry->d_name;
+    size_t length = strlen(name);
+    return length < 8 && *name != '0' && strspn(name, "0123456789") == length;
+}
+
+// *done: the stage in FOLDER/NAME has a whole manifest and all its outputs. *root is its manifest
+// then, for who wants it.
+static status read_stage(const char *folder, const char *name, bool *done, yaml_node **root,
+                         error *err) {
+    char why[256], *stage = memory_format(err, "%s/%s", folder, name);
+    char *path = memory_format(err, "%s/%s/manifest.yaml", folder, name);
+    error unreadable;
+    status rc = stage && path ? STATUS_OK : STATUS_FAILED;
+    if (rc == STATUS_OK) rc = manifest_fresh(stage, NULL, 0, done, why, sizeof why, err);
+    if (rc == STATUS_OK && *done && root)
+        *done = manifest_read(path, root, &unreadable) == STATUS_OK;
+    free(path);
+    free(stage);
+    return rc;
+}
+
+static status check_key(const execution *x, const char *key, error *err) {
+    const yaml_node *own = yaml_find(x->train, "key");
+    if (own && own->kind == YAML_SCALAR && strncmp(own->text, key, strlen(key)) == 0)
+        return STATUS_OK;
+    return error_set(err, STATUS_FAILED,
+                     "cannot use '%s': it holds the run of another key, '%.64s'; move it away",
+                     x->folder, own && own->kind == YAML_SCALAR ? own->text : "");
+}
+
+static status read_execution(execution *x, const char *key, error *err) {
+    bool trained = false, evaluated = false;
+    status rc = read_stage(x->folder, "train", &trained, &x->train, err);
+    if (rc == STATUS_OK && trained) rc = check_key(x, key, err);
+    if (rc == STATUS_OK) rc = read_stage(x->folder, "evaluate", &evaluated, NULL, err);
+    x->finished = trained && evaluated;
+    x->saved = !trained && is_there(x->folder, "train/state.st.zst");
+    return rc;
+}
+
+static status add_execution(execution_list *list, const char *folder, int number, const char *key,
+                            error *err) {
+    void *items = list->items;
+    status rc = memory_grow(&items, &list->capacity, list->count + 1, sizeof *list->items, err);
+    list->items = items;
+    if (rc != STATUS_OK) return rc;
+    execution *x = &list->items[list->count++];
+    *x = (execution){.number = number, .folder = memory_format(err, "%s/%d", folder, number)};
+    return x->folder ? read_execution(x, key, err) : STATUS_FAILED;
+}
+
+status store_read(const char *artifacts, const char *key, execution_list *list, error *err) {
+    struct dirent **found = NULL;
+    char *folder = store_folder(artifacts, key, err);
+    if (!folder) return STATUS_FAILED;
+    int count = scandir(folder, &found, is_number, versionsort);
+    status rc = STATUS_OK;
+    *list = (execution_list){0};
+    if (count < 0 && errno != ENOENT)
+        rc = error_system(err, STATUS_FAILED, errno, "cannot read the runs in '%s'", folder);
+    for (int i = 0; i < count; i++) {
+        if (rc == STATUS_OK) rc = add_execution(list, folder, atoi(found[i]->d_name), key, err);
+        free(found[i]);
+    }
+    free(found);
+    free(folder);
+    if (rc != STATUS_OK) store_release(list);
+    return rc;
+}
+
+void store_release(execution_list *list) {
+    for (size_t i = 0; i < list->count; i++) {
+        free(list->items[i].folder);
+        yaml_free(list->items[i].train);
+    }
+    free(list->items);
+    *list = (execution_list){0};
+}
+
+int store_next_number(const execution_list *list) {
+    return list->count ? list->items[list->count - 1].number + 1 : 1;
+}
+
+// ---- Keys ----
+
+static int is_key(const struct dirent *entry) {
+    return strlen(entry->d_name) == STORE_KEY_DIGITS &&
+           strspn(entry->d_name, "0123456789abcdef") == STORE_KEY_DIGITS;
+}
+
+status store_keys(const char *artifacts, char ***keys, size_t *count, error *err) {
+    struct dirent **found = NULL;
+    status rc = STATUS_OK;
+    *keys = NULL;
+    *count = 0;
+    char *folder = memory_format(err, "%s/runs", artifacts);
+    if (!folder) return STATUS_FAILED;
+    int entries = scandir(folder, &found, is_key, alphasort);
+    if (entries < 0 && errno != ENOENT)
+        rc = error_system(err, STATUS_FAILED, errno, "cannot read the runs in '%s'", folder);
+    if (entries > 0) *keys = memory_new((size_t)entries, sizeof **keys, err);
+    if (entries > 0 && !*keys) rc = STATUS_FAILED;
+    for (int i = 0; i < entries; i++) {
+        if (rc == STATUS_OK) (*keys)[*count] = memory_string(found[i]->d_name, err);
+        if (rc == STATUS_OK) rc = (*keys)[(*count)++] ? STATUS_OK : STATUS_FAILED;
+        free(found[i]);
+    }
+    free(found);
+    free(folder);
+    if (rc != STATUS_OK) store_keys_free(*keys, *count);
+    return rc;
+}
+
+void store_keys_free(char **keys, size_t count) {
+    for (size_t i = 0; i < count; i++) free(keys[i]);
+    free(keys);
+}
+
+status store_find(const char *artifacts, const char *digits, char **key, error *err) {
+    char **keys;
+    size_t count, matches = 0;
+    size_t length = strlen(digits) < STORE_KEY_DIGITS ? strlen(digits) : STORE_KEY_DIGITS;
+    status rc = store_keys(artifacts, &keys, &count, err);
+    *key = NULL;
+    if (rc != STATUS_OK) return rc;
+    for (size_t i = 0; i < count; i++) {
+        if (length == 0 || strncmp(keys[i], digits, length) != 0) continue;
+        if (!matches++) *key = memory_string(keys[i], err);
+    }
+    store_keys_free(keys, count);
+    if (matches == 1 && *key) return STATUS_OK;
+    free(*key);
+    *key = NULL;
+    return error_set(err, STATUS_INPUT,
+                     matches ? "'%s' is the beginning of %zu keys: give more digits"
+                             : "no kept run has a key that begins with '%s': `make runs` lists them",
+                     digits, matches);
+}
+
+// ---- Experiments ----
+
+// Of a manifest's parameters, what an experiment file does not have.
+static bool is_foreign(const char *key) {
+    static const char *const foreign[] = {"architecture", "model", "backend", "reduce", "init"};
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
+        if (strcmp(key, foreign[i]) == 0) return true;
+    return false;
+}
+
+static status write_tree(const yaml_node *tree, const char *path, error *err) {
+    char *text = NULL;
+    size_t bytes;
+    status rc = yaml_write_text(tree, &text, &bytes, err);
+    if (rc == STATUS_OK) rc = output_write_file(path, text, bytes, err);
+    free(text);
+    return rc;
+}
+
+static status write_model(const char *folder, const char *model, const yaml_node *architecture,
+                          error *err) {
+    char *models = memory_format(err, "%s/models", folder);
+    char *path = memory_format(err, "%s/models/%s.yaml", folder, model);
+    status rc = models && path ? output_make_folder(models, err) : STATUS_FAILED;
+    if (rc == STATUS_OK) rc = write_tree(architecture, path, err);
+    free(path);
+    free(models);
+    return rc;
+}
+
+status store_write_experiment(const char *folder, const char *name, const yaml_node *parameters,
+                              error *err) {
+    const yaml_node *architecture = yaml_find(parameters, "architecture");
+    const yaml_node *model = yaml_get(parameters, "architecture.name");
+    char *path = memory_format(err, "%s/%s.yaml", folder, name);
+    yaml_node *tree = yaml_new(YAML_MAPPING, err);
+    status rc = path && tree ? STATUS_OK : STATUS_FAILED;
+    if (rc == STATUS_OK && (!model || model->kind != YAML_SCALAR || strchr(model->text, '/')))
+        rc = error_set(err, STATUS_INPUT, "cannot write experiment: '%s': no model is known", path);
+    if (rc != STATUS_OK) goto out;
+    for (size_t i = 0; i < parameters->count; i++) {
+        if (!is_foreign(parameters->keys[i]))
+            TRY(yaml_put(tree, parameters->keys[i], yaml_copy(parameters->items[i], err), err));
+        if (strcmp(parameters->keys[i], "dataset") == 0)
+            TRY(yaml_put(tree, "model", yaml_copy(model, err), err));
+    }
+    TRY(write_model(folder, model->text, architecture, err));
+    TRY(write_tree(tree, path, err));
+out:
+    yaml_free(tree);
+    free(path);
+    return rc;
+}
+
+// ---- Links ----
+
+// How `runs/KEY12/N` is called as seen from the folder that ARTIFACTS/`place` lies in.
+static char *link_target(const char *place, const char *key, int number, error *err) {
+    char ups[256] = "";
+    size_t used = 0;
+    for (const char *c = place; *c && used + 4 < sizeof ups; c++)
+        if (*c == '/') used += (size_t)snprintf(ups + used, sizeof ups - used, "../");
+    return memory_format(err, "%sruns/%.*s/%d", ups, STORE_KEY_DIGITS, key, number);
+}
+
+// A link appears under a name of its own and is then moved into its place.
+static status put_link(const char *path, const char *target, error *err) {
+    status rc = STATUS_OK;
+    char *new_link = memory_format(err, "%s.new-%ld", path, (long)getpid());
+    if (!new_link) return STATUS_FAILED;
+    (void)unlink(new_link);
+    if (symlink(target, new_link) || rename(new_link, path)) {
+        rc = error_system(err, STATUS_FAILED, errno, "cannot link '%s'", path);
+        (void)unlink(new_link);
+    }
+    free(new_link);
+    return rc;
+}
+
+static status make_parent(const char *path, error *err) {
+    char *parent = memory_format(err, "%.*s", (int)(strrchr(path, '/') - path), path);
+    status rc = parent ? output_make_folder(parent, err) : STATUS_FAILED;
+    free(parent);
+    return rc;
+}
+
+status store_link(const char *artifacts, const char *place, const char *key, int number,
+                  error *err) {
+    char old[4096];
+    char *path = memory_format(err, "%s/%s", artifacts, place);
+    char *target = link_target(place, key, number, err);
+    status rc = STATUS_FAILED;
+    if (!path || !target) goto out;
+    ssize_t length = readlink(path, old, sizeof old - 1);
+    if (length >= 0) old[length] = 0;
+    rc = STATUS_OK;
+    if (length >= 0 && strcmp(old, target) == 0) goto out;
+    if (length < 0 && errno == EINVAL)
+        rc = error_set(err, STATUS_FAILED, "cannot link '%s': it is no link; move it away", path);
+    if (rc == STATUS_OK) rc = make_parent(path, err);
+    if (rc == STATUS_OK) rc = put_link(path, target, err);
+out:
+    free(target);
+    free(path);
+    return rc;
+}

@@ -1,0 +1,113 @@
+#include "pipeline/words.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+// Takes `word` over; NULL is a failure that err describes.
+static status take(words *w, char *word, error *err) {
+    void *items = w->items;
+    status rc = word ? memory_grow(&items, &w->capacity, w->count + 2, sizeof *w->items, err)
+                     : STATUS_FAILED;
+    w->items = items;
+    if (rc != STATUS_OK) {
+        free(word);
+        return rc;
+    }
+    w->items[w->count++] = word;
+    w->items[w->count] = NULL;
+    return STATUS_OK;
+}
+
+status words_add(words *w, const char *word, error *err) {
+    return take(w, memory_string(word, err), err);
+}
+
+status words_format(words *w, error *err, const char *format, ...) {
+    char *text = NULL;
+    va_list args;
+    va_start(args, format);
+    int length = vasprintf(&text, format, args);
+    va_end(args);
+    if (length < 0) return error_set(err, STATUS_FAILED, "out of memory");
+    return take(w, text, err);
+}
+
+status words_add_all(words *w, const words *more, error *err) {
+    status rc = STATUS_OK;
+    for (size_t i = 0; rc == STATUS_OK && i < more->count; i++)
+        rc = words_add(w, more->items[i], err);
+    return rc;
+}
+
+status words_option(words *w, const char *option, const char *value, error *err) {
+    if (!value) return STATUS_OK;
+    status rc = words_add(w, option, err);
+    return rc == STATUS_OK ? words_add(w, value, err) : rc;
+}
+
+status words_split(words *w, const char *text, const char *separators, error *err) {
+    while (text && *text) {
+        size_t length = strcspn(text, separators), begin = 0, end = length;
+        while (begin < end && isblank((unsigned char)text[begin])) begin++;
+        while (end > begin && isblank((unsigned char)text[end - 1])) end--;
+        if (end > begin) {
+            status rc = words_format(w, err, "%.*s", (int)(end - begin), text + begin);
+            if (rc != STATUS_OK) return rc;
+        }
+        text += length + (text[length] != 0);
+    }
+    return STATUS_OK;
+}
+
+bool words_has(const words *w, const char *word) {
+    for (size_t i = 0; i < w->count; i++)
+        if (strcmp(w->items[i], word) == 0) return true;
+    return false;
+}
+
+void words_release(words *w) {
+    for (size_t i = 0; i < w->count; i++) free(w->items[i]);
+    free(w->items);
+    *w = (words){0};
+}
+
+// Only these need no quotes anywhere in a word.
+static bool is_plain(const char *word) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "@%+=:,./_-";
+    return *word && strspn(word, plain) == strlen(word);
+}
+
+char *words_quote(const char *word, error *err) {
+    if (is_plain(word)) return memory_string(word, err);
+    size_t quotes = 0;
+    for (const char *c = word; *c; c++) quotes += *c == '\'';
+    char *text = memory_new(strlen(word) + 3 * quotes + 3, 1, err), *to = text;
+    if (!text) return NULL;
+    *to++ = '\'';
+    for (const char *c = word; *c; c++) {
+        if (*c == '\'')
+            to = stpcpy(to, "'\\''");
+        else
+            *to++ = *c;
+    }
+    *to = '\'';
+    return text;
+}
+
+char *words_line(const words *w, error *err) {
+    char *line = memory_string("", err);
+    for (size_t i = 0; line && i < w->count; i++) {
+        char *quoted = words_quote(w->items[i], err), *longer = NULL;
+        if (quoted) longer = memory_format(err, "%s%s%s", line, i ? " " : "", quoted);
+        free(quoted);
+        free(line);
+        line = longer;
+    }
+    return line;
+}

@@ -1,0 +1,33 @@
+// words.h - a list of strings that owns them: the words of a command, the names of runs.
+#ifndef LOCKSTEP_PIPELINE_WORDS_H
+#define LOCKSTEP_PIPELINE_WORDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+
+// items[count] is NULL, so that the list is an argv. A zeroed struct is an empty list, whose items
+// are NULL.
+typedef struct words {
+    char **items;
+    size_t count, capacity;
+} words;
+
+status words_add(words *w, const char *word, error *err) MUST_CHECK;
+status words_format(words *w, error *err, const char *format, ...) PRINTF_LIKE(3, 4) MUST_CHECK;
+status words_add_all(words *w, const words *more, error *err) MUST_CHECK;
+// An option and its value; nothing where the value is NULL.
+status words_option(words *w, const char *option, const char *value, error *err) MUST_CHECK;
+// The parts of `text` between any of the characters in `separators`, without blanks around them;
+// empty parts are left out. A NULL text has none.
+status words_split(words *w, const char *text, const char *separators, error *err) MUST_CHECK;
+bool words_has(const words *w, const char *word);
+void words_release(words *w);
+
+// One word as a POSIX shell reads it, quoted where it must be; free() it.
+char *words_quote(const char *word, error *err) MUST_CHECK;
+// All words as one line for a shell; free() it.
+char *words_line(const words *w, error *err) MUST_CHECK;
+
+#endif

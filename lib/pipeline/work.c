@@ -1,0 +1,110 @@
+#include "pipeline/work.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/output.h"
+
+static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *place) {
+    (void)info;
+    (void)place;
+    return type == FTW_DP || type == FTW_DNR ? rmdir(path) : unlink(path);
+}
+
+status work_remove_tree(const char *path, error *err) {
+    if (nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS) == 0) return STATUS_OK;
+    return error_system(err, STATUS_FAILED, errno, "cannot remove: '%s'", path);
+}
+
+// Opens and locks a file; -1 when it cannot be, or when somebody else holds it and `wait` is false.
+static int lock_file(const char *folder, const char *name, int flags, bool wait) {
+    char *path = memory_format(NULL, "%s/%s", folder, name);
+    int fd = path ? open(path, O_RDWR | flags, 0666) : -1;
+    free(path);
+    if (fd >= 0 && flock(fd, LOCK_EX | (wait ? 0 : LOCK_NB)) == 0) return fd;
+    if (fd >= 0) close(fd);
+    return -1;
+}
+
+// While one call makes such a folder no other one may take it for a leftover.
+static int guard(const pipeline *p) {
+    return lock_file(p->artifacts, ".work.lock", O_CREAT | O_CLOEXEC, true);
+}
+
+static status make(pipeline *p, error *err) {
+    char *path = memory_format(err, "%s/.work-XXXXXX", p->artifacts);
+    if (!path) return STATUS_FAILED;
+    if (!mkdtemp(path)) {
+        status rc = error_system(err, STATUS_FAILED, errno, "cannot work in '%s'", p->artifacts);
+        free(path);
+        return rc;
+    }
+    p->work.path = path;
+    // Children inherit the lock: a training that outlives its pipeline keeps the folder.
+    p->work.lock = lock_file(path, "in-use", O_CREAT, true);
+    return STATUS_OK;
+}
+
+status work_open(pipeline *p, error *err) {
+    if (p->work.path) return STATUS_OK;
+    status rc = output_make_folder(p->artifacts, err);
+    if (rc != STATUS_OK) return rc;
+    int held = guard(p);
+    if (held < 0)
+        return error_set(err, STATUS_FAILED, "cannot work in '%s': it cannot be written",
+                         p->artifacts);
+    rc = make(p, err);
+    close(held);
+    return rc;
+}
+
+void work_close(pipeline *p) {
+    error ignored = {0};
+    if (!p->work.path) return;
+    if (work_remove_tree(p->work.path, &ignored) != STATUS_OK)
+        log_warn(p->log, "%s", ignored.message);
+    if (p->work.lock >= 0) close(p->work.lock);
+    free(p->work.path);
+    p->work = (work_folder){.lock = -1};
+}
+
+// ARTIFACTS as a pattern: characters that mean something in one stand for themselves.
+static char *old_pattern(const char *artifacts) {
+    char *text = memory_new(2 * strlen(artifacts) + sizeof "/.work-*", 1, NULL), *to = text;
+    if (!text) return NULL;
+    for (const char *c = artifacts; *c; c++) {
+        if (strchr("*?[]\\", *c)) *to++ = '\\';
+        *to++ = *c;
+    }
+    stpcpy(to, "/.work-*");
+    return text;
+}
+
+static void remove_unused(const char *folder) {
+    error ignored = {0};
+    int lock = lock_file(folder, "in-use", O_CLOEXEC, false);
+    bool never_locked = lock < 0 && errno == ENOENT;
+    if (lock < 0 && !never_locked) return;
+    (void)!work_remove_tree(folder, &ignored);
+    if (lock >= 0) close(lock);
+}
+
+void work_remove_old(const pipeline *p) {
+    glob_t found = {0};
+    char *pattern = old_pattern(p->artifacts);
+    if (pattern && glob(pattern, GLOB_NOSORT, NULL, &found) == 0) {
+        int held = guard(p);
+        for (size_t i = 0; held >= 0 && i < found.gl_pathc; i++) remove_unused(found.gl_pathv[i]);
+        if (held >= 0) close(held);
+    }
+    globfree(&found);
+    free(pattern);
+}

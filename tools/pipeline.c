@@ -1,0 +1,137 @@
+// pipeline - from an experiment to its report: what `make experiment` and its siblings call.
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cli.h"
+#include "base/memory.h"
+#include "pipeline/pipeline.h"
+#include "pipeline/settings.h"
+
+typedef struct options {
+    bool json, by_make;
+    const char *tools;
+} options;
+
+static const char NOTES[] =
+    "experiment  one experiment or study, from the data to the report: EXP=NAME\n"
+    "compare     several, in one report; the first is the baseline: EXPS=\"NAME NAME\"\n"
+    "explain     from one to another, one factor at a time: A=NAME B=NAME\n"
+    "reproduce   every row of published reports: LIST=FILE, QUICK=1\n"
+    "submission  compare, packed as one archive to hand in: EXPS=\"NAME NAME\"\n"
+    "runs        lists the runs that are kept\n"
+    "clean-runs  removes those that are named: RUNS=\"KEY KEY\"\n"
+    "\n"
+    "Every training is kept in ARTIFACTS/runs, in a folder named by its key: other settings make\n"
+    "another folder, settings that return find their run. ARTIFACTS/EXPERIMENT/seed-S is a link to\n"
+    "the current one. A second call does nothing; a training that was stopped goes on.\n"
+    "\n"
+    "Settings, as words or in the environment (make hands its own on):\n";
+
+static void say(const char *stage, const char *which, const char *what) {
+    if (what)
+        printf("%-9s %s: %s\n", stage, which, what);
+    else
+        printf("%s %s\n", stage, which);
+    fflush(stdout);
+}
+
+// The folder of this program, where the other tools are.
+static status find_tools(const options *o, char folder[PATH_MAX], error *err) {
+    char own[PATH_MAX] = "";
+    if (o->tools) {
+        snprintf(folder, PATH_MAX, "%s", o->tools);
+        return STATUS_OK;
+    }
+    if (readlink("/proc/self/exe", own, sizeof own - 1) < 0)
+        return error_set(err, STATUS_FAILED, "cannot find the tools: /proc/self/exe is not there");
+    snprintf(folder, PATH_MAX, "%s", dirname(own));
+    return STATUS_OK;
+}
+
+// Those of the checkout, or, where there are none, the installed ones.
+static char *find_experiments(const char *tools, error *err) {
+    if (access("experiments", R_OK) == 0) return memory_string("experiments", err);
+    return memory_format(err, "%s/../share/lockstep/experiments", tools);
+}
+
+// The command as the user typed it: make's, where make has called.
+static char *typed_command(const options *o, int argc, char **argv, error *err) {
+    words line = {0};
+    status rc = words_add(&line, o->by_make ? "make" : argv[0], err);
+    for (int i = 1; rc == STATUS_OK && i < argc; i++)
+        if (strcmp(argv[i], "--by-make") != 0) rc = words_add(&line, argv[i], err);
+    char *text = rc == STATUS_OK ? words_line(&line, err) : NULL;
+    words_release(&line);
+    return text;
+}
+
+static status run_tool(const options *o, const cli_list *operands, int argc, char **argv,
+                       const logger *log, error *err) {
+    char tools[PATH_MAX];
+    pipeline_command command;
+    settings given = {0};
+    pipeline p = {.log = log, .say = say, .json = o->json, .work = {.lock = -1}};
+    char *typed = NULL, *experiments = NULL, *artifacts = NULL;
+    status rc;
+    TRY(find_tools(o, tools, err));
+    TRY(settings_find_command(operands->items[0], &command, err));
+    TRY(settings_read(&given, command, operands->items + 1, operands->count - 1, err));
+    typed = typed_command(o, argc, argv, err);
+    experiments = find_experiments(tools, err);
+    const char *folder = given.values[SETTING_ARTIFACTS];
+    if (!folder) folder = "artifacts";
+    // A folder that is called as an option of a program would be taken for one.
+    artifacts = memory_format(err, "%s%s", *folder == '-' ? "./" : "", folder);
+    TRY(typed && experiments && artifacts ? STATUS_OK : STATUS_FAILED);
+    p.settings = &given;
+    p.artifacts = artifacts;
+    p.bin = tools;
+    p.experiments = experiments;
+    p.typed = typed;
+    rc = pipeline_run(&p, err);
+out:
+    pipeline_release(&p);
+    settings_release(&given);
+    free(artifacts);
+    free(experiments);
+    free(typed);
+    return rc;
+}
+
+int main(int argc, char **argv) {
+    options o = {0};
+    const cli_option table[] = {
+        {"json", CLI_FLAG, &o.json, NULL, "runs: a JSON list instead of a table", 0, 0},
+        {"tools", CLI_STRING, &o.tools, "DIR", "the folder of the other tools (this one's)", 0, 0},
+        {"by-make", CLI_FLAG, &o.by_make, NULL, "messages name make's command, not this tool's", 0,
+         0},
+        {0}};
+    error err = {0};
+    logger log = {.tool = "pipeline", .level = LOG_NORMAL};
+    char *known = settings_help(&err);
+    char *notes = known ? memory_format(&err, "%s%s", NOTES, known) : NULL;
+    const cli_tool tool = {
+        .name = "pipeline",
+        .summary = "run experiments from the data to the report",
+        .usage = "experiment|compare|explain|reproduce|submission NAME... [SETTING=VALUE]...\n"
+                 "runs [--json]\n"
+                 "clean-runs KEY...",
+        .options = table,
+        .notes = notes,
+        .operands_min = 1,
+        .operands_max = 10000,
+    };
+    cli_list operands = {0};
+    bool done = false;
+    status rc = notes ? cli_parse(&tool, argc, argv, &log, &operands, &done, &err) : STATUS_FAILED;
+    if (rc == STATUS_OK && !done) rc = run_tool(&o, &operands, argc, argv, &log, &err);
+    cli_list_release(&operands);
+    const int code = cli_finish(&tool, rc, &err);
+    free(notes);
+    free(known);
+    return code;
+}

@@ -197,7 +197,7 @@ static bool same_folder(const char *a, const char *b) {
 
 // The same folder, by whatever links, or a copy: manifests hold clocks, so no two are alike.
 static bool same_execution(const run *a, const run *b) {
-    if (!a->folder && !b->folder) return same_folder(a->evaluation, b->evaluation);
+    if (!a->folder || !b->folder) return same_folder(a->evaluation, b->evaluation);
     return same_folder(a->folder, b->folder) ||
            (*a->key && strcmp(a->key, b->key) == 0 && yaml_equal(a->train, b->train));
 }
@@ -209,10 +209,10 @@ static void remove_execution(run_list *list, size_t at) {
             (list->execution_count - at) * sizeof *list->executions);
 }
 
-// Of two that are the same the one with an evaluation stays, in the place of the first.
+// Of two that are the same the one with more in it stays, in the place of the first.
 static void drop_double(run_list *list, size_t first, size_t second) {
     run *a = &list->executions[first], *b = &list->executions[second];
-    if (!a->evaluation) {
+    if (!a->folder || !a->evaluation) {
         const run whole = *b;
         *b = *a;
         *a = whole;

@@ -35,6 +35,15 @@ static status check_entry(const yaml_node *entry, error *err) {
     return STATUS_OK;
 }
 
+// Two entries of one name would be repeats of one experiment.
+static status check_name(const yaml_node *entries, size_t at, error *err) {
+    const char *name = run_text(entries->items[at], "name");
+    for (size_t i = 0; i < at; i++)
+        if (strcmp(run_text(entries->items[i], "name"), name) == 0)
+            return yaml_error(entries->items[at], err, "'name': '%.60s' is there twice", name);
+    return STATUS_OK;
+}
+
 // How many runs the entries name, a run of several entries several times.
 static status count_runs(const yaml_node *root, size_t *count, error *err) {
     const yaml_node *entries = yaml_find(root, "runs");
@@ -43,6 +52,7 @@ static status count_runs(const yaml_node *root, size_t *count, error *err) {
         return yaml_error(entries ? entries : root, err, "'runs': expected a list");
     for (size_t i = 0; i < entries->count; i++) {
         status rc = check_entry(entries->items[i], err);
+        if (rc == STATUS_OK) rc = check_name(entries, i, err);
         if (rc != STATUS_OK) return rc;
         *count += yaml_find(entries->items[i], "keys")->count;
     }

@@ -78,6 +78,9 @@ END
     fails_with 3 "'keys': expected a list" "$REPORT" a --plan plan.yaml --summary
     plan_of plan.yaml runs <<<"  - {name: row, keys: [$(key_of one), $(key_of one)]}"
     fails_with 3 "is there twice" "$REPORT" a --plan plan.yaml --summary
+    plan_of plan.yaml runs <<<"  - {name: row, keys: [$(key_of one)]}
+  - {name: row, keys: [$(key_of two)]}"
+    fails_with 3 "'name': 'row' is there twice" "$REPORT" a b --plan plan.yaml --summary
     plan_of plan.yaml runs <<<"  - {name: row, keys: [$(key_of one)]}"
     fails_with 2 "asks nothing" "$REPORT" a --plan plan.yaml --answer
     fails_with 2 "no --baseline with it" "$REPORT" a --baseline b --plan <(sed s/runs$/study/ plan.yaml) --summary

@@ -12,17 +12,20 @@
 enum { REPORT_BITS = 5 };
 
 typedef struct options {
-    const char *out, *baseline, *language, *why, *check, *title, *plan, *collectives;
-    bool answer, print_key;
+    const char *out, *baseline, *language, *why, *check, *title, *plan, *collectives, *figures;
+    bool answer, summary, print_key;
 } options;
 
 static const char NOTES[] =
-    "A DIR is a folder that a train tool or evaluate wrote, a seed folder that holds both\n"
-    "(train/, evaluate/), or an experiment folder of seed-* folders. --out gets report.html,\n"
-    "report.md, report.csv, report.tex and manifest.yaml; --why and --check work without it too.\n"
+    "A DIR is a folder that a train tool or evaluate wrote, a folder that holds both (train/,\n"
+    "evaluate/), a folder of such folders numbered 1, 2, … (executions of one run), or an\n"
+    "experiment folder of seed-* folders. Runs with the same key are one: their times are pooled\n"
+    "where they were executed alike. --out gets report.html, report.md, report.csv, report.tex\n"
+    "and manifest.yaml; --why, --check, --answer and --summary work without it too.\n"
     "\n"
-    "Exit status: 0 done; 2 unknown figure; 3 a folder is not a finished run; 4 a figure is\n"
-    "outside its band, or --why finds another file than the recorded one, or another value.\n"
+    "Exit status: 0 done; 2 unknown figure; 3 a folder is not a finished run, or is not in the\n"
+    "plan; 4 a figure is outside its band, or --why finds another file than the recorded one, or\n"
+    "another value, or executions of one run ended in different models.\n"
     "\n"
     "Example: report artifacts/ddp4/seed-42 --baseline artifacts/single/seed-42 --out comparison";
 
@@ -48,6 +51,11 @@ static status answer(const report *r, const char *question, text *out, error *er
     return report_answer(r, out, err);
 }
 
+static status summary(const report *r, const char *question, text *out, error *err) {
+    (void)question; // there is none
+    return report_summary(r, out, err);
+}
+
 // The old manifest goes first and the new one comes last, and only when the figures are inside
 // their bands: a folder with a manifest is whole and was found good.
 static status make_report(const report *r, const options *o, manifest *m, error *err) {
@@ -56,7 +64,7 @@ static status make_report(const report *r, const options *o, manifest *m, error 
     TRY(output_make_folder(o->out, err));
     TRY(output_lock_folder(o->out, &lock, err));
     TRY(manifest_remove_old(m, o->out, err));
-    TRY(report_write(r, o->out, m, err));
+    TRY(report_write(r, o->out, o->figures, m, err));
     if (o->check) TRY(print(report_check, r, o->check, err));
     TRY(write_manifest(o->out, m, err));
 out:
@@ -73,6 +81,8 @@ static status run_tool(const options *o, const report_options *ro, int argc, cha
     TRY(manifest_begin(&m, "report", REPORT_BITS, argc, argv, err));
     TRY(report_record(&r, &m, err));
     if (o->plan) TRY(report_record_file(&m, o->plan, err));
+    if (o->figures)
+        TRY(yaml_put(manifest_parameters(&m), "figures", yaml_new_boolean(true, err), err));
     // With other bands the report is made, and checked, again.
     if (o->check) TRY(report_record_file(&m, o->check, err));
     if (o->print_key) {
@@ -81,6 +91,7 @@ static status run_tool(const options *o, const report_options *ro, int argc, cha
     }
     if (o->why) TRY(print(report_why, &r, o->why, err));
     if (o->answer) TRY(print(answer, &r, NULL, err));
+    if (o->summary) TRY(print(summary, &r, NULL, err));
     if (o->out)
         rc = make_report(&r, o, &m, err);
     else if (o->check)
@@ -94,11 +105,11 @@ out:
 static status check_options(const options *o, report_options *ro, error *err) {
     if (!language_find(o->language, &ro->language))
         return error_set(err, STATUS_USAGE, "bad --lang: '%s': expected en or zh", o->language);
-    if (o->plan && o->baseline)
-        return error_set(err, STATUS_USAGE, "--plan says what is compared: no --baseline with it");
     if (o->answer && !o->plan)
         return error_set(err, STATUS_USAGE, "--answer needs the --plan that asks");
-    if (!o->out && !o->why && !o->check && !o->answer && !o->print_key)
+    if (o->figures && !o->out)
+        return error_set(err, STATUS_USAGE, "--figures needs --out: its manifest lists them");
+    if (!o->out && !o->why && !o->check && !o->answer && !o->summary && !o->print_key)
         return error_set(err, STATUS_USAGE, "--out DIR is missing");
     return STATUS_OK;
 }
@@ -109,8 +120,11 @@ int main(int argc, char **argv) {
         {"out", CLI_STRING, &o.out, "DIR", "where the report goes", 0, 0},
         {"baseline", CLI_STRING, &o.baseline, "DIR", "run or runs to compare all others with", 0,
          0},
-        {"plan", CLI_STRING, &o.plan, "FILE", "what the runs were planned for: see plan", 0, 0},
+        {"plan", CLI_STRING, &o.plan, "FILE", "names of the runs, and what they were planned for",
+         0, 0},
         {"answer", CLI_FLAG, &o.answer, NULL, "print the answer to the question of --plan", 0, 0},
+        {"summary", CLI_FLAG, &o.summary, NULL, "print a line for each run", 0, 0},
+        {"figures", CLI_STRING, &o.figures, "DIR", "where each drawing goes as an SVG file", 0, 0},
         {"collectives", CLI_STRING, &o.collectives, "DIR",
          "what bench-allreduce measured: predict scaling beside the measured", 0, 0},
         {"title", CLI_STRING, &o.title, "TEXT", "title of the report", 0, 0},
@@ -124,7 +138,7 @@ int main(int argc, char **argv) {
         .summary = "make a report from finished runs",
         .usage = "DIR... --out DIR [--baseline DIR] [--lang en|zh] [--title TEXT]\n"
                  "DIR... --out DIR --collectives DIR\n"
-                 "DIR... --plan FILE {--out DIR | --answer}\n"
+                 "DIR... --plan FILE {--out DIR | --answer | --summary}\n"
                  "DIR... --why FIGURE\n"
                  "DIR... --check BANDS",
         .options = table,

@@ -54,8 +54,8 @@ static void append_label(text *out, const char *label) {
     text_append(out, label + 1);
 }
 
-static void add_reason(text *out, const char *format, const char *label, const char *a,
-                       const char *b) {
+void compare_append_reason(text *out, const char *format, const char *label, const char *a,
+                           const char *b) {
     text name;
     text_init(&name, out->err);
     append_label(&name, label);
@@ -73,14 +73,14 @@ static status check_guard(const guard *g, const run *a, const run *b, language l
     TRY(value_at(b->train, g->path, &right, err));
     if (strcmp(left, right) == 0) goto out;
     if (strlen(left) <= SHOWN_MAX && strlen(right) <= SHOWN_MAX) {
-        add_reason(out, message_text(l, MESSAGE_A_VS_B), label, left, right);
+        compare_append_reason(out, message_text(l, MESSAGE_A_VS_B), label, left, right);
         goto out;
     }
     const char *short_left = g->shown ? run_text(a->train, g->shown) : "";
     const char *short_right = g->shown ? run_text(b->train, g->shown) : "";
     bool telling = strcmp(short_left, short_right) != 0;
-    add_reason(out, message_text(l, telling ? MESSAGE_A_VS_B : MESSAGE_DIFFERS), label, short_left,
-               short_right);
+    compare_append_reason(out, message_text(l, telling ? MESSAGE_A_VS_B : MESSAGE_DIFFERS), label,
+                          short_left, short_right);
 out:
     free(left);
     free(right);
@@ -102,13 +102,13 @@ static void check_time(const run *r, language l, text *out) {
 static void check_data(const run *a, const run *b, language l, text *out) {
     const char *left = origin_train_data(a), *right = origin_train_data(b);
     if (!*left || strcmp(left, right) != 0)
-        add_reason(out, message_text(l, *left ? MESSAGE_DIFFERS : MESSAGE_UNKNOWN),
-                   message_text(l, MESSAGE_DATA), "", "");
+        compare_append_reason(out, message_text(l, *left ? MESSAGE_DIFFERS : MESSAGE_UNKNOWN),
+                              message_text(l, MESSAGE_DATA), "", "");
 }
 
 static void check_text(message label, const char *a, const char *b, language l, text *out) {
     if (strcmp(a, b) != 0)
-        add_reason(out, message_text(l, MESSAGE_A_VS_B), message_text(l, label), a, b);
+        compare_append_reason(out, message_text(l, MESSAGE_A_VS_B), message_text(l, label), a, b);
 }
 
 static void check_count(message label, int64_t a, int64_t b, language l, text *out) {
@@ -116,7 +116,8 @@ static void check_count(message label, int64_t a, int64_t b, language l, text *o
     if (a == b) return;
     snprintf(left, sizeof left, "%lld", (long long)a);
     snprintf(right, sizeof right, "%lld", (long long)b);
-    add_reason(out, message_text(l, MESSAGE_A_VS_B), message_text(l, label), left, right);
+    compare_append_reason(out, message_text(l, MESSAGE_A_VS_B), message_text(l, label), left,
+                          right);
 }
 
 // Every reason against a speed-up between the two runs; NULL when there is none. Of a step only
@@ -190,37 +191,58 @@ static status find_arithmetic(const run *a, const run *b, language l, char **dif
 
 // ---- Ratio and accuracy ----
 
-// The times of both sides: epochs by run, and the totals of the runs.
-static status find_times(const group *subject, const group *baseline, comparison *c, error *err) {
-    status rc = STATUS_FAILED;
-    size_t room = subject->count + baseline->count, n = 0;
-    const double **seconds = memory_new(room, sizeof *seconds, err);
-    const double **total = memory_new(room, sizeof *total, err);
-    size_t *length = memory_new(2 * room, sizeof *length, err);
-    if (!seconds || !total || !length) goto out;
-    size_t *one = length + room;
-    sample_set epochs[2], totals[2];
-    const group *side[] = {subject, baseline};
-    for (int s = 0; s < 2; s++) {
-        size_t first = n;
-        for (size_t i = 0; i < side[s]->count; i++) {
-            const run *r = side[s]->runs[i];
-            if (!run_has_time(r) || !r->timed) continue;
-            seconds[n] = r->seconds;
-            total[n] = &r->total_seconds;
-            one[n] = 1;
-            length[n++] = r->timed;
-        }
-        epochs[s] = (sample_set){seconds + first, length + first, n - first};
-        totals[s] = (sample_set){total + first, one + first, n - first};
+// The times of one side, by execution: of its epochs, and the total.
+typedef struct side_times {
+    const run **executions;
+    const double **seconds, **total;
+    size_t *length, *one; // how many values each has
+    size_t count;
+} side_times;
+
+static void release_times(side_times *t) {
+    free(t->executions);
+    free(t->seconds);
+    free(t->total);
+    free(t->length);
+    free(t->one);
+}
+
+static status read_times(const group *g, side_times *t, error *err) {
+    size_t room;
+    *t = (side_times){0};
+    status rc = group_executions(g, &t->executions, &room, err);
+    if (rc != STATUS_OK) return rc;
+    t->seconds = memory_new(room, sizeof *t->seconds, err);
+    t->total = memory_new(room, sizeof *t->total, err);
+    t->length = memory_new(room, sizeof *t->length, err);
+    t->one = memory_new(room, sizeof *t->one, err);
+    if (!t->seconds || !t->total || !t->length || !t->one) return STATUS_FAILED;
+    for (size_t i = 0; i < room; i++) {
+        const run *r = t->executions[i];
+        if (!run_has_time(r) || !r->timed) continue;
+        t->seconds[t->count] = r->seconds;
+        t->total[t->count] = &r->total_seconds;
+        t->one[t->count] = 1;
+        t->length[t->count++] = r->timed;
     }
-    TRY(statistics_ratio(&epochs[1], &epochs[0], &c->speedup, err));
-    TRY(statistics_difference(&epochs[0], &epochs[1], &c->seconds, err));
+    return STATUS_OK;
+}
+
+static status find_times(const group *subject, const group *baseline, comparison *c, error *err) {
+    side_times of = {0}, against = {0};
+    status rc;
+    TRY(read_times(subject, &of, err));
+    TRY(read_times(baseline, &against, err));
+    const sample_set seconds[] = {{of.seconds, of.length, of.count},
+                                  {against.seconds, against.length, against.count}};
+    const sample_set totals[] = {{of.total, of.one, of.count},
+                                 {against.total, against.one, against.count}};
+    TRY(statistics_ratio(&seconds[1], &seconds[0], &c->speedup, err));
+    TRY(statistics_difference(&seconds[0], &seconds[1], &c->seconds, err));
     TRY(statistics_difference(&totals[0], &totals[1], &c->total, err));
 out:
-    free(seconds);
-    free(total);
-    free(length);
+    release_times(&of);
+    release_times(&against);
     return rc;
 }
 

@@ -13,6 +13,7 @@
 #include "report/group.h"
 #include "report/messages.h"
 #include "report/statistics.h"
+#include "report/text.h"
 
 typedef enum accuracy_test {
     ACCURACY_NOT_TESTED, // no accuracy, other test data, or too little to test with
@@ -45,6 +46,10 @@ void comparison_release(comparison *c);
 
 // Why a run has no times, about its name.
 message compare_no_time(const run *r);
+
+// Appends a reason, behind those that are there: `format` takes a label and two values; "" is "?".
+void compare_append_reason(text *out, const char *format, const char *label, const char *a,
+                           const char *b);
 
 // Why the times of two runs may not be held against each other, every reason of it; free() it. NULL
 // when they may.

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 
@@ -19,6 +20,7 @@ void document_release(document *d) {
         free(b->table.cells);
         free(b->text);
         free(b->svg);
+        free(b->id);
     }
     free(d->blocks);
     free(d->title);
@@ -67,12 +69,20 @@ static char *copy_string(document *d, const char *string) {
     return copy;
 }
 
-void document_figure(document *d, char *svg, const char *caption) {
+void document_figure(document *d, const char *id, char *svg, const char *caption) {
     block *b = add_block(d, BLOCK_FIGURE, copy_string(d, caption));
-    if (b)
-        b->svg = svg;
-    else
+    if (!b) {
         free(svg);
+        return;
+    }
+    b->svg = svg;
+    b->id = copy_string(d, id);
+}
+
+void document_figure_to_svg(const block *figure, text *out) {
+    static const char begin[] = "<svg ";
+    text_append(out, "<svg font-family=\"sans-serif\" color=\"black\" ");
+    text_append(out, figure->svg + strlen(begin));
 }
 
 void document_table(document *d, size_t columns, const char *caption) {
@@ -103,6 +113,14 @@ void document_shade(document *d, double shade) {
     t->cells[t->count - 1].shade = shade;
 }
 
+static void tag_id(document *d, block *b, const char *tag) {
+    char *id = memory_format(d->err, "%s-%s", tag, b->id);
+    if (!id) d->rc = STATUS_FAILED;
+    if (!id) return;
+    free(b->id);
+    b->id = id;
+}
+
 static void tag_ids(document *d, block *b, const char *tag) {
     static const char *const places[] = {" id=\"", " aria-labelledby=\"", " href='#"};
     text svg;
@@ -124,6 +142,7 @@ static void tag_ids(document *d, block *b, const char *tag) {
         d->rc = STATUS_FAILED;
     }
     text_release(&svg);
+    tag_id(d, b, tag);
 }
 
 void document_move(document *d, document *part, const char *tag) {

@@ -44,6 +44,7 @@ typedef struct block {
     block_kind kind;
     char *text; // of a table or figure: its caption
     char *svg;  // BLOCK_FIGURE
+    char *id;   // likewise: unique in the page
     table table;
 } block;
 
@@ -62,8 +63,8 @@ status document_status(const document *d) MUST_CHECK;
 
 // Appends a block of text: heading, paragraph, note or code.
 void document_add(document *d, block_kind kind, const char *format, ...) PRINTF_LIKE(3, 4);
-// Appends a figure; takes `svg` over.
-void document_figure(document *d, char *svg, const char *caption);
+// Appends a figure; takes `svg` over, an element whose ids begin with `id`.
+void document_figure(document *d, const char *id, char *svg, const char *caption);
 // Appends a table, whose cells follow by document_cell, row by row.
 void document_table(document *d, size_t columns, const char *caption);
 void document_cell(document *d, cell_style style, const char *format, ...) PRINTF_LIKE(3, 4);
@@ -74,6 +75,9 @@ void document_shade(document *d, double shade);
 // their ids apart by `tag` in front of each: letters, digits and dashes. `part` is left without
 // blocks, and is released as before.
 void document_move(document *d, document *part, const char *tag);
+
+// A drawing as a file that stands alone: black on nothing.
+void document_figure_to_svg(const block *figure, text *out);
 
 void document_to_html(const document *d, text *out);
 void document_to_markdown(const document *d, text *out);

@@ -90,6 +90,59 @@ static status add_accuracy(figure_list *list, const run *r, error *err) {
     return add(list, &d, err);
 }
 
+// A figure of several executions, which --why names; else as it stands in the manifest.
+static status add_pooled(figure_list *list, const run *r, const char *metric, double value,
+                         const char *unit, const char *key, error *err) {
+    if (r->train && run_execution_count(r) == 1)
+        return add_trained(list, r, metric, value, unit, key, err);
+    if (!r->train || isnan(value)) return STATUS_OK;
+    draft d = {.owner = r->name,
+               .metric = metric,
+               .unit = unit,
+               .note = *unit ? time_note(r) : "",
+               .value = *unit && !run_has_time(r) ? NAN : value,
+               .range = no_range,
+               .run = r};
+    return add(list, &d, err);
+}
+
+static status add_one_execution(figure_list *list, const run *r, size_t at, error *err) {
+    const run *e = run_execution(r, at);
+    const struct {
+        const char *name;
+        double value;
+    } times[] = {{"seconds_per_epoch", e->seconds_per_epoch}, {"total_seconds", e->total_seconds}};
+    for (size_t i = 0; i < 2; i++) {
+        char metric[64], key[64];
+        snprintf(metric, sizeof metric, "execution.%zu.%s", at + 1, times[i].name);
+        snprintf(key, sizeof key, "results.%s", times[i].name);
+        draft d = {.owner = r->name,
+                   .metric = metric,
+                   .unit = "s",
+                   .note = time_note(e),
+                   .value = run_has_time(e) ? times[i].value : NAN,
+                   .range = no_range,
+                   .folder = e->folder,
+                   .key = key,
+                   .run = e};
+        status rc = add(list, &d, err);
+        if (rc != STATUS_OK) return rc;
+    }
+    return STATUS_OK;
+}
+
+static status add_times(figure_list *list, const run *r, error *err) {
+    const size_t count = run_execution_count(r);
+    status rc;
+    TRY(add_pooled(list, r, "seconds_per_epoch", r->seconds_per_epoch, "s",
+                   "results.seconds_per_epoch", err));
+    TRY(add_pooled(list, r, "total_seconds", r->total_seconds, "s", "results.total_seconds", err));
+    TRY(add_pooled(list, r, "executions", (double)count, "", "key", err));
+    for (size_t i = 0; count > 1 && i < count; i++) TRY(add_one_execution(list, r, i, err));
+out:
+    return rc;
+}
+
 static status add_time_to_target(figure_list *list, const run *r, error *err) {
     const double target = run_target(r);
     char missed[64];
@@ -305,9 +358,7 @@ status figures_of_run(figure_list *list, const run *r, error *err) {
                    .run = r};
         TRY(add(list, &d, err));
     }
-    TRY(add_trained(list, r, "seconds_per_epoch", r->seconds_per_epoch, "s",
-                    "results.seconds_per_epoch", err));
-    TRY(add_trained(list, r, "total_seconds", r->total_seconds, "s", "results.total_seconds", err));
+    TRY(add_times(list, r, err));
     TRY(add_trained(list, r, "train_loss", r->train_loss, "", "results.train_loss", err));
     TRY(add_trained(list, r, "steps", r->steps < 0 ? NAN : (double)r->steps, "", "results.steps",
                     err));

@@ -21,7 +21,7 @@ typedef struct figure {
     const char *unit;   // "fraction", "s", "ms", "x", ""; static text
     char *note;         // "" without
     char *source;       // "FILE: KEY" that it was read from; "" for figures of several runs
-    const run *run;     // NULL for figures of several runs
+    const run *run; // NULL for figures of several runs; one of its executions for that one's own
     // Figures of several runs: of whom, against whom (may be NULL), and from which of their
     // metrics.
     const group *of, *against;

@@ -6,9 +6,11 @@
 
 #include "base/memory.h"
 
-// Parameters that repeats may differ in: the seed, and what changes no bit.
+// Parameters that repeats may differ in: the seed, and what changes no bit. The name that counts is
+// the experiment's: a plan may have given it.
 static bool may_differ(const char *key) {
-    static const char *const keys[] = {"seed", "repeats", "title", "published", "target_accuracy"};
+    static const char *const keys[] = {"name",  "seed",      "repeats",
+                                       "title", "published", "target_accuracy"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (strcmp(key, keys[i]) == 0) return true;
     return false;
@@ -29,7 +31,7 @@ static bool same_parameters(const yaml_node *a, const yaml_node *b) {
 }
 
 static bool are_repeats(const run *a, const run *b) {
-    return a->train && b->train &&
+    return a->train && b->train && strcmp(a->experiment, b->experiment) == 0 &&
            same_parameters(yaml_find(a->train, "parameters"), yaml_find(b->train, "parameters")) &&
            strcmp(a->tool, b->tool) == 0 && strcmp(a->device, b->device) == 0 &&
            strcmp(a->host, b->host) == 0 && strcmp(a->version, b->version) == 0 &&
@@ -90,23 +92,61 @@ static bool is_first_of_seed(const group *g, size_t at) {
     return true;
 }
 
-status group_summarize(const group *g, group_summary *s, error *err) {
-    *s = (group_summary){0};
+status group_executions(const group *g, const run ***executions, size_t *count, error *err) {
+    size_t room = 0;
+    *count = 0;
+    for (size_t i = 0; i < g->count; i++) room += run_execution_count(g->runs[i]);
+    *executions = memory_new(room, sizeof **executions, err);
+    if (!*executions) return STATUS_FAILED;
+    for (size_t i = 0; i < g->count; i++)
+        for (size_t k = 0; k < run_execution_count(g->runs[i]); k++)
+            (*executions)[(*count)++] = run_execution(g->runs[i], k);
+    return STATUS_OK;
+}
+
+static status summarize_accuracy(const group *g, group_summary *s, error *err) {
+    size_t seeds = 0;
     double *value = memory_new(g->count, sizeof *value, err);
     if (!value) return STATUS_FAILED;
-    size_t seeds = 0;
     for (size_t i = 0; i < g->count; i++)
         if (is_first_of_seed(g, i)) value[seeds++] = g->runs[i]->accuracy;
     s->accuracy = statistics_mean(value, seeds);
     s->accuracy_deviation = statistics_deviation(value, seeds);
     s->accuracy_range = mean_interval(s->accuracy, s->accuracy_deviation, seeds);
-    for (size_t i = 0; i < g->count; i++) {
-        value[i] = run_has_time(g->runs[i]) ? g->runs[i]->seconds_per_epoch : NAN;
-        s->simulated |= g->runs[i]->simulated;
-    }
-    s->seconds = statistics_mean(value, g->count);
-    s->seconds_deviation = statistics_deviation(value, g->count);
-    s->seconds_range = mean_interval(s->seconds, s->seconds_deviation, g->count);
     free(value);
     return STATUS_OK;
+}
+
+static double seconds_of(const run *r) {
+    return run_has_time(r) ? r->seconds_per_epoch : NAN;
+}
+
+static status summarize_times(const group *g, group_summary *s, error *err) {
+    const run **executions;
+    double *value = NULL;
+    size_t count;
+    status rc;
+    TRY(group_executions(g, &executions, &count, err));
+    rc = STATUS_FAILED;
+    value = memory_new(count, sizeof *value, err);
+    if (!value) goto out;
+    for (size_t i = 0; i < count; i++) {
+        value[i] = seconds_of(executions[i]);
+        s->simulated |= executions[i]->simulated;
+    }
+    const double mean = statistics_mean(value, count);
+    s->seconds = g->count == 1 ? seconds_of(g->runs[0]) : mean;
+    s->seconds_deviation = statistics_deviation(value, count);
+    s->seconds_range = mean_interval(mean, s->seconds_deviation, count);
+    rc = STATUS_OK;
+out:
+    free(executions);
+    free(value);
+    return rc;
+}
+
+status group_summarize(const group *g, group_summary *s, error *err) {
+    *s = (group_summary){0};
+    status rc = summarize_accuracy(g, s, err);
+    return rc == STATUS_OK ? summarize_times(g, s, err) : rc;
 }

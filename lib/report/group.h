@@ -20,8 +20,14 @@ typedef struct group {
 status groups_make(const run_list *list, group **groups, size_t *count, error *err) MUST_CHECK;
 void groups_free(group *groups, size_t count);
 
-// Means over the runs of a group with their sample deviations and 95 % intervals (Student's t); NAN
-// where a run lacks the value or there are too few runs.
+// The executions of all runs of the group whose times count: what times are compared by. free()
+// them.
+status group_executions(const group *g, const run ***executions, size_t *count,
+                        error *err) MUST_CHECK;
+
+// Means over the runs of a group, of times over their executions, with sample deviations and 95 %
+// intervals (Student's t); NAN where a run lacks the value or there are too few. The time of a
+// single run is its own: the median over its executions.
 typedef struct group_summary {
     double accuracy, accuracy_deviation, seconds, seconds_deviation; // seconds an epoch
     interval accuracy_range, seconds_range;

@@ -40,6 +40,8 @@ static const char *const texts[MESSAGES][LANGUAGES] = {
     [MESSAGE_LOADER_WORKERS] = {"Loader workers", "加载线程数"},
     [MESSAGE_BATCH_NORM_GROUP] = {"Batch norm group", "批归一化组"},
     [MESSAGE_REDUCTION] = {"Reduction", "归约"},
+    [MESSAGE_UNCOMMITTED] = {"Uncommitted changes", "未提交的修改"},
+    [MESSAGE_EXECUTIONS] = {"Executions", "执行次数"},
     [MESSAGE_LOSS] = {"Loss", "损失"},
     [MESSAGE_SECONDS] = {"Seconds", "秒"},
     [MESSAGE_SAMPLES] = {"Samples", "样本数"},
@@ -83,6 +85,7 @@ static const char *const texts[MESSAGES][LANGUAGES] = {
                            "每轮 %s 秒（%s），整个训练 %s 秒。"},
     [MESSAGE_LEAD_MEDIAN] = {"median of %zu, without the first", "%zu 轮的中位数，不含第一轮"},
     [MESSAGE_LEAD_ONE_EPOCH] = {"the only one", "仅一轮"},
+    [MESSAGE_LEAD_EXECUTIONS] = {"median of %zu executions", "%zu 次执行的中位数"},
     [MESSAGE_LEAD_MANY] = {"%zu runs of %zu experiments.", "%zu 次运行，%zu 个实验。"},
     [MESSAGE_LEAD_IDENTICAL] = {"All %zu runs ended in the same model, bit for bit.",
                                 "全部 %zu 次运行得到逐位相同的模型。"},
@@ -93,6 +96,14 @@ static const char *const texts[MESSAGES][LANGUAGES] = {
          "秒 / "
          "轮：各轮的中位数，多于一轮时不含第一轮；不含评估时间。V：虚拟分片数，它决定算术。模型：mo"
          "del.st.zst 内容哈希的前 12 位。"},
+    [MESSAGE_EXECUTIONS_NOTE] =
+        {"Some runs were executed several times, with the same model each time: their s / epoch "
+         "and total are medians over the executions; single epochs and the parts of a step are "
+         "those of the execution in the middle.",
+         "部分运行执行了多次，每次得到的模型相同：其每轮秒数与总秒数为各次执行的中位数；单轮时间与"
+         "每"
+         "步各部分取自居中的那次执行。"},
+    [MESSAGE_LEFT_OUT] = {"%s: the times of %s are left out: %s.", "%s：未计入 %s 的时间：%s。"},
     [MESSAGE_SIMULATED_NOTE] = {"SIMULATED: ranks × threads exceed the cores of the machine (%s), "
                                 "so the time says nothing about as many real devices.",
                                 "模拟 (SIMULATED)：进程数 × "

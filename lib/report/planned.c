@@ -74,7 +74,9 @@ static status read_head(const yaml_node *head, plan *p, error *err) {
     p->name = run_text(head, "name");
     p->vary = yaml_find(head, "vary");
     if (!p->ladder && (!p->vary || p->vary->kind != YAML_SEQUENCE || !p->vary->count))
-        return yaml_error(head, err, "a plan is a ladder or a study that says what varies");
+        return yaml_error(head, err,
+                          "a plan is a ladder, a study that says what varies, a reproduction or a "
+                          "list of runs");
     return STATUS_OK;
 }
 
@@ -190,15 +192,17 @@ static double clamp(double share) {
 
 status plan_load_share(const group *g, estimate *share, error *err) {
     status rc = STATUS_FAILED;
-    size_t epochs = 0, runs = 0, n = 0;
+    size_t epochs = 0, runs = 0, n = 0, executed;
+    const run **executions;
     *share = (estimate){NAN, {NAN, NAN}};
-    for (size_t i = 0; i < g->count; i++) epochs += g->runs[i]->epoch_count;
+    if (group_executions(g, &executions, &executed, err) != STATUS_OK) return rc;
+    for (size_t i = 0; i < executed; i++) epochs += executions[i]->epoch_count;
     double *values = memory_new(epochs, sizeof *values, err);
-    const double **run_values = memory_new(g->count, sizeof *run_values, err);
-    size_t *length = memory_new(g->count, sizeof *length, err);
+    const double **run_values = memory_new(executed, sizeof *run_values, err);
+    size_t *length = memory_new(executed, sizeof *length, err);
     if (!values || !run_values || !length) goto out;
-    for (size_t i = 0; i < g->count; i++) {
-        size_t count = shares_of(g->runs[i], values + n);
+    for (size_t i = 0; i < executed; i++) {
+        size_t count = shares_of(executions[i], values + n);
         if (!count) continue;
         run_values[runs] = values + n;
         length[runs++] = count;
@@ -209,6 +213,7 @@ status plan_load_share(const group *g, estimate *share, error *err) {
     share->range.low = clamp(share->range.low);
     share->range.high = clamp(share->range.high);
 out:
+    free(executions);
     free(values);
     free(run_values);
     free(length);

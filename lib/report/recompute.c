@@ -223,7 +223,16 @@ static status from_steps(const figure *f, recomputed *again, error *err) {
     return rc;
 }
 
-status recompute(const figure *f, recomputed *again, error *err) {
+// A figure of one of several executions is called execution.N.METRIC, and is that execution's own.
+static figure own_figure(const figure *f) {
+    figure own = *f;
+    int length = 0;
+    if (sscanf(f->metric, "execution.%*u.%n", &length) == 0 && length) own.metric += length;
+    return own;
+}
+
+status recompute(const figure *of, recomputed *again, error *err) {
+    const figure own = own_figure(of), *f = &own;
     *again = (recomputed){.value = NAN, .tolerance = 1e-9};
     bool tested = strcmp(f->metric, "accuracy") == 0 || strcmp(f->metric, "test_loss") == 0 ||
                   strncmp(f->metric, "class.", 6) == 0;

@@ -1,6 +1,7 @@
 #include "report/report.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,6 +10,7 @@
 #include "base/output.h"
 #include "base/sha256.h"
 #include "report/document.h"
+#include "report/naming.h"
 #include "report/reproduction.h"
 #include "report/sections.h"
 
@@ -24,7 +26,7 @@ static status add_folder(run_list *list, const char *path, error *err) {
 }
 
 static status make_comparisons(report *r, error *err) {
-    if (!r->options.baseline || r->group_count < 2) return STATUS_OK;
+    if (!r->has_baseline || r->group_count < 2) return STATUS_OK;
     r->comparisons = memory_new(r->group_count - 1, sizeof *r->comparisons, err);
     if (!r->comparisons) return STATUS_FAILED;
     for (size_t i = 1; i < r->group_count; i++) {
@@ -53,10 +55,12 @@ static status make_predictions(report *r, error *err) {
     return STATUS_OK;
 }
 
-static status read_plan(report *r, error *err) {
-    yaml_node *root;
-    status rc = plan_read_file(r->options.plan, &root, err);
-    if (rc != STATUS_OK) return rc;
+// Takes `root` over.
+static status read_plan(report *r, yaml_node *root, error *err) {
+    if (naming_is_all(root)) {
+        r->plan.root = root; // names point into it
+        return STATUS_OK;
+    }
     if (!reproduction_is(root))
         return plan_read(root, &r->list, r->options.language, &r->plan, err);
     r->reproduction = memory_new(1, sizeof *r->reproduction, err);
@@ -94,18 +98,50 @@ out:
     return rc;
 }
 
+static status add_folders(report *r, error *err) {
+    const report_options *o = &r->options;
+    status rc = STATUS_OK;
+    if (o->baseline) TRY(add_folder(&r->list, o->baseline, err));
+    for (size_t i = 0; i < r->list.execution_count; i++) r->list.executions[i].baseline = true;
+    for (size_t i = 0; i < o->folder_count; i++) TRY(add_folder(&r->list, o->folders[i], err));
+out:
+    return rc;
+}
+
+// Without a plan that knows runs by their keys, two executions of one key can be compared: one is
+// given as the baseline.
+static status find_runs(report *r, const yaml_node *plan_root, error *err) {
+    const bool named = plan_root && naming_is_given(plan_root);
+    const char *baseline = r->options.baseline;
+    status rc;
+    if (baseline && plan_root && !naming_is_all(plan_root))
+        return error_set(err, STATUS_USAGE, "--plan says what is compared: no --baseline with it");
+    TRY(add_folders(r, err));
+    TRY(run_list_pool(&r->list, !named, err));
+    if (named) TRY(naming_apply(&r->list, plan_root, &baseline, err));
+    r->has_baseline = baseline != NULL;
+    TRY(run_list_name(&r->list, err));
+    TRY(groups_make(&r->list, &r->groups, &r->group_count, err));
+out:
+    return rc;
+}
+
 status report_open(report *r, const report_options *o, error *err) {
     status rc = STATUS_OK;
+    yaml_node *root = NULL;
     *r = (report){.options = *o};
-    if (o->baseline) TRY(add_folder(&r->list, o->baseline, err));
-    for (size_t i = 0; i < o->folder_count; i++) TRY(add_folder(&r->list, o->folders[i], err));
-    TRY(run_list_finish(&r->list, err));
-    TRY(groups_make(&r->list, &r->groups, &r->group_count, err));
+    if (o->plan) TRY(plan_read_file(o->plan, &root, err));
+    TRY(find_runs(r, root, err));
     TRY(make_comparisons(r, err));
-    if (o->plan) TRY(read_plan(r, err));
+    if (root) {
+        yaml_node *taken = root;
+        root = NULL;
+        TRY(read_plan(r, taken, err));
+    }
     TRY(make_predictions(r, err));
     TRY(make_figures(r, err));
 out:
+    yaml_free(root);
     if (rc != STATUS_OK) report_release(r);
     return rc;
 }
@@ -244,14 +280,14 @@ static uint64_t recorded_bytes(const yaml_node *file) {
     return strtoull(run_text(file, "bytes"), NULL, 10);
 }
 
-// The manifest of a stage, and the outputs of it that the report reads.
+// The manifest of a stage, and the output of it that the report reads; NULL: none.
 static status record_input(const char *folder, const yaml_node *root, const char *name, manifest *m,
                            error *err) {
     status rc = STATUS_OK;
     if (!root) return STATUS_OK;
     char *path = memory_format(err, "%s/manifest.yaml", folder);
-    char *data = memory_format(err, "%s/%s", folder, name);
-    const yaml_node *file = run_file(root, "outputs", name);
+    char *data = memory_format(err, "%s/%s", folder, name ? name : "");
+    const yaml_node *file = name ? run_file(root, "outputs", name) : NULL;
     if (!path || !data) {
         rc = STATUS_FAILED;
         goto out;
@@ -282,9 +318,11 @@ status report_record(const report *r, manifest *m, error *err) {
     const char *baseline = r->comparison_count ? r->groups[0].name : "";
     const char *title = r->options.title ? r->options.title : "";
     const char *name = language_name(r->options.language);
-    for (size_t i = 0; i < r->list.count; i++) {
-        const run *one = &r->list.runs[i];
-        TRY(record_input(one->folder, one->train, "steps.st.zst", m, err));
+    for (size_t i = 0; i < r->list.execution_count; i++) {
+        const run *one = &r->list.executions[i];
+        // Of one that is left out the manifest says why.
+        TRY(record_input(one->folder, one->train, one->left_out ? NULL : "steps.st.zst", m, err));
+        if (one->left_out) continue;
         TRY(record_input(one->evaluation, one->evaluate, "predictions.st.zst", m, err));
     }
     if (r->collectives.count) TRY(record_collectives(&r->collectives, m, err));
@@ -302,10 +340,29 @@ out:
     return rc;
 }
 
-status report_write(const report *r, const char *folder, manifest *m, error *err) {
+static status write_figures(const document *d, const char *folder, manifest *m, error *err) {
+    status rc = STATUS_OK;
+    for (size_t i = 0; rc == STATUS_OK && i < d->count; i++) {
+        const block *b = &d->blocks[i];
+        if (!b->svg) continue;
+        text svg;
+        text_init(&svg, err);
+        document_figure_to_svg(b, &svg);
+        char *name = memory_format(err, "%s.svg", b->id);
+        rc = name ? output_make_folder(folder, err) : STATUS_FAILED;
+        if (rc == STATUS_OK) rc = write_output(folder, name, &svg, m, err);
+        free(name);
+        text_release(&svg);
+    }
+    return rc;
+}
+
+status report_write(const report *r, const char *folder, const char *figures, manifest *m,
+                    error *err) {
     document d = {0};
     status rc = compose(r, &d, err);
     if (rc == STATUS_OK) rc = write_outputs(r, &d, folder, m, err);
+    if (rc == STATUS_OK && figures) rc = write_figures(&d, figures, m, err);
     document_release(&d);
     return rc;
 }
@@ -313,6 +370,9 @@ status report_write(const report *r, const char *folder, manifest *m, error *err
 status report_answer(const report *r, text *out, error *err) {
     document d;
     status rc = STATUS_OK;
+    if (!r->plan.count && !r->reproduction)
+        return error_set(err, STATUS_USAGE, "no answer: the plan '%s' asks nothing",
+                         r->options.plan);
     char *title = make_title(r, err);
     if (!title) return STATUS_FAILED;
     document_init(&d, title, language_name(r->options.language), err);
@@ -325,4 +385,22 @@ status report_answer(const report *r, text *out, error *err) {
 out:
     document_release(&d);
     return rc;
+}
+
+static void append_summary(text *out, const run *r) {
+    const size_t count = run_execution_count(r);
+    text_format(out, "%s:", r->name);
+    if (!isnan(r->accuracy)) text_format(out, " test accuracy %.4f,", r->accuracy);
+    if (!run_has_time(r) || isnan(r->seconds_per_epoch))
+        text_append(out, " no times");
+    else
+        text_format(out, " %.3f s an epoch%s", r->seconds_per_epoch,
+                    r->simulated ? ", SIMULATED" : "");
+    text_format(out, " (%zu execution%s)\n", count, count == 1 ? "" : "s");
+}
+
+status report_summary(const report *r, text *out, error *err) {
+    (void)err; // that of `out`
+    for (size_t i = 0; i < r->list.count; i++) append_summary(out, &r->list.runs[i]);
+    return text_status(out);
 }

@@ -2,6 +2,7 @@
 #ifndef LOCKSTEP_REPORT_REPORT_H
 #define LOCKSTEP_REPORT_REPORT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/error.h"
@@ -18,8 +19,10 @@
 typedef struct report_options {
     const char *const *folders; // as run_list_add takes them
     size_t folder_count;
-    const char *baseline; // such a folder, what all others are compared with; NULL: no comparison
-    const char *plan;     // the file that the runs were planned by; NULL: none
+    // Such a folder, what all others are compared with; NULL: no comparison, unless a plan of kind
+    // `runs` names one.
+    const char *baseline;
+    const char *plan; // the file that names the runs, or that they were planned by; NULL: none
     // What bench-allreduce measured, a folder: predictions stand beside the measured; NULL: none
     // do.
     const char *collectives;
@@ -30,11 +33,12 @@ typedef struct report_options {
 typedef struct report {
     report_options options;
     run_list list; // the baseline's runs first
+    bool has_baseline;
     group *groups;
     size_t group_count;
     comparison *comparisons; // of groups 1, 2, … with group 0, when there is a baseline
     size_t comparison_count;
-    plan plan;               // without items where there is none
+    plan plan;               // without items where nothing was asked
     collectives collectives; // likewise
     prediction *predictions; // of every group that prediction_is_due to, in order
     size_t prediction_count;
@@ -42,7 +46,8 @@ typedef struct report {
     figure_list figures;
 } report;
 
-// Reads the manifests and computes every figure.
+// Reads the manifests and computes every figure. STATUS_FINDING when two executions of one run
+// ended in different models.
 status report_open(report *r, const report_options *o, error *err) MUST_CHECK;
 void report_release(report *r);
 
@@ -54,11 +59,17 @@ status report_record(const report *r, manifest *m, error *err) MUST_CHECK;
 status report_record_file(manifest *m, const char *path, error *err) MUST_CHECK;
 
 // Writes report.html, report.md, report.csv and report.tex into `folder`, which must exist, and
-// records them in `m`.
-status report_write(const report *r, const char *folder, manifest *m, error *err) MUST_CHECK;
+// every drawing as an SVG file of its own, ID.svg, into the folder `figures`, which is made where
+// there are any (NULL: not). Records them in `m`.
+status report_write(const report *r, const char *folder, const char *figures, manifest *m,
+                    error *err) MUST_CHECK;
 
-// The answer to the question that the runs were planned for, as plain text.
+// The answer to the question that the runs were planned for, as plain text. STATUS_USAGE where
+// nothing was asked.
 status report_answer(const report *r, text *out, error *err) MUST_CHECK;
+
+// A line a run: accuracy, seconds an epoch, executions.
+status report_summary(const report *r, text *out, error *err) MUST_CHECK;
 
 // Explains a figure: the files that it comes from, what it is when computed from them again, and
 // where their inputs came from. The text goes to `out`, also when the answer is STATUS_FINDING:

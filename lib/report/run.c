@@ -55,7 +55,8 @@ status run_count(const yaml_node *root, const char *path, int64_t *value, error 
 // ---- The run itself ----
 
 void run_init(run *r) {
-    *r = (run){.experiment = "",
+    *r = (run){.key = "",
+               .experiment = "",
                .title = "",
                .dataset = "",
                .model = "",
@@ -237,9 +238,12 @@ out:
 
 status run_read_train(run *r, error *err) {
     status rc = STATUS_OK;
+    r->key = run_text(r->train, "key");
     r->experiment = run_text(r->train, "parameters.name");
+    r->published = yaml_get(r->train, "parameters.published");
     r->title = run_text(r->train, "parameters.title");
-    r->dataset = run_text(r->train, "parameters.dataset");
+    r->dataset = run_text(r->train, "run.dataset"); // that of the data file
+    if (!*r->dataset) r->dataset = run_text(r->train, "parameters.dataset");
     r->model = run_text(r->train, "parameters.model");
     if (!*r->model) r->model = run_text(r->train, "parameters.architecture.name");
     r->strategy = run_text(r->train, "parameters.strategy");
@@ -260,6 +264,8 @@ status run_read_train(run *r, error *err) {
     TRY(run_number(r->train, "results.total_seconds", &r->total_seconds, err));
     TRY(run_number(r->train, "results.train_loss", &r->train_loss, err));
     TRY(run_number(r->train, "results.test_accuracy", &r->accuracy, err));
+    TRY(run_number(r->train, "parameters.target_accuracy", &r->target, err));
+    if (isnan(r->target)) r->target = 0;
     TRY(read_lr(r, err));
     TRY(read_execution(r, err));
     TRY(read_epochs(r, err));
@@ -316,7 +322,7 @@ run_split run_time_split(const run *r) {
 double run_target(const run *r) {
     bool tested = false;
     for (size_t i = 0; i < r->epoch_count; i++) tested |= !isnan(r->epochs[i].accuracy);
-    return tested ? atof(run_text(r->train, "parameters.target_accuracy")) : 0;
+    return tested ? r->target : 0;
 }
 
 bool run_reaches(const run *r, double target) {

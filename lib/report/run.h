@@ -1,4 +1,7 @@
 // run.h - one training run with its evaluation, as their manifests tell it.
+//
+// A run may have been executed several times, each time with the same model (pool.h). What it shows
+// of itself is then that of one of its executions; its times are medians over all of them.
 #ifndef LOCKSTEP_REPORT_RUN_H
 #define LOCKSTEP_REPORT_RUN_H
 
@@ -25,7 +28,9 @@ typedef struct run {
     char *folder;                   // of train, NULL without
     char *evaluation;               // folder of evaluate, NULL without
     yaml_node *train, *evaluate;    // their manifests
-    const char *experiment, *title; // strings of the manifests; "" when absent
+    const char *key;                // of the train stage; runs with the same key are one. "": none
+    const char *experiment, *title; // as a plan says, else strings of the manifests; "" when absent
+    const yaml_node *published;     // likewise: a list, or NULL
     const char *dataset, *model, *strategy, *tool, *host, *cpu, *version, *isa, *reduce;
     int64_t seed, virtual_shards, global_batch, planned_epochs, steps, samples;
     int64_t world_size, threads, loader_workers, cores; // as executed
@@ -41,8 +46,15 @@ typedef struct run {
     double *seconds; // of the epochs that count for timing: without the first when there are more
     size_t timed;
     double seconds_per_epoch, total_seconds, train_loss, accuracy, test_loss;
+    double target; // accuracy that is to be reached, as a plan or the manifest says; 0: none
     int64_t test_samples;
     char model_content[SHA256_TEXT_BYTES]; // "" when unknown
+    bool baseline;                         // found among what all others are compared with
+    bool left_out;                         // an execution whose times do not count
+    // Of a run that stands for its executions: those that count, and behind them the ones that are
+    // left out. NULL for an execution.
+    const struct run *executions;
+    size_t execution_count, left_out_count;
 } run;
 
 // Sets everything to "unknown".
@@ -52,6 +64,14 @@ void run_release(run *r);
 // Fill in what the manifests `train` and `evaluate` say, once these are set.
 status run_read_train(run *r, error *err) MUST_CHECK;
 status run_read_evaluation(run *r, error *err) MUST_CHECK;
+
+// The executions whose times count: one that stands for no others is its own.
+static inline size_t run_execution_count(const run *r) {
+    return r->executions ? r->execution_count : 1;
+}
+static inline const run *run_execution(const run *r, size_t i) {
+    return r->executions ? &r->executions[i] : r;
+}
 
 // Can times of this run be shown?
 static inline bool run_has_time(const run *r) {

@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "data/manifest.h"
+#include "report/pool.h"
 
 // ---- Folders ----
 
@@ -27,11 +28,12 @@ static status read_manifest(const char *folder, yaml_node **root, error *err) {
 }
 
 static status new_run(run_list *list, run **r, error *err) {
-    void *runs = list->runs;
-    status rc = memory_grow(&runs, &list->capacity, list->count + 1, sizeof **r, err);
-    list->runs = runs;
+    void *executions = list->executions;
+    status rc = memory_grow(&executions, &list->execution_capacity, list->execution_count + 1,
+                            sizeof **r, err);
+    list->executions = executions;
     if (rc != STATUS_OK) return rc;
-    *r = &list->runs[list->count++];
+    *r = &list->executions[list->execution_count++];
     run_init(*r);
     return STATUS_OK;
 }
@@ -78,7 +80,7 @@ static bool evaluates(const run *r, const yaml_node *evaluate) {
     return false;
 }
 
-static status add_seed_folder(run_list *list, const char *path, error *err) {
+static status add_execution(run_list *list, const char *path, error *err) {
     status rc = STATUS_OK;
     run *r;
     char *train = memory_format(err, "%s/train", path);
@@ -98,26 +100,46 @@ out:
     return rc;
 }
 
-static int is_seed_name(const struct dirent *entry) {
+static int is_seed(const struct dirent *entry) {
     return strncmp(entry->d_name, "seed-", 5) == 0;
 }
 
-// The seeds of an experiment folder, in the order of their numbers.
-static status add_experiment_folder(run_list *list, const char *path, error *err) {
+// The number of an execution: 1, 2, …
+static int is_number(const struct dirent *entry) {
+    const char *name = entry->d_name;
+    return *name != '0' && strspn(name, "0123456789") == strlen(name);
+}
+
+typedef status (*add_function)(run_list *list, const char *path, error *err);
+
+// Adds what is in the folders of `path` that are chosen, in the order of their numbers.
+static status add_folders(run_list *list, const char *path, int (*chosen)(const struct dirent *),
+                          add_function add, size_t *found, error *err) {
     struct dirent **names = NULL;
-    int count = scandir(path, &names, is_seed_name, versionsort);
+    const int count = scandir(path, &names, chosen, versionsort);
     status rc = STATUS_OK;
-    if (count <= 0)
-        rc = error_set(err, STATUS_INPUT,
-                       "cannot report on '%s': no manifest.yaml, no train/ and no seed-*/ in it",
-                       path);
+    *found = count > 0 ? (size_t)count : 0;
     for (int i = 0; i < count; i++) {
-        char *seed = rc == STATUS_OK ? memory_format(err, "%s/%s", path, names[i]->d_name) : NULL;
-        if (rc == STATUS_OK) rc = seed ? add_seed_folder(list, seed, err) : STATUS_FAILED;
-        free(seed);
+        char *folder = rc == STATUS_OK ? memory_format(err, "%s/%s", path, names[i]->d_name) : NULL;
+        if (rc == STATUS_OK) rc = folder ? add(list, folder, err) : STATUS_FAILED;
+        free(folder);
         free(names[i]);
     }
     free(names);
+    return rc;
+}
+
+// One that is not finished is being trained, or was stopped: the others do not wait for it.
+static status add_finished(run_list *list, const char *path, error *err) {
+    return exists(path, "train/manifest.yaml") ? add_execution(list, path, err) : STATUS_OK;
+}
+
+static status add_numbered(run_list *list, const char *path, size_t *found, error *err) {
+    const size_t before = list->execution_count;
+    status rc = add_folders(list, path, is_number, add_finished, found, err);
+    if (rc == STATUS_OK && *found && list->execution_count == before)
+        rc = error_set(err, STATUS_INPUT,
+                       "cannot report on '%s': none of its executions is finished", path);
     return rc;
 }
 
@@ -127,8 +149,17 @@ status run_list_add(run_list *list, const char *path, error *err) {
         status rc = new_run(list, &r, err);
         return rc == STATUS_OK ? add_stage(r, path, err) : rc;
     }
-    if (exists(path, "train") || exists(path, "evaluate")) return add_seed_folder(list, path, err);
-    return add_experiment_folder(list, path, err);
+    if (exists(path, "train") || exists(path, "evaluate")) return add_execution(list, path, err);
+    size_t found;
+    status rc = add_numbered(list, path, &found, err);
+    if (rc == STATUS_OK && !found) rc = add_folders(list, path, is_seed, run_list_add, &found, err);
+    if (rc == STATUS_OK && !found)
+        rc = error_set(
+            err, STATUS_INPUT,
+            "cannot report on '%s': no manifest.yaml, no train/, no executions (1/, 2/, …)"
+            " and no seed-*/ in it",
+            path);
+    return rc;
 }
 
 // ---- Pairing and naming ----
@@ -148,8 +179,8 @@ static bool same_parent(const char *a, const char *b) {
 // The train run that a lone evaluation belongs to: of the same model, best from the folder beside.
 static run *find_partner(run_list *list, const run *lone) {
     run *found = NULL;
-    for (size_t i = 0; i < list->count; i++) {
-        run *r = &list->runs[i];
+    for (size_t i = 0; i < list->execution_count; i++) {
+        run *r = &list->executions[i];
         if (!r->train || r->evaluate || !*r->model_content || !evaluates(r, lone->evaluate))
             continue;
         if (same_parent(r->folder, lone->evaluation)) return r;
@@ -164,28 +195,43 @@ static bool same_folder(const char *a, const char *b) {
            x.st_ino == y.st_ino;
 }
 
-static void remove_run(run_list *list, size_t at) {
-    run_release(&list->runs[at]);
-    list->count--;
-    memmove(&list->runs[at], &list->runs[at + 1], (list->count - at) * sizeof *list->runs);
+// The same folder, by whatever links, or a copy: manifests hold clocks, so no two are alike.
+static bool same_execution(const run *a, const run *b) {
+    if (!a->folder || !b->folder) return same_folder(a->evaluation, b->evaluation);
+    return same_folder(a->folder, b->folder) ||
+           (*a->key && strcmp(a->key, b->key) == 0 && yaml_equal(a->train, b->train));
 }
 
-// A run that was named twice, say as the baseline and among the others, counts once.
-static void remove_doubles(run_list *list) {
-    for (size_t i = 0; i < list->count; i++) {
-        for (size_t k = list->count; k-- > i + 1;) {
-            const run *a = &list->runs[i], *b = &list->runs[k];
-            bool same = a->folder || b->folder ? same_folder(a->folder, b->folder)
-                                               : same_folder(a->evaluation, b->evaluation);
-            if (same && (a->evaluation || !b->evaluation)) remove_run(list, k);
-        }
+static void remove_execution(run_list *list, size_t at) {
+    run_release(&list->executions[at]);
+    list->execution_count--;
+    memmove(&list->executions[at], &list->executions[at + 1],
+            (list->execution_count - at) * sizeof *list->executions);
+}
+
+// Of two that are the same the one with more in it stays, in the place of the first.
+static void drop_double(run_list *list, size_t first, size_t second) {
+    run *a = &list->executions[first], *b = &list->executions[second];
+    if (!a->folder || !a->evaluation) {
+        const run whole = *b;
+        *b = *a;
+        *a = whole;
+        a->baseline = b->baseline;
     }
+    remove_execution(list, second);
+}
+
+// An execution that was named twice, say as the baseline and among the others, counts once.
+static void remove_doubles(run_list *list) {
+    for (size_t i = 0; i < list->execution_count; i++)
+        for (size_t k = list->execution_count; k-- > i + 1;)
+            if (same_execution(&list->executions[i], &list->executions[k])) drop_double(list, i, k);
 }
 
 static status pair_evaluations(run_list *list, error *err) {
     status rc = STATUS_OK;
-    for (size_t i = 0; rc == STATUS_OK && i < list->count;) {
-        run *lone = &list->runs[i], *partner = NULL;
+    for (size_t i = 0; rc == STATUS_OK && i < list->execution_count;) {
+        run *lone = &list->executions[i], *partner = NULL;
         if (!lone->train) partner = find_partner(list, lone);
         if (!partner) {
             i++;
@@ -196,7 +242,7 @@ static status pair_evaluations(run_list *list, error *err) {
         lone->evaluation = NULL;
         lone->evaluate = NULL;
         rc = run_read_evaluation(partner, err);
-        remove_run(list, i);
+        remove_execution(list, i);
     }
     return rc;
 }
@@ -217,10 +263,15 @@ static int count_alike(const run_list *list, size_t at, bool seed, bool before) 
     return alike;
 }
 
-status run_list_finish(run_list *list, error *err) {
+status run_list_pool(run_list *list, bool apart, error *err) {
     remove_doubles(list);
     status rc = pair_evaluations(list, err);
     remove_doubles(list);
+    return rc == STATUS_OK ? pool_runs(list, apart, err) : rc;
+}
+
+status run_list_name(run_list *list, error *err) {
+    status rc = STATUS_OK;
     for (size_t i = 0; rc == STATUS_OK && i < list->count; i++) {
         run *r = &list->runs[i];
         const char *base = base_name(r);
@@ -239,7 +290,9 @@ status run_list_finish(run_list *list, error *err) {
 }
 
 void run_list_release(run_list *list) {
-    for (size_t i = 0; i < list->count; i++) run_release(&list->runs[i]);
+    for (size_t i = 0; i < list->count; i++) free(list->runs[i].name);
+    for (size_t i = 0; i < list->execution_count; i++) run_release(&list->executions[i]);
     free(list->runs);
+    free(list->executions);
     *list = (run_list){0};
 }

@@ -122,7 +122,7 @@ status section_speedups(const report *r, document *d, const char *axis, error *e
                      .reference = 1};
     TRY(plot_whiskers(&v, &svg, why, err));
     if (svg)
-        document_figure(d, svg, say(r, MESSAGE_SPEEDUP_CAPTION));
+        document_figure(d, v.id, svg, say(r, MESSAGE_SPEEDUP_CAPTION));
     else
         document_add(d, BLOCK_NOTE, say(r, MESSAGE_NO_PLOT), why);
 out:

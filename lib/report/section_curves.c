@@ -72,9 +72,10 @@ static plot_curve curve_of(const report *r, const run *one, const points *p, boo
     return curve;
 }
 
-static void add_figure(const report *r, document *d, char *svg, const char *why, message caption) {
+static void add_figure(const report *r, document *d, const char *id, char *svg, const char *why,
+                       message caption) {
     if (svg)
-        document_figure(d, svg, say(r, caption));
+        document_figure(d, id, svg, say(r, caption));
     else
         document_add(d, BLOCK_NOTE, say(r, MESSAGE_NO_PLOT), why);
 }
@@ -106,7 +107,7 @@ static status loss_figure(const report *r, document *d, error *err) {
                       .x = say(r, MESSAGE_EPOCH),
                       .y = say(r, MESSAGE_LOSS)};
     TRY(plot_curves(&axes, curves, count, &svg, why, err));
-    add_figure(r, d, svg, why, raw ? MESSAGE_LOSS_CAPTION : MESSAGE_LOSS_CAPTION_MANY);
+    add_figure(r, d, axes.id, svg, why, raw ? MESSAGE_LOSS_CAPTION : MESSAGE_LOSS_CAPTION_MANY);
 out:
     free_points(p, p ? 2 * runs : 0);
     free(curves);
@@ -140,7 +141,7 @@ static status accuracy_figure(const report *r, document *d, error *err) {
                       .y = say(r, MESSAGE_ACCURACY),
                       .percent = true};
     TRY(plot_curves(&axes, curves, count, &svg, why, err));
-    add_figure(r, d, svg, why, MESSAGE_ACCURACY_CAPTION);
+    add_figure(r, d, axes.id, svg, why, MESSAGE_ACCURACY_CAPTION);
 out:
     free_points(p, p ? runs : 0);
     free(curves);

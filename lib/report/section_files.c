@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "report/origin.h"
+#include "report/pool.h"
 #include "report/sections.h"
 
 // A property of the machine or of the execution: a key of the manifest, or a field of the run.
@@ -19,7 +20,7 @@ static const property properties[] = {
     {MESSAGE_WORLD_SIZE, NULL},     {MESSAGE_HOSTS, NULL},
     {MESSAGE_THREADS, NULL},        {MESSAGE_LOADER_WORKERS, NULL},
     {MESSAGE_BUILD, "version"},     {MESSAGE_COMPILER, "run.compiler"},
-    {MESSAGE_STARTED, "run.start"},
+    {MESSAGE_STARTED, "run.start"}, {MESSAGE_EXECUTIONS, NULL},
 };
 
 enum { PROPERTIES = sizeof properties / sizeof *properties, RUNS_BESIDE_MAX = 6 };
@@ -44,6 +45,7 @@ static const char *property_text(const run *one, const property *p, value *v) {
     case MESSAGE_HOSTS: return count_text(v, one->hosts);
     case MESSAGE_THREADS: return count_text(v, one->threads);
     case MESSAGE_LOADER_WORKERS: return count_text(v, one->loader_workers);
+    case MESSAGE_EXECUTIONS: return count_text(v, (int64_t)run_execution_count(one));
     default: return run_text(root, p->path);
     }
 }
@@ -100,20 +102,35 @@ static void environment_of_many(const report *r, document *d) {
     }
 }
 
+// Which executions do not count, and why.
+static void left_out_notes(const report *r, document *d, const run *one) {
+    for (size_t i = 0; i < one->left_out_count; i++) {
+        const run *other = &one->executions[one->execution_count + i];
+        text why;
+        text_init(&why, d->err);
+        status rc = pool_reasons(other, one, r->options.language, &why);
+        if (d->rc == STATUS_OK) d->rc = rc;
+        document_add(d, BLOCK_NOTE, say(r, MESSAGE_LEFT_OUT), one->name, other->folder,
+                     text_string(&why));
+        text_release(&why);
+    }
+}
+
 void section_environment(const report *r, document *d) {
     document_add(d, BLOCK_HEADING, "%s", say(r, MESSAGE_ENVIRONMENT));
     if (r->list.count > RUNS_BESIDE_MAX)
         environment_of_many(r, d);
     else
         environment_beside(r, d);
+    for (size_t i = 0; i < r->list.count; i++) left_out_notes(r, d, &r->list.runs[i]);
 }
 
-static void file_row(document *d, const run *one, const char *role, const char *folder,
+static void file_row(document *d, const char *name, const char *role, const char *folder,
                      const yaml_node *file) {
     const char *content = run_text(file, "content");
     char *path = origin_tidy_path(folder, run_text(file, "path"), d->err);
     if (!path) d->rc = STATUS_FAILED;
-    document_cell(d, CELL_STRONG, "%s", one->name);
+    document_cell(d, CELL_STRONG, "%s", name);
     document_cell(d, CELL_TEXT, "%s", role);
     document_cell(d, CELL_CODE, "%s", path ? path : "");
     document_cell(d, CELL_NUMBER, "%s", run_text(file, "bytes"));
@@ -121,14 +138,14 @@ static void file_row(document *d, const run *one, const char *role, const char *
     free(path);
 }
 
-static void stage_rows(const report *r, document *d, const run *one, const char *folder,
+static void stage_rows(const report *r, document *d, const char *name, const char *folder,
                        const yaml_node *root) {
     static const struct {
         const char *key;
         message role;
     } lists[] = {{"inputs", MESSAGE_INPUT}, {"outputs", MESSAGE_OUTPUT}};
     if (!root) return;
-    document_cell(d, CELL_STRONG, "%s", one->name);
+    document_cell(d, CELL_STRONG, "%s", name);
     document_cell(d, CELL_TEXT, "%s", say(r, MESSAGE_MANIFEST));
     document_cell(d, CELL_CODE, "%s/manifest.yaml", folder);
     document_cell(d, CELL_NUMBER, "%s", "");
@@ -136,7 +153,7 @@ static void stage_rows(const report *r, document *d, const run *one, const char 
     for (size_t k = 0; k < 2; k++) {
         const yaml_node *files = yaml_find(root, lists[k].key);
         for (size_t i = 0; files && i < files->count; i++)
-            file_row(d, one, say(r, lists[k].role), folder, files->items[i]);
+            file_row(d, name, say(r, lists[k].role), folder, files->items[i]);
     }
 }
 
@@ -149,8 +166,11 @@ void section_files(const report *r, document *d) {
     head_cells(r, d, head, 5);
     for (size_t i = 0; i < r->list.count; i++) {
         const run *one = &r->list.runs[i];
-        stage_rows(r, d, one, one->folder, one->train);
-        stage_rows(r, d, one, one->evaluation, one->evaluate);
+        for (size_t k = 0; k < run_execution_count(one); k++) {
+            const run *execution = run_execution(one, k);
+            stage_rows(r, d, one->name, execution->folder, execution->train);
+            stage_rows(r, d, one->name, execution->evaluation, execution->evaluate);
+        }
     }
     document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_WHY_NOTE));
 }
@@ -162,10 +182,13 @@ void section_manifests(const report *r, document *d) {
     head_cells(r, d, head, 3);
     for (size_t i = 0; i < r->list.count; i++) {
         const run *one = &r->list.runs[i];
-        document_cell(d, CELL_STRONG, "%s", one->name);
-        document_cell(d, CELL_CODE, "%s/manifest.yaml",
-                      one->folder ? one->folder : one->evaluation);
-        document_cell(d, CELL_CODE, "%s", one->model_content);
+        for (size_t k = 0; k < run_execution_count(one); k++) {
+            const run *execution = run_execution(one, k);
+            document_cell(d, CELL_STRONG, "%s", one->name);
+            document_cell(d, CELL_CODE, "%s/manifest.yaml",
+                          execution->folder ? execution->folder : execution->evaluation);
+            document_cell(d, CELL_CODE, "%s", execution->model_content);
+        }
     }
     document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_MANIFESTS_NOTE));
     document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_WHY_NOTE));

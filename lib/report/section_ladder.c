@@ -369,7 +369,8 @@ static status effect_figure(const report *r, document *d, bool time, error *err)
     TRY(plot_whiskers(&v, &svg, why, err));
     if (svg)
         document_figure(
-            d, svg, say(r, time ? MESSAGE_TIME_EFFECT_CAPTION : MESSAGE_ACCURACY_EFFECT_CAPTION));
+            d, v.id, svg,
+            say(r, time ? MESSAGE_TIME_EFFECT_CAPTION : MESSAGE_ACCURACY_EFFECT_CAPTION));
     else
         document_add(d, BLOCK_NOTE, say(r, MESSAGE_NO_PLOT), why);
 out:

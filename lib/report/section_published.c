@@ -6,8 +6,7 @@
 #include "report/sections.h"
 
 const yaml_node *published_of(const run *one) {
-    const yaml_node *list = one->train ? yaml_get(one->train, "parameters.published") : NULL;
-    return list && list->kind == YAML_SEQUENCE ? list : NULL;
+    return one->published && one->published->kind == YAML_SEQUENCE ? one->published : NULL;
 }
 
 // ---- Our own ----

@@ -117,6 +117,7 @@ status section_rows(const report *r, document *d, bool wide, error *err) {
     if (rc != STATUS_OK) return rc;
     document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_REPRODUCTION_COLUMNS));
     document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_SUMMARY_NOTE));
+    note_executions(r, d);
     return STATUS_OK;
 }
 

@@ -342,7 +342,7 @@ static status draw(const page *p, const bars *b, error *err) {
     status rc = plot_stacked(&plot, &svg, why, err);
     if (rc != STATUS_OK) return rc;
     if (svg)
-        document_figure(p->d, svg, say(p->r, MESSAGE_USE_CAPTION));
+        document_figure(p->d, plot.id, svg, say(p->r, MESSAGE_USE_CAPTION));
     else
         document_add(p->d, BLOCK_NOTE, say(p->r, MESSAGE_NO_PLOT), why);
     return STATUS_OK;

@@ -196,7 +196,7 @@ static status study_figure(const report *r, document *d, const char *first, erro
                      .reference = 1};
     TRY(plot_whiskers(&v, &svg, why, err));
     if (svg)
-        document_figure(d, svg, say(r, MESSAGE_STUDY_CAPTION));
+        document_figure(d, v.id, svg, say(r, MESSAGE_STUDY_CAPTION));
     else
         document_add(d, BLOCK_NOTE, say(r, MESSAGE_NO_PLOT), why);
 out:

@@ -31,7 +31,9 @@ static void lead_time(const report *r, document *d, const run *one) {
              one->seconds_per_epoch, gap, mark);
     snprintf(total, sizeof total, "%.*f%s%s", seconds_digits(one->total_seconds),
              one->total_seconds, gap, mark);
-    if (one->epoch_count > 1)
+    if (run_execution_count(one) > 1)
+        snprintf(how, sizeof how, say(r, MESSAGE_LEAD_EXECUTIONS), run_execution_count(one));
+    else if (one->epoch_count > 1)
         snprintf(how, sizeof how, say(r, MESSAGE_LEAD_MEDIAN), one->timed);
     else
         snprintf(how, sizeof how, "%s", say(r, MESSAGE_LEAD_ONE_EPOCH));
@@ -119,9 +121,17 @@ static void summary_head(const report *r, document *d, double target) {
     head_cells(r, d, back, 7);
 }
 
+void note_executions(const report *r, document *d) {
+    bool several = false;
+    for (size_t i = 0; i < r->list.count; i++)
+        several = several || run_execution_count(&r->list.runs[i]) > 1;
+    if (several) document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_EXECUTIONS_NOTE));
+}
+
 // What must be said about times and evaluations of some runs, below the table.
 static void summary_notes(const report *r, document *d) {
     document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_SUMMARY_NOTE));
+    note_executions(r, d);
     if (common_target(r) > 0) document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_TARGET_NOTE));
     for (size_t i = 0; i < r->list.count; i++) {
         const run *one = &r->list.runs[i];

@@ -40,7 +40,7 @@ status section_time_figure(const report *r, document *d, error *err) {
     char *svg, why[128];
     TRY(plot_stacked(&b, &svg, why, err));
     if (svg)
-        document_figure(d, svg, say(r, MESSAGE_SPLIT_CAPTION));
+        document_figure(d, b.id, svg, say(r, MESSAGE_SPLIT_CAPTION));
     else
         document_add(d, BLOCK_NOTE, say(r, MESSAGE_NO_PLOT), why);
 out:

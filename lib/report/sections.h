@@ -69,6 +69,8 @@ status section_classes(const report *r, document *d, error *err) MUST_CHECK;
 // Without the confusion matrices.
 status section_class_table(const report *r, document *d, error *err) MUST_CHECK;
 void section_environment(const report *r, document *d);
+// That times are medians over executions, where some are.
+void note_executions(const report *r, document *d);
 void section_files(const report *r, document *d);
 // The files of many runs: a line each.
 void section_manifests(const report *r, document *d);

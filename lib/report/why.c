@@ -1,6 +1,7 @@
 // --why: the way back from a figure to the first bytes.
 #include <math.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,8 +147,36 @@ static void tell_value(trail *t, int depth, const figure *f) {
                     f->note);
 }
 
-static status explain_run_figure(trail *t, int depth, const figure *f, error *err) {
+// Does the figure come from several executions of its run, and not from a manifest of one?
+static bool is_pooled(const figure *f) {
+    return f->run && run_execution_count(f->run) > 1 && !*f->source;
+}
+
+static status explain_run_figure(const report *r, trail *t, int depth, const figure *f, error *err);
+
+// The same figure of every execution; the number of executions: where they lie.
+static status explain_executions(const report *r, trail *t, int depth, const figure *f,
+                                 error *err) {
+    const run *one = f->run;
+    tell_value(t, depth, f);
+    for (size_t i = 0; i < one->execution_count; i++) {
+        char *id = memory_format(err, "%s.execution.%zu.%s", f->owner, i + 1, f->metric);
+        if (!id) return STATUS_FAILED;
+        const figure *part = figures_find(&r->figures, id);
+        free(id);
+        if (!part) tell(t, depth + 1, "execution", "%zu: %s", i + 1, one->executions[i].folder);
+        status rc = part ? explain_run_figure(r, t, depth + 1, part, err) : STATUS_OK;
+        if (rc != STATUS_OK) return rc;
+    }
+    for (size_t i = 0; i < one->left_out_count; i++)
+        tell(t, depth + 1, "left out", "%s", one->executions[one->execution_count + i].folder);
+    return STATUS_OK;
+}
+
+static status explain_run_figure(const report *whole, trail *t, int depth, const figure *f,
+                                 error *err) {
     const run *r = f->run;
+    if (is_pooled(f)) return explain_executions(whole, t, depth, f, err);
     bool tested = r->evaluate && strncmp(f->source, r->evaluation, strlen(r->evaluation)) == 0;
     tell_value(t, depth, f);
     tell(t, depth + 1, "manifest", "%s", f->source);
@@ -164,7 +193,7 @@ static status explain_group(const report *r, trail *t, const group *g, const cha
         if (!id) return STATUS_FAILED;
         const figure *f = figures_find(&r->figures, id);
         free(id);
-        status rc = f ? explain_run_figure(t, 1, f, err) : STATUS_OK;
+        status rc = f ? explain_run_figure(r, t, 1, f, err) : STATUS_OK;
         if (rc != STATUS_OK) return rc;
     }
     return STATUS_OK;
@@ -192,7 +221,7 @@ status report_why(const report *r, const char *id, text *out, error *err) {
                          nearest ? "'?" : "");
     }
     trail t = {.out = out};
-    status rc = f->run ? explain_run_figure(&t, 0, f, err) : explain_joint_figure(r, &t, f, err);
+    status rc = f->run ? explain_run_figure(r, &t, 0, f, err) : explain_joint_figure(r, &t, f, err);
     if (rc == STATUS_OK && *t.broken)
         rc = error_set(err, STATUS_FINDING, "figure '%s' does not stand: %s", id, t.broken);
     return rc == STATUS_OK ? text_status(out) : rc;

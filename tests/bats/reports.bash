@@ -19,3 +19,23 @@ lacks() {
 figure() {
     awk -F, -v id="$2" '$1 == id { print $4; found = 1 } END { exit !found }' "$1"
 }
+
+# three_times FOLDER [KEY=VALUE]...: executions 1, 2, 3, an epoch of which takes 1, 1.2 and 1.1 s.
+three_times() {
+    local folder=$1 n=0 seconds
+    for seconds in 2,1,1.01,0.99,1 2,1.2,1.21,1.19,1.2 2,1.1,1.11,1.09,1.1; do
+        n=$((n + 1))
+        a_run "$folder/$n" epochs="$seconds" start="2026-01-0${n}T00:00:00Z" "${@:2}"
+    done
+}
+
+# key_of WORD: the key that make_run.py gives a run with key=WORD.
+key_of() {
+    printf %s "$1" | sha256sum | cut -d ' ' -f 1
+}
+
+# plan_of FILE KIND: a plan with the entries on standard input.
+plan_of() {
+    printf 'schema: lockstep.plan/1\nkind: %s\nruns:\n' "$2" >"$1"
+    cat >>"$1"
+}

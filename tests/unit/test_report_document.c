@@ -146,12 +146,18 @@ static void parts_are_moved(void **state) {
                      "<circle id=\"x-dot\"/><use href='#x-dot'/></svg>";
         document_init(&part, "", "en", &err);
         document_add(&part, BLOCK_HEADING, "part");
-        document_figure(&part, memory_string(svg, &err), "drawn");
+        document_figure(&part, "x", memory_string(svg, &err), "drawn");
         document_move(&d, &part, i ? "b" : "a");
         assert_int_equal(part.count, 0);
         document_release(&part);
     }
     assert_int_equal(document_status(&d), STATUS_OK);
+    assert_string_equal(d.blocks[2].id, "a-x");
+    document_figure_to_svg(&d.blocks[2], &out);
+    contains(&out,
+             "<svg font-family=\"sans-serif\" color=\"black\" aria-labelledby=\"a-x-title\">");
+    text_release(&out);
+    text_init(&out, &err);
     document_to_html(&d, &out);
     contains(&out, "<h2>whole</h2>\n<h3>part</h3>\n");
     contains(&out, "<svg aria-labelledby=\"a-x-title\"><title id=\"a-x-title\"/>"

@@ -1,0 +1,145 @@
+#!/usr/bin/env bats
+# Runs that were executed several times, as tests/fixtures/make_run.py writes them.
+
+load helpers
+load reports
+
+setup() {
+    need_tool report
+    need_python
+    REPORT=$BIN/report
+    mkdir "$WORK/files" && cd "$WORK/files" || return
+}
+
+@test "executions of one run are pooled: medians for times, one accuracy" {
+    three_times runs/abc key=one
+    succeeds "$REPORT" runs/abc --out out --summary
+    [ "$output" = "tiny: test accuracy 0.7000, 1.100 s an epoch (3 executions)" ] || fail "$output"
+    says out/report.md "An epoch took 1.10 s (median of 3 executions)"
+    says out/report.md "| **tiny** | 70.00 % | 1.10 |"
+    says out/report.md "| **Executions** | 3 |"
+    says out/report.md "medians over the executions"
+    [ "$(figure out/report.csv tiny.executions)" = 3 ]
+    [ "$(figure out/report.csv tiny.seconds_per_epoch)" = 1.1 ]
+    [ "$(figure out/report.csv tiny.execution.2.seconds_per_epoch)" = 1.2 ]
+    # Single epochs and steps are those of the execution in the middle.
+    [ "$(figure out/report.csv tiny.step.wall)" = 110 ]
+    [ "$(grep -c '^tiny.accuracy,' out/report.csv)" -eq 1 ]
+    for n in 1 2 3; do
+        says out/manifest.yaml "path: ../runs/abc/$n/train/manifest.yaml"
+        says out/manifest.yaml "path: ../runs/abc/$n/evaluate/predictions.st.zst"
+        says out/report.md "runs/abc/$n/train/manifest.yaml"
+    done
+    succeeds "$REPORT" runs/abc --why tiny.seconds_per_epoch
+    [[ $output == *"tiny.seconds_per_epoch = 1.1 s"*"execution.1.seconds_per_epoch = 1 s"*"runs/abc/1/train/manifest.yaml: results.seconds_per_epoch"*"agrees"*"runs/abc/3/train"* ]] || fail "$output"
+    succeeds "$REPORT" runs/abc --why tiny.executions
+    [[ $output == *"2: runs/abc/2/train"* ]] || fail "$output"
+}
+
+@test "one execution: nothing is said of executions but their number" {
+    a_run runs/abc/1
+    succeeds "$REPORT" runs/abc --out out --summary
+    [ "$output" = "tiny: test accuracy 0.7000, 1.000 s an epoch (1 execution)" ] || fail "$output"
+    says out/report.md "| **Executions** | 1 |"
+    lacks out/report.md "medians over the executions"
+    lacks out/report.csv "tiny.execution.1"
+    says out/report.csv "tiny.executions,tiny,executions,1,"
+}
+
+@test "executions that are not finished do not count; none at all is refused" {
+    three_times runs/abc key=one
+    rm runs/abc/2/train/manifest.yaml
+    succeeds "$REPORT" runs/abc --summary
+    [[ $output == *"1.050 s an epoch (2 executions)"* ]] || fail "$output"
+    rm runs/abc/[13]/train/manifest.yaml
+    fails_with 3 "none of its executions is finished" "$REPORT" runs/abc --summary
+}
+
+@test "links and copies read alike, and add nothing" {
+    three_times runs/abc key=one
+    mkdir exp single copies
+    ln -s ../runs/abc exp/seed-1
+    ln -s ../runs/abc/2 single/seed-1
+    cp -r runs/abc copies/abc
+    succeeds "$REPORT" runs/abc --summary
+    expected=$output
+    for folders in exp exp/seed-1 copies/abc "runs/abc copies/abc" "runs/abc exp single" \
+        "runs/abc/1 runs/abc/2 runs/abc/3" "runs/abc/1/train runs/abc/1/evaluate runs/abc"; do
+        # shellcheck disable=SC2086 # several folders
+        succeeds "$REPORT" $folders --summary
+        [ "$output" = "$expected" ] || fail "$folders: $output"
+    done
+    succeeds "$REPORT" single --summary
+    [[ $output == *"1.200 s an epoch (1 execution)"* ]] || fail "$output"
+}
+
+@test "only what was executed alike is pooled; the report names the others and why" {
+    three_times runs/abc key=one
+    while IFS='|' read -r change reason; do
+        rm -rf runs/abc/4 out
+        a_run runs/abc/4 key=one epochs=2,9,9,9,9 start=2026-02-01T00:00:00Z "$change"
+        succeeds "$REPORT" runs/abc --out out --summary
+        [[ $output == *"1.100 s an epoch (3 executions)"* ]] || fail "$change: $output"
+        says out/report.md "tiny: the times of runs/abc/4/train are left out: $reason."
+        says out/manifest.yaml "runs/abc/4/train/manifest.yaml"
+        lacks out/manifest.yaml "runs/abc/4/train/steps.st.zst"
+        lacks out/report.csv "execution.4"
+    done <<'END'
+host=there|host there vs here
+threads=2|threads per rank 2 vs 1
+version=other|build other vs test
+execution={"isa": "v4"}|instruction set v4 vs v3
+execution={"loader_workers": 3}|loader workers 3 vs 0
+execution={"devices": ["cuda:0"]}|device differs
+execution={"hosts": [{"host": "a", "ranks": 2}]}|hosts differs
+resumed=1|runs/abc/4/train was resumed: its times belong to several executions
+END
+}
+
+@test "of sets of one size the newest counts; a lone resumed execution has no times" {
+    a_run runs/abc/1 key=one start=2026-01-02T00:00:00Z
+    a_run runs/abc/2 key=one start=2026-01-03T00:00:00Z threads=2 epochs=2,3,3,3,3
+    succeeds "$REPORT" runs/abc --out out --summary
+    [[ $output == *"3.000 s an epoch (1 execution)"* ]] || fail "$output"
+    says out/report.md "the times of runs/abc/1/train are left out: threads per rank 1 vs 2"
+    a_run runs/xyz/1 name=resumed resumed=1
+    succeeds "$REPORT" runs/xyz --summary
+    [ "$output" = "resumed: test accuracy 0.7000, no times (1 execution)" ] || fail "$output"
+}
+
+@test "executions of one run that ended in different models are the news" {
+    three_times runs/abc key=one
+    a_run runs/abc/4 key=one bits=other
+    fails_with 4 "'runs/abc/1/train' in [0-9a-f]{64}, 'runs/abc/4/train' in [0-9a-f]{64}" \
+        "$REPORT" runs/abc --out out
+    nothing_in out
+    fails_with 4 "different models" "$REPORT" runs/abc/1 --baseline runs/abc/4 --out out
+}
+
+@test "a ratio is taken over executions" {
+    three_times runs/abc key=one
+    three_times runs/xyz key=two name=slow
+    a_run runs/xyz/4 key=two name=slow epochs=2,2,2,2,2
+    succeeds "$REPORT" runs/xyz --baseline runs/abc --out out
+    # Means of 1, 1.2, 1.1 and of those with 2.
+    awk -F, '$1 == "slow.speedup" { exit !(sprintf("%.4f", $4) == sprintf("%.4f", 1.1 / 1.325) && $5 < $4 && $4 < $6) }' \
+        out/report.csv || fail "$(grep slow.speedup out/report.csv)"
+    [ "$(figure out/report.csv slow.executions)" = 4 ]
+    [ "$(figure out/report.csv slow.seconds_per_epoch)" = 1.15 ]
+}
+
+@test "two executions of one key are compared where one is the baseline" {
+    a_run a key=one
+    a_run b key=one threads=2 epochs=2,0.5,0.5,0.5,0.5
+    succeeds "$REPORT" b --baseline a --out out
+    [ "$(grep -c speedup, out/report.csv)" -eq 1 ]
+    says out/report.md "same model: exactly 0"
+}
+
+@test "seeds contribute their executions; accuracies count once" {
+    three_times runs/one seed=1 right=70
+    three_times runs/two seed=2 right=72
+    succeeds "$REPORT" runs/one runs/two --out out
+    says out/report.md "| **tiny** | 2 | 71.00 % | 1.41 |"
+    [ "$(figure out/report.csv tiny.mean_seconds_per_epoch)" = 1.1 ]
+}

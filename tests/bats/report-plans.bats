@@ -1,0 +1,153 @@
+#!/usr/bin/env bats
+# Reports whose plan knows the runs by their keys, and drawings as files, on small runs that
+# tests/fixtures/make_run.py writes.
+
+load helpers
+load reports
+
+setup() {
+    need_tool report
+    need_python
+    REPORT=$BIN/report
+    mkdir "$WORK/files" && cd "$WORK/files" || return
+}
+
+@test "a plan names runs by their keys, one run under two names" {
+    three_times runs/abc key=one name=first published='[{"source": "OLD", "accuracy": 1}]'
+    a_run runs/xyz key=two name=second
+    plan_of plan.yaml runs <<END
+  - {name: row, keys: [$(key_of one)], title: A row, published: [{source: NEW, accuracy: 12.5}]}
+  - {name: other, keys: [$(key_of two)]}
+  - {name: variant, keys: [$(key_of one)], published: []}
+END
+    succeeds "$REPORT" runs/xyz runs/abc --plan plan.yaml --out out --summary
+    [ "$output" = "row: test accuracy 0.7000, 1.100 s an epoch (3 executions)
+other: test accuracy 0.7000, 1.000 s an epoch (1 execution)
+variant: test accuracy 0.7000, 1.100 s an epoch (3 executions)" ] || fail "$output"
+    [ "$(figure out/report.csv row.accuracy)" = 0.7 ]
+    [ "$(figure out/report.csv variant.accuracy)" = 0.7 ]
+    lacks out/report.csv "first."
+    says out/report.md "| **row** | Test accuracy | 12.50 % | 70.00 % | NEW |"
+    lacks out/report.md "OLD"
+    [ "$(grep -c 'abc/1/train/manifest.yaml' out/manifest.yaml)" -eq 1 ] || fail "an input is listed twice"
+    # Another name is another report.
+    sed 's/name: row/name: line/' plan.yaml >named.yaml
+    [ "$("$REPORT" runs/xyz runs/abc --plan plan.yaml --out x --print-key)" != \
+        "$("$REPORT" runs/xyz runs/abc --plan named.yaml --out x --print-key)" ]
+    succeeds "$REPORT" runs/abc --out alone
+    says alone/report.md "OLD"
+}
+
+@test "the title of a report of one run is that of its entry" {
+    a_run a key=one title=Old
+    plan_of plan.yaml runs <<END
+  - {name: row, keys: [$(key_of one)], title: New}
+END
+    succeeds "$REPORT" a --plan plan.yaml --out out
+    says out/report.md "# New"
+}
+
+@test "a baseline: of the plan, or of the command line" {
+    a_run a key=one
+    a_run b key=two epochs=2,2,2,2,2
+    plan_of plan.yaml runs <<END
+  - {name: fast, keys: [$(key_of one)]}
+  - {name: slow, keys: [$(key_of two)]}
+baseline: slow
+END
+    succeeds "$REPORT" a b --plan plan.yaml --out out
+    [ "$(figure out/report.csv fast.speedup)" = 2 ]
+    says out/report.md "# fast against slow"
+    succeeds "$REPORT" a b --plan plan.yaml --baseline a --out out
+    [ "$(figure out/report.csv slow.speedup)" = 0.5 ]
+    succeeds sed -i 's/baseline: slow/baseline: none/' plan.yaml
+    fails_with 3 "plan.yaml:6.*'baseline': no run is called 'none'" "$REPORT" a b --plan plan.yaml --summary
+}
+
+@test "runs and plan must agree, and a plan that asks nothing has no answer" {
+    a_run a key=one
+    a_run b key=two name=second
+    plan_of plan.yaml runs <<END
+  - {name: row, keys: [$(key_of one)]}
+END
+    fails_with 3 "cannot report on 'b/train': its key is $(key_of two | cut -c 1-12), which is not in the plan" \
+        "$REPORT" a b --plan plan.yaml --summary
+    echo "  - {name: more, keys: [$(key_of three)]}" >>plan.yaml
+    fails_with 3 "no run of 'more' with key $(key_of three | cut -c 1-12)" "$REPORT" a --plan plan.yaml --summary
+    plan_of plan.yaml runs <<<"  - {name: row}"
+    fails_with 3 "'keys': expected a list" "$REPORT" a --plan plan.yaml --summary
+    plan_of plan.yaml runs <<<"  - {name: row, keys: [$(key_of one), $(key_of one)]}"
+    fails_with 3 "is there twice" "$REPORT" a --plan plan.yaml --summary
+    plan_of plan.yaml runs <<<"  - {name: row, keys: [$(key_of one)]}
+  - {name: row, keys: [$(key_of two)]}"
+    fails_with 3 "'name': 'row' is there twice" "$REPORT" a b --plan plan.yaml --summary
+    plan_of plan.yaml runs <<<"  - {name: row, keys: [$(key_of one)]}"
+    fails_with 2 "asks nothing" "$REPORT" a --plan plan.yaml --answer
+    fails_with 2 "no --baseline with it" "$REPORT" a --baseline b --plan <(sed s/runs$/study/ plan.yaml) --summary
+}
+
+@test "a study and a reproduction find their runs by key, also the same one" {
+    three_times runs/abc key=one name=x
+    three_times runs/xyz key=two name=y workers=2
+    cat >study.yaml <<END
+schema: lockstep.plan/1
+kind: study
+name: workers
+vary: [loader_workers]
+runs:
+  - {name: w0, role: variant, values: {loader_workers: 0}, keys: [$(key_of one)]}
+  - {name: w2, role: variant, values: {loader_workers: 2}, keys: [$(key_of two)]}
+END
+    succeeds "$REPORT" runs/abc runs/xyz --plan study.yaml --out out
+    [ "$(figure out/report.csv w2.time_ratio)" = 1 ]
+    says out/report.csv "w0.load_share"
+    cat >list.yaml <<END
+schema: lockstep.plan/1
+kind: reproduction
+name: list
+reports: [{source: R1}]
+studies: [{name: workers, vary: [loader_workers], source: R1}]
+runs:
+  - {name: row, role: row, source: R1, keys: [$(key_of one)]}
+  - {name: w0, role: variant, source: R1, study: workers, values: {loader_workers: 0}, keys: [$(key_of one)]}
+  - {name: w2, role: variant, source: R1, study: workers, values: {loader_workers: 2}, keys: [$(key_of two)]}
+END
+    succeeds "$REPORT" runs/abc runs/xyz --plan list.yaml --out out --summary
+    [ "$(wc -l <<<"$output")" -eq 3 ] || fail "$output"
+    says out/report.md "| **row** |"
+    says out/report.csv "w2.time_ratio"
+}
+
+@test "--figures writes every drawing as a file of its own" {
+    need_program gnuplot
+    a_run a
+    fails_with 2 "--figures needs --out" "$REPORT" a --figures pictures --summary
+    succeeds "$REPORT" a --out out --figures out/figures
+    [ "$(ls out/figures)" = "accuracy.svg
+loss.svg
+split.svg" ] || fail "$(ls out/figures)"
+    for file in out/figures/*.svg; do
+        succeeds "$PYTHON" - "$file" <<'END'
+import sys
+import xml.etree.ElementTree as tree
+root = tree.parse(sys.argv[1]).getroot()
+assert root.tag == "{http://www.w3.org/2000/svg}svg", root.tag
+assert root.attrib["font-family"] == "sans-serif" and root.attrib["color"] == "black", root.attrib
+END
+        says out/manifest.yaml "path: figures/${file##*/}"
+    done
+    succeeds "$BIN/manifest" verify out/manifest.yaml
+    [ "$("$REPORT" a --out x --print-key)" != "$("$REPORT" a --out x --figures y --print-key)" ]
+    nothing_in x
+    mkdir empty
+    succeeds env PATH="$PWD/empty" "$REPORT" a --out without --figures pictures
+    nothing_in pictures
+}
+
+@test "the name of the data set is that of the data file" {
+    a_run a
+    succeeds sed -i 's/"run": {/"run": {"dataset": "flowers",/' a/train/manifest.yaml
+    succeeds "$REPORT" a --out out
+    says out/report.md "of net on flowers"
+    lacks out/report.md "synthetic"
+}

@@ -1,0 +1,171 @@
+// Which executions of one run count, and what the run shows of them.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "report/group.h"
+#include "report/pool.h"
+
+#define assert_near(a, b) assert_true(fabs((a) - (b)) <= 1e-12)
+
+// How an execution went.
+typedef struct told {
+    const char *key, *model;
+    int threads, day, segments;
+    double seconds;
+} told;
+
+static void read_told(run *r, const told *t) {
+    char manifest[1024], execution[256];
+    error err;
+    run_init(r);
+    snprintf(execution, sizeof execution, "{threads: %d, devices: [cpu]}", t->threads);
+    snprintf(manifest, sizeof manifest,
+             "{key: %s, outputs: [{path: model.st.zst, content: %s}], "
+             "run: {host: here, start: 2026-01-%02d, execution: %s%s%s%s}, "
+             "results: {seconds_per_epoch: %g, total_seconds: %g}}",
+             t->key, t->model, t->day, t->segments > 1 ? "[" : "", execution,
+             t->segments > 1 ? ", {threads: 1, devices: [cpu]}" : "", t->segments > 1 ? "]" : "",
+             t->seconds, 10 * t->seconds);
+    assert_int_equal(yaml_read_text(manifest, strlen(manifest), "m.yaml", &r->train, &err),
+                     STATUS_OK);
+    snprintf(execution, sizeof execution, "folder %d", t->day);
+    r->folder = memory_string(execution, &err);
+    assert_int_equal(run_read_train(r, &err), STATUS_OK);
+}
+
+static status pool(run_list *list, const told *executed, size_t count, bool apart, error *err) {
+    *list = (run_list){.execution_count = count};
+    list->executions = memory_new(count, sizeof *list->executions, err);
+    for (size_t i = 0; i < count; i++) read_told(&list->executions[i], &executed[i]);
+    return pool_runs(list, apart, err);
+}
+
+static void medians(void **state) {
+    (void)state;
+    const told executed[] = {
+        {"a", "m", 1, 1, 1, 1.0}, {"b", "n", 1, 2, 1, 7},   {"a", "m", 1, 3, 1, 3.0},
+        {"a", "m", 1, 4, 1, 1.5}, {"a", "m", 1, 5, 1, 2.0},
+    };
+    error err;
+    run_list list;
+    assert_int_equal(pool(&list, executed, 5, true, &err), STATUS_OK);
+    assert_int_equal(list.count, 2);
+    const run *a = &list.runs[0];
+    assert_int_equal(a->execution_count, 4);
+    assert_int_equal(a->left_out_count, 0);
+    assert_near(a->seconds_per_epoch, 1.75);
+    assert_near(a->total_seconds, 17.5);
+    assert_string_equal(a->folder, "folder 4"); // the lower one in the middle
+    assert_string_equal(run_execution(a, 1)->folder, "folder 3");
+    assert_near(list.runs[1].seconds_per_epoch, 7);
+
+    const run *runs[] = {a, &list.runs[1]};
+    const group g = {.name = "g", .runs = runs, .count = 2};
+    const run **executions;
+    size_t count;
+    group_summary s;
+    assert_int_equal(group_executions(&g, &executions, &count, &err), STATUS_OK);
+    assert_int_equal(count, 5);
+    free(executions);
+    assert_int_equal(group_summarize(&g, &s, &err), STATUS_OK);
+    assert_near(s.seconds, (1.0 + 3.0 + 1.5 + 2.0 + 7) / 5);
+    run_list_release(&list);
+}
+
+static void check_choice(const told *executed, size_t count, const char *folder, size_t counted) {
+    error err;
+    run_list list;
+    assert_int_equal(pool(&list, executed, count, true, &err), STATUS_OK);
+    assert_int_equal(list.count, 1);
+    assert_int_equal(list.runs[0].execution_count, counted);
+    assert_int_equal(list.runs[0].left_out_count, count - counted);
+    assert_string_equal(list.runs[0].executions[0].folder, folder);
+    for (size_t i = 0; i < count; i++) assert_int_equal(list.executions[i].left_out, i >= counted);
+    run_list_release(&list);
+}
+
+static void largest_set_counts(void **state) {
+    (void)state;
+    const told largest[] = {{"a", "m", 2, 9, 1, 1}, {"a", "m", 1, 1, 1, 1}, {"a", "m", 1, 2, 1, 1}};
+    check_choice(largest, 3, "folder 1", 2);
+    const told newest[] = {{"a", "m", 2, 3, 1, 1}, {"a", "m", 1, 9, 1, 1}};
+    check_choice(newest, 2, "folder 9", 1);
+    // Resumed ones have no times, however many they are.
+    const told resumed[] = {{"a", "m", 1, 7, 2, 1}, {"a", "m", 1, 8, 2, 1}, {"a", "m", 1, 1, 1, 1}};
+    check_choice(resumed, 3, "folder 1", 1);
+    check_choice(resumed, 2, "folder 7", 2);
+}
+
+static void reasons_are_told(void **state) {
+    (void)state;
+    const told executed[] = {
+        {"a", "m", 1, 1, 1, 1}, {"a", "m", 1, 2, 1, 1}, {"a", "m", 4, 3, 1, 1}};
+    error err;
+    run_list list;
+    text out;
+    assert_int_equal(pool(&list, executed, 3, true, &err), STATUS_OK);
+    text_init(&out, &err);
+    assert_int_equal(pool_reasons(&list.runs[0].executions[2], &list.runs[0], LANGUAGE_EN, &out),
+                     STATUS_OK);
+    assert_string_equal(text_string(&out), "threads per rank 4 vs 1");
+    text_release(&out);
+    run_list_release(&list);
+}
+
+static void other_models_are_a_finding(void **state) {
+    (void)state;
+    const told executed[] = {
+        {"a", "m", 1, 1, 1, 1}, {"b", "m", 1, 2, 1, 1}, {"a", "x", 9, 3, 1, 1}};
+    error err;
+    run_list list;
+    assert_int_equal(pool(&list, executed, 3, true, &err), STATUS_FINDING);
+    assert_non_null(strstr(err.message, "'folder 1' in m, 'folder 3' in x"));
+    run_list_release(&list);
+}
+
+static void the_baseline_stands_apart(void **state) {
+    (void)state;
+    const told executed[] = {{"a", "m", 1, 1, 1, 1}, {"a", "m", 1, 2, 1, 2}};
+    error err;
+    for (int apart = 0; apart < 2; apart++) {
+        run_list list = {.execution_count = 2};
+        list.executions = memory_new(2, sizeof *list.executions, &err);
+        for (size_t i = 0; i < 2; i++) read_told(&list.executions[i], &executed[i]);
+        list.executions[0].baseline = true;
+        assert_int_equal(pool_runs(&list, apart, &err), STATUS_OK);
+        assert_int_equal(list.count, apart ? 2 : 1);
+        run_list_release(&list);
+    }
+}
+
+// Manifests without a key say nothing about who is who.
+static void without_keys_nothing_is_pooled(void **state) {
+    (void)state;
+    const told executed[] = {{"''", "m", 1, 1, 1, 1}, {"''", "x", 1, 2, 1, 1}};
+    error err;
+    run_list list;
+    assert_int_equal(pool(&list, executed, 2, false, &err), STATUS_OK);
+    assert_int_equal(list.count, 2);
+    run_list_release(&list);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(medians),
+        cmocka_unit_test(largest_set_counts),
+        cmocka_unit_test(reasons_are_told),
+        cmocka_unit_test(other_models_are_a_finding),
+        cmocka_unit_test(the_baseline_stands_apart),
+        cmocka_unit_test(without_keys_nothing_is_pooled),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -106,16 +106,21 @@ status execute_missing(const pipeline *p, const planned_runs *runs, int rounds, 
 // ---- Checking ----
 
 static status check_seed(const pipeline *p, const planned_run *r, const planned_seed *seed,
-                         error *err) {
+                         int number, error *err) {
     words command = {0}, line = {0};
-    char *ignored = NULL;
-    status rc;
+    char *folder = store_execution_folder(p->artifacts, seed->key, number, err), *ignored = NULL;
+    status rc = folder ? STATUS_OK : STATUS_FAILED;
+    if (rc != STATUS_OK) goto out;
     TRY(planned_run_command(p, r, seed, r->file, false, &command, err));
+    TRY(words_add(&command, "--out", err));
+    TRY(words_format(&command, err, "%s/train", folder));
     TRY(words_add(&command, "--dry-run", err));
+    TRY(words_add(&command, "-q", err));
     TRY(stage_program(p, &command, &line, err));
     TRY(child_output(&line, &ignored, err));
 out:
     free(ignored);
+    free(folder);
     words_release(&line);
     words_release(&command);
     return rc;
@@ -128,10 +133,11 @@ status execute_check(const pipeline *p, const planned_runs *runs, int rounds, er
         standing s;
         status rc = find_standing(p, r->seeds[0].key, wanted, &s, err);
         if (rc != STATUS_OK) return rc;
-        bool there = (int)s.count >= wanted;
+        const bool there = (int)s.count >= wanted;
+        const int number = store_next_number(&s.list);
         release(&s);
         // The seeds of an experiment differ in nothing that could fail.
-        if (!there) rc = check_seed(p, r, &r->seeds[0], err);
+        if (!there) rc = check_seed(p, r, &r->seeds[0], number, err);
         if (rc != STATUS_OK) return rc;
     }
     return STATUS_OK;
@@ -310,6 +316,10 @@ static status find_reason(execution_work *w, const standing *s, size_t round, in
         snprintf(why, size, "execution %d, to time it again", w->number);
     else if (s->list.count == 0)
         return change_describe(w->p, w->r, w->seed, wanted == 1, &w->resume, why, size, err);
+    else
+        snprintf(why, size,
+                 "execution %d: times of other versions, hosts or threads are not pooled",
+                 w->number);
     return STATUS_OK;
 }
 

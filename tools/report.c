@@ -18,7 +18,7 @@ typedef struct options {
 
 static const char NOTES[] =
     "A DIR is a folder that a train tool or evaluate wrote, a folder that holds both (train/,\n"
-    "evaluate/), a folder of such folders numbered 1, 2, … (executions of one run), or an\n"
+    "evaluate/), a folder of such folders numbered 1, 2, 3 (executions of one run), or an\n"
     "experiment folder of seed-* folders. Runs with the same key are one: their times are pooled\n"
     "where they were executed alike. --out gets report.html, report.md, report.csv, report.tex\n"
     "and manifest.yaml; --why, --check, --answer and --summary work without it too.\n"

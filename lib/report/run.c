@@ -242,8 +242,7 @@ status run_read_train(run *r, error *err) {
     r->experiment = run_text(r->train, "parameters.name");
     r->published = yaml_get(r->train, "parameters.published");
     r->title = run_text(r->train, "parameters.title");
-    r->dataset = run_text(r->train, "run.dataset"); // that of the data file
-    if (!*r->dataset) r->dataset = run_text(r->train, "parameters.dataset");
+    r->dataset = run_text(r->train, "parameters.dataset");
     r->model = run_text(r->train, "parameters.model");
     if (!*r->model) r->model = run_text(r->train, "parameters.architecture.name");
     r->strategy = run_text(r->train, "parameters.strategy");

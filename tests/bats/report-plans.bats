@@ -143,11 +143,3 @@ END
     succeeds env PATH="$PWD/empty" "$REPORT" a --out without --figures pictures
     nothing_in pictures
 }
-
-@test "the name of the data set is that of the data file" {
-    a_run a
-    succeeds sed -i 's/"run": {/"run": {"dataset": "flowers",/' a/train/manifest.yaml
-    succeeds "$REPORT" a --out out
-    says out/report.md "of net on flowers"
-    lacks out/report.md "synthetic"
-}

@@ -10,7 +10,9 @@ find_file() {
     */* | *.yaml) file=$1 ;;
     *)
         file=experiments/$1.yaml
-        [ -e "$file" ] || [ ! -e "experiments/studies/$1.yaml" ] || file=experiments/studies/$1.yaml
+        for found in experiments/R*/"$1.yaml" experiments/studies/"$1.yaml"; do
+            [ -e "$file" ] || [ ! -e "$found" ] || file=$found
+        done
         ;;
     esac
     name=$(basename "$file" .yaml)
@@ -30,7 +32,7 @@ find_experiment() {
 }
 
 known_experiments() {
-    find experiments experiments/studies -maxdepth 1 -name '*.yaml' | sed 's,.*/,,; s,\.yaml$,,' | LC_ALL=C sort | paste -sd ' '
+    find experiments experiments/R* -maxdepth 1 -name '*.yaml' ! -name claim.yaml ! -name report.yaml | sed 's,.*/,,; s,\.yaml$,,' | LC_ALL=C sort | paste -sd ' '
 }
 
 # SET, EPOCHS and SEED as a list of assignments. Sets the array $given.

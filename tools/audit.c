@@ -18,7 +18,7 @@ static const char NOTES[] =
     "\n"
     "Exit status: 0 no findings; 3 not a claim; 4 findings.\n"
     "\n"
-    "Example: audit experiments/claims/*.yaml";
+    "Example: audit experiments/R00?/claim.yaml";
 
 static status audit_all(const claim *claims, size_t count, language l, error *err) {
     size_t tally[FINDING_KINDS] = {0}, all = 0;

@@ -26,7 +26,7 @@ static const char NOTES[] =
     "the --set assignments, with tabs between. --out also writes the plan as YAML: what `report "
     "--plan` reads.\n"
     "\n"
-    "Example: plan ladder experiments/single.yaml experiments/ddp4.yaml --set epochs=2";
+    "Example: plan ladder experiments/R001/single.yaml experiments/R001/ddp4.yaml --set epochs=2";
 
 // Why a factor did not change in its turn.
 static void tell_reasons(const logger *log, const yaml_node *plan) {

@@ -126,3 +126,15 @@ status names_find_run(const char *from, const char *folder, const char *word, ch
                       error *err) {
     return find(from, folder, word, true, path, err);
 }
+
+status names_catalog(const char *from, catalog *c, bool *found, error *err) {
+    place p = {.folder = memory_format(err, "%.*s", names_folder_length(from), from)};
+    status rc = look_at(&p, err);
+    for (int i = 0; rc == STATUS_OK && i < MAX_LEVELS && !p.is_root && !p.is_catalog; i++)
+        rc = go_up(&p, err);
+    *found = rc == STATUS_OK && p.is_catalog;
+    if (*found) rc = catalog_read(c, *p.folder ? p.folder : ".", err);
+    if (rc != STATUS_OK) *found = false;
+    free(p.folder);
+    return rc;
+}

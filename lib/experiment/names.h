@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "experiment/catalog.h"
 
 // How much of a file's path is its folder, with the slash; 0: the current one.
 int names_folder_length(const char *path);
@@ -27,5 +28,9 @@ status names_find(const char *from, const char *folder, const char *word, char *
 // and has none of that name, with the nearest.
 status names_find_run(const char *from, const char *folder, const char *word, char **path,
                       error *err) MUST_CHECK;
+
+// The catalogue that the file `from` lies in. *found is false where it lies in none; else release
+// the catalogue.
+status names_catalog(const char *from, catalog *c, bool *found, error *err) MUST_CHECK;
 
 #endif

@@ -5,8 +5,11 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "experiment/catalog.h"
 #include "experiment/experiment.h"
+#include "experiment/names.h"
 #include "experiment/plan.h"
+#include "experiment/report_file.h"
 
 // What is being read, and what has been planned.
 typedef struct reproduction {
@@ -16,6 +19,7 @@ typedef struct reproduction {
     char *folder;     // of its own runs: NAME, or NAME-quick
     yaml_node *given; // assignments to every run: of `quick`, then those of the command line
     bool changed;     // is there one that makes other runs of the experiments?
+    yaml_node *own;   // the trees of reports that have files of their own
     yaml_node *plan, *reports, *studies;
 } reproduction;
 
@@ -29,6 +33,10 @@ static status check_assignments(const yaml_node *mapping, const char *key, error
     return experiment_check_assignments(mapping, err);
 }
 
+static bool is_all(const yaml_node *reports) {
+    return reports->kind == YAML_SCALAR && strcmp(reports->text, "all") == 0;
+}
+
 static status read_list(reproduction *p, error *err) {
     static const char *const keys[] = {"schema", "name", "title", "quick", "reports"};
     status rc;
@@ -40,8 +48,9 @@ static status read_list(reproduction *p, error *err) {
     if (!*p->name || strspn(p->name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                      "0123456789._-") != strlen(p->name))
         return yaml_error(name, err, "'name': it names a folder: letters, digits, '.', '_', '-'");
-    if (!reports || reports->kind != YAML_SEQUENCE || !reports->count)
-        return yaml_error(reports ? reports : p->root, err, "'reports': expected a list");
+    if (!reports || !(is_all(reports) || (reports->kind == YAML_SEQUENCE && reports->count)))
+        return yaml_error(reports ? reports : p->root, err,
+                          "'reports': expected a list, or the word 'all'");
     TRY(check_assignments(yaml_find(p->root, "quick"), "quick", err));
     p->folder = memory_format(err, "%s%s", p->name, p->quick ? "-quick" : "");
     rc = p->folder ? STATUS_OK : STATUS_FAILED;
@@ -199,7 +208,7 @@ typedef struct row {
 } row;
 
 // NAME, or {experiment: NAME, …}.
-static status read_row(const reproduction *p, const yaml_node *entry, row *w, error *err) {
+static status read_row(const yaml_node *entry, row *w, error *err) {
     static const char *const keys[] = {"experiment", "name", "set", "against", "quick"};
     const yaml_node *file = entry;
     status rc = STATUS_OK;
@@ -216,7 +225,7 @@ static status read_row(const reproduction *p, const yaml_node *entry, row *w, er
         if (w->quick && w->quick->kind != YAML_SCALAR)
             TRY(check_assignments(w->quick, "quick", err));
     }
-    rc = plan_find(p->path, "", file, "experiment", &w->file, err);
+    rc = plan_find(entry->file, "", file, "experiment", &w->file, err);
 out:
     return rc;
 }
@@ -277,7 +286,7 @@ static status add_row(reproduction *p, const yaml_node *entry, const char *sourc
     yaml_node *run;
     row w;
     bool left_out;
-    status rc = read_row(p, entry, &w, err);
+    status rc = read_row(entry, &w, err);
     if (rc == STATUS_OK) rc = is_left_out(p, &w, &left_out, err);
     if (rc != STATUS_OK || left_out) goto out;
     TRY(row_name(&w, &name, &own, err));
@@ -376,7 +385,7 @@ static status add_study(reproduction *p, const yaml_node *entry, const char *sou
     const char **words = memory_new(set->count, sizeof *words, err);
     if (!words) goto out;
     for (size_t i = 0; i < set->count; i++) words[i] = set->items[i]->text;
-    TRY(plan_find(p->path, "studies", entry, "studies", &file, err));
+    TRY(plan_find(entry->file, "studies", entry, "studies", &file, err));
     TRY(plan_study(file, NULL, 0, &alone, err));
     TRY(plan_given_study(p, file, words, set->count, &study, err));
     TRY(describe_study(p, study, source, err));
@@ -392,10 +401,9 @@ out:
 // ---- Reports ----
 
 static status check_report(const yaml_node *report, const char **source, error *err) {
-    static const char *const keys[] = {"source", "title", "claim", "runs", "studies"};
     status rc = STATUS_OK;
     if (report->kind != YAML_MAPPING) return yaml_error(report, err, "expected a report");
-    TRY(yaml_check_keys(report, keys, sizeof keys / sizeof *keys, err));
+    TRY(report_file_check_keys(report, err));
     if (!yaml_find(report, "source")) return yaml_error(report, err, "'source' is missing");
     TRY(yaml_string(yaml_find(report, "source"), "source", source, err));
     const yaml_node *runs = yaml_find(report, "runs"), *studies = yaml_find(report, "studies");
@@ -409,14 +417,14 @@ out:
 
 static status describe_report(reproduction *p, const yaml_node *report, error *err) {
     yaml_node *described = yaml_new(YAML_MAPPING, err);
-    const yaml_node *title = yaml_find(report, "title"), *claim = yaml_find(report, "claim");
+    const yaml_node *title = yaml_find(report, "title");
     char *path;
     status rc = yaml_append(p->reports, described, err);
     if (rc != STATUS_OK) return rc;
     TRY(yaml_put(described, "source", yaml_copy(yaml_find(report, "source"), err), err));
     if (title) TRY(yaml_put(described, "title", yaml_copy(title, err), err));
-    if (!claim) return STATUS_OK;
-    TRY(plan_find(p->path, "claims", claim, "claim", &path, err));
+    if (!yaml_find(report, "claim")) return STATUS_OK;
+    TRY(report_file_claim(report, &path, err));
     rc = put_format(described, "claim", path, err);
 out:
     return rc;
@@ -439,8 +447,62 @@ out:
     return rc;
 }
 
+// ---- Reports in files of their own ----
+
+static status add_report_file(reproduction *p, const char *path, error *err) {
+    yaml_node *report;
+    status rc = report_file_read(path, &report, err);
+    if (rc == STATUS_OK) rc = yaml_append(p->own, report, err);
+    return rc == STATUS_OK ? add_report(p, report, err) : rc;
+}
+
+// NAME is NAME/report.yaml, in the folder of the list or in one above it.
+static status add_named_report(reproduction *p, const yaml_node *entry, error *err) {
+    const char *name;
+    char *path;
+    error local;
+    status rc = yaml_string(entry, "reports", &name, err);
+    if (rc != STATUS_OK) return rc;
+    rc = names_find(entry->file, names_is_path(name) ? "" : name,
+                    names_is_path(name) ? name : "report", &path, err);
+    if (rc != STATUS_OK) return rc;
+    rc = add_report_file(p, path, &local);
+    free(path);
+    if (rc == STATUS_INPUT && strncmp(local.message, "cannot read", strlen("cannot read")) == 0)
+        return yaml_error(entry, err, "'reports': %s", local.message);
+    return rc == STATUS_OK ? rc : error_set(err, rc, "%s", local.message);
+}
+
+// Every report of the catalogue that the list lies in, by the paths of their files.
+static status add_all_reports(reproduction *p, const yaml_node *word, error *err) {
+    catalog c;
+    bool found;
+    status rc = names_catalog(p->path, &c, &found, err);
+    if (rc != STATUS_OK) return rc;
+    for (size_t i = 0; rc == STATUS_OK && found && i < c.count; i++)
+        if (strcmp(c.items[i].schema, REPORT_SCHEMA) == 0)
+            rc = add_report_file(p, c.items[i].path, err);
+    if (rc == STATUS_OK && !p->reports->count)
+        rc = yaml_error(
+            word, err,
+            "'reports: all': no folder called 'experiments' above this file has a report");
+    if (found) catalog_release(&c);
+    return rc;
+}
+
+static status add_reports(reproduction *p, const yaml_node *reports, error *err) {
+    status rc = STATUS_OK;
+    if (is_all(reports)) return add_all_reports(p, reports, err);
+    for (size_t i = 0; rc == STATUS_OK && i < reports->count; i++) {
+        const yaml_node *entry = reports->items[i];
+        rc = entry->kind == YAML_SCALAR ? add_named_report(p, entry, err)
+                                        : add_report(p, entry, err);
+    }
+    return rc;
+}
+
 static status make_plan(reproduction *p, error *err) {
-    const yaml_node *title = yaml_find(p->root, "title"), *reports = yaml_find(p->root, "reports");
+    const yaml_node *title = yaml_find(p->root, "title");
     status rc = STATUS_OK;
     TRY(plan_new("reproduction", NULL, &p->plan, err));
     TRY(yaml_put(p->plan, "name", yaml_new_string(p->folder, err), err));
@@ -451,7 +513,9 @@ static status make_plan(reproduction *p, error *err) {
     TRY(yaml_put(p->plan, "reports", p->reports, err));
     p->studies = yaml_new(YAML_SEQUENCE, err);
     TRY(yaml_put(p->plan, "studies", p->studies, err));
-    for (size_t i = 0; i < reports->count; i++) TRY(add_report(p, reports->items[i], err));
+    p->own = yaml_new(YAML_SEQUENCE, err);
+    TRY(p->own ? STATUS_OK : STATUS_FAILED);
+    TRY(add_reports(p, yaml_find(p->root, "reports"), err));
 out:
     return rc;
 }
@@ -465,6 +529,7 @@ status plan_reproduction(const char *path, bool quick, const char *const *set, s
     *plan = rc == STATUS_OK ? p.plan : NULL;
     if (rc != STATUS_OK) yaml_free(p.plan);
     yaml_free(p.given);
+    yaml_free(p.own);
     yaml_free(p.root);
     free(p.folder);
     return rc;

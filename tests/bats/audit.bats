@@ -28,7 +28,7 @@ END
 audits() {
     local report=$1 text
     shift
-    fails_with 4 'findings? in 1 claim$' "$BIN/audit" "$ROOT/experiments/claims/$report.yaml"
+    fails_with 4 'findings? in 1 claim$' "$BIN/audit" "$ROOT/experiments/$report/claim.yaml"
     for text in "$@"; do
         [[ $output == *"$text"* ]] || { fail "not found: $text" "$output"; return 1; }
     done
@@ -102,17 +102,17 @@ audits() {
 
 @test "audit of several claims counts them all, the same each time" {
     claim > good.yaml
-    fails_with 4 'in 6 claims$' "$BIN/audit" "$ROOT"/experiments/claims/R00?.yaml good.yaml
+    fails_with 4 'in 6 claims$' "$BIN/audit" "$ROOT"/experiments/R00?/claim.yaml good.yaml
     [[ $output == *$'\nmade-up: no findings\n6 claims: '* ]] || fail "$output"
     local first=$output
-    fails_with 4 'in 6 claims$' "$BIN/audit" "$ROOT"/experiments/claims/R00?.yaml good.yaml
+    fails_with 4 'in 6 claims$' "$BIN/audit" "$ROOT"/experiments/R00?/claim.yaml good.yaml
     [ "$output" = "$first" ]
 }
 
 @test "audit --lang zh finds the same, in Chinese; messages of the tool stay English" {
-    fails_with 4 '^audit: [0-9]+ findings in 5 claims$' "$BIN/audit" "$ROOT"/experiments/claims/R00?.yaml
+    fails_with 4 '^audit: [0-9]+ findings in 5 claims$' "$BIN/audit" "$ROOT"/experiments/R00?/claim.yaml
     local english=$output finding
-    TOOL=audit fails_with 4 '^audit: [0-9]+ findings in 5 claims$' "$BIN/audit" --lang zh "$ROOT"/experiments/claims/R00?.yaml
+    TOOL=audit fails_with 4 '^audit: [0-9]+ findings in 5 claims$' "$BIN/audit" --lang zh "$ROOT"/experiments/R00?/claim.yaml
     [ "$(grep -c '^R' <<<"$output")" -eq "$(grep -c '^R' <<<"$english")" ]
     [ "$(wc -l <<<"$output")" -eq "$(wc -l <<<"$english")" ]
     for finding in 'R000：算术错误：“standard”：各批时间之和不等于总时间' "声称 504.28 s：仅为 1/11.9" "因此，" "5 份声明："; do

@@ -67,7 +67,7 @@ is_positive() {
 
 @test "operations are counted layer by layer" {
     count() {
-        "$BIN/train-single" --experiment "$ROOT/experiments/single.yaml" "$@" --print-parameters | awk -f "$ROOT/tests/bench/flop.awk"
+        "$BIN/train-single" --experiment "$ROOT/experiments/R001/single.yaml" "$@" --print-parameters | awk -f "$ROOT/tests/bench/flop.awk"
     }
     # Multiply-adds forward: 28·28·6·75 + 10·10·16·150 + 400·120 + 120·84 + 84·10; three times that, less the first once; two each.
     [ "$(count)" = 3204720 ]

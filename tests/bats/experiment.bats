@@ -98,9 +98,29 @@ refuses() {
     succeeds "$BIN/manifest" verify out/manifest.yaml
 }
 
+@test "experiment: base: a file that shows only what differs trains what the whole file trains" {
+    printf '%s\n' 'schema: lockstep.experiment/1' 'name: y' 'base: x' 'optimizer: {lr: 0.02}' >y.yaml
+    succeeds "$BIN/train-single" --experiment y.yaml --print-parameters
+    [[ $output != *base:* ]] || fail "$output"
+    [ "$("$BIN/train-single" --experiment y.yaml --train "$data/train.st.zst" --print-key)" = \
+        "$("$BIN/train-single" --experiment x.yaml --set optimizer.lr=0.02 --train "$data/train.st.zst" --print-key)" ]
+    echo 'world_siez: 2' >>y.yaml
+    fails_with 3 "^train-single: y.yaml:5:1: unknown key 'world_siez': did you mean 'world_size'" \
+        "$BIN/train-single" --experiment y.yaml --print-parameters
+    sed -i 's/^name: x/nmae: x/' x.yaml
+    sed -i '$d' y.yaml
+    fails_with 3 "^train-single: x.yaml:[0-9]+:1: unknown key 'nmae'" "$BIN/train-single" --experiment y.yaml --print-parameters
+    printf '%s\n' 'schema: lockstep.experiment/1' 'name: y' 'base: y' >y.yaml
+    fails_with 3 "^train-single: y.yaml:3:7: 'base': 'y.yaml' is this file, or based on it" \
+        "$BIN/train-single" --experiment y.yaml --print-parameters
+}
+
 @test "experiment: every shipped experiment is valid" {
-    for file in "$ROOT"/experiments/*.yaml; do
+    local count=0
+    for file in $(grep -lr '^schema: lockstep.experiment/1' "$ROOT/experiments"); do
         succeeds "$BIN/train-single" --experiment "$file" --print-parameters || return 1
         [[ $output == *"architecture:"* ]] || fail "$file"
+        count=$((count + 1))
     done
+    [ "$count" -ge 21 ] || fail "$count experiments"
 }

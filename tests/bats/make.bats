@@ -92,6 +92,8 @@ SH
     succeeds make -C "$ROOT" -s -o all BUILD="$build" DESTDIR="$WORK/root" PREFIX=/opt/lockstep install
     "$prefix/bin/manifest" --version
     [ -s "$prefix/share/lockstep/experiments/models/lenet.yaml" ]
+    # A report's folder finds its models and bases there, too.
+    succeeds "$prefix/bin/plan" study "$prefix/share/lockstep/experiments/R003/scaling.yaml"
     [ -s "$prefix/share/doc/lockstep/formats.md" ]
     [ "$(find "$prefix/share/man/man1" -name '*.1' -size +0 | wc -l)" -eq "$(find "$prefix/bin" -type f | wc -l)" ]
     succeeds make -C "$ROOT" -s -o all BUILD="$build" DESTDIR="$WORK/root" PREFIX=/opt/lockstep uninstall

@@ -96,6 +96,50 @@ content() {
     fails_with 3 "runs.1.against" "$BIN/manifest" get quick.yaml runs.1.against
 }
 
+@test "plan reproduction: a report is a folder, with its experiments, studies, rows and claim" {
+    local top=experiments
+    mkdir -p $top/models $top/X1 $top/X2 $top/lists
+    mv models/small.yaml $top/models
+    mv a.yaml b.yaml $top/X1
+    mv c.yaml workers.yaml $top/X2
+    sed -i 's/base: a.yaml/base: a/' $top/X2/workers.yaml
+    mv claims/X1.yaml $top/X1/claim.yaml
+    sed -i 's/^rows:/title: The first\nrows:/' $top/X1/claim.yaml
+    cat >$top/X1/report.yaml <<'YAML'
+schema: lockstep.report/1
+runs: [a, {experiment: b, set: {epochs: 1}}]
+YAML
+    printf '%s\n' 'schema: lockstep.reproduction/1' 'name: rows' 'reports: all' >$top/lists/list.yaml
+    succeeds "$BIN/plan" reproduction $top/lists/list.yaml --out plan.yaml
+    [ "$output" = $'a\texperiments/X1/a.yaml\nrows/b\texperiments/X1/b.yaml\tepochs=1' ] || fail "$output"
+    [ "$("$BIN/manifest" get plan.yaml reports.0.source reports.0.title reports.0.claim | paste -sd ,)" = \
+        "X1,The first,experiments/X1/claim.yaml" ] || fail "$(cat plan.yaml)"
+    # Another report is another folder.
+    printf '%s\n' 'schema: lockstep.report/1' 'source: X2' 'runs: [c]' 'studies: [workers]' >$top/X2/report.yaml
+    succeeds "$BIN/plan" reproduction $top/lists/list.yaml --out plan.yaml
+    [[ ${lines[2]} == $'c\texperiments/X2/c.yaml' && ${lines[4]} == $'workers/loader_workers-1\texperiments/X1/a.yaml\t'* ]] || fail "$output"
+    # Only some of them, and by path.
+    sed -i 's/^reports: .*/reports: [X2, ..\/X1\/report.yaml]/' $top/lists/list.yaml
+    succeeds "$BIN/plan" reproduction $top/lists/list.yaml
+    [[ ${lines[0]} == $'c\t'* && ${lines[3]} == $'a\texperiments/lists/../X1/a.yaml' ]] || fail "$output"
+    # Faults are told in the file where they stand.
+    sed -i 's/^reports: .*/reports: [X3]/' $top/lists/list.yaml
+    fails_with 3 "lists/list.yaml:3:11: 'reports': .*report.yaml': No such file" "$BIN/plan" reproduction $top/lists/list.yaml
+    sed -i 's/^reports: .*/reports: al/' $top/lists/list.yaml
+    fails_with 3 "lists/list.yaml:3:10: 'reports': expected a list, or the word 'all'" "$BIN/plan" reproduction $top/lists/list.yaml
+    sed -i 's/^reports: .*/reports: all/' $top/lists/list.yaml
+    sed -i 's/\[a, /[a, aa, /' $top/X1/report.yaml
+    fails_with 3 "experiments/X1/report.yaml:2:11: 'experiment': cannot find experiment: 'aa': did you mean 'a'" \
+        "$BIN/plan" reproduction $top/lists/list.yaml
+    printf '%s\n' 'schema: lockstep.report/1' 'runs: [c]' >$top/X2/report.yaml
+    sed -i 's/aa, //' $top/X1/report.yaml
+    fails_with 3 "experiments/X2/report.yaml:1:1: 'source' is missing" "$BIN/plan" reproduction $top/lists/list.yaml
+    # Two files of one name.
+    cp $top/X1/a.yaml $top/X2/a.yaml
+    fails_with 3 "two experiments are called 'a': 'experiments/X1/a.yaml' and 'experiments/X2/a.yaml'" \
+        "$BIN/plan" reproduction $top/lists/list.yaml
+}
+
 @test "plan reproduction: faults are told at their place, and nothing is written" {
     sed 's/against: b-alone/against: b-allone/' list.yaml >bad.yaml
     fails_with 3 "bad.yaml:6:5: 'against: b-allone': this report has no such run" \

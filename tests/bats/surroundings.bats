@@ -115,7 +115,7 @@ train() {
     fails_with 2 "'run/model.st.zst': it is read as --init" "$BIN/train-single" --experiment e.yaml --train "$train" --out run --init run/model.st.zst
     fails_with 2 "'$train': it is read as FILE" "$BIN/tensor" export --format npy --out "$train" "$train" labels
     fails_with 2 "'link': it is read as IN" "$BIN/tensor" import --format npy --name x --out link "$train"
-    fails_with 2 "'e.yaml': it is read as an input" "$BIN/plan" ladder "$ROOT/experiments/single.yaml" e.yaml --out e.yaml
+    fails_with 2 "'e.yaml': it is read as an input" "$BIN/plan" ladder "$ROOT/experiments/R001/single.yaml" e.yaml --out e.yaml
     fails_with 2 "'e.yaml': it is read as --from" "$BIN/fetch-cifar" --from e.yaml --split train --out - --manifest e.yaml
     fails_with 2 "'-': it is written as --out" "$BIN/synth-cifar" --split train --out - --manifest -
     rm -rf out

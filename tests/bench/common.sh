@@ -136,7 +136,7 @@ trained() {
     folder=$BENCH/models/$(basename "$1" .yaml)
     if [ ! -e "$folder/run/manifest.yaml" ]; then
         "$BIN/synth-cifar" -q --train 64 --test 1 --shape "$(model_shape "$1")" --out "$folder" >&2 || exit
-        "$BIN/train-single" -q --experiment "$root/experiments/single.yaml" --set "model=$(model_path "$1")" \
+        "$BIN/train-single" -q --experiment "$root/experiments/R001/single.yaml" --set "model=$(model_path "$1")" \
             --set normalize=null --set epochs=1 --set loader_workers=0 --train "$folder/train.st.zst" \
             --out "$folder/run" >&2 || exit
     fi
@@ -145,6 +145,6 @@ trained() {
 
 # flop MODEL: counted floating-point operations of a training step, a sample.
 flop() {
-    "$BIN/train-single" --experiment "$root/experiments/single.yaml" --set "model=$(model_path "$1")" \
+    "$BIN/train-single" --experiment "$root/experiments/R001/single.yaml" --set "model=$(model_path "$1")" \
         --set normalize=null --print-parameters | awk -f "$bench_folder/flop.awk"
 }

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "experiment/catalog.h"
 #include "experiment/experiment.h"
 #include "experiment/plan.h"
 
@@ -417,8 +418,8 @@ static void what_is_set_does_not_change_what_was_published(void **state) {
 // What the ladder is there for: R004's own figures for its loader workers stand between its ends.
 static void the_projects_ladder_finds_the_loader_study(void **state) {
     (void)state;
-    const char *const a = "experiments/mnist-single-w0.yaml", *const b =
-                                                                  "experiments/mnist-ddp8.yaml";
+    const char *const a = "experiments/R004/mnist-single-w0.yaml",
+                      *const b = "experiments/R004/mnist-ddp8.yaml";
     if (access(a, R_OK) != 0) skip();
     yaml_node *plan = ladder_between(a, b, NULL, 0);
     check_known(plan, 1, "mnist-single-w4", "18.47");
@@ -450,24 +451,35 @@ static void no_difference_is_no_question(void **state) {
     yaml_free(plan);
 }
 
+// The catalogue of the project; skips the test where it is not run from the source tree.
+static void read_project(catalog *c) {
+    error err;
+    if (access("experiments", R_OK)) skip();
+    if (catalog_read(c, "experiments", &err) != STATUS_OK) fail_msg("%s", err.message);
+}
+
+// Is there a way from a to b that arrives? None where they are one.
+static void check_way(const char *a, const char *b) {
+    yaml_node *plan;
+    error err = {0};
+    status rc = plan_ladder(a, b, NULL, 0, &plan, &err);
+    if (rc == STATUS_USAGE && strstr(err.message, "do not differ")) return;
+    if (rc != STATUS_OK) fail_msg("%s", err.message);
+    check_arrival(plan, b, NULL, 0);
+    check_bits(plan);
+    yaml_free(plan);
+}
+
 // Between any two experiments of the project there is a way, and it arrives.
 static void every_pair_of_experiments(void **state) {
     (void)state;
-    glob_t found;
-    if (glob("experiments/*.yaml", 0, NULL, &found)) skip();
-    for (size_t a = 0; a < found.gl_pathc; a++) {
-        for (size_t b = 0; b < found.gl_pathc; b++) {
-            yaml_node *plan;
-            error err = {0};
-            status rc = plan_ladder(found.gl_pathv[a], found.gl_pathv[b], NULL, 0, &plan, &err);
-            if (rc == STATUS_USAGE && strstr(err.message, "do not differ")) continue;
-            if (rc != STATUS_OK) fail_msg("%s", err.message);
-            check_arrival(plan, found.gl_pathv[b], NULL, 0);
-            check_bits(plan);
-            yaml_free(plan);
-        }
-    }
-    globfree(&found);
+    catalog c;
+    read_project(&c);
+    for (size_t a = 0; a < c.count; a++)
+        for (size_t b = 0; b < c.count; b++)
+            if (catalog_is_experiment(&c.items[a]) && catalog_is_experiment(&c.items[b]))
+                check_way(c.items[a].path, c.items[b].path);
+    catalog_release(&c);
 }
 
 // ---- Studies ----
@@ -552,16 +564,20 @@ static void bad_studies_are_refused_with_their_place(void **state) {
 
 static void every_study_of_the_project(void **state) {
     (void)state;
-    glob_t found;
-    if (glob("experiments/studies/*.yaml", 0, NULL, &found)) skip();
-    for (size_t i = 0; i < found.gl_pathc; i++) {
+    catalog c;
+    size_t studies = 0;
+    read_project(&c);
+    for (size_t i = 0; i < c.count; i++) {
         yaml_node *plan;
         error err = {0};
-        if (plan_study(found.gl_pathv[i], NULL, 0, &plan, &err) != STATUS_OK)
+        if (!catalog_is_study(&c.items[i])) continue;
+        if (plan_study(c.items[i].path, NULL, 0, &plan, &err) != STATUS_OK)
             fail_msg("%s", err.message);
         yaml_free(plan);
+        studies++;
     }
-    globfree(&found);
+    assert_true(studies >= 2);
+    catalog_release(&c);
 }
 
 // What a study sets once gives way to what is given; what it varies does not.
@@ -595,6 +611,7 @@ static void every_reproduction_of_the_project(void **state) {
         if (plan_reproduction(path, i % 2, NULL, 0, &plan, &err) != STATUS_OK)
             fail_msg("%s", err.message);
         const yaml_node *runs = yaml_find(plan, "runs");
+        assert_int_equal(yaml_find(plan, "reports")->count, 5);
         for (size_t k = 0; k < runs->count; k++) {
             const yaml_node *run = runs->items[k];
             experiment e;

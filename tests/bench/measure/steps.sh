@@ -38,7 +38,7 @@ train_steps() {
     arg[samples]=$samples
     epochs=$(((arg[steps] * arg[batch] + samples - 1) / samples + 1))
     rm -rf "$BENCH/run"
-    usage ${arg[isa]:+env "LOCKSTEP_ISA=${arg[isa]}"} "$BIN/train-${arg[tool]}" -q --experiment "$root/experiments/single.yaml" \
+    usage ${arg[isa]:+env "LOCKSTEP_ISA=${arg[isa]}"} "$BIN/train-${arg[tool]}" -q --experiment "$root/experiments/R001/single.yaml" \
         --set "model=$model" --set normalize=null --set "global_batch=${arg[batch]}" \
         --set "virtual_shards=${arg[shards]}" --set "world_size=${arg[world]}" --set "epochs=$epochs" \
         --set "augment=${augmentation[${arg[augment]}]}" --loader-workers "${arg[workers]}" \

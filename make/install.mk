@@ -26,5 +26,6 @@ uninstall: ## Remove what install put there
 .PHONY: clean distclean
 clean: ## Remove the build folder
 	rm -rf '$(BUILD)'
-distclean: clean ## Remove everything that was made: also artifacts and fetched data
-	rm -rf '$(ARTIFACTS)' compile_commands.json
+distclean: ## Remove everything that was made, also fetched data, but the runs that were trained
+	@scripts/remove-artifacts $(call word_of,$(ARTIFACTS))
+	rm -rf '$(BUILD)' compile_commands.json

@@ -65,7 +65,8 @@ LIBOBJ    := $(LIBSRC:%.c=$(OBJ)/%.o) \
 
 # The other parts add what they build.
 .PHONY: all
-all: $(BINARIES) ## Build every tool into build/bin, the CUDA backend where nvcc is, MPI where mpicc is
+SHARED    := $(patsubst share/%,$(BUILD)/share/lockstep/%,$(wildcard share/*))
+all: $(BINARIES) $(SHARED) ## Build every tool into build/bin, the CUDA backend where nvcc is, MPI where mpicc is
 
 # A file that changes whenever a flag does: what was built with other flags is rebuilt.
 keep_flags = mkdir -p $(@D); printf '%s\n' '$(1)' | cmp -s - $@ || printf '%s\n' '$(1)' > $@
@@ -110,5 +111,7 @@ $(OBJ)/bin/%: $(OBJ)/tools/%.o $(LIB)
 	@mkdir -p $(@D)
 	$(call step,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LDLIBS_ALL) -o $@
+$(BUILD)/share/lockstep/%: share/% FORCE
+	@mkdir -p $(@D); cmp -s $< $@ || { cp $< $@.new && mv -f $@.new $@; }
 $(BUILD)/bin/%: $(OBJ)/bin/% FORCE
 	@mkdir -p $(@D); cmp -s $< $@ || { cp $< $@.new && mv -f $@.new $@; }

@@ -40,6 +40,10 @@ include make/deps.mk
 else
 include $(PARTS:%=make/%.mk)
 include pipelines/experiment.mk
+quickstart experiment compare explain reproduce submission: | check-artifacts
+.PHONY: check-artifacts
+check-artifacts:
+	@scripts/check-folders artifacts $(call word_of,$(ARTIFACTS))
 # The files that each object was made of, as the compilers wrote them down.
 include $(shell find $(OBJ) $(NVCC_OBJ) -name '*.d' 2>/dev/null)
 .SECONDARY:

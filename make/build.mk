@@ -46,7 +46,9 @@ LIB       := $(OBJ)/liblockstep.a
 # Kernels are compiled once for each instruction set and for 16 or 4 samples side by side; everything else once.
 KERNELS   := $(wildcard lib/compute/cpu/kernels/*.c)
 ISAS      := baseline
-ifneq ($(filter x86_64%,$(shell $(CC) -dumpmachine 2>/dev/null)),)
+# Its machine and version: what another compiler of the same name built is built again.
+CC_VERSION := $(shell LC_ALL=C $(CC) -v 2>&1 | grep -E '^Target: |^[A-Za-z ]* version ')
+ifneq ($(filter x86_64%,$(CC_VERSION)),)
 ISAS      += v3 v4
 endif
 LANES     := 16 4
@@ -63,15 +65,19 @@ LIBOBJ    := $(LIBSRC:%.c=$(OBJ)/%.o) \
 
 # The other parts add what they build.
 .PHONY: all
-all: $(BINARIES) ## Build every tool into build/bin, the CUDA backend where nvcc is, MPI where mpicc is
+SHARED    := $(patsubst share/%,$(BUILD)/share/lockstep/%,$(wildcard share/*))
+all: $(BINARIES) $(SHARED) ## Build every tool into build/bin, the CUDA backend where nvcc is, MPI where mpicc is
 
 # A file that changes whenever a flag does: what was built with other flags is rebuilt.
 keep_flags = mkdir -p $(@D); printf '%s\n' '$(1)' | cmp -s - $@ || printf '%s\n' '$(1)' > $@
 $(OBJ)/flags: FORCE
 	@scripts/check-deps "$(CC)" "$(PKGCONFIG)" $(PKGS)
-	@$(call keep_flags,$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(KERNEL_OPT) $(LDFLAGS_ALL))
-.PHONY: FORCE
-FORCE:
+	@$(call keep_flags,$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(KERNEL_OPT) $(LDFLAGS_ALL) $(CC_VERSION))
+# Nothing is written before it is known that it can be.
+.PHONY: FORCE check-build
+FORCE: check-build
+check-build:
+	@scripts/check-folders build '$(BUILD)' $(call word_of,$(ARTIFACTS))
 
 # The version is a header that changes only when `git describe` does.
 $(BUILD)/generated/version.h: FORCE
@@ -105,5 +111,7 @@ $(OBJ)/bin/%: $(OBJ)/tools/%.o $(LIB)
 	@mkdir -p $(@D)
 	$(call step,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LDLIBS_ALL) -o $@
+$(BUILD)/share/lockstep/%: share/% FORCE
+	@mkdir -p $(@D); cmp -s $< $@ || { cp $< $@.new && mv -f $@.new $@; }
 $(BUILD)/bin/%: $(OBJ)/bin/% FORCE
 	@mkdir -p $(@D); cmp -s $< $@ || { cp $< $@.new && mv -f $@.new $@; }

@@ -15,6 +15,7 @@ install: all man ## Install tools, manual pages and experiments under PREFIX (/u
 	install -d '$(DESTDIR)$(BINDIR)' '$(DESTDIR)$(DATADIR)' '$(DESTDIR)$(DOCDIR)' '$(DESTDIR)$(MANDIR)'
 	install -m 755 $(BINARIES) '$(DESTDIR)$(BINDIR)'
 	install -m 644 $(MANUALS) '$(DESTDIR)$(MANDIR)'
+	install -m 644 $(SHARED) '$(DESTDIR)$(DATADIR)'
 	install -m 644 README.md LICENSE docs/formats.md docs/differences.md '$(DESTDIR)$(DOCDIR)'
 	for so in $(CUDA_SO) $(MPI_SO); do [ ! -e "$$so" ] || install -D -m 755 -t '$(DESTDIR)$(LIBDIR)/lockstep' "$$so"; done
 	cd experiments && find . -name '*.yaml' -exec install -D -m 644 {} '$(DESTDIR)$(abspath $(DATADIR))/experiments/'{} \;
@@ -26,5 +27,6 @@ uninstall: ## Remove what install put there
 .PHONY: clean distclean
 clean: ## Remove the build folder
 	rm -rf '$(BUILD)'
-distclean: clean ## Remove everything that was made: also artifacts and fetched data
-	rm -rf '$(ARTIFACTS)' compile_commands.json
+distclean: ## Remove everything that was made, also fetched data, but the runs that were trained
+	@scripts/remove-artifacts $(call word_of,$(ARTIFACTS))
+	rm -rf '$(BUILD)' compile_commands.json

@@ -3,9 +3,11 @@
 #include "data/fetch_tool.h"
 
 static const char NOTES[] =
-    "--from may be given several times: the sources are tried in order. Without it the official\n"
-    "address is used. Any packing will do (tar or zip, gzip, bzip2, xz, zstd), and a folder with\n"
-    "the unpacked .bin files: each member is checked by its SHA-256.\n"
+    "--from may be given several times: the sources are tried in order. Without it the addresses\n"
+    "of --mirrors are: of the file in LOCKSTEP_MIRRORS, or the one that came with the tools. A\n"
+    "proxy is taken from the environment (https_proxy). Any packing will do (tar or zip, gzip,\n"
+    "bzip2, xz, zstd), and a folder with the unpacked .bin files: each member is checked by its\n"
+    "SHA-256.\n"
     "\n"
     "Examples:\n"
     "  fetch-cifar --out artifacts/data/cifar10\n"

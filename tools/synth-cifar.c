@@ -94,7 +94,7 @@ static status synthesize(arguments *a, const logger *log, int argc, char **argv,
         TRY(manifest_print_key(&m, err));
         goto out;
     }
-    TRY(raw_output_open(&a->output, NULL, 0, err));
+    TRY(raw_output_open(&a->output, NULL, NULL, 0, err));
     TRY(draw(a, &s, &raw, err));
     TRY(raw_dataset_write(&raw, &a->output, &m, err));
 out:

@@ -30,7 +30,7 @@ static bool is_there(const char *root, const char *place, const char *file) {
 }
 
 status plugin_find(const char *file, const char *variable, char **path, error *err) {
-    static const char *const places[] = {"lib", "lib/lockstep"};
+    static const char *const places[] = {"lib", "lib/lockstep", "share/lockstep"};
     const size_t count = sizeof places / sizeof *places;
     char root[PATH_MAX];
     const char *given = getenv(variable);

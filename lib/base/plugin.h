@@ -1,13 +1,13 @@
-// plugin.h - shared objects that belong to the tools and are opened when they are asked for, so
-// that the tools start where the libraries behind them are not.
+// plugin.h - files that belong to the tools and are opened when they are asked for: shared objects,
+// so that the tools start where the libraries that those need are not, and small tables.
 #ifndef LOCKSTEP_BASE_PLUGIN_H
 #define LOCKSTEP_BASE_PLUGIN_H
 
 #include "base/error.h"
 
 // Where `file` is, or would be; free() it. That is what the environment variable says, if it is
-// set; else ../lib/FILE or ../lib/lockstep/FILE as seen from the folder of the running program,
-// whichever there is.
+// set; else ../lib/FILE, ../lib/lockstep/FILE or ../share/lockstep/FILE as seen from the folder of
+// the running program, whichever there is.
 status plugin_find(const char *file, const char *variable, char **path, error *err) MUST_CHECK;
 
 #endif

@@ -65,20 +65,15 @@ static const char *const cifar100_classes[] = {
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 _Static_assert(COUNT(cifar10_classes) == 10 && COUNT(cifar100_classes) == 100, "class names");
 
-static const char *const cifar10_urls[] = {
-    "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"};
-static const char *const cifar100_urls[] = {
-    "https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz"};
-
 static const cifar_kind kinds[] = {
     {
         .set = {.dataset = "cifar10",
+                .setting = "CIFAR10_FROM",
                 .members = cifar10_members,
                 .count = COUNT(cifar10_members),
                 .archive = true,
                 .folder = "cifar-10-batches-bin",
-                .urls = cifar10_urls,
-                .url_count = COUNT(cifar10_urls)},
+                .url = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"},
         .label_bytes = 1,
         .label = 0,
         .classes = COUNT(cifar10_classes),
@@ -94,12 +89,12 @@ static const cifar_kind kinds[] = {
     },
     {
         .set = {.dataset = "cifar100",
+                .setting = "CIFAR100_FROM",
                 .members = cifar100_members,
                 .count = COUNT(cifar100_members),
                 .archive = true,
                 .folder = "cifar-100-binary",
-                .urls = cifar100_urls,
-                .url_count = COUNT(cifar100_urls)},
+                .url = "https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz"},
         .label_bytes = 2,
         .label = 1,
         .classes = COUNT(cifar100_classes),

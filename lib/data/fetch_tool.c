@@ -1,11 +1,12 @@
 #include "data/fetch_tool.h"
 
 #include "base/cli.h"
+#include "data/mirrors.h"
 
 enum { BITS = 1 }; // raise when equal members give other outputs than before
 
 typedef struct arguments {
-    const char *dataset;
+    const char *dataset, *mirrors;
     cli_list from;
     raw_output output;
     bool print_key;
@@ -16,11 +17,18 @@ static status fetch(const fetch_tool *t, arguments *a, const logger *log, int ar
     raw_dataset raw = {0};
     member_origin origin;
     manifest m = {0};
+    mirrors mirrored = {0};
+    const char *const *sources = a->from.items;
+    size_t source_count = a->from.count;
     status rc;
     const member_set *set = t->find(a->dataset);
     if (!set)
         return error_set(err, STATUS_USAGE, "bad value of --dataset: '%s': expected %s", a->dataset,
                          t->datasets);
+    if (a->mirrors && source_count)
+        return error_set(err, STATUS_USAGE,
+                         "--mirrors and --from: only one of them can say where "
+                         "the files are");
     TRY(manifest_begin(&m, t->name, BITS, argc, argv, err));
     TRY(members_describe_pins(set, &m, err));
     TRY(raw_output_describe(&a->output, &m, err));
@@ -28,11 +36,17 @@ static status fetch(const fetch_tool *t, arguments *a, const logger *log, int ar
         TRY(manifest_print_key(&m, err));
         goto out;
     }
-    TRY(raw_output_open(&a->output, a->from.items, a->from.count, err));
-    TRY(t->read(set, a->from.items, a->from.count, log, &raw, &origin, err));
+    if (!source_count) {
+        TRY(mirrors_read(&mirrored, a->mirrors, a->dataset, err));
+        sources = mirrored.urls;
+        source_count = mirrored.count;
+    }
+    TRY(raw_output_open(&a->output, a->mirrors, a->from.items, a->from.count, err));
+    TRY(t->read(set, sources, source_count, log, &raw, &origin, err));
     TRY(members_describe_origin(set, &origin, &m, err));
     TRY(raw_dataset_write(&raw, &a->output, &m, err));
 out:
+    mirrors_release(&mirrored);
     raw_output_close(&a->output);
     raw_dataset_release(&raw);
     manifest_release(&m);
@@ -44,6 +58,8 @@ int fetch_tool_main(const fetch_tool *t, int argc, char **argv) {
     const cli_option options[] = {
         {"dataset", CLI_STRING, &a.dataset, "NAME", t->dataset_help, 0, 0},
         {"from", CLI_LIST, &a.from, "SOURCE", t->from_help, 0, 0},
+        {"mirrors", CLI_STRING, &a.mirrors, "FILE",
+         "without --from: the addresses to try (default: mirrors.yaml of the tools)", 0, 0},
         {"out", CLI_STRING, &a.output.out, "DIR", "the folder to write, or - with --split", 0, 0},
         {"split", CLI_STRING, &a.output.split, "NAME", "train or test: which one --out - gets", 0,
          0},

@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/redact.h"
 
 static const char SCHEMA[] = "lockstep.manifest/1";
 
@@ -97,12 +98,24 @@ out:
 
 // Refused now, and not when the work is done and its manifest is written.
 static status check_arguments(int argc, char **argv, error *err) {
-    for (int i = 1; i < argc; i++)
-        if (!yaml_can_write(argv[i]))
-            return error_set(err, STATUS_USAGE,
-                             "bad argument: '%s': not UTF-8, which a manifest is written in",
-                             argv[i]);
+    for (int i = 1; i < argc; i++) {
+        if (yaml_can_write(argv[i])) continue;
+        char *text = redact_urls(argv[i], err);
+        if (text)
+            error_set(err, STATUS_USAGE,
+                      "bad argument: '%s': not UTF-8, which a manifest is written in", text);
+        free(text);
+        return text ? STATUS_USAGE : STATUS_FAILED;
+    }
     return STATUS_OK;
+}
+
+static status append_argument(yaml_node *command, const char *argument, error *err) {
+    char *text = redact_urls(argument, err);
+    if (!text) return STATUS_FAILED;
+    status rc = yaml_append(command, yaml_new_string(text, err), err);
+    free(text);
+    return rc;
 }
 
 static yaml_node *describe_command(const char *tool, int argc, char **argv, error *err) {
@@ -111,7 +124,7 @@ static yaml_node *describe_command(const char *tool, int argc, char **argv, erro
     command->flow = true;
     status rc = STATUS_OK;
     TRY(yaml_append(command, yaml_new_string(tool, err), err));
-    for (int i = 1; i < argc; i++) TRY(yaml_append(command, yaml_new_string(argv[i], err), err));
+    for (int i = 1; i < argc; i++) TRY(append_argument(command, argv[i], err));
     return command;
 out:
     yaml_free(command);

@@ -28,7 +28,7 @@ typedef struct manifest_file {
 
 // Starts a manifest: schema, tool, version, `bits` (the tool's own revision of the bits that it
 // writes: raised when equal inputs give other outputs than before) and the command line, which must
-// be UTF-8 (else STATUS_USAGE).
+// be UTF-8 (else STATUS_USAGE); of URLs in it what base/redact.h leaves.
 status manifest_begin(manifest *m, const char *tool, int bits, int argc, char **argv,
                       error *err) MUST_CHECK;
 void manifest_release(manifest *m);

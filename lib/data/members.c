@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/redact.h"
 #include "data/archive.h"
 #include "data/download.h"
 
@@ -19,6 +20,8 @@ static const uint64_t MAX_DOWNLOAD = UINT64_C(1) << 30;
 typedef struct reading {
     const member_set *set;
     const char *from;
+    char *shown;      // of `from`, for messages
+    const char *hint; // what to do without a network, or NULL
     const logger *log;
     member_sink *sink;
     void *context;
@@ -67,13 +70,13 @@ static status hand_on(reading *r, size_t which, const stream *s, sha256 *hash, e
             return error_set(err, STATUS_INPUT,
                              "cannot use '%s': member '%s' has %" PRIu64
                              " bytes, expected %" PRIu64,
-                             r->from, m->name, offset, m->bytes);
+                             r->shown, m->name, offset, m->bytes);
         }
         if (got > m->bytes - offset)
             return error_set(err, STATUS_INPUT,
                              "cannot use '%s': member '%s' has more than the expected %" PRIu64
                              " bytes",
-                             r->from, m->name, m->bytes);
+                             r->shown, m->name, m->bytes);
         sha256_update(hash, r->chunk, got);
         rc = r->sink(r->context, which, offset, r->chunk, got, err);
         if (rc != STATUS_OK) return rc;
@@ -84,13 +87,13 @@ static status check_hash(const reading *r, const char *name, const char *expecte
                          error *err) {
     if (!expected || strcmp(expected, got) == 0) return STATUS_OK;
     return error_set(err, STATUS_INPUT, "cannot use '%s': member '%s' has SHA-256 %s, expected %s",
-                     r->from, name, got, expected);
+                     r->shown, name, got, expected);
 }
 
 static status read_member(reading *r, size_t which, const stream *s, error *err) {
     const member *m = &r->set->members[which];
     if (r->origin->found[which])
-        return error_set(err, STATUS_INPUT, "cannot use '%s': member '%s' is there twice", r->from,
+        return error_set(err, STATUS_INPUT, "cannot use '%s': member '%s' is there twice", r->shown,
                          m->name);
     sha256 *hash = sha256_new(err);
     if (!hash) return STATUS_FAILED;
@@ -111,7 +114,7 @@ static status hash_file(reading *r, int fd, char text[SHA256_TEXT_BYTES], uint64
                         error *err) {
     sha256 *hash = sha256_new(err);
     if (!hash) return STATUS_FAILED;
-    const stream s = {.fd = fd, .path = r->from};
+    const stream s = {.fd = fd, .path = r->shown};
     status rc;
     size_t got = 0;
     *bytes = 0;
@@ -123,7 +126,7 @@ static status hash_file(reading *r, int fd, char text[SHA256_TEXT_BYTES], uint64
     sha256_finish(hash, text);
     sha256_free(hash);
     if (rc == STATUS_OK && lseek(fd, 0, SEEK_SET) < 0)
-        rc = error_system(err, STATUS_INPUT, errno, "cannot read: '%s'", r->from);
+        rc = error_system(err, STATUS_INPUT, errno, "cannot read: '%s'", r->shown);
     return rc;
 }
 
@@ -132,7 +135,7 @@ static status read_archive(reading *r, int fd, error *err) {
     const char *path;
     status rc;
     TRY(hash_file(r, fd, r->origin->sha256, &r->origin->bytes, err));
-    TRY(archive_reader_open(fd, r->from, ARCHIVE_MEMBERS, &s.archive, err));
+    TRY(archive_reader_open(fd, r->shown, ARCHIVE_MEMBERS, &s.archive, err));
     for (;;) {
         TRY(archive_reader_next(s.archive, &path, err));
         if (!path) break;
@@ -208,31 +211,46 @@ static status read_folder(reading *r, error *err) {
 
 // ---- From anywhere ----
 
-static status read_url(reading *r, error *err) {
+static status read_url_of_archive(reading *r, error *err) {
     int fd;
-    if (r->set->archive) {
-        log_info(r->log, "downloading %s", r->from);
-        status rc = download_file(r->from, MAX_DOWNLOAD, r->log, &fd, err);
-        if (rc != STATUS_OK) return rc;
-        rc = read_archive(r, fd, err);
-        close(fd);
-        return rc;
-    }
-    size_t length = strlen(r->from);
-    const char *slash = length && r->from[length - 1] == '/' ? "" : "/";
-    for (size_t i = 0; i < r->set->count; i++) {
-        char *url = memory_format(err, "%s%s%s.gz", r->from, slash, r->set->members[i].name);
-        if (!url) return STATUS_FAILED;
-        log_info(r->log, "downloading %s", url);
-        status rc = download_file(url, MAX_DOWNLOAD, r->log, &fd, err);
-        if (rc == STATUS_OK) {
-            rc = read_packed(r, i, fd, url, err);
-            close(fd);
-        }
-        free(url);
-        if (rc != STATUS_OK) return rc;
-    }
-    return STATUS_OK;
+    log_info(r->log, "downloading %s", r->shown);
+    status rc = download_file(r->from, MAX_DOWNLOAD, r->hint, r->log, &fd, err);
+    if (rc != STATUS_OK) return rc;
+    rc = read_archive(r, fd, err);
+    close(fd);
+    return rc;
+}
+
+// BASE/NAME.gz; a query stays behind it.
+static char *member_url(const char *base, const char *name, error *err) {
+    size_t length = strcspn(base, "?#");
+    const char *slash = length && base[length - 1] == '/' ? "" : "/";
+    return memory_format(err, "%.*s%s%s.gz%s", (int)length, base, slash, name, base + length);
+}
+
+static status read_url_of_member(reading *r, size_t which, error *err) {
+    int fd;
+    char *url = member_url(r->from, r->set->members[which].name, err), *shown = NULL;
+    status rc = url ? STATUS_OK : STATUS_FAILED;
+    if (url) shown = redact_urls(url, err);
+    if (!shown) rc = STATUS_FAILED;
+    TRY(rc);
+    log_info(r->log, "downloading %s", shown);
+    TRY(download_file(url, MAX_DOWNLOAD, r->hint, r->log, &fd, err));
+    rc = read_packed(r, which, fd, shown, err);
+    close(fd);
+out:
+    free(url);
+    free(shown);
+    return rc;
+}
+
+static status read_url(reading *r, error *err) {
+    if (r->set->archive) return read_url_of_archive(r, err);
+    status rc = STATUS_OK;
+    for (size_t i = 0; i < r->set->count && rc == STATUS_OK; i++)
+        rc = read_url_of_member(r, i, err);
+    return rc;
 }
 
 static status read_path(reading *r, error *err) {
@@ -260,33 +278,50 @@ static status check_all_found(const reading *r, error *err) {
     for (size_t i = 0; i < r->set->count; i++)
         if (!r->origin->found[i] && !r->set->members[i].optional)
             return error_set(err, STATUS_INPUT, "cannot use '%s': member '%s' of %s is missing",
-                             r->from, r->set->members[i].name, r->set->dataset);
+                             r->shown, r->set->members[i].name, r->set->dataset);
     return STATUS_OK;
 }
 
 static status read_source(reading *r, error *err) {
     memset(r->origin, 0, sizeof *r->origin);
     r->origin->from = r->from;
+    free(r->shown);
+    r->shown = redact_urls(r->from, err);
+    if (!r->shown) return STATUS_FAILED;
     status rc = download_is_url(r->from) ? read_url(r, err) : read_path(r, err);
     return rc == STATUS_OK ? check_all_found(r, err) : rc;
+}
+
+static void say_next(const logger *log, const char *why, const char *next) {
+    char *shown = redact_urls(next, NULL);
+    log_warn(log, "%s; trying '%s'", why, shown ? shown : "the next source");
+    free(shown);
 }
 
 status members_read(const member_set *set, const char *const *sources, size_t source_count,
                     const logger *log, member_sink *sink, void *context, member_origin *origin,
                     error *err) {
     if (!source_count) {
-        sources = set->urls;
-        source_count = set->url_count;
+        sources = &set->url;
+        source_count = 1;
     }
-    reading r = {set, NULL, log, sink, context, origin, memory_new(CHUNK_BYTES, 1, err)};
-    if (!r.chunk) return STATUS_FAILED;
+    reading r = {.set = set, .log = log, .sink = sink, .context = context, .origin = origin};
     status rc = STATUS_FAILED;
+    char *hint = memory_format(
+        err, "name an archive or a folder that is here: --from PATH, or %s=PATH of make",
+        set->setting);
+    r.chunk = memory_new(CHUNK_BYTES, 1, err);
+    if (!hint || !r.chunk) goto out;
     for (size_t i = 0; i < source_count; i++) {
         r.from = sources[i];
+        r.hint = i + 1 < source_count ? NULL : hint;
         rc = read_source(&r, err);
         if (rc == STATUS_OK) break;
-        if (i + 1 < source_count) log_warn(log, "%s; trying '%s'", err->message, sources[i + 1]);
+        if (i + 1 < source_count) say_next(log, err->message, sources[i + 1]);
     }
+out:
+    free(hint);
     free(r.chunk);
+    free(r.shown);
     return rc;
 }

@@ -27,12 +27,12 @@ typedef struct member {
 
 typedef struct member_set {
     const char *dataset; // for messages and manifests
+    const char *setting; // of make, which names a source as --from does: "MNIST_FROM"
     const member *members;
     size_t count;
     bool archive;       // published as one archive; else each member as NAME.gz
     const char *folder; // where unpacking puts them: inside a folder, this one is looked at too
-    const char *const *urls; // published at: URLs of archives, or bases that NAME.gz is added to
-    size_t url_count;
+    const char *url;    // published at: the URL of the archive, or a base that NAME.gz is added to
 } member_set;
 
 // Takes the next bytes of member `which`, which come in order from offset 0 on, and never more than
@@ -51,9 +51,10 @@ typedef struct member_origin {
 } member_origin;
 
 // Reads all members from the first of the sources that has them; without any, from the official
-// addresses. A source is a URL, an archive or a folder; that one does not serve is said as a
-// warning, and the next is tried; the last one's failure is returned. A missing, doubled, cut or
-// altered member is STATUS_INPUT, naming it, with the hash expected and the one found.
+// address. A source is a URL, an archive or a folder; that one does not serve is said as a warning,
+// and the next is tried; the last one's failure is returned. A missing, doubled, cut or altered
+// member is STATUS_INPUT, naming it, with the hash expected and the one found. Messages and
+// manifests hold of URLs what base/redact.h leaves.
 status members_read(const member_set *set, const char *const *sources, size_t source_count,
                     const logger *log, member_sink *sink, void *context, member_origin *origin,
                     error *err) MUST_CHECK;

@@ -1,6 +1,8 @@
 // What a manifest says about the members of a dataset.
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "base/redact.h"
 #include "base/yaml_tree.h"
 #include "data/members.h"
 
@@ -26,9 +28,10 @@ out:
 
 static status describe_source(const member_origin *origin, yaml_node *run, error *err) {
     yaml_node *source = yaml_new(YAML_MAPPING, err);
-    status rc;
-    if (!source) return STATUS_FAILED;
-    TRY(yaml_put(source, "from", yaml_new_string(origin->from, err), err));
+    char *from = redact_urls(origin->from, err);
+    status rc = source && from ? STATUS_OK : STATUS_FAILED;
+    TRY(rc);
+    TRY(yaml_put(source, "from", yaml_new_string(from, err), err));
     if (origin->sha256[0]) {
         TRY(yaml_put(source, "bytes", yaml_new_integer((int64_t)origin->bytes, err), err));
         TRY(yaml_put(source, "sha256", yaml_new_string(origin->sha256, err), err));
@@ -36,6 +39,7 @@ static status describe_source(const member_origin *origin, yaml_node *run, error
     rc = yaml_put(run, "source", source, err);
     source = NULL;
 out:
+    free(from);
     yaml_free(source);
     return rc;
 }

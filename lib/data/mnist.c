@@ -45,26 +45,20 @@ static const char *const fashion_classes[CLASSES] = {
     "Ankle boot",
 };
 
-static const char *const mnist_urls[] = {
-    "https://ossci-datasets.s3.amazonaws.com/mnist/",
-};
-static const char *const fashion_urls[] = {
-    "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
-};
 // clang-format on
 
 static const mnist_kind kinds[] = {
     {.set = {.dataset = "mnist",
+             .setting = "MNIST_FROM",
              .members = mnist_files,
              .count = MEMBERS,
-             .urls = mnist_urls,
-             .url_count = 1},
+             .url = "https://ossci-datasets.s3.amazonaws.com/mnist/"},
      .class_names = mnist_classes},
     {.set = {.dataset = "fashion-mnist",
+             .setting = "FASHION_MNIST_FROM",
              .members = fashion_files,
              .count = MEMBERS,
-             .urls = fashion_urls,
-             .url_count = 1},
+             .url = "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/"},
      .class_names = fashion_classes},
 };
 

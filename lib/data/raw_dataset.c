@@ -64,9 +64,11 @@ static status check_output(const raw_output *o, error *err) {
     return STATUS_OK;
 }
 
-static status check_stream(const raw_output *o, const char *const *from, size_t count, error *err) {
+static status check_stream(const raw_output *o, const char *mirrors, const char *const *from,
+                           size_t count, error *err) {
     const named_file outputs[] = {{"--out", o->out}, {"--manifest", o->manifest}};
-    status rc = STATUS_OK;
+    const named_file table = {"--mirrors", mirrors};
+    status rc = named_files_check(&table, 1, outputs, 2, err);
     for (size_t i = 0; rc == STATUS_OK && i < count; i++) {
         const named_file input = {"--from", from[i]};
         rc = named_files_check(&input, 1, outputs, 2, err);
@@ -74,11 +76,12 @@ static status check_stream(const raw_output *o, const char *const *from, size_t 
     return rc == STATUS_OK ? named_files_check(NULL, 0, outputs, 2, err) : rc;
 }
 
-status raw_output_open(raw_output *o, const char *const *from, size_t count, error *err) {
+status raw_output_open(raw_output *o, const char *mirrors, const char *const *from, size_t count,
+                       error *err) {
     o->lock = -1;
     status rc = check_output(o, err);
     if (rc != STATUS_OK) return rc;
-    if (is_stream(o)) return check_stream(o, from, count, err);
+    if (is_stream(o)) return check_stream(o, mirrors, from, count, err);
     rc = output_make_folder(o->out, err);
     return rc == STATUS_OK ? output_lock_folder(o->out, &o->lock, err) : rc;
 }

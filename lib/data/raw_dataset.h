@@ -38,10 +38,11 @@ typedef struct raw_output {
 } raw_output;
 
 // STATUS_USAGE unless it is `--out DIR` or `--split train|test --out - [--manifest FILE]`, where
-// FILE is none of `from`, the `count` places that the dataset may be read from. Makes and locks the
-// folder: what cannot be written is better known before a long download than after.
-// raw_output_close whatever happens.
-status raw_output_open(raw_output *o, const char *const *from, size_t count, error *err) MUST_CHECK;
+// FILE is neither `mirrors`, which is read, too, unless it is NULL, nor one of `from`, the `count`
+// places that the dataset may be read from. Makes and locks the folder: what cannot be written is
+// better known before a long download than after. raw_output_close whatever happens.
+status raw_output_open(raw_output *o, const char *mirrors, const char *const *from, size_t count,
+                       error *err) MUST_CHECK;
 void raw_output_close(raw_output *o);
 
 // Adds to the parameters of `m` what of the output decides its content: which split a stream is of.

@@ -11,6 +11,8 @@ setup_file() {
 
 setup() {
     export no_proxy=127.0.0.1
+    # What is tried again is tried at once.
+    export LOCKSTEP_RETRY_SECONDS=0
     CIFAR=$BIN/fetch-cifar
     REAL=$BATS_FILE_TMPDIR/real
     BATCHES=$BATS_FILE_TMPDIR/batches
@@ -147,6 +149,157 @@ serve() {
     fails_with 3 "'data_batch_1.bin' has 4 bytes" \
         "$CIFAR" -q --from "file://$WORK/site/short.tar.gz" --out "$OUT"
     nothing_in "$OUT"
+}
+
+# site: a server with an archive whose one member is too short: a message that says so has read all of it.
+site() {
+    need_python
+    mkdir "$WORK/site"
+    "$PYTHON" "$ROOT/tests/python/make_archive.py" short "$WORK/site/short.tar.gz"
+    serve "$WORK/site"
+    HALF=$(($(stat -c %s "$WORK/site/short.tar.gz") / 2))
+}
+
+# asked LINE...: these requests were sent, each as "TARGET RANGE IF-RANGE".
+asked() {
+    [ "$(cat "$WORK/port.log")" = "$(printf '%s\n' "$@")" ] || fail "expected:" "$@" "asked:" "$(cat "$WORK/port.log")"
+}
+
+# arrives PATH: the archive comes whole, in the end.
+arrives() {
+    fails_with 3 "'data_batch_1.bin' has 4 bytes" "$CIFAR" -q --from "$URL/$1" --out "$OUT"
+    nothing_in "$OUT"
+}
+
+@test "a download that breaks goes on where it was" {
+    site
+    arrives broken/short.tar.gz
+    asked "/broken/short.tar.gz - -" "/broken/short.tar.gz bytes=$HALF- \"1\""
+}
+
+@test "a download begins anew where the server's file changed, or where nothing says that it did not" {
+    site
+    arrives changed/short.tar.gz
+    arrives unnamed/short.tar.gz
+    asked "/changed/short.tar.gz - -" "/changed/short.tar.gz bytes=$HALF- \"1\"" \
+        "/unnamed/short.tar.gz - -" "/unnamed/short.tar.gz - -"
+}
+
+@test "another part than the one asked for is not taken" {
+    site
+    arrives moved/short.tar.gz
+    asked "/moved/short.tar.gz - -" "/moved/short.tar.gz bytes=$HALF- \"1\"" "/moved/short.tar.gz - -"
+}
+
+@test "a server that is busy is asked again, at most five times, and is told" {
+    site
+    arrives busy/short.tar.gz
+    [ "$(wc -l <"$WORK/port.log")" -eq 3 ]
+    run --separate-stderr -- "$CIFAR" --from "$URL/down/x" --out "$OUT"
+    [ "$status" -eq 1 ]
+    # shellcheck disable=SC2154 # set by run
+    [[ ${stderr_lines[-1]} == "fetch-cifar: cannot download: '$URL/down/x': the server answers 503 (tried 5 times)" ]] || fail "$stderr"
+    [ "$(grep -c 'trying again in 0.0 s' <<<"$stderr")" -eq 4 ] || fail "$stderr"
+    [ "$(wc -l <"$WORK/port.log")" -eq 8 ]
+}
+
+@test "what does not change by itself is not tried again" {
+    site
+    fails_with 1 "the server answers 404$" "$CIFAR" -q --from "$URL/none" --out "$OUT"
+    [ "$(wc -l <"$WORK/port.log")" -eq 1 ]
+}
+
+@test "a proxy is taken from the environment" {
+    site
+    unset no_proxy
+    http_proxy=$URL fails_with 3 "'http://mirror.invalid/short.tar.gz': member 'data_batch_1.bin' has 4 bytes" \
+        "$CIFAR" -q --from http://mirror.invalid/short.tar.gz --out "$OUT"
+    asked "http://mirror.invalid/short.tar.gz - -"
+}
+
+# A label of 64 letters is none: no name server is asked.
+@test "without a network the message names the setting and the option" {
+    local host hint="without a network: name an archive or a folder that is here: --from PATH, or CIFAR10_FROM=PATH of make"
+    host=$(printf 'x%.0s' {1..64}).invalid
+    fails_with 1 "Could not resolve host: $host; $hint" "$CIFAR" -q --from "http://$host/x" --out "$OUT"
+    fails_with 1 "onnect.*; $hint" "$CIFAR" -q --from http://127.0.0.1:1/x --out "$OUT"
+    fails_with 1 "CIFAR100_FROM=PATH" "$CIFAR" -q --dataset cifar100 --from http://127.0.0.1:1/x --out "$OUT"
+    # Once, after the last source.
+    run --separate-stderr -- "$CIFAR" -q --from http://127.0.0.1:1/x --from http://127.0.0.1:1/y --out "$OUT"
+    [ "$(grep -c "$hint" <<<"$stderr")" -eq 1 ] || fail "$stderr"
+}
+
+# mirrors LINE...: a file of mirrors.
+mirrors() {
+    printf 'schema: lockstep.mirrors/1\nmirrors:\n'
+    printf '  %s\n' "$@"
+}
+
+@test "without --from the mirrors are tried in their order" {
+    site
+    mirrors "cifar10: [$URL/none, $URL/short.tar.gz, $URL/never]" >"$WORK/mirrors.yaml"
+    run --separate-stderr -- "$CIFAR" -q --mirrors "$WORK/mirrors.yaml" --out "$OUT"
+    [ "$status" -eq 1 ] && [[ $stderr == *"'$URL/never': the server answers 404" ]] || fail "$status: $stderr"
+    asked "/none - -" "/short.tar.gz - -" "/never - -"
+    # A mirror cannot change a byte: what it holds is refused, and the next one is tried.
+    [[ $stderr == *"'data_batch_1.bin' has 4 bytes, expected 30730000; trying '$URL/never'"* ]] || fail "$stderr"
+    mirrors "cifar10: ['$URL/short.tar.gz']" >"$WORK/mirrors.yaml"
+    LOCKSTEP_MIRRORS=$WORK/mirrors.yaml fails_with 3 "has 4 bytes" "$CIFAR" -q --out "$OUT"
+    nothing_in "$OUT"
+}
+
+@test "a file of mirrors that is wrong is refused, with the place" {
+    local file=$WORK/mirrors.yaml
+    echo 'mirrors: {}' >"$file"
+    fails_with 3 "mirrors.yaml:.*'schema' \(lockstep.mirrors/1\)" "$CIFAR" --mirrors "$file" --out "$OUT"
+    mirrors "cifar10: [/data/cifar.tar.gz]" >"$file"
+    fails_with 3 "mirrors.yaml:3:.*expected a URL, got '/data/cifar.tar.gz'" "$CIFAR" --mirrors "$file" --out "$OUT"
+    mirrors "cifar10: http://127.0.0.1/" >"$file"
+    fails_with 3 "mirrors.yaml:3:.*expected a list of URLs" "$CIFAR" --mirrors "$file" --out "$OUT"
+    fails_with 3 "'$WORK/absent'" "$CIFAR" --mirrors "$WORK/absent" --out "$OUT"
+    LOCKSTEP_MIRRORS=$WORK/absent fails_with 3 "'$WORK/absent'" "$CIFAR" --out "$OUT"
+    fails_with 2 "--mirrors and --from" "$CIFAR" --mirrors "$file" --from x --out "$OUT"
+    mirrors "cifar10: ['http://127.0.0.1:1/']" >"$file"
+    fails_with 2 "it is read as --mirrors" "$CIFAR" --mirrors "$file" --split test --out - --manifest "$file"
+    [ ! -e "$OUT" ]
+}
+
+@test "the mirrors that come with the tools are a file that is read, with every data set in it" {
+    local dataset
+    for dataset in cifar10 cifar100 mnist fashion-mnist; do
+        succeeds "$BIN/manifest" get "$ROOT/share/mirrors.yaml" "mirrors.$dataset.0"
+        [[ $output == http*://* ]] || fail "$output"
+    done
+}
+
+@test "credentials of a URL are in no message and in no manifest" {
+    site
+    local url=${URL/:\/\//://me:s3cret@} with
+    for with in "$url/none?token=s3cret" "$url/cut/x?s3cret" "$url/short.tar.gz?sig=s3cret#s3cret" http://me:s3cret@127.0.0.1:1/x \
+        http://me:s3cret/x@127.0.0.1/ gopher://me:s3cret@127.0.0.1/x file://me:s3cret@localhost/absent; do
+        run "$CIFAR" -v --from "$with" --from "$with" --out "$OUT"
+        [ "$status" -ne 0 ]
+        [[ $output != *s3cret* ]] || fail "$with" "$output"
+    done
+    mirrors "cifar10: ['$url/none?token=s3cret', '$url/none']" >"$WORK/mirrors.yaml"
+    run "$CIFAR" -v --mirrors "$WORK/mirrors.yaml" --out "$OUT"
+    [ "$status" -ne 0 ] && [[ $output != *s3cret* ]] || fail "$output"
+    http_proxy=socks9://me:s3cret@127.0.0.1:1 no_proxy='' run "$CIFAR" -v --from http://mirror.invalid/x --out "$OUT"
+    [ "$status" -ne 0 ] && [[ $output != *s3cret* ]] || fail "$output"
+}
+
+@test "real data: a manifest of a download holds no credentials" {
+    need_cifar10
+    need_tool manifest
+    need_python
+    mkdir "$WORK/site"
+    tar -C "$BATCHES" -cf "$WORK/site/archive" .
+    serve "$WORK/site"
+    local url=${URL/:\/\//://me:s3cret@} shown=${URL/:\/\//://***@}/archive?token=*** manifest=$WORK/m.yaml
+    "$CIFAR" -q --from "$url/archive?token=s3cret" --split test --out - --manifest "$manifest" | cmp - "$REAL/test.st.zst"
+    ! grep s3cret "$manifest" || fail "it is in the manifest"
+    [ "$("$BIN/manifest" get "$manifest" run.source.from)" = "$shown" ]
+    [ "$("$BIN/manifest" get "$manifest" command.3)" = "$shown" ]
 }
 
 @test "no room for the download is an error" {

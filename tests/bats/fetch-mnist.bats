@@ -5,6 +5,7 @@ load helpers
 
 setup() {
     export no_proxy=127.0.0.1
+    export LOCKSTEP_RETRY_SECONDS=0
     MNIST=$BIN/fetch-mnist
     OUT=$WORK/out
 }
@@ -145,6 +146,14 @@ refused() {
     "$PYTHON" "$ROOT/tests/python/serve.py" "$MNIST_FROM" "$WORK/port" 3>&- &
     SERVER=$!
     wait_for "$WORK/port"
-    "$MNIST" -q --from "http://127.0.0.1:$(cat "$WORK/port")" --split test --out - |
+    local url
+    url=http://127.0.0.1:$(cat "$WORK/port")
+    "$MNIST" -q --from "$url" --split test --out - | cmp - "$WORK/a/test.st.zst"
+    # A first mirror that lacks the files, and one that wants a token, which each address gets.
+    printf 'schema: lockstep.mirrors/1\nmirrors:\n  mnist: ["%s/none/", "%s?token=s3cret"]\n' "$url" "$url" >"$WORK/mirrors.yaml"
+    "$MNIST" -q --mirrors "$WORK/mirrors.yaml" --split test --out - --manifest "$WORK/m.yaml" 2>"$WORK/said" |
         cmp - "$WORK/a/test.st.zst"
+    [ "$(grep -c '/t10k-labels-idx1-ubyte.gz?token=s3cret' "$WORK/port.log")" -eq 1 ] || fail "$(cat "$WORK/port.log")"
+    [ "$("$BIN/manifest" get "$WORK/m.yaml" run.source.from)" = "$url?token=***" ]
+    ! grep s3cret "$WORK/m.yaml" "$WORK/said" || fail "the token was told"
 }

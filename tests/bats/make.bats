@@ -53,6 +53,119 @@ bare_path() {
     succeeds make -C "$ROOT" -s BUILD="$WORK/a+c,d_e-f@~" print-config
 }
 
+# cannot MESSAGE ARGUMENT...: make ends with that line first, and says nothing else of what it cannot write.
+cannot() {
+    run "${@:2}"
+    [ "$status" -ne 0 ] || fail "it ended well: $output"
+    [ "${lines[0]}" = "$1" ] || fail "expected: $1" "$output"
+    [ "$(grep -vc '^make' <<<"$output")" -eq 1 ] || fail "$output"
+}
+
+@test "a checkout that cannot be written: one line names BUILD and ARTIFACTS" {
+    need_read_only
+    cannot "cannot build: '$ROOT' cannot be written: name folders that can be: make BUILD=FOLDER ARTIFACTS=FOLDER" \
+        read_only "$ROOT" make -C "$ROOT" -s -j2 BUILD=none ARTIFACTS=none CUDA=0 MPI=0 all
+    cannot "cannot build: '$ROOT' cannot be written: name folders that can be: make BUILD=FOLDER" \
+        read_only "$ROOT" make -C "$ROOT" -s -j2 BUILD=none ARTIFACTS="$WORK/a" CUDA=0 MPI=0 all
+    cannot "cannot keep results: '$ROOT' cannot be written: name a folder that can be: make ARTIFACTS=FOLDER" \
+        read_only "$ROOT" make -C "$ROOT" -s BIN="$BIN" ARTIFACTS=none/here experiment EXP=single
+    # What they name is enough, and nothing else needs the checkout.
+    succeeds read_only "$ROOT" make -C "$ROOT" -s BUILD="$WORK/build" ARTIFACTS="$WORK/a" "$WORK/build/obj/release/flags"
+    succeeds read_only "$ROOT" make -C "$ROOT" -s help
+}
+
+@test "a build folder of somebody else, or no folder at all, is named in one line" {
+    need_read_only
+    mkdir -p "$WORK/build/obj/release"
+    cannot "cannot build: '$WORK/build/obj' belongs to $(id -un) and cannot be written: remove it, or name another: make BUILD=FOLDER" \
+        read_only "$WORK/build/obj" make -C "$ROOT" -s -j2 BUILD="$WORK/build" ARTIFACTS="$WORK/a" CUDA=0 MPI=0 all
+    : >"$WORK/file"
+    cannot "cannot build: '$WORK/file' is no folder: name folders that can be: make BUILD=FOLDER" \
+        make -C "$ROOT" -s -j2 BUILD="$WORK/file/in" ARTIFACTS="$WORK/a" CUDA=0 MPI=0 all
+}
+
+@test "a build folder of another checkout is refused, and of one that has gone it is taken over" {
+    mkdir -p "$WORK/build" "$WORK/other"
+    : >"$WORK/other/Makefile"
+    echo "$WORK/other" >"$WORK/build/checkout"
+    cannot "cannot build: '$WORK/build' belongs to the checkout in '$WORK/other': name another: make BUILD=FOLDER" \
+        make -C "$ROOT" -s -j2 BUILD="$WORK/build" ARTIFACTS="$WORK/a" CUDA=0 MPI=0 all
+    [ "$(find "$WORK/build" -type f)" = "$WORK/build/checkout" ]
+    rm "$WORK/other/Makefile"
+    succeeds make -C "$ROOT" -s BUILD="$WORK/build" ARTIFACTS="$WORK/a" "$WORK/build/obj/release/flags"
+    [ "$(cat "$WORK/build/checkout")" = "$(cd -P "$ROOT" && pwd)" ]
+}
+
+@test "another version of the compiler builds again" {
+    mkdir "$WORK/bin"
+    compiler() {
+        printf '#!/bin/sh\necho "Target: x86_64-linux-gnu\ngcc version %s"\n' "$1" >"$WORK/bin/gcc"
+        chmod +x "$WORK/bin/gcc"
+    }
+    local flags=$WORK/build/obj/release/flags
+    compiler 12.2.0
+    succeeds make -C "$ROOT" -s CC="$WORK/bin/gcc" BUILD="$WORK/build" ARTIFACTS="$WORK/a" "$flags"
+    touch -d 2001-01-01 "$flags"
+    succeeds make -C "$ROOT" -s CC="$WORK/bin/gcc" BUILD="$WORK/build" ARTIFACTS="$WORK/a" "$flags"
+    [ "$(stat -c %Y "$flags")" -eq "$(date -d 2001-01-01 +%s)" ] || fail "the same compiler builds again"
+    compiler 12.3.0
+    succeeds make -C "$ROOT" -s CC="$WORK/bin/gcc" BUILD="$WORK/build" ARTIFACTS="$WORK/a" "$flags"
+    [ "$(stat -c %Y "$flags")" -ne "$(date -d 2001-01-01 +%s)" ] || fail "another compiler does not"
+}
+
+# distclean of a checkout of its own, with what is made.
+distclean() {
+    cp "$ROOT/Makefile" "$WORK/tree"
+    make -C "$WORK/tree" -s BUILD=build CUDA=0 MPI=0 "$@" distclean
+}
+
+a_tree() {
+    mkdir -p "$WORK/tree/build/bin" "$1/runs/abc" "$1/data" "$1/single"
+    cp -r "$ROOT/Makefile" "$ROOT/make" "$ROOT/pipelines" "$ROOT/scripts" "$WORK/tree"
+    : >"$1/runs/abc/model.st.zst"
+    : >"$1/data/train.st.zst"
+    : >"$1/.hidden"
+    ln -s ../runs/abc "$1/single/seed-1"
+}
+
+@test "distclean spares runs, and says how they are removed" {
+    local tree=$WORK/tree
+    a_tree "$tree/artifacts"
+    run distclean
+    [ "$status" -eq 0 ] || fail "$output"
+    [ "${lines[-1]}" = "make distclean: the runs in 'artifacts/runs' are kept: 'make clean-runs RUNS=\"KEY KEY\"' or 'rm -r artifacts/runs' removes them" ] || fail "$output"
+    [ ! -e "$tree/build" ]
+    [ "$(cd "$tree/artifacts" && find . -mindepth 1 | sort | tr '\n' ' ')" = "./runs ./runs/abc ./runs/abc/model.st.zst " ]
+    rm -r "$tree/artifacts/runs"
+    run distclean
+    [ "$status" -eq 0 ] && [[ $output != *kept* ]] || fail "$output"
+    [ ! -e "$tree/artifacts" ]
+    run distclean
+    [ "$status" -eq 0 ] || fail "$output"
+}
+
+@test "distclean empties the folder that a link leads to, and spares the link and its runs" {
+    local tree=$WORK/tree
+    a_tree "$WORK/disk"
+    ln -s ../disk "$tree/artifacts"
+    run distclean
+    [ "$status" -eq 0 ] || fail "$output"
+    [ -L "$tree/artifacts" ]
+    [ "$(ls -A "$WORK/disk")" = runs ]
+    [ -e "$WORK/disk/runs/abc/model.st.zst" ]
+}
+
+@test "distclean refuses to remove what holds the checkout itself" {
+    a_tree "$WORK/tree/artifacts"
+    local folder
+    for folder in . .. "$WORK" /; do
+        run distclean ARTIFACTS="$folder"
+        [ "$status" -ne 0 ] || fail "ARTIFACTS=$folder: $output"
+        [[ $output == *"ARTIFACTS='$folder' holds the checkout itself: nothing was removed"* ]] || fail "$output"
+        [ -e "$WORK/tree/artifacts/data/train.st.zst" ] && [ -e "$WORK/tree/Makefile" ] && [ -e "$WORK/tree/build" ]
+    done
+}
+
 # An installed dpkg-query that knows of nothing, and an apt-get that installs pkg-config: a bare machine.
 @test "one command line can install and go on" {
     local path

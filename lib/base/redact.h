@@ -1,0 +1,13 @@
+// redact.h - text without the secrets that URLs carry, for manifests and messages.
+#ifndef LOCKSTEP_BASE_REDACT_H
+#define LOCKSTEP_BASE_REDACT_H
+
+#include "base/error.h"
+
+// A copy of `text` in which every URL (SCHEME://…, up to a blank) lacks what may let somebody in:
+// user and password, the values of the query, and the fragment. From
+// "https://me:pw@host/a?token=x#y" it makes "https://***@host/a?token=***#***". Other text stays as
+// it is. free() it; NULL, with `err` filled, when there is no memory.
+char *redact_urls(const char *text, error *err) MUST_CHECK;
+
+#endif

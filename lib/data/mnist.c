@@ -98,7 +98,10 @@ static status parse_split(const mnist_kind *kind, raw_split *s, int first, error
                          labels.shape[0], SIDE, SIDE);
     s->samples = images.shape[0];
     s->images = images.data;
-    s->labels = labels.data;
+    s->labels = memory_new(labels.shape[0], sizeof *s->labels, err);
+    s->owned[2] = s->labels;
+    if (!s->labels) return STATUS_FAILED;
+    for (uint32_t i = 0; i < labels.shape[0]; i++) s->labels[i] = labels.data[i];
 out:
     return rc;
 }

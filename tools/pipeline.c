@@ -26,7 +26,8 @@ static const char NOTES[] =
     "clean-runs  removes those that are named: RUNS=\"KEY KEY\"\n"
     "\n"
     "Every training is kept in ARTIFACTS/runs, in a folder named by its key: other settings make\n"
-    "another folder, settings that return find their run. ARTIFACTS/EXPERIMENT/seed-S is a link to\n"
+    "another folder, settings that return find their run. ARTIFACTS/EXPERIMENT/seed-S is a link "
+    "to\n"
     "the current one. A second call does nothing; a training that was stopped goes on.\n"
     "\n"
     "Settings, as words or in the environment (make hands its own on):\n";

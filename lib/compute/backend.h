@@ -73,11 +73,11 @@ typedef struct batch {
     const int *count; // samples of every shard [shards]; none may follow one that is empty
     int first_shard, end_shard; // the shards of this engine
     const uint8_t *const
-        *pixels;           // of this engine's samples, shard after shard: [C][H][W] bytes each
-    const uint8_t *labels; // likewise
-    const uint32_t *ids;   // likewise; what dropout and augmentation are keyed by
-    const uint32_t *rows;  // likewise; which image of the data set that the engine was given. An
-                           // engine without one does not look at it, one with one not at pixels
+        *pixels;            // of this engine's samples, shard after shard: [C][H][W] bytes each
+    const uint32_t *labels; // likewise
+    const uint32_t *ids;    // likewise; what dropout and augmentation are keyed by
+    const uint32_t *rows;   // likewise; which image of the data set that the engine was given. An
+                            // engine without one does not look at it, one with one not at pixels
     uint32_t epoch;
 } batch;
 

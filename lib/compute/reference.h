@@ -67,17 +67,17 @@ void reference_dropout_mask(const layer *l, uint64_t seed, uint32_t epoch, uint3
 // Softmax cross-entropy: returns the sum of the losses; dlogits, unless NULL, is the gradient of
 // this sum.
 double reference_cross_entropy(int classes, int samples, const double *logits,
-                               const uint8_t *labels, double *dlogits);
+                               const uint32_t *labels, double *dlogits);
 
 // ---- Networks ----
 
 // The samples of one step, shard after shard.
 typedef struct reference_batch {
     int shards;
-    const int *count;      // samples of every shard
-    const double *inputs;  // [samples][C][H][W], normalised
-    const uint8_t *labels; // [samples]
-    const uint32_t *ids;   // [samples]; for dropout; NULL when the program has none
+    const int *count;       // samples of every shard
+    const double *inputs;   // [samples][C][H][W], normalised
+    const uint32_t *labels; // [samples]
+    const uint32_t *ids;    // [samples]; for dropout; NULL when the program has none
     uint32_t epoch;
     uint64_t seed;
     bool sync_batch_norm; // batch norm over all samples instead of one shard

@@ -2,7 +2,9 @@
 
 #include <string.h>
 
-enum { SIDE = 32, CHANNELS = 3, PIXEL_BYTES = CHANNELS * SIDE * SIDE };
+#include "data/cifar_python.h"
+
+enum { SIDE = 32, CHANNELS = 3, PIXEL_BYTES = CIFAR_PIXEL_BYTES };
 
 typedef struct cifar_kind {
     member_set set;         // first: what the outside knows of it
@@ -18,17 +20,17 @@ typedef struct cifar_kind {
 
 // clang-format off
 static const member cifar10_members[] = {
-    {.name = "data_batch_1.bin", .bytes = 30730000,
+    {.name = "data_batch_1.bin", .alias = "data_batch_1", .bytes = 30730000,
      .sha256 = "cee916563c9f80d84e3cc88e17fdc0941787f1244f00a67874d45b261883ada5"},
-    {.name = "data_batch_2.bin", .bytes = 30730000,
+    {.name = "data_batch_2.bin", .alias = "data_batch_2", .bytes = 30730000,
      .sha256 = "a591ca11fa1708a91ee40f54b3da4784ccd871ecf2137de63f51ada8b3fa57ed"},
-    {.name = "data_batch_3.bin", .bytes = 30730000,
+    {.name = "data_batch_3.bin", .alias = "data_batch_3", .bytes = 30730000,
      .sha256 = "bbe8596564c0f86427f876058170b84dac6670ddf06d79402899d93ceea26f67"},
-    {.name = "data_batch_4.bin", .bytes = 30730000,
+    {.name = "data_batch_4.bin", .alias = "data_batch_4", .bytes = 30730000,
      .sha256 = "014e562d6e23c72197cc727519169a60359f5eccd8945ad5a09d710285ff4e48"},
-    {.name = "data_batch_5.bin", .bytes = 30730000,
+    {.name = "data_batch_5.bin", .alias = "data_batch_5", .bytes = 30730000,
      .sha256 = "755304fc0b379caeae8c14f0dac912fbc7d6cd469eb67a1029a08a39453a9add"},
-    {.name = "test_batch.bin", .bytes = 30730000,
+    {.name = "test_batch.bin", .alias = "test_batch", .bytes = 30730000,
      .sha256 = "8e2eb146ae340b09e24670f29cabc6326dba54da8789dab6768acf480273f65b"},
     // The class names; they are known here, so a mirror may lack the file, but not alter it.
     {.name = "batches.meta.txt", .bytes = 61, .optional = true,
@@ -36,9 +38,9 @@ static const member cifar10_members[] = {
 };
 
 static const member cifar100_members[] = {
-    {.name = "train.bin", .bytes = 153700000,
+    {.name = "train.bin", .alias = "train", .bytes = 153700000,
      .sha256 = "f31298fc616915fa142368359df1c4ca2ae984d6915ca468b998a5ec6aeebf29"},
-    {.name = "test.bin", .bytes = 30740000,
+    {.name = "test.bin", .alias = "test", .bytes = 30740000,
      .sha256 = "d8b1e6b7b3bee4020055f0699b111f60b1af1e262aeb93a0b659061746f8224a"},
 };
 
@@ -72,7 +74,8 @@ static const cifar_kind kinds[] = {
                 .members = cifar10_members,
                 .count = COUNT(cifar10_members),
                 .archive = true,
-                .folder = "cifar-10-batches-bin",
+                .folders = {"cifar-10-batches-bin", "cifar-10-batches-py"},
+                .convert = cifar_python_convert,
                 .url = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"},
         .label_bytes = 1,
         .label = 0,
@@ -93,7 +96,8 @@ static const cifar_kind kinds[] = {
                 .members = cifar100_members,
                 .count = COUNT(cifar100_members),
                 .archive = true,
-                .folder = "cifar-100-binary",
+                .folders = {"cifar-100-binary", "cifar-100-python"},
+                .convert = cifar_python_convert,
                 .url = "https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz"},
         .label_bytes = 2,
         .label = 1,

@@ -9,10 +9,11 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/yaml_tree.h"
+#include "data/labels.h"
 #include "data/recorded.h"
 #include "data/shard_files.h"
 
-enum { MAX_SIDE = 1 << 14, MAX_CLASSES = 256 };
+enum { MAX_SIDE = 1 << 14 };
 
 // What the metadata of one file says, beside the fields that go straight into the dataset.
 typedef struct file_view {
@@ -92,10 +93,10 @@ static status read_class_count(const file_view *v, int *classes, error *err) {
     yaml_node *list;
     status rc = read_list(v, "classes", &list, err);
     if (rc != STATUS_OK) return rc;
-    if (list->count < 1 || list->count > MAX_CLASSES)
+    if (list->count < 1 || list->count > LABELS_MAX_CLASSES)
         rc = error_set(err, STATUS_INPUT,
                        "cannot read dataset: '%s': %zu classes in the metadata, expected 1 to %d",
-                       v->path, list->count, MAX_CLASSES);
+                       v->path, list->count, LABELS_MAX_CLASSES);
     *classes = (int)list->count;
     yaml_free(list);
     return rc;
@@ -113,7 +114,7 @@ static status read_shape(file_view *v, dataset *d, error *err) {
                          "expected 1 or more images of 1 to %d channels and sides of 1 to %d",
                          v->path, (long long)shape[0], (long long)shape[1], (long long)shape[2],
                          (long long)shape[3], DATASET_MAX_CHANNELS, MAX_SIDE);
-    rc = tensor_file_require(v->file, v->path, "labels", TENSOR_U8, 1, shape, &v->labels, err);
+    rc = labels_require(v->file, v->path, shape[0], &v->labels, err);
     if (rc != STATUS_OK) return rc;
     rc = tensor_file_require(v->file, v->path, "ids", TENSOR_U32, 1, shape, &v->ids, err);
     d->channels = (int)shape[1];
@@ -159,21 +160,13 @@ static status check_same(file_view *v, const dataset *d, error *err) {
 }
 
 // Appends the samples of a file behind the first `at`.
-static status take_samples(const file_view *v, dataset *d, uint32_t at, uint8_t *labels,
+static status take_samples(const file_view *v, dataset *d, uint32_t at, uint32_t *labels,
                            uint32_t *ids, error *err) {
     size_t count = (size_t)v->images->shape[0], stride = dataset_sample_bytes(d);
-    const uint8_t *from = v->labels->data;
-    for (size_t i = 0; i < count; i++) {
-        if (from[i] >= d->classes)
-            return error_set(err, STATUS_INPUT,
-                             "cannot read dataset: '%s': label %u of sample %zu: there are %d "
-                             "classes",
-                             v->path, from[i], i, d->classes);
+    for (size_t i = 0; i < count; i++)
         d->pixels[at + i] = (const uint8_t *)v->images->data + i * stride;
-    }
-    memcpy(labels + at, from, count);
     memcpy(ids + at, v->ids->data, count * sizeof *ids);
-    return STATUS_OK;
+    return labels_copy(v->labels, "dataset", v->path, d->classes, labels + at, err);
 }
 
 static status count_samples(dataset *d, error *err) {
@@ -198,7 +191,7 @@ static status index_samples(dataset *d, error *err) {
     d->storage = block;
     d->pixels = (const uint8_t **)(void *)block;
     uint32_t *ids = (uint32_t *)(void *)(d->pixels + total);
-    uint8_t *labels = (uint8_t *)(ids + total);
+    uint32_t *labels = ids + total;
     d->ids = ids;
     d->labels = labels;
     uint32_t at = 0;

@@ -11,21 +11,21 @@
 #include "base/error.h"
 #include "data/tensor_file.h"
 
-enum { DATASET_MAX_CHANNELS = 16 };
+enum { DATASET_MAX_CHANNELS = 16, DATASET_NAME_BYTES = 32 };
 
 typedef struct dataset {
     uint32_t samples;
     int channels, height, width;
     int classes;
-    char name[32];  // "cifar10"
-    char split[16]; // "train", "test"
+    char name[DATASET_NAME_BYTES]; // "cifar10"
+    char split[16];                // "train", "test"
     float mean[DATASET_MAX_CHANNELS],
         std[DATASET_MAX_CHANNELS]; // of the training split, of pixels in [0, 1]
 
     // Sample i (in the order of the files): its bytes [C][H][W], label, id. Shard files stay where
     // they were read.
     const uint8_t **pixels;
-    const uint8_t *labels;
+    const uint32_t *labels;
     const uint32_t
         *ids; // index in the official order; what random numbers and --dump-order are keyed by
 
@@ -73,15 +73,15 @@ typedef struct dataset_info {
     const float *mean, *std;
 } dataset_info;
 
-// Puts images, labels, ids and metadata into a tensor file ready to be written. Buffers are pointed
-// to, not copied.
+// Puts images, labels, ids and metadata into a tensor file ready to be written. Images and ids are
+// pointed to, not copied.
 status dataset_describe(tensor_file *f, const dataset_info *info, const uint8_t *images,
-                        const uint8_t *labels, const uint32_t *ids, error *err) MUST_CHECK;
+                        const uint32_t *labels, const uint32_t *ids, error *err) MUST_CHECK;
 
 // Only the three tensors; the metadata is the caller's.
 status dataset_add_tensors(tensor_file *f, uint32_t samples, int channels, int height, int width,
-                           const uint8_t *images, const uint8_t *labels, const uint32_t *ids,
-                           error *err) MUST_CHECK;
+                           int classes, const uint8_t *images, const uint32_t *labels,
+                           const uint32_t *ids, error *err) MUST_CHECK;
 
 // Mean and standard deviation (population) of each channel, of pixels divided by 255, from integer
 // sums: exact. The deviation of a constant channel is given as 1, so that normalising leaves it

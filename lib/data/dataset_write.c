@@ -5,14 +5,15 @@
 #include "base/json.h"
 #include "base/yaml_tree.h"
 #include "data/dataset.h"
+#include "data/labels.h"
 
 status dataset_add_tensors(tensor_file *f, uint32_t samples, int channels, int height, int width,
-                           const uint8_t *images, const uint8_t *labels, const uint32_t *ids,
-                           error *err) {
+                           int classes, const uint8_t *images, const uint32_t *labels,
+                           const uint32_t *ids, error *err) {
     const int64_t shape[4] = {samples, channels, height, width};
     status rc;
     TRY(tensor_file_add(f, "images", TENSOR_U8, 4, shape, images, false, err));
-    TRY(tensor_file_add(f, "labels", TENSOR_U8, 1, shape, labels, false, err));
+    TRY(labels_add(f, labels, samples, classes, err));
     TRY(tensor_file_add(f, "ids", TENSOR_U32, 1, shape, ids, false, err));
 out:
     return rc;
@@ -51,10 +52,10 @@ out:
 }
 
 status dataset_describe(tensor_file *f, const dataset_info *info, const uint8_t *images,
-                        const uint8_t *labels, const uint32_t *ids, error *err) {
+                        const uint32_t *labels, const uint32_t *ids, error *err) {
     status rc;
-    TRY(dataset_add_tensors(f, info->samples, info->channels, info->height, info->width, images,
-                            labels, ids, err));
+    TRY(dataset_add_tensors(f, info->samples, info->channels, info->height, info->width,
+                            info->classes, images, labels, ids, err));
     TRY(tensor_file_add_metadata(f, "dataset", info->name, err));
     TRY(tensor_file_add_metadata(f, "split", info->split, err));
     TRY(add_names(f, "classes", info->class_names, info->classes, err));

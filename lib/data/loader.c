@@ -11,7 +11,7 @@ typedef struct slot {
     batch batch;
     int *count;
     const uint8_t **pixels;
-    uint8_t *labels;
+    uint32_t *labels;
     uint32_t *ids, *rows;
     uint8_t *images; // augmented: those of the batch, and one more to work with; else NULL
     uint64_t step;   // which step it holds, when ready

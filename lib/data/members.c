@@ -51,10 +51,14 @@ static const char *base_name(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-// The member of that name, or -1.
-static int find_member(const member_set *set, const char *path) {
-    for (size_t i = 0; i < set->count; i++)
-        if (strcmp(base_name(path), set->members[i].name) == 0) return (int)i;
+// The member of that name, or -1. *alias: in its other form.
+static int find_member(const member_set *set, const char *path, bool *alias) {
+    const char *name = base_name(path);
+    for (size_t i = 0; i < set->count; i++) {
+        const member *m = &set->members[i];
+        *alias = m->alias && strcmp(name, m->alias) == 0;
+        if (*alias || strcmp(name, m->name) == 0) return (int)i;
+    }
     return -1;
 }
 
@@ -90,20 +94,86 @@ static status check_hash(const reading *r, const char *name, const char *expecte
                      r->shown, name, got, expected);
 }
 
-static status read_member(reading *r, size_t which, const stream *s, error *err) {
+// ---- One member in its other form ----
+
+typedef struct conversion {
+    reading *r;
+    size_t which;
+    uint64_t offset;
+    sha256 *hash;
+} conversion;
+
+// A member_part.
+static status take_part(void *context, const uint8_t *data, size_t bytes, error *err) {
+    conversion *c = context;
+    const member *m = &c->r->set->members[c->which];
+    if (bytes > m->bytes - c->offset)
+        return error_set(err, STATUS_INPUT,
+                         "cannot use '%s': member '%s' has more than the expected %" PRIu64
+                         " bytes",
+                         c->r->from, m->alias, m->bytes);
+    sha256_update(c->hash, data, bytes);
+    status rc = c->r->sink(c->r->context, c->which, c->offset, data, bytes, err);
+    c->offset += bytes;
+    return rc;
+}
+
+// All of a stream. Text in a pickle may take two bytes for one.
+static status read_whole(const reading *r, const member *m, const stream *s, uint8_t **file,
+                         size_t *bytes, error *err) {
+    const uint64_t most = 2 * m->bytes + (UINT64_C(16) << 20);
+    size_t capacity = 0, got = 0;
+    status rc = STATUS_OK;
+    *bytes = 0;
+    do {
+        if (*bytes > most)
+            return error_set(err, STATUS_INPUT,
+                             "cannot use '%s': member '%s' has more than %" PRIu64 " bytes",
+                             r->from, m->alias, most);
+        TRY(memory_grow((void **)file, &capacity, *bytes + CHUNK_BYTES, 1, err));
+        TRY(stream_read(s, *file + *bytes, CHUNK_BYTES, &got, err));
+        *bytes += got;
+    } while (got);
+out:
+    return rc;
+}
+
+static status convert(reading *r, size_t which, const stream *s, sha256 *hash, error *err) {
+    const member *m = &r->set->members[which];
+    conversion c = {r, which, 0, hash};
+    uint8_t *file = NULL;
+    size_t bytes;
+    status rc;
+    TRY(read_whole(r, m, s, &file, &bytes, err));
+    rc = r->set->convert(m, file, bytes, take_part, &c, err);
+    if (rc != STATUS_OK) {
+        (void)error_prefix(err, "cannot use '%s': ", r->from);
+        goto out;
+    }
+    if (c.offset != m->bytes)
+        rc = error_set(err, STATUS_INPUT,
+                       "cannot use '%s': member '%s' gives %" PRIu64 " bytes, expected %" PRIu64,
+                       r->from, m->alias, c.offset, m->bytes);
+out:
+    free(file);
+    return rc;
+}
+
+static status read_member(reading *r, size_t which, bool alias, const stream *s, error *err) {
     const member *m = &r->set->members[which];
     if (r->origin->found[which])
         return error_set(err, STATUS_INPUT, "cannot use '%s': member '%s' is there twice", r->shown,
                          m->name);
     sha256 *hash = sha256_new(err);
     if (!hash) return STATUS_FAILED;
-    status rc = hand_on(r, which, s, hash, err);
+    status rc = alias ? convert(r, which, s, hash, err) : hand_on(r, which, s, hash, err);
     if (rc == STATUS_OK) {
         sha256_finish(hash, r->origin->content[which]);
-        rc = check_hash(r, m->name, m->sha256, r->origin->content[which], err);
+        rc = check_hash(r, alias ? m->alias : m->name, m->sha256, r->origin->content[which], err);
     }
     sha256_free(hash);
     r->origin->found[which] = rc == STATUS_OK;
+    if (m->sha256) r->origin->pinned[which] = true;
     return rc;
 }
 
@@ -139,10 +209,11 @@ static status read_archive(reading *r, int fd, error *err) {
     for (;;) {
         TRY(archive_reader_next(s.archive, &path, err));
         if (!path) break;
-        int which = find_member(r->set, path);
+        bool alias;
+        int which = find_member(r->set, path, &alias);
         if (which < 0) continue;
         log_debug(r->log, "reading '%s'", path);
-        TRY(read_member(r, (size_t)which, &s, err));
+        TRY(read_member(r, (size_t)which, alias, &s, err));
     }
 out:
     archive_reader_free(s.archive);
@@ -163,50 +234,80 @@ static status read_packed(reading *r, size_t which, int fd, const char *path, er
     TRY(check_hash(r, packed, r->set->members[which].packed_sha256, hash, err));
     TRY(archive_reader_open(fd, path, ARCHIVE_SINGLE, &s.archive, err));
     TRY(archive_reader_next(s.archive, &unnamed, err));
-    TRY(read_member(r, which, &s, err));
+    TRY(read_member(r, which, false, &s, err));
+    if (r->set->members[which].packed_sha256) r->origin->pinned[which] = true;
 out:
     archive_reader_free(s.archive);
     return rc;
 }
 
-// Reads a member from a folder if FOLDER/NAME or FOLDER/NAME.gz is there.
-static status read_in_folder(reading *r, size_t which, const char *folder, error *err) {
-    static const char *const suffixes[] = {"", ".gz"};
-    const member *m = &r->set->members[which];
-    for (int packed = 0; packed < 2; packed++) {
-        char *path = memory_format(err, "%s/%s%s", folder, m->name, suffixes[packed]);
-        if (!path) return STATUS_FAILED;
-        status rc = STATUS_OK;
-        int fd = open(path, O_RDONLY | O_CLOEXEC);
-        if (fd < 0 && errno != ENOENT && errno != ENOTDIR)
-            rc = error_system(err, STATUS_INPUT, errno, "cannot read: '%s'", path);
-        if (fd >= 0) {
-            const stream s = {.fd = fd, .path = path};
-            if (!packed && !m->sha256)
-                log_warn(r->log,
-                         "'%s': only its size and structure are checked; '%s.gz' as "
-                         "published would be checked by its hash",
-                         path, m->name);
-            rc = packed ? read_packed(r, which, fd, path, err) : read_member(r, which, &s, err);
-            close(fd);
-        }
-        free(path);
-        if (fd >= 0 || rc != STATUS_OK) return rc;
+// A member as it may lie in a folder.
+typedef enum member_form { PLAIN, PACKED, OTHER_FORM, FORMS } member_form;
+
+static char *form_path(const member *m, member_form form, const char *folder, error *err) {
+    return memory_format(err, "%s/%s%s", folder, form == OTHER_FORM ? m->alias : m->name,
+                         form == PACKED ? ".gz" : "");
+}
+
+// Leaves *fd at -1 when there is no such file.
+static status open_form(const char *path, int *fd, error *err) {
+    struct stat st;
+    *fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (*fd < 0 && errno != ENOENT && errno != ENOTDIR)
+        return error_system(err, STATUS_INPUT, errno, "cannot read: '%s'", path);
+    // A folder may have the name of a member: train, test.
+    if (*fd >= 0 && fstat(*fd, &st) == 0 && S_ISDIR(st.st_mode)) {
+        close(*fd);
+        *fd = -1;
     }
     return STATUS_OK;
 }
 
+static status read_form(reading *r, size_t which, member_form form, const char *path, error *err) {
+    const member *m = &r->set->members[which];
+    int fd;
+    status rc = open_form(path, &fd, err);
+    if (rc != STATUS_OK || fd < 0) return rc;
+    const stream s = {.fd = fd, .path = path};
+    if (form == PLAIN && !m->sha256)
+        log_warn(r->log,
+                 "'%s': only its size and structure are checked; '%s.gz' as published would be "
+                 "checked by its hash",
+                 path, m->name);
+    rc = form == PACKED ? read_packed(r, which, fd, path, err)
+                        : read_member(r, which, form == OTHER_FORM, &s, err);
+    close(fd);
+    return rc;
+}
+
+// Reads a member from a folder if it is there: the form first that a hash is known of.
+static status read_in_folder(reading *r, size_t which, const char *folder, error *err) {
+    static const member_form orders[2][FORMS] = {{PLAIN, PACKED, OTHER_FORM},
+                                                 {PACKED, PLAIN, OTHER_FORM}};
+    const member *m = &r->set->members[which];
+    const member_form *order = orders[!m->sha256 && m->packed_sha256];
+    status rc = STATUS_OK;
+    for (int i = 0; i < FORMS && rc == STATUS_OK && !r->origin->found[which]; i++) {
+        if (order[i] == OTHER_FORM && !m->alias) continue;
+        char *path = form_path(m, order[i], folder, err);
+        rc = path ? read_form(r, which, order[i], path, err) : STATUS_FAILED;
+        free(path);
+    }
+    return rc;
+}
+
 static status read_folder(reading *r, error *err) {
-    for (size_t i = 0; i < r->set->count; i++) {
-        status rc = read_in_folder(r, i, r->from, err);
-        if (rc == STATUS_OK && !r->origin->found[i] && r->set->folder) {
-            char *inner = memory_format(err, "%s/%s", r->from, r->set->folder);
+    status rc = STATUS_OK;
+    for (size_t i = 0; rc == STATUS_OK && i < r->set->count; i++) {
+        rc = read_in_folder(r, i, r->from, err);
+        for (int k = 0; k < MEMBER_FOLDERS && r->set->folders[k]; k++) {
+            if (rc != STATUS_OK || r->origin->found[i]) break;
+            char *inner = memory_format(err, "%s/%s", r->from, r->set->folders[k]);
             rc = inner ? read_in_folder(r, i, inner, err) : STATUS_FAILED;
             free(inner);
         }
-        if (rc != STATUS_OK) return rc;
     }
-    return STATUS_OK;
+    return rc;
 }
 
 // ---- From anywhere ----

@@ -44,6 +44,19 @@ out:
     return rc;
 }
 
+// A manifest without this list is about members that were all checked by a hash.
+static status describe_unpinned(const member_set *set, const member_origin *origin, manifest *m,
+                                error *err) {
+    yaml_node *list = yaml_new(YAML_SEQUENCE, err);
+    status rc = list ? STATUS_OK : STATUS_FAILED;
+    for (size_t i = 0; rc == STATUS_OK && i < set->count; i++)
+        if (origin->found[i] && !origin->pinned[i])
+            rc = yaml_append(list, yaml_new_string(set->members[i].name, err), err);
+    if (rc == STATUS_OK && list->count) return yaml_put(manifest_results(m), "unpinned", list, err);
+    yaml_free(list);
+    return rc;
+}
+
 status members_describe_origin(const member_set *set, const member_origin *origin, manifest *m,
                                error *err) {
     yaml_node *found = yaml_new(YAML_MAPPING, err);
@@ -56,6 +69,7 @@ status members_describe_origin(const member_set *set, const member_origin *origi
     rc = yaml_put(manifest_results(m), "members", found, err);
     found = NULL;
     TRY(rc);
+    TRY(describe_unpinned(set, origin, m, err));
     TRY(describe_source(origin, manifest_run(m), err));
 out:
     yaml_free(found);

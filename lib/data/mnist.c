@@ -52,12 +52,14 @@ static const mnist_kind kinds[] = {
              .setting = "MNIST_FROM",
              .members = mnist_files,
              .count = MEMBERS,
+             .folders = {"raw", "MNIST/raw"},
              .url = "https://ossci-datasets.s3.amazonaws.com/mnist/"},
      .class_names = mnist_classes},
     {.set = {.dataset = "fashion-mnist",
              .setting = "FASHION_MNIST_FROM",
              .members = fashion_files,
              .count = MEMBERS,
+             .folders = {"raw", "FashionMNIST/raw"},
              .url = "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/"},
      .class_names = fashion_classes},
 };
@@ -92,7 +94,10 @@ static status parse_split(const mnist_kind *kind, raw_split *s, int first, error
                          labels.shape[0], SIDE, SIDE);
     s->samples = images.shape[0];
     s->images = images.data;
-    s->labels = labels.data;
+    s->labels = memory_new(labels.shape[0], sizeof *s->labels, err);
+    s->owned[2] = s->labels;
+    if (!s->labels) return STATUS_FAILED;
+    for (uint32_t i = 0; i < labels.shape[0]; i++) s->labels[i] = labels.data[i];
 out:
     return rc;
 }

@@ -14,20 +14,20 @@ status raw_dataset_allocate(raw_dataset *r, int split, error *err) {
     raw_split *s = &r->splits[split];
     size_t bytes = (size_t)r->channels * (size_t)r->height * (size_t)r->width;
     s->owned[0] = s->images = memory_new(s->samples, bytes, err);
-    s->owned[1] = s->labels = memory_new(s->samples, 1, err);
+    s->owned[1] = s->labels = memory_new(s->samples, sizeof *s->labels, err);
     return s->images && s->labels ? STATUS_OK : STATUS_FAILED;
 }
 
 void raw_dataset_release(raw_dataset *r) {
     for (int i = 0; i < RAW_SPLITS; i++)
-        for (int k = 0; k < 2; k++) free(r->splits[i].owned[k]);
+        for (int k = 0; k < 3; k++) free(r->splits[i].owned[k]);
     memset(r, 0, sizeof *r);
 }
 
 status raw_dataset_check_labels(const raw_dataset *r, error *err) {
     for (int i = 0; i < RAW_SPLITS; i++)
         for (uint32_t k = 0; k < r->splits[i].samples; k++)
-            if (r->splits[i].labels[k] >= r->classes)
+            if (r->splits[i].labels[k] >= (uint32_t)r->classes)
                 return error_set(err, STATUS_INPUT,
                                  "cannot use %s: label %u of sample %u of the %s split: there are "
                                  "%d classes",

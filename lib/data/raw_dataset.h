@@ -13,8 +13,9 @@ enum { RAW_TRAIN, RAW_TEST, RAW_SPLITS };
 
 typedef struct raw_split {
     uint32_t samples;
-    uint8_t *images, *labels; // [samples][C][H][W]; [samples]
-    void *owned[2];           // what to free: images and labels may point into it
+    uint8_t *images;  // [samples][C][H][W]
+    uint32_t *labels; // [samples]
+    void *owned[3];   // what to free: images and labels may point into it
 } raw_split;
 
 typedef struct raw_dataset {

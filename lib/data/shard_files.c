@@ -167,13 +167,13 @@ out:
 
 // Room for the largest shard.
 typedef struct gather {
-    uint8_t *images, *labels;
-    uint32_t *ids;
+    uint8_t *images;
+    uint32_t *labels, *ids;
 } gather;
 
 static status gather_init(gather *g, const dataset *d, uint32_t samples, error *err) {
     g->images = memory_new(samples, dataset_sample_bytes(d), err);
-    g->labels = memory_new(samples, 1, err);
+    g->labels = memory_new(samples, sizeof *g->labels, err);
     g->ids = memory_new(samples, sizeof *g->ids, err);
     return g->images && g->labels && g->ids ? STATUS_OK : STATUS_FAILED;
 }
@@ -214,8 +214,8 @@ static status write_shard(const dataset *d, const deal *dealt, int v, uint64_t s
     }
     tensor_file f = {0};
     status rc;
-    TRY(dataset_add_tensors(&f, size, d->channels, d->height, d->width, g->images, g->labels,
-                            g->ids, err));
+    TRY(dataset_add_tensors(&f, size, d->channels, d->height, d->width, d->classes, g->images,
+                            g->labels, g->ids, err));
     TRY(describe(&f, d, dealt->shards, v, shard_seed, err));
     TRY(tensor_file_write(path, &f, err));
     const manifest_file written = {

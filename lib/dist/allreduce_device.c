@@ -59,8 +59,8 @@ out:
 
 // One black image a rank, all of class 0.
 static status step(device_vector *v, error *err) {
-    const uint8_t image = 0, label = 0, *const pixels[] = {&image};
-    const uint32_t id = 0;
+    const uint8_t image = 0, *const pixels[] = {&image};
+    const uint32_t label = 0, id = 0;
     const batch b = {.shards = v->comm->size,
                      .count = v->count,
                      .first_shard = v->comm->rank,

@@ -27,8 +27,7 @@ const field experiment_fields[] = {
     {"schema", FIELD_CHOICE, true, FIELD_NO_PLACE, .words = {"lockstep.experiment/1"}},
     {"name", FIELD_CUSTOM, true, FIELD_NO_PLACE, .read = field_read_name},
     {"title", FIELD_CUSTOM, false, FIELD_NO_PLACE, .read = field_read_title},
-    {"dataset", FIELD_TEXT, true, AT(dataset),
-     .words = {"cifar10", "cifar100", "mnist", "fashion-mnist", "synthetic"}},
+    {"dataset", FIELD_CUSTOM, true, FIELD_NO_PLACE, .read = field_read_dataset},
     {"model", FIELD_CUSTOM, true, FIELD_NO_PLACE, .read = field_read_model},
     {"strategy", FIELD_CHOICE, false, AT(strategy), .words = {"single", "dp", "ddp", "mp"}},
     {"world_size", FIELD_INTEGER, false, AT(world_size), 1, MAX_SHARDS, .otherwise = 1},
@@ -132,13 +131,7 @@ static yaml_node *read_choice(experiment_reading *r, const field *f, const yaml_
     if (node && read_word(r, f, node, &index) != STATUS_OK) return NULL;
     yaml_node *resolved = yaml_new_string(f->words[index], r->err);
     if (!resolved || f->place == FIELD_NO_PLACE) return resolved;
-    void *place = place_of(r->e, f->place);
-    if (f->type == FIELD_TEXT) {
-        const char *text = resolved->text;
-        memcpy(place, &text, sizeof text);
-    } else {
-        memcpy(place, &index, sizeof index);
-    }
+    memcpy(place_of(r->e, f->place), &index, sizeof index);
     return resolved;
 }
 
@@ -219,7 +212,6 @@ status experiment_read_field(experiment_reading *r, const field *f) {
     // Readers that return a node fail with NULL and leave the status in the error.
     r->err->code = STATUS_FAILED;
     switch (f->type) {
-    case FIELD_TEXT:
     case FIELD_CHOICE: resolved = read_choice(r, f, node); break;
     case FIELD_INTEGER:
     case FIELD_SEED: resolved = read_integer(r, f, node); break;

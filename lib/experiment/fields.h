@@ -6,7 +6,6 @@
 #include "experiment/experiment.h"
 
 typedef enum field_type {
-    FIELD_TEXT,    // const char *: one of `words`, in the resolved tree
     FIELD_CHOICE,  // an enum: which of `words`
     FIELD_INTEGER, // int
     FIELD_SEED,    // uint64_t
@@ -33,7 +32,7 @@ typedef struct field {
     double min, max;      // FIELD_INTEGER, FIELD_NUMBER
     bool above, below;    // FIELD_NUMBER: min, max themselves are outside
     double otherwise;     // the default of a number, an integer, a choice or a flag
-    const char *words[6]; // FIELD_CHOICE
+    const char *words[4]; // FIELD_CHOICE
     // The field applies only to some values of the choice at offset `kind`: bit k of `kinds` for
     // value k. 0: always.
     unsigned kinds;

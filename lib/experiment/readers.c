@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "data/dataset.h"
 #include "experiment/names.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -119,23 +120,36 @@ out:
 
 // ---- Names, model, stages, published figures ----
 
-// It becomes the name of a folder.
-status field_read_name(experiment_reading *r, const yaml_node *node, yaml_node **resolved) {
+// A word that may become the name of a folder; *text lives in *resolved.
+static status read_name(experiment_reading *r, const char *key, size_t longest,
+                        const yaml_node *node, yaml_node **resolved, const char **text) {
     static const char accepted[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
     const char *name;
-    status rc = yaml_string(node, "name", &name, r->err);
+    status rc = yaml_string(node, key, &name, r->err);
     if (rc != STATUS_OK) return rc;
     size_t length = strspn(name, accepted);
-    if (!length || name[length] || length > 100 || *name == '.' || *name == '-')
+    if (!length || name[length] || *name == '.' || *name == '-')
         return yaml_error(node, r->err,
-                          "'name': expected letters, digits, '.', '_' and '-', not beginning with "
+                          "'%s': expected letters, digits, '.', '_' and '-', not beginning with "
                           "'.' or '-', got '%.60s'",
-                          name);
+                          key, name);
+    if (length > longest)
+        return yaml_error(node, r->err, "'%s': expected at most %zu characters, got %zu", key,
+                          longest, length);
     *resolved = yaml_new_string(name, r->err);
     if (!*resolved) return STATUS_FAILED;
-    r->e->name = (*resolved)->text;
+    *text = (*resolved)->text;
     return STATUS_OK;
+}
+
+status field_read_name(experiment_reading *r, const yaml_node *node, yaml_node **resolved) {
+    return read_name(r, "name", 100, node, resolved, &r->e->name);
+}
+
+// The name that a dataset file has in its metadata.
+status field_read_dataset(experiment_reading *r, const yaml_node *node, yaml_node **resolved) {
+    return read_name(r, "dataset", DATASET_NAME_BYTES - 1, node, resolved, &r->e->dataset);
 }
 
 status field_read_title(experiment_reading *r, const yaml_node *node, yaml_node **resolved) {

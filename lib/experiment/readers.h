@@ -6,6 +6,7 @@
 #include "experiment/fields.h"
 
 status field_read_name(experiment_reading *r, const yaml_node *node, yaml_node **resolved);
+status field_read_dataset(experiment_reading *r, const yaml_node *node, yaml_node **resolved);
 status field_read_title(experiment_reading *r, const yaml_node *node, yaml_node **resolved);
 status field_read_model(experiment_reading *r, const yaml_node *node, yaml_node **resolved);
 status field_read_mean(experiment_reading *r, const yaml_node *node, yaml_node **resolved);

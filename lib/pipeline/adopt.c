@@ -91,11 +91,12 @@ static status move_aside(const char *folder, char **told, error *err) {
         aside = memory_format(err, "%s.unfinished-%d", folder, i);
         if (!aside) return STATUS_FAILED;
         if (access(aside, F_OK) == 0) continue;
-        if (rename(folder, aside) == 0) *told = memory_format(err, "moved to %s: unfinished", aside);
+        if (rename(folder, aside) == 0)
+            *told = memory_format(err, "moved to %s: unfinished", aside);
         break;
     }
-    status rc = *told ? STATUS_OK
-                      : error_system(err, STATUS_FAILED, errno, "cannot move '%s'", folder);
+    status rc =
+        *told ? STATUS_OK : error_system(err, STATUS_FAILED, errno, "cannot move '%s'", folder);
     free(aside);
     return rc;
 }
@@ -105,8 +106,8 @@ static status rename_folder(const char *from, const char *to, error *err) {
     return error_system(err, STATUS_FAILED, errno, "cannot move '%s' to '%s'", from, to);
 }
 
-static status move_in(const char *artifacts, const char *place, const char *folder,
-                      const char *key, char **told, error *err) {
+static status move_in(const char *artifacts, const char *place, const char *folder, const char *key,
+                      char **told, error *err) {
     execution_list list = {0};
     char *run = NULL, *half = NULL, *new_folder = NULL;
     status rc;

@@ -22,17 +22,16 @@ static const char *scalar(const yaml_node *node) {
     return !node ? "none" : node->kind == YAML_SCALAR ? node->text : "another value";
 }
 
-static void tell(telling *t, const char *group, const char *key, const char *from,
-                 const char *to) {
+static void tell(telling *t, const char *group, const char *key, const char *from, const char *to) {
     enum { MOST = 4 };
     const char *separator = t->count ? ", " : "";
     if (++t->count > MOST || t->used >= t->size) return;
     if (t->count == MOST)
         t->used += (size_t)snprintf(t->text + t->used, t->size - t->used, ", …");
     else
-        t->used += (size_t)snprintf(t->text + t->used, t->size - t->used,
-                                    "%s%s%s%.40s %.60s → %.60s", separator, group,
-                                    *group ? "." : "", key, from, to);
+        t->used +=
+            (size_t)snprintf(t->text + t->used, t->size - t->used, "%s%s%s%.40s %.60s → %.60s",
+                             separator, group, *group ? "." : "", key, from, to);
 }
 
 static bool is_shown_apart(const char *key) {
@@ -81,8 +80,7 @@ static status describe_last(const pipeline *p, const planned_run *r, const plann
     if (!path) return STATUS_FAILED;
     const bool there = manifest_read(path, &root, &unreadable) == STATUS_OK;
     const yaml_node *before = there ? yaml_find(root, "parameters") : NULL;
-    if (before && before->kind == YAML_MAPPING &&
-        !change_keys(before, r->e.resolved, why, size))
+    if (before && before->kind == YAML_MAPPING && !change_keys(before, r->e.resolved, why, size))
         snprintf(why, size, "other data, another kind of device, or another version");
     yaml_free(root);
     free(path);
@@ -126,8 +124,7 @@ static status check_schedule(const yaml_node *root, const planned_run *r, const 
     yaml_node *before = yaml_copy(yaml_find(root, "parameters"), err);
     yaml_node *now = yaml_copy(r->e.resolved, err);
     status rc = before && now ? STATUS_OK : STATUS_FAILED;
-    if (rc == STATUS_OK)
-        rc = yaml_put(now, "seed", yaml_new_integer((int64_t)s->seed, err), err);
+    if (rc == STATUS_OK) rc = yaml_put(now, "seed", yaml_new_integer((int64_t)s->seed, err), err);
     for (size_t i = 0; before && i < sizeof foreign / sizeof *foreign; i++)
         yaml_remove(before, foreign[i]);
     if (rc == STATUS_OK && !experiment_continues(before, now, why)) *why = 0;
@@ -179,8 +176,8 @@ static status copy_state(const pipeline *p, const candidate *c, const char *key,
     return rc;
 }
 
-status change_describe(const pipeline *p, const planned_run *r, const planned_seed *s, bool may_go_on,
-                       bool *resume, char *why, size_t size, error *err) {
+status change_describe(const pipeline *p, const planned_run *r, const planned_seed *s,
+                       bool may_go_on, bool *resume, char *why, size_t size, error *err) {
     candidate c = {0};
     status rc = describe_last(p, r, s, why, size, err);
     if (rc != STATUS_OK || !may_go_on || !p->settings->resume) return rc;

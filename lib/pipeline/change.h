@@ -20,7 +20,7 @@ size_t change_keys(const yaml_node *before, const yaml_node *now, char *text, si
 // With `may_go_on`, where the store has a finished run that is this one with fewer epochs, and the
 // schedule makes it the same up to there, its state is copied into the first execution of this run,
 // *resume becomes true, and `why` says so. (Such a run has no times of its own.)
-status change_describe(const pipeline *p, const planned_run *r, const planned_seed *s, bool may_go_on,
-                       bool *resume, char *why, size_t size, error *err) MUST_CHECK;
+status change_describe(const pipeline *p, const planned_run *r, const planned_seed *s,
+                       bool may_go_on, bool *resume, char *why, size_t size, error *err) MUST_CHECK;
 
 #endif

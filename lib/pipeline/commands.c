@@ -40,8 +40,7 @@ static status plan_runs(const pipeline *p, const words *files, planned_runs *run
         if (rc != STATUS_OK) goto out;
     }
     const yaml_node *first = yaml_get(runs->plan, "runs.0.name");
-    if (files->count > 1)
-        rc = yaml_put(runs->plan, "baseline", yaml_copy(first, err), err);
+    if (files->count > 1) rc = yaml_put(runs->plan, "baseline", yaml_copy(first, err), err);
 out:
     return rc;
 }

@@ -306,8 +306,8 @@ static void choose(execution_work *w, const standing *s, size_t round) {
 }
 
 // A training of the same key in an earlier round, or a fresh one, needs no reason.
-static status find_reason(execution_work *w, const standing *s, size_t round, int wanted,
-                          char *why, size_t size, error *err) {
+static status find_reason(execution_work *w, const standing *s, size_t round, int wanted, char *why,
+                          size_t size, error *err) {
     *why = 0;
     if (round < s->count) return STATUS_OK;
     if (w->resume)

@@ -24,7 +24,8 @@ int execute_wanted(const planned_run *r, int rounds);
 size_t execute_counting(const pipeline *p, const execution_list *list, int wanted,
                         size_t *counting);
 
-// Are there `rounds` executions of every run, which may be pooled? *missing: how many are not there.
+// Are there `rounds` executions of every run, which may be pooled? *missing: how many are not
+// there.
 status execute_missing(const pipeline *p, const planned_runs *runs, int rounds, int *missing,
                        error *err) MUST_CHECK;
 

@@ -36,7 +36,8 @@ static bool is_study(const char *path) {
 
 static status find_one(const catalog *known, const char *name, words *files, error *err) {
     const catalog_entry *entry;
-    status rc = names_is_path(name) ? check_path(name, err) : catalog_find(known, name, &entry, err);
+    status rc =
+        names_is_path(name) ? check_path(name, err) : catalog_find(known, name, &entry, err);
     if (rc == STATUS_OK) rc = words_add(files, names_is_path(name) ? name : entry->path, err);
     return rc;
 }
@@ -89,18 +90,18 @@ status naming_find(const pipeline *p, bool study_may_be, words *files, bool *stu
         if (study_may_be)
             *study = true;
         else
-            rc = error_set(err, STATUS_USAGE, "cannot %s: '%s': it is a study, not an experiment",
-                           settings_command_name(p->settings->command),
-                           p->settings->names.items[i]);
+            rc =
+                error_set(err, STATUS_USAGE, "cannot %s: '%s': it is a study, not an experiment",
+                          settings_command_name(p->settings->command), p->settings->names.items[i]);
     }
     return rc;
 }
 
 char *naming_list(const pipeline *p, error *err) {
     const words *names = &p->settings->names;
-    char *path = names->count ? memory_string(names->items[0], err)
-                              : memory_format(err, "%s/reproductions/reproduce.yaml",
-                                              p->experiments);
+    char *path = names->count
+                     ? memory_string(names->items[0], err)
+                     : memory_format(err, "%s/reproductions/reproduce.yaml", p->experiments);
     if (!path || access(path, R_OK) == 0) return path;
     error_set(err, STATUS_INPUT, "cannot find the list of reports: '%s' does not exist", path);
     free(path);
@@ -141,7 +142,7 @@ static char *kept_name(const words *files, size_t at, const words *set, const ch
 }
 
 status naming_of_run(const pipeline *p, const words *files, size_t i, char **name, char **folder,
-                    error *err) {
+                     error *err) {
     const words *set = &p->settings->assignments;
     *folder = NULL;
     status rc = read_name(files->items[i], set, name, err);

@@ -13,7 +13,7 @@
 // be named, says whether the only one is; elsewhere a study is refused (STATUS_USAGE).
 // STATUS_INPUT where there is no such file.
 status naming_find(const pipeline *p, bool study_may_be, words *files, bool *study,
-                  error *err) MUST_CHECK;
+                   error *err) MUST_CHECK;
 // The file of the list that LIST names, or the one that is used without; free() it. NULL, with err
 // filled, where there is none.
 char *naming_list(const pipeline *p, error *err) MUST_CHECK;
@@ -25,7 +25,7 @@ char *naming_base(const char *path, error *err) MUST_CHECK;
 // stand in; free() both. A run named by its key whose name another one has, too, is called
 // NAME-KEY.
 status naming_of_run(const pipeline *p, const words *files, size_t i, char **name, char **folder,
-                    error *err) MUST_CHECK;
+                     error *err) MUST_CHECK;
 
 // PREFIX-FOLDER-FOLDER of the plan's runs; cut, with a hash, where it gets too long for a folder.
 // free() it.

@@ -33,10 +33,9 @@ static status check_tool(const pipeline *p, const planned_run *r, error *err) {
 static status add_seeds(planned_run *r, const char *folder, error *err) {
     const uint64_t first = r->e.seed, count = (uint64_t)r->e.repeats;
     if (first > INT64_MAX - count + 1)
-        return error_set(err, STATUS_USAGE,
-                         "cannot train '%s': %llu seeds from %llu on: the largest is %lld", r->name,
-                         (unsigned long long)count, (unsigned long long)first,
-                         (long long)INT64_MAX);
+        return error_set(
+            err, STATUS_USAGE, "cannot train '%s': %llu seeds from %llu on: the largest is %lld",
+            r->name, (unsigned long long)count, (unsigned long long)first, (long long)INT64_MAX);
     r->seeds = memory_new(count, sizeof *r->seeds, err);
     if (!r->seeds) return STATUS_FAILED;
     for (r->seed_count = 0; r->seed_count < count; r->seed_count++) {
@@ -48,8 +47,8 @@ static status add_seeds(planned_run *r, const char *folder, error *err) {
     return STATUS_OK;
 }
 
-// A list of devices is dealt to as many ranks as the experiment has: it says where they compute, not
-// how many they are.
+// A list of devices is dealt to as many ranks as the experiment has: it says where they compute,
+// not how many they are.
 static status choose_devices(const pipeline *p, planned_run *r, error *err) {
     const char *given = p->settings->values[SETTING_DEVICE];
     const int ranks = r->e.strategy == STRATEGY_SINGLE ? 1 : r->e.world_size;
@@ -159,15 +158,13 @@ static status check_names(const planned_runs *runs, error *err) {
             return error_set(err, STATUS_USAGE,
                              "'%s' and '%s' would be one: both are called '%s'; give one of the "
                              "files another name",
-                             a->file, b->file,
-                             strcmp(a->name, b->name) == 0 ? a->name : place);
+                             a->file, b->file, strcmp(a->name, b->name) == 0 ? a->name : place);
         }
     }
     return STATUS_OK;
 }
 
-status planned_runs_resolve(const pipeline *p, planned_runs *runs, const char *folder,
-                            error *err) {
+status planned_runs_resolve(const pipeline *p, planned_runs *runs, const char *folder, error *err) {
     status rc = resolve(p, runs, folder, err);
     return rc == STATUS_OK ? check_names(runs, err) : rc;
 }

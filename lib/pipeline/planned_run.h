@@ -44,7 +44,8 @@ typedef struct planned_runs {
 } planned_runs;
 
 // Takes over `plan`, `report` and `file`, reads every experiment, and checks all that can be
-// checked without data: tools, seeds, names. `folder` is put in front of the runs' own; "" for none.
+// checked without data: tools, seeds, names. `folder` is put in front of the runs' own; "" for
+// none.
 status planned_runs_resolve(const pipeline *p, planned_runs *runs, const char *folder,
                             error *err) MUST_CHECK;
 void planned_runs_release(planned_runs *runs);

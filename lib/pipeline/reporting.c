@@ -87,8 +87,8 @@ static status keep_plan(const planned_runs *runs, error *err) {
     char *text = NULL, *folder = NULL;
     size_t bytes;
     status rc = STATUS_OK;
-    const bool same = yaml_read_file(runs->file, &before, NULL) == STATUS_OK &&
-                      yaml_equal(before, runs->plan);
+    const bool same =
+        yaml_read_file(runs->file, &before, NULL) == STATUS_OK && yaml_equal(before, runs->plan);
     yaml_free(before);
     if (same) return STATUS_OK;
     folder = memory_format(err, "%.*s", (int)(strrchr(runs->file, '/') - runs->file), runs->file);

@@ -8,21 +8,22 @@
 #include "base/memory.h"
 #include "base/output.h"
 
-static const char HEAD[] =
-    "#!/bin/sh\n"
-    "# Runs everything in this folder again and compares the models. Usage: sh run-again.sh [FOLDER]\n"
-    "#\n"
-    "# The tools are found on PATH, or in BIN=FOLDER; what is made goes below FOLDER (again). DEVICE\n"
-    "# and THREADS say where and how wide to train.\n"
-    "set -eu\n"
-    "here=$(cd \"$(dirname \"$0\")\" && pwd)\n"
-    "out=${1:-again}\n"
-    "run() {\n"
-    "    name=$1\n"
-    "    shift\n"
-    "    echo \"$name\"\n"
-    "    \"${BIN:+$BIN/}$name\" \"$@\"\n"
-    "}\n\n";
+static const char HEAD[] = "#!/bin/sh\n"
+                           "# Runs everything in this folder again and compares the models. Usage: "
+                           "sh run-again.sh [FOLDER]\n"
+                           "#\n"
+                           "# The tools are found on PATH, or in BIN=FOLDER; what is made goes "
+                           "below FOLDER (again). DEVICE\n"
+                           "# and THREADS say where and how wide to train.\n"
+                           "set -eu\n"
+                           "here=$(cd \"$(dirname \"$0\")\" && pwd)\n"
+                           "out=${1:-again}\n"
+                           "run() {\n"
+                           "    name=$1\n"
+                           "    shift\n"
+                           "    echo \"$name\"\n"
+                           "    \"${BIN:+$BIN/}$name\" \"$@\"\n"
+                           "}\n\n";
 
 static const char COMPARISON[] =
     "\n# Are they the same models, bit for bit?\n"
@@ -119,7 +120,8 @@ out:
 
 static status write_training(script *s, const planned_run *r, const planned_seed *seed) {
     static const char where[] = " ${DEVICE:+--device \"$DEVICE\"}";
-    static const char wide[] = " ${DEVICE:+--device \"$DEVICE\"} ${THREADS:+--threads \"$THREADS\"}";
+    static const char wide[] =
+        " ${DEVICE:+--device \"$DEVICE\"} ${THREADS:+--threads \"$THREADS\"}";
     const char *artifacts = s->p->artifacts;
     words train = {0}, evaluate = {0};
     status rc;

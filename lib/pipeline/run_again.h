@@ -7,8 +7,8 @@
 #include "pipeline/pipeline.h"
 #include "pipeline/planned_run.h"
 
-// Writes FOLDER/run-again.sh. `models` holds the content hash of the model of every run and seed, in
-// their order.
+// Writes FOLDER/run-again.sh. `models` holds the content hash of the model of every run and seed,
+// in their order.
 status run_again_write(const pipeline *p, const planned_runs *runs, const char *folder,
                        const words *models, error *err) MUST_CHECK;
 

@@ -52,11 +52,11 @@ static const struct {
 
 // Settings of the build, which make reads itself: here they mean nothing, and are no mistake.
 static const char *const of_build[] = {
-    "AR",       "BIN",       "BUILD",     "CC",        "CFLAGS",     "CPPFLAGS", "CUDA",
-    "CUDA_HOME", "CUDA_ARCHS", "CXX",      "CXXFLAGS", "JOBS",       "LDFLAGS",  "LDLIBS",
-    "MODE",     "MPI",       "MPICC",     "NCCL",      "NVCCFLAGS",  "PKGCONFIG", "PREFIX",
-    "PYTHON",   "V",         "WERROR",    "CLANG",     "CLANG_FORMAT", "SHELLCHECK", "MAKEFLAGS",
-    "SHELL",    "DESTDIR",   "Q"};
+    "AR",        "BIN",        "BUILD",  "CC",       "CFLAGS",       "CPPFLAGS",   "CUDA",
+    "CUDA_HOME", "CUDA_ARCHS", "CXX",    "CXXFLAGS", "JOBS",         "LDFLAGS",    "LDLIBS",
+    "MODE",      "MPI",        "MPICC",  "NCCL",     "NVCCFLAGS",    "PKGCONFIG",  "PREFIX",
+    "PYTHON",    "V",          "WERROR", "CLANG",    "CLANG_FORMAT", "SHELLCHECK", "MAKEFLAGS",
+    "SHELL",     "DESTDIR",    "Q"};
 
 enum { OF_BUILD = sizeof of_build / sizeof *of_build };
 
@@ -105,8 +105,8 @@ static void list_known(pipeline_command command, char *text, size_t size) {
     size_t used = 0;
     for (int s = 0; s < SETTINGS && used < size; s++)
         if (takes(command, (setting)s))
-            used += (size_t)snprintf(text + used, size - used, "%s%s", used ? " " : "",
-                                     table[s].name);
+            used +=
+                (size_t)snprintf(text + used, size - used, "%s%s", used ? " " : "", table[s].name);
 }
 
 static status unknown(pipeline_command command, const char *name, const char *word, error *err) {
@@ -168,7 +168,8 @@ static status read_integer(const settings *s, setting which, int64_t min, int64_
     if (!text) return STATUS_OK;
     long long number = strtoll(text, &end, 10);
     if (!isdigit((unsigned char)*text) || *end || number < min || number > max)
-        return error_set(err, STATUS_USAGE, "%s: '%.60s': expected a whole number from %lld to %lld",
+        return error_set(err, STATUS_USAGE,
+                         "%s: '%.60s': expected a whole number from %lld to %lld",
                          table[which].name, text, (long long)min, (long long)max);
     *value = number;
     return STATUS_OK;
@@ -223,8 +224,7 @@ static status check_names(const settings *s, error *err) {
     case COMMAND_EXPERIMENT: return need_names(s, 1, 1, err);
     case COMMAND_EXPLAIN: return need_names(s, 2, 2, err);
     case COMMAND_REPRODUCE: return need_names(s, 0, 1, err);
-    case COMMAND_COMPARE:
-        return need_names(s, s->values[SETTING_RUNS] ? 2 : 1, SIZE_MAX, err);
+    case COMMAND_COMPARE: return need_names(s, s->values[SETTING_RUNS] ? 2 : 1, SIZE_MAX, err);
     case COMMAND_SUBMISSION:
     case COMMAND_CLEAN_RUNS: return need_names(s, 1, SIZE_MAX, err);
     case COMMAND_RUNS:
@@ -288,8 +288,7 @@ void settings_release(settings *s) {
 char *settings_help(error *err) {
     char *text = memory_string("", err);
     for (int i = 0; text && i < SETTINGS; i++) {
-        char *longer =
-            memory_format(err, "%s  %-19s %s\n", text, table[i].name, table[i].help);
+        char *longer = memory_format(err, "%s  %-19s %s\n", text, table[i].name, table[i].help);
         free(text);
         text = longer;
     }

@@ -51,9 +51,9 @@ static bool is_automatic(const pipeline *p, const char *tool) {
            (strncmp(tool, "train-", 6) == 0 || strcmp(tool, "evaluate") == 0);
 }
 
-// Only for `auto` a tool has to look for GPUs, and CUDA takes its time to start: so the first answer
-// holds for all of this call. The key shows which answer it was, as one for any GPU is found without
-// looking.
+// Only for `auto` a tool has to look for GPUs, and CUDA takes its time to start: so the first
+// answer holds for all of this call. The key shows which answer it was, as one for any GPU is found
+// without looking.
 static status automatic_key(pipeline *p, const words *command, char **key, error *err) {
     char *on_gpu = NULL;
     status rc = ask_key(p, command, p->automatic ? p->automatic : "auto", key, err);
@@ -105,8 +105,8 @@ static size_t changed_words(const yaml_node *before, const words *now, char *why
 static void explain_key(const yaml_node *root, const words *command, char why[WHY_BYTES]) {
     const yaml_node *version = yaml_find(root, "version");
     if (changed_words(yaml_find(root, "command"), command, why, WHY_BYTES)) return;
-    bool same = version && version->kind == YAML_SCALAR &&
-                strcmp(version->text, cli_version()) == 0;
+    bool same =
+        version && version->kind == YAML_SCALAR && strcmp(version->text, cli_version()) == 0;
     snprintf(why, WHY_BYTES, "%s",
              same ? "what it reads has changed" : "what it reads, or this version, has changed");
 }
@@ -176,8 +176,7 @@ out:
     return rc;
 }
 
-static status run(const pipeline *p, const stage *s, const char *key, const char *why,
-                  error *err) {
+static status run(const pipeline *p, const stage *s, const char *key, const char *why, error *err) {
     char told[WHY_BYTES + 16];
     char after[WHY_BYTES];
     bool done;

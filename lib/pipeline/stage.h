@@ -15,14 +15,14 @@
 #include "pipeline/words.h"
 
 typedef struct stage {
-    const char *name;        // what it does: "train"
-    const char *dir;         // the folder that it fills
-    const char *shown;       // what messages call the folder; NULL: `dir`
-    const char *key;         // NULL: the tool is asked
-    const char *reason;      // why it runs, for the user; NULL: found out from the folder
-    const words *command;    // the tool's name, without a folder, and its arguments
-    const words *launcher;   // what starts the tool as several processes; NULL: nothing
-    const char *more;        // one more argument when it runs ("--resume"), which makes no key
+    const char *name;      // what it does: "train"
+    const char *dir;       // the folder that it fills
+    const char *shown;     // what messages call the folder; NULL: `dir`
+    const char *key;       // NULL: the tool is asked
+    const char *reason;    // why it runs, for the user; NULL: found out from the folder
+    const words *command;  // the tool's name, without a folder, and its arguments
+    const words *launcher; // what starts the tool as several processes; NULL: nothing
+    const char *more;      // one more argument when it runs ("--resume"), which makes no key
 } stage;
 
 // The key that the tool prints for these arguments. An empty message: the tool has said why not.

@@ -167,8 +167,9 @@ status store_find(const char *artifacts, const char *digits, char **key, error *
     free(*key);
     *key = NULL;
     return error_set(err, STATUS_INPUT,
-                     matches ? "'%s' is the beginning of %zu keys: give more digits"
-                             : "no kept run has a key that begins with '%s': `make runs` lists them",
+                     matches
+                         ? "'%s' is the beginning of %zu keys: give more digits"
+                         : "no kept run has a key that begins with '%s': `make runs` lists them",
                      digits, matches);
 }
 

@@ -26,9 +26,9 @@ typedef struct submission {
     char *folder; // in the work folder
     const char *language;
     yaml_node *environment;
-    words models;               // content hash of each run and seed
+    words models;                // content hash of each run and seed
     char *run_rows, *model_rows; // of the README
-    char *version, *commit;     // of the first run
+    char *version, *commit;      // of the first run
 } submission;
 
 // ---- Text ----
@@ -283,8 +283,8 @@ static status write_readme(const submission *s, error *err) {
     s->run_rows[strlen(s->run_rows) - 1] = 0; // the line ends in the template
     s->model_rows[strlen(s->model_rows) - 1] = 0;
     const char *const pairs[][2] = {
-        {"@NAME@", s->name},      {"@VERSION@", s->version}, {"@COMMIT@", s->commit},
-        {"@LIMIT@", limit},       {"@RUNS@", s->run_rows},   {"@MODELS@", s->model_rows},
+        {"@NAME@", s->name},    {"@VERSION@", s->version}, {"@COMMIT@", s->commit},
+        {"@LIMIT@", limit},     {"@RUNS@", s->run_rows},   {"@MODELS@", s->model_rows},
         {"@SOURCES@", sources},
     };
     filled = fill_in(text, pairs, sizeof pairs / sizeof *pairs, err);
@@ -311,9 +311,9 @@ static status write_environment(const submission *s, error *err) {
 // ---- The archive ----
 
 static status pack(const submission *s, error *err) {
-    static const char *const same[] = {
-        "--sort=name", "--format=ustar", "--mtime=@0",    "--owner=0",
-        "--group=0",   "--numeric-owner", "--mode=u=rwX,go=rX"};
+    static const char *const same[] = {"--sort=name",       "--format=ustar", "--mtime=@0",
+                                       "--owner=0",         "--group=0",      "--numeric-owner",
+                                       "--mode=u=rwX,go=rX"};
     words command = {0};
     char *archive = memory_format(err, "%s/%s.tar.gz", s->p->artifacts, s->name);
     char *fresh = archive ? memory_format(err, "%s.new", archive) : NULL;
@@ -342,9 +342,10 @@ static status fill(submission *s, error *err) {
     char *collectives = NULL;
     status rc;
     TRY(keep_report(s, err));
-    s->run_rows = memory_string(chinese ? "| 运行 | 工具 | 测试准确率 | 模型 |\n|---|---|---|---|\n"
-                                        : "| run | tool | test accuracy | model |\n|---|---|---|---|\n",
-                                err);
+    s->run_rows =
+        memory_string(chinese ? "| 运行 | 工具 | 测试准确率 | 模型 |\n|---|---|---|---|\n"
+                              : "| run | tool | test accuracy | model |\n|---|---|---|---|\n",
+                      err);
     TRY(s->run_rows ? STATUS_OK : STATUS_FAILED);
     for (size_t i = 0; i < s->runs->count; i++) {
         const planned_run *r = &s->runs->items[i];

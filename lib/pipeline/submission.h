@@ -1,8 +1,8 @@
 // submission.h - what to hand in, as one archive: the report and its drawings, the experiments, the
 // manifest of every stage, the models up to MODEL_LIMIT, and a script that makes it all again.
 //
-// The archive is a function of the runs and of REPORT_FLAGS: files in the order of their names, with
-// one time and one owner. It holds no data set.
+// The archive is a function of the runs and of REPORT_FLAGS: files in the order of their names,
+// with one time and one owner. It holds no data set.
 #ifndef LOCKSTEP_PIPELINE_SUBMISSION_H
 #define LOCKSTEP_PIPELINE_SUBMISSION_H
 
@@ -10,7 +10,8 @@
 #include "pipeline/pipeline.h"
 #include "pipeline/planned_run.h"
 
-// Packs ARTIFACTS/submission-NAME-NAME.tar.gz from runs whose report was made, and says where it is.
+// Packs ARTIFACTS/submission-NAME-NAME.tar.gz from runs whose report was made, and says where it
+// is.
 status submission_pack(pipeline *p, const planned_runs *runs, error *err) MUST_CHECK;
 
 #endif

@@ -1,9 +1,11 @@
 #include "report/predictions.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "data/labels.h"
 
 static size_t largest(const float *logits, size_t classes) {
     size_t best = 0;
@@ -22,14 +24,13 @@ static status judge(predictions *p, error *err) {
     return STATUS_OK;
 }
 
-static status check_labels(const predictions *p, const char *path, error *err) {
-    for (size_t i = 0; i < p->samples; i++)
-        if (p->labels[i] >= p->classes)
-            return error_set(
-                err, STATUS_INPUT,
-                "cannot use predictions: '%s': label %d of sample %zu, but %zu classes", path,
-                p->labels[i], i, p->classes);
-    return STATUS_OK;
+static status take_labels(predictions *p, const tensor *labels, const char *path, error *err) {
+    if (p->classes > INT_MAX)
+        return error_set(err, STATUS_INPUT, "cannot read predictions: '%s': %zu classes", path,
+                         p->classes);
+    p->labels = memory_new(p->samples, sizeof *p->labels, err);
+    if (!p->labels) return STATUS_FAILED;
+    return labels_copy(labels, "predictions", path, (int)p->classes, p->labels, err);
 }
 
 status predictions_read(const char *folder, predictions *p, error *err) {
@@ -42,14 +43,13 @@ status predictions_read(const char *folder, predictions *p, error *err) {
     int64_t shape[] = {-1, -1};
     TRY(tensor_file_require(&p->file, path, "logits", TENSOR_F32, 2, shape, &logits, err));
     shape[0] = logits->shape[0];
-    TRY(tensor_file_require(&p->file, path, "labels", TENSOR_U8, 1, shape, &labels, err));
+    TRY(labels_require(&p->file, path, shape[0], &labels, err));
     TRY(tensor_file_require(&p->file, path, "ids", TENSOR_U32, 1, shape, &ids, err));
     p->samples = (size_t)shape[0];
     p->classes = (size_t)logits->shape[1];
     p->logits = logits->data;
-    p->labels = labels->data;
     p->ids = ids->data;
-    TRY(check_labels(p, path, err));
+    TRY(take_labels(p, labels, path, err));
     TRY(judge(p, err));
 out:
     free(path);
@@ -59,6 +59,7 @@ out:
 
 void predictions_release(predictions *p) {
     tensor_file_release(&p->file);
+    free(p->labels);
     free(p->right);
     *p = (predictions){0};
 }

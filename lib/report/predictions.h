@@ -13,7 +13,7 @@ typedef struct predictions {
     tensor_file file;
     size_t samples, classes;
     const float *logits; // [samples][classes]
-    const uint8_t *labels;
+    uint32_t *labels;
     const uint32_t *ids;
     bool *right; // the largest logit is that of the label; among equals the first counts
     int64_t right_count;

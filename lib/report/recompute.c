@@ -50,7 +50,7 @@ static int label_of(const run *r, const char *name) {
     return -1;
 }
 
-static void class_of(const predictions *p, int label, recomputed *again) {
+static void class_of(const predictions *p, uint32_t label, recomputed *again) {
     int64_t count = 0, right = 0;
     for (size_t i = 0; i < p->samples; i++) {
         if (p->labels[i] != label) continue;
@@ -73,7 +73,7 @@ static status from_predictions(const figure *f, recomputed *again, error *err) {
     else if (strcmp(f->metric, "test_loss") == 0)
         loss_of(&p, again);
     else
-        class_of(&p, label_of(r, f->metric + strlen("class.")), again);
+        class_of(&p, (uint32_t)label_of(r, f->metric + strlen("class.")), again);
     predictions_release(&p);
     return STATUS_OK;
 }

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "compute/backend.h"
+#include "data/labels.h"
 #include "data/recorded.h"
 #include "train/train_manifest.h"
 
@@ -100,8 +101,9 @@ static status check_fit(const evaluate_model *e, error *err) {
                          in->height, in->width);
     if (d->classes != e->model.program.classes)
         return error_set(err, STATUS_INPUT,
-                         "cannot use dataset: '%s': it has %d classes, model '%s' gives %d", path,
-                         d->classes, e->model.name, e->model.program.classes);
+                         "cannot use dataset: '%s': it has %d classes, model '%s' gives %d: pass "
+                         "data of the classes that it was trained on",
+                         path, d->classes, e->model.name, e->model.program.classes);
     if (e->normalization.channels != d->channels)
         return error_set(err, STATUS_INPUT,
                          "cannot normalise: '%s': %d channels of mean and deviation, images of %d",
@@ -217,7 +219,7 @@ static status write_predictions(const evaluate_model *e, const char *path, manif
     status rc;
     if (classes) TRY(tensor_file_add_metadata(&f, "classes", classes, err));
     TRY(tensor_file_add(&f, "logits", TENSOR_F32, 2, logits, e->logits, false, err));
-    TRY(tensor_file_add(&f, "labels", TENSOR_U8, 1, samples, d->labels, false, err));
+    TRY(labels_add(&f, d->labels, samples[0], d->classes, err));
     TRY(tensor_file_add(&f, "ids", TENSOR_U32, 1, samples, d->ids, false, err));
     TRY(tensor_file_write(path, &f, err));
     TRY(train_manifest_output(m, path, &f, err));
@@ -271,18 +273,24 @@ static status append_row(yaml_node *list, const evaluation *v, int label, error 
     return yaml_append(list, row, err);
 }
 
-static status put_classes(const evaluate_model *e, yaml_node *results, error *err) {
-    yaml_node *names = class_names(&e->data);
-    yaml_node *classes = yaml_new(YAML_SEQUENCE, err), *rows = yaml_new(YAML_SEQUENCE, err);
-    status rc = yaml_put(results, "per_class", classes, err);
-    if (rc != STATUS_OK) yaml_free(rows);
-    if (rc == STATUS_OK) rc = yaml_put(results, "confusion", rows, err);
-    for (int k = 0; rc == STATUS_OK && k < e->result.classes; k++) {
-        rc = append_class(classes, &e->result, k, names, err);
-        if (rc == STATUS_OK) rc = append_row(rows, &e->result, k, err);
-    }
-    yaml_free(names);
+// A manifest is at most YAML_MAX_BYTES long, and a matrix of 1,000 classes would be more.
+enum { CONFUSION_MAX = 256 };
+
+static status put_confusion(const evaluation *v, yaml_node *results, error *err) {
+    if (v->classes > CONFUSION_MAX) return STATUS_OK;
+    yaml_node *rows = yaml_new(YAML_SEQUENCE, err);
+    status rc = yaml_put(results, "confusion", rows, err);
+    for (int k = 0; rc == STATUS_OK && k < v->classes; k++) rc = append_row(rows, v, k, err);
     return rc;
+}
+
+static status put_classes(const evaluate_model *e, yaml_node *results, error *err) {
+    yaml_node *names = class_names(&e->data), *classes = yaml_new(YAML_SEQUENCE, err);
+    status rc = yaml_put(results, "per_class", classes, err);
+    for (int k = 0; rc == STATUS_OK && k < e->result.classes; k++)
+        rc = append_class(classes, &e->result, k, names, err);
+    yaml_free(names);
+    return rc == STATUS_OK ? put_confusion(&e->result, results, err) : rc;
 }
 
 static status put_execution(const evaluate_model *e, manifest *m, error *err) {

@@ -44,7 +44,7 @@ status evaluation_init(evaluation *e, const dataset *d, const float *logits, err
     if (!e->confusion) return STATUS_FAILED;
     for (uint32_t i = 0; i < d->samples; i++) {
         const float *mine = logits + i * classes;
-        int said = largest(mine, d->classes), label = d->labels[i];
+        int said = largest(mine, d->classes), label = (int)d->labels[i];
         e->right += said == label;
         e->confusion[(size_t)label * classes + (size_t)said]++;
         e->loss += cross_entropy(mine, d->classes, label);

@@ -29,7 +29,7 @@ typedef struct part { // one replica
     batch batch;
     uint8_t *pixels; // its own copy of its samples; none where its engine has the data set
     const uint8_t **images;
-    uint8_t *labels;
+    uint32_t *labels;
     uint32_t *ids, *rows;
     float *gradients, *losses; // of its logits, where its engine computes
     phase_times spent;         // in the current region

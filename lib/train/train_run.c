@@ -28,17 +28,24 @@ static const char MODEL[] = "model.st.zst", STEPS[] = "steps.st.zst", MANIFEST[]
 
 static status check_fit(const experiment *e, const dataset *d, const char *path, error *err) {
     const program *p = &e->model.program;
+    if (strcmp(e->dataset, d->name) != 0)
+        return error_set(err, STATUS_INPUT,
+                         "cannot use dataset: '%s': it is '%s', experiment '%s' asks for '%s': "
+                         "pass other data, or --set dataset=%s",
+                         path, d->name, e->name, e->dataset, d->name);
     if (d->channels != p->input.channels || d->height != p->input.height ||
         d->width != p->input.width)
         return error_set(err, STATUS_INPUT,
                          "cannot use dataset: '%s': its images are %d×%d×%d, model '%s' takes "
-                         "%d×%d×%d",
+                         "%d×%d×%d: import the images at that size, or write 'input: [%d, %d, %d]' "
+                         "in the model",
                          path, d->channels, d->height, d->width, e->model.name, p->input.channels,
-                         p->input.height, p->input.width);
+                         p->input.height, p->input.width, d->channels, d->height, d->width);
     if (d->classes != p->classes)
         return error_set(err, STATUS_INPUT,
-                         "cannot use dataset: '%s': it has %d classes, model '%s' gives %d", path,
-                         d->classes, e->model.name, p->classes);
+                         "cannot use dataset: '%s': it has %d classes, model '%s' gives %d: its "
+                         "last layer must be 'linear: {out: %d}'",
+                         path, d->classes, e->model.name, p->classes, d->classes);
     return STATUS_OK;
 }
 
@@ -71,9 +78,6 @@ static status read_data(train_run *r, error *err) {
         TRY(check_fit(r->experiment, &r->test, s->test, err));
         TRY(train_manifest_dataset(r->manifest, &r->test, err));
     }
-    if (strcmp(r->experiment->dataset, r->train.name) != 0)
-        log_info(s->log, "the experiment is about dataset '%s', '%s' holds '%s'",
-                 r->experiment->dataset, s->train, r->train.name);
 out:
     return rc;
 }

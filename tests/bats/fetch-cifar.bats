@@ -384,3 +384,74 @@ with zipfile.ZipFile(sys.argv[1], "w") as z:
     fails_with 3 "'data_batch_1.bin' is there twice" "$CIFAR" --from "$WORK/twice.tar" --out "$OUT"
     nothing_in "$OUT"
 }
+
+# python_form FORM DIR [LABELS]: two drawn images in the binary form and in that of Python, as data_batch_1 or as train.
+python_form() {
+    local name=data_batch_1
+    [ "${3:-1}" = 1 ] || name=train
+    mkdir -p "$2"
+    "$PYTHON" -c "import sys; sys.stdout.buffer.write(bytes(range(100)) * (100 * (3072 + ${3:-1})))" >"$2/drawn.bin"
+    "$PYTHON" "$ROOT/tests/python/make_cifar_python.py" "$1" "$2/drawn.bin" "$2/$name" "${3:-1}"
+}
+
+@test "the Python version becomes the same records as the binary one" {
+    need_python
+    local form found
+    # The drawn records are not CIFAR's, so each ends with the hash of what was made of it.
+    for form in python2 2 3 4; do
+        python_form "$form" "$WORK/$form"
+        found=$(sha256sum <"$WORK/$form/drawn.bin" | cut -d' ' -f1)
+        fails_with 3 "member 'data_batch_1' has SHA-256 $found, expected cee916563c9f80d8" "$CIFAR" --from "$WORK/$form" --out "$OUT"
+    done
+    mkdir "$WORK/root"
+    mv "$WORK/python2" "$WORK/root/cifar-10-batches-py"
+    fails_with 3 "has SHA-256 $found" "$CIFAR" --from "$WORK/root" --out "$OUT"
+    tar -C "$WORK/root" -czf "$WORK/cifar-10-python.tar.gz" cifar-10-batches-py
+    fails_with 3 "has SHA-256 $found" "$CIFAR" --from "$WORK/cifar-10-python.tar.gz" --out "$OUT"
+    nothing_in "$OUT"
+}
+
+@test "a Python version that is none is refused, and nothing in it is executed" {
+    need_python
+    mkdir "$WORK/py"
+    printf '\x80\x02cos\nsystem\nU\x0etouch executed\x85R.' >"$WORK/py/data_batch_1"
+    cd "$WORK"
+    fails_with 3 "'$WORK/py': cannot read pickle: 'data_batch_1': it calls something else than NumPy's arrays, at byte 2" \
+        "$CIFAR" --from "$WORK/py" --out "$OUT"
+    [ ! -e "$WORK/executed" ]
+    printf '\x80\x02}.' >"$WORK/py/data_batch_1"
+    fails_with 3 "member 'data_batch_1': its 'data' is no array of rows of 3072 bytes" "$CIFAR" --from "$WORK/py" --out "$OUT"
+    python_form 4 "$WORK/cut"
+    truncate -s -5 "$WORK/cut/data_batch_1"
+    fails_with 3 "'data_batch_1': it ends" "$CIFAR" --from "$WORK/cut" --out "$OUT"
+    nothing_in "$OUT"
+}
+
+@test "of the real data the Python version gives the same files" {
+    need_cifar10
+    need_python
+    local split name
+    mkdir -p "$WORK/root/cifar-10-batches-py"
+    for name in data_batch_{1..5} test_batch; do
+        "$PYTHON" "$ROOT/tests/python/make_cifar_python.py" python2 "$BATCHES/$name.bin" "$WORK/root/cifar-10-batches-py/$name"
+    done
+    "$CIFAR" --from "$WORK/root" --out "$OUT"
+    for split in train test; do
+        [ "$("$BIN/tensor" hash "$OUT/$split.st.zst" | cut -d ' ' -f 1)" = \
+            "$("$BIN/tensor" hash "$REAL/$split.st.zst" | cut -d ' ' -f 1)" ]
+    done
+    [ "$("$BIN/manifest" get "$OUT/manifest.yaml" key)" = "$("$BIN/manifest" get "$REAL/manifest.yaml" key)" ]
+}
+
+@test "CIFAR-100: both versions, with coarse and fine labels" {
+    need_python
+    local found
+    head -c 153700000 /dev/zero >"$WORK/train.bin"
+    found=$(sha256sum <"$WORK/train.bin" | cut -d' ' -f1)
+    fails_with 3 "'train.bin' has SHA-256 $found, expected f31298fc616915fa" "$CIFAR" --dataset cifar100 --from "$WORK" --out "$OUT"
+    mkdir -p "$WORK/root/cifar-100-python"
+    "$PYTHON" "$ROOT/tests/python/make_cifar_python.py" python2 "$WORK/train.bin" "$WORK/root/cifar-100-python/train" 2
+    rm "$WORK/train.bin"
+    fails_with 3 "'train' has SHA-256 $found, expected f31298fc616915fa" "$CIFAR" --dataset cifar100 --from "$WORK/root" --out "$OUT"
+    nothing_in "$OUT"
+}

@@ -137,7 +137,7 @@ trained() {
     if [ ! -e "$folder/run/manifest.yaml" ]; then
         "$BIN/synth-cifar" -q --train 64 --test 1 --shape "$(model_shape "$1")" --out "$folder" >&2 || exit
         "$BIN/train-single" -q --experiment "$root/experiments/R001/single.yaml" --set "model=$(model_path "$1")" \
-            --set normalize=null --set epochs=1 --set loader_workers=0 --train "$folder/train.st.zst" \
+            --set dataset=synthetic --set normalize=null --set epochs=1 --set loader_workers=0 --train "$folder/train.st.zst" \
             --out "$folder/run" >&2 || exit
     fi
     echo "$folder/run/model.st.zst"

@@ -41,7 +41,7 @@ typedef struct work {
     int *count;           // of each shard
     uint8_t *bytes;       // of the data set
     const uint8_t **data; // its images
-    uint8_t *labels;      // of the batch, as the others
+    uint32_t *labels;     // of the batch, as the others
     const uint8_t **pixels;
     uint32_t *ids, *rows;
     float *parameters, *buffers;
@@ -59,7 +59,7 @@ static status allocate(work *w, error *err) {
     w->count = memory_new((size_t)w->shards, sizeof *w->count, err);
     w->bytes = memory_new(images, shape_size(p->input), err);
     w->data = memory_new(images, sizeof *w->data, err);
-    w->labels = memory_new(samples, 1, err);
+    w->labels = memory_new(samples, sizeof *w->labels, err);
     w->pixels = memory_new(samples, sizeof *w->pixels, err);
     w->ids = memory_new(samples, sizeof *w->ids, err);
     w->rows = memory_new(samples, sizeof *w->rows, err);
@@ -85,7 +85,7 @@ static void fill(work *w) {
         w->rows[i] = next_random(&state) % (uint32_t)w->images;
         w->ids[i] = w->rows[i];
         w->pixels[i] = w->data[w->rows[i]];
-        w->labels[i] = (uint8_t)(next_random(&state) % (uint32_t)w->m.program.classes);
+        w->labels[i] = next_random(&state) % (uint32_t)w->m.program.classes;
     }
     for (int v = 0; v < w->shards; v++)
         w->count[v] = w->samples / w->shards + (v < w->samples % w->shards);

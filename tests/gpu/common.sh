@@ -31,7 +31,7 @@ trained() {
     local tool=$1 model=$2 batch=$3 shards=$4 data=$5 out=$6
     shift 6
     rm -rf "$out"
-    "$BIN/$tool" -q --experiment "$root/experiments/R001/single.yaml" --set "model=$model" --set normalize=null --set epochs=1 \
+    "$BIN/$tool" -q --experiment "$root/experiments/R001/single.yaml" --set "model=$model" --set dataset=synthetic --set normalize=null --set epochs=1 \
         --set "global_batch=$batch" --set "virtual_shards=$shards" --loader-workers 0 --device "$DEVICE" "$@" \
         --train "$data/train.st.zst" --out "$out"
 }

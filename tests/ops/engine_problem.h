@@ -35,7 +35,7 @@ typedef struct problem {
     int samples;
     uint8_t *bytes; // the images
     const uint8_t **pixels;
-    uint8_t *labels;
+    uint32_t *labels;
     uint32_t *ids;
     float *parameters, *buffers, *state; // state: room for two arrays
     float mean[ENGINE_MAX_CHANNELS], std[ENGINE_MAX_CHANNELS];
@@ -96,7 +96,7 @@ static void choose_samples(problem *p) {
     const random_stream stream = {.seed = 3, .purpose = RANDOM_SYNTHETIC};
     for (size_t n = 0; n < (size_t)p->samples; n++) {
         p->pixels[n] = p->bytes + n * size;
-        p->labels[n] = (uint8_t)random_below(&stream, (1 << 24) + n, (uint32_t)prog->classes);
+        p->labels[n] = random_below(&stream, (1 << 24) + n, (uint32_t)prog->classes);
         p->ids[n] = (uint32_t)(7 * n + 3);
         for (size_t i = 0; i < size; i++) {
             const size_t at = n * size + i;
@@ -123,7 +123,7 @@ static void problem_init(problem *p, const model_case *c, const split *s) {
     const size_t n = (size_t)p->samples;
     p->bytes = calloc(n, shape_size(prog->input));
     p->pixels = calloc(n, sizeof *p->pixels);
-    p->labels = calloc(n, 1);
+    p->labels = calloc(n, sizeof *p->labels);
     p->ids = calloc(n, sizeof *p->ids);
     p->parameters = calloc(prog->parameters, sizeof(float));
     p->buffers = calloc(prog->buffers + 1, sizeof(float));

@@ -102,7 +102,7 @@ static const int counts[STEPS][SHARDS] = {{7, 7, 7}, {7, 7, 7}, {7, 7, 7}, {5, 4
 typedef struct samples {
     batch b;
     uint32_t rows[SAMPLES], ids[SAMPLES];
-    uint8_t labels[SAMPLES];
+    uint32_t labels[SAMPLES];
     uint8_t *augmented, *scratch;
     const uint8_t *pixels[SAMPLES];
 } samples;
@@ -115,7 +115,7 @@ static void choose_samples(samples *s, const fixture *f, int step, int first_sha
             const uint64_t place = (uint64_t)(v * SHARD_SAMPLES + i);
             s->rows[n] = random_below(&stream, place, IMAGES);
             s->ids[n] = f->ids[s->rows[n]];
-            s->labels[n] = (uint8_t)(s->rows[n] % 10);
+            s->labels[n] = s->rows[n] % 10;
         }
     s->b = (batch){.shards = SHARDS,
                    .count = counts[step],

@@ -34,7 +34,8 @@ enum { PROBLEMS = sizeof problems / sizeof *problems, SHORT_STEP = 2 };
 typedef struct fixture {
     experiment e;
     dataset data;
-    uint8_t *bytes, labels[IMAGES];
+    uint8_t *bytes;
+    uint32_t labels[IMAGES];
     const uint8_t *pixels[IMAGES];
     uint32_t ids[IMAGES];
     float *parameters, *buffers;
@@ -81,7 +82,7 @@ static void begin(fixture *f, int which, bool sync) {
     for (size_t i = 0; i < IMAGES * image; i++) f->bytes[i] = (uint8_t)random_below(&s, i, 256);
     for (uint32_t i = 0; i < IMAGES; i++) {
         f->pixels[i] = f->bytes + i * image;
-        f->labels[i] = (uint8_t)(i * 7 % 10);
+        f->labels[i] = (uint32_t)(i * 7 % 10);
         f->ids[i] = 3 * i;
     }
     f->data = (dataset){.samples = IMAGES, .pixels = f->pixels};
@@ -121,7 +122,7 @@ static void one_step(const way *x, executor *ex, const fixture *f, int number, u
     const int shards = f->e.virtual_shards;
     int count[MAX_SHARDS], left = f->e.global_batch;
     uint32_t rows[IMAGES], ids[IMAGES];
-    uint8_t labels[IMAGES];
+    uint32_t labels[IMAGES];
     const uint8_t *pixels[IMAGES];
     bool wish[WISHES] = {false};
     step_result result;

@@ -141,7 +141,8 @@ typedef struct problem {
     model m;
     float *parameters, *buffers;
     double *parameters64, *buffers64, *inputs;
-    uint8_t *bytes, labels[SAMPLES];
+    uint8_t *bytes;
+    uint32_t labels[SAMPLES];
     const uint8_t *pixels[SAMPLES];
     uint32_t ids[SAMPLES];
 } problem;
@@ -180,7 +181,7 @@ static void problem_init(problem *p, const network *n) {
     }
     for (size_t i = 0; i < SAMPLES; i++) {
         p->pixels[i] = p->bytes + i * size;
-        p->labels[i] = (uint8_t)(i * 7 % 10);
+        p->labels[i] = (uint32_t)(i * 7 % 10);
         p->ids[i] = (uint32_t)(50000 - 11 * i);
     }
 }

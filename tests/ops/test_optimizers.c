@@ -78,7 +78,8 @@ static void load_model(model *m) {
 enum { SAMPLES = 4 };
 
 static engine *open_engine(const model *m, update_kind kind, const char *isa, int threads) {
-    static const uint8_t image[12], labels[SAMPLES];
+    static const uint8_t image[12];
+    static const uint32_t labels[SAMPLES];
     static const uint8_t *const pixels[SAMPLES] = {image, image, image, image};
     static const uint32_t ids[SAMPLES];
     static const int count = SAMPLES;

@@ -207,7 +207,7 @@ static const op_case cases[] = {
 static void test_cross_entropy(void **state) {
     (void)state;
     enum { CLASSES = 7, SAMPLES = 5 };
-    const uint8_t labels[SAMPLES] = {0, 6, 3, 3, 1};
+    const uint32_t labels[SAMPLES] = {0, 6, 3, 3, 1};
     double *logits = ops_random(CLASSES * SAMPLES, 1), analytic[CLASSES * SAMPLES];
     double numeric[CLASSES * SAMPLES];
     for (int i = 0; i < CLASSES * SAMPLES; i++) logits[i] *= 4;
@@ -228,7 +228,7 @@ static void test_cross_entropy(void **state) {
 static void test_cross_entropy_far_out(void **state) {
     (void)state;
     const double logits[4] = {1e4, -1e4, 700, -700};
-    const uint8_t labels[2] = {1, 0};
+    const uint32_t labels[2] = {1, 0};
     double gradient[4];
     double loss = reference_cross_entropy(2, 2, logits, labels, gradient);
     assert_true(fabs(loss - 2e4) < 1e-9);
@@ -294,7 +294,7 @@ static double network_loss(const program *p, const double *parameters, const ref
 static void check_network(int shards, const int *count, bool sync) {
     layer layers[NET_LAYERS];
     const program p = small_network(layers);
-    const uint8_t labels[NET_SAMPLES] = {0, 1, 2, 3, 4, 0, 2};
+    const uint32_t labels[NET_SAMPLES] = {0, 1, 2, 3, 4, 0, 2};
     const uint32_t ids[NET_SAMPLES] = {5, 9, 11, 0, 7, 2, 1};
     const size_t floats = record_floats(&p);
     double *inputs = ops_random(NET_SAMPLES * shape_size(p.input), 6);

@@ -20,7 +20,8 @@ enum { SAMPLES = 10, CHANNELS = 2, HEIGHT = 3, WIDTH = 1, BYTES = CHANNELS * HEI
 
 typedef struct fixture {
     char folder[32], file[64];
-    uint8_t images[SAMPLES * BYTES], labels[SAMPLES];
+    uint8_t images[SAMPLES * BYTES];
+    uint32_t labels[SAMPLES];
     uint32_t ids[SAMPLES];
 } fixture;
 
@@ -31,7 +32,7 @@ static int set_up(void **state) {
     snprintf(x->file, sizeof x->file, "%s/train.st.zst", x->folder);
     for (uint32_t i = 0; i < SAMPLES; i++) {
         memset(x->images + i * BYTES, (int)(i + 100), BYTES);
-        x->labels[i] = (uint8_t)(i % 3);
+        x->labels[i] = (uint32_t)(i % 3);
         x->ids[i] = 1000 + i;
     }
     *state = x;
@@ -263,7 +264,7 @@ static void refuses_bad_metadata(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tensor_file good = {0}, f = {0};
         describe(&good, x);
-        assert_int_equal(dataset_add_tensors(&f, SAMPLES, CHANNELS, HEIGHT, WIDTH, x->images,
+        assert_int_equal(dataset_add_tensors(&f, SAMPLES, CHANNELS, HEIGHT, WIDTH, 3, x->images,
                                              x->labels, x->ids, NULL),
                          STATUS_OK);
         for (size_t k = 0; k < good.metadata_count; k++) {

@@ -14,7 +14,8 @@ enum { SAMPLES = 61, EPOCHS = 3, HEIGHT = 2, WIDTH = 3, PIXELS = HEIGHT * WIDTH 
 
 typedef struct fixture {
     dataset data;
-    uint8_t images[SAMPLES][PIXELS], labels[SAMPLES];
+    uint8_t images[SAMPLES][PIXELS];
+    uint32_t labels[SAMPLES];
     uint32_t ids[SAMPLES];
     const uint8_t *pixels[SAMPLES];
     deal deal;
@@ -27,7 +28,7 @@ static void begin(fixture *f, int shards, int global_batch) {
     memset(f, 0, sizeof *f);
     for (uint32_t i = 0; i < SAMPLES; i++) {
         for (uint32_t k = 0; k < PIXELS; k++) f->images[i][k] = (uint8_t)(i + 37 * k);
-        f->labels[i] = (uint8_t)(i % 7);
+        f->labels[i] = (uint32_t)(i % 7);
         f->ids[i] = 1000 + i;
         f->pixels[i] = f->images[i];
     }

@@ -20,7 +20,8 @@ enum { SAMPLES = 44, PIXELS = 12, CLASSES = 3, STEPS = 4, EPOCHS = 3, TOTAL = ST
 
 typedef struct fixture {
     char folder[64], state[96];
-    uint8_t images[SAMPLES][PIXELS], labels[SAMPLES];
+    uint8_t images[SAMPLES][PIXELS];
+    uint32_t labels[SAMPLES];
     uint32_t ids[SAMPLES];
     const uint8_t *pixels[SAMPLES];
     dataset data;
@@ -57,7 +58,7 @@ static int begin(void **state) {
     assert_non_null(mkdtemp(f.folder));
     sprintf(f.state, "%s/state.st.zst", f.folder);
     for (uint32_t i = 0; i < SAMPLES; i++) {
-        f.labels[i] = (uint8_t)(i % CLASSES);
+        f.labels[i] = (uint32_t)(i % CLASSES);
         f.ids[i] = i;
         for (uint32_t k = 0; k < PIXELS; k++)
             f.images[i][k] = (uint8_t)(i * 37 + k * 11 + (k == f.labels[i] ? 90 : 0));

@@ -110,9 +110,9 @@ typedef struct dropout_task {
 } dropout_task;
 
 typedef struct loss_task {
-    int classes, samples;  // samples of this group: 1 … 16
-    float *logits;         // [classes][16]; replaced by the gradient
-    const uint8_t *labels; // [samples]
+    int classes, samples;   // samples of this group: 1 … 16
+    float *logits;          // [classes][16]; replaced by the gradient
+    const uint32_t *labels; // [samples]
 } loss_task;
 
 typedef struct update_task {

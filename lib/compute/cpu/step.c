@@ -144,7 +144,7 @@ void cpu_gather_logits(engine *e, float *logits) {
 }
 
 void cpu_loss(engine *e, const batch *whole, float *logits, float *losses) {
-    const uint8_t *labels = whole->labels;
+    const uint32_t *labels = whole->labels;
     const kernels *k = kernels_find(e->kernels->isa, GROUP);
     for (int v = 0; v < whole->shards; v++)
         for (int done = 0; done < whole->count[v]; done += GROUP) {

@@ -102,7 +102,7 @@ typedef struct step_input {
     int *merges;          // [local shards]; REDUCE_SKIP for a shard without a sample
     int *first_group;     // [local shards]
     uint32_t *rows, *ids; // [local shards][lanes]
-    uint8_t *labels;      // [local shards][lanes]
+    uint32_t *labels;     // [local shards][lanes]
     // [local shards · lanes][bytes of an image]: where rows do not count in the data set
     uint8_t *images;
 } step_input;
@@ -195,7 +195,7 @@ struct engine {
     float *blocks;  // [features][GROUP] a group
     int all_groups; // of all V shards, and of each: samples, labels
     int *group_samples, *group_samples_host;
-    uint8_t *group_labels, *group_labels_host;
+    uint32_t *group_labels, *group_labels_host;
 
     // For the sum over engines (peers.c), of the one where it is taken.
     float *terms; // [term_room][stride]

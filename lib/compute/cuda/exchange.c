@@ -56,13 +56,14 @@ void cuda_gather_logits(engine *e, float *logits) {
 // To the kernel of the loss each group is a shard of GROUP lanes.
 static int tell_groups(engine *e, const batch *whole) {
     int groups = 0;
-    const uint8_t *labels = whole->labels;
-    memset(e->group_labels_host, 0, (size_t)e->all_groups * GROUP);
+    const uint32_t *labels = whole->labels;
+    memset(e->group_labels_host, 0, (size_t)e->all_groups * GROUP * sizeof *labels);
     for (int v = 0; v < whole->shards; v++)
         for (int done = 0; done < whole->count[v]; done += GROUP, groups++) {
             const int left = whole->count[v] - done, samples = left < GROUP ? left : (int)GROUP;
             e->group_samples_host[groups] = samples;
-            memcpy(e->group_labels_host + (size_t)groups * GROUP, labels, (size_t)samples);
+            memcpy(e->group_labels_host + (size_t)groups * GROUP, labels,
+                   (size_t)samples * sizeof *labels);
             labels += samples;
         }
     return groups;
@@ -81,7 +82,8 @@ static status loss_of_groups(engine *e, int groups, float *logits, float *losses
                                    (size_t)groups * sizeof(int), cudaMemcpyHostToDevice, e->stream),
                    "sending a loss", err));
     TRY(cuda_check(e,
-                   cudaMemcpyAsync(e->group_labels, e->group_labels_host, (size_t)groups * GROUP,
+                   cudaMemcpyAsync(e->group_labels, e->group_labels_host,
+                                   (size_t)groups * GROUP * sizeof *e->group_labels,
                                    cudaMemcpyHostToDevice, e->stream),
                    "sending a loss", err));
     cuda_loss(cuda_main(e), &c, &t);

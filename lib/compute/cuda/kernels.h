@@ -271,8 +271,8 @@ void cuda_dropout(launch_stream s, const cut *c, const dropout_task *t);
 
 typedef struct loss_task {
     int classes;
-    const uint8_t *labels; // [shard][lanes]
-    float *logits;         // become the gradient of the sum of the losses; 0 without a sample
+    const uint32_t *labels; // [shard][lanes]
+    float *logits;          // become the gradient of the sum of the losses; 0 without a sample
     // [shard][⌈lanes / LOSS_GROUP⌉]: of each LOSS_GROUP samples, added by halves: 8 + 8, 4 + 4, …;
     // 0 where a group has no sample
     float *losses;

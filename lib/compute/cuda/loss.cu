@@ -128,7 +128,7 @@ template <bool FEW> static __global__ void loss(cut c, loss_task t, unsigned blo
     if (lane < lanes) {
         float *z = t.logits + shard * (size_t)t.classes * lanes + lane;
         if ((int)lane < c.count[shard])
-            own = sample_loss<FEW>(z, t.classes, c.lanes, t.labels[shard * lanes + lane]);
+            own = sample_loss<FEW>(z, t.classes, c.lanes, (int)t.labels[shard * lanes + lane]);
         else
             for (int j = 0; j < t.classes; j++) z[(size_t)j * lanes] = 0;
     }

@@ -24,7 +24,7 @@ void reference_dropout_mask(const layer *l, uint64_t seed, uint32_t epoch, uint3
 }
 
 double reference_cross_entropy(int classes, int samples, const double *logits,
-                               const uint8_t *labels, double *dlogits) {
+                               const uint32_t *labels, double *dlogits) {
     double loss = 0;
     for (int n = 0; n < samples; n++, logits += classes) {
         double max = logits[0], sum = 0;
@@ -32,7 +32,7 @@ double reference_cross_entropy(int classes, int samples, const double *logits,
         for (int k = 0; k < classes; k++) sum += exp(logits[k] - max);
         loss += log(sum) + max - logits[labels[n]];
         for (int k = 0; k < classes && dlogits; k++)
-            *dlogits++ = exp(logits[k] - max) / sum - (k == labels[n]);
+            *dlogits++ = exp(logits[k] - max) / sum - ((uint32_t)k == labels[n]);
     }
     return loss;
 }

@@ -39,7 +39,8 @@ train_steps() {
     epochs=$(((arg[steps] * arg[batch] + samples - 1) / samples + 1))
     rm -rf "$BENCH/run"
     usage ${arg[isa]:+env "LOCKSTEP_ISA=${arg[isa]}"} "$BIN/train-${arg[tool]}" -q --experiment "$root/experiments/R001/single.yaml" \
-        --set "model=$model" --set normalize=null --set "global_batch=${arg[batch]}" \
+        --set "model=$model" --set normalize=null \
+        --set "dataset=$("$BIN/manifest" get "$folder/manifest.yaml" parameters.dataset)" --set "global_batch=${arg[batch]}" \
         --set "virtual_shards=${arg[shards]}" --set "world_size=${arg[world]}" --set "epochs=$epochs" \
         --set "augment=${augmentation[${arg[augment]}]}" --loader-workers "${arg[workers]}" \
         --device "${arg[device]}" --threads "${arg[threads]}" --stop-after-steps "${arg[steps]}" \

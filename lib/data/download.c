@@ -71,7 +71,7 @@ static int show(void *context, curl_off_t total, curl_off_t now, curl_off_t up_t
                 curl_off_t up_now) {
     (void)up_total, (void)up_now;
     transfer *t = context;
-    progress_bytes(&t->progress, (uint64_t)now, (uint64_t)total);
+    progress_show(&t->progress, (uint64_t)now, (uint64_t)total);
     return 0;
 }
 
@@ -130,7 +130,7 @@ status download_file(const char *url, uint64_t max_bytes, const logger *log, int
         close(t.fd);
         return error_set(err, STATUS_FAILED, "cannot download: '%s': libcurl does not start", url);
     }
-    progress_begin(&t.progress, log, "downloading");
+    progress_begin(&t.progress, log, "downloading", NULL);
     CURLcode code = configure(curl, &t);
     if (code == CURLE_OK) code = curl_easy_perform(curl);
     progress_end(&t.progress);

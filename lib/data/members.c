@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/progress.h"
 #include "data/archive.h"
 #include "data/download.h"
 
@@ -24,6 +25,8 @@ typedef struct reading {
     void *context;
     member_origin *origin;
     uint8_t *chunk; // CHUNK_BYTES
+    progress progress;
+    uint64_t done, total; // bytes of all members, for it
 } reading;
 
 // Where the bytes of one member come from: an archive, or a file as it is.
@@ -77,6 +80,8 @@ static status hand_on(reading *r, size_t which, const stream *s, sha256 *hash, e
         sha256_update(hash, r->chunk, got);
         rc = r->sink(r->context, which, offset, r->chunk, got, err);
         if (rc != STATUS_OK) return rc;
+        r->done += got;
+        progress_show(&r->progress, r->done, r->total);
     }
 }
 
@@ -94,6 +99,8 @@ static status read_member(reading *r, size_t which, const stream *s, error *err)
                          m->name);
     sha256 *hash = sha256_new(err);
     if (!hash) return STATUS_FAILED;
+    // Not before: a download has a line of its own.
+    if (r->done == 0) progress_begin(&r->progress, r->log, "reading", NULL);
     status rc = hand_on(r, which, s, hash, err);
     if (rc == STATUS_OK) {
         sha256_finish(hash, r->origin->content[which]);
@@ -278,12 +285,21 @@ status members_read(const member_set *set, const char *const *sources, size_t so
         sources = set->urls;
         source_count = set->url_count;
     }
-    reading r = {set, NULL, log, sink, context, origin, memory_new(CHUNK_BYTES, 1, err)};
+    reading r = {.set = set,
+                 .log = log,
+                 .sink = sink,
+                 .context = context,
+                 .origin = origin,
+                 .chunk = memory_new(CHUNK_BYTES, 1, err)};
     if (!r.chunk) return STATUS_FAILED;
+    for (size_t i = 0; i < set->count; i++)
+        if (!set->members[i].optional) r.total += set->members[i].bytes;
     status rc = STATUS_FAILED;
     for (size_t i = 0; i < source_count; i++) {
         r.from = sources[i];
+        r.done = 0;
         rc = read_source(&r, err);
+        progress_end(&r.progress);
         if (rc == STATUS_OK) break;
         if (i + 1 < source_count) log_warn(log, "%s; trying '%s'", err->message, sources[i + 1]);
     }

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/progress.h"
 #include "base/sha256.h"
 #include "report/document.h"
 #include "report/reproduction.h"
@@ -96,9 +97,14 @@ out:
 
 status report_open(report *r, const report_options *o, error *err) {
     status rc = STATUS_OK;
+    progress shown;
     *r = (report){.options = *o};
+    progress_begin(&shown, o->log, "reading", "folders");
     if (o->baseline) TRY(add_folder(&r->list, o->baseline, err));
-    for (size_t i = 0; i < o->folder_count; i++) TRY(add_folder(&r->list, o->folders[i], err));
+    for (size_t i = 0; i < o->folder_count; i++) {
+        TRY(add_folder(&r->list, o->folders[i], err));
+        progress_show(&shown, i + 1, o->folder_count);
+    }
     TRY(run_list_finish(&r->list, err));
     TRY(groups_make(&r->list, &r->groups, &r->group_count, err));
     TRY(make_comparisons(r, err));
@@ -106,6 +112,7 @@ status report_open(report *r, const report_options *o, error *err) {
     TRY(make_predictions(r, err));
     TRY(make_figures(r, err));
 out:
+    progress_end(&shown);
     if (rc != STATUS_OK) report_release(r);
     return rc;
 }

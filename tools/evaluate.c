@@ -93,6 +93,7 @@ int main(int argc, char **argv) {
     TRY(need(s.data, "data", &err));
     if (!only_key) TRY(need(out, "out", &err));
     s.threads = (int)threads;
+    s.log = only_key ? NULL : &log;
     TRY(devices_parse(&on, device, &err));
     on.count = 1;
     if (!only_key || on.kind == DEVICE_AUTO)

@@ -159,6 +159,7 @@ int main(int argc, char **argv) {
         ro.baseline = o.baseline;
         ro.title = o.title;
         ro.plan = o.plan;
+        ro.log = o.print_key ? NULL : &log;
         ro.collectives = o.collectives;
         rc = run_tool(&o, &ro, argc, argv, &err);
     }

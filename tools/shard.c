@@ -56,12 +56,13 @@ out:
     return rc;
 }
 
-static status write_folder(const arguments *a, const dataset *d, manifest *m, error *err) {
+static status write_folder(const arguments *a, const dataset *d, const logger *log, manifest *m,
+                           error *err) {
     char *path = memory_format(err, "%s/manifest.yaml", a->out);
     if (!path) return STATUS_FAILED;
     status rc;
     TRY(manifest_remove_old(m, a->out, err));
-    TRY(shard_files_write(d, (int)a->shards, (uint64_t)a->seed, a->out, m, err));
+    TRY(shard_files_write(d, (int)a->shards, (uint64_t)a->seed, a->out, log, m, err));
     TRY(manifest_write(m, path, err));
 out:
     free(path);
@@ -108,7 +109,7 @@ static status deal_out(const arguments *a, const logger *log, int argc, char **a
     TRY(output_lock_folder(a->out, &lock, err));
     TRY(read_unsharded(a, &d, err));
     TRY(describe(a, &d, &m, err));
-    TRY(write_folder(a, &d, &m, err));
+    TRY(write_folder(a, &d, log, &m, err));
 out:
     if (lock >= 0) output_unlock_folder(lock);
     dataset_release(&d);

@@ -6,8 +6,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/duration.h"
 
-static const uint64_t INTERVAL = 100000000; // nanoseconds
+static const uint64_t INTERVAL = 200000000, SHORT_JOB = 500000000; // nanoseconds
+
+// ---- Lines ----
 
 int progress_columns(void) {
     struct winsize size;
@@ -24,23 +27,84 @@ void progress_line(const char *line) {
     (void)written; // nothing sensible is left to do when standard error is gone
 }
 
-void progress_begin(progress *p, const logger *log, const char *what) {
-    *p = (progress){.log = log, .what = what};
+// Extras are worth less than a bar that shows something. Around it: brackets and a blank.
+enum { LONGEST_BAR = 24, SHORTEST_BAR = 6, SHORTEST_BESIDE_EXTRAS = 10, AROUND_BAR = 3 };
+
+static void write_bar(char *to, int length, double share) {
+    *to++ = '[';
+    for (int i = 0; i < length; i++) *to++ = (double)i < share * length ? '#' : ' ';
+    memcpy(to, "] ", sizeof "] ");
+}
+
+static void compose(const progress_parts *p, bool tool, int bar, int extras,
+                    char line[PROGRESS_LINE_BYTES]) {
+    char drawn[LONGEST_BAR + AROUND_BAR + 1] = "";
+    if (bar) write_bar(drawn, bar, p->share);
+    int used = snprintf(line, PROGRESS_LINE_BYTES, "%s%s%s %s %s", tool ? p->tool : "",
+                        tool ? ": " : "", p->head, drawn, p->tail);
+    for (int i = 0; i < extras && used < PROGRESS_LINE_BYTES; i++)
+        used += snprintf(line + used, (size_t)(PROGRESS_LINE_BYTES - used), "  %s", p->extras[i]);
+}
+
+// The longest bar with which the line fits; 0 where none does.
+static int fit_bar(const progress_parts *p, bool tool, int extras, int columns) {
+    char line[PROGRESS_LINE_BYTES];
+    compose(p, tool, 0, extras, line);
+    const int left = columns - (int)strlen(line) - AROUND_BAR;
+    const int shortest = extras ? SHORTEST_BESIDE_EXTRAS : SHORTEST_BAR;
+    return left < shortest ? 0 : left < LONGEST_BAR ? left : LONGEST_BAR;
+}
+
+void progress_compose(const progress_parts *p, int columns, char line[PROGRESS_LINE_BYTES]) {
+    const int given = p->extras[0] ? p->extras[1] ? 2 : 1 : 0;
+    // From the fullest line to the barest one.
+    for (int extras = given, tool = 1; tool >= 0; extras ? extras-- : tool--) {
+        const int bar = p->share < 0 ? 0 : fit_bar(p, tool, extras, columns);
+        compose(p, tool, bar, extras, line);
+        if ((bar || p->share < 0) && (int)strlen(line) <= columns) return;
+    }
+    compose(p, false, 0, 0, line);
+    if (columns >= 0 && columns < PROGRESS_LINE_BYTES) line[columns] = '\0';
+}
+
+// ---- A job ----
+
+void progress_begin(progress *p, const logger *log, const char *what, const char *unit) {
+    *p = (progress){.log = log, .what = what, .unit = unit, .began = clock_now()};
     p->on = log && log->level >= LOG_NORMAL && isatty(STDERR_FILENO);
 }
 
-void progress_bytes(progress *p, uint64_t done, uint64_t total) {
-    uint64_t now = clock_now();
-    if (!p->on || (p->shown && now - p->last < INTERVAL)) return;
+static void write_amount(const progress *p, uint64_t done, uint64_t total, char text[96]) {
+    const double mega = 1e6;
+    if (p->unit && total)
+        snprintf(text, 96, "%llu of %llu %s", (unsigned long long)done, (unsigned long long)total,
+                 p->unit);
+    else if (p->unit)
+        snprintf(text, 96, "%llu %s", (unsigned long long)done, p->unit);
+    else if (total)
+        snprintf(text, 96, "%.1f of %.1f MB", (double)done / mega, (double)total / mega);
+    else
+        snprintf(text, 96, "%.1f MB", (double)done / mega);
+}
+
+void progress_show(progress *p, uint64_t done, uint64_t total) {
+    if (!p || !p->on) return;
+    const uint64_t now = clock_now();
+    if (now - p->began < SHORT_JOB || (p->shown && now - p->last < INTERVAL)) return;
     p->shown = true;
     p->last = now;
-    char line[256];
-    if (total)
-        snprintf(line, sizeof line, "%s: %s: %.1f of %.1f MB (%d%%)", p->log->tool, p->what,
-                 (double)done / 1e6, (double)total / 1e6,
-                 (int)(100.0 * (double)done / (double)total));
-    else
-        snprintf(line, sizeof line, "%s: %s: %.1f MB", p->log->tool, p->what, (double)done / 1e6);
+    char amount[96], span[DURATION_TEXT_BYTES], left[DURATION_TEXT_BYTES + 8];
+    char line[PROGRESS_LINE_BYTES];
+    progress_parts parts = {p->log->tool, p->what, amount, {NULL, NULL}, -1};
+    write_amount(p, done, total, amount);
+    if (total) parts.share = (double)done / (double)total;
+    if (done && done <= total) {
+        const double seconds = (double)(now - p->began) / 1e9;
+        duration_text(seconds / (double)done * (double)(total - done), span);
+        snprintf(left, sizeof left, "%s left", span);
+        parts.extras[0] = left;
+    }
+    progress_compose(&parts, progress_columns(), line);
     progress_line(line);
 }
 

@@ -1,9 +1,15 @@
 // progress.h - one line on standard error that says how far a long job is: only on a terminal, not
-// with -q, at most ten times a second.
+// with -q, a few times a second, and gone at the end. A job of less than half a second shows none.
+//
+//     progress p;
+//     progress_begin(&p, log, "evaluating", "images");
+//     for (…) progress_show(&p, done, total);
+//     progress_end(&p);                               // also after a failure
 #ifndef LOCKSTEP_BASE_PROGRESS_H
 #define LOCKSTEP_BASE_PROGRESS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/log.h"
@@ -11,21 +17,36 @@
 typedef struct progress {
     const logger *log;
     const char *what; // "downloading"
+    const char *unit; // "images"; NULL: bytes, shown as MB
     bool on, shown;
-    uint64_t last; // clock of the last line
+    uint64_t began, last; // clock: of the beginning, and of the last line
 } progress;
 
-// `log` may be NULL: then nothing is ever shown.
-void progress_begin(progress *p, const logger *log, const char *what);
+// `log` may be NULL: then nothing is ever shown. The strings are the caller's.
+void progress_begin(progress *p, const logger *log, const char *what, const char *unit);
 
-// `done` of `total` bytes; total 0: not known.
-void progress_bytes(progress *p, uint64_t done, uint64_t total);
+// `done` of `total` units; total 0: not known. NULL is fine.
+void progress_show(progress *p, uint64_t done, uint64_t total);
 
 // Clears the line.
 void progress_end(progress *p);
 
-// What the functions above are made of, for lines of other kinds. The columns that a line may have:
-// one less than the terminal; 79 where standard error does not tell.
+// What the functions above are made of, for lines of other kinds.
+
+enum { PROGRESS_LINE_BYTES = 256 };
+
+// "TOOL: HEAD [#####     ]  TAIL  EXTRA  EXTRA". Where a line is narrow the bar becomes shorter
+// first; then the extras go, from the last one on, the tool, the bar, and the end of what is left.
+typedef struct progress_parts {
+    const char *tool, *head, *tail;
+    const char *extras[2]; // NULL: none
+    double share;          // that the bar shows, 0 to 1; negative: no bar
+} progress_parts;
+// All text is ASCII.
+void progress_compose(const progress_parts *p, int columns, char line[PROGRESS_LINE_BYTES]);
+
+// The columns that a line may have: one less than the terminal; 79 where standard error does not
+// tell.
 int progress_columns(void);
 // Shows `line`, one column a byte, in place of the last one. What does not fit is cut off: a line
 // that wraps could not be cleared. "" clears.

@@ -122,7 +122,7 @@ static int show(void *context, curl_off_t total, curl_off_t now, curl_off_t up_t
                 curl_off_t up_now) {
     (void)up_total, (void)up_now;
     transfer *t = context;
-    progress_bytes(&t->progress, t->kept + (uint64_t)now, total ? t->kept + (uint64_t)total : 0);
+    progress_show(&t->progress, t->kept + (uint64_t)now, total ? t->kept + (uint64_t)total : 0);
     return 0;
 }
 
@@ -234,7 +234,7 @@ static void wait_and_say(transfer *t, const logger *log, CURLcode code) {
              (unsigned long long)(t->validator[0] ? t->bytes : 0));
     while (nanosleep(&left, &left) && errno == EINTR) {
     }
-    progress_begin(&t->progress, log, "downloading");
+    progress_begin(&t->progress, log, "downloading", NULL);
 }
 
 static CURLcode perform(transfer *t, const logger *log) {
@@ -291,7 +291,7 @@ status download_file(const char *url, uint64_t max_bytes, const char *hint, cons
     if (!t.curl)
         TRY(error_set(err, STATUS_FAILED, "cannot download: '%s': libcurl does not start",
                       t.shown));
-    progress_begin(&t.progress, log, "downloading");
+    progress_begin(&t.progress, log, "downloading", NULL);
     CURLcode code = perform(&t, log);
     progress_end(&t.progress);
     TRY(explain(&t, code, hint, err));

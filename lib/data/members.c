@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/progress.h"
 #include "base/redact.h"
 #include "data/archive.h"
 #include "data/download.h"
@@ -27,6 +28,8 @@ typedef struct reading {
     void *context;
     member_origin *origin;
     uint8_t *chunk; // CHUNK_BYTES
+    progress progress;
+    uint64_t done, total; // bytes of all members, for it
 } reading;
 
 // Where the bytes of one member come from: an archive, or a file as it is.
@@ -84,6 +87,8 @@ static status hand_on(reading *r, size_t which, const stream *s, sha256 *hash, e
         sha256_update(hash, r->chunk, got);
         rc = r->sink(r->context, which, offset, r->chunk, got, err);
         if (rc != STATUS_OK) return rc;
+        r->done += got;
+        progress_show(&r->progress, r->done, r->total);
     }
 }
 
@@ -166,6 +171,8 @@ static status read_member(reading *r, size_t which, bool alias, const stream *s,
                          m->name);
     sha256 *hash = sha256_new(err);
     if (!hash) return STATUS_FAILED;
+    // Not before: a download has a line of its own.
+    if (r->done == 0) progress_begin(&r->progress, r->log, "reading", NULL);
     status rc = alias ? convert(r, which, s, hash, err) : hand_on(r, which, s, hash, err);
     if (rc == STATUS_OK) {
         sha256_finish(hash, r->origin->content[which]);
@@ -407,6 +414,8 @@ status members_read(const member_set *set, const char *const *sources, size_t so
         source_count = 1;
     }
     reading r = {.set = set, .log = log, .sink = sink, .context = context, .origin = origin};
+    for (size_t i = 0; i < set->count; i++)
+        if (!set->members[i].optional) r.total += set->members[i].bytes;
     status rc = STATUS_FAILED;
     char *hint = memory_format(
         err, "name an archive or a folder that is here: --from PATH, or %s=PATH of make",
@@ -416,7 +425,9 @@ status members_read(const member_set *set, const char *const *sources, size_t so
     for (size_t i = 0; i < source_count; i++) {
         r.from = sources[i];
         r.hint = i + 1 < source_count ? NULL : hint;
+        r.done = 0;
         rc = read_source(&r, err);
+        progress_end(&r.progress);
         if (rc == STATUS_OK) break;
         if (i + 1 < source_count) say_next(log, err->message, sources[i + 1]);
     }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/progress.h"
 
 void shard_files_name(int shard, int shards, char name[SHARD_NAME_BYTES]) {
     snprintf(name, SHARD_NAME_BYTES, "shard-%05d-of-%05d.st.zst", shard, shards);
@@ -240,11 +241,13 @@ static void remove_others(const char *folder, int keep) {
 }
 
 status shard_files_write(const dataset *d, int shards, uint64_t shard_seed, const char *folder,
-                         manifest *m, error *err) {
+                         const logger *log, manifest *m, error *err) {
     deal dealt = {0};
     gather g = {0};
+    progress shown;
     char name[SHARD_NAME_BYTES], *path = NULL;
     status rc;
+    progress_begin(&shown, log, "writing", "shards");
     TRY(deal_init(&dealt, d, shards, shard_seed, err));
     TRY(gather_init(&g, d, dealt.size[0], err));
     for (int v = 0; v < shards; v++) {
@@ -256,9 +259,11 @@ status shard_files_write(const dataset *d, int shards, uint64_t shard_seed, cons
             remove_others(folder, 0);
             goto out;
         }
+        progress_show(&shown, (uint64_t)v + 1, (uint64_t)shards);
     }
     remove_others(folder, shards);
 out:
+    progress_end(&shown);
     free(path);
     gather_release(&g);
     deal_release(&dealt);

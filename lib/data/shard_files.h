@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "data/dataset.h"
 #include "data/manifest.h"
 
@@ -34,8 +35,9 @@ status shard_files_check(dataset *d, error *err) MUST_CHECK;
 
 // Deals the unsharded dataset `d` to `shards` files in `folder` (which exists), in the place of
 // whatever shards are there, and adds each as an output to `m`. On failure no shard is left there,
-// old or new. Memory: one shard beside the dataset.
+// old or new. Memory: one shard beside the dataset. `log` shows how far it is; NULL: nothing is
+// shown.
 status shard_files_write(const dataset *d, int shards, uint64_t shard_seed, const char *folder,
-                         manifest *m, error *err) MUST_CHECK;
+                         const logger *log, manifest *m, error *err) MUST_CHECK;
 
 #endif

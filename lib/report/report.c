@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/progress.h"
 #include "base/sha256.h"
 #include "report/document.h"
 #include "report/naming.h"
@@ -100,11 +101,17 @@ out:
 
 static status add_folders(report *r, error *err) {
     const report_options *o = &r->options;
+    progress shown;
     status rc = STATUS_OK;
+    progress_begin(&shown, o->log, "reading", "folders");
     if (o->baseline) TRY(add_folder(&r->list, o->baseline, err));
     for (size_t i = 0; i < r->list.execution_count; i++) r->list.executions[i].baseline = true;
-    for (size_t i = 0; i < o->folder_count; i++) TRY(add_folder(&r->list, o->folders[i], err));
+    for (size_t i = 0; i < o->folder_count; i++) {
+        TRY(add_folder(&r->list, o->folders[i], err));
+        progress_show(&shown, i + 1, o->folder_count);
+    }
 out:
+    progress_end(&shown);
     return rc;
 }
 

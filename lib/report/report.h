@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "data/manifest.h"
 #include "report/collectives.h"
 #include "report/compare.h"
@@ -28,6 +29,7 @@ typedef struct report_options {
     const char *collectives;
     const char *title; // NULL: made from the runs
     language language;
+    const logger *log; // shows how far reading is; NULL: nothing is shown
 } report_options;
 
 typedef struct report {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/shell_words.h"
 #include "report/origin.h"
 #include "report/pool.h"
 #include "report/sections.h"
@@ -194,32 +195,22 @@ void section_manifests(const report *r, document *d) {
     document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_WHY_NOTE));
 }
 
-static void append_quoted(text *out, const char *word) {
-    static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                               "@%+=:,./_-";
-    if (*word && strspn(word, safe) == strlen(word)) {
-        text_append(out, word);
-        return;
-    }
-    text_append(out, "'");
-    for (; *word; word++) {
-        if (*word == '\'')
-            text_append(out, "'\\''");
-        else
-            text_bytes(out, word, 1);
-    }
-    text_append(out, "'");
+static void append_quoted(text *out, const char *word, error *err) {
+    char *quoted = shell_quote(word, err);
+    if (quoted) text_append(out, quoted);
+    free(quoted);
 }
 
 // The command is a string or a list of words.
-static void append_command(text *out, const yaml_node *root) {
+static void append_command(text *out, const yaml_node *root, error *err) {
     const yaml_node *command = root ? yaml_find(root, "command") : NULL;
     if (!command || command->kind == YAML_MAPPING) return;
     if (out->length) text_append(out, "\n");
     if (command->kind == YAML_SCALAR) text_append(out, command->text);
     for (size_t i = 0; i < command->count; i++) {
         if (i) text_append(out, " ");
-        if (command->items[i]->kind == YAML_SCALAR) append_quoted(out, command->items[i]->text);
+        if (command->items[i]->kind == YAML_SCALAR)
+            append_quoted(out, command->items[i]->text, err);
     }
 }
 
@@ -227,8 +218,8 @@ void section_commands(const report *r, document *d) {
     text lines;
     text_init(&lines, d->err);
     for (size_t i = 0; i < r->list.count; i++) {
-        append_command(&lines, r->list.runs[i].train);
-        append_command(&lines, r->list.runs[i].evaluate);
+        append_command(&lines, r->list.runs[i].train, d->err);
+        append_command(&lines, r->list.runs[i].evaluate, d->err);
     }
     if (lines.length) {
         document_add(d, BLOCK_HEADING, "%s", say(r, MESSAGE_REPRODUCE));

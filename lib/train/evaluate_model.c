@@ -190,6 +190,7 @@ status evaluate_model_compute(evaluate_model *e, error *err) {
                               .local_shards = 1,
                               .shard_samples = GROUP};
     const uint64_t begin = clock_now();
+    progress shown;
     bool done;
     status rc = STATUS_FAILED;
     memcpy(options.mean, e->normalization.mean, sizeof options.mean);
@@ -197,13 +198,15 @@ status evaluate_model_compute(evaluate_model *e, error *err) {
     e->logits =
         memory_new((size_t)e->data.samples * (size_t)e->data.classes, sizeof *e->logits, err);
     if (!e->logits) return rc;
+    progress_begin(&shown, e->settings->log, "evaluating", "images");
     TRY(i.backend->open(&e->model.program, &options, UPDATE_SGD, &i.engine, err));
     i.backend->write(i.engine, e->parameters, e->buffers, NULL);
-    TRY(evaluation_infer(infer, &i, &e->data, e->logits, &done, err));
+    TRY(evaluation_infer(infer, &i, &e->data, e->logits, &shown, &done, err));
     TRY(evaluation_init(&e->result, &e->data, e->logits, err));
     e->compute_seconds = (double)(clock_now() - begin) / 1e9;
     snprintf(e->isa, sizeof e->isa, "%s", i.backend->isa(i.engine));
 out:
+    progress_end(&shown);
     if (i.engine) i.backend->close(i.engine);
     return rc;
 }

@@ -18,7 +18,8 @@ typedef struct evaluate_settings {
     const char *mean, *std;   // lists "0.5,0.5,0.5"; NULL, both: what the checkpoint says
     const devices *devices;   // opened: it computes on the first
     int threads;
-    const char *isa; // NULL: the best
+    const char *isa;   // NULL: the best
+    const logger *log; // NULL: nothing is said
 } evaluate_settings;
 
 typedef struct evaluate_model {

@@ -11,7 +11,7 @@
 enum { CHUNK = 1024 };
 
 status evaluation_infer(infer_function infer, void *context, const dataset *d, float *logits,
-                        bool *done, error *err) {
+                        progress *shown, bool *done, error *err) {
     *done = false;
     for (uint32_t first = 0; first < d->samples; first += CHUNK) {
         if (signals_pending()) return STATUS_OK;
@@ -19,6 +19,7 @@ status evaluation_infer(infer_function infer, void *context, const dataset *d, f
         status rc = infer(context, d->pixels + first, count,
                           logits + (size_t)first * (size_t)d->classes, err);
         if (rc != STATUS_OK) return rc;
+        progress_show(shown, first + count, d->samples);
     }
     *done = true;
     return STATUS_OK;

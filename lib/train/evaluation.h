@@ -7,16 +7,17 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/progress.h"
 #include "data/dataset.h"
 
 // Computes logits [samples][classes]; `context` is the caller's.
 typedef status (*infer_function)(void *context, const uint8_t *const *pixels, size_t samples,
                                  float *logits, error *err);
 
-// Logits of all samples, chunk by chunk. *done becomes false, and the rest is left out, as soon as
-// a signal asks to stop.
+// Logits of all samples, chunk by chunk, of which `shown` tells (NULL: nothing does). *done becomes
+// false, and the rest is left out, as soon as a signal asks to stop.
 status evaluation_infer(infer_function infer, void *context, const dataset *d, float *logits,
-                        bool *done, error *err) MUST_CHECK;
+                        progress *shown, bool *done, error *err) MUST_CHECK;
 
 typedef struct evaluation {
     int classes;

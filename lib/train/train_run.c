@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/named_files.h"
 #include "base/output.h"
+#include "base/shell_words.h"
 #include "base/signals.h"
 #include "data/recorded.h"
 #include "data/sampler.h"
@@ -315,17 +316,44 @@ out:
     return rc;
 }
 
-// Ranks that were started here do not know which signal this process was sent: it says so itself.
+// The tool's own command with --resume; NULL where it is no more than a part of what was typed, or
+// too long for a message.
+static char *resuming_command(const train_settings *s) {
+    enum { LONGEST = 1500 };
+    error no_memory;
+    if (s->world.environment.joined) return NULL;
+    char *line = shell_join(s->argv, (size_t)s->argc, &no_memory);
+    char *whole = line && strlen(line) < LONGEST
+                      ? memory_format(&no_memory, "%s%s", line, s->resume ? "" : " --resume")
+                      : NULL;
+    free(line);
+    return whole;
+}
+
+// Ranks that were started here do not know which signal this process was sent: stopped_by puts it
+// in front.
 static status stopped(const train_run *r, error *err) {
-    return error_set(err, STATUS_STOPPED,
-                     "'%s': saved after step %" PRIu64 "; the same command with --resume goes on",
-                     r->settings->out, r->checkpoint.step);
+    const train_settings *s = r->settings;
+    char *own = s->command ? NULL : resuming_command(s);
+    status rc = STATUS_STOPPED;
+    if (s->command)
+        error_set(err, rc, "at step %" PRIu64 ", state saved: the same command goes on: %s",
+                  r->checkpoint.step, s->command);
+    else if (own)
+        error_set(err, rc, "at step %" PRIu64 ", state saved: this goes on: %s", r->checkpoint.step,
+                  own);
+    else
+        error_set(err, rc,
+                  "at step %" PRIu64 ", state saved: the same command with --resume goes on",
+                  r->checkpoint.step);
+    free(own);
+    return rc;
 }
 
 static status stopped_by(error *err) {
     int number = signals_pending();
-    if (!number) return error_prefix(err, "stopped by another rank: ");
-    return error_prefix(err, "stopped by SIG%s: ", sigabbrev_np(number));
+    if (!number) return error_prefix(err, "stopped by another rank ");
+    return error_prefix(err, "stopped by SIG%s ", sigabbrev_np(number));
 }
 
 // Where several GPUs work, one process watches all of them. Where they cannot be watched the

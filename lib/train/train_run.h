@@ -28,6 +28,11 @@ typedef struct train_settings {
     bool resume;
     bool dry_run; // only check: of data files that are known, the headers are enough
     uint64_t stop_after_steps, checkpoint_steps, checkpoint_ns; // 0: not
+    // What goes on after a stop: the command as it was typed, if somebody else started the tool for
+    // it; else the tool's own words, argc of them.
+    const char *command;
+    char **argv;
+    int argc;
     int max_restarts; // after the death of a process; above 0 only where the world is supervised
     const logger *log;
 } train_settings;

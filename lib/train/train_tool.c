@@ -30,7 +30,8 @@ static const char NOTES[] =
     "\n"
     "Exit codes: 0 done; 1 failed (also: the loss is no longer finite, no GPU); 2 usage; 3 input\n"
     "refused; 5 stopped by SIGTERM or SIGUSR1, state saved. LOCKSTEP_ISA=v4, v3 or baseline in\n"
-    "the environment chooses the instruction set, LOCKSTEP_CUDA_LIBRARY the CUDA backend's file.";
+    "the environment chooses the instruction set, LOCKSTEP_CUDA_LIBRARY the CUDA backend's file,\n"
+    "LOCKSTEP_COMMAND is the command that a stopped run names as the one that goes on.";
 
 void train_tool_init(train_tool *t, const strategy *s, const char *name, const char *summary) {
     *t = (train_tool){.strategy = s,
@@ -140,6 +141,12 @@ static status parse_reduce(const char *text, bool *fast, error *err) {
                      text);
 }
 
+// The command that somebody typed, where another program started this one for it.
+static const char *typed_command(void) {
+    const char *command = getenv("LOCKSTEP_COMMAND");
+    return command && *command ? command : NULL;
+}
+
 static status read_settings(const train_tool *t, const experiment *e, const logger *log,
                             train_settings *s, error *err) {
     status rc;
@@ -153,6 +160,7 @@ static status read_settings(const train_tool *t, const experiment *e, const logg
         .trace = t->trace,
         .dump_order = t->dump_order,
         .isa = getenv("LOCKSTEP_ISA"),
+        .command = typed_command(),
         .threads = t->threads > 0 ? (int)t->threads : 0,
         .loader_workers = t->loader_workers >= 0 ? (int)t->loader_workers : e->loader_workers,
         .resume = t->resume,
@@ -301,6 +309,8 @@ status train_tool_run(train_tool *t, int argc, char **argv, error *err) {
     }
     if (t->print_key) log.level = LOG_QUIET;
     TRY(read_settings(t, &e, &log, &settings, err));
+    settings.argc = argc;
+    settings.argv = argv;
     TRY(manifest_begin(&m, t->cli.name, TRAIN_BITS, argc, argv, err));
     if (t->print_key)
         rc = print_key(&settings, &e, &m, err);

@@ -224,7 +224,7 @@ static status settle(trainer *t, update_result *results, error *err) {
         trace_operation(t->track, "step", (int64_t)(first + i), t->mark + i * wall,
                         i + 1 == n ? end : t->mark + (i + 1) * wall);
     }
-    training_progress_step(&t->progress, t->c->step, t->unsettled_images, results[n - 1].loss);
+    training_progress_step(&t->progress, end, t->c->step, t->unsettled_images, results[n - 1].loss);
     t->mark = end;
     t->unsettled = t->unsettled_images = 0;
     t->loading = 0;
@@ -305,7 +305,7 @@ static status infer(void *context, const uint8_t *const *pixels, size_t samples,
 static status measure_accuracy(trainer *t, double *accuracy, bool *done, error *err) {
     evaluation e;
     const uint64_t begin = trace_clock(t->track);
-    status rc = evaluation_infer(infer, t, t->o->test, t->logits, done, err);
+    status rc = evaluation_infer(infer, t, t->o->test, t->logits, NULL, done, err);
     trace_operation(t->track, "evaluate", TRACE_UNNUMBERED, begin, trace_clock(t->track));
     if (rc != STATUS_OK || !*done) return rc;
     rc = evaluation_init(&e, t->o->test, t->logits, err);
@@ -327,10 +327,12 @@ static status end_epoch(trainer *t, bool *stop, error *err) {
         status rc = measure_accuracy(t, accuracy, &done, err);
         if (rc != STATUS_OK) return rc;
     }
-    if (t->lead && done && t->c->step > t->progress.first_step)
-        training_progress_epoch(&t->progress, epoch,
-                                trainer_epoch_loss(t->c, e, t->o->train->samples, epoch), *accuracy,
-                                trainer_epoch_seconds(t->c, t->steps_per_epoch, epoch));
+    if (t->lead && done && t->c->step > t->progress.first_step) {
+        const epoch_figures figures = {trainer_epoch_loss(t->c, e, t->o->train->samples, epoch),
+                                       *accuracy,
+                                       trainer_epoch_seconds(t->c, t->steps_per_epoch, epoch)};
+        training_progress_epoch(&t->progress, clock_now(), epoch, &figures);
+    }
     *stop |= !done || signals_pending();
     return agree_to_stop(t, stop, err);
 }
@@ -449,8 +451,8 @@ status trainer_run(const trainer_options *o, checkpoint *c, trainer_end *end, er
     TRY(open_trainer(&t, err));
     TRY(t.comm->ops->barrier(t.comm, err)); // a rank that could not open has ended by now
     if (t.lead && o->ready) TRY(o->ready(o->ready_argument, err));
-    training_progress_begin(&t.progress, t.lead ? o->log : NULL, e->epochs, t.steps_per_epoch,
-                            c->step);
+    training_progress_begin(&t.progress, t.lead ? o->log : NULL, clock_now(), e->epochs,
+                            t.steps_per_epoch, c->step);
     TRY(run(&t, end, err));
     if (t.lead) c->total_ns = t.before + clock_now() - t.began;
 out:

@@ -3,65 +3,115 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/duration.h"
 #include "base/progress.h"
 
-// The bar gives way where a terminal is narrow, and is left out where it would say little.
-enum { LONGEST_BAR = 24, SHORTEST_BAR = 6, INTERVAL_NS = 200000000 };
+enum { INTERVAL_NS = 200000000, LINES = 50 };       // of the moving line; that stay of a run
+static const double NS = 1e9, SHORTEST_SPACING = 5; // seconds between lines that stay
 
-void training_progress_begin(training_progress *p, const logger *log, int epochs,
+void training_progress_begin(training_progress *p, const logger *log, uint64_t now, int epochs,
                              uint64_t steps_per_epoch, uint64_t first_step) {
     *p = (training_progress){.log = log && log->level > LOG_QUIET ? log : NULL,
                              .terminal = isatty(STDERR_FILENO) == 1,
                              .epochs = epochs,
                              .steps_per_epoch = steps_per_epoch,
                              .first_step = first_step,
-                             .began = clock_now()};
+                             .began = now,
+                             .said = now};
 }
 
-// "[====    ] ", in what `used` columns leave of a line; "" where that is not enough.
-static void write_bar(char text[LONGEST_BAR + 4], uint64_t done, uint64_t total, int used) {
-    int length = progress_columns() - used - (int)strlen("[] ");
-    *text = '\0';
-    if (length < SHORTEST_BAR) return;
-    if (length > LONGEST_BAR) length = LONGEST_BAR;
-    *text++ = '[';
-    for (int i = 0; i < length; i++)
-        *text++ = (uint64_t)i * total < done * (uint64_t)length ? '=' : ' ';
-    memcpy(text, "] ", sizeof "] ");
+// ---- How long ----
+
+static double seconds_since(uint64_t then, uint64_t now) {
+    return (double)(now - then) / NS;
 }
 
-void training_progress_step(training_progress *p, uint64_t step, int images, float loss) {
-    if (!p->log || !p->terminal) return;
-    p->images += (uint64_t)images;
-    uint64_t now = clock_now();
-    if (now - p->drawn < INTERVAL_NS) return;
-    p->drawn = now;
-    uint64_t total = p->steps_per_epoch * (uint64_t)p->epochs;
-    uint64_t epoch = (step - 1) / p->steps_per_epoch, in_epoch = step - epoch * p->steps_per_epoch;
-    double seconds = (double)(now - p->began) / 1e9;
-    double left = seconds / (double)(step - p->first_step) * (double)(total - step);
-    char where[96], what[96], bar[LONGEST_BAR + 4], line[256];
-    int used = snprintf(where, sizeof where, "%s: epoch %" PRIu64 "/%d", p->log->tool, epoch + 1,
-                        p->epochs);
-    used += snprintf(what, sizeof what, "%d:%02d left  loss %.4f  %.0f images/s", (int)left / 60,
-                     (int)left % 60, (double)loss, (double)p->images / seconds);
-    write_bar(bar, in_epoch, p->steps_per_epoch, used + 1);
-    snprintf(line, sizeof line, "%s %s%s", where, bar, what);
+static double seconds_a_step(const training_progress *p, uint64_t now, uint64_t step) {
+    return step > p->first_step ? seconds_since(p->began, now) / (double)(step - p->first_step) : 0;
+}
+
+static double seconds_left(const training_progress *p, uint64_t now, uint64_t step) {
+    const uint64_t total = p->steps_per_epoch * (uint64_t)p->epochs;
+    return seconds_a_step(p, now, step) * (double)(total - step);
+}
+
+// Between lines that stay.
+static double spacing(const training_progress *p, uint64_t now, uint64_t step) {
+    const double whole = seconds_since(p->began, now) + seconds_left(p, now, step);
+    return fmax(SHORTEST_SPACING, whole / LINES);
+}
+
+// ---- Steps ----
+
+static void draw(const training_progress *p, uint64_t now, uint64_t step, float loss) {
+    const uint64_t epoch = (step - 1) / p->steps_per_epoch;
+    char head[48], span[DURATION_TEXT_BYTES], tail[DURATION_TEXT_BYTES + 8], lost[32], speed[48];
+    char line[PROGRESS_LINE_BYTES];
+    const progress_parts parts = {.tool = p->log->tool,
+                                  .head = head,
+                                  .tail = tail,
+                                  .extras = {lost, speed},
+                                  .share = (double)(step - epoch * p->steps_per_epoch) /
+                                           (double)p->steps_per_epoch};
+    snprintf(head, sizeof head, "epoch %" PRIu64 "/%d", epoch + 1, p->epochs);
+    snprintf(tail, sizeof tail, "%s left", duration_text(seconds_left(p, now, step), span));
+    snprintf(lost, sizeof lost, "loss %.4f", (double)loss);
+    snprintf(speed, sizeof speed, "%.0f images/s",
+             (double)p->images / fmax(seconds_since(p->began, now), 1 / NS));
+    progress_compose(&parts, progress_columns(), line);
     progress_line(line);
 }
 
-void training_progress_epoch(training_progress *p, int epoch, double loss, double accuracy,
-                             double seconds) {
+// Inside of an epoch only where epochs are long: their ends say more.
+static void say_where(training_progress *p, uint64_t now, uint64_t step, float loss) {
+    const double apart = spacing(p, now, step);
+    const uint64_t done = step % p->steps_per_epoch;
+    char span[DURATION_TEXT_BYTES];
+    if (done == 0 || seconds_since(p->said, now) < apart) return;
+    if (seconds_a_step(p, now, step) * (double)p->steps_per_epoch < 2 * apart) return;
+    p->said = now;
+    log_info(p->log, "epoch %" PRIu64 "/%d, %.0f %%: loss %.4f, %s left",
+             step / p->steps_per_epoch + 1, p->epochs,
+             100 * (double)done / (double)p->steps_per_epoch, (double)loss,
+             duration_text(seconds_left(p, now, step), span));
+}
+
+void training_progress_step(training_progress *p, uint64_t now, uint64_t step, int images,
+                            float loss) {
     if (!p->log) return;
+    p->images += (uint64_t)images;
+    if (!p->terminal) {
+        say_where(p, now, step, loss);
+    } else if (now - p->drawn >= INTERVAL_NS) {
+        p->drawn = now;
+        draw(p, now, step, loss);
+    }
+}
+
+// ---- Epochs ----
+
+static bool is_told(const training_progress *p, uint64_t now, int epoch) {
+    const uint64_t step = (uint64_t)(epoch + 1) * p->steps_per_epoch;
+    if (epoch + 1 == p->epochs || !p->said_epoch) return true;
+    if (p->terminal && p->epochs <= LINES) return true;
+    return seconds_since(p->said_epoch, now) >= spacing(p, now, step);
+}
+
+void training_progress_epoch(training_progress *p, uint64_t now, int epoch,
+                             const epoch_figures *figures) {
+    if (!p->log || !is_told(p, now, epoch)) return;
+    const double left = seconds_left(p, now, (uint64_t)(epoch + 1) * p->steps_per_epoch);
+    char measured[48] = "", span[DURATION_TEXT_BYTES], rest[DURATION_TEXT_BYTES + 16] = "";
+    if (!isnan(figures->accuracy))
+        snprintf(measured, sizeof measured, ", test accuracy %.4f", figures->accuracy);
+    if (!p->terminal && left >= SHORTEST_SPACING)
+        snprintf(rest, sizeof rest, ", %s left", duration_text(left, span));
     training_progress_end(p);
-    char measured[48] = "";
-    if (!isnan(accuracy)) snprintf(measured, sizeof measured, ", test accuracy %.4f", accuracy);
-    log_info(p->log, "epoch %d/%d: loss %.4f%s, %.2f s", epoch + 1, p->epochs, loss, measured,
-             seconds);
+    log_info(p->log, "epoch %d/%d: loss %.4f%s, %.2f s%s", epoch + 1, p->epochs, figures->loss,
+             measured, figures->seconds, rest);
+    p->said = p->said_epoch = now;
 }
 
 void training_progress_end(training_progress *p) {

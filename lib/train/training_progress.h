@@ -1,5 +1,7 @@
-// training_progress.h - what a person sees while a run goes on, on standard error: a line that
-// moves when it is a terminal, else one line an epoch. Nothing with -q.
+// training_progress.h - what a person sees while a run goes on, on standard error. On a terminal a
+// line moves (base/progress.h) and every epoch leaves one; else, and of more epochs than a person
+// reads, there is a line at most every few seconds, and about fifty in a long run. The first and
+// the last epoch always have one. Nothing with -q.
 #ifndef LOCKSTEP_TRAIN_TRAINING_PROGRESS_H
 #define LOCKSTEP_TRAIN_TRAINING_PROGRESS_H
 
@@ -13,19 +15,25 @@ typedef struct training_progress {
     bool terminal;
     int epochs;
     uint64_t steps_per_epoch, first_step; // of this run of the program
-    uint64_t began, drawn;                // clock
+    uint64_t began, drawn;                // clock (ns)
+    uint64_t said, said_epoch;            // clock of the last line that stays; of one of an epoch
     uint64_t images;                      // since it began
 } training_progress;
 
-void training_progress_begin(training_progress *p, const logger *log, int epochs,
+// `now` is the clock, here and below (base/clock.h).
+void training_progress_begin(training_progress *p, const logger *log, uint64_t now, int epochs,
                              uint64_t steps_per_epoch, uint64_t first_step);
 
-// `step` steps are done in all; the last had `images` images. Draws at most five times a second.
-void training_progress_step(training_progress *p, uint64_t step, int images, float loss);
+// `step` steps are done in all; the last had `images` images.
+void training_progress_step(training_progress *p, uint64_t now, uint64_t step, int images,
+                            float loss);
 
-// An epoch (from 0) has ended. `accuracy` is NaN when it was not measured.
-void training_progress_epoch(training_progress *p, int epoch, double loss, double accuracy,
-                             double seconds);
+// What an epoch (from 0) has ended with. `accuracy` is NaN when it was not measured.
+typedef struct epoch_figures {
+    double loss, accuracy, seconds;
+} epoch_figures;
+void training_progress_epoch(training_progress *p, uint64_t now, int epoch,
+                             const epoch_figures *figures);
 
 // Takes the moving line away.
 void training_progress_end(training_progress *p);

@@ -160,7 +160,7 @@ restarts() {
     kill -TERM "$pid"
     ends 5
     [ "$(wc -l <err)" -eq 2 ]
-    grep -q 'stopped by SIGTERM: .*--resume' err || fail "$(cat err)"
+    grep -q 'stopped by SIGTERM at step.*--resume' err || fail "$(cat err)"
     unfinished out
     begin train-ddp --experiment e.yaml --max-restarts 3 --resume
     kill_child 0 1

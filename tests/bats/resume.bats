@@ -148,6 +148,32 @@ signalled() {
     signalled train-ddp TERM 5 --world-size 2
 }
 
+# stopped_with [VARIABLE=VALUE] OPTION...: what a run says that is stopped, in `err`.
+stopped_with() {
+    rm -rf out
+    "$@" -q --experiment 'long one.yaml' --train "$train" --out out 2>err &
+    local pid=$! ended=0
+    wait_for out/state.st.zst
+    kill -TERM "$pid"
+    wait "$pid" || ended=$?
+    [ "$ended" -eq 5 ] || fail "exit code $ended" "$(cat err)"
+}
+
+@test "a stop names the command that goes on, as it was typed" {
+    write_experiment 'long one.yaml' epochs=2500
+    stopped_with "$BIN/train-single"
+    grep -Eq "at step [0-9]+, state saved: this goes on: $BIN/train-single -q --experiment 'long one.yaml' .* --resume\$" err ||
+        fail "$(cat err)"
+    local words
+    words=$(sed 's/.*this goes on: //' err)
+    succeeds sh -c "$words --stop-after-steps 1"
+    stopped_with env LOCKSTEP_COMMAND='make experiment EXP=ddp4' "$BIN/train-ddp" --world-size 2
+    grep -Eq ', state saved: the same command goes on: make experiment EXP=ddp4$' err || fail "$(cat err)"
+    stopped_with env LOCKSTEP_COMMAND=$'make\e[31m\nx' "$BIN/train-single" --resume
+    [ "$(wc -l <err)" -eq 1 ]
+    grep -Fq 'goes on: make?[31m?x' err || fail "$(cat err)"
+}
+
 @test "SIGINT saves, and the process ends by it" {
     need_python
     write_experiment long.yaml epochs=2500

@@ -70,7 +70,7 @@ static void write_shards(const fixture *x, int shards, uint64_t seed) {
     char *argv[] = {"test"};
     assert_int_equal(dataset_read(x->file, &d, NULL), STATUS_OK);
     assert_int_equal(manifest_begin(&m, "test", 1, 1, argv, NULL), STATUS_OK);
-    assert_int_equal(shard_files_write(&d, shards, seed, x->folder, &m, NULL), STATUS_OK);
+    assert_int_equal(shard_files_write(&d, shards, seed, x->folder, NULL, &m, NULL), STATUS_OK);
     manifest_release(&m);
     dataset_release(&d);
 }

@@ -1,0 +1,42 @@
+#include "base/shell_words.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+// A word of these alone means itself.
+static const char SAFE[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                           "@%+=:,./_-";
+// A quote inside quotes: out of them, a quote that is escaped, and in again.
+static const char QUOTE[] = "'\\''";
+
+char *shell_quote(const char *word, error *err) {
+    size_t length = strlen(word), quotes = 0;
+    if (length && strspn(word, SAFE) == length) return memory_string(word, err);
+    for (const char *c = word; *c; c++) quotes += *c == '\'';
+    char *quoted = memory_new(length + quotes * (sizeof QUOTE - 2) + sizeof "''", 1, err);
+    if (!quoted) return NULL;
+    char *to = quoted;
+    *to++ = '\'';
+    for (; *word; word++) {
+        if (*word == '\'')
+            to = stpcpy(to, QUOTE);
+        else
+            *to++ = *word;
+    }
+    memcpy(to, "'", sizeof "'");
+    return quoted;
+}
+
+char *shell_join(char *const *words, size_t count, error *err) {
+    char *line = memory_string("", err);
+    for (size_t i = 0; line && i < count; i++) {
+        char *word = shell_quote(words[i], err);
+        char *longer = word ? memory_format(err, "%s%s%s", line, i ? " " : "", word) : NULL;
+        free(word);
+        free(line);
+        line = longer;
+    }
+    return line;
+}

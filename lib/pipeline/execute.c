@@ -40,25 +40,20 @@ static bool says(const yaml_node *root, const char *path, const char *text) {
     return node && node->kind == YAML_SCALAR && strcmp(node->text, text) == 0;
 }
 
-// May times of this execution be pooled with those of one that is made now? One that was stopped
-// and went on has no times.
-static bool is_like_now(const pipeline *p, const yaml_node *manifest) {
-    const char *threads = p->settings->values[SETTING_THREADS];
-    const yaml_node *segments = yaml_get(manifest, "run.execution");
-    if (!segments || segments->kind != YAML_MAPPING) return false;
-    char host[256] = "unknown";
-    if (gethostname(host, sizeof host - 1)) snprintf(host, sizeof host, "unknown");
-    return says(manifest, "run.host", host) && says(manifest, "version", cli_version()) &&
-           (!threads || says(manifest, "run.execution.threads", threads));
+// `experiment` asks for a model; all others ask how long it takes, too.
+static bool asks_for_times(const pipeline *p, int wanted) {
+    return wanted > 1 || p->settings->command != COMMAND_EXPERIMENT;
 }
 
-size_t execute_counting(const pipeline *p, const execution_list *list, int wanted,
-                        size_t *counting) {
-    size_t count = 0;
-    for (size_t i = 0; i < list->count; i++)
-        if (list->items[i].finished && (wanted == 1 || is_like_now(p, list->items[i].train)))
-            counting[count++] = i;
-    return count;
+// May times of this execution be held against those of the others? One that was stopped and went
+// on has no times; where one execution is all that is wanted it counts all the same.
+static bool counts(const pipeline *p, const planned_runs *runs, const execution *x, int wanted) {
+    const char *threads = p->settings->values[SETTING_THREADS];
+    if (!x->finished || !asks_for_times(p, wanted)) return x->finished;
+    const yaml_node *segments = yaml_get(x->train, "run.execution");
+    if (wanted > 1 && (!segments || segments->kind != YAML_MAPPING)) return false;
+    return says(x->train, "run.host", runs->host) && says(x->train, "version", runs->version) &&
+           (!threads || says(x->train, "run.execution.threads", threads));
 }
 
 // The executions of one key, and which of them count.
@@ -72,8 +67,8 @@ static void release(standing *s) {
     free(s->counting);
 }
 
-static status find_standing(const pipeline *p, const char *key, int wanted, standing *s,
-                            error *err) {
+static status find_standing(const pipeline *p, const planned_runs *runs, const char *key,
+                            int wanted, standing *s, error *err) {
     *s = (standing){0};
     status rc = store_read(p->artifacts, key, &s->list, err);
     if (rc != STATUS_OK) return rc;
@@ -82,25 +77,62 @@ static status find_standing(const pipeline *p, const char *key, int wanted, stan
         release(s);
         return STATUS_FAILED;
     }
-    s->count = execute_counting(p, &s->list, wanted, s->counting);
+    for (size_t i = 0; i < s->list.count; i++)
+        if (counts(p, runs, &s->list.items[i], wanted)) s->counting[s->count++] = i;
     return STATUS_OK;
 }
 
-status execute_missing(const pipeline *p, const planned_runs *runs, int rounds, int *missing,
-                       error *err) {
+static status count_missing(const pipeline *p, const planned_runs *runs, int rounds, int *missing,
+                            error *err) {
     *missing = 0;
     for (size_t i = 0; i < runs->count; i++) {
         const planned_run *r = &runs->items[i];
         const int wanted = execute_wanted(r, rounds);
         for (size_t k = 0; k < r->seed_count; k++) {
             standing s;
-            status rc = find_standing(p, r->seeds[k].key, wanted, &s, err);
+            status rc = find_standing(p, runs, r->seeds[k].key, wanted, &s, err);
             if (rc != STATUS_OK) return rc;
             if ((int)s.count < wanted) *missing += wanted - (int)s.count;
             release(&s);
         }
     }
     return STATUS_OK;
+}
+
+static void take_condition(planned_runs *runs, const char *host, const char *version) {
+    snprintf(runs->host, sizeof runs->host, "%s", host);
+    snprintf(runs->version, sizeof runs->version, "%s", version);
+}
+
+static const char *text_at(const yaml_node *root, const char *path) {
+    const yaml_node *node = yaml_get(root, path);
+    return node && node->kind == YAML_SCALAR ? node->text : "";
+}
+
+status execute_missing(const pipeline *p, planned_runs *runs, int rounds, int *missing,
+                       error *err) {
+    char host[256] = "unknown";
+    execution_list first;
+    if (gethostname(host, sizeof host - 1)) snprintf(host, sizeof host, "unknown");
+    take_condition(runs, host, cli_version());
+    status rc = count_missing(p, runs, rounds, missing, err);
+    if (rc != STATUS_OK || !*missing) return rc;
+    // A set that is complete has its first execution among those of the first run.
+    rc = store_read(p->artifacts, runs->items[0].seeds[0].key, &first, err);
+    if (rc != STATUS_OK) return rc;
+    const int now = *missing;
+    for (size_t i = first.count; rc == STATUS_OK && *missing && i-- > 0;) {
+        const yaml_node *train = first.items[i].train;
+        if (!train) continue;
+        take_condition(runs, text_at(train, "run.host"), text_at(train, "version"));
+        rc = count_missing(p, runs, rounds, missing, err);
+    }
+    store_release(&first);
+    if (*missing) {
+        take_condition(runs, host, cli_version());
+        *missing = now;
+    }
+    return rc;
 }
 
 // ---- Checking ----
@@ -131,7 +163,7 @@ status execute_check(const pipeline *p, const planned_runs *runs, int rounds, er
         const planned_run *r = &runs->items[i];
         const int wanted = execute_wanted(r, rounds);
         standing s;
-        status rc = find_standing(p, r->seeds[0].key, wanted, &s, err);
+        status rc = find_standing(p, runs, r->seeds[0].key, wanted, &s, err);
         if (rc != STATUS_OK) return rc;
         const bool there = (int)s.count >= wanted;
         const int number = store_next_number(&s.list);
@@ -244,7 +276,9 @@ static status run_evaluate(execution_work *w, error *err) {
     TRY(words_option(&command, "--data", w->r->test, err));
     TRY(words_option(&command, "--out", dir, err));
     TRY(words_option(&command, "--device", w->p->settings->values[SETTING_DEVICE], err));
-    const stage s = {.name = "evaluate", .dir = dir, .shown = shown, .command = &command};
+    // It finds what the first execution found.
+    const stage s = {
+        .name = "evaluate", .dir = dir, .shown = shown, .command = &command, .quiet = !w->current};
     TRY(stage_run(w->p, &s, err));
 out:
     words_release(&command);
@@ -323,12 +357,12 @@ static status find_reason(execution_work *w, const standing *s, size_t round, in
     return STATUS_OK;
 }
 
-static status run_round(pipeline *p, const planned_run *r, const planned_seed *seed, int round,
-                        int wanted, error *err) {
+static status run_round(pipeline *p, const planned_runs *runs, const planned_run *r,
+                        const planned_seed *seed, int round, int wanted, error *err) {
     char why[512];
     standing s;
     execution_work w = {.p = p, .r = r, .seed = seed, .current = round == 0};
-    status rc = find_standing(p, seed->key, wanted, &s, err);
+    status rc = find_standing(p, runs, seed->key, wanted, &s, err);
     if (rc != STATUS_OK) return rc;
     choose(&w, &s, (size_t)round);
     rc = find_reason(&w, &s, (size_t)round, wanted, why, sizeof why, err);
@@ -349,7 +383,7 @@ status execute_all(pipeline *p, const planned_runs *runs, int rounds, error *err
                 const int wanted = execute_wanted(r, rounds);
                 if (r->seed_count > seeds) seeds = r->seed_count;
                 if (k >= r->seed_count || round >= wanted) continue;
-                status rc = run_round(p, r, &r->seeds[k], round, wanted, err);
+                status rc = run_round(p, runs, r, &r->seeds[k], round, wanted, err);
                 if (rc != STATUS_OK) return rc;
             }
         }

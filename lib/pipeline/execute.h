@@ -18,15 +18,10 @@ status execute_adopt(const pipeline *p, const planned_runs *runs, error *err) MU
 // How many executions of this run a report of `rounds` rounds wants: its seeds count, too.
 int execute_wanted(const planned_run *r, int rounds);
 
-// Those of its executions that count: finished ones; of more than one wanted, those made on this
-// host by this version, with the threads that are set, because only such times may be pooled.
-// `counting[i]` is an index into list->items; room for list->count.
-size_t execute_counting(const pipeline *p, const execution_list *list, int wanted,
-                        size_t *counting);
-
-// Are there `rounds` executions of every run, which may be pooled? *missing: how many are not
-// there.
-status execute_missing(const pipeline *p, const planned_runs *runs, int rounds, int *missing,
+// How many executions are not there for `rounds` rounds. Where the question is about speed, only
+// those count that may be held against each other: of one host and version (runs->host, ->version).
+// These become those of a set that is complete already, if there is one, else the present ones.
+status execute_missing(const pipeline *p, planned_runs *runs, int rounds, int *missing,
                        error *err) MUST_CHECK;
 
 // Checks every run that is not there, without writing anything: device, data, class count, model.

@@ -39,6 +39,8 @@ typedef struct planned_runs {
     yaml_node *plan; // schema lockstep.plan/1
     planned_run *items;
     size_t count;
+    // Where and by which version the executions are made that its times come from.
+    char host[256], version[128];
     char *report; // the folder of the report
     char *file;   // that the plan is written to
 } planned_runs;

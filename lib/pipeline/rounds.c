@@ -110,6 +110,7 @@ status rounds_decide(pipeline *p, planned_runs *runs, int *rounds, error *err) {
     if (missing && (asks || s->dry_run)) {
         TRY(announce(p, runs, before, rounds, err));
         if (asks) say_no_verdict(p, runs, *rounds);
+        TRY(execute_missing(p, runs, *rounds, &missing, err));
     }
     if (!missing && asks) p->say("estimate", "all", "nothing is left to run");
     rc = yaml_put(runs->plan, "executions", yaml_new_integer(*rounds, err), err);

@@ -137,7 +137,7 @@ static status look(const stage *s, const char *key, bool *done, char why[WHY_BYT
 // ---- Running ----
 
 static void say(const pipeline *p, const stage *s, const char *what) {
-    p->say(s->name, s->shown ? s->shown : s->dir, what);
+    if (!s->quiet) p->say(s->name, s->shown ? s->shown : s->dir, what);
 }
 
 // Locks the stage. *lock is -1 where no lock can be made here: the folder may be read-only.
@@ -166,12 +166,14 @@ out:
 
 static status start(const pipeline *p, const stage *s, error *err) {
     words program = {0};
+    char *ignored = NULL;
     status rc = STATUS_OK;
     if (s->launcher) TRY(words_add_all(&program, s->launcher, err));
     TRY(stage_program(p, s->command, &program, err));
     if (s->more) TRY(words_add(&program, s->more, err));
-    rc = child_run(&program, p->typed, err);
+    rc = s->quiet ? child_output(&program, &ignored, err) : child_run(&program, p->typed, err);
 out:
+    free(ignored);
     words_release(&program);
     return rc;
 }

@@ -219,6 +219,8 @@ static status draw_figures(const submission *s, error *err) {
     if (rc == STATUS_OK)
         rc = words_split(&command, s->p->settings->values[SETTING_REPORT_FLAGS], " \t", err);
     TRY(rc);
+    TRY(words_add(&command, "--out", err));
+    TRY(words_format(&command, err, "%s/drawn-report", s->p->work.path));
     TRY(words_add(&command, "--figures", err));
     TRY(words_format(&command, err, "%s/figures", s->folder));
     TRY(stage_program(s->p, &command, &line, err));

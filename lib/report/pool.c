@@ -43,15 +43,22 @@ static const yaml_node *value_of(const run *r, const condition *c) {
     return root ? yaml_get(root, c->path) : NULL;
 }
 
+static bool same_key(const run *a, const run *b) {
+    return *a->key && strcmp(a->key, b->key) == 0;
+}
+
+// On the same machine, by the same build: the first conditions.
+static bool made_alike(const run *a, const run *b) {
+    for (size_t i = 0; i < CONDITIONS && !conditions[i].executed; i++)
+        if (!yaml_equal(value_of(a, &conditions[i]), value_of(b, &conditions[i]))) return false;
+    return true;
+}
+
 static bool executed_alike(const run *a, const run *b) {
     if (run_has_time(a) != run_has_time(b)) return false;
     for (size_t i = 0; i < CONDITIONS; i++)
         if (!yaml_equal(value_of(a, &conditions[i]), value_of(b, &conditions[i]))) return false;
     return true;
-}
-
-static bool same_key(const run *a, const run *b) {
-    return *a->key && strcmp(a->key, b->key) == 0;
 }
 
 static void append_reason(text *out, const condition *c, const yaml_node *other,
@@ -114,14 +121,33 @@ static size_t gather_run(run *executions, size_t count, bool apart) {
 }
 
 typedef struct choice {
-    const run *of; // one of them
+    const run *of;   // one of them
+    size_t coverage; // how many executions of other runs the same machine and build have timed
     size_t count;
     bool timed;
     const char *newest; // start; times are ISO 8601 in UTC and compare as texts
 } choice;
 
-static choice count_alike(const run *executions, size_t count, const run *one) {
+// Runs are held against each other only where machine and build are the same: what others have,
+// too, is worth more than a larger number of one's own. An execution of the same run counts nothing
+// here, and of another run the first one.
+static size_t count_covered(const run_list *list, const run *one) {
+    size_t covered = 0;
+    for (size_t i = 0; i < list->execution_count; i++) {
+        const run *other = &list->executions[i];
+        bool first = !same_key(one, other) && made_alike(one, other) && run_has_time(other);
+        for (size_t k = 0; first && k < i; k++)
+            first =
+                !(same_key(&list->executions[k], other) && made_alike(one, &list->executions[k]));
+        covered += first;
+    }
+    return covered;
+}
+
+static choice count_alike(const run_list *list, const run *executions, size_t count,
+                          const run *one) {
     choice c = {.of = one, .timed = run_has_time(one), .newest = ""};
+    c.coverage = count_covered(list, one);
     for (size_t i = 0; i < count; i++) {
         const char *start = run_text(executions[i].train, "run.start");
         if (!executed_alike(one, &executions[i])) continue;
@@ -133,16 +159,17 @@ static choice count_alike(const run *executions, size_t count, const run *one) {
 
 static bool is_better(const choice *a, const choice *b) {
     if (a->timed != b->timed) return a->timed;
+    if (a->coverage != b->coverage) return a->coverage > b->coverage;
     if (a->count != b->count) return a->count > b->count;
     return strcmp(a->newest, b->newest) > 0;
 }
 
 // Moves the executions that count to the front, and returns how many they are.
-static size_t choose_alike(run *executions, size_t count) {
+static size_t choose_alike(const run_list *list, run *executions, size_t count) {
     choice best = {0};
     if (count == 1) return 1;
     for (size_t i = 0; i < count; i++) {
-        const choice c = count_alike(executions, count, &executions[i]);
+        const choice c = count_alike(list, executions, count, &executions[i]);
         if (!best.of || is_better(&c, &best)) best = c;
     }
     for (size_t i = 0; i < count; i++)
@@ -207,7 +234,7 @@ status pool_runs(run_list *list, bool apart, error *err) {
          first += count) {
         run *executions = &list->executions[first];
         count = gather_run(executions, list->execution_count - first, apart);
-        const size_t counted = choose_alike(executions, count);
+        const size_t counted = choose_alike(list, executions, count);
         rc = make_run(executions, counted, count, &list->runs[list->count++], err);
     }
     return rc;

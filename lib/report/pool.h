@@ -2,9 +2,9 @@
 //
 // Each must have ended in the same model, so accuracies, losses and predictions are those of any of
 // them. Times are pooled where all was executed alike: on one host, by one build, with the same
-// devices, instruction set, threads, loader workers and ranks. Of executions that differ the
-// largest set of equals counts, of sets of one size the newest; a resumed execution counts only
-// where no other has times.
+// devices, instruction set, threads, loader workers and ranks. Of executions that differ the set
+// counts whose machine and build the most other runs have executions of, of such sets the largest,
+// and of sets of one size the newest; a resumed execution counts only where no other has times.
 #ifndef LOCKSTEP_REPORT_POOL_H
 #define LOCKSTEP_REPORT_POOL_H
 

@@ -182,6 +182,7 @@ typedef struct execution_work {
     const planned_run *r;
     const planned_seed *seed;
     int number;   // of the execution
+    bool begun;   // it is there, not finished
     bool current; // the one that the link stands for
     bool resume;
     const char *reason; // why it trains; NULL: nothing is known
@@ -334,6 +335,7 @@ static void choose(execution_work *w, const standing *s, size_t round) {
     for (size_t i = 0; w->p->settings->resume && i < s->list.count; i++) {
         if (s->list.items[i].finished) continue;
         w->number = s->list.items[i].number;
+        w->begun = true;
         w->resume = s->list.items[i].saved;
         break;
     }
@@ -343,7 +345,7 @@ static void choose(execution_work *w, const standing *s, size_t round) {
 static status find_reason(execution_work *w, const standing *s, size_t round, int wanted, char *why,
                           size_t size, error *err) {
     *why = 0;
-    if (round < s->count) return STATUS_OK;
+    if (round < s->count || (w->begun && !w->resume)) return STATUS_OK;
     if (w->resume)
         snprintf(why, size, "goes on where it was stopped; RESUME=0 begins anew");
     else if (round > 0)

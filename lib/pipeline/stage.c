@@ -82,23 +82,38 @@ static bool has_item(const yaml_node *list, const char *text) {
     return false;
 }
 
-// The first arguments that are new, and the first that are gone: " + --lang zh".
-static size_t changed_words(const yaml_node *before, const words *now, char *why, size_t size) {
+// How a change of arguments is told: options with their values, or paths.
+typedef struct difference {
+    char *why;
+    size_t size, used, shown;
+    bool options;
+} difference;
+
+static void tell(difference *d, const char *verb, const char *word, const char *value) {
     enum { MOST = 2 };
-    size_t used = 0, shown = 0;
-    for (size_t i = 1; i < now->count && shown < MOST; i++)
-        if (!has_item(before, now->items[i])) {
-            used += (size_t)snprintf(why + used, size - used, "%snow %.80s", used ? ", " : "",
-                                     now->items[i]);
-            shown++;
-        }
-    for (size_t i = 1; before && i < before->count && shown < MOST; i++)
-        if (before->items[i]->kind == YAML_SCALAR && !words_has(now, before->items[i]->text)) {
-            used += (size_t)snprintf(why + used, size - used, "%sno longer %.80s", used ? ", " : "",
-                                     before->items[i]->text);
-            shown++;
-        }
-    return used;
+    const bool option = strncmp(word, "--", 2) == 0;
+    if (option != d->options || d->shown == MOST || d->used >= d->size) return;
+    if (!option || !value || strncmp(value, "--", 2) == 0) value = "";
+    d->used += (size_t)snprintf(d->why + d->used, d->size - d->used, "%s%s %.80s%s%.40s",
+                                d->shown++ ? ", " : "", verb, word, *value ? " " : "", value);
+}
+
+static void tell_words(difference *d, const yaml_node *before, const words *now) {
+    for (size_t i = 1; i < now->count; i++)
+        if (!has_item(before, now->items[i]))
+            tell(d, "now", now->items[i], i + 1 < now->count ? now->items[i + 1] : NULL);
+    for (size_t i = 1; before && i < before->count; i++)
+        if (before->items[i]->kind == YAML_SCALAR && !words_has(now, before->items[i]->text))
+            tell(d, "no longer", before->items[i]->text, NULL);
+}
+
+// Options first; paths where these are the same.
+static size_t changed_words(const yaml_node *before, const words *now, char *why, size_t size) {
+    difference d = {.why = why, .size = size, .options = true};
+    tell_words(&d, before, now);
+    d.options = false;
+    if (!d.shown) tell_words(&d, before, now);
+    return d.used;
 }
 
 // The folder holds a whole manifest of another key.

@@ -3,7 +3,7 @@
 load helpers
 load training
 
-TOOLS="manifest synth-cifar shard train-single train-ddp evaluate report"
+TOOLS="pipeline manifest synth-cifar shard train-single train-ddp evaluate report"
 
 # One finished run of a small experiment, which each test copies.
 setup_file() {
@@ -39,9 +39,9 @@ optimizer: {kind: sgd, lr: 0.01, momentum: 0.9}
 YAML
 }
 
-# pipelines/experiment.sh, in the root of the checkout.
+# The tool, in the root of the checkout.
 run_pipeline() {
-    (cd "$ROOT" && exec pipelines/experiment.sh "$@")
+    (cd "$ROOT" && exec "$BIN/pipeline" "$@")
 }
 
 finished_run() {
@@ -85,15 +85,15 @@ did_not_run() {
     finished_run
     local stage
     cd "$ROOT" || return
-    succeeds read_only "$ARTIFACTS" pipelines/experiment.sh experiment "$TINY"
+    succeeds read_only "$ARTIFACTS" "$BIN/pipeline" experiment "$TINY"
     for stage in fetch shard train evaluate report; do did_not_run "$stage"; done
-    TMPDIR=/nowhere succeeds read_only "$ARTIFACTS" pipelines/experiment.sh experiment "$TINY"
-    REPORT_FLAGS="--lang zh" TOOL=experiment fails_with 1 "cannot lock stage: '.*/tiny/report': '.*lock' cannot be written \(other inputs" \
-        read_only "$ARTIFACTS" pipelines/experiment.sh experiment "$TINY"
-    SEED=8 TOOL=experiment fails_with 1 "cannot make folder: '.*/tiny/seed-8'" read_only "$ARTIFACTS" pipelines/experiment.sh experiment "$TINY"
+    TMPDIR=/nowhere succeeds read_only "$ARTIFACTS" "$BIN/pipeline" experiment "$TINY"
+    REPORT_FLAGS="--lang zh" TOOL=pipeline fails_with 1 "cannot lock stage: '.*/tiny/report': it cannot be written \(now --lang zh" \
+        read_only "$ARTIFACTS" "$BIN/pipeline" experiment "$TINY"
+    SEED=8 TOOL=train-ddp fails_with 1 "cannot write into folder: '.*/runs/.*/train': Read-only" read_only "$ARTIFACTS" "$BIN/pipeline" experiment "$TINY"
     # Without its lock, as where it was copied to.
     rm "$ARTIFACTS/tiny/.report.lock"
-    succeeds read_only "$ARTIFACTS" pipelines/experiment.sh experiment "$TINY"
+    succeeds read_only "$ARTIFACTS" "$BIN/pipeline" experiment "$TINY"
     did_not_run report
 }
 
@@ -155,10 +155,10 @@ END
     ran train
     [ -s "$ARTIFACTS/tiny/seed-8/train/model.st.zst" ]
     [ -s "$ARTIFACTS/tiny/seed-9/evaluate/manifest.yaml" ]
-    SEED=x TOOL=experiment fails_with 2 "SEED: 'x'" run_pipeline experiment "$TINY"
-    SEED=-1 TOOL=experiment fails_with 2 "SEED: '-1': expected a whole number, 0 or more" run_pipeline experiment "$TINY"
-    SEED=9223372036854775808 TOOL=train-single fails_with 2 "an integer between 0 and 9223372036854775807" run_pipeline experiment "$TINY"
-    SEED=9223372036854775806 SET="repeats=3" TOOL=experiment fails_with 2 "3 seeds from 9223372036854775806 on: the largest is" \
+    SEED=x TOOL=pipeline fails_with 2 "SEED: 'x'" run_pipeline experiment "$TINY"
+    SEED=-1 TOOL=pipeline fails_with 2 "SEED: '-1': expected a whole number from 0 to" run_pipeline experiment "$TINY"
+    SEED=9223372036854775808 TOOL=pipeline fails_with 2 "SEED: .*: expected a whole number from 0 to 9223372036854775807" run_pipeline experiment "$TINY"
+    SEED=9223372036854775806 SET="repeats=3" TOOL=pipeline fails_with 2 "3 seeds from 9223372036854775806 on: the largest is" \
         run_pipeline experiment "$TINY"
 }
 
@@ -188,7 +188,7 @@ END
     rm "$state/state.st.zst"
     (
         cd "$ROOT"
-        SET="epochs=2500" exec setsid pipelines/experiment.sh experiment "$TINY" >"$WORK/log" 2>&1
+        SET="epochs=2500" exec setsid "$BIN/pipeline" experiment "$TINY" >"$WORK/log" 2>&1
     ) &
     pid=$!
     wait_for "$state/state.st.zst" || fail "$(cat "$WORK/log")"
@@ -205,7 +205,7 @@ END
 start_long() {
     (
         cd "$ROOT"
-        TMPDIR=$WORK/temporary SET="epochs=2500" exec pipelines/experiment.sh experiment "$TINY" >"$WORK/log" 2>&1 3>&-
+        TMPDIR=$WORK/temporary SET="epochs=2500" exec "$BIN/pipeline" experiment "$TINY" >"$WORK/log" 2>&1 3>&-
     ) &
     pid=$!
     wait_for "$ARTIFACTS/tiny/seed-7/train/state.st.zst" || fail "$(cat "$WORK/log")"
@@ -264,14 +264,16 @@ start_long() {
 @test "compare reports several experiments against the first one" {
     finished_run
     write_experiment "$WORK/base.yaml" single 1
-    succeeds run_pipeline compare "$WORK/base.yaml" "$TINY"
+    TOOL=pipeline fails_with 2 "would be one: both are called 'tiny'" run_pipeline compare "$WORK/base.yaml" "$TINY"
+    sed -i 's/^name: .*/name: base/' "$WORK/base.yaml"
+    EXECUTIONS=1 succeeds run_pipeline compare "$WORK/base.yaml" "$TINY"
     [ -s "$ARTIFACTS/compare-base-tiny/report.html" ] || fail "$output"
 }
 
 @test "a failing tool ends the pipeline with its exit code and message" {
     finished_run
     export SET="epochs=many"
-    TOOL=train-single fails_with 2 'epochs' run_pipeline experiment "$TINY"
+    TOOL=pipeline fails_with 2 "--set 'epochs=many'" run_pipeline experiment "$TINY"
     export SET="optimizer={kind: sgd, lr: 1000000}"
     run run_pipeline experiment "$TINY"
     [ "$status" -eq 1 ] || fail "exit code $status" "$output"
@@ -281,13 +283,13 @@ start_long() {
 }
 
 @test "what cannot run says so in one line" {
-    TOOL=experiment fails_with 3 "cannot find experiment: 'nope'" run_pipeline experiment nope
+    TOOL=pipeline fails_with 3 "cannot find experiment: 'nope'" run_pipeline experiment nope
     write_experiment "$WORK/bad.yaml"
     echo 'epoch: 3' >>"$WORK/bad.yaml"
-    TOOL=train-single fails_with 3 "bad.yaml:12:1: .*epoch" run_pipeline experiment "$WORK/bad.yaml"
+    TOOL=pipeline fails_with 3 "bad.yaml:12:1: .*epoch" run_pipeline experiment "$WORK/bad.yaml"
     write_experiment "$WORK/mp.yaml" mp
     if [ ! -e "$BIN/train-mp" ]; then
-        TOOL=experiment fails_with 1 "train-mp' is not built" run_pipeline experiment "$WORK/mp.yaml"
+        TOOL=pipeline fails_with 1 "train-mp' is not built" run_pipeline experiment "$WORK/mp.yaml"
     fi
 }
 
@@ -298,16 +300,16 @@ start_long() {
     [ -s "$WORK/[odd] * folder/an experiment's/report/report.html" ] || fail "$output"
     cd "$WORK"
     write_experiment "$WORK/a"$'\t'"tab.yaml"
-    TOOL=experiment fails_with 2 "a tab or a line break" run_pipeline experiment "$WORK/a"$'\t'"tab.yaml"
-    THREADS=0 TOOL=train-single fails_with 2 "'--threads'" run_pipeline experiment "$TINY"
-    DEVICE=gpu TOOL=train-single fails_with 2 "'--device gpu'" run_pipeline experiment "$TINY"
-    BIN=/nowhere TOOL=experiment fails_with 1 "'/nowhere/train-single' is not built" run_pipeline experiment "$TINY"
+    TOOL=pipeline fails_with 2 "a tab or a line break" run_pipeline experiment "$WORK/a"$'\t'"tab.yaml"
+    THREADS=0 TOOL=train-ddp fails_with 2 "'--threads'" run_pipeline experiment "$TINY"
+    DEVICE=gpu TOOL=train-ddp fails_with 2 "'--device gpu'" run_pipeline experiment "$TINY"
+    TOOL=pipeline fails_with 1 "'/nowhere/train-ddp' is not built" run_pipeline --tools /nowhere experiment "$TINY"
     [ ! -e "$ARTIFACTS" ]
     touch file
-    ARTIFACTS=$WORK/file TOOL=experiment fails_with 1 "cannot make folder: '$WORK/file/data': Not a directory" run_pipeline experiment "$TINY"
+    ARTIFACTS=$WORK/file TOOL=pipeline fails_with 1 "cannot make folder: '$WORK/file': Not a directory" run_pipeline experiment "$TINY"
     local before
     before=$(ls -A "$ROOT")
-    ARTIFACTS=-q TOOL=experiment fails_with 3 "cannot find experiment" run_pipeline experiment nope
+    ARTIFACTS=-q TOOL=pipeline fails_with 3 "cannot find experiment" run_pipeline experiment nope
     [ "$(ls -A "$ROOT")" = "$before" ]
 }
 
@@ -316,7 +318,7 @@ start_long() {
     [ "$("$BIN/manifest" get "$ARTIFACTS/tiny/seed-3/train/manifest.yaml" parameters.optimizer.lr)" = 0.5 ]
     run make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" EXP="$TINY" SET="optimizer.lr=fast" experiment
     [ "$status" -eq 2 ]
-    [[ $output == *"train-single: "*"Error 2"* ]] || fail "$output"
+    [[ $output == *"pipeline: --set 'optimizer.lr=fast'"*"Error 2"* ]] || fail "$output"
     run make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$WORK/it's" EXP="isn't" experiment
     [[ $output == *"cannot find experiment: 'isn't'"* ]] || fail "$output"
     succeeds make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$WORK/it's one" EXP="$TINY" experiment

@@ -1,0 +1,235 @@
+#!/usr/bin/env bats
+# What a user types, and what must not happen then: nothing that was trained is lost, nothing is trained
+# twice, and a setting that is misspelt trains nothing.
+load helpers
+load training
+
+TOOLS="pipeline manifest synth-cifar shard train-single train-ddp evaluate report tensor"
+
+# One finished run of a small experiment, which each test copies.
+setup_file() {
+    local tool
+    for tool in $TOOLS; do
+        [ -x "${BIN:-$BATS_TEST_DIRNAME/../../build/bin}/$tool" ] || return 0
+    done
+    export FIRST=$BATS_FILE_TMPDIR/first
+    write_experiment "$BATS_FILE_TMPDIR/tiny.yaml" epochs=2
+    ARTIFACTS=$FIRST pipeline experiment "$BATS_FILE_TMPDIR/tiny.yaml" >"$BATS_FILE_TMPDIR/first.log" 2>&1
+}
+
+setup() {
+    # shellcheck disable=SC2086
+    need_tool $TOOLS
+    export ARTIFACTS=$WORK/artifacts
+    TINY=$BATS_FILE_TMPDIR/tiny.yaml
+    cp -a "$FIRST" "$ARTIFACTS"
+}
+
+pipeline() {
+    (cd "$ROOT" && exec "$BIN/pipeline" "$@")
+}
+
+# by_make TARGET SETTING...: with the tools as they are.
+by_make() {
+    make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" "$@"
+}
+
+# trained: how many trainings the last call began.
+trained() {
+    grep -c '^train .*: running' <<<"$output" || true
+}
+
+# Everything in a folder, with its contents.
+state_of() {
+    (cd "$1" && find . -type f ! -name '*.lock' ! -name .lock -exec sha256sum {} + | sort)
+}
+
+@test "a typing error leaves the finished run as it was, whatever it is in" {
+    local before wrong
+    before=$(state_of "$ARTIFACTS/runs")
+    for wrong in DEVICE=cuda DEVICE=cdua THREADS=0 SET=epoch=3 SET=optimizer.lr=fast SET=dataset=cifar11 \
+        SET=model=lnet SET=global_batch=7 LAUNCHER=/nowhere/mpirun; do
+        run pipeline experiment "$TINY" "$wrong" SEED=11
+        [ "$status" -ne 0 ] || [ "$wrong" = LAUNCHER=/nowhere/mpirun ] || fail "$wrong: exit 0" "$output"
+        [ "$(state_of "$ARTIFACTS/runs")" = "$before" ] || fail "$wrong changed a run" "$output"
+    done
+    succeeds pipeline experiment "$TINY"
+    [ "$(trained)" -eq 0 ]
+}
+
+@test "other settings have a folder of their own, and settings that return find their run" {
+    local first
+    first=$(readlink "$ARTIFACTS/tiny/seed-11")
+    succeeds pipeline experiment "$TINY" SET="optimizer.lr=0.02"
+    [ "$(trained)" -eq 1 ]
+    [[ $output == *"running (optimizer.lr 0.01 → 0.02)"* ]] || fail "$output"
+    [ "$(readlink "$ARTIFACTS/tiny/seed-11")" != "$first" ]
+    [ -s "$ARTIFACTS/tiny/report-optimizer.lr=0.02/report.html" ] || fail "$output"
+    succeeds pipeline experiment "$TINY"
+    [ "$(trained)" -eq 0 ]
+    [ "$(readlink "$ARTIFACTS/tiny/seed-11")" = "$first" ]
+    [ "$(ls "$ARTIFACTS/runs" | wc -l)" -eq 2 ]
+}
+
+@test "the name is no part of a run: a copy under another name is the same run, shown by its own name" {
+    sed 's/^name: .*/name: renamed/' "$TINY" >"$WORK/renamed.yaml"
+    succeeds pipeline experiment "$WORK/renamed.yaml"
+    [ "$(trained)" -eq 0 ]
+    [[ $output == *$'\nrenamed: test accuracy '* ]] || fail "$output"
+    grep -q renamed "$ARTIFACTS/renamed/report/report.md"
+    [ "$(ls "$ARTIFACTS/runs" | wc -l)" -eq 1 ]
+}
+
+@test "two experiments of one name, or of one content, are refused" {
+    mkdir "$WORK/a" "$WORK/b"
+    write_experiment "$WORK/a/x.yaml" name=x
+    write_experiment "$WORK/b/x.yaml" name=x optimizer='{kind: sgd, lr: 0.5}'
+    TOOL=pipeline fails_with 2 "a/x.yaml' and '.*b/x.yaml' would be one: both are called 'x'" \
+        pipeline compare EXPS="$WORK/a/x.yaml $WORK/b/x.yaml"
+    write_experiment "$WORK/b/y.yaml" name=y
+    TOOL=pipeline fails_with 2 "'x' and 'y' are one run" pipeline compare EXPS="$WORK/a/x.yaml $WORK/b/y.yaml"
+    TOOL=pipeline fails_with 2 "x.yaml' is named twice" pipeline submission EXPS="$WORK/a/x.yaml $WORK/a/x.yaml"
+    [ ! -e "$ARTIFACTS/x" ]
+}
+
+@test "settings that are misspelt are refused, with the one that is meant, and nothing is started" {
+    local before setting
+    before=$(state_of "$ARTIFACTS")
+    while IFS='|' read -r setting meant; do
+        run by_make experiment EXP="$TINY" "$setting"
+        [ "$status" -ne 0 ] || fail "$setting: exit 0" "$output"
+        [[ $output == *"pipeline: unknown setting: '$setting'$meant"*" knows EXP "* ]] || fail "$setting:" "$output"
+        [[ $output != *running* ]] || fail "$output"
+    done <<'END'
+EPOCH=3|: did you mean EPOCHS?
+LR=0.01|
+CIFAR_FROM=x|: did you mean CIFAR10_FROM?
+epochs=3|: did you mean EPOCHS?
+SEEDS=3|: did you mean SEED?
+END
+    run by_make compare EXP="$TINY"
+    [[ $status -ne 0 && $output == *"pipeline: compare does not take EXP: it takes EXPS="* ]] || fail "$output"
+    run by_make experiment
+    [[ $status -ne 0 && $output == *"pipeline: experiment: a name is missing: it takes EXP=NAME"* ]] || fail "$output"
+    run by_make explain A=single
+    [[ $status -ne 0 && $output == *"pipeline: explain: B is missing: it takes A=NAME B=NAME"* ]] || fail "$output"
+    run by_make experiment EXP=sinlge
+    [[ $status -ne 0 && $output == *"did you mean 'single'?"* ]] || fail "$output"
+    [ "$(state_of "$ARTIFACTS")" = "$before" ]
+}
+
+@test "packagers may set what they like of the other targets" {
+    succeeds make -C "$ROOT" -n BIN="$BIN" FOO=bar EPOCH=3 help
+    succeeds by_make experiment EXP="$TINY" CFLAGS=-O1 V=1 PREFIX=/nowhere
+    [ "$(trained)" -eq 0 ]
+}
+
+@test "a name with a blank, a quote or a command in it does no harm" {
+    local name trap="$WORK/trapped"
+    for name in "\$(touch $trap)" "\$(shell touch $trap)" "\`touch $trap\`" "'; touch $trap; '" "a b" '"' "\$\$x"; do
+        run by_make experiment EXP="$name"
+        [ "$status" -ne 0 ] || fail "$name" "$output"
+        [[ $output == *"cannot find experiment: '"* ]] || fail "$name" "$output"
+        run by_make experiment EXP="$TINY" SET="title=$name"
+        run by_make experiment EXP="$TINY" DATA="$name"
+        [ ! -e "$trap" ] || fail "$name was run"
+    done
+}
+
+# stop_early EPOCHS: a training that is stopped once it has saved.
+stop_early() {
+    local pid
+    (cd "$ROOT" && EPOCHS=$1 exec "$BIN/pipeline" --by-make experiment EXP="$TINY" >"$WORK/log" 2>&1 3>&-) &
+    pid=$!
+    wait_until grep -q '^train .*running' "$WORK/log"
+    wait_for "$ARTIFACTS/tiny/seed-11/train/state.st.zst"
+    pkill -USR1 -f -- "--out $ARTIFACTS/runs/.*/train"
+    wait "$pid" || return 0
+}
+
+@test "a training that was stopped goes on by the same command; RESUME=0 begins anew, in a folder of its own" {
+    local key
+    stop_early 2500
+    grep -q "make experiment" "$WORK/log" || fail "$(cat "$WORK/log")"
+    key=$(dirname "$(readlink "$ARTIFACTS/tiny/seed-11")")
+    [ ! -e "$ARTIFACTS/tiny/seed-11/train/manifest.yaml" ]
+    # 2500 epochs are too many to wait for: what is looked at is how it begins.
+    (cd "$ROOT" && EPOCHS=2500 exec "$BIN/pipeline" experiment "$TINY" >"$WORK/again" 2>&1 3>&-) &
+    wait_until grep -q 'going on from step' "$WORK/again"
+    pkill -USR1 -f -- "--out $ARTIFACTS/runs/.*/train"
+    wait $! || true
+    grep -q 'running (goes on where it was stopped; RESUME=0 begins anew)' "$WORK/again" || fail "$(cat "$WORK/again")"
+    (cd "$ROOT" && EPOCHS=2500 RESUME=0 exec "$BIN/pipeline" experiment "$TINY" >"$WORK/anew" 2>&1 3>&-) &
+    wait_for "$ARTIFACTS/${key#../}/2/train/state.st.zst"
+    pkill -USR1 -f -- "--out $ARTIFACTS/runs/.*/train"
+    wait $! || true
+    [ "$(readlink "$ARTIFACTS/tiny/seed-11")" = "$key/2" ] || fail "$(cat "$WORK/anew")"
+    [ -s "$ARTIFACTS/${key#../}/1/train/state.st.zst" ]
+}
+
+@test "more epochs continue a finished run where the schedule allows it, and end in the same bits" {
+    succeeds pipeline experiment "$TINY" EPOCHS=3
+    [[ $output == *"running (epochs 2 → 3: goes on from $ARTIFACTS/runs/"* ]] || fail "$output"
+    local gone_on
+    gone_on=$(content "$ARTIFACTS/tiny/seed-11/train/model.st.zst")
+    ARTIFACTS=$WORK/fresh succeeds pipeline experiment "$TINY" EPOCHS=3
+    [ "$(content "$WORK/fresh/tiny/seed-11/train/model.st.zst")" = "$gone_on" ]
+    # A cosine looks at how many epochs there are.
+    succeeds pipeline experiment "$TINY" SET="schedule={kind: cosine}"
+    succeeds pipeline experiment "$TINY" SET="schedule={kind: cosine}" EPOCHS=3
+    [[ $output == *"running (epochs 2 → 3, from the start: "*cosine* ]] || fail "$output"
+}
+
+@test "executions: the same key again, to time it; a second call adds none" {
+    succeeds pipeline experiment "$TINY" EXECUTIONS=3
+    [ "$(trained)" -eq 2 ] || fail "$output"
+    [[ $output == *"(3 executions)"* ]] || fail "$output"
+    succeeds pipeline experiment "$TINY" EXECUTIONS=3
+    [ "$(trained)" -eq 0 ]
+    succeeds pipeline experiment "$TINY"
+    [ "$(trained)" -eq 0 ]
+    write_experiment "$WORK/other.yaml" name=other optimizer='{kind: sgd, lr: 0.02}'
+    succeeds pipeline compare EXPS="$TINY $WORK/other.yaml"
+    [[ $output == *"estimate  rounds: "*", each run once a round; "* ]] || fail "$output"
+    local rounds
+    rounds=$(sed -n 's/^estimate  rounds: \([0-9]*\),.*/\1/p' <<<"$output")
+    [ "$rounds" -ge 3 ] && [ "$rounds" -le 10 ]
+    [ "$(ls "$ARTIFACTS/$(readlink "$ARTIFACTS/other/seed-11" | sed 's,^../,,; s,/[0-9]*$,,')" | grep -c '^[0-9]')" -eq "$rounds" ]
+    succeeds pipeline compare EXPS="$TINY $WORK/other.yaml"
+    [ "$(trained)" -eq 0 ] || fail "$output"
+}
+
+@test "two kept runs are compared by their keys, without a new file" {
+    local keys
+    succeeds pipeline experiment "$TINY" SET="optimizer.lr=0.02"
+    mapfile -t keys < <(ls "$ARTIFACTS/runs")
+    EXECUTIONS=1 succeeds pipeline compare RUNS="${keys[0]:0:6} ${keys[1]}"
+    [ "$(trained)" -eq 0 ]
+    [[ $output == *"tiny-${keys[0]:0:6}: test accuracy "*"tiny-${keys[1]:0:6}: test accuracy "* ]] || fail "$output"
+}
+
+@test "data of another name, shape or class count is refused, and the way out is named" {
+    "$BIN/synth-cifar" -q --train 100 --test 50 --out "$WORK/mine"
+    write_experiment "$WORK/flowers.yaml" name=flowers dataset=flowers
+    TOOL=pipeline fails_with 3 "'flowers' is no official data set: give DATA=DIR" pipeline experiment "$WORK/flowers.yaml"
+    run pipeline experiment "$WORK/flowers.yaml" DATA="$WORK/mine"
+    [[ $status -eq 3 && $output == *"it is 'synthetic', experiment 'flowers' asks for 'flowers'"*"dataset=synthetic"* ]] || fail "$status $output"
+    [ ! -e "$ARTIFACTS/flowers" ]
+    TOOL=pipeline fails_with 3 "DATA='$WORK/nothing': it has no train.st.zst" pipeline experiment "$TINY" DATA="$WORK/nothing"
+    succeeds pipeline experiment "$TINY" DATA="$WORK/mine" SET="global_batch=20"
+    [ "$(find "$WORK/mine" -type f | wc -l)" -eq 3 ] || fail "$(find "$WORK/mine")"
+}
+
+@test "distclean spares the runs" {
+    cp -a "$ROOT/Makefile" "$ROOT/make" "$ROOT/pipelines" "$ROOT/scripts" "$WORK/"
+    succeeds make -C "$WORK" -s ARTIFACTS="$ARTIFACTS" distclean
+    [ -s "$ARTIFACTS"/runs/*/1/train/model.st.zst ]
+    [ ! -e "$ARTIFACTS/data" ]
+}
+
+@test "DRY_RUN=1 says what would be run, and runs nothing" {
+    succeeds pipeline compare EXPS="single ddp4" DRY_RUN=1 SET="dataset=synthetic"
+    [ "$(trained)" -eq 0 ]
+    [[ $output == *"planned: train-single, run "*"planned: train-ddp, run "*"estimate  all: about "* ]] || fail "$output"
+    [ "$(ls "$ARTIFACTS/runs" | wc -l)" -eq 1 ]
+}

@@ -166,9 +166,9 @@ static yaml_node *read_number(experiment_reading *r, const field *f, const yaml_
     if (node && yaml_number(node, f->path, &value, r->err) != STATUS_OK) return NULL;
     if (node && (value < f->min || value > f->max || (f->above && value == f->min) ||
                  (f->below && value == f->max))) {
-        (void)yaml_error(node, r->err, "'%s': expected a number %s %g and %s %g, got %g", f->path,
-                         f->above ? "above" : "of at least", f->min, f->below ? "below" : "at most",
-                         f->max, value);
+        (void)yaml_error(node, r->err, "'%s': expected a number %s %g and %s %g, got %.40s",
+                         f->path, f->above ? "above" : "of at least", f->min,
+                         f->below ? "below" : "at most", f->max, node->text);
         return NULL;
     }
     *(double *)place_of(r->e, f->place) = value;

@@ -127,11 +127,11 @@ refuses() {
 }
 
 @test "experiment: every shipped experiment is valid" {
-    local count=0
-    for file in $(grep -lr '^schema: lockstep.experiment/1' "$ROOT/experiments"); do
+    local count=0 file
+    while read -r file; do
         succeeds "$BIN/train-single" --experiment "$file" --print-parameters || return 1
         [[ $output == *"architecture:"* ]] || fail "$file"
         count=$((count + 1))
-    done
+    done < <(grep -lr '^schema: lockstep.experiment/1' "$ROOT/experiments")
     [ "$count" -ge 21 ] || fail "$count experiments"
 }

@@ -39,6 +39,8 @@ enum {
     RECORD_TAIL = 16, // floats behind the arenas in a record
     RECORD_LOSS = 0,  // tail[0]: sum of the losses
     ENGINE_MAX_CHANNELS = 16,
+    ENGINE_MAX_SHARDS = 1024,                // of a step
+    ENGINE_MAX_SHARD_SAMPLES = 1024 * GROUP, // of a shard in a step
 };
 
 typedef enum phase { // of the wall time of a step; docs/formats.md

@@ -11,7 +11,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { ARENA_ALIGNMENT = 16 };
+enum {
+    ARENA_ALIGNMENT = 16,
+    POOL_WINDOW_MAX = 255, // values: a byte says which of them was the largest
+};
 
 typedef enum layer_kind {
     LAYER_CONV,

@@ -38,10 +38,10 @@ static status take_unit(unit_layers *u, const program *p, int *at, error *err) {
     case LAYER_RELU: take_tail(u, p, at); return STATUS_OK;
     case LAYER_MAX_POOL:
     case LAYER_AVG_POOL:
-        if (l->kernel_h * l->kernel_w > 255)
+        if (l->kernel_h * l->kernel_w > POOL_WINDOW_MAX)
             return error_set(err, STATUS_USAGE,
-                             "cannot run layer '%s': its window has more than 255 elements",
-                             l->name);
+                             "cannot run layer '%s': its window has more than %d elements", l->name,
+                             (int)POOL_WINDOW_MAX);
         u->alone = l;
         ++*at;
         return STATUS_OK;

@@ -6,6 +6,7 @@
 
 #include "base/cli.h"
 #include "base/memory.h"
+#include "compute/backend.h"
 #include "experiment/fields.h"
 #include "experiment/inherit.h"
 
@@ -151,6 +152,7 @@ static const yaml_node *to_blame(const yaml_node *root, const char *const *paths
 
 static status check_shards(const experiment *e, const yaml_node *root, error *err) {
     static const char *const keys[] = {"virtual_shards", "world_size", "global_batch"};
+    static const char *const sizes[] = {"global_batch", "virtual_shards"};
     // The stages of a pipeline share no shards.
     if (e->strategy != STRATEGY_MP && e->virtual_shards % e->world_size)
         return yaml_error(to_blame(root, keys, 2), err,
@@ -161,7 +163,29 @@ static status check_shards(const experiment *e, const yaml_node *root, error *er
         return yaml_error(to_blame(root, keys, 3), err,
                           "'virtual_shards' is %d: it must divide 'global_batch', which is %d",
                           e->virtual_shards, e->global_batch);
+    if (e->global_batch / e->virtual_shards > ENGINE_MAX_SHARD_SAMPLES)
+        return yaml_error(
+            to_blame(root, sizes, 2), err,
+            "'global_batch' is %d: at most %d samples a virtual shard, of which there "
+            "are %d",
+            e->global_batch, (int)ENGINE_MAX_SHARD_SAMPLES, e->virtual_shards);
     return STATUS_OK;
+}
+
+// Can the layers be cut into as many stages as the experiment has? Each begins with a convolution
+// or a linear layer. (A tool that is given another number of them checks that itself.)
+static status check_stages(const experiment *e, const yaml_node *root, error *err) {
+    static const char *const keys[] = {"world_size", "model", "strategy"};
+    int most = 1;
+    if (e->strategy != STRATEGY_MP) return STATUS_OK;
+    for (int i = 1; i < e->model.program.count; i++)
+        most += experiment_begins_stage(&e->model.program.layers[i]);
+    if (most > EXPERIMENT_MAX_STAGES) most = EXPERIMENT_MAX_STAGES;
+    if (e->world_size <= most) return STATUS_OK;
+    return yaml_error(to_blame(root, keys, 3), err,
+                      "'world_size' is %d: model '%s' can be cut into at most %d stages: each "
+                      "begins with a convolution or a linear layer, and there are at most %d",
+                      e->world_size, e->model.name, most, (int)EXPERIMENT_MAX_STAGES);
 }
 
 static status check_optimizer(const experiment *e, const yaml_node *root, error *err) {
@@ -188,6 +212,7 @@ static status resolve(experiment_reading *r) {
     for (size_t i = 0; i < experiment_field_count; i++)
         TRY(experiment_read_field(r, &experiment_fields[i]));
     TRY(check_shards(e, r->root, r->err));
+    TRY(check_stages(e, r->root, r->err));
     TRY(check_optimizer(e, r->root, r->err));
     rc = yaml_put(e->resolved, "architecture", yaml_copy(e->model.description, r->err), r->err);
 out:

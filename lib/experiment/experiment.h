@@ -21,7 +21,7 @@ typedef enum strategy_kind {
     STRATEGY_MP
 } strategy_kind;
 
-enum { EXPERIMENT_MAX_CHANNELS = 16 };
+enum { EXPERIMENT_MAX_CHANNELS = 16, EXPERIMENT_MAX_STAGES = 63 };
 
 typedef struct experiment {
     const char *name, *title, *dataset; // strings live in `resolved`

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cli.h"
+#include "compute/backend.h"
 #include "experiment/readers.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -30,8 +31,8 @@ const field experiment_fields[] = {
     {"dataset", FIELD_CUSTOM, true, FIELD_NO_PLACE, .read = field_read_dataset},
     {"model", FIELD_CUSTOM, true, FIELD_NO_PLACE, .read = field_read_model},
     {"strategy", FIELD_CHOICE, false, AT(strategy), .words = {"single", "dp", "ddp", "mp"}},
-    {"world_size", FIELD_INTEGER, false, AT(world_size), 1, MAX_SHARDS, .otherwise = 1},
-    {"virtual_shards", FIELD_INTEGER, false, AT(virtual_shards), 1, MAX_SHARDS},
+    {"world_size", FIELD_INTEGER, false, AT(world_size), 1, ENGINE_MAX_SHARDS, .otherwise = 1},
+    {"virtual_shards", FIELD_INTEGER, false, AT(virtual_shards), 1, ENGINE_MAX_SHARDS},
     {"shard_seed", FIELD_SEED, false, AT(shard_seed)},
     {"global_batch", FIELD_INTEGER, true, AT(global_batch), 1, MAX_BATCH},
     {"epochs", FIELD_INTEGER, true, AT(epochs), 1, MAX_EPOCHS},
@@ -69,6 +70,10 @@ const field experiment_fields[] = {
     {"published", FIELD_CUSTOM, false, FIELD_NO_PLACE, .read = field_read_published},
 };
 const size_t experiment_field_count = COUNT(experiment_fields);
+
+bool experiment_begins_stage(const layer *l) {
+    return l->kind == LAYER_CONV || l->kind == LAYER_LINEAR;
+}
 
 // ---- Groups ----
 
@@ -154,9 +159,9 @@ static yaml_node *read_number(experiment_reading *r, const field *f, const yaml_
     if (node && yaml_number(node, f->path, &value, r->err) != STATUS_OK) return NULL;
     if (node && (value < f->min || value > f->max || (f->above && value == f->min) ||
                  (f->below && value == f->max))) {
-        (void)yaml_error(node, r->err, "'%s': expected a number %s %g and %s %g, got %g", f->path,
-                         f->above ? "above" : "of at least", f->min, f->below ? "below" : "at most",
-                         f->max, value);
+        (void)yaml_error(node, r->err, "'%s': expected a number %s %g and %s %g, got %.40s",
+                         f->path, f->above ? "above" : "of at least", f->min,
+                         f->below ? "below" : "at most", f->max, node->text);
         return NULL;
     }
     *(double *)place_of(r->e, f->place) = value;

@@ -51,6 +51,9 @@ bool experiment_is_group(const char *key);
 // say one, or has none.
 const char *experiment_default_kind(const char *group);
 
+// Can a stage of a pipeline begin with it: a convolution or a linear layer?
+bool experiment_begins_stage(const layer *l);
+
 // Is the file name that a node carries that of a --set assignment, not of a file?
 bool experiment_is_set(const yaml_node *node);
 

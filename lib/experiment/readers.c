@@ -217,6 +217,11 @@ status field_read_stages(experiment_reading *r, const yaml_node *node, yaml_node
                               "'stages': '%.60s' must come after the first layer of the stage "
                               "before it",
                               name);
+        if (!experiment_begins_stage(&p->layers[index]))
+            return yaml_error(node->items[i], r->err,
+                              "'stages': '%.60s': a stage begins with a convolution or a linear "
+                              "layer",
+                              name);
         last = index;
         TRY(yaml_append(*resolved, yaml_new_string(name, r->err), r->err));
     }

@@ -21,7 +21,7 @@ status field_read_published(experiment_reading *r, const yaml_node *node, yaml_n
 
 // Limits of every experiment. A manifest tells of each epoch, in up to some 350 bytes, and is at
 // most YAML_MAX_BYTES long: a training of more epochs could not be finished.
-enum { MAX_BATCH = 1 << 20, MAX_SHARDS = 1 << 16, MAX_EPOCHS = 2500 };
+enum { MAX_BATCH = 1 << 20, MAX_EPOCHS = 2500 };
 
 status field_need_list(const yaml_node *node, const char *key, error *err);
 

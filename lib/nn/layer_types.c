@@ -184,6 +184,11 @@ static status read_pool(builder *b, reading *r) {
     status rc = STATUS_OK;
     TRY(need_image(b, r));
     TRY(read_pair(b, r, "size", 1, &l->kernel_h, &l->kernel_w));
+    if (l->kernel_h * l->kernel_w > POOL_WINDOW_MAX)
+        return yaml_error(layer_option(r, "size"), b->err,
+                          "'size': expected a window of at most %d values, got %dx%d = %d",
+                          (int)POOL_WINDOW_MAX, l->kernel_h, l->kernel_w,
+                          l->kernel_h * l->kernel_w);
     l->stride_h = l->kernel_h;
     l->stride_w = l->kernel_w;
     TRY(read_pair(b, r, "stride", 1, &l->stride_h, &l->stride_w));

@@ -6,24 +6,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cli.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "compute/backend.h"
 #include "nn/layer_types.h"
+#include "nn/layer_words.h"
 
 // ---- The list ----
 
 static status find_type(builder *b, const yaml_node *node, const char *word, layer_kind *kind) {
-    const char *words[LAYER_KINDS];
+    char answer[400];
     for (int k = 0; k < LAYER_KINDS; k++) {
-        words[k] = layer_types[k].word;
-        if (strcmp(word, words[k])) continue;
+        if (strcmp(word, layer_types[k].word)) continue;
         *kind = (layer_kind)k;
         return STATUS_OK;
     }
-    const char *near = cli_nearest(word, words, LAYER_KINDS);
-    return yaml_error(node, b->err, "unknown layer '%.60s'%s%s%s", word,
-                      near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "");
+    layer_words_explain(word, answer, sizeof answer);
+    return yaml_error(node, b->err, "unknown layer '%.60s': %s", word, answer);
 }
 
 static bool valid_name(const char *name, size_t room) {
@@ -167,6 +166,9 @@ static status read_input(const yaml_node *node, shape *input, error *err) {
         if (rc != STATUS_OK) return rc;
         size *= dims[i];
     }
+    if (dims[0] > ENGINE_MAX_CHANNELS)
+        return yaml_error(node->items[0], err, "'input': expected at most %d channels, got %d",
+                          (int)ENGINE_MAX_CHANNELS, (int)dims[0]);
     if (size > MAX_FEATURES)
         return yaml_error(node, err, "'input': more than %d values", MAX_FEATURES);
     *input = (shape){(int)dims[0], (int)dims[1], (int)dims[2]};

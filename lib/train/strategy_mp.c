@@ -23,7 +23,7 @@
 #include "train/stages.h"
 #include "train/strategy.h"
 
-enum { MAX_STAGES = 63 };
+enum { MAX_STAGES = EXPERIMENT_MAX_STAGES };
 
 typedef struct stage {
     program program; // its part of the layers

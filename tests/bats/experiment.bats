@@ -115,12 +115,23 @@ refuses() {
         "$BIN/train-single" --experiment y.yaml --print-parameters
 }
 
+@test "experiment: limits are told at their place in the model file" {
+    sed 's/max_pool: {size: 2}/avg_pool: {size: [64, 4]}/' models/small.yaml >models/pool.yaml
+    refuses 3 "models/pool.yaml:4:72: 'size': expected a window of at most 255 values, got 64x4 = 256" --set model=pool
+    sed 's/input: .3,/input: [17,/' models/small.yaml >models/wide.yaml
+    refuses 3 "models/wide.yaml:3:9: 'input': expected at most 16 channels, got 17" --set model=wide
+    sed 's/relu/ReLU/' models/small.yaml >models/torch.yaml
+    refuses 3 "models/torch.yaml:4:[0-9]+: unknown layer 'ReLU': did you mean 'relu'\? The layers are: conv, linear" --set model=torch
+    sed 's/linear: {out: 10}/&, softmax/' models/small.yaml >models/torch.yaml
+    refuses 3 "models/torch.yaml:4:[0-9]+: unknown layer 'softmax': the loss has it" --set model=torch
+}
+
 @test "experiment: every shipped experiment is valid" {
-    local count=0
-    for file in $(grep -lr '^schema: lockstep.experiment/1' "$ROOT/experiments"); do
+    local count=0 file
+    while read -r file; do
         succeeds "$BIN/train-single" --experiment "$file" --print-parameters || return 1
         [[ $output == *"architecture:"* ]] || fail "$file"
         count=$((count + 1))
-    done
+    done < <(grep -lr '^schema: lockstep.experiment/1' "$ROOT/experiments")
     [ "$count" -ge 21 ] || fail "$count experiments"
 }

@@ -80,9 +80,13 @@ execution() {
     same_model "$(content single/model.st.zst)" out "two stages, one shard"
 }
 
-@test "cuts that cannot be: usage, and nothing is left" {
+@test "cuts that cannot be are refused, at their place where it is a file, and nothing is left" {
+    fails_with 2 "'world_size' is 9: model 'lenet-bn' can be cut into at most 5 stages" \
+        "$BIN/train-mp" --experiment e.yaml --train "$train" --out out --set virtual_shards=9 --set global_batch=72 --set world_size=9
     echo 'stages: [relu1]' >> e.yaml
-    fails_with 2 "stage 'relu1': a stage begins with a convolution or a linear layer" "$BIN/train-mp" --experiment e.yaml --train "$train" --out out
+    fails_with 3 "^train-mp: e.yaml:[0-9]+:10: 'stages': 'relu1': a stage begins with a convolution or a linear layer" \
+        "$BIN/train-mp" --experiment e.yaml --train "$train" --out out
+    sed -i '$d' e.yaml
     fails_with 2 "model 'lenet-bn' has no layer 'conv9'" "$BIN/train-mp" --experiment e.yaml --train "$train" --out out --set 'stages=[conv9]'
     fails_with 2 "too few convolutions and linear layers for 6 stages" "$BIN/train-mp" --experiment e.yaml --train "$train" --out out --world-size 6
     [ ! -e out/manifest.yaml ]

@@ -142,7 +142,7 @@ static const char whole[] =
     "optimizer: {kind: sgd, lr: 0.1, momentum: 0.9, nesterov: true, weight_decay: 5e-4}\n"
     "schedule: {kind: multistep, milestones: [10, 20], gamma: 0.5, warmup_epochs: 1}\n"
     "lr_scaling: {kind: linear, base_batch: 32}\nsync_batch_norm: true\n"
-    "stages: [relu1, fc2]\ntarget_accuracy: 0.6\n"
+    "stages: [fc1, fc2]\ntarget_accuracy: 0.6\n"
     "published: [{source: R001, accuracy: 64.16, seconds_per_epoch: [1.5, 2], note: x}]\n";
 
 static void every_key_is_read(void **state) {
@@ -278,6 +278,23 @@ static void wrong_types_and_ranges(void **state) {
     refuses(HEAD "stages: [fc1, relu1]\n", "9:15: 'stages': 'relu1' must come after the first "
                                            "layer of the stage before it");
     refuses(HEAD "published: [{accuracy: 1}]\n", "9:13: 'published': 'source' is missing");
+}
+
+// Each is named in docs/formats.md.
+static void limits(void **state) {
+    (void)state;
+    refuses("schema: lockstep.experiment/1\nname: x\ndataset: cifar10\nmodel: small\n"
+            "virtual_shards: 2048\nglobal_batch: 2048\nepochs: 1\noptimizer: {kind: sgd, lr: 1}\n",
+            "5:17: 'virtual_shards': expected an integer between 1 and 1024, got '2048'");
+    refuses("schema: lockstep.experiment/1\nname: x\ndataset: cifar10\nmodel: small\n"
+            "virtual_shards: 1\nglobal_batch: 16385\nepochs: 1\noptimizer: {kind: sgd, lr: 1}\n",
+            "6:15: 'global_batch' is 16385: at most 16384 samples a virtual shard, of which there "
+            "are 1");
+    refuses(HEAD "strategy: mp\nworld_size: 4\n",
+            "10:13: 'world_size' is 4: model 'small' can be cut into at most 3 stages: each begins "
+            "with a convolution or a linear layer, and there are at most 63");
+    refuses(HEAD "stages: [relu1]\n",
+            "9:10: 'stages': 'relu1': a stage begins with a convolution or a linear layer");
 }
 
 static void required_keys(void **state) {
@@ -484,7 +501,7 @@ static void differences_that_change_bits_are_named(void **state) {
     difference("world_size=4", NULL);
     difference("loader_workers=0", NULL);
     difference("target_accuracy=0.7", NULL);
-    difference("stages=[fc1]", NULL);
+    difference("stages=[fc2]", NULL);
     difference("optimizer.lr=1.0e-1", NULL);
     write_file("other.yaml", "schema: lockstep.model/1\nname: o\ninput: [3, 8, 8]\n"
                              "layers: [flatten, {relu: {name: relu1}}, linear: {out: 1}, "
@@ -520,6 +537,7 @@ int main(void) {
         cmocka_unit_test(unknown_keys),
         cmocka_unit_test(wrong_types_and_ranges),
         cmocka_unit_test(required_keys),
+        cmocka_unit_test(limits),
         cmocka_unit_test(shards_must_divide),
         cmocka_unit_test(set_replaces_whole_values),
         cmocka_unit_test(bad_sets_are_usage_errors),

@@ -15,6 +15,8 @@
 #include "base/random.h"
 #include "nn/model.h"
 
+#define LAYERS \
+    "The layers are: conv, linear, batch_norm, relu, max_pool, avg_pool, flatten, dropout"
 #define HEAD "schema: lockstep.model/1\nname: m\ninput: [3, 32, 32]\nlayers:\n"
 
 static status load(const char *text, model *m, error *err) {
@@ -191,7 +193,7 @@ static void refuses(const char *text, const char *message) {
 static void refuses_bad_layers(void **state) {
     (void)state;
     refuses(HEAD "- conv: {out: 6, kernel: 5}\n- rleu\n",
-            "m.yaml:6:3: unknown layer 'rleu': did you mean 'relu'?");
+            "m.yaml:6:3: unknown layer 'rleu': did you mean 'relu'? " LAYERS);
     refuses(HEAD "- conv: {out: 6, kernle: 5}\n",
             "m.yaml:5:18: unknown key 'kernle': did you mean 'kernel'?");
     refuses(HEAD "- relu: {size: 5}\n", "m.yaml:5:10: unknown key 'size'");
@@ -214,6 +216,77 @@ static void refuses_bad_layers(void **state) {
     refuses(HEAD "- batch_norm: {eps: 0}\n", "m.yaml:5:21: 'eps' must be above 0");
     refuses(HEAD "- batch_norm: {momentum: 2}\n",
             "m.yaml:5:26: 'momentum' must be between 0 and 1");
+}
+
+// What people who come from PyTorch write.
+static void knows_words_of_others(void **state) {
+    (void)state;
+    static const struct {
+        const char *word, *answer;
+    } words[] = {
+        {"ReLU", "did you mean 'relu'?"},
+        {"Conv2d", "did you mean 'conv'?"},
+        {"nn.Conv2d", "did you mean 'conv'?"},
+        {"BatchNorm2d", "did you mean 'batch_norm'?"},
+        {"batchnorm", "did you mean 'batch_norm'?"},
+        {"MaxPool2d", "did you mean 'max_pool'?"},
+        {"maxpool", "did you mean 'max_pool'?"},
+        {"AvgPool2d", "did you mean 'avg_pool'?"},
+        {"Linear", "did you mean 'linear'?"},
+        {"Dense", "did you mean 'linear'?"},
+        {"fc", "did you mean 'linear'?"},
+        {"Flatten", "did you mean 'flatten'?"},
+        {"Dropout2d", "did you mean 'dropout'?"},
+        {"global_avg_pool", "did you mean 'avg_pool', with the size of the whole image?"},
+        {"AdaptiveAvgPool2d", "did you mean 'avg_pool', with the size of the whole image?"},
+        {"softmax", "the loss has it, so a model ends in its last 'linear'."},
+        {"LogSoftmax", "the loss has it, so a model ends in its last 'linear'."},
+        {"CrossEntropyLoss", "it is the loss of every model, and no layer."},
+        {"GELU", "the one activation is 'relu'."},
+        {"convolution", "did you mean 'conv'?"},
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        char text[200], message[400];
+        snprintf(text, sizeof text, HEAD "- %s\n", words[i].word);
+        snprintf(message, sizeof message, "m.yaml:5:3: unknown layer '%s': %s " LAYERS,
+                 words[i].word, words[i].answer);
+        refuses(text, message);
+        snprintf(text, sizeof text, HEAD "- %s: {size: 2}\n", words[i].word);
+        refuses(text, message);
+    }
+    refuses(HEAD "- transformer\n", "m.yaml:5:3: unknown layer 'transformer': " LAYERS);
+    refuses(HEAD "- ''\n", "m.yaml:5:3: unknown layer '': " LAYERS);
+}
+
+// Each is named in docs/formats.md.
+static void refuses_what_is_beyond_the_limits(void **state) {
+    (void)state;
+    refuses(HEAD "- avg_pool: {size: 16}\n",
+            "m.yaml:5:20: 'size': expected a window of at most 255 values, got 16x16 = 256");
+    refuses(HEAD "- max_pool: {size: [8, 32]}\n",
+            "m.yaml:5:20: 'size': expected a window of at most 255 values, got 8x32 = 256");
+    refuses(HEAD "- conv: {out: 6, kernel: 5000}\n",
+            "m.yaml:5:26: 'kernel': expected an integer between 1 and 4096, got '5000'");
+    refuses("schema: lockstep.model/1\nname: m\ninput: [17, 8, 8]\nlayers: [relu]\n",
+            "m.yaml:3:9: 'input': expected at most 16 channels, got 17");
+    refuses("schema: lockstep.model/1\nname: m\ninput: [16, 4096, 4096]\nlayers: [relu]\n",
+            "m.yaml:3:8: 'input': more than 16777216 values");
+    char *text = malloc(20000), *p = text + sprintf(text, "%s", HEAD);
+    for (int i = 0; i < 1001; i++) p += sprintf(p, "- relu\n");
+    refuses(text, "m.yaml:1005:3: a model may have at most 1000 layers");
+    free(text);
+}
+
+// The largest that there may be.
+static void accepts_what_is_within_the_limits(void **state) {
+    (void)state;
+    model m;
+    error err = {0};
+    if (load("schema: lockstep.model/1\nname: m\ninput: [16, 32, 32]\nlayers:\n"
+             "- avg_pool: {size: 15}\n- flatten\n- linear: {out: 10}\n",
+             &m, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    model_release(&m);
 }
 
 static void refuses_layers_that_do_not_fit(void **state) {
@@ -350,6 +423,9 @@ int main(void) {
         cmocka_unit_test(shapes_follow_the_windows),
         cmocka_unit_test(the_description_reads_back_the_same),
         cmocka_unit_test(refuses_bad_layers),
+        cmocka_unit_test(knows_words_of_others),
+        cmocka_unit_test(refuses_what_is_beyond_the_limits),
+        cmocka_unit_test(accepts_what_is_within_the_limits),
         cmocka_unit_test(refuses_layers_that_do_not_fit),
         cmocka_unit_test(refuses_bad_headers),
         cmocka_unit_test(initial_values_have_pytorchs_distribution),

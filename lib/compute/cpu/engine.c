@@ -9,10 +9,6 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
-enum {
-    MAX_GROUPS = 1024, // of one shard in a step; and the most shards: 16,384 samples a shard
-};
-
 // ---- Time ----
 
 void member_mark(team_member *m, phase spent) {
@@ -161,10 +157,10 @@ static status check_options(const program *p, const engine_options *o, error *er
         o->shard_samples < 1)
         return error_set(err, STATUS_USAGE,
                          "cannot open a cpu engine: threads, shards and samples start at 1");
-    if (o->shards > MAX_GROUPS || (o->shard_samples + GROUP - 1) / GROUP > MAX_GROUPS)
+    if (o->shards > ENGINE_MAX_SHARDS || o->shard_samples > ENGINE_MAX_SHARD_SAMPLES)
         return error_set(err, STATUS_USAGE,
                          "cannot run this batch: at most %d virtual shards of %d samples a step",
-                         (int)MAX_GROUPS, MAX_GROUPS * GROUP);
+                         (int)ENGINE_MAX_SHARDS, (int)ENGINE_MAX_SHARD_SAMPLES);
     return STATUS_OK;
 }
 

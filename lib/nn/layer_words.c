@@ -1,0 +1,96 @@
+#include "nn/layer_words.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cli.h"
+#include "nn/layer_types.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+enum { PLAIN_BYTES = 40 };
+
+// ---- One word in many spellings ----
+
+// "nn.BatchNorm2d", "batch-norm" and "batch_norm" are all "batchnorm".
+static void make_plain(const char *word, char plain[PLAIN_BYTES]) {
+    const char *dot = strrchr(word, '.');
+    size_t length = 0;
+    for (const char *p = dot ? dot + 1 : word; *p && length < PLAIN_BYTES - 1; p++)
+        if (*p != '_' && *p != '-' && *p != ' ') plain[length++] = (char)tolower((unsigned char)*p);
+    if (length > 2 && plain[length - 1] == 'd' && isdigit((unsigned char)plain[length - 2]))
+        length -= 2;
+    plain[length] = 0;
+}
+
+// Words that are no spelling of ours. They begin with what is listed: "softmax", "softmax2d".
+static const struct {
+    const char *theirs, *advice;
+} others[] = {
+    {"dense", "did you mean 'linear'?"},
+    {"fullyconnected", "did you mean 'linear'?"},
+    {"fc", "did you mean 'linear'?"},
+    {"convolution", "did you mean 'conv'?"},
+    {"batchnormalization", "did you mean 'batch_norm'?"},
+    {"bn", "did you mean 'batch_norm'?"},
+    {"averagepool", "did you mean 'avg_pool'?"},
+    {"meanpool", "did you mean 'avg_pool'?"},
+    {"globala", "did you mean 'avg_pool', with the size of the whole image?"},
+    {"globalm", "did you mean 'max_pool', with the size of the whole image?"},
+    {"adaptiveavg", "did you mean 'avg_pool', with the size of the whole image?"},
+    {"adaptivemax", "did you mean 'max_pool', with the size of the whole image?"},
+    {"view", "did you mean 'flatten'?"},
+    {"reshape", "did you mean 'flatten'?"},
+    {"softmax", "the loss has it, so a model ends in its last 'linear'"},
+    {"logsoftmax", "the loss has it, so a model ends in its last 'linear'"},
+    {"crossentropy", "it is the loss of every model, and no layer"},
+    {"nllloss", "the loss of every model is the cross entropy, and no layer"},
+    {"leakyrelu", "the one activation is 'relu'"},
+    {"prelu", "the one activation is 'relu'"},
+    {"gelu", "the one activation is 'relu'"},
+    {"silu", "the one activation is 'relu'"},
+    {"elu", "the one activation is 'relu'"},
+    {"tanh", "the one activation is 'relu'"},
+    {"sigmoid", "the one activation is 'relu'"},
+};
+
+static const char *same_word(const char *plain) {
+    char ours[PLAIN_BYTES];
+    for (int k = 0; k < LAYER_KINDS; k++) {
+        make_plain(layer_types[k].word, ours);
+        if (!strcmp(plain, ours)) return layer_types[k].word;
+    }
+    return NULL;
+}
+
+static const char *other_word(const char *plain) {
+    for (size_t i = 0; i < COUNT(others); i++)
+        if (!strncmp(plain, others[i].theirs, strlen(others[i].theirs))) return others[i].advice;
+    return NULL;
+}
+
+// ---- The answer ----
+
+static const char *nearest(const char *word, const char *plain) {
+    const char *words[LAYER_KINDS], *same = same_word(plain);
+    if (same) return same;
+    for (int k = 0; k < LAYER_KINDS; k++) words[k] = layer_types[k].word;
+    return cli_nearest(word, words, LAYER_KINDS);
+}
+
+void layer_words_explain(const char *word, char *text, size_t size) {
+    char plain[PLAIN_BYTES];
+    make_plain(word, plain);
+    const char *near = nearest(word, plain), *advice = near ? NULL : other_word(plain);
+    size_t used = 0;
+    *text = 0;
+    if (near) used = (size_t)snprintf(text, size, "did you mean '%s'? ", near);
+    if (advice)
+        used = (size_t)snprintf(text, size, "%s%s ", advice,
+                                advice[strlen(advice) - 1] == '?' ? "" : ".");
+    for (int k = 0; k < LAYER_KINDS && used < size; k++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s",
+                                 k ? ", " : "The layers are: ", layer_types[k].word);
+}

@@ -19,10 +19,12 @@ typedef enum tensor_type {
     TENSOR_U64,
     TENSOR_I64,
     TENSOR_F32,
-    TENSOR_F64
+    TENSOR_F64,
+    TENSOR_F16, // these two are only read (data/tensor_half.h)
+    TENSOR_BF16
 } tensor_type;
 
-enum { TENSOR_MAX_RANK = 8 };
+enum { TENSOR_MAX_RANK = 8, TENSOR_TYPES = TENSOR_BF16 + 1 };
 
 typedef struct tensor {
     char *name;

@@ -20,7 +20,7 @@ run_identity train_start_identity(const train_run *r) {
     return (run_identity){r->experiment->resolved, r->train.source, r->init_content};
 }
 
-static bool leads(const train_settings *s) {
+bool train_start_leads(const train_settings *s) {
     return !s->world.environment.joined || s->world.environment.rank == 0;
 }
 
@@ -72,7 +72,7 @@ status train_start_find(train_run *r, error *err) {
     status rc = manifest_check_folder(r->manifest, s->out, err);
     if (rc != STATUS_OK || !s->resume) return rc;
     rc = read_saved(r, err);
-    if (rc == STATUS_OK && r->resumed && leads(s))
+    if (rc == STATUS_OK && r->resumed && train_start_leads(s))
         log_info(s->log, "going on from step %" PRIu64 " of '%s/%s'", r->checkpoint.step, s->out,
                  TRAIN_STATE);
     return rc;
@@ -168,7 +168,7 @@ static status describe_reduction(const train_run *r, bool lead, error *err) {
 }
 
 status train_start_describe(const train_run *r, error *err) {
-    const bool lead = leads(r->settings);
+    const bool lead = train_start_leads(r->settings);
     status rc = describe_backend(r, lead, err);
     return rc == STATUS_OK ? describe_reduction(r, lead, err) : rc;
 }

@@ -13,6 +13,9 @@ status train_start_path(const char *folder, const char *name, char **path, error
 
 run_identity train_start_identity(const train_run *r);
 
+// Is this process rank 0, or will rank 0 be one that it starts? The one that writes and speaks.
+bool train_start_leads(const train_settings *s);
+
 // May this run write into --out, and where does it begin? With --resume the checkpoint becomes what
 // was saved last; where nothing was saved it stays as it is. Changes nothing on disk.
 status train_start_find(train_run *r, error *err) MUST_CHECK;

@@ -266,7 +266,7 @@ static status allocate(reading *r, error *err) {
                      r->path);
 }
 
-// What the header says of the tensors.
+// Names, types and shapes, as in the header.
 static status describe_tensors(reading *r, error *err) {
     for (size_t i = 0; i < r->count; i++) {
         const entry *e = &r->entries[i];

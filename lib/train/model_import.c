@@ -16,7 +16,7 @@ static const char BATCHES_TRACKED[] = ".num_batches_tracked";
 static const char *const prefixes[] = {"module.", "_orig_mod."};
 enum { PREFIXES = sizeof prefixes / sizeof *prefixes };
 
-// What one checkpoint needs to become a model of ours.
+// One checkpoint on its way into a model.
 typedef struct import {
     const model *m;
     const char *path;

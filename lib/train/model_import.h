@@ -1,6 +1,6 @@
-// model_import.h - the weights of a checkpoint, whoever wrote it: what --init and evaluate read.
+// model_import.h - the weights of a checkpoint of any origin, for --init and evaluate.
 //
-// Tensors have PyTorch's state_dict names. What wrappers put in front of them is taken off:
+// Tensors have PyTorch's state_dict names. Prefixes of wrappers are taken off:
 // "module." (DataParallel, DistributedDataParallel) and "_orig_mod." (torch.compile), in any order.
 // F16 and BF16 become F32 exactly, F64 is rounded to nearest. num_batches_tracked is ignored.
 #ifndef LOCKSTEP_TRAIN_MODEL_IMPORT_H
@@ -11,8 +11,8 @@
 
 // Copies a whole checkpoint, the file named `path`, into both arenas (gaps become zero). Every
 // tensor of the model must be there once and no other: else STATUS_INPUT naming the tensor, with
-// the shape it has and the one expected. `log` (NULL: nothing) tells in one line what was taken off
-// and converted.
+// the shape it has and the one expected. `log` (NULL: nothing) tells in one line of prefixes and
+// conversions.
 status model_import(const model *m, float *parameters, float *buffers, const tensor_file *f,
                     const char *path, const logger *log, error *err) MUST_CHECK;
 

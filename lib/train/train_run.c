@@ -314,8 +314,8 @@ out:
     return rc;
 }
 
-// The tool's own command with --resume; NULL where it is no more than a part of what was typed, or
-// too long for a message.
+// The tool's own command with --resume; NULL where it is only a part of the command that was typed,
+// or too long for a message.
 static char *resuming_command(const train_settings *s) {
     enum { LONGEST = 1500 };
     error no_memory;

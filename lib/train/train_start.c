@@ -24,7 +24,7 @@ bool train_start_leads(const train_settings *s) {
     return !s->world.environment.joined || s->world.environment.rank == 0;
 }
 
-// ---- What is there ----
+// ---- Finding ----
 
 static status check_manifest(yaml_node *root, const char *path, const experiment *e, bool *longer,
                              error *err) {
@@ -78,7 +78,7 @@ status train_start_find(train_run *r, error *err) {
     return rc;
 }
 
-// ---- What is removed ----
+// ---- Clearing ----
 
 static status remove_file(const char *folder, const char *name, error *err) {
     char *path;
@@ -116,7 +116,7 @@ out:
     return rc;
 }
 
-// ---- What came before ----
+// ---- Describing ----
 
 static bool was_on_gpus(const yaml_node *segment) {
     const yaml_node *list = yaml_find(segment, "devices");

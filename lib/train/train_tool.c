@@ -242,7 +242,8 @@ out:
     return rc;
 }
 
-// What train does, up to where something would change. Ranks that joined need not meet for it.
+// The checks of `train`, in its order, without a change on disk. Ranks that joined need not meet
+// for it. A folder that another process holds just now is no obstacle.
 static status check(const train_tool *t, const train_settings *s, const experiment *e, manifest *m,
                     error *err) {
     train_run run = {0};

@@ -41,7 +41,7 @@ safetensors_writer.save(sys.argv[1], tensors, metadata)
 END
 }
 
-# predictions FILE [OPTION]...: the content hash of what evaluate finds with it; what it says is in `said`.
+# predictions FILE [OPTION]...: the content hash of evaluate's predictions with it; its talk is in `said`.
 predictions() {
     "$BIN/evaluate" --model "$1" --data "$test" --out "out-$1" "${@:2}" 2>said >/dev/null || { cat said >&2; return 1; }
     content "out-$1/predictions.st.zst"
@@ -124,7 +124,7 @@ END
     fails_with 2 "'--dtype'.*F16" "$BIN/tensor" import --name w --format csv --dtype F16 --out w.st.zst f16
 }
 
-@test "what PyTorch counts is passed over" {
+@test "the counters of batch norm are passed over" {
     rewrite counted.safetensors <<'END'
 tensors["bn1.num_batches_tracked"] = ("I64", [], struct.pack("<q", 7))
 tensors["module.bn2.num_batches_tracked"] = ("I64", [], struct.pack("<q", 7))
@@ -154,7 +154,7 @@ END
     succeeds "$BIN/train-single" -q --experiment e.yaml --train "$train" --init theirs.safetensors --out out
 }
 
-@test "what does not fit is named, with what it is and what was expected" {
+@test "a tensor that does not fit is named, with its shape and the one expected" {
     rewrite x.safetensors <<<"tensors['fc3.bias'] = ('F32', [11], bytes(44))"
     refused "'x.safetensors': tensor 'fc3.bias' is F32 \[11\], expected F32 \[10\]" x.safetensors
     rewrite x.safetensors <<<"tensors['fc3.bias'] = ('I64', [10], bytes(80))"
@@ -173,7 +173,7 @@ END
     refused "'x.pt'.*torch.save.*save_file" x.pt
 }
 
-@test "PyTorch agrees about halves, and about what DistributedDataParallel and compile prefix" {
+@test "PyTorch agrees about halves, and about the prefixes of DistributedDataParallel and compile" {
     need_torch
     "$PYTHON" - <<'END'
 import torch, safetensors_reader, safetensors_writer

@@ -67,11 +67,27 @@ static status read_saved(train_run *r, error *err) {
     return rc;
 }
 
+// A finished run whose state is gone would be removed for one that begins anew.
+static status check_resumable(const train_run *r, error *err) {
+    char *path;
+    status rc = train_start_path(r->settings->out, MANIFEST, &path, err);
+    if (rc != STATUS_OK) return rc;
+    if (!r->resumed && access(path, F_OK) == 0)
+        rc =
+            error_set(err, STATUS_INPUT,
+                      "cannot resume: '%s/%s': it is missing, and the run there is finished; train "
+                      "without --resume to start again",
+                      r->settings->out, TRAIN_STATE);
+    free(path);
+    return rc;
+}
+
 status train_start_find(train_run *r, error *err) {
     const train_settings *s = r->settings;
     status rc = manifest_check_folder(r->manifest, s->out, err);
     if (rc != STATUS_OK || !s->resume) return rc;
     rc = read_saved(r, err);
+    if (rc == STATUS_OK) rc = check_resumable(r, err);
     if (rc == STATUS_OK && r->resumed && train_start_leads(s))
         log_info(s->log, "going on from step %" PRIu64 " of '%s/%s'", r->checkpoint.step, s->out,
                  TRAIN_STATE);

@@ -75,4 +75,9 @@ setup() {
     fails_with 3 "more 'epochs': 3, not 2" "${go[@]}" --resume --set 'schedule={kind: cosine}' --set epochs=2
     fails_with 3 "schedule.kind" "${go[@]}" --resume --set epochs=5
     [ "$before" = "$(stat -c %Y.%i out/*)" ]
+    # Without its state a finished run is not thrown away for one that begins anew.
+    "${go[@]}" --out stateless
+    rm stateless/state.st.zst
+    fails_with 3 "'stateless/state.st.zst': it is missing" "${go[@]}" --out stateless --resume --set epochs=5
+    [ -e stateless/model.st.zst ] && [ -e stateless/manifest.yaml ]
 }

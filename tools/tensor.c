@@ -124,7 +124,7 @@ static status run_import(const arguments *a, error *err) {
     if (!a->name || !a->out)
         TRY(error_set(err, STATUS_USAGE, "missing option: '%s': import needs --name and --out",
                       a->name ? "--out" : "--name"));
-    if (!tensor_type_parse(a->type, &type))
+    if (!tensor_type_parse(a->type, &type) || type == TENSOR_F16 || type == TENSOR_BF16)
         TRY(error_set(
             err, STATUS_USAGE,
             "bad option value: '--dtype': expected U8, U32, U64, I64, F32 or F64, got '%s'",

@@ -277,7 +277,7 @@ status output_make_folder(const char *path, error *err) {
     return rc;
 }
 
-static status check_writable(const char *folder, const char *path, error *err) {
+static status check_writable(const char *folder, const char *what, const char *path, error *err) {
     struct stat info;
     int reason = 0;
     if (stat(folder, &info) != 0)
@@ -286,8 +286,7 @@ static status check_writable(const char *folder, const char *path, error *err) {
         reason = ENOTDIR;
     else if (access(folder, W_OK | X_OK) != 0)
         reason = errno;
-    return reason ? error_system(err, STATUS_FAILED, reason, "cannot write into folder: '%s'", path)
-                  : STATUS_OK;
+    return reason ? error_system(err, STATUS_FAILED, reason, "%s: '%s'", what, path) : STATUS_OK;
 }
 
 // Cuts the last name off; "." and "/" end every way up.
@@ -309,7 +308,7 @@ status output_check_folder(const char *path, error *err) {
     while (stat(there, &info) != 0 && errno == ENOENT && strcmp(there, ".") != 0 &&
            strcmp(there, "/") != 0)
         go_up(there);
-    status rc = check_writable(there, path, err);
+    status rc = check_writable(there, "cannot make folder", path, err);
     free(there);
     return rc;
 }
@@ -319,7 +318,7 @@ status output_check_file(const char *path, error *err) {
     char *folder = memory_string(path, err);
     if (!folder) return STATUS_FAILED;
     go_up(folder);
-    status rc = check_writable(folder, path, err);
+    status rc = check_writable(folder, "cannot write", path, err);
     free(folder);
     return rc;
 }

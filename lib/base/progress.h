@@ -31,12 +31,12 @@ void progress_show(progress *p, uint64_t done, uint64_t total);
 // Clears the line.
 void progress_end(progress *p);
 
-// What the functions above are made of, for lines of other kinds.
+// The parts of the functions above, for lines of other kinds.
 
 enum { PROGRESS_LINE_BYTES = 256 };
 
 // "TOOL: HEAD [#####     ]  TAIL  EXTRA  EXTRA". Where a line is narrow the bar becomes shorter
-// first; then the extras go, from the last one on, the tool, the bar, and the end of what is left.
+// first; then the extras go, from the last one on, the tool, the bar, and the end of the rest.
 typedef struct progress_parts {
     const char *tool, *head, *tail;
     const char *extras[2]; // NULL: none

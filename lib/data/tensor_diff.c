@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "data/tensor_half.h"
 #include "data/tensor_text.h"
 
 // Absolute value and sign apart, so that 64-bit integers are subtracted exactly.
@@ -23,6 +24,8 @@ static double element(const tensor *t, int64_t i) {
     case TENSOR_I64: return (double)((const int64_t *)t->data)[i];
     case TENSOR_F32: return (double)((const float *)t->data)[i];
     case TENSOR_F64: return ((const double *)t->data)[i];
+    case TENSOR_F16: return (double)float_from_f16(((const uint16_t *)t->data)[i]);
+    case TENSOR_BF16: return (double)float_from_bf16(((const uint16_t *)t->data)[i]);
     }
     return 0;
 }

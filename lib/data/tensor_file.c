@@ -11,11 +11,10 @@ static const struct {
     const char *name;
     size_t bytes;
 } types[] = {
-    [TENSOR_U8] = {"U8", 1},   [TENSOR_U32] = {"U32", 4}, [TENSOR_U64] = {"U64", 8},
-    [TENSOR_I64] = {"I64", 8}, [TENSOR_F32] = {"F32", 4}, [TENSOR_F64] = {"F64", 8},
+    [TENSOR_U8] = {"U8", 1},   [TENSOR_U32] = {"U32", 4},   [TENSOR_U64] = {"U64", 8},
+    [TENSOR_I64] = {"I64", 8}, [TENSOR_F32] = {"F32", 4},   [TENSOR_F64] = {"F64", 8},
+    [TENSOR_F16] = {"F16", 2}, [TENSOR_BF16] = {"BF16", 2},
 };
-
-enum { TYPES = sizeof types / sizeof *types };
 
 size_t tensor_type_bytes(tensor_type type) {
     return types[type].bytes;
@@ -26,7 +25,7 @@ const char *tensor_type_name(tensor_type type) {
 }
 
 bool tensor_type_parse(const char *name, tensor_type *type) {
-    for (unsigned i = 0; i < TYPES; i++) {
+    for (unsigned i = 0; i < TENSOR_TYPES; i++) {
         if (strcmp(types[i].name, name) != 0) continue;
         *type = (tensor_type)i;
         return true;

@@ -19,10 +19,12 @@ typedef enum tensor_type {
     TENSOR_U64,
     TENSOR_I64,
     TENSOR_F32,
-    TENSOR_F64
+    TENSOR_F64,
+    TENSOR_F16, // these two are only read (data/tensor_half.h)
+    TENSOR_BF16
 } tensor_type;
 
-enum { TENSOR_MAX_RANK = 8 };
+enum { TENSOR_MAX_RANK = 8, TENSOR_TYPES = TENSOR_BF16 + 1 };
 
 typedef struct tensor {
     char *name;
@@ -59,8 +61,8 @@ enum { TENSOR_FILE_DEFAULT_MAX = 0 };
 status tensor_file_read(const char *path, uint64_t max_bytes, tensor_file *f,
                         error *err) MUST_CHECK;
 
-// Only the header: what describes a file can be had without decompressing all of it. Metadata, and
-// tensors whose `data` is NULL; no hashes. Whether the rest is whole is not looked at.
+// Only the header, without decompressing the whole file: metadata, and tensors whose `data` is
+// NULL; no hashes. Whether the rest is whole is not looked at.
 status tensor_file_read_header(const char *path, tensor_file *f, error *err) MUST_CHECK;
 
 // Writes `path` ("-": standard output), whole or not at all, and fills content, sha256 and

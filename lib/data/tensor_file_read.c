@@ -80,6 +80,10 @@ static status read_header(reading *r, error *err) {
     uint64_t length = 0;
     status rc = read_exactly(r, &length, sizeof length, "the header's length", err);
     if (rc != STATUS_OK) return rc;
+    if (memcmp(&length, "PK\3\4", 4) == 0)
+        return refuse(r, 0, err,
+                      "not a tensor file but a zip archive, as torch.save writes: save the "
+                      "state_dict with safetensors.torch.save_file");
     if (length > MAX_HEADER)
         return refuse(r, 0, err,
                       "not a tensor file: its header would have %llu bytes, more than %d",
@@ -120,9 +124,9 @@ static status take_type(const reading *r, entry *e, const json_t *type, error *e
     if (!json_is_string(type)) return REFUSE_TENSOR(r, e, err, "has no dtype", e->name);
     const char *name = json_string_value(type);
     if (tensor_type_parse(name, &e->type)) return STATUS_OK;
-    return REFUSE_TENSOR(r, e, err,
-                         "has dtype '%.40s', which is not read (U8 U32 U64 I64 F32 F64 are)",
-                         e->name, is_printable(name) ? name : "?");
+    return REFUSE_TENSOR(
+        r, e, err, "has dtype '%.40s', which is not read (U8 U32 U64 I64 F16 BF16 F32 F64 are)",
+        e->name, is_printable(name) ? name : "?");
 }
 
 static status take_shape(const reading *r, entry *e, const json_t *shape, error *err) {
@@ -262,7 +266,7 @@ static status allocate(reading *r, error *err) {
                      r->path);
 }
 
-// What the header says of the tensors.
+// Names, types and shapes, as in the header.
 static status describe_tensors(reading *r, error *err) {
     for (size_t i = 0; i < r->count; i++) {
         const entry *e = &r->entries[i];

@@ -17,12 +17,15 @@ enum { MAGIC_BYTES = sizeof magic - 1, HEADER_ALIGNMENT = 64 };
 static const char *const descriptions[] = {
     [TENSOR_U8] = "|u1",  [TENSOR_U32] = "<u4", [TENSOR_U64] = "<u8",
     [TENSOR_I64] = "<i8", [TENSOR_F32] = "<f4", [TENSOR_F64] = "<f8",
+    [TENSOR_F16] = "<f2", [TENSOR_BF16] = "", // npy has none
 };
-enum { TYPES = sizeof descriptions / sizeof *descriptions };
 
 status tensor_write_npy(const tensor *t, output *out, error *err) {
     char text[512];
     status rc = STATUS_OK;
+    if (!*descriptions[t->type])
+        return error_set(err, STATUS_USAGE, "cannot export: '%s': npy has no %s; take csv", t->name,
+                         tensor_type_name(t->type));
     int used = snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': (",
                         descriptions[t->type]);
     for (int i = 0; i < t->rank; i++)
@@ -107,9 +110,9 @@ static status parse_header(npy *n, error *err) {
     const char *type = value_of(n, "descr"), *order = value_of(n, "fortran_order");
     if (!type || *type != '\'') return refuse(n, "its header has no descr", err);
     unsigned i = 0;
-    while (i < TYPES && strncmp(type + 1, descriptions[i], 3) != 0) i++;
-    if (i == TYPES || type[4] != '\'')
-        return refuse(n, "its dtype is not read (|u1 <u4 <u8 <i8 <f4 <f8 are)", err);
+    while (i < TENSOR_TYPES && strncmp(type + 1, descriptions[i], 3) != 0) i++;
+    if (i == TENSOR_TYPES || type[4] != '\'')
+        return refuse(n, "its dtype is not read (|u1 <u4 <u8 <i8 <f2 <f4 <f8 are)", err);
     n->type = (tensor_type)i;
     if (!order || strncmp(order, "False", 5) != 0)
         return refuse(n, "it is in Fortran order: save numpy.ascontiguousarray(x)", err);

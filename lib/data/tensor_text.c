@@ -8,6 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "data/tensor_half.h"
+
 // "[1,2,3]"; negative sizes as "?".
 static void list_text(char *text, size_t room, int rank, const int64_t *values) {
     size_t used = (size_t)snprintf(text, room, "[");
@@ -40,6 +42,12 @@ int tensor_element_text(char text[TENSOR_ELEMENT_TEXT_BYTES], const tensor *t, i
     case TENSOR_I64: return snprintf(text, room, "%" PRId64, ((const int64_t *)t->data)[index]);
     case TENSOR_F32: return snprintf(text, room, "%.9g", (double)((const float *)t->data)[index]);
     case TENSOR_F64: return snprintf(text, room, "%.17g", ((const double *)t->data)[index]);
+    case TENSOR_F16:
+        return snprintf(text, room, "%.9g",
+                        (double)float_from_f16(((const uint16_t *)t->data)[index]));
+    case TENSOR_BF16:
+        return snprintf(text, room, "%.9g",
+                        (double)float_from_bf16(((const uint16_t *)t->data)[index]));
     }
     return 0;
 }
@@ -83,6 +91,8 @@ bool tensor_element_parse(const char *text, tensor_type type, void *element) {
         return true;
     case TENSOR_F32: *(float *)element = strtof(text, &end); break;
     case TENSOR_F64: *(double *)element = strtod(text, &end); break;
+    case TENSOR_F16:
+    case TENSOR_BF16: return false;
     }
     return end != text && !*end && !isspace((unsigned char)*text);
 }

@@ -10,6 +10,7 @@
 #include "compute/backend.h"
 #include "data/labels.h"
 #include "data/recorded.h"
+#include "train/model_import.h"
 #include "train/train_manifest.h"
 
 // ---- What is read and checked ----
@@ -67,8 +68,8 @@ static status describe_model(evaluate_model *e, error *err) {
     if (s->architecture)
         TRY(model_read(&e->model, s->architecture, err));
     else
-        TRY(model_file_architecture(&e->checkpoint, s->model, &e->model, err));
-    if (!s->mean) TRY(model_file_normalization(&e->checkpoint, s->model, &e->normalization, err));
+        TRY(model_import_architecture(&e->checkpoint, s->model, &e->model, err));
+    if (!s->mean) TRY(model_import_normalization(&e->checkpoint, s->model, &e->normalization, err));
 out:
     return rc;
 }
@@ -84,7 +85,7 @@ static status read_model(evaluate_model *e, error *err) {
     e->parameters = memory_new_aligned(p->parameters, sizeof *e->parameters, err);
     e->buffers = memory_new_aligned(p->buffers, sizeof *e->buffers, err);
     if (!e->parameters || !e->buffers) goto out;
-    TRY(model_file_load_all(&e->model, e->parameters, e->buffers, &e->checkpoint, s->model, err));
+    TRY(model_import(&e->model, e->parameters, e->buffers, &e->checkpoint, s->model, s->log, err));
 out:
     return rc;
 }

@@ -6,8 +6,6 @@
 #include "base/json.h"
 #include "base/memory.h"
 
-static const char BATCHES_TRACKED[] = ".num_batches_tracked";
-
 status model_file_store(const model *m, const char *prefix, const float *parameters,
                         const float *buffers, tensor_file *f, error *err) {
     for (int i = 0; i < m->tensor_count; i++) {
@@ -41,21 +39,6 @@ status model_file_load(const model *m, const char *prefix, float *parameters, fl
         memcpy(arena + t->offset, found->data, found->bytes);
     }
     return STATUS_OK;
-}
-
-static bool ends_with(const char *text, const char *end) {
-    size_t length = strlen(text), tail = strlen(end);
-    return length >= tail && strcmp(text + length - tail, end) == 0;
-}
-
-status model_file_load_all(const model *m, float *parameters, float *buffers, const tensor_file *f,
-                           const char *path, error *err) {
-    for (size_t i = 0; i < f->count; i++)
-        if (!model_find(m, f->tensors[i].name) && !ends_with(f->tensors[i].name, BATCHES_TRACKED))
-            return error_set(err, STATUS_INPUT,
-                             "cannot use checkpoint: '%s': tensor '%s' is unknown to model '%s'",
-                             path, f->tensors[i].name, m->name);
-    return model_file_load(m, "", parameters, buffers, f, path, err);
 }
 
 static yaml_node *number_list(const float *values, int count, error *err) {
@@ -93,70 +76,5 @@ status model_file_write(const char *path, const model *m, const float *parameter
     TRY(tensor_file_write(path, f, err));
 out:
     free(normalize);
-    return rc;
-}
-
-static status metadata_tree(const tensor_file *f, const char *path, const char *key,
-                            const char *options, yaml_node **tree, error *err) {
-    const char *text = tensor_file_metadata(f, key);
-    if (!text)
-        return error_set(err, STATUS_INPUT,
-                         "cannot use checkpoint: '%s': it has no '%s' in its metadata; give %s",
-                         path, key, options);
-    return json_to_yaml(text, path, tree, err);
-}
-
-status model_file_architecture(const tensor_file *f, const char *path, model *m, error *err) {
-    yaml_node *tree = NULL;
-    status rc;
-    TRY(metadata_tree(f, path, "model", "--architecture MODEL.yaml", &tree, err));
-    TRY(model_from_yaml(m, tree, err));
-out:
-    yaml_free(tree);
-    return rc;
-}
-
-static status read_numbers(const yaml_node *tree, const char *path, const char *key, int channels,
-                           float *values, error *err) {
-    const yaml_node *list = yaml_find(tree, key);
-    if (!list || list->kind != YAML_SEQUENCE || list->count != (size_t)channels)
-        return error_set(err, STATUS_INPUT,
-                         "cannot use checkpoint: '%s': its 'normalize' has no list '%s' of %d "
-                         "numbers",
-                         path, key, channels);
-    for (int c = 0; c < channels; c++) {
-        double value;
-        status rc = yaml_number(list->items[c], key, &value, err);
-        if (rc != STATUS_OK) return rc;
-        values[c] = (float)value;
-    }
-    return STATUS_OK;
-}
-
-status model_file_normalization(const tensor_file *f, const char *path, normalization *n,
-                                error *err) {
-    yaml_node *tree = NULL;
-    status rc;
-    TRY(metadata_tree(f, path, "normalize", "--mean and --std", &tree, err));
-    const yaml_node *mean = tree->kind == YAML_MAPPING ? yaml_find(tree, "mean") : NULL;
-    if (!mean || mean->count < 1 || mean->count > ENGINE_MAX_CHANNELS) {
-        rc = error_set(err, STATUS_INPUT,
-                       "cannot use checkpoint: '%s': 'normalize' in its metadata is not "
-                       "{mean: [...], std: [...]} of 1 to %d channels",
-                       path, ENGINE_MAX_CHANNELS);
-        goto out;
-    }
-    n->channels = (int)mean->count;
-    TRY(read_numbers(tree, path, "mean", n->channels, n->mean, err));
-    TRY(read_numbers(tree, path, "std", n->channels, n->std, err));
-    for (int c = 0; c < n->channels; c++)
-        if (!(n->std[c] > 0)) {
-            rc = error_set(err, STATUS_INPUT,
-                           "cannot use checkpoint: '%s': a standard deviation of %g", path,
-                           (double)n->std[c]);
-            goto out;
-        }
-out:
-    yaml_free(tree);
     return rc;
 }

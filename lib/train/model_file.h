@@ -1,5 +1,5 @@
-// model_file.h - parameters and buffers as named tensors: model.st.zst, and checkpoints that others
-// wrote.
+// model_file.h - parameters and buffers as named tensors: model.st.zst, and their part of a state.
+// (Checkpoints that others wrote: model_import.h.)
 #ifndef LOCKSTEP_TRAIN_MODEL_FILE_H
 #define LOCKSTEP_TRAIN_MODEL_FILE_H
 
@@ -30,19 +30,7 @@ status model_file_write(const char *path, const model *m, const float *parameter
                         const float *buffers, const normalization *n, const char *classes,
                         tensor_file *f, error *err) MUST_CHECK;
 
-// Copies a whole checkpoint, the file named `path`, into both arenas. Every tensor of the model
-// must be there and no other, but for PyTorch's num_batches_tracked.
-status model_file_load_all(const model *m, float *parameters, float *buffers, const tensor_file *f,
-                           const char *path, error *err) MUST_CHECK;
-
 // {"mean":[...],"std":[...]} as canonical JSON; free() it.
 status model_file_normalization_text(const normalization *n, char **text, error *err) MUST_CHECK;
-
-// The model and the normalisation in the metadata of a model.st.zst. STATUS_INPUT, saying which
-// option to give, when the file has none (a checkpoint by PyTorch).
-status model_file_architecture(const tensor_file *f, const char *path, model *m,
-                               error *err) MUST_CHECK;
-status model_file_normalization(const tensor_file *f, const char *path, normalization *n,
-                                error *err) MUST_CHECK;
 
 #endif

@@ -18,6 +18,7 @@
 #include "data/sampler.h"
 #include "data/shard_files.h"
 #include "train/hosts.h"
+#include "train/model_import.h"
 #include "train/trace_file.h"
 #include "train/train_manifest.h"
 #include "train/train_start.h"
@@ -89,7 +90,8 @@ static status read_init(train_run *r, error *err) {
     tensor_file f = {0};
     status rc;
     TRY(tensor_file_read(s->init, TENSOR_FILE_DEFAULT_MAX, &f, err));
-    TRY(model_file_load_all(c->model, c->parameters, c->buffers, &f, s->init, err));
+    TRY(model_import(c->model, c->parameters, c->buffers, &f, s->init,
+                     train_start_leads(s) ? s->log : NULL, err));
     TRY(train_manifest_input(r->manifest, s->init, &f, err));
     memcpy(r->init_content, f.content, sizeof r->init_content);
 out:
@@ -316,8 +318,8 @@ out:
     return rc;
 }
 
-// The tool's own command with --resume; NULL where it is no more than a part of what was typed, or
-// too long for a message.
+// The tool's own command with --resume; NULL where it is only a part of the command that was typed,
+// or too long for a message.
 static char *resuming_command(const train_settings *s) {
     enum { LONGEST = 1500 };
     error no_memory;
@@ -450,7 +452,7 @@ static status launch_until_done(train_run *r, const message_sizes *sizes, error 
 
 status train_run_go(train_run *r, error *err) {
     const train_settings *s = r->settings;
-    bool lead = !s->world.environment.joined || s->world.environment.rank == 0;
+    const bool lead = train_start_leads(s);
     const message_sizes sizes = trainer_message_sizes(r->experiment, s->world.size);
     const int available = cores(), ranks = world_ranks_here(&s->world);
     r->threads = s->threads ? s->threads : available / ranks;

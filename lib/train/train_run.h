@@ -28,8 +28,8 @@ typedef struct train_settings {
     bool resume;
     bool dry_run; // only check: of data files that are known, the headers are enough
     uint64_t stop_after_steps, checkpoint_steps, checkpoint_ns; // 0: not
-    // What goes on after a stop: the command as it was typed, if somebody else started the tool for
-    // it; else the tool's own words, argc of them.
+    // The command that goes on after a stop: as it was typed, if another program started the tool
+    // for it; else the tool's own words, argc of them.
     const char *command;
     char **argv;
     int argc;
@@ -72,12 +72,12 @@ status train_run_describe(const train_settings *s, const experiment *e, manifest
 
 // Is --out the folder of a finished run of this experiment? One of fewer epochs, which can go on
 // (experiment_continues), is not finished. STATUS_INPUT saying why when it is one of another
-// experiment. (What --resume asks first: nothing is read but the manifest.)
+// experiment. (For --resume, first of all: nothing is read but the manifest.)
 status train_run_finished(const char *out, const experiment *e, bool *finished,
                           error *err) MUST_CHECK;
 
 // Trains and writes. The folder must exist and be locked, unless this is a rank other than 0 that
-// joined. What an earlier run left there is removed once all ranks are ready to train.
+// joined. The files of an earlier run are removed once all ranks are ready to train.
 status train_run_go(train_run *r, error *err) MUST_CHECK;
 
 #endif

@@ -20,11 +20,11 @@ run_identity train_start_identity(const train_run *r) {
     return (run_identity){r->experiment->resolved, r->train.source, r->init_content};
 }
 
-static bool leads(const train_settings *s) {
+bool train_start_leads(const train_settings *s) {
     return !s->world.environment.joined || s->world.environment.rank == 0;
 }
 
-// ---- What is there ----
+// ---- Finding ----
 
 static status check_manifest(yaml_node *root, const char *path, const experiment *e, bool *longer,
                              error *err) {
@@ -67,18 +67,34 @@ static status read_saved(train_run *r, error *err) {
     return rc;
 }
 
+// A finished run whose state is gone would be removed for one that begins anew.
+static status check_resumable(const train_run *r, error *err) {
+    char *path;
+    status rc = train_start_path(r->settings->out, MANIFEST, &path, err);
+    if (rc != STATUS_OK) return rc;
+    if (!r->resumed && access(path, F_OK) == 0)
+        rc =
+            error_set(err, STATUS_INPUT,
+                      "cannot resume: '%s/%s': it is missing, and the run there is finished; train "
+                      "without --resume to start again",
+                      r->settings->out, TRAIN_STATE);
+    free(path);
+    return rc;
+}
+
 status train_start_find(train_run *r, error *err) {
     const train_settings *s = r->settings;
     status rc = manifest_check_folder(r->manifest, s->out, err);
     if (rc != STATUS_OK || !s->resume) return rc;
     rc = read_saved(r, err);
-    if (rc == STATUS_OK && r->resumed && leads(s))
+    if (rc == STATUS_OK) rc = check_resumable(r, err);
+    if (rc == STATUS_OK && r->resumed && train_start_leads(s))
         log_info(s->log, "going on from step %" PRIu64 " of '%s/%s'", r->checkpoint.step, s->out,
                  TRAIN_STATE);
     return rc;
 }
 
-// ---- What is removed ----
+// ---- Clearing ----
 
 static status remove_file(const char *folder, const char *name, error *err) {
     char *path;
@@ -116,7 +132,7 @@ out:
     return rc;
 }
 
-// ---- What came before ----
+// ---- Describing ----
 
 static bool was_on_gpus(const yaml_node *segment) {
     const yaml_node *list = yaml_find(segment, "devices");
@@ -168,7 +184,7 @@ static status describe_reduction(const train_run *r, bool lead, error *err) {
 }
 
 status train_start_describe(const train_run *r, error *err) {
-    const bool lead = leads(r->settings);
+    const bool lead = train_start_leads(r->settings);
     status rc = describe_backend(r, lead, err);
     return rc == STATUS_OK ? describe_reduction(r, lead, err) : rc;
 }

@@ -9,6 +9,7 @@
 #include "base/signals.h"
 #include "train/train_manifest.h"
 #include "train/train_run.h"
+#include "train/train_start.h"
 #include "train/trainer.h"
 
 // Raised when equal inputs give other bits than before: it is part of the key of a stage.
@@ -218,15 +219,11 @@ out:
     return rc;
 }
 
-static bool leads(const train_settings *s) {
-    return !s->world.environment.joined || s->world.environment.rank == 0;
-}
-
 // *finished: there is nothing left to do.
 static status find_finished(const train_settings *s, const experiment *e, bool *finished,
                             error *err) {
     status rc = train_run_finished(s->out, e, finished, err);
-    if (rc == STATUS_OK && *finished && leads(s))
+    if (rc == STATUS_OK && *finished && train_start_leads(s))
         log_info(s->log, "'%s' is finished: nothing is left to do", s->out);
     return rc;
 }
@@ -236,7 +233,7 @@ static status take_folder(const train_settings *s, const experiment *e, int *loc
                           error *err) {
     status rc = STATUS_OK;
     *finished = false;
-    if (leads(s)) {
+    if (train_start_leads(s)) {
         TRY(output_make_folder(s->out, err));
         TRY(output_lock_folder(s->out, lock, err));
     }
@@ -245,7 +242,8 @@ out:
     return rc;
 }
 
-// What train does, up to where something would change. Ranks that joined need not meet for it.
+// The checks of `train`, in its order, without a change on disk. Ranks that joined need not meet
+// for it. A folder that another process holds just now is no obstacle.
 static status check(const train_tool *t, const train_settings *s, const experiment *e, manifest *m,
                     error *err) {
     train_run run = {0};
@@ -256,7 +254,7 @@ static status check(const train_tool *t, const train_settings *s, const experime
     if (s->resume) TRY(find_finished(s, e, &finished, err));
     if (finished) goto out;
     TRY(train_run_init(&run, s, e, m, err));
-    if (leads(s))
+    if (train_start_leads(s))
         log_info(s->log, "nothing stands in the way of %d epochs of %" PRIu64 " steps", e->epochs,
                  trainer_steps_per_epoch(e, run.train.samples));
 out:

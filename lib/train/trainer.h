@@ -23,7 +23,7 @@ typedef struct trainer_options {
     yaml_node *segment;     // describes this segment of the run; the trainer completes it
     const logger *log;      // of rank 0
     // Rank 0 calls it once when all ranks have all that they need, right before the first step;
-    // NULL: not. What it fails with ends the run.
+    // NULL: not. A failure of it ends the run.
     status (*ready)(void *argument, error *err);
     void *ready_argument;
 } trainer_options;

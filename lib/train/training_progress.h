@@ -1,4 +1,4 @@
-// training_progress.h - what a person sees while a run goes on, on standard error. On a terminal a
+// training_progress.h - the talk of a run while it goes on, on standard error. On a terminal a
 // line moves (base/progress.h) and every epoch leaves one; else, and of more epochs than a person
 // reads, there is a line at most every few seconds, and about fifty in a long run. The first and
 // the last epoch always have one. Nothing with -q.
@@ -28,7 +28,7 @@ void training_progress_begin(training_progress *p, const logger *log, uint64_t n
 void training_progress_step(training_progress *p, uint64_t now, uint64_t step, int images,
                             float loss);
 
-// What an epoch (from 0) has ended with. `accuracy` is NaN when it was not measured.
+// The figures of an epoch; `accuracy` is NaN when it was not measured. Epochs count from 0.
 typedef struct epoch_figures {
     double loss, accuracy, seconds;
 } epoch_figures;

@@ -1,4 +1,4 @@
-# Before a training: all that it needs is looked at, and a start that is refused leaves what is there.
+# Before a training all that it needs is looked at, and a start that is refused leaves old files alone.
 
 load helpers
 load training
@@ -20,7 +20,7 @@ setup() {
     write_experiment e.yaml epochs=1
 }
 
-# inodes DIR: what is there, and when it was last changed.
+# inodes DIR: its files, and when they were last changed.
 inodes() {
     find "$1" -printf '%p %i %s %T@ %C@\n' | sort
 }
@@ -75,14 +75,14 @@ refused() {
     refused 2 "3" --train "$train" --world-size 3
     tool="train-mp"
     refused 2 "too few convolutions" --train "$train" --world-size 9
-    # What only ranks that open see.
+    # Only ranks that open see this.
     for tool in train-single train-dp train-ddp; do
         TOOL=$tool fails_with 2 "instruction set 'v9'" env LOCKSTEP_ISA=v9 "$BIN/$tool" --experiment e.yaml --train "$train" --out out
         [ "$before" = "$(inodes out)" ]
     done
 }
 
-@test "what a tool of another kind wrote is left alone" {
+@test "the files of a tool of another kind are left alone" {
     local tool=train-single before
     cp -r "$data/shards" out
     touch out/.lock

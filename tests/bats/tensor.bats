@@ -199,7 +199,7 @@ END
     refused no-dtype "tensor 'w' has no dtype"
     refused no-shape "tensor 'w' has no shape"
     refused no-offsets "tensor 'w' has data_offsets that are not"
-    refused bf16 "tensor 'w' has dtype 'BF16', which is not read"
+    refused bool "tensor 'w' has dtype 'BOOL', which is not read"
     refused dtype-lower "dtype 'f32'"
     refused rank-9 '9 dimensions, more than 8'
     refused negative-size 'no integer from 0 on'

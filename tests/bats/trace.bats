@@ -167,9 +167,9 @@ END
     fails_with 1 'cannot go on' "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out --world-size 2 \
         --trace traces/t.json --set optimizer.lr=1e6
     nothing_in traces
-    fails_with 1 "cannot write: 'nowhere/t.json'" "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out \
+    fails_with 1 "cannot write: 'nowhere/t.json'" "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out other \
         --world-size 2 --trace nowhere/t.json
-    nothing_in out
+    nothing_in other
 }
 
 @test "joined ranks hand their spans to rank 0, which is the one to be asked" {

@@ -49,7 +49,7 @@ setup() {
     need_python
     write_experiment long.yaml epochs=2500
     local columns
-    for columns in 30 60 100 200; do
+    for columns in 30 40 80 200; do
         "$PYTHON" - "$columns" "$BIN/train-single" --experiment long.yaml --train "$train" --out out <<'END'
 import fcntl, os, pty, re, signal, struct, sys, termios
 columns = int(sys.argv[1])
@@ -72,8 +72,10 @@ while True:
         os.kill(child, signal.SIGTERM)
 for line in lines[1:]:  # the terminal had no size before
     assert len(line) < columns, line
-    assert (b"[" in line) == (columns >= 100), line
-    assert (b"images/s" in line) == (columns > 60), line
+    assert re.search(rb"epoch [0-9]+/2500 .*[0-9] (s|min|h)( |$)", line) or columns < 40, line
+    assert (b"images/s" in line) == (columns == 200), line
+    assert (b"train-single: " in line) == (columns >= 80), line
+assert any(b"#" in line for line in lines[1:]) == (columns >= 40), lines
 assert len(lines) > 3
 END
         rm -rf out

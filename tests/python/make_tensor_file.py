@@ -71,7 +71,7 @@ CASES = {
     "no-dtype": lambda: pack({"w": {"shape": [0], "data_offsets": [0, 0]}}, b""),
     "no-shape": lambda: pack({"w": {"dtype": "U8", "data_offsets": [0, 0]}}, b""),
     "no-offsets": lambda: pack({"w": {"dtype": "U8", "shape": [0]}}, b""),
-    "bf16": lambda: one("BF16", (2, 6)),
+    "bool": lambda: one("BOOL", (2, 12)),
     "dtype-lower": lambda: one("f32"),
     "rank-9": lambda: one(shape=[1] * 7 + [2, 3]),
     "negative-size": lambda: one(shape=(-2, -3)),

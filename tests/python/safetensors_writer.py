@@ -2,8 +2,9 @@
 import json
 import struct
 
-NAMES = {"torch.uint8": "U8", "torch.int64": "I64", "torch.float32": "F32", "torch.float64": "F64"}
-SIZES = {"U8": 1, "U32": 4, "U64": 8, "I64": 8, "F32": 4, "F64": 8}
+NAMES = {"torch.uint8": "U8", "torch.int64": "I64", "torch.float32": "F32", "torch.float64": "F64",
+         "torch.float16": "F16"}
+SIZES = {"U8": 1, "U32": 4, "U64": 8, "I64": 8, "F32": 4, "F64": 8, "F16": 2, "BF16": 2}
 
 
 def raw(tensor):

@@ -72,7 +72,7 @@ static int open_terminal(int *before) {
     return other;
 }
 
-// What it was sent. The mark at the end says that all of it has come.
+// The bytes that it was sent. The mark at the end says that all of them have come.
 static void close_terminal(int other, int before, char *text, size_t room) {
     static const char mark[] = "END";
     size_t used = 0;
@@ -118,7 +118,7 @@ typedef struct told {
     char text[1 << 16];
 } told;
 
-// What a run of `epochs` epochs of 500 steps says that takes `seconds`, on no terminal.
+// The lines of a run of `epochs` epochs of 500 steps that takes `seconds`, on no terminal.
 static void run(int epochs, double seconds, log_level level, told *t) {
     const logger log = {"test", level};
     const uint64_t steps = 500, total = steps * (uint64_t)epochs;

@@ -245,9 +245,9 @@ static void test_bad_additions(void **state) {
 
 static void test_types(void **state) {
     (void)state;
-    static const char *const names[] = {"U8", "U32", "U64", "I64", "F32", "F64"};
-    static const size_t sizes[] = {1, 4, 8, 8, 4, 8};
-    for (int i = 0; i < 6; i++) {
+    static const char *const names[] = {"U8", "U32", "U64", "I64", "F32", "F64", "F16", "BF16"};
+    static const size_t sizes[] = {1, 4, 8, 8, 4, 8, 2, 2};
+    for (int i = 0; i < TENSOR_TYPES; i++) {
         tensor_type type;
         assert_true(tensor_type_parse(names[i], &type));
         assert_int_equal(type, i);
@@ -255,7 +255,7 @@ static void test_types(void **state) {
         assert_int_equal(tensor_type_bytes(type), sizes[i]);
     }
     tensor_type type;
-    assert_false(tensor_type_parse("BF16", &type));
+    assert_false(tensor_type_parse("BOOL", &type));
 }
 
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, enter, leave)

@@ -1,0 +1,83 @@
+# --resume with more epochs: a run goes on, and ends as if it had been that long from the start.
+
+load helpers
+load training
+
+setup_file() {
+    [ -x "$BIN/synth-cifar" ] || return 0
+    make_data "$BATS_FILE_TMPDIR/data" 400 64
+    "$BIN/shard" -q --shards 4 --in "$BATS_FILE_TMPDIR/data/train.st.zst" --out "$BATS_FILE_TMPDIR/shards"
+}
+
+setup() {
+    need_training
+    data=$BATS_FILE_TMPDIR
+    train=$data/data/train.st.zst
+    cd "$WORK"
+    write_experiment e.yaml epochs=3
+}
+
+@test "more epochs go on from a finished run, and end in the bits of a run of that many" {
+    local run=("$BIN/train-single" -q --experiment e.yaml --train "$train" --set epochs=4) go tool
+    local rates='schedule={kind: multistep, milestones: [1, 3], warmup_epochs: 1}'
+    "${run[@]}" --out whole --set "$rates"
+    for tool in train-single train-dp train-ddp train-mp; do
+        go=("$BIN/$tool" --experiment e.yaml --train "$train" --out "$tool" --set "$rates")
+        [ "$tool" = train-single ] || go+=(--world-size 2)
+        "${go[@]}" -q
+        cp "$tool/model.st.zst" "$tool.model"
+        succeeds "${go[@]}" --set epochs=4 --resume
+        [[ $stderr == *"going on from step 18 "* ]]
+        cmp whole/model.st.zst "$tool/model.st.zst"
+        ! cmp -s "$tool.model" "$tool/model.st.zst"
+        [ "$("$BIN/manifest" get "$tool/manifest.yaml" run.execution.0.end_step)" = 18 ]
+        [ "$("$BIN/manifest" get "$tool/manifest.yaml" run.execution.1.end_step)" = 24 ]
+        [ "$("$BIN/manifest" get "$tool/manifest.yaml" results.steps)" = 24 ]
+        [ "$("$BIN/manifest" get "$tool/manifest.yaml" parameters.epochs)" = 4 ]
+        "$BIN/manifest" get "$tool/manifest.yaml" results.epochs.3.loss
+        "$BIN/manifest" verify "$tool/manifest.yaml"
+        "$BIN/tensor" cat "whole/steps.st.zst" loss | cmp - <("$BIN/tensor" cat "$tool/steps.st.zst" loss)
+    done
+    # Ends of segments that are not the tool's own.
+    "${run[@]}" --set epochs=2 --set "$rates" --out mixed
+    "$BIN/train-ddp" -q --experiment e.yaml --train "$data/shards" --world-size 2 --resume --out mixed --set "$rates"
+    "$BIN/train-dp" -q --experiment e.yaml --train "$train" --world-size 4 --resume --out mixed --set "$rates" --set epochs=4
+    cmp whole/model.st.zst mixed/model.st.zst
+}
+
+@test "a run that has begun to go on with more epochs loses nothing when it stops" {
+    local go=("$BIN/train-single" -q --experiment e.yaml --train "$train" --out out)
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --out whole --set epochs=5
+    "${go[@]}"
+    cp out/model.st.zst three.model
+    "${go[@]}" --resume --set epochs=5 --stop-after-steps 20
+    [ ! -e out/manifest.yaml ]
+    cmp three.model out/model.st.zst
+    fails_with 3 "more 'epochs': 5, not 3" "${go[@]}" --resume
+    # A state that was stopped may go on to more epochs still.
+    "${go[@]}" --resume --set epochs=5
+    cmp whole/model.st.zst out/model.st.zst
+    # Nothing new was saved yet: both go on.
+    "${go[@]}" --set epochs=2 --out half
+    rm half/manifest.yaml
+    succeeds "${go[@]}" --set epochs=2 --out half --resume
+    [ -e half/manifest.yaml ]
+    rm half/manifest.yaml
+    succeeds "${go[@]}" --set epochs=5 --out half --resume
+    cmp whole/model.st.zst half/model.st.zst
+}
+
+@test "other numbers of epochs that cannot go on are refused, and touch nothing" {
+    local go=("$BIN/train-single" -q --experiment e.yaml --train "$train" --out out) before
+    "${go[@]}" --set 'schedule={kind: cosine}'
+    before=$(stat -c %Y.%i out/*)
+    fails_with 3 "3 'epochs', not 5: .*cosine" "${go[@]}" --resume --set 'schedule={kind: cosine}' --set epochs=5
+    fails_with 3 "more 'epochs': 3, not 2" "${go[@]}" --resume --set 'schedule={kind: cosine}' --set epochs=2
+    fails_with 3 "schedule.kind" "${go[@]}" --resume --set epochs=5
+    [ "$before" = "$(stat -c %Y.%i out/*)" ]
+    # Without its state a finished run is not thrown away for one that begins anew.
+    "${go[@]}" --out stateless
+    rm stateless/state.st.zst
+    fails_with 3 "'stateless/state.st.zst': it is missing" "${go[@]}" --out stateless --resume --set epochs=5
+    [ -e stateless/model.st.zst ] && [ -e stateless/manifest.yaml ]
+}

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/cli.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "report/audit.h"
 
@@ -16,11 +17,48 @@ static const char NOTES[] =
     "  unstated condition     what it depends on is not said, or was not so\n"
     "Rounding of the printed digits is no finding.\n"
     "\n"
+    "--json prints [{\"claim\", \"findings\": [{\"kind\", \"what\", \"arithmetic\": [line], "
+    "\"so\"}]}].\n"
+    "\n"
     "Exit status: 0 no findings; 3 not a claim; 4 findings.\n"
     "\n"
     "Example: audit experiments/R00?/claim.yaml";
 
-static status audit_all(const claim *claims, size_t count, language l, error *err) {
+static status append_finding(yaml_node *list, const finding *f, error *err) {
+    yaml_node *entry = yaml_new(YAML_MAPPING, err);
+    status rc = entry ? STATUS_OK : STATUS_FAILED;
+    TRY(rc);
+    TRY(yaml_put(entry, "kind", json_new_string(finding_name(f->kind, LANGUAGE_EN), err), err));
+    TRY(yaml_put(entry, "what", json_new_string(text_string(&f->what), err), err));
+    TRY(yaml_put(entry, "arithmetic", json_new_lines(text_string(&f->sums), err), err));
+    TRY(yaml_put(entry, "so", json_new_string(text_string(&f->so), err), err));
+    rc = yaml_append(list, entry, err);
+    entry = NULL;
+out:
+    yaml_free(entry);
+    return rc;
+}
+
+static status append_claim(yaml_node *list, const audit *a, error *err) {
+    yaml_node *entry = yaml_new(YAML_MAPPING, err), *findings = yaml_new(YAML_SEQUENCE, err);
+    status rc = entry && findings ? STATUS_OK : STATUS_FAILED;
+    TRY(rc);
+    TRY(yaml_put(entry, "claim", json_new_string(a->claim->name, err), err));
+    for (size_t i = 0; i < a->count; i++) TRY(append_finding(findings, &a->items[i], err));
+    rc = yaml_put(entry, "findings", findings, err);
+    findings = NULL;
+    TRY(rc);
+    rc = yaml_append(list, entry, err);
+    entry = NULL;
+out:
+    yaml_free(findings);
+    yaml_free(entry);
+    return rc;
+}
+
+// `list` gets what is found, for --json; NULL: it is printed.
+static status audit_all(const claim *claims, size_t count, language l, yaml_node *list,
+                        error *err) {
     size_t tally[FINDING_KINDS] = {0}, all = 0;
     status rc = STATUS_OK;
     text out;
@@ -28,6 +66,7 @@ static status audit_all(const claim *claims, size_t count, language l, error *er
     for (size_t i = 0; i < count && rc == STATUS_OK; i++) {
         audit a = {0};
         rc = audit_run(&a, &claims[i], l, err);
+        if (rc == STATUS_OK && list) rc = append_claim(list, &a, err);
         if (rc == STATUS_OK) audit_print(&a, &out);
         audit_tally(&a, tally);
         all += a.count;
@@ -36,8 +75,11 @@ static status audit_all(const claim *claims, size_t count, language l, error *er
     audit_print_tally(tally, count, l, &out);
     if (rc == STATUS_OK) rc = text_status(&out);
     if (rc == STATUS_OK) {
-        fputs(text_string(&out), stdout);
-        if (all)
+        if (list)
+            rc = json_print(list, err);
+        else
+            fputs(text_string(&out), stdout);
+        if (rc == STATUS_OK && all)
             rc = error_set(err, STATUS_FINDING, "%zu finding%s in %zu claim%s", all,
                            all == 1 ? "" : "s", count, count == 1 ? "" : "s");
     }
@@ -46,8 +88,9 @@ static status audit_all(const claim *claims, size_t count, language l, error *er
 }
 
 // All files are read before the first is judged: a bad one leaves no half an answer.
-static status run_tool(const cli_list *files, const char *name, error *err) {
+static status run_tool(const cli_list *files, const char *name, bool json, error *err) {
     language l;
+    yaml_node *list = NULL;
     status rc = STATUS_OK;
     if (!language_find(name, &l))
         return error_set(err, STATUS_USAGE, "bad --lang: '%s': expected en or zh", name);
@@ -55,7 +98,9 @@ static status run_tool(const cli_list *files, const char *name, error *err) {
     if (!claims) return STATUS_FAILED;
     for (size_t i = 0; i < files->count && rc == STATUS_OK; i++)
         rc = claim_read(files->items[i], &claims[i], err);
-    if (rc == STATUS_OK) rc = audit_all(claims, files->count, l, err);
+    if (rc == STATUS_OK && json && !(list = yaml_new(YAML_SEQUENCE, err))) rc = STATUS_FAILED;
+    if (rc == STATUS_OK) rc = audit_all(claims, files->count, l, list, err);
+    yaml_free(list);
     for (size_t i = 0; i < files->count; i++) claim_release(&claims[i]);
     free(claims);
     return rc;
@@ -63,8 +108,11 @@ static status run_tool(const cli_list *files, const char *name, error *err) {
 
 int main(int argc, char **argv) {
     const char *name = "en";
+    bool json = false;
     const cli_option options[] = {
-        {"lang", CLI_STRING, &name, "en|zh", "language of the findings", 0, 0}, {0}};
+        {"lang", CLI_STRING, &name, "en|zh", "language of the findings", 0, 0},
+        {"json", CLI_FLAG, &json, NULL, "print the findings as one line of JSON", 0, 0},
+        {0}};
     const cli_tool tool = {.name = "audit",
                            .summary = "hold published claims against their own figures",
                            .usage = "CLAIM.yaml... [--lang en|zh]",
@@ -77,7 +125,7 @@ int main(int argc, char **argv) {
     cli_list files = {0};
     bool done = false;
     status rc = cli_parse(&tool, argc, argv, &log, &files, &done, &err);
-    if (rc == STATUS_OK && !done) rc = run_tool(&files, name, &err);
+    if (rc == STATUS_OK && !done) rc = run_tool(&files, name, json, &err);
     cli_list_release(&files);
     return cli_finish(&tool, rc, &err);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cli.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/output.h"
 #include "data/manifest.h"
@@ -22,7 +23,7 @@ enum { BITS = 1, WORLD_SIZES_MAX = 32 };
 typedef struct arguments {
     const char *world_size, *reduce, *device, *out;
     int64_t min_bytes, max_bytes, iterations;
-    bool print_key;
+    bool print_key, json;
 } arguments;
 
 typedef struct bench {
@@ -34,6 +35,7 @@ typedef struct bench {
     devices devices;
     const char *device; // as it was given
     int64_t cores;
+    bool json; // instead of the table
     manifest manifest;
     logger log;
 } bench;
@@ -56,6 +58,7 @@ static const char NOTES[] =
     "multiples of 64 bytes from 192 on, and more ranks than GPUs are SIMULATED.\n"
     "\n"
     "With --out DIR, DIR/manifest.yaml holds the table and the fit, for report --collectives DIR.\n"
+    "--json prints {\"parameters\", \"results\"} of that manifest instead of the table.\n"
     "\n"
     "Example:\n"
     "  bench-allreduce --world-size 1,2,4,8 --out artifacts/machine/allreduce\n"
@@ -137,6 +140,7 @@ static status find_world_sizes(const arguments *a, bench *b, error *err) {
 
 static status check(const arguments *a, bench *b, error *err) {
     status rc;
+    b->json = a->json;
     b->options.iterations = (int)a->iterations;
     b->options.min_bytes = (size_t)a->min_bytes;
     b->options.max_bytes = (size_t)a->max_bytes;
@@ -310,6 +314,18 @@ static void print_rows(const bench *b, const allreduce_time *rows, size_t count,
     printf("\n");
 }
 
+static status print_json(bench *b, error *err) {
+    yaml_node *answer = yaml_new(YAML_MAPPING, err);
+    status rc = answer ? STATUS_OK : STATUS_FAILED;
+    TRY(rc);
+    TRY(yaml_put(answer, "parameters", yaml_copy(manifest_parameters(&b->manifest), err), err));
+    TRY(yaml_put(answer, "results", yaml_copy(manifest_results(&b->manifest), err), err));
+    rc = json_print(answer, err);
+out:
+    yaml_free(answer);
+    return rc;
+}
+
 // ---- Measuring ----
 
 static cost_model fit_rows(const allreduce_time *rows, double *bytes, double *seconds,
@@ -325,13 +341,13 @@ static cost_model fit_rows(const allreduce_time *rows, double *bytes, double *se
 static status measure_all(bench *b, allreduce_time *rows, double *points, error *err) {
     const size_t count = allreduce_bench_sizes(&b->options);
     status rc = STATUS_OK;
-    if (leads(b)) print_head(b);
+    if (leads(b) && !b->json) print_head(b);
     for (int i = 0; i < b->count; i++) {
         b->options.world_size = b->world_sizes[i];
         TRY(allreduce_bench(&b->options, rows, &b->log, err));
         if (!leads(b)) continue;
         const cost_model fit = fit_rows(rows, points, points + count, count);
-        print_rows(b, rows, count, &fit);
+        if (!b->json) print_rows(b, rows, count, &fit);
         TRY(record(b, rows, count, &fit, err));
     }
 out:
@@ -357,6 +373,7 @@ static status measure(bench *b, error *err) {
         b->options.fast = fast;
         if (b->reduces[fast]) rc = measure_all(b, rows, points, err);
     }
+    if (rc == STATUS_OK && b->json && leads(b)) rc = print_json(b, err);
 out:
     comm_free(b->options.group);
     free(rows);
@@ -421,6 +438,7 @@ int main(int argc, char **argv) {
         {"iterations", CLI_INTEGER, &a.iterations, "N",
          "timed ones of each size (default: 7 to 1000, about 30 ms)", 1, 100000},
         {"out", CLI_STRING, &a.out, "DIR", "where manifest.yaml goes", 0, 0},
+        {"json", CLI_FLAG, &a.json, NULL, "print one line of JSON instead of the table", 0, 0},
         {"print-key", CLI_FLAG, &a.print_key, NULL, "print the stage key and do nothing else", 0,
          0},
         {0},

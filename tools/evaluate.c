@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/cli.h"
+#include "base/json.h"
 #include "base/output.h"
 #include "train/evaluate_model.h"
 
@@ -14,6 +15,7 @@ static const char NOTES[] =
     "class,\n"
     "confusion), and prints one line:\n"
     "    accuracy 0.6430 loss 1.0200 (10000 images)\n"
+    "or with --json {\"accuracy\", \"loss\", \"samples\"}.\n"
     "A checkpoint that PyTorch wrote has neither model nor normalisation in it: give them:\n"
     "    evaluate --model m.safetensors --architecture lenet.yaml --mean 0.5,0.5,0.5\n"
     "             --std 0.5,0.5,0.5 --data test.st.zst --out DIR";
@@ -23,12 +25,25 @@ static status need(const char *value, const char *option, error *err) {
     return error_set(err, STATUS_USAGE, "cannot start: '--%s': it is missing", option);
 }
 
+static status print_json(const evaluation *v, error *err) {
+    yaml_node *answer = yaml_new(YAML_MAPPING, err);
+    status rc = answer ? STATUS_OK : STATUS_FAILED;
+    TRY(rc);
+    TRY(yaml_put(answer, "accuracy", json_new_number(evaluation_accuracy(v), err), err));
+    TRY(yaml_put(answer, "loss", json_new_number(v->loss, err), err));
+    TRY(yaml_put(answer, "samples", yaml_new_integer((int64_t)v->samples, err), err));
+    rc = json_print(answer, err);
+out:
+    yaml_free(answer);
+    return rc;
+}
+
 static status print_result(const evaluation *v, error *err) {
     output *out = NULL;
     status rc;
     TRY(output_open("-", &out, err));
-    TRY(output_format(out, err, "accuracy %.4f loss %.4f (%llu images)\n", evaluation_accuracy(v),
-                      v->loss, (unsigned long long)v->samples));
+    TRY(output_format(out, err, "accuracy %.4f loss %.4f (%llu image%s)\n", evaluation_accuracy(v),
+                      v->loss, (unsigned long long)v->samples, v->samples == 1 ? "" : "s"));
     TRY(output_commit(out, err));
 out:
     output_free(out);
@@ -40,7 +55,8 @@ static status print_key(const evaluate_settings *s, manifest *m, error *err) {
     return rc == STATUS_OK ? manifest_print_key(m, err) : rc;
 }
 
-static status evaluate(const evaluate_settings *s, const char *folder, manifest *m, error *err) {
+static status evaluate(const evaluate_settings *s, const char *folder, bool json, manifest *m,
+                       error *err) {
     evaluate_model e = {0};
     int lock = -1;
     status rc;
@@ -49,7 +65,7 @@ static status evaluate(const evaluate_settings *s, const char *folder, manifest 
     TRY(evaluate_model_init(&e, s, m, err));
     TRY(evaluate_model_compute(&e, err));
     TRY(evaluate_model_write(&e, folder, m, err));
-    TRY(print_result(&e.result, err));
+    TRY(json ? print_json(&e.result, err) : print_result(&e.result, err));
 out:
     evaluate_model_release(&e);
     output_unlock_folder(lock);
@@ -61,7 +77,7 @@ int main(int argc, char **argv) {
     evaluate_settings s = {.devices = &on, .isa = getenv("LOCKSTEP_ISA")};
     const char *out = NULL, *device = "auto";
     int64_t threads = sysconf(_SC_NPROCESSORS_ONLN);
-    bool only_key = false, done = false;
+    bool only_key = false, json = false, done = false;
     const cli_option options[] = {
         {"model", CLI_STRING, &s.model, "FILE", "checkpoint to evaluate", 0, 0},
         {"data", CLI_STRING, &s.data, "FILE|-", "dataset", 0, 0},
@@ -74,6 +90,7 @@ int main(int argc, char **argv) {
          "where to compute; of a list, its first", 0, 0},
         {"threads", CLI_INTEGER, &threads, "N", "threads (default: the cores; one with a GPU)", 1,
          1024},
+        {"json", CLI_FLAG, &json, NULL, "print the result as one line of JSON", 0, 0},
         {"print-key", CLI_FLAG, &only_key, NULL, "print the key of this stage and end", 0, 0},
         {NULL, CLI_FLAG, NULL, NULL, NULL, 0, 0},
     };
@@ -99,7 +116,7 @@ int main(int argc, char **argv) {
     if (!only_key || on.kind == DEVICE_AUTO)
         TRY(devices_open(&on, 1, only_key ? NULL : &log, &err));
     TRY(manifest_begin(&m, tool.name, EVALUATE_BITS, argc, argv, &err));
-    TRY(only_key ? print_key(&s, &m, &err) : evaluate(&s, out, &m, &err));
+    TRY(only_key ? print_key(&s, &m, &err) : evaluate(&s, out, json, &m, &err));
 out:
     manifest_release(&m);
     cli_list_release(&operands);

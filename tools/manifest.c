@@ -4,116 +4,172 @@
 #include <string.h>
 
 #include "base/cli.h"
+#include "base/json.h"
 #include "data/manifest.h"
-#include "data/manifest_check.h"
+#include "data/manifest_folders.h"
 
-static const cli_tool tool = {
-    .name = "manifest",
-    .summary = "read, verify and compare manifest.yaml files",
-    .usage = "get FILE KEY...\nverify FILE...\ndiff A B\nfresh DIR [PATH=VALUE]...",
-    .notes = "get     print the values at dotted paths: results.accuracy, inputs.0.content;\n"
-             "        a list or mapping is printed as YAML; FILE may be any YAML file\n"
-             "verify  recompute size and hashes of every input and output\n"
-             "diff    compare two stages, without times, run: and the hashes of steps and state\n"
-             "fresh   exit 0 if the stage in DIR is done and each PATH has that VALUE, else 4\n"
-             "        (-v says why)\n"
-             "\n"
-             "Exit codes: 0 done, 2 usage, 3 not a manifest or no such key, 4 a file or value "
-             "differs.\n",
-    .operands_min = 2,
-    .operands_max = 1000,
-};
+static const char NOTES[] =
+    "get     print the values at dotted paths: results.accuracy, inputs.0.content;\n"
+    "        a list or mapping is printed as YAML; FILE may be any YAML file\n"
+    "verify  recompute size and hashes of every input and output\n"
+    "diff    compare two stages, without times, run: and the hashes of steps and state; of two\n"
+    "        runs, folders that hold train/, what they trained and what they evaluated\n"
+    "fresh   exit 0 if the stage in DIR is done and each PATH has that VALUE, else 4\n"
+    "        (-v says why)\n"
+    "\n"
+    "A FILE may be the folder that holds it: DIR means DIR/manifest.yaml.\n"
+    "--json prints one object: of get {\"KEY\": value}, of verify {\"checked\", \"findings\"}, of "
+    "diff\n"
+    "{\"differences\"}, of fresh {\"fresh\", \"why\"}; exit codes are the same.\n"
+    "\n"
+    "Exit codes: 0 done, 2 usage, 3 not a manifest or no such key, 4 a file or value differs.\n";
 
-static status run_get(const logger *log, const char *const *words, size_t count, error *err) {
-    (void)log;
-    yaml_node *root = NULL;
-    status rc = STATUS_OK;
-    if (count < 2) return error_set(err, STATUS_USAGE, "'get': expected FILE KEY...");
-    TRY(yaml_read_file(words[0], &root, err));
-    for (size_t i = 1; i < count; i++) {
-        if (yaml_get(root, words[i])) continue;
-        rc = error_set(err, STATUS_INPUT, "cannot get '%s': '%s' has no such key", words[i],
-                       words[0]);
-        goto out;
-    }
-    for (size_t i = 1; i < count; i++) {
-        const yaml_node *node = yaml_get(root, words[i]);
+typedef struct request {
+    const logger *log;
+    const char *const *words; // behind the command
+    size_t count;
+    bool json;
+} request;
+
+static status print_json(const yaml_node *root, const request *r, error *err) {
+    yaml_node *values = yaml_new(YAML_MAPPING, err);
+    status rc = values ? STATUS_OK : STATUS_FAILED;
+    for (size_t i = 1; i < r->count && rc == STATUS_OK; i++)
+        rc = yaml_put(values, r->words[i], yaml_copy(yaml_get(root, r->words[i]), err), err);
+    if (rc == STATUS_OK) rc = json_print(values, err);
+    yaml_free(values);
+    return rc;
+}
+
+static status print_values(const yaml_node *root, const request *r, error *err) {
+    for (size_t i = 1; i < r->count; i++) {
+        const yaml_node *node = yaml_get(root, r->words[i]);
         if (node->kind == YAML_SCALAR) {
             puts(node->text);
             continue;
         }
         char *text;
-        TRY(yaml_write_text(node, &text, NULL, err));
+        status rc = yaml_write_text(node, &text, NULL, err);
+        if (rc != STATUS_OK) return rc;
         fputs(text, stdout);
         free(text);
     }
+    return STATUS_OK;
+}
+
+static status run_get(const request *r, error *err) {
+    yaml_node *root = NULL;
+    char *path = NULL;
+    status rc = STATUS_OK;
+    if (r->count < 2) return error_set(err, STATUS_USAGE, "'get': expected FILE KEY...");
+    TRY(manifest_locate(r->words[0], &path, err));
+    TRY(yaml_read_file(path, &root, err));
+    for (size_t i = 1; i < r->count; i++)
+        if (!yaml_get(root, r->words[i]))
+            TRY(error_set(err, STATUS_INPUT, "cannot get '%s': '%s' has no such key", r->words[i],
+                          path));
+    rc = r->json ? print_json(root, r, err) : print_values(root, r, err);
 out:
+    free(path);
     yaml_free(root);
     return rc;
 }
 
-static void print_findings(const manifest_findings *f) {
-    for (size_t i = 0; i < f->count; i++) puts(f->lines[i]);
+// The findings: as lines, or as a list behind `key` with how much was looked at.
+static status print_findings(const manifest_findings *f, const request *r, const char *key,
+                             error *err) {
+    for (size_t i = 0; i < f->count && !r->json; i++) puts(f->lines[i]);
+    if (!r->json) return STATUS_OK;
+    yaml_node *answer = yaml_new(YAML_MAPPING, err), *list = yaml_new(YAML_SEQUENCE, err);
+    status rc = answer && list ? STATUS_OK : STATUS_FAILED;
+    for (size_t i = 0; i < f->count && rc == STATUS_OK; i++)
+        rc = yaml_append(list, json_new_string(f->lines[i], err), err);
+    TRY(rc);
+    rc = yaml_put(answer, key, list, err);
+    list = NULL;
+    TRY(rc);
+    if (f->checked)
+        TRY(yaml_put(answer, "checked", yaml_new_integer((int64_t)f->checked, err), err));
+    rc = json_print(answer, err);
+out:
+    yaml_free(list);
+    yaml_free(answer);
+    return rc;
 }
 
-static status run_verify(const logger *log, const char *const *words, size_t count, error *err) {
+static status run_verify(const request *r, error *err) {
+    manifest_findings f = {0};
+    char *path = NULL;
+    status rc = STATUS_OK;
+    for (size_t i = 0; i < r->count; i++) {
+        free(path);
+        TRY(manifest_locate(r->words[i], &path, err));
+        TRY(manifest_verify(path, &f, err));
+    }
+    TRY(print_findings(&f, r, "findings", err));
+    if (f.count)
+        rc = error_set(err, STATUS_FINDING, "%zu of %zu file%s missing or different", f.count,
+                       f.checked, f.checked == 1 ? "" : "s");
+    else
+        log_info(r->log, "%zu file%s checked", f.checked, f.checked == 1 ? "" : "s");
+out:
+    free(path);
+    manifest_findings_release(&f);
+    return rc;
+}
+
+static status run_diff(const request *r, error *err) {
     manifest_findings f = {0};
     status rc = STATUS_OK;
-    for (size_t i = 0; i < count; i++) TRY(manifest_verify(words[i], &f, err));
-    print_findings(&f);
+    if (r->count != 2) return error_set(err, STATUS_USAGE, "'diff': expected two files or folders");
+    TRY(manifest_diff_paths(r->words[0], r->words[1], &f, err));
+    TRY(print_findings(&f, r, "differences", err));
     if (f.count)
-        rc = error_set(err, STATUS_FINDING, "%zu of %zu files are missing or differ", f.count,
-                       f.checked);
-    else
-        log_info(log, "%zu files checked", f.checked);
+        rc = error_set(err, STATUS_FINDING, "'%s' and '%s' differ in %zu place%s", r->words[0],
+                       r->words[1], f.count, f.count == 1 ? "" : "s");
 out:
     manifest_findings_release(&f);
     return rc;
 }
 
-static status run_diff(const logger *log, const char *const *words, size_t count, error *err) {
-    (void)log;
-    manifest_findings f = {0};
-    yaml_node *a = NULL, *b = NULL;
-    status rc = STATUS_OK;
-    if (count != 2) return error_set(err, STATUS_USAGE, "'diff': expected two files");
-    TRY(manifest_read(words[0], &a, err));
-    TRY(manifest_read(words[1], &b, err));
-    TRY(manifest_diff(a, b, &f, err));
-    print_findings(&f);
-    if (f.count)
-        rc = error_set(err, STATUS_FINDING, "'%s' and '%s' differ in %zu place%s", words[0],
-                       words[1], f.count, f.count == 1 ? "" : "s");
+static status print_fresh(bool fresh, const char *why, error *err) {
+    yaml_node *answer = yaml_new(YAML_MAPPING, err);
+    status rc = answer ? STATUS_OK : STATUS_FAILED;
+    TRY(rc);
+    TRY(yaml_put(answer, "fresh", yaml_new_boolean(fresh, err), err));
+    if (!fresh) TRY(yaml_put(answer, "why", json_new_string(why, err), err));
+    rc = json_print(answer, err);
 out:
-    manifest_findings_release(&f);
-    yaml_free(a);
-    yaml_free(b);
+    yaml_free(answer);
     return rc;
 }
 
 // Silent: a makefile asks, and "stale" is an ordinary answer.
-static status run_fresh(const logger *log, const char *const *words, size_t count, error *err) {
+static status run_fresh(const request *r, error *err) {
     bool fresh;
     char why[1024];
-    status rc = manifest_fresh(words[0], words + 1, count - 1, &fresh, why, sizeof why, err);
+    status rc =
+        manifest_fresh(r->words[0], r->words + 1, r->count - 1, &fresh, why, sizeof why, err);
+    if (rc == STATUS_OK && r->json) rc = print_fresh(fresh, why, err);
     if (rc != STATUS_OK || fresh) return rc;
-    log_debug(log, "'%s' is stale: %s", words[0], why);
+    log_debug(r->log, "'%s' is stale: %s", r->words[0], why);
     return STATUS_FINDING;
 }
 
 static const struct command {
     const char *word;
-    status (*run)(const logger *log, const char *const *words, size_t count, error *err);
+    status (*run)(const request *r, error *err);
 } commands[] = {{"get", run_get}, {"verify", run_verify}, {"diff", run_diff}, {"fresh", run_fresh}};
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
-static status run_command(const logger *log, const cli_list *words, error *err) {
+static status run_command(request *r, const cli_list *words, error *err) {
     const char *known[COMMANDS];
+    r->words = words->items + 1;
+    r->count = words->count - 1;
     for (size_t i = 0; i < COMMANDS; i++) {
         known[i] = commands[i].word;
-        if (!strcmp(words->items[0], known[i]))
-            return commands[i].run(log, words->items + 1, words->count - 1, err);
+        if (!strcmp(words->items[0], known[i])) return commands[i].run(r, err);
     }
     const char *near = cli_nearest(words->items[0], known, COMMANDS);
     return error_set(err, STATUS_USAGE, "unknown command: '%s'%s%s%s", words->items[0],
@@ -121,12 +177,24 @@ static status run_command(const logger *log, const cli_list *words, error *err) 
 }
 
 int main(int argc, char **argv) {
+    logger log = {.tool = "manifest", .level = LOG_NORMAL};
+    request r = {.log = &log};
+    const cli_option options[] = {
+        {"json", CLI_FLAG, &r.json, NULL, "print the answer as one line of JSON", 0, 0}, {0}};
+    const cli_tool tool = {
+        .name = "manifest",
+        .summary = "read, verify and compare manifest.yaml files",
+        .usage = "get FILE KEY...\nverify FILE...\ndiff A B\nfresh DIR [PATH=VALUE]...",
+        .options = options,
+        .notes = NOTES,
+        .operands_min = 2,
+        .operands_max = 1000,
+    };
     error err = {0};
-    logger log = {.tool = tool.name, .level = LOG_NORMAL};
     cli_list operands = {0};
     bool done = false;
     status rc = cli_parse(&tool, argc, argv, &log, &operands, &done, &err);
-    if (rc == STATUS_OK && !done) rc = run_command(&log, &operands, &err);
+    if (rc == STATUS_OK && !done) rc = run_command(&r, &operands, &err);
     cli_list_release(&operands);
     return cli_finish(&tool, rc, &err);
 }

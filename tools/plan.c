@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cli.h"
+#include "base/json.h"
 #include "base/named_files.h"
 #include "base/output.h"
 #include "experiment/plan.h"
@@ -12,7 +13,7 @@
 typedef struct options {
     cli_list set;
     const char *out;
-    bool quick;
+    bool quick, json;
 } options;
 
 static const char NOTES[] =
@@ -24,7 +25,7 @@ static const char NOTES[] =
     "\n"
     "Prints one line a run: its name (of a reproduction: its folder), the experiment file and\n"
     "the --set assignments, with tabs between. --out also writes the plan as YAML: what `report "
-    "--plan` reads.\n"
+    "--plan` reads. --json prints the same as JSON.\n"
     "\n"
     "Example: plan ladder experiments/R001/single.yaml experiments/R001/ddp4.yaml --set epochs=2";
 
@@ -77,7 +78,10 @@ static status run_tool(const options *o, const cli_list *words, const logger *lo
     TRY(yaml_write_text(plan, &yaml, &bytes, err));
     if (o->out) TRY(output_write_file(o->out, yaml, bytes, err));
     tell_reasons(log, plan);
-    fputs(lines, stdout);
+    if (o->json)
+        rc = json_print(plan, err);
+    else
+        fputs(lines, stdout);
 out:
     free(lines);
     free(yaml);
@@ -90,6 +94,7 @@ int main(int argc, char **argv) {
     const cli_option table[] = {
         {"set", CLI_LIST, &o.set, "KEY=VALUE", "replace a value of every experiment read", 0, 0},
         {"out", CLI_STRING, &o.out, "FILE", "write the plan as YAML", 0, 0},
+        {"json", CLI_FLAG, &o.json, NULL, "print the plan as one line of JSON", 0, 0},
         {"quick", CLI_FLAG, &o.quick, NULL, "of a reproduction: the short one", 0, 0},
         {0}};
     const cli_tool tool = {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/cli.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/output.h"
 #include "report/report.h"
@@ -13,7 +14,7 @@ enum { REPORT_BITS = 5 };
 
 typedef struct options {
     const char *out, *baseline, *language, *why, *check, *title, *plan, *collectives, *figures;
-    bool answer, summary, print_key;
+    bool answer, summary, json, print_key;
 } options;
 
 static const char NOTES[] =
@@ -22,6 +23,9 @@ static const char NOTES[] =
     "experiment folder of seed-* folders. Runs with the same key are one: their times are pooled\n"
     "where they were executed alike. --out gets report.html, report.md, report.csv, report.tex\n"
     "and manifest.yaml; --why, --check, --answer and --summary work without it too.\n"
+    "\n"
+    "--json prints {\"why\": [line], \"answer\": [line], \"summary\": [line], \"check\":\n"
+    "[{\"figure\", \"value\", \"low\", \"high\", \"inside\"}]}, of those that were asked.\n"
     "\n"
     "Exit status: 0 done; 2 unknown figure; 3 a folder is not a finished run, or is not in the\n"
     "plan; 4 a figure is outside its band, or --why finds another file than the recorded one, or\n"
@@ -54,6 +58,48 @@ static status answer(const report *r, const char *question, text *out, error *er
 static status summary(const report *r, const char *question, text *out, error *err) {
     (void)question; // there is none
     return report_summary(r, out, err);
+}
+
+// ---- The same for --json: one object, {"why": [line], "answer": [line], "check": [{...}]} ----
+
+static status put_lines(status (*ask)(const report *, const char *, text *, error *),
+                        const report *r, const char *question, const char *key, yaml_node *object,
+                        error *err) {
+    text out;
+    text_init(&out, err);
+    status rc = ask(r, question, &out, err), put = STATUS_OK;
+    if (rc == STATUS_OK || rc == STATUS_FINDING)
+        put = yaml_put(object, key, json_new_lines(text_string(&out), err), err);
+    text_release(&out);
+    return put == STATUS_OK ? rc : put;
+}
+
+static status put_check(const report *r, const char *path, yaml_node *object, error *err) {
+    yaml_node *list = yaml_new(YAML_SEQUENCE, err);
+    status rc = list ? report_check_list(r, path, list, err) : STATUS_FAILED, put = STATUS_OK;
+    if (rc == STATUS_OK || rc == STATUS_FINDING)
+        put = yaml_put(object, "check", list, err);
+    else
+        yaml_free(list);
+    return put == STATUS_OK ? rc : put;
+}
+
+// Every question is answered, also when an earlier answer is a finding; the last finding is told.
+static status print_json(const report *r, const options *o, error *err) {
+    status rc = STATUS_OK, found = STATUS_OK;
+    yaml_node *object = yaml_new(YAML_MAPPING, err);
+    if (!object) return STATUS_FAILED;
+    for (int i = 0; i < 4 && (rc == STATUS_OK || rc == STATUS_FINDING); i++) {
+        rc = STATUS_OK;
+        if (i == 0 && o->why) rc = put_lines(report_why, r, o->why, "why", object, err);
+        if (i == 1 && o->answer) rc = put_lines(answer, r, NULL, "answer", object, err);
+        if (i == 2 && o->summary) rc = put_lines(summary, r, NULL, "summary", object, err);
+        if (i == 3 && o->check) rc = put_check(r, o->check, object, err);
+        if (rc == STATUS_FINDING) found = rc;
+    }
+    if (rc == STATUS_OK || rc == STATUS_FINDING) rc = json_print(object, err);
+    yaml_free(object);
+    return rc == STATUS_OK ? found : rc;
 }
 
 // The old manifest goes first and the new one comes last, and only when the figures are inside
@@ -89,6 +135,10 @@ static status run_tool(const options *o, const report_options *ro, int argc, cha
         rc = manifest_print_key(&m, err);
         goto out;
     }
+    if (o->json) {
+        rc = print_json(&r, o, err);
+        goto out;
+    }
     if (o->why) TRY(print(report_why, &r, o->why, err));
     if (o->answer) TRY(print(answer, &r, NULL, err));
     if (o->summary) TRY(print(summary, &r, NULL, err));
@@ -111,6 +161,10 @@ static status check_options(const options *o, report_options *ro, error *err) {
         return error_set(err, STATUS_USAGE, "--figures needs --out: its manifest lists them");
     if (!o->out && !o->why && !o->check && !o->answer && !o->summary && !o->print_key)
         return error_set(err, STATUS_USAGE, "--out DIR is missing");
+    if (o->json && (o->out || !(o->why || o->check || o->answer || o->summary)))
+        return error_set(err, STATUS_USAGE,
+                         "--json is for what --why, --check, --answer and --summary print, without "
+                         "--out");
     return STATUS_OK;
 }
 
@@ -131,6 +185,7 @@ int main(int argc, char **argv) {
         {"lang", CLI_STRING, &o.language, "en|zh", "language of the report", 0, 0},
         {"why", CLI_STRING, &o.why, "FIGURE", "explain a figure: an id of report.csv", 0, 0},
         {"check", CLI_STRING, &o.check, "BANDS", "hold figures against a file of bands", 0, 0},
+        {"json", CLI_FLAG, &o.json, NULL, "print answers as one line of JSON", 0, 0},
         {"print-key", CLI_FLAG, &o.print_key, NULL, "print the key of this stage and end", 0, 0},
         {0}};
     const cli_tool tool = {

@@ -1,20 +1,26 @@
 // tensor - look into tensor files, compare them, take tensors out and put them in.
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/cli.h"
+#include "base/json.h"
+#include "base/memory.h"
 #include "base/named_files.h"
 #include "base/output.h"
 #include "data/tensor_diff.h"
 #include "data/tensor_exchange.h"
 #include "data/tensor_file.h"
 #include "data/tensor_text.h"
+#include "train/run_series.h"
 
 // What the command line says.
 typedef struct arguments {
     int64_t max_bytes;
     double absolute, relative;
     const char *format, *type, *name, *out;
+    bool json;
     cli_list operands;
 } arguments;
 
@@ -23,11 +29,18 @@ static status run_info(const arguments *a, error *err) {
     tensor_file f = {0};
     output *out = NULL;
     const char *path = a->operands.items[0];
+    yaml_node *tree = NULL;
     TRY(tensor_file_read(path, (uint64_t)a->max_bytes, &f, err));
+    if (a->json) {
+        TRY(tensor_describe_tree(&f, path, &tree, err));
+        rc = json_print(tree, err);
+        goto out;
+    }
     TRY(output_open("-", &out, err));
     TRY(tensor_describe(&f, path, out, err));
     TRY(output_commit(out, err));
 out:
+    yaml_free(tree);
     output_free(out);
     tensor_file_release(&f);
     return rc;
@@ -53,31 +66,78 @@ out:
     return rc;
 }
 
+static status add_hash(yaml_node *list, const tensor_file *f, const char *path, error *err) {
+    yaml_node *entry = yaml_new(YAML_MAPPING, err);
+    status rc = entry ? STATUS_OK : STATUS_FAILED;
+    TRY(rc);
+    TRY(yaml_put(entry, "file", json_new_string(path, err), err));
+    TRY(yaml_put(entry, "content", json_new_string(f->content, err), err));
+    rc = yaml_append(list, entry, err);
+    entry = NULL;
+out:
+    yaml_free(entry);
+    return rc;
+}
+
 static status run_hash(const arguments *a, error *err) {
-    for (size_t i = 0; i < a->operands.count; i++) {
+    yaml_node *list = yaml_new(YAML_SEQUENCE, err);
+    status rc = list ? STATUS_OK : STATUS_FAILED;
+    for (size_t i = 0; i < a->operands.count && rc == STATUS_OK; i++) {
         tensor_file f = {0};
-        status rc = tensor_file_read(a->operands.items[i], (uint64_t)a->max_bytes, &f, err);
-        if (rc == STATUS_OK) printf("%s  %s\n", f.content, a->operands.items[i]);
+        const char *path = a->operands.items[i];
+        rc = tensor_file_read(path, (uint64_t)a->max_bytes, &f, err);
+        if (rc == STATUS_OK && a->json)
+            rc = add_hash(list, &f, path, err);
+        else if (rc == STATUS_OK)
+            printf("%s  %s\n", f.content, path);
         tensor_file_release(&f);
-        if (rc != STATUS_OK) return rc;
     }
-    return STATUS_OK;
+    if (rc == STATUS_OK && a->json) rc = json_print(list, err);
+    yaml_free(list);
+    return rc;
+}
+
+static status print_lines(const yaml_node *lines, error *err) {
+    output *out = NULL;
+    status rc;
+    TRY(output_open("-", &out, err));
+    for (size_t i = 0; i < lines->count; i++)
+        TRY(output_format(out, err, "%s\n", lines->items[i]->text));
+    TRY(output_commit(out, err));
+out:
+    output_free(out);
+    return rc;
+}
+
+static status print_differences(const yaml_node *lines, error *err) {
+    yaml_node *answer = yaml_new(YAML_MAPPING, err), *list = yaml_new(YAML_SEQUENCE, err);
+    status rc = answer && list ? STATUS_OK : STATUS_FAILED;
+    for (size_t i = 0; i < lines->count && rc == STATUS_OK; i++)
+        rc = yaml_append(list, json_new_string(lines->items[i]->text, err), err);
+    TRY(rc);
+    rc = yaml_put(answer, "differences", list, err);
+    list = NULL;
+    TRY(rc);
+    rc = json_print(answer, err);
+out:
+    yaml_free(list);
+    yaml_free(answer);
+    return rc;
 }
 
 static status run_diff(const arguments *a, error *err) {
-    status rc = STATUS_OK;
-    output *out = NULL;
-    bool equal = false;
+    const char *const *files = a->operands.items;
     tensor_tolerance tolerance = {.absolute = a->absolute, .relative = a->relative};
     if (!(a->absolute >= 0 && a->relative >= 0))
-        TRY(error_set(err, STATUS_USAGE, "bad option value: '--atol', '--rtol': below 0"));
-    TRY(output_open("-", &out, err));
-    TRY(tensor_diff(a->operands.items[0], a->operands.items[1], tolerance, (uint64_t)a->max_bytes,
-                    out, &equal, err));
-    TRY(output_commit(out, err));
-    rc = equal ? STATUS_OK : STATUS_FINDING;
+        return error_set(err, STATUS_USAGE, "bad option value: '--atol', '--rtol': below 0");
+    yaml_node *lines = yaml_new(YAML_SEQUENCE, err);
+    status rc = lines ? STATUS_OK : STATUS_FAILED;
+    TRY(rc);
+    TRY(tensor_diff(files[0], files[1], tolerance, (uint64_t)a->max_bytes, lines, err));
+    TRY(a->json ? print_differences(lines, err) : print_lines(lines, err));
+    if (lines->count) rc = STATUS_FINDING;
 out:
-    output_free(out);
+    yaml_free(lines);
     return rc;
 }
 
@@ -94,7 +154,54 @@ static status check_out(const arguments *a, const char *role, error *err) {
     return named_files_check(&in, 1, &out, 1, err);
 }
 
+// No output is what a run is read from.
+static status check_series_out(const run_series *s, const char *path, error *err) {
+    const named_file in[] = {{"FILE", s->steps}, {"FILE", s->manifest}}, out = {"--out", path};
+    return named_files_check(in, 2, &out, 1, err);
+}
+
+static status write_series(const arguments *a, const run_series *runs, bool json, error *err) {
+    output *out = NULL;
+    status rc;
+    TRY(output_open(a->out ? a->out : "-", &out, err));
+    TRY(json ? run_series_write_json(runs, a->operands.count, out, err)
+             : run_series_write_csv(runs, a->operands.count, out, err));
+    TRY(output_commit(out, err));
+out:
+    output_free(out);
+    return rc;
+}
+
+static status export_series(const arguments *a, error *err) {
+    const size_t count = a->operands.count;
+    const bool json = a->format && strcmp(a->format, "json") == 0;
+    if (!json && (!a->format || strcmp(a->format, "csv") != 0))
+        return error_set(err, STATUS_USAGE,
+                         "bad option value: '--format': expected csv or json for a run, got '%s'",
+                         a->format ? a->format : "nothing");
+    run_series *runs = memory_new(count, sizeof *runs, err);
+    status rc = runs ? STATUS_OK : STATUS_FAILED;
+    TRY(rc);
+    for (size_t i = 0; i < count; i++) {
+        TRY(run_series_read(&runs[i], a->operands.items[i], (uint64_t)a->max_bytes, err));
+        TRY(check_series_out(&runs[i], a->out, err));
+    }
+    rc = write_series(a, runs, json, err);
+out:
+    for (size_t i = 0; runs && i < count; i++) run_series_release(&runs[i]);
+    free(runs);
+    return rc;
+}
+
+// A file and a name mean one tensor; everything else is runs.
+static bool means_series(const arguments *a) {
+    struct stat info;
+    return a->operands.count != 2 || (a->format && strcmp(a->format, "json") == 0) ||
+           (stat(a->operands.items[0], &info) == 0 && S_ISDIR(info.st_mode));
+}
+
 static status run_export(const arguments *a, error *err) {
+    if (means_series(a)) return export_series(a, err);
     status rc = STATUS_OK;
     tensor_file f = {0};
     output *out = NULL;
@@ -147,9 +254,9 @@ typedef struct command {
 
 static const command commands[] = {
     {"info",
-     "[--max-bytes N] FILE",
+     "[--json] [--max-bytes N] FILE",
      "List tensors and metadata as YAML.",
-     {"max-bytes"},
+     {"json", "max-bytes"},
      1,
      1,
      run_info},
@@ -161,25 +268,26 @@ static const command commands[] = {
      2,
      run_cat},
     {"hash",
-     "[--max-bytes N] FILE...",
+     "[--json] [--max-bytes N] FILE...",
      "Print the SHA-256 of the uncompressed bytes: the content hash.",
-     {"max-bytes"},
+     {"json", "max-bytes"},
      1,
      SIZE_MAX,
      run_hash},
     {"diff",
-     "[--atol X] [--rtol X] [--max-bytes N] A B",
+     "[--atol X] [--rtol X] [--json] [--max-bytes N] A B",
      "Say what differs between two tensor files, or between the folders of two training runs.",
-     {"atol", "rtol", "max-bytes"},
+     {"atol", "rtol", "json", "max-bytes"},
      2,
      2,
      run_diff},
     {"export",
-     "--format npy|csv [--out FILE] [--max-bytes N] FILE NAME",
-     "Write one tensor for another program.",
+     "--format npy|csv [--out FILE] [--max-bytes N] FILE NAME\n"
+     "--format csv|json [--out FILE] [--max-bytes N] RUN...",
+     "Write one tensor for another program, or all series of training runs.",
      {"format", "out", "max-bytes"},
-     2,
-     2,
+     1,
+     SIZE_MAX,
      run_export},
     {"import",
      "--name NAME --format npy|csv [--dtype TYPE] --out FILE.st.zst [--max-bytes N] IN",
@@ -197,15 +305,26 @@ static const cli_tool top = {
         "look into tensor files (safetensors, plain or inside zstd), compare and convert them",
     .usage = "info FILE\ncat FILE NAME\nhash FILE...\ndiff [--atol X] [--rtol X] A B\n"
              "export --format npy|csv [--out FILE] FILE NAME\n"
+             "export --format csv|json [--out FILE] RUN...\n"
              "import --name NAME --format npy|csv [--dtype TYPE] --out FILE.st.zst IN\n"
              "COMMAND --help",
-    .notes = "FILE and IN may be '-', standard input.\n"
-             "diff prints the first differing element and the largest difference of each tensor. "
-             "Of step\n"
-             "series (steps.st.zst) and of the folders of two runs it names the first step at "
-             "which the\n"
-             "runs part. Exit code 4: they differ.\n"
-             "CSV: one line for each index of the first dimension, the rest flattened.\n",
+    .notes =
+        "FILE and IN may be '-', standard input.\n"
+        "diff prints the first differing element and the largest difference of each tensor. "
+        "Of step\n"
+        "series (steps.st.zst) and of the folders of two runs it names the first step at "
+        "which the\n"
+        "runs part. Exit code 4: they differ.\n"
+        "CSV: one line for each index of the first dimension, the rest flattened.\n"
+        "RUN is the folder of a training, one that holds train/, or its steps.st.zst: one line a\n"
+        "step with loss, learning rate and the seconds of its phases, and with loss, accuracy and\n"
+        "seconds of an epoch in its last step; as JSON {\"runs\": [{\"run\", \"steps\", "
+        "\"epochs\"}]}.\n"
+        "--json prints of info {\"file\", \"bytes\", \"sha256\", \"content\", \"metadata\", "
+        "\"tensors\":\n"
+        "[{\"name\", \"dtype\", \"shape\", \"bytes\"}]}, of hash [{\"file\", \"content\"}], of "
+        "diff\n"
+        "{\"differences\"}.\n",
     .operands_max = SIZE_MAX,
 };
 
@@ -230,7 +349,8 @@ static status run(const command *c, int argc, char **argv, arguments *a, error *
         {"rtol", CLI_NUMBER, &a->relative, "X", "and by X times the element of B (default 0)", 0,
          0},
         {"name", CLI_STRING, &a->name, "NAME", "the name that the tensor gets", 0, 0},
-        {"format", CLI_STRING, &a->format, "npy|csv", "the other program's format", 0, 0},
+        {"format", CLI_STRING, &a->format, "npy|csv|json", "the other program's format", 0, 0},
+        {"json", CLI_FLAG, &a->json, NULL, "print the answer as one line of JSON", 0, 0},
         {"dtype", CLI_STRING, &a->type, "TYPE", "type of the numbers of a CSV file (default F32)",
          0, 0},
         {"out", CLI_STRING, &a->out, "FILE", "write there; '-' is standard output", 0, 0},

@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "base/number_text.h"
+#include "base/output.h"
 
 // ---- Canonical text ----
 
@@ -127,6 +128,57 @@ status json_from_yaml(const yaml_node *node, char **text, error *err) {
     }
     *text = buffer.text;
     return rc;
+}
+
+// ---- What --json prints ----
+
+status json_print(const yaml_node *node, error *err) {
+    char *text = NULL;
+    output *out = NULL;
+    status rc;
+    TRY(json_from_yaml(node, &text, err));
+    TRY(output_open("-", &out, err));
+    TRY(output_format(out, err, "%s\n", text));
+    TRY(output_commit(out, err));
+out:
+    output_free(out);
+    free(text);
+    return rc;
+}
+
+yaml_node *json_new_number(double value, error *err) {
+    if (isfinite(value)) return yaml_new_number(value, err);
+    yaml_node *null = yaml_new_string("null", err);
+    if (null) null->quoted = false;
+    return null;
+}
+
+yaml_node *json_new_string(const char *text, error *err) {
+    char *copy = memory_string(text, err);
+    if (!copy) return NULL;
+    const bool utf8 = yaml_can_write(copy);
+    for (char *c = copy; !utf8 && *c; c++)
+        if ((unsigned char)*c >= 0x80) *c = '?';
+    yaml_node *node = yaml_new_string(copy, err);
+    if (node) node->quoted = true;
+    free(copy);
+    return node;
+}
+
+yaml_node *json_new_lines(const char *text, error *err) {
+    yaml_node *list = yaml_new(YAML_SEQUENCE, err);
+    while (list && *text) {
+        const size_t length = strcspn(text, "\n");
+        char *line = memory_format(err, "%.*s", (int)length, text);
+        const status rc = line ? yaml_append(list, json_new_string(line, err), err) : STATUS_FAILED;
+        free(line);
+        if (rc != STATUS_OK) {
+            yaml_free(list);
+            return NULL;
+        }
+        text += length + (text[length] == '\n');
+    }
+    return list;
 }
 
 // ---- Reading ----

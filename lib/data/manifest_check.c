@@ -20,7 +20,7 @@ void manifest_findings_release(manifest_findings *f) {
     *f = (manifest_findings){0};
 }
 
-static status PRINTF_LIKE(3, 4) found(manifest_findings *f, error *err, const char *format, ...) {
+status manifest_finding(manifest_findings *f, error *err, const char *format, ...) {
     char line[4096];
     va_list args;
     va_start(args, format);
@@ -51,8 +51,8 @@ typedef struct verifying {
 static status compare_hash(verifying *v, const char *path, const char *what, const char *recorded,
                            const char *actual) {
     if (!strcmp(recorded, actual)) return STATUS_OK;
-    return found(v->findings, v->err, "%s: '%s': %s is %s, recorded is %s", v->manifest, path, what,
-                 actual, recorded);
+    return manifest_finding(v->findings, v->err, "%s: '%s': %s is %s, recorded is %s", v->manifest,
+                            path, what, actual, recorded);
 }
 
 static status verify_content(verifying *v, const char *path, const char *full,
@@ -63,7 +63,8 @@ static status verify_content(verifying *v, const char *path, const char *full,
     if (rc == STATUS_OK)
         rc = compare_hash(v, path, "content hash", recorded, f.content);
     else
-        rc = found(v->findings, v->err, "%s: '%s': %s", v->manifest, path, unreadable.message);
+        rc = manifest_finding(v->findings, v->err, "%s: '%s': %s", v->manifest, path,
+                              unreadable.message);
     tensor_file_release(&f);
     return rc;
 }
@@ -76,14 +77,16 @@ static status verify_bytes(verifying *v, const yaml_node *entry, const char *pat
     char actual[SHA256_TEXT_BYTES];
     error unreadable;
     if (stat(full, &info))
-        return found(v->findings, v->err, "%s: '%s': %s", v->manifest, path, strerror(errno));
+        return manifest_finding(v->findings, v->err, "%s: '%s': %s", v->manifest, path,
+                                strerror(errno));
     if (info.st_size != bytes)
-        return found(v->findings, v->err, "%s: '%s': size is %lld bytes, recorded is %lld",
-                     v->manifest, path, (long long)info.st_size, bytes);
+        return manifest_finding(v->findings, v->err,
+                                "%s: '%s': size is %lld bytes, recorded is %lld", v->manifest, path,
+                                (long long)info.st_size, bytes);
     if (hash) {
         if (sha256_file(full, actual, &unreadable) != STATUS_OK)
-            return found(v->findings, v->err, "%s: '%s': %s", v->manifest, path,
-                         unreadable.message);
+            return manifest_finding(v->findings, v->err, "%s: '%s': %s", v->manifest, path,
+                                    unreadable.message);
         if (strcmp(actual, hash) != 0) return compare_hash(v, path, "SHA-256", hash, actual);
     }
     return content ? verify_content(v, path, full, content) : STATUS_OK;
@@ -143,7 +146,7 @@ static status unequal(comparing *c, const char *path, const yaml_node *a, const 
     status rc = show(a, left, sizeof left, c->err);
     if (rc == STATUS_OK) rc = show(b, right, sizeof right, c->err);
     if (rc != STATUS_OK) return rc;
-    return found(c->findings, c->err, "%s: %s != %s", path, left, right);
+    return manifest_finding(c->findings, c->err, "%s: %s != %s", path, left, right);
 }
 
 static bool is_time(const char *key) {
@@ -211,8 +214,8 @@ static status compare_inputs(comparing *c, const yaml_node *a, const yaml_node *
         bool seen = false;
         for (size_t k = 0; k < i && !seen; k++) seen = !strcmp(identity(a->items[k]), hash);
         if (seen || was_read(b, hash)) continue;
-        status rc = found(c->findings, c->err, "inputs: %s != %s", swapped ? "(absent)" : hash,
-                          swapped ? hash : "(absent)");
+        status rc = manifest_finding(c->findings, c->err, "inputs: %s != %s",
+                                     swapped ? "(absent)" : hash, swapped ? hash : "(absent)");
         if (rc != STATUS_OK) return rc;
     }
     return STATUS_OK;
@@ -248,8 +251,8 @@ static status compare_outputs(comparing *c, const yaml_node *a, const yaml_node 
         const yaml_node *other = find_output(b, path);
         status rc = STATUS_OK;
         if (!other)
-            rc = found(c->findings, c->err, "outputs.%s: %s", path,
-                       swapped ? "(absent) != written" : "written != (absent)");
+            rc = manifest_finding(c->findings, c->err, "outputs.%s: %s", path,
+                                  swapped ? "(absent) != written" : "written != (absent)");
         else if (!swapped)
             rc = compare_output(c, path, a->items[i], other);
         if (rc != STATUS_OK) return rc;

@@ -16,6 +16,10 @@ typedef struct manifest_findings {
 
 void manifest_findings_release(manifest_findings *f);
 
+// Adds a line; one that is too long is cut.
+status manifest_finding(manifest_findings *f, error *err, const char *format, ...)
+    PRINTF_LIKE(3, 4) MUST_CHECK;
+
 // Recomputes size, SHA-256 and content hash of every input and output of the manifest at `path`,
 // whose paths are relative to its folder; what came through a pipe ("-") is left out. A file that
 // is missing or that differs is a finding, not a failure: "MANIFEST: 'PATH': what".

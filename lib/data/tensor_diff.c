@@ -2,6 +2,8 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -79,14 +81,24 @@ typedef struct comparison {
     const char *path_a, *path_b;
     tensor_file a, b;
     tensor_tolerance tolerance;
-    output *out;
-    bool equal;
+    yaml_node *differences;
 } comparison;
+
+static status PRINTF_LIKE(3, 4) differ(comparison *c, error *err, const char *format, ...) {
+    char *line = NULL;
+    va_list args;
+    va_start(args, format);
+    const int length = vasprintf(&line, format, args);
+    va_end(args);
+    if (length < 0) return error_set(err, STATUS_FAILED, "out of memory: cannot compare");
+    status rc = yaml_append(c->differences, yaml_new_string(line, err), err);
+    free(line);
+    return rc;
+}
 
 static status only_in(comparison *c, const char *kind, const char *name, const char *path,
                       error *err) {
-    c->equal = false;
-    return output_format(c->out, err, "%s%s: only in %s\n", kind, name, path);
+    return differ(c, err, "%s%s: only in %s", kind, name, path);
 }
 
 static status diff_tensor(comparison *c, const tensor *a, const tensor *b, error *err) {
@@ -95,20 +107,18 @@ static status diff_tensor(comparison *c, const tensor *a, const tensor *b, error
     tensor_shape_text(shape, a->type, a->rank, a->shape);
     tensor_shape_text(other, b->type, b->rank, b->shape);
     if (strcmp(shape, other) != 0) {
-        c->equal = false;
-        return output_format(c->out, err, "%s: %s and %s\n", a->name, shape, other);
+        return differ(c, err, "%s: %s and %s", a->name, shape, other);
     }
     tensor_difference d = tensor_compare(a, b, c->tolerance);
     if (!d.count) return STATUS_OK;
-    c->equal = false;
     tensor_place_text(other, a, d.first);
     tensor_element_text(value, a, d.first);
     tensor_element_text(second, b, d.first);
-    return output_format(c->out, err,
-                         "%s: %s: %" PRId64 " of %" PRId64 " elements differ, first at %s: "
-                         "%s and %s; largest difference %.9g, relative %.9g\n",
-                         a->name, shape, d.count, tensor_elements(a), other, value, second,
-                         d.max_absolute, d.max_relative);
+    return differ(c, err,
+                  "%s: %s: %" PRId64 " of %" PRId64 " elements differ, first at %s: "
+                  "%s and %s; largest difference %.9g, relative %.9g",
+                  a->name, shape, d.count, tensor_elements(a), other, value, second, d.max_absolute,
+                  d.max_relative);
 }
 
 static status diff_named(comparison *c, const char *name, error *err) {
@@ -173,9 +183,7 @@ static status diff_metadata(comparison *c, error *err) {
             rc = only_in(c, "metadata ", (order < 0 ? a : b)->key,
                          order < 0 ? c->path_a : c->path_b, err);
         } else if (strcmp(a->value, b->value) != 0) {
-            c->equal = false;
-            rc = output_format(c->out, err, "metadata %s: '%s' and '%s'\n", a->key, a->value,
-                               b->value);
+            rc = differ(c, err, "metadata %s: '%s' and '%s'", a->key, a->value, b->value);
         }
         a += order <= 0;
         b += order >= 0;
@@ -194,18 +202,14 @@ static status diff_steps(comparison *c, const tensor *a, const tensor *b, error 
     int64_t both = a->shape[0] < b->shape[0] ? a->shape[0] : b->shape[0], step = 0;
     while (step < both && x[step] == y[step]) step++;
     if (step < both) {
-        c->equal = false;
-        status rc = output_format(c->out, err,
-                                  "runs part at step %" PRId64 ": digest %016" PRIx64
-                                  " and %016" PRIx64 "\n",
-                                  step + 1, x[step], y[step]);
+        status rc =
+            differ(c, err, "runs part at step %" PRId64 ": digest %016" PRIx64 " and %016" PRIx64,
+                   step + 1, x[step], y[step]);
         if (rc != STATUS_OK) return rc;
     } else if (a->shape[0] != b->shape[0]) {
-        c->equal = false;
-        return output_format(c->out, err,
-                             "runs agree in %" PRId64 " steps; %s goes on to step %" PRId64 "\n",
-                             both, a->shape[0] > both ? c->path_a : c->path_b,
-                             a->shape[0] > both ? a->shape[0] : b->shape[0]);
+        return differ(c, err, "runs agree in %" PRId64 " step%s; %s goes on to step %" PRId64, both,
+                      both == 1 ? "" : "s", a->shape[0] > both ? c->path_a : c->path_b,
+                      a->shape[0] > both ? a->shape[0] : b->shape[0]);
     }
     return diff_named(c, "loss", err);
 }
@@ -231,7 +235,7 @@ out:
 static status diff_member(comparison *c, const char *member, uint64_t max_bytes, bool *found,
                           error *err) {
     status rc = STATUS_OK;
-    comparison inner = {.tolerance = c->tolerance, .out = c->out, .equal = true};
+    comparison inner = {.tolerance = c->tolerance, .differences = c->differences};
     char *a = memory_format(err, "%s/%s", c->path_a, member);
     char *b = a ? memory_format(err, "%s/%s", c->path_b, member) : NULL;
     TRY(b ? STATUS_OK : STATUS_FAILED);
@@ -243,7 +247,6 @@ static status diff_member(comparison *c, const char *member, uint64_t max_bytes,
         TRY(diff_files(&inner, max_bytes, err));
     else if (in_a || in_b)
         TRY(only_in(&inner, "", member, in_a ? c->path_a : c->path_b, err));
-    c->equal = c->equal && inner.equal;
 out:
     free(a);
     free(b);
@@ -268,8 +271,8 @@ static bool is_folder(const char *path) {
 }
 
 status tensor_diff(const char *a, const char *b, tensor_tolerance tolerance, uint64_t max_bytes,
-                   output *out, bool *equal, error *err) {
-    comparison c = {.path_a = a, .path_b = b, .tolerance = tolerance, .out = out, .equal = true};
+                   yaml_node *differences, error *err) {
+    comparison c = {.path_a = a, .path_b = b, .tolerance = tolerance, .differences = differences};
     bool folder = is_folder(a);
     if (folder != is_folder(b))
         return error_set(err, STATUS_INPUT, "cannot compare: '%s': '%s' is a folder, this is none",
@@ -277,7 +280,5 @@ status tensor_diff(const char *a, const char *b, tensor_tolerance tolerance, uin
     if (strcmp(a, "-") == 0 && strcmp(b, "-") == 0)
         return error_set(err, STATUS_USAGE,
                          "cannot compare: '-': only one side can be standard input");
-    status rc = folder ? diff_runs(&c, max_bytes, err) : diff_files(&c, max_bytes, err);
-    *equal = c.equal;
-    return rc;
+    return folder ? diff_runs(&c, max_bytes, err) : diff_files(&c, max_bytes, err);
 }

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/output.h"
+#include "base/yaml_tree.h"
 #include "data/tensor_file.h"
 
 enum { TENSOR_SHAPE_TEXT_BYTES = 200, TENSOR_ELEMENT_TEXT_BYTES = 40 };
@@ -23,5 +24,10 @@ bool tensor_element_parse(const char *text, tensor_type type, void *element);
 
 // The listing that `tensor info` prints: YAML, one tensor a line.
 status tensor_describe(const tensor_file *f, const char *path, output *out, error *err) MUST_CHECK;
+
+// The same for --json: a mapping of file, bytes, sha256, content, metadata (a mapping) and tensors
+// (a list of name, dtype, shape and bytes). yaml_free it.
+status tensor_describe_tree(const tensor_file *f, const char *path, yaml_node **tree,
+                            error *err) MUST_CHECK;
 
 #endif

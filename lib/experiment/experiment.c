@@ -239,6 +239,25 @@ out:
     return error_set(err, rc, "%s", local.message);
 }
 
+static bool decides_learning_rate(const field *f) {
+    static const char *const parts[] = {"global_batch", "epochs", "optimizer", "schedule",
+                                        "lr_scaling"};
+    const size_t length = strcspn(f->path, ".");
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strlen(parts[i]) == length && !strncmp(f->path, parts[i], length)) return true;
+    return false;
+}
+
+status experiment_read_updates(experiment *e, const yaml_node *parameters, error *err) {
+    *e = (experiment){.resolved = yaml_new(YAML_MAPPING, err)};
+    experiment_reading r = {.e = e, .path = "", .root = parameters, .err = err};
+    status rc = e->resolved ? STATUS_OK : STATUS_FAILED;
+    for (size_t i = 0; i < experiment_field_count && rc == STATUS_OK; i++)
+        if (decides_learning_rate(&experiment_fields[i]))
+            rc = experiment_read_field(&r, &experiment_fields[i]);
+    return rc;
+}
+
 void experiment_release(experiment *e) {
     model_release(&e->model);
     free(e->model_path);

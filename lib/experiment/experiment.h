@@ -57,6 +57,10 @@ status experiment_read(experiment *e, const char *path, const char *const *set, 
                        error *err) MUST_CHECK;
 void experiment_release(experiment *e);
 
+// Of the `parameters` of a manifest only what decides the learning rate: global_batch, epochs,
+// optimizer, schedule, lr_scaling. STATUS_INPUT; experiment_release whatever happens.
+status experiment_read_updates(experiment *e, const yaml_node *parameters, error *err) MUST_CHECK;
+
 // Are all keys of a mapping such as --set takes? STATUS_INPUT, with place and nearest key, at the
 // first that is not; its values are checked where an experiment is read with them.
 status experiment_check_assignments(const yaml_node *mapping, error *err) MUST_CHECK;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/memory.h"
 #include "report/report.h"
 
@@ -13,7 +14,10 @@ typedef struct band {
 } band;
 
 typedef struct tally {
-    text *out;
+    text *out;       // a line a check; NULL where `list` is given
+    yaml_node *list; // or a mapping a check
+    status rc;       // of filling `list`
+    error *err;
     int checked, outside;
     char first[256]; // what is outside, for the message
 } tally;
@@ -32,10 +36,35 @@ out:
     return rc;
 }
 
+static status append_value(tally *t, const char *name, const band *b, double value) {
+    const bool inside = value >= b->low && value <= b->high;
+    yaml_node *entry = yaml_new(YAML_MAPPING, t->err);
+    char *id = memory_format(t->err, "%s.%s", name, b->metric);
+    status rc = entry && id ? STATUS_OK : STATUS_FAILED;
+    TRY(rc);
+    TRY(yaml_put(entry, "figure", json_new_string(id, t->err), t->err));
+    TRY(yaml_put(entry, "value", json_new_number(value, t->err), t->err));
+    TRY(yaml_put(entry, "low", json_new_number(b->low, t->err), t->err));
+    TRY(yaml_put(entry, "high", json_new_number(b->high, t->err), t->err));
+    TRY(yaml_put(entry, "inside", yaml_new_boolean(inside, t->err), t->err));
+    rc = yaml_append(t->list, entry, t->err);
+    entry = NULL;
+out:
+    free(id);
+    yaml_free(entry);
+    return rc;
+}
+
+static void list_value(tally *t, const char *name, const band *b, double value) {
+    if (t->rc == STATUS_OK) t->rc = append_value(t, name, b, value);
+}
+
 static void check_value(tally *t, const char *name, const band *b, double value) {
     bool inside = value >= b->low && value <= b->high;
     t->checked++;
-    if (isnan(value))
+    if (t->list)
+        list_value(t, name, b, value);
+    else if (isnan(value))
         text_format(t->out, "unknown  %s.%s: no value to hold against [%g, %g]\n", name, b->metric,
                     b->low, b->high);
     else
@@ -88,9 +117,8 @@ static status check_band(const report *r, const yaml_node *bands, size_t at, tal
     return STATUS_OK;
 }
 
-status report_check(const report *r, const char *path, text *out, error *err) {
+static status check_bands(const report *r, const char *path, tally t, error *err) {
     yaml_node *bands;
-    tally t = {.out = out};
     status rc = yaml_read_file(path, &bands, err);
     if (rc != STATUS_OK) return rc;
     if (bands->kind != YAML_MAPPING) {
@@ -99,10 +127,19 @@ status report_check(const report *r, const char *path, text *out, error *err) {
     }
     for (size_t i = 0; i < bands->count; i++)
         if (strcmp(bands->keys[i], "schema") != 0) TRY(check_band(r, bands, i, &t, err));
+    TRY(t.rc);
     if (t.outside)
         rc = error_set(err, STATUS_FINDING, "outside the bands of '%s': %s%s", path, t.first,
                        t.outside > 1 ? " and others" : "");
 out:
     yaml_free(bands);
     return rc;
+}
+
+status report_check(const report *r, const char *path, text *out, error *err) {
+    return check_bands(r, path, (tally){.out = out, .err = err}, err);
+}
+
+status report_check_list(const report *r, const char *path, yaml_node *list, error *err) {
+    return check_bands(r, path, (tally){.list = list, .err = err}, err);
 }

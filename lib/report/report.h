@@ -83,5 +83,7 @@ status report_why(const report *r, const char *id, text *out, error *err) MUST_C
 // metric alone is checked for every experiment, on the mean over its repeats. One line a check goes
 // to `out`. STATUS_FINDING when a figure is outside its band or cannot be shown.
 status report_check(const report *r, const char *path, text *out, error *err) MUST_CHECK;
+// The same for --json: appends {figure, value, low, high, inside} of each check to `list`.
+status report_check_list(const report *r, const char *path, yaml_node *list, error *err) MUST_CHECK;
 
 #endif

@@ -295,7 +295,7 @@ mirrors() {
     mkdir "$WORK/site"
     tar -C "$BATCHES" -cf "$WORK/site/archive" .
     serve "$WORK/site"
-    local url=${URL/:\/\//://me:s3cret@} shown=${URL/:\/\//://***@}/archive?token=*** manifest=$WORK/m.yaml
+    local url=${URL/:\/\//://me:s3cret@} shown="${URL/:\/\//://***@}/archive?token=***" manifest=$WORK/m.yaml
     "$CIFAR" -q --from "$url/archive?token=s3cret" --split test --out - --manifest "$manifest" | cmp - "$REAL/test.st.zst"
     ! grep s3cret "$manifest" || fail "it is in the manifest"
     [ "$("$BIN/manifest" get "$manifest" run.source.from)" = "$shown" ]

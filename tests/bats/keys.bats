@@ -14,9 +14,14 @@ setup() {
     cd "$WORK" || return
     cp -r "$BATS_FILE_TMPDIR/data" .
     write_experiment e.yaml
-    # What is written within one tick of the clock is read: these are older than that.
-    sleep 0.05
-    touch data/manifest.yaml
+    a_tick_later data/manifest.yaml
+}
+
+# a_tick_later FILE: is touched once the clock of files is further than when the last file was written. What is written
+# within one tick of it is read, whatever the manifest says.
+a_tick_later() {
+    : >"$WORK/now"
+    until [ "$1" -nt "$WORK/now" ]; do touch "$1"; done
 }
 
 key() {
@@ -29,8 +34,7 @@ uncompressed() {
     file=data/train.safetensors
     zstd -dqc data/train.st.zst >"$file"
     sed -i "s/train.st.zst/train.safetensors/; /train.safetensors/,/sha256/s/bytes: .*/bytes: $(stat -c %s "$file")/" data/manifest.yaml
-    sleep 0.05
-    touch data/manifest.yaml
+    a_tick_later data/manifest.yaml
 }
 
 # change_label FILE: of the last sample, in place.
@@ -69,8 +73,7 @@ claim_other() {
     [ "$("$BIN/manifest" get shards/manifest.yaml key)" = "$by_manifest" ]
     rm data/manifest.yaml
     [ "$("${shard[@]}" --print-key)" = "$by_manifest" ]
-    sleep 0.05
-    touch shards/manifest.yaml
+    a_tick_later shards/manifest.yaml
     by_manifest=$(key shards)
     "$BIN/train-single" -q --experiment e.yaml --train shards --out run
     [ "$("$BIN/manifest" get run/manifest.yaml key)" = "$by_manifest" ]
@@ -139,8 +142,7 @@ claim_other() {
     [ "$(key "$file")" != "$before" ] || fail "moved into place it went unnoticed"
     # Through a link, which may have been set after the manifest was written.
     mv "$file" elsewhere
-    sleep 0.05
-    touch data/manifest.yaml
+    a_tick_later data/manifest.yaml
     ln -s "$WORK/elsewhere" "$file"
     [ "$(key "$file")" != "$before" ] || fail "linked into place it went unnoticed"
 }

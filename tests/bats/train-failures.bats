@@ -117,10 +117,11 @@ END
     wait_for out/state.st.zst
     victim=$(pgrep -P "$pid" | tail -n 1)
     [ -n "$victim" ]
-    begin=$(date +%s%N)
+    begin=$SECONDS
     kill -KILL "$victim"
     wait "$pid" || code=$?
-    [ $((($(date +%s%N) - begin) / 1000000)) -lt 5000 ]
+    # A rank that is waited for in vain is so for 20 s at least; a busy machine takes seconds for what is done at once.
+    [ $((SECONDS - begin)) -lt 15 ] || fail "it took $((SECONDS - begin)) s"
     [ "$code" -eq 1 ] || fail "exit code $code" "$(cat err)"
     [ "$(wc -l <err)" -eq 1 ]
     grep -Eq "rank [01] was killed by signal 9" err || fail "$(cat err)"

@@ -88,16 +88,16 @@ END
     [ "$("$BIN/manifest" get out/manifest.yaml results.test_accuracy)" = "$("$BIN/manifest" get evaluated/manifest.yaml results.accuracy)" ]
 }
 
+# A busy machine may take the processor away between two phases: of one epoch, but hardly of every one.
 @test "the phases of an epoch add up to its seconds" {
     need_python
-    write_experiment long.yaml "$LENET_BN" epochs=3 global_batch=20
+    write_experiment long.yaml "$LENET_BN" epochs=8 global_batch=20
     "$BIN/train-single" -q --experiment long.yaml --train "$train" --out out --threads 1
-    "$PYTHON" - "$("$BIN/manifest" get out/manifest.yaml results.epochs.2.seconds)" \
-        "$("$BIN/manifest" get out/manifest.yaml results.epochs.2.phases | tr -d '\n')" <<'END'
-import re, sys
-seconds = float(sys.argv[1])
-phases = sum(float(x) for x in re.findall(r": ([-+.e0-9]+)", sys.argv[2]))
-sys.exit(not 0.95 * seconds <= phases <= 1.05 * seconds)
+    "$PYTHON" - "$("$BIN/manifest" get --json out/manifest.yaml results.epochs)" <<'END'
+import json, sys
+epochs = json.loads(sys.argv[1])["results.epochs"]
+shares = [sum(e["phases"].values()) / e["seconds"] for e in epochs]
+sys.exit(not (any(0.95 <= s <= 1.05 for s in shares) and max(shares) <= 1.05))
 END
 }
 

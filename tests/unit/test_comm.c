@@ -390,7 +390,7 @@ static status ask_until_fate(comm *c, const void *argument, error *err) {
         f->how(c);
         return STATUS_OK;
     }
-    for (int i = 0; rc == STATUS_OK && i < 100; i++) {
+    while (rc == STATUS_OK) { // the alarm of fork_rank ends it where no news comes
         rc = c->ops->alive(c, err);
         if (rc == STATUS_OK) usleep(COMM_ALIVE_MS * 1000);
     }

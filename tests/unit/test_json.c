@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,8 +87,34 @@ static void refuses_bad_text(void **state) {
     free(big);
 }
 
+static void prints_as(yaml_node *node, const char *json) {
+    error err = {0};
+    char *text;
+    assert_non_null(node);
+    assert_int_equal(json_from_yaml(node, &text, &err), STATUS_OK);
+    assert_string_equal(text, json);
+    free(text);
+    yaml_free(node);
+}
+
+static void values_for_listings(void **state) {
+    (void)state;
+    error err = {0};
+    prints_as(json_new_number(0.5, &err), "0.5");
+    prints_as(json_new_number(NAN, &err), "null");
+    prints_as(json_new_number(-INFINITY, &err), "null");
+    prints_as(json_new_string("null", &err), "\"null\"");
+    prints_as(json_new_string("1", &err), "\"1\"");
+    prints_as(json_new_string("\xC3\xA9\n", &err), "\"\xC3\xA9\\n\"");
+    prints_as(json_new_string("a\xFF\xC3", &err), "\"a??\"");
+    prints_as(json_new_lines("", &err), "[]");
+    prints_as(json_new_lines("a\n\n1", &err), "[\"a\",\"\",\"1\"]");
+    prints_as(json_new_lines("a\n", &err), "[\"a\"]");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_for_listings),
         cmocka_unit_test(canonical_text),
         cmocka_unit_test(round_trip),
         cmocka_unit_test(refuses_bad_text),

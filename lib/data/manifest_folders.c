@@ -1,0 +1,91 @@
+#include "data/manifest_folders.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "data/manifest.h"
+
+static bool is_folder(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+// FOLDER/STAGE/manifest.yaml, or FOLDER/manifest.yaml where `stage` is NULL.
+static char *manifest_of(const char *folder, const char *stage, error *err) {
+    return memory_format(err, "%s/%s%smanifest.yaml", folder, stage ? stage : "", stage ? "/" : "");
+}
+
+static bool has_manifest(const char *folder, const char *stage) {
+    char *path = manifest_of(folder, stage, NULL);
+    const bool there = path && access(path, F_OK) == 0;
+    free(path);
+    return there;
+}
+
+bool manifest_is_run_folder(const char *path) {
+    return is_folder(path) && !has_manifest(path, NULL) && has_manifest(path, "train");
+}
+
+status manifest_locate(const char *path, char **file, error *err) {
+    const char *stage = manifest_is_run_folder(path) ? "train" : NULL;
+    *file = is_folder(path) ? manifest_of(path, stage, err) : memory_string(path, err);
+    return *file ? STATUS_OK : STATUS_FAILED;
+}
+
+static status diff_files(const char *a, const char *b, manifest_findings *f, error *err) {
+    yaml_node *x = NULL, *y = NULL;
+    status rc;
+    TRY(manifest_read(a, &x, err));
+    TRY(manifest_read(b, &y, err));
+    TRY(manifest_diff(x, y, f, err));
+out:
+    yaml_free(x);
+    yaml_free(y);
+    return rc;
+}
+
+// Puts the name of the stage in front of the findings from `first` on.
+static status name_stage(manifest_findings *f, size_t first, const char *stage, error *err) {
+    for (size_t i = first; i < f->count; i++) {
+        char *line = memory_format(err, "%s: %s", stage, f->lines[i]);
+        if (!line) return STATUS_FAILED;
+        free(f->lines[i]);
+        f->lines[i] = line;
+    }
+    return STATUS_OK;
+}
+
+static status diff_stage(const char *a, const char *b, const char *stage, manifest_findings *f,
+                         error *err) {
+    const bool in_a = has_manifest(a, stage), in_b = has_manifest(b, stage);
+    const size_t first = f->count;
+    if (!in_a && !in_b) return STATUS_OK;
+    if (in_a != in_b)
+        return manifest_finding(f, err, "%s: %s", stage,
+                                in_a ? "done != (absent)" : "(absent) != done");
+    char *x = manifest_of(a, stage, err), *y = manifest_of(b, stage, err);
+    status rc = x && y ? diff_files(x, y, f, err) : STATUS_FAILED;
+    if (rc == STATUS_OK) rc = name_stage(f, first, stage, err);
+    free(x);
+    free(y);
+    return rc;
+}
+
+status manifest_diff_paths(const char *a, const char *b, manifest_findings *f, error *err) {
+    char *x = NULL, *y = NULL;
+    status rc;
+    if (manifest_is_run_folder(a) && manifest_is_run_folder(b)) {
+        rc = diff_stage(a, b, "train", f, err);
+        return rc == STATUS_OK ? diff_stage(a, b, "evaluate", f, err) : rc;
+    }
+    TRY(manifest_locate(a, &x, err));
+    TRY(manifest_locate(b, &y, err));
+    TRY(diff_files(x, y, f, err));
+out:
+    free(x);
+    free(y);
+    return rc;
+}

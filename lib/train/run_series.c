@@ -1,0 +1,294 @@
+#include "train/run_series.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "data/manifest.h"
+#include "data/tensor_file.h"
+
+// ---- Reading ----
+
+static bool is_there(const char *path) {
+    return path && access(path, F_OK) == 0;
+}
+
+// FOLDER/steps.st.zst, or that of FOLDER/train; `path` itself of what is no folder.
+static status locate(run_series *s, const char *path, error *err) {
+    struct stat info;
+    const bool folder = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+    s->steps = folder ? memory_format(err, "%s/steps.st.zst", path) : memory_string(path, err);
+    if (!s->steps) return STATUS_FAILED;
+    if (folder && !is_there(s->steps)) {
+        char *inner = memory_format(err, "%s/train/steps.st.zst", path);
+        if (!inner) return STATUS_FAILED;
+        free(s->steps);
+        s->steps = inner;
+    }
+    if (folder && !is_there(s->steps))
+        return error_set(err, STATUS_INPUT,
+                         "cannot export run: '%s': it holds no steps.st.zst, nor does its train/",
+                         path);
+    const char *slash = strrchr(s->steps, '/');
+    const int length = slash ? (int)(slash + 1 - s->steps) : 0;
+    s->manifest = memory_format(err, "%.*smanifest.yaml", length, s->steps);
+    if (!s->manifest) return STATUS_FAILED;
+    if (is_there(s->manifest)) return STATUS_OK;
+    free(s->manifest);
+    s->manifest = NULL;
+    return STATUS_OK;
+}
+
+static status read_steps(run_series *s, uint64_t max_bytes, error *err) {
+    tensor_file f = {0};
+    const tensor *loss;
+    const int64_t any[] = {-1};
+    status rc;
+    TRY(tensor_file_read(s->steps, max_bytes, &f, err));
+    TRY(tensor_file_require(&f, s->steps, "loss", TENSOR_F32, 1, any, &loss, err));
+    TRY(timeline_init(&s->timeline, (uint64_t)loss->shape[0], err));
+    TRY(timeline_load(&s->timeline, "", (uint64_t)loss->shape[0], &f, s->steps, err));
+out:
+    tensor_file_release(&f);
+    return rc;
+}
+
+static status read_epochs(run_series *s, error *err) {
+    if (!s->manifest) return STATUS_OK;
+    status rc;
+    TRY(manifest_read(s->manifest, &s->root, err));
+    s->epochs = yaml_get(s->root, "results.epochs");
+    const yaml_node *parameters = yaml_find(s->root, "parameters");
+    if (!s->epochs || s->epochs->kind != YAML_SEQUENCE || !s->epochs->count || !parameters)
+        return yaml_error(s->root, err, "not the manifest of a training: no results.epochs");
+    if (s->timeline.steps % s->epochs->count)
+        return yaml_error(s->epochs, err, "%zu epochs do not divide the %" PRIu64 " steps of '%s'",
+                          s->epochs->count, s->timeline.steps, s->steps);
+    s->steps_per_epoch = s->timeline.steps / s->epochs->count;
+    rc = experiment_read_updates(&s->updates, parameters, err);
+out:
+    return rc;
+}
+
+status run_series_read(run_series *s, const char *path, uint64_t max_bytes, error *err) {
+    *s = (run_series){.name = path};
+    status rc;
+    TRY(locate(s, path, err));
+    TRY(read_steps(s, max_bytes, err));
+    TRY(read_epochs(s, err));
+out:
+    return rc;
+}
+
+void run_series_release(run_series *s) {
+    free(s->steps);
+    free(s->manifest);
+    timeline_release(&s->timeline);
+    experiment_release(&s->updates);
+    yaml_free(s->root);
+    *s = (run_series){0};
+}
+
+// ---- Columns ----
+
+// A value as text, with enough digits to read back the same; empty: not known.
+typedef struct cell {
+    char text[40];
+    bool word; // a string in JSON
+} cell;
+
+static cell number(double value, int digits) {
+    cell c = {0};
+    if (isfinite(value)) snprintf(c.text, sizeof c.text, "%.*g", digits, value);
+    return c;
+}
+
+static cell whole(uint64_t value) {
+    cell c = {0};
+    snprintf(c.text, sizeof c.text, "%" PRIu64, value);
+    return c;
+}
+
+static cell seconds(uint64_t ns) {
+    return number((double)ns * 1e-9, 9);
+}
+
+static cell step_of(const run_series *s, uint64_t at) {
+    (void)s;
+    return whole(at + 1);
+}
+
+static cell epoch_of(const run_series *s, uint64_t at) {
+    return s->steps_per_epoch ? whole(at / s->steps_per_epoch + 1) : (cell){0};
+}
+
+static cell loss_of(const run_series *s, uint64_t at) {
+    return number((double)s->timeline.loss[at], 9);
+}
+
+static cell rate_of(const run_series *s, uint64_t at) {
+    const experiment *e = &s->updates;
+    if (!s->steps_per_epoch) return (cell){0};
+    return number(learning_rate(&e->optimizer, &e->schedule, &e->lr_scaling, e->global_batch, at,
+                                s->steps_per_epoch, e->epochs),
+                  9);
+}
+
+static cell wall_of(const run_series *s, uint64_t at) {
+    return seconds(s->timeline.wall[at]);
+}
+
+static cell digest_of(const run_series *s, uint64_t at) {
+    cell c = {.word = true};
+    snprintf(c.text, sizeof c.text, "%016" PRIx64, s->timeline.digest[at]);
+    return c;
+}
+
+typedef struct column {
+    const char *name;
+    cell (*value)(const run_series *s, uint64_t at);
+} column;
+
+// The phases come between the two.
+static const column columns_before[] = {
+    {"step", step_of}, {"epoch", epoch_of},       {"loss", loss_of},
+    {"lr", rate_of},   {"wall_seconds", wall_of},
+};
+static const column column_after = {"digest", digest_of};
+enum { COLUMNS_BEFORE = sizeof columns_before / sizeof *columns_before };
+enum { COLUMNS = COLUMNS_BEFORE + PHASES + 1 };
+
+static void column_name(size_t at, char name[32]) {
+    if (at < COLUMNS_BEFORE)
+        snprintf(name, 32, "%s", columns_before[at].name);
+    else if (at < COLUMNS - 1)
+        snprintf(name, 32, "%s_seconds", phase_name((phase)(at - COLUMNS_BEFORE)));
+    else
+        snprintf(name, 32, "%s", column_after.name);
+}
+
+static cell column_value(const run_series *s, size_t at, uint64_t step) {
+    if (at < COLUMNS_BEFORE) return columns_before[at].value(s, step);
+    if (at == COLUMNS - 1) return column_after.value(s, step);
+    return seconds(s->timeline.time[at - COLUMNS_BEFORE][step]);
+}
+
+static const char *const epoch_columns[] = {"loss", "accuracy", "seconds"};
+enum { EPOCH_COLUMNS = sizeof epoch_columns / sizeof *epoch_columns };
+
+static cell epoch_value(const run_series *s, size_t at, uint64_t epoch) {
+    double value;
+    const yaml_node *node = yaml_find(s->epochs->items[epoch], epoch_columns[at]);
+    if (!node || yaml_number(node, epoch_columns[at], &value, NULL) != STATUS_OK) return (cell){0};
+    cell c = {0};
+    if (isfinite(value)) snprintf(c.text, sizeof c.text, "%s", node->text);
+    return c;
+}
+
+// ---- CSV ----
+
+static status write_csv_text(output *out, const char *text, error *err) {
+    if (!strpbrk(text, ",\"\r\n")) return output_write(out, text, strlen(text), err);
+    status rc = output_write(out, "\"", 1, err);
+    for (; rc == STATUS_OK && *text; text++)
+        rc = output_write(out, *text == '"' ? "\"\"" : text, *text == '"' ? 2 : 1, err);
+    return rc == STATUS_OK ? output_write(out, "\"", 1, err) : rc;
+}
+
+static status write_csv_head(output *out, error *err) {
+    char name[32];
+    status rc = output_format(out, err, "run");
+    for (size_t c = 0; c < COLUMNS && rc == STATUS_OK; c++) {
+        column_name(c, name);
+        rc = output_format(out, err, ",%s", name);
+    }
+    for (size_t c = 0; c < EPOCH_COLUMNS && rc == STATUS_OK; c++)
+        rc = output_format(out, err, ",epoch_%s", epoch_columns[c]);
+    return rc == STATUS_OK ? output_format(out, err, "\n") : rc;
+}
+
+static status write_csv_step(const run_series *s, uint64_t step, output *out, error *err) {
+    const bool last = s->steps_per_epoch && (step + 1) % s->steps_per_epoch == 0;
+    status rc = write_csv_text(out, s->name, err);
+    for (size_t c = 0; c < COLUMNS && rc == STATUS_OK; c++)
+        rc = output_format(out, err, ",%s", column_value(s, c, step).text);
+    for (size_t c = 0; c < EPOCH_COLUMNS && rc == STATUS_OK; c++)
+        rc = output_format(out, err, ",%s",
+                           last ? epoch_value(s, c, step / s->steps_per_epoch).text : "");
+    return rc == STATUS_OK ? output_format(out, err, "\n") : rc;
+}
+
+status run_series_write_csv(const run_series *runs, size_t count, output *out, error *err) {
+    status rc = write_csv_head(out, err);
+    for (size_t r = 0; r < count; r++)
+        for (uint64_t i = 0; i < runs[r].timeline.steps && rc == STATUS_OK; i++)
+            rc = write_csv_step(&runs[r], i, out, err);
+    return rc;
+}
+
+// ---- JSON ----
+
+static status write_json_text(output *out, const char *text, error *err) {
+    char *quoted = NULL;
+    yaml_node *node = json_new_string(text, err);
+    status rc = node ? json_from_yaml(node, &quoted, err) : STATUS_FAILED;
+    if (rc == STATUS_OK) rc = output_write(out, quoted, strlen(quoted), err);
+    free(quoted);
+    yaml_free(node);
+    return rc;
+}
+
+static status write_json_cell(output *out, bool first, cell c, error *err) {
+    const char *quote = c.word ? "\"" : "";
+    return output_format(out, err, "%s%s%s%s", first ? "" : ",", quote, *c.text ? c.text : "null",
+                         quote);
+}
+
+static status write_json_steps(const run_series *s, output *out, error *err) {
+    char name[32];
+    status rc = output_format(out, err, "\"steps\":{");
+    for (size_t c = 0; c < COLUMNS && rc == STATUS_OK; c++) {
+        column_name(c, name);
+        rc = output_format(out, err, "%s\"%s\":[", c ? "," : "", name);
+        for (uint64_t i = 0; i < s->timeline.steps && rc == STATUS_OK; i++)
+            rc = write_json_cell(out, !i, column_value(s, c, i), err);
+        if (rc == STATUS_OK) rc = output_format(out, err, "]");
+    }
+    return rc == STATUS_OK ? output_format(out, err, "}") : rc;
+}
+
+static status write_json_epochs(const run_series *s, output *out, error *err) {
+    const size_t epochs = s->epochs ? s->epochs->count : 0;
+    status rc = output_format(out, err, "\"epochs\":{\"epoch\":[");
+    for (size_t i = 0; i < epochs && rc == STATUS_OK; i++)
+        rc = write_json_cell(out, !i, whole(i + 1), err);
+    for (size_t c = 0; c < EPOCH_COLUMNS && rc == STATUS_OK; c++) {
+        rc = output_format(out, err, "],\"%s\":[", epoch_columns[c]);
+        for (size_t i = 0; i < epochs && rc == STATUS_OK; i++)
+            rc = write_json_cell(out, !i, epoch_value(s, c, i), err);
+    }
+    return rc == STATUS_OK ? output_format(out, err, "]}") : rc;
+}
+
+status run_series_write_json(const run_series *runs, size_t count, output *out, error *err) {
+    status rc;
+    TRY(output_format(out, err, "{\"runs\":["));
+    for (size_t r = 0; r < count; r++) {
+        TRY(output_format(out, err, "%s{\"run\":", r ? "," : ""));
+        TRY(write_json_text(out, runs[r].name, err));
+        TRY(output_format(out, err, ","));
+        TRY(write_json_steps(&runs[r], out, err));
+        TRY(output_format(out, err, ","));
+        TRY(write_json_epochs(&runs[r], out, err));
+        TRY(output_format(out, err, "}"));
+    }
+    TRY(output_format(out, err, "]}\n"));
+out:
+    return rc;
+}

@@ -27,7 +27,7 @@ endif
 ARTIFACTS ?= artifacts
 PREFIX    ?= /usr/local
 PYTHON    ?= /usr/bin/python3
-PKGS      := libzstd yaml-0.1 libcurl libarchive libcrypto jansson
+PKGS      := libzstd yaml-0.1 libcurl libarchive libcrypto jansson libjpeg libpng
 TEST_PKGS := cmocka
 PKGCONFIG ?= pkg-config
 # The CUDA backend is built where nvcc is found: in CUDA_HOME, or in /usr/local/cuda, or on the PATH. CUDA=0: it is
@@ -51,7 +51,7 @@ MPI_FOUND  := $(if $(filter 0,$(MPI)),,$(shell command -v $(firstword $(MPICC)))
 # Packages of Debian and Ubuntu: to build, run and test; to lint; to compare with PyTorch; for ranks on
 # several hosts.
 DEPS_PACKAGES       := gcc g++ libc6-dev make pkg-config libzstd-dev libyaml-dev libcurl4-openssl-dev \
-                       libarchive-dev libssl-dev libjansson-dev libcmocka-dev \
+                       libarchive-dev libssl-dev libjansson-dev libjpeg-dev libpng-dev libcmocka-dev \
                        ca-certificates gnuplot-nox bats procps python3 xz-utils zstd
 DEPS_LINT_PACKAGES  := clang clang-format shellcheck
 DEPS_TORCH_PACKAGES := python3-torch python3-torchvision python3-numpy libopenblas0-pthread

@@ -1,7 +1,7 @@
 # The library and the tools: flags, and a rule for each kind of file.
 
 # Libraries, as pkg-config knows them.
-PKGS      := libzstd yaml-0.1 libcurl libarchive libcrypto jansson
+PKGS      := libzstd yaml-0.1 libcurl libarchive libcrypto jansson libjpeg libpng
 PKGCONFIG ?= pkg-config
 
 # What is done, one short line a file; V=1 shows the whole commands instead.

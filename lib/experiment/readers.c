@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/names.h"
 #include "data/dataset.h"
 #include "experiment/names.h"
 
@@ -123,20 +124,17 @@ out:
 // A word that may become the name of a folder; *text lives in *resolved.
 static status read_name(experiment_reading *r, const char *key, size_t longest,
                         const yaml_node *node, yaml_node **resolved, const char **text) {
-    static const char accepted[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
     const char *name;
     status rc = yaml_string(node, key, &name, r->err);
     if (rc != STATUS_OK) return rc;
-    size_t length = strspn(name, accepted);
-    if (!length || name[length] || *name == '.' || *name == '-')
+    if (!name_is_plain(name))
         return yaml_error(node, r->err,
                           "'%s': expected letters, digits, '.', '_' and '-', not beginning with "
                           "'.' or '-', got '%.60s'",
                           key, name);
-    if (length > longest)
+    if (strlen(name) > longest)
         return yaml_error(node, r->err, "'%s': expected at most %zu characters, got %zu", key,
-                          longest, length);
+                          longest, strlen(name));
     *resolved = yaml_new_string(name, r->err);
     if (!*resolved) return STATUS_FAILED;
     *text = (*resolved)->text;

@@ -52,7 +52,7 @@ include $(shell find $(OBJ) $(NVCC_OBJ) -name '*.d' 2>/dev/null)
 .PHONY: help print-config
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z_.-]+:.*## / { printf "  %-22s %s\n", $$1, $$2 }' pipelines/*.mk make/deps.mk $(PARTS:%=make/%.mk) Makefile
-	@echo 'Settings of experiments: SEED EPOCHS SET DEVICE THREADS LAUNCHER RESUME REPORT_FLAGS CIFAR10_FROM MNIST_FROM; pipelines/experiment.sh says what they do.'
+	@echo 'Settings of experiments: SEED EPOCHS SET DEVICE THREADS EXECUTIONS DATA LAUNCHER RESUME REPORT_FLAGS CIFAR10_FROM MNIST_FROM; pipeline --help says what they do.'
 	@echo 'Of everything: CC MODE V=1 CUDA CUDA_HOME CUDA_ARCHS MPI MPICC BUILD ARTIFACTS PREFIX PYTHON JOBS; `make print-config` shows them.'
 
 print-config: ## Show settings and what was found on this machine

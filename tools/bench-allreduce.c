@@ -289,9 +289,9 @@ static void print_head(const bench *b) {
         printf("# all-reduce of float32, %s, on %s (%s)\n", reduce_name(b), b->device,
                b->devices.gpus[0].name);
     else
-        printf("# all-reduce of float32, %s, %s; %lld cores; 1 rank: a copy by one thread\n",
+        printf("# all-reduce of float32, %s, %s; %lld core%s; 1 rank: a copy by one thread\n",
                reduce_name(b), b->options.group ? b->options.group->transport : "shared memory",
-               (long long)b->cores);
+               (long long)b->cores, b->cores == 1 ? "" : "s");
     printf("#%7s %12s %11s %14s %13s %13s\n", "ranks", "bytes", "iterations", "time (us)",
            "algbw (GB/s)", "busbw (GB/s)");
 }
@@ -308,9 +308,9 @@ static void print_rows(const bench *b, const allreduce_time *rows, size_t count,
     if (on_gpus(b)) printf("; %s", rows->transport);
     if (is_simulated(b))
         printf("; SIMULATED: %d ranks on %lld %s", ranks_here(b), (long long)count_places(b),
-               !on_gpus(b)            ? "cores"
-               : count_places(b) == 1 ? "GPU"
-                                      : "GPUs");
+               on_gpus(b)             ? count_places(b) == 1 ? "GPU" : "GPUs"
+               : count_places(b) == 1 ? "core"
+                                      : "cores");
     printf("\n");
 }
 

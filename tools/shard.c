@@ -78,8 +78,8 @@ static status read_unsharded(const arguments *a, dataset *d, error *err) {
                          a->in);
     if ((uint64_t)a->shards > d->samples)
         return error_set(err, STATUS_USAGE,
-                         "cannot shard: '%s': %d shards for %u samples; each needs one", a->in,
-                         (int)a->shards, d->samples);
+                         "cannot shard: '%s': %d shards for %u sample%s; each needs one", a->in,
+                         (int)a->shards, d->samples, d->samples == 1 ? "" : "s");
     return STATUS_OK;
 }
 

@@ -36,8 +36,8 @@ status deal_init(deal *d, const dataset *data, int shards, uint64_t shard_seed, 
     memset(d, 0, sizeof *d);
     if (shards < 1 || (uint32_t)shards > data->samples)
         return error_set(err, STATUS_USAGE,
-                         "cannot deal dataset: '%s': %d shards for %u samples; each needs one",
-                         data->paths[0], shards, data->samples);
+                         "cannot deal dataset: '%s': %d shards for %u sample%s; each needs one",
+                         data->paths[0], shards, data->samples, data->samples == 1 ? "" : "s");
     d->shards = shards;
     d->size = memory_new((size_t)shards, sizeof *d->size, err);
     d->sample = memory_new((size_t)shards, sizeof *d->sample, err);

@@ -4,6 +4,12 @@
 
 #include "report/sections.h"
 
+const char *say_count(const report *r, double n, message one, message many,
+                      char buffer[COUNT_TEXT]) {
+    snprintf(buffer, COUNT_TEXT, say(r, n == 1 ? one : many), n);
+    return buffer;
+}
+
 void cell_number(document *d, const char *format, double value) {
     char number[64] = "";
     if (isfinite(value)) snprintf(number, sizeof number, format, value);

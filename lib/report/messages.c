@@ -76,17 +76,18 @@ static const char *const texts[MESSAGES][LANGUAGES] = {
     [MESSAGE_TITLE_VERSUS] = {"%s against %s", "%s 对比 %s"},
     [MESSAGE_TITLE_MANY_VERSUS] = {"%zu experiments against %s", "%zu 个实验对比 %s"},
     [MESSAGE_LEAD_ACCURACY] =
-        {"Test accuracy %s (95 %% interval %s to %s, %lld samples) after %lld epochs of %s on %s.",
-         "在 %6$s（%7$s）上训练 %5$lld 轮后，测试准确率为 %1$s（95 %% 区间 %2$s 至 %3$s，%4$lld "
+        {"Test accuracy %s (95 %% interval %s to %s, %lld samples) after %s of %s on %s.",
+         "在 %6$s（%7$s）上训练 %5$s后，测试准确率为 %1$s（95 %% 区间 %2$s 至 %3$s，%4$lld "
          "个样本）。"},
-    [MESSAGE_LEAD_ACCURACY_BARE] = {"Test accuracy %s after %lld epochs of %s on %s.",
-                                    "在 %3$s（%4$s）上训练 %2$lld 轮后，测试准确率为 %1$s。"},
+    [MESSAGE_LEAD_ACCURACY_BARE] = {"Test accuracy %s after %s of %s on %s.",
+                                    "在 %3$s（%4$s）上训练 %2$s后，测试准确率为 %1$s。"},
     [MESSAGE_LEAD_TIME] = {"An epoch took %s s (%s), the whole training %s s.",
                            "每轮 %s 秒（%s），整个训练 %s 秒。"},
     [MESSAGE_LEAD_MEDIAN] = {"median of %zu, without the first", "%zu 轮的中位数，不含第一轮"},
     [MESSAGE_LEAD_ONE_EPOCH] = {"the only one", "仅一轮"},
     [MESSAGE_LEAD_EXECUTIONS] = {"median of %zu executions", "%zu 次执行的中位数"},
     [MESSAGE_LEAD_MANY] = {"%zu runs of %zu experiments.", "%zu 次运行，%zu 个实验。"},
+    [MESSAGE_LEAD_MANY_OF_ONE] = {"%zu runs of one experiment.", "%zu 次运行，1 个实验。"},
     [MESSAGE_LEAD_IDENTICAL] = {"All %zu runs ended in the same model, bit for bit.",
                                 "全部 %zu 次运行得到逐位相同的模型。"},
     [MESSAGE_SUMMARY_NOTE] =
@@ -333,9 +334,9 @@ static const char *const texts[MESSAGES][LANGUAGES] = {
          "数字。此处测得的是从一个实验的运行到另一个实验的运行，含其间 V 的代价。噪声：5 % "
          "水平的两比例检验。"},
     [MESSAGE_WALK_LENGTH] =
-        {"%s trained for %g epochs where %s trains for %lld here: speeds can be compared, "
-         "accuracies cannot.",
-         "%s 训练了 %g 轮，而此处 %s 训练 %lld 轮：速度可比，准确率不可比。"},
+        {"%s trained for %s where %s trains for %s here: speeds can be compared, accuracies "
+         "cannot.",
+         "%s 训练了 %s，而此处 %s 训练 %s：速度可比，准确率不可比。"},
     [MESSAGE_PUBLISHED_EFFECT] = {"Published effect", "发表的影响"},
     [MESSAGE_SAID_LOADER_WORKERS] = {"loader workers", "加载线程"},
     [MESSAGE_SAID_WORLD] = {"world size and strategy", "进程数与策略"},
@@ -348,6 +349,8 @@ static const char *const texts[MESSAGES][LANGUAGES] = {
     [MESSAGE_SO_MANY_TIMES] = {"%s times", "%s 倍"},
     [MESSAGE_SO_MANY_POINTS] = {"%s points", "%s 个百分点"},
     [MESSAGE_SO_MANY_EPOCHS] = {"%s epochs", "%s 轮"},
+    [MESSAGE_COUNT_EPOCH] = {"%.9g epoch", "%.9g 轮"},
+    [MESSAGE_COUNT_EPOCHS] = {"%.9g epochs", "%.9g 轮"},
     [MESSAGE_WALK_GAVE] = {"%s gave %s the speed (%s)", "%s使速度成为 %s（%s）"},
     [MESSAGE_WALK_BROUGHT] = {"%s brought %s (%s)", "%s带来 %s（%s）"},
     [MESSAGE_WALK_SPEED] = {"In %s's own figures %s%s.", "按 %s 自己的数字，%s%s。"},
@@ -595,11 +598,15 @@ static const char *const texts[MESSAGES][LANGUAGES] = {
     // Published reports, reproduced.
     [MESSAGE_REPRODUCTION_TITLE] = {"Published reports, reproduced", "已发表报告的复现"},
     [MESSAGE_REPRODUCTION_LEAD] =
-        {"%zu runs stand for the rows of %zu published reports. Published figures are those of "
-         "other machines: they stand beside ours, and no speed-up is taken between them. What is "
-         "compared is compared here, like for like.",
-         "%zu 次运行对应 %zu 份已发表报告的各行。已发表的数字来自其他机器：仅与本次结果并列，不据此"
+        {"%s for the rows of %s. Published figures are those of other machines: they stand beside "
+         "ours, and no speed-up is taken between them. What is compared is compared here, like for "
+         "like.",
+         "%s对应 %s的各行。已发表的数字来自其他机器：仅与本次结果并列，不据此"
          "计算加速比；对比均在本机、相同条件下进行。"},
+    [MESSAGE_COUNT_RUN] = {"%.9g run stands", "%.9g 次运行"},
+    [MESSAGE_COUNT_RUNS] = {"%.9g runs stand", "%.9g 次运行"},
+    [MESSAGE_COUNT_REPORT] = {"%.9g published report", "%.9g 份已发表报告"},
+    [MESSAGE_COUNT_REPORTS] = {"%.9g published reports", "%.9g 份已发表报告"},
     [MESSAGE_REPRODUCTION_CHANGED] =
         {"SHORTENED OR CHANGED: every run was made with %s. Accuracies, losses and total times are "
          "not those of the experiments as they stand.",

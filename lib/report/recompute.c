@@ -37,7 +37,8 @@ static void loss_of(const predictions *p, recomputed *again) {
     }
     again->value = sum / (double)p->samples;
     again->tolerance = 1e-4; // the logits are single precision
-    snprintf(again->how, sizeof again->how, "mean cross-entropy of %zu samples", p->samples);
+    snprintf(again->how, sizeof again->how, "mean cross-entropy of %zu sample%s", p->samples,
+             p->samples == 1 ? "" : "s");
 }
 
 // The place of a class in per_class, which is its label; -1 when there is none.
@@ -124,7 +125,7 @@ static status median_epoch(const run *r, const steps *s, recomputed *again, erro
     if (!seconds) return STATUS_FAILED;
     for (size_t i = 0; i < count; i++) seconds[i] = epoch_seconds(r, s, s->wall, first + i);
     again->value = statistics_median(seconds, count);
-    snprintf(again->how, sizeof again->how, "median of %zu epochs", count);
+    snprintf(again->how, sizeof again->how, "median of %zu epoch%s", count, count == 1 ? "" : "s");
     free(seconds);
     return STATUS_OK;
 }
@@ -136,7 +137,8 @@ static void time_to_target(const run *r, const steps *s, recomputed *again) {
         seconds += epoch_seconds(r, s, s->wall, i);
         if (r->epochs[i].accuracy < run_target(r)) continue;
         again->value = seconds;
-        snprintf(again->how, sizeof again->how, "sum of the first %zu epochs", i + 1);
+        snprintf(again->how, sizeof again->how, "sum of the first %zu epoch%s", i + 1,
+                 i ? "s" : "");
     }
 }
 
@@ -147,8 +149,9 @@ static void phase_ms(const run *r, const steps *s, const char *name, recomputed 
     size_t first = r->epoch_count > 1 ? 1 : 0, n = steps_per_epoch(r, s);
     double sum = 0;
     for (size_t i = first; i < r->epoch_count; i++) sum += epoch_seconds(r, s, ns, i);
-    again->value = 1000 * sum / (double)(n * (r->epoch_count - first));
-    snprintf(again->how, sizeof again->how, "mean of %zu steps", n * (r->epoch_count - first));
+    size_t timed = n * (r->epoch_count - first);
+    again->value = 1000 * sum / (double)timed;
+    snprintf(again->how, sizeof again->how, "mean of %zu step%s", timed, timed == 1 ? "" : "s");
 }
 
 // Shares of the wall time that go to some phases, over the timed epochs.
@@ -206,8 +209,9 @@ static status compute_from_steps(const figure *f, const steps *s, recomputed *ag
         bool time = strcmp(what, "seconds") == 0;
         if (strcmp(what, "accuracy") == 0) return STATUS_OK;
         again->value = time ? epoch_seconds(r, s, s->wall, epoch - 1) : epoch_loss(r, s, epoch - 1);
-        snprintf(again->how, sizeof again->how, "%s of %zu steps",
-                 time ? "sum" : "mean over the samples", steps_per_epoch(r, s));
+        size_t n = steps_per_epoch(r, s);
+        snprintf(again->how, sizeof again->how, "%s of %zu step%s",
+                 time ? "sum" : "mean over the samples", n, n == 1 ? "" : "s");
     }
     return STATUS_OK;
 }

@@ -183,8 +183,12 @@ static void tell_length(const report *r, document *d, const published_walk *w) {
             const planned *one = &r->plan.items[at[k]];
             const int64_t here = one->runs.runs[0]->planned_epochs;
             if (here < 0 || (double)here == figures[k]->epochs) continue;
-            document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_WALK_LENGTH), w->source,
-                         figures[k]->epochs, run_text(one->entry, "same_as"), (long long)here);
+            char theirs[COUNT_TEXT], ours[COUNT_TEXT];
+            document_add(
+                d, BLOCK_PARAGRAPH, say(r, MESSAGE_WALK_LENGTH), w->source,
+                say_count(r, figures[k]->epochs, MESSAGE_COUNT_EPOCH, MESSAGE_COUNT_EPOCHS, theirs),
+                run_text(one->entry, "same_as"),
+                say_count(r, (double)here, MESSAGE_COUNT_EPOCH, MESSAGE_COUNT_EPOCHS, ours));
             return;
         }
     }

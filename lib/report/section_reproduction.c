@@ -104,8 +104,11 @@ static void lead(const report *r, document *d) {
         if (set.length) text_append(&set, "; ");
         text_append(&set, changed->items[i]->kind == YAML_SCALAR ? changed->items[i]->text : "");
     }
-    document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_REPRODUCTION_LEAD), r->list.count,
-                 r->reproduction->count);
+    char runs[COUNT_TEXT], reports[COUNT_TEXT];
+    document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_REPRODUCTION_LEAD),
+                 say_count(r, (double)r->list.count, MESSAGE_COUNT_RUN, MESSAGE_COUNT_RUNS, runs),
+                 say_count(r, (double)r->reproduction->count, MESSAGE_COUNT_REPORT,
+                           MESSAGE_COUNT_REPORTS, reports));
     if (changed)
         document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_REPRODUCTION_CHANGED), text_string(&set));
     text_release(&set);

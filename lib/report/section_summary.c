@@ -7,7 +7,9 @@
 #include "report/sections.h"
 
 static void lead_accuracy(const report *r, document *d, const run *one) {
-    char value[32], low[32], high[32];
+    char value[32], low[32], high[32], count[COUNT_TEXT];
+    const char *epochs =
+        say_count(r, (double)one->planned_epochs, MESSAGE_COUNT_EPOCH, MESSAGE_COUNT_EPOCHS, count);
     snprintf(value, sizeof value, "%.2f %%", 100 * one->accuracy);
     if (one->evaluate && one->test_samples > 0) {
         int64_t right = (int64_t)llround(one->accuracy * (double)one->test_samples);
@@ -15,11 +17,10 @@ static void lead_accuracy(const report *r, document *d, const run *one) {
         snprintf(low, sizeof low, "%.2f", 100 * range.low);
         snprintf(high, sizeof high, "%.2f", 100 * range.high);
         document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_LEAD_ACCURACY), value, low, high,
-                     (long long)one->test_samples, (long long)one->planned_epochs, one->model,
-                     one->dataset);
+                     (long long)one->test_samples, epochs, one->model, one->dataset);
     } else {
-        document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_LEAD_ACCURACY_BARE), value,
-                     (long long)one->planned_epochs, one->model, one->dataset);
+        document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_LEAD_ACCURACY_BARE), value, epochs,
+                     one->model, one->dataset);
     }
 }
 
@@ -50,7 +51,11 @@ static bool all_identical(const run_list *list) {
 static void lead(const report *r, document *d) {
     const run_list *list = &r->list;
     if (list->count > 1) {
-        document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_LEAD_MANY), list->count, r->group_count);
+        if (r->group_count == 1)
+            document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_LEAD_MANY_OF_ONE), list->count);
+        else
+            document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_LEAD_MANY), list->count,
+                         r->group_count);
         if (all_identical(list))
             document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_LEAD_IDENTICAL), list->count);
         return;

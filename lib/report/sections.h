@@ -12,6 +12,12 @@ static inline const char *say(const report *r, message m) {
     return message_text(r->options.language, m);
 }
 
+// "1 epoch", "2 epochs": `n` in the first of two messages when it is 1, else in the second. Returns
+// `buffer`.
+enum { COUNT_TEXT = 64 };
+const char *say_count(const report *r, double n, message one, message many,
+                      char buffer[COUNT_TEXT]);
+
 // Cells. A number that is not known is an empty cell.
 void cell_number(document *d, const char *format, double value);
 void cell_count(document *d, int64_t value); // unknown: below 0

@@ -244,7 +244,7 @@ published_runs() {
     grep -qF "In R9's own figures, for accuracy, loader workers brought +1.00 points (90.00 → 91.00 %; within the noise of 100 test images); world size and strategy brought -31.00 points (91.00 → 60.00 %)." out/report.md
     grep -qF 'Measured here: loader workers: same model: exactly 0; world size and strategy: +21.00 points [' out/report.md
     grep -q '^Measured here: .* (V 1 → 2; one seed)\.$' out/report.md
-    grep -qF 'R9 trained for 4 epochs where p trains for 5 here' out/report.md
+    grep -qF 'R9 trained for 4 epochs where p trains for 5 epochs here' out/report.md
     # Beside the rungs, and as a walk of its own.
     grep -qF '| **Start: p** | 60.0 s (R9) | 2.00 |' out/report.md
     grep -qF '| **World size, strategy** | 6 s an epoch, 25.0 s (R9) | 3.20 |' out/report.md

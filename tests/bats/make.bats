@@ -79,6 +79,8 @@ cannot() {
     mkdir -p "$WORK/build/obj/release"
     cannot "cannot build: '$WORK/build/obj' belongs to $(id -un) and cannot be written: remove it, or name another: make BUILD=FOLDER" \
         read_only "$WORK/build/obj" make -C "$ROOT" -s -j2 BUILD="$WORK/build" ARTIFACTS="$WORK/a" CUDA=0 MPI=0 all
+    mkdir -p "$WORK/manuals/man"
+    succeeds read_only "$WORK/manuals/man" make -C "$ROOT" -s BUILD="$WORK/manuals" ARTIFACTS="$WORK/a" "$WORK/manuals/obj/release/flags"
     : >"$WORK/file"
     cannot "cannot build: '$WORK/file' is no folder: name folders that can be: make BUILD=FOLDER" \
         make -C "$ROOT" -s -j2 BUILD="$WORK/file/in" ARTIFACTS="$WORK/a" CUDA=0 MPI=0 all

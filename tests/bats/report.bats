@@ -90,6 +90,22 @@ setup() {
     says seeds/report.md "| **tiny** | 2 | 70.50 % | 0.71 |"
 }
 
+@test "one of a thing is not told as many" {
+    a_run exp/seed-1 epochs=2
+    a_run exp/seed-2 seed=2 epochs=2
+    a_run b name=other
+    succeeds "$REPORT" exp/seed-1 --out one
+    says one/report.md "100 samples) after 1 epoch of net"
+    succeeds "$REPORT" exp/seed-1 --out chinese --lang zh
+    says chinese/report.md "训练 1 轮后"
+    succeeds "$REPORT" exp --out two
+    says two/report.md "2 runs of one experiment."
+    succeeds "$REPORT" exp b --out three
+    says three/report.md "3 runs of 2 experiments."
+    run "$REPORT" exp/seed-1 --why tiny.seconds_per_epoch
+    [[ $output == *"median of 1 epoch)"* ]] || fail "$output"
+}
+
 @test "a like-for-like speed-up has an interval and a verdict" {
     a_run a
     a_run b name=slow epochs=4,2,2.02,1.98,2 right=71

@@ -5,7 +5,9 @@
 static const char NOTES[] =
     "--from may be given several times: the sources are tried in order. Without it the official\n"
     "address is used. Any packing will do (tar or zip, gzip, bzip2, xz, zstd), and a folder with\n"
-    "the unpacked .bin files: each member is checked by its SHA-256.\n"
+    "the unpacked .bin files: each member is checked by its SHA-256. The Python version, packed "
+    "or\n"
+    "unpacked as torchvision leaves it, gives the same files: its records must have these hashes.\n"
     "\n"
     "Examples:\n"
     "  fetch-cifar --out artifacts/data/cifar10\n"

@@ -16,7 +16,7 @@ install: all man ## Install tools, manual pages and experiments under PREFIX (/u
 	install -m 755 $(BINARIES) '$(DESTDIR)$(BINDIR)'
 	install -m 644 $(MANUALS) '$(DESTDIR)$(MANDIR)'
 	install -m 644 $(SHARED) '$(DESTDIR)$(DATADIR)'
-	install -m 644 README.md LICENSE docs/formats.md docs/differences.md '$(DESTDIR)$(DOCDIR)'
+	install -m 644 README.md LICENSE docs/data.md docs/formats.md docs/differences.md '$(DESTDIR)$(DOCDIR)'
 	for so in $(CUDA_SO) $(MPI_SO); do [ ! -e "$$so" ] || install -D -m 755 -t '$(DESTDIR)$(LIBDIR)/lockstep' "$$so"; done
 	cd experiments && find . -name '*.yaml' -exec install -D -m 644 {} '$(DESTDIR)$(abspath $(DATADIR))/experiments/'{} \;
 uninstall: ## Remove what install put there

@@ -74,6 +74,7 @@ static status check(arguments *a, error *err) {
         return error_set(err, STATUS_USAGE,
                          "bad value of --test-fraction: %g: expected a number above 0 and below 1",
                          a->test_fraction);
+    if (!a->print_key && raw_output_check(&a->output, err) != STATUS_OK) return STATUS_USAGE;
     if (stat(a->from, &st) != 0)
         return error_set(err, STATUS_INPUT, "cannot read: '%s': No such file or directory",
                          a->from);

@@ -202,10 +202,14 @@ void image_folder_release(image_folder *f) {
 }
 
 static status hash_one(const image_folder *f, const image_file *file, sha256 *all, error *err) {
-    char content[SHA256_TEXT_BYTES] = "-";
+    char content[SHA256_TEXT_BYTES] = "";
+    struct stat st;
     char *path = memory_format(err, "%s/%s", f->path, file->path);
     if (!path) return STATUS_FAILED;
-    if (sha256_file(path, content, NULL) != STATUS_OK) content[0] = '\0';
+    // To open a pipe would wait for its writer.
+    if (stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
+        sha256_file(path, content, NULL) != STATUS_OK)
+        content[0] = '\0';
     sha256_update(all, file->path, strlen(file->path) + 1);
     sha256_update(all, content, strlen(content) + 1);
     free(path);

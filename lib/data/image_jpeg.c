@@ -119,6 +119,7 @@ static status decode(decoding *d, const uint8_t *file, size_t bytes) {
     jpeg_save_markers(j, EXIF_MARKER, EXIF_BYTES);
     jpeg_mem_src(j, file, (unsigned long)bytes);
     (void)jpeg_read_header(j, TRUE);
+    take_orientation(d);
     choose_output(d);
     const int channels = j->num_components == 1 ? 1 : 3;
     // Before the library takes memory for them.
@@ -128,7 +129,6 @@ static status decode(decoding *d, const uint8_t *file, size_t bytes) {
     d->rc = take_rows(d);
     if (d->rc != STATUS_OK) return d->rc;
     (void)jpeg_finish_decompress(j);
-    take_orientation(d);
     return STATUS_OK;
 }
 

@@ -257,13 +257,13 @@ static char *form_path(const member *m, member_form form, const char *folder, er
 }
 
 // Leaves *fd at -1 when there is no such file.
-static status open_form(const char *path, int *fd, error *err) {
+static status open_form(const char *path, member_form form, int *fd, error *err) {
     struct stat st;
     *fd = open(path, O_RDONLY | O_CLOEXEC);
     if (*fd < 0 && errno != ENOENT && errno != ENOTDIR)
         return error_system(err, STATUS_INPUT, errno, "cannot read: '%s'", path);
-    // A folder may have the name of a member: train, test.
-    if (*fd >= 0 && fstat(*fd, &st) == 0 && S_ISDIR(st.st_mode)) {
+    // A folder of something else may have such a name: train, test.
+    if (form == OTHER_FORM && *fd >= 0 && fstat(*fd, &st) == 0 && S_ISDIR(st.st_mode)) {
         close(*fd);
         *fd = -1;
     }
@@ -273,7 +273,7 @@ static status open_form(const char *path, int *fd, error *err) {
 static status read_form(reading *r, size_t which, member_form form, const char *path, error *err) {
     const member *m = &r->set->members[which];
     int fd;
-    status rc = open_form(path, &fd, err);
+    status rc = open_form(path, form, &fd, err);
     if (rc != STATUS_OK || fd < 0) return rc;
     const stream s = {.fd = fd, .path = path};
     if (form == PLAIN && !m->sha256)

@@ -47,7 +47,7 @@ static int split_number(const char *name) {
     return -1;
 }
 
-static status check_output(const raw_output *o, error *err) {
+status raw_output_check(const raw_output *o, error *err) {
     if (!o->out || !*o->out)
         return error_set(err, STATUS_USAGE, "--out is missing: pass a folder, or '-' with --split");
     if (o->split && split_number(o->split) < 0)
@@ -79,7 +79,7 @@ static status check_stream(const raw_output *o, const char *mirrors, const char 
 status raw_output_open(raw_output *o, const char *mirrors, const char *const *from, size_t count,
                        error *err) {
     o->lock = -1;
-    status rc = check_output(o, err);
+    status rc = raw_output_check(o, err);
     if (rc != STATUS_OK) return rc;
     if (is_stream(o)) return check_stream(o, mirrors, from, count, err);
     rc = output_make_folder(o->out, err);

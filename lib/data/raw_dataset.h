@@ -38,6 +38,9 @@ typedef struct raw_output {
     int lock; // of the folder, while it is open; -1: none
 } raw_output;
 
+// What raw_output_open checks of the three alone: for tools that read before they open.
+status raw_output_check(const raw_output *o, error *err) MUST_CHECK;
+
 // STATUS_USAGE unless it is `--out DIR` or `--split train|test --out - [--manifest FILE]`, where
 // FILE is neither `mirrors`, which is read, too, unless it is NULL, nor one of `from`, the `count`
 // places that the dataset may be read from. Makes and locks the folder: what cannot be written is

@@ -98,9 +98,24 @@ refused() {
     [[ ${stderr_lines[0]} == *"train-images-idx3-ubyte': only its size and structure"* ]]
     [ "$("$BIN/tensor" cat "$OUT/train.st.zst" labels | od -An -j5 -N1 -tu1)" -eq 9 ]
     [ "$("$BIN/tensor" cat "$OUT/train.st.zst" images | od -An -j$((784 * 5)) -N1 -tu1)" -eq 255 ]
+    [[ "$("$BIN/manifest" get "$OUT/manifest.yaml" results.unpinned)" == *train-images-idx3-ubyte*t10k-labels-idx1-ubyte* ]]
     rm -r "$OUT"
     gzip -1 "$WORK/fashion/t10k-labels-idx1-ubyte"
     refused "'t10k-labels-idx1-ubyte.gz' has SHA-256 .*, expected 67da17c7"
+}
+
+@test "Fashion-MNIST: torchvision's folder, where the packed files that a hash is known of go first" {
+    need_python
+    mkdir -p "$WORK/root/FashionMNIST"
+    fashion "$WORK/root/FashionMNIST/raw"
+    "$MNIST" -q --dataset fashion-mnist --from "$WORK/root" --out "$OUT" 2>"$WORK/warnings"
+    [ "$(wc -l <"$WORK/warnings")" -eq 4 ]
+    rm -r "$OUT"
+    gzip -k -1 "$WORK/root/FashionMNIST/raw/train-labels-idx1-ubyte"
+    run --separate-stderr -- "$MNIST" --dataset fashion-mnist --from "$WORK/root/FashionMNIST" --out "$OUT"
+    [ "$status" -eq 3 ]
+    [[ $stderr == *"'train-labels-idx1-ubyte.gz' has SHA-256 "*", expected a04f1713"* ]] || fail "$stderr"
+    nothing_in "$OUT"
 }
 
 @test "Fashion-MNIST: a wrong structure is refused" {

@@ -31,6 +31,7 @@ static uint8_t *make_jpeg(int channels, bool progressive, const uint8_t *colour,
     j.in_color_space = channels == 1 ? JCS_GRAYSCALE : channels == 4 ? JCS_CMYK : JCS_RGB;
     jpeg_set_defaults(&j);
     jpeg_set_quality(&j, 100, TRUE);
+    j.write_Adobe_marker = FALSE;
     if (progressive) jpeg_simple_progression(&j);
     for (int i = 0; i < SIDE * channels; i++) row[i] = colour[i % channels];
     jpeg_start_compress(&j, TRUE);

@@ -8,6 +8,7 @@
 
 #include "base/cli.h"
 #include "base/memory.h"
+#include "base/shell_words.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/settings.h"
 
@@ -65,7 +66,7 @@ static char *typed_command(const options *o, int argc, char **argv, error *err) 
     status rc = words_add(&line, o->by_make ? "make" : argv[0], err);
     for (int i = 1; rc == STATUS_OK && i < argc; i++)
         if (strcmp(argv[i], "--by-make") != 0) rc = words_add(&line, argv[i], err);
-    char *text = rc == STATUS_OK ? words_line(&line, err) : NULL;
+    char *text = rc == STATUS_OK ? shell_join(line.items, line.count, err) : NULL;
     words_release(&line);
     return text;
 }

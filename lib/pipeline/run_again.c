@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/shell_words.h"
 
 static const char HEAD[] = "#!/bin/sh\n"
                            "# Runs everything in this folder again and compares the models. Usage: "
@@ -70,7 +71,7 @@ static status write_word(script *s, const char *word) {
         variable = places[i].variable;
         rest = inside;
     }
-    char *quoted = words_quote(rest, s->err);
+    char *quoted = shell_quote(rest, s->err);
     status rc = quoted ? STATUS_OK : STATUS_FAILED;
     if (quoted && variable)
         rc = output_format(s->out, s->err, " \"$%s\"/%s", variable, quoted);
@@ -175,7 +176,7 @@ static status write_comparison(script *s, const words *models) {
     status rc = output_format(s->out, s->err, "%s", COMPARISON);
     for (size_t i = 0; i < s->runs->count; i++)
         for (size_t k = 0; rc == STATUS_OK && k < s->runs->items[i].seed_count; k++) {
-            char *place = words_quote(s->runs->items[i].seeds[k].place, s->err);
+            char *place = shell_quote(s->runs->items[i].seeds[k].place, s->err);
             rc = place ? output_format(s->out, s->err, "same %s %s\n", place, models->items[at++])
                        : STATUS_FAILED;
             free(place);

@@ -75,39 +75,3 @@ void words_release(words *w) {
     free(w->items);
     *w = (words){0};
 }
-
-// Only these need no quotes anywhere in a word.
-static bool is_plain(const char *word) {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "@%+=:,./_-";
-    return *word && strspn(word, plain) == strlen(word);
-}
-
-char *words_quote(const char *word, error *err) {
-    if (is_plain(word)) return memory_string(word, err);
-    size_t quotes = 0;
-    for (const char *c = word; *c; c++) quotes += *c == '\'';
-    char *text = memory_new(strlen(word) + 3 * quotes + 3, 1, err), *to = text;
-    if (!text) return NULL;
-    *to++ = '\'';
-    for (const char *c = word; *c; c++) {
-        if (*c == '\'')
-            to = stpcpy(to, "'\\''");
-        else
-            *to++ = *c;
-    }
-    *to = '\'';
-    return text;
-}
-
-char *words_line(const words *w, error *err) {
-    char *line = memory_string("", err);
-    for (size_t i = 0; line && i < w->count; i++) {
-        char *quoted = words_quote(w->items[i], err), *longer = NULL;
-        if (quoted) longer = memory_format(err, "%s%s%s", line, i ? " " : "", quoted);
-        free(quoted);
-        free(line);
-        line = longer;
-    }
-    return line;
-}

@@ -25,9 +25,4 @@ status words_split(words *w, const char *text, const char *separators, error *er
 bool words_has(const words *w, const char *word);
 void words_release(words *w);
 
-// One word as a POSIX shell reads it, quoted where it must be; free() it.
-char *words_quote(const char *word, error *err) MUST_CHECK;
-// All words as one line for a shell; free() it.
-char *words_line(const words *w, error *err) MUST_CHECK;
-
 #endif

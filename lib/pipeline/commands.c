@@ -164,6 +164,7 @@ static status carry_out(pipeline *p, planned_runs *runs, error *err) {
     TRY(execute_adopt(p, runs, err));
     if (p->settings->dry_run || p->settings->command == COMMAND_EXPLAIN) say_planned(p, runs);
     TRY(rounds_decide(p, runs, &rounds, err));
+    work_close(p); // what was tried: a training may take hours, and be ended
     TRY(execute_check(p, runs, rounds, err));
     if (p->settings->dry_run) goto out;
     TRY(execute_all(p, runs, rounds, err));

@@ -82,6 +82,12 @@ static bool has_item(const yaml_node *list, const char *text) {
     return false;
 }
 
+// A kept run is called as `runs` lists it, whatever folder the store lies in.
+static const char *shown_word(const char *word) {
+    const char *run = strstr(word, "/runs/");
+    return run ? run + 1 : word;
+}
+
 // The first arguments that are new, and the first that are gone: " + --lang zh".
 static size_t changed_words(const yaml_node *before, const words *now, char *why, size_t size) {
     enum { MOST = 2 };
@@ -89,13 +95,13 @@ static size_t changed_words(const yaml_node *before, const words *now, char *why
     for (size_t i = 1; i < now->count && shown < MOST; i++)
         if (!has_item(before, now->items[i])) {
             used += (size_t)snprintf(why + used, size - used, "%snow %.80s", used ? ", " : "",
-                                     now->items[i]);
+                                     shown_word(now->items[i]));
             shown++;
         }
     for (size_t i = 1; before && i < before->count && shown < MOST; i++)
         if (before->items[i]->kind == YAML_SCALAR && !words_has(now, before->items[i]->text)) {
             used += (size_t)snprintf(why + used, size - used, "%sno longer %.80s", used ? ", " : "",
-                                     before->items[i]->text);
+                                     shown_word(before->items[i]->text));
             shown++;
         }
     return used;

@@ -98,7 +98,7 @@ static status plan_explain_command(const pipeline *p, planned_runs *runs, char *
     status rc;
     TRY(naming_find(p, false, &files, NULL, err));
     char *from = naming_base(files.items[0], err), *to = naming_base(files.items[1], err);
-    if (from && to) *folder = memory_format(err, "explain-%s-%s", from, to);
+    if (from && to) *folder = naming_shortened(memory_format(err, "explain-%s-%s", from, to), err);
     free(from);
     free(to);
     TRY(*folder ? place(p, runs, *folder, "report", err) : STATUS_FAILED);

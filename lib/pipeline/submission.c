@@ -321,8 +321,8 @@ static status write_environment(const submission *s, error *err) {
 // ---- The archive ----
 
 static status pack(const submission *s, error *err) {
-    static const char *const same[] = {"--sort=name",       "--format=ustar", "--mtime=@0",
-                                       "--owner=0",         "--group=0",      "--numeric-owner",
+    static const char *const same[] = {"--sort=name",       "--format=gnu", "--mtime=@0",
+                                       "--owner=0",         "--group=0",    "--numeric-owner",
                                        "--mode=u=rwX,go=rX"};
     words command = {0};
     char *archive = memory_format(err, "%s/%s.tar.gz", s->p->artifacts, s->name);

@@ -147,6 +147,7 @@ status store_adopt(const char *artifacts, const char *place, char **told, error 
     if (!folder) return STATUS_FAILED;
     status rc = STATUS_OK;
     if (lstat(folder, &info) != 0 || !S_ISDIR(info.st_mode)) goto out;
+    TRY(store_check_unused(folder, err));
     TRY(key_of(folder, &found, key, err));
     rc = found ? move_in(artifacts, place, folder, key, told, err) : move_aside(folder, told, err);
 out:

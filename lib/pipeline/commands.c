@@ -98,7 +98,7 @@ static status plan_explain_command(const pipeline *p, planned_runs *runs, char *
     status rc;
     TRY(naming_find(p, false, &files, NULL, err));
     char *from = naming_base(files.items[0], err), *to = naming_base(files.items[1], err);
-    if (from && to) *folder = memory_format(err, "explain-%s-%s", from, to);
+    if (from && to) *folder = naming_shortened(memory_format(err, "explain-%s-%s", from, to), err);
     free(from);
     free(to);
     TRY(*folder ? place(p, runs, *folder, "report", err) : STATUS_FAILED);
@@ -164,6 +164,7 @@ static status carry_out(pipeline *p, planned_runs *runs, error *err) {
     TRY(execute_adopt(p, runs, err));
     if (p->settings->dry_run || p->settings->command == COMMAND_EXPLAIN) say_planned(p, runs);
     TRY(rounds_decide(p, runs, &rounds, err));
+    work_close(p); // what was tried: a training may take hours, and be ended
     TRY(execute_check(p, runs, rounds, err));
     if (p->settings->dry_run) goto out;
     TRY(execute_all(p, runs, rounds, err));

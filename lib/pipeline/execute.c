@@ -332,26 +332,45 @@ static void choose(execution_work *w, const standing *s, size_t round) {
         w->number = s->list.items[s->counting[round]].number;
         return;
     }
-    for (size_t i = 0; w->p->settings->resume && i < s->list.count; i++) {
-        if (s->list.items[i].finished) continue;
-        w->number = s->list.items[i].number;
+    for (size_t i = 0; i < s->list.count; i++) {
+        const execution *x = &s->list.items[i];
+        // What is trained and lacks only its evaluation does not begin anew.
+        if (x->finished || !(w->p->settings->resume || x->train)) continue;
+        w->number = x->number;
         w->begun = true;
-        w->resume = s->list.items[i].saved;
+        w->resume = x->saved;
         break;
     }
 }
 
-// A training of the same key in an earlier round, or a fresh one, needs no reason.
-static status find_reason(execution_work *w, const standing *s, size_t round, int wanted, char *why,
-                          size_t size, error *err) {
+static bool is_unfinished(const standing *s, int number) {
+    for (size_t i = 0; i < s->list.count; i++)
+        if (s->list.items[i].number == number) return !s->list.items[i].finished;
+    return false;
+}
+
+static bool any_unfinished(const standing *s) {
+    for (size_t i = 0; i < s->list.count; i++)
+        if (!s->list.items[i].finished) return true;
+    return false;
+}
+
+// A training of the same key in an earlier round, or a fresh one, needs no reason. With
+// `may_go_on`, one that has no execution yet may begin where a shorter one ended.
+static status find_reason(execution_work *w, const standing *s, size_t round, bool may_go_on,
+                          char *why, size_t size, error *err) {
     *why = 0;
     if (round < s->count || (w->begun && !w->resume)) return STATUS_OK;
     if (w->resume)
         snprintf(why, size, "goes on where it was stopped; RESUME=0 begins anew");
+    else if (is_unfinished(s, w->number))
+        snprintf(why, size, "not finished, and without a state to go on from");
     else if (round > 0)
         snprintf(why, size, "execution %d, to time it again", w->number);
     else if (s->list.count == 0)
-        return change_describe(w->p, w->r, w->seed, wanted == 1, &w->resume, why, size, err);
+        return change_describe(w->p, w->r, w->seed, may_go_on, &w->resume, why, size, err);
+    else if (any_unfinished(s))
+        snprintf(why, size, "execution %d: RESUME=0 begins anew", w->number);
     else
         snprintf(why, size,
                  "execution %d: times of other versions, hosts or threads are not pooled",
@@ -367,7 +386,9 @@ static status run_round(pipeline *p, const planned_runs *runs, const planned_run
     status rc = find_standing(p, runs, seed->key, wanted, &s, err);
     if (rc != STATUS_OK) return rc;
     choose(&w, &s, (size_t)round);
-    rc = find_reason(&w, &s, (size_t)round, wanted, why, sizeof why, err);
+    // A training that goes on from another one has no times of its own.
+    const bool may_go_on = !asks_for_times(p, wanted) && says(runs->plan, "kind", "runs");
+    rc = find_reason(&w, &s, (size_t)round, may_go_on, why, sizeof why, err);
     if (rc == STATUS_OK && *why) w.reason = why;
     const bool is_there = (size_t)round < s.count;
     // Of the executions that are there, only the first is looked at stage by stage.

@@ -1,12 +1,10 @@
 // The kept runs as a table, and removing those that the user names.
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -231,6 +229,12 @@ static int by_date(const void *a, const void *b) {
     return order ? order : strcmp(x->key, y->key);
 }
 
+static bool is_among(const char *key, char **keys, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(keys[i], key) == 0) return true;
+    return false;
+}
+
 // The keys that RUNS names, or all.
 static status select_keys(const pipeline *p, char ***keys, size_t *count, error *err) {
     const words *names = &p->settings->names;
@@ -240,8 +244,14 @@ static status select_keys(const pipeline *p, char ***keys, size_t *count, error 
     *keys = memory_new(names->count, sizeof **keys, err);
     if (!*keys) return STATUS_FAILED;
     for (size_t i = 0; rc == STATUS_OK && i < names->count; i++) {
-        rc = store_find(p->artifacts, names->items[i], &(*keys)[*count], err);
-        if (rc == STATUS_OK) (*count)++;
+        char *key;
+        rc = store_find(p->artifacts, names->items[i], &key, err);
+        if (rc != STATUS_OK) break;
+        // A run that is named twice is one run.
+        if (is_among(key, *keys, *count))
+            free(key);
+        else
+            (*keys)[(*count)++] = key;
     }
     if (rc != STATUS_OK) store_keys_free(*keys, *count);
     return rc;
@@ -274,28 +284,13 @@ status pipeline_list_runs(pipeline *p, error *err) {
 
 // ---- Removing ----
 
-// Is somebody training there? A train tool holds the lock of its folder.
-static status check_unused(const char *folder, int number, error *err) {
-    char *path = memory_format(err, "%s/%d/train/.lock", folder, number);
-    if (!path) return STATUS_FAILED;
-    int fd = open(path, O_RDWR | O_CLOEXEC);
-    const bool used = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-    if (fd >= 0) close(fd);
-    free(path);
-    if (!used) return STATUS_OK;
-    return error_set(err, STATUS_FAILED, "cannot remove '%s': it is being trained", folder);
-}
-
 static status check_all_unused(const pipeline *p, const char *key, error *err) {
     execution_list list;
-    char *folder = store_folder(p->artifacts, key, err);
-    status rc = folder ? store_read(p->artifacts, key, &list, err) : STATUS_FAILED;
-    if (rc == STATUS_OK) {
-        for (size_t i = 0; rc == STATUS_OK && i < list.count; i++)
-            rc = check_unused(folder, list.items[i].number, err);
-        store_release(&list);
-    }
-    free(folder);
+    status rc = store_read(p->artifacts, key, &list, err);
+    if (rc != STATUS_OK) return rc;
+    for (size_t i = 0; rc == STATUS_OK && i < list.count; i++)
+        rc = store_check_unused(list.items[i].folder, err);
+    store_release(&list);
     return rc;
 }
 

@@ -12,7 +12,9 @@
 #include "experiment/names.h"
 #include "pipeline/store.h"
 
-enum { LONGEST_NAME = 100, HASH_DIGITS = 8 };
+// A folder's name and a suffix, with ".lock" or "-plan.yaml", are less than the 255 bytes of a
+// name.
+enum { LONGEST_FOLDER = 130, LONGEST_NAME = 100, HASH_DIGITS = 8 };
 
 // ---- Files ----
 
@@ -178,6 +180,13 @@ static char *tame(char *text, error *err) {
     return memory_format(err, "%.*s-%.*s", LONGEST_NAME - HASH_DIGITS, text, HASH_DIGITS, hash);
 }
 
+char *naming_shortened(char *name, error *err) {
+    if (!name || strlen(name) <= LONGEST_FOLDER) return name;
+    char *shorter = tame(name, err);
+    free(name);
+    return shorter;
+}
+
 char *naming_joined(const char *prefix, const yaml_node *plan, error *err) {
     const yaml_node *runs = yaml_find(plan, "runs");
     char *joined = memory_string(prefix, err);
@@ -187,12 +196,7 @@ char *naming_joined(const char *prefix, const yaml_node *plan, error *err) {
         free(joined);
         joined = longer;
     }
-    if (joined && strlen(joined) > 2 * LONGEST_NAME) {
-        char *shorter = tame(joined, err);
-        free(joined);
-        joined = shorter;
-    }
-    return joined;
+    return naming_shortened(joined, err);
 }
 
 char *naming_suffix(const settings *s, error *err) {

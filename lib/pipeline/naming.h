@@ -27,6 +27,9 @@ char *naming_base(const char *path, error *err) MUST_CHECK;
 status naming_of_run(const pipeline *p, const words *files, size_t i, char **name, char **folder,
                      error *err) MUST_CHECK;
 
+// `name`, which it takes over, as a folder may be called: cut, with a hash, where it is too long.
+// free() it. NULL stays NULL.
+char *naming_shortened(char *name, error *err) MUST_CHECK;
 // PREFIX-FOLDER-FOLDER of the plan's runs; cut, with a hash, where it gets too long for a folder.
 // free() it.
 char *naming_joined(const char *prefix, const yaml_node *plan, error *err) MUST_CHECK;

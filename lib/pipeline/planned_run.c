@@ -213,6 +213,23 @@ static status find_keys(pipeline *p, planned_run *r, error *err) {
     return rc;
 }
 
+// The key leaves out what is only shown, so a run may have been trained under another name: the
+// plan says what this experiment shows.
+static status show_own(planned_run *r, error *err) {
+    static const char *const shown[] = {"title", "target_accuracy"};
+    status rc = STATUS_OK;
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
+        const yaml_node *own = yaml_find(r->e.resolved, shown[i]);
+        if (own) TRY(yaml_put(r->entry, shown[i], yaml_copy(own, err), err));
+    }
+    if (yaml_find(r->entry, "published")) return rc;
+    rc = yaml_put(r->entry, "published",
+                  r->e.published ? yaml_copy(r->e.published, err) : yaml_new(YAML_SEQUENCE, err),
+                  err);
+out:
+    return rc;
+}
+
 static status check_distinct(const planned_runs *runs, error *err) {
     for (size_t i = 0; i < runs->count; i++)
         for (size_t k = 0; k < i; k++)
@@ -230,5 +247,6 @@ status planned_runs_prepare(pipeline *p, planned_runs *runs, bool distinct, erro
         rc = data_prepare(p, &runs->items[i], err);
     for (size_t i = 0; rc == STATUS_OK && i < runs->count; i++)
         rc = find_keys(p, &runs->items[i], err);
+    for (size_t i = 0; rc == STATUS_OK && i < runs->count; i++) rc = show_own(&runs->items[i], err);
     return rc == STATUS_OK && distinct ? check_distinct(runs, err) : rc;
 }

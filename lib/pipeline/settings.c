@@ -153,9 +153,16 @@ static status take_setting(settings *s, const char *word, size_t length, error *
     return is_of_build(name) ? STATUS_OK : unknown(s->command, name, word, err);
 }
 
+static bool holds_names(setting s) {
+    return s >= SETTING_EXP && s <= SETTING_RUNS;
+}
+
+// Names that were typed are all there are: no variable adds to them.
 static void take_environment(settings *s) {
     for (int i = 0; i < SETTINGS; i++) {
-        if (!s->values[i] && takes(s->command, (setting)i)) s->values[i] = getenv(table[i].name);
+        const bool wanted =
+            takes(s->command, (setting)i) && !(s->names.count && holds_names((setting)i));
+        if (!s->values[i] && wanted) s->values[i] = getenv(table[i].name);
         if (s->values[i] && !*s->values[i]) s->values[i] = NULL;
     }
 }
@@ -253,6 +260,16 @@ static status collect_names(settings *s, error *err) {
     return rc == STATUS_OK ? check_names(s, err) : rc;
 }
 
+// Names as words, and others in a setting: which of them are meant?
+static status check_named_once(const settings *s, error *err) {
+    for (int i = 0; s->names.count && i < SETTINGS; i++)
+        if (holds_names((setting)i) && s->values[i] && *s->values[i])
+            return error_set(
+                err, STATUS_USAGE, "%s: names are given twice: as '%.200s' and by %s='%.200s'",
+                command_names[s->command], s->names.items[0], table[i].name, s->values[i]);
+    return STATUS_OK;
+}
+
 status settings_read(settings *s, pipeline_command command, const char *const *given, size_t count,
                      error *err) {
     status rc = STATUS_OK;
@@ -264,14 +281,12 @@ status settings_read(settings *s, pipeline_command command, const char *const *g
         else if (*given[i])
             TRY(words_add(&s->names, given[i], err));
     }
-    // Names that were typed are all there are: no variable adds to them.
-    if (!s->names.count) {
-        take_environment(s);
-        TRY(collect_names(s, err));
-    } else {
+    TRY(check_named_once(s, err));
+    take_environment(s);
+    if (s->names.count)
         TRY(check_names(s, err));
-        take_environment(s);
-    }
+    else
+        TRY(collect_names(s, err));
     TRY(read_values(s, err));
     TRY(read_assignments(s, err));
 out:

@@ -82,6 +82,12 @@ static bool has_item(const yaml_node *list, const char *text) {
     return false;
 }
 
+// A kept run is called as `runs` lists it, whatever folder the store lies in.
+static const char *shown_word(const char *word) {
+    const char *run = strstr(word, "/runs/");
+    return run ? run + 1 : word;
+}
+
 // How a change of arguments is told: options with their values, or paths.
 typedef struct difference {
     char *why;
@@ -94,8 +100,9 @@ static void tell(difference *d, const char *verb, const char *word, const char *
     const bool option = strncmp(word, "--", 2) == 0;
     if (option != d->options || d->shown == MOST || d->used >= d->size) return;
     if (!option || !value || strncmp(value, "--", 2) == 0) value = "";
-    d->used += (size_t)snprintf(d->why + d->used, d->size - d->used, "%s%s %.80s%s%.40s",
-                                d->shown++ ? ", " : "", verb, word, *value ? " " : "", value);
+    d->used +=
+        (size_t)snprintf(d->why + d->used, d->size - d->used, "%s%s %.80s%s%.40s",
+                         d->shown++ ? ", " : "", verb, shown_word(word), *value ? " " : "", value);
 }
 
 static void tell_words(difference *d, const yaml_node *before, const words *now) {

@@ -3,14 +3,17 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/sha256.h"
 #include "data/manifest.h"
 
 // ---- Folders ----
@@ -153,6 +156,16 @@ void store_keys_free(char **keys, size_t count) {
     free(keys);
 }
 
+// Digits beyond those of the folder's name are held against the manifests.
+static bool has_all_digits(const char *artifacts, const char *digits) {
+    execution_list list;
+    error other;
+    if (strlen(digits) <= STORE_KEY_DIGITS) return true;
+    if (store_read(artifacts, digits, &list, &other) != STATUS_OK) return false;
+    store_release(&list);
+    return strlen(digits) < SHA256_TEXT_BYTES;
+}
+
 status store_find(const char *artifacts, const char *digits, char **key, error *err) {
     char **keys;
     size_t count, matches = 0;
@@ -162,6 +175,7 @@ status store_find(const char *artifacts, const char *digits, char **key, error *
     if (rc != STATUS_OK) return rc;
     for (size_t i = 0; i < count; i++) {
         if (length == 0 || strncmp(keys[i], digits, length) != 0) continue;
+        if (!has_all_digits(artifacts, digits)) continue;
         if (!matches++) *key = memory_string(keys[i], err);
     }
     store_keys_free(keys, count);
@@ -173,6 +187,24 @@ status store_find(const char *artifacts, const char *digits, char **key, error *
                          ? "'%s' is the beginning of %zu keys: give more digits"
                          : "no kept run has a key that begins with '%s': `make runs` lists them",
                      digits, matches);
+}
+
+// ---- Use ----
+
+status store_check_unused(const char *folder, error *err) {
+    static const char *const locks[] = {".train.lock", "train/.lock", ".evaluate.lock",
+                                        "evaluate/.lock"};
+    for (size_t i = 0; i < sizeof locks / sizeof *locks; i++) {
+        char *path = memory_format(err, "%s/%s", folder, locks[i]);
+        if (!path) return STATUS_FAILED;
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        const bool used = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+        if (fd >= 0) close(fd);
+        free(path);
+        if (used)
+            return error_set(err, STATUS_FAILED, "cannot move '%s': it is being trained", folder);
+    }
+    return STATUS_OK;
 }
 
 // ---- Experiments ----

@@ -50,9 +50,13 @@ int store_next_number(const execution_list *list);
 // The keys (KEY12) of all runs in the store, sorted: free() each and the array. No store: none.
 status store_keys(const char *artifacts, char ***keys, size_t *count, error *err) MUST_CHECK;
 void store_keys_free(char **keys, size_t count);
-// The one run in the store whose key begins with `digits`; *key is free()d by the caller.
-// STATUS_INPUT where there is none, or more than one.
+// The one run in the store whose key begins with `digits`, which may be the whole key; *key (KEY12)
+// is free()d by the caller. STATUS_INPUT where there is none, or more than one.
 status store_find(const char *artifacts, const char *digits, char **key, error *err) MUST_CHECK;
+
+// STATUS_FAILED while a stage fills a folder of this execution (ARTIFACTS/runs/KEY12/N): stages and
+// train tools hold locks there.
+status store_check_unused(const char *folder, error *err) MUST_CHECK;
 
 // Writes FOLDER/NAME.yaml, an experiment that needs no other settings, and its model as
 // FOLDER/models/MODEL.yaml. `parameters` are those of a train manifest; what is no part of an

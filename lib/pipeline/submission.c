@@ -53,11 +53,19 @@ static const char *text_at(const yaml_node *root, const char *path) {
     return node && node->kind == YAML_SCALAR ? node->text : "";
 }
 
-// The language that REPORT_FLAGS asks for.
-static const char *find_language(const settings *s) {
-    const char *flags = s->values[SETTING_REPORT_FLAGS];
-    const char *lang = flags ? strstr(flags, "--lang") : NULL;
-    return lang && strncmp(lang + strlen("--lang") + 1, "zh", 2) == 0 ? "zh" : "en";
+// The language that REPORT_FLAGS asks for: "--lang zh" or "--lang=zh", the last one.
+static status find_language(const settings *s, const char **language, error *err) {
+    words flags = {0};
+    *language = "en";
+    status rc = words_split(&flags, s->values[SETTING_REPORT_FLAGS], " \t", err);
+    for (size_t i = 0; i < flags.count; i++) {
+        const char *flag = flags.items[i], *value = NULL;
+        if (strcmp(flag, "--lang") == 0) value = flags.items[i + 1];
+        if (strncmp(flag, "--lang=", 7) == 0) value = flag + 7;
+        if (value) *language = strcmp(value, "zh") == 0 ? "zh" : "en";
+    }
+    words_release(&flags);
+    return rc;
 }
 
 // ---- Files ----
@@ -313,8 +321,8 @@ static status write_environment(const submission *s, error *err) {
 // ---- The archive ----
 
 static status pack(const submission *s, error *err) {
-    static const char *const same[] = {"--sort=name",       "--format=ustar", "--mtime=@0",
-                                       "--owner=0",         "--group=0",      "--numeric-owner",
+    static const char *const same[] = {"--sort=name",       "--format=gnu", "--mtime=@0",
+                                       "--owner=0",         "--group=0",    "--numeric-owner",
                                        "--mode=u=rwX,go=rX"};
     words command = {0};
     char *archive = memory_format(err, "%s/%s.tar.gz", s->p->artifacts, s->name);
@@ -323,6 +331,7 @@ static status pack(const submission *s, error *err) {
     if (rc != STATUS_OK) goto out;
     TRY(words_add(&command, "tar", err));
     TRY(words_add(&command, "--create", err));
+    TRY(words_add(&command, "--force-local", err)); // a colon is part of a path
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) TRY(words_add(&command, same[i], err));
     TRY(words_add(&command, "--use-compress-program=gzip -n -9", err));
     TRY(words_option(&command, "--file", fresh, err));
@@ -367,8 +376,9 @@ out:
 }
 
 status submission_pack(pipeline *p, const planned_runs *runs, error *err) {
-    submission s = {.p = p, .runs = runs, .language = find_language(p->settings)};
-    status rc = work_open(p, err);
+    submission s = {.p = p, .runs = runs};
+    status rc = find_language(p->settings, &s.language, err);
+    if (rc == STATUS_OK) rc = work_open(p, err);
     if (rc == STATUS_OK) {
         s.name = naming_joined("submission", runs->plan, err);
         s.folder = s.name ? memory_format(err, "%s/%s", p->work.path, s.name) : NULL;

@@ -92,14 +92,19 @@ value() {
     export ARTIFACTS=$WORK/artifacts FAKE_PROBES=$WORK/probes
     write_experiment e.yaml epochs=1 repeats=2
     cd "$ROOT"
-    succeeds pipelines/experiment.sh experiment "$WORK/e.yaml"
+    succeeds "$BIN/pipeline" experiment "$WORK/e.yaml"
     rm "$FAKE_PROBES"
-    succeeds pipelines/experiment.sh experiment "$WORK/e.yaml"
+    succeeds "$BIN/pipeline" experiment "$WORK/e.yaml"
     [[ $output != *running* ]] || fail "$output"
     [ "$(wc -l <"$FAKE_PROBES")" = 1 ]
     rm "$FAKE_PROBES"
-    FAKE_GPUS=1 run pipelines/experiment.sh experiment "$WORK/e.yaml"
-    [[ $output == *"train     $ARTIFACTS/e/seed-11/train: running (other inputs or parameters"* ]] || fail "$output"
+    FAKE_GPUS=1 run "$BIN/pipeline" experiment "$WORK/e.yaml"
+    [[ $output == *"train     $ARTIFACTS/e/seed-11/train: running (other data, another kind of device, or another version)"* ]] || fail "$output"
+    # What the CPU has trained is kept: without a GPU it is found again.
+    succeeds "$BIN/pipeline" experiment "$WORK/e.yaml"
+    ! grep -q '^\(train\|evaluate\) .*: running' <<<"$output" || fail "$output"
+    [ "$(grep -c '^train .*: up to date' <<<"$output")" = 2 ] || fail "$output"
+    [[ $output == *"/report: running (now runs/"* ]] || fail "$output"
 }
 
 @test "a GPU that is not there: how many there are" {
@@ -215,7 +220,7 @@ value() {
     local where=$WORK/artifacts
     write_experiment one.yaml name=one epochs=1
     write_experiment two.yaml name=two epochs=1 strategy=dp world_size=2
-    ARTIFACTS=$where DEVICE=cpu,cpu,cpu succeeds sh -c "cd '$ROOT' && exec pipelines/experiment.sh compare '$WORK/one.yaml' '$WORK/two.yaml'"
+    ARTIFACTS=$where EXECUTIONS=1 DEVICE=cpu,cpu,cpu succeeds sh -c "cd '$ROOT' && exec '$BIN/pipeline' compare '$WORK/one.yaml' '$WORK/two.yaml'"
     [ "$("$BIN/manifest" get "$where/one/seed-11/train/manifest.yaml" run.execution.devices)" = "[cpu]" ]
     [ "$("$BIN/manifest" get "$where/two/seed-11/train/manifest.yaml" run.execution.devices)" = "[cpu, cpu]" ]
     [ "$("$BIN/manifest" get "$where/two/seed-11/evaluate/manifest.yaml" run.execution.devices)" = "[cpu]" ]

@@ -5,7 +5,7 @@ load helpers
 
 setup() {
     need_tool plan manifest
-    export ARTIFACTS=$WORK/artifacts
+    export ARTIFACTS=$WORK/artifacts EXECUTIONS=1
     mkdir -p "$WORK/files/models" && cd "$WORK/files" || return
     cat >models/small.yaml <<'YAML'
 schema: lockstep.model/1
@@ -34,7 +34,7 @@ YAML
 }
 
 explain() {
-    (cd "$ROOT" && exec pipelines/experiment.sh explain "$WORK/files/a.yaml" "$WORK/files/b.yaml")
+    (cd "$ROOT" && exec "$BIN/pipeline" explain "$WORK/files/a.yaml" "$WORK/files/b.yaml" "$@")
 }
 
 # figure ID: its value in the report's CSV.
@@ -75,6 +75,10 @@ figure() {
     local folder=$ARTIFACTS/explain-a-b rung
     succeeds explain
     local answer=$output
+    # What will be run, and how long it takes, is said before the first training.
+    local before=${output%%$'\ntrain '*}
+    [ "$(grep -c '^run .*: planned: train-' <<<"$before")" -eq 6 ] || fail "$output"
+    [[ $before == *$'\nrun       '"$folder/03-world-size/seed-42: planned: train-ddp, run "*$'\nestimate  all: about '* ]] || fail "$before"
     for rung in 00-a 01-loader-workers 02-virtual-shards 03-world-size 04-global-batch 05-global-batch-scaled-rate; do
         [ -s "$folder/$rung/seed-42/evaluate/manifest.yaml" ] || fail "$rung did not run" "$output"
     done
@@ -96,6 +100,7 @@ figure() {
     succeeds explain
     [[ $output != *": running"* ]] || fail "$output"
     [[ $output == *"one factor at a time"* ]]
+    [[ $output == *"estimate  all: nothing is left to run"* ]] || fail "$output"
     # --why walks an effect back to both runs.
     succeeds "$BIN/report" "$folder"/0* --plan "$folder/plan.yaml" --why 04-global-batch.accuracy_effect
     [[ $output == *"03-world-size.accuracy = "*": agrees"*"04-global-batch.accuracy = "*": agrees"* ]] || fail "$output"
@@ -110,25 +115,26 @@ figure() {
     # All runs of a seed come before the next seed.
     [ "$(grep -c '^train .*: running' <<<"$output")" -eq 6 ] || fail "$output"
     [[ $(grep '^train ' <<<"$output" | sed -n 2p) == *01-learning-rate/seed-7/train* ]] || fail "$output"
+    # The report of these settings has a folder of its own.
+    [ -s "$ARTIFACTS/explain-a-b/report-repeats=3,epochs=1,seed=7/report.html" ] || fail "$(ls "$ARTIFACTS/explain-a-b")"
+    [ ! -e "$ARTIFACTS/explain-a-b/report" ]
     [ "$("$BIN/manifest" get "$ARTIFACTS/explain-a-b/01-learning-rate/seed-9/train/manifest.yaml" parameters.epochs)" = 1 ]
     [[ $output == *"paired t-test over 3 seeds"* ]] || fail "$output"
 }
 
 @test "make explain: what cannot be run is said before anything is" {
-    need_tool train-single
-    local answer
+    need_tool train-single synth-cifar
+    local tool
     mkdir bin
-    for answer in plan manifest train-single; do ln -s "$BIN/$answer" bin/; done
-    BIN=$PWD/bin TOOL=experiment fails_with 1 "its strategy is ddp, and .*train-ddp' is not built" \
-        env BIN="$PWD/bin" bash -c "cd '$ROOT' && pipelines/experiment.sh explain '$WORK/files/a.yaml' '$WORK/files/b.yaml' 2> >(grep -v ^plan: >&2)"
-    [ ! -e "$ARTIFACTS/data" ]
-    (
-        cd "$ROOT" || exit
-        TOOL=experiment fails_with 3 "cannot find experiment: 'nope'" pipelines/experiment.sh explain nope single
-        TOOL=experiment fails_with 2 "cannot explain: 'scaling': it is a study" pipelines/experiment.sh explain single scaling
-        run pipelines/experiment.sh explain single
-        [ "$status" -eq 2 ]
-    )
+    for tool in train-single synth-cifar shard evaluate report; do ln -s "$BIN/$tool" bin/; done
+    TOOL=pipeline fails_with 1 "its strategy is ddp, and .*train-ddp' is not built" explain --tools "$PWD/bin"
+    [ -z "$output" ] || fail "$output"
+    cd "$ROOT" || return
+    fails_with 3 "cannot find experiment: 'nope'" "$BIN/pipeline" explain nope single
+    fails_with 2 "cannot explain: 'scaling': it is a study" "$BIN/pipeline" explain single scaling
+    fails_with 2 "explain: a name is missing: it takes A=NAME B=NAME" "$BIN/pipeline" explain single
+    fails_with 2 "explain: B is missing" "$BIN/pipeline" explain A=single
+    [ ! -e "$ARTIFACTS" ]
 }
 
 # ---- The report, on runs whose numbers are known ---------------------------------------------------------------

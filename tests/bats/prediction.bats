@@ -218,7 +218,7 @@ END
 # ---- By make -----------------------------------------------------------------------------------------------------------
 
 experiment() {
-    (cd "$ROOT" && exec pipelines/experiment.sh "$@")
+    (cd "$ROOT" && exec "$BIN/pipeline" "$@")
 }
 
 # predicted REPORT NAME BASIS: there is a prediction for it, from that run, and a measured epoch.
@@ -236,7 +236,7 @@ write_experiment() {
 
 @test "make measures the all-reduce once a machine, for studies of the world size and comparisons" {
     need_tool synth-cifar shard train-single train-ddp train-dp evaluate bench-allreduce plan
-    export ARTIFACTS=$WORK/artifacts
+    export ARTIFACTS=$WORK/artifacts EXECUTIONS=1
     local machine=$ARTIFACTS/machine/allreduce-1-2-3-4-8
     write_experiment base ddp 3
     cat >ranks.yaml <<YAML
@@ -258,6 +258,9 @@ YAML
     [[ $output == *"measure   $machine: up to date"* ]] || fail "$output"
     predicted "$ARTIFACTS/compare-alone-replicas" replicas alone
 
-    succeeds experiment compare "$PWD/alone.yaml" "$PWD/alone.yaml"
+    # Where nothing has more ranks than one there is nothing to predict.
+    { sed 's/^name: .*/name: other/' alone.yaml && echo 'seed: 5'; } >other.yaml
+    succeeds experiment compare "$PWD/alone.yaml" "$PWD/other.yaml"
     [[ $output != *machine* ]] || fail "$output"
+    TOOL=pipeline fails_with 2 "alone.yaml' is named twice" experiment compare "$PWD/alone.yaml" "$PWD/alone.yaml"
 }

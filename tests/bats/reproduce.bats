@@ -5,7 +5,7 @@ load helpers
 
 setup() {
     need_tool plan manifest report
-    export ARTIFACTS=$WORK/artifacts
+    export ARTIFACTS=$WORK/artifacts EXECUTIONS=1
     mkdir -p "$WORK/files/models" "$WORK/files/claims" && cd "$WORK/files" || return
     cat >models/small.yaml <<'YAML'
 schema: lockstep.model/1
@@ -60,7 +60,7 @@ an_experiment() {
 }
 
 reproduce() {
-    (cd "$ROOT" && exec pipelines/experiment.sh reproduce "$WORK/files/list.yaml")
+    (cd "$ROOT" && exec "$BIN/pipeline" reproduce "$WORK/files/list.yaml")
 }
 
 # says FILE TEXT
@@ -191,8 +191,11 @@ YAML
     need_tool synth-cifar shard train-single train-dp evaluate bench-allreduce
     local report=$ARTIFACTS/rows/report
     succeeds reproduce
-    [[ $(grep -v planned <<<"$output" | head -n 1) =~ ^"estimate  $ARTIFACTS/a/seed-42: 2 epochs, "[0-9]+" s"$ ]] || fail "$output"
-    [[ $output == *$'\n'"estimate  all: about "*$'\nfetch '* ]] || fail "$output"
+    # The data first: a run is tried, and what it reads is known. Nothing trains before the estimate.
+    local before=${output%%$'\ntrain '*}
+    [[ $before == "fetch "*$'\nestimate '* ]] || fail "$output"
+    [[ $(grep '^estimate' <<<"$before" | head -n 1) =~ ^"estimate  $ARTIFACTS/a/seed-42: 2 epochs, "[0-9]+" s"$ ]] || fail "$output"
+    [[ $before == *$'\n'"estimate  finished: 0 of 6 runs"$'\n'"estimate  all: about "* ]] || fail "$output"
     [ "$(content rows/b)" = "$(content rows/b-alone)" ]
     # Published beside our own, and how many of the epochs.
     says "$report/report.md" "# Two reports"
@@ -218,11 +221,19 @@ YAML
     grep -Eq '^\| X1 \| \*\*b\*\* \| 1 of 2 \|' results.md || fail "$(cat results.md)"
     says results.md "### X1: The first"
     succeeds reproduce
-    [[ $output != *": running"* && $output == *"estimate  finished: 6 of 6 runs"* ]] || fail "$output"
+    [[ $output != *": running"* && $output == *"estimate  all: nothing is left to run"* ]] || fail "$output"
     [ -z "$(find "$ARTIFACTS" -name '.work-*')" ]
+    # What is left is named, and only that is estimated.
+    local kept
+    kept=$(readlink -f "$ARTIFACTS/c/seed-42")
+    mv "$kept" "$WORK/kept"
+    DRY_RUN=1 succeeds reproduce
+    [[ $output == *"estimate  $ARTIFACTS/c/seed-42: 2 epochs, "*$'\n'"estimate  finished: 5 of 6 runs"* ]] || fail "$output"
+    [[ $output != *"estimate  $ARTIFACTS/a/"* && $output != *$'\n'train* ]] || fail "$output"
+    mv "$WORK/kept" "$kept"
     need_read_only
-    cd "$ROOT" && succeeds read_only "$ARTIFACTS" pipelines/experiment.sh reproduce "$WORK/files/list.yaml"
-    [[ $output != *": running"* && $output == *"estimate  finished: 6 of 6 runs"* ]] || fail "$output"
+    cd "$ROOT" && succeeds read_only "$ARTIFACTS" "$BIN/pipeline" reproduce "$WORK/files/list.yaml"
+    [[ $output != *": running"* && $output == *"estimate  all: nothing is left to run"* ]] || fail "$output"
 }
 
 @test "QUICK=1 lies beside the full runs, and says that it is short" {
@@ -247,7 +258,7 @@ YAML
 in_background() {
     (
         cd "$ROOT"
-        exec setsid pipelines/experiment.sh reproduce "$WORK/files/list.yaml" >"$1" 2>&1
+        exec setsid "$BIN/pipeline" reproduce "$WORK/files/list.yaml" >"$1" 2>&1
     ) &
     pid=$!
 }
@@ -278,17 +289,21 @@ state_has() {
     until_there grep -q '^train-single: going on from step ' "$WORK/again"
     grep -q '^train-single: going on from step ' "$WORK/again" || fail "$(cat "$WORK/again")"
     grep -Eq "^estimate  $ARTIFACTS/rows/a/seed-42: 1000 epochs, .* left$" "$WORK/again" || fail "$(cat "$WORK/again")"
-    # The state of other work is not gone on with: it begins anew.
+    # The state of other work is not gone on with, and not lost: it begins anew, elsewhere.
+    local first
+    first=$(readlink -f "$state")
     export SET="epochs=1000; optimizer.lr=0.5"
     in_background "$WORK/other"
     until_there state_has 'lr\":0.5'
     state_has 'lr\":0.5' || fail "$(cat "$WORK/other")"
     if grep -q 'going on from step' "$WORK/other"; then fail "$(cat "$WORK/other")"; fi
+    [ "$(readlink -f "$state")" != "$first" ]
+    "$BIN/tensor" info "$first" | grep -qF 'lr\":0.02' || fail "$("$BIN/tensor" info "$first")"
 }
 
 @test "what cannot be reproduced says so in one line" {
     cd "$ROOT" || return
-    TOOL=experiment fails_with 3 "cannot find the list of reports: 'nope.yaml'" pipelines/experiment.sh reproduce nope.yaml
+    fails_with 3 "cannot find the list of reports: 'nope.yaml'" "$BIN/pipeline" reproduce nope.yaml
     need_python
     local name
     cd "$WORK/files" || return

@@ -41,7 +41,7 @@ YAML
 }
 
 experiment() {
-    (cd "$ROOT" && exec pipelines/experiment.sh experiment "$@")
+    (cd "$ROOT" && exec "$BIN/pipeline" experiment "$@")
 }
 
 @test "plan study: a line for each variant; a fault is told at its place" {
@@ -80,14 +80,16 @@ experiment() {
     write_study
     succeeds make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" EXP="$PWD/ranks.yaml" SET="title=x" experiment
     cmp "$ARTIFACTS"/ranks/world_size-{1,2}/seed-42/train/model.st.zst
-    grep -q '^# More ranks' "$ARTIFACTS/ranks/report/report.md"
-    grep -Fq '| world\_size | s / epoch | Times as fast | 95 % interval | Verdict | Efficiency |' "$ARTIFACTS/ranks/report/report.md"
-    if grep -q '^## Verdict' "$ARTIFACTS/ranks/report/report.md"; then fail "a verdict on no loader"; fi
+    local report="$ARTIFACTS/ranks/report-title=x"
+    [ ! -e "$ARTIFACTS/ranks/report" ]
+    grep -q '^# More ranks' "$report/report.md"
+    grep -Fq '| world\_size | s / epoch | Times as fast | 95 % interval | Verdict | Efficiency |' "$report/report.md"
+    if grep -q '^## Verdict' "$report/report.md"; then fail "a verdict on no loader"; fi
     # By its name it is found among the experiments, and is no experiment to compare.
     run experiment nope
-    [[ $output == *"there are: "*" scaling "* ]] || fail "$output"
+    [[ $output == *"has these: "*" scaling"* ]] || fail "$output"
     cd "$ROOT" || return
-    TOOL=experiment fails_with 2 "cannot compare: 'workers': it is a study" pipelines/experiment.sh compare single workers
+    fails_with 2 "cannot compare: 'workers': it is a study" "$BIN/pipeline" compare single workers
 }
 
 # ---- The verdict, on runs whose numbers are known --------------------------------------------------------------

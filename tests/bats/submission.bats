@@ -9,7 +9,7 @@ setup_file() {
     for tool in $TOOLS; do
         [ -x "${BIN:-$BATS_TEST_DIRNAME/../../build/bin}/$tool" ] || return 0
     done
-    export ARTIFACTS=$BATS_FILE_TMPDIR/artifacts FILES=$BATS_FILE_TMPDIR/files
+    export EXECUTIONS=1 ARTIFACTS=$BATS_FILE_TMPDIR/artifacts FILES=$BATS_FILE_TMPDIR/files
     mkdir -p "$FILES"
     cat >"$FILES/small.yaml" <<'YAML'
 schema: lockstep.model/1
@@ -40,7 +40,7 @@ YAML
 }
 
 submit() {
-    (cd "$ROOT" && SET="loader_workers=1" exec pipelines/experiment.sh submission "$FILES/one.yaml" "$FILES/two.yaml")
+    (cd "$ROOT" && SET="loader_workers=1" exec "$BIN/pipeline" submission "$FILES/one.yaml" "$FILES/two.yaml")
 }
 
 setup() {

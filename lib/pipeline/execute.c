@@ -343,12 +343,6 @@ static void choose(execution_work *w, const standing *s, size_t round) {
     }
 }
 
-static bool is_unfinished(const standing *s, int number) {
-    for (size_t i = 0; i < s->list.count; i++)
-        if (s->list.items[i].number == number) return !s->list.items[i].finished;
-    return false;
-}
-
 static bool any_unfinished(const standing *s) {
     for (size_t i = 0; i < s->list.count; i++)
         if (!s->list.items[i].finished) return true;
@@ -360,11 +354,10 @@ static bool any_unfinished(const standing *s) {
 static status find_reason(execution_work *w, const standing *s, size_t round, bool may_go_on,
                           char *why, size_t size, error *err) {
     *why = 0;
+    // The stage itself says why one that is there is run again.
     if (round < s->count || (w->begun && !w->resume)) return STATUS_OK;
     if (w->resume)
         snprintf(why, size, "goes on where it was stopped; RESUME=0 begins anew");
-    else if (is_unfinished(s, w->number))
-        snprintf(why, size, "not finished, and without a state to go on from");
     else if (round > 0)
         snprintf(why, size, "execution %d, to time it again", w->number);
     else if (s->list.count == 0)

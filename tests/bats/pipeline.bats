@@ -90,7 +90,7 @@ did_not_run() {
     TMPDIR=/nowhere succeeds read_only "$ARTIFACTS" "$BIN/pipeline" experiment "$TINY"
     REPORT_FLAGS="--lang zh" TOOL=pipeline fails_with 1 "cannot lock stage: '.*/tiny/report': it cannot be written \(now --lang zh" \
         read_only "$ARTIFACTS" "$BIN/pipeline" experiment "$TINY"
-    SEED=8 TOOL=train-ddp fails_with 1 "cannot write into folder: '.*/runs/.*/train': Read-only" read_only "$ARTIFACTS" "$BIN/pipeline" experiment "$TINY"
+    SEED=8 TOOL=train-ddp fails_with 1 "cannot make folder: '.*/runs/.*/train': Read-only" read_only "$ARTIFACTS" "$BIN/pipeline" experiment "$TINY"
     # Without its lock, as where it was copied to.
     rm "$ARTIFACTS/tiny/.report.lock"
     succeeds read_only "$ARTIFACTS" "$BIN/pipeline" experiment "$TINY"

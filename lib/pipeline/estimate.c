@@ -231,9 +231,14 @@ static status estimate_run(measuring *m, const planned_run *r, run_estimate *e, 
 
 status estimate_runs(pipeline *p, const planned_runs *runs, run_estimate *estimates, error *err) {
     measuring m = {.p = p};
+    progress shown;
     status rc = STATUS_OK;
-    for (size_t i = 0; rc == STATUS_OK && i < runs->count; i++)
+    progress_begin(&shown, p->log, "estimating", "runs");
+    for (size_t i = 0; rc == STATUS_OK && i < runs->count; i++) {
         rc = estimate_run(&m, &runs->items[i], &estimates[i], err);
+        progress_show(&shown, i + 1, runs->count);
+    }
+    progress_end(&shown);
     for (size_t i = 0; i < m.count; i++) free(m.rates[i].key);
     free(m.rates);
     return rc;

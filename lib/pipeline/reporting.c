@@ -72,7 +72,8 @@ static status measure_collectives(pipeline *p, const planned_runs *runs, const c
     status rc = ranks ? words_add(&command, "bench-allreduce", err) : STATUS_FAILED;
     if (rc == STATUS_OK) rc = words_option(&command, "--world-size", ranks, err);
     if (rc == STATUS_OK) rc = words_option(&command, "--out", dir, err);
-    const stage s = {.name = "measure", .dir = dir, .command = &command};
+    // Its table is in the report.
+    const stage s = {.name = "measure", .dir = dir, .command = &command, .drop_output = true};
     if (rc == STATUS_OK) rc = stage_run(p, &s, err);
     words_release(&command);
     free(ranks);

@@ -193,7 +193,8 @@ static status start(const pipeline *p, const stage *s, error *err) {
     if (s->launcher) TRY(words_add_all(&program, s->launcher, err));
     TRY(stage_program(p, s->command, &program, err));
     if (s->more) TRY(words_add(&program, s->more, err));
-    rc = s->quiet ? child_output(&program, &ignored, err) : child_run(&program, p->typed, err);
+    rc = s->quiet || s->drop_output ? child_output(&program, &ignored, err)
+                                    : child_run(&program, p->typed, err);
 out:
     free(ignored);
     words_release(&program);

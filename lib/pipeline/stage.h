@@ -22,7 +22,8 @@ typedef struct stage {
     const char *reason;    // why it runs, for the user; NULL: found out from the folder
     const words *command;  // the tool's name, without a folder, and its arguments
     const words *launcher; // what starts the tool as several processes; NULL: nothing
-    bool quiet;            // nothing is said, and the output of the tool is dropped
+    bool quiet;            // nothing is said, and what the tool prints is dropped
+    bool drop_output;      // only the latter
     const char *more;      // one more argument when it runs ("--resume"), which makes no key
 } stage;
 

@@ -18,7 +18,7 @@ typedef struct arguments {
     double test_fraction;
     bool print_key;
     raw_output output;
-    // What follows from them.
+    // Derived from them:
     bool arrays; // --from is a file
     uint64_t bytes;
     char *own_name;
@@ -214,7 +214,7 @@ int main(int argc, char **argv) {
         {"size", CLI_INTEGER, &a.size, "N", "width and height of the images in pixels", 1,
          IMAGE_RESIZE_MAX},
         {"channels", CLI_INTEGER, &a.channels, "C",
-         "3: red, green, blue; 1: grey (default 3; of arrays: what they have)", 1, 3},
+         "3: red, green, blue; 1: grey (default 3; of arrays: as they are)", 1, 3},
         {"test-fraction", CLI_NUMBER, &a.test_fraction, "F",
          "share of each class that is kept for testing (default 0.2)", 0, 0},
         {"seed", CLI_INTEGER, &a.seed, "S", "another seed splits differently (default 0)", 0,

@@ -1,6 +1,6 @@
 // image.h - pictures in memory, read from JPEG and PNG files.
 //
-// What a file is follows from its first bytes, not from its name. A picture is one byte a channel:
+// The first bytes of a file say its format, not its name. A picture is one byte a channel:
 //
 // | a file's pixels | become |
 // |---|---|
@@ -27,9 +27,9 @@ enum { IMAGE_MAX_SIDE = 1 << 14, IMAGE_MAX_PIXELS = 1 << 26, IMAGE_MAX_FILE = 1 
 
 typedef struct image {
     int width, height, channels; // channels: 1 or 3
-    int orientation; // 1 to 8, as EXIF has it: what is still to be done to see it upright; 1:
-                     // nothing
-    uint8_t *pixels; // [height][width][channels]
+    int orientation;             // 1 to 8, as EXIF has it: the turn that is still to be made; 1:
+                                 // nothing
+    uint8_t *pixels;             // [height][width][channels]
 } image;
 
 // Reads a file as `channels` (1 or 3) channels. STATUS_INPUT: "why", without the file's name, which

@@ -91,7 +91,7 @@ static bool is_integer(const npy *n) {
     return false;
 }
 
-// Element i; what is negative becomes larger than any class.
+// Element i; a negative one becomes larger than any class.
 static uint64_t label_at(const npy *n, size_t i) {
     const size_t width = (size_t)(n->type[2] - '0');
     const uint8_t *from = (const uint8_t *)n->data + i * width;

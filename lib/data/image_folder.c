@@ -48,7 +48,7 @@ static status sort_in(const char *folder, const char *name, names *folders, name
     return add_name(inner ? folders : files, name, err);
 }
 
-// What is in a folder, without what begins with a dot, in byte order.
+// The entries of a folder in byte order, without those that begin with a dot.
 static status read_folder(const char *path, names *folders, names *files, error *err) {
     DIR *dir = opendir(path);
     if (!dir) return error_system(err, STATUS_INPUT, errno, "cannot read folder: '%s'", path);

@@ -5,8 +5,8 @@
 //     FOLDER/train/CLASS/FILE.jpg, FOLDER/test/…   two; `val` stands for `test` where that is
 //     missing
 //
-// Files end in .jpg, .jpeg or .png, in capitals too. What begins with a dot is passed over, other
-// files are counted. Symbolic links are followed.
+// Files end in .jpg, .jpeg or .png, in capitals too. Names that begin with a dot are passed over,
+// other files are counted. Symbolic links are followed.
 #ifndef LOCKSTEP_DATA_IMAGE_FOLDER_H
 #define LOCKSTEP_DATA_IMAGE_FOLDER_H
 
@@ -45,7 +45,7 @@ typedef struct image_folder {
 status image_folder_list(const char *path, image_folder *f, error *err) MUST_CHECK;
 void image_folder_release(image_folder *f);
 
-// The SHA-256 of the names and contents of all files listed: what a manifest has for their hash. A
+// The SHA-256 of the names and contents of all files listed: their hash in a manifest. A
 // file that cannot be read counts as an empty one.
 status image_folder_hash(const image_folder *f, char text[SHA256_TEXT_BYTES],
                          error *err) MUST_CHECK;

@@ -8,7 +8,7 @@
 #include "data/image_resize.h"
 #include "data/split.h"
 
-// What a reader takes (tensor_file.h), less the header of 1,000 classes.
+// The limit of a reader (tensor_file.h), less the header of 1,000 classes.
 static const uint64_t MAX_BYTES = (UINT64_C(4) << 30) - (UINT64_C(1) << 20);
 
 static size_t sample_bytes(const raw_dataset *r) {
@@ -142,7 +142,7 @@ static status decode_list(const image_folder *f, const image_list *l, const logg
     return STATUS_OK;
 }
 
-// What is left of a list after unreadable files must still have every class.
+// Without its unreadable files a list must still have every class.
 static status check_left(const raw_dataset *r, const decoded *d, error *err) {
     uint32_t next = 0;
     for (uint32_t i = 0; i < d->count; i++)

@@ -17,7 +17,7 @@ typedef struct image_import {
     uint64_t seed; // of the split
 } image_import;
 
-// What is to be told, and the names that the data set points to.
+// The data set, the names that it points to, and the files that are missing in it.
 typedef struct import_result {
     raw_dataset data;
     char **class_names; // of arrays; NULL: those of the folder

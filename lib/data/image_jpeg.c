@@ -1,5 +1,5 @@
-// JPEG, through libjpeg-turbo. Its errors come by longjmp: what must be freed afterwards lives in
-// `decoding`, outside of the functions that it leaves.
+// JPEG, through libjpeg-turbo. Its errors come by longjmp, so all that must be freed lives in
+// `decoding`, outside of the functions that are left.
 #include <setjmp.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-// PNG, through libpng. Its errors come by longjmp: what must be freed afterwards lives in
-// `decoding`, outside of the functions that it leaves.
+// PNG, through libpng. Its errors come by longjmp, so all that must be freed lives in `decoding`,
+// outside of the functions that are left.
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>

@@ -146,7 +146,7 @@ static size_t floor_of(const pickle_machine *m) {
     return m->mark_count ? m->marks[m->mark_count - 1] : 0;
 }
 
-// What may be popped is above the last mark.
+// Only values above the last mark may be popped.
 static status pop(pickle_machine *m, pickle_value **v) {
     if (m->depth <= floor_of(m)) return pickle_refuse(m, "its stack is empty");
     *v = m->stack[--m->depth];
@@ -160,8 +160,7 @@ static status mark(pickle_machine *m) {
     return rc;
 }
 
-// Takes the last mark away: what was above it are the `count` values at *first, which stay there
-// until the next push.
+// Takes the last mark away. The `count` values above it are at *first until the next push.
 static status pop_mark(pickle_machine *m, pickle_value ***first, size_t *count) {
     *first = NULL;
     *count = 0;

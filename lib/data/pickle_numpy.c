@@ -135,7 +135,7 @@ static status set_array(pickle_machine *m, pickle_value *a, const pickle_value *
 
 status pickle_set_state(pickle_machine *m, pickle_value *value, const pickle_value *state) {
     if (value->kind == PICKLE_ARRAY) return set_array(m, value, state);
-    // What a dtype's state says, byte order and fields, does not concern single bytes.
+    // The state of a dtype is about byte order and fields, which single bytes do not have.
     if (value->kind == PICKLE_DTYPE && state->kind == PICKLE_TUPLE) return STATUS_OK;
     return pickle_refuse(m, "it sets the state of something else than a NumPy array");
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# import-images: folders of pictures and arrays become data sets; what cannot be used is named; the docs' example works.
+# import-images: folders of pictures and arrays become data sets; unusable files are named; the docs' example works.
 load helpers
 
 setup_file() {
@@ -278,7 +278,7 @@ END
     nothing_in run2
 }
 
-# What stands between ```sh or ```yaml lines of docs/data.md, block by block.
+# The blocks of docs/data.md in ```sh or in ```yaml.
 blocks() {
     awk -v kind="$1" '/^```/ { inside = $0 == "```" kind; next } inside' "$ROOT/docs/data.md"
 }

@@ -14,6 +14,7 @@
 
 #include "base/random.h"
 #include "data/dataset.h"
+#include "data/labels.h"
 #include "data/shard_files.h"
 
 enum { SAMPLES = 10, CHANNELS = 2, HEIGHT = 3, WIDTH = 1, BYTES = CHANNELS * HEIGHT * WIDTH };
@@ -311,6 +312,51 @@ static void refuses_bad_tensors(void **state) {
     }
 }
 
+// A dataset of `classes` classes whose last sample has the last of them.
+static void write_classes(fixture *x, int classes) {
+    static char text[LABELS_MAX_CLASSES + 1][8];
+    static const char *names[LABELS_MAX_CLASSES + 1];
+    static const float mean[CHANNELS], std[CHANNELS] = {1, 1};
+    for (int k = 0; k < classes; k++) {
+        snprintf(text[k], sizeof text[k], "%d", k);
+        names[k] = text[k];
+    }
+    const dataset_info info = {"synthetic", "train", SAMPLES, CHANNELS, HEIGHT,
+                               WIDTH,       names,   classes, mean,     std};
+    tensor_file f = {0};
+    x->labels[SAMPLES - 1] = (uint32_t)classes - 1;
+    assert_int_equal(dataset_describe(&f, &info, x->images, x->labels, x->ids, NULL), STATUS_OK);
+    assert_int_equal(tensor_file_write(x->file, &f, NULL), STATUS_OK);
+    tensor_file_release(&f);
+}
+
+static void labels_are_as_wide_as_classes_need(void **state) {
+    fixture *x = *state;
+    static const int cases[] = {2, 256, 257, LABELS_MAX_CLASSES};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const int classes = cases[i];
+        dataset d;
+        x->labels[2] = 1;
+        for (size_t k = 0; k < SAMPLES; k++) x->labels[k] %= 2;
+        write_classes(x, classes);
+        assert_int_equal(dataset_read(x->file, &d, NULL), STATUS_OK);
+        assert_int_equal(d.classes, classes);
+        assert_int_equal(d.labels[SAMPLES - 1], classes - 1);
+        assert_int_equal(tensor_file_find(&d.files[0], "labels")->type,
+                         classes > 256 ? TENSOR_U32 : TENSOR_U8);
+        dataset_release(&d);
+        write_shards(x, 2, 5);
+        assert_int_equal(dataset_read(x->folder, &d, NULL), STATUS_OK);
+        uint32_t largest = 0;
+        for (uint32_t k = 0; k < d.samples; k++)
+            if (d.labels[k] > largest) largest = d.labels[k];
+        assert_int_equal(largest, classes - 1);
+        dataset_release(&d);
+    }
+    write_classes(x, LABELS_MAX_CLASSES + 1);
+    expect_refusal(x->file, x->file, "1001 classes in the metadata, expected 1 to 1000");
+}
+
 static void names_of_shards(void **state) {
     (void)state;
     int shard, shards;
@@ -364,6 +410,7 @@ int main(void) {
         IN_FOLDER(refuses_bad_metadata),
         IN_FOLDER(refuses_bad_tensors),
         IN_FOLDER(header_is_enough),
+        IN_FOLDER(labels_are_as_wide_as_classes_need),
         cmocka_unit_test(names_of_shards),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-// Pictures in memory: what each kind becomes, and no cut or altered byte does harm.
+// Pictures in memory: the pixels of each kind, and no cut or altered byte does harm.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>

@@ -33,7 +33,7 @@ static void keeps_what_has_the_size(void **state) {
 static void takes_the_middle(void **state) {
     (void)state;
     expect(4, 2, 1, 1, "\1\2\3\4\5\6\7\x8", 2, "\2\3\6\7");
-    // What is left over is one more on the right, and below.
+    // Of an odd rest, one more is cut off on the right and below.
     expect(3, 2, 1, 1, "\1\2\3\4\5\6", 2, "\1\2\4\5");
     expect(1, 4, 1, 1, "\1\2\3\4", 1, "\2");
 }

@@ -1,4 +1,4 @@
-// Pickles: what Python 2 and a current Python write is read, nothing else, and no cut or altered
+// Pickles: those of Python 2 and of a current Python are read, nothing else, and no cut or altered
 // byte does harm.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,7 @@
 #include "pipeline/settings.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,8 +174,9 @@ static status read_integer(const settings *s, setting which, int64_t min, int64_
     const char *text = s->values[which];
     char *end;
     if (!text) return STATUS_OK;
+    errno = 0;
     long long number = strtoll(text, &end, 10);
-    if (!isdigit((unsigned char)*text) || *end || number < min || number > max)
+    if (!isdigit((unsigned char)*text) || *end || errno || number < min || number > max)
         return error_set(err, STATUS_USAGE,
                          "%s: '%.60s': expected a whole number from %lld to %lld",
                          table[which].name, text, (long long)min, (long long)max);

@@ -45,15 +45,22 @@ static bool asks_for_times(const pipeline *p, int wanted) {
     return wanted > 1 || p->settings->command != COMMAND_EXPERIMENT;
 }
 
+// Was it trained as wide as THREADS says? A GPU has no width.
+static bool is_as_wide(const pipeline *p, const yaml_node *train) {
+    const char *threads = p->settings->values[SETTING_THREADS];
+    const yaml_node *device = yaml_get(train, "run.execution.devices.0");
+    return !threads || (device && !says(train, "run.execution.devices.0", "cpu")) ||
+           says(train, "run.execution.threads", threads);
+}
+
 // May times of this execution be held against those of the others? One that was stopped and went
 // on has no times; where one execution is all that is wanted it counts all the same.
 static bool counts(const pipeline *p, const planned_runs *runs, const execution *x, int wanted) {
-    const char *threads = p->settings->values[SETTING_THREADS];
     if (!x->finished || !asks_for_times(p, wanted)) return x->finished;
     const yaml_node *segments = yaml_get(x->train, "run.execution");
     if (wanted > 1 && (!segments || segments->kind != YAML_MAPPING)) return false;
     return says(x->train, "run.host", runs->host) && says(x->train, "version", runs->version) &&
-           (!threads || says(x->train, "run.execution.threads", threads));
+           is_as_wide(p, x->train);
 }
 
 // The executions of one key, and which of them count.

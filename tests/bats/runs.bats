@@ -295,7 +295,7 @@ END
 
 @test "compare RUNS compares kept runs, and trains nothing" {
     succeeds pipeline experiment x SET="optimizer.lr=0.5"
-    local other
+    local other before
     other=$(key_of_link x/seed-42)
     [ "$other" != "$KEY" ]
     EXECUTIONS=1 succeeds pipeline compare RUNS="$other ${KEY:0:7}"
@@ -303,8 +303,16 @@ END
     [[ $output == *$'\n'"x-${other:0:6}: test accuracy "*$'\n'"x-${KEY:0:6}: test accuracy "* ]] || fail "$output"
     local report=$ARTIFACTS/compare-x-${other:0:6}-x-${KEY:0:6}/report.md
     grep -Eq "^\| \*\*x-${KEY:0:6}\*\* \| .* (same model|McNemar|points)" "$report" || fail "$(cat "$report")"
-    # The links of the experiment stand for what it was last run with.
+    # The links and reports of the experiment stand for what it was last run with.
     [ "$(key_of_link x/seed-42)" = "$other" ]
+    sed 's/^name: x/name: y/; s/0.02/0.03/' experiments/x.yaml >experiments/y.yaml
+    EXECUTIONS=1 succeeds pipeline compare x y
+    before=$(all_of "$ARTIFACTS/compare-x-y")
+    EXECUTIONS=1 succeeds pipeline compare RUNS="$other $(key_of_link y/seed-42)"
+    trained 0
+    [[ $output == *$'\n'"x: test accuracy "*$'\n'"y: test accuracy "* ]] || fail "$output"
+    [ "$(key_of_link x/seed-42)" = "$KEY" ]
+    [ "$(all_of "$ARTIFACTS/compare-x-y")" = "$before" ]
     fails_with 2 "compare: a name is missing" "$BIN/pipeline" compare RUNS="$KEY"
     fails_with 3 "no kept run has a key that begins with 'zz'" "$BIN/pipeline" compare RUNS="$KEY zz"
     fails_with 2 "is named twice|are one run" "$BIN/pipeline" compare RUNS="$KEY ${KEY:0:8}"
@@ -392,6 +400,20 @@ END
     TOOL=pipeline fails_with 1 "cannot remove: '$ARTIFACTS/runs/$KEY': Read-only" \
         read_only "$ARTIFACTS" "$BIN/pipeline" clean-runs "$KEY"
     [ -s "$ARTIFACTS/runs/$KEY/1/train/model.st.zst" ]
+}
+
+@test "a removal that was interrupted is finished, and a folder that was renamed is in nobody's way" {
+    mkdir "$ARTIFACTS/runs/.removed-$KEY"
+    echo half >"$ARTIFACTS/runs/.removed-$KEY/file"
+    mv "$ARTIFACTS/runs/$KEY" "$ARTIFACTS/runs/0123456789ab"
+    succeeds pipeline runs
+    grep -q "^0123456789ab .* it holds the run of another key, '$KEY" <<<"$output" || fail "$output"
+    succeeds pipeline experiment x
+    trained 1
+    succeeds pipeline clean-runs "$KEY"
+    [ "$(ls -A "$ARTIFACTS/runs")" = 0123456789ab ]
+    fails_with 1 "holds the run of another key" "$BIN/pipeline" clean-runs 0123456789ab
+    [ -s "$ARTIFACTS/runs/0123456789ab/1/train/model.st.zst" ]
 }
 
 # ---- Odd names -----------------------------------------------------------------------------------

@@ -147,14 +147,15 @@ static status consider(const execution *x, const planned_run *r, const planned_s
 
 static status find_candidate(const pipeline *p, const planned_run *r, const planned_seed *s,
                              candidate *best, error *err) {
+    error unusable;
     char **keys;
     size_t count;
     status rc = store_keys(p->artifacts, &keys, &count, err);
     if (rc != STATUS_OK) return rc;
     for (size_t i = 0; rc == STATUS_OK && i < count; i++) {
         execution_list list;
-        rc = store_read(p->artifacts, keys[i], &list, err);
-        if (rc != STATUS_OK) break;
+        // A folder that cannot be used, whatever is wrong there, is no reason not to train.
+        if (store_read(p->artifacts, keys[i], &list, &unusable) != STATUS_OK) continue;
         if (list.count) rc = consider(&list.items[0], r, s, best, err);
         store_release(&list);
     }

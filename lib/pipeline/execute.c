@@ -45,15 +45,22 @@ static bool asks_for_times(const pipeline *p, int wanted) {
     return wanted > 1 || p->settings->command != COMMAND_EXPERIMENT;
 }
 
+// Was it trained as wide as THREADS says? A GPU has no width.
+static bool is_as_wide(const pipeline *p, const yaml_node *train) {
+    const char *threads = p->settings->values[SETTING_THREADS];
+    const yaml_node *device = yaml_get(train, "run.execution.devices.0");
+    return !threads || (device && !says(train, "run.execution.devices.0", "cpu")) ||
+           says(train, "run.execution.threads", threads);
+}
+
 // May times of this execution be held against those of the others? One that was stopped and went
 // on has no times; where one execution is all that is wanted it counts all the same.
 static bool counts(const pipeline *p, const planned_runs *runs, const execution *x, int wanted) {
-    const char *threads = p->settings->values[SETTING_THREADS];
     if (!x->finished || !asks_for_times(p, wanted)) return x->finished;
     const yaml_node *segments = yaml_get(x->train, "run.execution");
     if (wanted > 1 && (!segments || segments->kind != YAML_MAPPING)) return false;
     return says(x->train, "run.host", runs->host) && says(x->train, "version", runs->version) &&
-           (!threads || says(x->train, "run.execution.threads", threads));
+           is_as_wide(p, x->train);
 }
 
 // The executions of one key, and which of them count.
@@ -288,36 +295,37 @@ out:
     return rc;
 }
 
-// Equal keys promise equal bits: two executions of one key that differ are news.
+// Equal keys promise equal bits: two executions of one key that differ are news, in every call.
 static status compare_models(const execution_work *w, error *err) {
-    const execution *first = NULL, *mine = NULL;
+    const execution *first = NULL;
+    const char *hash = NULL;
     execution_list list;
     status rc = store_read(w->p->artifacts, w->seed->key, &list, err);
     if (rc != STATUS_OK) return rc;
-    for (size_t i = 0; i < list.count; i++) {
-        if (!list.items[i].train) continue;
-        if (!first) first = &list.items[i];
-        if (list.items[i].number == w->number) mine = &list.items[i];
+    for (size_t i = 0; rc == STATUS_OK && i < list.count; i++) {
+        const execution *x = &list.items[i];
+        const char *own = x->train ? text_at(x->train, "results.model") : "";
+        if (hash && *own && strcmp(hash, own) != 0)
+            rc = error_set(err, STATUS_FINDING,
+                           "two executions of one key end in other models: '%s' in %.12s…, '%s' "
+                           "in %.12s…: please report this, with both folders",
+                           first->folder, hash, x->folder, own);
+        if (hash || !*own) continue;
+        first = x;
+        hash = own;
     }
-    const yaml_node *a = first ? yaml_get(first->train, "results.model") : NULL;
-    const yaml_node *b = mine ? yaml_get(mine->train, "results.model") : NULL;
-    if (a && b && !yaml_equal(a, b))
-        rc = error_set(err, STATUS_FINDING,
-                       "two executions of one key end in other models: '%s' in %.12s…, '%s' in "
-                       "%.12s…: please report this, with both folders",
-                       first->folder, a->text, mine->folder, b->text);
     store_release(&list);
     return rc;
 }
 
-static status run_execution(execution_work *w, bool is_there, error *err) {
+static status run_execution(execution_work *w, error *err) {
     status rc;
     TRY(open_work(w, err));
     if (w->current) TRY(store_link(w->p->artifacts, w->seed->place, w->seed->key, w->number, err));
     TRY(keep_experiment(w, err));
     TRY(run_train(w, err));
     TRY(run_evaluate(w, err));
-    if (!is_there) TRY(compare_models(w, err));
+    TRY(compare_models(w, err));
 out:
     close_work(w);
     return rc;
@@ -385,7 +393,7 @@ static status run_round(pipeline *p, const planned_runs *runs, const planned_run
     if (rc == STATUS_OK && *why) w.reason = why;
     const bool is_there = (size_t)round < s.count;
     // Of the executions that are there, only the first is looked at stage by stage.
-    if (rc == STATUS_OK && !(is_there && round > 0)) rc = run_execution(&w, is_there, err);
+    if (rc == STATUS_OK && !(is_there && round > 0)) rc = run_execution(&w, err);
     release(&s);
     return rc;
 }

@@ -133,10 +133,15 @@ static void name_unfinished(const char *folder, row *w) {
 
 static status read_row(const pipeline *p, const catalog *known, char *key, row *w, error *err) {
     execution_list list;
+    error unusable = {0};
     *w = (row){.key = key, .accuracy = NAN, .seconds = NAN};
-    status rc = store_read(p->artifacts, key, &list, err);
-    if (rc != STATUS_OK) return rc;
     char *folder = store_folder(p->artifacts, key, err);
+    if (store_read(p->artifacts, key, &list, &unusable) != STATUS_OK) {
+        snprintf(w->differs, sizeof w->differs, "%.*s", (int)sizeof w->differs - 1,
+                 unusable.message);
+        free(folder);
+        return STATUS_OK;
+    }
     for (size_t i = 0; i < list.count; i++) read_execution(&list.items[i], known, w);
     w->seconds = median_seconds(&list);
     if (folder) w->bytes = size_of(folder);
@@ -299,6 +304,7 @@ static status remove_run(const pipeline *p, const char *key, error *err) {
     char *folder = store_folder(p->artifacts, key, err);
     char *gone = memory_format(err, "%s/runs/.removed-%s", p->artifacts, key);
     status rc = folder && gone ? STATUS_OK : STATUS_FAILED;
+    if (rc == STATUS_OK && access(gone, F_OK) == 0) rc = work_remove_tree(gone, err);
     if (rc == STATUS_OK && rename(folder, gone) != 0)
         rc = error_system(err, STATUS_FAILED, errno, "cannot remove: '%s'", folder);
     if (rc == STATUS_OK) rc = work_remove_tree(gone, err);

@@ -143,6 +143,11 @@ static char *kept_name(const words *files, size_t at, const words *set, const ch
     return memory_format(err, "%s-%.6s", name, end - STORE_KEY_DIGITS);
 }
 
+// The folders of its name are those of the experiment as its file has it.
+static char *kept_folder(const char *file, const char *name, error *err) {
+    return memory_format(err, "%s-%.6s", name, strrchr(file, '/') - STORE_KEY_DIGITS);
+}
+
 status naming_of_run(const pipeline *p, const words *files, size_t i, char **name, char **folder,
                      error *err) {
     const words *set = &p->settings->assignments;
@@ -151,9 +156,9 @@ status naming_of_run(const pipeline *p, const words *files, size_t i, char **nam
     if (rc != STATUS_OK) return rc;
     if (p->settings->values[SETTING_RUNS]) {
         char *own = kept_name(files, i, set, *name, err);
+        *folder = own ? kept_folder(files->items[i], *name, err) : NULL;
         free(*name);
         *name = own;
-        *folder = own ? memory_string(own, err) : NULL;
     } else {
         *folder = naming_base(files->items[i], err);
     }

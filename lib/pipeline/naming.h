@@ -22,8 +22,8 @@ char *naming_list(const pipeline *p, error *err) MUST_CHECK;
 char *naming_base(const char *path, error *err) MUST_CHECK;
 
 // How run number `i` of `files` is called in reports, and the folder below ARTIFACTS that its links
-// stand in; free() both. A run named by its key whose name another one has, too, is called
-// NAME-KEY.
+// stand in; free() both. The folder of a run that is named by its key is NAME-KEY, as those of its
+// name belong to the experiment's file; so is its name, where another one has it, too.
 status naming_of_run(const pipeline *p, const words *files, size_t i, char **name, char **folder,
                      error *err) MUST_CHECK;
 

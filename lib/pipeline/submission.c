@@ -275,17 +275,11 @@ static char *fill_in(const char *text, const char *const pairs[][2], size_t coun
     return filled;
 }
 
-static char *find_template(const submission *s, error *err) {
-    char *path = memory_format(err, "pipelines/submission/README.%s.md", s->language);
-    if (!path || access(path, R_OK) == 0) return path;
-    free(path);
-    return memory_format(err, "%s/../share/lockstep/submission/README.%s.md", s->p->bin,
-                         s->language);
-}
-
 static status write_readme(const submission *s, error *err) {
     char limit[32], *text = NULL, *filled = NULL;
-    char *from = find_template(s, err), *to = memory_format(err, "%s/README.md", s->folder);
+    char *from =
+        memory_format(err, "%s/../share/lockstep/submission.%s.md", s->p->bin, s->language);
+    char *to = memory_format(err, "%s/README.md", s->folder);
     char *sources = run_again_sources(s->p, s->runs, err);
     status rc = from && to && sources ? read_file(from, &text, err) : STATUS_FAILED;
     if (rc != STATUS_OK) goto out;

@@ -107,6 +107,22 @@ value() {
     [[ $output == *"/report: running (now runs/"* ]] || fail "$output"
 }
 
+@test "a second make adds no execution on a GPU, which has no THREADS" {
+    need_tool pipeline manifest synth-cifar shard train-single evaluate report
+    export ARTIFACTS=$WORK/artifacts FAKE_GPUS=1 THREADS=3 EXECUTIONS=2
+    succeeds "$BIN/pipeline" experiment "$WORK/e.yaml"
+    [ "$(grep -c '^train .*: running' <<<"$output")" = 2 ] || fail "$output"
+    succeeds "$BIN/pipeline" experiment "$WORK/e.yaml"
+    [[ $output != *": running"* ]] || fail "$output"
+    # On the CPU another width is another time.
+    export FAKE_GPUS=0 THREADS=1
+    succeeds "$BIN/pipeline" experiment "$WORK/e.yaml" EXECUTIONS=1
+    THREADS=2 succeeds "$BIN/pipeline" experiment "$WORK/e.yaml"
+    [ "$(grep -c '^train .*: running' <<<"$output")" = 2 ] || fail "$output"
+    THREADS=2 succeeds "$BIN/pipeline" experiment "$WORK/e.yaml"
+    [[ $output != *": running"* ]] || fail "$output"
+}
+
 @test "a GPU that is not there: how many there are" {
     FAKE_GPUS=1 refuses 1 "'cuda:1': there is 1 GPU, cuda:0" train-single --device cuda:1
     FAKE_GPUS=3 refuses 1 "'cuda:7': there are 3 GPUs, cuda:0 to cuda:2" train-dp --device cuda:0,cuda:7

@@ -106,6 +106,36 @@ has() {
     [[ $output == *$'\ntwo/seed-42: ANOTHER MODEL' ]] || fail "$output"
 }
 
+@test "made again from data of one's own, which is not in it" {
+    # The folder is taken as it is, and its shards lie with the outputs.
+    "$BIN/synth-cifar" -q --shape 3,12,12 --train 512 --test 128 --seed 9 --out "$WORK/it's mine"
+    local before
+    before=$(cd "$WORK/it's mine" && ls -A && sha256sum -- *)
+    cd "$FILES" || return # anywhere
+    ARTIFACTS=$WORK/own EXECUTIONS=1 DATA="$WORK/it's mine/" succeeds "$BIN/pipeline" submission two.yaml
+    [[ $output != *$'\n'"fetch "* && $output != "fetch "* ]] || fail "$output"
+    [ "$(cd "$WORK/it's mine" && ls -A && sha256sum -- *)" = "$before" ] || fail "the data was touched"
+    [[ ${lines[-1]} == "submission: $WORK/own/submission-two.tar.gz" ]] || fail "$output"
+    cd "$WORK" || return
+    tar xzf own/submission-two.tar.gz
+    [ -s submission-two/manifests/data/own/manifest.yaml ]
+    # shellcheck disable=SC2016 # as Markdown has it
+    grep -qF '`DATA=`' submission-two/README.md || fail "$(cat submission-two/README.md)"
+    run ! grep -rF "it's mine" submission-two/run-again.sh submission-two/README.md
+    run ! grep -q '^run synth-cifar' submission-two/run-again.sh
+    mv "it's mine" elsewhere
+    DATA=$WORK/elsewhere succeeds sh submission-two/run-again.sh again
+    [[ ${lines[-1]} == "two/seed-42: the same model" ]] || fail "$output"
+    run sh submission-two/run-again.sh none
+    [ "$status" -ne 0 ]
+    [[ $output == *DATA* ]] || fail "$output"
+    # What is no such folder is refused before anything is made.
+    mkdir "$WORK/empty"
+    ARTIFACTS=$WORK/none DATA=$WORK/empty fails_with 3 "DATA='$WORK/empty': it has no train.st.zst" \
+        "$BIN/pipeline" submission "$FILES/two.yaml"
+    [ ! -e "$WORK/none" ]
+}
+
 @test "a model that is too large stays out, and the README says so" {
     MODEL_LIMIT=0 succeeds make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" SET="loader_workers=1" \
         EXPS="$FILES/two.yaml" submission

@@ -1,0 +1,438 @@
+#!/usr/bin/env bats
+# Runs that are kept: one folder a key, its executions, links to them; adoption of older folders; the
+# listing, comparing and removing of kept runs.
+load helpers
+
+TOOLS="pipeline manifest synth-cifar shard train-single evaluate report"
+
+# An experiment x in a folder of experiments, and one finished run of it, which each test copies.
+setup_file() {
+    local tool bin=${BIN:-$BATS_TEST_DIRNAME/../../build/bin}
+    for tool in $TOOLS; do
+        [ -x "$bin/$tool" ] || return 0
+    done
+    local files=$BATS_FILE_TMPDIR/files
+    mkdir -p "$files/experiments/models"
+    cat >"$files/experiments/models/small.yaml" <<'YAML'
+schema: lockstep.model/1
+name: small
+input: [3, 12, 12]
+layers: [conv: {out: 4, kernel: 3}, batch_norm, relu, max_pool: {size: 2}, flatten, linear: {out: 10}]
+YAML
+    cat >"$files/experiments/x.yaml" <<'YAML'
+schema: lockstep.experiment/1
+name: x
+dataset: synthetic
+model: small
+global_batch: 128
+epochs: 1
+optimizer: {kind: sgd, lr: 0.02, momentum: 0.9}
+YAML
+    cd "$files" || return
+    ARTIFACTS=$BATS_FILE_TMPDIR/first "$bin/pipeline" experiment x >"$BATS_FILE_TMPDIR/first.log" 2>&1
+}
+
+setup() {
+    # shellcheck disable=SC2086
+    need_tool $TOOLS
+    export ARTIFACTS=$WORK/artifacts
+    cp -a "$BATS_FILE_TMPDIR/first" "$ARTIFACTS" || fail "$(cat "$BATS_FILE_TMPDIR/first.log")"
+    cp -a "$BATS_FILE_TMPDIR/files" "$WORK/files"
+    cd "$WORK/files" || return
+    DATA_FOLDER=$ARTIFACTS/data/synthetic-3x12x12
+    KEY=$(basename "$ARTIFACTS"/runs/*)
+}
+
+pipeline() {
+    "$BIN/pipeline" "$@"
+}
+
+# trained N, evaluated N: how many of these stages the last succeeds ran.
+trained() {
+    local count
+    count=$(grep -c '^train .*: running' <<<"$output" || true)
+    [ "$count" -eq "$1" ] || fail "$count trainings instead of $1:" "$output"
+}
+evaluated() {
+    local count
+    count=$(grep -c '^evaluate .*: running' <<<"$output" || true)
+    [ "$count" -eq "$1" ] || fail "$count evaluations instead of $1:" "$output"
+}
+
+# key_of_link PLACE: KEY12 of the run that the link stands for.
+key_of_link() {
+    basename "$(dirname "$(readlink -f "$ARTIFACTS/$1")")"
+}
+
+# all_of FOLDER: every file in it, with its content.
+all_of() {
+    (cd "$1" && find . -type f ! -name '*.lock' -exec sha256sum {} + | sort)
+}
+
+# ---- Folders of an earlier version ---------------------------------------------------------------
+
+# old_run PLACE [KEY=VALUE]...: x, trained into a folder below ARTIFACTS, with keys that mean nothing now.
+old_run() {
+    local folder=$ARTIFACTS/$1 pair
+    local -a set=()
+    shift
+    for pair in seed=42 "$@"; do set+=(--set "$pair"); done
+    "$BIN/train-single" -q --experiment experiments/x.yaml "${set[@]}" --train "$DATA_FOLDER/train.st.zst" \
+        --test "$DATA_FOLDER/test.st.zst" --out "$folder/train"
+    "$BIN/evaluate" -q --model "$folder/train/model.st.zst" --data "$DATA_FOLDER/test.st.zst" --out "$folder/evaluate"
+    sed -i "s/^key: .*/key: $(printf '0%.0s' {1..64})/" "$folder"/{train,evaluate}/manifest.yaml
+}
+
+@test "a real folder of an earlier version becomes a link, and nothing is trained" {
+    rm -r "$ARTIFACTS/runs" "$ARTIFACTS/x"
+    old_run x/seed-42
+    local model
+    model=$(sha256sum <"$ARTIFACTS/x/seed-42/train/model.st.zst")
+    succeeds pipeline experiment x
+    trained 0
+    evaluated 0
+    [[ $output == *"adopt     $ARTIFACTS/x/seed-42: kept as $ARTIFACTS/runs/$KEY/1"$'\n'* ]] || fail "$output"
+    [ "$(readlink "$ARTIFACTS/x/seed-42")" = "../runs/$KEY/1" ]
+    [ "$(sha256sum <"$ARTIFACTS/x/seed-42/train/model.st.zst")" = "$model" ]
+    succeeds "$BIN/manifest" verify "$ARTIFACTS"/x/seed-42/{train,evaluate}/manifest.yaml
+    succeeds "$BIN/manifest" verify "$ARTIFACTS/runs/$KEY"/1/{train,evaluate}/manifest.yaml
+    [[ $("$BIN/manifest" get "$ARTIFACTS/x/seed-42/train/manifest.yaml" key) == "$KEY"* ]]
+    [[ $("$BIN/manifest" get "$ARTIFACTS/x/seed-42/train/manifest.yaml" run.key_before_adoption) == 000* ]]
+    # The run can be named by its key, and again nothing happens.
+    succeeds pipeline experiment x
+    trained 0
+    [[ $output != *adopt* ]] || fail "$output"
+    succeeds pipeline runs --json
+    [[ $output == *'"key": "'"$KEY"'"'* || $output == *'"key":"'"$KEY"'"'* ]] || fail "$output"
+}
+
+@test "folders of a study lie deeper, and what they read is found all the same" {
+    printf '%s\n' 'schema: lockstep.study/1' 'name: s' 'base: x' 'vary: {loader_workers: [0], epochs: [1, 2]}' >experiments/s.yaml
+    old_run s/epochs-1/seed-42 name=epochs-1
+    old_run s/epochs-2/seed-42 name=epochs-2 epochs=2
+    succeeds pipeline experiment s
+    trained 0
+    evaluated 0
+    [ "$(grep -c '^adopt ' <<<"$output")" -eq 2 ] || fail "$output"
+    # The first is another execution of what x is, and the links stand for the first of both.
+    [[ $output == *"s/epochs-1/seed-42: kept as $ARTIFACTS/runs/$KEY/2"* ]] || fail "$output"
+    [ "$(readlink "$ARTIFACTS/s/epochs-1/seed-42")" = "../../runs/$KEY/1" ]
+    [ "$(readlink "$ARTIFACTS/x/seed-42")" = "../runs/$KEY/1" ]
+    succeeds "$BIN/manifest" verify "$ARTIFACTS/runs/$KEY"/2/{train,evaluate}/manifest.yaml
+    succeeds "$BIN/manifest" verify "$ARTIFACTS"/s/*/seed-42/{train,evaluate}/manifest.yaml
+}
+
+@test "an unfinished old folder is moved aside, and nothing in it is lost" {
+    rm -r "$ARTIFACTS/runs" "$ARTIFACTS/x"
+    old_run x/seed-42
+    rm "$ARTIFACTS/x/seed-42/train/manifest.yaml"
+    mkdir "$ARTIFACTS/x/seed-42.unfinished-1"
+    echo mine >"$ARTIFACTS/x/seed-42/notes"
+    local before
+    before=$(all_of "$ARTIFACTS/x/seed-42")
+    succeeds pipeline experiment x
+    trained 1
+    [[ $output == *"adopt     $ARTIFACTS/x/seed-42: moved to $ARTIFACTS/x/seed-42.unfinished-2: unfinished"* ]] || fail "$output"
+    [ "$(all_of "$ARTIFACTS/x/seed-42.unfinished-2")" = "$before" ]
+    nothing_in "$ARTIFACTS/x/seed-42.unfinished-1"
+    [ -L "$ARTIFACTS/x/seed-42" ]
+}
+
+@test "an old folder in which somebody trains stays where it is" {
+    rm -r "$ARTIFACTS/runs" "$ARTIFACTS/x"
+    old_run x/seed-42
+    local holder before
+    before=$(all_of "$ARTIFACTS/x/seed-42")
+    exec {holder}>"$ARTIFACTS/x/seed-42/train/.lock"
+    flock "$holder"
+    fails_with 1 "x/seed-42': it is being trained" "$BIN/pipeline" experiment x
+    exec {holder}>&-
+    [ "$(all_of "$ARTIFACTS/x/seed-42")" = "$before" ]
+    [ ! -L "$ARTIFACTS/x/seed-42" ]
+}
+
+# ---- Sharing -------------------------------------------------------------------------------------
+
+@test "settings that return find their run; other settings make another" {
+    succeeds pipeline experiment x EPOCHS=2
+    trained 1
+    [[ $output == *"/x/seed-42/train: running (epochs 1 → 2: goes on from $ARTIFACTS/runs/$KEY/1)"* ]] || fail "$output"
+    succeeds pipeline experiment x
+    trained 0
+    [ "$(readlink "$ARTIFACTS/x/seed-42")" = "../runs/$KEY/1" ]
+    succeeds pipeline experiment x EPOCHS=2
+    trained 0
+    [ "$(find "$ARTIFACTS/runs" -name manifest.yaml -path '*/train/*' | wc -l)" -eq 2 ]
+}
+
+@test "a study and an experiment that share runs train them once" {
+    printf '%s\n' 'schema: lockstep.study/1' 'name: s' 'base: x' 'vary: {loader_workers: [0, 1]}' >experiments/s.yaml
+    succeeds pipeline experiment s
+    trained 1
+    [ "$(readlink -f "$ARTIFACTS/s/loader_workers-0/seed-42")" = "$(readlink -f "$ARTIFACTS/x/seed-42")" ]
+    # It trains no longer run for it, and shows its own names.
+    sed 's/^name: x/name: y/' experiments/x.yaml >experiments/y.yaml
+    echo 'loader_workers: 1' >>experiments/y.yaml
+    succeeds pipeline experiment y
+    trained 0
+    [[ $output == *$'\n'"y: test accuracy 0."* ]] || fail "$output"
+}
+
+@test "a study begins no run where a shorter one ended: it asks for times" {
+    printf '%s\n' 'schema: lockstep.study/1' 'name: s' 'base: x' 'vary: {loader_workers: [0], epochs: [2, 3]}' >experiments/s.yaml
+    succeeds pipeline experiment s
+    trained 2
+    [[ $output != *"goes on from"* ]] || fail "$output"
+    [[ $output != *"no times"* ]] || fail "$output"
+}
+
+@test "figures of the own file are shown, whoever trained the run" {
+    sed 's/^name: x/name: y/' experiments/x.yaml >experiments/y.yaml
+    printf '%s\n' 'title: The other' 'published: [{source: R9, accuracy: 12.34}]' >>experiments/y.yaml
+    succeeds pipeline experiment y
+    trained 0
+    grep -q '^# The other' "$ARTIFACTS/y/report/report.md" || fail "$(head -n 3 "$ARTIFACTS/y/report/report.md")"
+    grep -qF '12.34 %' "$ARTIFACTS/y/report/report.md" || fail "$(cat "$ARTIFACTS/y/report/report.md")"
+    succeeds pipeline experiment x
+    [[ $output == *"/x/report: up to date"* ]] || fail "$output"
+    ! grep -qF '12.34 %' "$ARTIFACTS/x/report/report.md" || fail "claimed"
+}
+
+@test "two calls at once on one key train it once, and each of its executions" {
+    local one two
+    pipeline experiment x SEED=5 EXECUTIONS=2 >"$WORK/one" 2>&1 &
+    one=$!
+    pipeline experiment x SEED=5 EXECUTIONS=2 >"$WORK/two" 2>&1 &
+    two=$!
+    wait "$one" || fail "$(cat "$WORK/one")"
+    wait "$two" || fail "$(cat "$WORK/two")"
+    [ "$(cat "$WORK"/{one,two} | grep -c '^train .*: running')" -eq 2 ] || fail "$(cat "$WORK"/{one,two})"
+    [ "$(cd "$(readlink -f "$ARTIFACTS/x/seed-5")/.." && echo [0-9]*)" = "1 2" ]
+}
+
+# ---- Executions ----------------------------------------------------------------------------------
+
+@test "EXECUTIONS adds what is missing, and a second call adds none" {
+    succeeds pipeline experiment x EXECUTIONS=3
+    trained 2
+    [[ $output == *"train     $ARTIFACTS/runs/$KEY/3/train: running (execution 3, to time it again)"* ]] || fail "$output"
+    [[ $output == *$'\n'"x: test accuracy 0."*" (3 executions)"* ]] || fail "$output"
+    [ "$(readlink "$ARTIFACTS/x/seed-42")" = "../runs/$KEY/1" ]
+    succeeds pipeline experiment x EXECUTIONS=3
+    trained 0
+    [ "$(cd "$ARTIFACTS/runs/$KEY" && echo [0-9]*)" = "1 2 3" ]
+}
+
+@test "executions that end in other models are the news, also in the next call" {
+    sed -i "s/^\(  model: \).*/\1$(printf 'f%.0s' {1..64})/" "$ARTIFACTS/runs/$KEY/1/train/manifest.yaml"
+    run --separate-stderr pipeline experiment x EXECUTIONS=2
+    [ "$status" -eq 4 ] || fail "exit code $status" "$output" "$stderr"
+    [[ $stderr == *"pipeline: two executions of one key end in other models: '$ARTIFACTS/runs/$KEY/1' in ffff"*"'$ARTIFACTS/runs/$KEY/2' in "* ]] || fail "$stderr"
+    [ -s "$ARTIFACTS/runs/$KEY/1/train/model.st.zst" ]
+    [ -s "$ARTIFACTS/runs/$KEY/2/train/model.st.zst" ]
+    run --separate-stderr pipeline experiment x EXECUTIONS=2
+    [ "$status" -eq 4 ] || fail "exit code $status" "$output" "$stderr"
+    [[ $stderr == *"end in other models"* ]] || fail "$stderr"
+}
+
+@test "a training that did not finish says why it runs; RESUME=0 begins anew beside it" {
+    local run=$ARTIFACTS/runs/$KEY
+    rm "$run"/1/train/{manifest.yaml,state.st.zst}
+    succeeds pipeline experiment x
+    [[ $output == *"/train: running (not finished, and without a state to go on from)"* ]] || fail "$output"
+    rm "$run/1/train/manifest.yaml"
+    succeeds pipeline experiment x RESUME=0
+    [[ $output == *"/train: running (execution 2: RESUME=0 begins anew)"* ]] || fail "$output"
+    [ "$(readlink "$ARTIFACTS/x/seed-42")" = "../runs/$KEY/2" ]
+    [ -s "$run/1/train/state.st.zst" ]
+    # What is trained and only lacks its evaluation is not trained again.
+    rm -r "$run/1" "$run/2/evaluate"
+    succeeds pipeline experiment x RESUME=0
+    trained 0
+    evaluated 1
+}
+
+# ---- Listing, comparing --------------------------------------------------------------------------
+
+@test "runs lists what is kept, and in what it differs from its file" {
+    succeeds pipeline experiment x EXECUTIONS=2 SET="optimizer.lr=0.5" SEED=5
+    mkdir -p "$ARTIFACTS/runs/0123456789ab/1" "$ARTIFACTS/runs/no-key"
+    succeeds pipeline runs
+    [[ ${lines[0]} =~ ^KEY\ +NAME\ +DATE\ +ACCURACY\ %\ +S/EPOCH\ +EXECUTIONS\ +SIZE ]] || fail "$output"
+    grep -Eq "^$KEY +x +[0-9]{4}-[0-9]{2}-[0-9]{2} +[0-9.]+ +[0-9.]+ +1 +[0-9.]+ [KM]iB +$" <<<"$output" || fail "$output"
+    grep -Eq "^[0-9a-f]{12} +x .* 2 +[0-9.]+ [KM]iB +optimizer.lr 0.02 → 0.5, seed 5$" <<<"$output" || fail "$output"
+    grep -Eq '^0123456789ab .* 0\+1 +.* not finished$' <<<"$output" || fail "$output"
+    [[ ${lines[-1]} == "3 runs, "* ]] || fail "$output"
+    succeeds pipeline runs "$KEY"
+    [[ ${#lines[@]} -eq 3 && ${lines[1]} == "$KEY "* && ${lines[2]} == "1 run, "* ]] || fail "$output"
+    fails_with 3 "no kept run has a key that begins with 'fffffffffffff'" "$BIN/pipeline" runs fffffffffffff
+    # Without any experiment file, and where nothing is kept.
+    cd "$WORK"
+    succeeds pipeline runs
+    grep -q "^$KEY .*(no experiment of this name)$" <<<"$output" || fail "$output"
+    ARTIFACTS=$WORK/none succeeds pipeline runs
+    [ "$output" = "no runs in $WORK/none/runs" ]
+    [ ! -e "$WORK/none" ]
+}
+
+@test "runs --json is a list that says the same" {
+    need_python
+    succeeds pipeline experiment x SET="optimizer.lr=0.5"
+    succeeds pipeline runs --json
+    printf '%s\n' "$output" >"$WORK/runs.json"
+    "$PYTHON" - "$WORK/runs.json" "$KEY" <<'END' || fail "$output"
+import json, sys
+runs = json.load(open(sys.argv[1]))
+assert len(runs) == 2, runs
+first, other = (runs if runs[0]["key"] == sys.argv[2] else runs[::-1])
+assert (first["name"], first["differs"], first["executions"], first["unfinished"]) == ("x", "", 1, 0), first
+assert other["differs"] == "optimizer.lr 0.02 → 0.5", other
+assert 0 < first["accuracy"] < 1 and first["seconds_per_epoch"] > 0 and first["bytes"] > 1000, first
+END
+    ARTIFACTS=$WORK/none succeeds pipeline runs --json
+    [ "$output" = "[]" ] || fail "$output"
+}
+
+@test "compare RUNS compares kept runs, and trains nothing" {
+    succeeds pipeline experiment x SET="optimizer.lr=0.5"
+    local other before
+    other=$(key_of_link x/seed-42)
+    [ "$other" != "$KEY" ]
+    EXECUTIONS=1 succeeds pipeline compare RUNS="$other ${KEY:0:7}"
+    trained 0
+    [[ $output == *$'\n'"x-${other:0:6}: test accuracy "*$'\n'"x-${KEY:0:6}: test accuracy "* ]] || fail "$output"
+    local report=$ARTIFACTS/compare-x-${other:0:6}-x-${KEY:0:6}/report.md
+    grep -Eq "^\| \*\*x-${KEY:0:6}\*\* \| .* (same model|McNemar|points)" "$report" || fail "$(cat "$report")"
+    # The links and reports of the experiment stand for what it was last run with.
+    [ "$(key_of_link x/seed-42)" = "$other" ]
+    sed 's/^name: x/name: y/; s/0.02/0.03/' experiments/x.yaml >experiments/y.yaml
+    EXECUTIONS=1 succeeds pipeline compare x y
+    before=$(all_of "$ARTIFACTS/compare-x-y")
+    EXECUTIONS=1 succeeds pipeline compare RUNS="$other $(key_of_link y/seed-42)"
+    trained 0
+    [[ $output == *$'\n'"x: test accuracy "*$'\n'"y: test accuracy "* ]] || fail "$output"
+    [ "$(key_of_link x/seed-42)" = "$KEY" ]
+    [ "$(all_of "$ARTIFACTS/compare-x-y")" = "$before" ]
+    fails_with 2 "compare: a name is missing" "$BIN/pipeline" compare RUNS="$KEY"
+    fails_with 3 "no kept run has a key that begins with 'zz'" "$BIN/pipeline" compare RUNS="$KEY zz"
+    fails_with 2 "is named twice|are one run" "$BIN/pipeline" compare RUNS="$KEY ${KEY:0:8}"
+}
+
+@test "names are given once: as words, or by a setting" {
+    fails_with 2 "names are given twice: as 'x' and by EXP='y'" "$BIN/pipeline" experiment x EXP=y
+    fails_with 2 "names are given twice: as 'x' and by RUNS='$KEY'" "$BIN/pipeline" compare x RUNS="$KEY"
+    # A variable that was left in the environment makes no keys of names that are typed.
+    RUNS=abc DRY_RUN=1 succeeds pipeline compare x
+    RUNS=abc fails_with 3 "begins with 'fff'" "$BIN/pipeline" clean-runs fff
+    [ -d "$ARTIFACTS/runs/$KEY" ]
+}
+
+# ---- Removing ------------------------------------------------------------------------------------
+
+@test "clean-runs removes the runs that are named, and no other" {
+    succeeds pipeline experiment x SEED=5
+    succeeds pipeline experiment x SEED=6
+    local five six
+    five=$(key_of_link x/seed-5)
+    six=$(key_of_link x/seed-6)
+    # A link in a run is removed, not followed.
+    mkdir "$WORK/precious"
+    echo kept >"$WORK/precious/file"
+    ln -s "$WORK/precious" "$ARTIFACTS/runs/$five/1/precious"
+    local others
+    others=$(all_of "$ARTIFACTS/runs/$KEY"; all_of "$ARTIFACTS/runs/$six")
+    succeeds pipeline clean-runs "$five" "${five:0:10}"
+    [ "$output" = "remove    $ARTIFACTS/runs/$five: removed" ] || fail "$output"
+    [ ! -e "$ARTIFACTS/runs/$five" ]
+    [ "$(ls -A "$ARTIFACTS/runs")" = "$(printf '%s\n' "$KEY" "$six" | sort)" ] || fail "$(ls -A "$ARTIFACTS/runs")"
+    [ -s "$WORK/precious/file" ]
+    [ "$(all_of "$ARTIFACTS/runs/$KEY"; all_of "$ARTIFACTS/runs/$six")" = "$others" ]
+    # By make, with all digits of the key; what was removed is trained again.
+    succeeds make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" \
+        RUNS="$("$BIN/manifest" get "$ARTIFACTS/x/seed-6/train/manifest.yaml" key)" clean-runs
+    [ "$(ls -A "$ARTIFACTS/runs")" = "$KEY" ]
+    succeeds pipeline experiment x SEED=5
+    trained 1
+}
+
+@test "clean-runs refuses what is not exactly one run each, and removes nothing then" {
+    local twin=${KEY:0:11}z digit word before
+    for digit in 0 1; do [ "${KEY:11:1}" = "$digit" ] || twin=${KEY:0:11}$digit; done
+    mkdir -p "$ARTIFACTS/runs/$twin/1/train"
+    echo other >"$ARTIFACTS/runs/$twin/1/train/state.st.zst"
+    before=$(all_of "$ARTIFACTS")
+    fails_with 3 "'${KEY:0:11}' is the beginning of 2 keys: give more digits" "$BIN/pipeline" clean-runs "${KEY:0:11}"
+    fails_with 3 "no kept run has a key that begins with 'x'" "$BIN/pipeline" clean-runs "$KEY" x
+    # Digits beyond the folder's name count, too: two keys without a blank between are none.
+    fails_with 3 "no kept run has a key" "$BIN/pipeline" clean-runs "$KEY$twin"
+    # shellcheck disable=SC2016 # so it shall be
+    for word in . .. '*' "../runs/$KEY" "$KEY/1" "${KEY^^}" "$ARTIFACTS/runs/$KEY" '$(echo x)'; do
+        fails_with 3 "no kept run has a key" "$BIN/pipeline" clean-runs "$word"
+    done
+    fails_with 2 "a name is missing" "$BIN/pipeline" clean-runs
+    fails_with 2 "a name is missing" "$BIN/pipeline" clean-runs RUNS=" "
+    [ "$(all_of "$ARTIFACTS")" = "$before" ]
+}
+
+@test "clean-runs leaves a run that is being trained, and the others with it" {
+    succeeds pipeline experiment x SEED=5
+    local five holder lock before
+    five=$(key_of_link x/seed-5)
+    before=$(all_of "$ARTIFACTS")
+    # A train tool holds the one, the stage that starts it the other; so does an evaluation.
+    for lock in train/.lock .train.lock .evaluate.lock; do
+        exec {holder}>"$ARTIFACTS/runs/$five/1/$lock"
+        flock "$holder"
+        fails_with 1 "runs/$five/1': it is being trained" "$BIN/pipeline" clean-runs "$KEY" "$five"
+        exec {holder}>&-
+        [ "$(all_of "$ARTIFACTS")" = "$before" ]
+    done
+    succeeds pipeline clean-runs "$KEY" "$five"
+    [ -z "$(ls -A "$ARTIFACTS/runs")" ]
+}
+
+@test "where nothing can be written, kept runs are listed and compared, and nothing is removed" {
+    need_read_only
+    succeeds read_only "$ARTIFACTS" "$BIN/pipeline" runs
+    grep -q "^$KEY " <<<"$output" || fail "$output"
+    succeeds read_only "$ARTIFACTS" "$BIN/pipeline" experiment x
+    trained 0
+    TOOL=pipeline fails_with 1 "cannot remove: '$ARTIFACTS/runs/$KEY': Read-only" \
+        read_only "$ARTIFACTS" "$BIN/pipeline" clean-runs "$KEY"
+    [ -s "$ARTIFACTS/runs/$KEY/1/train/model.st.zst" ]
+}
+
+@test "a removal that was interrupted is finished, and a folder that was renamed is in nobody's way" {
+    mkdir "$ARTIFACTS/runs/.removed-$KEY"
+    echo half >"$ARTIFACTS/runs/.removed-$KEY/file"
+    mv "$ARTIFACTS/runs/$KEY" "$ARTIFACTS/runs/0123456789ab"
+    succeeds pipeline runs
+    grep -q "^0123456789ab .* it holds the run of another key, '$KEY" <<<"$output" || fail "$output"
+    succeeds pipeline experiment x
+    trained 1
+    succeeds pipeline clean-runs "$KEY"
+    [ "$(ls -A "$ARTIFACTS/runs")" = 0123456789ab ]
+    fails_with 1 "holds the run of another key" "$BIN/pipeline" clean-runs 0123456789ab
+    [ -s "$ARTIFACTS/runs/0123456789ab/1/train/model.st.zst" ]
+}
+
+# ---- Odd names -----------------------------------------------------------------------------------
+
+@test "a name with blanks, quotes and \$(…) is a name; a long one is cut" {
+    # shellcheck disable=SC2016 # so it shall be
+    local odd='$(touch x) it'\''s "a" b;c&d' long
+    long=$(printf 'n%.0s' {1..200})
+    cp experiments/x.yaml "experiments/$odd.yaml"
+    sed -i 's/^name: x/name: odd/' "experiments/$odd.yaml"
+    cp experiments/x.yaml "experiments/$long.yaml"
+    sed -i 's/^name: x/name: long/; s/0.02/0.03/' "experiments/$long.yaml"
+    export EXECUTIONS=1
+    succeeds pipeline compare "experiments/$odd.yaml" "experiments/$long.yaml" SET="title=\$(touch y) \"$long"
+    [ -e "${lines[-1]#report: }" ] || fail "$output"
+    succeeds pipeline explain "experiments/$odd.yaml" "experiments/$long.yaml" SET="title=$long"
+    [ -e "${lines[-1]#report: }" ] || fail "$output"
+    # shellcheck disable=SC2016
+    succeeds make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$WORK/a:r "'$$(touch z) [x]' EXP="$PWD/experiments/$odd.yaml" experiment
+    [ -z "$(find "$WORK" "$ROOT" -maxdepth 2 -type f -name '[xyz]')" ] || fail "a name was executed"
+    fails_with 2 "a tab or a line break" "$BIN/pipeline" experiment $'experiments/a\nb.yaml'
+}

@@ -1,0 +1,396 @@
+// Settings of the pipeline, lists of words, names of folders, and what a changed run is said to be.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/yaml_tree.h"
+#include "pipeline/change.h"
+#include "pipeline/naming.h"
+#include "pipeline/settings.h"
+#include "pipeline/words.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+// ---- Words ----
+
+static void words_are_an_argv(void **state) {
+    (void)state;
+    words w = {0}, more = {0};
+    assert_int_equal(words_add(&w, "train", NULL), STATUS_OK);
+    assert_int_equal(words_format(&w, NULL, "--shards=%d", 4), STATUS_OK);
+    assert_int_equal(words_option(&w, "--device", NULL, NULL), STATUS_OK);
+    assert_int_equal(w.count, 2);
+    assert_int_equal(words_option(&w, "--device", "", NULL), STATUS_OK);
+    assert_int_equal(words_add(&more, "a b", NULL), STATUS_OK);
+    assert_int_equal(words_add_all(&w, &more, NULL), STATUS_OK);
+    assert_int_equal(w.count, 5);
+    assert_string_equal(w.items[3], "");
+    assert_null(w.items[5]);
+    assert_true(words_has(&w, "a b"));
+    assert_false(words_has(&w, "a"));
+    words_release(&more);
+    words_release(&w);
+    assert_null(w.items);
+}
+
+// `text` cut at `separators` is `expected`, its parts joined by '|'.
+static void expect_split(const char *text, const char *separators, const char *expected) {
+    words w = {0};
+    char joined[256] = "";
+    assert_int_equal(words_split(&w, text, separators, NULL), STATUS_OK);
+    for (size_t i = 0; i < w.count; i++) {
+        strcat(joined, i ? "|" : "");
+        strcat(joined, w.items[i]);
+    }
+    assert_string_equal(joined, expected);
+    words_release(&w);
+}
+
+static void texts_are_split(void **state) {
+    (void)state;
+    expect_split(NULL, ";", "");
+    expect_split("", ";", "");
+    expect_split(" ;; ", ";", "");
+    expect_split("epochs=1; optimizer.lr=0.5 ;", ";", "epochs=1|optimizer.lr=0.5");
+    expect_split("augment=[a, b];title=a b", ";", "augment=[a, b]|title=a b");
+    expect_split(" a\tb\nc ", " \t\n", "a|b|c");
+    expect_split("$(touch x)", ";", "$(touch x)");
+}
+
+// ---- Settings ----
+
+// For the tests: the environment that settings are read from.
+static void clear_environment(void) {
+    static const char *const names[] = {
+        "EXP",       "EXPS",        "A",      "B",          "LIST",     "RUNS",        "SET",
+        "SEED",      "DATA",        "EPOCHS", "EXECUTIONS", "RESUME",   "QUICK",       "DRY_RUN",
+        "ARTIFACTS", "MODEL_LIMIT", "DEVICE", "THREADS",    "LAUNCHER", "REPORT_FLAGS"};
+    for (size_t i = 0; i < COUNT(names); i++) unsetenv(names[i]);
+}
+
+static int clear(void **state) {
+    (void)state;
+    clear_environment();
+    return 0;
+}
+
+static status read_words(settings *s, pipeline_command command, const char *line, words *given,
+                         error *err) {
+    *given = (words){0};
+    assert_int_equal(words_split(given, line, "|", NULL), STATUS_OK);
+    return settings_read(s, command, (const char *const *)given->items, given->count, err);
+}
+
+// The words, with '|' between, are refused, and the message has `part`.
+static void expect_refusal(pipeline_command command, const char *line, const char *part) {
+    settings s;
+    words given;
+    error err = {0};
+    assert_int_equal(read_words(&s, command, line, &given, &err), STATUS_USAGE);
+    if (!strstr(err.message, part)) fail_msg("'%s' lacks '%s'", err.message, part);
+    assert_int_equal(s.names.count, 0);
+    assert_null(s.names.items);
+    words_release(&given);
+}
+
+static void settings_that_are_known(void **state) {
+    (void)state;
+    settings s;
+    words given;
+    error err = {0};
+    assert_int_equal(
+        read_words(&s, COMMAND_SUBMISSION,
+                   "EXPS=a  ./b.yaml|SET=optimizer.lr=0.5; title=x y|EPOCHS=3|SEED=7|"
+                   "EXECUTIONS=2|RESUME=0|MODEL_LIMIT=0|DRY_RUN=1|BIN=somewhere|DEVICE=",
+                   &given, &err),
+        STATUS_OK);
+    assert_int_equal(s.names.count, 2);
+    assert_string_equal(s.names.items[0], "a");
+    assert_string_equal(s.names.items[1], "./b.yaml");
+    // Later ones win in --set: SET, EPOCHS, SEED.
+    assert_int_equal(s.assignments.count, 4);
+    assert_string_equal(s.assignments.items[0], "optimizer.lr=0.5");
+    assert_string_equal(s.assignments.items[1], "title=x y");
+    assert_string_equal(s.assignments.items[2], "epochs=3");
+    assert_string_equal(s.assignments.items[3], "seed=7");
+    assert_int_equal(s.executions, 2);
+    assert_false(s.resume);
+    assert_true(s.dry_run);
+    assert_int_equal(s.model_limit, 0);
+    assert_null(s.values[SETTING_DEVICE]); // an empty value is none
+    settings_release(&s);
+    words_release(&given);
+}
+
+static void settings_by_default(void **state) {
+    (void)state;
+    settings s;
+    words given;
+    assert_int_equal(read_words(&s, COMMAND_EXPERIMENT, "ddp4", &given, NULL), STATUS_OK);
+    assert_string_equal(s.names.items[0], "ddp4");
+    assert_int_equal(s.assignments.count, 0);
+    assert_int_equal(s.executions, 0);
+    assert_true(s.resume);
+    assert_false(s.quick || s.dry_run);
+    assert_int_equal(s.model_limit, 4);
+    settings_release(&s);
+    words_release(&given);
+}
+
+static void settings_that_are_misspelt(void **state) {
+    (void)state;
+    expect_refusal(COMMAND_EXPERIMENT, "EXP=x|EPOCH=3",
+                   "unknown setting: 'EPOCH=3': did you mean EPOCHS?");
+    expect_refusal(COMMAND_EXPERIMENT, "EXP=x|epochs=3", "did you mean EPOCHS?");
+    expect_refusal(COMMAND_EXPERIMENT, "EXP=x|LR=0.01", "SET=\"KEY=VALUE\"");
+    expect_refusal(COMMAND_EXPERIMENT, "EXP=x|CIFAR_FROM=y", "did you mean CIFAR10_FROM?");
+    expect_refusal(COMMAND_EXPERIMENT, "EXP=x|optimizer.lr=0.01",
+                   "unknown setting: 'optimizer.lr=0.01'");
+    expect_refusal(COMMAND_RUNS, "EPOCHS=3", "runs does not take EPOCHS");
+}
+
+static void settings_of_other_commands(void **state) {
+    (void)state;
+    expect_refusal(COMMAND_COMPARE, "EXP=x", "compare does not take EXP: it takes EXPS=");
+    expect_refusal(COMMAND_EXPERIMENT, "EXPS=x",
+                   "experiment does not take EXPS: it takes EXP=NAME");
+    expect_refusal(COMMAND_EXPERIMENT, "EXP=x|QUICK=1", "experiment does not take QUICK");
+    expect_refusal(COMMAND_CLEAN_RUNS, "RUNS=abc|SEED=1", "clean-runs does not take SEED");
+}
+
+static void settings_whose_value_is_no_good(void **state) {
+    (void)state;
+    expect_refusal(COMMAND_EXPERIMENT, "EXP=x|EXECUTIONS=0",
+                   "EXECUTIONS: '0': expected a whole number from 1 to 1000");
+    expect_refusal(COMMAND_EXPERIMENT, "EXP=x|EXECUTIONS=2x", "EXECUTIONS: '2x'");
+    expect_refusal(COMMAND_EXPERIMENT, "EXP=x|SEED=-1", "SEED: '-1'");
+    expect_refusal(COMMAND_EXPERIMENT, "EXP=x|SEED=99999999999999999999", "SEED: '9999");
+    expect_refusal(COMMAND_EXPERIMENT, "EXP=x|RESUME=yes", "RESUME: 'yes'");
+    expect_refusal(COMMAND_REPRODUCE, "QUICK=2", "QUICK: '2'");
+}
+
+static void names_that_are_missing(void **state) {
+    (void)state;
+    expect_refusal(COMMAND_EXPERIMENT, "", "experiment: a name is missing: it takes EXP=NAME");
+    expect_refusal(COMMAND_EXPERIMENT, "EXP=", "a name is missing");
+    expect_refusal(COMMAND_EXPERIMENT, "a|b", "too many names");
+    expect_refusal(COMMAND_EXPLAIN, "A=x", "explain: B is missing");
+    expect_refusal(COMMAND_EXPLAIN, "B=x", "explain: A is missing");
+    expect_refusal(COMMAND_COMPARE, "RUNS=abc", "a name is missing");
+    expect_refusal(COMMAND_COMPARE, "EXPS=a|RUNS=abc abd", "EXPS or RUNS, not both");
+    expect_refusal(COMMAND_CLEAN_RUNS, "", "a name is missing");
+    expect_refusal(COMMAND_EXPERIMENT, "a|EXP=b", "names are given twice: as 'a' and by EXP='b'");
+}
+
+static void the_environment(void **state) {
+    (void)state;
+    settings s;
+    words given;
+    setenv("EXP", "from-there", 1);
+    setenv("SEED", "5", 1);
+    setenv("EPOCHS", "9", 1);
+    setenv("RUNS", "abc", 1);
+    // A word wins; a name is taken where none was typed; what other commands take plays no part.
+    assert_int_equal(read_words(&s, COMMAND_EXPERIMENT, "EPOCHS=2", &given, NULL), STATUS_OK);
+    assert_string_equal(s.names.items[0], "from-there");
+    assert_string_equal(s.values[SETTING_SEED], "5");
+    assert_string_equal(s.values[SETTING_EPOCHS], "2");
+    assert_null(s.values[SETTING_RUNS]);
+    settings_release(&s);
+    words_release(&given);
+    assert_int_equal(read_words(&s, COMMAND_COMPARE, "x|y", &given, NULL), STATUS_OK);
+    assert_int_equal(s.names.count, 2);
+    assert_null(s.values[SETTING_RUNS]);
+    settings_release(&s);
+    words_release(&given);
+    clear_environment();
+}
+
+// A path may have a '=' behind a '/', and a name anything.
+static void words_that_are_no_settings(void **state) {
+    (void)state;
+    settings s;
+    words given;
+    assert_int_equal(
+        read_words(&s, COMMAND_SUBMISSION, "/tmp/a=b/x.yaml|=x|a b=c|$(touch x)", &given, NULL),
+        STATUS_OK);
+    assert_int_equal(s.names.count, 4);
+    assert_string_equal(s.names.items[2], "a b=c");
+    settings_release(&s);
+    words_release(&given);
+}
+
+static void commands(void **state) {
+    (void)state;
+    error err = {0};
+    pipeline_command command;
+    for (int c = 0; c < COMMANDS; c++) {
+        const char *name = settings_command_name((pipeline_command)c);
+        assert_int_equal(settings_find_command(name, &command, NULL), STATUS_OK);
+        assert_int_equal(command, c);
+    }
+    assert_int_equal(settings_find_command("comparre", &command, &err), STATUS_USAGE);
+    assert_non_null(strstr(err.message, "did you mean 'compare'?"));
+}
+
+// ---- Folders ----
+
+// `line` as of an experiment gives folders this suffix.
+static void expect_suffix(const char *line, const char *expected) {
+    settings s;
+    words given;
+    assert_int_equal(read_words(&s, COMMAND_EXPERIMENT, line, &given, NULL), STATUS_OK);
+    char *suffix = naming_suffix(&s, NULL);
+    assert_string_equal(suffix, expected);
+    free(suffix);
+    settings_release(&s);
+    words_release(&given);
+}
+
+static char *suffix_of(const char *line) {
+    settings s;
+    words given;
+    assert_int_equal(read_words(&s, COMMAND_EXPERIMENT, line, &given, NULL), STATUS_OK);
+    char *suffix = naming_suffix(&s, NULL);
+    assert_non_null(suffix);
+    settings_release(&s);
+    words_release(&given);
+    return suffix;
+}
+
+// Two settings have two folders, whose names are safe and short.
+static void expect_two_folders(const char *one, const char *two) {
+    char *a = suffix_of(one), *b = suffix_of(two);
+    assert_string_not_equal(a, b);
+    assert_true(strlen(a) < 110 && strlen(b) < 110);
+    assert_null(strpbrk(a, " /;'\"$()\n"));
+    free(a);
+    free(b);
+}
+
+static void folders_of_settings(void **state) {
+    (void)state;
+    char longer[400];
+    expect_suffix("x", "");
+    expect_suffix("x|THREADS=3|DEVICE=cpu|EXECUTIONS=4", ""); // the same runs
+    expect_suffix("x|EPOCHS=3|SEED=1", "-epochs=3,seed=1");
+    expect_suffix("x|SET=optimizer.lr=0.5", "-optimizer.lr=0.5");
+    expect_two_folders("x|SET=title=a b", "x|SET=title=a_b");
+    expect_two_folders("x|SET=title=$(touch x)", "x|SET=title=\"(touch x)");
+    expect_two_folders("x|DATA=/a/b", "x|DATA=/a_b");
+    expect_two_folders("x|EPOCHS=1|DATA=d", "x|EPOCHS=1");
+    snprintf(longer, sizeof longer, "x|SET=title=%0300d", 1);
+    char *other = strdup(longer);
+    assert_non_null(other);
+    other[strlen(other) - 1] = '2';
+    expect_two_folders(longer, other);
+    free(other);
+}
+
+static void long_names(void **state) {
+    (void)state;
+    char a[301], b[301];
+    memset(a, 'n', 300);
+    memset(b, 'n', 300);
+    b[299] = 'm';
+    a[300] = b[300] = 0;
+    char *one = naming_shortened(strdup(a), NULL), *two = naming_shortened(strdup(b), NULL);
+    assert_true(strlen(one) < 131 && strlen(two) < 131);
+    assert_string_not_equal(one, two);
+    free(one);
+    free(two);
+    one = naming_shortened(strdup("compare-it's a"), NULL); // short enough: as it is
+    assert_string_equal(one, "compare-it's a");
+    free(one);
+    assert_null(naming_shortened(NULL, NULL));
+}
+
+static void names_of_files(void **state) {
+    (void)state;
+    static const char *const cases[][2] = {
+        {"a/b/vgg.yaml", "vgg"}, {"vgg", "vgg"}, {".yaml", ".yaml"}, {"a.yaml/b.yml", "b.yml"}};
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char *name = naming_base(cases[i][0], NULL);
+        assert_string_equal(name, cases[i][1]);
+        free(name);
+    }
+}
+
+// ---- What has changed ----
+
+static yaml_node *tree(const char *text) {
+    yaml_node *root = NULL;
+    error err = {0};
+    if (yaml_read_text(text, strlen(text), "test", &root, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    return root;
+}
+
+static void expect_change(const char *before, const char *now, size_t count, const char *expected) {
+    char text[400];
+    yaml_node *a = tree(before), *b = tree(now);
+    assert_int_equal(change_keys(a, b, text, sizeof text), count);
+    assert_string_equal(text, expected);
+    yaml_free(a);
+    yaml_free(b);
+}
+
+static void changes(void **state) {
+    (void)state;
+    expect_change("{epochs: 3}", "{epochs: 3}", 0, "");
+    expect_change("{epochs: 3}", "{epochs: 1}", 1, "epochs 3 → 1");
+    expect_change("{optimizer: {kind: sgd, lr: 0.1}}", "{optimizer: {kind: sgd, lr: 0.2}}", 1,
+                  "optimizer.lr 0.1 → 0.2");
+    expect_change("{epochs: 3}", "{epochs: 3, target: x}", 1, "target none → x");
+    expect_change("{a: 1, epochs: 3}", "{epochs: 4}", 2, "a 1 → none, epochs 3 → 4");
+    // What is only shown, and the seed, which the folder says.
+    expect_change("{name: a, title: a, seed: 1}", "{name: b, title: b, seed: 2}", 0, "");
+    expect_change("{architecture: {name: a, layers: [relu]}}",
+                  "{architecture: {name: b, layers: []}}", 1, "model a → b");
+    expect_change("{a: 1, b: 1, c: 1, d: 1, e: 1}", "{a: 2, b: 2, c: 2, d: 2, e: 2}", 5,
+                  "a 1 → 2, b 1 → 2, c 1 → 2, …");
+}
+
+// However little room there is, the text ends in it.
+static void changes_in_little_room(void **state) {
+    (void)state;
+    yaml_node *a = tree("{first: 1111111111, second: 1, third: 1}"),
+              *b = tree("{first: 2, second: 2, third: 2}");
+    for (size_t size = 1; size < 60; size++) {
+        char *text = malloc(size);
+        assert_non_null(text);
+        assert_int_equal(change_keys(a, b, text, size), 3);
+        assert_true(strlen(text) < size);
+        free(text);
+    }
+    yaml_free(a);
+    yaml_free(b);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_are_an_argv),
+        cmocka_unit_test(texts_are_split),
+        cmocka_unit_test_setup(settings_that_are_known, clear),
+        cmocka_unit_test_setup(settings_by_default, clear),
+        cmocka_unit_test_setup(settings_that_are_misspelt, clear),
+        cmocka_unit_test_setup(settings_of_other_commands, clear),
+        cmocka_unit_test_setup(settings_whose_value_is_no_good, clear),
+        cmocka_unit_test_setup(names_that_are_missing, clear),
+        cmocka_unit_test_setup(the_environment, clear),
+        cmocka_unit_test_setup(words_that_are_no_settings, clear),
+        cmocka_unit_test(commands),
+        cmocka_unit_test_setup(folders_of_settings, clear),
+        cmocka_unit_test(long_names),
+        cmocka_unit_test(names_of_files),
+        cmocka_unit_test(changes),
+        cmocka_unit_test(changes_in_little_room),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

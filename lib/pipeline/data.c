@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cli.h"
 #include "base/memory.h"
 #include "data/manifest.h"
 #include "pipeline/planned_run.h"
@@ -103,15 +104,22 @@ out:
     return rc;
 }
 
+static status unknown(const planned_run *r, error *err) {
+    static const char *const official[] = {"cifar10", "cifar100", "mnist", "fashion-mnist",
+                                           "synthetic"};
+    const char *near = cli_nearest(r->e.dataset, official, sizeof official / sizeof *official);
+    return error_set(
+        err, STATUS_INPUT,
+        "cannot fetch data: '%s' is no official data set%s%s%s give DATA=DIR, a folder "
+        "that import-images made",
+        r->e.dataset, near ? ": did you mean '" : ":", near ? near : "", near ? "'? If not," : "");
+}
+
 static status fetch(pipeline *p, const planned_run *r, error *err) {
     words command = {0};
     status rc = STATUS_OK;
     if (p->settings->values[SETTING_DATA]) return rc;
-    if (!is_synthetic(r) && !settings_source_name(r->e.dataset))
-        return error_set(err, STATUS_INPUT,
-                         "cannot fetch data: '%s' is no official data set: give DATA=DIR, a folder "
-                         "that import-images made",
-                         r->e.dataset);
+    if (!is_synthetic(r) && !settings_source_name(r->e.dataset)) return unknown(r, err);
     TRY(data_fetch_command(r, settings_source(p->settings, r->e.dataset), &command, err));
     const stage s = {.name = "fetch", .dir = r->data, .command = &command};
     TRY(stage_run(p, &s, err));

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/output.h"
 #include "data/manifest.h"
@@ -13,25 +14,43 @@
 
 // ---- In what two experiments differ ----
 
+enum { SHOWN_BYTES = 61 };
+
 typedef struct telling {
     char *text;
     size_t size, used, count;
 } telling;
 
-static const char *scalar(const yaml_node *node) {
-    return !node ? "none" : node->kind == YAML_SCALAR ? node->text : "another value";
+// A value as one writes it in a file; lists and mappings in JSON.
+static void show(const yaml_node *node, char text[SHOWN_BYTES]) {
+    char *json = NULL;
+    if (!node)
+        snprintf(text, SHOWN_BYTES, "none");
+    else if (node->kind == YAML_SCALAR)
+        snprintf(text, SHOWN_BYTES, "%s", node->text);
+    else if (json_from_yaml(node, &json, NULL) == STATUS_OK)
+        snprintf(text, SHOWN_BYTES, "%s", json);
+    else
+        snprintf(text, SHOWN_BYTES, "another value");
+    free(json);
 }
 
-static void tell(telling *t, const char *group, const char *key, const char *from, const char *to) {
+static void tell(telling *t, const char *group, const char *key, const yaml_node *before,
+                 const yaml_node *now) {
+    char from[SHOWN_BYTES], to[SHOWN_BYTES];
     enum { MOST = 4 };
     const char *separator = t->count ? ", " : "";
     if (++t->count > MOST || t->used >= t->size) return;
+    show(before, from);
+    show(now, to);
     if (t->count == MOST)
         t->used += (size_t)snprintf(t->text + t->used, t->size - t->used, ", …");
+    else if (strcmp(from, to) == 0) // in what is not shown: a model's layers
+        t->used += (size_t)snprintf(t->text + t->used, t->size - t->used, "%s%s%s%.40s %s changed",
+                                    separator, group, *group ? "." : "", key, from);
     else
-        t->used +=
-            (size_t)snprintf(t->text + t->used, t->size - t->used, "%s%s%s%.40s %.60s → %.60s",
-                             separator, group, *group ? "." : "", key, from, to);
+        t->used += (size_t)snprintf(t->text + t->used, t->size - t->used, "%s%s%s%.40s %s → %s",
+                                    separator, group, *group ? "." : "", key, from, to);
 }
 
 static bool is_shown_apart(const char *key) {
@@ -55,12 +74,11 @@ static void tell_value(telling *t, const char *group, const char *key, const yam
                        const yaml_node *b) {
     if (a && b && yaml_equal(a, b)) return;
     if (strcmp(key, "architecture") == 0)
-        tell(t, "", "model", a ? scalar(yaml_find(a, "name")) : "none",
-             b ? scalar(yaml_find(b, "name")) : "none");
+        tell(t, "", "model", a ? yaml_find(a, "name") : NULL, b ? yaml_find(b, "name") : NULL);
     else if (!*group && a && b && a->kind == YAML_MAPPING && b->kind == YAML_MAPPING)
         tell_mapping(t, key, a, b);
     else
-        tell(t, group, key, scalar(a), scalar(b));
+        tell(t, group, key, a, b);
 }
 
 size_t change_keys(const yaml_node *before, const yaml_node *now, char *text, size_t size) {

@@ -89,19 +89,28 @@ static status find_standing(const pipeline *p, const planned_runs *runs, const c
     return STATUS_OK;
 }
 
+status execute_missing_of(const pipeline *p, const planned_runs *runs, const planned_run *r,
+                          int rounds, int *missing, error *err) {
+    const int wanted = execute_wanted(r, rounds);
+    *missing = 0;
+    for (size_t k = 0; k < r->seed_count; k++) {
+        standing s;
+        status rc = find_standing(p, runs, r->seeds[k].key, wanted, &s, err);
+        if (rc != STATUS_OK) return rc;
+        if ((int)s.count < wanted) *missing += wanted - (int)s.count;
+        release(&s);
+    }
+    return STATUS_OK;
+}
+
 static status count_missing(const pipeline *p, const planned_runs *runs, int rounds, int *missing,
                             error *err) {
     *missing = 0;
     for (size_t i = 0; i < runs->count; i++) {
-        const planned_run *r = &runs->items[i];
-        const int wanted = execute_wanted(r, rounds);
-        for (size_t k = 0; k < r->seed_count; k++) {
-            standing s;
-            status rc = find_standing(p, runs, r->seeds[k].key, wanted, &s, err);
-            if (rc != STATUS_OK) return rc;
-            if ((int)s.count < wanted) *missing += wanted - (int)s.count;
-            release(&s);
-        }
+        int own;
+        status rc = execute_missing_of(p, runs, &runs->items[i], rounds, &own, err);
+        if (rc != STATUS_OK) return rc;
+        *missing += own;
     }
     return STATUS_OK;
 }

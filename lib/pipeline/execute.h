@@ -24,6 +24,10 @@ int execute_wanted(const planned_run *r, int rounds);
 status execute_missing(const pipeline *p, planned_runs *runs, int rounds, int *missing,
                        error *err) MUST_CHECK;
 
+// Of one run of the plan, with the host and version that runs->host and ->version say.
+status execute_missing_of(const pipeline *p, const planned_runs *runs, const planned_run *r,
+                          int rounds, int *missing, error *err) MUST_CHECK;
+
 // Checks every run that is not there, without writing anything: device, data, class count, model.
 status execute_check(const pipeline *p, const planned_runs *runs, int rounds,
                      error *err) MUST_CHECK;

@@ -45,25 +45,42 @@ static void say_run(const pipeline *p, const planned_run *r, const run_estimate 
     free(place);
 }
 
-static void say_all(const pipeline *p, const planned_runs *runs, const run_estimate *e,
-                    int rounds) {
+// What is missing of every run; of one that was stopped only what is left.
+static status estimate_left(const pipeline *p, const planned_runs *runs, const run_estimate *e,
+                            int rounds, double *seconds, error *err) {
+    *seconds = 0;
+    for (size_t i = 0; i < runs->count; i++) {
+        int missing;
+        status rc = execute_missing_of(p, runs, &runs->items[i], rounds, &missing, err);
+        if (rc != STATUS_OK) return rc;
+        if (isnan(e[i].train) || !missing) continue;
+        const double done = e[i].left > 0 ? 1 - e[i].left : 0;
+        *seconds += (e[i].train + e[i].evaluate) * (missing - done);
+    }
+    return STATUS_OK;
+}
+
+static status say_all(const pipeline *p, const planned_runs *runs, const run_estimate *e,
+                      int rounds, error *err) {
     char what[200], time[DURATION_TEXT_BYTES], round[DURATION_TEXT_BYTES];
     const double seconds = estimate_round(runs, e);
-    double all = 0;
-    for (size_t i = 0; i < runs->count; i++) {
-        const planned_run *r = &runs->items[i];
-        const double one = isnan(e[i].train) ? 0 : e[i].train + e[i].evaluate;
-        const double times = execute_wanted(r, rounds) * (double)r->seed_count;
-        all += one * (times - 1 + e[i].left);
-    }
+    double all;
+    status rc = estimate_left(p, runs, e, rounds, &all, err);
+    if (rc != STATUS_OK) return rc;
     duration_text(seconds, round);
     duration_text(all, time);
-    if (rounds > 1) {
-        snprintf(what, sizeof what, "%d, each run once a round; %s a round", rounds, round);
+    int most = 0; // seeds count, so that there may be fewer rounds
+    for (size_t i = 0; i < runs->count; i++) {
+        const int wanted = execute_wanted(&runs->items[i], rounds);
+        if (wanted > most) most = wanted;
+    }
+    if (most > 1) {
+        snprintf(what, sizeof what, "%d, each run once a round; %s a round", most, round);
         p->say("estimate", "rounds", what);
     }
     snprintf(what, sizeof what, "about %s", time);
     p->say("estimate", "all", what);
+    return STATUS_OK;
 }
 
 static void say_no_verdict(const pipeline *p, const planned_runs *runs, int rounds) {
@@ -84,7 +101,8 @@ static int count_finished(const planned_runs *runs, const run_estimate *e) {
     return count;
 }
 
-static status announce(pipeline *p, planned_runs *runs, int before, int *rounds, error *err) {
+static status announce(pipeline *p, planned_runs *runs, int before, int *rounds, int *missing,
+                       error *err) {
     char finished[80];
     run_estimate *e = memory_new(runs->count, sizeof *e, err);
     status rc = e ? estimate_runs(p, runs, e, err) : STATUS_FAILED;
@@ -93,7 +111,8 @@ static status announce(pipeline *p, planned_runs *runs, int before, int *rounds,
         for (size_t i = 0; i < runs->count; i++) say_run(p, &runs->items[i], &e[i]);
         snprintf(finished, sizeof finished, "%d of %zu runs", count_finished(runs, e), runs->count);
         p->say("estimate", "finished", finished);
-        say_all(p, runs, e, *rounds);
+        rc = execute_missing(p, runs, *rounds, missing, err);
+        if (rc == STATUS_OK) rc = say_all(p, runs, e, *rounds, err);
     }
     free(e);
     return rc;
@@ -108,9 +127,8 @@ status rounds_decide(pipeline *p, planned_runs *runs, int *rounds, error *err) {
     *rounds = s->executions ? s->executions : asks ? before : 1;
     if (*rounds) TRY(execute_missing(p, runs, *rounds, &missing, err));
     if (missing && (asks || s->dry_run)) {
-        TRY(announce(p, runs, before, rounds, err));
+        TRY(announce(p, runs, before, rounds, &missing, err));
         if (asks) say_no_verdict(p, runs, *rounds);
-        TRY(execute_missing(p, runs, *rounds, &missing, err));
     }
     if (!missing && asks) p->say("estimate", "all", "nothing is left to run");
     rc = yaml_put(runs->plan, "executions", yaml_new_integer(*rounds, err), err);

@@ -223,6 +223,24 @@ old_run() {
     [ "$(cd "$ARTIFACTS/runs/$KEY" && echo [0-9]*)" = "1 2 3" ]
 }
 
+@test "the estimate is of the executions that are missing" {
+    sed 's/^name: x/name: y/; s/0.02/0.03/' experiments/x.yaml >experiments/y.yaml
+    EXECUTIONS=3 succeeds pipeline compare x y
+    [[ $output == *$'\n'"estimate  finished: 1 of 2 runs"$'\n'"estimate  rounds: 3, each run once a round; "* ]] || fail "$output"
+    sed -i 's/^\(  total_seconds: \).*/\11000/' "$ARTIFACTS"/runs/*/*/train/manifest.yaml
+    EXECUTIONS=3 succeeds pipeline compare x y DRY_RUN=1
+    [[ $output == *"estimate  all: nothing is left to run"* ]] || fail "$output"
+    rm -r "$ARTIFACTS/runs/$KEY/3"
+    succeeds pipeline compare x y DRY_RUN=1 # three rounds, as before
+    [[ $output == *$'\n'"estimate  all: about 17 min"* ]] || fail "$output"
+    EXECUTIONS=3 succeeds pipeline compare x y DRY_RUN=1
+    [[ $output == *$'\n'"estimate  all: about 17 min"* ]] || fail "$output"
+    [ ! -e "$ARTIFACTS/runs/$KEY/3" ]
+    # Three seeds are three executions, in two rounds.
+    EXECUTIONS=6 succeeds pipeline compare x y DRY_RUN=1 SET="repeats=3"
+    [[ $output == *$'\n'"estimate  rounds: 2, each run once a round; "* ]] || fail "$output"
+}
+
 @test "executions that end in other models are the news, also in the next call" {
     sed -i "s/^\(  model: \).*/\1$(printf 'f%.0s' {1..64})/" "$ARTIFACTS/runs/$KEY/1/train/manifest.yaml"
     run --separate-stderr pipeline experiment x EXECUTIONS=2

@@ -349,6 +349,10 @@ static void changes(void **state) {
                   "optimizer.lr 0.1 → 0.2");
     expect_change("{epochs: 3}", "{epochs: 3, target: x}", 1, "target none → x");
     expect_change("{a: 1, epochs: 3}", "{epochs: 4}", 2, "a 1 → none, epochs 3 → 4");
+    expect_change("{architecture: {name: a, layers: [relu]}}",
+                  "{architecture: {name: a, layers: []}}", 1, "model a changed");
+    expect_change("{augment: []}", "{augment: [flip, {crop: 4}]}", 1,
+                  "augment [] → [\"flip\",{\"crop\":4}]");
     // What is only shown, and the seed, which the folder says.
     expect_change("{name: a, title: a, seed: 1}", "{name: b, title: b, seed: 2}", 0, "");
     expect_change("{architecture: {name: a, layers: [relu]}}",

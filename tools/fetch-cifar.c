@@ -1,6 +1,6 @@
 // fetch-cifar - CIFAR-10 or CIFAR-100, from its archive to tensor files.
-#include "data/cifar.h"
-#include "data/fetch_tool.h"
+#include "data/source/cifar.h"
+#include "data/source/fetch_tool.h"
 
 static const char NOTES[] =
     "--from may be given several times: the sources are tried in order. Without it the addresses\n"

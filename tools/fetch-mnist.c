@@ -1,6 +1,6 @@
 // fetch-mnist - MNIST or Fashion-MNIST, from IDX files to tensor files.
-#include "data/fetch_tool.h"
-#include "data/mnist.h"
+#include "data/source/fetch_tool.h"
+#include "data/source/mnist.h"
 
 static const char NOTES[] =
     "--from is a folder that holds the four IDX files, each as it is or as .gz, or the URL under\n"

@@ -6,9 +6,9 @@
 #include "base/cli.h"
 #include "base/memory.h"
 #include "base/names.h"
-#include "data/image.h"
-#include "data/image_import.h"
-#include "data/image_resize.h"
+#include "data/images/image.h"
+#include "data/images/image_import.h"
+#include "data/images/image_resize.h"
 
 enum { BITS = 1 }; // raise when equal pictures give other outputs than before
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/cli.h"
-#include "data/raw_dataset.h"
-#include "data/synthetic.h"
+#include "data/source/raw_dataset.h"
+#include "data/source/synthetic.h"
 
 enum { BITS = 1 }; // raise when equal parameters draw other images than before
 enum { MAX_SAMPLES = 10000000 };

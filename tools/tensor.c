@@ -9,10 +9,10 @@
 #include "base/memory.h"
 #include "base/named_files.h"
 #include "base/output.h"
-#include "data/tensor_diff.h"
-#include "data/tensor_exchange.h"
-#include "data/tensor_file.h"
-#include "data/tensor_text.h"
+#include "data/tensor/tensor_diff.h"
+#include "data/tensor/tensor_exchange.h"
+#include "data/tensor/tensor_file.h"
+#include "data/tensor/tensor_text.h"
 #include "train/run_series.h"
 
 // What the command line says.

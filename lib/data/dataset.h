@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "data/tensor_file.h"
+#include "data/tensor/tensor_file.h"
 
 enum { DATASET_MAX_CHANNELS = 16, DATASET_NAME_BYTES = 32 };
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "data/tensor_file.h"
+#include "data/tensor/tensor_file.h"
 
 enum { LABELS_MAX_CLASSES = 1000 };
 

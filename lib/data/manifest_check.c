@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "base/sha256.h"
 #include "data/manifest.h"
-#include "data/tensor_file.h"
+#include "data/tensor/tensor_file.h"
 
 void manifest_findings_release(manifest_findings *f) {
     for (size_t i = 0; i < f->count; i++) free(f->lines[i]);

@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "base/progress.h"
 #include "data/manifest.h"
-#include "data/tensor_file.h"
+#include "data/tensor/tensor_file.h"
 #include "pipeline/child.h"
 #include "pipeline/stage.h"
 #include "pipeline/store.h"

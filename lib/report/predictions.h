@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "data/tensor_file.h"
+#include "data/tensor/tensor_file.h"
 
 typedef struct predictions {
     tensor_file file;

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "compute/backend.h"
-#include "data/tensor_file.h"
+#include "data/tensor/tensor_file.h"
 #include "nn/model.h"
 
 // Pixels become (byte / 255 - mean) / std, channel by channel.

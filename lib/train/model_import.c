@@ -7,8 +7,8 @@
 
 #include "base/json.h"
 #include "base/memory.h"
-#include "data/tensor_half.h"
-#include "data/tensor_text.h"
+#include "data/tensor/tensor_half.h"
+#include "data/tensor/tensor_text.h"
 
 // ---- Names ----
 

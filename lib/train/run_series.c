@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "data/manifest.h"
-#include "data/tensor_file.h"
+#include "data/tensor/tensor_file.h"
 
 // ---- Reading ----
 

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "compute/backend.h"
-#include "data/tensor_file.h"
+#include "data/tensor/tensor_file.h"
 
 typedef struct timeline {
     uint64_t steps, capacity;

@@ -7,7 +7,7 @@
 #include "base/yaml_tree.h"
 #include "compute/backend.h"
 #include "compute/cpu/kernels.h"
-#include "data/tensor_file.h"
+#include "data/tensor/tensor_file.h"
 #include "nn/model.h"
 
 static const char PATH[] = "tests/golden/operations.safetensors";

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "compute/reference.h"
-#include "data/tensor_file.h"
+#include "data/tensor/tensor_file.h"
 #include "nn/optimizer.h"
 
 static const char PATH[] = "tests/golden/operations.safetensors";

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "data/archive.h"
+#include "data/source/archive.h"
 
 enum { ROOM = 1 << 20 };
 

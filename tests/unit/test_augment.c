@@ -12,7 +12,7 @@
 
 #include "base/random.h"
 #include "data/augment.h"
-#include "data/tensor_file.h"
+#include "data/tensor/tensor_file.h"
 
 static const char PATH[] = "tests/golden/augment.safetensors";
 enum { IMAGE = 3 * 32 * 32 };

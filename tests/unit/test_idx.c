@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "data/idx.h"
+#include "data/source/idx.h"
 
 static void takes_images(void **state) {
     (void)state;

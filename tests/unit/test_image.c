@@ -12,7 +12,7 @@
 #include <jpeglib.h>
 #include <png.h>
 
-#include "data/image.h"
+#include "data/images/image.h"
 
 enum { SIDE = 8 };
 

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "data/exif.h"
-#include "data/image_resize.h"
+#include "data/images/exif.h"
+#include "data/images/image_resize.h"
 
 static void expect(int width, int height, int channels, int orientation, const char *pixels,
                    int size, const char *square) {

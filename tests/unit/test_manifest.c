@@ -14,7 +14,7 @@
 
 #include "data/manifest.h"
 #include "data/manifest_check.h"
-#include "data/tensor_file.h"
+#include "data/tensor/tensor_file.h"
 
 static char folder[64], out_folder[96], manifest_path[128];
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "data/pickle.h"
+#include "data/source/pickle.h"
 
 // {"labels": [1, 300, -2], "data": array([[1, 2, 3], [4, 5, 6]], dtype=uint8)}, without the final
 // zero of the C string.

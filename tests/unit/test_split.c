@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "data/split.h"
+#include "data/images/split.h"
 
 enum { MOST = 100 };
 

@@ -10,7 +10,7 @@
 
 #include "base/sha256.h"
 #include "data/dataset.h"
-#include "data/synthetic.h"
+#include "data/source/synthetic.h"
 
 enum { IMAGE = 3 * 32 * 32 };
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "data/tensor_file.h"
+#include "data/tensor/tensor_file.h"
 
 static int enter(void **state) {
     char *folder = strdup("/tmp/test_tensor_file.XXXXXX");

@@ -1,0 +1,111 @@
+#include "data/images/image.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "data/images/image_decoders.h"
+
+status image_check_size(uint32_t width, uint32_t height, error *err) {
+    if (!width || !height || width > IMAGE_MAX_SIDE || height > IMAGE_MAX_SIDE ||
+        (uint64_t)width * height > IMAGE_MAX_PIXELS)
+        return error_set(err, STATUS_INPUT,
+                         "%u x %u pixels: sides of 1 to %d and at most %d pixels are read", width,
+                         height, IMAGE_MAX_SIDE, IMAGE_MAX_PIXELS);
+    return STATUS_OK;
+}
+
+status image_allocate(image *i, uint32_t width, uint32_t height, int channels, error *err) {
+    const status rc = image_check_size(width, height, err);
+    if (rc != STATUS_OK) return rc;
+    i->width = (int)width;
+    i->height = (int)height;
+    i->channels = channels;
+    i->pixels = memory_new((size_t)width * height, (size_t)channels, err);
+    return i->pixels ? STATUS_OK : STATUS_FAILED;
+}
+
+void image_release(image *i) {
+    free(i->pixels);
+    *i = (image){0};
+}
+
+// ---- Channels ----
+
+static uint8_t grey_of(const uint8_t *rgb) {
+    return (uint8_t)((19595u * rgb[0] + 38470u * rgb[1] + 7471u * rgb[2] + 32768u) >> 16);
+}
+
+status image_convert(image *i, int channels, error *err) {
+    if (channels == i->channels) return STATUS_OK;
+    const size_t pixels = (size_t)i->width * (size_t)i->height;
+    uint8_t *to = memory_new(pixels, (size_t)channels, err);
+    if (!to) return STATUS_FAILED;
+    for (size_t k = 0; k < pixels; k++)
+        if (channels == 1)
+            to[k] = grey_of(i->pixels + 3 * k);
+        else
+            memset(to + 3 * k, i->pixels[k], 3);
+    free(i->pixels);
+    i->pixels = to;
+    i->channels = channels;
+    return STATUS_OK;
+}
+
+// ---- Files ----
+
+status image_read(const uint8_t *file, size_t bytes, int channels, image *i, error *err) {
+    static const uint8_t jpeg[] = {0xff, 0xd8, 0xff}, png[] = {0x89, 'P', 'N', 'G'};
+    status rc;
+    *i = (image){.orientation = 1};
+    if (!bytes) return error_set(err, STATUS_INPUT, "it is empty");
+    if (bytes >= sizeof jpeg && memcmp(file, jpeg, sizeof jpeg) == 0)
+        rc = image_decode_jpeg(file, bytes, i, err);
+    else if (bytes >= sizeof png && memcmp(file, png, sizeof png) == 0)
+        rc = image_decode_png(file, bytes, i, err);
+    else
+        rc = error_set(err, STATUS_INPUT, "it is neither JPEG nor PNG");
+    return rc == STATUS_OK ? image_convert(i, channels, err) : rc;
+}
+
+static status read_all(int fd, uint8_t *to, size_t bytes, size_t *got, error *err) {
+    for (*got = 0; *got < bytes;) {
+        const ssize_t n = read(fd, to + *got, bytes - *got);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return error_system(err, STATUS_INPUT, errno, "it cannot be read");
+        if (n == 0) break;
+        *got += (size_t)n;
+    }
+    return STATUS_OK;
+}
+
+status image_read_file(const char *path, int channels, image *i, error *err) {
+    struct stat st;
+    uint8_t *file = NULL;
+    size_t got;
+    status rc = STATUS_FAILED;
+    *i = (image){0};
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, &st) != 0) {
+        rc = error_system(err, STATUS_INPUT, errno, "it cannot be opened");
+        goto out;
+    }
+    if (!S_ISREG(st.st_mode) || st.st_size > IMAGE_MAX_FILE) {
+        rc = error_set(err, STATUS_INPUT,
+                       S_ISREG(st.st_mode) ? "it has more than %d bytes" : "it is no file",
+                       IMAGE_MAX_FILE);
+        goto out;
+    }
+    file = memory_new((size_t)st.st_size, 1, err);
+    if (!file) goto out;
+    TRY(read_all(fd, file, (size_t)st.st_size, &got, err));
+    TRY(image_read(file, got, channels, i, err));
+out:
+    free(file);
+    if (fd >= 0) close(fd);
+    return rc;
+}

@@ -1,0 +1,151 @@
+// JPEG, through libjpeg-turbo. Its errors come by longjmp, so all that must be freed lives in
+// `decoding`, outside of the functions that are left.
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jpeglib.h>
+
+#include <jerror.h>
+
+#include "base/memory.h"
+#include "data/images/exif.h"
+#include "data/images/image_decoders.h"
+
+#define TEXT_OF(number) #number
+
+enum { MAX_SCANS = 500, EXIF_MARKER = JPEG_APP0 + 1, EXIF_BYTES = 65533 };
+
+typedef struct decoding {
+    struct jpeg_decompress_struct jpeg;
+    struct jpeg_error_mgr errors;
+    struct jpeg_progress_mgr progress;
+    jmp_buf failed;
+    image *to;
+    uint8_t *row; // of CMYK
+    status rc;
+    error *err;
+} decoding;
+
+const char *image_jpeg_version(void) {
+#ifdef LIBJPEG_TURBO_VERSION
+#define TEXT_OF_VALUE(value) TEXT_OF(value)
+    return TEXT_OF_VALUE(LIBJPEG_TURBO_VERSION);
+#else
+    return TEXT_OF(JPEG_LIB_VERSION);
+#endif
+}
+
+// ---- Errors ----
+
+static void fail(j_common_ptr jpeg) {
+    decoding *d = jpeg->client_data;
+    char why[JMSG_LENGTH_MAX];
+    jpeg->err->format_message(jpeg, why);
+    d->rc = error_set(d->err, STATUS_INPUT, "%s", why);
+    longjmp(d->failed, 1);
+}
+
+// Bytes between two markers are in many files and lose nothing; all other warnings mean that
+// something was lost.
+static void heed(j_common_ptr jpeg, int level) {
+    if (level < 0 && jpeg->err->msg_code != JWRN_EXTRANEOUS_DATA) fail(jpeg);
+}
+
+static void keep_quiet(j_common_ptr jpeg) {
+    (void)jpeg;
+}
+
+// A small file may have many scans of a large picture, each of which takes time.
+static void count_scans(j_common_ptr jpeg) {
+    decoding *d = jpeg->client_data;
+    if (d->jpeg.input_scan_number <= MAX_SCANS) return;
+    d->rc = error_set(d->err, STATUS_INPUT, "more than %d scans", MAX_SCANS);
+    longjmp(d->failed, 1);
+}
+
+// ---- Pixels ----
+
+static uint8_t darken(unsigned colour, unsigned black) {
+    return (uint8_t)((colour * black + 127) / 255);
+}
+
+// Adobe's programs store 255 - C, others C.
+static void colours_of(const uint8_t *cmyk, bool inverted, uint8_t *rgb, int width) {
+    const unsigned flip = inverted ? 0 : 255;
+    for (int x = 0; x < width; x++, cmyk += 4, rgb += 3)
+        for (int c = 0; c < 3; c++) rgb[c] = darken(cmyk[c] ^ flip, cmyk[3] ^ flip);
+}
+
+static void choose_output(decoding *d) {
+    struct jpeg_decompress_struct *j = &d->jpeg;
+    j->dct_method = JDCT_ISLOW;
+    j->do_fancy_upsampling = TRUE;
+    j->do_block_smoothing = FALSE;
+    j->out_color_space = j->num_components == 1   ? JCS_GRAYSCALE
+                         : j->num_components == 4 ? JCS_CMYK
+                                                  : JCS_RGB;
+}
+
+static void take_orientation(decoding *d) {
+    for (jpeg_saved_marker_ptr m = d->jpeg.marker_list; m; m = m->next)
+        if (m->marker == EXIF_MARKER)
+            d->to->orientation = exif_orientation(m->data, m->data_length);
+}
+
+static status take_rows(decoding *d) {
+    struct jpeg_decompress_struct *j = &d->jpeg;
+    image *i = d->to;
+    const size_t stride = (size_t)i->width * (size_t)i->channels;
+    const bool cmyk = j->out_color_space == JCS_CMYK;
+    d->row = memory_new((size_t)i->width, 4, d->err);
+    if (!d->row) return STATUS_FAILED;
+    while (j->output_scanline < j->output_height) {
+        uint8_t *to = i->pixels + j->output_scanline * stride;
+        JSAMPROW rows[] = {cmyk ? d->row : to};
+        (void)jpeg_read_scanlines(j, rows, 1);
+        if (cmyk) colours_of(d->row, j->saw_Adobe_marker, to, i->width);
+    }
+    return STATUS_OK;
+}
+
+static status decode(decoding *d, const uint8_t *file, size_t bytes) {
+    struct jpeg_decompress_struct *j = &d->jpeg;
+    if (setjmp(d->failed)) return d->rc;
+    jpeg_create_decompress(j);
+    j->progress = &d->progress;
+    jpeg_save_markers(j, EXIF_MARKER, EXIF_BYTES);
+    jpeg_mem_src(j, file, (unsigned long)bytes);
+    (void)jpeg_read_header(j, TRUE);
+    take_orientation(d);
+    choose_output(d);
+    const int channels = j->num_components == 1 ? 1 : 3;
+    // Before the library takes memory for them.
+    d->rc = image_allocate(d->to, j->image_width, j->image_height, channels, d->err);
+    if (d->rc != STATUS_OK) return d->rc;
+    (void)jpeg_start_decompress(j);
+    d->rc = take_rows(d);
+    if (d->rc != STATUS_OK) return d->rc;
+    (void)jpeg_finish_decompress(j);
+    return STATUS_OK;
+}
+
+status image_decode_jpeg(const uint8_t *file, size_t bytes, image *i, error *err) {
+    decoding *d = memory_new(1, sizeof *d, err);
+    if (!d) return STATUS_FAILED;
+    d->to = i;
+    d->err = err;
+    d->jpeg.err = jpeg_std_error(&d->errors);
+    d->jpeg.client_data = d;
+    d->errors.error_exit = fail;
+    d->errors.emit_message = heed;
+    d->errors.output_message = keep_quiet;
+    d->progress.progress_monitor = count_scans;
+    const status rc = decode(d, file, bytes);
+    jpeg_destroy_decompress(&d->jpeg);
+    free(d->row);
+    free(d);
+    return rc;
+}

@@ -1,0 +1,127 @@
+// PNG, through libpng. Its errors come by longjmp, so all that must be freed lives in `decoding`,
+// outside of the functions that are left.
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <png.h>
+
+#include "base/memory.h"
+#include "data/images/image_decoders.h"
+
+enum { MAX_CHUNK_BYTES = 1 << 23, MAX_CHUNKS = 1000 };
+
+typedef struct decoding {
+    png_structp png;
+    png_infop info;
+    const uint8_t *file;
+    size_t bytes, at;
+    image *to;
+    uint8_t *pixels; // as they come: with transparency, perhaps
+    uint8_t **rows;
+    status rc;
+    error *err;
+} decoding;
+
+const char *image_png_version(void) {
+    return png_get_libpng_ver(NULL);
+}
+
+static void fail(png_structp png, png_const_charp why) {
+    decoding *d = png_get_error_ptr(png);
+    d->rc = error_set(d->err, STATUS_INPUT, "%s", why);
+    png_longjmp(png, 1);
+}
+
+static void keep_quiet(png_structp png, png_const_charp why) {
+    (void)png;
+    (void)why;
+}
+
+static void give(png_structp png, png_bytep to, size_t bytes) {
+    decoding *d = png_get_io_ptr(png);
+    if (bytes > d->bytes - d->at) png_error(png, "it ends early");
+    memcpy(to, d->file + d->at, bytes);
+    d->at += bytes;
+}
+
+// Grey or colours of 8 bits, each perhaps with transparency.
+static void choose_output(decoding *d) {
+    png_set_expand(d->png);
+    png_set_scale_16(d->png);
+    (void)png_set_interlace_handling(d->png);
+    png_read_update_info(d->png, d->info);
+}
+
+static uint8_t over_white(unsigned colour, unsigned opacity) {
+    return (uint8_t)((colour * opacity + 255 * (255 - opacity) + 127) / 255);
+}
+
+static void lay_over_white(const decoding *d, int channels, bool transparent) {
+    const image *i = d->to;
+    const size_t pixels = (size_t)i->width * (size_t)i->height;
+    const uint8_t *from = d->pixels;
+    uint8_t *to = i->pixels;
+    for (size_t k = 0; k < pixels; k++, from += channels + transparent)
+        for (int c = 0; c < channels; c++)
+            *to++ = transparent ? over_white(from[c], from[channels]) : from[c];
+}
+
+static status take_pixels(decoding *d) {
+    const int all = png_get_channels(d->png, d->info);
+    const bool transparent = all == 2 || all == 4;
+    const int channels = all - transparent;
+    const uint32_t width = png_get_image_width(d->png, d->info);
+    const uint32_t height = png_get_image_height(d->png, d->info);
+    d->rc = image_allocate(d->to, width, height, channels, d->err);
+    if (d->rc != STATUS_OK) return d->rc;
+    d->pixels = memory_new((size_t)width * height, (size_t)all, d->err);
+    d->rows = memory_new(height, sizeof *d->rows, d->err);
+    if (!d->pixels || !d->rows) return STATUS_FAILED;
+    for (uint32_t y = 0; y < height; y++) d->rows[y] = d->pixels + (size_t)y * width * (size_t)all;
+    png_read_image(d->png, d->rows);
+    png_read_end(d->png, NULL);
+    lay_over_white(d, channels, transparent);
+    return STATUS_OK;
+}
+
+// The library says of a size that is out of bounds only that it is invalid.
+static status check_header(const decoding *d) {
+    enum { WIDTH = 16, HEIGHT = 20, END = 24 };
+    if (d->bytes < END) return STATUS_OK; // it says that itself
+    return image_check_size(png_get_uint_32(d->file + WIDTH), png_get_uint_32(d->file + HEIGHT),
+                            d->err);
+}
+
+static status decode(decoding *d) {
+    status rc = check_header(d);
+    if (rc != STATUS_OK) return rc;
+    d->png = png_create_read_struct(PNG_LIBPNG_VER_STRING, d, fail, keep_quiet);
+    if (!d->png) return error_set(d->err, STATUS_FAILED, "out of memory: cannot read PNG");
+    if (setjmp(png_jmpbuf(d->png))) return d->rc;
+    d->info = png_create_info_struct(d->png);
+    if (!d->info) return error_set(d->err, STATUS_FAILED, "out of memory: cannot read PNG");
+    // The library's own limits are those of an image that is allocated below, and some.
+    png_set_user_limits(d->png, IMAGE_MAX_SIDE, IMAGE_MAX_SIDE);
+    png_set_chunk_malloc_max(d->png, MAX_CHUNK_BYTES);
+    png_set_chunk_cache_max(d->png, MAX_CHUNKS);
+    png_set_read_fn(d->png, d, give);
+    png_read_info(d->png, d->info);
+    choose_output(d);
+    return take_pixels(d);
+}
+
+status image_decode_png(const uint8_t *file, size_t bytes, image *i, error *err) {
+    decoding *d = memory_new(1, sizeof *d, err);
+    if (!d) return STATUS_FAILED;
+    d->file = file;
+    d->bytes = bytes;
+    d->to = i;
+    d->err = err;
+    const status rc = decode(d);
+    png_destroy_read_struct(&d->png, &d->info, NULL);
+    free(d->pixels);
+    free(d->rows);
+    free(d);
+    return rc;
+}

@@ -1,0 +1,21 @@
+// npz.h - the arrays of a .npz file: a zip archive with a .npy file each.
+#ifndef LOCKSTEP_DATA_IMAGES_NPZ_H
+#define LOCKSTEP_DATA_IMAGES_NPZ_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+#include "data/tensor/npy.h"
+
+typedef struct npz_array {
+    const char *name; // of the array, without .npy
+    char *bytes;      // its file; NULL: it is not there
+    npy array;
+} npz_array;
+
+// Reads those of the `count` arrays that the file has; others in it are passed over. STATUS_INPUT
+// for what is no archive or no array. npz_release whatever happens.
+status npz_read(const char *path, npz_array *arrays, size_t count, error *err) MUST_CHECK;
+void npz_release(npz_array *arrays, size_t count);
+
+#endif

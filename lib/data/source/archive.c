@@ -1,0 +1,146 @@
+#include "data/source/archive.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/memory.h"
+
+enum { BLOCK_BYTES = 1 << 16 };
+
+struct archive_reader {
+    struct archive *archive;
+    const char *name;
+    archive_kind kind;
+    int members;
+    bool inside; // a member is current
+};
+
+static status refuse(const archive_reader *r, error *err) {
+    const char *why = archive_error_string(r->archive);
+    return error_set(err, STATUS_INPUT, "cannot read archive: '%s': %s", r->name,
+                     why ? why : "damaged");
+}
+
+static int choose_formats(struct archive *a, archive_kind kind) {
+    int bad = archive_read_support_filter_gzip(a) | archive_read_support_filter_bzip2(a) |
+              archive_read_support_filter_xz(a) | archive_read_support_filter_zstd(a) |
+              archive_read_support_filter_lz4(a) | archive_read_support_filter_compress(a);
+    if (kind == ARCHIVE_SINGLE) return bad | archive_read_support_format_raw(a);
+    return bad | archive_read_support_format_tar(a) | archive_read_support_format_zip(a);
+}
+
+status archive_reader_open(int fd, const char *name, archive_kind kind, archive_reader **reader,
+                           error *err) {
+    *reader = NULL;
+    archive_reader *r = memory_new(1, sizeof *r, err);
+    if (!r) return STATUS_FAILED;
+    r->name = name;
+    r->kind = kind;
+    r->archive = archive_read_new();
+    if (!r->archive) {
+        free(r);
+        return error_set(err, STATUS_FAILED, "out of memory: cannot read archive: '%s'", name);
+    }
+    // A filter that this libarchive was built without would call a program: that counts as a
+    // warning, and is refused.
+    status rc = STATUS_OK;
+    if (choose_formats(r->archive, kind) != ARCHIVE_OK)
+        rc = error_set(err, STATUS_FAILED,
+                       "cannot read archive: '%s': this libarchive lacks a format", name);
+    else if (archive_read_open_fd(r->archive, fd, BLOCK_BYTES) != ARCHIVE_OK)
+        rc = refuse(r, err);
+    if (rc != STATUS_OK) {
+        archive_reader_free(r);
+        return rc;
+    }
+    *reader = r;
+    return STATUS_OK;
+}
+
+// Why a member with this name must not be in an archive, or NULL.
+static const char *bad_name(const char *name) {
+    if (name[0] == '/') return "its path is absolute";
+    for (const char *part = name; part;) {
+        size_t length = strcspn(part, "/\\");
+        if (length == 2 && memcmp(part, "..", 2) == 0) return "its path has '..'";
+        part = part[length] ? part + length + 1 : NULL;
+    }
+    return NULL;
+}
+
+static const char *bad_entry(struct archive_entry *entry, const char *name) {
+    const char *why = bad_name(name);
+    if (why) return why;
+    if (archive_entry_hardlink(entry)) return "it is a hard link";
+    if (archive_entry_symlink(entry)) return "it is a symbolic link";
+    mode_t type = archive_entry_filetype(entry);
+    if (type != AE_IFREG && type != AE_IFDIR) return "it is not a plain file";
+    return NULL;
+}
+
+// The member's data to its end; libarchive's own skipping would not keep to the size limit.
+static status skip_rest(archive_reader *r, error *err) {
+    char *scratch = memory_new(BLOCK_BYTES, 1, err);
+    if (!scratch) return STATUS_FAILED;
+    size_t got = 0;
+    status rc;
+    do rc = archive_reader_read(r, scratch, BLOCK_BYTES, &got, err);
+    while (rc == STATUS_OK && got);
+    free(scratch);
+    return rc;
+}
+
+status archive_reader_next(archive_reader *r, const char **member, error *err) {
+    for (*member = NULL;;) {
+        if (r->inside) {
+            status rc = skip_rest(r, err);
+            if (rc != STATUS_OK) return rc;
+        }
+        struct archive_entry *entry;
+        int answer = archive_read_next_header(r->archive, &entry);
+        if (answer == ARCHIVE_EOF) return STATUS_OK;
+        if (answer != ARCHIVE_OK && answer != ARCHIVE_WARN) return refuse(r, err);
+        if (++r->members > ARCHIVE_MAX_MEMBERS)
+            return error_set(err, STATUS_INPUT, "cannot read archive: '%s': more than %d members",
+                             r->name, ARCHIVE_MAX_MEMBERS);
+        const char *name = archive_entry_pathname(entry);
+        if (!name) name = archive_entry_pathname_utf8(entry);
+        if (!name)
+            return error_set(err, STATUS_INPUT,
+                             "cannot read archive: '%s': member %d: its name cannot be read",
+                             r->name, r->members);
+        const char *why = r->kind == ARCHIVE_SINGLE ? NULL : bad_entry(entry, name);
+        if (why)
+            return error_set(err, STATUS_INPUT, "cannot read archive: '%s': member '%.200s': %s",
+                             r->name, name, why);
+        r->inside = true;
+        if (archive_entry_filetype(entry) != AE_IFDIR) {
+            *member = name;
+            return STATUS_OK;
+        }
+    }
+}
+
+status archive_reader_read(archive_reader *r, void *data, size_t room, size_t *got, error *err) {
+    *got = 0;
+    if (!r->inside) return STATUS_OK;
+    la_ssize_t n = archive_read_data(r->archive, data, room);
+    if (n < 0) return refuse(r, err);
+    if (n == 0) r->inside = false;
+    *got = (size_t)n;
+    if ((uint64_t)archive_filter_bytes(r->archive, 0) > ARCHIVE_MAX_BYTES)
+        return error_set(err, STATUS_INPUT,
+                         "cannot read archive: '%s': more than %llu bytes uncompressed", r->name,
+                         (unsigned long long)ARCHIVE_MAX_BYTES);
+    return STATUS_OK;
+}
+
+void archive_reader_free(archive_reader *r) {
+    if (!r) return;
+    archive_read_free(r->archive);
+    free(r);
+}

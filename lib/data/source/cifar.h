@@ -1,0 +1,24 @@
+// cifar.h - CIFAR-10 and CIFAR-100 in their "binary version": records of label bytes and 3,072
+// pixel bytes (the red, green and blue planes of 32 x 32). A. Krizhevsky, "Learning multiple layers
+// of features from tiny images", 2009.
+//
+// The members of both are pinned by SHA-256. The hashes of CIFAR-10 were checked against the data;
+// those of CIFAR-100 come from what other projects publish, and only a fetch will confirm them.
+// CIFAR-100 has two label bytes, coarse and fine: the fine one is taken.
+#ifndef LOCKSTEP_DATA_SOURCE_CIFAR_H
+#define LOCKSTEP_DATA_SOURCE_CIFAR_H
+
+#include "base/error.h"
+#include "base/log.h"
+#include "data/source/members.h"
+#include "data/source/raw_dataset.h"
+
+// What "cifar10" or "cifar100" is published as; NULL for any other name.
+const member_set *cifar_find(const char *name);
+
+// Reads both splits of what cifar_find gave from `sources` as members_read does;
+// raw_dataset_release whatever happens.
+status cifar_read(const member_set *set, const char *const *sources, size_t source_count,
+                  const logger *log, raw_dataset *r, member_origin *origin, error *err) MUST_CHECK;
+
+#endif

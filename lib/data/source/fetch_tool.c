@@ -1,0 +1,85 @@
+#include "data/source/fetch_tool.h"
+
+#include "base/cli.h"
+#include "data/source/mirrors.h"
+
+enum { BITS = 1 }; // raise when equal members give other outputs than before
+
+typedef struct arguments {
+    const char *dataset, *mirrors;
+    cli_list from;
+    raw_output output;
+    bool print_key;
+} arguments;
+
+static status fetch(const fetch_tool *t, arguments *a, const logger *log, int argc, char **argv,
+                    error *err) {
+    raw_dataset raw = {0};
+    member_origin origin;
+    manifest m = {0};
+    mirrors mirrored = {0};
+    const char *const *sources = a->from.items;
+    size_t source_count = a->from.count;
+    status rc;
+    const member_set *set = t->find(a->dataset);
+    if (!set)
+        return error_set(err, STATUS_USAGE, "bad value of --dataset: '%s': expected %s", a->dataset,
+                         t->datasets);
+    if (a->mirrors && source_count)
+        return error_set(err, STATUS_USAGE,
+                         "--mirrors and --from: only one of them can say where "
+                         "the files are");
+    TRY(manifest_begin(&m, t->name, BITS, argc, argv, err));
+    TRY(members_describe_pins(set, &m, err));
+    TRY(raw_output_describe(&a->output, &m, err));
+    if (a->print_key) {
+        TRY(manifest_print_key(&m, err));
+        goto out;
+    }
+    if (!source_count) {
+        TRY(mirrors_read(&mirrored, a->mirrors, a->dataset, err));
+        sources = mirrored.urls;
+        source_count = mirrored.count;
+    }
+    TRY(raw_output_open(&a->output, a->mirrors, a->from.items, a->from.count, err));
+    TRY(t->read(set, sources, source_count, log, &raw, &origin, err));
+    TRY(members_describe_origin(set, &origin, &m, err));
+    TRY(raw_dataset_write(&raw, &a->output, &m, err));
+out:
+    mirrors_release(&mirrored);
+    raw_output_close(&a->output);
+    raw_dataset_release(&raw);
+    manifest_release(&m);
+    return rc;
+}
+
+int fetch_tool_main(const fetch_tool *t, int argc, char **argv) {
+    arguments a = {.dataset = t->dataset, .output = {.lock = -1}};
+    const cli_option options[] = {
+        {"dataset", CLI_STRING, &a.dataset, "NAME", t->dataset_help, 0, 0},
+        {"from", CLI_LIST, &a.from, "SOURCE", t->from_help, 0, 0},
+        {"mirrors", CLI_STRING, &a.mirrors, "FILE",
+         "without --from: the addresses to try (default: mirrors.yaml of the tools)", 0, 0},
+        {"out", CLI_STRING, &a.output.out, "DIR", "the folder to write, or - with --split", 0, 0},
+        {"split", CLI_STRING, &a.output.split, "NAME", "train or test: which one --out - gets", 0,
+         0},
+        {"manifest", CLI_STRING, &a.output.manifest, "FILE", "where the manifest of --out - goes",
+         0, 0},
+        {"print-key", CLI_FLAG, &a.print_key, NULL, "print the stage key and do nothing", 0, 0},
+        {0},
+    };
+    const cli_tool tool = {.name = t->name,
+                           .summary = t->summary,
+                           .usage = t->usage,
+                           .options = options,
+                           .notes = t->notes};
+    logger log = {t->name, LOG_NORMAL};
+    error err = {0};
+    bool done = false;
+    cli_list operands = {0};
+    status rc = cli_parse(&tool, argc, argv, &log, &operands, &done, &err);
+    cli_list_release(&operands);
+    if (rc == STATUS_OK && !done) rc = fetch(t, &a, &log, argc, argv, &err);
+    cli_list_release(&a.from);
+    return cli_finish(&tool, rc, &err);
+}

@@ -1,0 +1,439 @@
+#include "data/source/members.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/progress.h"
+#include "base/redact.h"
+#include "data/source/archive.h"
+#include "data/source/download.h"
+
+enum { CHUNK_BYTES = 1 << 18 };
+static const uint64_t MAX_DOWNLOAD = UINT64_C(1) << 30;
+
+typedef struct reading {
+    const member_set *set;
+    const char *from;
+    char *shown;      // of `from`, for messages
+    const char *hint; // what to do without a network, or NULL
+    const logger *log;
+    member_sink *sink;
+    void *context;
+    member_origin *origin;
+    uint8_t *chunk; // CHUNK_BYTES
+    progress progress;
+    uint64_t done, total; // bytes of all members, for it
+} reading;
+
+// Where the bytes of one member come from: an archive, or a file as it is.
+typedef struct stream {
+    archive_reader *archive;
+    int fd;
+    const char *path; // for messages
+} stream;
+
+static status stream_read(const stream *s, uint8_t *data, size_t room, size_t *got, error *err) {
+    if (s->archive) return archive_reader_read(s->archive, data, room, got, err);
+    ssize_t n;
+    do n = read(s->fd, data, room);
+    while (n < 0 && errno == EINTR);
+    *got = n > 0 ? (size_t)n : 0;
+    if (n < 0) return error_system(err, STATUS_INPUT, errno, "cannot read: '%s'", s->path);
+    return STATUS_OK;
+}
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+// The member of that name, or -1. *alias: in its other form.
+static int find_member(const member_set *set, const char *path, bool *alias) {
+    const char *name = base_name(path);
+    for (size_t i = 0; i < set->count; i++) {
+        const member *m = &set->members[i];
+        *alias = m->alias && strcmp(name, m->alias) == 0;
+        if (*alias || strcmp(name, m->name) == 0) return (int)i;
+    }
+    return -1;
+}
+
+// ---- One member ----
+
+static status hand_on(reading *r, size_t which, const stream *s, sha256 *hash, error *err) {
+    const member *m = &r->set->members[which];
+    uint64_t offset = 0;
+    for (size_t got;; offset += got) {
+        status rc = stream_read(s, r->chunk, CHUNK_BYTES, &got, err);
+        if (rc != STATUS_OK || got == 0) {
+            if (rc != STATUS_OK || offset == m->bytes) return rc;
+            return error_set(err, STATUS_INPUT,
+                             "cannot use '%s': member '%s' has %" PRIu64
+                             " bytes, expected %" PRIu64,
+                             r->shown, m->name, offset, m->bytes);
+        }
+        if (got > m->bytes - offset)
+            return error_set(err, STATUS_INPUT,
+                             "cannot use '%s': member '%s' has more than the expected %" PRIu64
+                             " bytes",
+                             r->shown, m->name, m->bytes);
+        sha256_update(hash, r->chunk, got);
+        rc = r->sink(r->context, which, offset, r->chunk, got, err);
+        if (rc != STATUS_OK) return rc;
+        r->done += got;
+        progress_show(&r->progress, r->done, r->total);
+    }
+}
+
+static status check_hash(const reading *r, const char *name, const char *expected, const char *got,
+                         error *err) {
+    if (!expected || strcmp(expected, got) == 0) return STATUS_OK;
+    return error_set(err, STATUS_INPUT, "cannot use '%s': member '%s' has SHA-256 %s, expected %s",
+                     r->shown, name, got, expected);
+}
+
+// ---- One member in its other form ----
+
+typedef struct conversion {
+    reading *r;
+    size_t which;
+    uint64_t offset;
+    sha256 *hash;
+} conversion;
+
+// A member_part.
+static status take_part(void *context, const uint8_t *data, size_t bytes, error *err) {
+    conversion *c = context;
+    const member *m = &c->r->set->members[c->which];
+    if (bytes > m->bytes - c->offset)
+        return error_set(err, STATUS_INPUT,
+                         "cannot use '%s': member '%s' has more than the expected %" PRIu64
+                         " bytes",
+                         c->r->from, m->alias, m->bytes);
+    sha256_update(c->hash, data, bytes);
+    status rc = c->r->sink(c->r->context, c->which, c->offset, data, bytes, err);
+    c->offset += bytes;
+    return rc;
+}
+
+// All of a stream. Text in a pickle may take two bytes for one.
+static status read_whole(const reading *r, const member *m, const stream *s, uint8_t **file,
+                         size_t *bytes, error *err) {
+    const uint64_t most = 2 * m->bytes + (UINT64_C(16) << 20);
+    size_t capacity = 0, got = 0;
+    status rc = STATUS_OK;
+    *bytes = 0;
+    do {
+        if (*bytes > most)
+            return error_set(err, STATUS_INPUT,
+                             "cannot use '%s': member '%s' has more than %" PRIu64 " bytes",
+                             r->from, m->alias, most);
+        TRY(memory_grow((void **)file, &capacity, *bytes + CHUNK_BYTES, 1, err));
+        TRY(stream_read(s, *file + *bytes, CHUNK_BYTES, &got, err));
+        *bytes += got;
+    } while (got);
+out:
+    return rc;
+}
+
+static status convert(reading *r, size_t which, const stream *s, sha256 *hash, error *err) {
+    const member *m = &r->set->members[which];
+    conversion c = {r, which, 0, hash};
+    uint8_t *file = NULL;
+    size_t bytes;
+    status rc;
+    TRY(read_whole(r, m, s, &file, &bytes, err));
+    rc = r->set->convert(m, file, bytes, take_part, &c, err);
+    if (rc != STATUS_OK) {
+        (void)error_prefix(err, "cannot use '%s': ", r->from);
+        goto out;
+    }
+    if (c.offset != m->bytes)
+        rc = error_set(err, STATUS_INPUT,
+                       "cannot use '%s': member '%s' gives %" PRIu64 " bytes, expected %" PRIu64,
+                       r->from, m->alias, c.offset, m->bytes);
+out:
+    free(file);
+    return rc;
+}
+
+static status read_member(reading *r, size_t which, bool alias, const stream *s, error *err) {
+    const member *m = &r->set->members[which];
+    if (r->origin->found[which])
+        return error_set(err, STATUS_INPUT, "cannot use '%s': member '%s' is there twice", r->shown,
+                         m->name);
+    sha256 *hash = sha256_new(err);
+    if (!hash) return STATUS_FAILED;
+    // Not before: a download has a line of its own.
+    if (r->done == 0) progress_begin(&r->progress, r->log, "reading", NULL);
+    status rc = alias ? convert(r, which, s, hash, err) : hand_on(r, which, s, hash, err);
+    if (rc == STATUS_OK) {
+        sha256_finish(hash, r->origin->content[which]);
+        rc = check_hash(r, alias ? m->alias : m->name, m->sha256, r->origin->content[which], err);
+    }
+    sha256_free(hash);
+    r->origin->found[which] = rc == STATUS_OK;
+    if (m->sha256) r->origin->pinned[which] = true;
+    return rc;
+}
+
+// ---- From an archive ----
+
+// Of the whole file; leaves it at its beginning.
+static status hash_file(reading *r, int fd, char text[SHA256_TEXT_BYTES], uint64_t *bytes,
+                        error *err) {
+    sha256 *hash = sha256_new(err);
+    if (!hash) return STATUS_FAILED;
+    const stream s = {.fd = fd, .path = r->shown};
+    status rc;
+    size_t got = 0;
+    *bytes = 0;
+    do {
+        rc = stream_read(&s, r->chunk, CHUNK_BYTES, &got, err);
+        sha256_update(hash, r->chunk, got);
+        *bytes += got;
+    } while (rc == STATUS_OK && got);
+    sha256_finish(hash, text);
+    sha256_free(hash);
+    if (rc == STATUS_OK && lseek(fd, 0, SEEK_SET) < 0)
+        rc = error_system(err, STATUS_INPUT, errno, "cannot read: '%s'", r->shown);
+    return rc;
+}
+
+static status read_archive(reading *r, int fd, error *err) {
+    stream s = {0};
+    const char *path;
+    status rc;
+    TRY(hash_file(r, fd, r->origin->sha256, &r->origin->bytes, err));
+    TRY(archive_reader_open(fd, r->shown, ARCHIVE_MEMBERS, &s.archive, err));
+    for (;;) {
+        TRY(archive_reader_next(s.archive, &path, err));
+        if (!path) break;
+        bool alias;
+        int which = find_member(r->set, path, &alias);
+        if (which < 0) continue;
+        log_debug(r->log, "reading '%s'", path);
+        TRY(read_member(r, (size_t)which, alias, &s, err));
+    }
+out:
+    archive_reader_free(s.archive);
+    return rc;
+}
+
+// ---- From single files ----
+
+// `fd` is NAME.gz.
+static status read_packed(reading *r, size_t which, int fd, const char *path, error *err) {
+    stream s = {.path = path};
+    const char *unnamed;
+    char hash[SHA256_TEXT_BYTES], packed[300];
+    uint64_t bytes;
+    status rc;
+    TRY(hash_file(r, fd, hash, &bytes, err));
+    snprintf(packed, sizeof packed, "%s.gz", r->set->members[which].name);
+    TRY(check_hash(r, packed, r->set->members[which].packed_sha256, hash, err));
+    TRY(archive_reader_open(fd, path, ARCHIVE_SINGLE, &s.archive, err));
+    TRY(archive_reader_next(s.archive, &unnamed, err));
+    TRY(read_member(r, which, false, &s, err));
+    if (r->set->members[which].packed_sha256) r->origin->pinned[which] = true;
+out:
+    archive_reader_free(s.archive);
+    return rc;
+}
+
+// A member as it may lie in a folder.
+typedef enum member_form { PLAIN, PACKED, OTHER_FORM, FORMS } member_form;
+
+static char *form_path(const member *m, member_form form, const char *folder, error *err) {
+    return memory_format(err, "%s/%s%s", folder, form == OTHER_FORM ? m->alias : m->name,
+                         form == PACKED ? ".gz" : "");
+}
+
+// Leaves *fd at -1 when there is no such file.
+static status open_form(const char *path, member_form form, int *fd, error *err) {
+    struct stat st;
+    *fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (*fd < 0 && errno != ENOENT && errno != ENOTDIR)
+        return error_system(err, STATUS_INPUT, errno, "cannot read: '%s'", path);
+    // A folder of something else may have such a name: train, test.
+    if (form == OTHER_FORM && *fd >= 0 && fstat(*fd, &st) == 0 && S_ISDIR(st.st_mode)) {
+        close(*fd);
+        *fd = -1;
+    }
+    return STATUS_OK;
+}
+
+static status read_form(reading *r, size_t which, member_form form, const char *path, error *err) {
+    const member *m = &r->set->members[which];
+    int fd;
+    status rc = open_form(path, form, &fd, err);
+    if (rc != STATUS_OK || fd < 0) return rc;
+    const stream s = {.fd = fd, .path = path};
+    if (form == PLAIN && !m->sha256)
+        log_warn(r->log,
+                 "'%s': only its size and structure are checked; '%s.gz' as published would be "
+                 "checked by its hash",
+                 path, m->name);
+    rc = form == PACKED ? read_packed(r, which, fd, path, err)
+                        : read_member(r, which, form == OTHER_FORM, &s, err);
+    close(fd);
+    return rc;
+}
+
+// Reads a member from a folder if it is there: the form first that a hash is known of.
+static status read_in_folder(reading *r, size_t which, const char *folder, error *err) {
+    static const member_form orders[2][FORMS] = {{PLAIN, PACKED, OTHER_FORM},
+                                                 {PACKED, PLAIN, OTHER_FORM}};
+    const member *m = &r->set->members[which];
+    const member_form *order = orders[!m->sha256 && m->packed_sha256];
+    status rc = STATUS_OK;
+    for (int i = 0; i < FORMS && rc == STATUS_OK && !r->origin->found[which]; i++) {
+        if (order[i] == OTHER_FORM && !m->alias) continue;
+        char *path = form_path(m, order[i], folder, err);
+        rc = path ? read_form(r, which, order[i], path, err) : STATUS_FAILED;
+        free(path);
+    }
+    return rc;
+}
+
+static status read_folder(reading *r, error *err) {
+    status rc = STATUS_OK;
+    for (size_t i = 0; rc == STATUS_OK && i < r->set->count; i++) {
+        rc = read_in_folder(r, i, r->from, err);
+        for (int k = 0; k < MEMBER_FOLDERS && r->set->folders[k]; k++) {
+            if (rc != STATUS_OK || r->origin->found[i]) break;
+            char *inner = memory_format(err, "%s/%s", r->from, r->set->folders[k]);
+            rc = inner ? read_in_folder(r, i, inner, err) : STATUS_FAILED;
+            free(inner);
+        }
+    }
+    return rc;
+}
+
+// ---- From anywhere ----
+
+static status read_url_of_archive(reading *r, error *err) {
+    int fd;
+    log_info(r->log, "downloading %s", r->shown);
+    status rc = download_file(r->from, MAX_DOWNLOAD, r->hint, r->log, &fd, err);
+    if (rc != STATUS_OK) return rc;
+    rc = read_archive(r, fd, err);
+    close(fd);
+    return rc;
+}
+
+// BASE/NAME.gz; a query stays behind it.
+static char *member_url(const char *base, const char *name, error *err) {
+    size_t length = strcspn(base, "?#");
+    const char *slash = length && base[length - 1] == '/' ? "" : "/";
+    return memory_format(err, "%.*s%s%s.gz%s", (int)length, base, slash, name, base + length);
+}
+
+static status read_url_of_member(reading *r, size_t which, error *err) {
+    int fd;
+    char *url = member_url(r->from, r->set->members[which].name, err), *shown = NULL;
+    status rc = url ? STATUS_OK : STATUS_FAILED;
+    if (url) shown = redact_urls(url, err);
+    if (!shown) rc = STATUS_FAILED;
+    TRY(rc);
+    log_info(r->log, "downloading %s", shown);
+    TRY(download_file(url, MAX_DOWNLOAD, r->hint, r->log, &fd, err));
+    rc = read_packed(r, which, fd, shown, err);
+    close(fd);
+out:
+    free(url);
+    free(shown);
+    return rc;
+}
+
+static status read_url(reading *r, error *err) {
+    if (r->set->archive) return read_url_of_archive(r, err);
+    status rc = STATUS_OK;
+    for (size_t i = 0; i < r->set->count && rc == STATUS_OK; i++)
+        rc = read_url_of_member(r, i, err);
+    return rc;
+}
+
+static status read_path(reading *r, error *err) {
+    struct stat st;
+    int fd = open(r->from, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st)) {
+        int why = errno;
+        if (fd >= 0) close(fd);
+        return error_system(err, STATUS_INPUT, why, "cannot read: '%s'", r->from);
+    }
+    status rc;
+    if (S_ISDIR(st.st_mode))
+        rc = read_folder(r, err);
+    else if (r->set->archive && S_ISREG(st.st_mode))
+        rc = read_archive(r, fd, err);
+    else
+        rc = error_set(err, STATUS_INPUT, "cannot use '%s': %s", r->from,
+                       r->set->archive ? "neither an archive nor a folder"
+                                       : "not a folder with the dataset's files");
+    close(fd);
+    return rc;
+}
+
+static status check_all_found(const reading *r, error *err) {
+    for (size_t i = 0; i < r->set->count; i++)
+        if (!r->origin->found[i] && !r->set->members[i].optional)
+            return error_set(err, STATUS_INPUT, "cannot use '%s': member '%s' of %s is missing",
+                             r->shown, r->set->members[i].name, r->set->dataset);
+    return STATUS_OK;
+}
+
+static status read_source(reading *r, error *err) {
+    memset(r->origin, 0, sizeof *r->origin);
+    r->origin->from = r->from;
+    free(r->shown);
+    r->shown = redact_urls(r->from, err);
+    if (!r->shown) return STATUS_FAILED;
+    status rc = download_is_url(r->from) ? read_url(r, err) : read_path(r, err);
+    return rc == STATUS_OK ? check_all_found(r, err) : rc;
+}
+
+static void say_next(const logger *log, const char *why, const char *next) {
+    char *shown = redact_urls(next, NULL);
+    log_warn(log, "%s; trying '%s'", why, shown ? shown : "the next source");
+    free(shown);
+}
+
+status members_read(const member_set *set, const char *const *sources, size_t source_count,
+                    const logger *log, member_sink *sink, void *context, member_origin *origin,
+                    error *err) {
+    if (!source_count) {
+        sources = &set->url;
+        source_count = 1;
+    }
+    reading r = {.set = set, .log = log, .sink = sink, .context = context, .origin = origin};
+    for (size_t i = 0; i < set->count; i++)
+        if (!set->members[i].optional) r.total += set->members[i].bytes;
+    status rc = STATUS_FAILED;
+    char *hint = memory_format(
+        err, "name an archive or a folder that is here: --from PATH, or %s=PATH of make",
+        set->setting);
+    r.chunk = memory_new(CHUNK_BYTES, 1, err);
+    if (!hint || !r.chunk) goto out;
+    for (size_t i = 0; i < source_count; i++) {
+        r.from = sources[i];
+        r.hint = i + 1 < source_count ? NULL : hint;
+        r.done = 0;
+        rc = read_source(&r, err);
+        progress_end(&r.progress);
+        if (rc == STATUS_OK) break;
+        if (i + 1 < source_count) say_next(log, err->message, sources[i + 1]);
+    }
+out:
+    free(hint);
+    free(r.chunk);
+    free(r.shown);
+    return rc;
+}

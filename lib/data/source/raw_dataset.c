@@ -1,0 +1,169 @@
+#include "data/source/raw_dataset.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/named_files.h"
+
+static const char *const split_names[RAW_SPLITS] = {"train", "test"};
+
+status raw_dataset_allocate(raw_dataset *r, int split, error *err) {
+    raw_split *s = &r->splits[split];
+    size_t bytes = (size_t)r->channels * (size_t)r->height * (size_t)r->width;
+    s->owned[0] = s->images = memory_new(s->samples, bytes, err);
+    s->owned[1] = s->labels = memory_new(s->samples, sizeof *s->labels, err);
+    return s->images && s->labels ? STATUS_OK : STATUS_FAILED;
+}
+
+void raw_dataset_release(raw_dataset *r) {
+    for (int i = 0; i < RAW_SPLITS; i++)
+        for (int k = 0; k < 3; k++) free(r->splits[i].owned[k]);
+    memset(r, 0, sizeof *r);
+}
+
+status raw_dataset_check_labels(const raw_dataset *r, error *err) {
+    for (int i = 0; i < RAW_SPLITS; i++)
+        for (uint32_t k = 0; k < r->splits[i].samples; k++)
+            if (r->splits[i].labels[k] >= (uint32_t)r->classes)
+                return error_set(err, STATUS_INPUT,
+                                 "cannot use %s: label %u of sample %u of the %s split: there are "
+                                 "%d classes",
+                                 r->name, r->splits[i].labels[k], k, split_names[i], r->classes);
+    return STATUS_OK;
+}
+
+// ---- Where to ----
+
+static bool is_stream(const raw_output *o) {
+    return strcmp(o->out, "-") == 0;
+}
+
+static int split_number(const char *name) {
+    for (int i = 0; i < RAW_SPLITS; i++)
+        if (strcmp(name, split_names[i]) == 0) return i;
+    return -1;
+}
+
+status raw_output_check(const raw_output *o, error *err) {
+    if (!o->out || !*o->out)
+        return error_set(err, STATUS_USAGE, "--out is missing: pass a folder, or '-' with --split");
+    if (o->split && split_number(o->split) < 0)
+        return error_set(err, STATUS_USAGE, "bad value of --split: '%s': expected train or test",
+                         o->split);
+    if (is_stream(o) && !o->split)
+        return error_set(err, STATUS_USAGE,
+                         "--out - writes one split: say which with --split train|test");
+    if (!is_stream(o) && o->split)
+        return error_set(err, STATUS_USAGE, "--split is for --out -: a folder gets both splits");
+    if (!is_stream(o) && o->manifest)
+        return error_set(err, STATUS_USAGE,
+                         "--manifest is for --out -: a folder gets its manifest.yaml");
+    return STATUS_OK;
+}
+
+static status check_stream(const raw_output *o, const char *mirrors, const char *const *from,
+                           size_t count, error *err) {
+    const named_file outputs[] = {{"--out", o->out}, {"--manifest", o->manifest}};
+    const named_file table = {"--mirrors", mirrors};
+    status rc = named_files_check(&table, 1, outputs, 2, err);
+    for (size_t i = 0; rc == STATUS_OK && i < count; i++) {
+        const named_file input = {"--from", from[i]};
+        rc = named_files_check(&input, 1, outputs, 2, err);
+    }
+    return rc == STATUS_OK ? named_files_check(NULL, 0, outputs, 2, err) : rc;
+}
+
+status raw_output_open(raw_output *o, const char *mirrors, const char *const *from, size_t count,
+                       error *err) {
+    o->lock = -1;
+    status rc = raw_output_check(o, err);
+    if (rc != STATUS_OK) return rc;
+    if (is_stream(o)) return check_stream(o, mirrors, from, count, err);
+    rc = output_make_folder(o->out, err);
+    return rc == STATUS_OK ? output_lock_folder(o->out, &o->lock, err) : rc;
+}
+
+void raw_output_close(raw_output *o) {
+    if (o->lock >= 0) output_unlock_folder(o->lock);
+    o->lock = -1;
+}
+
+status raw_output_describe(const raw_output *o, manifest *m, error *err) {
+    if (!o->split) return STATUS_OK;
+    return yaml_put(manifest_parameters(m), "split", yaml_new_string(o->split, err), err);
+}
+
+// ---- Writing ----
+
+typedef struct statistics {
+    float mean[DATASET_MAX_CHANNELS], std[DATASET_MAX_CHANNELS];
+} statistics;
+
+static status describe_split(int split, uint32_t samples, manifest *m, error *err) {
+    yaml_node *results = manifest_results(m);
+    const char *key = split == RAW_TRAIN ? "train_samples" : "test_samples";
+    return yaml_put(results, key, yaml_new_integer(samples, err), err);
+}
+
+static status write_split(const raw_dataset *r, int split, const statistics *st, const char *path,
+                          manifest *m, error *err) {
+    const raw_split *s = &r->splits[split];
+    const dataset_info info = {r->name,  split_names[split], s->samples, r->channels, r->height,
+                               r->width, r->class_names,     r->classes, st->mean,    st->std};
+    tensor_file f = {0};
+    status rc = STATUS_FAILED;
+    uint32_t *ids = memory_new(s->samples, sizeof *ids, err);
+    if (!ids) return rc;
+    for (uint32_t i = 0; i < s->samples; i++) ids[i] = i;
+    TRY(dataset_describe(&f, &info, s->images, s->labels, ids, err));
+    TRY(tensor_file_write(path, &f, err));
+    const manifest_file written = {
+        .path = path, .bytes = f.file_bytes, .sha256 = f.sha256, .content = f.content};
+    TRY(manifest_add_output(m, &written, err));
+    TRY(describe_split(split, s->samples, m, err));
+out:
+    tensor_file_release(&f);
+    free(ids);
+    return rc;
+}
+
+static status write_stream(const raw_dataset *r, const statistics *st, const raw_output *o,
+                           manifest *m, error *err) {
+    status rc = write_split(r, split_number(o->split), st, "-", m, err);
+    if (rc == STATUS_OK && o->manifest) rc = manifest_write(m, o->manifest, err);
+    return rc;
+}
+
+static status write_folder(const raw_dataset *r, const statistics *st, const char *folder,
+                           manifest *m, error *err) {
+    char *paths[RAW_SPLITS] = {NULL}, *manifest_path = NULL;
+    int written = 0;
+    status rc = STATUS_FAILED;
+    for (int i = 0; i < RAW_SPLITS; i++) {
+        paths[i] = memory_format(err, "%s/%s.st.zst", folder, split_names[i]);
+        if (!paths[i]) goto out;
+    }
+    manifest_path = memory_format(err, "%s/manifest.yaml", folder);
+    if (!manifest_path) goto out;
+    TRY(manifest_remove_old(m, folder, err));
+    for (; written < RAW_SPLITS; written++)
+        TRY(write_split(r, written, st, paths[written], m, err));
+    TRY(manifest_write(m, manifest_path, err));
+out:
+    if (rc != STATUS_OK)
+        for (int i = 0; i < written; i++) (void)unlink(paths[i]);
+    for (int i = 0; i < RAW_SPLITS; i++) free(paths[i]);
+    free(manifest_path);
+    return rc;
+}
+
+status raw_dataset_write(const raw_dataset *r, const raw_output *o, manifest *m, error *err) {
+    statistics st;
+    const raw_split *train = &r->splits[RAW_TRAIN];
+    dataset_statistics(train->images, train->samples, r->channels, r->height * r->width, st.mean,
+                       st.std);
+    return is_stream(o) ? write_stream(r, &st, o, m, err) : write_folder(r, &st, o->out, m, err);
+}

@@ -1,0 +1,157 @@
+#include "data/tensor/tensor_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "data/tensor/tensor_file_internal.h"
+#include "data/tensor/tensor_text.h"
+
+static const struct {
+    const char *name;
+    size_t bytes;
+} types[] = {
+    [TENSOR_U8] = {"U8", 1},   [TENSOR_U32] = {"U32", 4},   [TENSOR_U64] = {"U64", 8},
+    [TENSOR_I64] = {"I64", 8}, [TENSOR_F32] = {"F32", 4},   [TENSOR_F64] = {"F64", 8},
+    [TENSOR_F16] = {"F16", 2}, [TENSOR_BF16] = {"BF16", 2},
+};
+
+size_t tensor_type_bytes(tensor_type type) {
+    return types[type].bytes;
+}
+
+const char *tensor_type_name(tensor_type type) {
+    return types[type].name;
+}
+
+bool tensor_type_parse(const char *name, tensor_type *type) {
+    for (unsigned i = 0; i < TENSOR_TYPES; i++) {
+        if (strcmp(types[i].name, name) != 0) continue;
+        *type = (tensor_type)i;
+        return true;
+    }
+    return false;
+}
+
+int64_t tensor_elements(const tensor *t) {
+    return (int64_t)(t->bytes / tensor_type_bytes(t->type));
+}
+
+bool tensor_shape_bytes(tensor_type type, int rank, const int64_t *shape, uint64_t *bytes) {
+    bool empty = false, overflow = false;
+    uint64_t product = tensor_type_bytes(type);
+    for (int i = 0; i < rank; i++) {
+        if (shape[i] < 0) return false;
+        empty = empty || shape[i] == 0;
+        overflow = overflow || __builtin_mul_overflow(product, (uint64_t)shape[i], &product);
+    }
+    *bytes = empty ? 0 : product;
+    return !overflow && *bytes <= INT64_MAX;
+}
+
+tensor *tensor_file_append(tensor_file *f, const char *name, error *err) {
+    void *tensors = f->tensors;
+    status rc = memory_grow(&tensors, &f->capacity, f->count + 1, sizeof *f->tensors, err);
+    f->tensors = tensors;
+    if (rc != STATUS_OK) return NULL;
+    tensor *t = &f->tensors[f->count];
+    *t = (tensor){.name = memory_string(name, err)};
+    if (!t->name) return NULL;
+    f->count++;
+    return t;
+}
+
+status tensor_file_append_metadata(tensor_file *f, const char *key, const char *value, error *err) {
+    void *pairs = f->metadata;
+    status rc =
+        memory_grow(&pairs, &f->metadata_capacity, f->metadata_count + 1, sizeof *f->metadata, err);
+    f->metadata = pairs;
+    if (rc != STATUS_OK) return rc;
+    tensor_pair pair = {.key = memory_string(key, err)};
+    pair.value = pair.key ? memory_string(value, err) : NULL;
+    if (!pair.value) {
+        free(pair.key);
+        return STATUS_FAILED;
+    }
+    f->metadata[f->metadata_count++] = pair;
+    return STATUS_OK;
+}
+
+void tensor_file_release(tensor_file *f) {
+    for (size_t i = 0; i < f->count; i++) {
+        free(f->tensors[i].name);
+        if (f->tensors[i].owned) free(f->tensors[i].data);
+    }
+    for (size_t i = 0; i < f->metadata_count; i++) {
+        free(f->metadata[i].key);
+        free(f->metadata[i].value);
+    }
+    free(f->tensors);
+    free(f->metadata);
+    free(f->buffer);
+    *f = (tensor_file){0};
+}
+
+const tensor *tensor_file_find(const tensor_file *f, const char *name) {
+    for (size_t i = 0; i < f->count; i++)
+        if (strcmp(f->tensors[i].name, name) == 0) return &f->tensors[i];
+    return NULL;
+}
+
+const char *tensor_file_metadata(const tensor_file *f, const char *key) {
+    for (size_t i = 0; i < f->metadata_count; i++)
+        if (strcmp(f->metadata[i].key, key) == 0) return f->metadata[i].value;
+    return NULL;
+}
+
+status tensor_file_require(const tensor_file *f, const char *path, const char *name,
+                           tensor_type type, int rank, const int64_t *shape, const tensor **found,
+                           error *err) {
+    char want[TENSOR_SHAPE_TEXT_BYTES], have[TENSOR_SHAPE_TEXT_BYTES];
+    const tensor *t = tensor_file_find(f, name);
+    *found = NULL;
+    tensor_shape_text(want, type, rank, shape);
+    if (!t)
+        return error_set(err, STATUS_INPUT,
+                         "cannot use tensor file: '%s': it has no tensor '%s' (expected %s)", path,
+                         name, want);
+    bool fits = t->type == type && t->rank == rank;
+    for (int i = 0; fits && i < rank; i++) fits = shape[i] < 0 || shape[i] == t->shape[i];
+    tensor_shape_text(have, t->type, t->rank, t->shape);
+    if (!fits)
+        return error_set(err, STATUS_INPUT,
+                         "cannot use tensor file: '%s': tensor '%s' is %s, expected %s", path, name,
+                         have, want);
+    *found = t;
+    return STATUS_OK;
+}
+
+status tensor_file_add(tensor_file *f, const char *name, tensor_type type, int rank,
+                       const int64_t *shape, const void *data, bool copy, error *err) {
+    uint64_t bytes;
+    if (rank < 0 || rank > TENSOR_MAX_RANK || !tensor_shape_bytes(type, rank, shape, &bytes))
+        return error_set(err, STATUS_FAILED, "cannot add tensor: '%s': bad rank or shape", name);
+    if (strcmp(name, TENSOR_METADATA_KEY) == 0 || tensor_file_find(f, name))
+        return error_set(err, STATUS_FAILED, "cannot add tensor: '%s': the name is taken", name);
+    void *own = copy ? memory_new_aligned(bytes, 1, err) : NULL;
+    tensor *t = !copy || own ? tensor_file_append(f, name, err) : NULL;
+    if (!t) {
+        free(own);
+        return STATUS_FAILED;
+    }
+    if (copy && bytes) memcpy(own, data, bytes);
+    t->type = type;
+    t->rank = rank;
+    if (rank) memcpy(t->shape, shape, (size_t)rank * sizeof *shape);
+    t->bytes = bytes;
+    // Tensors are read and written through one struct; nothing writes through this pointer.
+    t->data = copy ? own : (void *)(uintptr_t)data;
+    t->owned = copy;
+    return STATUS_OK;
+}
+
+status tensor_file_add_metadata(tensor_file *f, const char *key, const char *value, error *err) {
+    if (tensor_file_metadata(f, key))
+        return error_set(err, STATUS_FAILED, "cannot add metadata: '%s': the key is taken", key);
+    return tensor_file_append_metadata(f, key, value, err);
+}

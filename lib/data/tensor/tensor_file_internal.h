@@ -1,0 +1,21 @@
+// tensor_file_internal.h - what reading and writing tensor files share.
+#ifndef LOCKSTEP_DATA_TENSOR_TENSOR_FILE_INTERNAL_H
+#define LOCKSTEP_DATA_TENSOR_TENSOR_FILE_INTERNAL_H
+
+#include "data/tensor/tensor_file.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "tensor data is little-endian and used in place");
+
+#define TENSOR_METADATA_KEY "__metadata__"
+
+// Appends without looking for duplicates. The tensor has its name and nothing else; NULL when there
+// is no memory.
+tensor *tensor_file_append(tensor_file *f, const char *name, error *err) MUST_CHECK;
+status tensor_file_append_metadata(tensor_file *f, const char *key, const char *value,
+                                   error *err) MUST_CHECK;
+
+// Bytes of a tensor of that shape; false when a size is negative or the product overflows.
+bool tensor_shape_bytes(tensor_type type, int rank, const int64_t *shape, uint64_t *bytes);
+
+#endif

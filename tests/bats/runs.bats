@@ -122,6 +122,18 @@ old_run() {
     succeeds "$BIN/manifest" verify "$ARTIFACTS"/s/*/seed-42/{train,evaluate}/manifest.yaml
 }
 
+@test "an adopted run is compared by its key, and no other seed of its experiment is trained for it" {
+    rm -r "$ARTIFACTS/runs" "$ARTIFACTS/x"
+    old_run x/seed-42 repeats=3
+    old_run x/seed-43 repeats=3 seed=43
+    succeeds pipeline experiment x DRY_RUN=1 SET="repeats=2"
+    [ "$(grep -c '^adopt ' <<<"$output")" -eq 2 ] || fail "$output"
+    [ ! -e "$ARTIFACTS/runs/$KEY/experiment.yaml" ]
+    EXECUTIONS=1 succeeds pipeline compare RUNS="$KEY $(key_of_link x/seed-43)"
+    trained 0
+    [ "$(find "$ARTIFACTS/runs" -path '*/train/model.st.zst' | wc -l)" -eq 2 ]
+}
+
 @test "an unfinished old folder is moved aside, and nothing in it is lost" {
     rm -r "$ARTIFACTS/runs" "$ARTIFACTS/x"
     old_run x/seed-42

@@ -357,6 +357,17 @@ END
     [ -d "$ARTIFACTS/runs/$KEY" ]
 }
 
+@test "an option that report does not know is refused before anything is trained" {
+    local before
+    before=$(all_of "$ARTIFACTS")
+    REPORT_FLAGS="--lnag zh" TOOL=report fails_with 2 "unknown option: '--lnag': did you mean '--lang'" \
+        "$BIN/pipeline" experiment x SEED=9
+    [ -z "$output" ] || fail "$output"
+    [ "$(all_of "$ARTIFACTS")" = "$before" ]
+    REPORT_FLAGS="--lang zh" succeeds pipeline experiment x
+    trained 0
+}
+
 # ---- Removing ------------------------------------------------------------------------------------
 
 @test "clean-runs removes the runs that are named, and no other" {

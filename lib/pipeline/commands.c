@@ -183,6 +183,7 @@ status pipeline_run(pipeline *p, error *err) {
     work_remove_old(p);
     TRY(make_plan(p, &runs, &folder, err));
     TRY(planned_runs_resolve(p, &runs, folder, err));
+    TRY(reporting_check_flags(p, err));
     TRY(carry_out(p, &runs, err));
 out:
     free(folder);

@@ -44,6 +44,16 @@ static status find_one(const catalog *known, const char *name, words *files, err
     return rc;
 }
 
+// Writes the experiment of a run from its manifest. One folder holds one seed, however many its
+// experiment had.
+static status write_kept(const char *folder, const yaml_node *parameters, error *err) {
+    yaml_node *own = yaml_copy(parameters, err);
+    status rc = own ? yaml_put(own, "repeats", yaml_new_integer(1, err), err) : STATUS_FAILED;
+    if (rc == STATUS_OK) rc = store_write_experiment(folder, "experiment", own, err);
+    yaml_free(own);
+    return rc;
+}
+
 // The experiment of a kept run, which a run of an earlier version has only in its manifest.
 static status find_kept(const pipeline *p, const char *digits, words *files, error *err) {
     execution_list list = {0};
@@ -57,7 +67,7 @@ static status find_kept(const pipeline *p, const char *digits, words *files, err
         TRY(store_read(p->artifacts, key, &list, err));
         const yaml_node *parameters =
             list.count && list.items[0].train ? yaml_find(list.items[0].train, "parameters") : NULL;
-        TRY(parameters ? store_write_experiment(folder, "experiment", parameters, err)
+        TRY(parameters ? write_kept(folder, parameters, err)
                        : error_set(err, STATUS_INPUT, "run '%s' is not finished", folder));
     }
     TRY(words_add(files, path, err));

@@ -104,6 +104,24 @@ out:
 
 // ---- The report ----
 
+// Options are read before --help is answered.
+status reporting_check_flags(const pipeline *p, error *err) {
+    words command = {0}, line = {0};
+    char *ignored = NULL;
+    status rc = STATUS_OK;
+    if (!p->settings->values[SETTING_REPORT_FLAGS]) return rc;
+    TRY(words_add(&command, "report", err));
+    TRY(words_split(&command, p->settings->values[SETTING_REPORT_FLAGS], " \t", err));
+    TRY(words_add(&command, "--help", err));
+    TRY(stage_program(p, &command, &line, err));
+    TRY(child_output(&line, &ignored, err));
+out:
+    free(ignored);
+    words_release(&line);
+    words_release(&command);
+    return rc;
+}
+
 status reporting_add_folders(const pipeline *p, const planned_runs *runs, words *command,
                              error *err) {
     status rc = STATUS_OK;

@@ -122,6 +122,18 @@ old_run() {
     succeeds "$BIN/manifest" verify "$ARTIFACTS"/s/*/seed-42/{train,evaluate}/manifest.yaml
 }
 
+@test "an adopted run is compared by its key, and no other seed of its experiment is trained for it" {
+    rm -r "$ARTIFACTS/runs" "$ARTIFACTS/x"
+    old_run x/seed-42 repeats=3
+    old_run x/seed-43 repeats=3 seed=43
+    succeeds pipeline experiment x DRY_RUN=1 SET="repeats=2"
+    [ "$(grep -c '^adopt ' <<<"$output")" -eq 2 ] || fail "$output"
+    [ ! -e "$ARTIFACTS/runs/$KEY/experiment.yaml" ]
+    EXECUTIONS=1 succeeds pipeline compare RUNS="$KEY $(key_of_link x/seed-43)"
+    trained 0
+    [ "$(find "$ARTIFACTS/runs" -path '*/train/model.st.zst' | wc -l)" -eq 2 ]
+}
+
 @test "an unfinished old folder is moved aside, and nothing in it is lost" {
     rm -r "$ARTIFACTS/runs" "$ARTIFACTS/x"
     old_run x/seed-42
@@ -343,6 +355,17 @@ END
     RUNS=abc DRY_RUN=1 succeeds pipeline compare x
     RUNS=abc fails_with 3 "begins with 'fff'" "$BIN/pipeline" clean-runs fff
     [ -d "$ARTIFACTS/runs/$KEY" ]
+}
+
+@test "an option that report does not know is refused before anything is trained" {
+    local before
+    before=$(all_of "$ARTIFACTS")
+    REPORT_FLAGS="--lnag zh" TOOL=report fails_with 2 "unknown option: '--lnag': did you mean '--lang'" \
+        "$BIN/pipeline" experiment x SEED=9
+    [ -z "$output" ] || fail "$output"
+    [ "$(all_of "$ARTIFACTS")" = "$before" ]
+    REPORT_FLAGS="--lang zh" succeeds pipeline experiment x
+    trained 0
 }
 
 # ---- Removing ------------------------------------------------------------------------------------

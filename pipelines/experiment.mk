@@ -50,6 +50,10 @@ runs: $(TOOLS_BUILT) ## List the runs that are kept
 	@$(PIPELINE)
 clean-runs: $(TOOLS_BUILT) ## Remove kept runs: RUNS="KEY KEY"
 	@$(PIPELINE)
+# The folder of that name is no target: `make experiments` would do nothing, and end well.
+.PHONY: experiments
+experiments:
+	@echo "make: no target 'experiments': did you mean 'experiment'?" >&2; exit 2
 .PHONY: reproduce-docs
 reproduce-docs: ## Put the tables of the last `make reproduce` into docs/results.md
 	@ARTIFACTS=$(call word_of,$(ARTIFACTS)) pipelines/write-results.sh

@@ -18,12 +18,27 @@ enum { LONGEST_FOLDER = 130, LONGEST_NAME = 100, HASH_DIGITS = 8 };
 
 // ---- Files ----
 
-static status check_path(const char *path, error *err) {
+// "R001/ddp4" and "ddp4.yaml" mean the experiment that is called so.
+static status no_file(const pipeline *p, const char *path, error *err) {
+    const catalog_entry *entry;
+    catalog known = {0};
+    char *name = naming_base(path, err);
+    const bool there = name && catalog_read(&known, p->experiments, NULL) == STATUS_OK &&
+                       catalog_find(&known, name, &entry, NULL) == STATUS_OK;
+    status rc =
+        error_set(err, STATUS_INPUT, "cannot find experiment: '%s' does not exist%s%s%s", path,
+                  there ? ": did you mean '" : "", there ? name : "", there ? "'?" : "");
+    catalog_release(&known);
+    free(name);
+    return rc;
+}
+
+static status check_path(const pipeline *p, const char *path, error *err) {
     if (strpbrk(path, "\t\n\r"))
         return error_set(err, STATUS_USAGE,
                          "cannot take experiment: '%s': a tab or a line break in its name", path);
     if (access(path, R_OK) == 0) return STATUS_OK;
-    return error_set(err, STATUS_INPUT, "cannot find experiment: '%s' does not exist", path);
+    return no_file(p, path, err);
 }
 
 static bool is_study(const char *path) {
@@ -36,10 +51,11 @@ static bool is_study(const char *path) {
     return study;
 }
 
-static status find_one(const catalog *known, const char *name, words *files, error *err) {
+static status find_one(const pipeline *p, const catalog *known, const char *name, words *files,
+                       error *err) {
     const catalog_entry *entry;
     status rc =
-        names_is_path(name) ? check_path(name, err) : catalog_find(known, name, &entry, err);
+        names_is_path(name) ? check_path(p, name, err) : catalog_find(known, name, &entry, err);
     if (rc == STATUS_OK) rc = words_add(files, names_is_path(name) ? name : entry->path, err);
     return rc;
 }
@@ -89,7 +105,7 @@ static status find_all(const pipeline *p, words *files, error *err) {
     if (by_name) rc = catalog_read(&known, p->experiments, err);
     for (size_t i = 0; rc == STATUS_OK && i < s->names.count; i++)
         rc = s->values[SETTING_RUNS] ? find_kept(p, s->names.items[i], files, err)
-                                     : find_one(&known, s->names.items[i], files, err);
+                                     : find_one(p, &known, s->names.items[i], files, err);
     catalog_release(&known);
     return rc;
 }

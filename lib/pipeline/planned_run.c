@@ -112,6 +112,31 @@ out:
     return rc;
 }
 
+// Is this program there, as execvp(3) looks for it?
+static status find_program(const char *name, error *err) {
+    const char *path = getenv("PATH");
+    words folders = {0};
+    status rc = words_split(&folders, path ? path : "/usr/bin:/bin", ":", err);
+    bool there = strchr(name, '/') && access(name, X_OK) == 0;
+    for (size_t i = 0; rc == STATUS_OK && !there && !strchr(name, '/') && i < folders.count; i++) {
+        char *file = memory_format(err, "%s/%s", folders.items[i], name);
+        there = file && access(file, X_OK) == 0;
+        free(file);
+    }
+    words_release(&folders);
+    return there ? STATUS_OK
+                 : error_set(err, STATUS_USAGE,
+                             "cannot find LAUNCHER: '%s': no such program on PATH", name);
+}
+
+static status check_launcher(const pipeline *p, error *err) {
+    words launcher = {0};
+    status rc = words_split(&launcher, p->settings->values[SETTING_LAUNCHER], " ", err);
+    if (rc == STATUS_OK && launcher.count) rc = find_program(launcher.items[0], err);
+    words_release(&launcher);
+    return rc;
+}
+
 static void release(planned_run *r) {
     for (size_t i = 0; i < r->seed_count; i++) free(r->seeds[i].place);
     free(r->seeds);
@@ -129,6 +154,7 @@ static void release(planned_run *r) {
 static status resolve(const pipeline *p, planned_runs *runs, const char *folder, error *err) {
     const yaml_node *entries = yaml_find(runs->plan, "runs");
     status rc = STATUS_OK;
+    TRY(check_launcher(p, err));
     runs->items = memory_new(entries->count, sizeof *runs->items, err);
     if (!runs->items) return STATUS_FAILED;
     for (size_t i = 0; i < entries->count; i++) {

@@ -104,18 +104,23 @@ out:
 
 // ---- The report ----
 
-// Options are read before --help is answered.
+// Options are read before folders are opened, and a file is no folder: only a wrong option is a
+// wrong command line.
 status reporting_check_flags(const pipeline *p, error *err) {
     words command = {0}, line = {0};
-    char *ignored = NULL;
+    char *ignored = NULL, *said = NULL, *answer = NULL;
     status rc = STATUS_OK;
     if (!p->settings->values[SETTING_REPORT_FLAGS]) return rc;
     TRY(words_add(&command, "report", err));
+    TRY(words_add(&command, "/dev/null", err));
+    TRY(words_option(&command, "--out", "/dev/null/report", err));
     TRY(words_split(&command, p->settings->values[SETTING_REPORT_FLAGS], " \t", err));
-    TRY(words_add(&command, "--help", err));
     TRY(stage_program(p, &command, &line, err));
-    TRY(child_output(&line, &ignored, err));
+    if (child_try(&line, &ignored, &said, err) == STATUS_USAGE)
+        rc = child_output(&line, &answer, err); // it says so itself
 out:
+    free(answer);
+    free(said);
     free(ignored);
     words_release(&line);
     words_release(&command);

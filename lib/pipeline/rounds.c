@@ -130,7 +130,7 @@ status rounds_decide(pipeline *p, planned_runs *runs, int *rounds, error *err) {
         TRY(announce(p, runs, before, rounds, &missing, err));
         if (asks) say_no_verdict(p, runs, *rounds);
     }
-    if (!missing && asks) p->say("estimate", "all", "nothing is left to run");
+    if (!missing && (asks || s->dry_run)) p->say("estimate", "all", "nothing is left to run");
     rc = yaml_put(runs->plan, "executions", yaml_new_integer(*rounds, err), err);
 out:
     return rc;

@@ -9,7 +9,7 @@
 #include "base/cli.h"
 #include "base/memory.h"
 
-enum { MOST_EXECUTIONS = 1000, MOST_MIB = 1 << 20 };
+enum { MOST_EXECUTIONS = 1000, MOST_EPOCHS = 2500, MOST_THREADS = 1024, MOST_MIB = 1 << 20 };
 
 #define FOR(command) (1u << COMMAND_##command)
 #define TRAINS       (FOR(EXPERIMENT) | FOR(COMPARE) | FOR(EXPLAIN) | FOR(REPRODUCE) | FOR(SUBMISSION))
@@ -47,7 +47,8 @@ static const struct {
     [SETTING_REPORT_FLAGS] = {"REPORT_FLAGS", TRAINS, "more options of report: \"--lang zh\""},
     [SETTING_MODEL_LIMIT] = {"MODEL_LIMIT", FOR(SUBMISSION),
                              "the largest model that is handed in, MiB (4)"},
-    [SETTING_DRY_RUN] = {"DRY_RUN", TRAINS, "1: say what would be run, and how long it takes"},
+    [SETTING_DRY_RUN] = {"DRY_RUN", TRAINS,
+                         "1: fetch the data, say what would be run and how long it takes"},
     [SETTING_ARTIFACTS] = {"ARTIFACTS", EVERY, "the folder of all outputs (artifacts)"},
 };
 
@@ -192,12 +193,14 @@ static status read_flag(const settings *s, setting which, bool *value, error *er
 }
 
 static status read_values(settings *s, error *err) {
-    int64_t executions = 0, seed;
+    int64_t executions = 0, checked;
     status rc;
     s->resume = true;
     s->model_limit = 4;
     TRY(read_integer(s, SETTING_EXECUTIONS, 1, MOST_EXECUTIONS, &executions, err));
-    TRY(read_integer(s, SETTING_SEED, 0, INT64_MAX, &seed, err));
+    TRY(read_integer(s, SETTING_SEED, 0, INT64_MAX, &checked, err));
+    TRY(read_integer(s, SETTING_EPOCHS, 1, MOST_EPOCHS, &checked, err));
+    TRY(read_integer(s, SETTING_THREADS, 1, MOST_THREADS, &checked, err));
     TRY(read_integer(s, SETTING_MODEL_LIMIT, 0, MOST_MIB, &s->model_limit, err));
     TRY(read_flag(s, SETTING_RESUME, &s->resume, err));
     TRY(read_flag(s, SETTING_QUICK, &s->quick, err));

@@ -48,9 +48,10 @@ state_of() {
     local before wrong
     before=$(state_of "$ARTIFACTS/runs")
     for wrong in DEVICE=cuda DEVICE=cdua THREADS=0 SET=epoch=3 SET=optimizer.lr=fast SET=dataset=cifar11 \
-        SET=model=lnet SET=global_batch=7 LAUNCHER=/nowhere/mpirun; do
+        SET=model=lnet SET=global_batch=7 LAUNCHER=/nowhere/mpirun LAUNCHER="mpirn -v" REPORT_FLAGS="--lang xx" \
+        EPOCHS=three EPOCHS=0; do
         run pipeline experiment "$TINY" "$wrong" SEED=11
-        [ "$status" -ne 0 ] || [ "$wrong" = LAUNCHER=/nowhere/mpirun ] || fail "$wrong: exit 0" "$output"
+        [ "$status" -ne 0 ] || fail "$wrong: exit 0" "$output"
         [ "$(state_of "$ARTIFACTS/runs")" = "$before" ] || fail "$wrong changed a run" "$output"
     done
     succeeds pipeline experiment "$TINY"
@@ -115,6 +116,14 @@ END
     [[ $status -ne 0 && $output == *"pipeline: explain: B is missing: it takes A=NAME B=NAME"* ]] || fail "$output"
     run by_make experiment EXP=sinlge
     [[ $status -ne 0 && $output == *"did you mean 'single'?"* ]] || fail "$output"
+    for setting in R001/single single.yaml; do
+        run by_make experiment EXP="$setting"
+        [[ $status -ne 0 && $output == *"'$setting' does not exist: did you mean 'single'?"* ]] || fail "$output"
+    done
+    run by_make experiments EXP="$TINY"
+    [[ $status -ne 0 && $output == *"did you mean 'experiment'?"* ]] || fail "$status $output"
+    run by_make experiment EXP="$TINY" EPOCHS=three
+    [[ $status -ne 0 && $output == *"pipeline: EPOCHS: 'three': expected a whole number from 1 to 2500"* ]] || fail "$output"
     [ "$(state_of "$ARTIFACTS")" = "$before" ]
 }
 
@@ -232,4 +241,6 @@ stop_early() {
     [ "$(trained)" -eq 0 ]
     [[ $output == *"planned: train-single, run "*"planned: train-ddp, run "*"estimate  all: about "* ]] || fail "$output"
     [ "$(ls "$ARTIFACTS/runs" | wc -l)" -eq 1 ]
+    succeeds pipeline experiment "$TINY" DRY_RUN=1
+    [[ $output == *"estimate  all: nothing is left to run"* ]] || fail "$output"
 }

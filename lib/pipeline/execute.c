@@ -184,8 +184,9 @@ status execute_check(const pipeline *p, const planned_runs *runs, int rounds, er
         const bool there = (int)s.count >= wanted;
         const int number = store_next_number(&s.list);
         release(&s);
+        if (!there) rc = stage_check_place(p, err);
         // The seeds of an experiment differ in nothing that could fail.
-        if (!there) rc = check_seed(p, r, &r->seeds[0], number, err);
+        if (!there && rc == STATUS_OK) rc = check_seed(p, r, &r->seeds[0], number, err);
         if (rc != STATUS_OK) return rc;
     }
     return STATUS_OK;

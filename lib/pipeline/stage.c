@@ -162,6 +162,15 @@ static void say(const pipeline *p, const stage *s, const char *what) {
     if (!s->quiet) p->say(s->name, s->shown ? s->shown : s->dir, what);
 }
 
+status stage_check_place(const pipeline *p, error *err) {
+    error why;
+    status rc = output_make_folder(p->artifacts, &why);
+    if (rc == STATUS_OK && access(p->artifacts, W_OK) != 0)
+        rc = error_system(&why, STATUS_FAILED, errno, "cannot write to '%s'", p->artifacts);
+    if (rc == STATUS_OK) return rc;
+    return error_set(err, rc, "%s: ARTIFACTS=FOLDER names another folder", why.message);
+}
+
 // Locks the stage. *lock is -1 where no lock can be made here: the folder may be read-only.
 static status lock(const pipeline *p, const stage *s, int *lock, error *err) {
     const char *slash = strrchr(s->dir, '/');
@@ -172,7 +181,11 @@ static status lock(const pipeline *p, const stage *s, int *lock, error *err) {
     status rc = STATUS_FAILED;
     *lock = -1;
     if (!folder || !path) goto out;
-    TRY(output_make_folder(folder, err));
+    rc = output_make_folder(folder, err);
+    if (rc != STATUS_OK) {
+        TRY(stage_check_place(p, err));
+        goto out;
+    }
     // Not closed at exec: a tool that outlives this process keeps the stage.
     *lock = open(path, O_RDWR | O_CREAT, 0666);
     if (*lock < 0) goto out;
@@ -227,8 +240,11 @@ static status run_locked(pipeline *p, const stage *s, const char *key, bool lock
         return STATUS_OK;
     }
     if (!locked)
-        return error_set(err, STATUS_FAILED, "cannot lock stage: '%s': it cannot be written%s%s%s",
-                         s->dir, *why ? " (" : "", why, *why ? ")" : "");
+        return error_set(
+            err, STATUS_FAILED,
+            "cannot lock stage: '%s': it cannot be written%s%s%s: ARTIFACTS=FOLDER names "
+            "another folder",
+            s->dir, *why ? " (" : "", why, *why ? ")" : "");
     return run(p, s, key, why, err);
 }
 

@@ -36,6 +36,9 @@ status stage_key(pipeline *p, const words *command, char key[SHA256_TEXT_BYTES],
 // passed over.
 status stage_run(pipeline *p, const stage *s, error *err) MUST_CHECK;
 
+// Can anything be made below ARTIFACTS? If not, the message names the setting.
+status stage_check_place(const pipeline *p, error *err) MUST_CHECK;
+
 // "BIN/TOOL ARGUMENTS": the words to start. STATUS_FAILED where the tool was not built.
 status stage_program(const pipeline *p, const words *command, words *program,
                      error *err) MUST_CHECK;

@@ -88,9 +88,12 @@ did_not_run() {
     succeeds read_only "$ARTIFACTS" "$BIN/pipeline" experiment "$TINY"
     for stage in fetch shard train evaluate report; do did_not_run "$stage"; done
     TMPDIR=/nowhere succeeds read_only "$ARTIFACTS" "$BIN/pipeline" experiment "$TINY"
-    REPORT_FLAGS="--lang zh" TOOL=pipeline fails_with 1 "cannot lock stage: '.*/tiny/report': it cannot be written \(now --lang zh" \
+    REPORT_FLAGS="--lang zh" TOOL=pipeline fails_with 1 "cannot lock stage: '.*/tiny/report': it cannot be written \(now --lang zh.*: ARTIFACTS=FOLDER names another folder" \
         read_only "$ARTIFACTS" "$BIN/pipeline" experiment "$TINY"
-    SEED=8 TOOL=train-ddp fails_with 1 "cannot make folder: '.*/runs/.*/train': Read-only" read_only "$ARTIFACTS" "$BIN/pipeline" experiment "$TINY"
+    SEED=8 TOOL=pipeline fails_with 1 "cannot write to '$ARTIFACTS': Read-only file system: ARTIFACTS=FOLDER names" \
+        read_only "$ARTIFACTS" "$BIN/pipeline" experiment "$TINY"
+    TOOL=pipeline fails_with 1 "cannot make folder: '$ARTIFACTS/new': Read-only file system: ARTIFACTS=FOLDER names" \
+        read_only "$ARTIFACTS" env ARTIFACTS="$ARTIFACTS/new" "$BIN/pipeline" experiment "$TINY"
     # Without its lock, as where it was copied to.
     rm "$ARTIFACTS/tiny/.report.lock"
     succeeds read_only "$ARTIFACTS" "$BIN/pipeline" experiment "$TINY"
@@ -301,7 +304,7 @@ start_long() {
     cd "$WORK"
     write_experiment "$WORK/a"$'\t'"tab.yaml"
     TOOL=pipeline fails_with 2 "a tab or a line break" run_pipeline experiment "$WORK/a"$'\t'"tab.yaml"
-    THREADS=0 TOOL=train-ddp fails_with 2 "'--threads'" run_pipeline experiment "$TINY"
+    THREADS=0 TOOL=pipeline fails_with 2 "THREADS: '0'" run_pipeline experiment "$TINY"
     DEVICE=gpu TOOL=train-ddp fails_with 2 "'--device gpu'" run_pipeline experiment "$TINY"
     TOOL=pipeline fails_with 1 "'/nowhere/train-ddp' is not built" run_pipeline --tools /nowhere experiment "$TINY"
     [ ! -e "$ARTIFACTS" ]

@@ -39,6 +39,14 @@ trained() {
     grep -c '^train .*: running' <<<"$output" || true
 }
 
+# kept_runs: how many are in the store. executions KEY: how many a run has.
+kept_runs() {
+    find "$ARTIFACTS/runs" -mindepth 1 -maxdepth 1 -type d | wc -l
+}
+executions() {
+    find "$ARTIFACTS/runs/$1" -mindepth 1 -maxdepth 1 -name '[0-9]*' | wc -l
+}
+
 # Everything in a folder, with its contents.
 state_of() {
     (cd "$1" && find . -type f ! -name '*.lock' ! -name .lock -exec sha256sum {} + | sort)
@@ -68,7 +76,7 @@ state_of() {
     succeeds pipeline experiment "$TINY"
     [ "$(trained)" -eq 0 ]
     [ "$(readlink "$ARTIFACTS/tiny/seed-11")" = "$first" ]
-    [ "$(ls "$ARTIFACTS/runs" | wc -l)" -eq 2 ]
+    [ "$(kept_runs)" -eq 2 ]
 }
 
 @test "the name is no part of a run: a copy under another name is the same run, shown by its own name" {
@@ -77,7 +85,7 @@ state_of() {
     [ "$(trained)" -eq 0 ]
     [[ $output == *$'\nrenamed: test accuracy '* ]] || fail "$output"
     grep -q renamed "$ARTIFACTS/renamed/report/report.md"
-    [ "$(ls "$ARTIFACTS/runs" | wc -l)" -eq 1 ]
+    [ "$(kept_runs)" -eq 1 ]
 }
 
 @test "two experiments of one name, or of one content, are refused" {
@@ -194,7 +202,7 @@ stop_early() {
     local rounds
     rounds=$(sed -n 's/^estimate  rounds: \([0-9]*\),.*/\1/p' <<<"$output")
     [ "$rounds" -ge 3 ] && [ "$rounds" -le 10 ]
-    [ "$(ls "$ARTIFACTS/$(readlink "$ARTIFACTS/other/seed-11" | sed 's,^../,,; s,/[0-9]*$,,')" | grep -c '^[0-9]')" -eq "$rounds" ]
+    [ "$(executions "$(readlink "$ARTIFACTS/other/seed-11" | cut -d / -f 3)")" -eq "$rounds" ]
     succeeds pipeline compare EXPS="$TINY $WORK/other.yaml"
     [ "$(trained)" -eq 0 ] || fail "$output"
 }
@@ -223,7 +231,7 @@ stop_early() {
 @test "distclean spares the runs" {
     cp -a "$ROOT/Makefile" "$ROOT/make" "$ROOT/pipelines" "$ROOT/scripts" "$WORK/"
     succeeds make -C "$WORK" -s ARTIFACTS="$ARTIFACTS" distclean
-    [ -s "$ARTIFACTS"/runs/*/1/train/model.st.zst ]
+    [ "$(find "$ARTIFACTS/runs" -name model.st.zst | wc -l)" -eq 1 ]
     [ ! -e "$ARTIFACTS/data" ]
 }
 
@@ -231,5 +239,5 @@ stop_early() {
     succeeds pipeline compare EXPS="single ddp4" DRY_RUN=1 SET="dataset=synthetic"
     [ "$(trained)" -eq 0 ]
     [[ $output == *"planned: train-single, run "*"planned: train-ddp, run "*"estimate  all: about "* ]] || fail "$output"
-    [ "$(ls "$ARTIFACTS/runs" | wc -l)" -eq 1 ]
+    [ "$(kept_runs)" -eq 1 ]
 }

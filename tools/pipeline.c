@@ -54,10 +54,14 @@ static status find_tools(const options *o, char folder[PATH_MAX], error *err) {
     return STATUS_OK;
 }
 
-// Those of the checkout, or, where there are none, the installed ones.
+// Those of the checkout, or, where there are none, the installed ones. Where these are missing too,
+// messages ask for the former.
 static char *find_experiments(const char *tools, error *err) {
     if (access("experiments", R_OK) == 0) return memory_string("experiments", err);
-    return memory_format(err, "%s/../share/lockstep/experiments", tools);
+    char *installed = memory_format(err, "%s/../share/lockstep/experiments", tools);
+    if (!installed || access(installed, R_OK) == 0) return installed;
+    free(installed);
+    return memory_string("experiments", err);
 }
 
 // The command as the user typed it: make's, where make has called.

@@ -209,8 +209,8 @@ status change_describe(const pipeline *p, const planned_run *r, const planned_se
     }
     TRY(copy_state(p, &c, s->key, err));
     *resume = true;
-    snprintf(why, size, "epochs %lld → %d: goes on from %s", (long long)c.epochs, r->e.epochs,
-             c.folder);
+    snprintf(why, size, "epochs %lld → %d: goes on from %s, and so has no times of its own",
+             (long long)c.epochs, r->e.epochs, c.folder);
 out:
     free(c.folder);
     return rc;

@@ -161,7 +161,7 @@ static status carry_out(pipeline *p, planned_runs *runs, error *err) {
     int rounds;
     status rc;
     TRY(planned_runs_prepare(p, runs, is_comparison(p->settings->command), err));
-    TRY(execute_adopt(p, runs, err));
+    if (!p->settings->dry_run) TRY(execute_adopt(p, runs, err));
     if (p->settings->dry_run || p->settings->command == COMMAND_EXPLAIN) say_planned(p, runs);
     TRY(rounds_decide(p, runs, &rounds, err));
     work_close(p); // what was tried: a training may take hours, and be ended

@@ -211,6 +211,7 @@ static status print_json(const row *rows, size_t count, error *err) {
 
 static void print_table(const pipeline *p, const row *rows, size_t count) {
     uint64_t bytes = 0;
+    bool unfinished = false;
     char size[16];
     if (!count) {
         printf("no runs in %s/runs\n", p->artifacts);
@@ -221,8 +222,10 @@ static void print_table(const pipeline *p, const row *rows, size_t count) {
     for (size_t i = 0; i < count; i++) {
         print_row(&rows[i]);
         bytes += rows[i].bytes;
+        unfinished = unfinished || rows[i].unfinished;
     }
     show_size(bytes, size);
+    if (unfinished) printf("+N: executions that were stopped or are running\n");
     printf("%zu run%s, %s; make compare RUNS=\"KEY KEY\" compares two, make clean-runs "
            "RUNS=\"KEY KEY\" removes\n",
            count, count == 1 ? "" : "s", size);

@@ -39,6 +39,14 @@ trained() {
     grep -c '^train .*: running' <<<"$output" || true
 }
 
+# kept_runs: how many are in the store. executions KEY: how many a run has.
+kept_runs() {
+    find "$ARTIFACTS/runs" -mindepth 1 -maxdepth 1 -type d | wc -l
+}
+executions() {
+    find "$ARTIFACTS/runs/$1" -mindepth 1 -maxdepth 1 -name '[0-9]*' | wc -l
+}
+
 # Everything in a folder, with its contents.
 state_of() {
     (cd "$1" && find . -type f ! -name '*.lock' ! -name .lock -exec sha256sum {} + | sort)
@@ -69,7 +77,7 @@ state_of() {
     succeeds pipeline experiment "$TINY"
     [ "$(trained)" -eq 0 ]
     [ "$(readlink "$ARTIFACTS/tiny/seed-11")" = "$first" ]
-    [ "$(ls "$ARTIFACTS/runs" | wc -l)" -eq 2 ]
+    [ "$(kept_runs)" -eq 2 ]
 }
 
 @test "the name is no part of a run: a copy under another name is the same run, shown by its own name" {
@@ -78,7 +86,7 @@ state_of() {
     [ "$(trained)" -eq 0 ]
     [[ $output == *$'\nrenamed: test accuracy '* ]] || fail "$output"
     grep -q renamed "$ARTIFACTS/renamed/report/report.md"
-    [ "$(ls "$ARTIFACTS/runs" | wc -l)" -eq 1 ]
+    [ "$(kept_runs)" -eq 1 ]
 }
 
 @test "two experiments of one name, or of one content, are refused" {
@@ -120,6 +128,8 @@ END
         run by_make experiment EXP="$setting"
         [[ $status -ne 0 && $output == *"'$setting' does not exist: did you mean 'single'?"* ]] || fail "$output"
     done
+    cd / || return
+    TOOL=pipeline fails_with 3 "cannot read the folder 'experiments'" "$BIN/pipeline" experiment single
     run by_make experiments EXP="$TINY"
     [[ $status -ne 0 && $output == *"did you mean 'experiment'?"* ]] || fail "$status $output"
     run by_make experiment EXP="$TINY" EPOCHS=three
@@ -174,6 +184,8 @@ stop_early() {
     wait $! || true
     [ "$(readlink "$ARTIFACTS/tiny/seed-11")" = "$key/2" ] || fail "$(cat "$WORK/anew")"
     [ -s "$ARTIFACTS/${key#../}/1/train/state.st.zst" ]
+    succeeds pipeline runs
+    [[ $output == *" 0+2 "*"+N: executions that were stopped or are running"* ]] || fail "$output"
 }
 
 @test "more epochs continue a finished run where the schedule allows it, and end in the same bits" {
@@ -203,7 +215,7 @@ stop_early() {
     local rounds
     rounds=$(sed -n 's/^estimate  rounds: \([0-9]*\),.*/\1/p' <<<"$output")
     [ "$rounds" -ge 3 ] && [ "$rounds" -le 10 ]
-    [ "$(ls "$ARTIFACTS/$(readlink "$ARTIFACTS/other/seed-11" | sed 's,^../,,; s,/[0-9]*$,,')" | grep -c '^[0-9]')" -eq "$rounds" ]
+    [ "$(executions "$(readlink "$ARTIFACTS/other/seed-11" | cut -d / -f 3)")" -eq "$rounds" ]
     succeeds pipeline compare EXPS="$TINY $WORK/other.yaml"
     [ "$(trained)" -eq 0 ] || fail "$output"
 }
@@ -232,7 +244,7 @@ stop_early() {
 @test "distclean spares the runs" {
     cp -a "$ROOT/Makefile" "$ROOT/make" "$ROOT/pipelines" "$ROOT/scripts" "$WORK/"
     succeeds make -C "$WORK" -s ARTIFACTS="$ARTIFACTS" distclean
-    [ -s "$ARTIFACTS"/runs/*/1/train/model.st.zst ]
+    [ "$(find "$ARTIFACTS/runs" -name model.st.zst | wc -l)" -eq 1 ]
     [ ! -e "$ARTIFACTS/data" ]
 }
 
@@ -240,7 +252,7 @@ stop_early() {
     succeeds pipeline compare EXPS="single ddp4" DRY_RUN=1 SET="dataset=synthetic"
     [ "$(trained)" -eq 0 ]
     [[ $output == *"planned: train-single, run "*"planned: train-ddp, run "*"estimate  all: about "* ]] || fail "$output"
-    [ "$(ls "$ARTIFACTS/runs" | wc -l)" -eq 1 ]
+    [ "$(kept_runs)" -eq 1 ]
     succeeds pipeline experiment "$TINY" DRY_RUN=1
     [[ $output == *"estimate  all: nothing is left to run"* ]] || fail "$output"
 }

@@ -71,11 +71,11 @@ finds() {
     says "j['samples'] == 64 and 0 <= j['accuracy'] <= 1 and j['loss'] > 0"
     succeeds "$BIN/bench-allreduce" -q --json --world-size 1,2 --max-bytes 2048 --iterations 2
     says "[w['world_size'] for w in j['results']['world_sizes']] == [1, 2] and j['parameters']['min_bytes'] == 1024"
-    succeeds "$BIN/plan" -q study "$ROOT/experiments/studies/workers.yaml" --json
+    succeeds "$BIN/plan" -q study "$ROOT/experiments/R004/workers.yaml" --json
     says "j['kind'] == 'study' and len(j['runs']) == 3"
-    finds "$BIN/audit" --json "$ROOT"/experiments/claims/*.yaml
+    finds "$BIN/audit" --json "$ROOT"/experiments/R*/claim.yaml
     says "all(set(f) == {'kind', 'what', 'arithmetic', 'so'} for c in j for f in c['findings']) and sum(len(c['findings']) for c in j) > 0"
-    finds "$BIN/audit" --lang zh --json "$ROOT"/experiments/claims/*.yaml
+    finds "$BIN/audit" --lang zh --json "$ROOT"/experiments/R*/claim.yaml
     says "j[0]['findings'][0]['kind'] in ('arithmetic fault', 'unlike arms', 'below the noise', 'unsupported statement', 'unstated condition')"
 }
 

@@ -118,7 +118,7 @@ cannot() {
 # distclean of a checkout of its own, with what is made.
 distclean() {
     cp "$ROOT/Makefile" "$WORK/tree"
-    make -C "$WORK/tree" -s BUILD=build CUDA=0 MPI=0 "$@" distclean
+    make -C "$WORK/tree" -s BUILD=build ARTIFACTS=artifacts CUDA=0 MPI=0 "$@" distclean
 }
 
 a_tree() {

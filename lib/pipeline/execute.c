@@ -200,6 +200,7 @@ typedef struct execution_work {
     const planned_seed *seed;
     int number;   // of the execution
     bool begun;   // it is there, not finished
+    bool remade;  // it was: the stage itself says what is gone
     bool current; // the one that the link stands for
     bool resume;
     const char *reason; // why it trains; NULL: nothing is known
@@ -356,6 +357,7 @@ static void choose(execution_work *w, const standing *s, size_t round) {
         if (x->finished || !(w->p->settings->resume || x->train)) continue;
         w->number = x->number;
         w->begun = true;
+        w->remade = x->complete;
         w->resume = x->saved;
         break;
     }
@@ -372,10 +374,11 @@ static bool any_unfinished(const standing *s) {
 static status find_reason(execution_work *w, const standing *s, size_t round, bool may_go_on,
                           char *why, size_t size, error *err) {
     *why = 0;
-    // The stage itself says why one that is there is run again.
-    if (round < s->count || (w->begun && !w->resume)) return STATUS_OK;
+    if (round < s->count || w->remade) return STATUS_OK;
     if (w->resume)
         snprintf(why, size, "goes on where it was stopped; RESUME=0 begins anew");
+    else if (w->begun)
+        snprintf(why, size, "not finished, and without a state to go on from");
     else if (round > 0)
         snprintf(why, size, "execution %d, to time it again", w->number);
     else if (s->list.count == 0)

@@ -72,9 +72,8 @@ static status read_execution(execution *x, const char *key, error *err) {
     if (rc == STATUS_OK && trained) rc = check_key(x, key, err);
     if (rc == STATUS_OK) rc = read_stage(x->folder, "evaluate", &evaluated, NULL, err);
     x->finished = trained && evaluated;
-    // A manifest whose outputs are gone is no training that was stopped.
-    x->saved =
-        !is_there(x->folder, "train/manifest.yaml") && is_there(x->folder, "train/state.st.zst");
+    x->complete = is_there(x->folder, "train/manifest.yaml");
+    x->saved = !x->complete && is_there(x->folder, "train/state.st.zst");
     return rc;
 }
 

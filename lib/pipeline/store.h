@@ -25,7 +25,8 @@ typedef struct execution {
     char *folder;     // ARTIFACTS/runs/KEY12/N
     yaml_node *train; // the manifest of the training; NULL: not finished
     bool finished;    // trained and evaluated
-    bool saved;       // not finished, and a state is there to go on from
+    bool complete;    // the training has a manifest; where it is not finished, outputs are gone
+    bool saved;       // it has none, and a state is there to go on from
 } execution;
 
 // In the order of their numbers. A zeroed struct is an empty list.

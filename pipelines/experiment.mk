@@ -1,5 +1,5 @@
-# From an experiment file to its report. The tool `pipeline` does the work; `pipeline --help` says
-# what the settings mean.
+# From an experiment file to its report. The tool `pipeline` does the work; `pipeline --help` explains
+# the settings.
 #
 #     make experiment EXP=ddp4 [SEED=1] [DEVICE=cpu] [SET="epochs=1; optimizer.lr=0.01"] ...
 #     make experiment EXP=workers                a study: every variant, and one report
@@ -18,7 +18,7 @@ else
 BIN         := $(BUILD)/bin
 TOOLS_BUILT := all
 endif
-# $(call word_of,TEXT): one word for the shell, whatever is in it.
+# $(call word_of,TEXT): one word for the shell, with any characters in it.
 word_of = '$(subst ','\'',$(1))'
 
 EXPERIMENT_GOALS := experiment compare explain reproduce submission runs clean-runs

@@ -1,4 +1,4 @@
-// pipeline - from an experiment to its report: what `make experiment` and its siblings call.
+// pipeline - from an experiment to its report. `make experiment` and its siblings call it.
 #include <libgen.h>
 #include <limits.h>
 #include <stdio.h>

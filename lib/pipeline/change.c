@@ -12,7 +12,7 @@
 #include "pipeline/copy.h"
 #include "pipeline/store.h"
 
-// ---- In what two experiments differ ----
+// ---- Differences between two experiments ----
 
 enum { SHOWN_BYTES = 61 };
 
@@ -45,7 +45,7 @@ static void tell(telling *t, const char *group, const char *key, const yaml_node
     show(now, to);
     if (t->count == MOST)
         t->used += (size_t)snprintf(t->text + t->used, t->size - t->used, ", …");
-    else if (strcmp(from, to) == 0) // in what is not shown: a model's layers
+    else if (strcmp(from, to) == 0) // a difference that has no text: a model's layers
         t->used += (size_t)snprintf(t->text + t->used, t->size - t->used, "%s%s%s%.40s %s changed",
                                     separator, group, *group ? "." : "", key, from);
     else
@@ -172,7 +172,7 @@ static status find_candidate(const pipeline *p, const planned_run *r, const plan
     if (rc != STATUS_OK) return rc;
     for (size_t i = 0; rc == STATUS_OK && i < count; i++) {
         execution_list list;
-        // A folder that cannot be used, whatever is wrong there, is no reason not to train.
+        // A folder that cannot be used is no reason not to train.
         if (store_read(p->artifacts, keys[i], &list, &unusable) != STATUS_OK) continue;
         if (list.count) rc = consider(&list.items[0], r, s, best, err);
         store_release(&list);

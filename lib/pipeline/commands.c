@@ -1,4 +1,4 @@
-// What each command runs: its plan, and the report on it.
+// The commands: the plan of each, its runs, and the report on it.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -12,7 +12,7 @@
 #include "pipeline/child.h"
 #include "pipeline/stage.h"
 
-// ---- What is there ----
+// ---- Executions in the store ----
 
 status execute_adopt(const pipeline *p, const planned_runs *runs, error *err) {
     for (size_t i = 0; i < runs->count; i++) {
@@ -206,7 +206,7 @@ typedef struct execution_work {
     const char *reason; // why it trains; NULL: nothing is known
     char *folder;       // of the execution
     char *file;         // the experiment in the store
-    char *shown;        // what messages call the folder
+    char *shown;        // the folder's name in messages
 } execution_work;
 
 static status open_work(execution_work *w, error *err) {
@@ -248,7 +248,7 @@ out:
     return rc;
 }
 
-// What starts the ranks of DistributedDataParallel; empty: train-ddp itself.
+// The launcher of the ranks of DistributedDataParallel; empty: train-ddp starts them.
 static status find_launcher(const execution_work *w, words *launcher, error *err) {
     const char *given = w->p->settings->values[SETTING_LAUNCHER];
     if (!given || w->r->e.strategy != STRATEGY_DDP || w->r->e.world_size == 1) return STATUS_OK;
@@ -295,7 +295,7 @@ static status run_evaluate(execution_work *w, error *err) {
     TRY(words_option(&command, "--data", w->r->test, err));
     TRY(words_option(&command, "--out", dir, err));
     TRY(words_option(&command, "--device", w->p->settings->values[SETTING_DEVICE], err));
-    // It finds what the first execution found.
+    // It finds the same as that of the first execution.
     const stage s = {
         .name = "evaluate", .dir = dir, .shown = shown, .command = &command, .quiet = !w->current};
     TRY(stage_run(w->p, &s, err));
@@ -353,7 +353,7 @@ static void choose(execution_work *w, const standing *s, size_t round) {
     }
     for (size_t i = 0; i < s->list.count; i++) {
         const execution *x = &s->list.items[i];
-        // What is trained and lacks only its evaluation does not begin anew.
+        // A training that lacks only its evaluation does not begin anew.
         if (x->finished || !(w->p->settings->resume || x->train)) continue;
         w->number = x->number;
         w->begun = true;

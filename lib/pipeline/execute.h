@@ -1,7 +1,7 @@
-// execute.h - trains and evaluates what a plan lacks, round by round.
+// execute.h - trains and evaluates the missing runs of a plan, round by round.
 //
 // A round executes every run once, all runs of one seed before those of the next, so that a machine
-// that grows slower does so for all alike. What the store has already counts.
+// that grows slower does so for all alike. Executions in the store count.
 #ifndef LOCKSTEP_PIPELINE_EXECUTE_H
 #define LOCKSTEP_PIPELINE_EXECUTE_H
 

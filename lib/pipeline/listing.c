@@ -56,7 +56,7 @@ static double number(const yaml_node *root, const char *path) {
     return node && yaml_number(node, path, &value, NULL) == STATUS_OK ? value : NAN;
 }
 
-// In what the run differs from the experiment file of its name, as that stands now.
+// The differences between the run and the experiment file of its name, as that stands now.
 static void describe_difference(const catalog *known, const yaml_node *parameters, row *w) {
     const catalog_entry *entry;
     experiment e = {0};

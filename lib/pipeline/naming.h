@@ -1,4 +1,4 @@
-// naming.h - from what the user names to files, names in reports, and folders.
+// naming.h - from the names that a user gives to files, names in reports, and folders.
 #ifndef LOCKSTEP_PIPELINE_NAMING_H
 #define LOCKSTEP_PIPELINE_NAMING_H
 

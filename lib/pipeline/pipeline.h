@@ -1,4 +1,4 @@
-// pipeline.h - from the name of an experiment to its report: what each command does.
+// pipeline.h - from the name of an experiment to its report: the commands.
 //
 //     settings ─► plan (experiment/plan.h) ─► runs (planned_run.h): folder, tool, data, seeds, keys
 //         ─► stages (stage.h): fetch, shard, train, evaluate ─► run store (store.h)
@@ -35,12 +35,12 @@ typedef struct pipeline {
     work_folder work;
 } pipeline;
 
-// Does what the settings say. The status is the exit code; an empty message means that a tool has
-// told its own.
+// Carries out the command of the settings. The status is the exit code; an empty message means that
+// a tool has told its own.
 status pipeline_run(pipeline *p, error *err) MUST_CHECK;
 void pipeline_release(pipeline *p);
 
-// A command of pipeline_run each. planned_run.h says what `planned_runs` are.
+// A command of pipeline_run each. planned_run.h describes `planned_runs`.
 status pipeline_list_runs(pipeline *p, error *err) MUST_CHECK;
 status pipeline_clean_runs(pipeline *p, error *err) MUST_CHECK;
 

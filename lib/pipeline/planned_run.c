@@ -89,7 +89,7 @@ out:
     return rc;
 }
 
-// What the tool checks of its command line, and nothing of the data: DEVICE, THREADS.
+// The tool checks its command line (DEVICE, THREADS), and nothing of the data.
 static status check_settings(const pipeline *p, const planned_run *r, error *err) {
     const char *threads = p->settings->values[SETTING_THREADS];
     words command = {0}, line = {0};
@@ -239,8 +239,8 @@ static status find_keys(pipeline *p, planned_run *r, error *err) {
     return rc;
 }
 
-// The key leaves out what is only shown, so a run may have been trained under another name: the
-// plan says what this experiment shows.
+// Labels are no part of the key, so a run may have been trained under another name: the plan has
+// those of this experiment.
 static status show_own(planned_run *r, error *err) {
     static const char *const shown[] = {"title", "target_accuracy"};
     status rc = STATUS_OK;

@@ -13,7 +13,7 @@
 #include "pipeline/pipeline.h"
 #include "pipeline/words.h"
 
-// One seed of an experiment: what the store has a folder for.
+// One seed of an experiment. The store has a folder for each.
 typedef struct planned_seed {
     uint64_t seed;
     char *place; // where its link stands below ARTIFACTS: "ddp4/seed-42"
@@ -52,7 +52,7 @@ status planned_runs_resolve(const pipeline *p, planned_runs *runs, const char *f
                             error *err) MUST_CHECK;
 void planned_runs_release(planned_runs *runs);
 
-// Fetches and shards what the runs read, and finds their keys. Puts the keys into the plan. With
+// Fetches and shards the data of the runs, and finds their keys. Puts the keys into the plan. With
 // `distinct`, two runs that are one are refused.
 status planned_runs_prepare(pipeline *p, planned_runs *runs, bool distinct, error *err) MUST_CHECK;
 

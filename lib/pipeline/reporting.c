@@ -10,7 +10,7 @@
 #include "pipeline/stage.h"
 #include "pipeline/store.h"
 
-// ---- What an all-reduce takes ----
+// ---- The cost of an all-reduce ----
 
 enum { RANKS_MAX = 4096 };
 

@@ -9,7 +9,7 @@
 // Refuses options in REPORT_FLAGS that report does not know, before anything is trained.
 status reporting_check_flags(const pipeline *p, error *err) MUST_CHECK;
 
-// Writes the plan, measures what an all-reduce takes here where the runs are about ranks, makes the
+// Writes the plan, measures an all-reduce on this machine where the runs are about ranks, makes the
 // report, and prints a line for each run, the answer to the plan's question, and where it is.
 status reporting_run(pipeline *p, const planned_runs *runs, error *err) MUST_CHECK;
 

@@ -29,7 +29,7 @@ static int rounds_that_fit(double round) {
     return fit < ROUNDS_LEAST ? ROUNDS_LEAST : fit > ROUNDS_MOST ? ROUNDS_MOST : (int)fit;
 }
 
-// ---- What is said ----
+// ---- The announcement ----
 
 static void say_run(const pipeline *p, const planned_run *r, const run_estimate *e) {
     char what[400], time[DURATION_TEXT_BYTES];
@@ -45,7 +45,7 @@ static void say_run(const pipeline *p, const planned_run *r, const run_estimate 
     free(place);
 }
 
-// What is missing of every run; of one that was stopped only what is left.
+// The missing part of every run; of one that was stopped, its rest.
 static status estimate_left(const pipeline *p, const planned_runs *runs, const run_estimate *e,
                             int rounds, double *seconds, error *err) {
     *seconds = 0;

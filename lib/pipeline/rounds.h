@@ -1,4 +1,4 @@
-// rounds.h - how many executions each run of a plan gets, and what the user is told beforehand.
+// rounds.h - how many executions each run of a plan gets, and the announcement to the user.
 #ifndef LOCKSTEP_PIPELINE_ROUNDS_H
 #define LOCKSTEP_PIPELINE_ROUNDS_H
 
@@ -10,7 +10,7 @@
 // give no interval, more gain little.
 enum { ROUNDS_LEAST = 3, ROUNDS_MOST = 10, ROUNDS_SECONDS = 300 };
 
-// Decides the number of rounds and says what will be run and how long it takes. EXECUTIONS wins;
+// Decides the number of rounds and announces the runs and how long they take. EXECUTIONS wins;
 // an experiment or study has one; a plan that was carried out before keeps the number that it has,
 // so that a second make adds none. The number goes into the plan (`executions`). What cannot get a
 // verdict is said, too.

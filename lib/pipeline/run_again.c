@@ -50,7 +50,7 @@ typedef struct script {
 
 // ---- Words ----
 
-// What is left of `word` below `folder`; NULL where it lies elsewhere.
+// The part of `word` below `folder`; NULL where it lies elsewhere.
 static const char *below(const char *word, const char *folder) {
     const size_t length = folder ? strlen(folder) : 0;
     return length && strncmp(word, folder, length) == 0 && word[length] == '/' ? word + length + 1

@@ -303,7 +303,7 @@ void settings_release(settings *s) {
     *s = (settings){0};
 }
 
-// ---- What is known ----
+// ---- Known settings ----
 
 char *settings_help(error *err) {
     char *text = memory_string("", err);

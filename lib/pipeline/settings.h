@@ -1,4 +1,4 @@
-// settings.h - what a user sets for a call of the pipeline: NAME=VALUE words, as on make's command
+// settings.h - the settings of a call of the pipeline: NAME=VALUE words, as on make's command
 // line, or variables of the environment.
 //
 // A word wins over the environment. An empty value counts as not given. A name that is not known is
@@ -76,7 +76,7 @@ const char *settings_command_name(pipeline_command command);
 // The command of that name. STATUS_USAGE, with the nearest one, for any other name.
 status settings_find_command(const char *name, pipeline_command *command, error *err) MUST_CHECK;
 
-// The settings that a command takes, with what they mean, as lines for --help; free() it.
+// The settings that a command takes, with their meaning, as lines for --help; free() it.
 char *settings_help(error *err) MUST_CHECK;
 
 // The setting that says where the official files of a data set are: CIFAR10_FROM. NULL: none does.

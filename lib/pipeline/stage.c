@@ -82,7 +82,7 @@ static bool has_item(const yaml_node *list, const char *text) {
     return false;
 }
 
-// A kept run is called as `runs` lists it, whatever folder the store lies in.
+// A kept run is called as `runs` lists it, without the folder of the store.
 static const char *shown_word(const char *word) {
     const char *run = strstr(word, "/runs/");
     return run ? run + 1 : word;

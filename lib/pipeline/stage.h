@@ -2,8 +2,8 @@
 // done.
 //
 // A stage is done when its manifest is there, whole, and carries the key that the tool prints for
-// these arguments (--print-key): the contents of what it reads, and the parameters that matter for
-// what it writes. The tool writes the manifest last, so a stage that was killed is not done.
+// these arguments (--print-key): the contents of its inputs, and the parameters that matter for its
+// outputs. The tool writes the manifest last, so a stage that was killed is not done.
 #ifndef LOCKSTEP_PIPELINE_STAGE_H
 #define LOCKSTEP_PIPELINE_STAGE_H
 
@@ -17,12 +17,12 @@
 typedef struct stage {
     const char *name;      // what it does: "train"
     const char *dir;       // the folder that it fills
-    const char *shown;     // what messages call the folder; NULL: `dir`
+    const char *shown;     // the folder's name in messages; NULL: `dir`
     const char *key;       // NULL: the tool is asked
     const char *reason;    // why it runs, for the user; NULL: found out from the folder
     const words *command;  // the tool's name, without a folder, and its arguments
-    const words *launcher; // what starts the tool as several processes; NULL: nothing
-    bool quiet;            // nothing is said, and what the tool prints is dropped
+    const words *launcher; // starts the tool as several processes; NULL: none
+    bool quiet;            // nothing is said, and the tool's output is dropped
     bool drop_output;      // only the latter
     const char *more;      // one more argument when it runs ("--resume"), which makes no key
 } stage;

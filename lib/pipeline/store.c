@@ -42,7 +42,7 @@ static int is_number(const struct dirent *entry) {
 }
 
 // *done: the stage in FOLDER/NAME has a whole manifest and all its outputs. *root is its manifest
-// then, for who wants it.
+// then, where the caller wants it.
 static status read_stage(const char *folder, const char *name, bool *done, yaml_node **root,
                          error *err) {
     char why[256], *stage = memory_format(err, "%s/%s", folder, name);
@@ -208,7 +208,7 @@ status store_check_unused(const char *folder, error *err) {
 
 // ---- Experiments ----
 
-// Of a manifest's parameters, what an experiment file does not have.
+// Parameters of a manifest that an experiment file does not have.
 static bool is_foreign(const char *key) {
     static const char *const foreign[] = {"architecture", "model", "backend", "reduce", "init"};
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)

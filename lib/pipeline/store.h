@@ -72,7 +72,7 @@ status store_link(const char *artifacts, const char *place, const char *key, int
 
 // A folder of an earlier version, at ARTIFACTS/`place` where a link belongs now, moves into the
 // store, under the key that its manifest gives it; an unfinished one goes aside, as
-// PLACE.unfinished. *told says in words what was done; NULL: there was no such folder. free() it.
+// PLACE.unfinished. *told describes it in words; NULL: there was no such folder. free() it.
 status store_adopt(const char *artifacts, const char *place, char **told, error *err) MUST_CHECK;
 
 #endif

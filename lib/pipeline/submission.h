@@ -1,4 +1,4 @@
-// submission.h - what to hand in, as one archive: the report and its drawings, the experiments, the
+// submission.h - one archive to hand in: the report and its drawings, the experiments, the
 // manifest of every stage, the models up to MODEL_LIMIT, and a script that makes it all again.
 //
 // The archive is a function of the runs and of REPORT_FLAGS: files in the order of their names,

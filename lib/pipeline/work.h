@@ -1,4 +1,4 @@
-// work.h - a folder for what is of no use after this call.
+// work.h - a folder for temporary files of this call.
 //
 // It lies in ARTIFACTS as .work-RANDOM and is locked as long as the call goes on; a call that was
 // killed leaves it, and the next one removes it.
@@ -12,7 +12,7 @@
 status work_open(pipeline *p, error *err) MUST_CHECK;
 // Removes it. Also fine where none was made.
 void work_close(pipeline *p);
-// Removes those of calls that were killed. What cannot be removed stays.
+// Removes those of calls that were killed. Anything that cannot be removed stays.
 void work_remove_old(const pipeline *p);
 
 // rm -r, without following links. STATUS_FAILED names the first file that could not be removed.

@@ -82,18 +82,21 @@ static yaml_node *write_manifest(const char *name, int seed, const double *secon
 
 static void add_run(run_list *list, const char *name, int seed, const double *seconds, int epochs) {
     error err = {0};
+    run *x = &list->executions[list->execution_count++]; // owns all but the run's name
+    run_init(x);
+    x->train = write_manifest(name, seed, seconds, epochs);
+    x->folder = memory_string("train", &err);
+    if (run_read_train(x, &err) != STATUS_OK) fail_msg("%s", err.message);
     run *r = &list->runs[list->count++];
-    run_init(r);
-    r->train = write_manifest(name, seed, seconds, epochs);
+    *r = *x;
     r->name = memory_format(&err, "%s-%d", name, seed);
-    r->folder = memory_string("train", &err);
-    if (run_read_train(r, &err) != STATUS_OK) fail_msg("%s", err.message);
 }
 
 // The runs of both sides; those of the second take `factor` times as long.
 static void draw_pair(const setting *t, uint32_t pair, double factor, run_list *list) {
     error err = {0};
-    *list = (run_list){.runs = memory_new(2 * RUNS_MAX, sizeof(run), &err)};
+    *list = (run_list){.executions = memory_new(2 * RUNS_MAX, sizeof(run), &err),
+                       .runs = memory_new(2 * RUNS_MAX, sizeof(run), &err)};
     for (int i = 0; i < 2 * t->repeats; i++) {
         const random_stream s = {.seed = 11,
                                  .purpose = RANDOM_BOOTSTRAP,

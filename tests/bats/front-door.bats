@@ -209,6 +209,9 @@ stop_early() {
     [ "$(trained)" -eq 0 ]
     succeeds pipeline experiment "$TINY"
     [ "$(trained)" -eq 0 ]
+    # Few images: there are ten rounds of them.
+    make_data "$WORK/small" 144
+    export DATA=$WORK/small
     write_experiment "$WORK/other.yaml" name=other optimizer='{kind: sgd, lr: 0.02}'
     succeeds pipeline compare EXPS="$TINY $WORK/other.yaml"
     [[ $output == *"estimate  rounds: "*", each run once a round; "* ]] || fail "$output"

@@ -5,7 +5,7 @@
 #include "base/cli.h"
 #include "base/json.h"
 #include "base/memory.h"
-#include "report/audit.h"
+#include "audit/audit.h"
 
 static const char NOTES[] =
     "A claim is a file of schema lockstep.claim/1: rows of figures as they were published,\n"

@@ -13,7 +13,8 @@
 enum { REPORT_BITS = 5 };
 
 typedef struct options {
-    const char *out, *baseline, *language, *why, *check, *title, *plan, *collectives, *figures;
+    const char *out, *baseline, *language, *why, *check, *plan, *collectives;
+    report_options page;
     bool answer, summary, json, print_key;
 } options;
 
@@ -40,8 +41,8 @@ static status write_manifest(const char *folder, manifest *m, error *err) {
     return rc;
 }
 
-static status print(status (*answer)(const report *, const char *, text *, error *),
-                    const report *r, const char *question, error *err) {
+static status print(status (*answer)(const results *, const char *, text *, error *),
+                    const results *r, const char *question, error *err) {
     text out;
     text_init(&out, err);
     status rc = answer(r, question, &out, err);
@@ -50,20 +51,20 @@ static status print(status (*answer)(const report *, const char *, text *, error
     return rc;
 }
 
-static status answer(const report *r, const char *question, text *out, error *err) {
+static status answer(const results *r, const char *question, text *out, error *err) {
     (void)question; // it is in the plan
     return report_answer(r, out, err);
 }
 
-static status summary(const report *r, const char *question, text *out, error *err) {
+static status summary(const results *r, const char *question, text *out, error *err) {
     (void)question; // there is none
     return report_summary(r, out, err);
 }
 
 // ---- The same for --json: one object, {"why": [line], "answer": [line], "check": [{...}]} ----
 
-static status put_lines(status (*ask)(const report *, const char *, text *, error *),
-                        const report *r, const char *question, const char *key, yaml_node *object,
+static status put_lines(status (*ask)(const results *, const char *, text *, error *),
+                        const results *r, const char *question, const char *key, yaml_node *object,
                         error *err) {
     text out;
     text_init(&out, err);
@@ -74,9 +75,9 @@ static status put_lines(status (*ask)(const report *, const char *, text *, erro
     return put == STATUS_OK ? rc : put;
 }
 
-static status put_check(const report *r, const char *path, yaml_node *object, error *err) {
+static status put_check(const results *r, const char *path, yaml_node *object, error *err) {
     yaml_node *list = yaml_new(YAML_SEQUENCE, err);
-    status rc = list ? report_check_list(r, path, list, err) : STATUS_FAILED, put = STATUS_OK;
+    status rc = list ? results_check_list(r, path, list, err) : STATUS_FAILED, put = STATUS_OK;
     if (rc == STATUS_OK || rc == STATUS_FINDING)
         put = yaml_put(object, "check", list, err);
     else
@@ -85,13 +86,13 @@ static status put_check(const report *r, const char *path, yaml_node *object, er
 }
 
 // Every question is answered, also when an earlier answer is a finding; the last finding is told.
-static status print_json(const report *r, const options *o, error *err) {
+static status print_json(const results *r, const options *o, error *err) {
     status rc = STATUS_OK, found = STATUS_OK;
     yaml_node *object = yaml_new(YAML_MAPPING, err);
     if (!object) return STATUS_FAILED;
     for (int i = 0; i < 4 && (rc == STATUS_OK || rc == STATUS_FINDING); i++) {
         rc = STATUS_OK;
-        if (i == 0 && o->why) rc = put_lines(report_why, r, o->why, "why", object, err);
+        if (i == 0 && o->why) rc = put_lines(results_why, r, o->why, "why", object, err);
         if (i == 1 && o->answer) rc = put_lines(answer, r, NULL, "answer", object, err);
         if (i == 2 && o->summary) rc = put_lines(summary, r, NULL, "summary", object, err);
         if (i == 3 && o->check) rc = put_check(r, o->check, object, err);
@@ -104,33 +105,31 @@ static status print_json(const report *r, const options *o, error *err) {
 
 // The old manifest goes first and the new one comes last, and only when the figures are inside
 // their bands: a folder with a manifest is whole and was found good.
-static status make_report(const report *r, const options *o, manifest *m, error *err) {
+static status make_report(const results *r, const options *o, manifest *m, error *err) {
     int lock = -1;
     status rc;
     TRY(output_make_folder(o->out, err));
     TRY(output_lock_folder(o->out, &lock, err));
     TRY(manifest_remove_old(m, o->out, err));
-    TRY(report_write(r, o->out, o->figures, m, err));
-    if (o->check) TRY(print(report_check, r, o->check, err));
+    TRY(report_write(r, &o->page, o->out, m, err));
+    if (o->check) TRY(print(results_check, r, o->check, err));
     TRY(write_manifest(o->out, m, err));
 out:
     output_unlock_folder(lock);
     return rc;
 }
 
-static status run_tool(const options *o, const report_options *ro, int argc, char **argv,
+static status run_tool(const options *o, const results_options *ro, int argc, char **argv,
                        error *err) {
-    report r = {0};
+    results r = {0};
     manifest m = {0};
     status rc;
-    TRY(report_open(&r, ro, err));
+    TRY(results_open(&r, ro, err));
     TRY(manifest_begin(&m, "report", REPORT_BITS, argc, argv, err));
-    TRY(report_record(&r, &m, err));
-    if (o->plan) TRY(report_record_file(&m, o->plan, err));
-    if (o->figures)
-        TRY(yaml_put(manifest_parameters(&m), "figures", yaml_new_boolean(true, err), err));
+    TRY(report_record(&r, &o->page, &m, err));
+    if (o->plan) TRY(results_record_file(&m, o->plan, err));
     // With other bands the report is made, and checked, again.
-    if (o->check) TRY(report_record_file(&m, o->check, err));
+    if (o->check) TRY(results_record_file(&m, o->check, err));
     if (o->print_key) {
         rc = manifest_print_key(&m, err);
         goto out;
@@ -139,25 +138,25 @@ static status run_tool(const options *o, const report_options *ro, int argc, cha
         rc = print_json(&r, o, err);
         goto out;
     }
-    if (o->why) TRY(print(report_why, &r, o->why, err));
+    if (o->why) TRY(print(results_why, &r, o->why, err));
     if (o->answer) TRY(print(answer, &r, NULL, err));
     if (o->summary) TRY(print(summary, &r, NULL, err));
     if (o->out)
         rc = make_report(&r, o, &m, err);
     else if (o->check)
-        rc = print(report_check, &r, o->check, err);
+        rc = print(results_check, &r, o->check, err);
 out:
     manifest_release(&m);
-    report_release(&r);
+    results_release(&r);
     return rc;
 }
 
-static status check_options(const options *o, report_options *ro, error *err) {
+static status check_options(const options *o, results_options *ro, error *err) {
     if (!language_find(o->language, &ro->language))
         return error_set(err, STATUS_USAGE, "bad --lang: '%s': expected en or zh", o->language);
     if (o->answer && !o->plan)
         return error_set(err, STATUS_USAGE, "--answer needs the --plan that asks");
-    if (o->figures && !o->out)
+    if (o->page.figures && !o->out)
         return error_set(err, STATUS_USAGE, "--figures needs --out: its manifest lists them");
     if (!o->out && !o->why && !o->check && !o->answer && !o->summary && !o->print_key)
         return error_set(err, STATUS_USAGE, "--out DIR is missing");
@@ -178,10 +177,11 @@ int main(int argc, char **argv) {
          0, 0},
         {"answer", CLI_FLAG, &o.answer, NULL, "print the answer to the question of --plan", 0, 0},
         {"summary", CLI_FLAG, &o.summary, NULL, "print a line for each run", 0, 0},
-        {"figures", CLI_STRING, &o.figures, "DIR", "where each drawing goes as an SVG file", 0, 0},
+        {"figures", CLI_STRING, &o.page.figures, "DIR", "where each drawing goes as an SVG file", 0,
+         0},
         {"collectives", CLI_STRING, &o.collectives, "DIR",
          "what bench-allreduce measured: predict scaling beside the measured", 0, 0},
-        {"title", CLI_STRING, &o.title, "TEXT", "title of the report", 0, 0},
+        {"title", CLI_STRING, &o.page.title, "TEXT", "title of the report", 0, 0},
         {"lang", CLI_STRING, &o.language, "en|zh", "language of the report", 0, 0},
         {"why", CLI_STRING, &o.why, "FIGURE", "explain a figure: an id of report.csv", 0, 0},
         {"check", CLI_STRING, &o.check, "BANDS", "hold figures against a file of bands", 0, 0},
@@ -205,14 +205,13 @@ int main(int argc, char **argv) {
     logger log = {.tool = tool.name, .level = LOG_NORMAL};
     cli_list folders = {0};
     bool done = false;
-    report_options ro = {0};
+    results_options ro = {0};
     status rc = cli_parse(&tool, argc, argv, &log, &folders, &done, &err);
     if (rc == STATUS_OK && !done) rc = check_options(&o, &ro, &err);
     if (rc == STATUS_OK && !done) {
         ro.folders = folders.items;
         ro.folder_count = folders.count;
         ro.baseline = o.baseline;
-        ro.title = o.title;
         ro.plan = o.plan;
         ro.log = o.print_key ? NULL : &log;
         ro.collectives = o.collectives;

@@ -4,7 +4,7 @@
 
 #include "report/sections.h"
 
-const char *say_count(const report *r, double n, message one, message many,
+const char *say_count(const results *r, double n, const char *one, const char *many,
                       char buffer[COUNT_TEXT]) {
     snprintf(buffer, COUNT_TEXT, say(r, n == 1 ? one : many), n);
     return buffer;
@@ -40,26 +40,27 @@ static double mean_time_to(const group *g, double target) {
     return sum / (double)g->count;
 }
 
-void cell_target(const report *r, document *d, const group *g) {
+void cell_target(const results *r, document *d, const group *g) {
     const double target = run_target(g->runs[0]), seconds = mean_time_to(g, target);
     size_t reached = 0;
     char time[TIME_TEXT], mark[TIME_TEXT] = "";
-    if (g->runs[0]->simulated) snprintf(mark, sizeof mark, " %s", say(r, MESSAGE_SIMULATED));
+    if (g->runs[0]->simulated) snprintf(mark, sizeof mark, " %s", say(r, "SIMULATED"));
     for (size_t i = 0; i < g->count; i++) reached += run_reaches(g->runs[i], target);
     snprintf(time, sizeof time, "%.*f", seconds_digits(seconds), seconds);
     if (!(target > 0))
         document_cell(d, CELL_TEXT, "%s", "");
     else if (!reached)
-        document_cell(d, CELL_TEXT, say(r, MESSAGE_TARGET_MISSED), 100 * target);
+        document_cell(d, CELL_TEXT, say(r, "%.3g %% not reached"), 100 * target);
     else if (reached < g->count)
-        document_cell(d, CELL_TEXT, say(r, MESSAGE_TARGET_PARTLY), 100 * target, reached, g->count);
+        document_cell(d, CELL_TEXT, say(r, "%.3g %% reached by %zu of %zu runs"), 100 * target,
+                      reached, g->count);
     else if (isnan(seconds))
-        document_cell(d, CELL_TEXT, say(r, MESSAGE_TARGET_REACHED), 100 * target);
+        document_cell(d, CELL_TEXT, say(r, "%.3g %% reached"), 100 * target);
     else
-        document_cell(d, CELL_TEXT, say(r, MESSAGE_TARGET_TIME), time, 100 * target, mark);
+        document_cell(d, CELL_TEXT, say(r, "%s s to %.3g %%%s"), time, 100 * target, mark);
 }
 
-bool any_target(const report *r) {
+bool any_target(const results *r) {
     for (size_t i = 0; i < r->list.count; i++)
         if (run_target(&r->list.runs[i]) > 0) return true;
     return false;
@@ -69,8 +70,8 @@ int seconds_digits(double seconds) {
     return seconds < 1 ? 4 : 2;
 }
 
-void cell_time(const report *r, document *d, const run *of, double seconds) {
-    const char *mark = of->simulated ? say(r, MESSAGE_SIMULATED) : "";
+void cell_time(const results *r, document *d, const run *of, double seconds) {
+    const char *mark = of->simulated ? say(r, "SIMULATED") : "";
     if (isnan(seconds) || !run_has_time(of))
         document_cell(d, CELL_NUMBER, "%s", "");
     else
@@ -78,12 +79,12 @@ void cell_time(const report *r, document *d, const run *of, double seconds) {
                       *mark ? " " : "", mark);
 }
 
-const char *label_run(const report *r, const run *one, char buffer[LABEL_TEXT]) {
+const char *label_run(const results *r, const run *one, char buffer[LABEL_TEXT]) {
     snprintf(buffer, LABEL_TEXT, "%s%s%s", one->name, one->simulated ? " " : "",
-             one->simulated ? say(r, MESSAGE_SIMULATED) : "");
+             one->simulated ? say(r, "SIMULATED") : "");
     return buffer;
 }
 
-void head_cells(const report *r, document *d, const message *columns, size_t count) {
+void head_cells(const results *r, document *d, const wording *columns, size_t count) {
     for (size_t i = 0; i < count; i++) document_cell(d, CELL_TEXT, "%s", say(r, columns[i]));
 }

@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "report/text.h"
+#include "base/text.h"
 
 typedef enum block_kind {
     BLOCK_HEADING,

@@ -26,46 +26,52 @@ effect effect_on_accuracy(const comparison *c) {
     return c->test == ACCURACY_PAIRED ? EFFECT_SHOWN : EFFECT_ONE_SEED;
 }
 
-void effect_append_time(const report *r, text *out, const comparison *c) {
+void effect_append_time(const results *r, text *out, const comparison *c) {
     double times = c->speedup.value;
     interval range = c->speedup.range;
     bool longer = times < 1;
     switch (effect_on_time(c)) {
-    case EFFECT_NONE: text_append(out, say(r, MESSAGE_NO_DIFFERENCE)); return;
+    case EFFECT_NONE: text_append(out, say(r, "no difference")); return;
     case EFFECT_OPEN:
         if (c->reasons)
-            text_format(out, say(r, MESSAGE_NOT_COMPARABLE), c->reasons);
+            text_format(out, say(r, "not like for like: %s"), c->reasons);
         else
-            text_format(out, say(r, MESSAGE_NO_INTERVAL), STATISTICS_RATIO_MIN);
+            text_format(out, say(r, "no verdict: at least %d timed epochs on each side are needed"),
+                        STATISTICS_RATIO_MIN);
         return;
     default: break;
     }
-    text_format(out, say(r, longer ? MESSAGE_TIMES_AS_LONG : MESSAGE_TIMES_AS_FAST),
+    text_format(out,
+                say(r, longer ? "takes %.2f times as long [%.2f, %.2f]"
+                              : "%.2f times as fast [%.2f, %.2f]"),
                 longer ? 1 / times : times, longer ? 1 / range.high : range.low,
                 longer ? 1 / range.low : range.high);
-    if (c->simulated) text_format(out, " %s", say(r, MESSAGE_SIMULATED));
+    if (c->simulated) text_format(out, " %s", say(r, "SIMULATED"));
 }
 
-void effect_append_points(const report *r, text *out, const comparison *c) {
+void effect_append_points(const results *r, text *out, const comparison *c) {
     interval range = c->accuracy_range;
-    text_format(out, say(r, MESSAGE_POINTS), 100 * c->accuracy_difference);
+    text_format(out, say(r, "%+.2f points"), 100 * c->accuracy_difference);
     if (!isnan(range.low) && !c->identical)
         text_format(out, " [%+.2f, %+.2f]", 100 * range.low, 100 * range.high);
 }
 
 // ---- What it is about ----
 
-static message factor_message(const char *name) {
+// NULL: the rest.
+static const char *factor_message(const char *name) {
     static const struct {
         const char *name;
-        message label;
-    } factors[] = {
-        {"loader-workers", MESSAGE_LOADER_WORKERS}, {"world-size", MESSAGE_FACTOR_WORLD},
-        {"virtual-shards", MESSAGE_FACTOR_SHARDS},  {"global-batch", MESSAGE_GLOBAL_BATCH},
-        {"learning-rate", MESSAGE_FACTOR_RATE},     {"epochs", MESSAGE_EPOCHS}};
+        const char *label;
+    } factors[] = {{"loader-workers", WORD("Loader workers")},
+                   {"world-size", WORD("World size, strategy")},
+                   {"virtual-shards", WORD("V, batch norm group")},
+                   {"global-batch", WORD("Global batch")},
+                   {"learning-rate", WORD("Learning-rate rule")},
+                   {"epochs", WORD("Epochs")}};
     for (size_t i = 0; i < sizeof factors / sizeof *factors; i++)
         if (strcmp(name, factors[i].name) == 0) return factors[i].label;
-    return MESSAGE_FACTOR_REST;
+    return NULL;
 }
 
 static void append_keys(text *out, const char *format, const yaml_node *changes) {
@@ -77,18 +83,18 @@ static void append_keys(text *out, const char *format, const yaml_node *changes)
     text_release(&keys);
 }
 
-void effect_append_factor(const report *r, text *out, const planned *one) {
+void effect_append_factor(const results *r, text *out, const planned *one) {
     const yaml_node *factors = yaml_find(one->entry, "factors");
-    if (one->role == PLANNED_START) text_format(out, say(r, MESSAGE_FACTOR_START), r->plan.from);
-    if (one->role == PLANNED_CONTROL) text_append(out, say(r, MESSAGE_FACTOR_CONTROL));
+    if (one->role == PLANNED_START) text_format(out, say(r, "Start: %s"), r->plan.from);
+    if (one->role == PLANNED_CONTROL) text_append(out, say(r, "Beside: scaled rate"));
     for (size_t i = 0; factors && factors->kind == YAML_SEQUENCE && i < factors->count; i++) {
         const yaml_node *node = factors->items[i];
-        message m = factor_message(node->kind == YAML_SCALAR ? node->text : "");
+        const char *m = factor_message(node->kind == YAML_SCALAR ? node->text : "");
         if (i) text_append(out, " + ");
-        if (m == MESSAGE_FACTOR_REST)
-            append_keys(out, say(r, m), yaml_find(one->entry, "changes"));
-        else
+        if (m)
             text_append(out, say(r, m));
+        else
+            append_keys(out, say(r, "Rest: %s"), yaml_find(one->entry, "changes"));
     }
 }
 
@@ -103,23 +109,23 @@ void effect_append_changes(text *out, const planned *one) {
 
 // ---- Published figures ----
 
-const char *effect_said_factor(const report *r, const char *name) {
+const char *effect_said_factor(const results *r, const char *name) {
     static const struct {
         const char *name;
-        message said;
-    } factors[] = {{"loader-workers", MESSAGE_SAID_LOADER_WORKERS},
-                   {"world-size", MESSAGE_SAID_WORLD},
-                   {"virtual-shards", MESSAGE_SAID_SHARDS},
-                   {"global-batch", MESSAGE_SAID_BATCH},
-                   {"learning-rate", MESSAGE_SAID_RATE},
-                   {"epochs", MESSAGE_SAID_EPOCHS}};
+        const char *said;
+    } factors[] = {{"loader-workers", WORD("loader workers")},
+                   {"world-size", WORD("world size and strategy")},
+                   {"virtual-shards", WORD("the batch norm group")},
+                   {"global-batch", WORD("the global batch")},
+                   {"learning-rate", WORD("the learning-rate rule")},
+                   {"epochs", WORD("the number of epochs")}};
     for (size_t i = 0; i < sizeof factors / sizeof *factors; i++)
         if (strcmp(name, factors[i].name) == 0) return say(r, factors[i].said);
     return name;
 }
 
-message effect_published_unit(const char *key) {
-    return strcmp(key, "total_seconds") == 0 ? MESSAGE_SO_MANY_SECONDS : MESSAGE_SECONDS_AN_EPOCH;
+const char *effect_published_unit(const char *key) {
+    return strcmp(key, "total_seconds") == 0 ? WORD("%s s") : WORD("%s s an epoch");
 }
 
 void effect_append_figure(text *out, const yaml_node *node) {
@@ -130,7 +136,7 @@ void effect_append_figure(text *out, const yaml_node *node) {
 }
 
 // One figure of an entry; nothing where it has none.
-static void append_published(const report *r, text *out, const yaml_node *entry, const char *key) {
+static void append_published(const results *r, text *out, const yaml_node *entry, const char *key) {
     const yaml_node *node = yaml_find(entry, key);
     text value;
     if (!node) return;
@@ -144,7 +150,7 @@ static void append_published(const report *r, text *out, const yaml_node *entry,
     text_release(&value);
 }
 
-void effect_append_published(const report *r, text *out, const planned *one, bool time) {
+void effect_append_published(const results *r, text *out, const planned *one, bool time) {
     const yaml_node *list = yaml_find(one->entry, "published");
     for (size_t i = 0; list && list->kind == YAML_SEQUENCE && i < list->count; i++) {
         const char *source = run_text(list->items[i], "source");
@@ -162,13 +168,13 @@ void effect_append_published(const report *r, text *out, const planned *one, boo
 
 // ---- Times ----
 
-void effect_append_seconds(const report *r, text *out, const group *g, double seconds) {
+void effect_append_seconds(const results *r, text *out, const group *g, double seconds) {
     bool simulated = false;
     char value[TIME_TEXT];
     for (size_t i = 0; i < g->count; i++) simulated |= g->runs[i]->simulated;
     snprintf(value, sizeof value, "%.*f", seconds_digits(seconds), seconds);
-    text_format(out, say(r, MESSAGE_SO_MANY_SECONDS), value);
-    if (simulated) text_format(out, " %s", say(r, MESSAGE_SIMULATED));
+    text_format(out, say(r, "%s s"), value);
+    if (simulated) text_format(out, " %s", say(r, "SIMULATED"));
 }
 
 double effect_total_seconds(const group *g) {

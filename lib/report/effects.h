@@ -3,9 +3,9 @@
 #ifndef LOCKSTEP_REPORT_EFFECTS_H
 #define LOCKSTEP_REPORT_EFFECTS_H
 
-#include "report/planned.h"
+#include "base/text.h"
 #include "report/report.h"
-#include "report/text.h"
+#include "results/planned.h"
 
 // What came of a comparison, in time or in accuracy.
 typedef enum effect {
@@ -20,25 +20,25 @@ effect effect_on_time(const comparison *c);
 effect effect_on_accuracy(const comparison *c);
 
 // "1.52 times as fast [1.48, 1.57]", "no difference", or why nothing can be said.
-void effect_append_time(const report *r, text *out, const comparison *c);
+void effect_append_time(const results *r, text *out, const comparison *c);
 // "-7.01 points [-8.10, -5.92]".
-void effect_append_points(const report *r, text *out, const comparison *c);
+void effect_append_points(const results *r, text *out, const comparison *c);
 
 // What a step is about, "Global batch", and what it changes, "global_batch 64 → 256".
-void effect_append_factor(const report *r, text *out, const planned *one);
+void effect_append_factor(const results *r, text *out, const planned *one);
 void effect_append_changes(text *out, const planned *one);
 
 // A factor by its name in a plan, as it stands in a sentence: "loader workers"; a key as it is.
-const char *effect_said_factor(const report *r, const char *name);
+const char *effect_said_factor(const results *r, const char *name);
 // The format of a published time by its key: "%s s", "%s s an epoch".
-message effect_published_unit(const char *key);
+const char *effect_published_unit(const char *key);
 // A published figure as it was written: "72.80", "55–65".
 void effect_append_figure(text *out, const yaml_node *node);
 // All that was published about a run, its times or its accuracy: "72.80 s (R004)".
-void effect_append_published(const report *r, text *out, const planned *one, bool time);
+void effect_append_published(const results *r, text *out, const planned *one, bool time);
 
 // "1.58 s", with SIMULATED where it is.
-void effect_append_seconds(const report *r, text *out, const group *g, double seconds);
+void effect_append_seconds(const results *r, text *out, const group *g, double seconds);
 // Mean total seconds of the runs; NAN where one has no times.
 double effect_total_seconds(const group *g);
 

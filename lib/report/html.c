@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "report/document.h"
-#include "report/messages.h"
+#include "words/words.h"
 
 // Text is never wider than can be read; the page is, for the sake of tables.
 static const char style_sheet[] =
@@ -120,7 +120,7 @@ static cell_style style_of(const table *t, size_t at) {
 // Several numbers stand below each other, and SIMULATED below its number: so a column is no wider
 // than a number.
 static void write_number(text *out, const char *string, language l) {
-    const char *mark = message_text(l, MESSAGE_SIMULATED);
+    const char *mark = words_in(l, "SIMULATED");
     text number, behind, below;
     text_init(&number, out->err);
     text_init(&behind, out->err);

@@ -7,7 +7,7 @@
 
 #include "base/memory.h"
 #include "report/document.h"
-#include "report/messages.h"
+#include "words/words.h"
 
 // What is not in every text font.
 static const struct {
@@ -268,7 +268,6 @@ void document_to_latex(const document *d, text *out) {
                      "\\begin{document}\n\\footnotesize\n\\section*{\\Large ");
     escape(out, d->title);
     text_append(out, "}\n\n");
-    for (size_t i = 0; i < d->count; i++)
-        write_block(out, &d->blocks[i], message_text(l, MESSAGE_SIMULATED));
+    for (size_t i = 0; i < d->count; i++) write_block(out, &d->blocks[i], words_in(l, "SIMULATED"));
     text_append(out, "\\end{document}\n");
 }

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "report/text.h"
+#include "base/text.h"
 
 // One curve; points that are not finite are gaps.
 typedef struct plot_curve {

@@ -5,9 +5,9 @@
 
 #include <stdbool.h>
 
+#include "base/text.h"
 #include "report/document.h"
 #include "report/report.h"
-#include "report/text.h"
 
 // In the order in which they are shown.
 typedef enum published_key {
@@ -30,6 +30,6 @@ const yaml_node *published_of(const run *one);
 status published_append(text *out, const group *g, published_key key, error *err) MUST_CHECK;
 
 // Appends a cell with the same of our own: the mean over the runs of the group.
-void published_own_cell(const report *r, document *d, const group *g, published_key key);
+void published_own_cell(const results *r, document *d, const group *g, published_key key);
 
 #endif

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "report/sections.h"
-#include "report/statistics.h"
+#include "results/statistics.h"
 
 // Larger matrices do not help a reader.
 enum { CONFUSION_MAX = 20 };
@@ -19,7 +19,7 @@ static const char *class_name(const yaml_node *entry) {
 }
 
 // Of runs with equal predictions only the first is shown.
-static bool shows_classes(const report *r, size_t at) {
+static bool shows_classes(const results *r, size_t at) {
     const run *one = &r->list.runs[at];
     const char *content =
         run_text(run_file(one->evaluate, "outputs", "predictions.st.zst"), "content");
@@ -53,7 +53,7 @@ static status class_cells(document *d, const run *one, const char *name, error *
     return STATUS_OK;
 }
 
-static size_t count_evaluated(const report *r, const run **first) {
+static size_t count_evaluated(const results *r, const run **first) {
     size_t count = 0;
     *first = NULL;
     for (size_t i = 0; i < r->list.count; i++) {
@@ -64,17 +64,17 @@ static size_t count_evaluated(const report *r, const run **first) {
     return count;
 }
 
-static void class_head(const report *r, document *d) {
-    document_cell(d, CELL_TEXT, "%s", say(r, MESSAGE_CLASS));
-    document_cell(d, CELL_TEXT, "%s", say(r, MESSAGE_SAMPLES));
+static void class_head(const results *r, document *d) {
+    document_cell(d, CELL_TEXT, "%s", say(r, "Class"));
+    document_cell(d, CELL_TEXT, "%s", say(r, "Samples"));
     for (size_t i = 0; i < r->list.count; i++) {
         if (!shows_classes(r, i)) continue;
         document_cell(d, CELL_TEXT, "%s", r->list.runs[i].name);
-        document_cell(d, CELL_TEXT, "%s", say(r, MESSAGE_INTERVAL));
+        document_cell(d, CELL_TEXT, "%s", say(r, "95 % interval"));
     }
 }
 
-static status class_table(const report *r, document *d, error *err) {
+static status class_table(const results *r, document *d, error *err) {
     const run *first;
     size_t columns = 2 + 2 * count_evaluated(r, &first);
     const yaml_node *classes = classes_of(first);
@@ -92,7 +92,7 @@ static status class_table(const report *r, document *d, error *err) {
             if (rc != STATUS_OK) return rc;
         }
     }
-    document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_PER_CLASS_NOTE));
+    document_add(d, BLOCK_NOTE, "%s", say(r, "With Wilson's 95 % intervals."));
     return STATUS_OK;
 }
 
@@ -111,18 +111,24 @@ static status matrix_row(document *d, const yaml_node *row, const run_class *c, 
     return STATUS_OK;
 }
 
-static status matrix(const report *r, document *d, const run *one, error *err) {
+static status matrix(const results *r, document *d, const run *one, error *err) {
     const yaml_node *classes = classes_of(one);
     const yaml_node *rows = yaml_get(one->evaluate, "results.confusion");
     if (!rows) return STATUS_OK;
     if (classes->count > CONFUSION_MAX) {
-        document_add(d, BLOCK_NOTE, say(r, MESSAGE_CONFUSION_LEFT_OUT), one->name, classes->count);
+        document_add(d, BLOCK_NOTE,
+                     say(r, "The confusion matrix of %s has %zu classes and is left out here; its "
+                            "manifest holds it."),
+                     one->name, classes->count);
         return STATUS_OK;
     }
     if (rows->kind != YAML_SEQUENCE || rows->count != classes->count)
         return yaml_error(rows, err, "'confusion': expected %zu rows", classes->count);
     char caption[256];
-    snprintf(caption, sizeof caption, say(r, MESSAGE_CONFUSION), one->name);
+    snprintf(
+        caption, sizeof caption,
+        say(r, "Confusion matrix of %s: rows are the true class, columns what the model said."),
+        one->name);
     document_table(d, classes->count + 1, caption);
     document_cell(d, CELL_TEXT, "%s", "");
     for (size_t i = 0; i < classes->count; i++)
@@ -136,14 +142,14 @@ static status matrix(const report *r, document *d, const run *one, error *err) {
     return STATUS_OK;
 }
 
-status section_class_table(const report *r, document *d, error *err) {
+status section_class_table(const results *r, document *d, error *err) {
     const run *first;
     if (!count_evaluated(r, &first)) return STATUS_OK;
-    document_add(d, BLOCK_HEADING, "%s", say(r, MESSAGE_PER_CLASS));
+    document_add(d, BLOCK_HEADING, "%s", say(r, "Accuracy by class"));
     return class_table(r, d, err);
 }
 
-status section_classes(const report *r, document *d, error *err) {
+status section_classes(const results *r, document *d, error *err) {
     status rc = section_class_table(r, d, err);
     for (size_t i = 0; rc == STATUS_OK && i < r->list.count; i++)
         if (shows_classes(r, i)) rc = matrix(r, d, &r->list.runs[i], err);

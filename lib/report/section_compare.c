@@ -13,22 +13,23 @@ static double seconds_of(const group *g) {
     return sum / (double)g->count;
 }
 
-static void verdict_cell(const report *r, document *d, const comparison *c) {
+static void verdict_cell(const results *r, document *d, const comparison *c) {
     interval range = c->speedup.range;
     if (c->reasons)
-        document_cell(d, CELL_TEXT, say(r, MESSAGE_NOT_COMPARABLE), c->reasons);
+        document_cell(d, CELL_TEXT, say(r, "not like for like: %s"), c->reasons);
     else if (isnan(range.low))
-        document_cell(d, CELL_TEXT, say(r, MESSAGE_NO_INTERVAL), STATISTICS_RATIO_MIN);
+        document_cell(d, CELL_TEXT,
+                      say(r, "no verdict: at least %d timed epochs on each side are needed"),
+                      STATISTICS_RATIO_MIN);
     else if (range.low <= 1 && range.high >= 1)
-        document_cell(d, CELL_TEXT, "%s", say(r, MESSAGE_NO_DIFFERENCE));
+        document_cell(d, CELL_TEXT, "%s", say(r, "no difference"));
     else
-        document_cell(d, CELL_TEXT, "%s",
-                      say(r, c->speedup.value > 1 ? MESSAGE_FASTER : MESSAGE_SLOWER));
+        document_cell(d, CELL_TEXT, "%s", say(r, c->speedup.value > 1 ? "faster" : "slower"));
 }
 
-void cells_speedup(const report *r, document *d, const comparison *c) {
+void cells_speedup(const results *r, document *d, const comparison *c) {
     interval range = c->speedup.range;
-    const char *mark = c->simulated ? say(r, MESSAGE_SIMULATED) : "";
+    const char *mark = c->simulated ? say(r, "SIMULATED") : "";
     if (c->reasons || isnan(c->speedup.value))
         document_cell(d, CELL_NUMBER, "%s", "");
     else
@@ -40,53 +41,56 @@ void cells_speedup(const report *r, document *d, const comparison *c) {
     verdict_cell(r, d, c);
 }
 
-void cell_accuracy_verdict(const report *r, document *d, const comparison *c) {
+void cell_accuracy_verdict(const results *r, document *d, const comparison *c) {
     char how[128];
     if (isnan(c->accuracy_difference) && !c->identical) {
-        document_cell(d, CELL_TEXT, "%s", say(r, MESSAGE_NO_COMMON_TEST));
+        document_cell(d, CELL_TEXT, "%s", say(r, "not comparable: other test data, or none"));
     } else if (c->identical) {
-        document_cell(d, CELL_TEXT, "%s", say(r, MESSAGE_SAME_MODEL));
+        document_cell(d, CELL_TEXT, "%s", say(r, "same model: exactly 0"));
     } else if (c->test == ACCURACY_NOT_TESTED) {
-        document_cell(d, CELL_TEXT, "%s", say(r, MESSAGE_NOT_TESTED));
+        document_cell(
+            d, CELL_TEXT, "%s",
+            say(r, "not tested: same seeds with predictions, or three common seeds, are needed"));
     } else {
-        message by = c->test == ACCURACY_PAIRED ? MESSAGE_BY_PAIRED : MESSAGE_BY_MCNEMAR;
-        message verdict = c->p < 0.05 ? MESSAGE_SIGNIFICANT : MESSAGE_NOT_SIGNIFICANT;
+        const char *by = c->test == ACCURACY_PAIRED ? WORD("paired t-test over %zu seeds")
+                                                    : WORD("McNemar's test on %zu samples");
+        const char *verdict = c->p < 0.05 ? WORD("significant (p = %.2g, %s)")
+                                          : WORD("no significant difference (p = %.2g, %s)");
         snprintf(how, sizeof how, say(r, by), c->pairs);
         document_cell(d, CELL_TEXT, say(r, verdict), c->p, how);
     }
 }
 
-void cells_comparison(const report *r, document *d, const comparison *c) {
+void cells_comparison(const results *r, document *d, const comparison *c) {
     cell_time(r, d, c->subject->runs[0], seconds_of(c->subject));
     cells_speedup(r, d, c);
     if (c->arithmetic)
-        document_cell(d, CELL_TEXT, say(r, MESSAGE_NO_BECAUSE), c->arithmetic);
+        document_cell(d, CELL_TEXT, say(r, "no: %s"), c->arithmetic);
     else
-        document_cell(d, CELL_TEXT, "%s", say(r, MESSAGE_YES));
+        document_cell(d, CELL_TEXT, "%s", say(r, "yes"));
     if (isnan(c->accuracy_difference))
         document_cell(d, CELL_NUMBER, "%s", "");
     else
-        document_cell(d, CELL_NUMBER, say(r, MESSAGE_POINTS), 100 * c->accuracy_difference);
+        document_cell(d, CELL_NUMBER, say(r, "%+.2f points"), 100 * c->accuracy_difference);
     cell_accuracy_verdict(r, d, c);
     if (any_target(r)) cell_target(r, d, c->subject);
 }
 
-void cells_uncompared(const report *r, document *d, const group *g) {
+void cells_uncompared(const results *r, document *d, const group *g) {
     cell_time(r, d, g->runs[0], seconds_of(g));
     document_cell(d, CELL_NUMBER, "%s", "");
     document_cell(d, CELL_NUMBER, "%s", "");
-    document_cell(d, CELL_TEXT, "%s", say(r, MESSAGE_BASELINE));
+    document_cell(d, CELL_TEXT, "%s", say(r, "baseline"));
     document_cell(d, CELL_TEXT, "%s", "");
     document_cell(d, CELL_NUMBER, "%s", "");
     document_cell(d, CELL_TEXT, "%s", "");
     if (any_target(r)) cell_target(r, d, g);
 }
 
-void head_comparison(const report *r, document *d, const message *front, size_t count) {
-    static const message head[] = {MESSAGE_SECONDS_PER_EPOCH, MESSAGE_SPEEDUP,
-                                   MESSAGE_INTERVAL,          MESSAGE_VERDICT,
-                                   MESSAGE_ARITHMETIC,        MESSAGE_ACCURACY_DIFFERENCE,
-                                   MESSAGE_ACCURACY_VERDICT,  MESSAGE_TARGET};
+void head_comparison(const results *r, document *d, const wording *front, size_t count) {
+    static const wording head[] = {"s / epoch",   "Speed-up",        "95 % interval",
+                                   "Verdict",     "Same arithmetic", "Accuracy difference",
+                                   "Its verdict", "Time to target"};
     size_t columns = any_target(r) ? 8 : 7;
     document_table(d, count + columns, "");
     head_cells(r, d, front, count);
@@ -94,7 +98,7 @@ void head_comparison(const report *r, document *d, const message *front, size_t 
 }
 
 // Bars of the speed-ups that may be given.
-status section_speedups(const report *r, document *d, const char *axis, error *err) {
+status section_speedups(const results *r, document *d, const char *axis, error *err) {
     status rc = STATUS_FAILED;
     size_t room = r->comparison_count, count = 0;
     double *value = memory_new(3 * room, sizeof *value, err);
@@ -112,7 +116,7 @@ status section_speedups(const report *r, document *d, const char *axis, error *e
     rc = STATUS_OK;
     if (!count) goto out;
     plot_values v = {.id = "speedup",
-                     .title = say(r, MESSAGE_SPEEDUP),
+                     .title = say(r, "Speed-up"),
                      .x = axis,
                      .names = names,
                      .value = value,
@@ -122,21 +126,23 @@ status section_speedups(const report *r, document *d, const char *axis, error *e
                      .reference = 1};
     TRY(plot_whiskers(&v, &svg, why, err));
     if (svg)
-        document_figure(d, v.id, svg, say(r, MESSAGE_SPEEDUP_CAPTION));
+        document_figure(d, v.id, svg,
+                        say(r, "Speed-ups with their 95 % intervals; the dashed line is no "
+                               "difference. What was not like for like has no bar."));
     else
-        document_add(d, BLOCK_NOTE, say(r, MESSAGE_NO_PLOT), why);
+        document_add(d, BLOCK_NOTE, say(r, "No drawing here: %s when the report was made."), why);
 out:
     free(value);
     free(names);
     return rc;
 }
 
-status section_comparison(const report *r, document *d, error *err) {
-    static const message front[] = {MESSAGE_EXPERIMENT};
+status section_comparison(const results *r, document *d, error *err) {
+    static const wording front[] = {"Experiment"};
     const group *baseline = &r->groups[0];
     char axis[256];
     if (!r->comparison_count) return STATUS_OK;
-    document_add(d, BLOCK_HEADING, say(r, MESSAGE_COMPARISON), baseline->name);
+    document_add(d, BLOCK_HEADING, say(r, "Against %s"), baseline->name);
     head_comparison(r, d, front, 1);
     document_cell(d, CELL_STRONG, "%s", baseline->name);
     cells_uncompared(r, d, baseline);
@@ -144,8 +150,18 @@ status section_comparison(const report *r, document *d, error *err) {
         document_cell(d, CELL_STRONG, "%s", r->comparisons[i].subject->name);
         cells_comparison(r, d, &r->comparisons[i]);
     }
-    document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_COMPARISON_NOTE));
-    if (any_target(r)) document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_TARGET_NOTE));
-    snprintf(axis, sizeof axis, say(r, MESSAGE_RATIO_TO), baseline->name);
+    document_add(
+        d, BLOCK_NOTE, "%s",
+        say(r,
+            "A speed-up is printed only between runs with the same data, model, global batch, "
+            "epochs, augmentation, optimizer, precision, build, machine, device kind and loader "
+            "workers. Intervals: 95 % bootstrap over repeats where a side has three or more, else "
+            "over epochs: then they know the noise between epochs, not that between runs."));
+    if (any_target(r))
+        document_add(d, BLOCK_NOTE, "%s",
+                     say(r, "Time to target: seconds of training up to the end of the first epoch "
+                            "after which the test accuracy is that of the experiment's target; "
+                            "evaluation is not counted."));
+    snprintf(axis, sizeof axis, say(r, "times as fast as %s"), baseline->name);
     return section_speedups(r, d, axis, err);
 }

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "report/plot.h"
 #include "report/sections.h"
-#include "report/steps.h"
+#include "results/steps.h"
 
 enum { THIN_TO = 500, RAW_RUNS_MAX = 2 };
 
@@ -59,7 +59,7 @@ static status by_epoch(const run *one, bool loss, points *p, error *err) {
 
 // Repeats share a colour; only the first of them is in the legend, and nothing is when there is one
 // experiment.
-static plot_curve curve_of(const report *r, const run *one, const points *p, bool faint) {
+static plot_curve curve_of(const results *r, const run *one, const points *p, bool faint) {
     plot_curve curve = {.faint = faint, .x = p->x, .y = p->y, .count = p->count};
     for (size_t i = 0; i < r->group_count; i++) {
         const group *g = &r->groups[i];
@@ -72,15 +72,15 @@ static plot_curve curve_of(const report *r, const run *one, const points *p, boo
     return curve;
 }
 
-static void add_figure(const report *r, document *d, const char *id, char *svg, const char *why,
-                       message caption) {
+static void add_figure(const results *r, document *d, const char *id, char *svg, const char *why,
+                       const char *caption) {
     if (svg)
         document_figure(d, id, svg, say(r, caption));
     else
-        document_add(d, BLOCK_NOTE, say(r, MESSAGE_NO_PLOT), why);
+        document_add(d, BLOCK_NOTE, say(r, "No drawing here: %s when the report was made."), why);
 }
 
-static status loss_figure(const report *r, document *d, error *err) {
+static status loss_figure(const results *r, document *d, error *err) {
     status rc = STATUS_FAILED;
     size_t runs = r->list.count, count = 0;
     bool raw = runs <= RAW_RUNS_MAX;
@@ -102,12 +102,13 @@ static status loss_figure(const report *r, document *d, error *err) {
     }
     if (!count) goto out;
     char *svg, why[128];
-    plot_axes axes = {.id = "loss",
-                      .title = say(r, MESSAGE_TRAIN_LOSS),
-                      .x = say(r, MESSAGE_EPOCH),
-                      .y = say(r, MESSAGE_LOSS)};
+    plot_axes axes = {
+        .id = "loss", .title = say(r, "Train loss"), .x = say(r, "Epoch"), .y = say(r, "Loss")};
     TRY(plot_curves(&axes, curves, count, &svg, why, err));
-    add_figure(r, d, axes.id, svg, why, raw ? MESSAGE_LOSS_CAPTION : MESSAGE_LOSS_CAPTION_MANY);
+    add_figure(
+        r, d, axes.id, svg, why,
+        raw ? WORD("Training loss. Pale: single steps, thinned; strong: mean of each epoch.")
+            : WORD("Training loss, mean of each epoch. Repeats of an experiment have one colour."));
 out:
     free_points(p, p ? 2 * runs : 0);
     free(curves);
@@ -120,7 +121,7 @@ static bool has_accuracies(const run *one) {
     return false;
 }
 
-static status accuracy_figure(const report *r, document *d, error *err) {
+static status accuracy_figure(const results *r, document *d, error *err) {
     status rc = STATUS_FAILED;
     size_t runs = r->list.count, count = 0;
     points *p = memory_new(runs, sizeof *p, err);
@@ -136,12 +137,12 @@ static status accuracy_figure(const report *r, document *d, error *err) {
     if (!count) goto out;
     char *svg, why[128];
     plot_axes axes = {.id = "accuracy",
-                      .title = say(r, MESSAGE_ACCURACY),
-                      .x = say(r, MESSAGE_EPOCH),
-                      .y = say(r, MESSAGE_ACCURACY),
+                      .title = say(r, "Test accuracy"),
+                      .x = say(r, "Epoch"),
+                      .y = say(r, "Test accuracy"),
                       .percent = true};
     TRY(plot_curves(&axes, curves, count, &svg, why, err));
-    add_figure(r, d, axes.id, svg, why, MESSAGE_ACCURACY_CAPTION);
+    add_figure(r, d, axes.id, svg, why, WORD("Test accuracy after each epoch."));
 out:
     free_points(p, p ? runs : 0);
     free(curves);
@@ -149,9 +150,8 @@ out:
 }
 
 // With several runs the table would grow too wide: report.csv has the values of all.
-static void epoch_table(const report *r, document *d, const run *one) {
-    static const message head[] = {MESSAGE_EPOCH, MESSAGE_TRAIN_LOSS, MESSAGE_ACCURACY,
-                                   MESSAGE_SECONDS};
+static void epoch_table(const results *r, document *d, const run *one) {
+    static const wording head[] = {"Epoch", "Train loss", "Test accuracy", "Seconds"};
     document_table(d, 4, "");
     head_cells(r, d, head, 4);
     for (size_t i = 0; i < one->epoch_count; i++) {
@@ -160,11 +160,11 @@ static void epoch_table(const report *r, document *d, const run *one) {
         cell_percent(d, one->epochs[i].accuracy);
         cell_time(r, d, one, one->epochs[i].seconds);
     }
-    document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_EPOCH_TABLE_NOTE));
+    document_add(d, BLOCK_NOTE, "%s", say(r, "Seconds are of training alone."));
 }
 
 // Do runs that have curves of their own colours end in the same model?
-static bool coincide(const report *r) {
+static bool coincide(const results *r) {
     for (size_t i = 0; i < r->group_count; i++) {
         const char *content = r->groups[i].runs[0]->model_content;
         for (size_t k = 0; k < i && *content; k++)
@@ -173,14 +173,17 @@ static bool coincide(const report *r) {
     return false;
 }
 
-status section_curves(const report *r, document *d, error *err) {
+status section_curves(const results *r, document *d, error *err) {
     bool trained = false;
     for (size_t i = 0; i < r->list.count; i++) trained |= r->list.runs[i].train != NULL;
     if (!trained) return STATUS_OK;
-    document_add(d, BLOCK_HEADING, "%s", say(r, MESSAGE_CURVES));
+    document_add(d, BLOCK_HEADING, "%s", say(r, "Course of training"));
     status rc = loss_figure(r, d, err);
     if (rc == STATUS_OK) rc = accuracy_figure(r, d, err);
-    if (coincide(r)) document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_COINCIDE));
+    if (coincide(r))
+        document_add(
+            d, BLOCK_NOTE, "%s",
+            say(r, "Identical models have the same curves: the one drawn last covers the others."));
     if (r->list.count == 1 && r->list.runs[0].epoch_count) epoch_table(r, d, &r->list.runs[0]);
     return rc;
 }

@@ -4,24 +4,44 @@
 #include <string.h>
 
 #include "base/shell_words.h"
-#include "report/origin.h"
-#include "report/pool.h"
 #include "report/sections.h"
+#include "results/origin.h"
+#include "results/pool.h"
 
 // A property of the machine or of the execution: a key of the manifest, or a field of the run.
+// What is not at a path of the manifest.
+typedef enum property_kind {
+    PROPERTY_RECORDED,
+    PROPERTY_ISA,
+    PROPERTY_DEVICE,
+    PROPERTY_RANKS,
+    PROPERTY_HOSTS,
+    PROPERTY_THREADS,
+    PROPERTY_LOADER_WORKERS,
+    PROPERTY_EXECUTIONS
+} property_kind;
+
 typedef struct property {
-    message label;
-    const char *path;
+    const char *label;
+    const char *path; // NULL: see kind
+    property_kind kind;
 } property;
 
 static const property properties[] = {
-    {MESSAGE_HOST, "run.host"},     {MESSAGE_CPU, "run.cpu"},
-    {MESSAGE_CORES, "run.cores"},   {MESSAGE_ISA, NULL},
-    {MESSAGE_DEVICE, NULL},         {MESSAGE_TOOL, "tool"},
-    {MESSAGE_WORLD_SIZE, NULL},     {MESSAGE_HOSTS, NULL},
-    {MESSAGE_THREADS, NULL},        {MESSAGE_LOADER_WORKERS, NULL},
-    {MESSAGE_BUILD, "version"},     {MESSAGE_COMPILER, "run.compiler"},
-    {MESSAGE_STARTED, "run.start"}, {MESSAGE_EXECUTIONS, NULL},
+    {WORD("Host"), "run.host", 0},
+    {WORD("CPU"), "run.cpu", 0},
+    {WORD("Cores"), "run.cores", 0},
+    {WORD("Instruction set"), NULL, PROPERTY_ISA},
+    {WORD("Device"), NULL, PROPERTY_DEVICE},
+    {WORD("Tool"), "tool", 0},
+    {WORD("Ranks"), NULL, PROPERTY_RANKS},
+    {WORD("Hosts"), NULL, PROPERTY_HOSTS},
+    {WORD("Threads per rank"), NULL, PROPERTY_THREADS},
+    {WORD("Loader workers"), NULL, PROPERTY_LOADER_WORKERS},
+    {WORD("Build"), "version", 0},
+    {WORD("Compiler"), "run.compiler", 0},
+    {WORD("Started"), "run.start", 0},
+    {WORD("Executions"), NULL, PROPERTY_EXECUTIONS},
 };
 
 enum { PROPERTIES = sizeof properties / sizeof *properties, RUNS_BESIDE_MAX = 6 };
@@ -39,14 +59,14 @@ static const char *count_text(value *v, int64_t count) {
 // Good until the value of the next property is asked for.
 static const char *property_text(const run *one, const property *p, value *v) {
     const yaml_node *root = one->train ? one->train : one->evaluate;
-    switch ((int)p->label) {
-    case MESSAGE_ISA: return one->isa;
-    case MESSAGE_DEVICE: return one->device;
-    case MESSAGE_WORLD_SIZE: return count_text(v, one->world_size);
-    case MESSAGE_HOSTS: return count_text(v, one->hosts);
-    case MESSAGE_THREADS: return count_text(v, one->threads);
-    case MESSAGE_LOADER_WORKERS: return count_text(v, one->loader_workers);
-    case MESSAGE_EXECUTIONS: return count_text(v, (int64_t)run_execution_count(one));
+    switch (p->kind) {
+    case PROPERTY_ISA: return one->isa;
+    case PROPERTY_DEVICE: return one->device;
+    case PROPERTY_RANKS: return count_text(v, one->world_size);
+    case PROPERTY_HOSTS: return count_text(v, one->hosts);
+    case PROPERTY_THREADS: return count_text(v, one->threads);
+    case PROPERTY_LOADER_WORKERS: return count_text(v, one->loader_workers);
+    case PROPERTY_EXECUTIONS: return count_text(v, (int64_t)run_execution_count(one));
     default: return run_text(root, p->path);
     }
 }
@@ -65,7 +85,7 @@ static bool is_common(const run_list *list, const property *p) {
 }
 
 // A column for each run.
-static void environment_beside(const report *r, document *d) {
+static void environment_beside(const results *r, document *d) {
     document_table(d, 1 + r->list.count, "");
     document_cell(d, CELL_TEXT, "%s", "");
     for (size_t i = 0; i < r->list.count; i++)
@@ -78,11 +98,11 @@ static void environment_beside(const report *r, document *d) {
 }
 
 // Of many runs what they share once, and a line for each with the rest.
-static void environment_of_many(const report *r, document *d) {
+static void environment_of_many(const results *r, document *d) {
     size_t rest = 0;
     document_table(d, 2, "");
     document_cell(d, CELL_TEXT, "%s", "");
-    document_cell(d, CELL_TEXT, "%s", say(r, MESSAGE_ALL_RUNS));
+    document_cell(d, CELL_TEXT, "%s", say(r, "All runs"));
     for (size_t k = 0; k < PROPERTIES; k++) {
         rest += !is_common(&r->list, &properties[k]);
         if (!is_common(&r->list, &properties[k])) continue;
@@ -91,7 +111,7 @@ static void environment_of_many(const report *r, document *d) {
     }
     if (!rest) return;
     document_table(d, 1 + rest, "");
-    document_cell(d, CELL_TEXT, "%s", say(r, MESSAGE_RUN));
+    document_cell(d, CELL_TEXT, "%s", say(r, "Run"));
     for (size_t k = 0; k < PROPERTIES; k++)
         if (!is_common(&r->list, &properties[k]))
             document_cell(d, CELL_TEXT, "%s", say(r, properties[k].label));
@@ -104,21 +124,21 @@ static void environment_of_many(const report *r, document *d) {
 }
 
 // Which executions do not count, and why.
-static void left_out_notes(const report *r, document *d, const run *one) {
+static void left_out_notes(const results *r, document *d, const run *one) {
     for (size_t i = 0; i < one->left_out_count; i++) {
         const run *other = &one->executions[one->execution_count + i];
         text why;
         text_init(&why, d->err);
         status rc = pool_reasons(other, one, r->options.language, &why);
         if (d->rc == STATUS_OK) d->rc = rc;
-        document_add(d, BLOCK_NOTE, say(r, MESSAGE_LEFT_OUT), one->name, other->folder,
-                     text_string(&why));
+        document_add(d, BLOCK_NOTE, say(r, "%s: the times of %s are left out: %s."), one->name,
+                     other->folder, text_string(&why));
         text_release(&why);
     }
 }
 
-void section_environment(const report *r, document *d) {
-    document_add(d, BLOCK_HEADING, "%s", say(r, MESSAGE_ENVIRONMENT));
+void section_environment(const results *r, document *d) {
+    document_add(d, BLOCK_HEADING, "%s", say(r, "Environment"));
     if (r->list.count > RUNS_BESIDE_MAX)
         environment_of_many(r, d);
     else
@@ -139,15 +159,15 @@ static void file_row(document *d, const char *name, const char *role, const char
     free(path);
 }
 
-static void stage_rows(const report *r, document *d, const char *name, const char *folder,
+static void stage_rows(const results *r, document *d, const char *name, const char *folder,
                        const yaml_node *root) {
     static const struct {
         const char *key;
-        message role;
-    } lists[] = {{"inputs", MESSAGE_INPUT}, {"outputs", MESSAGE_OUTPUT}};
+        const char *role;
+    } lists[] = {{"inputs", WORD("input")}, {"outputs", WORD("output")}};
     if (!root) return;
     document_cell(d, CELL_STRONG, "%s", name);
-    document_cell(d, CELL_TEXT, "%s", say(r, MESSAGE_MANIFEST));
+    document_cell(d, CELL_TEXT, "%s", say(r, "manifest"));
     document_cell(d, CELL_CODE, "%s/manifest.yaml", folder);
     document_cell(d, CELL_NUMBER, "%s", "");
     document_cell(d, CELL_CODE, "%s", "");
@@ -158,11 +178,12 @@ static void stage_rows(const report *r, document *d, const char *name, const cha
     }
 }
 
-void section_files(const report *r, document *d) {
-    static const message head[] = {MESSAGE_RUN, MESSAGE_ROLE, MESSAGE_PATH, MESSAGE_BYTES,
-                                   MESSAGE_CONTENT_HASH};
-    document_add(d, BLOCK_HEADING, "%s", say(r, MESSAGE_FILES));
-    document_add(d, BLOCK_PARAGRAPH, "%s", say(r, MESSAGE_FILES_NOTE));
+void section_files(const results *r, document *d) {
+    static const wording head[] = {"Run", "Role", "Path", "Bytes", "SHA-256"};
+    document_add(d, BLOCK_HEADING, "%s", say(r, "Files"));
+    document_add(d, BLOCK_PARAGRAPH, "%s",
+                 say(r, "No number without its files. The hash is that of the content "
+                        "(uncompressed bytes) for tensor files, of the file itself for others."));
     document_table(d, 5, "");
     head_cells(r, d, head, 5);
     for (size_t i = 0; i < r->list.count; i++) {
@@ -173,12 +194,14 @@ void section_files(const report *r, document *d) {
             stage_rows(r, d, one->name, execution->evaluation, execution->evaluate);
         }
     }
-    document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_WHY_NOTE));
+    document_add(d, BLOCK_NOTE, "%s",
+                 say(r, "report DIR... --why FIGURE walks a figure back to its files and "
+                        "recomputes it; the names of all figures are in report.csv."));
 }
 
-void section_manifests(const report *r, document *d) {
-    static const message head[] = {MESSAGE_RUN, MESSAGE_MANIFEST, MESSAGE_CONTENT_HASH};
-    document_add(d, BLOCK_HEADING, "%s", say(r, MESSAGE_FILES));
+void section_manifests(const results *r, document *d) {
+    static const wording head[] = {"Run", "manifest", "SHA-256"};
+    document_add(d, BLOCK_HEADING, "%s", say(r, "Files"));
     document_table(d, 3, "");
     head_cells(r, d, head, 3);
     for (size_t i = 0; i < r->list.count; i++) {
@@ -191,8 +214,12 @@ void section_manifests(const report *r, document *d) {
             document_cell(d, CELL_CODE, "%s", execution->model_content);
         }
     }
-    document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_MANIFESTS_NOTE));
-    document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_WHY_NOTE));
+    document_add(d, BLOCK_NOTE, "%s",
+                 say(r, "The hash is that of the model's content. Each manifest names all files "
+                        "that its run read and wrote, with their hashes, and its command."));
+    document_add(d, BLOCK_NOTE, "%s",
+                 say(r, "report DIR... --why FIGURE walks a figure back to its files and "
+                        "recomputes it; the names of all figures are in report.csv."));
 }
 
 static void append_quoted(text *out, const char *word, error *err) {
@@ -214,7 +241,7 @@ static void append_command(text *out, const yaml_node *root, error *err) {
     }
 }
 
-void section_commands(const report *r, document *d) {
+void section_commands(const results *r, document *d) {
     text lines;
     text_init(&lines, d->err);
     for (size_t i = 0; i < r->list.count; i++) {
@@ -222,9 +249,10 @@ void section_commands(const report *r, document *d) {
         append_command(&lines, r->list.runs[i].evaluate, d->err);
     }
     if (lines.length) {
-        document_add(d, BLOCK_HEADING, "%s", say(r, MESSAGE_REPRODUCE));
+        document_add(d, BLOCK_HEADING, "%s", say(r, "Commands"));
         document_add(d, BLOCK_CODE, "%s", text_string(&lines));
-        document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_REPRODUCE_NOTE));
+        document_add(d, BLOCK_NOTE, "%s",
+                     say(r, "As recorded in the manifests, in the order of the runs."));
     }
     text_release(&lines);
 }

@@ -1,8 +1,8 @@
 // What several GPUs did while they trained.
-#include "report/gpu_use.h"
 #include "report/sections.h"
+#include "results/gpu_use.h"
 
-static void show(const report *r, document *d, const run *one, const gpu_use *use) {
+static void show(const results *r, document *d, const run *one, const gpu_use *use) {
     char label[LABEL_TEXT];
     const double mebibyte = 1 << 20;
     document_cell(d, CELL_STRONG, "%s", label_run(r, one, label));
@@ -15,15 +15,20 @@ static void show(const report *r, document *d, const run *one, const gpu_use *us
     cell_number(d, "%.0f", use->value[GPU_USE_TEMPERATURE]);
 }
 
-status section_gpus(const report *r, document *d, error *err) {
-    static const message head[] = {MESSAGE_RUN,       MESSAGE_DEVICE,     MESSAGE_GPU,
-                                   MESSAGE_GPU_BUSY,  MESSAGE_GPU_MEMORY, MESSAGE_GPU_CLOCK,
-                                   MESSAGE_GPU_POWER, MESSAGE_GPU_HEAT};
+status section_gpus(const results *r, document *d, error *err) {
+    static const wording head[] = {"Run",
+                                   "Device",
+                                   "GPU",
+                                   "Busy",
+                                   "Memory, most, MiB",
+                                   "Clock, mean, MHz",
+                                   "Power, mean, W",
+                                   "Temperature, most, °C"};
     enum { COLUMNS = sizeof head / sizeof *head };
     size_t rows = 0;
     for (size_t i = 0; i < r->list.count; i++) rows += gpu_use_count(&r->list.runs[i]);
     if (!rows) return STATUS_OK;
-    document_add(d, BLOCK_HEADING, "%s", say(r, MESSAGE_GPU_USE));
+    document_add(d, BLOCK_HEADING, "%s", say(r, "What the GPUs did meanwhile"));
     document_table(d, COLUMNS, "");
     head_cells(r, d, head, COLUMNS);
     for (size_t i = 0; i < r->list.count; i++) {
@@ -35,6 +40,9 @@ status section_gpus(const report *r, document *d, error *err) {
             show(r, d, one, &use);
         }
     }
-    document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_GPU_NOTE));
+    document_add(
+        d, BLOCK_NOTE, "%s",
+        say(r, "As the driver (NVML) said, asked once a second, of the whole device and whatever "
+               "else used it. Busy: the share of the time in which a kernel ran, however small."));
     return STATUS_OK;
 }

@@ -12,7 +12,7 @@
 // ---- In words ----
 
 // "Global batch: -7.01 points [-8.10, -5.92]".
-static void append_step(const report *r, text *out, const planned *one, bool time) {
+static void append_step(const results *r, text *out, const planned *one, bool time) {
     text factor, came;
     text_init(&factor, out->err);
     text_init(&came, out->err);
@@ -21,13 +21,14 @@ static void append_step(const report *r, text *out, const planned *one, bool tim
         effect_append_time(r, &came, &one->step);
     else
         effect_append_points(r, &came, &one->step);
-    text_format(out, say(r, MESSAGE_LABELLED), text_string(&factor), text_string(&came));
+    text_format(out, say(r, "%s: %s"), text_string(&factor), text_string(&came));
     text_release(&factor);
     text_release(&came);
 }
 
 // `format` around the steps of which this came, if there are any.
-static void tell_steps(const report *r, document *d, effect wanted, bool time, message format) {
+static void tell_steps(const results *r, document *d, effect wanted, bool time,
+                       const char *format) {
     text steps;
     text_init(&steps, d->err);
     for (size_t i = 0; i < r->plan.count; i++) {
@@ -44,7 +45,7 @@ static void tell_steps(const report *r, document *d, effect wanted, bool time, m
     text_release(&steps);
 }
 
-static void tell_time(const report *r, document *d, const group_summary *from,
+static void tell_time(const results *r, document *d, const group_summary *from,
                       const group_summary *to) {
     const plan *p = &r->plan;
     text before, after, verdict;
@@ -55,37 +56,42 @@ static void tell_time(const report *r, document *d, const group_summary *from,
     effect_append_seconds(r, &after, &p->last->runs, to->seconds);
     effect_append_time(r, &verdict, &p->all);
     if (isnan(from->seconds) || isnan(to->seconds))
-        document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_LADDER_TIME_UNKNOWN), p->from, p->to,
-                     text_string(&verdict));
+        document_add(d, BLOCK_PARAGRAPH,
+                     say(r, "From %s to %s as a whole there is no figure for the time: %s."),
+                     p->from, p->to, text_string(&verdict));
     else
-        document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_LADDER_TIME), p->from, text_string(&before),
-                     p->to, text_string(&after), text_string(&verdict));
+        document_add(d, BLOCK_PARAGRAPH, say(r, "An epoch of %s takes %s, one of %s takes %s: %s."),
+                     p->from, text_string(&before), p->to, text_string(&after),
+                     text_string(&verdict));
     text_release(&before);
     text_release(&after);
     text_release(&verdict);
-    tell_steps(r, d, EFFECT_SHOWN, true, MESSAGE_LADDER_CHANGED);
-    tell_steps(r, d, EFFECT_NONE, true, MESSAGE_LADDER_UNCHANGED);
-    tell_steps(r, d, EFFECT_OPEN, true, MESSAGE_LADDER_OPEN);
+    tell_steps(r, d, EFFECT_SHOWN, true, "What made the difference: %s.");
+    tell_steps(r, d, EFFECT_NONE, true, "No difference found: %s.");
+    tell_steps(r, d, EFFECT_OPEN, true, "No verdict: %s.");
 }
 
-static void tell_accuracy(const report *r, document *d, const group_summary *from,
+static void tell_accuracy(const results *r, document *d, const group_summary *from,
                           const group_summary *to) {
     const plan *p = &r->plan;
     text points;
     text_init(&points, d->err);
     effect_append_points(r, &points, &p->all);
     if (!isnan(p->all.accuracy_difference))
-        document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_LADDER_ACCURACY), p->from,
+        document_add(d, BLOCK_PARAGRAPH,
+                     say(r, "Test accuracy: %s %.2f %%, %s %.2f %%, a difference of %s."), p->from,
                      100 * from->accuracy, p->to, 100 * to->accuracy, text_string(&points));
     text_release(&points);
-    tell_steps(r, d, EFFECT_SHOWN, false, MESSAGE_LADDER_CHANGED);
-    tell_steps(r, d, EFFECT_ONE_SEED, false, MESSAGE_LADDER_ONE_SEED);
-    tell_steps(r, d, EFFECT_IDENTICAL, false, MESSAGE_LADDER_IDENTICAL);
-    tell_steps(r, d, EFFECT_NONE, false, MESSAGE_LADDER_UNCHANGED);
-    tell_steps(r, d, EFFECT_OPEN, false, MESSAGE_LADDER_OPEN);
+    tell_steps(r, d, EFFECT_SHOWN, false, "What made the difference: %s.");
+    tell_steps(r, d, EFFECT_ONE_SEED, false,
+               "The models differ, but one seed does not tell the factor from chance "
+               "(SET=\"repeats=3\" does): %s.");
+    tell_steps(r, d, EFFECT_IDENTICAL, false, "The same model bit for bit, so exactly 0: %s.");
+    tell_steps(r, d, EFFECT_NONE, false, "No difference found: %s.");
+    tell_steps(r, d, EFFECT_OPEN, false, "No verdict: %s.");
 }
 
-static status tell_control(const report *r, document *d, const planned *one, error *err) {
+static status tell_control(const results *r, document *d, const planned *one, error *err) {
     group_summary with, without;
     status rc = STATUS_OK;
     text points;
@@ -94,8 +100,11 @@ static status tell_control(const report *r, document *d, const planned *one, err
     TRY(group_summarize(one->step.baseline, &without, err));
     effect_append_points(r, &points, &one->step);
     if (!isnan(one->step.accuracy_difference))
-        document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_LADDER_CONTROL), one->step.baseline->name,
-                     100 * with.accuracy, 100 * without.accuracy, text_string(&points));
+        document_add(d, BLOCK_PARAGRAPH,
+                     say(r, "With a learning rate that follows the batch, %s reaches %.2f %% "
+                            "instead of %.2f %%: %s."),
+                     one->step.baseline->name, 100 * with.accuracy, 100 * without.accuracy,
+                     text_string(&points));
 out:
     text_release(&points);
     return rc;
@@ -114,7 +123,7 @@ static bool is_change(effect e) {
 
 // "It was not world size and strategy (world_size 1 → 4): …", for the ranks that left the model as
 // it was.
-static void append_not_ranks(const report *r, text *out) {
+static void append_not_ranks(const results *r, text *out) {
     for (size_t i = 0; i < r->plan.count; i++) {
         const planned *one = &r->plan.items[i];
         const yaml_node *factors = yaml_find(one->entry, "factors");
@@ -123,15 +132,15 @@ static void append_not_ranks(const report *r, text *out) {
         text changes;
         text_init(&changes, out->err);
         effect_append_changes(&changes, one);
-        text_format(out, say(r, MESSAGE_LADDER_NOT_RANKS), effect_said_factor(r, "world-size"),
-                    text_string(&changes));
+        text_format(out, say(r, " It was not %s (%s): there the model is the same bit for bit."),
+                    effect_said_factor(r, "world-size"), text_string(&changes));
         text_release(&changes);
     }
 }
 
 // Where the larger batch lost accuracy and a rate that follows it brings some back: it was the
 // rate.
-static void tell_rate(const report *r, document *d, const planned *control) {
+static void tell_rate(const results *r, document *d, const planned *control) {
     const planned *batch = find_controlled(&r->plan, control);
     effect came = effect_on_accuracy(&control->step);
     effect went = batch && batch->compared ? effect_on_accuracy(&batch->step) : EFFECT_OPEN;
@@ -147,8 +156,12 @@ static void tell_rate(const report *r, document *d, const planned *control) {
     effect_append_points(r, &points, &control->step);
     append_not_ranks(r, &rest);
     if (came == EFFECT_ONE_SEED || went == EFFECT_ONE_SEED)
-        text_append(&rest, say(r, MESSAGE_LADDER_RATE_ONE_SEED));
-    document_add(d, BLOCK_PARAGRAPH, say(r, most ? MESSAGE_LADDER_RATE : MESSAGE_LADDER_RATE_PART),
+        text_append(&rest, say(r, " This is one seed: SET=\"repeats=3\" tells it from chance."));
+    document_add(d, BLOCK_PARAGRAPH,
+                 say(r, most ? "What lost the accuracy is the learning rate, which did not follow "
+                               "the batch (%s): one that does brings %s back.%s"
+                             : "The learning rate, which did not follow the batch (%s), is less "
+                               "than half of the loss: one that does brings only %s back.%s"),
                  text_string(&lost), text_string(&points), text_string(&rest));
     text_release(&lost);
     text_release(&points);
@@ -158,7 +171,7 @@ static void tell_rate(const report *r, document *d, const planned *control) {
 // ---- Tables ----
 
 // Was anything published about the times, or the accuracies, of these runs?
-static bool has_published(const report *r, document *d, bool time) {
+static bool has_published(const results *r, document *d, bool time) {
     text out;
     text_init(&out, d->err);
     for (size_t i = 0; i < r->plan.count; i++)
@@ -175,17 +188,17 @@ static void appended_cell(document *d, cell_style style, text *out) {
 }
 
 // The head of a table: the factor, what was published where anything was, the rest.
-static void ladder_head(const report *r, document *d, const message *head, size_t count,
+static void ladder_head(const results *r, document *d, const wording *head, size_t count,
                         bool published) {
-    static const message beside = MESSAGE_PUBLISHED_VALUE;
+    static const wording beside[] = {"Published"};
     document_table(d, count + published, "");
     head_cells(r, d, head, 1);
-    if (published) head_cells(r, d, &beside, 1);
+    if (published) head_cells(r, d, beside, 1);
     head_cells(r, d, head + 1, count - 1);
 }
 
 // The cells below that begin a row. `one` is NULL for all together.
-static void first_cells(const report *r, document *d, const planned *one, bool published,
+static void first_cells(const results *r, document *d, const planned *one, bool published,
                         bool time) {
     text factor, beside;
     text_init(&factor, d->err);
@@ -193,7 +206,7 @@ static void first_cells(const report *r, document *d, const planned *one, bool p
     if (one)
         effect_append_factor(r, &factor, one);
     else
-        text_append(&factor, say(r, MESSAGE_FACTOR_ALL));
+        text_append(&factor, say(r, "All together"));
     appended_cell(d, CELL_STRONG, &factor);
     if (one && published) effect_append_published(r, &beside, one, time);
     if (published) appended_cell(d, CELL_TEXT, &beside);
@@ -207,7 +220,7 @@ static void change_cell(document *d, const planned *one) {
     appended_cell(d, CELL_TEXT, &out);
 }
 
-static void verdict_cell(const report *r, document *d, const comparison *c) {
+static void verdict_cell(const results *r, document *d, const comparison *c) {
     text out;
     text_init(&out, d->err);
     effect_append_time(r, &out, c);
@@ -216,9 +229,9 @@ static void verdict_cell(const report *r, document *d, const comparison *c) {
 
 // Seconds more or less, with digits as for the seconds themselves, and their interval: in the same
 // cell, or in one of its own.
-static void difference_cells(const report *r, document *d, const comparison *c, const estimate *e,
+static void difference_cells(const results *r, document *d, const comparison *c, const estimate *e,
                              double seconds, bool together) {
-    const char *mark = c->simulated ? say(r, MESSAGE_SIMULATED) : "", *gap = *mark ? " " : "";
+    const char *mark = c->simulated ? say(r, "SIMULATED") : "", *gap = *mark ? " " : "";
     int digits = seconds_digits(seconds);
     bool known = !c->reasons && !isnan(e->value), ranged = known && !isnan(e->range.low);
     char value[TIME_TEXT + 32] = "", range[TIME_TEXT] = "";
@@ -235,7 +248,7 @@ static void difference_cells(const report *r, document *d, const comparison *c, 
 }
 
 // The cells of a row about time behind those that say what it is about. `c` is NULL for the start.
-static status time_cells(const report *r, document *d, const group *g, const comparison *c,
+static status time_cells(const results *r, document *d, const group *g, const comparison *c,
                          bool brief, error *err) {
     static const comparison none = {.seconds = {NAN, {NAN, NAN}}, .total = {NAN, {NAN, NAN}}};
     group_summary s;
@@ -254,11 +267,10 @@ static status time_cells(const report *r, document *d, const group *g, const com
     return rc;
 }
 
-static status time_table(const report *r, document *d, bool brief, error *err) {
-    static const message head[] = {
-        MESSAGE_FACTOR,  MESSAGE_SECONDS_PER_EPOCH, MESSAGE_EFFECT, MESSAGE_INTERVAL,
-        MESSAGE_VERDICT, MESSAGE_TOTAL_SECONDS,     MESSAGE_EFFECT, MESSAGE_CHANGE,
-        MESSAGE_RUN};
+static status time_table(const results *r, document *d, bool brief, error *err) {
+    static const wording head[] = {"Factor",        "s / epoch", "Effect",
+                                   "95 % interval", "Verdict",   "Total s",
+                                   "Effect",        "Change",    "Run"};
     const plan *p = &r->plan;
     bool published = !brief && has_published(r, d, true);
     status rc = STATUS_OK;
@@ -275,12 +287,19 @@ static status time_table(const report *r, document *d, bool brief, error *err) {
     TRY(time_cells(r, d, &p->last->runs, &p->all, brief, err));
     if (!brief) document_cell(d, CELL_TEXT, "%s → %s", p->from, p->to);
     if (!brief) document_cell(d, CELL_TEXT, "%s", "");
-    document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_TIME_EFFECT_NOTE));
+    document_add(
+        d, BLOCK_NOTE, "%s",
+        say(r, "Effect: against the step before; a run beside the way is compared with the step "
+               "above it, and so is the step after it. Steps are only compared where data, "
+               "machine, device, build, instruction set and, at one world size, threads agree. "
+               "Intervals: 95 % bootstrap over repeats where a step has three or more, else over "
+               "epochs: then they know the noise between epochs, not that between runs. Total "
+               "seconds have one with three repeats or more."));
 out:
     return rc;
 }
 
-static status accuracy_cells(const report *r, document *d, const group *g, const comparison *c,
+static status accuracy_cells(const results *r, document *d, const group *g, const comparison *c,
                              bool brief, error *err) {
     group_summary s;
     status rc = group_summarize(g, &s, err);
@@ -291,7 +310,7 @@ static status accuracy_cells(const report *r, document *d, const group *g, const
     else if (c->identical)
         document_cell(d, CELL_NUMBER, "0");
     else
-        document_cell(d, CELL_NUMBER, say(r, MESSAGE_POINTS), 100 * c->accuracy_difference);
+        document_cell(d, CELL_NUMBER, say(r, "%+.2f points"), 100 * c->accuracy_difference);
     if (!c || c->identical || isnan(c->accuracy_range.low))
         document_cell(d, CELL_NUMBER, "%s", "");
     else
@@ -300,16 +319,19 @@ static status accuracy_cells(const report *r, document *d, const group *g, const
     if (!c)
         document_cell(d, CELL_TEXT, "%s", "");
     else if (effect_on_accuracy(c) == EFFECT_ONE_SEED)
-        document_cell(d, CELL_TEXT, say(r, MESSAGE_MODELS_DIFFER), c->p, c->pairs);
+        document_cell(
+            d, CELL_TEXT,
+            say(r, "the two models differ (p = %.2g, McNemar's test on %zu samples); one seed"),
+            c->p, c->pairs);
     else
         cell_accuracy_verdict(r, d, c);
     if (!brief) document_cell(d, CELL_CODE, "%.*s", SHORT_HASH, g->runs[0]->model_content);
     return rc;
 }
 
-static status accuracy_table(const report *r, document *d, bool brief, error *err) {
-    static const message head[] = {MESSAGE_FACTOR,   MESSAGE_ACCURACY, MESSAGE_EFFECT,
-                                   MESSAGE_INTERVAL, MESSAGE_VERDICT,  MESSAGE_MODEL};
+static status accuracy_table(const results *r, document *d, bool brief, error *err) {
+    static const wording head[] = {"Factor",        "Test accuracy", "Effect",
+                                   "95 % interval", "Verdict",       "Model"};
     const plan *p = &r->plan;
     bool published = !brief && has_published(r, d, false);
     status rc = STATUS_OK;
@@ -321,7 +343,12 @@ static status accuracy_table(const report *r, document *d, bool brief, error *er
     }
     first_cells(r, d, NULL, published, false);
     TRY(accuracy_cells(r, d, &p->last->runs, &p->all, brief, err));
-    document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_ACCURACY_EFFECT_NOTE));
+    document_add(
+        d, BLOCK_NOTE, "%s",
+        say(r, "Effect: against the step before, as for the time. With three common seeds or more "
+               "the interval is that of the mean over seeds (Student's t, paired). With fewer it "
+               "is that of the test samples of one seed, which does not know how much another seed "
+               "would change. Every step is tested by itself, at the 5 % level."));
 out:
     return rc;
 }
@@ -337,7 +364,7 @@ static void fill_bar(double *value, const comparison *c, bool time) {
 }
 
 // One bar a step.
-static status effect_figure(const report *r, document *d, bool time, error *err) {
+static status effect_figure(const results *r, document *d, bool time, error *err) {
     status rc = STATUS_FAILED;
     const plan *p = &r->plan;
     size_t count = 0;
@@ -354,25 +381,29 @@ static status effect_figure(const report *r, document *d, bool time, error *err)
         names[count] = text_string(&label[count]);
         count++;
     }
-    plot_values v = {.id = time ? "timeeffect" : "accuracyeffect",
-                     .title = say(r, time ? MESSAGE_TIME_HEADING : MESSAGE_ACCURACY_HEADING),
-                     .x = say(r, time ? MESSAGE_SECONDS_EFFECT : MESSAGE_POINTS_EFFECT),
-                     .names = names,
-                     .value = value,
-                     .low = value + p->count,
-                     .high = value + 2 * p->count,
-                     .count = count,
-                     .reference = NAN};
+    plot_values v = {
+        .id = time ? "timeeffect" : "accuracyeffect",
+        .title = say(r, time ? "What each step costs in time" : "What each step does to accuracy"),
+        .x = say(r, time ? "seconds / epoch against the step before"
+                         : "points against the step before"),
+        .names = names,
+        .value = value,
+        .low = value + p->count,
+        .high = value + 2 * p->count,
+        .count = count,
+        .reference = NAN};
     char *svg = NULL, why[128];
     rc = STATUS_OK;
     if (!count) goto out;
     TRY(plot_whiskers(&v, &svg, why, err));
     if (svg)
-        document_figure(
-            d, v.id, svg,
-            say(r, time ? MESSAGE_TIME_EFFECT_CAPTION : MESSAGE_ACCURACY_EFFECT_CAPTION));
+        document_figure(d, v.id, svg,
+                        say(r, time ? "Seconds an epoch that each step adds (right) or saves "
+                                      "(left), with 95 % intervals."
+                                    : "Points of test accuracy that each step brings (right) or "
+                                      "loses (left), with 95 % intervals."));
     else
-        document_add(d, BLOCK_NOTE, say(r, MESSAGE_NO_PLOT), why);
+        document_add(d, BLOCK_NOTE, say(r, "No drawing here: %s when the report was made."), why);
 out:
     for (size_t i = 0; label && i < p->count; i++) text_release(&label[i]);
     free(value);
@@ -384,28 +415,29 @@ out:
 // ---- All of it ----
 
 // Which factor did not come in its turn, and why.
-static void tell_order(const report *r, document *d) {
+static void tell_order(const results *r, document *d) {
     for (size_t i = 0; i < r->plan.count; i++) {
         const planned *one = &r->plan.items[i];
         const char *kept = run_text(one->entry, "kept");
         if (*kept)
-            document_add(d, BLOCK_NOTE, say(r, MESSAGE_LADDER_KEPT), one->name, kept,
-                         run_text(one->entry, "because"));
+            document_add(d, BLOCK_NOTE,
+                         say(r, "%s comes before the factor %s, which could not change alone: %s."),
+                         one->name, kept, run_text(one->entry, "because"));
     }
 }
 
-status section_ladder(const report *r, document *d, bool draw, error *err) {
+status section_ladder(const results *r, document *d, bool draw, error *err) {
     const plan *p = &r->plan;
     group_summary from, to;
     status rc = STATUS_OK;
     TRY(group_summarize(&p->items[0].runs, &from, err));
     TRY(group_summarize(&p->last->runs, &to, err));
-    document_add(d, BLOCK_HEADING, "%s", say(r, MESSAGE_TIME_HEADING));
+    document_add(d, BLOCK_HEADING, "%s", say(r, "What each step costs in time"));
     tell_time(r, d, &from, &to);
     if (draw) TRY(effect_figure(r, d, true, err));
     TRY(time_table(r, d, !draw, err));
     tell_order(r, d);
-    document_add(d, BLOCK_HEADING, "%s", say(r, MESSAGE_ACCURACY_HEADING));
+    document_add(d, BLOCK_HEADING, "%s", say(r, "What each step does to accuracy"));
     tell_accuracy(r, d, &from, &to);
     for (size_t i = 0; i < p->count; i++)
         if (p->items[i].role == PLANNED_CONTROL) TRY(tell_control(r, d, &p->items[i], err));

@@ -16,7 +16,7 @@ static void no_parts(document *d, int cells) {
     for (int i = 0; i < cells; i++) document_cell(d, CELL_NUMBER, "%s", "");
 }
 
-static void prediction_row(const report *r, document *d, const prediction *p) {
+static void prediction_row(const results *r, document *d, const prediction *p) {
     const run *one = p->subject->runs[0];
     document_cell(d, CELL_STRONG, "%s", p->subject->name);
     cell_count(d, one->world_size);
@@ -24,7 +24,7 @@ static void prediction_row(const report *r, document *d, const prediction *p) {
     if (p->reason) {
         no_parts(d, 5);
         cell_time(r, d, one, p->measured);
-        document_cell(d, CELL_TEXT, say(r, MESSAGE_NO_PREDICTION), p->reason);
+        document_cell(d, CELL_TEXT, say(r, "no prediction: %s"), p->reason);
         return;
     }
     parts_cells(d, &p->here);
@@ -33,44 +33,59 @@ static void prediction_row(const report *r, document *d, const prediction *p) {
     cell_number(d, "%+.1f %%", 100 * p->error);
 }
 
-static void prediction_table(const report *r, document *d) {
-    static const message head[] = {MESSAGE_EXPERIMENT,        MESSAGE_WORLD_SIZE,
-                                   MESSAGE_ONE_RANK_RUN,      MESSAGE_PREDICTED_LOAD,
-                                   MESSAGE_PREDICTED_COMPUTE, MESSAGE_PREDICTED_UPDATE,
-                                   MESSAGE_PREDICTED_COMM,    MESSAGE_PREDICTED,
-                                   MESSAGE_MEASURED,          MESSAGE_PREDICTION_ERROR};
+static void prediction_table(const results *r, document *d) {
+    static const wording head[] = {"Experiment",
+                                   "Ranks",
+                                   "From the one-rank run",
+                                   "Load, s",
+                                   "Compute, s",
+                                   "Update, s",
+                                   "Communication, s",
+                                   "Predicted s / epoch",
+                                   "Measured s / epoch",
+                                   "Error of the prediction"};
     document_table(d, 10, "");
     head_cells(r, d, head, 10);
     for (size_t i = 0; i < r->prediction_count; i++) prediction_row(r, d, &r->predictions[i]);
-    document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_PREDICTION_NOTE));
+    document_add(
+        d, BLOCK_NOTE, "%s",
+        say(r, "A prediction, from the epoch of a like-for-like run on one rank and from what "
+               "communication takes on this machine. Compute (forward, backward and their "
+               "waiting): as measured on one rank, times the cores that were busy there, divided "
+               "by the cores that are busy here: min(ranks × threads, cores). Load: of ddp divided "
+               "by min(ranks, cores), of dp as measured, the master loads for all. Update: of ddp "
+               "every rank updates all parameters, on its share of the cores; of dp the master "
+               "alone. Communication: steps × (α + β · bytes), of ddp an all-reduce of the record "
+               "(parameters, statistics, loss) times the vectors that a rank brings, of dp copies "
+               "of the bytes that the run counted. Nothing is hidden, nobody waits for a slower "
+               "rank. Error: predicted against measured."));
 }
 
 // ---- What the communication is counted with ----
 
-static bool is_used(const report *r, const collective *c) {
+static bool is_used(const results *r, const collective *c) {
     for (size_t i = 0; i < r->prediction_count; i++)
         if (!r->predictions[i].reason && r->predictions[i].cost == c) return true;
     return false;
 }
 
-static void cost_cells(const report *r, document *d, const collective *c) {
+static void cost_cells(const results *r, document *d, const collective *c) {
     cell_number(d, "%.3f", 1e6 * c->cost.alpha);
     cell_number(d, "%.4f", 1e9 * c->cost.beta);
     cell_number(d, "%.1f %%", 100 * c->cost.error);
-    document_cell(d, CELL_TEXT, "%s", c->simulated ? say(r, MESSAGE_SIMULATED) : "");
+    document_cell(d, CELL_TEXT, "%s", c->simulated ? say(r, "SIMULATED") : "");
 }
 
-static void collective_row(const report *r, document *d, const collective *c) {
+static void collective_row(const results *r, document *d, const collective *c) {
     if (c->world_size > 1)
         document_cell(d, CELL_STRONG, "%lld", (long long)c->world_size);
     else
-        document_cell(d, CELL_STRONG, "%s", say(r, MESSAGE_COPY_BY_THREAD));
+        document_cell(d, CELL_STRONG, "%s", say(r, "1: copy by one thread"));
     cost_cells(r, d, c);
 }
 
-static void collectives_table(const report *r, document *d) {
-    static const message head[] = {MESSAGE_WORLD_SIZE, MESSAGE_ALPHA, MESSAGE_BETA,
-                                   MESSAGE_FIT_ERROR, MESSAGE_NOTE};
+static void collectives_table(const results *r, document *d) {
+    static const wording head[] = {"Ranks", "α, µs", "β, ns / byte", "Error of the fit", "Note"};
     const collectives *c = &r->collectives;
     bool any = false;
     for (size_t i = 0; i < c->count; i++) {
@@ -83,17 +98,23 @@ static void collectives_table(const report *r, document *d) {
         collective_row(r, d, &c->items[i]);
     }
     if (any)
-        document_add(d, BLOCK_NOTE, say(r, MESSAGE_COLLECTIVES_NOTE), c->folder, c->host, c->cpu);
+        document_add(d, BLOCK_NOTE,
+                     say(r, "Fitted to what bench-allreduce measured: %s/manifest.yaml (%s, %s). "
+                            "Error of the fit: root mean square over the sizes, relative."),
+                     c->folder, c->host, c->cpu);
 }
 
 // All that were measured on devices, though no prediction is made of them: what exactness costs.
-static void device_collectives_table(const report *r, document *d) {
-    static const message head[] = {MESSAGE_WORLD_SIZE, MESSAGE_REDUCTION, MESSAGE_TRANSPORT,
-                                   MESSAGE_ALPHA,      MESSAGE_BETA,      MESSAGE_FIT_ERROR,
-                                   MESSAGE_NOTE};
+static void device_collectives_table(const results *r, document *d) {
+    static const wording head[] = {"Ranks",        "Reduction",        "Transport", "α, µs",
+                                   "β, ns / byte", "Error of the fit", "Note"};
     const collectives *c = &r->collectives;
     if (!c->devices) return;
-    document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_DEVICE_COLLECTIVES), c->devices);
+    document_add(
+        d, BLOCK_PARAGRAPH,
+        say(r, "What reducing a vector of so many bytes takes on %s, α + β · bytes: exact, with "
+               "the same bits for every world size, and fast, in an order that depends on it."),
+        c->devices);
     document_table(d, 7, "");
     head_cells(r, d, head, 7);
     for (size_t i = 0; i < c->count; i++) {
@@ -103,7 +124,10 @@ static void device_collectives_table(const report *r, document *d) {
         document_cell(d, CELL_TEXT, "%s", one->transport);
         cost_cells(r, d, one);
     }
-    document_add(d, BLOCK_NOTE, say(r, MESSAGE_COLLECTIVES_NOTE), c->folder, c->host, c->cpu);
+    document_add(d, BLOCK_NOTE,
+                 say(r, "Fitted to what bench-allreduce measured: %s/manifest.yaml (%s, %s). Error "
+                        "of the fit: root mean square over the sizes, relative."),
+                 c->folder, c->host, c->cpu);
 }
 
 // ---- On more devices than there are ----
@@ -125,10 +149,10 @@ static void published_cell(document *d, const run *one) {
         document_cell(d, CELL_TEXT, "%s", "");
 }
 
-static void projection_row(const report *r, document *d, const prediction *p) {
+static void projection_row(const results *r, document *d, const prediction *p) {
     const run *one = p->subject->runs[0];
     const double seconds = epoch_parts_sum(&p->there);
-    const char *mark = p->cost->simulated ? say(r, MESSAGE_SIMULATED) : "";
+    const char *mark = p->cost->simulated ? say(r, "SIMULATED") : "";
     document_cell(d, CELL_STRONG, "%s", p->subject->name);
     cell_count(d, one->world_size);
     parts_cells(d, &p->there);
@@ -138,29 +162,41 @@ static void projection_row(const report *r, document *d, const prediction *p) {
     published_cell(d, one);
 }
 
-static void projection_table(const report *r, document *d) {
-    static const message head[] = {
-        MESSAGE_EXPERIMENT,        MESSAGE_DEVICES,          MESSAGE_PREDICTED_LOAD,
-        MESSAGE_PREDICTED_COMPUTE, MESSAGE_PREDICTED_UPDATE, MESSAGE_PREDICTED_COMM,
-        MESSAGE_PROJECTED,         MESSAGE_PROJECTED_RATIO,  MESSAGE_PUBLISHED_VALUE};
+static void projection_table(const results *r, document *d) {
+    static const wording head[] = {"Experiment",
+                                   "Devices",
+                                   "Load, s",
+                                   "Compute, s",
+                                   "Update, s",
+                                   "Communication, s",
+                                   "Projected s / epoch",
+                                   "Projected times as fast as",
+                                   "Published"};
     bool any = false;
     for (size_t i = 0; i < r->prediction_count; i++) {
         const prediction *p = &r->predictions[i];
         if (!p->projects) continue;
         if (!any) {
-            document_add(d, BLOCK_PARAGRAPH, "%s", say(r, MESSAGE_PROJECTION));
+            document_add(d, BLOCK_PARAGRAPH, "%s",
+                         say(r, "The same, projected to a device for each rank, such as the "
+                                "one-rank run had, with communication counted:"));
             document_table(d, 9, "");
             head_cells(r, d, head, 9);
         }
         any = true;
         projection_row(r, d, p);
     }
-    if (any) document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_PROJECTION_NOTE));
+    if (any)
+        document_add(d, BLOCK_NOTE, "%s",
+                     say(r, "A projection, never measured: this machine has fewer such devices. "
+                            "Its communication is that of this machine: SIMULATED where its ranks "
+                            "outnumbered the cores. What others projected is for their own "
+                            "devices, and stands beside it only."));
 }
 
-void section_prediction(const report *r, document *d) {
+void section_prediction(const results *r, document *d) {
     if (!r->prediction_count) return;
-    document_add(d, BLOCK_HEADING, "%s", say(r, MESSAGE_PREDICTION));
+    document_add(d, BLOCK_HEADING, "%s", say(r, "Predicted beside measured"));
     prediction_table(r, d);
     collectives_table(r, d);
     device_collectives_table(r, d);

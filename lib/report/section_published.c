@@ -43,28 +43,27 @@ static double get_update_seconds(const run *one) {
 
 typedef struct published_kind {
     const char *key;
-    message label;
+    const char *label;
     double (*own)(const run *); // NULL: the speed-up of a comparison
     bool percent, time;
 } published_kind;
 
 static const published_kind kinds[PUBLISHED_KEYS] = {
-    [PUBLISHED_ACCURACY] = {"accuracy", MESSAGE_ACCURACY, get_accuracy, true, false},
-    [PUBLISHED_SECONDS_PER_EPOCH] = {"seconds_per_epoch", MESSAGE_SECONDS_PER_EPOCH,
-                                     get_seconds_per_epoch, false, true},
-    [PUBLISHED_TOTAL_SECONDS] = {"total_seconds", MESSAGE_TOTAL_SECONDS, get_total_seconds, false,
-                                 true},
-    [PUBLISHED_TRAIN_LOSS] = {"train_loss", MESSAGE_TRAIN_LOSS, get_train_loss, false, false},
-    [PUBLISHED_BATCH_MS] = {"batch_ms", MESSAGE_BATCH_MS, get_batch_ms, false, true},
-    [PUBLISHED_LOAD_SECONDS] = {"load_seconds", MESSAGE_LOAD_SECONDS, get_load_seconds, false,
+    [PUBLISHED_ACCURACY] = {"accuracy", WORD("Test accuracy"), get_accuracy, true, false},
+    [PUBLISHED_SECONDS_PER_EPOCH] = {"seconds_per_epoch", WORD("s / epoch"), get_seconds_per_epoch,
+                                     false, true},
+    [PUBLISHED_TOTAL_SECONDS] = {"total_seconds", WORD("Total s"), get_total_seconds, false, true},
+    [PUBLISHED_TRAIN_LOSS] = {"train_loss", WORD("Train loss"), get_train_loss, false, false},
+    [PUBLISHED_BATCH_MS] = {"batch_ms", WORD("ms / step"), get_batch_ms, false, true},
+    [PUBLISHED_LOAD_SECONDS] = {"load_seconds", WORD("Load, s / step"), get_load_seconds, false,
                                 true},
-    [PUBLISHED_UPDATE_SECONDS] = {"update_seconds", MESSAGE_UPDATE_SECONDS, get_update_seconds,
-                                  false, true},
-    [PUBLISHED_SPEED_UP] = {"speed_up", MESSAGE_SPEEDUP, NULL, false, false},
+    [PUBLISHED_UPDATE_SECONDS] = {"update_seconds", WORD("Step without load, s"),
+                                  get_update_seconds, false, true},
+    [PUBLISHED_SPEED_UP] = {"speed_up", WORD("Speed-up"), NULL, false, false},
 };
 
 // Against what the report compares with; NAN where it compares with nothing, or may not.
-static double own_speedup(const report *r, const group *g) {
+static double own_speedup(const results *r, const group *g) {
     for (size_t i = 0; i < r->comparison_count; i++)
         if (r->comparisons[i].subject == g) return r->comparisons[i].speedup.value;
     for (size_t i = 0; i < r->plan.count && !r->plan.ladder; i++)
@@ -73,7 +72,7 @@ static double own_speedup(const report *r, const group *g) {
     return NAN;
 }
 
-static double own_value(const report *r, const group *g, const published_kind *k) {
+static double own_value(const results *r, const group *g, const published_kind *k) {
     double sum = 0;
     if (!k->own) return own_speedup(r, g);
     for (size_t i = 0; i < g->count; i++) sum += k->own(g->runs[i]);
@@ -117,7 +116,7 @@ status published_append(text *out, const group *g, published_key key, error *err
     return text_status(out);
 }
 
-void published_own_cell(const report *r, document *d, const group *g, published_key key) {
+void published_own_cell(const results *r, document *d, const group *g, published_key key) {
     const published_kind *k = &kinds[key];
     double own = own_value(r, g, k);
     if (k->percent)
@@ -128,7 +127,7 @@ void published_own_cell(const report *r, document *d, const group *g, published_
         cell_number(d, k->own ? "%.4f" : "%.2f", own);
 }
 
-static status published_rows(const report *r, document *d, const group *g, const yaml_node *entry,
+static status published_rows(const results *r, document *d, const group *g, const yaml_node *entry,
                              error *err) {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         const yaml_node *node = yaml_find(entry, kinds[i].key);
@@ -148,16 +147,16 @@ static status published_rows(const report *r, document *d, const group *g, const
     return STATUS_OK;
 }
 
-status section_published_table(const report *r, document *d, error *err) {
-    static const message head[] = {MESSAGE_EXPERIMENT, MESSAGE_QUANTITY, MESSAGE_PUBLISHED_VALUE,
-                                   MESSAGE_OWN_VALUE,  MESSAGE_SOURCE,   MESSAGE_NOTE};
+status section_published_table(const results *r, document *d, error *err) {
+    static const wording head[] = {"Experiment",    "Quantity", "Published",
+                                   "Measured here", "Source",   "Note"};
     bool any = false;
     for (size_t i = 0; i < r->group_count; i++) {
         const group *g = &r->groups[i];
         const yaml_node *list = published_of(g->runs[0]);
         for (size_t k = 0; list && k < list->count; k++) {
             if (!any) {
-                document_add(d, BLOCK_HEADING, "%s", say(r, MESSAGE_PUBLISHED));
+                document_add(d, BLOCK_HEADING, "%s", say(r, "Published figures"));
                 document_table(d, 6, "");
                 head_cells(r, d, head, 6);
             }
@@ -171,10 +170,13 @@ status section_published_table(const report *r, document *d, error *err) {
     return STATUS_OK;
 }
 
-status section_published(const report *r, document *d, error *err) {
+status section_published(const results *r, document *d, error *err) {
     size_t before = d->count;
     status rc = section_published_table(r, d, err);
     if (rc == STATUS_OK && d->count > before)
-        document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_PUBLISHED_NOTE));
+        document_add(d, BLOCK_NOTE, "%s",
+                     say(r,
+                         "Published figures were measured elsewhere, on other machines: they stand "
+                         "beside ours (means over repeats), no speed-up is taken between them."));
     return rc;
 }

@@ -5,23 +5,22 @@
 #include <string.h>
 
 #include "report/published.h"
-#include "report/reproduction.h"
 #include "report/sections.h"
+#include "results/reproduction.h"
 
 // ---- The table of all rows ----
 
-static void epochs_cell(const report *r, document *d, const group *g) {
+static void epochs_cell(const results *r, document *d, const group *g) {
     int64_t full = reproduction_full_epochs(r->reproduction, g->name);
     int64_t epochs = g->runs[0]->planned_epochs;
     if (full < 0 || full == epochs)
         cell_count(d, epochs);
     else
-        document_cell(d, CELL_NUMBER, say(r, MESSAGE_OF_EPOCHS), (long long)epochs,
-                      (long long)full);
+        document_cell(d, CELL_NUMBER, say(r, "%lld of %lld"), (long long)epochs, (long long)full);
 }
 
 // What is published, and beside it our own. `view` is the report that the group belongs to.
-static status pair_cells(const report *view, document *d, const group *g, published_key key,
+static status pair_cells(const results *view, document *d, const group *g, published_key key,
                          error *err) {
     text published;
     text_init(&published, err);
@@ -39,7 +38,7 @@ typedef struct row_style {
 
 static const row_style page = {true, 4}, terminal = {false, 2};
 
-static status row(const report *r, const report *view, document *d, const char *source,
+static status row(const results *r, const results *view, document *d, const char *source,
                   const group *g, row_style style, error *err) {
     static const published_key keys[] = {PUBLISHED_ACCURACY, PUBLISHED_SECONDS_PER_EPOCH,
                                          PUBLISHED_TOTAL_SECONDS, PUBLISHED_SPEED_UP};
@@ -55,23 +54,21 @@ static status row(const report *r, const report *view, document *d, const char *
     return STATUS_OK;
 }
 
-static void rows_head(const report *r, document *d, row_style style) {
-    static const message front[] = {MESSAGE_REPORT, MESSAGE_EXPERIMENT, MESSAGE_EPOCHS},
-                         pairs[] = {MESSAGE_ACCURACY_PUBLISHED, MESSAGE_HERE,
-                                    MESSAGE_EPOCH_PUBLISHED,    MESSAGE_HERE,
-                                    MESSAGE_TOTAL_PUBLISHED,    MESSAGE_HERE,
-                                    MESSAGE_SPEEDUP_PUBLISHED,  MESSAGE_HERE};
+static void rows_head(const results *r, document *d, row_style style) {
+    static const wording front[] = {"Report", "Experiment", "Epochs"},
+                         pairs[] = {"Accuracy, published", "here", "s / epoch, published", "here",
+                                    "Total s, published",  "here", "Speed-up, published",  "here"};
     document_table(d, 3 + 2 * style.pairs + style.wide, "");
     head_cells(r, d, front, 3);
     head_cells(r, d, pairs, 2 * style.pairs);
-    if (style.wide) document_cell(d, CELL_TEXT, "%s", say(r, MESSAGE_MODEL));
+    if (style.wide) document_cell(d, CELL_TEXT, "%s", say(r, "Model"));
 }
 
 // Of a study only what was published is a row.
-static status study_rows(const report *r, document *d, const reproduced *one, row_style style,
+static status study_rows(const results *r, document *d, const reproduced *one, row_style style,
                          error *err) {
     for (size_t i = 0; i < one->study_count; i++) {
-        const report *view = &one->studies[i];
+        const results *view = &one->studies[i];
         for (size_t k = 0; k < view->group_count; k++) {
             const group *g = &view->groups[k];
             const yaml_node *published = published_of(g->runs[0]);
@@ -83,7 +80,7 @@ static status study_rows(const report *r, document *d, const reproduced *one, ro
     return STATUS_OK;
 }
 
-static status table_of_rows(const report *r, document *d, row_style style, error *err) {
+static status table_of_rows(const results *r, document *d, row_style style, error *err) {
     status rc = STATUS_OK;
     rows_head(r, d, style);
     for (size_t i = 0; i < r->reproduction->count; i++) {
@@ -96,7 +93,7 @@ out:
     return rc;
 }
 
-static void lead(const report *r, document *d) {
+static void lead(const results *r, document *d) {
     const yaml_node *changed = r->reproduction->changed;
     text set;
     text_init(&set, d->err);
@@ -105,31 +102,44 @@ static void lead(const report *r, document *d) {
         text_append(&set, changed->items[i]->kind == YAML_SCALAR ? changed->items[i]->text : "");
     }
     char runs[COUNT_TEXT], reports[COUNT_TEXT];
-    document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_REPRODUCTION_LEAD),
-                 say_count(r, (double)r->list.count, MESSAGE_COUNT_RUN, MESSAGE_COUNT_RUNS, runs),
-                 say_count(r, (double)r->reproduction->count, MESSAGE_COUNT_REPORT,
-                           MESSAGE_COUNT_REPORTS, reports));
+    document_add(d, BLOCK_PARAGRAPH,
+                 say(r, "%s for the rows of %s. Published figures are those of other machines: "
+                        "they stand beside ours, and no speed-up is taken between them. What is "
+                        "compared is compared here, like for like."),
+                 say_count(r, (double)r->list.count, "%.9g run stands", "%.9g runs stand", runs),
+                 say_count(r, (double)r->reproduction->count, "%.9g published report",
+                           "%.9g published reports", reports));
     if (changed)
-        document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_REPRODUCTION_CHANGED), text_string(&set));
+        document_add(d, BLOCK_PARAGRAPH,
+                     say(r, "SHORTENED OR CHANGED: every run was made with %s. Accuracies, losses "
+                            "and total times are not those of the experiments as they stand."),
+                     text_string(&set));
     text_release(&set);
 }
 
-status section_rows(const report *r, document *d, bool wide, error *err) {
+status section_rows(const results *r, document *d, bool wide, error *err) {
     lead(r, d);
     status rc = table_of_rows(r, d, wide ? page : terminal, err);
     if (rc != STATUS_OK) return rc;
-    document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_REPRODUCTION_COLUMNS));
-    document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_SUMMARY_NOTE));
+    document_add(
+        d, BLOCK_NOTE, "%s",
+        say(r, "Epochs: \"2 of 25\" is a run of 2 epochs of an experiment of 25. Speed-up here: "
+               "against the run that it is compared with below, and only like for like. V fixes "
+               "the arithmetic: models with one hash are the same, bit for bit."));
+    document_add(d, BLOCK_NOTE, "%s",
+                 say(r, "s / epoch: median over epochs, without the first when there are more; "
+                        "evaluation is not counted. V: virtual shards, which fix the arithmetic. "
+                        "Model: first 12 digits of the content hash of model.st.zst."));
     note_executions(r, d);
     return STATUS_OK;
 }
 
 // ---- One report ----
 
-static status like_for_like(const report *view, document *d, error *err) {
-    static const message front[] = {MESSAGE_EXPERIMENT, MESSAGE_AGAINST};
+static status like_for_like(const results *view, document *d, error *err) {
+    static const wording front[] = {"Experiment", "Against"};
     if (!view->comparison_count) return STATUS_OK;
-    document_add(d, BLOCK_HEADING, "%s", say(view, MESSAGE_LIKE_FOR_LIKE));
+    document_add(d, BLOCK_HEADING, "%s", say(view, "Like for like"));
     head_comparison(view, d, front, 2);
     for (size_t i = 0; i < view->group_count; i++) {
         const group *g = &view->groups[i];
@@ -141,24 +151,24 @@ static status like_for_like(const report *view, document *d, error *err) {
         else
             cells_uncompared(view, d, g);
     }
-    return section_speedups(view, d, say(view, MESSAGE_OWN_BASELINE), err);
+    return section_speedups(view, d, say(view, "times as fast as what it is compared with"), err);
 }
 
 // A course of one epoch is a point.
-static bool has_course(const report *view) {
+static bool has_course(const results *view) {
     for (size_t i = 0; i < view->list.count; i++)
         if (view->list.runs[i].epoch_count > 1) return true;
     return false;
 }
 
-static status compose_rows(const report *r, document *d, const reproduced *one, error *err) {
-    const report *view = &one->rows;
+static status compose_rows(const results *r, document *d, const reproduced *one, error *err) {
+    const results *view = &one->rows;
     status rc = STATUS_OK;
     TRY(like_for_like(view, d, err));
     TRY(section_published_table(view, d, err));
     section_findings(r, d, one);
     if (has_course(view)) TRY(section_curves(view, d, err));
-    document_add(d, BLOCK_HEADING, "%s", say(r, MESSAGE_TIME_SPLIT));
+    document_add(d, BLOCK_HEADING, "%s", say(r, "Time of a step"));
     TRY(section_time_figure(view, d, err));
     TRY(section_strategy(view, d, err));
     TRY(section_class_table(view, d, err));
@@ -167,7 +177,7 @@ out:
     return rc;
 }
 
-static status compose_study(const report *view, document *d, error *err) {
+static status compose_study(const results *view, document *d, error *err) {
     status rc = STATUS_OK;
     const char *title = run_text(view->plan.head, "title");
     document_add(d, BLOCK_HEADING, "%s", *title ? title : view->plan.name);
@@ -185,10 +195,10 @@ static status move_part(document *d, document *part, const char *tag, status rc)
     return rc == STATUS_OK ? document_status(d) : rc;
 }
 
-static status section_report(const report *r, document *d, const reproduced *one, error *err) {
+static status section_report(const results *r, document *d, const reproduced *one, error *err) {
     document part;
     if (*one->title)
-        document_add(d, BLOCK_HEADING, say(r, MESSAGE_LABELLED), one->source, one->title);
+        document_add(d, BLOCK_HEADING, say(r, "%s: %s"), one->source, one->title);
     else
         document_add(d, BLOCK_HEADING, "%s", one->source);
     document_init(&part, "", d->language, err);
@@ -201,11 +211,21 @@ static status section_report(const report *r, document *d, const reproduced *one
     return rc;
 }
 
-status section_reproduction(const report *r, document *d, error *err) {
+status section_reproduction(const results *r, document *d, error *err) {
     status rc = STATUS_OK;
     TRY(section_rows(r, d, true, err));
-    document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_COMPARISON_NOTE));
-    if (any_target(r)) document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_TARGET_NOTE));
+    document_add(
+        d, BLOCK_NOTE, "%s",
+        say(r,
+            "A speed-up is printed only between runs with the same data, model, global batch, "
+            "epochs, augmentation, optimizer, precision, build, machine, device kind and loader "
+            "workers. Intervals: 95 % bootstrap over repeats where a side has three or more, else "
+            "over epochs: then they know the noise between epochs, not that between runs."));
+    if (any_target(r))
+        document_add(d, BLOCK_NOTE, "%s",
+                     say(r, "Time to target: seconds of training up to the end of the first epoch "
+                            "after which the test accuracy is that of the experiment's target; "
+                            "evaluation is not counted."));
     for (size_t i = 0; i < r->reproduction->count; i++)
         TRY(section_report(r, d, &r->reproduction->reports[i], err));
     TRY(section_repeats(r, d, err));

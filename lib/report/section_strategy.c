@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "report/execution.h"
 #include "report/plot.h"
 #include "report/sections.h"
+#include "results/execution.h"
 
 // What is shown, and the execution of each of its runs.
 typedef struct page {
-    const report *r;
+    const results *r;
     document *d;
     execution *of;
 } page;
@@ -66,11 +66,18 @@ static void append_master(const page *p, text *out, const execution *e) {
         low = fmin(low, e->devices[i].busy);
         high = fmax(high, e->devices[i].busy);
     }
-    if (!isnan(alone)) text_format(out, say(p->r, MESSAGE_DP_ALONE), 100 * alone);
+    if (!isnan(alone))
+        text_format(out, say(p->r, " For %.1f %% of the step the master works alone."),
+                    100 * alone);
     if (e->count == 2)
-        text_format(out, say(p->r, MESSAGE_DP_MASTER_BUSY), master, 100 * low);
+        text_format(out, say(p->r, " The master is busy for %.1f %% of it, replica 1 for %.1f %%."),
+                    master, 100 * low);
     else
-        text_format(out, say(p->r, MESSAGE_DP_MASTER_BUSIER), master, 100 * low, 100 * high);
+        text_format(
+            out,
+            say(p->r,
+                " The master is busy for %.1f %% of it, the other replicas for %.1f to %.1f %%."),
+            master, 100 * low, 100 * high);
 }
 
 static void tell_replicas(const page *p, size_t i) {
@@ -80,8 +87,10 @@ static void tell_replicas(const page *p, size_t i) {
     if (!e->count || isnan(mean.waiting)) return;
     text told;
     text_init(&told, p->d->err);
-    text_format(&told, say(p->r, MESSAGE_DP_LOSSES), label_run(p->r, run_at(p, i), label),
-                100 * mean.copying, 100 * mean.waiting);
+    text_format(&told,
+                say(p->r, "%s: a replica spends %.1f %% of a step on copying and reducing and %.1f "
+                          "%% on waiting."),
+                label_run(p->r, run_at(p, i), label), 100 * mean.copying, 100 * mean.waiting);
     if (e->count > 1) append_master(p, &told, e);
     tell(p, &told);
 }
@@ -93,7 +102,7 @@ static int64_t bytes_of_step(const execution *e) {
 }
 
 // A row of the activities; EXECUTION_ACTIVITIES: their sum.
-static void activity_row(const page *p, message name, int activity) {
+static void activity_row(const page *p, const char *name, int activity) {
     document_cell(p->d, CELL_STRONG, "%s", say(p->r, name));
     for (size_t i = 0; i < p->r->list.count; i++) {
         const execution *e = &p->of[i];
@@ -107,23 +116,32 @@ static void activity_row(const page *p, message name, int activity) {
 }
 
 static void activity_table(const page *p, size_t shown) {
-    static const message names[EXECUTION_ACTIVITIES] = {
-        MESSAGE_DP_BROADCAST,   MESSAGE_DP_SCATTER, MESSAGE_PHASE_FORWARD,
-        MESSAGE_DP_GATHER,      MESSAGE_DP_LOSS,    MESSAGE_DP_SCATTER_GRADIENT,
-        MESSAGE_PHASE_BACKWARD, MESSAGE_DP_REDUCE,  MESSAGE_DP_UPDATE};
+    static const wording names[EXECUTION_ACTIVITIES] = {"broadcast parameters",
+                                                        "scatter samples",
+                                                        "forward",
+                                                        "gather outputs",
+                                                        "loss, at the master",
+                                                        "scatter their gradients",
+                                                        "backward",
+                                                        "reduce gradients, at the master",
+                                                        "update, at the master"};
     char label[LABEL_TEXT];
     document_table(p->d, 1 + 3 * shown, "");
-    document_cell(p->d, CELL_TEXT, "%s", say(p->r, MESSAGE_PHASE));
+    document_cell(p->d, CELL_TEXT, "%s", say(p->r, "Phase"));
     for (size_t i = 0; i < p->r->list.count; i++) {
         if (!shows(p, i, EXECUTION_REPLICAS)) continue;
         document_cell(p->d, CELL_TEXT, "%s, %s", label_run(p->r, run_at(p, i), label),
-                      say(p->r, MESSAGE_MS_PER_STEP));
+                      say(p->r, "ms / step"));
         document_cell(p->d, CELL_TEXT, "%s", "%");
-        document_cell(p->d, CELL_TEXT, "%s", say(p->r, MESSAGE_BYTES_PER_STEP));
+        document_cell(p->d, CELL_TEXT, "%s", say(p->r, "bytes / step"));
     }
     for (int k = 0; k < EXECUTION_ACTIVITIES; k++) activity_row(p, names[k], k);
-    activity_row(p, MESSAGE_SUM, EXECUTION_ACTIVITIES);
-    document_add(p->d, BLOCK_NOTE, "%s", say(p->r, MESSAGE_DP_NOTE));
+    activity_row(p, WORD("Sum"), EXECUTION_ACTIVITIES);
+    document_add(p->d, BLOCK_NOTE, "%s",
+                 say(p->r,
+                     "What a DataParallel step does, one after the other, once its batch is there: "
+                     "means over all steps of the run, the first epoch among them. Bytes are those "
+                     "that cross between the master and the other replicas."));
 }
 
 static void use_cells(const page *p, const device_use *use) {
@@ -137,8 +155,7 @@ static void cell_memory(document *d, int64_t bytes) {
 }
 
 static void replica_table(const page *p) {
-    static const message head[] = {MESSAGE_RUN,     MESSAGE_REPLICA, MESSAGE_BUSY,
-                                   MESSAGE_COPYING, MESSAGE_WAITING, MESSAGE_MEMORY};
+    static const wording head[] = {"Run", "Replica", "Busy", "Copying", "Waiting", "Memory, MiB"};
     document_table(p->d, 6, "");
     head_cells(p->r, p->d, head, 6);
     for (size_t i = 0; i < p->r->list.count; i++) {
@@ -146,7 +163,7 @@ static void replica_table(const page *p) {
         for (size_t k = 0; k < p->of[i].count; k++) {
             cell_run(p, i);
             if (k == 0)
-                document_cell(p->d, CELL_TEXT, say(p->r, MESSAGE_MASTER), k);
+                document_cell(p->d, CELL_TEXT, say(p->r, "%zu, the master"), k);
             else
                 document_cell(p->d, CELL_TEXT, "%zu", k);
             use_cells(p, &p->of[i].devices[k]);
@@ -176,8 +193,11 @@ static void append_uneven(const page *p, text *out, const execution *e) {
     }
     const device_use *busiest = &e->devices[most], *idlest = &e->devices[least];
     if (busiest->busy - idlest->busy > noise)
-        text_format(out, say(p->r, MESSAGE_MP_UNEVEN), most, busiest->first, busiest->last,
-                    100 * busiest->busy, least, idlest->first, idlest->last, 100 * idlest->busy);
+        text_format(out,
+                    say(p->r, " Its busiest stage is %zu (%s to %s) with %.1f %%, its idlest %zu "
+                              "(%s to %s) with %.1f %%."),
+                    most, busiest->first, busiest->last, 100 * busiest->busy, least, idlest->first,
+                    idlest->last, 100 * idlest->busy);
 }
 
 static void tell_stages(const page *p, size_t i) {
@@ -186,16 +206,19 @@ static void tell_stages(const page *p, size_t i) {
     if (!e->count || isnan(e->bubble_measured) || isnan(e->micro_batches)) return;
     text told;
     text_init(&told, p->d->err);
-    text_format(&told, say(p->r, MESSAGE_MP_LOSSES), label_run(p->r, run_at(p, i), label),
-                100 * e->bubble_measured, e->count, e->micro_batches, 100 * e->bubble_predicted);
+    text_format(&told,
+                say(p->r, "%s: a stage has nothing to do for %.1f %% of a step (the bubble). "
+                          "Filling and draining a pipeline of S = %zu stages with M = %.4g "
+                          "micro-batches would cost %.1f %%."),
+                label_run(p->r, run_at(p, i), label), 100 * e->bubble_measured, e->count,
+                e->micro_batches, 100 * e->bubble_predicted);
     append_uneven(p, &told, e);
     tell(p, &told);
 }
 
 static void stage_table(const page *p) {
-    static const message head[] = {MESSAGE_RUN,        MESSAGE_STAGE,   MESSAGE_LAYERS,
-                                   MESSAGE_BUSY,       MESSAGE_COPYING, MESSAGE_WAITING,
-                                   MESSAGE_BYTES_SENT, MESSAGE_MEMORY};
+    static const wording head[] = {
+        "Run", "Stage", "Layers", "Busy", "Copying", "Waiting", "Bytes sent / step", "Memory, MiB"};
     document_table(p->d, 8, "");
     head_cells(p->r, p->d, head, 8);
     for (size_t i = 0; i < p->r->list.count; i++) {
@@ -204,7 +227,7 @@ static void stage_table(const page *p) {
             const device_use *use = &p->of[i].devices[k];
             cell_run(p, i);
             document_cell(p->d, CELL_TEXT, "%zu", k);
-            document_cell(p->d, CELL_TEXT, say(p->r, MESSAGE_LAYER_RANGE), use->first, use->last);
+            document_cell(p->d, CELL_TEXT, say(p->r, "%s to %s"), use->first, use->last);
             use_cells(p, use);
             cell_count(p->d, use->bytes_sent);
             cell_memory(p->d, use->memory);
@@ -213,8 +236,8 @@ static void stage_table(const page *p) {
 }
 
 static void bubble_table(const page *p) {
-    static const message head[] = {MESSAGE_RUN, MESSAGE_STAGES, MESSAGE_MICRO_BATCHES,
-                                   MESSAGE_BUBBLE, MESSAGE_BUBBLE_PREDICTED};
+    static const wording head[] = {"Run", "Stages", "Micro-batches", "Bubble, measured",
+                                   "(S - 1) / (M + S - 1)"};
     document_table(p->d, 5, "");
     head_cells(p->r, p->d, head, 5);
     for (size_t i = 0; i < p->r->list.count; i++) {
@@ -257,20 +280,36 @@ static void tell_ranks(const page *p, size_t i) {
     text_init(&told, p->d->err);
     (void)label_run(p->r, one, label);
     if (is_fast(one))
-        text_format(&told, say(p->r, MESSAGE_DDP_FAST), label);
+        text_format(&told, say(p->r, "%s: reduced by --reduce fast, one vector a rank: not exact."),
+                    label);
     else if (vectors > 1)
-        text_format(&told, say(p->r, MESSAGE_DDP_NOT_ALIGNED), label, vectors);
+        text_format(
+            &told,
+            say(p->r,
+                "%s: the shards of a rank are no whole subtree of the sum, so rank 0 brings %.4g "
+                "vectors to each reduction instead of one. That factor is the price of exactness."),
+            label, vectors);
     else
-        text_format(&told, say(p->r, MESSAGE_DDP_ALIGNED), label);
-    text_format(&told, say(p->r, MESSAGE_DDP_LOSSES), 100 * comm_share(one), 100 * use.waiting,
-                100 * use.busy);
+        text_format(&told,
+                    say(p->r, "%s: the shards of a rank are a whole subtree of the sum, so it "
+                              "brings one vector to each reduction."),
+                    label);
+    text_format(&told,
+                say(p->r, " Exposed communication takes %.1f %% of a step, waiting %.1f %%; a rank "
+                          "is busy for %.1f %% of it."),
+                100 * comm_share(one), 100 * use.waiting, 100 * use.busy);
     tell(p, &told);
 }
 
 static void show_ranks(const page *p) {
-    static const message head[] = {MESSAGE_RUN,        MESSAGE_WORLD_SIZE,   MESSAGE_VECTORS,
-                                   MESSAGE_BYTES_SENT, MESSAGE_EXPOSED_COMM, MESSAGE_HIDDEN_COMM,
-                                   MESSAGE_WAITING,    MESSAGE_BUSY};
+    static const wording head[] = {"Run",
+                                   "Ranks",
+                                   "Vectors per reduction",
+                                   "Bytes sent / step",
+                                   "Exposed comm",
+                                   "Hidden comm, ms / step",
+                                   "Waiting",
+                                   "Busy"};
     if (!count_shown(p, EXECUTION_RANKS)) return;
     for (size_t i = 0; i < p->r->list.count; i++)
         if (shows(p, i, EXECUTION_RANKS)) tell_ranks(p, i);
@@ -314,8 +353,7 @@ static void add_bars(const page *p, size_t i, bars *b) {
     (void)label_run(p->r, run_at(p, i), label);
     if (e->kind == EXECUTION_RANKS) {
         const device_use use = execution_mean_use(run_at(p, i));
-        snprintf(b->label[b->count], sizeof *b->label, "%s, %s", label,
-                 say(p->r, MESSAGE_MEAN_OF_RANKS));
+        snprintf(b->label[b->count], sizeof *b->label, "%s, %s", label, say(p->r, "mean"));
         add_bar(b, &use);
     }
     for (size_t k = 0; k < e->count; k++) {
@@ -328,13 +366,12 @@ static void add_bars(const page *p, size_t i, bars *b) {
 }
 
 static status draw(const page *p, const bars *b, error *err) {
-    const char *parts[] = {say(p->r, MESSAGE_BUSY), say(p->r, MESSAGE_COPYING),
-                           say(p->r, MESSAGE_WAITING)};
+    const char *parts[] = {say(p->r, "Busy"), say(p->r, "Copying"), say(p->r, "Waiting")};
     plot_bars plot = {.id = "use",
-                      .title = say(p->r, MESSAGE_STRATEGY_LOSSES),
+                      .title = say(p->r, "Where parallelism loses its time"),
                       .bars = b->name,
                       .parts = parts,
-                      .x = say(p->r, MESSAGE_SHARE_OF_STEP),
+                      .x = say(p->r, "% of a step"),
                       .bar_count = b->count,
                       .part_count = 3,
                       .value = b->value[0]};
@@ -342,9 +379,12 @@ static status draw(const page *p, const bars *b, error *err) {
     status rc = plot_stacked(&plot, &svg, why, err);
     if (rc != STATUS_OK) return rc;
     if (svg)
-        document_figure(p->d, plot.id, svg, say(p->r, MESSAGE_USE_CAPTION));
+        document_figure(p->d, plot.id, svg,
+                        say(p->r, "What each replica (its number; 0 is the master), each stage, "
+                                  "and a rank on average does with its time in a step."));
     else
-        document_add(p->d, BLOCK_NOTE, say(p->r, MESSAGE_NO_PLOT), why);
+        document_add(p->d, BLOCK_NOTE, say(p->r, "No drawing here: %s when the report was made."),
+                     why);
     return STATUS_OK;
 }
 
@@ -375,27 +415,34 @@ static void tell_absent(const page *p, size_t i) {
     char why[512];
     if (p->of[i].kind == EXECUTION_PLAIN || execution_has_times(one)) return;
     snprintf(why, sizeof why, say(p->r, compare_no_time(one)), one->name);
-    document_add(p->d, BLOCK_NOTE, say(p->r, MESSAGE_NO_LOSSES), one->name,
-                 run_has_time(one) ? say(p->r, MESSAGE_SPLIT_ABSENT) : why);
+    document_add(p->d, BLOCK_NOTE, say(p->r, "%s: not shown where its strategy loses time: %s."),
+                 one->name, run_has_time(one) ? say(p->r, "the manifest has no phases") : why);
 }
 
 static status compose(const page *p, size_t shown, error *err) {
-    document_add(p->d, BLOCK_HEADING, "%s", say(p->r, MESSAGE_STRATEGY_LOSSES));
+    document_add(p->d, BLOCK_HEADING, "%s", say(p->r, "Where parallelism loses its time"));
     show_replicas(p);
     show_stages(p);
     show_ranks(p);
     if (shown) {
         status rc = use_figure(p, err);
         if (rc != STATUS_OK) return rc;
-        document_add(p->d, BLOCK_NOTE, "%s", say(p->r, MESSAGE_BUSY_NOTE));
+        document_add(
+            p->d, BLOCK_NOTE, "%s",
+            say(p->r,
+                "Busy: the share of a step in which a device loads, computes or updates, that is 1 "
+                "- (copy + comm + wait) / wall time; mean over replicas, stages or ranks."));
         if (count_shown(p, EXECUTION_REPLICAS) + count_shown(p, EXECUTION_STAGES))
-            document_add(p->d, BLOCK_NOTE, "%s", say(p->r, MESSAGE_USE_NOTE));
+            document_add(
+                p->d, BLOCK_NOTE, "%s",
+                say(p->r, "Replicas and stages have a row each: shares of the step once its batch "
+                          "is there, over all steps of the run. Copying has the reduction in it."));
     }
     for (size_t i = 0; i < p->r->list.count; i++) tell_absent(p, i);
     return STATUS_OK;
 }
 
-status section_strategy(const report *r, document *d, error *err) {
+status section_strategy(const results *r, document *d, error *err) {
     status rc = STATUS_OK;
     size_t any = 0, shown = 0;
     page p = {r, d, memory_new(r->list.count, sizeof *p.of, err)};

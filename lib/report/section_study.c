@@ -7,9 +7,9 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "report/effects.h"
-#include "report/execution.h"
 #include "report/plot.h"
 #include "report/sections.h"
+#include "results/execution.h"
 
 enum { COLUMNS_MAX = 24 };
 
@@ -22,7 +22,7 @@ static bool varies(const plan *p, const char *key) {
     return false;
 }
 
-static bool of_loader(const report *r) {
+static bool of_loader(const results *r) {
     return r->plan.count && !r->plan.ladder && varies(&r->plan, loader_key);
 }
 
@@ -69,14 +69,14 @@ static double efficiency(const plan *p, const planned *one) {
     return one->step.speedup.value * ranks_of(&p->items[0].runs) / ranks_of(&one->runs);
 }
 
-static void ratio_cells(const report *r, document *d, const planned *one) {
+static void ratio_cells(const results *r, document *d, const planned *one) {
     if (one->compared) {
         cells_speedup(r, d, &one->step);
         return;
     }
     document_cell(d, CELL_NUMBER, "%s", "");
     document_cell(d, CELL_NUMBER, "%s", "");
-    document_cell(d, CELL_TEXT, "%s", say(r, MESSAGE_BASELINE));
+    document_cell(d, CELL_TEXT, "%s", say(r, "baseline"));
 }
 
 // Mean over the devices and over the runs.
@@ -88,7 +88,7 @@ static void busy_cell(document *d, const group *g) {
 }
 
 // Milliseconds a step of waiting for data and of all else, means over the runs.
-static void step_cells(const report *r, document *d, const group *g) {
+static void step_cells(const results *r, document *d, const group *g) {
     double load = 0, rest = 0;
     for (size_t i = 0; i < g->count; i++) {
         run_split split = run_time_split(g->runs[i]);
@@ -108,7 +108,7 @@ static void share_cells(document *d, const estimate *share) {
                       100 * share->range.high);
 }
 
-static status study_row(const report *r, document *d, const planned *one, error *err) {
+static status study_row(const results *r, document *d, const planned *one, error *err) {
     const plan *p = &r->plan;
     const group *g = &one->runs;
     group_summary s;
@@ -140,12 +140,12 @@ out:
     return rc;
 }
 
-static status study_table(const report *r, document *d, error *err) {
-    static const message front[] = {MESSAGE_SECONDS_PER_EPOCH, MESSAGE_RATIO,      MESSAGE_INTERVAL,
-                                    MESSAGE_VERDICT,           MESSAGE_EFFICIENCY, MESSAGE_BUSY},
-                         loader[] = {MESSAGE_STEP_LOAD, MESSAGE_STEP_REST, MESSAGE_LOAD_SHARE,
-                                     MESSAGE_INTERVAL},
-                         back[] = {MESSAGE_TOTAL_SECONDS, MESSAGE_ACCURACY, MESSAGE_MODEL};
+static status study_table(const results *r, document *d, error *err) {
+    static const wording front[] = {"s / epoch", "Times as fast", "95 % interval",
+                                    "Verdict",   "Efficiency",    "Busy"},
+                         loader[] = {"Load, ms / step", "Rest of the step, ms", "Load share",
+                                     "95 % interval"},
+                         back[] = {"Total s", "Test accuracy", "Model"};
     const plan *p = &r->plan;
     size_t fronts = varies(p, "world_size") ? 6 : 4, loads = of_loader(r) ? 4 : 0;
     document_table(d, p->vary->count + fronts + loads + 3, "");
@@ -162,7 +162,7 @@ static status study_table(const report *r, document *d, error *err) {
 
 // ---- The drawing ----
 
-static status study_figure(const report *r, document *d, const char *first, error *err) {
+static status study_figure(const results *r, document *d, const char *first, error *err) {
     status rc = STATUS_FAILED;
     const plan *p = &r->plan;
     size_t count = 0;
@@ -184,9 +184,9 @@ static status study_figure(const report *r, document *d, const char *first, erro
         count++;
     }
     if (!count) goto out;
-    snprintf(axis, sizeof axis, say(r, MESSAGE_RATIO_TO), first);
+    snprintf(axis, sizeof axis, say(r, "times as fast as %s"), first);
     plot_values v = {.id = "study",
-                     .title = say(r, MESSAGE_RATIO),
+                     .title = say(r, "Times as fast"),
                      .x = axis,
                      .names = names,
                      .value = value,
@@ -196,9 +196,10 @@ static status study_figure(const report *r, document *d, const char *first, erro
                      .reference = 1};
     TRY(plot_whiskers(&v, &svg, why, err));
     if (svg)
-        document_figure(d, v.id, svg, say(r, MESSAGE_STUDY_CAPTION));
+        document_figure(d, v.id, svg,
+                        say(r, "With 95 % intervals; the dashed line is no difference."));
     else
-        document_add(d, BLOCK_NOTE, say(r, MESSAGE_NO_PLOT), why);
+        document_add(d, BLOCK_NOTE, say(r, "No drawing here: %s when the report was made."), why);
 out:
     for (size_t i = 0; label && i < p->count; i++) text_release(&label[i]);
     free(value);
@@ -229,9 +230,9 @@ static void append_share(text *out, const plan *p, size_t at, const estimate *sh
 }
 
 // "Loader bound: loader_workers 0, loader_workers 2."
-static void tell_bounds(const report *r, document *d, const estimate *share) {
-    static const message words[] = {MESSAGE_LOADER_BOUND, MESSAGE_COMPUTE_BOUND, MESSAGE_BORDERLINE,
-                                    MESSAGE_BOUND_UNKNOWN};
+static void tell_bounds(const results *r, document *d, const estimate *share) {
+    static const wording words[] = {"Loader bound", "Compute bound", "Undecided",
+                                    "No verdict, for want of times"};
     const plan *p = &r->plan;
     for (int b = 0; b < BOUNDS; b++) {
         text variants;
@@ -242,13 +243,13 @@ static void tell_bounds(const report *r, document *d, const estimate *share) {
             append_variant(p, &variants, &p->items[i]);
         }
         if (variants.length)
-            document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_LABELLED), say(r, words[b]),
+            document_add(d, BLOCK_PARAGRAPH, say(r, "%s: %s"), say(r, words[b]),
                          text_string(&variants));
         text_release(&variants);
     }
 }
 
-static void tell_range(const report *r, document *d, const estimate *share) {
+static void tell_range(const results *r, document *d, const estimate *share) {
     const plan *p = &r->plan;
     size_t least = p->count, most = p->count;
     for (size_t i = 0; i < p->count; i++) {
@@ -262,14 +263,14 @@ static void tell_range(const report *r, document *d, const estimate *share) {
     text_init(&high, d->err);
     append_share(&low, p, least, share);
     append_share(&high, p, most, share);
-    document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_VERDICT_RANGE), text_string(&low),
-                 text_string(&high));
+    document_add(d, BLOCK_PARAGRAPH, say(r, "The load share of a step goes from %s to %s."),
+                 text_string(&low), text_string(&high));
     text_release(&low);
     text_release(&high);
 }
 
 // The variant that is faster than the first one by most, if one surely is.
-static void tell_fastest(const report *r, document *d) {
+static void tell_fastest(const results *r, document *d) {
     const plan *p = &r->plan;
     const planned *best = NULL;
     for (size_t i = 1; i < p->count; i++) {
@@ -285,10 +286,11 @@ static void tell_fastest(const report *r, document *d) {
     if (best) {
         append_variant(p, &name, best);
         effect_append_time(r, &verdict, &best->step);
-        document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_VERDICT_FASTEST), text_string(&name),
+        document_add(d, BLOCK_PARAGRAPH, say(r, "Fastest: %s; against %s: %s."), text_string(&name),
                      text_string(&first), text_string(&verdict));
     } else {
-        document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_VERDICT_NONE_FASTER), text_string(&first));
+        document_add(d, BLOCK_PARAGRAPH, say(r, "No variant is surely faster than %s."),
+                     text_string(&first));
     }
     text_release(&name);
     text_release(&verdict);
@@ -306,27 +308,33 @@ static estimate *load_shares(const plan *p, error *err) {
     return share;
 }
 
-status section_loader_verdict(const report *r, document *d, error *err) {
+status section_loader_verdict(const results *r, document *d, error *err) {
     const plan *p = &r->plan;
     bool ranges = true;
     if (!of_loader(r)) return STATUS_OK;
     estimate *share = load_shares(p, err);
     if (!share) return STATUS_FAILED;
     for (size_t i = 0; i < p->count; i++) ranges = ranges && !isnan(share[i].range.low);
-    document_add(d, BLOCK_HEADING, "%s", say(r, MESSAGE_VERDICT));
+    document_add(d, BLOCK_HEADING, "%s", say(r, "Verdict"));
     tell_bounds(r, d, share);
     tell_range(r, d, share);
     tell_fastest(r, d);
     if (!ranges)
-        document_add(d, BLOCK_PARAGRAPH, say(r, MESSAGE_VERDICT_NO_INTERVAL), STATISTICS_RATIO_MIN);
-    document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_VERDICT_NOTE));
+        document_add(d, BLOCK_PARAGRAPH,
+                     say(r, "With fewer than %d timed epochs there is no interval: the share alone "
+                            "decides here."),
+                     STATISTICS_RATIO_MIN);
+    document_add(d, BLOCK_NOTE, "%s",
+                 say(r, "Load share: how much of a step's time the trainer waits for its batch, "
+                        "median over epochs with its 95 % interval. Loader bound: the whole "
+                        "interval lies above 50 %; compute bound: below; else undecided."));
     free(share);
     return STATUS_OK;
 }
 
 // ---- All of it ----
 
-status section_study(const report *r, document *d, bool draw, error *err) {
+status section_study(const results *r, document *d, bool draw, error *err) {
     status rc = STATUS_OK;
     text first;
     text_init(&first, err);
@@ -338,9 +346,17 @@ status section_study(const report *r, document *d, bool draw, error *err) {
         free(share);
     }
     TRY(study_table(r, d, err));
-    document_add(d, BLOCK_NOTE, say(r, MESSAGE_STUDY_NOTE), text_string(&first));
+    document_add(
+        d, BLOCK_NOTE,
+        say(r, "Times as fast: as %s. Variants differ in nothing but what the study varies, so "
+               "their times stand side by side also where the work is not the same."),
+        text_string(&first));
     if (varies(&r->plan, "world_size"))
-        document_add(d, BLOCK_NOTE, "%s", say(r, MESSAGE_BUSY_NOTE));
+        document_add(
+            d, BLOCK_NOTE, "%s",
+            say(r,
+                "Busy: the share of a step in which a device loads, computes or updates, that is 1 "
+                "- (copy + comm + wait) / wall time; mean over replicas, stages or ranks."));
     if (draw) TRY(study_figure(r, d, text_string(&first), err));
 out:
     text_release(&first);

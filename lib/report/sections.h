@@ -8,14 +8,14 @@
 
 enum { SHORT_HASH = 12, TIME_TEXT = 64 };
 
-static inline const char *say(const report *r, message m) {
-    return message_text(r->options.language, m);
+__attribute__((format_arg(2))) static inline const char *say(const results *r, const char *m) {
+    return words_in(r->options.language, m);
 }
 
 // "1 epoch", "2 epochs": `n` in the first of two messages when it is 1, else in the second. Returns
 // `buffer`.
 enum { COUNT_TEXT = 64 };
-const char *say_count(const report *r, double n, message one, message many,
+const char *say_count(const results *r, double n, const char *one, const char *many,
                       char buffer[COUNT_TEXT]);
 
 // Cells. A number that is not known is an empty cell.
@@ -26,63 +26,63 @@ void cell_range(document *d, interval percent_of_one);
 // Seconds as they are shown: two digits behind the point, four below a second.
 int seconds_digits(double seconds);
 // A duration of this run, with what must be said beside it: nothing for a resumed run, SIMULATED.
-void cell_time(const report *r, document *d, const run *of, double seconds);
+void cell_time(const results *r, document *d, const run *of, double seconds);
 // A run's name, with SIMULATED behind it where its times are, for heads and bars.
 enum { LABEL_TEXT = 128 };
-const char *label_run(const report *r, const run *one, char buffer[LABEL_TEXT]);
+const char *label_run(const results *r, const run *one, char buffer[LABEL_TEXT]);
 // The time to the target accuracy of some repeats, or that it was not reached; empty without one.
-void cell_target(const report *r, document *d, const group *g);
+void cell_target(const results *r, document *d, const group *g);
 // Has one of the runs a target?
-bool any_target(const report *r);
+bool any_target(const results *r);
 // Three cells: ratio, interval, verdict.
-void cells_speedup(const report *r, document *d, const comparison *c);
+void cells_speedup(const results *r, document *d, const comparison *c);
 // A comparison as a row: the head, behind the columns of `front`; the cells of a group that is
 // compared, and of one that others are compared with.
-void head_comparison(const report *r, document *d, const message *front, size_t count);
-void cells_comparison(const report *r, document *d, const comparison *c);
-void cells_uncompared(const report *r, document *d, const group *g);
+void head_comparison(const results *r, document *d, const wording *front, size_t count);
+void cells_comparison(const results *r, document *d, const comparison *c);
+void cells_uncompared(const results *r, document *d, const group *g);
 // Is a difference in accuracy one?
-void cell_accuracy_verdict(const report *r, document *d, const comparison *c);
-void head_cells(const report *r, document *d, const message *columns, size_t count);
+void cell_accuracy_verdict(const results *r, document *d, const comparison *c);
+void head_cells(const results *r, document *d, const wording *columns, size_t count);
 
-void section_summary(const report *r, document *d);
-status section_repeats(const report *r, document *d, error *err) MUST_CHECK;
-status section_published(const report *r, document *d, error *err) MUST_CHECK;
+void section_summary(const results *r, document *d);
+status section_repeats(const results *r, document *d, error *err) MUST_CHECK;
+status section_published(const results *r, document *d, error *err) MUST_CHECK;
 // The same without the note that the figures are those of other machines.
-status section_published_table(const report *r, document *d, error *err) MUST_CHECK;
+status section_published_table(const results *r, document *d, error *err) MUST_CHECK;
 // Predicted scaling beside the measured; nothing without measured collectives.
-void section_prediction(const report *r, document *d);
-status section_comparison(const report *r, document *d, error *err) MUST_CHECK;
+void section_prediction(const results *r, document *d);
+status section_comparison(const results *r, document *d, error *err) MUST_CHECK;
 // Bars of the speed-ups that may be given.
-status section_speedups(const report *r, document *d, const char *axis, error *err) MUST_CHECK;
+status section_speedups(const results *r, document *d, const char *axis, error *err) MUST_CHECK;
 // Of a plan; without drawings, and with narrower tables, unless `draw`.
-status section_ladder(const report *r, document *d, bool draw, error *err) MUST_CHECK;
+status section_ladder(const results *r, document *d, bool draw, error *err) MUST_CHECK;
 // What published figures say along a ladder, beside what was measured here. Nothing where no source
 // has figures for two of its runs.
-status section_published_walk(const report *r, document *d, error *err) MUST_CHECK;
-status section_study(const report *r, document *d, bool draw, error *err) MUST_CHECK;
+status section_published_walk(const results *r, document *d, error *err) MUST_CHECK;
+status section_study(const results *r, document *d, bool draw, error *err) MUST_CHECK;
 // The answer of a study of loader workers: what limits a step, loading or computing.
-status section_loader_verdict(const report *r, document *d, error *err) MUST_CHECK;
-status section_curves(const report *r, document *d, error *err) MUST_CHECK;
-status section_time_split(const report *r, document *d, error *err) MUST_CHECK;
+status section_loader_verdict(const results *r, document *d, error *err) MUST_CHECK;
+status section_curves(const results *r, document *d, error *err) MUST_CHECK;
+status section_time_split(const results *r, document *d, error *err) MUST_CHECK;
 // What DataParallel, pipelines and DistributedDataParallel lose, for the runs that have any.
-status section_strategy(const report *r, document *d, error *err) MUST_CHECK;
+status section_strategy(const results *r, document *d, error *err) MUST_CHECK;
 // What several GPUs did meanwhile, as the driver says; nothing where no run has such figures.
-status section_gpus(const report *r, document *d, error *err) MUST_CHECK;
+status section_gpus(const results *r, document *d, error *err) MUST_CHECK;
 // The drawing alone.
-status section_time_figure(const report *r, document *d, error *err) MUST_CHECK;
-status section_classes(const report *r, document *d, error *err) MUST_CHECK;
+status section_time_figure(const results *r, document *d, error *err) MUST_CHECK;
+status section_classes(const results *r, document *d, error *err) MUST_CHECK;
 // Without the confusion matrices.
-status section_class_table(const report *r, document *d, error *err) MUST_CHECK;
-void section_environment(const report *r, document *d);
+status section_class_table(const results *r, document *d, error *err) MUST_CHECK;
+void section_environment(const results *r, document *d);
 // That times are medians over executions, where some are.
-void note_executions(const report *r, document *d);
-void section_files(const report *r, document *d);
+void note_executions(const results *r, document *d);
+void section_files(const results *r, document *d);
 // The files of many runs: a line each.
-void section_manifests(const report *r, document *d);
-void section_commands(const report *r, document *d);
+void section_manifests(const results *r, document *d);
+void section_commands(const results *r, document *d);
 // Published reports: all of it, or the table of all rows alone.
-status section_reproduction(const report *r, document *d, error *err) MUST_CHECK;
-status section_rows(const report *r, document *d, bool wide, error *err) MUST_CHECK;
+status section_reproduction(const results *r, document *d, error *err) MUST_CHECK;
+status section_rows(const results *r, document *d, bool wide, error *err) MUST_CHECK;
 
 #endif

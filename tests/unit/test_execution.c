@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "report/execution.h"
+#include "results/execution.h"
 
 #define assert_near(a, b) assert_true(fabs((a) - (b)) <= 1e-12)
 

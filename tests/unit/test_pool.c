@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "report/group.h"
-#include "report/pool.h"
+#include "results/group.h"
+#include "results/pool.h"
 
 #define assert_near(a, b) assert_true(fabs((a) - (b)) <= 1e-12)
 

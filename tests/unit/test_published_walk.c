@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "report/published_walk.h"
+#include "results/published_walk.h"
 
 static void assert_near(double value, double expected) {
     if (!(fabs(value - expected) < 1e-9)) fail_msg("%.12g is not %.12g", value, expected);

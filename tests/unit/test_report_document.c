@@ -12,8 +12,8 @@
 
 #include "base/memory.h"
 #include "report/document.h"
-#include "report/figures.h"
-#include "report/origin.h"
+#include "results/figures.h"
+#include "results/origin.h"
 
 static const char nasty[] = "a<b>&\"c\" | *x* _y_ [z](u) 50 % $1 #2 {3} ~^ \\";
 

@@ -1,0 +1,48 @@
+// claim_number.h - a number as it was printed, and everything that it may stand for.
+//
+// "504.28" stands for any value from 504.275 to 504.285. Reckoning with such ranges instead of
+// numbers tells a figure that is wrong from one that was only rounded.
+#ifndef LOCKSTEP_AUDIT_CLAIM_NUMBER_H
+#define LOCKSTEP_AUDIT_CLAIM_NUMBER_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "base/yaml_tree.h"
+#include "results/statistics.h"
+
+enum { STATED_TEXT_BYTES = 48 };
+
+typedef struct stated {
+    bool given;
+    double value;                 // as printed; the middle of a range
+    interval range;               // all that it may stand for
+    bool is_range;                // given as [LOWEST, HIGHEST]
+    char text[STATED_TEXT_BYTES]; // as printed: "504.28", "~2.5", "78–82"
+} stated;
+
+typedef enum stated_kind {
+    STATED_COUNT,   // a whole number, exact
+    STATED_SETTING, // exact: somebody chose it
+    STATED_FIGURE,  // rounded to the digits that are printed
+    STATED_RATIO,   // a figure; without decimals it is held to 2.5 %: "2 times" must be nearer
+                    // than 1.9
+} stated_kind;
+
+// Reads 504.28, ~2.5 ("about": within a tenth) or [78, 82] (from the lowest to the highest). Fails
+// with STATUS_INPUT, also for a value below `min`, or at it with `above`.
+status stated_read(const yaml_node *node, const char *key, stated_kind kind, double min, bool above,
+                   stated *s, error *err) MUST_CHECK;
+
+// Sums, differences, products and quotients; products and quotients of what is not below zero. A
+// quotient by a range that reaches zero has no upper end: INFINITY.
+interval interval_add(interval a, interval b);
+interval interval_subtract(interval a, interval b);
+interval interval_multiply(interval a, interval b);
+interval interval_divide(interval a, interval b);
+interval interval_exact(double x);
+
+// Have they a value in common (within a few rounding errors of double)?
+bool interval_meet(interval a, interval b);
+
+#endif

@@ -1,0 +1,295 @@
+// What a row says about itself: do its times add up, and where do its figures come from?
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "audit/checks.h"
+
+// A total may hold this share more than its steps or epochs: starting up, and evaluation. Where
+// the claim says how much it holds (other_seconds), it must be that.
+static const double OVERHEAD = 0.1;
+
+// ---- Where figures come from -------------------------------------------------------------------
+
+static bool has_figures(const claim_row *r) {
+    for (int q = QUANTITY_TOTAL_SECONDS; q < QUANTITY_BY_PERCENT; q++)
+        if (r->values[q].given) return true;
+    return false;
+}
+
+static bool is_expected(const claim_row *r) {
+    return !r->measured;
+}
+
+static bool is_quoted(const claim_row *r) {
+    return r->measured && r->source == SOURCE_NONE && has_figures(r);
+}
+
+// One finding for all rows of a sort; only the first are named.
+static void list_rows(audit *a, bool (*is)(const claim_row *), const char *what, const char *so) {
+    enum { NAMED = 6 };
+    const claim *c = a->claim;
+    size_t found = 0;
+    text names, rows;
+    text_init(&names, a->err);
+    text_init(&rows, a->err);
+    for (size_t i = 0; i < c->row_count; i++) {
+        if (!is(&c->rows[i])) continue;
+        if (found && found < NAMED) text_append(&names, audit_text(a, ", "));
+        if (found < NAMED) text_format(&names, audit_text(a, "'%s'"), c->rows[i].name);
+        found++;
+    }
+    if (found > NAMED)
+        text_format(&rows, audit_text(a, "%s and %zu more rows"), text_string(&names),
+                    found - NAMED);
+    else
+        text_append(&rows, text_string(&names));
+    if (a->rc == STATUS_OK) a->rc = text_status(&rows);
+    if (found) {
+        audit_add(a, FINDING_UNSUPPORTED, what, text_string(&rows));
+        audit_sum(a, "%zu of %zu rows", found, c->row_count);
+        audit_so(a, so);
+    }
+    text_release(&names);
+    text_release(&rows);
+}
+
+void audit_sources(audit *a) {
+    list_rows(a, is_expected, "%s expected, never measured",
+              "these rows are a guess, and so is every speed-up between them");
+    list_rows(a, is_quoted, "%s quoted without a source",
+              "nobody can check these figures or repeat the runs behind them");
+}
+
+// ---- Times that must add up --------------------------------------------------------------------
+
+// A sum of parts, and the whole that was stated.
+typedef struct parts {
+    const char *what;
+    phrase working; // "12500 steps/epoch x 25 epochs x 19.24 ms"
+    double value;   // in seconds
+    interval range;
+    const stated *whole, *other;
+} parts;
+
+static bool adds_up(const parts *p) {
+    interval sum = p->range;
+    if (p->other->given)
+        sum = interval_add(sum, p->other->range);
+    else
+        sum.high *= 1 + OVERHEAD;
+    return interval_meet(sum, p->whole->range);
+}
+
+// True when it found something: more lines may follow then.
+static bool check_parts(audit *a, const claim_row *r, const parts *p) {
+    if (adds_up(p)) return false;
+    double value = p->value + (p->other->given ? p->other->value : 0);
+    char working[sizeof p->working.text + STATED_TEXT_BYTES + 8];
+    if (p->other->given)
+        snprintf(working, sizeof working, "%s + %s s", p->working.text, p->other->text);
+    else
+        snprintf(working, sizeof working, "%s", p->working.text);
+    audit_add(a, FINDING_ARITHMETIC, p->what, r->name);
+    audit_sum(a, "%s = %s s, stated %s s: %s", working, audit_show(value).text, p->whole->text,
+              audit_gap(a, p->whole->value, value).text);
+    if (p->whole->value < value)
+        audit_so(a, "one of these figures is wrong, and no speed-up can rest on any of them");
+    else
+        audit_so(a, "%s s are in none of these parts: what took them is not said",
+                 audit_show(p->whole->value - value).text);
+    return true;
+}
+
+// The batch size with which the times of a row would work out. Not given where it lacks one.
+static stated implied_batch(const claim_row *r, interval step_seconds, double step_value) {
+    const stated *v = r->values, *total = &v[QUANTITY_TOTAL_SECONDS];
+    stated batch = {0};
+    batch.given = v[QUANTITY_SAMPLES].given && v[QUANTITY_EPOCHS].given && total->given;
+    if (!batch.given) return batch;
+    interval work = interval_multiply(v[QUANTITY_SAMPLES].range, v[QUANTITY_EPOCHS].range);
+    batch.range = interval_divide(interval_multiply(work, step_seconds), total->range);
+    batch.value = v[QUANTITY_SAMPLES].value * v[QUANTITY_EPOCHS].value * step_value / total->value;
+    return batch;
+}
+
+// The batch by the time a batch took, and by load and update a step.
+static stated implied_by_batch_time(const claim_row *r) {
+    const stated *ms = &r->values[QUANTITY_BATCH_MS];
+    if (!ms->given) return (stated){0};
+    return implied_batch(r, interval_divide(ms->range, interval_exact(1000)), ms->value / 1000);
+}
+
+static stated implied_by_phases(const claim_row *r) {
+    const stated *load = &r->values[QUANTITY_LOAD_SECONDS];
+    const stated *update = &r->values[QUANTITY_UPDATE_SECONDS];
+    if (!load->given || !update->given) return (stated){0};
+    return implied_batch(r, interval_add(load->range, update->range), load->value + update->value);
+}
+
+static void say_implied(audit *a, const claim_row *r, stated implied) {
+    stated batch = audit_global_batch(r);
+    if (implied.given && batch.given)
+        audit_sum(a, "the other figures together imply a batch of %s, stated %s",
+                  audit_show(implied.value).text, batch.text);
+}
+
+static void check_batch_time(audit *a, const claim_row *r) {
+    const stated *v = r->values, *ms = &v[QUANTITY_BATCH_MS], *epochs = &v[QUANTITY_EPOCHS];
+    stated steps = audit_steps(r);
+    const stated none = {0};
+    if (!steps.given || !ms->given) return;
+    parts p = {.other = &none, .whole = &v[QUANTITY_SECONDS_PER_EPOCH]};
+    p.value = steps.value * ms->value / 1000;
+    p.range = interval_multiply(steps.range, interval_divide(ms->range, interval_exact(1000)));
+    if (p.whole->given) {
+        p.what = WORD("'%s': the time of its batches is not that of an epoch");
+        p.working = audit_say(a, "%s steps/epoch x %s ms", steps.text, ms->text);
+        (void)check_parts(a, r, &p);
+    }
+    p.whole = &v[QUANTITY_TOTAL_SECONDS];
+    if (!p.whole->given || !epochs->given) return;
+    p.what = WORD("'%s': the time of its batches is not the total");
+    p.other = &v[QUANTITY_OTHER_SECONDS];
+    p.value *= epochs->value;
+    p.range = interval_multiply(p.range, epochs->range);
+    p.working =
+        audit_say(a, "%s steps/epoch x %s epochs x %s ms", steps.text, epochs->text, ms->text);
+    if (check_parts(a, r, &p)) say_implied(a, r, implied_by_batch_time(r));
+}
+
+static void check_epoch_time(audit *a, const claim_row *r) {
+    const stated *v = r->values, *epochs = &v[QUANTITY_EPOCHS];
+    const stated *seconds = &v[QUANTITY_SECONDS_PER_EPOCH];
+    if (!epochs->given || !seconds->given || !v[QUANTITY_TOTAL_SECONDS].given) return;
+    parts p = {.what = WORD("'%s': the time of its epochs is not the total"),
+               .working = audit_say(a, "%s epochs x %s s", epochs->text, seconds->text),
+               .value = epochs->value * seconds->value,
+               .range = interval_multiply(epochs->range, seconds->range),
+               .whole = &v[QUANTITY_TOTAL_SECONDS],
+               .other = &v[QUANTITY_OTHER_SECONDS]};
+    (void)check_parts(a, r, &p);
+}
+
+// The least that a step can take: all of load and update without loader workers; with them loading
+// may be spread over these and hidden behind the update.
+static double least_step(const claim_row *r) {
+    interval load = r->values[QUANTITY_LOAD_SECONDS].range;
+    interval update = r->values[QUANTITY_UPDATE_SECONDS].range;
+    double workers = r->values[QUANTITY_LOADER_WORKERS].range.high;
+    return workers > 0 ? fmax(load.low / workers, update.low) : load.low + update.low;
+}
+
+static void check_phases(audit *a, const claim_row *r) {
+    const stated *v = r->values, *epochs = &v[QUANTITY_EPOCHS];
+    const stated *load = &v[QUANTITY_LOAD_SECONDS], *update = &v[QUANTITY_UPDATE_SECONDS];
+    stated steps = audit_steps(r);
+    if (!steps.given || !epochs->given || !load->given || !update->given) return;
+    if (!v[QUANTITY_TOTAL_SECONDS].given) return;
+    interval sum = interval_add(load->range, update->range);
+    sum.low = least_step(r);
+    parts p = {.what = WORD("'%s': load and update of its steps are not the total"),
+               .working = audit_say(a, "%s steps/epoch x %s epochs x (%s + %s) s", steps.text,
+                                    epochs->text, load->text, update->text),
+               .value = steps.value * epochs->value * (load->value + update->value),
+               .range = interval_multiply(interval_multiply(steps.range, epochs->range), sum),
+               .whole = &v[QUANTITY_TOTAL_SECONDS],
+               .other = &v[QUANTITY_OTHER_SECONDS]};
+    if (!check_parts(a, r, &p)) return;
+    const stated *workers = &v[QUANTITY_LOADER_WORKERS];
+    if (workers->range.high > 0 && p.whole->value < p.value)
+        audit_sum(a,
+                  "with loading spread over %s loader workers and hidden behind the update it is "
+                  "still %s s at least",
+                  workers->text, audit_show(p.range.low).text);
+    say_implied(a, r, implied_by_phases(r));
+}
+
+// ---- Batch sizes and accuracies ----------------------------------------------------------------
+
+// Do the times of all arms imply one batch size? Only what is more than the overhead that a total
+// may hold counts.
+static void check_implied(audit *a, stated (*implied)(const claim_row *), const char *what) {
+    const claim *c = a->claim;
+    const claim_row *first = NULL;
+    stated expected = {0};
+    bool differ = false;
+    for (size_t i = 0; i < c->row_count; i++) {
+        const claim_row *r = &c->rows[i];
+        stated batch = implied(r);
+        if (!batch.given) continue;
+        if (!first) {
+            first = r;
+            expected = batch;
+        }
+        stated own = audit_global_batch(r), other = audit_global_batch(first);
+        if (audit_differ(&own, &other)) continue;
+        interval wide = {batch.range.low / (1 + OVERHEAD), batch.range.high * (1 + OVERHEAD)};
+        if (!interval_meet(wide, expected.range)) differ = true;
+    }
+    if (!differ) return;
+    audit_add(a, FINDING_ARITHMETIC, what);
+    for (size_t i = 0; i < c->row_count; i++) {
+        const claim_row *r = &c->rows[i];
+        stated batch = implied(r), own = audit_global_batch(r);
+        if (batch.given)
+            audit_sum(a, own.given ? "'%s' implies %s, stated %s" : "'%s' implies %s", r->name,
+                      audit_show(batch.value).text, own.text);
+    }
+    audit_so(a, "the arms did not do the same work, or their times were not taken alike");
+}
+
+static bool is_strategy(const claim_row *r, const char *name) {
+    const char *strategy = r->labels[LABEL_STRATEGY];
+    return strategy && !strcmp(strategy, name);
+}
+
+static void check_global_batch(audit *a, const claim_row *r) {
+    const stated *v = r->values, *global = &v[QUANTITY_GLOBAL_BATCH], *batch = &v[QUANTITY_BATCH];
+    if (!global->given || !batch->given || !r->labels[LABEL_STRATEGY]) return;
+    if (interval_meet(global->range, batch->range)) return;
+    bool ddp = is_strategy(r, "ddp");
+    const stated *devices = &v[QUANTITY_DEVICES];
+    if (ddp && !devices->given) return;
+    if (ddp && interval_meet(global->range, interval_multiply(batch->range, devices->range)))
+        return;
+    audit_add(a, FINDING_ARITHMETIC, "'%s': its batch is not its global batch", r->name);
+    if (ddp)
+        audit_sum(a, "%s a rank x %s ranks = %s a step, stated %s", batch->text, devices->text,
+                  audit_show(batch->value * devices->value).text, global->text);
+    else
+        audit_sum(a, "a batch of %s is split over the devices: %s a step, stated %s", batch->text,
+                  batch->text, global->text);
+    audit_so(a, "the number of updates and the learning rate a sample are not what they seem");
+}
+
+// A proportion of n samples is one of n + 1 values.
+static void check_proportion(audit *a, const claim_row *r) {
+    const stated *v = r->values, *accuracy = &v[QUANTITY_ACCURACY];
+    if (!accuracy->given || !v[QUANTITY_TEST_SAMPLES].given) return;
+    double n = v[QUANTITY_TEST_SAMPLES].range.high;
+    if (v[QUANTITY_REPEATS].given) n *= v[QUANTITY_REPEATS].range.high;
+    double low = ceil(accuracy->range.low / 100 * n - 1e-6);
+    double high = floor(accuracy->range.high / 100 * n + 1e-6);
+    if (low <= high) return;
+    audit_add(a, FINDING_ARITHMETIC, "'%s': no number of samples gives its accuracy", r->name);
+    audit_sum(a, "%s %% of %s = %.6g samples: %.0f are %.6g %%, %.0f are %.6g %%", accuracy->text,
+              audit_show(n).text, accuracy->value / 100 * n, high, 100 * high / n, low,
+              100 * low / n);
+    audit_so(a, "the accuracy or the number of test samples is wrong");
+}
+
+void audit_sums(audit *a) {
+    for (size_t i = 0; i < a->claim->row_count; i++) {
+        const claim_row *r = &a->claim->rows[i];
+        check_global_batch(a, r);
+        check_batch_time(a, r);
+        check_epoch_time(a, r);
+        check_phases(a, r);
+        check_proportion(a, r);
+    }
+    check_implied(a, implied_by_batch_time,
+                  WORD("the arms imply different batch sizes (by the time of a batch)"));
+    check_implied(a, implied_by_phases,
+                  WORD("the arms imply different batch sizes (by load and update)"));
+}

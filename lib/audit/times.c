@@ -1,0 +1,242 @@
+// Slower, faster, speed-up: recomputed from every time that both rows give.
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "audit/checks.h"
+
+// Two bases of one comparison may differ by this: a total holds starting up and evaluation.
+static const double OVERHEAD = 0.1;
+
+// How much longer the first row took than the second, by one basis.
+typedef struct time_ratio {
+    bool given;
+    double value;
+    interval range;
+} time_ratio;
+
+static time_ratio ratio_of(const claim_statement *s, quantity basis) {
+    const stated *of = &s->of->values[basis], *than = &s->than->values[basis];
+    time_ratio t = {.given = of->given && than->given};
+    if (!t.given) return t;
+    t.value = of->value / than->value;
+    t.range = interval_divide(of->range, than->range);
+    return t;
+}
+
+static bool is_about_time(const claim_statement *s) {
+    return audit_compares(s) && (s->kind == STATEMENT_SLOWER || s->kind == STATEMENT_FASTER ||
+                                 s->kind == STATEMENT_SPEEDUP);
+}
+
+static bool is_percent(const claim_statement *s) {
+    return s->values[QUANTITY_BY_PERCENT].given;
+}
+
+static const stated *amount_of(const claim_statement *s) {
+    return &s->values[is_percent(s) ? QUANTITY_BY_PERCENT : QUANTITY_RATIO];
+}
+
+// ---- Readings ----------------------------------------------------------------------------------
+
+// "50 % slower" is read as 1.5 times the time (reading 0) or half the speed (1), "50 % faster" as
+// 1.5 times the speed (0) or half the time (1). Ratios have one reading.
+static int readings(const claim_statement *s) {
+    return is_percent(s) ? 2 : 1;
+}
+
+// The amount that a ratio of times t gives.
+static double amount(const claim_statement *s, int reading, double t) {
+    bool slower = s->kind == STATEMENT_SLOWER;
+    double grown = slower ? t : 1 / t;
+    if (!is_percent(s)) return grown;
+    return 100 * (reading ? 1 - 1 / grown : grown - 1);
+}
+
+static interval amounts(const claim_statement *s, int reading, interval t) {
+    double x = amount(s, reading, t.low), y = amount(s, reading, t.high);
+    return (interval){fmin(x, y), fmax(x, y)};
+}
+
+// The ratio of times that a stated amount x means: the inverse of amount().
+static double meant(const claim_statement *s, int reading, double x) {
+    double grown = x;
+    if (is_percent(s)) grown = reading ? (x < 100 ? 1 / (1 - x / 100) : INFINITY) : 1 + x / 100;
+    return s->kind == STATEMENT_SLOWER ? grown : 1 / grown;
+}
+
+static interval meant_range(const claim_statement *s, int reading) {
+    interval x = amount_of(s)->range;
+    double low = meant(s, reading, x.low), high = meant(s, reading, x.high);
+    return (interval){fmin(low, high), fmax(low, high)};
+}
+
+// Does the ratio give what is stated, or at least its direction where no amount is?
+static bool agrees(const claim_statement *s, const time_ratio *t) {
+    if (!amount_of(s)->given)
+        return s->kind == STATEMENT_SLOWER ? t->range.high > 1 : t->range.low < 1;
+    for (int i = 0; i < readings(s); i++)
+        if (interval_meet(amounts(s, i, t->range), amount_of(s)->range)) return true;
+    return false;
+}
+
+// ---- Printing ----------------------------------------------------------------------------------
+
+// "'b' 13.8 % slower than 'a'", "'b' 2 times as fast as 'a'".
+static phrase say(const audit *a, const claim_statement *s) {
+    const stated *x = amount_of(s);
+    bool slower = s->kind == STATEMENT_SLOWER;
+    if (!x->given)
+        return audit_say(a, slower ? "'%s' slower than '%s'" : "'%s' faster than '%s'", s->of_name,
+                         s->than_name);
+    if (is_percent(s))
+        return audit_say(a, slower ? "'%s' %s %% slower than '%s'" : "'%s' %s %% faster than '%s'",
+                         s->of_name, x->text, s->than_name);
+    return audit_say(a, slower ? "'%s' %s times as slow as '%s'" : "'%s' %s times as fast as '%s'",
+                     s->of_name, x->text, s->than_name);
+}
+
+// "80.9 % slower, stated 80.6 %", "1.83 times as fast, stated 2: 1.09 times more".
+static phrase say_amount(const audit *a, const claim_statement *s, double value) {
+    const stated *x = amount_of(s);
+    bool slower = s->kind == STATEMENT_SLOWER;
+    if (is_percent(s))
+        return audit_say(a,
+                         (value >= 0) == slower ? "%.3g %% slower, stated %s %%"
+                                                : "%.3g %% faster, stated %s %%",
+                         fabs(value), x->text);
+    phrase times = audit_say(a, slower ? "%.3g times as slow" : "%.3g times as fast", value);
+    if (!x->given) return times;
+    return audit_say(a, "%s, stated %s: %s", times.text, x->text,
+                     audit_gap(a, x->value, value).text);
+}
+
+// A line such as "34.80 / 19.24 ms a batch: 80.9 % slower, stated 80.6 %".
+static void say_basis(audit *a, const claim_statement *s, quantity basis) {
+    time_ratio t = ratio_of(s, basis);
+    const stated *of = &s->of->values[basis], *than = &s->than->values[basis];
+    bool slower = s->kind == STATEMENT_SLOWER;
+    if (!t.given) return;
+    const stated *above = slower ? of : than, *below = slower ? than : of;
+    audit_sum(a, "%s / %s %s %s: %s", above->text, below->text, audit_basis_unit(basis),
+              audit_basis_name(a, basis), say_amount(a, s, amount(s, 0, t.value)).text);
+}
+
+// ---- One statement -----------------------------------------------------------------------------
+
+// Nothing to recompute from. What a speed-up would mean for each device is said all the same.
+static void unsupported(audit *a, const claim_statement *s) {
+    const stated *of = &s->of->values[QUANTITY_DEVICES], *than = &s->than->values[QUANTITY_DEVICES];
+    audit_add(a, FINDING_UNSUPPORTED, "%s: no row has the times", say(a, s).text);
+    if (s->kind == STATEMENT_SPEEDUP && of->given && than->given && of->value > than->value)
+        audit_sum(a, "%s / (%s / %s devices) = %.2f of what the devices could give",
+                  amount_of(s)->text, of->text, than->text,
+                  amount_of(s)->value * than->value / of->value);
+    audit_so(a, s->source == SOURCE_NONE    ? "nobody can check it: no source is named either"
+                : s->source == SOURCE_GIVEN ? "it stands or falls with its source"
+                                            : "nobody can check it");
+}
+
+static bool has_basis(const claim_statement *s, quantity basis) {
+    return (s->basis == QUANTITIES || s->basis == basis) && ratio_of(s, basis).given;
+}
+
+static void check_amount(audit *a, const claim_statement *s) {
+    int found = 0, agreeing = 0;
+    for (int i = 0; i < AUDIT_BASES; i++) {
+        if (!has_basis(s, audit_bases[i])) continue;
+        time_ratio t = ratio_of(s, audit_bases[i]);
+        found++;
+        if (agrees(s, &t)) agreeing++;
+    }
+    if (!found) {
+        unsupported(a, s);
+        return;
+    }
+    if (agreeing) return;
+    audit_add(a, FINDING_ARITHMETIC, "%s: the rows give something else", say(a, s).text);
+    for (int i = 0; i < AUDIT_BASES; i++) say_basis(a, s, audit_bases[i]);
+    audit_so(a, "the figure is not that of the rows, and theirs is what was measured");
+}
+
+// ---- Several figures for one thing -------------------------------------------------------------
+
+// Must two bases give one ratio? A total and an epoch when both rows had as many epochs; a batch
+// and one of these when they also had as many steps.
+static bool must_agree(const claim_statement *s, quantity x, quantity y) {
+    const stated *of = s->of->values, *than = s->than->values;
+    bool total = x == QUANTITY_TOTAL_SECONDS || y == QUANTITY_TOTAL_SECONDS;
+    bool batch = x == QUANTITY_BATCH_MS || y == QUANTITY_BATCH_MS;
+    if (total && audit_differ(&of[QUANTITY_EPOCHS], &than[QUANTITY_EPOCHS])) return false;
+    if (!batch) return true;
+    stated one = audit_global_batch(s->of), other = audit_global_batch(s->than);
+    return !audit_batch_is_open(s->of) && !audit_batch_is_open(s->than) &&
+           !audit_differ(&one, &other) &&
+           !audit_differ(&of[QUANTITY_SAMPLES], &than[QUANTITY_SAMPLES]);
+}
+
+static bool bases_differ(const claim_statement *s, quantity x, quantity y) {
+    time_ratio t = ratio_of(s, x), u = ratio_of(s, y);
+    if (!t.given || !u.given || !must_agree(s, x, y)) return false;
+    interval wide = {t.range.low / (1 + OVERHEAD), t.range.high * (1 + OVERHEAD)};
+    return !interval_meet(wide, u.range);
+}
+
+// Once for two rows, however many statements are about them.
+static void check_bases(audit *a, const claim_statement *s) {
+    bool differ = false;
+    for (const claim_statement *t = a->claim->statements; t < s; t++)
+        if (is_about_time(t) && audit_same_rows(s, t)) return;
+    for (int i = 0; i < AUDIT_BASES; i++)
+        for (int k = 0; k < i; k++) differ |= bases_differ(s, audit_bases[k], audit_bases[i]);
+    if (!differ) return;
+    audit_add(a, FINDING_ARITHMETIC, "'%s' and '%s': one comparison, different ratios", s->of->name,
+              s->than->name);
+    for (int i = 0; i < AUDIT_BASES; i++) {
+        time_ratio t = ratio_of(s, audit_bases[i]);
+        if (t.given)
+            audit_sum(a, "%s / %s %s %s = %.4g", s->of->values[audit_bases[i]].text,
+                      s->than->values[audit_bases[i]].text, audit_basis_unit(audit_bases[i]),
+                      audit_basis_name(a, audit_bases[i]), t.value);
+    }
+    audit_so(
+        a,
+        "one of these times is wrong: both arms took as many steps, so the ratios must be equal");
+}
+
+// Can both be true, in any reading of either?
+static bool compatible(const claim_statement *s, const claim_statement *t) {
+    for (int i = 0; i < readings(s); i++)
+        for (int k = 0; k < readings(t); k++) {
+            interval x = meant_range(s, i), y = meant_range(t, k);
+            if (s->of != t->of) y = interval_divide(interval_exact(1), y);
+            if (interval_meet(x, y)) return true;
+        }
+    return false;
+}
+
+static bool about_one_basis(const claim_statement *s, const claim_statement *t) {
+    if (s->basis == QUANTITIES || t->basis == QUANTITIES || s->basis == t->basis) return true;
+    return must_agree(s, s->basis, t->basis);
+}
+
+static void check_others(audit *a, const claim_statement *s) {
+    for (const claim_statement *t = a->claim->statements; t < s; t++) {
+        if (!is_about_time(t) || !audit_same_rows(s, t) || !amount_of(t)->given) continue;
+        if (!about_one_basis(s, t) || compatible(s, t)) continue;
+        double time = meant(s, 0, amount_of(s)->value);
+        audit_add(a, FINDING_ARITHMETIC, "'%s' and '%s': two figures for the same thing",
+                  s->of->name, s->than->name);
+        audit_sum(a, "%s; %s", say(a, t).text, say(a, s).text);
+        audit_sum(a, "that is %.4g and %.4g times the time", meant(t, 0, amount_of(t)->value),
+                  s->of == t->of ? time : 1 / time);
+        audit_so(a, "a reader can pick whichever suits: at most one of them is right");
+    }
+}
+
+void audit_times(audit *a, const claim_statement *s) {
+    if (!is_about_time(s)) return;
+    check_amount(a, s);
+    check_bases(a, s);
+    if (amount_of(s)->given) check_others(a, s);
+}

@@ -1,0 +1,89 @@
+#include "base/text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+void text_init(text *t, error *err) {
+    *t = (text){.err = err};
+}
+
+void text_release(text *t) {
+    free(t->data);
+    t->data = NULL;
+    t->length = t->capacity = 0;
+}
+
+static status reserve(text *t, size_t more) {
+    if (t->rc != STATUS_OK) return t->rc;
+    void *data = t->data;
+    t->rc = memory_grow(&data, &t->capacity, t->length + more + 1, 1, t->err);
+    t->data = data;
+    return t->rc;
+}
+
+void text_bytes(text *t, const char *bytes, size_t count) {
+    if (reserve(t, count) != STATUS_OK) return;
+    memcpy(t->data + t->length, bytes, count);
+    t->length += count;
+    t->data[t->length] = 0;
+}
+
+void text_append(text *t, const char *string) {
+    text_bytes(t, string, strlen(string));
+}
+
+void text_format(text *t, const char *format, ...) {
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (length >= 0 && reserve(t, (size_t)length) == STATUS_OK) {
+        vsnprintf(t->data + t->length, (size_t)length + 1, format, again);
+        t->length += (size_t)length;
+    }
+    va_end(again);
+}
+
+const char *text_string(const text *t) {
+    return t->data ? t->data : "";
+}
+
+char *text_take(text *t) {
+    text_append(t, "");
+    if (t->rc != STATUS_OK) return NULL;
+    char *string = t->data;
+    t->data = NULL;
+    t->length = t->capacity = 0;
+    return string;
+}
+
+status text_status(const text *t) {
+    return t->rc;
+}
+
+void text_replace(text *t, const char *from, const char *to) {
+    const char *rest = text_string(t);
+    size_t length = strlen(from);
+    text result;
+    text_init(&result, t->err);
+    for (const char *hit; (hit = strstr(rest, from)); rest = hit + length) {
+        text_bytes(&result, rest, (size_t)(hit - rest));
+        text_append(&result, to);
+    }
+    text_append(&result, rest);
+    if (t->rc != STATUS_OK) result.rc = t->rc;
+    text_release(t);
+    *t = result;
+}
+
+size_t text_columns(const char *string) {
+    size_t columns = 0;
+    for (const unsigned char *c = (const unsigned char *)string; *c; c++)
+        if ((*c & 0xC0) != 0x80) columns += *c >= TEXT_WIDE ? 2 : 1;
+    return columns;
+}

@@ -1,0 +1,41 @@
+// text.h - a string that grows.
+//
+// A failure (no memory) sticks: later calls do nothing, and text_take or text_status says so once
+// at the end. This keeps the code that writes a page free of a check a line.
+#ifndef LOCKSTEP_BASE_TEXT_H
+#define LOCKSTEP_BASE_TEXT_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+
+typedef struct text {
+    char *data; // ends with a zero once anything was added; NULL before
+    size_t length, capacity;
+    status rc;
+    error *err;
+} text;
+
+void text_init(text *t, error *err);
+void text_release(text *t);
+
+void text_bytes(text *t, const char *bytes, size_t count);
+void text_append(text *t, const char *string);
+void text_format(text *t, const char *format, ...) PRINTF_LIKE(2, 3);
+
+// The string, never NULL: "" when nothing was added.
+const char *text_string(const text *t);
+
+// Hands the string over to the caller (free() it) and empties t; NULL after a failure.
+char *text_take(text *t) MUST_CHECK;
+status text_status(const text *t) MUST_CHECK;
+
+// The columns that a string takes on a terminal: a character of CJK, one whose first byte is
+// TEXT_WIDE or more, takes two.
+enum { TEXT_WIDE = 0xE3 };
+size_t text_columns(const char *string);
+
+// Replaces every `from` in t by `to`.
+void text_replace(text *t, const char *from, const char *to);
+
+#endif

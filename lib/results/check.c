@@ -1,0 +1,146 @@
+// --check: figures against the bands that are expected of them.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "results/results.h"
+
+typedef struct band {
+    const char *metric;
+    double low, high;
+} band;
+
+typedef struct tally {
+    text *out;       // a line a check; NULL where `list` is given
+    yaml_node *list; // or a mapping a check
+    status rc;       // of filling `list`
+    error *err;
+    int checked, outside;
+    char first[256]; // what is outside, for the message
+} tally;
+
+static status read_band(const yaml_node *bands, size_t at, band *b, error *err) {
+    const yaml_node *pair = bands->items[at];
+    status rc = STATUS_OK;
+    b->metric = bands->keys[at];
+    if (pair->kind != YAML_SEQUENCE || pair->count != 2)
+        return yaml_error(pair, err, "'%s': expected [LOW, HIGH]", b->metric);
+    TRY(yaml_number(pair->items[0], b->metric, &b->low, err));
+    TRY(yaml_number(pair->items[1], b->metric, &b->high, err));
+    if (!(b->low <= b->high))
+        rc = yaml_error(pair, err, "'%s': expected [LOW, HIGH] with LOW not above HIGH", b->metric);
+out:
+    return rc;
+}
+
+static status append_value(tally *t, const char *name, const band *b, double value) {
+    const bool inside = value >= b->low && value <= b->high;
+    yaml_node *entry = yaml_new(YAML_MAPPING, t->err);
+    char *id = memory_format(t->err, "%s.%s", name, b->metric);
+    status rc = entry && id ? STATUS_OK : STATUS_FAILED;
+    TRY(rc);
+    TRY(yaml_put(entry, "figure", json_new_string(id, t->err), t->err));
+    TRY(yaml_put(entry, "value", json_new_number(value, t->err), t->err));
+    TRY(yaml_put(entry, "low", json_new_number(b->low, t->err), t->err));
+    TRY(yaml_put(entry, "high", json_new_number(b->high, t->err), t->err));
+    TRY(yaml_put(entry, "inside", yaml_new_boolean(inside, t->err), t->err));
+    rc = yaml_append(t->list, entry, t->err);
+    entry = NULL;
+out:
+    free(id);
+    yaml_free(entry);
+    return rc;
+}
+
+static void list_value(tally *t, const char *name, const band *b, double value) {
+    if (t->rc == STATUS_OK) t->rc = append_value(t, name, b, value);
+}
+
+static void check_value(tally *t, const char *name, const band *b, double value) {
+    bool inside = value >= b->low && value <= b->high;
+    t->checked++;
+    if (t->list)
+        list_value(t, name, b, value);
+    else if (isnan(value))
+        text_format(t->out, "unknown  %s.%s: no value to hold against [%g, %g]\n", name, b->metric,
+                    b->low, b->high);
+    else
+        text_format(t->out, "%-8s %s.%s = %.6g, expected [%g, %g]\n", inside ? "inside" : "OUTSIDE",
+                    name, b->metric, value, b->low, b->high);
+    if (inside) return;
+    if (!t->outside++) snprintf(t->first, sizeof t->first, "%s.%s", name, b->metric);
+}
+
+static const figure *find_metric(const results *r, const char *owner, const char *metric,
+                                 error *err) {
+    char *id = memory_format(err, "%s.%s", owner, metric);
+    const figure *f = id ? figures_find(&r->figures, id) : NULL;
+    free(id);
+    return f;
+}
+
+// The mean over the repeats of an experiment.
+static void check_group(const results *r, const group *g, const band *b, tally *t, error *err) {
+    double sum = 0;
+    for (size_t i = 0; i < g->count; i++) {
+        const figure *f = find_metric(r, g->runs[i]->name, b->metric, err);
+        sum += f ? f->value : NAN;
+    }
+    check_value(t, g->name, b, sum / (double)g->count);
+}
+
+// Does any run have that metric? A misspelt one must not pass for a missing value.
+static bool metric_exists(const results *r, const char *metric) {
+    for (size_t i = 0; i < r->figures.count; i++)
+        if (strcmp(r->figures.items[i].metric, metric) == 0) return true;
+    return false;
+}
+
+static status check_band(const results *r, const yaml_node *bands, size_t at, tally *t,
+                         error *err) {
+    band b;
+    status rc = read_band(bands, at, &b, err);
+    if (rc != STATUS_OK) return rc;
+    const figure *one = figures_find(&r->figures, b.metric);
+    if (one) {
+        b.metric = one->metric;
+        check_value(t, one->owner, &b, one->value);
+        return STATUS_OK;
+    }
+    if (!metric_exists(r, b.metric))
+        return yaml_error(bands->items[at], err, "no figure is called '%s'; report.csv lists them",
+                          b.metric);
+    for (size_t i = r->comparison_count ? 1 : 0; i < r->group_count; i++)
+        check_group(r, &r->groups[i], &b, t, err);
+    return STATUS_OK;
+}
+
+static status check_bands(const results *r, const char *path, tally t, error *err) {
+    yaml_node *bands;
+    status rc = yaml_read_file(path, &bands, err);
+    if (rc != STATUS_OK) return rc;
+    if (bands->kind != YAML_MAPPING) {
+        rc = yaml_error(bands, err, "expected 'METRIC: [LOW, HIGH]' lines");
+        goto out;
+    }
+    for (size_t i = 0; i < bands->count; i++)
+        if (strcmp(bands->keys[i], "schema") != 0) TRY(check_band(r, bands, i, &t, err));
+    TRY(t.rc);
+    if (t.outside)
+        rc = error_set(err, STATUS_FINDING, "outside the bands of '%s': %s%s", path, t.first,
+                       t.outside > 1 ? " and others" : "");
+out:
+    yaml_free(bands);
+    return rc;
+}
+
+status results_check(const results *r, const char *path, text *out, error *err) {
+    return check_bands(r, path, (tally){.out = out, .err = err}, err);
+}
+
+status results_check_list(const results *r, const char *path, yaml_node *list, error *err) {
+    return check_bands(r, path, (tally){.list = list, .err = err}, err);
+}

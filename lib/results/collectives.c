@@ -1,0 +1,99 @@
+#include "results/collectives.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "data/manifest.h"
+#include "results/run.h"
+
+static status read_number(const yaml_node *item, const char *key, double *value, error *err) {
+    const yaml_node *node = yaml_find(item, key);
+    if (!node) return yaml_error(item, err, "'%s' is missing", key);
+    status rc = yaml_number(node, key, value, err);
+    if (rc == STATUS_OK && !(*value >= 0))
+        return yaml_error(node, err, "'%s': expected a number from 0 on", key);
+    return rc;
+}
+
+static status read_item(const collectives *c, const yaml_node *item, collective *one, error *err) {
+    const yaml_node *size = item->kind == YAML_MAPPING ? yaml_find(item, "world_size") : NULL;
+    status rc;
+    if (!size) return yaml_error(item, err, "expected a mapping with 'world_size'");
+    TRY(yaml_integer(size, "world_size", 1, INT64_MAX, &one->world_size, err));
+    one->reduce = run_text(yaml_find(item, "reduce") ? item : c->root,
+                           yaml_find(item, "reduce") ? "reduce" : "parameters.reduce");
+    one->transport = run_text(item, "transport");
+    one->simulated = strcmp(run_text(item, "simulated"), "true") == 0;
+    TRY(read_number(item, "alpha_seconds", &one->cost.alpha, err));
+    TRY(read_number(item, "beta_seconds_per_byte", &one->cost.beta, err));
+    TRY(read_number(item, "relative_error", &one->cost.error, err));
+out:
+    return rc;
+}
+
+static status read_items(collectives *c, error *err) {
+    const yaml_node *list = yaml_get(c->root, "results.world_sizes");
+    if (strcmp(run_text(c->root, "tool"), "bench-allreduce") != 0)
+        return yaml_error(c->root, err, "expected a manifest of bench-allreduce");
+    if (!list || list->kind != YAML_SEQUENCE || !list->count)
+        return yaml_error(c->root, err, "'results.world_sizes': expected a list");
+    c->items = memory_new(list->count, sizeof *c->items, err);
+    if (!c->items) return STATUS_FAILED;
+    for (size_t i = 0; i < list->count; i++, c->count++) {
+        status rc = read_item(c, list->items[i], &c->items[i], err);
+        if (rc != STATUS_OK) return rc;
+    }
+    return STATUS_OK;
+}
+
+// "cuda:0, cuda:1" of what parameters.devices lists; nothing of a cpu.
+static status read_devices(collectives *c, error *err) {
+    const yaml_node *list = yaml_get(c->root, "parameters.devices");
+    for (size_t i = 0; list && list->kind == YAML_SEQUENCE && i < list->count; i++) {
+        const yaml_node *item = list->items[i];
+        char *before = c->devices;
+        if (item->kind != YAML_SCALAR || strcmp(item->text, "cpu") == 0) return STATUS_OK;
+        c->devices =
+            memory_format(err, "%s%s%s", before ? before : "", before ? ", " : "", item->text);
+        free(before);
+        if (!c->devices) return STATUS_FAILED;
+    }
+    return STATUS_OK;
+}
+
+status collectives_read(const char *folder, collectives *c, error *err) {
+    status rc = STATUS_FAILED;
+    *c = (collectives){0};
+    char *path = memory_format(err, "%s/manifest.yaml", folder);
+    c->folder = memory_string(folder, err);
+    if (!path || !c->folder) goto out;
+    TRY(manifest_read(path, &c->root, err));
+    TRY(read_items(c, err));
+    c->host = run_text(c->root, "run.host");
+    c->cpu = run_text(c->root, "run.cpu");
+    c->reduce = run_text(c->root, "parameters.reduce");
+    const yaml_node *hosts = yaml_get(c->root, "run.hosts");
+    c->hosts = hosts && hosts->count > 0 ? (int64_t)hosts->count : 1;
+    TRY(read_devices(c, err));
+out:
+    free(path);
+    if (rc != STATUS_OK) collectives_release(c);
+    return rc;
+}
+
+void collectives_release(collectives *c) {
+    free(c->folder);
+    free(c->devices);
+    free(c->items);
+    yaml_free(c->root);
+    *c = (collectives){0};
+}
+
+const collective *collectives_find(const collectives *c, int64_t world_size, const char *reduce) {
+    for (size_t i = 0; i < c->count; i++)
+        if (c->items[i].world_size == world_size &&
+            (!reduce || strcmp(c->items[i].reduce, reduce) == 0))
+            return &c->items[i];
+    return NULL;
+}

@@ -1,0 +1,100 @@
+#include "results/origin.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "data/manifest.h"
+
+const char *origin_base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+// `path` as seen from `folder`.
+static char *join(const char *folder, const char *path, error *err) {
+    return *path == '/' ? memory_string(path, err) : memory_format(err, "%s/%s", folder, path);
+}
+
+// Takes the last part off. False when there is none to take: nothing yet, or "..".
+static bool remove_part(text *t) {
+    if (!t->length) return false;
+    char *slash = strrchr(t->data, '/'), *last = slash ? slash + 1 : t->data;
+    if (strcmp(last, "..") == 0) return false;
+    // The slash goes too, unless it is the root, whose parent is itself.
+    t->length = (size_t)(slash && slash > t->data ? slash - t->data : last - t->data);
+    t->data[t->length] = 0;
+    return true;
+}
+
+static void append_part(text *t, const char *part, size_t length) {
+    if (length == 0 || (length == 1 && *part == '.')) return;
+    if (length == 2 && strncmp(part, "..", 2) == 0 && remove_part(t)) return;
+    if (t->length && t->data[t->length - 1] != '/') text_append(t, "/");
+    text_bytes(t, part, length);
+}
+
+char *origin_tidy_path(const char *folder, const char *path, error *err) {
+    text tidy;
+    if (strcmp(path, "-") == 0) return memory_string(path, err);
+    char *whole = join(folder, path, err);
+    if (!whole) return NULL;
+    text_init(&tidy, err);
+    if (*whole == '/') text_append(&tidy, "/");
+    for (const char *part = whole; *part;) {
+        size_t length = strcspn(part, "/");
+        append_part(&tidy, part, length);
+        part += length + strspn(part + length, "/");
+    }
+    free(whole);
+    char *result = text_take(&tidy);
+    text_release(&tidy);
+    return result;
+}
+
+status origin_of(const char *folder, const yaml_node *input, char **maker, yaml_node **root,
+                 error *err) {
+    *maker = NULL;
+    *root = NULL;
+    const char *path = run_text(input, "path");
+    if (!*path || strcmp(path, "-") == 0) return STATUS_OK;
+    char *file = join(folder, path, err);
+    if (!file) return STATUS_FAILED;
+    char *slash = strrchr(file, '/');
+    if (slash) *slash = 0;
+    *maker = memory_string(slash ? file : ".", err);
+    free(file);
+    char *name = *maker ? memory_format(err, "%s/manifest.yaml", *maker) : NULL;
+    if (!name) return STATUS_FAILED;
+    status rc = access(name, R_OK) == 0 ? manifest_read(name, root, err) : STATUS_OK;
+    free(name);
+    return rc;
+}
+
+// An input's content hash; of a shard, that of the file that it was cut from.
+static const char *source_of(const yaml_node *input) {
+    const char *source = run_text(input, "source");
+    return *source ? source : run_text(input, "content");
+}
+
+// The first input is the training data (all inputs of one source, when it is in shards), then comes
+// the test data, if there is any.
+const char *origin_train_data(const run *r) {
+    const yaml_node *input = r->train ? yaml_get(r->train, "inputs.0") : NULL;
+    return input ? source_of(input) : "";
+}
+
+const char *origin_test_data(const run *r) {
+    const yaml_node *root = r->evaluate ? r->evaluate : r->train;
+    const yaml_node *inputs = root ? yaml_find(root, "inputs") : NULL;
+    // Without an evaluation the accuracy is the trainer's own; it has none without test data.
+    if (!inputs || isnan(r->accuracy)) return "";
+    const char *first = inputs->count ? source_of(inputs->items[0]) : "";
+    for (size_t i = 1; i < inputs->count; i++)
+        if (strcmp(source_of(inputs->items[i]), first) != 0) return source_of(inputs->items[i]);
+    return "";
+}

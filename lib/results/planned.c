@@ -1,0 +1,221 @@
+#include "results/planned.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+// ---- The file ----
+
+static status read_role(const yaml_node *entry, planned_role *role, error *err) {
+    static const char *const words[] = {"start", "step", "control", "variant"};
+    const yaml_node *node = yaml_find(entry, "role");
+    const char *word;
+    if (!node) return yaml_error(entry, err, "'role' is missing");
+    status rc = yaml_string(node, "role", &word, err);
+    if (rc != STATUS_OK) return rc;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (strcmp(word, words[i]) != 0) continue;
+        *role = (planned_role)i;
+        return STATUS_OK;
+    }
+    return yaml_error(node, err, "'role': expected start, step, control or variant, got '%.60s'",
+                      word);
+}
+
+static status read_entry(const yaml_node *entry, planned *one, error *err) {
+    status rc = STATUS_OK;
+    one->entry = entry;
+    if (entry->kind != YAML_MAPPING || !yaml_find(entry, "name"))
+        return yaml_error(entry, err, "expected a run with its name");
+    TRY(yaml_string(yaml_find(entry, "name"), "name", &one->name, err));
+    TRY(read_role(entry, &one->role, err));
+out:
+    return rc;
+}
+
+// A ladder begins with its start, which no later run is; a study has variants alone.
+static status check_order(const plan *p, error *err) {
+    for (size_t i = 0; i < p->count; i++) {
+        planned_role role = p->items[i].role;
+        bool good = p->ladder ? (role == PLANNED_START) == (i == 0) && role != PLANNED_VARIANT
+                              : role == PLANNED_VARIANT;
+        if (!good) return yaml_error(p->items[i].entry, err, "'role': not at this place");
+    }
+    return STATUS_OK;
+}
+
+// With a study: the runs that are its variants.
+static status read_entries(plan *p, const yaml_node *runs, const char *study, error *err) {
+    status rc = STATUS_OK;
+    if (!runs || runs->kind != YAML_SEQUENCE || runs->count < 2)
+        return yaml_error(runs ? runs : p->head, err, "'runs': expected a list of two or more");
+    p->items = memory_new(runs->count, sizeof *p->items, err);
+    if (!p->items) return STATUS_FAILED;
+    for (size_t i = 0; i < runs->count; i++) {
+        if (study && strcmp(run_text(runs->items[i], "study"), study) != 0) continue;
+        TRY(read_entry(runs->items[i], &p->items[p->count], err));
+        p->count++;
+    }
+    for (size_t i = 0; i < p->count; i++)
+        if (p->items[i].role != PLANNED_CONTROL) p->last = &p->items[i];
+    TRY(check_order(p, err));
+    if (p->ladder) TRY(published_walks_make(runs, &p->published, err));
+out:
+    return rc;
+}
+
+static status read_head(const yaml_node *head, plan *p, error *err) {
+    p->head = head;
+    p->ladder = strcmp(run_text(head, "kind"), "ladder") == 0;
+    p->from = run_text(head, "from");
+    p->to = run_text(head, "to");
+    p->name = run_text(head, "name");
+    p->vary = yaml_find(head, "vary");
+    if (!p->ladder && (!p->vary || p->vary->kind != YAML_SEQUENCE || !p->vary->count))
+        return yaml_error(head, err,
+                          "a plan is a ladder, a study that says what varies, a reproduction or a "
+                          "list of runs");
+    return STATUS_OK;
+}
+
+status plan_read_file(const char *path, yaml_node **root, error *err) {
+    status rc = yaml_read_file(path, root, err);
+    if (rc != STATUS_OK) return rc;
+    if ((*root)->kind == YAML_MAPPING && strcmp(run_text(*root, "schema"), "lockstep.plan/1") == 0)
+        return STATUS_OK;
+    rc = yaml_error(*root, err, "expected a plan: schema lockstep.plan/1");
+    yaml_free(*root);
+    *root = NULL;
+    return rc;
+}
+
+// ---- Its runs ----
+
+static planned *find_planned(const plan *p, const char *name) {
+    for (size_t i = 0; i < p->count; i++)
+        if (strcmp(p->items[i].name, name) == 0) return &p->items[i];
+    return NULL;
+}
+
+static status find_runs(plan *p, const run_list *list, error *err) {
+    for (size_t i = 0; i < list->count; i++) {
+        const run *r = &list->runs[i];
+        planned *one = find_planned(p, r->experiment);
+        if (!one || !r->train)
+            return error_set(err, STATUS_INPUT,
+                             "cannot report on '%s': its experiment is '%s', which is not in the "
+                             "plan",
+                             r->folder ? r->folder : r->evaluation, r->experiment);
+        group *g = &one->runs;
+        if (!g->runs && !(g->runs = memory_new(list->count, sizeof *g->runs, err)))
+            return STATUS_FAILED;
+        g->name = one->name;
+        g->runs[g->count++] = r;
+    }
+    for (size_t i = 0; i < p->count; i++)
+        if (!p->items[i].runs.count)
+            return error_set(err, STATUS_INPUT,
+                             "cannot report on the plan: no run of '%s' among the folders",
+                             p->items[i].name);
+    return STATUS_OK;
+}
+
+static status compare_runs(plan *p, language l, error *err) {
+    const planned *before = &p->items[0];
+    status rc = STATUS_OK;
+    for (size_t i = 1; i < p->count; i++) {
+        planned *one = &p->items[i];
+        TRY(compare_step(&one->runs, &before->runs, l, &one->step, err));
+        one->compared = true;
+        if (one->role == PLANNED_STEP) before = one;
+    }
+    if (p->ladder) rc = compare_step(&p->last->runs, &p->items[0].runs, l, &p->all, err);
+out:
+    return rc;
+}
+
+static status read_runs(plan *p, const yaml_node *runs, const char *study, const run_list *list,
+                        language l, error *err) {
+    status rc = read_entries(p, runs, study, err);
+    if (rc == STATUS_OK) rc = find_runs(p, list, err);
+    if (rc == STATUS_OK) rc = compare_runs(p, l, err);
+    return rc;
+}
+
+status plan_read(yaml_node *root, const run_list *list, language l, plan *p, error *err) {
+    *p = (plan){.root = root};
+    status rc = read_head(root, p, err);
+    if (rc == STATUS_OK) rc = read_runs(p, yaml_find(root, "runs"), NULL, list, l, err);
+    if (rc != STATUS_OK) plan_release(p);
+    return rc;
+}
+
+status plan_read_study(const yaml_node *head, const yaml_node *runs, const run_list *list,
+                       language l, plan *p, error *err) {
+    *p = (plan){0};
+    status rc = read_head(head, p, err);
+    if (rc == STATUS_OK) rc = read_runs(p, runs, p->name, list, l, err);
+    if (rc != STATUS_OK) plan_release(p);
+    return rc;
+}
+
+void plan_release(plan *p) {
+    for (size_t i = 0; i < p->count; i++) {
+        comparison_release(&p->items[i].step);
+        free(p->items[i].runs.runs);
+    }
+    comparison_release(&p->all);
+    published_walks_release(&p->published);
+    free(p->items);
+    yaml_free(p->root);
+    *p = (plan){0};
+}
+
+// ---- Waiting for data ----
+
+// The shares of the timed epochs of a run.
+static size_t shares_of(const run *r, double *share) {
+    size_t count = 0, first = r->epoch_count > 1 ? 1 : 0;
+    for (size_t i = first; run_has_time(r) && i < r->epoch_count; i++) {
+        double part = r->epochs[i].phase[0] / r->epochs[i].seconds; // phase 0 is load
+        if (isfinite(part)) share[count++] = part;
+    }
+    return count;
+}
+
+// To what a share can be; NAN stays.
+static double clamp(double share) {
+    return share < 0 ? 0 : share > 1 ? 1 : share;
+}
+
+status plan_load_share(const group *g, estimate *share, error *err) {
+    status rc = STATUS_FAILED;
+    size_t epochs = 0, runs = 0, n = 0, executed;
+    const run **executions;
+    *share = (estimate){NAN, {NAN, NAN}};
+    if (group_executions(g, &executions, &executed, err) != STATUS_OK) return rc;
+    for (size_t i = 0; i < executed; i++) epochs += executions[i]->epoch_count;
+    double *values = memory_new(epochs, sizeof *values, err);
+    const double **run_values = memory_new(executed, sizeof *run_values, err);
+    size_t *length = memory_new(executed, sizeof *length, err);
+    if (!values || !run_values || !length) goto out;
+    for (size_t i = 0; i < executed; i++) {
+        size_t count = shares_of(executions[i], values + n);
+        if (!count) continue;
+        run_values[runs] = values + n;
+        length[runs++] = count;
+        n += count;
+    }
+    const sample_set set = {run_values, length, runs};
+    rc = statistics_centre(&set, share, err);
+    share->range.low = clamp(share->range.low);
+    share->range.high = clamp(share->range.high);
+out:
+    free(executions);
+    free(values);
+    free(run_values);
+    free(length);
+    return rc;
+}

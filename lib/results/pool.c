@@ -1,0 +1,240 @@
+#include "results/pool.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "results/compare.h"
+#include "results/statistics.h"
+
+// ---- Which executions are of one run, and which are alike ----
+
+// What must be equal before times are pooled: in the train manifest, or in the last segment of its
+// execution.
+typedef struct condition {
+    const char *label;
+    const char *path;
+    bool executed;
+} condition;
+
+static const condition conditions[] = {
+    {WORD("Host"), "run.host", false},
+    {WORD("CPU"), "run.cpu", false},
+    {WORD("Build"), "version", false},
+    {WORD("Build"), "run.commit", false},
+    {WORD("Uncommitted changes"), "run.dirty", false},
+    {WORD("Tool"), "tool", true},
+    {WORD("Device"), "devices", true},
+    {WORD("Instruction set"), "isa", true},
+    {WORD("Ranks"), "world_size", true},
+    {WORD("Threads per rank"), "threads", true},
+    {WORD("Loader workers"), "loader_workers", true},
+    {WORD("Reduction"), "reduce", true},
+    {WORD("Transport"), "transport", true},
+    {WORD("Hosts"), "hosts", true},
+};
+
+enum { CONDITIONS = sizeof conditions / sizeof *conditions, SHOWN_MAX = 48 };
+
+static const yaml_node *value_of(const run *r, const condition *c) {
+    int segments;
+    const yaml_node *root = c->executed ? run_last_segment(r, &segments) : r->train;
+    return root ? yaml_get(root, c->path) : NULL;
+}
+
+static bool same_key(const run *a, const run *b) {
+    return *a->key && strcmp(a->key, b->key) == 0;
+}
+
+// On the same machine, by the same build: the first conditions.
+static bool made_alike(const run *a, const run *b) {
+    for (size_t i = 0; i < CONDITIONS && !conditions[i].executed; i++)
+        if (!yaml_equal(value_of(a, &conditions[i]), value_of(b, &conditions[i]))) return false;
+    return true;
+}
+
+static bool executed_alike(const run *a, const run *b) {
+    if (run_has_time(a) != run_has_time(b)) return false;
+    for (size_t i = 0; i < CONDITIONS; i++)
+        if (!yaml_equal(value_of(a, &conditions[i]), value_of(b, &conditions[i]))) return false;
+    return true;
+}
+
+static void append_reason(text *out, const condition *c, const yaml_node *other,
+                          const yaml_node *one, language l) {
+    const bool shown = other && one && other->kind == YAML_SCALAR && one->kind == YAML_SCALAR &&
+                       strlen(other->text) <= SHOWN_MAX && strlen(one->text) <= SHOWN_MAX;
+    compare_append_reason(out, words_in(l, shown ? "%s %s vs %s" : "%s differs"),
+                          words_in(l, c->label), shown ? other->text : "", shown ? one->text : "");
+}
+
+status pool_reasons(const run *other, const run *one, language l, text *out) {
+    text reasons;
+    text_init(&reasons, out->err);
+    if (!run_has_time(other))
+        text_format(&reasons, words_in(l, compare_no_time(other)), other->folder);
+    for (size_t i = 0; i < CONDITIONS; i++) {
+        const yaml_node *a = value_of(other, &conditions[i]), *b = value_of(one, &conditions[i]);
+        if (!yaml_equal(a, b)) append_reason(&reasons, &conditions[i], a, b, l);
+    }
+    text_append(out, text_string(&reasons));
+    text_release(&reasons);
+    return text_status(out);
+}
+
+// Equal settings give equal bits: where they did not, no figure of the run means anything.
+static status check_models(const run_list *list, error *err) {
+    for (size_t i = 0; i < list->execution_count; i++) {
+        for (size_t k = i + 1; k < list->execution_count; k++) {
+            const run *a = &list->executions[i], *b = &list->executions[k];
+            if (!same_key(a, b) || !*a->model_content || !*b->model_content ||
+                strcmp(a->model_content, b->model_content) == 0)
+                continue;
+            return error_set(err, STATUS_FINDING,
+                             "executions of one run ended in different models: '%s' in %s, '%s' in "
+                             "%s (both have the key %.12s)",
+                             a->folder, a->model_content, b->folder, b->model_content, a->key);
+        }
+    }
+    return STATUS_OK;
+}
+
+// ---- Order ----
+
+static void move_execution(run *executions, size_t from, size_t to) {
+    const run moved = executions[from];
+    memmove(&executions[to + 1], &executions[to], (from - to) * sizeof *executions);
+    executions[to] = moved;
+}
+
+// Moves all executions of the run of the first one to the front, and returns how many they are.
+static size_t gather_run(run *executions, size_t count, bool apart) {
+    size_t end = 1;
+    for (size_t i = 1; i < count; i++) {
+        const bool same_side = !apart || executions[i].baseline == executions[0].baseline;
+        if (same_key(&executions[0], &executions[i]) && same_side)
+            move_execution(executions, i, end++);
+    }
+    return end;
+}
+
+typedef struct choice {
+    const run *of;   // one of them
+    size_t coverage; // how many executions of other runs the same machine and build have timed
+    size_t count;
+    bool timed;
+    const char *newest; // start; times are ISO 8601 in UTC and compare as texts
+} choice;
+
+// Runs are held against each other only where machine and build are the same: what others have,
+// too, is worth more than a larger number of one's own. An execution of the same run counts nothing
+// here, and of another run the first one.
+static size_t count_covered(const run_list *list, const run *one) {
+    size_t covered = 0;
+    for (size_t i = 0; i < list->execution_count; i++) {
+        const run *other = &list->executions[i];
+        bool first = !same_key(one, other) && made_alike(one, other) && run_has_time(other);
+        for (size_t k = 0; first && k < i; k++)
+            first =
+                !(same_key(&list->executions[k], other) && made_alike(one, &list->executions[k]));
+        covered += first;
+    }
+    return covered;
+}
+
+static choice count_alike(const run_list *list, const run *executions, size_t count,
+                          const run *one) {
+    choice c = {.of = one, .timed = run_has_time(one), .newest = ""};
+    c.coverage = count_covered(list, one);
+    for (size_t i = 0; i < count; i++) {
+        const char *start = run_text(executions[i].train, "run.start");
+        if (!executed_alike(one, &executions[i])) continue;
+        c.count++;
+        if (strcmp(start, c.newest) > 0) c.newest = start;
+    }
+    return c;
+}
+
+static bool is_better(const choice *a, const choice *b) {
+    if (a->timed != b->timed) return a->timed;
+    if (a->coverage != b->coverage) return a->coverage > b->coverage;
+    if (a->count != b->count) return a->count > b->count;
+    return strcmp(a->newest, b->newest) > 0;
+}
+
+// Moves the executions that count to the front, and returns how many they are.
+static size_t choose_alike(const run_list *list, run *executions, size_t count) {
+    choice best = {0};
+    if (count == 1) return 1;
+    for (size_t i = 0; i < count; i++) {
+        const choice c = count_alike(list, executions, count, &executions[i]);
+        if (!best.of || is_better(&c, &best)) best = c;
+    }
+    for (size_t i = 0; i < count; i++)
+        executions[i].left_out = !executed_alike(best.of, &executions[i]);
+    size_t end = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!executions[i].left_out) move_execution(executions, i, end++);
+    return end;
+}
+
+// ---- The run that stands for them ----
+
+// The execution whose time is in the middle: what is shown of single epochs and steps is typical.
+static size_t find_middle(const run *executions, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        size_t before = 0;
+        for (size_t k = 0; k < count; k++) {
+            const double a = executions[k].seconds_per_epoch, b = executions[i].seconds_per_epoch;
+            before += a < b || (a == b && k < i);
+        }
+        if (before == (count - 1) / 2) return i;
+    }
+    return 0;
+}
+
+static void take_evaluation(run *r, const run *from) {
+    if (r->evaluate || !from->evaluate) return;
+    r->evaluation = from->evaluation;
+    r->evaluate = from->evaluate;
+    r->accuracy = from->accuracy;
+    r->test_loss = from->test_loss;
+    r->test_samples = from->test_samples;
+}
+
+static status take_medians(run *r, error *err) {
+    const size_t count = r->execution_count;
+    double *value = memory_new(count, sizeof *value, err);
+    if (!value) return STATUS_FAILED;
+    for (size_t i = 0; i < count; i++) value[i] = r->executions[i].seconds_per_epoch;
+    r->seconds_per_epoch = statistics_median(value, count);
+    for (size_t i = 0; i < count; i++) value[i] = r->executions[i].total_seconds;
+    r->total_seconds = statistics_median(value, count);
+    free(value);
+    return STATUS_OK;
+}
+
+static status make_run(const run *executions, size_t counted, size_t count, run *r, error *err) {
+    *r = executions[find_middle(executions, counted)];
+    r->executions = executions;
+    r->execution_count = counted;
+    r->left_out_count = count - counted;
+    for (size_t i = 0; i < count; i++) take_evaluation(r, &executions[i]);
+    return counted > 1 ? take_medians(r, err) : STATUS_OK;
+}
+
+status pool_runs(run_list *list, bool apart, error *err) {
+    status rc = check_models(list, err);
+    if (rc != STATUS_OK) return rc;
+    list->runs = memory_new(list->execution_count, sizeof *list->runs, err);
+    if (!list->runs) return STATUS_FAILED;
+    for (size_t first = 0, count; rc == STATUS_OK && first < list->execution_count;
+         first += count) {
+        run *executions = &list->executions[first];
+        count = gather_run(executions, list->execution_count - first, apart);
+        const size_t counted = choose_alike(list, executions, count);
+        rc = make_run(executions, counted, count, &list->runs[list->count++], err);
+    }
+    return rc;
+}

@@ -1,0 +1,31 @@
+// predictions.h - what a model said about each test sample, from predictions.st.zst.
+#ifndef LOCKSTEP_RESULTS_PREDICTIONS_H
+#define LOCKSTEP_RESULTS_PREDICTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "data/tensor/tensor_file.h"
+
+typedef struct predictions {
+    tensor_file file;
+    size_t samples, classes;
+    const float *logits; // [samples][classes]
+    uint32_t *labels;
+    const uint32_t *ids;
+    bool *right; // the largest logit is that of the label; among equals the first counts
+    int64_t right_count;
+} predictions;
+
+// Reads `folder`/predictions.st.zst.
+status predictions_read(const char *folder, predictions *p, error *err) MUST_CHECK;
+void predictions_release(predictions *p);
+
+// Counts the samples that only one of two models got right. STATUS_FINDING when they are not about
+// the same samples.
+status predictions_compare(const predictions *a, const predictions *b, int64_t *only_a,
+                           int64_t *only_b, error *err) MUST_CHECK;
+
+#endif

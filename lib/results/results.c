@@ -1,0 +1,237 @@
+#include "results/results.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/memory.h"
+#include "base/progress.h"
+#include "base/sha256.h"
+#include "results/naming.h"
+#include "results/reproduction.h"
+
+// ---- Reading ----
+
+static status add_folder(run_list *list, const char *path, error *err) {
+    char *plain = memory_string(path, err);
+    if (!plain) return STATUS_FAILED;
+    for (size_t n = strlen(plain); n > 1 && plain[n - 1] == '/'; n--) plain[n - 1] = 0;
+    status rc = run_list_add(list, plain, err);
+    free(plain);
+    return rc;
+}
+
+static status make_comparisons(results *r, error *err) {
+    if (!r->has_baseline || r->group_count < 2) return STATUS_OK;
+    r->comparisons = memory_new(r->group_count - 1, sizeof *r->comparisons, err);
+    if (!r->comparisons) return STATUS_FAILED;
+    for (size_t i = 1; i < r->group_count; i++) {
+        status rc =
+            compare(&r->groups[i], &r->groups[0], r->options.language, &r->comparisons[i - 1], err);
+        if (rc != STATUS_OK) return rc;
+        r->comparison_count++;
+    }
+    return STATUS_OK;
+}
+
+static status make_predictions(results *r, error *err) {
+    if (!r->options.collectives) return STATUS_OK;
+    status rc = collectives_read(r->options.collectives, &r->collectives, err);
+    if (rc != STATUS_OK) return rc;
+    r->predictions = memory_new(r->group_count, sizeof *r->predictions, err);
+    if (!r->predictions) return STATUS_FAILED;
+    for (size_t i = 0; i < r->group_count; i++) {
+        prediction *p = &r->predictions[r->prediction_count];
+        if (!prediction_is_due(&r->groups[i])) continue;
+        rc = prediction_make(&r->groups[i], r->groups, r->group_count, &r->collectives,
+                             r->options.language, p, err);
+        if (rc != STATUS_OK) return rc;
+        r->prediction_count++;
+    }
+    return STATUS_OK;
+}
+
+// Takes `root` over.
+static status read_plan(results *r, yaml_node *root, error *err) {
+    if (naming_is_all(root)) {
+        r->plan.root = root; // names point into it
+        return STATUS_OK;
+    }
+    if (!reproduction_is(root))
+        return plan_read(root, &r->list, r->options.language, &r->plan, err);
+    r->reproduction = memory_new(1, sizeof *r->reproduction, err);
+    if (r->reproduction) return reproduction_open(root, r, r->reproduction, err);
+    yaml_free(root);
+    return STATUS_FAILED;
+}
+
+static status figures_of_reproduction(figure_list *list, const reproduction *p, error *err) {
+    status rc = STATUS_OK;
+    for (size_t i = 0; i < p->count; i++) {
+        const reproduced *one = &p->reports[i];
+        for (size_t k = 0; k < one->rows.comparison_count; k++)
+            TRY(figures_of_comparison(list, &one->rows.comparisons[k], err));
+        for (size_t k = 0; k < one->study_count; k++)
+            TRY(figures_of_plan(list, &one->studies[k].plan, err));
+    }
+out:
+    return rc;
+}
+
+static status make_figures(results *r, error *err) {
+    status rc = STATUS_OK;
+    for (size_t i = 0; i < r->list.count; i++)
+        TRY(figures_of_run(&r->figures, &r->list.runs[i], err));
+    for (size_t i = 0; i < r->group_count; i++)
+        TRY(figures_of_group(&r->figures, &r->groups[i], err));
+    for (size_t i = 0; i < r->comparison_count; i++)
+        TRY(figures_of_comparison(&r->figures, &r->comparisons[i], err));
+    TRY(figures_of_plan(&r->figures, &r->plan, err));
+    if (r->reproduction) TRY(figures_of_reproduction(&r->figures, r->reproduction, err));
+    for (size_t i = 0; i < r->prediction_count; i++)
+        TRY(figures_of_prediction(&r->figures, &r->predictions[i], &r->collectives, err));
+out:
+    return rc;
+}
+
+static status add_folders(results *r, error *err) {
+    const results_options *o = &r->options;
+    progress shown;
+    status rc = STATUS_OK;
+    progress_begin(&shown, o->log, "reading", "folders");
+    if (o->baseline) TRY(add_folder(&r->list, o->baseline, err));
+    for (size_t i = 0; i < r->list.execution_count; i++) r->list.executions[i].baseline = true;
+    for (size_t i = 0; i < o->folder_count; i++) {
+        TRY(add_folder(&r->list, o->folders[i], err));
+        progress_show(&shown, i + 1, o->folder_count);
+    }
+out:
+    progress_end(&shown);
+    return rc;
+}
+
+// Without a plan that knows runs by their keys, two executions of one key can be compared: one is
+// given as the baseline.
+static status find_runs(results *r, const yaml_node *plan_root, error *err) {
+    const bool named = plan_root && naming_is_given(plan_root);
+    const char *baseline = r->options.baseline;
+    status rc;
+    if (baseline && plan_root && !naming_is_all(plan_root))
+        return error_set(err, STATUS_USAGE, "--plan says what is compared: no --baseline with it");
+    TRY(add_folders(r, err));
+    TRY(run_list_pool(&r->list, !named, err));
+    if (named) TRY(naming_apply(&r->list, plan_root, &baseline, err));
+    r->has_baseline = baseline != NULL;
+    TRY(run_list_name(&r->list, err));
+    TRY(groups_make(&r->list, &r->groups, &r->group_count, err));
+out:
+    return rc;
+}
+
+status results_open(results *r, const results_options *o, error *err) {
+    status rc = STATUS_OK;
+    yaml_node *root = NULL;
+    *r = (results){.options = *o};
+    if (o->plan) TRY(plan_read_file(o->plan, &root, err));
+    TRY(find_runs(r, root, err));
+    TRY(make_comparisons(r, err));
+    if (root) {
+        yaml_node *taken = root;
+        root = NULL;
+        TRY(read_plan(r, taken, err));
+    }
+    TRY(make_predictions(r, err));
+    TRY(make_figures(r, err));
+out:
+    yaml_free(root);
+    if (rc != STATUS_OK) results_release(r);
+    return rc;
+}
+
+void results_release(results *r) {
+    for (size_t i = 0; i < r->comparison_count; i++) comparison_release(&r->comparisons[i]);
+    free(r->comparisons);
+    plan_release(&r->plan);
+    if (r->reproduction) reproduction_release(r->reproduction);
+    free(r->reproduction);
+    for (size_t i = 0; i < r->prediction_count; i++) prediction_release(&r->predictions[i]);
+    free(r->predictions);
+    collectives_release(&r->collectives);
+    groups_free(r->groups, r->group_count);
+    figures_release(&r->figures);
+    run_list_release(&r->list);
+    *r = (results){0};
+}
+
+// ---- What they are made from ----
+
+// Any file, by the bytes that it has on disk.
+status results_record_file(manifest *m, const char *path, error *err) {
+    char hash[SHA256_TEXT_BYTES];
+    struct stat info;
+    if (stat(path, &info)) return error_system(err, STATUS_INPUT, errno, "cannot read '%s'", path);
+    status rc = sha256_file(path, hash, err);
+    if (rc != STATUS_OK) return rc;
+    manifest_file file = {.path = path, .bytes = (uint64_t)info.st_size, .sha256 = hash};
+    return manifest_add_input(m, &file, err);
+}
+
+static uint64_t recorded_bytes(const yaml_node *file) {
+    return strtoull(run_text(file, "bytes"), NULL, 10);
+}
+
+// The manifest of a stage, and the output of it that the report reads; NULL: none.
+static status record_input(const char *folder, const yaml_node *root, const char *name, manifest *m,
+                           error *err) {
+    status rc = STATUS_OK;
+    if (!root) return STATUS_OK;
+    char *path = memory_format(err, "%s/manifest.yaml", folder);
+    char *data = memory_format(err, "%s/%s", folder, name ? name : "");
+    const yaml_node *file = name ? run_file(root, "outputs", name) : NULL;
+    if (!path || !data) {
+        rc = STATUS_FAILED;
+        goto out;
+    }
+    TRY(results_record_file(m, path, err));
+    if (!file) goto out;
+    manifest_file of_data = {.path = data,
+                             .bytes = recorded_bytes(file),
+                             .sha256 = run_text(file, "sha256"),
+                             .content = run_text(file, "content")};
+    TRY(manifest_add_input(m, &of_data, err));
+out:
+    free(path);
+    free(data);
+    return rc;
+}
+
+static status record_collectives(const collectives *c, manifest *m, error *err) {
+    char *path = memory_format(err, "%s/manifest.yaml", c->folder);
+    status rc = path ? results_record_file(m, path, err) : STATUS_FAILED;
+    free(path);
+    return rc;
+}
+
+status results_record(const results *r, manifest *m, error *err) {
+    status rc = STATUS_OK;
+    yaml_node *parameters = manifest_parameters(m);
+    const char *baseline = r->comparison_count ? r->groups[0].name : "";
+    for (size_t i = 0; i < r->list.execution_count; i++) {
+        const run *one = &r->list.executions[i];
+        // Of one that is left out the manifest says why.
+        TRY(record_input(one->folder, one->train, one->left_out ? NULL : "steps.st.zst", m, err));
+        if (one->left_out) continue;
+        TRY(record_input(one->evaluation, one->evaluate, "predictions.st.zst", m, err));
+    }
+    if (r->collectives.count) TRY(record_collectives(&r->collectives, m, err));
+    for (size_t i = 0; r->reproduction && i < r->reproduction->count; i++) {
+        const char *path = r->reproduction->reports[i].claim_path;
+        if (*path) TRY(results_record_file(m, path, err));
+    }
+    TRY(yaml_put(parameters, "baseline", yaml_new_string(baseline, err), err));
+    TRY(yaml_put(manifest_results(m), "figures", yaml_new_integer((int64_t)r->figures.count, err),
+                 err));
+out:
+    return rc;
+}

@@ -1,0 +1,340 @@
+#include "results/run.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "compute/devices.h"
+
+const char *run_phase_name(int i) {
+    static const char *const names[RUN_PHASES] = {"load", "copy", "forward", "backward",
+                                                  "comm", "wait", "update"};
+    return names[i];
+}
+
+// ---- Looking into manifests ----
+
+const char *run_text(const yaml_node *root, const char *path) {
+    const yaml_node *node = root ? yaml_get(root, path) : NULL;
+    return node && node->kind == YAML_SCALAR ? node->text : "";
+}
+
+const yaml_node *run_file(const yaml_node *root, const char *list, const char *name) {
+    const yaml_node *files = root ? yaml_find(root, list) : NULL;
+    for (size_t i = 0; files && i < files->count; i++) {
+        const char *path = run_text(files->items[i], "path"), *base = strrchr(path, '/');
+        if (strcmp(base ? base + 1 : path, name) == 0) return files->items[i];
+    }
+    return NULL;
+}
+
+status run_check_content(const char *folder, const yaml_node *manifest_root, const char *name,
+                         const char *content, error *err) {
+    const char *recorded = run_text(run_file(manifest_root, "outputs", name), "content");
+    if (strcmp(recorded, content) == 0) return STATUS_OK;
+    return error_set(err, STATUS_INPUT,
+                     "cannot report on '%s/%s': its content is %.12s, the manifest beside it says "
+                     "%.12s",
+                     folder, name, content, *recorded ? recorded : "nothing");
+}
+
+status run_number(const yaml_node *root, const char *path, double *value, error *err) {
+    const yaml_node *node = root ? yaml_get(root, path) : NULL;
+    *value = NAN;
+    return node ? yaml_number(node, path, value, err) : STATUS_OK;
+}
+
+status run_count(const yaml_node *root, const char *path, int64_t *value, error *err) {
+    const yaml_node *node = root ? yaml_get(root, path) : NULL;
+    *value = -1;
+    return node ? yaml_integer(node, path, 0, INT64_MAX, value, err) : STATUS_OK;
+}
+
+// ---- The run itself ----
+
+void run_init(run *r) {
+    *r = (run){.key = "",
+               .experiment = "",
+               .title = "",
+               .dataset = "",
+               .model = "",
+               .strategy = "",
+               .tool = "",
+               .host = "",
+               .cpu = "",
+               .version = "",
+               .isa = "",
+               .reduce = "",
+               .seed = -1,
+               .steps = -1,
+               .samples = -1,
+               .virtual_shards = -1,
+               .global_batch = -1,
+               .planned_epochs = -1,
+               .world_size = -1,
+               .threads = -1,
+               .loader_workers = -1,
+               .cores = -1,
+               .hosts = -1,
+               .host_ranks = -1,
+               .lr = NAN,
+               .train_loss = NAN,
+               .seconds_per_epoch = NAN,
+               .total_seconds = NAN,
+               .accuracy = NAN,
+               .test_loss = NAN,
+               .test_samples = -1};
+}
+
+void run_release(run *r) {
+    free(r->name);
+    free(r->folder);
+    free(r->evaluation);
+    free(r->epochs);
+    free(r->seconds);
+    yaml_free(r->train);
+    yaml_free(r->evaluate);
+}
+
+// ---- The train manifest ----
+
+static status read_epoch(const yaml_node *node, run_epoch *e, error *err) {
+    status rc = STATUS_OK;
+    TRY(run_number(node, "loss", &e->loss, err));
+    TRY(run_number(node, "accuracy", &e->accuracy, err));
+    TRY(run_number(node, "seconds", &e->seconds, err));
+    for (int p = 0; p < RUN_PHASES; p++) {
+        char path[32];
+        snprintf(path, sizeof path, "phases.%s", run_phase_name(p));
+        TRY(run_number(node, path, &e->phase[p], err));
+    }
+out:
+    return rc;
+}
+
+static status read_epochs(run *r, error *err) {
+    const yaml_node *list = yaml_get(r->train, "results.epochs");
+    if (!list) return STATUS_OK;
+    if (list->kind != YAML_SEQUENCE) return yaml_error(list, err, "'epochs': expected a list");
+    r->epochs = memory_new(list->count, sizeof *r->epochs, err);
+    r->seconds = memory_new(list->count, sizeof *r->seconds, err);
+    if (!r->epochs || !r->seconds) return STATUS_FAILED;
+    for (size_t i = 0; i < list->count; i++) {
+        status rc = read_epoch(list->items[i], &r->epochs[i], err);
+        if (rc != STATUS_OK) return rc;
+        r->epoch_count++;
+        bool timed = (i > 0 || list->count == 1) && r->epochs[i].seconds > 0;
+        if (timed) r->seconds[r->timed++] = r->epochs[i].seconds;
+    }
+    return STATUS_OK;
+}
+
+// The learning rate after scaling: what the schedule starts from.
+static status read_lr(run *r, error *err) {
+    double base;
+    status rc = run_number(r->train, "parameters.optimizer.lr", &r->lr, err);
+    if (rc == STATUS_OK) rc = run_number(r->train, "parameters.lr_scaling.base_batch", &base, err);
+    if (rc != STATUS_OK) return rc;
+    const char *kind = run_text(r->train, "parameters.lr_scaling.kind");
+    if (!*kind) kind = run_text(r->train, "parameters.lr_scaling"); // "none"
+    if (strcmp(kind, "linear") == 0) r->lr *= (double)r->global_batch / base;
+    if (strcmp(kind, "sqrt") == 0) r->lr *= sqrt((double)r->global_batch / base);
+    return STATUS_OK;
+}
+
+static const char *device_text(const yaml_node *list, size_t i) {
+    const yaml_node *node =
+        list && list->kind == YAML_SEQUENCE && list->count ? list->items[i % list->count] : list;
+    return node && node->kind == YAML_SCALAR ? node->text : "cpu";
+}
+
+// How many different devices there are for so many ranks, replicas or stages, which take those of
+// the list in turn.
+static int64_t count_devices(const yaml_node *list, int64_t world_size) {
+    int64_t count = 0;
+    if (world_size < 1) world_size = 1;
+    if (world_size > DEVICES_MAX) world_size = DEVICES_MAX; // no list is longer
+    for (int64_t i = 0; i < world_size; i++) {
+        int64_t same = 0;
+        while (strcmp(device_text(list, (size_t)same), device_text(list, (size_t)i)) != 0) same++;
+        count += same == i;
+    }
+    return count;
+}
+
+// Of "cuda:0" the kind is "cuda".
+static void read_devices(run *r, const yaml_node *execution) {
+    const yaml_node *list = yaml_find(execution, "devices");
+    const char *first = device_text(list, 0);
+    snprintf(r->device, sizeof r->device, "%.*s", (int)strcspn(first, ":,"), first);
+    r->gpus = strcmp(r->device, "cpu") == 0 ? 0 : count_devices(list, r->host_ranks);
+    const int64_t busy = r->host_ranks > 0 && r->threads > 0 ? r->host_ranks * r->threads : 0;
+    r->simulated = r->gpus ? r->host_ranks > r->gpus : r->cores > 0 && busy > r->cores;
+}
+
+// All hosts are taken to be like that of rank 0, which is the one that the manifest describes.
+static status read_hosts(run *r, const yaml_node *execution, error *err) {
+    const yaml_node *list = yaml_find(execution, "hosts");
+    r->hosts = 1;
+    r->host_ranks = r->world_size;
+    if (!list) return STATUS_OK;
+    if (list->kind != YAML_SEQUENCE || list->count == 0)
+        return yaml_error(list, err, "expected a list");
+    r->hosts = (int64_t)list->count;
+    r->host_ranks = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        int64_t ranks;
+        status rc = run_count(list->items[i], "ranks", &ranks, err);
+        if (rc != STATUS_OK) return rc;
+        if (ranks > r->host_ranks) r->host_ranks = ranks;
+    }
+    return STATUS_OK;
+}
+
+const yaml_node *run_last_segment(const run *r, int *segments) {
+    const yaml_node *execution = yaml_get(r->train, "run.execution");
+    *segments = 1;
+    if (!execution || execution->kind == YAML_SCALAR) return NULL;
+    if (execution->kind == YAML_MAPPING) return execution;
+    *segments = (int)execution->count;
+    return execution->count ? execution->items[execution->count - 1] : NULL;
+}
+
+// A segment that a restart began says so; one that --resume began does not.
+static bool was_restarted(const run *r) {
+    const yaml_node *execution = yaml_get(r->train, "run.execution");
+    for (int i = 1; i < r->segments; i++)
+        if (!yaml_find(execution->items[i], "restarts")) return false;
+    return r->segments > 1;
+}
+
+static status read_execution(run *r, error *err) {
+    status rc = STATUS_OK;
+    TRY(run_count(r->train, "parameters.world_size", &r->world_size, err));
+    TRY(run_count(r->train, "parameters.loader_workers", &r->loader_workers, err));
+    TRY(run_count(r->train, "run.cores", &r->cores, err));
+    snprintf(r->device, sizeof r->device, "cpu");
+    const yaml_node *last = run_last_segment(r, &r->segments);
+    r->restarted = was_restarted(r);
+    r->threads = -1;
+    if (!last) goto out;
+    int64_t count;
+    TRY(run_count(last, "world_size", &count, err));
+    if (count >= 0) r->world_size = count;
+    TRY(run_count(last, "loader_workers", &count, err));
+    if (count >= 0) r->loader_workers = count;
+    TRY(run_count(last, "threads", &r->threads, err));
+    if (*run_text(last, "tool")) r->tool = run_text(last, "tool");
+    if (*run_text(last, "strategy")) r->strategy = run_text(last, "strategy");
+    r->reduce = run_text(last, "reduce");
+    if (*run_text(last, "isa")) r->isa = run_text(last, "isa");
+    TRY(read_hosts(r, last, err));
+    read_devices(r, last);
+out:
+    return rc;
+}
+
+status run_read_train(run *r, error *err) {
+    status rc = STATUS_OK;
+    r->key = run_text(r->train, "key");
+    r->experiment = run_text(r->train, "parameters.name");
+    r->published = yaml_get(r->train, "parameters.published");
+    r->title = run_text(r->train, "parameters.title");
+    r->dataset = run_text(r->train, "parameters.dataset");
+    r->model = run_text(r->train, "parameters.model");
+    if (!*r->model) r->model = run_text(r->train, "parameters.architecture.name");
+    r->strategy = run_text(r->train, "parameters.strategy");
+    r->tool = run_text(r->train, "tool");
+    r->version = run_text(r->train, "version");
+    r->isa = run_text(r->train, "run.isa");
+    r->host = run_text(r->train, "run.host");
+    r->cpu = run_text(r->train, "run.cpu");
+    snprintf(r->model_content, sizeof r->model_content, "%s",
+             run_text(run_file(r->train, "outputs", "model.st.zst"), "content"));
+    TRY(run_count(r->train, "parameters.seed", &r->seed, err));
+    TRY(run_count(r->train, "parameters.virtual_shards", &r->virtual_shards, err));
+    TRY(run_count(r->train, "parameters.global_batch", &r->global_batch, err));
+    TRY(run_count(r->train, "parameters.epochs", &r->planned_epochs, err));
+    TRY(run_count(r->train, "results.steps", &r->steps, err));
+    TRY(run_count(r->train, "results.samples", &r->samples, err));
+    TRY(run_number(r->train, "results.seconds_per_epoch", &r->seconds_per_epoch, err));
+    TRY(run_number(r->train, "results.total_seconds", &r->total_seconds, err));
+    TRY(run_number(r->train, "results.train_loss", &r->train_loss, err));
+    TRY(run_number(r->train, "results.test_accuracy", &r->accuracy, err));
+    TRY(run_number(r->train, "parameters.target_accuracy", &r->target, err));
+    if (isnan(r->target)) r->target = 0;
+    TRY(read_lr(r, err));
+    TRY(read_execution(r, err));
+    TRY(read_epochs(r, err));
+out:
+    return rc;
+}
+
+status run_read_class(const yaml_node *entry, run_class *c, error *err) {
+    status rc = STATUS_OK;
+    c->name = run_text(entry, "name");
+    if (!*c->name) c->name = run_text(entry, "class");
+    TRY(run_number(entry, "accuracy", &c->accuracy, err));
+    TRY(run_count(entry, "count", &c->count, err));
+    if (!*c->name || isnan(c->accuracy) || c->count < 0)
+        return yaml_error(entry, err, "'per_class': expected class, accuracy and count");
+    c->right = (int64_t)llround(c->accuracy * (double)c->count);
+out:
+    return rc;
+}
+
+status run_read_evaluation(run *r, error *err) {
+    status rc = STATUS_OK;
+    double accuracy;
+    TRY(run_number(r->evaluate, "results.accuracy", &accuracy, err));
+    TRY(run_number(r->evaluate, "results.loss", &r->test_loss, err));
+    if (!isnan(accuracy)) r->accuracy = accuracy;
+    const yaml_node *classes = yaml_get(r->evaluate, "results.per_class");
+    r->test_samples = 0;
+    for (size_t i = 0; classes && i < classes->count; i++) {
+        run_class c;
+        TRY(run_read_class(classes->items[i], &c, err));
+        r->test_samples += c.count;
+    }
+out:
+    return rc;
+}
+
+// ---- Times ----
+
+run_split run_time_split(const run *r) {
+    run_split split = {.sum = 0, .wall = 0};
+    size_t first = r->epoch_count > 1 ? 1 : 0;
+    double steps = (double)r->steps / (double)r->epoch_count * (double)(r->epoch_count - first);
+    double scale = run_has_time(r) && r->steps > 0 && r->epoch_count ? 1000 / steps : NAN;
+    for (size_t i = first; i < r->epoch_count; i++) {
+        split.wall += r->epochs[i].seconds * scale;
+        for (int p = 0; p < RUN_PHASES; p++) split.phase[p] += r->epochs[i].phase[p] * scale;
+    }
+    for (int p = 0; p < RUN_PHASES; p++) split.sum += split.phase[p];
+    if (isnan(scale)) split.sum = split.wall = NAN;
+    return split;
+}
+
+double run_target(const run *r) {
+    bool tested = false;
+    for (size_t i = 0; i < r->epoch_count; i++) tested |= !isnan(r->epochs[i].accuracy);
+    return tested ? r->target : 0;
+}
+
+bool run_reaches(const run *r, double target) {
+    for (size_t i = 0; i < r->epoch_count; i++)
+        if (r->epochs[i].accuracy >= target) return true;
+    return false;
+}
+
+double run_time_to(const run *r, double target) {
+    double seconds = 0;
+    for (size_t i = 0; run_has_time(r) && i < r->epoch_count; i++) {
+        seconds += r->epochs[i].seconds;
+        if (r->epochs[i].accuracy >= target) return seconds;
+    }
+    return NAN;
+}

@@ -1,0 +1,298 @@
+#include "results/run_list.h"
+
+#include <dirent.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/memory.h"
+#include "data/manifest.h"
+#include "results/pool.h"
+
+// ---- Folders ----
+
+static bool exists(const char *folder, const char *name) {
+    char path[4096];
+    struct stat info;
+    return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path &&
+           stat(path, &info) == 0;
+}
+
+static status read_manifest(const char *folder, yaml_node **root, error *err) {
+    char *path = memory_format(err, "%s/manifest.yaml", folder);
+    status rc = path ? manifest_read(path, root, err) : STATUS_FAILED;
+    free(path);
+    return rc;
+}
+
+static status new_run(run_list *list, run **r, error *err) {
+    void *executions = list->executions;
+    status rc = memory_grow(&executions, &list->execution_capacity, list->execution_count + 1,
+                            sizeof **r, err);
+    list->executions = executions;
+    if (rc != STATUS_OK) return rc;
+    *r = &list->executions[list->execution_count++];
+    run_init(*r);
+    return STATUS_OK;
+}
+
+static bool is_train_tool(const yaml_node *root) {
+    return strncmp(run_text(root, "tool"), "train-", 6) == 0;
+}
+
+// Takes `root` over and puts it where its tool says.
+static status attach(run *r, const char *folder, yaml_node *root, error *err) {
+    char *copy = memory_string(folder, err);
+    if (!copy) {
+        yaml_free(root);
+        return STATUS_FAILED;
+    }
+    if (is_train_tool(root)) {
+        r->folder = copy;
+        r->train = root;
+        return run_read_train(r, err);
+    }
+    r->evaluation = copy;
+    r->evaluate = root;
+    return run_read_evaluation(r, err);
+}
+
+static status add_stage(run *r, const char *folder, error *err) {
+    yaml_node *root = NULL;
+    status rc = read_manifest(folder, &root, err);
+    if (rc != STATUS_OK) return rc;
+    const char *tool = run_text(root, "tool");
+    if (is_train_tool(root) || strcmp(tool, "evaluate") == 0) return attach(r, folder, root, err);
+    rc = error_set(err, STATUS_INPUT,
+                   "cannot report on '%s': it was written by '%s', not by a train tool or evaluate",
+                   folder, tool);
+    yaml_free(root);
+    return rc;
+}
+
+// Was the model of this run what its evaluation read?
+static bool evaluates(const run *r, const yaml_node *evaluate) {
+    const yaml_node *inputs = yaml_find(evaluate, "inputs");
+    for (size_t i = 0; inputs && i < inputs->count; i++)
+        if (strcmp(run_text(inputs->items[i], "content"), r->model_content) == 0) return true;
+    return false;
+}
+
+static status add_execution(run_list *list, const char *path, error *err) {
+    status rc = STATUS_OK;
+    run *r;
+    char *train = memory_format(err, "%s/train", path);
+    char *evaluate = memory_format(err, "%s/evaluate", path);
+    rc = train && evaluate ? new_run(list, &r, err) : STATUS_FAILED;
+    if (rc != STATUS_OK) goto out;
+    if (exists(path, "train")) TRY(add_stage(r, train, err));
+    if (exists(evaluate, "manifest.yaml")) TRY(add_stage(r, evaluate, err));
+    if (r->train && r->evaluate && !evaluates(r, r->evaluate))
+        rc = error_set(err, STATUS_INPUT,
+                       "cannot report on '%s': evaluate read another model than train wrote; run "
+                       "evaluate again",
+                       path);
+out:
+    free(train);
+    free(evaluate);
+    return rc;
+}
+
+static int is_seed(const struct dirent *entry) {
+    return strncmp(entry->d_name, "seed-", 5) == 0;
+}
+
+// The number of an execution: 1, 2, …
+static int is_number(const struct dirent *entry) {
+    const char *name = entry->d_name;
+    return *name != '0' && strspn(name, "0123456789") == strlen(name);
+}
+
+typedef status (*add_function)(run_list *list, const char *path, error *err);
+
+// Adds what is in the folders of `path` that are chosen, in the order of their numbers.
+static status add_folders(run_list *list, const char *path, int (*chosen)(const struct dirent *),
+                          add_function add, size_t *found, error *err) {
+    struct dirent **names = NULL;
+    const int count = scandir(path, &names, chosen, versionsort);
+    status rc = STATUS_OK;
+    *found = count > 0 ? (size_t)count : 0;
+    for (int i = 0; i < count; i++) {
+        char *folder = rc == STATUS_OK ? memory_format(err, "%s/%s", path, names[i]->d_name) : NULL;
+        if (rc == STATUS_OK) rc = folder ? add(list, folder, err) : STATUS_FAILED;
+        free(folder);
+        free(names[i]);
+    }
+    free(names);
+    return rc;
+}
+
+// One that is not finished is being trained, or was stopped: the others do not wait for it.
+static status add_finished(run_list *list, const char *path, error *err) {
+    return exists(path, "train/manifest.yaml") ? add_execution(list, path, err) : STATUS_OK;
+}
+
+static status add_numbered(run_list *list, const char *path, size_t *found, error *err) {
+    const size_t before = list->execution_count;
+    status rc = add_folders(list, path, is_number, add_finished, found, err);
+    if (rc == STATUS_OK && *found && list->execution_count == before)
+        rc = error_set(err, STATUS_INPUT,
+                       "cannot report on '%s': none of its executions is finished", path);
+    return rc;
+}
+
+status run_list_add(run_list *list, const char *path, error *err) {
+    if (exists(path, "manifest.yaml")) {
+        run *r;
+        status rc = new_run(list, &r, err);
+        return rc == STATUS_OK ? add_stage(r, path, err) : rc;
+    }
+    if (exists(path, "train") || exists(path, "evaluate")) return add_execution(list, path, err);
+    size_t found;
+    status rc = add_numbered(list, path, &found, err);
+    if (rc == STATUS_OK && !found) rc = add_folders(list, path, is_seed, run_list_add, &found, err);
+    if (rc == STATUS_OK && !found)
+        rc = error_set(
+            err, STATUS_INPUT,
+            "cannot report on '%s': no manifest.yaml, no train/, no executions (1/, 2/, …)"
+            " and no seed-*/ in it",
+            path);
+    return rc;
+}
+
+// ---- Pairing and naming ----
+
+static size_t parent_length(const char *path) {
+    size_t length = strlen(path);
+    while (length && path[length - 1] == '/') length--;
+    while (length && path[length - 1] != '/') length--;
+    return length;
+}
+
+static bool same_parent(const char *a, const char *b) {
+    size_t length = parent_length(a);
+    return length && length == parent_length(b) && strncmp(a, b, length) == 0;
+}
+
+// The train run that a lone evaluation belongs to: of the same model, best from the folder beside.
+static run *find_partner(run_list *list, const run *lone) {
+    run *found = NULL;
+    for (size_t i = 0; i < list->execution_count; i++) {
+        run *r = &list->executions[i];
+        if (!r->train || r->evaluate || !*r->model_content || !evaluates(r, lone->evaluate))
+            continue;
+        if (same_parent(r->folder, lone->evaluation)) return r;
+        if (!found) found = r;
+    }
+    return found;
+}
+
+static bool same_folder(const char *a, const char *b) {
+    struct stat x, y;
+    return a && b && stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
+           x.st_ino == y.st_ino;
+}
+
+// The same folder, by whatever links, or a copy: manifests hold clocks, so no two are alike.
+static bool same_execution(const run *a, const run *b) {
+    if (!a->folder || !b->folder) return same_folder(a->evaluation, b->evaluation);
+    return same_folder(a->folder, b->folder) ||
+           (*a->key && strcmp(a->key, b->key) == 0 && yaml_equal(a->train, b->train));
+}
+
+static void remove_execution(run_list *list, size_t at) {
+    run_release(&list->executions[at]);
+    list->execution_count--;
+    memmove(&list->executions[at], &list->executions[at + 1],
+            (list->execution_count - at) * sizeof *list->executions);
+}
+
+// Of two that are the same the one with more in it stays, in the place of the first.
+static void drop_double(run_list *list, size_t first, size_t second) {
+    run *a = &list->executions[first], *b = &list->executions[second];
+    if (!a->folder || !a->evaluation) {
+        const run whole = *b;
+        *b = *a;
+        *a = whole;
+        a->baseline = b->baseline;
+    }
+    remove_execution(list, second);
+}
+
+// An execution that was named twice, say as the baseline and among the others, counts once.
+static void remove_doubles(run_list *list) {
+    for (size_t i = 0; i < list->execution_count; i++)
+        for (size_t k = list->execution_count; k-- > i + 1;)
+            if (same_execution(&list->executions[i], &list->executions[k])) drop_double(list, i, k);
+}
+
+static status pair_evaluations(run_list *list, error *err) {
+    status rc = STATUS_OK;
+    for (size_t i = 0; rc == STATUS_OK && i < list->execution_count;) {
+        run *lone = &list->executions[i], *partner = NULL;
+        if (!lone->train) partner = find_partner(list, lone);
+        if (!partner) {
+            i++;
+            continue;
+        }
+        partner->evaluation = lone->evaluation;
+        partner->evaluate = lone->evaluate;
+        lone->evaluation = NULL;
+        lone->evaluate = NULL;
+        rc = run_read_evaluation(partner, err);
+        remove_execution(list, i);
+    }
+    return rc;
+}
+
+static const char *base_name(const run *r) {
+    return *r->experiment ? r->experiment : r->train ? "run" : "evaluation";
+}
+
+// How many runs share the base name of runs[at]; with `seed`, the seed too. `before`: among those
+// before it.
+static int count_alike(const run_list *list, size_t at, bool seed, bool before) {
+    const run *r = &list->runs[at];
+    int alike = 0;
+    for (size_t i = 0; i < (before ? at : list->count); i++) {
+        const run *other = &list->runs[i];
+        alike += strcmp(base_name(r), base_name(other)) == 0 && (!seed || r->seed == other->seed);
+    }
+    return alike;
+}
+
+status run_list_pool(run_list *list, bool apart, error *err) {
+    remove_doubles(list);
+    status rc = pair_evaluations(list, err);
+    remove_doubles(list);
+    return rc == STATUS_OK ? pool_runs(list, apart, err) : rc;
+}
+
+status run_list_name(run_list *list, error *err) {
+    status rc = STATUS_OK;
+    for (size_t i = 0; rc == STATUS_OK && i < list->count; i++) {
+        run *r = &list->runs[i];
+        const char *base = base_name(r);
+        int place = count_alike(list, i, true, true) + 1;
+        if (count_alike(list, i, false, false) == 1)
+            r->name = memory_string(base, err);
+        else if (count_alike(list, i, true, false) == 1)
+            r->name = memory_format(err, "%s-seed-%lld", base, (long long)r->seed);
+        else if (r->seed < 0)
+            r->name = memory_format(err, "%s-%d", base, place);
+        else
+            r->name = memory_format(err, "%s-seed-%lld-%d", base, (long long)r->seed, place);
+        if (!r->name) rc = STATUS_FAILED;
+    }
+    return rc;
+}
+
+void run_list_release(run_list *list) {
+    for (size_t i = 0; i < list->count; i++) free(list->runs[i].name);
+    for (size_t i = 0; i < list->execution_count; i++) run_release(&list->executions[i]);
+    free(list->runs);
+    free(list->executions);
+    *list = (run_list){0};
+}

@@ -1,0 +1,229 @@
+// --why: the way back from a figure to the first bytes.
+#include <math.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "results/origin.h"
+#include "results/recompute.h"
+#include "results/results.h"
+
+// What is told, and the first thing on the way that is not as it should be.
+typedef struct trail {
+    text *out;
+    char broken[512]; // "" while all agrees
+} trail;
+
+// A line at `depth`, with what it is about in a column of its own.
+static void tell(trail *t, int depth, const char *what, const char *format, ...) PRINTF_LIKE(4, 5);
+static void tell(trail *t, int depth, const char *what, const char *format, ...) {
+    char line[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    text_format(t->out, "%*s%-11s %s\n", 2 * depth, "", what, line);
+}
+
+static void break_trail(trail *t, const char *format, ...) PRINTF_LIKE(2, 3);
+static void break_trail(trail *t, const char *format, ...) {
+    va_list args;
+    if (*t->broken) return;
+    va_start(args, format);
+    vsnprintf(t->broken, sizeof t->broken, format, args);
+    va_end(args);
+}
+
+// ---- Inputs ----
+
+enum { DEPTH_MAX = 16 };
+
+static status walk_inputs(trail *t, int depth, const char *folder, const yaml_node *root,
+                          error *err);
+
+// Is the input what the stage before it recorded as its output?
+static void check_maker(trail *t, int depth, const yaml_node *input, const char *maker,
+                        const yaml_node *root) {
+    const char *name = origin_base_name(run_text(input, "path"));
+    const char *used = run_text(input, "content");
+    const char *made = run_text(run_file(root, "outputs", name), "content");
+    char *path = origin_tidy_path(maker, "manifest.yaml", NULL);
+    tell(t, depth, "made by", "%s: %s", run_text(root, "tool"), path ? path : maker);
+    free(path);
+    if (!*made || strcmp(used, made) == 0) return;
+    tell(t, depth, "BUT", "that manifest now records %s: the file was made again since", made);
+    break_trail(t, "'%s/%s' was made again since it was read", maker, name);
+}
+
+// The origin of a dataset: the archive and the pinned members in it.
+static void tell_archive(trail *t, int depth, const yaml_node *root) {
+    const char *from = run_text(root, "run.source.from"),
+               *hash = run_text(root, "run.source.sha256");
+    const yaml_node *members = yaml_get(root, "results.members");
+    if (*from) tell(t, depth, "from", "%s%s%s", from, *hash ? "  sha256 " : "", hash);
+    for (size_t i = 0; members && members->kind == YAML_MAPPING && i < members->count; i++)
+        if (members->items[i]->kind == YAML_SCALAR)
+            tell(t, depth, "member", "%s  sha256 %s", members->keys[i], members->items[i]->text);
+}
+
+static status walk_input(trail *t, int depth, const char *folder, const yaml_node *input,
+                         error *err) {
+    char *maker = NULL;
+    yaml_node *root = NULL;
+    const char *content = run_text(input, "content");
+    char *path = origin_tidy_path(folder, run_text(input, "path"), err);
+    if (!path) return STATUS_FAILED;
+    tell(t, depth, "input", "%s  %s %s", path, *content ? "content" : "sha256",
+         *content ? content : run_text(input, "sha256"));
+    free(path);
+    status rc = origin_of(folder, input, &maker, &root, err);
+    if (rc == STATUS_OK && root) {
+        check_maker(t, depth + 1, input, maker, root);
+        tell_archive(t, depth + 1, root);
+        rc = walk_inputs(t, depth + 1, maker, root, err);
+    } else if (rc == STATUS_OK) {
+        tell(t, depth + 1, "made by", "unknown: there is no manifest beside it");
+    }
+    yaml_free(root);
+    free(maker);
+    return rc;
+}
+
+// Shards of one source are one input: the first stands for all.
+static bool same_shards(const yaml_node *a, const yaml_node *b) {
+    const char *source = run_text(a, "source");
+    return *source && strcmp(source, run_text(b, "source")) == 0;
+}
+
+static status walk_inputs(trail *t, int depth, const char *folder, const yaml_node *root,
+                          error *err) {
+    const yaml_node *inputs = yaml_find(root, "inputs");
+    if (depth > DEPTH_MAX) return STATUS_OK;
+    for (size_t i = 0; inputs && i < inputs->count; i++) {
+        const yaml_node *input = inputs->items[i];
+        size_t more = 0;
+        status rc = walk_input(t, depth, folder, input, err);
+        if (rc != STATUS_OK) return rc;
+        while (i + 1 < inputs->count && same_shards(input, inputs->items[i + 1])) i++, more++;
+        if (more) tell(t, depth, "and", "%zu more of the same source", more);
+    }
+    return STATUS_OK;
+}
+
+// ---- Figures ----
+
+static status tell_again(trail *t, int depth, const figure *f, error *err) {
+    recomputed again;
+    status rc = recompute(f, &again, err);
+    if (rc != STATUS_OK) return rc;
+    if (isnan(again.value)) {
+        tell(t, depth, "again", "no file to compute it from: this is what the tool measured");
+        return STATUS_OK;
+    }
+    bool same_file = strcmp(again.recorded, again.found) == 0;
+    tell(t, depth, "file", "%s  content %s%s", again.file, again.found,
+         same_file ? ", as recorded" : "");
+    if (!same_file) {
+        tell(t, depth, "BUT", "recorded was %s", *again.recorded ? again.recorded : "nothing");
+        break_trail(t, "'%s' is not the file that the manifest recorded", again.file);
+    }
+    bool agrees = isnan(f->value) ||
+                  fabs(again.value - f->value) <= again.tolerance * fmax(1e-12, fabs(f->value));
+    tell(t, depth, "again", "%.9g (%s): %s", again.value, again.how,
+         agrees ? "agrees" : "DOES NOT AGREE");
+    if (!agrees) break_trail(t, "it is %.9g when computed again", again.value);
+    return STATUS_OK;
+}
+
+static void tell_value(trail *t, int depth, const figure *f) {
+    const char *gap = *f->note ? ", " : "";
+    if (isnan(f->value))
+        text_format(t->out, "%*s%s has no value: %s\n", 2 * depth, "", f->id, f->note);
+    else
+        text_format(t->out, "%*s%s = %.9g %s%s%s\n", 2 * depth, "", f->id, f->value, f->unit, gap,
+                    f->note);
+}
+
+// Does the figure come from several executions of its run, and not from a manifest of one?
+static bool is_pooled(const figure *f) {
+    return f->run && run_execution_count(f->run) > 1 && !*f->source;
+}
+
+static status explain_run_figure(const results *r, trail *t, int depth, const figure *f,
+                                 error *err);
+
+// The same figure of every execution; the number of executions: where they lie.
+static status explain_executions(const results *r, trail *t, int depth, const figure *f,
+                                 error *err) {
+    const run *one = f->run;
+    tell_value(t, depth, f);
+    for (size_t i = 0; i < one->execution_count; i++) {
+        char *id = memory_format(err, "%s.execution.%zu.%s", f->owner, i + 1, f->metric);
+        if (!id) return STATUS_FAILED;
+        const figure *part = figures_find(&r->figures, id);
+        free(id);
+        if (!part) tell(t, depth + 1, "execution", "%zu: %s", i + 1, one->executions[i].folder);
+        status rc = part ? explain_run_figure(r, t, depth + 1, part, err) : STATUS_OK;
+        if (rc != STATUS_OK) return rc;
+    }
+    for (size_t i = 0; i < one->left_out_count; i++)
+        tell(t, depth + 1, "left out", "%s", one->executions[one->execution_count + i].folder);
+    return STATUS_OK;
+}
+
+static status explain_run_figure(const results *whole, trail *t, int depth, const figure *f,
+                                 error *err) {
+    const run *r = f->run;
+    if (is_pooled(f)) return explain_executions(whole, t, depth, f, err);
+    bool tested = r->evaluate && strncmp(f->source, r->evaluation, strlen(r->evaluation)) == 0;
+    tell_value(t, depth, f);
+    tell(t, depth + 1, "manifest", "%s", f->source);
+    status rc = tell_again(t, depth + 1, f, err);
+    if (rc != STATUS_OK) return rc;
+    return walk_inputs(t, depth + 1, tested ? r->evaluation : r->folder,
+                       tested ? r->evaluate : r->train, err);
+}
+
+static status explain_group(const results *r, trail *t, const group *g, const char *metric,
+                            error *err) {
+    for (size_t i = 0; i < g->count; i++) {
+        char *id = memory_format(err, "%s.%s", g->runs[i]->name, metric);
+        if (!id) return STATUS_FAILED;
+        const figure *f = figures_find(&r->figures, id);
+        free(id);
+        status rc = f ? explain_run_figure(r, t, 1, f, err) : STATUS_OK;
+        if (rc != STATUS_OK) return rc;
+    }
+    return STATUS_OK;
+}
+
+// A figure of several runs: the figures that it is made of.
+static status explain_joint_figure(const results *r, trail *t, const figure *f, error *err) {
+    tell_value(t, 0, f);
+    if (*f->source) tell(t, 1, "with", "%s", f->source);
+    if (f->against) {
+        tell(t, 1, "against", "%s:", f->against->name);
+        status rc = explain_group(r, t, f->against, f->part, err);
+        if (rc != STATUS_OK) return rc;
+    }
+    tell(t, 1, "of", "%s:", f->of->name);
+    return explain_group(r, t, f->of, f->part, err);
+}
+
+status results_why(const results *r, const char *id, text *out, error *err) {
+    const figure *f = figures_find(&r->figures, id);
+    if (!f) {
+        const char *nearest = figures_nearest(&r->figures, id, err);
+        return error_set(err, STATUS_USAGE, "no such figure: '%s'%s%s%s; report.csv lists them all",
+                         id, nearest ? ": did you mean '" : "", nearest ? nearest : "",
+                         nearest ? "'?" : "");
+    }
+    trail t = {.out = out};
+    status rc = f->run ? explain_run_figure(r, &t, 0, f, err) : explain_joint_figure(r, &t, f, err);
+    if (rc == STATUS_OK && *t.broken)
+        rc = error_set(err, STATUS_FINDING, "figure '%s' does not stand: %s", id, t.broken);
+    return rc == STATUS_OK ? text_status(out) : rc;
+}

@@ -2,10 +2,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "audit/audit.h"
 #include "base/cli.h"
 #include "base/json.h"
 #include "base/memory.h"
-#include "audit/audit.h"
 
 static const char NOTES[] =
     "A claim is a file of schema lockstep.claim/1: rows of figures as they were published,\n"

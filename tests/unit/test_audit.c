@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "base/random.h"
 #include "audit/audit.h"
+#include "base/random.h"
 
 #define assert_near(a, b, tolerance) assert_true(fabs((a) - (b)) <= (tolerance))
 

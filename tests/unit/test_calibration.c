@@ -12,10 +12,10 @@
 
 #include "base/memory.h"
 #include "base/random.h"
-#include "results/compare.h"
-#include "report/effects.h"
-#include "results/run_list.h"
 #include "base/text.h"
+#include "report/effects.h"
+#include "results/compare.h"
+#include "results/run_list.h"
 
 // The time of an epoch, 1 s but for: a log-normal jitter; a drift, in a straight line over the run,
 // by an amount that is normal from run to run; what the run as a whole differs by; and, for a share

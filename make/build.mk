@@ -55,8 +55,9 @@ LANES     := 16 4
 ISAFLAGS_baseline := -DKERNEL_ISA=baseline
 ISAFLAGS_v3       := -DKERNEL_ISA=v3 -march=x86-64-v3
 ISAFLAGS_v4       := -DKERNEL_ISA=v4 -march=x86-64-v4 -mprefer-vector-width=512
-# With a sanitizer every access is checked by itself: nothing becomes faster, and compiling takes minutes.
-KERNEL_OPT        := $(if $(filter asan tsan,$(MODE)),,-O3)
+# With a sanitizer every access is checked by itself: nothing becomes faster, and the checks in unrolled loops take the
+# optimiser minutes.
+KERNEL_OPT        := $(if $(filter asan tsan,$(MODE)),-O0,-O3)
 # No part of the library: lib/compute/cuda, see make/cuda.mk, and the one file that knows MPI, see make/mpi.mk.
 MPI_C     := lib/dist/transport_mpi.c
 LIBSRC    := $(filter-out $(KERNELS) $(MPI_C) lib/compute/cuda/%,$(wildcard lib/*/*.c lib/*/*/*.c))

@@ -21,17 +21,13 @@ setup_file() {
     compile fake
     compile old -DFAKE_ABI=1
     compile other -Dlockstep_cuda_backend=lockstep_other
-    [ ! -x "$BIN/synth-cifar" ] || make_data "$BATS_FILE_TMPDIR/data" 200 50
+    file_data 200 50
 }
 
 setup() {
-    need_training
+    begin_training epochs=1
     [ -e "$BATS_FILE_TMPDIR/fake.so" ] || skip "no C compiler"
-    train=$BATS_FILE_TMPDIR/data/train.st.zst
-    test=$BATS_FILE_TMPDIR/data/test.st.zst
     export LOCKSTEP_CUDA_LIBRARY=$BATS_FILE_TMPDIR/fake.so FAKE_LOG=$WORK/opened
-    cd "$WORK"
-    write_experiment e.yaml epochs=1
 }
 
 # training TOOL OPTION...: the command, as an array.

@@ -80,10 +80,10 @@ FORCE: check-build
 check-build:
 	@scripts/check-folders build '$(BUILD)' $(call word_of,$(ARTIFACTS))
 
-# The version is a header that changes only when `git describe` does.
+# The version is a header that changes only when `git describe` does, and at once: modes may be built side by side.
 $(BUILD)/generated/version.h: FORCE
 	@mkdir -p $(@D); v=$$(git describe --always --dirty --tags 2>/dev/null || echo unknown); \
-	line="#define LOCKSTEP_VERSION \"$$v\""; echo "$$line" | cmp -s - $@ || echo "$$line" > $@
+	line="#define LOCKSTEP_VERSION \"$$v\""; echo "$$line" | cmp -s - $@ || { echo "$$line" > $@.$$$$ && mv -f $@.$$$$ $@; }
 
 $(OBJ)/%.o: %.c $(OBJ)/flags
 	@mkdir -p $(@D)

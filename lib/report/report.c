@@ -63,7 +63,7 @@ static status compose(const results *r, const char *title_given, document *d, er
     TRY(section_time_split(r, d, err));
     TRY(section_strategy(r, d, err));
     TRY(section_gpus(r, d, err));
-    TRY(section_classes(r, d, err));
+    section_classes(r, d);
     section_environment(r, d);
     section_files(r, d);
     section_commands(r, d);

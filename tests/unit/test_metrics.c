@@ -83,6 +83,7 @@ static void names_find_their_rows(void **state) {
         {"dp.sum", "dp.sum"},
         {"class.cat", "class.#"},
         {"class.cat.samples", "class.#.samples"},
+        {"confusion.cat.dog", "confusion.#"},
         {"epochs.12.loss", "epochs.#.loss"},
         {"execution.3.total_seconds", "execution.#.total_seconds"},
         {"mean_step.load", "step.#"},

@@ -48,11 +48,6 @@ static status PRINTF_LIKE(3, 4) append(char **text, error *err, const char *form
     return STATUS_OK;
 }
 
-static const char *text_at(const yaml_node *root, const char *path) {
-    const yaml_node *node = yaml_get(root, path);
-    return node && node->kind == YAML_SCALAR ? node->text : "";
-}
-
 // The language that REPORT_FLAGS asks for: "--lang zh" or "--lang=zh", the last one.
 static status find_language(const settings *s, const char **language, error *err) {
     words flags = {0};
@@ -145,17 +140,17 @@ out:
 
 static status describe_run(submission *s, const yaml_node *train, const yaml_node *evaluate,
                            const char *place, error *err) {
-    const char *content = text_at(train, "results.model");
+    const char *content = yaml_text_at(train, "results.model");
     const yaml_node *run = yaml_find(train, "run");
     char digits[13];
     status rc;
     snprintf(digits, sizeof digits, "%s", content);
     TRY(words_add(&s->models, content, err));
-    TRY(append(&s->run_rows, err, "| %s | %s | %s | `%s` |\n", place, text_at(train, "tool"),
-               text_at(evaluate, "results.accuracy"), digits));
+    TRY(append(&s->run_rows, err, "| %s | %s | %s | `%s` |\n", place, yaml_text_at(train, "tool"),
+               yaml_text_at(evaluate, "results.accuracy"), digits));
     if (run) TRY(yaml_put(s->environment, place, yaml_copy(run, err), err));
-    if (!s->version) s->version = memory_string(text_at(train, "version"), err);
-    if (!s->commit) s->commit = memory_string(text_at(train, "run.commit"), err);
+    if (!s->version) s->version = memory_string(yaml_text_at(train, "version"), err);
+    if (!s->commit) s->commit = memory_string(yaml_text_at(train, "run.commit"), err);
     rc = s->version && s->commit ? STATUS_OK : STATUS_FAILED;
 out:
     return rc;

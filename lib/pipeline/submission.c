@@ -22,7 +22,7 @@
 typedef struct submission {
     pipeline *p;
     const planned_runs *runs;
-    char *name;   // "submission-single-ddp4"
+    char *name;   // "submission-single-ddp4-epochs=3"
     char *folder; // in the work folder
     const char *language;
     yaml_node *environment;
@@ -364,12 +364,25 @@ out:
     return rc;
 }
 
+// As the report: other settings make another archive. DATA has no part in it: what is handed in
+// names no path of this machine.
+static char *find_name(const pipeline *p, const planned_runs *runs, error *err) {
+    settings own = *p->settings;
+    own.values[SETTING_DATA] = NULL;
+    char *joined = naming_joined("submission", runs->plan, err);
+    char *suffix = joined ? naming_suffix(&own, err) : NULL;
+    char *name = suffix ? memory_format(err, "%s%s", joined, suffix) : NULL;
+    free(suffix);
+    free(joined);
+    return name;
+}
+
 status submission_pack(pipeline *p, const planned_runs *runs, error *err) {
     submission s = {.p = p, .runs = runs};
     status rc = find_language(p->settings, &s.language, err);
     if (rc == STATUS_OK) rc = work_open(p, err);
     if (rc == STATUS_OK) {
-        s.name = naming_joined("submission", runs->plan, err);
+        s.name = find_name(p, runs, err);
         s.folder = s.name ? memory_format(err, "%s/%s", p->work.path, s.name) : NULL;
         s.environment = yaml_new(YAML_MAPPING, err);
         rc = s.folder && s.environment ? fill(&s, err) : STATUS_FAILED;

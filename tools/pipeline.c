@@ -1,4 +1,5 @@
 // pipeline - from an experiment to its report. `make experiment` and its siblings call it.
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,15 +39,19 @@ static void say(const char *stage, const char *which, const char *what) {
     fflush(stdout);
 }
 
-// The command as the user typed it: make's, where make has called.
-static char *typed_command(const options *o, int argc, char **argv, error *err) {
+// The command as the user typed it (make's, where make has called), for messages of the tools.
+static status export_command(const options *o, int argc, char **argv, error *err) {
     words line = {0};
     status rc = words_add(&line, o->by_make ? "make" : argv[0], err);
     for (int i = 1; rc == STATUS_OK && i < argc; i++)
         if (strcmp(argv[i], "--by-make") != 0) rc = words_add(&line, argv[i], err);
     char *text = rc == STATUS_OK ? shell_join(line.items, line.count, err) : NULL;
+    if (!text) rc = STATUS_FAILED;
+    if (rc == STATUS_OK && setenv("LOCKSTEP_COMMAND", text, 1))
+        rc = error_system(err, STATUS_FAILED, errno, "cannot set the environment");
+    free(text);
     words_release(&line);
-    return text;
+    return rc;
 }
 
 static status run_tool(const options *o, const cli_list *operands, int argc, char **argv,
@@ -54,17 +59,15 @@ static status run_tool(const options *o, const cli_list *operands, int argc, cha
     pipeline_command command;
     settings given = {0};
     pipeline p = {.log = log, .say = say, .json = o->json, .settings = &given, .work.lock = -1};
-    char *typed = NULL;
     status rc;
     TRY(settings_find_command(operands->items[0], &command, err));
     TRY(settings_read(&given, command, operands->items + 1, operands->count - 1, err));
     TRY(pipeline_open(&p, o->tools, given.values[SETTING_ARTIFACTS], err));
-    p.typed = typed = typed_command(o, argc, argv, err);
-    rc = typed ? pipeline_run(&p, err) : STATUS_FAILED;
+    TRY(export_command(o, argc, argv, err));
+    rc = pipeline_run(&p, err);
 out:
     pipeline_release(&p);
     settings_release(&given);
-    free(typed);
     return rc;
 }
 

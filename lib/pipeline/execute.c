@@ -14,12 +14,22 @@
 
 // ---- Executions in the store ----
 
+static status finish_adoptions(const pipeline *p, error *err) {
+    for (char *told;; free(told)) {
+        status rc = store_finish_adoption(p->artifacts, &told, err);
+        if (rc != STATUS_OK || !told) return rc;
+        p->say("adopt", "interrupted", told);
+    }
+}
+
 status execute_adopt(const pipeline *p, const planned_runs *runs, error *err) {
+    status rc = finish_adoptions(p, err);
+    if (rc != STATUS_OK) return rc;
     for (size_t i = 0; i < runs->count; i++) {
         for (size_t k = 0; k < runs->items[i].seed_count; k++) {
             const char *place = runs->items[i].seeds[k].place;
             char *told;
-            status rc = store_adopt(p->artifacts, place, &told, err);
+            rc = store_adopt(p->artifacts, place, &told, err);
             char *shown = told ? memory_format(err, "%s/%s", p->artifacts, place) : NULL;
             if (shown) p->say("adopt", shown, told);
             free(shown);

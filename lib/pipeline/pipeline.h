@@ -25,7 +25,6 @@ typedef struct pipeline {
     char *bin;         // the folder of the tools
     char *experiments; // the folder of the experiment files
 
-    const char *typed; // the command as the user typed it
     const logger *log;
     // One line for the user: "train", "artifacts/ddp4/seed-42/train", "running".
     void (*say)(const char *stage, const char *which, const char *what);

@@ -232,7 +232,7 @@ static status draw_figures(const submission *s, error *err) {
     TRY(words_add(&command, "--figures", err));
     TRY(words_format(&command, err, "%s/figures", s->folder));
     TRY(stage_program(s->p, &command, &line, err));
-    TRY(child_run(&line, NULL, err));
+    TRY(child_run(&line, err));
 out:
     words_release(&line);
     words_release(&command);
@@ -331,7 +331,7 @@ static status pack(const submission *s, error *err) {
     TRY(words_option(&command, "--file", fresh, err));
     TRY(words_option(&command, "--directory", s->p->work.path, err));
     TRY(words_add(&command, s->name, err));
-    TRY(child_run(&command, NULL, err));
+    TRY(child_run(&command, err));
     if (rename(fresh, archive) != 0)
         TRY(error_set(err, STATUS_FAILED, "cannot write '%s'", archive));
     s->p->say("submission:", archive, NULL);

@@ -57,7 +57,7 @@ with-tsan:
 	@$(MAKE) --no-print-directory MODE=tsan test-unit
 sanitize-asan: check-test-deps $(EMULATED_SO) $(CUDA_TESTS) $(UNIT_TESTS)
 	@LOCKSTEP_EMULATED_ORDER=backward LOCKSTEP_TEST_ENGINES=FEW $(RUN_TESTS) \
-	    $(filter %/test_cuda_engine,$(CUDA_TESTS)) $(filter-out %/test_cuda_engine,$(CUDA_TESTS)) $(UNIT_TESTS)
+	    $(foreach part,1of2 2of2,$(patsubst %,%:$(part),$(filter %/test_cuda_engine,$(CUDA_TESTS)))) $(filter-out %/test_cuda_engine,$(CUDA_TESTS)) $(UNIT_TESTS)
 
 .PHONY: golden
 golden: ## Make the golden files in tests/golden again (needs PyTorch: make deps-torch)

@@ -95,6 +95,9 @@ void section_files(const results *r, document *d);
 // The files of many runs: a line each.
 void section_manifests(const results *r, document *d);
 void section_commands(const results *r, document *d);
+// The audit of a report, into a part of a page; nothing without a claim.
+struct reproduced;
+void section_findings(const results *r, document *d, const struct reproduced *one);
 // Published reports: all of it, or the table of all rows alone.
 status section_reproduction(const results *r, document *d, error *err) MUST_CHECK;
 status section_rows(const results *r, document *d, bool wide, error *err) MUST_CHECK;

@@ -181,7 +181,7 @@ void reproduction_release(reproduction *p) {
         release_view(&one->rows);
         for (size_t k = 0; k < one->study_count; k++) release_view(&one->studies[k]);
         free(one->studies);
-        audit_release(&one->audit);
+        findings_release(&one->audit);
         claim_release(&one->claim);
     }
     free(p->reports);

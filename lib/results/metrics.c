@@ -311,7 +311,8 @@ bool metric_is_time(const metric_row *m) {
 }
 
 bool metric_has_mean(const metric_row *m) {
-    return m->kind != METRIC_PARAMETER && m->value != executions && m->over != OVER_EXECUTIONS;
+    return m->kind != METRIC_PARAMETER && m->value != executions && m->over != OVER_EXECUTIONS &&
+           m->over != OVER_CONFUSION;
 }
 
 // ---- Members ----

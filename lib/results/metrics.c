@@ -79,73 +79,33 @@ static interval range_of_class(const run *r, size_t member) {
     return statistics_wilson(r->classes[member].right, r->classes[member].count);
 }
 
-// ---- How they are computed again ----
+// ---- Of what they are computed again ----
 
-static const char *plural(size_t n) {
-    return n == 1 ? "" : "s";
+static double steps_of_epoch(const run *r) {
+    return r->epoch_count ? (double)((size_t)r->steps / r->epoch_count) : 0;
 }
 
-static size_t steps_of_epoch(const run *r) {
-    return r->epoch_count ? (size_t)r->steps / r->epoch_count : 0;
-}
-
-static void how_right(const run *r, size_t member, char out[METRIC_HOW]) {
-    (void)member;
-    snprintf(out, METRIC_HOW, "%.0f of %lld right", r->accuracy * (double)r->test_samples,
-             (long long)r->test_samples);
-}
-
-static void how_class(const run *r, size_t member, char out[METRIC_HOW]) {
-    const run_class *c = &r->classes[member];
-    snprintf(out, METRIC_HOW, "%lld of %lld right", (long long)c->right, (long long)c->count);
-}
-
-static void how_count(const run *r, size_t member, char out[METRIC_HOW]) {
-    (void)r;
-    (void)member;
-    snprintf(out, METRIC_HOW, "values in the file");
-}
-
-static void how_cross_entropy(const run *r, size_t member, char out[METRIC_HOW]) {
-    (void)member;
-    snprintf(out, METRIC_HOW, "mean cross-entropy of %lld sample%s", (long long)r->test_samples,
-             plural((size_t)r->test_samples));
-}
-
-static void how_median(const run *r, size_t member, char out[METRIC_HOW]) {
-    (void)member;
-    snprintf(out, METRIC_HOW, "median of %zu epoch%s", r->timed, plural(r->timed));
-}
-
-static void how_mean(const run *r, size_t member, char out[METRIC_HOW]) {
-    const size_t timed = steps_of_epoch(r) * (r->epoch_count - (r->epoch_count > 1));
-    (void)member;
-    snprintf(out, METRIC_HOW, "mean of %zu step%s", timed, plural(timed));
-}
-
-static void how_epoch_mean(const run *r, size_t member, char out[METRIC_HOW]) {
-    (void)member;
-    snprintf(out, METRIC_HOW, "mean over the samples of %zu step%s", steps_of_epoch(r),
-             plural(steps_of_epoch(r)));
-}
-
-static void how_epoch_sum(const run *r, size_t member, char out[METRIC_HOW]) {
-    (void)member;
-    snprintf(out, METRIC_HOW, "sum of %zu step%s", steps_of_epoch(r), plural(steps_of_epoch(r)));
-}
-
-static void how_target(const run *r, size_t member, char out[METRIC_HOW]) {
+static double epochs_to_target(const run *r) {
     size_t epochs = 0;
-    (void)member;
     while (epochs < r->epoch_count && !(r->epochs[epochs].accuracy >= run_target(r))) epochs++;
-    snprintf(out, METRIC_HOW, "sum of the first %zu epoch%s", epochs + 1, plural(epochs + 1));
+    return (double)epochs + 1;
 }
 
-static void how_bubble(const run *r, size_t member, char out[METRIC_HOW]) {
-    (void)member;
-    snprintf(out, METRIC_HOW, "(S - 1) / (M + S - 1), S = %g, M = %g", (double)r->world_size,
-             steps_micro_batches(r));
-}
+#define OF(name, first, second)                              \
+    static metric_counts name(const run *r, size_t member) { \
+        (void)r;                                             \
+        (void)member;                                        \
+        return (metric_counts){first, second};               \
+    }
+OF(of_samples, (double)r->test_samples * r->accuracy, (double)r->test_samples)
+OF(of_all_samples, (double)r->test_samples, NAN)
+OF(of_class, (double)r->classes[member].right, (double)r->classes[member].count)
+OF(of_file, NAN, NAN)
+OF(of_epochs, (double)r->timed, NAN)
+OF(of_steps, steps_of_epoch(r) * (double)(r->epoch_count - (r->epoch_count > 1)), NAN)
+OF(of_epoch, steps_of_epoch(r), NAN)
+OF(of_target, epochs_to_target(r), NAN)
+OF(of_bubble, (double)r->world_size, steps_micro_batches(r))
 
 // ---- The table ----
 
@@ -156,31 +116,35 @@ static void how_bubble(const run *r, size_t member, char out[METRIC_HOW]) {
 #define COUNT     .style = {"%.0f", 1, ""}
 #define MS(digits) .style = {"%." #digits "f", 1, ""}
 #define MEBIBYTES .style = {"%.1f", 1.0 / (1 << 20), ""}
-#define STEPS(way) .file = FILE_STEPS, .tolerance = 1e-6, .how = how_##way
-#define PREDICTIONS(way) .file = FILE_PREDICTIONS, .tolerance = 1e-9, .how = how_##way
+#define FROM(kind, within, way, of)                                                            \
+    .file = kind, .tolerance = within, .how = way, .counts = of
+#define STEPS(way, of) FROM(FILE_STEPS, 1e-6, way, of)
+#define MEAN_OF_STEPS STEPS("mean of %g step%s", of_steps)
+#define MEDIAN_OF_EPOCHS STEPS("median of %g epoch%s", of_epochs)
+#define PREDICTIONS(way, of) FROM(FILE_PREDICTIONS, 1e-9, way, of)
 
 static const metric_row table[] = {
     {"accuracy", "fraction", WORD("Test accuracy"), PERCENT, METRIC_RESULT,
      .key = "results.test_accuracy", .tested = "results.accuracy",
-     .value = accuracy, .range = range_of_accuracy, PREDICTIONS(right)},
+     .value = accuracy, .range = range_of_accuracy, PREDICTIONS("%.0f of %g right", of_samples)},
     {"test_loss", "", WORD("Test loss"), {"%.4f", 1, ""}, METRIC_RESULT,
      .tested = "results.loss", .value = test_loss,
      // The logits are single precision.
-     .file = FILE_PREDICTIONS, .tolerance = 1e-4, .how = how_cross_entropy},
+     FROM(FILE_PREDICTIONS, 1e-4, "mean cross-entropy of %g sample%s", of_all_samples)},
     {"seconds_per_epoch", "s", WORD("s / epoch"), SECONDS, METRIC_POOLED,
-     .key = "results.seconds_per_epoch", .value = seconds_per_epoch, STEPS(median)},
+     .key = "results.seconds_per_epoch", .value = seconds_per_epoch, MEDIAN_OF_EPOCHS},
     {"total_seconds", "s", WORD("Total s"), SECONDS, METRIC_POOLED,
      .key = "results.total_seconds", .value = total_seconds},
     {"executions", "", WORD("Executions"), COUNT, METRIC_POOLED,
      .key = "key", .value = executions},
     {"execution.#.seconds_per_epoch", "s", WORD("s / epoch"), SECONDS, METRIC_TIME, OVER_EXECUTIONS,
-     .key = "results.seconds_per_epoch", .value = seconds_per_epoch, STEPS(median)},
+     .key = "results.seconds_per_epoch", .value = seconds_per_epoch, MEDIAN_OF_EPOCHS},
     {"execution.#.total_seconds", "s", WORD("Total s"), SECONDS, METRIC_TIME, OVER_EXECUTIONS,
      .key = "results.total_seconds", .value = total_seconds},
     {"train_loss", "", WORD("Train loss"), {"%.4f", 1, ""}, METRIC_RESULT,
-     .key = "results.train_loss", .value = train_loss, STEPS(epoch_mean)},
+     .key = "results.train_loss", .value = train_loss, STEPS("mean over the samples of %g step%s", of_epoch)},
     {"steps", "", WORD("Steps"), COUNT, METRIC_RESULT,
-     .key = "results.steps", .value = step_count, STEPS(count)},
+     .key = "results.steps", .value = step_count, STEPS("values in the file", of_file)},
 
     {"epochs", "", WORD("Epochs"), COUNT, METRIC_PARAMETER,
      .key = "parameters.epochs", .value = planned_epochs},
@@ -195,23 +159,23 @@ static const metric_row table[] = {
      .key = "parameters.optimizer.lr", .value = learning_rate},
 
     {"seconds_to_target", "s", WORD("Time to target"), SECONDS, METRIC_TIME,
-     .key = "results.epochs.*.seconds", .value = seconds_to_target, STEPS(target)},
+     .key = "results.epochs.*.seconds", .value = seconds_to_target, STEPS("sum of the first %g epoch%s", of_target)},
     {"step.#", "ms", WORD("ms / step"), MS(3), METRIC_TIME, OVER_PHASES,
-     .key = "results.epochs.*.phases.#", .value = phase, STEPS(mean)},
+     .key = "results.epochs.*.phases.#", .value = phase, MEAN_OF_STEPS},
     {"step.wall", "ms", WORD("Wall time"), MS(3), METRIC_TIME,
-     .key = "results.epochs.*.seconds", .value = wall, STEPS(mean)},
+     .key = "results.epochs.*.seconds", .value = wall, MEAN_OF_STEPS},
     {"step.rest", "ms", WORD("Rest of the step, ms"), MS(3), METRIC_TIME,
-     .key = "results.epochs.*.phases.load", .value = rest, STEPS(mean)},
+     .key = "results.epochs.*.phases.load", .value = rest, MEAN_OF_STEPS},
     {"step.sum", "ms", WORD("Sum"), MS(3), METRIC_TIME,
-     .key = "results.epochs.*.phases", .value = phases, STEPS(mean)},
+     .key = "results.epochs.*.phases", .value = phases, MEAN_OF_STEPS},
     {"busy", "fraction", WORD("Busy"), SHARE, METRIC_USE,
-     .key = "results.epochs.*.phases", .value = busy, STEPS(mean)},
+     .key = "results.epochs.*.phases", .value = busy, MEAN_OF_STEPS},
     {"copying", "fraction", WORD("Copying"), SHARE, METRIC_USE,
-     .key = "results.epochs.*.phases", .value = copying, STEPS(mean)},
+     .key = "results.epochs.*.phases", .value = copying, MEAN_OF_STEPS},
     {"waiting", "fraction", WORD("Waiting"), SHARE, METRIC_USE,
-     .key = "results.epochs.*.phases", .value = waiting, STEPS(mean)},
+     .key = "results.epochs.*.phases", .value = waiting, MEAN_OF_STEPS},
     {"exposed_comm", "fraction", WORD("Exposed comm"), SHARE, METRIC_USE,
-     .key = "results.epochs.*.phases.comm", .value = exposed_comm, STEPS(mean)},
+     .key = "results.epochs.*.phases.comm", .value = exposed_comm, MEAN_OF_STEPS},
 
     {"dp.bytes.#", "bytes", WORD("bytes / step"), COUNT, METRIC_USE, OVER_ACTIVITIES,
      .key = "run.execution.bytes_per_step.#"},
@@ -238,7 +202,7 @@ static const metric_row table[] = {
     {"bubble_measured", "fraction", WORD("Bubble, measured"), SHARE, METRIC_USE,
      .key = "run.execution.bubble_measured"},
     {"bubble_predicted", "", WORD("(S - 1) / (M + S - 1)"), SHARE, METRIC_USE,
-     .key = "run.execution.bubble_predicted", .again = bubble, STEPS(bubble)},
+     .key = "run.execution.bubble_predicted", .again = bubble, STEPS("(S - 1) / (M + S - 1), S = %g, M = %g", of_bubble)},
     {"stage.#.busy", "fraction", WORD("Busy"), SHARE, METRIC_USE, OVER_STAGES,
      .key = "run.execution.stages.#.busy"},
     {"stage.#.copying", "fraction", WORD("Copying"), SHARE, METRIC_USE, OVER_STAGES,
@@ -268,18 +232,18 @@ static const metric_row table[] = {
      OVER_GPUS, .key = "run.gpus.#.temperature_celsius_max"},
 
     {"class.#.samples", "", WORD("Samples"), COUNT, METRIC_RESULT, OVER_CLASSES,
-     .tested = "results.per_class.#.count", .value = class_samples, PREDICTIONS(count)},
+     .tested = "results.per_class.#.count", .value = class_samples, PREDICTIONS("values in the file", of_file)},
     {"class.#", "fraction", WORD("Test accuracy"), PERCENT, METRIC_RESULT, OVER_CLASSES,
      .tested = "results.per_class.#.accuracy", .value = class_accuracy, .range = range_of_class,
-     PREDICTIONS(class)},
+     PREDICTIONS("%g of %g right", of_class)},
     {"confusion.#", "", WORD("Samples"), COUNT, METRIC_RESULT, OVER_CONFUSION,
-     .tested = "results.confusion.#", .value = confused, PREDICTIONS(count)},
+     .tested = "results.confusion.#", .value = confused, PREDICTIONS("values in the file", of_file)},
     {"epochs.#.loss", "", WORD("Train loss"), {"%.4f", 1, ""}, METRIC_RESULT, OVER_EPOCHS,
-     .key = "results.epochs.#.loss", .value = epoch_loss, STEPS(epoch_mean)},
+     .key = "results.epochs.#.loss", .value = epoch_loss, STEPS("mean over the samples of %g step%s", of_epoch)},
     {"epochs.#.accuracy", "fraction", WORD("Test accuracy"), PERCENT, METRIC_RESULT, OVER_EPOCHS,
      .key = "results.epochs.#.accuracy", .value = epoch_accuracy},
     {"epochs.#.seconds", "s", WORD("Seconds"), SECONDS, METRIC_TIME, OVER_EPOCHS,
-     .key = "results.epochs.#.seconds", .value = epoch_seconds, STEPS(epoch_sum)},
+     .key = "results.epochs.#.seconds", .value = epoch_seconds, STEPS("sum of %g step%s", of_epoch)},
 };
 // clang-format on
 

@@ -46,7 +46,12 @@ typedef struct metric_style {
     const char *sign;
 } metric_style;
 
-enum { METRIC_HOW = 128, METRIC_CONFUSION = 20 };
+enum { METRIC_CONFUSION = 20 };
+
+// Of how many it was computed, for the text that says so; `second` NAN: of one count alone.
+typedef struct metric_counts {
+    double first, second;
+} metric_counts;
 
 typedef struct metric_row {
     const char *name;    // "accuracy", "step.#"
@@ -62,11 +67,12 @@ typedef struct metric_row {
     double (*value)(const run *r, size_t member);
     interval (*range)(const run *r, size_t member); // 95 %; NULL: none
     // From `file` the run is rebuilt (rebuild.h): computed again it is `again` of that run, without
-    // one `value`. `how` says of what.
+    // one `value`.
     metric_file file;
     double tolerance; // relative, for rounding
     double (*again)(const run *rebuilt, size_t member);
-    void (*how)(const run *rebuilt, size_t member, char out[METRIC_HOW]);
+    const char *how; // a format, of two counts, or of one with "s" where it is not 1
+    metric_counts (*counts)(const run *rebuilt, size_t member);
 } metric_row;
 
 // All of runs.

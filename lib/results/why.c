@@ -137,8 +137,12 @@ static void compare_file(trail *t, int depth, const rebuilt *b) {
 static void compare_value(trail *t, int depth, const figure *f, const rebuilt *b, double again) {
     const double off = fabs(again - f->value), scale = fmax(1e-12, fabs(f->value));
     const bool agrees = isnan(f->value) || off <= f->row->tolerance * scale;
-    char how[METRIC_HOW];
-    f->row->how(&b->run, f->member, how);
+    const metric_counts of = f->row->counts(&b->run, f->member);
+    char how[128];
+    if (isnan(of.second))
+        snprintf(how, sizeof how, f->row->how, of.first, of.first == 1 ? "" : "s");
+    else
+        snprintf(how, sizeof how, f->row->how, of.first, of.second);
     tell(t, depth, "again", "%.9g (%s): %s", again, how, agrees ? "agrees" : "DOES NOT AGREE");
     if (!agrees) break_trail(t, "it is %.9g when computed again", again);
 }

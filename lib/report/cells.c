@@ -43,8 +43,8 @@ static double mean_time_to(const group *g, double target) {
 void cell_target(const results *r, document *d, const group *g) {
     const double target = run_target(g->runs[0]), seconds = mean_time_to(g, target);
     size_t reached = 0;
-    char time[TIME_TEXT], mark[TIME_TEXT] = "";
-    if (g->runs[0]->simulated) snprintf(mark, sizeof mark, " %s", say(r, "SIMULATED"));
+    char time[TIME_TEXT];
+    const char *mark = g->runs[0]->simulated ? SIMULATED_MARK : "";
     for (size_t i = 0; i < g->count; i++) reached += run_reaches(g->runs[i], target);
     snprintf(time, sizeof time, "%.*f", seconds_digits(seconds), seconds);
     if (!(target > 0))
@@ -71,17 +71,17 @@ int seconds_digits(double seconds) {
 }
 
 void cell_time(const results *r, document *d, const run *of, double seconds) {
-    const char *mark = of->simulated ? say(r, "SIMULATED") : "";
+    (void)r;
     if (isnan(seconds) || !run_has_time(of))
         document_cell(d, CELL_NUMBER, "%s", "");
     else
-        document_cell(d, CELL_NUMBER, "%.*f%s%s", seconds_digits(seconds), seconds,
-                      *mark ? " " : "", mark);
+        document_cell(d, CELL_NUMBER, "%.*f%s", seconds_digits(seconds), seconds,
+                      of->simulated ? SIMULATED_MARK : "");
 }
 
 const char *label_run(const results *r, const run *one, char buffer[LABEL_TEXT]) {
-    snprintf(buffer, LABEL_TEXT, "%s%s%s", one->name, one->simulated ? " " : "",
-             one->simulated ? say(r, "SIMULATED") : "");
+    (void)r;
+    snprintf(buffer, LABEL_TEXT, "%s%s", one->name, one->simulated ? SIMULATED_MARK : "");
     return buffer;
 }
 

@@ -46,7 +46,7 @@ void effect_append_time(const results *r, text *out, const comparison *c) {
                               : "%.2f times as fast [%.2f, %.2f]"),
                 longer ? 1 / times : times, longer ? 1 / range.high : range.low,
                 longer ? 1 / range.low : range.high);
-    if (c->simulated) text_format(out, " %s", say(r, "SIMULATED"));
+    if (c->simulated) text_append(out, SIMULATED_MARK);
 }
 
 void effect_append_points(const results *r, text *out, const comparison *c) {
@@ -174,7 +174,7 @@ void effect_append_seconds(const results *r, text *out, const group *g, double s
     for (size_t i = 0; i < g->count; i++) simulated |= g->runs[i]->simulated;
     snprintf(value, sizeof value, "%.*f", seconds_digits(seconds), seconds);
     text_format(out, say(r, "%s s"), value);
-    if (simulated) text_format(out, " %s", say(r, "SIMULATED"));
+    if (simulated) text_append(out, SIMULATED_MARK);
 }
 
 double effect_total_seconds(const group *g) {

@@ -29,11 +29,11 @@ static void verdict_cell(const results *r, document *d, const comparison *c) {
 
 void cells_speedup(const results *r, document *d, const comparison *c) {
     interval range = c->speedup.range;
-    const char *mark = c->simulated ? say(r, "SIMULATED") : "";
+    const char *mark = c->simulated ? SIMULATED_MARK : "";
     if (c->reasons || isnan(c->speedup.value))
         document_cell(d, CELL_NUMBER, "%s", "");
     else
-        document_cell(d, CELL_NUMBER, "%.2f×%s%s", c->speedup.value, *mark ? " " : "", mark);
+        document_cell(d, CELL_NUMBER, "%.2f×%s", c->speedup.value, mark);
     if (c->reasons || isnan(range.low))
         document_cell(d, CELL_NUMBER, "%s", "");
     else
@@ -103,14 +103,16 @@ status section_speedups(const results *r, document *d, const char *axis, error *
     size_t room = r->comparison_count, count = 0;
     double *value = memory_new(3 * room, sizeof *value, err);
     const char **names = memory_new(room, sizeof *names, err);
+    bool *hatched = memory_new(room, sizeof *hatched, err);
     char *svg = NULL, why[128];
-    if (!value || !names) goto out;
+    if (!value || !names || !hatched) goto out;
     for (size_t i = 0; i < room; i++) {
         const comparison *c = &r->comparisons[i];
         if (c->reasons || isnan(c->speedup.value)) continue;
         value[count] = c->speedup.value;
         value[room + count] = c->speedup.range.low;
         value[2 * room + count] = c->speedup.range.high;
+        hatched[count] = c->simulated;
         names[count++] = c->subject->name;
     }
     rc = STATUS_OK;
@@ -123,6 +125,7 @@ status section_speedups(const results *r, document *d, const char *axis, error *
                      .low = value + room,
                      .high = value + 2 * room,
                      .count = count,
+                     .hatched = hatched,
                      .reference = 1};
     TRY(plot_whiskers(&v, &svg, why, err));
     if (svg)
@@ -134,14 +137,14 @@ status section_speedups(const results *r, document *d, const char *axis, error *
 out:
     free(value);
     free(names);
+    free(hatched);
     return rc;
 }
 
-status section_comparison(const results *r, document *d, error *err) {
+void section_comparison(const results *r, document *d) {
     static const wording front[] = {"Experiment"};
     const group *baseline = &r->groups[0];
-    char axis[256];
-    if (!r->comparison_count) return STATUS_OK;
+    if (!r->comparison_count) return;
     document_add(d, BLOCK_HEADING, say(r, "Against %s"), baseline->name);
     head_comparison(r, d, front, 1);
     document_cell(d, CELL_STRONG, "%s", baseline->name);
@@ -162,6 +165,4 @@ status section_comparison(const results *r, document *d, error *err) {
                      say(r, "Time to target: seconds of training up to the end of the first epoch "
                             "after which the test accuracy is that of the experiment's target; "
                             "evaluation is not counted."));
-    snprintf(axis, sizeof axis, say(r, "times as fast as %s"), baseline->name);
-    return section_speedups(r, d, axis, err);
 }

@@ -69,11 +69,11 @@ static bool is_used(const results *r, const collective *c) {
     return false;
 }
 
-static void cost_cells(const results *r, document *d, const collective *c) {
+static void cost_cells(document *d, const collective *c) {
     cell_number(d, "%.3f", 1e6 * c->cost.alpha);
     cell_number(d, "%.4f", 1e9 * c->cost.beta);
     cell_number(d, "%.1f %%", 100 * c->cost.error);
-    document_cell(d, CELL_TEXT, "%s", c->simulated ? say(r, "SIMULATED") : "");
+    document_cell(d, CELL_TEXT, "%s", c->simulated ? SIMULATED_MARK : "");
 }
 
 static void collective_row(const results *r, document *d, const collective *c) {
@@ -81,7 +81,7 @@ static void collective_row(const results *r, document *d, const collective *c) {
         document_cell(d, CELL_STRONG, "%lld", (long long)c->world_size);
     else
         document_cell(d, CELL_STRONG, "%s", say(r, "1: copy by one thread"));
-    cost_cells(r, d, c);
+    cost_cells(d, c);
 }
 
 static void collectives_table(const results *r, document *d) {
@@ -122,7 +122,7 @@ static void device_collectives_table(const results *r, document *d) {
         document_cell(d, CELL_STRONG, "%lld", (long long)one->world_size);
         document_cell(d, CELL_TEXT, "%s", one->reduce);
         document_cell(d, CELL_TEXT, "%s", one->transport);
-        cost_cells(r, d, one);
+        cost_cells(d, one);
     }
     document_add(d, BLOCK_NOTE,
                  say(r, "Fitted to what bench-allreduce measured: %s/manifest.yaml (%s, %s). Error "
@@ -149,15 +149,14 @@ static void published_cell(document *d, const run *one) {
         document_cell(d, CELL_TEXT, "%s", "");
 }
 
-static void projection_row(const results *r, document *d, const prediction *p) {
+static void projection_row(document *d, const prediction *p) {
     const run *one = p->subject->runs[0];
     const double seconds = epoch_parts_sum(&p->there);
-    const char *mark = p->cost->simulated ? say(r, "SIMULATED") : "";
+    const char *mark = p->cost->simulated ? SIMULATED_MARK : "";
     document_cell(d, CELL_STRONG, "%s", p->subject->name);
     cell_count(d, one->world_size);
     parts_cells(d, &p->there);
-    document_cell(d, CELL_NUMBER, "%.*f%s%s", seconds_digits(seconds), seconds, *mark ? " " : "",
-                  mark);
+    document_cell(d, CELL_NUMBER, "%.*f%s", seconds_digits(seconds), seconds, mark);
     document_cell(d, CELL_NUMBER, "%.2f× %s", p->basis_seconds / seconds, p->basis->name);
     published_cell(d, one);
 }
@@ -184,12 +183,12 @@ static void projection_table(const results *r, document *d) {
             head_cells(r, d, head, 9);
         }
         any = true;
-        projection_row(r, d, p);
+        projection_row(d, p);
     }
     if (any)
         document_add(d, BLOCK_NOTE, "%s",
                      say(r, "A projection, never measured: this machine has fewer such devices. "
-                            "Its communication is that of this machine: SIMULATED where its ranks "
+                            "Its communication is that of this machine: † where its ranks "
                             "outnumbered the cores. What others projected is for their own "
                             "devices, and stands beside it only."));
 }

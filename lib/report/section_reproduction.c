@@ -167,7 +167,7 @@ static status compose_rows(const results *r, document *d, const reproduced *one,
     TRY(like_for_like(view, d, err));
     TRY(section_published_table(view, d, err));
     section_findings(r, d, one);
-    if (has_course(view)) TRY(section_curves(view, d, err));
+    if (has_course(view)) TRY(section_curves(view, d, true, err));
     document_add(d, BLOCK_HEADING, "%s", say(r, "Time of a step"));
     TRY(section_time_figure(view, d, err));
     TRY(section_strategy(view, d, err));
@@ -182,7 +182,6 @@ static status compose_study(const results *view, document *d, error *err) {
     const char *title = run_text(view->plan.head, "title");
     document_add(d, BLOCK_HEADING, "%s", *title ? title : view->plan.name);
     TRY(section_study(view, d, true, err));
-    TRY(section_loader_verdict(view, d, err));
     rc = document_status(d);
 out:
     return rc;
@@ -230,9 +229,6 @@ status section_reproduction(const results *r, document *d, error *err) {
         TRY(section_report(r, d, &r->reproduction->reports[i], err));
     TRY(section_repeats(r, d, err));
     section_prediction(r, d);
-    section_environment(r, d);
-    section_manifests(r, d);
-    rc = document_status(d);
 out:
     return rc;
 }

@@ -155,7 +155,8 @@ static void cell_memory(document *d, int64_t bytes) {
 }
 
 static void replica_table(const page *p) {
-    static const wording head[] = {"Run", "Replica", "Busy", "Copying", "Waiting", "Memory, MiB"};
+    static const wording head[] = {"Run",           "Replica", "Busy",
+                                   "Communication", "Waiting", "Memory, MiB"};
     document_table(p->d, 6, "");
     head_cells(p->r, p->d, head, 6);
     for (size_t i = 0; i < p->r->list.count; i++) {
@@ -218,7 +219,8 @@ static void tell_stages(const page *p, size_t i) {
 
 static void stage_table(const page *p) {
     static const wording head[] = {
-        "Run", "Stage", "Layers", "Busy", "Copying", "Waiting", "Bytes sent / step", "Memory, MiB"};
+        "Run",        "Stage", "Layers", "Busy", "Communication", "Waiting", "Bytes sent / step",
+        "Memory, MiB"};
     document_table(p->d, 8, "");
     head_cells(p->r, p->d, head, 8);
     for (size_t i = 0; i < p->r->list.count; i++) {
@@ -334,15 +336,17 @@ static void show_ranks(const page *p) {
 
 typedef struct bars {
     double (*value)[3];
+    bool *hatched;
     char (*label)[LABEL_TEXT + 32];
     const char **name;
     size_t count;
 } bars;
 
-static void add_bar(bars *b, const device_use *use) {
+static void add_bar(bars *b, const device_use *use, bool simulated) {
     const double shares[] = {use->busy, use->copying, use->waiting};
     for (int k = 0; k < 3; k++) b->value[b->count][k] = isfinite(shares[k]) ? 100 * shares[k] : 0;
     b->name[b->count] = b->label[b->count];
+    b->hatched[b->count] = simulated;
     b->count++;
 }
 
@@ -350,23 +354,25 @@ static void add_bar(bars *b, const device_use *use) {
 static void add_bars(const page *p, size_t i, bars *b) {
     char label[LABEL_TEXT];
     const execution *e = &p->of[i];
+    const bool simulated = run_at(p, i)->simulated;
     (void)label_run(p->r, run_at(p, i), label);
     if (e->kind == EXECUTION_RANKS) {
         const device_use use = execution_mean_use(run_at(p, i));
         snprintf(b->label[b->count], sizeof *b->label, "%s, %s", label, say(p->r, "mean"));
-        add_bar(b, &use);
+        add_bar(b, &use, simulated);
     }
     for (size_t k = 0; k < e->count; k++) {
         if (k == 0)
             snprintf(b->label[b->count], sizeof *b->label, "%s, %zu", label, k);
         else
             snprintf(b->label[b->count], sizeof *b->label, "%zu", k);
-        add_bar(b, &e->devices[k]);
+        add_bar(b, &e->devices[k], simulated);
     }
 }
 
 static status draw(const page *p, const bars *b, error *err) {
-    const char *parts[] = {say(p->r, "Busy"), say(p->r, "Copying"), say(p->r, "Waiting")};
+    const char *parts[] = {say(p->r, "Busy"), say(p->r, "Communication"), say(p->r, "Waiting")};
+    static const int colours[] = {PLOT_BUSY, PLOT_COMM, PLOT_WAIT};
     plot_bars plot = {.id = "use",
                       .title = say(p->r, "Where parallelism loses its time"),
                       .bars = b->name,
@@ -374,7 +380,9 @@ static status draw(const page *p, const bars *b, error *err) {
                       .x = say(p->r, "% of a step"),
                       .bar_count = b->count,
                       .part_count = 3,
-                      .value = b->value[0]};
+                      .value = b->value[0],
+                      .colours = colours,
+                      .hatched = b->hatched};
     char *svg, why[128];
     status rc = plot_stacked(&plot, &svg, why, err);
     if (rc != STATUS_OK) return rc;
@@ -394,8 +402,9 @@ static status use_figure(const page *p, error *err) {
     for (size_t i = 0; i < p->r->list.count; i++) room += p->of[i].count + 1;
     bars b = {.value = memory_new(room, sizeof *b.value, err),
               .label = memory_new(room, sizeof *b.label, err),
-              .name = memory_new(room, sizeof *b.name, err)};
-    if (!b.value || !b.label || !b.name) goto out;
+              .name = memory_new(room, sizeof *b.name, err),
+              .hatched = memory_new(room, sizeof *b.hatched, err)};
+    if (!b.value || !b.label || !b.name || !b.hatched) goto out;
     for (size_t i = 0; i < p->r->list.count; i++)
         if (p->of[i].kind != EXECUTION_PLAIN && execution_has_times(run_at(p, i)))
             add_bars(p, i, &b);
@@ -404,6 +413,7 @@ out:
     free(b.value);
     free(b.label);
     free(b.name);
+    free(b.hatched);
     return rc;
 }
 
@@ -436,7 +446,8 @@ static status compose(const page *p, size_t shown, error *err) {
             document_add(
                 p->d, BLOCK_NOTE, "%s",
                 say(p->r, "Replicas and stages have a row each: shares of the step once its batch "
-                          "is there, over all steps of the run. Copying has the reduction in it."));
+                          "is there, over all steps of the run. Communication: copies between "
+                          "devices, and the reduction."));
     }
     for (size_t i = 0; i < p->r->list.count; i++) tell_absent(p, i);
     return STATUS_OK;

@@ -243,8 +243,7 @@ static void tell_bounds(const results *r, document *d, const estimate *share) {
             append_variant(p, &variants, &p->items[i]);
         }
         if (variants.length)
-            document_add(d, BLOCK_PARAGRAPH, say(r, "%s: %s"), say(r, words[b]),
-                         text_string(&variants));
+            document_add(d, BLOCK_LEAD, say(r, "%s: %s"), say(r, words[b]), text_string(&variants));
         text_release(&variants);
     }
 }
@@ -286,10 +285,10 @@ static void tell_fastest(const results *r, document *d) {
     if (best) {
         append_variant(p, &name, best);
         effect_append_time(r, &verdict, &best->step);
-        document_add(d, BLOCK_PARAGRAPH, say(r, "Fastest: %s; against %s: %s."), text_string(&name),
+        document_add(d, BLOCK_LEAD, say(r, "Fastest: %s; against %s: %s."), text_string(&name),
                      text_string(&first), text_string(&verdict));
     } else {
-        document_add(d, BLOCK_PARAGRAPH, say(r, "No variant is surely faster than %s."),
+        document_add(d, BLOCK_LEAD, say(r, "No variant is surely faster than %s."),
                      text_string(&first));
     }
     text_release(&name);
@@ -308,17 +307,15 @@ static estimate *load_shares(const plan *p, error *err) {
     return share;
 }
 
-status section_loader_verdict(const results *r, document *d, error *err) {
+// What limits a step, loading or computing.
+static status tell_loader(const results *r, document *d, error *err) {
     const plan *p = &r->plan;
     bool ranges = true;
-    if (!of_loader(r)) return STATUS_OK;
     estimate *share = load_shares(p, err);
     if (!share) return STATUS_FAILED;
     for (size_t i = 0; i < p->count; i++) ranges = ranges && !isnan(share[i].range.low);
-    document_add(d, BLOCK_HEADING, "%s", say(r, "Verdict"));
     tell_bounds(r, d, share);
     tell_range(r, d, share);
-    tell_fastest(r, d);
     if (!ranges)
         document_add(d, BLOCK_PARAGRAPH,
                      say(r, "With fewer than %d timed epochs there is no interval: the share alone "
@@ -339,12 +336,10 @@ status section_study(const results *r, document *d, bool draw, error *err) {
     text first;
     text_init(&first, err);
     append_variant(&r->plan, &first, &r->plan.items[0]);
-    if (of_loader(r)) {
-        estimate *share = load_shares(&r->plan, err);
-        TRY(share ? STATUS_OK : STATUS_FAILED);
-        tell_bounds(r, d, share);
-        free(share);
-    }
+    tell_fastest(r, d);
+    if (of_loader(r)) TRY(tell_loader(r, d, err));
+    tell_trust(r, d);
+    if (draw) TRY(study_figure(r, d, text_string(&first), err));
     TRY(study_table(r, d, err));
     document_add(
         d, BLOCK_NOTE,
@@ -357,7 +352,6 @@ status section_study(const results *r, document *d, bool draw, error *err) {
             say(r,
                 "Busy: the share of a step in which a device loads, computes or updates, that is 1 "
                 "- (copy + comm + wait) / wall time; mean over replicas, stages or ranks."));
-    if (draw) TRY(study_figure(r, d, text_string(&first), err));
 out:
     text_release(&first);
     return rc;

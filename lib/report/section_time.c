@@ -11,10 +11,18 @@ static const double tolerance = 0.02; // of the wall time; docs/formats.md
 
 static const wording phases[RUN_PHASES] = {"load", "copy", "forward", "backward",
                                            "comm", "wait", "update"};
-enum { ROW_SUM = RUN_PHASES, ROW_WALL };
+static const int colours[RUN_PHASES] = {PLOT_LOAD, PLOT_COPY, PLOT_FORWARD, PLOT_BACKWARD,
+                                        PLOT_COMM, PLOT_WAIT, PLOT_UPDATE};
+enum { ROW_SUM = RUN_PHASES, ROW_WALL, ROW_SAMPLE };
 
 static bool has_split(const run *one) {
     return one->train && !isnan(run_time_split(one).sum);
+}
+
+// Microseconds a sample, from milliseconds a step.
+static double sample_time(const run *one, double ms) {
+    const double epochs = one->epoch_count ? (double)one->epoch_count : NAN;
+    return 1000 * ms * (double)one->steps / epochs / (double)one->samples;
 }
 
 status section_time_figure(const results *r, document *d, error *err) {
@@ -23,13 +31,16 @@ status section_time_figure(const results *r, document *d, error *err) {
     double *value = memory_new(runs * RUN_PHASES, sizeof *value, err);
     char(*label)[LABEL_TEXT] = memory_new(runs, sizeof *label, err);
     const char **bars = memory_new(runs, sizeof *bars, err), *parts[RUN_PHASES];
-    if (!value || !label || !bars) goto out;
+    bool *hatched = memory_new(runs, sizeof *hatched, err);
+    if (!value || !label || !bars || !hatched) goto out;
     for (int p = 0; p < RUN_PHASES; p++) parts[p] = say(r, phases[p]);
     for (size_t i = 0; i < runs; i++) {
         const run *one = &r->list.runs[i];
         if (!has_split(one)) continue;
         run_split split = run_time_split(one);
-        for (int p = 0; p < RUN_PHASES; p++) value[count * RUN_PHASES + (size_t)p] = split.phase[p];
+        for (int p = 0; p < RUN_PHASES; p++)
+            value[count * RUN_PHASES + (size_t)p] = sample_time(one, split.phase[p]);
+        hatched[count] = one->simulated;
         bars[count] = label_run(r, one, label[count]);
         count++;
     }
@@ -37,22 +48,27 @@ status section_time_figure(const results *r, document *d, error *err) {
                    .title = say(r, "Time of a step"),
                    .bars = bars,
                    .parts = parts,
-                   .x = say(r, "ms / step"),
+                   .x = say(r, "µs / sample"),
                    .bar_count = count,
                    .part_count = RUN_PHASES,
-                   .value = value};
+                   .value = value,
+                   .colours = colours,
+                   .hatched = hatched};
     char *svg, why[128];
     TRY(plot_stacked(&b, &svg, why, err));
     if (svg)
-        document_figure(d, b.id, svg,
-                        say(r, "Where the time of a step goes: mean over threads, ranks and steps, "
-                               "first epoch left out when there are more."));
+        document_figure(
+            d, b.id, svg,
+            say(r, "Where the time of a step goes, for each of its samples, so that batches "
+                   "of any size compare: mean over threads, ranks and steps, first "
+                   "epoch left out when there are more. Hatched: simulated."));
     else
         document_add(d, BLOCK_NOTE, say(r, "No drawing here: %s when the report was made."), why);
 out:
     free(value);
     free(label);
     free(bars);
+    free(hatched);
     return rc;
 }
 
@@ -62,11 +78,12 @@ static void split_row(const results *r, document *d, const char *name, int phase
         const run *one = &r->list.runs[i];
         if (!has_split(one)) continue;
         run_split split = run_time_split(one);
-        double ms = phase == ROW_SUM    ? split.sum
-                    : phase == ROW_WALL ? split.wall
-                                        : split.phase[phase];
+        double ms = phase == ROW_SUM      ? split.sum
+                    : phase == ROW_WALL   ? split.wall
+                    : phase == ROW_SAMPLE ? sample_time(one, split.wall)
+                                          : split.phase[phase];
         cell_number(d, "%.3f", ms);
-        cell_number(d, "%.1f %%", 100 * ms / split.wall);
+        cell_number(d, "%.1f %%", phase == ROW_SAMPLE ? NAN : 100 * ms / split.wall);
     }
 }
 
@@ -84,6 +101,7 @@ static void split_table(const results *r, document *d, size_t splits) {
     for (int p = 0; p < RUN_PHASES; p++) split_row(r, d, phases[p], p);
     split_row(r, d, WORD("Sum"), ROW_SUM);
     split_row(r, d, WORD("Wall time"), ROW_WALL);
+    split_row(r, d, WORD("Wall time, µs / sample"), ROW_SAMPLE);
 }
 
 // Does the split add up, or why is there none?

@@ -24,7 +24,6 @@ static const char style_sheet[] =
     "p,ul,ol{margin:.6rem 0}p.by{color:var(--soft);margin:0 0 1.25rem}\n"
     "p.lead{font-size:1.12rem;line-height:1.5;margin:.3rem 0}\n"
     "p.note{font-size:.875rem;line-height:1.5;color:var(--soft);margin:.4rem 0}\n"
-    "p.long{columns:26rem 2;column-gap:2.5rem}\n" // small print in lines that can be read
     "code,pre,.code{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',"
     "monospace;font-size:.8125rem}\n"
     "sup{line-height:0;font-size:.8em}sup a{color:inherit;text-decoration:none}\n"
@@ -38,6 +37,8 @@ static const char style_sheet[] =
     "nav{font-size:.9rem;margin:1.5rem 0 0;padding:.6rem 0;border:solid var(--line);"
     "border-width:1px 0}nav a{text-decoration:none;white-space:nowrap;margin-right:1.4rem}\n"
     "nav+h2,nav+details h2{border-top:0;margin-top:.75rem}\n"
+    "summary.note{font-size:.875rem;line-height:1.5;color:var(--soft);margin:.4rem 0}"
+    ".folded.note{margin-top:0;columns:26rem 2;column-gap:2.5rem}" // in lines that can be read
     "details.fold summary{cursor:pointer}details.fold h2{display:inline-block;width:calc(100% - "
     "1.5rem);margin-bottom:.25rem}\n"
     "@media screen{details.fold:not([open],:target)+.folded{display:none}}\n"
@@ -56,7 +57,7 @@ static const char style_sheet[] =
     "th,td{padding:.35rem .8rem .35rem 0;text-align:left;vertical-align:top;white-space:nowrap}\n"
     "th:last-child,td:last-child{padding-right:0}\n"
     "thead th{border-top:2px solid var(--soft);border-bottom:1px solid var(--soft);font-weight:600;"
-    "vertical-align:bottom;white-space:normal;word-break:keep-all;min-width:4.5em}\n"
+    "vertical-align:bottom;white-space:normal;word-break:keep-all;min-width:5.2em}\n"
     "table.w thead th.n{width:1px}\n" // as narrow as its words and numbers are
     "tbody tr+tr>*{border-top:1px solid var(--line)}\n"
     "tbody th{font-weight:600;white-space:normal;min-width:7.5rem}\n"
@@ -67,7 +68,8 @@ static const char style_sheet[] =
     "td.s{min-width:7rem;white-space:normal;word-break:keep-all}\n"
     "td.t{min-width:9.5rem;max-width:28rem;white-space:normal}\n"
     "td.l{min-width:20rem;white-space:normal;overflow-wrap:anywhere}\n"
-    "table.m{min-width:0}table.m th,table.m td{padding:.3rem .5rem}\n"
+    ".scroll:has(>table.m){display:inline-block;max-width:100%;vertical-align:top;"
+    "margin-right:2.5rem}table.m{min-width:0}table.m th,table.m td{padding:.3rem .5rem}\n"
     ".figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,27rem),1fr));"
     "gap:1.5rem 2.5rem;margin:1rem 0}\n"
     "figure{margin:0}figure svg{display:block;width:100%;max-width:38rem;height:auto;"
@@ -82,7 +84,7 @@ static const char style_sheet[] =
     "@media print{@page{margin:15mm}:root{--ink:#000;--soft:#444;--line:#bbb;--back:#fff;"
     "--box:#fff;--link:#000}*{print-color-adjust:exact;-webkit-print-color-adjust:exact}"
     "body{padding:0;max-width:none;font-size:10pt}nav,summary::marker{display:none}"
-    "details.fold summary{list-style:none}p.long{columns:1}.scroll{overflow:visible;"
+    "details.fold summary{list-style:none}.scroll{overflow:visible;"
     "background:none}table{font-size:8pt;min-width:0}th,td{white-space:normal;padding:.2rem .5rem "
     ".2rem 0}tbody th,td.s,td.t{min-width:5rem}td.l{min-width:8rem}"
     ".code,pre{font-size:6.5pt}td.code{white-space:nowrap}td.l{white-space:normal}"
@@ -94,7 +96,7 @@ static const char style_sheet[] =
 
 // Texts of some words may be broken into lines; longer ones get a column wide enough to be read. A
 // table of more columns than these saves room where it can.
-enum { SOME_WORDS = 14, LONG_TEXT = 40, FEW_COLUMNS = 8, LONG_NOTE = 240 };
+enum { SOME_WORDS = 14, LONG_TEXT = 40, FEW_COLUMNS = 8, LONG_NOTE = 300 };
 
 static void escape(text *out, const char *string) {
     for (;;) {
@@ -219,8 +221,25 @@ static void prose(text *out, const char *open, const block *b, const char *close
     text_append(out, close);
 }
 
+// How figures are computed is shown by its first sentence; the rest is folded.
+static void fold_note(text *out, const block *b) {
+    const char *blank = strstr(b->text, ". "), *wide = strstr(b->text, "。");
+    const char *end = blank && (!wide || blank < wide) ? blank + 1
+                      : wide                           ? wide + strlen("。")
+                                                       : "";
+    text first;
+    text_init(&first, out->err);
+    text_bytes(&first, b->text, strlen(b->text) - strlen(end));
+    text_append(out, "<details class=fold><summary class=note>");
+    write_text(out, text_string(&first), false);
+    text_append(out, "</summary></details>\n<p class=\"note folded\">");
+    write_text(out, end, false);
+    text_append(out, "</p>\n");
+    if (out->rc == STATUS_OK) out->rc = text_status(&first);
+    text_release(&first);
+}
+
 static void write_block(text *out, const block *b) {
-    const bool long_note = strlen(b->text) > LONG_NOTE;
     switch (b->kind) {
     case BLOCK_HEADING: break; // begins a section
     case BLOCK_SUBHEADING: prose(out, "<h3>", b, "</h3>\n"); break;
@@ -228,7 +247,10 @@ static void write_block(text *out, const block *b) {
     case BLOCK_PARAGRAPH: prose(out, "<p>", b, "</p>\n"); break;
     case BLOCK_ITEM: prose(out, "<li>", b, "</li>\n"); break;
     case BLOCK_NOTE:
-        prose(out, long_note ? "<p class=\"note long\">" : "<p class=note>", b, "</p>\n");
+        if (text_columns(b->text) > LONG_NOTE)
+            fold_note(out, b);
+        else
+            prose(out, "<p class=note>", b, "</p>\n");
         break;
     case BLOCK_CODE:
         element(out, "<div class=scroll><pre class=wrap>", b->text, "</pre></div>\n");

@@ -16,7 +16,7 @@
 
 static char *study_title(const results *r, error *err) {
     const char *title = run_text(r->plan.head, "title");
-    if (*title) return memory_string(title, err);
+    if (*title) return memory_string(say(r, title), err);
     return memory_format(err, say(r, "Study: %s"), r->plan.name);
 }
 
@@ -25,7 +25,7 @@ static char *make_title(const results *r, const char *given, error *err) {
     if (given) return memory_string(given, err);
     if (r->reproduction) {
         const char *title = run_text(r->reproduction->root, "title");
-        return memory_string(*title ? title : say(r, "Published reports, reproduced"), err);
+        return memory_string(say(r, *title ? title : WORD("Published reports, reproduced")), err);
     }
     if (r->plan.count && r->plan.ladder)
         return memory_format(err, say(r, "From %s to %s, one factor at a time"), r->plan.from,
@@ -37,6 +37,7 @@ static char *make_title(const results *r, const char *given, error *err) {
         return memory_format(err, say(r, "%zu experiments against %s"), r->comparison_count,
                              r->groups[0].name);
     const char *title = r->group_count == 1 && *first->title ? first->title : r->groups[0].name;
+    title = say(r, title);
     if (r->group_count == 1) return memory_string(title, err);
     return memory_format(err, say(r, "%s and %zu more"), title, r->group_count - 1);
 }

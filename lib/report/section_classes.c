@@ -18,6 +18,15 @@ static const char *class_name(const yaml_node *entry) {
     return *name ? name : run_text(entry, "class");
 }
 
+// The classes of CIFAR-10 have a name in each language; others are shown as they are.
+static const char *class_label(const results *r, const char *name) {
+    static const wording known[] = {"airplane", "automobile", "bird",  "cat",  "deer",
+                                    "dog",      "frog",       "horse", "ship", "truck"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(name, known[i]) == 0) return say(r, known[i]);
+    return name;
+}
+
 // Of runs with equal predictions only the first is shown.
 static bool shows_classes(const results *r, size_t at) {
     const run *one = &r->list.runs[at];
@@ -84,7 +93,7 @@ static status class_table(const results *r, document *d, error *err) {
         run_class c;
         status rc = run_read_class(classes->items[k], &c, err);
         if (rc != STATUS_OK) return rc;
-        document_cell(d, CELL_STRONG, "%s", c.name);
+        document_cell(d, CELL_STRONG, "%s", class_label(r, c.name));
         cell_count(d, c.count);
         for (size_t i = 0; i < r->list.count; i++) {
             if (!shows_classes(r, i)) continue;
@@ -96,9 +105,9 @@ static status class_table(const results *r, document *d, error *err) {
     return STATUS_OK;
 }
 
-static status matrix_row(document *d, const yaml_node *row, const run_class *c, size_t count,
-                         error *err) {
-    document_cell(d, CELL_STRONG, "%s", c->name);
+static status matrix_row(const results *r, document *d, const yaml_node *row, const run_class *c,
+                         size_t count, error *err) {
+    document_cell(d, CELL_STRONG, "%s", class_label(r, c->name));
     for (size_t k = 0; k < count; k++) {
         int64_t n = 0;
         const yaml_node *node = row->kind == YAML_SEQUENCE && k < row->count ? row->items[k] : NULL;
@@ -132,11 +141,11 @@ static status matrix(const results *r, document *d, const run *one, error *err) 
     document_table(d, classes->count + 1, caption);
     document_cell(d, CELL_TEXT, "%s", "");
     for (size_t i = 0; i < classes->count; i++)
-        document_cell(d, CELL_TEXT, "%s", class_name(classes->items[i]));
+        document_cell(d, CELL_TEXT, "%s", class_label(r, class_name(classes->items[i])));
     for (size_t i = 0; i < classes->count; i++) {
         run_class c;
         status rc = run_read_class(classes->items[i], &c, err);
-        if (rc == STATUS_OK) rc = matrix_row(d, rows->items[i], &c, classes->count, err);
+        if (rc == STATUS_OK) rc = matrix_row(r, d, rows->items[i], &c, classes->count, err);
         if (rc != STATUS_OK) return rc;
     }
     return STATUS_OK;

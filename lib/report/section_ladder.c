@@ -35,7 +35,7 @@ static bool tell_steps(const results *r, document *d, block_kind kind, effect wa
         const planned *one = &r->plan.items[i];
         effect came = time ? effect_on_time(&one->step) : effect_on_accuracy(&one->step);
         if (one->role != PLANNED_STEP || came != wanted) continue;
-        if (steps.length) text_append(&steps, "; ");
+        if (steps.length) text_append(&steps, say(r, "; "));
         if (wanted == EFFECT_SHOWN || wanted == EFFECT_ONE_SEED)
             append_step(r, &steps, one, time);
         else
@@ -386,7 +386,8 @@ static status effect_figure(const results *r, document *d, bool time, error *err
     double *value = memory_new(3 * p->count, sizeof *value, err), bar[3];
     text *label = memory_new(p->count, sizeof *label, err);
     const char **names = memory_new(p->count, sizeof *names, err);
-    if (!value || !label || !names) goto out;
+    bool *hatched = memory_new(p->count, sizeof *hatched, err);
+    if (!value || !label || !names || !hatched) goto out;
     for (size_t i = 0; i < p->count; i++) {
         text_init(&label[count], err);
         fill_bar(bar, &p->items[i].step, time);
@@ -394,6 +395,7 @@ static status effect_figure(const results *r, document *d, bool time, error *err
         for (size_t k = 0; k < 3; k++) value[k * p->count + count] = bar[k];
         effect_append_factor(r, &label[count], &p->items[i]);
         names[count] = text_string(&label[count]);
+        hatched[count] = time && p->items[i].step.simulated;
         count++;
     }
     plot_values v = {
@@ -406,6 +408,7 @@ static status effect_figure(const results *r, document *d, bool time, error *err
         .low = value + p->count,
         .high = value + 2 * p->count,
         .count = count,
+        .hatched = hatched,
         .reference = NAN};
     char *svg = NULL, why[128];
     rc = STATUS_OK;
@@ -424,6 +427,7 @@ out:
     free(value);
     free(label);
     free(names);
+    free(hatched);
     return rc;
 }
 

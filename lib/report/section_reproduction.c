@@ -180,7 +180,7 @@ out:
 static status compose_study(const results *view, document *d, error *err) {
     status rc = STATUS_OK;
     const char *title = run_text(view->plan.head, "title");
-    document_add(d, BLOCK_HEADING, "%s", *title ? title : view->plan.name);
+    document_add(d, BLOCK_HEADING, "%s", *title ? say(view, title) : view->plan.name);
     TRY(section_study(view, d, true, err));
     rc = document_status(d);
 out:
@@ -197,7 +197,7 @@ static status move_part(document *d, document *part, const char *tag, status rc)
 static status section_report(const results *r, document *d, const reproduced *one, error *err) {
     document part;
     if (*one->title)
-        document_add(d, BLOCK_HEADING, say(r, "%s: %s"), one->source, one->title);
+        document_add(d, BLOCK_HEADING, say(r, "%s: %s"), one->source, say(r, one->title));
     else
         document_add(d, BLOCK_HEADING, "%s", one->source);
     document_init(&part, "", d->language, err);

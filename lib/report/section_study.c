@@ -108,7 +108,7 @@ static void share_cells(document *d, const estimate *share) {
                       100 * share->range.high);
 }
 
-static status study_row(const results *r, document *d, const planned *one, error *err) {
+static status study_row(const results *r, document *d, const planned *one, bool brief, error *err) {
     const plan *p = &r->plan;
     const group *g = &one->runs;
     group_summary s;
@@ -130,31 +130,34 @@ static status study_row(const results *r, document *d, const planned *one, error
         busy_cell(d, g);
     }
     if (of_loader(r)) {
-        step_cells(r, d, g);
+        if (!brief) step_cells(r, d, g);
         share_cells(d, &share);
     }
-    cell_time(r, d, g->runs[0], effect_total_seconds(g));
     cell_percent(d, s.accuracy);
+    if (brief) goto out;
+    cell_time(r, d, g->runs[0], effect_total_seconds(g));
     document_cell(d, CELL_CODE, "%.*s", SHORT_HASH, g->runs[0]->model_content);
 out:
     return rc;
 }
 
-static status study_table(const results *r, document *d, error *err) {
+// A terminal has room for a part of it.
+static status study_table(const results *r, document *d, bool brief, error *err) {
     static const wording front[] = {"s / epoch", "Times as fast", "95 % interval",
                                     "Verdict",   "Efficiency",    "Busy"},
                          loader[] = {"Load, ms / step", "Rest of the step, ms", "Load share",
                                      "95 % interval"},
-                         back[] = {"Total s", "Test accuracy", "Model"};
+                         back[] = {"Test accuracy", "Total s", "Model"};
     const plan *p = &r->plan;
-    size_t fronts = varies(p, "world_size") ? 6 : 4, loads = of_loader(r) ? 4 : 0;
-    document_table(d, p->vary->count + fronts + loads + 3, "");
+    size_t fronts = varies(p, "world_size") ? 6 : 4, skipped = brief ? 2 : 0;
+    const size_t loads = of_loader(r) ? 4 - skipped : 0;
+    document_table(d, p->vary->count + fronts + loads + 3 - skipped, "");
     for (size_t i = 0; i < p->vary->count; i++) document_cell(d, CELL_TEXT, "%s", key_name(p, i));
     head_cells(r, d, front, fronts);
-    head_cells(r, d, loader, loads);
-    head_cells(r, d, back, 3);
+    head_cells(r, d, loader + (loads ? skipped : 0), loads);
+    head_cells(r, d, back, 3 - skipped);
     for (size_t i = 0; i < p->count; i++) {
-        status rc = study_row(r, d, &p->items[i], err);
+        status rc = study_row(r, d, &p->items[i], brief, err);
         if (rc != STATUS_OK) return rc;
     }
     return STATUS_OK;
@@ -169,8 +172,9 @@ static status study_figure(const results *r, document *d, const char *first, err
     double *value = memory_new(3 * p->count, sizeof *value, err);
     text *label = memory_new(p->count, sizeof *label, err);
     const char **names = memory_new(p->count, sizeof *names, err);
+    bool *hatched = memory_new(p->count, sizeof *hatched, err);
     char *svg = NULL, why[128], axis[256];
-    if (!value || !label || !names) goto out;
+    if (!value || !label || !names || !hatched) goto out;
     rc = STATUS_OK;
     for (size_t i = 0; i < p->count; i++) {
         const comparison *c = &p->items[i].step;
@@ -181,6 +185,7 @@ static status study_figure(const results *r, document *d, const char *first, err
         value[2 * p->count + count] = c->speedup.range.high;
         append_variant(p, &label[count], &p->items[i]);
         names[count] = text_string(&label[count]);
+        hatched[count] = c->simulated;
         count++;
     }
     if (!count) goto out;
@@ -193,6 +198,7 @@ static status study_figure(const results *r, document *d, const char *first, err
                      .low = value + p->count,
                      .high = value + 2 * p->count,
                      .count = count,
+                     .hatched = hatched,
                      .reference = 1};
     TRY(plot_whiskers(&v, &svg, why, err));
     if (svg)
@@ -205,6 +211,7 @@ out:
     free(value);
     free(label);
     free(names);
+    free(hatched);
     return rc;
 }
 
@@ -239,7 +246,7 @@ static void tell_bounds(const results *r, document *d, const estimate *share) {
         text_init(&variants, d->err);
         for (size_t i = 0; i < p->count; i++) {
             if (bound_of(&share[i]) != (bound)b) continue;
-            if (variants.length) text_append(&variants, "; ");
+            if (variants.length) text_append(&variants, say(r, "; "));
             append_variant(p, &variants, &p->items[i]);
         }
         if (variants.length)
@@ -307,24 +314,29 @@ static estimate *load_shares(const plan *p, error *err) {
     return share;
 }
 
-// What limits a step, loading or computing.
-static status tell_loader(const results *r, document *d, error *err) {
+// What limits a step, loading or computing: in a line each, and then with the shares behind it.
+static status tell_loader(const results *r, document *d, bool shares, error *err) {
     const plan *p = &r->plan;
     bool ranges = true;
-    estimate *share = load_shares(p, err);
+    estimate *share = of_loader(r) ? load_shares(p, err) : NULL;
+    if (!of_loader(r)) return STATUS_OK;
     if (!share) return STATUS_FAILED;
     for (size_t i = 0; i < p->count; i++) ranges = ranges && !isnan(share[i].range.low);
-    tell_bounds(r, d, share);
-    tell_range(r, d, share);
-    if (!ranges)
+    if (shares)
+        tell_range(r, d, share);
+    else
+        tell_bounds(r, d, share);
+    if (shares && !ranges)
         document_add(d, BLOCK_PARAGRAPH,
                      say(r, "With fewer than %d timed epochs there is no interval: the share alone "
                             "decides here."),
                      STATISTICS_RATIO_MIN);
-    document_add(d, BLOCK_NOTE, "%s",
-                 say(r, "Load share: how much of a step's time the trainer waits for its batch, "
-                        "median over epochs with its 95 % interval. Loader bound: the whole "
-                        "interval lies above 50 %; compute bound: below; else undecided."));
+    if (shares)
+        document_add(d, BLOCK_NOTE, "%s",
+                     say(r, "Load share: how much of a step's time the trainer waits for its "
+                            "batch, median over epochs with its 95 % interval. Loader bound: the "
+                            "whole interval lies above 50 %; compute bound: below; else "
+                            "undecided."));
     free(share);
     return STATUS_OK;
 }
@@ -337,10 +349,11 @@ status section_study(const results *r, document *d, bool draw, error *err) {
     text_init(&first, err);
     append_variant(&r->plan, &first, &r->plan.items[0]);
     tell_fastest(r, d);
-    if (of_loader(r)) TRY(tell_loader(r, d, err));
+    TRY(tell_loader(r, d, false, err));
     tell_trust(r, d);
     if (draw) TRY(study_figure(r, d, text_string(&first), err));
-    TRY(study_table(r, d, err));
+    TRY(study_table(r, d, !draw, err));
+    TRY(tell_loader(r, d, true, err));
     document_add(
         d, BLOCK_NOTE,
         say(r, "Times as fast: as %s. Variants differ in nothing but what the study varies, so "

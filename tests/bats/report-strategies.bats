@@ -155,10 +155,10 @@ ddp_run() {
     mp_run b name=pipe
     ddp_run 3 c name=ranks
     succeeds "$REPORT" a b c --out out --lang zh
-    says out/report.md "## 并行的时间损失在哪里"
+    says out/report.md "## 并行开销分析"
     says out/report.md "| **广播参数** | 10.0000 | 2.5 % | 100 |"
     says out/report.md "| **pipe** | 0 | conv1 至 pool2 |"
-    says out/report.md "0 号进程每次归约带来 3 个向量"
+    says out/report.md "0 号进程每次归约需要 3 个向量"
     for text in busy Busy replica stage "a rank"; do
         lacks out/report.md "$text"
     done

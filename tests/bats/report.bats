@@ -97,7 +97,7 @@ setup() {
     succeeds "$REPORT" exp/seed-1 --out one
     says one/report.md "100 samples) after 1 epoch of net"
     succeeds "$REPORT" exp/seed-1 --out chinese --lang zh
-    says chinese/report.md "训练 1 轮后"
+    says chinese/report.md "上训练 1 轮，"
     succeeds "$REPORT" exp --out two
     says two/report.md "2 runs of one experiment."
     succeeds "$REPORT" exp b --out three

@@ -55,8 +55,9 @@ LANES     := 16 4
 ISAFLAGS_baseline := -DKERNEL_ISA=baseline
 ISAFLAGS_v3       := -DKERNEL_ISA=v3 -march=x86-64-v3
 ISAFLAGS_v4       := -DKERNEL_ISA=v4 -march=x86-64-v4 -mprefer-vector-width=512
-# With a sanitizer every access is checked by itself: nothing becomes faster, and compiling takes minutes.
-KERNEL_OPT        := $(if $(filter asan tsan,$(MODE)),,-O3)
+# With a sanitizer every access is checked by itself: nothing becomes faster, and the checks in unrolled loops take the
+# optimiser minutes.
+KERNEL_OPT        := $(if $(filter asan tsan,$(MODE)),-O0,-O3)
 # No part of the library: lib/compute/cuda, see make/cuda.mk, and the one file that knows MPI, see make/mpi.mk.
 MPI_C     := lib/dist/transport_mpi.c
 LIBSRC    := $(filter-out $(KERNELS) $(MPI_C) lib/compute/cuda/%,$(wildcard lib/*/*.c lib/*/*/*.c))
@@ -79,10 +80,10 @@ FORCE: check-build
 check-build:
 	@scripts/check-folders build '$(BUILD)' $(call word_of,$(ARTIFACTS))
 
-# The version is a header that changes only when `git describe` does.
+# The version is a header that changes only when `git describe` does, and at once: modes may be built side by side.
 $(BUILD)/generated/version.h: FORCE
 	@mkdir -p $(@D); v=$$(git describe --always --dirty --tags 2>/dev/null || echo unknown); \
-	line="#define LOCKSTEP_VERSION \"$$v\""; echo "$$line" | cmp -s - $@ || echo "$$line" > $@
+	line="#define LOCKSTEP_VERSION \"$$v\""; echo "$$line" | cmp -s - $@ || { echo "$$line" > $@.$$$$ && mv -f $@.$$$$ $@; }
 
 $(OBJ)/%.o: %.c $(OBJ)/flags
 	@mkdir -p $(@D)

@@ -91,7 +91,7 @@ static status compose_results(const results *r, document *d, error *err) {
     section_comparison(r, d);
     if (!r->plan.count) section_prediction(r, d);
     TRY(section_published(r, d, err));
-    TRY(section_repeats(r, d, err));
+    section_repeats(r, d);
     section_summary(r, d);
 out:
     return rc;

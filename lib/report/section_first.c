@@ -132,11 +132,10 @@ static void tell_accuracy_of_one(const results *r, text *out, const run *one) {
         say_count(r, (double)one->planned_epochs, "%.9g epoch", "%.9g epochs", count);
     if (!one->train || isnan(one->accuracy)) return;
     snprintf(value, sizeof value, "%.2f %%", 100 * one->accuracy);
-    if (one->evaluate && one->test_samples > 0) {
-        int64_t right = (int64_t)llround(one->accuracy * (double)one->test_samples);
-        interval range = statistics_wilson(right, one->test_samples);
-        snprintf(low, sizeof low, "%.2f", 100 * range.low);
-        snprintf(high, sizeof high, "%.2f", 100 * range.high);
+    const figure *f = results_figure(r, one->name, "accuracy");
+    if (f && !isnan(f->low)) {
+        snprintf(low, sizeof low, "%.2f", 100 * f->low);
+        snprintf(high, sizeof high, "%.2f", 100 * f->high);
         text_format(
             out,
             say(r,
@@ -148,36 +147,35 @@ static void tell_accuracy_of_one(const results *r, text *out, const run *one) {
     }
 }
 
-static void append_accuracy(text *out, const group_summary *s) {
-    text_format(out, "%.2f %%", 100 * s->accuracy);
-    if (!isnan(s->accuracy_range.low))
-        text_format(out, " ± %.2f", 50 * (s->accuracy_range.high - s->accuracy_range.low));
+// What repeats of a group come to, with half of the interval of a mean.
+static void append_mean(text *out, const figure *f, const group *g, int digits, double scale) {
+    text_format(out, "%.*f%s", digits, scale * f->value, scale > 1 ? " %" : "");
+    if (g->count > 1 && !isnan(f->low))
+        text_format(out, " ± %.*f", digits, scale * (f->high - f->low) / 2);
 }
 
-// "64.12 % ± 0.41 (single), …" of every experiment, or from the lowest to the highest of many.
-static status tell_accuracies(const results *r, text *out, error *err) {
+// "single 64.12 % ± 0.41, …" of every experiment, or from the lowest to the highest of many.
+static void tell_accuracies(const results *r, text *out) {
     const group *least = NULL, *most = NULL;
-    group_summary s, low = {0}, high = {0};
+    double low = NAN, high = NAN;
     text all;
-    status rc = STATUS_OK;
-    text_init(&all, err);
+    text_init(&all, out->err);
     for (size_t i = 0; i < r->group_count; i++) {
-        TRY(group_summarize(&r->groups[i], &s, err));
-        if (isnan(s.accuracy)) continue;
-        if (!least || s.accuracy < low.accuracy) least = &r->groups[i], low = s;
-        if (!most || s.accuracy > high.accuracy) most = &r->groups[i], high = s;
+        const group *g = &r->groups[i];
+        const figure *f = results_group_figure(r, g, "accuracy");
+        if (!f || isnan(f->value)) continue;
+        if (!least || f->value < low) least = g, low = f->value;
+        if (!most || f->value > high) most = g, high = f->value;
         text_append(&all, all.length ? say(r, ", ") : "");
-        text_format(&all, "%s ", r->groups[i].name);
-        append_accuracy(&all, &s);
+        text_format(&all, "%s ", g->name);
+        append_mean(&all, f, g, 2, 100);
     }
     if (all.length && r->group_count > TOLD_MAX)
-        text_format(out, say(r, "Test accuracy: from %.2f %% (%s) to %.2f %% (%s)."),
-                    100 * low.accuracy, least->name, 100 * high.accuracy, most->name);
+        text_format(out, say(r, "Test accuracy: from %.2f %% (%s) to %.2f %% (%s)."), 100 * low,
+                    least->name, 100 * high, most->name);
     else if (all.length)
         text_format(out, say(r, "Test accuracy: %s."), text_string(&all));
-out:
     text_release(&all);
-    return rc;
 }
 
 static void tell_time_of_one(const results *r, text *out, const run *one) {
@@ -218,22 +216,18 @@ static void tell_comparisons(const results *r, text *out) {
     text_release(&all);
 }
 
-static status tell_times(const results *r, text *out, error *err) {
-    group_summary s;
+static void tell_times(const results *r, text *out) {
     text all;
-    status rc = STATUS_OK;
-    text_init(&all, err);
+    text_init(&all, out->err);
     for (size_t i = 0; i < r->group_count && i < TOLD_MAX; i++) {
-        TRY(group_summarize(&r->groups[i], &s, err));
-        if (isnan(s.seconds)) continue;
+        const double seconds = results_group_value(r, &r->groups[i], "seconds_per_epoch");
+        if (isnan(seconds)) continue;
         text_append(&all, all.length ? say(r, ", ") : "");
         text_format(&all, "%s ", r->groups[i].name);
-        effect_append_seconds(r, &all, &r->groups[i], s.seconds);
+        effect_append_seconds(r, &all, &r->groups[i], seconds);
     }
     if (all.length) text_format(out, say(r, "Time of an epoch: %s."), text_string(&all));
-out:
     text_release(&all);
-    return rc;
 }
 
 // ---- May it be believed? ----
@@ -310,91 +304,68 @@ static status chart(const results *r, document *d, error *err) {
     return section_speedups(r, d, axis, err);
 }
 
-static status table_row(document *d, const group *g, error *err) {
-    const run *one = g->runs[0];
-    group_summary s;
-    text accuracy, seconds;
-    status rc = group_summarize(g, &s, err);
-    if (rc != STATUS_OK) return rc;
-    text_init(&accuracy, err);
-    text_init(&seconds, err);
-    if (!isnan(s.accuracy)) append_accuracy(&accuracy, &s);
-    if (run_has_time(one) && !isnan(s.seconds))
-        text_format(&seconds, "%.*f", seconds_digits(s.seconds), s.seconds);
-    if (seconds.length && !isnan(s.seconds_range.low))
-        text_format(&seconds, " ± %.*f", seconds_digits(s.seconds),
-                    (s.seconds_range.high - s.seconds_range.low) / 2);
-    if (seconds.length && s.simulated) text_append(&seconds, SIMULATED_MARK);
-    document_cell(d, CELL_STRONG, "%s", g->name);
-    document_cell(d, CELL_NUMBER, "%s", text_string(&accuracy));
-    document_cell(d, CELL_NUMBER, "%s", text_string(&seconds));
-    cell_count(d, one->world_size);
-    cell_count(d, (int64_t)g->count);
-    document_cell(d, CELL_CODE, "%.*s", SHORT_HASH, g->count == 1 ? one->model_content : "");
-    text_release(&accuracy);
-    text_release(&seconds);
-    return rc;
+static void mean_cell(const results *r, document *d, const group *g, const char *metric,
+                      bool time) {
+    const figure *f = results_group_figure(r, g, metric);
+    text shown;
+    text_init(&shown, d->err);
+    if (f && !isnan(f->value))
+        append_mean(&shown, f, g, time ? seconds_digits(f->value) : 2, time ? 1 : 100);
+    if (shown.length && f->simulated) text_append(&shown, SIMULATED_MARK);
+    document_cell(d, CELL_NUMBER, "%s", text_string(&shown));
+    if (f) document_cell_id(d, f->id);
+    text_release(&shown);
 }
 
 // A run alone: a line for each fact.
 static void table_of_facts(const results *r, document *d, const run *one) {
+    static const char *const facts[] = {
+        "accuracy",       "train_loss", "global_batch",      "lr",
+        "virtual_shards", "world_size", "seconds_per_epoch", "total_seconds"};
     document_table(d, 2, "");
     document_cell(d, CELL_TEXT, "%s", say(r, "Experiment"));
     document_cell(d, CELL_TEXT, "%s", one->name);
-    const struct {
-        wording name;
-        const char *format;
-        double value;
-    } facts[] = {{WORD("Test accuracy"), "%.2f %%", 100 * one->accuracy},
-                 {WORD("Train loss"), "%.4f", one->train_loss},
-                 {WORD("Epochs"), "%.9g", (double)one->planned_epochs},
-                 {WORD("Global batch"), "%.9g", (double)one->global_batch},
-                 {WORD("lr"), "%g", one->lr},
-                 {WORD("V"), "%.9g", (double)one->virtual_shards},
-                 {WORD("Ranks"), "%.9g", (double)one->world_size}};
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
-        if (isnan(facts[i].value) || facts[i].value < 0) continue;
-        document_cell(d, CELL_STRONG, "%s", say(r, facts[i].name));
-        cell_number(d, facts[i].format, facts[i].value);
+        if (isnan(results_value(r, one->name, facts[i]))) continue;
+        document_cell(d, CELL_STRONG, "%s", say(r, joint_metrics_find(facts[i])->heading));
+        cell_figure(r, d, one->name, facts[i]);
     }
-    document_cell(d, CELL_STRONG, "%s", say(r, "s / epoch"));
-    cell_time(r, d, one, one->seconds_per_epoch);
-    document_cell(d, CELL_STRONG, "%s", say(r, "Total s"));
-    cell_time(r, d, one, one->total_seconds);
 }
 
-static status table_of_groups(const results *r, document *d, error *err) {
+static void table_of_groups(const results *r, document *d) {
     static const wording head[] = {"Experiment", "Test accuracy", "s / epoch",
                                    "Ranks",      "Runs",          "Model"};
     document_table(d, 6, "");
     head_cells(r, d, head, 6);
     for (size_t i = 0; i < r->group_count; i++) {
-        status rc = table_row(d, &r->groups[i], err);
-        if (rc != STATUS_OK) return rc;
+        const group *g = &r->groups[i];
+        document_cell(d, CELL_STRONG, "%s", g->name);
+        mean_cell(r, d, g, "accuracy", false);
+        mean_cell(r, d, g, "seconds_per_epoch", true);
+        cell_count(d, g->runs[0]->world_size);
+        cell_count(d, (int64_t)g->count);
+        document_cell(d, CELL_CODE, "%.*s", SHORT_HASH,
+                      g->count == 1 ? g->runs[0]->model_content : "");
     }
-    return STATUS_OK;
 }
 
-static status tell_results(const results *r, document *d, error *err) {
+static void tell_results(const results *r, document *d) {
     const bool alone = r->list.count == 1;
     text accuracy, time;
-    status rc = STATUS_OK;
-    text_init(&accuracy, err);
-    text_init(&time, err);
+    text_init(&accuracy, d->err);
+    text_init(&time, d->err);
     if (alone)
         tell_accuracy_of_one(r, &accuracy, &r->list.runs[0]);
     else
-        TRY(tell_accuracies(r, &accuracy, err));
+        tell_accuracies(r, &accuracy);
     if (alone)
         tell_time_of_one(r, &time, &r->list.runs[0]);
     else if (any_speedup(r))
         tell_comparisons(r, &time);
     else
-        TRY(tell_times(r, &time, err));
-out:
+        tell_times(r, &time);
     lead(d, &accuracy);
     lead(d, &time);
-    return rc;
 }
 
 void section_byline(const results *r, const report_options *o, document *d) {
@@ -403,14 +374,12 @@ void section_byline(const results *r, const report_options *o, document *d) {
 }
 
 status section_first(const results *r, document *d, error *err) {
-    status rc;
-    TRY(tell_results(r, d, err));
+    tell_results(r, d);
     tell_trust(r, d);
-    TRY(chart(r, d, err));
+    status rc = chart(r, d, err);
     if (r->list.count == 1)
         table_of_facts(r, d, &r->list.runs[0]);
     else
-        TRY(table_of_groups(r, d, err));
-out:
+        table_of_groups(r, d);
     return rc;
 }

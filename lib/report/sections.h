@@ -29,6 +29,20 @@ int seconds_digits(double seconds);
 #define SIMULATED_MARK "†"
 // A duration of this run, with what must be said beside it: nothing for a resumed run, the mark.
 void cell_time(const results *r, document *d, const run *of, double seconds);
+// The figure OWNER.METRIC as its metric says, seconds with the mark where they are simulated; a
+// cell without a value is empty. Cells of figures carry their ids.
+void cell_figure(const results *r, document *d, const char *owner, const char *metric);
+// Its interval, in brackets.
+void cell_figure_range(const results *r, document *d, const char *owner, const char *metric);
+// What part of OWNER.WHOLE it is; its id is that of the part.
+void cell_share(const results *r, document *d, const char *owner, const char *part,
+                const char *whole);
+// Of a group: its own figure, that of its only run, or the mean over its repeats.
+void cell_group(const results *r, document *d, const group *g, const char *metric);
+// Of each of some metrics a cell, and its heading.
+void cell_figures(const results *r, document *d, const char *owner, const char *const *metrics,
+                  size_t count);
+void head_figures(const results *r, document *d, const char *const *metrics, size_t count);
 // A run's name, with the mark behind it where its times are simulated, for heads and bars.
 enum { LABEL_TEXT = 128 };
 const char *label_run(const results *r, const run *one, char buffer[LABEL_TEXT]);
@@ -57,7 +71,7 @@ void tell_trust(const results *r, document *d);
 // Is there a speed-up to draw?
 bool any_speedup(const results *r);
 void section_summary(const results *r, document *d);
-status section_repeats(const results *r, document *d, error *err) MUST_CHECK;
+void section_repeats(const results *r, document *d);
 status section_published(const results *r, document *d, error *err) MUST_CHECK;
 // The same without the note that the figures are those of other machines.
 status section_published_table(const results *r, document *d, error *err) MUST_CHECK;
@@ -84,7 +98,7 @@ status section_gpus(const results *r, document *d, error *err) MUST_CHECK;
 status section_time_figure(const results *r, document *d, error *err) MUST_CHECK;
 status section_classes(const results *r, document *d, error *err) MUST_CHECK;
 // Without the confusion matrices.
-status section_class_table(const results *r, document *d, error *err) MUST_CHECK;
+void section_class_table(const results *r, document *d);
 void section_environment(const results *r, document *d);
 // That times are medians over executions, where some are.
 void note_executions(const results *r, document *d);
@@ -92,6 +106,9 @@ void section_files(const results *r, document *d);
 // The files of many runs: a line each.
 void section_manifests(const results *r, document *d);
 void section_commands(const results *r, document *d);
+// The audit of a report, into a part of a page; nothing without a claim.
+struct reproduced;
+void section_findings(const results *r, document *d, const struct reproduced *one);
 // Published reports: all of it, or the table of all rows alone.
 status section_reproduction(const results *r, document *d, error *err) MUST_CHECK;
 status section_rows(const results *r, document *d, bool wide, error *err) MUST_CHECK;

@@ -62,7 +62,7 @@ figure() {
     fails_with 2 "expected 'ladder A B' or 'study FILE'" "$BIN/plan" ladder a.yaml --out plan.yaml
     fails_with 2 "expected 'ladder A B' or 'study FILE'" "$BIN/plan" walk a.yaml b.yaml
     fails_with 2 "--set 'epochs=0'" "$BIN/plan" ladder a.yaml b.yaml --set epochs=0 --out plan.yaml
-    fails_with 3 "'none.yaml': No such file" "$BIN/plan" ladder a.yaml none.yaml --out plan.yaml
+    fails_with 3 "cannot find experiment: 'none.yaml' does not exist" "$BIN/plan" ladder a.yaml none.yaml --out plan.yaml
     fails_with 1 "none/plan.yaml" "$BIN/plan" ladder a.yaml b.yaml -q --out none/plan.yaml
     [ ! -e plan.yaml ]
     TOOL=plan fails_with 1 "No space" sh -c "'$BIN/plan' ladder a.yaml b.yaml -q >/dev/full"

@@ -6,9 +6,8 @@ load helpers
 load reports
 
 setup() {
-    need_tool report manifest
-    need_python
-    mkdir "$WORK/files" && cd "$WORK/files" || return
+    need_tool manifest
+    begin_report
 }
 
 # run_of NAME [KEY=VALUE]... [-- PYTHON]: a_run, of one thread a rank. Then a model of 10 parameters (a

@@ -6,10 +6,7 @@ load helpers
 load reports
 
 setup() {
-    need_tool report
-    need_python
-    REPORT=$BIN/report
-    mkdir "$WORK/files" && cd "$WORK/files" || return
+    begin_report
 }
 
 @test "a plan names runs by their keys, one run under two names" {

@@ -7,11 +7,8 @@ load reports
 load training
 
 setup() {
-    need_tool report
-    need_python
-    REPORT=$BIN/report
+    begin_report
     heading="Where parallelism loses its time"
-    mkdir "$WORK/files" && cd "$WORK/files" || return
 }
 
 # noted FILE ID: value, unit and note in report.csv.

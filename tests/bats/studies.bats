@@ -54,7 +54,7 @@ experiment() {
     sed -i 's/world_size: \[1, 2\]/world_size: [1, 3]/' ranks.yaml
     fails_with 3 "ranks.yaml:5:7: variant 'world_size-3': .*'virtual_shards' is 2: it must be a multiple" \
         "$BIN/plan" study ranks.yaml --out plan.yaml
-    fails_with 3 "base.yaml:1:9: 'schema': expected lockstep.study/1" "$BIN/plan" study base.yaml --out plan.yaml
+    fails_with 3 "cannot plan a study: 'base.yaml': it is an experiment; .plan runs. takes those" "$BIN/plan" study base.yaml --out plan.yaml
     [ ! -e plan.yaml ]
 }
 
@@ -127,7 +127,7 @@ YAML
     [[ $output == *"goes from 12.5 % [12.5, 12.5] (loader_workers 4) to 80.0 % [80.0, 80.0] (loader_workers 0)."* ]] || fail "$output"
     [[ $output == *"Fastest: loader_workers 4; against loader_workers 0: 4.00 times as fast ["* ]] || fail "$output"
     succeeds "$BIN/report" loader* --plan plan.yaml --out out
-    grep -Eq '^\| \*\*2\*\* \| 2.00 \| 2.00× \| \[1.9[0-9], 2.0[0-9]\] \| faster \| 100.00 \| 100.00 \| 50.0 % \| \[50.0, 50.0\] \| 70.00 % \| 10.50 \|' out/report.md ||
+    grep -Eq '^\| \*\*2\*\* \| 2.00 \| 2.00× \| \[1.9[0-9], 2.0[0-9]\] \| faster \| 100.000 \| 100.000 \| 50.0 % \| \[50.0, 50.0\] \| 70.00 % \| 10.50 \|' out/report.md ||
         fail "$(cat out/report.md)"
     grep -qF '| **loader\_workers-4** | Load, s / step | 0.0005 | 0.0125 | R004 |' out/report.md
     grep -qF '| **loader\_workers-4** | Test accuracy | 70–80 % | 70.00 % | R004 |' out/report.md

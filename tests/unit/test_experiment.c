@@ -15,6 +15,8 @@
 #include "experiment/catalog.h"
 #include "experiment/experiment.h"
 
+#include "temporary_folder.h"
+
 #define MODEL                                                                            \
     "schema: lockstep.model/1\nname: small\ninput: [3, 8, 8]\nlayers:\n"                 \
     "  [conv: {out: 4, kernel: 3}, batch_norm, relu, flatten, linear: {out: 8}, relu,\n" \
@@ -25,34 +27,13 @@
     "schema: lockstep.experiment/1\nname: x\ndataset: cifar10\nmodel: small\n" \
     "virtual_shards: 4\nglobal_batch: 64\nepochs: 10\noptimizer: {kind: sgd, lr: 0.001}\n"
 
-static char folder[64], path[96];
+static char path[FILE_PATH_SIZE];
 
-static void write_file(const char *name, const char *text) {
-    char full[160];
-    snprintf(full, sizeof full, "%s/%s", folder, name);
-    FILE *file = fopen(full, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    assert_int_equal(fclose(file), 0);
-}
-
-static int make_folder(void **state) {
-    (void)state;
-    char models[96];
-    snprintf(folder, sizeof folder, "/tmp/test_experiment.XXXXXX");
-    if (!mkdtemp(folder)) return -1;
-    snprintf(models, sizeof models, "%s/models", folder);
-    if (mkdir(models, 0777)) return -1;
+static int make_files(void **state) {
+    if (make_folder(state)) return -1;
     snprintf(path, sizeof path, "%s/x.yaml", folder);
     write_file("models/small.yaml", MODEL);
     return 0;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -r '%s'", folder);
-    return system(command);
 }
 
 static status load_set(const char *text, experiment *e, error *err, const char *const *set,
@@ -506,7 +487,7 @@ static void differences_that_change_bits_are_named(void **state) {
     write_file("other.yaml", "schema: lockstep.model/1\nname: o\ninput: [3, 8, 8]\n"
                              "layers: [flatten, {relu: {name: relu1}}, linear: {out: 1}, "
                              "linear: {out: 10}]\n");
-    char set[128];
+    char set[FILE_PATH_SIZE];
     snprintf(set, sizeof set, "model=%s/other.yaml", folder);
     difference(set, "model");
 }
@@ -547,5 +528,5 @@ int main(void) {
         cmocka_unit_test(more_epochs_continue_where_the_first_ones_stay_the_same),
         cmocka_unit_test(shipped_experiments_are_valid),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_files, remove_folder);
 }

@@ -15,6 +15,8 @@
 #include "experiment/experiment.h"
 #include "experiment/plan.h"
 
+#include "temporary_folder.h"
+
 #define SCHEMA "schema: lockstep.experiment/1\n"
 #define LAYERS \
     "input: [3, 8, 8]\nlayers: [conv: {out: 4, kernel: 3}, relu, flatten, linear: {out: 10}]\n"
@@ -26,34 +28,12 @@
            "published: [{source: R1, accuracy: 65}]\n"
 #define CHILD SCHEMA "name: child\nbase: base\n"
 
-static char folder[64];
-
-static void write_file(const char *name, const char *text) {
-    char path[160], command[200];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    snprintf(command, sizeof command, "mkdir -p \"$(dirname '%s')\"", path);
-    assert_int_equal(system(command), 0);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    assert_int_equal(fclose(file), 0);
-}
-
 // Every test begins in a new folder, and in it.
-static int make_folder(void **state) {
-    (void)state;
-    snprintf(folder, sizeof folder, "/tmp/test_inherit.XXXXXX");
-    if (!mkdtemp(folder) || chdir(folder)) return -1;
+static int make_files(void **state) {
+    if (enter_folder(state)) return -1;
     write_file("models/small.yaml", "schema: lockstep.model/1\nname: small\n" LAYERS);
     write_file("base.yaml", BASE);
     return 0;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "cd / && rm -r '%s'", folder);
-    return system(command);
 }
 
 static void load(const char *name, experiment *e) {
@@ -309,7 +289,7 @@ static void studies_find_their_base(void **state) {
     yaml_free(plan);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_files, remove_folder)
 
 int main(void) {
     const struct CMUnitTest tests[] = {

@@ -18,6 +18,8 @@
 #include "experiment/experiment.h"
 #include "experiment/plan.h"
 
+#include "temporary_folder.h"
+
 #define MODEL                                                                             \
     "schema: lockstep.model/1\nname: %s\ninput: [3, 8, 8]\nlayers:\n"                     \
     "  [conv: {out: %d, kernel: 3}, batch_norm, relu, flatten, linear: {out: 8}, relu,\n" \
@@ -31,47 +33,26 @@
     "schema: lockstep.model/1\nname: plain\ninput: [3, 8, 8]\nlayers: [flatten, linear: " \
     "{out: 10}]\n"
 
-static char folder[64], file_a[96], file_b[96], file_c[96], file_study[128];
-
-static void write_file(const char *path, const char *text) {
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    assert_int_equal(fclose(file), 0);
-}
+static char file_a[FILE_PATH_SIZE], file_b[FILE_PATH_SIZE], file_c[FILE_PATH_SIZE],
+    file_study[FILE_PATH_SIZE];
 
 static void write_model(const char *name, int out) {
-    char path[160], text[512];
-    snprintf(path, sizeof path, "%s/models/%s.yaml", folder, name);
+    char path[FILE_PATH_SIZE], text[512];
+    snprintf(path, sizeof path, "models/%s.yaml", name);
     snprintf(text, sizeof text, MODEL, name, out);
     write_file(path, text);
 }
 
-static int make_folder(void **state) {
-    (void)state;
-    char below[96];
-    snprintf(folder, sizeof folder, "/tmp/test_plan.XXXXXX");
-    if (!mkdtemp(folder)) return -1;
-    snprintf(below, sizeof below, "%s/models", folder);
-    if (mkdir(below, 0777)) return -1;
-    snprintf(below, sizeof below, "%s/studies", folder);
-    if (mkdir(below, 0777)) return -1;
+static int make_files(void **state) {
+    if (make_folder(state)) return -1;
     snprintf(file_a, sizeof file_a, "%s/a.yaml", folder);
     snprintf(file_b, sizeof file_b, "%s/b.yaml", folder);
     snprintf(file_c, sizeof file_c, "%s/c.yaml", folder);
-    snprintf(file_study, sizeof file_study, "%s/s.yaml", below);
+    snprintf(file_study, sizeof file_study, "%s/studies/s.yaml", folder);
     write_model("small", 4);
     write_model("large", 6);
-    snprintf(below, sizeof below, "%s/models/plain.yaml", folder);
-    write_file(below, PLAIN);
+    write_file("models/plain.yaml", PLAIN);
     return 0;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -r '%s'", folder);
-    return system(command);
 }
 
 // ---- Ladders ----
@@ -649,5 +630,5 @@ int main(void) {
         cmocka_unit_test(settings_of_a_study_can_be_replaced),
         cmocka_unit_test(every_reproduction_of_the_project),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_files, remove_folder);
 }

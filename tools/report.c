@@ -10,7 +10,7 @@
 #include "report/report.h"
 
 // Raised when equal inputs give another report than before.
-enum { REPORT_BITS = 5 };
+enum { REPORT_BITS = 6 };
 
 typedef struct options {
     const char *out, *baseline, *language, *why, *check, *plan, *collectives;

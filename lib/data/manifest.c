@@ -16,6 +16,7 @@
 #include "base/memory.h"
 #include "base/output.h"
 #include "base/paths.h"
+#include "base/process.h"
 #include "base/redact.h"
 
 static const char SCHEMA[] = "lockstep.manifest/1";
@@ -80,9 +81,9 @@ static status describe_commit(yaml_node *run, error *err) {
 #endif
 
 static status describe_run(yaml_node *run, const char *started, error *err) {
-    char host[256] = "unknown", cpu[256];
+    char host[PROCESS_HOST_BYTES], cpu[256];
     status rc = STATUS_OK;
-    if (gethostname(host, sizeof host - 1)) snprintf(host, sizeof host, "unknown");
+    process_host(host);
     find_cpu(cpu, sizeof cpu);
     TRY(put_text(run, "host", host, err));
     TRY(put_text(run, "cpu", cpu, err));

@@ -8,6 +8,7 @@
 #include "base/cli.h"
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/process.h"
 #include "pipeline/change.h"
 #include "pipeline/child.h"
 #include "pipeline/stage.h"
@@ -130,16 +131,11 @@ static void take_condition(planned_runs *runs, const char *host, const char *ver
     snprintf(runs->version, sizeof runs->version, "%s", version);
 }
 
-static const char *text_at(const yaml_node *root, const char *path) {
-    const yaml_node *node = yaml_get(root, path);
-    return node && node->kind == YAML_SCALAR ? node->text : "";
-}
-
 status execute_missing(const pipeline *p, planned_runs *runs, int rounds, int *missing,
                        error *err) {
-    char host[256] = "unknown";
+    char host[PROCESS_HOST_BYTES];
     execution_list first;
-    if (gethostname(host, sizeof host - 1)) snprintf(host, sizeof host, "unknown");
+    process_host(host);
     take_condition(runs, host, cli_version());
     status rc = count_missing(p, runs, rounds, missing, err);
     if (rc != STATUS_OK || !*missing) return rc;
@@ -150,7 +146,7 @@ status execute_missing(const pipeline *p, planned_runs *runs, int rounds, int *m
     for (size_t i = first.count; rc == STATUS_OK && *missing && i-- > 0;) {
         const yaml_node *train = first.items[i].train;
         if (!train) continue;
-        take_condition(runs, text_at(train, "run.host"), text_at(train, "version"));
+        take_condition(runs, yaml_text_at(train, "run.host"), yaml_text_at(train, "version"));
         rc = count_missing(p, runs, rounds, missing, err);
     }
     store_release(&first);
@@ -325,7 +321,7 @@ static status compare_models(const execution_work *w, error *err) {
     if (rc != STATUS_OK) return rc;
     for (size_t i = 0; rc == STATUS_OK && i < list.count; i++) {
         const execution *x = &list.items[i];
-        const char *own = x->train ? text_at(x->train, "results.model") : "";
+        const char *own = x->train ? yaml_text_at(x->train, "results.model") : "";
         if (hash && *own && strcmp(hash, own) != 0)
             rc = error_set(err, STATUS_FINDING,
                            "two executions of one key end in other models: '%s' in %.12s…, '%s' "

@@ -16,7 +16,10 @@ void document_init(document *d, const char *title, const char *language, error *
 void document_release(document *d) {
     for (size_t i = 0; i < d->count; i++) {
         block *b = &d->blocks[i];
-        for (size_t k = 0; k < b->table.count; k++) free(b->table.cells[k].text);
+        for (size_t k = 0; k < b->table.count; k++) {
+            free(b->table.cells[k].text);
+            free(b->table.cells[k].id);
+        }
         free(b->table.cells);
         free(b->text);
         free(b->svg);
@@ -111,6 +114,12 @@ void document_shade(document *d, double shade) {
     if (d->rc != STATUS_OK) return;
     table *t = &d->blocks[d->count - 1].table;
     t->cells[t->count - 1].shade = shade;
+}
+
+void document_cell_id(document *d, const char *id) {
+    if (d->rc != STATUS_OK) return;
+    table *t = &d->blocks[d->count - 1].table;
+    t->cells[t->count - 1].id = copy_string(d, id);
 }
 
 static void tag_id(document *d, block *b, const char *tag) {

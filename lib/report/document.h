@@ -32,6 +32,7 @@ typedef struct cell {
     char *text;
     cell_style style;
     double shade; // background from 0 (none) to 1, for matrices; HTML only
+    char *id;     // of the figure that it shows, what `report --why` takes; NULL: none
 } cell;
 
 // Rows of `columns` cells; the first row is the head.
@@ -70,6 +71,9 @@ void document_table(document *d, size_t columns, const char *caption);
 void document_cell(document *d, cell_style style, const char *format, ...) PRINTF_LIKE(3, 4);
 // The shade of the cell added last.
 void document_shade(document *d, double shade);
+
+// The figure that the cell added last shows; copied.
+void document_cell_id(document *d, const char *id);
 
 // Moves the blocks of `part` behind those of d, with its headings as subheadings. Drawings keep
 // their ids apart by `tag` in front of each: letters, digits and dashes. `part` is left without

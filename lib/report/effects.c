@@ -181,17 +181,8 @@ void effect_append_published(const results *r, text *out, const planned *one, bo
 // ---- Times ----
 
 void effect_append_seconds(const results *r, text *out, const group *g, double seconds) {
-    bool simulated = false;
     char value[TIME_TEXT];
-    for (size_t i = 0; i < g->count; i++) simulated |= g->runs[i]->simulated;
     snprintf(value, sizeof value, "%.*f", seconds_digits(seconds), seconds);
     text_format(out, say(r, "%s s"), value);
-    if (simulated) text_format(out, " %s", say(r, "SIMULATED"));
-}
-
-double effect_total_seconds(const group *g) {
-    double sum = 0;
-    for (size_t i = 0; i < g->count; i++)
-        sum += run_has_time(g->runs[i]) ? g->runs[i]->total_seconds : NAN;
-    return sum / (double)g->count;
+    if (group_is_simulated(g)) text_format(out, " %s", say(r, "SIMULATED"));
 }

@@ -39,7 +39,5 @@ void effect_append_published(const results *r, text *out, const planned *one, bo
 
 // "1.58 s", with SIMULATED where it is.
 void effect_append_seconds(const results *r, text *out, const group *g, double seconds);
-// Mean total seconds of the runs; NAN where one has no times.
-double effect_total_seconds(const group *g);
 
 #endif

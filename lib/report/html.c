@@ -151,6 +151,7 @@ static void write_cell(text *out, const cell *c, cell_style style, bool head, la
     const char *scope = head ? " scope=col" : title ? " scope=row" : "";
     text_format(out, "<%s%s%s", title ? "th" : "td", class_of(c, style, head), scope);
     if (c->shade > 0) text_format(out, " style=\"background:rgba(var(--shade),%.2f)\"", c->shade);
+    if (c->id) element(out, " title=\"report DIR... --why ", c->id, "\"");
     text_append(out, ">");
     if (style == CELL_NUMBER && !head)
         write_number(out, c->text, l);

@@ -57,7 +57,7 @@ static status compose(const results *r, const char *title_given, document *d, er
     section_summary(r, d);
     TRY(section_comparison(r, d, err));
     if (!r->plan.count) section_prediction(r, d);
-    TRY(section_repeats(r, d, err));
+    section_repeats(r, d);
     TRY(section_published(r, d, err));
     TRY(section_curves(r, d, err));
     TRY(section_time_split(r, d, err));
@@ -67,7 +67,7 @@ static status compose(const results *r, const char *title_given, document *d, er
     section_environment(r, d);
     section_files(r, d);
     section_commands(r, d);
-    if (r->plan.count) TRY(section_loader_verdict(r, d, err));
+    if (r->plan.count) section_loader_verdict(r, d);
     rc = document_status(d);
 out:
     return rc;
@@ -164,7 +164,7 @@ status report_answer(const results *r, text *out, error *err) {
     document_init(&d, title, language_name(r->options.language), err);
     free(title);
     TRY(r->reproduction ? section_rows(r, &d, false, err) : section_plan(r, &d, false, err));
-    TRY(section_loader_verdict(r, &d, err));
+    section_loader_verdict(r, &d);
     TRY(document_status(&d));
     document_to_plain(&d, out);
     rc = text_status(out);

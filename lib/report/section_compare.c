@@ -1,17 +1,9 @@
 // Every experiment against the baseline.
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-#include "base/memory.h"
-#include "report/plot.h"
+#include "report/bars.h"
 #include "report/sections.h"
-
-static double seconds_of(const group *g) {
-    double sum = 0;
-    for (size_t i = 0; i < g->count; i++) sum += g->runs[i]->seconds_per_epoch;
-    return sum / (double)g->count;
-}
 
 static void verdict_cell(const results *r, document *d, const comparison *c) {
     interval range = c->speedup.range;
@@ -62,7 +54,7 @@ void cell_accuracy_verdict(const results *r, document *d, const comparison *c) {
 }
 
 void cells_comparison(const results *r, document *d, const comparison *c) {
-    cell_time(r, d, c->subject->runs[0], seconds_of(c->subject));
+    cell_group(r, d, c->subject, "seconds_per_epoch");
     cells_speedup(r, d, c);
     if (c->arithmetic)
         document_cell(d, CELL_TEXT, say(r, "no: %s"), c->arithmetic);
@@ -77,7 +69,7 @@ void cells_comparison(const results *r, document *d, const comparison *c) {
 }
 
 void cells_uncompared(const results *r, document *d, const group *g) {
-    cell_time(r, d, g->runs[0], seconds_of(g));
+    cell_group(r, d, g, "seconds_per_epoch");
     document_cell(d, CELL_NUMBER, "%s", "");
     document_cell(d, CELL_NUMBER, "%s", "");
     document_cell(d, CELL_TEXT, "%s", say(r, "baseline"));
@@ -99,41 +91,25 @@ void head_comparison(const results *r, document *d, const wording *front, size_t
 
 // Bars of the speed-ups that may be given.
 status section_speedups(const results *r, document *d, const char *axis, error *err) {
-    status rc = STATUS_FAILED;
-    size_t room = r->comparison_count, count = 0;
-    double *value = memory_new(3 * room, sizeof *value, err);
-    const char **names = memory_new(room, sizeof *names, err);
-    char *svg = NULL, why[128];
-    if (!value || !names) goto out;
-    for (size_t i = 0; i < room; i++) {
-        const comparison *c = &r->comparisons[i];
-        if (c->reasons || isnan(c->speedup.value)) continue;
-        value[count] = c->speedup.value;
-        value[room + count] = c->speedup.range.low;
-        value[2 * room + count] = c->speedup.range.high;
-        names[count++] = c->subject->name;
+    static const char *const metric[] = {"speedup"};
+    status rc = STATUS_OK;
+    bars b = {.id = "speedup",
+              .title = say(r, "Speed-up"),
+              .axis = axis,
+              .caption = say(r, "Speed-ups with their 95 % intervals; the dashed line is no "
+                                "difference. What was not like for like has no bar."),
+              .metrics = metric,
+              .metric_count = 1,
+              .scale = 1,
+              .reference = 1,
+              .err = err};
+    for (size_t i = 0; i < r->comparison_count; i++) {
+        const char *name = r->comparisons[i].subject->name;
+        TRY(bars_add(&b, r, name, "", name));
     }
-    rc = STATUS_OK;
-    if (!count) goto out;
-    plot_values v = {.id = "speedup",
-                     .title = say(r, "Speed-up"),
-                     .x = axis,
-                     .names = names,
-                     .value = value,
-                     .low = value + room,
-                     .high = value + 2 * room,
-                     .count = count,
-                     .reference = 1};
-    TRY(plot_whiskers(&v, &svg, why, err));
-    if (svg)
-        document_figure(d, v.id, svg,
-                        say(r, "Speed-ups with their 95 % intervals; the dashed line is no "
-                               "difference. What was not like for like has no bar."));
-    else
-        document_add(d, BLOCK_NOTE, say(r, "No drawing here: %s when the report was made."), why);
+    rc = bars_draw(&b, r, d);
 out:
-    free(value);
-    free(names);
+    bars_release(&b);
     return rc;
 }
 

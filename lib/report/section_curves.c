@@ -1,5 +1,6 @@
 // The course of training: loss and accuracy by epoch, as drawings and as a table.
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -152,13 +153,16 @@ out:
 // With several runs the table would grow too wide: report.csv has the values of all.
 static void epoch_table(const results *r, document *d, const run *one) {
     static const wording head[] = {"Epoch", "Train loss", "Test accuracy", "Seconds"};
+    static const char *const columns[] = {"loss", "accuracy", "seconds"};
     document_table(d, 4, "");
     head_cells(r, d, head, 4);
     for (size_t i = 0; i < one->epoch_count; i++) {
         document_cell(d, CELL_STRONG, "%zu", i + 1);
-        cell_number(d, "%.4f", one->epochs[i].loss);
-        cell_percent(d, one->epochs[i].accuracy);
-        cell_time(r, d, one, one->epochs[i].seconds);
+        for (size_t k = 0; k < sizeof columns / sizeof *columns; k++) {
+            char metric[48];
+            snprintf(metric, sizeof metric, "epochs.%zu.%s", i + 1, columns[k]);
+            cell_figure(r, d, one->name, metric);
+        }
     }
     document_add(d, BLOCK_NOTE, "%s", say(r, "Seconds are of training alone."));
 }

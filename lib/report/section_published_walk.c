@@ -6,6 +6,7 @@
 #include "audit/number.h"
 #include "report/effects.h"
 #include "report/sections.h"
+#include "results/load_share.h"
 
 enum { NUMBER_TEXT = 64 };
 
@@ -242,7 +243,7 @@ static status tell_load(const results *r, document *d, const published_walk *w,
     status rc = STATUS_OK;
     text_init(&known, err);
     if (!alone || !more) goto out;
-    TRY(plan_load_share(&from->runs, &share, err));
+    TRY(load_share(&from->runs, &share, err));
     if (isnan(share.value) || share.value >= 1) goto out;
     const double bound = 1 / (1 - share.value);
     append_share(&known, &share);

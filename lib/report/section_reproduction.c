@@ -171,7 +171,7 @@ static status compose_rows(const results *r, document *d, const reproduced *one,
     document_add(d, BLOCK_HEADING, "%s", say(r, "Time of a step"));
     TRY(section_time_figure(view, d, err));
     TRY(section_strategy(view, d, err));
-    TRY(section_class_table(view, d, err));
+    section_class_table(view, d);
     rc = document_status(d);
 out:
     return rc;
@@ -182,7 +182,7 @@ static status compose_study(const results *view, document *d, error *err) {
     const char *title = run_text(view->plan.head, "title");
     document_add(d, BLOCK_HEADING, "%s", *title ? title : view->plan.name);
     TRY(section_study(view, d, true, err));
-    TRY(section_loader_verdict(view, d, err));
+    section_loader_verdict(view, d);
     rc = document_status(d);
 out:
     return rc;
@@ -228,7 +228,7 @@ status section_reproduction(const results *r, document *d, error *err) {
                             "evaluation is not counted."));
     for (size_t i = 0; i < r->reproduction->count; i++)
         TRY(section_report(r, d, &r->reproduction->reports[i], err));
-    TRY(section_repeats(r, d, err));
+    section_repeats(r, d);
     section_prediction(r, d);
     section_environment(r, d);
     section_manifests(r, d);

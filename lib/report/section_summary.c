@@ -11,11 +11,10 @@ static void lead_accuracy(const results *r, document *d, const run *one) {
     const char *epochs =
         say_count(r, (double)one->planned_epochs, "%.9g epoch", "%.9g epochs", count);
     snprintf(value, sizeof value, "%.2f %%", 100 * one->accuracy);
-    if (one->evaluate && one->test_samples > 0) {
-        int64_t right = (int64_t)llround(one->accuracy * (double)one->test_samples);
-        interval range = statistics_wilson(right, one->test_samples);
-        snprintf(low, sizeof low, "%.2f", 100 * range.low);
-        snprintf(high, sizeof high, "%.2f", 100 * range.high);
+    const figure *f = results_figure(r, one->name, "accuracy");
+    if (f && !isnan(f->low)) {
+        snprintf(low, sizeof low, "%.2f", 100 * f->low);
+        snprintf(high, sizeof high, "%.2f", 100 * f->high);
         document_add(
             d, BLOCK_PARAGRAPH,
             say(r,
@@ -89,10 +88,14 @@ static double common_target(const results *r) {
 }
 
 static void target_cell(const results *r, document *d, const run *one, double target) {
-    if (one->epoch_count && !run_reaches(one, target))
-        document_cell(d, CELL_NUMBER, "%s", say(r, "not reached"));
-    else
-        cell_time(r, d, one, run_time_to(one, target));
+    static const char metric[] = "seconds_to_target";
+    const figure *f = results_figure(r, one->name, metric);
+    if (!one->epoch_count || run_reaches(one, target)) {
+        cell_figure(r, d, one->name, metric);
+        return;
+    }
+    document_cell(d, CELL_NUMBER, "%s", say(r, "not reached"));
+    if (f) document_cell_id(d, f->id);
 }
 
 static void model_cell(const results *r, document *d, const run *one) {
@@ -102,30 +105,30 @@ static void model_cell(const results *r, document *d, const run *one) {
     document_cell(d, CELL_CODE, "%.*s%s%s", SHORT_HASH, one->model_content, twin ? " " : "", same);
 }
 
+static const char *const front[] = {"accuracy", "seconds_per_epoch", "total_seconds"};
+static const char *const learnt[] = {"train_loss"};
+static const char *const parameters[] = {"world_size", "virtual_shards", "global_batch", "lr"};
+
 static void summary_row(const results *r, document *d, size_t at, double target) {
     const run *one = &r->list.runs[at];
     document_cell(d, CELL_STRONG, "%s", one->name);
-    cell_percent(d, one->accuracy);
-    cell_time(r, d, one, one->seconds_per_epoch);
-    cell_time(r, d, one, one->total_seconds);
+    cell_figures(r, d, one->name, front, 3);
     if (target > 0) target_cell(r, d, one, target);
-    cell_number(d, "%.4f", one->train_loss);
+    cell_figures(r, d, one->name, learnt, 1);
     document_cell(d, CELL_TEXT, "%s", one->strategy);
-    cell_count(d, one->world_size);
-    cell_count(d, one->virtual_shards);
-    cell_count(d, one->global_batch);
-    cell_number(d, "%g", one->lr);
+    cell_figures(r, d, one->name, parameters, 4);
     model_cell(r, d, one);
 }
 
 static void summary_head(const results *r, document *d, double target) {
-    static const wording front[] = {"Run", "Test accuracy", "s / epoch", "Total s"},
-                         back[] = {"Train loss",   "Strategy", "Ranks", "V",
-                                   "Global batch", "lr",       "Model"};
     document_table(d, target > 0 ? 12 : 11, "");
-    head_cells(r, d, front, 4);
+    document_cell(d, CELL_TEXT, "%s", say(r, "Run"));
+    head_figures(r, d, front, 3);
     if (target > 0) document_cell(d, CELL_TEXT, say(r, "s to %.3g %%"), 100 * target);
-    head_cells(r, d, back, 7);
+    head_figures(r, d, learnt, 1);
+    document_cell(d, CELL_TEXT, "%s", say(r, "Strategy"));
+    head_figures(r, d, parameters, 4);
+    document_cell(d, CELL_TEXT, "%s", say(r, "Model"));
 }
 
 void note_executions(const results *r, document *d) {
@@ -195,21 +198,25 @@ void section_summary(const results *r, document *d) {
 
 // ---- Repeats ----
 
-static status repeats_row(const results *r, document *d, const group *g, error *err) {
-    group_summary s;
-    status rc = group_summarize(g, &s, err);
-    if (rc != STATUS_OK) return rc;
-    document_cell(d, CELL_STRONG, "%s", g->name);
-    cell_count(d, (int64_t)g->count);
-    cell_percent(d, s.accuracy);
-    cell_number(d, "%.2f", 100 * s.accuracy_deviation);
-    cell_range(d, s.accuracy_range);
-    cell_time(r, d, g->runs[0], s.seconds);
-    cell_number(d, "%.3f", s.seconds_deviation);
-    return STATUS_OK;
+// The deviation belongs to the mean before it.
+static void deviation_cell(const results *r, document *d, const group *g, const char *metric,
+                           const char *format, double scale) {
+    const figure *f = results_group_figure(r, g, metric);
+    cell_number(d, format, f ? scale * f->deviation : NAN);
+    if (f) document_cell_id(d, f->id);
 }
 
-status section_repeats(const results *r, document *d, error *err) {
+static void repeats_row(const results *r, document *d, const group *g) {
+    document_cell(d, CELL_STRONG, "%s", g->name);
+    cell_count(d, (int64_t)g->count);
+    cell_group(r, d, g, "accuracy");
+    deviation_cell(r, d, g, "accuracy", "%.2f", 100);
+    cell_figure_range(r, d, g->name, "mean_accuracy");
+    cell_group(r, d, g, "seconds_per_epoch");
+    deviation_cell(r, d, g, "seconds_per_epoch", "%.3f", 1);
+}
+
+void section_repeats(const results *r, document *d) {
     static const wording head[] = {"Experiment",    "Runs",      "Mean accuracy", "Deviation",
                                    "95 % interval", "s / epoch", "Deviation"};
     bool any = false;
@@ -221,12 +228,10 @@ status section_repeats(const results *r, document *d, error *err) {
             head_cells(r, d, head, 7);
         }
         any = true;
-        status rc = repeats_row(r, d, &r->groups[i], err);
-        if (rc != STATUS_OK) return rc;
+        repeats_row(r, d, &r->groups[i]);
     }
     if (any)
         document_add(d, BLOCK_NOTE, "%s",
                      say(r, "Means over seeds with the sample standard deviation and the 95 % "
                             "interval of the mean (Student's t)."));
-    return STATUS_OK;
 }

@@ -27,6 +27,20 @@ void cell_range(document *d, interval percent_of_one);
 int seconds_digits(double seconds);
 // A duration of this run, with what must be said beside it: nothing for a resumed run, SIMULATED.
 void cell_time(const results *r, document *d, const run *of, double seconds);
+// The figure OWNER.METRIC as its metric says, seconds with SIMULATED where they are; a cell without
+// a value is empty. Cells of figures carry their ids.
+void cell_figure(const results *r, document *d, const char *owner, const char *metric);
+// Its interval, in brackets.
+void cell_figure_range(const results *r, document *d, const char *owner, const char *metric);
+// What part of OWNER.WHOLE it is; its id is that of the part.
+void cell_share(const results *r, document *d, const char *owner, const char *part,
+                const char *whole);
+// Of a group: its own figure, that of its only run, or the mean over its repeats.
+void cell_group(const results *r, document *d, const group *g, const char *metric);
+// Of each of some metrics a cell, and its heading.
+void cell_figures(const results *r, document *d, const char *owner, const char *const *metrics,
+                  size_t count);
+void head_figures(const results *r, document *d, const char *const *metrics, size_t count);
 // A run's name, with SIMULATED behind it where its times are, for heads and bars.
 enum { LABEL_TEXT = 128 };
 const char *label_run(const results *r, const run *one, char buffer[LABEL_TEXT]);
@@ -46,7 +60,7 @@ void cell_accuracy_verdict(const results *r, document *d, const comparison *c);
 void head_cells(const results *r, document *d, const wording *columns, size_t count);
 
 void section_summary(const results *r, document *d);
-status section_repeats(const results *r, document *d, error *err) MUST_CHECK;
+void section_repeats(const results *r, document *d);
 status section_published(const results *r, document *d, error *err) MUST_CHECK;
 // The same without the note that the figures are those of other machines.
 status section_published_table(const results *r, document *d, error *err) MUST_CHECK;
@@ -62,7 +76,7 @@ status section_ladder(const results *r, document *d, bool draw, error *err) MUST
 status section_published_walk(const results *r, document *d, error *err) MUST_CHECK;
 status section_study(const results *r, document *d, bool draw, error *err) MUST_CHECK;
 // The answer of a study of loader workers: what limits a step, loading or computing.
-status section_loader_verdict(const results *r, document *d, error *err) MUST_CHECK;
+void section_loader_verdict(const results *r, document *d);
 status section_curves(const results *r, document *d, error *err) MUST_CHECK;
 status section_time_split(const results *r, document *d, error *err) MUST_CHECK;
 // What DataParallel, pipelines and DistributedDataParallel lose, for the runs that have any.
@@ -73,7 +87,7 @@ status section_gpus(const results *r, document *d, error *err) MUST_CHECK;
 status section_time_figure(const results *r, document *d, error *err) MUST_CHECK;
 status section_classes(const results *r, document *d, error *err) MUST_CHECK;
 // Without the confusion matrices.
-status section_class_table(const results *r, document *d, error *err) MUST_CHECK;
+void section_class_table(const results *r, document *d);
 void section_environment(const results *r, document *d);
 // That times are medians over executions, where some are.
 void note_executions(const results *r, document *d);

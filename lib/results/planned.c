@@ -148,7 +148,7 @@ status plan_read(yaml_node *root, const run_list *list, language l, plan *p, err
     *p = (plan){.root = root};
     status rc = read_head(root, p, err);
     if (rc == STATUS_OK) rc = read_runs(p, yaml_find(root, "runs"), NULL, list, l, err);
-    if (rc != STATUS_OK) plan_release(p);
+    if (rc != STATUS_OK) planned_release(p);
     return rc;
 }
 
@@ -157,11 +157,11 @@ status plan_read_study(const yaml_node *head, const yaml_node *runs, const run_l
     *p = (plan){0};
     status rc = read_head(head, p, err);
     if (rc == STATUS_OK) rc = read_runs(p, runs, p->name, list, l, err);
-    if (rc != STATUS_OK) plan_release(p);
+    if (rc != STATUS_OK) planned_release(p);
     return rc;
 }
 
-void plan_release(plan *p) {
+void planned_release(plan *p) {
     for (size_t i = 0; i < p->count; i++) {
         comparison_release(&p->items[i].step);
         free(p->items[i].runs.runs);
@@ -171,51 +171,4 @@ void plan_release(plan *p) {
     free(p->items);
     yaml_free(p->root);
     *p = (plan){0};
-}
-
-// ---- Waiting for data ----
-
-// The shares of the timed epochs of a run.
-static size_t shares_of(const run *r, double *share) {
-    size_t count = 0, first = r->epoch_count > 1 ? 1 : 0;
-    for (size_t i = first; run_has_time(r) && i < r->epoch_count; i++) {
-        double part = r->epochs[i].phase[0] / r->epochs[i].seconds; // phase 0 is load
-        if (isfinite(part)) share[count++] = part;
-    }
-    return count;
-}
-
-// To what a share can be; NAN stays.
-static double clamp(double share) {
-    return share < 0 ? 0 : share > 1 ? 1 : share;
-}
-
-status plan_load_share(const group *g, estimate *share, error *err) {
-    status rc = STATUS_FAILED;
-    size_t epochs = 0, runs = 0, n = 0, executed;
-    const run **executions;
-    *share = (estimate){NAN, {NAN, NAN}};
-    if (group_executions(g, &executions, &executed, err) != STATUS_OK) return rc;
-    for (size_t i = 0; i < executed; i++) epochs += executions[i]->epoch_count;
-    double *values = memory_new(epochs, sizeof *values, err);
-    const double **run_values = memory_new(executed, sizeof *run_values, err);
-    size_t *length = memory_new(executed, sizeof *length, err);
-    if (!values || !run_values || !length) goto out;
-    for (size_t i = 0; i < executed; i++) {
-        size_t count = shares_of(executions[i], values + n);
-        if (!count) continue;
-        run_values[runs] = values + n;
-        length[runs++] = count;
-        n += count;
-    }
-    const sample_set set = {run_values, length, runs};
-    rc = statistics_centre(&set, share, err);
-    share->range.low = clamp(share->range.low);
-    share->range.high = clamp(share->range.high);
-out:
-    free(executions);
-    free(values);
-    free(run_values);
-    free(length);
-    return rc;
 }

@@ -118,19 +118,11 @@ static status reduced_bytes(const run *r, double *bytes, error *err) {
 
 // What crosses between the master of dp and its replicas in a step, as the run counted it, and in
 // how many messages. NAN where it did not count.
-static status copied_bytes(const run *r, double *bytes, double *messages, error *err) {
-    execution e;
-    status rc = execution_read(r, &e, err);
-    if (rc != STATUS_OK) return rc;
-    *bytes = *messages = 0;
-    for (int k = 0; e.kind == EXECUTION_REPLICAS && k < EXECUTION_ACTIVITIES; k++) {
-        if (e.bytes[k] < 0) continue;
-        *bytes += (double)e.bytes[k];
-        *messages += (double)(r->world_size - 1);
-    }
-    if (*messages == 0) *bytes = NAN;
-    execution_release(&e);
-    return STATUS_OK;
+static void copied_bytes(const run *r, double *bytes, double *messages) {
+    *bytes = execution_step_bytes(r);
+    *messages = 0;
+    for (int k = 0; k < EXECUTION_ACTIVITIES; k++)
+        if (execution_bytes(r, k) >= 0) *messages += (double)(r->world_size - 1);
 }
 
 static bool same_machine(const collectives *measured, const run *r) {
@@ -192,8 +184,11 @@ static status check_collectives(prediction *p, const collectives *measured, lang
 static status count_communication(prediction *p, double *seconds, error *err) {
     const run *r = p->subject->runs[0];
     double messages = 1;
-    status rc =
-        is(r, "dp") ? copied_bytes(r, &p->bytes, &messages, err) : reduced_bytes(r, &p->bytes, err);
+    status rc = STATUS_OK;
+    if (is(r, "dp"))
+        copied_bytes(r, &p->bytes, &messages);
+    else
+        rc = reduced_bytes(r, &p->bytes, err);
     if (rc != STATUS_OK) return rc;
     const double steps = (double)r->steps / (double)r->epoch_count;
     *seconds = steps * (messages * p->cost->cost.alpha + p->cost->cost.beta * p->bytes);
@@ -205,17 +200,16 @@ static status count_communication(prediction *p, double *seconds, error *err) {
 // The median epoch in the proportions of the mean step, means over the runs; what no phase accounts
 // for counts as compute. NAN where a run has no phases.
 static epoch_parts parts_of(const group *g) {
-    enum { LOAD = 0, COMM = 4, UPDATE = 6 }; // of run_phase_name
     epoch_parts mean = {0};
     for (size_t i = 0; i < g->count; i++) {
         const run *r = g->runs[i];
         const run_split split = run_time_split(r);
         const double scale = r->seconds_per_epoch / split.wall / (double)g->count;
         const double *ms = split.phase;
-        mean.load += ms[LOAD] * scale;
-        mean.update += ms[UPDATE] * scale;
-        mean.communication += ms[COMM] * scale;
-        mean.compute += (split.wall - ms[LOAD] - ms[UPDATE] - ms[COMM]) * scale;
+        mean.load += ms[RUN_LOAD] * scale;
+        mean.update += ms[RUN_UPDATE] * scale;
+        mean.communication += ms[RUN_COMM] * scale;
+        mean.compute += (split.wall - ms[RUN_LOAD] - ms[RUN_UPDATE] - ms[RUN_COMM]) * scale;
     }
     return mean;
 }
@@ -246,15 +240,16 @@ status prediction_make(const group *subject, const group *groups, size_t count,
                        const collectives *measured, language l, prediction *p, error *err) {
     status rc;
     double communication;
-    group_summary summary;
+    group_statistic seconds;
+    const metric_row *epoch = metrics_find("seconds_per_epoch");
     *p = (prediction){.subject = subject};
-    TRY(group_summarize(subject, &summary, err));
-    p->measured = summary.seconds;
+    TRY(group_mean(subject, epoch, 0, &seconds, err));
+    p->measured = seconds.mean;
     TRY(find_basis(p, groups, count, l, err));
     if (!p->reason) TRY(check_collectives(p, measured, l, err));
     if (p->reason) goto out;
-    TRY(group_summarize(p->basis, &summary, err));
-    p->basis_seconds = summary.seconds;
+    TRY(group_mean(p->basis, epoch, 0, &seconds, err));
+    p->basis_seconds = seconds.mean;
     TRY(count_communication(p, &communication, err));
     const epoch_parts one = parts_of(p->basis);
     if (isnan(communication))

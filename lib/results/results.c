@@ -1,6 +1,8 @@
 #include "results/results.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -71,6 +73,8 @@ static status figures_of_reproduction(figure_list *list, const reproduction *p, 
     status rc = STATUS_OK;
     for (size_t i = 0; i < p->count; i++) {
         const reproduced *one = &p->reports[i];
+        for (size_t k = 0; k < one->rows.group_count; k++)
+            TRY(figures_of_group(list, &one->rows.groups[k], err));
         for (size_t k = 0; k < one->rows.comparison_count; k++)
             TRY(figures_of_comparison(list, &one->rows.comparisons[k], err));
         for (size_t k = 0; k < one->study_count; k++)
@@ -154,7 +158,7 @@ out:
 void results_release(results *r) {
     for (size_t i = 0; i < r->comparison_count; i++) comparison_release(&r->comparisons[i]);
     free(r->comparisons);
-    plan_release(&r->plan);
+    planned_release(&r->plan);
     if (r->reproduction) reproduction_release(r->reproduction);
     free(r->reproduction);
     for (size_t i = 0; i < r->prediction_count; i++) prediction_release(&r->predictions[i]);
@@ -164,6 +168,26 @@ void results_release(results *r) {
     figures_release(&r->figures);
     run_list_release(&r->list);
     *r = (results){0};
+}
+
+const figure *results_figure(const results *r, const char *owner, const char *metric) {
+    assert(joint_metrics_find(metric));
+    return figures_of(r->whole ? &r->whole->figures : &r->figures, owner, metric);
+}
+
+const figure *results_group_figure(const results *r, const group *g, const char *metric) {
+    assert(joint_metrics_find(metric));
+    return figures_of_repeats(r->whole ? &r->whole->figures : &r->figures, g, metric);
+}
+
+double results_value(const results *r, const char *owner, const char *metric) {
+    const figure *f = results_figure(r, owner, metric);
+    return f ? f->value : NAN;
+}
+
+double results_group_value(const results *r, const group *g, const char *metric) {
+    const figure *f = results_group_figure(r, g, metric);
+    return f ? f->value : NAN;
 }
 
 // ---- What they are made from ----

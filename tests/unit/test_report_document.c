@@ -193,16 +193,17 @@ static void csv_quotes_what_it_must(void **state) {
     (void)state;
     error err;
     char id[] = "a.b", note[] = "x, \"y\"\nz", source[] = "";
+    const metric_row row = {.unit = "s"};
     figure f = {.id = id,
                 .owner = "a",
                 .metric = id + 2,
                 .value = 0.1,
                 .low = NAN,
                 .high = NAN,
-                .unit = "s",
+                .row = &row,
                 .note = note,
                 .source = source};
-    figure_list list = {&f, 1, 1};
+    figure_list list = {.items = &f, .count = 1};
     text out;
     text_init(&out, &err);
     figures_to_csv(&list, &out);

@@ -134,7 +134,7 @@ static void device_collectives_table(const results *r, document *d) {
 
 // What somebody else projected for the experiment; NULL when nobody did.
 static const yaml_node *published_projection(const run *one) {
-    const yaml_node *list = yaml_get(one->train, "parameters.published");
+    const yaml_node *list = one->published;
     for (size_t i = 0; list && list->kind == YAML_SEQUENCE && i < list->count; i++)
         if (yaml_get(list->items[i], "projected_speed_up")) return list->items[i];
     return NULL;

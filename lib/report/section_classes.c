@@ -6,6 +6,15 @@
 
 enum { CLASS_TEXT = 256 };
 
+// The classes of CIFAR-10 have a name in each language; others are shown as they are.
+static const char *class_label(const results *r, const char *name) {
+    static const wording known[] = {"airplane", "automobile", "bird",  "cat",  "deer",
+                                    "dog",      "frog",       "horse", "ship", "truck"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(name, known[i]) == 0) return say(r, known[i]);
+    return name;
+}
+
 // Of runs with equal predictions only the first is shown.
 static bool shows_classes(const results *r, size_t at) {
     const run *one = &r->list.runs[at];
@@ -41,7 +50,7 @@ static void class_head(const results *r, document *d) {
 
 static void class_row(const results *r, document *d, const run *first, const run_class *c) {
     char metric[CLASS_TEXT];
-    document_cell(d, CELL_STRONG, "%s", c->name);
+    document_cell(d, CELL_STRONG, "%s", class_label(r, c->name));
     snprintf(metric, sizeof metric, "class.%s.samples", c->name);
     cell_figure(r, d, first->name, metric);
     snprintf(metric, sizeof metric, "class.%s", c->name);
@@ -62,7 +71,7 @@ static void class_table(const results *r, document *d) {
 
 static void matrix_row(const results *r, document *d, const run *one, const run_class *c) {
     char metric[2 * CLASS_TEXT];
-    document_cell(d, CELL_STRONG, "%s", c->name);
+    document_cell(d, CELL_STRONG, "%s", class_label(r, c->name));
     for (size_t i = 0; i < one->class_count; i++) {
         snprintf(metric, sizeof metric, "confusion.%s.%s", c->name, one->classes[i].name);
         cell_figure(r, d, one->name, metric);
@@ -88,7 +97,7 @@ static void matrix(const results *r, document *d, const run *one) {
     document_table(d, one->class_count + 1, caption);
     document_cell(d, CELL_TEXT, "%s", "");
     for (size_t i = 0; i < one->class_count; i++)
-        document_cell(d, CELL_TEXT, "%s", one->classes[i].name);
+        document_cell(d, CELL_TEXT, "%s", class_label(r, one->classes[i].name));
     for (size_t i = 0; i < one->class_count; i++) matrix_row(r, d, one, &one->classes[i]);
 }
 

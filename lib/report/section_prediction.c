@@ -57,11 +57,11 @@ static bool is_used(const results *r, const collective *c) {
     return false;
 }
 
-static void cost_cells(const results *r, document *d, const collective *c) {
+static void cost_cells(document *d, const collective *c) {
     cell_number(d, "%.3f", 1e6 * c->cost.alpha);
     cell_number(d, "%.4f", 1e9 * c->cost.beta);
     cell_number(d, "%.1f %%", 100 * c->cost.error);
-    document_cell(d, CELL_TEXT, "%s", c->simulated ? say(r, "SIMULATED") : "");
+    document_cell(d, CELL_TEXT, "%s", c->simulated ? SIMULATED_MARK : "");
 }
 
 static void collective_row(const results *r, document *d, const collective *c) {
@@ -69,7 +69,7 @@ static void collective_row(const results *r, document *d, const collective *c) {
         document_cell(d, CELL_STRONG, "%lld", (long long)c->world_size);
     else
         document_cell(d, CELL_STRONG, "%s", say(r, "1: copy by one thread"));
-    cost_cells(r, d, c);
+    cost_cells(d, c);
 }
 
 static void collectives_table(const results *r, document *d) {
@@ -110,7 +110,7 @@ static void device_collectives_table(const results *r, document *d) {
         document_cell(d, CELL_STRONG, "%lld", (long long)one->world_size);
         document_cell(d, CELL_TEXT, "%s", one->reduce);
         document_cell(d, CELL_TEXT, "%s", one->transport);
-        cost_cells(r, d, one);
+        cost_cells(d, one);
     }
     document_add(d, BLOCK_NOTE,
                  say(r, "Fitted to what bench-allreduce measured: %s/manifest.yaml (%s, %s). Error "
@@ -122,7 +122,7 @@ static void device_collectives_table(const results *r, document *d) {
 
 // What somebody else projected for the experiment; NULL when nobody did.
 static const yaml_node *published_projection(const run *one) {
-    const yaml_node *list = yaml_get(one->train, "parameters.published");
+    const yaml_node *list = one->published;
     for (size_t i = 0; list && list->kind == YAML_SEQUENCE && i < list->count; i++)
         if (yaml_get(list->items[i], "projected_speed_up")) return list->items[i];
     return NULL;
@@ -170,7 +170,7 @@ static void projection_table(const results *r, document *d) {
     if (any)
         document_add(d, BLOCK_NOTE, "%s",
                      say(r, "A projection, never measured: this machine has fewer such devices. "
-                            "Its communication is that of this machine: SIMULATED where its ranks "
+                            "Its communication is that of this machine: † where its ranks "
                             "outnumbered the cores. What others projected is for their own "
                             "devices, and stands beside it only."));
 }

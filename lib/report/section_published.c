@@ -1,7 +1,9 @@
 // Published figures beside ours.
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "report/effects.h"
 #include "report/published.h"
 #include "report/sections.h"
 
@@ -33,8 +35,30 @@ static const published_kind kinds[PUBLISHED_KEYS] = {
     [PUBLISHED_SPEED_UP] = {"speed_up", WORD("Speed-up"), NULL, 0, false},
 };
 
-// Against what the report compares with; NAN where it compares with nothing, or may not.
+// Over the run that stands for what the published one is over, as the steps of a plan are compared,
+// else like for like; NAN where it may not be.
+static double speedup_over(const results *r, const group *g, const char *name) {
+    double value = NAN;
+    for (size_t i = 0; i < r->group_count; i++) {
+        comparison c = {0};
+        error err = {0};
+        if (strcmp(r->groups[i].name, name) != 0) continue;
+        status rc = r->plan.count ? compare_step(g, &r->groups[i], r->options.language, &c, &err)
+                                  : compare(g, &r->groups[i], r->options.language, &c, &err);
+        if (rc == STATUS_OK) value = c.speedup.value;
+        comparison_release(&c);
+    }
+    return value;
+}
+
+// A claim says what its speed-up is over; other entries mean what the report compares with.
 static double own_speedup(const results *r, const group *g) {
+    const yaml_node *list = published_of(g->runs[0]);
+    for (size_t i = 0; list && i < list->count; i++) {
+        const char *over = run_text(list->items[i], "over");
+        if (*over) return speedup_over(r, g, over);
+        if (*run_text(list->items[i], "claim") && yaml_find(list->items[i], "speed_up")) return NAN;
+    }
     for (size_t i = 0; i < r->comparison_count; i++)
         if (r->comparisons[i].subject == g) return r->comparisons[i].speedup.value;
     for (size_t i = 0; i < r->plan.count && !r->plan.ladder; i++)
@@ -45,23 +69,13 @@ static double own_speedup(const results *r, const group *g) {
 
 // ---- Rows ----
 
-// A number, or a range of two.
+// As it was printed.
 static status append_value(text *out, const yaml_node *node, const published_kind *k, error *err) {
-    const char *sign = k->percent ? " %" : "";
-    double low, high;
-    status rc = STATUS_OK;
-    if (node->kind == YAML_SEQUENCE && node->count == 2) {
-        TRY(yaml_number(node->items[0], k->key, &low, err));
-        TRY(yaml_number(node->items[1], k->key, &high, err));
-        text_format(out, "%g–%g%s", low, high, sign);
-        goto out;
-    }
-    TRY(yaml_number(node, k->key, &low, err));
-    if (k->percent)
-        text_format(out, "%.2f%s", low, sign);
-    else
-        text_format(out, "%g", low);
-out:
+    interval ends;
+    status rc = published_value(node, k->key, &ends, err);
+    if (rc != STATUS_OK) return rc;
+    effect_append_figure(out, node);
+    if (k->percent) text_append(out, " %");
     return rc;
 }
 
@@ -107,7 +121,8 @@ static status published_rows(const results *r, document *d, const group *g, cons
         text_release(&value);
         if (rc != STATUS_OK) return rc;
         published_own_cell(r, d, g, (published_key)i);
-        document_cell(d, CELL_TEXT, "%s", run_text(entry, "source"));
+        const char *where = run_text(entry, "where");
+        document_cell(d, CELL_TEXT, "%s%s%s", run_text(entry, "source"), *where ? ", " : "", where);
         document_cell(d, CELL_TEXT, "%s", run_text(entry, "note"));
     }
     return STATUS_OK;

@@ -54,7 +54,7 @@ void cell_target(const results *r, document *d, const group *g) {
     else
         document_cell(d, CELL_TEXT, say(r, "%s s to %.3g %%%s"), time, 100 * target, mark);
     const figure *f = results_group_figure(r, g, metric);
-    if (f) document_cell_id(d, f->id);
+    cell_shows(d, 0, f);
 }
 
 bool any_target(const results *r) {
@@ -88,6 +88,10 @@ void head_cells(const results *r, document *d, const wording *columns, size_t co
 
 // ---- Figures ----
 
+void cell_shows(document *d, size_t back, const figure *f) {
+    if (f) document_cell_id(d, back, f->id);
+}
+
 // A value in the style of its metric, without the sign; "" where it is not known.
 static void write_number(char number[TIME_TEXT], double value, const metric_style *style) {
     const double shown = value * style->scale;
@@ -106,7 +110,7 @@ static void show(document *d, const figure *f, const metric_style *style, bool m
         document_cell(d, CELL_NUMBER, "%s%s%s", number, style->sign, marked ? SIMULATED_MARK : "");
     else
         document_cell(d, CELL_NUMBER, "%s", "");
-    if (f) document_cell_id(d, f->id);
+    cell_shows(d, 0, f);
 }
 
 void cell_figure(const results *r, document *d, const char *owner, const char *metric) {
@@ -128,14 +132,14 @@ void cell_figure_range(const results *r, document *d, const char *owner, const c
         document_cell(d, CELL_NUMBER, "[%s, %s]", low, high);
     else
         document_cell(d, CELL_NUMBER, "%s", "");
-    if (f) document_cell_id(d, f->id);
+    cell_shows(d, 0, f);
 }
 
 void cell_share(const results *r, document *d, const char *owner, const char *part,
                 const char *whole) {
     const figure *f = results_figure(r, owner, part);
     cell_number(d, "%.1f %%", 100 * (f ? f->value : NAN) / results_value(r, owner, whole));
-    if (f) document_cell_id(d, f->id);
+    cell_shows(d, 0, f);
 }
 
 void cell_figures(const results *r, document *d, const char *owner, const char *const *metrics,

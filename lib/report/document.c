@@ -166,10 +166,10 @@ void document_shade(document *d, double shade) {
     t->cells[t->count - 1].shade = shade;
 }
 
-void document_cell_id(document *d, const char *id) {
+void document_cell_id(document *d, size_t back, const char *id) {
     if (d->rc != STATUS_OK) return;
     table *t = &d->blocks[d->count - 1].table;
-    t->cells[t->count - 1].id = copy_string(d, id);
+    t->cells[t->count - 1 - back].id = copy_string(d, id);
 }
 
 static void tag_id(document *d, block *b, const char *tag) {

@@ -93,8 +93,8 @@ void document_cell(document *d, cell_style style, const char *format, ...) PRINT
 // The shade of the cell added last.
 void document_shade(document *d, double shade);
 
-// The figure that the cell added last shows; copied.
-void document_cell_id(document *d, const char *id);
+// The figure that a cell shows, `back` cells before the one added last; copied.
+void document_cell_id(document *d, size_t back, const char *id);
 
 // Moves the blocks of `part` behind those of d, with its headings as subheadings. Drawings keep
 // their ids apart by `tag` in front of each: letters, digits and dashes. `part` is left without

@@ -54,8 +54,11 @@ void cell_accuracy_verdict(const results *r, document *d, const comparison *c) {
 }
 
 void cells_comparison(const results *r, document *d, const comparison *c) {
+    const figure *speedup = results_figure(r, c->subject->name, "speedup");
     cell_group(r, d, c->subject, "seconds_per_epoch");
     cells_speedup(r, d, c);
+    cell_shows(d, 2, speedup);
+    cell_shows(d, 1, speedup);
     if (c->arithmetic)
         document_cell(d, CELL_TEXT, say(r, "no: %s"), c->arithmetic);
     else
@@ -64,6 +67,7 @@ void cells_comparison(const results *r, document *d, const comparison *c) {
         document_cell(d, CELL_NUMBER, "%s", "");
     else
         document_cell(d, CELL_NUMBER, say(r, "%+.2f points"), 100 * c->accuracy_difference);
+    cell_shows(d, 0, results_figure(r, c->subject->name, "accuracy_difference"));
     cell_accuracy_verdict(r, d, c);
     if (any_target(r)) cell_target(r, d, c->subject);
 }

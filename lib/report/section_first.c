@@ -313,7 +313,7 @@ static void mean_cell(const results *r, document *d, const group *g, const char 
         append_mean(&shown, f, g, time ? seconds_digits(f->value) : 2, time ? 1 : 100);
     if (shown.length && f->simulated) text_append(&shown, SIMULATED_MARK);
     document_cell(d, CELL_NUMBER, "%s", text_string(&shown));
-    if (f) document_cell_id(d, f->id);
+    cell_shows(d, 0, f);
     text_release(&shown);
 }
 

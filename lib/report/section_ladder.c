@@ -257,6 +257,12 @@ static void difference_cells(document *d, const comparison *c, const estimate *e
     }
 }
 
+// The effect of a step, or of all together, that a cell shows; NULL for the start.
+static const figure *effect_figure_of(const results *r, const comparison *c, const char *metric) {
+    if (!c) return NULL;
+    return results_figure(r, c == &r->plan.all ? "all" : c->subject->name, metric);
+}
+
 // The cells of a row about time behind those that say what it is about. `c` is NULL for the start.
 static void time_cells(const results *r, document *d, const group *g, const comparison *c,
                        bool brief) {
@@ -265,6 +271,8 @@ static void time_cells(const results *r, document *d, const group *g, const comp
     const double total = results_group_value(r, g, "total_seconds");
     cell_group(r, d, g, "seconds_per_epoch");
     difference_cells(d, c ? c : &none, c ? &c->seconds : &none.seconds, seconds, false);
+    cell_shows(d, 1, effect_figure_of(r, c, "seconds_per_epoch_effect"));
+    cell_shows(d, 0, effect_figure_of(r, c, "seconds_per_epoch_effect"));
     if (c)
         verdict_cell(r, d, c);
     else
@@ -272,6 +280,7 @@ static void time_cells(const results *r, document *d, const group *g, const comp
     if (brief) return;
     cell_group(r, d, g, "total_seconds");
     difference_cells(d, c ? c : &none, c ? &c->total : &none.total, total, true);
+    cell_shows(d, 0, effect_figure_of(r, c, "total_seconds_effect"));
 }
 
 static void time_table(const results *r, document *d, bool brief) {
@@ -317,6 +326,8 @@ static void accuracy_cells(const results *r, document *d, const group *g, const 
     else
         document_cell(d, CELL_NUMBER, "[%+.2f, %+.2f]", 100 * c->accuracy_range.low,
                       100 * c->accuracy_range.high);
+    cell_shows(d, 1, effect_figure_of(r, c, "accuracy_effect"));
+    cell_shows(d, 0, effect_figure_of(r, c, "accuracy_effect"));
     if (!c)
         document_cell(d, CELL_TEXT, "%s", "");
     else if (effect_on_accuracy(c) == EFFECT_ONE_SEED)

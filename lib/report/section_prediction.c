@@ -144,7 +144,7 @@ static void projection_row(const results *r, document *d, const prediction *p) {
     cell_figures(r, d, name, projected, 5);
     document_cell(d, CELL_NUMBER, "%.2f× %s", results_value(r, name, "projected_ratio"),
                   p->basis->name);
-    document_cell_id(d, results_figure(r, name, "projected_ratio")->id);
+    cell_shows(d, 0, results_figure(r, name, "projected_ratio"));
     published_cell(d, p->subject->runs[0]);
 }
 

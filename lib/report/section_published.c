@@ -103,7 +103,7 @@ void published_own_cell(const results *r, document *d, const group *g, published
     } else {
         const figure *f = results_group_figure(r, g, k->metric);
         cell_time(r, d, g->runs[0], f ? k->scale * f->value : NAN);
-        if (f) document_cell_id(d, f->id);
+        cell_shows(d, 0, f);
     }
 }
 

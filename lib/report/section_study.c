@@ -60,7 +60,10 @@ static void append_variant(const plan *p, text *out, const planned *one) {
 
 static void ratio_cells(const results *r, document *d, const planned *one) {
     if (one->compared) {
+        const figure *f = results_figure(r, one->name, "time_ratio");
         cells_speedup(r, d, &one->step);
+        cell_shows(d, 2, f);
+        cell_shows(d, 1, f);
         return;
     }
     document_cell(d, CELL_NUMBER, "%s", "");
@@ -79,7 +82,7 @@ static void efficiency_cell(const results *r, document *d, const planned *one) {
 static void busy_cell(const results *r, document *d, const group *g) {
     const figure *f = results_group_figure(r, g, "busy");
     cell_number(d, "%.0f %%", f ? 100 * f->value : NAN);
-    if (f) document_cell_id(d, f->id);
+    cell_shows(d, 0, f);
 }
 
 static void study_row(const results *r, document *d, const planned *one, bool brief, error *err) {

@@ -32,7 +32,7 @@ static void target_cell(const results *r, document *d, const run *one, double ta
         return;
     }
     document_cell(d, CELL_NUMBER, "%s", say(r, "not reached"));
-    if (f) document_cell_id(d, f->id);
+    cell_shows(d, 0, f);
 }
 
 static void model_cell(const results *r, document *d, const run *one) {
@@ -125,7 +125,7 @@ static void deviation_cell(const results *r, document *d, const group *g, const 
                            const char *format, double scale) {
     const figure *f = results_group_figure(r, g, metric);
     cell_number(d, format, f ? scale * f->deviation : NAN);
-    if (f) document_cell_id(d, f->id);
+    cell_shows(d, 0, f);
 }
 
 static void repeats_row(const results *r, document *d, const group *g) {

@@ -34,6 +34,9 @@ void cell_time(const results *r, document *d, const run *of, double seconds);
 void cell_figure(const results *r, document *d, const char *owner, const char *metric);
 // Its interval, in brackets.
 void cell_figure_range(const results *r, document *d, const char *owner, const char *metric);
+// A cell that was written otherwise shows this figure, `back` cells before the one added last.
+// NULL: none.
+void cell_shows(document *d, size_t back, const figure *f);
 // What part of OWNER.WHOLE it is; its id is that of the part.
 void cell_share(const results *r, document *d, const char *owner, const char *part,
                 const char *whole);

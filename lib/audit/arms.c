@@ -9,9 +9,6 @@
 // the learning rate stand for each other and are looked at together.
 static const quantity conditions[] = {QUANTITY_LOADER_WORKERS, QUANTITY_EPOCHS, QUANTITY_SAMPLES};
 enum { CONDITIONS = sizeof conditions / sizeof *conditions };
-static const label labels[] = {LABEL_DATASET, LABEL_MODEL,     LABEL_OPTIMIZER,
-                               LABEL_AUGMENT, LABEL_PRECISION, LABEL_DEVICE};
-enum { CONDITION_LABELS = sizeof labels / sizeof *labels };
 
 // ---- In what do two rows differ? ---------------------------------------------------------------
 
@@ -23,7 +20,7 @@ static bool parallel_differs(const claim_row *x, const claim_row *y) {
 static int differences(const claim_row *x, const claim_row *y) {
     int n = rows_differ_in_batch(x, y) || rows_differ(x, y, QUANTITY_LR);
     for (int i = 0; i < CONDITIONS; i++) n += rows_differ(x, y, conditions[i]);
-    for (int i = 0; i < CONDITION_LABELS; i++) n += rows_differ_in_label(x, y, labels[i]);
+    for (int l = LABEL_STRATEGY + 1; l < LABELS; l++) n += rows_differ_in_label(x, y, (label)l);
     return n;
 }
 
@@ -197,8 +194,7 @@ static bool is_due(const findings *a, const claim_statement *s, int topic) {
 
 static void check_labels(findings *a, const claim_statement *s) {
     const claim_row *of = s->of, *than = s->than;
-    for (int i = 0; i < CONDITION_LABELS; i++) {
-        const label l = labels[i];
+    for (label l = LABEL_STRATEGY + 1; l < LABELS; l++) {
         if (!rows_differ_in_label(of, than, l) || !is_due(a, s, LABEL_TOPIC(l))) continue;
         finding_add(a, FINDING_ARMS, subject_of(LABEL_TOPIC(l), s), "'%s' and '%s' differ in %s",
                     of->name, than->name, label_key(l));

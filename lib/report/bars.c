@@ -11,6 +11,7 @@
 typedef struct bar {
     char *label;
     double value[RUN_PHASES], low, high;
+    bool simulated;
 } bar;
 
 _Static_assert(RUN_PHASES >= 3, "a bar has room for busy, copying and waiting");
@@ -30,6 +31,7 @@ status bars_add(bars *b, const results *r, const char *owner, const char *prefix
         const figure *f = find_part(b, r, owner, prefix, i);
         const bool known = f && isfinite(f->value);
         any |= known;
+        one.simulated |= known && f->simulated;
         one.value[i] = known ? b->scale * f->value : 0;
         if (known) one.low = b->scale * f->low;
         if (known) one.high = b->scale * f->high;
@@ -49,10 +51,12 @@ void bars_release(bars *b) {
     free(b->items);
 }
 
-static status plot(const bars *b, double *value, const char **label, char **svg, char why[128]) {
+static status plot(const bars *b, double *value, const char **label, bool *hatched, char **svg,
+                   char why[128]) {
     const size_t n = b->count, parts = b->metric_count;
     for (size_t i = 0; i < n; i++) {
         label[i] = b->items[i].label;
+        hatched[i] = b->items[i].simulated;
         for (size_t k = 0; k < parts; k++) value[i * parts + k] = b->items[i].value[k];
         if (parts == 1) value[n + i] = b->items[i].low;
         if (parts == 1) value[2 * n + i] = b->items[i].high;
@@ -65,7 +69,9 @@ static status plot(const bars *b, double *value, const char **label, char **svg,
                                    .parts = b->names,
                                    .bar_count = n,
                                    .part_count = parts,
-                                   .value = value};
+                                   .value = value,
+                                   .colours = b->colours,
+                                   .hatched = hatched};
         return plot_stacked(&stacked, svg, why, b->err);
     }
     const plot_values ranged = {.id = b->id,
@@ -76,6 +82,7 @@ static status plot(const bars *b, double *value, const char **label, char **svg,
                                 .low = value + n,
                                 .high = value + 2 * n,
                                 .count = n,
+                                .hatched = hatched,
                                 .reference = b->reference};
     return plot_whiskers(&ranged, svg, why, b->err);
 }
@@ -87,8 +94,9 @@ status bars_draw(const bars *b, const results *r, document *d) {
     if (!b->count) return STATUS_OK;
     double *value = memory_new(b->count * numbers, sizeof *value, b->err);
     const char **label = memory_new(b->count, sizeof *label, b->err);
-    if (!value || !label) goto out;
-    TRY(plot(b, value, label, &svg, why));
+    bool *hatched = memory_new(b->count, sizeof *hatched, b->err);
+    if (!value || !label || !hatched) goto out;
+    TRY(plot(b, value, label, hatched, &svg, why));
     if (svg)
         document_figure(d, b->id, svg, b->caption);
     else
@@ -96,5 +104,6 @@ status bars_draw(const bars *b, const results *r, document *d) {
 out:
     free(value);
     free(label);
+    free(hatched);
     return rc;
 }

@@ -14,15 +14,16 @@ typedef struct bars {
     const char *title, *axis, *caption;
     const char *const *metrics, *const *names; // names of the parts; NULL for one metric
     size_t metric_count;
-    double scale;     // what a figure is multiplied by
-    double reference; // where a dashed line says "no difference"; NAN: none
+    const int *colours; // of the parts; NULL: in their order
+    double scale;       // what figures are multiplied by; may change from bar to bar
+    double reference;   // where a dashed line says "no difference"; NAN: none
     error *err;
     struct bar *items;
     size_t count, capacity;
 } bars;
 
 // Adds a bar of OWNER.METRIC, or with several metrics of OWNER.PREFIX and each of them; nothing
-// where the owner has no such value. Strings are copied.
+// where the owner has no such value. Strings are copied. Bars of simulated times are hatched.
 status bars_add(bars *b, const results *r, const char *owner, const char *prefix,
                 const char *label) MUST_CHECK;
 // Adds the drawing to the document, or a note where it cannot be made; nothing without bars.

@@ -38,8 +38,8 @@ void cell_target(const results *r, document *d, const group *g) {
     static const char metric[] = "seconds_to_target";
     const double target = run_target(g->runs[0]), seconds = results_group_value(r, g, metric);
     size_t reached = 0;
-    char time[TIME_TEXT], mark[TIME_TEXT] = "";
-    if (g->runs[0]->simulated) snprintf(mark, sizeof mark, " %s", say(r, "SIMULATED"));
+    char time[TIME_TEXT];
+    const char *mark = g->runs[0]->simulated ? SIMULATED_MARK : "";
     for (size_t i = 0; i < g->count; i++) reached += run_reaches(g->runs[i], target);
     snprintf(time, sizeof time, "%.*f", seconds_digits(seconds), seconds);
     if (!(target > 0))
@@ -68,17 +68,17 @@ int seconds_digits(double seconds) {
 }
 
 void cell_time(const results *r, document *d, const run *of, double seconds) {
-    const char *mark = of->simulated ? say(r, "SIMULATED") : "";
+    (void)r;
     if (isnan(seconds) || !run_has_time(of))
         document_cell(d, CELL_NUMBER, "%s", "");
     else
-        document_cell(d, CELL_NUMBER, "%.*f%s%s", seconds_digits(seconds), seconds,
-                      *mark ? " " : "", mark);
+        document_cell(d, CELL_NUMBER, "%.*f%s", seconds_digits(seconds), seconds,
+                      of->simulated ? SIMULATED_MARK : "");
 }
 
 const char *label_run(const results *r, const run *one, char buffer[LABEL_TEXT]) {
-    snprintf(buffer, LABEL_TEXT, "%s%s%s", one->name, one->simulated ? " " : "",
-             one->simulated ? say(r, "SIMULATED") : "");
+    (void)r;
+    snprintf(buffer, LABEL_TEXT, "%s%s", one->name, one->simulated ? SIMULATED_MARK : "");
     return buffer;
 }
 
@@ -98,14 +98,12 @@ static void write_number(char number[TIME_TEXT], double value, const metric_styl
         snprintf(number, TIME_TEXT, "%.*f", seconds_digits(shown), shown);
 }
 
-static void show(const results *r, document *d, const figure *f, const metric_style *style,
-                 bool mark) {
+static void show(document *d, const figure *f, const metric_style *style, bool mark) {
     char number[TIME_TEXT];
     const bool marked = mark && f && f->simulated;
     write_number(number, f ? f->value : NAN, style);
     if (*number)
-        document_cell(d, CELL_NUMBER, "%s%s%s%s", number, style->sign, marked ? " " : "",
-                      marked ? say(r, "SIMULATED") : "");
+        document_cell(d, CELL_NUMBER, "%s%s%s", number, style->sign, marked ? SIMULATED_MARK : "");
     else
         document_cell(d, CELL_NUMBER, "%s", "");
     if (f) document_cell_id(d, f->id);
@@ -113,11 +111,11 @@ static void show(const results *r, document *d, const figure *f, const metric_st
 
 void cell_figure(const results *r, document *d, const char *owner, const char *metric) {
     const metric_style *style = &joint_metrics_find(metric)->style;
-    show(r, d, results_figure(r, owner, metric), style, !style->format);
+    show(d, results_figure(r, owner, metric), style, !style->format);
 }
 
 void cell_group(const results *r, document *d, const group *g, const char *metric) {
-    show(r, d, results_group_figure(r, g, metric), &joint_metrics_find(metric)->style, true);
+    show(d, results_group_figure(r, g, metric), &joint_metrics_find(metric)->style, true);
 }
 
 void cell_figure_range(const results *r, document *d, const char *owner, const char *metric) {

@@ -47,7 +47,7 @@ void effect_append_time(const results *r, text *out, const comparison *c) {
                               : "%.2f times as fast [%.2f, %.2f]"),
                 longer ? 1 / times : times, longer ? 1 / range.high : range.low,
                 longer ? 1 / range.low : range.high);
-    if (c->simulated) text_format(out, " %s", say(r, "SIMULATED"));
+    if (c->simulated) text_append(out, SIMULATED_MARK);
 }
 
 void effect_append_points(const results *r, text *out, const comparison *c) {
@@ -185,5 +185,5 @@ void effect_append_seconds(const results *r, text *out, const group *g, double s
     char value[TIME_TEXT];
     snprintf(value, sizeof value, "%.*f", seconds_digits(seconds), seconds);
     text_format(out, say(r, "%s s"), value);
-    if (group_is_simulated(g)) text_format(out, " %s", say(r, "SIMULATED"));
+    if (group_is_simulated(g)) text_append(out, SIMULATED_MARK);
 }

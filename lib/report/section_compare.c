@@ -21,11 +21,11 @@ static void verdict_cell(const results *r, document *d, const comparison *c) {
 
 void cells_speedup(const results *r, document *d, const comparison *c) {
     interval range = c->speedup.range;
-    const char *mark = c->simulated ? say(r, "SIMULATED") : "";
+    const char *mark = c->simulated ? SIMULATED_MARK : "";
     if (c->reasons || isnan(c->speedup.value))
         document_cell(d, CELL_NUMBER, "%s", "");
     else
-        document_cell(d, CELL_NUMBER, "%.2f×%s%s", c->speedup.value, *mark ? " " : "", mark);
+        document_cell(d, CELL_NUMBER, "%.2f×%s", c->speedup.value, mark);
     if (c->reasons || isnan(range.low))
         document_cell(d, CELL_NUMBER, "%s", "");
     else
@@ -113,11 +113,10 @@ out:
     return rc;
 }
 
-status section_comparison(const results *r, document *d, error *err) {
+void section_comparison(const results *r, document *d) {
     static const wording front[] = {"Experiment"};
     const group *baseline = &r->groups[0];
-    char axis[256];
-    if (!r->comparison_count) return STATUS_OK;
+    if (!r->comparison_count) return;
     document_add(d, BLOCK_HEADING, say(r, "Against %s"), baseline->name);
     head_comparison(r, d, front, 1);
     document_cell(d, CELL_STRONG, "%s", baseline->name);
@@ -138,6 +137,4 @@ status section_comparison(const results *r, document *d, error *err) {
                      say(r, "Time to target: seconds of training up to the end of the first epoch "
                             "after which the test accuracy is that of the experiment's target; "
                             "evaluation is not counted."));
-    snprintf(axis, sizeof axis, say(r, "times as fast as %s"), baseline->name);
-    return section_speedups(r, d, axis, err);
 }

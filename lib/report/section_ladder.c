@@ -24,8 +24,8 @@ static void append_step(const results *r, text *out, const planned *one, bool ti
     text_release(&came);
 }
 
-// `format` around the steps of which this came, if there are any.
-static void tell_steps(const results *r, document *d, effect wanted, bool time,
+// `format` around the steps of which this came; false where there is none.
+static bool tell_steps(const results *r, document *d, block_kind kind, effect wanted, bool time,
                        const char *format) {
     text steps;
     text_init(&steps, d->err);
@@ -33,14 +33,16 @@ static void tell_steps(const results *r, document *d, effect wanted, bool time,
         const planned *one = &r->plan.items[i];
         effect came = time ? effect_on_time(&one->step) : effect_on_accuracy(&one->step);
         if (one->role != PLANNED_STEP || came != wanted) continue;
-        if (steps.length) text_append(&steps, "; ");
+        if (steps.length) text_append(&steps, say(r, "; "));
         if (wanted == EFFECT_SHOWN || wanted == EFFECT_ONE_SEED)
             append_step(r, &steps, one, time);
         else
             effect_append_factor(r, &steps, one);
     }
-    if (steps.length) document_add(d, BLOCK_PARAGRAPH, say(r, format), text_string(&steps));
+    const bool any = steps.length > 0;
+    if (any) document_add(d, kind, say(r, format), text_string(&steps));
     text_release(&steps);
+    return any;
 }
 
 static void tell_time(const results *r, document *d) {
@@ -65,9 +67,8 @@ static void tell_time(const results *r, document *d) {
     text_release(&before);
     text_release(&after);
     text_release(&verdict);
-    tell_steps(r, d, EFFECT_SHOWN, true, "What made the difference: %s.");
-    tell_steps(r, d, EFFECT_NONE, true, "No difference found: %s.");
-    tell_steps(r, d, EFFECT_OPEN, true, "No verdict: %s.");
+    tell_steps(r, d, BLOCK_PARAGRAPH, EFFECT_NONE, true, "No difference found: %s.");
+    tell_steps(r, d, BLOCK_PARAGRAPH, EFFECT_OPEN, true, "No verdict: %s.");
 }
 
 static void tell_accuracy(const results *r, document *d) {
@@ -82,13 +83,10 @@ static void tell_accuracy(const results *r, document *d) {
                      say(r, "Test accuracy: %s %.2f %%, %s %.2f %%, a difference of %s."), p->from,
                      100 * from, p->to, 100 * to, text_string(&points));
     text_release(&points);
-    tell_steps(r, d, EFFECT_SHOWN, false, "What made the difference: %s.");
-    tell_steps(r, d, EFFECT_ONE_SEED, false,
-               "The models differ, but one seed does not tell the factor from chance "
-               "(SET=\"repeats=3\" does): %s.");
-    tell_steps(r, d, EFFECT_IDENTICAL, false, "The same model bit for bit, so exactly 0: %s.");
-    tell_steps(r, d, EFFECT_NONE, false, "No difference found: %s.");
-    tell_steps(r, d, EFFECT_OPEN, false, "No verdict: %s.");
+    tell_steps(r, d, BLOCK_PARAGRAPH, EFFECT_IDENTICAL, false,
+               "The same model bit for bit, so exactly 0: %s.");
+    tell_steps(r, d, BLOCK_PARAGRAPH, EFFECT_NONE, false, "No difference found: %s.");
+    tell_steps(r, d, BLOCK_PARAGRAPH, EFFECT_OPEN, false, "No verdict: %s.");
 }
 
 static void tell_control(const results *r, document *d, const planned *one) {
@@ -152,7 +150,7 @@ static void tell_rate(const results *r, document *d, const planned *control) {
     append_not_ranks(r, &rest);
     if (came == EFFECT_ONE_SEED || went == EFFECT_ONE_SEED)
         text_append(&rest, say(r, " This is one seed: SET=\"repeats=3\" tells it from chance."));
-    document_add(d, BLOCK_PARAGRAPH,
+    document_add(d, BLOCK_LEAD,
                  say(r, most ? "What lost the accuracy is the learning rate, which did not follow "
                                "the batch (%s): one that does brings %s back.%s"
                              : "The learning rate, which did not follow the batch (%s), is less "
@@ -161,6 +159,23 @@ static void tell_rate(const results *r, document *d, const planned *control) {
     text_release(&lost);
     text_release(&points);
     text_release(&rest);
+}
+
+// What made the difference, before anything else.
+static void tell_conclusion(const results *r, document *d) {
+    bool none;
+    if (!tell_steps(r, d, BLOCK_LEAD, EFFECT_SHOWN, true, "What made the difference in time: %s."))
+        document_add(d, BLOCK_LEAD, "%s", say(r, "No step shows a difference in time."));
+    none = !tell_steps(r, d, BLOCK_LEAD, EFFECT_SHOWN, false,
+                       "What made the difference in accuracy: %s.");
+    if (tell_steps(r, d, BLOCK_LEAD, EFFECT_ONE_SEED, false,
+                   "In accuracy the models differ, but one seed does not tell the factor from "
+                   "chance (SET=\"repeats=3\" does): %s."))
+        none = false;
+    if (none) document_add(d, BLOCK_LEAD, "%s", say(r, "No step shows a difference in accuracy."));
+    for (size_t i = 0; i < r->plan.count; i++)
+        if (r->plan.items[i].role == PLANNED_CONTROL) tell_rate(r, d, &r->plan.items[i]);
+    tell_trust(r, d);
 }
 
 // ---- Tables ----
@@ -224,13 +239,13 @@ static void verdict_cell(const results *r, document *d, const comparison *c) {
 
 // Seconds more or less, with digits as for the seconds themselves, and their interval: in the same
 // cell, or in one of its own.
-static void difference_cells(const results *r, document *d, const comparison *c, const estimate *e,
-                             double seconds, bool together) {
-    const char *mark = c->simulated ? say(r, "SIMULATED") : "", *gap = *mark ? " " : "";
+static void difference_cells(document *d, const comparison *c, const estimate *e, double seconds,
+                             bool together) {
+    const char *mark = c->simulated ? SIMULATED_MARK : "";
     int digits = seconds_digits(seconds);
     bool known = !c->reasons && !isnan(e->value), ranged = known && !isnan(e->range.low);
     char value[TIME_TEXT + 32] = "", range[TIME_TEXT] = "";
-    if (known) snprintf(value, sizeof value, "%+.*f%s%s", digits, e->value, gap, mark);
+    if (known) snprintf(value, sizeof value, "%+.*f%s", digits, e->value, mark);
     if (ranged)
         snprintf(range, sizeof range, "[%+.*f, %+.*f]", digits, e->range.low, digits,
                  e->range.high);
@@ -249,14 +264,14 @@ static void time_cells(const results *r, document *d, const group *g, const comp
     const double seconds = results_group_value(r, g, "seconds_per_epoch");
     const double total = results_group_value(r, g, "total_seconds");
     cell_group(r, d, g, "seconds_per_epoch");
-    difference_cells(r, d, c ? c : &none, c ? &c->seconds : &none.seconds, seconds, false);
+    difference_cells(d, c ? c : &none, c ? &c->seconds : &none.seconds, seconds, false);
     if (c)
         verdict_cell(r, d, c);
     else
         document_cell(d, CELL_TEXT, "%s", "");
     if (brief) return;
     cell_group(r, d, g, "total_seconds");
-    difference_cells(r, d, c ? c : &none, c ? &c->total : &none.total, total, true);
+    difference_cells(d, c ? c : &none, c ? &c->total : &none.total, total, true);
 }
 
 static void time_table(const results *r, document *d, bool brief) {
@@ -389,18 +404,17 @@ static void tell_order(const results *r, document *d) {
 status section_ladder(const results *r, document *d, bool draw, error *err) {
     const plan *p = &r->plan;
     status rc = STATUS_OK;
+    tell_conclusion(r, d);
+    if (draw) TRY(effect_figure(r, d, true, err));
+    if (draw) TRY(effect_figure(r, d, false, err));
     document_add(d, BLOCK_HEADING, "%s", say(r, "What each step costs in time"));
     tell_time(r, d);
-    if (draw) TRY(effect_figure(r, d, true, err));
     time_table(r, d, !draw);
     tell_order(r, d);
     document_add(d, BLOCK_HEADING, "%s", say(r, "What each step does to accuracy"));
     tell_accuracy(r, d);
     for (size_t i = 0; i < p->count; i++)
         if (p->items[i].role == PLANNED_CONTROL) tell_control(r, d, &p->items[i]);
-    for (size_t i = 0; i < p->count; i++)
-        if (p->items[i].role == PLANNED_CONTROL) tell_rate(r, d, &p->items[i]);
-    if (draw) TRY(effect_figure(r, d, false, err));
     accuracy_table(r, d, !draw);
     TRY(section_published_walk(r, d, err));
 out:

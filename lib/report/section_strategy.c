@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "report/bars.h"
+#include "report/plot.h"
 #include "report/sections.h"
 #include "results/execution.h"
 
@@ -168,7 +169,8 @@ static void activity_table(const page *p, size_t shown) {
 }
 
 static void replica_table(const page *p) {
-    static const wording head[] = {"Run", "Replica", "Busy", "Copying", "Waiting", "Memory, MiB"};
+    static const wording head[] = {"Run",           "Replica", "Busy",
+                                   "Communication", "Waiting", "Memory, MiB"};
     static const char *const columns[] = {"busy", "copying", "waiting", "bytes"};
     document_table(p->d, 6, "");
     head_cells(p->r, p->d, head, 6);
@@ -236,7 +238,8 @@ static void tell_stages(const page *p, size_t i) {
 
 static void stage_table(const page *p) {
     static const wording head[] = {
-        "Run", "Stage", "Layers", "Busy", "Copying", "Waiting", "Bytes sent / step", "Memory, MiB"};
+        "Run",        "Stage", "Layers", "Busy", "Communication", "Waiting", "Bytes sent / step",
+        "Memory, MiB"};
     static const char *const columns[] = {"busy", "copying", "waiting", "bytes_sent_per_step",
                                           "bytes"};
     document_table(p->d, 8, "");
@@ -359,7 +362,8 @@ out:
 }
 
 static status use_figure(const page *p, error *err) {
-    const char *names[] = {say(p->r, "Busy"), say(p->r, "Copying"), say(p->r, "Waiting")};
+    const char *names[] = {say(p->r, "Busy"), say(p->r, "Communication"), say(p->r, "Waiting")};
+    static const int colours[] = {PLOT_BUSY, PLOT_COMM, PLOT_WAIT};
     bars b = {.id = "use",
               .title = say(p->r, "Where parallelism loses its time"),
               .axis = say(p->r, "% of a step"),
@@ -368,6 +372,7 @@ static status use_figure(const page *p, error *err) {
               .metrics = uses,
               .names = names,
               .metric_count = USES,
+              .colours = colours,
               .scale = 100,
               .err = err};
     status rc = STATUS_OK;
@@ -409,7 +414,8 @@ static status compose(const page *p, size_t shown, error *err) {
             document_add(
                 p->d, BLOCK_NOTE, "%s",
                 say(p->r, "Replicas and stages have a row each: shares of the step once its batch "
-                          "is there, over all steps of the run. Copying has the reduction in it."));
+                          "is there, over all steps of the run. Communication: copies between "
+                          "devices, and the reduction."));
     }
     for (size_t i = 0; i < p->r->list.count; i++) tell_absent(p, i);
     return STATUS_OK;

@@ -82,7 +82,7 @@ static void busy_cell(const results *r, document *d, const group *g) {
     if (f) document_cell_id(d, f->id);
 }
 
-static void study_row(const results *r, document *d, const planned *one, error *err) {
+static void study_row(const results *r, document *d, const planned *one, bool brief, error *err) {
     const plan *p = &r->plan;
     const group *g = &one->runs;
     for (size_t i = 0; i < p->vary->count; i++) {
@@ -99,30 +99,33 @@ static void study_row(const results *r, document *d, const planned *one, error *
         busy_cell(r, d, g);
     }
     if (of_loader(r)) {
-        cell_group(r, d, g, "step.load");
-        cell_group(r, d, g, "step.rest");
+        if (!brief) cell_group(r, d, g, "step.load");
+        if (!brief) cell_group(r, d, g, "step.rest");
         cell_figure(r, d, one->name, "load_share");
         cell_figure_range(r, d, one->name, "load_share");
     }
-    cell_group(r, d, g, "total_seconds");
     cell_group(r, d, g, "accuracy");
+    if (brief) return;
+    cell_group(r, d, g, "total_seconds");
     document_cell(d, CELL_CODE, "%.*s", SHORT_HASH, g->runs[0]->model_content);
 }
 
-static void study_table(const results *r, document *d, error *err) {
+// A terminal has room for a part of it.
+static void study_table(const results *r, document *d, bool brief, error *err) {
     static const wording front[] = {"s / epoch", "Times as fast", "95 % interval",
                                     "Verdict",   "Efficiency",    "Busy"},
                          loader[] = {"Load, ms / step", "Rest of the step, ms", "Load share",
                                      "95 % interval"},
-                         back[] = {"Total s", "Test accuracy", "Model"};
+                         back[] = {"Test accuracy", "Total s", "Model"};
     const plan *p = &r->plan;
-    size_t fronts = varies(p, "world_size") ? 6 : 4, loads = of_loader(r) ? 4 : 0;
-    document_table(d, p->vary->count + fronts + loads + 3, "");
+    const size_t fronts = varies(p, "world_size") ? 6 : 4, skipped = brief ? 2 : 0;
+    const size_t loads = of_loader(r) ? 4 - skipped : 0;
+    document_table(d, p->vary->count + fronts + loads + 3 - skipped, "");
     for (size_t i = 0; i < p->vary->count; i++) document_cell(d, CELL_TEXT, "%s", key_name(p, i));
     head_cells(r, d, front, fronts);
-    head_cells(r, d, loader, loads);
-    head_cells(r, d, back, 3);
-    for (size_t i = 0; i < p->count; i++) study_row(r, d, &p->items[i], err);
+    head_cells(r, d, loader + (loads ? skipped : 0), loads);
+    head_cells(r, d, back, 3 - skipped);
+    for (size_t i = 0; i < p->count; i++) study_row(r, d, &p->items[i], brief, err);
 }
 
 // ---- The drawing ----
@@ -186,12 +189,11 @@ static void tell_bounds(const results *r, document *d) {
         text_init(&variants, d->err);
         for (size_t i = 0; i < p->count; i++) {
             if (bound_of(r, &p->items[i]) != (load_bound)b) continue;
-            if (variants.length) text_append(&variants, "; ");
+            if (variants.length) text_append(&variants, say(r, "; "));
             append_variant(p, &variants, &p->items[i]);
         }
         if (variants.length)
-            document_add(d, BLOCK_PARAGRAPH, say(r, "%s: %s"), say(r, words[b]),
-                         text_string(&variants));
+            document_add(d, BLOCK_LEAD, say(r, "%s: %s"), say(r, words[b]), text_string(&variants));
         text_release(&variants);
     }
 }
@@ -234,10 +236,10 @@ static void tell_fastest(const results *r, document *d) {
     if (best) {
         append_variant(p, &name, best);
         effect_append_time(r, &verdict, &best->step);
-        document_add(d, BLOCK_PARAGRAPH, say(r, "Fastest: %s; against %s: %s."), text_string(&name),
+        document_add(d, BLOCK_LEAD, say(r, "Fastest: %s; against %s: %s."), text_string(&name),
                      text_string(&first), text_string(&verdict));
     } else {
-        document_add(d, BLOCK_PARAGRAPH, say(r, "No variant is surely faster than %s."),
+        document_add(d, BLOCK_LEAD, say(r, "No variant is surely faster than %s."),
                      text_string(&first));
     }
     text_release(&name);
@@ -245,18 +247,15 @@ static void tell_fastest(const results *r, document *d) {
     text_release(&first);
 }
 
-void section_loader_verdict(const results *r, document *d) {
+// The shares behind what is loader bound and what is compute bound.
+static void tell_shares(const results *r, document *d) {
     const plan *p = &r->plan;
     bool ranges = true;
-    if (!of_loader(r)) return;
     for (size_t i = 0; i < p->count; i++) {
         const figure *f = share_of(r, &p->items[i]);
         ranges = ranges && f && !isnan(f->low);
     }
-    document_add(d, BLOCK_HEADING, "%s", say(r, "Verdict"));
-    tell_bounds(r, d);
     tell_range(r, d);
-    tell_fastest(r, d);
     if (!ranges)
         document_add(d, BLOCK_PARAGRAPH,
                      say(r, "With fewer than %d timed epochs there is no interval: the share alone "
@@ -275,8 +274,12 @@ status section_study(const results *r, document *d, bool draw, error *err) {
     text first;
     text_init(&first, err);
     append_variant(&r->plan, &first, &r->plan.items[0]);
+    tell_fastest(r, d);
     if (of_loader(r)) tell_bounds(r, d);
-    study_table(r, d, err);
+    tell_trust(r, d);
+    if (draw) TRY(study_figure(r, d, text_string(&first), err));
+    study_table(r, d, !draw, err);
+    if (of_loader(r)) tell_shares(r, d);
     document_add(
         d, BLOCK_NOTE,
         say(r, "Times as fast: as %s. Variants differ in nothing but what the study varies, so "
@@ -288,7 +291,7 @@ status section_study(const results *r, document *d, bool draw, error *err) {
             say(r,
                 "Busy: the share of a step in which a device loads, computes or updates, that is 1 "
                 "- (copy + comm + wait) / wall time; mean over replicas, stages or ranks."));
-    if (draw) rc = study_figure(r, d, text_string(&first), err);
+out:
     text_release(&first);
     return rc;
 }

@@ -1,73 +1,10 @@
-// What came out, in one sentence and one table; repeats.
+// Every run in a table; repeats.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "report/sections.h"
-
-static void lead_accuracy(const results *r, document *d, const run *one) {
-    char value[32], low[32], high[32], count[COUNT_TEXT];
-    const char *epochs =
-        say_count(r, (double)one->planned_epochs, "%.9g epoch", "%.9g epochs", count);
-    snprintf(value, sizeof value, "%.2f %%", 100 * one->accuracy);
-    const figure *f = results_figure(r, one->name, "accuracy");
-    if (f && !isnan(f->low)) {
-        snprintf(low, sizeof low, "%.2f", 100 * f->low);
-        snprintf(high, sizeof high, "%.2f", 100 * f->high);
-        document_add(
-            d, BLOCK_PARAGRAPH,
-            say(r,
-                "Test accuracy %s (95 %% interval %s to %s, %lld samples) after %s of %s on %s."),
-            value, low, high, (long long)one->test_samples, epochs, one->model, one->dataset);
-    } else {
-        document_add(d, BLOCK_PARAGRAPH, say(r, "Test accuracy %s after %s of %s on %s."), value,
-                     epochs, one->model, one->dataset);
-    }
-}
-
-static void lead_time(const results *r, document *d, const run *one) {
-    if (!run_has_time(one) || isnan(one->seconds_per_epoch)) return;
-    const char *mark = one->simulated ? say(r, "SIMULATED") : "", *gap = *mark ? " " : "";
-    char epoch[96], total[96], how[160];
-    snprintf(epoch, sizeof epoch, "%.*f%s%s", seconds_digits(one->seconds_per_epoch),
-             one->seconds_per_epoch, gap, mark);
-    snprintf(total, sizeof total, "%.*f%s%s", seconds_digits(one->total_seconds),
-             one->total_seconds, gap, mark);
-    if (run_execution_count(one) > 1)
-        snprintf(how, sizeof how, say(r, "median of %zu executions"), run_execution_count(one));
-    else if (one->epoch_count > 1)
-        snprintf(how, sizeof how, say(r, "median of %zu, without the first"), one->timed);
-    else
-        snprintf(how, sizeof how, "%s", say(r, "the only one"));
-    document_add(d, BLOCK_PARAGRAPH, say(r, "An epoch took %s s (%s), the whole training %s s."),
-                 epoch, how, total);
-}
-
-static bool all_identical(const run_list *list) {
-    const char *first = list->runs[0].model_content;
-    for (size_t i = 0; i < list->count; i++)
-        if (!*first || strcmp(list->runs[i].model_content, first) != 0) return false;
-    return true;
-}
-
-static void lead(const results *r, document *d) {
-    const run_list *list = &r->list;
-    if (list->count > 1) {
-        if (r->group_count == 1)
-            document_add(d, BLOCK_PARAGRAPH, say(r, "%zu runs of one experiment."), list->count);
-        else
-            document_add(d, BLOCK_PARAGRAPH, say(r, "%zu runs of %zu experiments."), list->count,
-                         r->group_count);
-        if (all_identical(list))
-            document_add(d, BLOCK_PARAGRAPH,
-                         say(r, "All %zu runs ended in the same model, bit for bit."), list->count);
-        return;
-    }
-    const run *one = &list->runs[0];
-    if (one->train && !isnan(one->accuracy)) lead_accuracy(r, d, one);
-    lead_time(r, d, one);
-}
 
 // The first run before this one with the same model.
 static const run *find_twin(const results *r, const run *one) {
@@ -158,21 +95,6 @@ static void summary_notes(const results *r, document *d) {
     for (size_t i = 0; i < r->list.count; i++) {
         const run *one = &r->list.runs[i];
         char why[512];
-        if (one->simulated && one->gpus) {
-            snprintf(why, sizeof why, "%s: %lld > %lld", one->name, (long long)one->host_ranks,
-                     (long long)one->gpus);
-            document_add(d, BLOCK_NOTE,
-                         say(r, "SIMULATED: several ranks share a GPU (%s), so the time says "
-                                "nothing about as many real devices."),
-                         why);
-        } else if (one->simulated) {
-            snprintf(why, sizeof why, "%s: %lld × %lld > %lld", one->name,
-                     (long long)one->host_ranks, (long long)one->threads, (long long)one->cores);
-            document_add(d, BLOCK_NOTE,
-                         say(r, "SIMULATED: ranks × threads exceed the cores of the machine (%s), "
-                                "so the time says nothing about as many real devices."),
-                         why);
-        }
         if (one->train && !run_has_time(one)) {
             snprintf(why, sizeof why, say(r, compare_no_time(one)), one->name);
             document_add(d, BLOCK_NOTE,
@@ -190,7 +112,7 @@ static void summary_notes(const results *r, document *d) {
 
 void section_summary(const results *r, document *d) {
     double target = common_target(r);
-    lead(r, d);
+    document_add(d, BLOCK_HEADING, "%s", say(r, "All runs"));
     summary_head(r, d, target);
     for (size_t i = 0; i < r->list.count; i++) summary_row(r, d, i, target);
     summary_notes(r, d);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "report/bars.h"
+#include "report/plot.h"
 #include "report/sections.h"
 
 static const double tolerance = 0.02; // of the wall time; docs/formats.md
@@ -15,6 +16,15 @@ static const char *const metrics[ROWS] = {"step.load",     "step.copy", "step.fo
                                           "step.backward", "step.comm", "step.wait",
                                           "step.update",   "step.sum",  "step.wall"};
 
+static const int colours[RUN_PHASES] = {PLOT_LOAD, PLOT_COPY, PLOT_FORWARD, PLOT_BACKWARD,
+                                        PLOT_COMM, PLOT_WAIT, PLOT_UPDATE};
+
+// Microseconds a sample, from milliseconds a step.
+static double sample_scale(const run *one) {
+    const double epochs = one->epoch_count ? (double)one->epoch_count : NAN;
+    return 1000 * (double)one->steps / epochs / (double)one->samples;
+}
+
 static bool has_split(const results *r, const run *one) {
     return one->train && !isnan(results_value(r, one->name, "step.sum"));
 }
@@ -25,18 +35,20 @@ status section_time_figure(const results *r, document *d, error *err) {
     for (int p = 0; p < RUN_PHASES; p++) names[p] = say(r, rows[p]);
     bars b = {.id = "split",
               .title = say(r, "Time of a step"),
-              .axis = say(r, "ms / step"),
+              .axis = say(r, "µs / sample"),
               .caption =
-                  say(r, "Where the time of a step goes: mean over threads, ranks and steps, "
-                         "first epoch left out when there are more."),
+                  say(r, "Where the time of a step goes, for each of its samples, so that batches "
+                         "of any size compare: mean over threads, ranks and steps, first epoch "
+                         "left out when there are more. Hatched: simulated."),
               .metrics = metrics,
               .names = names,
               .metric_count = RUN_PHASES,
-              .scale = 1,
+              .colours = colours,
               .err = err};
     for (size_t i = 0; i < r->list.count; i++) {
         const run *one = &r->list.runs[i];
         char label[LABEL_TEXT];
+        b.scale = sample_scale(one);
         if (has_split(r, one)) TRY(bars_add(&b, r, one->name, "", label_run(r, one, label)));
     }
     rc = bars_draw(&b, r, d);

@@ -120,16 +120,17 @@ END
     a_run a
     fails_with 2 "--figures needs --out" "$REPORT" a --figures pictures --summary
     succeeds "$REPORT" a --out out --figures out/figures
-    [ "$(ls out/figures)" = "accuracy.svg
-loss.svg
-split.svg" ] || fail "$(ls out/figures)"
+    [ "$(cd out/figures && ls ./*.svg)" = "./accuracy.svg
+./loss.svg
+./split.svg" ] || fail "$(ls out/figures)"
     for file in out/figures/*.svg; do
         succeeds "$PYTHON" - "$file" <<'END'
 import sys
 import xml.etree.ElementTree as tree
 root = tree.parse(sys.argv[1]).getroot()
 assert root.tag == "{http://www.w3.org/2000/svg}svg", root.tag
-assert root.attrib["font-family"] == "sans-serif" and root.attrib["color"] == "black", root.attrib
+assert root.attrib["font-family"] == "sans-serif", root.attrib
+assert "color:#000" in root[0].text and "prefers-color-scheme:dark" in root[0].text, root[0].text
 END
         says out/manifest.yaml "path: figures/${file##*/}"
     done

@@ -342,7 +342,7 @@ static void table_of_groups(const results *r, document *d) {
         document_cell(d, CELL_STRONG, "%s", g->name);
         mean_cell(r, d, g, "accuracy", false);
         mean_cell(r, d, g, "seconds_per_epoch", true);
-        cell_count(d, g->runs[0]->world_size);
+        cell_group(r, d, g, "world_size");
         cell_count(d, (int64_t)g->count);
         document_cell(d, CELL_CODE, "%.*s", SHORT_HASH,
                       g->count == 1 ? g->runs[0]->model_content : "");

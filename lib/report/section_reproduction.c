@@ -17,6 +17,7 @@ static void epochs_cell(const results *r, document *d, const group *g) {
         cell_count(d, epochs);
     else
         document_cell(d, CELL_NUMBER, say(r, "%lld of %lld"), (long long)epochs, (long long)full);
+    cell_shows(d, 0, results_group_figure(r, g, "epochs"));
 }
 
 // What is published, and beside it our own. `view` is the report that the group belongs to.

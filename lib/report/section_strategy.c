@@ -267,6 +267,7 @@ static void bubble_table(const page *p) {
         if (!shows(p, i, EXECUTION_STAGES)) continue;
         cell_run(p, i);
         cell_count(p->d, (int64_t)device_count(run_at(p, i)));
+        cell_shows(p->d, 0, results_figure(p->r, run_at(p, i)->name, "world_size"));
         cell_figures(p->r, p->d, run_at(p, i)->name, columns, 3);
     }
 }
@@ -334,7 +335,7 @@ static void show_ranks(const page *p) {
         cell_run(p, i);
         cell_figure(p->r, p->d, one->name, columns[0]);
         if (is_fast(one))
-            cell_count(p->d, 1);
+            cell_count(p->d, 1); // whatever exactness would take
         else
             cell_figure(p->r, p->d, one->name, columns[1]);
         cell_figures(p->r, p->d, one->name, columns + 2, 5);

@@ -18,25 +18,37 @@ static void append_step(const results *r, text *out, const planned *one, bool ti
     text_init(&came, out->err);
     effect_append_factor(r, &factor, one);
     if (time)
-        effect_append_time(r, &came, &one->step);
+        verdict_append_time(&came, &one->step, VERDICT_SENTENCE, r->options.language);
     else
-        effect_append_points(r, &came, &one->step);
+        verdict_append_points(&came, &one->step, r->options.language);
     text_format(out, say(r, "%s: %s"), text_string(&factor), text_string(&came));
     text_release(&factor);
     text_release(&came);
 }
 
-// `format` around the steps of which this came, if there are any.
-static void tell_steps(const results *r, document *d, effect wanted, bool time,
+// Does a verdict belong to those that are told together? Of `kinds` each is a bit.
+enum {
+    NONE = 1 << VERDICT_NONE,
+    SAME = 1 << VERDICT_SAME,
+    UNDECIDED = 1 << VERDICT_UNDECIDED,
+    IDENTICAL = 1 << VERDICT_IDENTICAL,
+    COST = 1 << VERDICT_COST,
+    DIFFERENT = 1 << VERDICT_DIFFERENT | 1 << VERDICT_SMALL
+};
+
+// `format` around the steps with such verdicts, if there are any: by the method, or with `models`
+// by two models of one seed.
+static void tell_steps(const results *r, document *d, int kinds, bool models, bool time,
                        const char *format) {
     text steps;
     text_init(&steps, d->err);
     for (size_t i = 0; i < r->plan.count; i++) {
         const planned *one = &r->plan.items[i];
-        effect came = time ? effect_on_time(&one->step) : effect_on_accuracy(&one->step);
-        if (one->role != PLANNED_STEP || came != wanted) continue;
+        const verdict *v = time ? &one->step.time : &one->step.accuracy;
+        if (one->role != PLANNED_STEP || !(1 << v->kind & kinds)) continue;
+        if (v->kind != VERDICT_NONE && verdict_is_of_models(v) != models) continue;
         if (steps.length) text_append(&steps, "; ");
-        if (wanted == EFFECT_SHOWN || wanted == EFFECT_ONE_SEED)
+        if (kinds & (DIFFERENT | COST))
             append_step(r, &steps, one, time);
         else
             effect_append_factor(r, &steps, one);
@@ -48,27 +60,28 @@ static void tell_steps(const results *r, document *d, effect wanted, bool time,
 static void tell_time(const results *r, document *d, const group_summary *from,
                       const group_summary *to) {
     const plan *p = &r->plan;
-    text before, after, verdict;
+    text before, after, said;
     text_init(&before, d->err);
     text_init(&after, d->err);
-    text_init(&verdict, d->err);
+    text_init(&said, d->err);
     effect_append_seconds(r, &before, &p->items[0].runs, from->seconds);
     effect_append_seconds(r, &after, &p->last->runs, to->seconds);
-    effect_append_time(r, &verdict, &p->all);
+    verdict_append_time(&said, &p->all, VERDICT_SENTENCE, r->options.language);
     if (isnan(from->seconds) || isnan(to->seconds))
         document_add(d, BLOCK_PARAGRAPH,
                      say(r, "From %s to %s as a whole there is no figure for the time: %s."),
-                     p->from, p->to, text_string(&verdict));
+                     p->from, p->to, text_string(&said));
     else
         document_add(d, BLOCK_PARAGRAPH, say(r, "An epoch of %s takes %s, one of %s takes %s: %s."),
-                     p->from, text_string(&before), p->to, text_string(&after),
-                     text_string(&verdict));
+                     p->from, text_string(&before), p->to, text_string(&after), text_string(&said));
     text_release(&before);
     text_release(&after);
-    text_release(&verdict);
-    tell_steps(r, d, EFFECT_SHOWN, true, "What made the difference: %s.");
-    tell_steps(r, d, EFFECT_NONE, true, "No difference found: %s.");
-    tell_steps(r, d, EFFECT_OPEN, true, "No verdict: %s.");
+    text_release(&said);
+    tell_steps(r, d, DIFFERENT, false, true, "What made the difference: %s.");
+    tell_steps(r, d, COST, false, true, "What was simulated says what it costs here: %s.");
+    tell_steps(r, d, SAME, false, true, "The same, within the margin: %s.");
+    tell_steps(r, d, UNDECIDED, false, true, "Undecided: %s.");
+    tell_steps(r, d, NONE, false, true, "No verdict: %s.");
 }
 
 static void tell_accuracy(const results *r, document *d, const group_summary *from,
@@ -76,19 +89,22 @@ static void tell_accuracy(const results *r, document *d, const group_summary *fr
     const plan *p = &r->plan;
     text points;
     text_init(&points, d->err);
-    effect_append_points(r, &points, &p->all);
+    verdict_append_points(&points, &p->all, r->options.language);
     if (!isnan(p->all.accuracy_difference))
         document_add(d, BLOCK_PARAGRAPH,
                      say(r, "Test accuracy: %s %.2f %%, %s %.2f %%, a difference of %s."), p->from,
                      100 * from->accuracy, p->to, 100 * to->accuracy, text_string(&points));
     text_release(&points);
-    tell_steps(r, d, EFFECT_SHOWN, false, "What made the difference: %s.");
-    tell_steps(r, d, EFFECT_ONE_SEED, false,
+    tell_steps(r, d, DIFFERENT, false, false, "What made the difference: %s.");
+    tell_steps(r, d, DIFFERENT, true, false,
                "The models differ, but one seed does not tell the factor from chance "
                "(SET=\"repeats=3\" does): %s.");
-    tell_steps(r, d, EFFECT_IDENTICAL, false, "The same model bit for bit, so exactly 0: %s.");
-    tell_steps(r, d, EFFECT_NONE, false, "No difference found: %s.");
-    tell_steps(r, d, EFFECT_OPEN, false, "No verdict: %s.");
+    tell_steps(r, d, IDENTICAL, false, false, "The same model bit for bit, so exactly 0: %s.");
+    tell_steps(r, d, SAME, false, false, "The same, within the margin: %s.");
+    tell_steps(r, d, SAME, true, false, "The two models are as good, within the margin: %s.");
+    tell_steps(r, d, UNDECIDED, false, false, "Undecided: %s.");
+    tell_steps(r, d, UNDECIDED, true, false, "Undecided between the two models: %s.");
+    tell_steps(r, d, NONE, false, false, "No verdict: %s.");
 }
 
 static status tell_control(const results *r, document *d, const planned *one, error *err) {
@@ -98,7 +114,7 @@ static status tell_control(const results *r, document *d, const planned *one, er
     text_init(&points, err);
     TRY(group_summarize(one->step.subject, &with, err));
     TRY(group_summarize(one->step.baseline, &without, err));
-    effect_append_points(r, &points, &one->step);
+    verdict_append_points(&points, &one->step, r->options.language);
     if (!isnan(one->step.accuracy_difference))
         document_add(d, BLOCK_PARAGRAPH,
                      say(r, "With a learning rate that follows the batch, %s reaches %.2f %% "
@@ -115,10 +131,6 @@ static const planned *find_controlled(const plan *p, const planned *control) {
     for (size_t i = 0; i < p->count; i++)
         if (&p->items[i].runs == control->step.baseline) return &p->items[i];
     return NULL;
-}
-
-static bool is_change(effect e) {
-    return e == EFFECT_SHOWN || e == EFFECT_ONE_SEED;
 }
 
 // "It was not world size and strategy (world_size 1 → 4): …", for the ranks that left the model as
@@ -142,10 +154,10 @@ static void append_not_ranks(const results *r, text *out) {
 // rate.
 static void tell_rate(const results *r, document *d, const planned *control) {
     const planned *batch = find_controlled(&r->plan, control);
-    effect came = effect_on_accuracy(&control->step);
-    effect went = batch && batch->compared ? effect_on_accuracy(&batch->step) : EFFECT_OPEN;
+    if (!batch || !batch->compared) return;
+    const verdict *came = &control->step.accuracy, *went = &batch->step.accuracy;
     const double back = control->step.accuracy_difference;
-    if (!is_change(came) || !is_change(went) || !(back > 0)) return;
+    if (!verdict_is_difference(came) || !verdict_is_difference(went) || !(back > 0)) return;
     if (!(batch->step.accuracy_difference < 0)) return;
     bool most = back >= -batch->step.accuracy_difference / 2;
     text lost, points, rest;
@@ -153,9 +165,9 @@ static void tell_rate(const results *r, document *d, const planned *control) {
     text_init(&points, d->err);
     text_init(&rest, d->err);
     append_step(r, &lost, batch, false);
-    effect_append_points(r, &points, &control->step);
+    verdict_append_points(&points, &control->step, r->options.language);
     append_not_ranks(r, &rest);
-    if (came == EFFECT_ONE_SEED || went == EFFECT_ONE_SEED)
+    if (verdict_is_of_models(came) || verdict_is_of_models(went))
         text_append(&rest, say(r, " This is one seed: SET=\"repeats=3\" tells it from chance."));
     document_add(d, BLOCK_PARAGRAPH,
                  say(r, most ? "What lost the accuracy is the learning rate, which did not follow "
@@ -220,13 +232,6 @@ static void change_cell(document *d, const planned *one) {
     appended_cell(d, CELL_TEXT, &out);
 }
 
-static void verdict_cell(const results *r, document *d, const comparison *c) {
-    text out;
-    text_init(&out, d->err);
-    effect_append_time(r, &out, c);
-    appended_cell(d, CELL_TEXT, &out);
-}
-
 // Seconds more or less, with digits as for the seconds themselves, and their interval: in the same
 // cell, or in one of its own.
 static void difference_cells(const results *r, document *d, const comparison *c, const estimate *e,
@@ -258,7 +263,7 @@ static status time_cells(const results *r, document *d, const group *g, const co
     cell_time(r, d, g->runs[0], s.seconds);
     difference_cells(r, d, c ? c : &none, c ? &c->seconds : &none.seconds, s.seconds, false);
     if (c)
-        verdict_cell(r, d, c);
+        cell_time_verdict(r, d, c, VERDICT_SENTENCE);
     else
         document_cell(d, CELL_TEXT, "%s", "");
     if (brief) return rc;
@@ -287,14 +292,10 @@ static status time_table(const results *r, document *d, bool brief, error *err) 
     TRY(time_cells(r, d, &p->last->runs, &p->all, brief, err));
     if (!brief) document_cell(d, CELL_TEXT, "%s → %s", p->from, p->to);
     if (!brief) document_cell(d, CELL_TEXT, "%s", "");
-    document_add(
-        d, BLOCK_NOTE, "%s",
-        say(r, "Effect: against the step before; a run beside the way is compared with the step "
-               "above it, and so is the step after it. Steps are only compared where data, "
-               "machine, device, build, instruction set and, at one world size, threads agree. "
-               "Intervals: 95 % bootstrap over repeats where a step has three or more, else over "
-               "epochs: then they know the noise between epochs, not that between runs. Total "
-               "seconds have one with three repeats or more."));
+    document_add(d, BLOCK_NOTE, "%s",
+                 say(r, "Effect: against the step before; a run beside the way is compared with "
+                        "the step above it, and so is the step after it."));
+    note_verdicts(r, d);
 out:
     return rc;
 }
@@ -318,11 +319,6 @@ static status accuracy_cells(const results *r, document *d, const group *g, cons
                       100 * c->accuracy_range.high);
     if (!c)
         document_cell(d, CELL_TEXT, "%s", "");
-    else if (effect_on_accuracy(c) == EFFECT_ONE_SEED)
-        document_cell(
-            d, CELL_TEXT,
-            say(r, "the two models differ (p = %.2g, McNemar's test on %zu samples); one seed"),
-            c->p, c->pairs);
     else
         cell_accuracy_verdict(r, d, c);
     if (!brief) document_cell(d, CELL_CODE, "%.*s", SHORT_HASH, g->runs[0]->model_content);
@@ -345,10 +341,9 @@ static status accuracy_table(const results *r, document *d, bool brief, error *e
     TRY(accuracy_cells(r, d, &p->last->runs, &p->all, brief, err));
     document_add(
         d, BLOCK_NOTE, "%s",
-        say(r, "Effect: against the step before, as for the time. With three common seeds or more "
-               "the interval is that of the mean over seeds (Student's t, paired). With fewer it "
-               "is that of the test samples of one seed, which does not know how much another seed "
-               "would change. Every step is tested by itself, at the 5 % level."));
+        say(r, "Effect: against the step before, as for the time. The interval is that of the "
+               "mean over seeds (Student's t, paired), with fewer than three that of the test "
+               "samples of one seed, which does not know how much another seed would change."));
 out:
     return rc;
 }

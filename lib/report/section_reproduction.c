@@ -136,7 +136,7 @@ status section_rows(const results *r, document *d, bool wide, error *err) {
 
 // ---- One report ----
 
-static status like_for_like(const results *view, document *d, error *err) {
+static status compared_rows(const results *view, document *d, error *err) {
     static const wording front[] = {"Experiment", "Against"};
     if (!view->comparison_count) return STATUS_OK;
     document_add(d, BLOCK_HEADING, "%s", say(view, "Like for like"));
@@ -164,7 +164,7 @@ static bool has_course(const results *view) {
 static status compose_rows(const results *r, document *d, const reproduced *one, error *err) {
     const results *view = &one->rows;
     status rc = STATUS_OK;
-    TRY(like_for_like(view, d, err));
+    TRY(compared_rows(view, d, err));
     TRY(section_published_table(view, d, err));
     section_findings(r, d, one);
     if (has_course(view)) TRY(section_curves(view, d, err));
@@ -214,13 +214,7 @@ static status section_report(const results *r, document *d, const reproduced *on
 status section_reproduction(const results *r, document *d, error *err) {
     status rc = STATUS_OK;
     TRY(section_rows(r, d, true, err));
-    document_add(
-        d, BLOCK_NOTE, "%s",
-        say(r,
-            "A speed-up is printed only between runs with the same data, model, global batch, "
-            "epochs, augmentation, optimizer, precision, build, machine, device kind and loader "
-            "workers. Intervals: 95 % bootstrap over repeats where a side has three or more, else "
-            "over epochs: then they know the noise between epochs, not that between runs."));
+    note_verdicts(r, d);
     if (any_target(r))
         document_add(d, BLOCK_NOTE, "%s",
                      say(r, "Time to target: seconds of training up to the end of the first epoch "

@@ -212,11 +212,9 @@ out:
 
 typedef enum bound { BOUND_LOADER, BOUND_COMPUTE, BOUND_BORDER, BOUND_UNKNOWN, BOUNDS } bound;
 
-// Without an interval the value alone decides, and the reader is told.
 static bound bound_of(const estimate *share) {
     double low = share->range.low, high = share->range.high;
     if (isnan(share->value)) return BOUND_UNKNOWN;
-    if (isnan(low)) low = high = share->value;
     return low > 0.5 ? BOUND_LOADER : high < 0.5 ? BOUND_COMPUTE : BOUND_BORDER;
 }
 
@@ -275,25 +273,25 @@ static void tell_fastest(const results *r, document *d) {
     const planned *best = NULL;
     for (size_t i = 1; i < p->count; i++) {
         const planned *one = &p->items[i];
-        if (effect_on_time(&one->step) != EFFECT_SHOWN || one->step.speedup.value <= 1) continue;
+        if (!verdict_is_difference(&one->step.time) || one->step.speedup.value <= 1) continue;
         if (!best || one->step.speedup.value > best->step.speedup.value) best = one;
     }
-    text name, verdict, first;
+    text name, said, first;
     text_init(&name, d->err);
-    text_init(&verdict, d->err);
+    text_init(&said, d->err);
     text_init(&first, d->err);
     append_variant(p, &first, &p->items[0]);
     if (best) {
         append_variant(p, &name, best);
-        effect_append_time(r, &verdict, &best->step);
+        verdict_append_time(&said, &best->step, VERDICT_SENTENCE, r->options.language);
         document_add(d, BLOCK_PARAGRAPH, say(r, "Fastest: %s; against %s: %s."), text_string(&name),
-                     text_string(&first), text_string(&verdict));
+                     text_string(&first), text_string(&said));
     } else {
         document_add(d, BLOCK_PARAGRAPH, say(r, "No variant is surely faster than %s."),
                      text_string(&first));
     }
     text_release(&name);
-    text_release(&verdict);
+    text_release(&said);
     text_release(&first);
 }
 
@@ -310,24 +308,20 @@ static estimate *load_shares(const plan *p, error *err) {
 
 status section_loader_verdict(const results *r, document *d, error *err) {
     const plan *p = &r->plan;
-    bool ranges = true;
     if (!of_loader(r)) return STATUS_OK;
     estimate *share = load_shares(p, err);
     if (!share) return STATUS_FAILED;
-    for (size_t i = 0; i < p->count; i++) ranges = ranges && !isnan(share[i].range.low);
     document_add(d, BLOCK_HEADING, "%s", say(r, "Verdict"));
     tell_bounds(r, d, share);
     tell_range(r, d, share);
     tell_fastest(r, d);
-    if (!ranges)
-        document_add(d, BLOCK_PARAGRAPH,
-                     say(r, "With fewer than %d timed epochs there is no interval: the share alone "
-                            "decides here."),
-                     STATISTICS_RATIO_MIN);
-    document_add(d, BLOCK_NOTE, "%s",
+    document_add(d, BLOCK_NOTE,
                  say(r, "Load share: how much of a step's time the trainer waits for its batch, "
-                        "median over epochs with its 95 % interval. Loader bound: the whole "
-                        "interval lies above 50 %; compute bound: below; else undecided."));
+                        "mean over executions of the median epoch. The range is the 95 %% interval "
+                        "of the mean, with fewer than %d executions from the least epoch to the "
+                        "largest. Loader bound: all of it lies above 50 %%; compute bound: below; "
+                        "else undecided."),
+                 VERDICT_EXECUTIONS);
     free(share);
     return STATUS_OK;
 }
@@ -351,6 +345,7 @@ status section_study(const results *r, document *d, bool draw, error *err) {
         say(r, "Times as fast: as %s. Variants differ in nothing but what the study varies, so "
                "their times stand side by side also where the work is not the same."),
         text_string(&first));
+    note_verdicts(r, d);
     if (varies(&r->plan, "world_size"))
         document_add(
             d, BLOCK_NOTE, "%s",

@@ -171,7 +171,7 @@ static void summary_notes(const results *r, document *d) {
                          why);
         }
         if (one->train && !run_has_time(one)) {
-            snprintf(why, sizeof why, say(r, compare_no_time(one)), one->name);
+            snprintf(why, sizeof why, say(r, like_no_time(one)), one->name);
             document_add(d, BLOCK_NOTE,
                          say(r, one->restarted ? "No times are shown where a run was restarted: %s."
                                                : "No times are shown where a run was resumed: %s."),

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "report/document.h"
 #include "report/report.h"
+#include "results/verdict_text.h"
 
 enum { SHORT_HASH = 12, TIME_TEXT = 64 };
 
@@ -41,8 +42,10 @@ void cells_speedup(const results *r, document *d, const comparison *c);
 void head_comparison(const results *r, document *d, const wording *front, size_t count);
 void cells_comparison(const results *r, document *d, const comparison *c);
 void cells_uncompared(const results *r, document *d, const group *g);
-// Is a difference in accuracy one?
+// Verdicts, and the notes that say what they rest on.
+void cell_time_verdict(const results *r, document *d, const comparison *c, verdict_length length);
 void cell_accuracy_verdict(const results *r, document *d, const comparison *c);
+void note_verdicts(const results *r, document *d);
 void head_cells(const results *r, document *d, const wording *columns, size_t count);
 
 void section_summary(const results *r, document *d);

@@ -10,6 +10,7 @@
 #include "results/execution.h"
 #include "results/gpu_use.h"
 #include "results/statistics.h"
+#include "results/verdict_text.h"
 
 // What to add; strings are copied.
 typedef struct draft {
@@ -398,73 +399,101 @@ out:
     return rc;
 }
 
-static const char *comparison_note(const comparison *c) {
-    return c->reasons ? c->reasons : c->simulated ? "SIMULATED" : "";
+// The verdicts of a comparison in words, as notes.
+typedef struct verdict_notes {
+    text time, accuracy;
+} verdict_notes;
+
+static void make_notes(const comparison *c, verdict_notes *n, error *err) {
+    text_init(&n->time, err);
+    text_init(&n->accuracy, err);
+    if (c->simulated && !c->reasons) text_append(&n->time, "SIMULATED: ");
+    verdict_append_time(&n->time, c, VERDICT_WORD, LANGUAGE_EN);
+    if (c->identical)
+        text_append(&n->accuracy, "identical");
+    else
+        verdict_append_accuracy(&n->accuracy, c, VERDICT_WORD, LANGUAGE_EN);
+}
+
+static void release_notes(verdict_notes *n) {
+    text_release(&n->time);
+    text_release(&n->accuracy);
+}
+
+// What both give.
+static status add_compared(figure_list *list, const char *owner, const comparison *c,
+                           const draft *drafts, size_t count, error *err) {
+    status rc = STATUS_OK;
+    for (size_t i = 0; rc == STATUS_OK && i < count; i++) {
+        draft d = drafts[i];
+        d.owner = owner;
+        d.of = c->subject;
+        d.against = c->baseline;
+        rc = add(list, &d, err);
+    }
+    return rc;
 }
 
 status figures_of_comparison(figure_list *list, const comparison *c, error *err) {
-    status rc = STATUS_OK;
-    draft speedup = {.owner = c->subject->name,
-                     .metric = "speedup",
-                     .unit = "x",
-                     .note = comparison_note(c),
-                     .value = c->speedup.value,
-                     .range = c->speedup.range,
-                     .of = c->subject,
-                     .against = c->baseline,
-                     .part = "seconds_per_epoch"};
-    draft difference = {.owner = c->subject->name,
-                        .metric = "accuracy_difference",
-                        .unit = "fraction",
-                        .value = c->accuracy_difference,
-                        .range = c->accuracy_range,
-                        .of = c->subject,
-                        .against = c->baseline,
-                        .part = "accuracy"};
-    TRY(add(list, &speedup, err));
-    if (!isnan(c->accuracy_difference)) TRY(add(list, &difference, err));
-out:
+    verdict_notes notes;
+    make_notes(c, &notes, err);
+    const draft drafts[] = {
+        {.metric = "speedup",
+         .unit = "x",
+         .note = text_string(&notes.time),
+         .value = c->speedup.value,
+         .range = c->speedup.range,
+         .part = "seconds_per_epoch"},
+        {.metric = "accuracy_difference",
+         .unit = "fraction",
+         .note = text_string(&notes.accuracy),
+         .value = c->accuracy_difference,
+         .range = c->accuracy_range,
+         .part = "accuracy"},
+    };
+    const size_t count = isnan(c->accuracy_difference) ? 1 : 2;
+    status rc = add_compared(list, c->subject->name, c, drafts, count, err);
+    release_notes(&notes);
     return rc;
 }
 
 // ---- Of a plan ----
 
 static status add_step(figure_list *list, const char *owner, const comparison *c, error *err) {
+    verdict_notes notes;
+    make_notes(c, &notes, err);
+    const char *time = text_string(&notes.time), *of_accuracy = text_string(&notes.accuracy);
     const draft drafts[] = {
         {.metric = "seconds_per_epoch_effect",
          .unit = "s",
-         .note = comparison_note(c),
+         .note = time,
          .value = c->seconds.value,
          .range = c->seconds.range,
          .part = "seconds_per_epoch"},
         {.metric = "total_seconds_effect",
          .unit = "s",
-         .note = comparison_note(c),
+         .note = c->reasons     ? time
+                 : c->simulated ? "SIMULATED"
+                                : "",
          .value = c->total.value,
          .range = c->total.range,
          .part = "total_seconds"},
         {.metric = "time_ratio",
          .unit = "x",
-         .note = comparison_note(c),
+         .note = time,
          .value = c->speedup.value,
          .range = c->speedup.range,
          .part = "seconds_per_epoch"},
         {.metric = "accuracy_effect",
          .unit = "fraction",
-         .note = c->identical ? "identical" : "",
+         .note = of_accuracy,
          .value = c->accuracy_difference,
          .range = c->accuracy_range,
          .part = "accuracy"},
     };
-    for (size_t i = 0; i < sizeof drafts / sizeof *drafts; i++) {
-        draft d = drafts[i];
-        d.owner = owner;
-        d.of = c->subject;
-        d.against = c->baseline;
-        status rc = add(list, &d, err);
-        if (rc != STATUS_OK) return rc;
-    }
-    return STATUS_OK;
+    status rc = add_compared(list, owner, c, drafts, sizeof drafts / sizeof *drafts, err);
+    release_notes(&notes);
+    return rc;
 }
 
 static status add_load_share(figure_list *list, const planned *one, error *err) {

@@ -39,6 +39,7 @@ typedef struct plan {
     const char *from, *to; // ladder: names of the experiments
     const char *name;      // study
     const yaml_node *vary; // study: the keys that vary
+    varied_keys varied;    // what any of its runs varies
     planned *items;        // in the order of the plan
     size_t count;
     planned *last;             // ladder: the last step; study: the last variant
@@ -58,8 +59,9 @@ status plan_read_study(const yaml_node *head, const yaml_node *runs, const run_l
                        language l, plan *p, error *err) MUST_CHECK;
 void plan_release(plan *p);
 
-// Share of the time of a step that goes to waiting for data, over the timed epochs: their median
-// with its interval. NAN without times.
+// Share of the time of a step that goes to waiting for data: the mean over executions of the median
+// epoch. The range is the 95 % interval of three executions or more, else from the least epoch to
+// the largest. NAN without times.
 status plan_load_share(const group *g, estimate *share, error *err) MUST_CHECK;
 
 #endif

@@ -8,8 +8,8 @@
 #include "base/reduction_tree.h"
 #include "compute/backend.h"
 #include "nn/model.h"
-#include "results/compare.h"
 #include "results/execution.h"
+#include "results/like_for_like.h"
 
 static bool is(const run *r, const char *strategy) {
     return strcmp(r->strategy, strategy) == 0;
@@ -34,7 +34,7 @@ static status find_reasons(const group *a, const group *b, language l, char **re
     *reasons = NULL;
     for (size_t i = 0; rc == STATUS_OK && !*reasons && i < a->count; i++)
         for (size_t k = 0; rc == STATUS_OK && !*reasons && k < b->count; k++)
-            rc = compare_reasons(a->runs[i], b->runs[k], l, reasons, err);
+            rc = like_for_like(a->runs[i], b->runs[k], NULL, l, reasons, err);
     return rc;
 }
 

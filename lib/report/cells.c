@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "report/sections.h"
+#include "results/machine_use.h"
 
 const char *say_count(const results *r, double n, const char *one, const char *many,
                       char buffer[COUNT_TEXT]) {
@@ -72,11 +73,12 @@ int seconds_digits(double seconds) {
 
 void cell_time(const results *r, document *d, const run *of, double seconds) {
     const char *mark = of->simulated ? say(r, "SIMULATED") : "";
+    const char *busy = machine_busy_executions(of) ? say(r, "BUSY") : "";
     if (isnan(seconds) || !run_has_time(of))
         document_cell(d, CELL_NUMBER, "%s", "");
     else
-        document_cell(d, CELL_NUMBER, "%.*f%s%s", seconds_digits(seconds), seconds,
-                      *mark ? " " : "", mark);
+        document_cell(d, CELL_NUMBER, "%.*f%s%s%s%s", seconds_digits(seconds), seconds,
+                      *mark ? " " : "", mark, *busy ? " " : "", busy);
 }
 
 const char *label_run(const results *r, const run *one, char buffer[LABEL_TEXT]) {

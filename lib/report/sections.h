@@ -26,7 +26,8 @@ void cell_percent(document *d, double fraction);
 void cell_range(document *d, interval percent_of_one);
 // Seconds as they are shown: two digits behind the point, four below a second.
 int seconds_digits(double seconds);
-// A duration of this run, with what must be said beside it: nothing for a resumed run, SIMULATED.
+// A duration of this run, with what must be said beside it: nothing for a resumed run, SIMULATED,
+// BUSY.
 void cell_time(const results *r, document *d, const run *of, double seconds);
 // A run's name, with SIMULATED behind it where its times are, for heads and bars.
 enum { LABEL_TEXT = 128 };

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "results/execution.h"
 #include "results/gpu_use.h"
+#include "results/machine_use.h"
 #include "results/statistics.h"
 #include "results/verdict_text.h"
 
@@ -51,7 +52,7 @@ static status add(figure_list *list, const draft *d, error *err) {
 static const char *time_note(const run *r) {
     if (!run_has_time(r))
         return r->restarted ? "no time: the run was restarted" : "no time: the run was resumed";
-    return r->simulated ? "SIMULATED" : "";
+    return r->simulated ? "SIMULATED" : machine_busy_executions(r) ? "BUSY" : "";
 }
 
 // A figure of the train manifest. Times are withheld where the run has none.

@@ -244,6 +244,24 @@ END
     grep -q '^tiny.speedup,.*,SIMULATED: costs 9' out/report.csv
 }
 
+@test "a machine that was busy is told at the time, and gives no verdict" {
+    # A baseline that waited for 73 % of its time beside a process that took both cores.
+    local machine='"machine": {"wall_seconds": 10, "cpu_seconds": 5.4, "waited_seconds": 14.6, "others_seconds": 14, "cores": 2}'
+    thrice a epochs=4,2.49,2.49,2.49 execution="{$machine}"
+    thrice b name=ddp epochs=2,1,1,1
+    succeeds "$REPORT" b --baseline a --out out
+    says out/report.md "2.49 BUSY |"
+    says out/report.md "BUSY: during 3 of 3 executions of tiny the machine did something else (up to 1.4 of its 2 cores; threads waited for 73 % of the time that they wanted)"
+    says out/report.md "| 2.49× | [2.4"
+    says out/report.md "no verdict: the machine was busy in 3 of 6 executions (EXECUTIONS=6 makes more)"
+    lacks out/report.md "| faster |"
+    # An old manifest says nothing, and a quiet one is not marked.
+    lacks out/report.md "1.00 BUSY"
+    thrice c name=quiet execution='{"machine": {"wall_seconds": 10, "cpu_seconds": 19, "waited_seconds": 9, "others_seconds": 0.1, "cores": 2}}'
+    succeeds "$REPORT" c --baseline b --out quiet
+    lacks quiet/report.md BUSY
+}
+
 @test "phases that do not add up are told" {
     a_run a phases=0.95
     succeeds "$REPORT" a --out out

@@ -53,6 +53,11 @@ static bool is_as_wide(const pipeline *p, const yaml_node *train) {
            says(train, "run.execution.threads", threads);
 }
 
+static const char *text_at(const yaml_node *root, const char *path) {
+    const yaml_node *node = yaml_get(root, path);
+    return node && node->kind == YAML_SCALAR ? node->text : "";
+}
+
 // May times of this execution be held against those of the others? One that was stopped and went
 // on has no times; where one execution is all that is wanted it counts all the same.
 static bool counts(const pipeline *p, const planned_runs *runs, const execution *x, int wanted) {
@@ -60,7 +65,7 @@ static bool counts(const pipeline *p, const planned_runs *runs, const execution 
     const yaml_node *segments = yaml_get(x->train, "run.execution");
     if (wanted > 1 && (!segments || segments->kind != YAML_MAPPING)) return false;
     return says(x->train, "run.host", runs->host) && says(x->train, "version", runs->version) &&
-           is_as_wide(p, x->train);
+           strcmp(text_at(x->train, "run.sources"), runs->sources) == 0 && is_as_wide(p, x->train);
 }
 
 // The executions of one key, and which of them count.
@@ -115,14 +120,11 @@ static status count_missing(const pipeline *p, const planned_runs *runs, int rou
     return STATUS_OK;
 }
 
-static void take_condition(planned_runs *runs, const char *host, const char *version) {
+static void take_condition(planned_runs *runs, const char *host, const char *version,
+                           const char *sources) {
     snprintf(runs->host, sizeof runs->host, "%s", host);
     snprintf(runs->version, sizeof runs->version, "%s", version);
-}
-
-static const char *text_at(const yaml_node *root, const char *path) {
-    const yaml_node *node = yaml_get(root, path);
-    return node && node->kind == YAML_SCALAR ? node->text : "";
+    snprintf(runs->sources, sizeof runs->sources, "%s", sources);
 }
 
 status execute_missing(const pipeline *p, planned_runs *runs, int rounds, int *missing,
@@ -130,7 +132,7 @@ status execute_missing(const pipeline *p, planned_runs *runs, int rounds, int *m
     char host[256] = "unknown";
     execution_list first;
     if (gethostname(host, sizeof host - 1)) snprintf(host, sizeof host, "unknown");
-    take_condition(runs, host, cli_version());
+    take_condition(runs, host, cli_version(), cli_sources());
     status rc = count_missing(p, runs, rounds, missing, err);
     if (rc != STATUS_OK || !*missing) return rc;
     // A set that is complete has its first execution among those of the first run.
@@ -140,12 +142,13 @@ status execute_missing(const pipeline *p, planned_runs *runs, int rounds, int *m
     for (size_t i = first.count; rc == STATUS_OK && *missing && i-- > 0;) {
         const yaml_node *train = first.items[i].train;
         if (!train) continue;
-        take_condition(runs, text_at(train, "run.host"), text_at(train, "version"));
+        take_condition(runs, text_at(train, "run.host"), text_at(train, "version"),
+                       text_at(train, "run.sources"));
         rc = count_missing(p, runs, rounds, missing, err);
     }
     store_release(&first);
     if (*missing) {
-        take_condition(runs, host, cli_version());
+        take_condition(runs, host, cli_version(), cli_sources());
         *missing = now;
     }
     return rc;

@@ -356,6 +356,27 @@ static char *executed_apart(const char *one, const char *other, const varied_key
     return reasons;
 }
 
+// Closes `execution` and goes on with what `run` says of the build.
+#define BUILT(what) "}, " what ", rest: {a: 1"
+
+static void what_was_compiled_counts(void **state) {
+    (void)state;
+    const struct {
+        const char *one, *other, *expected;
+    } cases[] = {
+        {BUILT("sources: 1a"), BUILT("sources: 2b"), "sources 1a vs 2b"},
+        {BUILT("sources: 1a"), "", "sources 1a vs ?"},
+        {BUILT("compiler: gcc 12"), BUILT("compiler: gcc 13"), "compiler gcc 12 vs gcc 13"},
+        {BUILT("flags: -O2"), BUILT("flags: -O3"), "compiler flags -O2 vs -O3"},
+        {", isa: v3", ", isa: v4", "instruction set v3 vs v4"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *reasons = executed_apart(cases[i].one, cases[i].other, NULL);
+        assert_string_equal(reasons, cases[i].expected);
+        free(reasons);
+    }
+}
+
 static void what_a_plan_varies_may_differ(void **state) {
     (void)state;
     const char *keys[] = {"world_size", "loader_workers"};
@@ -381,6 +402,7 @@ int main(void) {
         cmocka_unit_test(one_seed_is_about_two_models),
         cmocka_unit_test(holm_corrects_a_table),
         cmocka_unit_test(what_was_built_otherwise_is_not_alike),
+        cmocka_unit_test(what_was_compiled_counts),
         cmocka_unit_test(what_a_plan_varies_may_differ),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

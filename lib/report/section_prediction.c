@@ -1,4 +1,5 @@
 // Predicted scaling beside the measured, with what the prediction is made of.
+#include <math.h>
 #include <stdio.h>
 
 #include "report/sections.h"
@@ -22,13 +23,17 @@ static void prediction_row(const results *r, document *d, const prediction *p) {
     cell_count(d, one->world_size);
     document_cell(d, CELL_TEXT, "%s", p->basis ? p->basis->name : "");
     if (p->reason) {
-        no_parts(d, 5);
+        no_parts(d, 6);
         cell_time(r, d, one, p->measured);
         document_cell(d, CELL_TEXT, say(r, "no prediction: %s"), p->reason);
         return;
     }
     parts_cells(d, &p->here);
     cell_time(r, d, one, epoch_parts_sum(&p->here));
+    if (isnan(p->range.low))
+        document_cell(d, CELL_NUMBER, "%s", "");
+    else
+        document_cell(d, CELL_NUMBER, "[%.4f, %.4f]", p->range.low, p->range.high);
     cell_time(r, d, one, p->measured);
     cell_number(d, "%+.1f %%", 100 * p->error);
 }
@@ -42,10 +47,11 @@ static void prediction_table(const results *r, document *d) {
                                    "Update, s",
                                    "Communication, s",
                                    "Predicted s / epoch",
+                                   "95 % interval",
                                    "Measured s / epoch",
                                    "Error of the prediction"};
-    document_table(d, 10, "");
-    head_cells(r, d, head, 10);
+    document_table(d, 11, "");
+    head_cells(r, d, head, 11);
     for (size_t i = 0; i < r->prediction_count; i++) prediction_row(r, d, &r->predictions[i]);
     document_add(
         d, BLOCK_NOTE, "%s",
@@ -57,8 +63,9 @@ static void prediction_table(const results *r, document *d) {
                "every rank updates all parameters, on its share of the cores; of dp the master "
                "alone. Communication: steps × (α + β · bytes), of ddp an all-reduce of the record "
                "(parameters, statistics, loss) times the vectors that a rank brings, of dp copies "
-               "of the bytes that the run counted. Nothing is hidden, nobody waits for a slower "
-               "rank. Error: predicted against measured."));
+               "of parameters, samples, logits and records. Nothing is hidden, nobody waits for a "
+               "slower rank. Interval: from the executions of the one-rank run, three or more; "
+               "what the model leaves out is not in it. Error: predicted against measured."));
 }
 
 // ---- What the communication is counted with ----

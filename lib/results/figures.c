@@ -536,12 +536,15 @@ status figures_of_prediction(figure_list *list, const prediction *p, const colle
     const struct {
         const char *metric, *unit, *note;
         double value;
+        interval range;
     } values[] = {
         {"predicted_seconds_per_epoch", "s", prediction_note(p),
-         p->reason ? NAN : epoch_parts_sum(&p->here)},
-        {"prediction_error", "fraction", prediction_note(p), p->reason ? NAN : p->error},
-        {"projected_seconds_per_epoch", "s", "projection to a device for each rank", there},
-        {"projected_ratio", "x", "projection to a device for each rank", p->basis_seconds / there},
+         p->reason ? NAN : epoch_parts_sum(&p->here), p->range},
+        {"prediction_error", "fraction", prediction_note(p), p->reason ? NAN : p->error, no_range},
+        {"projected_seconds_per_epoch", "s", "projection to a device for each rank", there,
+         no_range},
+        {"projected_ratio", "x", "projection to a device for each rank", p->basis_seconds / there,
+         no_range},
     };
     status rc = STATUS_OK;
     char *key = p->cost ? memory_format(err, "results.world_sizes.%td", p->cost - measured->items)
@@ -553,7 +556,7 @@ status figures_of_prediction(figure_list *list, const prediction *p, const colle
                          .unit = values[i].unit,
                          .note = values[i].note,
                          .value = values[i].value,
-                         .range = no_range,
+                         .range = values[i].range,
                          .folder = measured->folder,
                          .key = key,
                          .of = p->subject,

@@ -24,6 +24,11 @@ void cell_count(document *d, int64_t value) {
         document_cell(d, CELL_NUMBER, "%lld", (long long)value);
 }
 
+void cell_appended(document *d, cell_style style, text *out) {
+    document_cell(d, style, "%s", text_string(out));
+    text_release(out);
+}
+
 void cell_percent(document *d, double fraction) {
     cell_number(d, "%.2f %%", 100 * fraction);
 }

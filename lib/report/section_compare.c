@@ -13,24 +13,18 @@ static double seconds_of(const group *g) {
     return sum / (double)g->count;
 }
 
-// A cell of what an append function makes.
-static void appended_cell(document *d, cell_style style, text *out) {
-    document_cell(d, style, "%s", text_string(out));
-    text_release(out);
-}
-
 void cell_time_verdict(const results *r, document *d, const comparison *c, verdict_length length) {
     text out;
     text_init(&out, d->err);
     verdict_append_time(&out, c, length, r->options.language);
-    appended_cell(d, CELL_TEXT, &out);
+    cell_appended(d, CELL_TEXT, &out);
 }
 
 void cell_accuracy_verdict(const results *r, document *d, const comparison *c) {
     text out;
     text_init(&out, d->err);
     verdict_append_accuracy(&out, c, VERDICT_WORD, r->options.language);
-    appended_cell(d, CELL_TEXT, &out);
+    cell_appended(d, CELL_TEXT, &out);
 }
 
 void cells_speedup(const results *r, document *d, const comparison *c) {

@@ -193,12 +193,6 @@ static bool has_published(const results *r, document *d, bool time) {
     return any;
 }
 
-// A cell of what an append function makes.
-static void appended_cell(document *d, cell_style style, text *out) {
-    document_cell(d, style, "%s", text_string(out));
-    text_release(out);
-}
-
 // The head of a table: the factor, what was published where anything was, the rest.
 static void ladder_head(const results *r, document *d, const wording *head, size_t count,
                         bool published) {
@@ -219,9 +213,9 @@ static void first_cells(const results *r, document *d, const planned *one, bool 
         effect_append_factor(r, &factor, one);
     else
         text_append(&factor, say(r, "All together"));
-    appended_cell(d, CELL_STRONG, &factor);
+    cell_appended(d, CELL_STRONG, &factor);
     if (one && published) effect_append_published(r, &beside, one, time);
-    if (published) appended_cell(d, CELL_TEXT, &beside);
+    if (published) cell_appended(d, CELL_TEXT, &beside);
     text_release(&beside);
 }
 
@@ -229,7 +223,7 @@ static void change_cell(document *d, const planned *one) {
     text out;
     text_init(&out, d->err);
     effect_append_changes(&out, one);
-    appended_cell(d, CELL_TEXT, &out);
+    cell_appended(d, CELL_TEXT, &out);
 }
 
 // Seconds more or less, with digits as for the seconds themselves, and their interval: in the same

@@ -19,15 +19,29 @@ static void epochs_cell(const results *r, document *d, const group *g) {
         document_cell(d, CELL_NUMBER, say(r, "%lld of %lld"), (long long)epochs, (long long)full);
 }
 
-// What is published, and beside it our own. `view` is the report that the group belongs to.
-static status pair_cells(const results *view, document *d, const group *g, published_key key,
-                         error *err) {
-    text published;
+// Is it about the whole of a training, and not about an epoch or a step of it?
+static bool is_of_whole(published_key key) {
+    return key == PUBLISHED_ACCURACY || key == PUBLISHED_TOTAL_SECONDS;
+}
+
+// What is published, and beside it our own. `view` is the report that the group belongs to. What
+// was published of so many epochs says so beside a run of others.
+static status pair_cells(const results *r, const results *view, document *d, const group *g,
+                         published_key key, error *err) {
+    const int64_t full = reproduction_full_epochs(r->reproduction, g->name);
+    text published, other;
     text_init(&published, err);
+    text_init(&other, err);
     status rc = published_append(&published, g, key, err);
-    document_cell(d, CELL_NUMBER, "%s", text_string(&published));
+    if (is_of_whole(key)) like_append_published(g->runs[0], full, "", r->options.language, &other);
+    if (published.length && other.length)
+        document_cell(d, CELL_NUMBER, say(r, "%s (here: %s)"), text_string(&published),
+                      text_string(&other));
+    else
+        document_cell(d, CELL_NUMBER, "%s", text_string(&published));
     published_own_cell(view, d, g, key);
     text_release(&published);
+    text_release(&other);
     return rc;
 }
 
@@ -47,7 +61,7 @@ static status row(const results *r, const results *view, document *d, const char
                   view->plan.count ? ": " : "", g->name);
     epochs_cell(r, d, g);
     for (size_t i = 0; i < style.pairs; i++) {
-        status rc = pair_cells(view, d, g, keys[i], err);
+        status rc = pair_cells(r, view, d, g, keys[i], err);
         if (rc != STATUS_OK) return rc;
     }
     if (style.wide) document_cell(d, CELL_CODE, "%.*s", SHORT_HASH, g->runs[0]->model_content);

@@ -23,6 +23,8 @@ const char *say_count(const results *r, double n, const char *one, const char *m
 void cell_number(document *d, const char *format, double value);
 void cell_count(document *d, int64_t value); // unknown: below 0
 void cell_percent(document *d, double fraction);
+// What append functions made of `out`, which is released.
+void cell_appended(document *d, cell_style style, text *out);
 void cell_range(document *d, interval percent_of_one);
 // Seconds as they are shown: two digits behind the point, four below a second.
 int seconds_digits(double seconds);

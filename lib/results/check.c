@@ -59,17 +59,20 @@ static void list_value(tally *t, const char *name, const band *b, double value) 
     if (t->rc == STATUS_OK) t->rc = append_value(t, name, b, value);
 }
 
-static void check_value(tally *t, const char *name, const band *b, double value) {
-    bool inside = value >= b->low && value <= b->high;
+// `note` is what must be known of the value: a verdict, SIMULATED. "" without.
+static void check_value(tally *t, const char *name, const band *b, double value, const char *note) {
+    const bool inside = value >= b->low && value <= b->high;
+    const char *gap = *note ? ": " : "";
     t->checked++;
     if (t->list)
         list_value(t, name, b, value);
     else if (isnan(value))
-        text_format(t->out, "unknown  %s.%s: no value to hold against [%g, %g]\n", name, b->metric,
-                    b->low, b->high);
+        text_format(t->out, "unknown  %s.%s: no value to hold against [%g, %g]%s%s\n", name,
+                    b->metric, b->low, b->high, gap, note);
     else
-        text_format(t->out, "%-8s %s.%s = %.6g, expected [%g, %g]\n", inside ? "inside" : "OUTSIDE",
-                    name, b->metric, value, b->low, b->high);
+        text_format(t->out, "%-8s %s.%s = %.6g, expected [%g, %g]%s%s\n",
+                    inside ? "inside" : "OUTSIDE", name, b->metric, value, b->low, b->high, gap,
+                    note);
     if (inside) return;
     if (!t->outside++) snprintf(t->first, sizeof t->first, "%s.%s", name, b->metric);
 }
@@ -84,12 +87,13 @@ static const figure *find_metric(const results *r, const char *owner, const char
 
 // The mean over the repeats of an experiment.
 static void check_group(const results *r, const group *g, const band *b, tally *t, error *err) {
+    const figure *f = NULL;
     double sum = 0;
     for (size_t i = 0; i < g->count; i++) {
-        const figure *f = find_metric(r, g->runs[i]->name, b->metric, err);
+        f = find_metric(r, g->runs[i]->name, b->metric, err);
         sum += f ? f->value : NAN;
     }
-    check_value(t, g->name, b, sum / (double)g->count);
+    check_value(t, g->name, b, sum / (double)g->count, g->count == 1 && f ? f->note : "");
 }
 
 // Does any run have that metric? A misspelt one must not pass for a missing value.
@@ -107,7 +111,7 @@ static status check_band(const results *r, const yaml_node *bands, size_t at, ta
     const figure *one = figures_find(&r->figures, b.metric);
     if (one) {
         b.metric = one->metric;
-        check_value(t, one->owner, &b, one->value);
+        check_value(t, one->owner, &b, one->value, one->note);
         return STATUS_OK;
     }
     if (!metric_exists(r, b.metric))

@@ -241,3 +241,17 @@ status like_arithmetic(const run *a, const run *b, language l, char **difference
     append_text(WORD("Reduction"), a->reduce, b->reduce, l, &out);
     return take(&out, difference);
 }
+
+// ---- Published figures ----
+
+void like_append_published(const run *r, int64_t epochs, const char *dataset, language l,
+                           text *out) {
+    text reasons;
+    text_init(&reasons, out->err);
+    if (epochs > 0 && r->planned_epochs > 0 && epochs != r->planned_epochs)
+        text_format(&reasons, words_in(l, "%lld of %lld epochs"), (long long)r->planned_epochs,
+                    (long long)epochs);
+    if (*dataset) append_text(WORD("Data"), r->dataset, dataset, l, &reasons);
+    text_append(out, text_string(&reasons));
+    text_release(&reasons);
+}

@@ -36,6 +36,11 @@ status like_append_executed(const run *a, const run *b, language l, text *out) M
 status like_arithmetic(const run *a, const run *b, language l, char **difference,
                        error *err) MUST_CHECK;
 
+// Appends in what a run did other work than what a published figure is about: "2 of 25 epochs; data
+// synthetic vs cifar10". Nothing where it is the same, or nobody said (epochs below 1, data "").
+void like_append_published(const run *r, int64_t epochs, const char *dataset, language l,
+                           text *out);
+
 // Why a run has no times, about its name.
 const char *like_no_time(const run *r);
 

@@ -115,6 +115,12 @@ setup() {
     grep -Eq '^\| \*\*slow\*\* \| 2\.00 \| 0\.50× \| \[0\.4[0-9], 0\.5[0-9]\] \| slower \| yes \| \+1\.00 points \|' out/report.md
     grep -Eq '^\| \*\*same\*\* .* \| the same within ±3 % \| yes \| \+0\.00 points \| same model: exactly 0 \|' out/report.md
     grep -q '^slow.speedup,slow,speedup,0.5,.*,x,slower,' out/report.csv
+    # --why and --check say the same.
+    succeeds "$REPORT" b --baseline a --why slow.speedup
+    [[ ${lines[0]} == "slow.speedup = 0.5 x, slower" ]] || fail "$output"
+    echo 'slow.speedup: [0.4, 0.6]' >bands.yaml
+    succeeds "$REPORT" b --baseline a --check bands.yaml
+    [[ $output == *"inside   slow.speedup = 0.5, expected [0.4, 0.6]: slower"* ]] || fail "$output"
     says out/report.md "identical to tiny"
     says out/report.md "Speed-ups with their 95 % intervals"
 }

@@ -41,7 +41,7 @@ static status judge(const run_list *list, size_t n, size_t number, double factor
     const size_t rounds = list->execution_count / 2;
     const size_t first = number * (rounds - n) / (COMPARISONS - 1);
     const random_stream s = {
-        .seed = 1, .purpose = RANDOM_BOOTSTRAP, .epoch = (uint32_t)n, .sample = (uint32_t)number};
+        .seed = 1, .purpose = RANDOM_TRIAL, .epoch = (uint32_t)n, .sample = (uint32_t)number};
     arm subject, baseline;
     for (size_t i = 0; i < n; i++) {
         const run *pair = &list->executions[2 * (first + i)];

@@ -102,13 +102,10 @@ static void draw_pair(const setting *t, uint32_t pair, double factor, run_list *
     *list = (run_list){.executions = memory_new(2 * RUNS_MAX, sizeof(run), &err),
                        .runs = memory_new(2 * RUNS_MAX, sizeof(run), &err)};
     for (int i = 0; i < 2 * t->rounds; i++) {
-        const random_stream s = {.seed = 11,
-                                 .purpose = RANDOM_BOOTSTRAP,
-                                 .layer = 2,
-                                 .epoch = pair,
-                                 .sample = (uint32_t)i};
+        const random_stream s = {
+            .seed = 11, .purpose = RANDOM_TRIAL, .layer = 2, .epoch = pair, .sample = (uint32_t)i};
         const random_stream round = {.seed = 12,
-                                     .purpose = RANDOM_BOOTSTRAP,
+                                     .purpose = RANDOM_TRIAL,
                                      .layer = 2,
                                      .epoch = pair,
                                      .sample = (uint32_t)(i % t->rounds)};

@@ -55,8 +55,9 @@ LANES     := 16 4
 ISAFLAGS_baseline := -DKERNEL_ISA=baseline
 ISAFLAGS_v3       := -DKERNEL_ISA=v3 -march=x86-64-v3
 ISAFLAGS_v4       := -DKERNEL_ISA=v4 -march=x86-64-v4 -mprefer-vector-width=512
-# With a sanitizer every access is checked by itself: nothing becomes faster, and compiling takes minutes.
-KERNEL_OPT        := $(if $(filter asan tsan,$(MODE)),,-O3)
+# With a sanitizer every access is checked by itself: nothing becomes faster, and the checks in unrolled loops take the
+# optimiser minutes.
+KERNEL_OPT        := $(if $(filter asan tsan,$(MODE)),-O0,-O3)
 # No part of the library: lib/compute/cuda, see make/cuda.mk, and the one file that knows MPI, see make/mpi.mk.
 MPI_C     := lib/dist/transport_mpi.c
 LIBSRC    := $(filter-out $(KERNELS) $(MPI_C) lib/compute/cuda/%,$(wildcard lib/*/*.c lib/*/*/*.c))
@@ -79,13 +80,13 @@ FORCE: check-build
 check-build:
 	@scripts/check-folders build '$(BUILD)' $(call word_of,$(ARTIFACTS))
 
-# The version is a header that changes only when `git describe` or a source does: of a tree with changes, or without
-# git, the version alone does not say what was built.
+# The version is a header that changes only when `git describe` or a source does, and at once: modes may be built side by
+# side. Of a tree with changes, or without git, the version alone does not say what was built.
 $(BUILD)/generated/version.h: FORCE
 	@mkdir -p $(@D); v=$$(git describe --always --dirty --tags 2>/dev/null || echo unknown); \
 	s=$$(find Makefile make lib tools -type f | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -c 1-16); \
 	lines=$$(printf '#define LOCKSTEP_VERSION "%s"\n#define LOCKSTEP_SOURCES "%s"\n' "$$v" "$$s"); \
-	echo "$$lines" | cmp -s - $@ || echo "$$lines" > $@
+	echo "$$lines" | cmp -s - $@ || { echo "$$lines" > $@.$$$$ && mv -f $@.$$$$ $@; }
 # What decides the code, for the manifest; without what a string or a shell would take for its own.
 FLAGS_TEXT = $(strip $(subst \,,$(subst ",,$(subst ',,$(ARITH) $(MODEFLAGS) $(KERNEL_OPT) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS)))))
 $(OBJ)/lib/base/version.o: CPPFLAGS_ALL += -DLOCKSTEP_FLAGS='"$(FLAGS_TEXT)"'

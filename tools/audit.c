@@ -10,17 +10,16 @@
 static const char NOTES[] =
     "A claim is a file of schema lockstep.claim/1: rows of figures as they were published,\n"
     "and statements about them. Each finding is printed with its arithmetic:\n"
-    "  arithmetic fault       figures that contradict each other\n"
-    "  unlike arms            compared runs that differ in more than what is compared\n"
-    "  below the noise        a difference that chance explains\n"
-    "  unsupported statement  no measurement or source behind it\n"
-    "  unstated condition     what it depends on is not said, or was not so\n"
-    "Rounding of the printed digits is no finding.\n"
+    "  arithmetic fault           figures that cannot all be true\n"
+    "  unlike arms                compared runs that differ in more than what is compared\n"
+    "  unsupported statement      no figure supports it, or what it depends on is not said\n"
+    "  said by the report itself  one of these, with the answer of the report: not counted\n"
+    "Each names the places of both sides. Rounding of the printed digits is no finding.\n"
     "\n"
-    "--json prints [{\"claim\", \"findings\": [{\"kind\", \"what\", \"arithmetic\": [line], "
-    "\"so\"}]}].\n"
+    "--json prints [{\"claim\", \"findings\": [{\"kind\", \"what\", \"where\", \"arithmetic\": "
+    "[line], \"so\"}]}].\n"
     "\n"
-    "Exit status: 0 no findings; 3 not a claim; 4 findings.\n"
+    "Exit status: 0 no findings that count; 3 not a claim; 4 findings.\n"
     "\n"
     "Example: audit experiments/R00?/claim.yaml";
 
@@ -30,6 +29,7 @@ static status append_finding(yaml_node *list, const finding *f, error *err) {
     TRY(rc);
     TRY(yaml_put(entry, "kind", json_new_string(finding_name(f->kind, LANGUAGE_EN), err), err));
     TRY(yaml_put(entry, "what", json_new_string(text_string(&f->what), err), err));
+    TRY(yaml_put(entry, "where", json_new_string(text_string(&f->where), err), err));
     TRY(yaml_put(entry, "arithmetic", json_new_lines(text_string(&f->sums), err), err));
     TRY(yaml_put(entry, "so", json_new_string(text_string(&f->so), err), err));
     rc = yaml_append(list, entry, err);
@@ -39,19 +39,19 @@ out:
     return rc;
 }
 
-static status append_claim(yaml_node *list, const audit *a, error *err) {
-    yaml_node *entry = yaml_new(YAML_MAPPING, err), *findings = yaml_new(YAML_SEQUENCE, err);
-    status rc = entry && findings ? STATUS_OK : STATUS_FAILED;
+static status append_claim(yaml_node *list, const findings *a, error *err) {
+    yaml_node *entry = yaml_new(YAML_MAPPING, err), *items = yaml_new(YAML_SEQUENCE, err);
+    status rc = entry && items ? STATUS_OK : STATUS_FAILED;
     TRY(rc);
     TRY(yaml_put(entry, "claim", json_new_string(a->claim->name, err), err));
-    for (size_t i = 0; i < a->count; i++) TRY(append_finding(findings, &a->items[i], err));
-    rc = yaml_put(entry, "findings", findings, err);
-    findings = NULL;
+    for (size_t i = 0; i < a->count; i++) TRY(append_finding(items, &a->items[i], err));
+    rc = yaml_put(entry, "findings", items, err);
+    items = NULL;
     TRY(rc);
     rc = yaml_append(list, entry, err);
     entry = NULL;
 out:
-    yaml_free(findings);
+    yaml_free(items);
     yaml_free(entry);
     return rc;
 }
@@ -64,15 +64,15 @@ static status audit_all(const claim *claims, size_t count, language l, yaml_node
     text out;
     text_init(&out, err);
     for (size_t i = 0; i < count && rc == STATUS_OK; i++) {
-        audit a = {0};
+        findings a = {0};
         rc = audit_run(&a, &claims[i], l, err);
         if (rc == STATUS_OK && list) rc = append_claim(list, &a, err);
-        if (rc == STATUS_OK) audit_print(&a, &out);
-        audit_tally(&a, tally);
-        all += a.count;
-        audit_release(&a);
+        if (rc == STATUS_OK) findings_print(&a, &out);
+        findings_tally(&a, tally);
+        all += findings_counted(&a);
+        findings_release(&a);
     }
-    audit_print_tally(tally, count, l, &out);
+    findings_print_tally(tally, count, l, &out);
     if (rc == STATUS_OK) rc = text_status(&out);
     if (rc == STATUS_OK) {
         if (list)

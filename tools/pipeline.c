@@ -1,10 +1,8 @@
 // pipeline - from an experiment to its report. `make experiment` and its siblings call it.
-#include <libgen.h>
-#include <limits.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cli.h"
 #include "base/memory.h"
@@ -41,70 +39,35 @@ static void say(const char *stage, const char *which, const char *what) {
     fflush(stdout);
 }
 
-// The folder of this program, where the other tools are.
-static status find_tools(const options *o, char folder[PATH_MAX], error *err) {
-    char own[PATH_MAX] = "";
-    if (o->tools) {
-        snprintf(folder, PATH_MAX, "%s", o->tools);
-        return STATUS_OK;
-    }
-    if (readlink("/proc/self/exe", own, sizeof own - 1) < 0)
-        return error_set(err, STATUS_FAILED, "cannot find the tools: /proc/self/exe is not there");
-    snprintf(folder, PATH_MAX, "%s", dirname(own));
-    return STATUS_OK;
-}
-
-// Those of the checkout, or, where there are none, the installed ones. Where these are missing too,
-// messages ask for the former.
-static char *find_experiments(const char *tools, error *err) {
-    if (access("experiments", R_OK) == 0) return memory_string("experiments", err);
-    char *installed = memory_format(err, "%s/../share/lockstep/experiments", tools);
-    if (!installed || access(installed, R_OK) == 0) return installed;
-    free(installed);
-    return memory_string("experiments", err);
-}
-
-// The command as the user typed it: make's, where make has called.
-static char *typed_command(const options *o, int argc, char **argv, error *err) {
+// The command as the user typed it (make's, where make has called), for messages of the tools.
+static status export_command(const options *o, int argc, char **argv, error *err) {
     words line = {0};
     status rc = words_add(&line, o->by_make ? "make" : argv[0], err);
     for (int i = 1; rc == STATUS_OK && i < argc; i++)
         if (strcmp(argv[i], "--by-make") != 0) rc = words_add(&line, argv[i], err);
     char *text = rc == STATUS_OK ? shell_join(line.items, line.count, err) : NULL;
+    if (!text) rc = STATUS_FAILED;
+    if (rc == STATUS_OK && setenv("LOCKSTEP_COMMAND", text, 1))
+        rc = error_system(err, STATUS_FAILED, errno, "cannot set the environment");
+    free(text);
     words_release(&line);
-    return text;
+    return rc;
 }
 
 static status run_tool(const options *o, const cli_list *operands, int argc, char **argv,
                        const logger *log, error *err) {
-    char tools[PATH_MAX];
     pipeline_command command;
     settings given = {0};
-    pipeline p = {.log = log, .say = say, .json = o->json, .work = {.lock = -1}};
-    char *typed = NULL, *experiments = NULL, *artifacts = NULL;
+    pipeline p = {.log = log, .say = say, .json = o->json, .settings = &given, .work.lock = -1};
     status rc;
-    TRY(find_tools(o, tools, err));
     TRY(settings_find_command(operands->items[0], &command, err));
     TRY(settings_read(&given, command, operands->items + 1, operands->count - 1, err));
-    typed = typed_command(o, argc, argv, err);
-    experiments = find_experiments(tools, err);
-    const char *folder = given.values[SETTING_ARTIFACTS];
-    if (!folder) folder = "artifacts";
-    // A folder that is called as an option of a program would be taken for one.
-    artifacts = memory_format(err, "%s%s", *folder == '-' ? "./" : "", folder);
-    TRY(typed && experiments && artifacts ? STATUS_OK : STATUS_FAILED);
-    p.settings = &given;
-    p.artifacts = artifacts;
-    p.bin = tools;
-    p.experiments = experiments;
-    p.typed = typed;
+    TRY(pipeline_open(&p, o->tools, given.values[SETTING_ARTIFACTS], err));
+    TRY(export_command(o, argc, argv, err));
     rc = pipeline_run(&p, err);
 out:
     pipeline_release(&p);
     settings_release(&given);
-    free(artifacts);
-    free(experiments);
-    free(typed);
     return rc;
 }
 

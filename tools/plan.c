@@ -6,14 +6,18 @@
 
 #include "base/cli.h"
 #include "base/json.h"
+#include "base/memory.h"
 #include "base/named_files.h"
 #include "base/output.h"
 #include "experiment/plan.h"
+#include "pipeline/pipeline.h"
+#include "pipeline/planned_run.h"
+#include "pipeline/store.h"
 
 typedef struct options {
     cli_list set;
-    const char *out;
-    bool quick, json;
+    const char *out, *artifacts, *data, *device;
+    bool quick, json, trainings;
 } options;
 
 static const char NOTES[] =
@@ -22,12 +26,21 @@ static const char NOTES[] =
     "study   every combination of the values that a study file varies\n"
     "reproduction  the experiments and studies that stand for the rows of published reports;\n"
     "        --quick makes them short in the way that the list says\n"
+    "runs    these experiments; the first is the baseline of the others\n"
+    "\n"
+    "An experiment or a study is a name in experiments/, or a file. The runs are resolved as make\n"
+    "does it; nothing is fetched and nothing trained. Two that would be one are refused.\n"
     "\n"
     "Prints one line a run: its name (of a reproduction: its folder), the experiment file and\n"
-    "the --set assignments, with tabs between. --out also writes the plan as YAML: what `report "
-    "--plan` reads. --json prints the same as JSON.\n"
+    "the --set assignments, with tabs between. --trainings prints one line a seed instead: where\n"
+    "the link to its run stands, the tool, the training data, the seed, and the key; \"-\" stands "
+    "for\n"
+    "a key while the data are not there.\n"
+    "--out also writes the plan as YAML: what `report --plan` reads, and of each run its folder,\n"
+    "tool, train, test and seeds: {seed, link, key, run}. --json prints the same as JSON.\n"
     "\n"
-    "Example: plan ladder experiments/R001/single.yaml experiments/R001/ddp4.yaml --set epochs=2";
+    "Examples: plan ladder experiments/R001/single.yaml experiments/R001/ddp4.yaml --set epochs=2\n"
+    "          plan runs single ddp4 --trainings";
 
 // Why a factor did not change in its turn.
 static void tell_reasons(const logger *log, const yaml_node *plan) {
@@ -41,51 +54,140 @@ static void tell_reasons(const logger *log, const yaml_node *plan) {
     }
 }
 
-static status make_plan(const options *o, const cli_list *words, yaml_node **plan, error *err) {
-    const char *const *set = o->set.items;
-    const char *what = words->items[0];
-    bool reproduction = strcmp(what, "reproduction") == 0;
+// The command of the pipeline that runs such a plan.
+static status find_command(const options *o, const cli_list *given, pipeline_command *command,
+                           error *err) {
+    const char *what = given->items[0];
+    const bool reproduction = strcmp(what, "reproduction") == 0;
     if (o->quick && !reproduction)
         return error_set(err, STATUS_USAGE, "--quick is for a reproduction");
-    if (strcmp(what, "ladder") == 0 && words->count == 3)
-        return plan_ladder(words->items[1], words->items[2], set, o->set.count, plan, err);
-    if (strcmp(what, "study") == 0 && words->count == 2)
-        return plan_study(words->items[1], set, o->set.count, plan, err);
-    if (reproduction && words->count == 2)
-        return plan_reproduction(words->items[1], o->quick, set, o->set.count, plan, err);
+    *command = reproduction ? COMMAND_REPRODUCE : COMMAND_EXPERIMENT;
+    if ((reproduction || strcmp(what, "study") == 0) && given->count == 2) return STATUS_OK;
+    *command = COMMAND_EXPLAIN;
+    if (strcmp(what, "ladder") == 0 && given->count == 3) return STATUS_OK;
+    *command = COMMAND_COMPARE;
+    if (strcmp(what, "runs") == 0) return STATUS_OK;
     return error_set(err, STATUS_USAGE,
-                     "expected 'ladder A B' or 'study FILE' or 'reproduction FILE'");
+                     "expected 'ladder A B' or 'study FILE' or 'reproduction FILE' or 'runs A...'");
 }
 
-static status check_out(const options *o, const cli_list *words, error *err) {
-    const named_file out = {"--out", o->out};
-    for (size_t i = 1; i < words->count; i++) {
-        const named_file in = {"an input", words->items[i]};
-        status rc = named_files_check(&in, 1, &out, 1, err);
-        if (rc != STATUS_OK) return rc;
+static status read_settings(const options *o, const cli_list *given, settings *s, error *err) {
+    status rc;
+    TRY(find_command(o, given, &s->command, err));
+    s->quick = o->quick;
+    s->values[SETTING_DATA] = o->data;
+    s->values[SETTING_DEVICE] = o->device;
+    for (size_t i = 1; i < given->count; i++) TRY(words_add(&s->names, given->items[i], err));
+    for (size_t i = 0; i < o->set.count; i++) TRY(words_add(&s->assignments, o->set.items[i], err));
+out:
+    return rc;
+}
+
+static status check_is_study(const cli_list *given, const planned_runs *runs, error *err) {
+    if (strcmp(given->items[0], "study") != 0 ||
+        strcmp(yaml_find(runs->plan, "kind")->text, "study") == 0)
+        return STATUS_OK;
+    return error_set(err, STATUS_INPUT,
+                     "cannot plan a study: '%s': it is an experiment; `plan runs` takes those",
+                     runs->items[0].file);
+}
+
+static status check_out(const char *out_path, const cli_list *given, const planned_runs *runs,
+                        error *err) {
+    const named_file out = {"--out", out_path};
+    const size_t operands = given->count - 1;
+    status rc = STATUS_OK;
+    for (size_t i = 0; rc == STATUS_OK && i < operands + runs->count; i++) {
+        const named_file in = {"an input",
+                               i < operands ? given->items[i + 1] : runs->items[i - operands].file};
+        rc = named_files_check(&in, 1, &out, 1, err);
     }
-    return STATUS_OK;
+    return rc;
 }
 
-static status run_tool(const options *o, const cli_list *words, const logger *log, error *err) {
-    yaml_node *plan = NULL;
+// ---- Resolved runs ----
+
+static status put(yaml_node *to, const char *key, char *text, error *err) {
+    status rc = text ? yaml_put(to, key, yaml_new_string(text, err), err) : STATUS_FAILED;
+    free(text);
+    return rc;
+}
+
+static status describe_seed(const pipeline *p, const planned_seed *s, yaml_node *seeds,
+                            error *err) {
+    yaml_node *one = yaml_new(YAML_MAPPING, err);
+    status rc = yaml_append(seeds, one, err);
+    if (rc != STATUS_OK) return rc;
+    TRY(yaml_put(one, "seed", yaml_new_integer((int64_t)s->seed, err), err));
+    TRY(put(one, "link", memory_format(err, "%s/%s", p->artifacts, s->place), err));
+    if (!*s->key) goto out;
+    TRY(put(one, "key", memory_string(s->key, err), err));
+    TRY(put(one, "run", store_folder(p->artifacts, s->key, err), err));
+out:
+    return rc;
+}
+
+static status describe(const pipeline *p, const planned_run *r, error *err) {
+    yaml_node *seeds = yaml_new(YAML_SEQUENCE, err);
+    status rc = yaml_put(r->entry, "seeds", seeds, err);
+    if (rc != STATUS_OK) return rc;
+    TRY(yaml_put(r->entry, "tool", yaml_new_string(r->tool, err), err));
+    TRY(yaml_put(r->entry, "train", yaml_new_string(r->train, err), err));
+    TRY(yaml_put(r->entry, "test", yaml_new_string(r->test, err), err));
+    for (size_t i = 0; i < r->seed_count; i++) TRY(describe_seed(p, &r->seeds[i], seeds, err));
+out:
+    return rc;
+}
+
+static void print_trainings(const pipeline *p, const planned_runs *runs) {
+    for (size_t i = 0; i < runs->count; i++) {
+        const planned_run *r = &runs->items[i];
+        for (size_t k = 0; k < r->seed_count; k++) {
+            const planned_seed *s = &r->seeds[k];
+            printf("%s/%s\t%s\t%s\t%llu\t%s\n", p->artifacts, s->place, r->tool, r->train,
+                   (unsigned long long)s->seed, *s->key ? s->key : "-");
+        }
+    }
+}
+
+static status tell(const options *o, const pipeline *p, const planned_runs *runs, error *err) {
     char *lines = NULL, *yaml = NULL;
     size_t bytes;
     status rc = STATUS_OK;
-    TRY(check_out(o, words, err));
-    TRY(make_plan(o, words, &plan, err));
-    TRY(plan_lines(plan, &lines, err));
-    TRY(yaml_write_text(plan, &yaml, &bytes, err));
+    for (size_t i = 0; i < runs->count; i++) TRY(describe(p, &runs->items[i], err));
+    TRY(plan_lines(runs->plan, &lines, err));
+    TRY(yaml_write_text(runs->plan, &yaml, &bytes, err));
     if (o->out) TRY(output_write_file(o->out, yaml, bytes, err));
-    tell_reasons(log, plan);
+    tell_reasons(p->log, runs->plan);
     if (o->json)
-        rc = json_print(plan, err);
+        rc = json_print(runs->plan, err);
+    else if (o->trainings)
+        print_trainings(p, runs);
     else
         fputs(lines, stdout);
 out:
     free(lines);
     free(yaml);
-    yaml_free(plan);
+    return rc;
+}
+
+static status run_tool(const options *o, const cli_list *given, const logger *log, error *err) {
+    settings s = {0};
+    pipeline p = {.log = log, .settings = &s, .work.lock = -1};
+    planned_runs runs = {0};
+    const char *artifacts = o->artifacts ? o->artifacts : getenv("ARTIFACTS");
+    status rc;
+    TRY(read_settings(o, given, &s, err));
+    TRY(pipeline_open(&p, NULL, artifacts && *artifacts ? artifacts : NULL, err));
+    TRY(planned_runs_make(&p, &runs, err));
+    TRY(check_is_study(given, &runs, err));
+    TRY(check_out(o->out, given, &runs, err));
+    TRY(planned_runs_find_keys(&p, &runs, s.command == COMMAND_COMPARE, err));
+    TRY(tell(o, &p, &runs, err));
+out:
+    planned_runs_release(&runs);
+    pipeline_release(&p);
+    settings_release(&s);
     return rc;
 }
 
@@ -95,26 +197,32 @@ int main(int argc, char **argv) {
         {"set", CLI_LIST, &o.set, "KEY=VALUE", "replace a value of every experiment read", 0, 0},
         {"out", CLI_STRING, &o.out, "FILE", "write the plan as YAML", 0, 0},
         {"json", CLI_FLAG, &o.json, NULL, "print the plan as one line of JSON", 0, 0},
+        {"trainings", CLI_FLAG, &o.trainings, NULL, "print a line for each training", 0, 0},
+        {"artifacts", CLI_STRING, &o.artifacts, "DIR",
+         "the folder of all outputs ($ARTIFACTS, or artifacts)", 0, 0},
+        {"data", CLI_STRING, &o.data, "DIR", "data of your own, as make's DATA", 0, 0},
+        {"device", CLI_STRING, &o.device, "DEVICE", "where it trains, as make's DEVICE", 0, 0},
         {"quick", CLI_FLAG, &o.quick, NULL, "of a reproduction: the short one", 0, 0},
         {0}};
     const cli_tool tool = {
         .name = "plan",
         .summary = "decide which runs answer a question",
-        .usage = "ladder A.yaml B.yaml [--set KEY=VALUE]... [--out PLAN.yaml]\n"
-                 "study STUDY.yaml [--set KEY=VALUE]... [--out PLAN.yaml]\n"
-                 "reproduction LIST.yaml [--quick] [--set KEY=VALUE]... [--out PLAN.yaml]",
+        .usage = "ladder A B [--set KEY=VALUE]... [--out PLAN.yaml]\n"
+                 "study STUDY [--set KEY=VALUE]... [--out PLAN.yaml]\n"
+                 "reproduction LIST.yaml [--quick] [--set KEY=VALUE]... [--out PLAN.yaml]\n"
+                 "runs A... [--set KEY=VALUE]... [--out PLAN.yaml]",
         .options = table,
         .notes = NOTES,
         .operands_min = 2,
-        .operands_max = 3,
+        .operands_max = 10000,
     };
     error err = {0};
     logger log = {.tool = tool.name, .level = LOG_NORMAL};
-    cli_list words = {0};
+    cli_list given = {0};
     bool done = false;
-    status rc = cli_parse(&tool, argc, argv, &log, &words, &done, &err);
-    if (rc == STATUS_OK && !done) rc = run_tool(&o, &words, &log, &err);
-    cli_list_release(&words);
+    status rc = cli_parse(&tool, argc, argv, &log, &given, &done, &err);
+    if (rc == STATUS_OK && !done) rc = run_tool(&o, &given, &log, &err);
+    cli_list_release(&given);
     cli_list_release(&o.set);
     return cli_finish(&tool, rc, &err);
 }

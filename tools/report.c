@@ -10,7 +10,7 @@
 #include "report/report.h"
 
 // Raised when equal inputs give another report than before.
-enum { REPORT_BITS = 5 };
+enum { REPORT_BITS = 6 };
 
 typedef struct options {
     const char *out, *baseline, *language, *why, *check, *plan, *collectives;
@@ -177,11 +177,15 @@ int main(int argc, char **argv) {
          0, 0},
         {"answer", CLI_FLAG, &o.answer, NULL, "print the answer to the question of --plan", 0, 0},
         {"summary", CLI_FLAG, &o.summary, NULL, "print a line for each run", 0, 0},
-        {"figures", CLI_STRING, &o.page.figures, "DIR", "where each drawing goes as an SVG file", 0,
-         0},
+        {"figures", CLI_STRING, &o.page.figures, "DIR", "where the drawings go beside OUT/figures",
+         0, 0},
         {"collectives", CLI_STRING, &o.collectives, "DIR",
          "what bench-allreduce measured: predict scaling beside the measured", 0, 0},
         {"title", CLI_STRING, &o.page.title, "TEXT", "title of the report", 0, 0},
+        {"author", CLI_STRING, &o.page.author, "TEXT", "who hands the report in", 0, 0},
+        {"student", CLI_STRING, &o.page.student, "TEXT", "the author's student number", 0, 0},
+        {"discussion", CLI_STRING, &o.page.discussion, "FILE",
+         "the author's own text, in Markdown: headings, lists, emphasis, code", 0, 0},
         {"lang", CLI_STRING, &o.language, "en|zh", "language of the report", 0, 0},
         {"why", CLI_STRING, &o.why, "FIGURE", "explain a figure: an id of report.csv", 0, 0},
         {"check", CLI_STRING, &o.check, "BANDS", "hold figures against a file of bands", 0, 0},
@@ -191,7 +195,7 @@ int main(int argc, char **argv) {
     const cli_tool tool = {
         .name = "report",
         .summary = "make a report from finished runs",
-        .usage = "DIR... --out DIR [--baseline DIR] [--lang en|zh] [--title TEXT]\n"
+        .usage = "DIR... --out DIR [--baseline DIR] [--lang en|zh] [--title TEXT] [--author TEXT]\n"
                  "DIR... --out DIR --collectives DIR\n"
                  "DIR... --plan FILE {--out DIR | --answer | --summary}\n"
                  "DIR... --why FIGURE\n"

@@ -5,8 +5,9 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-#include "audit/claim_number.h"
+#include "audit/number.h"
 #include "base/error.h"
 #include "base/yaml_tree.h"
 
@@ -31,6 +32,7 @@ typedef enum quantity {
     QUANTITY_OTHER_SECONDS,  // in the total, but in no step
     QUANTITY_ACCURACY,       // percent
     QUANTITY_TRAIN_LOSS,
+    QUANTITY_SPEED_UP, // over the row `over`: a statement of kind speedup
     // Only in statements.
     QUANTITY_BY_PERCENT,
     QUANTITY_RATIO,
@@ -53,6 +55,33 @@ typedef enum label {
     LABELS
 } label;
 
+// Lists of figures.
+typedef enum series {
+    SERIES_EPOCH_SECONDS,
+    SERIES_EPOCH_LOSSES,
+    SERIES_CLASS_ACCURACIES, // percent
+    SERIES_CLASS_SAMPLES,    // test samples of each class
+    SERIES_UTILIZATION,      // percent, of each device; a list of one: of all
+    SERIES_KINDS
+} series;
+
+typedef struct stated_list {
+    stated *items;
+    size_t count;
+} stated_list;
+
+// What a finding is about, and what a report may answer: a quantity, a label (LABEL_TOPIC of it),
+// or one of these.
+#define LABEL_TOPIC(l) ((int)QUANTITIES + (int)(l))
+enum {
+    TOPIC_TIME = (int)QUANTITIES + (int)LABELS,
+    TOPIC_MEASURED,      // was it measured at all?
+    TOPIC_SOURCE,        // where is it from?
+    TOPIC_COMMUNICATION, // is it counted?
+    TOPIC_CODE,          // is the code that is shown the code that ran?
+    TOPICS
+};
+
 typedef enum claim_source {
     SOURCE_OWN,   // nothing said: the claim's own measurement
     SOURCE_GIVEN, // `source: TEXT`
@@ -61,7 +90,9 @@ typedef enum claim_source {
 
 typedef struct claim_row {
     const char *name;
+    const char *where; // "table 2"; "": not said
     stated values[QUANTITIES];
+    stated_list series[SERIES_KINDS];
     const char *labels[LABELS]; // NULL: not said
     bool measured;
     claim_source source;
@@ -71,32 +102,41 @@ typedef enum statement_kind {
     STATEMENT_SLOWER,
     STATEMENT_FASTER,
     STATEMENT_SPEEDUP,
+    STATEMENT_DIFFERENCE,
     STATEMENT_ACCURACY_DIFFERENCE,
     STATEMENT_SAME_ACCURACY,
-    STATEMENT_OVERHEAD,
+    STATEMENT_LOAD_TO_UPDATE,
+    STATEMENT_OVERHEAD, // what is named is all of the difference
+    STATEMENT_PART,     // it is one cause among others
     STATEMENT_PROJECTION,
     STATEMENT_EFFECTIVE_BATCH,
     STATEMENT_CODE,
+    STATEMENT_SAYS,
     STATEMENT_KINDS
 } statement_kind;
 
 typedef struct claim_statement {
     statement_kind kind;
+    const char *where, *note; // "": not said
     // The rows that it is about, and their names as written: a statement may name a row that is not
     // there (NULL then), which is a finding and not a bad file. A name that was not given is NULL.
     const claim_row *of, *than;
     const char *of_name, *than_name;
     stated values[QUANTITIES];
-    quantity basis; // QUANTITIES: not said
+    quantity basis;  // QUANTITIES: not said
+    uint64_t topics; // says: bit t for each that it answers
     claim_source source;
+    const void *group; // equal for those that a list of rows in one statement made
 } claim_statement;
 
 typedef struct claim {
     const char *name;
     claim_row *rows;
     size_t row_count;
-    claim_statement *statements;
-    size_t statement_count;
+    claim_statement *statements; // those of the rows' speed-ups first
+    size_t statement_count, statement_capacity;
+    stated **lists; // all series
+    size_t list_count, list_capacity;
     yaml_node *root; // owns the texts
 } claim;
 

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "audit/checks.h"
+#include "audit/row.h"
 
 // A projected figure, and how it came about.
 typedef struct projected {
@@ -48,74 +49,74 @@ static bool ratio_divided(const claim_statement *s, quantity q) {
     return interval_meet(plain, speedup->range);
 }
 
-static void say_division(audit *a, const claim_statement *s, quantity q) {
+static void say_division(findings *a, const claim_statement *s, quantity q) {
     projected p = project(s, q);
     if (p.divided)
-        audit_sum(a, "%s / %.4g = %.4g %s %s, stated %s: nothing is left for communication",
-                  p.from->text, p.factor, p.from->value / p.factor, audit_basis_unit(q),
-                  audit_basis_name(a, q), p.to->text);
+        finding_sum(a, "%s / %.4g = %.4g %s %s, stated %s: nothing is left for communication",
+                    p.from->text, p.factor, p.from->value / p.factor, time_basis_unit(q),
+                    finding_text(a, time_basis_name(q)), p.to->text);
     else
-        audit_sum(a, "%s times as fast %s is all that %.4g times the devices could give",
-                  s->values[QUANTITY_RATIO].text, audit_basis_name(a, q), p.factor);
+        finding_sum(a, "%s times as fast %s is all that %.4g times the devices could give",
+                    s->values[QUANTITY_RATIO].text, finding_text(a, time_basis_name(q)), p.factor);
 }
 
-static void no_communication(audit *a, const claim_statement *s) {
+static void no_communication(findings *a, const claim_statement *s) {
     bool begun = false;
     if (s->values[QUANTITY_COMMUNICATION_MS].value > 0) return;
-    for (int i = 0; i < AUDIT_BASES; i++) {
-        quantity q = audit_bases[i];
+    for (int i = 0; i < TIME_BASES; i++) {
+        quantity q = time_bases[i];
         if (!project(s, q).divided && (begun || !ratio_divided(s, q))) continue;
         if (!begun)
-            audit_add(a, FINDING_UNSUPPORTED, "'%s' projected to %s devices without communication",
-                      s->of->name, s->values[QUANTITY_DEVICES].text);
+            finding_add(a, FINDING_UNSUPPORTED, subject_of(TOPIC_COMMUNICATION, s),
+                        "'%s' projected to %s devices without communication", s->of->name,
+                        s->values[QUANTITY_DEVICES].text);
         begun = true;
         say_division(a, s, q);
     }
-    if (begun) audit_so(a, "this is a bound that no machine reaches, not a measurement");
+    if (begun) finding_so(a, "this is a bound that no machine reaches, not a measurement");
 }
 
 // A projected time must be the row's divided, the row's divided plus communication, or the other
-// arm's divided by the speed-up. Divided and by speed-up must give the same.
-static void check_time(audit *a, const claim_statement *s, quantity q) {
+// arm's divided by the projected speed-up.
+static void check_time(findings *a, const claim_statement *s, quantity q) {
     projected p = project(s, q);
     if (!p.to->given || !p.from->given || p.divided || adds_communication(s, q, &p)) return;
-    const stated *speedup = &s->values[QUANTITY_RATIO];
-    const char *unit = audit_basis_unit(q);
-    audit_add(a, FINDING_ARITHMETIC, "'%s': the projected time %s does not follow from its own",
-              s->of->name, audit_basis_name(a, q));
-    audit_sum(a, "%s / %.4g = %s %s, stated %s %s: %s", p.from->text, p.factor,
-              audit_show(p.from->value / p.factor).text, unit, p.to->text, unit,
-              audit_gap(a, p.to->value, p.from->value / p.factor).text);
-    if (follows_ratio(s, q))
-        audit_sum(a, "it is that of '%s' by the projected speed-up: %s / %s = %s %s", s->than->name,
-                  s->than->values[q].text, speedup->text,
-                  audit_show(s->than->values[q].value / speedup->value).text, unit);
-    audit_so(a, "the projected figures contradict each other: at most one of them is right");
+    if (follows_ratio(s, q)) return;
+    const char *unit = time_basis_unit(q);
+    finding_add(a, FINDING_ARITHMETIC, subject_of(TOPIC_TIME, s),
+                "'%s': the projected time %s does not follow from its own", s->of->name,
+                finding_text(a, time_basis_name(q)));
+    finding_sum(a, "%s / %.4g = %s %s, stated %s %s: %s", p.from->text, p.factor,
+                finding_show(p.from->value / p.factor).text, unit, p.to->text, unit,
+                finding_gap(a, p.to->value, p.from->value / p.factor).text);
+    finding_so(a, "the projected figures contradict each other: at most one of them is right");
 }
 
 // The projected speed-up over the other arm, from any time that both have.
-static void check_ratio(audit *a, const claim_statement *s) {
+static void check_ratio(findings *a, const claim_statement *s) {
     const stated *speedup = &s->values[QUANTITY_RATIO];
     const quantity *last = NULL;
     if (!speedup->given || !s->than) return;
-    for (int i = 0; i < AUDIT_BASES; i++) {
-        const stated *than = &s->than->values[audit_bases[i]], *to = &s->values[audit_bases[i]];
+    for (int i = 0; i < TIME_BASES; i++) {
+        const stated *than = &s->than->values[time_bases[i]], *to = &s->values[time_bases[i]];
         if (!than->given || !to->given) continue;
         if (interval_meet(interval_divide(than->range, to->range), speedup->range)) return;
-        last = &audit_bases[i];
+        last = &time_bases[i];
     }
     if (!last) return;
     const stated *than = &s->than->values[*last], *to = &s->values[*last];
-    audit_add(a, FINDING_ARITHMETIC, "'%s': the projected speed-up is another", s->of->name);
-    audit_sum(a, "%s / %s %s %s = %.3g, stated %s: %s", than->text, to->text,
-              audit_basis_unit(*last), audit_basis_name(a, *last), than->value / to->value,
-              speedup->text, audit_gap(a, speedup->value, than->value / to->value).text);
-    audit_so(a, "the speed-up does not follow from the projected time");
+    finding_add(a, FINDING_ARITHMETIC, subject_of(TOPIC_TIME, s),
+                "'%s': the projected speed-up is another", s->of->name);
+    finding_sum(a, "%s / %s %s %s = %.3g, stated %s: %s", than->text, to->text,
+                time_basis_unit(*last), finding_text(a, time_basis_name(*last)),
+                than->value / to->value, speedup->text,
+                finding_gap(a, speedup->value, than->value / to->value).text);
+    finding_so(a, "the speed-up does not follow from the projected time");
 }
 
-void audit_projection(audit *a, const claim_statement *s) {
+void check_projection(findings *a, const claim_statement *s) {
     if (s->kind != STATEMENT_PROJECTION || !s->of) return;
     no_communication(a, s);
-    for (int i = 0; i < AUDIT_BASES; i++) check_time(a, s, audit_bases[i]);
+    for (int i = 0; i < TIME_BASES; i++) check_time(a, s, time_bases[i]);
     check_ratio(a, s);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "audit/checks.h"
+#include "audit/row.h"
 
 // Two bases of one comparison may differ by this: a total holds starting up and evaluation.
 static const double OVERHEAD = 0.1;
@@ -25,8 +26,8 @@ static time_ratio ratio_of(const claim_statement *s, quantity basis) {
 }
 
 static bool is_about_time(const claim_statement *s) {
-    return audit_compares(s) && (s->kind == STATEMENT_SLOWER || s->kind == STATEMENT_FASTER ||
-                                 s->kind == STATEMENT_SPEEDUP);
+    return statement_compares(s) && (s->kind == STATEMENT_SLOWER || s->kind == STATEMENT_FASTER ||
+                                     s->kind == STATEMENT_SPEEDUP);
 }
 
 static bool is_percent(const claim_statement *s) {
@@ -83,80 +84,86 @@ static bool agrees(const claim_statement *s, const time_ratio *t) {
 // ---- Printing ----------------------------------------------------------------------------------
 
 // "'b' 13.8 % slower than 'a'", "'b' 2 times as fast as 'a'".
-static phrase say(const audit *a, const claim_statement *s) {
+static phrase say(const findings *a, const claim_statement *s) {
     const stated *x = amount_of(s);
     bool slower = s->kind == STATEMENT_SLOWER;
     if (!x->given)
-        return audit_say(a, slower ? "'%s' slower than '%s'" : "'%s' faster than '%s'", s->of_name,
-                         s->than_name);
+        return finding_say(a, slower ? "'%s' slower than '%s'" : "'%s' faster than '%s'",
+                           s->of_name, s->than_name);
     if (is_percent(s))
-        return audit_say(a, slower ? "'%s' %s %% slower than '%s'" : "'%s' %s %% faster than '%s'",
-                         s->of_name, x->text, s->than_name);
-    return audit_say(a, slower ? "'%s' %s times as slow as '%s'" : "'%s' %s times as fast as '%s'",
-                     s->of_name, x->text, s->than_name);
+        return finding_say(a,
+                           slower ? "'%s' %s %% slower than '%s'" : "'%s' %s %% faster than '%s'",
+                           s->of_name, x->text, s->than_name);
+    return finding_say(a,
+                       slower ? "'%s' %s times as slow as '%s'" : "'%s' %s times as fast as '%s'",
+                       s->of_name, x->text, s->than_name);
 }
 
 // "80.9 % slower, stated 80.6 %", "1.83 times as fast, stated 2: 1.09 times more".
-static phrase say_amount(const audit *a, const claim_statement *s, double value) {
+static phrase say_amount(const findings *a, const claim_statement *s, double value) {
     const stated *x = amount_of(s);
     bool slower = s->kind == STATEMENT_SLOWER;
     if (is_percent(s))
-        return audit_say(a,
-                         (value >= 0) == slower ? "%.3g %% slower, stated %s %%"
-                                                : "%.3g %% faster, stated %s %%",
-                         fabs(value), x->text);
-    phrase times = audit_say(a, slower ? "%.3g times as slow" : "%.3g times as fast", value);
+        return finding_say(a,
+                           (value >= 0) == slower ? "%.3g %% slower, stated %s %%"
+                                                  : "%.3g %% faster, stated %s %%",
+                           fabs(value), x->text);
+    phrase times = finding_say(a, slower ? "%.3g times as slow" : "%.3g times as fast", value);
     if (!x->given) return times;
-    return audit_say(a, "%s, stated %s: %s", times.text, x->text,
-                     audit_gap(a, x->value, value).text);
+    return finding_say(a, "%s, stated %s: %s", times.text, x->text,
+                       finding_gap(a, x->value, value).text);
 }
 
 // A line such as "34.80 / 19.24 ms a batch: 80.9 % slower, stated 80.6 %".
-static void say_basis(audit *a, const claim_statement *s, quantity basis) {
+static void say_basis(findings *a, const claim_statement *s, quantity basis) {
     time_ratio t = ratio_of(s, basis);
     const stated *of = &s->of->values[basis], *than = &s->than->values[basis];
     bool slower = s->kind == STATEMENT_SLOWER;
     if (!t.given) return;
     const stated *above = slower ? of : than, *below = slower ? than : of;
-    audit_sum(a, "%s / %s %s %s: %s", above->text, below->text, audit_basis_unit(basis),
-              audit_basis_name(a, basis), say_amount(a, s, amount(s, 0, t.value)).text);
+    finding_sum(a, "%s / %s %s %s: %s", above->text, below->text, time_basis_unit(basis),
+                finding_text(a, time_basis_name(basis)),
+                say_amount(a, s, amount(s, 0, t.value)).text);
 }
 
 // ---- One statement -----------------------------------------------------------------------------
 
 // Nothing to recompute from. What a speed-up would mean for each device is said all the same.
-static void unsupported(audit *a, const claim_statement *s) {
+static void unsupported(findings *a, const claim_statement *s) {
     const stated *of = &s->of->values[QUANTITY_DEVICES], *than = &s->than->values[QUANTITY_DEVICES];
-    audit_add(a, FINDING_UNSUPPORTED, "%s: no row has the times", say(a, s).text);
+    finding_add(a, FINDING_UNSUPPORTED, subject_of(TOPIC_SOURCE, s), "%s: no row has the times",
+                say(a, s).text);
     if (s->kind == STATEMENT_SPEEDUP && of->given && than->given && of->value > than->value)
-        audit_sum(a, "%s / (%s / %s devices) = %.2f of what the devices could give",
-                  amount_of(s)->text, of->text, than->text,
-                  amount_of(s)->value * than->value / of->value);
-    audit_so(a, s->source == SOURCE_NONE    ? "nobody can check it: no source is named either"
-                : s->source == SOURCE_GIVEN ? "it stands or falls with its source"
-                                            : "nobody can check it");
+        finding_sum(a, "%s / (%s / %s devices) = %.2f of what the devices could give",
+                    amount_of(s)->text, of->text, than->text,
+                    amount_of(s)->value * than->value / of->value);
+    finding_so(a, s->source == SOURCE_NONE    ? "nobody can check it: no source is named either"
+                  : s->source == SOURCE_GIVEN ? "it stands or falls with its source"
+                                              : "nobody can check it");
 }
 
 static bool has_basis(const claim_statement *s, quantity basis) {
     return (s->basis == QUANTITIES || s->basis == basis) && ratio_of(s, basis).given;
 }
 
-static void check_amount(audit *a, const claim_statement *s) {
+static void check_amount(findings *a, const claim_statement *s) {
     int found = 0, agreeing = 0;
-    for (int i = 0; i < AUDIT_BASES; i++) {
-        if (!has_basis(s, audit_bases[i])) continue;
-        time_ratio t = ratio_of(s, audit_bases[i]);
+    for (int i = 0; i < TIME_BASES; i++) {
+        if (!has_basis(s, time_bases[i])) continue;
+        time_ratio t = ratio_of(s, time_bases[i]);
         found++;
         if (agrees(s, &t)) agreeing++;
     }
     if (!found) {
-        unsupported(a, s);
+        // That rows are expectations is said of the rows.
+        if (s->of->measured && s->than->measured) unsupported(a, s);
         return;
     }
     if (agreeing) return;
-    audit_add(a, FINDING_ARITHMETIC, "%s: the rows give something else", say(a, s).text);
-    for (int i = 0; i < AUDIT_BASES; i++) say_basis(a, s, audit_bases[i]);
-    audit_so(a, "the figure is not that of the rows, and theirs is what was measured");
+    finding_add(a, FINDING_ARITHMETIC, subject_of(TOPIC_TIME, s),
+                "%s: the rows give something else", say(a, s).text);
+    for (int i = 0; i < TIME_BASES; i++) say_basis(a, s, time_bases[i]);
+    finding_so(a, "the figure is not that of the rows, and theirs is what was measured");
 }
 
 // ---- Several figures for one thing -------------------------------------------------------------
@@ -164,15 +171,12 @@ static void check_amount(audit *a, const claim_statement *s) {
 // Must two bases give one ratio? A total and an epoch when both rows had as many epochs; a batch
 // and one of these when they also had as many steps.
 static bool must_agree(const claim_statement *s, quantity x, quantity y) {
-    const stated *of = s->of->values, *than = s->than->values;
     bool total = x == QUANTITY_TOTAL_SECONDS || y == QUANTITY_TOTAL_SECONDS;
     bool batch = x == QUANTITY_BATCH_MS || y == QUANTITY_BATCH_MS;
-    if (total && audit_differ(&of[QUANTITY_EPOCHS], &than[QUANTITY_EPOCHS])) return false;
+    if (total && rows_differ(s->of, s->than, QUANTITY_EPOCHS)) return false;
     if (!batch) return true;
-    stated one = audit_global_batch(s->of), other = audit_global_batch(s->than);
-    return !audit_batch_is_open(s->of) && !audit_batch_is_open(s->than) &&
-           !audit_differ(&one, &other) &&
-           !audit_differ(&of[QUANTITY_SAMPLES], &than[QUANTITY_SAMPLES]);
+    return !row_batch_is_open(s->of) && !row_batch_is_open(s->than) &&
+           !rows_differ_in_batch(s->of, s->than) && !rows_differ(s->of, s->than, QUANTITY_SAMPLES);
 }
 
 static bool bases_differ(const claim_statement *s, quantity x, quantity y) {
@@ -183,23 +187,23 @@ static bool bases_differ(const claim_statement *s, quantity x, quantity y) {
 }
 
 // Once for two rows, however many statements are about them.
-static void check_bases(audit *a, const claim_statement *s) {
+static void check_bases(findings *a, const claim_statement *s) {
     bool differ = false;
     for (const claim_statement *t = a->claim->statements; t < s; t++)
-        if (is_about_time(t) && audit_same_rows(s, t)) return;
-    for (int i = 0; i < AUDIT_BASES; i++)
-        for (int k = 0; k < i; k++) differ |= bases_differ(s, audit_bases[k], audit_bases[i]);
+        if (is_about_time(t) && statements_meet(s, t)) return;
+    for (int i = 0; i < TIME_BASES; i++)
+        for (int k = 0; k < i; k++) differ |= bases_differ(s, time_bases[k], time_bases[i]);
     if (!differ) return;
-    audit_add(a, FINDING_ARITHMETIC, "'%s' and '%s': one comparison, different ratios", s->of->name,
-              s->than->name);
-    for (int i = 0; i < AUDIT_BASES; i++) {
-        time_ratio t = ratio_of(s, audit_bases[i]);
+    finding_add(a, FINDING_ARITHMETIC, subject_of(TOPIC_TIME, s),
+                "'%s' and '%s': one comparison, different ratios", s->of->name, s->than->name);
+    for (int i = 0; i < TIME_BASES; i++) {
+        time_ratio t = ratio_of(s, time_bases[i]);
         if (t.given)
-            audit_sum(a, "%s / %s %s %s = %.4g", s->of->values[audit_bases[i]].text,
-                      s->than->values[audit_bases[i]].text, audit_basis_unit(audit_bases[i]),
-                      audit_basis_name(a, audit_bases[i]), t.value);
+            finding_sum(a, "%s / %s %s %s = %.4g", s->of->values[time_bases[i]].text,
+                        s->than->values[time_bases[i]].text, time_basis_unit(time_bases[i]),
+                        finding_text(a, time_basis_name(time_bases[i])), t.value);
     }
-    audit_so(
+    finding_so(
         a,
         "one of these times is wrong: both arms took as many steps, so the ratios must be equal");
 }
@@ -215,26 +219,43 @@ static bool compatible(const claim_statement *s, const claim_statement *t) {
     return false;
 }
 
+// Statements in different times are held against each other by their rows (check_bases).
 static bool about_one_basis(const claim_statement *s, const claim_statement *t) {
-    if (s->basis == QUANTITIES || t->basis == QUANTITIES || s->basis == t->basis) return true;
-    return must_agree(s, s->basis, t->basis);
+    return s->basis == QUANTITIES || t->basis == QUANTITIES || s->basis == t->basis;
 }
 
-static void check_others(audit *a, const claim_statement *s) {
+static void check_others(findings *a, const claim_statement *s) {
     for (const claim_statement *t = a->claim->statements; t < s; t++) {
-        if (!is_about_time(t) || !audit_same_rows(s, t) || !amount_of(t)->given) continue;
+        if (!is_about_time(t) || !statements_meet(s, t) || !amount_of(t)->given) continue;
         if (!about_one_basis(s, t) || compatible(s, t)) continue;
         double time = meant(s, 0, amount_of(s)->value);
-        audit_add(a, FINDING_ARITHMETIC, "'%s' and '%s': two figures for the same thing",
-                  s->of->name, s->than->name);
-        audit_sum(a, "%s; %s", say(a, t).text, say(a, s).text);
-        audit_sum(a, "that is %.4g and %.4g times the time", meant(t, 0, amount_of(t)->value),
-                  s->of == t->of ? time : 1 / time);
-        audit_so(a, "a reader can pick whichever suits: at most one of them is right");
+        finding_add(a, FINDING_ARITHMETIC, subject_of(TOPIC_TIME, s),
+                    "'%s' and '%s': two figures for the same thing", s->of->name, s->than->name);
+        finding_sum(a, "%s; %s", say(a, t).text, say(a, s).text);
+        finding_sum(a, "that is %.4g and %.4g times the time", meant(t, 0, amount_of(t)->value),
+                    s->of == t->of ? time : 1 / time);
+        finding_so(a, "a reader can pick whichever suits: at most one of them is right");
     }
 }
 
-void audit_times(audit *a, const claim_statement *s) {
+// ---- Differences -------------------------------------------------------------------------------
+
+// A column of differences in a table is arithmetic, and claims nothing beyond it.
+static void check_difference(findings *a, const claim_statement *s) {
+    for (int q = 0; q < QUANTITIES; q++) {
+        const stated *of = &s->of->values[q], *than = &s->than->values[q], *d = &s->values[q];
+        if (!d->given || !of->given || !than->given) continue;
+        if (interval_meet(interval_subtract(of->range, than->range), d->range)) continue;
+        finding_add(a, FINDING_ARITHMETIC, subject_of(q, s), "'%s' and '%s': not their difference",
+                    s->of->name, s->than->name);
+        finding_sum(a, "%s: %s - %s = %s, stated %s", quantity_key((quantity)q), of->text,
+                    than->text, finding_show(of->value - than->value).text, d->text);
+        finding_so(a, "the difference is not that of the rows");
+    }
+}
+
+void check_times(findings *a, const claim_statement *s) {
+    if (s->kind == STATEMENT_DIFFERENCE && s->of && s->than) check_difference(a, s);
     if (!is_about_time(s)) return;
     check_amount(a, s);
     check_bases(a, s);

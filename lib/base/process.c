@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <unistd.h>
 
 // Opened the wrong way round: to use the stream stays an error (EBADF).
@@ -16,4 +17,9 @@ static void fill_closed_streams(void) {
 void process_begin(void) {
     fill_closed_streams();
     signal(SIGXFSZ, SIG_IGN);
+}
+
+void process_host(char name[PROCESS_HOST_BYTES]) {
+    name[PROCESS_HOST_BYTES - 1] = 0;
+    if (gethostname(name, PROCESS_HOST_BYTES - 1)) snprintf(name, PROCESS_HOST_BYTES, "unknown");
 }

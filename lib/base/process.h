@@ -10,4 +10,8 @@
 // does, instead of ending the process without a word.
 void process_begin(void);
 
+enum { PROCESS_HOST_BYTES = 256 };
+// The name of this machine; "unknown" where it has none.
+void process_host(char name[PROCESS_HOST_BYTES]);
+
 #endif

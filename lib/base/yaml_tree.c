@@ -415,6 +415,17 @@ status yaml_boolean(const yaml_node *node, const char *key, bool *value, error *
     return STATUS_OK;
 }
 
+const char *yaml_text_at(const yaml_node *root, const char *path) {
+    const yaml_node *node = yaml_get(root, path);
+    return node && node->kind == YAML_SCALAR ? node->text : "";
+}
+
+double yaml_number_at(const yaml_node *root, const char *path) {
+    const yaml_node *node = yaml_get(root, path);
+    double value;
+    return node && yaml_number(node, path, &value, NULL) == STATUS_OK ? value : NAN;
+}
+
 status yaml_check_keys(const yaml_node *mapping, const char *const *known, size_t count,
                        error *err) {
     if (mapping->kind != YAML_MAPPING) {

@@ -53,6 +53,10 @@ const yaml_node *yaml_get(const yaml_node *node, const char *path);
 // One key of a mapping, not a path: keys may hold dots.
 const yaml_node *yaml_find(const yaml_node *mapping, const char *key);
 
+// What a path leads to, where it is a scalar of that kind; else "" or NAN.
+const char *yaml_text_at(const yaml_node *root, const char *path);
+double yaml_number_at(const yaml_node *root, const char *path);
+
 // What a scalar is by YAML's core rules. Quoted ones are strings; a plain "0x1f" is one, too.
 typedef enum yaml_type {
     YAML_NULL,

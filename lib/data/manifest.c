@@ -15,6 +15,8 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/paths.h"
+#include "base/process.h"
 #include "base/redact.h"
 
 static const char SCHEMA[] = "lockstep.manifest/1";
@@ -79,9 +81,9 @@ static status describe_commit(yaml_node *run, error *err) {
 #endif
 
 static status describe_run(yaml_node *run, const char *started, error *err) {
-    char host[256] = "unknown", cpu[256];
+    char host[PROCESS_HOST_BYTES], cpu[256];
     status rc = STATUS_OK;
-    if (gethostname(host, sizeof host - 1)) snprintf(host, sizeof host, "unknown");
+    process_host(host);
     find_cpu(cpu, sizeof cpu);
     TRY(put_text(run, "host", host, err));
     TRY(put_text(run, "cpu", cpu, err));
@@ -207,47 +209,10 @@ status manifest_add_output(manifest *m, const manifest_file *file, error *err) {
 
 // ---- Paths ----
 
-// The folder of `path`, without links, ending in '/'. Empty where it cannot be found out.
-static void real_folder(const char *path, char folder[PATH_MAX + 1]) {
-    char parent[PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    *folder = 0;
-    if (!slash)
-        snprintf(parent, sizeof parent, ".");
-    else if (snprintf(parent, sizeof parent, "%.*s", (int)(slash - path) + 1, path) >= PATH_MAX)
-        return;
-    if (!realpath(parent, folder)) {
-        *folder = 0;
-        return;
-    }
-    size_t length = strlen(folder);
-    if (folder[length - 1] != '/') memcpy(folder + length, "/", 2);
-}
-
-// `path` as seen from `folder` (which ends in '/'), in a new string. Links to folders are followed;
-// a link to a file is not. What cannot be resolved stays as it is.
-static char *relative_path(const char *path, const char *folder, error *err) {
-    char own[PATH_MAX + 1], ups[PATH_MAX] = "";
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    real_folder(path, own);
-    if (!*own || !*folder || !strcmp(path, "-")) return memory_string(path, err);
-    size_t same = 0;
-    for (size_t i = 0; own[i] && own[i] == folder[i]; i++)
-        if (own[i] == '/') same = i + 1;
-    size_t used = 0;
-    for (const char *p = folder + same; *p; p++) {
-        if (*p != '/') continue;
-        if (used + 3 >= sizeof ups) return memory_string(path, err);
-        memcpy(ups + used, "../", 4);
-        used += 3;
-    }
-    return memory_format(err, "%s%s%s", ups, own + same, name);
-}
-
 static status make_relative(yaml_node *list, const char *folder, error *err) {
     for (size_t i = 0; i < list->count; i++) {
         const yaml_node *path = yaml_find(list->items[i], "path");
-        char *text = relative_path(path->text, folder, err);
+        char *text = paths_relative(path->text, folder, err);
         if (!text) return STATUS_FAILED;
         status rc = yaml_can_write(text)
                         ? put_text(list->items[i], "path", text, err)
@@ -348,7 +313,7 @@ status manifest_write(manifest *m, const char *path, error *err) {
     char *text = NULL;
     size_t bytes;
     status rc = STATUS_OK;
-    real_folder(path, folder);
+    paths_real_folder(path, folder);
     clock_utc(ended);
     let_outputs_age(part(m, "outputs"));
     TRY(put_text(manifest_run(m), "end", ended, err));

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "base/clock.h"
+#include "base/median.h"
 #include "base/memory.h"
 #include "base/reduction_tree.h"
 #include "dist/allreduce_device.h"
@@ -170,11 +171,6 @@ static status choose_iterations(member *m, uint64_t warm_up, int *iterations, er
     return STATUS_OK;
 }
 
-static int by_size(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 // A rank that comes late to one iteration is early for the next: their mean does not move.
 static status median_of_means(const member *m, int iterations, double *seconds, error *err) {
     const int size = m->comm->size;
@@ -183,8 +179,7 @@ static status median_of_means(const member *m, int iterations, double *seconds, 
     for (int r = 0; r < size; r++)
         for (int i = 0; i < iterations; i++)
             mean[i] += (double)m->all_ns[(size_t)r * (size_t)iterations + (size_t)i] / size / 1e9;
-    qsort(mean, (size_t)iterations, sizeof *mean, by_size);
-    *seconds = (mean[(iterations - 1) / 2] + mean[iterations / 2]) / 2;
+    *seconds = median(mean, (size_t)iterations);
     free(mean);
     return STATUS_OK;
 }

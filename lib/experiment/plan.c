@@ -136,15 +136,15 @@ static status append(char **line, const char *separator, const char *word, error
 
 status plan_lines(const yaml_node *plan, char **lines, error *err) {
     const yaml_node *runs = yaml_find(plan, "runs");
+    const char *first = strcmp(yaml_find(plan, "kind")->text, "reproduction") ? "name" : "folder";
     status rc = STATUS_OK;
     *lines = memory_string("", err);
     if (!*lines) return STATUS_FAILED;
     for (size_t i = 0; i < runs->count; i++) {
         const yaml_node *one = runs->items[i], *set = yaml_find(one, "set");
-        const yaml_node *folder = yaml_find(one, "folder"), *file = yaml_find(one, "experiment");
-        if (!folder) folder = yaml_find(one, "name");
+        const yaml_node *file = yaml_find(one, "experiment");
         if (!file) file = yaml_find(plan, "experiment");
-        TRY(append(lines, "", folder->text, err));
+        TRY(append(lines, "", yaml_find(one, first)->text, err));
         TRY(append(lines, "\t", file->text, err));
         for (size_t k = 0; k < set->count; k++) TRY(append(lines, "\t", set->items[k]->text, err));
         TRY(append(lines, "\n", "", err));

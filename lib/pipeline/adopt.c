@@ -1,8 +1,15 @@
 // Run folders of an earlier version, which lay where the links are now.
+//
+// The new manifests are written beside the old ones first. Then the folder moves into the store,
+// as runs/KEY12/.adopted-N, its manifests are exchanged, and it gets its number. A call that is
+// ended in between leaves all that the next one needs to go on.
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +17,9 @@
 #include "base/output.h"
 #include "data/manifest.h"
 #include "pipeline/store.h"
+
+static const char *const stages[] = {"train", "evaluate"};
+enum { STAGES = sizeof stages / sizeof *stages };
 
 // How deep a stage lies below ARTIFACTS in the store: runs/KEY12/N/train.
 enum { STORE_DEPTH = 4 };
@@ -45,14 +55,19 @@ static status move_paths(yaml_node *list, int deeper, error *err) {
     return STATUS_OK;
 }
 
-// The manifest of a stage after the move: the key that this version gives it, paths that hold from
-// where it lies, and the key that it had.
+static char *new_manifest(const char *folder, const char *stage, error *err) {
+    return memory_format(err, "%s/%s/.manifest-adopted.yaml", folder, stage);
+}
+
+// Writes the manifest that the stage has after the move: the key that this version gives it, paths
+// that hold from where it lies then, and the key that it had.
 static status rewrite(const char *folder, const char *stage, int deeper, error *err) {
     char key[SHA256_TEXT_BYTES], *text = NULL;
     yaml_node *root = NULL;
     size_t bytes;
     char *path = memory_format(err, "%s/%s/manifest.yaml", folder, stage);
-    status rc = path ? STATUS_OK : STATUS_FAILED;
+    char *made = new_manifest(folder, stage, err);
+    status rc = path && made ? STATUS_OK : STATUS_FAILED;
     if (rc != STATUS_OK || access(path, F_OK) != 0) goto out;
     TRY(manifest_read(path, &root, err));
     TRY(manifest_key_of(root, key, err));
@@ -63,10 +78,11 @@ static status rewrite(const char *folder, const char *stage, int deeper, error *
     TRY(yaml_put(root, "key", yaml_new_string(key, err), err));
     TRY(move_paths((yaml_node *)yaml_find(root, "inputs"), deeper, err));
     TRY(yaml_write_text(root, &text, &bytes, err));
-    TRY(output_write_file(path, text, bytes, err));
+    TRY(output_write_file(made, text, bytes, err));
 out:
     free(text);
     yaml_free(root);
+    free(made);
     free(path);
     return rc;
 }
@@ -106,51 +122,141 @@ static status rename_folder(const char *from, const char *to, error *err) {
     return error_system(err, STATUS_FAILED, errno, "cannot move '%s' to '%s'", from, to);
 }
 
-static status move_in(const char *artifacts, const char *place, const char *folder, const char *key,
-                      char **told, error *err) {
+// Exchanges the manifest of a stage; nothing where that has been done.
+static status take_manifest(const char *folder, const char *stage, error *err) {
+    char *path = memory_format(err, "%s/%s/manifest.yaml", folder, stage);
+    char *made = new_manifest(folder, stage, err);
+    status rc = path && made ? STATUS_OK : STATUS_FAILED;
+    if (rc == STATUS_OK && access(made, F_OK) == 0) rc = rename_folder(made, path, err);
+    free(made);
+    free(path);
+    return rc;
+}
+
+// From runs/KEY12/.adopted-N to the next number of the run.
+static status complete(const char *artifacts, const char *key, const char *half, int *number,
+                       char **told, error *err) {
     execution_list list = {0};
-    char *run = NULL, *half = NULL, *new_folder = NULL;
+    char *folder = NULL;
     status rc;
+    for (int i = 0; i < STAGES; i++) TRY(take_manifest(half, stages[i], err));
     TRY(store_read(artifacts, key, &list, err));
-    run = store_folder(artifacts, key, err);
-    half = memory_format(err, "%s/runs/%.*s/.adopted-%d", artifacts, STORE_KEY_DIGITS, key,
-                         store_next_number(&list));
-    new_folder = store_execution_folder(artifacts, key, store_next_number(&list), err);
-    if (!run || !half || !new_folder) {
-        rc = STATUS_FAILED;
-        goto out;
-    }
-    // It gets its number when its manifests are whole.
-    TRY(output_make_folder(run, err));
-    TRY(rename_folder(folder, half, err));
-    const int deeper = STORE_DEPTH - depth_of(place);
-    TRY(rewrite(half, "train", deeper, err));
-    TRY(rewrite(half, "evaluate", deeper, err));
-    TRY(rename_folder(half, new_folder, err));
-    TRY(store_link(artifacts, place, key, store_next_number(&list), err));
-    *told = memory_format(err, "kept as %s", new_folder);
+    *number = store_next_number(&list);
+    folder = store_execution_folder(artifacts, key, *number, err);
+    TRY(folder ? rename_folder(half, folder, err) : STATUS_FAILED);
+    *told = memory_format(err, "kept as %s", folder);
     rc = *told ? STATUS_OK : STATUS_FAILED;
 out:
-    free(new_folder);
-    free(half);
-    free(run);
+    free(folder);
     store_release(&list);
     return rc;
 }
 
-status store_adopt(const char *artifacts, const char *place, char **told, error *err) {
+static status move_in(const char *artifacts, const char *place, const char *folder, const char *key,
+                      char **told, error *err) {
+    const int deeper = STORE_DEPTH - depth_of(place);
+    char *run = store_folder(artifacts, key, err);
+    char *half = run ? memory_format(err, "%s/.adopted-%ld", run, (long)getpid()) : NULL;
+    int number;
+    status rc = half ? STATUS_OK : STATUS_FAILED;
+    if (rc != STATUS_OK) goto out;
+    for (int i = 0; i < STAGES; i++) TRY(rewrite(folder, stages[i], deeper, err));
+    TRY(output_make_folder(run, err));
+    TRY(rename_folder(folder, half, err));
+    TRY(complete(artifacts, key, half, &number, told, err));
+    TRY(store_link(artifacts, place, key, number, err));
+out:
+    free(half);
+    free(run);
+    return rc;
+}
+
+// Two calls that adopt at the same time would take each other's folders for interrupted ones. -1
+// where nothing can be written; what follows says so.
+static int lock_adoption(const char *artifacts, error *err) {
+    char *runs = memory_format(err, "%s/runs", artifacts);
+    char *path = memory_format(err, "%s/runs/.adopt.lock", artifacts);
+    int fd = -1;
+    if (runs && path && output_make_folder(runs, err) == STATUS_OK)
+        fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    while (fd >= 0 && flock(fd, LOCK_EX) != 0 && errno == EINTR) continue;
+    free(path);
+    free(runs);
+    return fd;
+}
+
+static status adopt(const char *artifacts, const char *place, const char *folder, char **told,
+                    error *err) {
     char key[SHA256_TEXT_BYTES];
     struct stat info;
     bool found;
-    *told = NULL;
-    char *folder = memory_format(err, "%s/%s", artifacts, place);
-    if (!folder) return STATUS_FAILED;
     status rc = STATUS_OK;
-    if (lstat(folder, &info) != 0 || !S_ISDIR(info.st_mode)) goto out;
+    if (lstat(folder, &info) != 0 || !S_ISDIR(info.st_mode)) return rc; // another call has done it
     TRY(store_check_unused(folder, err));
     TRY(key_of(folder, &found, key, err));
     rc = found ? move_in(artifacts, place, folder, key, told, err) : move_aside(folder, told, err);
 out:
+    return rc;
+}
+
+status store_adopt(const char *artifacts, const char *place, char **told, error *err) {
+    struct stat info;
+    *told = NULL;
+    char *folder = memory_format(err, "%s/%s", artifacts, place);
+    if (!folder) return STATUS_FAILED;
+    status rc = STATUS_OK;
+    if (lstat(folder, &info) == 0 && S_ISDIR(info.st_mode)) {
+        int held = lock_adoption(artifacts, err);
+        rc = adopt(artifacts, place, folder, told, err);
+        if (held >= 0) close(held);
+    }
     free(folder);
+    return rc;
+}
+
+// ---- Interrupted adoptions ----
+
+static int is_half(const struct dirent *entry) {
+    return strncmp(entry->d_name, ".adopted-", strlen(".adopted-")) == 0;
+}
+
+// One of the run; *half is NULL where it has none.
+static status find_half(const char *artifacts, const char *key, char **half, error *err) {
+    struct dirent **found = NULL;
+    char *run = store_folder(artifacts, key, err);
+    *half = NULL;
+    if (!run) return STATUS_FAILED;
+    int count = scandir(run, &found, is_half, alphasort);
+    if (count > 0) *half = memory_format(err, "%s/%s", run, found[0]->d_name);
+    status rc = count > 0 && !*half ? STATUS_FAILED : STATUS_OK;
+    for (int i = 0; i < count; i++) free(found[i]);
+    free(found);
+    free(run);
+    return rc;
+}
+
+static status finish_of(const char *artifacts, const char *key, char **told, error *err) {
+    char *half;
+    int number;
+    status rc = find_half(artifacts, key, &half, err);
+    if (rc != STATUS_OK || !half) return rc;
+    free(half);
+    int held = lock_adoption(artifacts, err);
+    rc = find_half(artifacts, key, &half, err);
+    if (rc == STATUS_OK && half) rc = complete(artifacts, key, half, &number, told, err);
+    free(half);
+    if (held >= 0) close(held);
+    return rc;
+}
+
+status store_finish_adoption(const char *artifacts, char **told, error *err) {
+    char **keys;
+    size_t count;
+    *told = NULL;
+    status rc = store_keys(artifacts, &keys, &count, err);
+    if (rc != STATUS_OK) return rc;
+    for (size_t i = 0; rc == STATUS_OK && !*told && i < count; i++)
+        rc = finish_of(artifacts, keys[i], told, err);
+    store_keys_free(keys, count);
     return rc;
 }

@@ -16,7 +16,6 @@
 
 typedef struct child {
     const words *command;
-    const char *typed;
     int out, said; // where standard output and standard error go; -1: where ours go
     int report;    // how the child says that it could not start
     pid_t parent;
@@ -33,7 +32,6 @@ static _Noreturn void become(const child *c) {
     if (getppid() != c->parent) _exit(STATUS_FAILED); // it died before that took effect
     if (c->out >= 0) dup2(c->out, STDOUT_FILENO);
     if (c->said >= 0) dup2(c->said, STDERR_FILENO);
-    if (c->typed) setenv("LOCKSTEP_COMMAND", c->typed, 1);
     execvp(c->command->items[0], c->command->items);
     reason = errno;
     if (write(c->report, &reason, sizeof reason) != sizeof reason) _exit(STATUS_FAILED);
@@ -88,8 +86,8 @@ static status wait_for(const words *command, pid_t pid, error *err) {
     return interpret(command, ended, err);
 }
 
-status child_run(const words *command, const char *typed, error *err) {
-    child c = {.command = command, .typed = typed, .out = -1, .said = -1};
+status child_run(const words *command, error *err) {
+    child c = {.command = command, .out = -1, .said = -1};
     struct sigaction ignore = {.sa_handler = SIG_IGN}, interrupt, quit;
     pid_t pid;
     sigaction(SIGINT, &ignore, &interrupt);

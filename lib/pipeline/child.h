@@ -9,14 +9,13 @@
 #include "base/error.h"
 #include "pipeline/words.h"
 
-// Runs the command; its output goes where ours goes. `typed` is what the user typed, for messages
-// of the child (LOCKSTEP_COMMAND in its environment); NULL: nothing is said.
+// Runs the command; its output goes where ours goes.
 //
 // The status is the exit code of the child, where it is one of error.h, else STATUS_FAILED; the
 // message in err is empty then, because the child has said why. A command that cannot be started,
 // and a child that a signal ended, have a message. A child that SIGINT ended ends this process in
 // the same way.
-status child_run(const words *command, const char *typed, error *err) MUST_CHECK;
+status child_run(const words *command, error *err) MUST_CHECK;
 
 // Runs the command and gives what it printed on standard output, without the newline at the end;
 // free() it.

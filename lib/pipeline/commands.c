@@ -1,145 +1,15 @@
-// The commands: the plan of each, its runs, and the report on it.
+// The commands: the runs of each, and the report on them.
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/memory.h"
-#include "base/output.h"
-#include "experiment/catalog.h"
-#include "experiment/plan.h"
 #include "pipeline/execute.h"
-#include "pipeline/naming.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/planned_run.h"
 #include "pipeline/reporting.h"
 #include "pipeline/rounds.h"
 #include "pipeline/submission.h"
 #include "pipeline/work.h"
-
-// ---- Plans ----
-
-// A plan that asks no question: the experiments by their names. The first one is the baseline of
-// a comparison.
-static status plan_runs(const pipeline *p, const words *files, planned_runs *runs, error *err) {
-    const settings *s = p->settings;
-    const words *set = &s->assignments;
-    yaml_node *run;
-    status rc;
-    TRY(plan_new("runs", NULL, &runs->plan, err));
-    for (size_t i = 0; i < files->count; i++) {
-        char *name, *folder;
-        TRY(naming_of_run(p, files, i, &name, &folder, err));
-        rc = plan_add_run(runs->plan, name, &run, err);
-        if (rc == STATUS_OK)
-            rc = yaml_put(run, "experiment", yaml_new_string(files->items[i], err), err);
-        if (rc == STATUS_OK) rc = yaml_put(run, "folder", yaml_new_string(folder, err), err);
-        for (size_t k = 0; rc == STATUS_OK && k < set->count; k++)
-            rc = plan_add_set(run, set->items[k], err);
-        free(name);
-        free(folder);
-        if (rc != STATUS_OK) goto out;
-    }
-    const yaml_node *first = yaml_get(runs->plan, "runs.0.name");
-    if (files->count > 1) rc = yaml_put(runs->plan, "baseline", yaml_copy(first, err), err);
-out:
-    return rc;
-}
-
-// Folders below ARTIFACTS: of the runs, and of the report. `joined` names the question; settings
-// that are not those of the files get folders of their own.
-static status place(const pipeline *p, planned_runs *runs, const char *joined, const char *report,
-                    error *err) {
-    char *suffix = naming_suffix(p->settings, err);
-    if (suffix) {
-        runs->report = memory_format(err, "%s/%s%s%s%s", p->artifacts, joined, *report ? "/" : "",
-                                     report, suffix);
-        runs->file = memory_format(err, "%s/%s%splan%s.yaml", p->artifacts, joined,
-                                   *report ? "/" : "-", suffix);
-    }
-    free(suffix);
-    return runs->report && runs->file ? STATUS_OK : STATUS_FAILED;
-}
-
-static status plan_experiment_command(const pipeline *p, planned_runs *runs, char **folder,
-                                      error *err) {
-    const words *set = &p->settings->assignments;
-    words files = {0};
-    bool study;
-    status rc;
-    TRY(naming_find(p, true, &files, &study, err));
-    *folder = naming_base(files.items[0], err);
-    TRY(*folder ? STATUS_OK : STATUS_FAILED);
-    TRY(place(p, runs, *folder, "report", err));
-    rc = study ? plan_study(files.items[0], (const char *const *)set->items, set->count,
-                            &runs->plan, err)
-               : plan_runs(p, &files, runs, err);
-out:
-    words_release(&files);
-    return rc;
-}
-
-static status plan_compare_command(const pipeline *p, planned_runs *runs, char **folder,
-                                   error *err) {
-    words files = {0};
-    status rc;
-    TRY(naming_find(p, false, &files, NULL, err));
-    TRY(plan_runs(p, &files, runs, err));
-    *folder = naming_joined("compare", runs->plan, err);
-    TRY(*folder ? place(p, runs, *folder, "", err) : STATUS_FAILED);
-out:
-    words_release(&files);
-    return rc;
-}
-
-static status plan_explain_command(const pipeline *p, planned_runs *runs, char **folder,
-                                   error *err) {
-    const words *set = &p->settings->assignments;
-    words files = {0};
-    status rc;
-    TRY(naming_find(p, false, &files, NULL, err));
-    char *from = naming_base(files.items[0], err), *to = naming_base(files.items[1], err);
-    if (from && to) *folder = naming_shortened(memory_format(err, "explain-%s-%s", from, to), err);
-    free(from);
-    free(to);
-    TRY(*folder ? place(p, runs, *folder, "report", err) : STATUS_FAILED);
-    TRY(plan_ladder(files.items[0], files.items[1], (const char *const *)set->items, set->count,
-                    &runs->plan, err));
-out:
-    words_release(&files);
-    return rc;
-}
-
-static status plan_reproduce_command(const pipeline *p, planned_runs *runs, char **folder,
-                                     error *err) {
-    const settings *s = p->settings;
-    char *list = naming_list(p, err);
-    status rc = list ? STATUS_OK : err->code;
-    if (rc == STATUS_OK)
-        rc = plan_reproduction(list, s->quick, (const char *const *)s->assignments.items,
-                               s->assignments.count, &runs->plan, err);
-    if (rc == STATUS_OK) {
-        *folder = memory_string(yaml_find(runs->plan, "name")->text, err);
-        rc = *folder ? place(p, runs, *folder, "report", err) : STATUS_FAILED;
-    }
-    free(list);
-    return rc;
-}
-
-static status make_plan(const pipeline *p, planned_runs *runs, char **folder, error *err) {
-    switch (p->settings->command) {
-    case COMMAND_EXPERIMENT: return plan_experiment_command(p, runs, folder, err);
-    case COMMAND_COMPARE:
-    case COMMAND_SUBMISSION: return plan_compare_command(p, runs, folder, err);
-    case COMMAND_EXPLAIN: return plan_explain_command(p, runs, folder, err);
-    case COMMAND_REPRODUCE: return plan_reproduce_command(p, runs, folder, err);
-    case COMMAND_RUNS:
-    case COMMAND_CLEAN_RUNS:
-    case COMMANDS: break;
-    }
-    return error_set(err, STATUS_USAGE, "no plan");
-}
-
-// ---- Carrying it out ----
 
 static void say_planned(const pipeline *p, const planned_runs *runs) {
     for (size_t i = 0; i < runs->count; i++) {
@@ -176,22 +46,14 @@ out:
 
 status pipeline_run(pipeline *p, error *err) {
     planned_runs runs = {0};
-    char *folder = NULL;
     status rc;
     if (p->settings->command == COMMAND_RUNS) return pipeline_list_runs(p, err);
     if (p->settings->command == COMMAND_CLEAN_RUNS) return pipeline_clean_runs(p, err);
     work_remove_old(p);
-    TRY(make_plan(p, &runs, &folder, err));
-    TRY(planned_runs_resolve(p, &runs, folder, err));
+    TRY(planned_runs_make(p, &runs, err));
     TRY(reporting_check_flags(p, err));
     TRY(carry_out(p, &runs, err));
 out:
-    free(folder);
     planned_runs_release(&runs);
     return rc;
-}
-
-void pipeline_release(pipeline *p) {
-    work_close(p);
-    words_release(&p->done);
 }

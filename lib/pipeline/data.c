@@ -82,6 +82,18 @@ status data_locate(const pipeline *p, planned_run *r, error *err) {
     return err->code ? err->code : STATUS_FAILED;
 }
 
+static bool is_readable(const char *path, const char *name) {
+    char *file = memory_format(NULL, "%s%s", path, name);
+    bool there = file && access(file, R_OK) == 0;
+    free(file);
+    return there;
+}
+
+bool data_is_there(const planned_run *r) {
+    return is_readable(r->test, "") &&
+           is_readable(r->train, r->e.virtual_shards > 1 ? "/manifest.yaml" : "");
+}
+
 // ---- Stages ----
 
 status data_fetch_command(const planned_run *r, const char *source, words *command, error *err) {

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/memory.h"
+#include "base/process.h"
 #include "base/progress.h"
 #include "data/manifest.h"
 #include "data/tensor/tensor_file.h"
@@ -31,18 +31,12 @@ typedef struct measuring {
     size_t count, capacity;
 } measuring;
 
-static double number_at(const yaml_node *root, const char *path) {
-    const yaml_node *node = yaml_get(root, path);
-    double value;
-    return node && yaml_number(node, path, &value, NULL) == STATUS_OK ? value : NAN;
-}
-
 // A number in the manifest of a folder.
 static double recorded(const char *folder, const char *path) {
     yaml_node *root = NULL;
     char *file = memory_format(NULL, "%s/manifest.yaml", folder);
     double value = NAN;
-    if (file && manifest_read(file, &root, NULL) == STATUS_OK) value = number_at(root, path);
+    if (file && manifest_read(file, &root, NULL) == STATUS_OK) value = yaml_number_at(root, path);
     yaml_free(root);
     free(file);
     return value;
@@ -116,9 +110,9 @@ static status keep_rate(measuring *m, char **key, int samples, error *err) {
         rc = memory_grow(&rates, &m->capacity, m->count + 1, sizeof *m->rates, err);
     m->rates = rates;
     if (rc == STATUS_OK) {
-        const double first = number_at(root, "results.epochs.0.seconds");
-        const double second = number_at(root, "results.epochs.1.seconds");
-        const double tests = number_at(root, "results.total_seconds") - first - second;
+        const double first = yaml_number_at(root, "results.epochs.0.seconds");
+        const double second = yaml_number_at(root, "results.epochs.1.seconds");
+        const double tests = yaml_number_at(root, "results.total_seconds") - first - second;
         m->rates[m->count++] = (rate){*key, second / samples, fmax(tests, 0) / 2 / samples};
         *key = NULL;
     }
@@ -192,14 +186,14 @@ static double share_left(const execution *x, const planned_run *r, double sample
 
 // Of an execution that was made here.
 static bool read_times(const execution_list *list, run_estimate *e) {
-    char host[256] = "unknown";
-    if (gethostname(host, sizeof host - 1)) return false;
+    char host[PROCESS_HOST_BYTES];
+    process_host(host);
     for (size_t i = list->count; i-- > 0;) {
         const execution *x = &list->items[i];
         const yaml_node *own = x->train ? yaml_get(x->train, "run.host") : NULL;
         if (!x->finished || !own || own->kind != YAML_SCALAR || strcmp(own->text, host) != 0)
             continue;
-        e->train = number_at(x->train, "results.total_seconds");
+        e->train = yaml_number_at(x->train, "results.total_seconds");
         char *folder = memory_format(NULL, "%s/evaluate", x->folder);
         e->evaluate = folder ? recorded(folder, "results.compute_seconds") : NAN;
         free(folder);

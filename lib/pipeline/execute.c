@@ -8,18 +8,29 @@
 #include "base/cli.h"
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/process.h"
 #include "pipeline/change.h"
 #include "pipeline/child.h"
 #include "pipeline/stage.h"
 
 // ---- Executions in the store ----
 
+static status finish_adoptions(const pipeline *p, error *err) {
+    for (char *told;; free(told)) {
+        status rc = store_finish_adoption(p->artifacts, &told, err);
+        if (rc != STATUS_OK || !told) return rc;
+        p->say("adopt", "interrupted", told);
+    }
+}
+
 status execute_adopt(const pipeline *p, const planned_runs *runs, error *err) {
+    status rc = finish_adoptions(p, err);
+    if (rc != STATUS_OK) return rc;
     for (size_t i = 0; i < runs->count; i++) {
         for (size_t k = 0; k < runs->items[i].seed_count; k++) {
             const char *place = runs->items[i].seeds[k].place;
             char *told;
-            status rc = store_adopt(p->artifacts, place, &told, err);
+            rc = store_adopt(p->artifacts, place, &told, err);
             char *shown = told ? memory_format(err, "%s/%s", p->artifacts, place) : NULL;
             if (shown) p->say("adopt", shown, told);
             free(shown);
@@ -53,11 +64,6 @@ static bool is_as_wide(const pipeline *p, const yaml_node *train) {
            says(train, "run.execution.threads", threads);
 }
 
-static const char *text_at(const yaml_node *root, const char *path) {
-    const yaml_node *node = yaml_get(root, path);
-    return node && node->kind == YAML_SCALAR ? node->text : "";
-}
-
 // May times of this execution be held against those of the others? One that was stopped and went
 // on has no times; where one execution is all that is wanted it counts all the same.
 static bool counts(const pipeline *p, const planned_runs *runs, const execution *x, int wanted) {
@@ -65,7 +71,8 @@ static bool counts(const pipeline *p, const planned_runs *runs, const execution 
     const yaml_node *segments = yaml_get(x->train, "run.execution");
     if (wanted > 1 && (!segments || segments->kind != YAML_MAPPING)) return false;
     return says(x->train, "run.host", runs->host) && says(x->train, "version", runs->version) &&
-           strcmp(text_at(x->train, "run.sources"), runs->sources) == 0 && is_as_wide(p, x->train);
+           strcmp(yaml_text_at(x->train, "run.sources"), runs->sources) == 0 &&
+           is_as_wide(p, x->train);
 }
 
 // The executions of one key, and which of them count.
@@ -129,9 +136,9 @@ static void take_condition(planned_runs *runs, const char *host, const char *ver
 
 status execute_missing(const pipeline *p, planned_runs *runs, int rounds, int *missing,
                        error *err) {
-    char host[256] = "unknown";
+    char host[PROCESS_HOST_BYTES];
     execution_list first;
-    if (gethostname(host, sizeof host - 1)) snprintf(host, sizeof host, "unknown");
+    process_host(host);
     take_condition(runs, host, cli_version(), cli_sources());
     status rc = count_missing(p, runs, rounds, missing, err);
     if (rc != STATUS_OK || !*missing) return rc;
@@ -142,8 +149,8 @@ status execute_missing(const pipeline *p, planned_runs *runs, int rounds, int *m
     for (size_t i = first.count; rc == STATUS_OK && *missing && i-- > 0;) {
         const yaml_node *train = first.items[i].train;
         if (!train) continue;
-        take_condition(runs, text_at(train, "run.host"), text_at(train, "version"),
-                       text_at(train, "run.sources"));
+        take_condition(runs, yaml_text_at(train, "run.host"), yaml_text_at(train, "version"),
+                       yaml_text_at(train, "run.sources"));
         rc = count_missing(p, runs, rounds, missing, err);
     }
     store_release(&first);
@@ -318,7 +325,7 @@ static status compare_models(const execution_work *w, error *err) {
     if (rc != STATUS_OK) return rc;
     for (size_t i = 0; rc == STATUS_OK && i < list.count; i++) {
         const execution *x = &list.items[i];
-        const char *own = x->train ? text_at(x->train, "results.model") : "";
+        const char *own = x->train ? yaml_text_at(x->train, "results.model") : "";
         if (hash && *own && strcmp(hash, own) != 0)
             rc = error_set(err, STATUS_FINDING,
                            "two executions of one key end in other models: '%s' in %.12s…, '%s' "

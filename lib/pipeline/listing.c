@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/median.h"
 #include "base/memory.h"
 #include "data/manifest.h"
 #include "experiment/catalog.h"
@@ -46,14 +47,7 @@ static uint64_t size_of(const char *path) {
 }
 
 static void copy_text(const yaml_node *root, const char *path, char *text, size_t size) {
-    const yaml_node *node = yaml_get(root, path);
-    snprintf(text, size, "%s", node && node->kind == YAML_SCALAR ? node->text : "");
-}
-
-static double number(const yaml_node *root, const char *path) {
-    const yaml_node *node = yaml_get(root, path);
-    double value;
-    return node && yaml_number(node, path, &value, NULL) == STATUS_OK ? value : NAN;
+    snprintf(text, size, "%s", yaml_text_at(root, path));
 }
 
 // The differences between the run and the experiment file of its name, as that stands now.
@@ -78,14 +72,9 @@ static void read_evaluation(const char *folder, row *w) {
     yaml_node *root = NULL;
     char *path = memory_format(NULL, "%s/evaluate/manifest.yaml", folder);
     if (path && manifest_read(path, &root, NULL) == STATUS_OK)
-        w->accuracy = number(root, "results.accuracy");
+        w->accuracy = yaml_number_at(root, "results.accuracy");
     yaml_free(root);
     free(path);
-}
-
-static int by_size(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 // The median over the executions; of one that was stopped and went on no time is known.
@@ -96,14 +85,13 @@ static double median_seconds(const execution_list *list) {
         const yaml_node *segments =
             list->items[i].train ? yaml_get(list->items[i].train, "run.execution") : NULL;
         const double one = segments && segments->kind == YAML_MAPPING
-                               ? number(list->items[i].train, "results.seconds_per_epoch")
+                               ? yaml_number_at(list->items[i].train, "results.seconds_per_epoch")
                                : NAN;
         if (!isnan(one)) seconds[count++] = one;
     }
-    if (count) qsort(seconds, count, sizeof *seconds, by_size);
-    const double median = count ? (seconds[(count - 1) / 2] + seconds[count / 2]) / 2 : NAN;
+    const double middle = seconds ? median(seconds, count) : NAN;
     free(seconds);
-    return median;
+    return middle;
 }
 
 static void read_execution(const execution *x, const catalog *known, row *w) {

@@ -20,10 +20,11 @@ typedef struct work_folder {
 
 typedef struct pipeline {
     const settings *settings;
-    const char *artifacts;   // the folder of all outputs
-    const char *bin;         // the folder of the tools
-    const char *experiments; // the folder of the experiment files
-    const char *typed;       // the command as the user typed it
+    // Filled in by pipeline_open.
+    char *artifacts;   // the folder of all outputs
+    char *bin;         // the folder of the tools
+    char *experiments; // the folder of the experiment files
+
     const logger *log;
     // One line for the user: "train", "artifacts/ddp4/seed-42/train", "running".
     void (*say)(const char *stage, const char *which, const char *what);
@@ -35,10 +36,13 @@ typedef struct pipeline {
     work_folder work;
 } pipeline;
 
+// `p` is zeroed but for what the caller sets. Without `tools` the tools lie beside this program;
+// without `artifacts` outputs go to "artifacts".
+status pipeline_open(pipeline *p, const char *tools, const char *artifacts, error *err) MUST_CHECK;
+void pipeline_release(pipeline *p);
 // Carries out the command of the settings. The status is the exit code; an empty message means that
 // a tool has told its own.
 status pipeline_run(pipeline *p, error *err) MUST_CHECK;
-void pipeline_release(pipeline *p);
 
 // A command of pipeline_run each. planned_run.h describes `planned_runs`.
 status pipeline_list_runs(pipeline *p, error *err) MUST_CHECK;

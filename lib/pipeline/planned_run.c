@@ -226,16 +226,22 @@ out:
 }
 
 static status find_keys(pipeline *p, planned_run *r, error *err) {
-    yaml_node *keys = yaml_new(YAML_SEQUENCE, err);
-    status rc = yaml_put(r->entry, "keys", keys, err);
+    status rc = STATUS_OK;
     for (size_t i = 0; rc == STATUS_OK && i < r->seed_count; i++) {
         words command = {0};
         planned_seed *s = &r->seeds[i];
         rc = planned_run_command(p, r, s, r->file, false, &command, err);
         if (rc == STATUS_OK) rc = stage_key(p, &command, s->key, err);
-        if (rc == STATUS_OK) rc = yaml_append(keys, yaml_new_string(s->key, err), err);
         words_release(&command);
     }
+    return rc;
+}
+
+static status put_keys(const planned_run *r, error *err) {
+    yaml_node *keys = yaml_new(YAML_SEQUENCE, err);
+    status rc = yaml_put(r->entry, "keys", keys, err);
+    for (size_t i = 0; rc == STATUS_OK && i < r->seed_count; i++)
+        rc = yaml_append(keys, yaml_new_string(r->seeds[i].key, err), err);
     return rc;
 }
 
@@ -249,9 +255,7 @@ static status show_own(planned_run *r, error *err) {
         if (own) TRY(yaml_put(r->entry, shown[i], yaml_copy(own, err), err));
     }
     if (yaml_find(r->entry, "published")) return rc;
-    rc = yaml_put(r->entry, "published",
-                  r->e.published ? yaml_copy(r->e.published, err) : yaml_new(YAML_SEQUENCE, err),
-                  err);
+    rc = yaml_put(r->entry, "published", yaml_new(YAML_SEQUENCE, err), err);
 out:
     return rc;
 }
@@ -259,7 +263,8 @@ out:
 static status check_distinct(const planned_runs *runs, error *err) {
     for (size_t i = 0; i < runs->count; i++)
         for (size_t k = 0; k < i; k++)
-            if (strcmp(runs->items[i].seeds->key, runs->items[k].seeds->key) == 0)
+            if (*runs->items[i].seeds->key &&
+                strcmp(runs->items[i].seeds->key, runs->items[k].seeds->key) == 0)
                 return error_set(err, STATUS_USAGE,
                                  "'%s' and '%s' are one run: they differ in nothing that is "
                                  "trained, so there is nothing to compare",
@@ -267,12 +272,26 @@ static status check_distinct(const planned_runs *runs, error *err) {
     return STATUS_OK;
 }
 
+static status find_all_keys(pipeline *p, planned_runs *runs, bool with_data, bool distinct,
+                            error *err) {
+    status rc = STATUS_OK;
+    for (size_t i = 0; rc == STATUS_OK && i < runs->count; i++)
+        if (!with_data || data_is_there(&runs->items[i])) rc = find_keys(p, &runs->items[i], err);
+    return rc == STATUS_OK && distinct ? check_distinct(runs, err) : rc;
+}
+
+status planned_runs_find_keys(pipeline *p, planned_runs *runs, bool distinct, error *err) {
+    return find_all_keys(p, runs, true, distinct, err);
+}
+
 status planned_runs_prepare(pipeline *p, planned_runs *runs, bool distinct, error *err) {
     status rc = STATUS_OK;
     for (size_t i = 0; rc == STATUS_OK && i < runs->count; i++)
         rc = data_prepare(p, &runs->items[i], err);
-    for (size_t i = 0; rc == STATUS_OK && i < runs->count; i++)
-        rc = find_keys(p, &runs->items[i], err);
-    for (size_t i = 0; rc == STATUS_OK && i < runs->count; i++) rc = show_own(&runs->items[i], err);
-    return rc == STATUS_OK && distinct ? check_distinct(runs, err) : rc;
+    if (rc == STATUS_OK) rc = find_all_keys(p, runs, false, distinct, err);
+    for (size_t i = 0; rc == STATUS_OK && i < runs->count; i++) {
+        rc = put_keys(&runs->items[i], err);
+        if (rc == STATUS_OK) rc = show_own(&runs->items[i], err);
+    }
+    return rc;
 }

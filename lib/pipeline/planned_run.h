@@ -46,6 +46,8 @@ typedef struct planned_runs {
     char *file;   // that the plan is written to
 } planned_runs;
 
+// Makes the plan of the settings' command, and resolves its runs.
+status planned_runs_make(const pipeline *p, planned_runs *runs, error *err) MUST_CHECK;
 // Takes over `plan`, `report` and `file`, reads every experiment, and checks all that can be
 // checked without data: tools, seeds, names. `folder` is put in front of the runs' own; "" for
 // none.
@@ -53,8 +55,11 @@ status planned_runs_resolve(const pipeline *p, planned_runs *runs, const char *f
                             error *err) MUST_CHECK;
 void planned_runs_release(planned_runs *runs);
 
-// Fetches and shards the data of the runs, and finds their keys. Puts the keys into the plan. With
-// `distinct`, two runs that are one are refused.
+// Finds the keys of the runs whose data are there; those of the others stay "". With `distinct`,
+// two runs of one key are refused.
+status planned_runs_find_keys(pipeline *p, planned_runs *runs, bool distinct,
+                              error *err) MUST_CHECK;
+// Fetches and shards the data of the runs, finds their keys, and puts these into the plan.
 status planned_runs_prepare(pipeline *p, planned_runs *runs, bool distinct, error *err) MUST_CHECK;
 
 // The command of a training: its tool and arguments, without --out. `file` is the experiment file;
@@ -73,5 +78,7 @@ status data_fetch_command(const planned_run *r, const char *source, words *comma
 status data_shard_command(const planned_run *r, words *command, error *err) MUST_CHECK;
 // Fills in r->data, r->train and r->test.
 status data_locate(const pipeline *p, planned_run *r, error *err) MUST_CHECK;
+// Are they there, whole?
+bool data_is_there(const planned_run *r);
 
 #endif

@@ -162,7 +162,7 @@ static status print_summary(const pipeline *p, const planned_runs *runs, const w
     TRY(stage_program(p, command, &line, err));
     TRY(words_add(&line, "--summary", err));
     if (question) TRY(words_add(&line, "--answer", err));
-    rc = child_run(&line, NULL, err);
+    rc = child_run(&line, err);
 out:
     words_release(&line);
     return rc;

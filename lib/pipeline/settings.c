@@ -122,9 +122,9 @@ static status unknown(pipeline_command command, const char *name, const char *wo
     list_known(command, known, sizeof known);
     const char *near = cli_nearest(upper, names, count);
     return error_set(err, STATUS_USAGE,
-                     "unknown setting: '%.200s'%s%s%s; %s knows %s; values of an experiment are "
+                     "unknown setting: '%.200s'%s%s%s %s knows %s; values of an experiment are "
                      "set by SET=\"KEY=VALUE\"",
-                     word, near ? ": did you mean " : "", near ? near : "", near ? "?" : "",
+                     word, near ? ": did you mean " : "", near ? near : "", near ? "?" : ";",
                      command_names[command], known);
 }
 

@@ -207,7 +207,7 @@ static status start(const pipeline *p, const stage *s, error *err) {
     TRY(stage_program(p, s->command, &program, err));
     if (s->more) TRY(words_add(&program, s->more, err));
     rc = s->quiet || s->drop_output ? child_output(&program, &ignored, err)
-                                    : child_run(&program, p->typed, err);
+                                    : child_run(&program, err);
 out:
     free(ignored);
     words_release(&program);

@@ -13,6 +13,7 @@
 
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/paths.h"
 #include "base/sha256.h"
 #include "data/manifest.h"
 
@@ -262,13 +263,18 @@ out:
 
 // ---- Links ----
 
-// How `runs/KEY12/N` is called as seen from the folder that ARTIFACTS/`place` lies in.
-static char *link_target(const char *place, const char *key, int number, error *err) {
-    char ups[256] = "";
-    size_t used = 0;
-    for (const char *c = place; *c && used + 4 < sizeof ups; c++)
-        if (*c == '/') used += (size_t)snprintf(ups + used, sizeof ups - used, "../");
-    return memory_format(err, "%sruns/%.*s/%d", ups, STORE_KEY_DIGITS, key, number);
+// How `runs/KEY12/N` is called as seen from the folder that the link `path` lies in: that may be a
+// link itself, to any place.
+static char *link_target(const char *artifacts, const char *path, const char *key, int number,
+                         error *err) {
+    char folder[PATH_MAX + 1], *target = NULL;
+    char *runs = memory_format(err, "%s/runs", artifacts);
+    paths_real_folder(path, folder);
+    char *seen = runs ? paths_relative(runs, folder, err) : NULL;
+    if (seen) target = memory_format(err, "%s/%.*s/%d", seen, STORE_KEY_DIGITS, key, number);
+    free(seen);
+    free(runs);
+    return target;
 }
 
 // A link appears under a name of its own and is then moved into its place.
@@ -295,17 +301,16 @@ static status make_parent(const char *path, error *err) {
 status store_link(const char *artifacts, const char *place, const char *key, int number,
                   error *err) {
     char old[4096];
-    char *path = memory_format(err, "%s/%s", artifacts, place);
-    char *target = link_target(place, key, number, err);
-    status rc = STATUS_FAILED;
-    if (!path || !target) goto out;
+    char *path = memory_format(err, "%s/%s", artifacts, place), *target = NULL;
+    status rc = path ? make_parent(path, err) : STATUS_FAILED;
+    if (rc != STATUS_OK) goto out;
+    target = link_target(artifacts, path, key, number, err);
+    TRY(target ? STATUS_OK : STATUS_FAILED);
     ssize_t length = readlink(path, old, sizeof old - 1);
     if (length >= 0) old[length] = 0;
-    rc = STATUS_OK;
     if (length >= 0 && strcmp(old, target) == 0) goto out;
     if (length < 0 && errno == EINVAL)
         rc = error_set(err, STATUS_FAILED, "cannot link '%s': it is no link; move it away", path);
-    if (rc == STATUS_OK) rc = make_parent(path, err);
     if (rc == STATUS_OK) rc = put_link(path, target, err);
 out:
     free(target);

@@ -74,5 +74,8 @@ status store_link(const char *artifacts, const char *place, const char *key, int
 // store, under the key that its manifest gives it; an unfinished one goes aside, as
 // PLACE.unfinished. *told describes it in words; NULL: there was no such folder. free() it.
 status store_adopt(const char *artifacts, const char *place, char **told, error *err) MUST_CHECK;
+// Completes one adoption that was interrupted between the two places, whatever run it is of. *told
+// as above; NULL: there is none.
+status store_finish_adoption(const char *artifacts, char **told, error *err) MUST_CHECK;
 
 #endif

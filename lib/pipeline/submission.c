@@ -22,7 +22,7 @@
 typedef struct submission {
     pipeline *p;
     const planned_runs *runs;
-    char *name;   // "submission-single-ddp4"
+    char *name;   // "submission-single-ddp4-epochs=3"
     char *folder; // in the work folder
     const char *language;
     yaml_node *environment;
@@ -46,11 +46,6 @@ static status PRINTF_LIKE(3, 4) append(char **text, error *err, const char *form
     free(*text);
     *text = longer;
     return STATUS_OK;
-}
-
-static const char *text_at(const yaml_node *root, const char *path) {
-    const yaml_node *node = yaml_get(root, path);
-    return node && node->kind == YAML_SCALAR ? node->text : "";
 }
 
 // The language that REPORT_FLAGS asks for: "--lang zh" or "--lang=zh", the last one.
@@ -107,8 +102,6 @@ static status keep_experiment(const submission *s, const planned_run *r, error *
     yaml_node *parameters = yaml_copy(r->e.resolved, err);
     status rc = folder && parameters ? STATUS_OK : STATUS_FAILED;
     if (rc == STATUS_OK) rc = yaml_put(parameters, "name", yaml_new_string(r->name, err), err);
-    if (rc == STATUS_OK && r->e.published)
-        rc = yaml_put(parameters, "published", yaml_copy(r->e.published, err), err);
     if (rc == STATUS_OK) rc = store_write_experiment(folder, r->name, parameters, err);
     yaml_free(parameters);
     free(folder);
@@ -145,17 +138,17 @@ out:
 
 static status describe_run(submission *s, const yaml_node *train, const yaml_node *evaluate,
                            const char *place, error *err) {
-    const char *content = text_at(train, "results.model");
+    const char *content = yaml_text_at(train, "results.model");
     const yaml_node *run = yaml_find(train, "run");
     char digits[13];
     status rc;
     snprintf(digits, sizeof digits, "%s", content);
     TRY(words_add(&s->models, content, err));
-    TRY(append(&s->run_rows, err, "| %s | %s | %s | `%s` |\n", place, text_at(train, "tool"),
-               text_at(evaluate, "results.accuracy"), digits));
+    TRY(append(&s->run_rows, err, "| %s | %s | %s | `%s` |\n", place, yaml_text_at(train, "tool"),
+               yaml_text_at(evaluate, "results.accuracy"), digits));
     if (run) TRY(yaml_put(s->environment, place, yaml_copy(run, err), err));
-    if (!s->version) s->version = memory_string(text_at(train, "version"), err);
-    if (!s->commit) s->commit = memory_string(text_at(train, "run.commit"), err);
+    if (!s->version) s->version = memory_string(yaml_text_at(train, "version"), err);
+    if (!s->commit) s->commit = memory_string(yaml_text_at(train, "run.commit"), err);
     rc = s->version && s->commit ? STATUS_OK : STATUS_FAILED;
 out:
     return rc;
@@ -232,7 +225,7 @@ static status draw_figures(const submission *s, error *err) {
     TRY(words_add(&command, "--figures", err));
     TRY(words_format(&command, err, "%s/figures", s->folder));
     TRY(stage_program(s->p, &command, &line, err));
-    TRY(child_run(&line, NULL, err));
+    TRY(child_run(&line, err));
 out:
     words_release(&line);
     words_release(&command);
@@ -331,7 +324,7 @@ static status pack(const submission *s, error *err) {
     TRY(words_option(&command, "--file", fresh, err));
     TRY(words_option(&command, "--directory", s->p->work.path, err));
     TRY(words_add(&command, s->name, err));
-    TRY(child_run(&command, NULL, err));
+    TRY(child_run(&command, err));
     if (rename(fresh, archive) != 0)
         TRY(error_set(err, STATUS_FAILED, "cannot write '%s'", archive));
     s->p->say("submission:", archive, NULL);
@@ -369,12 +362,25 @@ out:
     return rc;
 }
 
+// As the report: other settings make another archive. DATA has no part in it: what is handed in
+// names no path of this machine.
+static char *find_name(const pipeline *p, const planned_runs *runs, error *err) {
+    settings own = *p->settings;
+    own.values[SETTING_DATA] = NULL;
+    char *joined = naming_joined("submission", runs->plan, err);
+    char *suffix = joined ? naming_suffix(&own, err) : NULL;
+    char *name = suffix ? memory_format(err, "%s%s", joined, suffix) : NULL;
+    free(suffix);
+    free(joined);
+    return name;
+}
+
 status submission_pack(pipeline *p, const planned_runs *runs, error *err) {
     submission s = {.p = p, .runs = runs};
     status rc = find_language(p->settings, &s.language, err);
     if (rc == STATUS_OK) rc = work_open(p, err);
     if (rc == STATUS_OK) {
-        s.name = naming_joined("submission", runs->plan, err);
+        s.name = find_name(p, runs, err);
         s.folder = s.name ? memory_format(err, "%s/%s", p->work.path, s.name) : NULL;
         s.environment = yaml_new(YAML_MAPPING, err);
         rc = s.folder && s.environment ? fill(&s, err) : STATUS_FAILED;

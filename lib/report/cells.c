@@ -40,17 +40,12 @@ void cell_range(document *d, interval range) {
         document_cell(d, CELL_NUMBER, "[%.2f, %.2f]", 100 * range.low, 100 * range.high);
 }
 
-static double mean_time_to(const group *g, double target) {
-    double sum = 0;
-    for (size_t i = 0; i < g->count; i++) sum += run_time_to(g->runs[i], target);
-    return sum / (double)g->count;
-}
-
 void cell_target(const results *r, document *d, const group *g) {
-    const double target = run_target(g->runs[0]), seconds = mean_time_to(g, target);
+    static const char metric[] = "seconds_to_target";
+    const double target = run_target(g->runs[0]), seconds = results_group_value(r, g, metric);
     size_t reached = 0;
-    char time[TIME_TEXT], mark[TIME_TEXT] = "";
-    if (g->runs[0]->simulated) snprintf(mark, sizeof mark, " %s", say(r, "SIMULATED"));
+    char time[TIME_TEXT];
+    const char *mark = g->runs[0]->simulated ? SIMULATED_MARK : "";
     for (size_t i = 0; i < g->count; i++) reached += run_reaches(g->runs[i], target);
     snprintf(time, sizeof time, "%.*f", seconds_digits(seconds), seconds);
     if (!(target > 0))
@@ -64,6 +59,8 @@ void cell_target(const results *r, document *d, const group *g) {
         document_cell(d, CELL_TEXT, say(r, "%.3g %% reached"), 100 * target);
     else
         document_cell(d, CELL_TEXT, say(r, "%s s to %.3g %%%s"), time, 100 * target, mark);
+    const figure *f = results_group_figure(r, g, metric);
+    if (f) document_cell_id(d, f->id);
 }
 
 bool any_target(const results *r) {
@@ -77,21 +74,84 @@ int seconds_digits(double seconds) {
 }
 
 void cell_time(const results *r, document *d, const run *of, double seconds) {
-    const char *mark = of->simulated ? say(r, "SIMULATED") : "";
-    const char *busy = machine_busy_executions(of) ? say(r, "BUSY") : "";
+    (void)r;
     if (isnan(seconds) || !run_has_time(of))
         document_cell(d, CELL_NUMBER, "%s", "");
     else
-        document_cell(d, CELL_NUMBER, "%.*f%s%s%s%s", seconds_digits(seconds), seconds,
-                      *mark ? " " : "", mark, *busy ? " " : "", busy);
+        document_cell(d, CELL_NUMBER, "%.*f%s%s", seconds_digits(seconds), seconds,
+                      of->simulated ? SIMULATED_MARK : "",
+                      machine_busy_executions(of) ? BUSY_MARK : "");
 }
 
 const char *label_run(const results *r, const run *one, char buffer[LABEL_TEXT]) {
-    snprintf(buffer, LABEL_TEXT, "%s%s%s", one->name, one->simulated ? " " : "",
-             one->simulated ? say(r, "SIMULATED") : "");
+    (void)r;
+    snprintf(buffer, LABEL_TEXT, "%s%s", one->name, one->simulated ? SIMULATED_MARK : "");
     return buffer;
 }
 
 void head_cells(const results *r, document *d, const wording *columns, size_t count) {
     for (size_t i = 0; i < count; i++) document_cell(d, CELL_TEXT, "%s", say(r, columns[i]));
+}
+
+// ---- Figures ----
+
+// A value in the style of its metric, without the sign; "" where it is not known.
+static void write_number(char number[TIME_TEXT], double value, const metric_style *style) {
+    const double shown = value * style->scale;
+    *number = 0;
+    if (isfinite(shown) && style->format)
+        snprintf(number, TIME_TEXT, style->format, shown);
+    else if (isfinite(shown))
+        snprintf(number, TIME_TEXT, "%.*f", seconds_digits(shown), shown);
+}
+
+static void show(document *d, const figure *f, const metric_style *style, bool mark) {
+    char number[TIME_TEXT];
+    const bool marked = mark && f && f->simulated;
+    write_number(number, f ? f->value : NAN, style);
+    if (*number)
+        document_cell(d, CELL_NUMBER, "%s%s%s%s", number, style->sign, marked ? SIMULATED_MARK : "",
+                      mark && f->busy ? BUSY_MARK : "");
+    else
+        document_cell(d, CELL_NUMBER, "%s", "");
+    if (f) document_cell_id(d, f->id);
+}
+
+void cell_figure(const results *r, document *d, const char *owner, const char *metric) {
+    const metric_style *style = &joint_metrics_find(metric)->style;
+    show(d, results_figure(r, owner, metric), style, !style->format);
+}
+
+void cell_group(const results *r, document *d, const group *g, const char *metric) {
+    show(d, results_group_figure(r, g, metric), &joint_metrics_find(metric)->style, true);
+}
+
+void cell_figure_range(const results *r, document *d, const char *owner, const char *metric) {
+    const figure *f = results_figure(r, owner, metric);
+    const metric_style *style = &joint_metrics_find(metric)->style;
+    char low[TIME_TEXT] = "", high[TIME_TEXT];
+    if (f) write_number(low, f->low, style);
+    if (f) write_number(high, f->high, style);
+    if (*low)
+        document_cell(d, CELL_NUMBER, "[%s, %s]", low, high);
+    else
+        document_cell(d, CELL_NUMBER, "%s", "");
+    if (f) document_cell_id(d, f->id);
+}
+
+void cell_share(const results *r, document *d, const char *owner, const char *part,
+                const char *whole) {
+    const figure *f = results_figure(r, owner, part);
+    cell_number(d, "%.1f %%", 100 * (f ? f->value : NAN) / results_value(r, owner, whole));
+    if (f) document_cell_id(d, f->id);
+}
+
+void cell_figures(const results *r, document *d, const char *owner, const char *const *metrics,
+                  size_t count) {
+    for (size_t i = 0; i < count; i++) cell_figure(r, d, owner, metrics[i]);
+}
+
+void head_figures(const results *r, document *d, const char *const *metrics, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        document_cell(d, CELL_TEXT, "%s", say(r, joint_metrics_find(metrics[i])->heading));
 }

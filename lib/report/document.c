@@ -16,7 +16,10 @@ void document_init(document *d, const char *title, const char *language, error *
 void document_release(document *d) {
     for (size_t i = 0; i < d->count; i++) {
         block *b = &d->blocks[i];
-        for (size_t k = 0; k < b->table.count; k++) free(b->table.cells[k].text);
+        for (size_t k = 0; k < b->table.count; k++) {
+            free(b->table.cells[k].text);
+            free(b->table.cells[k].id);
+        }
         free(b->table.cells);
         free(b->text);
         free(b->svg);
@@ -24,10 +27,40 @@ void document_release(document *d) {
     }
     free(d->blocks);
     free(d->title);
+    free(d->byline);
+    free(d->footnote);
     *d = (document){0};
 }
 
-status document_status(const document *d) {
+static bool is_empty_column(const table *t, size_t column) {
+    for (size_t i = t->columns + column; i < t->count; i += t->columns)
+        if (*t->cells[i].text) return false;
+    return true;
+}
+
+static void drop_column(table *t, size_t column) {
+    size_t kept = 0;
+    for (size_t i = 0; i < t->count; i++)
+        if (i % t->columns == column) {
+            free(t->cells[i].text);
+            free(t->cells[i].id);
+        } else {
+            t->cells[kept++] = t->cells[i];
+        }
+    t->count = kept;
+    t->columns--;
+}
+
+// What stands last is complete: a table of it loses its empty columns.
+static void end_block(document *d) {
+    if (d->rc != STATUS_OK || !d->count) return;
+    table *t = &d->blocks[d->count - 1].table;
+    for (size_t column = t->columns; column-- > 1;)
+        if (is_empty_column(t, column)) drop_column(t, column);
+}
+
+status document_status(document *d) {
+    end_block(d);
     return d->rc;
 }
 
@@ -43,6 +76,7 @@ static char *format_string(document *d, const char *format, va_list args) {
 // A new block, or NULL after a failure. Takes `string` over.
 static block *add_block(document *d, block_kind kind, char *string) {
     void *blocks = d->blocks;
+    end_block(d);
     if (d->rc == STATUS_OK)
         d->rc = memory_grow(&blocks, &d->capacity, d->count + 1, sizeof *d->blocks, d->err);
     if (d->rc != STATUS_OK) {
@@ -69,6 +103,21 @@ static char *copy_string(document *d, const char *string) {
     return copy;
 }
 
+void document_byline(document *d, const char *string) {
+    free(d->byline);
+    d->byline = copy_string(d, string);
+}
+
+void document_footnote(document *d, const char *string) {
+    free(d->footnote);
+    d->footnote = copy_string(d, string);
+}
+
+void document_fold(document *d, const char *heading) {
+    block *b = add_block(d, BLOCK_HEADING, copy_string(d, heading));
+    if (b) b->folded = true;
+}
+
 void document_figure(document *d, const char *id, char *svg, const char *caption) {
     block *b = add_block(d, BLOCK_FIGURE, copy_string(d, caption));
     if (!b) {
@@ -81,8 +130,12 @@ void document_figure(document *d, const char *id, char *svg, const char *caption
 
 void document_figure_to_svg(const block *figure, text *out) {
     static const char begin[] = "<svg ";
-    text_append(out, "<svg font-family=\"sans-serif\" color=\"black\" ");
-    text_append(out, figure->svg + strlen(begin));
+    const char *rest = strchr(figure->svg, '>') + 1;
+    text_append(out, "<svg font-family=\"sans-serif\" ");
+    text_bytes(out, figure->svg + strlen(begin), (size_t)(rest - figure->svg) - strlen(begin));
+    text_append(out, "\n<style>svg{color:#000}@media(prefers-color-scheme:dark)"
+                     "{svg{color:#e3e6e8}}</style>");
+    text_append(out, rest);
 }
 
 void document_table(document *d, size_t columns, const char *caption) {
@@ -113,6 +166,12 @@ void document_shade(document *d, double shade) {
     t->cells[t->count - 1].shade = shade;
 }
 
+void document_cell_id(document *d, const char *id) {
+    if (d->rc != STATUS_OK) return;
+    table *t = &d->blocks[d->count - 1].table;
+    t->cells[t->count - 1].id = copy_string(d, id);
+}
+
 static void tag_id(document *d, block *b, const char *tag) {
     char *id = memory_format(d->err, "%s-%s", tag, b->id);
     if (!id) d->rc = STATUS_FAILED;
@@ -122,7 +181,7 @@ static void tag_id(document *d, block *b, const char *tag) {
 }
 
 static void tag_ids(document *d, block *b, const char *tag) {
-    static const char *const places[] = {" id=\"", " aria-labelledby=\"", " href='#"};
+    static const char *const places[] = {" id=\"", " aria-labelledby=\"", " href='#", "url(#"};
     text svg;
     text_init(&svg, d->err);
     text_append(&svg, b->svg);
@@ -147,7 +206,8 @@ static void tag_ids(document *d, block *b, const char *tag) {
 
 void document_move(document *d, document *part, const char *tag) {
     void *blocks = d->blocks;
-    if (d->rc == STATUS_OK) d->rc = part->rc;
+    end_block(d);
+    if (d->rc == STATUS_OK) d->rc = document_status(part);
     if (d->rc == STATUS_OK)
         d->rc =
             memory_grow(&blocks, &d->capacity, d->count + part->count, sizeof *d->blocks, d->err);

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "report/sections.h"
@@ -78,11 +79,22 @@ const char *effect_published_unit(const char *key) {
     return strcmp(key, "total_seconds") == 0 ? WORD("%s s") : WORD("%s s an epoch");
 }
 
+// More digits than anybody reads are rounded.
+static void append_number(text *out, const char *number) {
+    enum { DIGITS_SHOWN = 8 };
+    if (strlen(number) > DIGITS_SHOWN)
+        text_format(out, "%.5g", strtod(number, NULL));
+    else
+        text_append(out, number);
+}
+
 void effect_append_figure(text *out, const yaml_node *node) {
     bool range = node->kind == YAML_SEQUENCE;
-    for (size_t i = 0; range && i < node->count; i++)
-        text_format(out, "%s%s", i ? "–" : "", node->items[i]->text);
-    if (!range) text_append(out, node->text);
+    for (size_t i = 0; range && i < node->count; i++) {
+        if (i) text_append(out, "–");
+        append_number(out, node->items[i]->text);
+    }
+    if (!range) append_number(out, node->text);
 }
 
 // One figure of an entry; nothing where it has none.
@@ -119,17 +131,8 @@ void effect_append_published(const results *r, text *out, const planned *one, bo
 // ---- Times ----
 
 void effect_append_seconds(const results *r, text *out, const group *g, double seconds) {
-    bool simulated = false;
     char value[TIME_TEXT];
-    for (size_t i = 0; i < g->count; i++) simulated |= g->runs[i]->simulated;
     snprintf(value, sizeof value, "%.*f", seconds_digits(seconds), seconds);
     text_format(out, say(r, "%s s"), value);
-    if (simulated) text_format(out, " %s", say(r, "SIMULATED"));
-}
-
-double effect_total_seconds(const group *g) {
-    double sum = 0;
-    for (size_t i = 0; i < g->count; i++)
-        sum += run_has_time(g->runs[i]) ? g->runs[i]->total_seconds : NAN;
-    return sum / (double)g->count;
+    if (group_is_simulated(g)) text_append(out, SIMULATED_MARK);
 }

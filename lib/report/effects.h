@@ -20,9 +20,7 @@ void effect_append_figure(text *out, const yaml_node *node);
 // All that was published about a run, its times or its accuracy: "72.80 s (R004)".
 void effect_append_published(const results *r, text *out, const planned *one, bool time);
 
-// "1.58 s", with SIMULATED where it is.
+// "1.58 s", with the mark where it is simulated.
 void effect_append_seconds(const results *r, text *out, const group *g, double seconds);
-// Mean total seconds of the runs; NAN where one has no times.
-double effect_total_seconds(const group *g);
 
 #endif

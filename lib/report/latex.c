@@ -1,4 +1,5 @@
-// An article that needs no package beyond a common TeX installation: longtable, booktabs, array.
+// An article that needs no package beyond a common TeX installation: longtable, booktabs, array,
+// graphicx. Drawings are files beside it, figures/ID.pdf.
 // Chinese text needs XeLaTeX or LuaLaTeX with ctex, which is asked for only then.
 #include <math.h>
 #include <stdbool.h>
@@ -7,12 +8,15 @@
 
 #include "base/memory.h"
 #include "report/document.h"
-#include "words/words.h"
 
 // What is not in every text font.
 static const struct {
     const char *character, *command;
-} symbols[] = {{"→", "$\\to$"}, {"α", "$\\alpha$"}, {"β", "$\\beta$"}, {"−", "$-$"}};
+} symbols[] = {{"†", "\\textsuperscript{\\dag}"},
+               {"→", "$\\to$"},
+               {"α", "$\\alpha$"},
+               {"β", "$\\beta$"},
+               {"−", "$-$"}};
 
 // The command for the character that `string` begins with, or NULL.
 static const char *find_symbol(const char *string, size_t *bytes) {
@@ -71,38 +75,13 @@ static void escape_code(text *out, const char *string) {
     }
 }
 
-// Where SIMULATED begins in a number cell, with the blank before it; else the end.
-static const char *find_mark(const cell *c, const char *mark) {
-    size_t length = strlen(c->text), tail = strlen(mark);
-    const char *end = c->text + length;
-    if (c->style != CELL_NUMBER || length <= tail || strcmp(end - tail, mark) != 0) return end;
-    return end - tail - 1;
-}
-
-static void write_number(text *out, const cell *c, const char *mark) {
-    const char *tail = find_mark(c, mark);
-    text number;
-    text_init(&number, out->err);
-    text_bytes(&number, c->text, (size_t)(tail - c->text));
-    escape(out, text_string(&number));
-    if (*tail) {
-        text_append(out, " {\\tiny ");
-        escape(out, mark);
-        text_append(out, "}");
-    }
-    if (out->rc == STATUS_OK) out->rc = text_status(&number);
-    text_release(&number);
-}
-
-static void write_cell(text *out, const cell *c, bool head, const char *mark) {
+static void write_cell(text *out, const cell *c, bool head) {
     const char *open = head || c->style == CELL_STRONG ? "\\textbf{"
                        : c->style == CELL_CODE         ? "\\texttt{\\tiny "
                                                        : "{";
     text_append(out, open);
     if (c->style == CELL_CODE && !head)
         escape_code(out, c->text);
-    else if (c->style == CELL_NUMBER && !head)
-        write_number(out, c, mark);
     else
         escape(out, c->text);
     text_append(out, "}");
@@ -119,9 +98,9 @@ enum { SIZES = sizeof sizes / sizeof *sizes };
 
 // Of a column, in digits: what it would like, and what it must have. Text that is broken into
 // lines has some room all the same.
-typedef struct span {
+typedef struct extent {
     double widest, word;
-} span;
+} extent;
 static const double TEXT_LEAST = 10;
 
 // The width of the character that begins with this byte, in digits.
@@ -132,32 +111,31 @@ static double width_of(unsigned char byte) {
 }
 
 // Can a line end behind this character? Numbers are broken only where one ends.
-static bool is_break(const cell *c, const char *at, bool head, const char *tail) {
+static bool is_break(const cell *c, const char *at, bool head) {
     if ((unsigned char)*at >= TEXT_WIDE || *at == '_' || (*at == '-' && at[1] != '-')) return true;
     if (*at != ' ' || at[1] == '%') return false;
-    return head || c->style != CELL_NUMBER || at == tail || (at > c->text && at[-1] == ';');
+    return head || c->style != CELL_NUMBER || (at > c->text && at[-1] == ';');
 }
 
-static span measure_cell(const cell *c, bool head, const char *mark) {
+static extent measure_cell(const cell *c, bool head) {
     const bool code = c->style == CELL_CODE && !head, bold = head || c->style == CELL_STRONG;
-    const char *tail = head ? c->text + strlen(c->text) : find_mark(c, mark);
-    span s = {0, 0};
+    extent s = {0, 0};
     double word = 0;
     for (const char *at = c->text; *at; at++) {
-        double scale = bold ? 1.15 : code ? 0.8 : at > tail ? 0.85 : 1;
+        double scale = bold ? 1.15 : code ? 0.8 : 1;
         double width = scale * width_of((unsigned char)*at);
         s.widest += width;
         word += *at == ' ' && word == 0 ? 0 : width;
         s.word = fmax(s.word, word - (*at == ' ' ? width : 0));
-        if (is_break(c, at, head, tail) || (code && word >= scale * (double)CODE_PIECE)) word = 0;
+        if (is_break(c, at, head) || (code && word >= scale * (double)CODE_PIECE)) word = 0;
     }
     if (c->style != CELL_NUMBER) s.word = fmax(s.word, fmin(s.widest, TEXT_LEAST));
     return s;
 }
 
-static void measure(const table *t, const char *mark, span *spans) {
+static void measure(const table *t, extent *extents) {
     for (size_t i = 0; i < t->count; i++) {
-        span own = measure_cell(&t->cells[i], i < t->columns, mark), *s = &spans[i % t->columns];
+        extent own = measure_cell(&t->cells[i], i < t->columns), *s = &extents[i % t->columns];
         s->widest = fmax(s->widest, own.widest);
         s->word = fmax(s->word, own.word);
     }
@@ -166,28 +144,28 @@ static void measure(const table *t, const char *mark, span *spans) {
 // The space between two columns, in digits.
 static const double GAP = 1.25;
 
-static double sum(const span *spans, size_t count, bool words) {
+static double sum(const extent *extents, size_t count, bool words) {
     double all = 0;
-    for (size_t i = 0; i < count; i++) all += (words ? spans[i].word : spans[i].widest) + GAP;
+    for (size_t i = 0; i < count; i++) all += (words ? extents[i].word : extents[i].widest) + GAP;
     return all;
 }
 
 // The largest type in which every word fits; the smallest where none does.
-static int choose_size(const span *spans, size_t count) {
+static int choose_size(const extent *extents, size_t count) {
     for (int i = 0; i < SIZES; i++)
-        if (sum(spans, count, true) <= sizes[i].room) return i;
+        if (sum(extents, count, true) <= sizes[i].room) return i;
     return SIZES - 1;
 }
 
 // What is left beside the words goes to the columns that would like it.
-static void write_columns(text *out, const table *t, const span *spans, double room) {
-    double words = sum(spans, t->columns, true), widest = sum(spans, t->columns, false);
+static void write_columns(text *out, const table *t, const extent *extents, double room) {
+    double words = sum(extents, t->columns, true), widest = sum(extents, t->columns, false);
     double line = fmax(room, words), share = (line - words) / fmax(widest - words, 1);
     bool natural = widest <= room;
     for (size_t i = 0; i < t->columns; i++) {
         const cell *first = &t->cells[t->count > t->columns ? t->columns + i : i];
         bool number = first->style == CELL_NUMBER;
-        double width = spans[i].word + GAP + share * (spans[i].widest - spans[i].word);
+        double width = extents[i].word + GAP + share * (extents[i].widest - extents[i].word);
         if (natural)
             text_append(out, number ? "r" : "l");
         else
@@ -199,10 +177,10 @@ static void write_columns(text *out, const table *t, const span *spans, double r
 
 // ---- Blocks ------------------------------------------------------------------------------------
 
-static void write_rows(text *out, const table *t, const char *mark) {
+static void write_rows(text *out, const table *t) {
     text_append(out, "\\toprule\n");
     for (size_t i = 0; i < t->count; i++) {
-        write_cell(out, &t->cells[i], i < t->columns, mark);
+        write_cell(out, &t->cells[i], i < t->columns);
         bool last = i % t->columns == t->columns - 1;
         text_append(out, last ? " \\\\\n" : " & ");
         if (last && i < t->columns) text_append(out, "\\midrule\n\\endhead\n");
@@ -211,26 +189,26 @@ static void write_rows(text *out, const table *t, const char *mark) {
 }
 
 // A page has no scroll box: a table that is too wide is broken into lines, in smaller type.
-static void write_table(text *out, const block *b, const char *mark) {
+static void write_table(text *out, const block *b) {
     const table *t = &b->table;
-    span *spans = memory_new(t->columns, sizeof *spans, out->err);
-    if (!spans) {
+    extent *extents = memory_new(t->columns, sizeof *extents, out->err);
+    if (!extents) {
         out->rc = STATUS_FAILED;
         return;
     }
-    measure(t, mark, spans);
-    int size = choose_size(spans, t->columns);
+    measure(t, extents);
+    int size = choose_size(extents, t->columns);
     text_format(out, "{%s\n\\begin{longtable}{", sizes[size].command);
-    write_columns(out, t, spans, sizes[size].room);
+    write_columns(out, t, extents, sizes[size].room);
     text_append(out, "}\n");
     if (*b->text) {
         text_append(out, "\\caption*{");
         escape(out, b->text);
         text_append(out, "}\\\\\n");
     }
-    write_rows(out, t, mark);
+    write_rows(out, t);
     text_append(out, "\\end{longtable}}\n\n");
-    free(spans);
+    free(extents);
 }
 
 static void wrapped(text *out, const char *open, const char *string, const char *close) {
@@ -239,35 +217,77 @@ static void wrapped(text *out, const char *open, const char *string, const char 
     text_append(out, close);
 }
 
-static void write_block(text *out, const block *b, const char *mark) {
+static void write_spans(text *out, const char *open, const block *b, const char *close) {
+    static const char *const commands[] = {"", "\\emph{", "\\textbf{", "\\texttt{"};
+    span s;
+    text_append(out, open);
+    for (const char *at = b->text; document_next_span(b, &at, &s);) {
+        text piece;
+        text_init(&piece, out->err);
+        text_bytes(&piece, s.text, s.length);
+        wrapped(out, commands[s.style], text_string(&piece), *commands[s.style] ? "}" : "");
+        if (out->rc == STATUS_OK) out->rc = text_status(&piece);
+        text_release(&piece);
+    }
+    text_append(out, close);
+}
+
+static void write_figure(text *out, const block *b) {
+    text_format(out, "\\IfFileExists{figures/%s.pdf}{\\begin{center}\n\\includegraphics[", b->id);
+    text_format(out, "width=.75\\linewidth]{figures/%s.pdf}\n\\end{center}}{}\n", b->id);
+    write_spans(out, "{\\footnotesize ", b, "\\par}\n\n");
+}
+
+static void write_block(text *out, const block *b) {
     switch (b->kind) {
-    case BLOCK_HEADING: wrapped(out, "\\section*{", b->text, "}\n\n"); break;
-    case BLOCK_SUBHEADING: wrapped(out, "\\subsection*{", b->text, "}\n\n"); break;
-    case BLOCK_PARAGRAPH: wrapped(out, "", b->text, "\n\n"); break;
-    case BLOCK_NOTE: wrapped(out, "{\\footnotesize ", b->text, "\\par}\n\n"); break;
+    case BLOCK_HEADING: write_spans(out, "\\section{", b, "}\n\n"); break;
+    case BLOCK_SUBHEADING: write_spans(out, "\\subsection{", b, "}\n\n"); break;
+    case BLOCK_LEAD: write_spans(out, "{\\normalsize ", b, "\\par}\n\n"); break;
+    case BLOCK_PARAGRAPH: write_spans(out, "", b, "\n\n"); break;
+    case BLOCK_ITEM: write_spans(out, "\\item ", b, "\n"); break;
+    case BLOCK_NOTE: write_spans(out, "{\\footnotesize ", b, "\\par}\n\n"); break;
     case BLOCK_CODE:
         wrapped(out, "{\\footnotesize\\ttfamily\\raggedright ", b->text, "\\par}\n\n");
         break;
-    case BLOCK_TABLE: write_table(out, b, mark); break;
-    case BLOCK_FIGURE: wrapped(out, "{\\footnotesize (report.html) ", b->text, "\\par}\n\n"); break;
+    case BLOCK_TABLE: write_table(out, b); break;
+    case BLOCK_FIGURE: write_figure(out, b); break;
+    }
+}
+
+// Items that follow each other are a list.
+static const char *list_of(const document *d, size_t i) {
+    if (i >= d->count || d->blocks[i].kind != BLOCK_ITEM) return NULL;
+    return d->blocks[i].number ? "enumerate" : "itemize";
+}
+
+static void write_blocks(const document *d, text *out) {
+    bool headed = false;
+    for (size_t i = 0; i < d->count; i++) {
+        const char *list = list_of(d, i), *before = i ? list_of(d, i - 1) : NULL;
+        const bool contents = d->blocks[i].kind == BLOCK_HEADING && !headed;
+        if (contents) text_append(out, "\\tableofcontents\n\n");
+        headed = headed || contents;
+        if (list && list != before) text_format(out, "\\begin{%s}\n", list);
+        write_block(out, &d->blocks[i]);
+        if (list && list != list_of(d, i + 1)) text_format(out, "\\end{%s}\n\n", list);
     }
 }
 
 void document_to_latex(const document *d, text *out) {
-    language l = LANGUAGE_EN;
-    (void)language_find(d->language, &l);
     text_append(out, "\\documentclass[a4paper,10pt]{article}\n");
     text_append(out, strcmp(d->language, "zh") == 0
                          ? "\\usepackage{ctex}\n"
                          : "\\usepackage[utf8]{inputenc}\n\\usepackage[T1]{fontenc}\n"
                            "\\IfFileExists{lmodern.sty}{\\usepackage{lmodern}}{}\n");
     text_append(out, "\\usepackage[margin=1.5cm,bottom=2cm]{geometry}\n"
-                     "\\usepackage{array,booktabs,longtable,caption}\n"
+                     "\\usepackage{array,booktabs,longtable,caption,graphicx}\n"
                      "\\setlength{\\tabcolsep}{2.5pt}\n\\setlength{\\LTleft}{0pt}\n"
                      "\\setlength{\\parindent}{0pt}\n\\setlength{\\parskip}{4pt plus 1pt}\n"
-                     "\\begin{document}\n\\footnotesize\n\\section*{\\Large ");
-    escape(out, d->title);
-    text_append(out, "}\n\n");
-    for (size_t i = 0; i < d->count; i++) write_block(out, &d->blocks[i], words_in(l, "SIMULATED"));
+                     "\\setcounter{secnumdepth}{-2}\\setcounter{tocdepth}{1}\n"
+                     "\\begin{document}\n\\footnotesize\n");
+    wrapped(out, "{\\LARGE\\bfseries ", d->title, "\\par}\n\n");
+    if (d->byline) wrapped(out, "{\\small ", d->byline, "\\par}\n\n");
+    write_blocks(d, out);
+    if (d->footnote) wrapped(out, "{\\footnotesize ", d->footnote, "\\par}\n\n");
     text_append(out, "\\end{document}\n");
 }

@@ -1,4 +1,5 @@
-// GitHub's Markdown. Figures are drawings and stay in the HTML page; their captions say so here.
+// GitHub's Markdown. Drawings are files beside it, figures/ID.svg.
+#include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -55,23 +56,81 @@ static void write_table(text *out, const block *b) {
     text_append(out, "\n");
 }
 
-static void write_block(text *out, const block *b) {
+static void write_spans(text *out, const block *b) {
+    static const char *const signs[] = {"", "*", "**", "`"};
+    span s;
+    for (const char *at = b->text; document_next_span(b, &at, &s);) {
+        text piece;
+        text_init(&piece, out->err);
+        text_bytes(&piece, s.text, s.length);
+        text_append(out, signs[s.style]);
+        escape(out, text_string(&piece), s.style == SPAN_CODE ? "" : prose);
+        text_append(out, signs[s.style]);
+        if (out->rc == STATUS_OK) out->rc = text_status(&piece);
+        text_release(&piece);
+    }
+}
+
+static void write_block(text *out, const block *b, bool last_item) {
     switch (b->kind) {
     case BLOCK_TABLE: write_table(out, b); return;
     case BLOCK_CODE: text_format(out, "```sh\n%s\n```\n\n", b->text); return;
+    case BLOCK_FIGURE: text_format(out, "![%s](figures/%s.svg)\n\n", b->id, b->id); break;
     case BLOCK_HEADING: text_append(out, "## "); break;
     case BLOCK_SUBHEADING: text_append(out, "### "); break;
-    case BLOCK_FIGURE: text_append(out, "[report.html](report.html): "); break;
+    case BLOCK_ITEM:
+        if (b->number) text_format(out, "%d. ", b->number);
+        if (!b->number) text_append(out, "- ");
+        break;
+    case BLOCK_LEAD:
     case BLOCK_PARAGRAPH:
     case BLOCK_NOTE: break;
     }
-    escape(out, b->text, prose);
-    text_append(out, "\n\n");
+    write_spans(out, b);
+    text_append(out, b->kind == BLOCK_ITEM && !last_item ? "\n" : "\n\n");
+}
+
+// The names that GitHub gives to headings: in lower case, without punctuation, blanks as hyphens.
+static void append_anchor(text *out, const char *heading) {
+    for (const char *c = heading; *c; c++) {
+        const unsigned char byte = (unsigned char)*c;
+        const char lower = (char)tolower(byte);
+        if (byte == ' ' || byte == '-')
+            text_append(out, "-");
+        else if (byte >= 0x80 || isalnum(byte) || byte == '_')
+            text_bytes(out, &lower, 1);
+    }
+}
+
+static void write_contents(text *out, const document *d) {
+    size_t count = 0;
+    for (size_t i = 0; i < d->count; i++) {
+        const block *b = &d->blocks[i];
+        if (b->kind != BLOCK_HEADING) continue;
+        text_append(out, count++ ? " ·\n[" : "[");
+        escape(out, b->text, "\\`*_<|[]");
+        text_append(out, "](#");
+        append_anchor(out, b->text);
+        text_append(out, ")");
+    }
+    if (count) text_append(out, "\n\n");
 }
 
 void document_to_markdown(const document *d, text *out) {
+    bool headed = false;
     text_append(out, "# ");
     escape(out, d->title, prose);
     text_append(out, "\n\n");
-    for (size_t i = 0; i < d->count; i++) write_block(out, &d->blocks[i]);
+    if (d->byline) {
+        escape(out, d->byline, prose);
+        text_append(out, "\n\n");
+    }
+    for (size_t i = 0; i < d->count; i++) {
+        if (d->blocks[i].kind == BLOCK_HEADING && !headed) write_contents(out, d);
+        headed = headed || d->blocks[i].kind == BLOCK_HEADING;
+        write_block(out, &d->blocks[i], i + 1 == d->count || d->blocks[i + 1].kind != BLOCK_ITEM);
+    }
+    if (!d->footnote) return;
+    escape(out, d->footnote, prose);
+    text_append(out, "\n");
 }

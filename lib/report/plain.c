@@ -1,47 +1,156 @@
-// Plain text for a terminal.
+// Plain text for a terminal of 100 columns.
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "report/document.h"
 
-#include <stdlib.h>
+enum { COLUMNS = 100, GAP = 2 };
+
+static size_t larger(size_t a, size_t b) {
+    return a > b ? a : b;
+}
+
+static size_t character_bytes(const char *at) {
+    size_t bytes = 1;
+    while (((unsigned char)at[bytes] & 0xC0) == 0x80) bytes++;
+    return bytes;
+}
+
+// The bytes of the first line of a text: lines end at blanks, and between wide characters. A word
+// that is longer than a line is not broken.
+static size_t line_bytes(const char *string, size_t width) {
+    size_t fit = 0, columns = 0;
+    for (const char *at = string; *at;) {
+        const size_t bytes = character_bytes(at);
+        const bool wide = (unsigned char)*at >= TEXT_WIDE;
+        if (fit && columns + (wide ? 2 : 1) > width && *at != ' ') return fit;
+        if (*at == ' ') fit = (size_t)(at - string);
+        columns += wide ? 2 : 1;
+        at += bytes;
+        if (wide || !*at) fit = (size_t)(at - string);
+        if (columns > width && fit) return fit;
+    }
+    return strlen(string);
+}
+
+// The columns of the longest piece that no line breaks.
+static size_t longest_word(const char *string) {
+    size_t longest = 0;
+    while (*string) {
+        text word;
+        text_init(&word, NULL);
+        text_bytes(&word, string, line_bytes(string, 1));
+        longest = larger(longest, text_columns(text_string(&word)));
+        string += larger(word.length, 1);
+        text_release(&word);
+        while (*string == ' ') string++;
+    }
+    return longest;
+}
 
 static void pad(text *out, size_t count) {
     for (size_t i = 0; i < count; i++) text_append(out, " ");
 }
 
-// Numbers are aligned right, as the column below a head is. Nothing follows the last column.
-static void write_cell(text *out, const table *t, size_t at, size_t width) {
-    const cell *c = &t->cells[at];
-    bool head = at < t->columns && t->count > t->columns, last = at % t->columns == t->columns - 1;
-    bool right = t->cells[head ? at + t->columns : at].style == CELL_NUMBER;
-    size_t gap = width - text_columns(c->text);
+// ---- Tables ----
+
+typedef struct column {
+    size_t least, width; // what its words need; what it gets
+} column;
+
+// Numbers are aligned right, as the column below a head is.
+static bool is_right(const table *t, size_t at) {
+    bool head = at < t->columns && t->count > t->columns;
+    return t->cells[head ? at + t->columns : at].style == CELL_NUMBER;
+}
+
+static size_t table_width(const column *columns, size_t count) {
+    size_t sum = 0;
+    for (size_t i = 0; i < count; i++) sum += columns[i].width + (i ? GAP : 0);
+    return sum;
+}
+
+// Columns as wide as their texts; where that is too much, the widest that can gives way.
+static void choose_widths(const table *t, column *columns) {
+    for (size_t i = 0; i < t->count; i++) {
+        column *c = &columns[i % t->columns];
+        const char *string = t->cells[i].text;
+        const bool broken = i < t->columns || t->cells[i].style == CELL_TEXT;
+        c->width = larger(c->width, text_columns(string));
+        c->least = larger(c->least, broken ? longest_word(string) : text_columns(string));
+    }
+    while (table_width(columns, t->columns) > COLUMNS) {
+        column *widest = NULL;
+        for (size_t i = 0; i < t->columns; i++)
+            if (columns[i].width > columns[i].least &&
+                (!widest || columns[i].width > widest->width))
+                widest = &columns[i];
+        if (!widest) return;
+        widest->width--;
+    }
+}
+
+// One line of one cell; *rest is what the next lines have. Nothing follows the last column.
+static void write_line(text *out, const char **rest, size_t width, bool right, bool last) {
+    text line;
+    text_init(&line, out->err);
+    text_bytes(&line, *rest, line_bytes(*rest, width));
+    *rest += line.length;
+    while (**rest == ' ') ++*rest;
+    const size_t own = text_columns(text_string(&line)), gap = width > own ? width - own : 0;
     if (right) pad(out, gap);
-    text_append(out, c->text);
+    text_append(out, text_string(&line));
     if (!right && !last) pad(out, gap);
     text_append(out, last ? "\n" : "  ");
+    if (out->rc == STATUS_OK) out->rc = text_status(&line);
+    text_release(&line);
+}
+
+static void write_row(text *out, const table *t, const column *columns, const char **rest,
+                      size_t row) {
+    bool more = true;
+    for (size_t i = 0; i < t->columns; i++) rest[i] = t->cells[row + i].text;
+    while (more) {
+        more = false;
+        for (size_t i = 0; i < t->columns; i++) {
+            write_line(out, &rest[i], columns[i].width, is_right(t, row + i), i + 1 == t->columns);
+            more = more || *rest[i];
+        }
+    }
 }
 
 static void write_table(text *out, const table *t) {
-    size_t *width = memory_new(t->columns, sizeof *width, out->err);
-    if (!width) {
+    column *columns = memory_new(t->columns, sizeof *columns, out->err);
+    const char **rest = memory_new(t->columns, sizeof *rest, out->err);
+    if (columns && rest) {
+        choose_widths(t, columns);
+        for (size_t row = 0; row < t->count; row += t->columns)
+            write_row(out, t, columns, rest, row);
+    } else {
         out->rc = STATUS_FAILED;
-        return;
     }
-    for (size_t i = 0; i < t->count; i++) {
-        size_t own = text_columns(t->cells[i].text);
-        if (own > width[i % t->columns]) width[i % t->columns] = own;
-    }
-    for (size_t i = 0; i < t->count; i++) write_cell(out, t, i, width[i % t->columns]);
-    free(width);
+    free(columns);
+    free(rest);
+}
+
+// ---- Blocks ----
+
+static void write_text(text *out, const char *string) {
+    while (*string) write_line(out, &string, COLUMNS, false, true);
 }
 
 static void write_block(text *out, const block *b) {
     switch (b->kind) {
     case BLOCK_HEADING:
     case BLOCK_SUBHEADING:
-    case BLOCK_PARAGRAPH:
+    case BLOCK_LEAD:
+    case BLOCK_PARAGRAPH: write_text(out, b->text); break;
+    case BLOCK_ITEM:
+        text_append(out, "- ");
+        write_text(out, b->text);
+        break;
     case BLOCK_CODE: text_format(out, "%s\n", b->text); break;
     case BLOCK_TABLE: write_table(out, &b->table); break;
     case BLOCK_NOTE:
@@ -51,7 +160,7 @@ static void write_block(text *out, const block *b) {
 
 void document_to_plain(const document *d, text *out) {
     block_kind before = BLOCK_PARAGRAPH;
-    text_format(out, "%s\n", d->title);
+    write_text(out, d->title);
     for (size_t i = 0; i < d->count; i++) {
         const block *b = &d->blocks[i];
         if (b->kind == BLOCK_NOTE || b->kind == BLOCK_FIGURE) continue;
@@ -61,4 +170,7 @@ void document_to_plain(const document *d, text *out) {
         write_block(out, b);
         before = b->kind;
     }
+    if (!d->footnote || !strstr(text_string(out), "†")) return;
+    text_append(out, "\n");
+    write_text(out, d->footnote);
 }

@@ -16,7 +16,9 @@
 
 // Of middle lightness, so that each reads on white and on near-black.
 static const char *const colours[PLOT_COLOURS] = {"#3b82c4", "#d9762b", "#2f9e6e", "#b05fb4",
-                                                  "#c9504a", "#1c9cb0", "#a5823a", "#7d8790"};
+                                                  "#c9504a", "#a5823a", "#1c9cb0", "#9aa3ab"};
+// No colour of a drawing: where gnuplot fills with it, the page hatches what lies below.
+static const char hatch_colour[] = "#010203", hatch_fill[] = "'rgb(  1,   2,   3)'";
 
 enum { WIDTH = 440, HEIGHT = 290, LEGEND_ROW = 20, BAR_COLUMNS = 3, LONG_NAME = 22 };
 enum { HALF_LEGEND = 18 }; // characters of a name that leaves room for another one beside it
@@ -55,15 +57,14 @@ static bool read_back(int fd, text *out) {
     }
 }
 
-// Starts gnuplot with files in memory for its input and output: no pipe that could block or break.
-// Returns 0 or an errno value.
-static int spawn_gnuplot(int in, int out, pid_t *child) {
+// Starts a program with files in memory for its input and output: no pipe that could block or
+// break. Dates in what it writes are those of the epoch. Returns 0 or an errno value.
+static int spawn(char *const *arguments, int in, int out, pid_t *child) {
     const char *path = getenv("PATH");
     char path_entry[4096];
     snprintf(path_entry, sizeof path_entry, "PATH=%s", path ? path : "/usr/bin:/bin");
-    char locale[] = "LC_ALL=C.UTF-8", program[] = "gnuplot", defaults[] = "-d", dash[] = "-";
-    char *environment[] = {path_entry, locale, NULL};
-    char *arguments[] = {program, defaults, dash, NULL};
+    char locale[] = "LC_ALL=C.UTF-8", date[] = "SOURCE_DATE_EPOCH=0";
+    char *environment[] = {path_entry, locale, date, NULL};
     posix_spawn_file_actions_t actions;
     int failure = posix_spawn_file_actions_init(&actions);
     if (failure) return failure;
@@ -72,29 +73,44 @@ static int spawn_gnuplot(int in, int out, pid_t *child) {
     if (!failure)
         failure =
             posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    if (!failure) failure = posix_spawnp(child, program, &actions, NULL, arguments, environment);
+    if (!failure)
+        failure = posix_spawnp(child, arguments[0], &actions, NULL, arguments, environment);
     posix_spawn_file_actions_destroy(&actions);
     return failure;
 }
 
-// Puts what gnuplot draws into `svg`; else says why not.
-static void run_gnuplot(const text *script, text *svg, char why[128]) {
-    int in = memory_file(text_string(script), script->length), out = memory_file("", 0);
+// Puts what a program makes of `input` into `output`; else says why not.
+static void filter(char *const *arguments, const text *input, text *output, char why[128]) {
+    int in = memory_file(text_string(input), input->length), out = memory_file("", 0);
     pid_t child = -1;
-    int failure = in < 0 || out < 0 ? errno : spawn_gnuplot(in, out, &child), state = 0;
+    int failure = in < 0 || out < 0 ? errno : spawn(arguments, in, out, &child), state = 0;
+    *why = 0;
     if (failure == ENOENT) {
-        snprintf(why, 128, "gnuplot was not found");
+        snprintf(why, 128, "%s was not found", arguments[0]);
     } else if (failure) {
-        snprintf(why, 128, "gnuplot could not be started (error %d)", failure);
+        snprintf(why, 128, "%s could not be started (error %d)", arguments[0], failure);
     } else {
         while (waitpid(child, &state, 0) < 0 && errno == EINTR) continue;
-        if (!WIFEXITED(state) || WEXITSTATUS(state) != 0)
-            snprintf(why, 128, "gnuplot failed");
-        else if (!read_back(out, svg) || !strstr(text_string(svg), "<svg"))
-            snprintf(why, 128, "gnuplot wrote no drawing: does it have the svg terminal?");
+        if (!WIFEXITED(state) || WEXITSTATUS(state) != 0 || !read_back(out, output))
+            snprintf(why, 128, "%s failed", arguments[0]);
     }
     if (in >= 0) close(in);
     if (out >= 0) close(out);
+}
+
+static void run_gnuplot(const text *script, text *svg, char why[128]) {
+    char program[] = "gnuplot", defaults[] = "-d", dash[] = "-";
+    char *arguments[] = {program, defaults, dash, NULL};
+    filter(arguments, script, svg, why);
+    if (!*why && !strstr(text_string(svg), "<svg"))
+        snprintf(why, 128, "gnuplot wrote no drawing: does it have the svg terminal?");
+}
+
+bool plot_to_pdf(const text *svg, text *pdf) {
+    char program[] = "rsvg-convert", format[] = "--format=pdf", why[128];
+    char *arguments[] = {program, format, NULL};
+    filter(arguments, svg, pdf, why);
+    return !*why && pdf->length > 0;
 }
 
 // ---- Cleaning its SVG ----
@@ -157,9 +173,11 @@ static void clean(text *svg, const char *id, const char *title, int height) {
     remove_between(svg, " id=\"", "\"");
     remove_between(svg, " color=\"", "\"");
     remove_empty_groups(svg);
-    char dot[64];
-    snprintf(dot, sizeof dot, "href='#%s-dot'", id);
-    text_replace(svg, "xlink:href='#gpPt6'", dot); // the only symbol that scripts here use
+    char own[64];
+    snprintf(own, sizeof own, "href='#%s-dot'", id);
+    text_replace(svg, "xlink:href='#gpPt6'", own); // the only symbol that scripts here use
+    snprintf(own, sizeof own, "'url(#%s-hatch)'", id);
+    text_replace(svg, hatch_fill, own);
     text_replace(svg, "' color='", "' fill='");
     text_replace(svg, "=\"black\"", "=\"currentColor\"");
     text_replace(svg, "='black'", "='currentColor'");
@@ -171,8 +189,11 @@ static void clean(text *svg, const char *id, const char *title, int height) {
                 WIDTH, height, id);
     text_format(&page, "xmlns=\"http://www.w3.org/2000/svg\">\n<title id=\"%s-title\">", id);
     escape_attribute(&page, title);
-    text_format(&page, "</title>\n<defs><circle id=\"%s-dot\" r=\"1\" stroke=\"none\"/></defs>",
-                id);
+    text_format(&page, "</title>\n<defs><circle id=\"%s-dot\" r=\"1\" stroke=\"none\"/>", id);
+    text_format(&page, "<pattern id=\"%s-hatch\" width=\"6\" height=\"6\" ", id);
+    text_append(&page, "patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\"><path "
+                       "d=\"M1.5 0V6\" stroke=\"#fff\" stroke-width=\"2.6\" "
+                       "stroke-opacity=\".7\"/></pattern></defs>");
     text_append(&page, text_string(svg));
     text_release(svg);
     *svg = page;
@@ -217,6 +238,15 @@ static void write_preamble(text *out, int height, const char *x) {
     text_append(out, " offset 0,0.4\n");
 }
 
+// 1, 2 or 5 times a power of ten, at least `rough`.
+static double round_step(double rough) {
+    const double unit = pow(10, floor(log10(rough)));
+    return rough <= unit       ? unit
+           : rough <= 2 * unit ? 2 * unit
+           : rough <= 5 * unit ? 5 * unit
+                               : 10 * unit;
+}
+
 static int legend_height(size_t entries, size_t columns) {
     return (int)((entries + columns - 1) / columns) * LEGEND_ROW;
 }
@@ -246,6 +276,42 @@ static bool has_points(const plot_curve *c) {
     return false;
 }
 
+static bool same_number(double a, double b) {
+    return a == b || (isnan(a) && isnan(b));
+}
+
+static bool same_points(const plot_curve *a, const plot_curve *b) {
+    bool same = a->faint == b->faint && a->count == b->count;
+    for (size_t i = 0; same && i < a->count; i++)
+        same = same_number(a->x[i], b->x[i]) && same_number(a->y[i], b->y[i]);
+    return same;
+}
+
+// Is the curve covered by an equal one before it?
+static bool is_covered(const plot_curve *curves, size_t at) {
+    for (size_t i = 0; i < at; i++)
+        if (same_points(&curves[i], &curves[at])) return true;
+    return false;
+}
+
+// The names of a curve and of those that it covers.
+static void append_names(text *out, const plot_curve *curves, size_t count, size_t at) {
+    for (size_t i = at; i < count; i++) {
+        if (!curves[i].name || !same_points(&curves[i], &curves[at])) continue;
+        if (out->length) text_append(out, " = ");
+        text_append(out, curves[i].name);
+    }
+}
+
+// Ticks at whole epochs.
+static void write_epoch_ticks(text *out, const plot_curve *curves, size_t count) {
+    double last = 1;
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < curves[i].count; k++) last = fmax(last, curves[i].x[k]);
+    text_format(out, "set xrange [0:%g]\nset xtics 0, %g\n", ceil(last),
+                fmax(1, round_step(last / 8)));
+}
+
 static void write_curve_style(text *out, const plot_curve *c) {
     const char *colour = colours[c->colour % PLOT_COLOURS];
     if (c->faint)
@@ -268,24 +334,39 @@ static void write_plot_command(text *out, const plot_curve *curves, size_t count
     size_t drawn = 0;
     for (size_t i = 0; i < count; i++) {
         const plot_curve *c = &curves[i];
-        if (!has_points(c)) continue;
+        if (!has_points(c) || is_covered(curves, i)) continue;
+        text names;
+        text_init(&names, out->err);
+        append_names(&names, curves, count, i);
         text_append(out, drawn++ ? ", " : "plot ");
         text_format(out, "$c%zu using 1:2 ", i);
         write_curve_style(out, c);
-        text_append(out, c->name ? " title " : " notitle");
-        if (c->name) quote(out, c->name);
+        text_append(out, names.length ? " title " : " notitle");
+        if (names.length) quote(out, text_string(&names));
         if (wants_discs(c)) write_discs(out, c, i);
+        text_release(&names);
     }
     text_append(out, "\n");
 }
 
+// How many entries the legend has, and how many columns they leave room for.
+static size_t count_entries(const plot_curve *curves, size_t count, size_t *columns, error *err) {
+    size_t entries = 0;
+    *columns = 2;
+    for (size_t i = 0; i < count; i++) {
+        text names;
+        text_init(&names, err);
+        if (!is_covered(curves, i)) append_names(&names, curves, count, i);
+        entries += names.length > 0;
+        if (text_columns(text_string(&names)) > HALF_LEGEND) *columns = 1;
+        text_release(&names);
+    }
+    return entries;
+}
+
 status plot_curves(const plot_axes *axes, const plot_curve *curves, size_t count, char **svg,
                    char why[128], error *err) {
-    size_t named = 0, columns = 2;
-    for (size_t i = 0; i < count; i++) {
-        named += curves[i].name != NULL;
-        if (curves[i].name && text_columns(curves[i].name) > HALF_LEGEND) columns = 1;
-    }
+    size_t columns, named = count_entries(curves, count, &columns, err);
     int height = HEIGHT + legend_height(named, columns);
     text script;
     text_init(&script, err);
@@ -295,6 +376,7 @@ status plot_curves(const plot_axes *axes, const plot_curve *curves, size_t count
     text_append(&script, axes->percent ? " offset 0,0\n" : " offset 1,0\n");
     if (axes->percent) text_append(&script, "set format y '%g %%'\n");
     if (named) write_legend_above(&script, named, columns, height);
+    write_epoch_ticks(&script, curves, count);
     for (size_t i = 0; i < count; i++) write_curve_data(&script, &curves[i], i);
     write_plot_command(&script, curves, count);
     status rc = draw(&script, axes->id, axes->title, height, svg, why, err);
@@ -315,6 +397,28 @@ static bar_layout layout_bars(const char *const *names, size_t count) {
         if (text_columns(names[i]) > LONG_NAME)
             return (bar_layout){.above = true, .row = 44, .half = 0.2, .name = 0.41};
     return (bar_layout){.row = 34, .half = 0.33};
+}
+
+// The whole of each hatched bar, to lie over it.
+static void write_hatches(text *out, const bool *hatched, const double *length, size_t count,
+                          double half) {
+    text_append(out, "$hatch << EOD\n");
+    for (size_t bar = 0; hatched && bar < count; bar++) {
+        const double row = (double)(count - bar), x = length[bar];
+        if (hatched[bar] && isfinite(x))
+            text_format(out, "%.6g %g %.6g %.6g %g %g\n", x, row, fmin(0, x), fmax(0, x),
+                        row - half, row + half);
+    }
+    text_append(out, "EOD\n");
+}
+
+static void plot_hatches(text *out, const bool *hatched, const double *length, size_t count) {
+    bool any = false;
+    for (size_t bar = 0; hatched && bar < count; bar++)
+        any = any || (hatched[bar] && isfinite(length[bar]));
+    if (any)
+        text_format(out, ", $hatch using 1:2:3:4:5:6 with boxxyerror lw 0 lc rgb '%s' notitle",
+                    hatch_colour);
 }
 
 static void write_bar_data(text *out, const plot_bars *b, double half) {
@@ -354,25 +458,58 @@ static void write_bar_names(text *out, const char *const *names, size_t count, b
     text_append(out, ") scale 0\n");
 }
 
+// What the parts of each bar add up to; free() it.
+static double *bar_lengths(const plot_bars *b, error *err) {
+    double *length = memory_new(b->bar_count, sizeof *length, err);
+    for (size_t i = 0; length && i < b->bar_count * b->part_count; i++)
+        length[i / b->part_count] += b->value[i];
+    return length;
+}
+
+// A part that takes nothing of any bar is not in the legend.
+static bool has_part(const plot_bars *b, size_t part) {
+    for (size_t bar = 0; bar < b->bar_count; bar++)
+        if (b->value[bar * b->part_count + part] > 0) return true;
+    return false;
+}
+
+static size_t count_parts(const plot_bars *b) {
+    size_t count = 0;
+    for (size_t part = 0; part < b->part_count; part++) count += has_part(b, part);
+    return count;
+}
+
 status plot_stacked(const plot_bars *b, char **svg, char why[128], error *err) {
+    double *length = bar_lengths(b, err);
+    if (!length) return STATUS_FAILED;
     const bar_layout layout = layout_bars(b->bars, b->bar_count);
-    int height = 75 + legend_height(b->part_count, BAR_COLUMNS) + (int)b->bar_count * layout.row;
+    const size_t parts = count_parts(b);
+    int height = 75 + legend_height(parts, BAR_COLUMNS) + (int)b->bar_count * layout.row;
     text script;
     text_init(&script, err);
     write_preamble(&script, height, b->x);
     text_append(&script, "unset grid\nset grid xtics lt 1 lw 0.4 lc rgb '#999999'\nset border 1\n");
     text_append(&script, "set style fill solid 1 noborder\n");
-    write_legend_above(&script, b->part_count, BAR_COLUMNS, height);
-    text_append(&script, "set xrange [0:*]\n");
+    write_legend_above(&script, parts, BAR_COLUMNS, height);
+    double longest = 0;
+    for (size_t bar = 0; bar < b->bar_count; bar++) longest = fmax(longest, length[bar]);
+    text_format(&script, "set xrange [0:*]\nset xtics %g\n",
+                round_step((longest > 0 ? longest : 1) / 5));
     write_bar_names(&script, b->bars, b->bar_count, layout);
     write_bar_data(&script, b, layout.half);
+    write_hatches(&script, b->hatched, length, b->bar_count, layout.half);
+    size_t drawn = 0;
     for (size_t part = 0; part < b->part_count; part++) {
-        text_append(&script, part ? ", " : "plot ");
+        const size_t colour = b->colours ? (size_t)b->colours[part] : part;
+        if (parts && !has_part(b, part)) continue;
+        text_append(&script, drawn++ ? ", " : "plot ");
         text_format(&script, "$p%zu using 1:2:3:4:5:6 with boxxyerror lw 0 lc rgb '%s' title ",
-                    part, colours[part % PLOT_COLOURS]);
+                    part, colours[colour % PLOT_COLOURS]);
         quote(&script, b->parts[part]);
     }
+    plot_hatches(&script, b->hatched, length, b->bar_count);
     text_append(&script, "\n");
+    free(length);
     status rc = draw(&script, b->id, b->title, height, svg, why, err);
     text_release(&script);
     return rc;
@@ -403,11 +540,7 @@ static double tick_step(const plot_values *v) {
         low = fmin(low, fmin(v->value[i], isfinite(v->low[i]) ? v->low[i] : 0));
         high = fmax(high, fmax(v->value[i], isfinite(v->high[i]) ? v->high[i] : 0));
     }
-    double rough = (high > low ? high - low : 1) / 4, unit = pow(10, floor(log10(rough)));
-    return rough <= unit       ? unit
-           : rough <= 2 * unit ? 2 * unit
-           : rough <= 5 * unit ? 5 * unit
-                               : 10 * unit;
+    return round_step((high > low ? high - low : 1) / 4);
 }
 
 static bool any_range(const plot_values *v) {
@@ -433,8 +566,10 @@ status plot_whiskers(const plot_values *v, char **svg, char why[128], error *err
                     v->reference, v->reference);
     write_bar_names(&script, v->names, v->count, layout);
     write_values(&script, v, layout.half);
+    write_hatches(&script, v->hatched, v->value, v->count, layout.half);
     text_format(&script, "plot $bars using 1:2:3:4:5:6 with boxxyerror lw 0 lc rgb '%s'",
                 colours[0]);
+    plot_hatches(&script, v->hatched, v->value, v->count);
     if (any_range(v))
         text_append(&script, ", $ranges using 1:2:3:4 with xerrorbars pt 0 lw 1.4 lc rgb 'black'");
     text_append(&script, "\n");

@@ -9,7 +9,8 @@
 #include "base/error.h"
 #include "base/text.h"
 
-// One curve; points that are not finite are gaps.
+// One curve; points that are not finite are gaps. Equal curves of two names are drawn once, and
+// share an entry of the legend.
 typedef struct plot_curve {
     const char *name; // for the legend; NULL: not in it
     int colour;       // any number from 0; colours repeat after PLOT_COLOURS
@@ -19,11 +20,22 @@ typedef struct plot_curve {
 } plot_curve;
 
 enum { PLOT_COLOURS = 8 };
+// A part of a step has one colour on all drawings.
+enum {
+    PLOT_FORWARD,
+    PLOT_LOAD,
+    PLOT_UPDATE,
+    PLOT_BACKWARD,
+    PLOT_COMM,
+    PLOT_COPY,
+    PLOT_BUSY,
+    PLOT_WAIT
+};
 
 typedef struct plot_axes {
     const char *id;    // unique in the page; letters
     const char *title; // for readers who do not see the drawing
-    const char *x, *y; // labels
+    const char *x, *y; // labels; x counts from 0, in whole epochs
     bool percent;      // y in per cent: ticks get the sign
 } plot_axes;
 
@@ -33,6 +45,8 @@ typedef struct plot_bars {
     const char *const *bars, *const *parts;
     size_t bar_count, part_count;
     const double *value;
+    const int *colours;  // of the parts; NULL: in their order
+    const bool *hatched; // bars of simulated times; NULL: none is
 } plot_bars;
 
 // Horizontal bars from 0 to a value, with a whisker from `low` to `high`. What is NAN is not drawn.
@@ -41,7 +55,8 @@ typedef struct plot_values {
     const char *const *names;
     const double *value, *low, *high;
     size_t count;
-    double reference; // where a dashed line says "no difference"; NAN: none
+    const bool *hatched; // as above
+    double reference;    // where a dashed line says "no difference"; NAN: none
 } plot_values;
 
 // All put an <svg> element into a new string (free() it). When gnuplot is missing or fails, *svg
@@ -50,5 +65,8 @@ status plot_curves(const plot_axes *axes, const plot_curve *curves, size_t count
                    char why[128], error *err) MUST_CHECK;
 status plot_stacked(const plot_bars *bars, char **svg, char why[128], error *err) MUST_CHECK;
 status plot_whiskers(const plot_values *values, char **svg, char why[128], error *err) MUST_CHECK;
+
+// A drawing that stands alone as a PDF, made by rsvg-convert; false where that is missing or fails.
+bool plot_to_pdf(const text *svg, text *pdf);
 
 #endif

@@ -1,6 +1,8 @@
 #include "report/report.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,12 +10,13 @@
 #include "base/output.h"
 #include "base/sha256.h"
 #include "report/document.h"
+#include "report/plot.h"
 #include "report/sections.h"
 #include "results/reproduction.h"
 
 static char *study_title(const results *r, error *err) {
     const char *title = run_text(r->plan.head, "title");
-    if (*title) return memory_string(title, err);
+    if (*title) return memory_string(say(r, title), err);
     return memory_format(err, say(r, "Study: %s"), r->plan.name);
 }
 
@@ -22,7 +25,7 @@ static char *make_title(const results *r, const char *given, error *err) {
     if (given) return memory_string(given, err);
     if (r->reproduction) {
         const char *title = run_text(r->reproduction->root, "title");
-        return memory_string(*title ? title : say(r, "Published reports, reproduced"), err);
+        return memory_string(say(r, *title ? title : WORD("Published reports, reproduced")), err);
     }
     if (r->plan.count && r->plan.ladder)
         return memory_format(err, say(r, "From %s to %s, one factor at a time"), r->plan.from,
@@ -34,6 +37,7 @@ static char *make_title(const results *r, const char *given, error *err) {
         return memory_format(err, say(r, "%zu experiments against %s"), r->comparison_count,
                              r->groups[0].name);
     const char *title = r->group_count == 1 && *first->title ? first->title : r->groups[0].name;
+    title = say(r, title);
     if (r->group_count == 1) return memory_string(title, err);
     return memory_format(err, say(r, "%s and %zu more"), title, r->group_count - 1);
 }
@@ -42,32 +46,73 @@ static status section_plan(const results *r, document *d, bool draw, error *err)
     return r->plan.ladder ? section_ladder(r, d, draw, err) : section_study(r, d, draw, err);
 }
 
-static status compose(const results *r, const char *title_given, document *d, error *err) {
+// The author's own words: UTF-8, at most so many bytes.
+enum { DISCUSSION_MAX = 1 << 18 };
+
+static status section_discussion(const results *r, const char *path, document *d, error *err) {
+    char *written = memory_new(DISCUSSION_MAX + 2, 1, err);
+    FILE *file = fopen(path, "re");
+    status rc = STATUS_FAILED;
+    if (!file) rc = error_system(err, STATUS_INPUT, errno, "cannot read '%s'", path);
+    if (!written || !file) goto out;
+    const size_t bytes = fread(written, 1, DISCUSSION_MAX + 1, file);
+    if (ferror(file))
+        rc = error_system(err, STATUS_INPUT, errno, "cannot read '%s'", path);
+    else if (bytes > DISCUSSION_MAX)
+        rc = error_set(err, STATUS_INPUT, "'%s': more than %d bytes", path, DISCUSSION_MAX);
+    else if (strlen(written) != bytes || !yaml_can_write(written))
+        rc = error_set(err, STATUS_INPUT, "'%s' is no text in UTF-8", path);
+    else
+        rc = STATUS_OK;
+    if (rc != STATUS_OK) goto out;
+    document_add(d, BLOCK_HEADING, "%s", say(r, "Discussion"));
+    document_markdown(d, written);
+out:
+    if (file) fclose(file);
+    free(written);
+    return rc;
+}
+
+// What comes before the discussion.
+static status compose_results(const results *r, document *d, error *err) {
+    const bool draws_accuracy = r->plan.count || any_speedup(r);
     status rc = STATUS_OK;
-    char *title = make_title(r, title_given, err);
-    if (!title) return STATUS_FAILED;
-    document_init(d, title, language_name(r->options.language), err);
-    free(title);
-    if (r->reproduction) return section_reproduction(r, d, err);
     if (r->plan.count) {
         TRY(section_plan(r, d, true, err));
         section_prediction(r, d);
-        document_add(d, BLOCK_HEADING, "%s", say(r, "All runs"));
+    } else {
+        TRY(section_first(r, d, err));
     }
-    section_summary(r, d);
-    TRY(section_comparison(r, d, err));
-    if (!r->plan.count) section_prediction(r, d);
-    TRY(section_repeats(r, d, err));
-    TRY(section_published(r, d, err));
-    TRY(section_curves(r, d, err));
+    TRY(section_curves(r, d, draws_accuracy, err));
     TRY(section_time_split(r, d, err));
     TRY(section_strategy(r, d, err));
     TRY(section_gpus(r, d, err));
-    TRY(section_classes(r, d, err));
+    section_classes(r, d);
+    section_comparison(r, d);
+    if (!r->plan.count) section_prediction(r, d);
+    TRY(section_published(r, d, err));
+    section_repeats(r, d);
+    section_summary(r, d);
+out:
+    return rc;
+}
+
+static status compose(const results *r, const report_options *o, document *d, error *err) {
+    status rc = STATUS_OK;
+    char *title = make_title(r, o->title, err);
+    if (!title) return STATUS_FAILED;
+    document_init(d, title, language_name(r->options.language), err);
+    free(title);
+    section_byline(r, o, d);
+    TRY(r->reproduction ? section_reproduction(r, d, err) : compose_results(r, d, err));
+    if (o->discussion) TRY(section_discussion(r, o->discussion, d, err));
     section_environment(r, d);
-    section_files(r, d);
-    section_commands(r, d);
-    if (r->plan.count) TRY(section_loader_verdict(r, d, err));
+    if (r->reproduction) {
+        section_manifests(r, d);
+    } else {
+        section_files(r, d);
+        section_commands(r, d);
+    }
     rc = document_status(d);
 out:
     return rc;
@@ -113,20 +158,31 @@ out:
     return rc;
 }
 
+static status write_figure(const block *b, const char *folder, manifest *m, error *err) {
+    status rc = STATUS_OK;
+    text svg, pdf;
+    text_init(&svg, err);
+    text_init(&pdf, err);
+    char *drawn = memory_format(err, "%s.svg", b->id),
+         *printed = memory_format(err, "%s.pdf", b->id);
+    TRY(drawn && printed ? STATUS_OK : STATUS_FAILED);
+    TRY(output_make_folder(folder, err));
+    document_figure_to_svg(b, &svg);
+    TRY(write_output(folder, drawn, &svg, m, err));
+    // Without the tool that converts them LaTeX leaves the drawings out.
+    if (plot_to_pdf(&svg, &pdf)) TRY(write_output(folder, printed, &pdf, m, err));
+out:
+    free(drawn);
+    free(printed);
+    text_release(&svg);
+    text_release(&pdf);
+    return rc;
+}
+
 static status write_figures(const document *d, const char *folder, manifest *m, error *err) {
     status rc = STATUS_OK;
-    for (size_t i = 0; rc == STATUS_OK && i < d->count; i++) {
-        const block *b = &d->blocks[i];
-        if (!b->svg) continue;
-        text svg;
-        text_init(&svg, err);
-        document_figure_to_svg(b, &svg);
-        char *name = memory_format(err, "%s.svg", b->id);
-        rc = name ? output_make_folder(folder, err) : STATUS_FAILED;
-        if (rc == STATUS_OK) rc = write_output(folder, name, &svg, m, err);
-        free(name);
-        text_release(&svg);
-    }
+    for (size_t i = 0; rc == STATUS_OK && i < d->count; i++)
+        if (d->blocks[i].svg) rc = write_figure(&d->blocks[i], folder, m, err);
     return rc;
 }
 
@@ -138,6 +194,9 @@ status report_record(const results *r, const report_options *o, manifest *m, err
     TRY(yaml_put(parameters, "language", yaml_new_string(name, err), err));
     // Not "title": the stage key leaves that out, and another heading is another report.
     TRY(yaml_put(parameters, "heading", yaml_new_string(title, err), err));
+    if (o->author) TRY(yaml_put(parameters, "author", yaml_new_string(o->author, err), err));
+    if (o->student) TRY(yaml_put(parameters, "student", yaml_new_string(o->student, err), err));
+    if (o->discussion) TRY(results_record_file(m, o->discussion, err));
     if (o->figures) TRY(yaml_put(parameters, "figures", yaml_new_boolean(true, err), err));
 out:
     return rc;
@@ -146,9 +205,15 @@ out:
 status report_write(const results *r, const report_options *o, const char *folder, manifest *m,
                     error *err) {
     document d = {0};
-    status rc = compose(r, o->title, &d, err);
-    if (rc == STATUS_OK) rc = write_outputs(r, &d, folder, m, err);
-    if (rc == STATUS_OK && o->figures) rc = write_figures(&d, o->figures, m, err);
+    char *beside = memory_format(err, "%s/figures", folder);
+    status rc = beside ? STATUS_OK : STATUS_FAILED;
+    TRY(rc);
+    TRY(compose(r, o, &d, err));
+    TRY(write_outputs(r, &d, folder, m, err));
+    TRY(write_figures(&d, beside, m, err));
+    if (o->figures && strcmp(o->figures, beside) != 0) TRY(write_figures(&d, o->figures, m, err));
+out:
+    free(beside);
     document_release(&d);
     return rc;
 }
@@ -163,8 +228,8 @@ status report_answer(const results *r, text *out, error *err) {
     if (!title) return STATUS_FAILED;
     document_init(&d, title, language_name(r->options.language), err);
     free(title);
+    write_footnote(r, &d);
     TRY(r->reproduction ? section_rows(r, &d, false, err) : section_plan(r, &d, false, err));
-    TRY(section_loader_verdict(r, &d, err));
     TRY(document_status(&d));
     document_to_plain(&d, out);
     rc = text_status(out);
@@ -173,20 +238,22 @@ out:
     return rc;
 }
 
-static void append_summary(text *out, const run *r) {
-    const size_t count = run_execution_count(r);
-    text_format(out, "%s:", r->name);
-    if (!isnan(r->accuracy)) text_format(out, " test accuracy %.4f,", r->accuracy);
-    if (!run_has_time(r) || isnan(r->seconds_per_epoch))
-        text_append(out, " no times");
+static void append_summary(const results *r, text *out, const run *one) {
+    char count[COUNT_TEXT];
+    text_format(out, "%s: ", one->name);
+    if (!isnan(one->accuracy)) text_format(out, say(r, "test accuracy %.4f, "), one->accuracy);
+    if (!run_has_time(one) || isnan(one->seconds_per_epoch))
+        text_append(out, say(r, "no times"));
     else
-        text_format(out, " %.3f s an epoch%s", r->seconds_per_epoch,
-                    r->simulated ? ", SIMULATED" : "");
-    text_format(out, " (%zu execution%s)\n", count, count == 1 ? "" : "s");
+        text_format(out, say(r, "%.3f s an epoch%s"), one->seconds_per_epoch,
+                    one->simulated ? say(r, ", SIMULATED") : "");
+    text_format(
+        out, say(r, " (%s)\n"),
+        say_count(r, (double)run_execution_count(one), "%.9g execution", "%.9g executions", count));
 }
 
 status report_summary(const results *r, text *out, error *err) {
     (void)err; // that of `out`
-    for (size_t i = 0; i < r->list.count; i++) append_summary(out, &r->list.runs[i]);
+    for (size_t i = 0; i < r->list.count; i++) append_summary(r, out, &r->list.runs[i]);
     return text_status(out);
 }

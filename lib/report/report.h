@@ -8,16 +8,18 @@
 #include "results/results.h"
 
 typedef struct report_options {
-    const char *title;   // NULL: made from the runs
-    const char *figures; // the folder that each drawing goes to as an SVG file; NULL: none does
+    const char *title;            // NULL: made from the runs
+    const char *author, *student; // a name, and the number of a student; NULL: not told
+    const char *discussion;       // a Markdown file of the author's own text; NULL: none
+    const char *figures;          // a folder that the drawings go to as well; NULL: none
 } report_options;
 
 // Records in `m` what the report is made from: all that a stage key needs.
 status report_record(const results *r, const report_options *o, manifest *m, error *err) MUST_CHECK;
 
 // Writes report.html, report.md, report.csv and report.tex into `folder`, which must exist, and
-// every drawing as an SVG file of its own, ID.svg, into o->figures, which is made where there are
-// any. Records them in `m`.
+// every drawing as files of its own, ID.svg and ID.pdf, into `folder`/figures, which is made where
+// there are any. Records them in `m`.
 status report_write(const results *r, const report_options *o, const char *folder, manifest *m,
                     error *err) MUST_CHECK;
 

@@ -1,17 +1,9 @@
 // Every experiment against the baseline.
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-#include "base/memory.h"
-#include "report/plot.h"
+#include "report/bars.h"
 #include "report/sections.h"
-
-static double seconds_of(const group *g) {
-    double sum = 0;
-    for (size_t i = 0; i < g->count; i++) sum += g->runs[i]->seconds_per_epoch;
-    return sum / (double)g->count;
-}
 
 void cell_time_verdict(const results *r, document *d, const comparison *c, verdict_length length) {
     text out;
@@ -29,11 +21,11 @@ void cell_accuracy_verdict(const results *r, document *d, const comparison *c) {
 
 void cells_speedup(const results *r, document *d, const comparison *c) {
     const interval range = c->speedup.range;
-    const char *mark = c->simulated ? say(r, "SIMULATED") : "";
+    const char *mark = c->simulated ? SIMULATED_MARK : "";
     if (isnan(c->speedup.value))
         document_cell(d, CELL_NUMBER, "%s", "");
     else
-        document_cell(d, CELL_NUMBER, "%.2f×%s%s", c->speedup.value, *mark ? " " : "", mark);
+        document_cell(d, CELL_NUMBER, "%.2f×%s", c->speedup.value, mark);
     if (!isnan(range.low))
         document_cell(d, CELL_NUMBER, "[%.2f, %.2f]", range.low, range.high);
     else if (!isnan(c->spread.low))
@@ -44,7 +36,7 @@ void cells_speedup(const results *r, document *d, const comparison *c) {
 }
 
 void cells_comparison(const results *r, document *d, const comparison *c) {
-    cell_time(r, d, c->subject->runs[0], seconds_of(c->subject));
+    cell_group(r, d, c->subject, "seconds_per_epoch");
     cells_speedup(r, d, c);
     if (c->arithmetic)
         document_cell(d, CELL_TEXT, say(r, "no: %s"), c->arithmetic);
@@ -59,7 +51,7 @@ void cells_comparison(const results *r, document *d, const comparison *c) {
 }
 
 void cells_uncompared(const results *r, document *d, const group *g) {
-    cell_time(r, d, g->runs[0], seconds_of(g));
+    cell_group(r, d, g, "seconds_per_epoch");
     document_cell(d, CELL_NUMBER, "%s", "");
     document_cell(d, CELL_NUMBER, "%s", "");
     document_cell(d, CELL_TEXT, "%s", say(r, "baseline"));
@@ -81,41 +73,25 @@ void head_comparison(const results *r, document *d, const wording *front, size_t
 
 // Bars of the speed-ups that may be given.
 status section_speedups(const results *r, document *d, const char *axis, error *err) {
-    status rc = STATUS_FAILED;
-    size_t room = r->comparison_count, count = 0;
-    double *value = memory_new(3 * room, sizeof *value, err);
-    const char **names = memory_new(room, sizeof *names, err);
-    char *svg = NULL, why[128];
-    if (!value || !names) goto out;
-    for (size_t i = 0; i < room; i++) {
-        const comparison *c = &r->comparisons[i];
-        if (c->reasons || isnan(c->speedup.value)) continue;
-        value[count] = c->speedup.value;
-        value[room + count] = c->speedup.range.low;
-        value[2 * room + count] = c->speedup.range.high;
-        names[count++] = c->subject->name;
+    static const char *const metric[] = {"speedup"};
+    status rc = STATUS_OK;
+    bars b = {.id = "speedup",
+              .title = say(r, "Speed-up"),
+              .axis = axis,
+              .caption = say(r, "Speed-ups with their 95 % intervals; the dashed line is no "
+                                "difference. What was not like for like has no bar."),
+              .metrics = metric,
+              .metric_count = 1,
+              .scale = 1,
+              .reference = 1,
+              .err = err};
+    for (size_t i = 0; i < r->comparison_count; i++) {
+        const char *name = r->comparisons[i].subject->name;
+        TRY(bars_add(&b, r, name, "", name));
     }
-    rc = STATUS_OK;
-    if (!count) goto out;
-    plot_values v = {.id = "speedup",
-                     .title = say(r, "Speed-up"),
-                     .x = axis,
-                     .names = names,
-                     .value = value,
-                     .low = value + room,
-                     .high = value + 2 * room,
-                     .count = count,
-                     .reference = 1};
-    TRY(plot_whiskers(&v, &svg, why, err));
-    if (svg)
-        document_figure(d, v.id, svg,
-                        say(r, "Speed-ups with their 95 % intervals; the dashed line is no "
-                               "difference. What was not like for like has no bar."));
-    else
-        document_add(d, BLOCK_NOTE, say(r, "No drawing here: %s when the report was made."), why);
+    rc = bars_draw(&b, r, d);
 out:
-    free(value);
-    free(names);
+    bars_release(&b);
     return rc;
 }
 
@@ -140,11 +116,10 @@ void note_verdicts(const results *r, document *d) {
         100 * VERDICT_TIME_MARGIN, 100 * VERDICT_ACCURACY_MARGIN, VERDICT_SEEDS);
 }
 
-status section_comparison(const results *r, document *d, error *err) {
+void section_comparison(const results *r, document *d) {
     static const wording front[] = {"Experiment"};
     const group *baseline = &r->groups[0];
-    char axis[256];
-    if (!r->comparison_count) return STATUS_OK;
+    if (!r->comparison_count) return;
     document_add(d, BLOCK_HEADING, say(r, "Against %s"), baseline->name);
     head_comparison(r, d, front, 1);
     document_cell(d, CELL_STRONG, "%s", baseline->name);
@@ -159,6 +134,4 @@ status section_comparison(const results *r, document *d, error *err) {
                      say(r, "Time to target: seconds of training up to the end of the first epoch "
                             "after which the test accuracy is that of the experiment's target; "
                             "evaluation is not counted."));
-    snprintf(axis, sizeof axis, say(r, "times as fast as %s"), baseline->name);
-    return section_speedups(r, d, axis, err);
 }

@@ -1,5 +1,6 @@
 // The course of training: loss and accuracy by epoch, as drawings and as a table.
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,7 +122,7 @@ static bool has_accuracies(const run *one) {
     return false;
 }
 
-static status accuracy_figure(const results *r, document *d, error *err) {
+status section_accuracy_figure(const results *r, document *d, error *err) {
     status rc = STATUS_FAILED;
     size_t runs = r->list.count, count = 0;
     points *p = memory_new(runs, sizeof *p, err);
@@ -152,38 +153,27 @@ out:
 // With several runs the table would grow too wide: report.csv has the values of all.
 static void epoch_table(const results *r, document *d, const run *one) {
     static const wording head[] = {"Epoch", "Train loss", "Test accuracy", "Seconds"};
+    static const char *const columns[] = {"loss", "accuracy", "seconds"};
     document_table(d, 4, "");
     head_cells(r, d, head, 4);
     for (size_t i = 0; i < one->epoch_count; i++) {
         document_cell(d, CELL_STRONG, "%zu", i + 1);
-        cell_number(d, "%.4f", one->epochs[i].loss);
-        cell_percent(d, one->epochs[i].accuracy);
-        cell_time(r, d, one, one->epochs[i].seconds);
+        for (size_t k = 0; k < sizeof columns / sizeof *columns; k++) {
+            char metric[48];
+            snprintf(metric, sizeof metric, "epochs.%zu.%s", i + 1, columns[k]);
+            cell_figure(r, d, one->name, metric);
+        }
     }
     document_add(d, BLOCK_NOTE, "%s", say(r, "Seconds are of training alone."));
 }
 
-// Do runs that have curves of their own colours end in the same model?
-static bool coincide(const results *r) {
-    for (size_t i = 0; i < r->group_count; i++) {
-        const char *content = r->groups[i].runs[0]->model_content;
-        for (size_t k = 0; k < i && *content; k++)
-            if (strcmp(r->groups[k].runs[0]->model_content, content) == 0) return true;
-    }
-    return false;
-}
-
-status section_curves(const results *r, document *d, error *err) {
+status section_curves(const results *r, document *d, bool accuracy, error *err) {
     bool trained = false;
     for (size_t i = 0; i < r->list.count; i++) trained |= r->list.runs[i].train != NULL;
     if (!trained) return STATUS_OK;
     document_add(d, BLOCK_HEADING, "%s", say(r, "Course of training"));
     status rc = loss_figure(r, d, err);
-    if (rc == STATUS_OK) rc = accuracy_figure(r, d, err);
-    if (coincide(r))
-        document_add(
-            d, BLOCK_NOTE, "%s",
-            say(r, "Identical models have the same curves: the one drawn last covers the others."));
+    if (rc == STATUS_OK && accuracy) rc = section_accuracy_figure(r, d, err);
     if (r->list.count == 1 && r->list.runs[0].epoch_count) epoch_table(r, d, &r->list.runs[0]);
     return rc;
 }

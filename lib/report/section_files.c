@@ -138,7 +138,7 @@ static void left_out_notes(const results *r, document *d, const run *one) {
 }
 
 void section_environment(const results *r, document *d) {
-    document_add(d, BLOCK_HEADING, "%s", say(r, "Environment"));
+    document_fold(d, say(r, "Environment"));
     if (r->list.count > RUNS_BESIDE_MAX)
         environment_of_many(r, d);
     else
@@ -180,7 +180,7 @@ static void stage_rows(const results *r, document *d, const char *name, const ch
 
 void section_files(const results *r, document *d) {
     static const wording head[] = {"Run", "Role", "Path", "Bytes", "SHA-256"};
-    document_add(d, BLOCK_HEADING, "%s", say(r, "Files"));
+    document_fold(d, say(r, "Files"));
     document_add(d, BLOCK_PARAGRAPH, "%s",
                  say(r, "No number without its files. The hash is that of the content "
                         "(uncompressed bytes) for tensor files, of the file itself for others."));
@@ -201,7 +201,7 @@ void section_files(const results *r, document *d) {
 
 void section_manifests(const results *r, document *d) {
     static const wording head[] = {"Run", "manifest", "SHA-256"};
-    document_add(d, BLOCK_HEADING, "%s", say(r, "Files"));
+    document_fold(d, say(r, "Files"));
     document_table(d, 3, "");
     head_cells(r, d, head, 3);
     for (size_t i = 0; i < r->list.count; i++) {
@@ -249,7 +249,7 @@ void section_commands(const results *r, document *d) {
         append_command(&lines, r->list.runs[i].evaluate, d->err);
     }
     if (lines.length) {
-        document_add(d, BLOCK_HEADING, "%s", say(r, "Commands"));
+        document_fold(d, say(r, "Commands"));
         document_add(d, BLOCK_CODE, "%s", text_string(&lines));
         document_add(d, BLOCK_NOTE, "%s",
                      say(r, "As recorded in the manifests, in the order of the runs."));

@@ -5,23 +5,22 @@
 static const char *kind_message(finding_kind kind) {
     static const wording messages[FINDING_KINDS] = {[FINDING_ARITHMETIC] = "Arithmetic fault",
                                                     [FINDING_ARMS] = "Unlike arms",
-                                                    [FINDING_NOISE] = "Below the noise",
                                                     [FINDING_UNSUPPORTED] = "Unsupported statement",
-                                                    [FINDING_CONDITION] = "Unstated condition"};
+                                                    [FINDING_SAID] = "Said by the report itself"};
     return messages[kind];
 }
 
 // `d` is a part of a page: a heading here is one below that of the report.
 void section_findings(const results *r, document *d, const reproduced *one) {
-    const audit *a = &one->audit;
+    const findings *a = &one->audit;
     if (!*one->claim_path) return;
     document_add(d, BLOCK_HEADING, "%s", say(r, "What its own figures say"));
-    if (!a->count)
+    if (!findings_counted(a))
         document_add(d, BLOCK_PARAGRAPH, "%s", say(r, "Its figures do not contradict each other."));
     for (size_t i = 0; i < a->count; i++) {
         text reasons;
         text_init(&reasons, d->err);
-        audit_reasons(a, &a->items[i], &reasons);
+        finding_reasons(a, &a->items[i], &reasons);
         document_add(d, BLOCK_PARAGRAPH, say(r, "%s: %s"), say(r, kind_message(a->items[i].kind)),
                      text_string(&a->items[i].what));
         document_add(d, BLOCK_NOTE, "%s", text_string(&reasons));

@@ -1,48 +1,53 @@
 // What several GPUs did while they trained.
-#include "report/sections.h"
-#include "results/gpu_use.h"
+#include <stdio.h>
 
-static void show(const results *r, document *d, const run *one, const gpu_use *use) {
-    char label[LABEL_TEXT];
-    const double mebibyte = 1 << 20;
+#include "report/sections.h"
+
+static const char *const columns[] = {"utilization_mean", "memory_used_max", "sm_clock_mhz_mean",
+                                      "power_watts_mean", "temperature_celsius_max"};
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+static const char *gpu_metric(size_t gpu, size_t column, char metric[64]) {
+    snprintf(metric, 64, "gpu.%zu.%s", gpu, columns[column]);
+    return metric;
+}
+
+static void gpu_row(const results *r, document *d, const run *one, size_t gpu) {
+    char label[LABEL_TEXT], metric[64];
+    const yaml_node *item = yaml_get(one->train, "run.gpus")->items[gpu];
     document_cell(d, CELL_STRONG, "%s", label_run(r, one, label));
-    document_cell(d, CELL_TEXT, "%s", use->device);
-    document_cell(d, CELL_TEXT, "%s", use->name);
-    cell_number(d, "%.1f %%", 100 * use->value[GPU_USE_UTILIZATION]);
-    cell_number(d, "%.0f", use->value[GPU_USE_MEMORY] / mebibyte);
-    cell_number(d, "%.0f", use->value[GPU_USE_CLOCK]);
-    cell_number(d, "%.0f", use->value[GPU_USE_POWER]);
-    cell_number(d, "%.0f", use->value[GPU_USE_TEMPERATURE]);
+    document_cell(d, CELL_TEXT, "%s", run_text(item, "device"));
+    document_cell(d, CELL_TEXT, "%s", run_text(item, "name"));
+    for (size_t k = 0; k < COLUMNS; k++) cell_figure(r, d, one->name, gpu_metric(gpu, k, metric));
+}
+
+static void begin(const results *r, document *d) {
+    static const wording head[] = {"Run", "Device", "GPU"};
+    document_add(d, BLOCK_HEADING, "%s", say(r, "What the GPUs did meanwhile"));
+    document_table(d, 3 + COLUMNS, "");
+    head_cells(r, d, head, 3);
+    for (size_t k = 0; k < COLUMNS; k++) {
+        char metric[64];
+        const char *const name = gpu_metric(0, k, metric);
+        head_figures(r, d, &name, 1);
+    }
 }
 
 status section_gpus(const results *r, document *d, error *err) {
-    static const wording head[] = {"Run",
-                                   "Device",
-                                   "GPU",
-                                   "Busy",
-                                   "Memory, most, MiB",
-                                   "Clock, mean, MHz",
-                                   "Power, mean, W",
-                                   "Temperature, most, °C"};
-    enum { COLUMNS = sizeof head / sizeof *head };
-    size_t rows = 0;
-    for (size_t i = 0; i < r->list.count; i++) rows += gpu_use_count(&r->list.runs[i]);
-    if (!rows) return STATUS_OK;
-    document_add(d, BLOCK_HEADING, "%s", say(r, "What the GPUs did meanwhile"));
-    document_table(d, COLUMNS, "");
-    head_cells(r, d, head, COLUMNS);
+    size_t rows = 0, count;
     for (size_t i = 0; i < r->list.count; i++) {
         const run *one = &r->list.runs[i];
-        for (size_t gpu = 0; gpu < gpu_use_count(one); gpu++) {
-            gpu_use use;
-            status rc = gpu_use_read(one, gpu, &use, err);
-            if (rc != STATUS_OK) return rc;
-            show(r, d, one, &use);
+        status rc = metric_members(metrics_find("gpu.0.utilization_mean"), one, &count, err);
+        if (rc != STATUS_OK) return rc;
+        for (size_t gpu = 0; gpu < count; gpu++) {
+            if (!rows++) begin(r, d);
+            gpu_row(r, d, one, gpu);
         }
     }
-    document_add(
-        d, BLOCK_NOTE, "%s",
-        say(r, "As the driver (NVML) said, asked once a second, of the whole device and whatever "
-               "else used it. Busy: the share of the time in which a kernel ran, however small."));
+    if (rows)
+        document_add(d, BLOCK_NOTE, "%s",
+                     say(r, "As the driver (NVML) said, asked once a second, of the whole device "
+                            "and whatever else used it. Busy: the share of the time in which a "
+                            "kernel ran, however small."));
     return STATUS_OK;
 }

@@ -1,12 +1,10 @@
 // What each step from one experiment to another costs or buys.
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "report/bars.h"
 #include "report/effects.h"
-#include "report/plot.h"
 #include "report/sections.h"
 
 // ---- In words ----
@@ -36,10 +34,10 @@ enum {
     DIFFERENT = 1 << VERDICT_DIFFERENT | 1 << VERDICT_SMALL
 };
 
-// `format` around the steps with such verdicts, if there are any: by the method, or with `models`
-// by two models of one seed.
-static void tell_steps(const results *r, document *d, int kinds, bool models, bool time,
-                       const char *format) {
+// `format` around the steps with such verdicts, by the method or with `models` by two models of one
+// seed; false where there is none.
+static bool tell_steps(const results *r, document *d, block_kind kind, int kinds, bool models,
+                       bool time, const char *format) {
     text steps;
     text_init(&steps, d->err);
     for (size_t i = 0; i < r->plan.count; i++) {
@@ -47,27 +45,30 @@ static void tell_steps(const results *r, document *d, int kinds, bool models, bo
         const verdict *v = time ? &one->step.time : &one->step.accuracy;
         if (one->role != PLANNED_STEP || !(1 << v->kind & kinds)) continue;
         if (v->kind != VERDICT_NONE && verdict_is_of_models(v) != models) continue;
-        if (steps.length) text_append(&steps, "; ");
+        if (steps.length) text_append(&steps, say(r, "; "));
         if (kinds & (DIFFERENT | COST))
             append_step(r, &steps, one, time);
         else
             effect_append_factor(r, &steps, one);
     }
-    if (steps.length) document_add(d, BLOCK_PARAGRAPH, say(r, format), text_string(&steps));
+    const bool any = steps.length > 0;
+    if (any) document_add(d, kind, say(r, format), text_string(&steps));
     text_release(&steps);
+    return any;
 }
 
-static void tell_time(const results *r, document *d, const group_summary *from,
-                      const group_summary *to) {
+static void tell_time(const results *r, document *d) {
     const plan *p = &r->plan;
+    const double from = results_group_value(r, &p->items[0].runs, "seconds_per_epoch");
+    const double to = results_group_value(r, &p->last->runs, "seconds_per_epoch");
     text before, after, said;
     text_init(&before, d->err);
     text_init(&after, d->err);
     text_init(&said, d->err);
-    effect_append_seconds(r, &before, &p->items[0].runs, from->seconds);
-    effect_append_seconds(r, &after, &p->last->runs, to->seconds);
+    effect_append_seconds(r, &before, &p->items[0].runs, from);
+    effect_append_seconds(r, &after, &p->last->runs, to);
     verdict_append_time(&said, &p->all, VERDICT_SENTENCE, r->options.language);
-    if (isnan(from->seconds) || isnan(to->seconds))
+    if (isnan(from) || isnan(to))
         document_add(d, BLOCK_PARAGRAPH,
                      say(r, "From %s to %s as a whole there is no figure for the time: %s."),
                      p->from, p->to, text_string(&said));
@@ -77,53 +78,48 @@ static void tell_time(const results *r, document *d, const group_summary *from,
     text_release(&before);
     text_release(&after);
     text_release(&said);
-    tell_steps(r, d, DIFFERENT, false, true, "What made the difference: %s.");
-    tell_steps(r, d, COST, false, true, "What was simulated says what it costs here: %s.");
-    tell_steps(r, d, SAME, false, true, "The same, within the margin: %s.");
-    tell_steps(r, d, UNDECIDED, false, true, "Undecided: %s.");
-    tell_steps(r, d, NONE, false, true, "No verdict: %s.");
+    tell_steps(r, d, BLOCK_PARAGRAPH, COST, false, true,
+               "What was simulated says what it costs here: %s.");
+    tell_steps(r, d, BLOCK_PARAGRAPH, SAME, false, true, "The same, within the margin: %s.");
+    tell_steps(r, d, BLOCK_PARAGRAPH, UNDECIDED, false, true, "Undecided: %s.");
+    tell_steps(r, d, BLOCK_PARAGRAPH, NONE, false, true, "No verdict: %s.");
 }
 
-static void tell_accuracy(const results *r, document *d, const group_summary *from,
-                          const group_summary *to) {
+static void tell_accuracy(const results *r, document *d) {
     const plan *p = &r->plan;
+    const double from = results_group_value(r, &p->items[0].runs, "accuracy");
+    const double to = results_group_value(r, &p->last->runs, "accuracy");
     text points;
     text_init(&points, d->err);
     verdict_append_points(&points, &p->all, r->options.language);
     if (!isnan(p->all.accuracy_difference))
         document_add(d, BLOCK_PARAGRAPH,
                      say(r, "Test accuracy: %s %.2f %%, %s %.2f %%, a difference of %s."), p->from,
-                     100 * from->accuracy, p->to, 100 * to->accuracy, text_string(&points));
+                     100 * from, p->to, 100 * to, text_string(&points));
     text_release(&points);
-    tell_steps(r, d, DIFFERENT, false, false, "What made the difference: %s.");
-    tell_steps(r, d, DIFFERENT, true, false,
-               "The models differ, but one seed does not tell the factor from chance "
-               "(SET=\"repeats=3\" does): %s.");
-    tell_steps(r, d, IDENTICAL, false, false, "The same model bit for bit, so exactly 0: %s.");
-    tell_steps(r, d, SAME, false, false, "The same, within the margin: %s.");
-    tell_steps(r, d, SAME, true, false, "The two models are as good, within the margin: %s.");
-    tell_steps(r, d, UNDECIDED, false, false, "Undecided: %s.");
-    tell_steps(r, d, UNDECIDED, true, false, "Undecided between the two models: %s.");
-    tell_steps(r, d, NONE, false, false, "No verdict: %s.");
+    tell_steps(r, d, BLOCK_PARAGRAPH, IDENTICAL, false, false,
+               "The same model bit for bit, so exactly 0: %s.");
+    tell_steps(r, d, BLOCK_PARAGRAPH, SAME, false, false, "The same, within the margin: %s.");
+    tell_steps(r, d, BLOCK_PARAGRAPH, SAME, true, false,
+               "The two models are as good, within the margin: %s.");
+    tell_steps(r, d, BLOCK_PARAGRAPH, UNDECIDED, false, false, "Undecided: %s.");
+    tell_steps(r, d, BLOCK_PARAGRAPH, UNDECIDED, true, false,
+               "Undecided between the two models: %s.");
+    tell_steps(r, d, BLOCK_PARAGRAPH, NONE, false, false, "No verdict: %s.");
 }
 
-static status tell_control(const results *r, document *d, const planned *one, error *err) {
-    group_summary with, without;
-    status rc = STATUS_OK;
+static void tell_control(const results *r, document *d, const planned *one) {
+    const comparison *c = &one->step;
     text points;
-    text_init(&points, err);
-    TRY(group_summarize(one->step.subject, &with, err));
-    TRY(group_summarize(one->step.baseline, &without, err));
-    verdict_append_points(&points, &one->step, r->options.language);
-    if (!isnan(one->step.accuracy_difference))
+    text_init(&points, d->err);
+    verdict_append_points(&points, c, r->options.language);
+    if (!isnan(c->accuracy_difference))
         document_add(d, BLOCK_PARAGRAPH,
                      say(r, "With a learning rate that follows the batch, %s reaches %.2f %% "
                             "instead of %.2f %%: %s."),
-                     one->step.baseline->name, 100 * with.accuracy, 100 * without.accuracy,
-                     text_string(&points));
-out:
+                     c->baseline->name, 100 * results_group_value(r, c->subject, "accuracy"),
+                     100 * results_group_value(r, c->baseline, "accuracy"), text_string(&points));
     text_release(&points);
-    return rc;
 }
 
 // The step whose rate stayed behind: what a control is compared with.
@@ -169,7 +165,7 @@ static void tell_rate(const results *r, document *d, const planned *control) {
     append_not_ranks(r, &rest);
     if (verdict_is_of_models(came) || verdict_is_of_models(went))
         text_append(&rest, say(r, " This is one seed: SET=\"repeats=3\" tells it from chance."));
-    document_add(d, BLOCK_PARAGRAPH,
+    document_add(d, BLOCK_LEAD,
                  say(r, most ? "What lost the accuracy is the learning rate, which did not follow "
                                "the batch (%s): one that does brings %s back.%s"
                              : "The learning rate, which did not follow the batch (%s), is less "
@@ -178,6 +174,24 @@ static void tell_rate(const results *r, document *d, const planned *control) {
     text_release(&lost);
     text_release(&points);
     text_release(&rest);
+}
+
+// What made the difference, before anything else.
+static void tell_conclusion(const results *r, document *d) {
+    bool none;
+    if (!tell_steps(r, d, BLOCK_LEAD, DIFFERENT, false, true,
+                    "What made the difference in time: %s."))
+        document_add(d, BLOCK_LEAD, "%s", say(r, "No step shows a difference in time."));
+    none = !tell_steps(r, d, BLOCK_LEAD, DIFFERENT, false, false,
+                       "What made the difference in accuracy: %s.");
+    if (tell_steps(r, d, BLOCK_LEAD, DIFFERENT, true, false,
+                   "In accuracy the models differ, but one seed does not tell the factor from "
+                   "chance (SET=\"repeats=3\" does): %s."))
+        none = false;
+    if (none) document_add(d, BLOCK_LEAD, "%s", say(r, "No step shows a difference in accuracy."));
+    for (size_t i = 0; i < r->plan.count; i++)
+        if (r->plan.items[i].role == PLANNED_CONTROL) tell_rate(r, d, &r->plan.items[i]);
+    tell_trust(r, d);
 }
 
 // ---- Tables ----
@@ -228,13 +242,13 @@ static void change_cell(document *d, const planned *one) {
 
 // Seconds more or less, with digits as for the seconds themselves, and their interval: in the same
 // cell, or in one of its own.
-static void difference_cells(const results *r, document *d, const comparison *c, const estimate *e,
-                             double seconds, bool together) {
-    const char *mark = c->simulated ? say(r, "SIMULATED") : "", *gap = *mark ? " " : "";
+static void difference_cells(document *d, const comparison *c, const estimate *e, double seconds,
+                             bool together) {
+    const char *mark = c->simulated ? SIMULATED_MARK : "";
     int digits = seconds_digits(seconds);
     bool known = !c->reasons && !isnan(e->value), ranged = known && !isnan(e->range.low);
     char value[TIME_TEXT + 32] = "", range[TIME_TEXT] = "";
-    if (known) snprintf(value, sizeof value, "%+.*f%s%s", digits, e->value, gap, mark);
+    if (known) snprintf(value, sizeof value, "%+.*f%s", digits, e->value, mark);
     if (ranged)
         snprintf(range, sizeof range, "[%+.*f, %+.*f]", digits, e->range.low, digits,
                  e->range.high);
@@ -247,59 +261,50 @@ static void difference_cells(const results *r, document *d, const comparison *c,
 }
 
 // The cells of a row about time behind those that say what it is about. `c` is NULL for the start.
-static status time_cells(const results *r, document *d, const group *g, const comparison *c,
-                         bool brief, error *err) {
+static void time_cells(const results *r, document *d, const group *g, const comparison *c,
+                       bool brief) {
     static const comparison none = {.seconds = {NAN, {NAN, NAN}}, .total = {NAN, {NAN, NAN}}};
-    group_summary s;
-    status rc = group_summarize(g, &s, err);
-    double total = effect_total_seconds(g);
-    if (rc != STATUS_OK) return rc;
-    cell_time(r, d, g->runs[0], s.seconds);
-    difference_cells(r, d, c ? c : &none, c ? &c->seconds : &none.seconds, s.seconds, false);
+    const double seconds = results_group_value(r, g, "seconds_per_epoch");
+    const double total = results_group_value(r, g, "total_seconds");
+    cell_group(r, d, g, "seconds_per_epoch");
+    difference_cells(d, c ? c : &none, c ? &c->seconds : &none.seconds, seconds, false);
     if (c)
         cell_time_verdict(r, d, c, VERDICT_SENTENCE);
     else
         document_cell(d, CELL_TEXT, "%s", "");
-    if (brief) return rc;
-    cell_time(r, d, g->runs[0], total);
-    difference_cells(r, d, c ? c : &none, c ? &c->total : &none.total, total, true);
-    return rc;
+    if (brief) return;
+    cell_group(r, d, g, "total_seconds");
+    difference_cells(d, c ? c : &none, c ? &c->total : &none.total, total, true);
 }
 
-static status time_table(const results *r, document *d, bool brief, error *err) {
+static void time_table(const results *r, document *d, bool brief) {
     static const wording head[] = {"Factor",        "s / epoch", "Effect",
                                    "95 % interval", "Verdict",   "Total s",
                                    "Effect",        "Change",    "Run"};
     const plan *p = &r->plan;
     bool published = !brief && has_published(r, d, true);
-    status rc = STATUS_OK;
     ladder_head(r, d, head, brief ? 5 : 9, published);
     for (size_t i = 0; i < p->count; i++) {
         const planned *one = &p->items[i];
         first_cells(r, d, one, published, true);
-        TRY(time_cells(r, d, &one->runs, one->compared ? &one->step : NULL, brief, err));
+        time_cells(r, d, &one->runs, one->compared ? &one->step : NULL, brief);
         if (brief) continue;
         change_cell(d, one);
         document_cell(d, CELL_TEXT, "%s", one->name);
     }
     first_cells(r, d, NULL, published, true);
-    TRY(time_cells(r, d, &p->last->runs, &p->all, brief, err));
+    time_cells(r, d, &p->last->runs, &p->all, brief);
     if (!brief) document_cell(d, CELL_TEXT, "%s → %s", p->from, p->to);
     if (!brief) document_cell(d, CELL_TEXT, "%s", "");
     document_add(d, BLOCK_NOTE, "%s",
                  say(r, "Effect: against the step before; a run beside the way is compared with "
                         "the step above it, and so is the step after it."));
     note_verdicts(r, d);
-out:
-    return rc;
 }
 
-static status accuracy_cells(const results *r, document *d, const group *g, const comparison *c,
-                             bool brief, error *err) {
-    group_summary s;
-    status rc = group_summarize(g, &s, err);
-    if (rc != STATUS_OK) return rc;
-    cell_percent(d, s.accuracy);
+static void accuracy_cells(const results *r, document *d, const group *g, const comparison *c,
+                           bool brief) {
+    cell_group(r, d, g, "accuracy");
     if (!c || isnan(c->accuracy_difference))
         document_cell(d, CELL_NUMBER, "%s", "");
     else if (c->identical)
@@ -316,88 +321,62 @@ static status accuracy_cells(const results *r, document *d, const group *g, cons
     else
         cell_accuracy_verdict(r, d, c);
     if (!brief) document_cell(d, CELL_CODE, "%.*s", SHORT_HASH, g->runs[0]->model_content);
-    return rc;
 }
 
-static status accuracy_table(const results *r, document *d, bool brief, error *err) {
+static void accuracy_table(const results *r, document *d, bool brief) {
     static const wording head[] = {"Factor",        "Test accuracy", "Effect",
                                    "95 % interval", "Verdict",       "Model"};
     const plan *p = &r->plan;
     bool published = !brief && has_published(r, d, false);
-    status rc = STATUS_OK;
     ladder_head(r, d, head, brief ? 5 : 6, published);
     for (size_t i = 0; i < p->count; i++) {
         const planned *one = &p->items[i];
         first_cells(r, d, one, published, false);
-        TRY(accuracy_cells(r, d, &one->runs, one->compared ? &one->step : NULL, brief, err));
+        accuracy_cells(r, d, &one->runs, one->compared ? &one->step : NULL, brief);
     }
     first_cells(r, d, NULL, published, false);
-    TRY(accuracy_cells(r, d, &p->last->runs, &p->all, brief, err));
+    accuracy_cells(r, d, &p->last->runs, &p->all, brief);
     document_add(
         d, BLOCK_NOTE, "%s",
         say(r, "Effect: against the step before, as for the time. The interval is that of the "
                "mean over seeds (Student's t, paired), with fewer than three that of the test "
                "samples of one seed, which does not know how much another seed would change."));
-out:
-    return rc;
 }
 
 // ---- Drawings ----
 
-static void fill_bar(double *value, const comparison *c, bool time) {
-    double scale = time ? 1 : 100;
-    interval range = time ? c->seconds.range : c->accuracy_range;
-    value[0] = scale * (time ? c->seconds.value : c->accuracy_difference);
-    value[1] = scale * range.low;
-    value[2] = scale * range.high;
+static status add_effects(const results *r, bars *b, error *err) {
+    status rc = STATUS_OK;
+    for (size_t i = 0; rc == STATUS_OK && i < r->plan.count; i++) {
+        const planned *one = &r->plan.items[i];
+        text label;
+        text_init(&label, err);
+        effect_append_factor(r, &label, one);
+        rc = bars_add(b, r, one->name, "", text_string(&label));
+        text_release(&label);
+    }
+    return rc;
 }
 
-// One bar a step.
 static status effect_figure(const results *r, document *d, bool time, error *err) {
-    status rc = STATUS_FAILED;
-    const plan *p = &r->plan;
-    size_t count = 0;
-    double *value = memory_new(3 * p->count, sizeof *value, err), bar[3];
-    text *label = memory_new(p->count, sizeof *label, err);
-    const char **names = memory_new(p->count, sizeof *names, err);
-    if (!value || !label || !names) goto out;
-    for (size_t i = 0; i < p->count; i++) {
-        text_init(&label[count], err);
-        fill_bar(bar, &p->items[i].step, time);
-        if (!p->items[i].compared || !isfinite(bar[0])) continue;
-        for (size_t k = 0; k < 3; k++) value[k * p->count + count] = bar[k];
-        effect_append_factor(r, &label[count], &p->items[i]);
-        names[count] = text_string(&label[count]);
-        count++;
-    }
-    plot_values v = {
-        .id = time ? "timeeffect" : "accuracyeffect",
-        .title = say(r, time ? "What each step costs in time" : "What each step does to accuracy"),
-        .x = say(r, time ? "seconds / epoch against the step before"
-                         : "points against the step before"),
-        .names = names,
-        .value = value,
-        .low = value + p->count,
-        .high = value + 2 * p->count,
-        .count = count,
-        .reference = NAN};
-    char *svg = NULL, why[128];
-    rc = STATUS_OK;
-    if (!count) goto out;
-    TRY(plot_whiskers(&v, &svg, why, err));
-    if (svg)
-        document_figure(d, v.id, svg,
-                        say(r, time ? "Seconds an epoch that each step adds (right) or saves "
-                                      "(left), with 95 % intervals."
-                                    : "Points of test accuracy that each step brings (right) or "
-                                      "loses (left), with 95 % intervals."));
-    else
-        document_add(d, BLOCK_NOTE, say(r, "No drawing here: %s when the report was made."), why);
-out:
-    for (size_t i = 0; label && i < p->count; i++) text_release(&label[i]);
-    free(value);
-    free(label);
-    free(names);
+    const char *const metric[] = {time ? "seconds_per_epoch_effect" : "accuracy_effect"};
+    bars b = {.id = time ? "timeeffect" : "accuracyeffect",
+              .title =
+                  say(r, time ? "What each step costs in time" : "What each step does to accuracy"),
+              .axis = say(r, time ? "seconds / epoch against the step before"
+                                  : "points against the step before"),
+              .caption = say(r, time ? "Seconds an epoch that each step adds (right) or saves "
+                                       "(left), with 95 % intervals."
+                                     : "Points of test accuracy that each step brings (right) or "
+                                       "loses (left), with 95 % intervals."),
+              .metrics = metric,
+              .metric_count = 1,
+              .scale = time ? 1 : 100,
+              .reference = NAN,
+              .err = err};
+    status rc = add_effects(r, &b, err);
+    if (rc == STATUS_OK) rc = bars_draw(&b, r, d);
+    bars_release(&b);
     return rc;
 }
 
@@ -417,23 +396,19 @@ static void tell_order(const results *r, document *d) {
 
 status section_ladder(const results *r, document *d, bool draw, error *err) {
     const plan *p = &r->plan;
-    group_summary from, to;
     status rc = STATUS_OK;
-    TRY(group_summarize(&p->items[0].runs, &from, err));
-    TRY(group_summarize(&p->last->runs, &to, err));
-    document_add(d, BLOCK_HEADING, "%s", say(r, "What each step costs in time"));
-    tell_time(r, d, &from, &to);
+    tell_conclusion(r, d);
     if (draw) TRY(effect_figure(r, d, true, err));
-    TRY(time_table(r, d, !draw, err));
+    if (draw) TRY(effect_figure(r, d, false, err));
+    document_add(d, BLOCK_HEADING, "%s", say(r, "What each step costs in time"));
+    tell_time(r, d);
+    time_table(r, d, !draw);
     tell_order(r, d);
     document_add(d, BLOCK_HEADING, "%s", say(r, "What each step does to accuracy"));
-    tell_accuracy(r, d, &from, &to);
+    tell_accuracy(r, d);
     for (size_t i = 0; i < p->count; i++)
-        if (p->items[i].role == PLANNED_CONTROL) TRY(tell_control(r, d, &p->items[i], err));
-    for (size_t i = 0; i < p->count; i++)
-        if (p->items[i].role == PLANNED_CONTROL) tell_rate(r, d, &p->items[i]);
-    if (draw) TRY(effect_figure(r, d, false, err));
-    TRY(accuracy_table(r, d, !draw, err));
+        if (p->items[i].role == PLANNED_CONTROL) tell_control(r, d, &p->items[i]);
+    accuracy_table(r, d, !draw);
     TRY(section_published_walk(r, d, err));
 out:
     return rc;

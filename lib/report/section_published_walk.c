@@ -3,9 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "audit/audit.h"
+#include "audit/number.h"
 #include "report/effects.h"
 #include "report/sections.h"
+#include "results/load_share.h"
 
 enum { NUMBER_TEXT = 64 };
 
@@ -75,7 +76,7 @@ static bool is_noise(const results *r, const published_step *s) {
     double a = s->before.value.low / 100, b = s->after.value.low / 100;
     bool ranges =
         s->before.value.low < s->before.value.high || s->after.value.low < s->after.value.high;
-    return n > 0 && !ranges && a < 1 && b < 1 && fabs(audit_proportions_z(a, n, b, n)) < 1.96;
+    return n > 0 && !ranges && a < 1 && b < 1 && fabs(proportions_z(a, n, b, n)) < 1.96;
 }
 
 // ---- In words ----
@@ -242,7 +243,7 @@ static status tell_load(const results *r, document *d, const published_walk *w,
     status rc = STATUS_OK;
     text_init(&known, err);
     if (!alone || !more) goto out;
-    TRY(plan_load_share(&from->runs, &share, err));
+    TRY(load_share(&from->runs, &share, err));
     if (isnan(share.value) || share.value >= 1) goto out;
     const double bound = 1 / (1 - share.value);
     append_share(&known, &share);

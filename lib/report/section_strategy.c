@@ -5,15 +5,16 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "report/bars.h"
 #include "report/plot.h"
 #include "report/sections.h"
 #include "results/execution.h"
 
-// What is shown, and the execution of each of its runs.
+// What is shown, and what kind of execution each of its runs is.
 typedef struct page {
     const results *r;
     document *d;
-    execution *of;
+    execution_kind *of;
 } page;
 
 static const run *run_at(const page *p, size_t i) {
@@ -21,7 +22,7 @@ static const run *run_at(const page *p, size_t i) {
 }
 
 static bool shows(const page *p, size_t i, execution_kind kind) {
-    return p->of[i].kind == kind && execution_has_times(run_at(p, i));
+    return p->of[i] == kind && execution_has_times(run_at(p, i));
 }
 
 static size_t count_shown(const page *p, execution_kind kind) {
@@ -30,23 +31,47 @@ static size_t count_shown(const page *p, execution_kind kind) {
     return count;
 }
 
-static void cell_share(document *d, double share) {
-    cell_number(d, "%.1f %%", 100 * share);
-}
-
 static void cell_run(const page *p, size_t i) {
     char label[LABEL_TEXT];
     document_cell(p->d, CELL_STRONG, "%s", label_run(p->r, run_at(p, i), label));
 }
 
-static device_use mean_use(const execution *e) {
-    device_use mean = {0};
-    for (size_t i = 0; i < e->count; i++) {
-        mean.busy += e->devices[i].busy / (double)e->count;
-        mean.copying += e->devices[i].copying / (double)e->count;
-        mean.waiting += e->devices[i].waiting / (double)e->count;
-    }
-    return mean;
+// ---- Figures of a device ----
+
+static const char *const uses[] = {"busy", "copying", "waiting"};
+enum { BUSY, COPYING, WAITING, USES };
+
+static size_t device_count(const run *one) {
+    const yaml_node *list = execution_devices(one);
+    return list ? list->count : 0;
+}
+
+// "replica.0.busy".
+static const char *device_metric(const page *p, size_t i, size_t device, const char *what,
+                                 char metric[64]) {
+    snprintf(metric, 64, "%s.%zu.%s", p->of[i] == EXECUTION_STAGES ? "stage" : "replica", device,
+             what);
+    return metric;
+}
+
+static double device_value(const page *p, size_t i, size_t device, int use) {
+    char metric[64];
+    return results_value(p->r, run_at(p, i)->name, device_metric(p, i, device, uses[use], metric));
+}
+
+static double mean_value(const page *p, size_t i, int use) {
+    const size_t count = device_count(run_at(p, i));
+    double sum = 0;
+    for (size_t k = 0; k < count; k++) sum += device_value(p, i, k, use);
+    return sum / (double)count;
+}
+
+static void device_cells(const page *p, size_t i, size_t device, const char *const *columns,
+                         size_t count) {
+    char metric[64];
+    for (size_t k = 0; k < count; k++)
+        cell_figure(p->r, p->d, run_at(p, i)->name,
+                    device_metric(p, i, device, columns[k], metric));
 }
 
 // A paragraph; releases `told`.
@@ -59,17 +84,20 @@ static void tell(const page *p, text *told) {
 // ---- DataParallel ----
 
 // The master against the others, of which there is at least one.
-static void append_master(const page *p, text *out, const execution *e) {
-    const double alone = execution_master_share(e), master = 100 * e->devices[0].busy;
-    double low = e->devices[1].busy, high = low;
-    for (size_t i = 2; i < e->count; i++) {
-        low = fmin(low, e->devices[i].busy);
-        high = fmax(high, e->devices[i].busy);
+static void append_master(const page *p, text *out, size_t i) {
+    const run *one = run_at(p, i);
+    const size_t count = device_count(one);
+    const double alone = results_value(p->r, one->name, "dp.master_alone");
+    const double master = 100 * device_value(p, i, 0, BUSY);
+    double low = device_value(p, i, 1, BUSY), high = low;
+    for (size_t k = 2; k < count; k++) {
+        low = fmin(low, device_value(p, i, k, BUSY));
+        high = fmax(high, device_value(p, i, k, BUSY));
     }
     if (!isnan(alone))
         text_format(out, say(p->r, " For %.1f %% of the step the master works alone."),
                     100 * alone);
-    if (e->count == 2)
+    if (count == 2)
         text_format(out, say(p->r, " The master is busy for %.1f %% of it, replica 1 for %.1f %%."),
                     master, 100 * low);
     else
@@ -82,36 +110,32 @@ static void append_master(const page *p, text *out, const execution *e) {
 
 static void tell_replicas(const page *p, size_t i) {
     char label[LABEL_TEXT];
-    const execution *e = &p->of[i];
-    const device_use mean = mean_use(e);
-    if (!e->count || isnan(mean.waiting)) return;
+    const double waiting = mean_value(p, i, WAITING);
+    if (isnan(waiting)) return;
     text told;
     text_init(&told, p->d->err);
     text_format(&told,
                 say(p->r, "%s: a replica spends %.1f %% of a step on copying and reducing and %.1f "
                           "%% on waiting."),
-                label_run(p->r, run_at(p, i), label), 100 * mean.copying, 100 * mean.waiting);
-    if (e->count > 1) append_master(p, &told, e);
+                label_run(p->r, run_at(p, i), label), 100 * mean_value(p, i, COPYING),
+                100 * waiting);
+    if (device_count(run_at(p, i)) > 1) append_master(p, &told, i);
     tell(p, &told);
-}
-
-static int64_t bytes_of_step(const execution *e) {
-    int64_t sum = 0;
-    for (int k = 0; k < EXECUTION_ACTIVITIES; k++) sum += e->bytes[k] > 0 ? e->bytes[k] : 0;
-    return sum;
 }
 
 // A row of the activities; EXECUTION_ACTIVITIES: their sum.
 static void activity_row(const page *p, const char *name, int activity) {
+    const bool sum = activity == EXECUTION_ACTIVITIES;
+    char seconds[48] = "dp.sum", bytes[48] = "dp.bytes";
+    if (!sum) snprintf(seconds, sizeof seconds, "dp.%s", execution_activity(activity));
+    if (!sum) snprintf(bytes, sizeof bytes, "dp.bytes.%s", execution_activity(activity));
     document_cell(p->d, CELL_STRONG, "%s", say(p->r, name));
     for (size_t i = 0; i < p->r->list.count; i++) {
-        const execution *e = &p->of[i];
+        const char *owner = run_at(p, i)->name;
         if (!shows(p, i, EXECUTION_REPLICAS)) continue;
-        const bool sum = activity == EXECUTION_ACTIVITIES;
-        const double step = execution_step_seconds(e), seconds = sum ? step : e->seconds[activity];
-        cell_number(p->d, "%.4f", 1000 * seconds);
-        cell_share(p->d, seconds / step);
-        cell_count(p->d, sum ? bytes_of_step(e) : e->bytes[activity]);
+        cell_figure(p->r, p->d, owner, seconds);
+        cell_share(p->r, p->d, owner, seconds, "dp.sum");
+        cell_figure(p->r, p->d, owner, bytes);
     }
 }
 
@@ -144,30 +168,21 @@ static void activity_table(const page *p, size_t shown) {
                      "that cross between the master and the other replicas."));
 }
 
-static void use_cells(const page *p, const device_use *use) {
-    cell_share(p->d, use->busy);
-    cell_share(p->d, use->copying);
-    cell_share(p->d, use->waiting);
-}
-
-static void cell_memory(document *d, int64_t bytes) {
-    cell_number(d, "%.1f", bytes < 0 ? NAN : (double)bytes / (1 << 20));
-}
-
 static void replica_table(const page *p) {
-    static const wording head[] = {"Run", "Replica", "Busy", "Copying", "Waiting", "Memory, MiB"};
+    static const wording head[] = {"Run",           "Replica", "Busy",
+                                   "Communication", "Waiting", "Memory, MiB"};
+    static const char *const columns[] = {"busy", "copying", "waiting", "bytes"};
     document_table(p->d, 6, "");
     head_cells(p->r, p->d, head, 6);
     for (size_t i = 0; i < p->r->list.count; i++) {
         if (!shows(p, i, EXECUTION_REPLICAS)) continue;
-        for (size_t k = 0; k < p->of[i].count; k++) {
+        for (size_t k = 0; k < device_count(run_at(p, i)); k++) {
             cell_run(p, i);
             if (k == 0)
                 document_cell(p->d, CELL_TEXT, say(p->r, "%zu, the master"), k);
             else
                 document_cell(p->d, CELL_TEXT, "%zu", k);
-            use_cells(p, &p->of[i].devices[k]);
-            cell_memory(p->d, p->of[i].devices[k].memory);
+            device_cells(p, i, k, columns, sizeof columns / sizeof *columns);
         }
     }
 }
@@ -184,70 +199,75 @@ static void show_replicas(const page *p) {
 // ---- Pipelines ----
 
 // Stages of unlike work, if they differ by what is more than noise.
-static void append_uneven(const page *p, text *out, const execution *e) {
+static void append_uneven(const page *p, text *out, size_t i) {
     const double noise = 0.01;
+    const yaml_node *list = execution_devices(run_at(p, i));
     size_t most = 0, least = 0;
-    for (size_t k = 1; k < e->count; k++) {
-        if (e->devices[k].busy > e->devices[most].busy) most = k;
-        if (e->devices[k].busy < e->devices[least].busy) least = k;
+    for (size_t k = 1; k < list->count; k++) {
+        if (device_value(p, i, k, BUSY) > device_value(p, i, most, BUSY)) most = k;
+        if (device_value(p, i, k, BUSY) < device_value(p, i, least, BUSY)) least = k;
     }
-    const device_use *busiest = &e->devices[most], *idlest = &e->devices[least];
-    if (busiest->busy - idlest->busy > noise)
+    const double busiest = device_value(p, i, most, BUSY), idlest = device_value(p, i, least, BUSY);
+    if (busiest - idlest > noise)
         text_format(out,
                     say(p->r, " Its busiest stage is %zu (%s to %s) with %.1f %%, its idlest %zu "
                               "(%s to %s) with %.1f %%."),
-                    most, busiest->first, busiest->last, 100 * busiest->busy, least, idlest->first,
-                    idlest->last, 100 * idlest->busy);
+                    most, run_text(list->items[most], "first"), run_text(list->items[most], "last"),
+                    100 * busiest, least, run_text(list->items[least], "first"),
+                    run_text(list->items[least], "last"), 100 * idlest);
 }
 
 static void tell_stages(const page *p, size_t i) {
     char label[LABEL_TEXT];
-    const execution *e = &p->of[i];
-    if (!e->count || isnan(e->bubble_measured) || isnan(e->micro_batches)) return;
+    const run *one = run_at(p, i);
+    const size_t count = device_count(one);
+    const double bubble = results_value(p->r, one->name, "bubble_measured");
+    const double batches = results_value(p->r, one->name, "micro_batches");
+    if (!count || isnan(bubble) || isnan(batches)) return;
     text told;
     text_init(&told, p->d->err);
     text_format(&told,
                 say(p->r, "%s: a stage has nothing to do for %.1f %% of a step (the bubble). "
                           "Filling and draining a pipeline of S = %zu stages with M = %.4g "
                           "micro-batches would cost %.1f %%."),
-                label_run(p->r, run_at(p, i), label), 100 * e->bubble_measured, e->count,
-                e->micro_batches, 100 * e->bubble_predicted);
-    append_uneven(p, &told, e);
+                label_run(p->r, one, label), 100 * bubble, count, batches,
+                100 * results_value(p->r, one->name, "bubble_predicted"));
+    append_uneven(p, &told, i);
     tell(p, &told);
 }
 
 static void stage_table(const page *p) {
     static const wording head[] = {
-        "Run", "Stage", "Layers", "Busy", "Copying", "Waiting", "Bytes sent / step", "Memory, MiB"};
+        "Run",        "Stage", "Layers", "Busy", "Communication", "Waiting", "Bytes sent / step",
+        "Memory, MiB"};
+    static const char *const columns[] = {"busy", "copying", "waiting", "bytes_sent_per_step",
+                                          "bytes"};
     document_table(p->d, 8, "");
     head_cells(p->r, p->d, head, 8);
     for (size_t i = 0; i < p->r->list.count; i++) {
         if (!shows(p, i, EXECUTION_STAGES)) continue;
-        for (size_t k = 0; k < p->of[i].count; k++) {
-            const device_use *use = &p->of[i].devices[k];
+        const yaml_node *list = execution_devices(run_at(p, i));
+        for (size_t k = 0; list && k < list->count; k++) {
             cell_run(p, i);
             document_cell(p->d, CELL_TEXT, "%zu", k);
-            document_cell(p->d, CELL_TEXT, say(p->r, "%s to %s"), use->first, use->last);
-            use_cells(p, use);
-            cell_count(p->d, use->bytes_sent);
-            cell_memory(p->d, use->memory);
+            document_cell(p->d, CELL_TEXT, say(p->r, "%s to %s"), run_text(list->items[k], "first"),
+                          run_text(list->items[k], "last"));
+            device_cells(p, i, k, columns, sizeof columns / sizeof *columns);
         }
     }
 }
 
 static void bubble_table(const page *p) {
-    static const wording head[] = {"Run", "Stages", "Micro-batches", "Bubble, measured",
-                                   "(S - 1) / (M + S - 1)"};
+    static const wording head[] = {"Run", "Stages"};
+    static const char *const columns[] = {"micro_batches", "bubble_measured", "bubble_predicted"};
     document_table(p->d, 5, "");
-    head_cells(p->r, p->d, head, 5);
+    head_cells(p->r, p->d, head, 2);
+    head_figures(p->r, p->d, columns, 3);
     for (size_t i = 0; i < p->r->list.count; i++) {
-        const execution *e = &p->of[i];
         if (!shows(p, i, EXECUTION_STAGES)) continue;
         cell_run(p, i);
-        cell_count(p->d, (int64_t)e->count);
-        cell_number(p->d, "%.4g", e->micro_batches);
-        cell_share(p->d, e->bubble_measured);
-        cell_share(p->d, e->bubble_predicted);
+        cell_count(p->d, (int64_t)device_count(run_at(p, i)));
+        cell_figures(p->r, p->d, run_at(p, i)->name, columns, 3);
     }
 }
 
@@ -265,17 +285,10 @@ static bool is_fast(const run *one) {
     return strcmp(one->reduce, "fast") == 0;
 }
 
-static double comm_share(const run *one) {
-    enum { COMM = 4 }; // of run_phase_name
-    const run_split split = run_time_split(one);
-    return split.phase[COMM] / split.wall;
-}
-
 static void tell_ranks(const page *p, size_t i) {
     char label[LABEL_TEXT];
     const run *one = run_at(p, i);
-    const device_use use = execution_mean_use(one);
-    const double vectors = p->of[i].vectors;
+    const double vectors = results_value(p->r, one->name, "vectors_per_reduction");
     text told;
     text_init(&told, p->d->err);
     (void)label_run(p->r, one, label);
@@ -297,113 +310,78 @@ static void tell_ranks(const page *p, size_t i) {
     text_format(&told,
                 say(p->r, " Exposed communication takes %.1f %% of a step, waiting %.1f %%; a rank "
                           "is busy for %.1f %% of it."),
-                100 * comm_share(one), 100 * use.waiting, 100 * use.busy);
+                100 * results_value(p->r, one->name, "exposed_comm"),
+                100 * results_value(p->r, one->name, "waiting"),
+                100 * results_value(p->r, one->name, "busy"));
     tell(p, &told);
 }
 
 static void show_ranks(const page *p) {
-    static const wording head[] = {"Run",
-                                   "Ranks",
-                                   "Vectors per reduction",
-                                   "Bytes sent / step",
-                                   "Exposed comm",
-                                   "Hidden comm, ms / step",
-                                   "Waiting",
-                                   "Busy"};
+    static const char *const columns[] = {
+        "world_size",   "vectors_per_reduction", "bytes_sent_per_step",
+        "exposed_comm", "hidden_comm_per_step",  "waiting",
+        "busy"};
+    static const wording head[] = {"Run"};
     if (!count_shown(p, EXECUTION_RANKS)) return;
     for (size_t i = 0; i < p->r->list.count; i++)
         if (shows(p, i, EXECUTION_RANKS)) tell_ranks(p, i);
     document_table(p->d, 8, "");
-    head_cells(p->r, p->d, head, 8);
+    head_cells(p->r, p->d, head, 1);
+    head_figures(p->r, p->d, columns, 7);
     for (size_t i = 0; i < p->r->list.count; i++) {
-        const run *one = run_at(p, i);
         if (!shows(p, i, EXECUTION_RANKS)) continue;
-        const device_use use = execution_mean_use(one);
+        const run *one = run_at(p, i);
         cell_run(p, i);
-        cell_count(p->d, one->world_size);
-        cell_number(p->d, "%.4g", is_fast(one) ? 1 : p->of[i].vectors);
-        cell_count(p->d, p->of[i].bytes_sent);
-        cell_share(p->d, comm_share(one));
-        cell_number(p->d, "%.4f", 1000 * p->of[i].hidden_comm);
-        cell_share(p->d, use.waiting);
-        cell_share(p->d, use.busy);
+        cell_figure(p->r, p->d, one->name, columns[0]);
+        if (is_fast(one))
+            cell_count(p->d, 1);
+        else
+            cell_figure(p->r, p->d, one->name, columns[1]);
+        cell_figures(p->r, p->d, one->name, columns + 2, 5);
     }
 }
 
 // ---- The drawing ----
 
-typedef struct bars {
-    double (*value)[3];
-    char (*label)[LABEL_TEXT + 32];
-    const char **name;
-    size_t count;
-} bars;
-
-static void add_bar(bars *b, const device_use *use) {
-    const double shares[] = {use->busy, use->copying, use->waiting};
-    for (int k = 0; k < 3; k++) b->value[b->count][k] = isfinite(shares[k]) ? 100 * shares[k] : 0;
-    b->name[b->count] = b->label[b->count];
-    b->count++;
-}
-
 // A run's name stands at its first bar alone.
-static void add_bars(const page *p, size_t i, bars *b) {
-    char label[LABEL_TEXT];
-    const execution *e = &p->of[i];
-    (void)label_run(p->r, run_at(p, i), label);
-    if (e->kind == EXECUTION_RANKS) {
-        const device_use use = execution_mean_use(run_at(p, i));
-        snprintf(b->label[b->count], sizeof *b->label, "%s, %s", label, say(p->r, "mean"));
-        add_bar(b, &use);
+static status add_bars(const page *p, size_t i, bars *b) {
+    const run *one = run_at(p, i);
+    char label[LABEL_TEXT], name[LABEL_TEXT + 32], prefix[64];
+    status rc = STATUS_OK;
+    (void)label_run(p->r, one, label);
+    if (p->of[i] == EXECUTION_RANKS) {
+        snprintf(name, sizeof name, "%s, %s", label, say(p->r, "mean"));
+        TRY(bars_add(b, p->r, one->name, "", name));
     }
-    for (size_t k = 0; k < e->count; k++) {
-        if (k == 0)
-            snprintf(b->label[b->count], sizeof *b->label, "%s, %zu", label, k);
-        else
-            snprintf(b->label[b->count], sizeof *b->label, "%zu", k);
-        add_bar(b, &e->devices[k]);
+    for (size_t k = 0; k < device_count(one); k++) {
+        snprintf(name, sizeof name, "%s%s%zu", k ? "" : label, k ? "" : ", ", k);
+        TRY(bars_add(b, p->r, one->name, device_metric(p, i, k, "", prefix), name));
     }
-}
-
-static status draw(const page *p, const bars *b, error *err) {
-    const char *parts[] = {say(p->r, "Busy"), say(p->r, "Copying"), say(p->r, "Waiting")};
-    plot_bars plot = {.id = "use",
-                      .title = say(p->r, "Where parallelism loses its time"),
-                      .bars = b->name,
-                      .parts = parts,
-                      .x = say(p->r, "% of a step"),
-                      .bar_count = b->count,
-                      .part_count = 3,
-                      .value = b->value[0]};
-    char *svg, why[128];
-    status rc = plot_stacked(&plot, &svg, why, err);
-    if (rc != STATUS_OK) return rc;
-    if (svg)
-        document_figure(p->d, plot.id, svg,
-                        say(p->r, "What each replica (its number; 0 is the master), each stage, "
-                                  "and a rank on average does with its time in a step."));
-    else
-        document_add(p->d, BLOCK_NOTE, say(p->r, "No drawing here: %s when the report was made."),
-                     why);
-    return STATUS_OK;
+out:
+    return rc;
 }
 
 static status use_figure(const page *p, error *err) {
-    status rc = STATUS_FAILED;
-    size_t room = 1;
-    for (size_t i = 0; i < p->r->list.count; i++) room += p->of[i].count + 1;
-    bars b = {.value = memory_new(room, sizeof *b.value, err),
-              .label = memory_new(room, sizeof *b.label, err),
-              .name = memory_new(room, sizeof *b.name, err)};
-    if (!b.value || !b.label || !b.name) goto out;
+    const char *names[] = {say(p->r, "Busy"), say(p->r, "Communication"), say(p->r, "Waiting")};
+    static const int colours[] = {PLOT_BUSY, PLOT_COMM, PLOT_WAIT};
+    bars b = {.id = "use",
+              .title = say(p->r, "Where parallelism loses its time"),
+              .axis = say(p->r, "% of a step"),
+              .caption = say(p->r, "What each replica (its number; 0 is the master), each stage, "
+                                   "and a rank on average does with its time in a step."),
+              .metrics = uses,
+              .names = names,
+              .metric_count = USES,
+              .colours = colours,
+              .scale = 100,
+              .err = err};
+    status rc = STATUS_OK;
     for (size_t i = 0; i < p->r->list.count; i++)
-        if (p->of[i].kind != EXECUTION_PLAIN && execution_has_times(run_at(p, i)))
-            add_bars(p, i, &b);
-    rc = b.count ? draw(p, &b, err) : STATUS_OK;
+        if (p->of[i] != EXECUTION_PLAIN && execution_has_times(run_at(p, i)))
+            TRY(add_bars(p, i, &b));
+    rc = bars_draw(&b, p->r, p->d);
 out:
-    free(b.value);
-    free(b.label);
-    free(b.name);
+    bars_release(&b);
     return rc;
 }
 
@@ -413,7 +391,7 @@ out:
 static void tell_absent(const page *p, size_t i) {
     const run *one = run_at(p, i);
     char why[512];
-    if (p->of[i].kind == EXECUTION_PLAIN || execution_has_times(one)) return;
+    if (p->of[i] == EXECUTION_PLAIN || execution_has_times(one)) return;
     snprintf(why, sizeof why, say(p->r, like_no_time(one)), one->name);
     document_add(p->d, BLOCK_NOTE, say(p->r, "%s: not shown where its strategy loses time: %s."),
                  one->name, run_has_time(one) ? say(p->r, "the manifest has no phases") : why);
@@ -436,7 +414,8 @@ static status compose(const page *p, size_t shown, error *err) {
             document_add(
                 p->d, BLOCK_NOTE, "%s",
                 say(p->r, "Replicas and stages have a row each: shares of the step once its batch "
-                          "is there, over all steps of the run. Copying has the reduction in it."));
+                          "is there, over all steps of the run. Communication: copies between "
+                          "devices, and the reduction."));
     }
     for (size_t i = 0; i < p->r->list.count; i++) tell_absent(p, i);
     return STATUS_OK;
@@ -448,14 +427,11 @@ status section_strategy(const results *r, document *d, error *err) {
     page p = {r, d, memory_new(r->list.count, sizeof *p.of, err)};
     if (!p.of) return STATUS_FAILED;
     for (size_t i = 0; i < r->list.count; i++) {
-        const run *one = &r->list.runs[i];
-        TRY(execution_read(one, &p.of[i], err));
-        any += p.of[i].kind != EXECUTION_PLAIN;
-        shown += p.of[i].kind != EXECUTION_PLAIN && execution_has_times(one);
+        p.of[i] = execution_kind_of(&r->list.runs[i]);
+        any += p.of[i] != EXECUTION_PLAIN;
+        shown += p.of[i] != EXECUTION_PLAIN && execution_has_times(&r->list.runs[i]);
     }
     if (any) rc = compose(&p, shown, err);
-out:
-    for (size_t i = 0; i < r->list.count; i++) execution_release(&p.of[i]);
     free(p.of);
     return rc;
 }

@@ -6,10 +6,10 @@
 
 #include "base/json.h"
 #include "base/memory.h"
+#include "report/bars.h"
 #include "report/effects.h"
-#include "report/plot.h"
 #include "report/sections.h"
-#include "results/execution.h"
+#include "results/load_share.h"
 
 enum { COLUMNS_MAX = 24 };
 
@@ -58,17 +58,6 @@ static void append_variant(const plan *p, text *out, const planned *one) {
 
 // ---- The table ----
 
-static double ranks_of(const group *g) {
-    return (double)g->runs[0]->world_size;
-}
-
-// How much of the ideal speed-up came: of the first variant's, by its ranks.
-static double efficiency(const plan *p, const planned *one) {
-    if (one == &p->items[0]) return 1;
-    if (one->step.reasons) return NAN;
-    return one->step.speedup.value * ranks_of(&p->items[0].runs) / ranks_of(&one->runs);
-}
-
 static void ratio_cells(const results *r, document *d, const planned *one) {
     if (one->compared) {
         cells_speedup(r, d, &one->step);
@@ -79,43 +68,23 @@ static void ratio_cells(const results *r, document *d, const planned *one) {
     document_cell(d, CELL_TEXT, "%s", say(r, "baseline"));
 }
 
-// Mean over the devices and over the runs.
-static void busy_cell(document *d, const group *g) {
-    double busy = 0;
-    for (size_t i = 0; i < g->count; i++)
-        busy += execution_mean_use(g->runs[i]).busy / (double)g->count;
-    cell_number(d, "%.0f %%", 100 * busy);
-}
-
-// Milliseconds a step of waiting for data and of all else, means over the runs.
-static void step_cells(const results *r, document *d, const group *g) {
-    double load = 0, rest = 0;
-    for (size_t i = 0; i < g->count; i++) {
-        run_split split = run_time_split(g->runs[i]);
-        load += split.phase[0] / (double)g->count;
-        rest += (split.wall - split.phase[0]) / (double)g->count;
-    }
-    cell_time(r, d, g->runs[0], load);
-    cell_time(r, d, g->runs[0], rest);
-}
-
-static void share_cells(document *d, const estimate *share) {
-    cell_number(d, "%.1f %%", 100 * share->value);
-    if (isnan(share->range.low))
-        document_cell(d, CELL_NUMBER, "%s", "");
+// The first variant is what the others are compared with.
+static void efficiency_cell(const results *r, document *d, const planned *one) {
+    if (one->compared)
+        cell_figure(r, d, one->name, "efficiency");
     else
-        document_cell(d, CELL_NUMBER, "[%.1f, %.1f]", 100 * share->range.low,
-                      100 * share->range.high);
+        document_cell(d, CELL_NUMBER, "%s", "100 %");
 }
 
-static status study_row(const results *r, document *d, const planned *one, error *err) {
+static void busy_cell(const results *r, document *d, const group *g) {
+    const figure *f = results_group_figure(r, g, "busy");
+    cell_number(d, "%.0f %%", f ? 100 * f->value : NAN);
+    if (f) document_cell_id(d, f->id);
+}
+
+static void study_row(const results *r, document *d, const planned *one, bool brief, error *err) {
     const plan *p = &r->plan;
     const group *g = &one->runs;
-    group_summary s;
-    estimate share;
-    status rc = STATUS_OK;
-    TRY(group_summarize(g, &s, err));
-    TRY(plan_load_share(g, &share, err));
     for (size_t i = 0; i < p->vary->count; i++) {
         text value;
         text_init(&value, err);
@@ -123,144 +92,127 @@ static status study_row(const results *r, document *d, const planned *one, error
         document_cell(d, CELL_STRONG, "%s", text_string(&value));
         text_release(&value);
     }
-    cell_time(r, d, g->runs[0], s.seconds);
+    cell_group(r, d, g, "seconds_per_epoch");
     ratio_cells(r, d, one);
     if (varies(p, "world_size")) {
-        cell_number(d, "%.0f %%", 100 * efficiency(p, one));
-        busy_cell(d, g);
+        efficiency_cell(r, d, one);
+        busy_cell(r, d, g);
     }
     if (of_loader(r)) {
-        step_cells(r, d, g);
-        share_cells(d, &share);
+        if (!brief) cell_group(r, d, g, "step.load");
+        if (!brief) cell_group(r, d, g, "step.rest");
+        cell_figure(r, d, one->name, "load_share");
+        cell_figure_range(r, d, one->name, "load_share");
     }
-    cell_time(r, d, g->runs[0], effect_total_seconds(g));
-    cell_percent(d, s.accuracy);
+    cell_group(r, d, g, "accuracy");
+    if (brief) return;
+    cell_group(r, d, g, "total_seconds");
     document_cell(d, CELL_CODE, "%.*s", SHORT_HASH, g->runs[0]->model_content);
-out:
-    return rc;
 }
 
-static status study_table(const results *r, document *d, error *err) {
+// A terminal has room for a part of it.
+static void study_table(const results *r, document *d, bool brief, error *err) {
     static const wording front[] = {"s / epoch", "Times as fast", "95 % interval",
                                     "Verdict",   "Efficiency",    "Busy"},
                          loader[] = {"Load, ms / step", "Rest of the step, ms", "Load share",
                                      "95 % interval"},
-                         back[] = {"Total s", "Test accuracy", "Model"};
+                         back[] = {"Test accuracy", "Total s", "Model"};
     const plan *p = &r->plan;
-    size_t fronts = varies(p, "world_size") ? 6 : 4, loads = of_loader(r) ? 4 : 0;
-    document_table(d, p->vary->count + fronts + loads + 3, "");
+    const size_t fronts = varies(p, "world_size") ? 6 : 4, skipped = brief ? 2 : 0;
+    const size_t loads = of_loader(r) ? 4 - skipped : 0;
+    document_table(d, p->vary->count + fronts + loads + 3 - skipped, "");
     for (size_t i = 0; i < p->vary->count; i++) document_cell(d, CELL_TEXT, "%s", key_name(p, i));
     head_cells(r, d, front, fronts);
-    head_cells(r, d, loader, loads);
-    head_cells(r, d, back, 3);
-    for (size_t i = 0; i < p->count; i++) {
-        status rc = study_row(r, d, &p->items[i], err);
-        if (rc != STATUS_OK) return rc;
-    }
-    return STATUS_OK;
+    head_cells(r, d, loader + (loads ? skipped : 0), loads);
+    head_cells(r, d, back, 3 - skipped);
+    for (size_t i = 0; i < p->count; i++) study_row(r, d, &p->items[i], brief, err);
 }
 
 // ---- The drawing ----
 
 static status study_figure(const results *r, document *d, const char *first, error *err) {
-    status rc = STATUS_FAILED;
+    static const char *const metric[] = {"time_ratio"};
     const plan *p = &r->plan;
-    size_t count = 0;
-    double *value = memory_new(3 * p->count, sizeof *value, err);
-    text *label = memory_new(p->count, sizeof *label, err);
-    const char **names = memory_new(p->count, sizeof *names, err);
-    char *svg = NULL, why[128], axis[256];
-    if (!value || !label || !names) goto out;
-    rc = STATUS_OK;
-    for (size_t i = 0; i < p->count; i++) {
-        const comparison *c = &p->items[i].step;
-        text_init(&label[count], err);
-        if (!p->items[i].compared || c->reasons || isnan(c->speedup.value)) continue;
-        value[count] = c->speedup.value;
-        value[p->count + count] = c->speedup.range.low;
-        value[2 * p->count + count] = c->speedup.range.high;
-        append_variant(p, &label[count], &p->items[i]);
-        names[count] = text_string(&label[count]);
-        count++;
-    }
-    if (!count) goto out;
+    char axis[256];
+    status rc = STATUS_OK;
     snprintf(axis, sizeof axis, say(r, "times as fast as %s"), first);
-    plot_values v = {.id = "study",
-                     .title = say(r, "Times as fast"),
-                     .x = axis,
-                     .names = names,
-                     .value = value,
-                     .low = value + p->count,
-                     .high = value + 2 * p->count,
-                     .count = count,
-                     .reference = 1};
-    TRY(plot_whiskers(&v, &svg, why, err));
-    if (svg)
-        document_figure(d, v.id, svg,
-                        say(r, "With 95 % intervals; the dashed line is no difference."));
-    else
-        document_add(d, BLOCK_NOTE, say(r, "No drawing here: %s when the report was made."), why);
+    bars b = {.id = "study",
+              .title = say(r, "Times as fast"),
+              .axis = axis,
+              .caption = say(r, "With 95 % intervals; the dashed line is no difference."),
+              .metrics = metric,
+              .metric_count = 1,
+              .scale = 1,
+              .reference = 1,
+              .err = err};
+    for (size_t i = 0; i < p->count; i++) {
+        text label;
+        text_init(&label, err);
+        append_variant(p, &label, &p->items[i]);
+        rc = bars_add(&b, r, p->items[i].name, "", text_string(&label));
+        text_release(&label);
+        TRY(rc);
+    }
+    rc = bars_draw(&b, r, d);
 out:
-    for (size_t i = 0; label && i < p->count; i++) text_release(&label[i]);
-    free(value);
-    free(label);
-    free(names);
+    bars_release(&b);
     return rc;
 }
 
 // ---- Loader bound or compute bound ----
 
-typedef enum bound { BOUND_LOADER, BOUND_COMPUTE, BOUND_BORDER, BOUND_UNKNOWN, BOUNDS } bound;
-
-static bound bound_of(const estimate *share) {
-    double low = share->range.low, high = share->range.high;
-    if (isnan(share->value)) return BOUND_UNKNOWN;
-    return low > 0.5 ? BOUND_LOADER : high < 0.5 ? BOUND_COMPUTE : BOUND_BORDER;
+static const figure *share_of(const results *r, const planned *one) {
+    return results_figure(r, one->name, "load_share");
 }
 
-static void append_share(text *out, const plan *p, size_t at, const estimate *share) {
-    text_format(out, "%.1f %%", 100 * share[at].value);
-    if (!isnan(share[at].range.low))
-        text_format(out, " [%.1f, %.1f]", 100 * share[at].range.low, 100 * share[at].range.high);
+static load_bound bound_of(const results *r, const planned *one) {
+    const figure *f = share_of(r, one);
+    return f ? load_bound_of(f->value, (interval){f->low, f->high}) : LOAD_BOUND_UNKNOWN;
+}
+
+static void append_share(const results *r, text *out, const planned *one) {
+    const figure *f = share_of(r, one);
+    text_format(out, "%.1f %%", 100 * f->value);
+    if (!isnan(f->low)) text_format(out, " [%.1f, %.1f]", 100 * f->low, 100 * f->high);
     text_append(out, " (");
-    append_variant(p, out, &p->items[at]);
+    append_variant(&r->plan, out, one);
     text_append(out, ")");
 }
 
 // "Loader bound: loader_workers 0, loader_workers 2."
-static void tell_bounds(const results *r, document *d, const estimate *share) {
+static void tell_bounds(const results *r, document *d) {
     static const wording words[] = {"Loader bound", "Compute bound", "Undecided",
                                     "No verdict, for want of times"};
     const plan *p = &r->plan;
-    for (int b = 0; b < BOUNDS; b++) {
+    for (int b = 0; b < LOAD_BOUNDS; b++) {
         text variants;
         text_init(&variants, d->err);
         for (size_t i = 0; i < p->count; i++) {
-            if (bound_of(&share[i]) != (bound)b) continue;
-            if (variants.length) text_append(&variants, "; ");
+            if (bound_of(r, &p->items[i]) != (load_bound)b) continue;
+            if (variants.length) text_append(&variants, say(r, "; "));
             append_variant(p, &variants, &p->items[i]);
         }
         if (variants.length)
-            document_add(d, BLOCK_PARAGRAPH, say(r, "%s: %s"), say(r, words[b]),
-                         text_string(&variants));
+            document_add(d, BLOCK_LEAD, say(r, "%s: %s"), say(r, words[b]), text_string(&variants));
         text_release(&variants);
     }
 }
 
-static void tell_range(const results *r, document *d, const estimate *share) {
+static void tell_range(const results *r, document *d) {
     const plan *p = &r->plan;
-    size_t least = p->count, most = p->count;
+    const planned *least = NULL, *most = NULL;
     for (size_t i = 0; i < p->count; i++) {
-        if (isnan(share[i].value)) continue;
-        if (least == p->count || share[i].value < share[least].value) least = i;
-        if (most == p->count || share[i].value > share[most].value) most = i;
+        const planned *one = &p->items[i];
+        if (!share_of(r, one)) continue;
+        if (!least || share_of(r, one)->value < share_of(r, least)->value) least = one;
+        if (!most || share_of(r, one)->value > share_of(r, most)->value) most = one;
     }
-    if (least == p->count) return;
+    if (!least) return;
     text low, high;
     text_init(&low, d->err);
     text_init(&high, d->err);
-    append_share(&low, p, least, share);
-    append_share(&high, p, most, share);
+    append_share(r, &low, least);
+    append_share(r, &high, most);
     document_add(d, BLOCK_PARAGRAPH, say(r, "The load share of a step goes from %s to %s."),
                  text_string(&low), text_string(&high));
     text_release(&low);
@@ -284,10 +236,10 @@ static void tell_fastest(const results *r, document *d) {
     if (best) {
         append_variant(p, &name, best);
         verdict_append_time(&said, &best->step, VERDICT_SENTENCE, r->options.language);
-        document_add(d, BLOCK_PARAGRAPH, say(r, "Fastest: %s; against %s: %s."), text_string(&name),
+        document_add(d, BLOCK_LEAD, say(r, "Fastest: %s; against %s: %s."), text_string(&name),
                      text_string(&first), text_string(&said));
     } else {
-        document_add(d, BLOCK_PARAGRAPH, say(r, "No variant is surely faster than %s."),
+        document_add(d, BLOCK_LEAD, say(r, "No variant is surely faster than %s."),
                      text_string(&first));
     }
     text_release(&name);
@@ -295,26 +247,9 @@ static void tell_fastest(const results *r, document *d) {
     text_release(&first);
 }
 
-// The load shares of all variants; free() them.
-static estimate *load_shares(const plan *p, error *err) {
-    estimate *share = memory_new(p->count, sizeof *share, err);
-    for (size_t i = 0; share && i < p->count; i++) {
-        if (plan_load_share(&p->items[i].runs, &share[i], err) == STATUS_OK) continue;
-        free(share);
-        share = NULL;
-    }
-    return share;
-}
-
-status section_loader_verdict(const results *r, document *d, error *err) {
-    const plan *p = &r->plan;
-    if (!of_loader(r)) return STATUS_OK;
-    estimate *share = load_shares(p, err);
-    if (!share) return STATUS_FAILED;
-    document_add(d, BLOCK_HEADING, "%s", say(r, "Verdict"));
-    tell_bounds(r, d, share);
-    tell_range(r, d, share);
-    tell_fastest(r, d);
+// The shares behind what is loader bound and what is compute bound.
+static void tell_shares(const results *r, document *d) {
+    tell_range(r, d);
     document_add(d, BLOCK_NOTE,
                  say(r, "Load share: how much of a step's time the trainer waits for its batch, "
                         "mean over executions of the median epoch. The range is the 95 %% interval "
@@ -322,8 +257,6 @@ status section_loader_verdict(const results *r, document *d, error *err) {
                         "largest. Loader bound: all of it lies above 50 %%; compute bound: below; "
                         "else undecided."),
                  VERDICT_EXECUTIONS);
-    free(share);
-    return STATUS_OK;
 }
 
 // ---- All of it ----
@@ -333,13 +266,12 @@ status section_study(const results *r, document *d, bool draw, error *err) {
     text first;
     text_init(&first, err);
     append_variant(&r->plan, &first, &r->plan.items[0]);
-    if (of_loader(r)) {
-        estimate *share = load_shares(&r->plan, err);
-        TRY(share ? STATUS_OK : STATUS_FAILED);
-        tell_bounds(r, d, share);
-        free(share);
-    }
-    TRY(study_table(r, d, err));
+    tell_fastest(r, d);
+    if (of_loader(r)) tell_bounds(r, d);
+    tell_trust(r, d);
+    if (draw) TRY(study_figure(r, d, text_string(&first), err));
+    study_table(r, d, !draw, err);
+    if (of_loader(r)) tell_shares(r, d);
     document_add(
         d, BLOCK_NOTE,
         say(r, "Times as fast: as %s. Variants differ in nothing but what the study varies, so "
@@ -352,7 +284,6 @@ status section_study(const results *r, document *d, bool draw, error *err) {
             say(r,
                 "Busy: the share of a step in which a device loads, computes or updates, that is 1 "
                 "- (copy + comm + wait) / wall time; mean over replicas, stages or ranks."));
-    if (draw) TRY(study_figure(r, d, text_string(&first), err));
 out:
     text_release(&first);
     return rc;

@@ -1,72 +1,69 @@
 // Where the time of a step goes.
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-#include "base/memory.h"
+#include "report/bars.h"
 #include "report/plot.h"
 #include "report/sections.h"
 
 static const double tolerance = 0.02; // of the wall time; docs/formats.md
 
-static const wording phases[RUN_PHASES] = {"load", "copy", "forward", "backward",
-                                           "comm", "wait", "update"};
-enum { ROW_SUM = RUN_PHASES, ROW_WALL };
+enum { ROWS = RUN_PHASES + 2 };
+static const wording rows[ROWS] = {"load", "copy",   "forward", "backward", "comm",
+                                   "wait", "update", "Sum",     "Wall time"};
 
-static bool has_split(const run *one) {
-    return one->train && !isnan(run_time_split(one).sum);
+static const char *const metrics[ROWS] = {"step.load",     "step.copy", "step.forward",
+                                          "step.backward", "step.comm", "step.wait",
+                                          "step.update",   "step.sum",  "step.wall"};
+
+static const int colours[RUN_PHASES] = {PLOT_LOAD, PLOT_COPY, PLOT_FORWARD, PLOT_BACKWARD,
+                                        PLOT_COMM, PLOT_WAIT, PLOT_UPDATE};
+
+// Microseconds a sample, from milliseconds a step.
+static double sample_scale(const run *one) {
+    const double epochs = one->epoch_count ? (double)one->epoch_count : NAN;
+    return 1000 * (double)one->steps / epochs / (double)one->samples;
+}
+
+static bool has_split(const results *r, const run *one) {
+    return one->train && !isnan(results_value(r, one->name, "step.sum"));
 }
 
 status section_time_figure(const results *r, document *d, error *err) {
-    status rc = STATUS_FAILED;
-    size_t runs = r->list.count, count = 0;
-    double *value = memory_new(runs * RUN_PHASES, sizeof *value, err);
-    char(*label)[LABEL_TEXT] = memory_new(runs, sizeof *label, err);
-    const char **bars = memory_new(runs, sizeof *bars, err), *parts[RUN_PHASES];
-    if (!value || !label || !bars) goto out;
-    for (int p = 0; p < RUN_PHASES; p++) parts[p] = say(r, phases[p]);
-    for (size_t i = 0; i < runs; i++) {
+    status rc = STATUS_OK;
+    const char *names[RUN_PHASES];
+    for (int p = 0; p < RUN_PHASES; p++) names[p] = say(r, rows[p]);
+    bars b = {.id = "split",
+              .title = say(r, "Time of a step"),
+              .axis = say(r, "µs / sample"),
+              .caption =
+                  say(r, "Where the time of a step goes, for each of its samples, so that batches "
+                         "of any size compare: mean over threads, ranks and steps, first epoch "
+                         "left out when there are more. Hatched: simulated."),
+              .metrics = metrics,
+              .names = names,
+              .metric_count = RUN_PHASES,
+              .colours = colours,
+              .err = err};
+    for (size_t i = 0; i < r->list.count; i++) {
         const run *one = &r->list.runs[i];
-        if (!has_split(one)) continue;
-        run_split split = run_time_split(one);
-        for (int p = 0; p < RUN_PHASES; p++) value[count * RUN_PHASES + (size_t)p] = split.phase[p];
-        bars[count] = label_run(r, one, label[count]);
-        count++;
+        char label[LABEL_TEXT];
+        b.scale = sample_scale(one);
+        if (has_split(r, one)) TRY(bars_add(&b, r, one->name, "", label_run(r, one, label)));
     }
-    plot_bars b = {.id = "split",
-                   .title = say(r, "Time of a step"),
-                   .bars = bars,
-                   .parts = parts,
-                   .x = say(r, "ms / step"),
-                   .bar_count = count,
-                   .part_count = RUN_PHASES,
-                   .value = value};
-    char *svg, why[128];
-    TRY(plot_stacked(&b, &svg, why, err));
-    if (svg)
-        document_figure(d, b.id, svg,
-                        say(r, "Where the time of a step goes: mean over threads, ranks and steps, "
-                               "first epoch left out when there are more."));
-    else
-        document_add(d, BLOCK_NOTE, say(r, "No drawing here: %s when the report was made."), why);
+    rc = bars_draw(&b, r, d);
 out:
-    free(value);
-    free(label);
-    free(bars);
+    bars_release(&b);
     return rc;
 }
 
-static void split_row(const results *r, document *d, const char *name, int phase) {
-    document_cell(d, CELL_STRONG, "%s", say(r, name));
+static void split_row(const results *r, document *d, int row) {
+    document_cell(d, CELL_STRONG, "%s", say(r, rows[row]));
     for (size_t i = 0; i < r->list.count; i++) {
         const run *one = &r->list.runs[i];
-        if (!has_split(one)) continue;
-        run_split split = run_time_split(one);
-        double ms = phase == ROW_SUM    ? split.sum
-                    : phase == ROW_WALL ? split.wall
-                                        : split.phase[phase];
-        cell_number(d, "%.3f", ms);
-        cell_number(d, "%.1f %%", 100 * ms / split.wall);
+        if (!has_split(r, one)) continue;
+        cell_figure(r, d, one->name, metrics[row]);
+        cell_share(r, d, one->name, metrics[row], "step.wall");
     }
 }
 
@@ -76,28 +73,26 @@ static void split_table(const results *r, document *d, size_t splits) {
     document_cell(d, CELL_TEXT, "%s", say(r, "Phase"));
     for (size_t i = 0; i < r->list.count; i++) {
         const run *one = &r->list.runs[i];
-        if (!has_split(one)) continue;
+        if (!has_split(r, one)) continue;
         label_run(r, one, label);
         document_cell(d, CELL_TEXT, "%s, %s", label, say(r, "ms / step"));
         document_cell(d, CELL_TEXT, "%s", "%");
     }
-    for (int p = 0; p < RUN_PHASES; p++) split_row(r, d, phases[p], p);
-    split_row(r, d, WORD("Sum"), ROW_SUM);
-    split_row(r, d, WORD("Wall time"), ROW_WALL);
+    for (int row = 0; row < ROWS; row++) split_row(r, d, row);
 }
 
 // Does the split add up, or why is there none?
 static void split_note(const results *r, document *d, const run *one) {
     if (!one->train) return;
-    if (!has_split(one)) {
+    if (!has_split(r, one)) {
         char why[512];
         snprintf(why, sizeof why, say(r, like_no_time(one)), one->name);
         document_add(d, BLOCK_NOTE, say(r, "%s: no time split: %s."), one->name,
                      run_has_time(one) ? say(r, "the manifest has no phases") : why);
         return;
     }
-    run_split split = run_time_split(one);
-    double off = split.sum / split.wall - 1;
+    const double off =
+        results_value(r, one->name, "step.sum") / results_value(r, one->name, "step.wall") - 1;
     bool adds_up = fabs(off) <= tolerance;
     document_add(
         d, adds_up ? BLOCK_NOTE : BLOCK_PARAGRAPH,
@@ -110,7 +105,7 @@ static void split_note(const results *r, document *d, const run *one) {
 status section_time_split(const results *r, document *d, error *err) {
     size_t splits = 0, trained = 0;
     for (size_t i = 0; i < r->list.count; i++) {
-        splits += has_split(&r->list.runs[i]);
+        splits += has_split(r, &r->list.runs[i]);
         trained += r->list.runs[i].train != NULL;
     }
     if (!trained) return STATUS_OK;

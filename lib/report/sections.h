@@ -28,10 +28,27 @@ void cell_appended(document *d, cell_style style, text *out);
 void cell_range(document *d, interval percent_of_one);
 // Seconds as they are shown: two digits behind the point, four below a second.
 int seconds_digits(double seconds);
-// A duration of this run, with what must be said beside it: nothing for a resumed run, SIMULATED,
-// BUSY.
+// Behind a time that is simulated; document_footnote says once what it means.
+#define SIMULATED_MARK "†"
+// And behind one of a machine that was busy with something else.
+#define BUSY_MARK "‡"
+// A duration of this run, with what must be said beside it: nothing for a resumed run, the marks.
 void cell_time(const results *r, document *d, const run *of, double seconds);
-// A run's name, with SIMULATED behind it where its times are, for heads and bars.
+// The figure OWNER.METRIC as its metric says, seconds with the mark where they are simulated; a
+// cell without a value is empty. Cells of figures carry their ids.
+void cell_figure(const results *r, document *d, const char *owner, const char *metric);
+// Its interval, in brackets.
+void cell_figure_range(const results *r, document *d, const char *owner, const char *metric);
+// What part of OWNER.WHOLE it is; its id is that of the part.
+void cell_share(const results *r, document *d, const char *owner, const char *part,
+                const char *whole);
+// Of a group: its own figure, that of its only run, or the mean over its repeats.
+void cell_group(const results *r, document *d, const group *g, const char *metric);
+// Of each of some metrics a cell, and its heading.
+void cell_figures(const results *r, document *d, const char *owner, const char *const *metrics,
+                  size_t count);
+void head_figures(const results *r, document *d, const char *const *metrics, size_t count);
+// A run's name, with the mark behind it where its times are simulated, for heads and bars.
 enum { LABEL_TEXT = 128 };
 const char *label_run(const results *r, const run *one, char buffer[LABEL_TEXT]);
 // The time to the target accuracy of some repeats, or that it was not reached; empty without one.
@@ -51,14 +68,23 @@ void cell_accuracy_verdict(const results *r, document *d, const comparison *c);
 void note_verdicts(const results *r, document *d);
 void head_cells(const results *r, document *d, const wording *columns, size_t count);
 
+// The line below the title, and what the mark of simulated times means.
+void section_byline(const results *r, const report_options *o, document *d);
+void write_footnote(const results *r, document *d);
+// The first screen of runs that no question was asked of: the answer, a chart and a table.
+status section_first(const results *r, document *d, error *err) MUST_CHECK;
+// Why the answer may be believed: bits, executions, like for like.
+void tell_trust(const results *r, document *d);
+// Is there a speed-up to draw?
+bool any_speedup(const results *r);
 void section_summary(const results *r, document *d);
-status section_repeats(const results *r, document *d, error *err) MUST_CHECK;
+void section_repeats(const results *r, document *d);
 status section_published(const results *r, document *d, error *err) MUST_CHECK;
 // The same without the note that the figures are those of other machines.
 status section_published_table(const results *r, document *d, error *err) MUST_CHECK;
 // Predicted scaling beside the measured; nothing without measured collectives.
 void section_prediction(const results *r, document *d);
-status section_comparison(const results *r, document *d, error *err) MUST_CHECK;
+void section_comparison(const results *r, document *d);
 // Bars of the speed-ups that may be given.
 status section_speedups(const results *r, document *d, const char *axis, error *err) MUST_CHECK;
 // Of a plan; without drawings, and with narrower tables, unless `draw`.
@@ -67,9 +93,9 @@ status section_ladder(const results *r, document *d, bool draw, error *err) MUST
 // has figures for two of its runs.
 status section_published_walk(const results *r, document *d, error *err) MUST_CHECK;
 status section_study(const results *r, document *d, bool draw, error *err) MUST_CHECK;
-// The answer of a study of loader workers: what limits a step, loading or computing.
-status section_loader_verdict(const results *r, document *d, error *err) MUST_CHECK;
-status section_curves(const results *r, document *d, error *err) MUST_CHECK;
+// Loss by epoch, and accuracy where it is not on the first screen.
+status section_curves(const results *r, document *d, bool accuracy, error *err) MUST_CHECK;
+status section_accuracy_figure(const results *r, document *d, error *err) MUST_CHECK;
 status section_time_split(const results *r, document *d, error *err) MUST_CHECK;
 // What DataParallel, pipelines and DistributedDataParallel lose, for the runs that have any.
 status section_strategy(const results *r, document *d, error *err) MUST_CHECK;
@@ -77,9 +103,9 @@ status section_strategy(const results *r, document *d, error *err) MUST_CHECK;
 status section_gpus(const results *r, document *d, error *err) MUST_CHECK;
 // The drawing alone.
 status section_time_figure(const results *r, document *d, error *err) MUST_CHECK;
-status section_classes(const results *r, document *d, error *err) MUST_CHECK;
+void section_classes(const results *r, document *d);
 // Without the confusion matrices.
-status section_class_table(const results *r, document *d, error *err) MUST_CHECK;
+void section_class_table(const results *r, document *d);
 void section_environment(const results *r, document *d);
 // That times are medians over executions, where some are.
 void note_executions(const results *r, document *d);
@@ -87,6 +113,9 @@ void section_files(const results *r, document *d);
 // The files of many runs: a line each.
 void section_manifests(const results *r, document *d);
 void section_commands(const results *r, document *d);
+// The audit of a report, into a part of a page; nothing without a claim.
+struct reproduced;
+void section_findings(const results *r, document *d, const struct reproduced *one);
 // Published reports: all of it, or the table of all rows alone.
 status section_reproduction(const results *r, document *d, error *err) MUST_CHECK;
 status section_rows(const results *r, document *d, bool wide, error *err) MUST_CHECK;

@@ -77,25 +77,6 @@ static void check_value(tally *t, const char *name, const band *b, double value,
     if (!t->outside++) snprintf(t->first, sizeof t->first, "%s.%s", name, b->metric);
 }
 
-static const figure *find_metric(const results *r, const char *owner, const char *metric,
-                                 error *err) {
-    char *id = memory_format(err, "%s.%s", owner, metric);
-    const figure *f = id ? figures_find(&r->figures, id) : NULL;
-    free(id);
-    return f;
-}
-
-// The mean over the repeats of an experiment.
-static void check_group(const results *r, const group *g, const band *b, tally *t, error *err) {
-    const figure *f = NULL;
-    double sum = 0;
-    for (size_t i = 0; i < g->count; i++) {
-        f = find_metric(r, g->runs[i]->name, b->metric, err);
-        sum += f ? f->value : NAN;
-    }
-    check_value(t, g->name, b, sum / (double)g->count, g->count == 1 && f ? f->note : "");
-}
-
 // Does any run have that metric? A misspelt one must not pass for a missing value.
 static bool metric_exists(const results *r, const char *metric) {
     for (size_t i = 0; i < r->figures.count; i++)
@@ -117,8 +98,11 @@ static status check_band(const results *r, const yaml_node *bands, size_t at, ta
     if (!metric_exists(r, b.metric))
         return yaml_error(bands->items[at], err, "no figure is called '%s'; report.csv lists them",
                           b.metric);
-    for (size_t i = r->comparison_count ? 1 : 0; i < r->group_count; i++)
-        check_group(r, &r->groups[i], &b, t, err);
+    for (size_t i = r->comparison_count ? 1 : 0; i < r->group_count; i++) {
+        const group *g = &r->groups[i];
+        const figure *of = figures_of_repeats(&r->figures, g, b.metric);
+        check_value(t, g->name, &b, of ? of->value : NAN, of ? of->note : "");
+    }
     return STATUS_OK;
 }
 

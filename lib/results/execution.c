@@ -2,137 +2,94 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
-#include "base/memory.h"
-
-enum { LOSS = 4, SCATTER_GRADIENT = 5, REDUCE = 7, UPDATE = 8 }; // activities of the master alone
+static const struct {
+    const char *name;
+    bool alone; // the master does it, and the other replicas wait
+} activities[EXECUTION_ACTIVITIES] = {
+    {"broadcast", false}, {"scatter", false}, {"forward", false},
+    {"gather", false},    {"loss", true},     {"scatter_gradient", true},
+    {"backward", false},  {"reduce", true},   {"update", true},
+};
 
 const char *execution_activity(int activity) {
-    static const char *const names[EXECUTION_ACTIVITIES] = {
-        "broadcast",        "scatter",  "forward", "gather", "loss",
-        "scatter_gradient", "backward", "reduce",  "update"};
-    return names[activity];
+    return activities[activity].name;
 }
 
-// ---- Reading ----
+// ---- What kind it is ----
 
-static status read_device(const yaml_node *item, device_use *d, error *err) {
-    status rc = STATUS_OK;
-    d->first = run_text(item, "first");
-    d->last = run_text(item, "last");
-    TRY(run_number(item, "busy", &d->busy, err));
-    TRY(run_number(item, "waiting", &d->waiting, err));
-    TRY(run_count(item, "bytes_sent_per_step", &d->bytes_sent, err));
-    TRY(run_count(item, "bytes", &d->memory, err));
-    d->copying = 1 - d->busy - d->waiting;
-    // Two roundings away from nothing.
-    if (fabs(d->copying) < 1e-9) d->copying = 0;
-out:
-    return rc;
-}
-
-static status read_devices(const yaml_node *list, execution *e, error *err) {
-    if (list->kind != YAML_SEQUENCE) return yaml_error(list, err, "expected a list");
-    e->devices = memory_new(list->count, sizeof *e->devices, err);
-    if (!e->devices) return STATUS_FAILED;
-    for (size_t i = 0; i < list->count; i++) {
-        status rc = read_device(list->items[i], &e->devices[i], err);
-        if (rc != STATUS_OK) return rc;
-        e->count++;
-    }
-    return STATUS_OK;
-}
-
-static status read_activities(const yaml_node *segment, execution *e, error *err) {
-    status rc = STATUS_OK;
-    for (int k = 0; k < EXECUTION_ACTIVITIES; k++) {
-        char path[64];
-        snprintf(path, sizeof path, "seconds_per_step.%s", execution_activity(k));
-        TRY(run_number(segment, path, &e->seconds[k], err));
-        snprintf(path, sizeof path, "bytes_per_step.%s", execution_activity(k));
-        TRY(run_count(segment, path, &e->bytes[k], err));
-    }
-out:
-    return rc;
-}
-
-static status read_bubble(const yaml_node *segment, execution *e, error *err) {
-    status rc = STATUS_OK;
-    TRY(run_number(segment, "micro_batches", &e->micro_batches, err));
-    TRY(run_number(segment, "bubble_measured", &e->bubble_measured, err));
-    TRY(run_number(segment, "bubble_predicted", &e->bubble_predicted, err));
-out:
-    return rc;
-}
-
-static status read_hidden(const yaml_node *segment, execution *e, error *err) {
-    e->hidden_comm = NAN;
-    if (!yaml_find(segment, "hidden_comm_per_step")) return STATUS_OK;
-    return run_number(segment, "hidden_comm_per_step", &e->hidden_comm, err);
-}
-
-static status read_segment(const yaml_node *segment, execution *e, error *err) {
-    const yaml_node *replicas = yaml_find(segment, "replicas"),
-                    *stages = yaml_find(segment, "stages");
-    status rc = STATUS_OK;
-    if (replicas) {
-        e->kind = EXECUTION_REPLICAS;
-        TRY(read_devices(replicas, e, err));
-        TRY(read_activities(segment, e, err));
-    } else if (stages) {
-        e->kind = EXECUTION_STAGES;
-        TRY(read_devices(stages, e, err));
-        TRY(read_bubble(segment, e, err));
-    } else if (yaml_find(segment, "vectors_per_reduction")) {
-        e->kind = EXECUTION_RANKS;
-        TRY(run_number(segment, "vectors_per_reduction", &e->vectors, err));
-        TRY(run_count(segment, "bytes_sent_per_step", &e->bytes_sent, err));
-        TRY(read_hidden(segment, e, err));
-    }
-out:
-    return rc;
-}
-
-status execution_read(const run *r, execution *e, error *err) {
-    *e = (execution){.kind = EXECUTION_PLAIN};
+static const yaml_node *last_segment(const run *r) {
     int segments;
-    const yaml_node *segment = r->train ? run_last_segment(r, &segments) : NULL;
-    if (!segment || segment->kind != YAML_MAPPING) return STATUS_OK;
-    status rc = read_segment(segment, e, err);
-    if (rc != STATUS_OK) execution_release(e);
-    return rc;
+    const yaml_node *last = r->train ? run_last_segment(r, &segments) : NULL;
+    return last && last->kind == YAML_MAPPING ? last : NULL;
 }
 
-void execution_release(execution *e) {
-    free(e->devices);
-    *e = (execution){0};
+execution_kind execution_kind_of(const run *r) {
+    const yaml_node *segment = last_segment(r);
+    if (!segment) return EXECUTION_PLAIN;
+    if (yaml_find(segment, "replicas")) return EXECUTION_REPLICAS;
+    if (yaml_find(segment, "stages")) return EXECUTION_STAGES;
+    return yaml_find(segment, "vectors_per_reduction") ? EXECUTION_RANKS : EXECUTION_PLAIN;
 }
 
-// ---- What follows from it ----
+const yaml_node *execution_devices(const run *r) {
+    const execution_kind kind = execution_kind_of(r);
+    if (kind != EXECUTION_REPLICAS && kind != EXECUTION_STAGES) return NULL;
+    const yaml_node *list =
+        yaml_find(last_segment(r), kind == EXECUTION_STAGES ? "stages" : "replicas");
+    return list->kind == YAML_SEQUENCE ? list : NULL;
+}
 
 bool execution_has_times(const run *r) {
     return r->train && run_has_time(r) && !isnan(run_time_split(r).sum);
 }
 
-double execution_step_seconds(const execution *e) {
-    double sum = 0;
-    for (int k = 0; k < EXECUTION_ACTIVITIES; k++) sum += e->seconds[k];
+// ---- What follows from it ----
+
+// Numbers that are none are refused where each is a figure of its own (metrics.h).
+static double number_of(const run *r, const char *list, const char *name) {
+    char path[96];
+    double value = NAN;
+    snprintf(path, sizeof path, "run.execution.%s.%s", list, name);
+    return run_number(r->train, path, &value, NULL) == STATUS_OK ? value : NAN;
+}
+
+int64_t execution_bytes(const run *r, int activity) {
+    const double bytes = number_of(r, "bytes_per_step", activities[activity].name);
+    return bytes >= 0 ? (int64_t)bytes : -1;
+}
+
+double execution_step_bytes(const run *r) {
+    double sum = NAN;
+    for (int k = 0; k < EXECUTION_ACTIVITIES; k++) {
+        const int64_t bytes = execution_bytes(r, k);
+        if (bytes >= 0) sum = (isnan(sum) ? 0 : sum) + (double)bytes;
+    }
     return sum;
 }
 
-double execution_master_share(const execution *e) {
-    double alone =
-        e->seconds[LOSS] + e->seconds[SCATTER_GRADIENT] + e->seconds[REDUCE] + e->seconds[UPDATE];
-    return alone / execution_step_seconds(e);
+static double seconds_of(const run *r, bool alone) {
+    double sum = 0;
+    for (int k = 0; k < EXECUTION_ACTIVITIES; k++)
+        if (!alone || activities[k].alone)
+            sum += number_of(r, "seconds_per_step", activities[k].name);
+    return sum;
 }
 
-device_use execution_mean_use(const run *r) {
-    enum { COPY = 1, COMM = 4, WAIT = 5 }; // of run_phase_name
-    device_use use = {"", "", NAN, NAN, NAN, -1, -1};
-    run_split split = run_time_split(r);
-    use.copying = (split.phase[COPY] + split.phase[COMM]) / split.wall;
-    use.waiting = split.phase[WAIT] / split.wall;
-    use.busy = 1 - use.copying - use.waiting;
-    return use;
+double execution_step_seconds(const run *r) {
+    return seconds_of(r, false);
+}
+
+double execution_master_share(const run *r) {
+    return seconds_of(r, true) / seconds_of(r, false);
+}
+
+double execution_copying(const run *r, const char *list, size_t device) {
+    char name[48];
+    snprintf(name, sizeof name, "%zu.busy", device);
+    const double busy = number_of(r, list, name);
+    snprintf(name, sizeof name, "%zu.waiting", device);
+    const double copying = 1 - busy - number_of(r, list, name);
+    return fabs(copying) < 1e-9 ? 0 : copying; // two roundings away from nothing
 }

@@ -7,23 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/error.h"
 #include "results/run.h"
 
 // What a DataParallel step does, one after the other: broadcast, scatter, forward, gather, loss,
 // scatter_gradient, backward, reduce, update.
 enum { EXECUTION_ACTIVITIES = 9 };
 const char *execution_activity(int activity);
-
-// What a manifest does not give is NAN, -1 or "".
-typedef struct device_use {   // of a replica, a stage, or of ranks on average
-    const char *first, *last; // layers of a stage; they live as long as the run
-    // Shares of a step: computing (load, forward, backward, update), copying and reducing (copy,
-    // comm), waiting. They add up to 1.
-    double busy, copying, waiting;
-    int64_t bytes_sent; // a step
-    int64_t memory;     // bytes of its engine
-} device_use;
 
 typedef enum execution_kind {
     EXECUTION_PLAIN,    // nothing was said: one engine
@@ -32,37 +21,26 @@ typedef enum execution_kind {
     EXECUTION_RANKS     // of DistributedDataParallel
 } execution_kind;
 
-typedef struct execution {
-    execution_kind kind; // of the last segment
-    device_use *devices; // replicas or stages, in order; of ranks there is none
-    size_t count;
-    double seconds[EXECUTION_ACTIVITIES]; // replicas: of a step
-    int64_t bytes[EXECUTION_ACTIVITIES];  // replicas: between master and others; -1: none cross
-    // Stages: micro-batches a step, and the share of the time in which a stage has nothing to do.
-    double micro_batches, bubble_measured, bubble_predicted;
-    double vectors;     // ranks: that rank 0 brings to a reduction
-    int64_t bytes_sent; // ranks: by rank 0, a step
-    double hidden_comm; // ranks: seconds a step; NAN where nothing is reduced beside backward
-} execution;
-
-// STATUS_INPUT, with the place in the manifest, when something in it is not what it should be.
-status execution_read(const run *r, execution *e, error *err) MUST_CHECK;
-// A zeroed struct is fine.
-void execution_release(execution *e);
+// Of the last segment.
+execution_kind execution_kind_of(const run *r);
+// The list of replicas or stages in the last segment; NULL where there is none.
+const yaml_node *execution_devices(const run *r);
 
 // Are there times to show? Not those of a resumed or restarted run, nor of one whose manifest has
 // no phases.
 bool execution_has_times(const run *r);
 
-// Seconds of a DataParallel step, once its batch is there: the sum of its activities.
-double execution_step_seconds(const execution *e);
-// The share of it in which the master works and the other replicas wait: loss, scatter_gradient,
-// reduce, update.
-double execution_master_share(const execution *e);
+// What a DataParallel run of one segment says of a step. NAN or -1 where it does not say.
+// The bytes of an activity that cross between the master and the other replicas, and of all.
+int64_t execution_bytes(const run *r, int activity);
+double execution_step_bytes(const run *r);
+// Seconds of a step, once its batch is there: the sum of its activities. The share of them in which
+// the master works and the other replicas wait: loss, scatter_gradient, reduce, update.
+double execution_step_seconds(const run *r);
+double execution_master_share(const run *r);
 
-// The mean over the ranks, replicas or stages of any strategy, from the phases of a step
-// (run_time_split). This is the definition of a busy fraction: 1 - (copy + comm + wait) / wall. NAN
-// without times.
-device_use execution_mean_use(const run *r);
+// The share of a step in which a device of `list` ("replicas", "stages") copies and reduces: what
+// is neither busy nor waiting.
+double execution_copying(const run *r, const char *list, size_t device);
 
 #endif

@@ -104,49 +104,47 @@ status group_executions(const group *g, const run ***executions, size_t *count, 
     return STATUS_OK;
 }
 
-static status summarize_accuracy(const group *g, group_summary *s, error *err) {
-    size_t seeds = 0;
-    double *value = memory_new(g->count, sizeof *value, err);
-    if (!value) return STATUS_FAILED;
+bool group_is_simulated(const group *g) {
     for (size_t i = 0; i < g->count; i++)
-        if (is_first_of_seed(g, i)) value[seeds++] = g->runs[i]->accuracy;
-    s->accuracy = statistics_mean(value, seeds);
-    s->accuracy_deviation = statistics_deviation(value, seeds);
-    s->accuracy_range = mean_interval(s->accuracy, s->accuracy_deviation, seeds);
-    free(value);
+        if (g->runs[i]->simulated) return true;
+    return false;
+}
+
+// The runs that a mean of the metric is taken over; free() them.
+static status find_observations(const group *g, const metric_row *m, const run ***runs,
+                                size_t *count, error *err) {
+    if (m->kind == METRIC_POOLED) return group_executions(g, runs, count, err);
+    *count = 0;
+    *runs = memory_new(g->count, sizeof **runs, err);
+    if (!*runs) return STATUS_FAILED;
+    for (size_t i = 0; i < g->count; i++)
+        if (m->kind != METRIC_RESULT || is_first_of_seed(g, i)) (*runs)[(*count)++] = g->runs[i];
     return STATUS_OK;
 }
 
-static double seconds_of(const run *r) {
-    return run_has_time(r) ? r->seconds_per_epoch : NAN;
+static status value_of(const metric_row *m, const run *r, size_t member, double *value,
+                       error *err) {
+    *value = NAN;
+    if (metric_is_time(m) && !run_has_time(r)) return STATUS_OK;
+    return metric_value(m, r, member, value, err);
 }
 
-static status summarize_times(const group *g, group_summary *s, error *err) {
-    const run **executions;
+status group_mean(const group *g, const metric_row *m, size_t member, group_statistic *s,
+                  error *err) {
+    const run **runs = NULL;
     double *value = NULL;
     size_t count;
     status rc;
-    TRY(group_executions(g, &executions, &count, err));
-    rc = STATUS_FAILED;
+    TRY(find_observations(g, m, &runs, &count, err));
     value = memory_new(count, sizeof *value, err);
-    if (!value) goto out;
-    for (size_t i = 0; i < count; i++) {
-        value[i] = seconds_of(executions[i]);
-        s->simulated |= executions[i]->simulated;
-    }
-    const double mean = statistics_mean(value, count);
-    s->seconds = g->count == 1 ? seconds_of(g->runs[0]) : mean;
-    s->seconds_deviation = statistics_deviation(value, count);
-    s->seconds_range = mean_interval(mean, s->seconds_deviation, count);
-    rc = STATUS_OK;
+    TRY(value ? STATUS_OK : STATUS_FAILED);
+    for (size_t i = 0; i < count; i++) TRY(value_of(m, runs[i], member, &value[i], err));
+    s->mean = statistics_mean(value, count);
+    s->deviation = statistics_deviation(value, count);
+    s->range = mean_interval(s->mean, s->deviation, count);
+    if (g->count == 1) TRY(value_of(m, g->runs[0], member, &s->mean, err));
 out:
-    free(executions);
+    free(runs);
     free(value);
     return rc;
-}
-
-status group_summarize(const group *g, group_summary *s, error *err) {
-    *s = (group_summary){0};
-    status rc = summarize_accuracy(g, s, err);
-    return rc == STATUS_OK ? summarize_times(g, s, err) : rc;
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "results/metrics.h"
 #include "results/run_list.h"
 #include "results/statistics.h"
 
@@ -25,14 +26,17 @@ void groups_free(group *groups, size_t count);
 status group_executions(const group *g, const run ***executions, size_t *count,
                         error *err) MUST_CHECK;
 
-// Means over the runs of a group, of times over their executions, with sample deviations and 95 %
-// intervals (Student's t); NAN where a run lacks the value or there are too few. The time of a
-// single run is its own: the median over its executions.
-typedef struct group_summary {
-    double accuracy, accuracy_deviation, seconds, seconds_deviation; // seconds an epoch
-    interval accuracy_range, seconds_range;
-    bool simulated;
-} group_summary;
-status group_summarize(const group *g, group_summary *s, error *err) MUST_CHECK;
+// The mean of a metric over the runs of a group, with the sample deviation and the 95 % interval
+// (Student's t); NAN where a run lacks the value or there are too few. Of what runs learn every
+// seed counts once; pooled times are means over the executions of all runs, but that of a single
+// run is its own, the median.
+typedef struct group_statistic {
+    double mean, deviation;
+    interval range;
+} group_statistic;
+status group_mean(const group *g, const metric_row *m, size_t member, group_statistic *s,
+                  error *err) MUST_CHECK;
+// Is one of the times simulated?
+bool group_is_simulated(const group *g);
 
 #endif

@@ -187,7 +187,7 @@ status plan_read(yaml_node *root, const run_list *list, language l, plan *p, err
     *p = (plan){.root = root};
     status rc = read_head(root, p, err);
     if (rc == STATUS_OK) rc = read_runs(p, yaml_find(root, "runs"), NULL, list, l, err);
-    if (rc != STATUS_OK) plan_release(p);
+    if (rc != STATUS_OK) planned_release(p);
     return rc;
 }
 
@@ -196,11 +196,11 @@ status plan_read_study(const yaml_node *head, const yaml_node *runs, const run_l
     *p = (plan){0};
     status rc = read_head(head, p, err);
     if (rc == STATUS_OK) rc = read_runs(p, runs, p->name, list, l, err);
-    if (rc != STATUS_OK) plan_release(p);
+    if (rc != STATUS_OK) planned_release(p);
     return rc;
 }
 
-void plan_release(plan *p) {
+void planned_release(plan *p) {
     for (size_t i = 0; i < p->count; i++) {
         comparison_release(&p->items[i].step);
         free(p->items[i].runs.runs);
@@ -211,56 +211,4 @@ void plan_release(plan *p) {
     free(p->items);
     yaml_free(p->root);
     *p = (plan){0};
-}
-
-// ---- Waiting for data ----
-
-// The shares of the timed epochs of a run.
-static size_t shares_of(const run *r, double *share) {
-    size_t count = 0, first = r->epoch_count > 1 ? 1 : 0;
-    for (size_t i = first; run_has_time(r) && i < r->epoch_count; i++) {
-        double part = r->epochs[i].phase[0] / r->epochs[i].seconds; // phase 0 is load
-        if (isfinite(part)) share[count++] = part;
-    }
-    return count;
-}
-
-// The mean of the medians of so many runs of epochs.
-static void centre_of(double *medians, size_t runs, const double *values, size_t count,
-                      estimate *share) {
-    const mean_estimate m = statistics_alone(medians, runs);
-    share->value = m.value;
-    share->range = (interval){INFINITY, -INFINITY};
-    for (size_t i = 0; i < count; i++) {
-        share->range.low = fmin(share->range.low, values[i]);
-        share->range.high = fmax(share->range.high, values[i]);
-    }
-    if (runs >= VERDICT_EXECUTIONS) {
-        const interval mean = statistics_interval(&m, 0.95);
-        share->range = (interval){fmax(0, mean.low), fmin(1, mean.high)};
-    }
-    if (!runs) *share = (estimate){NAN, {NAN, NAN}};
-}
-
-status plan_load_share(const group *g, estimate *share, error *err) {
-    status rc = STATUS_FAILED;
-    size_t epochs = 0, runs = 0, n = 0, executed;
-    const run **executions;
-    if (group_executions(g, &executions, &executed, err) != STATUS_OK) return rc;
-    for (size_t i = 0; i < executed; i++) epochs += executions[i]->epoch_count;
-    double *values = memory_new(epochs, sizeof *values, err);
-    double *medians = memory_new(executed, sizeof *medians, err);
-    if (!values || !medians) goto out;
-    for (size_t i = 0; i < executed; i++) {
-        const size_t count = shares_of(executions[i], values + n);
-        if (count) medians[runs++] = statistics_median(values + n, count);
-        n += count;
-    }
-    centre_of(medians, runs, values, n, share);
-    rc = STATUS_OK;
-out:
-    free(executions);
-    free(values);
-    free(medians);
-    return rc;
 }

@@ -57,11 +57,6 @@ status plan_read(yaml_node *root, const run_list *list, language l, plan *p, err
 // list of all its runs, `list` the runs of the study. All must outlive *p.
 status plan_read_study(const yaml_node *head, const yaml_node *runs, const run_list *list,
                        language l, plan *p, error *err) MUST_CHECK;
-void plan_release(plan *p);
-
-// Share of the time of a step that goes to waiting for data: the mean over executions of the median
-// epoch. The range is the 95 % interval of three executions or more, else from the least epoch to
-// the largest. NAN without times.
-status plan_load_share(const group *g, estimate *share, error *err) MUST_CHECK;
+void planned_release(plan *p);
 
 #endif

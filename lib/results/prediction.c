@@ -291,15 +291,16 @@ status prediction_make(const group *subject, const group *groups, size_t count,
                        const collectives *measured, language l, prediction *p, error *err) {
     status rc;
     double communication;
-    group_summary summary;
+    group_statistic seconds;
+    const metric_row *epoch = metrics_find("seconds_per_epoch");
     *p = (prediction){.subject = subject, .range = {NAN, NAN}};
-    TRY(group_summarize(subject, &summary, err));
-    p->measured = summary.seconds;
+    TRY(group_mean(subject, epoch, 0, &seconds, err));
+    p->measured = seconds.mean;
     TRY(find_basis(p, groups, count, l, err));
     if (!p->reason) TRY(check_collectives(p, measured, l, err));
     if (p->reason) goto out;
-    TRY(group_summarize(p->basis, &summary, err));
-    p->basis_seconds = summary.seconds;
+    TRY(group_mean(p->basis, epoch, 0, &seconds, err));
+    p->basis_seconds = seconds.mean;
     TRY(count_communication(p, &communication, err));
     const epoch_parts one = parts_of(p->basis->runs[0]);
     if (isnan(communication))

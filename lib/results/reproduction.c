@@ -46,7 +46,7 @@ static status add_group(results *view, const results *all, const yaml_node *entr
 
 static status open_view(const results *all, const yaml_node *runs, const choice *c, results *view,
                         error *err) {
-    *view = (results){.options = {.language = all->options.language}};
+    *view = (results){.options = {.language = all->options.language}, .whole = all};
     view->list.runs = memory_new(all->list.count, sizeof *view->list.runs, err);
     view->groups = memory_new(runs->count, sizeof *view->groups, err);
     if (!view->list.runs || !view->groups) return STATUS_FAILED;
@@ -62,7 +62,7 @@ static status open_view(const results *all, const yaml_node *runs, const choice 
 static void release_view(results *view) {
     for (size_t i = 0; i < view->comparison_count; i++) comparison_release(&view->comparisons[i]);
     free(view->comparisons);
-    plan_release(&view->plan);
+    planned_release(&view->plan);
     groups_free(view->groups, view->group_count);
     free(view->list.runs);
 }
@@ -181,7 +181,7 @@ void reproduction_release(reproduction *p) {
         release_view(&one->rows);
         for (size_t k = 0; k < one->study_count; k++) release_view(&one->studies[k]);
         free(one->studies);
-        audit_release(&one->audit);
+        findings_release(&one->audit);
         claim_release(&one->claim);
     }
     free(p->reports);

@@ -14,14 +14,13 @@
 #include "audit/claim.h"
 #include "base/error.h"
 #include "base/yaml_tree.h"
-#include "report/document.h"
 #include "results/results.h"
 
 typedef struct reproduced {
     const char *source, *title; // "R001"; title "" without
     const char *claim_path;     // "" without; then there is no audit either
     claim claim;
-    audit audit;
+    findings audit;
     results rows; // the experiments; each compared with the run that the plan says, if any
     results *studies;
     size_t study_count;
@@ -46,9 +45,6 @@ void reproduction_release(reproduction *p);
 
 // The epochs that the experiment of that name has when nothing is set; -1 when not known.
 int64_t reproduction_full_epochs(const reproduction *p, const char *name);
-
-// The audit of a report, into a part of a page; nothing without a claim.
-void section_findings(const results *r, document *d, const reproduced *one);
 
 // What a row is compared with, or NULL.
 const comparison *reproduction_comparison(const results *rows, const group *row);

@@ -45,12 +45,20 @@ typedef struct results {
     size_t prediction_count;
     struct reproduction *reproduction; // of a plan of published reports; NULL without
     figure_list figures;
+    const struct results *whole; // of a view: the results that have its figures; else NULL
 } results;
 
 // Reads the manifests and computes every figure. STATUS_FINDING when two executions of one run
 // ended in different models.
 status results_open(results *r, const results_options *o, error *err) MUST_CHECK;
 void results_release(results *r);
+
+// OWNER.METRIC, also of a view; NULL when there is none. Of a group as figures_of_repeats. The
+// values: NAN when there is none. That there is a metric of that name is asserted.
+const figure *results_figure(const results *r, const char *owner, const char *metric);
+const figure *results_group_figure(const results *r, const group *g, const char *metric);
+double results_value(const results *r, const char *owner, const char *metric);
+double results_group_value(const results *r, const group *g, const char *metric);
 
 // Records in `m` the files that the results come from, and the parameters that choose among them.
 status results_record(const results *r, manifest *m, error *err) MUST_CHECK;

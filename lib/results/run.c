@@ -94,6 +94,8 @@ void run_release(run *r) {
     free(r->evaluation);
     free(r->epochs);
     free(r->seconds);
+    free(r->classes);
+    free(r->confusion);
     yaml_free(r->train);
     yaml_free(r->evaluate);
 }
@@ -272,7 +274,7 @@ out:
     return rc;
 }
 
-status run_read_class(const yaml_node *entry, run_class *c, error *err) {
+static status read_class(const yaml_node *entry, run_class *c, error *err) {
     status rc = STATUS_OK;
     c->name = run_text(entry, "name");
     if (!*c->name) c->name = run_text(entry, "class");
@@ -285,19 +287,48 @@ out:
     return rc;
 }
 
+static status read_classes(run *r, error *err) {
+    const yaml_node *list = yaml_get(r->evaluate, "results.per_class");
+    r->test_samples = 0;
+    if (!list) return STATUS_OK;
+    r->classes = memory_new(list->count, sizeof *r->classes, err);
+    if (!r->classes) return STATUS_FAILED;
+    for (size_t i = 0; i < list->count; i++) {
+        status rc = read_class(list->items[i], &r->classes[i], err);
+        if (rc != STATUS_OK) return rc;
+        r->test_samples += r->classes[i].count;
+        r->class_count++;
+    }
+    return STATUS_OK;
+}
+
+static status read_confusion(run *r, error *err) {
+    const yaml_node *rows = yaml_get(r->evaluate, "results.confusion");
+    const size_t n = r->class_count;
+    if (!rows) return STATUS_OK;
+    if (rows->kind != YAML_SEQUENCE || rows->count != n)
+        return yaml_error(rows, err, "'confusion': expected %zu rows", n);
+    r->confusion = memory_new(n * n, sizeof *r->confusion, err);
+    if (!r->confusion) return STATUS_FAILED;
+    for (size_t i = 0; i < n * n; i++) {
+        const yaml_node *row = rows->items[i / n];
+        if (row->kind != YAML_SEQUENCE || row->count != n)
+            return yaml_error(row, err, "'confusion': expected %zu counts", n);
+        status rc =
+            yaml_integer(row->items[i % n], "confusion", 0, INT64_MAX, &r->confusion[i], err);
+        if (rc != STATUS_OK) return rc;
+    }
+    return STATUS_OK;
+}
+
 status run_read_evaluation(run *r, error *err) {
     status rc = STATUS_OK;
     double accuracy;
     TRY(run_number(r->evaluate, "results.accuracy", &accuracy, err));
     TRY(run_number(r->evaluate, "results.loss", &r->test_loss, err));
     if (!isnan(accuracy)) r->accuracy = accuracy;
-    const yaml_node *classes = yaml_get(r->evaluate, "results.per_class");
-    r->test_samples = 0;
-    for (size_t i = 0; classes && i < classes->count; i++) {
-        run_class c;
-        TRY(run_read_class(classes->items[i], &c, err));
-        r->test_samples += c.count;
-    }
+    TRY(read_classes(r, err));
+    TRY(read_confusion(r, err));
 out:
     return rc;
 }

@@ -13,15 +13,21 @@
 #include "base/sha256.h"
 #include "base/yaml_tree.h"
 
-// The parts of a step's wall time: load, copy, forward, backward, comm, wait, update. The order is
-// that of the step, and of every table; the names are those in manifests and steps.st.zst.
-enum { RUN_PHASES = 7 };
+// The parts of a step's wall time. The order is that of the step, and of every table; the names are
+// those in manifests and steps.st.zst.
+enum { RUN_LOAD, RUN_COPY, RUN_FORWARD, RUN_BACKWARD, RUN_COMM, RUN_WAIT, RUN_UPDATE, RUN_PHASES };
 const char *run_phase_name(int phase);
 
 // Numbers that a manifest does not give are NAN, counts -1.
 typedef struct run_epoch {
     double loss, accuracy, seconds, phase[RUN_PHASES];
 } run_epoch;
+
+typedef struct run_class { // a class of the test data
+    const char *name;
+    double accuracy;
+    int64_t count, right; // samples, and those said right
+} run_class;
 
 typedef struct run {
     char *name;                     // unique in a report; what figures are called after
@@ -46,8 +52,11 @@ typedef struct run {
     double *seconds; // of the epochs that count for timing: without the first when there are more
     size_t timed;
     double seconds_per_epoch, total_seconds, train_loss, accuracy, test_loss;
-    double target; // accuracy that is to be reached, as a plan or the manifest says; 0: none
-    int64_t test_samples;
+    double target;        // accuracy that is to be reached, as a plan or the manifest says; 0: none
+    int64_t test_samples; // of all classes
+    run_class *classes;   // in the order of their labels
+    size_t class_count;
+    int64_t *confusion; // [true class · class_count + said class], samples; NULL when not known
     char model_content[SHA256_TEXT_BYTES]; // "" when unknown
     bool baseline;                         // found among what all others are compared with
     bool left_out;                         // an execution whose times do not count
@@ -92,14 +101,6 @@ const yaml_node *run_last_segment(const run *r, int *segments);
 // absent.
 status run_number(const yaml_node *root, const char *path, double *value, error *err) MUST_CHECK;
 status run_count(const yaml_node *root, const char *path, int64_t *value, error *err) MUST_CHECK;
-
-// One entry of per_class.
-typedef struct run_class {
-    const char *name;
-    double accuracy;
-    int64_t count, right; // samples, and those said right
-} run_class;
-status run_read_class(const yaml_node *entry, run_class *c, error *err) MUST_CHECK;
 
 // Milliseconds a step by phase over the timed epochs, their sum, and the wall time a step; NAN
 // where unknown.

@@ -7,10 +7,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-
-typedef struct interval {
-    double low, high;
-} interval;
+#include "base/interval.h"
 
 // NAN when n is too small to define them: mean and median need 1, the deviation 2.
 double statistics_mean(const double *x, size_t n);

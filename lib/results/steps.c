@@ -1,6 +1,8 @@
 #include "results/steps.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 
@@ -32,4 +34,31 @@ out:
 void steps_release(steps *s) {
     tensor_file_release(&s->file);
     *s = (steps){0};
+}
+
+// Samples that shard v gives to a step of an epoch: its next global_batch / V, while it has them;
+// samples are dealt to shards like cards.
+static int64_t samples_of_shard(const run *r, size_t step, int64_t v) {
+    int64_t shards = r->virtual_shards, share = r->global_batch / shards;
+    int64_t size = r->samples / shards + (v < r->samples % shards);
+    int64_t left = size - (int64_t)step * share;
+    return left < 0 ? 0 : left < share ? left : share;
+}
+
+double steps_samples(const run *r, size_t step) {
+    int64_t total = 0;
+    if (r->virtual_shards < 1 || r->samples < 1) return NAN;
+    for (int64_t v = 0; v < r->virtual_shards; v++) total += samples_of_shard(r, step, v);
+    return (double)total;
+}
+
+double steps_micro_batches(const run *r) {
+    const bool together = strcmp(run_text(r->train, "parameters.sync_batch_norm"), "true") == 0;
+    const size_t n = r->epoch_count ? (size_t)r->steps / r->epoch_count : 0;
+    double sum = 0;
+    if (r->virtual_shards < 1 || r->samples < 1) return NAN;
+    for (size_t i = 0; i < n; i++)
+        for (int64_t v = 0; v < (together ? 1 : r->virtual_shards); v++)
+            sum += samples_of_shard(r, i, v) > 0;
+    return sum / (double)n;
 }

@@ -20,4 +20,11 @@ typedef struct steps {
 status steps_read(const run *r, steps *s, error *err) MUST_CHECK;
 void steps_release(steps *s);
 
+// What a run deals out; NAN where its manifest does not say how many samples and shards there are.
+// Samples of a step, counted within its epoch.
+double steps_samples(const run *r, size_t step);
+// Micro-batches of a pipeline, a step of an epoch on average: the shards that have samples of the
+// step; with sync_batch_norm all go as one.
+double steps_micro_batches(const run *r);
+
 #endif

@@ -9,19 +9,20 @@ static double percent_more(double times_as_fast) {
     return 100 * (1 / times_as_fast - 1);
 }
 
-// What it costs here, and of what this says nothing.
+// What it costs here.
 static void append_cost(text *out, const comparison *c, language l) {
-    const double low = percent_more(c->speedup.range.high),
-                 high = percent_more(c->speedup.range.low);
-    const double shown = fmax(fabs(low), fabs(high));
-    const int digits = shown < 10 || fabs(high - low) < 1 ? 1 : 0;
-    if (low > 0)
-        text_format(out, words_in(l, "costs %.*f–%.*f %% more"), digits, low, digits, high);
-    else if (high < 0)
-        text_format(out, words_in(l, "takes %.*f–%.*f %% less"), digits, -high, digits, -low);
+    const double least = percent_more(c->speedup.range.high),
+                 most = percent_more(c->speedup.range.low);
+    const bool fine = fmax(fabs(least), fabs(most)) < 10 || most - least < 1;
+    char low[32], high[32];
+    snprintf(low, sizeof low, "%.*f", fine ? 1 : 0, fabs(least));
+    snprintf(high, sizeof high, "%.*f", fine ? 1 : 0, fabs(most));
+    if (least > 0)
+        text_format(out, words_in(l, "costs %s–%s %% more"), low, high);
+    else if (most < 0)
+        text_format(out, words_in(l, "takes %s–%s %% less"), high, low);
     else
-        text_format(out, words_in(l, "takes between %.*f %% less and %.*f %% more"), digits, -low,
-                    digits, high);
+        text_format(out, words_in(l, "takes between %s %% less and %s %% more"), low, high);
 }
 
 // "on these 2 cores; says nothing about 4 devices".

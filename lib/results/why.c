@@ -8,7 +8,7 @@
 
 #include "base/memory.h"
 #include "results/origin.h"
-#include "results/recompute.h"
+#include "results/rebuild.h"
 #include "results/results.h"
 
 // What is told, and the first thing on the way that is not as it should be.
@@ -115,27 +115,54 @@ static status walk_inputs(trail *t, int depth, const char *folder, const yaml_no
 
 // ---- Figures ----
 
+// The file of the figure's run that it is computed again from.
+static status rebuild(const figure *f, rebuilt *b, error *err) {
+    return f->row->file == FILE_STEPS ? rebuild_from_steps(f->run, b, err)
+                                      : rebuild_from_predictions(f->run, b, err);
+}
+
+static bool has_file(const figure *f) {
+    return f->row->file == FILE_STEPS ? f->run->train != NULL
+                                      : f->row->file == FILE_PREDICTIONS && f->run->evaluate;
+}
+
+static void compare_file(trail *t, int depth, const rebuilt *b) {
+    const bool same = strcmp(b->recorded, b->found) == 0;
+    tell(t, depth, "file", "%s  content %s%s", b->file, b->found, same ? ", as recorded" : "");
+    if (same) return;
+    tell(t, depth, "BUT", "recorded was %s", *b->recorded ? b->recorded : "nothing");
+    break_trail(t, "'%s' is not the file that the manifest recorded", b->file);
+}
+
+static void compare_value(trail *t, int depth, const figure *f, const rebuilt *b, double again) {
+    const double off = fabs(again - f->value), scale = fmax(1e-12, fabs(f->value));
+    const bool agrees = isnan(f->value) || off <= f->row->tolerance * scale;
+    char how[METRIC_HOW];
+    f->row->how(&b->run, f->member, how);
+    tell(t, depth, "again", "%.9g (%s): %s", again, how, agrees ? "agrees" : "DOES NOT AGREE");
+    if (!agrees) break_trail(t, "it is %.9g when computed again", again);
+}
+
 static status tell_again(trail *t, int depth, const figure *f, error *err) {
-    recomputed again;
-    status rc = recompute(f, &again, err);
-    if (rc != STATUS_OK) return rc;
-    if (isnan(again.value)) {
-        tell(t, depth, "again", "no file to compute it from: this is what the tool measured");
-        return STATUS_OK;
+    rebuilt b = {0};
+    status rc = STATUS_OK;
+    double again = NAN;
+    if (has_file(f)) {
+        TRY(rebuild(f, &b, err));
+        again = (f->row->again ? f->row->again : f->row->value)(&b.run, f->member);
     }
-    bool same_file = strcmp(again.recorded, again.found) == 0;
-    tell(t, depth, "file", "%s  content %s%s", again.file, again.found,
-         same_file ? ", as recorded" : "");
-    if (!same_file) {
-        tell(t, depth, "BUT", "recorded was %s", *again.recorded ? again.recorded : "nothing");
-        break_trail(t, "'%s' is not the file that the manifest recorded", again.file);
+    if (isnan(again)) {
+        tell(t, depth, "again",
+             f->row->kind == METRIC_PARAMETER
+                 ? "nothing to compute it from: this is what the tool was told"
+                 : "no file to compute it from: this is what the tool measured");
+    } else {
+        compare_file(t, depth, &b);
+        compare_value(t, depth, f, &b, again);
     }
-    bool agrees = isnan(f->value) ||
-                  fabs(again.value - f->value) <= again.tolerance * fmax(1e-12, fabs(f->value));
-    tell(t, depth, "again", "%.9g (%s): %s", again.value, again.how,
-         agrees ? "agrees" : "DOES NOT AGREE");
-    if (!agrees) break_trail(t, "it is %.9g when computed again", again.value);
-    return STATUS_OK;
+out:
+    rebuilt_release(&b);
+    return rc;
 }
 
 static void tell_value(trail *t, int depth, const figure *f) {
@@ -143,8 +170,8 @@ static void tell_value(trail *t, int depth, const figure *f) {
     if (isnan(f->value))
         text_format(t->out, "%*s%s has no value: %s\n", 2 * depth, "", f->id, f->note);
     else
-        text_format(t->out, "%*s%s = %.9g %s%s%s\n", 2 * depth, "", f->id, f->value, f->unit, gap,
-                    f->note);
+        text_format(t->out, "%*s%s = %.9g %s%s%s\n", 2 * depth, "", f->id, f->value, f->row->unit,
+                    gap, f->note);
 }
 
 // Does the figure come from several executions of its run, and not from a manifest of one?
@@ -161,10 +188,9 @@ static status explain_executions(const results *r, trail *t, int depth, const fi
     const run *one = f->run;
     tell_value(t, depth, f);
     for (size_t i = 0; i < one->execution_count; i++) {
-        char *id = memory_format(err, "%s.execution.%zu.%s", f->owner, i + 1, f->metric);
-        if (!id) return STATUS_FAILED;
-        const figure *part = figures_find(&r->figures, id);
-        free(id);
+        char metric[96];
+        snprintf(metric, sizeof metric, "execution.%zu.%s", i + 1, f->metric);
+        const figure *part = figures_of(&r->figures, f->owner, metric);
         if (!part) tell(t, depth + 1, "execution", "%zu: %s", i + 1, one->executions[i].folder);
         status rc = part ? explain_run_figure(r, t, depth + 1, part, err) : STATUS_OK;
         if (rc != STATUS_OK) return rc;
@@ -178,7 +204,7 @@ static status explain_run_figure(const results *whole, trail *t, int depth, cons
                                  error *err) {
     const run *r = f->run;
     if (is_pooled(f)) return explain_executions(whole, t, depth, f, err);
-    bool tested = r->evaluate && strncmp(f->source, r->evaluation, strlen(r->evaluation)) == 0;
+    const bool tested = metric_is_tested(f->row, r);
     tell_value(t, depth, f);
     tell(t, depth + 1, "manifest", "%s", f->source);
     status rc = tell_again(t, depth + 1, f, err);
@@ -190,10 +216,7 @@ static status explain_run_figure(const results *whole, trail *t, int depth, cons
 static status explain_group(const results *r, trail *t, const group *g, const char *metric,
                             error *err) {
     for (size_t i = 0; i < g->count; i++) {
-        char *id = memory_format(err, "%s.%s", g->runs[i]->name, metric);
-        if (!id) return STATUS_FAILED;
-        const figure *f = figures_find(&r->figures, id);
-        free(id);
+        const figure *f = figures_of(&r->figures, g->runs[i]->name, metric);
         status rc = f ? explain_run_figure(r, t, 1, f, err) : STATUS_OK;
         if (rc != STATUS_OK) return rc;
     }

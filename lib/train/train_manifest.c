@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/median.h"
 #include "base/memory.h"
 #include "train/trainer.h"
 
@@ -14,8 +15,7 @@ status train_manifest_parameters(const experiment *e, yaml_node *parameters, err
             yaml_put(parameters, e->resolved->keys[i], yaml_copy(e->resolved->items[i], err), err);
         if (rc != STATUS_OK) return rc;
     }
-    if (!e->published) return STATUS_OK;
-    return yaml_put(parameters, "published", yaml_copy(e->published, err), err);
+    return STATUS_OK;
 }
 
 status train_manifest_backend(manifest *m, const char *kind, error *err) {
@@ -140,21 +140,15 @@ status train_manifest_gpu_figures(manifest *m, const devices *d, const gpu_figur
     return STATUS_OK;
 }
 
-static int by_size(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 // The first epoch also warms up: it counts only when there is no other.
-static status median_seconds(const checkpoint *c, uint64_t steps_per_epoch, double *median,
+static status median_seconds(const checkpoint *c, uint64_t steps_per_epoch, double *middle,
                              error *err) {
     int first = c->epochs > 1 ? 1 : 0, count = c->epochs - first;
     double *seconds = memory_new((size_t)count, sizeof *seconds, err);
     if (!seconds) return STATUS_FAILED;
     for (int i = 0; i < count; i++)
         seconds[i] = trainer_epoch_seconds(c, steps_per_epoch, first + i);
-    qsort(seconds, (size_t)count, sizeof *seconds, by_size);
-    *median = (seconds[(count - 1) / 2] + seconds[count / 2]) / 2;
+    *middle = median(seconds, (size_t)count);
     free(seconds);
     return STATUS_OK;
 }

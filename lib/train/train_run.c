@@ -28,13 +28,21 @@ static const char MODEL[] = "model.st.zst", STEPS[] = "steps.st.zst", MANIFEST[]
 
 // ---- What is read and checked ----
 
-static status check_fit(const experiment *e, const dataset *d, const char *path, error *err) {
+// The way out is named in the words of the command that was typed: that of make and `pipeline`
+// has SET.
+static status other_dataset(const train_run *r, const dataset *d, const char *path, error *err) {
+    const bool set = r->settings->command;
+    return error_set(err, STATUS_INPUT,
+                     "cannot use dataset: '%s': it is '%s', experiment '%s' asks for '%s': pass "
+                     "other data, or %sdataset=%s%s",
+                     path, d->name, r->experiment->name, r->experiment->dataset,
+                     set ? "SET=\"" : "--set ", d->name, set ? "\"" : "");
+}
+
+static status check_fit(const train_run *r, const dataset *d, const char *path, error *err) {
+    const experiment *e = r->experiment;
     const program *p = &e->model.program;
-    if (strcmp(e->dataset, d->name) != 0)
-        return error_set(err, STATUS_INPUT,
-                         "cannot use dataset: '%s': it is '%s', experiment '%s' asks for '%s': "
-                         "pass other data, or --set dataset=%s",
-                         path, d->name, e->name, e->dataset, d->name);
+    if (strcmp(e->dataset, d->name) != 0) return other_dataset(r, d, path, err);
     if (d->channels != p->input.channels || d->height != p->input.height ||
         d->width != p->input.width)
         return error_set(err, STATUS_INPUT,
@@ -72,12 +80,12 @@ static status read_data(train_run *r, error *err) {
         s->dry_run ? dataset_read_header : dataset_read;
     status rc;
     TRY(read(s->train, &r->train, err));
-    TRY(check_fit(r->experiment, &r->train, s->train, err));
+    TRY(check_fit(r, &r->train, s->train, err));
     TRY(train_manifest_dataset(r->manifest, &r->train, err));
     TRY(set_normalization(r, err));
     if (s->test) {
         TRY(read(s->test, &r->test, err));
-        TRY(check_fit(r->experiment, &r->test, s->test, err));
+        TRY(check_fit(r, &r->test, s->test, err));
         TRY(train_manifest_dataset(r->manifest, &r->test, err));
     }
 out:

@@ -6,9 +6,8 @@ load training
 AUGMENT='[{random_crop: {padding: 4}}, {horizontal_flip: {p: 0.5}}, {random_affine: {degrees: 10, translate: [0.1, 0.1], scale: [0.9, 1.1]}}]'
 
 setup_file() {
-    [ -x "$BIN/synth-cifar" ] && [ -x "$BIN/shard" ] || return 0
-    make_data "$BATS_FILE_TMPDIR/data" 610
-    "$BIN/shard" -q --shards 4 --in "$BATS_FILE_TMPDIR/data/train.st.zst" --out "$BATS_FILE_TMPDIR/shards"
+    file_data 610
+    file_shards
     cat >"$BATS_FILE_TMPDIR/net.yaml" <<'END'
 schema: lockstep.model/1
 name: net
@@ -19,11 +18,7 @@ END
 }
 
 setup() {
-    need_training
-    data=$BATS_FILE_TMPDIR
-    train=$data/data/train.st.zst
-    cd "$WORK"
-    write_experiment e.yaml "model=$data/net.yaml" "augment=$AUGMENT"
+    begin_training "model=$BATS_FILE_TMPDIR/net.yaml" "augment=$AUGMENT"
 }
 
 # train TOOL OUT OPTION...: trains e.yaml.

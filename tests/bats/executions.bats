@@ -5,10 +5,7 @@ load helpers
 load reports
 
 setup() {
-    need_tool report
-    need_python
-    REPORT=$BIN/report
-    mkdir "$WORK/files" && cd "$WORK/files" || return
+    begin_report
 }
 
 @test "executions of one run are pooled: medians for times, one accuracy" {

@@ -47,6 +47,12 @@ succeeds() {
     [ "$status" -eq 0 ] || fail "exit code $status: $*" "stderr: $stderr" "stdout: $output"
 }
 
+# one_line: what a tool printed in lines of a terminal, as one line.
+# shellcheck disable=SC2154 # bats sets it
+one_line() {
+    output=$(tr '\n' ' ' <<<"$output")
+}
+
 # nothing_in DIR: the folder is absent, or empty but for a lock file: no half-written file was left.
 nothing_in() {
     [ -e "$1" ] || return 0

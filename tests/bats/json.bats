@@ -74,9 +74,9 @@ finds() {
     succeeds "$BIN/plan" -q study "$ROOT/experiments/R004/workers.yaml" --json
     says "j['kind'] == 'study' and len(j['runs']) == 3"
     finds "$BIN/audit" --json "$ROOT"/experiments/R*/claim.yaml
-    says "all(set(f) == {'kind', 'what', 'arithmetic', 'so'} for c in j for f in c['findings']) and sum(len(c['findings']) for c in j) > 0"
+    says "all(set(f) == {'kind', 'what', 'where', 'arithmetic', 'so'} for c in j for f in c['findings']) and sum(len(c['findings']) for c in j) > 0"
     finds "$BIN/audit" --lang zh --json "$ROOT"/experiments/R*/claim.yaml
-    says "j[0]['findings'][0]['kind'] in ('arithmetic fault', 'unlike arms', 'below the noise', 'unsupported statement', 'unstated condition')"
+    says "j[0]['findings'][0]['kind'] in ('arithmetic fault', 'unlike arms', 'unsupported statement', 'said by the report itself')"
 }
 
 @test "report --json" {

@@ -4,17 +4,12 @@ load helpers
 load training
 
 setup_file() {
-    [ -x "$BIN/synth-cifar" ] || return 0
-    make_data "$BATS_FILE_TMPDIR/data" 400 64
-    "$BIN/shard" -q --shards 4 --in "$BATS_FILE_TMPDIR/data/train.st.zst" --out "$BATS_FILE_TMPDIR/shards"
+    file_data 400 64
+    file_shards
 }
 
 setup() {
-    need_training
-    data=$BATS_FILE_TMPDIR
-    train=$data/data/train.st.zst
-    cd "$WORK"
-    write_experiment e.yaml epochs=3
+    begin_training epochs=3
 }
 
 @test "more epochs go on from a finished run, and end in the bits of a run of that many" {

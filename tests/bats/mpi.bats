@@ -4,21 +4,16 @@ load helpers
 load training
 
 setup_file() {
-    [ -x "$BIN/synth-cifar" ] || return 0
-    make_data "$BATS_FILE_TMPDIR/data" 200 50
+    file_data 200 50
 }
 
 setup() {
-    need_training
+    begin_training strategy=ddp world_size=4
     [ -e "$BIN/../lib/lockstep-mpi.so" ] || skip "lockstep-mpi.so is not built (make deps-mpi)"
     need_program mpirun
     # More ranks than cores, by root, with small waits: what Open MPI refuses or does not expect.
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
         PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe OMPI_MCA_orte_execute_quiet=1
-    train=$BATS_FILE_TMPDIR/data/train.st.zst
-    test=$BATS_FILE_TMPDIR/data/test.st.zst
-    cd "$WORK"
-    write_experiment e.yaml strategy=ddp world_size=4
 }
 
 # expect: sets $expected, the content hash that train-single makes of e.yaml.

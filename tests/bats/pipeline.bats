@@ -11,6 +11,7 @@ setup_file() {
     for tool in $TOOLS; do
         [ -x "${BIN:-$BATS_TEST_DIRNAME/../../build/bin}/$tool" ] || return 0
     done
+    file_data 200 # for tests that need no stage before training
     export FIRST=$BATS_FILE_TMPDIR/first
     write_experiment "$BATS_FILE_TMPDIR/tiny.yaml"
     ARTIFACTS=$FIRST run_pipeline experiment "$BATS_FILE_TMPDIR/tiny.yaml" >"$BATS_FILE_TMPDIR/first.log" 2>&1
@@ -123,7 +124,7 @@ for ((RANK = 1; RANK < WORLD_SIZE; RANK++)); do RANK=$RANK "${@:4}" & done
 RANK=0 "${@:4}"
 END
     chmod +x "$WORK/launch"
-    export SET="strategy=ddp; world_size=2"
+    export SET="strategy=ddp; world_size=2" DATA=$BATS_FILE_TMPDIR/data
     LAUNCHER="$WORK/launch --quietly" succeeds run_pipeline experiment "$TINY"
     [ "$(cat "$WORK/launched")" = "--quietly -n 2" ]
     [ "$("$BIN/manifest" get "$ARTIFACTS/tiny/seed-7/train/manifest.yaml" run.execution.world_size)" = 2 ]
@@ -299,8 +300,8 @@ start_long() {
 @test "odd settings: taken, or refused before anything runs" {
     local name="$WORK/an experiment's.yaml"
     write_experiment "$name"
-    ARTIFACTS="$WORK/[odd] * folder/" succeeds run_pipeline experiment "$name"
-    [ -s "$WORK/[odd] * folder/an experiment's/report/report.html" ] || fail "$output"
+    ARTIFACTS="$WORK/[odd] * folder/" DATA=$BATS_FILE_TMPDIR/data succeeds run_pipeline experiment "$name"
+    grep -q . "$WORK/[odd] * folder/an experiment's/report-DATA="*/report.html || fail "$output"
     cd "$WORK"
     write_experiment "$WORK/a"$'\t'"tab.yaml"
     TOOL=pipeline fails_with 2 "a tab or a line break" run_pipeline experiment "$WORK/a"$'\t'"tab.yaml"
@@ -317,6 +318,7 @@ start_long() {
 }
 
 @test "make experiment hands its settings on, and stops with the tool's code" {
+    export DATA=$BATS_FILE_TMPDIR/data
     succeeds make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" EXP="$TINY" SET="epochs=1; optimizer.lr=0.5" THREADS=1 SEED=3 experiment
     [ "$("$BIN/manifest" get "$ARTIFACTS/tiny/seed-3/train/manifest.yaml" parameters.optimizer.lr)" = 0.5 ]
     run make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" EXP="$TINY" SET="optimizer.lr=fast" experiment
@@ -325,5 +327,5 @@ start_long() {
     run make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$WORK/it's" EXP="isn't" experiment
     [[ $output == *"cannot find experiment: 'isn't'"* ]] || fail "$output"
     succeeds make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$WORK/it's one" EXP="$TINY" experiment
-    [ -s "$WORK/it's one/tiny/report/report.html" ] || fail "$output"
+    grep -q . "$WORK/it's one/tiny/report-DATA="*/report.html || fail "$output"
 }

@@ -6,9 +6,8 @@ load helpers
 load reports
 
 setup() {
-    need_tool report manifest
-    need_python
-    mkdir "$WORK/files" && cd "$WORK/files" || return
+    need_tool manifest
+    begin_report
 }
 
 # run_of NAME [KEY=VALUE]... [-- PYTHON]: a_run, of one thread a rank. Then a model of 10 parameters (a
@@ -59,9 +58,9 @@ END
     collectives m
     succeeds "$BIN/report" four same --baseline one --collectives m --out out
     says out/report.md '## Predicted beside measured'
-    says out/report.md '| **four** | 4 | one | 0.0250 | 0.2000 | 0.0500 | 0.0138 | 0.2888 |  | 0.3000 | -3.7 % |'
-    says out/report.md '| **same** | 4 | one | 0.0250 | 0.2000 | 0.0500 | 0.0119 | 0.2869 |  | 0.3000 | -4.4 % |'
-    says out/report.md '| **4** | 1000.000 | 1000.0000 | 12.5 % | SIMULATED |'
+    says out/report.md '| **four** | 4 | one | 0.0250 | 0.2000 | 0.0500 | 0.0138 | 0.2888 | 0.3000 | -3.7 % |'
+    says out/report.md '| **same** | 4 | one | 0.0250 | 0.2000 | 0.0500 | 0.0119 | 0.2869 | 0.3000 | -4.4 % |'
+    says out/report.md '| **4** | 1000.000 | 1000.0000 | 12.5 % | † |'
     lacks out/report.md 'copy by one thread'
     lacks out/report.md 'projected to a device'
     [ "$(figure out/report.csv four.predicted_seconds_per_epoch)" = 0.28884 ]
@@ -87,8 +86,8 @@ END
     run_of four ranks=4 cores=2 epochs=2,0.6,0.6,0.6,0.6
     collectives m
     succeeds "$BIN/report" four --baseline one --collectives m --out out
-    says out/report.md '| **four** | 4 | one | 0.0500 | 0.4000 | 0.1000 | 0.0138 | 0.5638 SIMULATED |  | 0.6000 SIMULATED | -6.0 % |'
-    says out/report.md '| **four** | 4 | 0.0250 | 0.2000 | 0.0500 | 0.0138 | 0.2888 SIMULATED | 3.46× one |  |'
+    says out/report.md '| **four** | 4 | one | 0.0500 | 0.4000 | 0.1000 | 0.0138 | 0.5638† | 0.6000† | -6.0 % |'
+    says out/report.md '| **four** | 4 | 0.0250 | 0.2000 | 0.0500 | 0.0138 | 0.2888† | 3.46× one |'
     says out/report.md 'A projection, never measured'
     [ "$(figure out/report.csv four.projected_seconds_per_epoch)" = 0.28884 ]
     grep -q '^four.predicted_seconds_per_epoch,.*,prediction; SIMULATED,' out/report.csv
@@ -108,8 +107,8 @@ END
             {"tool": "train-dp", "strategy": "dp", "replicas": [{"busy": 0.5, "waiting": 0.5, "bytes": 1}],
             "bytes_per_step": {"broadcast": 2000, "scatter": 500, "gather": 200, "scatter_gradient": 200, "reduce": '$bytes'}}'
         succeeds "$BIN/report" sim --baseline single --collectives m --out out
-        says out/report.md '| **sim** | 4 | single | 0.1000 | 0.8000 | 0.0500 | 0.0427 | 0.9927 SIMULATED |  | 1.20 SIMULATED | -17.3 % |'
-        says out/report.md '| **1: copy by one thread** | 0.000 | 1000.0000 | 25.0 % |  |'
+        says out/report.md '| **sim** | 4 | single | 0.1000 | 0.8000 | 0.0500 | 0.0427 | 0.9927† | 1.20† | -17.3 % |'
+        says out/report.md '| **1: copy by one thread** | 0.000 | 1000.0000 | 25.0 % |'
         says out/report.md '| **sim** | 4 | 0.1000 | 0.2000 | 0.0500 | 0.0427 | 0.3927 | 2.55× single | 2.21× (R000) |'
     done
 }
@@ -177,7 +176,7 @@ END
     rm -rf four
     run_of four ranks=4 resumed=1
     no_prediction 'four was resumed: its times belong to several executions'
-    says out/report.md '| **four** | 4 | one |  |  |  |  |  |  |  | no prediction'
+    says out/report.md '| **four** | 4 | one | no prediction'
     rm -rf four
     run_of four ranks=4 -- 'm["parameters"]["architecture"]["input"] = [1, 2, "x"]'
     rm -rf one
@@ -200,8 +199,8 @@ END
     succeeds "$BIN/report" four one --collectives m --out out
     says out/report.md '| no prediction: the collectives were measured on cuda:0, cuda:1 |'
     says out/report.md 'What reducing a vector of so many bytes takes on cuda:0, cuda:1'
-    says out/report.md '| **4** | fast | nccl | 500.000 | 1000.0000 | 12.5 % | SIMULATED |'
-    says out/report.md '| **4** | exact | nccl | 1000.000 | 1000.0000 | 12.5 % | SIMULATED |'
+    says out/report.md '| **4** | fast | nccl | 500.000 | 1000.0000 | 12.5 % | † |'
+    says out/report.md '| **4** | exact | nccl | 1000.000 | 1000.0000 | 12.5 % | † |'
     succeeds "$BIN/report" four one --collectives m --out out --lang zh
     says out/report.md '在 cuda:0, cuda:1 上归约'
 }
@@ -239,7 +238,7 @@ experiment() {
 
 # predicted REPORT NAME BASIS: there is a prediction for it, from that run, and a measured epoch.
 predicted() {
-    grep -Eq "^\| \*\*$2\*\* \| 3 \| $3 \|( [0-9.]+ \|){4} [0-9.]+( SIMULATED)?( BUSY)? \|( \[[0-9., ]+\])? *\| [0-9.]+( SIMULATED)?( BUSY)? \| [+-][0-9.]+ % \|$" \
+    grep -Eq "^\| \*\*$2\*\* \| 3 \| $3 \|( [0-9.]+ \|){4} [0-9.]+†?‡? \|( \[[0-9., ]+\] \|)?( +\|)? [0-9.]+†?‡? \| [+-][0-9.]+ % \|$" \
         "$1/report.md" || fail "$(cat "$1/report.md")"
 }
 

@@ -7,11 +7,8 @@ load reports
 load training
 
 setup() {
-    need_tool report
-    need_python
-    REPORT=$BIN/report
+    begin_report
     heading="Where parallelism loses its time"
-    mkdir "$WORK/files" && cd "$WORK/files" || return
 }
 
 # noted FILE ID: value, unit and note in report.csv.
@@ -81,8 +78,8 @@ ddp_run() {
     ddp_run 2 b name=odd seed=2
     succeeds "$REPORT" a b --out out
     # Phases of the fixture: no copy, comm and wait 5 % each.
-    says out/report.md "| **tiny** | 2 | 1 | 5000 | 5.0 % |  | 5.0 % | 90.0 % |"
-    says out/report.md "| **odd** | 2 | 2 | 5000 | 5.0 % |  | 5.0 % | 90.0 % |"
+    says out/report.md "| **tiny** | 2 | 1 | 5000 | 5.0 % | 5.0 % | 90.0 % |"
+    says out/report.md "| **odd** | 2 | 2 | 5000 | 5.0 % | 5.0 % | 90.0 % |"
     says out/report.md "tiny: the shards of a rank are a whole subtree of the sum, so it brings one vector to each reduction."
     says out/report.md "odd: the shards of a rank are no whole subtree of the sum, so rank 0 brings 2 vectors to each reduction instead of one."
     says out/report.md "Exposed communication takes 5.0 % of a step, waiting 5.0 %; a rank is busy for 90.0 % of it."
@@ -136,16 +133,16 @@ ddp_run() {
     lacks parts/report.md "conv1 to pool2"
 }
 
-@test "SIMULATED stands beside every run whose times are" {
+@test "a mark stands beside every run whose times are" {
     dp_run a ranks=3 threads=2
     mp_run b name=pipe ranks=5
     ddp_run 1 c name=many ranks=8
     succeeds "$REPORT" a b c --out out
-    says out/report.md "tiny SIMULATED, ms / step | % | bytes / step |"
-    says out/report.md "tiny SIMULATED: a replica spends"
-    says out/report.md "| **tiny SIMULATED** | 1 | 50.0 %"
-    says out/report.md "| **pipe SIMULATED** | 0 | conv1 to pool2 |"
-    says out/report.md "| **many SIMULATED** | 8 | 1 |"
+    says out/report.md "tiny†, ms / step | % | bytes / step |"
+    says out/report.md "tiny†: a replica spends"
+    says out/report.md "| **tiny†** | 1 | 50.0 %"
+    says out/report.md "| **pipe†** | 0 | conv1 to pool2 |"
+    says out/report.md "| **many†** | 8 | 1 |"
     [ "$(noted out/report.csv tiny.replica.0.busy)" = 0.75,fraction,SIMULATED ]
     [ "$(noted out/report.csv tiny.dp.bytes.scatter)" = 20,bytes, ]
 }
@@ -155,10 +152,10 @@ ddp_run() {
     mp_run b name=pipe
     ddp_run 3 c name=ranks
     succeeds "$REPORT" a b c --out out --lang zh
-    says out/report.md "## 并行的时间损失在哪里"
+    says out/report.md "## 并行开销分析"
     says out/report.md "| **广播参数** | 10.0000 | 2.5 % | 100 |"
     says out/report.md "| **pipe** | 0 | conv1 至 pool2 |"
-    says out/report.md "0 号进程每次归约带来 3 个向量"
+    says out/report.md "0 号进程每次归约需要 3 个向量"
     for text in busy Busy replica stage "a rank"; do
         lacks out/report.md "$text"
     done
@@ -201,14 +198,14 @@ shown() {
             out/report.md || fail "dp, $k: not in the table" "$(cat out/report.md)"
     done
     for k in 0 1; do
-        grep -Eq "^\| \*\*dp( SIMULATED)?\*\* \| $k.* \| $(shown "$(get dp replicas.$k.busy)" %.1f 100) % \|" out/report.md ||
+        grep -Eq "^\| \*\*dp†?\*\* \| $k.* \| $(shown "$(get dp replicas.$k.busy)" %.1f 100) % \|" out/report.md ||
             fail "dp, replica $k: not in the table" "$(cat out/report.md)"
-        grep -Eq "^\| \*\*mp( SIMULATED)?\*\* \| $k \| $(get mp stages.$k.first) to $(get mp stages.$k.last) \| $(shown "$(get mp stages.$k.busy)" %.1f 100) % \|.*\| $(get mp stages.$k.bytes_sent_per_step) \|" \
+        grep -Eq "^\| \*\*mp†?\*\* \| $k \| $(get mp stages.$k.first) to $(get mp stages.$k.last) \| $(shown "$(get mp stages.$k.busy)" %.1f 100) % \|.*\| $(get mp stages.$k.bytes_sent_per_step) \|" \
             out/report.md || fail "mp, stage $k: not in the table" "$(cat out/report.md)"
     done
-    grep -Eq "^\| \*\*mp( SIMULATED)?\*\* \| 2 \| 4 \| $(shown "$(get mp bubble_measured)" %.1f 100) % \| 20.0 % \|" out/report.md ||
+    grep -Eq "^\| \*\*mp†?\*\* \| 2 \| 4 \| $(shown "$(get mp bubble_measured)" %.1f 100) % \| 20.0 % \|" out/report.md ||
         fail "the bubble is not in the table" "$(cat out/report.md)"
-    grep -Eq "^\| \*\*ddp( SIMULATED)?\*\* \| 4 \| 2 \| $(get ddp bytes_sent_per_step) \|" out/report.md ||
+    grep -Eq "^\| \*\*ddp†?\*\* \| 4 \| 2 \| $(get ddp bytes_sent_per_step) \|" out/report.md ||
         fail "ddp: not in the table" "$(cat out/report.md)"
     for k in mp.bubble_predicted dp.busy mp.waiting ddp.copying; do
         succeeds "$REPORT" dp mp ddp --why $k

@@ -5,10 +5,7 @@ load helpers
 load reports
 
 setup() {
-    need_tool report
-    need_python
-    REPORT=$BIN/report
-    mkdir "$WORK/files" && cd "$WORK/files" || return
+    begin_report
 }
 
 @test "help, version, and a missing --out" {
@@ -47,7 +44,7 @@ setup() {
     succeeds "$REPORT" a --out out
     says out/report.html '<h1>&lt;script&gt;alert(&quot;a &amp; b&quot;)&lt;/script&gt;</h1>'
     lacks out/report.html '<script'
-    ! grep -Eq '(src|href)="?https?:|@import|url\(' out/report.html || fail "something is fetched from elsewhere"
+    ! grep -Eq '(src|href)="?https?:|@import|url\([^#]' out/report.html || fail "something is fetched from elsewhere"
     [ "$(grep -c '<svg ' out/report.html)" -eq 3 ] || fail "not three drawings"
     lacks out/report.html 'gnuplot'
     lacks out/report.html 'font-family="'
@@ -97,7 +94,7 @@ setup() {
     succeeds "$REPORT" exp/seed-1 --out one
     says one/report.md "100 samples) after 1 epoch of net"
     succeeds "$REPORT" exp/seed-1 --out chinese --lang zh
-    says chinese/report.md "训练 1 轮后"
+    says chinese/report.md "上训练 1 轮，"
     succeeds "$REPORT" exp --out two
     says two/report.md "2 runs of one experiment."
     succeeds "$REPORT" exp b --out three
@@ -172,7 +169,7 @@ setup() {
         rm -rf other out
         a_run other name=other "$change"
         succeeds "$REPORT" other --baseline base --out out
-        grep -Eq '^\| \*\*other\*\* \| [0-9.]+ \|  \|  \| not like for like: ' out/report.md ||
+        grep -Eq '^\| \*\*other\*\* \| [0-9.]+ \| not like for like: ' out/report.md ||
             fail "$change: there is a speed-up" "$(grep other out/report.md)"
         says out/report.md "not like for like: $reason |"
         [ -z "$(figure out/report.csv other.speedup)" ]
@@ -208,7 +205,7 @@ END
 @test "a resumed run shows no times and says why" {
     a_run a resumed=1
     succeeds "$REPORT" a --out out
-    says out/report.md "| **tiny** | 70.00 % |  |  | 0.4000 |"
+    says out/report.md "| **tiny** | 70.00 % | 0.4000 |"
     says out/report.md "No times are shown where a run was resumed: tiny was resumed"
     says out/report.md "tiny: no time split: tiny was resumed"
     grep -q '^tiny.seconds_per_epoch,tiny,seconds_per_epoch,,,,s,no time: the run was resumed,' out/report.csv
@@ -234,17 +231,19 @@ END
     says both/report.md "No times are shown where a run was resumed: tiny was resumed"
 }
 
-@test "more ranks and threads than cores: SIMULATED stands at every time" {
+@test "more ranks and threads than cores: a mark at every time, and one footnote" {
     a_run a ranks=4 threads=2
     succeeds "$REPORT" a --out out
-    says out/report.md "| 1.00 SIMULATED | 6.50 SIMULATED |"
-    says out/report.md "tiny SIMULATED, ms / step"
-    says out/report.md "SIMULATED: ranks × threads exceed the cores of the machine (tiny: 4 × 2 > 4)"
+    says out/report.md "| 1.00† | 6.50† |"
+    says out/report.md "tiny†, ms / step"
+    [ "$(grep -c "^† Simulated: the time says nothing about as many real devices. Ranks × threads exceed the cores of the machine (tiny: 4 × 2 > 4).$" out/report.md)" -eq 1 ] || fail "no footnote"
+    says out/report.html '<footer id=footnote>† Simulated'
+    lacks out/report.md SIMULATED
     grep -q '^tiny.seconds_per_epoch,.*,SIMULATED,' out/report.csv
     thrice b name=single ranks=1 epochs=1,0.5,0.5,0.5
     thrice c ranks=4 threads=2 epochs=2,1,1,1
     succeeds "$REPORT" c --baseline b --out out
-    says out/report.md "× SIMULATED |"
+    says out/report.md "×† |"
     # What it costs here is no verdict on the method.
     grep -Eq '\| costs 9[0-9]–10[0-9] % more on these 4 cores; says nothing about 4 devices \|' out/report.md
     grep -q '^tiny.speedup,.*,SIMULATED: costs 9' out/report.csv
@@ -256,16 +255,16 @@ END
     thrice a epochs=4,2.49,2.49,2.49 execution="{$machine}"
     thrice b name=ddp epochs=2,1,1,1
     succeeds "$REPORT" b --baseline a --out out
-    says out/report.md "2.49 BUSY |"
-    says out/report.md "BUSY: during 3 of 3 executions of tiny the machine did something else (up to 1.4 of its 2 cores; threads waited for 73 % of the time that they wanted)"
+    says out/report.md "2.49‡ |"
+    says out/report.md "‡ Busy: during 3 of 3 executions of tiny the machine did something else (up to 1.4 of its 2 cores; threads waited for 73 % of the time that they wanted)"
     says out/report.md "| 2.49× | [2.4"
     says out/report.md "no verdict: the machine was busy in 3 of 6 executions (EXECUTIONS=6 makes more)"
     lacks out/report.md "| faster |"
     # An old manifest says nothing, and a quiet one is not marked.
-    lacks out/report.md "1.00 BUSY"
+    lacks out/report.md "1.00‡"
     thrice c name=quiet execution='{"machine": {"wall_seconds": 10, "cpu_seconds": 19, "waited_seconds": 9, "others_seconds": 0.1, "cores": 2}}'
     succeeds "$REPORT" c --baseline b --out quiet
-    lacks quiet/report.md BUSY
+    lacks quiet/report.md "‡"
 }
 
 @test "phases that do not add up are told" {

@@ -1,6 +1,15 @@
 # What the bats files about reports share.
 # shellcheck shell=bash
 
+# begin_report: for setup, in a new folder. $REPORT is the tool.
+# shellcheck disable=SC2034 # for those who load this
+begin_report() {
+    need_tool report
+    need_python
+    REPORT=$BIN/report
+    mkdir "$WORK/files" && cd "$WORK/files" || return
+}
+
 # a_run DIR [KEY=VALUE]...: a run whose numbers are known, as make_run.py takes them.
 a_run() {
     "$PYTHON" "$ROOT/tests/fixtures/make_run.py" "$@"

@@ -8,7 +8,7 @@ setup_file() {
     cd "$BATS_FILE_TMPDIR" || return 1
     make_data data 400
     # Some seconds, with a state every few milliseconds.
-    write_experiment e.yaml strategy=ddp world_size=2 epochs=400
+    write_experiment e.yaml strategy=ddp world_size=2 epochs=200
     "$BIN/train-single" -q --experiment e.yaml --train data/train.st.zst --out expected
     # Nothing is saved before the end, which is 2000 steps away.
     make_data many 8000
@@ -104,10 +104,10 @@ restarts() {
 
 @test "a tool of one process goes on as well" {
     local tool
-    "$BIN/train-single" -q --experiment e.yaml --set epochs=100 --train "$train" --out single
+    "$BIN/train-single" -q --experiment e.yaml --set epochs=60 --train "$train" --out single
     for tool in train-single train-dp train-mp; do
         rm -rf out
-        begin "$tool" --experiment e.yaml --set epochs=100 --max-restarts 2
+        begin "$tool" --experiment e.yaml --set epochs=60 --max-restarts 2
         wait_for out/state.st.zst
         kill_child 0 1
         kill_child 0 2

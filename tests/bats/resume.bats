@@ -4,18 +4,13 @@ load helpers
 load training
 
 setup_file() {
-    [ -x "$BIN/synth-cifar" ] || return 0
-    make_data "$BATS_FILE_TMPDIR/data" 400 64
-    make_data "$BATS_FILE_TMPDIR/more" 401
-    "$BIN/shard" -q --shards 4 --in "$BATS_FILE_TMPDIR/data/train.st.zst" --out "$BATS_FILE_TMPDIR/shards"
+    file_data 400 64
+    file_shards
+    [ ! -x "$BIN/synth-cifar" ] || make_data "$BATS_FILE_TMPDIR/more" 401
 }
 
 setup() {
-    need_training
-    data=$BATS_FILE_TMPDIR
-    train=$data/data/train.st.zst
-    cd "$WORK"
-    write_experiment e.yaml epochs=3
+    begin_training epochs=3
 }
 
 @test "without a state it starts; a finished run is left alone" {

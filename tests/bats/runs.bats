@@ -106,6 +106,56 @@ old_run() {
     [[ $output == *'"key": "'"$KEY"'"'* || $output == *'"key":"'"$KEY"'"'* ]] || fail "$output"
 }
 
+@test "an adoption that was ended at any moment is completed, and nothing is trained" {
+    rm -r "$ARTIFACTS/runs" "$ARTIFACTS/x"
+    old_run x/seed-42
+    cp -a "$ARTIFACTS" "$WORK/old"
+    succeeds pipeline experiment x
+    cp -a "$ARTIFACTS" "$WORK/new"
+    local moment half=$ARTIFACTS/runs/$KEY/.adopted-7 model stage
+    model=$(sha256sum <"$WORK/old/x/seed-42/train/model.st.zst")
+    for moment in written moved train-exchanged exchanged numbered; do
+        rm -r "$ARTIFACTS"
+        cp -a "$WORK/old" "$ARTIFACTS"
+        for stage in train evaluate; do
+            cp "$WORK/new/runs/$KEY/1/$stage/manifest.yaml" "$ARTIFACTS/x/seed-42/$stage/.manifest-adopted.yaml"
+        done
+        if [ $moment != written ]; then
+            mkdir -p "$ARTIFACTS/runs/$KEY"
+            mv "$ARTIFACTS/x/seed-42" "$half"
+        fi
+        case $moment in *exchanged | numbered) mv "$half"/train/{.manifest-adopted,manifest}.yaml ;; esac
+        case $moment in exchanged | numbered) mv "$half"/evaluate/{.manifest-adopted,manifest}.yaml ;; esac
+        [ $moment != numbered ] || mv "$half" "$ARTIFACTS/runs/$KEY/1"
+        succeeds pipeline experiment x
+        trained 0
+        evaluated 0
+        [ "$(readlink "$ARTIFACTS/x/seed-42")" = "../runs/$KEY/1" ] || fail "$moment" "$output"
+        [ "$(sha256sum <"$ARTIFACTS/x/seed-42/train/model.st.zst")" = "$model" ]
+        succeeds "$BIN/manifest" verify "$ARTIFACTS"/x/seed-42/{train,evaluate}/manifest.yaml
+        [ -z "$(find "$ARTIFACTS" -name '.adopted-*' -o -name '.manifest-adopted.yaml')" ] || fail "$moment: something is left"
+    done
+    # The place in the store was taken meanwhile: the run is another execution.
+    mv "$ARTIFACTS/runs/$KEY/1" "$half"
+    cp -a "$half" "$ARTIFACTS/runs/$KEY/1"
+    succeeds pipeline experiment x
+    [[ $output == *"adopt     interrupted: kept as $ARTIFACTS/runs/$KEY/2"* && ! -e $half ]] || fail "$output"
+}
+
+@test "a folder of links that is itself a link, to another place, has links that hold" {
+    rm -r "$ARTIFACTS/x"
+    mkdir -p "$WORK/far/away/x"
+    ln -s "$WORK/far/away/x" "$ARTIFACTS/x"
+    succeeds pipeline experiment x
+    trained 0
+    [ "$(readlink -f "$WORK/far/away/x/seed-42")" = "$(readlink -f "$ARTIFACTS/runs/$KEY/1")" ] || fail "$(readlink "$ARTIFACTS/x/seed-42")"
+    [ -e "$ARTIFACTS/x/seed-42/train/model.st.zst" ]
+    # One whose target is gone.
+    rm -r "$ARTIFACTS/x"
+    ln -s "$WORK/none/x" "$ARTIFACTS/x"
+    fails_with 1 "$ARTIFACTS/x" pipeline experiment x
+}
+
 @test "folders of a study lie deeper, and what they read is found all the same" {
     printf '%s\n' 'schema: lockstep.study/1' 'name: s' 'base: x' 'vary: {loader_workers: [0], epochs: [1, 2]}' >experiments/s.yaml
     old_run s/epochs-1/seed-42 name=epochs-1
@@ -204,11 +254,16 @@ old_run() {
 
 @test "figures of the own file are shown, whoever trained the run" {
     sed 's/^name: x/name: y/' experiments/x.yaml >experiments/y.yaml
-    printf '%s\n' 'title: The other' 'published: [{source: R9, accuracy: 12.34}]' >>experiments/y.yaml
+    echo 'title: The other' >>experiments/y.yaml
+    printf '%s\n' 'schema: lockstep.claim/1' 'name: R9' 'rows: [{name: its, experiment: y, accuracy: 12.34, where: page 2}]' \
+        >experiments/claim.yaml
     succeeds pipeline experiment y
     trained 0
     grep -q '^# The other' "$ARTIFACTS/y/report/report.md" || fail "$(head -n 3 "$ARTIFACTS/y/report/report.md")"
     grep -qF '12.34 %' "$ARTIFACTS/y/report/report.md" || fail "$(cat "$ARTIFACTS/y/report/report.md")"
+    # With its place, and the claim that it is from.
+    grep -qF '| R9, page 2 |' "$ARTIFACTS/y/report/report.md" || fail "$(cat "$ARTIFACTS/y/report/report.md")"
+    grep -q 'path: .*experiments/claim.yaml$' "$ARTIFACTS/y/report/manifest.yaml" || fail "$(cat "$ARTIFACTS/y/report/manifest.yaml")"
     succeeds pipeline experiment x
     [[ $output == *"/x/report: up to date"* ]] || fail "$output"
     ! grep -qF '12.34 %' "$ARTIFACTS/x/report/report.md" || fail "claimed"

@@ -4,20 +4,16 @@ load helpers
 load training
 
 setup_file() {
-    [ -x "$BIN/synth-cifar" ] || return 0
-    make_data "$BATS_FILE_TMPDIR/data" 400 64
-    "$BIN/synth-cifar" -q --train 80 --test 20 --shape 1,28,28 --out "$BATS_FILE_TMPDIR/small"
-    "$BIN/shard" -q --shards 4 --in "$BATS_FILE_TMPDIR/data/train.st.zst" --out "$BATS_FILE_TMPDIR/shards"
+    file_data 400 64
+    file_digits
+    file_shards
 }
 
 setup() {
-    need_training
-    data=$BATS_FILE_TMPDIR
-    train=$data/data/train.st.zst
-    test=$data/data/test.st.zst
-    mkdir "$WORK/here"
-    cd "$WORK/here"
-    write_experiment e.yaml epochs=1
+    begin_training epochs=1
+    mkdir here
+    mv e.yaml here
+    cd here
 }
 
 # inodes DIR: its files, and when they were last changed.

@@ -46,20 +46,20 @@ submit() {
 setup() {
     # shellcheck disable=SC2086
     need_tool $TOOLS
-    ARCHIVE=$ARTIFACTS/submission-one-two.tar.gz
+    ARCHIVE=$ARTIFACTS/submission-one-two-loader_workers=1.tar.gz
     [ -s "$ARCHIVE" ] || fail "$(cat "$BATS_FILE_TMPDIR/log")"
     cd "$WORK" || return
 }
 
 # has FILE: the archive has it.
 has() {
-    grep -qxF "submission-one-two/$1" <<<"$output" || fail "$1 is missing:" "$output"
+    grep -qxF "submission-one-two-loader_workers=1/$1" <<<"$output" || fail "$1 is missing:" "$output"
 }
 
 @test "one folder with all there is to hand in, and no data" {
     [[ $(tail -n 1 "$BATS_FILE_TMPDIR/log") == "submission: $ARCHIVE" ]]
     succeeds tar tzf "$ARCHIVE"
-    [ "$(cut -d / -f 1 <<<"$output" | sort -u)" = submission-one-two ] || fail "$output"
+    [ "$(cut -d / -f 1 <<<"$output" | sort -u)" = submission-one-two-loader_workers=1 ] || fail "$output"
     local file
     for file in README.md run-again.sh environment.yaml report/report.{html,md,csv,tex} experiments/{one,two}.yaml \
         experiments/models/small.yaml models/{one,two}-seed-42.st.zst manifests/report/manifest.yaml \
@@ -71,22 +71,30 @@ has() {
     [[ $output != *train.st.zst* && $output != *shard-0* && $output != *state.st.zst* ]] || fail "$output"
     tar xzf "$ARCHIVE"
     # The experiments say everything: what was set, every default, and no path of this machine.
-    run ! grep -r -- "$FILES" submission-one-two/experiments
-    grep -qx 'loader_workers: 1' submission-one-two/experiments/two.yaml
-    grep -qx 'model: small' submission-one-two/experiments/two.yaml
-    cmp submission-one-two/models/one-seed-42.st.zst "$ARTIFACTS/one/seed-42/train/model.st.zst"
-    [ "$("$BIN/manifest" get submission-one-two/environment.yaml two/seed-42.execution.tool)" = train-dp ]
-    grep -q '| two/seed-42 | train-dp | 0\.' submission-one-two/README.md || fail "$(cat submission-one-two/README.md)"
-    if grep -n '@' submission-one-two/README.md; then fail "a placeholder is left"; fi
+    run ! grep -r -- "$FILES" submission-one-two-loader_workers=1/experiments
+    grep -qx 'loader_workers: 1' submission-one-two-loader_workers=1/experiments/two.yaml
+    grep -qx 'model: small' submission-one-two-loader_workers=1/experiments/two.yaml
+    cmp submission-one-two-loader_workers=1/models/one-seed-42.st.zst "$ARTIFACTS/one/seed-42/train/model.st.zst"
+    [ "$("$BIN/manifest" get submission-one-two-loader_workers=1/environment.yaml two/seed-42.execution.tool)" = train-dp ]
+    grep -q '| two/seed-42 | train-dp | 0\.' submission-one-two-loader_workers=1/README.md || fail "$(cat submission-one-two-loader_workers=1/README.md)"
+    if grep -n '@' submission-one-two-loader_workers=1/README.md; then fail "a placeholder is left"; fi
+}
+
+@test "other settings make another archive" {
+    local first
+    first=$(sha256sum <"$ARCHIVE")
+    (cd "$ROOT" && "$BIN/pipeline" submission "$FILES/one.yaml" "$FILES/two.yaml" SET="optimizer.lr=0.01")
+    [ "$(sha256sum <"$ARCHIVE")" = "$first" ]
+    tar tzf "$ARTIFACTS/submission-one-two-optimizer.lr=0.01.tar.gz" | grep -qx 'submission-one-two-optimizer.lr=0.01/README.md'
 }
 
 @test "the same runs give the same bytes, whenever and in whatever order" {
     local first
     first=$(sha256sum <"$ARCHIVE")
     REPORT_FLAGS="--lang zh" submit
-    tar xzOf "$ARCHIVE" submission-one-two/README.md | grep -q '^## 重新运行'
-    tar xzOf "$ARCHIVE" submission-one-two/report/report.md | grep -q '测试准确率'
-    tar xzOf "$ARCHIVE" submission-one-two/run-again.sh | grep -q -- '^run report .* --lang zh$'
+    tar xzOf "$ARCHIVE" submission-one-two-loader_workers=1/README.md | grep -q '^## 重新运行'
+    tar xzOf "$ARCHIVE" submission-one-two-loader_workers=1/report/report.md | grep -q '测试准确率'
+    tar xzOf "$ARCHIVE" submission-one-two-loader_workers=1/run-again.sh | grep -q -- '^run report .* --lang zh$'
     [ "$first" != "$(sha256sum <"$ARCHIVE")" ]
     touch "$ARTIFACTS"/*/seed-42/*/*
     submit
@@ -96,12 +104,12 @@ has() {
 
 @test "what is in it is enough to make it again, and to see that it is the same" {
     tar xzf "$ARCHIVE"
-    succeeds sh submission-one-two/run-again.sh again
+    succeeds sh submission-one-two-loader_workers=1/run-again.sh again
     [[ $output == *$'\none/seed-42: the same model\ntwo/seed-42: the same model' ]] || fail "$output"
     cmp again/one/seed-42/train/model.st.zst again/two/seed-42/train/model.st.zst
     [ -s again/report/report.html ]
-    sed -i 's/lr: 0.02/lr: 0.03/' submission-one-two/experiments/two.yaml
-    run sh submission-one-two/run-again.sh other
+    sed -i 's/lr: 0.02/lr: 0.03/' submission-one-two-loader_workers=1/experiments/two.yaml
+    run sh submission-one-two-loader_workers=1/run-again.sh other
     [ "$status" -eq 4 ]
     [[ $output == *$'\ntwo/seed-42: ANOTHER MODEL' ]] || fail "$output"
 }
@@ -139,8 +147,8 @@ has() {
 @test "a model that is too large stays out, and the README says so" {
     MODEL_LIMIT=0 succeeds make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" SET="loader_workers=1" \
         EXPS="$FILES/two.yaml" submission
-    [[ ${lines[-1]} == "submission: $ARTIFACTS/submission-two.tar.gz" ]] || fail "$output"
-    run ! grep -q models/two <(tar tzf "$ARTIFACTS/submission-two.tar.gz")
-    tar xzOf "$ARTIFACTS/submission-two.tar.gz" submission-two/README.md >README.md
+    [[ ${lines[-1]} == "submission: $ARTIFACTS/submission-two-loader_workers=1.tar.gz" ]] || fail "$output"
+    run ! grep -q models/two <(tar tzf "$ARTIFACTS/submission-two-loader_workers=1.tar.gz")
+    tar xzOf "$ARTIFACTS/submission-two-loader_workers=1.tar.gz" submission-two-loader_workers=1/README.md >README.md
     grep -Eq '^- two/seed-42: [0-9]+ B, > 0 MiB$' README.md || fail "$(cat README.md)"
 }

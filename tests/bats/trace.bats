@@ -5,18 +5,13 @@ load helpers
 load training
 
 setup_file() {
-    [ -x "$BIN/synth-cifar" ] || return 0
-    make_data "$BATS_FILE_TMPDIR/data" 200 50
+    file_data 200 50
 }
 
 setup() {
-    need_training
+    begin_training "$LENET_BN" virtual_shards=6 # three steps an epoch, two epochs
     need_python
     export PYTHONPATH=$ROOT/tests/python
-    train=$BATS_FILE_TMPDIR/data/train.st.zst
-    test=$BATS_FILE_TMPDIR/data/test.st.zst
-    cd "$WORK"
-    write_experiment e.yaml "$LENET_BN" virtual_shards=6 # three steps an epoch, two epochs
 }
 
 # tracks FILE: their names, one a line.

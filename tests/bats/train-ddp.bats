@@ -5,16 +5,11 @@ load helpers
 load training
 
 setup_file() {
-    [ -x "$BIN/synth-cifar" ] || return 0
-    make_data "$BATS_FILE_TMPDIR/data" 200 50
+    file_data 200 50
 }
 
 setup() {
-    need_training
-    train=$BATS_FILE_TMPDIR/data/train.st.zst
-    test=$BATS_FILE_TMPDIR/data/test.st.zst
-    cd "$WORK"
-    write_experiment e.yaml strategy=ddp world_size=2
+    begin_training strategy=ddp world_size=2
 }
 
 # join RANK SIZE OPTION...: one rank of a group, as a launcher starts it.

@@ -4,18 +4,13 @@ load helpers
 load training
 
 setup_file() {
-    [ -x "$BIN/synth-cifar" ] || return 0
-    make_data "$BATS_FILE_TMPDIR/data" 400 64
-    "$BIN/synth-cifar" -q --train 80 --test 20 --shape 1,28,28 --out "$BATS_FILE_TMPDIR/small"
-    "$BIN/shard" -q --shards 4 --in "$BATS_FILE_TMPDIR/data/train.st.zst" --out "$BATS_FILE_TMPDIR/shards"
+    file_data 400 64
+    file_digits
+    file_shards
 }
 
 setup() {
-    need_training
-    data=$BATS_FILE_TMPDIR
-    train=$data/data/train.st.zst
-    cd "$WORK"
-    write_experiment e.yaml
+    begin_training
 }
 
 # refuses CODE PATTERN OPTION...: by train-single; nothing is left in out.

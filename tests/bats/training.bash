@@ -12,6 +12,33 @@ make_data() {
     "$BIN/synth-cifar" -q --train "$2" --test "${3:-64}" --seed 3 --out "$1"
 }
 
+# For setup_file, the data that the tests of a file share; nothing where the tools were not built.
+# file_data N [TEST]: drawn images in data/. file_shards: those to train with in 4 shards/. file_digits: images of
+# another shape in small/.
+file_data() {
+    [ ! -x "$BIN/synth-cifar" ] || make_data "$BATS_FILE_TMPDIR/data" "$@"
+}
+file_shards() {
+    [ ! -x "$BIN/shard" ] ||
+        "$BIN/shard" -q --shards 4 --in "$BATS_FILE_TMPDIR/data/train.st.zst" --out "$BATS_FILE_TMPDIR/shards"
+}
+file_digits() {
+    [ ! -x "$BIN/synth-cifar" ] ||
+        "$BIN/synth-cifar" -q --train 80 --test 20 --shape 1,28,28 --out "$BATS_FILE_TMPDIR/small"
+}
+
+# begin_training KEY=VALUE...: for setup, in $WORK, with that experiment in e.yaml. $data is the folder of what
+# setup_file made, $train and $test are its images.
+# shellcheck disable=SC2034 # for those who load this
+begin_training() {
+    need_training
+    data=$BATS_FILE_TMPDIR
+    train=$data/data/train.st.zst
+    test=$data/data/test.st.zst
+    cd "$WORK" || return
+    write_experiment e.yaml "$@"
+}
+
 # write_experiment FILE KEY=VALUE...: a quick experiment; a later value replaces an earlier one.
 write_experiment() {
     local file=$1 assignment key

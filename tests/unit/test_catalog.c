@@ -7,32 +7,18 @@
 #include <cmocka.h>
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "experiment/catalog.h"
 
+#include "temporary_folder.h"
+
 #define EXPERIMENT "schema: lockstep.experiment/1\n"
 
-static char folder[64];
-
-static void write_file(const char *name, const char *text) {
-    char path[160], command[200];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    snprintf(command, sizeof command, "mkdir -p \"$(dirname '%s')\"", path);
-    assert_int_equal(system(command), 0);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    assert_int_equal(fclose(file), 0);
-}
-
-static int make_folder(void **state) {
-    (void)state;
-    snprintf(folder, sizeof folder, "/tmp/test_catalog.XXXXXX");
-    if (!mkdtemp(folder)) return -1;
+static int make_files(void **state) {
+    if (make_folder(state)) return -1;
     write_file("b.yaml", "# why\n\nschema:  'lockstep.experiment/1'  # of today\nname: b\n");
     write_file("R1/a.yaml", EXPERIMENT);
     write_file("R1/deep/d.yaml", "\xef\xbb\xbf" EXPERIMENT);
@@ -44,13 +30,6 @@ static int make_folder(void **state) {
     write_file("R1/.hidden/b.yaml", EXPERIMENT);
     write_file("R1/notes.txt", EXPERIMENT);
     return 0;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -r '%s'", folder);
-    return system(command);
 }
 
 static void read_all(catalog *c) {
@@ -127,7 +106,7 @@ static void one_name_in_two_folders_is_refused(void **state) {
     (void)state;
     error err;
     catalog c;
-    char path[256];
+    char path[2 * FILE_PATH_SIZE];
     write_file("R2/a.yaml", "schema: lockstep.study/1\n");
     assert_int_equal(catalog_read(&c, folder, &err), STATUS_INPUT);
     assert_null(c.items);
@@ -199,5 +178,5 @@ int main(void) {
         cmocka_unit_test(here),
         cmocka_unit_test(names_of_the_project_are_unique),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_files, remove_folder);
 }

@@ -15,6 +15,8 @@
 #include "experiment/catalog.h"
 #include "experiment/experiment.h"
 
+#include "temporary_folder.h"
+
 #define MODEL                                                                            \
     "schema: lockstep.model/1\nname: small\ninput: [3, 8, 8]\nlayers:\n"                 \
     "  [conv: {out: 4, kernel: 3}, batch_norm, relu, flatten, linear: {out: 8}, relu,\n" \
@@ -25,34 +27,13 @@
     "schema: lockstep.experiment/1\nname: x\ndataset: cifar10\nmodel: small\n" \
     "virtual_shards: 4\nglobal_batch: 64\nepochs: 10\noptimizer: {kind: sgd, lr: 0.001}\n"
 
-static char folder[64], path[96];
+static char path[FILE_PATH_SIZE];
 
-static void write_file(const char *name, const char *text) {
-    char full[160];
-    snprintf(full, sizeof full, "%s/%s", folder, name);
-    FILE *file = fopen(full, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    assert_int_equal(fclose(file), 0);
-}
-
-static int make_folder(void **state) {
-    (void)state;
-    char models[96];
-    snprintf(folder, sizeof folder, "/tmp/test_experiment.XXXXXX");
-    if (!mkdtemp(folder)) return -1;
-    snprintf(models, sizeof models, "%s/models", folder);
-    if (mkdir(models, 0777)) return -1;
+static int make_files(void **state) {
+    if (make_folder(state)) return -1;
     snprintf(path, sizeof path, "%s/x.yaml", folder);
     write_file("models/small.yaml", MODEL);
     return 0;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -r '%s'", folder);
-    return system(command);
 }
 
 static status load_set(const char *text, experiment *e, error *err, const char *const *set,
@@ -113,7 +94,6 @@ static void defaults_are_filled_in(void **state) {
     assert_int_equal(e.schedule.kind, SCHEDULE_CONSTANT);
     assert_int_equal(e.lr_scaling.kind, LR_SCALING_NONE);
     assert_false(e.sync_batch_norm);
-    assert_null(e.published);
     assert_string_equal(e.model.name, "small");
     static const char *const expected[][2] = {{"virtual_shards", "1"},
                                               {"optimizer.momentum", "0"},
@@ -142,8 +122,7 @@ static const char whole[] =
     "optimizer: {kind: sgd, lr: 0.1, momentum: 0.9, nesterov: true, weight_decay: 5e-4}\n"
     "schedule: {kind: multistep, milestones: [10, 20], gamma: 0.5, warmup_epochs: 1}\n"
     "lr_scaling: {kind: linear, base_batch: 32}\nsync_batch_norm: true\n"
-    "stages: [fc1, fc2]\ntarget_accuracy: 0.6\n"
-    "published: [{source: R001, accuracy: 64.16, seconds_per_epoch: [1.5, 2], note: x}]\n";
+    "stages: [fc1, fc2]\ntarget_accuracy: 0.6\n";
 
 static void every_key_is_read(void **state) {
     (void)state;
@@ -181,8 +160,6 @@ static void every_key_is_read(void **state) {
     assert_int_equal(e.augment.items[2].kind, AUGMENT_RANDOM_AFFINE);
     assert_true(e.augment.items[2].degrees == 10 && e.augment.items[2].scale[1] == 1.1);
     assert_string_equal(yaml_get(e.resolved, "stages.1")->text, "fc2");
-    assert_null(yaml_find(e.resolved, "published"));
-    assert_string_equal(yaml_get(e.published, "0.source")->text, "R001");
     experiment_release(&e);
 }
 
@@ -232,8 +209,6 @@ static void unknown_keys(void **state) {
     refuses(HEAD "schedule: constant\n", "9:11: 'schedule': expected a mapping");
     refuses(HEAD "threads: 4\n", "9:1: unknown key 'threads'");
     refuses(HEAD "architecture: {}\n", "9:1: unknown key 'architecture'");
-    refuses(HEAD "published: [{source: R, acuracy: 1}]\n",
-            "9:25: unknown key 'acuracy': did you mean 'accuracy'?");
     refuses(HEAD "augment: [random_crop: {pading: 4}]\n",
             "9:25: unknown key 'pading': did you mean 'padding'?");
     refuses("- 1\n", "1:1: expected an experiment: a mapping");
@@ -277,7 +252,9 @@ static void wrong_types_and_ranges(void **state) {
     refuses(HEAD "stages: [conv2]\n", "9:10: 'stages': model 'small' has no layer 'conv2'");
     refuses(HEAD "stages: [fc1, relu1]\n", "9:15: 'stages': 'relu1' must come after the first "
                                            "layer of the stage before it");
-    refuses(HEAD "published: [{accuracy: 1}]\n", "9:13: 'published': 'source' is missing");
+    refuses(HEAD "published: [{source: R, accuracy: 1}]\n",
+            "9:12: 'published': published figures stand in a claim: a row of claim.yaml with "
+            "'experiment: x' (docs/formats.md, Claims)");
 }
 
 // Each is named in docs/formats.md.
@@ -506,7 +483,7 @@ static void differences_that_change_bits_are_named(void **state) {
     write_file("other.yaml", "schema: lockstep.model/1\nname: o\ninput: [3, 8, 8]\n"
                              "layers: [flatten, {relu: {name: relu1}}, linear: {out: 1}, "
                              "linear: {out: 10}]\n");
-    char set[128];
+    char set[FILE_PATH_SIZE];
     snprintf(set, sizeof set, "model=%s/other.yaml", folder);
     difference(set, "model");
 }
@@ -547,5 +524,5 @@ int main(void) {
         cmocka_unit_test(more_epochs_continue_where_the_first_ones_stay_the_same),
         cmocka_unit_test(shipped_experiments_are_valid),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_files, remove_folder);
 }

@@ -15,6 +15,8 @@
 #include "experiment/experiment.h"
 #include "experiment/plan.h"
 
+#include "temporary_folder.h"
+
 #define SCHEMA "schema: lockstep.experiment/1\n"
 #define LAYERS \
     "input: [3, 8, 8]\nlayers: [conv: {out: 4, kernel: 3}, relu, flatten, linear: {out: 10}]\n"
@@ -22,38 +24,15 @@
     SCHEMA "name: base\ntitle: The base\ndataset: cifar10\nmodel: small\n"            \
            "virtual_shards: 4\nglobal_batch: 64\nepochs: 10\nloader_workers: 2\n"     \
            "optimizer: {kind: sgd, lr: 0.001, momentum: 0.9, weight_decay: 0.0005}\n" \
-           "schedule: {warmup_epochs: 1}\nrepeats: 3\n"                               \
-           "published: [{source: R1, accuracy: 65}]\n"
+           "schedule: {warmup_epochs: 1}\nrepeats: 3\n"
 #define CHILD SCHEMA "name: child\nbase: base\n"
 
-static char folder[64];
-
-static void write_file(const char *name, const char *text) {
-    char path[160], command[200];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    snprintf(command, sizeof command, "mkdir -p \"$(dirname '%s')\"", path);
-    assert_int_equal(system(command), 0);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    assert_int_equal(fclose(file), 0);
-}
-
 // Every test begins in a new folder, and in it.
-static int make_folder(void **state) {
-    (void)state;
-    snprintf(folder, sizeof folder, "/tmp/test_inherit.XXXXXX");
-    if (!mkdtemp(folder) || chdir(folder)) return -1;
+static int make_files(void **state) {
+    if (enter_folder(state)) return -1;
     write_file("models/small.yaml", "schema: lockstep.model/1\nname: small\n" LAYERS);
     write_file("base.yaml", BASE);
     return 0;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "cd / && rm -r '%s'", folder);
-    return system(command);
 }
 
 static void load(const char *name, experiment *e) {
@@ -78,7 +57,6 @@ static void a_file_shows_what_differs(void **state) {
     load("child.yaml", &e);
     assert_string_equal(e.name, "child");
     assert_string_equal(e.title, "child");
-    assert_null(e.published);
     assert_int_equal(e.epochs, 20);
     assert_int_equal(e.global_batch, 64);
     assert_int_equal(e.repeats, 3);
@@ -182,13 +160,13 @@ static void faults_are_told_where_the_value_stands(void **state) {
     refuses(CHILD "world_size: 3\n",
             "child.yaml:4:13: 'virtual_shards' is 4: it must be a multiple of 'world_size'");
     write_file("base.yaml", BASE "seed: -1\n");
-    refuses(CHILD, "base.yaml:14:7: 'seed': expected an integer of at least 0, got '-1'");
+    refuses(CHILD, "base.yaml:13:7: 'seed': expected an integer of at least 0, got '-1'");
     write_file("base.yaml", BASE "sede: 1\n");
-    refuses(CHILD, "base.yaml:14:1: unknown key 'sede': did you mean 'seed'?");
+    refuses(CHILD, "base.yaml:13:1: unknown key 'sede': did you mean 'seed'?");
     write_file("base.yaml", BASE "optimizer: {kind: sgd}\n");
-    refuses(CHILD, "base.yaml:14:1: ");
+    refuses(CHILD, "base.yaml:13:1: ");
     write_file("base.yaml", BASE "normalize: {mean: [1, 2]}\n");
-    refuses(CHILD, "base.yaml:14:12: 'normalize' needs both 'mean' and 'std'");
+    refuses(CHILD, "base.yaml:13:12: 'normalize' needs both 'mean' and 'std'");
 }
 
 static void circles_are_refused(void **state) {
@@ -309,7 +287,7 @@ static void studies_find_their_base(void **state) {
     yaml_free(plan);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_files, remove_folder)
 
 int main(void) {
     const struct CMUnitTest tests[] = {

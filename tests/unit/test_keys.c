@@ -9,49 +9,28 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "data/manifest.h"
 #include "experiment/fields.h"
 
-static char folder[64], path[96];
+#include "temporary_folder.h"
 
-static void write_file(const char *name, const char *text) {
-    char full[160];
-    snprintf(full, sizeof full, "%s/%s", folder, name);
-    FILE *file = fopen(full, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    assert_int_equal(fclose(file), 0);
-}
+static char path[FILE_PATH_SIZE];
 
 #define LAYERS(eps, p)                                                             \
     "input: [3, 8, 8]\nlayers: [conv: {out: 4, kernel: 3}, batch_norm: {eps: " eps \
     "}, relu, flatten, dropout: {p: " p "}, linear: {out: 10}]\n"
 #define MODEL(name, eps, p) "schema: lockstep.model/1\nname: " name "\n" LAYERS(eps, p)
 
-static int make_folder(void **state) {
-    (void)state;
-    char models[96];
-    snprintf(folder, sizeof folder, "/tmp/test_keys.XXXXXX");
-    if (!mkdtemp(folder)) return -1;
-    snprintf(models, sizeof models, "%s/models", folder);
-    if (mkdir(models, 0777)) return -1;
+static int make_files(void **state) {
+    if (make_folder(state)) return -1;
     snprintf(path, sizeof path, "%s/x.yaml", folder);
     write_file("models/small.yaml", MODEL("small", "0.00001", "0.5"));
     write_file("x.yaml", "schema: lockstep.experiment/1\nname: x\ndataset: cifar10\nmodel: small\n"
                          "virtual_shards: 4\nglobal_batch: 64\nepochs: 10\n"
                          "optimizer: {kind: sgd, lr: 0.001}\n");
     return 0;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -r '%s'", folder);
-    return system(command);
 }
 
 #define MUST(call)                                            \
@@ -171,7 +150,7 @@ static void names_and_titles_share_a_key(void **state) {
     key_of(NULL, NULL, NULL, keys[0]);
     key_of("name=other", "title=Another one", "target_accuracy=0.5", keys[1]);
     assert_string_equal(keys[0], keys[1]);
-    key_of("repeats=3", "published=[{source: a}]", NULL, keys[1]);
+    key_of("repeats=3", NULL, NULL, keys[1]);
     assert_string_equal(keys[0], keys[1]);
 }
 
@@ -206,5 +185,5 @@ int main(void) {
         cmocka_unit_test(names_and_titles_share_a_key),
         cmocka_unit_test(a_model_counts_by_its_description),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_files, remove_folder);
 }

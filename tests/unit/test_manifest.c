@@ -16,35 +16,21 @@
 #include "data/manifest_check.h"
 #include "data/tensor/tensor_file.h"
 
-static char folder[64], out_folder[96], manifest_path[128];
+#include "temporary_folder.h"
 
-static void write_text(const char *path, const char *text) {
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    assert_int_equal(fclose(file), 0);
-}
+static char out_folder[FILE_PATH_SIZE], manifest_path[FILE_PATH_SIZE];
 
 static char *in_folder(const char *name) {
-    static char path[200];
+    static char path[FILE_PATH_SIZE];
     snprintf(path, sizeof path, "%s/%s", folder, name);
     return path;
 }
 
-static int make_folder(void **state) {
-    (void)state;
-    snprintf(folder, sizeof folder, "/tmp/test_manifest.XXXXXX");
-    if (!mkdtemp(folder)) return -1;
+static int make_out_folder(void **state) {
+    if (make_folder(state)) return -1;
     snprintf(out_folder, sizeof out_folder, "%s/out", folder);
-    snprintf(manifest_path, sizeof manifest_path, "%s/manifest.yaml", out_folder);
+    snprintf(manifest_path, sizeof manifest_path, "%s/out/manifest.yaml", folder);
     return mkdir(out_folder, 0777);
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -r '%s'", folder);
-    return system(command);
 }
 
 #define MUST(call)                                            \
@@ -69,12 +55,12 @@ static void write_stage(const char *tool, double accuracy, const char *source) {
     tensor_file f = {0};
     begin(&m, tool, 1);
     MUST(tensor_file_add(&f, "x", TENSOR_F32, 1, shape, values, false, &err));
-    snprintf(path, sizeof path, "%s/model.st.zst", out_folder);
+    snprintf(path, sizeof path, "%s/out/model.st.zst", folder);
     MUST(tensor_file_write(path, &f, &err));
     const manifest_file model = {path, f.file_bytes, f.sha256, f.content};
     MUST(manifest_add_output(&m, &model, &err));
     tensor_file_release(&f);
-    write_text(in_folder("input.txt"), "hello\n");
+    write_file("input.txt", "hello\n");
     char sha[SHA256_TEXT_BYTES];
     MUST(sha256_file(in_folder("input.txt"), sha, &err));
     const manifest_file input = {in_folder("input.txt"), 6, sha, NULL}, pipe = {"-", 99, NULL, sha};
@@ -265,7 +251,7 @@ static void freshness(void **state) {
     assert_false(is_fresh(NULL, 0, "output 'model.st.zst' has another size than recorded"));
     assert_int_equal(unlink(model), 0);
     assert_false(is_fresh(NULL, 0, "output 'model.st.zst' is missing"));
-    write_text(manifest_path, "schema: lockstep.manifest/1\ninputs: [\n");
+    write_file(manifest_path, "schema: lockstep.manifest/1\ninputs: [\n");
     assert_false(is_fresh(NULL, 0, "manifest.yaml:3:1"));
     assert_int_equal(unlink(manifest_path), 0);
     assert_false(is_fresh(NULL, 0, "No such file or directory"));
@@ -289,7 +275,7 @@ static void reading_refuses_what_is_no_manifest(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         yaml_node *root;
         error err;
-        write_text(manifest_path, cases[i].text);
+        write_file(manifest_path, cases[i].text);
         assert_int_equal(manifest_read(manifest_path, &root, &err), STATUS_INPUT);
         assert_null(root);
         if (!strstr(err.message, cases[i].message))
@@ -311,9 +297,9 @@ static void verifying_recomputes_hashes(void **state) {
     (void)state;
     write_stage("train-single", 0.5, NULL);
     verify_finds(0, "");
-    write_text(in_folder("input.txt"), "jello\n");
+    write_file("input.txt", "jello\n");
     verify_finds(1, "'../input.txt': SHA-256 is ");
-    write_text(in_folder("input.txt"), "hello you\n");
+    write_file("input.txt", "hello you\n");
     verify_finds(1, "'../input.txt': size is 10 bytes, recorded is 6");
     assert_int_equal(unlink(in_folder("input.txt")), 0);
     verify_finds(1, "'../input.txt': No such file or directory");
@@ -332,7 +318,7 @@ static void verifying_recomputes_content(void **state) {
     yaml_node *entry = yaml_find(root, "outputs")->items[0];
     MUST(yaml_put(entry, "content", yaml_new_string("abc", &err), &err));
     MUST(yaml_write_text(root, &text, NULL, &err));
-    write_text(manifest_path, text);
+    write_file(manifest_path, text);
     verify_finds(1, "'model.st.zst': content hash is ");
     free(text);
     yaml_free(root);
@@ -428,5 +414,5 @@ int main(void) {
         cmocka_unit_test(diff_knows_shards_by_their_source),
         cmocka_unit_test(writing_to_nowhere_fails),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_out_folder, remove_folder);
 }

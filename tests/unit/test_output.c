@@ -17,19 +17,7 @@
 #include "base/output.h"
 #include "base/sha256.h"
 
-// Every test works in a new folder, as the current one.
-static int enter(void **state) {
-    char *folder = strdup("/tmp/test_output.XXXXXX");
-    *state = folder;
-    return folder && mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
-}
-
-static int leave(void **state) {
-    char command[64];
-    snprintf(command, sizeof command, "rm -rf '%s'", (char *)*state);
-    free(*state);
-    return chdir("/") || system(command);
-}
+#include "temporary_folder.h"
 
 // Entries of the current folder.
 static int entries(void) {
@@ -204,7 +192,7 @@ static void test_killed(void **state) {
     assert_int_equal(access("file", F_OK), -1);
 }
 
-#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, enter, leave)
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, enter_folder, remove_folder)
 
 int main(void) {
     const struct CMUnitTest tests[] = {

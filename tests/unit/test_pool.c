@@ -73,12 +73,12 @@ static void medians(void **state) {
     const group g = {.name = "g", .runs = runs, .count = 2};
     const run **executions;
     size_t count;
-    group_summary s;
+    group_statistic s;
     assert_int_equal(group_executions(&g, &executions, &count, &err), STATUS_OK);
     assert_int_equal(count, 5);
     free(executions);
-    assert_int_equal(group_summarize(&g, &s, &err), STATUS_OK);
-    assert_near(s.seconds, (1.0 + 3.0 + 1.5 + 2.0 + 7) / 5);
+    assert_int_equal(group_mean(&g, metrics_find("seconds_per_epoch"), 0, &s, &err), STATUS_OK);
+    assert_near(s.mean, (1.0 + 3.0 + 1.5 + 2.0 + 7) / 5);
     run_list_release(&list);
 }
 

@@ -14,18 +14,7 @@
 #include "base/memory.h"
 #include "data/tensor/tensor_file.h"
 
-static int enter(void **state) {
-    char *folder = strdup("/tmp/test_tensor_file.XXXXXX");
-    *state = folder;
-    return folder && mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
-}
-
-static int leave(void **state) {
-    char command[64];
-    snprintf(command, sizeof command, "rm -rf '%s'", (char *)*state);
-    free(*state);
-    return chdir("/") || system(command);
-}
+#include "temporary_folder.h"
 
 static const float weights[6] = {1, -2, 3.5f, 0, 1e-30f, 6};
 static const uint8_t labels[3] = {0, 9, 255};
@@ -45,7 +34,7 @@ static void describe(tensor_file *f, const char *key, const char *value) {
     assert_int_equal(tensor_file_add_metadata(f, key, value, &err), STATUS_OK);
 }
 
-static void write_file(const char *path, tensor_file *f) {
+static void write_tensors(const char *path, tensor_file *f) {
     error err = {0};
     status rc = tensor_file_write(path, f, &err);
     if (rc != STATUS_OK) fail_msg("%s", err.message);
@@ -66,7 +55,7 @@ static void test_round_trip(void **state) {
     error err = {0};
     tensor_file f = {0}, g;
     fill(&f);
-    write_file("a.st.zst", &f);
+    write_tensors("a.st.zst", &f);
     assert_int_equal(tensor_file_read("a.st.zst", TENSOR_FILE_DEFAULT_MAX, &g, &err), STATUS_OK);
     assert_string_equal(f.content, g.content);
     assert_string_equal(f.sha256, g.sha256);
@@ -107,7 +96,7 @@ static void test_header(void **state) {
     tensor_file f = {0}, g;
     fill(&f);
     add(&f, "zeros", TENSOR_U8, 1, shape, zeros, false);
-    write_file("a.st.zst", &f);
+    write_tensors("a.st.zst", &f);
     assert_int_equal(tensor_file_read_header("a.st.zst", &g, &err), STATUS_OK);
     assert_string_equal(tensor_file_metadata(&g, "split"), "train");
     assert_string_equal(tensor_file_metadata(&g, "note"), "\"quoted\"\nhöhe");
@@ -136,13 +125,13 @@ static void test_canonical(void **state) {
     add(&g, "w", TENSOR_F32, 2, matrix, weights, true);
     add(&g, "labels", TENSOR_U8, 1, three, labels, false);
     describe(&g, "split", "train");
-    write_file("a.st.zst", &f);
-    write_file("b.st.zst", &g);
+    write_tensors("a.st.zst", &f);
+    write_tensors("b.st.zst", &g);
     assert_string_equal(f.content, g.content);
     assert_string_equal(f.sha256, g.sha256);
     assert_string_equal(g.tensors[0].name, "none"); // writing does not reorder
     g.metadata[0].value[0] = 'Q';
-    write_file("c.st.zst", &g);
+    write_tensors("c.st.zst", &g);
     assert_string_not_equal(f.content, g.content);
     tensor_file_release(&f);
     tensor_file_release(&g);
@@ -168,7 +157,7 @@ static void test_example(void **state) {
     add(&f, "labels", TENSOR_U8, 1, three, labels, false);
     add(&f, "w", TENSOR_F32, 2, matrix, weights, false);
     describe(&f, "split", "train");
-    write_file("a.st.zst", &f);
+    write_tensors("a.st.zst", &f);
     assert_string_equal(f.content, expected);
     tensor_file_release(&f);
 }
@@ -184,7 +173,7 @@ static void test_large(void **state) {
     for (size_t i = 0; i < n; i++) noise[i] = (uint8_t)((x = x * 1664525u + 1013904223u) >> 24);
     tensor_file f = {0}, g;
     add(&f, "noise", TENSOR_U8, 1, shape, noise, false);
-    write_file("a.st.zst", &f);
+    write_tensors("a.st.zst", &f);
     assert_int_equal(tensor_file_read("a.st.zst", n + 1000, &g, &err), STATUS_OK);
     assert_memory_equal(g.tensors[0].data, noise, n);
     tensor_file_release(&g);
@@ -258,7 +247,7 @@ static void test_types(void **state) {
     assert_false(tensor_type_parse("BOOL", &type));
 }
 
-#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, enter, leave)
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, enter_folder, remove_folder)
 
 int main(void) {
     const struct CMUnitTest tests[] = {

@@ -1,15 +1,15 @@
-// claim_number.h - a number as it was printed, and everything that it may stand for.
+// number.h - a number as it was printed, and everything that it may stand for.
 //
 // "504.28" stands for any value from 504.275 to 504.285. Reckoning with such ranges instead of
 // numbers tells a figure that is wrong from one that was only rounded.
-#ifndef LOCKSTEP_AUDIT_CLAIM_NUMBER_H
-#define LOCKSTEP_AUDIT_CLAIM_NUMBER_H
+#ifndef LOCKSTEP_AUDIT_NUMBER_H
+#define LOCKSTEP_AUDIT_NUMBER_H
 
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "base/interval.h"
 #include "base/yaml_tree.h"
-#include "results/statistics.h"
 
 enum { STATED_TEXT_BYTES = 48 };
 
@@ -24,12 +24,10 @@ typedef struct stated {
 typedef enum stated_kind {
     STATED_COUNT,   // a whole number, exact
     STATED_SETTING, // exact: somebody chose it
-    STATED_FIGURE,  // rounded to the digits that are printed
-    STATED_RATIO,   // a figure; without decimals it is held to 2.5 %: "2 times" must be nearer
-                    // than 1.9
+    STATED_FIGURE   // rounded to the digits that are printed
 } stated_kind;
 
-// Reads 504.28, ~2.5 ("about": within a tenth) or [78, 82] (from the lowest to the highest). Fails
+// Reads 504.28, ~2.5 ("about": within a tenth) or [78, ~82] (from the lowest to the highest). Fails
 // with STATUS_INPUT, also for a value below `min`, or at it with `above`.
 status stated_read(const yaml_node *node, const char *key, stated_kind kind, double min, bool above,
                    stated *s, error *err) MUST_CHECK;
@@ -44,5 +42,12 @@ interval interval_exact(double x);
 
 // Have they a value in common (within a few rounding errors of double)?
 bool interval_meet(interval a, interval b);
+
+// z of the difference of two independent proportions p (fractions) of n, with the pooled variance,
+// and the two-sided p-value of a z. Of two models on the same test images |z| is conservative: what
+// both get right or wrong is no difference, so the variance is smaller. Of two methods it is not:
+// it knows nothing of the variance between seeds.
+double proportions_z(double p1, double n1, double p2, double n2);
+double z_p_value(double z);
 
 #endif

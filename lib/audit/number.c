@@ -1,12 +1,12 @@
-#include "audit/claim_number.h"
+#include "audit/number.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-// How far "about" reaches, and a ratio that is printed without decimals.
-static const double ABOUT = 0.1, WHOLE_RATIO = 0.025;
+// How far "about" reaches.
+static const double ABOUT = 0.1;
 
 // Half a unit of the last digit of "504.28", "1.5e-3".
 static double half_unit(const char *text) {
@@ -20,9 +20,7 @@ static double half_unit(const char *text) {
 static double slack(stated_kind kind, const char *text, double value, bool about) {
     if (kind == STATED_COUNT || kind == STATED_SETTING) return 0;
     double half = half_unit(text);
-    if (about) return fmax(ABOUT * fabs(value), 2 * half);
-    if (kind == STATED_RATIO && !strchr(text, '.')) return fmin(half, WHOLE_RATIO * value);
-    return half;
+    return about ? fmax(ABOUT * fabs(value), 2 * half) : half;
 }
 
 static status read_scalar(const yaml_node *node, const char *key, stated_kind kind, double min,
@@ -96,4 +94,15 @@ bool interval_meet(interval a, interval b) {
     double size = fmax(fmax(fabs(a.low), fabs(a.high)), fmax(fabs(b.low), fabs(b.high)));
     double rounding = isfinite(size) ? 1e-12 * size : 0;
     return a.low <= b.high + rounding && b.low <= a.high + rounding;
+}
+
+double proportions_z(double p1, double n1, double p2, double n2) {
+    double pooled = (p1 * n1 + p2 * n2) / (n1 + n2);
+    double deviation = sqrt(pooled * (1 - pooled) * (1 / n1 + 1 / n2));
+    if (deviation > 0) return (p1 - p2) / deviation;
+    return p1 == p2 ? 0 : INFINITY;
+}
+
+double z_p_value(double z) {
+    return erfc(fabs(z) / sqrt(2));
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "audit/checks.h"
+#include "audit/row.h"
 
 // A total may hold this share more than its steps or epochs: starting up, and evaluation. Where
 // the claim says how much it holds (other_seconds), it must be that.
@@ -26,38 +27,41 @@ static bool is_quoted(const claim_row *r) {
 }
 
 // One finding for all rows of a sort; only the first are named.
-static void list_rows(audit *a, bool (*is)(const claim_row *), const char *what, const char *so) {
+static void list_rows(findings *a, int topic, bool (*is)(const claim_row *), const char *what,
+                      const char *so) {
     enum { NAMED = 6 };
     const claim *c = a->claim;
+    const claim_row *first = NULL;
     size_t found = 0;
     text names, rows;
     text_init(&names, a->err);
     text_init(&rows, a->err);
     for (size_t i = 0; i < c->row_count; i++) {
         if (!is(&c->rows[i])) continue;
-        if (found && found < NAMED) text_append(&names, audit_text(a, ", "));
-        if (found < NAMED) text_format(&names, audit_text(a, "'%s'"), c->rows[i].name);
+        if (!first) first = &c->rows[i];
+        if (found && found < NAMED) text_append(&names, finding_text(a, ", "));
+        if (found < NAMED) text_format(&names, finding_text(a, "'%s'"), c->rows[i].name);
         found++;
     }
     if (found > NAMED)
-        text_format(&rows, audit_text(a, "%s and %zu more rows"), text_string(&names),
+        text_format(&rows, finding_text(a, "%s and %zu more rows"), text_string(&names),
                     found - NAMED);
     else
         text_append(&rows, text_string(&names));
     if (a->rc == STATUS_OK) a->rc = text_status(&rows);
     if (found) {
-        audit_add(a, FINDING_UNSUPPORTED, what, text_string(&rows));
-        audit_sum(a, "%zu of %zu rows", found, c->row_count);
-        audit_so(a, so);
+        finding_add(a, FINDING_UNSUPPORTED, subject_row(topic, first), what, text_string(&rows));
+        finding_sum(a, "%zu of %zu rows", found, c->row_count);
+        finding_so(a, so);
     }
     text_release(&names);
     text_release(&rows);
 }
 
-void audit_sources(audit *a) {
-    list_rows(a, is_expected, "%s expected, never measured",
+void check_sources(findings *a) {
+    list_rows(a, TOPIC_MEASURED, is_expected, "%s expected, never measured",
               "these rows are a guess, and so is every speed-up between them");
-    list_rows(a, is_quoted, "%s quoted without a source",
+    list_rows(a, TOPIC_SOURCE, is_quoted, "%s quoted without a source",
               "nobody can check these figures or repeat the runs behind them");
 }
 
@@ -82,7 +86,7 @@ static bool adds_up(const parts *p) {
 }
 
 // True when it found something: more lines may follow then.
-static bool check_parts(audit *a, const claim_row *r, const parts *p) {
+static bool check_whole(findings *a, const claim_row *r, const parts *p) {
     if (adds_up(p)) return false;
     double value = p->value + (p->other->given ? p->other->value : 0);
     char working[sizeof p->working.text + STATED_TEXT_BYTES + 8];
@@ -90,14 +94,14 @@ static bool check_parts(audit *a, const claim_row *r, const parts *p) {
         snprintf(working, sizeof working, "%s + %s s", p->working.text, p->other->text);
     else
         snprintf(working, sizeof working, "%s", p->working.text);
-    audit_add(a, FINDING_ARITHMETIC, p->what, r->name);
-    audit_sum(a, "%s = %s s, stated %s s: %s", working, audit_show(value).text, p->whole->text,
-              audit_gap(a, p->whole->value, value).text);
+    finding_add(a, FINDING_ARITHMETIC, subject_row(TOPIC_TIME, r), p->what, r->name);
+    finding_sum(a, "%s = %s s, stated %s s: %s", working, finding_show(value).text, p->whole->text,
+                finding_gap(a, p->whole->value, value).text);
     if (p->whole->value < value)
-        audit_so(a, "one of these figures is wrong, and no speed-up can rest on any of them");
+        finding_so(a, "one of these figures is wrong, and no speed-up can rest on any of them");
     else
-        audit_so(a, "%s s are in none of these parts: what took them is not said",
-                 audit_show(p->whole->value - value).text);
+        finding_so(a, "%s s are in none of these parts: what took them is not said",
+                   finding_show(p->whole->value - value).text);
     return true;
 }
 
@@ -127,16 +131,16 @@ static stated implied_by_phases(const claim_row *r) {
     return implied_batch(r, interval_add(load->range, update->range), load->value + update->value);
 }
 
-static void say_implied(audit *a, const claim_row *r, stated implied) {
-    stated batch = audit_global_batch(r);
+static void say_implied(findings *a, const claim_row *r, stated implied) {
+    stated batch = row_global_batch(r);
     if (implied.given && batch.given)
-        audit_sum(a, "the other figures together imply a batch of %s, stated %s",
-                  audit_show(implied.value).text, batch.text);
+        finding_sum(a, "the other figures together imply a batch of %s, stated %s",
+                    finding_show(implied.value).text, batch.text);
 }
 
-static void check_batch_time(audit *a, const claim_row *r) {
+static void check_batch_time(findings *a, const claim_row *r) {
     const stated *v = r->values, *ms = &v[QUANTITY_BATCH_MS], *epochs = &v[QUANTITY_EPOCHS];
-    stated steps = audit_steps(r);
+    stated steps = row_steps(r);
     const stated none = {0};
     if (!steps.given || !ms->given) return;
     parts p = {.other = &none, .whole = &v[QUANTITY_SECONDS_PER_EPOCH]};
@@ -144,8 +148,8 @@ static void check_batch_time(audit *a, const claim_row *r) {
     p.range = interval_multiply(steps.range, interval_divide(ms->range, interval_exact(1000)));
     if (p.whole->given) {
         p.what = WORD("'%s': the time of its batches is not that of an epoch");
-        p.working = audit_say(a, "%s steps/epoch x %s ms", steps.text, ms->text);
-        (void)check_parts(a, r, &p);
+        p.working = finding_say(a, "%s steps/epoch x %s ms", steps.text, ms->text);
+        (void)check_whole(a, r, &p);
     }
     p.whole = &v[QUANTITY_TOTAL_SECONDS];
     if (!p.whole->given || !epochs->given) return;
@@ -154,21 +158,21 @@ static void check_batch_time(audit *a, const claim_row *r) {
     p.value *= epochs->value;
     p.range = interval_multiply(p.range, epochs->range);
     p.working =
-        audit_say(a, "%s steps/epoch x %s epochs x %s ms", steps.text, epochs->text, ms->text);
-    if (check_parts(a, r, &p)) say_implied(a, r, implied_by_batch_time(r));
+        finding_say(a, "%s steps/epoch x %s epochs x %s ms", steps.text, epochs->text, ms->text);
+    if (check_whole(a, r, &p)) say_implied(a, r, implied_by_batch_time(r));
 }
 
-static void check_epoch_time(audit *a, const claim_row *r) {
+static void check_epoch_time(findings *a, const claim_row *r) {
     const stated *v = r->values, *epochs = &v[QUANTITY_EPOCHS];
     const stated *seconds = &v[QUANTITY_SECONDS_PER_EPOCH];
     if (!epochs->given || !seconds->given || !v[QUANTITY_TOTAL_SECONDS].given) return;
     parts p = {.what = WORD("'%s': the time of its epochs is not the total"),
-               .working = audit_say(a, "%s epochs x %s s", epochs->text, seconds->text),
+               .working = finding_say(a, "%s epochs x %s s", epochs->text, seconds->text),
                .value = epochs->value * seconds->value,
                .range = interval_multiply(epochs->range, seconds->range),
                .whole = &v[QUANTITY_TOTAL_SECONDS],
                .other = &v[QUANTITY_OTHER_SECONDS]};
-    (void)check_parts(a, r, &p);
+    (void)check_whole(a, r, &p);
 }
 
 // The least that a step can take: all of load and update without loader workers; with them loading
@@ -180,36 +184,36 @@ static double least_step(const claim_row *r) {
     return workers > 0 ? fmax(load.low / workers, update.low) : load.low + update.low;
 }
 
-static void check_phases(audit *a, const claim_row *r) {
+static void check_phases(findings *a, const claim_row *r) {
     const stated *v = r->values, *epochs = &v[QUANTITY_EPOCHS];
     const stated *load = &v[QUANTITY_LOAD_SECONDS], *update = &v[QUANTITY_UPDATE_SECONDS];
-    stated steps = audit_steps(r);
+    stated steps = row_steps(r);
     if (!steps.given || !epochs->given || !load->given || !update->given) return;
     if (!v[QUANTITY_TOTAL_SECONDS].given) return;
     interval sum = interval_add(load->range, update->range);
     sum.low = least_step(r);
     parts p = {.what = WORD("'%s': load and update of its steps are not the total"),
-               .working = audit_say(a, "%s steps/epoch x %s epochs x (%s + %s) s", steps.text,
-                                    epochs->text, load->text, update->text),
+               .working = finding_say(a, "%s steps/epoch x %s epochs x (%s + %s) s", steps.text,
+                                      epochs->text, load->text, update->text),
                .value = steps.value * epochs->value * (load->value + update->value),
                .range = interval_multiply(interval_multiply(steps.range, epochs->range), sum),
                .whole = &v[QUANTITY_TOTAL_SECONDS],
                .other = &v[QUANTITY_OTHER_SECONDS]};
-    if (!check_parts(a, r, &p)) return;
+    if (!check_whole(a, r, &p)) return;
     const stated *workers = &v[QUANTITY_LOADER_WORKERS];
     if (workers->range.high > 0 && p.whole->value < p.value)
-        audit_sum(a,
-                  "with loading spread over %s loader workers and hidden behind the update it is "
-                  "still %s s at least",
-                  workers->text, audit_show(p.range.low).text);
+        finding_sum(a,
+                    "with loading spread over %s loader workers and hidden behind the update it is "
+                    "still %s s at least",
+                    workers->text, finding_show(p.range.low).text);
     say_implied(a, r, implied_by_phases(r));
 }
 
 // ---- Batch sizes and accuracies ----------------------------------------------------------------
 
-// Do the times of all arms imply one batch size? Only what is more than the overhead that a total
-// may hold counts.
-static void check_implied(audit *a, stated (*implied)(const claim_row *), const char *what) {
+// Do the times of all arms that state no batch imply one size? (The times of one that does are held
+// against its own.) Only what is more than the overhead that a total may hold counts.
+static void check_implied(findings *a, stated (*implied)(const claim_row *), const char *what) {
     const claim *c = a->claim;
     const claim_row *first = NULL;
     stated expected = {0};
@@ -217,54 +221,47 @@ static void check_implied(audit *a, stated (*implied)(const claim_row *), const 
     for (size_t i = 0; i < c->row_count; i++) {
         const claim_row *r = &c->rows[i];
         stated batch = implied(r);
-        if (!batch.given) continue;
+        if (!batch.given || row_global_batch(r).given) continue;
         if (!first) {
             first = r;
             expected = batch;
         }
-        stated own = audit_global_batch(r), other = audit_global_batch(first);
-        if (audit_differ(&own, &other)) continue;
         interval wide = {batch.range.low / (1 + OVERHEAD), batch.range.high * (1 + OVERHEAD)};
         if (!interval_meet(wide, expected.range)) differ = true;
     }
     if (!differ) return;
-    audit_add(a, FINDING_ARITHMETIC, what);
+    finding_add(a, FINDING_ARITHMETIC, subject_row(TOPIC_TIME, first), what);
     for (size_t i = 0; i < c->row_count; i++) {
         const claim_row *r = &c->rows[i];
-        stated batch = implied(r), own = audit_global_batch(r);
-        if (batch.given)
-            audit_sum(a, own.given ? "'%s' implies %s, stated %s" : "'%s' implies %s", r->name,
-                      audit_show(batch.value).text, own.text);
+        stated batch = implied(r);
+        if (batch.given && !row_global_batch(r).given)
+            finding_sum(a, "'%s' implies %s", r->name, finding_show(batch.value).text);
     }
-    audit_so(a, "the arms did not do the same work, or their times were not taken alike");
+    finding_so(a, "the arms did not do the same work, or their times were not taken alike");
 }
 
-static bool is_strategy(const claim_row *r, const char *name) {
-    const char *strategy = r->labels[LABEL_STRATEGY];
-    return strategy && !strcmp(strategy, name);
-}
-
-static void check_global_batch(audit *a, const claim_row *r) {
+static void check_global_batch(findings *a, const claim_row *r) {
     const stated *v = r->values, *global = &v[QUANTITY_GLOBAL_BATCH], *batch = &v[QUANTITY_BATCH];
     if (!global->given || !batch->given || !r->labels[LABEL_STRATEGY]) return;
     if (interval_meet(global->range, batch->range)) return;
-    bool ddp = is_strategy(r, "ddp");
+    bool ddp = row_is(r, "ddp");
     const stated *devices = &v[QUANTITY_DEVICES];
     if (ddp && !devices->given) return;
     if (ddp && interval_meet(global->range, interval_multiply(batch->range, devices->range)))
         return;
-    audit_add(a, FINDING_ARITHMETIC, "'%s': its batch is not its global batch", r->name);
+    finding_add(a, FINDING_ARITHMETIC, subject_row(QUANTITY_GLOBAL_BATCH, r),
+                "'%s': its batch is not its global batch", r->name);
     if (ddp)
-        audit_sum(a, "%s a rank x %s ranks = %s a step, stated %s", batch->text, devices->text,
-                  audit_show(batch->value * devices->value).text, global->text);
+        finding_sum(a, "%s a rank x %s ranks = %s a step, stated %s", batch->text, devices->text,
+                    finding_show(batch->value * devices->value).text, global->text);
     else
-        audit_sum(a, "a batch of %s is split over the devices: %s a step, stated %s", batch->text,
-                  batch->text, global->text);
-    audit_so(a, "the number of updates and the learning rate a sample are not what they seem");
+        finding_sum(a, "a batch of %s is split over the devices: %s a step, stated %s", batch->text,
+                    batch->text, global->text);
+    finding_so(a, "the number of updates and the learning rate a sample are not what they seem");
 }
 
 // A proportion of n samples is one of n + 1 values.
-static void check_proportion(audit *a, const claim_row *r) {
+static void check_proportion(findings *a, const claim_row *r) {
     const stated *v = r->values, *accuracy = &v[QUANTITY_ACCURACY];
     if (!accuracy->given || !v[QUANTITY_TEST_SAMPLES].given) return;
     double n = v[QUANTITY_TEST_SAMPLES].range.high;
@@ -272,14 +269,58 @@ static void check_proportion(audit *a, const claim_row *r) {
     double low = ceil(accuracy->range.low / 100 * n - 1e-6);
     double high = floor(accuracy->range.high / 100 * n + 1e-6);
     if (low <= high) return;
-    audit_add(a, FINDING_ARITHMETIC, "'%s': no number of samples gives its accuracy", r->name);
-    audit_sum(a, "%s %% of %s = %.6g samples: %.0f are %.6g %%, %.0f are %.6g %%", accuracy->text,
-              audit_show(n).text, accuracy->value / 100 * n, high, 100 * high / n, low,
-              100 * low / n);
-    audit_so(a, "the accuracy or the number of test samples is wrong");
+    finding_add(a, FINDING_ARITHMETIC, subject_row(QUANTITY_ACCURACY, r),
+                "'%s': no number of samples gives its accuracy", r->name);
+    finding_sum(a, "%s %% of %s = %.6g samples: %.0f are %.6g %%, %.0f are %.6g %%", accuracy->text,
+                finding_show(n).text, accuracy->value / 100 * n, high, 100 * high / n, low,
+                100 * low / n);
+    finding_so(a, "the accuracy or the number of test samples is wrong");
 }
 
-void audit_sums(audit *a) {
+// ---- Lists of figures ---------------------------------------------------------------------------
+
+// The sum of a list, each weighted by one of another (NULL: by 1).
+static interval weigh(const stated_list *l, const stated_list *by, double *value) {
+    interval sum = {0, 0};
+    *value = 0;
+    for (size_t i = 0; i < l->count; i++) {
+        double weight = by ? by->items[i].value : 1;
+        *value += weight * l->items[i].value;
+        sum = interval_add(sum, interval_multiply(l->items[i].range, interval_exact(weight)));
+    }
+    return sum;
+}
+
+static void check_epoch_list(findings *a, const claim_row *r) {
+    const stated *total = &r->values[QUANTITY_TOTAL_SECONDS];
+    const stated_list *seconds = &r->series[SERIES_EPOCH_SECONDS];
+    if (!seconds->count || !total->given) return;
+    parts p = {.what = WORD("'%s': the time of its epochs is not the total"),
+               .working = finding_say(a, "the sum of %zu epochs", seconds->count),
+               .whole = total,
+               .other = &r->values[QUANTITY_OTHER_SECONDS]};
+    p.range = weigh(seconds, NULL, &p.value);
+    (void)check_whole(a, r, &p);
+}
+
+// Accuracies of the classes, with the number of samples of each, make up that of all.
+static void check_class_list(findings *a, const claim_row *r) {
+    const stated_list *classes = &r->series[SERIES_CLASS_ACCURACIES];
+    const stated_list *samples = &r->series[SERIES_CLASS_SAMPLES];
+    const stated *accuracy = &r->values[QUANTITY_ACCURACY];
+    double all, right;
+    if (!accuracy->given || !classes->count || classes->count != samples->count) return;
+    (void)weigh(samples, NULL, &all);
+    interval range = weigh(classes, samples, &right);
+    if (interval_meet(interval_divide(range, interval_exact(all)), accuracy->range)) return;
+    finding_add(a, FINDING_ARITHMETIC, subject_row(QUANTITY_ACCURACY, r),
+                "'%s': the accuracies of its classes are not that of all", r->name);
+    finding_sum(a, "%.0f samples of %zu classes: %.2f %%, stated %s %%", all, classes->count,
+                right / all, accuracy->text);
+    finding_so(a, "they are not of one evaluation");
+}
+
+void check_sums(findings *a) {
     for (size_t i = 0; i < a->claim->row_count; i++) {
         const claim_row *r = &a->claim->rows[i];
         check_global_batch(a, r);
@@ -287,6 +328,8 @@ void audit_sums(audit *a) {
         check_epoch_time(a, r);
         check_phases(a, r);
         check_proportion(a, r);
+        check_epoch_list(a, r);
+        check_class_list(a, r);
     }
     check_implied(a, implied_by_batch_time,
                   WORD("the arms imply different batch sizes (by the time of a batch)"));

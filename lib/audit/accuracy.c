@@ -1,0 +1,99 @@
+// Statements about accuracy: the arithmetic, and whether chance explains a difference.
+#include <math.h>
+
+#include "audit/checks.h"
+
+// |z| below this: chance alone gives such a difference more than once in twenty times.
+static const double Z_NOISE = 1.959963984540054;
+
+static void check_points(findings *a, const claim_statement *s) {
+    const stated *of = &s->of->values[QUANTITY_ACCURACY];
+    const stated *than = &s->than->values[QUANTITY_ACCURACY];
+    const stated *points = &s->values[QUANTITY_POINTS];
+    if (!points->given || interval_meet(interval_subtract(of->range, than->range), points->range))
+        return;
+    finding_add(a, FINDING_ARITHMETIC, subject_of(QUANTITY_ACCURACY, s),
+                "'%s' and '%s': their accuracies differ by something else", s->of->name,
+                s->than->name);
+    finding_sum(a, "%s - %s = %.4g points, stated %s", of->text, than->text,
+                of->value - than->value, points->text);
+    finding_so(a, "the difference is not that of the rows");
+}
+
+// ---- More than chance? ---
+
+// Ranges and expectations have nothing to test.
+static bool can_be_tested(const claim_row *r) {
+    const stated *accuracy = &r->values[QUANTITY_ACCURACY];
+    return r->measured && accuracy->given && !accuracy->is_range;
+}
+
+static double z_of(const claim_statement *s) {
+    const stated *x = s->of->values, *y = s->than->values;
+    return proportions_z(x[QUANTITY_ACCURACY].value / 100, x[QUANTITY_TEST_SAMPLES].value,
+                         y[QUANTITY_ACCURACY].value / 100, y[QUANTITY_TEST_SAMPLES].value);
+}
+
+static bool has_z(const claim_statement *s) {
+    return s->of && s->than && can_be_tested(s->of) && can_be_tested(s->than) &&
+           s->of->values[QUANTITY_TEST_SAMPLES].given &&
+           s->than->values[QUANTITY_TEST_SAMPLES].given;
+}
+
+// Of all pairs that one statement calls alike, the one that is furthest apart speaks for it.
+static bool is_furthest(const findings *a, const claim_statement *s) {
+    for (size_t i = 0; i < a->claim->statement_count; i++) {
+        const claim_statement *t = &a->claim->statements[i];
+        if (t->group != s->group || !has_z(t)) continue;
+        if (fabs(z_of(t)) > fabs(z_of(s)) || (t < s && fabs(z_of(t)) == fabs(z_of(s))))
+            return false;
+    }
+    return true;
+}
+
+static void unknown_samples(findings *a, const claim_statement *s) {
+    const stated *x = &s->of->values[QUANTITY_ACCURACY];
+    const stated *y = &s->than->values[QUANTITY_ACCURACY];
+    finding_add(a, FINDING_UNSUPPORTED, subject_of(QUANTITY_ACCURACY, s),
+                "'%s' and '%s': of how many test samples?", s->of->name, s->than->name);
+    finding_sum(a, "%s - %s = %.4g points", x->text, y->text, x->value - y->value);
+    finding_so(a, "it cannot be said whether the difference is more than chance");
+}
+
+static void check_noise(findings *a, const claim_statement *s) {
+    const stated *x = &s->of->values[QUANTITY_ACCURACY];
+    const stated *y = &s->than->values[QUANTITY_ACCURACY];
+    const stated *points = &s->values[QUANTITY_POINTS];
+    const bool same = s->kind == STATEMENT_SAME_ACCURACY || (points->given && points->value == 0);
+    if (!has_z(s)) {
+        unknown_samples(a, s);
+        return;
+    }
+    const double z = z_of(s);
+    const bool noise = fabs(z) < Z_NOISE;
+    if (noise == same || (same && !is_furthest(a, s))) return;
+    finding_add(a, FINDING_UNSUPPORTED, subject_of(QUANTITY_ACCURACY, s),
+                noise ? "'%s' and '%s' are not shown to differ in accuracy"
+                      : "'%s' and '%s' are not equal in accuracy",
+                s->of->name, s->than->name);
+    finding_sum(a, "%s - %s = %.4g points of %s test samples: z = %.2f, p = %.2g", x->text, y->text,
+                x->value - y->value, s->of->values[QUANTITY_TEST_SAMPLES].text, z, z_p_value(z));
+    finding_sum(a, "z takes the images of the two as independent: on the same images it is rather "
+                   "larger (conservative); what seeds do is not in it");
+    finding_so(a, noise ? "chance alone gives as much: neither arm is shown to be better"
+                        : "the choice of test images does not explain the difference: the arms "
+                          "do, or their seeds, and one run of each cannot tell");
+}
+
+void check_accuracy(findings *a, const claim_statement *s) {
+    if (s->kind != STATEMENT_ACCURACY_DIFFERENCE && s->kind != STATEMENT_SAME_ACCURACY) return;
+    if (!s->of || !s->than) return;
+    if (!s->of->values[QUANTITY_ACCURACY].given || !s->than->values[QUANTITY_ACCURACY].given) {
+        finding_add(a, FINDING_UNSUPPORTED, subject_of(QUANTITY_ACCURACY, s),
+                    "'%s' and '%s': no row has both accuracies", s->of->name, s->than->name);
+        finding_so(a, "nobody can check the statement");
+        return;
+    }
+    check_points(a, s);
+    if (can_be_tested(s->of) && can_be_tested(s->than)) check_noise(a, s);
+}

@@ -1,0 +1,9 @@
+// interval.h - from one number to another.
+#ifndef LOCKSTEP_BASE_INTERVAL_H
+#define LOCKSTEP_BASE_INTERVAL_H
+
+typedef struct interval {
+    double low, high;
+} interval;
+
+#endif

@@ -1,0 +1,109 @@
+#include "report/bars.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "report/plot.h"
+#include "report/sections.h"
+
+typedef struct bar {
+    char *label;
+    double value[RUN_PHASES], low, high;
+    bool simulated;
+} bar;
+
+_Static_assert(RUN_PHASES >= 3, "a bar has room for busy, copying and waiting");
+
+static const figure *find_part(const bars *b, const results *r, const char *owner,
+                               const char *prefix, size_t part) {
+    char metric[96];
+    snprintf(metric, sizeof metric, "%s%s", prefix, b->metrics[part]);
+    return results_figure(r, owner, metric);
+}
+
+status bars_add(bars *b, const results *r, const char *owner, const char *prefix,
+                const char *label) {
+    bar one = {.low = NAN, .high = NAN};
+    bool any = false;
+    for (size_t i = 0; i < b->metric_count; i++) {
+        const figure *f = find_part(b, r, owner, prefix, i);
+        const bool known = f && isfinite(f->value);
+        any |= known;
+        one.simulated |= known && f->simulated;
+        one.value[i] = known ? b->scale * f->value : 0;
+        if (known) one.low = b->scale * f->low;
+        if (known) one.high = b->scale * f->high;
+    }
+    if (!any) return STATUS_OK;
+    void *items = b->items;
+    status rc = memory_grow(&items, &b->capacity, b->count + 1, sizeof *b->items, b->err);
+    b->items = items;
+    if (rc != STATUS_OK) return rc;
+    one.label = memory_string(label, b->err);
+    b->items[b->count++] = one;
+    return one.label ? STATUS_OK : STATUS_FAILED;
+}
+
+void bars_release(bars *b) {
+    for (size_t i = 0; i < b->count; i++) free(b->items[i].label);
+    free(b->items);
+}
+
+static status plot(const bars *b, double *value, const char **label, bool *hatched, char **svg,
+                   char why[128]) {
+    const size_t n = b->count, parts = b->metric_count;
+    for (size_t i = 0; i < n; i++) {
+        label[i] = b->items[i].label;
+        hatched[i] = b->items[i].simulated;
+        for (size_t k = 0; k < parts; k++) value[i * parts + k] = b->items[i].value[k];
+        if (parts == 1) value[n + i] = b->items[i].low;
+        if (parts == 1) value[2 * n + i] = b->items[i].high;
+    }
+    if (parts > 1) {
+        const plot_bars stacked = {.id = b->id,
+                                   .title = b->title,
+                                   .x = b->axis,
+                                   .bars = label,
+                                   .parts = b->names,
+                                   .bar_count = n,
+                                   .part_count = parts,
+                                   .value = value,
+                                   .colours = b->colours,
+                                   .hatched = hatched};
+        return plot_stacked(&stacked, svg, why, b->err);
+    }
+    const plot_values ranged = {.id = b->id,
+                                .title = b->title,
+                                .x = b->axis,
+                                .names = label,
+                                .value = value,
+                                .low = value + n,
+                                .high = value + 2 * n,
+                                .count = n,
+                                .hatched = hatched,
+                                .reference = b->reference};
+    return plot_whiskers(&ranged, svg, why, b->err);
+}
+
+status bars_draw(const bars *b, const results *r, document *d) {
+    status rc = STATUS_FAILED;
+    const size_t numbers = b->metric_count > 1 ? b->metric_count : 3;
+    char *svg = NULL, why[128];
+    if (!b->count) return STATUS_OK;
+    double *value = memory_new(b->count * numbers, sizeof *value, b->err);
+    const char **label = memory_new(b->count, sizeof *label, b->err);
+    bool *hatched = memory_new(b->count, sizeof *hatched, b->err);
+    if (!value || !label || !hatched) goto out;
+    TRY(plot(b, value, label, hatched, &svg, why));
+    if (svg)
+        document_figure(d, b->id, svg, b->caption);
+    else
+        document_add(d, BLOCK_NOTE, say(r, "No drawing here: %s when the report was made."), why);
+out:
+    free(value);
+    free(label);
+    free(hatched);
+    return rc;
+}

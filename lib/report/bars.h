@@ -1,0 +1,33 @@
+// bars.h - metrics as horizontal bars, a bar for each owner (private to lib/report).
+#ifndef LOCKSTEP_REPORT_BARS_H
+#define LOCKSTEP_REPORT_BARS_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+#include "report/document.h"
+#include "report/report.h"
+
+// One metric: a bar from 0 to its value, with its interval. Several: parts of one bar, end to end.
+typedef struct bars {
+    const char *id; // of the drawing: letters
+    const char *title, *axis, *caption;
+    const char *const *metrics, *const *names; // names of the parts; NULL for one metric
+    size_t metric_count;
+    const int *colours; // of the parts; NULL: in their order
+    double scale;       // what figures are multiplied by; may change from bar to bar
+    double reference;   // where a dashed line says "no difference"; NAN: none
+    error *err;
+    struct bar *items;
+    size_t count, capacity;
+} bars;
+
+// Adds a bar of OWNER.METRIC, or with several metrics of OWNER.PREFIX and each of them; nothing
+// where the owner has no such value. Strings are copied. Bars of simulated times are hatched.
+status bars_add(bars *b, const results *r, const char *owner, const char *prefix,
+                const char *label) MUST_CHECK;
+// Adds the drawing to the document, or a note where it cannot be made; nothing without bars.
+status bars_draw(const bars *b, const results *r, document *d) MUST_CHECK;
+void bars_release(bars *b);
+
+#endif

@@ -1,0 +1,390 @@
+// The first screen of a page: what came out, how long it took, and whether that may be believed.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/effects.h"
+#include "report/sections.h"
+#include "results/machine_use.h"
+
+// More are not told one by one.
+enum { TOLD_MAX = 4 };
+
+// A sentence of the answer; releases `told`.
+static void lead(document *d, text *told) {
+    if (d->rc == STATUS_OK) d->rc = text_status(told);
+    if (told->length) document_add(d, BLOCK_LEAD, "%s", text_string(told));
+    text_release(told);
+}
+
+// ---- Who, where, when ----
+
+static const yaml_node *root_of(const run *one) {
+    return one->train ? one->train : one->evaluate;
+}
+
+// The days on which the runs were begun: "2026-01-01", "2026-01-01 – 2026-01-03".
+static void append_days(const results *r, text *out) {
+    enum { DAY = 10 };
+    const char *first = "", *last = "";
+    for (size_t i = 0; i < r->list.execution_count; i++) {
+        const char *start = run_text(root_of(&r->list.executions[i]), "run.start");
+        if (strlen(start) < DAY) continue;
+        if (!*first || strcmp(start, first) < 0) first = start;
+        if (strcmp(start, last) > 0) last = start;
+    }
+    if (*first) text_format(out, " · %.*s", DAY, first);
+    if (strncmp(first, last, DAY) != 0) text_format(out, " – %.*s", DAY, last);
+}
+
+static void append_machine(const results *r, text *out) {
+    const run *first = &r->list.runs[0];
+    for (size_t i = 1; i < r->list.count; i++) {
+        const run *one = &r->list.runs[i];
+        if (strcmp(one->host, first->host) == 0 && strcmp(one->cpu, first->cpu) == 0) continue;
+        text_append(out, " · ");
+        text_append(out, say(r, "several machines"));
+        return;
+    }
+    if (*first->cpu) text_format(out, " · %s", first->cpu);
+    if (first->cores > 0) text_format(out, say(r, ", %lld cores"), (long long)first->cores);
+    if (*first->host) text_format(out, " · %s", first->host);
+}
+
+static void write_byline(const results *r, const report_options *o, document *d) {
+    static const char gap[] = " · ";
+    text out;
+    text_init(&out, d->err);
+    if (o->author) text_format(&out, "%s%s", gap, o->author);
+    if (o->student) {
+        text_append(&out, gap);
+        text_format(&out, say(r, "student number %s"), o->student);
+    }
+    append_machine(r, &out);
+    append_days(r, &out);
+    if (out.length) document_byline(d, text_string(&out) + strlen(gap));
+    text_release(&out);
+}
+
+// ---- What the mark means ----
+
+// "4 × 2 > 4": what made the times of a run simulated.
+static void append_excess(text *out, const run *one) {
+    if (one->gpus)
+        text_format(out, "%lld > %lld", (long long)one->host_ranks, (long long)one->gpus);
+    else
+        text_format(out, "%lld × %lld > %lld", (long long)one->host_ranks, (long long)one->threads,
+                    (long long)one->cores);
+}
+
+static bool same_excess(const run *a, const run *b) {
+    return b->simulated && a->host_ranks == b->host_ranks && a->gpus == b->gpus &&
+           (a->gpus || (a->threads == b->threads && a->cores == b->cores));
+}
+
+// "tiny, many: 4 × 2 > 4; …", each excess once, of runs with GPUs or of those without.
+static void append_simulated(const results *r, text *out, bool gpus) {
+    const run *runs = r->list.runs;
+    for (size_t i = 0; i < r->list.count; i++) {
+        bool told = !runs[i].simulated || (runs[i].gpus > 0) != gpus;
+        for (size_t k = 0; !told && k < i; k++) told = same_excess(&runs[i], &runs[k]);
+        if (told) continue;
+        if (out->length) text_append(out, "; ");
+        for (size_t k = i; k < r->list.count; k++)
+            if (same_excess(&runs[i], &runs[k]))
+                text_format(out, "%s%s", k > i ? ", " : "", runs[k].name);
+        text_append(out, ": ");
+        append_excess(out, &runs[i]);
+    }
+}
+
+void write_footnote(const results *r, document *d) {
+    text cores, gpus, out;
+    text_init(&cores, d->err);
+    text_init(&gpus, d->err);
+    text_init(&out, d->err);
+    append_simulated(r, &cores, false);
+    append_simulated(r, &gpus, true);
+    if (cores.length || gpus.length || r->collectives.count)
+        text_append(&out, say(r, "† Simulated: the time says nothing about as many real devices."));
+    if (cores.length)
+        text_format(&out, say(r, " Ranks × threads exceed the cores of the machine (%s)."),
+                    text_string(&cores));
+    if (gpus.length)
+        text_format(&out, say(r, " Several ranks share a GPU (%s)."), text_string(&gpus));
+    if (out.length) document_footnote(d, text_string(&out));
+    text_release(&cores);
+    text_release(&gpus);
+    text_release(&out);
+}
+
+// ---- The answer ----
+
+bool any_speedup(const results *r) {
+    for (size_t i = 0; i < r->comparison_count; i++)
+        if (!r->comparisons[i].reasons && !isnan(r->comparisons[i].speedup.value)) return true;
+    return false;
+}
+
+static void tell_accuracy_of_one(const results *r, text *out, const run *one) {
+    char value[32], low[32], high[32], count[COUNT_TEXT];
+    const char *epochs =
+        say_count(r, (double)one->planned_epochs, "%.9g epoch", "%.9g epochs", count);
+    if (!one->train || isnan(one->accuracy)) return;
+    snprintf(value, sizeof value, "%.2f %%", 100 * one->accuracy);
+    const figure *f = results_figure(r, one->name, "accuracy");
+    if (f && !isnan(f->low)) {
+        snprintf(low, sizeof low, "%.2f", 100 * f->low);
+        snprintf(high, sizeof high, "%.2f", 100 * f->high);
+        text_format(
+            out,
+            say(r,
+                "Test accuracy %s (95 %% interval %s to %s, %lld samples) after %s of %s on %s."),
+            value, low, high, (long long)one->test_samples, epochs, one->model, one->dataset);
+    } else {
+        text_format(out, say(r, "Test accuracy %s after %s of %s on %s."), value, epochs,
+                    one->model, one->dataset);
+    }
+}
+
+// What repeats of a group come to, with half of the interval of a mean.
+static void append_mean(text *out, const figure *f, const group *g, int digits, double scale) {
+    text_format(out, "%.*f%s", digits, scale * f->value, scale > 1 ? " %" : "");
+    if (g->count > 1 && !isnan(f->low))
+        text_format(out, " ± %.*f", digits, scale * (f->high - f->low) / 2);
+}
+
+// "single 64.12 % ± 0.41, …" of every experiment, or from the lowest to the highest of many.
+static void tell_accuracies(const results *r, text *out) {
+    const group *least = NULL, *most = NULL;
+    double low = NAN, high = NAN;
+    text all;
+    text_init(&all, out->err);
+    for (size_t i = 0; i < r->group_count; i++) {
+        const group *g = &r->groups[i];
+        const figure *f = results_group_figure(r, g, "accuracy");
+        if (!f || isnan(f->value)) continue;
+        if (!least || f->value < low) least = g, low = f->value;
+        if (!most || f->value > high) most = g, high = f->value;
+        text_append(&all, all.length ? say(r, ", ") : "");
+        text_format(&all, "%s ", g->name);
+        append_mean(&all, f, g, 2, 100);
+    }
+    if (all.length && r->group_count > TOLD_MAX)
+        text_format(out, say(r, "Test accuracy: from %.2f %% (%s) to %.2f %% (%s)."), 100 * low,
+                    least->name, 100 * high, most->name);
+    else if (all.length)
+        text_format(out, say(r, "Test accuracy: %s."), text_string(&all));
+    text_release(&all);
+}
+
+static void tell_time_of_one(const results *r, text *out, const run *one) {
+    if (!run_has_time(one) || isnan(one->seconds_per_epoch)) return;
+    const char *mark = one->simulated ? SIMULATED_MARK : "";
+    const char *busy = machine_busy_executions(one) ? BUSY_MARK : "";
+    char epoch[96], total[96], how[160];
+    snprintf(epoch, sizeof epoch, "%.*f%s%s", seconds_digits(one->seconds_per_epoch),
+             one->seconds_per_epoch, mark, busy);
+    snprintf(total, sizeof total, "%.*f%s%s", seconds_digits(one->total_seconds),
+             one->total_seconds, mark, busy);
+    if (run_execution_count(one) > 1)
+        snprintf(how, sizeof how, say(r, "median of %zu executions"), run_execution_count(one));
+    else if (one->epoch_count > 1)
+        snprintf(how, sizeof how, say(r, "median of %zu, without the first"), one->timed);
+    else
+        snprintf(how, sizeof how, "%s", say(r, "the only one"));
+    text_format(out, say(r, "An epoch took %s s (%s), the whole training %s s."), epoch, how,
+                total);
+}
+
+// What the first comparisons say that may say anything.
+static void tell_comparisons(const results *r, text *out) {
+    size_t told = 0;
+    text all;
+    text_init(&all, out->err);
+    for (size_t i = 0; i < r->comparison_count && told < TOLD_MAX; i++) {
+        text said;
+        if (r->comparisons[i].reasons) continue;
+        told++;
+        text_init(&said, out->err);
+        verdict_append_time(&said, &r->comparisons[i], VERDICT_SENTENCE, r->options.language);
+        text_append(&all, all.length ? say(r, "; ") : "");
+        text_format(&all, say(r, "%s: %s"), r->comparisons[i].subject->name, text_string(&said));
+        text_release(&said);
+    }
+    text_format(out, say(r, "Time of an epoch against %s: %s."), r->groups[0].name,
+                text_string(&all));
+    text_release(&all);
+}
+
+static void tell_times(const results *r, text *out) {
+    text all;
+    text_init(&all, out->err);
+    for (size_t i = 0; i < r->group_count && i < TOLD_MAX; i++) {
+        const double seconds = results_group_value(r, &r->groups[i], "seconds_per_epoch");
+        if (isnan(seconds)) continue;
+        text_append(&all, all.length ? say(r, ", ") : "");
+        text_format(&all, "%s ", r->groups[i].name);
+        effect_append_seconds(r, &all, &r->groups[i], seconds);
+    }
+    if (all.length) text_format(out, say(r, "Time of an epoch: %s."), text_string(&all));
+    text_release(&all);
+}
+
+// ---- May it be believed? ----
+
+static bool all_identical(const run_list *list) {
+    const char *first = list->runs[0].model_content;
+    for (size_t i = 0; i < list->count; i++)
+        if (!*first || strcmp(list->runs[i].model_content, first) != 0) return false;
+    return true;
+}
+
+static void append_executions(const results *r, text *out) {
+    size_t least = SIZE_MAX, all = 0;
+    for (size_t i = 0; i < r->list.count; i++) {
+        const size_t count = run_execution_count(&r->list.runs[i]);
+        least = count < least ? count : least;
+        all += count;
+    }
+    if (least > 1)
+        text_format(out,
+                    say(r, "Every run was executed %zu times or more, and gave the same model bit "
+                           "for bit each time."),
+                    least);
+    else if (all > r->list.count)
+        text_append(out, say(r, "Runs that were executed again gave the same model bit for bit; "
+                                "some were executed once only."));
+    else
+        text_append(out, say(r, "Executed once: EXECUTIONS=3 shows that bits and times repeat."));
+}
+
+static void append_models(const results *r, text *out) {
+    if (r->list.count < 2) return;
+    text_append(out, say(r, " "));
+    if (r->group_count == 1)
+        text_format(out, say(r, "%zu runs of one experiment."), r->list.count);
+    else
+        text_format(out, say(r, "%zu runs of %zu experiments."), r->list.count, r->group_count);
+    if (!all_identical(&r->list)) return;
+    text_append(out, say(r, " "));
+    text_format(out, say(r, "All %zu runs ended in the same model, bit for bit."), r->list.count);
+}
+
+static void append_likeness(const results *r, text *out) {
+    size_t unlike = 0;
+    for (size_t i = 0; i < r->comparison_count; i++) unlike += r->comparisons[i].reasons != NULL;
+    if (!r->comparison_count) return;
+    text_append(out, say(r, " "));
+    if (unlike)
+        text_format(out,
+                    say(r, "%zu of %zu comparisons are not like for like and have no speed-up."),
+                    unlike, r->comparison_count);
+    else
+        text_append(out, say(r, "Every comparison is like for like."));
+}
+
+void tell_trust(const results *r, document *d) {
+    bool simulated = false, busy = false;
+    text out;
+    text_init(&out, d->err);
+    append_executions(r, &out);
+    append_models(r, &out);
+    append_likeness(r, &out);
+    for (size_t i = 0; i < r->list.count; i++) simulated |= r->list.runs[i].simulated;
+    if (simulated) text_append(&out, say(r, " Times with † are simulated."));
+    for (size_t i = 0; i < r->list.count; i++)
+        busy |= machine_busy_executions(&r->list.runs[i]) > 0;
+    if (busy) text_append(&out, say(r, " Times with ‡ are those of a busy machine."));
+    lead(d, &out);
+}
+
+// ---- Chart and table ----
+
+static status chart(const results *r, document *d, error *err) {
+    char axis[256];
+    if (!any_speedup(r)) return section_accuracy_figure(r, d, err);
+    snprintf(axis, sizeof axis, say(r, "times as fast as %s"), r->groups[0].name);
+    return section_speedups(r, d, axis, err);
+}
+
+static void mean_cell(const results *r, document *d, const group *g, const char *metric,
+                      bool time) {
+    const figure *f = results_group_figure(r, g, metric);
+    text shown;
+    text_init(&shown, d->err);
+    if (f && !isnan(f->value))
+        append_mean(&shown, f, g, time ? seconds_digits(f->value) : 2, time ? 1 : 100);
+    if (shown.length && f->simulated) text_append(&shown, SIMULATED_MARK);
+    document_cell(d, CELL_NUMBER, "%s", text_string(&shown));
+    if (f) document_cell_id(d, f->id);
+    text_release(&shown);
+}
+
+// A run alone: a line for each fact.
+static void table_of_facts(const results *r, document *d, const run *one) {
+    static const char *const facts[] = {
+        "accuracy",       "train_loss", "global_batch",      "lr",
+        "virtual_shards", "world_size", "seconds_per_epoch", "total_seconds"};
+    document_table(d, 2, "");
+    document_cell(d, CELL_TEXT, "%s", say(r, "Experiment"));
+    document_cell(d, CELL_TEXT, "%s", one->name);
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
+        if (isnan(results_value(r, one->name, facts[i]))) continue;
+        document_cell(d, CELL_STRONG, "%s", say(r, joint_metrics_find(facts[i])->heading));
+        cell_figure(r, d, one->name, facts[i]);
+    }
+}
+
+static void table_of_groups(const results *r, document *d) {
+    static const wording head[] = {"Experiment", "Test accuracy", "s / epoch",
+                                   "Ranks",      "Runs",          "Model"};
+    document_table(d, 6, "");
+    head_cells(r, d, head, 6);
+    for (size_t i = 0; i < r->group_count; i++) {
+        const group *g = &r->groups[i];
+        document_cell(d, CELL_STRONG, "%s", g->name);
+        mean_cell(r, d, g, "accuracy", false);
+        mean_cell(r, d, g, "seconds_per_epoch", true);
+        cell_count(d, g->runs[0]->world_size);
+        cell_count(d, (int64_t)g->count);
+        document_cell(d, CELL_CODE, "%.*s", SHORT_HASH,
+                      g->count == 1 ? g->runs[0]->model_content : "");
+    }
+}
+
+static void tell_results(const results *r, document *d) {
+    const bool alone = r->list.count == 1;
+    text accuracy, time;
+    text_init(&accuracy, d->err);
+    text_init(&time, d->err);
+    if (alone)
+        tell_accuracy_of_one(r, &accuracy, &r->list.runs[0]);
+    else
+        tell_accuracies(r, &accuracy);
+    if (alone)
+        tell_time_of_one(r, &time, &r->list.runs[0]);
+    else if (any_speedup(r))
+        tell_comparisons(r, &time);
+    else
+        tell_times(r, &time);
+    lead(d, &accuracy);
+    lead(d, &time);
+}
+
+void section_byline(const results *r, const report_options *o, document *d) {
+    write_byline(r, o, d);
+    write_footnote(r, d);
+}
+
+status section_first(const results *r, document *d, error *err) {
+    tell_results(r, d);
+    tell_trust(r, d);
+    status rc = chart(r, d, err);
+    if (r->list.count == 1)
+        table_of_facts(r, d, &r->list.runs[0]);
+    else
+        table_of_groups(r, d);
+    return rc;
+}

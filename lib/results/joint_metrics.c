@@ -1,0 +1,105 @@
+#include "results/joint_metrics.h"
+
+#include <math.h>
+#include <string.h>
+
+#define ESTIMATE(name, expression)                 \
+    static estimate name(const joint_subject *s) { \
+        return expression;                         \
+    }
+ESTIMATE(speedup, s->compared->speedup)
+ESTIMATE(seconds, s->compared->seconds)
+ESTIMATE(total, s->compared->total)
+ESTIMATE(accuracy, ((estimate){s->compared->accuracy_difference, s->compared->accuracy_range}))
+ESTIMATE(share, s->share)
+
+// How much of the ideal speed-up came: of the baseline's, by its ranks.
+static estimate efficiency(const joint_subject *s) {
+    const double ideal =
+        (double)s->runs->runs[0]->world_size / (double)s->against->runs[0]->world_size;
+    const estimate *e = &s->compared->speedup;
+    return (estimate){e->value / ideal, {e->range.low / ideal, e->range.high / ideal}};
+}
+
+// Of this machine, with a reason instead where there is no prediction; and of more devices.
+#define PREDICTED(name, expression) \
+    ESTIMATE(name, ((estimate){s->predicted->reason ? NAN : (expression), {NAN, NAN}}))
+#define PARTS(name, parts)                                             \
+    PREDICTED(name##_load, s->predicted->parts.load)                   \
+    PREDICTED(name##_compute, s->predicted->parts.compute)             \
+    PREDICTED(name##_update, s->predicted->parts.update)               \
+    PREDICTED(name##_communication, s->predicted->parts.communication) \
+    PREDICTED(name##_seconds, epoch_parts_sum(&s->predicted->parts))
+PARTS(predicted, here)
+ESTIMATE(predicted_epoch, ((estimate){predicted_seconds(s).value, s->predicted->range}))
+PARTS(projected, there)
+PREDICTED(prediction_error, s->predicted->error)
+PREDICTED(projected_ratio, s->predicted->basis_seconds / epoch_parts_sum(&s->predicted->there))
+
+// ---- The table ----
+
+// clang-format off
+#define SECONDS {NULL, 1, ""}
+#define PART    {"%.4f", 1, ""}
+#define TIMES   {"%.2f", 1, "×"}
+#define POINTS  {"%+.2f", 100, ""}
+#define EPOCH   .part = "seconds_per_epoch"
+
+static const joint_metric table[] = {
+    {{"speedup", "x", WORD("Speed-up"), TIMES, .kind = METRIC_JOINT}, JOINT_COMPARISON, EPOCH,
+     .value = speedup, .always = true},
+    {{"accuracy_difference", "fraction", WORD("Accuracy difference"), POINTS, .kind = METRIC_JOINT},
+     JOINT_COMPARISON, .part = "accuracy", .value = accuracy},
+
+    {{"seconds_per_epoch_effect", "s", WORD("Effect"), SECONDS, .kind = METRIC_JOINT}, JOINT_STEP, EPOCH,
+     .value = seconds, .always = true},
+    {{"total_seconds_effect", "s", WORD("Effect"), SECONDS, .kind = METRIC_JOINT}, JOINT_STEP,
+     .part = "total_seconds", .value = total, .always = true},
+    {{"time_ratio", "x", WORD("Times as fast"), TIMES, .kind = METRIC_JOINT}, JOINT_STEP, EPOCH,
+     .value = speedup, .always = true},
+    {{"efficiency", "fraction", WORD("Efficiency"), {"%.0f", 100, " %"}, .kind = METRIC_JOINT}, JOINT_VARIANT,
+     EPOCH, .value = efficiency},
+    {{"accuracy_effect", "fraction", WORD("Effect"), POINTS, .kind = METRIC_JOINT}, JOINT_STEP,
+     .part = "accuracy", .value = accuracy, .always = true},
+    {{"load_share", "fraction", WORD("Load share"), {"%.1f", 100, " %"}, .kind = METRIC_JOINT}, JOINT_RUNS,
+     .part = "step.load", .value = share},
+
+    {{"predicted_load_seconds", "s", WORD("Load, s"), PART, .kind = METRIC_JOINT}, JOINT_PREDICTION, EPOCH,
+     .value = predicted_load},
+    {{"predicted_compute_seconds", "s", WORD("Compute, s"), PART, .kind = METRIC_JOINT}, JOINT_PREDICTION,
+     EPOCH, .value = predicted_compute},
+    {{"predicted_update_seconds", "s", WORD("Update, s"), PART, .kind = METRIC_JOINT}, JOINT_PREDICTION,
+     EPOCH, .value = predicted_update},
+    {{"predicted_communication_seconds", "s", WORD("Communication, s"), PART, .kind = METRIC_JOINT},
+     JOINT_PREDICTION, EPOCH, .value = predicted_communication},
+    {{"predicted_seconds_per_epoch", "s", WORD("Predicted s / epoch"), SECONDS, .kind = METRIC_JOINT},
+     JOINT_PREDICTION, EPOCH, .value = predicted_epoch, .always = true},
+    {{"prediction_error", "fraction", WORD("Error of the prediction"), {"%+.1f", 100, " %"},
+      .kind = METRIC_JOINT}, JOINT_PREDICTION, EPOCH, .value = prediction_error, .always = true},
+    {{"projected_load_seconds", "s", WORD("Load, s"), PART, .kind = METRIC_JOINT}, JOINT_PROJECTION, EPOCH,
+     .value = projected_load},
+    {{"projected_compute_seconds", "s", WORD("Compute, s"), PART, .kind = METRIC_JOINT}, JOINT_PROJECTION,
+     EPOCH, .value = projected_compute},
+    {{"projected_update_seconds", "s", WORD("Update, s"), PART, .kind = METRIC_JOINT}, JOINT_PROJECTION,
+     EPOCH, .value = projected_update},
+    {{"projected_communication_seconds", "s", WORD("Communication, s"), PART, .kind = METRIC_JOINT},
+     JOINT_PROJECTION, EPOCH, .value = projected_communication},
+    {{"projected_seconds_per_epoch", "s", WORD("Projected s / epoch"), SECONDS, .kind = METRIC_JOINT},
+     JOINT_PROJECTION, EPOCH, .value = projected_seconds, .always = true},
+    {{"projected_ratio", "x", WORD("Projected times as fast as"), TIMES, .kind = METRIC_JOINT},
+     JOINT_PROJECTION, EPOCH, .value = projected_ratio, .always = true},
+};
+// clang-format on
+
+const joint_metric *joint_metrics_table(size_t *count) {
+    *count = sizeof table / sizeof *table;
+    return table;
+}
+
+const metric_row *joint_metrics_find(const char *name) {
+    static const char mean[] = "mean_";
+    const size_t length = strlen(mean);
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (strcmp(table[i].head.name, name) == 0) return &table[i].head;
+    return metrics_find(strncmp(name, mean, length) == 0 ? name + length : name);
+}

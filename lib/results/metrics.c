@@ -1,0 +1,446 @@
+#include "results/metrics.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "results/execution.h"
+#include "results/steps.h"
+
+// ---- Values that do not stand in the manifest as they are, or that a rebuilt run has otherwise
+// ----
+
+static double known(int64_t count) {
+    return count < 0 ? NAN : (double)count;
+}
+
+#define VALUE(name, expression)                       \
+    static double name(const run *r, size_t member) { \
+        (void)member;                                 \
+        return expression;                            \
+    }
+VALUE(accuracy, r->accuracy)
+VALUE(test_loss, r->evaluate ? r->test_loss : NAN)
+VALUE(seconds_per_epoch, r->seconds_per_epoch)
+VALUE(total_seconds, r->total_seconds)
+VALUE(executions, (double)run_execution_count(r))
+VALUE(train_loss, r->train_loss)
+VALUE(step_count, known(r->steps))
+VALUE(world_size, known(r->world_size))
+VALUE(virtual_shards, known(r->virtual_shards))
+VALUE(global_batch, known(r->global_batch))
+VALUE(planned_epochs, known(r->planned_epochs))
+VALUE(learning_rate, r->lr)
+VALUE(seconds_to_target, run_time_to(r, run_target(r)))
+VALUE(phase, run_time_split(r).phase[member])
+VALUE(wall, run_time_split(r).wall)
+VALUE(rest, run_time_split(r).wall - run_time_split(r).phase[RUN_LOAD])
+VALUE(phases, run_time_split(r).sum)
+VALUE(class_accuracy, r->classes[member].accuracy)
+VALUE(class_samples, known(r->classes[member].count))
+VALUE(confused, known(r->confusion[member]))
+VALUE(epoch_loss, r->epochs[member].loss)
+VALUE(epoch_accuracy, r->epochs[member].accuracy)
+VALUE(epoch_seconds, r->epochs[member].seconds)
+
+// The share of a step that some phases have. This is the definition of a busy fraction: what is
+// neither copying, reducing nor waiting.
+static double share_of(const run *r, bool copying, bool reducing, bool waiting) {
+    const run_split split = run_time_split(r);
+    const double ms = (copying ? split.phase[RUN_COPY] : 0) +
+                      (reducing ? split.phase[RUN_COMM] : 0) +
+                      (waiting ? split.phase[RUN_WAIT] : 0);
+    return ms / split.wall;
+}
+VALUE(busy, 1 - share_of(r, true, true, true))
+VALUE(copying, share_of(r, true, true, false))
+VALUE(waiting, share_of(r, false, false, true))
+VALUE(exposed_comm, share_of(r, false, true, false))
+
+VALUE(replica_copying, execution_copying(r, "replicas", member))
+VALUE(stage_copying, execution_copying(r, "stages", member))
+VALUE(activities, 1000 * execution_step_seconds(r))
+VALUE(crossing_bytes, execution_step_bytes(r))
+VALUE(master_alone, execution_master_share(r))
+
+// (S - 1) / (M + S - 1) of S stages.
+VALUE(bubble, ((double)r->world_size - 1) / (steps_micro_batches(r) + (double)r->world_size - 1))
+
+static interval range_of_accuracy(const run *r, size_t member) {
+    (void)member;
+    if (!r->evaluate || r->test_samples <= 0) return (interval){NAN, NAN};
+    return statistics_wilson((int64_t)llround(r->accuracy * (double)r->test_samples),
+                             r->test_samples);
+}
+
+static interval range_of_class(const run *r, size_t member) {
+    return statistics_wilson(r->classes[member].right, r->classes[member].count);
+}
+
+// ---- How they are computed again ----
+
+static const char *plural(size_t n) {
+    return n == 1 ? "" : "s";
+}
+
+static size_t steps_of_epoch(const run *r) {
+    return r->epoch_count ? (size_t)r->steps / r->epoch_count : 0;
+}
+
+static void how_right(const run *r, size_t member, char out[METRIC_HOW]) {
+    (void)member;
+    snprintf(out, METRIC_HOW, "%.0f of %lld right", r->accuracy * (double)r->test_samples,
+             (long long)r->test_samples);
+}
+
+static void how_class(const run *r, size_t member, char out[METRIC_HOW]) {
+    const run_class *c = &r->classes[member];
+    snprintf(out, METRIC_HOW, "%lld of %lld right", (long long)c->right, (long long)c->count);
+}
+
+static void how_count(const run *r, size_t member, char out[METRIC_HOW]) {
+    (void)r;
+    (void)member;
+    snprintf(out, METRIC_HOW, "values in the file");
+}
+
+static void how_cross_entropy(const run *r, size_t member, char out[METRIC_HOW]) {
+    (void)member;
+    snprintf(out, METRIC_HOW, "mean cross-entropy of %lld sample%s", (long long)r->test_samples,
+             plural((size_t)r->test_samples));
+}
+
+static void how_median(const run *r, size_t member, char out[METRIC_HOW]) {
+    (void)member;
+    snprintf(out, METRIC_HOW, "median of %zu epoch%s", r->timed, plural(r->timed));
+}
+
+static void how_mean(const run *r, size_t member, char out[METRIC_HOW]) {
+    const size_t timed = steps_of_epoch(r) * (r->epoch_count - (r->epoch_count > 1));
+    (void)member;
+    snprintf(out, METRIC_HOW, "mean of %zu step%s", timed, plural(timed));
+}
+
+static void how_epoch_mean(const run *r, size_t member, char out[METRIC_HOW]) {
+    (void)member;
+    snprintf(out, METRIC_HOW, "mean over the samples of %zu step%s", steps_of_epoch(r),
+             plural(steps_of_epoch(r)));
+}
+
+static void how_epoch_sum(const run *r, size_t member, char out[METRIC_HOW]) {
+    (void)member;
+    snprintf(out, METRIC_HOW, "sum of %zu step%s", steps_of_epoch(r), plural(steps_of_epoch(r)));
+}
+
+static void how_target(const run *r, size_t member, char out[METRIC_HOW]) {
+    size_t epochs = 0;
+    (void)member;
+    while (epochs < r->epoch_count && !(r->epochs[epochs].accuracy >= run_target(r))) epochs++;
+    snprintf(out, METRIC_HOW, "sum of the first %zu epoch%s", epochs + 1, plural(epochs + 1));
+}
+
+static void how_bubble(const run *r, size_t member, char out[METRIC_HOW]) {
+    (void)member;
+    snprintf(out, METRIC_HOW, "(S - 1) / (M + S - 1), S = %g, M = %g", (double)r->world_size,
+             steps_micro_batches(r));
+}
+
+// ---- The table ----
+
+// clang-format off
+#define PERCENT   .style = {"%.2f", 100, " %"}
+#define SHARE     .style = {"%.1f", 100, " %"}
+#define SECONDS   .style = {NULL, 1, ""}
+#define COUNT     .style = {"%.0f", 1, ""}
+#define MS(digits) .style = {"%." #digits "f", 1, ""}
+#define MEBIBYTES .style = {"%.1f", 1.0 / (1 << 20), ""}
+#define STEPS(way) .file = FILE_STEPS, .tolerance = 1e-6, .how = how_##way
+#define PREDICTIONS(way) .file = FILE_PREDICTIONS, .tolerance = 1e-9, .how = how_##way
+
+static const metric_row table[] = {
+    {"accuracy", "fraction", WORD("Test accuracy"), PERCENT, METRIC_RESULT,
+     .key = "results.test_accuracy", .tested = "results.accuracy",
+     .value = accuracy, .range = range_of_accuracy, PREDICTIONS(right)},
+    {"test_loss", "", WORD("Test loss"), {"%.4f", 1, ""}, METRIC_RESULT,
+     .tested = "results.loss", .value = test_loss,
+     // The logits are single precision.
+     .file = FILE_PREDICTIONS, .tolerance = 1e-4, .how = how_cross_entropy},
+    {"seconds_per_epoch", "s", WORD("s / epoch"), SECONDS, METRIC_POOLED,
+     .key = "results.seconds_per_epoch", .value = seconds_per_epoch, STEPS(median)},
+    {"total_seconds", "s", WORD("Total s"), SECONDS, METRIC_POOLED,
+     .key = "results.total_seconds", .value = total_seconds},
+    {"executions", "", WORD("Executions"), COUNT, METRIC_POOLED,
+     .key = "key", .value = executions},
+    {"execution.#.seconds_per_epoch", "s", WORD("s / epoch"), SECONDS, METRIC_TIME, OVER_EXECUTIONS,
+     .key = "results.seconds_per_epoch", .value = seconds_per_epoch, STEPS(median)},
+    {"execution.#.total_seconds", "s", WORD("Total s"), SECONDS, METRIC_TIME, OVER_EXECUTIONS,
+     .key = "results.total_seconds", .value = total_seconds},
+    {"train_loss", "", WORD("Train loss"), {"%.4f", 1, ""}, METRIC_RESULT,
+     .key = "results.train_loss", .value = train_loss, STEPS(epoch_mean)},
+    {"steps", "", WORD("Steps"), COUNT, METRIC_RESULT,
+     .key = "results.steps", .value = step_count, STEPS(count)},
+
+    {"epochs", "", WORD("Epochs"), COUNT, METRIC_PARAMETER,
+     .key = "parameters.epochs", .value = planned_epochs},
+    {"world_size", "", WORD("Ranks"), COUNT, METRIC_PARAMETER,
+     .key = "run.execution.world_size", .value = world_size},
+    {"virtual_shards", "", WORD("V"), COUNT, METRIC_PARAMETER,
+     .key = "parameters.virtual_shards", .value = virtual_shards},
+    {"global_batch", "", WORD("Global batch"), COUNT, METRIC_PARAMETER,
+     .key = "parameters.global_batch", .value = global_batch},
+    // After scaling, before the schedule.
+    {"lr", "", WORD("lr"), {"%g", 1, ""}, METRIC_PARAMETER,
+     .key = "parameters.optimizer.lr", .value = learning_rate},
+
+    {"seconds_to_target", "s", WORD("Time to target"), SECONDS, METRIC_TIME,
+     .key = "results.epochs.*.seconds", .value = seconds_to_target, STEPS(target)},
+    {"step.#", "ms", WORD("ms / step"), MS(3), METRIC_TIME, OVER_PHASES,
+     .key = "results.epochs.*.phases.#", .value = phase, STEPS(mean)},
+    {"step.wall", "ms", WORD("Wall time"), MS(3), METRIC_TIME,
+     .key = "results.epochs.*.seconds", .value = wall, STEPS(mean)},
+    {"step.rest", "ms", WORD("Rest of the step, ms"), MS(3), METRIC_TIME,
+     .key = "results.epochs.*.phases.load", .value = rest, STEPS(mean)},
+    {"step.sum", "ms", WORD("Sum"), MS(3), METRIC_TIME,
+     .key = "results.epochs.*.phases", .value = phases, STEPS(mean)},
+    {"busy", "fraction", WORD("Busy"), SHARE, METRIC_USE,
+     .key = "results.epochs.*.phases", .value = busy, STEPS(mean)},
+    {"copying", "fraction", WORD("Communication"), SHARE, METRIC_USE,
+     .key = "results.epochs.*.phases", .value = copying, STEPS(mean)},
+    {"waiting", "fraction", WORD("Waiting"), SHARE, METRIC_USE,
+     .key = "results.epochs.*.phases", .value = waiting, STEPS(mean)},
+    {"exposed_comm", "fraction", WORD("Exposed comm"), SHARE, METRIC_USE,
+     .key = "results.epochs.*.phases.comm", .value = exposed_comm, STEPS(mean)},
+
+    {"dp.bytes.#", "bytes", WORD("bytes / step"), COUNT, METRIC_USE, OVER_ACTIVITIES,
+     .key = "run.execution.bytes_per_step.#"},
+    {"dp.#", "ms", WORD("ms / step"), {"%.4f", 1, ""}, METRIC_USE, OVER_ACTIVITIES,
+     .key = "run.execution.seconds_per_step.#", .factor = 1000},
+    {"dp.bytes", "bytes", WORD("bytes / step"), COUNT, METRIC_USE,
+     .key = "run.execution.bytes_per_step", .value = crossing_bytes},
+    {"dp.sum", "ms", WORD("Sum"), {"%.4f", 1, ""}, METRIC_USE,
+     .key = "run.execution.seconds_per_step", .value = activities},
+    {"dp.master_alone", "fraction", WORD("The master alone"), SHARE, METRIC_USE,
+     .key = "run.execution.seconds_per_step", .value = master_alone},
+    {"replica.#.busy", "fraction", WORD("Busy"), SHARE, METRIC_USE, OVER_REPLICAS,
+     .key = "run.execution.replicas.#.busy"},
+    {"replica.#.copying", "fraction", WORD("Communication"), SHARE, METRIC_USE, OVER_REPLICAS,
+     .key = "run.execution.replicas.#", .value = replica_copying},
+    {"replica.#.waiting", "fraction", WORD("Waiting"), SHARE, METRIC_USE, OVER_REPLICAS,
+     .key = "run.execution.replicas.#.waiting"},
+    {"replica.#.bytes_sent_per_step", "bytes", WORD("Bytes sent / step"), COUNT, METRIC_USE,
+     OVER_REPLICAS, .key = "run.execution.replicas.#.bytes_sent_per_step"},
+    {"replica.#.bytes", "bytes", WORD("Memory, MiB"), MEBIBYTES, METRIC_USE, OVER_REPLICAS,
+     .key = "run.execution.replicas.#.bytes"},
+    {"micro_batches", "", WORD("Micro-batches"), {"%.4g", 1, ""}, METRIC_USE,
+     .key = "run.execution.micro_batches"},
+    {"bubble_measured", "fraction", WORD("Bubble, measured"), SHARE, METRIC_USE,
+     .key = "run.execution.bubble_measured"},
+    {"bubble_predicted", "", WORD("(S - 1) / (M + S - 1)"), SHARE, METRIC_USE,
+     .key = "run.execution.bubble_predicted", .again = bubble, STEPS(bubble)},
+    {"stage.#.busy", "fraction", WORD("Busy"), SHARE, METRIC_USE, OVER_STAGES,
+     .key = "run.execution.stages.#.busy"},
+    {"stage.#.copying", "fraction", WORD("Communication"), SHARE, METRIC_USE, OVER_STAGES,
+     .key = "run.execution.stages.#", .value = stage_copying},
+    {"stage.#.waiting", "fraction", WORD("Waiting"), SHARE, METRIC_USE, OVER_STAGES,
+     .key = "run.execution.stages.#.waiting"},
+    {"stage.#.bytes_sent_per_step", "bytes", WORD("Bytes sent / step"), COUNT, METRIC_USE,
+     OVER_STAGES, .key = "run.execution.stages.#.bytes_sent_per_step"},
+    {"stage.#.bytes", "bytes", WORD("Memory, MiB"), MEBIBYTES, METRIC_USE, OVER_STAGES,
+     .key = "run.execution.stages.#.bytes"},
+    {"vectors_per_reduction", "", WORD("Vectors per reduction"), {"%.4g", 1, ""}, METRIC_USE,
+     .key = "run.execution.vectors_per_reduction"},
+    {"bytes_sent_per_step", "bytes", WORD("Bytes sent / step"), COUNT, METRIC_USE,
+     .key = "run.execution.bytes_sent_per_step"},
+    {"hidden_comm_per_step", "s", WORD("Hidden comm, ms / step"), {"%.4f", 1000, ""}, METRIC_USE,
+     .key = "run.execution.hidden_comm_per_step"},
+
+    {"gpu.#.utilization_mean", "fraction", WORD("Busy"), SHARE, METRIC_GPU, OVER_GPUS,
+     .key = "run.gpus.#.utilization_mean"},
+    {"gpu.#.memory_used_max", "bytes", WORD("Memory, most, MiB"), {"%.0f", 1.0 / (1 << 20), ""},
+     METRIC_GPU, OVER_GPUS, .key = "run.gpus.#.memory_used_max"},
+    {"gpu.#.sm_clock_mhz_mean", "MHz", WORD("Clock, mean, MHz"), COUNT, METRIC_GPU, OVER_GPUS,
+     .key = "run.gpus.#.sm_clock_mhz_mean"},
+    {"gpu.#.power_watts_mean", "W", WORD("Power, mean, W"), COUNT, METRIC_GPU, OVER_GPUS,
+     .key = "run.gpus.#.power_watts_mean"},
+    {"gpu.#.temperature_celsius_max", "°C", WORD("Temperature, most, °C"), COUNT, METRIC_GPU,
+     OVER_GPUS, .key = "run.gpus.#.temperature_celsius_max"},
+
+    {"class.#.samples", "", WORD("Samples"), COUNT, METRIC_RESULT, OVER_CLASSES,
+     .tested = "results.per_class.#.count", .value = class_samples, PREDICTIONS(count)},
+    {"class.#", "fraction", WORD("Test accuracy"), PERCENT, METRIC_RESULT, OVER_CLASSES,
+     .tested = "results.per_class.#.accuracy", .value = class_accuracy, .range = range_of_class,
+     PREDICTIONS(class)},
+    {"confusion.#", "", WORD("Samples"), COUNT, METRIC_RESULT, OVER_CONFUSION,
+     .tested = "results.confusion.#", .value = confused, PREDICTIONS(count)},
+    {"epochs.#.loss", "", WORD("Train loss"), {"%.4f", 1, ""}, METRIC_RESULT, OVER_EPOCHS,
+     .key = "results.epochs.#.loss", .value = epoch_loss, STEPS(epoch_mean)},
+    {"epochs.#.accuracy", "fraction", WORD("Test accuracy"), PERCENT, METRIC_RESULT, OVER_EPOCHS,
+     .key = "results.epochs.#.accuracy", .value = epoch_accuracy},
+    {"epochs.#.seconds", "s", WORD("Seconds"), SECONDS, METRIC_TIME, OVER_EPOCHS,
+     .key = "results.epochs.#.seconds", .value = epoch_seconds, STEPS(epoch_sum)},
+};
+// clang-format on
+
+const metric_row *metrics_table(size_t *count) {
+    *count = sizeof table / sizeof *table;
+    return table;
+}
+
+static bool matches(const char *pattern, const char *name) {
+    const size_t before = strcspn(pattern, "#"), length = strlen(name);
+    if (!pattern[before]) return strcmp(pattern, name) == 0;
+    const size_t after = strlen(pattern + before + 1);
+    return length > before + after && strncmp(pattern, name, before) == 0 &&
+           strcmp(pattern + before + 1, name + length - after) == 0;
+}
+
+const metric_row *metrics_find(const char *name) {
+    const metric_row *found = NULL;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        if (strcmp(table[i].name, name) == 0) return &table[i];
+        if (!found && matches(table[i].name, name)) found = &table[i];
+    }
+    return found;
+}
+
+bool metric_is_time(const metric_row *m) {
+    const bool time = strcmp(m->unit, "s") == 0 || strcmp(m->unit, "ms") == 0;
+    return time || (m->kind == METRIC_USE && strcmp(m->unit, "fraction") == 0);
+}
+
+bool metric_has_mean(const metric_row *m) {
+    return m->kind != METRIC_PARAMETER && m->value != executions && m->over != OVER_EXECUTIONS &&
+           m->over != OVER_CONFUSION;
+}
+
+// ---- Members ----
+
+// A list of the manifest.
+static status count_items(const run *r, const char *path, size_t *count, error *err) {
+    const yaml_node *list = yaml_get(r->train, path);
+    if (list && list->kind != YAML_SEQUENCE) return yaml_error(list, err, "expected a list");
+    *count = list ? list->count : 0;
+    return STATUS_OK;
+}
+
+// The GPUs, if the driver said something of one.
+static size_t count_gpus(const run *r) {
+    const yaml_node *list = yaml_get(r->train, "run.gpus");
+    if (!run_has_time(r) || !list || list->kind != YAML_SEQUENCE) return 0;
+    for (size_t i = 0; i < list->count; i++)
+        if (yaml_get(list->items[i], "samples")) return list->count;
+    return 0;
+}
+
+status metric_members(const metric_row *m, const run *r, size_t *count, error *err) {
+    *count = 0;
+    if (m->over == OVER_CLASSES)
+        *count = r->class_count;
+    else if (m->over == OVER_CONFUSION)
+        *count = r->confusion && r->class_count <= METRIC_CONFUSION
+                     ? r->class_count * r->class_count
+                     : 0;
+    else if (!r->train)
+        *count = m->over == OVER_NOTHING && metric_is_tested(m, r);
+    else if (m->over == OVER_PHASES)
+        *count = RUN_PHASES;
+    else if (m->over == OVER_EPOCHS)
+        *count = r->epoch_count;
+    else if (m->over == OVER_EXECUTIONS)
+        *count = run_execution_count(r) > 1 ? run_execution_count(r) : 0;
+    else if (m->over == OVER_ACTIVITIES)
+        *count = EXECUTION_ACTIVITIES;
+    else if (m->over == OVER_GPUS)
+        *count = count_gpus(r);
+    else if (m->over == OVER_REPLICAS || m->over == OVER_STAGES)
+        return count_items(
+            r, m->over == OVER_STAGES ? "run.execution.stages" : "run.execution.replicas", count,
+            err);
+    else
+        *count = 1;
+    return STATUS_OK;
+}
+
+// `pattern` with `member` in the place of "#".
+static char *put_member(const char *pattern, const char *member, error *err) {
+    const int before = (int)strcspn(pattern, "#");
+    if (!pattern[before]) return memory_string(pattern, err);
+    return memory_format(err, "%.*s%s%s", before, pattern, member, pattern + before + 1);
+}
+
+// Names count epochs and executions from 1, keys from 0.
+static char *put_place(const char *pattern, size_t place, error *err) {
+    char number[24];
+    snprintf(number, sizeof number, "%zu", place);
+    return put_member(pattern, number, err);
+}
+
+// "cat.dog"; as keys "0.1".
+static char *put_pair(const metric_row *m, const run *r, size_t member, error *err) {
+    const size_t label = member / r->class_count, said = member % r->class_count;
+    char *pair = memory_format(err, "%s.%s", r->classes[label].name, r->classes[said].name);
+    char *name = pair ? put_member(m->name, pair, err) : NULL;
+    free(pair);
+    return name;
+}
+
+char *metric_name(const metric_row *m, const run *r, size_t member, error *err) {
+    switch (m->over) {
+    case OVER_PHASES: return put_member(m->name, run_phase_name((int)member), err);
+    case OVER_ACTIVITIES: return put_member(m->name, execution_activity((int)member), err);
+    case OVER_CLASSES: return put_member(m->name, r->classes[member].name, err);
+    case OVER_CONFUSION: return put_pair(m, r, member, err);
+    case OVER_EPOCHS:
+    case OVER_EXECUTIONS: return put_place(m->name, member + 1, err);
+    default: return put_place(m->name, member, err);
+    }
+}
+
+char *metric_key(const metric_row *m, const run *r, size_t member, error *err) {
+    const char *key = metric_is_tested(m, r) ? m->tested : m->key;
+    char pair[48];
+    switch (m->over) {
+    case OVER_CONFUSION:
+        snprintf(pair, sizeof pair, "%zu.%zu", member / r->class_count, member % r->class_count);
+        return put_member(key, pair, err);
+    case OVER_PHASES: return put_member(key, run_phase_name((int)member), err);
+    case OVER_ACTIVITIES: return put_member(key, execution_activity((int)member), err);
+    default: return put_place(key, member, err);
+    }
+}
+
+// ---- Values ----
+
+bool metric_is_tested(const metric_row *m, const run *r) {
+    return m->tested && r->evaluate;
+}
+
+status metric_value(const metric_row *m, const run *r, size_t member, double *value, error *err) {
+    const yaml_node *root = metric_is_tested(m, r) ? r->evaluate : r->train;
+    char *key = NULL;
+    int64_t count;
+    size_t members = 1;
+    status rc = STATUS_OK;
+    *value = NAN;
+    // An execution has its number among several from the run that it is one of.
+    if (m->over != OVER_EXECUTIONS) TRY(metric_members(m, r, &members, err));
+    if (m->over != OVER_EXECUTIONS && member >= members) goto out;
+    if (m->value) {
+        *value = m->value(r, member);
+        goto out;
+    }
+    key = metric_key(m, r, member, err);
+    TRY(key ? STATUS_OK : STATUS_FAILED);
+    if (m->kind == METRIC_USE && strcmp(m->unit, "bytes") == 0) {
+        TRY(run_count(root, key, &count, err));
+        *value = known(count);
+    } else {
+        TRY(run_number(root, key, value, err));
+        if (m->factor != 0) *value *= m->factor;
+    }
+out:
+    free(key);
+    return rc;
+}

@@ -1,0 +1,133 @@
+#include "results/rebuild.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "results/predictions.h"
+#include "results/statistics.h"
+#include "results/steps.h"
+
+// The lists that the file fills are its own; it stands for no executions.
+static status begin(const run *r, rebuilt *b, error *err) {
+    *b = (rebuilt){.run = *r};
+    b->run.executions = NULL;
+    b->run.epochs = memory_new(r->epoch_count, sizeof *b->run.epochs, err);
+    b->run.seconds = memory_new(r->epoch_count, sizeof *b->run.seconds, err);
+    b->run.classes = memory_new(r->class_count, sizeof *b->run.classes, err);
+    b->run.confusion = memory_new(r->class_count * r->class_count, sizeof *b->run.confusion, err);
+    if (!b->run.epochs || !b->run.seconds || !b->run.classes || !b->run.confusion)
+        return STATUS_FAILED;
+    b->run.timed = 0;
+    for (size_t i = 0; i < r->epoch_count; i++) b->run.epochs[i] = r->epochs[i];
+    for (size_t i = 0; i < r->class_count; i++) b->run.classes[i].name = r->classes[i].name;
+    return STATUS_OK;
+}
+
+void rebuilt_release(rebuilt *b) {
+    free(b->run.epochs);
+    free(b->run.seconds);
+    free(b->run.classes);
+    free(b->run.confusion);
+    *b = (rebuilt){.file = NULL};
+}
+
+static void note_file(rebuilt *b, const yaml_node *root, const char *name,
+                      const tensor_file *file) {
+    b->file = name;
+    snprintf(b->recorded, sizeof b->recorded, "%s",
+             run_text(run_file(root, "outputs", name), "content"));
+    memcpy(b->found, file->content, sizeof b->found);
+}
+
+// ---- From steps ----
+
+static double mean_loss(const run *r, const float *loss, size_t count) {
+    double sum = 0, samples = 0;
+    for (size_t i = 0; i < count; i++) {
+        const double weight = steps_samples(r, i);
+        sum += weight * loss[i];
+        samples += weight;
+    }
+    return sum / samples;
+}
+
+// Seconds of the steps of an epoch that begin at `first`.
+static double sum_seconds(const uint64_t *ns, size_t first, size_t count) {
+    uint64_t sum = 0;
+    for (size_t i = 0; ns && i < count; i++) sum += ns[first + i];
+    return ns ? (double)sum / 1e9 : NAN;
+}
+
+static void rebuild_epochs(run *r, const steps *s) {
+    const size_t count = r->epoch_count ? s->count / r->epoch_count : 0;
+    for (size_t i = 0; i < r->epoch_count; i++) {
+        run_epoch *e = &r->epochs[i];
+        e->loss = mean_loss(r, s->loss + i * count, count);
+        e->seconds = sum_seconds(s->wall, i * count, count);
+        for (int p = 0; p < RUN_PHASES; p++)
+            e->phase[p] = sum_seconds(s->phase[p], i * count, count);
+        if (i > 0 || r->epoch_count == 1) r->seconds[r->timed++] = e->seconds;
+    }
+    r->steps = (int64_t)s->count;
+    r->train_loss = r->epoch_count ? r->epochs[r->epoch_count - 1].loss : NAN;
+    r->seconds_per_epoch = statistics_median(r->seconds, r->timed);
+}
+
+status rebuild_from_steps(const run *r, rebuilt *b, error *err) {
+    steps s = {0};
+    status rc = begin(r, b, err);
+    TRY(rc);
+    TRY(steps_read(r, &s, err));
+    rebuild_epochs(&b->run, &s);
+    note_file(b, r->train, "steps.st.zst", &s.file);
+out:
+    steps_release(&s);
+    if (rc != STATUS_OK) rebuilt_release(b);
+    return rc;
+}
+
+// ---- From predictions ----
+
+static double cross_entropy(const predictions *p) {
+    double sum = 0;
+    for (size_t i = 0; i < p->samples; i++) {
+        const float *row = p->logits + i * p->classes;
+        double most = row[0], total = 0;
+        for (size_t k = 1; k < p->classes; k++) most = fmax(most, row[k]);
+        for (size_t k = 0; k < p->classes; k++) total += exp(row[k] - most);
+        sum += log(total) + most - row[p->labels[i]];
+    }
+    return sum / (double)p->samples;
+}
+
+// The place of a class is its label.
+static void rebuild_classes(run *r, const predictions *p) {
+    for (size_t i = 0; i < p->samples; i++) {
+        if (p->labels[i] >= r->class_count) continue;
+        run_class *c = &r->classes[p->labels[i]];
+        c->count++;
+        c->right += p->right[i];
+        if (p->said[i] < r->class_count) r->confusion[p->labels[i] * r->class_count + p->said[i]]++;
+    }
+    for (size_t i = 0; i < r->class_count; i++)
+        r->classes[i].accuracy = (double)r->classes[i].right / (double)r->classes[i].count;
+}
+
+status rebuild_from_predictions(const run *r, rebuilt *b, error *err) {
+    predictions p = {0};
+    status rc = begin(r, b, err);
+    TRY(rc);
+    TRY(predictions_read(r->evaluation, &p, err));
+    rebuild_classes(&b->run, &p);
+    b->run.test_samples = (int64_t)p.samples;
+    b->run.accuracy = (double)p.right_count / (double)p.samples;
+    b->run.test_loss = cross_entropy(&p);
+    note_file(b, r->evaluate, "predictions.st.zst", &p.file);
+out:
+    predictions_release(&p);
+    if (rc != STATUS_OK) rebuilt_release(b);
+    return rc;
+}

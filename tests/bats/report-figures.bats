@@ -1,0 +1,98 @@
+#!/usr/bin/env bats
+# Every number has one home: the page shows figures of report.csv, and --why computes each again from the files.
+
+load helpers
+load reports
+load training
+
+setup() {
+    need_tool report
+    need_python
+    REPORT=$BIN/report
+    mkdir "$WORK/files" && cd "$WORK/files" || return
+}
+
+# ids FILE: the figures of a report.csv.
+ids() {
+    tail -n +2 "$1" | cut -d, -f1 | sort
+}
+
+# shown FILE: the figures that the cells of a page carry.
+shown() {
+    grep -o -- '--why [^"]*"' "$1" | sed 's/^--why //; s/"$//; s/&amp;/\&/g' | sort -u
+}
+
+# walks DIR...: every figure of a report of these runs is walked back without a contradiction, and those of the
+# patterns in $again are computed again.
+walks() {
+    local id
+    succeeds "$REPORT" "$@" --out out
+    [ -z "$(ids out/report.csv | uniq -d)" ] || fail "ids stand twice: $(ids out/report.csv | uniq -d)"
+    [ -z "$(comm -23 <(shown out/report.html) <(ids out/report.csv))" ] ||
+        fail "the page shows what is no figure: $(comm -23 <(shown out/report.html) <(ids out/report.csv))"
+    ids out/report.csv >all
+    while read -r id; do
+        succeeds "$REPORT" "$@" --why "$id"
+        [[ $output != *"DOES NOT AGREE"* && $output != *BUT* ]] || fail "$id: $output"
+        [[ ! $id =~ $again || $output == *": agrees"* ]] || fail "$id was not computed again: $output"
+    done <all
+    rm -r out
+}
+
+# What steps.st.zst and predictions.st.zst hold: all but totals, parameters, and what a strategy or a driver counted.
+again='^[^.]+\.(accuracy|test_loss|train_loss|steps|seconds_per_epoch|seconds_to_target|busy|copying|waiting|exposed_comm'
+again+='|step\..*|class\..*|confusion\..*|epochs\.[0-9]+\.(loss|seconds)|execution\.[0-9]+\.seconds_per_epoch|bubble_predicted'
+again+='|mean_accuracy|mean_seconds_per_epoch|speedup|accuracy_difference|accuracy_effect|time_ratio|load_share)$'
+
+@test "one run: every figure is computed again" {
+    a_run a target=0.3
+    walks a
+}
+
+@test "executions, repeats and a baseline: their figures are walked back to every run" {
+    local seed
+    three_times runs/abc
+    for seed in 1 2 3; do
+        a_run "other/seed-$seed" name=other seed="$seed" right=$((60 + seed)) epochs="2,2.0$seed,2,2.01,2"
+    done
+    walks runs/abc other --baseline runs/abc
+}
+
+@test "replicas, stages and ranks, and those without times" {
+    again='^pipe\.bubble_predicted$' # without times there is nothing to hold a file against
+    a_run dp name=dp execution='{"strategy": "dp", "replicas": [{"busy": 0.75, "waiting": 0.05, "bytes": 4194304},
+        {"busy": 0.5, "waiting": 0.3, "bytes": 2097152}], "seconds_per_step": {"broadcast": 0.01, "scatter": 0.02,
+        "forward": 0.1, "gather": 0.005, "loss": 0.001, "scatter_gradient": 0.004, "backward": 0.2, "reduce": 0.04,
+        "update": 0.02}, "bytes_per_step": {"broadcast": 100, "scatter": 20, "gather": 3, "reduce": 101}}'
+    a_run mp name=pipe ranks=2 execution='{"strategy": "mp", "stages": [{"first": "a", "last": "b", "busy": 0.7,
+        "waiting": 0.25, "bytes_sent_per_step": 4096, "bytes": 1048576}, {"first": "c", "last": "d", "busy": 0.5,
+        "waiting": 0.45, "bytes": 524288}], "micro_batches": 2, "bubble_measured": 0.35,
+        "bubble_predicted": 0.3333333333333333}'
+    a_run ddp name=ranks execution='{"vectors_per_reduction": 2, "bytes_sent_per_step": 5000,
+        "hidden_comm_per_step": 0.001}'
+    a_run resumed name=resumed resumed=1 target=0.3
+    walks dp mp ddp resumed
+}
+
+@test "a study: its effects, its shares and its efficiency" {
+    local workers
+    for workers in 0 2 4; do a_run "w$workers" name="w$workers" workers="$workers" load="0.$((6 - workers))"; done
+    {
+        printf 'schema: lockstep.plan/1\nkind: study\nexperiment: base.yaml\nname: loaders\nvary: [loader_workers]\nruns:\n'
+        printf '  - {name: w%d, role: variant, set: [], values: {loader_workers: %d}}\n' 0 0 2 2 4 4
+    } >plan.yaml
+    walks w0 w2 w4 --plan plan.yaml
+}
+
+@test "real runs: what the tools wrote is what their files hold" {
+    need_training
+    local kind
+    make_data data 200 50
+    for kind in single dp mp ddp; do
+        write_experiment e.yaml name=$kind strategy=$kind world_size=2 epochs=2 "$LENET_BN"
+        succeeds "$BIN/train-$kind" -q --experiment e.yaml --train data/train.st.zst --test data/test.st.zst \
+            --threads 1 --out "$kind/train"
+        succeeds "$BIN/evaluate" -q --model "$kind/train/model.st.zst" --data data/test.st.zst --out "$kind/evaluate"
+    done
+    walks single dp mp ddp
+}

@@ -9,9 +9,6 @@
 // the learning rate stand for each other and are looked at together.
 static const quantity conditions[] = {QUANTITY_LOADER_WORKERS, QUANTITY_EPOCHS, QUANTITY_SAMPLES};
 enum { CONDITIONS = sizeof conditions / sizeof *conditions };
-static const label labels[] = {LABEL_DATASET, LABEL_MODEL,     LABEL_OPTIMIZER,
-                               LABEL_AUGMENT, LABEL_PRECISION, LABEL_DEVICE};
-enum { CONDITION_LABELS = sizeof labels / sizeof *labels };
 
 // ---- In what do two rows differ? ---------------------------------------------------------------
 
@@ -23,7 +20,7 @@ static bool parallel_differs(const claim_row *x, const claim_row *y) {
 static int differences(const claim_row *x, const claim_row *y) {
     int n = rows_differ_in_batch(x, y) || rows_differ(x, y, QUANTITY_LR);
     for (int i = 0; i < CONDITIONS; i++) n += rows_differ(x, y, conditions[i]);
-    for (int i = 0; i < CONDITION_LABELS; i++) n += rows_differ_in_label(x, y, labels[i]);
+    for (int l = LABEL_STRATEGY + 1; l < LABELS; l++) n += rows_differ_in_label(x, y, (label)l);
     return n;
 }
 
@@ -122,7 +119,7 @@ static void unlike_batch(findings *a, const claim_statement *s) {
 static void unlike_loader_workers(findings *a, const claim_statement *s) {
     const claim_row *of = s->of, *than = s->than;
     quantity q = QUANTITY_LOADER_WORKERS;
-    finding_add(a, FINDING_ARMS, subject_of(q, s), "'%s' and '%s' differ in loader workers",
+    finding_add(a, FINDING_ARMS, subject_of((int)q, s), "'%s' and '%s' differ in loader workers",
                 of->name, than->name);
     finding_sum(a, "loader workers %s and %s", of->values[q].text, than->values[q].text);
     bool loader = say_like_for_like(a, of, than, q);
@@ -136,7 +133,7 @@ static void unlike_condition(findings *a, const claim_statement *s, quantity q) 
         unlike_loader_workers(a, s);
         return;
     }
-    finding_add(a, FINDING_ARMS, subject_of(q, s), "'%s' and '%s' differ in %s", of->name,
+    finding_add(a, FINDING_ARMS, subject_of((int)q, s), "'%s' and '%s' differ in %s", of->name,
                 than->name, quantity_key(q));
     finding_sum(a, "%s %s and %s", quantity_key(q), of->values[q].text, than->values[q].text);
     if (q == QUANTITY_EPOCHS) say_epochs(a, of, than);
@@ -166,7 +163,7 @@ static void one_sided(findings *a, const claim_statement *s, quantity q) {
         y = &global_y;
     }
     if (x->given == y->given) return;
-    finding_add(a, FINDING_UNSUPPORTED, subject_of(q, s),
+    finding_add(a, FINDING_UNSUPPORTED, subject_of((int)q, s),
                 "'%s' and '%s': %s is given for one of them only", of->name, than->name,
                 quantity_key(q));
     finding_sum(a, "'%s': %s; '%s': not given", x->given ? of->name : than->name,
@@ -197,8 +194,7 @@ static bool is_due(const findings *a, const claim_statement *s, int topic) {
 
 static void check_labels(findings *a, const claim_statement *s) {
     const claim_row *of = s->of, *than = s->than;
-    for (int i = 0; i < CONDITION_LABELS; i++) {
-        const label l = labels[i];
+    for (label l = LABEL_STRATEGY + 1; l < LABELS; l++) {
         if (!rows_differ_in_label(of, than, l) || !is_due(a, s, LABEL_TOPIC(l))) continue;
         finding_add(a, FINDING_ARMS, subject_of(LABEL_TOPIC(l), s), "'%s' and '%s' differ in %s",
                     of->name, than->name, label_key(l));
@@ -216,14 +212,14 @@ void check_arms(findings *a, const claim_statement *s) {
     if (!open_before(a, s, of)) open_batch(a, s, of);
     if (!open_before(a, s, than)) open_batch(a, s, than);
     for (int i = 0; i < CONDITIONS; i++)
-        if (is_due(a, s, conditions[i])) one_sided(a, s, conditions[i]);
+        if (is_due(a, s, (int)conditions[i])) one_sided(a, s, conditions[i]);
     if (batch) one_sided(a, s, QUANTITY_GLOBAL_BATCH);
     if (batch) one_sided(a, s, QUANTITY_LR);
     if (!parallel_differs(of, than) && differences(of, than) < 2) return;
     if (batch && (rows_differ_in_batch(of, than) || rows_differ(of, than, QUANTITY_LR)))
         unlike_batch(a, s);
     for (int i = 0; i < CONDITIONS; i++)
-        if (rows_differ(of, than, conditions[i]) && is_due(a, s, conditions[i]))
+        if (rows_differ(of, than, conditions[i]) && is_due(a, s, (int)conditions[i]))
             unlike_condition(a, s, conditions[i]);
     check_labels(a, s);
 }

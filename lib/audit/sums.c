@@ -26,43 +26,37 @@ static bool is_quoted(const claim_row *r) {
     return r->measured && r->source == SOURCE_NONE && has_figures(r);
 }
 
-// One finding for all rows of a sort; only the first are named.
-static void list_rows(findings *a, int topic, bool (*is)(const claim_row *), const char *what,
-                      const char *so) {
+// One finding for all rows of a sort, of which only the first are named; false where there are
+// none.
+static bool list_rows(findings *a, int topic, bool (*is)(const claim_row *), const char *what) {
     enum { NAMED = 6 };
     const claim *c = a->claim;
     const claim_row *first = NULL;
     size_t found = 0;
-    text names, rows;
+    text names;
     text_init(&names, a->err);
-    text_init(&rows, a->err);
     for (size_t i = 0; i < c->row_count; i++) {
         if (!is(&c->rows[i])) continue;
         if (!first) first = &c->rows[i];
         if (found && found < NAMED) text_append(&names, finding_text(a, ", "));
+        if (found == NAMED) text_append(&names, finding_text(a, ", …"));
         if (found < NAMED) text_format(&names, finding_text(a, "'%s'"), c->rows[i].name);
         found++;
     }
-    if (found > NAMED)
-        text_format(&rows, finding_text(a, "%s and %zu more rows"), text_string(&names),
-                    found - NAMED);
-    else
-        text_append(&rows, text_string(&names));
-    if (a->rc == STATUS_OK) a->rc = text_status(&rows);
+    if (a->rc == STATUS_OK) a->rc = text_status(&names);
     if (found) {
-        finding_add(a, FINDING_UNSUPPORTED, subject_row(topic, first), what, text_string(&rows));
+        finding_add(a, FINDING_UNSUPPORTED, subject_row(topic, first), what, text_string(&names));
         finding_sum(a, "%zu of %zu rows", found, c->row_count);
-        finding_so(a, so);
     }
     text_release(&names);
-    text_release(&rows);
+    return found > 0;
 }
 
 void check_sources(findings *a) {
-    list_rows(a, TOPIC_MEASURED, is_expected, "%s expected, never measured",
-              "these rows are a guess, and so is every speed-up between them");
-    list_rows(a, TOPIC_SOURCE, is_quoted, "%s quoted without a source",
-              "nobody can check these figures or repeat the runs behind them");
+    if (list_rows(a, TOPIC_MEASURED, is_expected, "%s expected, never measured"))
+        finding_so(a, "these rows are a guess, and so is every speed-up between them");
+    if (list_rows(a, TOPIC_SOURCE, is_quoted, "%s quoted without a source"))
+        finding_so(a, "nobody can check these figures or repeat the runs behind them");
 }
 
 // ---- Times that must add up --------------------------------------------------------------------
@@ -213,7 +207,7 @@ static void check_phases(findings *a, const claim_row *r) {
 
 // Do the times of all arms that state no batch imply one size? (The times of one that does are held
 // against its own.) Only what is more than the overhead that a total may hold counts.
-static void check_implied(findings *a, stated (*implied)(const claim_row *), const char *what) {
+static void check_implied(findings *a, stated (*implied)(const claim_row *)) {
     const claim *c = a->claim;
     const claim_row *first = NULL;
     stated expected = {0};
@@ -230,7 +224,10 @@ static void check_implied(findings *a, stated (*implied)(const claim_row *), con
         if (!interval_meet(wide, expected.range)) differ = true;
     }
     if (!differ) return;
-    finding_add(a, FINDING_ARITHMETIC, subject_row(TOPIC_TIME, first), what);
+    finding_add(a, FINDING_ARITHMETIC, subject_row(TOPIC_TIME, first),
+                implied == implied_by_phases
+                    ? "the arms imply different batch sizes (by load and update)"
+                    : "the arms imply different batch sizes (by the time of a batch)");
     for (size_t i = 0; i < c->row_count; i++) {
         const claim_row *r = &c->rows[i];
         stated batch = implied(r);
@@ -331,8 +328,6 @@ void check_sums(findings *a) {
         check_epoch_list(a, r);
         check_class_list(a, r);
     }
-    check_implied(a, implied_by_batch_time,
-                  WORD("the arms imply different batch sizes (by the time of a batch)"));
-    check_implied(a, implied_by_phases,
-                  WORD("the arms imply different batch sizes (by load and update)"));
+    check_implied(a, implied_by_batch_time);
+    check_implied(a, implied_by_phases);
 }

@@ -82,6 +82,7 @@ const char *effect_published_unit(const char *key) {
 // More digits than anybody reads are rounded.
 static void append_number(text *out, const char *number) {
     enum { DIGITS_SHOWN = 8 };
+    if (!number) return; // no figure at all: it was never checked
     if (strlen(number) > DIGITS_SHOWN)
         text_format(out, "%.5g", strtod(number, NULL));
     else

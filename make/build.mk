@@ -80,10 +80,16 @@ FORCE: check-build
 check-build:
 	@scripts/check-folders build '$(BUILD)' $(call word_of,$(ARTIFACTS))
 
-# The version is a header that changes only when `git describe` does, and at once: modes may be built side by side.
+# The version is a header that changes only when `git describe` or a source does, and at once: modes may be built side by
+# side. Of a tree with changes, or without git, the version alone does not say what was built.
 $(BUILD)/generated/version.h: FORCE
 	@mkdir -p $(@D); v=$$(git describe --always --dirty --tags 2>/dev/null || echo unknown); \
-	line="#define LOCKSTEP_VERSION \"$$v\""; echo "$$line" | cmp -s - $@ || { echo "$$line" > $@.$$$$ && mv -f $@.$$$$ $@; }
+	s=$$(find Makefile make lib tools -type f | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -c 1-16); \
+	lines=$$(printf '#define LOCKSTEP_VERSION "%s"\n#define LOCKSTEP_SOURCES "%s"\n' "$$v" "$$s"); \
+	echo "$$lines" | cmp -s - $@ || { echo "$$lines" > $@.$$$$ && mv -f $@.$$$$ $@; }
+# What decides the code, for the manifest; without what a string or a shell would take for its own.
+FLAGS_TEXT = $(strip $(subst \,,$(subst ",,$(subst ',,$(ARITH) $(MODEFLAGS) $(KERNEL_OPT) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS)))))
+$(OBJ)/lib/base/version.o: CPPFLAGS_ALL += -DLOCKSTEP_FLAGS='"$(FLAGS_TEXT)"'
 
 $(OBJ)/%.o: %.c $(OBJ)/flags
 	@mkdir -p $(@D)

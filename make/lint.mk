@@ -7,7 +7,7 @@ TESTSRC      := $(wildcard tests/*/*.c)
 ALL_SOURCES  := $(sort $(wildcard lib/*/*.[ch] lib/*/*/*.[ch] lib/*/*/*/*.[ch] tools/*.[ch] tests/*/*.[ch] \
                                   lib/*/*/*.cu lib/*/*/*.cuh tests/*/*.cc))
 SHELL_FILES  := .ci/run tests/run $(wildcard scripts/* pipelines/*.sh tests/bats/*.bash tests/bats/*.bats tests/bench/*.sh tests/bench/measure/* tests/gpu/*) \
-               $(addprefix tests/bench/,run growth draw-growth describe-machine write-docs cuda cuda-docs)
+               $(addprefix tests/bench/,run growth calibrate draw-growth describe-machine write-docs cuda cuda-docs)
 
 .PHONY: lint lint-format lint-shell lint-gcc lint-clang check-layers check-kernels check-words format
 lint: lint-format lint-shell check-layers check-kernels check-words lint-gcc lint-clang ## Format, shellcheck, layers, kernels, translations, and warnings of two compilers

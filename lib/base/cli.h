@@ -64,5 +64,9 @@ const char *cli_nearest(const char *word, const char *const *words, size_t count
 
 // "git describe" of the source when it was built, or "unknown".
 const char *cli_version(void);
+// What it was built from and how: a hash of the sources, 16 hexadecimal digits, and the flags of
+// the compiler that decide its code.
+const char *cli_sources(void);
+const char *cli_flags(void);
 
 #endif

@@ -22,7 +22,7 @@ typedef enum random_purpose {
     RANDOM_FLIP = 6,
     RANDOM_AFFINE = 7,
     RANDOM_SYNTHETIC = 8, // drawn images: sample = index of the image
-    RANDOM_BOOTSTRAP = 9, // resampling for intervals: epoch = resample
+    RANDOM_TRIAL = 9,     // noise and labels of calibrations
 } random_purpose;
 
 // Names one stream of numbers.

@@ -89,6 +89,8 @@ static status describe_run(yaml_node *run, const char *started, error *err) {
     TRY(put_text(run, "cpu", cpu, err));
     TRY(put_integer(run, "cores", sysconf(_SC_NPROCESSORS_ONLN), err));
     TRY(put_text(run, "compiler", COMPILER, err));
+    TRY(put_text(run, "flags", cli_flags(), err));
+    TRY(put_text(run, "sources", cli_sources(), err));
     TRY(yaml_put(run, "libraries", describe_libraries(err), err));
     TRY(describe_commit(run, err));
     TRY(put_text(run, "start", started, err));

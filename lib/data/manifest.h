@@ -44,8 +44,9 @@ yaml_node *manifest_parameters(manifest *m);
 yaml_node *manifest_results(manifest *m);
 yaml_node *manifest_run(manifest *m);
 
-// `run:` holds from the start what the library knows: host, cpu, cores, compiler, libraries,
-// commit, dirty, start. A tool adds what it knows better: execution, instruction set, GPUs.
+// `run:` holds from the start what the library knows: host, cpu, cores, compiler, flags, sources,
+// libraries, commit, dirty, start. A tool adds what it knows better: execution, instruction set,
+// GPUs.
 
 // Completes `end` and `key`, makes paths relative to the folder of `path`, and writes. Once a
 // manifest; every output must be there.

@@ -71,6 +71,7 @@ static bool counts(const pipeline *p, const planned_runs *runs, const execution 
     const yaml_node *segments = yaml_get(x->train, "run.execution");
     if (wanted > 1 && (!segments || segments->kind != YAML_MAPPING)) return false;
     return says(x->train, "run.host", runs->host) && says(x->train, "version", runs->version) &&
+           strcmp(yaml_text_at(x->train, "run.sources"), runs->sources) == 0 &&
            is_as_wide(p, x->train);
 }
 
@@ -126,9 +127,11 @@ static status count_missing(const pipeline *p, const planned_runs *runs, int rou
     return STATUS_OK;
 }
 
-static void take_condition(planned_runs *runs, const char *host, const char *version) {
+static void take_condition(planned_runs *runs, const char *host, const char *version,
+                           const char *sources) {
     snprintf(runs->host, sizeof runs->host, "%s", host);
     snprintf(runs->version, sizeof runs->version, "%s", version);
+    snprintf(runs->sources, sizeof runs->sources, "%s", sources);
 }
 
 status execute_missing(const pipeline *p, planned_runs *runs, int rounds, int *missing,
@@ -136,7 +139,7 @@ status execute_missing(const pipeline *p, planned_runs *runs, int rounds, int *m
     char host[PROCESS_HOST_BYTES];
     execution_list first;
     process_host(host);
-    take_condition(runs, host, cli_version());
+    take_condition(runs, host, cli_version(), cli_sources());
     status rc = count_missing(p, runs, rounds, missing, err);
     if (rc != STATUS_OK || !*missing) return rc;
     // A set that is complete has its first execution among those of the first run.
@@ -146,12 +149,13 @@ status execute_missing(const pipeline *p, planned_runs *runs, int rounds, int *m
     for (size_t i = first.count; rc == STATUS_OK && *missing && i-- > 0;) {
         const yaml_node *train = first.items[i].train;
         if (!train) continue;
-        take_condition(runs, yaml_text_at(train, "run.host"), yaml_text_at(train, "version"));
+        take_condition(runs, yaml_text_at(train, "run.host"), yaml_text_at(train, "version"),
+                       yaml_text_at(train, "run.sources"));
         rc = count_missing(p, runs, rounds, missing, err);
     }
     store_release(&first);
     if (*missing) {
-        take_condition(runs, host, cli_version());
+        take_condition(runs, host, cli_version(), cli_sources());
         *missing = now;
     }
     return rc;

@@ -39,8 +39,9 @@ typedef struct planned_runs {
     yaml_node *plan; // schema lockstep.plan/1
     planned_run *items;
     size_t count;
-    // Where and by which version the executions are made that its times come from.
-    char host[256], version[128];
+    // Where, by which version and from which sources the executions are made that its times come
+    // from; "": they do not say.
+    char host[256], version[128], sources[32];
     char *report; // the folder of the report
     char *file;   // that the plan is written to
 } planned_runs;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "report/sections.h"
+#include "results/machine_use.h"
 
 const char *say_count(const results *r, double n, const char *one, const char *many,
                       char buffer[COUNT_TEXT]) {
@@ -21,6 +22,11 @@ void cell_count(document *d, int64_t value) {
         document_cell(d, CELL_NUMBER, "%s", "");
     else
         document_cell(d, CELL_NUMBER, "%lld", (long long)value);
+}
+
+void cell_appended(document *d, cell_style style, text *out) {
+    document_cell(d, style, "%s", text_string(out));
+    text_release(out);
 }
 
 void cell_percent(document *d, double fraction) {
@@ -72,8 +78,9 @@ void cell_time(const results *r, document *d, const run *of, double seconds) {
     if (isnan(seconds) || !run_has_time(of))
         document_cell(d, CELL_NUMBER, "%s", "");
     else
-        document_cell(d, CELL_NUMBER, "%.*f%s", seconds_digits(seconds), seconds,
-                      of->simulated ? SIMULATED_MARK : "");
+        document_cell(d, CELL_NUMBER, "%.*f%s%s", seconds_digits(seconds), seconds,
+                      of->simulated ? SIMULATED_MARK : "",
+                      machine_busy_executions(of) ? BUSY_MARK : "");
 }
 
 const char *label_run(const results *r, const run *one, char buffer[LABEL_TEXT]) {
@@ -107,7 +114,8 @@ static void show(document *d, const figure *f, const metric_style *style, bool m
     const bool marked = mark && f && f->simulated;
     write_number(number, f ? f->value : NAN, style);
     if (*number)
-        document_cell(d, CELL_NUMBER, "%s%s%s", number, style->sign, marked ? SIMULATED_MARK : "");
+        document_cell(d, CELL_NUMBER, "%s%s%s%s", number, style->sign, marked ? SIMULATED_MARK : "",
+                      mark && f->busy ? BUSY_MARK : "");
     else
         document_cell(d, CELL_NUMBER, "%s", "");
     cell_shows(d, 0, f);

@@ -7,56 +7,6 @@
 
 #include "report/sections.h"
 
-// ---- What came of it ----
-
-// The interval of the ratio is what is calibrated on A/A pairs; that of the difference is what is
-// shown. Both must agree before a step counts.
-effect effect_on_time(const comparison *c) {
-    const interval times = c->speedup.range, seconds = c->seconds.range;
-    if (c->reasons || isnan(times.low) || isnan(seconds.low)) return EFFECT_OPEN;
-    bool covers = (times.low <= 1 && times.high >= 1) || (seconds.low <= 0 && seconds.high >= 0);
-    return covers ? EFFECT_NONE : EFFECT_SHOWN;
-}
-
-// McNemar's test is about two models. What changed between them may be the factor, or only where a
-// training of this kind happens to end: that takes seeds to tell.
-effect effect_on_accuracy(const comparison *c) {
-    if (c->identical) return EFFECT_IDENTICAL;
-    if (isnan(c->accuracy_difference) || isnan(c->p)) return EFFECT_OPEN;
-    if (c->p >= 0.05) return EFFECT_NONE;
-    return c->test == ACCURACY_PAIRED ? EFFECT_SHOWN : EFFECT_ONE_SEED;
-}
-
-void effect_append_time(const results *r, text *out, const comparison *c) {
-    double times = c->speedup.value;
-    interval range = c->speedup.range;
-    bool longer = times < 1;
-    switch (effect_on_time(c)) {
-    case EFFECT_NONE: text_append(out, say(r, "no difference")); return;
-    case EFFECT_OPEN:
-        if (c->reasons)
-            text_format(out, say(r, "not like for like: %s"), c->reasons);
-        else
-            text_format(out, say(r, "no verdict: at least %d timed epochs on each side are needed"),
-                        STATISTICS_RATIO_MIN);
-        return;
-    default: break;
-    }
-    text_format(out,
-                say(r, longer ? "takes %.2f times as long [%.2f, %.2f]"
-                              : "%.2f times as fast [%.2f, %.2f]"),
-                longer ? 1 / times : times, longer ? 1 / range.high : range.low,
-                longer ? 1 / range.low : range.high);
-    if (c->simulated) text_append(out, SIMULATED_MARK);
-}
-
-void effect_append_points(const results *r, text *out, const comparison *c) {
-    interval range = c->accuracy_range;
-    text_format(out, say(r, "%+.2f points"), 100 * c->accuracy_difference);
-    if (!isnan(range.low) && !c->identical)
-        text_format(out, " [%+.2f, %+.2f]", 100 * range.low, 100 * range.high);
-}
-
 // ---- What it is about ----
 
 // NULL: the rest.

@@ -5,52 +5,34 @@
 #include "report/bars.h"
 #include "report/sections.h"
 
-static void verdict_cell(const results *r, document *d, const comparison *c) {
-    interval range = c->speedup.range;
-    if (c->reasons)
-        document_cell(d, CELL_TEXT, say(r, "not like for like: %s"), c->reasons);
-    else if (isnan(range.low))
-        document_cell(d, CELL_TEXT,
-                      say(r, "no verdict: at least %d timed epochs on each side are needed"),
-                      STATISTICS_RATIO_MIN);
-    else if (range.low <= 1 && range.high >= 1)
-        document_cell(d, CELL_TEXT, "%s", say(r, "no difference"));
-    else
-        document_cell(d, CELL_TEXT, "%s", say(r, c->speedup.value > 1 ? "faster" : "slower"));
-}
-
-void cells_speedup(const results *r, document *d, const comparison *c) {
-    interval range = c->speedup.range;
-    const char *mark = c->simulated ? SIMULATED_MARK : "";
-    if (c->reasons || isnan(c->speedup.value))
-        document_cell(d, CELL_NUMBER, "%s", "");
-    else
-        document_cell(d, CELL_NUMBER, "%.2f×%s", c->speedup.value, mark);
-    if (c->reasons || isnan(range.low))
-        document_cell(d, CELL_NUMBER, "%s", "");
-    else
-        document_cell(d, CELL_NUMBER, "[%.2f, %.2f]", range.low, range.high);
-    verdict_cell(r, d, c);
+void cell_time_verdict(const results *r, document *d, const comparison *c, verdict_length length) {
+    text out;
+    text_init(&out, d->err);
+    verdict_append_time(&out, c, length, r->options.language);
+    cell_appended(d, CELL_TEXT, &out);
 }
 
 void cell_accuracy_verdict(const results *r, document *d, const comparison *c) {
-    char how[128];
-    if (isnan(c->accuracy_difference) && !c->identical) {
-        document_cell(d, CELL_TEXT, "%s", say(r, "not comparable: other test data, or none"));
-    } else if (c->identical) {
-        document_cell(d, CELL_TEXT, "%s", say(r, "same model: exactly 0"));
-    } else if (c->test == ACCURACY_NOT_TESTED) {
-        document_cell(
-            d, CELL_TEXT, "%s",
-            say(r, "not tested: same seeds with predictions, or three common seeds, are needed"));
-    } else {
-        const char *by = c->test == ACCURACY_PAIRED ? WORD("paired t-test over %zu seeds")
-                                                    : WORD("McNemar's test on %zu samples");
-        const char *verdict = c->p < 0.05 ? WORD("significant (p = %.2g, %s)")
-                                          : WORD("no significant difference (p = %.2g, %s)");
-        snprintf(how, sizeof how, say(r, by), c->pairs);
-        document_cell(d, CELL_TEXT, say(r, verdict), c->p, how);
-    }
+    text out;
+    text_init(&out, d->err);
+    verdict_append_accuracy(&out, c, VERDICT_WORD, r->options.language);
+    cell_appended(d, CELL_TEXT, &out);
+}
+
+void cells_speedup(const results *r, document *d, const comparison *c) {
+    const interval range = c->speedup.range;
+    const char *mark = c->simulated ? SIMULATED_MARK : "";
+    if (isnan(c->speedup.value))
+        document_cell(d, CELL_NUMBER, "%s", "");
+    else
+        document_cell(d, CELL_NUMBER, "%.2f×%s", c->speedup.value, mark);
+    if (!isnan(range.low))
+        document_cell(d, CELL_NUMBER, "[%.2f, %.2f]", range.low, range.high);
+    else if (!isnan(c->spread.low))
+        document_cell(d, CELL_NUMBER, say(r, "epochs %.2f–%.2f"), c->spread.low, c->spread.high);
+    else
+        document_cell(d, CELL_NUMBER, "%s", "");
+    cell_time_verdict(r, d, c, VERDICT_WORD);
 }
 
 void cells_comparison(const results *r, document *d, const comparison *c) {
@@ -117,6 +99,27 @@ out:
     return rc;
 }
 
+void note_verdicts(const results *r, document *d) {
+    document_add(
+        d, BLOCK_NOTE,
+        say(r,
+            "Times are compared only like for like: the same data, model, global batch, epochs, "
+            "augmentation, optimizer, precision, sources, compiler, flags, machine, kind of "
+            "device, instruction set and loader workers, and at one world size as many threads; "
+            "what a study or a step varies may differ. A verdict takes %d executions of each "
+            "side, in turns (EXECUTIONS=%d), on a machine that did nothing else. Intervals: "
+            "95 %%, Student's t on the logarithms of the medians of executions, from %d rounds "
+            "on paired by round; with fewer executions, from the slowest to the fastest epochs."),
+        VERDICT_EXECUTIONS, VERDICT_EXECUTIONS, VERDICT_ROUNDS);
+    document_add(
+        d, BLOCK_NOTE,
+        say(r, "Different: p below 0.05, corrected for the verdicts of a table (Holm). The same: "
+               "two one-sided tests, 5 %% each, times within ±%g %%, accuracies within ±%g points. "
+               "Neither: undecided. Accuracies are paired by seed, with %d seeds or more; with "
+               "fewer, McNemar's test tells two models apart, not what made them."),
+        100 * VERDICT_TIME_MARGIN, 100 * VERDICT_ACCURACY_MARGIN, VERDICT_SEEDS);
+}
+
 void section_comparison(const results *r, document *d) {
     static const wording front[] = {"Experiment"};
     const group *baseline = &r->groups[0];
@@ -129,13 +132,7 @@ void section_comparison(const results *r, document *d) {
         document_cell(d, CELL_STRONG, "%s", r->comparisons[i].subject->name);
         cells_comparison(r, d, &r->comparisons[i]);
     }
-    document_add(
-        d, BLOCK_NOTE, "%s",
-        say(r,
-            "A speed-up is printed only between runs with the same data, model, global batch, "
-            "epochs, augmentation, optimizer, precision, build, machine, device kind and loader "
-            "workers. Intervals: 95 % bootstrap over repeats where a side has three or more, else "
-            "over epochs: then they know the noise between epochs, not that between runs."));
+    note_verdicts(r, d);
     if (any_target(r))
         document_add(d, BLOCK_NOTE, "%s",
                      say(r, "Time to target: seconds of training up to the end of the first epoch "

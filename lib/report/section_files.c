@@ -5,8 +5,8 @@
 
 #include "base/shell_words.h"
 #include "report/sections.h"
+#include "results/like_for_like.h"
 #include "results/origin.h"
-#include "results/pool.h"
 
 // A property of the machine or of the execution: a key of the manifest, or a field of the run.
 // What is not at a path of the manifest.
@@ -129,7 +129,7 @@ static void left_out_notes(const results *r, document *d, const run *one) {
         const run *other = &one->executions[one->execution_count + i];
         text why;
         text_init(&why, d->err);
-        status rc = pool_reasons(other, one, r->options.language, &why);
+        status rc = like_append_executed(other, one, r->options.language, &why);
         if (d->rc == STATUS_OK) d->rc = rc;
         document_add(d, BLOCK_NOTE, say(r, "%s: the times of %s are left out: %s."), one->name,
                      other->folder, text_string(&why));

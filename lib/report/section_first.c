@@ -6,6 +6,7 @@
 
 #include "report/effects.h"
 #include "report/sections.h"
+#include "results/machine_use.h"
 
 // More are not told one by one.
 enum { TOLD_MAX = 4 };
@@ -181,11 +182,12 @@ static void tell_accuracies(const results *r, text *out) {
 static void tell_time_of_one(const results *r, text *out, const run *one) {
     if (!run_has_time(one) || isnan(one->seconds_per_epoch)) return;
     const char *mark = one->simulated ? SIMULATED_MARK : "";
+    const char *busy = machine_busy_executions(one) ? BUSY_MARK : "";
     char epoch[96], total[96], how[160];
-    snprintf(epoch, sizeof epoch, "%.*f%s", seconds_digits(one->seconds_per_epoch),
-             one->seconds_per_epoch, mark);
-    snprintf(total, sizeof total, "%.*f%s", seconds_digits(one->total_seconds), one->total_seconds,
-             mark);
+    snprintf(epoch, sizeof epoch, "%.*f%s%s", seconds_digits(one->seconds_per_epoch),
+             one->seconds_per_epoch, mark, busy);
+    snprintf(total, sizeof total, "%.*f%s%s", seconds_digits(one->total_seconds),
+             one->total_seconds, mark, busy);
     if (run_execution_count(one) > 1)
         snprintf(how, sizeof how, say(r, "median of %zu executions"), run_execution_count(one));
     else if (one->epoch_count > 1)
@@ -202,14 +204,14 @@ static void tell_comparisons(const results *r, text *out) {
     text all;
     text_init(&all, out->err);
     for (size_t i = 0; i < r->comparison_count && told < TOLD_MAX; i++) {
-        text verdict;
+        text said;
         if (r->comparisons[i].reasons) continue;
         told++;
-        text_init(&verdict, out->err);
-        effect_append_time(r, &verdict, &r->comparisons[i]);
+        text_init(&said, out->err);
+        verdict_append_time(&said, &r->comparisons[i], VERDICT_SENTENCE, r->options.language);
         text_append(&all, all.length ? say(r, "; ") : "");
-        text_format(&all, say(r, "%s: %s"), r->comparisons[i].subject->name, text_string(&verdict));
-        text_release(&verdict);
+        text_format(&all, say(r, "%s: %s"), r->comparisons[i].subject->name, text_string(&said));
+        text_release(&said);
     }
     text_format(out, say(r, "Time of an epoch against %s: %s."), r->groups[0].name,
                 text_string(&all));
@@ -284,7 +286,7 @@ static void append_likeness(const results *r, text *out) {
 }
 
 void tell_trust(const results *r, document *d) {
-    bool simulated = false;
+    bool simulated = false, busy = false;
     text out;
     text_init(&out, d->err);
     append_executions(r, &out);
@@ -292,6 +294,9 @@ void tell_trust(const results *r, document *d) {
     append_likeness(r, &out);
     for (size_t i = 0; i < r->list.count; i++) simulated |= r->list.runs[i].simulated;
     if (simulated) text_append(&out, say(r, " Times with † are simulated."));
+    for (size_t i = 0; i < r->list.count; i++)
+        busy |= machine_busy_executions(&r->list.runs[i]) > 0;
+    if (busy) text_append(&out, say(r, " Times with ‡ are those of a busy machine."));
     lead(d, &out);
 }
 

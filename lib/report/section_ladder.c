@@ -16,25 +16,37 @@ static void append_step(const results *r, text *out, const planned *one, bool ti
     text_init(&came, out->err);
     effect_append_factor(r, &factor, one);
     if (time)
-        effect_append_time(r, &came, &one->step);
+        verdict_append_time(&came, &one->step, VERDICT_SENTENCE, r->options.language);
     else
-        effect_append_points(r, &came, &one->step);
+        verdict_append_points(&came, &one->step, r->options.language);
     text_format(out, say(r, "%s: %s"), text_string(&factor), text_string(&came));
     text_release(&factor);
     text_release(&came);
 }
 
-// `format` around the steps of which this came; false where there is none.
-static bool tell_steps(const results *r, document *d, block_kind kind, effect wanted, bool time,
-                       const char *format) {
+// Does a verdict belong to those that are told together? Of `kinds` each is a bit.
+enum {
+    NONE = 1 << VERDICT_NONE,
+    SAME = 1 << VERDICT_SAME,
+    UNDECIDED = 1 << VERDICT_UNDECIDED,
+    IDENTICAL = 1 << VERDICT_IDENTICAL,
+    COST = 1 << VERDICT_COST,
+    DIFFERENT = 1 << VERDICT_DIFFERENT | 1 << VERDICT_SMALL
+};
+
+// `format` around the steps with such verdicts, by the method or with `models` by two models of one
+// seed; false where there is none.
+static bool tell_steps(const results *r, document *d, block_kind kind, int kinds, bool models,
+                       bool time, const char *format) {
     text steps;
     text_init(&steps, d->err);
     for (size_t i = 0; i < r->plan.count; i++) {
         const planned *one = &r->plan.items[i];
-        effect came = time ? effect_on_time(&one->step) : effect_on_accuracy(&one->step);
-        if (one->role != PLANNED_STEP || came != wanted) continue;
+        const verdict *v = time ? &one->step.time : &one->step.accuracy;
+        if (one->role != PLANNED_STEP || !(1 << v->kind & kinds)) continue;
+        if (v->kind != VERDICT_NONE && verdict_is_of_models(v) != models) continue;
         if (steps.length) text_append(&steps, say(r, "; "));
-        if (wanted == EFFECT_SHOWN || wanted == EFFECT_ONE_SEED)
+        if (kinds & (DIFFERENT | COST))
             append_step(r, &steps, one, time);
         else
             effect_append_factor(r, &steps, one);
@@ -49,26 +61,28 @@ static void tell_time(const results *r, document *d) {
     const plan *p = &r->plan;
     const double from = results_group_value(r, &p->items[0].runs, "seconds_per_epoch");
     const double to = results_group_value(r, &p->last->runs, "seconds_per_epoch");
-    text before, after, verdict;
+    text before, after, said;
     text_init(&before, d->err);
     text_init(&after, d->err);
-    text_init(&verdict, d->err);
+    text_init(&said, d->err);
     effect_append_seconds(r, &before, &p->items[0].runs, from);
     effect_append_seconds(r, &after, &p->last->runs, to);
-    effect_append_time(r, &verdict, &p->all);
+    verdict_append_time(&said, &p->all, VERDICT_SENTENCE, r->options.language);
     if (isnan(from) || isnan(to))
         document_add(d, BLOCK_PARAGRAPH,
                      say(r, "From %s to %s as a whole there is no figure for the time: %s."),
-                     p->from, p->to, text_string(&verdict));
+                     p->from, p->to, text_string(&said));
     else
         document_add(d, BLOCK_PARAGRAPH, say(r, "An epoch of %s takes %s, one of %s takes %s: %s."),
-                     p->from, text_string(&before), p->to, text_string(&after),
-                     text_string(&verdict));
+                     p->from, text_string(&before), p->to, text_string(&after), text_string(&said));
     text_release(&before);
     text_release(&after);
-    text_release(&verdict);
-    tell_steps(r, d, BLOCK_PARAGRAPH, EFFECT_NONE, true, "No difference found: %s.");
-    tell_steps(r, d, BLOCK_PARAGRAPH, EFFECT_OPEN, true, "No verdict: %s.");
+    text_release(&said);
+    tell_steps(r, d, BLOCK_PARAGRAPH, COST, false, true,
+               "What was simulated says what it costs here: %s.");
+    tell_steps(r, d, BLOCK_PARAGRAPH, SAME, false, true, "The same, within the margin: %s.");
+    tell_steps(r, d, BLOCK_PARAGRAPH, UNDECIDED, false, true, "Undecided: %s.");
+    tell_steps(r, d, BLOCK_PARAGRAPH, NONE, false, true, "No verdict: %s.");
 }
 
 static void tell_accuracy(const results *r, document *d) {
@@ -77,23 +91,28 @@ static void tell_accuracy(const results *r, document *d) {
     const double to = results_group_value(r, &p->last->runs, "accuracy");
     text points;
     text_init(&points, d->err);
-    effect_append_points(r, &points, &p->all);
+    verdict_append_points(&points, &p->all, r->options.language);
     if (!isnan(p->all.accuracy_difference))
         document_add(d, BLOCK_PARAGRAPH,
                      say(r, "Test accuracy: %s %.2f %%, %s %.2f %%, a difference of %s."), p->from,
                      100 * from, p->to, 100 * to, text_string(&points));
     text_release(&points);
-    tell_steps(r, d, BLOCK_PARAGRAPH, EFFECT_IDENTICAL, false,
+    tell_steps(r, d, BLOCK_PARAGRAPH, IDENTICAL, false, false,
                "The same model bit for bit, so exactly 0: %s.");
-    tell_steps(r, d, BLOCK_PARAGRAPH, EFFECT_NONE, false, "No difference found: %s.");
-    tell_steps(r, d, BLOCK_PARAGRAPH, EFFECT_OPEN, false, "No verdict: %s.");
+    tell_steps(r, d, BLOCK_PARAGRAPH, SAME, false, false, "The same, within the margin: %s.");
+    tell_steps(r, d, BLOCK_PARAGRAPH, SAME, true, false,
+               "The two models are as good, within the margin: %s.");
+    tell_steps(r, d, BLOCK_PARAGRAPH, UNDECIDED, false, false, "Undecided: %s.");
+    tell_steps(r, d, BLOCK_PARAGRAPH, UNDECIDED, true, false,
+               "Undecided between the two models: %s.");
+    tell_steps(r, d, BLOCK_PARAGRAPH, NONE, false, false, "No verdict: %s.");
 }
 
 static void tell_control(const results *r, document *d, const planned *one) {
     const comparison *c = &one->step;
     text points;
     text_init(&points, d->err);
-    effect_append_points(r, &points, c);
+    verdict_append_points(&points, c, r->options.language);
     if (!isnan(c->accuracy_difference))
         document_add(d, BLOCK_PARAGRAPH,
                      say(r, "With a learning rate that follows the batch, %s reaches %.2f %% "
@@ -108,10 +127,6 @@ static const planned *find_controlled(const plan *p, const planned *control) {
     for (size_t i = 0; i < p->count; i++)
         if (&p->items[i].runs == control->step.baseline) return &p->items[i];
     return NULL;
-}
-
-static bool is_change(effect e) {
-    return e == EFFECT_SHOWN || e == EFFECT_ONE_SEED;
 }
 
 // "It was not world size and strategy (world_size 1 → 4): …", for the ranks that left the model as
@@ -135,10 +150,10 @@ static void append_not_ranks(const results *r, text *out) {
 // rate.
 static void tell_rate(const results *r, document *d, const planned *control) {
     const planned *batch = find_controlled(&r->plan, control);
-    effect came = effect_on_accuracy(&control->step);
-    effect went = batch && batch->compared ? effect_on_accuracy(&batch->step) : EFFECT_OPEN;
+    if (!batch || !batch->compared) return;
+    const verdict *came = &control->step.accuracy, *went = &batch->step.accuracy;
     const double back = control->step.accuracy_difference;
-    if (!is_change(came) || !is_change(went) || !(back > 0)) return;
+    if (!verdict_is_difference(came) || !verdict_is_difference(went) || !(back > 0)) return;
     if (!(batch->step.accuracy_difference < 0)) return;
     bool most = back >= -batch->step.accuracy_difference / 2;
     text lost, points, rest;
@@ -146,9 +161,9 @@ static void tell_rate(const results *r, document *d, const planned *control) {
     text_init(&points, d->err);
     text_init(&rest, d->err);
     append_step(r, &lost, batch, false);
-    effect_append_points(r, &points, &control->step);
+    verdict_append_points(&points, &control->step, r->options.language);
     append_not_ranks(r, &rest);
-    if (came == EFFECT_ONE_SEED || went == EFFECT_ONE_SEED)
+    if (verdict_is_of_models(came) || verdict_is_of_models(went))
         text_append(&rest, say(r, " This is one seed: SET=\"repeats=3\" tells it from chance."));
     document_add(d, BLOCK_LEAD,
                  say(r, most ? "What lost the accuracy is the learning rate, which did not follow "
@@ -164,11 +179,12 @@ static void tell_rate(const results *r, document *d, const planned *control) {
 // What made the difference, before anything else.
 static void tell_conclusion(const results *r, document *d) {
     bool none;
-    if (!tell_steps(r, d, BLOCK_LEAD, EFFECT_SHOWN, true, "What made the difference in time: %s."))
+    if (!tell_steps(r, d, BLOCK_LEAD, DIFFERENT, false, true,
+                    "What made the difference in time: %s."))
         document_add(d, BLOCK_LEAD, "%s", say(r, "No step shows a difference in time."));
-    none = !tell_steps(r, d, BLOCK_LEAD, EFFECT_SHOWN, false,
+    none = !tell_steps(r, d, BLOCK_LEAD, DIFFERENT, false, false,
                        "What made the difference in accuracy: %s.");
-    if (tell_steps(r, d, BLOCK_LEAD, EFFECT_ONE_SEED, false,
+    if (tell_steps(r, d, BLOCK_LEAD, DIFFERENT, true, false,
                    "In accuracy the models differ, but one seed does not tell the factor from "
                    "chance (SET=\"repeats=3\" does): %s."))
         none = false;
@@ -191,12 +207,6 @@ static bool has_published(const results *r, document *d, bool time) {
     return any;
 }
 
-// A cell of what an append function makes.
-static void appended_cell(document *d, cell_style style, text *out) {
-    document_cell(d, style, "%s", text_string(out));
-    text_release(out);
-}
-
 // The head of a table: the factor, what was published where anything was, the rest.
 static void ladder_head(const results *r, document *d, const wording *head, size_t count,
                         bool published) {
@@ -217,9 +227,9 @@ static void first_cells(const results *r, document *d, const planned *one, bool 
         effect_append_factor(r, &factor, one);
     else
         text_append(&factor, say(r, "All together"));
-    appended_cell(d, CELL_STRONG, &factor);
+    cell_appended(d, CELL_STRONG, &factor);
     if (one && published) effect_append_published(r, &beside, one, time);
-    if (published) appended_cell(d, CELL_TEXT, &beside);
+    if (published) cell_appended(d, CELL_TEXT, &beside);
     text_release(&beside);
 }
 
@@ -227,14 +237,7 @@ static void change_cell(document *d, const planned *one) {
     text out;
     text_init(&out, d->err);
     effect_append_changes(&out, one);
-    appended_cell(d, CELL_TEXT, &out);
-}
-
-static void verdict_cell(const results *r, document *d, const comparison *c) {
-    text out;
-    text_init(&out, d->err);
-    effect_append_time(r, &out, c);
-    appended_cell(d, CELL_TEXT, &out);
+    cell_appended(d, CELL_TEXT, &out);
 }
 
 // Seconds more or less, with digits as for the seconds themselves, and their interval: in the same
@@ -274,7 +277,7 @@ static void time_cells(const results *r, document *d, const group *g, const comp
     cell_shows(d, 1, effect_figure_of(r, c, "seconds_per_epoch_effect"));
     cell_shows(d, 0, effect_figure_of(r, c, "seconds_per_epoch_effect"));
     if (c)
-        verdict_cell(r, d, c);
+        cell_time_verdict(r, d, c, VERDICT_SENTENCE);
     else
         document_cell(d, CELL_TEXT, "%s", "");
     if (brief) return;
@@ -302,14 +305,10 @@ static void time_table(const results *r, document *d, bool brief) {
     time_cells(r, d, &p->last->runs, &p->all, brief);
     if (!brief) document_cell(d, CELL_TEXT, "%s → %s", p->from, p->to);
     if (!brief) document_cell(d, CELL_TEXT, "%s", "");
-    document_add(
-        d, BLOCK_NOTE, "%s",
-        say(r, "Effect: against the step before; a run beside the way is compared with the step "
-               "above it, and so is the step after it. Steps are only compared where data, "
-               "machine, device, build, instruction set and, at one world size, threads agree. "
-               "Intervals: 95 % bootstrap over repeats where a step has three or more, else over "
-               "epochs: then they know the noise between epochs, not that between runs. Total "
-               "seconds have one with three repeats or more."));
+    document_add(d, BLOCK_NOTE, "%s",
+                 say(r, "Effect: against the step before; a run beside the way is compared with "
+                        "the step above it, and so is the step after it."));
+    note_verdicts(r, d);
 }
 
 static void accuracy_cells(const results *r, document *d, const group *g, const comparison *c,
@@ -330,11 +329,6 @@ static void accuracy_cells(const results *r, document *d, const group *g, const 
     cell_shows(d, 0, effect_figure_of(r, c, "accuracy_effect"));
     if (!c)
         document_cell(d, CELL_TEXT, "%s", "");
-    else if (effect_on_accuracy(c) == EFFECT_ONE_SEED)
-        document_cell(
-            d, CELL_TEXT,
-            say(r, "the two models differ (p = %.2g, McNemar's test on %zu samples); one seed"),
-            c->p, c->pairs);
     else
         cell_accuracy_verdict(r, d, c);
     if (!brief) document_cell(d, CELL_CODE, "%.*s", SHORT_HASH, g->runs[0]->model_content);
@@ -355,10 +349,9 @@ static void accuracy_table(const results *r, document *d, bool brief) {
     accuracy_cells(r, d, &p->last->runs, &p->all, brief);
     document_add(
         d, BLOCK_NOTE, "%s",
-        say(r, "Effect: against the step before, as for the time. With three common seeds or more "
-               "the interval is that of the mean over seeds (Student's t, paired). With fewer it "
-               "is that of the test samples of one seed, which does not know how much another seed "
-               "would change. Every step is tested by itself, at the 5 % level."));
+        say(r, "Effect: against the step before, as for the time. The interval is that of the "
+               "mean over seeds (Student's t, paired), with fewer than three that of the test "
+               "samples of one seed, which does not know how much another seed would change."));
 }
 
 // ---- Drawings ----

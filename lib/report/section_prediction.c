@@ -1,4 +1,5 @@
 // Predicted scaling beside the measured, with what the prediction is made of.
+#include <math.h>
 #include <stdio.h>
 
 #include "report/sections.h"
@@ -20,6 +21,7 @@ static void prediction_row(const results *r, document *d, const prediction *p) {
     cell_group(r, d, g, "world_size");
     document_cell(d, CELL_TEXT, "%s", p->basis ? p->basis->name : "");
     cell_figures(r, d, g->name, predicted, 5);
+    cell_figure_range(r, d, g->name, "predicted_seconds_per_epoch");
     cell_group(r, d, g, "seconds_per_epoch");
     if (p->reason)
         document_cell(d, CELL_TEXT, say(r, "no prediction: %s"), p->reason);
@@ -29,11 +31,12 @@ static void prediction_row(const results *r, document *d, const prediction *p) {
 
 static void prediction_table(const results *r, document *d) {
     static const wording front[] = {"Experiment", "Ranks", "From the one-rank run"},
-                         back[] = {"Measured s / epoch", "Error of the prediction"};
-    document_table(d, 10, "");
+                         back[] = {"95 % interval", "Measured s / epoch",
+                                   "Error of the prediction"};
+    document_table(d, 11, "");
     head_cells(r, d, front, 3);
     head_figures(r, d, predicted, 5);
-    head_cells(r, d, back, 2);
+    head_cells(r, d, back, 3);
     for (size_t i = 0; i < r->prediction_count; i++) prediction_row(r, d, &r->predictions[i]);
     document_add(
         d, BLOCK_NOTE, "%s",
@@ -45,8 +48,9 @@ static void prediction_table(const results *r, document *d) {
                "every rank updates all parameters, on its share of the cores; of dp the master "
                "alone. Communication: steps × (α + β · bytes), of ddp an all-reduce of the record "
                "(parameters, statistics, loss) times the vectors that a rank brings, of dp copies "
-               "of the bytes that the run counted. Nothing is hidden, nobody waits for a slower "
-               "rank. Error: predicted against measured."));
+               "of parameters, samples, logits and records. Nothing is hidden, nobody waits for a "
+               "slower rank. Interval: from the executions of the one-rank run, three or more; "
+               "what the model leaves out is not in it. Error: predicted against measured."));
 }
 
 // ---- What the communication is counted with ----

@@ -43,8 +43,7 @@ static double speedup_over(const results *r, const group *g, const char *name) {
         comparison c = {0};
         error err = {0};
         if (strcmp(r->groups[i].name, name) != 0) continue;
-        status rc = r->plan.count ? compare_step(g, &r->groups[i], r->options.language, &c, &err)
-                                  : compare(g, &r->groups[i], r->options.language, &c, &err);
+        status rc = compare(g, &r->groups[i], &r->plan.varied, r->options.language, &c, &err);
         if (rc == STATUS_OK) value = c.speedup.value;
         comparison_release(&c);
     }

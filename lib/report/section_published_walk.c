@@ -268,7 +268,7 @@ static void append_caution(const results *r, text *out, const published_walk *w,
                            const comparison *c) {
     const int64_t from = c->baseline->runs[0]->virtual_shards;
     const int64_t to = c->subject->runs[0]->virtual_shards;
-    bool one_seed = !w->time && effect_on_accuracy(c) == EFFECT_ONE_SEED;
+    bool one_seed = !w->time && verdict_is_of_models(&c->accuracy);
     text caution;
     text_init(&caution, out->err);
     if (from != to) text_format(&caution, "V %lld → %lld", (long long)from, (long long)to);
@@ -280,11 +280,11 @@ static void append_caution(const results *r, text *out, const published_walk *w,
 static void append_measured(const results *r, text *out, const published_walk *w,
                             const comparison *c) {
     if (w->time)
-        effect_append_time(r, out, c);
+        verdict_append_time(out, c, VERDICT_SENTENCE, r->options.language);
     else if (c->identical)
         text_append(out, say(r, "same model: exactly 0"));
     else if (!isnan(c->accuracy_difference))
-        effect_append_points(r, out, c);
+        verdict_append_points(out, c, r->options.language);
     if (out->length) append_caution(r, out, w, c);
 }
 
@@ -336,7 +336,7 @@ static status walk_table(const results *r, document *d, const published_walk *w,
         const published_step *s = i < w->count ? &w->steps[i] : &whole;
         const planned *from = &r->plan.items[s->from], *to = &r->plan.items[s->to];
         comparison c;
-        status rc = compare_step(&to->runs, &from->runs, r->options.language, &c, err);
+        status rc = compare(&to->runs, &from->runs, &r->plan.varied, r->options.language, &c, err);
         if (rc != STATUS_OK) return rc;
         walk_row(r, d, w, s, &c, i == w->count);
         if (i < w->count) append_here(r, here, w, s, &c);

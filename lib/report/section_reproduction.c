@@ -20,15 +20,29 @@ static void epochs_cell(const results *r, document *d, const group *g) {
     cell_shows(d, 0, results_group_figure(r, g, "epochs"));
 }
 
-// What is published, and beside it our own. `view` is the report that the group belongs to.
-static status pair_cells(const results *view, document *d, const group *g, published_key key,
-                         error *err) {
-    text published;
+// Is it about the whole of a training, and not about an epoch or a step of it?
+static bool is_of_whole(published_key key) {
+    return key == PUBLISHED_ACCURACY || key == PUBLISHED_TOTAL_SECONDS;
+}
+
+// What is published, and beside it our own. `view` is the report that the group belongs to. What
+// was published of so many epochs says so beside a run of others.
+static status pair_cells(const results *r, const results *view, document *d, const group *g,
+                         published_key key, error *err) {
+    const int64_t full = reproduction_full_epochs(r->reproduction, g->name);
+    text published, other;
     text_init(&published, err);
+    text_init(&other, err);
     status rc = published_append(&published, g, key, err);
-    document_cell(d, CELL_NUMBER, "%s", text_string(&published));
+    if (is_of_whole(key)) like_append_published(g->runs[0], full, "", r->options.language, &other);
+    if (published.length && other.length)
+        document_cell(d, CELL_NUMBER, say(r, "%s (here: %s)"), text_string(&published),
+                      text_string(&other));
+    else
+        document_cell(d, CELL_NUMBER, "%s", text_string(&published));
     published_own_cell(view, d, g, key);
     text_release(&published);
+    text_release(&other);
     return rc;
 }
 
@@ -48,7 +62,7 @@ static status row(const results *r, const results *view, document *d, const char
                   view->plan.count ? ": " : "", g->name);
     epochs_cell(r, d, g);
     for (size_t i = 0; i < style.pairs; i++) {
-        status rc = pair_cells(view, d, g, keys[i], err);
+        status rc = pair_cells(r, view, d, g, keys[i], err);
         if (rc != STATUS_OK) return rc;
     }
     if (style.wide) document_cell(d, CELL_CODE, "%.*s", SHORT_HASH, g->runs[0]->model_content);
@@ -137,7 +151,7 @@ status section_rows(const results *r, document *d, bool wide, error *err) {
 
 // ---- One report ----
 
-static status like_for_like(const results *view, document *d, error *err) {
+static status compared_rows(const results *view, document *d, error *err) {
     static const wording front[] = {"Experiment", "Against"};
     if (!view->comparison_count) return STATUS_OK;
     document_add(d, BLOCK_HEADING, "%s", say(view, "Like for like"));
@@ -165,7 +179,7 @@ static bool has_course(const results *view) {
 static status compose_rows(const results *r, document *d, const reproduced *one, error *err) {
     const results *view = &one->rows;
     status rc = STATUS_OK;
-    TRY(like_for_like(view, d, err));
+    TRY(compared_rows(view, d, err));
     TRY(section_published_table(view, d, err));
     section_findings(r, d, one);
     if (has_course(view)) TRY(section_curves(view, d, true, err));
@@ -214,13 +228,7 @@ static status section_report(const results *r, document *d, const reproduced *on
 status section_reproduction(const results *r, document *d, error *err) {
     status rc = STATUS_OK;
     TRY(section_rows(r, d, true, err));
-    document_add(
-        d, BLOCK_NOTE, "%s",
-        say(r,
-            "A speed-up is printed only between runs with the same data, model, global batch, "
-            "epochs, augmentation, optimizer, precision, build, machine, device kind and loader "
-            "workers. Intervals: 95 % bootstrap over repeats where a side has three or more, else "
-            "over epochs: then they know the noise between epochs, not that between runs."));
+    note_verdicts(r, d);
     if (any_target(r))
         document_add(d, BLOCK_NOTE, "%s",
                      say(r, "Time to target: seconds of training up to the end of the first epoch "

@@ -393,7 +393,7 @@ static void tell_absent(const page *p, size_t i) {
     const run *one = run_at(p, i);
     char why[512];
     if (p->of[i] == EXECUTION_PLAIN || execution_has_times(one)) return;
-    snprintf(why, sizeof why, say(p->r, compare_no_time(one)), one->name);
+    snprintf(why, sizeof why, say(p->r, like_no_time(one)), one->name);
     document_add(p->d, BLOCK_NOTE, say(p->r, "%s: not shown where its strategy loses time: %s."),
                  one->name, run_has_time(one) ? say(p->r, "the manifest has no phases") : why);
 }

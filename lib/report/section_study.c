@@ -228,46 +228,38 @@ static void tell_fastest(const results *r, document *d) {
     const planned *best = NULL;
     for (size_t i = 1; i < p->count; i++) {
         const planned *one = &p->items[i];
-        if (effect_on_time(&one->step) != EFFECT_SHOWN || one->step.speedup.value <= 1) continue;
+        if (!verdict_is_difference(&one->step.time) || one->step.speedup.value <= 1) continue;
         if (!best || one->step.speedup.value > best->step.speedup.value) best = one;
     }
-    text name, verdict, first;
+    text name, said, first;
     text_init(&name, d->err);
-    text_init(&verdict, d->err);
+    text_init(&said, d->err);
     text_init(&first, d->err);
     append_variant(p, &first, &p->items[0]);
     if (best) {
         append_variant(p, &name, best);
-        effect_append_time(r, &verdict, &best->step);
+        verdict_append_time(&said, &best->step, VERDICT_SENTENCE, r->options.language);
         document_add(d, BLOCK_LEAD, say(r, "Fastest: %s; against %s: %s."), text_string(&name),
-                     text_string(&first), text_string(&verdict));
+                     text_string(&first), text_string(&said));
     } else {
         document_add(d, BLOCK_LEAD, say(r, "No variant is surely faster than %s."),
                      text_string(&first));
     }
     text_release(&name);
-    text_release(&verdict);
+    text_release(&said);
     text_release(&first);
 }
 
 // The shares behind what is loader bound and what is compute bound.
 static void tell_shares(const results *r, document *d) {
-    const plan *p = &r->plan;
-    bool ranges = true;
-    for (size_t i = 0; i < p->count; i++) {
-        const figure *f = share_of(r, &p->items[i]);
-        ranges = ranges && f && !isnan(f->low);
-    }
     tell_range(r, d);
-    if (!ranges)
-        document_add(d, BLOCK_PARAGRAPH,
-                     say(r, "With fewer than %d timed epochs there is no interval: the share alone "
-                            "decides here."),
-                     STATISTICS_RATIO_MIN);
-    document_add(d, BLOCK_NOTE, "%s",
+    document_add(d, BLOCK_NOTE,
                  say(r, "Load share: how much of a step's time the trainer waits for its batch, "
-                        "median over epochs with its 95 % interval. Loader bound: the whole "
-                        "interval lies above 50 %; compute bound: below; else undecided."));
+                        "mean over executions of the median epoch. The range is the 95 %% interval "
+                        "of the mean, with fewer than %d executions from the least epoch to the "
+                        "largest. Loader bound: all of it lies above 50 %%; compute bound: below; "
+                        "else undecided."),
+                 VERDICT_EXECUTIONS);
 }
 
 // ---- All of it ----
@@ -288,6 +280,7 @@ status section_study(const results *r, document *d, bool draw, error *err) {
         say(r, "Times as fast: as %s. Variants differ in nothing but what the study varies, so "
                "their times stand side by side also where the work is not the same."),
         text_string(&first));
+    note_verdicts(r, d);
     if (varies(&r->plan, "world_size"))
         document_add(
             d, BLOCK_NOTE, "%s",

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report/sections.h"
+#include "results/machine_use.h"
 
 // The first run before this one with the same model.
 static const run *find_twin(const results *r, const run *one) {
@@ -80,6 +81,28 @@ void note_executions(const results *r, document *d) {
                    "of a step are those of the execution in the middle."));
 }
 
+// The worst of the executions of a run on a busy machine.
+static machine_use find_busiest(const run *one) {
+    machine_use worst = machine_use_of(run_execution(one, 0));
+    for (size_t i = 1; i < run_execution_count(one); i++) {
+        const machine_use u = machine_use_of(run_execution(one, i));
+        if (machine_use_is_busy(&u) && !(u.others / u.wall < worst.others / worst.wall)) worst = u;
+    }
+    return worst;
+}
+
+static void note_busy(const results *r, document *d, const run *one) {
+    const size_t busy = machine_busy_executions(one);
+    if (!busy) return;
+    const machine_use u = find_busiest(one);
+    document_add(d, BLOCK_NOTE,
+                 say(r, "‡ Busy: during %zu of %zu executions of %s the machine did something else "
+                        "(up to %.1f of its %.0f cores; threads waited for %.0f %% of the time "
+                        "that they wanted), so the time is not that of the run alone."),
+                 busy, run_execution_count(one), one->name, u.others / u.wall, u.cores,
+                 100 * u.waited / (u.waited + u.cpu));
+}
+
 // What must be said about times and evaluations of some runs, below the table.
 static void summary_notes(const results *r, document *d) {
     document_add(d, BLOCK_NOTE, "%s",
@@ -95,8 +118,9 @@ static void summary_notes(const results *r, document *d) {
     for (size_t i = 0; i < r->list.count; i++) {
         const run *one = &r->list.runs[i];
         char why[512];
+        note_busy(r, d, one);
         if (one->train && !run_has_time(one)) {
-            snprintf(why, sizeof why, say(r, compare_no_time(one)), one->name);
+            snprintf(why, sizeof why, say(r, like_no_time(one)), one->name);
             document_add(d, BLOCK_NOTE,
                          say(r, one->restarted ? "No times are shown where a run was restarted: %s."
                                                : "No times are shown where a run was resumed: %s."),

@@ -86,7 +86,7 @@ static void split_note(const results *r, document *d, const run *one) {
     if (!one->train) return;
     if (!has_split(r, one)) {
         char why[512];
-        snprintf(why, sizeof why, say(r, compare_no_time(one)), one->name);
+        snprintf(why, sizeof why, say(r, like_no_time(one)), one->name);
         document_add(d, BLOCK_NOTE, say(r, "%s: no time split: %s."), one->name,
                      run_has_time(one) ? say(r, "the manifest has no phases") : why);
         return;

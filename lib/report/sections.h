@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "report/document.h"
 #include "report/report.h"
+#include "results/verdict_text.h"
 
 enum { SHORT_HASH = 12, TIME_TEXT = 64 };
 
@@ -22,12 +23,16 @@ const char *say_count(const results *r, double n, const char *one, const char *m
 void cell_number(document *d, const char *format, double value);
 void cell_count(document *d, int64_t value); // unknown: below 0
 void cell_percent(document *d, double fraction);
+// What append functions made of `out`, which is released.
+void cell_appended(document *d, cell_style style, text *out);
 void cell_range(document *d, interval percent_of_one);
 // Seconds as they are shown: two digits behind the point, four below a second.
 int seconds_digits(double seconds);
 // Behind a time that is simulated; document_footnote says once what it means.
 #define SIMULATED_MARK "†"
-// A duration of this run, with what must be said beside it: nothing for a resumed run, the mark.
+// And behind one of a machine that was busy with something else.
+#define BUSY_MARK "‡"
+// A duration of this run, with what must be said beside it: nothing for a resumed run, the marks.
 void cell_time(const results *r, document *d, const run *of, double seconds);
 // The figure OWNER.METRIC as its metric says, seconds with the mark where they are simulated; a
 // cell without a value is empty. Cells of figures carry their ids.
@@ -60,8 +65,10 @@ void cells_speedup(const results *r, document *d, const comparison *c);
 void head_comparison(const results *r, document *d, const wording *front, size_t count);
 void cells_comparison(const results *r, document *d, const comparison *c);
 void cells_uncompared(const results *r, document *d, const group *g);
-// Is a difference in accuracy one?
+// Verdicts, and the notes that say what they rest on.
+void cell_time_verdict(const results *r, document *d, const comparison *c, verdict_length length);
 void cell_accuracy_verdict(const results *r, document *d, const comparison *c);
+void note_verdicts(const results *r, document *d);
 void head_cells(const results *r, document *d, const wording *columns, size_t count);
 
 // The line below the title, and what the mark of simulated times means.

@@ -59,17 +59,20 @@ static void list_value(tally *t, const char *name, const band *b, double value) 
     if (t->rc == STATUS_OK) t->rc = append_value(t, name, b, value);
 }
 
-static void check_value(tally *t, const char *name, const band *b, double value) {
-    bool inside = value >= b->low && value <= b->high;
+// `note` is what must be known of the value: a verdict, SIMULATED. "" without.
+static void check_value(tally *t, const char *name, const band *b, double value, const char *note) {
+    const bool inside = value >= b->low && value <= b->high;
+    const char *gap = *note ? ": " : "";
     t->checked++;
     if (t->list)
         list_value(t, name, b, value);
     else if (isnan(value))
-        text_format(t->out, "unknown  %s.%s: no value to hold against [%g, %g]\n", name, b->metric,
-                    b->low, b->high);
+        text_format(t->out, "unknown  %s.%s: no value to hold against [%g, %g]%s%s\n", name,
+                    b->metric, b->low, b->high, gap, note);
     else
-        text_format(t->out, "%-8s %s.%s = %.6g, expected [%g, %g]\n", inside ? "inside" : "OUTSIDE",
-                    name, b->metric, value, b->low, b->high);
+        text_format(t->out, "%-8s %s.%s = %.6g, expected [%g, %g]%s%s\n",
+                    inside ? "inside" : "OUTSIDE", name, b->metric, value, b->low, b->high, gap,
+                    note);
     if (inside) return;
     if (!t->outside++) snprintf(t->first, sizeof t->first, "%s.%s", name, b->metric);
 }
@@ -89,7 +92,7 @@ static status check_band(const results *r, const yaml_node *bands, size_t at, ta
     const figure *one = figures_find(&r->figures, b.metric);
     if (one) {
         b.metric = one->metric;
-        check_value(t, one->owner, &b, one->value);
+        check_value(t, one->owner, &b, one->value, one->note);
         return STATUS_OK;
     }
     if (!metric_exists(r, b.metric))
@@ -98,7 +101,7 @@ static status check_band(const results *r, const yaml_node *bands, size_t at, ta
     for (size_t i = r->comparison_count ? 1 : 0; i < r->group_count; i++) {
         const group *g = &r->groups[i];
         const figure *of = figures_of_repeats(&r->figures, g, b.metric);
-        check_value(t, g->name, &b, of ? of->value : NAN);
+        check_value(t, g->name, &b, of ? of->value : NAN, of ? of->note : "");
     }
     return STATUS_OK;
 }

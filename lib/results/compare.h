@@ -1,8 +1,9 @@
-// compare.h - what may be said about two experiments side by side, and what may not.
+// compare.h - two experiments side by side: how many times as fast, how much more accurate, and
+// the verdict on both (verdict.h).
 //
-// A speed-up is given only between runs that did the same work on the same machine; else there is a
-// reason instead. A step of a plan (planned.h) is compared with where it starts, and there what it
-// changes is the point: only where and how the two ran must agree.
+// Times are compared only like for like (like_for_like.h), whoever asks: a comparison with a
+// baseline, a step of a ladder, a variant of a study, a row of a reproduction. Within a plan, what
+// it varies may differ.
 #ifndef LOCKSTEP_RESULTS_COMPARE_H
 #define LOCKSTEP_RESULTS_COMPARE_H
 
@@ -10,50 +11,37 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "base/text.h"
 #include "results/group.h"
+#include "results/like_for_like.h"
 #include "results/statistics.h"
+#include "results/verdict.h"
 #include "words/words.h"
-
-typedef enum accuracy_test {
-    ACCURACY_NOT_TESTED, // no accuracy, other test data, or too little to test with
-    ACCURACY_IDENTICAL,  // the same model
-    ACCURACY_PAIRED,     // t-test over the seeds that both have
-    ACCURACY_MCNEMAR     // McNemar's test on the predictions of one seed
-} accuracy_test;
 
 typedef struct comparison {
     const group *subject, *baseline;
-    char *reasons;              // why no speed-up can be given; NULL when it can
-    ratio speedup;              // seconds an epoch: baseline / subject
-    estimate seconds;           // an epoch: subject - baseline; as a speed-up
-    estimate total;             // of all: subject - baseline; as a speed-up
+    char *reasons; // why times are not compared; NULL when they are
+    verdict time, accuracy;
+    estimate speedup;           // seconds an epoch: baseline / subject
+    estimate seconds;           // an epoch: subject - baseline
+    estimate total;             // of all: subject - baseline
+    interval spread;            // without an interval of `speedup`: from slowest to fastest epochs
     bool simulated;             // one of the times is
+    const run *crowded;         // the simulated run of the most ranks; NULL without
     char *arithmetic;           // in what the arithmetic differed; NULL when it was the same
     bool identical;             // the same model bits, seed by seed
     double accuracy_difference; // of means: subject - baseline, a fraction; NAN when not comparable
     interval accuracy_range;    // 95 %: over the pairs of the test
-    accuracy_test test;
-    double p;     // NAN without a test
-    size_t pairs; // seeds or samples behind it
 } comparison;
 
-status compare(const group *subject, const group *baseline, language l, comparison *c,
-               error *err) MUST_CHECK;
-status compare_step(const group *subject, const group *baseline, language l, comparison *c,
-                    error *err) MUST_CHECK;
+// `varied` may be NULL; nothing of it is kept.
+status compare(const group *subject, const group *baseline, const varied_keys *varied, language l,
+               comparison *c, error *err) MUST_CHECK;
 void comparison_release(comparison *c);
 
-// Why a run has no times, about its name.
-const char *compare_no_time(const run *r);
-
-// Appends a reason, behind those that are there: `format` takes a label and two values; "" is "?".
-void compare_append_reason(text *out, const char *format, const char *label, const char *a,
-                           const char *b);
-
-// Why the times of two runs may not be held against each other, every reason of it; free() it. NULL
-// when they may.
-status compare_reasons(const run *a, const run *b, language l, char **reasons,
-                       error *err) MUST_CHECK;
+// Corrects the verdicts of comparisons that stand together, on time and on accuracy each
+// (verdict_correct).
+status compare_together(comparison *const *family, size_t count, error *err) MUST_CHECK;
+// The same of the comparisons of one table.
+status compare_table(comparison *table, size_t count, error *err) MUST_CHECK;
 
 #endif

@@ -10,6 +10,8 @@
 #include "base/memory.h"
 #include "results/execution.h"
 #include "results/load_share.h"
+#include "results/machine_use.h"
+#include "results/verdict_text.h"
 
 // ---- The list ----
 
@@ -129,6 +131,8 @@ static void time_note(const run *r, const metric_row *m, char note[64]) {
         snprintf(note, 64, "no time: the run was %s", r->restarted ? "restarted" : "resumed");
     else if (r->simulated)
         snprintf(note, 64, "SIMULATED");
+    else if (machine_busy_executions(r))
+        snprintf(note, 64, "BUSY");
 }
 
 // Has this run such a number? Without a value it is listed only where a time is withheld.
@@ -150,6 +154,7 @@ static status add_member(figure_list *list, const run *r, const metric_row *m, s
     if (!is_listed(m, one, f.value)) goto out;
     time_note(one, m, note);
     f.simulated = metric_is_time(m) && one->simulated;
+    f.busy = metric_is_time(m) && machine_busy_executions(one);
     if (metric_is_time(m) && !run_has_time(one)) f.value = NAN;
     const interval range = m->range ? m->range(one, member) : (interval){NAN, NAN};
     f.low = range.low;
@@ -265,20 +270,31 @@ static status add_joint(figure_list *list, const joint_subject *s, error *err) {
     return rc;
 }
 
+// With its verdicts in words, as notes.
 static status add_compared(figure_list *list, const char *owner, joint_of of, const comparison *c,
                            error *err) {
+    text time, accuracy;
+    text_init(&time, err);
+    text_init(&accuracy, err);
+    if (c->simulated && !c->reasons) text_append(&time, "SIMULATED: ");
+    verdict_append_time(&time, c, VERDICT_WORD, LANGUAGE_EN);
+    if (c->identical)
+        text_append(&accuracy, "identical");
+    else
+        verdict_append_accuracy(&accuracy, c, VERDICT_WORD, LANGUAGE_EN);
     const joint_subject s = {.of = of,
                              .owner = owner,
                              .runs = c->subject,
                              .against = c->baseline,
                              .compared = c,
                              .simulated = c->simulated,
-                             .note = c->reasons     ? c->reasons
-                                     : c->simulated ? "SIMULATED"
-                                                    : "",
-                             .accuracy_note = of == JOINT_STEP && c->identical ? "identical" : "",
+                             .note = text_string(&time),
+                             .accuracy_note = text_string(&accuracy),
                              .source = ""};
-    return add_joint(list, &s, err);
+    status rc = add_joint(list, &s, err);
+    text_release(&time);
+    text_release(&accuracy);
+    return rc;
 }
 
 status figures_of_comparison(figure_list *list, const comparison *c, error *err) {

@@ -21,6 +21,7 @@ typedef struct figure {
     double low, high;      // 95 % interval; NAN without
     double deviation;      // of a mean over repeats; NAN without
     bool simulated;        // it is a time, and says nothing about as many real devices
+    bool busy;             // it is a time of a machine that did something else, too
     char *note;            // "" without
     char *source;          // "FILE: KEY" that it was read from; "" for figures of several runs
     const run *run; // NULL for figures of several runs; one of its executions for that one's own

@@ -31,6 +31,7 @@ static estimate efficiency(const joint_subject *s) {
     PREDICTED(name##_communication, s->predicted->parts.communication) \
     PREDICTED(name##_seconds, epoch_parts_sum(&s->predicted->parts))
 PARTS(predicted, here)
+ESTIMATE(predicted_epoch, ((estimate){predicted_seconds(s).value, s->predicted->range}))
 PARTS(projected, there)
 PREDICTED(prediction_error, s->predicted->error)
 PREDICTED(projected_ratio, s->predicted->basis_seconds / epoch_parts_sum(&s->predicted->there))
@@ -72,7 +73,7 @@ static const joint_metric table[] = {
     {{"predicted_communication_seconds", "s", WORD("Communication, s"), PART, .kind = METRIC_JOINT},
      JOINT_PREDICTION, EPOCH, .value = predicted_communication},
     {{"predicted_seconds_per_epoch", "s", WORD("Predicted s / epoch"), SECONDS, .kind = METRIC_JOINT},
-     JOINT_PREDICTION, EPOCH, .value = predicted_seconds, .always = true},
+     JOINT_PREDICTION, EPOCH, .value = predicted_epoch, .always = true},
     {{"prediction_error", "fraction", WORD("Error of the prediction"), {"%+.1f", 100, " %"},
       .kind = METRIC_JOINT}, JOINT_PREDICTION, EPOCH, .value = prediction_error, .always = true},
     {{"projected_load_seconds", "s", WORD("Load, s"), PART, .kind = METRIC_JOINT}, JOINT_PROJECTION, EPOCH,

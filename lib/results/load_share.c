@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "results/verdict.h"
 
 // The shares of the timed epochs of a run.
 static size_t shares_of(const run *r, double *share) {
@@ -15,45 +16,48 @@ static size_t shares_of(const run *r, double *share) {
     return count;
 }
 
-// To what a share can be; NAN stays.
-static double clamp(double share) {
-    return share < 0 ? 0 : share > 1 ? 1 : share;
+// The mean of the medians of so many runs of epochs.
+static void centre_of(double *medians, size_t runs, const double *values, size_t count,
+                      estimate *share) {
+    const mean_estimate m = statistics_alone(medians, runs);
+    share->value = m.value;
+    share->range = (interval){INFINITY, -INFINITY};
+    for (size_t i = 0; i < count; i++) {
+        share->range.low = fmin(share->range.low, values[i]);
+        share->range.high = fmax(share->range.high, values[i]);
+    }
+    if (runs >= VERDICT_EXECUTIONS) {
+        const interval mean = statistics_interval(&m, 0.95);
+        share->range = (interval){fmax(0, mean.low), fmin(1, mean.high)};
+    }
+    if (!runs) *share = (estimate){NAN, {NAN, NAN}};
 }
 
 status load_share(const group *g, estimate *share, error *err) {
     status rc = STATUS_FAILED;
     size_t epochs = 0, runs = 0, n = 0, executed;
     const run **executions;
-    *share = (estimate){NAN, {NAN, NAN}};
     if (group_executions(g, &executions, &executed, err) != STATUS_OK) return rc;
     for (size_t i = 0; i < executed; i++) epochs += executions[i]->epoch_count;
     double *values = memory_new(epochs, sizeof *values, err);
-    const double **run_values = memory_new(executed, sizeof *run_values, err);
-    size_t *length = memory_new(executed, sizeof *length, err);
-    if (!values || !run_values || !length) goto out;
+    double *medians = memory_new(executed, sizeof *medians, err);
+    if (!values || !medians) goto out;
     for (size_t i = 0; i < executed; i++) {
-        size_t count = shares_of(executions[i], values + n);
-        if (!count) continue;
-        run_values[runs] = values + n;
-        length[runs++] = count;
+        const size_t count = shares_of(executions[i], values + n);
+        if (count) medians[runs++] = statistics_median(values + n, count);
         n += count;
     }
-    const sample_set set = {run_values, length, runs};
-    rc = statistics_centre(&set, share, err);
-    share->range.low = clamp(share->range.low);
-    share->range.high = clamp(share->range.high);
+    centre_of(medians, runs, values, n, share);
+    rc = STATUS_OK;
 out:
     free(executions);
     free(values);
-    free(run_values);
-    free(length);
+    free(medians);
     return rc;
 }
 
-// Without an interval the value alone decides.
 load_bound load_bound_of(double share, interval range) {
     if (isnan(share)) return LOAD_BOUND_UNKNOWN;
-    if (isnan(range.low)) range = (interval){share, share};
     return range.low > 0.5    ? LOAD_BOUND_LOADER
            : range.high < 0.5 ? LOAD_BOUND_COMPUTE
                               : LOAD_BOUND_UNDECIDED;

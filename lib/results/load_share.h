@@ -6,8 +6,9 @@
 #include "results/group.h"
 #include "results/statistics.h"
 
-// Share of the time of a step that goes to waiting for data, over the timed epochs: their median
-// with its interval. NAN without times.
+// Share of the time of a step that goes to waiting for data: the mean over executions of the median
+// epoch. The range is the 95 % interval of three executions or more, else from the least epoch to
+// the largest. NAN without times.
 status load_share(const group *g, estimate *share, error *err) MUST_CHECK;
 
 // What limits a step: loading where the whole interval of the share lies above a half, computing
@@ -19,7 +20,6 @@ typedef enum load_bound {
     LOAD_BOUND_UNKNOWN, // no times
     LOAD_BOUNDS
 } load_bound;
-// Without an interval the share alone decides.
 load_bound load_bound_of(double share, interval range);
 
 #endif

@@ -122,16 +122,55 @@ static status find_runs(plan *p, const run_list *list, error *err) {
     return STATUS_OK;
 }
 
+// Room for every key that is named anywhere.
+static size_t count_keys(const plan *p) {
+    size_t count = p->vary && p->vary->kind == YAML_SEQUENCE ? p->vary->count : 0;
+    for (size_t i = 0; i < p->count; i++) {
+        const yaml_node *changes = yaml_find(p->items[i].entry, "changes");
+        if (changes && changes->kind == YAML_MAPPING) count += changes->count;
+    }
+    return count;
+}
+
+static status find_varied(plan *p, error *err) {
+    varied_keys *v = &p->varied;
+    v->keys = memory_new(count_keys(p), sizeof *v->keys, err);
+    if (!v->keys) return STATUS_FAILED;
+    for (size_t i = 0; p->vary && i < p->vary->count; i++)
+        if (p->vary->items[i]->kind == YAML_SCALAR) v->keys[v->count++] = p->vary->items[i]->text;
+    for (size_t i = 0; i < p->count; i++) {
+        const yaml_node *changes = yaml_find(p->items[i].entry, "changes");
+        for (size_t k = 0; changes && changes->kind == YAML_MAPPING && k < changes->count; k++)
+            v->keys[v->count++] = changes->keys[k];
+    }
+    return STATUS_OK;
+}
+
+// All verdicts of a plan are read together; that of a ladder as a whole is the sum of its steps,
+// and stands alone.
+static status correct_steps(plan *p, error *err) {
+    size_t count = 0;
+    comparison **steps = memory_new(p->count, sizeof *steps, err);
+    if (!steps) return STATUS_FAILED;
+    for (size_t i = 0; i < p->count; i++)
+        if (p->items[i].compared) steps[count++] = &p->items[i].step;
+    status rc = compare_together(steps, count, err);
+    free(steps);
+    return rc;
+}
+
 static status compare_runs(plan *p, language l, error *err) {
     const planned *before = &p->items[0];
-    status rc = STATUS_OK;
-    for (size_t i = 1; i < p->count; i++) {
+    status rc = find_varied(p, err);
+    for (size_t i = 1; rc == STATUS_OK && i < p->count; i++) {
         planned *one = &p->items[i];
-        TRY(compare_step(&one->runs, &before->runs, l, &one->step, err));
+        TRY(compare(&one->runs, &before->runs, &p->varied, l, &one->step, err));
         one->compared = true;
         if (one->role == PLANNED_STEP) before = one;
     }
-    if (p->ladder) rc = compare_step(&p->last->runs, &p->items[0].runs, l, &p->all, err);
+    if (rc == STATUS_OK && p->ladder)
+        rc = compare(&p->last->runs, &p->items[0].runs, &p->varied, l, &p->all, err);
+    if (rc == STATUS_OK) rc = correct_steps(p, err);
 out:
     return rc;
 }
@@ -168,6 +207,7 @@ void planned_release(plan *p) {
     }
     comparison_release(&p->all);
     published_walks_release(&p->published);
+    free(p->varied.keys);
     free(p->items);
     yaml_free(p->root);
     *p = (plan){0};

@@ -39,6 +39,7 @@ typedef struct plan {
     const char *from, *to; // ladder: names of the experiments
     const char *name;      // study
     const yaml_node *vary; // study: the keys that vary
+    varied_keys varied;    // what any of its runs varies
     planned *items;        // in the order of the plan
     size_t count;
     planned *last;             // ladder: the last step; study: the last variant

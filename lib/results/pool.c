@@ -5,82 +5,11 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "results/compare.h"
+#include "results/like_for_like.h"
 #include "results/statistics.h"
-
-// ---- Which executions are of one run, and which are alike ----
-
-// What must be equal before times are pooled: in the train manifest, or in the last segment of its
-// execution.
-typedef struct condition {
-    const char *label;
-    const char *path;
-    bool executed;
-} condition;
-
-static const condition conditions[] = {
-    {WORD("Host"), "run.host", false},
-    {WORD("CPU"), "run.cpu", false},
-    {WORD("Build"), "version", false},
-    {WORD("Build"), "run.commit", false},
-    {WORD("Uncommitted changes"), "run.dirty", false},
-    {WORD("Tool"), "tool", true},
-    {WORD("Device"), "devices", true},
-    {WORD("Instruction set"), "isa", true},
-    {WORD("Ranks"), "world_size", true},
-    {WORD("Threads per rank"), "threads", true},
-    {WORD("Loader workers"), "loader_workers", true},
-    {WORD("Reduction"), "reduce", true},
-    {WORD("Transport"), "transport", true},
-    {WORD("Hosts"), "hosts", true},
-};
-
-enum { CONDITIONS = sizeof conditions / sizeof *conditions, SHOWN_MAX = 48 };
-
-static const yaml_node *value_of(const run *r, const condition *c) {
-    int segments;
-    const yaml_node *root = c->executed ? run_last_segment(r, &segments) : r->train;
-    return root ? yaml_get(root, c->path) : NULL;
-}
 
 static bool same_key(const run *a, const run *b) {
     return *a->key && strcmp(a->key, b->key) == 0;
-}
-
-// On the same machine, by the same build: the first conditions.
-static bool made_alike(const run *a, const run *b) {
-    for (size_t i = 0; i < CONDITIONS && !conditions[i].executed; i++)
-        if (!yaml_equal(value_of(a, &conditions[i]), value_of(b, &conditions[i]))) return false;
-    return true;
-}
-
-static bool executed_alike(const run *a, const run *b) {
-    if (run_has_time(a) != run_has_time(b)) return false;
-    for (size_t i = 0; i < CONDITIONS; i++)
-        if (!yaml_equal(value_of(a, &conditions[i]), value_of(b, &conditions[i]))) return false;
-    return true;
-}
-
-static void append_reason(text *out, const condition *c, const yaml_node *other,
-                          const yaml_node *one, language l) {
-    const bool shown = other && one && other->kind == YAML_SCALAR && one->kind == YAML_SCALAR &&
-                       strlen(other->text) <= SHOWN_MAX && strlen(one->text) <= SHOWN_MAX;
-    compare_append_reason(out, words_in(l, shown ? "%s %s vs %s" : "%s differs"),
-                          words_in(l, c->label), shown ? other->text : "", shown ? one->text : "");
-}
-
-status pool_reasons(const run *other, const run *one, language l, text *out) {
-    text reasons;
-    text_init(&reasons, out->err);
-    if (!run_has_time(other))
-        text_format(&reasons, words_in(l, compare_no_time(other)), other->folder);
-    for (size_t i = 0; i < CONDITIONS; i++) {
-        const yaml_node *a = value_of(other, &conditions[i]), *b = value_of(one, &conditions[i]);
-        if (!yaml_equal(a, b)) append_reason(&reasons, &conditions[i], a, b, l);
-    }
-    text_append(out, text_string(&reasons));
-    text_release(&reasons);
-    return text_status(out);
 }
 
 // Equal settings give equal bits: where they did not, no figure of the run means anything.
@@ -134,10 +63,10 @@ static size_t count_covered(const run_list *list, const run *one) {
     size_t covered = 0;
     for (size_t i = 0; i < list->execution_count; i++) {
         const run *other = &list->executions[i];
-        bool first = !same_key(one, other) && made_alike(one, other) && run_has_time(other);
+        bool first = !same_key(one, other) && like_made(one, other) && run_has_time(other);
         for (size_t k = 0; first && k < i; k++)
             first =
-                !(same_key(&list->executions[k], other) && made_alike(one, &list->executions[k]));
+                !(same_key(&list->executions[k], other) && like_made(one, &list->executions[k]));
         covered += first;
     }
     return covered;
@@ -149,7 +78,7 @@ static choice count_alike(const run_list *list, const run *executions, size_t co
     c.coverage = count_covered(list, one);
     for (size_t i = 0; i < count; i++) {
         const char *start = run_text(executions[i].train, "run.start");
-        if (!executed_alike(one, &executions[i])) continue;
+        if (!like_executed(one, &executions[i])) continue;
         c.count++;
         if (strcmp(start, c.newest) > 0) c.newest = start;
     }
@@ -172,7 +101,7 @@ static size_t choose_alike(const run_list *list, run *executions, size_t count) 
         if (!best.of || is_better(&c, &best)) best = c;
     }
     for (size_t i = 0; i < count; i++)
-        executions[i].left_out = !executed_alike(best.of, &executions[i]);
+        executions[i].left_out = !like_executed(best.of, &executions[i]);
     size_t end = 0;
     for (size_t i = 0; i < count; i++)
         if (!executions[i].left_out) move_execution(executions, i, end++);

@@ -8,8 +8,8 @@
 #include "base/reduction_tree.h"
 #include "compute/backend.h"
 #include "nn/model.h"
-#include "results/compare.h"
-#include "results/execution.h"
+#include "results/like_for_like.h"
+#include "results/verdict.h"
 
 static bool is(const run *r, const char *strategy) {
     return strcmp(r->strategy, strategy) == 0;
@@ -34,7 +34,7 @@ static status find_reasons(const group *a, const group *b, language l, char **re
     *reasons = NULL;
     for (size_t i = 0; rc == STATUS_OK && !*reasons && i < a->count; i++)
         for (size_t k = 0; rc == STATUS_OK && !*reasons && k < b->count; k++)
-            rc = compare_reasons(a->runs[i], b->runs[k], l, reasons, err);
+            rc = like_for_like(a->runs[i], b->runs[k], NULL, l, reasons, err);
     return rc;
 }
 
@@ -75,21 +75,27 @@ static const char *device_of(const prediction *p) {
     return p->subject->runs[0]->device;
 }
 
-// Vectors that the rank with most of them brings to a reduction. Empty shards of a last step, and
-// the groups inside a shard, change nothing about a full step.
-static status count_vectors(const run *r, int *vectors, error *err) {
+// Vectors that a rank brings to a reduction: the most of any, and of all but the first together.
+// Empty shards of a last step, and the groups inside a shard, change nothing about a full step.
+typedef struct vector_count {
+    int most, others;
+} vector_count;
+
+static status count_vectors(const run *r, vector_count *vectors, error *err) {
     reduction_tree tree = {0};
     int cover[2 * REDUCTION_TREE_MAX_DEPTH];
     const int shards = (int)r->virtual_shards, own = shards / (int)r->world_size;
+    const bool fast = strcmp(r->reduce, "fast") == 0;
     status rc = STATUS_FAILED;
     int *groups = memory_new((size_t)shards, sizeof *groups, err);
     if (!groups) return rc;
     for (int v = 0; v < shards; v++) groups[v] = 1;
     TRY(reduction_tree_init(&tree, groups, shards, err));
-    *vectors = 1;
-    for (int v = 0; own && strcmp(r->reduce, "fast") != 0 && v + own <= shards; v += own) {
+    *vectors = (vector_count){.most = 1};
+    for (int v = 0; own && v + own <= shards; v += own) {
         const int count = reduction_tree_cover(&tree, v, v + own, cover);
-        if (count > *vectors) *vectors = count;
+        if (count > vectors->most && !fast) vectors->most = count;
+        if (v) vectors->others += count;
     }
 out:
     reduction_tree_release(&tree);
@@ -99,30 +105,42 @@ out:
 
 enum { SHARDS_MAX = 1 << 20 };
 
-// Bytes that a rank of ddp brings to the reduction of a step: records by vectors. NAN when the
-// manifest does not describe the model.
-static status reduced_bytes(const run *r, double *bytes, error *err) {
+// What crosses between the master of dp and its replicas in a full step: parameters and buffers,
+// samples with labels and ids, logits and their gradients, records (lib/train/strategy_dp.c).
+static double dp_bytes(const run *r, const program *p, const vector_count *vectors) {
+    const double others = (double)(r->world_size - 1), ranks = (double)r->world_size;
+    const int64_t shard = r->global_batch / r->virtual_shards;
+    const double groups =
+        (double)((shard + GROUP - 1) / GROUP * (r->virtual_shards / r->world_size));
+    const double arenas = (double)(p->parameters + p->buffers) * sizeof(float);
+    const double image = (double)shape_size(p->input) + sizeof(uint8_t) + sizeof(uint32_t);
+    const double logits = groups * p->classes * GROUP * sizeof(float);
+    return others * (arenas + 2 * logits) + (double)r->global_batch * others / ranks * image +
+           (double)(record_floats(p) * sizeof(float)) * vectors->others;
+}
+
+// Of dp a message each of broadcast, scatter, gather, scatter_gradient and reduce, to every
+// replica.
+enum { DP_MESSAGES = 5 };
+
+// Bytes of a step, and in how many messages: of ddp what a rank brings to the reduction, records by
+// vectors. NAN when the manifest does not describe the model.
+static status count_bytes(const run *r, double *bytes, double *messages, error *err) {
     model m = {0};
-    int vectors;
+    vector_count vectors;
     const yaml_node *description = yaml_get(r->train, "parameters.architecture");
     *bytes = NAN;
+    *messages = is(r, "dp") ? (double)(DP_MESSAGES * (r->world_size - 1)) : 1;
     if (!description || r->virtual_shards < r->world_size || r->virtual_shards > SHARDS_MAX)
         return STATUS_OK;
     status rc = count_vectors(r, &vectors, err);
     if (rc != STATUS_OK) return rc;
-    if (model_from_yaml(&m, description, NULL) == STATUS_OK)
-        *bytes = (double)(record_floats(&m.program) * sizeof(float)) * vectors;
+    if (model_from_yaml(&m, description, NULL) == STATUS_OK) {
+        const double record = (double)(record_floats(&m.program) * sizeof(float));
+        *bytes = is(r, "dp") ? dp_bytes(r, &m.program, &vectors) : record * vectors.most;
+    }
     model_release(&m);
     return STATUS_OK;
-}
-
-// What crosses between the master of dp and its replicas in a step, as the run counted it, and in
-// how many messages. NAN where it did not count.
-static void copied_bytes(const run *r, double *bytes, double *messages) {
-    *bytes = execution_step_bytes(r);
-    *messages = 0;
-    for (int k = 0; k < EXECUTION_ACTIVITIES; k++)
-        if (execution_bytes(r, k) >= 0) *messages += (double)(r->world_size - 1);
 }
 
 static bool same_machine(const collectives *measured, const run *r) {
@@ -180,38 +198,37 @@ static status check_collectives(prediction *p, const collectives *measured, lang
     return STATUS_OK;
 }
 
-// Seconds an epoch; NAN when the size of the messages is not known.
+// Seconds an epoch; NAN when the size of the messages is not known. An epoch has as many steps as
+// on one rank.
 static status count_communication(prediction *p, double *seconds, error *err) {
-    const run *r = p->subject->runs[0];
-    double messages = 1;
-    status rc = STATUS_OK;
-    if (is(r, "dp"))
-        copied_bytes(r, &p->bytes, &messages);
-    else
-        rc = reduced_bytes(r, &p->bytes, err);
+    const run *basis = p->basis->runs[0];
+    double messages;
+    status rc = count_bytes(p->subject->runs[0], &p->bytes, &messages, err);
     if (rc != STATUS_OK) return rc;
-    const double steps = (double)r->steps / (double)r->epoch_count;
+    const double steps = (double)basis->steps / (double)basis->epoch_count;
     *seconds = steps * (messages * p->cost->cost.alpha + p->cost->cost.beta * p->bytes);
     return STATUS_OK;
 }
 
 // ---- Putting it together ----
 
-// The median epoch in the proportions of the mean step, means over the runs; what no phase accounts
-// for counts as compute. NAN where a run has no phases.
-static epoch_parts parts_of(const group *g) {
-    epoch_parts mean = {0};
-    for (size_t i = 0; i < g->count; i++) {
-        const run *r = g->runs[i];
-        const run_split split = run_time_split(r);
-        const double scale = r->seconds_per_epoch / split.wall / (double)g->count;
-        const double *ms = split.phase;
-        mean.load += ms[RUN_LOAD] * scale;
-        mean.update += ms[RUN_UPDATE] * scale;
-        mean.communication += ms[RUN_COMM] * scale;
-        mean.compute += (split.wall - ms[RUN_LOAD] - ms[RUN_UPDATE] - ms[RUN_COMM]) * scale;
-    }
-    return mean;
+// The median epoch of an execution in the proportions of its mean step; what no phase accounts for
+// counts as compute. NAN where it has no phases.
+static epoch_parts parts_of(const run *r) {
+    enum { LOAD = 0, COMM = 4, UPDATE = 6 }; // of run_phase_name
+    const run_split split = run_time_split(r);
+    const double scale = r->seconds_per_epoch / split.wall, *ms = split.phase;
+    return (epoch_parts){.load = ms[LOAD] * scale,
+                         .update = ms[UPDATE] * scale,
+                         .communication = ms[COMM] * scale,
+                         .compute = (split.wall - ms[LOAD] - ms[UPDATE] - ms[COMM]) * scale};
+}
+
+static void add_share(epoch_parts *sum, const epoch_parts *e, double share) {
+    sum->load += e->load * share;
+    sum->compute += e->compute * share;
+    sum->update += e->update * share;
+    sum->communication += e->communication * share;
 }
 
 static int64_t at_least_one(int64_t n) {
@@ -224,16 +241,50 @@ static scaling_place place_of(const run *r) {
                            at_least_one(r->cores) * at_least_one(r->hosts)};
 }
 
-static void predict(prediction *p, const epoch_parts *one, double communication) {
+// From one execution of the run on one rank: here, and with a device for each rank.
+static void predict_one(const prediction *p, const run *from, double communication,
+                        epoch_parts *here, epoch_parts *there) {
     const run *r = p->subject->runs[0];
     const scaling_strategy strategy = is(r, "dp") ? SCALING_DP : SCALING_DDP;
-    const scaling_place from = place_of(p->basis->runs[0]), here = place_of(r);
-    const int64_t device = scaling_cores(&from);
-    const scaling_place there = {here.ranks, device, here.ranks * device};
-    p->here = scaling_predict(strategy, one, &from, &here, communication);
+    const scaling_place one = place_of(from), at = place_of(r);
+    const int64_t device = scaling_cores(&one);
+    const scaling_place spread = {at.ranks, device, at.ranks * device};
+    const epoch_parts parts = parts_of(from);
+    *here = scaling_predict(strategy, &parts, &one, &at, communication);
+    *there = scaling_predict(strategy, &parts, &one, &spread, communication);
+}
+
+static bool has_fewer_devices(const prediction *p) {
+    const scaling_place from = place_of(p->basis->runs[0]), here = place_of(p->subject->runs[0]);
+    return scaling_cores(&here) < here.ranks * scaling_cores(&from);
+}
+
+// Means over the executions of the basis, and how far they are sure.
+static status predict(prediction *p, double communication, error *err) {
+    const run **executions;
+    double *seconds = NULL;
+    size_t count;
+    status rc = group_executions(p->basis, &executions, &count, err);
+    if (rc != STATUS_OK) return rc;
+    rc = STATUS_FAILED;
+    seconds = memory_new(count, sizeof *seconds, err);
+    if (!seconds) goto out;
+    for (size_t i = 0; i < count; i++) {
+        epoch_parts here, there;
+        predict_one(p, executions[i], communication, &here, &there);
+        add_share(&p->here, &here, 1 / (double)count);
+        add_share(&p->there, &there, 1 / (double)count);
+        seconds[i] = epoch_parts_sum(&here);
+    }
+    const mean_estimate mean = statistics_alone(seconds, count);
+    if (count >= VERDICT_EXECUTIONS) p->range = statistics_interval(&mean, 0.95);
     p->error = epoch_parts_sum(&p->here) / p->measured - 1;
-    p->projects = scaling_cores(&here) < scaling_cores(&there);
-    p->there = scaling_predict(strategy, one, &from, &there, communication);
+    p->projects = has_fewer_devices(p);
+    rc = STATUS_OK;
+out:
+    free(executions);
+    free(seconds);
+    return rc;
 }
 
 status prediction_make(const group *subject, const group *groups, size_t count,
@@ -242,7 +293,7 @@ status prediction_make(const group *subject, const group *groups, size_t count,
     double communication;
     group_statistic seconds;
     const metric_row *epoch = metrics_find("seconds_per_epoch");
-    *p = (prediction){.subject = subject};
+    *p = (prediction){.subject = subject, .range = {NAN, NAN}};
     TRY(group_mean(subject, epoch, 0, &seconds, err));
     p->measured = seconds.mean;
     TRY(find_basis(p, groups, count, l, err));
@@ -251,7 +302,7 @@ status prediction_make(const group *subject, const group *groups, size_t count,
     TRY(group_mean(p->basis, epoch, 0, &seconds, err));
     p->basis_seconds = seconds.mean;
     TRY(count_communication(p, &communication, err));
-    const epoch_parts one = parts_of(p->basis);
+    const epoch_parts one = parts_of(p->basis->runs[0]);
     if (isnan(communication))
         rc = give_reason(p,
                          memory_string(words_in(l, "the size of its messages is not known"), err));
@@ -259,7 +310,7 @@ status prediction_make(const group *subject, const group *groups, size_t count,
         rc = give_reason(p, memory_format(err, words_in(l, "%s: %s"), p->basis->name,
                                           words_in(l, "the manifest has no phases")));
     else
-        predict(p, &one, communication);
+        rc = predict(p, communication, err);
 out:
     if (rc != STATUS_OK) prediction_release(p);
     return rc;

@@ -1,5 +1,6 @@
 // prediction.h - predicted scaling beside the measured: which run a prediction starts from, what
-// its communication costs on this machine, and why there is none.
+// its communication costs on this machine, and why there is none. Of the run that is predicted only
+// its settings count: ranks, threads, model and batch, and nothing that it measured.
 #ifndef LOCKSTEP_RESULTS_PREDICTION_H
 #define LOCKSTEP_RESULTS_PREDICTION_H
 
@@ -20,7 +21,8 @@ typedef struct prediction {
     double measured;        // seconds an epoch of the subject
     double basis_seconds;   // and of the basis
     double bytes;           // that the communication of a step is counted with
-    epoch_parts here;       // predicted on this machine
+    epoch_parts here;       // predicted on this machine, mean over the executions of the basis
+    interval range;         // 95 %, of its sum over three executions or more; NAN without
     double error;           // predicted / measured - 1
     // With a device for each rank, such as the one-rank run had: where this machine has fewer.
     bool projects;

@@ -90,12 +90,12 @@ static status compare_rows(results *rows, const yaml_node *runs, error *err) {
     for (size_t i = 0; i < rows->group_count; i++) {
         const group *g = &rows->groups[i], *baseline = baseline_of(rows, entry_of(runs, g->name));
         if (!baseline || baseline == g) continue;
-        status rc = compare(g, baseline, rows->options.language,
+        status rc = compare(g, baseline, NULL, rows->options.language,
                             &rows->comparisons[rows->comparison_count], err);
         if (rc != STATUS_OK) return rc;
         rows->comparison_count++;
     }
-    return STATUS_OK;
+    return compare_table(rows->comparisons, rows->comparison_count, err);
 }
 
 const comparison *reproduction_comparison(const results *rows, const group *row) {

@@ -30,12 +30,12 @@ static status make_comparisons(results *r, error *err) {
     r->comparisons = memory_new(r->group_count - 1, sizeof *r->comparisons, err);
     if (!r->comparisons) return STATUS_FAILED;
     for (size_t i = 1; i < r->group_count; i++) {
-        status rc =
-            compare(&r->groups[i], &r->groups[0], r->options.language, &r->comparisons[i - 1], err);
+        status rc = compare(&r->groups[i], &r->groups[0], NULL, r->options.language,
+                            &r->comparisons[i - 1], err);
         if (rc != STATUS_OK) return rc;
         r->comparison_count++;
     }
-    return STATUS_OK;
+    return compare_table(r->comparisons, r->comparison_count, err);
 }
 
 static status make_predictions(results *r, error *err) {

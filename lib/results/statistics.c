@@ -1,11 +1,7 @@
 #include "results/statistics.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
-
-#include "base/memory.h"
-#include "base/random.h"
 
 // The 97.5 % quantile of the normal distribution.
 static const double z975 = 1.959963984540054;
@@ -71,6 +67,7 @@ static double incomplete_beta(double a, double b, double x) {
 }
 
 double statistics_t_p_value(double t, double df) {
+    if (isinf(df)) return erfc(fabs(t) / sqrt(2));
     return isinf(t) ? 0 : incomplete_beta(df / 2, 0.5, df / (df + t * t));
 }
 
@@ -105,149 +102,53 @@ double statistics_mcnemar(int64_t only_a, int64_t only_b) {
     return fmin(1, 2 * p);
 }
 
-double statistics_paired_test(const double *a, const double *b, size_t n) {
-    if (n < 2) return NAN;
-    double mean = 0, square = 0;
-    for (size_t i = 0; i < n; i++) mean += (a[i] - b[i]) / (double)n;
-    for (size_t i = 0; i < n; i++) square += (a[i] - b[i] - mean) * (a[i] - b[i] - mean);
-    double error_of_mean = sqrt(square / (double)(n - 1) / (double)n);
-    if (error_of_mean == 0) return mean == 0 ? 1 : 0;
-    return statistics_t_p_value(mean / error_of_mean, (double)(n - 1));
+mean_estimate statistics_alone(const double *x, size_t n) {
+    const double count = (double)n;
+    return (mean_estimate){statistics_mean(x, n), statistics_deviation(x, n) / sqrt(count),
+                           count - 1};
 }
 
-interval statistics_paired_interval(const double *a, const double *b, size_t n) {
-    if (n < 2) return (interval){NAN, NAN};
-    double mean = 0, square = 0, count = (double)n;
+mean_estimate statistics_pairs(const double *a, const double *b, size_t n) {
+    const double count = (double)n;
+    double mean = 0, square = 0;
     for (size_t i = 0; i < n; i++) mean += (a[i] - b[i]) / count;
     for (size_t i = 0; i < n; i++) square += (a[i] - b[i] - mean) * (a[i] - b[i] - mean);
-    double half = statistics_t_quantile(0.975, count - 1) * sqrt(square / (count - 1) / count);
-    return (interval){mean - half, mean + half};
+    return (mean_estimate){n ? mean : NAN, n < 2 ? NAN : sqrt(square / (count - 1) / count),
+                           count - 1};
 }
 
-interval statistics_proportion_interval(int64_t only_a, int64_t only_b, int64_t n) {
-    double a = (double)only_a + 0.5, b = (double)only_b + 0.5, count = (double)n + 2;
-    double difference = (a - b) / count;
-    double half = z975 * sqrt((a + b) / count - difference * difference) / sqrt(count);
-    return (interval){difference - half, difference + half};
+mean_estimate statistics_welch(const double *a, size_t na, const double *b, size_t nb) {
+    const mean_estimate x = statistics_alone(a, na), y = statistics_alone(b, nb);
+    const double u = x.error * x.error, v = y.error * y.error;
+    const double df = (u + v) * (u + v) / (u * u / x.df + v * v / y.df);
+    return (mean_estimate){x.value - y.value, sqrt(u + v), u + v > 0 ? df : x.df + y.df};
 }
 
-// ---- Bootstrap intervals ----
-
-enum { RESAMPLES = 2000 };
-
-// Draws random integers of one resample, one after the other.
-typedef struct dice {
-    random_stream stream;
-    uint64_t next;
-} dice;
-
-static size_t roll(dice *d, size_t n) {
-    return random_below(&d->stream, d->next++, (uint32_t)n);
+mean_estimate statistics_proportions(int64_t only_a, int64_t only_b, int64_t n) {
+    const double a = (double)only_a + 0.5, b = (double)only_b + 0.5, count = (double)n + 2;
+    const double difference = (a - b) / count;
+    return (mean_estimate){difference,
+                           sqrt((a + b) / count - difference * difference) / sqrt(count), INFINITY};
 }
 
-// Are there enough runs to resample them, each with all its epochs?
-static bool by_run(const sample_set *s) {
-    return s->runs >= STATISTICS_RATIO_MIN;
+interval statistics_interval(const mean_estimate *m, double level) {
+    if (isnan(m->error)) return (interval){NAN, NAN};
+    const double half = statistics_t_quantile((1 + level) / 2, m->df) * m->error;
+    return (interval){m->value - half, m->value + half};
 }
 
-// The mean over runs of the median of a run, resampled when there are dice. `scratch` holds the
-// longest run.
-static double centre(const sample_set *s, dice *d, double *scratch) {
-    double sum = 0;
-    for (size_t i = 0; i < s->runs; i++) {
-        size_t run = d && s->runs > 1 ? roll(d, s->runs) : i;
-        size_t n = s->length[run];
-        for (size_t k = 0; k < n; k++) scratch[k] = s->run[run][d && !by_run(s) ? roll(d, n) : k];
-        sum += statistics_median(scratch, n);
-    }
-    return sum / (double)s->runs;
+// P(T > t), of a statistic without spread 0 or 1.
+static double above(double distance, const mean_estimate *m) {
+    if (m->error == 0) return distance > 0 ? 0 : 1;
+    const double t = distance / m->error, p = statistics_t_p_value(t, m->df) / 2;
+    return t > 0 ? p : 1 - p;
 }
 
-static size_t longest(const sample_set *s) {
-    size_t most = 0;
-    for (size_t i = 0; i < s->runs; i++)
-        if (s->length[i] > most) most = s->length[i];
-    return most;
+double statistics_p_value(const mean_estimate *m) {
+    if (isnan(m->error)) return NAN;
+    return fmin(1, 2 * above(fabs(m->value), m));
 }
 
-// How many independent values a side has: runs where there are enough of them, else epochs.
-static size_t independent(const sample_set *s) {
-    if (by_run(s)) return s->runs;
-    size_t values = 0;
-    for (size_t i = 0; i < s->runs; i++) values += s->length[i];
-    return values;
-}
-
-// A handful of runs has few resamples that differ, and the quantiles of those fall short by a point
-// or two: they are aimed at 96.5 %.
-static double stretch(const sample_set *a, const sample_set *b) {
-    size_t na = independent(a), nb = independent(b);
-    double n = (double)(na < nb ? na : nb), p = by_run(a) || by_run(b) ? 0.9825 : 0.975;
-    return sqrt(n / (n - 1)) * statistics_t_quantile(p, (double)(na + nb - 2)) / z975;
-}
-
-// Of one side alone: found to cover as promised where n - 1 falls short. n > 2.
-static double stretch_alone(size_t n) {
-    double count = (double)n;
-    return sqrt(count / (count - 2)) * statistics_t_quantile(0.975, count - 1) / z975;
-}
-
-// What is estimated from the centres of the two sides; the second one is 1 where there is no second
-// side. A ratio is resampled on the log scale.
-typedef enum estimated { ESTIMATED_RATIO, ESTIMATED_DIFFERENCE, ESTIMATED_CENTRE } estimated;
-
-static double combine(estimated what, double a, double b) {
-    return what == ESTIMATED_RATIO ? log(a / b) : what == ESTIMATED_DIFFERENCE ? a - b : a;
-}
-
-static double resample(estimated what, const sample_set *a, const sample_set *b, uint32_t round,
-                       double *scratch) {
-    dice d = {.stream = {.purpose = RANDOM_BOOTSTRAP, .epoch = round}};
-    double first = centre(a, &d, scratch);
-    return combine(what, first, b ? centre(b, &d, scratch) : 1);
-}
-
-static status bootstrap(estimated what, const sample_set *a, const sample_set *b, estimate *result,
-                        error *err) {
-    status rc = STATUS_OK;
-    double *scratch = NULL, *shifts = NULL;
-    *result = (estimate){NAN, {NAN, NAN}};
-    size_t rooms[] = {longest(a), b ? longest(b) : 0};
-    if (!rooms[0] || (b && !rooms[1])) return STATUS_OK;
-    scratch = memory_new(rooms[0] > rooms[1] ? rooms[0] : rooms[1], sizeof *scratch, err);
-    shifts = memory_new(RESAMPLES, sizeof *shifts, err);
-    if (!scratch || !shifts) {
-        rc = STATUS_FAILED;
-        goto out;
-    }
-    double first = centre(a, NULL, scratch), second = b ? centre(b, NULL, scratch) : 1;
-    double point = combine(what, first, second);
-    result->value = what == ESTIMATED_RATIO ? first / second : point;
-    size_t na = independent(a), nb = b ? independent(b) : na;
-    if (na < STATISTICS_RATIO_MIN || nb < STATISTICS_RATIO_MIN) goto out;
-    for (uint32_t i = 0; i < RESAMPLES; i++) shifts[i] = resample(what, a, b, i, scratch) - point;
-    qsort(shifts, RESAMPLES, sizeof *shifts, by_value);
-    double factor = b ? stretch(a, b) : stretch_alone(na);
-    result->range.low = point + factor * shifts[RESAMPLES / 40 - 1];
-    result->range.high = point + factor * shifts[RESAMPLES - RESAMPLES / 40];
-    if (what != ESTIMATED_RATIO) goto out;
-    result->range.low = exp(result->range.low);
-    result->range.high = exp(result->range.high);
-out:
-    free(scratch);
-    free(shifts);
-    return rc;
-}
-
-status statistics_ratio(const sample_set *a, const sample_set *b, ratio *result, error *err) {
-    return bootstrap(ESTIMATED_RATIO, a, b, result, err);
-}
-
-status statistics_difference(const sample_set *a, const sample_set *b, estimate *result,
-                             error *err) {
-    return bootstrap(ESTIMATED_DIFFERENCE, a, b, result, err);
-}
-
-status statistics_centre(const sample_set *a, estimate *result, error *err) {
-    return bootstrap(ESTIMATED_CENTRE, a, NULL, result, err);
+double statistics_margin_p_value(const mean_estimate *m, double margin) {
+    return isnan(m->error) ? NAN : above(margin - fabs(m->value), m);
 }

@@ -11,6 +11,7 @@
 #include "base/signals.h"
 #include "data/loader.h"
 #include "train/evaluation.h"
+#include "train/machine_use.h"
 #include "train/training_progress.h"
 
 // Results that are pending are looked at so often, for whoever watches.
@@ -38,6 +39,7 @@ typedef struct trainer {
     uint64_t epoch_began;   // clock
     uint64_t saved;         // clock of the last save
     uint64_t averaged;      // the times of the steps below are means over all ranks
+    machine_counts machine; // before the first step
 } trainer;
 
 // ---- Arithmetic of steps and epochs ----
@@ -279,8 +281,9 @@ static status save(trainer *t, error *err) {
     TRY(t->o->strategy->read(t->executor, c->parameters, c->buffers, c->optimizer, err));
     TRY(check_finite(t, err));
     TRY(average_times(t, err));
+    yaml_node *segment = c->execution->items[c->execution->count - 1];
+    TRY(machine_use_describe(&t->machine, t->comm, segment, err));
     if (t->lead) {
-        yaml_node *segment = c->execution->items[c->execution->count - 1];
         c->total_ns = t->before + clock_now() - t->began;
         TRY(yaml_put(segment, "end_step", yaml_new_integer((int64_t)c->step, err), err));
         TRY(t->o->strategy->describe(t->executor, segment, err));
@@ -453,6 +456,7 @@ status trainer_run(const trainer_options *o, checkpoint *c, trainer_end *end, er
     if (t.lead && o->ready) TRY(o->ready(o->ready_argument, err));
     training_progress_begin(&t.progress, t.lead ? o->log : NULL, clock_now(), e->epochs,
                             t.steps_per_epoch, c->step);
+    machine_use_count(&t.machine);
     TRY(run(&t, end, err));
     if (t.lead) c->total_ns = t.before + clock_now() - t.began;
 out:

@@ -2,6 +2,7 @@
 # make explain: which runs lie between two experiments, that they are run, and what the report says of them.
 # Every pair of the project's experiments is walked in tests/unit/test_plan.c.
 load helpers
+load reports
 
 setup() {
     need_tool plan manifest
@@ -37,9 +38,9 @@ explain() {
     (cd "$ROOT" && exec "$BIN/pipeline" explain "$WORK/files/a.yaml" "$WORK/files/b.yaml" "$@")
 }
 
-# figure ID: its value in the report's CSV.
-figure() {
-    awk -F, -v id="$1" '$1 == id { print $4; found = 1 } END { exit !found }' "$ARTIFACTS/explain-a-b/report/report.csv"
+# effect ID: its value in the report's CSV.
+effect() {
+    figure "$ARTIFACTS/explain-a-b/report/report.csv" "$1"
 }
 
 # ---- The plan --------------------------------------------------------------------------------------------------
@@ -87,8 +88,8 @@ figure() {
     run "$BIN/tensor" diff "$folder"/{01-loader-workers,02-virtual-shards}/seed-42/train/model.st.zst
     [ "$status" -eq 4 ]
     [ "$("$BIN/manifest" get "$folder/03-world-size/seed-42/train/manifest.yaml" run.execution.tool)" = train-ddp ]
-    [ "$(figure 03-world-size.accuracy_effect)" = 0 ]
-    [ "$(figure 01-loader-workers.accuracy_effect)" = 0 ]
+    [ "$(effect 03-world-size.accuracy_effect)" = 0 ]
+    [ "$(effect 01-loader-workers.accuracy_effect)" = 0 ]
     grep -q '^03-world-size.accuracy_effect,.*,0,0,fraction,identical,' "$folder/report/report.csv"
     [[ $answer == *"The same model bit for bit, so exactly 0: Loader workers; World size, strategy."* ]] || fail "$answer"
     [[ $answer == *"With a learning rate that follows the batch, 04-global-batch reaches"* ]] || fail "$answer"
@@ -140,9 +141,9 @@ figure() {
 
 # ---- The report, on runs whose numbers are known ---------------------------------------------------------------
 
-# a_run NAME [KEY=VALUE]...: a run of that name, as make_run.py takes it.
+# a_run NAME [KEY=VALUE]...: a run of that name, executed three times.
 a_run() {
-    "$PYTHON" "$ROOT/tests/fixtures/make_run.py" "$1" name="$1" "${@:2}"
+    thrice "$1" name="$1" "${@:2}"
 }
 
 write_plan() {
@@ -181,12 +182,12 @@ some_runs() {
     grep -qF 'An epoch of slow takes 4.00 s, one of quick takes 2.00 s: 2.00 times as fast [' out/report.md
     # The conclusion comes first.
     sed -n 5p out/report.md | grep -Eq '^What made the difference in time: Loader workers: 4.00 times as fast \[3\.[0-9]+, 4\.[0-9]+\]; World size, strategy: takes 2.00 times as long \['
-    grep -qF 'No difference found: Global batch; Rest: augment, seed.' out/report.md
+    grep -qF 'The same, within the margin: Global batch; Rest: augment, seed.' out/report.md
     grep -Eq '^\| \*\*Loader workers\*\* \| 1.00 \| -3.00 \| \[-3\.[0-9]+, -2\.[0-9]+\] \| 4.00 times as fast' out/report.md
     grep -qF '| loader\_workers 0 → 4 | 01-loader-workers |' out/report.md
     grep -qF 'The same model bit for bit, so exactly 0: Loader workers; World size, strategy.' out/report.md
     grep -qF '| **World size, strategy** | 70.00 % | 0 |  | same model: exactly 0 |' out/report.md
-    grep -Eq '^\| \*\*Global batch\*\* \| 40.00 % \| -30.00 points \| \[-3[0-9.]+, -2[0-9.]+\] \| the two models differ \(p = [0-9.e-]+, McNemar.s test on 100 samples\); one seed' out/report.md
+    grep -Eq '^\| \*\*Global batch\*\* \| 40.00 % \| -30.00 points \| \[-3[0-9.]+, -2[0-9.]+\] \| the two models differ \(p = [0-9.e-]+, by Holm for [0-9]+ verdicts, McNemar.s test on 100 samples\); one seed' out/report.md
     grep -qF 'one seed does not tell the factor from chance (SET="repeats=3" does): Global batch: -30.00 points [' out/report.md
     # The next step is compared with the step, not with what lies beside the way.
     grep -qF '| **Beside: scaled rate** | 72.00 % | +32.00 points |' out/report.md
@@ -332,7 +333,7 @@ published_runs() {
     succeeds "$BIN/report" 0* --plan plan.yaml --out out
     grep -qF '| **World size, strategy** | 2.00 |  |  | not like for like: host there vs here |' out/report.md
     grep -qF 'No verdict: World size, strategy; Global batch.' out/report.md
-    grep -q '^02-world-size.seconds_per_epoch_effect,[^,]*,[^,]*,,,,s,host there vs here,' out/report.csv
+    grep -q '^02-world-size.seconds_per_epoch_effect,[^,]*,[^,]*,,,,s,not like for like: host there vs here,' out/report.csv
     rm -r 03-global-batch
     a_run 03-global-batch workers=4 batch=128 resumed=1
     succeeds "$BIN/report" 0* --plan plan.yaml --out out

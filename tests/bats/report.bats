@@ -104,24 +104,63 @@ setup() {
 }
 
 @test "a like-for-like speed-up has an interval and a verdict" {
-    a_run a
-    a_run b name=slow epochs=4,2,2.02,1.98,2 right=71
-    a_run c name=same epochs=2,1.01,0.99,1.02,0.98
+    thrice a
+    thrice b name=slow epochs=4,2,2.02,1.98,2 right=71
+    thrice c name=same epochs=2,1.01,0.99,1.02,0.98
     succeeds "$REPORT" a b c --baseline a --out out
     [ "$(figure out/report.csv slow.speedup)" = 0.5 ]
     grep -Eq '^\| \*\*slow\*\* \| 2\.00 \| 0\.50× \| \[0\.4[0-9], 0\.5[0-9]\] \| slower \| yes \| \+1\.00 points \|' out/report.md
-    grep -Eq '^\| \*\*same\*\* .* \| no difference \| yes \| \+0\.00 points \| same model: exactly 0 \|' out/report.md
-    says out/report.md "no significant difference (p = 1, McNemar's test on 100 samples)"
+    grep -Eq '^\| \*\*same\*\* .* \| the same within ±3 % \| yes \| \+0\.00 points \| same model: exactly 0 \|' out/report.md
+    grep -q '^slow.speedup,slow,speedup,0.5,.*,x,slower,' out/report.csv
+    # --why and --check say the same.
+    succeeds "$REPORT" b --baseline a --why slow.speedup
+    [[ ${lines[0]} == "slow.speedup = 0.5 x, slower" ]] || fail "$output"
+    echo 'slow.speedup: [0.4, 0.6]' >bands.yaml
+    succeeds "$REPORT" b --baseline a --check bands.yaml
+    [[ $output == *"inside   slow.speedup = 0.5, expected [0.4, 0.6]: slower"* ]] || fail "$output"
     says out/report.md "identical to tiny"
     says out/report.md "Speed-ups with their 95 % intervals"
 }
 
-@test "too few epochs give no verdict" {
-    a_run a epochs=2,1,1
-    a_run b name=slow epochs=4,2,2
+@test "one execution gives a ratio with the spread of its epochs, and no verdict" {
+    a_run a epochs=2,1,1.02,0.98,1.01,0.99
+    a_run b name=slow epochs=4,2,2.02,1.98,2.01,1.99
     succeeds "$REPORT" b --baseline a --out out
-    says out/report.md "0.50×"
-    says out/report.md "no verdict: at least 3 timed epochs"
+    says out/report.md "| 0.50× | epochs 0.49–0.52 | no verdict: 1 of 3 executions (EXECUTIONS=3) |"
+    grep -q '^slow.speedup,slow,speedup,0.5,,,x,no verdict: 1 of 3 executions (EXECUTIONS=3),' out/report.csv
+}
+
+@test "a wide interval is undecided, and not the same" {
+    local n=0 seconds
+    for seconds in 1.0 1.3 0.8; do
+        n=$((n + 1))
+        a_run "a/$n" epochs="2,$seconds,$seconds,$seconds"
+    done
+    for seconds in 1.2 0.9 1.0; do
+        n=$((n + 1))
+        a_run "b/$n" name=other epochs="2,$seconds,$seconds,$seconds"
+    done
+    succeeds "$REPORT" b --baseline a --out out
+    says out/report.md "| undecided (p = "
+    lacks out/report.md "no difference |"
+}
+
+@test "three timings of one seed are no seeds" {
+    local n
+    for n in 1 2 3; do
+        a_run "a/$n" key="a$n" right=70
+        a_run "b/$n" key="b$n" right=80 name=better
+    done
+    succeeds "$REPORT" b --baseline a --out out
+    lacks out/report.md "over 3 seeds"
+    says out/report.md "+10.00 points | the two models differ (p = 0.002, McNemar's test on 100 samples); one seed does not tell the method |"
+}
+
+@test "accuracies of one seed that may be alike or not are undecided" {
+    a_run a
+    a_run b name=other right=71
+    succeeds "$REPORT" b --baseline a --out out
+    says out/report.md "undecided between the two models (p = 1, McNemar's test on 100 samples)"
 }
 
 @test "runs that are not alike have no speed-up, and the reason is given" {
@@ -201,9 +240,31 @@ END
     says out/report.html '<footer id=footnote>† Simulated'
     lacks out/report.md SIMULATED
     grep -q '^tiny.seconds_per_epoch,.*,SIMULATED,' out/report.csv
-    a_run b name=single ranks=1
-    succeeds "$REPORT" a --baseline b --out out
+    thrice b name=single ranks=1 epochs=1,0.5,0.5,0.5
+    thrice c ranks=4 threads=2 epochs=2,1,1,1
+    succeeds "$REPORT" c --baseline b --out out
     says out/report.md "×† |"
+    # What it costs here is no verdict on the method.
+    grep -Eq '\| costs 9[0-9]–10[0-9] % more on these 4 cores; says nothing about 4 devices \|' out/report.md
+    grep -q '^tiny.speedup,.*,SIMULATED: costs 9' out/report.csv
+}
+
+@test "a machine that was busy is told at the time, and gives no verdict" {
+    # A baseline that waited for 73 % of its time beside a process that took both cores.
+    local machine='"machine": {"wall_seconds": 10, "cpu_seconds": 5.4, "waited_seconds": 14.6, "others_seconds": 14, "cores": 2}'
+    thrice a epochs=4,2.49,2.49,2.49 execution="{$machine}"
+    thrice b name=ddp epochs=2,1,1,1
+    succeeds "$REPORT" b --baseline a --out out
+    says out/report.md "2.49‡ |"
+    says out/report.md "‡ Busy: during 3 of 3 executions of tiny the machine did something else (up to 1.4 of its 2 cores; threads waited for 73 % of the time that they wanted)"
+    says out/report.md "| 2.49× | [2.4"
+    says out/report.md "no verdict: the machine was busy in 3 of 6 executions (EXECUTIONS=6 makes more)"
+    lacks out/report.md "| faster |"
+    # An old manifest says nothing, and a quiet one is not marked.
+    lacks out/report.md "1.00‡"
+    thrice c name=quiet execution='{"machine": {"wall_seconds": 10, "cpu_seconds": 19, "waited_seconds": 9, "others_seconds": 0.1, "cores": 2}}'
+    succeeds "$REPORT" c --baseline b --out quiet
+    lacks quiet/report.md "‡"
 }
 
 @test "phases that do not add up are told" {

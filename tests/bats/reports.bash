@@ -38,6 +38,23 @@ three_times() {
     done
 }
 
+# thrice DIR [KEY=VALUE]...: three executions, whose epochs take 1, 1.01 and 0.99 times as long as given.
+thrice() {
+    local folder=$1 n=0 factor pair epochs=2,1,1.02,0.98,1 rest=()
+    shift
+    for pair; do
+        case $pair in
+        epochs=*) epochs=${pair#*=} ;;
+        *) rest+=("$pair") ;;
+        esac
+    done
+    for factor in 1 1.01 0.99; do
+        n=$((n + 1))
+        "$PYTHON" "$ROOT/tests/fixtures/make_run.py" "$folder/$n" "${rest[@]}" \
+            epochs="$(awk -F, -v OFS=, -v f="$factor" '{ for (i = 1; i <= NF; i++) $i *= f; print }' <<<"$epochs")"
+    done
+}
+
 # key_of WORD: the key that make_run.py gives a run with key=WORD.
 key_of() {
     printf %s "$1" | sha256sum | cut -d ' ' -f 1

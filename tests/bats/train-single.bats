@@ -33,6 +33,28 @@ setup() {
     "$BIN/manifest" get out/manifest.yaml results.epochs.1.phases.backward
 }
 
+@test "the manifest says what else the machine did while it trained" {
+    need_tool report
+    local spinners=() i key
+    write_experiment long.yaml epochs=60
+    # Twice as many busy loops as cores: others use the machine, and threads wait for it.
+    for ((i = 0; i < 2 * $(nproc); i++)); do
+        (exec 3>&-; while :; do :; done) &
+        spinners+=($!)
+    done
+    run "$BIN/train-single" -q --experiment long.yaml --train "$train" --out out
+    kill "${spinners[@]}"
+    wait "${spinners[@]}" 2>/dev/null || true
+    [ "$status" -eq 0 ] || fail "$output"
+    for key in wall_seconds cpu_seconds load_before load_after; do
+        [[ $("$BIN/manifest" get out/manifest.yaml "run.execution.machine.$key") =~ ^[0-9.e+-]+$ ]] || fail "$key"
+    done
+    [ -r /proc/self/schedstat ] || skip "this kernel does not count how long threads wait"
+    succeeds "$BIN/report" out --out page
+    grep -q "Busy: during 1 of 1 executions of tiny the machine did something else" page/report.md ||
+        fail "$("$BIN/manifest" get out/manifest.yaml run.execution.machine)"
+}
+
 @test "-q says nothing; without --test no accuracy is claimed" {
     succeeds "$BIN/train-single" -q --experiment e.yaml --train "$train" --out out
     [ -z "$stderr" ]

@@ -17,7 +17,7 @@ static const double alpha = 12e-6, beta = 0.3e-9;
 
 // Times of 1 KiB, 2 KiB, …, each off by up to `noise` of itself.
 static void make_points(double *bytes, double *seconds, double noise, uint32_t draw) {
-    const random_stream stream = {.seed = 5, .purpose = RANDOM_BOOTSTRAP, .sample = draw};
+    const random_stream stream = {.seed = 5, .purpose = RANDOM_TRIAL, .sample = draw};
     for (uint32_t i = 0; i < POINTS; i++) {
         const double off = 2 * (double)random_uniform(&stream, i) - 1;
         bytes[i] = 1024 * pow(2, i);

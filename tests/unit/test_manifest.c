@@ -96,8 +96,9 @@ static void a_manifest_says_everything(void **state) {
     assert_string_equal(yaml_get(root, "outputs.0.path")->text, "model.st.zst");
     assert_int_equal(strlen(yaml_get(root, "outputs.0.content")->text), 64);
     assert_int_equal(strlen(yaml_get(root, "key")->text), 64);
-    static const char *const run[] = {"host",   "cpu",   "cores", "compiler", "libraries",
-                                      "commit", "dirty", "start", "end"};
+    static const char *const run[] = {"host",  "cpu",     "cores",     "compiler",
+                                      "flags", "sources", "libraries", "commit",
+                                      "dirty", "start",   "end"};
     for (size_t i = 0; i < sizeof run / sizeof *run; i++)
         assert_non_null(yaml_find(yaml_get(root, "run"), run[i]));
     assert_null(strstr(yaml_get(root, "run.commit")->text, "-dirty"));

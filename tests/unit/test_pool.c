@@ -12,6 +12,7 @@
 
 #include "base/memory.h"
 #include "results/group.h"
+#include "results/like_for_like.h"
 #include "results/pool.h"
 
 #define assert_near(a, b) assert_true(fabs((a) - (b)) <= 1e-12)
@@ -114,8 +115,9 @@ static void reasons_are_told(void **state) {
     text out;
     assert_int_equal(pool(&list, executed, 3, true, &err), STATUS_OK);
     text_init(&out, &err);
-    assert_int_equal(pool_reasons(&list.runs[0].executions[2], &list.runs[0], LANGUAGE_EN, &out),
-                     STATUS_OK);
+    assert_int_equal(
+        like_append_executed(&list.runs[0].executions[2], &list.runs[0], LANGUAGE_EN, &out),
+        STATUS_OK);
     assert_string_equal(text_string(&out), "threads per rank 4 vs 1");
     text_release(&out);
     run_list_release(&list);

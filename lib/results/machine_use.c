@@ -1,0 +1,37 @@
+#include "results/machine_use.h"
+
+#include <math.h>
+
+// Clocks of the kernel tick every hundredth of a second, on each core: less than three ticks is
+// nothing that they can tell.
+static const double tick_error = 0.03;
+
+static double number_at(const yaml_node *segment, const char *path) {
+    double value;
+    return run_number(segment, path, &value, NULL) == STATUS_OK ? value : NAN;
+}
+
+machine_use machine_use_of(const run *execution) {
+    int segments;
+    const yaml_node *last = execution->train ? run_last_segment(execution, &segments) : NULL;
+    return (machine_use){
+        number_at(last, "machine.wall_seconds"), number_at(last, "machine.cpu_seconds"),
+        number_at(last, "machine.waited_seconds"), number_at(last, "machine.others_seconds"),
+        number_at(last, "machine.cores")};
+}
+
+bool machine_use_is_busy(const machine_use *u) {
+    const double share = fmax(0.1, 0.02 * u->cores);
+    const bool used = u->others > share * u->wall + tick_error * u->cores;
+    if (isnan(u->waited)) return used && u->cpu + u->others > 0.95 * u->cores * u->wall;
+    return used && u->waited > 0.03 * (u->cpu + u->waited);
+}
+
+size_t machine_busy_executions(const run *r) {
+    size_t busy = 0;
+    for (size_t i = 0; i < run_execution_count(r); i++) {
+        const machine_use u = machine_use_of(run_execution(r, i));
+        busy += machine_use_is_busy(&u);
+    }
+    return busy;
+}

@@ -1,0 +1,134 @@
+#include "results/verdict.h"
+
+#include <math.h>
+
+static const double alpha = 0.05;
+
+verdict verdict_none(verdict_lack lack) {
+    return (verdict){.kind = VERDICT_NONE, .lack = lack, .p = NAN, .adjusted = NAN, .tests = 1};
+}
+
+verdict verdict_identical(void) {
+    verdict v = verdict_none(LACK_NOTHING);
+    v.kind = VERDICT_IDENTICAL;
+    return v;
+}
+
+// What follows from the p-values, where nothing is lacking.
+static void settle(verdict *v) {
+    if (v->lack != LACK_NOTHING || v->kind == VERDICT_COST || v->kind == VERDICT_IDENTICAL) return;
+    const bool differs = v->adjusted < alpha;
+    if (differs)
+        v->kind = v->within ? VERDICT_SMALL : VERDICT_DIFFERENT;
+    else
+        v->kind = v->within ? VERDICT_SAME : VERDICT_UNDECIDED;
+}
+
+static void decide(verdict *v, const mean_estimate *m, double p, double margin) {
+    v->p = v->adjusted = p;
+    v->within = statistics_margin_p_value(m, margin) < alpha;
+    settle(v);
+}
+
+// ---- Time ----
+
+mean_estimate verdict_difference(const double *subject, size_t subjects, const double *baseline,
+                                 size_t baselines, turns order, verdict_test *test) {
+    const bool paired = order == TURNS_ROUNDS && subjects >= VERDICT_ROUNDS;
+    *test = paired ? TEST_ROUNDS : TEST_WELCH;
+    return paired ? statistics_pairs(subject, baseline, subjects)
+                  : statistics_welch(subject, subjects, baseline, baselines);
+}
+
+static verdict_lack find_lack(const timed_side *a, const timed_side *b, turns order) {
+    if (a->count < VERDICT_EXECUTIONS || b->count < VERDICT_EXECUTIONS) return LACK_EXECUTIONS;
+    if (a->busy || b->busy) return LACK_QUIET;
+    return order == TURNS_APART ? LACK_TURNS : LACK_NOTHING;
+}
+
+verdict verdict_on_time(const timed_side *subject, const timed_side *baseline, turns order,
+                        bool simulated, estimate *ratio) {
+    verdict_test test;
+    const mean_estimate faster = verdict_difference(
+        baseline->log_seconds, baseline->count, subject->log_seconds, subject->count, order, &test);
+    const interval range = statistics_interval(&faster, 0.95);
+    verdict v = verdict_none(find_lack(subject, baseline, order));
+    *ratio = (estimate){exp(faster.value), {exp(range.low), exp(range.high)}};
+    v.subject = subject->count;
+    v.baseline = baseline->count;
+    v.busy = subject->busy + baseline->busy;
+    if (v.lack != LACK_NOTHING) return v;
+    v.test = test;
+    if (simulated)
+        v.kind = VERDICT_COST;
+    else
+        decide(&v, &faster, statistics_p_value(&faster), log1p(VERDICT_TIME_MARGIN));
+    return v;
+}
+
+// ---- Accuracy ----
+
+// An accuracy is a whole number of samples: seeds that differ by equally many may still differ by
+// that rounding, whose variance is a twelfth of a sample's on each side.
+static double rounding_error(size_t seeds, int64_t samples) {
+    return samples > 0 ? 1 / (double)samples / sqrt(6.0 * (double)seeds) : 0;
+}
+
+verdict verdict_on_seeds(const double *subject, const double *baseline, size_t n, int64_t samples,
+                         estimate *difference) {
+    mean_estimate m = statistics_pairs(subject, baseline, n);
+    verdict v = verdict_none(n < VERDICT_SEEDS ? LACK_SEEDS : LACK_NOTHING);
+    m.error = fmax(m.error, n < 2 ? NAN : rounding_error(n, samples));
+    *difference = (estimate){m.value, statistics_interval(&m, 0.95)};
+    v.subject = v.baseline = n;
+    if (v.lack != LACK_NOTHING) return v;
+    v.test = TEST_SEEDS;
+    decide(&v, &m, statistics_p_value(&m), VERDICT_ACCURACY_MARGIN);
+    return v;
+}
+
+verdict verdict_on_models(int64_t only_subject, int64_t only_baseline, int64_t samples,
+                          estimate *difference) {
+    const mean_estimate m = statistics_proportions(only_subject, only_baseline, samples);
+    verdict v = verdict_none(LACK_NOTHING);
+    difference->range = statistics_interval(&m, 0.95);
+    v.test = TEST_SAMPLES;
+    v.subject = v.baseline = (size_t)samples;
+    decide(&v, &m, statistics_mcnemar(only_subject, only_baseline), VERDICT_ACCURACY_MARGIN);
+    return v;
+}
+
+// ---- Many verdicts ----
+
+static size_t count_tests(verdict *const *family, size_t count) {
+    size_t tests = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!isnan(family[i]->p)) tests++;
+    return tests;
+}
+
+// Holm: the k-th smallest of m p-values counts m - k + 1 times, and none less than one before it.
+// With equal ones the place of the first counts.
+static double holm(verdict *const *family, size_t count, size_t tests, double p) {
+    double adjusted = 0;
+    for (size_t i = 0; i < count; i++) {
+        const double other = family[i]->p;
+        size_t smaller = 0;
+        if (!(other <= p)) continue;
+        for (size_t k = 0; k < count; k++)
+            if (family[k]->p < other) smaller++;
+        adjusted = fmax(adjusted, fmin(1, (double)(tests - smaller) * other));
+    }
+    return adjusted;
+}
+
+void verdict_correct(verdict *const *family, size_t count) {
+    const size_t tests = count_tests(family, count);
+    for (size_t i = 0; i < count; i++) {
+        verdict *v = family[i];
+        if (isnan(v->p)) continue;
+        v->adjusted = holm(family, count, tests, v->p);
+        v->tests = tests;
+        settle(v);
+    }
+}

@@ -1,0 +1,194 @@
+#include "results/verdict_text.h"
+
+#include <math.h>
+#include <stdio.h>
+
+// ---- Time ----
+
+static double percent_more(double times_as_fast) {
+    return 100 * (1 / times_as_fast - 1);
+}
+
+// What it costs here.
+static void append_cost(text *out, const comparison *c, language l) {
+    const double least = percent_more(c->speedup.range.high),
+                 most = percent_more(c->speedup.range.low);
+    const bool fine = fmax(fabs(least), fabs(most)) < 10 || most - least < 1;
+    char low[32], high[32];
+    snprintf(low, sizeof low, "%.*f", fine ? 1 : 0, fabs(least));
+    snprintf(high, sizeof high, "%.*f", fine ? 1 : 0, fabs(most));
+    if (least > 0)
+        text_format(out, words_in(l, "costs %s–%s %% more"), low, high);
+    else if (most < 0)
+        text_format(out, words_in(l, "takes %s–%s %% less"), high, low);
+    else
+        text_format(out, words_in(l, "takes between %s %% less and %s %% more"), low, high);
+}
+
+// "on these 2 cores; says nothing about 4 devices".
+static void append_place(text *out, const run *crowded, language l) {
+    const bool ranks = crowded->host_ranks > 1;
+    const int64_t needed = ranks ? crowded->host_ranks : crowded->host_ranks * crowded->threads;
+    const int64_t there = crowded->gpus ? crowded->gpus : crowded->cores;
+    const char *on = !crowded->gpus ? WORD(" on these %lld cores")
+                     : there > 1    ? WORD(" on these %lld GPUs")
+                                    : WORD(" on this GPU");
+    text_format(out, words_in(l, on), (long long)there);
+    text_format(out,
+                words_in(l, ranks ? WORD("; says nothing about %lld devices")
+                                  : WORD("; says nothing about %lld cores")),
+                (long long)needed);
+}
+
+static void append_ratio(text *out, const comparison *c, language l) {
+    const double times = c->speedup.value;
+    const interval range = isnan(c->speedup.range.low) ? c->spread : c->speedup.range;
+    const bool longer = times < 1;
+    text_format(out,
+                words_in(l, longer ? "takes %.2f times as long [%.2f, %.2f]"
+                                   : "%.2f times as fast [%.2f, %.2f]"),
+                longer ? 1 / times : times, longer ? 1 / range.high : range.low,
+                longer ? 1 / range.low : range.high);
+}
+
+// Why there is none, and how to get one.
+static void append_lack(text *out, const comparison *c, verdict_length length, language l) {
+    const verdict *v = &c->time;
+    const size_t least = v->subject < v->baseline ? v->subject : v->baseline;
+    const size_t most = v->subject < v->baseline ? v->baseline : v->subject;
+    if (v->lack == LACK_LIKENESS) {
+        text_format(out, words_in(l, "not like for like: %s"), c->reasons);
+        return;
+    }
+    if (length == VERDICT_SENTENCE && !isnan(c->speedup.value)) {
+        append_ratio(out, c, l);
+        text_append(out, words_in(l, isnan(c->speedup.range.low) ? " over epochs; " : "; "));
+    }
+    if (v->lack == LACK_EXECUTIONS)
+        text_format(out, words_in(l, "no verdict: %zu of %d executions (EXECUTIONS=%d)"), least,
+                    VERDICT_EXECUTIONS, VERDICT_EXECUTIONS);
+    else if (v->lack == LACK_QUIET)
+        text_format(out,
+                    words_in(l, "no verdict: the machine was busy in %zu of %zu executions "
+                                "(EXECUTIONS=%zu makes more)"),
+                    v->busy, v->subject + v->baseline, most + VERDICT_EXECUTIONS);
+    else
+        text_format(out,
+                    words_in(l, "no verdict: all executions of one side came before those of the "
+                                "other (EXECUTIONS=%zu makes more, in turns)"),
+                    most + VERDICT_EXECUTIONS);
+    if (c->crowded) append_place(out, c->crowded, l);
+}
+
+static void append_p(text *out, const verdict *v, language l) {
+    if (v->tests > 1)
+        text_format(out, words_in(l, "p = %.2g, by Holm for %zu verdicts"), v->adjusted, v->tests);
+    else
+        text_format(out, words_in(l, "p = %.2g"), v->p);
+}
+
+static void append_small(text *out, const comparison *c, language l) {
+    text_format(out, words_in(l, "differs by %.1f %%: within the margin of %g %%"),
+                fabs(percent_more(c->speedup.value)), 100 * VERDICT_TIME_MARGIN);
+}
+
+static void append_undecided(text *out, const comparison *c, verdict_length length, language l) {
+    text p;
+    text_init(&p, out->err);
+    append_p(&p, &c->time, l);
+    text_format(out, words_in(l, "undecided (%s)"), text_string(&p));
+    text_release(&p);
+    if (length == VERDICT_WORD) return;
+    text_append(out, words_in(l, ": "));
+    append_ratio(out, c, l);
+}
+
+void verdict_append_time(text *out, const comparison *c, verdict_length length, language l) {
+    switch (c->time.kind) {
+    case VERDICT_DIFFERENT:
+        if (length == VERDICT_SENTENCE)
+            append_ratio(out, c, l);
+        else
+            text_append(out, words_in(l, c->speedup.value > 1 ? "faster" : "slower"));
+        break;
+    case VERDICT_SMALL: append_small(out, c, l); break;
+    case VERDICT_SAME:
+        text_format(out, words_in(l, "the same within ±%g %%"), 100 * VERDICT_TIME_MARGIN);
+        break;
+    case VERDICT_UNDECIDED: append_undecided(out, c, length, l); break;
+    case VERDICT_COST:
+        append_cost(out, c, l);
+        append_place(out, c->crowded, l);
+        break;
+    default: append_lack(out, c, length, l); break;
+    }
+}
+
+// ---- Accuracy ----
+
+void verdict_append_points(text *out, const comparison *c, language l) {
+    const interval range = c->accuracy_range;
+    text_format(out, words_in(l, "%+.2f points"), 100 * c->accuracy_difference);
+    if (!isnan(range.low) && !c->identical)
+        text_format(out, " [%+.2f, %+.2f]", 100 * range.low, 100 * range.high);
+}
+
+// "p = 0.01, paired t-test over 3 seeds".
+static void append_test(text *out, const verdict *v, language l) {
+    append_p(out, v, l);
+    text_append(out, words_in(l, ", "));
+    text_format(out,
+                words_in(l, v->test == TEST_SEEDS ? "paired t-test over %zu seeds"
+                                                  : "McNemar's test on %zu samples"),
+                v->subject);
+}
+
+// `format` takes the margin, where it names one, and the test.
+static const char *accuracy_format(const verdict *v, bool *margin) {
+    const bool models = verdict_is_of_models(v);
+    *margin = v->kind == VERDICT_SAME || v->kind == VERDICT_SMALL;
+    switch (v->kind) {
+    case VERDICT_DIFFERENT:
+        return models ? WORD("the two models differ (%s); one seed does not tell the method")
+                      : WORD("significant (%s)");
+    case VERDICT_SMALL:
+        return models ? WORD("the two models differ, within ±%g points (%s); one seed")
+                      : WORD("significant, but within ±%g points (%s)");
+    case VERDICT_SAME:
+        return models ? WORD("the two models are as good within ±%g points (%s); one seed")
+                      : WORD("the same within ±%g points (%s)");
+    default: return models ? WORD("undecided between the two models (%s)") : WORD("undecided (%s)");
+    }
+}
+
+static void append_tested(text *out, const verdict *v, language l) {
+    bool margin;
+    const char *format = words_in(l, accuracy_format(v, &margin));
+    text test;
+    text_init(&test, out->err);
+    append_test(&test, v, l);
+    if (margin)
+        text_format(out, format, 100 * VERDICT_ACCURACY_MARGIN, text_string(&test));
+    else
+        text_format(out, format, text_string(&test));
+    text_release(&test);
+}
+
+void verdict_append_accuracy(text *out, const comparison *c, verdict_length length, language l) {
+    const verdict *v = &c->accuracy;
+    if (v->kind == VERDICT_IDENTICAL) {
+        text_append(out, words_in(l, "same model: exactly 0"));
+        return;
+    }
+    if (length == VERDICT_SENTENCE && !isnan(c->accuracy_difference)) {
+        verdict_append_points(out, c, l);
+        text_append(out, words_in(l, ": "));
+    }
+    if (v->lack == LACK_TEST_DATA)
+        text_append(out, words_in(l, "not comparable: other test data, or none"));
+    else if (v->lack == LACK_SEEDS)
+        text_append(out, words_in(l, "not tested: same seeds with predictions, or three common "
+                                     "seeds, are needed"));
+    else
+        append_tested(out, v, l);
+}

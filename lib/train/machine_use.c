@@ -1,0 +1,138 @@
+#include "train/machine_use.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+
+// ---- Counters ----
+
+static double read_cpu(void) {
+    struct timespec spent;
+    if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent)) return NAN;
+    return (double)spent.tv_sec + (double)spent.tv_nsec / 1e9;
+}
+
+// The second number of schedstat: nanoseconds in a run queue.
+static double read_waited_of(const char *thread) {
+    char path[64];
+    unsigned long long ran, waited;
+    snprintf(path, sizeof path, "/proc/self/task/%.20s/schedstat", thread);
+    FILE *file = fopen(path, "re");
+    if (!file) return 0; // it has ended
+    const int read = fscanf(file, "%llu %llu", &ran, &waited);
+    fclose(file);
+    return read == 2 ? (double)waited / 1e9 : 0;
+}
+
+static double read_waited(void) {
+    double sum = 0;
+    if (access("/proc/self/schedstat", R_OK)) return NAN;
+    DIR *threads = opendir("/proc/self/task");
+    if (!threads) return NAN;
+    for (const struct dirent *d; (d = readdir(threads));)
+        if (d->d_name[0] != '.') sum += read_waited_of(d->d_name);
+    closedir(threads);
+    return sum;
+}
+
+// Of a line "cpu3 user nice system idle iowait irq softirq steal …" all but idle and iowait.
+static void read_core(const char *line, double ticks, machine_counts *now) {
+    unsigned core;
+    double t[8];
+    if (sscanf(line, "cpu%u %lf %lf %lf %lf %lf %lf %lf %lf", &core, &t[0], &t[1], &t[2], &t[3],
+               &t[4], &t[5], &t[6], &t[7]) == 9 &&
+        core < MACHINE_CORES)
+        now->used[core] = (t[0] + t[1] + t[2] + t[5] + t[6] + t[7]) / ticks;
+}
+
+static void read_cores(machine_counts *now) {
+    char line[512];
+    const long ticks = sysconf(_SC_CLK_TCK);
+    for (int i = 0; i < MACHINE_CORES; i++) now->used[i] = NAN;
+    FILE *file = ticks > 0 ? fopen("/proc/stat", "re") : NULL;
+    while (file && fgets(line, sizeof line, file)) read_core(line, (double)ticks, now);
+    if (file) fclose(file);
+}
+
+void machine_use_count(machine_counts *now) {
+    now->cpu = read_cpu();
+    now->waited = read_waited();
+    read_cores(now);
+    if (getloadavg(&now->load, 1) != 1) now->load = NAN;
+    now->clock = clock_now();
+}
+
+// ---- What lies between ----
+
+// What a rank tells the others.
+typedef struct rank_use {
+    double cpu, waited;
+    cpu_set_t cores;
+} rank_use;
+
+static status put(yaml_node *machine, const char *key, double value, error *err) {
+    if (isnan(value)) return STATUS_OK;
+    return yaml_put(machine, key, yaml_new_number(value, err), err);
+}
+
+// On several hosts, rank 0 cannot tell its own from what others do elsewhere.
+static status put_others(yaml_node *machine, const machine_counts *before,
+                         const machine_counts *now, const cpu_set_t *cores, double cpu,
+                         error *err) {
+    double used = 0;
+    for (size_t i = 0; i < MACHINE_CORES && i < CPU_SETSIZE; i++)
+        if (CPU_ISSET(i, cores)) used += now->used[i] - before->used[i];
+    status rc = put(machine, "others_seconds", isnan(used) ? NAN : fmax(0, used - cpu), err);
+    if (rc != STATUS_OK) return rc;
+    return yaml_put(machine, "cores", yaml_new_integer(CPU_COUNT(cores), err), err);
+}
+
+static status put_machine(yaml_node *segment, const machine_counts *before,
+                          const machine_counts *now, const rank_use *ranks, int size, error *err) {
+    rank_use all = {0};
+    status rc = STATUS_FAILED;
+    yaml_node *machine = yaml_new(YAML_MAPPING, err);
+    if (!machine) return rc;
+    machine->flow = true;
+    for (int r = 0; r < size; r++) {
+        all.cpu += ranks[r].cpu;
+        all.waited += ranks[r].waited;
+        CPU_OR(&all.cores, &all.cores, &ranks[r].cores);
+    }
+    TRY(put(machine, "wall_seconds", (double)(now->clock - before->clock) / 1e9, err));
+    TRY(put(machine, "cpu_seconds", all.cpu, err));
+    TRY(put(machine, "waited_seconds", all.waited, err));
+    if (!yaml_find(segment, "hosts"))
+        TRY(put_others(machine, before, now, &all.cores, all.cpu, err));
+    TRY(put(machine, "load_before", before->load, err));
+    TRY(put(machine, "load_after", now->load, err));
+    return yaml_put(segment, "machine", machine, err);
+out:
+    yaml_free(machine);
+    return rc;
+}
+
+status machine_use_describe(const machine_counts *before, comm *c, yaml_node *segment, error *err) {
+    status rc = STATUS_FAILED;
+    rank_use mine = {0};
+    machine_counts *now = memory_new(1, sizeof *now, err);
+    rank_use *ranks = memory_new((size_t)c->size, sizeof *ranks, err);
+    if (!now || !ranks) goto out;
+    machine_use_count(now);
+    mine.cpu = now->cpu - before->cpu;
+    mine.waited = now->waited - before->waited;
+    if (sched_getaffinity(0, sizeof mine.cores, &mine.cores)) CPU_ZERO(&mine.cores);
+    TRY(c->ops->all_gather(c, &mine, sizeof mine, ranks, err));
+    if (c->rank == 0) rc = put_machine(segment, before, now, ranks, c->size, err);
+out:
+    free(now);
+    free(ranks);
+    return rc;
+}

@@ -1,0 +1,137 @@
+// verdict_counts.c - what verdicts say of real executions of one training, that do not differ.
+//
+//     verdict_counts FOLDER...
+//
+// Takes train folders in the order in which they were made, two a round, and forms 200 comparisons
+// of 3, 5 and 10 rounds, each through lib/results as a report does: in every round one of the two,
+// at random, is the subject. Then the subject's times are multiplied by known factors: which
+// slow-down do 80 % of the comparisons find? Prints a Markdown table. Where there are fewer than
+// 200 times as many rounds, comparisons share some of them.
+//
+// Exit code 4 when more than 16 of 200 say "differ", or more than 20 have no verdict, because the
+// machine was busy.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "base/random.h"
+#include "results/compare.h"
+#include "results/run_list.h"
+
+enum { COMPARISONS = 200, ALLOWED = 16, ALLOWED_BUSY = 20, LARGEST = 10 };
+
+// One side of a comparison: copies of executions.
+typedef struct arm {
+    run runs[LARGEST];
+    const run *pointers[LARGEST];
+} arm;
+
+static void set_run(arm *a, size_t at, const run *from, double factor) {
+    a->runs[at] = *from;
+    a->runs[at].seconds_per_epoch *= factor;
+    a->runs[at].total_seconds *= factor;
+    a->pointers[at] = &a->runs[at];
+}
+
+// The verdict of comparison `number` of n rounds.
+static status judge(const run_list *list, size_t n, size_t number, double factor, comparison *c,
+                    error *err) {
+    static const varied_keys nothing = {NULL, 0};
+    const size_t rounds = list->execution_count / 2;
+    const size_t first = number * (rounds - n) / (COMPARISONS - 1);
+    const random_stream s = {
+        .seed = 1, .purpose = RANDOM_TRIAL, .epoch = (uint32_t)n, .sample = (uint32_t)number};
+    arm subject, baseline;
+    for (size_t i = 0; i < n; i++) {
+        const run *pair = &list->executions[2 * (first + i)];
+        const uint32_t which = random_below(&s, i, 2);
+        set_run(&subject, i, &pair[which], factor);
+        set_run(&baseline, i, &pair[1 - which], 1);
+    }
+    const group of = {.name = "subject", .runs = subject.pointers, .count = n};
+    const group against = {.name = "baseline", .runs = baseline.pointers, .count = n};
+    return compare(&of, &against, &nothing, LANGUAGE_EN, c, err);
+}
+
+typedef struct tally {
+    size_t differ, same, undecided, none; // "differ" in the direction of the factor, if it has one
+} tally;
+
+static status count(const run_list *list, size_t n, double factor, tally *t, error *err) {
+    *t = (tally){0};
+    for (size_t i = 0; i < COMPARISONS; i++) {
+        comparison c;
+        status rc = judge(list, n, i, factor, &c, err);
+        if (rc != STATUS_OK) return rc;
+        const bool found = factor == 1 || (c.speedup.value < 1) == (factor > 1);
+        if (verdict_is_difference(&c.time) && found)
+            t->differ++;
+        else if (c.time.kind == VERDICT_SAME)
+            t->same++;
+        else if (c.time.kind == VERDICT_NONE)
+            t->none++;
+        else
+            t->undecided++;
+        comparison_release(&c);
+    }
+    return STATUS_OK;
+}
+
+// In percent, by quarters; NAN: none up to 100 %.
+static status find_slowdown(const run_list *list, size_t n, double *percent, error *err) {
+    for (int quarter = 1; quarter <= 400; quarter++) {
+        tally t;
+        *percent = quarter / 4.0;
+        status rc = count(list, n, 1 + *percent / 100, &t, err);
+        if (rc != STATUS_OK || 5 * t.differ >= 4 * COMPARISONS) return rc;
+    }
+    *percent = NAN;
+    return STATUS_OK;
+}
+
+static status print_row(const run_list *list, size_t n, tally *worst, error *err) {
+    tally t;
+    double percent;
+    char found[32] = "none";
+    status rc = count(list, n, 1, &t, err);
+    if (rc == STATUS_OK) rc = find_slowdown(list, n, &percent, err);
+    if (rc != STATUS_OK) return rc;
+    if (!isnan(percent)) snprintf(found, sizeof found, "%.2f %%", percent);
+    printf("| %zu | %d | %zu | %zu | %zu | %zu | %s |\n", n, COMPARISONS, t.differ, t.same,
+           t.undecided, t.none, found);
+    if (t.differ > worst->differ) worst->differ = t.differ;
+    if (t.none > worst->none) worst->none = t.none;
+    return STATUS_OK;
+}
+
+static status run_counts(run_list *list, int folders, char **folder, error *err) {
+    static const size_t rounds[] = {3, 5, LARGEST};
+    tally worst = {0};
+    status rc = STATUS_OK;
+    if (folders < 2 * (LARGEST + 1))
+        return error_set(err, STATUS_USAGE, "expected %d executions or more", 2 * (LARGEST + 1));
+    for (int i = 0; i < folders; i++) TRY(run_list_add(list, folder[i], err));
+    printf("| rounds | comparisons | differ | the same within ±%g %% | undecided | machine busy | "
+           "slow-down found in 80 %% |\n|---|---|---|---|---|---|---|\n",
+           100 * VERDICT_TIME_MARGIN);
+    for (size_t i = 0; i < 3; i++) TRY(print_row(list, rounds[i], &worst, err));
+    if (worst.none > ALLOWED_BUSY)
+        rc = error_set(err, STATUS_FINDING,
+                       "the machine was busy in %zu of %d comparisons: nothing else may run",
+                       worst.none, COMPARISONS);
+    else if (worst.differ > ALLOWED)
+        rc = error_set(err, STATUS_FINDING, "more than %d of %d comparisons of equals differ",
+                       ALLOWED, COMPARISONS);
+out:
+    return rc;
+}
+
+int main(int argc, char **argv) {
+    error err = {0};
+    run_list list = {0};
+    const status rc = run_counts(&list, argc - 1, argv + 1, &err);
+    run_list_release(&list);
+    if (rc != STATUS_OK) fprintf(stderr, "verdict_counts: %s\n", err.message);
+    return (int)rc;
+}

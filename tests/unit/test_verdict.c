@@ -1,0 +1,409 @@
+// What is said of two sides: every rule of verdict.h, from manifests to words.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "results/machine_use.h"
+#include "results/verdict_text.h"
+
+// One execution, and how it went.
+typedef struct told {
+    int seed, start; // start: a day
+    double seconds;  // an epoch
+    double accuracy;
+    const char *more; // of its execution
+} told;
+
+enum { RUNS_MAX = 12 };
+
+// One side: a group, each run of which was executed once.
+typedef struct arm {
+    run runs[RUNS_MAX];
+    const run *pointers[RUNS_MAX];
+    group group;
+} arm;
+
+static void add_run(arm *a, const told *t, const char *head) {
+    char manifest[1024];
+    error err = {0};
+    run *r = &a->runs[a->group.count];
+    run_init(r);
+    snprintf(manifest, sizeof manifest,
+             "{%s, inputs: [{path: train.st.zst, content: t}, {path: test.st.zst, content: e}], "
+             "outputs: [{path: model.st.zst, content: m-%c-%d-%g}], parameters: {seed: %d, epochs: "
+             "2}, run: {host: h, cores: 2, start: 2026-01-%02d, execution: {world_size: 1, "
+             "threads: 2%s}}, results: {seconds_per_epoch: %g, total_seconds: %g, test_accuracy: "
+             "%g, epochs: [{seconds: %g}, {seconds: %g}]}}",
+             head, head[strlen(head) - 1], t->seed, t->accuracy, t->seed, t->start,
+             t->more ? t->more : "", t->seconds, 2 * t->seconds, t->accuracy, t->seconds,
+             t->seconds);
+    if (yaml_read_text(manifest, strlen(manifest), "m.yaml", &r->train, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    r->name = memory_string("run", &err);
+    r->folder = memory_string("folder", &err);
+    if (run_read_train(r, &err) != STATUS_OK) fail_msg("%s", err.message);
+    r->test_samples = 1000;
+    a->pointers[a->group.count++] = r;
+}
+
+static arm *make_arm(const char *head, const told *t, size_t count) {
+    error err = {0};
+    arm *a = memory_new(1, sizeof *a, &err);
+    a->group = (group){.name = head, .runs = a->pointers};
+    for (size_t i = 0; i < count; i++) add_run(a, &t[i], head);
+    return a;
+}
+
+static void release_arm(arm *a) {
+    for (size_t i = 0; i < a->group.count; i++) run_release(&a->runs[i]);
+    free(a);
+}
+
+// Compares and says: "TIME | ACCURACY".
+static comparison say(const told *subject, size_t n, const told *baseline, size_t m, char *said,
+                      size_t size) {
+    error err = {0};
+    comparison c;
+    arm *a = make_arm("version: 1, tool: a", subject, n);
+    arm *b = make_arm("version: 1, tool: b", baseline, m);
+    text out;
+    text_init(&out, &err);
+    if (compare(&a->group, &b->group, NULL, LANGUAGE_EN, &c, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    verdict_append_time(&out, &c, VERDICT_WORD, LANGUAGE_EN);
+    text_append(&out, " | ");
+    verdict_append_accuracy(&out, &c, VERDICT_WORD, LANGUAGE_EN);
+    snprintf(said, size, "%s", text_string(&out));
+    text_release(&out);
+    comparison_release(&c);
+    release_arm(a);
+    release_arm(b);
+    return c;
+}
+
+#define SAY(subject, baseline)                                  \
+    say(subject, sizeof(subject) / sizeof *(subject), baseline, \
+        sizeof(baseline) / sizeof *(baseline), said, sizeof said)
+
+static void starts_with(const char *said, const char *expected) {
+    if (strncmp(said, expected, strlen(expected)) != 0)
+        fail_msg("'%s' does not begin with '%s'", said, expected);
+}
+
+// ---- Time ----
+
+static void three_executions_make_a_verdict(void **state) {
+    (void)state;
+    char said[512];
+    const told slow[] = {{1, 1, 2.0, 0.7, 0}, {1, 2, 2.02, 0.7, 0}, {1, 3, 1.98, 0.7, 0}};
+    const told quick[] = {{1, 1, 1.0, 0.7, 0}, {1, 2, 1.01, 0.7, 0}, {1, 3, 0.99, 0.7, 0}};
+    comparison c = SAY(slow, quick);
+    starts_with(said, "slower");
+    assert_int_equal(c.time.test, TEST_WELCH);
+    assert_true(fabs(c.speedup.value - 0.5) < 0.001 && c.speedup.range.high < 0.55);
+    c = SAY(quick, slow);
+    starts_with(said, "faster");
+    c = say(slow, 2, quick, 3, said, sizeof said);
+    starts_with(said, "no verdict: 2 of 3 executions (EXECUTIONS=3)");
+    assert_int_equal(c.time.lack, LACK_EXECUTIONS);
+    assert_true(isnan(c.speedup.range.low) && c.spread.low > 0.48 && c.spread.high < 0.52);
+}
+
+// 30 % more or less from run to run: nothing is known, and nothing is the same.
+static void a_wide_interval_is_undecided(void **state) {
+    (void)state;
+    char said[512];
+    const told one[] = {{1, 1, 1.0, 0.7, 0}, {1, 2, 1.3, 0.7, 0}, {1, 3, 0.8, 0.7, 0}};
+    const told other[] = {{1, 1, 1.2, 0.7, 0}, {1, 2, 0.9, 0.7, 0}, {1, 3, 1.0, 0.7, 0}};
+    assert_int_equal(SAY(one, other).time.kind, VERDICT_UNDECIDED);
+    starts_with(said, "undecided (p = 0.9");
+}
+
+static void within_the_margin(void **state) {
+    (void)state;
+    char said[512];
+    const told one[] = {{1, 1, 1.0, 0.7, 0}, {1, 2, 1.002, 0.7, 0}, {1, 3, 0.998, 0.7, 0}};
+    const told same[] = {{1, 1, 1.001, 0.7, 0}, {1, 2, 1.003, 0.7, 0}, {1, 3, 0.997, 0.7, 0}};
+    const told more[] = {{1, 1, 1.01, 0.7, 0}, {1, 2, 1.012, 0.7, 0}, {1, 3, 1.008, 0.7, 0}};
+    assert_int_equal(SAY(same, one).time.kind, VERDICT_SAME);
+    starts_with(said, "the same within ±3 %");
+    assert_int_equal(SAY(more, one).time.kind, VERDICT_SMALL);
+    starts_with(said, "differs by 1.0 %: within the margin of 3 %");
+}
+
+// The machine slows down from round to round by far more than the 2 % between the two.
+static void five_rounds_are_pairs(void **state) {
+    (void)state;
+    char said[512];
+    told one[5], other[5];
+    for (int i = 0; i < 5; i++) {
+        const double machine = 1 + 0.2 * i, jitter = 0.001 * (i % 2);
+        one[i] = (told){1, 1 + i, machine * (1.02 + jitter), 0.7, NULL};
+        other[i] = (told){1, 1 + i, machine, 0.7, NULL};
+    }
+    comparison c = SAY(one, other);
+    assert_int_equal(c.time.test, TEST_ROUNDS);
+    assert_true(verdict_is_difference(&c.time));
+    // The same numbers, not made in rounds: nothing can be said.
+    for (int i = 0; i < 4; i++) one[i].start = 1;
+    c = SAY(one, other);
+    assert_int_equal(c.time.test, TEST_WELCH);
+    assert_int_equal(c.time.kind, VERDICT_UNDECIDED);
+}
+
+static void one_side_after_the_other(void **state) {
+    (void)state;
+    char said[512];
+    const told before[] = {{1, 1, 2.0, 0.7, 0}, {1, 2, 2.02, 0.7, 0}, {1, 3, 1.98, 0.7, 0}};
+    const told after[] = {{1, 4, 1.0, 0.7, 0}, {1, 5, 1.01, 0.7, 0}, {1, 6, 0.99, 0.7, 0}};
+    assert_int_equal(SAY(after, before).time.lack, LACK_TURNS);
+    starts_with(said, "no verdict: all executions of one side came before those of the other "
+                      "(EXECUTIONS=6 makes more, in turns)");
+}
+
+#define DISTURBED                                                                                \
+    ", machine: {wall_seconds: 10, cpu_seconds: 5.4, waited_seconds: 14.6, others_seconds: 14, " \
+    "cores: 2}"
+#define QUIET                                                                                   \
+    ", machine: {wall_seconds: 10, cpu_seconds: 19, waited_seconds: 0.1, others_seconds: 0.2, " \
+    "cores: 2}"
+
+// DDP "2.49 times as fast", because the baseline waited 73 % of its time for something else.
+static void a_busy_machine_gives_no_verdict(void **state) {
+    (void)state;
+    char said[512];
+    const told slow[] = {{1, 1, 2.49, 0.7, DISTURBED},
+                         {1, 2, 2.5, 0.7, QUIET},
+                         {1, 3, 2.48, 0.7, QUIET},
+                         {1, 4, 2.49, 0.7, QUIET}};
+    const told quick[] = {{1, 1, 1.0, 0.7, QUIET}, {1, 2, 1.01, 0.7, QUIET}, {1, 3, 1, 0.7, QUIET}};
+    comparison c = say(quick, 3, slow, 3, said, sizeof said);
+    assert_int_equal(c.time.lack, LACK_QUIET);
+    starts_with(said, "no verdict: the machine was busy in 1 of 6 executions "
+                      "(EXECUTIONS=6 makes more)");
+    // Three quiet ones are enough.
+    c = SAY(quick, slow);
+    assert_int_equal(c.time.kind, VERDICT_DIFFERENT);
+    assert_int_equal(c.time.baseline, 3);
+}
+
+static bool busy(double wall, double cpu, double waited, double others, double cores) {
+    const machine_use u = {wall, cpu, waited, others, cores};
+    return machine_use_is_busy(&u);
+}
+
+static void what_makes_a_machine_busy(void **state) {
+    (void)state;
+    assert_true(busy(10, 5.4, 14.6, 14, 2));
+    assert_false(busy(10, 19.8, 0.1, 0.1, 2));
+    // Four ranks on two cores wait for each other.
+    assert_false(busy(10, 19.5, 20, 0.3, 2));
+    assert_true(busy(10, 14, 25, 5.5, 2));
+    // Another process on a core that nobody wanted.
+    assert_false(busy(10, 9.9, 0.05, 9.5, 16));
+    // Too short to tell by a clock that ticks.
+    assert_false(busy(0.05, 0.08, 0.01, 0.03, 2));
+    // Where waiting is not known: were all processors used?
+    assert_true(busy(10, 10, NAN, 9.9, 2));
+    assert_false(busy(10, 10, NAN, 5, 2));
+    // An old manifest says nothing.
+    assert_false(busy(NAN, NAN, NAN, NAN, NAN));
+}
+
+static void a_simulated_arm_is_neither_faster_nor_slower(void **state) {
+    (void)state;
+    char said[512];
+    told many[] = {{1, 1, 1.20, 0.7, 0}, {1, 2, 1.21, 0.7, 0}, {1, 3, 1.19, 0.7, 0}};
+    const told one[] = {{1, 1, 1.0, 0.7, 0}, {1, 2, 1.01, 0.7, 0}, {1, 3, 0.99, 0.7, 0}};
+    error err = {0};
+    comparison c;
+    arm *a = make_arm("version: 1, tool: a", many, 3), *b = make_arm("version: 1, tool: b", one, 3);
+    for (int i = 0; i < 3; i++) {
+        run *r = &a->runs[i];
+        r->world_size = r->host_ranks = 4;
+        r->simulated = true;
+    }
+    text out;
+    text_init(&out, &err);
+    assert_int_equal(compare(&a->group, &b->group, NULL, LANGUAGE_EN, &c, &err), STATUS_OK);
+    assert_int_equal(c.time.kind, VERDICT_COST);
+    verdict_append_time(&out, &c, VERDICT_SENTENCE, LANGUAGE_EN);
+    snprintf(said, sizeof said, "%s", text_string(&out));
+    assert_string_equal(said, "costs 17–23 % more on these 2 cores; says nothing about 4 devices");
+    text_release(&out);
+    comparison_release(&c);
+    release_arm(a);
+    release_arm(b);
+}
+
+// ---- Accuracy ----
+
+// Three timings of one seed are one model: p = 0 came of them.
+static void timings_are_no_seeds(void **state) {
+    (void)state;
+    char said[512];
+    const told one[] = {{1, 1, 1, 0.70, 0}, {1, 2, 1, 0.70, 0}, {1, 3, 1, 0.70, 0}};
+    const told other[] = {{1, 1, 1, 0.80, 0}, {1, 2, 1, 0.80, 0}, {1, 3, 1, 0.80, 0}};
+    comparison c = SAY(one, other);
+    assert_int_equal(c.accuracy.lack, LACK_SEEDS);
+    assert_true(isnan(c.accuracy.p));
+    assert_true(fabs(c.accuracy_difference + 0.1) < 1e-12);
+}
+
+static void seeds_are_pairs(void **state) {
+    (void)state;
+    char said[512];
+    const told one[] = {{1, 1, 1, 0.75, 0}, {2, 2, 1, 0.76, 0}, {3, 3, 1, 0.77, 0}};
+    const told better[] = {{1, 1, 1, 0.80, 0}, {2, 2, 1, 0.82, 0}, {3, 3, 1, 0.84, 0}};
+    const told alike[] = {{1, 1, 1, 0.751, 0}, {2, 2, 1, 0.760, 0}, {3, 3, 1, 0.769, 0}};
+    const told mixed[] = {{1, 1, 1, 0.80, 0}, {2, 2, 1, 0.71, 0}, {3, 3, 1, 0.79, 0}};
+    SAY(better, one);
+    assert_non_null(strstr(said, "| significant (p = 0.0091, paired t-test over 3 seeds)"));
+    SAY(alike, one);
+    assert_non_null(strstr(said, "| the same within ±0.5 points (p = 1, paired t-test"));
+    SAY(mixed, one);
+    assert_non_null(strstr(said, "| undecided (p = "));
+    // By chance the same difference three times: as sure as a whole sample allows, not p = 0.
+    const told shifted[] = {{1, 1, 1, 0.751, 0}, {2, 2, 1, 0.761, 0}, {3, 3, 1, 0.771, 0}};
+    const verdict v = SAY(shifted, one).accuracy;
+    assert_true(v.p > 0.01 && v.within);
+}
+
+static void one_seed_is_about_two_models(void **state) {
+    (void)state;
+    estimate difference = {-0.07, {NAN, NAN}};
+    verdict v = verdict_on_models(100, 800, 10000, &difference);
+    assert_int_equal(v.kind, VERDICT_DIFFERENT);
+    assert_true(verdict_is_of_models(&v));
+    assert_true(difference.range.low < -0.07 && difference.range.high > -0.08);
+    v = verdict_on_models(3, 2, 10000, &difference);
+    assert_int_equal(v.kind, VERDICT_SAME);
+    v = verdict_on_models(30, 25, 1000, &difference);
+    assert_int_equal(v.kind, VERDICT_UNDECIDED);
+}
+
+// ---- Many ----
+
+static void holm_corrects_a_table(void **state) {
+    (void)state;
+    const double p[] = {0.01, 0.04, NAN, 0.03, 0.2};
+    verdict v[5], *family[5];
+    for (int i = 0; i < 5; i++) {
+        v[i] = verdict_none(isnan(p[i]) ? LACK_SEEDS : LACK_NOTHING);
+        v[i].p = v[i].adjusted = p[i];
+        v[i].kind = VERDICT_DIFFERENT;
+        family[i] = &v[i];
+    }
+    v[2].kind = VERDICT_NONE;
+    verdict_correct(family, 5);
+    // 4 · 0.01, then 3 · 0.03, then no less than that.
+    const double adjusted[] = {0.04, 0.09, NAN, 0.09, 0.2};
+    for (int i = 0; i < 5; i++) {
+        if (i == 2) continue;
+        assert_true(fabs(v[i].adjusted - adjusted[i]) < 1e-12);
+        assert_int_equal(v[i].tests, 4);
+        assert_int_equal(v[i].kind, i == 0 ? VERDICT_DIFFERENT : VERDICT_UNDECIDED);
+    }
+    assert_int_equal(v[2].kind, VERDICT_NONE);
+    // Equal ones count alike.
+    v[0].p = v[1].p = v[3].p = v[4].p = 0.02;
+    verdict_correct(family, 5);
+    for (int i = 0; i < 5; i++)
+        if (i != 2) assert_true(fabs(v[i].adjusted - 0.08) < 1e-12);
+}
+
+// ---- Like for like ----
+
+static char *reasons_between(const char *head, const char *other, const varied_keys *varied) {
+    const told one = {1, 1, 1, 0.7, NULL};
+    error err = {0};
+    char *reasons;
+    arm *a = make_arm(head, &one, 1), *b = make_arm(other, &one, 1);
+    assert_int_equal(like_for_like(&a->runs[0], &b->runs[0], varied, LANGUAGE_EN, &reasons, &err),
+                     STATUS_OK);
+    release_arm(a);
+    release_arm(b);
+    return reasons;
+}
+
+static void what_was_built_otherwise_is_not_alike(void **state) {
+    (void)state;
+    const char *keys[] = {"loader_workers"};
+    const varied_keys varied = {keys, 1};
+    char *reasons = reasons_between("version: 1", "version: 2", &varied);
+    assert_string_equal(reasons, "build 1 vs 2");
+    free(reasons);
+    assert_null(reasons_between("version: 1", "version: 1", NULL));
+}
+
+static char *executed_apart(const char *one, const char *other, const varied_keys *varied) {
+    const told left = {1, 1, 1, 0.7, one}, right = {1, 1, 1, 0.7, other};
+    error err = {0};
+    char *reasons;
+    arm *a = make_arm("version: 1", &left, 1), *b = make_arm("version: 1", &right, 1);
+    assert_int_equal(like_for_like(&a->runs[0], &b->runs[0], varied, LANGUAGE_EN, &reasons, &err),
+                     STATUS_OK);
+    release_arm(a);
+    release_arm(b);
+    return reasons;
+}
+
+// Closes `execution` and goes on with what `run` says of the build.
+#define BUILT(what) "}, " what ", rest: {a: 1"
+
+static void what_was_compiled_counts(void **state) {
+    (void)state;
+    const struct {
+        const char *one, *other, *expected;
+    } cases[] = {
+        {BUILT("sources: 1a"), BUILT("sources: 2b"), "sources 1a vs 2b"},
+        {BUILT("sources: 1a"), "", "sources 1a vs ?"},
+        {BUILT("compiler: gcc 12"), BUILT("compiler: gcc 13"), "compiler gcc 12 vs gcc 13"},
+        {BUILT("flags: -O2"), BUILT("flags: -O3"), "compiler flags -O2 vs -O3"},
+        {", isa: v3", ", isa: v4", "instruction set v3 vs v4"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *reasons = executed_apart(cases[i].one, cases[i].other, NULL);
+        assert_string_equal(reasons, cases[i].expected);
+        free(reasons);
+    }
+}
+
+static void what_a_plan_varies_may_differ(void **state) {
+    (void)state;
+    const char *keys[] = {"world_size", "loader_workers"};
+    const varied_keys varied = {keys, 2};
+    char *reasons = executed_apart(", loader_workers: 0", ", loader_workers: 4", NULL);
+    assert_string_equal(reasons, "loader workers 0 vs 4");
+    free(reasons);
+    assert_null(executed_apart(", loader_workers: 0", ", loader_workers: 4", &varied));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(three_executions_make_a_verdict),
+        cmocka_unit_test(a_wide_interval_is_undecided),
+        cmocka_unit_test(within_the_margin),
+        cmocka_unit_test(five_rounds_are_pairs),
+        cmocka_unit_test(one_side_after_the_other),
+        cmocka_unit_test(a_busy_machine_gives_no_verdict),
+        cmocka_unit_test(what_makes_a_machine_busy),
+        cmocka_unit_test(a_simulated_arm_is_neither_faster_nor_slower),
+        cmocka_unit_test(timings_are_no_seeds),
+        cmocka_unit_test(seeds_are_pairs),
+        cmocka_unit_test(one_seed_is_about_two_models),
+        cmocka_unit_test(holm_corrects_a_table),
+        cmocka_unit_test(what_was_built_otherwise_is_not_alike),
+        cmocka_unit_test(what_was_compiled_counts),
+        cmocka_unit_test(what_a_plan_varies_may_differ),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

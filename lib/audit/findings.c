@@ -37,8 +37,8 @@ static void put_places(findings *a, text *out, subject s) {
 
 // Of these rows, or of all: a statement that names none is of the whole report.
 static bool is_of(const claim_statement *says, subject s) {
-    if (says->of && says->of != s.of && says->of != s.than) return false;
-    return !says->than || says->than == s.of || says->than == s.than;
+    if (says->of_name && (!says->of || (says->of != s.of && says->of != s.than))) return false;
+    return !says->than_name || (says->than && (says->than == s.of || says->than == s.than));
 }
 
 static const claim_statement *find_answer(const claim *c, subject s) {

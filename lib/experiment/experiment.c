@@ -262,7 +262,6 @@ void experiment_release(experiment *e) {
     model_release(&e->model);
     free(e->model_path);
     yaml_free(e->resolved);
-    yaml_free(e->published);
     *e = (experiment){0};
 }
 

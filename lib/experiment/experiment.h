@@ -41,10 +41,9 @@ typedef struct experiment {
     double target_accuracy; // 0: none
     model model;
     char *model_path; // of the model's file, seen from the current folder
-    yaml_node *
-        resolved; // every key with its value, defaults written out, without `published`;
-                  // `architecture` is the model's description: what manifests carry as `parameters`
-    yaml_node *published; // as in the file; NULL when absent
+    // Every key with its value, defaults written out; `architecture` is the model's description.
+    // This is what manifests carry as `parameters`.
+    yaml_node *resolved;
 } experiment;
 
 // Reads `path` and what it takes from its `base` (inherit.h), applies the --set assignments

@@ -11,7 +11,7 @@
 // ---- Taking over ----
 
 static bool is_own(const char *key) {
-    static const char *const own[] = {"schema", "name", "title", "published", "base"};
+    static const char *const own[] = {"schema", "name", "title", "base"};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (!strcmp(key, own[i])) return true;
     return false;

@@ -8,7 +8,7 @@
 enum { INHERIT_MAX_DEPTH = 8 }; // bases of bases
 
 // Reads the experiment file `path`, and under it what it takes from its base: every key that it
-// does not say itself, but for name, title and published, which are the base's own. Groups
+// does not say itself, but for name and title, which are the base's own. Groups
 // (optimizer, schedule, normalize, lr_scaling) are taken key by key; one of another kind takes
 // nothing, since the keys of one kind mean nothing to another. `KEY: null` takes a key away.
 //

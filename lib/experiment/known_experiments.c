@@ -61,6 +61,7 @@ status known_experiments_read(known_experiments *k, const char *a, const char *b
     status rc = STATUS_OK;
     int of_a = names_folder_length(a), of_b = names_folder_length(b);
     *k = (known_experiments){0};
+    TRY(published_read(&k->published, a, err));
     TRY(add(k, a, err));
     TRY(add(k, b, err));
     TRY(add_folder(k, a, a, b, err));
@@ -73,6 +74,7 @@ out:
 void known_experiments_release(known_experiments *k) {
     for (size_t i = 0; i < k->count; i++) experiment_release(&k->items[i]);
     free(k->items);
+    published_release(&k->published);
     *k = (known_experiments){0};
 }
 
@@ -94,7 +96,7 @@ const experiment *known_experiments_find(const known_experiments *k, const exper
         difference_list list;
         if (!is_same(e, one, any_epochs)) continue;
         factors_find(one, e, &list);
-        bool figures = one->published && one->published->count;
+        bool figures = published_find(&k->published, NULL, one->name) != NULL;
         int rank = (figures ? 2 * DIFFERENCES_MAX : DIFFERENCES_MAX) - (int)list.count;
         if (best && rank <= best_rank) continue;
         best = one;

@@ -7,13 +7,16 @@
 
 #include "base/error.h"
 #include "experiment/experiment.h"
+#include "experiment/published.h"
 
 typedef struct known_experiments {
     experiment *items; // as in their files, without any --set
     size_t count, capacity;
+    published published; // about them
 } known_experiments;
 
-// Reads the experiment files `a` and `b`, then all others in their folders, by name. What is no
+// Reads the experiment files `a` and `b`, then all others in their folders, by name, and the claims
+// about them. What is no
 // experiment there is passed over.
 status known_experiments_read(known_experiments *k, const char *a, const char *b,
                               error *err) MUST_CHECK;

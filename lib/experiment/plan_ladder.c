@@ -199,8 +199,7 @@ static status put_known(ladder *l, yaml_node *run, const experiment *is, bool as
     status rc = STATUS_OK;
     const experiment *known = known_experiments_find(&l->known, is, l->epochs_given);
     const yaml_node *figures =
-        known && known->published && known->published->count ? known->published : NULL;
-    TRY(plan_add_value(run, "published", figures, err));
+        known ? published_find(&l->known.published, NULL, known->name) : NULL;
     if (known) TRY(put_same(run, is, known, err));
     if (!figures) goto out;
     TRY(yaml_put(run, "published", yaml_copy(figures, err), err));

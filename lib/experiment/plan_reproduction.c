@@ -9,6 +9,7 @@
 #include "experiment/experiment.h"
 #include "experiment/names.h"
 #include "experiment/plan.h"
+#include "experiment/published.h"
 #include "experiment/report_file.h"
 
 // What is being read, and what has been planned.
@@ -19,7 +20,8 @@ typedef struct reproduction {
     char *folder;     // of its own runs: NAME, or NAME-quick
     yaml_node *given; // assignments to every run: of `quick`, then those of the command line
     bool changed;     // is there one that makes other runs of the experiments?
-    yaml_node *own;   // the trees of reports that have files of their own
+    published published;
+    yaml_node *own; // the trees of reports that have files of their own
     yaml_node *plan, *reports, *studies;
 } reproduction;
 
@@ -275,6 +277,8 @@ static status fill_row(const reproduction *p, const row *w, yaml_node *run, cons
     if (more) TRY(add_assignments(run, w->quick, err));
     if (w->name) TRY(plan_add_value(run, "name", w->name, err));
     TRY(put_place(p, run, w->file, p->changed || more || w->set || w->name, NULL, err));
+    // One with a name of its own is no row of a claim.
+    if (!w->name) TRY(published_put(&p->published, run, NULL, e.name, err));
 out:
     experiment_release(&e);
     return rc;
@@ -345,6 +349,7 @@ static status add_variants(reproduction *p, const yaml_node *entry, const char *
         TRY(full_epochs(run, alone, i, err));
         TRY(yaml_put(run, "set", yaml_copy(yaml_find(runs->items[i], "set"), err), err));
         TRY(yaml_put(run, "values", yaml_copy(yaml_find(runs->items[i], "values"), err), err));
+        TRY(published_put(&p->published, run, name->text, variant, err));
         TRY(put_place(p, run, file, p->changed, variant, err));
     }
 out:
@@ -425,7 +430,9 @@ static status describe_report(reproduction *p, const yaml_node *report, error *e
     if (title) TRY(yaml_put(described, "title", yaml_copy(title, err), err));
     if (!yaml_find(report, "claim")) return STATUS_OK;
     TRY(report_file_claim(report, &path, err));
-    rc = put_format(described, "claim", path, err);
+    rc = published_add(&p->published, path, err);
+    if (rc == STATUS_OK) return put_format(described, "claim", path, err);
+    free(path);
 out:
     return rc;
 }
@@ -525,9 +532,11 @@ status plan_reproduction(const char *path, bool quick, const char *const *set, s
     reproduction p = {.path = path, .quick = quick};
     status rc = read_list(&p, err);
     if (rc == STATUS_OK) rc = collect_given(&p, set, set_count, err);
+    if (rc == STATUS_OK) rc = published_read(&p.published, path, err);
     if (rc == STATUS_OK) rc = make_plan(&p, err);
     *plan = rc == STATUS_OK ? p.plan : NULL;
     if (rc != STATUS_OK) yaml_free(p.plan);
+    published_release(&p.published);
     yaml_free(p.given);
     yaml_free(p.own);
     yaml_free(p.root);

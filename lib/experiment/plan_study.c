@@ -8,12 +8,14 @@
 #include "base/memory.h"
 #include "experiment/experiment.h"
 #include "experiment/plan.h"
+#include "experiment/published.h"
 
 enum { KEYS_MAX = 8, VARIANTS_MAX = 100, NAME_BYTES = 100 };
 
 typedef struct study {
     const char *path, *name;
     yaml_node *root;
+    published published;
     const yaml_node *vary;
     char *base; // path of the experiment file
     const char *const *set;
@@ -59,6 +61,11 @@ static status read_study(study *s, error *err) {
                          err));
     if (!yaml_find(s->root, "name")) return yaml_error(s->root, err, "'name' is missing");
     TRY(yaml_string(yaml_find(s->root, "name"), "name", &s->name, err));
+    if (yaml_find(s->root, "published"))
+        return yaml_error(yaml_find(s->root, "published"), err,
+                          "'published': published figures stand in a claim: a row of claim.yaml "
+                          "with 'experiment: %s/VARIANT' (docs/formats.md, Claims)",
+                          s->name);
     s->vary = yaml_find(s->root, "vary");
     TRY(check_vary(s, err));
     if (!yaml_find(s->root, "base")) return yaml_error(s->root, err, "'base' is missing");
@@ -91,43 +98,6 @@ static status name_variant(const study *s, char name[NAME_BYTES], error *err) {
                               NAME_BYTES - 1);
     }
     return STATUS_OK;
-}
-
-// Is a published entry about the variant at hand? It names a value for every key that varies.
-static status is_published_for(const study *s, const yaml_node *entry, bool *answer, error *err) {
-    *answer = true;
-    if (entry->kind != YAML_MAPPING)
-        return yaml_error(entry, err, "'published': expected mappings");
-    for (size_t i = 0; i < s->vary->count; i++) {
-        const char *key = s->vary->keys[i];
-        const yaml_node *value = yaml_find(entry, key);
-        if (s->vary->items[i]->count == 1) continue;
-        if (!value) return yaml_error(entry, err, "'published': '%s' is missing", key);
-        *answer = *answer && yaml_equal(value, value_of(s, i));
-    }
-    return STATUS_OK;
-}
-
-// The published figures of the variant, without the keys that say so; those of the base experiment
-// are about the base.
-static status add_published(const study *s, yaml_node *run, error *err) {
-    const yaml_node *list = yaml_find(s->root, "published");
-    yaml_node *mine = yaml_new(YAML_SEQUENCE, err);
-    status rc = mine ? STATUS_OK : STATUS_FAILED;
-    if (list && list->kind != YAML_SEQUENCE)
-        rc = yaml_error(list, err, "'published': expected a list");
-    for (size_t i = 0; rc == STATUS_OK && list && i < list->count; i++) {
-        bool about;
-        TRY(is_published_for(s, list->items[i], &about, err));
-        if (!about) continue;
-        yaml_node *entry = yaml_copy(list->items[i], err);
-        TRY(yaml_append(mine, entry, err));
-        for (size_t k = 0; k < s->vary->count; k++) yaml_remove(entry, s->vary->keys[k]);
-    }
-    if (rc == STATUS_OK) rc = plan_add_value(run, "published", mine->count ? mine : NULL, err);
-out:
-    yaml_free(mine);
-    return rc;
 }
 
 static status put_values(const study *s, yaml_node *run, error *err) {
@@ -174,7 +144,7 @@ static status add_variant(const study *s, yaml_node *plan, error *err) {
     TRY(add_values(s, run, true, err));
     snprintf(assignment, sizeof assignment, "name=%s", name);
     TRY(plan_add_set(run, assignment, err));
-    TRY(add_published(s, run, err));
+    TRY(published_put(&s->published, run, s->name, name, err));
     TRY(put_values(s, run, err));
     TRY(check_variant(s, run, err));
 out:
@@ -221,11 +191,13 @@ status plan_study(const char *path, const char *const *set, size_t set_count, ya
     *plan = NULL;
     status rc = read_study(&s, err);
     if (rc == STATUS_OK) rc = check_base(&s, err);
+    if (rc == STATUS_OK) rc = published_read(&s.published, path, err);
     if (rc == STATUS_OK) rc = make_plan(&s, plan, err);
     if (rc != STATUS_OK) {
         yaml_free(*plan);
         *plan = NULL;
     }
+    published_release(&s.published);
     yaml_free(s.root);
     free(s.base);
     return rc;

@@ -119,7 +119,7 @@ out:
     return rc;
 }
 
-// ---- Names, model, stages, published figures ----
+// ---- Names, model, stages ----
 
 // A word that may become the name of a folder; *text lives in *resolved.
 static status read_name(experiment_reading *r, const char *key, size_t longest,
@@ -227,48 +227,13 @@ out:
     return rc;
 }
 
-// A figure is a number, or [low, high] where a range was published.
-static status check_figure(const yaml_node *node, const char *key, error *err) {
-    double value[2];
-    if (node->kind != YAML_SEQUENCE) return yaml_number(node, key, value, err);
-    yaml_node *list = NULL;
-    status rc = field_read_numbers(node, key, 2, 2, value, &list, err);
-    yaml_free(list);
-    return rc;
-}
-
-static status check_published(const yaml_node *entry, error *err) {
-    static const char *const keys[] = {"source",
-                                       "note",
-                                       "accuracy",
-                                       "train_loss",
-                                       "batch_ms",
-                                       "seconds_per_epoch",
-                                       "load_seconds",
-                                       "total_seconds",
-                                       "update_seconds",
-                                       "speed_up",
-                                       "projected_speed_up"};
-    const char *text;
-    status rc = yaml_check_keys(entry, keys, COUNT(keys), err);
-    if (rc == STATUS_OK && !yaml_find(entry, "source"))
-        return yaml_error(entry, err, "'published': 'source' is missing");
-    for (size_t i = 0; rc == STATUS_OK && i < COUNT(keys); i++) {
-        const yaml_node *node = yaml_find(entry, keys[i]);
-        if (!node) continue;
-        rc = i < 2 ? yaml_string(node, keys[i], &text, err) : check_figure(node, keys[i], err);
-    }
-    return rc;
-}
-
-// Not resolved: what somebody else measured is no part of the work.
+// Figures stand in claims: an experiment says what is computed, and nothing of what came out
+// elsewhere.
 status field_read_published(experiment_reading *r, const yaml_node *node, yaml_node **resolved) {
     (void)resolved;
     if (!node) return STATUS_OK;
-    status rc = field_need_list(node, "published", r->err);
-    for (size_t i = 0; rc == STATUS_OK && i < node->count; i++)
-        rc = check_published(node->items[i], r->err);
-    if (rc != STATUS_OK) return rc;
-    r->e->published = yaml_copy(node, r->err);
-    return r->e->published ? STATUS_OK : STATUS_FAILED;
+    return yaml_error(node, r->err,
+                      "'published': published figures stand in a claim: a row of claim.yaml with "
+                      "'experiment: %s' (docs/formats.md, Claims)",
+                      r->e->name ? r->e->name : "NAME");
 }

@@ -255,9 +255,7 @@ static status show_own(planned_run *r, error *err) {
         if (own) TRY(yaml_put(r->entry, shown[i], yaml_copy(own, err), err));
     }
     if (yaml_find(r->entry, "published")) return rc;
-    rc = yaml_put(r->entry, "published",
-                  r->e.published ? yaml_copy(r->e.published, err) : yaml_new(YAML_SEQUENCE, err),
-                  err);
+    rc = yaml_put(r->entry, "published", yaml_new(YAML_SEQUENCE, err), err);
 out:
     return rc;
 }

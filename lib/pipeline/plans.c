@@ -4,8 +4,21 @@
 
 #include "base/memory.h"
 #include "experiment/plan.h"
+#include "experiment/published.h"
 #include "pipeline/naming.h"
 #include "pipeline/planned_run.h"
+
+// What was published about the experiment of a file.
+static status put_published(yaml_node *run, const char *file, error *err) {
+    experiment e = {0};
+    published p = {0};
+    status rc = experiment_read(&e, file, NULL, 0, err);
+    if (rc == STATUS_OK) rc = published_read(&p, file, err);
+    if (rc == STATUS_OK) rc = published_put(&p, run, NULL, e.name, err);
+    published_release(&p);
+    experiment_release(&e);
+    return rc;
+}
 
 // A plan that asks no question: the experiments by their names. The first one is the baseline of
 // a comparison.
@@ -22,6 +35,7 @@ static status plan_runs(const pipeline *p, const words *files, planned_runs *run
         if (rc == STATUS_OK)
             rc = yaml_put(run, "experiment", yaml_new_string(files->items[i], err), err);
         if (rc == STATUS_OK) rc = yaml_put(run, "folder", yaml_new_string(folder, err), err);
+        if (rc == STATUS_OK) rc = put_published(run, files->items[i], err);
         for (size_t k = 0; rc == STATUS_OK && k < set->count; k++)
             rc = plan_add_set(run, set->items[k], err);
         free(name);

@@ -102,8 +102,6 @@ static status keep_experiment(const submission *s, const planned_run *r, error *
     yaml_node *parameters = yaml_copy(r->e.resolved, err);
     status rc = folder && parameters ? STATUS_OK : STATUS_FAILED;
     if (rc == STATUS_OK) rc = yaml_put(parameters, "name", yaml_new_string(r->name, err), err);
-    if (rc == STATUS_OK && r->e.published)
-        rc = yaml_put(parameters, "published", yaml_copy(r->e.published, err), err);
     if (rc == STATUS_OK) rc = store_write_experiment(folder, r->name, parameters, err);
     yaml_free(parameters);
     free(folder);

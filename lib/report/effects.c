@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "report/sections.h"
@@ -128,11 +129,22 @@ const char *effect_published_unit(const char *key) {
     return strcmp(key, "total_seconds") == 0 ? WORD("%s s") : WORD("%s s an epoch");
 }
 
+// More digits than anybody reads are rounded.
+static void append_number(text *out, const char *number) {
+    enum { DIGITS_SHOWN = 8 };
+    if (strlen(number) > DIGITS_SHOWN)
+        text_format(out, "%.5g", strtod(number, NULL));
+    else
+        text_append(out, number);
+}
+
 void effect_append_figure(text *out, const yaml_node *node) {
     bool range = node->kind == YAML_SEQUENCE;
-    for (size_t i = 0; range && i < node->count; i++)
-        text_format(out, "%s%s", i ? "–" : "", node->items[i]->text);
-    if (!range) text_append(out, node->text);
+    for (size_t i = 0; range && i < node->count; i++) {
+        if (i) text_append(out, "–");
+        append_number(out, node->items[i]->text);
+    }
+    if (!range) append_number(out, node->text);
 }
 
 // One figure of an entry; nothing where it has none.

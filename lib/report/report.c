@@ -87,7 +87,7 @@ static status compose_results(const results *r, document *d, error *err) {
     TRY(section_time_split(r, d, err));
     TRY(section_strategy(r, d, err));
     TRY(section_gpus(r, d, err));
-    TRY(section_classes(r, d, err));
+    section_classes(r, d);
     section_comparison(r, d);
     if (!r->plan.count) section_prediction(r, d);
     TRY(section_published(r, d, err));

@@ -4,8 +4,7 @@
 
 #include "report/sections.h"
 
-// Larger matrices do not help a reader.
-enum { CONFUSION_MAX = 20, CLASS_TEXT = 256 };
+enum { CLASS_TEXT = 256 };
 
 // The classes of CIFAR-10 have a name in each language; others are shown as they are.
 static const char *class_label(const results *r, const char *name) {
@@ -70,48 +69,36 @@ static void class_table(const results *r, document *d) {
     document_add(d, BLOCK_NOTE, "%s", say(r, "With Wilson's 95 % intervals."));
 }
 
-static status matrix_row(const results *r, document *d, const yaml_node *row, const run_class *c,
-                         size_t count, error *err) {
+static void matrix_row(const results *r, document *d, const run *one, const run_class *c) {
+    char metric[2 * CLASS_TEXT];
     document_cell(d, CELL_STRONG, "%s", class_label(r, c->name));
-    for (size_t k = 0; k < count; k++) {
-        int64_t n = 0;
-        const yaml_node *node = row->kind == YAML_SEQUENCE && k < row->count ? row->items[k] : NULL;
-        if (!node) return yaml_error(row, err, "'confusion': expected %zu counts", count);
-        status rc = yaml_integer(node, "confusion", 0, INT64_MAX, &n, err);
-        if (rc != STATUS_OK) return rc;
-        cell_count(d, n);
-        document_shade(d, c->count > 0 ? 0.85 * (double)n / (double)c->count : 0);
+    for (size_t i = 0; i < one->class_count; i++) {
+        snprintf(metric, sizeof metric, "confusion.%s.%s", c->name, one->classes[i].name);
+        cell_figure(r, d, one->name, metric);
+        if (c->count > 0)
+            document_shade(d, 0.85 * results_value(r, one->name, metric) / (double)c->count);
     }
-    return STATUS_OK;
 }
 
-static status matrix(const results *r, document *d, const run *one, error *err) {
-    const yaml_node *rows = yaml_get(one->evaluate, "results.confusion");
-    const size_t count = one->class_count;
-    if (!rows) return STATUS_OK;
-    if (count > CONFUSION_MAX) {
+static void matrix(const results *r, document *d, const run *one) {
+    char caption[256];
+    if (!one->confusion) return;
+    if (one->class_count > METRIC_CONFUSION) {
         document_add(d, BLOCK_NOTE,
                      say(r, "The confusion matrix of %s has %zu classes and is left out here; its "
                             "manifest holds it."),
-                     one->name, count);
-        return STATUS_OK;
+                     one->name, one->class_count);
+        return;
     }
-    if (rows->kind != YAML_SEQUENCE || rows->count != count)
-        return yaml_error(rows, err, "'confusion': expected %zu rows", count);
-    char caption[256];
     snprintf(
         caption, sizeof caption,
         say(r, "Confusion matrix of %s: rows are the true class, columns what the model said."),
         one->name);
-    document_table(d, count + 1, caption);
+    document_table(d, one->class_count + 1, caption);
     document_cell(d, CELL_TEXT, "%s", "");
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < one->class_count; i++)
         document_cell(d, CELL_TEXT, "%s", class_label(r, one->classes[i].name));
-    for (size_t i = 0; i < count; i++) {
-        status rc = matrix_row(r, d, rows->items[i], &one->classes[i], count, err);
-        if (rc != STATUS_OK) return rc;
-    }
-    return STATUS_OK;
+    for (size_t i = 0; i < one->class_count; i++) matrix_row(r, d, one, &one->classes[i]);
 }
 
 void section_class_table(const results *r, document *d) {
@@ -121,10 +108,8 @@ void section_class_table(const results *r, document *d) {
     class_table(r, d);
 }
 
-status section_classes(const results *r, document *d, error *err) {
-    status rc = STATUS_OK;
+void section_classes(const results *r, document *d) {
     section_class_table(r, d);
-    for (size_t i = 0; rc == STATUS_OK && i < r->list.count; i++)
-        if (shows_classes(r, i)) rc = matrix(r, d, &r->list.runs[i], err);
-    return rc;
+    for (size_t i = 0; i < r->list.count; i++)
+        if (shows_classes(r, i)) matrix(r, d, &r->list.runs[i]);
 }

@@ -5,47 +5,35 @@
 
 // ---- The predictions ----
 
-static void parts_cells(document *d, const epoch_parts *e) {
-    cell_number(d, "%.4f", e->load);
-    cell_number(d, "%.4f", e->compute);
-    cell_number(d, "%.4f", e->update);
-    cell_number(d, "%.4f", e->communication);
-}
-
-static void no_parts(document *d, int cells) {
-    for (int i = 0; i < cells; i++) document_cell(d, CELL_NUMBER, "%s", "");
-}
+static const char *const predicted[] = {
+    "predicted_load_seconds",          "predicted_compute_seconds",   "predicted_update_seconds",
+    "predicted_communication_seconds", "predicted_seconds_per_epoch",
+};
+static const char *const projected[] = {
+    "projected_load_seconds",          "projected_compute_seconds",   "projected_update_seconds",
+    "projected_communication_seconds", "projected_seconds_per_epoch",
+};
 
 static void prediction_row(const results *r, document *d, const prediction *p) {
-    const run *one = p->subject->runs[0];
-    document_cell(d, CELL_STRONG, "%s", p->subject->name);
-    cell_count(d, one->world_size);
+    const group *g = p->subject;
+    document_cell(d, CELL_STRONG, "%s", g->name);
+    cell_group(r, d, g, "world_size");
     document_cell(d, CELL_TEXT, "%s", p->basis ? p->basis->name : "");
-    if (p->reason) {
-        no_parts(d, 5);
-        cell_time(r, d, one, p->measured);
+    cell_figures(r, d, g->name, predicted, 5);
+    cell_group(r, d, g, "seconds_per_epoch");
+    if (p->reason)
         document_cell(d, CELL_TEXT, say(r, "no prediction: %s"), p->reason);
-        return;
-    }
-    parts_cells(d, &p->here);
-    cell_time(r, d, one, epoch_parts_sum(&p->here));
-    cell_time(r, d, one, p->measured);
-    cell_number(d, "%+.1f %%", 100 * p->error);
+    else
+        cell_figure(r, d, g->name, "prediction_error");
 }
 
 static void prediction_table(const results *r, document *d) {
-    static const wording head[] = {"Experiment",
-                                   "Ranks",
-                                   "From the one-rank run",
-                                   "Load, s",
-                                   "Compute, s",
-                                   "Update, s",
-                                   "Communication, s",
-                                   "Predicted s / epoch",
-                                   "Measured s / epoch",
-                                   "Error of the prediction"};
+    static const wording front[] = {"Experiment", "Ranks", "From the one-rank run"},
+                         back[] = {"Measured s / epoch", "Error of the prediction"};
     document_table(d, 10, "");
-    head_cells(r, d, head, 10);
+    head_cells(r, d, front, 3);
+    head_figures(r, d, predicted, 5);
+    head_cells(r, d, back, 2);
     for (size_t i = 0; i < r->prediction_count; i++) prediction_row(r, d, &r->predictions[i]);
     document_add(
         d, BLOCK_NOTE, "%s",
@@ -134,7 +122,7 @@ static void device_collectives_table(const results *r, document *d) {
 
 // What somebody else projected for the experiment; NULL when nobody did.
 static const yaml_node *published_projection(const run *one) {
-    const yaml_node *list = yaml_get(one->train, "parameters.published");
+    const yaml_node *list = one->published;
     for (size_t i = 0; list && list->kind == YAML_SEQUENCE && i < list->count; i++)
         if (yaml_get(list->items[i], "projected_speed_up")) return list->items[i];
     return NULL;
@@ -149,28 +137,20 @@ static void published_cell(document *d, const run *one) {
         document_cell(d, CELL_TEXT, "%s", "");
 }
 
-static void projection_row(document *d, const prediction *p) {
-    const run *one = p->subject->runs[0];
-    const double seconds = epoch_parts_sum(&p->there);
-    const char *mark = p->cost->simulated ? SIMULATED_MARK : "";
-    document_cell(d, CELL_STRONG, "%s", p->subject->name);
-    cell_count(d, one->world_size);
-    parts_cells(d, &p->there);
-    document_cell(d, CELL_NUMBER, "%.*f%s", seconds_digits(seconds), seconds, mark);
-    document_cell(d, CELL_NUMBER, "%.2f× %s", p->basis_seconds / seconds, p->basis->name);
-    published_cell(d, one);
+static void projection_row(const results *r, document *d, const prediction *p) {
+    const char *name = p->subject->name;
+    document_cell(d, CELL_STRONG, "%s", name);
+    cell_group(r, d, p->subject, "world_size");
+    cell_figures(r, d, name, projected, 5);
+    document_cell(d, CELL_NUMBER, "%.2f× %s", results_value(r, name, "projected_ratio"),
+                  p->basis->name);
+    document_cell_id(d, results_figure(r, name, "projected_ratio")->id);
+    published_cell(d, p->subject->runs[0]);
 }
 
 static void projection_table(const results *r, document *d) {
-    static const wording head[] = {"Experiment",
-                                   "Devices",
-                                   "Load, s",
-                                   "Compute, s",
-                                   "Update, s",
-                                   "Communication, s",
-                                   "Projected s / epoch",
-                                   "Projected times as fast as",
-                                   "Published"};
+    static const wording front[] = {"Experiment", "Devices"},
+                         back[] = {"Projected times as fast as", "Published"};
     bool any = false;
     for (size_t i = 0; i < r->prediction_count; i++) {
         const prediction *p = &r->predictions[i];
@@ -180,10 +160,12 @@ static void projection_table(const results *r, document *d) {
                          say(r, "The same, projected to a device for each rank, such as the "
                                 "one-rank run had, with communication counted:"));
             document_table(d, 9, "");
-            head_cells(r, d, head, 9);
+            head_cells(r, d, front, 2);
+            head_figures(r, d, projected, 5);
+            head_cells(r, d, back, 2);
         }
         any = true;
-        projection_row(d, p);
+        projection_row(r, d, p);
     }
     if (any)
         document_add(d, BLOCK_NOTE, "%s",

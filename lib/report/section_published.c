@@ -1,7 +1,9 @@
 // Published figures beside ours.
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "report/effects.h"
 #include "report/published.h"
 #include "report/sections.h"
 
@@ -11,59 +13,52 @@ const yaml_node *published_of(const run *one) {
 
 // ---- Our own ----
 
-static double get_accuracy(const run *one) {
-    return 100 * one->accuracy;
-}
-
-static double get_seconds_per_epoch(const run *one) {
-    return one->seconds_per_epoch;
-}
-
-static double get_total_seconds(const run *one) {
-    return one->total_seconds;
-}
-
-static double get_train_loss(const run *one) {
-    return one->train_loss;
-}
-
-static double get_batch_ms(const run *one) {
-    return run_time_split(one).wall;
-}
-
-static double get_load_seconds(const run *one) {
-    return run_time_split(one).phase[0] / 1000;
-}
-
-// What the reports call the update is all of a step behind the load.
-static double get_update_seconds(const run *one) {
-    run_split split = run_time_split(one);
-    return (split.wall - split.phase[0]) / 1000;
-}
-
 typedef struct published_kind {
     const char *key;
     const char *label;
-    double (*own)(const run *); // NULL: the speed-up of a comparison
-    bool percent, time;
+    const char *metric; // NULL: the speed-up of a comparison
+    double scale;       // from milliseconds to its unit; 0: as the metric is shown
+    bool percent;
 } published_kind;
 
 static const published_kind kinds[PUBLISHED_KEYS] = {
-    [PUBLISHED_ACCURACY] = {"accuracy", WORD("Test accuracy"), get_accuracy, true, false},
-    [PUBLISHED_SECONDS_PER_EPOCH] = {"seconds_per_epoch", WORD("s / epoch"), get_seconds_per_epoch,
-                                     false, true},
-    [PUBLISHED_TOTAL_SECONDS] = {"total_seconds", WORD("Total s"), get_total_seconds, false, true},
-    [PUBLISHED_TRAIN_LOSS] = {"train_loss", WORD("Train loss"), get_train_loss, false, false},
-    [PUBLISHED_BATCH_MS] = {"batch_ms", WORD("ms / step"), get_batch_ms, false, true},
-    [PUBLISHED_LOAD_SECONDS] = {"load_seconds", WORD("Load, s / step"), get_load_seconds, false,
-                                true},
-    [PUBLISHED_UPDATE_SECONDS] = {"update_seconds", WORD("Step without load, s"),
-                                  get_update_seconds, false, true},
-    [PUBLISHED_SPEED_UP] = {"speed_up", WORD("Speed-up"), NULL, false, false},
+    [PUBLISHED_ACCURACY] = {"accuracy", WORD("Test accuracy"), "accuracy", 0, true},
+    [PUBLISHED_SECONDS_PER_EPOCH] = {"seconds_per_epoch", WORD("s / epoch"), "seconds_per_epoch", 0,
+                                     false},
+    [PUBLISHED_TOTAL_SECONDS] = {"total_seconds", WORD("Total s"), "total_seconds", 0, false},
+    [PUBLISHED_TRAIN_LOSS] = {"train_loss", WORD("Train loss"), "train_loss", 0, false},
+    [PUBLISHED_BATCH_MS] = {"batch_ms", WORD("ms / step"), "step.wall", 1, false},
+    [PUBLISHED_LOAD_SECONDS] = {"load_seconds", WORD("Load, s / step"), "step.load", 1e-3, false},
+    // What the reports call the update is all of a step after the load.
+    [PUBLISHED_UPDATE_SECONDS] = {"update_seconds", WORD("Step without load, s"), "step.rest", 1e-3,
+                                  false},
+    [PUBLISHED_SPEED_UP] = {"speed_up", WORD("Speed-up"), NULL, 0, false},
 };
 
-// Against what the report compares with; NAN where it compares with nothing, or may not.
+// Over the run that stands for what the published one is over, as the steps of a plan are compared,
+// else like for like; NAN where it may not be.
+static double speedup_over(const results *r, const group *g, const char *name) {
+    double value = NAN;
+    for (size_t i = 0; i < r->group_count; i++) {
+        comparison c = {0};
+        error err = {0};
+        if (strcmp(r->groups[i].name, name) != 0) continue;
+        status rc = r->plan.count ? compare_step(g, &r->groups[i], r->options.language, &c, &err)
+                                  : compare(g, &r->groups[i], r->options.language, &c, &err);
+        if (rc == STATUS_OK) value = c.speedup.value;
+        comparison_release(&c);
+    }
+    return value;
+}
+
+// A claim says what its speed-up is over; other entries mean what the report compares with.
 static double own_speedup(const results *r, const group *g) {
+    const yaml_node *list = published_of(g->runs[0]);
+    for (size_t i = 0; list && i < list->count; i++) {
+        const char *over = run_text(list->items[i], "over");
+        if (*over) return speedup_over(r, g, over);
+        if (*run_text(list->items[i], "claim") && yaml_find(list->items[i], "speed_up")) return NAN;
+    }
     for (size_t i = 0; i < r->comparison_count; i++)
         if (r->comparisons[i].subject == g) return r->comparisons[i].speedup.value;
     for (size_t i = 0; i < r->plan.count && !r->plan.ladder; i++)
@@ -72,32 +67,15 @@ static double own_speedup(const results *r, const group *g) {
     return NAN;
 }
 
-static double own_value(const results *r, const group *g, const published_kind *k) {
-    double sum = 0;
-    if (!k->own) return own_speedup(r, g);
-    for (size_t i = 0; i < g->count; i++) sum += k->own(g->runs[i]);
-    return sum / (double)g->count;
-}
-
 // ---- Rows ----
 
-// A number, or a range of two.
+// As it was printed.
 static status append_value(text *out, const yaml_node *node, const published_kind *k, error *err) {
-    const char *sign = k->percent ? " %" : "";
-    double low, high;
-    status rc = STATUS_OK;
-    if (node->kind == YAML_SEQUENCE && node->count == 2) {
-        TRY(yaml_number(node->items[0], k->key, &low, err));
-        TRY(yaml_number(node->items[1], k->key, &high, err));
-        text_format(out, "%g–%g%s", low, high, sign);
-        goto out;
-    }
-    TRY(yaml_number(node, k->key, &low, err));
-    if (k->percent)
-        text_format(out, "%.2f%s", low, sign);
-    else
-        text_format(out, "%g", low);
-out:
+    interval ends;
+    status rc = published_value(node, k->key, &ends, err);
+    if (rc != STATUS_OK) return rc;
+    effect_append_figure(out, node);
+    if (k->percent) text_append(out, " %");
     return rc;
 }
 
@@ -118,13 +96,15 @@ status published_append(text *out, const group *g, published_key key, error *err
 
 void published_own_cell(const results *r, document *d, const group *g, published_key key) {
     const published_kind *k = &kinds[key];
-    double own = own_value(r, g, k);
-    if (k->percent)
-        cell_number(d, "%.2f %%", own);
-    else if (k->time)
-        cell_time(r, d, g->runs[0], own);
-    else
-        cell_number(d, k->own ? "%.4f" : "%.2f", own);
+    if (!k->metric) {
+        cell_number(d, "%.2f", own_speedup(r, g));
+    } else if (k->scale == 0) {
+        cell_group(r, d, g, k->metric);
+    } else {
+        const figure *f = results_group_figure(r, g, k->metric);
+        cell_time(r, d, g->runs[0], f ? k->scale * f->value : NAN);
+        if (f) document_cell_id(d, f->id);
+    }
 }
 
 static status published_rows(const results *r, document *d, const group *g, const yaml_node *entry,
@@ -141,7 +121,8 @@ static status published_rows(const results *r, document *d, const group *g, cons
         text_release(&value);
         if (rc != STATUS_OK) return rc;
         published_own_cell(r, d, g, (published_key)i);
-        document_cell(d, CELL_TEXT, "%s", run_text(entry, "source"));
+        const char *where = run_text(entry, "where");
+        document_cell(d, CELL_TEXT, "%s%s%s", run_text(entry, "source"), *where ? ", " : "", where);
         document_cell(d, CELL_TEXT, "%s", run_text(entry, "note"));
     }
     return STATUS_OK;

@@ -96,7 +96,7 @@ status section_strategy(const results *r, document *d, error *err) MUST_CHECK;
 status section_gpus(const results *r, document *d, error *err) MUST_CHECK;
 // The drawing alone.
 status section_time_figure(const results *r, document *d, error *err) MUST_CHECK;
-status section_classes(const results *r, document *d, error *err) MUST_CHECK;
+void section_classes(const results *r, document *d);
 // Without the confusion matrices.
 void section_class_table(const results *r, document *d);
 void section_environment(const results *r, document *d);

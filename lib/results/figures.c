@@ -238,44 +238,47 @@ out:
     return rc;
 }
 
-// A figure of a row; `f` says of whom.
-static status add_joint(figure_list *list, const joint_metric *m, figure f, const char *note,
-                        error *err) {
-    f.row = &m->head;
-    f.part = m->part;
-    f.deviation = NAN;
-    if (!isnan(f.value) || m->always) return add(list, f, m->head.name, note, err);
-    free(f.source);
-    return STATUS_OK;
-}
-
-// Of a comparison all rows of that kind.
-static status add_compared(figure_list *list, const char *owner, joint_of of, const comparison *c,
-                           error *err) {
+// All rows of that kind.
+static status add_joint(figure_list *list, const joint_subject *s, error *err) {
     size_t rows;
     const joint_metric *table = joint_metrics_table(&rows);
     status rc = STATUS_OK;
     for (size_t i = 0; rc == STATUS_OK && i < rows; i++) {
-        if (table[i].of != of) continue;
+        if (table[i].of != s->of) continue;
+        const estimate e = table[i].value(s);
         const bool time = strcmp(table[i].part, "accuracy") != 0;
-        const estimate e = table[i].compared(c);
-        const figure f = {.owner = owner,
+        if (isnan(e.value) && !table[i].always) continue;
+        const figure f = {.owner = s->owner,
+                          .row = &table[i].head,
                           .value = e.value,
                           .low = e.range.low,
                           .high = e.range.high,
-                          .simulated = time && c->simulated,
-                          .of = c->subject,
-                          .against = c->baseline};
-        const char *note = "";
-        if (time && c->reasons)
-            note = c->reasons;
-        else if (f.simulated)
-            note = "SIMULATED";
-        else if (!time && of == JOINT_STEP && c->identical)
-            note = "identical";
-        rc = add_joint(list, &table[i], f, note, err);
+                          .deviation = NAN,
+                          .simulated = time && s->simulated,
+                          .source = memory_string(s->source, err),
+                          .of = s->runs,
+                          .against = s->against,
+                          .part = table[i].part};
+        rc = f.source ? add(list, f, table[i].head.name, time ? s->note : s->accuracy_note, err)
+                      : STATUS_FAILED;
     }
     return rc;
+}
+
+static status add_compared(figure_list *list, const char *owner, joint_of of, const comparison *c,
+                           error *err) {
+    const joint_subject s = {.of = of,
+                             .owner = owner,
+                             .runs = c->subject,
+                             .against = c->baseline,
+                             .compared = c,
+                             .simulated = c->simulated,
+                             .note = c->reasons     ? c->reasons
+                                     : c->simulated ? "SIMULATED"
+                                                    : "",
+                             .accuracy_note = of == JOINT_STEP && c->identical ? "identical" : "",
+                             .source = ""};
+    return add_joint(list, &s, err);
 }
 
 status figures_of_comparison(figure_list *list, const comparison *c, error *err) {
@@ -283,21 +286,15 @@ status figures_of_comparison(figure_list *list, const comparison *c, error *err)
 }
 
 static status add_load_share(figure_list *list, const planned *one, error *err) {
-    size_t rows;
-    const joint_metric *table = joint_metrics_table(&rows);
-    estimate share;
-    status rc = load_share(&one->runs, &share, err);
-    for (size_t i = 0; rc == STATUS_OK && i < rows; i++) {
-        if (table[i].of != JOINT_RUNS) continue;
-        const figure f = {.owner = one->name,
-                          .value = share.value,
-                          .low = share.range.low,
-                          .high = share.range.high,
-                          .simulated = group_is_simulated(&one->runs),
-                          .of = &one->runs};
-        rc = add_joint(list, &table[i], f, f.simulated ? "SIMULATED" : "", err);
-    }
-    return rc;
+    const bool simulated = group_is_simulated(&one->runs);
+    joint_subject s = {.of = JOINT_RUNS,
+                       .owner = one->name,
+                       .runs = &one->runs,
+                       .simulated = simulated,
+                       .note = simulated ? "SIMULATED" : "",
+                       .source = ""};
+    status rc = load_share(&one->runs, &s.share, err);
+    return rc == STATUS_OK ? add_joint(list, &s, err) : rc;
 }
 
 status figures_of_plan(figure_list *list, const plan *p, error *err) {
@@ -315,33 +312,29 @@ out:
     return rc;
 }
 
-// Also why there is none.
-static const char *prediction_note(const prediction *p, joint_of of) {
-    if (of == JOINT_PROJECTION) return "projection to a device for each rank";
-    if (p->reason) return p->reason;
-    return p->subject->runs[0]->simulated ? "prediction; SIMULATED" : "prediction";
-}
-
 status figures_of_prediction(figure_list *list, const prediction *p, const collectives *measured,
                              error *err) {
-    size_t rows;
-    const joint_metric *table = joint_metrics_table(&rows);
-    char key[48] = "results.world_sizes";
-    status rc = STATUS_OK;
-    if (p->cost) snprintf(key, sizeof key, "results.world_sizes.%td", p->cost - measured->items);
-    for (size_t i = 0; rc == STATUS_OK && i < rows; i++) {
-        const joint_of of = table[i].of;
-        if (of != JOINT_PREDICTION && !(of == JOINT_PROJECTION && p->projects)) continue;
-        figure f = {.owner = p->subject->name,
-                    .value = table[i].predicted(p),
-                    .low = NAN,
-                    .high = NAN,
-                    .simulated = of == JOINT_PROJECTION ? p->cost && p->cost->simulated
-                                                        : p->subject->runs[0]->simulated,
-                    .of = p->subject,
-                    .against = p->basis};
-        f.source = memory_format(err, "%s/manifest.yaml: %s", measured->folder, key);
-        rc = f.source ? add_joint(list, &table[i], f, prediction_note(p, of), err) : STATUS_FAILED;
-    }
+    const bool simulated = p->subject->runs[0]->simulated;
+    char *source =
+        p->cost ? memory_format(err, "%s/manifest.yaml: results.world_sizes.%td", measured->folder,
+                                p->cost - measured->items)
+                : memory_format(err, "%s/manifest.yaml: results.world_sizes", measured->folder);
+    if (!source) return STATUS_FAILED;
+    joint_subject s = {.of = JOINT_PREDICTION,
+                       .owner = p->subject->name,
+                       .runs = p->subject,
+                       .against = p->basis,
+                       .predicted = p,
+                       .simulated = simulated,
+                       .note = p->reason   ? p->reason
+                               : simulated ? "prediction; SIMULATED"
+                                           : "prediction",
+                       .source = source};
+    status rc = add_joint(list, &s, err);
+    s.of = JOINT_PROJECTION;
+    s.simulated = p->cost && p->cost->simulated;
+    s.note = "projection to a device for each rank";
+    if (rc == STATUS_OK && p->projects) rc = add_joint(list, &s, err);
+    free(source);
     return rc;
 }

@@ -19,13 +19,25 @@ typedef enum joint_of {
     JOINT_RUNS        // of an entry of a plan
 } joint_of;
 
+// What the numbers of that kind are computed from, and what is said beside them.
+typedef struct joint_subject {
+    joint_of of;
+    const char *owner;
+    const group *runs, *against;      // against: NULL without
+    const comparison *compared;       // or
+    const prediction *predicted;      // or
+    estimate share;                   // of the load
+    bool simulated;                   // its times
+    const char *note, *accuracy_note; // beside a time, beside an accuracy
+    const char *source;               // "FILE: KEY"; "" without
+} joint_subject;
+
 typedef struct joint_metric {
     metric_row head; // of kind METRIC_JOINT: how it is called and shown
     joint_of of;
     const char *part; // the metric of the runs that it is made of
-    bool always;      // listed also without a value
-    estimate (*compared)(const comparison *c);
-    double (*predicted)(const prediction *p);
+    bool always;      // listed also without a value: the note says why there is none
+    estimate (*value)(const joint_subject *s);
 } joint_metric;
 
 const joint_metric *joint_metrics_table(size_t *count);

@@ -40,6 +40,7 @@ VALUE(rest, run_time_split(r).wall - run_time_split(r).phase[RUN_LOAD])
 VALUE(phases, run_time_split(r).sum)
 VALUE(class_accuracy, r->classes[member].accuracy)
 VALUE(class_samples, known(r->classes[member].count))
+VALUE(confused, known(r->confusion[member]))
 VALUE(epoch_loss, r->epochs[member].loss)
 VALUE(epoch_accuracy, r->epochs[member].accuracy)
 VALUE(epoch_seconds, r->epochs[member].seconds)
@@ -271,6 +272,8 @@ static const metric_row table[] = {
     {"class.#", "fraction", WORD("Test accuracy"), PERCENT, METRIC_RESULT, OVER_CLASSES,
      .tested = "results.per_class.#.accuracy", .value = class_accuracy, .range = range_of_class,
      PREDICTIONS(class)},
+    {"confusion.#", "", WORD("Samples"), COUNT, METRIC_RESULT, OVER_CONFUSION,
+     .tested = "results.confusion.#", .value = confused, PREDICTIONS(count)},
     {"epochs.#.loss", "", WORD("Train loss"), {"%.4f", 1, ""}, METRIC_RESULT, OVER_EPOCHS,
      .key = "results.epochs.#.loss", .value = epoch_loss, STEPS(epoch_mean)},
     {"epochs.#.accuracy", "fraction", WORD("Test accuracy"), PERCENT, METRIC_RESULT, OVER_EPOCHS,
@@ -308,7 +311,8 @@ bool metric_is_time(const metric_row *m) {
 }
 
 bool metric_has_mean(const metric_row *m) {
-    return m->kind != METRIC_PARAMETER && m->value != executions && m->over != OVER_EXECUTIONS;
+    return m->kind != METRIC_PARAMETER && m->value != executions && m->over != OVER_EXECUTIONS &&
+           m->over != OVER_CONFUSION;
 }
 
 // ---- Members ----
@@ -334,6 +338,10 @@ status metric_members(const metric_row *m, const run *r, size_t *count, error *e
     *count = 0;
     if (m->over == OVER_CLASSES)
         *count = r->class_count;
+    else if (m->over == OVER_CONFUSION)
+        *count = r->confusion && r->class_count <= METRIC_CONFUSION
+                     ? r->class_count * r->class_count
+                     : 0;
     else if (!r->train)
         *count = m->over == OVER_NOTHING && metric_is_tested(m, r);
     else if (m->over == OVER_PHASES)
@@ -369,11 +377,21 @@ static char *put_place(const char *pattern, size_t place, error *err) {
     return put_member(pattern, number, err);
 }
 
+// "cat.dog"; as keys "0.1".
+static char *put_pair(const metric_row *m, const run *r, size_t member, error *err) {
+    const size_t label = member / r->class_count, said = member % r->class_count;
+    char *pair = memory_format(err, "%s.%s", r->classes[label].name, r->classes[said].name);
+    char *name = pair ? put_member(m->name, pair, err) : NULL;
+    free(pair);
+    return name;
+}
+
 char *metric_name(const metric_row *m, const run *r, size_t member, error *err) {
     switch (m->over) {
     case OVER_PHASES: return put_member(m->name, run_phase_name((int)member), err);
     case OVER_ACTIVITIES: return put_member(m->name, execution_activity((int)member), err);
     case OVER_CLASSES: return put_member(m->name, r->classes[member].name, err);
+    case OVER_CONFUSION: return put_pair(m, r, member, err);
     case OVER_EPOCHS:
     case OVER_EXECUTIONS: return put_place(m->name, member + 1, err);
     default: return put_place(m->name, member, err);
@@ -382,7 +400,11 @@ char *metric_name(const metric_row *m, const run *r, size_t member, error *err) 
 
 char *metric_key(const metric_row *m, const run *r, size_t member, error *err) {
     const char *key = metric_is_tested(m, r) ? m->tested : m->key;
+    char pair[48];
     switch (m->over) {
+    case OVER_CONFUSION:
+        snprintf(pair, sizeof pair, "%zu.%zu", member / r->class_count, member % r->class_count);
+        return put_member(key, pair, err);
     case OVER_PHASES: return put_member(key, run_phase_name((int)member), err);
     case OVER_ACTIVITIES: return put_member(key, execution_activity((int)member), err);
     default: return put_place(key, member, err);

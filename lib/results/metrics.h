@@ -27,6 +27,7 @@ typedef enum metric_over {
     OVER_NOTHING,
     OVER_PHASES,
     OVER_CLASSES,
+    OVER_CONFUSION,  // "TRUE.SAID", pairs of classes, where there are METRIC_CONFUSION or fewer
     OVER_EPOCHS,     // from 1
     OVER_EXECUTIONS, // from 1; of a run with several: each one's own
     OVER_ACTIVITIES, // of a DataParallel step
@@ -45,7 +46,7 @@ typedef struct metric_style {
     const char *sign;
 } metric_style;
 
-enum { METRIC_HOW = 128 };
+enum { METRIC_HOW = 128, METRIC_CONFUSION = 20 };
 
 typedef struct metric_row {
     const char *name;    // "accuracy", "step.#"

@@ -148,6 +148,16 @@ static void put_first(run_list *list, const char *name) {
     }
 }
 
+void naming_publish(run_list *list, const yaml_node *root) {
+    const yaml_node *entries = yaml_find(root, "runs");
+    for (size_t i = 0; entries && i < entries->count; i++) {
+        const yaml_node *published = yaml_find(entries->items[i], "published");
+        for (size_t k = 0; published && k < list->count; k++)
+            if (strcmp(list->runs[k].experiment, run_text(entries->items[i], "name")) == 0)
+                list->runs[k].published = published;
+    }
+}
+
 status naming_apply(run_list *list, const yaml_node *root, const char **baseline, error *err) {
     const yaml_node *entries = yaml_find(root, "runs");
     run *runs = NULL;

@@ -14,6 +14,9 @@ bool naming_is_all(const yaml_node *plan_root);
 // Does the plan know its runs by keys? One of kind `runs` must.
 bool naming_is_given(const yaml_node *plan_root);
 
+// The published figures of the entries, for runs that have the names of these.
+void naming_publish(run_list *list, const yaml_node *plan_root);
+
 // Puts the runs of the entries, in their order, in the place of list->runs. A run that several
 // entries name stands in the list as often. Name, title, published figures and target accuracy are
 // the entry's, where it has them; texts point into the plan, which must outlive the list.

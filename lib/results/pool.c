@@ -203,6 +203,7 @@ static void take_evaluation(run *r, const run *from) {
     r->test_samples = from->test_samples;
     r->classes = from->classes;
     r->class_count = from->class_count;
+    r->confusion = from->confusion;
 }
 
 static status take_medians(run *r, error *err) {

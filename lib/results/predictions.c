@@ -7,18 +7,20 @@
 #include "base/memory.h"
 #include "data/labels.h"
 
-static size_t largest(const float *logits, size_t classes) {
+static uint32_t largest(const float *logits, size_t classes) {
     size_t best = 0;
     for (size_t k = 1; k < classes; k++)
         if (logits[k] > logits[best]) best = k;
-    return best;
+    return (uint32_t)best;
 }
 
 static status judge(predictions *p, error *err) {
     p->right = memory_new(p->samples, sizeof *p->right, err);
-    if (!p->right) return STATUS_FAILED;
+    p->said = memory_new(p->samples, sizeof *p->said, err);
+    if (!p->right || !p->said) return STATUS_FAILED;
     for (size_t i = 0; i < p->samples; i++) {
-        p->right[i] = largest(p->logits + i * p->classes, p->classes) == p->labels[i];
+        p->said[i] = largest(p->logits + i * p->classes, p->classes);
+        p->right[i] = p->said[i] == p->labels[i];
         p->right_count += p->right[i];
     }
     return STATUS_OK;
@@ -61,6 +63,7 @@ void predictions_release(predictions *p) {
     tensor_file_release(&p->file);
     free(p->labels);
     free(p->right);
+    free(p->said);
     *p = (predictions){0};
 }
 

@@ -15,7 +15,8 @@ typedef struct predictions {
     const float *logits; // [samples][classes]
     uint32_t *labels;
     const uint32_t *ids;
-    bool *right; // the largest logit is that of the label; among equals the first counts
+    uint32_t *said; // the class of the largest logit; among equals the first counts
+    bool *right;    // it is that of the label
     int64_t right_count;
 } predictions;
 

@@ -9,10 +9,17 @@
 
 // ---- Entries ----
 
+// What is no figure of an entry.
+static bool is_label(const char *key) {
+    static const char *const labels[] = {"source", "note", "where", "claim", "over"};
+    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++)
+        if (strcmp(key, labels[i]) == 0) return true;
+    return false;
+}
+
 static size_t count_figures(const yaml_node *entry) {
     size_t count = 0;
-    for (size_t i = 0; i < entry->count; i++)
-        count += strcmp(entry->keys[i], "source") != 0 && strcmp(entry->keys[i], "note") != 0;
+    for (size_t i = 0; i < entry->count; i++) count += !is_label(entry->keys[i]);
     return count;
 }
 
@@ -43,6 +50,19 @@ static size_t count_runs(const yaml_node *runs, const char *source, const char *
     return count;
 }
 
+static status read_end(const yaml_node *node, const char *key, double *value, error *err) {
+    yaml_node number = *node;
+    if (node->kind == YAML_SCALAR && !node->quoted && *node->text == '~' && node->text[1])
+        number.text++;
+    return yaml_number(&number, key, value, err);
+}
+
+status published_value(const yaml_node *node, const char *key, interval *value, error *err) {
+    const bool range = node->kind == YAML_SEQUENCE && node->count == 2;
+    status rc = read_end(range ? node->items[0] : node, key, &value->low, err);
+    return rc == STATUS_OK ? read_end(range ? node->items[1] : node, key, &value->high, err) : rc;
+}
+
 // A number, or a range of two; above 0.
 static status read_figure(const yaml_node *rung, const char *source, const char *key,
                           published_figure *f, error *err) {
@@ -50,9 +70,7 @@ static status read_figure(const yaml_node *rung, const char *source, const char 
     const yaml_node *epochs = yaml_find(rung, "published_epochs");
     f->entry = published_entry(rung, source, key);
     const yaml_node *node = f->node = yaml_find(f->entry, key);
-    bool range = node->kind == YAML_SEQUENCE && node->count == 2;
-    TRY(yaml_number(range ? node->items[0] : node, key, &f->value.low, err));
-    TRY(yaml_number(range ? node->items[1] : node, key, &f->value.high, err));
+    TRY(published_value(node, key, &f->value, err));
     if (!(f->value.low > 0) || !(f->value.high >= f->value.low))
         return yaml_error(node, err, "'published': '%s' is not above 0, or no range", key);
     if (!epochs) return yaml_error(rung, err, "'published_epochs' is missing");

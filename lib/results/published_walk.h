@@ -55,6 +55,10 @@ typedef struct published_walks {
 status published_walks_make(const yaml_node *runs, published_walks *w, error *err) MUST_CHECK;
 void published_walks_release(published_walks *w);
 
+// A figure as it was written, "~" for "about" and ranges among them: both ends of it.
+status published_value(const yaml_node *node, const char *key, interval *value,
+                       error *err) MUST_CHECK;
+
 // The entry of that source for a run, by the rule above, or NULL. `key`: only those that have it;
 // NULL: any.
 const yaml_node *published_entry(const yaml_node *rung, const char *source, const char *key);

@@ -17,7 +17,9 @@ static status begin(const run *r, rebuilt *b, error *err) {
     b->run.epochs = memory_new(r->epoch_count, sizeof *b->run.epochs, err);
     b->run.seconds = memory_new(r->epoch_count, sizeof *b->run.seconds, err);
     b->run.classes = memory_new(r->class_count, sizeof *b->run.classes, err);
-    if (!b->run.epochs || !b->run.seconds || !b->run.classes) return STATUS_FAILED;
+    b->run.confusion = memory_new(r->class_count * r->class_count, sizeof *b->run.confusion, err);
+    if (!b->run.epochs || !b->run.seconds || !b->run.classes || !b->run.confusion)
+        return STATUS_FAILED;
     b->run.timed = 0;
     for (size_t i = 0; i < r->epoch_count; i++) b->run.epochs[i] = r->epochs[i];
     for (size_t i = 0; i < r->class_count; i++) b->run.classes[i].name = r->classes[i].name;
@@ -28,6 +30,7 @@ void rebuilt_release(rebuilt *b) {
     free(b->run.epochs);
     free(b->run.seconds);
     free(b->run.classes);
+    free(b->run.confusion);
     *b = (rebuilt){.file = NULL};
 }
 
@@ -107,6 +110,7 @@ static void rebuild_classes(run *r, const predictions *p) {
         run_class *c = &r->classes[p->labels[i]];
         c->count++;
         c->right += p->right[i];
+        if (p->said[i] < r->class_count) r->confusion[p->labels[i] * r->class_count + p->said[i]]++;
     }
     for (size_t i = 0; i < r->class_count; i++)
         r->classes[i].accuracy = (double)r->classes[i].right / (double)r->classes[i].count;

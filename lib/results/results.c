@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/progress.h"
@@ -126,6 +127,7 @@ static status find_runs(results *r, const yaml_node *plan_root, error *err) {
     TRY(add_folders(r, err));
     TRY(run_list_pool(&r->list, !named, err));
     if (named) TRY(naming_apply(&r->list, plan_root, &baseline, err));
+    if (plan_root && !named) naming_publish(&r->list, plan_root);
     r->has_baseline = baseline != NULL;
     TRY(run_list_name(&r->list, err));
     TRY(groups_make(&r->list, &r->groups, &r->group_count, err));
@@ -237,6 +239,35 @@ static status record_collectives(const collectives *c, manifest *m, error *err) 
     return rc;
 }
 
+// Once each, however many runs have figures of it.
+static status record_claim(const char *path, yaml_node *recorded, manifest *m, error *err) {
+    for (size_t i = 0; i < recorded->count; i++)
+        if (strcmp(recorded->items[i]->text, path) == 0) return STATUS_OK;
+    status rc = yaml_append(recorded, yaml_new_string(path, err), err);
+    return rc == STATUS_OK ? results_record_file(m, path, err) : rc;
+}
+
+// The claims that were audited, and those that published figures are from, as far as they are
+// still there: the plan has a copy of the figures.
+static status record_claims(const results *r, manifest *m, error *err) {
+    yaml_node *recorded = yaml_new(YAML_SEQUENCE, err);
+    status rc = recorded ? STATUS_OK : STATUS_FAILED;
+    for (size_t i = 0; r->reproduction && i < r->reproduction->count; i++) {
+        const char *path = r->reproduction->reports[i].claim_path;
+        if (*path) TRY(record_claim(path, recorded, m, err));
+    }
+    for (size_t i = 0; rc == STATUS_OK && i < r->list.count; i++) {
+        const yaml_node *list = r->list.runs[i].published;
+        for (size_t k = 0; list && list->kind == YAML_SEQUENCE && k < list->count; k++) {
+            const char *path = run_text(list->items[k], "claim");
+            if (*path && access(path, R_OK) == 0) TRY(record_claim(path, recorded, m, err));
+        }
+    }
+out:
+    yaml_free(recorded);
+    return rc;
+}
+
 status results_record(const results *r, manifest *m, error *err) {
     status rc = STATUS_OK;
     yaml_node *parameters = manifest_parameters(m);
@@ -249,10 +280,7 @@ status results_record(const results *r, manifest *m, error *err) {
         TRY(record_input(one->evaluation, one->evaluate, "predictions.st.zst", m, err));
     }
     if (r->collectives.count) TRY(record_collectives(&r->collectives, m, err));
-    for (size_t i = 0; r->reproduction && i < r->reproduction->count; i++) {
-        const char *path = r->reproduction->reports[i].claim_path;
-        if (*path) TRY(results_record_file(m, path, err));
-    }
+    TRY(record_claims(r, m, err));
     TRY(yaml_put(parameters, "baseline", yaml_new_string(baseline, err), err));
     TRY(yaml_put(manifest_results(m), "figures", yaml_new_integer((int64_t)r->figures.count, err),
                  err));

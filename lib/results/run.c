@@ -95,6 +95,7 @@ void run_release(run *r) {
     free(r->epochs);
     free(r->seconds);
     free(r->classes);
+    free(r->confusion);
     yaml_free(r->train);
     yaml_free(r->evaluate);
 }
@@ -301,6 +302,25 @@ static status read_classes(run *r, error *err) {
     return STATUS_OK;
 }
 
+static status read_confusion(run *r, error *err) {
+    const yaml_node *rows = yaml_get(r->evaluate, "results.confusion");
+    const size_t n = r->class_count;
+    if (!rows) return STATUS_OK;
+    if (rows->kind != YAML_SEQUENCE || rows->count != n)
+        return yaml_error(rows, err, "'confusion': expected %zu rows", n);
+    r->confusion = memory_new(n * n, sizeof *r->confusion, err);
+    if (!r->confusion) return STATUS_FAILED;
+    for (size_t i = 0; i < n * n; i++) {
+        const yaml_node *row = rows->items[i / n];
+        if (row->kind != YAML_SEQUENCE || row->count != n)
+            return yaml_error(row, err, "'confusion': expected %zu counts", n);
+        status rc =
+            yaml_integer(row->items[i % n], "confusion", 0, INT64_MAX, &r->confusion[i], err);
+        if (rc != STATUS_OK) return rc;
+    }
+    return STATUS_OK;
+}
+
 status run_read_evaluation(run *r, error *err) {
     status rc = STATUS_OK;
     double accuracy;
@@ -308,6 +328,7 @@ status run_read_evaluation(run *r, error *err) {
     TRY(run_number(r->evaluate, "results.loss", &r->test_loss, err));
     if (!isnan(accuracy)) r->accuracy = accuracy;
     TRY(read_classes(r, err));
+    TRY(read_confusion(r, err));
 out:
     return rc;
 }

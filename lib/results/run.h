@@ -56,6 +56,7 @@ typedef struct run {
     int64_t test_samples; // of all classes
     run_class *classes;   // in the order of their labels
     size_t class_count;
+    int64_t *confusion; // [true class · class_count + said class], samples; NULL when not known
     char model_content[SHA256_TEXT_BYTES]; // "" when unknown
     bool baseline;                         // found among what all others are compared with
     bool left_out;                         // an execution whose times do not count

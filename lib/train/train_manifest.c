@@ -15,8 +15,7 @@ status train_manifest_parameters(const experiment *e, yaml_node *parameters, err
             yaml_put(parameters, e->resolved->keys[i], yaml_copy(e->resolved->items[i], err), err);
         if (rc != STATUS_OK) return rc;
     }
-    if (!e->published) return STATUS_OK;
-    return yaml_put(parameters, "published", yaml_copy(e->published, err), err);
+    return STATUS_OK;
 }
 
 status train_manifest_backend(manifest *m, const char *kind, error *err) {

@@ -10,7 +10,7 @@
 #include "experiment/experiment.h"
 #include "train/checkpoint.h"
 
-// `parameters`: the resolved experiment and, where the file has one, its list `published`.
+// `parameters`: the resolved experiment.
 status train_manifest_parameters(const experiment *e, yaml_node *parameters, error *err) MUST_CHECK;
 
 // `parameters.backend`: which kind of device computed, "cuda", or "mixed" where a run was resumed

@@ -224,17 +224,32 @@ some_runs() {
 
 # ---- Published figures -----------------------------------------------------------------------------------------
 
+# claim SOURCE ROW...: more rows of the claim of that name
+claim() {
+    local file=experiments/claim-$1.yaml
+    [ -e "$file" ] || printf '%s\n' 'schema: lockstep.claim/1' "name: $1" 'rows:' >"$file"
+    shift
+    printf '  - %s\n' "$@" >>"$file"
+}
+
 # published_runs [SOURCE]: p without loader workers, m with 4, q with 4 on two ranks, each with figures; those of m are
 # SOURCE's. The runs of the ladder from p to q, whose rungs m and m at V = 2 lie between.
 published_runs() {
     need_tool report
     need_python
     sed 's/name: small/name: flat/; s/batch_norm, //' models/small.yaml >models/flat.yaml
-    an_experiment p published='[{source: R9, total_seconds: 61}, {source: R9, accuracy: 90.00, total_seconds: 60.0, load_seconds: 0.004, update_seconds: 0.001}]'
-    an_experiment m loader_workers=4 published="[{source: ${1:-R9}, accuracy: 91.00, total_seconds: 20.0, note: four}]"
-    an_experiment q loader_workers=4 strategy=ddp world_size=2 published='[{source: R9, accuracy: 60.00, total_seconds: 25.0, seconds_per_epoch: 6}]'
+    an_experiment p
+    an_experiment m loader_workers=4
+    an_experiment q loader_workers=4 strategy=ddp world_size=2
     sed -i 's/model: small/model: flat/' p.yaml m.yaml q.yaml
-    succeeds "$BIN/plan" ladder p.yaml q.yaml --set epochs=5 --out plan.yaml -q
+    mkdir -p experiments
+    cp -r models experiments
+    mv p.yaml m.yaml q.yaml experiments
+    claim R9 '{name: a, experiment: p, total_seconds: 61}' \
+        '{name: b, experiment: p, accuracy: 90.00, total_seconds: 60.0, load_seconds_per_step: 0.004, update_seconds_per_step: 0.001}' \
+        '{name: q, experiment: q, accuracy: 60.00, total_seconds: 25.0, seconds_per_epoch: 6}'
+    claim "${1:-R9}" '{name: m, experiment: m, accuracy: 91.00, total_seconds: 20.0, note: four}'
+    succeeds "$BIN/plan" ladder experiments/p.yaml experiments/q.yaml --set epochs=5 --out plan.yaml -q
     a_run 00-p ranks=1 shards=1 epochs=2,2,2.02,1.98,2 load=0.5
     a_run 01-loader-workers ranks=1 shards=1 workers=4 epochs=1.6,1.6,1.61,1.59,1.6
     a_run 02-virtual-shards ranks=1 workers=4 epochs=1.6,1.6,1.61,1.59,1.6 right=91
@@ -279,13 +294,13 @@ published_runs() {
     grep -qF "In R9's own figures loader workers + world size and strategy together gave 2.40 times the speed (60.0 → 25.0 s): which of these did it they do not tell." out/report.md
     grep -qF '| **Loader workers** | 20.0 s (R8) |' out/report.md
     ! grep -q "R8's\|speed-up came from\|Here loading takes" out/report.md || fail "claimed"
-    an_experiment q loader_workers=4 strategy=ddp world_size=2 published='[{source: R7, total_seconds: 25.0}]'
-    sed -i 's/model: small/model: flat/' q.yaml
-    succeeds "$BIN/plan" ladder p.yaml q.yaml --set epochs=5 --out plan.yaml -q
+    sed -i '/name: q/d' experiments/claim-R9.yaml
+    claim R7 '{name: q, experiment: q, total_seconds: 25.0}'
+    succeeds "$BIN/plan" ladder experiments/p.yaml experiments/q.yaml --set epochs=5 --out plan.yaml -q
     succeeds "$BIN/report" 0* --plan plan.yaml --answer
     [[ $output != *"What published figures say"* ]] || fail "$output"
     # What was set is other work than what was published.
-    succeeds "$BIN/plan" ladder p.yaml q.yaml --set global_batch=32 --out plan.yaml -q
+    succeeds "$BIN/plan" ladder experiments/p.yaml experiments/q.yaml --set global_batch=32 --out plan.yaml -q
     ! grep -q 'source: R' plan.yaml || fail "claimed"
     sed 's/^  role: start/  role: start\n  published: [{source: A, total_seconds: 0}]/' plan.yaml >bad.yaml
     fails_with 3 "'total_seconds' is not above 0" "$BIN/report" 0* --plan bad.yaml --out out

@@ -30,18 +30,18 @@ walks() {
     [ -z "$(ids out/report.csv | uniq -d)" ] || fail "ids stand twice: $(ids out/report.csv | uniq -d)"
     [ -z "$(comm -23 <(shown out/report.html) <(ids out/report.csv))" ] ||
         fail "the page shows what is no figure: $(comm -23 <(shown out/report.html) <(ids out/report.csv))"
-    ids out/report.csv >ids
+    ids out/report.csv >all
     while read -r id; do
         succeeds "$REPORT" "$@" --why "$id"
         [[ $output != *"DOES NOT AGREE"* && $output != *BUT* ]] || fail "$id: $output"
         [[ ! $id =~ $again || $output == *": agrees"* ]] || fail "$id was not computed again: $output"
-    done <ids
+    done <all
     rm -r out
 }
 
 # What steps.st.zst and predictions.st.zst hold: all but totals, parameters, and what a strategy or a driver counted.
 again='^[^.]+\.(accuracy|test_loss|train_loss|steps|seconds_per_epoch|seconds_to_target|busy|copying|waiting|exposed_comm'
-again+='|step\..*|class\..*|epochs\.[0-9]+\.(loss|seconds)|execution\.[0-9]+\.seconds_per_epoch|bubble_predicted'
+again+='|step\..*|class\..*|confusion\..*|epochs\.[0-9]+\.(loss|seconds)|execution\.[0-9]+\.seconds_per_epoch|bubble_predicted'
 again+='|mean_accuracy|mean_seconds_per_epoch|speedup|accuracy_difference|accuracy_effect|time_ratio|load_share)$'
 
 @test "one run: every figure is computed again" {

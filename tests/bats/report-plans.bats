@@ -24,7 +24,7 @@ variant: test accuracy 0.7000, 1.100 s an epoch (3 executions)" ] || fail "$outp
     [ "$(figure out/report.csv row.accuracy)" = 0.7 ]
     [ "$(figure out/report.csv variant.accuracy)" = 0.7 ]
     lacks out/report.csv "first."
-    says out/report.md "| **row** | Test accuracy | 12.50 % | 70.00 % | NEW |"
+    says out/report.md "| **row** | Test accuracy | 12.5 % | 70.00 % | NEW |"
     lacks out/report.md "OLD"
     [ "$(grep -c 'abc/1/train/manifest.yaml' out/manifest.yaml)" -eq 1 ] || fail "an input is listed twice"
     # Another name is another report.

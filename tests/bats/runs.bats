@@ -254,11 +254,16 @@ old_run() {
 
 @test "figures of the own file are shown, whoever trained the run" {
     sed 's/^name: x/name: y/' experiments/x.yaml >experiments/y.yaml
-    printf '%s\n' 'title: The other' 'published: [{source: R9, accuracy: 12.34}]' >>experiments/y.yaml
+    echo 'title: The other' >>experiments/y.yaml
+    printf '%s\n' 'schema: lockstep.claim/1' 'name: R9' 'rows: [{name: its, experiment: y, accuracy: 12.34, where: page 2}]' \
+        >experiments/claim.yaml
     succeeds pipeline experiment y
     trained 0
     grep -q '^# The other' "$ARTIFACTS/y/report/report.md" || fail "$(head -n 3 "$ARTIFACTS/y/report/report.md")"
     grep -qF '12.34 %' "$ARTIFACTS/y/report/report.md" || fail "$(cat "$ARTIFACTS/y/report/report.md")"
+    # With its place, and the claim that it is from.
+    grep -qF '| R9, page 2 |' "$ARTIFACTS/y/report/report.md" || fail "$(cat "$ARTIFACTS/y/report/report.md")"
+    grep -q 'path: .*experiments/claim.yaml$' "$ARTIFACTS/y/report/manifest.yaml" || fail "$(cat "$ARTIFACTS/y/report/manifest.yaml")"
     succeeds pipeline experiment x
     [[ $output == *"/x/report: up to date"* ]] || fail "$output"
     ! grep -qF '12.34 %' "$ARTIFACTS/x/report/report.md" || fail "claimed"

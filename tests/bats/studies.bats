@@ -112,6 +112,22 @@ runs:
 YAML
 }
 
+@test "a published speed-up stands beside ours over the same run, not over the first one" {
+    need_tool report
+    need_python
+    write_plan
+    variant 0 epochs=4,4,4.04,3.96,4
+    variant 2 epochs=2,2,2.02,1.98,2
+    variant 4
+    sed -i 's/ values: {loader_workers: 2}/ published: [{source: X, claim: gone.yaml, speed_up: 1}],&/
+        s/ values: {loader_workers: 4}/ published: [{source: X, where: table 1, claim: gone.yaml, speed_up: ~1.5, over: loader_workers-2}],&/' plan.yaml
+    succeeds "$BIN/report" loader* --plan plan.yaml --out out
+    # 2 s against 1 s; over loader_workers-0 it would be 4.
+    grep -qF '| **loader\_workers-4** | Speed-up | ~1.5 | 2.00 | X, table 1 |' out/report.md || fail "$(cat out/report.md)"
+    # What others are over has none.
+    grep -q '^| \*\*loader..workers-2\*\* | Speed-up | 1 |  |' out/report.md || fail "$(cat out/report.md)"
+}
+
 @test "loader bound and compute bound, with the measured range" {
     need_tool report
     need_python

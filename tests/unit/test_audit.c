@@ -598,6 +598,10 @@ static void what_the_report_says_itself(void **state) {
                "  - {kind: faster, of: b, than: a}\n"
                "  - {kind: says, about: loader_workers, of: c}\n",
           FINDING_ARMS, "differ in loader workers", NULL);
+    r = audited(FAST "  - {kind: says, about: loader_workers, of: d}\n");
+    assert_int_equal(r.kinds[FINDING_ARMS], 1);
+    assert_int_equal(r.kinds[FINDING_UNSUPPORTED], 1); // there is no 'd'
+    free(r.text);
 }
 
 static void speed_ups_of_rows(void **state) {

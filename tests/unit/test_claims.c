@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -77,10 +78,43 @@ static void what_stands_for_rows_is_there(void **state) {
     each_claim(check_experiments);
 }
 
+// A band that leaves out what was published would call the published result wrong.
+static void check_band(const claim_row *row, const char *path, const char *name) {
+    char file[256];
+    yaml_node *bands;
+    double low, high;
+    error err = {0};
+    const stated *accuracy = &row->values[QUANTITY_ACCURACY];
+    snprintf(file, sizeof file, "%.*sexpected/%s.yaml", names_folder_length(path), path, name);
+    if (access(file, R_OK) != 0 || !accuracy->given) return;
+    assert_int_equal(yaml_read_file(file, &bands, &err), STATUS_OK);
+    assert_int_equal(yaml_number(yaml_get(bands, "accuracy.0"), "low", &low, &err), STATUS_OK);
+    assert_int_equal(yaml_number(yaml_get(bands, "accuracy.1"), "high", &high, &err), STATUS_OK);
+    if (accuracy->range.high < 100 * low || accuracy->range.low > 100 * high)
+        fail_msg("%s leaves out the published %s", file, accuracy->text);
+    yaml_free(bands);
+}
+
+static void check_bands(const claim *c, const char *path) {
+    const yaml_node *rows = yaml_find(c->root, "rows");
+    for (size_t i = 0; i < rows->count; i++) {
+        const yaml_node *names = yaml_find(rows->items[i], "experiment");
+        if (names->kind == YAML_SCALAR) check_band(&c->rows[i], path, names->text);
+        for (size_t k = 0; k < names->count; k++)
+            check_band(&c->rows[i], path, names->items[k]->text);
+    }
+}
+
+static void bands_hold_what_was_published(void **state) {
+    (void)state;
+    each_claim(check_bands);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_and_statements_say_where),
         cmocka_unit_test(what_stands_for_rows_is_there),
+        cmocka_unit_test(bands_hold_what_was_published),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

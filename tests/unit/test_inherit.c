@@ -24,8 +24,7 @@
     SCHEMA "name: base\ntitle: The base\ndataset: cifar10\nmodel: small\n"            \
            "virtual_shards: 4\nglobal_batch: 64\nepochs: 10\nloader_workers: 2\n"     \
            "optimizer: {kind: sgd, lr: 0.001, momentum: 0.9, weight_decay: 0.0005}\n" \
-           "schedule: {warmup_epochs: 1}\nrepeats: 3\n"                               \
-           "published: [{source: R1, accuracy: 65}]\n"
+           "schedule: {warmup_epochs: 1}\nrepeats: 3\n"
 #define CHILD SCHEMA "name: child\nbase: base\n"
 
 // Every test begins in a new folder, and in it.
@@ -58,7 +57,6 @@ static void a_file_shows_what_differs(void **state) {
     load("child.yaml", &e);
     assert_string_equal(e.name, "child");
     assert_string_equal(e.title, "child");
-    assert_null(e.published);
     assert_int_equal(e.epochs, 20);
     assert_int_equal(e.global_batch, 64);
     assert_int_equal(e.repeats, 3);
@@ -162,13 +160,13 @@ static void faults_are_told_where_the_value_stands(void **state) {
     refuses(CHILD "world_size: 3\n",
             "child.yaml:4:13: 'virtual_shards' is 4: it must be a multiple of 'world_size'");
     write_file("base.yaml", BASE "seed: -1\n");
-    refuses(CHILD, "base.yaml:14:7: 'seed': expected an integer of at least 0, got '-1'");
+    refuses(CHILD, "base.yaml:13:7: 'seed': expected an integer of at least 0, got '-1'");
     write_file("base.yaml", BASE "sede: 1\n");
-    refuses(CHILD, "base.yaml:14:1: unknown key 'sede': did you mean 'seed'?");
+    refuses(CHILD, "base.yaml:13:1: unknown key 'sede': did you mean 'seed'?");
     write_file("base.yaml", BASE "optimizer: {kind: sgd}\n");
-    refuses(CHILD, "base.yaml:14:1: ");
+    refuses(CHILD, "base.yaml:13:1: ");
     write_file("base.yaml", BASE "normalize: {mean: [1, 2]}\n");
-    refuses(CHILD, "base.yaml:14:12: 'normalize' needs both 'mean' and 'std'");
+    refuses(CHILD, "base.yaml:13:12: 'normalize' needs both 'mean' and 'std'");
 }
 
 static void circles_are_refused(void **state) {

@@ -64,7 +64,7 @@ static void rows_of_several_runs(void **state) {
         assert_int_equal(table[i].head.kind, METRIC_JOINT);
         assert_non_null(metrics_find(table[i].part));
         assert_null(metrics_find(table[i].head.name));
-        assert_true(!table[i].compared || !table[i].predicted);
+        assert_non_null(table[i].value);
         for (size_t k = 0; k < i; k++)
             assert_string_not_equal(table[i].head.name, table[k].head.name);
     }
@@ -83,6 +83,7 @@ static void names_find_their_rows(void **state) {
         {"dp.sum", "dp.sum"},
         {"class.cat", "class.#"},
         {"class.cat.samples", "class.#.samples"},
+        {"confusion.cat.dog", "confusion.#"},
         {"epochs.12.loss", "epochs.#.loss"},
         {"execution.3.total_seconds", "execution.#.total_seconds"},
         {"mean_step.load", "step.#"},

@@ -34,7 +34,7 @@
     "{out: 10}]\n"
 
 static char file_a[FILE_PATH_SIZE], file_b[FILE_PATH_SIZE], file_c[FILE_PATH_SIZE],
-    file_study[FILE_PATH_SIZE];
+    file_study[FILE_PATH_SIZE], file_claim[FILE_PATH_SIZE];
 
 static void write_model(const char *name, int out) {
     char path[FILE_PATH_SIZE], text[512];
@@ -48,6 +48,7 @@ static int make_files(void **state) {
     snprintf(file_a, sizeof file_a, "%s/a.yaml", folder);
     snprintf(file_b, sizeof file_b, "%s/b.yaml", folder);
     snprintf(file_c, sizeof file_c, "%s/c.yaml", folder);
+    snprintf(file_claim, sizeof file_claim, "%s/claim.yaml", folder);
     snprintf(file_study, sizeof file_study, "%s/studies/s.yaml", folder);
     write_model("small", 4);
     write_model("large", 6);
@@ -248,32 +249,31 @@ static void what_else_differs_is_one_last_step(void **state) {
     yaml_free(plan);
 }
 
+// A claim beside the experiments, with these rows. "": none.
+static void write_claim(const char *rows) {
+    char text[1024];
+    snprintf(text, sizeof text, "schema: lockstep.claim/1\nname: R1\nrows:\n%s", rows);
+    if (*rows)
+        write_file(file_claim, text);
+    else
+        unlink(file_claim);
+}
+
 static void published_figures_stay_with_their_own_runs(void **state) {
     (void)state;
-    yaml_node *plan = ladder(BASE "published: [{source: R1, accuracy: 65.39}]\n",
-                             HEAD "name: b\nvirtual_shards: 2\nglobal_batch: 64\nepochs: 20\n" SGD
-                                  "published: [{source: R2, note: \"a\\tb\", accuracy: 64}]\n");
-    experiment e;
-    read_run(plan, 0, &e);
-    assert_string_equal(yaml_get(e.published, "0.source")->text, "R1");
-    experiment_release(&e);
-    read_run(plan, 1, &e);
-    assert_null(e.published);
-    experiment_release(&e);
-    read_run(plan, 2, &e);
-    assert_string_equal(yaml_get(e.published, "0.source")->text, "R2");
-    assert_string_equal(yaml_get(e.published, "0.note")->text, "a\tb");
-    experiment_release(&e);
-    // On a line of its own, a run has no other tabs than those between its words.
-    char *lines;
-    error err;
-    assert_int_equal(plan_lines(plan, &lines, &err), STATUS_OK);
-    int count = 0;
-    for (const char *c = lines; *c; c++) count += *c == '\n';
-    assert_int_equal(count, 3);
-    assert_null(strstr(lines, "a\tb"));
-    free(lines);
+    write_claim("  - {name: one, experiment: a, accuracy: 65.39, where: table 1, device: T4}\n"
+                "  - {name: two, experiment: [c, b], note: \"a\\tb\", accuracy: ~64}\n");
+    yaml_node *plan = ladder(BASE, HEAD "name: b\nglobal_batch: 256\nepochs: 10\n" SGD);
+    assert_string_equal(text_at(plan, "runs.0.published.0.source"), "R1");
+    assert_string_equal(text_at(plan, "runs.0.published.0.where"), "table 1");
+    assert_string_equal(text_at(plan, "runs.0.published.0.claim"), file_claim);
+    assert_string_equal(text_at(plan, "runs.0.published.0.accuracy"), "65.39");
+    assert_string_equal(text_at(plan, "runs.0.published.0.note"), "1 x T4");
+    assert_string_equal(text_at(plan, "runs.1.published.0.accuracy"), "~64");
+    assert_string_equal(text_at(plan, "runs.1.published.0.note"), "a\tb");
+    assert_null(yaml_get(plan, "runs.2.published"));
     yaml_free(plan);
+    write_claim("");
 }
 
 // Run number `at` is this file and carries these seconds, the run itself too; NULL: none.
@@ -281,42 +281,38 @@ static void check_known(const yaml_node *plan, size_t at, const char *name, cons
     const yaml_node *run = yaml_find(plan, "runs")->items[at];
     const yaml_node *same = yaml_find(run, "same_as");
     const yaml_node *found = yaml_get(run, "published.0.total_seconds");
-    experiment e;
     if (name)
         assert_string_equal(same ? same->text : "none", name);
     else
         assert_null(same);
-    read_run(plan, at, &e);
-    const yaml_node *carried = e.published ? yaml_get(e.published, "0.total_seconds") : NULL;
-    if (seconds) {
+    if (seconds)
         assert_string_equal(found ? found->text : "none", seconds);
-        assert_string_equal(carried ? carried->text : "none", seconds);
-    } else {
+    else
         assert_null(found);
-        assert_null(e.published);
-    }
-    experiment_release(&e);
 }
 
-#define TIMED(seconds) "published: [{source: R1, total_seconds: " seconds "}]\n"
+#define TIMED(name, seconds) \
+    "  - {name: " name ", experiment: " name ", total_seconds: " seconds "}\n"
 #define PLAIN_RUN                                                                       \
     "schema: lockstep.experiment/1\ndataset: cifar10\nmodel: plain\nglobal_batch: 64\n" \
     "epochs: 10\n" SGD
 
 // a: no workers; c: 4 workers; b: 2 ranks with 4 workers, and so V = 2. Between them lies V.
-static void write_three(const char *more_of_c) {
-    char text[1024];
-    write_file(file_a, PLAIN_RUN "name: a\n" TIMED("72.80"));
+// `figures_of_c`: a row of the claim.
+static void write_three(const char *more_of_c, const char *figures_of_c) {
+    char text[1024], rows[512];
+    write_file(file_a, PLAIN_RUN "name: a\n");
     snprintf(text, sizeof text, "%s%s", PLAIN_RUN "name: c\nloader_workers: 4\nseed: 7\n",
              more_of_c);
     write_file(file_c, text);
-    write_file(file_b, PLAIN_RUN
-               "name: b\nloader_workers: 4\nstrategy: ddp\nworld_size: 2\n" TIMED("26.1"));
+    write_file(file_b, PLAIN_RUN "name: b\nloader_workers: 4\nstrategy: ddp\nworld_size: 2\n");
+    snprintf(rows, sizeof rows, "%s%s", TIMED("a", "72.80") TIMED("b", "26.1"), figures_of_c);
+    write_claim(rows);
 }
 
 static void rungs_that_are_files_carry_their_figures(void **state) {
     (void)state;
-    write_three("target_accuracy: 0.9\n" TIMED("18.47"));
+    write_three("target_accuracy: 0.9\n", TIMED("c", "18.47"));
     yaml_node *plan = ladder_between(file_a, file_b, NULL, 0);
     check_names(plan, "00-a 01-loader-workers 02-virtual-shards 03-world-size");
     check_known(plan, 0, "a", "72.80");
@@ -336,13 +332,13 @@ static void rungs_that_are_files_carry_their_figures(void **state) {
     assert_null(yaml_get(plan, "runs.3.same_but"));
     yaml_free(plan);
     // A file without figures gives its name alone, and the factors wait for the next that has some.
-    write_three("");
+    write_three("", "");
     plan = ladder_between(file_a, file_b, NULL, 0);
     check_known(plan, 1, "c", NULL);
     assert_int_equal(yaml_get(plan, "runs.3.published_factors")->count, 2);
     yaml_free(plan);
     // Other work is no match: one process of DDP is not a single one.
-    write_three("strategy: ddp\n" TIMED("18.47"));
+    write_three("strategy: ddp\n", TIMED("c", "18.47"));
     plan = ladder_between(file_a, file_b, NULL, 0);
     check_known(plan, 1, NULL, NULL);
     yaml_free(plan);
@@ -352,20 +348,18 @@ static void rungs_that_are_files_carry_their_figures(void **state) {
 // Batch norm over a shard is what another V changes, and sync_batch_norm takes back.
 static void with_batch_norm_v_counts_by_its_group(void **state) {
     (void)state;
-    write_file(file_c, HEAD
-               "name: c\nglobal_batch: 64\nepochs: 10\nloader_workers: 4\n" SGD TIMED("18.47"));
-    yaml_node *plan =
-        ladder(BASE TIMED("72.80"), HEAD "name: b\nstrategy: ddp\nworld_size: 2\nglobal_batch: 64\n"
-                                         "epochs: 10\nloader_workers: 4\n" SGD TIMED("26.1"));
+    write_file(file_c, HEAD "name: c\nglobal_batch: 64\nepochs: 10\nloader_workers: 4\n" SGD);
+    write_claim(TIMED("a", "72.80") TIMED("b", "26.1") TIMED("c", "18.47"));
+    yaml_node *plan = ladder(BASE, HEAD "name: b\nstrategy: ddp\nworld_size: 2\nglobal_batch: 64\n"
+                                        "epochs: 10\nloader_workers: 4\n" SGD);
     check_names(plan, "00-a 01-loader-workers 02-virtual-shards 03-world-size");
     check_known(plan, 1, "c", "18.47");
     check_known(plan, 2, NULL, NULL);
     assert_int_equal(yaml_get(plan, "runs.3.published_factors")->count, 2);
     assert_string_equal(text_at(plan, "runs.3.published_factors.1"), "virtual-shards");
     yaml_free(plan);
-    plan = ladder(BASE TIMED("72.80"),
-                  HEAD "name: b\nstrategy: ddp\nworld_size: 2\nglobal_batch: 64\nepochs: 10\n"
-                       "loader_workers: 4\nsync_batch_norm: true\n" SGD TIMED("26.1"));
+    plan = ladder(BASE, HEAD "name: b\nstrategy: ddp\nworld_size: 2\nglobal_batch: 64\nepochs: 10\n"
+                             "loader_workers: 4\nsync_batch_norm: true\n" SGD);
     check_known(plan, 2, "c", "18.47");
     assert_int_equal(yaml_get(plan, "runs.3.published_factors")->count, 1);
     yaml_free(plan);
@@ -376,9 +370,10 @@ static void with_batch_norm_v_counts_by_its_group(void **state) {
 static void what_is_set_does_not_change_what_was_published(void **state) {
     (void)state;
     const char *const epochs[] = {"epochs=2"}, *const batch[] = {"global_batch=32"};
-    write_file(file_a, PLAIN_RUN "name: a\n" TIMED("72.80"));
+    write_file(file_a, PLAIN_RUN "name: a\n");
+    write_claim(TIMED("a", "72.80") TIMED("b", "26.1"));
     write_file(file_b, "schema: lockstep.experiment/1\ndataset: cifar10\nmodel: plain\n"
-                       "global_batch: 256\nepochs: 80\nname: b\n" SGD TIMED("26.1"));
+                       "global_batch: 256\nepochs: 80\nname: b\n" SGD);
     yaml_node *plan = ladder_between(file_a, file_b, epochs, 1);
     check_names(plan, "00-a 01-global-batch 02-global-batch-scaled-rate");
     check_known(plan, 0, "a", "72.80");
@@ -404,7 +399,7 @@ static void the_projects_ladder_finds_the_loader_study(void **state) {
     if (access(a, R_OK) != 0) skip();
     yaml_node *plan = ladder_between(a, b, NULL, 0);
     check_known(plan, 1, "mnist-single-w4", "18.47");
-    check_known(plan, 3, "mnist-ddp8", "26.1");
+    check_known(plan, 3, "mnist-ddp8", "26.113313526380807");
     assert_string_equal(text_at(plan, "runs.1.published_factors.0"), "loader-workers");
     assert_string_equal(text_at(plan, "runs.3.published_factors.0"), "world-size");
     yaml_free(plan);
@@ -484,10 +479,15 @@ static void a_study_is_a_grid(void **state) {
     error err = {0};
     experiment e;
     const char *const epochs[] = {"epochs=3"};
-    write_file(file_a, BASE "published: [{source: R1, accuracy: 65}]\n");
+    write_file(file_a, BASE);
+    write_claim("  - {name: base, experiment: a, accuracy: 65}\n");
+    // What a speed-up is over is the variant, not the experiment that stands for the same row.
+    write_file("studies/claim.yaml",
+               "schema: lockstep.claim/1\nname: R3\ncommon: {over: one, source: none}\nrows:\n"
+               "  - {name: one, experiment: [a, s/strategy-single--world_size-1]}\n"
+               "  - {name: four, experiment: s/strategy-ddp--world_size-4, speed_up: ~1.8}\n");
     write_file(file_study,
-               STUDY "vary: {virtual_shards: [4], strategy: [ddp, single], world_size: [1, 4]}\n"
-                     "published: [{strategy: ddp, world_size: 4, source: R3, speed_up: 1.8}]\n");
+               STUDY "vary: {virtual_shards: [4], strategy: [ddp, single], world_size: [1, 4]}\n");
     if (plan_study(file_study, epochs, 1, &plan, &err) != STATUS_OK) fail_msg("%s", err.message);
     check_names(plan, "strategy-ddp--world_size-1 strategy-ddp--world_size-4 "
                       "strategy-single--world_size-1 strategy-single--world_size-4");
@@ -499,12 +499,16 @@ static void a_study_is_a_grid(void **state) {
     assert_int_equal(e.world_size, 4);
     assert_int_equal(e.epochs, 3);
     assert_string_equal(e.name, "strategy-ddp--world_size-4");
-    assert_string_equal(yaml_get(e.published, "0.speed_up")->text, "1.8");
     experiment_release(&e);
-    read_run(plan, 0, &e);
-    assert_null(e.published);
-    experiment_release(&e);
+    assert_string_equal(text_at(plan, "runs.1.published.0.speed_up"), "~1.8");
+    assert_string_equal(text_at(plan, "runs.1.published.0.over"), "strategy-single--world_size-1");
+    assert_string_equal(text_at(plan, "runs.1.published.0.note"), "quoted without a source");
+    assert_null(yaml_get(plan, "runs.0.published"));
     yaml_free(plan);
+    unlink(file_claim);
+    char path[FILE_PATH_SIZE];
+    snprintf(path, sizeof path, "%s/studies/claim.yaml", folder);
+    assert_int_equal(unlink(path), 0);
 }
 
 static void a_value_that_makes_no_name_goes_by_its_place(void **state) {
@@ -521,6 +525,9 @@ static void a_value_that_makes_no_name_goes_by_its_place(void **state) {
 static void bad_studies_are_refused_with_their_place(void **state) {
     (void)state;
     write_file(file_a, BASE);
+    study_refuses(STUDY "vary: {epochs: [3, 4]}\npublished: [{epochs: 3}]\n",
+                  "5:12: 'published': published figures stand in a claim: a row of claim.yaml with "
+                  "'experiment: s/VARIANT' (docs/formats.md, Claims)");
     study_refuses(STUDY "vary: {}\n", "4:7: 'vary': expected 1 to 8 keys with their values");
     study_refuses(STUDY "vary: {epochs: 3}\n", "4:16: 'vary.epochs': expected a list of values");
     study_refuses(STUDY "vary: {epochs: [3]}\n", "4:7: 'vary': nothing varies");

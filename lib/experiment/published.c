@@ -1,0 +1,223 @@
+#include "experiment/published.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "experiment/names.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static const char SCHEMA[] = "lockstep.claim/1";
+enum { NAME_BYTES = 256 };
+
+// ---- Rows of a claim ----
+
+// A value of the row, or of what all rows share.
+static const yaml_node *value_of(const yaml_node *claim, const yaml_node *row, const char *key) {
+    const yaml_node *own = yaml_find(row, key), *common = yaml_find(claim, "common");
+    return own || !common ? own : yaml_find(common, key);
+}
+
+static const char *text_of(const yaml_node *node) {
+    return node && node->kind == YAML_SCALAR ? node->text : "";
+}
+
+static const yaml_node *list_of(const yaml_node *claim, const char *key) {
+    const yaml_node *list = claim->kind == YAML_MAPPING ? yaml_find(claim, key) : NULL;
+    return list && list->kind == YAML_SEQUENCE ? list : NULL;
+}
+
+// Name number `i` of those that stand for the row; NULL after the last.
+static const char *stands_for(const yaml_node *row, size_t i) {
+    const yaml_node *names = row->kind == YAML_MAPPING ? yaml_find(row, "experiment") : NULL;
+    if (names && names->kind == YAML_SEQUENCE)
+        return i < names->count ? text_of(names->items[i]) : NULL;
+    return names && i == 0 ? text_of(names) : NULL;
+}
+
+// How much of "workers/loader_workers-2" names the study, with the slash.
+static size_t study_length(const char *name) {
+    const char *slash = strchr(name, '/');
+    return slash ? (size_t)(slash - name) + 1 : 0;
+}
+
+// ---- Entries ----
+
+static status put_text(yaml_node *entry, const char *key, const char *value, error *err) {
+    return *value ? yaml_put(entry, key, yaml_new_string(value, err), err) : STATUS_OK;
+}
+
+static status put_figure(yaml_node *entry, const char *key, const yaml_node *figure, error *err) {
+    if (!figure) return STATUS_OK;
+    yaml_node *copy = yaml_copy(figure, err);
+    if (copy) copy->flow = true;
+    return yaml_put(entry, key, copy, err);
+}
+
+static status put_figures(yaml_node *entry, const yaml_node *claim, const yaml_node *row,
+                          error *err) {
+    static const char *const keys[][2] = {{"accuracy", "accuracy"},
+                                          {"seconds_per_epoch", "seconds_per_epoch"},
+                                          {"total_seconds", "total_seconds"},
+                                          {"train_loss", "train_loss"},
+                                          {"batch_ms", "batch_ms"},
+                                          {"load_seconds_per_step", "load_seconds"},
+                                          {"update_seconds_per_step", "update_seconds"},
+                                          {"speed_up", "speed_up"}};
+    const yaml_node *losses = value_of(claim, row, "epoch_losses");
+    status rc = STATUS_OK;
+    for (size_t i = 0; i < COUNT(keys); i++)
+        TRY(put_figure(entry, keys[i][1], value_of(claim, row, keys[i][0]), err));
+    if (losses && losses->kind == YAML_SEQUENCE && losses->count && !yaml_find(entry, "train_loss"))
+        rc = put_figure(entry, "train_loss", losses->items[losses->count - 1], err);
+out:
+    return rc;
+}
+
+// `over: NAME`: the run, in the same study, that stands for the row that a speed-up is over.
+static status put_over(yaml_node *entry, const yaml_node *claim, const yaml_node *row,
+                       const char *name, error *err) {
+    const yaml_node *rows = list_of(claim, "rows");
+    const char *over = text_of(value_of(claim, row, "over")), *run;
+    const size_t length = study_length(name);
+    if (!yaml_find(entry, "speed_up")) return STATUS_OK;
+    for (size_t i = 0; i < rows->count; i++) {
+        if (rows->items[i] == row || strcmp(text_of(yaml_find(rows->items[i], "name")), over) != 0)
+            continue;
+        for (size_t k = 0; (run = stands_for(rows->items[i], k)); k++)
+            if (study_length(run) == length && strncmp(run, name, length) == 0)
+                return put_text(entry, "over", run + length, err);
+    }
+    return STATUS_OK;
+}
+
+static status put_projection(yaml_node *entry, const yaml_node *claim, const yaml_node *row,
+                             error *err) {
+    const yaml_node *list = list_of(claim, "statements");
+    for (size_t i = 0; list && i < list->count; i++) {
+        const yaml_node *s = list->items[i];
+        if (s->kind != YAML_MAPPING || strcmp(text_of(yaml_find(s, "kind")), "projection") != 0 ||
+            strcmp(text_of(yaml_find(s, "of")), text_of(yaml_find(row, "name"))) != 0)
+            continue;
+        return put_figure(entry, "projected_speed_up", yaml_find(s, "ratio"), err);
+    }
+    return STATUS_OK;
+}
+
+// "8 x H100", and what else a reader should know.
+static status put_note(yaml_node *entry, const yaml_node *claim, const yaml_node *row, error *err) {
+    const char *devices = text_of(value_of(claim, row, "devices"));
+    const char *device = text_of(value_of(claim, row, "device"));
+    const bool expected = strcmp(text_of(value_of(claim, row, "measured")), "false") == 0;
+    const bool quoted = strcmp(text_of(value_of(claim, row, "source")), "none") == 0;
+    char machine[NAME_BYTES], note[2 * NAME_BYTES] = "";
+    snprintf(machine, sizeof machine, "%.40s x %.120s", *devices ? devices : "1", device);
+    const char *parts[] = {*device ? machine : "", expected ? "expected, never measured" : "",
+                           quoted ? "quoted without a source" : "",
+                           text_of(value_of(claim, row, "note"))};
+    size_t used = 0;
+    for (size_t i = 0; i < COUNT(parts); i++)
+        if (*parts[i] && used < sizeof note)
+            used += (size_t)snprintf(note + used, sizeof note - used, "%s%.200s", used ? "; " : "",
+                                     parts[i]);
+    return put_text(entry, "note", note, err);
+}
+
+static status add_entry(published *p, const char *path, const yaml_node *claim,
+                        const yaml_node *row, const char *name, error *err) {
+    yaml_node *list = (yaml_node *)yaml_find(p->entries, name);
+    yaml_node *entry = yaml_new(YAML_MAPPING, err);
+    status rc = entry ? STATUS_OK : STATUS_FAILED;
+    TRY(rc);
+    TRY(put_figures(entry, claim, row, err));
+    TRY(put_projection(entry, claim, row, err));
+    if (!entry->count) goto out; // nothing was published of it
+    TRY(put_over(entry, claim, row, name, err));
+    TRY(put_text(entry, "source", text_of(yaml_find(claim, "name")), err));
+    TRY(put_text(entry, "where", text_of(value_of(claim, row, "where")), err));
+    TRY(put_text(entry, "claim", path, err));
+    TRY(put_note(entry, claim, row, err));
+    if (!list) {
+        list = yaml_new(YAML_SEQUENCE, err);
+        TRY(yaml_put(p->entries, name, list, err));
+    }
+    rc = yaml_append(list, entry, err);
+    entry = NULL;
+out:
+    yaml_free(entry);
+    return rc;
+}
+
+// ---- Claims ----
+
+// However it is called: whether it was read already, and from now on it was.
+static status note_claim(published *p, const char *path, bool *seen, error *err) {
+    char real[PATH_MAX];
+    const char *name = realpath(path, real) ? real : path;
+    *seen = false;
+    for (size_t i = 0; i < p->claims->count; i++)
+        *seen = *seen || strcmp(p->claims->items[i]->text, name) == 0;
+    return *seen ? STATUS_OK : yaml_append(p->claims, yaml_new_string(name, err), err);
+}
+
+status published_add(published *p, const char *path, error *err) {
+    yaml_node *claim = NULL;
+    const char *name;
+    bool seen;
+    status rc;
+    TRY(note_claim(p, path, &seen, err));
+    if (seen) return rc;
+    TRY(yaml_read_file(path, &claim, err));
+    const yaml_node *rows = list_of(claim, "rows");
+    if (!rows || strcmp(text_of(yaml_find(claim, "schema")), SCHEMA) != 0)
+        rc = yaml_error(claim, err, "expected a claim: schema %s, with its rows", SCHEMA);
+    for (size_t i = 0; rc == STATUS_OK && i < rows->count; i++)
+        for (size_t k = 0; rc == STATUS_OK && (name = stands_for(rows->items[i], k)); k++)
+            rc = add_entry(p, path, claim, rows->items[i], name, err);
+out:
+    yaml_free(claim);
+    return rc;
+}
+
+static status add_beside(published *p, const char *from, error *err) {
+    char *path = memory_format(err, "%.*sclaim.yaml", names_folder_length(from), from);
+    status rc = path ? STATUS_OK : STATUS_FAILED;
+    if (path && access(path, F_OK) == 0) rc = published_add(p, path, err);
+    free(path);
+    return rc;
+}
+
+status published_read(published *p, const char *from, error *err) {
+    catalog c;
+    bool found;
+    *p = (published){yaml_new(YAML_MAPPING, err), yaml_new(YAML_SEQUENCE, err)};
+    if (!p->entries || !p->claims) return STATUS_FAILED;
+    status rc = names_catalog(from, &c, &found, err);
+    if (rc == STATUS_OK && !found) return add_beside(p, from, err);
+    for (size_t i = 0; rc == STATUS_OK && i < c.count; i++)
+        if (strcmp(c.items[i].schema, SCHEMA) == 0) rc = published_add(p, c.items[i].path, err);
+    if (found) catalog_release(&c);
+    return rc;
+}
+
+void published_release(published *p) {
+    yaml_free(p->entries);
+    yaml_free(p->claims);
+    *p = (published){0};
+}
+
+const yaml_node *published_find(const published *p, const char *study, const char *name) {
+    char full[NAME_BYTES];
+    snprintf(full, sizeof full, "%.120s%s%.120s", study ? study : "", study ? "/" : "", name);
+    return yaml_find(p->entries, full);
+}
+
+status published_put(const published *p, yaml_node *run, const char *study, const char *name,
+                     error *err) {
+    const yaml_node *list = published_find(p, study, name);
+    return list ? yaml_put(run, "published", yaml_copy(list, err), err) : STATUS_OK;
+}

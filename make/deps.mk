@@ -4,7 +4,7 @@
 # several hosts.
 DEPS_PACKAGES       := gcc g++ libc6-dev make pkg-config libzstd-dev libyaml-dev libcurl4-openssl-dev \
                        libarchive-dev libssl-dev libjansson-dev libjpeg-dev libpng-dev libcmocka-dev \
-                       ca-certificates gnuplot-nox bats procps python3 xz-utils zstd
+                       ca-certificates gnuplot-nox librsvg2-bin bats procps python3 xz-utils zstd
 DEPS_LINT_PACKAGES  := clang clang-format shellcheck
 DEPS_TORCH_PACKAGES := python3-torch python3-torchvision python3-numpy libopenblas0-pthread
 DEPS_MPI_PACKAGES   := libopenmpi-dev openmpi-bin

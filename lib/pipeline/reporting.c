@@ -114,7 +114,7 @@ status reporting_check_flags(const pipeline *p, error *err) {
     TRY(words_add(&command, "report", err));
     TRY(words_add(&command, "/dev/null", err));
     TRY(words_option(&command, "--out", "/dev/null/report", err));
-    TRY(words_split(&command, p->settings->values[SETTING_REPORT_FLAGS], " \t", err));
+    TRY(words_options(&command, p->settings->values[SETTING_REPORT_FLAGS], err));
     TRY(stage_program(p, &command, &line, err));
     if (child_try(&line, &ignored, &said, err) == STATUS_USAGE)
         rc = child_output(&line, &answer, err); // it says so itself
@@ -148,7 +148,7 @@ static status report_command(const pipeline *p, const planned_runs *runs, const 
     TRY(reporting_add_folders(p, runs, command, err));
     TRY(words_option(command, "--plan", runs->file, err));
     TRY(words_option(command, "--collectives", collectives, err));
-    TRY(words_split(command, p->settings->values[SETTING_REPORT_FLAGS], " \t", err));
+    TRY(words_options(command, p->settings->values[SETTING_REPORT_FLAGS], err));
 out:
     return rc;
 }

@@ -164,7 +164,7 @@ static status write_report(script *s) {
     }
     TRY(words_add(&command, "--out", s->err));
     TRY(words_format(&command, s->err, "%s/report", s->p->artifacts));
-    TRY(words_split(&command, s->p->settings->values[SETTING_REPORT_FLAGS], " \t", s->err));
+    TRY(words_options(&command, s->p->settings->values[SETTING_REPORT_FLAGS], s->err));
     TRY(write_command(s, &command, ""));
 out:
     words_release(&command);

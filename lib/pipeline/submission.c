@@ -52,7 +52,7 @@ static status PRINTF_LIKE(3, 4) append(char **text, error *err, const char *form
 static status find_language(const settings *s, const char **language, error *err) {
     words flags = {0};
     *language = "en";
-    status rc = words_split(&flags, s->values[SETTING_REPORT_FLAGS], " \t", err);
+    status rc = words_options(&flags, s->values[SETTING_REPORT_FLAGS], err);
     for (size_t i = 0; i < flags.count; i++) {
         const char *flag = flags.items[i], *value = NULL;
         if (strcmp(flag, "--lang") == 0) value = flags.items[i + 1];
@@ -206,29 +206,29 @@ out:
     return rc;
 }
 
-// The drawings of the page, as files of their own.
-static status draw_figures(const submission *s, error *err) {
-    words command = {0}, line = {0};
-    status rc;
-    TRY(words_add(&command, "report", err));
-    TRY(words_add(&command, "-q", err));
-    TRY(reporting_add_folders(s->p, s->runs, &command, err));
-    TRY(words_option(&command, "--plan", s->runs->file, err));
-    char *collectives = reporting_collectives(s->p, s->runs);
-    rc = words_option(&command, "--collectives", collectives, err);
-    free(collectives);
-    if (rc == STATUS_OK)
-        rc = words_split(&command, s->p->settings->values[SETTING_REPORT_FLAGS], " \t", err);
-    TRY(rc);
-    TRY(words_add(&command, "--out", err));
-    TRY(words_format(&command, err, "%s/drawn-report", s->p->work.path));
-    TRY(words_add(&command, "--figures", err));
-    TRY(words_format(&command, err, "%s/figures", s->folder));
-    TRY(stage_program(s->p, &command, &line, err));
-    TRY(child_run(&line, err));
-out:
-    words_release(&line);
-    words_release(&command);
+// The drawings of the page, which the manifest names among its outputs: beside the report, and in a
+// folder of their own.
+static status keep_figures(const submission *s, const char *folder, error *err) {
+    static const char below[] = "figures/";
+    yaml_node *root = NULL;
+    char *recorded = memory_format(err, "%s/manifest.yaml", s->runs->report);
+    status rc = recorded ? manifest_read(recorded, &root, err) : STATUS_FAILED;
+    const yaml_node *outputs = rc == STATUS_OK ? yaml_find(root, "outputs") : NULL;
+    for (size_t i = 0; outputs && rc == STATUS_OK && i < outputs->count; i++) {
+        const yaml_node *node = yaml_find(outputs->items[i], "path");
+        const char *path = node ? node->text : "";
+        if (strncmp(path, below, strlen(below)) != 0) continue;
+        char *from = memory_format(err, "%s/%s", s->runs->report, path);
+        char *to = memory_format(err, "%s/figures", folder);
+        char *own = memory_format(err, "%s/figures", s->folder);
+        rc = from && to && own ? copy_into(from, to, path + strlen(below), err) : STATUS_FAILED;
+        if (rc == STATUS_OK) rc = copy_into(from, own, path + strlen(below), err);
+        free(from);
+        free(to);
+        free(own);
+    }
+    yaml_free(root);
+    free(recorded);
     return rc;
 }
 
@@ -241,8 +241,8 @@ static status keep_report(const submission *s, error *err) {
         rc = from ? copy_into(from, folder, files[i], err) : STATUS_FAILED;
         free(from);
     }
+    if (rc == STATUS_OK) rc = keep_figures(s, folder, err);
     free(folder);
-    if (rc == STATUS_OK) rc = draw_figures(s, err);
     return rc == STATUS_OK ? keep_report_manifest(s, err) : rc;
 }
 

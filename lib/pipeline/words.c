@@ -64,6 +64,37 @@ status words_split(words *w, const char *text, const char *separators, error *er
     return STATUS_OK;
 }
 
+// One word from *text, which it moves on to what follows.
+static status take_option(words *w, const char **text, error *err) {
+    char *word = memory_new(strlen(*text) + 1, 1, err), quote = 0;
+    size_t length = 0;
+    const char *at = *text;
+    status rc = word ? STATUS_OK : STATUS_FAILED;
+    for (; word && *at && (quote || !isspace((unsigned char)*at)); at++) {
+        if (*at == quote)
+            quote = 0;
+        else if (!quote && (*at == '\'' || *at == '"'))
+            quote = *at;
+        else
+            word[length++] = *at;
+    }
+    if (quote) rc = error_set(err, STATUS_USAGE, "a quote is not closed: %s", *text);
+    if (rc == STATUS_OK) rc = words_add(w, word, err);
+    *text = at;
+    free(word);
+    return rc;
+}
+
+status words_options(words *w, const char *text, error *err) {
+    while (text) {
+        while (isspace((unsigned char)*text)) text++;
+        if (!*text) break;
+        status rc = take_option(w, &text, err);
+        if (rc != STATUS_OK) return rc;
+    }
+    return STATUS_OK;
+}
+
 bool words_has(const words *w, const char *word) {
     for (size_t i = 0; i < w->count; i++)
         if (strcmp(w->items[i], word) == 0) return true;

@@ -22,6 +22,9 @@ status words_option(words *w, const char *option, const char *value, error *err)
 // The parts of `text` between any of the characters in `separators`, without blanks around them;
 // empty parts are left out. A NULL text has none.
 status words_split(words *w, const char *text, const char *separators, error *err) MUST_CHECK;
+// Adds the words of a setting that holds options: with blanks between them, and in '…' or "…" with
+// blanks inside them. STATUS_USAGE for a quote that is not closed. `text` may be NULL.
+status words_options(words *w, const char *text, error *err) MUST_CHECK;
 bool words_has(const words *w, const char *word);
 void words_release(words *w);
 

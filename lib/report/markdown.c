@@ -116,6 +116,11 @@ static void write_contents(text *out, const document *d) {
     if (count) text_append(out, "\n\n");
 }
 
+static bool ends_list(const document *d, size_t i) {
+    const block *next = i + 1 < d->count ? &d->blocks[i + 1] : NULL;
+    return !next || next->kind != BLOCK_ITEM || !next->number != !d->blocks[i].number;
+}
+
 void document_to_markdown(const document *d, text *out) {
     bool headed = false;
     text_append(out, "# ");
@@ -128,7 +133,7 @@ void document_to_markdown(const document *d, text *out) {
     for (size_t i = 0; i < d->count; i++) {
         if (d->blocks[i].kind == BLOCK_HEADING && !headed) write_contents(out, d);
         headed = headed || d->blocks[i].kind == BLOCK_HEADING;
-        write_block(out, &d->blocks[i], i + 1 == d->count || d->blocks[i + 1].kind != BLOCK_ITEM);
+        write_block(out, &d->blocks[i], ends_list(d, i));
     }
     if (!d->footnote) return;
     escape(out, d->footnote, prose);

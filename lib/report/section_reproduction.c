@@ -71,8 +71,10 @@ static status row(const results *r, const results *view, document *d, const char
 
 static void rows_head(const results *r, document *d, row_style style) {
     static const wording front[] = {"Report", "Experiment", "Epochs"},
-                         pairs[] = {"Accuracy, published", "here", "s / epoch, published", "here",
-                                    "Total s, published",  "here", "Speed-up, published",  "here"};
+                         pairs[] = {"Accuracy, published",  "Accuracy, here",
+                                    "s / epoch, published", "s / epoch, here",
+                                    "Total s, published",   "Total s, here",
+                                    "Speed-up, published",  "Speed-up, here"};
     document_table(d, 3 + 2 * style.pairs + style.wide, "");
     head_cells(r, d, front, 3);
     head_cells(r, d, pairs, 2 * style.pairs);
@@ -117,7 +119,7 @@ static void lead(const results *r, document *d) {
         text_append(&set, changed->items[i]->kind == YAML_SCALAR ? changed->items[i]->text : "");
     }
     char runs[COUNT_TEXT], reports[COUNT_TEXT];
-    document_add(d, BLOCK_PARAGRAPH,
+    document_add(d, BLOCK_LEAD,
                  say(r, "%s for the rows of %s. Published figures are those of other machines: "
                         "they stand beside ours, and no speed-up is taken between them. What is "
                         "compared is compared here, like for like."),
@@ -125,10 +127,11 @@ static void lead(const results *r, document *d) {
                  say_count(r, (double)r->reproduction->count, "%.9g published report",
                            "%.9g published reports", reports));
     if (changed)
-        document_add(d, BLOCK_PARAGRAPH,
+        document_add(d, BLOCK_LEAD,
                      say(r, "SHORTENED OR CHANGED: every run was made with %s. Accuracies, losses "
                             "and total times are not those of the experiments as they stand."),
                      text_string(&set));
+    tell_trust(r, d);
     text_release(&set);
 }
 

@@ -126,7 +126,7 @@ audits() {
     TOOL=audit fails_with 4 '^audit: [0-9]+ findings in 5 claims$' "$BIN/audit" --lang zh "$ROOT"/experiments/R00?/claim.yaml
     [ "$(grep -c '^R' <<<"$output")" -eq "$(grep -c '^R' <<<"$english")" ]
     [ "$(wc -l <<<"$output")" -eq "$(wc -l <<<"$english")" ]
-    for finding in 'R000：算术错误：“standard”：各批时间之和不等于总时间' "声称 504.28 s：仅为 1/11.9" "因此，" "5 份声明："; do
+    for finding in 'R000：算术错误：“standard”：各批时间之和不等于总时间' "报告称 504.28 s：仅为 1/11.9" "因此，" "5 份声明："; do
         [[ $output == *"$finding"* ]] || { fail "not found: $finding" "$output"; return 1; }
     done
     # Places and answers are the words of the claim.

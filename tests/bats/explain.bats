@@ -285,7 +285,7 @@ published_runs() {
     [[ $output == *"2.40 times in all: the speed-up came from loader workers; world size and strategy went the other way."* ]] || fail "$output"
     succeeds "$BIN/report" 0* --plan plan.yaml --answer --lang zh
     output=$(tr -d '\n' <<<"$output")
-    [[ $output == *"按 R9 自己的数据，加载线程使速度成为 3.00 倍（60.0 → 20.0 秒）"*"合计 2.40 倍：加速来自加载线程；进程数与策略的作用相反。"* ]] || fail "$output"
+    [[ $output == *"按 R9 自己的数据，加载线程使速度变为 3.00 倍（60.0 → 20.0 秒）"*"合计 2.40 倍：加速来自加载线程；进程数与策略的作用相反。"* ]] || fail "$output"
 }
 
 @test "published figures of other sources are not held against each other" {

@@ -52,6 +52,59 @@ setup() {
     says out/report.tex '\textless{}script\textgreater{}alert("a \& b")'
 }
 
+@test "who hands it in, and what they say of it" {
+    a_run a start=2026-01-02T00:00:00Z
+    printf '# Why\n\nThe *ranks* do <b>not</b> matter.\n' >own.md
+    succeeds "$REPORT" a --out out --author "Li <Ming>" --student 20231122 --discussion own.md
+    says out/report.html '<p class=by>Li &lt;Ming&gt; · student number 20231122 · A Processor, 4 cores · here · 2026-01-02</p>'
+    says out/report.html '<h3>Why</h3>'
+    says out/report.html '<p>The <em>ranks</em> do &lt;b&gt;not&lt;/b&gt; matter.</p>'
+    says out/report.md '## Discussion'
+    says out/report.tex '\emph{ranks} do \textless{}b\textgreater{}not'
+    grep -q 'path: .*own.md' out/manifest.yaml
+    # What was written is a part of what the report is made of; so are the names.
+    local key
+    key=$("$REPORT" a --out x --discussion own.md --print-key)
+    echo more >>own.md
+    [ "$("$REPORT" a --out x --discussion own.md --print-key)" != "$key" ]
+    [ "$("$REPORT" a --out x --author A --print-key)" != "$("$REPORT" a --out x --author B --print-key)" ]
+    fails_with 3 "cannot read 'none.md'" "$REPORT" a --out other --discussion none.md
+    printf '\377' >bad.md
+    fails_with 3 "'bad.md' is no text in UTF-8" "$REPORT" a --out other --discussion bad.md
+    head -c 300000 /dev/zero | tr '\0' x >long.md
+    fails_with 3 "'long.md': more than" "$REPORT" a --out other --discussion long.md
+    [ ! -e other/manifest.yaml ]
+}
+
+@test "the answer stands first, with contents; formulas, files and environment are folded" {
+    a_run a
+    a_run b name=other epochs=2,2,2.02,1.98,2
+    succeeds "$REPORT" b --baseline a --out out
+    sed -n 5p out/report.md | grep -qF 'Test accuracy: tiny 70.00 %, other 70.00 %.' || fail "$(head out/report.md)"
+    sed -n 7p out/report.md | grep -qF 'Time of an epoch against tiny: other: ' || fail "$(head out/report.md)"
+    says out/report.md '[Time of a step](#time-of-a-step)'
+    says out/report.html '<summary><h2>Environment</h2></summary></details>'
+    says out/report.html '<summary><h2>Files</h2></summary></details>'
+    says out/report.html '<summary class=note>A speed-up is printed only between runs with the same'
+}
+
+@test "Markdown and LaTeX have the figures, as files beside them" {
+    need_program gnuplot
+    a_run a
+    succeeds "$REPORT" a --out out
+    says out/report.md '![loss](figures/loss.svg)'
+    says out/report.tex '{figures/loss.pdf}'
+    grep -q '<svg ' out/figures/loss.svg
+    says out/manifest.yaml 'path: figures/loss.svg'
+    if command -v rsvg-convert >/dev/null; then
+        [ "$(head -c 5 out/figures/loss.pdf)" = %PDF- ]
+        says out/manifest.yaml 'path: figures/loss.pdf'
+        sleep 1
+        succeeds "$REPORT" a --out again
+        cmp out/figures/loss.pdf again/figures/loss.pdf
+    fi
+}
+
 @test "the same runs give the same bytes" {
     a_run a
     a_run b name=other right=60

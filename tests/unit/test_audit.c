@@ -642,14 +642,14 @@ static void chinese(void **state) {
     result r = audit_in(LANGUAGE_ZH, HEAD "rows: [{name: a, strategy: dp, devices: 2, batch: 128, "
                                           "global_batch: 256}]\n");
     assert_string_equal(r.text, "made-up：算术错误：“a”：批量与全局批量不符\n"
-                                "    批量 128 由各设备分摊：每步 128，声称 256\n"
+                                "    批量 128 由各设备分摊：每步 128，报告称 256\n"
                                 "    因此，更新次数和每样本的学习率并非表面所示\n");
     free(r.text);
     // Where the order of the words is another.
     r = audit_in(LANGUAGE_ZH,
                  ARMS STATEMENTS "  - {kind: slower, by_percent: 50, of: b, than: a}\n");
-    assert_non_null(strstr(r.text, "“b” 比 “a” 慢 50 %：各行给出的并非如此"));
-    assert_non_null(strstr(r.text, "12.3 / 10.0 ms（每批）：慢 23 %，声称 50 %"));
+    assert_non_null(strstr(r.text, "“b”比“a”慢 50 %：各行给出的并非如此"));
+    assert_non_null(strstr(r.text, "12.3 / 10.0 ms（每批）：慢 23 %，报告称 50 %"));
     free(r.text);
 }
 

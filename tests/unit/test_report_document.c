@@ -175,6 +175,145 @@ static void parts_are_moved(void **state) {
     document_release(&d);
 }
 
+static void lacks(const text *t, const char *part) {
+    if (strstr(text_string(t), part)) fail_msg("'%s' is in:\n%s", part, text_string(t));
+}
+
+// Rendered anew into `out`.
+static void render(const document *d, void (*to)(const document *, text *), text *out) {
+    text_release(out);
+    to(d, out);
+    assert_int_equal(text_status(out), STATUS_OK);
+}
+
+// Columns without a value below their head go, but not the first; ids of cells go with them.
+static void empty_columns_are_dropped(void **state) {
+    (void)state;
+    error err;
+    document d;
+    text out;
+    text_init(&out, &err);
+    document_init(&d, "t", "en", &err);
+    document_table(&d, 4, "");
+    for (const char *head = "abcd"; *head; head++) document_cell(&d, CELL_TEXT, "%c", *head);
+    for (int row = 0; row < 2; row++) {
+        document_cell(&d, CELL_STRONG, "%s", "");
+        document_cell(&d, CELL_NUMBER, "%s", "");
+        document_cell_id(&d, "an.id");
+        document_cell(&d, CELL_NUMBER, "%s", row ? "7" : "");
+        document_cell(&d, CELL_TEXT, "%s", "");
+    }
+    assert_int_equal(document_status(&d), STATUS_OK);
+    assert_int_equal(d.blocks[0].table.columns, 2);
+    render(&d, document_to_markdown, &out);
+    contains(&out, "| a | c |\n| --- | ---: |\n|  |  |\n|  | 7 |\n");
+    text_release(&out);
+    document_release(&d);
+}
+
+// The first screen, contents, a section and a folded one, byline and footnote.
+static void pages_have_contents_and_folds(void **state) {
+    (void)state;
+    error err;
+    document d;
+    text out;
+    text_init(&out, &err);
+    document_init(&d, "t", "en", &err);
+    document_byline(&d, "A & B");
+    document_footnote(&d, "† what it means");
+    document_add(&d, BLOCK_LEAD, "%s", "1.2 s†");
+    document_add(&d, BLOCK_HEADING, "%s", "One, two");
+    document_fold(&d, "Files");
+    document_add(&d, BLOCK_PARAGRAPH, "%s", "inside");
+    render(&d, document_to_html, &out);
+    contains(&out, "<p class=by>A &amp; B</p>\n<div class=first>\n<p class=lead>1.2 s<sup>"
+                   "<a href=\"#footnote\">†</a></sup></p>\n</div>\n<nav>\n"
+                   "<a href=\"#s1\">One, two</a>\n<a href=\"#s2\">Files</a>\n</nav>\n");
+    contains(&out, "<h2 id=s1>One, two</h2>\n<details class=fold id=s2><summary><h2>Files</h2>"
+                   "</summary></details>\n<div class=folded>\n<p>inside</p>\n</div>\n"
+                   "<footer id=footnote>† what it means</footer>");
+    contains(&out, "@media screen{details.fold:not([open],:target)+.folded{display:none}}");
+    render(&d, document_to_markdown, &out);
+    contains(&out, "# t\n\nA & B\n\n1.2 s†\n\n[One, two](#one-two) ·\n[Files](#files)\n\n## One");
+    render(&d, document_to_latex, &out);
+    contains(&out, "{\\small A \\& B\\par}");
+    contains(&out, "1.2 s\\textsuperscript{\\dag}");
+    contains(&out, "\\tableofcontents\n\n\\section{One, two}");
+    render(&d, document_to_plain, &out);
+    contains(&out, "\n† what it means\n");
+    text_release(&out);
+    document_release(&d);
+}
+
+// A small part of Markdown, and everything else as it stands, escaped.
+static void discussions_are_escaped(void **state) {
+    (void)state;
+    static const char written[] =
+        "# Why *so*\n\nA **b** `c<d>` <b>e</b> & snake_case 2*3*4 * f\nnext line\n\n"
+        "- one\n- two\n  goes on\n\n1. first\n2. second\n```\nx  <y>\n\nz\n```\n第一行\n第二行";
+    error err;
+    document d;
+    text out;
+    text_init(&out, &err);
+    document_init(&d, "t", "en", &err);
+    document_markdown(&d, written);
+    assert_int_equal(document_status(&d), STATUS_OK);
+    render(&d, document_to_html, &out);
+    contains(&out, "<h3>Why <em>so</em></h3>\n<p>A <strong>b</strong> <code>c&lt;d&gt;</code> "
+                   "&lt;b&gt;e&lt;/b&gt; &amp; snake_case 2<em>3</em>4 * f next line</p>\n"
+                   "<ul>\n<li>one</li>\n<li>two goes on</li>\n</ul>\n"
+                   "<ol>\n<li>first</li>\n<li>second</li>\n</ol>\n");
+    contains(&out, "x  &lt;y&gt;\n\nz</pre>");
+    contains(&out, "<p>第一行第二行</p>");
+    lacks(&out, "<b>");
+    render(&d, document_to_markdown, &out);
+    contains(&out, "### Why *so*\n\nA **b** `c<d>` \\<b>e\\</b> & snake\\_case 2*3*4 \\* f next");
+    contains(&out, "- one\n- two goes on\n\n1. first\n2. second\n\n");
+    render(&d, document_to_latex, &out);
+    contains(&out, "\\subsection{Why \\emph{so}}");
+    contains(&out, "\\texttt{c\\textless{}d\\textgreater{}}");
+    contains(&out, "\\begin{itemize}\n\\item one\n\\item two goes on\n\\end{itemize}\n\n"
+                   "\\begin{enumerate}\n\\item first\n");
+    text_release(&out);
+    document_release(&d);
+}
+
+// A terminal of 100 columns: lines end at blanks and between wide characters, and so do cells.
+static void plain_text_fits_a_terminal(void **state) {
+    (void)state;
+    error err;
+    document d;
+    text out;
+    text_init(&out, &err);
+    document_init(&d, "t", "en", &err);
+    for (int i = 0; i < 2; i++) {
+        text line;
+        text_init(&line, &err);
+        for (int k = 0; k < 60; k++) text_append(&line, i ? "字" : "word ");
+        document_add(&d, BLOCK_PARAGRAPH, "%s", text_string(&line));
+        document_table(&d, 2, "");
+        document_cell(&d, CELL_TEXT, "head");
+        document_cell(&d, CELL_TEXT, "text");
+        document_cell(&d, CELL_NUMBER, "1.5");
+        document_cell(&d, CELL_TEXT, "%s", text_string(&line));
+        text_release(&line);
+    }
+    assert_int_equal(document_status(&d), STATUS_OK);
+    render(&d, document_to_plain, &out);
+    contains(&out, "\n 1.5  word word");
+    contains(&out, "\n      word");
+    for (const char *at = text_string(&out); *at;) {
+        char line[512] = "";
+        const size_t length = strcspn(at, "\n");
+        assert_true(length < sizeof line);
+        memcpy(line, at, length);
+        assert_in_range(text_columns(line), 0, 100);
+        at += length + 1;
+    }
+    text_release(&out);
+    document_release(&d);
+}
+
 static void text_grows_and_replaces(void **state) {
     (void)state;
     error err;
@@ -244,6 +383,10 @@ int main(void) {
         cmocka_unit_test(latex),
         cmocka_unit_test(latex_breaks_lines_in_cells),
         cmocka_unit_test(parts_are_moved),
+        cmocka_unit_test(empty_columns_are_dropped),
+        cmocka_unit_test(pages_have_contents_and_folds),
+        cmocka_unit_test(discussions_are_escaped),
+        cmocka_unit_test(plain_text_fits_a_terminal),
         cmocka_unit_test(text_grows_and_replaces),
         cmocka_unit_test(csv_quotes_what_it_must),
         cmocka_unit_test(paths_are_tidied),

@@ -85,7 +85,7 @@ setup() {
     says out/report.md '[Time of a step](#time-of-a-step)'
     says out/report.html '<summary><h2>Environment</h2></summary></details>'
     says out/report.html '<summary><h2>Files</h2></summary></details>'
-    says out/report.html '<summary class=note>A speed-up is printed only between runs with the same'
+    says out/report.html '<summary class=note>Times are compared only like for like'
 }
 
 @test "Markdown and LaTeX have the figures, as files beside them" {

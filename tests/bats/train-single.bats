@@ -90,7 +90,8 @@ while True:
 for line in lines[1:]:  # the terminal had no size before
     assert len(line) < columns, line
     assert re.search(rb"epoch [0-9]+/2500 .*[0-9] (s|min|h)( |$)", line) or columns < 40, line
-    assert (b"images/s" in line) == (columns == 200), line
+    # Whether it fits into 80 columns depends on how long the time left is to write.
+    assert (b"images/s" in line) == (columns == 200) or columns == 80, line
     assert (b"train-single: " in line) == (columns >= 80), line
 assert any(b"#" in line for line in lines[1:]) == (columns >= 40), lines
 assert len(lines) > 3

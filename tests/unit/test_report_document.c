@@ -199,7 +199,7 @@ static void empty_columns_are_dropped(void **state) {
     for (int row = 0; row < 2; row++) {
         document_cell(&d, CELL_STRONG, "%s", "");
         document_cell(&d, CELL_NUMBER, "%s", "");
-        document_cell_id(&d, "an.id");
+        document_cell_id(&d, 0, "an.id");
         document_cell(&d, CELL_NUMBER, "%s", row ? "7" : "");
         document_cell(&d, CELL_TEXT, "%s", "");
     }

@@ -130,8 +130,10 @@ static status compare_times(comparison *c, error *err) {
     c->total = difference_of(of.total, of.count, against.total, against.count, order);
     if (c->time.lack != LACK_EXECUTIONS) goto out;
     blank_intervals(c);
-    c->spread =
-        (interval){against.epochs.low / of.epochs.high, against.epochs.high / of.epochs.low};
+    // One epoch of each side has no spread.
+    if (of.epochs.low < of.epochs.high || against.epochs.low < against.epochs.high)
+        c->spread =
+            (interval){against.epochs.low / of.epochs.high, against.epochs.high / of.epochs.low};
 out:
     release_side(&of);
     release_side(&against);

@@ -40,15 +40,17 @@ static void append_place(text *out, const run *crowded, language l) {
                 (long long)needed);
 }
 
+// With its interval, or else the spread of its epochs.
 static void append_ratio(text *out, const comparison *c, language l) {
     const double times = c->speedup.value;
-    const interval range = isnan(c->speedup.range.low) ? c->spread : c->speedup.range;
-    const bool longer = times < 1;
-    text_format(out,
-                words_in(l, longer ? "takes %.2f times as long [%.2f, %.2f]"
-                                   : "%.2f times as fast [%.2f, %.2f]"),
-                longer ? 1 / times : times, longer ? 1 / range.high : range.low,
-                longer ? 1 / range.low : range.high);
+    const bool among_epochs = isnan(c->speedup.range.low), longer = times < 1;
+    const interval range = among_epochs ? c->spread : c->speedup.range;
+    text_format(out, words_in(l, longer ? "takes %.2f times as long" : "%.2f times as fast"),
+                longer ? 1 / times : times);
+    if (!isnan(range.low))
+        text_format(out, " [%.2f, %.2f]", longer ? 1 / range.high : range.low,
+                    longer ? 1 / range.low : range.high);
+    if (!isnan(range.low) && among_epochs) text_append(out, words_in(l, " over epochs"));
 }
 
 // Why there is none, and how to get one.
@@ -62,7 +64,7 @@ static void append_lack(text *out, const comparison *c, verdict_length length, l
     }
     if (length == VERDICT_SENTENCE && !isnan(c->speedup.value)) {
         append_ratio(out, c, l);
-        text_append(out, words_in(l, isnan(c->speedup.range.low) ? " over epochs; " : "; "));
+        text_append(out, words_in(l, "; "));
     }
     if (v->lack == LACK_EXECUTIONS)
         text_format(out, words_in(l, "no verdict: %zu of %d executions (EXECUTIONS=%d)"), least,

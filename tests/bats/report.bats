@@ -183,6 +183,14 @@ setup() {
     grep -q '^slow.speedup,slow,speedup,0.5,,,x,no verdict: 1 of 3 executions (EXECUTIONS=3),' out/report.csv
 }
 
+@test "one timed epoch of each side has no spread" {
+    a_run a epochs=2,1
+    a_run b name=slow epochs=4,2
+    succeeds "$REPORT" b --baseline a --out out
+    says out/report.md "slow: takes 2.00 times as long; no verdict: 1 of 3 executions"
+    lacks out/report.md "epochs 0.50–0.50"
+}
+
 @test "a wide interval is undecided, and not the same" {
     local n=0 seconds
     for seconds in 1.0 1.3 0.8; do

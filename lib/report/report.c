@@ -50,6 +50,7 @@ static status section_plan(const results *r, document *d, bool draw, error *err)
 enum { DISCUSSION_MAX = 1 << 18 };
 
 static status section_discussion(const results *r, const char *path, document *d, error *err) {
+    static const char mark[] = "\xef\xbb\xbf"; // which some editors put before UTF-8
     char *written = memory_new(DISCUSSION_MAX + 2, 1, err);
     FILE *file = fopen(path, "re");
     status rc = STATUS_FAILED;
@@ -65,8 +66,11 @@ static status section_discussion(const results *r, const char *path, document *d
     else
         rc = STATUS_OK;
     if (rc != STATUS_OK) goto out;
+    const size_t before = d->count;
     document_add(d, BLOCK_HEADING, "%s", say(r, "Discussion"));
-    document_markdown(d, written);
+    document_markdown(d,
+                      strncmp(written, mark, strlen(mark)) == 0 ? written + strlen(mark) : written);
+    if (d->rc == STATUS_OK && d->count == before + 1) free(d->blocks[--d->count].text); // is empty
 out:
     if (file) fclose(file);
     free(written);

@@ -68,6 +68,13 @@ setup() {
     echo more >>own.md
     [ "$("$REPORT" a --out x --discussion own.md --print-key)" != "$key" ]
     [ "$("$REPORT" a --out x --author A --print-key)" != "$("$REPORT" a --out x --author B --print-key)" ]
+    # Nothing written is no section; what an editor puts before UTF-8 is no text.
+    printf '\357\273\277# Mine\r\n\r\ntext\r\n' >mark.md
+    succeeds "$REPORT" a --out marked --discussion mark.md
+    says marked/report.html '<h3>Mine</h3>'
+    printf ' \n' >empty.md
+    succeeds "$REPORT" a --out empty --discussion empty.md
+    lacks empty/report.html Discussion
     fails_with 3 "cannot read 'none.md'" "$REPORT" a --out other --discussion none.md
     printf '\377' >bad.md
     fails_with 3 "'bad.md' is no text in UTF-8" "$REPORT" a --out other --discussion bad.md

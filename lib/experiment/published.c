@@ -51,10 +51,30 @@ static status put_text(yaml_node *entry, const char *key, const char *value, err
     return *value ? yaml_put(entry, key, yaml_new_string(value, err), err) : STATUS_OK;
 }
 
+// A number, or "~" and a number.
+static status check_number(const yaml_node *node, const char *key, error *err) {
+    yaml_node number = *node;
+    double ignored;
+    if (number.kind == YAML_SCALAR && !number.quoted && number.text[0] == '~') number.text++;
+    return yaml_number(&number, key, &ignored, err);
+}
+
+// One of these, or two of them: what a report of the run could not show is told before it is
+// trained.
+static status check_figure(const yaml_node *figure, const char *key, error *err) {
+    if (figure->kind != YAML_SEQUENCE) return check_number(figure, key, err);
+    if (figure->count != 2)
+        return yaml_error(figure, err, "'%s': expected a number or [LOWEST, HIGHEST]", key);
+    status rc = check_number(figure->items[0], key, err);
+    return rc == STATUS_OK ? check_number(figure->items[1], key, err) : rc;
+}
+
 static status put_figure(yaml_node *entry, const char *key, const yaml_node *figure, error *err) {
     if (!figure) return STATUS_OK;
-    yaml_node *copy = yaml_copy(figure, err);
-    if (copy) copy->flow = true;
+    status rc = check_figure(figure, key, err);
+    yaml_node *copy = rc == STATUS_OK ? yaml_copy(figure, err) : NULL;
+    if (!copy) return rc == STATUS_OK ? STATUS_FAILED : rc;
+    copy->flow = true;
     return yaml_put(entry, key, copy, err);
 }
 

@@ -15,8 +15,9 @@ typedef struct published {
 } published;
 
 // Begins with the claims of the catalogue that the file `from` lies in (names.h), or, where it lies
-// in none, with the claim.yaml beside it. STATUS_INPUT for a claim that has no list of rows;
-// whether its figures are good is for `audit`. Release also after a failure.
+// in none, with the claim.yaml beside it. STATUS_INPUT for a claim that has no list of rows,
+// or has no number where an experiment's figure is; the rest is for `audit`. Release also after a
+// failure.
 status published_read(published *p, const char *from, error *err) MUST_CHECK;
 // One more claim, if it was not read yet.
 status published_add(published *p, const char *path, error *err) MUST_CHECK;

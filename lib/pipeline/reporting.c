@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/output.h"
 #include "pipeline/child.h"
+#include "pipeline/copy.h"
 #include "pipeline/stage.h"
 #include "pipeline/store.h"
 
@@ -108,7 +109,7 @@ out:
 // wrong command line.
 status reporting_check_flags(const pipeline *p, error *err) {
     words command = {0}, line = {0};
-    char *ignored = NULL, *said = NULL, *answer = NULL;
+    char *ignored = NULL, *said = NULL, *answer = NULL, *discussion = NULL;
     status rc = STATUS_OK;
     if (!p->settings->values[SETTING_REPORT_FLAGS]) return rc;
     TRY(words_add(&command, "report", err));
@@ -118,7 +119,10 @@ status reporting_check_flags(const pipeline *p, error *err) {
     TRY(stage_program(p, &command, &line, err));
     if (child_try(&line, &ignored, &said, err) == STATUS_USAGE)
         rc = child_output(&line, &answer, err); // it says so itself
+    const char *path = words_value(&command, "--discussion");
+    if (rc == STATUS_OK && path) rc = read_file(path, &discussion, err);
 out:
+    free(discussion);
     free(answer);
     free(said);
     free(ignored);

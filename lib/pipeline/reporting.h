@@ -6,7 +6,8 @@
 #include "pipeline/pipeline.h"
 #include "pipeline/planned_run.h"
 
-// Refuses options in REPORT_FLAGS that report does not know, before anything is trained.
+// Refuses options in REPORT_FLAGS that report does not know, and a --discussion that cannot be
+// read, before anything is trained.
 status reporting_check_flags(const pipeline *p, error *err) MUST_CHECK;
 
 // Writes the plan, measures an all-reduce on this machine where the runs are about ranks, makes the

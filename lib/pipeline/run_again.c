@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/output.h"
 #include "base/shell_words.h"
+#include "pipeline/submission.h"
 
 static const char HEAD[] = "#!/bin/sh\n"
                            "# Runs everything in this folder again and compares the models. Usage: "
@@ -149,6 +150,28 @@ out:
     return rc;
 }
 
+// REPORT_FLAGS, with the author's text as it lies in the submission.
+static status add_flags(script *s, words *command) {
+    static const char option[] = "--discussion";
+    words flags = {0};
+    status rc;
+    TRY(words_options(&flags, s->p->settings->values[SETTING_REPORT_FLAGS], s->err));
+    for (size_t i = 0; i < flags.count; i++) {
+        const char *flag = flags.items[i];
+        const bool two = strcmp(flag, option) == 0 && flags.items[i + 1];
+        if (!two && strncmp(flag, "--discussion=", sizeof option) != 0) {
+            TRY(words_add(command, flag, s->err));
+            continue;
+        }
+        TRY(words_add(command, option, s->err));
+        TRY(words_format(command, s->err, "%s/report/%s", s->folder, SUBMISSION_DISCUSSION));
+        i += two;
+    }
+out:
+    words_release(&flags);
+    return rc;
+}
+
 static status write_report(script *s) {
     words command = {0};
     status rc;
@@ -164,7 +187,7 @@ static status write_report(script *s) {
     }
     TRY(words_add(&command, "--out", s->err));
     TRY(words_format(&command, s->err, "%s/report", s->p->artifacts));
-    TRY(words_options(&command, s->p->settings->values[SETTING_REPORT_FLAGS], s->err));
+    TRY(add_flags(s, &command));
     TRY(write_command(s, &command, ""));
 out:
     words_release(&command);

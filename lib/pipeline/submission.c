@@ -24,6 +24,7 @@ typedef struct submission {
     const planned_runs *runs;
     char *name;   // "submission-single-ddp4-epochs=3"
     char *folder; // in the work folder
+    words flags;  // REPORT_FLAGS
     const char *language;
     yaml_node *environment;
     words models;                // content hash of each run and seed
@@ -48,19 +49,10 @@ static status PRINTF_LIKE(3, 4) append(char **text, error *err, const char *form
     return STATUS_OK;
 }
 
-// The language that REPORT_FLAGS asks for: "--lang zh" or "--lang=zh", the last one.
-static status find_language(const settings *s, const char **language, error *err) {
-    words flags = {0};
-    *language = "en";
-    status rc = words_options(&flags, s->values[SETTING_REPORT_FLAGS], err);
-    for (size_t i = 0; i < flags.count; i++) {
-        const char *flag = flags.items[i], *value = NULL;
-        if (strcmp(flag, "--lang") == 0) value = flags.items[i + 1];
-        if (strncmp(flag, "--lang=", 7) == 0) value = flag + 7;
-        if (value) *language = strcmp(value, "zh") == 0 ? "zh" : "en";
-    }
-    words_release(&flags);
-    return rc;
+// The language that REPORT_FLAGS asks for.
+static const char *find_language(const words *flags) {
+    const char *value = words_value(flags, "--lang");
+    return value && strcmp(value, "zh") == 0 ? "zh" : "en";
 }
 
 // ---- Files ----
@@ -242,6 +234,9 @@ static status keep_report(const submission *s, error *err) {
         free(from);
     }
     if (rc == STATUS_OK) rc = keep_figures(s, folder, err);
+    const char *discussion = words_value(&s->flags, "--discussion");
+    if (rc == STATUS_OK && discussion)
+        rc = copy_into(discussion, folder, SUBMISSION_DISCUSSION, err);
     free(folder);
     return rc == STATUS_OK ? keep_report_manifest(s, err) : rc;
 }
@@ -377,7 +372,8 @@ static char *find_name(const pipeline *p, const planned_runs *runs, error *err) 
 
 status submission_pack(pipeline *p, const planned_runs *runs, error *err) {
     submission s = {.p = p, .runs = runs};
-    status rc = find_language(p->settings, &s.language, err);
+    status rc = words_options(&s.flags, p->settings->values[SETTING_REPORT_FLAGS], err);
+    s.language = find_language(&s.flags);
     if (rc == STATUS_OK) rc = work_open(p, err);
     if (rc == STATUS_OK) {
         s.name = find_name(p, runs, err);
@@ -387,6 +383,7 @@ status submission_pack(pipeline *p, const planned_runs *runs, error *err) {
     }
     yaml_free(s.environment);
     words_release(&s.models);
+    words_release(&s.flags);
     free(s.run_rows);
     free(s.model_rows);
     free(s.version);

@@ -95,6 +95,18 @@ status words_options(words *w, const char *text, error *err) {
     return STATUS_OK;
 }
 
+const char *words_value(const words *w, const char *option) {
+    const size_t length = strlen(option);
+    const char *value = NULL;
+    for (size_t i = 0; i < w->count; i++) {
+        const char *word = w->items[i];
+        if (strncmp(word, option, length) != 0) continue;
+        if (!word[length]) value = w->items[i + 1];
+        if (word[length] == '=') value = word + length + 1;
+    }
+    return value;
+}
+
 bool words_has(const words *w, const char *word) {
     for (size_t i = 0; i < w->count; i++)
         if (strcmp(w->items[i], word) == 0) return true;

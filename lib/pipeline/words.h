@@ -25,6 +25,8 @@ status words_split(words *w, const char *text, const char *separators, error *er
 // Adds the words of a setting that holds options: with blanks between them, and in '…' or "…" with
 // blanks inside them. STATUS_USAGE for a quote that is not closed. `text` may be NULL.
 status words_options(words *w, const char *text, error *err) MUST_CHECK;
+// What follows `option` in w: "--lang zh" or "--lang=zh", the last one; NULL where it is not there.
+const char *words_value(const words *w, const char *option);
 bool words_has(const words *w, const char *word);
 void words_release(words *w);
 

@@ -165,6 +165,7 @@ static void clean(text *svg, const char *id, const char *title, int height) {
     remove_between(svg, " font-family=\"", "\"");
     remove_between(svg, " id=\"", "\"");
     remove_between(svg, " color=\"", "\"");
+    remove_between(svg, "<use xlink:href='#gpDot'", "/>"); // of whiskers, and of no size
     remove_empty_groups(svg);
     char own[64];
     snprintf(own, sizeof own, "href='#%s-dot'", id);

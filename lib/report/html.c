@@ -209,7 +209,10 @@ static void write_spans(text *out, const block *b) {
         text_init(&piece, out->err);
         text_bytes(&piece, s.text, s.length);
         text_append(out, open[s.style]);
-        write_text(out, text_string(&piece), false);
+        if (b->marked) // a mark in it is the author's, and of no footnote here
+            escape(out, text_string(&piece));
+        else
+            write_text(out, text_string(&piece), false);
         text_append(out, close[s.style]);
         if (out->rc == STATUS_OK) out->rc = text_status(&piece);
         text_release(&piece);
@@ -273,12 +276,16 @@ static frame frame_of(const block *b) {
     return b->kind != BLOCK_ITEM ? FRAME_NONE : b->number ? FRAME_NUMBERS : FRAME_LIST;
 }
 
-static void change_frame(text *out, frame *now, frame next) {
+// `first` is the number that a list begins with.
+static void change_frame(text *out, frame *now, frame next, int first) {
     static const char *const open[] = {"", "<div class=figures>\n", "<ul>\n", "<ol>\n"};
     static const char *const close[] = {"", "</div>\n", "</ul>\n", "</ol>\n"};
     if (*now == next) return;
     text_append(out, close[*now]);
-    text_append(out, open[next]);
+    if (next == FRAME_NUMBERS && first > 1)
+        text_format(out, "<ol start=%d>\n", first);
+    else
+        text_append(out, open[next]);
     *now = next;
 }
 
@@ -308,7 +315,7 @@ static void write_blocks(text *out, const document *d) {
     text_append(out, "<div class=first>\n");
     for (size_t i = 0; i < d->count; i++) {
         const block *b = &d->blocks[i];
-        change_frame(out, &now, frame_of(b));
+        change_frame(out, &now, frame_of(b), b->number);
         if (b->kind != BLOCK_HEADING) {
             write_block(out, b);
             continue;
@@ -318,7 +325,7 @@ static void write_blocks(text *out, const document *d) {
         begin_section(out, b, ++section);
         head = b;
     }
-    change_frame(out, &now, FRAME_NONE);
+    change_frame(out, &now, FRAME_NONE, 0);
     if (!head || head->folded) text_append(out, "</div>\n");
 }
 

@@ -238,17 +238,35 @@ static void write_figure(text *out, const block *b) {
     write_spans(out, "{\\footnotesize ", b, "\\par}\n\n");
 }
 
+// Blanks at the beginning of a line stay.
+static void write_code(text *out, const char *code) {
+    text lines;
+    text_init(&lines, out->err);
+    text_append(out, "{\\footnotesize\\ttfamily\\raggedright ");
+    for (const char *at = code; *at;) {
+        const size_t blank = strspn(at, " "), length = strcspn(at, "\n");
+        for (size_t i = 0; i < blank; i++) text_append(out, "~");
+        text_release(&lines);
+        text_bytes(&lines, at + blank, length - blank + (at[length] == '\n'));
+        escape(out, text_string(&lines));
+        at += length + (at[length] == '\n');
+    }
+    text_append(out, "\\par}\n\n");
+    if (out->rc == STATUS_OK) out->rc = text_status(&lines);
+    text_release(&lines);
+}
+
 static void write_block(text *out, const block *b) {
     switch (b->kind) {
     case BLOCK_HEADING: write_spans(out, "\\section{", b, "}\n\n"); break;
     case BLOCK_SUBHEADING: write_spans(out, "\\subsection{", b, "}\n\n"); break;
     case BLOCK_LEAD: write_spans(out, "{\\normalsize ", b, "\\par}\n\n"); break;
     case BLOCK_PARAGRAPH: write_spans(out, "", b, "\n\n"); break;
-    case BLOCK_ITEM: write_spans(out, "\\item ", b, "\n"); break;
-    case BLOCK_NOTE: write_spans(out, "{\\footnotesize ", b, "\\par}\n\n"); break;
-    case BLOCK_CODE:
-        wrapped(out, "{\\footnotesize\\ttfamily\\raggedright ", b->text, "\\par}\n\n");
+    case BLOCK_ITEM: // "[" would begin an option
+        write_spans(out, *b->text == '[' ? "\\item {}" : "\\item ", b, "\n");
         break;
+    case BLOCK_NOTE: write_spans(out, "{\\footnotesize ", b, "\\par}\n\n"); break;
+    case BLOCK_CODE: write_code(out, b->text); break;
     case BLOCK_TABLE: write_table(out, b); break;
     case BLOCK_FIGURE: write_figure(out, b); break;
     }
@@ -268,14 +286,35 @@ static void write_blocks(const document *d, text *out) {
         if (contents) text_append(out, "\\tableofcontents\n\n");
         headed = headed || contents;
         if (list && list != before) text_format(out, "\\begin{%s}\n", list);
+        if (list && list != before && d->blocks[i].number > 1)
+            text_format(out, "\\setcounter{enumi}{%d}\n", d->blocks[i].number - 1);
         write_block(out, &d->blocks[i]);
         if (list && list != list_of(d, i + 1)) text_format(out, "\\end{%s}\n\n", list);
     }
 }
 
+// Has the string characters of CJK?
+static bool is_wide(const char *string) {
+    for (; string && *string; string++)
+        if ((unsigned char)*string >= TEXT_WIDE) return true;
+    return false;
+}
+
+// Also on a page in English: names, and what the author wrote.
+static bool has_wide(const document *d) {
+    if (is_wide(d->title) || is_wide(d->byline) || is_wide(d->footnote)) return true;
+    for (size_t i = 0; i < d->count; i++) {
+        const table *t = &d->blocks[i].table;
+        if (is_wide(d->blocks[i].text)) return true;
+        for (size_t k = 0; k < t->count; k++)
+            if (is_wide(t->cells[k].text)) return true;
+    }
+    return false;
+}
+
 void document_to_latex(const document *d, text *out) {
     text_append(out, "\\documentclass[a4paper,10pt]{article}\n");
-    text_append(out, strcmp(d->language, "zh") == 0
+    text_append(out, strcmp(d->language, "zh") == 0 || has_wide(d)
                          ? "\\usepackage{ctex}\n"
                          : "\\usepackage[utf8]{inputenc}\n\\usepackage[T1]{fontenc}\n"
                            "\\IfFileExists{lmodern.sty}{\\usepackage{lmodern}}{}\n");

@@ -22,7 +22,7 @@ static char *study_title(const results *r, error *err) {
 
 static char *make_title(const results *r, const char *given, error *err) {
     const run *first = &r->list.runs[0];
-    if (given) return memory_string(given, err);
+    if (given && *given) return memory_string(given, err);
     if (r->reproduction) {
         const char *title = run_text(r->reproduction->root, "title");
         return memory_string(say(r, *title ? title : WORD("Published reports, reproduced")), err);
@@ -49,7 +49,14 @@ static status section_plan(const results *r, document *d, bool draw, error *err)
 // The author's own words: UTF-8, at most so many bytes.
 enum { DISCUSSION_MAX = 1 << 18 };
 
+static bool is_text(const char *written, size_t bytes) {
+    for (const char *at = written; *at; at++)
+        if (((unsigned char)*at < ' ' && !strchr("\t\r\n", *at)) || *at == 127) return false;
+    return strlen(written) == bytes && yaml_can_write(written);
+}
+
 static status section_discussion(const results *r, const char *path, document *d, error *err) {
+    static const char mark[] = "\xef\xbb\xbf"; // which some editors put before UTF-8
     char *written = memory_new(DISCUSSION_MAX + 2, 1, err);
     FILE *file = fopen(path, "re");
     status rc = STATUS_FAILED;
@@ -60,13 +67,16 @@ static status section_discussion(const results *r, const char *path, document *d
         rc = error_system(err, STATUS_INPUT, errno, "cannot read '%s'", path);
     else if (bytes > DISCUSSION_MAX)
         rc = error_set(err, STATUS_INPUT, "'%s': more than %d bytes", path, DISCUSSION_MAX);
-    else if (strlen(written) != bytes || !yaml_can_write(written))
+    else if (!is_text(written, bytes))
         rc = error_set(err, STATUS_INPUT, "'%s' is no text in UTF-8", path);
     else
         rc = STATUS_OK;
     if (rc != STATUS_OK) goto out;
+    const size_t before = d->count;
     document_add(d, BLOCK_HEADING, "%s", say(r, "Discussion"));
-    document_markdown(d, written);
+    document_markdown(d,
+                      strncmp(written, mark, strlen(mark)) == 0 ? written + strlen(mark) : written);
+    if (d->rc == STATUS_OK && d->count == before + 1) free(d->blocks[--d->count].text); // is empty
 out:
     if (file) fclose(file);
     free(written);

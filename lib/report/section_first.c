@@ -56,8 +56,8 @@ static void write_byline(const results *r, const report_options *o, document *d)
     static const char gap[] = " · ";
     text out;
     text_init(&out, d->err);
-    if (o->author) text_format(&out, "%s%s", gap, o->author);
-    if (o->student) {
+    if (o->author && *o->author) text_format(&out, "%s%s", gap, o->author);
+    if (o->student && *o->student) {
         text_append(&out, gap);
         text_format(&out, say(r, "student number %s"), o->student);
     }

@@ -20,6 +20,10 @@ static const mark marks[] = {{"`", SPAN_CODE},
                              {"*", SPAN_EMPHASIS},
                              {"_", SPAN_EMPHASIS}};
 
+// Text between two marks is no longer than this: a file of marks that nothing closes takes no
+// time that grows with the square of its length.
+enum { MARKED_MAX = 2048 };
+
 static bool is_blank(char c) {
     return c == ' ' || c == '\n' || c == 0;
 }
@@ -37,7 +41,7 @@ static const mark *find_mark(const char *all, const char *at, const char **end) 
         const char *sign = marks[i].sign, *inside = at + strlen(sign);
         if (strncmp(at, sign, strlen(sign)) != 0 || is_blank(*inside)) continue;
         if (*sign == '_' && at > all && isalnum((unsigned char)at[-1])) continue;
-        for (*end = inside + 1; inside[0] && **end; ++*end)
+        for (*end = inside + 1; **end && *end - inside < MARKED_MAX; ++*end)
             if (closes(*end, sign)) return &marks[i];
     }
     return NULL;
@@ -138,13 +142,20 @@ static void read_line(open_block *o, const char *line, size_t length) {
     }
 }
 
+// "```", "```python", also inside of a list; "```x``` y" is text.
+static bool is_fence(const char *line, size_t length) {
+    const size_t blank = strspn(line, " \t");
+    if (strncmp(line + blank, "```", 3) != 0) return false;
+    return !memchr(line + blank + 3, '`', length - blank - 3);
+}
+
 void document_markdown(document *d, const char *markdown) {
     open_block o = {.d = d, .kind = BLOCK_PARAGRAPH};
     bool fenced = false;
     text_init(&o.text, d->err);
     while (*markdown) {
         size_t length = strcspn(markdown, "\r\n");
-        bool fence = strncmp(markdown, "```", 3) == 0;
+        bool fence = is_fence(markdown, length);
         if (fence) begin(&o, fenced ? BLOCK_PARAGRAPH : BLOCK_CODE, 0);
         if (fence)
             fenced = !fenced;

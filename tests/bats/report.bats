@@ -68,7 +68,20 @@ setup() {
     echo more >>own.md
     [ "$("$REPORT" a --out x --discussion own.md --print-key)" != "$key" ]
     [ "$("$REPORT" a --out x --author A --print-key)" != "$("$REPORT" a --out x --author B --print-key)" ]
+    # Names that are empty are none.
+    succeeds "$REPORT" a --out nameless --author '' --student '' --title ''
+    says nameless/report.html '<p class=by>A Processor,'
+    lacks nameless/report.html '<h1></h1>'
+    # Nothing written is no section; what an editor puts before UTF-8 is no text.
+    printf '\357\273\277# Mine\r\n\r\ntext\r\n' >mark.md
+    succeeds "$REPORT" a --out marked --discussion mark.md
+    says marked/report.html '<h3>Mine</h3>'
+    printf ' \n' >empty.md
+    succeeds "$REPORT" a --out empty --discussion empty.md
+    lacks empty/report.html Discussion
     fails_with 3 "cannot read 'none.md'" "$REPORT" a --out other --discussion none.md
+    printf 'a\001b' >bad.md
+    fails_with 3 "'bad.md' is no text in UTF-8" "$REPORT" a --out other --discussion bad.md
     printf '\377' >bad.md
     fails_with 3 "'bad.md' is no text in UTF-8" "$REPORT" a --out other --discussion bad.md
     head -c 300000 /dev/zero | tr '\0' x >long.md
@@ -154,6 +167,19 @@ setup() {
     says three/report.md "3 runs of 2 experiments."
     run "$REPORT" exp/seed-1 --why tiny.seconds_per_epoch
     [[ $output == *"median of 1 epoch)"* ]] || fail "$output"
+}
+
+@test "drawings with whiskers are good files too" {
+    need_program gnuplot
+    thrice a
+    thrice b name=slow epochs=4,2,2.02,1.98,2
+    succeeds "$REPORT" a b --baseline a --out out
+    grep -q '<svg' out/figures/*.svg
+    local drawing
+    for drawing in out/figures/*.svg; do
+        "$PYTHON" -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' "$drawing" || fail "$drawing"
+        ! command -v rsvg-convert >/dev/null || [ -s "${drawing%.svg}.pdf" ] || fail "no PDF of $drawing"
+    done
 }
 
 @test "a like-for-like speed-up has an interval and a verdict" {

@@ -422,6 +422,7 @@ END
     REPORT_FLAGS="--lnag zh" TOOL=report fails_with 2 "unknown option: '--lnag': did you mean '--lang'" \
         "$BIN/pipeline" experiment x SEED=9
     [ -z "$output" ] || fail "$output"
+    REPORT_FLAGS="--discussion none.md" TOOL=pipeline fails_with 3 "cannot read: 'none.md'" "$BIN/pipeline" experiment x SEED=9
     [ "$(all_of "$ARTIFACTS")" = "$before" ]
     REPORT_FLAGS="--lang zh" succeeds pipeline experiment x
     trained 0

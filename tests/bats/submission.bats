@@ -144,6 +144,16 @@ has() {
     [ ! -e "$WORK/none" ]
 }
 
+@test "the author's own text is in it, and goes into the report again" {
+    printf '# My text\n' >"$WORK/my own.md"
+    REPORT_FLAGS="--author 'Li Ming' --discussion '$WORK/my own.md'" submit
+    tar xzf "$ARCHIVE"
+    rm "$WORK/my own.md"
+    succeeds sh submission-one-two-loader_workers=1/run-again.sh again
+    grep -q '<h3>My text</h3>' again/report/report.html
+    submit
+}
+
 @test "a model that is too large stays out, and the README says so" {
     MODEL_LIMIT=0 succeeds make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" SET="loader_workers=1" \
         EXPS="$FILES/two.yaml" submission

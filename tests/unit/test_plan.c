@@ -276,6 +276,25 @@ static void published_figures_stay_with_their_own_runs(void **state) {
     write_claim("");
 }
 
+// A figure that no report could show is told at its place in the claim, before anything is trained.
+static void published_figures_are_numbers(void **state) {
+    (void)state;
+    static const char *const bad[] = {"[1, 2, 3]", "abc", "[~1, x]", "{a: 1}", "\"~\""};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char row[128];
+        yaml_node *plan = NULL;
+        error err = {0};
+        write_file(file_a, BASE);
+        write_file(file_b, HEAD "name: b\nglobal_batch: 256\nepochs: 10\n" SGD);
+        snprintf(row, sizeof row, "  - {name: one, experiment: a, accuracy: %s}\n", bad[i]);
+        write_claim(row);
+        assert_int_equal(plan_ladder(file_a, file_b, NULL, 0, &plan, &err), STATUS_INPUT);
+        if (!strstr(err.message, "claim.yaml:4:")) fail_msg("%s", err.message);
+        yaml_free(plan);
+    }
+    write_claim("");
+}
+
 // Run number `at` is this file and carries these seconds, the run itself too; NULL: none.
 static void check_known(const yaml_node *plan, size_t at, const char *name, const char *seconds) {
     const yaml_node *run = yaml_find(plan, "runs")->items[at];
@@ -624,6 +643,7 @@ int main(void) {
         cmocka_unit_test(a_rate_that_stays_behind_the_batch_gets_a_control),
         cmocka_unit_test(what_else_differs_is_one_last_step),
         cmocka_unit_test(published_figures_stay_with_their_own_runs),
+        cmocka_unit_test(published_figures_are_numbers),
         cmocka_unit_test(rungs_that_are_files_carry_their_figures),
         cmocka_unit_test(with_batch_norm_v_counts_by_its_group),
         cmocka_unit_test(what_is_set_does_not_change_what_was_published),

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/memory.h"
 #include "report/document.h"
@@ -278,6 +279,67 @@ static void discussions_are_escaped(void **state) {
     document_release(&d);
 }
 
+// What people write: fences inside of lists and of lines, lists that go on after code, references.
+static void discussions_of_all_kinds(void **state) {
+    (void)state;
+    static const char written[] =
+        "1. run\n   ```py\n   if x:\n     y\n   ```\n2. look\n\n```a``` is code\n\n- [1] Peng†\n";
+    error err;
+    document d;
+    text out;
+    text_init(&out, &err);
+    document_init(&d, "t", "en", &err);
+    document_markdown(&d, written);
+    assert_int_equal(document_status(&d), STATUS_OK);
+    render(&d, document_to_html, &out);
+    contains(&out, "<ol>\n<li>run</li>\n</ol>\n<div class=scroll><pre class=wrap>   if x:\n     y"
+                   "</pre></div>\n<ol start=2>\n<li>look</li>\n</ol>\n");
+    contains(&out, "is code</p>\n<ul>\n<li>[1] Peng†</li>\n</ul>\n");
+    render(&d, document_to_latex, &out);
+    contains(&out, "\\raggedright ~~~if x:\\newline\n~~~~~y\\par}");
+    contains(&out, "\\begin{enumerate}\n\\setcounter{enumi}{1}\n\\item look\n");
+    contains(&out, "\\item {}[1] Peng");
+    text_release(&out);
+    document_release(&d);
+}
+
+// A name in Chinese on a page in English.
+static void latex_asks_for_the_fonts_of_names(void **state) {
+    (void)state;
+    error err;
+    document d;
+    text out;
+    text_init(&out, &err);
+    document_init(&d, "t", "en", &err);
+    render(&d, document_to_latex, &out);
+    lacks(&out, "ctex");
+    document_byline(&d, "李明");
+    render(&d, document_to_latex, &out);
+    contains(&out, "\\usepackage{ctex}");
+    text_release(&out);
+    document_release(&d);
+}
+
+// Marks that nothing closes: no search to the end of the text for each of them.
+static void marks_take_no_time(void **state) {
+    (void)state;
+    enum { MARKS = 60000 };
+    error err;
+    document d;
+    text written, out;
+    text_init(&written, &err);
+    text_init(&out, &err);
+    for (int i = 0; i < MARKS; i++) text_append(&written, " *a");
+    document_init(&d, "t", "en", &err);
+    document_markdown(&d, text_string(&written));
+    const clock_t begin = clock();
+    render(&d, document_to_html, &out);
+    assert_true(clock() - begin < 5 * CLOCKS_PER_SEC);
+    text_release(&out);
+    text_release(&written);
+    document_release(&d);
+}
+
 // A terminal of 100 columns: lines end at blanks and between wide characters, and so do cells.
 static void plain_text_fits_a_terminal(void **state) {
     (void)state;
@@ -386,6 +448,9 @@ int main(void) {
         cmocka_unit_test(empty_columns_are_dropped),
         cmocka_unit_test(pages_have_contents_and_folds),
         cmocka_unit_test(discussions_are_escaped),
+        cmocka_unit_test(discussions_of_all_kinds),
+        cmocka_unit_test(latex_asks_for_the_fonts_of_names),
+        cmocka_unit_test(marks_take_no_time),
         cmocka_unit_test(plain_text_fits_a_terminal),
         cmocka_unit_test(text_grows_and_replaces),
         cmocka_unit_test(csv_quotes_what_it_must),

@@ -116,7 +116,7 @@ void note_verdicts(const results *r, document *d) {
         say(r, "Different: p below 0.05, corrected for the verdicts of a table (Holm). The same: "
                "two one-sided tests, 5 %% each, times within ±%g %%, accuracies within ±%g points. "
                "Neither: undecided. Accuracies are paired by seed, with %d seeds or more; with "
-               "fewer, McNemar's test tells two models apart, not what made them."),
+               "one, McNemar's test tells two models apart, not what made them."),
         100 * VERDICT_TIME_MARGIN, 100 * VERDICT_ACCURACY_MARGIN, VERDICT_SEEDS);
 }
 

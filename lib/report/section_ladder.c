@@ -176,19 +176,34 @@ static void tell_rate(const results *r, document *d, const planned *control) {
     text_release(&rest);
 }
 
+// Without a verdict that no step makes a difference is not known, either.
+static const char *say_no_difference(const results *r, bool time) {
+    bool judged = false;
+    for (size_t i = 0; i < r->plan.count; i++) {
+        const planned *one = &r->plan.items[i];
+        const verdict *v = time ? &one->step.time : &one->step.accuracy;
+        judged |= one->role == PLANNED_STEP && !(1 << v->kind & (NONE | COST));
+    }
+    if (judged)
+        return say(r, time ? "No step shows a difference in time."
+                           : "No step shows a difference in accuracy.");
+    return say(r, time ? "There is no verdict on the time of any step."
+                       : "There is no verdict on the accuracy of any step.");
+}
+
 // What made the difference, before anything else.
 static void tell_conclusion(const results *r, document *d) {
     bool none;
     if (!tell_steps(r, d, BLOCK_LEAD, DIFFERENT, false, true,
                     "What made the difference in time: %s."))
-        document_add(d, BLOCK_LEAD, "%s", say(r, "No step shows a difference in time."));
+        document_add(d, BLOCK_LEAD, "%s", say_no_difference(r, true));
     none = !tell_steps(r, d, BLOCK_LEAD, DIFFERENT, false, false,
                        "What made the difference in accuracy: %s.");
     if (tell_steps(r, d, BLOCK_LEAD, DIFFERENT, true, false,
                    "In accuracy the models differ, but one seed does not tell the factor from "
                    "chance (SET=\"repeats=3\" does): %s."))
         none = false;
-    if (none) document_add(d, BLOCK_LEAD, "%s", say(r, "No step shows a difference in accuracy."));
+    if (none) document_add(d, BLOCK_LEAD, "%s", say_no_difference(r, false));
     for (size_t i = 0; i < r->plan.count; i++)
         if (r->plan.items[i].role == PLANNED_CONTROL) tell_rate(r, d, &r->plan.items[i]);
     tell_trust(r, d);
@@ -350,8 +365,8 @@ static void accuracy_table(const results *r, document *d, bool brief) {
     document_add(
         d, BLOCK_NOTE, "%s",
         say(r, "Effect: against the step before, as for the time. The interval is that of the "
-               "mean over seeds (Student's t, paired), with fewer than three that of the test "
-               "samples of one seed, which does not know how much another seed would change."));
+               "mean over seeds (Student's t, paired), with one seed that of its test "
+               "samples, which does not know how much another seed would change."));
 }
 
 // ---- Drawings ----

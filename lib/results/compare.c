@@ -237,9 +237,11 @@ static status find_pairs(const group *a, const group *b, seed_pairs *p, error *e
 static status test_accuracy(comparison *c, const seed_pairs *p, error *err) {
     estimate difference = {NAN, {NAN, NAN}};
     status rc = STATUS_OK;
-    if (p->count >= VERDICT_SEEDS) {
-        c->accuracy =
-            verdict_on_seeds(p->subject, p->baseline, p->count, p->left->test_samples, &difference);
+    // Two seeds are too few for a verdict, but the first of them does not stand for both.
+    if (p->count > 1) {
+        const int64_t samples =
+            p->left->test_samples > 0 ? p->left->test_samples : p->right->test_samples;
+        c->accuracy = verdict_on_seeds(p->subject, p->baseline, p->count, samples, &difference);
     } else if (p->count && p->left->evaluation && p->right->evaluation) {
         difference.value = p->left->accuracy - p->right->accuracy;
         rc = test_samples(p->left, p->right, c, &difference, err);

@@ -11,8 +11,9 @@
 // Seconds from the first step to the last; NAN where a manifest does not say.
 typedef struct machine_use {
     double wall;
-    double cpu;    // processor time of the training, over its threads and ranks
-    double waited; // that its threads were ready to run and had no processor, all together
+    double cpu; // processor time of the training, over its threads and ranks
+    // That its threads were ready to run and had no processor, or that a hypervisor had it.
+    double waited;
     double others; // processor time of everything else, on the cores that it might use
     double cores;  // how many these are
 } machine_use;

@@ -228,6 +228,9 @@ static status read_execution(run *r, error *err) {
     TRY(run_count(last, "loader_workers", &count, err));
     if (count >= 0) r->loader_workers = count;
     TRY(run_count(last, "threads", &r->threads, err));
+    // It may have been allowed fewer cores than the machine has.
+    TRY(run_count(last, "machine.cores", &count, err));
+    if (count > 0 && count < r->cores) r->cores = count;
     if (*run_text(last, "tool")) r->tool = run_text(last, "tool");
     if (*run_text(last, "strategy")) r->strategy = run_text(last, "strategy");
     r->reduce = run_text(last, "reduce");

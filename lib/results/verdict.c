@@ -70,15 +70,18 @@ verdict verdict_on_time(const timed_side *subject, const timed_side *baseline, t
 
 // An accuracy is a whole number of samples: seeds that differ by equally many may still differ by
 // that rounding, whose variance is a twelfth of a sample's on each side.
-static double rounding_error(size_t seeds, int64_t samples) {
-    return samples > 0 ? 1 / (double)samples / sqrt(6.0 * (double)seeds) : 0;
+// How many samples there were is not always known: then a difference without spread has no error.
+static double with_rounding(double spread, size_t seeds, int64_t samples) {
+    if (samples > 0) return fmax(spread, 1 / (double)samples / sqrt(6.0 * (double)seeds));
+    return spread > 1e-9 ? spread : NAN;
 }
 
 verdict verdict_on_seeds(const double *subject, const double *baseline, size_t n, int64_t samples,
                          estimate *difference) {
     mean_estimate m = statistics_pairs(subject, baseline, n);
-    verdict v = verdict_none(n < VERDICT_SEEDS ? LACK_SEEDS : LACK_NOTHING);
-    m.error = fmax(m.error, n < 2 ? NAN : rounding_error(n, samples));
+    m.error = n < 2 ? NAN : with_rounding(m.error, n, samples);
+    const bool tested = n >= VERDICT_SEEDS && !isnan(m.error);
+    verdict v = verdict_none(tested ? LACK_NOTHING : LACK_SEEDS);
     *difference = (estimate){m.value, statistics_interval(&m, 0.95)};
     v.subject = v.baseline = n;
     if (v.lack != LACK_NOTHING) return v;

@@ -85,8 +85,8 @@ mean_estimate verdict_difference(const double *subject, size_t subjects, const d
 verdict verdict_on_time(const timed_side *subject, const timed_side *baseline, turns order,
                         bool simulated, estimate *ratio);
 
-// The accuracies of n seeds that both sides have, fractions of test sets of `samples`. *difference
-// is subject - baseline.
+// The accuracies of n seeds that both sides have, fractions of test sets of `samples`; below 1:
+// unknown. *difference is subject - baseline.
 verdict verdict_on_seeds(const double *subject, const double *baseline, size_t n, int64_t samples,
                          estimate *difference);
 

@@ -30,9 +30,9 @@ static void append_place(text *out, const run *crowded, language l) {
     const bool ranks = crowded->host_ranks > 1;
     const int64_t needed = ranks ? crowded->host_ranks : crowded->host_ranks * crowded->threads;
     const int64_t there = crowded->gpus ? crowded->gpus : crowded->cores;
-    const char *on = !crowded->gpus ? WORD(" on these %lld cores")
-                     : there > 1    ? WORD(" on these %lld GPUs")
-                                    : WORD(" on this GPU");
+    const char *on = crowded->gpus ? there > 1 ? WORD(" on these %lld GPUs") : WORD(" on this GPU")
+                     : there > 1 ? WORD(" on these %lld cores")
+                                   : WORD(" on this core");
     text_format(out, words_in(l, on), (long long)there);
     text_format(out,
                 words_in(l, ranks ? WORD("; says nothing about %lld devices")
@@ -189,8 +189,8 @@ void verdict_append_accuracy(text *out, const comparison *c, verdict_length leng
     if (v->lack == LACK_TEST_DATA)
         text_append(out, words_in(l, "not comparable: other test data, or none"));
     else if (v->lack == LACK_SEEDS)
-        text_append(out, words_in(l, "not tested: same seeds with predictions, or three common "
-                                     "seeds, are needed"));
+        text_append(out, words_in(l, "not tested: predictions of one common seed, or three "
+                                     "common seeds, are needed"));
     else
         append_tested(out, v, l);
 }

@@ -14,10 +14,11 @@ enum { MACHINE_CORES = 1024 };
 // Counters of the kernel at one moment; NAN where it does not count.
 typedef struct machine_counts {
     uint64_t clock;
-    double cpu;                 // seconds of processor time of this process
-    double waited;              // that its threads were ready to run and had no processor
-    double used[MACHINE_CORES]; // of each core, by anybody, with what a hypervisor took
-    double load;                // average of the last minute: processes that want a core
+    double cpu;                   // seconds of processor time of this process
+    double waited;                // that its threads were ready to run and had no processor
+    double used[MACHINE_CORES];   // of each core, by anybody, with what a hypervisor took
+    double stolen[MACHINE_CORES]; // what that was
+    double load;                  // average of the last minute: processes that want a core
 } machine_counts;
 
 void machine_use_count(machine_counts *now);

@@ -202,6 +202,29 @@ some_runs() {
     [[ $output == *"从 slow 到 quick：逐一改变因素"*"加载线程数：加速比 4.00 ["* ]] || fail "$output"
 }
 
+@test "a ladder of one step: the step and the whole have one verdict, or none" {
+    need_tool report
+    need_python
+    write_plan
+    sed -i '/02-world\|03-glob\|05-rest/d' plan.yaml
+    local n seconds
+    for seconds in 1:1.08:1.09 1.06:1.14:1.15 1.03:1.11:1.1; do
+        n=$((n + 1))
+        IFS=: read -r -a seconds <<<"$seconds"
+        "$PYTHON" "$ROOT/tests/fixtures/make_run.py" "00-slow/$n" name=00-slow ranks=1 epochs="2,${seconds[0]}"
+        "$PYTHON" "$ROOT/tests/fixtures/make_run.py" "01-loader-workers/$n" name=01-loader-workers ranks=1 workers=4 epochs="2,${seconds[1]}"
+        "$PYTHON" "$ROOT/tests/fixtures/make_run.py" "04-scaled/$n" name=04-scaled ranks=1 workers=4 bits=y epochs="2,${seconds[2]}"
+    done
+    succeeds "$BIN/report" 0* --plan plan.yaml --out out
+    [ "$(grep -c 'by Holm for 2 verdicts)' out/report.md)" -ge 2 ] || fail "$(grep -F '**' out/report.md)"
+    [ "$(grep '^all.time_ratio' out/report.csv | cut -d , -f 4-8)" = "$(grep '^01-loader-workers.time_ratio' out/report.csv | cut -d , -f 4-8)" ]
+    grep -q '^No step shows a difference in time.$' out/report.md
+    # One execution each: that there is no difference is not known, either.
+    rm -r ./*/[23]
+    succeeds "$BIN/report" 0* --plan plan.yaml --out out
+    grep -q '^There is no verdict on the time of any step.$' out/report.md
+}
+
 @test "a scaled rate that brings little back, or a batch that lost nothing, is not called the cause" {
     some_runs
     rm -r 04-scaled

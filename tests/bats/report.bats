@@ -289,6 +289,15 @@ END
     [ "$(figure out/report.csv better.mean_accuracy)" = 0.78 ]
 }
 
+@test "two common seeds: both count, and give no verdict" {
+    a_run a/seed-1 right=70
+    a_run a/seed-2 seed=2 right=50
+    a_run b/seed-1 name=other shards=1 right=60
+    a_run b/seed-2 name=other shards=1 seed=2 right=75
+    succeeds "$REPORT" b --baseline a --out out
+    says out/report.md "+7.50 points | not tested: predictions of one common seed, or three common seeds, are needed |"
+}
+
 @test "a resumed run shows no times and says why" {
     a_run a resumed=1
     succeeds "$REPORT" a --out out

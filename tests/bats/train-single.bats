@@ -46,7 +46,7 @@ setup() {
     kill "${spinners[@]}"
     wait "${spinners[@]}" 2>/dev/null || true
     [ "$status" -eq 0 ] || fail "$output"
-    for key in wall_seconds cpu_seconds load_before load_after; do
+    for key in wall_seconds cpu_seconds stolen_seconds load_before load_after; do
         [[ $("$BIN/manifest" get out/manifest.yaml "run.execution.machine.$key") =~ ^[0-9.e+-]+$ ]] || fail "$key"
     done
     [ -r /proc/self/schedstat ] || skip "this kernel does not count how long threads wait"

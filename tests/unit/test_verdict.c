@@ -176,6 +176,11 @@ static void one_side_after_the_other(void **state) {
     ", machine: {wall_seconds: 10, cpu_seconds: 19, waited_seconds: 0.1, others_seconds: 0.2, " \
     "cores: 2}"
 
+#define STOLEN                                                                                \
+    ", machine: {wall_seconds: 10, cpu_seconds: 13, waited_seconds: 0.1, others_seconds: 7, " \
+    "stolen_seconds: 6.9, cores: 2}"
+#define ONE_CORE ", machine: {wall_seconds: 10, cpu_seconds: 10, cores: 1}"
+
 // DDP "2.49 times as fast", because the baseline waited 73 % of its time for something else.
 static void a_busy_machine_gives_no_verdict(void **state) {
     (void)state;
@@ -193,6 +198,27 @@ static void a_busy_machine_gives_no_verdict(void **state) {
     c = SAY(quick, slow);
     assert_int_equal(c.time.kind, VERDICT_DIFFERENT);
     assert_int_equal(c.time.baseline, 3);
+}
+
+// To the kernel a thread runs while a hypervisor has its processor.
+static void what_a_hypervisor_took_gives_no_verdict(void **state) {
+    (void)state;
+    char said[512];
+    const told slow[] = {
+        {1, 1, 1.50, 0.7, STOLEN}, {1, 2, 1.51, 0.7, STOLEN}, {1, 3, 1.49, 0.7, STOLEN}};
+    const told quick[] = {{1, 1, 1.0, 0.7, QUIET}, {1, 2, 1.01, 0.7, QUIET}, {1, 3, 1, 0.7, QUIET}};
+    assert_int_equal(SAY(quick, slow).time.lack, LACK_QUIET);
+}
+
+// Two threads of a run that was bound to one of the two cores.
+static void cores_that_may_not_be_used_are_none(void **state) {
+    (void)state;
+    char said[512];
+    const told bound[] = {
+        {1, 1, 2.0, 0.7, ONE_CORE}, {1, 2, 2.02, 0.7, ONE_CORE}, {1, 3, 1.98, 0.7, ONE_CORE}};
+    const told quick[] = {{1, 1, 1.0, 0.7, QUIET}, {1, 2, 1.01, 0.7, QUIET}, {1, 3, 1, 0.7, QUIET}};
+    assert_int_equal(SAY(bound, quick).time.kind, VERDICT_COST);
+    assert_non_null(strstr(said, " % more on this core; says nothing about 2 cores"));
 }
 
 static bool busy(double wall, double cpu, double waited, double others, double cores) {
@@ -275,6 +301,12 @@ static void seeds_are_pairs(void **state) {
     const told shifted[] = {{1, 1, 1, 0.751, 0}, {2, 2, 1, 0.761, 0}, {3, 3, 1, 0.771, 0}};
     const verdict v = SAY(shifted, one).accuracy;
     assert_true(v.p > 0.01 && v.within);
+    // Where nobody says how many samples there were, not even that.
+    const double before[] = {0.70, 0.71, 0.72}, after[] = {0.71, 0.72, 0.73};
+    estimate difference;
+    const verdict unknown = verdict_on_seeds(after, before, 3, -1, &difference);
+    assert_int_equal(unknown.lack, LACK_SEEDS);
+    assert_true(isnan(unknown.p) && isnan(difference.range.low));
 }
 
 static void one_seed_is_about_two_models(void **state) {
@@ -395,6 +427,8 @@ int main(void) {
         cmocka_unit_test(five_rounds_are_pairs),
         cmocka_unit_test(one_side_after_the_other),
         cmocka_unit_test(a_busy_machine_gives_no_verdict),
+        cmocka_unit_test(what_a_hypervisor_took_gives_no_verdict),
+        cmocka_unit_test(cores_that_may_not_be_used_are_none),
         cmocka_unit_test(what_makes_a_machine_busy),
         cmocka_unit_test(a_simulated_arm_is_neither_faster_nor_slower),
         cmocka_unit_test(timings_are_no_seeds),

@@ -69,12 +69,18 @@ bool any_target(const results *r) {
     return false;
 }
 
+void note_target(const results *r, document *d) {
+    document_add(d, BLOCK_NOTE, "%s",
+                 say(r, "Time to target: seconds of training up to the end of the first epoch "
+                        "after which the test accuracy is that of the experiment's target; "
+                        "evaluation is not counted."));
+}
+
 int seconds_digits(double seconds) {
     return seconds < 1 ? 4 : 2;
 }
 
-void cell_time(const results *r, document *d, const run *of, double seconds) {
-    (void)r;
+void cell_time(document *d, const run *of, double seconds) {
     if (isnan(seconds) || !run_has_time(of))
         document_cell(d, CELL_NUMBER, "%s", "");
     else
@@ -83,8 +89,7 @@ void cell_time(const results *r, document *d, const run *of, double seconds) {
                       machine_busy_executions(of) ? BUSY_MARK : "");
 }
 
-const char *label_run(const results *r, const run *one, char buffer[LABEL_TEXT]) {
-    (void)r;
+const char *label_run(const run *one, char buffer[LABEL_TEXT]) {
     snprintf(buffer, LABEL_TEXT, "%s%s", one->name, one->simulated ? SIMULATED_MARK : "");
     return buffer;
 }

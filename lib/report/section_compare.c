@@ -133,9 +133,5 @@ void section_comparison(const results *r, document *d) {
         cells_comparison(r, d, &r->comparisons[i]);
     }
     note_verdicts(r, d);
-    if (any_target(r))
-        document_add(d, BLOCK_NOTE, "%s",
-                     say(r, "Time to target: seconds of training up to the end of the first epoch "
-                            "after which the test accuracy is that of the experiment's target; "
-                            "evaluation is not counted."));
+    if (any_target(r)) note_target(r, d);
 }

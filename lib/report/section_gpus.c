@@ -15,7 +15,7 @@ static const char *gpu_metric(size_t gpu, size_t column, char metric[64]) {
 static void gpu_row(const results *r, document *d, const run *one, size_t gpu) {
     char label[LABEL_TEXT], metric[64];
     const yaml_node *item = yaml_get(one->train, "run.gpus")->items[gpu];
-    document_cell(d, CELL_STRONG, "%s", label_run(r, one, label));
+    document_cell(d, CELL_STRONG, "%s", label_run(one, label));
     document_cell(d, CELL_TEXT, "%s", run_text(item, "device"));
     document_cell(d, CELL_TEXT, "%s", run_text(item, "name"));
     for (size_t k = 0; k < COLUMNS; k++) cell_figure(r, d, one->name, gpu_metric(gpu, k, metric));

@@ -101,7 +101,7 @@ void published_own_cell(const results *r, document *d, const group *g, published
         cell_group(r, d, g, k->metric);
     } else {
         const figure *f = results_group_figure(r, g, k->metric);
-        cell_time(r, d, g->runs[0], f ? k->scale * f->value : NAN);
+        cell_time(d, g->runs[0], f ? k->scale * f->value : NAN);
         cell_shows(d, 0, f);
     }
 }

@@ -232,11 +232,7 @@ status section_reproduction(const results *r, document *d, error *err) {
     status rc = STATUS_OK;
     TRY(section_rows(r, d, true, err));
     note_verdicts(r, d);
-    if (any_target(r))
-        document_add(d, BLOCK_NOTE, "%s",
-                     say(r, "Time to target: seconds of training up to the end of the first epoch "
-                            "after which the test accuracy is that of the experiment's target; "
-                            "evaluation is not counted."));
+    if (any_target(r)) note_target(r, d);
     for (size_t i = 0; i < r->reproduction->count; i++)
         TRY(section_report(r, d, &r->reproduction->reports[i], err));
     section_repeats(r, d);

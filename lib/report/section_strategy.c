@@ -33,7 +33,7 @@ static size_t count_shown(const page *p, execution_kind kind) {
 
 static void cell_run(const page *p, size_t i) {
     char label[LABEL_TEXT];
-    document_cell(p->d, CELL_STRONG, "%s", label_run(p->r, run_at(p, i), label));
+    document_cell(p->d, CELL_STRONG, "%s", label_run(run_at(p, i), label));
 }
 
 // ---- Figures of a device ----
@@ -117,8 +117,7 @@ static void tell_replicas(const page *p, size_t i) {
     text_format(&told,
                 say(p->r, "%s: a replica spends %.1f %% of a step on copying and reducing and %.1f "
                           "%% on waiting."),
-                label_run(p->r, run_at(p, i), label), 100 * mean_value(p, i, COPYING),
-                100 * waiting);
+                label_run(run_at(p, i), label), 100 * mean_value(p, i, COPYING), 100 * waiting);
     if (device_count(run_at(p, i)) > 1) append_master(p, &told, i);
     tell(p, &told);
 }
@@ -154,7 +153,7 @@ static void activity_table(const page *p, size_t shown) {
     document_cell(p->d, CELL_TEXT, "%s", say(p->r, "Phase"));
     for (size_t i = 0; i < p->r->list.count; i++) {
         if (!shows(p, i, EXECUTION_REPLICAS)) continue;
-        document_cell(p->d, CELL_TEXT, "%s, %s", label_run(p->r, run_at(p, i), label),
+        document_cell(p->d, CELL_TEXT, "%s, %s", label_run(run_at(p, i), label),
                       say(p->r, "ms / step"));
         document_cell(p->d, CELL_TEXT, "%s", "%");
         document_cell(p->d, CELL_TEXT, "%s", say(p->r, "bytes / step"));
@@ -230,7 +229,7 @@ static void tell_stages(const page *p, size_t i) {
                 say(p->r, "%s: a stage has nothing to do for %.1f %% of a step (the bubble). "
                           "Filling and draining a pipeline of S = %zu stages with M = %.4g "
                           "micro-batches would cost %.1f %%."),
-                label_run(p->r, one, label), 100 * bubble, count, batches,
+                label_run(one, label), 100 * bubble, count, batches,
                 100 * results_value(p->r, one->name, "bubble_predicted"));
     append_uneven(p, &told, i);
     tell(p, &told);
@@ -292,7 +291,7 @@ static void tell_ranks(const page *p, size_t i) {
     const double vectors = results_value(p->r, one->name, "vectors_per_reduction");
     text told;
     text_init(&told, p->d->err);
-    (void)label_run(p->r, one, label);
+    (void)label_run(one, label);
     if (is_fast(one))
         text_format(&told, say(p->r, "%s: reduced by --reduce fast, one vector a rank: not exact."),
                     label);
@@ -349,7 +348,7 @@ static status add_bars(const page *p, size_t i, bars *b) {
     const run *one = run_at(p, i);
     char label[LABEL_TEXT], name[LABEL_TEXT + 32], prefix[64];
     status rc = STATUS_OK;
-    (void)label_run(p->r, one, label);
+    (void)label_run(one, label);
     if (p->of[i] == EXECUTION_RANKS) {
         snprintf(name, sizeof name, "%s, %s", label, say(p->r, "mean"));
         TRY(bars_add(b, p->r, one->name, "", name));

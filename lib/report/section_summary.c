@@ -110,11 +110,7 @@ static void summary_notes(const results *r, document *d) {
                         "evaluation is not counted. V: virtual shards, which fix the arithmetic. "
                         "Model: first 12 digits of the content hash of model.st.zst."));
     note_executions(r, d);
-    if (common_target(r) > 0)
-        document_add(d, BLOCK_NOTE, "%s",
-                     say(r, "Time to target: seconds of training up to the end of the first epoch "
-                            "after which the test accuracy is that of the experiment's target; "
-                            "evaluation is not counted."));
+    if (common_target(r) > 0) note_target(r, d);
     for (size_t i = 0; i < r->list.count; i++) {
         const run *one = &r->list.runs[i];
         char why[512];

@@ -49,7 +49,7 @@ status section_time_figure(const results *r, document *d, error *err) {
         const run *one = &r->list.runs[i];
         char label[LABEL_TEXT];
         b.scale = sample_scale(one);
-        if (has_split(r, one)) TRY(bars_add(&b, r, one->name, "", label_run(r, one, label)));
+        if (has_split(r, one)) TRY(bars_add(&b, r, one->name, "", label_run(one, label)));
     }
     rc = bars_draw(&b, r, d);
 out:
@@ -74,7 +74,7 @@ static void split_table(const results *r, document *d, size_t splits) {
     for (size_t i = 0; i < r->list.count; i++) {
         const run *one = &r->list.runs[i];
         if (!has_split(r, one)) continue;
-        label_run(r, one, label);
+        label_run(one, label);
         document_cell(d, CELL_TEXT, "%s, %s", label, say(r, "ms / step"));
         document_cell(d, CELL_TEXT, "%s", "%");
     }

@@ -33,7 +33,7 @@ int seconds_digits(double seconds);
 // And behind one of a machine that was busy with something else.
 #define BUSY_MARK "‡"
 // A duration of this run, with what must be said beside it: nothing for a resumed run, the marks.
-void cell_time(const results *r, document *d, const run *of, double seconds);
+void cell_time(document *d, const run *of, double seconds);
 // The figure OWNER.METRIC as its metric says, seconds with the mark where they are simulated; a
 // cell without a value is empty. Cells of figures carry their ids.
 void cell_figure(const results *r, document *d, const char *owner, const char *metric);
@@ -53,11 +53,13 @@ void cell_figures(const results *r, document *d, const char *owner, const char *
 void head_figures(const results *r, document *d, const char *const *metrics, size_t count);
 // A run's name, with the mark behind it where its times are simulated, for heads and bars.
 enum { LABEL_TEXT = 128 };
-const char *label_run(const results *r, const run *one, char buffer[LABEL_TEXT]);
+const char *label_run(const run *one, char buffer[LABEL_TEXT]);
 // The time to the target accuracy of some repeats, or that it was not reached; empty without one.
 void cell_target(const results *r, document *d, const group *g);
 // Has one of the runs a target?
 bool any_target(const results *r);
+// What the time to the target is.
+void note_target(const results *r, document *d);
 // Three cells: ratio, interval, verdict.
 void cells_speedup(const results *r, document *d, const comparison *c);
 // A comparison as a row: the head, behind the columns of `front`; the cells of a group that is

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/median.h"
 #include "base/memory.h"
 #include "results/verdict.h"
 
@@ -44,7 +45,7 @@ status load_share(const group *g, estimate *share, error *err) {
     if (!values || !medians) goto out;
     for (size_t i = 0; i < executed; i++) {
         const size_t count = shares_of(executions[i], values + n);
-        if (count) medians[runs++] = statistics_median(values + n, count);
+        if (count) medians[runs++] = median(values + n, count);
         n += count;
     }
     centre_of(medians, runs, values, n, share);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/median.h"
 #include "base/memory.h"
 #include "results/like_for_like.h"
 #include "results/statistics.h"
@@ -140,9 +141,9 @@ static status take_medians(run *r, error *err) {
     double *value = memory_new(count, sizeof *value, err);
     if (!value) return STATUS_FAILED;
     for (size_t i = 0; i < count; i++) value[i] = r->executions[i].seconds_per_epoch;
-    r->seconds_per_epoch = statistics_median(value, count);
+    r->seconds_per_epoch = median(value, count);
     for (size_t i = 0; i < count; i++) value[i] = r->executions[i].total_seconds;
-    r->total_seconds = statistics_median(value, count);
+    r->total_seconds = median(value, count);
     free(value);
     return STATUS_OK;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/median.h"
 #include "base/memory.h"
 #include "results/predictions.h"
 #include "results/statistics.h"
@@ -73,7 +74,7 @@ static void rebuild_epochs(run *r, const steps *s) {
     }
     r->steps = (int64_t)s->count;
     r->train_loss = r->epoch_count ? r->epochs[r->epoch_count - 1].loss : NAN;
-    r->seconds_per_epoch = statistics_median(r->seconds, r->timed);
+    r->seconds_per_epoch = median(r->seconds, r->timed);
 }
 
 status rebuild_from_steps(const run *r, rebuilt *b, error *err) {

@@ -12,17 +12,6 @@ double statistics_mean(const double *x, size_t n) {
     return n ? sum / (double)n : NAN;
 }
 
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-double statistics_median(double *x, size_t n) {
-    if (!n) return NAN;
-    qsort(x, n, sizeof *x, by_value);
-    return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
-}
-
 double statistics_deviation(const double *x, size_t n) {
     if (n < 2) return NAN;
     double mean = statistics_mean(x, n), sum = 0;

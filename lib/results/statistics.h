@@ -9,9 +9,8 @@
 #include "base/error.h"
 #include "base/interval.h"
 
-// NAN when n is too small to define them: mean and median need 1, the deviation 2.
+// NAN when n is too small to define them: the mean needs 1, the deviation 2.
 double statistics_mean(const double *x, size_t n);
-double statistics_median(double *x, size_t n);          // sorts x
 double statistics_deviation(const double *x, size_t n); // of a sample: divides by n - 1
 
 // Student's t: the quantile for probability p in (0, 1), and the two-sided p-value of a value t.

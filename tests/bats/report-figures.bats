@@ -6,10 +6,7 @@ load reports
 load training
 
 setup() {
-    need_tool report
-    need_python
-    REPORT=$BIN/report
-    mkdir "$WORK/files" && cd "$WORK/files" || return
+    begin_report
 }
 
 # ids FILE: the figures of a report.csv.

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "base/median.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/text.h"
@@ -67,14 +68,14 @@ static yaml_node *write_manifest(const char *name, int seed, const double *secon
     text_init(&t, &err);
     double timed[EPOCHS_MAX];
     for (int e = 0; e < epochs; e++) total += timed[e] = seconds[e];
-    const double median = statistics_median(timed + 1, (size_t)epochs - 1);
+    const double middle = median(timed + 1, (size_t)epochs - 1);
     text_format(&t,
                 "{tool: train-single, version: x, inputs: [{path: train.st.zst, content: abc}],\n");
     text_format(&t, "parameters: {name: %s, seed: %d, epochs: %d, global_batch: 64},\n", name, seed,
                 epochs);
     text_format(&t, "run: {host: h, cpu: c, cores: 2, execution: {world_size: 1, threads: 2}},\n");
     text_format(&t, "results: {steps: %d, total_seconds: %.9g, seconds_per_epoch: %.9g, epochs: [",
-                epochs, total, median);
+                epochs, total, middle);
     for (int e = 0; e < epochs; e++)
         text_format(&t, "%s{seconds: %.9g}", e ? ", " : "", seconds[e]);
     text_append(&t, "]}}\n");

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/median.h"
 #include "results/statistics.h"
 
 #define assert_near(a, b, tolerance) assert_true(fabs((a) - (b)) <= (tolerance))
@@ -15,14 +16,14 @@
 static void centre_and_spread(void **state) {
     (void)state;
     double odd[] = {9, 1, 5}, even[] = {4, 1, 3, 2};
-    assert_near(statistics_median(odd, 3), 5, 0);
-    assert_near(statistics_median(even, 4), 2.5, 0);
+    assert_near(median(odd, 3), 5, 0);
+    assert_near(median(even, 4), 2.5, 0);
     assert_near(statistics_mean(even, 4), 2.5, 0);
     // 2 4 4 4 5 5 7 9: squares of the deviations sum to 32.
     const double x[] = {2, 4, 4, 4, 5, 5, 7, 9};
     assert_near(statistics_deviation(x, 8), sqrt(32.0 / 7), 1e-15);
     assert_true(isnan(statistics_mean(x, 0)));
-    assert_true(isnan(statistics_median(odd, 0)));
+    assert_true(isnan(median(odd, 0)));
     assert_true(isnan(statistics_deviation(x, 1)));
 }
 

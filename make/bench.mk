@@ -7,7 +7,6 @@ bench: all ## Measure speed and memory, beside PyTorch and the processor's limit
 	@$(BENCH_ENVIRONMENT) tests/bench/run
 bench-growth: all ## Measure how the cost grows with batch, threads, ranks, width and images
 	@$(BENCH_ENVIRONMENT) tests/bench/growth
-VERDICT_COUNTS = $(OBJ)/tests/bench/verdict_counts
 calibrate: all $(VERDICT_COUNTS) ## Count what verdicts on time say of equals on this machine, which must do nothing else: 25 minutes
 	@$(BENCH_ENVIRONMENT) COUNTS='$(abspath $(VERDICT_COUNTS))' tests/bench/calibrate
 bench-cuda: all $(CUDA_PROFILE) ## Measure the CUDA backend on a GPU: each operation against its limits, epochs beside PyTorch

@@ -15,7 +15,7 @@ typedef struct bars {
     const char *const *metrics, *const *names; // names of the parts; NULL for one metric
     size_t metric_count;
     const int *colours; // of the parts; NULL: in their order
-    double scale;       // what figures are multiplied by; may change from bar to bar
+    double scale;       // what figures are multiplied by
     double reference;   // where a dashed line says "no difference"; NAN: none
     error *err;
     struct bar *items;

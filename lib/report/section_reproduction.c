@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/bars.h"
 #include "report/published.h"
 #include "report/sections.h"
 #include "results/reproduction.h"
@@ -67,6 +68,37 @@ static status row(const results *r, const results *view, document *d, const char
     }
     if (style.wide) document_cell(d, CELL_CODE, "%.*s", SHORT_HASH, g->runs[0]->model_content);
     return STATUS_OK;
+}
+
+static status add_accuracy(const results *view, bars *b, const char *source, const group *g) {
+    char name[LABEL_TEXT];
+    snprintf(name, sizeof name, "%s: %s", source, g->name);
+    return g->count > 1 ? bars_add(b, view, g->name, "mean_", name)
+                        : bars_add(b, view, g->runs[0]->name, "", name);
+}
+
+// The accuracy of every row that has one.
+static status accuracy_figure(const results *r, document *d, error *err) {
+    static const char *const metric[] = {"accuracy"};
+    status rc = STATUS_OK;
+    bars b = {.id = "accuracies",
+              .title = say(r, "Test accuracy"),
+              .axis = "%",
+              .caption = say(r, "Test accuracy here, with its 95 % interval."),
+              .metrics = metric,
+              .metric_count = 1,
+              .scale = 100,
+              .reference = NAN,
+              .err = err};
+    for (size_t i = 0; i < r->reproduction->count; i++) {
+        const reproduced *one = &r->reproduction->reports[i];
+        for (size_t k = 0; k < one->rows.group_count; k++)
+            TRY(add_accuracy(&one->rows, &b, one->source, &one->rows.groups[k]));
+    }
+    rc = bars_draw(&b, r, d);
+out:
+    bars_release(&b);
+    return rc;
 }
 
 static void rows_head(const results *r, document *d, row_style style) {
@@ -136,9 +168,10 @@ static void lead(const results *r, document *d) {
 }
 
 status section_rows(const results *r, document *d, bool wide, error *err) {
+    status rc = STATUS_OK;
     lead(r, d);
-    status rc = table_of_rows(r, d, wide ? page : terminal, err);
-    if (rc != STATUS_OK) return rc;
+    if (wide) TRY(accuracy_figure(r, d, err));
+    TRY(table_of_rows(r, d, wide ? page : terminal, err));
     document_add(
         d, BLOCK_NOTE, "%s",
         say(r, "Epochs: \"2 of 25\" is a run of 2 epochs of an experiment of 25. Speed-up here: "
@@ -149,7 +182,8 @@ status section_rows(const results *r, document *d, bool wide, error *err) {
                         "evaluation is not counted. V: virtual shards, which fix the arithmetic. "
                         "Model: first 12 digits of the content hash of model.st.zst."));
     note_executions(r, d);
-    return STATUS_OK;
+out:
+    return rc;
 }
 
 // ---- One report ----

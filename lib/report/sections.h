@@ -112,7 +112,7 @@ void section_classes(const results *r, document *d);
 // Without the confusion matrices.
 void section_class_table(const results *r, document *d);
 void section_environment(const results *r, document *d);
-// That times are medians over executions, where some are.
+// That times are means over executions, where some are.
 void note_executions(const results *r, document *d);
 void section_files(const results *r, document *d);
 // The files of many runs: a line each.

@@ -16,6 +16,11 @@ static double known(int64_t count) {
     return count < 0 ? NAN : (double)count;
 }
 
+// Microseconds a sample, from milliseconds a step: of steps of any size the same unit.
+static double samples_scale(const run *r) {
+    return 1000 * (double)r->steps / (double)r->epoch_count / (double)r->samples;
+}
+
 #define VALUE(name, expression)                       \
     static double name(const run *r, size_t member) { \
         (void)member;                                 \
@@ -38,6 +43,9 @@ VALUE(phase, run_time_split(r).phase[member])
 VALUE(wall, run_time_split(r).wall)
 VALUE(rest, run_time_split(r).wall - run_time_split(r).phase[RUN_LOAD])
 VALUE(phases, run_time_split(r).sum)
+VALUE(sample_phase, run_time_split(r).phase[member] * samples_scale(r))
+VALUE(sample_phases, run_time_split(r).sum *samples_scale(r))
+VALUE(sample_wall, run_time_split(r).wall *samples_scale(r))
 VALUE(class_accuracy, r->classes[member].accuracy)
 VALUE(class_samples, known(r->classes[member].count))
 VALUE(confused, known(r->confusion[member]))
@@ -176,6 +184,12 @@ static const metric_row table[] = {
      .key = "results.epochs.*.phases", .value = waiting, MEAN_OF_STEPS},
     {"exposed_comm", "fraction", WORD("Exposed comm"), SHARE, METRIC_USE,
      .key = "results.epochs.*.phases.comm", .value = exposed_comm, MEAN_OF_STEPS},
+    {"sample.#", "µs", WORD("µs / sample"), MS(2), METRIC_TIME, OVER_PHASES,
+     .key = "results.epochs.*.phases.#", .value = sample_phase, MEAN_OF_STEPS},
+    {"sample.sum", "µs", WORD("Sum"), MS(2), METRIC_TIME,
+     .key = "results.epochs.*.phases", .value = sample_phases, MEAN_OF_STEPS},
+    {"sample.wall", "µs", WORD("Wall time"), MS(2), METRIC_TIME,
+     .key = "results.epochs.*.seconds", .value = sample_wall, MEAN_OF_STEPS},
 
     {"dp.bytes.#", "bytes", WORD("bytes / step"), COUNT, METRIC_USE, OVER_ACTIVITIES,
      .key = "run.execution.bytes_per_step.#"},
@@ -270,7 +284,8 @@ const metric_row *metrics_find(const char *name) {
 }
 
 bool metric_is_time(const metric_row *m) {
-    const bool time = strcmp(m->unit, "s") == 0 || strcmp(m->unit, "ms") == 0;
+    const bool time =
+        strcmp(m->unit, "s") == 0 || strcmp(m->unit, "ms") == 0 || strcmp(m->unit, "µs") == 0;
     return time || (m->kind == METRIC_USE && strcmp(m->unit, "fraction") == 0);
 }
 

@@ -15,7 +15,7 @@
 typedef enum metric_kind {
     METRIC_PARAMETER, // what a run was told to do
     METRIC_RESULT,    // what it learnt: the same in every execution of a run
-    METRIC_POOLED,    // a time, the median over the executions of a run
+    METRIC_POOLED,    // a time, the geometric mean over the executions of a run
     METRIC_TIME,      // a time of one execution
     METRIC_USE,       // what its devices did: of a run whose step is split into phases
     METRIC_GPU,       // what the driver said
@@ -55,7 +55,7 @@ typedef struct metric_counts {
 
 typedef struct metric_row {
     const char *name;    // "accuracy", "step.#"
-    const char *unit;    // "fraction", "s", "ms", "x", "bytes", "MHz", "W", "°C", ""
+    const char *unit;    // "fraction", "s", "ms", "µs", "x", "bytes", "MHz", "W", "°C", ""
     const char *heading; // of its column: a WORD
     metric_style style;
     metric_kind kind;

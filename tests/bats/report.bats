@@ -25,7 +25,7 @@ setup() {
     says out/report.md "| **tiny** | 70.00 % | 1.00 | 6.50 | 4.02 | 0.4000 | ddp | 2 | 2 | 64 | 0.01 |"
     says out/report.md "Test accuracy 70.00 % (95 % interval 60.42 to 78.11, 100 samples) after 5 epochs of net"
     says out/report.md "| **cat** | 50 | 70.00 % | [56.25, 80.90] |"
-    says out/report.md "| **forward** | 30.000 | 30.0 % |"
+    says out/report.md "| **forward** | 468.75 | 30.0 % |"
     says out/report.md "within 2 % (+0.00 %)"
     says out/report.md "train-ddp --out 'a folder'"
     [ "$(figure out/report.csv tiny.accuracy)" = 0.7 ]
@@ -321,6 +321,7 @@ END
     grep -q '^tiny.seconds_per_epoch,tiny,seconds_per_epoch,,,,s,no time: the run was restarted,' out/report.csv
     succeeds "$REPORT" a --baseline b --out out --lang zh
     says out/report.md "tiny 曾因进程意外终止而重新启动"
+    grep -q "^tiny.speedup,.*not like for like: tiny was restarted" out/report.csv
     # Where somebody also resumed it, that is why it has several segments anyway.
     a_run c resumed=1 restarted=1
     succeeds "$REPORT" c --out both
@@ -331,7 +332,7 @@ END
     a_run a ranks=4 threads=2
     succeeds "$REPORT" a --out out
     says out/report.md "| 1.00† | 6.50† |"
-    says out/report.md "tiny†, ms / step"
+    says out/report.md "tiny†, µs / sample"
     [ "$(grep -c "^† Simulated: the time says nothing about as many real devices. Ranks × threads exceed the cores of the machine (tiny: 4 × 2 > 4).$" out/report.md)" -eq 1 ] || fail "no footnote"
     says out/report.html '<footer id=footnote>† Simulated'
     lacks out/report.md SIMULATED

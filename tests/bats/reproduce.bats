@@ -248,6 +248,20 @@ YAML
     [[ $output != *": running"* && $output == *"estimate  all: nothing is left to run"* ]] || fail "$output"
 }
 
+@test "make reproduce: runs of more than a minute are executed once, the others in rounds" {
+    need_tool synth-cifar shard train-single train-dp evaluate bench-allreduce
+    succeeds reproduce
+    local one
+    one=$(readlink -f "$ARTIFACTS/c/seed-42")
+    sed -i 's/^\( *total_seconds: \).*/\161.5/' "$one/train/manifest.yaml"
+    rm "$ARTIFACTS/rows/plan.yaml"
+    EXECUTIONS='' DRY_RUN=1 succeeds reproduce
+    [[ $output == *"estimate  long runs: 1 of more than 60 s, executed once (EXECUTIONS=N: all N times)"* ]] || fail "$output"
+    [[ $output == *"estimate  rounds: 10, each run once a round; "* ]] || fail "$output"
+    EXECUTIONS=2 succeeds reproduce
+    [ "$(find "$one/.." -mindepth 1 -maxdepth 1 -name '[0-9]*' | wc -l)" -eq 2 ] || fail "$(ls "$one/..")"
+}
+
 @test "QUICK=1 lies beside the full runs, and says that it is short" {
     need_tool synth-cifar shard train-single train-dp evaluate bench-allreduce
     export QUICK=1

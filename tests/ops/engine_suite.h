@@ -285,6 +285,58 @@ static void test_infer_in_pieces(void **state) {
     problem_release(&p);
 }
 
+// ---- A NaN ----
+
+// What may cut a NaN off between a layer and the loss.
+static const model_case leaks[] = {
+    {.name = "a NaN: relu",
+     .input = "[1, 3, 3]",
+     .layers = "[flatten, linear: {out: 9}, relu, "
+               "linear: {out: 10}]"},
+    {.name = "a NaN: batch norm, relu",
+     .input = "[1, 3, 3]",
+     .layers = "[flatten, linear: {out: 9}, batch_norm, relu, linear: {out: 10}]"},
+    {.name = "a NaN: conv, relu",
+     .input = "[1, 4, 5]",
+     .layers = "[conv: {out: 3, kernel: 3, padding: 1}, relu, flatten, linear: {out: 10}]"},
+    {.name = "a NaN: conv, relu, pool",
+     .input = "[1, 4, 4]",
+     .layers = "[conv: {out: 3, kernel: 1}, relu, max_pool: {size: 2}, flatten, linear: {out: "
+               "10}]"},
+    {.name = "a NaN: conv, pool",
+     .input = "[1, 5, 5]",
+     .layers = "[conv: {out: 3, kernel: 2}, max_pool: {size: 2}, flatten, linear: {out: 10}]"},
+    {.name = "a NaN: conv, batch norm, relu, pool",
+     .input = "[1, 5, 5]",
+     .layers = "[conv: {out: 3, kernel: 2, bias: true}, batch_norm, relu, max_pool: {size: 2}, "
+               "flatten, linear: {out: 10}]"},
+    {.name = "a NaN: pools of their own",
+     .input = "[1, 7, 7]",
+     .layers = "[conv: {out: 3, kernel: 2}, relu, max_pool: {size: 3, stride: 1, padding: 1}, "
+               "avg_pool: {size: 2}, flatten, linear: {out: 10}]"},
+};
+
+// In the last parameter of the first layer, the bias of one channel.
+static void test_nan(void **state) {
+    static const split s = {.shards = 2, .count = {5, 4}};
+    static const update_rule rule = {.kind = UPDATE_SGD, .lr = 0.01f};
+    problem p;
+    execution x[MAX_EXECUTIONS];
+    problem_init(&p, *state, &s);
+    const model_tensor *bias = &p.m.tensors[1];
+    assert_non_null(strstr(bias->name, ".bias"));
+    p.parameters[bias->offset + bias->count - 1] = NAN;
+    const int n = suite.executions(&s, x);
+    for (int i = 0; i < n; i++) {
+        outcome o = {0};
+        run(&p, &x[i], &rule, &o);
+        if (!isnan(o.result.loss)) fail_msg("the loss is %g", (double)o.result.loss);
+        for (size_t k = 0; k < o.logits_floats; k++) assert_true(isnan(o.logits[k]));
+        outcome_release(&o);
+    }
+    problem_release(&p);
+}
+
 // ---- All of them ----
 
 static test_case cases[MODELS * SPLITS];
@@ -354,6 +406,8 @@ static int run_suite(const char *name, const struct CMUnitTest *extra, size_t ex
         n = add_case(n, updates[i].name, test_update, &updates[i]);
     for (size_t i = 0; i < sizeof ties / sizeof *ties; i++)
         n = add_case(n, ties[i].name, test_ties, &ties[i]);
+    for (size_t i = 0; i < sizeof leaks / sizeof *leaks; i++)
+        n = add_case(n, leaks[i].name, test_nan, &leaks[i]);
     n = take_part(add_steps(n));
     // cmocka_run_group_tests wants an array of a size known to the compiler.
     return _cmocka_run_group_tests(name, tests, n, NULL, NULL);

@@ -13,7 +13,7 @@
 #include "dist/allreduce_bench.h"
 #include "dist/allreduce_device.h"
 #include "dist/cost_model.h"
-#include "dist/segment.h"
+#include "dist/shared_memory.h"
 #include "train/hosts.h"
 #include "train/train_manifest.h"
 
@@ -72,11 +72,11 @@ static status parse_world_sizes(const char *text, bench *b, error *err) {
         errno = 0;
         const long size = strtol(at, &end, 10);
         if (end == at || *at == '+' || *at == ' ' || errno || (*end && *end != ',') || size < 1 ||
-            size > SEGMENT_MAX_RANKS || b->count == WORLD_SIZES_MAX)
+            size > SHARED_MAX_RANKS || b->count == WORLD_SIZES_MAX)
             return error_set(err, STATUS_USAGE,
                              "bad --world-size: '%s': expected up to %d numbers of ranks from 1 to "
                              "%d, with commas between",
-                             text, WORLD_SIZES_MAX, SEGMENT_MAX_RANKS);
+                             text, WORLD_SIZES_MAX, SHARED_MAX_RANKS);
         b->world_sizes[b->count++] = (int)size;
         if (!*end) return STATUS_OK;
     }

@@ -5,7 +5,7 @@
 // of 16 samples of shard 0, then those of shard 1, … Groups are added along a tree inside their
 // shard, and the shards along a tree above. Both trees split n leaves at the largest power of two
 // below n (as Merkle trees do: RFC 6962), so that a prefix of the leaves has the tree of that
-// prefix, and missing tails change nothing.
+// prefix, and missing ends change nothing.
 //
 // Nodes are numbered in post-order: children before parents, the left subtree before the right one,
 // the root last. Six groups:

@@ -42,7 +42,7 @@ static status refuse_syntax(reader *r) {
         if (c == '\n') {
             mark.line++;
             mark.column = 0;
-        } else if ((c & 0xc0) != 0x80) { // not the tail of a UTF-8 character
+        } else if ((c & 0xc0) != 0x80) { // not a later byte of a UTF-8 character
             mark.column++;
         }
     }

@@ -14,7 +14,7 @@
 //
 // A record is a float vector: the gradient sums in the layout of the parameter arena; then, in the
 // layout of the buffer arena, the batch norm statistics of the step, weighted by counts; then
-// RECORD_TAIL floats, of which the first is the sum of the samples' losses; the others are zero,
+// RECORD_EXTRA floats, of which the first is the sum of the samples' losses; the others are zero,
 // and the caller's to fill before the reduction. Everything that ranks must agree on rides on one
 // reduction.
 //
@@ -35,9 +35,9 @@
 #include "compute/program.h"
 
 enum {
-    GROUP = 16,       // samples of a group: the leaves of the reduction tree, the lanes of a vector
-    RECORD_TAIL = 16, // floats behind the arenas in a record
-    RECORD_LOSS = 0,  // tail[0]: sum of the losses
+    GROUP = 16, // samples of a group: the leaves of the reduction tree, the lanes of a vector
+    RECORD_EXTRA = 16, // floats after the arenas in a record
+    RECORD_LOSS = 0,   // tail[0]: sum of the losses
     ENGINE_MAX_CHANNELS = 16,
     ENGINE_MAX_SHARDS = 1024,                // of a step
     ENGINE_MAX_SHARD_SAMPLES = 1024 * GROUP, // of a shard in a step
@@ -104,7 +104,7 @@ typedef struct engine_options {
     engine_exchange exchange;
     void *exchange_context;
     bool deferred; // updates may be pending: whoever steps collects their results
-    bool split;    // forward and backward will be called apart: all activations of a step are kept
+    bool apart;    // forward and backward will be called apart: all activations of a step are kept
     // On a GPU each kernel is launched when the one in front has ended, also where it could wait in
     // place: to compare with.
     bool serial_launches;
@@ -234,7 +234,7 @@ typedef struct backend {
     // The same in parts, for strategies that compute the loss elsewhere (DataParallel). Logits and
     // their gradients travel as blocks of [classes][GROUP], one a group of this engine, in order:
     // logits_floats of the last batch, of any memory. forward() may only be called on an engine
-    // that was opened with `split`; backward() completes the step.
+    // that was opened with `apart`; backward() completes the step.
     status (*forward)(engine *e, const batch *b, error *err);
     size_t (*logits_floats)(const engine *e);
     void (*gather_logits)(engine *e, float *logits);
@@ -277,7 +277,7 @@ typedef struct backend {
     // All ranks together, between step() and update(): from the records to the reduced one. Rank r
     // owns the leaves [first_leaf[r], first_leaf[r + 1]). `exact`: along the tree; else in an order
     // that depends on the world size. The last n floats of a record's tail are filled with
-    // `wishes`; n < RECORD_TAIL. A reduction in buckets is done by update(), and its time is among
+    // `wishes`; n < RECORD_EXTRA. A reduction in buckets is done by update(), and its time is among
     // times(). Who measures it may call it again without a step: it sums whatever the records hold,
     // at once, and takes as long as one behind a step.
     status (*group_reduce)(engine *e, const int *first_leaf, bool exact, const float *wishes, int n,
@@ -305,7 +305,7 @@ typedef struct backend {
 
 // Floats in a record of this program.
 static inline size_t record_floats(const program *p) {
-    return p->parameters + p->buffers + RECORD_TAIL;
+    return p->parameters + p->buffers + RECORD_EXTRA;
 }
 
 // Optimizer state arrays of an update kind: 1 (momentum) or 2 (moments).

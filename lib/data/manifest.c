@@ -66,9 +66,9 @@ static status describe_commit(yaml_node *run, error *err) {
     static const char dirty[] = "-dirty";
     char commit[128];
     snprintf(commit, sizeof commit, "%s", cli_version());
-    size_t length = strlen(commit), tail = sizeof dirty - 1;
-    bool is_dirty = length > tail && !strcmp(commit + length - tail, dirty);
-    if (is_dirty) commit[length - tail] = 0;
+    size_t length = strlen(commit), suffix = sizeof dirty - 1;
+    bool is_dirty = length > suffix && !strcmp(commit + length - suffix, dirty);
+    if (is_dirty) commit[length - suffix] = 0;
     status rc = put_text(run, "commit", commit, err);
     if (rc != STATUS_OK) return rc;
     return yaml_put(run, "dirty", yaml_new_boolean(is_dirty, err), err);

@@ -3,7 +3,8 @@
 // In epoch e, shard v visits its samples in a random order keyed by (seed, e, v): RANDOM_ORDER with
 // layer = v. Each step takes the next global_batch / V samples of every shard; the last step of an
 // epoch takes what is left, so some shards may then give fewer samples, or none. Every sample comes
-// exactly once an epoch: no padding, no dropped tail. In every step the counts do not grow with v.
+// exactly once an epoch: no padding, no dropped remainder. In every step the counts do not grow
+// with v.
 //
 // Threads: orders are computed by sampler_begin_epoch and do not change after it, so any number of
 // threads may call sampler_step. Two epochs are held at a time: loaders may run ahead into epoch e

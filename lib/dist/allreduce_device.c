@@ -33,7 +33,7 @@ static void make_program(device_vector *v, size_t n) {
                            .count = 1,
                            .input = v->layer.in,
                            .classes = CLASSES,
-                           .parameters = n - RECORD_TAIL};
+                           .parameters = n - RECORD_EXTRA};
 }
 
 // ---- The group ----
@@ -165,7 +165,7 @@ status device_vector_check(device_vector *v, bool fast, error *err) {
     TRY(v->backend->group_reduce(v->engine, v->first_leaf, !fast, &wish, 1, &traffic, err));
     TRY(v->backend->update(v->engine, &rule, &result, err));
     TRY(v->backend->group_result(v->engine, &wish, 1, err));
-    TRY(check_value(v->program.parameters + RECORD_TAIL - 1, wish, all, err));
+    TRY(check_value(v->program.parameters + RECORD_EXTRA - 1, wish, all, err));
     rc = check_parameters(v, err);
 out:
     return rc;

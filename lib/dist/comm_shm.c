@@ -7,14 +7,14 @@
 #include "base/memory.h"
 #include "dist/terms.h"
 
-static_assert((int)COMM_ALIVE_MS == (int)SEGMENT_PATIENCE_MS, "both count in the same steps");
+static_assert((int)COMM_ALIVE_MS == (int)SHARED_PATIENCE_MS, "both count in the same steps");
 
-static_assert((int)SEGMENT_ALIGNMENT == (int)SLICE_ALIGNMENT, "vectors begin as slices do");
+static_assert((int)SHARED_ALIGNMENT == (int)SLICE_ALIGNMENT, "vectors begin as slices do");
 
 typedef struct group {
     comm base;
-    segment *segment;
-    bool owns_segment;
+    shared_memory *shared;
+    bool owns_shared;
     unsigned gathers; // rounds so far; which of the two areas is next
     int stalled;      // how often in turn alive() has found a rank stopped
     terms terms;      // of the reduction in progress
@@ -41,11 +41,11 @@ static status gather_round(group *g, const unsigned char *mine, size_t bytes, si
                            unsigned char *all, error *err) {
     size_t room;
     const int parity = (int)(g->gathers++ % 2);
-    memcpy(segment_gather(g->segment, parity, g->base.rank, &room), mine, bytes);
-    status rc = segment_meet(g->segment, g->base.rank, err);
+    memcpy(shared_gather(g->shared, parity, g->base.rank, &room), mine, bytes);
+    status rc = shared_meet(g->shared, g->base.rank, err);
     if (rc != STATUS_OK) return rc;
     for (int r = 0; r < g->base.size; r++)
-        memcpy(all + (size_t)r * stride, segment_gather(g->segment, parity, r, &room), bytes);
+        memcpy(all + (size_t)r * stride, shared_gather(g->shared, parity, r, &room), bytes);
     return STATUS_OK;
 }
 
@@ -53,7 +53,7 @@ static status all_gather(comm *c, const void *mine, size_t bytes, void *all, err
     group *g = group_of(c);
     size_t room;
     status rc = STATUS_OK;
-    (void)segment_gather(g->segment, 0, 0, &room);
+    (void)shared_gather(g->shared, 0, 0, &room);
     for (size_t at = 0; at < bytes; at += room)
         TRY(gather_round(g, (const unsigned char *)mine + at, smaller(room, bytes - at), bytes,
                          (unsigned char *)all + at, err));
@@ -66,7 +66,7 @@ out:
 // ---- Reducing ----
 
 static piece make_piece(const comm *c, size_t first, size_t length) {
-    const size_t line = SEGMENT_ALIGNMENT / sizeof(float);
+    const size_t line = SHARED_ALIGNMENT / sizeof(float);
     return (piece){
         .first = first,
         .length = length,
@@ -77,10 +77,10 @@ static piece make_piece(const comm *c, size_t first, size_t length) {
 
 // How many floats of a vector go in one round when a rank has up to `most` of them.
 static size_t round_length(const group *g, size_t most) {
-    const size_t line = SEGMENT_ALIGNMENT / sizeof(float);
+    const size_t line = SHARED_ALIGNMENT / sizeof(float);
     size_t vectors, result;
-    (void)segment_vectors(g->segment, 0, &vectors);
-    (void)segment_result(g->segment, &result);
+    (void)shared_vectors(g->shared, 0, &vectors);
+    (void)shared_result(g->shared, &result);
     return most > 1 ? smaller(vectors / most / line * line, result) : result;
 }
 
@@ -88,7 +88,7 @@ static size_t round_length(const group *g, size_t most) {
 static void lay_down(const group *g, const float *const *term, const piece *p) {
     const slice own = p->own;
     size_t room;
-    float *to = segment_vectors(g->segment, g->base.rank, &room);
+    float *to = shared_vectors(g->shared, g->base.rank, &room);
     for (int k = 0; k < terms_count(&g->terms, g->base.rank); k++, to += p->stride) {
         const float *from = term[k] + p->first;
         memcpy(to, from, own.low * sizeof *to);
@@ -101,7 +101,7 @@ static void find_terms(group *g, const float *const *mine, const piece *p) {
     terms *t = &g->terms;
     size_t room;
     for (int r = 0; r < g->base.size; r++) {
-        const float *from = segment_vectors(g->segment, r, &room);
+        const float *from = shared_vectors(g->shared, r, &room);
         for (int k = 0; k < terms_count(t, r); k++, from += p->stride)
             t->at[t->first[r] + k] = (r == g->base.rank ? mine[k] + p->first : from) + p->own.low;
     }
@@ -120,13 +120,13 @@ static status reduce_round(group *g, const float *const *term, float *out, const
                            error *err) {
     const int rank = g->base.rank;
     size_t room;
-    float *result = segment_result(g->segment, &room);
+    float *result = shared_result(g->shared, &room);
     status rc;
     lay_down(g, term, p);
-    TRY(segment_meet(g->segment, rank, err));
+    TRY(shared_meet(g->shared, rank, err));
     find_terms(g, term, p);
     terms_sum(&g->terms, result + p->own.low, p->own.high - p->own.low);
-    TRY(segment_meet(g->segment, rank, err));
+    TRY(shared_meet(g->shared, rank, err));
     memcpy(out + p->first, result, p->length * sizeof *out);
     count_bytes(g, p);
 out:
@@ -161,12 +161,12 @@ static status reduce_fast(comm *c, float *values, size_t n, error *err) {
 // ---- Life ----
 
 static status barrier(comm *c, error *err) {
-    return segment_meet(group_of(c)->segment, c->rank, err);
+    return shared_meet(group_of(c)->shared, c->rank, err);
 }
 
 static status alive(comm *c, error *err) {
     group *g = group_of(c);
-    return segment_look(g->segment, &g->stalled, err);
+    return shared_look(g->shared, &g->stalled, err);
 }
 
 static void free_group(group *g) {
@@ -176,8 +176,8 @@ static void free_group(group *g) {
 
 static void release(comm *c) {
     group *g = group_of(c);
-    segment_leave(g->segment, c->rank);
-    if (g->owns_segment) segment_free(g->segment);
+    shared_leave(g->shared, c->rank);
+    if (g->owns_shared) shared_free(g->shared);
     free_group(g);
 }
 
@@ -190,21 +190,21 @@ static const comm_ops ops = {
     .free = release,
 };
 
-status comm_shm(segment *s, int rank, bool own, comm **out, error *err) {
-    const int size = segment_size(s);
+status comm_shm(shared_memory *s, int rank, bool own, comm **out, error *err) {
+    const int size = shared_size(s);
     status rc = STATUS_FAILED;
     *out = NULL;
     group *g = memory_new(1, sizeof *g, err);
     if (!g) goto out;
     g->base = (comm){.ops = &ops, .transport = "shared memory", .rank = rank, .size = size};
-    g->segment = s;
+    g->shared = s;
     TRY(terms_init(&g->terms, size, err));
-    TRY(segment_attach(s, rank, err));
-    g->owns_segment = own;
+    TRY(shared_attach(s, rank, err));
+    g->owns_shared = own;
     *out = &g->base;
     return STATUS_OK;
 out:
     if (g) free_group(g);
-    if (own) segment_free(s);
+    if (own) shared_free(s);
     return rc;
 }

@@ -13,15 +13,15 @@
 // comes before having copied the last one. An all-gather is one meeting; its two areas take turns,
 // so that the one being written was read before the meeting in between.
 //
-// What does not fit into the segment goes in rounds; the bits do not depend on it.
+// What does not fit into it goes in rounds; the bits do not depend on it.
 #ifndef LOCKSTEP_DIST_COMM_SHM_H
 #define LOCKSTEP_DIST_COMM_SHM_H
 
 #include "dist/comm.h"
-#include "dist/segment.h"
+#include "dist/shared_memory.h"
 
-// Makes this process rank `rank` of the group that shares `s`. With `own` the segment is freed
+// Makes this process rank `rank` of the group that shares `s`. With `own` that is freed
 // along with *c, also when this fails; else it must outlive it.
-status comm_shm(segment *s, int rank, bool own, comm **c, error *err) MUST_CHECK;
+status comm_shm(shared_memory *s, int rank, bool own, comm **c, error *err) MUST_CHECK;
 
 #endif

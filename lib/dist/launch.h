@@ -36,7 +36,7 @@ status launch_detect(launch_environment *env, error *err) MUST_CHECK;
 // launcher that waits, and SIGTERM and SIGINT end the process until all ranks are there.) The ranks
 // must agree on the size of the group; else all of them fail with STATUS_USAGE.
 //
-// At an address: rank 0 listens, the others connect, and all map one shared memory segment. All
+// At an address: rank 0 listens, the others connect, and all map one shared memory. All
 // ranks must be on this host, and agree on the size of the vectors; else STATUS_USAGE. `n` is the
 // largest vector (floats) and `gather_bytes` the largest all_gather contribution that will be used;
 // larger ones work, but take more rounds.

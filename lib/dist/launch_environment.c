@@ -6,7 +6,7 @@
 
 #include "dist/launch.h"
 #include "dist/launch_mpi.h"
-#include "dist/segment.h"
+#include "dist/shared_memory.h"
 
 // Who else starts processes, and how it tells each which one it is.
 typedef struct family {
@@ -105,7 +105,7 @@ static int slurm_tasks_here(const char *list, const char *node) {
         char *end;
         long nodes = 1;
         const long tasks = strtol(at, &end, 10);
-        if (end == at || tasks < 1 || tasks > SEGMENT_MAX_RANKS) return 0;
+        if (end == at || tasks < 1 || tasks > SHARED_MAX_RANKS) return 0;
         if (strncmp(end, "(x", 2) == 0) nodes = strtol(end + 2, &end, 10);
         if (left < nodes) return (int)tasks;
         left -= nodes;
@@ -140,7 +140,7 @@ status launch_detect(launch_environment *env, error *err) {
     }
     if (!value_of(f->rank)) return missing(f->rank, f->size, err);
     if (!value_of(f->size)) return missing(f->size, f->rank, err);
-    TRY(read_number(f->size, 1, SEGMENT_MAX_RANKS, &env->size, err));
+    TRY(read_number(f->size, 1, SHARED_MAX_RANKS, &env->size, err));
     TRY(read_number(f->rank, 0, env->size - 1, &env->rank, err));
     find_local(f, env);
     env->mpi = f->mpi && !value_of("MASTER_ADDR") && !value_of("MASTER_PORT");

@@ -36,7 +36,7 @@ typedef struct answer {
     char magic[8];
     uint32_t protocol;
     int32_t code;          // a status; the text says why
-    int32_t process, file; // where the segment is
+    int32_t process, file; // where the shared memory is
     uint64_t token;
     char text[1024];
 } answer;
@@ -113,11 +113,11 @@ static answer refusal(status rc, const error *err) {
     return a;
 }
 
-static answer invitation(const segment *s) {
+static answer invitation(const shared_memory *s) {
     answer a = {.protocol = PROTOCOL,
                 .process = (int32_t)getpid(),
-                .file = segment_file(s),
-                .token = segment_token(s)};
+                .file = shared_file(s),
+                .token = shared_token(s)};
     memcpy(a.magic, magic, sizeof magic);
     return a;
 }
@@ -178,14 +178,15 @@ static void tell_all(const meeting *m, const answer *a) {
         if (m->peers[r] >= 0) endpoint_send(m->peers[r], a, sizeof *a);
 }
 
-// Waits until every peer has mapped the segment: from then on its lock tells whether it lives.
-static status await_peers(const meeting *m, segment *s, uint64_t deadline, error *err) {
+// Waits until every peer has mapped the shared memory: from then on its lock tells whether it
+// lives.
+static status await_peers(const meeting *m, shared_memory *s, uint64_t deadline, error *err) {
     for (int r = 1; r < m->own.size; r++) {
         int32_t code = STATUS_FAILED;
         endpoint_news news;
         status rc = endpoint_receive(m->peers[r], &code, sizeof code, deadline, &news, err);
         if (rc == STATUS_OK && (news != ENDPOINT_WHOLE || code != STATUS_OK)) {
-            segment_fail(s, r, SEGMENT_DIED);
+            shared_fail(s, r, SHARED_DIED);
             rc = error_set(err, STATUS_FAILED, "cannot start the group: rank %d %s", r,
                            news == ENDPOINT_WHOLE ? "could not map the shared memory"
                                                   : "ended while it joined");
@@ -197,12 +198,12 @@ static status await_peers(const meeting *m, segment *s, uint64_t deadline, error
 
 static status found_group(meeting *m, comm **c, error *err) {
     const uint64_t deadline = after((uint64_t)m->env->seconds * 1000);
-    segment *s;
+    shared_memory *s;
     answer a;
     status rc;
     TRY(endpoint_listen(m->env->address, m->env->port, &m->listener, err));
     TRY(gather_peers(m, deadline, err));
-    TRY(segment_create(m->own.size, m->own.n, m->own.gather_bytes, &s, err));
+    TRY(shared_create(m->own.size, m->own.n, m->own.gather_bytes, &s, err));
     TRY(comm_shm(s, 0, true, c, err));
     a = invitation(s);
     tell_all(m, &a);
@@ -258,7 +259,7 @@ static status follow(const launch_environment *env, const hello *own, comm **c, 
     const uint64_t deadline = after((uint64_t)env->seconds * 1000);
     int connection = -1;
     answer a;
-    segment *s;
+    shared_memory *s;
     status rc;
     TRY(endpoint_connect(env->address, env->port, deadline, &connection, err));
     if (connection < 0) {
@@ -269,7 +270,7 @@ static status follow(const launch_environment *env, const hello *own, comm **c, 
     }
     endpoint_send(connection, own, sizeof *own);
     TRY(read_answer(env, connection, deadline + FAREWELL_MS * UINT64_C(1000000), &a, err));
-    rc = segment_open((pid_t)a.process, a.file, a.token, &s, err);
+    rc = shared_open((pid_t)a.process, a.file, a.token, &s, err);
     if (rc == STATUS_OK) rc = comm_shm(s, env->rank, true, c, err);
     const int32_t code = (int32_t)rc;
     endpoint_send(connection, &code, sizeof code);

@@ -25,7 +25,7 @@ typedef struct child {
 
 typedef struct job {
     int size, running;
-    segment *segment;
+    shared_memory *shared;
     child *children;
     pid_t parent;
     sigset_t watched, mask_before;
@@ -44,13 +44,13 @@ static status run_rank(job *j, int rank, launch_body body, void *argument, error
     if (j->size == 1)
         TRY(comm_self(&c, err));
     else
-        TRY(comm_shm(j->segment, rank, false, &c, err));
+        TRY(comm_shm(j->shared, rank, false, &c, err));
     rc = body(argument, c, err);
     // The others' hearing of a failure must not lead to the end of the rank that can explain it.
     sigprocmask(SIG_BLOCK, &j->watched, NULL);
 out:
     // Before leaving, so that the others hear of the error and not of the leaving.
-    if (rc != STATUS_OK && rc != STATUS_STOPPED) segment_fail(j->segment, rank, SEGMENT_ERROR);
+    if (rc != STATUS_OK && rc != STATUS_STOPPED) shared_fail(j->shared, rank, SHARED_ERROR);
     comm_free(c);
     return rc;
 }
@@ -60,7 +60,7 @@ _Noreturn static void be_rank(job *j, int rank, launch_body body, void *argument
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != j->parent) _exit(STATUS_FAILED);
     sigaction(SIGCHLD, &j->child_before, NULL);
     sigprocmask(SIG_SETMASK, &j->mask_before, NULL);
-    error *report = segment_report(j->segment, rank);
+    error *report = shared_report(j->shared, rank);
     status rc = run_rank(j, rank, body, argument, report);
     if (fflush(stdout) != 0 && rc == STATUS_OK)
         rc = error_system(report, STATUS_FAILED, errno, "cannot write to standard output");
@@ -112,7 +112,7 @@ static bool ended_well(int ended) {
 // Did the rank come to the end of its body?
 static bool has_reported(const job *j, int rank) {
     const int ended = j->children[rank].ended;
-    const error *report = segment_report(j->segment, rank);
+    const error *report = shared_report(j->shared, rank);
     return WIFEXITED(ended) && WEXITSTATUS(ended) == (int)report->code && report->message[0];
 }
 
@@ -124,7 +124,7 @@ static void reap(job *j) {
         j->running--;
         if (ended_well(c->ended)) continue;
         if (j->first_bad < 0) j->first_bad = r;
-        segment_fail(j->segment, r, SEGMENT_DIED); // unless a rank has already failed
+        shared_fail(j->shared, r, SHARED_DIED); // unless a rank has already failed
         end_all(j);
     }
 }
@@ -186,25 +186,25 @@ static status describe_death(const job *j, int rank, launch_death *death, error 
 
 static bool all_say_the_same(const job *j, const error *what) {
     for (int r = 0; r < j->size; r++)
-        if (!has_reported(j, r) || strcmp(segment_report(j->segment, r)->message, what->message))
+        if (!has_reported(j, r) || strcmp(shared_report(j->shared, r)->message, what->message))
             return false;
     return true;
 }
 
 // The rank that failed first knows why; what the others say is only that it did.
 static status judge(const job *j, launch_death *death, error *err) {
-    segment_failure how;
-    int rank = segment_failed(j->segment, &how);
-    if (rank < 0 || how == SEGMENT_STALLED || ended_well(j->children[rank].ended))
+    shared_failure how;
+    int rank = shared_failed(j->shared, &how);
+    if (rank < 0 || how == SHARED_STALLED || ended_well(j->children[rank].ended))
         rank = j->first_bad; // it knows of the one that does not
     if (rank < 0) {          // all went well: stopped, or done
         for (rank = 0; rank < j->size - 1 && !WEXITSTATUS(j->children[rank].ended);) rank++;
         const status rc = (status)WEXITSTATUS(j->children[rank].ended);
-        if (rc != STATUS_OK && err) *err = *segment_report(j->segment, rank);
+        if (rc != STATUS_OK && err) *err = *shared_report(j->shared, rank);
         return rc;
     }
     if (!has_reported(j, rank)) return describe_death(j, rank, death, err);
-    const error *report = segment_report(j->segment, rank);
+    const error *report = shared_report(j->shared, rank);
     if (err) *err = *report;
     if (j->size > 1 && !all_say_the_same(j, report)) error_prefix(err, "rank %d: ", rank);
     return report->code;
@@ -216,7 +216,7 @@ status launch_local(int size, size_t n, size_t gather_bytes, launch_body body, v
     job j = {.size = size, .first_bad = -1, .parent = getpid()};
     status rc;
     *found = (launch_death){.came = false};
-    TRY(segment_create(size, n, gather_bytes, &j.segment, err));
+    TRY(shared_create(size, n, gather_bytes, &j.shared, err));
     j.children = memory_new((size_t)size, sizeof *j.children, err);
     if (!j.children) {
         rc = STATUS_FAILED;
@@ -229,6 +229,6 @@ status launch_local(int size, size_t n, size_t gather_bytes, launch_body body, v
     give_signals_back(&j);
 out:
     free(j.children);
-    segment_free(j.segment);
+    shared_free(j.shared);
     return rc;
 }

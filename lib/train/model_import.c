@@ -26,8 +26,8 @@ typedef struct import {
 } import;
 
 static bool ends_with(const char *text, const char *end) {
-    size_t length = strlen(text), tail = strlen(end);
-    return length >= tail && strcmp(text + length - tail, end) == 0;
+    size_t length = strlen(text), suffix = strlen(end);
+    return length >= suffix && strcmp(text + length - suffix, end) == 0;
 }
 
 // The tensor of the model that `name` means, or NULL. A layer may itself be called "module".

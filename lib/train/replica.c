@@ -23,7 +23,7 @@ struct executor {
 };
 
 // Wishes ride in the last floats of a record: a sum above 0 means that somebody wishes.
-enum { RECORD_WISHES = RECORD_TAIL - WISHES };
+enum { RECORD_WISHES = RECORD_EXTRA - WISHES };
 // To hear of it, the host waits for the step. Where nothing else does (group_way.buckets), wishes
 // are asked for in every so many steps only, the same ones on all ranks.
 enum { STEPS_A_WISH = 16 };
@@ -144,8 +144,8 @@ status replica_read(executor *x, float *parameters, float *buffers, float *state
 static void put_wishes(const executor *x, float *const *records, int count,
                        const bool wish[WISHES]) {
     for (int k = 0; k < count; k++) {
-        float *tail = records[k] + x->record - RECORD_TAIL + RECORD_WISHES;
-        for (int i = 0; i < WISHES; i++) tail[i] = k == 0 && wish[i] ? 1.0f : 0.0f;
+        float *wishes = records[k] + x->record - RECORD_EXTRA + RECORD_WISHES;
+        for (int i = 0; i < WISHES; i++) wishes[i] = k == 0 && wish[i] ? 1.0f : 0.0f;
     }
 }
 
@@ -199,7 +199,7 @@ static status reduce_here(executor *x, const bool wish[WISHES], bool agreed[WISH
     rc = x->reduce_fast ? reduce_fast(x, records, count, out, err)
                         : reduce_exact(x, records, out, err);
     book(x, PHASE_COMM, begin, clock_now());
-    read_wishes(out + x->record - RECORD_TAIL + RECORD_WISHES, agreed);
+    read_wishes(out + x->record - RECORD_EXTRA + RECORD_WISHES, agreed);
     x->vectors += (uint64_t)count;
     x->bytes += x->comm->bytes_sent - sent;
     return rc;

@@ -102,7 +102,7 @@ static status open_part(executor *x, int number, const executor_options *o, erro
                               .sync_batch_norm = e->sync_batch_norm,
                               .exchange = x->replicas > 1 ? dp_exchange : NULL,
                               .exchange_context = p,
-                              .split = true,
+                              .apart = true,
                               .trace = o->trace,
                               .track = p->track,
                               .track_name = threads};

@@ -440,7 +440,7 @@ static ncclResult_t add_call(ncclComm *c, cudaStream_t stream, ncclDataType_t ty
 }
 
 // A collective: something to everybody, and something from everybody to `to` + r · stride.
-static void plan_collective(ncclComm *c, const operation &o) {
+static void add_collective(ncclComm *c, const operation &o) {
     const size_t bytes = o.count * sizeof(float);
     const label l = {o.what, o.count, c->collectives++};
     if (o.what == calls::all_reduce)
@@ -460,7 +460,7 @@ static void plan(ncclComm *c, const operation &o) {
     const size_t bytes = o.count * sizeof(float);
     const label l = {calls::point_to_point, o.count, 0};
     if (o.send && o.receive)
-        plan_collective(c, o);
+        add_collective(c, o);
     else if (o.send)
         c->transfers.push_back({true, o.peer, l, (char *)o.from, bytes});
     else

@@ -77,7 +77,7 @@ typedef struct training {
     int missing, missing_from; // a rank that dies in front of this reduction; -1: before joining
     int missing_behind;        // ... or behind so many gatherings of its group; 0: not there
     bool stops; // rank 1, which lives, in front of its fifth step, until rank 0 has ended
-    segment *meeting_place;
+    shared_memory *meeting_place;
     outcome_of_rank *outcomes[MAX_RANKS];
     size_t outcome_bytes;
     uint64_t *died; // when
@@ -245,7 +245,7 @@ _Noreturn static void be_member(const training *t, int number) {
     if (rc == STATUS_OK && t->size > 1) rc = m.comm->ops->barrier(m.comm, &m.out->err);
     m.out->rc = rc;
     m.out->ended = clock_now();
-    if (rc != STATUS_OK && t->size > 1) segment_fail(t->meeting_place, number, SEGMENT_ERROR);
+    if (rc != STATUS_OK && t->size > 1) shared_fail(t->meeting_place, number, SHARED_ERROR);
     cuda->close(m.e);
     comm_free(m.comm);
     _exit(0);
@@ -267,7 +267,7 @@ static void prepare(training *t) {
         t->outcomes[r]->rc = STATUS_FAILED; // until it says otherwise
     }
     t->died = share(sizeof *t->died);
-    if (t->size > 1 && segment_create(t->size, 16, 1024, &t->meeting_place, &err) != STATUS_OK)
+    if (t->size > 1 && shared_create(t->size, 16, 1024, &t->meeting_place, &err) != STATUS_OK)
         fail_msg("%s", err.message);
 }
 
@@ -285,7 +285,7 @@ static void run_members(training *t) {
         assert_true(r == t->missing ? WIFSIGNALED(ended)
                                     : WIFEXITED(ended) && WEXITSTATUS(ended) == 0);
     }
-    segment_free(t->meeting_place);
+    shared_free(t->meeting_place);
 }
 
 static void release_members(const training *t) {

@@ -88,7 +88,7 @@ static void fake_sample(engine *e, const uint8_t *pixels, int label) {
     float logits[16], total = 0;
     fake_logits(e, pixels, logits);
     for (int k = 0; k < e->p->classes; k++) total += expf(logits[k]);
-    e->sum[e->record - RECORD_TAIL + RECORD_LOSS] += logf(total) - logits[label];
+    e->sum[e->record - RECORD_EXTRA + RECORD_LOSS] += logf(total) - logits[label];
     for (int k = 0; k < e->p->classes; k++) {
         float d = expf(logits[k]) / total - (k == label ? 1.0f : 0.0f);
         e->sum[l->bias + (size_t)k] += d;
@@ -111,7 +111,7 @@ static status fake_step(engine *e, const batch *b, error *err) {
         for (int i = 0; i < b->count[v]; i++, e->samples++)
             fake_sample(e, b->pixels[e->samples], (int)b->labels[e->samples]);
     }
-    if (step == fake.nan_at) e->sum[e->record - RECORD_TAIL + RECORD_LOSS] = NAN;
+    if (step == fake.nan_at) e->sum[e->record - RECORD_EXTRA + RECORD_LOSS] = NAN;
     reduction_tree_release(&e->tree);
     return reduction_tree_init(&e->tree, groups, b->shards, err);
 }
@@ -144,7 +144,7 @@ static status fake_update(engine *e, const update_rule *rule, update_result *res
         memcpy(&bits, &e->parameters[i], sizeof bits);
         result->digest = result->digest * 31 + bits;
     }
-    result->loss = e->sum[e->record - RECORD_TAIL + RECORD_LOSS] / (float)e->samples;
+    result->loss = e->sum[e->record - RECORD_EXTRA + RECORD_LOSS] / (float)e->samples;
     if (!e->deferred) return STATUS_OK;
     e->results[e->pending++] = *result;
     *result = (update_result){.pending = true};

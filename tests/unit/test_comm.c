@@ -38,9 +38,9 @@ typedef struct result {
     uint64_t sent, received;
 } result;
 
-// How ranks reach each other: `segment`, or with NULL `sockets`.
+// How ranks reach each other: `shared`, or with NULL `sockets`.
 typedef struct medium {
-    segment *segment;
+    shared_memory *shared;
     sockets sockets;
     status (*tell)(transport *t, int peer, uint64_t word, error *err); // NULL: sockets_tell
 } medium;
@@ -70,8 +70,8 @@ static void *be_rank(void *argument) {
     const medium *m = run->medium;
     transport_ops ops;
     comm *c;
-    out->rc = m->segment ? comm_shm(m->segment, run->rank, false, &c, &out->err)
-                         : comm_messages(join(m, run->rank, &ops), &c, &out->err);
+    out->rc = m->shared ? comm_shm(m->shared, run->rank, false, &c, &out->err)
+                        : comm_messages(join(m, run->rank, &ops), &c, &out->err);
     if (out->rc == STATUS_OK) {
         out->rc = run->body(c, run->argument, &out->err);
         out->sent = c->bytes_sent;
@@ -125,13 +125,12 @@ static void run_threads(const medium *m, int size, rank_body body, const void *a
 static void open_medium(medium *m, bool shared, int size, size_t n, size_t gather_bytes) {
     error err;
     *m = (medium){0};
-    if (shared)
-        assert_int_equal(segment_create(size, n, gather_bytes, &m->segment, &err), STATUS_OK);
+    if (shared) assert_int_equal(shared_create(size, n, gather_bytes, &m->shared, &err), STATUS_OK);
     if (!shared) assert_true(sockets_open(&m->sockets, size));
 }
 
 static void close_medium(medium *m) {
-    segment_free(m->segment);
+    shared_free(m->shared);
     sockets_close(&m->sockets);
 }
 
@@ -189,7 +188,7 @@ static void all_gather_puts_ranks_in_order(void **state) {
 typedef struct exact_case {
     int shards, groups[12];
     int size, first[MAX_RANKS + 1]; // ownership
-    size_t n, room;                 // of the vectors, of the segment
+    size_t n, room;                 // of the vectors, of the shared memory
 } exact_case;
 
 static void make_leaf(int leaf, size_t n, int round, float *out) {
@@ -273,7 +272,7 @@ static void reduce_exact_gives_the_bits_of_the_tree(void **state) {
         run_all_ways(exact_cases[k].size, exact_cases[k].room, 64, reduce_exact, &exact_cases[k]);
 }
 
-static void a_group_of_one_needs_no_segment(void **state) {
+static void a_group_of_one_needs_no_shared_memory(void **state) {
     (void)state;
     error err;
     comm *c;
@@ -425,7 +424,7 @@ static void expect_news_in(bool shared, rank_body body, void (*how)(comm *c), in
     const fate f = {2, how};
     pid_t process[4];
     open_medium(&m, shared, 4, 777, 64);
-    if (shared) segment_set_stall(m.segment, stall);
+    if (shared) shared_set_stall(m.shared, stall);
     const uint64_t begin = clock_now();
     for (int r = 0; r < 4; r++) process[r] = fork_rank((rank_run){&m, r, body, &f, out + r, 0});
     for (int r = 0; r < 4; r++) {
@@ -566,7 +565,7 @@ static void a_slow_rank_is_waited_for(void **state) {
     medium m;
     result *out = new_results();
     open_medium(&m, true, 3, 1, 1);
-    segment_set_stall(m.segment, 1);
+    shared_set_stall(m.shared, 1);
     run_processes(&m, 3, nap, NULL, out);
     for (int r = 0; r < 3; r++) assert_int_equal(out[r].rc, STATUS_OK);
     close_medium(&m);
@@ -574,10 +573,10 @@ static void a_slow_rank_is_waited_for(void **state) {
 }
 
 static status fail_first(comm *c, const void *argument, error *err) {
-    segment *s = *(segment *const *)argument;
+    shared_memory *s = *(shared_memory *const *)argument;
     if (c->rank == 1) {
-        segment_fail(s, 1, SEGMENT_ERROR);
-        segment_fail(s, 0, SEGMENT_DIED); // the first word counts
+        shared_fail(s, 1, SHARED_ERROR);
+        shared_fail(s, 0, SHARED_DIED); // the first word counts
     }
     return c->ops->barrier(c, err);
 }
@@ -585,18 +584,18 @@ static status fail_first(comm *c, const void *argument, error *err) {
 static void a_failure_reaches_everybody(void **state) {
     (void)state;
     medium m;
-    segment_failure how;
+    shared_failure how;
     result *out = new_results();
     open_medium(&m, true, 4, 1, 1);
-    segment *s = m.segment;
-    assert_int_equal(segment_failed(s, &how), -1);
+    shared_memory *s = m.shared;
+    assert_int_equal(shared_failed(s, &how), -1);
     run_processes(&m, 4, fail_first, &s, out);
     for (int r = 0; r < 4; r++) {
         assert_int_equal(out[r].rc, STATUS_FAILED);
         assert_string_equal(out[r].err.message, "rank 1 failed");
     }
-    assert_int_equal(segment_failed(s, &how), 1);
-    assert_int_equal(how, SEGMENT_ERROR);
+    assert_int_equal(shared_failed(s, &how), 1);
+    assert_int_equal(how, SHARED_ERROR);
     close_medium(&m);
     free_results(out);
 }
@@ -606,41 +605,40 @@ static void a_failure_reaches_everybody(void **state) {
 static void nonsense_is_refused(void **state) {
     (void)state;
     error err;
-    segment *s;
-    assert_int_equal(segment_create(SEGMENT_MAX_RANKS + 1, 1, 1, &s, &err), STATUS_USAGE);
+    shared_memory *s;
+    assert_int_equal(shared_create(SHARED_MAX_RANKS + 1, 1, 1, &s, &err), STATUS_USAGE);
     assert_null(s);
-    assert_int_equal(segment_create(2, SIZE_MAX / 8, 1, &s, &err), STATUS_USAGE);
-    assert_int_equal(segment_open(getpid(), 12345, 0, &s, &err), STATUS_FAILED);
+    assert_int_equal(shared_create(2, SIZE_MAX / 8, 1, &s, &err), STATUS_USAGE);
+    assert_int_equal(shared_open(getpid(), 12345, 0, &s, &err), STATUS_FAILED);
     assert_non_null(strstr(err.message, "No such file"));
-    assert_int_equal(segment_open(getpid(), 0, 0, &s, &err), STATUS_FAILED);
+    assert_int_equal(shared_open(getpid(), 0, 0, &s, &err), STATUS_FAILED);
     assert_null(s);
 }
 
 static void only_the_right_token_opens(void **state) {
     (void)state;
     error err;
-    segment *s, *other;
-    assert_int_equal(segment_create(2, 100, 100, &s, &err), STATUS_OK);
+    shared_memory *s, *other;
+    assert_int_equal(shared_create(2, 100, 100, &s, &err), STATUS_OK);
     const pid_t process = getpid();
-    const uint64_t token = segment_token(s);
-    assert_int_equal(segment_open(process, segment_file(s), token + 1, &other, &err),
-                     STATUS_FAILED);
+    const uint64_t token = shared_token(s);
+    assert_int_equal(shared_open(process, shared_file(s), token + 1, &other, &err), STATUS_FAILED);
     assert_non_null(strstr(err.message, "not ours"));
-    assert_int_equal(segment_open(process, segment_file(s), token, &other, &err), STATUS_OK);
-    assert_int_equal(segment_size(other), 2);
+    assert_int_equal(shared_open(process, shared_file(s), token, &other, &err), STATUS_OK);
+    assert_int_equal(shared_size(other), 2);
     size_t room;
-    segment_vectors(s, 1, &room)[room - 1] = 42; // both see the same memory
-    assert_true(segment_vectors(other, 1, &room)[room - 1] == 42);
-    segment_free(other);
-    segment_free(s);
-    segment_free(NULL);
+    shared_vectors(s, 1, &room)[room - 1] = 42; // both see the same memory
+    assert_true(shared_vectors(other, 1, &room)[room - 1] == 42);
+    shared_free(other);
+    shared_free(s);
+    shared_free(NULL);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_gather_puts_ranks_in_order),
         cmocka_unit_test(reduce_exact_gives_the_bits_of_the_tree),
-        cmocka_unit_test(a_group_of_one_needs_no_segment),
+        cmocka_unit_test(a_group_of_one_needs_no_shared_memory),
         cmocka_unit_test(bytes_are_counted),
         cmocka_unit_test(reduce_fast_adds_in_rank_order),
         cmocka_unit_test(collectives_take_turns),

@@ -20,7 +20,7 @@ static moments merge(moments a, moments b) {
 }
 
 // The left part of n leaves: the largest power of two below n.
-static int split(int n) {
+static int left_part(int n) {
     int k = 1;
     while (2 * k < n) k *= 2;
     return k;
@@ -39,7 +39,7 @@ static moments tree_moments(const rows *r, int first, int n) {
         size_t i = (size_t)first * r->stride;
         return (moments){r->count[first], r->a[i], r->b[i]};
     }
-    int k = split(n);
+    int k = left_part(n);
     return merge(tree_moments(r, first, k), tree_moments(r, first + k, n - k));
 }
 
@@ -53,7 +53,7 @@ static two_sums tree_sums(const rows *r, int first, int n) {
         return r->fa ? (two_sums){(double)r->fa[i], (double)r->fb[i]}
                      : (two_sums){r->a[i], r->b[i]};
     }
-    int k = split(n);
+    int k = left_part(n);
     two_sums left = tree_sums(r, first, k), right = tree_sums(r, first + k, n - k);
     return (two_sums){left.a + right.a, left.b + right.b};
 }
@@ -131,7 +131,7 @@ static int elements_of_all(const engine *e, const unit *u, double *count) {
 // ---- Forward ----
 
 static void set_forward(engine *e, const unit *u, int s, int c, moments m, double own_count) {
-    const size_t at = (size_t)s * e->plan.norm_channels + u->layers.norm_channel + (size_t)c;
+    const size_t at = (size_t)s * e->placement.norm_channels + u->layers.norm_channel + (size_t)c;
     const double variance = m.m2 / m.count, inv_std = 1.0 / sqrt(variance + u->layers.norm->eps);
     const float scale = e->parameters[u->layers.norm->weight + (size_t)c] * (float)inv_std;
     e->norm.mean[at] = (float)m.mean;
@@ -147,7 +147,7 @@ static void set_forward(engine *e, const unit *u, int s, int c, moments m, doubl
 
 bool batch_norm_forward(engine *e, const unit *u, int member) {
     const channel_part part = part_of(e, u, member);
-    const size_t stride = e->plan.norm_channels;
+    const size_t stride = e->placement.norm_channels;
     double count[MAX_ROWS];
     team_barrier(e->team);
     for (int s = e->run_first; s < e->run_end; s++) {
@@ -187,7 +187,7 @@ bool batch_norm_forward(engine *e, const unit *u, int member) {
 // dz = gamma·inv_std·(dy - mean(dy) - xhat·mean(dy·xhat)), xhat = (z - mean)·inv_std, as a·dy + b·z
 // + c.
 static void set_backward(engine *e, const unit *u, int s, int c, two_sums sum, double count) {
-    const size_t at = (size_t)s * e->plan.norm_channels + u->layers.norm_channel + (size_t)c;
+    const size_t at = (size_t)s * e->placement.norm_channels + u->layers.norm_channel + (size_t)c;
     const double inv_std = (double)e->norm.inv_std[at], mean = (double)e->norm.mean[at];
     const double factor = (double)e->parameters[u->layers.norm->weight + (size_t)c] * inv_std;
     const double from_z = -factor * inv_std * (sum.b / count);
@@ -198,7 +198,7 @@ static void set_backward(engine *e, const unit *u, int s, int c, two_sums sum, d
 
 bool batch_norm_backward(engine *e, const unit *u, int member) {
     const channel_part part = part_of(e, u, member);
-    const size_t stride = e->plan.norm_channels;
+    const size_t stride = e->placement.norm_channels;
     double count[MAX_ROWS];
     team_barrier(e->team);
     for (int s = e->run_first; s < e->run_end; s++) {
@@ -234,8 +234,8 @@ bool batch_norm_backward(engine *e, const unit *u, int member) {
 // ---- Running statistics ----
 
 void batch_norm_inference(engine *e) {
-    for (int i = 0; i < e->plan.count; i++) {
-        const unit *u = &e->plan.units[i];
+    for (int i = 0; i < e->placement.count; i++) {
+        const unit *u = &e->placement.units[i];
         if (!u->layers.norm) continue;
         for (int c = 0; c < u->layers.norm->out.channels; c++) {
             const size_t at = u->layers.norm_channel + (size_t)c;
@@ -257,8 +257,8 @@ static void follow(float *running, float statistic, double weight, double moment
 
 void batch_norm_update(engine *e) {
     const float *statistics = e->reduced + e->program->parameters;
-    for (int i = 0; i < e->plan.count; i++) {
-        const unit *u = &e->plan.units[i];
+    for (int i = 0; i < e->placement.count; i++) {
+        const unit *u = &e->placement.units[i];
         if (!u->layers.norm) continue;
         double count[MAX_ROWS], elements = 0, with_variance = 0;
         const int shards = elements_of_all(e, u, count);

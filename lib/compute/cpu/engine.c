@@ -56,7 +56,7 @@ static void *take(engine *e, size_t count, size_t size, error *err) {
     } while (0)
 
 static status take_norm_state(engine *e, error *err) {
-    const size_t channels = e->plan.norm_channels, shards = (size_t)e->options.local_shards;
+    const size_t channels = e->placement.norm_channels, shards = (size_t)e->options.local_shards;
     const size_t groups = (size_t)e->group_capacity * channels, own = shards * channels;
     norm_state *n = &e->norm;
     TAKE(n->group_mean, groups);
@@ -77,7 +77,7 @@ static status take_norm_state(engine *e, error *err) {
 static status take_member(engine *e, team_member *m, error *err) {
     TAKE(m->stack, (size_t)e->stack_size);
     for (int i = 0; i < e->stack_size; i++) TAKE(m->stack[i], record_floats(e->program));
-    TAKE(m->scratch, e->plan.scratch_floats);
+    TAKE(m->scratch, e->placement.scratch_floats);
     return STATUS_OK;
 }
 
@@ -110,7 +110,7 @@ static status take_memory(engine *e, error *err) {
     TAKE(e->buffers, e->program->buffers);
     for (int i = 0; i < update_state_arrays(e->kind); i++)
         TAKE(e->state[i], e->program->parameters);
-    TAKE(e->packed, e->plan.packed_floats);
+    TAKE(e->packed, e->placement.packed_floats);
     TAKE(e->groups, (size_t)e->group_capacity);
     TAKE(e->shard_groups, shards);
     TAKE(e->shard_leaves, shards + 1);
@@ -125,7 +125,7 @@ static status take_memory(engine *e, error *err) {
         rc = take_member(e, &e->members[t], err);
         if (rc != STATUS_OK) return rc;
     }
-    e->slot_bytes = e->plan.floats * sizeof(float) + e->plan.bytes;
+    e->slot_bytes = e->placement.floats * sizeof(float) + e->placement.bytes;
     e->slot_count = threads;
     if (!engine_slots_alone(e) && (size_t)e->group_capacity > threads)
         e->slot_count = (size_t)e->group_capacity;
@@ -190,20 +190,21 @@ static void cpu_close(engine *e) {
     for (size_t i = 0; i < e->given_count; i++) free(e->given[i]);
     free(e->given);
     reduction_tree_release(&e->tree);
-    schedule_release(&e->training);
-    schedule_release(&e->inference);
-    plan_release(&e->plan);
+    sequence_release(&e->training);
+    sequence_release(&e->inference);
+    placement_release(&e->placement);
     free(e);
 }
 
 static status open_parts(engine *e, error *err) {
     status rc;
-    TRY(plan_init(&e->plan, e->program, e->kernels, e->options.receives, e->options.sends, err));
+    TRY(placement_init(&e->placement, e->program, e->kernels, e->options.receives, e->options.sends,
+                       err));
     TRY(take_memory(e, err));
     TRY(take_records(e, err));
     TRY(take_tracks(e, err));
-    TRY(schedule_training(&e->training, e, err));
-    TRY(schedule_inference(&e->inference, e, err));
+    TRY(sequence_training(&e->training, e, err));
+    TRY(sequence_inference(&e->inference, e, err));
     TRY(team_new(e->options.threads, e->options.spin, &e->team, err));
 out:
     return rc;
@@ -273,8 +274,8 @@ static void pack_unit(const engine *e, const unit *u, bool transpose) {
 
 static void pack_part(engine *e, int member) {
     const int members = team_size(e->team);
-    for (int i = member; i < e->plan.count; i += members) {
-        const unit *u = &e->plan.units[i];
+    for (int i = member; i < e->placement.count; i += members) {
+        const unit *u = &e->placement.units[i];
         if (!u->layers.core || u->layers.core->kind != LAYER_CONV) continue;
         pack_unit(e, u, false);
         if (u->packed_transposed) pack_unit(e, u, true);

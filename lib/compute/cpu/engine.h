@@ -1,11 +1,11 @@
-// engine.h - the CPU engine from inside. engine.c: life and update; schedule.c: the order of
+// engine.h - the CPU engine from inside. engine.c: life and update; sequence.c: the order of
 // operations; ownership.c: which thread has which groups; operations.c: one group; batch_norm.c:
 // statistics over a shard; step.c: all of them together.
 //
-// A step is a list of *segments*. In a segment every thread runs the segment's operations on its
-// own groups, one group after the other, so that a group's activations stay in its cache. Segments
+// A step is a list of *sweeps*. In a sweep every thread runs the sweep's operations on its
+// own groups, one group after the other, so that a group's activations stay in its cache. Sweeps
 // end where a batch norm needs the other groups of its shard; without batch norm a step is one
-// segment, and a thread needs the memory of a single group.
+// sweep, and a thread needs the memory of a single group.
 //
 // A thread's leaves are contiguous. Their records go through a stack machine
 // (reduction_tree_merges): a leaf's operations write into a fresh record, or, where the tree adds
@@ -14,7 +14,7 @@
 #define LOCKSTEP_COMPUTE_CPU_ENGINE_H
 
 #include "compute/cpu/kernels.h"
-#include "compute/cpu/plan.h"
+#include "compute/cpu/placement.h"
 #include "compute/cpu/team.h"
 
 enum { CACHE_LINE = 64 };
@@ -51,20 +51,20 @@ typedef struct range { // of a record
 
 typedef enum meeting { MEET_NOT, MEET_FORWARD, MEET_BACKWARD } meeting;
 
-typedef struct segment {
+typedef struct sweep {
     int first, end;             // operations
     meeting meeting;            // what the threads do together at its end
     const unit *norm;           // for which batch norm
     int range_first, range_end; // the parts of a record that its operations write
-} segment;
+} sweep;
 
-typedef struct schedule_list { // of segments; training or inference
+typedef struct sequence { // of sweeps; training or inference
     operation *operations;
-    segment *segments;
+    sweep *sweeps;
     range *ranges;
-    int operation_count, segment_count, range_count;
-    int loss_segment; // where backward begins, for those that run it apart
-} schedule_list;
+    int operation_count, sweep_count, range_count;
+    int loss_sweep; // where backward begins, for those that run it apart
+} sequence;
 
 typedef struct group {
     int shard;   // local number
@@ -104,8 +104,8 @@ struct engine {
     engine_options options;
     update_kind kind;
     team *team;
-    plan plan;
-    schedule_list training, inference;
+    placement placement;
+    sequence training, inference;
 
     float *parameters, *buffers, *state[2], *packed;
     float load_scale[ENGINE_MAX_CHANNELS], load_shift[ENGINE_MAX_CHANNELS];
@@ -133,7 +133,7 @@ struct engine {
     int term_count;
     float *reduced;
 
-    int first_segment, end_segment;              // what the threads run
+    int first_sweep, end_sweep;                  // what the threads run
     const float *given_gradients, *given_losses; // backward() alone; else NULL
     int run_first, run_end;                      // the local shards that are worked on
     int record_first;                            // where their record goes
@@ -166,14 +166,14 @@ typedef struct group_work {
     float *memory;
 } group_work;
 
-// schedule.c
+// sequence.c
 phase operation_phase(operation_kind kind);
-status schedule_training(schedule_list *s, const engine *e, error *err) MUST_CHECK;
-status schedule_inference(schedule_list *s, const engine *e, error *err) MUST_CHECK;
-void schedule_release(schedule_list *s);
+status sequence_training(sequence *s, const engine *e, error *err) MUST_CHECK;
+status sequence_inference(sequence *s, const engine *e, error *err) MUST_CHECK;
+void sequence_release(sequence *s);
 
 // operations.c: runs operations [first, end) and books their time.
-void operations_run(const group_work *g, const schedule_list *s, int first, int end);
+void operations_run(const group_work *g, const sequence *s, int first, int end);
 
 // ownership.c: makes tree, groups and the threads' leaves fit the sample counts of a batch.
 status ownership_prepare(engine *e, const batch *b, error *err) MUST_CHECK;
@@ -182,7 +182,7 @@ void ownership_deal(engine *e, int first, int end);
 
 // Is a group finished before the next begins? Then all groups of a thread share one slot.
 static inline bool engine_slots_alone(const engine *e) {
-    return e->plan.norms == 0 && !e->options.split && !e->options.stage;
+    return e->placement.norms == 0 && !e->options.apart && !e->options.stage;
 }
 
 // step.c
@@ -207,7 +207,7 @@ status cpu_stage_backward(engine *e, int first_shard, int end_shard, const float
 void cpu_stage_reduce(engine *e);
 // The operations that exchange activations, on one group.
 void stage_operation(const group_work *g, operation_kind kind);
-// step.c: all threads run segments [first, end) on the shards dealt.
+// step.c: all threads run sweeps [first, end) on the shards dealt.
 status step_run(engine *e, int first, int end, error *err) MUST_CHECK;
 status cpu_infer(engine *e, const uint8_t *const *pixels, size_t samples, float *logits,
                  error *err) MUST_CHECK;

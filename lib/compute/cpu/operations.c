@@ -5,7 +5,7 @@
 #include "compute/cpu/engine.h"
 
 static uint8_t *winners(const group_work *g, const unit *u) {
-    return (uint8_t *)(g->memory + g->e->plan.floats) + u->winner;
+    return (uint8_t *)(g->memory + g->e->placement.floats) + u->winner;
 }
 
 static conv_task conv_forward(const group_work *g, const unit *u) {
@@ -128,7 +128,7 @@ static tail_task tail(const group_work *g, const unit *u) {
         t.shift = e->norm.run_shift + u->layers.norm_channel;
         return t;
     }
-    const size_t channels = e->plan.norm_channels;
+    const size_t channels = e->placement.norm_channels;
     const size_t shard = (size_t)g->group->shard * channels + u->layers.norm_channel;
     const size_t own = (size_t)g->index * channels + u->layers.norm_channel;
     t.scale = e->norm.scale + shard;
@@ -159,7 +159,8 @@ static void run_tail_sums(const group_work *g, const unit *u) {
     record_put(g->member, u->layers.norm->weight, t.sum_dy_xhat, channels);
     record_put(g->member, u->layers.norm->bias, t.sum_dy, channels);
     // The statistics of a shard enter the sum once, with its first group.
-    const size_t shard = (size_t)g->group->shard * e->plan.norm_channels + u->layers.norm_channel;
+    const size_t shard =
+        (size_t)g->group->shard * e->placement.norm_channels + u->layers.norm_channel;
     const bool leads = g->group->leads;
     record_put(g->member, e->program->parameters + u->layers.norm->mean,
                leads ? e->norm.weighted_mean + shard : NULL, channels);
@@ -225,7 +226,7 @@ static void run_dropout(const group_work *g, const unit *u) {
 
 static void run_moments(const group_work *g, const unit *u) {
     const engine *e = g->e;
-    const size_t own = (size_t)g->index * e->plan.norm_channels + u->layers.norm_channel;
+    const size_t own = (size_t)g->index * e->placement.norm_channels + u->layers.norm_channel;
     const view z = place_view(u->z, g->memory);
     e->kernels->moments(&z, g->samples, e->norm.group_mean + own, e->norm.group_m2 + own);
 }
@@ -235,7 +236,7 @@ static void run_loss(const group_work *g, const unit *u) {
     const engine *e = g->e;
     const program *p = e->program;
     const size_t classes = (size_t)p->classes;
-    float *logits = g->memory + u->z.offset, tail_values[RECORD_TAIL] = {0};
+    float *logits = g->memory + u->z.offset, tail_values[RECORD_EXTRA] = {0};
     if (e->given_gradients) {
         lanes_import(e, e->given_gradients + (size_t)g->index * classes * GROUP, logits, classes);
         tail_values[RECORD_LOSS] = e->given_losses[g->index];
@@ -246,7 +247,7 @@ static void run_loss(const group_work *g, const unit *u) {
                              .labels = e->batch->labels + g->group->first};
         tail_values[RECORD_LOSS] = e->kernels->loss(&t);
     }
-    record_put(g->member, p->parameters + p->buffers, tail_values, RECORD_TAIL);
+    record_put(g->member, p->parameters + p->buffers, tail_values, RECORD_EXTRA);
 }
 
 // Images lie scattered over the whole data set: they are fetched while the group before them is
@@ -266,7 +267,7 @@ static void run_operation(const group_work *g, const operation *op) {
     case OP_RECEIVE_GRADIENT:
     case OP_SEND_GRADIENT: stage_operation(g, op->kind); break;
     case OP_LOAD: {
-        const view x = place_view(e->plan.input, g->memory);
+        const view x = place_view(e->placement.input, g->memory);
         e->kernels->load(g->pixels, g->samples, e->load_scale, e->load_shift, &x);
         if (g->next) fetch_images(e, g->next);
         break;
@@ -298,7 +299,7 @@ static void run_operation(const group_work *g, const operation *op) {
     }
 }
 
-void operations_run(const group_work *g, const schedule_list *s, int first, int end) {
+void operations_run(const group_work *g, const sequence *s, int first, int end) {
     for (int i = first; i < end; i++) {
         run_operation(g, &s->operations[i]);
         // A clock read for each change of phase, not for each operation.

@@ -18,24 +18,25 @@ static void block_to_place(const engine *e, const float *block, place p, float *
 }
 
 static place output_place(const engine *e) {
-    return e->plan.units[e->plan.count - 1].y;
+    return e->placement.units[e->placement.count - 1].y;
 }
 
 void stage_operation(const group_work *g, operation_kind kind) {
     const engine *e = g->e;
-    const place input = e->plan.input, output = output_place(e);
+    const place input = e->placement.input, output = output_place(e);
     const size_t in = (size_t)g->index * block_floats(input),
                  out = (size_t)g->index * block_floats(output);
     switch (kind) {
     case OP_RECEIVE: block_to_place(e, e->stage_in + in, input, g->memory); break;
     case OP_RECEIVE_GRADIENT:
-        block_to_place(e, e->stage_in + out, e->plan.units[e->plan.count - 1].dy, g->memory);
+        block_to_place(e, e->stage_in + out, e->placement.units[e->placement.count - 1].dy,
+                       g->memory);
         break;
     case OP_SEND: // nobody here reads it with a border: it has none
         lanes_export(e, g->memory + output.offset, e->stage_out + out, shape_size(output.size));
         break;
     default:
-        lanes_export(e, g->memory + e->plan.input_gradient.offset, e->stage_out + in,
+        lanes_export(e, g->memory + e->placement.input_gradient.offset, e->stage_out + in,
                      shape_size(input.size));
         break;
     }
@@ -43,7 +44,7 @@ void stage_operation(const group_work *g, operation_kind kind) {
 
 // ---- A step ----
 size_t cpu_stage_floats(const engine *e, bool output) {
-    return block_floats(output ? output_place(e) : e->plan.input);
+    return block_floats(output ? output_place(e) : e->placement.input);
 }
 
 static status run(engine *e, int first_shard, int end_shard, int first, int end, error *err) {
@@ -58,7 +59,7 @@ status cpu_stage_forward(engine *e, const batch *b, int first_shard, int end_sha
     e->batch = b;
     e->stage_in = in;
     e->stage_out = out;
-    return run(e, first_shard, end_shard, 0, e->training.loss_segment, err);
+    return run(e, first_shard, end_shard, 0, e->training.loss_sweep, err);
 }
 
 status cpu_stage_backward(engine *e, int first_shard, int end_shard, const float *dout, float *din,
@@ -66,14 +67,14 @@ status cpu_stage_backward(engine *e, int first_shard, int end_shard, const float
     e->given_gradients = e->given_losses = NULL;
     e->stage_in = dout;
     e->stage_out = din;
-    return run(e, first_shard, end_shard, e->training.loss_segment, e->training.segment_count, err);
+    return run(e, first_shard, end_shard, e->training.loss_sweep, e->training.sweep_count, err);
 }
 
 // The cover that the last run left is that of its range: all shards, or the last one that has
 // samples.
 void cpu_stage_reduce(engine *e) {
     const program *p = e->program;
-    const size_t tail = p->buffers + RECORD_TAIL;
+    const size_t tail = p->buffers + RECORD_EXTRA;
     int terms = 0, first = 0, end = 0;
     while (e->run_first > 0 && end < e->options.shards && e->counts[end] > 0) end++;
     for (; first < end; first++)

@@ -8,14 +8,14 @@ static float *slot(const engine *e, size_t number) {
     return (float *)(e->slots + number * e->slot_bytes);
 }
 
-static void merge_top(const engine *e, const team_member *m, const segment *s, int top) {
+static void merge_top(const engine *e, const team_member *m, const sweep *s, int top) {
     for (int i = s->range_first; i < s->range_end; i++) {
         const range r = e->training.ranges[i];
         e->kernels->add(m->stack[top - 1] + r.first, m->stack[top] + r.first, r.count);
     }
 }
 
-static void run_segment(engine *e, int member, const segment *s) {
+static void run_sweep(engine *e, int member, const sweep *s) {
     team_member *m = &e->members[member];
     const bool alone = engine_slots_alone(e);
     int top = -1;
@@ -77,16 +77,16 @@ static void step_body(void *argument, int member) {
     engine *e = argument;
     team_member *m = &e->members[member];
     member_mark(m, PHASE_WAIT);
-    for (int i = e->first_segment; i < e->end_segment; i++) {
-        const segment *s = &e->training.segments[i];
-        run_segment(e, member, s);
+    for (int i = e->first_sweep; i < e->end_sweep; i++) {
+        const sweep *s = &e->training.sweeps[i];
+        run_sweep(e, member, s);
         bool well = true;
         if (s->meeting == MEET_FORWARD) well = batch_norm_forward(e, s->norm, member);
         if (s->meeting == MEET_BACKWARD) well = batch_norm_backward(e, s->norm, member);
         member_mark(m, PHASE_WAIT);
         if (!well) return;
     }
-    if (e->end_segment < e->training.segment_count) return;
+    if (e->end_sweep < e->training.sweep_count) return;
     team_barrier(e->team);
     member_mark(m, PHASE_WAIT);
     if (!hand_over(e, member)) join_records(e, member);
@@ -94,8 +94,8 @@ static void step_body(void *argument, int member) {
 }
 
 status step_run(engine *e, int first, int end, error *err) {
-    e->first_segment = first;
-    e->end_segment = end;
+    e->first_sweep = first;
+    e->end_sweep = end;
     e->failed = STATUS_OK;
     e->failure = err;
     engine_region(e, step_body);
@@ -107,25 +107,25 @@ status cpu_step(engine *e, const batch *b, error *err) {
     if (rc != STATUS_OK) return rc;
     e->batch = b;
     e->given_gradients = e->given_losses = NULL;
-    return step_run(e, 0, e->training.segment_count, err);
+    return step_run(e, 0, e->training.sweep_count, err);
 }
 
 // ---- A step in two halves ----
 
 status cpu_forward(engine *e, const batch *b, error *err) {
-    if (!e->options.split)
+    if (!e->options.apart)
         return error_set(err, STATUS_FAILED,
                          "cannot run forward alone: the engine was not opened for it");
     status rc = ownership_prepare(e, b, err);
     if (rc != STATUS_OK) return rc;
     e->batch = b;
-    return step_run(e, 0, e->training.loss_segment, err);
+    return step_run(e, 0, e->training.loss_sweep, err);
 }
 
 status cpu_backward(engine *e, const float *gradients, const float *losses, error *err) {
     e->given_gradients = gradients;
     e->given_losses = losses;
-    return step_run(e, e->training.loss_segment, e->training.segment_count, err);
+    return step_run(e, e->training.loss_sweep, e->training.sweep_count, err);
 }
 
 static size_t block_floats(const engine *e) {
@@ -137,7 +137,7 @@ size_t cpu_logits_floats(const engine *e) {
 }
 
 void cpu_gather_logits(engine *e, float *logits) {
-    const size_t z = e->plan.units[e->plan.count - 1].z.offset;
+    const size_t z = e->placement.units[e->placement.count - 1].z.offset;
     for (int g = 0; g < e->group_count; g++)
         lanes_export(e, slot(e, (size_t)g) + z, logits + (size_t)g * block_floats(e),
                      (size_t)e->program->classes);
@@ -172,7 +172,7 @@ static void infer_body(void *argument, int member) {
     engine *e = argument;
     team_member *m = &e->members[member];
     member_mark(m, PHASE_WAIT);
-    const segment *s = &e->inference.segments[0];
+    const sweep *s = &e->inference.sweeps[0];
     const size_t threads = (size_t)team_size(e->team), lanes = (size_t)e->kernels->lanes;
     for (size_t first = (size_t)member * lanes; first < e->infer_samples;
          first += threads * lanes) {
@@ -183,7 +183,7 @@ static void infer_body(void *argument, int member) {
                                  .pixels = e->infer_pixels + first,
                                  .memory = slot(e, (size_t)member)};
         operations_run(&work, &e->inference, s->first, s->end);
-        store_logits(&work, &e->plan.units[e->plan.count - 1],
+        store_logits(&work, &e->placement.units[e->placement.count - 1],
                      e->infer_logits + first * (size_t)e->program->classes);
     }
     member_mark(m, PHASE_FORWARD);

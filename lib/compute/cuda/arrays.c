@@ -1,4 +1,5 @@
-// The arrays that an engine works with: which there are, and how large. Activations are plan.c's.
+// The arrays that an engine works with: which there are, and how large. Activations are
+// placement.c's.
 #include <string.h>
 
 #include "compute/cuda/engine.h"
@@ -15,7 +16,7 @@ static status take_parts(engine *e, error *err) {
     parts_room most = {0, 0};
     status rc;
     for (int i = 0; i < e->units.count; i++) {
-        const cuda_unit *u = &e->plan[i];
+        const cuda_unit *u = &e->placed[i];
         if (u->layers.norm && !u->has_sums) {
             const tail_task t = {.size = u->layers.z, .pool = u->layers.pool};
             make_room(&most, cuda_tail_sums_room(&t, e->lanes, shards));
@@ -157,7 +158,7 @@ static status take_exchange(engine *e, error *err) {
         const size_t out = o->sends ? cuda_stage_floats(e, true) : 0;
         return cuda_take(e, local_groups * (in > out ? in : out) * sizeof(float), &e->blocks, err);
     }
-    if (!o->split) return rc;
+    if (!o->apart) return rc;
     e->all_groups = (int)groups;
     TRY(cuda_take(e, local_groups * (size_t)e->program->classes * GROUP * sizeof(float), &e->blocks,
                   err));

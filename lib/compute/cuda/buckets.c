@@ -56,7 +56,7 @@ static status cut_record(engine *e, error *err) {
         complete = first_parameter(&e->units.units[i], complete);
         const size_t first = (complete + unit - 1) / unit * unit;
         if (first >= end || end - first < member->bucket || first < member->bucket) continue;
-        TRY(add_bucket(e, first, end, completing_operation(e, &e->plan[i]), err));
+        TRY(add_bucket(e, first, end, completing_operation(e, &e->placed[i]), err));
         end = first;
     }
     rc = add_bucket(e, 0, end, e->operation_count - 1, err);
@@ -79,7 +79,7 @@ out:
     return rc;
 }
 
-status cuda_plan_buckets(engine *e, error *err) {
+status cuda_form_buckets(engine *e, error *err) {
     cuda_group *g = e->group;
     status rc;
     g->buckets = memory_new((size_t)e->units.count, sizeof *g->buckets, err);

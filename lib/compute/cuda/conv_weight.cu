@@ -163,7 +163,7 @@ template <typename S> struct alignas(16) part_sums {
     float biases[S::ROWS];
 };
 
-// The parts of which a block of weights consists, in groups: see plan_of.
+// The parts of which a block of weights consists, in groups: see parts_of.
 template <typename S> struct weight_block {
     int row, column; // its first
     bool bias;       // is its biases' too
@@ -333,19 +333,19 @@ static __global__ void __launch_bounds__(S::THREADS, S::RESIDENT) sum_weights(we
 
 static const block_size sizes[SHAPE_COUNT] = {SHAPES(SHAPE_SIZE)};
 
-typedef struct weight_plan {
+typedef struct weight_parts {
     int block; // which shape
     int columns, terms, parts, part_terms, group;
     size_t blocks, part_floats; // of weights; of a part_sums
-} weight_plan;
+} weight_parts;
 
 // Enough parts to fill the device, and a small block needs more company for that than a large one;
 // but not a few more than that, for which all would wait. Each part writes all of its sums once, so
 // it must be long enough for that to be little. Where the terms are too few for many parts, small
 // blocks have to do. As many groups as parts of a group: whoever adds them reads one after another,
 // alone.
-static weight_plan plan_of(const conv_task *t, int lanes) {
-    weight_plan p;
+static weight_parts parts_of(const conv_task *t, int lanes) {
+    weight_parts p;
     p.columns = t->in.channels * t->kernel_h * t->kernel_w;
     p.terms = t->out.height * t->out.width * lanes;
     const int fill = pieces(PROCESSORS, pieces(p.terms, LEAST_TERMS));
@@ -365,12 +365,12 @@ static weight_plan plan_of(const conv_task *t, int lanes) {
 }
 
 size_t cuda_conv_workspace(const conv_task *t, int lanes, int shards) {
-    const weight_plan p = plan_of(t, lanes);
+    const weight_parts p = parts_of(t, lanes);
     return (size_t)shards * p.blocks * (size_t)p.parts * p.part_floats;
 }
 
 size_t cuda_conv_counters(const conv_task *t, int lanes, int shards) {
-    const weight_plan p = plan_of(t, lanes);
+    const weight_parts p = parts_of(t, lanes);
     return (size_t)shards * p.blocks * (size_t)counters_of(p.parts, p.group);
 }
 
@@ -382,7 +382,7 @@ template <typename S> static void launch(launch_stream s, const cut *c, weight_g
 }
 
 void cuda_conv_weight(launch_stream s, const cut *c, const conv_task *t) {
-    const weight_plan p = plan_of(t, c->lanes);
+    const weight_parts p = parts_of(t, c->lanes);
     weight_gradient g = {};
     g.in = t->in;
     g.out = t->out;

@@ -61,8 +61,8 @@ static status open_parts(engine *e, error *err) {
     e->shard_groups = memory_new(shards, sizeof *e->shard_groups, err);
     e->counts = memory_new(shards, sizeof *e->counts, err);
     if (!e->shard_leaves || !e->shard_groups || !e->counts) TRY(STATUS_FAILED);
-    TRY(cuda_plan(e, err));
-    TRY(cuda_schedule(e, err));
+    TRY(cuda_place(e, err));
+    TRY(cuda_sequence(e, err));
     TRY(cuda_take_arrays(e, err));
     TRY(cuda_linear_open(e, err));
     TRY(cuda_take_images(e, err)); // when everything else has its memory
@@ -100,7 +100,7 @@ static void cuda_close(engine *e) {
     free(e->owned_host);
     reduction_tree_release(&e->tree);
     units_release(&e->units);
-    free(e->plan);
+    free(e->placed);
     free(e->operations);
     free(e->inference);
     free(e->shard_leaves);

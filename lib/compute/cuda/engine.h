@@ -1,10 +1,11 @@
-// engine.h - the CUDA engine from inside. engine.c: life, parameters, the table; schedule.c: the
+// engine.h - the CUDA engine from inside. engine.c: life, parameters, the table; sequence.c: the
 // order of operations; operations.c, linear.c, transfer.c: from an operation to kernels; input.c:
 // what the device is told about a step; graphs.c: its pieces as graphs; step.c, inference.c: what
 // is run and what comes back; exchange.c: steps in parts, for strategies that divide them;
 // timing.c: where a step's time went; profile.c, limits.c, stopwatch.c: the same, operation by
 // operation; peers.c: what engines of one process give each other; group.c, buckets.c, nccl.c,
-// ipc.c: how those of several ranks reduce; plan.c, arrays.c, memory.c: what memory it all has.
+// ipc.c: how those of several ranks reduce; placement.c, arrays.c, memory.c: what memory it all
+// has.
 //
 // A step is a list of operations, each of which works on all shards of the engine at once
 // (kernels.h). It is captured as a CUDA graph when it is first run and replayed from then on; what
@@ -157,7 +158,7 @@ struct engine {
     uint64_t steps;                       // since it was opened
 
     unit_list units;
-    cuda_unit *plan; // units.count of them
+    cuda_unit *placed; // units.count of them
     operation *operations, *inference;
     int operation_count, inference_count, backward_first;
 
@@ -263,15 +264,15 @@ status cuda_take(engine *e, size_t bytes, void *memory, error *err) MUST_CHECK;
 status cuda_take_host(engine *e, size_t bytes, void *memory, error *err) MUST_CHECK;
 void cuda_release_all(engine *e);
 
-// plan.c: units and their memory.
-status cuda_plan(engine *e, error *err) MUST_CHECK;
+// placement.c: units and their memory.
+status cuda_place(engine *e, error *err) MUST_CHECK;
 
-// arrays.c: all other arrays, once there is a plan.
+// arrays.c: all other arrays, once units are placed.
 status cuda_take_arrays(engine *e, error *err) MUST_CHECK;
 status cuda_take_images(engine *e, error *err) MUST_CHECK; // the data set, if there is room
 
-// schedule.c
-status cuda_schedule(engine *e, error *err) MUST_CHECK;
+// sequence.c
+status cuda_sequence(engine *e, error *err) MUST_CHECK;
 phase cuda_operation_phase(operation_kind kind);
 
 // operations.c: enqueues work on the local shards [run_first, run_end).
@@ -290,7 +291,7 @@ status cuda_exchange_operation(engine *e, const cut *c, operation_kind kind, err
 // linear.c: products by cuBLAS, one call a shard, so that a shard's bits do not depend on how many
 // there are. Small layers are not worth the calls: they are convolutions (kernels.h).
 bool cuda_linear_by_blas(const layer *l, int lanes);
-status cuda_linear_open(engine *e, error *err) MUST_CHECK; // behind cuda_plan
+status cuda_linear_open(engine *e, error *err) MUST_CHECK; // behind cuda_place
 void cuda_linear_close(engine *e);
 status cuda_linear(engine *e, const cut *c, const cuda_unit *u, error *err) MUST_CHECK;
 status cuda_linear_input(engine *e, const cut *c, const cuda_unit *u, error *err) MUST_CHECK;

@@ -16,7 +16,7 @@ static status copy(const engine *e, void *to, const void *from, size_t floats, e
 
 status cuda_forward(engine *e, const batch *b, error *err) {
     status rc;
-    if (!e->options.split)
+    if (!e->options.apart)
         return error_set(err, STATUS_FAILED,
                          "cannot run forward alone: the engine was not opened for it");
     TRY(cuda_prepare(e, b, err));
@@ -34,7 +34,7 @@ size_t cuda_logits_floats(const engine *e) {
 }
 
 static status gather(engine *e, float *logits, error *err) {
-    const cuda_unit *last = &e->plan[e->units.count - 1];
+    const cuda_unit *last = &e->placed[e->units.count - 1];
     const cut c = cuda_cut(e);
     const blocks_task t = {(size_t)e->program->classes, e->device.first_group, last->z, e->blocks};
     status rc;

@@ -145,7 +145,7 @@ static status take_memory(engine *e, cuda_group *g, error *err) {
     TRY(cuda_take_host(e, (shards + size) * sizeof *g->merges, &g->merges_host, err));
     for (size_t r = 0; r < size; r++) g->merges_host[shards + r] = r > 0;
     g->order_changed = true;
-    TRY(cuda_take_host(e, STEPS_AHEAD * RECORD_TAIL * sizeof *g->wishes, &g->wishes, err));
+    TRY(cuda_take_host(e, STEPS_AHEAD * RECORD_EXTRA * sizeof *g->wishes, &g->wishes, err));
 out:
     return rc;
 }
@@ -187,7 +187,7 @@ status cuda_group_join(engine *e, const engine_group *member, group_way *way, er
         cuda_group_close(e);
         goto out;
     }
-    if (g->transport->graphable) TRY(cuda_plan_buckets(e, err));
+    if (g->transport->graphable) TRY(cuda_form_buckets(e, err));
     *way = (group_way){g->transport->name, g->bucket_count};
 out:
     free(cards);
@@ -301,7 +301,7 @@ status cuda_group_add_own(engine *e, const bucket *b, launch_stream s, error *er
 // ---- Wishes ----
 
 static float *wishes_here(const engine *e) {
-    return e->group->wishes + cuda_turn(e) * RECORD_TAIL;
+    return e->group->wishes + cuda_turn(e) * RECORD_EXTRA;
 }
 
 // Between the pinned wishes and the tail of the first record.
@@ -369,7 +369,7 @@ status cuda_group_reduce(engine *e, const int *first_leaf, bool exact, const flo
     const uint64_t begin = clock_now();
     cuda_group *g = e->group;
     status rc;
-    if (!g || g->failed || n >= RECORD_TAIL)
+    if (!g || g->failed || n >= RECORD_EXTRA)
         return error_set(err, STATUS_FAILED, "cannot reduce: 'cuda:%d' (%s) is in no group",
                          e->options.device, e->name);
     const bucket whole = cuda_group_whole(e);

@@ -74,7 +74,7 @@ typedef struct cuda_group {
     // Of this reduction, or the last:
     bool exact;
     bool under_way; // nobody has waited for it
-    float *wishes;  // [STEPS_AHEAD][RECORD_TAIL], pinned
+    float *wishes;  // [STEPS_AHEAD][RECORD_EXTRA], pinned
     int wish_count;
     // Of reductions that are part of a step, from the end of the record to its beginning.
     bucket *buckets;
@@ -120,7 +120,7 @@ void cuda_group_give_up(engine *e); // something has failed
 
 // buckets.c
 // When the group has been joined, and where its transport is graphable.
-status cuda_plan_buckets(engine *e, error *err) MUST_CHECK;
+status cuda_form_buckets(engine *e, error *err) MUST_CHECK;
 bool cuda_has_buckets(const engine *e);
 bool cuda_reduction_waits(const engine *e);
 // A step that waits for a reduction that waits for its update: all three.

@@ -26,7 +26,7 @@ static void store_logits(const engine *e, size_t samples, float *logits) {
 
 static status infer_part(engine *e, const uint8_t *const *pixels, size_t samples, float *logits,
                          error *err) {
-    const cuda_unit *last = &e->plan[e->units.count - 1];
+    const cuda_unit *last = &e->placed[e->units.count - 1];
     const size_t lanes = (size_t)e->lanes;
     status rc;
     tell_images(e, pixels, samples);

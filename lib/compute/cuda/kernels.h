@@ -37,10 +37,10 @@ extern "C" {
 #endif
 
 enum {
-    LANE_ROUND = 4,   // float4
-    LOSS_GROUP = 16,  // samples whose losses are added first: GROUP of backend.h
-    MAX_INPUTS = 16,  // channels of an image: ENGINE_MAX_CHANNELS of backend.h
-    RECORD_EXTRA = 16 // floats behind the arenas in a record: RECORD_TAIL of backend.h
+    LANE_ROUND = 4,  // float4
+    LOSS_GROUP = 16, // samples whose losses are added first: GROUP of backend.h
+    MAX_INPUTS = 16, // channels of an image: ENGINE_MAX_CHANNELS of backend.h
+    RECORD_LAST = 16 // floats after the arenas in a record: RECORD_EXTRA of backend.h
 };
 
 // Where a launch goes. `programmatic`: its blocks may already be there when the kernel in front has
@@ -282,7 +282,7 @@ typedef struct loss_task {
 } loss_task;
 // The losses and, as cuda_loss_records, their sum.
 void cuda_loss(launch_stream s, const cut *c, const loss_task *t);
-// The shard's losses, along the tree, into records[shard][at]; RECORD_EXTRA - 1 zeros behind it.
+// The shard's losses, along the tree, into records[shard][at]; RECORD_LAST - 1 zeros after it.
 // `first_group`: where in `losses` each shard's begin, one for each group that has samples. NULL:
 // as cuda_loss leaves them.
 void cuda_loss_records(launch_stream s, const cut *c, const float *losses, const int *first_group,

@@ -33,7 +33,7 @@ enum { WORKSPACE_BYTES = 32 << 20 };
 static bool uses_blas(const engine *e) {
     bool any = false;
     for (int i = 0; i < e->units.count; i++) {
-        const cuda_unit *u = &e->plan[i];
+        const cuda_unit *u = &e->placed[i];
         any |= u->layers.core && u->layers.core->kind == LAYER_LINEAR && !u->ours;
     }
     return any;

@@ -117,7 +117,7 @@ static __device__ __forceinline__ void record_loss(const float *losses, unsigned
         tree_push(&along, sum);
     }
     const float total = tree_total(&along);
-    if (lane < RECORD_EXTRA) tail[lane] = lane == 0 ? total : 0;
+    if (lane < RECORD_LAST) tail[lane] = lane == 0 ? total : 0;
 }
 
 template <bool FEW> static __global__ void loss(cut c, loss_task t, unsigned blocks) {

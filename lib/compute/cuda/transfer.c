@@ -19,7 +19,7 @@ static void groups_of(const engine *e, int first, int end, size_t *first_group, 
 }
 
 status cuda_exchange_operation(engine *e, const cut *c, operation_kind kind, error *err) {
-    const cuda_unit *last = &e->plan[e->units.count - 1];
+    const cuda_unit *last = &e->placed[e->units.count - 1];
     const bool output = kind == OP_SEND || kind == OP_RECEIVE_GRADIENT;
     const size_t floats = cuda_stage_floats(e, output);
     size_t first, count;

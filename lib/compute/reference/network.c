@@ -13,26 +13,26 @@ typedef struct pass {
     int samples;
     double **value; // [p->count + 1]: value[i] goes into layer i, value[p->count] are the logits
     // [p->count]: what the forward pass of training keeps for the backward pass. Batch norm:
-    // [segments][2][channels], mean and variance. Dropout: the mask [samples][features].
+    // [sets][2][channels], mean and variance. Dropout: the mask [samples][features].
     double **kept;
 } pass;
 
-// ---- Segments: the samples that batch norm normalises together ----
+// ---- Sets: the samples that batch norm normalises together ----
 
-typedef struct segment {
+typedef struct norm_set {
     int samples;
     size_t first; // offset of its values in an activation
     double *mean, *variance;
-} segment;
+} norm_set;
 
-static int segments(const pass *s) {
+static int norm_sets(const pass *s) {
     if (!s->b) return 0;
     return s->b->sync_batch_norm ? 1 : s->b->shards;
 }
 
-static segment segment_at(const pass *s, int i, int v) {
+static norm_set norm_set_at(const pass *s, int i, int v) {
     const layer *l = &s->p->layers[i];
-    segment g = {.samples = s->samples};
+    norm_set g = {.samples = s->samples};
     if (!s->b->sync_batch_norm) {
         g.samples = s->b->count[v];
         for (int u = 0; u < v; u++) g.first += (size_t)s->b->count[u] * shape_size(l->in);
@@ -52,7 +52,7 @@ static void pass_release(pass *s) {
 }
 
 static size_t kept_size(const pass *s, const layer *l) {
-    if (l->kind == LAYER_BATCH_NORM) return 2 * (size_t)segments(s) * (size_t)l->in.channels;
+    if (l->kind == LAYER_BATCH_NORM) return 2 * (size_t)norm_sets(s) * (size_t)l->in.channels;
     if (l->kind == LAYER_DROPOUT && s->b) return (size_t)s->samples * shape_size(l->in);
     return 0;
 }
@@ -82,8 +82,8 @@ static void batch_norm_forward(const pass *s, int i) {
     if (!s->b)
         reference_batch_norm(l, s->samples, s->value[i], s->buffers + l->mean,
                              s->buffers + l->variance, weight, bias, s->value[i + 1]);
-    for (int v = 0; v < segments(s); v++) {
-        segment g = segment_at(s, i, v);
+    for (int v = 0; v < norm_sets(s); v++) {
+        norm_set g = norm_set_at(s, i, v);
         reference_moments(l->in, g.samples, s->value[i] + g.first, g.mean, g.variance);
         reference_batch_norm(l, g.samples, s->value[i] + g.first, g.mean, g.variance, weight, bias,
                              s->value[i + 1] + g.first);
@@ -128,8 +128,8 @@ static void batch_norm_backward(const pass *s, int i, const double *dy, double *
                                 double *record) {
     const layer *l = &s->p->layers[i];
     double *statistics = record + s->p->parameters;
-    for (int v = 0; v < segments(s); v++) {
-        segment g = segment_at(s, i, v);
+    for (int v = 0; v < norm_sets(s); v++) {
+        norm_set g = norm_set_at(s, i, v);
         if (g.samples == 0) continue;
         reference_batch_norm_backward(l, g.samples, s->value[i] + g.first, g.mean, g.variance,
                                       s->parameters + l->weight, dy + g.first, dx + g.first,

@@ -17,7 +17,7 @@ enum { TAIL_LANES_MOST = 1024 };
 // A tail can go with the product where nothing has to be known of all shards, or of all blocks of a
 // channel, before: without batch norm, or behind that of a linear layer, which has few elements, by
 // the block that finishes the moments.
-static void plan_product(const engine *e, cuda_unit *u) {
+static void place_product(const engine *e, cuda_unit *u) {
     const unit_layers *l = &u->layers;
     const bool linear = l->core && l->core->kind == LAYER_LINEAR;
     const bool few = linear && e->lanes <= TAIL_LANES_MOST && !e->options.sync_batch_norm;
@@ -28,8 +28,8 @@ static void plan_product(const engine *e, cuda_unit *u) {
 
 // The sums over dy for the gradient through a batch norm go with the product that makes dy, where
 // its rows are the norm's channels: there is no flatten between.
-static void plan_sums(engine *e, int index) {
-    cuda_unit *u = &e->plan[index], *front = index ? u - 1 : NULL;
+static void place_sums(engine *e, int index) {
+    cuda_unit *u = &e->placed[index], *front = index ? u - 1 : NULL;
     const layer *l = u->layers.core;
     if (!u->ours || !front || !front->layers.norm) return;
     const shape x = u->layers.x, y = front->layers.y;
@@ -40,15 +40,15 @@ static void plan_sums(engine *e, int index) {
     front->has_sums = true;
 }
 
-static status plan_unit(engine *e, int index, error *err) {
-    cuda_unit *u = &e->plan[index];
+static status place_unit(engine *e, int index, error *err) {
+    cuda_unit *u = &e->placed[index];
     const unit_layers *l = &e->units.units[index];
     status rc = STATUS_OK;
     u->layers = *l;
-    plan_product(e, u);
-    plan_sums(e, index);
-    u->x = index ? e->plan[index - 1].y : e->input;
-    u->dx = index ? e->plan[index - 1].dy : e->input_gradient;
+    place_product(e, u);
+    place_sums(e, index);
+    u->x = index ? e->placed[index - 1].y : e->input;
+    u->dx = index ? e->placed[index - 1].dy : e->input_gradient;
     if (!l->alone) TRY(take_activation(e, l->z, &u->z, err));
     if (l->last) return rc;
     TRY(take_activation(e, l->y, &u->y, err));
@@ -72,7 +72,7 @@ static status take_workspace(engine *e, error *err) {
     status rc;
     for (int i = 0; i < e->units.count; i++) {
         const layer *l = e->units.units[i].core;
-        if (!e->plan[i].ours) continue;
+        if (!e->placed[i].ours) continue;
         const conv_task t = cuda_conv_task_of(l);
         floats = larger(floats, cuda_conv_workspace(&t, e->lanes, e->options.local_shards));
         counters = larger(counters, cuda_conv_counters(&t, e->lanes, e->options.local_shards));
@@ -83,15 +83,15 @@ out:
     return rc;
 }
 
-status cuda_plan(engine *e, error *err) {
+status cuda_place(engine *e, error *err) {
     const engine_options *o = &e->options;
     status rc;
     TRY(units_init(&e->units, e->program, o->receives, o->sends, err));
-    e->plan = memory_new((size_t)e->units.count, sizeof *e->plan, err);
-    if (!e->plan) TRY(STATUS_FAILED);
+    e->placed = memory_new((size_t)e->units.count, sizeof *e->placed, err);
+    if (!e->placed) TRY(STATUS_FAILED);
     TRY(take_activation(e, e->program->input, &e->input, err));
     if (o->receives) TRY(take_activation(e, e->program->input, &e->input_gradient, err));
-    for (int i = 0; i < e->units.count; i++) TRY(plan_unit(e, i, err));
+    for (int i = 0; i < e->units.count; i++) TRY(place_unit(e, i, err));
     TRY(take_workspace(e, err));
 out:
     return rc;

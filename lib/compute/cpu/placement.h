@@ -1,8 +1,8 @@
-// plan.h - a program cut into units, and where every activation of a group lives.
+// placement.h - a program cut into units, and where every activation of a group lives.
 //
 // units.h says what a unit is. Here dz replaces z in place.
-#ifndef LOCKSTEP_COMPUTE_CPU_PLAN_H
-#define LOCKSTEP_COMPUTE_CPU_PLAN_H
+#ifndef LOCKSTEP_COMPUTE_CPU_PLACEMENT_H
+#define LOCKSTEP_COMPUTE_CPU_PLACEMENT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ typedef struct unit {
     size_t packed, packed_transposed; // conv: offset in the arena of packed weights
 } unit;
 
-typedef struct plan {
+typedef struct placement {
     unit *units;
     int count;
     int lanes;                   // samples side by side in memory: the kernels'
@@ -37,13 +37,13 @@ typedef struct plan {
     size_t floats, bytes;        // memory of a group: floats, then bytes for winners
     size_t packed_floats;
     size_t scratch_floats; // of a thread: for weight gradients
-} plan;
+} placement;
 
 // Fails with STATUS_USAGE, naming the layer, when this backend cannot run the program.
 // `receives`: the gradient of the input is wanted; `sends`: the program does not end in logits.
-status plan_init(plan *p, const program *prog, const kernels *k, bool receives, bool sends,
-                 error *err) MUST_CHECK;
-void plan_release(plan *p);
+status placement_init(placement *p, const program *prog, const kernels *k, bool receives,
+                      bool sends, error *err) MUST_CHECK;
+void placement_release(placement *p);
 
 // The place in the memory of a group that begins at `base`.
 static inline view place_view(place p, float *base) {

@@ -1,4 +1,4 @@
-#include "dist/segment.h"
+#include "dist/shared_memory.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -35,7 +35,7 @@ enum {
 };
 
 typedef struct slot {
-    _Alignas(SEGMENT_ALIGNMENT) atomic_int presence; // below
+    _Alignas(SHARED_ALIGNMENT) atomic_int presence; // below
     atomic_uint arrived; // the generation that this rank waits for the end of, plus GENERATION
     atomic_int process;  // to tell whether it is stopped
     error report;
@@ -49,13 +49,13 @@ typedef struct control {
     size_t vector_room, result_room, gather_room;
     atomic_int culprit; // rank + 1 and, from bit 16 on, how it failed; 0: nobody
     // On lines of their own: `word` is what all look at while they wait.
-    _Alignas(SEGMENT_ALIGNMENT) atomic_uint word;
-    _Alignas(SEGMENT_ALIGNMENT) atomic_int arrivals;
+    _Alignas(SHARED_ALIGNMENT) atomic_uint word;
+    _Alignas(SHARED_ALIGNMENT) atomic_int arrivals;
     atomic_int sleepers;
     slot slots[];
 } control;
 
-struct segment {
+struct shared_memory {
     control *control;
     size_t bytes;
     size_t vectors, result, gather; // where they begin
@@ -71,9 +71,9 @@ static size_t round_up(size_t n, size_t to) {
 }
 
 // Offsets follow from the sizes in the control block; all are bounded, so nothing overflows.
-static void find_places(segment *s, int size, size_t vector, size_t result, size_t gather) {
+static void find_places(shared_memory *s, int size, size_t vector, size_t result, size_t gather) {
     const size_t ranks = (size_t)size;
-    s->vectors = round_up(sizeof(control) + ranks * sizeof(slot), SEGMENT_ALIGNMENT);
+    s->vectors = round_up(sizeof(control) + ranks * sizeof(slot), SHARED_ALIGNMENT);
     s->result = s->vectors + ranks * vector * sizeof(float);
     s->gather = s->result + result * sizeof(float);
     s->bytes = s->gather + 2 * ranks * gather;
@@ -85,7 +85,7 @@ static bool enough_processors(int size) {
     return sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) >= size;
 }
 
-static status map(segment *s, error *err) {
+static status map(shared_memory *s, error *err) {
     void *at = mmap(NULL, s->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, s->file, 0);
     if (at == MAP_FAILED)
         return error_system(err, STATUS_FAILED, errno, "cannot map %zu bytes of shared memory",
@@ -94,28 +94,28 @@ static status map(segment *s, error *err) {
     return STATUS_OK;
 }
 
-static segment *new_segment(error *err) {
-    segment *s = memory_new(1, sizeof *s, err);
+static shared_memory *new_shared(error *err) {
+    shared_memory *s = memory_new(1, sizeof *s, err);
     if (!s) return NULL;
     s->file = -1;
-    s->stall_seconds = SEGMENT_STALL_SECONDS;
+    s->stall_seconds = SHARED_STALL_SECONDS;
     return s;
 }
 
-status segment_create(int size, size_t n, size_t gather_bytes, segment **out, error *err) {
+status shared_create(int size, size_t n, size_t gather_bytes, shared_memory **out, error *err) {
     *out = NULL;
     const size_t most = (size_t)1 << 32;
-    if (size < 1 || size > SEGMENT_MAX_RANKS || n > most || gather_bytes > most)
+    if (size < 1 || size > SHARED_MAX_RANKS || n > most || gather_bytes > most)
         return error_set(err, STATUS_USAGE,
                          "cannot share memory among %d ranks: at most %d ranks, vectors of %zu "
                          "floats and pieces of %zu bytes",
-                         size, SEGMENT_MAX_RANKS, most, most);
-    segment *s = new_segment(err);
+                         size, SHARED_MAX_RANKS, most, most);
+    shared_memory *s = new_shared(err);
     if (!s) return STATUS_FAILED;
     status rc = STATUS_OK;
-    const size_t vector = round_up(n ? n : 1, SEGMENT_ALIGNMENT);
-    const size_t gather = round_up(gather_bytes ? gather_bytes : 1, SEGMENT_ALIGNMENT);
-    const size_t room = SEGMENT_TERMS * vector > MIN_VECTORS ? SEGMENT_TERMS * vector : MIN_VECTORS;
+    const size_t vector = round_up(n ? n : 1, SHARED_ALIGNMENT);
+    const size_t gather = round_up(gather_bytes ? gather_bytes : 1, SHARED_ALIGNMENT);
+    const size_t room = SHARED_TERMS * vector > MIN_VECTORS ? SHARED_TERMS * vector : MIN_VECTORS;
     find_places(s, size, room, vector, gather);
     s->file = memfd_create("lockstep", MFD_CLOEXEC);
     if (s->file < 0 || ftruncate(s->file, (off_t)s->bytes) != 0) {
@@ -134,7 +134,7 @@ status segment_create(int size, size_t n, size_t gather_bytes, segment **out, er
         rc = error_system(err, STATUS_FAILED, errno, "cannot draw a random number");
 out:
     if (rc != STATUS_OK) {
-        segment_free(s);
+        shared_free(s);
         s = NULL;
     }
     *out = s;
@@ -142,21 +142,21 @@ out:
 }
 
 // Do the numbers in the control block describe this file?
-static bool is_ours(segment *s, uint64_t token) {
+static bool is_ours(shared_memory *s, uint64_t token) {
     const size_t bytes = s->bytes;
     const control *c = s->control;
-    if (c->token != token || c->size < 1 || c->size > SEGMENT_MAX_RANKS) return false;
+    if (c->token != token || c->size < 1 || c->size > SHARED_MAX_RANKS) return false;
     find_places(s, c->size, c->vector_room, c->result_room, c->gather_room);
     const bool fits = s->bytes == bytes;
     s->bytes = bytes;
     return fits;
 }
 
-status segment_open(pid_t process, int fd, uint64_t token, segment **out, error *err) {
+status shared_open(pid_t process, int fd, uint64_t token, shared_memory **out, error *err) {
     char path[64];
     struct stat info;
     *out = NULL;
-    segment *s = new_segment(err);
+    shared_memory *s = new_shared(err);
     if (!s) return STATUS_FAILED;
     status rc;
     snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)process, fd);
@@ -177,14 +177,14 @@ status segment_open(pid_t process, int fd, uint64_t token, segment **out, error 
         rc = error_set(err, STATUS_FAILED, "cannot map shared memory: '%s': not ours", path);
 out:
     if (rc != STATUS_OK) {
-        segment_free(s);
+        shared_free(s);
         s = NULL;
     }
     *out = s;
     return rc;
 }
 
-void segment_free(segment *s) {
+void shared_free(shared_memory *s) {
     if (!s) return;
     if (s->control) munmap(s->control, s->bytes);
     if (s->file >= 0) close(s->file);
@@ -193,39 +193,39 @@ void segment_free(segment *s) {
 
 // ---- Places ----
 
-int segment_size(const segment *s) {
+int shared_size(const shared_memory *s) {
     return s->control->size;
 }
 
-int segment_file(const segment *s) {
+int shared_file(const shared_memory *s) {
     return s->file;
 }
 
-uint64_t segment_token(const segment *s) {
+uint64_t shared_token(const shared_memory *s) {
     return s->control->token;
 }
 
-float *segment_vectors(const segment *s, int rank, size_t *room) {
+float *shared_vectors(const shared_memory *s, int rank, size_t *room) {
     *room = s->control->vector_room;
     return (float *)(void *)((char *)s->control + s->vectors) + (size_t)rank * *room;
 }
 
-float *segment_result(const segment *s, size_t *room) {
+float *shared_result(const shared_memory *s, size_t *room) {
     *room = s->control->result_room;
     return (float *)(void *)((char *)s->control + s->result);
 }
 
-unsigned char *segment_gather(const segment *s, int parity, int rank, size_t *room) {
+unsigned char *shared_gather(const shared_memory *s, int parity, int rank, size_t *room) {
     *room = s->control->gather_room;
     const size_t piece = (size_t)parity * (size_t)s->control->size + (size_t)rank;
     return (unsigned char *)s->control + s->gather + piece * *room;
 }
 
-error *segment_report(const segment *s, int rank) {
+error *shared_report(const shared_memory *s, int rank) {
     return &s->control->slots[rank].report;
 }
 
-void segment_set_stall(segment *s, int seconds) {
+void shared_set_stall(shared_memory *s, int seconds) {
     s->stall_seconds = seconds;
 }
 
@@ -235,7 +235,7 @@ static struct flock lock_of(int rank, short type) {
     return (struct flock){.l_type = type, .l_whence = SEEK_SET, .l_start = rank, .l_len = 1};
 }
 
-status segment_attach(segment *s, int rank, error *err) {
+status shared_attach(shared_memory *s, int rank, error *err) {
     slot *mine = &s->control->slots[rank];
     struct flock lock = lock_of(rank, F_WRLCK);
     if (fcntl(s->file, F_SETLK, &lock) != 0)
@@ -249,21 +249,21 @@ static void wake(control *c) {
     syscall(SYS_futex, &c->word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-void segment_leave(segment *s, int rank) {
+void shared_leave(shared_memory *s, int rank) {
     atomic_store(&s->control->slots[rank].presence, GONE);
     wake(s->control); // whoever waits for this rank looks again
 }
 
 // A lock that can be had is nobody's. (A process does not see its own: ranks that are threads of
 // one process never look dead to each other.)
-static bool is_dead(const segment *s, int rank) {
+static bool is_dead(const shared_memory *s, int rank) {
     struct flock lock = lock_of(rank, F_WRLCK);
     return fcntl(s->file, F_GETLK, &lock) == 0 && lock.l_type == F_UNLCK &&
            atomic_load(&s->control->slots[rank].process) != (int)getpid();
 }
 
 // Stopped by a signal? State T in /proc; a process that cannot be seen counts as running.
-static bool is_stopped(const segment *s, int rank) {
+static bool is_stopped(const shared_memory *s, int rank) {
     char path[64], text[512];
     snprintf(path, sizeof path, "/proc/%d/stat", atomic_load(&s->control->slots[rank].process));
     const int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -278,7 +278,7 @@ static bool is_stopped(const segment *s, int rank) {
 
 // ---- Failing ----
 
-void segment_fail(segment *s, int rank, segment_failure how) {
+void shared_fail(shared_memory *s, int rank, shared_failure how) {
     control *c = s->control;
     int nobody = 0;
     atomic_compare_exchange_strong(&c->culprit, &nobody, (rank + 1) | (int)how << 16);
@@ -286,20 +286,20 @@ void segment_fail(segment *s, int rank, segment_failure how) {
     wake(c);
 }
 
-int segment_failed(const segment *s, segment_failure *how) {
+int shared_failed(const shared_memory *s, shared_failure *how) {
     const int culprit = atomic_load(&s->control->culprit);
-    *how = (segment_failure)(culprit >> 16);
+    *how = (shared_failure)(culprit >> 16);
     return (culprit & 0xffff) - 1;
 }
 
-static status failure(const segment *s, error *err) {
-    segment_failure how;
-    const int rank = segment_failed(s, &how);
+static status failure(const shared_memory *s, error *err) {
+    shared_failure how;
+    const int rank = shared_failed(s, &how);
     const char *const what[] = {
-        [SEGMENT_DIED] = "died",
-        [SEGMENT_LEFT] = "left the group while others waited for it",
-        [SEGMENT_ERROR] = "failed",
-        [SEGMENT_STALLED] = "is stopped, and did not go on in time",
+        [SHARED_DIED] = "died",
+        [SHARED_LEFT] = "left the group while others waited for it",
+        [SHARED_ERROR] = "failed",
+        [SHARED_STALLED] = "is stopped, and did not go on in time",
     };
     return error_set(err, STATUS_FAILED, "rank %d %s", rank, what[how]);
 }
@@ -308,7 +308,7 @@ static status failure(const segment *s, error *err) {
 
 // Looks for a reason why ranks that have not arrived never will. `stalled` counts how often in
 // turn one was found stopped: the clock would also count the time that the whole job was stopped.
-static void look_around(segment *s, unsigned generation, int *stalled) {
+static void look_around(shared_memory *s, unsigned generation, int *stalled) {
     control *c = s->control;
     bool stopped = false;
     for (int r = 0; r < c->size; r++) {
@@ -317,17 +317,17 @@ static void look_around(segment *s, unsigned generation, int *stalled) {
         const int presence = atomic_load(&other->presence);
         const bool dead = presence == PRESENT && is_dead(s, r);
         if (atomic_load(&other->arrived) == generation + GENERATION) continue;
-        if (presence == GONE) segment_fail(s, r, SEGMENT_LEFT);
-        if (dead) segment_fail(s, r, SEGMENT_DIED);
+        if (presence == GONE) shared_fail(s, r, SHARED_LEFT);
+        if (dead) shared_fail(s, r, SHARED_DIED);
         if (presence != PRESENT || dead || !is_stopped(s, r)) continue;
         stopped = true;
-        if ((int64_t)*stalled * SEGMENT_PATIENCE_MS >= (int64_t)s->stall_seconds * 1000)
-            segment_fail(s, r, SEGMENT_STALLED);
+        if ((int64_t)*stalled * SHARED_PATIENCE_MS >= (int64_t)s->stall_seconds * 1000)
+            shared_fail(s, r, SHARED_STALLED);
     }
     *stalled = stopped ? *stalled + 1 : 0;
 }
 
-status segment_look(segment *s, int *stalled, error *err) {
+status shared_look(shared_memory *s, int *stalled, error *err) {
     const control *c = s->control;
     if (!(atomic_load(&c->word) & FAILED)) look_around(s, NO_MEETING, stalled);
     return atomic_load(&c->word) & FAILED ? failure(s, err) : STATUS_OK;
@@ -340,9 +340,9 @@ static void relax(void) {
 }
 
 // Until the word is no longer `word`.
-static void wait_for_change(segment *s, unsigned word) {
+static void wait_for_change(shared_memory *s, unsigned word) {
     control *c = s->control;
-    const struct timespec patience = {.tv_nsec = SEGMENT_PATIENCE_MS * 1000000L};
+    const struct timespec patience = {.tv_nsec = SHARED_PATIENCE_MS * 1000000L};
     for (int i = 0; s->spin && i < SPINS; i++) {
         if (atomic_load_explicit(&c->word, memory_order_acquire) != word) return;
         relax();
@@ -359,7 +359,7 @@ static void wait_for_change(segment *s, unsigned word) {
     atomic_fetch_sub(&c->sleepers, 1);
 }
 
-status segment_meet(segment *s, int rank, error *err) {
+status shared_meet(shared_memory *s, int rank, error *err) {
     control *c = s->control;
     unsigned word = atomic_load(&c->word);
     if (word & FAILED) return failure(s, err);

@@ -56,7 +56,7 @@ static void add_inference(engine *e) {
     int *n = &e->inference_count;
     e->inference[(*n)++] = (operation){OP_LOAD, NULL};
     for (int i = 0; i < e->units.count; i++) {
-        const cuda_unit *u = &e->plan[i];
+        const cuda_unit *u = &e->placed[i];
         const layer *alone = u->layers.alone;
         const operation_kind kind = !alone                         ? OP_CORE
                                     : alone->kind == LAYER_DROPOUT ? OP_DROPOUT
@@ -66,20 +66,20 @@ static void add_inference(engine *e) {
     }
 }
 
-status cuda_schedule(engine *e, error *err) {
+status cuda_sequence(engine *e, error *err) {
     const engine_options *o = &e->options;
     const size_t most = (size_t)(e->units.count + 1) * MAX_OPERATIONS_OF_UNIT;
     e->operations = memory_new(most, sizeof *e->operations, err);
     e->inference = memory_new(most, sizeof *e->inference, err);
     if (!e->operations || !e->inference) return STATUS_FAILED;
-    const cuda_unit *last = &e->plan[e->units.count - 1];
+    const cuda_unit *last = &e->placed[e->units.count - 1];
     add(e, o->receives ? OP_RECEIVE : OP_LOAD, NULL);
-    for (int i = 0; i < e->units.count; i++) add_forward(e, &e->plan[i]);
+    for (int i = 0; i < e->units.count; i++) add_forward(e, &e->placed[i]);
     if (o->sends) add(e, OP_SEND, NULL);
     e->backward_first = e->operation_count;
     add(e, o->sends ? OP_RECEIVE_GRADIENT : OP_LOSS, last);
     if (o->sends) add(e, OP_LOSS_RECORD, NULL);
-    for (int i = e->units.count - 1; i >= 0; i--) add_backward(e, &e->plan[i]);
+    for (int i = e->units.count - 1; i >= 0; i--) add_backward(e, &e->placed[i]);
     if (o->receives) add(e, OP_SEND_GRADIENT, NULL);
     e->graphable = !meets(e) && !o->stage;
     if (!o->receives && !o->sends) add_inference(e);

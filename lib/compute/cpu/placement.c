@@ -1,4 +1,4 @@
-#include "compute/cpu/plan.h"
+#include "compute/cpu/placement.h"
 
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@ enum { SLACK = 64 };
 
 // `border` zero columns before and behind each row; a row's right border is the next one's left
 // border.
-static place put(plan *p, shape size, int border) {
+static place put(placement *p, shape size, int border) {
     const size_t lanes = (size_t)p->lanes;
     place at = {.size = size};
     at.row = (size_t)(size.width + border) * lanes;
@@ -40,7 +40,7 @@ static int border_of_gradient(const unit *u) {
     return max_int(0, u->layers.core->kernel_w - 1 - u->layers.core->pad_w);
 }
 
-static void place_unit(plan *p, int index) {
+static void place_unit(placement *p, int index) {
     unit *u = &p->units[index];
     const unit *next = index + 1 < p->count ? &p->units[index + 1] : NULL;
     const place before = index ? p->units[index - 1].y : p->input;
@@ -56,17 +56,17 @@ static void place_unit(plan *p, int index) {
     }
 }
 
-static size_t take_packed(plan *p, size_t floats) {
+static size_t take_packed(placement *p, size_t floats) {
     const size_t at = p->packed_floats;
     p->packed_floats += (floats + GROUP - 1) / GROUP * GROUP;
     return at;
 }
 
-static void take_scratch(plan *p, size_t floats) {
+static void take_scratch(placement *p, size_t floats) {
     if (floats > p->scratch_floats) p->scratch_floats = floats;
 }
 
-static void plan_winograd(plan *p, unit *u, const kernels *k) {
+static void place_winograd(placement *p, unit *u, const kernels *k) {
     u->winograd = true;
     take_scratch(p, k->winograd_scratch(u->layers.core));
     u->packed = take_packed(p, winograd_packed_floats(u->layers.core, false));
@@ -74,11 +74,11 @@ static void plan_winograd(plan *p, unit *u, const kernels *k) {
         u->packed_transposed = take_packed(p, winograd_packed_floats(u->layers.core, true));
 }
 
-static void plan_weights(plan *p, unit *u, const kernels *k) {
+static void place_weights(placement *p, unit *u, const kernels *k) {
     const layer *l = u->layers.core;
     if (!l) return;
     if (winograd_pays(l)) {
-        plan_winograd(p, u, k);
+        place_winograd(p, u, k);
         return;
     }
     size_t floats = l->kind == LAYER_LINEAR
@@ -93,10 +93,10 @@ static void plan_weights(plan *p, unit *u, const kernels *k) {
     u->packed_transposed = take_packed(p, conv_packed_floats(l, u->block_transposed, true));
 }
 
-status plan_init(plan *p, const program *prog, const kernels *k, bool receives, bool sends,
-                 error *err) {
+status placement_init(placement *p, const program *prog, const kernels *k, bool receives,
+                      bool sends, error *err) {
     unit_list list;
-    *p = (plan){.lanes = k->lanes};
+    *p = (placement){.lanes = k->lanes};
     status rc = units_init(&list, prog, receives, sends, err);
     if (rc != STATUS_OK) return rc;
     p->units = memory_new((size_t)list.count, sizeof *p->units, err);
@@ -109,7 +109,7 @@ status plan_init(plan *p, const program *prog, const kernels *k, bool receives, 
     if (receives) p->input_gradient = put(p, prog->input, 0);
     for (int i = 0; i < p->count; i++) {
         place_unit(p, i);
-        plan_weights(p, &p->units[i], k);
+        place_weights(p, &p->units[i], k);
     }
     // Whole cache lines, and not a multiple of a page: groups that are worked on together must not
     // share cache sets.
@@ -117,11 +117,11 @@ status plan_init(plan *p, const program *prog, const kernels *k, bool receives, 
     p->bytes = (p->bytes + 63) / 64 * 64 + 192;
 out:
     units_release(&list);
-    if (rc != STATUS_OK) plan_release(p);
+    if (rc != STATUS_OK) placement_release(p);
     return rc;
 }
 
-void plan_release(plan *p) {
+void placement_release(placement *p) {
     free(p->units);
-    *p = (plan){0};
+    *p = (placement){0};
 }

@@ -1,0 +1,120 @@
+// A step as sweeps of operations: built once, when the engine is opened.
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "compute/cpu/engine.h"
+
+phase operation_phase(operation_kind kind) {
+    if (kind < OP_LOAD) return PHASE_COPY;
+    if (kind == OP_LOAD) return PHASE_LOAD;
+    return kind >= OP_TAIL_SUMS ? PHASE_BACKWARD : PHASE_FORWARD;
+}
+
+static void add_range(sequence *s, size_t first, size_t count) {
+    if (count) s->ranges[s->range_count++] = (range){first, count};
+}
+
+// The parts of a record that an operation writes.
+static void add_ranges(sequence *s, const engine *e, operation_kind kind, const unit *u) {
+    const program *p = e->program;
+    if (kind == OP_LOSS) add_range(s, p->parameters + p->buffers, RECORD_EXTRA);
+    if (kind == OP_CORE_WEIGHTS) {
+        add_range(s, u->layers.core->weight, layer_weights(u->layers.core));
+        if (u->layers.core->has_bias)
+            add_range(s, u->layers.core->bias, (size_t)u->layers.core->out.channels);
+    }
+    if (kind == OP_TAIL_SUMS) {
+        const size_t channels = (size_t)u->layers.norm->out.channels;
+        add_range(s, u->layers.norm->weight, channels);
+        add_range(s, u->layers.norm->bias, channels);
+        add_range(s, p->parameters + u->layers.norm->mean, channels);
+        add_range(s, p->parameters + u->layers.norm->variance, channels);
+    }
+}
+
+static void add(sequence *s, const engine *e, operation_kind kind, const unit *u) {
+    s->operations[s->operation_count++] = (operation){kind, u};
+    add_ranges(s, e, kind, u);
+}
+
+static void close_sweep(sequence *s, meeting together, const unit *norm) {
+    const sweep *before = s->sweep_count ? &s->sweeps[s->sweep_count - 1] : NULL;
+    s->sweeps[s->sweep_count++] = (sweep){.first = before ? before->end : 0,
+                                          .end = s->operation_count,
+                                          .meeting = together,
+                                          .norm = norm,
+                                          .range_first = before ? before->range_end : 0,
+                                          .range_end = s->range_count};
+}
+
+static status sequence_new(sequence *s, const engine *e, error *err) {
+    const size_t most = (size_t)e->placement.count * 8 + 8; // seven a unit, and the ends
+    *s = (sequence){.operations = memory_new(most, sizeof *s->operations, err),
+                    .sweeps = memory_new(most, sizeof *s->sweeps, err),
+                    .ranges = memory_new(most * 2, sizeof *s->ranges, err)};
+    if (s->operations && s->sweeps && s->ranges) return STATUS_OK;
+    sequence_release(s);
+    return STATUS_FAILED;
+}
+
+void sequence_release(sequence *s) {
+    free(s->operations);
+    free(s->sweeps);
+    free(s->ranges);
+    *s = (sequence){0};
+}
+
+static void add_forward(sequence *s, const engine *e, const unit *u, bool training) {
+    if (u->layers.alone) {
+        add(s, e, u->layers.alone->kind == LAYER_DROPOUT ? OP_DROPOUT : OP_POOL, u);
+        return;
+    }
+    add(s, e, OP_CORE, u);
+    if (u->layers.norm && training) {
+        add(s, e, OP_MOMENTS, u);
+        close_sweep(s, MEET_FORWARD, u);
+    }
+    if (!u->layers.last) add(s, e, OP_TAIL, u);
+}
+
+static void add_backward(sequence *s, const engine *e, const unit *u) {
+    if (u->layers.alone) {
+        const bool dropout = u->layers.alone->kind == LAYER_DROPOUT;
+        if (!u->layers.first) add(s, e, dropout ? OP_DROPOUT_BACKWARD : OP_POOL_BACKWARD, u);
+        return;
+    }
+    if (u->layers.norm) {
+        add(s, e, OP_TAIL_SUMS, u);
+        close_sweep(s, MEET_BACKWARD, u);
+    }
+    if (!u->layers.last) add(s, e, OP_TAIL_BACKWARD, u);
+    if (u->layers.core) add(s, e, OP_CORE_WEIGHTS, u);
+    if (!u->layers.first) add(s, e, OP_CORE_INPUT, u);
+}
+
+status sequence_training(sequence *s, const engine *e, error *err) {
+    if (sequence_new(s, e, err) != STATUS_OK) return STATUS_FAILED;
+    const engine_options *o = &e->options;
+    add(s, e, o->receives ? OP_RECEIVE : OP_LOAD, NULL);
+    for (int i = 0; i < e->placement.count; i++) add_forward(s, e, &e->placement.units[i], true);
+    if (o->sends) add(s, e, OP_SEND, NULL);
+    if (o->apart || o->stage) close_sweep(s, MEET_NOT, NULL);
+    s->loss_sweep = s->sweep_count;
+    if (o->sends)
+        add(s, e, OP_RECEIVE_GRADIENT, NULL);
+    else
+        add(s, e, OP_LOSS, &e->placement.units[e->placement.count - 1]);
+    if (o->apart) close_sweep(s, MEET_NOT, NULL);
+    for (int i = e->placement.count - 1; i >= 0; i--) add_backward(s, e, &e->placement.units[i]);
+    if (o->receives) add(s, e, OP_SEND_GRADIENT, NULL);
+    close_sweep(s, MEET_NOT, NULL);
+    return STATUS_OK;
+}
+
+status sequence_inference(sequence *s, const engine *e, error *err) {
+    if (sequence_new(s, e, err) != STATUS_OK) return STATUS_FAILED;
+    add(s, e, OP_LOAD, NULL);
+    for (int i = 0; i < e->placement.count; i++) add_forward(s, e, &e->placement.units[i], false);
+    close_sweep(s, MEET_NOT, NULL);
+    return STATUS_OK;
+}

@@ -7,11 +7,13 @@
 #include "base/json.h"
 #include "data/manifest.h"
 #include "data/manifest_folders.h"
+#include "results/verify.h"
 
 static const char NOTES[] =
     "get     print the values at dotted paths: results.accuracy, inputs.0.content;\n"
     "        a list or mapping is printed as YAML; FILE may be any YAML file\n"
-    "verify  recompute size and hashes of every input and output\n"
+    "verify  recompute size and hashes of every input and output, and the results of a training\n"
+    "        or an evaluation from its steps or predictions\n"
     "diff    compare two stages, without times, run: and the hashes of steps and state; of two\n"
     "        runs, folders that hold train/, what they trained and what they evaluated\n"
     "fresh   exit 0 if the stage in DIR is done and each PATH has that VALUE, else 4\n"
@@ -48,11 +50,11 @@ static status print_values(const yaml_node *root, const request *r, error *err) 
             puts(node->text);
             continue;
         }
-        char *text;
-        status rc = yaml_write_text(node, &text, NULL, err);
+        char *shown;
+        status rc = yaml_write_text(node, &shown, NULL, err);
         if (rc != STATUS_OK) return rc;
-        fputs(text, stdout);
-        free(text);
+        fputs(shown, stdout);
+        free(shown);
     }
     return STATUS_OK;
 }
@@ -97,23 +99,51 @@ out:
     return rc;
 }
 
+// A file that is missing or another one is found as such, and says nothing about figures.
+static status verify_figures(const char *path, manifest_findings *f, size_t *figures, error *err) {
+    const size_t before = f->count;
+    error unreadable = {0};
+    status rc = verify_manifest(path, f, &unreadable);
+    if (rc == STATUS_INPUT)
+        rc = manifest_finding(f, err, "%s: %s", path, unreadable.message);
+    else if (rc != STATUS_OK)
+        *err = unreadable;
+    *figures += f->count - before;
+    return rc;
+}
+
+static status verify_one(const char *word, manifest_findings *f, size_t *figures, error *err) {
+    const size_t before = f->count;
+    char *path = NULL;
+    status rc;
+    TRY(manifest_locate(word, &path, err));
+    TRY(manifest_verify(path, f, err));
+    if (f->count == before) rc = verify_figures(path, f, figures, err);
+out:
+    free(path);
+    return rc;
+}
+
+static status tell_verified(const manifest_findings *f, size_t figures, error *err) {
+    const size_t files = f->count - figures;
+    if (files)
+        return error_set(err, STATUS_FINDING, "%zu of %zu file%s missing or different", files,
+                         f->checked, f->checked == 1 ? "" : "s");
+    return error_set(err, STATUS_FINDING, "%zu figure%s not what the files give", figures,
+                     figures == 1 ? " is" : "s are");
+}
+
 static status run_verify(const request *r, error *err) {
     manifest_findings f = {0};
-    char *path = NULL;
+    size_t figures = 0;
     status rc = STATUS_OK;
-    for (size_t i = 0; i < r->count; i++) {
-        free(path);
-        TRY(manifest_locate(r->words[i], &path, err));
-        TRY(manifest_verify(path, &f, err));
-    }
+    for (size_t i = 0; i < r->count; i++) TRY(verify_one(r->words[i], &f, &figures, err));
     TRY(print_findings(&f, r, "findings", err));
     if (f.count)
-        rc = error_set(err, STATUS_FINDING, "%zu of %zu file%s missing or different", f.count,
-                       f.checked, f.checked == 1 ? "" : "s");
+        rc = tell_verified(&f, figures, err);
     else
         log_info(r->log, "%zu file%s checked", f.checked, f.checked == 1 ? "" : "s");
 out:
-    free(path);
     manifest_findings_release(&f);
     return rc;
 }

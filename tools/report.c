@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/output.h"
 #include "report/report.h"
+#include "results/verify.h"
 
 // Raised when equal inputs give another report than before.
 enum { REPORT_BITS = 6 };
@@ -29,8 +30,8 @@ static const char NOTES[] =
     "[{\"figure\", \"value\", \"low\", \"high\", \"inside\"}]}, of those that were asked.\n"
     "\n"
     "Exit status: 0 done; 2 unknown figure; 3 a folder is not a finished run, or is not in the\n"
-    "plan; 4 a figure is outside its band, or --why finds another file than the recorded one, or\n"
-    "another value, or executions of one run ended in different models.\n"
+    "plan; 4 a figure is outside its band, or is not what the run's files give, or --why finds\n"
+    "another file than the recorded one, or executions of one run ended in different models.\n"
     "\n"
     "Example: report artifacts/ddp4/seed-42 --baseline artifacts/single/seed-42 --out comparison";
 
@@ -134,6 +135,8 @@ static status run_tool(const options *o, const results_options *ro, int argc, ch
         rc = manifest_print_key(&m, err);
         goto out;
     }
+    // What --why finds is told in full, and not cut short by a refusal.
+    if (o->out || o->check || o->answer || o->summary) TRY(verify_results(&r, err));
     if (o->json) {
         rc = print_json(&r, o, err);
         goto out;

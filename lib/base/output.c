@@ -10,12 +10,13 @@
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/memory.h"
 #include "base/sha256.h"
 
-enum { BUFFER_BYTES = 1 << 16 };
+enum { BUFFER_BYTES = 1 << 16, LOCK_PAUSE_MS = 50 };
 
 struct output {
     int fd;
@@ -378,6 +379,21 @@ status output_check_file(const char *path, error *err) {
     return rc;
 }
 
+// Takes the lock, or says in `reason` why not. A process that was killed holds its lock until the
+// kernel has cleared it and its children away, which takes longest where it had much memory or a
+// GPU: so a lock that is held is asked for again for some time.
+static bool take_lock(int fd, int *reason) {
+    const struct timespec pause = {.tv_nsec = LOCK_PAUSE_MS * 1000000L};
+    for (int waited = 0; flock(fd, LOCK_EX | LOCK_NB);) {
+        *reason = errno;
+        if (*reason == EINTR) continue;
+        if (*reason != EWOULDBLOCK || waited >= OUTPUT_LOCK_SECONDS * 1000) return false;
+        (void)nanosleep(&pause, NULL);
+        waited += LOCK_PAUSE_MS;
+    }
+    return true;
+}
+
 status output_lock_folder(const char *folder, int *lock, error *err) {
     *lock = -1;
     char *path = memory_format(err, "%s/.lock", folder);
@@ -385,18 +401,15 @@ status output_lock_folder(const char *folder, int *lock, error *err) {
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     int reason = fd < 0 ? errno : 0;
     free(path);
-    if (fd < 0) return error_system(err, STATUS_FAILED, reason, "cannot lock folder: '%s'", folder);
-    while (flock(fd, LOCK_EX | LOCK_NB)) {
-        if (errno == EINTR) continue;
-        reason = errno;
-        close(fd);
-        if (reason == EWOULDBLOCK)
-            return error_set(err, STATUS_FAILED,
-                             "cannot lock folder: '%s': another process is writing there", folder);
-        return error_system(err, STATUS_FAILED, reason, "cannot lock folder: '%s'", folder);
+    if (fd >= 0 && take_lock(fd, &reason)) {
+        *lock = fd;
+        return STATUS_OK;
     }
-    *lock = fd;
-    return STATUS_OK;
+    if (fd >= 0) close(fd);
+    if (reason == EWOULDBLOCK)
+        return error_set(err, STATUS_FAILED,
+                         "cannot lock folder: '%s': another process is writing there", folder);
+    return error_system(err, STATUS_FAILED, reason, "cannot lock folder: '%s'", folder);
 }
 
 void output_unlock_folder(int lock) {

@@ -23,6 +23,20 @@ static const figure *find_part(const bars *b, const results *r, const char *owne
     return results_figure(r, owner, metric);
 }
 
+static status append(bars *b, bar one, const char *label) {
+    void *items = b->items;
+    status rc = memory_grow(&items, &b->capacity, b->count + 1, sizeof *b->items, b->err);
+    b->items = items;
+    if (rc != STATUS_OK) return rc;
+    one.label = memory_string(label, b->err);
+    b->items[b->count++] = one;
+    return one.label ? STATUS_OK : STATUS_FAILED;
+}
+
+status bars_add_value(bars *b, double value, interval range, const char *label) {
+    return append(b, (bar){.value = {value}, .low = range.low, .high = range.high}, label);
+}
+
 status bars_add(bars *b, const results *r, const char *owner, const char *prefix,
                 const char *label) {
     bar one = {.low = NAN, .high = NAN};
@@ -36,14 +50,7 @@ status bars_add(bars *b, const results *r, const char *owner, const char *prefix
         if (known) one.low = b->scale * f->low;
         if (known) one.high = b->scale * f->high;
     }
-    if (!any) return STATUS_OK;
-    void *items = b->items;
-    status rc = memory_grow(&items, &b->capacity, b->count + 1, sizeof *b->items, b->err);
-    b->items = items;
-    if (rc != STATUS_OK) return rc;
-    one.label = memory_string(label, b->err);
-    b->items[b->count++] = one;
-    return one.label ? STATUS_OK : STATUS_FAILED;
+    return any ? append(b, one, label) : STATUS_OK;
 }
 
 void bars_release(bars *b) {

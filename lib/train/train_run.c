@@ -72,6 +72,13 @@ static status set_normalization(train_run *r, error *err) {
                          e->name, e->normalize_channels, n->channels);
     memcpy(n->mean, mean, (size_t)n->channels * sizeof *mean);
     memcpy(n->std, std, (size_t)n->channels * sizeof *std);
+    const int bad = normalization_bad_channel(n);
+    if (bad >= 0)
+        return error_set(err, STATUS_INPUT,
+                         "cannot normalise: '%s': channel %d has a mean of %g and a deviation of "
+                         "%g",
+                         e->has_normalize ? e->name : r->settings->train, bad, (double)n->mean[bad],
+                         (double)n->std[bad]);
     return STATUS_OK;
 }
 

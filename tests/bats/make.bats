@@ -331,3 +331,33 @@ architectures() {
     run make -C "$ROOT" -s -n bench ARTIFACTS="$bad"
     [[ $output != *"; touch $WORK/made; echo ''"* ]]
 }
+
+@test "a test program that crashes shows in which test" {
+    cat >"$WORK/test_thing.c" <<'END'
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+static void works(void **state) { (void)state; }
+static void fails(void **state) { (void)state; assert_int_equal(1, 2); }
+static void is_left_out(void **state) { (void)state; skip(); }
+static void crashes(void **state) { (void)state; abort(); }
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(works),   cmocka_unit_test(fails), cmocka_unit_test(is_left_out),
+        cmocka_unit_test(crashes), cmocka_unit_test(works),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+END
+    "${CC:-cc}" "$WORK/test_thing.c" -lcmocka -o "$WORK/test_thing"
+    run "$ROOT/tests/run" "$WORK/test_thing"
+    [ "$status" -eq 1 ]
+    local line
+    for line in 'ok      test_thing: works' 'not ok  test_thing: fails' 'skipped test_thing: is_left_out' \
+        "not ok  test_thing: exit code 134 in 'crashes' after 3 of 5 tests" '1 passed, 2 failed, 1 skipped'; do
+        grep -Fqx "$line" <<<"$output" || fail "no line: $line" "$output"
+    done
+}

@@ -196,6 +196,28 @@ static void test_lock(void **state) {
     assert_int_equal(output_lock_folder("absent", &lock, &err), STATUS_FAILED);
 }
 
+// What a killed process held is free only when the kernel has cleared it away.
+static void test_lock_of_one_that_ends(void **state) {
+    (void)state;
+    error err = {0};
+    int held[2], lock;
+    char byte;
+    assert_int_equal(pipe(held), 0);
+    const pid_t holder = fork();
+    if (holder == 0) {
+        if (output_lock_folder(".", &lock, NULL) != STATUS_OK || write(held[1], "", 1) != 1)
+            _exit(1);
+        usleep(500000);
+        _exit(0);
+    }
+    assert_int_equal(read(held[0], &byte, 1), 1);
+    if (output_lock_folder(".", &lock, &err) != STATUS_OK) fail_msg("%s", err.message);
+    output_unlock_folder(lock);
+    assert_int_equal(waitpid(holder, NULL, 0), holder);
+    close(held[0]);
+    close(held[1]);
+}
+
 // A process that is killed while it writes leaves nothing behind.
 static void test_killed(void **state) {
     (void)state;
@@ -221,9 +243,16 @@ static void test_killed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_commit),      IN_FOLDER(test_abandon),  IN_FOLDER(test_replace),
-        IN_FOLDER(test_large),       IN_FOLDER(test_refusals), IN_FOLDER(test_streams),
-        IN_FOLDER(test_make_folder), IN_FOLDER(test_lock),     IN_FOLDER(test_killed),
+        IN_FOLDER(test_commit),
+        IN_FOLDER(test_abandon),
+        IN_FOLDER(test_replace),
+        IN_FOLDER(test_large),
+        IN_FOLDER(test_refusals),
+        IN_FOLDER(test_streams),
+        IN_FOLDER(test_make_folder),
+        IN_FOLDER(test_lock),
+        IN_FOLDER(test_lock_of_one_that_ends),
+        IN_FOLDER(test_killed),
         IN_FOLDER(test_leftovers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

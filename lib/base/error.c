@@ -1,5 +1,6 @@
 #include "base/error.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,6 +29,7 @@ status error_set(error *err, status code, const char *format, ...) {
 }
 
 status error_system(error *err, status code, int errnum, const char *format, ...) {
+    if (errnum == ENOMEM) code = STATUS_FAILED;
     if (!err) return code;
     va_list args;
     va_start(args, format);

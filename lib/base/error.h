@@ -34,7 +34,7 @@ typedef struct error {
 status error_set(error *err, status code, const char *format, ...) PRINTF_LIKE(3, 4);
 
 // The same, with ": " and the text of the system error `errnum` (an errno value) behind the
-// message.
+// message. Memory that ran out is STATUS_FAILED, whatever it was wanted for.
 status error_system(error *err, status code, int errnum, const char *format, ...) PRINTF_LIKE(4, 5);
 
 // Puts a context in front of the message that `err` already holds; returns its code.

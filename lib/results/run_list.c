@@ -1,6 +1,7 @@
 #include "results/run_list.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,6 +120,8 @@ static status add_folders(run_list *list, const char *path, int (*chosen)(const 
     const int count = scandir(path, &names, chosen, versionsort);
     status rc = STATUS_OK;
     *found = count > 0 ? (size_t)count : 0;
+    if (count < 0 && errno == ENOMEM)
+        return error_system(err, STATUS_FAILED, errno, "cannot read folder '%s'", path);
     for (int i = 0; i < count; i++) {
         char *folder = rc == STATUS_OK ? memory_format(err, "%s/%s", path, names[i]->d_name) : NULL;
         if (rc == STATUS_OK) rc = folder ? add(list, folder, err) : STATUS_FAILED;

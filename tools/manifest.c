@@ -5,6 +5,7 @@
 
 #include "base/cli.h"
 #include "base/json.h"
+#include "base/printable.h"
 #include "data/manifest.h"
 #include "data/manifest_folders.h"
 #include "results/verify.h"
@@ -80,7 +81,10 @@ out:
 // The findings: as lines, or as a list behind `key` with how much was looked at.
 static status print_findings(const manifest_findings *f, const request *r, const char *key,
                              error *err) {
-    for (size_t i = 0; i < f->count && !r->json; i++) puts(f->lines[i]);
+    for (size_t i = 0; i < f->count; i++) {
+        (void)printable(f->lines[i], true);
+        if (!r->json) puts(f->lines[i]);
+    }
     if (!r->json) return STATUS_OK;
     yaml_node *answer = yaml_new(YAML_MAPPING, err), *list = yaml_new(YAML_SEQUENCE, err);
     status rc = answer && list ? STATUS_OK : STATUS_FAILED;
@@ -99,52 +103,65 @@ out:
     return rc;
 }
 
+// What was found: in files, in keys and in figures.
+typedef struct verified {
+    manifest_findings findings;
+    size_t keys, figures;
+} verified;
+
 // A file that is missing or another one is found as such, and says nothing about figures.
-static status verify_figures(const char *path, manifest_findings *f, size_t *figures, error *err) {
-    const size_t before = f->count;
+static status verify_figures(const char *path, verified *v, error *err) {
     error unreadable = {0};
-    status rc = verify_manifest(path, f, &unreadable);
+    const size_t before = v->findings.count;
+    status rc = verify_manifest(path, &v->findings, &unreadable);
     if (rc == STATUS_INPUT)
-        rc = manifest_finding(f, err, "%s: %s", path, unreadable.message);
+        rc = manifest_finding(&v->findings, err, "%s: %s", path, unreadable.message);
     else if (rc != STATUS_OK)
         *err = unreadable;
-    *figures += f->count - before;
+    v->figures += v->findings.count - before;
     return rc;
 }
 
-static status verify_one(const char *word, manifest_findings *f, size_t *figures, error *err) {
-    const size_t before = f->count;
+static status verify_one(const char *word, verified *v, error *err) {
+    const size_t before = v->findings.count;
+    size_t files;
     char *path = NULL;
     status rc;
     TRY(manifest_locate(word, &path, err));
-    TRY(manifest_verify(path, f, err));
-    if (f->count == before) rc = verify_figures(path, f, figures, err);
+    TRY(manifest_verify(path, &v->findings, err));
+    files = v->findings.count;
+    TRY(manifest_verify_key(path, &v->findings, err));
+    v->keys += v->findings.count - files;
+    if (files == before) rc = verify_figures(path, v, err);
 out:
     free(path);
     return rc;
 }
 
-static status tell_verified(const manifest_findings *f, size_t figures, error *err) {
-    const size_t files = f->count - figures;
+static status tell_verified(const verified *v, error *err) {
+    const size_t checked = v->findings.checked, files = v->findings.count - v->keys - v->figures;
     if (files)
         return error_set(err, STATUS_FINDING, "%zu of %zu file%s missing or different", files,
-                         f->checked, f->checked == 1 ? "" : "s");
-    return error_set(err, STATUS_FINDING, "%zu figure%s not what the files give", figures,
-                     figures == 1 ? " is" : "s are");
+                         checked, checked == 1 ? "" : "s");
+    if (v->keys)
+        return error_set(err, STATUS_FINDING, "%zu key%s not what the manifest gives", v->keys,
+                         v->keys == 1 ? " is" : "s are");
+    return error_set(err, STATUS_FINDING, "%zu figure%s not what the files give", v->figures,
+                     v->figures == 1 ? " is" : "s are");
 }
 
 static status run_verify(const request *r, error *err) {
-    manifest_findings f = {0};
-    size_t figures = 0;
+    verified v = {0};
+    const size_t *checked = &v.findings.checked;
     status rc = STATUS_OK;
-    for (size_t i = 0; i < r->count; i++) TRY(verify_one(r->words[i], &f, &figures, err));
-    TRY(print_findings(&f, r, "findings", err));
-    if (f.count)
-        rc = tell_verified(&f, figures, err);
+    for (size_t i = 0; i < r->count; i++) TRY(verify_one(r->words[i], &v, err));
+    TRY(print_findings(&v.findings, r, "findings", err));
+    if (v.findings.count)
+        rc = tell_verified(&v, err);
     else
-        log_info(r->log, "%zu file%s checked", f.checked, f.checked == 1 ? "" : "s");
+        log_info(r->log, "%zu file%s checked", *checked, *checked == 1 ? "" : "s");
 out:
-    manifest_findings_release(&f);
+    manifest_findings_release(&v.findings);
     return rc;
 }
 

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/printable.h"
 #include "report/report.h"
 #include "results/verify.h"
 
@@ -47,7 +48,8 @@ static status print(status (*answer)(const results *, const char *, text *, erro
     text out;
     text_init(&out, err);
     status rc = answer(r, question, &out, err);
-    fputs(text_string(&out), stdout);
+    if (out.data) out.length = printable(out.data, false);
+    if (rc == STATUS_OK || rc == STATUS_FINDING) fputs(text_string(&out), stdout);
     text_release(&out);
     return rc;
 }
@@ -126,6 +128,7 @@ static status run_tool(const options *o, const results_options *ro, int argc, ch
     manifest m = {0};
     status rc;
     TRY(results_open(&r, ro, err));
+    TRY(error_status(err)); // of parts that nobody missed
     TRY(manifest_begin(&m, "report", REPORT_BITS, argc, argv, err));
     TRY(report_record(&r, &o->page, &m, err));
     if (o->plan) TRY(results_record_file(&m, o->plan, err));

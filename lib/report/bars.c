@@ -58,8 +58,7 @@ void bars_release(bars *b) {
     free(b->items);
 }
 
-static status plot(const bars *b, double *value, const char **label, bool *hatched, char **svg,
-                   char why[128]) {
+static status plot(const bars *b, double *value, const char **label, bool *hatched, char **svg) {
     const size_t n = b->count, parts = b->metric_count;
     for (size_t i = 0; i < n; i++) {
         label[i] = b->items[i].label;
@@ -79,7 +78,7 @@ static status plot(const bars *b, double *value, const char **label, bool *hatch
                                    .value = value,
                                    .colours = b->colours,
                                    .hatched = hatched};
-        return plot_stacked(&stacked, svg, why, b->err);
+        return plot_stacked(&stacked, svg, b->err);
     }
     const plot_values ranged = {.id = b->id,
                                 .title = b->title,
@@ -91,23 +90,20 @@ static status plot(const bars *b, double *value, const char **label, bool *hatch
                                 .count = n,
                                 .hatched = hatched,
                                 .reference = b->reference};
-    return plot_whiskers(&ranged, svg, why, b->err);
+    return plot_whiskers(&ranged, svg, b->err);
 }
 
 status bars_draw(const bars *b, const results *r, document *d) {
     status rc = STATUS_FAILED;
     const size_t numbers = b->metric_count > 1 ? b->metric_count : 3;
-    char *svg = NULL, why[128];
+    char *svg = NULL;
     if (!b->count) return STATUS_OK;
     double *value = memory_new(b->count * numbers, sizeof *value, b->err);
     const char **label = memory_new(b->count, sizeof *label, b->err);
     bool *hatched = memory_new(b->count, sizeof *hatched, b->err);
     if (!value || !label || !hatched) goto out;
-    TRY(plot(b, value, label, hatched, &svg, why));
-    if (svg)
-        document_figure(d, b->id, svg, b->caption);
-    else
-        document_add(d, BLOCK_NOTE, say(r, "No drawing here: %s when the report was made."), why);
+    TRY(plot(b, value, label, hatched, &svg));
+    section_drawing(r, d, b->id, svg, b->caption);
 out:
     free(value);
     free(label);

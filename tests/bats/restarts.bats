@@ -181,6 +181,20 @@ restarts() {
     [ "$(wc -l <err)" -eq 1 ]
 }
 
+# With a state every 20 steps, so that it can be seen when the first epoch is under way.
+@test "a rank that is asked to stop, stops all within an epoch" {
+    local steps=2000 step
+    train=$BATS_FILE_TMPDIR/many/train.st.zst
+    begin train-ddp --experiment unsaved.yaml --set epochs=2500 --checkpoint-every 20
+    wait_for out/state.st.zst
+    find_child 1
+    kill -TERM "$victim"
+    ends 5
+    step=$(sed -n 's/.* at step \([0-9]*\), state saved.*/\1/p' err)
+    [ -n "$step" ] || fail "$(cat err)"
+    [ $((step % steps)) -ne 0 ] || fail "it stopped at the end of an epoch: $(cat err)"
+}
+
 @test "what would only fail again is not tried again" {
     fails_with 1 "step [0-9]+.*(nan|inf)" "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out \
         --max-restarts 3 --set optimizer.lr=100000

@@ -9,6 +9,7 @@ keeps what it left. Others: BIN, the folder of the tools (build/bin); ASAN_BIN, 
 AddressSanitizer (build/obj/asan/bin); TORTURE_BUILD, that of what the batteries preload and link
 (build/torture); MOST_SECONDS: begin no trial after so long.
 """
+import atexit
 import hashlib
 import os
 import random
@@ -231,15 +232,18 @@ class Battery:
         self.work = os.path.join(self.folder, "trial")
         self.fixtures = os.path.join(self.folder, "fixtures")
         os.mkdir(self.fixtures)
-        # The battery is ended: its folder goes.
+        atexit.register(self.clean)
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
 
     def chance(self, what):
         """Random numbers of this battery and seed, for a purpose."""
         return random.Random("%s/%d/%s" % (self.name, self.seed, what))
 
+    def clean(self):
+        if self.only is None:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
     def skip(self, why):
-        shutil.rmtree(self.folder, ignore_errors=True)
         print("%s: skipped: %s" % (self.name, why))
         sys.exit(SKIPPED)
 
@@ -254,26 +258,20 @@ class Battery:
     def run(self, trial, trials=None):
         """trial(i, chance) for each i, in an empty folder self.work. What it raises as Failure counts."""
         numbers = range(self.trials if trials is None else trials) if self.only is None else [self.only]
-        try:
-            for i in numbers:
-                if time.monotonic() - self.began > self.most:
-                    break
-                shutil.rmtree(self.work, ignore_errors=True)
-                os.mkdir(self.work)
-                self.done += 1
-                try:
-                    trial(i, self.chance(i))
-                except Failure as failure:
-                    self.fail("trial %d" % i, failure)
-        except BaseException:
-            shutil.rmtree(self.folder, ignore_errors=True)
-            raise
+        for i in numbers:
+            if time.monotonic() - self.began > self.most:
+                break
+            shutil.rmtree(self.work, ignore_errors=True)
+            os.mkdir(self.work)
+            self.done += 1
+            try:
+                trial(i, self.chance(i))
+            except Failure as failure:
+                self.fail("trial %d" % i, failure)
         self.finish()
 
     def finish(self):
-        if self.only is None:
-            shutil.rmtree(self.folder, ignore_errors=True)
-        else:
+        if self.only is not None:
             print("%s: what the trial left is in %s" % (self.name, self.folder))
         print("%s: %d trials, %d failures, seed %d, %.0f s" %
               (self.name, self.done, self.found, self.seed, time.monotonic() - self.began), flush=True)

@@ -3,10 +3,10 @@
 CLANG        ?= clang
 CLANG_FORMAT ?= clang-format
 SHELLCHECK   ?= shellcheck
-TESTSRC      := $(wildcard tests/*/*.c)
-ALL_SOURCES  := $(sort $(wildcard lib/*/*.[ch] lib/*/*/*.[ch] lib/*/*/*/*.[ch] tools/*.[ch] tests/*/*.[ch] \
+TESTSRC      := $(wildcard tests/*/*.c tests/*/*/*.c)
+ALL_SOURCES  := $(sort $(wildcard lib/*/*.[ch] lib/*/*/*.[ch] lib/*/*/*/*.[ch] tools/*.[ch] tests/*/*.[ch] tests/*/*/*.[ch] \
                                   lib/*/*/*.cu lib/*/*/*.cuh tests/*/*.cc))
-SHELL_FILES  := .ci/run tests/run $(wildcard scripts/* pipelines/*.sh tests/bats/*.bash tests/bats/*.bats tests/bench/*.sh tests/bench/measure/* tests/gpu/*) \
+SHELL_FILES  := .ci/run tests/run tests/torture/run $(wildcard scripts/* pipelines/*.sh tests/bats/*.bash tests/bats/*.bats tests/bench/*.sh tests/bench/measure/* tests/gpu/* tests/torture/kills tests/torture/meetings) \
                $(addprefix tests/bench/,run growth calibrate draw-growth describe-machine write-docs cuda cuda-docs)
 
 .PHONY: lint lint-format lint-shell lint-gcc lint-clang check-layers check-kernels check-words format

@@ -27,14 +27,17 @@ endif
 ARTIFACTS ?= artifacts
 PREFIX    ?= /usr/local
 PYTHON    ?= /usr/bin/python3
+# These stand between single quotes in commands.
+QUOTED    := MODE PREFIX DESTDIR BINDIR LIBDIR DATADIR DOCDIR MANDIR PYTHON CUDA_HOME CUDA_ARCHS MPICC
+$(foreach v,$(QUOTED),$(if $(findstring ',$($(v))),$(error $(v)=$($(v)): expected no single quote in it)))
 
 # ---- Parts -----------------------------------------------------------------------------------------------------
 # Each can be read alone, and begins with its own settings; a later one uses what the earlier ones define.
 # pipelines/experiment.mk runs experiments.
-PARTS    := build cuda mpi tests bench lint install
+PARTS    := build cuda mpi tests torture bench lint install
 # Whatever is found out about the machine is out of date once something was installed. So the targets that install
 # do only that, and the other goals of the command line run in a new make: `make deps test`.
-INSTALLS := deps deps-lint deps-torch deps-mpi
+INSTALLS := deps deps-lint deps-torch deps-mpi deps-torture
 ifneq ($(filter $(INSTALLS),$(MAKECMDGOALS)),)
 include make/deps.mk
 else
@@ -57,8 +60,8 @@ help: ## List the targets
 
 print-config: ## Show settings and what was found on this machine
 	@show() { printf '%-14s %s\n' "$$1" "$$2"; }; first() { "$$@" 2>/dev/null | head -n 1; }; \
-	show CC '$(CC)'; show '' "$$(first $(CC) --version || true)"; \
-	show MODE '$(MODE)'; show BUILD '$(BUILD)'; show ARTIFACTS '$(ARTIFACTS)'; show PREFIX '$(PREFIX)'; \
+	show CC $(call word_of,$(CC)); show '' "$$(first $(CC) --version || true)"; \
+	show MODE '$(MODE)'; show BUILD '$(BUILD)'; show ARTIFACTS $(call word_of,$(ARTIFACTS)); show PREFIX '$(PREFIX)'; \
 	show flags '$(strip $(CPPFLAGS_ALL) $(CFLAGS_ALL))'; \
 	show kernels '$(ISAS)'; show tools '$(TOOLS)'; \
 	show cuda '$(or $(NVCC),$(if $(filter 0,$(CUDA)),switched off: CUDA=0,not found$(if $(CUDA_HOME), in $(CUDA_HOME)): the CUDA backend is not built))'; \

@@ -19,7 +19,8 @@ typedef struct run_estimate {
 status estimate_runs(pipeline *p, const planned_runs *runs, run_estimate *estimates,
                      error *err) MUST_CHECK;
 
-// Seconds of one round: every run and seed once. Runs whose time is not known count nothing.
+// Seconds of a round of all runs but those that are executed once: every seed. Runs whose time is
+// not known count nothing.
 double estimate_round(const planned_runs *runs, const run_estimate *estimates);
 
 #endif

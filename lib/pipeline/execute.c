@@ -43,7 +43,7 @@ status execute_adopt(const pipeline *p, const planned_runs *runs, error *err) {
 
 int execute_wanted(const planned_run *r, int rounds) {
     const int seeds = (int)r->seed_count;
-    return (rounds + seeds - 1) / seeds;
+    return r->once ? 1 : (rounds + seeds - 1) / seeds;
 }
 
 static bool says(const yaml_node *root, const char *path, const char *text) {

@@ -32,6 +32,7 @@ typedef struct planned_run {
     words device; // "--device" and where it trains; none: the tool finds out
     planned_seed *seeds;
     size_t seed_count;
+    bool once; // executed once, however many rounds there are
 } planned_run;
 
 // A plan, its runs, and where the report goes.

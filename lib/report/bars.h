@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "base/interval.h"
 #include "report/document.h"
 #include "report/report.h"
 
@@ -15,7 +16,7 @@ typedef struct bars {
     const char *const *metrics, *const *names; // names of the parts; NULL for one metric
     size_t metric_count;
     const int *colours; // of the parts; NULL: in their order
-    double scale;       // what figures are multiplied by; may change from bar to bar
+    double scale;       // what figures are multiplied by
     double reference;   // where a dashed line says "no difference"; NAN: none
     error *err;
     struct bar *items;
@@ -26,6 +27,8 @@ typedef struct bars {
 // where the owner has no such value. Strings are copied. Bars of simulated times are hatched.
 status bars_add(bars *b, const results *r, const char *owner, const char *prefix,
                 const char *label) MUST_CHECK;
+// Adds a bar of a value that is no figure, with its interval.
+status bars_add_value(bars *b, double value, interval range, const char *label) MUST_CHECK;
 // Adds the drawing to the document, or a note where it cannot be made; nothing without bars.
 status bars_draw(const bars *b, const results *r, document *d) MUST_CHECK;
 void bars_release(bars *b);

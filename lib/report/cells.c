@@ -77,7 +77,7 @@ void note_target(const results *r, document *d) {
 }
 
 int seconds_digits(double seconds) {
-    return seconds < 1 ? 4 : 2;
+    return seconds < 0.99995 ? 4 : 2; // what rounds to 1 is 1.00
 }
 
 void cell_time(document *d, const run *of, double seconds) {

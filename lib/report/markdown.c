@@ -74,7 +74,7 @@ static void write_spans(text *out, const block *b) {
 static void write_block(text *out, const block *b, bool last_item) {
     switch (b->kind) {
     case BLOCK_TABLE: write_table(out, b); return;
-    case BLOCK_CODE: text_format(out, "```sh\n%s\n```\n\n", b->text); return;
+    case BLOCK_CODE: text_format(out, "```\n%s\n```\n\n", b->text); return;
     case BLOCK_FIGURE: text_format(out, "![%s](figures/%s.svg)\n\n", b->id, b->id); break;
     case BLOCK_HEADING: text_append(out, "## "); break;
     case BLOCK_SUBHEADING: text_append(out, "### "); break;

@@ -108,7 +108,7 @@ void note_verdicts(const results *r, document *d) {
             "device, instruction set and loader workers, and at one world size as many threads; "
             "what a study or a step varies may differ. A verdict takes %d executions of each "
             "side, in turns (EXECUTIONS=%d), on a machine that did nothing else. Intervals: "
-            "95 %%, Student's t on the logarithms of the medians of executions, from %d rounds "
+            "95 %%, Student's t on the logarithms of the times of executions, from %d rounds "
             "on paired by round; with fewer executions, from the slowest to the fastest epochs."),
         VERDICT_EXECUTIONS, VERDICT_EXECUTIONS, VERDICT_ROUNDS);
     document_add(

@@ -189,7 +189,7 @@ static void tell_time_of_one(const results *r, text *out, const run *one) {
     snprintf(total, sizeof total, "%.*f%s%s", seconds_digits(one->total_seconds),
              one->total_seconds, mark, busy);
     if (run_execution_count(one) > 1)
-        snprintf(how, sizeof how, say(r, "median of %zu executions"), run_execution_count(one));
+        snprintf(how, sizeof how, say(r, "mean of %zu executions"), run_execution_count(one));
     else if (one->epoch_count > 1)
         snprintf(how, sizeof how, say(r, "median of %zu, without the first"), one->timed);
     else
@@ -198,21 +198,21 @@ static void tell_time_of_one(const results *r, text *out, const run *one) {
                 total);
 }
 
-// What the first comparisons say that may say anything.
+// What the first comparisons say that may say anything, and how many more there are.
 static void tell_comparisons(const results *r, text *out) {
     size_t told = 0;
     text all;
     text_init(&all, out->err);
-    for (size_t i = 0; i < r->comparison_count && told < TOLD_MAX; i++) {
+    for (size_t i = 0; i < r->comparison_count; i++) {
         text said;
-        if (r->comparisons[i].reasons) continue;
-        told++;
+        if (r->comparisons[i].reasons || told++ >= TOLD_MAX) continue;
         text_init(&said, out->err);
         verdict_append_time(&said, &r->comparisons[i], VERDICT_SENTENCE, r->options.language);
         text_append(&all, all.length ? say(r, "; ") : "");
         text_format(&all, say(r, "%s: %s"), r->comparisons[i].subject->name, text_string(&said));
         text_release(&said);
     }
+    if (told > TOLD_MAX) text_format(&all, say(r, "; %zu more below"), told - TOLD_MAX);
     text_format(out, say(r, "Time of an epoch against %s: %s."), r->groups[0].name,
                 text_string(&all));
     text_release(&all);
@@ -221,13 +221,15 @@ static void tell_comparisons(const results *r, text *out) {
 static void tell_times(const results *r, text *out) {
     text all;
     text_init(&all, out->err);
-    for (size_t i = 0; i < r->group_count && i < TOLD_MAX; i++) {
+    size_t told = 0;
+    for (size_t i = 0; i < r->group_count; i++) {
         const double seconds = results_group_value(r, &r->groups[i], "seconds_per_epoch");
-        if (isnan(seconds)) continue;
+        if (isnan(seconds) || told++ >= TOLD_MAX) continue;
         text_append(&all, all.length ? say(r, ", ") : "");
         text_format(&all, "%s ", r->groups[i].name);
         effect_append_seconds(r, &all, &r->groups[i], seconds);
     }
+    if (told > TOLD_MAX) text_format(&all, say(r, "; %zu more below"), told - TOLD_MAX);
     if (all.length) text_format(out, say(r, "Time of an epoch: %s."), text_string(&all));
     text_release(&all);
 }
@@ -317,6 +319,7 @@ static void mean_cell(const results *r, document *d, const group *g, const char 
     if (f && !isnan(f->value))
         append_mean(&shown, f, g, time ? seconds_digits(f->value) : 2, time ? 1 : 100);
     if (shown.length && f->simulated) text_append(&shown, SIMULATED_MARK);
+    if (shown.length && f->busy) text_append(&shown, BUSY_MARK);
     document_cell(d, CELL_NUMBER, "%s", text_string(&shown));
     cell_shows(d, 0, f);
     text_release(&shown);
@@ -340,13 +343,17 @@ static void table_of_facts(const results *r, document *d, const run *one) {
 static void table_of_groups(const results *r, document *d) {
     static const wording head[] = {"Experiment", "Test accuracy", "s / epoch",
                                    "Ranks",      "Runs",          "Model"};
-    document_table(d, 6, "");
-    head_cells(r, d, head, 6);
+    const bool compared = any_speedup(r);
+    document_table(d, 6 + compared, "");
+    head_cells(r, d, head, 3);
+    if (compared) document_cell(d, CELL_TEXT, "%s", say(r, "Speed-up"));
+    head_cells(r, d, head + 3, 3);
     for (size_t i = 0; i < r->group_count; i++) {
         const group *g = &r->groups[i];
         document_cell(d, CELL_STRONG, "%s", g->name);
         mean_cell(r, d, g, "accuracy", false);
         mean_cell(r, d, g, "seconds_per_epoch", true);
+        if (compared) cell_figure(r, d, g->name, "speedup");
         cell_group(r, d, g, "world_size");
         cell_count(d, (int64_t)g->count);
         document_cell(d, CELL_CODE, "%.*s", SHORT_HASH,

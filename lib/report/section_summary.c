@@ -77,8 +77,8 @@ void note_executions(const results *r, document *d) {
         document_add(
             d, BLOCK_NOTE, "%s",
             say(r, "Some runs were executed several times, with the same model each time: their s "
-                   "/ epoch and total are medians over the executions; single epochs and the parts "
-                   "of a step are those of the execution in the middle."));
+                   "/ epoch and total are geometric means over the executions; single epochs and "
+                   "the parts of a step are those of the execution in the middle."));
 }
 
 // The worst of the executions of a run on a busy machine.

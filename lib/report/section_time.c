@@ -12,21 +12,15 @@ enum { ROWS = RUN_PHASES + 2 };
 static const wording rows[ROWS] = {"load", "copy",   "forward", "backward", "comm",
                                    "wait", "update", "Sum",     "Wall time"};
 
-static const char *const metrics[ROWS] = {"step.load",     "step.copy", "step.forward",
-                                          "step.backward", "step.comm", "step.wait",
-                                          "step.update",   "step.sum",  "step.wall"};
+static const char *const metrics[ROWS] = {"sample.load",     "sample.copy", "sample.forward",
+                                          "sample.backward", "sample.comm", "sample.wait",
+                                          "sample.update",   "sample.sum",  "sample.wall"};
 
 static const int colours[RUN_PHASES] = {PLOT_LOAD, PLOT_COPY, PLOT_FORWARD, PLOT_BACKWARD,
                                         PLOT_COMM, PLOT_WAIT, PLOT_UPDATE};
 
-// Microseconds a sample, from milliseconds a step.
-static double sample_scale(const run *one) {
-    const double epochs = one->epoch_count ? (double)one->epoch_count : NAN;
-    return 1000 * (double)one->steps / epochs / (double)one->samples;
-}
-
 static bool has_split(const results *r, const run *one) {
-    return one->train && !isnan(results_value(r, one->name, "step.sum"));
+    return one->train && !isnan(results_value(r, one->name, "sample.sum"));
 }
 
 status section_time_figure(const results *r, document *d, error *err) {
@@ -44,11 +38,11 @@ status section_time_figure(const results *r, document *d, error *err) {
               .names = names,
               .metric_count = RUN_PHASES,
               .colours = colours,
+              .scale = 1,
               .err = err};
     for (size_t i = 0; i < r->list.count; i++) {
         const run *one = &r->list.runs[i];
         char label[LABEL_TEXT];
-        b.scale = sample_scale(one);
         if (has_split(r, one)) TRY(bars_add(&b, r, one->name, "", label_run(one, label)));
     }
     rc = bars_draw(&b, r, d);
@@ -63,7 +57,7 @@ static void split_row(const results *r, document *d, int row) {
         const run *one = &r->list.runs[i];
         if (!has_split(r, one)) continue;
         cell_figure(r, d, one->name, metrics[row]);
-        cell_share(r, d, one->name, metrics[row], "step.wall");
+        cell_share(r, d, one->name, metrics[row], "sample.wall");
     }
 }
 
@@ -75,7 +69,7 @@ static void split_table(const results *r, document *d, size_t splits) {
         const run *one = &r->list.runs[i];
         if (!has_split(r, one)) continue;
         label_run(one, label);
-        document_cell(d, CELL_TEXT, "%s, %s", label, say(r, "ms / step"));
+        document_cell(d, CELL_TEXT, "%s, %s", label, say(r, "µs / sample"));
         document_cell(d, CELL_TEXT, "%s", "%");
     }
     for (int row = 0; row < ROWS; row++) split_row(r, d, row);
@@ -92,7 +86,7 @@ static void split_note(const results *r, document *d, const run *one) {
         return;
     }
     const double off =
-        results_value(r, one->name, "step.sum") / results_value(r, one->name, "step.wall") - 1;
+        results_value(r, one->name, "sample.sum") / results_value(r, one->name, "sample.wall") - 1;
     bool adds_up = fabs(off) <= tolerance;
     document_add(
         d, adds_up ? BLOCK_NOTE : BLOCK_PARAGRAPH,

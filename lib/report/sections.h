@@ -98,6 +98,8 @@ status section_ladder(const results *r, document *d, bool draw, error *err) MUST
 // has figures for two of its runs.
 status section_published_walk(const results *r, document *d, error *err) MUST_CHECK;
 status section_study(const results *r, document *d, bool draw, error *err) MUST_CHECK;
+// A drawing of plot.h with its caption; takes `svg` over. Without one it says that there is none.
+void section_drawing(const results *r, document *d, const char *id, char *svg, const char *caption);
 // Loss by epoch, and accuracy where it is not on the first screen.
 status section_curves(const results *r, document *d, bool accuracy, error *err) MUST_CHECK;
 status section_accuracy_figure(const results *r, document *d, error *err) MUST_CHECK;
@@ -112,7 +114,7 @@ void section_classes(const results *r, document *d);
 // Without the confusion matrices.
 void section_class_table(const results *r, document *d);
 void section_environment(const results *r, document *d);
-// That times are medians over executions, where some are.
+// That times are means over executions, where some are.
 void note_executions(const results *r, document *d);
 void section_files(const results *r, document *d);
 // The files of many runs: a line each.

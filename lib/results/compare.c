@@ -15,6 +15,7 @@
 typedef struct side {
     const run **executions;
     size_t count, busy;             // how many of them on a busy machine
+    size_t set_aside;               // of those that do not count: on a busy machine
     double *seconds, *logs, *total; // of each: an epoch, its logarithm, all
     interval epochs;                // fastest and slowest
 } side;
@@ -47,6 +48,7 @@ static void choose_executions(side *s, size_t all) {
     }
     s->busy = s->count - quiet;
     if (!s->busy || quiet < VERDICT_EXECUTIONS) return;
+    s->set_aside = s->busy;
     s->count = s->busy = 0;
     for (size_t i = 0; s->count < quiet; i++)
         if (!is_busy(s->executions[i])) s->executions[s->count++] = s->executions[i];
@@ -89,15 +91,27 @@ static status read_side(const group *g, side *s, error *err) {
     return STATUS_OK;
 }
 
-// Does all of `a` begin before all of `b`? Both are in order.
-static bool ends_before(const side *a, const side *b) {
-    return a->count && b->count &&
-           strcmp(start_of(a->executions[a->count - 1]), start_of(b->executions[0])) < 0;
+// The mean place of the executions of `a` among those of both sides, in order of their starts;
+// equal starts share their places.
+static double mean_place(const side *a, const side *b) {
+    double sum = 0;
+    for (size_t i = 0; i < a->count; i++) {
+        const char *start = start_of(a->executions[i]);
+        sum += (double)i;
+        for (size_t k = 0; k < b->count; k++) {
+            const int order = strcmp(start_of(b->executions[k]), start);
+            sum += order < 0 ? 1 : order == 0 ? 0.5 : 0;
+        }
+    }
+    return sum / (double)a->count;
 }
 
-// A round is over, on both sides, when the next one begins.
+// In turns A B A B the mean places differ by one, and by less than two where one side lacks an
+// execution of a round. Where they differ by more, a machine that grows slower by and by slows one
+// side more than the other. A round is over, on both sides, when the next one begins.
 static turns find_turns(const side *a, const side *b) {
-    if (ends_before(a, b) || ends_before(b, a)) return TURNS_APART;
+    if (!a->count || !b->count || fabs(mean_place(a, b) - mean_place(b, a)) > 2 + 1e-9)
+        return TURNS_APART;
     if (a->count != b->count) return TURNS_MIXED;
     for (size_t i = 1; i < a->count; i++)
         if (strcmp(start_of(a->executions[i - 1]), start_of(b->executions[i])) > 0 ||
@@ -126,6 +140,7 @@ static status compare_times(comparison *c, error *err) {
     const timed_side subject = {of.logs, of.count, of.busy},
                      baseline = {against.logs, against.count, against.busy};
     c->time = verdict_on_time(&subject, &baseline, order, c->simulated, &c->speedup);
+    c->set_aside = of.set_aside + against.set_aside;
     c->seconds = difference_of(of.seconds, of.count, against.seconds, against.count, order);
     c->total = difference_of(of.total, of.count, against.total, against.count, order);
     if (c->time.lack != LACK_EXECUTIONS) goto out;
@@ -151,14 +166,18 @@ static void find_crowded(const group *g, comparison *c) {
 
 // Every run of one side with every run of the other, until there is a reason against it.
 static status find_reasons(comparison *c, const varied_keys *varied, language l, error *err) {
+    const run *a = NULL, *b = NULL;
+    status rc = STATUS_OK;
     for (size_t i = 0; !c->reasons && i < c->subject->count; i++) {
         for (size_t k = 0; !c->reasons && k < c->baseline->count; k++) {
-            status rc = like_for_like(c->subject->runs[i], c->baseline->runs[k], varied, l,
-                                      &c->reasons, err);
-            if (rc != STATUS_OK) return rc;
+            a = c->subject->runs[i];
+            b = c->baseline->runs[k];
+            TRY(like_for_like(a, b, varied, l, &c->reasons, err));
         }
     }
-    return STATUS_OK;
+    if (c->reasons) rc = like_for_like(a, b, varied, LANGUAGE_EN, &c->reasons_english, err);
+out:
+    return rc;
 }
 
 // ---- Accuracy ----
@@ -193,24 +212,21 @@ out:
     return rc;
 }
 
-static double mean_accuracy(const group *g) {
-    double sum = 0;
-    for (size_t i = 0; i < g->count; i++) sum += g->runs[i]->accuracy;
-    return sum / (double)g->count;
-}
-
-// Are all runs that share a seed with the other side the same model, and is there one?
-static bool same_models(const group *a, const group *b) {
-    size_t pairs = 0, same = 0;
+// Has every run of `a` its model in `b`, from the same seed?
+static bool has_models(const group *a, const group *b) {
     for (size_t i = 0; i < a->count; i++) {
+        const run *one = a->runs[i];
+        bool found = false;
         for (size_t k = 0; k < b->count; k++) {
-            const run *left = a->runs[i], *right = b->runs[k];
-            if (left->seed != right->seed || !*left->model_content) continue;
-            pairs++;
-            same += strcmp(left->model_content, right->model_content) == 0;
+            const run *other = b->runs[k];
+            if (one->seed != other->seed) continue;
+            if (!*one->model_content || strcmp(one->model_content, other->model_content) != 0)
+                return false;
+            found = true;
         }
+        if (!found) return false;
     }
-    return pairs && same == pairs;
+    return true;
 }
 
 // Seeds with an accuracy on both sides, each once: a run that was timed again is no other seed.
@@ -234,6 +250,15 @@ static status find_pairs(const group *a, const group *b, seed_pairs *p, error *e
     return STATUS_OK;
 }
 
+static status mean_difference(const comparison *c, double *difference, error *err) {
+    const metric_row *accuracy = metrics_find("accuracy");
+    group_statistic subject, baseline;
+    status rc = group_mean(c->subject, accuracy, 0, &subject, err);
+    if (rc == STATUS_OK) rc = group_mean(c->baseline, accuracy, 0, &baseline, err);
+    if (rc == STATUS_OK) *difference = subject.mean - baseline.mean;
+    return rc;
+}
+
 static status test_accuracy(comparison *c, const seed_pairs *p, error *err) {
     estimate difference = {NAN, {NAN, NAN}};
     status rc = STATUS_OK;
@@ -246,7 +271,7 @@ static status test_accuracy(comparison *c, const seed_pairs *p, error *err) {
         difference.value = p->left->accuracy - p->right->accuracy;
         rc = test_samples(p->left, p->right, c, &difference, err);
     } else {
-        difference.value = mean_accuracy(c->subject) - mean_accuracy(c->baseline);
+        rc = mean_difference(c, &difference.value, err);
     }
     c->accuracy_difference = difference.value;
     c->accuracy_range = difference.range;
@@ -257,14 +282,15 @@ static status compare_accuracy(comparison *c, error *err) {
     const char *data = origin_test_data(c->subject->runs[0]);
     seed_pairs p = {0};
     status rc = STATUS_OK;
-    c->identical = same_models(c->subject, c->baseline);
-    c->accuracy = c->identical ? verdict_identical() : verdict_none(LACK_TEST_DATA);
+    c->identical = has_models(c->subject, c->baseline) && has_models(c->baseline, c->subject);
+    c->accuracy = verdict_none(LACK_TEST_DATA);
     if (!*data || strcmp(data, origin_test_data(c->baseline->runs[0])) != 0) goto out;
     TRY(find_pairs(c->subject, c->baseline, &p, err));
     if (!c->identical) {
         c->accuracy = verdict_none(LACK_SEEDS);
         TRY(test_accuracy(c, &p, err));
-    } else if (p.count) {
+    } else {
+        c->accuracy = verdict_identical();
         c->accuracy_difference = 0;
         c->accuracy_range = (interval){0, 0};
     }
@@ -322,6 +348,7 @@ status compare_table(comparison *table, size_t count, error *err) {
 
 void comparison_release(comparison *c) {
     free(c->reasons);
+    free(c->reasons_english);
     free(c->arithmetic);
-    c->reasons = c->arithmetic = NULL;
+    c->reasons = c->reasons_english = c->arithmetic = NULL;
 }

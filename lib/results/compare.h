@@ -19,16 +19,18 @@
 
 typedef struct comparison {
     const group *subject, *baseline;
-    char *reasons; // why times are not compared; NULL when they are
+    // Why times are not compared, in the language of the page and for files; NULL when they are.
+    char *reasons, *reasons_english;
     verdict time, accuracy;
     estimate speedup;           // seconds an epoch: baseline / subject
     estimate seconds;           // an epoch: subject - baseline
     estimate total;             // of all: subject - baseline
+    size_t set_aside;           // executions on a busy machine that do not count
     interval spread;            // without an interval of `speedup`: from slowest to fastest epochs
     bool simulated;             // one of the times is
     const run *crowded;         // the simulated run of the most ranks; NULL without
     char *arithmetic;           // in what the arithmetic differed; NULL when it was the same
-    bool identical;             // the same model bits, seed by seed
+    bool identical;             // the same seeds, and the same model bits from each
     double accuracy_difference; // of means: subject - baseline, a fraction; NAN when not comparable
     interval accuracy_range;    // 95 %: over the pairs of the test
 } comparison;

@@ -216,8 +216,9 @@ static status add_mean(figure_list *list, const group *g, const metric_row *m, s
                 .high = s.range.high,
                 .deviation = s.deviation,
                 .simulated = metric_is_time(m) && group_is_simulated(g),
+                .busy = metric_is_time(m) && group_is_busy(g),
                 .of = g};
-    rc = add(list, f, mean, f.simulated ? "SIMULATED" : "", err);
+    rc = add(list, f, mean, f.simulated ? "SIMULATED" : f.busy ? "BUSY" : "", err);
     if (rc == STATUS_OK) {
         figure *added = &list->items[list->count - 1];
         added->part = added->metric + strlen("mean_");
@@ -277,7 +278,9 @@ static status add_compared(figure_list *list, const char *owner, joint_of of, co
     text_init(&time, err);
     text_init(&accuracy, err);
     if (c->simulated && !c->reasons) text_append(&time, "SIMULATED: ");
-    verdict_append_time(&time, c, VERDICT_WORD, LANGUAGE_EN);
+    comparison english = *c;
+    english.reasons = c->reasons_english;
+    verdict_append_time(&time, &english, VERDICT_WORD, LANGUAGE_EN);
     if (c->identical)
         text_append(&accuracy, "identical");
     else

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "results/like_for_like.h"
+#include "results/machine_use.h"
 
 // Parameters that repeats may differ in: the seed, and what changes no bit. The name that counts is
 // the experiment's: a plan may have given it.
@@ -33,10 +35,7 @@ static bool same_parameters(const yaml_node *a, const yaml_node *b) {
 static bool are_repeats(const run *a, const run *b) {
     return a->train && b->train && strcmp(a->experiment, b->experiment) == 0 &&
            same_parameters(yaml_find(a->train, "parameters"), yaml_find(b->train, "parameters")) &&
-           strcmp(a->tool, b->tool) == 0 && strcmp(a->device, b->device) == 0 &&
-           strcmp(a->host, b->host) == 0 && strcmp(a->version, b->version) == 0 &&
-           a->world_size == b->world_size && a->threads == b->threads &&
-           a->loader_workers == b->loader_workers;
+           like_repeated(a, b);
 }
 
 static void name_groups(group *groups, size_t count) {
@@ -79,12 +78,6 @@ void groups_free(group *groups, size_t count) {
     free(groups);
 }
 
-static interval mean_interval(double mean, double deviation, size_t n) {
-    if (n < 2) return (interval){NAN, NAN};
-    double half = statistics_t_quantile(0.975, (double)(n - 1)) * deviation / sqrt((double)n);
-    return (interval){mean - half, mean + half};
-}
-
 // Two runs of one seed end in the same model: they say nothing twice about the accuracy.
 static bool is_first_of_seed(const group *g, size_t at) {
     for (size_t i = 0; i < at; i++)
@@ -107,6 +100,12 @@ status group_executions(const group *g, const run ***executions, size_t *count, 
 bool group_is_simulated(const group *g) {
     for (size_t i = 0; i < g->count; i++)
         if (g->runs[i]->simulated) return true;
+    return false;
+}
+
+bool group_is_busy(const group *g) {
+    for (size_t i = 0; i < g->count; i++)
+        if (machine_busy_executions(g->runs[i])) return true;
     return false;
 }
 
@@ -139,10 +138,9 @@ status group_mean(const group *g, const metric_row *m, size_t member, group_stat
     value = memory_new(count, sizeof *value, err);
     TRY(value ? STATUS_OK : STATUS_FAILED);
     for (size_t i = 0; i < count; i++) TRY(value_of(m, runs[i], member, &value[i], err));
-    s->mean = statistics_mean(value, count);
-    s->deviation = statistics_deviation(value, count);
-    s->range = mean_interval(s->mean, s->deviation, count);
-    if (g->count == 1) TRY(value_of(m, g->runs[0], member, &s->mean, err));
+    const estimate mean = m->kind == METRIC_POOLED ? statistics_mean_time(value, count)
+                                                   : statistics_mean_of(value, count);
+    *s = (group_statistic){mean.value, statistics_deviation(value, count), mean.range};
 out:
     free(runs);
     free(value);

@@ -28,15 +28,15 @@ status group_executions(const group *g, const run ***executions, size_t *count,
 
 // The mean of a metric over the runs of a group, with the sample deviation and the 95 % interval
 // (Student's t); NAN where a run lacks the value or there are too few. Of what runs learn every
-// seed counts once; pooled times are means over the executions of all runs, but that of a single
-// run is its own, the median.
+// seed counts once; pooled times are geometric means over the executions of all runs.
 typedef struct group_statistic {
     double mean, deviation;
     interval range;
 } group_statistic;
 status group_mean(const group *g, const metric_row *m, size_t member, group_statistic *s,
                   error *err) MUST_CHECK;
-// Is one of the times simulated?
+// Is one of the times simulated, or of a busy machine?
 bool group_is_simulated(const group *g);
+bool group_is_busy(const group *g);
 
 #endif

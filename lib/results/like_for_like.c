@@ -194,8 +194,12 @@ bool like_made(const run *a, const run *b) {
     return agree_on(a, b, MADE);
 }
 
+bool like_repeated(const run *a, const run *b) {
+    return agree_on(a, b, MADE | EXECUTED);
+}
+
 bool like_executed(const run *a, const run *b) {
-    return run_has_time(a) == run_has_time(b) && agree_on(a, b, MADE | EXECUTED);
+    return run_has_time(a) == run_has_time(b) && like_repeated(a, b);
 }
 
 status like_append_executed(const run *a, const run *b, language l, text *out) {

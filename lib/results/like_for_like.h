@@ -28,6 +28,8 @@ status like_for_like(const run *a, const run *b, const varied_keys *varied, lang
 // Do the times of two executions of one run count together? Of those made alike only the program
 // and the machine agree.
 bool like_executed(const run *a, const run *b);
+// The same of two runs that repeat one experiment, of which one may have no times.
+bool like_repeated(const run *a, const run *b);
 bool like_made(const run *a, const run *b);
 // Appends in what they differ, for people to read: why the times of `a` do not count beside b's.
 status like_append_executed(const run *a, const run *b, language l, text *out) MUST_CHECK;

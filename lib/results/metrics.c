@@ -16,6 +16,11 @@ static double known(int64_t count) {
     return count < 0 ? NAN : (double)count;
 }
 
+// Microseconds a sample, from milliseconds a step: of steps of any size the same unit.
+static double samples_scale(const run *r) {
+    return 1000 * (double)r->steps / (double)r->epoch_count / (double)r->samples;
+}
+
 #define VALUE(name, expression)                       \
     static double name(const run *r, size_t member) { \
         (void)member;                                 \
@@ -38,6 +43,9 @@ VALUE(phase, run_time_split(r).phase[member])
 VALUE(wall, run_time_split(r).wall)
 VALUE(rest, run_time_split(r).wall - run_time_split(r).phase[RUN_LOAD])
 VALUE(phases, run_time_split(r).sum)
+VALUE(sample_phase, run_time_split(r).phase[member] * samples_scale(r))
+VALUE(sample_phases, run_time_split(r).sum *samples_scale(r))
+VALUE(sample_wall, run_time_split(r).wall *samples_scale(r))
 VALUE(class_accuracy, r->classes[member].accuracy)
 VALUE(class_samples, known(r->classes[member].count))
 VALUE(confused, known(r->confusion[member]))
@@ -134,13 +142,13 @@ static const metric_row table[] = {
     {"seconds_per_epoch", "s", WORD("s / epoch"), SECONDS, METRIC_POOLED,
      .key = "results.seconds_per_epoch", .value = seconds_per_epoch, MEDIAN_OF_EPOCHS},
     {"total_seconds", "s", WORD("Total s"), SECONDS, METRIC_POOLED,
-     .key = "results.total_seconds", .value = total_seconds},
+     .key = "results.total_seconds", .value = total_seconds, STEPS("value in the file", of_file)},
     {"executions", "", WORD("Executions"), COUNT, METRIC_POOLED,
      .key = "key", .value = executions},
     {"execution.#.seconds_per_epoch", "s", WORD("s / epoch"), SECONDS, METRIC_TIME, OVER_EXECUTIONS,
      .key = "results.seconds_per_epoch", .value = seconds_per_epoch, MEDIAN_OF_EPOCHS},
     {"execution.#.total_seconds", "s", WORD("Total s"), SECONDS, METRIC_TIME, OVER_EXECUTIONS,
-     .key = "results.total_seconds", .value = total_seconds},
+     .key = "results.total_seconds", .value = total_seconds, STEPS("value in the file", of_file)},
     {"train_loss", "", WORD("Train loss"), {"%.4f", 1, ""}, METRIC_RESULT,
      .key = "results.train_loss", .value = train_loss, STEPS("mean over the samples of %g step%s", of_epoch)},
     {"steps", "", WORD("Steps"), COUNT, METRIC_RESULT,
@@ -176,6 +184,12 @@ static const metric_row table[] = {
      .key = "results.epochs.*.phases", .value = waiting, MEAN_OF_STEPS},
     {"exposed_comm", "fraction", WORD("Exposed comm"), SHARE, METRIC_USE,
      .key = "results.epochs.*.phases.comm", .value = exposed_comm, MEAN_OF_STEPS},
+    {"sample.#", "µs", WORD("µs / sample"), MS(2), METRIC_TIME, OVER_PHASES,
+     .key = "results.epochs.*.phases.#", .value = sample_phase, MEAN_OF_STEPS},
+    {"sample.sum", "µs", WORD("Sum"), MS(2), METRIC_TIME,
+     .key = "results.epochs.*.phases", .value = sample_phases, MEAN_OF_STEPS},
+    {"sample.wall", "µs", WORD("Wall time"), MS(2), METRIC_TIME,
+     .key = "results.epochs.*.seconds", .value = sample_wall, MEAN_OF_STEPS},
 
     {"dp.bytes.#", "bytes", WORD("bytes / step"), COUNT, METRIC_USE, OVER_ACTIVITIES,
      .key = "run.execution.bytes_per_step.#"},
@@ -241,7 +255,7 @@ static const metric_row table[] = {
     {"epochs.#.loss", "", WORD("Train loss"), {"%.4f", 1, ""}, METRIC_RESULT, OVER_EPOCHS,
      .key = "results.epochs.#.loss", .value = epoch_loss, STEPS("mean over the samples of %g step%s", of_epoch)},
     {"epochs.#.accuracy", "fraction", WORD("Test accuracy"), PERCENT, METRIC_RESULT, OVER_EPOCHS,
-     .key = "results.epochs.#.accuracy", .value = epoch_accuracy},
+     .key = "results.epochs.#.accuracy", .value = epoch_accuracy, STEPS("value in the file", of_file)},
     {"epochs.#.seconds", "s", WORD("Seconds"), SECONDS, METRIC_TIME, OVER_EPOCHS,
      .key = "results.epochs.#.seconds", .value = epoch_seconds, STEPS("sum of %g step%s", of_epoch)},
 };
@@ -270,7 +284,8 @@ const metric_row *metrics_find(const char *name) {
 }
 
 bool metric_is_time(const metric_row *m) {
-    const bool time = strcmp(m->unit, "s") == 0 || strcmp(m->unit, "ms") == 0;
+    const bool time =
+        strcmp(m->unit, "s") == 0 || strcmp(m->unit, "ms") == 0 || strcmp(m->unit, "µs") == 0;
     return time || (m->kind == METRIC_USE && strcmp(m->unit, "fraction") == 0);
 }
 
@@ -407,4 +422,13 @@ status metric_value(const metric_row *m, const run *r, size_t member, double *va
 out:
     free(key);
     return rc;
+}
+
+double metric_again(const metric_row *m, const run *rebuilt, size_t member) {
+    return m->again || m->value ? (m->again ? m->again : m->value)(rebuilt, member) : NAN;
+}
+
+bool metric_agrees(const metric_row *m, double value, double again) {
+    if (isnan(value) || isnan(again)) return true;
+    return fabs(again - value) <= m->tolerance * fmax(1e-12, fabs(value));
 }

@@ -15,7 +15,7 @@
 typedef enum metric_kind {
     METRIC_PARAMETER, // what a run was told to do
     METRIC_RESULT,    // what it learnt: the same in every execution of a run
-    METRIC_POOLED,    // a time, the median over the executions of a run
+    METRIC_POOLED,    // a time, the geometric mean over the executions of a run
     METRIC_TIME,      // a time of one execution
     METRIC_USE,       // what its devices did: of a run whose step is split into phases
     METRIC_GPU,       // what the driver said
@@ -55,7 +55,7 @@ typedef struct metric_counts {
 
 typedef struct metric_row {
     const char *name;    // "accuracy", "step.#"
-    const char *unit;    // "fraction", "s", "ms", "x", "bytes", "MHz", "W", "°C", ""
+    const char *unit;    // "fraction", "s", "ms", "µs", "x", "bytes", "MHz", "W", "°C", ""
     const char *heading; // of its column: a WORD
     metric_style style;
     metric_kind kind;
@@ -95,5 +95,10 @@ bool metric_is_tested(const metric_row *m, const run *r);
 // NAN where it is not known. STATUS_INPUT for what is no number in the manifest.
 status metric_value(const metric_row *m, const run *r, size_t member, double *value,
                     error *err) MUST_CHECK;
+// What it is in a run that was rebuilt from its file (rebuild.h); NAN where it cannot be said.
+double metric_again(const metric_row *m, const run *rebuilt, size_t member);
+// Is that, but for rounding, the recorded value? What is unknown on either side contradicts
+// nothing.
+bool metric_agrees(const metric_row *m, double value, double again);
 
 #endif

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/median.h"
 #include "base/memory.h"
 #include "results/like_for_like.h"
 #include "results/statistics.h"
@@ -136,14 +135,14 @@ static void take_evaluation(run *r, const run *from) {
     r->confusion = from->confusion;
 }
 
-static status take_medians(run *r, error *err) {
+static status take_means(run *r, error *err) {
     const size_t count = r->execution_count;
     double *value = memory_new(count, sizeof *value, err);
     if (!value) return STATUS_FAILED;
     for (size_t i = 0; i < count; i++) value[i] = r->executions[i].seconds_per_epoch;
-    r->seconds_per_epoch = median(value, count);
+    r->seconds_per_epoch = statistics_mean_time(value, count).value;
     for (size_t i = 0; i < count; i++) value[i] = r->executions[i].total_seconds;
-    r->total_seconds = median(value, count);
+    r->total_seconds = statistics_mean_time(value, count).value;
     free(value);
     return STATUS_OK;
 }
@@ -154,7 +153,7 @@ static status make_run(const run *executions, size_t counted, size_t count, run 
     r->execution_count = counted;
     r->left_out_count = count - counted;
     for (size_t i = 0; i < count; i++) take_evaluation(r, &executions[i]);
-    return counted > 1 ? take_medians(r, err) : STATUS_OK;
+    return counted > 1 ? take_means(r, err) : STATUS_OK;
 }
 
 status pool_runs(run_list *list, bool apart, error *err) {

@@ -1,7 +1,7 @@
 // run.h - one training run with its evaluation, as their manifests tell it.
 //
 // A run may have been executed several times, each time with the same model (pool.h). What it shows
-// of itself is then that of one of its executions; its times are medians over all of them.
+// of itself is then that of one of its executions; its times are geometric means over all of them.
 #ifndef LOCKSTEP_RESULTS_RUN_H
 #define LOCKSTEP_RESULTS_RUN_H
 

@@ -126,6 +126,22 @@ interval statistics_interval(const mean_estimate *m, double level) {
     return (interval){m->value - half, m->value + half};
 }
 
+estimate statistics_mean_of(const double *x, size_t n) {
+    const mean_estimate m = statistics_alone(x, n);
+    return (estimate){m.value, statistics_interval(&m, 0.95)};
+}
+
+estimate statistics_mean_time(const double *seconds, size_t n) {
+    double sum = 0, squares = 0;
+    const double count = (double)n;
+    for (size_t i = 0; i < n; i++) sum += log(seconds[i]) / count;
+    for (size_t i = 0; i < n; i++) squares += pow(log(seconds[i]) - sum, 2);
+    const mean_estimate m = {n ? sum : NAN, n < 2 ? NAN : sqrt(squares / (count - 1) / count),
+                             count - 1};
+    const interval range = statistics_interval(&m, 0.95);
+    return (estimate){exp(m.value), {exp(range.low), exp(range.high)}};
+}
+
 // P(T > t), of a statistic without spread 0 or 1.
 static double above(double distance, const mean_estimate *m) {
     if (m->error == 0) return distance > 0 ? 0 : 1;

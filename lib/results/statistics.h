@@ -50,6 +50,11 @@ typedef struct estimate {
     interval range;
 } estimate;
 
+// The mean with its interval; of times, above 0, the geometric one: the quotient of two such means
+// is the ratio that a test on logarithms is about.
+estimate statistics_mean_of(const double *x, size_t n);
+estimate statistics_mean_time(const double *seconds, size_t n);
+
 // The difference of two proportions of the same n samples, from those that are right by one alone,
 // as for McNemar's test, with its standard error (Wald's, with half a sample added to each of the
 // four cells: Agresti and Min). It is normal: df is infinite. n > 0.

@@ -34,7 +34,7 @@ typedef enum verdict_lack {
     LACK_LIKENESS,   // time: the two are not like for like
     LACK_EXECUTIONS, // time: fewer than VERDICT_EXECUTIONS of a side
     LACK_QUIET,      // time: the machine was busy with something else (machine_use.h)
-    LACK_TURNS,      // time: all executions of one side were made before those of the other
+    LACK_TURNS,      // time: the executions were not made in turns
     LACK_TEST_DATA,  // accuracy: other test data, or none
     LACK_SEEDS       // accuracy: no seed in common with predictions, nor three
 } verdict_lack;
@@ -64,7 +64,7 @@ typedef struct verdict {
 typedef enum turns {
     TURNS_ROUNDS, // value i of both sides was measured in round i
     TURNS_MIXED,
-    TURNS_APART // one side after the other: whatever changed meanwhile looks like a difference
+    TURNS_APART // rather one side after the other: a change of the machine looks like a difference
 } turns;
 
 // The executions of one side that count, in the order in which they were made.
@@ -107,9 +107,10 @@ static inline bool verdict_is_difference(const verdict *v) {
     return v->kind == VERDICT_DIFFERENT || v->kind == VERDICT_SMALL;
 }
 
-// Verdicts that a reader sees together are corrected together (Holm), so that of a table in which
-// nothing differs at most one in twenty says that something does. Those without a test do not
-// count. The two one-sided tests are not corrected: "the same" is said by margin, at 5 % each.
+// Verdicts of one table are corrected together (Holm), those on time and those on accuracy each:
+// where nothing differs, at most one family of verdicts in twenty has one that says so. Those
+// without a test do not count. The two one-sided tests are not corrected: "the same" is said by
+// margin, at 5 % each.
 void verdict_correct(verdict *const *family, size_t count);
 
 #endif

@@ -76,8 +76,8 @@ static void append_lack(text *out, const comparison *c, verdict_length length, l
                     v->busy, v->subject + v->baseline, most + VERDICT_EXECUTIONS);
     else
         text_format(out,
-                    words_in(l, "no verdict: all executions of one side came before those of the "
-                                "other (EXECUTIONS=%zu makes more, in turns)"),
+                    words_in(l, "no verdict: the executions of both sides were not made in turns "
+                                "(EXECUTIONS=%zu makes more, in turns)"),
                     most + VERDICT_EXECUTIONS);
     if (c->crowded) append_place(out, c->crowded, l);
 }
@@ -90,8 +90,11 @@ static void append_p(text *out, const verdict *v, language l) {
 }
 
 static void append_small(text *out, const comparison *c, language l) {
-    text_format(out, words_in(l, "differs by %.1f %%: within the margin of %g %%"),
-                fabs(percent_more(c->speedup.value)), 100 * VERDICT_TIME_MARGIN);
+    const double more = percent_more(c->speedup.value);
+    text_format(out,
+                words_in(l, more > 0 ? WORD("takes %.1f %% more: within the margin of %g %%")
+                                     : WORD("takes %.1f %% less: within the margin of %g %%")),
+                fabs(more), 100 * VERDICT_TIME_MARGIN);
 }
 
 static void append_undecided(text *out, const comparison *c, verdict_length length, language l) {
@@ -124,6 +127,9 @@ void verdict_append_time(text *out, const comparison *c, verdict_length length, 
         break;
     default: append_lack(out, c, length, l); break;
     }
+    if (length == VERDICT_SENTENCE && c->set_aside)
+        text_format(out, words_in(l, " (%zu executions on a busy machine set aside)"),
+                    c->set_aside);
 }
 
 // ---- Accuracy ----

@@ -12,9 +12,6 @@
 #include "train/train_start.h"
 #include "train/trainer.h"
 
-// Raised when equal inputs give other bits than before: it is part of the key of a stage.
-enum { TRAIN_BITS = 2 };
-
 static const char NOTES[] =
     "Every train tool runs every experiment, and all give the same model.st.zst, bit for bit.\n"
     "It writes model.st.zst, steps.st.zst (one value a step), state.st.zst (what --resume needs)\n"

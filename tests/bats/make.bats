@@ -318,6 +318,20 @@ architectures() {
     [ "$output" = "ok      test_thing: works"$'\n'"1 passed, 0 failed, 0 skipped" ] || fail "$output"
 }
 
+@test "quotes in a variable run no command" {
+    local name bad="x'; touch $WORK/made; echo '"
+    for name in MODE PREFIX DESTDIR BINDIR LIBDIR DATADIR DOCDIR MANDIR PYTHON CUDA_HOME CUDA_ARCHS MPICC BUILD; do
+        run make -C "$ROOT" -s print-config "$name=$bad"
+        [ "$status" -eq 2 ] || fail "$name: exit code $status" "$output"
+        [[ $output == *"$name="*"expected"* ]] || fail "$output"
+        [ ! -e "$WORK/made" ] || fail "$name ran a command"
+    done
+    run make -C "$ROOT" -s print-config ARTIFACTS="$bad"
+    [ ! -e "$WORK/made" ] || fail "ARTIFACTS ran a command"
+    run make -C "$ROOT" -s -n bench ARTIFACTS="$bad"
+    [[ $output != *"; touch $WORK/made; echo ''"* ]]
+}
+
 @test "a test program that crashes shows in which test" {
     cat >"$WORK/test_thing.c" <<'END'
 #include <setjmp.h>

@@ -135,3 +135,21 @@ END
     [ -w /dev/full ] || skip "no /dev/full"
     TOOL=manifest fails_with 1 "'standard output'" sh -c "'$BIN/manifest' get stage/manifest.yaml tool > /dev/full"
 }
+
+@test "manifest verify finds the damage of each file of a stage, whichever place it has in the list" {
+    need_tool synth-cifar shard
+    "$BIN/synth-cifar" -q --train 60 --test 20 --out data
+    "$BIN/shard" -q --shards 5 --in data/train.st.zst --out shards
+    local stage file count=0
+    for stage in data shards; do
+        for file in "$stage"/*.st.zst; do
+            cp "$file" kept
+            printf X | dd of="$file" bs=1 seek=100 conv=notrunc status=none
+            fails_with 4 "^manifest: 1 of " "$BIN/manifest" verify "$stage"
+            [[ $output == *"'${file##*/}'"* ]] || fail "$output"
+            mv kept "$file"
+            count=$((count + 1))
+        done
+    done
+    [ "$count" = 7 ]
+}

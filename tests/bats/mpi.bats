@@ -100,7 +100,7 @@ END
 @test "a rank that ends before it has met the others does not leave them waiting" {
     cat >elsewhere <<'END'
 #!/bin/bash
-[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" != 1 ] || set -- "${@//$HERE/$THERE}"
+[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" != 1 ] || set -- "${@//"$HERE"/"$THERE"}"
 exec "$@"
 END
     chmod +x elsewhere

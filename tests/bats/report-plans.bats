@@ -18,9 +18,9 @@ setup() {
   - {name: variant, keys: [$(key_of one)], published: []}
 END
     succeeds "$REPORT" runs/xyz runs/abc --plan plan.yaml --out out --summary
-    [ "$output" = "row: test accuracy 0.7000, 1.100 s an epoch (3 executions)
+    [ "$output" = "row: test accuracy 0.7000, 1.097 s an epoch (3 executions)
 other: test accuracy 0.7000, 1.000 s an epoch (1 execution)
-variant: test accuracy 0.7000, 1.100 s an epoch (3 executions)" ] || fail "$output"
+variant: test accuracy 0.7000, 1.097 s an epoch (3 executions)" ] || fail "$output"
     [ "$(figure out/report.csv row.accuracy)" = 0.7 ]
     [ "$(figure out/report.csv variant.accuracy)" = 0.7 ]
     lacks out/report.csv "first."

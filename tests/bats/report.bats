@@ -25,7 +25,7 @@ setup() {
     says out/report.md "| **tiny** | 70.00 % | 1.00 | 6.50 | 4.02 | 0.4000 | ddp | 2 | 2 | 64 | 0.01 |"
     says out/report.md "Test accuracy 70.00 % (95 % interval 60.42 to 78.11, 100 samples) after 5 epochs of net"
     says out/report.md "| **cat** | 50 | 70.00 % | [56.25, 80.90] |"
-    says out/report.md "| **forward** | 30.000 | 30.0 % |"
+    says out/report.md "| **forward** | 468.75 | 30.0 % |"
     says out/report.md "within 2 % (+0.00 %)"
     says out/report.md "train-ddp --out 'a folder'"
     [ "$(figure out/report.csv tiny.accuracy)" = 0.7 ]
@@ -321,6 +321,7 @@ END
     grep -q '^tiny.seconds_per_epoch,tiny,seconds_per_epoch,,,,s,no time: the run was restarted,' out/report.csv
     succeeds "$REPORT" a --baseline b --out out --lang zh
     says out/report.md "tiny 曾因进程意外终止而重新启动"
+    grep -q "^tiny.speedup,.*not like for like: tiny was restarted" out/report.csv
     # Where somebody also resumed it, that is why it has several segments anyway.
     a_run c resumed=1 restarted=1
     succeeds "$REPORT" c --out both
@@ -331,7 +332,7 @@ END
     a_run a ranks=4 threads=2
     succeeds "$REPORT" a --out out
     says out/report.md "| 1.00† | 6.50† |"
-    says out/report.md "tiny†, ms / step"
+    says out/report.md "tiny†, µs / sample"
     [ "$(grep -c "^† Simulated: the time says nothing about as many real devices. Ranks × threads exceed the cores of the machine (tiny: 4 × 2 > 4).$" out/report.md)" -eq 1 ] || fail "no footnote"
     says out/report.html '<footer id=footnote>† Simulated'
     lacks out/report.md SIMULATED
@@ -343,6 +344,16 @@ END
     # What it costs here is no verdict on the method.
     grep -Eq '\| costs 9[0-9]–10[0-9] % more on these 4 cores; says nothing about 4 devices \|' out/report.md
     grep -q '^tiny.speedup,.*,SIMULATED: costs 9' out/report.csv
+}
+
+@test "as many ranks and threads as cores are measured, and have no mark" {
+    a_run a ranks=4 threads=1
+    a_run b ranks=2 threads=2
+    succeeds "$REPORT" a --out out
+    lacks out/report.md "†"
+    lacks out/report.csv SIMULATED
+    succeeds "$REPORT" b --out out
+    lacks out/report.csv SIMULATED
 }
 
 @test "a machine that was busy is told at the time, and gives no verdict" {
@@ -503,4 +514,50 @@ END
     touch file
     fails_with 1 "file" "$REPORT" a --out file/out
     TOOL=report fails_with 1 "No space" sh -c "'$REPORT' a --why tiny.accuracy >/dev/full"
+}
+
+@test "a gnuplot that fails, or draws nothing, is told; nothing passes for a report" {
+    need_program gnuplot
+    a_run a
+    mkdir fake
+    printf '#!/bin/sh\nexit 7\n' >fake/gnuplot
+    chmod +x fake/gnuplot
+    TOOL=report fails_with 1 "cannot draw 'accuracy': 'gnuplot' failed with exit code 7" \
+        env PATH="$PWD/fake:$PATH" "$REPORT" a --out out
+    [ ! -e out/manifest.yaml ]
+    printf '#!/bin/sh\necho nothing\n' >fake/gnuplot
+    TOOL=report fails_with 1 "'gnuplot' wrote no drawing: does it have the svg terminal" \
+        env PATH="$PWD/fake:$PATH" "$REPORT" a --out out
+    [ ! -e out/manifest.yaml ]
+}
+
+@test "what a terminal would obey, or a spreadsheet compute, is in no report and no answer" {
+    need_program gnuplot
+    local file bad
+    # Escape sequences of seven and of eight bits, and a mark that turns the direction of text.
+    printf -v bad '\\u001b[31m\\u009b31m\\u202e'
+    a_run a name='=1+1' "title=T" key=k
+    "$PYTHON" - "$bad" <<'END'
+import json, sys
+path = "a/train/manifest.yaml"
+m = json.load(open(path))
+bad = json.loads('"' + sys.argv[1] + '"')
+m["parameters"]["title"] += bad
+m["run"]["host"] += bad
+m["command"].append(bad)
+json.dump(m, open(path, "w"))
+END
+    cp -r a "$(printf 'b\033[31m\302\233')"
+    succeeds "$REPORT" "$(printf 'b\033[31m\302\233')" --out out
+    for file in out/report.html out/report.md out/report.csv out/report.tex out/figures/*.svg; do
+        ! LC_ALL=C grep -q "$(printf '[\033\177]\|\302[\200-\237]\|\342\200\256')" "$file" || fail "$file has control characters"
+    done
+    ! grep -E '(^|,)"?[=+@-][^,]*[^-+.,0-9e]' out/report.csv || fail "a formula"
+    says out/report.csv "'=1+1"
+    succeeds "$REPORT" "$(printf 'b\033[31m\302\233')" --summary
+    [[ $output != *$'\033'* ]]
+    succeeds "$REPORT" "$(printf 'b\033[31m\302\233')" --why "=1+1.accuracy"
+    [[ $output != *$'\033'* ]]
+    fails_with 3 'no manifest' "$REPORT" "$(printf 'c\033[31m\302\233')" --out out2
+    [[ $stderr != *$'\033'* && $stderr != *$'\302\233'* ]]
 }

@@ -210,6 +210,8 @@ YAML
     says "$report/report.md" "# Two reports"
     grep -Eq '^\| X1 \| \*\*a\*\* \| 2 \| 12.34 % \| [0-9.]+ % \| 5.5 \| [0-9.]+‡? \|' "$report/report.md" || fail "$(cat "$report/report.md")"
     grep -Eq '^\| X1 \| \*\*b\*\* \| 1 of 2 \| 20–30 % \(here: 1 of 2 epochs\) \| [0-9.]+ % \|  \| [0-9.]+‡? ' "$report/report.md" || fail "$(cat "$report/report.md")"
+    # The difference of the one row of full length stands first.
+    if command -v gnuplot >/dev/null; then says "$report/report.md" "![differences](figures/differences.svg)"; fi
     # Its speed-up is over the variant that stands for the claim's row, which has no figures itself.
     grep -Eq '^\| X2 \| \*\*workers: loader\\_workers-1\*\* \|.*\| 1.5 \| [0-9.]+ \|' "$report/report.md" || fail "$(cat "$report/report.md")"
     ! grep -q '^| X2 | .*loader..workers-0' "$report/report.md" || fail "a row without figures"
@@ -246,6 +248,20 @@ YAML
     need_read_only
     cd "$ROOT" && succeeds read_only "$ARTIFACTS" "$BIN/pipeline" reproduce "$WORK/files/list.yaml"
     [[ $output != *": running"* && $output == *"estimate  all: nothing is left to run"* ]] || fail "$output"
+}
+
+@test "make reproduce: runs of more than a minute are executed once, the others in rounds" {
+    need_tool synth-cifar shard train-single train-dp evaluate bench-allreduce
+    succeeds reproduce
+    local one
+    one=$(readlink -f "$ARTIFACTS/c/seed-42")
+    sed -i 's/^\( *total_seconds: \).*/\161.5/' "$one/train/manifest.yaml"
+    rm "$ARTIFACTS/rows/plan.yaml"
+    EXECUTIONS='' DRY_RUN=1 succeeds reproduce
+    [[ $output == *"estimate  long runs: 1 of more than 60 s, executed once (EXECUTIONS=N: all N times)"* ]] || fail "$output"
+    [[ $output == *"estimate  rounds: 10, each run once a round; "* ]] || fail "$output"
+    EXECUTIONS=2 succeeds reproduce
+    [ "$(find "$one/.." -mindepth 1 -maxdepth 1 -name '[0-9]*' | wc -l)" -eq 2 ] || fail "$(ls "$one/..")"
 }
 
 @test "QUICK=1 lies beside the full runs, and says that it is short" {

@@ -26,7 +26,8 @@ static bool is_translated(const char *english) {
 }
 
 static void check_head(const metric_row *m) {
-    static const char *const units[] = {"fraction", "s", "ms", "x", "bytes", "MHz", "W", "°C", ""};
+    static const char *const units[] = {"fraction", "s",   "ms", "µs", "x",
+                                        "bytes",    "MHz", "W",  "°C", ""};
     bool known = false;
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         known |= strcmp(m->unit, units[i]) == 0;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -140,6 +141,30 @@ static void test_streams(void **state) {
     assert_true(S_ISFIFO(info.st_mode)); // written to, not replaced
 }
 
+// A temporary file that nobody holds is of a writer that was killed; one that is held is being
+// written.
+static void test_leftovers(void **state) {
+    (void)state;
+    error err = {0};
+    static const char stale[] = ".file.0123456789abcdef.tmp", used[] = ".file.fedcba9876543210.tmp",
+                      others[] = ".file2.0123456789abcdef.tmp", own[] = ".file.notes.tmp";
+    const char *const names[] = {stale, used, others, own};
+    for (size_t i = 0; i < 4; i++) close(open(names[i], O_WRONLY | O_CREAT, 0666));
+    const int held = open(used, O_RDONLY);
+    assert_int_equal(flock(held, LOCK_EX), 0);
+    assert_int_equal(output_write_file("file", "new", 3, &err), STATUS_OK);
+    assert_int_equal(output_write_file("./file", "newer", 5, &err), STATUS_OK);
+    assert_content("file", "newer");
+    assert_int_equal(access(stale, F_OK), -1);
+    assert_int_equal(access(used, F_OK), 0);
+    assert_int_equal(access(others, F_OK), 0);
+    assert_int_equal(access(own, F_OK), 0);
+    close(held);
+    assert_int_equal(output_write_file("file", "last", 4, &err), STATUS_OK);
+    assert_int_equal(access(used, F_OK), -1);
+    assert_int_equal(entries(), 3);
+}
+
 static void test_make_folder(void **state) {
     (void)state;
     error err = {0};
@@ -228,6 +253,7 @@ int main(void) {
         IN_FOLDER(test_lock),
         IN_FOLDER(test_lock_of_one_that_ends),
         IN_FOLDER(test_killed),
+        IN_FOLDER(test_leftovers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,35 @@
+#!/usr/bin/env bats
+# make calibrate, without its trainings: what it counts, on manifests whose times are known.
+
+load helpers
+load reports
+
+setup() {
+    begin_report
+    counts=$BIN/../obj/release/tests/bench/verdict_counts
+    [ -x "$counts" ] || skip "verdict_counts is not built for $BIN"
+}
+
+# rounds [KEY=VALUE]...: 12 rounds of two executions, whose times differ by a few thousandths, as if at random.
+rounds() {
+    local round one noise=12345
+    for round in 10 11 12 13 14 15 16 17 18 19 20 21; do
+        for one in 1 2; do
+            noise=$((noise * 16807 % 2147483647))
+            a_run "runs/$round-$one" key=a start="2026-01-01T00:$round:${one}0Z" epochs="1.00$((noise % 9000 + 1000)),1.00$((noise % 9000 + 1000))" "$@"
+        done
+    done
+}
+
+@test "equals: few differ, and a slow-down is found" {
+    rounds
+    succeeds "$counts" runs/*/train
+    [[ $output == *"| 3 | 200 | "*"| 5 | 200 | "*"| 10 | 200 | "* ]] || fail "$output"
+    [[ $output != *"none |"* ]] || fail "no slow-down was found: $output"
+}
+
+@test "a busy machine and too few executions are told" {
+    rounds execution='{"machine": {"wall_seconds": 10, "cpu_seconds": 5, "waited_seconds": 14, "others_seconds": 14, "cores": 2}}'
+    fails_with 4 'the machine was busy in 200 of 200 comparisons' "$counts" runs/*/train
+    fails_with 2 'expected 22 executions or more' "$counts" runs/1*-1/train
+}

@@ -27,6 +27,9 @@ endif
 ARTIFACTS ?= artifacts
 PREFIX    ?= /usr/local
 PYTHON    ?= /usr/bin/python3
+# These stand between single quotes in commands.
+QUOTED    := MODE PREFIX DESTDIR BINDIR LIBDIR DATADIR DOCDIR MANDIR PYTHON CUDA_HOME CUDA_ARCHS MPICC
+$(foreach v,$(QUOTED),$(if $(findstring ',$($(v))),$(error $(v)=$($(v)): expected no single quote in it)))
 
 # ---- Parts -----------------------------------------------------------------------------------------------------
 # Each can be read alone, and begins with its own settings; a later one uses what the earlier ones define.
@@ -57,8 +60,8 @@ help: ## List the targets
 
 print-config: ## Show settings and what was found on this machine
 	@show() { printf '%-14s %s\n' "$$1" "$$2"; }; first() { "$$@" 2>/dev/null | head -n 1; }; \
-	show CC '$(CC)'; show '' "$$(first $(CC) --version || true)"; \
-	show MODE '$(MODE)'; show BUILD '$(BUILD)'; show ARTIFACTS '$(ARTIFACTS)'; show PREFIX '$(PREFIX)'; \
+	show CC $(call word_of,$(CC)); show '' "$$(first $(CC) --version || true)"; \
+	show MODE '$(MODE)'; show BUILD '$(BUILD)'; show ARTIFACTS $(call word_of,$(ARTIFACTS)); show PREFIX '$(PREFIX)'; \
 	show flags '$(strip $(CPPFLAGS_ALL) $(CFLAGS_ALL))'; \
 	show kernels '$(ISAS)'; show tools '$(TOOLS)'; \
 	show cuda '$(or $(NVCC),$(if $(filter 0,$(CUDA)),switched off: CUDA=0,not found$(if $(CUDA_HOME), in $(CUDA_HOME)): the CUDA backend is not built))'; \

@@ -2,14 +2,16 @@
 # Puts the tables of the last `make reproduce` into docs/results.md, so that no figure there is typed by hand.
 #
 #     make reproduce-docs
-#     write-results.sh            DOCS=FILE, REPORT=FILE: another document, another report.md
+#     write-results.sh            DOCS=FILE, REPORT=FILE, EXPLAINED=FILE: another document, other reports
 #
 # Fills the blocks `rows` (every experiment beside its published figures), `machine`, `predicted` (beside measured)
 # and `compared` (like for like, a table for each published report). Refuses the shortened run that QUICK=1 makes.
+# The block `explained` is filled where there is the report of `make explain A=single B=ddp4`.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 report=${REPORT:-${ARTIFACTS:-artifacts}/reproduce/report/report.md}
+explained=${EXPLAINED:-${ARTIFACTS:-artifacts}/explain-single-ddp4/report/report.md}
 docs=${DOCS:-$root/docs/results.md}
 work=$(mktemp -d "${TMPDIR:-/tmp}/lockstep-results.XXXXXX")
 trap 'rm -rf "$work"' EXIT
@@ -21,12 +23,12 @@ refuse() {
 [ -e "$report" ] || refuse "not there: run make reproduce first"
 ! grep -q '^SHORTENED' "$report" || refuse "a shortened or changed run; the documents take none"
 
-# section HEADING: what follows that line, up to the next heading of the same or a higher level.
+# section HEADING [FILE]: what follows that line, up to the next heading of the same or a higher level.
 section() {
     awk -v wanted="$1" '
         /^#+ / { level = index($0, " ") - 1; if (inside && level <= own) exit }
         inside { print }
-        $0 == wanted { inside = 1; own = index($0, " ") - 1 }' "$report"
+        $0 == wanted { inside = 1; own = index($0, " ") - 1 }' "${2:-$report}"
 }
 
 # table N: the N-th table of what comes in, without links to drawings.
@@ -42,5 +44,11 @@ grep '^## [A-Z][0-9]*: ' "$report" | while IFS= read -r heading; do
     section "$heading" | sed -n '/^### Like for like/,/^\(###\|\[\)/p' | table 1
     echo
 done | sed '$d' >"$work/compared"
+if [ -e "$explained" ]; then
+    grep -m 1 '^What lost the accuracy' "$explained" | fold -s -w 100 | sed 's/ *$//'
+    echo
+    section '## What each step does to accuracy' "$explained" | table 1
+fi >"$work/explained"
+[ -s "$work/explained" ] || rm "$work/explained"
 "$root/scripts/fill-blocks" reproduce "$work" "$docs"
 echo "written: $docs"

@@ -5,13 +5,16 @@
 
 #include "base/cli.h"
 #include "base/json.h"
+#include "base/printable.h"
 #include "data/manifest.h"
 #include "data/manifest_folders.h"
+#include "results/verify.h"
 
 static const char NOTES[] =
     "get     print the values at dotted paths: results.accuracy, inputs.0.content;\n"
     "        a list or mapping is printed as YAML; FILE may be any YAML file\n"
-    "verify  recompute size and hashes of every input and output\n"
+    "verify  recompute size and hashes of every input and output, and the results of a training\n"
+    "        or an evaluation from its steps or predictions\n"
     "diff    compare two stages, without times, run: and the hashes of steps and state; of two\n"
     "        runs, folders that hold train/, what they trained and what they evaluated\n"
     "fresh   exit 0 if the stage in DIR is done and each PATH has that VALUE, else 4\n"
@@ -48,11 +51,11 @@ static status print_values(const yaml_node *root, const request *r, error *err) 
             puts(node->text);
             continue;
         }
-        char *text;
-        status rc = yaml_write_text(node, &text, NULL, err);
+        char *shown;
+        status rc = yaml_write_text(node, &shown, NULL, err);
         if (rc != STATUS_OK) return rc;
-        fputs(text, stdout);
-        free(text);
+        fputs(shown, stdout);
+        free(shown);
     }
     return STATUS_OK;
 }
@@ -78,7 +81,10 @@ out:
 // The findings: as lines, or as a list behind `key` with how much was looked at.
 static status print_findings(const manifest_findings *f, const request *r, const char *key,
                              error *err) {
-    for (size_t i = 0; i < f->count && !r->json; i++) puts(f->lines[i]);
+    for (size_t i = 0; i < f->count; i++) {
+        (void)printable(f->lines[i], true);
+        if (!r->json) puts(f->lines[i]);
+    }
     if (!r->json) return STATUS_OK;
     yaml_node *answer = yaml_new(YAML_MAPPING, err), *list = yaml_new(YAML_SEQUENCE, err);
     status rc = answer && list ? STATUS_OK : STATUS_FAILED;
@@ -97,24 +103,65 @@ out:
     return rc;
 }
 
-static status run_verify(const request *r, error *err) {
-    manifest_findings f = {0};
+// What was found: in files, in keys and in figures.
+typedef struct verified {
+    manifest_findings findings;
+    size_t keys, figures;
+} verified;
+
+// A file that is missing or another one is found as such, and says nothing about figures.
+static status verify_figures(const char *path, verified *v, error *err) {
+    error unreadable = {0};
+    const size_t before = v->findings.count;
+    status rc = verify_manifest(path, &v->findings, &unreadable);
+    if (rc == STATUS_INPUT)
+        rc = manifest_finding(&v->findings, err, "%s: %s", path, unreadable.message);
+    else if (rc != STATUS_OK)
+        *err = unreadable;
+    v->figures += v->findings.count - before;
+    return rc;
+}
+
+static status verify_one(const char *word, verified *v, error *err) {
+    const size_t before = v->findings.count;
+    size_t files;
     char *path = NULL;
-    status rc = STATUS_OK;
-    for (size_t i = 0; i < r->count; i++) {
-        free(path);
-        TRY(manifest_locate(r->words[i], &path, err));
-        TRY(manifest_verify(path, &f, err));
-    }
-    TRY(print_findings(&f, r, "findings", err));
-    if (f.count)
-        rc = error_set(err, STATUS_FINDING, "%zu of %zu file%s missing or different", f.count,
-                       f.checked, f.checked == 1 ? "" : "s");
-    else
-        log_info(r->log, "%zu file%s checked", f.checked, f.checked == 1 ? "" : "s");
+    status rc;
+    TRY(manifest_locate(word, &path, err));
+    TRY(manifest_verify(path, &v->findings, err));
+    files = v->findings.count;
+    TRY(manifest_verify_key(path, &v->findings, err));
+    v->keys += v->findings.count - files;
+    if (files == before) rc = verify_figures(path, v, err);
 out:
     free(path);
-    manifest_findings_release(&f);
+    return rc;
+}
+
+static status tell_verified(const verified *v, error *err) {
+    const size_t checked = v->findings.checked, files = v->findings.count - v->keys - v->figures;
+    if (files)
+        return error_set(err, STATUS_FINDING, "%zu of %zu file%s missing or different", files,
+                         checked, checked == 1 ? "" : "s");
+    if (v->keys)
+        return error_set(err, STATUS_FINDING, "%zu key%s not what the manifest gives", v->keys,
+                         v->keys == 1 ? " is" : "s are");
+    return error_set(err, STATUS_FINDING, "%zu figure%s not what the files give", v->figures,
+                     v->figures == 1 ? " is" : "s are");
+}
+
+static status run_verify(const request *r, error *err) {
+    verified v = {0};
+    const size_t *checked = &v.findings.checked;
+    status rc = STATUS_OK;
+    for (size_t i = 0; i < r->count; i++) TRY(verify_one(r->words[i], &v, err));
+    TRY(print_findings(&v.findings, r, "findings", err));
+    if (v.findings.count)
+        rc = tell_verified(&v, err);
+    else
+        log_info(r->log, "%zu file%s checked", *checked, *checked == 1 ? "" : "s");
+out:
+    manifest_findings_release(&v.findings);
     return rc;
 }
 

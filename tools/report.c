@@ -7,7 +7,9 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/printable.h"
 #include "report/report.h"
+#include "results/verify.h"
 
 // Raised when equal inputs give another report than before.
 enum { REPORT_BITS = 6 };
@@ -29,8 +31,8 @@ static const char NOTES[] =
     "[{\"figure\", \"value\", \"low\", \"high\", \"inside\"}]}, of those that were asked.\n"
     "\n"
     "Exit status: 0 done; 2 unknown figure; 3 a folder is not a finished run, or is not in the\n"
-    "plan; 4 a figure is outside its band, or --why finds another file than the recorded one, or\n"
-    "another value, or executions of one run ended in different models.\n"
+    "plan; 4 a figure is outside its band, or is not what the run's files give, or --why finds\n"
+    "another file than the recorded one, or executions of one run ended in different models.\n"
     "\n"
     "Example: report artifacts/ddp4/seed-42 --baseline artifacts/single/seed-42 --out comparison";
 
@@ -46,7 +48,8 @@ static status print(status (*answer)(const results *, const char *, text *, erro
     text out;
     text_init(&out, err);
     status rc = answer(r, question, &out, err);
-    fputs(text_string(&out), stdout);
+    if (out.data) out.length = printable(out.data, false);
+    if (rc == STATUS_OK || rc == STATUS_FINDING) fputs(text_string(&out), stdout);
     text_release(&out);
     return rc;
 }
@@ -125,6 +128,7 @@ static status run_tool(const options *o, const results_options *ro, int argc, ch
     manifest m = {0};
     status rc;
     TRY(results_open(&r, ro, err));
+    TRY(error_status(err)); // of parts that nobody missed
     TRY(manifest_begin(&m, "report", REPORT_BITS, argc, argv, err));
     TRY(report_record(&r, &o->page, &m, err));
     if (o->plan) TRY(results_record_file(&m, o->plan, err));
@@ -134,6 +138,8 @@ static status run_tool(const options *o, const results_options *ro, int argc, ch
         rc = manifest_print_key(&m, err);
         goto out;
     }
+    // What --why finds is told in full, and not cut short by a refusal.
+    if (o->out || o->check || o->answer || o->summary) TRY(verify_results(&r, err));
     if (o->json) {
         rc = print_json(&r, o, err);
         goto out;

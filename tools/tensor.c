@@ -225,7 +225,7 @@ static status run_import(const arguments *a, error *err) {
     tensor_file f = {0};
     tensor_type type = TENSOR_F32;
     const char *path = a->operands.items[0];
-    uint64_t limit = (uint64_t)a->max_bytes;
+    const uint64_t limit = a->max_bytes ? (uint64_t)a->max_bytes : UINT64_C(4) << 30;
     bool csv;
     TRY(take_format(a, &csv, err));
     if (!a->name || !a->out)
@@ -355,7 +355,7 @@ static status run(const command *c, int argc, char **argv, arguments *a, error *
          0, 0},
         {"out", CLI_STRING, &a->out, "FILE", "write there; '-' is standard output", 0, 0},
         {"max-bytes", CLI_INTEGER, &a->max_bytes, "N",
-         "refuse more uncompressed bytes (default 4 GiB)", 1, INT64_MAX},
+         "refuse more uncompressed bytes (default: 256 MiB and 200 times the file)", 1, INT64_MAX},
     };
     cli_option options[sizeof c->takes / sizeof *c->takes + 1] = {0};
     for (size_t i = 0, n = 0; i < sizeof c->takes / sizeof *c->takes && c->takes[i]; i++)
@@ -377,7 +377,7 @@ static status run(const command *c, int argc, char **argv, arguments *a, error *
 
 int main(int argc, char **argv) {
     error err = {0};
-    arguments a = {.max_bytes = (int64_t)4 << 30, .type = "F32"};
+    arguments a = {.max_bytes = TENSOR_FILE_DEFAULT_MAX, .type = "F32"};
     const command *c = NULL;
     for (size_t i = 0; argc > 1 && i < COMMANDS; i++)
         if (strcmp(commands[i].name, argv[1]) == 0) c = &commands[i];

@@ -4,15 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-// Names that come from files may hold anything; a message stays one line that a terminal can show.
-static void make_one_line(char *text) {
-    for (; *text; text++)
-        if ((unsigned char)*text < 0x20 || *text == 0x7f) *text = '?';
-}
+#include "base/printable.h"
 
 static void PRINTF_LIKE(2, 0) write_message(error *err, const char *format, va_list args) {
     vsnprintf(err->message, sizeof err->message, format, args);
-    make_one_line(err->message);
+    // Names that come from files may hold anything.
+    (void)printable(err->message, true);
 }
 
 static void append(error *err, const char *text) {
@@ -54,4 +51,8 @@ status error_prefix(error *err, const char *format, ...) {
     va_end(args);
     append(err, old);
     return err->code;
+}
+
+status error_status(const error *err) {
+    return err ? err->code : STATUS_OK;
 }

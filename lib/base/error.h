@@ -40,6 +40,10 @@ status error_system(error *err, status code, int errnum, const char *format, ...
 // Puts a context in front of the message that `err` already holds; returns its code.
 status error_prefix(error *err, const char *format, ...) PRINTF_LIKE(2, 3);
 
+// What `err` holds although nobody returned it: STATUS_OK when nothing does. For the end of work
+// that is worth nothing without each of its parts.
+status error_status(const error *err) MUST_CHECK;
+
 // For functions that hold resources: needs a local `status rc` and a label `out` that frees
 // everything.
 #define TRY(call)                      \

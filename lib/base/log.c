@@ -5,12 +5,14 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/printable.h"
+
 static void PRINTF_LIKE(2, 0) say(const logger *log, const char *format, va_list args) {
     char line[2304];
     int head = snprintf(line, sizeof line, "%s: ", log->tool);
     int body = vsnprintf(line + head, sizeof line - (size_t)head - 1, format, args);
-    size_t used = (size_t)head + (size_t)(body < 0 ? 0 : body);
-    if (used > sizeof line - 2) used = sizeof line - 2;
+    if (body < 0) line[head] = 0;
+    size_t used = (size_t)head + printable(line + head, false);
     line[used++] = '\n';
     ssize_t written = write(STDERR_FILENO, line, used);
     (void)written; // nothing sensible is left to do when standard error is gone

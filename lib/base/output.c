@@ -1,5 +1,6 @@
 #include "base/output.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -9,12 +10,13 @@
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/memory.h"
 #include "base/sha256.h"
 
-enum { BUFFER_BYTES = 1 << 16 };
+enum { BUFFER_BYTES = 1 << 16, LOCK_PAUSE_MS = 50 };
 
 struct output {
     int fd;
@@ -22,6 +24,7 @@ struct output {
     char *path;      // final name, links resolved; for messages too
     char *folder;    // that holds it
     char *temporary; // name beside the final one; NULL while the file has no name
+    bool fresh;      // there was no file of the final name when it got it
     unsigned char *buffer;
     size_t used;
     uint64_t bytes;
@@ -33,23 +36,69 @@ static status failed(const output *o, int errnum, error *err) {
     return error_system(err, STATUS_FAILED, errnum, "cannot write: '%s'", o->path);
 }
 
-// A new name beside the final one: ".NAME.RANDOM.tmp".
+static const char *base_name(const output *o) {
+    const char *slash = strrchr(o->path, '/');
+    return slash ? slash + 1 : o->path;
+}
+
+// ---- Temporary names: ".NAME.RANDOM.tmp", beside the final one ----
+
+enum { RANDOM_DIGITS = 16 };
+static const char TEMPORARY[] = ".tmp";
+
 static status new_temporary_name(output *o, error *err) {
     uint64_t number = 0;
     if (getrandom(&number, sizeof number, 0) < 0) return failed(o, errno, err);
-    const char *slash = strrchr(o->path, '/');
     free(o->temporary);
-    o->temporary = memory_format(err, "%s/.%s.%016llx.tmp", o->folder, slash ? slash + 1 : o->path,
-                                 (unsigned long long)number);
+    o->temporary = memory_format(err, "%s/.%s.%0*llx%s", o->folder, base_name(o), RANDOM_DIGITS,
+                                 (unsigned long long)number, TEMPORARY);
     return o->temporary ? STATUS_OK : STATUS_FAILED;
 }
 
+// Is `name` a temporary one of the file `base`?
+static bool is_temporary(const char *name, const char *base) {
+    const size_t length = strlen(base);
+    if (name[0] != '.' || strncmp(name + 1, base, length) != 0 || name[1 + length] != '.')
+        return false;
+    const char *digits = name + 2 + length;
+    return strspn(digits, "0123456789abcdef") == RANDOM_DIGITS &&
+           strcmp(digits + RANDOM_DIGITS, TEMPORARY) == 0;
+}
+
+// Its writer holds the lock as long as it lives, however it ends.
+static void remove_unlocked(int folder, const char *name) {
+    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) return;
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0) (void)unlinkat(folder, name, 0);
+    close(fd);
+}
+
+// A writer that was killed after its file had a temporary name, and before it had the final one,
+// left that behind.
+static void remove_leftovers(const output *o) {
+    DIR *folder = opendir(o->folder);
+    for (const struct dirent *entry; folder && (entry = readdir(folder));)
+        if (is_temporary(entry->d_name, base_name(o)))
+            remove_unlocked(dirfd(folder), entry->d_name);
+    if (folder) closedir(folder);
+}
+
+// False where somebody took the file for a leftover before it was locked.
+static bool lock_temporary(const output *o) {
+    struct stat info;
+    (void)flock(o->fd, LOCK_EX | LOCK_NB); // some file systems have no locks
+    return fstat(o->fd, &info) == 0 && info.st_nlink > 0;
+}
+
 static status open_named(output *o, error *err) {
-    do {
+    for (;;) {
         status rc = new_temporary_name(o, err);
         if (rc != STATUS_OK) return rc;
         o->fd = open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    } while (o->fd < 0 && errno == EEXIST);
+        if (o->fd < 0 && errno != EEXIST) break;
+        if (o->fd >= 0 && lock_temporary(o)) break;
+        if (o->fd >= 0) close(o->fd);
+    }
     if (o->fd >= 0) return STATUS_OK;
     int reason = errno;
     free(o->temporary);
@@ -71,9 +120,11 @@ static status open_file(output *o, error *err) {
     else
         o->folder = memory_format(err, "%.*s", (int)(slash - o->path), o->path);
     if (!o->folder) return STATUS_FAILED;
+    remove_leftovers(o);
     if (can_name_later()) o->fd = open(o->folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
-    if (o->fd >= 0) return STATUS_OK;
-    return open_named(o, err);
+    if (o->fd < 0) return open_named(o, err);
+    (void)flock(o->fd, LOCK_EX | LOCK_NB);
+    return STATUS_OK;
 }
 
 // Finds out what `path` is: a stream, a device or a pipe to write to in place, or a file to
@@ -184,6 +235,7 @@ static int give_name(const output *o, const char *name) {
 static status publish(output *o, error *err) {
     if (!o->temporary) {
         int reason = give_name(o, o->path);
+        o->fresh = !reason;
         if (reason != EEXIST) return reason ? failed(o, reason, err) : STATUS_OK;
         status rc = new_temporary_name(o, err);
         if (rc != STATUS_OK) return rc;
@@ -206,7 +258,11 @@ static status sync_folder(const output *o, error *err) {
     int reason = fsync(folder) ? errno : 0;
     close(folder);
     // Some network file systems cannot sync folders and say EINVAL.
-    return reason && reason != EINVAL ? failed(o, reason, err) : STATUS_OK;
+    if (!reason || reason == EINVAL) return STATUS_OK;
+    // What failed is not there, or a manifest would stay whose outputs the caller takes back. Where
+    // the file replaced an older one, it is what there is.
+    if (o->fresh) (void)unlink(o->path);
+    return failed(o, reason, err);
 }
 
 status output_commit(output *o, error *err) {
@@ -323,6 +379,21 @@ status output_check_file(const char *path, error *err) {
     return rc;
 }
 
+// Takes the lock, or says in `reason` why not. A process that was killed holds its lock until the
+// kernel has cleared it and its children away, which takes longest where it had much memory or a
+// GPU: so a lock that is held is asked for again for some time.
+static bool take_lock(int fd, int *reason) {
+    const struct timespec pause = {.tv_nsec = LOCK_PAUSE_MS * 1000000L};
+    for (int waited = 0; flock(fd, LOCK_EX | LOCK_NB);) {
+        *reason = errno;
+        if (*reason == EINTR) continue;
+        if (*reason != EWOULDBLOCK || waited >= OUTPUT_LOCK_SECONDS * 1000) return false;
+        (void)nanosleep(&pause, NULL);
+        waited += LOCK_PAUSE_MS;
+    }
+    return true;
+}
+
 status output_lock_folder(const char *folder, int *lock, error *err) {
     *lock = -1;
     char *path = memory_format(err, "%s/.lock", folder);
@@ -330,18 +401,15 @@ status output_lock_folder(const char *folder, int *lock, error *err) {
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     int reason = fd < 0 ? errno : 0;
     free(path);
-    if (fd < 0) return error_system(err, STATUS_FAILED, reason, "cannot lock folder: '%s'", folder);
-    while (flock(fd, LOCK_EX | LOCK_NB)) {
-        if (errno == EINTR) continue;
-        reason = errno;
-        close(fd);
-        if (reason == EWOULDBLOCK)
-            return error_set(err, STATUS_FAILED,
-                             "cannot lock folder: '%s': another process is writing there", folder);
-        return error_system(err, STATUS_FAILED, reason, "cannot lock folder: '%s'", folder);
+    if (fd >= 0 && take_lock(fd, &reason)) {
+        *lock = fd;
+        return STATUS_OK;
     }
-    *lock = fd;
-    return STATUS_OK;
+    if (fd >= 0) close(fd);
+    if (reason == EWOULDBLOCK)
+        return error_set(err, STATUS_FAILED,
+                         "cannot lock folder: '%s': another process is writing there", folder);
+    return error_system(err, STATUS_FAILED, reason, "cannot lock folder: '%s'", folder);
 }
 
 void output_unlock_folder(int lock) {

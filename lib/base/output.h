@@ -46,8 +46,9 @@ status output_check_folder(const char *path, error *err) MUST_CHECK;
 status output_check_file(const char *path, error *err) MUST_CHECK;
 
 // An advisory lock: one writer a folder. Fails with STATUS_FAILED, naming the folder, when another
-// process holds it. The lock file is `folder/.lock`; release by output_unlock_folder or the end of
-// the process.
+// process holds it for longer than OUTPUT_LOCK_SECONDS: one that was killed ends in that time. The
+// lock file is `folder/.lock`; release by output_unlock_folder or the end of the process.
+enum { OUTPUT_LOCK_SECONDS = 5 };
 status output_lock_folder(const char *folder, int *lock, error *err) MUST_CHECK;
 void output_unlock_folder(int lock);
 

@@ -30,7 +30,13 @@ static bool is_there(const char *root, const char *place, const char *file) {
 }
 
 status plugin_find(const char *file, const char *variable, char **path, error *err) {
-    static const char *const places[] = {"lib", "lib/lockstep", "share/lockstep"};
+    // As built; then where LIBDIR of `make install` may be, by the customs of distributions.
+    static const char *const places[] = {"lib",
+                                         "lib/lockstep",
+                                         "lib64/lockstep",
+                                         "lib/x86_64-linux-gnu/lockstep",
+                                         "lib/aarch64-linux-gnu/lockstep",
+                                         "share/lockstep"};
     const size_t count = sizeof places / sizeof *places;
     char root[PATH_MAX];
     const char *given = getenv(variable);

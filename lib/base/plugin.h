@@ -6,8 +6,9 @@
 #include "base/error.h"
 
 // Where `file` is, or would be; free() it. That is what the environment variable says, if it is
-// set; else ../lib/FILE, ../lib/lockstep/FILE or ../share/lockstep/FILE as seen from the folder of
-// the running program, whichever there is.
+// set; else, as seen from the folder of the running program, the first that is there of
+// ../lib/FILE, FILE in the folder lockstep of ../lib, ../lib64 and ../lib/MACHINE-linux-gnu, and
+// ../share/lockstep/FILE.
 status plugin_find(const char *file, const char *variable, char **path, error *err) MUST_CHECK;
 
 #endif

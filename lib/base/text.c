@@ -66,6 +66,13 @@ status text_status(const text *t) {
     return t->rc;
 }
 
+void text_replace_by(text *t, text *result) {
+    if (t->rc != STATUS_OK) result->rc = t->rc;
+    text_release(t);
+    *t = *result;
+    *result = (text){.err = t->err};
+}
+
 void text_replace(text *t, const char *from, const char *to) {
     const char *rest = text_string(t);
     size_t length = strlen(from);
@@ -76,9 +83,7 @@ void text_replace(text *t, const char *from, const char *to) {
         text_append(&result, to);
     }
     text_append(&result, rest);
-    if (t->rc != STATUS_OK) result.rc = t->rc;
-    text_release(t);
-    *t = result;
+    text_replace_by(t, &result);
 }
 
 size_t text_columns(const char *string) {

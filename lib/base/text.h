@@ -35,6 +35,9 @@ status text_status(const text *t) MUST_CHECK;
 enum { TEXT_WIDE = 0xE3 };
 size_t text_columns(const char *string);
 
+// Puts `result`, which was made from t, in its place: whole, or failed where either failed.
+void text_replace_by(text *t, text *result);
+
 // Replaces every `from` in t by `to`.
 void text_replace(text *t, const char *from, const char *to);
 

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
 #include <zstd_errors.h>
@@ -13,7 +14,7 @@
 #include "base/sha256.h"
 
 // Level 3 compresses at the speed of a disk; higher levels gain little on pixels and weights.
-enum { LEVEL = 3 };
+enum { LEVEL = 3, PIECE_BYTES = 1 << 24 };
 
 struct zreader {
     int fd;
@@ -24,6 +25,7 @@ struct zreader {
     uint64_t frame_start; // byte offset of the frame in the file
     uint64_t buffer_start;
     uint64_t content;
+    uint64_t size; // of the whole file; 0 where that is not known
     ZSTD_DStream *stream;
     unsigned char *buffer;
     size_t capacity;
@@ -75,6 +77,8 @@ status zreader_open(const char *path, zreader **reader, error *err) {
     if (!r->stream) TRY(error_set(err, STATUS_FAILED, "out of memory: cannot start zstd"));
     while (r->in.size < 4 && !r->ended) TRY(fill(r, err));
     r->plain = !is_zstd(r->buffer, r->in.size);
+    struct stat info;
+    if (fstat(r->fd, &info) == 0 && S_ISREG(info.st_mode)) r->size = (uint64_t)info.st_size;
     *reader = r;
     r = NULL;
 out:
@@ -139,12 +143,35 @@ static status read_frames(zreader *r, ZSTD_outBuffer *out, error *err) {
     return STATUS_OK;
 }
 
+static uint64_t most_of(uint64_t bytes) {
+    return bytes > (UINT64_MAX - ZREADER_FREE) / ZREADER_RATIO
+               ? UINT64_MAX
+               : ZREADER_FREE + ZREADER_RATIO * bytes;
+}
+
+uint64_t zreader_most(const zreader *r) {
+    return r->plain || !r->size ? UINT64_MAX : most_of(r->size);
+}
+
+// Of a pipe counts what has come so far.
+static status check_ratio(const zreader *r, uint64_t content, error *err) {
+    const uint64_t bytes = r->size ? r->size : zreader_file_bytes(r);
+    if (r->plain || content <= most_of(bytes)) return STATUS_OK;
+    return error_set(err, STATUS_INPUT,
+                     "cannot read: '%s': it holds more than %d times its %llu bytes; if that is "
+                     "meant, decompress it first: zstd -d",
+                     r->path, ZREADER_RATIO, (unsigned long long)bytes);
+}
+
+// In pieces, so that the ratio is looked at before much memory is filled.
 status zreader_read(zreader *r, void *data, size_t bytes, size_t *got, error *err) {
-    ZSTD_outBuffer out = {.dst = data, .size = bytes};
+    ZSTD_outBuffer out = {.dst = data};
     status rc = STATUS_OK;
-    while (out.pos < out.size && rc == STATUS_OK) {
+    while (out.pos < bytes && rc == STATUS_OK) {
         if (r->ended && r->in.pos == r->in.size && !r->in_frame) break;
+        out.size = bytes - out.pos < PIECE_BYTES ? bytes : out.pos + PIECE_BYTES;
         rc = r->plain ? read_plain(r, &out, err) : read_frames(r, &out, err);
+        if (rc == STATUS_OK) rc = check_ratio(r, r->content + out.pos, err);
     }
     r->content += out.pos;
     *got = out.pos;

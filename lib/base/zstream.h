@@ -3,7 +3,9 @@
 // A reader takes any number of frames, with or without content size and checksum, passes over
 // skippable frames, and hands on as it is what does not begin with zstd's magic number. It decodes
 // no more than it is asked for, so that the caller's bound on the size holds whatever a frame says
-// of itself. Memory: the window that a frame asks for; more than 128 MiB is refused.
+// of itself. Frames may hold ZREADER_FREE bytes, and ZREADER_RATIO times as many as the file has:
+// what is far smaller than its content is refused, as it would fill the memory out of nothing.
+// Memory: the window that a frame asks for; more than 128 MiB is refused.
 #ifndef LOCKSTEP_BASE_ZSTREAM_H
 #define LOCKSTEP_BASE_ZSTREAM_H
 
@@ -12,6 +14,9 @@
 
 #include "base/error.h"
 #include "base/output.h"
+
+#define ZREADER_FREE (UINT64_C(256) << 20)
+enum { ZREADER_RATIO = 200 };
 
 typedef struct zreader zreader;
 
@@ -22,6 +27,9 @@ status zreader_open(const char *path, zreader **reader, error *err) MUST_CHECK;
 // frame, or bytes behind the last frame that are none, are STATUS_INPUT, naming the byte offset in
 // the file.
 status zreader_read(zreader *r, void *data, size_t bytes, size_t *got, error *err) MUST_CHECK;
+
+// The most content that is read from the file; of one that is no zstd, and of a pipe, UINT64_MAX.
+uint64_t zreader_most(const zreader *r);
 
 // Bytes of content handed out so far.
 uint64_t zreader_content(const zreader *r);

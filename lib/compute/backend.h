@@ -24,6 +24,8 @@
 #ifndef LOCKSTEP_COMPUTE_BACKEND_H
 #define LOCKSTEP_COMPUTE_BACKEND_H
 
+#include <float.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -129,6 +131,13 @@ typedef struct engine_options {
 static inline float engine_input_scale(const engine_options *o, int c, float *shift) {
     *shift = (float)(-(double)o->mean[c] / (double)o->std[c]);
     return (float)(1.0 / (255.0 * (double)o->std[c]));
+}
+
+// Can pixels be normalised with these: is what becomes of them a number?
+static inline bool engine_can_normalise(float mean, float std) {
+    const double scale = 1.0 / (255.0 * (double)std), shift = (double)mean / (double)std;
+    return std > 0 && std <= FLT_MAX && scale <= (double)FLT_MAX &&
+           fabs(shift) <= (double)FLT_MAX; // no NaN passes
 }
 
 // Everything that an update needs besides the reduced record.

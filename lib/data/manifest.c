@@ -368,6 +368,17 @@ status manifest_read(const char *path, yaml_node **root, error *err) {
     return rc;
 }
 
+status manifest_try_read(const char *path, yaml_node **root, char *why, size_t why_size,
+                         error *err) {
+    error unreadable;
+    *root = NULL;
+    if (why) snprintf(why, why_size, "%s", "");
+    status rc = manifest_read(path, root, &unreadable);
+    if (rc == STATUS_FAILED) return error_set(err, rc, "%s", unreadable.message);
+    if (rc != STATUS_OK && why) snprintf(why, why_size, "%s", unreadable.message);
+    return STATUS_OK;
+}
+
 // ---- A folder that was written before ----
 
 bool manifest_same_kind(const char *tool, const char *other) {
@@ -385,13 +396,11 @@ static status check_kind(const manifest *m, const yaml_node *old, const char *fo
 }
 
 status manifest_check_folder(const manifest *m, const char *folder, error *err) {
-    error unreadable;
     yaml_node *old = NULL;
     char *path = memory_format(err, "%s/manifest.yaml", folder);
     if (!path) return STATUS_FAILED;
-    status rc = manifest_read(path, &old, &unreadable) == STATUS_OK
-                    ? check_kind(m, old, folder, err)
-                    : STATUS_OK;
+    status rc = manifest_try_read(path, &old, NULL, 0, err);
+    if (rc == STATUS_OK && old) rc = check_kind(m, old, folder, err);
     yaml_free(old);
     free(path);
     return rc;
@@ -454,17 +463,13 @@ static status check_condition(const yaml_node *root, const char *condition, bool
 status manifest_fresh(const char *folder, const char *const *conditions, size_t count, bool *fresh,
                       char *why, size_t why_size, error *err) {
     *fresh = false;
-    snprintf(why, why_size, "%s", "");
-    error unreadable;
     yaml_node *root = NULL;
-    status rc = STATUS_OK;
+    status rc;
     char *path = memory_format(err, "%s/manifest.yaml", folder);
     if (!path) return STATUS_FAILED;
     // No manifest, or a damaged one: the stage was not finished, and running it is the remedy.
-    if (manifest_read(path, &root, &unreadable) != STATUS_OK) {
-        snprintf(why, why_size, "%s", unreadable.message);
-        goto out;
-    }
+    TRY(manifest_try_read(path, &root, why, why_size, err));
+    if (!root) goto out;
     bool holds = true;
     for (size_t i = 0; i < count && holds; i++)
         TRY(check_condition(root, conditions[i], &holds, why, why_size, err));

@@ -77,6 +77,10 @@ bool manifest_same_kind(const char *tool, const char *other);
 
 // Reads and checks the schema. Free with yaml_free.
 status manifest_read(const char *path, yaml_node **root, error *err) MUST_CHECK;
+// The same where having none is an answer: *root is NULL for a file that is missing, damaged or no
+// manifest, and `why` (NULL: not wanted) says which. A failure at run time stays one.
+status manifest_try_read(const char *path, yaml_node **root, char *why, size_t why_size,
+                         error *err) MUST_CHECK;
 
 // Is the stage in `folder` done for these conditions? Each is "PATH=VALUE" (a path into the
 // manifest that must have that value). Also required: every output is there with its recorded size.

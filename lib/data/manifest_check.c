@@ -55,6 +55,12 @@ static status compare_hash(verifying *v, const char *path, const char *what, con
                             path, what, actual, recorded);
 }
 
+// What a file is, is a finding; that there was no memory to read it is none.
+static status tell_unreadable(verifying *v, const char *path, status rc, const error *why) {
+    if (rc == STATUS_FAILED) return error_set(v->err, rc, "%s", why->message);
+    return manifest_finding(v->findings, v->err, "%s: '%s': %s", v->manifest, path, why->message);
+}
+
 static status verify_content(verifying *v, const char *path, const char *full,
                              const char *recorded) {
     tensor_file f = {0};
@@ -63,8 +69,7 @@ static status verify_content(verifying *v, const char *path, const char *full,
     if (rc == STATUS_OK)
         rc = compare_hash(v, path, "content hash", recorded, f.content);
     else
-        rc = manifest_finding(v->findings, v->err, "%s: '%s': %s", v->manifest, path,
-                              unreadable.message);
+        rc = tell_unreadable(v, path, rc, &unreadable);
     tensor_file_release(&f);
     return rc;
 }
@@ -84,9 +89,8 @@ static status verify_bytes(verifying *v, const yaml_node *entry, const char *pat
                                 "%s: '%s': size is %lld bytes, recorded is %lld", v->manifest, path,
                                 (long long)info.st_size, bytes);
     if (hash) {
-        if (sha256_file(full, actual, &unreadable) != STATUS_OK)
-            return manifest_finding(v->findings, v->err, "%s: '%s': %s", v->manifest, path,
-                                    unreadable.message);
+        status rc = sha256_file(full, actual, &unreadable);
+        if (rc != STATUS_OK) return tell_unreadable(v, path, rc, &unreadable);
         if (strcmp(actual, hash) != 0) return compare_hash(v, path, "SHA-256", hash, actual);
     }
     return content ? verify_content(v, path, full, content) : STATUS_OK;
@@ -115,6 +119,28 @@ status manifest_verify(const char *path, manifest_findings *f, error *err) {
     if (rc != STATUS_OK) return rc;
     TRY(verify_list(&v, yaml_find(root, "inputs")));
     TRY(verify_list(&v, yaml_find(root, "outputs")));
+out:
+    yaml_free(root);
+    return rc;
+}
+
+status manifest_verify_key(const char *path, manifest_findings *f, error *err) {
+    char key[SHA256_TEXT_BYTES];
+    error incomplete;
+    yaml_node *root;
+    status rc = manifest_read(path, &root, err);
+    if (rc != STATUS_OK) return rc;
+    const char *recorded = text_of(root, "key");
+    if (!recorded || strlen(recorded) != SHA256_TEXT_BYTES - 1) goto out;
+    rc = manifest_key_of(root, key, &incomplete);
+    if (rc == STATUS_FAILED)
+        rc = error_set(err, rc, "%s", incomplete.message);
+    else if (rc == STATUS_OK && strcmp(recorded, key) != 0)
+        rc = manifest_finding(f, err,
+                              "%s: tool, parameters and inputs give the key %s, recorded is %s",
+                              path, key, recorded);
+    else
+        rc = STATUS_OK;
 out:
     yaml_free(root);
     return rc;

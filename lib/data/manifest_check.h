@@ -24,6 +24,9 @@ status manifest_finding(manifest_findings *f, error *err, const char *format, ..
 // whose paths are relative to its folder; what came through a pipe ("-") is left out. A file that
 // is missing or that differs is a finding, not a failure: "MANIFEST: 'PATH': what".
 status manifest_verify(const char *path, manifest_findings *f, error *err) MUST_CHECK;
+// Do tool, parameters and inputs, as they stand there now, give the key that it has? Of a manifest
+// that is no stage's, or without a key, there is nothing to say.
+status manifest_verify_key(const char *path, manifest_findings *f, error *err) MUST_CHECK;
 
 // Did two stages do the same work with the same outcome? Compared are:
 // - the family of the tool: its name up to the first '-', so that all train tools are one

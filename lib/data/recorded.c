@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "base/memory.h"
 #include "data/shard_files.h"
@@ -29,9 +30,12 @@ static bool is_before(struct timespec a, struct timespec b) {
     return a.tv_sec != b.tv_sec ? a.tv_sec < b.tv_sec : a.tv_nsec < b.tv_nsec;
 }
 
-// A time of writing that is after the last change of the inode was set by hand, and says nothing.
+// A time of writing that is after the last change of the inode was set by hand, and one that is
+// still to come is of a clock that was wrong: they say nothing of what was changed since.
 static bool has_own_time(const struct stat *info) {
-    return !is_before(info->st_ctim, info->st_mtim);
+    struct timespec now;
+    return !is_before(info->st_ctim, info->st_mtim) && clock_gettime(CLOCK_REALTIME, &now) == 0 &&
+           !is_before(now, info->st_mtim);
 }
 
 // The time is taken before the text: a manifest that is replaced in between is too new for its

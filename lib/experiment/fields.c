@@ -43,14 +43,14 @@ const field experiment_fields[] = {
     {"augment", FIELD_CUSTOM, false, FIELD_NO_PLACE, .read = field_read_augment},
     {"loader_workers", FIELD_INTEGER, false, AT(loader_workers), 0, 256},
     {"optimizer.kind", FIELD_CHOICE, true, AT(optimizer.kind), .words = {"sgd", "adam", "adamw"}},
-    {"optimizer.lr", FIELD_NUMBER, true, AT(optimizer.lr), 0, 1e6, .above = true},
+    {"optimizer.lr", FIELD_NUMBER, true, AT(optimizer.lr), 0, 1e6, .above = true, .single = true},
     {"optimizer.momentum", FIELD_NUMBER, false, AT(optimizer.momentum), 0, 1, .below = true,
-     ONLY_FOR(optimizer.kind, 1 << OPTIMIZER_SGD)},
+     .single = true, ONLY_FOR(optimizer.kind, 1 << OPTIMIZER_SGD)},
     {"optimizer.nesterov", FIELD_FLAG, false, AT(optimizer.nesterov),
      ONLY_FOR(optimizer.kind, 1 << OPTIMIZER_SGD)},
     {"optimizer.betas", FIELD_CUSTOM, false, FIELD_NO_PLACE, .read = field_read_betas,
      ONLY_FOR(optimizer.kind, ADAMS)},
-    {"optimizer.eps", FIELD_NUMBER, false, AT(optimizer.eps), 0, 1, .above = true,
+    {"optimizer.eps", FIELD_NUMBER, false, AT(optimizer.eps), 0, 1, .above = true, .single = true,
      .otherwise = 1e-8, ONLY_FOR(optimizer.kind, ADAMS)},
     {"optimizer.weight_decay", FIELD_NUMBER, false, AT(optimizer.weight_decay), 0, 1e6},
     {"schedule.kind", FIELD_CHOICE, false, AT(schedule.kind),
@@ -154,14 +154,26 @@ static yaml_node *read_integer(experiment_reading *r, const field *f, const yaml
     return yaml_new_integer(value, r->err);
 }
 
+static bool in_range(const field *f, double value) {
+    return (f->above ? value > f->min : value >= f->min) &&
+           (f->below ? value < f->max : value <= f->max);
+}
+
 static yaml_node *read_number(experiment_reading *r, const field *f, const yaml_node *node) {
     double value = f->otherwise;
     if (node && yaml_number(node, f->path, &value, r->err) != STATUS_OK) return NULL;
-    if (node && (value < f->min || value > f->max || (f->above && value == f->min) ||
-                 (f->below && value == f->max))) {
+    if (node && !in_range(f, value)) {
         (void)yaml_error(node, r->err, "'%s': expected a number %s %g and %s %g, got %.40s",
                          f->path, f->above ? "above" : "of at least", f->min,
                          f->below ? "below" : "at most", f->max, node->text);
+        return NULL;
+    }
+    if (node && f->single && !in_range(f, (double)(float)value)) {
+        (void)yaml_error(node, r->err,
+                         "'%s': expected a number %s %g in single precision, got %.40s, which is "
+                         "%g there",
+                         f->path, f->above ? "above" : "below", f->above ? f->min : f->max,
+                         node->text, (double)(float)value);
         return NULL;
     }
     *(double *)place_of(r->e, f->place) = value;

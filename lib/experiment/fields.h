@@ -27,11 +27,12 @@ enum { FIELD_NO_PLACE = -1 };
 typedef struct field {
     const char *path; // dotted: "optimizer.lr"
     field_type type;
-    bool required;        // where it applies
-    int place;            // offset in struct experiment, or FIELD_NO_PLACE
-    double min, max;      // FIELD_INTEGER, FIELD_NUMBER
-    bool above, below;    // FIELD_NUMBER: min, max themselves are outside
-    double otherwise;     // the default of a number, an integer, a choice or a flag
+    bool required;     // where it applies
+    int place;         // offset in struct experiment, or FIELD_NO_PLACE
+    double min, max;   // FIELD_INTEGER, FIELD_NUMBER
+    bool above, below; // FIELD_NUMBER: min, max themselves are outside
+    bool single;       // FIELD_NUMBER: computed with as a float, which is to be in the range, too
+    double otherwise;  // the default of a number, an integer, a choice or a flag
     const char *words[4]; // FIELD_CHOICE
     // The field applies only to some values of the choice at offset `kind`: bit k of `kinds` for
     // value k. 0: always.

@@ -75,6 +75,13 @@ status plan_add_value(yaml_node *run, const char *key, const yaml_node *value, e
     return rc;
 }
 
+status plan_add_mapping(yaml_node *run, const yaml_node *mapping, error *err) {
+    status rc = STATUS_OK;
+    for (size_t i = 0; rc == STATUS_OK && mapping && i < mapping->count; i++)
+        rc = plan_add_value(run, mapping->keys[i], mapping->items[i], err);
+    return rc;
+}
+
 // ---- What files name ----
 
 status plan_find(const char *from, const char *folder, const yaml_node *value, const char *key,

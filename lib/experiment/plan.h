@@ -63,6 +63,8 @@ status plan_new(const char *kind, const char *file, yaml_node **plan, error *err
 // "KEY=VALUE" of what plan_assignment takes, appended to the run's `set`.
 status plan_add_value(yaml_node *run, const char *key, const yaml_node *value,
                       error *err) MUST_CHECK;
+// The same of every key of a mapping, which may be NULL.
+status plan_add_mapping(yaml_node *run, const yaml_node *mapping, error *err) MUST_CHECK;
 // The experiment or study that a value of the file `from` names, as names_find_run finds it. A
 // fault is told at the place of the value. free() it.
 status plan_find(const char *from, const char *folder, const yaml_node *value, const char *key,

@@ -1,5 +1,4 @@
 // Published reports: which experiments and studies stand for their rows.
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "experiment/names.h"
 #include "experiment/plan.h"
 #include "experiment/published.h"
+#include "experiment/quick.h"
 #include "experiment/report_file.h"
 
 // What is being read, and what has been planned.
@@ -60,14 +60,6 @@ out:
     return rc;
 }
 
-static status add_assignments(yaml_node *run, const yaml_node *mapping, error *err) {
-    for (size_t i = 0; mapping && i < mapping->count; i++) {
-        status rc = plan_add_value(run, mapping->keys[i], mapping->items[i], err);
-        if (rc != STATUS_OK) return rc;
-    }
-    return STATUS_OK;
-}
-
 // Appends copies of the assignments that hold for all runs.
 static status add_given(const reproduction *p, yaml_node *run, error *err) {
     const yaml_node *set = yaml_find(p->given, "set");
@@ -83,7 +75,7 @@ static status collect_given(reproduction *p, const char *const *set, size_t coun
     p->given = yaml_new(YAML_MAPPING, err);
     if (!p->given) return rc;
     TRY(yaml_put(p->given, "set", yaml_new(YAML_SEQUENCE, err), err));
-    if (p->quick) TRY(add_assignments(p->given, yaml_find(p->root, "quick"), err));
+    if (p->quick) TRY(plan_add_mapping(p->given, yaml_find(p->root, "quick"), err));
     p->changed = yaml_find(p->given, "set")->count > 0;
     for (size_t i = 0; i < count; i++) {
         TRY(plan_add_set(p->given, set[i], err));
@@ -146,51 +138,14 @@ static status read_own(const yaml_node *entry, const char *file, const yaml_node
     return rc;
 }
 
-// The assignment of `quick` that a message is about, if it is one of them; *rest is what is wrong.
-static const yaml_node *find_culprit(const yaml_node *quick, const char *message,
-                                     const char **rest) {
-    static const char before[] = "--set '", behind[] = "': ";
-    const size_t skip = sizeof before - 1;
-    const yaml_node *culprit = NULL;
-    for (size_t i = 0; quick && !culprit && i < quick->count; i++) {
-        char *assignment;
-        if (plan_assignment(quick->keys[i], quick->items[i], &assignment, NULL) != STATUS_OK) break;
-        const size_t length = strlen(assignment);
-        if (strncmp(message, before, skip) == 0 &&
-            strncmp(message + skip, assignment, length) == 0 &&
-            strncmp(message + skip + length, behind, sizeof behind - 1) == 0) {
-            *rest = message + skip + length + sizeof behind - 1;
-            culprit = quick->items[i];
-        }
-        free(assignment);
-    }
-    return culprit;
-}
-
-// With one more mapping that makes runs short, which stands where `quick` does in the list.
-static status try_quick(yaml_node *trial, const yaml_node *quick, const char *file,
-                        const char *name, error *err) {
-    experiment e = {0};
-    error local = {0};
-    const char *rest = local.message;
-    if (!quick) return STATUS_OK;
-    status rc = add_assignments(trial, quick, err);
-    if (rc != STATUS_OK) return rc;
-    rc = plan_experiment(file, yaml_find(trial, "set"), &e, &local);
-    experiment_release(&e);
-    if (rc == STATUS_OK) return rc;
-    const yaml_node *culprit = find_culprit(quick, local.message, &rest);
-    return yaml_error(culprit ? culprit : quick, err, "run '%s': %s", name, rest);
-}
-
 // What the list sets to make a run short, without what the command line sets.
 static status check_quick(const reproduction *p, const char *file, const yaml_node *run,
                           const yaml_node *more, error *err) {
     const char *name = yaml_find(run, "name")->text;
     yaml_node *trial = yaml_copy(run, err);
     if (!trial) return STATUS_FAILED;
-    status rc = try_quick(trial, yaml_find(p->root, "quick"), file, name, err);
-    if (rc == STATUS_OK) rc = try_quick(trial, more, file, name, err);
+    status rc = quick_try(trial, yaml_find(p->root, "quick"), file, name, err);
+    if (rc == STATUS_OK) rc = quick_try(trial, more, file, name, err);
     yaml_free(trial);
     return rc;
 }
@@ -270,11 +225,11 @@ static status fill_row(const reproduction *p, const row *w, yaml_node *run, cons
         TRY(yaml_string(w->against, "against", &against, err));
         TRY(yaml_put(run, "against", yaml_new_string(against, err), err));
     }
-    TRY(add_assignments(run, w->set, err));
+    TRY(plan_add_mapping(run, w->set, err));
     TRY(read_own(w->entry, w->file, run, &e, err));
     if (p->quick) TRY(check_quick(p, w->file, run, more ? w->quick : NULL, err));
     TRY(add_given(p, run, err));
-    if (more) TRY(add_assignments(run, w->quick, err));
+    if (more) TRY(plan_add_mapping(run, w->quick, err));
     if (w->name) TRY(plan_add_value(run, "name", w->name, err));
     TRY(put_place(p, run, w->file, p->changed || more || w->set || w->name, NULL, err));
     // One with a name of its own is no row of a claim.
@@ -377,7 +332,7 @@ static status plan_given_study(const reproduction *p, const char *file, const ch
     error local = {0};
     status rc = plan_study(file, words, count, study, &local);
     if (rc == STATUS_OK) return rc;
-    const yaml_node *culprit = find_culprit(quick, local.message, &rest);
+    const yaml_node *culprit = quick_find_culprit(quick, local.message, &rest);
     if (culprit) return yaml_error(culprit, err, "study '%s': %s", file, rest);
     return error_set(err, rc, "%s", local.message);
 }

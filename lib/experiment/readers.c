@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/names.h"
+#include "compute/backend.h"
 #include "data/dataset.h"
 #include "experiment/names.h"
 
@@ -75,6 +76,11 @@ status field_read_std(experiment_reading *r, const yaml_node *node, yaml_node **
     for (size_t i = 0; rc == STATUS_OK && i < node->count; i++)
         if (!(r->e->std[i] > 0))
             rc = yaml_error(node->items[i], r->err, "'normalize.std' must be above 0");
+        else if (!engine_can_normalise(r->e->mean[i], r->e->std[i]))
+            rc = yaml_error(node->items[i], r->err,
+                            "'normalize': with a mean of %g and a deviation of %g a pixel becomes "
+                            "no number",
+                            (double)r->e->mean[i], (double)r->e->std[i]);
     return rc;
 }
 
@@ -85,6 +91,12 @@ status field_read_betas(experiment_reading *r, const yaml_node *node, yaml_node 
     for (int i = 0; i < 2; i++)
         if (betas[i] < 0 || betas[i] >= 1)
             return yaml_error(node, r->err, "'optimizer.betas' must be at least 0 and below 1");
+    for (int i = 0; i < 2; i++)
+        if ((float)betas[i] >= 1)
+            return yaml_error(node, r->err,
+                              "'optimizer.betas' must be below 1 in single precision, where %.40s "
+                              "is 1",
+                              node->items[i]->text);
     r->e->optimizer.beta1 = betas[0];
     r->e->optimizer.beta2 = betas[1];
     if (node) return STATUS_OK;

@@ -1,6 +1,8 @@
 // Each kind of layer is read here: its options, the shape that it makes, its tensors.
 #include "nn/layer_types.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -167,6 +169,9 @@ static status read_batch_norm(builder *b, reading *r) {
     TRY(read_number(b, r, "eps", &l->eps));
     TRY(read_number(b, r, "momentum", &l->momentum));
     if (l->eps <= 0) return yaml_error(layer_option(r, "eps"), b->err, "'eps' must be above 0");
+    if (1 / sqrt(l->eps) > (double)FLT_MAX)
+        return yaml_error(layer_option(r, "eps"), b->err,
+                          "'eps' must be larger: 1 / sqrt(eps) is beyond single precision");
     if (l->momentum < 0 || l->momentum > 1)
         return yaml_error(layer_option(r, "momentum"), b->err,
                           "'momentum' must be between 0 and 1");
@@ -207,6 +212,8 @@ static status read_dropout(builder *b, reading *r) {
     status rc = read_number(b, r, "p", &r->l->rate);
     if (rc == STATUS_OK && (r->l->rate < 0 || r->l->rate >= 1))
         return yaml_error(layer_option(r, "p"), b->err, "'p' must be at least 0 and below 1");
+    if (rc == STATUS_OK && (float)r->l->rate >= 1)
+        return yaml_error(layer_option(r, "p"), b->err, "'p' must be below 1 in single precision");
     return rc;
 }
 

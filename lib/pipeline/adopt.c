@@ -93,11 +93,11 @@ static status key_of(const char *folder, bool *found, char key[SHA256_TEXT_BYTES
     error unreadable;
     char *path = memory_format(err, "%s/train/manifest.yaml", folder);
     if (!path) return STATUS_FAILED;
-    *found = access(path, F_OK) == 0 && manifest_read(path, &root, &unreadable) == STATUS_OK &&
-             manifest_key_of(root, key, &unreadable) == STATUS_OK;
+    status rc = manifest_try_read(path, &root, NULL, 0, err);
+    *found = root && manifest_key_of(root, key, &unreadable) == STATUS_OK;
     yaml_free(root);
     free(path);
-    return STATUS_OK;
+    return rc;
 }
 
 static status move_aside(const char *folder, char **told, error *err) {

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/output.h"
 #include "data/manifest.h"
+#include "data/tensor/tensor_file.h"
 #include "experiment/factors.h"
 #include "pipeline/copy.h"
 #include "pipeline/store.h"
@@ -151,6 +152,20 @@ static status check_schedule(const yaml_node *root, const planned_run *r, const 
     return rc;
 }
 
+// States once did not say of which revision of the arithmetic they are; training refuses those.
+static void check_state(const execution *x, char why[256]) {
+    tensor_file f = {0};
+    error unreadable;
+    char *path = memory_format(&unreadable, "%s/train/state.st.zst", x->folder);
+    if (path && tensor_file_read_header(path, &f, &unreadable) == STATUS_OK) {
+        const char *bits = tensor_file_metadata(&f, "bits");
+        if (!bits || strcmp(bits, yaml_text_at(x->train, "bits")) != 0)
+            snprintf(why, 256, "its state does not say of which revision of the arithmetic it is");
+    }
+    tensor_file_release(&f);
+    free(path);
+}
+
 static status consider(const execution *x, const planned_run *r, const planned_seed *s,
                        candidate *best, error *err) {
     bool shorter;
@@ -160,7 +175,10 @@ static status consider(const execution *x, const planned_run *r, const planned_s
     if (rc != STATUS_OK || !shorter || (best->folder && epochs <= best->epochs)) return rc;
     free(best->folder);
     *best = (candidate){.epochs = epochs, .folder = memory_string(x->folder, err)};
-    return best->folder ? check_schedule(x->train, r, s, best->why, err) : STATUS_FAILED;
+    if (!best->folder) return STATUS_FAILED;
+    rc = check_schedule(x->train, r, s, best->why, err);
+    if (rc == STATUS_OK && !*best->why) check_state(x, best->why);
+    return rc;
 }
 
 static status find_candidate(const pipeline *p, const planned_run *r, const planned_seed *s,

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/median.h"
 #include "base/memory.h"
+#include "base/printable.h"
 #include "data/manifest.h"
 #include "experiment/catalog.h"
 #include "experiment/experiment.h"
@@ -48,6 +49,7 @@ static uint64_t size_of(const char *path) {
 
 static void copy_text(const yaml_node *root, const char *path, char *text, size_t size) {
     snprintf(text, size, "%s", yaml_text_at(root, path));
+    (void)printable(text, true);
 }
 
 // The differences between the run and the experiment file of its name, as that stands now.

@@ -110,9 +110,30 @@ static status find_all(const pipeline *p, words *files, error *err) {
     return rc;
 }
 
+// The folder of a file's results is called as the file, beside folders that are something else.
+static status check_folder(const char *path, error *err) {
+    static const char *const taken[] = {"data", "machine", "reproduce", "runs"};
+    char *name = naming_base(path, err);
+    if (!name) return STATUS_FAILED;
+    bool bad = !*name || *name == '.';
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+        bad = bad || strcmp(name, taken[i]) == 0;
+    status rc = STATUS_OK;
+    if (bad)
+        rc = error_set(err, STATUS_USAGE,
+                       "cannot take experiment: '%s': its results cannot lie in a folder called "
+                       "'%s': give the file another name",
+                       path, name);
+    free(name);
+    return rc;
+}
+
 status naming_find(const pipeline *p, bool study_may_be, words *files, bool *study, error *err) {
     status rc = find_all(p, files, err);
     if (study) *study = false;
+    for (size_t i = 0; rc == STATUS_OK && !p->settings->values[SETTING_RUNS] && i < files->count;
+         i++)
+        rc = check_folder(files->items[i], err);
     for (size_t i = 0; rc == STATUS_OK && i < files->count; i++) {
         if (!is_study(files->items[i])) continue;
         if (study_may_be)

@@ -172,12 +172,22 @@ out:
     return rc;
 }
 
+// Since a run was found or made its folder lay open to others.
+static status check_keys(const pipeline *p, const planned_runs *runs, error *err) {
+    status rc = STATUS_OK;
+    for (size_t i = 0; i < runs->count; i++)
+        for (size_t k = 0; rc == STATUS_OK && k < runs->items[i].seed_count; k++)
+            rc = store_check_keys(p->artifacts, runs->items[i].seeds[k].key, err);
+    return rc;
+}
+
 status reporting_run(pipeline *p, const planned_runs *runs, error *err) {
     words command = {0}, stage_words = {0};
     char *collectives = reporting_collectives(p, runs);
     char *html = NULL;
     status rc = STATUS_OK;
     if (collectives) TRY(measure_collectives(p, runs, collectives, err));
+    TRY(check_keys(p, runs, err));
     TRY(keep_plan(runs, err));
     TRY(report_command(p, runs, collectives, &command, err));
     TRY(words_add_all(&stage_words, &command, err));

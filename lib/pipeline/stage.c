@@ -135,7 +135,6 @@ static void explain_key(const yaml_node *root, const words *command, char why[WH
 
 // *done, or why not ("": it never ran).
 static status look(const stage *s, const char *key, bool *done, char why[WHY_BYTES], error *err) {
-    error unreadable;
     yaml_node *root = NULL;
     char *path = memory_format(err, "%s/manifest.yaml", s->dir);
     char *condition = memory_format(err, "key=%s", key);
@@ -146,9 +145,9 @@ static status look(const stage *s, const char *key, bool *done, char why[WHY_BYT
     if (rc == STATUS_OK && !*done) {
         if (access(path, F_OK) != 0)
             *why = 0;
-        else if (strncmp(why, "key is", 6) == 0 &&
-                 manifest_read(path, &root, &unreadable) == STATUS_OK)
-            explain_key(root, s->command, why);
+        else if (strncmp(why, "key is", 6) == 0)
+            rc = manifest_try_read(path, &root, NULL, 0, err);
+        if (root) explain_key(root, s->command, why);
     }
     yaml_free(root);
     free(condition);

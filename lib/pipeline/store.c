@@ -48,11 +48,12 @@ static status read_stage(const char *folder, const char *name, bool *done, yaml_
                          error *err) {
     char why[256], *stage = memory_format(err, "%s/%s", folder, name);
     char *path = memory_format(err, "%s/%s/manifest.yaml", folder, name);
-    error unreadable;
     status rc = stage && path ? STATUS_OK : STATUS_FAILED;
     if (rc == STATUS_OK) rc = manifest_fresh(stage, NULL, 0, done, why, sizeof why, err);
-    if (rc == STATUS_OK && *done && root)
-        *done = manifest_read(path, root, &unreadable) == STATUS_OK;
+    if (rc == STATUS_OK && *done && root) {
+        rc = manifest_try_read(path, root, NULL, 0, err);
+        *done = *root != NULL;
+    }
     free(path);
     free(stage);
     return rc;
@@ -115,6 +116,28 @@ void store_release(execution_list *list) {
     }
     free(list->items);
     *list = (execution_list){0};
+}
+
+static status check_settings(const execution *x, error *err) {
+    char again[SHA256_TEXT_BYTES];
+    const char *own = x->train ? yaml_find(x->train, "key")->text : NULL;
+    if (!own) return STATUS_OK;
+    status rc = manifest_key_of(x->train, again, err);
+    if (rc != STATUS_OK || strcmp(own, again) == 0) return rc;
+    return error_set(err, STATUS_FINDING,
+                     "cannot report on '%s': its settings give the key %.12s, and not %.12s: its "
+                     "manifest was edited",
+                     x->folder, again, own);
+}
+
+status store_check_keys(const char *artifacts, const char *key, error *err) {
+    execution_list list;
+    status rc = store_read(artifacts, key, &list, err);
+    if (rc != STATUS_OK) return rc;
+    for (size_t i = 0; rc == STATUS_OK && i < list.count; i++)
+        rc = check_settings(&list.items[i], err);
+    store_release(&list);
+    return rc;
 }
 
 int store_next_number(const execution_list *list) {

@@ -45,6 +45,9 @@ char *store_execution_folder(const char *artifacts, const char *key, int number,
 status store_read(const char *artifacts, const char *key, execution_list *list,
                   error *err) MUST_CHECK;
 void store_release(execution_list *list);
+// Are the finished executions of a run still what its key says? STATUS_FINDING names one whose
+// settings, as its manifest has them, give another key.
+status store_check_keys(const char *artifacts, const char *key, error *err) MUST_CHECK;
 // The number that a new execution gets.
 int store_next_number(const execution_list *list);
 

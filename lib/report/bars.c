@@ -23,6 +23,20 @@ static const figure *find_part(const bars *b, const results *r, const char *owne
     return results_figure(r, owner, metric);
 }
 
+static status append(bars *b, bar one, const char *label) {
+    void *items = b->items;
+    status rc = memory_grow(&items, &b->capacity, b->count + 1, sizeof *b->items, b->err);
+    b->items = items;
+    if (rc != STATUS_OK) return rc;
+    one.label = memory_string(label, b->err);
+    b->items[b->count++] = one;
+    return one.label ? STATUS_OK : STATUS_FAILED;
+}
+
+status bars_add_value(bars *b, double value, interval range, const char *label) {
+    return append(b, (bar){.value = {value}, .low = range.low, .high = range.high}, label);
+}
+
 status bars_add(bars *b, const results *r, const char *owner, const char *prefix,
                 const char *label) {
     bar one = {.low = NAN, .high = NAN};
@@ -36,14 +50,7 @@ status bars_add(bars *b, const results *r, const char *owner, const char *prefix
         if (known) one.low = b->scale * f->low;
         if (known) one.high = b->scale * f->high;
     }
-    if (!any) return STATUS_OK;
-    void *items = b->items;
-    status rc = memory_grow(&items, &b->capacity, b->count + 1, sizeof *b->items, b->err);
-    b->items = items;
-    if (rc != STATUS_OK) return rc;
-    one.label = memory_string(label, b->err);
-    b->items[b->count++] = one;
-    return one.label ? STATUS_OK : STATUS_FAILED;
+    return any ? append(b, one, label) : STATUS_OK;
 }
 
 void bars_release(bars *b) {
@@ -51,8 +58,7 @@ void bars_release(bars *b) {
     free(b->items);
 }
 
-static status plot(const bars *b, double *value, const char **label, bool *hatched, char **svg,
-                   char why[128]) {
+static status plot(const bars *b, double *value, const char **label, bool *hatched, char **svg) {
     const size_t n = b->count, parts = b->metric_count;
     for (size_t i = 0; i < n; i++) {
         label[i] = b->items[i].label;
@@ -72,7 +78,7 @@ static status plot(const bars *b, double *value, const char **label, bool *hatch
                                    .value = value,
                                    .colours = b->colours,
                                    .hatched = hatched};
-        return plot_stacked(&stacked, svg, why, b->err);
+        return plot_stacked(&stacked, svg, b->err);
     }
     const plot_values ranged = {.id = b->id,
                                 .title = b->title,
@@ -84,23 +90,20 @@ static status plot(const bars *b, double *value, const char **label, bool *hatch
                                 .count = n,
                                 .hatched = hatched,
                                 .reference = b->reference};
-    return plot_whiskers(&ranged, svg, why, b->err);
+    return plot_whiskers(&ranged, svg, b->err);
 }
 
 status bars_draw(const bars *b, const results *r, document *d) {
     status rc = STATUS_FAILED;
     const size_t numbers = b->metric_count > 1 ? b->metric_count : 3;
-    char *svg = NULL, why[128];
+    char *svg = NULL;
     if (!b->count) return STATUS_OK;
     double *value = memory_new(b->count * numbers, sizeof *value, b->err);
     const char **label = memory_new(b->count, sizeof *label, b->err);
     bool *hatched = memory_new(b->count, sizeof *hatched, b->err);
     if (!value || !label || !hatched) goto out;
-    TRY(plot(b, value, label, hatched, &svg, why));
-    if (svg)
-        document_figure(d, b->id, svg, b->caption);
-    else
-        document_add(d, BLOCK_NOTE, say(r, "No drawing here: %s when the report was made."), why);
+    TRY(plot(b, value, label, hatched, &svg));
+    section_drawing(r, d, b->id, svg, b->caption);
 out:
     free(value);
     free(label);

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "base/interval.h"
 #include "report/document.h"
 #include "report/report.h"
 
@@ -26,6 +27,8 @@ typedef struct bars {
 // where the owner has no such value. Strings are copied. Bars of simulated times are hatched.
 status bars_add(bars *b, const results *r, const char *owner, const char *prefix,
                 const char *label) MUST_CHECK;
+// Adds a bar of a value that is no figure, with its interval.
+status bars_add_value(bars *b, double value, interval range, const char *label) MUST_CHECK;
 // Adds the drawing to the document, or a note where it cannot be made; nothing without bars.
 status bars_draw(const bars *b, const results *r, document *d) MUST_CHECK;
 void bars_release(bars *b);

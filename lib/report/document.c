@@ -6,11 +6,19 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/printable.h"
+
+// What goes into a page was in files that may hold anything.
+static char *copy_string(document *d, const char *string) {
+    char *copy = d->rc == STATUS_OK ? memory_string(string, d->err) : NULL;
+    if (copy) (void)printable(copy, false);
+    if (!copy) d->rc = STATUS_FAILED;
+    return copy;
+}
 
 void document_init(document *d, const char *title, const char *language, error *err) {
     *d = (document){.language = language, .err = err};
-    d->title = memory_string(title, err);
-    if (!d->title) d->rc = STATUS_FAILED;
+    d->title = copy_string(d, title);
 }
 
 void document_release(document *d) {
@@ -70,6 +78,7 @@ static char *format_string(document *d, const char *format, va_list args) {
         string = NULL;
         d->rc = error_set(d->err, STATUS_FAILED, "out of memory: cannot write the report");
     }
+    if (string) (void)printable(string, false);
     return string;
 }
 
@@ -95,12 +104,6 @@ void document_add(document *d, block_kind kind, const char *format, ...) {
     char *string = format_string(d, format, args);
     va_end(args);
     (void)add_block(d, kind, string);
-}
-
-static char *copy_string(document *d, const char *string) {
-    char *copy = d->rc == STATUS_OK ? memory_string(string, d->err) : NULL;
-    if (!copy) d->rc = STATUS_FAILED;
-    return copy;
 }
 
 void document_byline(document *d, const char *string) {

@@ -1,109 +1,36 @@
 #include "report/drawing.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
+#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include "base/filter.h"
+#include "base/printable.h"
 #include "report/plot.h"
 
 // How gnuplot writes DRAWING_HATCH.
 static const char hatch_fill[] = "'rgb(  1,   2,   3)'";
 
+// One takes a fraction of a second; a program that takes this long will not end.
+enum { PATIENCE = 60 };
+
 // ---- Running gnuplot ----
 
-// A file in memory that holds `script`, ready to be read; -1 on failure.
-static int memory_file(const char *script, size_t length) {
-    int fd = memfd_create("lockstep-plot", MFD_CLOEXEC);
-    if (fd < 0) return -1;
-    for (size_t done = 0; done < length;) {
-        ssize_t n = write(fd, script + done, length - done);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) {
-            close(fd);
-            return -1;
-        }
-        done += (size_t)n;
-    }
-    if (lseek(fd, 0, SEEK_SET) < 0) {
-        close(fd);
-        return -1;
-    }
-    return fd;
-}
-
-static bool read_back(int fd, text *out) {
-    char buffer[1 << 14];
-    if (lseek(fd, 0, SEEK_SET) < 0) return false;
-    for (;;) {
-        ssize_t n = read(fd, buffer, sizeof buffer);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return false;
-        if (n == 0) return true;
-        text_bytes(out, buffer, (size_t)n);
-    }
-}
-
-// Starts a program with files in memory for its input and output: no pipe that could block or
-// break. Dates in what it writes are those of the epoch. Returns 0 or an errno value.
-static int spawn(char *const *arguments, int in, int out, pid_t *child) {
-    const char *path = getenv("PATH");
-    char path_entry[4096];
-    snprintf(path_entry, sizeof path_entry, "PATH=%s", path ? path : "/usr/bin:/bin");
-    char locale[] = "LC_ALL=C.UTF-8", date[] = "SOURCE_DATE_EPOCH=0";
-    char *environment[] = {path_entry, locale, date, NULL};
-    posix_spawn_file_actions_t actions;
-    int failure = posix_spawn_file_actions_init(&actions);
-    if (failure) return failure;
-    failure = posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
-    if (!failure) failure = posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
-    if (!failure)
-        failure =
-            posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    if (!failure)
-        failure = posix_spawnp(child, arguments[0], &actions, NULL, arguments, environment);
-    posix_spawn_file_actions_destroy(&actions);
-    return failure;
-}
-
-// Puts what a program makes of `input` into `output`; else says why not.
-static void filter(char *const *arguments, const text *input, text *output, char why[128]) {
-    int in = memory_file(text_string(input), input->length), out = memory_file("", 0);
-    pid_t child = -1;
-    int failure = in < 0 || out < 0 ? errno : spawn(arguments, in, out, &child), state = 0;
-    *why = 0;
-    if (failure == ENOENT) {
-        snprintf(why, 128, "%s was not found", arguments[0]);
-    } else if (failure) {
-        snprintf(why, 128, "%s could not be started (error %d)", arguments[0], failure);
-    } else {
-        while (waitpid(child, &state, 0) < 0 && errno == EINTR) continue;
-        if (!WIFEXITED(state) || WEXITSTATUS(state) != 0 || !read_back(out, output))
-            snprintf(why, 128, "%s failed", arguments[0]);
-    }
-    if (in >= 0) close(in);
-    if (out >= 0) close(out);
-}
-
-static void run_gnuplot(const text *script, text *svg, char why[128]) {
+static status run_gnuplot(const text *script, const char *id, text *svg, bool *found, error *err) {
     char program[] = "gnuplot", defaults[] = "-d", dash[] = "-";
     char *arguments[] = {program, defaults, dash, NULL};
-    filter(arguments, script, svg, why);
-    if (!*why && !strstr(text_string(svg), "<svg"))
-        snprintf(why, 128, "gnuplot wrote no drawing: does it have the svg terminal?");
+    status rc = filter_run(arguments, script, PATIENCE, svg, found, err);
+    if (rc == STATUS_OK && *found && !strstr(text_string(svg), "<svg"))
+        rc = error_set(err, STATUS_FAILED,
+                       "'gnuplot' wrote no drawing: does it have the svg terminal?");
+    return rc == STATUS_OK ? rc : error_prefix(err, "cannot draw '%s': ", id);
 }
 
-bool plot_to_pdf(const text *svg, text *pdf) {
-    char program[] = "rsvg-convert", format[] = "--format=pdf", why[128];
+status plot_to_pdf(const text *svg, text *pdf, error *err) {
+    char program[] = "rsvg-convert", format[] = "--format=pdf";
     char *arguments[] = {program, format, NULL};
-    filter(arguments, svg, pdf, why);
-    return !*why && pdf->length > 0;
+    bool found;
+    return filter_run(arguments, svg, PATIENCE, pdf, &found, err);
 }
 
 // ---- Cleaning its SVG ----
@@ -119,8 +46,7 @@ static void remove_between(text *t, const char *open, const char *close) {
         text_bytes(&result, rest, (size_t)(start - rest));
     }
     text_append(&result, rest);
-    text_release(t);
-    *t = result;
+    text_replace_by(t, &result);
 }
 
 // gnuplot opens a group for each change of pen; most stay empty.
@@ -136,8 +62,7 @@ static void remove_empty_groups(text *t) {
         text_bytes(&result, rest, (size_t)((group ? start : hit + sizeof end - 1) - rest));
     }
     text_append(&result, rest);
-    text_release(t);
-    *t = result;
+    text_replace_by(t, &result);
 }
 
 static void escape_attribute(text *out, const char *string) {
@@ -189,22 +114,23 @@ static void clean(text *svg, const char *id, const char *title, int height) {
                        "d=\"M1.5 0V6\" stroke=\"#fff\" stroke-width=\"2.6\" "
                        "stroke-opacity=\".7\"/></pattern></defs>");
     text_append(&page, text_string(svg));
-    text_release(svg);
-    *svg = page;
+    text_replace_by(svg, &page);
 }
 
 status drawing_make(const text *script, const char *id, const char *title, int height, char **svg,
-                    char why[128], error *err) {
+                    error *err) {
     text drawing;
+    bool found;
     text_init(&drawing, err);
     *svg = NULL;
-    *why = 0;
-    status rc = text_status(script);
-    if (rc == STATUS_OK) run_gnuplot(script, &drawing, why);
-    if (rc == STATUS_OK && !*why) {
+    status rc = run_gnuplot(script, id, &drawing, &found, err);
+    if (rc == STATUS_OK && found) {
         clean(&drawing, id, title, height);
         *svg = text_take(&drawing);
-        if (!*svg) rc = STATUS_FAILED;
+        if (*svg)
+            (void)printable(*svg, false);
+        else
+            rc = STATUS_FAILED;
     }
     text_release(&drawing);
     return rc;

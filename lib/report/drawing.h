@@ -10,8 +10,8 @@ enum { DRAWING_WIDTH = 440 };
 #define DRAWING_HATCH "#010203"
 
 // Runs gnuplot on a script for its svg terminal of that height, and cleans up what it writes: ids
-// begin with `id`, text has font and colour of the page. As plot.h says of *svg and `why`.
+// begin with `id`, text has font and colour of the page. As plot.h says of *svg.
 status drawing_make(const text *script, const char *id, const char *title, int height, char **svg,
-                    char why[128], error *err) MUST_CHECK;
+                    error *err) MUST_CHECK;
 
 #endif

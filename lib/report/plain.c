@@ -94,10 +94,11 @@ static void choose_widths(const table *t, column *columns) {
 
 // One line of one cell; *rest is what the next lines have. Nothing follows the last column.
 static void write_line(text *out, const char **rest, size_t width, bool right, bool last) {
+    const size_t bytes = line_bytes(*rest, width);
     text line;
     text_init(&line, out->err);
-    text_bytes(&line, *rest, line_bytes(*rest, width));
-    *rest += line.length;
+    text_bytes(&line, *rest, bytes);
+    *rest += bytes; // also where there is no memory for the line, or this would not end
     while (**rest == ' ') ++*rest;
     const size_t own = text_columns(text_string(&line)), gap = width > own ? width - own : 0;
     if (right) pad(out, gap);

@@ -160,7 +160,7 @@ static size_t count_entries(const plot_curve *curves, size_t count, size_t *colu
 }
 
 status plot_curves(const plot_axes *axes, const plot_curve *curves, size_t count, char **svg,
-                   char why[128], error *err) {
+                   error *err) {
     size_t columns, named = count_entries(curves, count, &columns, err);
     int height = HEIGHT + legend_height(named, columns);
     text script;
@@ -174,7 +174,7 @@ status plot_curves(const plot_axes *axes, const plot_curve *curves, size_t count
     write_epoch_ticks(&script, curves, count);
     for (size_t i = 0; i < count; i++) write_curve_data(&script, &curves[i], i);
     write_plot_command(&script, curves, count);
-    status rc = drawing_make(&script, axes->id, axes->title, height, svg, why, err);
+    status rc = drawing_make(&script, axes->id, axes->title, height, svg, err);
     text_release(&script);
     return rc;
 }
@@ -274,7 +274,7 @@ static size_t count_parts(const plot_bars *b) {
     return count;
 }
 
-status plot_stacked(const plot_bars *b, char **svg, char why[128], error *err) {
+status plot_stacked(const plot_bars *b, char **svg, error *err) {
     double *length = bar_lengths(b, err);
     if (!length) return STATUS_FAILED;
     const bar_layout layout = layout_bars(b->bars, b->bar_count);
@@ -305,7 +305,7 @@ status plot_stacked(const plot_bars *b, char **svg, char why[128], error *err) {
     plot_hatches(&script, b->hatched, length, b->bar_count);
     text_append(&script, "\n");
     free(length);
-    status rc = drawing_make(&script, b->id, b->title, height, svg, why, err);
+    status rc = drawing_make(&script, b->id, b->title, height, svg, err);
     text_release(&script);
     return rc;
 }
@@ -344,7 +344,7 @@ static bool any_range(const plot_values *v) {
     return false;
 }
 
-status plot_whiskers(const plot_values *v, char **svg, char why[128], error *err) {
+status plot_whiskers(const plot_values *v, char **svg, error *err) {
     const bar_layout layout = layout_bars(v->names, v->count);
     int height = 75 + (int)v->count * layout.row;
     text script;
@@ -368,7 +368,7 @@ status plot_whiskers(const plot_values *v, char **svg, char why[128], error *err
     if (any_range(v))
         text_append(&script, ", $ranges using 1:2:3:4 with xerrorbars pt 0 lw 1.4 lc rgb 'black'");
     text_append(&script, "\n");
-    status rc = drawing_make(&script, v->id, v->title, height, svg, why, err);
+    status rc = drawing_make(&script, v->id, v->title, height, svg, err);
     text_release(&script);
     return rc;
 }

@@ -59,14 +59,16 @@ typedef struct plot_values {
     double reference;    // where a dashed line says "no difference"; NAN: none
 } plot_values;
 
-// All put an <svg> element into a new string (free() it). When gnuplot is missing or fails, *svg
-// is NULL and `why` says which: a report without drawings is still a report.
+// All put an <svg> element into a new string (free() it); NULL where gnuplot is not installed: a
+// report without drawings is still a report. Where gnuplot is there and fails, or does not end,
+// that is STATUS_FAILED: a report that lacks what it could have would be taken for up to date.
 status plot_curves(const plot_axes *axes, const plot_curve *curves, size_t count, char **svg,
-                   char why[128], error *err) MUST_CHECK;
-status plot_stacked(const plot_bars *bars, char **svg, char why[128], error *err) MUST_CHECK;
-status plot_whiskers(const plot_values *values, char **svg, char why[128], error *err) MUST_CHECK;
+                   error *err) MUST_CHECK;
+status plot_stacked(const plot_bars *bars, char **svg, error *err) MUST_CHECK;
+status plot_whiskers(const plot_values *values, char **svg, error *err) MUST_CHECK;
 
-// A drawing that stands alone as a PDF, made by rsvg-convert; false where that is missing or fails.
-bool plot_to_pdf(const text *svg, text *pdf);
+// A drawing that stands alone as a PDF, made by rsvg-convert: nothing is appended where that is not
+// installed. It fails as above.
+status plot_to_pdf(const text *svg, text *pdf, error *err) MUST_CHECK;
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/filter.h"
 #include "base/memory.h"
 #include "base/output.h"
 #include "base/sha256.h"
@@ -146,7 +147,7 @@ out:
 
 static status write_outputs(const results *r, const document *d, const char *folder, manifest *m,
                             error *err) {
-    status rc = STATUS_OK;
+    status rc;
     text html, markdown, latex, csv;
     text_init(&html, err);
     text_init(&markdown, err);
@@ -156,6 +157,8 @@ static status write_outputs(const results *r, const document *d, const char *fol
     document_to_markdown(d, &markdown);
     document_to_latex(d, &latex);
     figures_to_csv(&r->figures, &csv);
+    // A part that ran out of memory, a mark perhaps, may have been dropped by whoever asked for it.
+    TRY(error_status(err));
     TRY(write_output(folder, "report.html", &html, m, err));
     TRY(write_output(folder, "report.md", &markdown, m, err));
     TRY(write_output(folder, "report.csv", &csv, m, err));
@@ -180,7 +183,8 @@ static status write_figure(const block *b, const char *folder, manifest *m, erro
     document_figure_to_svg(b, &svg);
     TRY(write_output(folder, drawn, &svg, m, err));
     // Without the tool that converts them LaTeX leaves the drawings out.
-    if (plot_to_pdf(&svg, &pdf)) TRY(write_output(folder, printed, &pdf, m, err));
+    TRY(plot_to_pdf(&svg, &pdf, err));
+    if (pdf.length) TRY(write_output(folder, printed, &pdf, m, err));
 out:
     free(drawn);
     free(printed);
@@ -208,6 +212,11 @@ status report_record(const results *r, const report_options *o, manifest *m, err
     if (o->student) TRY(yaml_put(parameters, "student", yaml_new_string(o->student, err), err));
     if (o->discussion) TRY(results_record_file(m, o->discussion, err));
     if (o->figures) TRY(yaml_put(parameters, "figures", yaml_new_boolean(true, err), err));
+    // Where the programs that draw are installed later, the report is made again.
+    if (!filter_is_there("gnuplot"))
+        TRY(yaml_put(parameters, "gnuplot", yaml_new_boolean(false, err), err));
+    if (!filter_is_there("rsvg-convert"))
+        TRY(yaml_put(parameters, "rsvg-convert", yaml_new_boolean(false, err), err));
 out:
     return rc;
 }
@@ -242,7 +251,7 @@ status report_answer(const results *r, text *out, error *err) {
     TRY(r->reproduction ? section_rows(r, &d, false, err) : section_plan(r, &d, false, err));
     TRY(document_status(&d));
     document_to_plain(&d, out);
-    rc = text_status(out);
+    rc = text_status(out) == STATUS_OK ? error_status(err) : text_status(out);
 out:
     document_release(&d);
     return rc;
@@ -263,7 +272,6 @@ static void append_summary(const results *r, text *out, const run *one) {
 }
 
 status report_summary(const results *r, text *out, error *err) {
-    (void)err; // that of `out`
     for (size_t i = 0; i < r->list.count; i++) append_summary(r, out, &r->list.runs[i]);
-    return text_status(out);
+    return text_status(out) == STATUS_OK ? error_status(err) : text_status(out);
 }

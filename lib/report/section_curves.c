@@ -73,12 +73,13 @@ static plot_curve curve_of(const results *r, const run *one, const points *p, bo
     return curve;
 }
 
-static void add_figure(const results *r, document *d, const char *id, char *svg, const char *why,
-                       const char *caption) {
+void section_drawing(const results *r, document *d, const char *id, char *svg,
+                     const char *caption) {
     if (svg)
-        document_figure(d, id, svg, say(r, caption));
+        document_figure(d, id, svg, caption);
     else
-        document_add(d, BLOCK_NOTE, say(r, "No drawing here: %s when the report was made."), why);
+        document_add(d, BLOCK_NOTE, "%s",
+                     say(r, "No drawing here: gnuplot was not found when the report was made."));
 }
 
 static status loss_figure(const results *r, document *d, error *err) {
@@ -102,14 +103,15 @@ static status loss_figure(const results *r, document *d, error *err) {
         count++;
     }
     if (!count) goto out;
-    char *svg, why[128];
+    char *svg;
     plot_axes axes = {
         .id = "loss", .title = say(r, "Train loss"), .x = say(r, "Epoch"), .y = say(r, "Loss")};
-    TRY(plot_curves(&axes, curves, count, &svg, why, err));
-    add_figure(
-        r, d, axes.id, svg, why,
-        raw ? WORD("Training loss. Pale: single steps, thinned; strong: mean of each epoch.")
-            : WORD("Training loss, mean of each epoch. Repeats of an experiment have one colour."));
+    TRY(plot_curves(&axes, curves, count, &svg, err));
+    section_drawing(
+        r, d, axes.id, svg,
+        say(r, raw ? WORD("Training loss. Pale: single steps, thinned; strong: mean of each epoch.")
+                   : WORD("Training loss, mean of each epoch. Repeats of an experiment have one "
+                          "colour.")));
 out:
     free_points(p, p ? 2 * runs : 0);
     free(curves);
@@ -136,14 +138,14 @@ status section_accuracy_figure(const results *r, document *d, error *err) {
         count++;
     }
     if (!count) goto out;
-    char *svg, why[128];
+    char *svg;
     plot_axes axes = {.id = "accuracy",
                       .title = say(r, "Test accuracy"),
                       .x = say(r, "Epoch"),
                       .y = say(r, "Test accuracy"),
                       .percent = true};
-    TRY(plot_curves(&axes, curves, count, &svg, why, err));
-    add_figure(r, d, axes.id, svg, why, WORD("Test accuracy after each epoch."));
+    TRY(plot_curves(&axes, curves, count, &svg, err));
+    section_drawing(r, d, axes.id, svg, say(r, "Test accuracy after each epoch."));
 out:
     free_points(p, p ? runs : 0);
     free(curves);

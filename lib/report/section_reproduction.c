@@ -70,30 +70,46 @@ static status row(const results *r, const results *view, document *d, const char
     return STATUS_OK;
 }
 
-static status add_accuracy(const results *view, bars *b, const char *source, const group *g) {
+// The accuracy of a row less the published one, where both are of as many epochs. Of a published
+// range the point nearest to ours counts.
+static status add_difference(const results *r, const results *view, bars *b, const char *source,
+                             const group *g) {
+    const yaml_node *list = published_of(g->runs[0]);
+    const figure *f = results_group_figure(view, g, "accuracy");
+    const int64_t full = reproduction_full_epochs(r->reproduction, g->name);
     char name[LABEL_TEXT];
-    snprintf(name, sizeof name, "%s: %s", source, g->name);
-    return g->count > 1 ? bars_add(b, view, g->name, "mean_", name)
-                        : bars_add(b, view, g->runs[0]->name, "", name);
+    snprintf(name, sizeof name, "%s %s", source, g->name);
+    if (!f || isnan(f->value) || (full >= 0 && full != g->runs[0]->planned_epochs))
+        return STATUS_OK;
+    for (size_t i = 0; list && i < list->count; i++) {
+        const yaml_node *node = yaml_find(list->items[i], "accuracy");
+        interval there;
+        if (!node) continue;
+        status rc = published_value(node, "accuracy", &there, b->err);
+        if (rc != STATUS_OK) return rc;
+        const double published = fmin(fmax(100 * f->value, there.low), there.high);
+        const interval range = {100 * f->low - published, 100 * f->high - published};
+        return bars_add_value(b, 100 * f->value - published, range, name);
+    }
+    return STATUS_OK;
 }
 
-// The accuracy of every row that has one.
-static status accuracy_figure(const results *r, document *d, error *err) {
-    static const char *const metric[] = {"accuracy"};
+static status difference_figure(const results *r, document *d, error *err) {
     status rc = STATUS_OK;
-    bars b = {.id = "accuracies",
-              .title = say(r, "Test accuracy"),
-              .axis = "%",
-              .caption = say(r, "Test accuracy here, with its 95 % interval."),
-              .metrics = metric,
+    bars b = {.id = "differences",
+              .title = say(r, "Accuracy difference"),
+              .axis = say(r, "points, here less published"),
+              .caption =
+                  say(r, "Test accuracy here less the published one, with the 95 % interval of "
+                         "ours; of a published range the nearest point. Only runs of the "
+                         "published number of epochs."),
               .metric_count = 1,
-              .scale = 100,
               .reference = NAN,
               .err = err};
     for (size_t i = 0; i < r->reproduction->count; i++) {
         const reproduced *one = &r->reproduction->reports[i];
         for (size_t k = 0; k < one->rows.group_count; k++)
-            TRY(add_accuracy(&one->rows, &b, one->source, &one->rows.groups[k]));
+            TRY(add_difference(r, &one->rows, &b, one->source, &one->rows.groups[k]));
     }
     rc = bars_draw(&b, r, d);
 out:
@@ -170,7 +186,7 @@ static void lead(const results *r, document *d) {
 status section_rows(const results *r, document *d, bool wide, error *err) {
     status rc = STATUS_OK;
     lead(r, d);
-    if (wide) TRY(accuracy_figure(r, d, err));
+    if (wide) TRY(difference_figure(r, d, err));
     TRY(table_of_rows(r, d, wide ? page : terminal, err));
     document_add(
         d, BLOCK_NOTE, "%s",

@@ -98,6 +98,8 @@ status section_ladder(const results *r, document *d, bool draw, error *err) MUST
 // has figures for two of its runs.
 status section_published_walk(const results *r, document *d, error *err) MUST_CHECK;
 status section_study(const results *r, document *d, bool draw, error *err) MUST_CHECK;
+// A drawing of plot.h with its caption; takes `svg` over. Without one it says that there is none.
+void section_drawing(const results *r, document *d, const char *id, char *svg, const char *caption);
 // Loss by epoch, and accuracy where it is not on the first screen.
 status section_curves(const results *r, document *d, bool accuracy, error *err) MUST_CHECK;
 status section_accuracy_figure(const results *r, document *d, error *err) MUST_CHECK;

@@ -1,19 +1,8 @@
 // report.csv: the figures, one a line.
 #include <math.h>
-#include <string.h>
 
+#include "base/csv.h"
 #include "results/figures.h"
-
-static void write_field(text *out, const char *string) {
-    if (!strpbrk(string, ",\"\r\n")) {
-        text_append(out, string);
-        return;
-    }
-    text_append(out, "\"");
-    for (; *string; string++)
-        text_bytes(out, *string == '"' ? "\"\"" : string, *string == '"' ? 2 : 1);
-    text_append(out, "\"");
-}
 
 static void write_number(text *out, double value) {
     if (isfinite(value)) text_format(out, "%.9g", value);
@@ -25,7 +14,7 @@ void figures_to_csv(const figure_list *list, text *out) {
         const figure *f = &list->items[i];
         const char *head[] = {f->id, f->owner, f->metric};
         for (int k = 0; k < 3; k++) {
-            write_field(out, head[k]);
+            csv_append(out, head[k]);
             text_append(out, ",");
         }
         write_number(out, f->value);
@@ -37,7 +26,7 @@ void figures_to_csv(const figure_list *list, text *out) {
                               f->run ? f->run->model_content : ""};
         for (int k = 0; k < 4; k++) {
             text_append(out, ",");
-            write_field(out, tail[k]);
+            csv_append(out, tail[k]);
         }
         text_append(out, "\n");
     }

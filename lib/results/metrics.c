@@ -142,13 +142,13 @@ static const metric_row table[] = {
     {"seconds_per_epoch", "s", WORD("s / epoch"), SECONDS, METRIC_POOLED,
      .key = "results.seconds_per_epoch", .value = seconds_per_epoch, MEDIAN_OF_EPOCHS},
     {"total_seconds", "s", WORD("Total s"), SECONDS, METRIC_POOLED,
-     .key = "results.total_seconds", .value = total_seconds},
+     .key = "results.total_seconds", .value = total_seconds, STEPS("value in the file", of_file)},
     {"executions", "", WORD("Executions"), COUNT, METRIC_POOLED,
      .key = "key", .value = executions},
     {"execution.#.seconds_per_epoch", "s", WORD("s / epoch"), SECONDS, METRIC_TIME, OVER_EXECUTIONS,
      .key = "results.seconds_per_epoch", .value = seconds_per_epoch, MEDIAN_OF_EPOCHS},
     {"execution.#.total_seconds", "s", WORD("Total s"), SECONDS, METRIC_TIME, OVER_EXECUTIONS,
-     .key = "results.total_seconds", .value = total_seconds},
+     .key = "results.total_seconds", .value = total_seconds, STEPS("value in the file", of_file)},
     {"train_loss", "", WORD("Train loss"), {"%.4f", 1, ""}, METRIC_RESULT,
      .key = "results.train_loss", .value = train_loss, STEPS("mean over the samples of %g step%s", of_epoch)},
     {"steps", "", WORD("Steps"), COUNT, METRIC_RESULT,
@@ -255,7 +255,7 @@ static const metric_row table[] = {
     {"epochs.#.loss", "", WORD("Train loss"), {"%.4f", 1, ""}, METRIC_RESULT, OVER_EPOCHS,
      .key = "results.epochs.#.loss", .value = epoch_loss, STEPS("mean over the samples of %g step%s", of_epoch)},
     {"epochs.#.accuracy", "fraction", WORD("Test accuracy"), PERCENT, METRIC_RESULT, OVER_EPOCHS,
-     .key = "results.epochs.#.accuracy", .value = epoch_accuracy},
+     .key = "results.epochs.#.accuracy", .value = epoch_accuracy, STEPS("value in the file", of_file)},
     {"epochs.#.seconds", "s", WORD("Seconds"), SECONDS, METRIC_TIME, OVER_EPOCHS,
      .key = "results.epochs.#.seconds", .value = epoch_seconds, STEPS("sum of %g step%s", of_epoch)},
 };
@@ -422,4 +422,13 @@ status metric_value(const metric_row *m, const run *r, size_t member, double *va
 out:
     free(key);
     return rc;
+}
+
+double metric_again(const metric_row *m, const run *rebuilt, size_t member) {
+    return m->again || m->value ? (m->again ? m->again : m->value)(rebuilt, member) : NAN;
+}
+
+bool metric_agrees(const metric_row *m, double value, double again) {
+    if (isnan(value) || isnan(again)) return true;
+    return fabs(again - value) <= m->tolerance * fmax(1e-12, fabs(value));
 }

@@ -95,5 +95,10 @@ bool metric_is_tested(const metric_row *m, const run *r);
 // NAN where it is not known. STATUS_INPUT for what is no number in the manifest.
 status metric_value(const metric_row *m, const run *r, size_t member, double *value,
                     error *err) MUST_CHECK;
+// What it is in a run that was rebuilt from its file (rebuild.h); NAN where it cannot be said.
+double metric_again(const metric_row *m, const run *rebuilt, size_t member);
+// Is that, but for rounding, the recorded value? What is unknown on either side contradicts
+// nothing.
+bool metric_agrees(const metric_row *m, double value, double again);
 
 #endif

@@ -67,6 +67,7 @@ static void rebuild_epochs(run *r, const steps *s) {
     for (size_t i = 0; i < r->epoch_count; i++) {
         run_epoch *e = &r->epochs[i];
         e->loss = mean_loss(r, s->loss + i * count, count);
+        e->accuracy = s->accuracy ? s->accuracy[i] : NAN;
         e->seconds = sum_seconds(s->wall, i * count, count);
         for (int p = 0; p < RUN_PHASES; p++)
             e->phase[p] = sum_seconds(s->phase[p], i * count, count);
@@ -75,6 +76,7 @@ static void rebuild_epochs(run *r, const steps *s) {
     r->steps = (int64_t)s->count;
     r->train_loss = r->epoch_count ? r->epochs[r->epoch_count - 1].loss : NAN;
     r->seconds_per_epoch = median(r->seconds, r->timed);
+    r->total_seconds = s->total_seconds;
 }
 
 status rebuild_from_steps(const run *r, rebuilt *b, error *err) {

@@ -12,8 +12,8 @@ typedef struct rebuilt {
     char recorded[SHA256_TEXT_BYTES], found[SHA256_TEXT_BYTES]; // its content hashes
 } rebuilt;
 
-// From steps.st.zst: steps, epochs with their phases, but the accuracies as they are, and what
-// follows from those. From predictions.st.zst: accuracy, test loss and classes.
+// From steps.st.zst: steps, epochs with their phases and accuracies, the time of the whole, and
+// what follows from those. From predictions.st.zst: accuracy, test loss and classes.
 //
 // STATUS_INPUT when the file is missing or damaged; a file that is whole but not the recorded one
 // is no failure: compare the hashes.

@@ -12,6 +12,16 @@ static const uint64_t *find_times(const steps *s, const char *name) {
     return fits ? t->data : NULL;
 }
 
+// The tests after epochs, and the time of the whole: files of earlier versions lack both.
+static void find_epochs(const run *r, steps *s) {
+    const tensor *t = tensor_file_find(&s->file, "epochs.accuracy");
+    const char *total = tensor_file_metadata(&s->file, "total_ns");
+    const bool fits =
+        t && t->type == TENSOR_F64 && t->rank == 1 && t->shape[0] == (int64_t)r->epoch_count;
+    s->accuracy = fits ? t->data : NULL;
+    s->total_seconds = total ? (double)strtoull(total, NULL, 10) / 1e9 : NAN;
+}
+
 status steps_read(const run *r, steps *s, error *err) {
     status rc = STATUS_OK;
     const tensor *loss;
@@ -25,6 +35,7 @@ status steps_read(const run *r, steps *s, error *err) {
     s->loss = loss->data;
     s->wall = find_times(s, "wall");
     for (int p = 0; p < RUN_PHASES; p++) s->phase[p] = find_times(s, run_phase_name(p));
+    find_epochs(r, s);
 out:
     free(path);
     if (rc != STATUS_OK) steps_release(s);

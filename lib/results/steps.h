@@ -14,6 +14,8 @@ typedef struct steps {
     size_t count;
     const float *loss;
     const uint64_t *wall, *phase[RUN_PHASES]; // ns; NULL where the file has none
+    const double *accuracy;                   // after each epoch; NULL likewise
+    double total_seconds;                     // of the whole training; NAN likewise
 } steps;
 
 // Reads `steps.st.zst` of a run.

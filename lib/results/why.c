@@ -135,8 +135,7 @@ static void compare_file(trail *t, int depth, const rebuilt *b) {
 }
 
 static void compare_value(trail *t, int depth, const figure *f, const rebuilt *b, double again) {
-    const double off = fabs(again - f->value), scale = fmax(1e-12, fabs(f->value));
-    const bool agrees = isnan(f->value) || off <= f->row->tolerance * scale;
+    const bool agrees = metric_agrees(f->row, f->value, again);
     const metric_counts of = f->row->counts(&b->run, f->member);
     char how[128];
     if (isnan(of.second))
@@ -153,7 +152,7 @@ static status tell_again(trail *t, int depth, const figure *f, error *err) {
     double again = NAN;
     if (has_file(f)) {
         TRY(rebuild(f, &b, err));
-        again = (f->row->again ? f->row->again : f->row->value)(&b.run, f->member);
+        again = metric_again(f->row, &b.run, f->member);
     }
     if (isnan(again)) {
         tell(t, depth, "again",

@@ -13,6 +13,8 @@
 
 static const char SCHEMA[] = "lockstep.state/1";
 
+static const char MODEL_PREFIX[] = "model.";
+
 // Where the optimizer's arrays go, under PyTorch's names for them.
 static const char *optimizer_prefix(update_kind kind, int array) {
     if (kind == UPDATE_SGD) return "optimizer.momentum.";
@@ -48,6 +50,55 @@ void checkpoint_release(checkpoint *c) {
     memset(c, 0, sizeof *c);
 }
 
+// ---- Values ----
+
+static bool find_bad_tensor(const model *m, const char *prefix, const float *parameters,
+                            const float *buffers, bool variances, bad_place *bad) {
+    for (int i = 0; i < m->tensor_count; i++) {
+        const model_tensor *t = &m->tensors[i];
+        const float *arena = t->is_buffer ? buffers : parameters;
+        const bool negative_too = variances || model_is_variance(m, t);
+        *bad = (bad_place){.prefix = prefix, .tensor = t};
+        if (arena && values_find_bad(arena + t->offset, t->count, negative_too, &bad->value))
+            return true;
+    }
+    return false;
+}
+
+bool checkpoint_find_bad(const checkpoint *c, bad_place *bad) {
+    const model *m = c->model;
+    if (find_bad_tensor(m, MODEL_PREFIX, c->parameters, c->buffers, false, bad)) return true;
+    for (int a = 0; a < update_state_arrays(c->kind); a++)
+        if (find_bad_tensor(m, optimizer_prefix(c->kind, a),
+                            c->optimizer + (size_t)a * m->program.parameters, NULL, a == 1, bad))
+            return true;
+    return false;
+}
+
+// What no training has saved would go on, and end in a model that looks like one.
+static status check_values(const checkpoint *c, const char *path, error *err) {
+    bad_place bad;
+    bad_value loss;
+    if (checkpoint_find_bad(c, &bad))
+        return error_set(err, STATUS_INPUT,
+                         "cannot resume: '%s': tensor '%s%s' holds %g (element %zu of %zu): "
+                         "train without --resume to start again",
+                         path, bad.prefix, bad.tensor->name, bad.value.value, bad.value.element,
+                         bad.tensor->count);
+    if (values_find_bad(c->timeline.loss, c->step, false, &loss))
+        return error_set(err, STATUS_INPUT,
+                         "cannot resume: '%s': tensor 'steps.loss' holds %g at step %zu: train "
+                         "without --resume to start again",
+                         path, loss.value, loss.element);
+    for (int e = 0; e < c->epochs; e++) // NaN: not measured
+        if (!isnan(c->accuracy[e]) && !(c->accuracy[e] >= 0 && c->accuracy[e] <= 1))
+            return error_set(err, STATUS_INPUT,
+                             "cannot resume: '%s': tensor 'epochs.accuracy' holds %g at epoch %d: "
+                             "train without --resume to start again",
+                             path, c->accuracy[e], e + 1);
+    return STATUS_OK;
+}
+
 int64_t checkpoint_restarts(const checkpoint *c) {
     int64_t sum = 0;
     for (size_t i = 0; i < c->execution->count; i++) {
@@ -56,6 +107,8 @@ int64_t checkpoint_restarts(const checkpoint *c) {
     }
     return sum;
 }
+
+// ---- Writing ----
 
 static status add_number(tensor_file *f, const char *key, uint64_t value, error *err) {
     char text[32];
@@ -80,6 +133,7 @@ static status add_metadata(const checkpoint *c, const run_identity *run, tensor_
     TRY(tensor_file_add_metadata(f, "init", run->init, err));
     TRY(add_tree(f, "parameters", run->parameters, err));
     TRY(add_tree(f, "execution", c->execution, err));
+    TRY(add_number(f, "bits", (uint64_t)run->bits, err));
     TRY(add_number(f, "step", c->step, err));
     TRY(add_number(f, "total_ns", c->total_ns, err));
 out:
@@ -92,7 +146,7 @@ status checkpoint_write(const checkpoint *c, const run_identity *run, const char
     tensor_file own = {0}, *f = written ? written : &own;
     status rc;
     TRY(add_metadata(c, run, f, err));
-    TRY(model_file_store(c->model, "model.", c->parameters, c->buffers, f, err));
+    TRY(model_file_store(c->model, MODEL_PREFIX, c->parameters, c->buffers, f, err));
     for (int a = 0; a < update_state_arrays(c->kind); a++)
         TRY(model_file_store(c->model, optimizer_prefix(c->kind, a),
                              c->optimizer + (size_t)a * c->model->program.parameters, NULL, f,
@@ -104,6 +158,8 @@ out:
     tensor_file_release(&own);
     return rc;
 }
+
+// ---- Reading ----
 
 static status read_metadata(const tensor_file *f, const char *path, const char *key,
                             const char **text, error *err) {
@@ -125,6 +181,21 @@ static status read_number(const tensor_file *f, const char *path, const char *ke
     return error_set(err, STATUS_INPUT,
                      "cannot resume: '%s': '%s' in its metadata is '%s': expected 0 to %" PRIu64,
                      path, key, text, max);
+}
+
+status checkpoint_check_bits(int mine, int64_t theirs, const char *path, error *err) {
+    static const char way_out[] =
+        "go on with the version that wrote it, or train without --resume to start again";
+    if (theirs == mine) return STATUS_OK;
+    if (theirs == 0)
+        return error_set(err, STATUS_INPUT,
+                         "cannot resume: '%s': it does not say of which revision of the arithmetic "
+                         "('bits') its steps are, those of this version are of %d: %s",
+                         path, mine, way_out);
+    return error_set(err, STATUS_INPUT,
+                     "cannot resume: '%s': its steps are of revision %lld of the arithmetic "
+                     "('bits'), those of this version are of %d: %s",
+                     path, (long long)theirs, mine, way_out);
 }
 
 status checkpoint_check_parameters(const yaml_node *mine, const yaml_node *theirs, const char *path,
@@ -150,6 +221,15 @@ static status check_hash(const tensor_file *f, const char *path, const char *key
                      path, what, *theirs ? theirs : "(none)", *mine ? mine : "(none)");
 }
 
+// A state of before there was the key has no revision.
+static status check_bits(const run_identity *run, const tensor_file *f, const char *path,
+                         error *err) {
+    uint64_t bits = 0;
+    status rc = STATUS_OK;
+    if (tensor_file_metadata(f, "bits")) rc = read_number(f, path, "bits", INT32_MAX, &bits, err);
+    return rc == STATUS_OK ? checkpoint_check_bits(run->bits, (int64_t)bits, path, err) : rc;
+}
+
 static status check_identity(const run_identity *run, const tensor_file *f, const char *path,
                              error *err) {
     const char *text;
@@ -162,6 +242,7 @@ static status check_identity(const run_identity *run, const tensor_file *f, cons
                        text, SCHEMA);
         goto out;
     }
+    TRY(check_bits(run, f, path, err));
     TRY(read_metadata(f, path, "parameters", &text, err));
     TRY(json_to_yaml(text, path, &theirs, err));
     // Numbers have another text in JSON (1e-05) than in YAML (1.0e-05): both sides go the same way.
@@ -200,7 +281,7 @@ status checkpoint_read(checkpoint *c, const run_identity *run, const char *path,
     TRY(read_number(&f, path, "step", c->timeline.capacity, &c->step, err));
     TRY(read_number(&f, path, "total_ns", UINT64_MAX, &c->total_ns, err));
     TRY(read_execution(c, &f, path, err));
-    TRY(model_file_load(c->model, "model.", c->parameters, c->buffers, &f, path, err));
+    TRY(model_file_load(c->model, MODEL_PREFIX, c->parameters, c->buffers, &f, path, err));
     for (int a = 0; a < update_state_arrays(c->kind); a++)
         TRY(model_file_load(c->model, optimizer_prefix(c->kind, a),
                             c->optimizer + (size_t)a * c->model->program.parameters, NULL, &f, path,
@@ -214,6 +295,7 @@ status checkpoint_read(checkpoint *c, const run_identity *run, const char *path,
         goto out;
     }
     memcpy(c->accuracy, accuracy->data, accuracy->bytes);
+    TRY(check_values(c, path, err));
 out:
     tensor_file_release(&f);
     return rc;

@@ -9,7 +9,7 @@
 #include "base/sha256.h"
 #include "base/yaml_tree.h"
 #include "compute/backend.h"
-#include "nn/model.h"
+#include "nn/model_values.h"
 #include "train/timeline.h"
 
 // What a run is, apart from who computes it. A state may only go on as the run that it was of.
@@ -17,6 +17,7 @@ typedef struct run_identity {
     const yaml_node *parameters; // the resolved experiment
     const char *data;            // content hash of the unsharded training data
     const char *init;            // content hash of the --init checkpoint; "" without
+    int bits;                    // revision of the arithmetic that makes the steps
 } run_identity;
 
 // A run so far.
@@ -49,8 +50,25 @@ status checkpoint_write(const checkpoint *c, const run_identity *run, const char
 
 // Fills `c`, which checkpoint_init prepared. STATUS_INPUT saying why when the state is of a run
 // that this one cannot go on from: it may have been made for fewer epochs (experiment_continues).
+// Likewise, naming the tensor, when a value in it is none that a training leaves.
 status checkpoint_read(checkpoint *c, const run_identity *run, const char *path,
                        error *err) MUST_CHECK;
+
+// A place of a run so far that no training goes on from: a value that is not finite, or a running
+// variance or a second moment below 0.
+typedef struct bad_place {
+    const char *prefix; // of the tensor's name in a state: "model.", "optimizer.momentum."
+    const model_tensor *tensor;
+    bad_value value;
+} bad_place;
+
+// The first of them, in the order of parameters and buffers, then of the optimizer. False: there is
+// none.
+bool checkpoint_find_bad(const checkpoint *c, bad_place *bad);
+
+// STATUS_INPUT where steps of revision `theirs` (0: nobody knows), saved in `path`, would be
+// followed by steps of revision `mine`: no run, and no key, has the bits of such a mixture.
+status checkpoint_check_bits(int mine, int64_t theirs, const char *path, error *err) MUST_CHECK;
 
 // Of all segments together.
 int64_t checkpoint_restarts(const checkpoint *c);

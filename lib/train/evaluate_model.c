@@ -45,11 +45,10 @@ static status parse_normalization(const evaluate_settings *s, normalization *n, 
         return error_set(err, STATUS_USAGE,
                          "cannot normalise: '--std %s': expected as many numbers as --mean has",
                          s->std);
-    for (int c = 0; c < n->channels; c++)
-        if (!(n->std[c] > 0))
-            return error_set(err, STATUS_USAGE,
-                             "cannot normalise: '--std %s': a deviation must be above 0", s->std);
-    return STATUS_OK;
+    const int bad = normalization_bad_channel(n);
+    if (bad < 0) return STATUS_OK;
+    return error_set(err, STATUS_USAGE, "cannot normalise: '--std %s': %s", s->std,
+                     n->std[bad] > 0 ? "a deviation is too small" : "a deviation must be above 0");
 }
 
 static status read_normalization(evaluate_model *e, error *err) {

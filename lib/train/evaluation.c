@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/signals.h"
+#include "nn/model_values.h"
 
 // Small enough that a request to stop is heard soon, a multiple of every group size.
 enum { CHUNK = 1024 };
@@ -38,9 +39,22 @@ static double cross_entropy(const float *logits, int classes, int label) {
     return log(sum) + top - (double)logits[label];
 }
 
+// Which of them is the largest could still be said, but is nothing that the model says.
+static status check_logits(const dataset *d, const float *logits, error *err) {
+    const size_t classes = (size_t)d->classes;
+    bad_value bad;
+    if (!values_find_bad(logits, d->samples * classes, false, &bad)) return STATUS_OK;
+    return error_set(err, STATUS_FAILED,
+                     "cannot evaluate: 'image %zu': its logit of class %zu is %g: the numbers of "
+                     "the model become too large on the way",
+                     bad.element / classes, bad.element % classes, bad.value);
+}
+
 status evaluation_init(evaluation *e, const dataset *d, const float *logits, error *err) {
     size_t classes = (size_t)d->classes;
     *e = (evaluation){.classes = d->classes, .samples = d->samples};
+    status rc = check_logits(d, logits, err);
+    if (rc != STATUS_OK) return rc;
     e->confusion = memory_new(classes * classes, sizeof *e->confusion, err);
     if (!e->confusion) return STATUS_FAILED;
     for (uint32_t i = 0; i < d->samples; i++) {

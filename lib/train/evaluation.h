@@ -26,7 +26,8 @@ typedef struct evaluation {
     uint64_t *confusion; // [class][said]
 } evaluation;
 
-// Counts. The class said is the first of the largest logits.
+// Counts. The class said is the first of the largest logits. STATUS_FAILED, naming the first image,
+// where logits are not finite.
 status evaluation_init(evaluation *e, const dataset *d, const float *logits, error *err) MUST_CHECK;
 // A zeroed struct is fine.
 void evaluation_release(evaluation *e);

@@ -6,6 +6,12 @@
 #include "base/json.h"
 #include "base/memory.h"
 
+int normalization_bad_channel(const normalization *n) {
+    for (int c = 0; c < n->channels; c++)
+        if (!engine_can_normalise(n->mean[c], n->std[c])) return c;
+    return -1;
+}
+
 status model_file_store(const model *m, const char *prefix, const float *parameters,
                         const float *buffers, tensor_file *f, error *err) {
     for (int i = 0; i < m->tensor_count; i++) {

@@ -14,6 +14,9 @@ typedef struct normalization {
     float mean[ENGINE_MAX_CHANNELS], std[ENGINE_MAX_CHANNELS];
 } normalization;
 
+// The first channel of which pixels become no numbers (engine_can_normalise), or -1.
+int normalization_bad_channel(const normalization *n);
+
 // Adds the model's tensors as PREFIXconv1.weight, …, pointing into the arenas. A NULL arena is left
 // out.
 status model_file_store(const model *m, const char *prefix, const float *parameters,

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "data/tensor/tensor_half.h"
 #include "data/tensor/tensor_text.h"
+#include "nn/model_values.h"
 
 // ---- Names ----
 
@@ -95,7 +96,17 @@ static float element(const tensor *t, int64_t i) {
     }
 }
 
-static status copy(const import *i, const tensor *t, float *to, error *err) {
+static status refuse_value(const import *i, const tensor *t, const model_tensor *want,
+                           const bad_value *bad, error *err) {
+    return error_set(err, STATUS_INPUT,
+                     "cannot use checkpoint: '%s': tensor '%s' holds %g (element %zu of %zu): %s",
+                     i->path, t->name, bad->value, bad->element, want->count,
+                     isfinite(bad->value) ? "a variance cannot be below 0"
+                                          : "no model can be computed with it");
+}
+
+static status copy(const import *i, const tensor *t, const model_tensor *want, float *to,
+                   error *err) {
     const int64_t count = tensor_elements(t);
     for (int64_t e = 0; e < count; e++) {
         to[e] = element(t, e);
@@ -104,6 +115,9 @@ static status copy(const import *i, const tensor *t, float *to, error *err) {
                              "cannot use checkpoint: '%s': tensor '%s' holds %g, more than F32 can",
                              i->path, t->name, ((const double *)t->data)[e]);
     }
+    bad_value bad;
+    if (values_find_bad(to, want->count, model_is_variance(i->m, want), &bad))
+        return refuse_value(i, t, want, &bad, err);
     return STATUS_OK;
 }
 
@@ -116,7 +130,7 @@ static status copy_all(import *i, float *parameters, float *buffers, error *err)
         const tensor *t = i->source[k];
         status rc = check_shape(i, want, t, err);
         if (rc == STATUS_OK)
-            rc = copy(i, t, (want->is_buffer ? buffers : parameters) + want->offset, err);
+            rc = copy(i, t, want, (want->is_buffer ? buffers : parameters) + want->offset, err);
         if (rc != STATUS_OK) return rc;
         i->converted[t->type] = true;
     }
@@ -214,9 +228,10 @@ static status read_normalization(const yaml_node *tree, normalization *n, error 
     TRY(read_numbers(tree, "std", &deviations, n->std, err));
     if (deviations != n->channels)
         return error_set(err, STATUS_INPUT, "%d means, %d deviations", n->channels, deviations);
-    for (int c = 0; c < deviations; c++)
-        if (!(n->std[c] > 0))
-            return error_set(err, STATUS_INPUT, "a standard deviation of %g", (double)n->std[c]);
+    const int bad = normalization_bad_channel(n);
+    if (bad >= 0)
+        return error_set(err, STATUS_INPUT, "a mean of %g and a standard deviation of %g",
+                         (double)n->mean[bad], (double)n->std[bad]);
 out:
     return rc;
 }

@@ -11,7 +11,8 @@
 
 // Copies a whole checkpoint, the file named `path`, into both arenas (gaps become zero). Every
 // tensor of the model must be there once and no other: else STATUS_INPUT naming the tensor, with
-// the shape it has and the one expected. `log` (NULL: nothing) tells in one line of prefixes and
+// the shape it has and the one expected. A value that is not finite, or a running variance below 0,
+// is STATUS_INPUT, too. `log` (NULL: nothing) tells in one line of prefixes and
 // conversions.
 status model_import(const model *m, float *parameters, float *buffers, const tensor_file *f,
                     const char *path, const logger *log, error *err) MUST_CHECK;

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/csv.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "data/manifest.h"
@@ -193,12 +194,14 @@ static cell epoch_value(const run_series *s, size_t at, uint64_t epoch) {
 
 // ---- CSV ----
 
-static status write_csv_text(output *out, const char *text, error *err) {
-    if (!strpbrk(text, ",\"\r\n")) return output_write(out, text, strlen(text), err);
-    status rc = output_write(out, "\"", 1, err);
-    for (; rc == STATUS_OK && *text; text++)
-        rc = output_write(out, *text == '"' ? "\"\"" : text, *text == '"' ? 2 : 1, err);
-    return rc == STATUS_OK ? output_write(out, "\"", 1, err) : rc;
+static status write_csv_text(output *out, const char *name, error *err) {
+    text field;
+    text_init(&field, err);
+    csv_append(&field, name);
+    status rc = text_status(&field);
+    if (rc == STATUS_OK) rc = output_write(out, text_string(&field), field.length, err);
+    text_release(&field);
+    return rc;
 }
 
 static status write_csv_head(output *out, error *err) {
@@ -234,9 +237,9 @@ status run_series_write_csv(const run_series *runs, size_t count, output *out, e
 
 // ---- JSON ----
 
-static status write_json_text(output *out, const char *text, error *err) {
+static status write_json_text(output *out, const char *name, error *err) {
     char *quoted = NULL;
-    yaml_node *node = json_new_string(text, err);
+    yaml_node *node = json_new_string(name, err);
     status rc = node ? json_from_yaml(node, &quoted, err) : STATUS_FAILED;
     if (rc == STATUS_OK) rc = output_write(out, quoted, strlen(quoted), err);
     free(quoted);

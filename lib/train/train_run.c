@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -71,6 +72,13 @@ static status set_normalization(train_run *r, error *err) {
                          e->name, e->normalize_channels, n->channels);
     memcpy(n->mean, mean, (size_t)n->channels * sizeof *mean);
     memcpy(n->std, std, (size_t)n->channels * sizeof *std);
+    const int bad = normalization_bad_channel(n);
+    if (bad >= 0)
+        return error_set(err, STATUS_INPUT,
+                         "cannot normalise: '%s': channel %d has a mean of %g and a deviation of "
+                         "%g",
+                         e->has_normalize ? e->name : r->settings->train, bad, (double)n->mean[bad],
+                         (double)n->std[bad]);
     return STATUS_OK;
 }
 
@@ -280,12 +288,19 @@ static status write_model(train_run *r, tensor_file *f, error *err) {
     return rc;
 }
 
+// With what the manifest says of the epochs and of the whole, so that it can be held against them.
 static status write_steps(train_run *r, error *err) {
+    const checkpoint *c = &r->checkpoint;
+    const int64_t epochs[1] = {c->epochs};
+    char total[32];
     tensor_file f = {0};
     char *path;
     status rc = train_start_path(r->settings->out, STEPS, &path, err);
     if (rc != STATUS_OK) return rc;
-    TRY(timeline_store(&r->checkpoint.timeline, "", &f, err));
+    snprintf(total, sizeof total, "%" PRIu64, c->total_ns);
+    TRY(timeline_store(&c->timeline, "", &f, err));
+    TRY(tensor_file_add(&f, "epochs.accuracy", TENSOR_F64, 1, epochs, c->accuracy, false, err));
+    TRY(tensor_file_add_metadata(&f, "total_ns", total, err));
     TRY(tensor_file_write(path, &f, err));
     TRY(train_manifest_output(r->manifest, path, &f, err));
 out:

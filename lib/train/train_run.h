@@ -14,6 +14,10 @@
 #include "train/checkpoint.h"
 #include "train/strategy.h"
 
+// Revision of the bits that equal inputs give, raised when they change: a part of keys, manifests
+// and saved states.
+enum { TRAIN_BITS = 2 };
+
 // What to do; the strings are the caller's. A NULL path: not asked for.
 typedef struct train_settings {
     const char *tool; // its name

@@ -17,7 +17,7 @@ status train_start_path(const char *folder, const char *name, char **path, error
 }
 
 run_identity train_start_identity(const train_run *r) {
-    return (run_identity){r->experiment->resolved, r->train.source, r->init_content};
+    return (run_identity){r->experiment->resolved, r->train.source, r->init_content, TRAIN_BITS};
 }
 
 bool train_start_leads(const train_settings *s) {
@@ -26,15 +26,24 @@ bool train_start_leads(const train_settings *s) {
 
 // ---- Finding ----
 
+static status check_bits(const yaml_node *root, const char *path, error *err) {
+    const yaml_node *node = yaml_find(root, "bits");
+    int64_t bits = 0;
+    status rc = node ? yaml_integer(node, "bits", 1, INT32_MAX, &bits, err) : STATUS_OK;
+    return rc == STATUS_OK ? checkpoint_check_bits(TRAIN_BITS, bits, path, err) : rc;
+}
+
 static status check_manifest(yaml_node *root, const char *path, const experiment *e, bool *longer,
                              error *err) {
     yaml_node *parameters = (yaml_node *)yaml_find(root, "parameters");
+    status rc = check_bits(root, path, err);
+    if (rc != STATUS_OK) return rc;
     if (!parameters)
         return error_set(err, STATUS_INPUT, "cannot resume: '%s': it has no 'parameters'", path);
     yaml_remove(parameters, "published");
     yaml_remove(parameters, "backend");
     yaml_remove(parameters, "reduce");
-    status rc = checkpoint_check_parameters(e->resolved, parameters, path, err);
+    rc = checkpoint_check_parameters(e->resolved, parameters, path, err);
     if (rc == STATUS_OK) *longer = checkpoint_epochs(parameters) < e->epochs;
     return rc;
 }

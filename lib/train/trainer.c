@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/signals.h"
 #include "data/loader.h"
+#include "train/divergence.h"
 #include "train/evaluation.h"
 #include "train/machine_use.h"
 #include "train/training_progress.h"
@@ -110,8 +111,8 @@ static status check_same_run(trainer *t, error *err) {
     char mine[SHA256_TEXT_BYTES], *json = NULL, *text = NULL, *all = NULL;
     TRY(json_from_yaml(run->parameters, &json, err));
     rc = STATUS_FAILED;
-    text = memory_format(err, "%s %s %s %" PRIu64 " %s %d %" PRIu64 " %" PRIu64, json, run->data,
-                         run->init, t->c->step, x->backend->name, x->reduce_fast,
+    text = memory_format(err, "%s %s %s %d %" PRIu64 " %s %d %" PRIu64 " %" PRIu64, json, run->data,
+                         run->init, run->bits, t->c->step, x->backend->name, x->reduce_fast,
                          t->o->stop_after_steps, t->o->checkpoint_steps);
     all = memory_new((size_t)t->comm->size, sizeof mine, err);
     if (!text || !all) goto out;
@@ -203,12 +204,15 @@ static update_rule rule_of(const trainer *t) {
     };
 }
 
-static status diverged(const trainer *t, uint64_t step, const char *what, double value,
-                       error *err) {
-    return error_set(err, STATUS_FAILED,
-                     "cannot go on: 'step %" PRIu64 "' (epoch %" PRIu64 "): %s is %g; a lower "
-                     "learning rate may help",
-                     step, step / t->steps_per_epoch + 1, what, isnan(value) ? (double)NAN : value);
+static status read_all(trainer *t, error *err) {
+    checkpoint *c = t->c;
+    return t->o->strategy->read(t->executor, c->parameters, c->buffers, c->optimizer, err);
+}
+
+// With the tensors as they are by now: a device that works ahead may have done more steps.
+static status end_at(trainer *t, uint64_t step, float loss, error *err) {
+    status rc = read_all(t, err);
+    return rc == STATUS_OK ? divergence_of_loss(t->c, step, t->steps_per_epoch, loss, err) : rc;
 }
 
 // Books what the unsettled steps gave. A device that works ahead is waited for here, so the wall
@@ -220,8 +224,7 @@ static status settle(trainer *t, update_result *results, error *err) {
     const uint64_t end = clock_now(), wall = (end - t->mark) / n;
     for (int p = 0; p < PHASES; p++) times.ns[p] /= n;
     for (uint64_t i = 0; i < n; i++) {
-        if (!isfinite(results[i].loss))
-            return diverged(t, first + i, "the loss", (double)results[i].loss, err);
+        if (!isfinite(results[i].loss)) return end_at(t, first + i, results[i].loss, err);
         timeline_append(&t->c->timeline, &results[i], wall, &times);
         trace_operation(t->track, "step", (int64_t)(first + i), t->mark + i * wall,
                         i + 1 == n ? end : t->mark + (i + 1) * wall);
@@ -264,22 +267,17 @@ static status train_step(trainer *t, bool agreed[WISHES], error *err) {
     return shown || t->unsettled == ENGINE_PENDING ? collect(t, err) : STATUS_OK;
 }
 
-// The loss is taken before the update: the last update of all is looked at here.
-static status check_finite(const trainer *t, error *err) {
-    const float *parameters = t->c->parameters;
-    for (size_t i = 0; i < t->experiment->model.program.parameters; i++)
-        if (!isfinite(parameters[i]))
-            return diverged(t, t->c->step ? t->c->step - 1 : 0, "a parameter",
-                            (double)parameters[i], err);
-    return STATUS_OK;
+// What is to be saved or evaluated, looked at before either.
+static status look(trainer *t, error *err) {
+    status rc = read_all(t, err);
+    const uint64_t last = t->c->step ? t->c->step - 1 : 0;
+    return rc == STATUS_OK ? divergence_of_tensors(t->c, last, t->steps_per_epoch, err) : rc;
 }
 
 static status save(trainer *t, error *err) {
     checkpoint *c = t->c;
     const uint64_t begin = trace_clock(t->track);
     status rc;
-    TRY(t->o->strategy->read(t->executor, c->parameters, c->buffers, c->optimizer, err));
-    TRY(check_finite(t, err));
     TRY(average_times(t, err));
     yaml_node *segment = c->execution->items[c->execution->count - 1];
     TRY(machine_use_describe(&t->machine, t->comm, segment, err));
@@ -364,8 +362,9 @@ static status run(trainer *t, trainer_end *end, error *err) {
                             c->step == o->stop_after_steps ||
                             (o->checkpoint_steps && c->step % o->checkpoint_steps == 0);
         if (saving) TRY(collect(t, err));
+        if (saving) TRY(look(t, err));
         if (whole_epoch) TRY(end_epoch(t, &stop, err));
-        if (saving || stop) TRY(save(t, err));
+        if (saving) TRY(save(t, err));
         if (whole_epoch) trace_epoch(t);
     }
     trace_epoch(t);

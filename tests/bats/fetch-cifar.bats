@@ -209,6 +209,18 @@ arrives() {
     [ "$(wc -l <"$WORK/port.log")" -eq 1 ]
 }
 
+@test "a server that only drips is given up" {
+    site
+    # Ten bytes a second would go on for a day.
+    export LOCKSTEP_STALL_SECONDS=1
+    local kind
+    for kind in drip dawdle; do
+        TOOL=fetch-cifar fails_with 1 "'$URL/$kind/x': Operation too slow\. Less than 1000 bytes/sec .*\(tried 5 times\)" \
+            timeout 60 "$CIFAR" -q --from "$URL/$kind/x" --out "$OUT"
+    done
+    nothing_in "$OUT"
+}
+
 @test "a proxy is taken from the environment" {
     site
     unset no_proxy

@@ -317,3 +317,47 @@ architectures() {
     succeeds "$ROOT/tests/run" "$WORK/test_thing"
     [ "$output" = "ok      test_thing: works"$'\n'"1 passed, 0 failed, 0 skipped" ] || fail "$output"
 }
+
+@test "quotes in a variable run no command" {
+    local name bad="x'; touch $WORK/made; echo '"
+    for name in MODE PREFIX DESTDIR BINDIR LIBDIR DATADIR DOCDIR MANDIR PYTHON CUDA_HOME CUDA_ARCHS MPICC BUILD; do
+        run make -C "$ROOT" -s print-config "$name=$bad"
+        [ "$status" -eq 2 ] || fail "$name: exit code $status" "$output"
+        [[ $output == *"$name="*"expected"* ]] || fail "$output"
+        [ ! -e "$WORK/made" ] || fail "$name ran a command"
+    done
+    run make -C "$ROOT" -s print-config ARTIFACTS="$bad"
+    [ ! -e "$WORK/made" ] || fail "ARTIFACTS ran a command"
+    run make -C "$ROOT" -s -n bench ARTIFACTS="$bad"
+    [[ $output != *"; touch $WORK/made; echo ''"* ]]
+}
+
+@test "a test program that crashes shows in which test" {
+    cat >"$WORK/test_thing.c" <<'END'
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+static void works(void **state) { (void)state; }
+static void fails(void **state) { (void)state; assert_int_equal(1, 2); }
+static void is_left_out(void **state) { (void)state; skip(); }
+static void crashes(void **state) { (void)state; abort(); }
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(works),   cmocka_unit_test(fails), cmocka_unit_test(is_left_out),
+        cmocka_unit_test(crashes), cmocka_unit_test(works),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+END
+    "${CC:-cc}" "$WORK/test_thing.c" -lcmocka -o "$WORK/test_thing"
+    run "$ROOT/tests/run" "$WORK/test_thing"
+    [ "$status" -eq 1 ]
+    local line
+    for line in 'ok      test_thing: works' 'not ok  test_thing: fails' 'skipped test_thing: is_left_out' \
+        "not ok  test_thing: exit code 134 in 'crashes' after 3 of 5 tests" '1 passed, 2 failed, 1 skipped'; do
+        grep -Fqx "$line" <<<"$output" || fail "no line: $line" "$output"
+    done
+}

@@ -329,3 +329,100 @@ start_long() {
     succeeds make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$WORK/it's one" EXP="$TINY" experiment
     grep -q . "$WORK/it's one/tiny/report-DATA="*/report.html || fail "$output"
 }
+
+@test "a file whose results would lie among other things is refused by name" {
+    local name file
+    for name in data machine runs reproduce .work-x . ..; do
+        file=$WORK/$name.yaml
+        cp "$TINY" "$file"
+        TOOL=pipeline fails_with 2 "its results cannot lie in a folder called '$name'" run_pipeline experiment "$file"
+        TOOL=pipeline fails_with 2 "called '$name'" run_pipeline compare "$TINY" "$file"
+        [ ! -e "$ARTIFACTS" ] || fail "something was made: $(ls "$ARTIFACTS")"
+    done
+}
+
+# A gnuplot that does what its argument says, before that of the system.
+fake_gnuplot() {
+    mkdir -p "$WORK/fake"
+    printf '#!/bin/sh\n%s\n' "$1" >"$WORK/fake/gnuplot"
+    chmod +x "$WORK/fake/gnuplot"
+}
+
+@test "a gnuplot that fails makes no report; the next call does" {
+    need_program gnuplot
+    finished_run
+    rm -r "$ARTIFACTS/tiny/report"
+    fake_gnuplot 'exit 7'
+    run env PATH="$WORK/fake:$PATH" "$BIN/pipeline" experiment "$TINY"
+    [ "$status" -eq 1 ] || fail "exit code $status" "$output"
+    [[ $output == *"cannot draw 'accuracy': 'gnuplot' failed with exit code 7"* ]] || fail "$output"
+    [ ! -e "$ARTIFACTS/tiny/report/manifest.yaml" ] || fail "the report passes for whole"
+    succeeds run_pipeline experiment "$TINY"
+    ran report
+    grep -q '<svg ' "$ARTIFACTS/tiny/report/report.html"
+    succeeds run_pipeline experiment "$TINY"
+    did_not_run report
+}
+
+@test "a report that was made without gnuplot is made again where there is one" {
+    need_program gnuplot
+    local program
+    finished_run
+    rm -r "$ARTIFACTS/tiny/report"
+    mkdir "$WORK/few"
+    for program in sh env; do
+        ln -s "$(command -v "$program")" "$WORK/few/$program"
+    done
+    succeeds env PATH="$WORK/few" "$BIN/pipeline" experiment "$TINY"
+    ran report
+    grep -q 'gnuplot was not found' "$ARTIFACTS/tiny/report/report.md"
+    succeeds run_pipeline experiment "$TINY"
+    ran report
+    grep -q '<svg ' "$ARTIFACTS/tiny/report/report.html"
+}
+
+@test "a manifest that was edited ends the report, and names the run" {
+    finished_run
+    sed -i 's/lr: 0.01/lr: 0.02/' "$ARTIFACTS/tiny/seed-7/train/manifest.yaml"
+    TOOL=pipeline run run_pipeline experiment "$TINY"
+    [ "$status" -eq 4 ] || fail "exit code $status" "$output"
+    [[ $output == *"cannot report on '$ARTIFACTS/runs/"*"its manifest was edited"* ]] || fail "$output"
+    fails_with 4 '^manifest: 1 key is not what the manifest gives$' "$BIN/manifest" verify "$ARTIFACTS/tiny/seed-7/train"
+    [[ $output == *"parameters and inputs give the key"* ]] || fail "$output"
+}
+
+# models: the content of each model that is kept, with its learning rate.
+models() {
+    local run
+    for run in "$ARTIFACTS"/runs/*/1; do
+        echo "$("$BIN/manifest" get "$run/train" parameters.optimizer.lr) $(content "$run/train/model.st.zst")"
+    done | sort
+}
+
+@test "two calls at once on two experiment files of one name: two runs, and each report is of one, or refused" {
+    local rate expected round codes report
+    for rate in 0.01 0.02; do
+        mkdir "$WORK/$rate"
+        sed "s/lr: 0.01/lr: $rate/" "$TINY" >"$WORK/$rate/tiny.yaml"
+        run_pipeline experiment "$WORK/$rate/tiny.yaml" >/dev/null 2>&1
+    done
+    expected=$(models)
+    [ "$(wc -l <<<"$expected")" = 2 ]
+    for round in 1 2 3; do
+        rm -r "$ARTIFACTS"
+        mkdir "$ARTIFACTS"
+        run_pipeline experiment "$WORK/0.01/tiny.yaml" >"$WORK/first.log" 2>&1 &
+        run_pipeline experiment "$WORK/0.02/tiny.yaml" >"$WORK/second.log" 2>&1 && codes=0 || codes=$?
+        wait $! && codes+=" 0" || codes+=" $?"
+        [ "$(models)" = "$expected" ] || fail "round $round, exit codes $codes: other models" "$(models)" "$(cat "$WORK"/*.log)"
+        [[ $codes =~ ^[0134]\ [0134]$ ]] || fail "round $round, exit codes $codes" "$(cat "$WORK"/*.log)"
+        report=$ARTIFACTS/tiny/report
+        [ ! -e "$report/manifest.yaml" ] || succeeds "$BIN/manifest" verify "$report"
+        # Whoever comes last and alone finds its own run, whatever the others left.
+        for rate in 0.01 0.02; do
+            succeeds run_pipeline experiment "$WORK/$rate/tiny.yaml"
+            did_not_run train
+            grep -qE "^tiny,.*|^tiny\\.lr,.*,$rate," <(grep '^tiny.lr,' "$report/report.csv") || fail "$(cat "$report/report.csv")"
+        done
+    done
+}

@@ -515,3 +515,49 @@ END
     fails_with 1 "file" "$REPORT" a --out file/out
     TOOL=report fails_with 1 "No space" sh -c "'$REPORT' a --why tiny.accuracy >/dev/full"
 }
+
+@test "a gnuplot that fails, or draws nothing, is told; nothing passes for a report" {
+    need_program gnuplot
+    a_run a
+    mkdir fake
+    printf '#!/bin/sh\nexit 7\n' >fake/gnuplot
+    chmod +x fake/gnuplot
+    TOOL=report fails_with 1 "cannot draw 'accuracy': 'gnuplot' failed with exit code 7" \
+        env PATH="$PWD/fake:$PATH" "$REPORT" a --out out
+    [ ! -e out/manifest.yaml ]
+    printf '#!/bin/sh\necho nothing\n' >fake/gnuplot
+    TOOL=report fails_with 1 "'gnuplot' wrote no drawing: does it have the svg terminal" \
+        env PATH="$PWD/fake:$PATH" "$REPORT" a --out out
+    [ ! -e out/manifest.yaml ]
+}
+
+@test "what a terminal would obey, or a spreadsheet compute, is in no report and no answer" {
+    need_program gnuplot
+    local file bad
+    # Escape sequences of seven and of eight bits, and a mark that turns the direction of text.
+    printf -v bad '\\u001b[31m\\u009b31m\\u202e'
+    a_run a name='=1+1' "title=T" key=k
+    "$PYTHON" - "$bad" <<'END'
+import json, sys
+path = "a/train/manifest.yaml"
+m = json.load(open(path))
+bad = json.loads('"' + sys.argv[1] + '"')
+m["parameters"]["title"] += bad
+m["run"]["host"] += bad
+m["command"].append(bad)
+json.dump(m, open(path, "w"))
+END
+    cp -r a "$(printf 'b\033[31m\302\233')"
+    succeeds "$REPORT" "$(printf 'b\033[31m\302\233')" --out out
+    for file in out/report.html out/report.md out/report.csv out/report.tex out/figures/*.svg; do
+        ! LC_ALL=C grep -q "$(printf '[\033\177]\|\302[\200-\237]\|\342\200\256')" "$file" || fail "$file has control characters"
+    done
+    ! grep -E '(^|,)"?[=+@-][^,]*[^-+.,0-9e]' out/report.csv || fail "a formula"
+    says out/report.csv "'=1+1"
+    succeeds "$REPORT" "$(printf 'b\033[31m\302\233')" --summary
+    [[ $output != *$'\033'* ]]
+    succeeds "$REPORT" "$(printf 'b\033[31m\302\233')" --why "=1+1.accuracy"
+    [[ $output != *$'\033'* ]]
+    fails_with 3 'no manifest' "$REPORT" "$(printf 'c\033[31m\302\233')" --out out2
+    [[ $stderr != *$'\033'* && $stderr != *$'\302\233'* ]]
+}

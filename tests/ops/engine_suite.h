@@ -4,6 +4,7 @@
 #ifndef LOCKSTEP_TESTS_ENGINE_SUITE_H
 #define LOCKSTEP_TESTS_ENGINE_SUITE_H
 
+#include "engine_norm_tree.h"
 #include "engine_problem.h"
 
 enum { MAX_EXECUTIONS = 32 };
@@ -12,6 +13,7 @@ typedef struct engine_suite {
     const backend *be;
     // Fills in the ways to run a step; returns how many.
     int (*executions)(const split *s, execution x[MAX_EXECUTIONS]);
+    bool sums_groups; // are the leaves of its trees groups of samples? Else whole shards
 } engine_suite;
 
 static engine_suite suite; // set by main
@@ -285,6 +287,84 @@ static void test_infer_in_pieces(void **state) {
     problem_release(&p);
 }
 
+// ---- The tree of a batch norm ----
+
+static void test_norm_tree(void **state) {
+    static const update_rule rule = {.kind = UPDATE_SGD, .lr = 0.01f};
+    const split *s = *state;
+    int groups[MAX_SHARDS];
+    reduction_tree tree;
+    execution x[MAX_EXECUTIONS];
+    problem p;
+    error err;
+    for (int v = 0; v < s->shards; v++) groups[v] = s->count[v] / GROUP;
+    if (!suite.sums_groups && groups[0] > 1) skip();
+    assert_int_equal(reduction_tree_init(&tree, groups, s->shards, &err), STATUS_OK);
+    problem_init(&p, &norm_model, s);
+    choose_groups(&p);
+    const int n = suite.executions(s, x);
+    for (int i = 0; i < n; i++) {
+        outcome o = {0};
+        run(&p, &x[i], &rule, &o);
+        for (int c = 0; c < NORM_CHANNELS; c++) check_channel(&p, &tree, c, &o);
+        outcome_release(&o);
+    }
+    reduction_tree_release(&tree);
+    problem_release(&p);
+}
+
+// ---- A NaN ----
+
+// What may cut a NaN off between a layer and the loss.
+static const model_case leaks[] = {
+    {.name = "a NaN: relu",
+     .input = "[1, 3, 3]",
+     .layers = "[flatten, linear: {out: 9}, relu, "
+               "linear: {out: 10}]"},
+    {.name = "a NaN: batch norm, relu",
+     .input = "[1, 3, 3]",
+     .layers = "[flatten, linear: {out: 9}, batch_norm, relu, linear: {out: 10}]"},
+    {.name = "a NaN: conv, relu",
+     .input = "[1, 4, 5]",
+     .layers = "[conv: {out: 3, kernel: 3, padding: 1}, relu, flatten, linear: {out: 10}]"},
+    {.name = "a NaN: conv, relu, pool",
+     .input = "[1, 4, 4]",
+     .layers = "[conv: {out: 3, kernel: 1}, relu, max_pool: {size: 2}, flatten, linear: {out: "
+               "10}]"},
+    {.name = "a NaN: conv, pool",
+     .input = "[1, 5, 5]",
+     .layers = "[conv: {out: 3, kernel: 2}, max_pool: {size: 2}, flatten, linear: {out: 10}]"},
+    {.name = "a NaN: conv, batch norm, relu, pool",
+     .input = "[1, 5, 5]",
+     .layers = "[conv: {out: 3, kernel: 2, bias: true}, batch_norm, relu, max_pool: {size: 2}, "
+               "flatten, linear: {out: 10}]"},
+    {.name = "a NaN: pools of their own",
+     .input = "[1, 7, 7]",
+     .layers = "[conv: {out: 3, kernel: 2}, relu, max_pool: {size: 3, stride: 1, padding: 1}, "
+               "avg_pool: {size: 2}, flatten, linear: {out: 10}]"},
+};
+
+// In the last parameter of the first layer, the bias of one channel.
+static void test_nan(void **state) {
+    static const split s = {.shards = 2, .count = {5, 4}};
+    static const update_rule rule = {.kind = UPDATE_SGD, .lr = 0.01f};
+    problem p;
+    execution x[MAX_EXECUTIONS];
+    problem_init(&p, *state, &s);
+    const model_tensor *bias = &p.m.tensors[1];
+    assert_non_null(strstr(bias->name, ".bias"));
+    p.parameters[bias->offset + bias->count - 1] = NAN;
+    const int n = suite.executions(&s, x);
+    for (int i = 0; i < n; i++) {
+        outcome o = {0};
+        run(&p, &x[i], &rule, &o);
+        if (!isnan(o.result.loss)) fail_msg("the loss is %g", (double)o.result.loss);
+        for (size_t k = 0; k < o.logits_floats; k++) assert_true(isnan(o.logits[k]));
+        outcome_release(&o);
+    }
+    problem_release(&p);
+}
+
 // ---- All of them ----
 
 static test_case cases[MODELS * SPLITS];
@@ -354,6 +434,15 @@ static int run_suite(const char *name, const struct CMUnitTest *extra, size_t ex
         n = add_case(n, updates[i].name, test_update, &updates[i]);
     for (size_t i = 0; i < sizeof ties / sizeof *ties; i++)
         n = add_case(n, ties[i].name, test_ties, &ties[i]);
+    static char names[sizeof norm_trees / sizeof *norm_trees][64];
+    for (size_t i = 0; i < sizeof norm_trees / sizeof *norm_trees; i++) {
+        snprintf(names[i], sizeof names[i], "tree of a batch norm: %d shards of %d groups%s",
+                 norm_trees[i].shards, norm_trees[i].count[0] / GROUP,
+                 norm_trees[i].sync ? ", over all" : "");
+        n = add_case(n, names[i], test_norm_tree, &norm_trees[i]);
+    }
+    for (size_t i = 0; i < sizeof leaks / sizeof *leaks; i++)
+        n = add_case(n, leaks[i].name, test_nan, &leaks[i]);
     n = take_part(add_steps(n));
     // cmocka_run_group_tests wants an array of a size known to the compiler.
     return _cmocka_run_group_tests(name, tests, n, NULL, NULL);

@@ -13,11 +13,14 @@ for http: of http://ANY.HOST/X it serves X itself.
 /moved/X     likewise, but sends another part than the one that is asked for, and the whole if asked a third time
 /busy/X      answers 503 twice, then X
 /down/X      answers 503
+/drip/X      promises a lot, and sends ten bytes a second for ever
+/dawdle/X    sends a header for ever, as slowly
 """
 import functools
 import http.server
 import os
 import sys
+import time
 import urllib.parse
 
 
@@ -39,6 +42,8 @@ class Handler(http.server.SimpleHTTPRequestHandler):
             self.send_header("Content-Length", "2000")
             self.end_headers()
             self.wfile.write(b"x" * 1000)
+        elif kind in ("drip", "dawdle"):
+            self.drip(kind)
         elif kind in ("broken", "changed", "unnamed", "moved"):
             with open(os.path.join(self.directory, name), "rb") as f:
                 self.send_part(kind, f.read(), count)
@@ -48,6 +53,21 @@ class Handler(http.server.SimpleHTTPRequestHandler):
             if kind == "busy":
                 self.path = "/" + name
             super().do_GET()
+
+    def drip(self, kind):
+        self.send_response(200)
+        if kind == "drip":
+            self.send_header("Content-Length", "1000000")
+            self.end_headers()
+        else:
+            self.flush_headers()
+            self.wfile.write(b"X-Slow: ")
+        try:
+            while True:
+                self.wfile.write(b"x")
+                time.sleep(0.1)
+        except OSError:
+            self.close_connection = True  # it was given up
 
     def send_part(self, kind, content, count):
         etag = '"%d"' % (count if kind == "changed" else 1)

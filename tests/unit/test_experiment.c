@@ -257,6 +257,51 @@ static void wrong_types_and_ranges(void **state) {
             "'experiment: x' (docs/formats.md, Claims)");
 }
 
+// Numbers that training computes with in single precision are in their range there, too: beside
+// Adam's betas of 1 and its eps of 0 lies a model of NaNs.
+static void ranges_in_single_precision(void **state) {
+    (void)state;
+    static const struct {
+        const char *set, *message; // NULL: fine
+    } cases[] = {
+        {"optimizer={kind: adam, lr: 1e-3, betas: [0.9, 0.99999999]}",
+         "'optimizer.betas' must be below 1 in single precision, where 0.99999999 is 1"},
+        {"optimizer={kind: adamw, lr: 1e-3, betas: [0.999999999, 0.9]}",
+         "'optimizer.betas' must be below 1 in single precision, where 0.999999999 is 1"},
+        {"optimizer={kind: adam, lr: 1e-3, betas: [0.9, 0.9999999]}", NULL},
+        {"optimizer={kind: adam, lr: 1e-3, eps: 1e-60}",
+         "'optimizer.eps': expected a number above 0 in single precision, got 1e-60, which is 0 "
+         "there"},
+        {"optimizer={kind: adam, lr: 1e-3, eps: 1e-30}", NULL},
+        {"optimizer.lr=1e-60",
+         "'optimizer.lr': expected a number above 0 in single precision, got 1e-60, which is 0 "
+         "there"},
+        {"optimizer.momentum=0.99999999",
+         "'optimizer.momentum': expected a number below 1 in single precision, got 0.99999999, "
+         "which is 1 there"},
+        {"optimizer.momentum=0.9999999", NULL},
+        {"normalize={mean: [0, 0, 0], std: [1, 1e-60, 1]}", "'normalize.std' must be above 0"},
+        {"normalize={mean: [0, 0, 0], std: [1, 1e-44, 1]}",
+         "'normalize': with a mean of 0 and a deviation of 9.80909e-45 a pixel becomes no number"},
+        {"normalize={mean: [0, 1e60, 0], std: [1, 1, 1]}",
+         "'normalize': with a mean of inf and a deviation of 1 a pixel becomes no number"},
+        {"normalize={mean: [0, 1, 0], std: [1, 1e-30, 1]}", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        experiment e;
+        error err = {0};
+        const status rc = load_set(HEAD, &e, &err, &cases[i].set, 1);
+        if (!cases[i].message) {
+            if (rc != STATUS_OK) fail_msg("%s", err.message);
+            experiment_release(&e);
+            continue;
+        }
+        assert_int_equal(rc, STATUS_USAGE);
+        if (!strstr(err.message, cases[i].message))
+            fail_msg("'%s' is not in '%s'", cases[i].message, err.message);
+    }
+}
+
 // Each is named in docs/formats.md.
 static void limits(void **state) {
     (void)state;
@@ -513,6 +558,7 @@ int main(void) {
         cmocka_unit_test(other_optimizers),
         cmocka_unit_test(unknown_keys),
         cmocka_unit_test(wrong_types_and_ranges),
+        cmocka_unit_test(ranges_in_single_precision),
         cmocka_unit_test(required_keys),
         cmocka_unit_test(limits),
         cmocka_unit_test(shards_must_divide),

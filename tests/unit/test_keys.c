@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "data/manifest.h"
 #include "experiment/fields.h"
 
@@ -38,19 +39,28 @@ static int make_files(void **state) {
         if ((call) != STATUS_OK) fail_msg("%s", err.message); \
     } while (0)
 
-// The key of the experiment with up to three assignments.
-static void key_of(const char *a, const char *b, const char *c, char key[SHA256_TEXT_BYTES]) {
-    const char *set[] = {a, b, c};
+// A manifest of the experiment with up to three assignments; release both.
+static void begin(const char *const set[3], experiment *e, manifest *m) {
     char *argv[] = {(char *)"x", NULL};
     size_t count = 0;
     error err;
+    while (count < 3 && set[count]) count++;
+    MUST(experiment_read(e, path, set, count, &err));
+    MUST(manifest_begin(m, "train", 1, 1, argv, &err));
+    MUST(yaml_put(m->root, "parameters", yaml_copy(e->resolved, &err), &err));
+}
+
+static void key_now(const manifest *m, char key[SHA256_TEXT_BYTES]) {
+    error err;
+    MUST(manifest_key(m, key, &err));
+}
+
+static void key_of(const char *a, const char *b, const char *c, char key[SHA256_TEXT_BYTES]) {
+    const char *const set[3] = {a, b, c};
     experiment e;
     manifest m;
-    while (count < 3 && set[count]) count++;
-    MUST(experiment_read(&e, path, set, count, &err));
-    MUST(manifest_begin(&m, "train", 1, 1, argv, &err));
-    MUST(yaml_put(m.root, "parameters", yaml_copy(e.resolved, &err), &err));
-    MUST(manifest_key(&m, key, &err));
+    begin(set, &e, &m);
+    key_now(&m, key);
     manifest_release(&m);
     experiment_release(&e);
 }
@@ -94,9 +104,46 @@ static void neighbours_of_every_number_have_keys_that_differ(void **state) {
         for (int k = 0; k < 20; k++) {
             const double value = draw(f->min, f->max < 1 ? f->max : 1);
             differ(format, value, nextafter(value, 0), setting_for(f->path));
+            if (value < 0.999) differ(format, value, nextafter(value, 1), setting_for(f->path));
         }
     }
     assert_true(fields >= 5);
+}
+
+// What a neighbour may be depends on the other keys. Seeds have digits that no double holds.
+static const struct {
+    const char *path, *one, *other, *setting;
+} integers[] = {
+    {"world_size", "2", "1", "title=x"},
+    {"virtual_shards", "2", "1", "title=x"},
+    {"shard_seed", "9007199254740992", "9007199254740993", "title=x"},
+    {"global_batch", "64", "68", "title=x"},
+    {"epochs", "10", "11", "title=x"},
+    {"seed", "9223372036854775806", "9223372036854775807", "title=x"},
+    {"loader_workers", "1", "2", "title=x"},
+    {"schedule.warmup_epochs", "1", "2", "title=x"},
+    {"lr_scaling.base_batch", "64", "65", "lr_scaling={kind: linear, base_batch: 1}"},
+};
+enum { INTEGERS = sizeof integers / sizeof *integers };
+
+static void neighbours_of_every_integer_have_keys_that_differ(void **state) {
+    (void)state;
+    size_t fields = 0;
+    for (size_t i = 0; i < experiment_field_count; i++) {
+        const field *f = &experiment_fields[i];
+        if (f->type != FIELD_INTEGER && f->type != FIELD_SEED) continue;
+        if (!strcmp(f->path, "repeats")) continue; // how often, not what
+        size_t k = 0;
+        while (k < INTEGERS && strcmp(integers[k].path, f->path)) k++;
+        if (k == INTEGERS) fail_msg("'%s' has no pair in the table", f->path);
+        char assignment[2][80], keys[2][SHA256_TEXT_BYTES];
+        snprintf(assignment[0], sizeof assignment[0], "%s=%s", f->path, integers[k].one);
+        snprintf(assignment[1], sizeof assignment[1], "%s=%s", f->path, integers[k].other);
+        for (int n = 0; n < 2; n++) key_of(integers[k].setting, assignment[n], NULL, keys[n]);
+        if (!strcmp(keys[0], keys[1])) fail_msg("%s and %s", assignment[0], assignment[1]);
+        fields++;
+    }
+    assert_int_equal(fields, INTEGERS);
 }
 
 static void neighbours_in_lists_have_keys_that_differ(void **state) {
@@ -114,7 +161,14 @@ static void neighbours_in_lists_have_keys_that_differ(void **state) {
         differ("augment=[random_affine: {degrees: 1, translate: [0, %.17g]}]", value, next,
                "title=x");
         differ("augment=[random_affine: {degrees: 1, scale: [%.17g, 1]}]", value, next, "title=x");
+        differ("augment=[random_affine: {degrees: 1, scale: [0.01, %.17g]}]", value, next,
+               "title=x");
+        differ("augment=[random_affine: {degrees: 1, translate: [%.17g, 0]}]", value, next,
+               "title=x");
+        differ("optimizer.betas=[%.17g, 0.5]", value, next, adam);
     }
+    differ("augment=[random_crop: {padding: %.0f}]", 3, 4, "title=x");
+    differ("schedule={kind: multistep, milestones: [1, %.0f]}", 3, 4, "title=x");
 }
 
 static void the_two_rates_of_old(void **state) {
@@ -176,14 +230,198 @@ static void a_model_counts_by_its_description(void **state) {
     assert_string_not_equal(keys[0], keys[1]);
 }
 
+static void neighbours_in_models_have_keys_that_differ(void **state) {
+    (void)state;
+    static const char *const formats[] = {"batch_norm: {eps: %.17g}",
+                                          "batch_norm: {momentum: %.17g}", "dropout: {p: %.17g}"};
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        for (int k = 0; k < 10; k++) {
+            const double value = draw(0.1, 0.9);
+            char text[400], line[80], keys[2][SHA256_TEXT_BYTES];
+            for (int n = 0; n < 2; n++) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+                snprintf(line, sizeof line, formats[i], n ? nextafter(value, 0) : value);
+#pragma GCC diagnostic pop
+                snprintf(text, sizeof text,
+                         "schema: lockstep.model/1\nname: small\ninput: [3, 8, 8]\n"
+                         "layers: [flatten, linear: {out: 4}, %s, linear: {out: 10}]\n",
+                         line);
+                write_file("models/near.yaml", text);
+                key_of("model=near", NULL, NULL, keys[n]);
+            }
+            if (!strcmp(keys[0], keys[1])) fail_msg("%s has the key of its neighbour", line);
+        }
+}
+
+// ---- What is left out of a key ----
+
+static bool is_only_shown(const char *key) {
+    static const char *const shown[] = {"name", "title", "repeats", "target_accuracy", "published"};
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
+        if (!strcmp(key, shown[i])) return true;
+    return false;
+}
+
+static void compare(const manifest *m, const char *whole, bool shown, const char *what,
+                    const char *where) {
+    char key[SHA256_TEXT_BYTES];
+    key_now(m, key);
+    if (strcmp(key, whole) == 0 && !shown) fail_msg("%s: %s is no part of the key", where, what);
+    if (strcmp(key, whole) != 0 && shown) fail_msg("%s: %s is a part of the key", where, what);
+}
+
+// Another value in each place below `node`, and each key left out, one after the other.
+static void change_each(manifest *m, yaml_node *node, bool shown, const char *where,
+                        const char *whole) {
+    static char other[] = "another";
+    if (node->kind == YAML_SCALAR) {
+        char *text = node->text;
+        node->text = other;
+        compare(m, whole, shown, "the value", where);
+        node->text = text;
+        return;
+    }
+    for (size_t i = 0; i < node->count; i++) {
+        char below[256];
+        const char *key = node->keys ? node->keys[i] : "item";
+        const bool hidden = shown || (!*where && node->keys && is_only_shown(key));
+        snprintf(below, sizeof below, "%.180s.%.60s", where, key);
+        change_each(m, node->items[i], hidden, below, whole);
+        if (!node->keys) continue;
+        const size_t last = --node->count;
+        char *last_key = node->keys[last];
+        yaml_node *item = node->items[i], *last_item = node->items[last];
+        char *own_key = node->keys[i];
+        node->keys[i] = last_key, node->items[i] = last_item;
+        compare(m, whole, hidden, "being there", below);
+        node->keys[i] = own_key, node->items[i] = item;
+        node->keys[last] = last_key, node->items[last] = last_item;
+        node->count++;
+    }
+}
+
+static void all_of_an_experiment_but_what_is_shown_counts(void **state) {
+    (void)state;
+    static const char *const sets[][3] = {
+        {"optimizer={kind: sgd, lr: 0.1, momentum: 0.9, nesterov: true, weight_decay: 0.1}",
+         "schedule={kind: multistep, milestones: [3, 5], gamma: 0.5, warmup_epochs: 1}",
+         "augment=[random_crop: {padding: 2}, horizontal_flip, random_affine: {degrees: 3}]"},
+        {"optimizer={kind: adamw, lr: 0.1}", "lr_scaling={kind: sqrt, base_batch: 32}",
+         "normalize={mean: [0.1, 0.2, 0.3], std: [1, 2, 3]}"},
+        {"target_accuracy=0.5", "repeats=3", "stages=[fc1]"},
+    };
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+        char whole[SHA256_TEXT_BYTES];
+        experiment e;
+        manifest m;
+        begin(sets[i], &e, &m);
+        key_now(&m, whole);
+        change_each(&m, manifest_parameters(&m), false, "", whole);
+        yaml_node *bits = (yaml_node *)yaml_find(m.root, "bits");
+        change_each(&m, bits, false, "bits", whole);
+        change_each(&m, (yaml_node *)yaml_find(m.root, "tool"), false, "tool", whole);
+        manifest_release(&m);
+        experiment_release(&e);
+    }
+}
+
+// ---- A text that is read again ----
+
+// Of one number of an experiment, which stands at `at` in the resolved one.
+static void reads_again(const char *format, double value, const char *at, const char *setting) {
+    char assignment[256], first[64], keys[2][SHA256_TEXT_BYTES];
+    error err;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    snprintf(assignment, sizeof assignment, format, value);
+#pragma GCC diagnostic pop
+    for (int n = 0; n < 2; n++) {
+        const char *const set[3] = {setting, assignment, NULL};
+        experiment e;
+        manifest m;
+        double read;
+        begin(set, &e, &m);
+        const yaml_node *node = yaml_get(e.resolved, at);
+        assert_non_null(node);
+        MUST(yaml_number(node, at, &read, &err));
+        if (read != value) fail_msg("%s is %.17g, not %.17g", node->text, read, value);
+        if (n && strcmp(first, node->text)) fail_msg("%s becomes %s", first, node->text);
+        snprintf(first, sizeof first, "%s", node->text);
+        key_now(&m, keys[n]);
+        const char *hole = strstr(format, "%.17g");
+        snprintf(assignment, sizeof assignment, "%.*s%s%s", (int)(hole - format), format, first,
+                 hole + strlen("%.17g"));
+        manifest_release(&m);
+        experiment_release(&e);
+    }
+    assert_string_equal(keys[0], keys[1]);
+}
+
+static void a_resolved_number_is_read_as_itself(void **state) {
+    (void)state;
+    static const double some[] = {1e-30, 1e-8, 1e-7, 0.001,      0.1, 1.0 / 3,
+                                  0.5,   1,    1000, 123456.789, 1e6};
+    for (size_t i = 0; i < experiment_field_count; i++) {
+        const field *f = &experiment_fields[i];
+        char format[80];
+        if (f->type != FIELD_NUMBER) continue;
+        snprintf(format, sizeof format, "%s=%%.17g", f->path);
+        for (size_t k = 0; k < sizeof some / sizeof *some; k++)
+            if (some[k] < f->max) reads_again(format, some[k], f->path, setting_for(f->path));
+        for (int k = 0; k < 20; k++)
+            reads_again(format, pow(10, draw(-12, 0)), f->path, setting_for(f->path));
+    }
+    for (int k = 0; k < 20; k++) {
+        const double value = pow(10, draw(-6, 0));
+        reads_again("normalize.mean=[0.5, %.17g, 0.5]", value, "normalize.mean.1",
+                    "normalize.std=[1, 1, 1]");
+        reads_again("optimizer.betas=[%.17g, 0.5]", value * 0.999, "optimizer.betas.0",
+                    "optimizer={kind: adam, lr: 0.1}");
+        reads_again("augment=[random_affine: {degrees: %.17g}]", value,
+                    "augment.0.random_affine.degrees", "title=x");
+    }
+}
+
+// What keys, resolved experiments and metadata hold: through YAML and JSON, there and back.
+static void a_number_has_one_text(void **state) {
+    (void)state;
+    static const double some[] = {0,    -0.0, 1e9,     1e-9,   999999999999999,        1e15,
+                                  1e16, 1e22, 1e23,    5e-324, 1.7976931348623157e308, 0.1,
+                                  0.3,  -2.5, 2e-7 / 3};
+    for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
+        double read;
+        char *json[2];
+        error err;
+        yaml_node *first = yaml_new_number(some[i], &err), *back;
+        MUST(yaml_number(first, "first", &read, &err));
+        assert_true(read == some[i]);
+        yaml_node *second = yaml_new_number(read, &err);
+        assert_string_equal(first->text, second->text);
+        MUST(json_from_yaml(first, &json[0], &err));
+        char list[64];
+        snprintf(list, sizeof list, "[%s]", json[0]);
+        MUST(json_to_yaml(list, "list", &back, &err));
+        MUST(json_from_yaml(back->items[0], &json[1], &err));
+        assert_string_equal(json[0], json[1]);
+        yaml_free(first), yaml_free(second), yaml_free(back);
+        free(json[0]), free(json[1]);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(neighbours_of_every_number_have_keys_that_differ),
+        cmocka_unit_test(neighbours_of_every_integer_have_keys_that_differ),
         cmocka_unit_test(neighbours_in_lists_have_keys_that_differ),
+        cmocka_unit_test(neighbours_in_models_have_keys_that_differ),
         cmocka_unit_test(the_two_rates_of_old),
         cmocka_unit_test(one_value_has_one_key),
         cmocka_unit_test(names_and_titles_share_a_key),
         cmocka_unit_test(a_model_counts_by_its_description),
+        cmocka_unit_test(all_of_an_experiment_but_what_is_shown_counts),
+        cmocka_unit_test(a_resolved_number_is_read_as_itself),
+        cmocka_unit_test(a_number_has_one_text),
     };
     return cmocka_run_group_tests(tests, make_files, remove_folder);
 }

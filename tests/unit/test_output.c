@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -140,6 +141,30 @@ static void test_streams(void **state) {
     assert_true(S_ISFIFO(info.st_mode)); // written to, not replaced
 }
 
+// A temporary file that nobody holds is of a writer that was killed; one that is held is being
+// written.
+static void test_leftovers(void **state) {
+    (void)state;
+    error err = {0};
+    static const char stale[] = ".file.0123456789abcdef.tmp", used[] = ".file.fedcba9876543210.tmp",
+                      others[] = ".file2.0123456789abcdef.tmp", own[] = ".file.notes.tmp";
+    const char *const names[] = {stale, used, others, own};
+    for (size_t i = 0; i < 4; i++) close(open(names[i], O_WRONLY | O_CREAT, 0666));
+    const int held = open(used, O_RDONLY);
+    assert_int_equal(flock(held, LOCK_EX), 0);
+    assert_int_equal(output_write_file("file", "new", 3, &err), STATUS_OK);
+    assert_int_equal(output_write_file("./file", "newer", 5, &err), STATUS_OK);
+    assert_content("file", "newer");
+    assert_int_equal(access(stale, F_OK), -1);
+    assert_int_equal(access(used, F_OK), 0);
+    assert_int_equal(access(others, F_OK), 0);
+    assert_int_equal(access(own, F_OK), 0);
+    close(held);
+    assert_int_equal(output_write_file("file", "last", 4, &err), STATUS_OK);
+    assert_int_equal(access(used, F_OK), -1);
+    assert_int_equal(entries(), 3);
+}
+
 static void test_make_folder(void **state) {
     (void)state;
     error err = {0};
@@ -171,6 +196,28 @@ static void test_lock(void **state) {
     assert_int_equal(output_lock_folder("absent", &lock, &err), STATUS_FAILED);
 }
 
+// What a killed process held is free only when the kernel has cleared it away.
+static void test_lock_of_one_that_ends(void **state) {
+    (void)state;
+    error err = {0};
+    int held[2], lock;
+    char byte;
+    assert_int_equal(pipe(held), 0);
+    const pid_t holder = fork();
+    if (holder == 0) {
+        if (output_lock_folder(".", &lock, NULL) != STATUS_OK || write(held[1], "", 1) != 1)
+            _exit(1);
+        usleep(500000);
+        _exit(0);
+    }
+    assert_int_equal(read(held[0], &byte, 1), 1);
+    if (output_lock_folder(".", &lock, &err) != STATUS_OK) fail_msg("%s", err.message);
+    output_unlock_folder(lock);
+    assert_int_equal(waitpid(holder, NULL, 0), holder);
+    close(held[0]);
+    close(held[1]);
+}
+
 // A process that is killed while it writes leaves nothing behind.
 static void test_killed(void **state) {
     (void)state;
@@ -196,9 +243,17 @@ static void test_killed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_commit),      IN_FOLDER(test_abandon),  IN_FOLDER(test_replace),
-        IN_FOLDER(test_large),       IN_FOLDER(test_refusals), IN_FOLDER(test_streams),
-        IN_FOLDER(test_make_folder), IN_FOLDER(test_lock),     IN_FOLDER(test_killed),
+        IN_FOLDER(test_commit),
+        IN_FOLDER(test_abandon),
+        IN_FOLDER(test_replace),
+        IN_FOLDER(test_large),
+        IN_FOLDER(test_refusals),
+        IN_FOLDER(test_streams),
+        IN_FOLDER(test_make_folder),
+        IN_FOLDER(test_lock),
+        IN_FOLDER(test_lock_of_one_that_ends),
+        IN_FOLDER(test_killed),
+        IN_FOLDER(test_leftovers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

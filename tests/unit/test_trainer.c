@@ -102,7 +102,7 @@ typedef struct knobs {
 } knobs;
 
 static run_identity identity(const experiment *e) {
-    return (run_identity){e->resolved, "data", ""};
+    return (run_identity){e->resolved, "data", "", 1};
 }
 
 // One life of a run. `c` is initialised here; release it.
@@ -275,11 +275,11 @@ static void test_checkpoint_every(void **state) {
     checkpoint_release(&c);
 }
 
-static void refuses(fixture *f, const experiment *e, const char *data, const char *init,
+static void refuses(fixture *f, const experiment *e, const char *data, const char *init, int bits,
                     const char *word) {
     error err = {0};
     checkpoint c;
-    const run_identity id = {e->resolved, data, init};
+    const run_identity id = {e->resolved, data, init, bits};
     assert_int_equal(checkpoint_init(&c, &e->model, UPDATE_SGD, EPOCHS, STEPS, &err), STATUS_OK);
     assert_int_equal(checkpoint_read(&c, &id, f->state, &err), STATUS_INPUT);
     if (!strstr(err.message, word)) fail_msg("'%s' is not in: %s", word, err.message);
@@ -295,15 +295,19 @@ static void test_state_of_another_run_is_refused(void **state) {
     checkpoint_release(&c);
     static const struct {
         const char *set, *key;
-    } cases[] = {
-        {"optimizer.lr=0.2", "optimizer.lr"}, {"seed=7", "seed"}, {"shard_seed=3", "shard_seed"}};
+    } cases[] = {{"optimizer.lr=0.2", "optimizer.lr"},
+                 {"optimizer.lr=0.10000000000000002", "optimizer.lr"}, // the next one
+                 {"optimizer.momentum=0.9000000000000001", "optimizer.momentum"},
+                 {"seed=7", "seed"},
+                 {"shard_seed=3", "shard_seed"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         read_experiment(f, &other, cases[i].set);
-        refuses(f, &other, "data", "", cases[i].key);
+        refuses(f, &other, "data", "", 1, cases[i].key);
         experiment_release(&other);
     }
-    refuses(f, &f->experiment, "other data", "", "training data");
-    refuses(f, &f->experiment, "data", "weights", "--init");
+    refuses(f, &f->experiment, "other data", "", 1, "training data");
+    refuses(f, &f->experiment, "data", "weights", 1, "--init");
+    refuses(f, &f->experiment, "data", "", 2, "of revision 1 of the arithmetic");
 }
 
 static void test_damaged_state_is_refused(void **state) {

@@ -71,7 +71,8 @@ typedef struct linear_weight_task {
 } linear_weight_task;
 
 // What follows a convolution or linear layer z, in one pass: batch norm (y = scale·z + shift),
-// ReLU, 2×2 max pooling.
+// ReLU, 2×2 max pooling. Here and in other pools a NaN goes through, as it does in PyTorch, so that
+// it reaches the loss.
 typedef struct tail_task {
     view z;          // output of the layer; tail_backward replaces it by its gradient
     view y;          // result

@@ -49,7 +49,7 @@ static __device__ window window_at(const pool_task &t, int y, int x) {
 
 // ---- Forward ----
 
-// The first of equals wins. A NaN wins where it comes first and nowhere else.
+// The first of equals wins, or the last NaN.
 static __global__ void __launch_bounds__(BLOCK) max_pool(cut c, pool_task t, unsigned elements) {
     wait_for_kernels_before();
     const unsigned at = blockIdx.x * BLOCK + threadIdx.x;
@@ -61,7 +61,7 @@ static __global__ void __launch_bounds__(BLOCK) max_pool(cut c, pool_task t, uns
     for (int y = w.top; y < w.bottom; y++) {
         const float *x = t.x + element(p, c, t.in, y, w.left);
         for (int i = w.left; i < w.right; i++, which++, x += c.lanes)
-            if (*x > best || which == 0) {
+            if (*x > best || *x != *x || which == 0) {
                 best = *x;
                 winner = which;
             }

@@ -43,9 +43,9 @@ static __device__ __forceinline__ float normalised(statistics s, float z) {
     return (z - s.mean) * s.inv_std;
 }
 
-// Does the ReLU let the gradient of this output through? Not that of a NaN either.
+// Does the ReLU let this value through, and its gradient? Also a NaN.
 static __device__ __forceinline__ bool passes(const tail_task &t, float v) {
-    return !t.relu || v > 0;
+    return !t.relu || !(v <= 0);
 }
 
 struct choice {
@@ -53,11 +53,12 @@ struct choice {
     uint32_t which;
 };
 
-// The largest of a window, the first of equals; CUT_OFF where the ReLU leaves nothing of it.
+// The largest of a window, the first of equals, or its last NaN; CUT_OFF where the ReLU leaves
+// nothing of it.
 static __device__ __forceinline__ choice pick(const tail_task &t, const float v[WINDOW]) {
     choice r = {v[0], 0};
     for (uint32_t j = 1; j < WINDOW; j++)
-        if (v[j] > r.value) r = choice{v[j], j};
+        if (v[j] > r.value || v[j] != v[j]) r = choice{v[j], j};
     return passes(t, r.value) ? r : choice{0, CUT_OFF};
 }
 

@@ -4,12 +4,13 @@
 #include "base/random.h"
 #include "compute/reference.h"
 
+// A NaN goes through, forward and back.
 void reference_relu(size_t n, const double *x, double *y) {
-    for (size_t i = 0; i < n; i++) y[i] = x[i] > 0 ? x[i] : 0;
+    for (size_t i = 0; i < n; i++) y[i] = x[i] <= 0 ? 0 : x[i];
 }
 
 void reference_relu_backward(size_t n, const double *x, const double *dy, double *dx) {
-    for (size_t i = 0; i < n; i++) dx[i] = x[i] > 0 ? dy[i] : 0;
+    for (size_t i = 0; i < n; i++) dx[i] = x[i] <= 0 ? 0 : dy[i];
 }
 
 void reference_dropout_mask(const layer *l, uint64_t seed, uint32_t epoch, uint32_t id,

@@ -1,4 +1,5 @@
 // Max and average pooling.
+#include <math.h>
 #include <string.h>
 
 #include "compute/reference.h"
@@ -26,13 +27,13 @@ static window window_at(const layer *l, int oy, int ox) {
     return w;
 }
 
-// The place of the first maximum of a window in the input plane.
+// The place of the first maximum of a window in the input plane, or of its last NaN.
 static size_t winner(const layer *l, const double *x, window w) {
     size_t best = (size_t)w.top * (size_t)l->in.width + (size_t)w.left;
     for (int y = w.top; y < w.bottom; y++) {
         for (int i = w.left; i < w.right; i++) {
             size_t at = (size_t)y * (size_t)l->in.width + (size_t)i;
-            if (x[at] > x[best]) best = at;
+            if (x[at] > x[best] || isnan(x[at])) best = at;
         }
     }
     return best;

@@ -44,7 +44,8 @@ static void fail(j_common_ptr jpeg) {
     decoding *d = jpeg->client_data;
     char why[JMSG_LENGTH_MAX];
     jpeg->err->format_message(jpeg, why);
-    d->rc = error_set(d->err, STATUS_INPUT, "%s", why);
+    const bool memory = jpeg->err->msg_code == JERR_OUT_OF_MEMORY;
+    d->rc = error_set(d->err, memory ? STATUS_FAILED : STATUS_INPUT, "%s", why);
     longjmp(d->failed, 1);
 }
 

@@ -19,6 +19,7 @@ typedef struct decoding {
     image *to;
     uint8_t *pixels; // as they come: with transparency, perhaps
     uint8_t **rows;
+    bool no_memory; // the library's last wish was not granted
     status rc;
     error *err;
 } decoding;
@@ -29,8 +30,20 @@ const char *image_png_version(void) {
 
 static void fail(png_structp png, png_const_charp why) {
     decoding *d = png_get_error_ptr(png);
-    d->rc = error_set(d->err, STATUS_INPUT, "%s", why);
+    d->rc = error_set(d->err, d->no_memory ? STATUS_FAILED : STATUS_INPUT, "%s", why);
     png_longjmp(png, 1);
+}
+
+static png_voidp allocate(png_structp png, png_alloc_size_t bytes) {
+    decoding *d = png_get_mem_ptr(png);
+    void *memory = malloc(bytes);
+    d->no_memory = !memory;
+    return memory;
+}
+
+static void release(png_structp png, png_voidp memory) {
+    (void)png;
+    free(memory);
 }
 
 static void keep_quiet(png_structp png, png_const_charp why) {
@@ -96,7 +109,8 @@ static status check_header(const decoding *d) {
 static status decode(decoding *d) {
     status rc = check_header(d);
     if (rc != STATUS_OK) return rc;
-    d->png = png_create_read_struct(PNG_LIBPNG_VER_STRING, d, fail, keep_quiet);
+    d->png =
+        png_create_read_struct_2(PNG_LIBPNG_VER_STRING, d, fail, keep_quiet, d, allocate, release);
     if (!d->png) return error_set(d->err, STATUS_FAILED, "out of memory: cannot read PNG");
     if (setjmp(png_jmpbuf(d->png))) return d->rc;
     d->info = png_create_info_struct(d->png);

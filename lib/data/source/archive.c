@@ -2,6 +2,7 @@
 
 #include <archive.h>
 #include <archive_entry.h>
+#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,13 +17,44 @@ struct archive_reader {
     const char *name;
     archive_kind kind;
     int members;
-    bool inside; // a member is current
+    bool inside;     // a member is current
+    uint64_t handed; // bytes of members
 };
 
 static status refuse(const archive_reader *r, error *err) {
     const char *why = archive_error_string(r->archive);
+    if (archive_errno(r->archive) == ENOMEM)
+        return error_set(err, STATUS_FAILED, "out of memory: cannot read archive: '%s'", r->name);
     return error_set(err, STATUS_INPUT, "cannot read archive: '%s': %s", r->name,
                      why ? why : "damaged");
+}
+
+static status too_large(const archive_reader *r, error *err) {
+    return error_set(err, STATUS_INPUT,
+                     "cannot read archive: '%s': more than %llu bytes uncompressed", r->name,
+                     (unsigned long long)ARCHIVE_MAX_BYTES);
+}
+
+// What was handed out counts, and not what was read: the holes of a sparse file take no room in an
+// archive. What is far smaller than its content is no data set.
+static status check_size(const archive_reader *r, error *err) {
+    const uint64_t packed = (uint64_t)archive_filter_bytes(r->archive, -1);
+    if (r->handed > ARCHIVE_MAX_BYTES ||
+        (uint64_t)archive_filter_bytes(r->archive, 0) > ARCHIVE_MAX_BYTES)
+        return too_large(r, err);
+    if (r->handed > ARCHIVE_FREE_BYTES && r->handed / ARCHIVE_MAX_RATIO > packed)
+        return error_set(err, STATUS_INPUT,
+                         "cannot read archive: '%s': it holds more than %d times its bytes",
+                         r->name, ARCHIVE_MAX_RATIO);
+    return STATUS_OK;
+}
+
+// A header may say at once what would take long to find out.
+static status check_entry_size(const archive_reader *r, struct archive_entry *entry, error *err) {
+    if (!archive_entry_size_is_set(entry)) return STATUS_OK;
+    const int64_t bytes = archive_entry_size(entry);
+    if (bytes >= 0 && (uint64_t)bytes <= ARCHIVE_MAX_BYTES - r->handed) return STATUS_OK;
+    return too_large(r, err);
 }
 
 static int choose_formats(struct archive *a, archive_kind kind) {
@@ -117,6 +149,8 @@ status archive_reader_next(archive_reader *r, const char **member, error *err) {
         if (why)
             return error_set(err, STATUS_INPUT, "cannot read archive: '%s': member '%.200s': %s",
                              r->name, name, why);
+        status rc = check_entry_size(r, entry, err);
+        if (rc != STATUS_OK) return rc;
         r->inside = true;
         if (archive_entry_filetype(entry) != AE_IFDIR) {
             *member = name;
@@ -132,11 +166,8 @@ status archive_reader_read(archive_reader *r, void *data, size_t room, size_t *g
     if (n < 0) return refuse(r, err);
     if (n == 0) r->inside = false;
     *got = (size_t)n;
-    if ((uint64_t)archive_filter_bytes(r->archive, 0) > ARCHIVE_MAX_BYTES)
-        return error_set(err, STATUS_INPUT,
-                         "cannot read archive: '%s': more than %llu bytes uncompressed", r->name,
-                         (unsigned long long)ARCHIVE_MAX_BYTES);
-    return STATUS_OK;
+    r->handed += (uint64_t)n;
+    return check_size(r, err);
 }
 
 void archive_reader_free(archive_reader *r) {

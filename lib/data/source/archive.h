@@ -3,7 +3,9 @@
 // Nothing is ever extracted to disk. tar and zip in every packing that libarchive reads by itself
 // (gzip, bzip2, xz, zstd, lz4, compress): never through other programs. Refused, with the member's
 // name: absolute paths, paths with "..", links, devices; and archives of more than
-// ARCHIVE_MAX_BYTES uncompressed or ARCHIVE_MAX_MEMBERS members.
+// ARCHIVE_MAX_BYTES uncompressed, by what their headers say or what comes out of them, of more than
+// ARCHIVE_MAX_MEMBERS members, or that hold ARCHIVE_MAX_RATIO times their bytes, beyond
+// ARCHIVE_FREE_BYTES.
 #ifndef LOCKSTEP_DATA_SOURCE_ARCHIVE_H
 #define LOCKSTEP_DATA_SOURCE_ARCHIVE_H
 
@@ -13,8 +15,9 @@
 
 #include "base/error.h"
 
-#define ARCHIVE_MAX_BYTES (UINT64_C(4) << 30)
-enum { ARCHIVE_MAX_MEMBERS = 100000 };
+#define ARCHIVE_MAX_BYTES  (UINT64_C(4) << 30)
+#define ARCHIVE_FREE_BYTES (UINT64_C(256) << 20)
+enum { ARCHIVE_MAX_MEMBERS = 100000, ARCHIVE_MAX_RATIO = 200 };
 
 typedef enum archive_kind {
     ARCHIVE_MEMBERS, // many files in one

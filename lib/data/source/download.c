@@ -15,7 +15,9 @@
 #include "base/progress.h"
 #include "base/redact.h"
 
-enum { CONNECT_SECONDS = 30, STALL_SECONDS = 60, MAX_REDIRECTS = 10, MAX_RETRY_AFTER = 60 };
+// A modem of 1991 is faster than LEAST_SPEED (bytes a second).
+enum { CONNECT_SECONDS = 30, STALL_SECONDS = 60, LEAST_SPEED = 1000 };
+enum { MAX_REDIRECTS = 10, MAX_RETRY_AFTER = 60 };
 
 typedef struct transfer {
     CURL *curl;
@@ -126,6 +128,14 @@ static int show(void *context, curl_off_t total, curl_off_t now, curl_off_t up_t
     return 0;
 }
 
+// A number of seconds from the environment, for tests.
+static double seconds_of(const char *name, double usual, double most) {
+    const char *text = getenv(name);
+    char *end = NULL;
+    const double seconds = text ? strtod(text, &end) : usual;
+    return !text || (end != text && !*end && seconds >= 0 && seconds <= most) ? seconds : usual;
+}
+
 #define SET(option, value) \
     if (!bad) bad = curl_easy_setopt(t->curl, CURLOPT_##option, value)
 
@@ -139,8 +149,8 @@ static CURLcode configure(transfer *t) {
     SET(FAILONERROR, 1L);
     SET(NOSIGNAL, 1L);
     SET(CONNECTTIMEOUT, (long)CONNECT_SECONDS);
-    SET(LOW_SPEED_LIMIT, 1L);
-    SET(LOW_SPEED_TIME, (long)STALL_SECONDS);
+    SET(LOW_SPEED_LIMIT, (long)LEAST_SPEED);
+    SET(LOW_SPEED_TIME, (long)seconds_of("LOCKSTEP_STALL_SECONDS", STALL_SECONDS, STALL_SECONDS));
     SET(MAXFILESIZE_LARGE, (curl_off_t)t->max_bytes);
     SET(USERAGENT, "lockstep");
     SET(ERRORBUFFER, t->reason);
@@ -211,10 +221,7 @@ static bool is_transient(const transfer *t, CURLcode code) {
 
 // Between a half and the whole of first * 2^(tries - 1); longer where the server says so.
 static double pause_seconds(const transfer *t) {
-    const char *text = getenv("LOCKSTEP_RETRY_SECONDS");
-    char *end = NULL;
-    double first = text ? strtod(text, &end) : 1;
-    if (text && (end == text || *end || !(first >= 0 && first <= MAX_RETRY_AFTER))) first = 1;
+    const double first = seconds_of("LOCKSTEP_RETRY_SECONDS", 1, MAX_RETRY_AFTER);
     uint32_t random = 0;
     if (getrandom(&random, sizeof random, GRND_NONBLOCK) < 0) random = (uint32_t)clock_now();
     double seconds = first * (1 << (t->tries - 1)) * (1 - 0.5 * random / UINT32_MAX);

@@ -21,9 +21,10 @@ bool download_is_url(const char *text);
 // when the server says that its file is still the same (If-Range), and else from the start.
 //
 // Network failures are STATUS_FAILED, a file:// that is not there STATUS_INPUT. Refused: more than
-// `max_bytes`, and a server that sends nothing for a minute. `hint`, which may be NULL, is what to
-// do when the server cannot be reached at all, for the message. Progress, and what is tried again,
-// goes through `log`, which may be NULL. Messages hold of `url` what base/redact.h leaves.
+// `max_bytes`, and a server that sends less than 1000 bytes a second for a minute. `hint`, which
+// may be NULL, is what to do when the server cannot be reached at all, for the message. Progress,
+// and what is tried again, goes through `log`, which may be NULL. Messages hold of `url` what
+// base/redact.h leaves.
 enum { DOWNLOAD_TRIES = 5 };
 status download_file(const char *url, uint64_t max_bytes, const char *hint, const logger *log,
                      int *fd, error *err) MUST_CHECK;

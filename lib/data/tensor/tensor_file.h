@@ -55,9 +55,10 @@ typedef struct tensor_file {
 enum { TENSOR_FILE_DEFAULT_MAX = 0 };
 
 // Reads `path` ("-": standard input; otherwise by magic: zstd frames or plain safetensors).
-// `max_bytes` bounds the uncompressed size; TENSOR_FILE_DEFAULT_MAX: 4 GiB. Everything is checked
-// before it is used; a refusal is STATUS_INPUT and names the byte offset. Memory: the uncompressed
-// data once, plus a window. Each tensor starts at a multiple of MEMORY_ALIGNMENT.
+// `max_bytes` bounds the uncompressed size; TENSOR_FILE_DEFAULT_MAX: what zstream.h allows for a
+// file of that size, 4 GiB from a pipe. Everything is checked before it is used; a refusal is
+// STATUS_INPUT and names the byte offset. Memory: the uncompressed data once, plus a window. Each
+// tensor starts at a multiple of MEMORY_ALIGNMENT.
 status tensor_file_read(const char *path, uint64_t max_bytes, tensor_file *f,
                         error *err) MUST_CHECK;
 

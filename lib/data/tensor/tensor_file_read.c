@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/memory.h"
 #include "base/zstream.h"
@@ -12,7 +13,7 @@
 #include "data/tensor/tensor_file_internal.h"
 
 enum { LENGTH_BYTES = 8, MAX_HEADER = 100 * 1000 * 1000, MAX_VALUES = 1 << 20 };
-static const uint64_t DEFAULT_MAX = (uint64_t)4 << 30;
+static const uint64_t PIPE_MAX = (uint64_t)4 << 30;
 
 // What the header says of one tensor. The name is the JSON tree's.
 typedef struct entry {
@@ -305,10 +306,20 @@ static status check_end(reading *r, error *err) {
     return rc;
 }
 
+// What a file may hold follows from its size, so that whatever was written can be read.
+static uint64_t default_limit(const reading *r, const char *path) {
+    struct stat info;
+    const uint64_t most = zreader_most(r->z);
+    if (most != UINT64_MAX) return most;
+    const bool file = stat(path, &info) == 0 && S_ISREG(info.st_mode);
+    return file && (uint64_t)info.st_size > PIPE_MAX ? (uint64_t)info.st_size : PIPE_MAX;
+}
+
 // Everything in front of the data.
 static status read_description(reading *r, const char *path, error *err) {
     status rc = STATUS_OK;
     TRY(zreader_open(path, &r->z, err));
+    if (r->limit == TENSOR_FILE_DEFAULT_MAX) r->limit = default_limit(r, path);
     r->content = sha256_new(err);
     TRY(r->content ? STATUS_OK : STATUS_FAILED);
     TRY(read_header(r, err));
@@ -336,7 +347,7 @@ static status read_file(const char *path, uint64_t max_bytes, bool data, tensor_
                         error *err) {
     *f = (tensor_file){0};
     reading r = {.path = strcmp(path, "-") == 0 ? "standard input" : path, .file = f};
-    r.limit = max_bytes == TENSOR_FILE_DEFAULT_MAX ? DEFAULT_MAX : max_bytes;
+    r.limit = max_bytes;
     status rc = read_description(&r, path, err);
     if (rc == STATUS_OK && data) rc = read_data(&r, err);
     if (rc != STATUS_OK) tensor_file_release(f);

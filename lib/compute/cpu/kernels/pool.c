@@ -32,22 +32,34 @@ static size_t dense(const view *v, int c, int y, int x) {
         for (int y = 0; y < (t)->y.height; y++) \
             for (int x = 0; x < (t)->y.width; x++)
 
+typedef struct choice {
+    vec value;
+    ivec which; // offset in the window
+} choice;
+
+// The largest, the first of equals; the last NaN, where there is one.
+static choice pick(const pool_task *t, window w, int c, int slice) {
+    choice r = {vload(source(t, c, w.y0, w.x0) + slice * VL), {0}};
+    ivec which = {0};
+    for (int y = w.y0; y < w.y1; y++)
+        for (int x = w.x0; x < w.x1; x++, which += 1) {
+            const vec v = vload(source(t, c, y, x) + slice * VL);
+            const ivec better = (v > r.value) | (v != v);
+            r.value = vselect(better, v, r.value);
+            r.which = (which & better) | (r.which & ~better);
+        }
+    return r;
+}
+
 void KERNEL(max_pool)(const pool_task *t) {
     EACH_OUTPUT(t, c, y, x) {
-        const window w = window_at(t, y, x);
-        float *best = result(t, c, y, x);
-        uint8_t *winner = t->winner + dense(&t->y, c, y, x);
-        for (int n = 0; n < LANES; n++) best[n] = -INFINITY;
-        for (int iy = w.y0; iy < w.y1; iy++)
-            for (int ix = w.x0; ix < w.x1; ix++) {
-                const float *v = source(t, c, iy, ix);
-                uint8_t which = (uint8_t)((iy - w.y0) * (w.x1 - w.x0) + ix - w.x0);
-                for (int n = 0; n < LANES; n++)
-                    if (v[n] > best[n] || (iy == w.y0 && ix == w.x0)) {
-                        best[n] = v[n];
-                        winner[n] = which;
-                    }
-            }
+        ivec which[LANE_SLICES];
+        for (int slice = 0; slice < LANE_SLICES; slice++) {
+            const choice r = pick(t, window_at(t, y, x), c, slice);
+            vstore(result(t, c, y, x) + slice * VL, r.value);
+            which[slice] = r.which;
+        }
+        store_bytes(t->winner + dense(&t->y, c, y, x), which);
     }
 }
 

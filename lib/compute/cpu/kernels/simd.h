@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#if defined(__AVX2__)
+#if defined(__SSE2__)
 #include <immintrin.h>
 #endif
 
@@ -117,8 +117,34 @@ INLINE vec vmask(ivec mask, vec v) {
     return (vec)((ivec)v & mask);
 }
 
-// VL bytes as integers, and integers 0 … 127 as bytes. GCC 12 makes __builtin_convertvector of
-// these one element at a time.
+// The larger one lane by lane: b where they are equal, or one of them is a NaN.
+INLINE vec vlarger(vec a, vec b) {
+#if VL == 16
+    return (vec)_mm512_max_ps((__m512)a, (__m512)b);
+#elif VL == 8
+    return (vec)_mm256_max_ps((__m256)a, (__m256)b);
+#elif defined(__SSE2__)
+    return (vec)_mm_max_ps((__m128)a, (__m128)b);
+#else
+    return vselect(a > b, a, b);
+#endif
+}
+
+// Where a or b is a NaN.
+INLINE ivec vunordered(vec a, vec b) {
+#if VL == 16
+    return (ivec)_mm512_movm_epi32(_mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_UNORD_Q));
+#elif VL == 8
+    return (ivec)_mm256_cmp_ps((__m256)a, (__m256)b, _CMP_UNORD_Q);
+#elif defined(__SSE2__)
+    return (ivec)_mm_cmpunord_ps((__m128)a, (__m128)b);
+#else
+    return (a != a) | (b != b);
+#endif
+}
+
+// VL bytes as integers, and integers 0 … 255 of all lanes as bytes. GCC 12 makes
+// __builtin_convertvector of these one element at a time.
 INLINE ivec load_bytes(const uint8_t *p) {
 #if VL == 16
     return (ivec)_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
@@ -134,20 +160,22 @@ INLINE ivec load_bytes(const uint8_t *p) {
     return r;
 #endif
 }
-INLINE void store_bytes(uint8_t *p, ivec v) {
+INLINE void store_bytes(uint8_t *p, const ivec v[LANE_SLICES]) {
 #if VL == 16
-    _mm_storeu_si128((__m128i *)(void *)p, _mm512_cvtepi32_epi8((__m512i)v));
+    _mm_storeu_si128((__m128i *)(void *)p, _mm512_cvtepi32_epi8((__m512i)v[0]));
 #elif VL == 8
-    const __m256i pairs = _mm256_packs_epi32((__m256i)v, (__m256i)v); // within 128 bits each
-    const __m128i words =
-        _mm_unpacklo_epi64(_mm256_castsi256_si128(pairs), _mm256_extracti128_si256(pairs, 1));
-    _mm_storel_epi64((__m128i *)(void *)p, _mm_packus_epi16(words, words));
-#elif defined(__AVX2__)
-    const __m128i words = _mm_packs_epi32((__m128i)v, (__m128i)v);
-    const int32_t bytes = _mm_cvtsi128_si32(_mm_packus_epi16(words, words));
-    memcpy(p, &bytes, sizeof bytes);
+    const __m256i pairs = _mm256_packs_epi32((__m256i)v[0], (__m256i)v[1]); // by 128 bits each
+    const __m128i fours =
+        _mm_packus_epi16(_mm256_castsi256_si128(pairs), _mm256_extracti128_si256(pairs, 1));
+    _mm_storeu_si128((__m128i *)(void *)p, _mm_shuffle_epi32(fours, _MM_SHUFFLE(3, 1, 2, 0)));
+#elif defined(__SSE2__)
+    __m128i words[2];
+    UNROLL for (int i = 0; i < 2; i++) words[i] =
+        _mm_packs_epi32((__m128i)v[2 * i % LANE_SLICES], (__m128i)v[(2 * i + 1) % LANE_SLICES]);
+    const __m128i bytes = _mm_packus_epi16(words[0], words[1]);
+    memcpy(p, &bytes, LANES);
 #else
-    for (int i = 0; i < VL; i++) p[i] = (uint8_t)v[i];
+    for (int i = 0; i < LANES; i++) p[i] = (uint8_t)v[i / VL][i % VL];
 #endif
 }
 INLINE vec to_floats(ivec v) {

@@ -78,8 +78,11 @@ INLINE affine channel_affine(const tail_task *t, int c) {
 INLINE vec normalise(affine a, vec v, const bool NORM) {
     return NORM ? vfma(a.scale, v, a.shift) : v;
 }
-INLINE vec rectify(vec v) {
-    return vmask(v > vset(0.0f), v);
+
+// What the ReLU lets through, forward and back: also a NaN, as PyTorch's does, so that it reaches
+// the loss.
+INLINE ivec passes(vec v) {
+    return ~(v <= vset(0.0f));
 }
 
 typedef struct choice {
@@ -87,20 +90,22 @@ typedef struct choice {
     ivec which;
 } choice;
 
-// The largest of a 2×2 window, the first of equals; 4 where the ReLU cuts it off.
+// The first of equals.
+INLINE choice larger(choice r, vec v, int which) {
+    const ivec better = v > r.value;
+    return (choice){vlarger(v, r.value), (better & which) | (r.which & ~better)};
+}
+
+// The largest of a 2×2 window; a NaN where one of them is. 4 where the ReLU cuts it off.
 INLINE choice pick(vec a, vec b, vec c, vec d, const bool RELU) {
     choice r = {a, (ivec){0}};
-    ivec better = b > r.value;
-    r.value = vselect(better, b, r.value);
-    r.which = better & 1;
-    better = c > r.value;
-    r.value = vselect(better, c, r.value);
-    r.which = (better & 2) | (r.which & ~better);
-    better = d > r.value;
-    r.value = vselect(better, d, r.value);
-    r.which = (better & 3) | (r.which & ~better);
+    r = larger(r, b, 1);
+    r = larger(r, c, 2);
+    r = larger(r, d, 3);
+    // All bits set are a NaN. Comparing two and two costs less than asking each.
+    r.value = (vec)((ivec)r.value | vunordered(a, b) | vunordered(c, d));
     if (RELU) {
-        ivec on = r.value > vset(0.0f);
+        const ivec on = passes(r.value);
         r.value = vmask(on, r.value);
         r.which = (r.which & on) | (~on & 4);
     }
@@ -113,7 +118,7 @@ INLINE void forward_row(const tail_task *t, int c, int y, const bool NORM, const
     float *out = element_mut(&t->y, c, y);
     for (size_t i = 0; i < (size_t)t->z.width * LANES; i += VL) {
         vec v = normalise(a, vload(z + i), NORM);
-        vstore(out + i, RELU ? rectify(v) : v);
+        vstore(out + i, RELU ? vmask(passes(v), v) : v);
     }
 }
 
@@ -123,16 +128,19 @@ INLINE void forward_pool_row(const tail_task *t, int c, int y, const bool NORM, 
     float *out = element_mut(&t->y, c, y);
     uint8_t *winner =
         t->winner + ((size_t)c * (size_t)t->y.height + (size_t)y) * (size_t)t->y.width * LANES;
-    for (int x = 0; x < t->y.width; x++)
-        for (int slice = 0; slice < LANE_SLICES; slice++) {
+    for (int x = 0; x < t->y.width; x++) {
+        ivec which[LANE_SLICES];
+        UNROLL for (int slice = 0; slice < LANE_SLICES; slice++) {
             size_t i = (size_t)x * LANES + (size_t)(slice * VL),
                    k = (size_t)(2 * x) * LANES + (size_t)(slice * VL);
             choice r = pick(
                 normalise(a, vload(z0 + k), NORM), normalise(a, vload(z0 + k + LANES), NORM),
                 normalise(a, vload(z1 + k), NORM), normalise(a, vload(z1 + k + LANES), NORM), RELU);
             vstore(out + i, r.value);
-            store_bytes(winner + i, r.which);
+            which[slice] = r.which;
         }
+        store_bytes(winner + (size_t)x * LANES, which);
+    }
 }
 
 INLINE void forward(const tail_task *t, const bool NORM, const bool RELU) {
@@ -161,7 +169,7 @@ void KERNEL(tail_forward)(const tail_task *t) {
 // The gradient of batch norm's output at one position without pooling: dy where the ReLU let it
 // through.
 INLINE vec through_relu(affine a, vec z, vec dy, const bool NORM, const bool RELU) {
-    return RELU ? vmask(normalise(a, z, NORM) > vset(0.0f), dy) : dy;
+    return RELU ? vmask(passes(normalise(a, z, NORM)), dy) : dy;
 }
 
 typedef struct pooled_row { // of one channel

@@ -1,0 +1,12 @@
+// csv.h - text as a field of a CSV file (RFC 4180).
+#ifndef LOCKSTEP_BASE_CSV_H
+#define LOCKSTEP_BASE_CSV_H
+
+#include "base/text.h"
+
+// Appends `string`, in quotes where it needs them. An apostrophe stands before what a spreadsheet
+// would take for a formula (= + - @ first); control characters and bytes that are no UTF-8 become
+// '?'. For text only: numbers are written as they are.
+void csv_append(text *out, const char *string);
+
+#endif

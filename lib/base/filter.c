@@ -1,0 +1,149 @@
+#include "base/filter.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+
+static const char *search_path(void) {
+    const char *path = getenv("PATH");
+    return path ? path : "/usr/bin:/bin";
+}
+
+bool filter_is_there(const char *program) {
+    for (const char *part = search_path();;) {
+        const size_t length = strcspn(part, ":");
+        char *path = memory_format(NULL, "%.*s/%s", (int)length, part, program);
+        const bool there = path && access(path, X_OK) == 0;
+        free(path);
+        if (there || !part[length]) return there;
+        part += length + 1;
+    }
+}
+
+// ---- Files in memory: no pipe that could block or break ----
+
+// One that holds `content`, ready to be read; -1 on failure, and errno says why.
+static int memory_file(const char *content, size_t length) {
+    int fd = memfd_create("lockstep-filter", MFD_CLOEXEC);
+    if (fd < 0) return -1;
+    for (size_t done = 0; done < length;) {
+        ssize_t n = write(fd, content + done, length - done);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) {
+            const int reason = errno;
+            close(fd);
+            errno = reason;
+            return -1;
+        }
+        done += (size_t)n;
+    }
+    if (lseek(fd, 0, SEEK_SET) == 0) return fd;
+    close(fd);
+    return -1;
+}
+
+static status read_back(int fd, const char *program, text *out, error *err) {
+    char buffer[1 << 14];
+    ssize_t n = lseek(fd, 0, SEEK_SET) < 0 ? -1 : 1;
+    while (n > 0) {
+        n = read(fd, buffer, sizeof buffer);
+        if (n < 0 && errno == EINTR)
+            n = 1;
+        else if (n > 0)
+            text_bytes(out, buffer, (size_t)n);
+    }
+    if (n < 0) return error_system(err, STATUS_FAILED, errno, "cannot read from '%s'", program);
+    return text_status(out);
+}
+
+// ---- The program ----
+
+// Returns 0 or an errno value.
+static int spawn(char *const *arguments, int in, int out, pid_t *child) {
+    char path_entry[4096];
+    snprintf(path_entry, sizeof path_entry, "PATH=%s", search_path());
+    char locale[] = "LC_ALL=C.UTF-8", date[] = "SOURCE_DATE_EPOCH=0";
+    char *environment[] = {path_entry, locale, date, NULL};
+    posix_spawn_file_actions_t actions;
+    int failure = posix_spawn_file_actions_init(&actions);
+    if (failure) return failure;
+    failure = posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
+    if (!failure) failure = posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+    if (!failure)
+        failure =
+            posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    if (!failure)
+        failure = posix_spawnp(child, arguments[0], &actions, NULL, arguments, environment);
+    posix_spawn_file_actions_destroy(&actions);
+    return failure;
+}
+
+// Waits until it has ended, and ends it where that takes too long: then the answer is false.
+static bool wait_for(pid_t child, int seconds, int *state) {
+    const uint64_t begin = clock_now(), limit = (uint64_t)seconds * 1000000000u;
+    const struct timespec millisecond = {.tv_nsec = 1000000};
+    for (;;) {
+        const pid_t ended = waitpid(child, state, WNOHANG);
+        if (ended == child) return true;
+        if (ended < 0 && errno != EINTR) return true; // there is nothing to wait for
+        if (clock_now() - begin > limit) break;
+        (void)nanosleep(&millisecond, NULL);
+    }
+    (void)kill(child, SIGKILL);
+    while (waitpid(child, state, 0) < 0 && errno == EINTR) continue;
+    return false;
+}
+
+static status judge(const char *program, int state, error *err) {
+    if (WIFSIGNALED(state))
+        return error_set(err, STATUS_FAILED, "'%s' was ended by signal %d", program,
+                         WTERMSIG(state));
+    if (WEXITSTATUS(state))
+        return error_set(err, STATUS_FAILED, "'%s' failed with exit code %d", program,
+                         WEXITSTATUS(state));
+    return STATUS_OK;
+}
+
+static status run(char *const *arguments, int in, int out, int seconds, bool *found, error *err) {
+    pid_t child = -1;
+    int state = 0;
+    const int failure = spawn(arguments, in, out, &child);
+    *found = failure != ENOENT;
+    if (!*found) return STATUS_OK;
+    if (failure)
+        return error_system(err, STATUS_FAILED, failure, "cannot start program: '%s'",
+                            arguments[0]);
+    if (!wait_for(child, seconds, &state))
+        return error_set(err, STATUS_FAILED, "'%s' took longer than %d s, and was ended",
+                         arguments[0], seconds);
+    return judge(arguments[0], state, err);
+}
+
+status filter_run(char *const *arguments, const text *input, int seconds, text *output, bool *found,
+                  error *err) {
+    status rc = text_status(input);
+    int in = -1, out = -1;
+    *found = true;
+    TRY(rc);
+    in = memory_file(text_string(input), input->length);
+    out = memory_file("", 0);
+    if (in < 0 || out < 0)
+        TRY(error_system(err, STATUS_FAILED, errno, "cannot make a file for '%s'", arguments[0]));
+    TRY(run(arguments, in, out, seconds, found, err));
+    if (*found) rc = read_back(out, arguments[0], output, err);
+out:
+    if (in >= 0) close(in);
+    if (out >= 0) close(out);
+    return rc;
+}

@@ -1,0 +1,44 @@
+#include "base/printable.h"
+
+#include <stdint.h>
+#include <string.h>
+
+// The bytes of the character that begins there, and its code; 0 where there is none.
+static size_t decode(const unsigned char *s, uint32_t *code) {
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    const size_t length = *s < 0x80             ? 1
+                          : (*s & 0xE0) == 0xC0 ? 2
+                          : (*s & 0xF0) == 0xE0 ? 3
+                          : (*s & 0xF8) == 0xF0 ? 4
+                                                : 0;
+    *code = length == 1 ? *s : *s & (0x7Fu >> length);
+    for (size_t i = 1; i < length; i++) {
+        if ((s[i] & 0xC0) != 0x80) return 0;
+        *code = *code << 6 | (s[i] & 0x3Fu);
+    }
+    if (length > 1 && *code < least[length]) return 0; // longer than need be
+    return *code > 0x10FFFF || (*code >= 0xD800 && *code < 0xE000) ? 0 : length;
+}
+
+static bool is_control(uint32_t code, bool one_line) {
+    if (code == '\t' || code == '\n') return one_line;
+    const bool turns = (code >= 0x202A && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
+    return code < 0x20 || (code >= 0x7F && code < 0xA0) || turns;
+}
+
+size_t printable(char *string, bool one_line) {
+    char *to = string;
+    for (const char *from = string; *from;) {
+        uint32_t code;
+        const size_t length = decode((const unsigned char *)from, &code);
+        if (!length || is_control(code, one_line)) {
+            *to++ = '?';
+        } else {
+            memmove(to, from, length);
+            to += length;
+        }
+        from += length ? length : 1;
+    }
+    *to = 0;
+    return (size_t)(to - string);
+}

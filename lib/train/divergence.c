@@ -1,0 +1,40 @@
+#include "train/divergence.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+// "tensor 'bn1.running_var' holds nan": a model's tensors without their prefix in a state.
+static void describe(const bad_place *bad, char text[160]) {
+    const bool optimizer = strncmp(bad->prefix, "optimizer.", 10) == 0;
+    snprintf(text, 160, "tensor '%s%s' holds %g", optimizer ? bad->prefix : "", bad->tensor->name,
+             bad->value.value);
+}
+
+static status diverged(uint64_t step, uint64_t steps_per_epoch, const char *what, error *err) {
+    return error_set(err, STATUS_FAILED,
+                     "cannot go on: 'step %" PRIu64 "' (epoch %" PRIu64 "): %s; a lower learning "
+                     "rate may help",
+                     step, step / steps_per_epoch + 1, what);
+}
+
+status divergence_of_loss(const checkpoint *c, uint64_t step, uint64_t steps_per_epoch, float loss,
+                          error *err) {
+    char what[256], where[160];
+    bad_place bad;
+    const double value = isnan(loss) ? (double)NAN : (double)loss;
+    const bool found = checkpoint_find_bad(c, &bad);
+    if (found) describe(&bad, where);
+    snprintf(what, sizeof what, "the loss is %g%s%s", value, found ? ", " : "", found ? where : "");
+    return diverged(step, steps_per_epoch, what, err);
+}
+
+status divergence_of_tensors(const checkpoint *c, uint64_t step, uint64_t steps_per_epoch,
+                             error *err) {
+    char where[160];
+    bad_place bad;
+    if (!checkpoint_find_bad(c, &bad)) return STATUS_OK;
+    describe(&bad, where);
+    return diverged(step, steps_per_epoch, where, err);
+}

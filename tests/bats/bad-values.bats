@@ -1,0 +1,201 @@
+# NaN, infinities and variances below 0, in every tensor: refused by the name of the tensor, by whatever reads it; and a
+# training in which they come up ends at its step. States of another revision of the arithmetic.
+
+load helpers
+load training
+
+# A model of every kind of tensor, in few steps.
+small() {
+    cat >small.yaml <<'END'
+schema: lockstep.model/1
+name: small
+input: [3, 32, 32]
+layers: [conv: {out: 2, kernel: 4, stride: 4}, batch_norm, relu, max_pool: {size: 2}, flatten, linear: {out: 4},
+         batch_norm, relu, linear: {out: 10}]
+END
+}
+
+setup_file() {
+    file_data 48 24
+}
+
+setup() {
+    begin_training model=./small.yaml global_batch=24 epochs=1
+    small
+}
+
+# plain FILE OUT: without the compression.
+plain() {
+    zstd -dqc "$1" >"$2"
+}
+
+# poison IN OUT TENSOR VALUE: see tests/python/poison.py.
+poison() {
+    "$PYTHON" "$ROOT/tests/python/poison.py" "$@"
+}
+
+# bad_values TENSOR: what is put into it.
+bad_values() {
+    echo nan inf -inf
+    case $1 in *running_var | *exp_avg_sq*) echo -1 ;; esac
+}
+
+# refused WHAT COMMAND...: with the name of tensor $tensor.
+refused() {
+    fails_with 3 "'$tensor' holds $1" "${@:2}" || fail "$tensor: $1"
+}
+
+@test "every bad value in every tensor of a model: refused by --init and by evaluate" {
+    need_python
+    need_program zstd
+    local tensor value count=0
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --out good
+    plain good/model.st.zst good.st
+    for tensor in $(poison good.st); do
+        for value in $(bad_values "$tensor"); do
+            poison good.st bad.st "$tensor" "$value"
+            refused "$value" "$BIN/train-single" --experiment e.yaml --train "$train" --out out --init bad.st || return 1
+            nothing_in out
+            refused "$value" "$BIN/evaluate" --model bad.st --data "$test" --out out || return 1
+            nothing_in out
+            count=$((count + 1))
+        done
+    done
+    [ "$count" -eq $((14 * 3 + 2)) ] || fail "$count values"
+    # The others take a variance of 0, and weights below 0.
+    poison good.st zero.st bn1.running_var 0
+    succeeds "$BIN/evaluate" -q --model zero.st --data "$test" --out out
+    # Through a pipe, compressed, with another tool.
+    tensor=fc2.weight
+    poison good.st bad.st fc2.weight nan
+    zstd -q bad.st -o bad.st.zst
+    refused nan "$BIN/evaluate" --model bad.st.zst --data "$test" --out out2
+    refused nan "$BIN/train-ddp" --world-size 2 --experiment e.yaml --train "$train" --out out2 --init bad.st.zst
+    nothing_in out2
+}
+
+# state_of OPTIMIZER COUNT: every bad value in every tensor of a state, of which COUNT are tried.
+state_of() {
+    local tensor value count=0
+    rm -rf run out
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --out run --set "optimizer={kind: $1, lr: 0.01}" --stop-after-steps 1
+    plain run/state.st.zst good.st
+    for tensor in $(poison good.st); do
+        for value in $(bad_values "$tensor"); do
+            [ "$tensor.$value" != epochs.accuracy.nan ] || continue # it was not measured
+            rm -rf out
+            mkdir out
+            poison good.st bad.st "$tensor" "$value"
+            zstd -q bad.st -o out/state.st.zst
+            cp out/state.st.zst before
+            refused "$value" "$BIN/train-single" --experiment e.yaml --train "$train" --out out --resume \
+                --set "optimizer={kind: $1, lr: 0.01}" || return 1
+            cmp before out/state.st.zst
+            unfinished out
+            count=$((count + 1))
+        done
+    done
+    [ "$count" -eq "$2" ] || fail "$count values"
+}
+
+@test "every bad value in every tensor of a state: refused by --resume" {
+    need_python
+    need_program zstd
+    state_of sgd $((24 * 3 + 2 + 3 + 2))
+    state_of adamw $((34 * 3 + 2 + 10 + 3 + 2))
+}
+
+@test "a loss that is no number ends the run at its step, and names the first tensor" {
+    local tool
+    for tool in "train-single" "train-ddp --world-size 2" "train-dp --world-size 2" "train-mp --world-size 2"; do
+        rm -rf out
+        # shellcheck disable=SC2086 # a tool and its option
+        TOOL=${tool%% *} fails_with 1 "'step [0-9]+' \(epoch [0-9]+\): the loss is (nan|-?inf), tensor 'conv1.weight' holds -?(nan|inf)" \
+            "$BIN/"${tool} -q --experiment e.yaml --train "$train" --out out --set epochs=10 --set optimizer.lr=1000000 \
+            --set "model=$ROOT/experiments/models/lenet.yaml"
+        unfinished out
+    done
+}
+
+# A mean of 1.5e37, times 48 images, is more than a float holds, and so becomes the running mean; the sums of 16 images are
+# not, and the loss is a number.
+@test "running statistics that are no numbers end the run, though the loss is one" {
+    need_python
+    need_program zstd
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --out good
+    plain good/model.st.zst good.st
+    poison good.st large.st fc1.bias 1.5e37
+    fails_with 1 "'step 0' \(epoch 1\): tensor 'bn2.running_mean' holds inf" \
+        "$BIN/train-single" -q --experiment e.yaml --train "$train" --test "$test" --out out --init large.st \
+        --set global_batch=48 --set virtual_shards=1
+    unfinished out
+    [ ! -e out/state.st.zst ]
+}
+
+@test "a model of numbers that gives none is no model with an accuracy" {
+    need_python
+    need_program zstd
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --out good
+    plain good/model.st.zst good.st
+    poison good.st large.st fc2.bias 3e38
+    poison large.st larger.st fc2.weight 3e38
+    poison larger.st largest.st bn2.weight 3e38
+    fails_with 1 "'image [0-9]+': its logit of class [0-9] is (nan|-?inf)" \
+        "$BIN/evaluate" --model largest.st --data "$test" --out out
+    nothing_in out
+}
+
+@test "a state of another revision of the arithmetic is refused, with both and the way out" {
+    need_python
+    need_program zstd
+    local own
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --out run --stop-after-steps 1
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --out done
+    own=$("$BIN/manifest" get done/manifest.yaml bits)
+    plain run/state.st.zst good.st
+    poison good.st other.st "bits=$((own + 1))"
+    poison good.st none.st bits=
+    zstd -qf other.st -o run/state.st.zst
+    fails_with 3 "run/state.st.zst'.*revision $((own + 1)) .*'bits'.* of $own: .*version.*without --resume" \
+        "$BIN/train-single" --experiment e.yaml --train "$train" --out run --resume
+    fails_with 3 "revision $((own + 1))" "$BIN/train-ddp" --world-size 2 --experiment e.yaml --train "$train" --out run --resume
+    zstd -qf none.st -o run/state.st.zst
+    fails_with 3 "run/state.st.zst'.* does not say .* of $own: .*without --resume" \
+        "$BIN/train-single" --experiment e.yaml --train "$train" --out run --resume
+    # Likewise a finished run, which would be left as it is.
+    sed -i "s/^bits: .*/bits: $((own + 1))/" done/manifest.yaml
+    fails_with 3 "done/manifest.yaml'.*revision $((own + 1)) .* of $own" \
+        "$BIN/train-single" --experiment e.yaml --train "$train" --out done --resume
+    succeeds "$BIN/train-single" -q --experiment e.yaml --train "$train" --out done
+    succeeds "$BIN/train-single" -q --experiment e.yaml --train "$train" --out run
+    [ "$(content run/model.st.zst)" = "$(content done/model.st.zst)" ]
+}
+
+@test "the epoch that warms up is no part of the seconds an epoch" {
+    local epochs
+    for epochs in 1 2 4; do
+        "$BIN/train-single" -q --experiment e.yaml --train "$train" --out "run$epochs" --set "epochs=$epochs"
+        "$BIN/manifest" get "run$epochs/manifest.yaml" results.epochs | grep -o 'seconds: [0-9.e-]*' | cut -d ' ' -f 2 |
+            awk -v all="$epochs" 'all == 1 || NR > 1' | sort -g >seconds
+        awk -v said="$("$BIN/manifest" get "run$epochs/manifest.yaml" results.seconds_per_epoch)" '
+            { s[NR] = $1 }
+            END {
+                middle = NR % 2 ? s[(NR + 1) / 2] : (s[NR / 2] + s[NR / 2 + 1]) / 2
+                exit !(NR > 0 && middle > 0 && (said - middle) ^ 2 < (1e-6 * middle) ^ 2)
+            }' seconds || fail "$epochs epochs: $("$BIN/manifest" get "run$epochs/manifest.yaml" results)"
+    done
+}
+
+@test "more than 1,024 images, and no multiple of it: each is looked at" {
+    need_python
+    "$BIN/synth-cifar" -q --train 8 --test 1100 --seed 3 --out many
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --out good --set "model=$ROOT/experiments/models/lenet.yaml"
+    "$BIN/evaluate" -q --model good/model.st.zst --data many/test.st.zst --out out
+    [ "$("$BIN/manifest" get out/manifest.yaml results.samples)" = 1100 ]
+    "$BIN/tensor" export --format csv --out logits.csv out/predictions.st.zst logits
+    "$PYTHON" - <<'END'
+rows = [line.strip() for line in open("logits.csv") if line[0] in "-0123456789"]
+assert len(rows) == 1100, len(rows)
+assert len(set(rows[1024:])) == 76, "images that were not looked at have equal logits"
+END
+}

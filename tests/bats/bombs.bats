@@ -1,0 +1,94 @@
+#!/usr/bin/env bats
+# Small files that would fill the memory or the time: refused at once, by what their headers say or by what comes out of
+# them. No tool here gets more than a GiB of memory.
+
+load helpers
+
+setup() {
+    need_tool fetch-cifar tensor import-images
+    need_python
+    need_program tar
+    need_program zstd
+    cd "$WORK" || return
+}
+
+# refused PATTERN COMMAND...: exit code 3, with that little memory, and nothing is left behind.
+refused() {
+    local pattern=$1 tool=${2##*/}
+    shift
+    shift
+    TOOL=$tool fails_with 3 "$pattern" prlimit --as=$((1 << 30)) timeout 120 "$BIN/$tool" "$@"
+    nothing_in out
+}
+
+# hole BYTES NAME: a file of that many bytes, of which the last ones alone are there.
+hole() {
+    rm -f "$2"
+    truncate -s "$1" "$2" || skip "no file of $1 bytes here"
+    echo end >>"$2"
+}
+
+@test "a sparse tar: the hole counts, and the header says it" {
+    hole 4T data_batch_1.bin
+    tar --sparse -cf a.tar data_batch_1.bin
+    [ "$(stat -c %s a.tar)" -lt 100000 ]
+    refused 'more than 4294967296 bytes uncompressed' fetch-cifar -q --from a.tar --out out
+    hole 3G unrelated.bin # no more than an archive may hold
+    tar --sparse -cf a.tar unrelated.bin
+    refused 'more than 200 times its bytes' fetch-cifar -q --from a.tar --out out
+}
+
+@test "a tar header of more than an archive may hold" {
+    "$PYTHON" -c '
+import tarfile
+info = tarfile.TarInfo("unrelated.bin")
+info.size = 5 << 30
+open("a.tar", "wb").write(info.tobuf() + bytes(100000))'
+    refused 'more than 4294967296 bytes uncompressed' fetch-cifar -q --from a.tar --out out
+}
+
+@test "members that were packed to nothing: zstd, xz, zip" {
+    hole 1G unrelated.bin
+    tar -cf - unrelated.bin | zstd -q -1 >a.tar.zst
+    refused 'more than 200 times its bytes' fetch-cifar -q --from a.tar.zst --out out
+    if command -v xz >/dev/null; then
+        hole 300M unrelated.bin
+        tar -cf - unrelated.bin | xz -0 >a.tar.xz
+        refused 'more than 200 times its bytes' fetch-cifar -q --from a.tar.xz --out out
+    fi
+    "$PYTHON" -c '
+import zipfile
+with zipfile.ZipFile("a.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as z, z.open("unrelated.bin", "w") as f:
+    for _ in range(300):
+        f.write(bytes(1 << 20))
+with zipfile.ZipFile("a.npz", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as z, z.open("x.npy", "w") as f:
+    for _ in range(300):
+        f.write(bytes(1 << 20))'
+    refused 'more than 200 times its bytes' fetch-cifar -q --from a.zip --out out
+    refused 'more than 200 times its bytes' import-images -q --from a.npz --out out
+}
+
+# tensors BYTES: a tensor file of that many zeros on standard output, not packed.
+tensors() {
+    "$PYTHON" -c '
+import json, struct, sys
+bytes_ = int(sys.argv[1])
+head = json.dumps({"x": {"dtype": "U8", "shape": [bytes_], "data_offsets": [0, bytes_]}}).encode()
+sys.stdout.buffer.write(struct.pack("<Q", len(head)) + head)
+for _ in range(bytes_ >> 20):
+    sys.stdout.buffer.write(bytes(1 << 20))' "$1"
+}
+
+@test "a tensor file that holds far more than its bytes: refused, from a file and from a pipe; plain it is read" {
+    tensors $((1 << 30)) | zstd -q -1 >a.st.zst
+    [ "$(stat -c %s a.st.zst)" -lt 200000 ]
+    refused 'more than the limit' tensor hash a.st.zst
+    # shellcheck disable=SC2016 # the inner shell's
+    TOOL=tensor fails_with 3 'more than 200 times' prlimit --as=$((3 << 30)) sh -c 'cat a.st.zst | "$0" hash -' "$BIN/tensor"
+    succeeds "$BIN/tensor" hash --max-bytes $((2 << 30)) <(zstd -dcq a.st.zst)
+}
+
+@test "256 MiB are read from a file of any size" {
+    tensors $((255 << 20)) | zstd -q -1 >a.st.zst
+    succeeds "$BIN/tensor" hash a.st.zst # below 256 MiB and 200 times the file
+}

@@ -1,0 +1,95 @@
+#!/usr/bin/env bats
+# A figure that somebody edited in a manifest is found by `manifest verify`, and no report prints it.
+
+load helpers
+load training
+
+# A run, trained and evaluated, in run/.
+setup_file() {
+    [ -x "$BIN/synth-cifar" ] && [ -x "$BIN/train-single" ] || return 0
+    cd "$BATS_FILE_TMPDIR" || return 1
+    make_data data 300 90
+    write_experiment e.yaml global_batch=20
+    "$BIN/train-single" -q --experiment e.yaml --train data/train.st.zst --test data/test.st.zst --out run/train
+    "$BIN/evaluate" -q --model run/train/model.st.zst --data data/test.st.zst --out run/evaluate
+}
+
+setup() {
+    need_training
+    need_tool report
+    need_python
+    cd "$WORK" || return
+    cp -r "$BATS_FILE_TMPDIR/data" "$BATS_FILE_TMPDIR/run" .
+}
+
+# numbers FILE: the numbers in its results that a report shows, as "KEY LINE"; LINE is where each stands.
+numbers() {
+    "$PYTHON" - "$1" <<'END'
+import re, sys
+inside, plain = False, re.compile(r"(?<![\w.])-?\d+(\.\d+)?([eE][-+]?\d+)?(?![\w.])")
+for number, line in enumerate(open(sys.argv[1]), 1):
+    if not line.startswith((" ", "-")):
+        inside = line.startswith("results:")
+    elif inside and not re.search(r"^  (model|compute_seconds):", line):
+        for hit in plain.finditer(line.replace("class: ", "class:_")):
+            print(number, hit.start(), hit.end())
+END
+}
+
+# edit FILE LINE FROM TO: another number in that place.
+edit() {
+    "$PYTHON" - "$@" <<'END'
+import sys
+path, line, begin, end = sys.argv[1], *map(int, sys.argv[2:])
+lines = open(path).read().split("\n")
+text = lines[line - 1]
+old = text[begin:end]
+new = str(int(old) + 1) if old.lstrip("-").isdigit() else repr(float(old) * 1.01 + 0.001)
+lines[line - 1] = text[:begin] + new + text[end:]
+open(path, "w").write("\n".join(lines))
+END
+}
+
+@test "what the tools wrote is found good" {
+    succeeds "$BIN/manifest" verify run/train run/evaluate
+    succeeds "$BIN/report" run --out out
+}
+
+@test "an edited accuracy: report refuses with figure, manifest and both values, and prints nothing" {
+    local real
+    real=$("$BIN/manifest" get run/evaluate results.accuracy)
+    sed -i 's/^  accuracy: .*/  accuracy: 0.99/' run/evaluate/manifest.yaml
+    fails_with 4 "'accuracy' is 0.99 in 'run/evaluate/manifest.yaml', and ${real:0:6}.* in 'run/evaluate/predictions.st.zst'" \
+        "$BIN/report" run --out out
+    nothing_in out
+    fails_with 4 "'accuracy' is 0.99" "$BIN/report" run --summary
+    fails_with 4 "'accuracy' is 0.99" "$BIN/report" run --summary --json
+    printf 'accuracy: [0, 1]\n' >bands.yaml
+    fails_with 4 "'accuracy' is 0.99" "$BIN/report" run --check bands.yaml
+    fails_with 4 '^manifest: 1 figure is not what the files give$' "$BIN/manifest" verify run/train run/evaluate
+    [[ $output == "figure 'accuracy' is 0.99 in "* ]] || fail "$output"
+    fails_with 4 'does not stand' "$BIN/report" run --why tiny.accuracy # which tells the whole way
+}
+
+@test "each number in the results of both manifests, edited alone" {
+    local stage at
+    for stage in train evaluate; do
+        cp "run/$stage/manifest.yaml" kept
+        [ "$(numbers kept | wc -l)" -ge 10 ] || fail "too few numbers in $stage: $(numbers kept)"
+        while read -r at; do
+            # shellcheck disable=SC2086 # three words
+            edit "run/$stage/manifest.yaml" $at
+            fails_with 4 'not what the files give' "$BIN/manifest" verify "run/$stage" || fail "$stage: line, from, to: $at"
+            fails_with 4 'cannot report' "$BIN/report" run --out out || fail "$stage: line, from, to: $at"
+            cp kept "run/$stage/manifest.yaml"
+        done < <(numbers kept)
+    done
+}
+
+@test "another file in the place of the recorded one is told as that" {
+    zstd -dcq run/evaluate/predictions.st.zst | head -c 500 >run/evaluate/cut && mv run/evaluate/cut run/evaluate/predictions.st.zst
+    fails_with 4 '1 of 3 files is missing or different|1 of 3 files missing' "$BIN/manifest" verify run/evaluate
+    fails_with 3 "run/evaluate/predictions.st.zst" "$BIN/report" run --out out
+    rm run/evaluate/predictions.st.zst
+    fails_with 3 "run/evaluate/predictions.st.zst" "$BIN/report" run --out out
+}

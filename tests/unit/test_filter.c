@@ -1,0 +1,85 @@
+// Other programs: what they make, and every way in which they make nothing.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "base/filter.h"
+
+enum { LONG = 120 };
+
+// Runs a script of the shell on "input"; what it made is in `output`.
+static status run_script(const char *script, int seconds, text *output, error *err) {
+    char shell[] = "sh", option[] = "-c", body[256];
+    char *arguments[] = {shell, option, body, NULL};
+    bool found;
+    text input;
+    strcpy(body, script);
+    text_init(&input, err);
+    text_init(output, err);
+    text_append(&input, "input");
+    const status rc = filter_run(arguments, &input, seconds, output, &found, err);
+    assert_true(found);
+    text_release(&input);
+    return rc;
+}
+
+static void assert_fails(const char *script, int seconds, const char *message) {
+    error err = {0};
+    text output;
+    assert_int_equal(run_script(script, seconds, &output, &err), STATUS_FAILED);
+    assert_string_equal(err.message, message);
+    assert_int_equal(output.length, 0);
+    text_release(&output);
+}
+
+static void bytes_become_bytes(void **state) {
+    (void)state;
+    error err = {0};
+    text output;
+    assert_int_equal(
+        run_script("tr a-z A-Z; echo \" $LC_ALL $HOME\"; echo talk >&2", LONG, &output, &err),
+        STATUS_OK);
+    assert_string_equal(text_string(&output), "INPUT C.UTF-8 \n");
+    text_release(&output);
+}
+
+static void failures_are_told(void **state) {
+    (void)state;
+    assert_fails("echo half; exit 3", LONG, "'sh' failed with exit code 3");
+    assert_fails("echo half; kill -SEGV $$", LONG, "'sh' was ended by signal 11");
+}
+
+static void what_does_not_end_is_ended(void **state) {
+    (void)state;
+    assert_fails("echo half; exec sleep 600", 1, "'sh' took longer than 1 s, and was ended");
+}
+
+static void what_is_not_installed_is_no_failure(void **state) {
+    (void)state;
+    error err = {0};
+    char name[] = "lockstep-no-such-program";
+    char *arguments[] = {name, NULL};
+    bool found = true;
+    text input, output;
+    text_init(&input, &err);
+    text_init(&output, &err);
+    assert_int_equal(filter_run(arguments, &input, LONG, &output, &found, &err), STATUS_OK);
+    assert_false(found);
+    assert_int_equal(output.length, 0);
+    assert_false(filter_is_there(name));
+    assert_true(filter_is_there("sh"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bytes_become_bytes),
+        cmocka_unit_test(failures_are_told),
+        cmocka_unit_test(what_does_not_end_is_ended),
+        cmocka_unit_test(what_is_not_installed_is_no_failure),
+    };
+    return cmocka_run_group_tests_name("filter", tests, NULL, NULL);
+}

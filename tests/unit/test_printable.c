@@ -1,0 +1,92 @@
+// What a terminal would obey becomes a question mark; what people write stays.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/csv.h"
+#include "base/error.h"
+#include "base/printable.h"
+
+static void assert_shown(const char *string, const char *expected, bool one_line) {
+    char copy[64];
+    snprintf(copy, sizeof copy, "%s", string);
+    assert_int_equal(printable(copy, one_line), strlen(expected));
+    assert_string_equal(copy, expected);
+}
+
+static void text_stays(void **state) {
+    (void)state;
+    assert_shown("", "", true);
+    assert_shown("a b, é § 训练 ± 🙂", "a b, é § 训练 ± 🙂", true);
+    assert_shown("two\n\tlines", "two\n\tlines", false);
+}
+
+static void controls_go(void **state) {
+    (void)state;
+    assert_shown("\x1b[2Jx\a\x7f", "?[2Jx??", false);
+    assert_shown("two\n\tlines", "two??lines", true);
+    assert_shown("a\r", "a?", false);
+    assert_shown("\xc2\x9b"
+                 "31m\xc2\x80\xc2\xa0",
+                 "?31m?\xc2\xa0", true); // C1, and the first that is none
+    assert_shown("a\xe2\x80\xae"
+                 "b\xe2\x81\xa6",
+                 "a?b?", true); // right to left
+}
+
+static void bytes_of_no_character_go(void **state) {
+    (void)state;
+    assert_shown("\x9b"
+                 "31m\xff",
+                 "?31m?", true);
+    assert_shown("caf\xe9", "caf?", true);
+    assert_shown("\xc1\x9b|\xe0\x80\x9b|\xed\xa0\x80", "??|???|???", true); // too long, half a pair
+    assert_shown("\xe8\xae", "??", true);                                   // cut
+    assert_shown("\xf4\x90\x80\x80", "????", true);
+}
+
+static void messages_are_shown(void **state) {
+    (void)state;
+    error err = {0};
+    error_set(&err, STATUS_INPUT, "cannot read '%s', said:\n%s", "\x1b]0;x", "\xc2\x9b 1");
+    assert_string_equal(err.message, "cannot read '?]0;x', said:?? 1");
+}
+
+static void assert_field(const char *string, const char *expected) {
+    error err = {0};
+    text out;
+    text_init(&out, &err);
+    csv_append(&out, string);
+    assert_int_equal(text_status(&out), STATUS_OK);
+    assert_string_equal(text_string(&out), expected);
+    text_release(&out);
+}
+
+static void fields_are_no_formulas(void **state) {
+    (void)state;
+    assert_field("", "");
+    assert_field("plain", "plain");
+    assert_field("a,\"b\"", "\"a,\"\"b\"\"\"");
+    assert_field("=1+1", "'=1+1");
+    assert_field("+a", "'+a");
+    assert_field("-a", "'-a");
+    assert_field("@a", "'@a");
+    assert_field("=a,b", "\"'=a,b\"");
+    assert_field("two\nlines\x1b", "\"two\nlines?\"");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(text_stays),
+        cmocka_unit_test(controls_go),
+        cmocka_unit_test(bytes_of_no_character_go),
+        cmocka_unit_test(messages_are_shown),
+        cmocka_unit_test(fields_are_no_formulas),
+    };
+    return cmocka_run_group_tests_name("printable", tests, NULL, NULL);
+}

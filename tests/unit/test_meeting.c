@@ -203,7 +203,7 @@ static void try_all(int signal) {
     pid_t processes[CASES];
     int count = 0, wrong = 0;
     for (int i = 0; i < CASES; i++) {
-        const ordeal o = {.launcher = i % LAUNCHERS,
+        const ordeal o = {.launcher = (launcher)(i % LAUNCHERS),
                           .point = i / LAUNCHERS % MEETING_POINTS,
                           .signal = signal,
                           .last = i / LAUNCHERS / MEETING_POINTS};

@@ -14,6 +14,7 @@ blocks() {
 
 # table_commands FILE: those in its tables.
 table_commands() {
+    # shellcheck disable=SC2016 # the backquotes are Markdown's
     grep '^|' "$1" | grep -o '`\(make\|build/bin/[a-z-]*\) [^`]*`' | tr -d '`'
 }
 

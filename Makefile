@@ -34,10 +34,10 @@ $(foreach v,$(QUOTED),$(if $(findstring ',$($(v))),$(error $(v)=$($(v)): expecte
 # ---- Parts -----------------------------------------------------------------------------------------------------
 # Each can be read alone, and begins with its own settings; a later one uses what the earlier ones define.
 # pipelines/experiment.mk runs experiments.
-PARTS    := build cuda mpi tests bench lint install
+PARTS    := build cuda mpi tests torture bench lint install
 # Whatever is found out about the machine is out of date once something was installed. So the targets that install
 # do only that, and the other goals of the command line run in a new make: `make deps test`.
-INSTALLS := deps deps-lint deps-torch deps-mpi
+INSTALLS := deps deps-lint deps-torch deps-mpi deps-torture
 ifneq ($(filter $(INSTALLS),$(MAKECMDGOALS)),)
 include make/deps.mk
 else

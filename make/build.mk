@@ -24,6 +24,8 @@ MODEFLAGS_debug   := -O0 -g3
 # as all the rest.
 MODEFLAGS_asan    := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 MODEFLAGS_tsan    := -O1 -g1 -fsanitize=thread
+# Of clang: what tests/torture/fuzz is linked with.
+MODEFLAGS_fuzz    := -O1 -g1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 MODEFLAGS := $(MODEFLAGS_$(MODE))
 $(if $(MODEFLAGS),,$(error MODE=$(MODE): one of release, debug, asan, tsan))
 

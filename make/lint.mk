@@ -3,14 +3,14 @@
 CLANG        ?= clang
 CLANG_FORMAT ?= clang-format
 SHELLCHECK   ?= shellcheck
-TESTSRC      := $(wildcard tests/*/*.c)
-ALL_SOURCES  := $(sort $(wildcard lib/*/*.[ch] lib/*/*/*.[ch] lib/*/*/*/*.[ch] tools/*.[ch] tests/*/*.[ch] \
+TESTSRC      := $(wildcard tests/*/*.c tests/*/*/*.c)
+ALL_SOURCES  := $(sort $(wildcard lib/*/*.[ch] lib/*/*/*.[ch] lib/*/*/*/*.[ch] tools/*.[ch] tests/*/*.[ch] tests/*/*/*.[ch] \
                                   lib/*/*/*.cu lib/*/*/*.cuh tests/*/*.cc))
-SHELL_FILES  := .ci/run tests/run $(wildcard scripts/* pipelines/*.sh tests/bats/*.bash tests/bats/*.bats tests/bench/*.sh tests/bench/measure/* tests/gpu/*) \
+SHELL_FILES  := .ci/run tests/run tests/torture/run $(wildcard scripts/* pipelines/*.sh tests/bats/*.bash tests/bats/*.bats tests/bench/*.sh tests/bench/measure/* tests/gpu/* tests/torture/kills tests/torture/meetings) \
                $(addprefix tests/bench/,run growth calibrate draw-growth describe-machine write-docs cuda cuda-docs)
 
-.PHONY: lint lint-format lint-shell lint-gcc lint-clang check-layers check-kernels check-words format
-lint: lint-format lint-shell check-layers check-kernels check-words lint-gcc lint-clang ## Format, shellcheck, layers, kernels, translations, and warnings of two compilers
+.PHONY: lint lint-format lint-shell lint-gcc lint-clang check-layers check-kernels check-words check-markdown format
+lint: lint-format lint-shell check-layers check-kernels check-words check-markdown lint-gcc lint-clang ## Format, shellcheck, layers, kernels, translations, Markdown, and warnings of two compilers
 	@echo "make lint: nothing found"
 # Versions of clang-format differ in rare places: whoever has another one than the reference should know.
 REFERENCE_FORMAT := 14
@@ -37,6 +37,8 @@ check-kernels: ## Check that every CUDA kernel waits for those in front of it
 	@scripts/check-kernels
 check-words: ## Check that every text of reports is translated
 	@scripts/check-words
+check-markdown: ## Check that Markdown is wrapped
+	@scripts/check-markdown *.md docs/*.md share/*.md
 format: ## Lay out all C, C++ and CUDA files by .clang-format
 	@$(call need,$(CLANG_FORMAT),deps-lint)
 	@$(CLANG_FORMAT) -i $(ALL_SOURCES)

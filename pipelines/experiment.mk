@@ -29,13 +29,15 @@ GIVEN := $(foreach v,$(sort $(.VARIABLES)),$(if $(filter command,$(firstword $(o
 unexport $(GIVEN)
 endif
 given_words = $(foreach v,$(GIVEN),$(call word_of,$(v)=$(value $(v))))
-PIPELINE = $(call word_of,$(BIN)/pipeline) --by-make $@ $(given_words)
+# It ends with this make, also with one that is killed: of the shell that it replaces, make is the parent.
+RUN_PIPELINE = exec $(call word_of,$(BIN)/pipeline) --parent="$$PPID"
+PIPELINE = $(RUN_PIPELINE) --by-make $@ $(given_words)
 
 .PHONY: quickstart $(EXPERIMENT_GOALS)
 # It trains a small model for seconds, and so does not wait for nvcc; a CUDA backend that is there is
 # used.
 quickstart: $(if $(TOOLS_BUILT),$(BINARIES)) ## Run the whole line on drawn images: no network, no data set, seconds
-	@$(call word_of,$(BIN)/pipeline) experiment quickstart ARTIFACTS=$(call word_of,$(value ARTIFACTS))
+	@$(RUN_PIPELINE) experiment quickstart ARTIFACTS=$(call word_of,$(value ARTIFACTS))
 experiment: $(TOOLS_BUILT) ## Run one experiment from the archive to the report: EXP=ddp4
 	@$(PIPELINE)
 compare: $(TOOLS_BUILT) ## Run several experiments and report them together: EXPS="single ddp4"; kept runs: RUNS="KEY KEY"

@@ -1,17 +1,20 @@
 // pipeline - from an experiment to its report. `make experiment` and its siblings call it.
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cli.h"
 #include "base/memory.h"
+#include "base/process.h"
 #include "base/shell_words.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/settings.h"
 
 typedef struct options {
     bool json, by_make;
+    int64_t parent;
     const char *tools;
 } options;
 
@@ -39,12 +42,24 @@ static void say(const char *stage, const char *which, const char *what) {
     fflush(stdout);
 }
 
+// make that is killed, and not asked to end, tells nobody.
+static status follow_parent(const options *o, error *err) {
+    const pid_t parent = (pid_t)o->parent;
+    if (!parent || process_end_with(parent, SIGTERM) || kill(parent, 0) == 0) return STATUS_OK;
+    return error_set(err, STATUS_FAILED, "process %d, which this one was to end with, has ended",
+                     (int)parent);
+}
+
+static bool is_from_make(const char *argument) {
+    return strcmp(argument, "--by-make") == 0 || strncmp(argument, "--parent=", 9) == 0;
+}
+
 // The command as the user typed it (make's, where make has called), for messages of the tools.
 static status export_command(const options *o, int argc, char **argv, error *err) {
     words line = {0};
     status rc = words_add(&line, o->by_make ? "make" : argv[0], err);
     for (int i = 1; rc == STATUS_OK && i < argc; i++)
-        if (strcmp(argv[i], "--by-make") != 0) rc = words_add(&line, argv[i], err);
+        if (!is_from_make(argv[i])) rc = words_add(&line, argv[i], err);
     char *text = rc == STATUS_OK ? shell_join(line.items, line.count, err) : NULL;
     if (!text) rc = STATUS_FAILED;
     if (rc == STATUS_OK && setenv("LOCKSTEP_COMMAND", text, 1))
@@ -60,6 +75,7 @@ static status run_tool(const options *o, const cli_list *operands, int argc, cha
     settings given = {0};
     pipeline p = {.log = log, .say = say, .json = o->json, .settings = &given, .work.lock = -1};
     status rc;
+    TRY(follow_parent(o, err));
     TRY(settings_find_command(operands->items[0], &command, err));
     TRY(settings_read(&given, command, operands->items + 1, operands->count - 1, err));
     TRY(pipeline_open(&p, o->tools, given.values[SETTING_ARTIFACTS], err));
@@ -78,6 +94,8 @@ int main(int argc, char **argv) {
         {"tools", CLI_STRING, &o.tools, "DIR", "the folder of the other tools (this one's)", 0, 0},
         {"by-make", CLI_FLAG, &o.by_make, NULL, "messages name make's command, not this tool's", 0,
          0},
+        {"parent", CLI_INTEGER, &o.parent, "PID", "end when this process ends, which began it", 1,
+         INT32_MAX},
         {0}};
     error err = {0};
     logger log = {.tool = "pipeline", .level = LOG_NORMAL};

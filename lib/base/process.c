@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 // Opened the wrong way round: to use the stream stays an error (EBADF).
@@ -17,6 +18,11 @@ static void fill_closed_streams(void) {
 void process_begin(void) {
     fill_closed_streams();
     signal(SIGXFSZ, SIG_IGN);
+}
+
+// In this order: it may end in between.
+bool process_end_with(pid_t parent, int number) {
+    return prctl(PR_SET_PDEATHSIG, number) == 0 && getppid() == parent;
 }
 
 void process_host(char name[PROCESS_HOST_BYTES]) {

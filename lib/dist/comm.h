@@ -1,9 +1,14 @@
 // comm.h - a group of ranks and its collectives, as a table of functions: one file a transport.
 //
-// Every rank calls the same collectives in the same order. A collective returns on every rank, or
-// fails on every rank that is alive: when a rank dies, or 60 s pass without progress while it is
-// stopped, the others fail with STATUS_FAILED and a message that names the rank, within a second of
-// the news. (Between hosts it is the launcher that learns of a death: comm_messages.h.)
+// Every rank calls the same collectives in the same order. When a rank dies, or 60 s pass without
+// progress while it is stopped, the others fail with STATUS_FAILED and a message that names the
+// rank, within a second of the news. (Between hosts it is the launcher that learns of a death:
+// comm_messages.h.)
+//
+// In shared memory a collective returns on every rank, or fails on every rank that is alive. By
+// messages less can be had: a rank that has all that it waited for returns, with the right result,
+// although others fail, and fails in its next collective. What the caller passed is its own again
+// after the return, also of a collective that failed: nothing reads or writes it any more.
 #ifndef LOCKSTEP_DIST_COMM_H
 #define LOCKSTEP_DIST_COMM_H
 

@@ -18,8 +18,8 @@ enum {
     YIELD_NS = 2000000,
     NAP_NS = 100000,
     FAREWELL_MS = 2000, // how long a failed rank helps what it has sent on its way
-    ROUND = (1 << 26),  // floats of a vector that are reduced at a time
-    GATHER = (1 << 28), // bytes of a rank that are gathered at a time
+    ROUND = (1 << 22),  // floats of a rank that are reduced at a time
+    GATHER = (1 << 24), // bytes of a rank that are gathered at a time
 };
 
 // What a rank tells when it takes no part any more: how many exchanges it has completed, who is to
@@ -29,16 +29,24 @@ enum { WORD_LEFT = 1, WORD_CULPRIT = 1, WORD_EXCHANGES = 24 }; // a bit; where t
 
 static const uint64_t HERE = UINT64_MAX; // in place of the word of a rank that has told none
 
+// Memory that messages lie in. The transport reads and writes nothing else: an exchange that has
+// failed is still under way when the caller has its own memory back, and what was sent must not
+// change, because another rank may still get it.
+typedef struct mail {
+    void *at;
+    size_t room; // bytes
+} mail;
+
 typedef struct group {
     comm base;
     transport *transport;
     terms terms;                       // of the reduction in progress
     transport_message *receive, *send; // of the exchange in progress
-    float *parts;                      // this rank's slices of all terms
-    size_t parts_room;                 // floats
-    uint64_t exchanges;                // completed here
-    uint64_t *words;                   // of each rank, or HERE
-    int told;                          // ranks whose word has come
+    mail incoming, outgoing;
+    mail parts;         // this rank's slices of all terms, and its sum of them
+    uint64_t exchanges; // completed here
+    uint64_t *words;    // of each rank, or HERE
+    int told;           // ranks whose word has come
     bool failed;
     // What own_word tells: who is to blame, and whether that one left of its own accord. Until
     // something has failed it is this rank, which may leave.
@@ -174,7 +182,6 @@ out:
 static status exchange(group *g, int receives, int sends, error *err) {
     transport *t = g->transport;
     status rc;
-    if (g->failed) return blame(g, err); // what has failed before fails again
     TRY(t->ops->begin(t, g->receive, receives, g->send, sends, err));
     TRY(wait_for_messages(g, err));
     g->exchanges++;
@@ -185,14 +192,31 @@ out:
     return rc;
 }
 
+static status make_room(mail *m, size_t bytes, error *err) {
+    if (bytes <= m->room) return STATUS_OK;
+    free(m->at);
+    m->room = 0;
+    m->at = memory_new_aligned(bytes, 1, err);
+    if (!m->at) return STATUS_FAILED;
+    m->room = bytes;
+    return STATUS_OK;
+}
+
+// What has failed before fails again, and touches nothing: its messages may still be under way.
+static status check_whole(const group *g, error *err) {
+    return g->failed ? blame(g, err) : STATUS_OK;
+}
+
 static status barrier(comm *c, error *err) {
     group *g = group_of(c);
-    char here = 0, there;
-    status rc = STATUS_OK;
+    status rc;
+    TRY(check_whole(g, err));
+    TRY(make_room(&g->incoming, 1, err));
+    TRY(make_room(&g->outgoing, 1, err));
     for (int distance = 1; distance < c->size; distance *= 2) {
         g->receive[0] =
-            (transport_message){(c->rank + c->size - distance) % c->size, &there, sizeof there};
-        g->send[0] = (transport_message){(c->rank + distance) % c->size, &here, sizeof here};
+            (transport_message){(c->rank + c->size - distance) % c->size, g->incoming.at, 1};
+        g->send[0] = (transport_message){(c->rank + distance) % c->size, g->outgoing.at, 1};
         TRY(exchange(g, 1, 1, err));
     }
 out:
@@ -201,18 +225,28 @@ out:
 
 static status gather_round(group *g, const unsigned char *mine, size_t bytes, size_t stride,
                            unsigned char *all, error *err) {
+    const int rank = g->base.rank, size = g->base.size;
     int count = 0;
-    memcpy(all + (size_t)g->base.rank * stride, mine, bytes);
-    for (int r = 0; r < g->base.size; r++) {
-        if (r == g->base.rank) continue;
-        g->receive[count] = (transport_message){r, all + (size_t)r * stride, bytes};
-        g->send[count++] = (transport_message){r, all + (size_t)g->base.rank * stride, bytes};
+    status rc;
+    TRY(make_room(&g->incoming, (size_t)size * bytes, err));
+    TRY(make_room(&g->outgoing, bytes, err));
+    unsigned char *const from = g->incoming.at;
+    memcpy(g->outgoing.at, mine, bytes);
+    for (int r = 0; r < size; r++) {
+        if (r == rank) continue;
+        g->receive[count] = (transport_message){r, from + (size_t)r * bytes, bytes};
+        g->send[count++] = (transport_message){r, g->outgoing.at, bytes};
     }
-    return exchange(g, count, count, err);
+    TRY(exchange(g, count, count, err));
+    for (int r = 0; r < size; r++)
+        memcpy(all + (size_t)r * stride, r == rank ? mine : from + (size_t)r * bytes, bytes);
+out:
+    return rc;
 }
 
 static status all_gather(comm *c, const void *mine, size_t bytes, void *all, error *err) {
-    status rc = STATUS_OK;
+    status rc;
+    TRY(check_whole(group_of(c), err));
     for (size_t at = 0; at < bytes; at += GATHER)
         TRY(gather_round(group_of(c), (const unsigned char *)mine + at, smaller(GATHER, bytes - at),
                          bytes, (unsigned char *)all + at, err));
@@ -233,79 +267,90 @@ static status find_terms(group *g, const float *const *mine, const piece *p, err
     terms *t = &g->terms;
     const slice own = slice_of(p->length, g->base.size, g->base.rank);
     const int all = t->first[g->base.size], first = t->first[g->base.rank];
-    const size_t n = own.high - own.low, room = n * (size_t)(all > 0 ? all : 1);
-    if (room > g->parts_room) {
-        free(g->parts);
-        g->parts_room = 0;
-        g->parts = memory_new_aligned(room, sizeof *g->parts, err);
-        if (!g->parts) return STATUS_FAILED;
-        g->parts_room = room;
-    }
-    for (int i = 0; i < all; i++) t->at[i] = g->parts + (size_t)i * n;
+    const size_t n = own.high - own.low;
+    if (n == 0) return STATUS_OK;
+    status rc = make_room(&g->parts, n * (size_t)(all > 0 ? all : 1) * sizeof(float), err);
+    if (rc != STATUS_OK) return rc;
+    for (int i = 0; i < all; i++) t->at[i] = (float *)g->parts.at + (size_t)i * n;
     for (int k = 0; k < terms_count(t, g->base.rank); k++)
         t->at[first + k] = mine[k] + p->first + own.low;
     return STATUS_OK;
 }
 
-static void add_message(transport_message *list, int *count, int peer, const float *data,
+// Nothing goes where there is nothing: the slice of a rank may be empty.
+static void add_message(transport_message *list, int *count, int peer, const mail *m, size_t first,
                         size_t n) {
     if (n > 0)
-        list[(*count)++] = (transport_message){peer, (void *)(uintptr_t)data, n * sizeof *data};
+        list[(*count)++] = (transport_message){peer, (float *)m->at + first, n * sizeof(float)};
 }
 
 // Every rank gets the others' vectors, its slice of them.
 static status exchange_terms(group *g, const float *const *mine, const piece *p, error *err) {
     const terms *t = &g->terms;
-    const int rank = g->base.rank, size = g->base.size;
+    const int rank = g->base.rank, size = g->base.size, count = terms_count(t, rank);
     const slice own = slice_of(p->length, size, rank);
+    const size_t n = own.high - own.low;
     int receives = 0, sends = 0;
+    status rc;
+    TRY(make_room(&g->outgoing, (size_t)count * p->length * sizeof(float), err));
+    for (int k = 0; k < count; k++)
+        memcpy((float *)g->outgoing.at + (size_t)k * p->length, mine[k] + p->first,
+               p->length * sizeof(float));
     for (int r = 0; r < size; r++) {
         const slice theirs = slice_of(p->length, size, r);
         if (r == rank) continue;
         for (int i = t->first[r]; i < t->first[r + 1]; i++)
-            add_message(g->receive, &receives, r, t->at[i], own.high - own.low);
-        for (int k = 0; k < terms_count(t, rank); k++)
-            add_message(g->send, &sends, r, mine[k] + p->first + theirs.low,
+            add_message(g->receive, &receives, r, &g->parts, (size_t)i * n, n);
+        for (int k = 0; k < count; k++)
+            add_message(g->send, &sends, r, &g->outgoing, (size_t)k * p->length + theirs.low,
                         theirs.high - theirs.low);
     }
-    return exchange(g, receives, sends, err);
+    rc = exchange(g, receives, sends, err);
+out:
+    return rc;
 }
 
+// The own sum is part 0.
 static status exchange_sums(group *g, float *out, const piece *p, error *err) {
     const int rank = g->base.rank, size = g->base.size;
     const slice own = slice_of(p->length, size, rank);
     int receives = 0, sends = 0;
+    status rc;
+    TRY(make_room(&g->incoming, p->length * sizeof(float), err));
     for (int r = 0; r < size; r++) {
         const slice theirs = slice_of(p->length, size, r);
         if (r == rank) continue;
-        add_message(g->receive, &receives, r, out + theirs.low, theirs.high - theirs.low);
-        add_message(g->send, &sends, r, out + own.low, own.high - own.low);
+        add_message(g->receive, &receives, r, &g->incoming, theirs.low, theirs.high - theirs.low);
+        add_message(g->send, &sends, r, &g->parts, 0, own.high - own.low);
     }
-    return exchange(g, receives, sends, err);
+    TRY(exchange(g, receives, sends, err));
+    const float *const from = g->incoming.at;
+    memcpy(out, from, own.low * sizeof *out);
+    if (own.high > own.low) memcpy(out + own.low, g->parts.at, (own.high - own.low) * sizeof *out);
+    memcpy(out + own.high, from + own.high, (p->length - own.high) * sizeof *out);
+out:
+    return rc;
 }
 
 static status reduce_round(group *g, const float *const *mine, float *out, const piece *p,
                            error *err) {
     const slice own = slice_of(p->length, g->base.size, g->base.rank);
-    const size_t n = own.high - own.low;
     status rc;
     TRY(find_terms(g, mine, p, err));
     TRY(exchange_terms(g, mine, p, err));
-    // Not over `out`: that may be any term, and a sum in the order of ranks can only go over the
-    // first.
-    if (n > 0) {
-        terms_sum(&g->terms, g->parts, n);
-        memcpy(out + p->first + own.low, g->parts, n * sizeof *out);
-    }
+    // A sum in the order of ranks can only go over the first term.
+    if (own.high > own.low) terms_sum(&g->terms, g->parts.at, own.high - own.low);
     TRY(exchange_sums(g, out + p->first, p, err));
 out:
     return rc;
 }
 
 static status reduce(group *g, const float *const *mine, float *out, size_t n, error *err) {
-    status rc = STATUS_OK;
-    for (size_t at = 0; at < n; at += ROUND) {
-        const piece p = {at, smaller(ROUND, n - at)};
+    const size_t most = (size_t)terms_most(&g->terms), length = ROUND / (most > 0 ? most : 1);
+    status rc;
+    TRY(check_whole(g, err));
+    for (size_t at = 0; at < n; at += length) {
+        const piece p = {at, smaller(length, n - at)};
         TRY(reduce_round(g, mine, out, &p, err));
     }
 out:
@@ -355,20 +400,25 @@ static bool take_leave(group *g) {
     return rc == STATUS_OK;
 }
 
-static void free_group(group *g) {
+// `untouched`: nothing is under way to or from its memory any more; else that stays for ever.
+static void free_group(group *g, bool untouched) {
     terms_release(&g->terms);
     free(g->receive);
     free(g->send);
-    free(g->parts);
     free(g->words);
+    if (untouched) {
+        free(g->incoming.at);
+        free(g->outgoing.at);
+        free(g->parts.at);
+    }
     free(g);
 }
 
 static void release(comm *c) {
     group *g = group_of(c);
     const bool orderly = !g->failed && take_leave(g);
-    g->transport->ops->close(g->transport, orderly);
-    free_group(g);
+    const bool untouched = g->transport->ops->close(g->transport, orderly);
+    free_group(g, untouched);
 }
 
 static const comm_ops ops = {
@@ -399,7 +449,7 @@ status comm_messages(transport *t, comm **out, error *err) {
     *out = &g->base;
     return STATUS_OK;
 out:
-    if (g) free_group(g);
-    t->ops->close(t, false);
+    if (g) free_group(g, true); // nothing has begun
+    (void)t->ops->close(t, false);
     return rc;
 }

@@ -17,6 +17,10 @@
 // others in turn; who waits in an earlier one gets what it waits for. A rank that dies tells
 // nobody: that the launcher must notice, and end the job (mpirun does; srun with
 // --kill-on-bad-exit).
+//
+// Memory. All messages lie in memory of the group, and are copied to and from the caller's: an
+// exchange that has failed cannot be called back, so its memory is kept as it is until the process
+// ends, and a rank that still gets what was sent gets it as it was.
 #ifndef LOCKSTEP_DIST_COMM_MESSAGES_H
 #define LOCKSTEP_DIST_COMM_MESSAGES_H
 

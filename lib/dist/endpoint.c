@@ -2,11 +2,10 @@
 
 #include <errno.h>
 #include <netdb.h>
-#include <netinet/in.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -14,25 +13,27 @@
 
 enum {
     LOOK_MS = 200,  // how often a wait looks for signals
-    RETRY_MS = 50,  // between two attempts to connect
+    RETRY_MS = 50,  // between two attempts to connect, or to listen
     BACKLOG = 1024, // ranks that may knock at the same time
 };
+
+static uint64_t after(uint64_t milliseconds) {
+    return clock_now() + milliseconds * 1000000;
+}
 
 static uint64_t milliseconds_left(uint64_t deadline) {
     const uint64_t now = clock_now();
     return now < deadline ? (deadline - now + 999999) / 1000000 : 0;
 }
 
-// Until something can be read or accepted (or, with file -1, just so long). *ready says whether it
-// was before the deadline.
-static status wait_until(int file, short what, uint64_t deadline, bool *ready, error *err) {
-    struct pollfd p = {.fd = file, .events = what};
+status endpoint_wait(struct pollfd *files, size_t count, uint64_t deadline, bool *ready,
+                     error *err) {
     *ready = false;
     for (;;) {
         if (signals_pending())
             return error_set(err, STATUS_STOPPED, "stopped while waiting for the other ranks");
         const uint64_t left = milliseconds_left(deadline);
-        const int n = poll(&p, 1, left < LOOK_MS ? (int)left : LOOK_MS);
+        const int n = poll(files, (nfds_t)count, left < LOOK_MS ? (int)left : LOOK_MS);
         if (n < 0 && errno != EINTR)
             return error_system(err, STATUS_FAILED, errno, "cannot wait for the other ranks");
         if (n > 0) *ready = true;
@@ -40,118 +41,181 @@ static status wait_until(int file, short what, uint64_t deadline, bool *ready, e
     }
 }
 
-static status resolve(const char *address, int port, int flags, struct addrinfo **list,
-                      error *err) {
-    char service[16];
+static status pause_between(error *err) {
+    bool ready;
+    return endpoint_wait(NULL, 0, after(RETRY_MS), &ready, err);
+}
+
+// ---- Names ----
+
+static status resolve(const char *address, struct addrinfo **list, error *err) {
     const struct addrinfo hints = {
-        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = flags | AI_NUMERICSERV};
-    snprintf(service, sizeof service, "%d", port);
-    const int rc = getaddrinfo(address, service, &hints, list);
+        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    const int rc = getaddrinfo(address, "0", &hints, list);
     if (rc == 0) return STATUS_OK;
     return error_set(err, STATUS_USAGE, "cannot find the host of rank 0: '%s': %s", address,
                      rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc));
 }
 
+// Only its own addresses can be bound.
+static bool is_own(const struct addrinfo *at) {
+    const int file = socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC, at->ai_protocol);
+    if (file < 0) return false;
+    const bool bound = bind(file, at->ai_addr, at->ai_addrlen) == 0;
+    close(file);
+    return bound;
+}
+
+status endpoint_check_address(const char *address, error *err) {
+    struct addrinfo *list;
+    bool own = false;
+    status rc = resolve(address, &list, err);
+    if (rc != STATUS_OK) return rc;
+    for (const struct addrinfo *at = list; at && !own; at = at->ai_next) own = is_own(at);
+    freeaddrinfo(list);
+    if (own) return STATUS_OK;
+    return error_set(err, STATUS_USAGE,
+                     "cannot join the group: 'MASTER_ADDR=%s': no address of this host: the ranks "
+                     "must run on the host that it names; several hosts need MPI: start the ranks "
+                     "with mpirun or srun, without MASTER_ADDR",
+                     address);
+}
+
+// The zero in front makes the name abstract. It bears the user's number, so that users do not get
+// in each other's way by accident.
+static socklen_t name_of(int port, struct sockaddr_un *name) {
+    *name = (struct sockaddr_un){.sun_family = AF_UNIX};
+    const int length = snprintf(name->sun_path + 1, sizeof name->sun_path - 1,
+                                "lockstep/%u/rendezvous/%d", (unsigned)geteuid(), port);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+}
+
+// Others can take a name on purpose.
+static bool is_of_this_user(int connection) {
+    struct ucred peer;
+    socklen_t bytes = sizeof peer;
+    return getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 &&
+           peer.uid == geteuid();
+}
+
 // ---- The side that waits ----
 
-static int listen_at(const struct addrinfo *at) {
-    const int yes = 1;
-    const int file = socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC, at->ai_protocol);
+static int listen_once(int port) {
+    struct sockaddr_un name;
+    const socklen_t bytes = name_of(port, &name);
+    const int file = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (file < 0) return -1;
-    // A run that ended a moment ago must not block its successor.
-    (void)setsockopt(file, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    if (bind(file, at->ai_addr, at->ai_addrlen) == 0 && listen(file, BACKLOG) == 0) return file;
+    if (bind(file, (const struct sockaddr *)&name, bytes) == 0 && listen(file, BACKLOG) == 0)
+        return file;
     const int why = errno;
     close(file);
     errno = why;
     return -1;
 }
 
-status endpoint_listen(const char *address, int port, int *listener, error *err) {
-    struct addrinfo *list;
-    int why = 0;
-    *listener = -1;
-    status rc = resolve(address, port, AI_PASSIVE, &list, err);
-    if (rc != STATUS_OK) return rc;
-    for (const struct addrinfo *at = list; at && *listener < 0; at = at->ai_next) {
-        *listener = listen_at(at);
-        // What the first address says counts, unless it is that it is none of ours.
-        if (*listener < 0 && (why == 0 || why == EADDRNOTAVAIL)) why = errno;
+status endpoint_listen(int port, int *listener, error *err) {
+    const uint64_t deadline = after(ENDPOINT_BUSY_SECONDS * 1000);
+    for (;;) {
+        *listener = listen_once(port);
+        if (*listener >= 0) return STATUS_OK;
+        if (errno != EADDRINUSE || clock_now() >= deadline)
+            return error_system(err, STATUS_FAILED, errno, "cannot listen: 'MASTER_PORT=%d'", port);
+        status rc = pause_between(err);
+        if (rc != STATUS_OK) return rc;
     }
-    freeaddrinfo(list);
-    if (*listener >= 0) return STATUS_OK;
-    if (why == EADDRNOTAVAIL)
-        return error_set(err, STATUS_USAGE,
-                         "cannot listen: '%s:%d': no address of this host: rank 0 must run on the "
-                         "host that MASTER_ADDR names",
-                         address, port);
-    return error_system(err, STATUS_FAILED, why, "cannot listen: '%s:%d'", address, port);
 }
 
-status endpoint_accept(int listener, uint64_t deadline, int *connection, error *err) {
-    bool ready = true;
-    *connection = -1;
-    while (ready) {
-        status rc = wait_until(listener, POLLIN, deadline, &ready, err);
-        if (rc != STATUS_OK) return rc;
-        if (ready) *connection = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-        if (*connection >= 0) return STATUS_OK;
-        if (ready && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
-            return error_system(err, STATUS_FAILED, errno, "cannot accept a rank");
+status endpoint_accept(int listener, int *connection, error *err) {
+    *connection = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    if (*connection < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
+        return error_system(err, STATUS_FAILED, errno, "cannot accept a rank");
+    if (*connection >= 0 && !is_of_this_user(*connection)) {
+        close(*connection);
+        *connection = -1;
     }
     return STATUS_OK;
 }
 
 // ---- The side that comes ----
 
-static int connect_to(const struct addrinfo *at) {
+static int connect_once(int port) {
+    struct sockaddr_un name;
+    const socklen_t bytes = name_of(port, &name);
     const struct timeval patience = {.tv_sec = 1}; // bounds connect, too
-    const int file = socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC, at->ai_protocol);
+    const int file = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (file < 0) return -1;
     (void)setsockopt(file, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-    if (connect(file, at->ai_addr, at->ai_addrlen) == 0) return file;
+    if (connect(file, (const struct sockaddr *)&name, bytes) == 0 && is_of_this_user(file))
+        return file;
     close(file);
     return -1;
 }
 
-status endpoint_connect(const char *address, int port, uint64_t deadline, int *connection,
-                        error *err) {
-    struct addrinfo *list;
-    *connection = -1;
-    status rc = resolve(address, port, 0, &list, err);
-    if (rc != STATUS_OK) return rc;
-    do {
-        for (const struct addrinfo *at = list; at && *connection < 0; at = at->ai_next)
-            *connection = connect_to(at);
-        bool ready;
-        if (*connection < 0)
-            rc = wait_until(-1, 0, clock_now() + RETRY_MS * UINT64_C(1000000), &ready, err);
-    } while (rc == STATUS_OK && *connection < 0 && clock_now() < deadline);
-    freeaddrinfo(list);
-    return rc;
+status endpoint_connect(int port, uint64_t deadline, int *connection, error *err) {
+    for (;;) {
+        *connection = connect_once(port);
+        if (*connection >= 0 || clock_now() >= deadline) return STATUS_OK;
+        status rc = pause_between(err);
+        if (rc != STATUS_OK) return rc;
+    }
 }
 
 // ---- Both ----
 
-status endpoint_receive(int connection, void *data, size_t bytes, uint64_t deadline,
-                        endpoint_news *news, error *err) {
-    for (size_t got = 0; got < bytes;) {
-        bool ready;
-        status rc = wait_until(connection, POLLIN, deadline, &ready, err);
-        if (rc != STATUS_OK) return rc;
-        *news = ENDPOINT_LATE;
-        if (!ready) return STATUS_OK;
-        const ssize_t n = recv(connection, (char *)data + got, bytes - got, MSG_DONTWAIT);
-        *news = ENDPOINT_CLOSED;
-        if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) return STATUS_OK;
-        if (n > 0) got += (size_t)n;
-    }
-    *news = ENDPOINT_WHOLE;
-    return STATUS_OK;
+// The file that came along with a message; -1: none.
+static int file_of(struct msghdr *message) {
+    int file = -1;
+    const struct cmsghdr *part = CMSG_FIRSTHDR(message);
+    if (part && part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS &&
+        part->cmsg_len == CMSG_LEN(sizeof file))
+        memcpy(&file, CMSG_DATA(part), sizeof file);
+    return file;
 }
 
-void endpoint_send(int connection, const void *data, size_t bytes) {
-    (void)!send(connection, data, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+endpoint_news endpoint_take(int connection, void *data, size_t bytes, int *file) {
+    _Alignas(struct cmsghdr) char extra[CMSG_SPACE(sizeof(int))];
+    struct iovec part = {.iov_base = data, .iov_len = bytes};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = extra, .msg_controllen = sizeof extra};
+    const ssize_t n = recvmsg(connection, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return ENDPOINT_LATE;
+    int came = n >= 0 ? file_of(&message) : -1;
+    const bool whole = n >= 0 && (size_t)n == bytes && !(message.msg_flags & MSG_TRUNC);
+    if (came >= 0 && (!whole || !file)) {
+        close(came);
+        came = -1;
+    }
+    if (file) *file = came;
+    return whole ? ENDPOINT_WHOLE : ENDPOINT_CLOSED;
+}
+
+status endpoint_receive(int connection, void *data, size_t bytes, int *file, uint64_t deadline,
+                        endpoint_news *news, error *err) {
+    struct pollfd at = {.fd = connection, .events = POLLIN};
+    if (file) *file = -1;
+    for (;;) {
+        bool ready;
+        status rc = endpoint_wait(&at, 1, deadline, &ready, err);
+        *news = ENDPOINT_LATE;
+        if (rc != STATUS_OK || !ready) return rc;
+        *news = endpoint_take(connection, data, bytes, file);
+        if (*news != ENDPOINT_LATE) return STATUS_OK;
+    }
+}
+
+void endpoint_send(int connection, const void *data, size_t bytes, int file) {
+    _Alignas(struct cmsghdr) char extra[CMSG_SPACE(sizeof(int))] = {0};
+    struct iovec part = {.iov_base = (void *)(uintptr_t)data, .iov_len = bytes};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    if (file >= 0) {
+        message.msg_control = extra;
+        message.msg_controllen = sizeof extra;
+        struct cmsghdr *along = CMSG_FIRSTHDR(&message);
+        *along = (struct cmsghdr){
+            .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof file)};
+        memcpy(CMSG_DATA(along), &file, sizeof file);
+    }
+    (void)!sendmsg(connection, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 bool endpoint_closed(int connection) {

@@ -33,13 +33,14 @@ status launch_detect(launch_environment *env, error *err) MUST_CHECK;
 
 // Joins the group. Whoever waits longer than env->seconds fails with STATUS_FAILED and names who is
 // missing. A signal that signals_watch noted ends the wait with STATUS_STOPPED. (By MPI it is the
-// launcher that waits, and SIGTERM and SIGINT end the process until all ranks are there.) The ranks
-// must agree on the size of the group; else all of them fail with STATUS_USAGE.
+// launcher that waits, and SIGTERM and SIGINT end the process until all ranks are there, and all
+// fail with STATUS_USAGE where they do not agree on the size of the group.)
 //
-// At an address: rank 0 listens, the others connect, and all map one shared memory. All
-// ranks must be on this host, and agree on the size of the vectors; else STATUS_USAGE. `n` is the
-// largest vector (floats) and `gather_bytes` the largest all_gather contribution that will be used;
-// larger ones work, but take more rounds.
+// At an address: rank 0 listens, the others connect, and all map one shared memory. All ranks must
+// be on this host, be of one user, and agree on the size of the group and of the vectors. Who does
+// not is sent away with STATUS_USAGE; the others go on waiting for one who does. `n` is the largest
+// vector (floats) and `gather_bytes` the largest all_gather contribution that will be used; larger
+// ones work, but take more rounds.
 status launch_join(const launch_environment *env, size_t n, size_t gather_bytes, comm **c,
                    error *err) MUST_CHECK;
 

@@ -1,7 +1,9 @@
 // The rendezvous: rank 0 listens; every other rank connects and says who it is. When all are there,
-// rank 0 tells each where the shared memory is (a descriptor of its own, which the others open
-// through /proc), each answers whether it could map it, and the connections close. Whatever is
-// wrong with one rank is told to all of them: nobody is left waiting.
+// rank 0 hands each the shared memory, each answers whether it could map it, and the connections
+// close. What is wrong with rank 0, or with a rank that has been let in, is told to all of them:
+// nobody is left waiting. Whoever does not fit is told so and sent away, and the others go on
+// waiting: it may belong to another group.
+#include <assert.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,9 +18,10 @@
 #include "dist/launch_mpi.h"
 
 enum {
-    PROTOCOL = 1,       // version of the two messages below
-    HELLO_MS = 1000,    // how long a connection may take to say what it wants
+    PROTOCOL = 2,       // version of the two messages below
+    MAPPING_MS = 10000, // how long a rank may take to map the shared memory
     FAREWELL_MS = 2000, // what a rank waits longer than rank 0, to hear from it who is missing
+    STRANGERS = 64,     // connections that have not said anything yet
     HOST_BYTES = 128,
 };
 
@@ -27,7 +30,7 @@ static const char magic[8] = {'L', 'O', 'C', 'K', 'S', 'T', 'E', 'P'};
 typedef struct hello {
     char magic[8];
     uint32_t protocol;
-    int32_t size, rank;
+    int32_t size, rank, unused;
     uint64_t n, gather_bytes;
     char host[HOST_BYTES];
 } hello;
@@ -35,18 +38,20 @@ typedef struct hello {
 typedef struct answer {
     char magic[8];
     uint32_t protocol;
-    int32_t code;          // a status; the text says why
-    int32_t process, file; // where the shared memory is
+    int32_t code; // a status; the text says why. STATUS_OK: the shared memory comes along
     uint64_t token;
     char text[1024];
 } answer;
+
+static_assert(sizeof(hello) == 8 + 4 * 4 + 2 * 8 + HOST_BYTES, "what is sent has no padding");
+static_assert(sizeof(answer) == 8 + 2 * 4 + 8 + 1024, "what is sent has no padding");
 
 static uint64_t after(uint64_t milliseconds) {
     return clock_now() + milliseconds * 1000000;
 }
 
-// What two processes that can map each other's memory have in common: the boot of the kernel, and
-// the space of process numbers (containers on one host have their own).
+// What two processes that can watch each other have in common: the boot of the kernel, and the
+// space of process numbers (containers on one host have their own).
 static void name_host(char *host) {
     char boot[64] = "", space[48] = "";
     const int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
@@ -78,27 +83,28 @@ typedef struct meeting {
     int listener;
     int *peers; // connections by rank; -1: not there
     int present;
+    int strangers[STRANGERS], waiting; // those that have not said anything; the first came first
+    error refused;                     // what was wrong with the last that did not fit; or nothing
 } meeting;
 
+// Does it fit? In words for whoever was sent away, and for the others.
 static status check_hello(const meeting *m, const hello *h, error *err) {
-    const char *const what = "cannot start the group";
     if (h->protocol != PROTOCOL)
-        return error_set(err, STATUS_USAGE, "%s: rank %d is of another version of lockstep", what,
-                         h->rank);
+        return error_set(err, STATUS_USAGE, "rank %d is of another version of lockstep", h->rank);
     if (h->size != m->own.size)
-        return error_set(err, STATUS_USAGE, "%s: rank %d says WORLD_SIZE=%d, rank 0 says %d", what,
-                         h->rank, h->size, m->own.size);
+        return error_set(err, STATUS_USAGE, "rank %d says WORLD_SIZE=%d, rank 0 says %d", h->rank,
+                         h->size, m->own.size);
     if (h->rank < 1 || h->rank >= h->size || m->peers[h->rank] >= 0)
-        return error_set(err, STATUS_USAGE, "%s: two processes say RANK=%d", what, h->rank);
+        return error_set(err, STATUS_USAGE, "two processes say RANK=%d", h->rank);
     if (memcmp(h->host, m->own.host, sizeof h->host) != 0)
         return error_set(
             err, STATUS_USAGE,
-            "%s: rank %d is on another host, or in another container, than rank 0: "
-            "several hosts need MPI: start the ranks with mpirun or srun, without MASTER_ADDR",
-            what, h->rank);
+            "rank %d is in another container than rank 0: ranks that cannot see each other need "
+            "MPI: start them with mpirun or srun, without MASTER_ADDR",
+            h->rank);
     if (h->n != m->own.n || h->gather_bytes != m->own.gather_bytes)
-        return error_set(err, STATUS_USAGE, "%s: ranks 0 and %d do not run the same experiment",
-                         what, h->rank);
+        return error_set(err, STATUS_USAGE, "ranks 0 and %d do not run the same experiment",
+                         h->rank);
     return STATUS_OK;
 }
 
@@ -114,68 +120,101 @@ static answer refusal(status rc, const error *err) {
 }
 
 static answer invitation(const shared_memory *s) {
-    answer a = {.protocol = PROTOCOL,
-                .process = (int32_t)getpid(),
-                .file = shared_file(s),
-                .token = shared_token(s)};
+    answer a = {.protocol = PROTOCOL, .token = shared_token(s)};
     memcpy(a.magic, magic, sizeof magic);
     return a;
 }
 
-// Takes the connection over. One that does not speak the protocol is none of ours.
-static status welcome(meeting *m, int connection, error *err) {
-    hello h;
-    endpoint_news news;
-    status rc = endpoint_receive(connection, &h, sizeof h, after(HELLO_MS), &news, err);
-    if (rc != STATUS_OK || news != ENDPOINT_WHOLE || memcmp(h.magic, magic, sizeof magic) != 0) {
-        close(connection);
-        return rc;
-    }
+static void send_away(const meeting *m, int connection, status rc) {
+    error why = m->refused;
+    error_prefix(&why, "cannot join the group: ");
+    const answer a = refusal(rc, &why);
+    endpoint_send(connection, &a, sizeof a, -1);
+    close(connection);
+}
+
+// Takes the connection over.
+static void welcome(meeting *m, const hello *h, int connection) {
     // A rank that gave up and was started again replaces its former self.
-    if (h.rank > 0 && h.rank < m->own.size && m->peers[h.rank] >= 0 &&
-        endpoint_closed(m->peers[h.rank])) {
-        close(m->peers[h.rank]);
-        m->peers[h.rank] = -1;
+    if (h->rank > 0 && h->rank < m->own.size && m->peers[h->rank] >= 0 &&
+        endpoint_closed(m->peers[h->rank])) {
+        close(m->peers[h->rank]);
+        m->peers[h->rank] = -1;
         m->present--;
     }
-    rc = check_hello(m, &h, err);
-    if (rc == STATUS_OK) {
-        m->peers[h.rank] = connection;
-        m->present++;
-        return STATUS_OK;
+    status rc = check_hello(m, h, &m->refused);
+    if (rc != STATUS_OK) {
+        send_away(m, connection, rc);
+        return;
     }
-    const answer a = refusal(rc, err);
-    endpoint_send(connection, &a, sizeof a);
-    close(connection);
-    return rc;
+    m->peers[h->rank] = connection;
+    m->present++;
+}
+
+static int forget_stranger(meeting *m, int i) {
+    const int connection = m->strangers[i];
+    m->waiting--;
+    memmove(m->strangers + i, m->strangers + i + 1, (size_t)(m->waiting - i) * sizeof(int));
+    return connection;
+}
+
+// One that does not speak the protocol is none of ours.
+static void hear(meeting *m, int i) {
+    hello h;
+    const endpoint_news news = endpoint_take(m->strangers[i], &h, sizeof h, NULL);
+    if (news == ENDPOINT_LATE) return;
+    const int connection = forget_stranger(m, i);
+    if (news == ENDPOINT_WHOLE && memcmp(h.magic, magic, sizeof magic) == 0)
+        welcome(m, &h, connection);
+    else
+        close(connection);
+}
+
+// Where there is no more room, whoever has been silent for longest goes.
+static status let_in(meeting *m, error *err) {
+    int connection;
+    status rc = endpoint_accept(m->listener, &connection, err);
+    if (rc != STATUS_OK || connection < 0) return rc;
+    if (m->waiting == STRANGERS) close(forget_stranger(m, 0));
+    m->strangers[m->waiting++] = connection;
+    return STATUS_OK;
 }
 
 static status name_missing(const meeting *m, error *err) {
     char list[256];
     size_t used = 0;
+    const char *const why = m->refused.message;
     for (int r = 1; r < m->own.size && used < sizeof list - 16; r++)
         if (m->peers[r] < 0)
             used += (size_t)snprintf(list + used, sizeof list - used, "%s%d", used ? ", " : "", r);
     return error_set(err, STATUS_FAILED,
-                     "cannot start the group: %d of %d ranks did not come within %d s: %s%s",
+                     "cannot start the group: %d of %d ranks did not come within %d s: %s%s%s%s",
                      m->own.size - m->present, m->own.size, m->env->seconds, list,
-                     used < sizeof list - 16 ? "" : ", and more");
+                     used < sizeof list - 16 ? "" : ", and more",
+                     *why ? "; one came and was sent away: " : "", why);
 }
 
 static status gather_peers(meeting *m, uint64_t deadline, error *err) {
     while (m->present < m->own.size) {
-        int connection;
-        status rc = endpoint_accept(m->listener, deadline, &connection, err);
-        if (rc == STATUS_OK && connection < 0) rc = name_missing(m, err);
-        if (rc == STATUS_OK) rc = welcome(m, connection, err);
+        struct pollfd at[1 + STRANGERS] = {{.fd = m->listener, .events = POLLIN}};
+        const int waiting = m->waiting;
+        bool ready;
+        for (int i = 0; i < waiting; i++)
+            at[1 + i] = (struct pollfd){.fd = m->strangers[i], .events = POLLIN};
+        status rc = endpoint_wait(at, 1 + (size_t)waiting, deadline, &ready, err);
+        if (rc == STATUS_OK && !ready) rc = name_missing(m, err);
+        if (rc != STATUS_OK) return rc;
+        for (int i = waiting - 1; i >= 0; i--)
+            if (at[1 + i].revents) hear(m, i);
+        if (at[0].revents) rc = let_in(m, err);
         if (rc != STATUS_OK) return rc;
     }
     return STATUS_OK;
 }
 
-static void tell_all(const meeting *m, const answer *a) {
+static void tell_all(const meeting *m, const answer *a, int file) {
     for (int r = 1; r < m->own.size; r++)
-        if (m->peers[r] >= 0) endpoint_send(m->peers[r], a, sizeof *a);
+        if (m->peers[r] >= 0) endpoint_send(m->peers[r], a, sizeof *a, file);
 }
 
 // Waits until every peer has mapped the shared memory: from then on its lock tells whether it
@@ -184,7 +223,7 @@ static status await_peers(const meeting *m, shared_memory *s, uint64_t deadline,
     for (int r = 1; r < m->own.size; r++) {
         int32_t code = STATUS_FAILED;
         endpoint_news news;
-        status rc = endpoint_receive(m->peers[r], &code, sizeof code, deadline, &news, err);
+        status rc = endpoint_receive(m->peers[r], &code, sizeof code, NULL, deadline, &news, err);
         if (rc == STATUS_OK && (news != ENDPOINT_WHOLE || code != STATUS_OK)) {
             shared_fail(s, r, SHARED_DIED);
             rc = error_set(err, STATUS_FAILED, "cannot start the group: rank %d %s", r,
@@ -201,16 +240,16 @@ static status found_group(meeting *m, comm **c, error *err) {
     shared_memory *s;
     answer a;
     status rc;
-    TRY(endpoint_listen(m->env->address, m->env->port, &m->listener, err));
+    TRY(endpoint_listen(m->env->port, &m->listener, err));
     TRY(gather_peers(m, deadline, err));
     TRY(shared_create(m->own.size, m->own.n, m->own.gather_bytes, &s, err));
     TRY(comm_shm(s, 0, true, c, err));
     a = invitation(s);
-    tell_all(m, &a);
-    return await_peers(m, s, after(FAREWELL_MS), err);
+    tell_all(m, &a, shared_file(s));
+    return await_peers(m, s, after(MAPPING_MS), err);
 out:
     a = refusal(rc, err);
-    tell_all(m, &a);
+    tell_all(m, &a, -1);
     return rc;
 }
 
@@ -226,6 +265,7 @@ static status lead(const launch_environment *env, const hello *own, comm **c, er
     }
     for (int r = 0; r < env->size; r++)
         if (m.peers[r] >= 0) close(m.peers[r]);
+    for (int i = 0; i < m.waiting; i++) close(m.strangers[i]);
     if (m.listener >= 0) close(m.listener);
     free(m.peers);
     return rc;
@@ -234,9 +274,9 @@ static status lead(const launch_environment *env, const hello *own, comm **c, er
 // ---- The others ----
 
 static status read_answer(const launch_environment *env, int connection, uint64_t deadline,
-                          answer *a, error *err) {
+                          answer *a, int *file, error *err) {
     endpoint_news news;
-    status rc = endpoint_receive(connection, a, sizeof *a, deadline, &news, err);
+    status rc = endpoint_receive(connection, a, sizeof *a, file, deadline, &news, err);
     if (rc != STATUS_OK) return rc;
     if (news == ENDPOINT_LATE)
         return error_set(err, STATUS_FAILED,
@@ -257,24 +297,26 @@ static status read_answer(const launch_environment *env, int connection, uint64_
 
 static status follow(const launch_environment *env, const hello *own, comm **c, error *err) {
     const uint64_t deadline = after((uint64_t)env->seconds * 1000);
-    int connection = -1;
+    int connection = -1, file = -1;
     answer a;
     shared_memory *s;
     status rc;
-    TRY(endpoint_connect(env->address, env->port, deadline, &connection, err));
+    TRY(endpoint_connect(env->port, deadline, &connection, err));
     if (connection < 0) {
         rc = error_set(err, STATUS_FAILED,
                        "cannot join the group: rank 0 did not come to '%s:%d' within %d s",
                        env->address, env->port, env->seconds);
         goto out;
     }
-    endpoint_send(connection, own, sizeof *own);
-    TRY(read_answer(env, connection, deadline + FAREWELL_MS * UINT64_C(1000000), &a, err));
-    rc = shared_open((pid_t)a.process, a.file, a.token, &s, err);
+    endpoint_send(connection, own, sizeof *own, -1);
+    TRY(read_answer(env, connection, deadline + FAREWELL_MS * UINT64_C(1000000), &a, &file, err));
+    rc = shared_open(file, a.token, &s, err);
+    file = -1;
     if (rc == STATUS_OK) rc = comm_shm(s, env->rank, true, c, err);
     const int32_t code = (int32_t)rc;
-    endpoint_send(connection, &code, sizeof code);
+    endpoint_send(connection, &code, sizeof code, -1);
 out:
+    if (file >= 0) close(file);
     if (connection >= 0) close(connection);
     return rc;
 }
@@ -284,6 +326,8 @@ status launch_join(const launch_environment *env, size_t n, size_t gather_bytes,
     *c = NULL;
     if (env->size == 1) return comm_self(c, err);
     if (env->mpi) return launch_mpi_join(env->rank, env->size, c, err);
+    status rc = endpoint_check_address(env->address, err);
+    if (rc != STATUS_OK) return rc;
     const hello own = introduce(env, n, gather_bytes);
     return env->rank == 0 ? lead(env, &own, c, err) : follow(env, &own, c, err);
 }

@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/process.h"
 #include "dist/comm_shm.h"
 #include "dist/launch.h"
 
@@ -56,8 +56,7 @@ out:
 }
 
 _Noreturn static void be_rank(job *j, int rank, launch_body body, void *argument) {
-    // The parent may have died before it could have been told to take us along.
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != j->parent) _exit(STATUS_FAILED);
+    if (!process_end_with(j->parent, SIGKILL)) _exit(STATUS_FAILED);
     sigaction(SIGCHLD, &j->child_before, NULL);
     sigprocmask(SIG_SETMASK, &j->mask_before, NULL);
     error *report = shared_report(j->shared, rank);
@@ -158,6 +157,7 @@ static status start(job *j, launch_body body, void *argument, const logger *log,
             return error_system(err, STATUS_FAILED, why, "cannot start rank %d of %d", r, j->size);
         }
         j->children[r].process = process;
+        shared_expect(j->shared, r, process);
         j->running++;
         log_debug(log, "rank %d is process %d", r, (int)process);
     }

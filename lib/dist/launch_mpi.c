@@ -61,7 +61,7 @@ status launch_mpi_join(int rank, int size, comm **c, error *err) {
     rc = comm_messages(t, c, err);
     t = NULL;
 out:
-    if (t) t->ops->close(t, t->size == 1);
+    if (t) (void)t->ops->close(t, t->size == 1);
     free(path);
     return rc;
 }

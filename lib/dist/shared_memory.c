@@ -21,6 +21,13 @@
 #include "base/memory.h"
 #include "base/reduction_tree.h"
 
+// Places in a meeting where a rank may die or be stopped. A test that includes this file puts that
+// there; nothing stands there otherwise.
+enum { MEETING_ENTERED, MEETING_COUNTED, MEETING_LAST, MEETING_OPENED, MEETING_POINTS };
+#ifndef MEETING_POINT
+#define MEETING_POINT(s, rank, point) ((void)0)
+#endif
+
 static_assert(ATOMIC_INT_LOCK_FREE == 2, "atomic words are shared between processes");
 
 enum {
@@ -36,8 +43,8 @@ enum {
 
 typedef struct slot {
     _Alignas(SHARED_ALIGNMENT) atomic_int presence; // below
-    atomic_uint arrived; // the generation that this rank waits for the end of, plus GENERATION
-    atomic_int process;  // to tell whether it is stopped
+    atomic_uint counted; // the generation in whose meeting this rank is counted, plus GENERATION
+    atomic_int process;  // to tell whether it is stopped; 0: not known
     error report;
 } slot;
 
@@ -152,21 +159,23 @@ static bool is_ours(shared_memory *s, uint64_t token) {
     return fits;
 }
 
-status shared_open(pid_t process, int fd, uint64_t token, shared_memory **out, error *err) {
-    char path[64];
+static status not_ours(error *err) {
+    return error_set(err, STATUS_FAILED, "cannot map shared memory: what came is not ours");
+}
+
+status shared_open(int file, uint64_t token, shared_memory **out, error *err) {
     struct stat info;
+    status rc = STATUS_FAILED;
     *out = NULL;
     shared_memory *s = new_shared(err);
-    if (!s) return STATUS_FAILED;
-    status rc;
-    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)process, fd);
-    s->file = open(path, O_RDWR | O_CLOEXEC);
-    if (s->file < 0 || fstat(s->file, &info) != 0) {
-        rc = error_system(err, STATUS_FAILED, errno, "cannot open shared memory: '%s'", path);
-        goto out;
+    if (!s) {
+        if (file >= 0) close(file);
+        return rc;
     }
-    if (!S_ISREG(info.st_mode) || info.st_size < (off_t)sizeof(control)) {
-        rc = error_set(err, STATUS_FAILED, "cannot map shared memory: '%s': not ours", path);
+    s->file = file;
+    if (fstat(file, &info) != 0 || !S_ISREG(info.st_mode) ||
+        info.st_size < (off_t)sizeof(control)) {
+        rc = not_ours(err);
         goto out;
     }
     s->bytes = (size_t)info.st_size;
@@ -174,7 +183,7 @@ status shared_open(pid_t process, int fd, uint64_t token, shared_memory **out, e
     if (is_ours(s, token))
         s->spin = enough_processors(s->control->size);
     else
-        rc = error_set(err, STATUS_FAILED, "cannot map shared memory: '%s': not ours", path);
+        rc = not_ours(err);
 out:
     if (rc != STATUS_OK) {
         shared_free(s);
@@ -245,6 +254,10 @@ status shared_attach(shared_memory *s, int rank, error *err) {
     return STATUS_OK;
 }
 
+void shared_expect(shared_memory *s, int rank, pid_t process) {
+    atomic_store(&s->control->slots[rank].process, (int)process);
+}
+
 static void wake(control *c) {
     syscall(SYS_futex, &c->word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
@@ -306,20 +319,28 @@ static status failure(const shared_memory *s, error *err) {
 
 // ---- Meeting ----
 
-// Looks for a reason why ranks that have not arrived never will. `stalled` counts how often in
-// turn one was found stopped: the clock would also count the time that the whole job was stopped.
+// Is there no such meeting any more? Its word has changed, or it was none.
+static bool is_over(const control *c, unsigned generation) {
+    return generation != NO_MEETING && atomic_load(&c->word) != generation;
+}
+
+// Looks for a reason why ranks that are not known to be counted never will be. `stalled` counts how
+// often in turn one was found stopped: the clock would also count the time that the whole job was
+// stopped.
 static void look_around(shared_memory *s, unsigned generation, int *stalled) {
     control *c = s->control;
     bool stopped = false;
     for (int r = 0; r < c->size; r++) {
         slot *other = &c->slots[r];
-        // Order matters: one that arrives and then leaves must not be taken for one that left.
+        // Order matters: one that was counted, or ended the meeting, and left after that must not
+        // be taken for one that left it.
         const int presence = atomic_load(&other->presence);
         const bool dead = presence == PRESENT && is_dead(s, r);
-        if (atomic_load(&other->arrived) == generation + GENERATION) continue;
+        if (atomic_load(&other->counted) == generation + GENERATION) continue;
+        if (is_over(c, generation)) return;
         if (presence == GONE) shared_fail(s, r, SHARED_LEFT);
         if (dead) shared_fail(s, r, SHARED_DIED);
-        if (presence != PRESENT || dead || !is_stopped(s, r)) continue;
+        if (presence == GONE || dead || !is_stopped(s, r)) continue;
         stopped = true;
         if ((int64_t)*stalled * SHARED_PATIENCE_MS >= (int64_t)s->stall_seconds * 1000)
             shared_fail(s, r, SHARED_STALLED);
@@ -359,18 +380,31 @@ static void wait_for_change(shared_memory *s, unsigned word) {
     atomic_fetch_sub(&c->sleepers, 1);
 }
 
-status shared_meet(shared_memory *s, int rank, error *err) {
+// For the last that comes. It is never marked as counted: until the word has changed the others
+// must hear of its death.
+static status open_meeting(shared_memory *s, int rank, unsigned word, error *err) {
     control *c = s->control;
-    unsigned word = atomic_load(&c->word);
-    if (word & FAILED) return failure(s, err);
-    atomic_store(&c->slots[rank].arrived, word + GENERATION);
-    if (atomic_fetch_add(&c->arrivals, 1) != c->size - 1) {
-        wait_for_change(s, word);
-        // A failure that came when the meeting was over is the next one's.
-        return (atomic_load(&c->word) & ~(unsigned)FAILED) != word ? STATUS_OK : failure(s, err);
-    }
+    (void)rank; // tests ask for it
     atomic_store(&c->arrivals, 0);
+    MEETING_POINT(s, rank, MEETING_LAST);
     if (!atomic_compare_exchange_strong(&c->word, &word, word + GENERATION)) return failure(s, err);
+    MEETING_POINT(s, rank, MEETING_OPENED);
     if (atomic_load(&c->sleepers) > 0) wake(c);
     return STATUS_OK;
+}
+
+// A rank may die, or be stopped, anywhere in here. It is counted before it is marked: one that is
+// marked but not counted would be taken for one that has come.
+status shared_meet(shared_memory *s, int rank, error *err) {
+    control *c = s->control;
+    const unsigned word = atomic_load(&c->word);
+    if (word & FAILED) return failure(s, err);
+    MEETING_POINT(s, rank, MEETING_ENTERED);
+    const bool last = atomic_fetch_add(&c->arrivals, 1) == c->size - 1;
+    MEETING_POINT(s, rank, MEETING_COUNTED);
+    if (last) return open_meeting(s, rank, word, err);
+    atomic_store(&c->slots[rank].counted, word + GENERATION);
+    wait_for_change(s, word);
+    // A failure that came when the meeting was over is the next one's.
+    return (atomic_load(&c->word) & ~(unsigned)FAILED) != word ? STATUS_OK : failure(s, err);
 }

@@ -13,9 +13,10 @@
 //
 // Death. Each rank holds a record lock on one byte of the file, byte r for rank r; the kernel
 // releases it when the process ends, however it ends. A rank that has slept SHARED_PATIENCE_MS
-// looks at the locks of those that are missing. That needs no process numbers, so it is safe from
-// their reuse, and it costs nothing while all goes well. (A process loses its locks with the first
-// descriptor of the file that it closes, so it opens the file once.)
+// looks at the locks of those that are not known to be counted in the meeting. That needs no
+// process numbers, so it is safe from their reuse, and it costs nothing while all goes well. (A
+// process loses its locks with the first descriptor of the file that it closes, so it opens the
+// file once.)
 #ifndef LOCKSTEP_DIST_SHARED_MEMORY_H
 #define LOCKSTEP_DIST_SHARED_MEMORY_H
 
@@ -49,9 +50,9 @@ typedef enum shared_failure {
 status shared_create(int size, size_t n, size_t gather_bytes, shared_memory **s,
                      error *err) MUST_CHECK;
 
-// Maps the one that another process of this user made: its file `fd` there. `token` must be
-// its own, so that nothing else is mapped by accident.
-status shared_open(pid_t process, int fd, uint64_t token, shared_memory **s, error *err) MUST_CHECK;
+// Maps the one that another process made, whose file this is; it is closed along with *s, also when
+// this fails. `token` must be its own, so that nothing else is mapped by accident.
+status shared_open(int file, uint64_t token, shared_memory **s, error *err) MUST_CHECK;
 
 // Unmaps and closes. NULL is fine.
 void shared_free(shared_memory *s);
@@ -60,6 +61,8 @@ int shared_size(const shared_memory *s);
 int shared_file(const shared_memory *s);
 uint64_t shared_token(const shared_memory *s);
 
+// That process will be rank `rank`: should it be stopped before it is, the others learn of it.
+void shared_expect(shared_memory *s, int rank, pid_t process);
 // This process is rank `rank` from now on.
 status shared_attach(shared_memory *s, int rank, error *err) MUST_CHECK;
 // It is so no longer: from now on to wait for this rank is an error.

@@ -34,9 +34,9 @@ typedef struct transport_ops {
     // The next word that has come, and from whom; *peer = -1 where none has. Never waits.
     status (*hear)(transport *t, int *peer, uint64_t *word, error *err);
     // The end. Orderly: all ranks close it so, none has begun what is not done, and nothing is lost
-    // that was sent. Otherwise the others are left alone at once, and the data of what was begun
-    // is not touched any more.
-    void (*close)(transport *t, bool orderly);
+    // that was sent. Otherwise the others are left alone at once. False: the data of what was begun
+    // may still be read and written, until the process ends.
+    bool (*close)(transport *t, bool orderly);
 } transport_ops;
 
 struct transport {
@@ -47,7 +47,7 @@ struct transport {
 // lockstep-mpi.so exports one function of this name, so that the tools start where MPI is not. It
 // joins the ranks of an MPI launcher; `describe` is what MPI calls itself, for messages.
 #define TRANSPORT_MPI_SYMBOL "lockstep_transport_mpi"
-enum { TRANSPORT_MPI_ABI = 1, TRANSPORT_DESCRIBE_BYTES = 256 };
+enum { TRANSPORT_MPI_ABI = 2, TRANSPORT_DESCRIBE_BYTES = 256 };
 typedef status transport_mpi_entry(int abi, transport **t, char describe[TRANSPORT_DESCRIBE_BYTES],
                                    error *err);
 transport_mpi_entry lockstep_transport_mpi;

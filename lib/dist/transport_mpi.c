@@ -1,4 +1,5 @@
-// Messages by MPI: what lockstep-mpi.so exports. Only calls of MPI-1 are used, from one thread.
+// Messages by MPI: what lockstep-mpi.so exports. Only calls of MPI-2 are used, from one
+// thread.
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,9 +110,9 @@ out:
 // ---- Life ----
 
 // What is under way may still be written to: then all stays where it is until the process ends.
-static void close_mpi(transport *t, bool orderly) {
+static bool close_mpi(transport *t, bool orderly) {
     mpi_transport *m = mpi_of(t);
-    if (!orderly) return;
+    if (!orderly) return false;
     (void)MPI_Waitall(m->base.size, m->telling, m->statuses);
     (void)MPI_Comm_free(&m->messages);
     (void)MPI_Comm_free(&m->words);
@@ -121,6 +122,7 @@ static void close_mpi(transport *t, bool orderly) {
     free(m->telling);
     free(m->told);
     free(m);
+    return true;
 }
 
 static const transport_ops ops = {
@@ -144,12 +146,19 @@ static void describe_library(char text[TRANSPORT_DESCRIBE_BYTES]) {
     text[to] = 0;
 }
 
+// Batches are prepared by other threads, which leave MPI alone.
 static status start(error *err) {
-    int done = 0, provided;
+    int done = 0, provided = MPI_THREAD_SINGLE;
     status rc;
     TRY(check(MPI_Initialized(&done), "asking whether it has begun", err));
-    if (!done)
+    if (done)
+        TRY(check(MPI_Query_thread(&provided), "asking for threads", err));
+    else
         TRY(check(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided), "starting", err));
+    if (provided < MPI_THREAD_FUNNELED)
+        rc = error_set(err, STATUS_USAGE,
+                       "cannot join the group: this MPI allows no threads (it does not provide "
+                       "MPI_THREAD_FUNNELED): build or take one that does");
 out:
     return rc;
 }

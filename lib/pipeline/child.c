@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/process.h"
 #include "base/signals.h"
 
 typedef struct child {
@@ -28,8 +28,7 @@ static _Noreturn void become(const child *c) {
     signal(SIGINT, SIG_DFL);
     signal(SIGQUIT, SIG_DFL);
     signal(SIGXFSZ, SIG_DFL);
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() != c->parent) _exit(STATUS_FAILED); // it died before that took effect
+    if (!process_end_with(c->parent, SIGTERM)) _exit(STATUS_FAILED);
     if (c->out >= 0) dup2(c->out, STDOUT_FILENO);
     if (c->said >= 0) dup2(c->said, STDERR_FILENO);
     execvp(c->command->items[0], c->command->items);

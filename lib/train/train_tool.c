@@ -25,6 +25,7 @@ static const char NOTES[] =
     "train-ddp starts its own ranks, unless --world-size is not given and the environment says\n"
     "that it is one of several: RANK and WORLD_SIZE, with MASTER_ADDR and MASTER_PORT, of\n"
     "torchrun; or those of mpirun or srun, whose ranks meet by MPI and may be on several hosts.\n"
+    "Ranks at an address wait 60 s for each other, or LOCKSTEP_RENDEZVOUS_SECONDS.\n"
     "\n"
     "Exit codes: 0 done; 1 failed (also: the loss is no longer finite, no GPU); 2 usage; 3 input\n"
     "refused; 5 stopped by SIGTERM or SIGUSR1, state saved. LOCKSTEP_ISA=v4, v3 or baseline in\n"

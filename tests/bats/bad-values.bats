@@ -150,8 +150,8 @@ state_of() {
     need_program zstd
     local own
     "$BIN/train-single" -q --experiment e.yaml --train "$train" --out run --stop-after-steps 1
-    "$BIN/train-single" -q --experiment e.yaml --train "$train" --out done
-    own=$("$BIN/manifest" get done/manifest.yaml bits)
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --out ended
+    own=$("$BIN/manifest" get ended/manifest.yaml bits)
     plain run/state.st.zst good.st
     poison good.st other.st "bits=$((own + 1))"
     poison good.st none.st bits=
@@ -163,12 +163,12 @@ state_of() {
     fails_with 3 "run/state.st.zst'.* does not say .* of $own: .*without --resume" \
         "$BIN/train-single" --experiment e.yaml --train "$train" --out run --resume
     # Likewise a finished run, which would be left as it is.
-    sed -i "s/^bits: .*/bits: $((own + 1))/" done/manifest.yaml
-    fails_with 3 "done/manifest.yaml'.*revision $((own + 1)) .* of $own" \
-        "$BIN/train-single" --experiment e.yaml --train "$train" --out done --resume
-    succeeds "$BIN/train-single" -q --experiment e.yaml --train "$train" --out done
+    sed -i "s/^bits: .*/bits: $((own + 1))/" ended/manifest.yaml
+    fails_with 3 "ended/manifest.yaml'.*revision $((own + 1)) .* of $own" \
+        "$BIN/train-single" --experiment e.yaml --train "$train" --out ended --resume
+    succeeds "$BIN/train-single" -q --experiment e.yaml --train "$train" --out ended
     succeeds "$BIN/train-single" -q --experiment e.yaml --train "$train" --out run
-    [ "$(content run/model.st.zst)" = "$(content done/model.st.zst)" ]
+    [ "$(content run/model.st.zst)" = "$(content ended/model.st.zst)" ]
 }
 
 @test "the epoch that warms up is no part of the seconds an epoch" {

@@ -157,6 +157,11 @@ END
     done
 }
 
+# all_ended WORD: no process has WORD in its command line.
+all_ended() {
+    ! pgrep -f -- "$1" >/dev/null
+}
+
 # stop_early EPOCHS: a training that is stopped once it has saved.
 stop_early() {
     local pid
@@ -188,6 +193,25 @@ stop_early() {
     [ -s "$ARTIFACTS/${key#../}/1/train/state.st.zst" ]
     succeeds pipeline runs
     [[ $output == *" 0+2 "*"+N: executions that were stopped or are running"* ]] || fail "$output"
+}
+
+@test "make that is killed takes the pipeline and the training along, and the next one goes on" {
+    local make state=$ARTIFACTS/tiny/seed-11/train/state.st.zst
+    make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" experiment EXP="$TINY" EPOCHS=2500 >"$WORK/log" 2>&1 3>&- &
+    make=$!
+    wait_until grep -q '^train .*running' "$WORK/log"
+    wait_for "$state"
+    kill -KILL "$make"
+    wait "$make" || true
+    wait_until all_ended "$ARTIFACTS"
+    # It was asked to end, and has saved.
+    grep -q 'stopped by SIGTERM at step .*make experiment' "$WORK/log" || fail "$(cat "$WORK/log")"
+    make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" experiment EXP="$TINY" EPOCHS=2500 >"$WORK/again" 2>&1 3>&- &
+    make=$!
+    wait_until grep -q 'going on from step' "$WORK/again"
+    kill -KILL "$make"
+    wait "$make" || true
+    wait_until all_ended "$ARTIFACTS"
 }
 
 @test "more epochs continue a finished run where the schedule allows it, and end in the same bits" {

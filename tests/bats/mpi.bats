@@ -250,3 +250,20 @@ END
         --iterations 3 --out '$WORK/bench'"
     [ "$("$BIN/manifest" get bench/manifest.yaml run.hosts.1.host)" = "$two" ]
 }
+
+@test "an MPI that allows no threads is refused" {
+    cat >single.c <<'END'
+#include <mpi.h>
+int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
+    int code = PMPI_Init_thread(argc, argv, required, provided);
+    *provided = MPI_THREAD_SINGLE;
+    return code;
+}
+END
+    need_program mpicc
+    mpicc -shared -fPIC single.c -o single.so
+    run timeout 60 mpirun -n 2 env LD_PRELOAD="$WORK/single.so" "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out
+    [ "$status" -eq 2 ] || fail "$status: $output"
+    [[ $output == *"this MPI allows no threads"* ]] || fail "$output"
+    unfinished out
+}

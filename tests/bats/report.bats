@@ -346,6 +346,16 @@ END
     grep -q '^tiny.speedup,.*,SIMULATED: costs 9' out/report.csv
 }
 
+@test "as many ranks and threads as cores are measured, and have no mark" {
+    a_run a ranks=4 threads=1
+    a_run b ranks=2 threads=2
+    succeeds "$REPORT" a --out out
+    lacks out/report.md "†"
+    lacks out/report.csv SIMULATED
+    succeeds "$REPORT" b --out out
+    lacks out/report.csv SIMULATED
+}
+
 @test "a machine that was busy is told at the time, and gives no verdict" {
     # A baseline that waited for 73 % of its time beside a process that took both cores.
     local machine='"machine": {"wall_seconds": 10, "cpu_seconds": 5.4, "waited_seconds": 14.6, "others_seconds": 14, "cores": 2}'

@@ -181,6 +181,37 @@ restarts() {
     [ "$(wc -l <err)" -eq 1 ]
 }
 
+# Steps before the end of the epoch: which rank is told makes no difference to how soon they stop.
+@test "a rank that is asked to stop does so inside the epoch, whichever it is" {
+    local rank step
+    train=$BATS_FILE_TMPDIR/many/train.st.zst
+    for rank in 0 1; do
+        rm -rf out
+        victim=
+        begin train-ddp --experiment unsaved.yaml --set epochs=50 --checkpoint-every 20
+        wait_for out/state.st.zst
+        find_child "$rank"
+        kill -TERM "$victim"
+        ends 5
+        step=$(sed -n 's/.*at step \([0-9]*\), state saved.*/\1/p' err)
+        [ "$((step % 2000))" -ne 0 ] || fail "rank $rank: $(cat err)"
+    done
+}
+
+@test "a resume right after the death of all goes on" {
+    local i
+    for i in 1 2 3 4 5; do
+        rm -rf out
+        setsid "$BIN/train-ddp" -q --experiment e.yaml --set epochs=2500 --train "$train" --out "$WORK/out" --world-size 4 &
+        pid=$!
+        wait_for out/state.st.zst
+        kill -KILL -- "-$pid"
+        succeeds "$BIN/train-ddp" -q --experiment e.yaml --set epochs=2500 --train "$train" --out out --resume --stop-after-steps 1
+        wait "$pid" || true
+        pid=
+    done
+}
+
 @test "what would only fail again is not tried again" {
     fails_with 1 "step [0-9]+.*(nan|inf)" "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out \
         --max-restarts 3 --set optimizer.lr=100000

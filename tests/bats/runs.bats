@@ -231,6 +231,19 @@ old_run() {
     [ "$(find "$ARTIFACTS/runs" -name manifest.yaml -path '*/train/*' | wc -l)" -eq 2 ]
 }
 
+@test "a state that does not say of which revision it is begins no longer run" {
+    need_program zstd
+    need_program "$PYTHON"
+    local train=$ARTIFACTS/runs/$KEY/1/train
+    zstd -dqc "$train/state.st.zst" >state.st
+    "$PYTHON" "$ROOT/tests/python/poison.py" state.st old.st bits=
+    zstd -qf old.st -o "$train/state.st.zst"
+    sed -i "/path: state.st.zst/{n;s/bytes: .*/bytes: $(stat -c %s "$train/state.st.zst")/}" "$train/manifest.yaml"
+    succeeds pipeline experiment x EPOCHS=2
+    trained 1
+    [[ $output == *"(epochs 1 → 2, from the start: its state does not say of which revision of the arithmetic it is)"* ]] || fail "$output"
+}
+
 @test "a study and an experiment that share runs train them once" {
     printf '%s\n' 'schema: lockstep.study/1' 'name: s' 'base: x' 'vary: {loader_workers: [0, 1]}' >experiments/s.yaml
     succeeds pipeline experiment s

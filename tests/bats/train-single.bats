@@ -119,6 +119,21 @@ sys.exit(not (any(0.95 <= s <= 1.05 for s in shares) and max(shares) <= 1.05))
 END
 }
 
+# The first epoch also warms up.
+@test "the seconds of an epoch are the median of those after the first" {
+    need_python
+    write_experiment five.yaml epochs=5
+    "$BIN/train-single" -q --experiment five.yaml --train "$train" --out out
+    "$PYTHON" - "$("$BIN/manifest" get --json out/manifest.yaml results.epochs results.seconds_per_epoch)" <<'END'
+import json, statistics, sys
+found = json.loads(sys.argv[1])
+seconds = [e["seconds"] for e in found["results.epochs"]]
+assert len(seconds) == 5
+middle = statistics.median(seconds[1:])
+assert abs(found["results.seconds_per_epoch"] - middle) <= 1e-9 * middle, (found, middle)
+END
+}
+
 @test "--print-key depends on what changes the bits, and on nothing else" {
     key() { "$BIN/train-single" --experiment e.yaml --train "$train" "$@" --print-key; }
     local one

@@ -172,7 +172,7 @@ int main(void) {
                                               cmocka_unit_test(test_orders),
                                               cmocka_unit_test(test_serial_launches)};
     error err = {0};
-    suite = (engine_suite){NULL, executions};
+    suite = (engine_suite){NULL, executions, .sums_groups = false};
     if (backend_open("cuda", &suite.be, &err) != STATUS_OK) {
         fprintf(stderr, "%s\n", err.message);
         return 1;

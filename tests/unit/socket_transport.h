@@ -114,9 +114,22 @@ static inline status sockets_hear(transport *t, int *peer, uint64_t *word, error
     return STATUS_OK;
 }
 
-static inline void sockets_leave(transport *t, bool orderly) {
+static inline bool sockets_leave(transport *t, bool orderly) {
     (void)orderly;
     free(t);
+    return true;
+}
+
+// What a transport may still do with an exchange that has failed: writes over all that it has not
+// received, and says whether any of what it has not sent consists of `forbidden`.
+static inline bool sockets_go_on(transport *t, unsigned char written, unsigned char forbidden) {
+    socket_transport *x = sockets_of(t);
+    bool found = false;
+    for (int i = 0; i < x->receives; i++) memset(x->receive[i].data, written, x->receive[i].bytes);
+    for (int i = 0; i < x->sends; i++)
+        if (x->send[i].bytes > 0)
+            found = found || memchr(x->send[i].data, forbidden, x->send[i].bytes) != NULL;
+    return found;
 }
 
 // NULL: no memory.

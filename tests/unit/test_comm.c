@@ -2,6 +2,7 @@
 // what the living learn of the dead. Ranks are processes; where it does not matter they are also
 // run as threads, so that ThreadSanitizer can watch them.
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -43,6 +44,7 @@ typedef struct medium {
     shared_memory *shared;
     sockets sockets;
     status (*tell)(transport *t, int peer, uint64_t word, error *err); // NULL: sockets_tell
+    status (*test)(transport *t, bool *done, error *err);              // NULL: sockets_test
 } medium;
 
 typedef struct rank_run {
@@ -54,13 +56,16 @@ typedef struct rank_run {
     pthread_t thread;
 } rank_run;
 
+static _Thread_local transport *own_transport; // of a rank that is connected by sockets
+
 static transport *join(const medium *m, int rank, transport_ops *ops) {
     transport *t = sockets_join(&m->sockets, rank);
-    if (t && m->tell) {
-        *ops = *t->ops;
-        ops->tell = m->tell;
-        t->ops = ops;
-    }
+    if (!t) return NULL;
+    *ops = *t->ops;
+    if (m->tell) ops->tell = m->tell;
+    if (m->test) ops->test = m->test;
+    t->ops = ops;
+    own_transport = t;
     return t;
 }
 
@@ -549,6 +554,111 @@ static void ranks_may_leave_at_any_time(void **state) {
     }
 }
 
+// ---- What is under way when an exchange fails ----
+
+enum { OWN = 0x5A, LATE = 0xEE, MUCH = 1 << 20 }; // bytes: more than sockets hold
+
+// What came late went elsewhere, and what is still sent is not what the caller has there now.
+static status check_own(unsigned char *memory, size_t bytes, error *err) {
+    memset(memory, OWN, bytes);
+    if (sockets_go_on(own_transport, LATE, OWN))
+        return error_set(err, STATUS_INPUT, "the caller's memory is still sent");
+    for (size_t i = 0; i < bytes; i++)
+        if (memory[i] != OWN)
+            return error_set(err, STATUS_INPUT, "byte %zu of the caller's memory was written", i);
+    return STATUS_OK;
+}
+
+// A collective that needs rank 2, which is gone; then the caller's memory is its own again.
+static status fail_to_gather(comm *c, const void *argument, error *err) {
+    const size_t bytes = MUCH * (size_t)(c->size + 1);
+    (void)argument;
+    if (c->rank == 2) return STATUS_OK;
+    unsigned char *memory = calloc(bytes, 1);
+    status rc = c->ops->all_gather(c, memory, MUCH, memory + MUCH, err);
+    const status own = check_own(memory, bytes, err);
+    free(memory);
+    return own == STATUS_OK ? rc : own;
+}
+
+static status fail_to_reduce(comm *c, const void *argument, error *err) {
+    (void)argument;
+    if (c->rank == 2) return STATUS_OK;
+    float *memory = calloc(MUCH, sizeof *memory);
+    status rc = c->ops->reduce_fast(c, memory, MUCH, err);
+    const status own = check_own((unsigned char *)memory, MUCH * sizeof *memory, err);
+    free(memory);
+    return own == STATUS_OK ? rc : own;
+}
+
+static void memory_is_the_callers_after_a_failure(void **state) {
+    (void)state;
+    const rank_body bodies[] = {fail_to_gather, fail_to_reduce};
+    for (int i = 0; i < 2; i++) {
+        medium m;
+        result *out = new_results();
+        open_medium(&m, false, 3, 1, 1);
+        run_processes(&m, 3, bodies[i], NULL, out);
+        for (int r = 0; r < 2; r++) {
+            assert_string_equal(out[r].err.message,
+                                "rank 2 left the group while others waited for it");
+            assert_int_equal(out[r].rc, STATUS_FAILED);
+        }
+        close_medium(&m);
+        free_results(out);
+    }
+}
+
+static volatile int *progress; // of each rank, for all to see: collectives that have succeeded
+
+// Rank 2's third exchange breaks down when the others have had all of it.
+static status test_until_third(transport *t, bool *done, error *err) {
+    static _Thread_local int exchanges;
+    status rc = sockets_test(t, done, err);
+    if (rc != STATUS_OK || !*done || t->rank != 2 || ++exchanges < 3) return rc;
+    while (progress[0] < 3 || progress[1] < 3) usleep(1000);
+    return error_set(err, STATUS_FAILED, "the line is dead");
+}
+
+// How many collectives succeeded is what the message says.
+static status gather_until_failure(comm *c, const void *argument, error *err) {
+    const size_t bytes = 100;
+    unsigned char mine[100], all[300];
+    int succeeded = 0;
+    status rc = STATUS_OK;
+    (void)argument;
+    for (; rc == STATUS_OK && succeeded < 10; succeeded += rc == STATUS_OK) {
+        memset(mine, c->rank * 16 + succeeded, bytes);
+        rc = c->ops->all_gather(c, mine, bytes, all, err);
+        for (int r = 0; r < c->size && rc == STATUS_OK; r++)
+            for (size_t i = 0; i < bytes; i++)
+                if (all[(size_t)r * bytes + i] != r * 16 + succeeded)
+                    return error_set(err, STATUS_INPUT, "rank %d's part is wrong", r);
+        if (rc == STATUS_OK) progress[c->rank]++;
+    }
+    error_prefix(err, "%d: ", succeeded);
+    return rc;
+}
+
+static void by_messages_some_may_succeed(void **state) {
+    (void)state;
+    static const char *const expected[] = {"3: rank 2 failed", "3: rank 2 failed",
+                                           "2: the line is dead"};
+    medium m;
+    result *out = new_results();
+    open_medium(&m, false, 3, 1, 1);
+    m.test = test_until_third;
+    progress = (volatile int *)(void *)new_results();
+    run_processes(&m, 3, gather_until_failure, NULL, out);
+    for (int r = 0; r < 3; r++) {
+        assert_string_equal(out[r].err.message, expected[r]);
+        assert_int_equal(out[r].rc, STATUS_FAILED);
+    }
+    free_results((result *)(void *)(uintptr_t)progress);
+    close_medium(&m);
+    free_results(out);
+}
+
 static void the_others_give_up_on_a_stopped_rank(void **state) {
     (void)state;
     expect_news(be_stopped, 1, 1000, "rank 2 is stopped, and did not go on in time");
@@ -600,7 +710,7 @@ static void a_failure_reaches_everybody(void **state) {
     free_results(out);
 }
 
-// ---- Segments ----
+// ---- Shared memory ----
 
 static void nonsense_is_refused(void **state) {
     (void)state;
@@ -609,9 +719,9 @@ static void nonsense_is_refused(void **state) {
     assert_int_equal(shared_create(SHARED_MAX_RANKS + 1, 1, 1, &s, &err), STATUS_USAGE);
     assert_null(s);
     assert_int_equal(shared_create(2, SIZE_MAX / 8, 1, &s, &err), STATUS_USAGE);
-    assert_int_equal(shared_open(getpid(), 12345, 0, &s, &err), STATUS_FAILED);
-    assert_non_null(strstr(err.message, "No such file"));
-    assert_int_equal(shared_open(getpid(), 0, 0, &s, &err), STATUS_FAILED);
+    assert_int_equal(shared_open(-1, 0, &s, &err), STATUS_FAILED);
+    assert_int_equal(shared_open(open("/dev/null", O_RDWR), 0, &s, &err), STATUS_FAILED);
+    assert_non_null(strstr(err.message, "not ours"));
     assert_null(s);
 }
 
@@ -620,11 +730,10 @@ static void only_the_right_token_opens(void **state) {
     error err;
     shared_memory *s, *other;
     assert_int_equal(shared_create(2, 100, 100, &s, &err), STATUS_OK);
-    const pid_t process = getpid();
     const uint64_t token = shared_token(s);
-    assert_int_equal(shared_open(process, shared_file(s), token + 1, &other, &err), STATUS_FAILED);
+    assert_int_equal(shared_open(dup(shared_file(s)), token + 1, &other, &err), STATUS_FAILED);
     assert_non_null(strstr(err.message, "not ours"));
-    assert_int_equal(shared_open(process, shared_file(s), token, &other, &err), STATUS_OK);
+    assert_int_equal(shared_open(dup(shared_file(s)), token, &other, &err), STATUS_OK);
     assert_int_equal(shared_size(other), 2);
     size_t room;
     shared_vectors(s, 1, &room)[room - 1] = 42; // both see the same memory
@@ -646,6 +755,8 @@ int main(void) {
         cmocka_unit_test(the_others_learn_that_a_rank_left),
         cmocka_unit_test(who_left_is_blamed_whoever_tells),
         cmocka_unit_test(ranks_may_leave_at_any_time),
+        cmocka_unit_test(memory_is_the_callers_after_a_failure),
+        cmocka_unit_test(by_messages_some_may_succeed),
         cmocka_unit_test(the_others_give_up_on_a_stopped_rank),
         cmocka_unit_test(a_slow_rank_is_waited_for),
         cmocka_unit_test(a_failure_reaches_everybody),

@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/signals.h"
+#include "dist/endpoint.h"
 #include "dist/launch.h"
 
 // Whoever waits in vain for a rank does so for 20 s at least, and a busy machine takes seconds for
@@ -492,16 +493,18 @@ static int free_port(void) {
     return ntohs(at.sin_port);
 }
 
-// Connections to a port of this host. Those that wait to be accepted count, and will be in order.
+// Connections to rank 0. Those that wait to be accepted count, and will be in order.
 static int connections_to(int port) {
-    char line[512];
-    unsigned local, state;
+    enum { LISTENS = 1 << 16 };
+    char line[512], name[256], expected[64];
+    unsigned flags;
     int count = 0;
-    FILE *file = fopen("/proc/net/tcp", "r");
+    FILE *file = fopen("/proc/net/unix", "r");
     if (!file) return 0;
+    snprintf(expected, sizeof expected, "@lockstep/%u/rendezvous/%d", (unsigned)geteuid(), port);
     while (fgets(line, sizeof line, file))
-        if (sscanf(line, " %*d: %*x:%x %*x:%*x %x", &local, &state) == 2)
-            count += (int)local == port && state == 1; // established
+        if (sscanf(line, "%*s %*s %*s %x %*s %*s %*s %255s", &flags, name) == 2)
+            count += strcmp(name, expected) == 0 && !(flags & LISTENS);
     fclose(file);
     return count;
 }
@@ -602,12 +605,22 @@ static void a_missing_rank_0_is_named(void **state) {
     free_members(m);
 }
 
-// One of three is different: all must hear what is wrong.
-static void expect_refusal(member *m, int count, const char *message) {
-    join_all(m, count);
-    for (int r = 0; r < count; r++) {
-        assert_int_equal(m[r].rc, STATUS_USAGE);
-        assert_string_equal(m[r].err.message, message);
+// The last of three is different: it is told so at once, and the others when the time is up.
+static void expect_refusal(member *m, const char *message) {
+    char whole[256];
+    m[0].env.seconds = 3;
+    m[2].behind = 1;
+    join_all(m, 3);
+    snprintf(whole, sizeof whole, "cannot join the group: %s", message);
+    assert_int_equal(m[2].rc, STATUS_USAGE);
+    assert_string_equal(m[2].err.message, whole);
+    snprintf(whole, sizeof whole,
+             "cannot start the group: 1 of 3 ranks did not come within 3 s: 2; one came and was "
+             "sent away: %s",
+             message);
+    for (int r = 0; r < 2; r++) {
+        assert_int_equal(m[r].rc, STATUS_FAILED);
+        assert_string_equal(m[r].err.message, whole);
         assert_true(m[r].took_ms < SOON_MS);
     }
     free_members(m);
@@ -617,24 +630,44 @@ static void two_of_a_rank_are_refused(void **state) {
     (void)state;
     member *m = new_members(3, "127.0.0.1");
     m[2].env.rank = 1;
-    m[2].behind = 1;
-    expect_refusal(m, 3, "cannot start the group: two processes say RANK=1");
+    expect_refusal(m, "two processes say RANK=1");
 }
 
 static void another_world_size_is_refused(void **state) {
     (void)state;
     member *m = new_members(3, "127.0.0.1");
     m[2].env.size = 4;
-    m[2].behind = 1;
-    expect_refusal(m, 3, "cannot start the group: rank 2 says WORLD_SIZE=4, rank 0 says 3");
+    expect_refusal(m, "rank 2 says WORLD_SIZE=4, rank 0 says 3");
 }
 
 static void another_experiment_is_refused(void **state) {
     (void)state;
     member *m = new_members(3, "127.0.0.1");
     m[2].n = 101;
-    m[2].behind = 1;
-    expect_refusal(m, 3, "cannot start the group: ranks 0 and 2 do not run the same experiment");
+    expect_refusal(m, "ranks 0 and 2 do not run the same experiment");
+}
+
+// A rank of another group at the same port, before all of this one are there.
+static void another_group_is_sent_away(void **state) {
+    (void)state;
+    member *m = new_members(2, "127.0.0.1");
+    m[2].env.size = 3;
+    pid_t processes[3];
+    for (int i = 0; i < 3; i++) {
+        const int r = (int[]){0, 2, 1}[i];
+        processes[r] = fork();
+        if (processes[r] == 0) {
+            join_and_meet(&m[r]);
+            _exit(0);
+        }
+        if (r == 2) assert_int_equal(waitpid(processes[r], NULL, 0), processes[r]);
+    }
+    for (int r = 0; r < 2; r++) waitpid(processes[r], NULL, 0);
+    assert_int_equal(m[2].rc, STATUS_USAGE);
+    assert_string_equal(m[2].err.message,
+                        "cannot join the group: rank 2 says WORLD_SIZE=3, rank 0 says 2");
+    for (int r = 0; r < 2; r++) assert_int_equal(m[r].rc, STATUS_OK);
+    free_members(m);
 }
 
 static void addresses_that_cannot_be(void **state) {
@@ -653,26 +686,66 @@ static void addresses_that_cannot_be(void **state) {
 
 static void a_port_in_use_is_named(void **state) {
     (void)state;
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    error err;
+    int listener;
+    char message[64];
     member *m = new_members(2, "127.0.0.1");
-    const int file = socket(AF_INET, SOCK_STREAM, 0);
-    at.sin_port = htons((uint16_t)m[0].env.port);
-    assert_int_equal(bind(file, (struct sockaddr *)&at, sizeof at), 0);
-    assert_int_equal(listen(file, 1), 0);
+    assert_int_equal(endpoint_listen(m[0].env.port, &listener, &err), STATUS_OK);
     join_all(m, 1);
     assert_int_equal(m[0].rc, STATUS_FAILED);
-    assert_non_null(strstr(m[0].err.message, "cannot listen: '127.0.0.1:"));
-    assert_non_null(strstr(m[0].err.message, "Address already in use"));
-    close(file);
+    snprintf(message, sizeof message, "cannot listen: 'MASTER_PORT=%d': Address already in use",
+             m[0].env.port);
+    assert_string_equal(m[0].err.message, message);
+    close(listener);
     free_members(m);
+}
+
+// Rank 0 of a run that is ending is waited for.
+static void a_port_that_becomes_free_is_taken(void **state) {
+    (void)state;
+    error err;
+    int listener;
+    member *m = new_members(2, "127.0.0.1");
+    pid_t processes[2];
+    assert_int_equal(endpoint_listen(m[0].env.port, &listener, &err), STATUS_OK);
+    for (int r = 0; r < 2; r++) {
+        processes[r] = fork();
+        if (processes[r] == 0) {
+            close(listener);
+            join_and_meet(&m[r]);
+            _exit(0);
+        }
+        if (r == 0) usleep(300000);
+        if (r == 0) close(listener);
+    }
+    for (int r = 0; r < 2; r++) waitpid(processes[r], NULL, 0);
+    for (int r = 0; r < 2; r++) assert_int_equal(m[r].rc, STATUS_OK);
+    free_members(m);
+}
+
+static int knock(int port) {
+    error err;
+    int connection;
+    const uint64_t deadline = clock_now() + SOON_MS * UINT64_C(1000000);
+    if (endpoint_connect(port, deadline, &connection, &err) != STATUS_OK || connection < 0)
+        _exit(1);
+    return connection;
+}
+
+// One that talks nonsense, one that hangs up, and more that are silent than rank 0 has room for.
+static _Noreturn void be_strange(int port) {
+    char text[300] = "GET / HTTP/1.1\r\n";
+    const int talker = knock(port), quitter = knock(port);
+    endpoint_send(talker, text, sizeof text, -1);
+    close(quitter);
+    for (int i = 0; i < 100; i++) (void)knock(port);
+    pause();
+    _exit(0);
 }
 
 static void strangers_are_ignored(void **state) {
     (void)state;
     member *m = new_members(2, "127.0.0.1");
-    struct sockaddr_in at = {.sin_family = AF_INET,
-                             .sin_port = htons((uint16_t)m[0].env.port),
-                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     pid_t processes[2];
     processes[0] = fork();
     if (processes[0] == 0) {
@@ -680,29 +753,20 @@ static void strangers_are_ignored(void **state) {
         _exit(0);
     }
     const pid_t stranger = fork();
-    if (stranger == 0) { // one that talks nonsense, and one that hangs up
-        for (int i = 0; i < 2; i++) {
-            char text[300] = "GET / HTTP/1.1\r\n";
-            int file;
-            while (file = socket(AF_INET, SOCK_STREAM, 0),
-                   connect(file, (struct sockaddr *)&at, sizeof at) != 0) {
-                close(file);
-                usleep(1000);
-            }
-            if (i == 0 && write(file, text, sizeof text) < 0) _exit(1);
-            close(file);
-        }
-        _exit(0);
-    }
-    waitpid(stranger, NULL, 0);
+    if (stranger == 0) be_strange(m[0].env.port);
+    await_connections(m[0].env.port, 60);
     processes[1] = fork();
     if (processes[1] == 0) {
         join_and_meet(&m[1]);
         _exit(0);
     }
     for (int r = 0; r < 2; r++) waitpid(processes[r], NULL, 0);
-    assert_int_equal(m[0].rc, STATUS_OK);
-    assert_int_equal(m[1].rc, STATUS_OK);
+    kill(stranger, SIGKILL);
+    waitpid(stranger, NULL, 0);
+    for (int r = 0; r < 2; r++) {
+        assert_int_equal(m[r].rc, STATUS_OK);
+        assert_true(m[r].took_ms < SOON_MS);
+    }
     free_members(m);
 }
 
@@ -783,8 +847,10 @@ int main(void) {
         cmocka_unit_test(two_of_a_rank_are_refused),
         cmocka_unit_test(another_world_size_is_refused),
         cmocka_unit_test(another_experiment_is_refused),
+        cmocka_unit_test(another_group_is_sent_away),
         cmocka_unit_test(addresses_that_cannot_be),
         cmocka_unit_test(a_port_in_use_is_named),
+        cmocka_unit_test(a_port_that_becomes_free_is_taken),
         cmocka_unit_test(strangers_are_ignored),
         cmocka_unit_test(a_joined_rank_that_dies_is_named),
         cmocka_unit_test(a_signal_ends_the_wait),

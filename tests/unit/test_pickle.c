@@ -87,6 +87,17 @@ static void refuses(const uint8_t *file, size_t bytes, const char *why) {
     if (!strstr(err.message, why)) fail_msg("'%s' does not say '%s'", err.message, why);
 }
 
+static void begins_with_nothing(void **state) {
+    pickle p;
+    (void)state;
+    assert_int_equal(pickle_parse(BYTES("\x80\x02)."), "p", &p, NULL), STATUS_OK);
+    assert_int_equal(p.root->kind, PICKLE_TUPLE);
+    pickle_release(&p);
+    assert_int_equal(pickle_parse(BYTES("\x80\x02(t."), "p", &p, NULL), STATUS_OK);
+    assert_int_equal(p.root->count, 0);
+    pickle_release(&p);
+}
+
 static void executes_nothing(void **state) {
     (void)state;
     refuses(BYTES("\x80\x02"
@@ -186,9 +197,13 @@ static void knows_few_opcodes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_both_pythons), cmocka_unit_test(decodes_latin1),
-        cmocka_unit_test(executes_nothing),   cmocka_unit_test(refuses_what_is_wrong),
-        cmocka_unit_test(refuses_a_bomb),     cmocka_unit_test(survives_every_cut_and_change),
+        cmocka_unit_test(reads_both_pythons),
+        cmocka_unit_test(decodes_latin1),
+        cmocka_unit_test(begins_with_nothing),
+        cmocka_unit_test(executes_nothing),
+        cmocka_unit_test(refuses_what_is_wrong),
+        cmocka_unit_test(refuses_a_bomb),
+        cmocka_unit_test(survives_every_cut_and_change),
         cmocka_unit_test(knows_few_opcodes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -429,7 +429,9 @@ status pickle_parse(const uint8_t *file, size_t bytes, const char *name, pickle 
     error own;
     pickle_machine m = {
         .result = p, .file = file, .bytes = bytes, .name = name, .err = err ? err : &own};
-    status rc = run(&m);
+    // There from the start: no values of an empty stack are values at some place, too.
+    status rc = memory_grow((void **)&m.stack, &m.capacity, 1, sizeof *m.stack, m.err);
+    if (rc == STATUS_OK) rc = run(&m);
     free(m.stack);
     free(m.marks);
     free(m.memo);

@@ -1,0 +1,41 @@
+# The torture of what stands: faults, kills, bugs on purpose, fuzzers. docs/reliability.md says what for.
+
+# SLICE=1: 3 minutes in all; LONG=1: hours. BATTERIES="faults seeded": some of them. SEED: of all.
+TORTURE      := $(BUILD)/torture
+ASAN_BIN     := $(BUILD)/obj/asan/bin
+FUZZERS      := $(patsubst tests/torture/fuzz/%.c,%,$(filter-out %/fuzz.c %/loop.c,$(wildcard tests/torture/fuzz/*.c)))
+# With libFuzzer where there is clang; without it, and in a slice, they are called by a loop of our own.
+LIBFUZZER     = $(call once,LIBFUZZER,echo 'int LLVMFuzzerTestOneInput(void);int LLVMFuzzerTestOneInput(void){return 0;}' | \
+                  $(CLANG) -x c -fsanitize=fuzzer$(comma)address - -o /dev/null 2>/dev/null && echo yes)
+FUZZ_BIN      = $(if $(SLICE),$(OBJ_ASAN),$(if $(LIBFUZZER),$(BUILD)/obj/fuzz,$(OBJ_ASAN)))/fuzzers
+OBJ_ASAN     := $(BUILD)/obj/asan
+
+MEETING_TEST := $(patsubst %.c,$(OBJ)/%,$(wildcard tests/unit/test_meeting.c))
+
+.PHONY: torture torture-parts torture-asan torture-fuzzers
+torture: torture-parts ## Torture what stands: one line a battery, 35 minutes; BATTERIES="faults seeded", SLICE=1, LONG=1
+	@BIN='$(abspath $(BUILD)/bin)' ASAN_BIN='$(abspath $(ASAN_BIN))' FUZZ_BIN='$(abspath $(FUZZ_BIN))' \
+	    MEETING_TEST='$(abspath $(MEETING_TEST))' TORTURE_BUILD='$(abspath $(TORTURE))' CC='$(CC)' JOBS='$(JOBS)' SLICE='$(SLICE)' LONG='$(LONG)' \
+	    SEED='$(SEED)' BATTERIES='$(BATTERIES)' tests/torture/run
+torture-parts: all $(TORTURE)/faults.so $(MEETING_TEST)
+	@$(MAKE) --no-print-directory MODE=asan torture-asan
+	@$(if $(SLICE),,$(if $(LIBFUZZER),$(MAKE) --no-print-directory MODE=fuzz CC=$(CLANG) torture-fuzzers))
+torture-asan: $(TOOLS:%=$(ASAN_BIN)/%) $(FUZZERS:%=$(OBJ)/fuzzers/%)
+torture-fuzzers: $(FUZZERS:%=$(OBJ)/fuzzers/%)
+
+$(TORTURE)/faults.so: tests/torture/faults.c $(OBJ)/flags
+	@mkdir -p $(@D)
+	$(call step,CC,$<)
+	$(Q)$(CC) $(CPPFLAGS_ALL) -std=c17 $(WARNINGS) $(if $(WERROR),-Werror) -O2 -fPIC -shared $< -o $@ -ldl
+
+# Readers of files, and what they need: no kernels, whose bugs are not found by bytes.
+FUZZED_LIB   := $(OBJ)/fuzzers/liblockstep.a
+FUZZED       := $(filter-out lib/compute/cpu/% lib/train/% lib/pipeline/%,$(LIBSRC))
+$(FUZZED_LIB): $(FUZZED:%.c=$(OBJ)/%.o)
+	@mkdir -p $(@D); rm -f $@
+	$(call step,AR,$@)
+	$(Q)$(AR) rcs $@ $^
+$(OBJ)/fuzzers/%: $(OBJ)/tests/torture/fuzz/%.o $(OBJ)/tests/torture/fuzz/fuzz.o \
+                  $(if $(filter fuzz,$(MODE)),,$(OBJ)/tests/torture/fuzz/loop.o) $(FUZZED_LIB)
+	$(call step,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS_ALL) $(if $(filter fuzz,$(MODE)),-fsanitize=fuzzer) $^ $(LDLIBS_ALL) -o $@

@@ -1,0 +1,66 @@
+#!/usr/bin/env bats
+# What the README and the pages of docs/ tell a reader to do, and where they send them.
+
+load helpers
+
+setup() {
+    cd "$ROOT" || return
+}
+
+# blocks FILE: the commands in its blocks of shell, without comments.
+blocks() {
+    awk '/^```sh$/ { inside = 1; next } /^```/ { inside = 0 } inside' "$1" | sed 's/ *# .*//; /^$/d'
+}
+
+# table_commands FILE: those in its tables.
+table_commands() {
+    # shellcheck disable=SC2016 # the backquotes are Markdown's
+    grep '^|' "$1" | grep -o '`\(make\|build/bin/[a-z-]*\) [^`]*`' | tr -d '`'
+}
+
+@test "every file that is linked to is there" {
+    local page link
+    for page in README.md README.zh.md CONTRIBUTING.md docs/*.md; do
+        while read -r link; do
+            [ -e "$(dirname "$page")/${link%%#*}" ] || fail "$page: $link"
+        done < <(grep -o '](\([^)]*\))' "$page" | sed 's/^](//; s/)$//' | grep -v '^http\|^#\|^mailto')
+    done
+}
+
+@test "every target of make and every experiment that is named exists" {
+    local targets page line word name
+    targets=" $(make -s help | awk '{ print $1 }' | tr '\n' ' ') "
+    for page in README.md README.zh.md docs/*.md; do
+        while read -r line; do
+            for word in ${line#make }; do
+                case $word in
+                EXP=mine | EXP=flowers) ;; # of the reader
+                EXP=* | A=* | B=*)
+                    name=${word#*=}
+                    [ -n "$(find experiments -name "$name.yaml")" ] || fail "$page: no experiment '$name': $line"
+                    ;;
+                *=*) ;;
+                *) [[ $targets == *" $word "* ]] || fail "$page: no target '$word': $line" ;;
+                esac
+            done
+        done < <({ blocks "$page"; table_commands "$page"; } | grep '^make ' | sed 's/"[^"]*"//g')
+    done
+}
+
+@test "both READMEs have the same commands" {
+    { blocks README.md; table_commands README.md; } >"$WORK/en"
+    { blocks README.zh.md; table_commands README.zh.md; } | sed 's/ REPORT_FLAGS="--lang zh"//' >"$WORK/zh"
+    diff "$WORK/en" "$WORK/zh" || fail "they differ"
+    [ "$(wc -l <"$WORK/en")" -ge 20 ]
+}
+
+@test "the proof in the README, on drawn images" {
+    need_tool synth-cifar shard train-single train-ddp
+    sed -n '/^## Proof/,/^## /p' README.md >"$WORK/proof.md"
+    blocks "$WORK/proof.md" | sed "s|^fetch-cifar --out .*|synth-cifar -q --train 512 --test 32 --out .|
+        s|experiments/|$ROOT/experiments/|
+        s|^train-[a-z]* |& -q --set dataset=synthetic --set epochs=1 |" >"$WORK/proof.sh"
+    cd "$WORK" || return
+    PATH=$BIN:$PATH succeeds sh -e proof.sh
+    [[ $output == *identical* ]] || fail "$output"
+}

@@ -1,0 +1,25 @@
+# make torture: that what it needs is there. The batteries themselves are no part of make test.
+load helpers
+
+@test "every bug in tests/torture/bugs can be put into the source, and its test exists" {
+    need_program git
+    local patch test file name
+    cd "$ROOT"
+    for patch in tests/torture/bugs/*.patch; do
+        git apply --check "$patch" || fail "$patch does not apply: write the bug again"
+        grep -q '^Bug: .' "$patch" || fail "$patch: no 'Bug: WHAT'"
+        test=$(sed -n 's/^Test: //p' "$patch")
+        file=${test%%: *}
+        name=${test#"$file"}
+        name=${name#: }
+        [ -f "$file" ] || fail "$patch: no test file '$file'"
+        grep -qF -- "${name:-test}" "$file" || fail "$patch: no test '$name' in $file"
+    done
+}
+
+@test "a battery that there is not is named, and nothing runs" {
+    run env BATTERIES="faults fautls" tests/torture/run
+    [ "$status" -eq 2 ]
+    [[ ${lines[0]} == "torture: no battery 'fautls': there are seeded fuzzers "* ]] || fail "$output"
+    [ "${#lines[@]}" -eq 1 ] || fail "$output"
+}

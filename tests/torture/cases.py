@@ -1,0 +1,201 @@
+"""Command lines of every tool, what they write and print, and how they may fail: for the batteries `faults` and
+`full`."""
+import collections
+import os
+import re
+import shutil
+import struct
+import zipfile
+import zlib
+
+from battery import (ROOT, TORTURE_BUILD, Failure, digest, files_below, must, no_temporary_files, run, small_data,
+                     small_experiment, tool)
+
+LIBRARY = os.path.join(TORTURE_BUILD, "faults.so")
+READS = ["read", "open"]  # of an input
+# Times are in these, or hashes of files that hold times: bytes differ from run to run.
+WITH_TIMES = ("steps.st.zst", "state.st.zst", "manifest.yaml")
+
+# What the tools of a pipeline say while all is well.
+TALK = re.compile(r"train-\w+: epoch [0-9]|import-images: .* [0-9]+ classes, ")
+
+
+class Case:
+    """A command line. {F} is the folder of fixtures, {W} that of the trial; outputs lie in {W}/out."""
+
+    def __init__(self, words, before=None, stdout=False, code=0, weight=1, unread=(3,)):
+        """before: the fixture that the output folder begins as. stdout: what it prints is its output.
+        unread: codes, besides 1, with which it may end where an input cannot be read."""
+        self.words, self.before, self.stdout = words.split(), before, stdout
+        self.code, self.weight, self.unread = code, weight, unread
+        self.tool = self.words[0]
+
+    def fixed(self, file):
+        """Are the bytes of an output the same in every run?"""
+        if self.tool == "bench-allreduce" or file.endswith(".lock") or os.path.basename(file) in WITH_TIMES:
+            return False
+        return self.tool != "pipeline" or file.endswith("model.st.zst")
+
+    def command(self, fixtures, work):
+        words = [w.replace("{F}", fixtures).replace("{W}", work) for w in self.words]
+        return [tool(words[0])] + words[1:]
+
+
+TRAIN = "-q --experiment {F}/e.yaml --train {F}/data/train.st.zst --test {F}/data/test.st.zst --out {W}/out "
+CASES = {
+    "synth-cifar": Case("synth-cifar -q --train 30 --test 10 --shape 1,8,8 --out {W}/out"),
+    "shard": Case("shard -q --shards 3 --in {F}/data/train.st.zst --out {W}/out"),
+    "import-images of a folder": Case("import-images --from {F}/pictures --size 8 --channels 1 --out {W}/out"),
+    "import-images of arrays": Case("import-images -q --from {F}/a.npz --out {W}/out"),
+    "train-single": Case("train-single " + TRAIN),
+    "train-single of shards": Case("train-single " + TRAIN.replace("data/train.st.zst", "shards")),
+    "train-single --resume": Case("train-single --resume " + TRAIN, before="stopped"),
+    "train-dp": Case("train-dp --world-size 2 --threads 1 " + TRAIN),
+    "train-mp": Case("train-mp --world-size 2 --threads 1 " + TRAIN),
+    "train-ddp": Case("train-ddp --world-size 2 --threads 1 " + TRAIN, weight=2),
+    "train-ddp --max-restarts": Case("train-ddp --max-restarts 1 --world-size 2 --threads 1 " + TRAIN),
+    "evaluate": Case("evaluate -q --model {F}/run/train/model.st.zst --data {F}/data/test.st.zst --out {W}/out"),
+    "report": Case("report -q {F}/run --out {W}/out"),
+    "report --why": Case("report -q {F}/run --why small.accuracy", stdout=True),
+    "tensor info": Case("tensor info -q {F}/run/train/model.st.zst", stdout=True),
+    "tensor export": Case("tensor export -q --format csv --out {W}/out/x.csv {F}/data/train.st.zst labels"),
+    "tensor import": Case("tensor import -q --name x --format npy --out {W}/out/x.st.zst {F}/x.npy"),
+    "tensor diff": Case("tensor diff -q {F}/data/train.st.zst {F}/data/test.st.zst", stdout=True, code=4),
+    "manifest verify": Case("manifest verify -q {F}/run/train {F}/run/evaluate", stdout=True, unread=(3, 4)),
+    "manifest get": Case("manifest get -q {F}/run/evaluate results.accuracy", stdout=True),
+    "plan": Case("plan ladder -q {F}/e.yaml {F}/ddp.yaml", stdout=True),
+    "audit": Case("audit -q {ROOT}/experiments/R001/claim.yaml".replace("{ROOT}", ROOT), stdout=True, code=4),
+    "bench-allreduce": Case("bench-allreduce -q --world-size 2 --max-bytes 2048 --iterations 1 --out {W}/out"),
+    "pipeline": Case("pipeline -q experiment {F}/ddp.yaml ARTIFACTS={W}/out DATA={F}/data", weight=2),
+}
+
+
+def png(path, pixel):
+    """A grey picture of 10 by 10 pixels."""
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    rows = b"".join(b"\0" + bytes([(pixel + 9 * y + x) % 256 for x in range(10)]) for y in range(10))
+    with open(path, "wb") as f:
+        f.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 10, 10, 8, 0, 0, 0, 0)) +
+                chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+
+def npy(kind, shape, data):
+    header = "{'descr': '%s', 'fortran_order': False, 'shape': %s, }" % (kind, shape)
+    header += " " * (53 - len(header) % 64 + 64) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + data
+
+
+def make_fixtures(f):
+    small_data(f + "/data")
+    small_experiment(f)
+    small_experiment(f, "ddp.yaml", strategy="ddp", world_size=2, name="ddp")
+    must([tool("shard"), "-q", "--shards", "2", "--in", f + "/data/train.st.zst", "--out", f + "/shards"])
+    train = [tool("train-single"), "-q", "--experiment", f + "/e.yaml", "--train", f + "/data/train.st.zst", "--test",
+             f + "/data/test.st.zst", "--out"]
+    must(train + [f + "/run/train"])
+    must(train + [f + "/stopped", "--stop-after-steps", "2"])
+    must([tool("evaluate"), "-q", "--model", f + "/run/train/model.st.zst", "--data", f + "/data/test.st.zst", "--out",
+          f + "/run/evaluate"])
+    for label in "cat", "dog":
+        os.makedirs(f + "/pictures/" + label)
+        for i in range(5):
+            png("%s/pictures/%s/%d.png" % (f, label, i), 20 * i + len(label))
+    array = npy("|u1", (12, 8, 8), bytes(i % 251 for i in range(768)))
+    with zipfile.ZipFile(f + "/a.npz", "w") as z:
+        z.writestr("x.npy", array)
+        z.writestr("y.npy", npy("|u1", (12,), bytes(i % 3 for i in range(12))))
+    with open(f + "/x.npy", "wb") as out:
+        out.write(array)
+
+
+class Cases:
+    """All of them, with what each gives where nothing fails."""
+
+    def __init__(self, battery):
+        self.battery, self.fixtures, self.work = battery, battery.fixtures, battery.work
+        self.reference, self.printed, self.calls = {}, {}, {}
+        make_fixtures(self.fixtures)
+        for name, case in CASES.items():
+            self.learn(name, case)
+
+    def prepare(self, case):
+        """The folder that a case begins with: what is there before it, if anything."""
+        shutil.rmtree(self.work, ignore_errors=True)
+        os.mkdir(self.work)
+        if case.before:
+            shutil.copytree(self.fixtures + "/" + case.before, self.work + "/out")
+        else:
+            os.mkdir(self.work + "/out")
+
+    def execute(self, case, **settings):
+        env = {"LD_PRELOAD": LIBRARY, **settings} if settings else {}
+        return run(case.command(self.fixtures, self.work), env=env, limit=90)
+
+    def learn(self, name, case):
+        """What a case writes and prints without a fault, and how often it calls each kind."""
+        self.prepare(case)
+        counts = self.battery.folder + "/counts"
+        if os.path.exists(counts):
+            os.remove(counts)
+        result = self.execute(case, FAULT_COUNT=counts, FAULT_ONLY=case.tool)
+        if result.code != case.code:
+            raise RuntimeError("%s: %s" % (name, result.told()))
+        self.reference[name] = self.battery.folder + "/reference/" + name.replace(" ", "-")
+        shutil.copytree(self.work, self.reference[name], symlinks=True)
+        self.printed[name] = result.out
+        self.calls[name] = collections.Counter()
+        with open(counts, encoding="utf-8") as f:
+            for line in f:
+                for word in line.split()[1:]:
+                    kind, _, count = word.partition("=")
+                    self.calls[name][kind] = max(self.calls[name][kind], int(count))
+
+    def size(self, name, file):
+        return os.path.getsize(self.reference[name] + "/" + file)
+
+    # What is in the folder of the trial must be whole: old, or what the case writes.
+    def check_whole(self, name, case):
+        before = self.fixtures + "/" + case.before if case.before else None
+        for file in files_below(self.work):
+            path = self.work + "/" + file
+            base = os.path.basename(file)
+            if base == "manifest.yaml":
+                verified = run([tool("manifest"), "verify", "-q", path])
+                if verified.code:
+                    raise Failure("a manifest that is not true: %s: %s" % (file, verified.told()))
+            elif file.endswith(".st.zst"):
+                if run([tool("tensor"), "hash", path]).code:
+                    raise Failure("half a file: " + file)
+            if not case.fixed(file) or (base.startswith(".") and base.endswith(".tmp")):
+                continue
+            allowed = [folder + "/" + relative for folder, relative in
+                       ((self.reference[name], file), (before, os.path.relpath(file, "out"))) if folder]
+            known = [digest(p) for p in allowed if os.path.exists(p)]
+            if known and digest(path) not in known:
+                raise Failure("neither old nor new: " + file)
+
+    def check_complete(self, name, case, result):
+        reference = self.reference[name]
+        if case.stdout and result.out != self.printed[name]:
+            raise Failure("code %d, and it printed something else" % result.code)
+        names = [f for f in files_below(reference) if not f.endswith(".lock")]
+        missing = [f for f in names if not os.path.exists(self.work + "/" + f)]
+        if missing:
+            raise Failure("code %d without %s" % (result.code, missing[0]))
+        for file in filter(case.fixed, names):
+            if digest(self.work + "/" + file) != digest(reference + "/" + file):
+                raise Failure("code %d with another %s" % (result.code, file))
+        self.check_whole(name, case)
+
+    def check_failed(self, case, kind, result):
+        if result.hung:
+            raise Failure("hangs")
+        if result.code < 0:
+            raise Failure("crashed: " + result.told())
+        if result.code != 1 and not (result.code in case.unread and kind in READS):
+            raise Failure("not exit code 1: " + result.told())
+        lines = [line for line in result.lines() if not TALK.match(line)]
+        # A tool of a pipeline says why, and the pipeline which stage that was.
+        if not 1 <= len(lines) <= (2 if case.tool == "pipeline" else 1):
+            raise Failure("%d lines instead of one: %s" % (len(lines), result.told()))

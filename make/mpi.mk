@@ -14,7 +14,7 @@ endif
 
 # Its compiler is a wrapper, which is told to call ours.
 MPI_CC   = OMPI_CC='$(CC)' MPICH_CC='$(CC)' I_MPI_CC='$(CC)' $(MPICC)
-MPI_BASE = $(OBJ)/pic/lib/base/error.o $(OBJ)/pic/lib/base/memory.o
+MPI_BASE = $(OBJ)/pic/lib/base/error.o $(OBJ)/pic/lib/base/memory.o $(OBJ)/pic/lib/base/printable.o
 
 $(OBJ)/flags-mpi: FORCE
 	@$(call keep_flags,$(MPI_FOUND) $(MPI_CC))

@@ -255,11 +255,13 @@ YAML
     succeeds reproduce
     local one
     one=$(readlink -f "$ARTIFACTS/c/seed-42")
+    cp "$one/train/manifest.yaml" kept.yaml
     sed -i 's/^\( *total_seconds: \).*/\161.5/' "$one/train/manifest.yaml"
     rm "$ARTIFACTS/rows/plan.yaml"
     EXECUTIONS='' DRY_RUN=1 succeeds reproduce
     [[ $output == *"estimate  long runs: 1 of more than 60 s, executed once (EXECUTIONS=N: all N times)"* ]] || fail "$output"
     [[ $output == *"estimate  rounds: 10, each run once a round; "* ]] || fail "$output"
+    cp kept.yaml "$one/train/manifest.yaml"
     EXECUTIONS=2 succeeds reproduce
     [ "$(find "$one/.." -mindepth 1 -maxdepth 1 -name '[0-9]*' | wc -l)" -eq 2 ] || fail "$(ls "$one/..")"
 }

@@ -43,7 +43,7 @@ table_commands() {
                 *) [[ $targets == *" $word "* ]] || fail "$page: no target '$word': $line" ;;
                 esac
             done
-        done < <({ blocks "$page"; table_commands "$page"; } | grep '^make ' | sed 's/"[^"]*"//g')
+        done < <({ blocks "$page"; table_commands "$page"; } | grep '^make ' | sed "s/\"[^\"]*\"//g; s/'[^']*'//g")
     done
 }
 

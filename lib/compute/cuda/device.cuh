@@ -100,8 +100,8 @@ static __device__ __forceinline__ unsigned threads_of_block(void) {
     return blockDim.x * blockDim.y * blockDim.z;
 }
 
-// The sum over a warp, in all of its threads. Every step adds the same two numbers on both sides of
-// the exchange, and a + b is b + a, so all threads hold the same bits.
+// Returns the sum over a warp, in all of its threads. Every step adds the same two numbers on both
+// sides of the exchange, and a + b is b + a, so all threads hold the same bits.
 template <typename T> static __device__ __forceinline__ T warp_sum(T value) {
     for (int distance = WARP / 2; distance > 0; distance /= 2) {
         value += __shfl_xor_sync(ALL_LANES, value, distance);
@@ -109,8 +109,9 @@ template <typename T> static __device__ __forceinline__ T warp_sum(T value) {
     return value;
 }
 
-// The sum over a block, in all of its threads: within each warp, then over the warps' sums. The
-// order depends on the number of threads only. All threads must call it; the block has whole warps.
+// Returns the sum over a block, in all of its threads: within each warp, then over the warps' sums.
+// The order depends only on the number of threads. All threads must call it; the block has whole
+// warps.
 template <typename T> static __device__ T block_sum(T value) {
     __shared__ T of_warp[MAX_THREADS / WARP];
     const unsigned lane = thread_of_block() % WARP, warp = thread_of_block() / WARP;

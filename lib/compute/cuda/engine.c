@@ -137,7 +137,7 @@ static status cuda_open(const program *p, const engine_options *o, update_kind k
 
 // ---- Parameters in and out ----
 
-// On the engine's own stream, which waits for no other.
+// Copies on the engine's own stream, which waits for no other.
 static status copy(engine *e, void *to, const void *from, size_t floats, error *err) {
     if (!to || !from || floats == 0) return STATUS_OK;
     return cuda_check(

@@ -50,10 +50,10 @@ typedef enum operation_kind {
     OP_SEND_GRADIENT,
 } operation_kind;
 
-// A unit and its activations; all of an engine's shards, as kernels.h has them.
+// A unit and its activations for all of an engine's shards, in the layout of kernels.h.
 typedef struct cuda_unit {
     unit_layers layers;
-    bool ours; // the core is a product of conv.cu; else of cuBLAS, or there is no core
+    bool ours; // the core is a product of conv.cu; if not, of cuBLAS, or there is no core
     // Further results that such a product writes; then they have no separate operation.
     bool makes_moments, makes_tail;
     // The preceding unit, if the input gradient also makes the sums for its batch norm.
@@ -142,7 +142,7 @@ struct engine {
     bool programmatic;           // launch_stream.programmatic of both
     cudaEvent_t reached;         // at which one of the two waits for the other
     cublasHandle_t blas;
-    cudaGraphExec_t graphs[2][PIECES][STEPS_AHEAD]; // without and with marks; of each input block
+    cudaGraphExec_t graphs[2][PIECES][STEPS_AHEAD]; // without and with marks; per input block
     cudaEvent_t marks[MARKS];
     bool graphs_are_old;           // for a different number of shards
     bool graphable;                // nothing in a step needs the host

@@ -26,7 +26,7 @@ typedef struct group_card {
 // equal length.
 typedef struct bucket {
     size_t first, end; // floats
-    size_t slice;      // `size` slices are the bucket or, at the end of the record, a little more
+    size_t slice;      // `size` slices cover the bucket and, at the end of the record, a little more
     int behind;        // index of the operation that completes it
     cudaEvent_t begun, done; // in steps that are marked; NULL if it is no part of a step
 } bucket;
@@ -35,7 +35,7 @@ typedef struct bucket {
 typedef status group_look(const engine *e, const char *what, bool *done, error *err);
 
 typedef struct group_transport {
-    const char *name; // as the manifest has it
+    const char *name; // as in the manifest
     bool built;       // this build has it
     // Collective, with the same answer on every rank: can this group use the transport? If not,
     // `why` gives a reason, from this rank or another. `leave` frees anything prepared here.

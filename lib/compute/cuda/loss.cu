@@ -1,8 +1,8 @@
 // Softmax cross-entropy and its gradient, with the exponential and the logarithm of
 // cpu/kernels/loss.c: the polynomials and the order of additions are the same, so equal logits give
 // equal bits on both.
+//
 // One thread per sample. Shards may also be single groups, thousands of them: a grid's x runs over
-// the blocks of all shards.
 // the blocks of all shards.
 #include "compute/cuda/last_block.cuh"
 #include "compute/cuda/tree.cuh"

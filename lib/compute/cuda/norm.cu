@@ -10,7 +10,7 @@
 enum {
     NORM_THREADS = 64,          // of a block, one per channel
     READS = 4,                  // that a thread has in flight before it uses the first
-    CHANNEL_THREADS_MOST = 256, // one block takes this many times READS fours of a channel
+    CHANNEL_THREADS_MOST = 256, // one block takes up to this many times READS fours of a channel
 };
 
 // ---- Of one shard ----

@@ -38,7 +38,8 @@ static __device__ __forceinline__ void set_forward(const norm_task &t, int shard
     t.inv_std[at] = inv_std;
     t.scale[at] = scale;
     t.shift[at] = fmaf(-mean, scale, t.bias[channel]);
-    // Weighted by this shard's elements; a single element has no unbiased variance and weight zero.
+    // Weighted by this shard's elements; a single element has no unbiased variance and gets weight
+    // zero.
     record[t.mean_at] = (float)(m.mean * own_count);
     record[t.variance_at] = m.count < 2 ? 0 : (float)(m.m2 / (m.count - 1) * own_count);
 }
@@ -65,7 +66,7 @@ struct norm_factors {
     float dy, z, one;
 };
 
-// From the sums of dt and dt·xhat over `count` elements.
+// Returns the factors from the sums of dt and dt·xhat over `count` elements.
 static __device__ __forceinline__ norm_factors norm_factors_of(float gamma, float mean,
                                                                float inv_std, two_sums sum,
                                                                double count) {

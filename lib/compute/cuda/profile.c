@@ -272,7 +272,7 @@ status cuda_profile(engine *e, int repeats, operation_profile *out, int room, in
     operation_profile sum = {.launches = 0};
     status rc;
     TRY(check_engine(e, repeats, err));
-    e->marking = false; // the next step decides anew
+    e->marking = false; // the next step sets it again
     e->run_first = 0;
     e->run_end = e->counts_end - e->counts_first;
     *count = item_count(e);

@@ -61,7 +61,7 @@ static __device__ __forceinline__ choice pick(const tail_task &t, const float v[
     return passes(t, r.value) ? r : choice{0, CUT_OFF};
 }
 
-// Floats from the upper left element of a window of z to its j-th one.
+// Returns the floats from the upper left element of a window of z to its j-th one.
 static __device__ __forceinline__ unsigned window_step(shape z, int j, int lanes) {
     return ((unsigned)(j >> 1) * (unsigned)z.width + (unsigned)(j & 1)) * (unsigned)lanes;
 }

@@ -26,7 +26,7 @@ typedef struct group_card {
 // equal length.
 typedef struct bucket {
     size_t first, end; // floats
-    size_t slice;      // `size` slices cover the bucket and, at the end of the record, a little more
+    size_t slice;      // `size` slices cover the bucket and, at the end of the record, a bit more
     int behind;        // index of the operation that completes it
     cudaEvent_t begun, done; // in steps that are marked; NULL if it is no part of a step
 } bucket;

@@ -131,11 +131,11 @@ static inline float engine_input_scale(const engine_options *o, int c, float *sh
     return (float)(1.0 / (255.0 * (double)o->std[c]));
 }
 
-// Returns true if normalisation by these values gives finite numbers.
+// Returns true if pixels normalised with these values are finite.
 static inline bool engine_can_normalise(float mean, float std) {
     const double scale = 1.0 / (255.0 * (double)std), shift = (double)mean / (double)std;
     return std > 0 && std <= FLT_MAX && scale <= (double)FLT_MAX &&
-           fabs(shift) <= (double)FLT_MAX; // no NaN passes
+           fabs(shift) <= (double)FLT_MAX; // false for a NaN
 }
 
 // Everything that an update needs in addition to the reduced record.

@@ -1,5 +1,5 @@
-// devices.h - the devices of a command line: parsing the list, finding the devices, and opening the
-// backend that computes on them.
+// devices.h - the devices named on a command line: parsing the list, finding the devices, and
+// opening the backend that computes on them.
 //
 //     auto                  the GPUs if there are any, else the cpu
 //     cpu    cpu,cpu        the cpu; the cpu for two ranks

@@ -77,7 +77,7 @@ typedef struct reference_batch {
     const int *count;       // samples of every shard
     const double *inputs;   // [samples][C][H][W], normalised
     const uint32_t *labels; // [samples]
-    const uint32_t *ids;    // [samples]; for dropout; NULL when the program has none
+    const uint32_t *ids;    // [samples]; for dropout; NULL if the program has none
     uint32_t epoch;
     uint64_t seed;
     bool sync_batch_norm; // batch norm over all samples instead of one shard

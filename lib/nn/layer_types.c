@@ -1,4 +1,4 @@
-// Reads each kind of layer: its options, output shape and tensors.
+// Reading each kind of layer: its options, output shape and tensors.
 #include "nn/layer_types.h"
 
 #include <float.h>

@@ -1,5 +1,5 @@
-// layer_types.h - the kinds of layers: their words in model files, and the functions that read each
-// kind: its options, output shape and tensors. For model.c.
+// layer_types.h - the kinds of layers, for model.c: their words in model files, and the functions
+// that read a layer's options and set its output shape and tensors.
 #ifndef LOCKSTEP_NN_LAYER_TYPES_H
 #define LOCKSTEP_NN_LAYER_TYPES_H
 

@@ -8,7 +8,7 @@
 
 typedef struct bad_value {
     size_t element; // index in its tensor
-    double value;   // not finite, or negative where not allowed; a NaN has lost its sign
+    double value;   // not finite, or negative where not allowed; a NaN is stored without its sign
 } bad_value;
 
 // Returns true if the tensor is the running variance of a batch norm.

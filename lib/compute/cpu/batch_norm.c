@@ -140,8 +140,8 @@ static void set_forward(engine *e, const unit *u, int s, int c, moments m, doubl
     e->norm.scale[at] = scale;
     e->norm.shift[at] =
         fmaf(-(float)m.mean, scale, e->parameters[u->layers.norm->bias + (size_t)c]);
-    // Weighted by the elements of this shard; a single element has no unbiased variance and no
-    // weight.
+    // Weighted by the elements of this shard; a single element has no unbiased variance, so its
+    // weight is 0.
     e->norm.weighted_mean[at] = (float)(m.mean * own_count);
     e->norm.weighted_variance[at] = m.count < 2 ? 0.0f : (float)(m.m2 / (m.count - 1) * own_count);
 }

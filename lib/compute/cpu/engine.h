@@ -54,7 +54,7 @@ typedef enum meeting { MEET_NOT, MEET_FORWARD, MEET_BACKWARD } meeting;
 typedef struct sweep {
     int first, end;             // operations
     meeting meeting;            // joint work of the threads at its end
-    const unit *norm;           // the batch norm that it is for
+    const unit *norm;           // its batch norm
     int range_first, range_end; // the parts of a record that its operations write
 } sweep;
 

@@ -27,8 +27,8 @@ struct team {
     void (*body)(void *, int);
     void *argument;
     member *members;
-    // A barrier: the last member to arrive resets `arrived` and starts the next generation. On
-    // separate cache lines.
+    // A barrier: the last member to arrive resets `arrived` and starts the next generation. Both
+    // are on separate cache lines.
     _Alignas(64) atomic_int arrived;
     _Alignas(64) atomic_uint generation;
     atomic_int sleepers;

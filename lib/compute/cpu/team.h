@@ -1,8 +1,8 @@
 // team.h - a fixed set of threads that run one function together and meet at barriers.
 //
-// The caller is member 0, so a team of one has no threads and costs nothing. A waiting member spins
-// briefly if it may (each has its own core), then sleeps on a futex, so that ranks that outnumber
-// the cores never waste each other's CPU time.
+// The caller is member 0, so a team of one has no threads and costs nothing. With `spin` (each
+// member has its own core) a waiting member spins briefly; then it sleeps on a futex. So ranks that
+// outnumber the cores never waste each other's CPU time.
 #ifndef LOCKSTEP_COMPUTE_CPU_TEAM_H
 #define LOCKSTEP_COMPUTE_CPU_TEAM_H
 

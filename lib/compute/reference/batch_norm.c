@@ -76,8 +76,7 @@ void reference_batch_norm_backward(const layer *l, int samples, const double *x,
     }
 }
 
-// The total weight of the counts of a step: all of them for the mean, those of at least 2 for the
-// variance.
+// The total weights of a step: all counts for the mean, counts of at least 2 for the variance.
 static void weights(const layer *l, const reference_batch *b, double *all, double *of_variance) {
     *all = *of_variance = 0;
     for (int v = 0; v < b->shards; v++) {

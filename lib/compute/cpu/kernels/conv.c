@@ -15,7 +15,7 @@ enum {
     ELEMENTS = WIDTH / LANES, // columns in a vector
 };
 
-// How many vectors per output fit the registers, if sums of `outputs` outputs are held.
+// Returns how many vectors per output fit the registers when `outputs` outputs are summed at once.
 INLINE int vectors_for(int outputs) {
     const int sums = VL == 16 ? 24 : 12;
     return imin(MAX_VECTORS, sums / outputs);

@@ -65,7 +65,7 @@ static void choose_all(const dropout_task *t) {
         choose(t, ids, (uint32_t)(i / 4), features - i < 4 ? features - i : 4, t->kept + i * LANES);
 }
 
-// x, scaled, if it is kept, else 0.
+// Writes x, scaled, if it is kept, else 0.
 INLINE void drop(const int8_t *kept, float scale, const float *x, float *y) {
     UNROLL for (int slice = 0; slice < LANE_SLICES; slice++) {
         const ivec mask = load_bytes((const uint8_t *)kept + slice * VL) != 0;

@@ -156,7 +156,7 @@ static inline patch_rows patch_rows_of(const view *in, int channel, int top, int
     return p;
 }
 
-enum { RUN_COLUMNS = TILES * TILE + 2 }; // of the patches of a run
+enum { RUN_COLUMNS = TILES * TILE + 2 }; // in the patches of a run
 
 // The second half of the input transform of a run of tiles, along rows: point p of tile t goes to
 // to + p·plane + t·next.

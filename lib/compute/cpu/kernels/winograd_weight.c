@@ -12,7 +12,7 @@
 enum {
     ROWS = 6,                   // outputs of a product in registers
     VECTORS = VL == 16 ? 4 : 2, // vectors of channels, likewise: 24 sums, or 12
-    TERMS = TILES * LANES,      // of the sums in a block
+    TERMS = TILES * LANES,      // of a sum within a block
 };
 
 // Sizes in floats, and the planes of a point in scratch memory.

@@ -29,7 +29,7 @@ static status put_integer(yaml_node *mapping, const char *key, int64_t value, er
     return yaml_put(mapping, key, yaml_new_integer(value, err), err);
 }
 
-// ---- What ran where ----
+// ---- The run ----
 
 // Finds the first "model name" in /proc/cpuinfo; otherwise the name is "unknown".
 static void find_cpu(char *name, size_t size) {
@@ -379,7 +379,7 @@ status manifest_try_read(const char *path, yaml_node **root, char *why, size_t w
     return STATUS_OK;
 }
 
-// ---- A folder that was written before ----
+// ---- Existing folders ----
 
 bool manifest_same_kind(const char *tool, const char *other) {
     size_t length = strcspn(tool, "-");

@@ -1,4 +1,4 @@
-// manifest.h - manifest.yaml: what a stage read, wrote and found (docs/formats.md).
+// manifest.h - manifest.yaml: a stage's inputs, outputs and results (docs/formats.md).
 //
 // A manifest is a YAML tree with fixed top-level keys, in this order:
 //     schema, tool, version, bits, command, key, inputs, outputs, parameters, results, run

@@ -1,4 +1,4 @@
-// sampler.h - which samples each virtual shard visits in each step of each epoch.
+// sampler.h - the samples of each virtual shard, by epoch and step.
 //
 // In epoch e, shard v visits its samples in a random order keyed by (seed, e, v): RANDOM_ORDER with
 // layer = v. Each step takes the next global_batch / V samples of every shard; the last step of an

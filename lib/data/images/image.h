@@ -38,7 +38,6 @@ status image_read_file(const char *path, int channels, image *i, error *err) MUS
 status image_read(const uint8_t *file, size_t bytes, int channels, image *i, error *err) MUST_CHECK;
 void image_release(image *i);
 
-// For the decoders. Check a size (STATUS_INPUT if out of bounds); the second also allocates the
 // For the decoders. Both return STATUS_INPUT if a size is out of bounds; image_allocate also
 // allocates the pixels.
 status image_check_size(uint32_t width, uint32_t height, error *err) MUST_CHECK;

@@ -30,7 +30,7 @@ static status refuse(const char *path, const npz_array *a, const char *why, erro
     return error_set(err, STATUS_INPUT, "cannot import '%s': array '%s' %s", path, a->name, why);
 }
 
-// ---- Which arrays, and how they lie ----
+// ---- Arrays and their layout ----
 
 static bool has(const npz_array *pair) {
     return pair[0].bytes && pair[1].bytes;

@@ -7,7 +7,7 @@
 #include "data/images/image_folder.h"
 #include "data/source/raw_dataset.h"
 
-enum { IMAGE_IMPORT_NAMED = 100 }; // the most unreadable files that are kept by name
+enum { IMAGE_IMPORT_NAMED = 100 }; // at most so many unreadable files are kept by name
 
 typedef struct image_import {
     const char *name; // of the data set

@@ -1,4 +1,4 @@
-// split.h - which samples are kept for testing, class by class.
+// split.h - the choice of test samples, class by class.
 #ifndef LOCKSTEP_DATA_IMAGES_SPLIT_H
 #define LOCKSTEP_DATA_IMAGES_SPLIT_H
 

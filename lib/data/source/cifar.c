@@ -8,7 +8,7 @@ enum { SIDE = 32, CHANNELS = 3, PIXEL_BYTES = CIFAR_PIXEL_BYTES };
 
 typedef struct cifar_kind {
     member_set set;         // first: the part that other files see
-    int label_bytes, label; // bytes before the pixels, and which of them is the label
+    int label_bytes, label; // bytes before the pixels, and the label's index in them
     int classes;
     const char *const *class_names;
     uint32_t samples[RAW_SPLITS];

@@ -317,7 +317,7 @@ static status read_folder(reading *r, error *err) {
     return rc;
 }
 
-// ---- From anywhere ----
+// ---- From any source ----
 
 static status read_url_of_archive(reading *r, error *err) {
     int fd;

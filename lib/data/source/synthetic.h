@@ -20,7 +20,7 @@ extern const char *const synthetic_class_names[SYNTHETIC_CLASSES];
 typedef struct synthetic {
     uint64_t seed;
     int channels, height, width; // 1 to DATASET_MAX_CHANNELS; 1 to SYNTHETIC_MAX_SIDE
-    bool noise; // random bytes and labels instead: unlearnable and incompressible
+    bool noise; // random bytes and labels instead: nothing to learn, and incompressible
 } synthetic;
 
 // Draws image `index` of the training split (split 0) or the test split (split 1) into `image`

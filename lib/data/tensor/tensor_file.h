@@ -20,7 +20,7 @@ typedef enum tensor_type {
     TENSOR_I64,
     TENSOR_F32,
     TENSOR_F64,
-    TENSOR_F16, // these two are read-only (data/tensor/tensor_half.h)
+    TENSOR_F16, // these two are read, never written (data/tensor/tensor_half.h)
     TENSOR_BF16
 } tensor_type;
 

@@ -400,7 +400,7 @@ static bool take_leave(group *g) {
     return rc == STATUS_OK;
 }
 
-// `untouched`: no messages to or from the group's memory are under way; otherwise it is never freed.
+// `untouched`: no message to or from the group's memory is under way; else it is never freed.
 static void free_group(group *g, bool untouched) {
     terms_release(&g->terms);
     free(g->receive);

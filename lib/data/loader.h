@@ -25,7 +25,7 @@ enum { LOADER_MAX_WORKERS = 256 };
 
 typedef struct loader_options {
     const dataset *data; // not owned; must outlive the loader, as must the sampler
-    sampler *sampler;    // the loader begins its epochs; no other caller may while it exists
+    sampler *sampler;    // the loader begins its epochs; no other caller may while it is in use
     int first_shard, end_shard;    // the local shards
     int workers;                   // 0 … LOADER_MAX_WORKERS
     uint64_t first_step, end_step; // global steps (epoch · steps per epoch + step): [first, end)

@@ -29,9 +29,9 @@ static status put_integer(yaml_node *mapping, const char *key, int64_t value, er
     return yaml_put(mapping, key, yaml_new_integer(value, err), err);
 }
 
-// ---- What ran where ----
+// ---- The run ----
 
-// The first "model name" of /proc/cpuinfo; where there is none, the name stays "unknown".
+// Finds the first "model name" in /proc/cpuinfo; otherwise the name is "unknown".
 static void find_cpu(char *name, size_t size) {
     char line[512];
     snprintf(name, size, "unknown");
@@ -100,7 +100,7 @@ out:
 
 // ---- Building ----
 
-// Refused now, and not when the work is done and its manifest is written.
+// Fails early rather than after the work, when the manifest is written.
 static status check_arguments(int argc, char **argv, error *err) {
     for (int i = 1; i < argc; i++) {
         if (yaml_can_write(argv[i])) continue;
@@ -165,7 +165,7 @@ void manifest_release(manifest *m) {
 }
 
 static yaml_node *part(const manifest *m, const char *key) {
-    return (yaml_node *)yaml_find(m->root, key); // the tree is the manifest's own
+    return (yaml_node *)yaml_find(m->root, key); // the manifest owns the tree
 }
 
 yaml_node *manifest_parameters(manifest *m) {
@@ -226,7 +226,7 @@ static status make_relative(yaml_node *list, const char *folder, error *err) {
 
 // ---- Key and writing ----
 
-// The content hashes of the inputs; the hash of the bytes where there is no content hash.
+// Lists the content hashes of the inputs, or the hash of the bytes for an input that has none.
 static yaml_node *input_hashes(const yaml_node *inputs, error *err) {
     yaml_node *hashes = yaml_new(YAML_SEQUENCE, err);
     for (size_t i = 0; hashes && i < inputs->count; i++) {
@@ -240,8 +240,8 @@ static yaml_node *input_hashes(const yaml_node *inputs, error *err) {
     return hashes;
 }
 
-// The parameters without what is only shown: neither a corrected title nor another name must train
-// anew.
+// Returns the parameters without the display-only ones: a new name or a corrected title must not
+// cause a new training.
 static yaml_node *key_parameters(const yaml_node *all, error *err) {
     static const char *const shown[] = {"name", "title", "repeats", "target_accuracy", "published"};
     yaml_node *parameters = yaml_copy(all, err);
@@ -290,8 +290,8 @@ static bool is_after(struct timespec a, struct timespec b) {
 }
 
 // File times come from a clock that ticks every few milliseconds. A manifest that is a tick younger
-// than its outputs proves that these were not touched since (recorded.h). The wait has an end, for
-// file systems with a clock of their own: there the outputs are read again instead.
+// than its outputs proves that these were not changed since (recorded.h). The wait is bounded,
+// because some file systems have their own clock: there the outputs are read again instead.
 static void let_outputs_age(const yaml_node *outputs) {
     enum { MOST = 20 };
     const struct timespec millisecond = {.tv_nsec = 1000000};
@@ -379,7 +379,7 @@ status manifest_try_read(const char *path, yaml_node **root, char *why, size_t w
     return STATUS_OK;
 }
 
-// ---- A folder that was written before ----
+// ---- Existing folders ----
 
 bool manifest_same_kind(const char *tool, const char *other) {
     size_t length = strcspn(tool, "-");
@@ -440,7 +440,7 @@ static bool outputs_are_there(const yaml_node *root, const char *folder, char *w
     return true;
 }
 
-// Is the scalar at the path of "PATH=VALUE" that value? A condition without '=' is a usage error.
+// Checks that the scalar at PATH has VALUE. A condition without '=' is a usage error.
 static status check_condition(const yaml_node *root, const char *condition, bool *holds, char *why,
                               size_t size, error *err) {
     const char *equals = strchr(condition, '=');
@@ -467,7 +467,7 @@ status manifest_fresh(const char *folder, const char *const *conditions, size_t 
     status rc;
     char *path = memory_format(err, "%s/manifest.yaml", folder);
     if (!path) return STATUS_FAILED;
-    // No manifest, or a damaged one: the stage was not finished, and running it is the remedy.
+    // No manifest, or a damaged one: the stage did not finish, and has to run again.
     TRY(manifest_try_read(path, &root, why, why_size, err));
     if (!root) goto out;
     bool holds = true;

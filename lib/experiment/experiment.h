@@ -1,4 +1,4 @@
-// experiment.h - an experiment file (schema lockstep.experiment/1), read, checked and resolved.
+// experiment.h - reads, checks and resolves an experiment file (schema lockstep.experiment/1).
 //
 // It describes the experiment and nothing of the machine: no threads, no devices. Every train tool
 // runs every experiment.

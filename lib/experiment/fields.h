@@ -18,7 +18,7 @@ typedef enum field_type {
 typedef struct experiment_reading {
     experiment *e;
     const char *path;      // of the experiment file; models are searched from its folder upward
-    const yaml_node *root; // the file with every --set applied
+    const yaml_node *root; // the file with all --set assignments applied
     error *err;
 } experiment_reading;
 
@@ -38,8 +38,8 @@ typedef struct field {
     // value k. 0: always.
     unsigned kinds;
     int kind;
-    // FIELD_CUSTOM: checks `node` (NULL: absent), fills the struct and puts the resolved value,
-    // if any, into *resolved.
+    // FIELD_CUSTOM: checks `node` (NULL: absent), fills the struct and stores the resolved value,
+    // if any, in *resolved.
     status (*read)(experiment_reading *r, const yaml_node *node, yaml_node **resolved);
 } field;
 

@@ -1,4 +1,4 @@
-// From one experiment to another, one factor at a time.
+// Plans the ladder from one experiment to another, one factor at a time.
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,7 +89,7 @@ out:
     return rc;
 }
 
-// A message about an assignment, without the assignment.
+// Copies a message about an assignment, without the assignment.
 static void keep_reason(const error *from, char why[WHY_BYTES]) {
     const char *text = from->message, *end = strstr(text, "': ");
     if (strncmp(text, "--set '", 7) == 0 && end) text = end + 3;
@@ -313,7 +313,7 @@ static status add_control(ladder *l, error *err) {
     TRY(experiment_read(&control, l->from_path, l->set, l->sets, err));
     TRY(add_run(l, "global-batch-scaled-rate", "control", &control, &run, err));
     rc = yaml_put(run, "changes", changes, err);
-    changes = NULL; // yaml_put took it over
+    changes = NULL; // yaml_put owns it now
 out:
     experiment_release(&control);
     yaml_free(changes);

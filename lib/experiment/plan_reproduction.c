@@ -97,7 +97,7 @@ static status check_name(const reproduction *p, const yaml_node *place, const ch
     return STATUS_OK;
 }
 
-// "…/vgg.yaml" is "vgg", as `make experiment EXP=vgg` calls it.
+// "…/vgg.yaml" gives "vgg", the name in `make experiment EXP=vgg`.
 static int base_name(const char *path, const char **name) {
     const char *slash = strrchr(path, '/');
     *name = slash ? slash + 1 : path;

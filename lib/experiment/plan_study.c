@@ -1,4 +1,4 @@
-// A study: one experiment with every combination of some values.
+// Plans a study: one experiment with every combination of some values.
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// quick.h - assignments that make a run of a reproduction short.
+// quick.h - assignments that shorten a reproduction's runs.
 #ifndef LOCKSTEP_EXPERIMENT_QUICK_H
 #define LOCKSTEP_EXPERIMENT_QUICK_H
 

@@ -1,4 +1,4 @@
-// pipeline.h - from the name of an experiment to its report: the commands.
+// pipeline.h - the commands, which lead from an experiment's name to its report.
 //
 //     settings ─► plan (experiment/plan.h) ─► runs (planned_run.h): folder, tool, data, seeds, keys
 //         ─► stages (stage.h): fetch, shard, train, evaluate ─► run store (store.h)

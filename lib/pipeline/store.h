@@ -1,6 +1,6 @@
 // store.h - the run store: every training has a folder named by its key.
 //
-//     ARTIFACTS/runs/KEY12/experiment.yaml, models/   the experiment, every default written out
+//     ARTIFACTS/runs/KEY12/experiment.yaml, models/   the experiment, with all defaults
 //     ARTIFACTS/runs/KEY12/N/{train,evaluate}/        its executions: N = 1, 2, …
 //     ARTIFACTS/EXPERIMENT/seed-S                     a link to the current execution
 //

@@ -272,7 +272,7 @@ static status write_readme(const submission *s, error *err) {
     status rc = from && to && sources ? read_file(from, &text, err) : STATUS_FAILED;
     if (rc != STATUS_OK) goto out;
     snprintf(limit, sizeof limit, "%lld", (long long)s->p->settings->model_limit);
-    s->run_rows[strlen(s->run_rows) - 1] = 0; // the line ends in the template
+    s->run_rows[strlen(s->run_rows) - 1] = 0; // the newline is in the template
     s->model_rows[strlen(s->model_rows) - 1] = 0;
     const char *const pairs[][2] = {
         {"@NAME@", s->name},    {"@VERSION@", s->version}, {"@COMMIT@", s->commit},
@@ -313,7 +313,7 @@ static status pack(const submission *s, error *err) {
     if (rc != STATUS_OK) goto out;
     TRY(words_add(&command, "tar", err));
     TRY(words_add(&command, "--create", err));
-    TRY(words_add(&command, "--force-local", err)); // a colon is part of a path
+    TRY(words_add(&command, "--force-local", err)); // a colon does not mean a remote host
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) TRY(words_add(&command, same[i], err));
     TRY(words_add(&command, "--use-compress-program=gzip -n -9", err));
     TRY(words_option(&command, "--file", fresh, err));

@@ -119,7 +119,7 @@ static status put_parameters(const evaluate_model *e, manifest *m, error *err) {
     TRY(model_file_normalization_text(&e->normalization, &text, err));
     TRY(json_to_yaml(text, "normalize", &normalize, err));
     rc = yaml_put(parameters, "normalize", normalize, err);
-    normalize = NULL; // yaml_put took it over
+    normalize = NULL; // yaml_put owns it now
     if (rc != STATUS_OK) goto out;
     TRY(yaml_put(parameters, "architecture", yaml_copy(e->model.description, err), err));
     TRY(train_manifest_backend(m, devices_backend(e->settings->devices), err));

@@ -17,7 +17,7 @@ static const char BATCHES_TRACKED[] = ".num_batches_tracked";
 static const char *const prefixes[] = {"module.", "_orig_mod."};
 enum { PREFIXES = sizeof prefixes / sizeof *prefixes };
 
-// One checkpoint on its way into a model.
+// The state of importing one checkpoint into a model.
 typedef struct import {
     const model *m;
     const char *path;

@@ -156,7 +156,7 @@ typedef struct column {
     cell (*value)(const run_series *s, uint64_t at);
 } column;
 
-// The phases come between the two.
+// The columns of the phases come between columns_before and column_after.
 static const column columns_before[] = {
     {"step", step_of}, {"epoch", epoch_of},       {"loss", loss_of},
     {"lr", rate_of},   {"wall_seconds", wall_of},

@@ -58,7 +58,7 @@ typedef struct executor_options {
     const char *isa; // NULL: the best
     bool reduce_fast;
     const logger *log;
-    trace *trace; // its first track is that of the thread that calls the hooks; NULL: no trace
+    trace *trace; // its first track is the one of the thread that calls the hooks; NULL: no trace
 } executor_options;
 
 typedef struct step_result {

@@ -1,12 +1,12 @@
 // strategy_dp.c - DataParallel: one process, a master and its replicas.
 //
-// Every step goes through what torch.nn.DataParallel does, phase by phase:
+// Every step has the phases of torch.nn.DataParallel:
 //
 //     broadcast          the master's parameters and buffers to the replicas
 //     scatter            the samples of the batch: each replica copies those of its shards
 //     forward            on all replicas at once
 //     gather             the logits, to the master
-//     loss               at the master, and the gradient of the logits; the replicas wait
+//     loss               at the master, with the gradient of the logits; the replicas wait
 //     scatter_gradient   by the master: it is small; the replicas wait
 //     backward           on all replicas at once
 //     reduce             the gradients, to the master, along the tree; the replicas wait

@@ -42,7 +42,7 @@ struct executor {
     const backend *backend;
     const program *program;
     part *parts;
-    engine **engines;      // theirs: engines[0] is the master's
+    engine **engines;      // of the replicas; engines[0] is the master's
     const char *transport; // of transfers between replicas; NULL: not applicable
     int replicas, shards, local_shards;
     size_t sample_bytes, record;

@@ -26,7 +26,7 @@
 enum { MAX_STAGES = EXPERIMENT_MAX_STAGES };
 
 typedef struct stage {
-    program program; // its part of the layers
+    program program; // this stage's layers
     engine *engine;
     trace_track *track;
     // Activations and gradients of the stage's output, all groups; NULL for the last stage. The
@@ -60,7 +60,7 @@ struct executor {
     const update_rule *rule;
     size_t arrays;                           // of optimizer state
     float *parameters, *buffers, *state;     // whole arenas, for copying from a stage
-    float *whole_parameters, *whole_buffers; // put together, for inference
+    float *whole_parameters, *whole_buffers; // assembled, for inference
     phase_times own;
     uint64_t wall, steps, micro_batches;
 };
@@ -176,7 +176,7 @@ static uint64_t groups_of(const batch *b) {
     return n;
 }
 
-// Over each cut activations go down and their gradients come back.
+// Activations cross each cut forward, their gradients backward.
 static void count_traffic(executor *x) {
     const uint64_t groups = groups_of(x->batch);
     for (int i = 0; i + 1 < x->count; i++) {
@@ -468,7 +468,7 @@ static status describe(const executor *x, yaml_node *segment, error *err) {
     if (!list) return rc;
     for (int i = 0; i < x->count; i++) TRY(put_stage(x, &x->stages[i], list, err));
     rc = yaml_put(segment, "stages", list, err);
-    list = NULL; // yaml_put took it over
+    list = NULL; // yaml_put owns it now
     if (rc == STATUS_OK && x->transport)
         rc = yaml_put(segment, "transport", yaml_new_string(x->transport, err), err);
     if (rc == STATUS_OK && x->steps > 0) rc = put_bubble(x, segment, err);

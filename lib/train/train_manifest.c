@@ -216,7 +216,7 @@ status train_manifest_results(manifest *m, const checkpoint *c, const experiment
     TRY(yaml_put(results, "samples", yaml_new_integer((int64_t)samples, err), err));
     TRY(yaml_put(results, "model", yaml_new_string(model_content, err), err));
     rc = yaml_put(results, "epochs", epochs, err);
-    epochs = NULL; // yaml_put took it over
+    epochs = NULL; // yaml_put owns it now
     if (rc == STATUS_OK) rc = put_execution(m, c, err);
 out:
     yaml_free(epochs);

@@ -157,7 +157,7 @@ out:
     return rc;
 }
 
-// In the order in which train_run_init reads them.
+// Describes the inputs in the order in which train_run_init reads them.
 status train_run_describe(const train_settings *s, const experiment *e, manifest *m, error *err) {
     status rc;
     TRY(train_manifest_parameters(e, manifest_parameters(m), err));
@@ -395,7 +395,7 @@ static status clear_folder(void *argument, error *err) {
     return train_start_clear(argument, err);
 }
 
-// One rank, from its first step to its last.
+// Runs one rank, from its first step to its last.
 static status train_rank(void *argument, comm *c, error *err) {
     train_run *r = argument;
     const train_settings *s = r->settings;

@@ -86,7 +86,7 @@ double trainer_epoch_seconds(const checkpoint *c, uint64_t steps_per_epoch, int 
 
 // ---- Communication other than the reduction ----
 
-enum { AVERAGED_SERIES = PHASES + 1, AVERAGE_CHUNK = 256 }; // the phases and the wall time; steps
+enum { AVERAGED_SERIES = PHASES + 1, AVERAGE_CHUNK = 256 }; // phases and wall time; steps
 
 message_sizes trainer_message_sizes(const experiment *e, int ranks) {
     // sync_batch_norm gathers a few sums per channel, doubles at most.

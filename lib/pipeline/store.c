@@ -42,8 +42,8 @@ static int is_number(const struct dirent *entry) {
     return length < 8 && *name != '0' && strspn(name, "0123456789") == length;
 }
 
-// *done: the stage in FOLDER/NAME has a whole manifest and all its outputs. *root is its manifest
-// then, where the caller wants it.
+// Sets *done if the stage in FOLDER/NAME has a complete manifest and all its outputs; then *root is
+// the manifest, unless `root` is NULL.
 static status read_stage(const char *folder, const char *name, bool *done, yaml_node **root,
                          error *err) {
     char why[256], *stage = memory_format(err, "%s/%s", folder, name);
@@ -179,7 +179,7 @@ void store_keys_free(char **keys, size_t count) {
     free(keys);
 }
 
-// Digits beyond those of the folder's name are held against the manifests.
+// Digits beyond those of the folder's name are compared with the manifests.
 static bool has_all_digits(const char *artifacts, const char *digits) {
     execution_list list;
     error other;
@@ -232,7 +232,7 @@ status store_check_unused(const char *folder, error *err) {
 
 // ---- Experiments ----
 
-// Parameters of a manifest that an experiment file does not have.
+// Manifest parameters that an experiment file does not have.
 static bool is_foreign(const char *key) {
     static const char *const foreign[] = {"architecture", "model", "backend", "reduce", "init"};
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
@@ -286,8 +286,8 @@ out:
 
 // ---- Links ----
 
-// How `runs/KEY12/N` is called as seen from the folder that the link `path` lies in: that may be a
-// link itself, to any place.
+// Returns the relative path of `runs/KEY12/N` from the folder that holds the link `path`, which may
+// itself be a link.
 static char *link_target(const char *artifacts, const char *path, const char *key, int number,
                          error *err) {
     char folder[PATH_MAX + 1], *target = NULL;
@@ -300,7 +300,7 @@ static char *link_target(const char *artifacts, const char *path, const char *ke
     return target;
 }
 
-// A link appears under a name of its own and is then moved into its place.
+// Makes the link under a temporary name, then renames it.
 static status put_link(const char *path, const char *target, error *err) {
     status rc = STATUS_OK;
     char *new_link = memory_format(err, "%s.new-%ld", path, (long)getpid());

@@ -15,7 +15,7 @@ static const char SCHEMA[] = "lockstep.state/1";
 
 static const char MODEL_PREFIX[] = "model.";
 
-// Where the optimizer's arrays go, under PyTorch's names for them.
+// Prefixes of the optimizer's arrays: PyTorch's names for them.
 static const char *optimizer_prefix(update_kind kind, int array) {
     if (kind == UPDATE_SGD) return "optimizer.momentum.";
     return array == 0 ? "optimizer.exp_avg." : "optimizer.exp_avg_sq.";
@@ -75,7 +75,7 @@ bool checkpoint_find_bad(const checkpoint *c, bad_place *bad) {
     return false;
 }
 
-// What no training has saved would go on, and end in a model that looks like one.
+// Training would accept such values, and end in a model that looks valid.
 static status check_values(const checkpoint *c, const char *path, error *err) {
     bad_place bad;
     bad_value loss;
@@ -221,7 +221,7 @@ static status check_hash(const tensor_file *f, const char *path, const char *key
                      path, what, *theirs ? theirs : "(none)", *mine ? mine : "(none)");
 }
 
-// A state of before there was the key has no revision.
+// States written before this key existed have no revision.
 static status check_bits(const run_identity *run, const tensor_file *f, const char *path,
                          error *err) {
     uint64_t bits = 0;
@@ -245,7 +245,7 @@ static status check_identity(const run_identity *run, const tensor_file *f, cons
     TRY(check_bits(run, f, path, err));
     TRY(read_metadata(f, path, "parameters", &text, err));
     TRY(json_to_yaml(text, path, &theirs, err));
-    // Numbers have another text in JSON (1e-05) than in YAML (1.0e-05): both sides go the same way.
+    // JSON and YAML print numbers differently (1e-05, 1.0e-05): convert both sides the same way.
     TRY(json_from_yaml(run->parameters, &json, err));
     TRY(json_to_yaml(json, path, &mine, err));
     TRY(checkpoint_check_parameters(mine, theirs, path, err));

@@ -1,4 +1,4 @@
-// yaml_tree_internal.h - what the tree (yaml_tree.c) and its text (yaml_text.c) share.
+// yaml_tree_internal.h - shared by the tree (yaml_tree.c) and its text (yaml_text.c).
 #ifndef LOCKSTEP_BASE_YAML_TREE_INTERNAL_H
 #define LOCKSTEP_BASE_YAML_TREE_INTERNAL_H
 

@@ -1,4 +1,4 @@
-// manifest - reads, verifies and compares what the stages wrote about themselves.
+// manifest - reads, verifies and compares the manifests of stages.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static const char NOTES[] =
 
 typedef struct request {
     const logger *log;
-    const char *const *words; // behind the command
+    const char *const *words; // after the command
     size_t count;
     bool json;
 } request;
@@ -78,7 +78,7 @@ out:
     return rc;
 }
 
-// The findings: as lines, or as a list behind `key` with how much was looked at.
+// Prints the findings, as lines or as a list under `key` with the number of files checked.
 static status print_findings(const manifest_findings *f, const request *r, const char *key,
                              error *err) {
     for (size_t i = 0; i < f->count; i++) {
@@ -103,13 +103,13 @@ out:
     return rc;
 }
 
-// What was found: in files, in keys and in figures.
+// Findings in files, in keys and in figures.
 typedef struct verified {
     manifest_findings findings;
     size_t keys, figures;
 } verified;
 
-// A file that is missing or another one is found as such, and says nothing about figures.
+// A missing or different file is a finding as such, and says nothing about figures.
 static status verify_figures(const char *path, verified *v, error *err) {
     error unreadable = {0};
     const size_t before = v->findings.count;
@@ -191,7 +191,7 @@ out:
     return rc;
 }
 
-// Silent: a makefile asks, and "stale" is an ordinary answer.
+// Silent: makefiles call it, and "stale" is an ordinary answer.
 static status run_fresh(const request *r, error *err) {
     bool fresh;
     char why[1024];

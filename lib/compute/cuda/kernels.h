@@ -257,9 +257,9 @@ typedef struct dropout_task {
     size_t features;
     uint64_t seed;
     uint32_t layer;
-    uint32_t threshold;  // dropped if 24 random bits are below it; 0: none (inference)
-    float factor;        // of kept values
-    const uint32_t *ids; // [shard][lanes]
+    uint32_t threshold;          // dropped if 24 random bits are below it; 0: none (inference)
+    float factor;                // of kept values
+    const uint32_t *ids;         // [shard][lanes]
     const step_numbers *numbers; // its epoch
     const float *from;           // x, or dy
     float *to;                   // y, or dx

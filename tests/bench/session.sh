@@ -7,7 +7,7 @@ export BENCH
 # shellcheck source=tests/bench/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 ROUNDS=${ROUNDS:-$([ -n "$QUICK" ] && echo 1 || echo 5)}
-BENCH_LIMIT=${BENCH_LIMIT:-900} # seconds that one measurement may take; the first of PyTorch tries what is fastest
+BENCH_LIMIT=${BENCH_LIMIT:-900} # seconds per measurement; PyTorch's first tries all variants
 results=${ARTIFACTS:-artifacts}/bench
 
 # A measurement runs in the background while the shell waits: so a signal ends it at once, with all

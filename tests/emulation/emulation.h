@@ -1,4 +1,4 @@
-// emulation.h - what the emulation's files share; see cuda_runtime_api.h.
+// emulation.h - shared by the emulation's files; see cuda_runtime_api.h.
 //
 // One lock guards everything, and is held while a kernel runs: host threads take turns.
 #ifndef LOCKSTEP_EMULATION_EMULATION_H

@@ -1,4 +1,4 @@
-// NCCL over shared memory: what nccl.h promises.
+// NCCL over shared memory: implements nccl.h.
 //
 // Everything is done with messages. A rank has a channel to each rank, itself included. A channel
 // holds one piece of a message at a time, with a label that describes the message. A collective is

@@ -745,7 +745,7 @@ static __global__ void times(float *v, float what) {
     v[threadIdx.x] *= what;
 }
 
-// backward: nothing runs before something waits for it, and then only what must.
+// backward: nothing runs before something waits for it, and then only the necessary work.
 static void test_streams_may_be_late(void **) {
     set_order("backward");
     const cudaStream_t one = new_stream(), two = new_stream();

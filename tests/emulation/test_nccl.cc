@@ -102,7 +102,7 @@ static void all_fail(const std::vector<rank> &ranks, ncclResult_t result, const 
     assert_true(own > 0);
 }
 
-// ---- What is moved ----
+// ---- Transfers ----
 
 static void slices_go_round(void **) {
     for (size_t n : {(size_t)1, (size_t)1000, (size_t)MOST}) {

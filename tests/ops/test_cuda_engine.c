@@ -103,8 +103,8 @@ static void test_deferred(void **state) {
 
 // ---- In every order ----
 
-// A step's streams and blocks may run in any order that they leave open. The emulation takes the
-// order that it is told to; a GPU has its own.
+// A step leaves the order of some streams and blocks open. The emulation takes the order that it is
+// told to; a GPU has its own.
 static void test_orders(void **state) {
     (void)state;
     static const char *const orders[] = {"forward", "backward", "shuffle"};

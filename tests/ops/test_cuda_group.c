@@ -72,7 +72,7 @@ typedef struct training {
     int size;
     bool fast;
     bool sync;                 // sync_batch_norm
-    const problem *other;      // what rank 1 trains instead; NULL: the same
+    const problem *other;      // trained by rank 1 instead; NULL: the same
     const char *ipc;           // LOCKSTEP_EMULATED_IPC of rank 1; NULL: as it is
     const char *graphs;        // LOCKSTEP_EMULATED_GRAPHS of rank 0; NULL: none
     int missing, missing_from; // a rank that dies before this reduction; -1: before joining

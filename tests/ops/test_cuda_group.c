@@ -77,7 +77,7 @@ typedef struct training {
     const char *graphs;        // LOCKSTEP_EMULATED_GRAPHS of rank 0; NULL: none
     int missing, missing_from; // a rank that dies before this reduction; -1: before joining
     int missing_behind;        // ... or after so many of its group's gathers; 0: never
-    bool stops; // rank 1, alive, stops before its fifth step until rank 0 has ended
+    bool stops;                // rank 1, alive, stops before its fifth step until rank 0 has ended
     shared_memory *meeting_place;
     outcome_of_rank *outcomes[MAX_RANKS];
     size_t outcome_bytes;

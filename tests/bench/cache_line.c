@@ -1,4 +1,4 @@
-// cache_line.c - how long a cache line takes from one core to another and back, in nanoseconds.
+// cache_line.c - measures a cache line's round trip between two cores, in nanoseconds.
 //
 //     cc -O2 -pthread cache_line.c -o cache_line && ./cache_line [CORE CORE]
 //

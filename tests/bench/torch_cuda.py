@@ -223,7 +223,7 @@ def main():
             print(work.name, f"{seconds:.6g}", note, flush=True)
         except (Skipped, ImportError) as e:
             print(work.name, "skipped", e, flush=True)
-        except Exception as e:  # pylint: disable=broad-except - the others go on
+        except Exception as e:  # pylint: disable=broad-except - the others continue
             print(work.name, "failed", type(e).__name__ + ":", " ".join(str(e).split())[:200], flush=True)
 
 

@@ -281,7 +281,7 @@ static void fast_is_another_order(void **state) {
 
 // Bytes copied in all steps.
 typedef struct routes {
-    size_t to_host, from_host, across, within; // across: from a device to another one
+    size_t to_host, from_host, across, within; // across: from one device to another
 } routes;
 
 static void read_routes(const char *path, routes *r) {

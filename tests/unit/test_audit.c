@@ -525,7 +525,7 @@ static void figures_from_nowhere(void **state) {
           "'simulated-d' is not among the 2 rows: the nearest is 'simulated-dp'", NULL);
 }
 
-// Rounding, "about" and a cause among others leave no fault.
+// Rounding, "about" and one cause among several are no fault.
 static void about_is_no_finding(void **state) {
     (void)state;
     clean(ARMS STATEMENTS "  - {kind: slower, by_percent: ~24.9, of: b, than: a, basis: batch_ms}\n"

@@ -18,8 +18,8 @@
 #include "nn/model.h"
 
 // How far the engine, which works in float, may be from the reference. Most tensors of a gradient
-// agree to 1e-6. Batch norm over a handful of samples is different: for a deviation near zero, 1 /
-// sqrt(eps) = 316 remains and multiplies the rounding errors of nearly equal terms.
+// agree to 1e-6. Batch norm over a handful of samples is different: if a deviation is near zero,
+// the factor 1 / sqrt(eps) = 316 multiplies the rounding errors of nearly equal terms.
 typedef struct tolerance {
     double gradient, value;
 } tolerance;

@@ -470,8 +470,8 @@ static void full_steps_are_graphs(void **state) {
     problem_release(&p);
 }
 
-// A bucket for each layer with parameters, or one if they are small; none for those that cannot be
-// part of a step.
+// A bucket for each layer with parameters, or one if they are small; none with a transport that
+// cannot be part of a step.
 static void buckets_are_as_large_as_is_wished(void **state) {
     static const int expected[LAYOUTS] = {3, 1, 0, 0};
     (void)state;
@@ -495,8 +495,8 @@ static void restore_order(const char *order) {
         unsetenv("LOCKSTEP_EMULATED_ORDER");
 }
 
-// With sync_batch_norm, a step waits for the stream in its middle: the results of the reduction
-// must be waited for all the same, which shows if streams are late.
+// With sync_batch_norm a step waits for the stream halfway. It must wait for the results of the
+// reduction all the same, which shows if streams are late.
 static void reductions_beside_batch_norms_that_meet(void **state) {
     const char *before = getenv("LOCKSTEP_EMULATED_ORDER");
     (void)state;

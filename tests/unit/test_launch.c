@@ -476,7 +476,7 @@ typedef struct member {
     launch_environment env;
     size_t n;
     int delay_ms;
-    int behind;  // members that are connected when it comes
+    int behind;  // number of others that are connected when it comes
     int ends_as; // signal that ends it after joining, before the first collective
     status rc;
     error err;

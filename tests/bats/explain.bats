@@ -219,7 +219,7 @@ some_runs() {
     [ "$(grep -c 'by Holm for 2 verdicts)' out/report.md)" -ge 2 ] || fail "$(grep -F '**' out/report.md)"
     [ "$(grep '^all.time_ratio' out/report.csv | cut -d , -f 4-8)" = "$(grep '^01-loader-workers.time_ratio' out/report.csv | cut -d , -f 4-8)" ]
     grep -q '^No step shows a difference in time.$' out/report.md
-    # With one execution each, it is not known either that there is no difference.
+    # One execution each cannot show that there is no difference, either.
     rm -r ./*/[23]
     succeeds "$BIN/report" 0* --plan plan.yaml --out out
     grep -q '^There is no verdict on the time of any step.$' out/report.md

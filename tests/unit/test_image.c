@@ -1,4 +1,4 @@
-// Pictures in memory: the pixels of each kind, and no cut or altered byte does harm.
+// Pictures in memory: the pixels of each format; no truncated or altered file does harm.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -16,7 +16,7 @@
 
 enum { SIDE = 8 };
 
-// A JPEG of one colour, grey (1 channel) or not; free() it.
+// Returns a JPEG of one colour, grey (1 channel) or not; free() it.
 static uint8_t *make_jpeg(int channels, bool progressive, const uint8_t *colour, size_t *bytes) {
     struct jpeg_compress_struct j;
     struct jpeg_error_mgr errors;
@@ -94,8 +94,8 @@ static void reads_every_kind(void **state) {
     file = make_png(PNG_FORMAT_RGBA, clear, &bytes), expect(file, bytes, 3, white, 0);
 }
 
-// Whatever is wrong with a file: an answer, and no harm. The copy has exactly its size, so that a
-// sanitizer sees the first byte read behind it.
+// Any damaged file must give an answer and do no harm. The copy has exactly the file's size, so
+// that a sanitizer detects the first byte read past it.
 static status read_copy(const uint8_t *file, size_t bytes) {
     uint8_t *copy = malloc(bytes + !bytes);
     image i;

@@ -87,6 +87,22 @@ END
     done
 }
 
+@test "a manifest without figures to compute again, edited: its digest differs" {
+    succeeds "$BIN/manifest" verify data run/train run/evaluate
+    succeeds "$BIN/report" run --out page
+    succeeds "$BIN/manifest" verify page
+    local manifest
+    for manifest in data page; do
+        sed -i '/^results:/,/^run:/s/\(: *[0-9]*\)[0-9]$/\17/' "$manifest/manifest.yaml"
+        fails_with 4 '^manifest: 1 manifest changed since it was written$' "$BIN/manifest" verify "$manifest"
+        [[ $output == "$manifest/manifest.yaml: changed since it was written: its digest is "* ]] || fail "$output"
+    done
+    sed -i 's/^  host: .*/  host: elsewhere/' run/train/manifest.yaml
+    fails_with 4 'changed since it was written' "$BIN/manifest" verify run/train
+    sed -i '/^digest: /d' run/train/manifest.yaml # as an earlier version wrote it
+    succeeds "$BIN/manifest" verify run/train
+}
+
 @test "another file in the place of the recorded one is told as that" {
     zstd -dcq run/evaluate/predictions.st.zst | head -c 500 >run/evaluate/cut && mv run/evaluate/cut run/evaluate/predictions.st.zst
     fails_with 4 '1 of 3 files is missing or different|1 of 3 files missing' "$BIN/manifest" verify run/evaluate

@@ -362,3 +362,22 @@ END
         grep -Fqx "$line" <<<"$output" || fail "no line: $line" "$output"
     done
 }
+
+@test "the version names the commit of this checkout, and not that of a project around it" {
+    need_program git
+    local number other=$WORK/other
+    number=$(cat "$ROOT/VERSION")
+    [[ $number =~ ^[0-9]+\.[0-9]+\.[0-9]+$ ]] || fail "VERSION: $number"
+    mkdir -p "$other/lockstep/scripts"
+    cp "$ROOT/VERSION" "$other/lockstep"
+    cp "$ROOT/scripts/version" "$other/lockstep/scripts"
+    [ "$("$other/lockstep/scripts/version")" = "$number" ]
+    git -C "$other" init -q
+    git -C "$other" -c user.name=x -c user.email=x@x commit -q --allow-empty -m x
+    [ "$("$other/lockstep/scripts/version")" = "$number" ]
+    git -C "$other/lockstep" init -q
+    git -C "$other/lockstep" -c user.name=x -c user.email=x@x commit -q --allow-empty -m x
+    [ "$("$other/lockstep/scripts/version")" = "$number+$(git -C "$other/lockstep" rev-parse --short HEAD)" ]
+    grep -q "^version: $number\$" "$ROOT/CITATION.cff"
+    grep -q "^## $number " "$ROOT/CHANGELOG.md"
+}

@@ -245,6 +245,21 @@ old_run() {
     [[ $output == *"(epochs 1 → 2, from the start: its state does not say of which revision of the arithmetic it is)"* ]] || fail "$output"
 }
 
+@test "the kept experiment and its model, edited, are written again as the run's manifest has them" {
+    local run=$ARTIFACTS/runs/$KEY file
+    succeeds pipeline experiment x
+    [[ $output != *"written again"* ]] || fail "$output"
+    for file in "$run/experiment.yaml" "$run"/models/*.yaml; do
+        cp "$file" kept
+        sed -i '0,/[0-9]\.*[0-9]*$/s//77/' "$file"
+        ! cmp -s "$file" kept || fail "nothing was edited in $file"
+        succeeds pipeline experiment x
+        trained 0
+        [[ $output == *"$run: experiment.yaml or its model was changed: written again"* ]] || fail "$file: $output"
+        cmp "$file" kept || fail "$file"
+    done
+}
+
 @test "a study and an experiment that share runs train them once" {
     printf '%s\n' 'schema: lockstep.study/1' 'name: s' 'base: x' 'vary: {loader_workers: [0, 1]}' >experiments/s.yaml
     succeeds pipeline experiment s

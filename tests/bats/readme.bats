@@ -77,9 +77,9 @@ yaml_block() {
     yaml_block docs/models.md 2 | sed "s|^base: single|base: $ROOT/experiments/R001/single.yaml|" >"$WORK/experiments/wide.yaml"
     "$BIN/synth-cifar" -q --train 192 --test 64 --out "$WORK/data"
     cd "$WORK" || return
-    succeeds "$BIN/pipeline" experiment experiments/wide.yaml DATA=data ARTIFACTS=artifacts SET="dataset=synthetic epochs=1"
-    [ -s artifacts/wide/report/report.html ] || fail "$output"
+    succeeds "$BIN/pipeline" experiment experiments/wide.yaml DATA=data ARTIFACTS=artifacts EPOCHS=1 SET=dataset=synthetic
+    [ -s "${lines[-1]#report: }" ] || fail "$output"
     sed -i 's/^- relu/- ReLU/' experiments/models/wide.yaml
     fails_with 3 "wide.yaml:.*ReLU.*relu" "$BIN/pipeline" experiment experiments/wide.yaml DATA=data ARTIFACTS=artifacts \
-        SET="dataset=synthetic epochs=1"
+        EPOCHS=1 SET=dataset=synthetic
 }

@@ -100,7 +100,7 @@ END
     need_program gnuplot
     succeeds "$BIN/report" run --out one
     ! grep -q 'Seconds of training' one/report.html || fail "drawn for one experiment"
-    write_experiment f.yaml global_batch=30 epochs=2 name=other
+    write_experiment f.yaml global_batch=20 epochs=2 name=other seed=9
     "$BIN/train-single" -q --experiment f.yaml --train data/train.st.zst --test data/test.st.zst --out other/train
     succeeds "$BIN/report" run other --out two
     grep -q 'Seconds of training' two/report.html || fail "not drawn"

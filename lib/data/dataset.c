@@ -247,7 +247,7 @@ static status read_any(const char *path, bool header, dataset *d, error *err) {
 static status check_unsharded(dataset *d, error *err) {
     if (tensor_file_metadata(&d->files[0], "shards"))
         return error_set(err, STATUS_INPUT,
-                         "cannot read dataset: '%s': it is one shard of several; pass their folder",
+                         "cannot read dataset: '%s': it is one of several shards; pass their folder",
                          d->paths[0]);
     memcpy(d->source, d->files[0].content, sizeof d->source);
     return STATUS_OK;

@@ -107,7 +107,7 @@ static status check_arguments(int argc, char **argv, error *err) {
         char *text = redact_urls(argv[i], err);
         if (text)
             error_set(err, STATUS_USAGE,
-                      "bad argument: '%s': not UTF-8, which a manifest is written in", text);
+                      "bad argument: '%s': not UTF-8, which manifests require", text);
         free(text);
         return text ? STATUS_USAGE : STATUS_FAILED;
     }
@@ -254,7 +254,7 @@ static status key_part(const yaml_node *root, const char *name, yaml_kind kind,
                        const yaml_node **found, error *err) {
     *found = yaml_find(root, name);
     if (*found && (*found)->kind == kind) return STATUS_OK;
-    return yaml_error(root, err, "not a whole manifest: it has no '%s'", name);
+    return yaml_error(root, err, "incomplete manifest: '%s' is missing", name);
 }
 
 status manifest_key_of(const yaml_node *root, char key[SHA256_TEXT_BYTES], error *err) {
@@ -433,7 +433,7 @@ static bool outputs_are_there(const yaml_node *root, const char *folder, char *w
             return false;
         }
         if (info.st_size != strtoll(yaml_find(outputs->items[i], "bytes")->text, NULL, 10)) {
-            snprintf(why, size, "output '%s' has another size than recorded", path);
+            snprintf(why, size, "the size of output '%s' differs from the recorded one", path);
             return false;
         }
     }

@@ -51,7 +51,7 @@ typedef struct verifying {
 static status compare_hash(verifying *v, const char *path, const char *what, const char *recorded,
                            const char *actual) {
     if (!strcmp(recorded, actual)) return STATUS_OK;
-    return manifest_finding(v->findings, v->err, "%s: '%s': %s is %s, recorded is %s", v->manifest,
+    return manifest_finding(v->findings, v->err, "%s: '%s': %s is %s, but %s is recorded", v->manifest,
                             path, what, actual, recorded);
 }
 
@@ -86,7 +86,7 @@ static status verify_bytes(verifying *v, const yaml_node *entry, const char *pat
                                 strerror(errno));
     if (info.st_size != bytes)
         return manifest_finding(v->findings, v->err,
-                                "%s: '%s': size is %lld bytes, recorded is %lld", v->manifest, path,
+                                "%s: '%s': size is %lld bytes, but %lld is recorded", v->manifest, path,
                                 (long long)info.st_size, bytes);
     if (hash) {
         status rc = sha256_file(full, actual, &unreadable);
@@ -137,7 +137,7 @@ status manifest_verify_key(const char *path, manifest_findings *f, error *err) {
         rc = error_set(err, rc, "%s", incomplete.message);
     else if (rc == STATUS_OK && strcmp(recorded, key) != 0)
         rc = manifest_finding(f, err,
-                              "%s: tool, parameters and inputs give the key %s, recorded is %s",
+                              "%s: tool, parameters and inputs give the key %s, but %s is recorded",
                               path, key, recorded);
     else
         rc = STATUS_OK;

@@ -49,8 +49,7 @@ static status scan(const char *folder, bool found[SHARDS_MAX], int *shards, erro
         if (!shard_files_parse_name(entry->d_name, &shard, &of)) continue;
         if (*shards && of != *shards)
             rc = error_set(err, STATUS_INPUT,
-                           "cannot read dataset: '%s': holds files of a deal to %d shards and of "
-                           "one to %d: remove one of them",
+                           "cannot read dataset: '%s': holds shards of two deals, %d-way and %d-way: remove one set",
                            folder, *shards < of ? *shards : of, *shards < of ? of : *shards);
         *shards = of;
         found[shard] = true;
@@ -125,8 +124,7 @@ static status check_shard(dataset *d, int v, error *err) {
     TRY(number(d, v, "shard_seed", &seed, err));
     if (shards != (uint64_t)d->shards || shard != (uint64_t)v)
         return error_set(err, STATUS_INPUT,
-                         "cannot read dataset: '%s': holds shard %" PRIu64 " of %" PRIu64
-                         ", not what its name says",
+                         "cannot read dataset: '%s': holds shard %" PRIu64 " of %" PRIu64 ", contrary to its name",
                          path, shard, shards);
     if (!source || strlen(source) != SHA256_TEXT_BYTES - 1)
         return error_set(err, STATUS_INPUT,

@@ -122,9 +122,9 @@ static void accuse(group *g, uint64_t word) {
 
 static status blame(const group *g, error *err) {
     if (g->culprit == g->base.rank)
-        return error_set(err, STATUS_FAILED, "messages between ranks failed");
+        return error_set(err, STATUS_FAILED, "message exchange between ranks failed");
     return error_set(err, STATUS_FAILED, "rank %d %s", g->culprit,
-                     g->culprit_left ? "left the group while others waited for it" : "failed");
+                     g->culprit_left ? "left the group while other ranks waited for it" : "failed");
 }
 
 static void nap(void) {

@@ -90,17 +90,16 @@ typedef struct meeting {
 // Checks whether a process matches. The message goes to that process and to the others.
 static status check_hello(const meeting *m, const hello *h, error *err) {
     if (h->protocol != PROTOCOL)
-        return error_set(err, STATUS_USAGE, "rank %d is of another version of lockstep", h->rank);
+        return error_set(err, STATUS_USAGE, "rank %d runs another version of lockstep", h->rank);
     if (h->size != m->own.size)
-        return error_set(err, STATUS_USAGE, "rank %d says WORLD_SIZE=%d, rank 0 says %d", h->rank,
+        return error_set(err, STATUS_USAGE, "rank %d has WORLD_SIZE=%d, rank 0 has %d", h->rank,
                          h->size, m->own.size);
     if (h->rank < 1 || h->rank >= h->size || m->peers[h->rank] >= 0)
-        return error_set(err, STATUS_USAGE, "two processes say RANK=%d", h->rank);
+        return error_set(err, STATUS_USAGE, "two processes have RANK=%d", h->rank);
     if (memcmp(h->host, m->own.host, sizeof h->host) != 0)
         return error_set(
             err, STATUS_USAGE,
-            "rank %d is in another container than rank 0: ranks that cannot see each other need "
-            "MPI: start them with mpirun or srun, without MASTER_ADDR",
+            "rank %d is in a different container than rank 0: ranks that cannot share memory need MPI: start them with mpirun or srun, without MASTER_ADDR",
             h->rank);
     if (h->n != m->own.n || h->gather_bytes != m->own.gather_bytes)
         return error_set(err, STATUS_USAGE, "ranks 0 and %d do not run the same experiment",
@@ -188,10 +187,10 @@ static status name_missing(const meeting *m, error *err) {
         if (m->peers[r] < 0)
             used += (size_t)snprintf(list + used, sizeof list - used, "%s%d", used ? ", " : "", r);
     return error_set(err, STATUS_FAILED,
-                     "cannot start the group: %d of %d ranks did not come within %d s: %s%s%s%s",
+                     "cannot start the group: %d of %d ranks did not connect within %d s: %s%s%s%s",
                      m->own.size - m->present, m->own.size, m->env->seconds, list,
                      used < sizeof list - 16 ? "" : ", and more",
-                     *why ? "; one came and was sent away: " : "", why);
+                     *why ? "; one connected and was refused: " : "", why);
 }
 
 static status gather_peers(meeting *m, uint64_t deadline, error *err) {
@@ -228,7 +227,7 @@ static status await_peers(const meeting *m, shared_memory *s, uint64_t deadline,
             shared_fail(s, r, SHARED_DIED);
             rc = error_set(err, STATUS_FAILED, "cannot start the group: rank %d %s", r,
                            news == ENDPOINT_WHOLE ? "could not map the shared memory"
-                                                  : "ended while it joined");
+                                                  : "ended while joining");
         }
         if (rc != STATUS_OK) return rc;
     }
@@ -280,12 +279,11 @@ static status read_answer(const launch_environment *env, int connection, uint64_
     if (rc != STATUS_OK) return rc;
     if (news == ENDPOINT_LATE)
         return error_set(err, STATUS_FAILED,
-                         "cannot join the group: not all ranks came to '%s:%d' within %d s",
+                         "cannot join the group: not all ranks connected to '%s:%d' within %d s",
                          env->address, env->port, env->seconds);
     if (news == ENDPOINT_CLOSED)
         return error_set(err, STATUS_FAILED,
-                         "cannot join the group: '%s:%d' hung up: rank 0 ended, or it is another "
-                         "program",
+                         "cannot join the group: '%s:%d' closed the connection: rank 0 ended, or another program listens there",
                          env->address, env->port);
     if (memcmp(a->magic, magic, sizeof magic) != 0 || a->protocol != PROTOCOL)
         return error_set(err, STATUS_FAILED, "cannot join the group: '%s:%d' is not rank 0",
@@ -304,7 +302,7 @@ static status follow(const launch_environment *env, const hello *own, comm **c, 
     TRY(endpoint_connect(env->port, deadline, &connection, err));
     if (connection < 0) {
         rc = error_set(err, STATUS_FAILED,
-                       "cannot join the group: rank 0 did not come to '%s:%d' within %d s",
+                       "cannot join the group: rank 0 did not listen at '%s:%d' within %d s",
                        env->address, env->port, env->seconds);
         goto out;
     }

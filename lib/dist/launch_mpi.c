@@ -16,12 +16,12 @@ status launch_mpi_find(char **path, error *err) {
 static status open_library(const char *path, transport_mpi_entry **entry, error *err) {
     void *handle = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
     if (!handle)
-        return error_set(err, STATUS_FAILED, "cannot join the group: MPI cannot be opened: %s",
+        return error_set(err, STATUS_FAILED, "cannot join the group: MPI cannot be loaded: %s",
                          dlerror());
     *entry = (transport_mpi_entry *)dlsym(handle, TRANSPORT_MPI_SYMBOL);
     if (*entry) return STATUS_OK;
     dlclose(handle);
-    return error_set(err, STATUS_FAILED, "cannot join the group: '%s' has no '%s'", path,
+    return error_set(err, STATUS_FAILED, "cannot join the group: '%s' does not export '%s'", path,
                      TRANSPORT_MPI_SYMBOL);
 }
 
@@ -29,9 +29,7 @@ static status check(const transport *t, int rank, int size, const char *library,
     if (t->size == size && t->rank == rank) return STATUS_OK;
     return error_set(
         err, STATUS_USAGE,
-        "cannot join the group: this is rank %d of %d to its launcher, and %d of %d to "
-        "%s, which belongs to another one: with srun try --mpi=pmix or --mpi=pmi2, "
-        "else take this MPI's own mpirun",
+        "cannot join the group: the launcher started this as rank %d of %d, but it is %d of %d in %s, which belongs to another launcher: with srun try --mpi=pmix or --mpi=pmi2, otherwise use this MPI's own mpirun",
         rank, size, t->rank, t->size, library);
 }
 

@@ -126,7 +126,7 @@ status shared_create(int size, size_t n, size_t gather_bytes, shared_memory **ou
     find_places(s, size, room, vector, gather);
     s->file = memfd_create("lockstep", MFD_CLOEXEC);
     if (s->file < 0 || ftruncate(s->file, (off_t)s->bytes) != 0) {
-        rc = error_system(err, STATUS_FAILED, errno, "cannot make %zu bytes of shared memory",
+        rc = error_system(err, STATUS_FAILED, errno, "cannot create %zu bytes of shared memory",
                           s->bytes);
         goto out;
     }
@@ -138,7 +138,7 @@ status shared_create(int size, size_t n, size_t gather_bytes, shared_memory **ou
     c->gather_room = gather;
     s->spin = enough_processors(size);
     if (getrandom(&c->token, sizeof c->token, 0) != sizeof c->token)
-        rc = error_system(err, STATUS_FAILED, errno, "cannot draw a random number");
+        rc = error_system(err, STATUS_FAILED, errno, "cannot get a random number");
 out:
     if (rc != STATUS_OK) {
         shared_free(s);
@@ -160,7 +160,7 @@ static bool is_ours(shared_memory *s, uint64_t token) {
 }
 
 static status not_ours(error *err) {
-    return error_set(err, STATUS_FAILED, "cannot map shared memory: what came is not ours");
+    return error_set(err, STATUS_FAILED, "cannot map shared memory: the file received is not this group's");
 }
 
 status shared_open(int file, uint64_t token, shared_memory **out, error *err) {
@@ -248,7 +248,7 @@ status shared_attach(shared_memory *s, int rank, error *err) {
     slot *mine = &s->control->slots[rank];
     struct flock lock = lock_of(rank, F_WRLCK);
     if (fcntl(s->file, F_SETLK, &lock) != 0)
-        return error_system(err, STATUS_FAILED, errno, "cannot become rank %d of the group", rank);
+        return error_system(err, STATUS_FAILED, errno, "cannot join the group as rank %d", rank);
     atomic_store(&mine->process, (int)getpid());
     atomic_store(&mine->presence, PRESENT);
     return STATUS_OK;
@@ -310,9 +310,9 @@ static status failure(const shared_memory *s, error *err) {
     const int rank = shared_failed(s, &how);
     const char *const what[] = {
         [SHARED_DIED] = "died",
-        [SHARED_LEFT] = "left the group while others waited for it",
+        [SHARED_LEFT] = "left the group while other ranks waited for it",
         [SHARED_ERROR] = "failed",
-        [SHARED_STALLED] = "is stopped, and did not go on in time",
+        [SHARED_STALLED] = "is stopped and did not resume in time",
     };
     return error_set(err, STATUS_FAILED, "rank %d %s", rank, what[how]);
 }

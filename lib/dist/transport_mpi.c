@@ -88,7 +88,7 @@ static status tell(transport *t, int peer, uint64_t word, error *err) {
     m->told[peer] = word;
     return check(
         MPI_Isend(&m->told[peer], sizeof word, MPI_BYTE, peer, 0, m->words, &m->telling[peer]),
-        "sending a word", err);
+        "sending a status word", err);
 }
 
 static status hear(transport *t, int *peer, uint64_t *word, error *err) {
@@ -97,10 +97,10 @@ static status hear(transport *t, int *peer, uint64_t *word, error *err) {
     int there = 0;
     status rc;
     *peer = -1;
-    TRY(check(MPI_Iprobe(MPI_ANY_SOURCE, 0, m->words, &there, &from), "looking for words", err));
+    TRY(check(MPI_Iprobe(MPI_ANY_SOURCE, 0, m->words, &there, &from), "probing for status words", err));
     if (!there) goto out;
     TRY(check(MPI_Recv(word, sizeof *word, MPI_BYTE, from.MPI_SOURCE, 0, m->words, &from),
-              "receiving a word", err));
+              "receiving a status word", err));
     *peer = from.MPI_SOURCE;
 out:
     return rc;
@@ -150,15 +150,14 @@ static void describe_library(char text[TRANSPORT_DESCRIBE_BYTES]) {
 static status start(error *err) {
     int done = 0, provided = MPI_THREAD_SINGLE;
     status rc;
-    TRY(check(MPI_Initialized(&done), "asking whether it has begun", err));
+    TRY(check(MPI_Initialized(&done), "checking initialisation", err));
     if (done)
-        TRY(check(MPI_Query_thread(&provided), "asking for threads", err));
+        TRY(check(MPI_Query_thread(&provided), "querying thread support", err));
     else
         TRY(check(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided), "starting", err));
     if (provided < MPI_THREAD_FUNNELED)
         rc = error_set(err, STATUS_USAGE,
-                       "cannot join the group: this MPI allows no threads (it does not provide "
-                       "MPI_THREAD_FUNNELED): build or take one that does");
+                       "cannot join the group: this MPI does not support threads (it does not provide MPI_THREAD_FUNNELED): use one that does");
 out:
     return rc;
 }
@@ -166,8 +165,8 @@ out:
 // Errors return to the caller instead of ending the job.
 static status own_communicator(MPI_Comm *c, error *err) {
     status rc;
-    TRY(check(MPI_Comm_dup(MPI_COMM_WORLD, c), "making a communicator", err));
-    TRY(check(MPI_Comm_set_errhandler(*c, MPI_ERRORS_RETURN), "making a communicator", err));
+    TRY(check(MPI_Comm_dup(MPI_COMM_WORLD, c), "creating a communicator", err));
+    TRY(check(MPI_Comm_set_errhandler(*c, MPI_ERRORS_RETURN), "creating a communicator", err));
 out:
     return rc;
 }
@@ -178,8 +177,8 @@ static status open_mpi(mpi_transport *m, error *err) {
     TRY(start(err));
     TRY(own_communicator(&m->messages, err));
     TRY(own_communicator(&m->words, err));
-    TRY(check(MPI_Comm_rank(m->messages, &m->base.rank), "asking for the rank", err));
-    TRY(check(MPI_Comm_size(m->messages, &m->base.size), "asking for the size", err));
+    TRY(check(MPI_Comm_rank(m->messages, &m->base.rank), "querying the rank", err));
+    TRY(check(MPI_Comm_size(m->messages, &m->base.size), "querying the size", err));
     m->telling = memory_new((size_t)m->base.size, sizeof *m->telling, err);
     m->told = memory_new((size_t)m->base.size, sizeof *m->told, err);
     if (!m->telling || !m->told) return STATUS_FAILED;
@@ -194,7 +193,7 @@ status lockstep_transport_mpi(int abi, transport **t, char describe[TRANSPORT_DE
     *t = NULL;
     if (abi != TRANSPORT_MPI_ABI)
         return error_set(err, STATUS_FAILED,
-                         "lockstep-mpi.so was not built with these tools: build both again");
+                         "lockstep-mpi.so was built for a different version of the tools: rebuild both");
     mpi_transport *m = memory_new(1, sizeof *m, err);
     if (!m) return STATUS_FAILED;
     status rc = open_mpi(m, err);

@@ -166,8 +166,7 @@ static status check_shards(const experiment *e, const yaml_node *root, error *er
     if (e->global_batch / e->virtual_shards > ENGINE_MAX_SHARD_SAMPLES)
         return yaml_error(
             to_blame(root, sizes, 2), err,
-            "'global_batch' is %d: at most %d samples a virtual shard, of which there "
-            "are %d",
+            "'global_batch' is %d: at most %d samples per virtual shard, of which there are %d",
             e->global_batch, (int)ENGINE_MAX_SHARD_SAMPLES, e->virtual_shards);
     return STATUS_OK;
 }
@@ -316,13 +315,12 @@ const char *experiment_continues(const yaml_node *before, const yaml_node *now, 
     const long long had = epochs_of(before), wanted = epochs_of(now);
     const yaml_node *kind = yaml_get(now, "schedule.kind");
     if (differs(before, now, "", "epochs", key) || differs(now, before, "", "epochs", key))
-        snprintf(why, WHY, "it is of a run with another '%s'", key);
+        snprintf(why, WHY, "it is from a run with a different '%s'", key);
     else if (wanted < had)
-        snprintf(why, WHY, "it is of a run of more 'epochs': %lld, not %lld", had, wanted);
+        snprintf(why, WHY, "it is from a run with more 'epochs': %lld, not %lld", had, wanted);
     else if (wanted > had && kind && kind->text && !strcmp(kind->text, "cosine"))
         snprintf(why, WHY,
-                 "it is of a run of %lld 'epochs', not %lld: with a cosine schedule their number "
-                 "changes the learning rate of every step",
+                 "it is from a run of %lld 'epochs', not %lld: in a cosine schedule their number sets the learning rate of every step",
                  had, wanted);
     else
         return NULL;

@@ -78,8 +78,7 @@ status field_read_std(experiment_reading *r, const yaml_node *node, yaml_node **
             rc = yaml_error(node->items[i], r->err, "'normalize.std' must be above 0");
         else if (!engine_can_normalise(r->e->mean[i], r->e->std[i]))
             rc = yaml_error(node->items[i], r->err,
-                            "'normalize': with a mean of %g and a deviation of %g a pixel becomes "
-                            "no number",
+                            "'normalize': with mean %g and standard deviation %g pixels are not finite",
                             (double)r->e->mean[i], (double)r->e->std[i]);
     return rc;
 }
@@ -94,8 +93,7 @@ status field_read_betas(experiment_reading *r, const yaml_node *node, yaml_node 
     for (int i = 0; i < 2; i++)
         if ((float)betas[i] >= 1)
             return yaml_error(node, r->err,
-                              "'optimizer.betas' must be below 1 in single precision, where %.40s "
-                              "is 1",
+                              "'optimizer.betas' must be below 1 in single precision, where %.40s rounds to 1",
                               node->items[i]->text);
     r->e->optimizer.beta1 = betas[0];
     r->e->optimizer.beta2 = betas[1];
@@ -224,8 +222,7 @@ status field_read_stages(experiment_reading *r, const yaml_node *node, yaml_node
                               r->e->model.name, name);
         if (index <= last)
             return yaml_error(node->items[i], r->err,
-                              "'stages': '%.60s' must come after the first layer of the stage "
-                              "before it",
+                              "'stages': '%.60s' must come after the first layer of the previous stage",
                               name);
         if (!experiment_begins_stage(&p->layers[index]))
             return yaml_error(node->items[i], r->err,
@@ -245,7 +242,6 @@ status field_read_published(experiment_reading *r, const yaml_node *node, yaml_n
     (void)resolved;
     if (!node) return STATUS_OK;
     return yaml_error(node, r->err,
-                      "'published': published figures stand in a claim: a row of claim.yaml with "
-                      "'experiment: %s' (docs/formats.md, Claims)",
+                      "'published': published figures belong in a claim: a row of claim.yaml with 'experiment: %s' (docs/formats.md, Claims)",
                       r->e->name ? r->e->name : "NAME");
 }

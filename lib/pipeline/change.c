@@ -100,7 +100,7 @@ static status describe_last(const pipeline *p, const planned_run *r, const plann
     const bool there = manifest_read(path, &root, &unreadable) == STATUS_OK;
     const yaml_node *before = there ? yaml_find(root, "parameters") : NULL;
     if (before && before->kind == YAML_MAPPING && !change_keys(before, r->e.resolved, why, size))
-        snprintf(why, size, "other data, another kind of device, or another version");
+        snprintf(why, size, "different data, kind of device, or version");
     yaml_free(root);
     free(path);
     return STATUS_OK;
@@ -161,7 +161,7 @@ static void check_state(const execution *x, char why[256]) {
     if (path && tensor_file_read_header(path, &f, &unreadable) == STATUS_OK) {
         const char *bits = tensor_file_metadata(&f, "bits");
         if (!bits || strcmp(bits, yaml_text_at(x->train, "bits")) != 0)
-            snprintf(why, 256, "its state does not say of which revision of the arithmetic it is");
+            snprintf(why, 256, "its state does not record the revision of the arithmetic");
     }
     tensor_file_release(&f);
     free(path);
@@ -228,7 +228,7 @@ status change_describe(const pipeline *p, const planned_run *r, const planned_se
     }
     TRY(copy_state(p, &c, s->key, err));
     *resume = true;
-    snprintf(why, size, "epochs %lld → %d: goes on from %s, and so has no times of its own",
+    snprintf(why, size, "epochs %lld → %d: continues %s, so it has no times of its own",
              (long long)c.epochs, r->e.epochs, c.folder);
 out:
     free(c.folder);

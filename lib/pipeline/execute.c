@@ -328,8 +328,7 @@ static status compare_models(const execution_work *w, error *err) {
         const char *own = x->train ? yaml_text_at(x->train, "results.model") : "";
         if (hash && *own && strcmp(hash, own) != 0)
             rc = error_set(err, STATUS_FINDING,
-                           "two executions of one key end in other models: '%s' in %.12s…, '%s' "
-                           "in %.12s…: please report this, with both folders",
+                           "two executions of one key end in different models: '%s' in %.12s…, '%s' in %.12s…: please report this with both folders",
                            first->folder, hash, x->folder, own);
         if (hash || !*own) continue;
         first = x;
@@ -386,18 +385,18 @@ static status find_reason(execution_work *w, const standing *s, size_t round, bo
     *why = 0;
     if (round < s->count || w->remade) return STATUS_OK;
     if (w->resume)
-        snprintf(why, size, "goes on where it was stopped; RESUME=0 begins anew");
+        snprintf(why, size, "resumes where it stopped; RESUME=0 starts over");
     else if (w->begun)
-        snprintf(why, size, "not finished, and without a state to go on from");
+        snprintf(why, size, "not finished, and no state to resume from");
     else if (round > 0)
         snprintf(why, size, "execution %d, to time it again", w->number);
     else if (s->list.count == 0)
         return change_describe(w->p, w->r, w->seed, may_go_on, &w->resume, why, size, err);
     else if (any_unfinished(s))
-        snprintf(why, size, "execution %d: RESUME=0 begins anew", w->number);
+        snprintf(why, size, "execution %d: started over by RESUME=0", w->number);
     else
         snprintf(why, size,
-                 "execution %d: times of other versions, hosts or threads are not pooled",
+                 "execution %d: times from different versions, hosts or thread counts are not pooled",
                  w->number);
     return STATUS_OK;
 }

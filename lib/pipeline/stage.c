@@ -130,7 +130,7 @@ static void explain_key(const yaml_node *root, const words *command, char why[WH
     bool same =
         version && version->kind == YAML_SCALAR && strcmp(version->text, cli_version()) == 0;
     snprintf(why, WHY_BYTES, "%s",
-             same ? "what it reads has changed" : "what it reads, or this version, has changed");
+             same ? "its inputs have changed" : "its inputs or this version have changed");
 }
 
 // Sets *done, or the reason in `why` ("": it never ran).
@@ -224,7 +224,7 @@ static status run(const pipeline *p, const stage *s, const char *key, const char
     if (rc != STATUS_OK) return rc;
     rc = look(s, key, &done, after, err);
     if (rc == STATUS_OK && !done)
-        rc = error_set(err, STATUS_FAILED, "stage %s is not done though %s ended well: '%s': %s",
+        rc = error_set(err, STATUS_FAILED, "stage %s is not done although %s succeeded: '%s': %s",
                        s->name, s->command->items[0], s->dir, after);
     return rc;
 }

@@ -207,7 +207,7 @@ status store_find(const char *artifacts, const char *digits, char **key, error *
     *key = NULL;
     return error_set(err, STATUS_INPUT,
                      matches
-                         ? "'%s' is the beginning of %zu keys: give more digits"
+                         ? "'%s' matches %zu keys: give more digits"
                          : "no kept run has a key that begins with '%s': `make runs` lists them",
                      digits, matches);
 }
@@ -268,7 +268,7 @@ status store_write_experiment(const char *folder, const char *name, const yaml_n
     yaml_node *tree = yaml_new(YAML_MAPPING, err);
     status rc = path && tree ? STATUS_OK : STATUS_FAILED;
     if (rc == STATUS_OK && (!model || model->kind != YAML_SCALAR || strchr(model->text, '/')))
-        rc = error_set(err, STATUS_INPUT, "cannot write experiment: '%s': no model is known", path);
+        rc = error_set(err, STATUS_INPUT, "cannot write experiment: '%s': its parameters do not name a model", path);
     if (rc != STATUS_OK) goto out;
     for (size_t i = 0; i < parameters->count; i++) {
         if (!is_foreign(parameters->keys[i]))
@@ -333,7 +333,7 @@ status store_link(const char *artifacts, const char *place, const char *key, int
     if (length >= 0) old[length] = 0;
     if (length >= 0 && strcmp(old, target) == 0) goto out;
     if (length < 0 && errno == EINVAL)
-        rc = error_set(err, STATUS_FAILED, "cannot link '%s': it is no link; move it away", path);
+        rc = error_set(err, STATUS_FAILED, "cannot link '%s': it is not a link; move it away", path);
     if (rc == STATUS_OK) rc = put_link(path, target, err);
 out:
     free(target);

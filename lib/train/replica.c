@@ -65,7 +65,7 @@ static status join_group(executor *x, const logger *log, error *err) {
     status rc = STATUS_OK;
     if (c->size == 1 || !x->backend->group_join) return rc;
     TRY(x->backend->group_join(x->engine, &g, &x->way, &why, err));
-    log_debug(log, "ranks reduce by %s%s%s", transport_of(x),
+    log_debug(log, "ranks reduce through %s%s%s", transport_of(x),
               x->way.transport ? "" : ", not on devices: ", x->way.transport ? "" : why.message);
 out:
     return rc;

@@ -57,9 +57,9 @@ train() {
 
 @test "an argument that no manifest can hold is refused before the work, not after it" {
     local bad=$'bad\xff'
-    fails_with 2 "not UTF-8, which a manifest is written in" "$BIN/train-single" --experiment e.yaml --train data/train.st.zst --out "$bad"
+    fails_with 2 "not UTF-8, which manifests require" "$BIN/train-single" --experiment e.yaml --train data/train.st.zst --out "$bad"
     nothing_in "$bad"
-    fails_with 2 "not UTF-8, which a manifest is written in" "$BIN/shard" --shards 2 --in data/train.st.zst --out "$bad"
+    fails_with 2 "not UTF-8, which manifests require" "$BIN/shard" --shards 2 --in data/train.st.zst --out "$bad"
     nothing_in "$bad"
     # What is text goes, whatever text.
     succeeds train train-single $'Ünï ☃\n"\'$'

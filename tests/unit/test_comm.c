@@ -459,7 +459,7 @@ static void the_others_learn_of_a_death(void **state) {
 
 static void the_others_learn_that_a_rank_left(void **state) {
     (void)state;
-    static const char message[] = "rank 2 left the group while others waited for it";
+    static const char message[] = "rank 2 left the group while other ranks waited for it";
     expect_news(just_return, 60, 0, message);
     expect_news_in(false, live_until_fate, just_return, 0, 0, message);
     expect_news_in(false, ask_until_fate, just_return, 0, 0, message);
@@ -492,7 +492,7 @@ static void who_left_is_blamed_whoever_tells(void **state) {
             if (r == 2) continue;
             assert_int_equal(out[r].rc, STATUS_FAILED);
             assert_string_equal(out[r].err.message,
-                                "rank 2 left the group while others waited for it");
+                                "rank 2 left the group while other ranks waited for it");
         }
         close_medium(&m);
         free_results(out);
@@ -601,7 +601,7 @@ static void memory_is_the_callers_after_a_failure(void **state) {
         run_processes(&m, 3, bodies[i], NULL, out);
         for (int r = 0; r < 2; r++) {
             assert_string_equal(out[r].err.message,
-                                "rank 2 left the group while others waited for it");
+                                "rank 2 left the group while other ranks waited for it");
             assert_int_equal(out[r].rc, STATUS_FAILED);
         }
         close_medium(&m);
@@ -661,7 +661,7 @@ static void by_messages_some_may_succeed(void **state) {
 
 static void the_others_give_up_on_a_stopped_rank(void **state) {
     (void)state;
-    expect_news(be_stopped, 1, 1000, "rank 2 is stopped, and did not go on in time");
+    expect_news(be_stopped, 1, 1000, "rank 2 is stopped and did not resume in time");
 }
 
 static status nap(comm *c, const void *argument, error *err) {
@@ -721,7 +721,7 @@ static void nonsense_is_refused(void **state) {
     assert_int_equal(shared_create(2, SIZE_MAX / 8, 1, &s, &err), STATUS_USAGE);
     assert_int_equal(shared_open(-1, 0, &s, &err), STATUS_FAILED);
     assert_int_equal(shared_open(open("/dev/null", O_RDWR), 0, &s, &err), STATUS_FAILED);
-    assert_non_null(strstr(err.message, "not ours"));
+    assert_non_null(strstr(err.message, "not this group's"));
     assert_null(s);
 }
 
@@ -732,7 +732,7 @@ static void only_the_right_token_opens(void **state) {
     assert_int_equal(shared_create(2, 100, 100, &s, &err), STATUS_OK);
     const uint64_t token = shared_token(s);
     assert_int_equal(shared_open(dup(shared_file(s)), token + 1, &other, &err), STATUS_FAILED);
-    assert_non_null(strstr(err.message, "not ours"));
+    assert_non_null(strstr(err.message, "not this group's"));
     assert_int_equal(shared_open(dup(shared_file(s)), token, &other, &err), STATUS_OK);
     assert_int_equal(shared_size(other), 2);
     size_t room;

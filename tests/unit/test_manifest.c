@@ -248,7 +248,7 @@ static void freshness(void **state) {
                      STATUS_USAGE);
     char *model = in_folder("out/model.st.zst");
     assert_int_equal(truncate(model, 10), 0);
-    assert_false(is_fresh(NULL, 0, "output 'model.st.zst' has another size than recorded"));
+    assert_false(is_fresh(NULL, 0, "the size of output 'model.st.zst' differs from the recorded one"));
     assert_int_equal(unlink(model), 0);
     assert_false(is_fresh(NULL, 0, "output 'model.st.zst' is missing"));
     write_file(manifest_path, "schema: lockstep.manifest/1\ninputs: [\n");
@@ -300,7 +300,7 @@ static void verifying_recomputes_hashes(void **state) {
     write_file("input.txt", "jello\n");
     verify_finds(1, "'../input.txt': SHA-256 is ");
     write_file("input.txt", "hello you\n");
-    verify_finds(1, "'../input.txt': size is 10 bytes, recorded is 6");
+    verify_finds(1, "'../input.txt': size is 10 bytes, but 6 is recorded");
     assert_int_equal(unlink(in_folder("input.txt")), 0);
     verify_finds(1, "'../input.txt': No such file or directory");
     assert_int_equal(truncate(in_folder("out/model.st.zst"), 5), 0);

@@ -212,7 +212,7 @@ status cuda_take_images(engine *e, error *err) {
     size_t unused, total;
     status rc = STATUS_OK;
     if (!o->images || o->receives) return rc;
-    TRY(cuda_check(e, cudaMemGetInfo(&unused, &total), "asking for its memory", err));
+    TRY(cuda_check(e, cudaMemGetInfo(&unused, &total), "reading its free memory", err));
     if (o->image_count * bytes > unused / 2) return rc;
     TRY(cuda_take(e, o->image_count * bytes, &e->images, err));
     rc = send_images(e, bytes, err);

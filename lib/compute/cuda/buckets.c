@@ -39,8 +39,8 @@ static status add_bucket(engine *e, size_t first, size_t end, int behind, error 
     status rc;
     *b = (bucket){.first = first, .end = end, .behind = behind};
     cuda_group_cut(e, b);
-    TRY(cuda_check(e, cudaEventCreate(&b->begun), "making an event", err));
-    TRY(cuda_check(e, cudaEventCreate(&b->done), "making an event", err));
+    TRY(cuda_check(e, cudaEventCreate(&b->begun), "creating an event", err));
+    TRY(cuda_check(e, cudaEventCreate(&b->done), "creating an event", err));
 out:
     return rc;
 }
@@ -68,7 +68,7 @@ out:
 // backward's blocks on one rank, they would be late on all ranks: so they go first. Captured blocks
 // have the stream's priority, too, if the graph is instantiated so (graphs.c).
 static status make_stream(engine *e, error *err) {
-    static const char what[] = "making a stream";
+    static const char what[] = "creating a stream";
     int greatest;
     status rc;
     TRY(cuda_check(e, cudaDeviceGetStreamPriorityRange(NULL, &greatest), what, err));

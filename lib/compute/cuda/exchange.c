@@ -18,7 +18,7 @@ status cuda_forward(engine *e, const batch *b, error *err) {
     status rc;
     if (!e->options.apart)
         return error_set(err, STATUS_FAILED,
-                         "cannot run forward alone: the engine was not opened for it");
+                         "cannot run forward separately: the engine was not opened for it");
     TRY(cuda_prepare(e, b, err));
     const uint64_t begin = clock_now();
     TRY(cuda_run_piece(e, PIECE_FORWARD, err));
@@ -80,14 +80,14 @@ static status loss_of_groups(engine *e, int groups, float *logits, float *losses
     TRY(cuda_check(e,
                    cudaMemcpyAsync(e->group_samples, e->group_samples_host,
                                    (size_t)groups * sizeof(int), cudaMemcpyHostToDevice, e->stream),
-                   "sending a loss", err));
+                   "sending labels", err));
     TRY(cuda_check(e,
                    cudaMemcpyAsync(e->group_labels, e->group_labels_host,
                                    (size_t)groups * GROUP * sizeof *e->group_labels,
                                    cudaMemcpyHostToDevice, e->stream),
-                   "sending a loss", err));
+                   "sending labels", err));
     cuda_loss(cuda_main(e), &c, &t);
-    TRY(cuda_check(e, cudaGetLastError(), "making a loss", err));
+    TRY(cuda_check(e, cudaGetLastError(), "computing a loss", err));
     TRY(cuda_sync(e, err));
 out:
     return rc;

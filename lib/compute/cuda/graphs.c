@@ -71,7 +71,7 @@ static status end_capture(engine *e, status enqueued, cudaGraph_t *graph, error 
 // manual).
 static status instantiate(const engine *e, cudaGraph_t graph, cudaGraphExec_t *made, error *err) {
     return cuda_check(e, cudaGraphInstantiate(made, graph, cudaGraphInstantiateFlagUseNodePriority),
-                      "making a graph", err);
+                      "creating a graph", err);
 }
 
 static status capture(engine *e, piece p, cudaGraphExec_t *made, error *err) {

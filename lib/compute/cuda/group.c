@@ -130,7 +130,7 @@ static status gather_cards(const engine *e, group_card *cards, error *err) {
     for (int r = 1; rc == STATUS_OK && r < member->size; r++)
         if (cards[r].record != cards[0].record || cards[r].shards != cards[0].shards)
             rc = error_set(err, STATUS_FAILED,
-                           "cannot reduce: rank %d has other records than rank 0", r);
+                           "cannot reduce: the records of rank %d and rank 0 differ in shape", r);
     return rc;
 }
 
@@ -245,7 +245,7 @@ static status find_terms(engine *e, const int *first_leaf, error *err) {
     g->first_term[size] = terms;
     if (g->first_term[rank + 1] - g->first_term[rank] != e->record_count)
         return error_set(err, STATUS_FAILED,
-                         "cannot reduce: rank %d is said to own other leaves than its engine has",
+                         "cannot reduce: the leaves given for rank %d do not match its engine's",
                          rank);
     return STATUS_OK;
 }
@@ -368,7 +368,7 @@ status cuda_group_reduce(engine *e, const int *first_leaf, bool exact, const flo
     cuda_group *g = e->group;
     status rc;
     if (!g || g->failed || n >= RECORD_EXTRA)
-        return error_set(err, STATUS_FAILED, "cannot reduce: 'cuda:%d' (%s) is in no group",
+        return error_set(err, STATUS_FAILED, "cannot reduce: 'cuda:%d' (%s) is not in a group",
                          e->options.device, e->name);
     const bucket whole = cuda_group_whole(e);
     g->exact = exact;

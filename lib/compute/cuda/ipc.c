@@ -99,7 +99,7 @@ static status make_offer(engine *e, offer *o, error *err) {
         TRY(cuda_check(e,
                        cudaEventCreateWithFlags(&mine->events[m],
                                                 cudaEventInterprocess | cudaEventDisableTiming),
-                       "making an event", err));
+                       "creating an event", err));
         TRY(cuda_check(e, cudaIpcGetEventHandle(&o->events[m], mine->events[m]), "sharing an event",
                        err));
     }

@@ -112,7 +112,7 @@ static status find_devices(const nvml *n, const int *indices, int count, watched
         if (found[i].device) known++;
     }
     if (known > 0) return STATUS_OK;
-    return error_set(err, STATUS_FAILED, "cannot use NVML: it knows none of the GPUs");
+    return error_set(err, STATUS_FAILED, "cannot use NVML: it finds none of the GPUs");
 }
 
 // ---- The thread ----
@@ -164,7 +164,7 @@ static status start_thread(gpu_monitor *m, error *err) {
     const int failed = pthread_create(&m->thread, NULL, watch, m);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!failed) return STATUS_OK;
-    return error_system(err, STATUS_FAILED, failed, "cannot start the thread that asks NVML");
+    return error_system(err, STATUS_FAILED, failed, "cannot start the NVML thread");
 }
 
 static void free_monitor(gpu_monitor *m) {

@@ -27,7 +27,7 @@ status cuda_run_waiting(engine *e, error *err) {
     status rc = STATUS_OK;
     if (!e->step_waits) return rc;
     if (cuda_reduction_waits(e))
-        return error_set(err, STATUS_FAILED, "cannot look at a step that is being reduced");
+        return error_set(err, STATUS_FAILED, "cannot read a step that is being reduced");
     e->step_waits = false;
     TRY(cuda_send(e, !e->images, err));
     TRY(cuda_run_piece(e, PIECE_STEP, err));
@@ -151,7 +151,7 @@ status cuda_update_step(engine *e, const update_rule *rule, update_result *resul
         return error_set(err, STATUS_USAGE,
                          "cannot update: the engine was opened for another optimizer");
     if (e->pending == ENGINE_PENDING)
-        return error_set(err, STATUS_FAILED, "cannot update: nobody has collected the results");
+        return error_set(err, STATUS_FAILED, "cannot update: earlier results have not been collected");
     TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
     TRY(cuda_pending_failure(e, err));
     TRY(run_update(e, rule, err));

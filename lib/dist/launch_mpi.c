@@ -35,7 +35,7 @@ static status check(const transport *t, int rank, int size, const char *library,
 
 // MPI waits for missing ranks without a limit, and there is nothing to save yet: until all ranks
 // are there, SIGTERM and SIGINT end the process.
-static status meet(transport_mpi_entry *entry, transport **t, char *library, error *err) {
+static status start_transport(transport_mpi_entry *entry, transport **t, char *library, error *err) {
     static const int asking[] = {SIGTERM, SIGINT};
     enum { ASKING = sizeof asking / sizeof *asking };
     struct sigaction before[ASKING];
@@ -54,7 +54,7 @@ status launch_mpi_join(int rank, int size, comm **c, error *err) {
     *c = NULL;
     TRY(launch_mpi_find(&path, err));
     TRY(open_library(path, &entry, err));
-    TRY(meet(entry, &t, library, err));
+    TRY(start_transport(entry, &t, library, err));
     TRY(check(t, rank, size, library, err));
     rc = comm_messages(t, c, err);
     t = NULL;

@@ -12,9 +12,9 @@ typedef struct mpi_transport {
     MPI_Comm messages, words;
     MPI_Request *under_way; // requests of messages
     int count, room;
-    MPI_Request *telling; // requests of the words to each rank
+    MPI_Request *word_requests; // requests of the words to each rank
     MPI_Status *statuses; // one per request, and at least one per rank
-    uint64_t *told;
+    uint64_t *sent_words;
 } mpi_transport;
 
 static mpi_transport *mpi_of(transport *t) {
@@ -83,15 +83,15 @@ static status test(transport *t, bool *done, error *err) {
 
 // ---- Words ----
 
-static status tell(transport *t, int peer, uint64_t word, error *err) {
+static status send_word(transport *t, int peer, uint64_t word, error *err) {
     mpi_transport *m = mpi_of(t);
-    m->told[peer] = word;
+    m->sent_words[peer] = word;
     return check(
-        MPI_Isend(&m->told[peer], sizeof word, MPI_BYTE, peer, 0, m->words, &m->telling[peer]),
+        MPI_Isend(&m->sent_words[peer], sizeof word, MPI_BYTE, peer, 0, m->words, &m->word_requests[peer]),
         "sending a status word", err);
 }
 
-static status hear(transport *t, int *peer, uint64_t *word, error *err) {
+static status receive_word(transport *t, int *peer, uint64_t *word, error *err) {
     const mpi_transport *m = mpi_of(t);
     MPI_Status from;
     int there = 0;
@@ -112,14 +112,14 @@ out:
 static bool close_mpi(transport *t, bool orderly) {
     mpi_transport *m = mpi_of(t);
     if (!orderly) return false;
-    (void)MPI_Waitall(m->base.size, m->telling, m->statuses);
+    (void)MPI_Waitall(m->base.size, m->word_requests, m->statuses);
     (void)MPI_Comm_free(&m->messages);
     (void)MPI_Comm_free(&m->words);
     (void)MPI_Finalize();
     free(m->under_way);
     free(m->statuses);
-    free(m->telling);
-    free(m->told);
+    free(m->word_requests);
+    free(m->sent_words);
     free(m);
     return true;
 }
@@ -128,8 +128,8 @@ static const transport_ops ops = {
     .name = "mpi",
     .begin = begin,
     .test = test,
-    .tell = tell,
-    .hear = hear,
+    .send_word = send_word,
+    .receive_word = receive_word,
     .close = close_mpi,
 };
 
@@ -179,11 +179,11 @@ static status open_mpi(mpi_transport *m, error *err) {
     TRY(own_communicator(&m->words, err));
     TRY(check(MPI_Comm_rank(m->messages, &m->base.rank), "querying the rank", err));
     TRY(check(MPI_Comm_size(m->messages, &m->base.size), "querying the size", err));
-    m->telling = memory_new((size_t)m->base.size, sizeof *m->telling, err);
-    m->told = memory_new((size_t)m->base.size, sizeof *m->told, err);
-    if (!m->telling || !m->told) return STATUS_FAILED;
+    m->word_requests = memory_new((size_t)m->base.size, sizeof *m->word_requests, err);
+    m->sent_words = memory_new((size_t)m->base.size, sizeof *m->sent_words, err);
+    if (!m->word_requests || !m->sent_words) return STATUS_FAILED;
     TRY(make_room(m, m->base.size, err));
-    for (int r = 0; r < m->base.size; r++) m->telling[r] = MPI_REQUEST_NULL;
+    for (int r = 0; r < m->base.size; r++) m->word_requests[r] = MPI_REQUEST_NULL;
 out:
     return rc;
 }

@@ -332,8 +332,8 @@ static status plan_given_study(const reproduction *p, const char *file, const ch
     error local = {0};
     status rc = plan_study(file, words, count, study, &local);
     if (rc == STATUS_OK) return rc;
-    const yaml_node *culprit = quick_find_culprit(quick, local.message, &rest);
-    if (culprit) return yaml_error(culprit, err, "study '%s': %s", file, rest);
+    const yaml_node *fault = quick_find_fault(quick, local.message, &rest);
+    if (fault) return yaml_error(fault, err, "study '%s': %s", file, rest);
     return error_set(err, rc, "%s", local.message);
 }
 

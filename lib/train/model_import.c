@@ -145,7 +145,7 @@ static void append(char text[256], const char *separator, const char *format, co
     snprintf(text + used, 256 - used, format, word);
 }
 
-static void tell(const import *i, const logger *log) {
+static void log_changes(const import *i, const logger *log) {
     char text[256] = "";
     for (int p = 0; p < PREFIXES; p++)
         if (i->taken_off[p]) append(text, ", ", "prefix '%s' is removed from the names", prefixes[p]);
@@ -164,7 +164,7 @@ import i = {.m = m, .path = path };
     status rc = STATUS_OK;
     for (size_t t = 0; t < f->count; t++) TRY(match_tensor(&i, &f->tensors[t], err));
     TRY(copy_all(&i, parameters, buffers, err));
-    tell(&i, log);
+    log_changes(&i, log);
 out:
     free(i.source);
     return rc;

@@ -30,7 +30,7 @@ static status find_world(const experiment *e, int wanted, int listed, world *w, 
 status strategy_launch_one(const world *w, const message_sizes *sizes, launch_body body,
                            void *argument, launch_death *death, const logger *log, error *err) {
     comm *c;
-    *death = (launch_death){.came = false};
+    *death = (launch_death){.happened = false};
     if (w->supervised)
         return launch_local(1, sizes->floats, sizes->gather_bytes, body, argument, death, log, err);
     status rc = comm_self(&c, err);

@@ -458,7 +458,7 @@ static status launch_until_done(train_run *r, const message_sizes *sizes, error 
     for (int restarts = 0;; restarts++) {
         launch_death death;
         status rc = s->strategy->launch(&s->world, sizes, train_rank, r, &death, s->log, err);
-        if (rc == STATUS_OK || !death.came || signals_pending()) return rc;
+        if (rc == STATUS_OK || !death.happened || signals_pending()) return rc;
         if (restarts == s->max_restarts)
             return restarts
                        ? error_prefix(err, "after restart %d of %d: ", restarts, s->max_restarts)

@@ -14,7 +14,7 @@
 #include "cuda_devices.h"
 #include "dist/comm_shm.h"
 
-enum { MAX_RANKS = 4, WISHES = 3, MAX_STEPS = 22 };
+enum { MAX_RANKS = 4, REQUESTS = 3, MAX_STEPS = 22 };
 
 static const backend *cuda;
 static int device_count;
@@ -57,7 +57,7 @@ typedef struct outcome_of_rank {
     uint64_t ended;
     update_result result;
     group_traffic traffic;
-    float wishes[WISHES];
+    float requests[REQUESTS];
     uint64_t spent;    // ns in the engine's calls
     phase_times times; // of them
     float updated[];   // parameters, buffers, state
@@ -178,8 +178,8 @@ static status reduce_members(member *m, const split *s) {
     int first_leaf[MAX_RANKS + 1];
     const int *leaves = cuda->shard_leaves(m->e);
     for (int r = 0; r <= t->size; r++) first_leaf[r] = leaves[r * (s->shards / t->size)];
-    for (int i = 0; i < WISHES; i++) out->wishes[i] = m->rank == i;
-    return cuda->group_reduce(m->e, first_leaf, !t->fast, out->wishes, WISHES, &out->traffic,
+    for (int i = 0; i < REQUESTS; i++) out->requests[i] = m->rank == i;
+    return cuda->group_reduce(m->e, first_leaf, !t->fast, out->requests, REQUESTS, &out->traffic,
                               &out->err);
 }
 
@@ -211,7 +211,7 @@ static status train(member *m) {
         if (rc == STATUS_OK && t->size > 1) rc = reduce_members(m, t->step[i]);
         if (rc == STATUS_OK) rc = cuda->update(m->e, &rule, &results[i], &m->out->err);
         if (rc == STATUS_OK && t->size > 1 && i + 1 == t->steps)
-            rc = cuda->group_result(m->e, m->out->wishes, WISHES, &m->out->err);
+            rc = cuda->group_result(m->e, m->out->requests, REQUESTS, &m->out->err);
     }
     if (rc == STATUS_OK) rc = cuda->collect(m->e, results, t->steps, &m->out->err);
     m->out->spent = clock_now() - begin;
@@ -336,10 +336,10 @@ static void need_emulation(void) {
 // ---- Bits ----
 
 // Rank i wished for i; all had leaves.
-static void expect_wishes(const training *t) {
+static void expect_requests(const training *t) {
     for (int r = 0; r < t->size; r++)
-        for (int i = 0; i < WISHES; i++)
-            assert_true(t->outcomes[r]->wishes[i] == (float)(i < t->size));
+        for (int i = 0; i < REQUESTS; i++)
+            assert_true(t->outcomes[r]->requests[i] == (float)(i < t->size));
 }
 
 static void expect_same(const training *t, const outcome_of_rank *expected) {
@@ -377,7 +377,7 @@ static void same_bits_as_one(training one, const int *sizes) {
             run_members(&many);
             all_are_well(&many);
             expect_same(&many, one.outcomes[0]);
-            expect_wishes(&many);
+            expect_requests(&many);
             release_members(&many);
         }
     release_members(&one);
@@ -512,7 +512,7 @@ static void reductions_beside_batch_norms_that_meet(void **state) {
             run_members(&many);
             all_are_well(&many);
             expect_same(&many, one.outcomes[0]);
-            expect_wishes(&many);
+            expect_requests(&many);
             release_members(&many);
         }
     release_members(&one);
@@ -558,7 +558,7 @@ static void fast_is_the_same_on_all_ranks_and_nearly_exact(void **state) {
             run_members(&many);
             all_are_well(&many);
             expect_same(&many, many.outcomes[0]);
-            expect_wishes(&many);
+            expect_requests(&many);
             near(&p, many.outcomes[0], one.outcomes[0]);
             release_members(&many);
         }
@@ -598,7 +598,7 @@ static bool is_booked(const outcome_of_rank *o) {
     return booked >= o->spent / 5 * 4 && o->times.ns[PHASE_LOAD] <= o->spent / 4;
 }
 
-// With a device that is never ahead of whoever waits for it. A rank hears what others wish, and
+// With a device that is never ahead of whoever waits for it. A rank hears what others request, and
 // waits for blocks of input that are in use: that is the device's time, not that of preparing a
 // step. A busy machine may take the processor away between two phases, but not each time.
 static void expect_booked(const problem *p, const layout *l, int size) {

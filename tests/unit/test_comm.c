@@ -43,7 +43,7 @@ typedef struct result {
 typedef struct medium {
     shared_memory *shared;
     sockets sockets;
-    status (*tell)(transport *t, int peer, uint64_t word, error *err); // NULL: sockets_tell
+    status (*send_word)(transport *t, int peer, uint64_t word, error *err); // NULL: sockets_send_word
     status (*test)(transport *t, bool *done, error *err);              // NULL: sockets_test
 } medium;
 
@@ -62,7 +62,7 @@ static transport *join(const medium *m, int rank, transport_ops *ops) {
     transport *t = sockets_join(&m->sockets, rank);
     if (!t) return NULL;
     *ops = *t->ops;
-    if (m->tell) ops->tell = m->tell;
+    if (m->send_word) ops->send_word = m->send_word;
     if (m->test) ops->test = m->test;
     t->ops = ops;
     own_transport = t;
@@ -467,26 +467,26 @@ static void the_others_learn_that_a_rank_left(void **state) {
 
 // ---- Words that come late, or not at all ----
 
-static status tell_late(transport *t, int peer, uint64_t word, error *err) {
+static status send_late(transport *t, int peer, uint64_t word, error *err) {
     if (t->rank == 2 && peer == 3) usleep(300000);
-    return sockets_tell(t, peer, word, err);
+    return sockets_send_word(t, peer, word, err);
 }
 
-static status tell_some(transport *t, int peer, uint64_t word, error *err) {
+static status send_some(transport *t, int peer, uint64_t word, error *err) {
     if (t->rank == 2 && peer == 0) return error_set(err, STATUS_FAILED, "no way there");
-    return sockets_tell(t, peer, word, err);
+    return sockets_send_word(t, peer, word, err);
 }
 
-// Rank 2 of 4 leaves; whoever tells rank 3, or rank 0, of it first, it is rank 2 that is blamed.
-static void who_left_is_blamed_whoever_tells(void **state) {
+// Rank 2 of 4 leaves. Whichever rank reports it to rank 3, or to rank 0, first: all name rank 2.
+static void the_rank_that_left_is_named(void **state) {
     (void)state;
-    status (*const tell[])(transport *, int, uint64_t, error *) = {tell_late, tell_some};
+    status (*const send_word[])(transport *, int, uint64_t, error *) = {send_late, send_some};
     const fate f = {2, just_return};
     for (int i = 0; i < 2; i++) {
         medium m;
         result *out = new_results();
         open_medium(&m, false, 4, 777, 64);
-        m.tell = tell[i];
+        m.send_word = send_word[i];
         run_threads(&m, 4, live_until_fate, &f, out);
         for (int r = 0; r < 4; r++) {
             if (r == 2) continue;
@@ -506,10 +506,10 @@ typedef struct departures {
 
 enum { COLLECTIVES = 12 };
 
-static status tell_anytime(transport *t, int peer, uint64_t word, error *err) {
+static status send_anytime(transport *t, int peer, uint64_t word, error *err) {
     const random_stream s = {.sample = (uint32_t)word, .epoch = (uint32_t)(t->rank * 8 + peer)};
     if (random_uniform(&s, 0) < 0.3f) usleep((useconds_t)(2000 * random_uniform(&s, 1)));
-    return sockets_tell(t, peer, word, err);
+    return sockets_send_word(t, peer, word, err);
 }
 
 static status live_until_departure(comm *c, const void *argument, error *err) {
@@ -546,7 +546,7 @@ static void ranks_may_leave_at_any_time(void **state) {
         for (int r = 0; r < size; r++)
             d.at[r] = (int)(random_uniform(&s, 1 + (uint64_t)r) * 2 * COLLECTIVES);
         open_medium(&m, false, size, 1, 1);
-        m.tell = tell_anytime;
+        m.send_word = send_anytime;
         run_threads(&m, size, live_until_departure, &d, out);
         check_departures(out, &d, size);
         close_medium(&m);
@@ -753,7 +753,7 @@ int main(void) {
         cmocka_unit_test(collectives_take_turns),
         cmocka_unit_test(the_others_learn_of_a_death),
         cmocka_unit_test(the_others_learn_that_a_rank_left),
-        cmocka_unit_test(who_left_is_blamed_whoever_tells),
+        cmocka_unit_test(the_rank_that_left_is_named),
         cmocka_unit_test(ranks_may_leave_at_any_time),
         cmocka_unit_test(memory_is_the_callers_after_a_failure),
         cmocka_unit_test(by_messages_some_may_succeed),

@@ -294,7 +294,7 @@ static void the_first_failure_decides(void **state) {
         snprintf(message, sizeof message, "rank %d: cannot read: 'x': no such thing", i % RANKS);
         assert_string_equal(err.message, message);
         assert_int_equal(err.code, STATUS_INPUT);
-        assert_false(death.came);
+        assert_false(death.happened);
         assert_true(milliseconds_since(begin) < SOON_MS);
         free_plan(&p);
     }
@@ -323,7 +323,7 @@ static void a_killed_rank_is_named(void **state) {
         assert_int_equal(launch_local(RANKS, 100, 8, die, &p, &death, NULL, &err), STATUS_FAILED);
         snprintf(message, sizeof message, "rank %d was killed by signal 9 (Killed)", rank);
         assert_string_equal(err.message, message);
-        assert_true(death.came);
+        assert_true(death.happened);
         snprintf(message, sizeof message, "rank %d died (killed by SIGKILL)", rank);
         assert_string_equal(death.text, message);
         assert_true(milliseconds_since(begin) < SOON_MS);

@@ -220,7 +220,7 @@ static void test_signal_saves(void **state) {
     fake.steps = 0;
     fake.signal_at = 5;
     must_run(f, &k, &a, TRAINER_SIGNALLED);
-    // The signal came inside step 5, when its wishes were collected already.
+    // The signal came inside step 5, when its requests were collected already.
     assert_int_equal(a.step, 7);
     assert_int_equal(saved_step(f), 7);
     signals_watch();

@@ -7,7 +7,7 @@
 //
 // Backward goes from the last layer to the first, and the parameter arena has layers in order
 // (program.h): so gradients are complete from the end of the record on. The rest of the record
-// (sums for running statistics, the loss and the wishes) follows the parameters and comes from
+// (sums for running statistics, the loss and the requests) follows the parameters and comes from
 // forward; it goes with the first bucket.
 //
 // The bits are those of a reduction after the step: the order of additions does not depend on where
@@ -124,9 +124,9 @@ static status reduce_bucket(engine *e, const bucket *b, error *err) {
     status rc;
     cuda_mark_event(e, b->begun, s.stream);
     TRY(cuda_sum_records(e, b->first, b->end, s, err));
-    if (has_tail) TRY(cuda_group_put_wishes(e, g->stream, err));
+    if (has_tail) TRY(cuda_group_put_requests(e, g->stream, err));
     TRY(g->transport->reduce(e, b, s, err));
-    if (has_tail) TRY(cuda_group_take_wishes(e, g->stream, err));
+    if (has_tail) TRY(cuda_group_take_requests(e, g->stream, err));
     cuda_mark_event(e, b->done, s.stream);
 out:
     return rc;
@@ -173,11 +173,11 @@ bool cuda_group_fits_graph(engine *e) {
     if (!g->captured) {
         g->captured = true;
         g->captured_exact = g->exact;
-        g->captured_wish_count = g->wish_count;
+        g->captured_request_count = g->request_count;
         memcpy(g->captured_first_term, g->first_term, bytes);
         return true;
     }
-    return g->captured_exact == g->exact && g->captured_wish_count == g->wish_count &&
+    return g->captured_exact == g->exact && g->captured_request_count == g->request_count &&
            memcmp(g->captured_first_term, g->first_term, bytes) == 0;
 }
 

@@ -1,4 +1,4 @@
-// Engines of several ranks that reduce among themselves: choice of a transport, the wishes that
+// Engines of several ranks that reduce among themselves: choice of a transport, the requests that
 // travel with a reduction, and waiting for other ranks.
 //
 // **Waiting.** The device waits for other ranks; if one of them dies, it may wait forever. So no
@@ -144,7 +144,7 @@ static status take_memory(engine *e, cuda_group *g, error *err) {
     TRY(cuda_take_host(e, (shards + size) * sizeof *g->merges, &g->merges_host, err));
     for (size_t r = 0; r < size; r++) g->merges_host[shards + r] = r > 0;
     g->order_changed = true;
-    TRY(cuda_take_host(e, STEPS_AHEAD * RECORD_EXTRA * sizeof *g->wishes, &g->wishes, err));
+    TRY(cuda_take_host(e, STEPS_AHEAD * RECORD_EXTRA * sizeof *g->requests, &g->requests, err));
 out:
     return rc;
 }
@@ -299,28 +299,28 @@ status cuda_group_add_own(engine *e, const bucket *b, launch_stream s, error *er
 
 // ---- Wishes ----
 
-static float *wishes_here(const engine *e) {
-    return e->group->wishes + cuda_turn(e) * RECORD_EXTRA;
+static float *requests_here(const engine *e) {
+    return e->group->requests + cuda_turn(e) * RECORD_EXTRA;
 }
 
-// Copies between the pinned wishes and the tail of the first record.
-static status move_wishes(const engine *e, bool in, cudaStream_t s, error *err) {
+// Copies between the pinned requests and the tail of the first record.
+static status move_requests(const engine *e, bool in, cudaStream_t s, error *err) {
     const cuda_group *g = e->group;
-    const size_t n = (size_t)g->wish_count;
-    float *there = e->sums + record_floats(e->program) - n, *here = wishes_here(e);
+    const size_t n = (size_t)g->request_count;
+    float *there = e->sums + record_floats(e->program) - n, *here = requests_here(e);
     return cuda_check(e,
                       cudaMemcpyAsync(in ? there : here, in ? here : there, n * sizeof *here,
                                       in ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost, s),
                       "copying what ranks agree on", err);
 }
 
-// A rank without a vector contributes no wishes.
-status cuda_group_put_wishes(const engine *e, cudaStream_t s, error *err) {
-    return e->record_count == 0 ? STATUS_OK : move_wishes(e, true, s, err);
+// A rank without a vector contributes no requests.
+status cuda_group_put_requests(const engine *e, cudaStream_t s, error *err) {
+    return e->record_count == 0 ? STATUS_OK : move_requests(e, true, s, err);
 }
 
-status cuda_group_take_wishes(const engine *e, cudaStream_t s, error *err) {
-    return move_wishes(e, false, s, err);
+status cuda_group_take_requests(const engine *e, cudaStream_t s, error *err) {
+    return move_requests(e, false, s, err);
 }
 
 // ---- A reduction ----
@@ -343,9 +343,9 @@ static group_traffic count_traffic(const engine *e, const bucket *buckets, int c
 static status reduce_now(engine *e, const bucket *whole, error *err) {
     cuda_group *g = e->group;
     status rc;
-    TRY(cuda_group_put_wishes(e, e->stream, err));
+    TRY(cuda_group_put_requests(e, e->stream, err));
     TRY(g->transport->reduce(e, whole, cuda_main(e), err));
-    TRY(cuda_group_take_wishes(e, e->stream, err));
+    TRY(cuda_group_take_requests(e, e->stream, err));
     g->under_way = true;
     TRY(cuda_group_finish(e, err));
 out:
@@ -362,7 +362,7 @@ out:
     return rc;
 }
 
-status cuda_group_reduce(engine *e, const int *first_leaf, bool exact, const float *wishes, int n,
+status cuda_group_reduce(engine *e, const int *first_leaf, bool exact, const float *requests, int n,
                          group_traffic *traffic, error *err) {
     const uint64_t begin = clock_now();
     cuda_group *g = e->group;
@@ -372,8 +372,8 @@ status cuda_group_reduce(engine *e, const int *first_leaf, bool exact, const flo
                          e->options.device, e->name);
     const bucket whole = cuda_group_whole(e);
     g->exact = exact;
-    g->wish_count = n;
-    memcpy(wishes_here(e), wishes, (size_t)n * sizeof *wishes);
+    g->request_count = n;
+    memcpy(requests_here(e), requests, (size_t)n * sizeof *requests);
     TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
     TRY(cuda_pending_failure(e, err));
     TRY(prepare(e, first_leaf, err));
@@ -387,10 +387,10 @@ out:
     return rc;
 }
 
-status cuda_group_result(engine *e, float *wishes, int n, error *err) {
+status cuda_group_result(engine *e, float *requests, int n, error *err) {
     const uint64_t begin = clock_now();
     const status rc = cuda_group_finish(e, err);
     e->inside += clock_now() - begin;
-    if (rc == STATUS_OK) memcpy(wishes, wishes_here(e), (size_t)n * sizeof *wishes);
+    if (rc == STATUS_OK) memcpy(requests, requests_here(e), (size_t)n * sizeof *requests);
     return rc;
 }

@@ -74,8 +74,8 @@ typedef struct cuda_group {
     // Of the current reduction, or the last one:
     bool exact;
     bool under_way; // not yet waited for
-    float *wishes;  // [STEPS_AHEAD][RECORD_EXTRA], pinned
-    int wish_count;
+    float *requests;  // [STEPS_AHEAD][RECORD_EXTRA], pinned
+    int request_count;
     // For reductions that are part of a step, from the end of the record to its beginning.
     bucket *buckets;
     int bucket_count;    // 0: there are none
@@ -83,7 +83,7 @@ typedef struct cuda_group {
     cudaStream_t stream; // concurrent with backward
     // The graphs were captured with these: a transport's calls fix the number of terms.
     bool captured, captured_exact;
-    int *captured_first_term, captured_wish_count;
+    int *captured_first_term, captured_request_count;
 } cuda_group;
 
 // Returns the whole record as a bucket.
@@ -99,9 +99,9 @@ size_t cuda_group_margin(int shards);
 // Replaces the first record by the sum of all of this engine's records, in order: a fast reduction
 // begins with one vector per rank.
 status cuda_group_add_own(engine *e, const bucket *b, launch_stream s, error *err) MUST_CHECK;
-// Copy this reduction's wishes into the tail of the first record, or back from it.
-status cuda_group_put_wishes(const engine *e, cudaStream_t s, error *err) MUST_CHECK;
-status cuda_group_take_wishes(const engine *e, cudaStream_t s, error *err) MUST_CHECK;
+// Copy this reduction's requests into the tail of the first record, or back from it.
+status cuda_group_put_requests(const engine *e, cudaStream_t s, error *err) MUST_CHECK;
+status cuda_group_take_requests(const engine *e, cudaStream_t s, error *err) MUST_CHECK;
 
 // Waits until `look` reports that the work is done or fails, or until `alive` fails.
 status cuda_group_wait(engine *e, group_look *look, const char *what, error *err) MUST_CHECK;
@@ -141,9 +141,9 @@ bool cuda_group_fits_graph(engine *e);
 // For the table:
 status cuda_group_join(engine *e, const engine_group *member, group_way *way, error *why,
                        error *err) MUST_CHECK;
-status cuda_group_reduce(engine *e, const int *first_leaf, bool exact, const float *wishes, int n,
+status cuda_group_reduce(engine *e, const int *first_leaf, bool exact, const float *requests, int n,
                          group_traffic *traffic, error *err) MUST_CHECK;
-status cuda_group_result(engine *e, float *wishes, int n, error *err) MUST_CHECK;
+status cuda_group_result(engine *e, float *requests, int n, error *err) MUST_CHECK;
 // Leaves the group, if there is one.
 void cuda_group_close(engine *e);
 

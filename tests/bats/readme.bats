@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What the README and the pages of docs/ tell a reader to do, and where they send them.
+# The commands in the README and the pages of docs/, and their links.
 
 load helpers
 
@@ -7,12 +7,12 @@ setup() {
     cd "$ROOT" || return
 }
 
-# blocks FILE: the commands in its blocks of shell, without comments.
+# blocks FILE: the commands in its shell blocks, without comments.
 blocks() {
     awk '/^```sh$/ { inside = 1; next } /^```/ { inside = 0 } inside' "$1" | sed 's/ *# .*//; /^$/d'
 }
 
-# table_commands FILE: those in its tables.
+# table_commands FILE: the commands in its tables.
 table_commands() {
     # shellcheck disable=SC2016 # the backquotes are Markdown's
     grep '^|' "$1" | grep -o '`\(make\|build/bin/[a-z-]*\) [^`]*`' | tr -d '`'
@@ -34,7 +34,7 @@ table_commands() {
         while read -r line; do
             for word in ${line#make }; do
                 case $word in
-                EXP=mine | EXP=flowers) ;; # of the reader
+                EXP=mine | EXP=flowers | EXP=wide) ;; # the reader's own
                 EXP=* | A=* | B=*)
                     name=${word#*=}
                     [ -n "$(find experiments -name "$name.yaml")" ] || fail "$page: no experiment '$name': $line"

@@ -17,10 +17,10 @@
 
 enum { SHOWN_BYTES = 61 };
 
-typedef struct telling {
+typedef struct difference_text {
     char *text;
     size_t size, used, count;
-} telling;
+} difference_text;
 
 // Writes a value as in a file; lists and mappings in JSON.
 static void show(const yaml_node *node, char text[SHOWN_BYTES]) {
@@ -36,7 +36,7 @@ static void show(const yaml_node *node, char text[SHOWN_BYTES]) {
     free(json);
 }
 
-static void tell(telling *t, const char *group, const char *key, const yaml_node *before,
+static void add_difference(difference_text *t, const char *group, const char *key, const yaml_node *before,
                  const yaml_node *now) {
     char from[SHOWN_BYTES], to[SHOWN_BYTES];
     enum { MOST = 4 };
@@ -58,34 +58,34 @@ static bool is_shown_apart(const char *key) {
     return factors_is_label(key) || strcmp(key, "seed") == 0;
 }
 
-static void tell_value(telling *t, const char *group, const char *key, const yaml_node *a,
+static void compare_value(difference_text *t, const char *group, const char *key, const yaml_node *a,
                        const yaml_node *b);
 
 // Lists the keys of `a`, then those that only `b` has.
-static void tell_mapping(telling *t, const char *group, const yaml_node *a, const yaml_node *b) {
+static void compare_mapping(difference_text *t, const char *group, const yaml_node *a, const yaml_node *b) {
     for (size_t i = 0; i < a->count; i++)
         if (*group || !is_shown_apart(a->keys[i]))
-            tell_value(t, group, a->keys[i], a->items[i], yaml_find(b, a->keys[i]));
+            compare_value(t, group, a->keys[i], a->items[i], yaml_find(b, a->keys[i]));
     for (size_t i = 0; i < b->count; i++)
         if ((*group || !is_shown_apart(b->keys[i])) && !yaml_find(a, b->keys[i]))
-            tell_value(t, group, b->keys[i], NULL, b->items[i]);
+            compare_value(t, group, b->keys[i], NULL, b->items[i]);
 }
 
-static void tell_value(telling *t, const char *group, const char *key, const yaml_node *a,
+static void compare_value(difference_text *t, const char *group, const char *key, const yaml_node *a,
                        const yaml_node *b) {
     if (a && b && yaml_equal(a, b)) return;
     if (strcmp(key, "architecture") == 0)
-        tell(t, "", "model", a ? yaml_find(a, "name") : NULL, b ? yaml_find(b, "name") : NULL);
+        add_difference(t, "", "model", a ? yaml_find(a, "name") : NULL, b ? yaml_find(b, "name") : NULL);
     else if (!*group && a && b && a->kind == YAML_MAPPING && b->kind == YAML_MAPPING)
-        tell_mapping(t, key, a, b);
+        compare_mapping(t, key, a, b);
     else
-        tell(t, group, key, a, b);
+        add_difference(t, group, key, a, b);
 }
 
 size_t change_keys(const yaml_node *before, const yaml_node *now, char *text, size_t size) {
-    telling t = {.text = text, .size = size};
+    difference_text t = {.text = text, .size = size};
     *text = 0;
-    tell_mapping(&t, "", before, now);
+    compare_mapping(&t, "", before, now);
     return t.count;
 }
 

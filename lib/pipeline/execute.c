@@ -16,10 +16,10 @@
 // ---- Executions in the store ----
 
 static status finish_adoptions(const pipeline *p, error *err) {
-    for (char *told;; free(told)) {
-        status rc = store_finish_adoption(p->artifacts, &told, err);
-        if (rc != STATUS_OK || !told) return rc;
-        p->say("adopt", "interrupted", told);
+    for (char *message;; free(message)) {
+        status rc = store_finish_adoption(p->artifacts, &message, err);
+        if (rc != STATUS_OK || !message) return rc;
+        p->say("adopt", "interrupted", message);
     }
 }
 
@@ -29,12 +29,12 @@ status execute_adopt(const pipeline *p, const planned_runs *runs, error *err) {
     for (size_t i = 0; i < runs->count; i++) {
         for (size_t k = 0; k < runs->items[i].seed_count; k++) {
             const char *place = runs->items[i].seeds[k].place;
-            char *told;
-            rc = store_adopt(p->artifacts, place, &told, err);
-            char *shown = told ? memory_format(err, "%s/%s", p->artifacts, place) : NULL;
-            if (shown) p->say("adopt", shown, told);
+            char *message;
+            rc = store_adopt(p->artifacts, place, &message, err);
+            char *shown = message ? memory_format(err, "%s/%s", p->artifacts, place) : NULL;
+            if (shown) p->say("adopt", shown, message);
             free(shown);
-            free(told);
+            free(message);
             if (rc != STATUS_OK) return rc;
         }
     }
@@ -76,19 +76,19 @@ static bool counts(const pipeline *p, const planned_runs *runs, const execution 
 }
 
 // The executions of one key, and the indices of those that count.
-typedef struct standing {
+typedef struct execution_set {
     execution_list list;
     size_t *counting, count;
-} standing;
+} execution_set;
 
-static void release(standing *s) {
+static void release(execution_set *s) {
     store_release(&s->list);
     free(s->counting);
 }
 
-static status find_standing(const pipeline *p, const planned_runs *runs, const char *key,
-                            int wanted, standing *s, error *err) {
-    *s = (standing){0};
+static status find_executions(const pipeline *p, const planned_runs *runs, const char *key,
+                            int wanted, execution_set *s, error *err) {
+    *s = (execution_set){0};
     status rc = store_read(p->artifacts, key, &s->list, err);
     if (rc != STATUS_OK) return rc;
     s->counting = memory_new(s->list.count, sizeof *s->counting, err);
@@ -106,8 +106,8 @@ status execute_missing_of(const pipeline *p, const planned_runs *runs, const pla
     const int wanted = execute_wanted(r, rounds);
     *missing = 0;
     for (size_t k = 0; k < r->seed_count; k++) {
-        standing s;
-        status rc = find_standing(p, runs, r->seeds[k].key, wanted, &s, err);
+        execution_set s;
+        status rc = find_executions(p, runs, r->seeds[k].key, wanted, &s, err);
         if (rc != STATUS_OK) return rc;
         if ((int)s.count < wanted) *missing += wanted - (int)s.count;
         release(&s);
@@ -188,8 +188,8 @@ status execute_check(const pipeline *p, const planned_runs *runs, int rounds, er
     for (size_t i = 0; i < runs->count; i++) {
         const planned_run *r = &runs->items[i];
         const int wanted = execute_wanted(r, rounds);
-        standing s;
-        status rc = find_standing(p, runs, r->seeds[0].key, wanted, &s, err);
+        execution_set s;
+        status rc = find_executions(p, runs, r->seeds[0].key, wanted, &s, err);
         if (rc != STATUS_OK) return rc;
         const bool there = (int)s.count >= wanted;
         const int number = store_next_number(&s.list);
@@ -364,7 +364,7 @@ out:
 // ---- Choosing an execution ----
 
 // Chooses this round's execution: one that counts, one that was stopped, or a new one.
-static void choose(execution_work *w, const standing *s, size_t round) {
+static void choose(execution_work *w, const execution_set *s, size_t round) {
     w->number = store_next_number(&s->list);
     if (round < s->count) {
         w->number = s->list.items[s->counting[round]].number;
@@ -388,7 +388,7 @@ static const yaml_node *first_manifest(const execution_list *list) {
     return NULL;
 }
 
-static bool any_unfinished(const standing *s) {
+static bool any_unfinished(const execution_set *s) {
     for (size_t i = 0; i < s->list.count; i++)
         if (!s->list.items[i].finished) return true;
     return false;
@@ -396,7 +396,7 @@ static bool any_unfinished(const standing *s) {
 
 // A finished execution, or a first one, needs no reason. With `may_go_on`, a run that has no
 // execution yet may begin where a shorter one ended.
-static status find_reason(execution_work *w, const standing *s, size_t round, bool may_go_on,
+static status find_reason(execution_work *w, const execution_set *s, size_t round, bool may_go_on,
                           char *why, size_t size, error *err) {
     *why = 0;
     if (round < s->count || w->remade) return STATUS_OK;
@@ -420,9 +420,9 @@ static status find_reason(execution_work *w, const standing *s, size_t round, bo
 static status run_round(pipeline *p, const planned_runs *runs, const planned_run *r,
                         const planned_seed *seed, int round, int wanted, error *err) {
     char why[512];
-    standing s;
+    execution_set s;
     execution_work w = {.p = p, .r = r, .seed = seed, .current = round == 0};
-    status rc = find_standing(p, runs, seed->key, wanted, &s, err);
+    status rc = find_executions(p, runs, seed->key, wanted, &s, err);
     if (rc != STATUS_OK) return rc;
     choose(&w, &s, (size_t)round);
     w.trained = first_manifest(&s.list);

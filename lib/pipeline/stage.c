@@ -95,7 +95,7 @@ typedef struct difference {
     bool options;
 } difference;
 
-static void tell(difference *d, const char *verb, const char *word, const char *value) {
+static void add_change(difference *d, const char *verb, const char *word, const char *value) {
     enum { MOST = 2 };
     const bool option = strncmp(word, "--", 2) == 0;
     if (option != d->options || d->shown == MOST || d->used >= d->size) return;
@@ -105,21 +105,21 @@ static void tell(difference *d, const char *verb, const char *word, const char *
                          d->shown++ ? ", " : "", verb, shown_word(word), *value ? " " : "", value);
 }
 
-static void tell_words(difference *d, const yaml_node *before, const words *now) {
+static void add_changes(difference *d, const yaml_node *before, const words *now) {
     for (size_t i = 1; i < now->count; i++)
         if (!has_item(before, now->items[i]))
-            tell(d, "now", now->items[i], i + 1 < now->count ? now->items[i + 1] : NULL);
+            add_change(d, "now", now->items[i], i + 1 < now->count ? now->items[i + 1] : NULL);
     for (size_t i = 1; before && i < before->count; i++)
         if (before->items[i]->kind == YAML_SCALAR && !words_has(now, before->items[i]->text))
-            tell(d, "no longer", before->items[i]->text, NULL);
+            add_change(d, "no longer", before->items[i]->text, NULL);
 }
 
 // Options first; paths only if the options are the same.
 static size_t changed_words(const yaml_node *before, const words *now, char *why, size_t size) {
     difference d = {.why = why, .size = size, .options = true};
-    tell_words(&d, before, now);
+    add_changes(&d, before, now);
     d.options = false;
-    if (!d.shown) tell_words(&d, before, now);
+    if (!d.shown) add_changes(&d, before, now);
     return d.used;
 }
 
@@ -214,12 +214,12 @@ out:
 }
 
 static status run(const pipeline *p, const stage *s, const char *key, const char *why, error *err) {
-    char told[WHY_BYTES + 16];
+    char message[WHY_BYTES + 16];
     char after[WHY_BYTES];
     bool done;
     const char *reason = s->reason ? s->reason : why;
-    snprintf(told, sizeof told, *reason ? "running (%s)" : "running", reason);
-    say(p, s, told);
+    snprintf(message, sizeof message, *reason ? "running (%s)" : "running", reason);
+    say(p, s, message);
     status rc = start(p, s, err);
     if (rc != STATUS_OK) return rc;
     rc = look(s, key, &done, after, err);

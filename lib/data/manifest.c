@@ -403,7 +403,7 @@ static status check_kind(const manifest *m, const yaml_node *old, const char *fo
     if (!tool || tool->kind != YAML_SCALAR || manifest_same_kind(part(m, "tool")->text, tool->text))
         return STATUS_OK;
     return error_set(err, STATUS_USAGE,
-                     "cannot write into folder: '%s': it holds what '%s' wrote; choose another one",
+                     "cannot write into folder: '%s': it holds the output of '%s'; choose another folder",
                      folder, tool->text);
 }
 

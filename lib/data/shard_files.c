@@ -128,7 +128,7 @@ static status check_shard(dataset *d, int v, error *err) {
                          path, shard, shards);
     if (!source || strlen(source) != SHA256_TEXT_BYTES - 1)
         return error_set(err, STATUS_INPUT,
-                         "cannot read dataset: '%s': its metadata has no content hash as 'source'",
+                         "cannot read dataset: '%s': its metadata has no content hash under 'source'",
                          path);
     if (v == 0) {
         d->shard_seed = seed;
@@ -149,8 +149,7 @@ static status check_size(const dataset *d, int v, error *err) {
     uint32_t expected = dealt_size(d->samples, d->shards, v);
     if (size == expected) return STATUS_OK;
     return error_set(err, STATUS_INPUT,
-                     "cannot read dataset: '%s': %lld samples, but %u of %u samples in %d shards "
-                     "are dealt to it",
+                     "cannot read dataset: '%s': %lld samples, expected %u of %u samples in %d shards",
                      d->paths[v], (long long)size, expected, d->samples, d->shards);
 }
 

@@ -43,8 +43,8 @@ typedef struct answer {
     char text[1024];
 } answer;
 
-static_assert(sizeof(hello) == 8 + 4 * 4 + 2 * 8 + HOST_BYTES, "what is sent has no padding");
-static_assert(sizeof(answer) == 8 + 2 * 4 + 8 + 1024, "what is sent has no padding");
+static_assert(sizeof(hello) == 8 + 4 * 4 + 2 * 8 + HOST_BYTES, "messages have no padding");
+static_assert(sizeof(answer) == 8 + 2 * 4 + 8 + 1024, "messages have no padding");
 
 static uint64_t after(uint64_t milliseconds) {
     return clock_now() + milliseconds * 1000000;

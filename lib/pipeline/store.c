@@ -125,8 +125,7 @@ static status check_settings(const execution *x, error *err) {
     status rc = manifest_key_of(x->train, again, err);
     if (rc != STATUS_OK || strcmp(own, again) == 0) return rc;
     return error_set(err, STATUS_FINDING,
-                     "cannot report on '%s': its settings give the key %.12s, and not %.12s: its "
-                     "manifest was edited",
+                     "cannot report on '%s': its settings give the key %.12s, not %.12s: its manifest was edited",
                      x->folder, again, own);
 }
 

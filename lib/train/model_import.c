@@ -176,8 +176,7 @@ out:
 static status refuse_metadata(const char *path, const char *key, const char *text,
                               const char *options, const error *why, error *err) {
     return error_set(err, STATUS_INPUT,
-                     "cannot use checkpoint: '%s': the key '%s' of its metadata, '%.60s', is not "
-                     "this program's (%s); give %s",
+                     "cannot use checkpoint: '%s': the key '%s' in its metadata, '%.60s', was not written by this program (%s); give %s",
                      path, key, text, why->message, options);
 }
 

@@ -138,7 +138,7 @@ END
     local text
     for text in resnet '"resnet"' '{"name": "resnet18"}' '[1, 2]' ''; do
         rewrite theirs.safetensors <<<"metadata['model'] = '$text'"
-        fails_with 3 "'theirs.safetensors': the key 'model' of its metadata.*give --architecture" \
+        fails_with 3 "'theirs.safetensors': the key 'model' in its metadata.*give --architecture" \
             "$BIN/evaluate" --model theirs.safetensors --data "$test" --out out
         fails_with 3 "'model'.*give --architecture" \
             "$BIN/evaluate" --model theirs.safetensors --data "$test" --out out --print-key
@@ -147,7 +147,7 @@ END
     done
     for text in imagenet '{"mean": 0.5}' '{"mean": [1, 2, 3], "std": [1, 1]}' '{"mean": [0], "std": [0]}'; do
         rewrite theirs.safetensors <<<"metadata['normalize'] = '$text'"
-        fails_with 3 "the key 'normalize' of its metadata.*give --mean and --std" \
+        fails_with 3 "the key 'normalize' in its metadata.*give --mean and --std" \
             "$BIN/evaluate" --model theirs.safetensors --data "$test" --out out
         nothing_in out
     done

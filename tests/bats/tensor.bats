@@ -208,7 +208,7 @@ END
     refused size-wraps 'overflows'
     refused size-beyond-json 'too big integer'
     refused huge-data '8589934[0-9]* bytes uncompressed, more than the limit of 4294967296'
-    refused wrong-bytes '24 bytes by its shape and 20 bytes by its data_offsets'
+    refused wrong-bytes '24 bytes by its shape, but 20 bytes by its data_offsets'
     refused offsets-swapped 'not \[begin, end\]'
     refused three-offsets 'not \[begin, end\]'
     refused gap "4 bytes before tensor 'w'"

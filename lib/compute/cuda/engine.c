@@ -35,7 +35,7 @@ static status open_device(engine *e, error *err) {
                    "reading its properties", err));
     snprintf(e->name, sizeof e->name, "%.60s, sm_%d%d", properties.name, properties.major,
              properties.minor);
-    TRY(cuda_check(e, cuda_kernels_wait(&e->programmatic), "looking for kernels", err));
+    TRY(cuda_check(e, cuda_kernels_wait(&e->programmatic), "querying kernels", err));
     e->programmatic &= !e->options.serial_launches;
     TRY(cuda_check(e, cudaStreamCreateWithFlags(&e->stream, cudaStreamNonBlocking),
                    "creating a stream", err));
@@ -149,7 +149,7 @@ static status write_all(engine *e, const float *parameters, const float *buffers
                         const float *state, error *err) {
     const size_t n = e->program->parameters;
     status rc;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
     TRY(cuda_run_waiting(e, err));
     TRY(cuda_group_finish(e, err));
     TRY(copy(e, e->parameters, parameters, n, err));
@@ -164,7 +164,7 @@ out:
 static status cuda_read(engine *e, float *parameters, float *buffers, float *state, error *err) {
     const size_t n = e->program->parameters;
     status rc;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
     TRY(cuda_pending_failure(e, err));
     TRY(cuda_group_finish(e, err)); // copies to memory that is not pinned wait for the stream
     TRY(copy(e, parameters, e->parameters, n, err));

@@ -38,7 +38,7 @@ static status gather(engine *e, float *logits, error *err) {
     const cut c = cuda_cut(e);
     const blocks_task t = {(size_t)e->program->classes, e->device.first_group, last->z, e->blocks};
     status rc;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
     cuda_blocks_export(cuda_main(e), &c, &t);
     TRY(cuda_check(e, cudaGetLastError(), "gathering logits", err));
     TRY(copy(e, logits, e->blocks, cuda_logits_floats(e), err));
@@ -76,7 +76,7 @@ static status loss_of_groups(engine *e, int groups, float *logits, float *losses
                          .logits = logits,
                          .losses = losses};
     status rc;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
     TRY(cuda_check(e,
                    cudaMemcpyAsync(e->group_samples, e->group_samples_host,
                                    (size_t)groups * sizeof(int), cudaMemcpyHostToDevice, e->stream),
@@ -103,7 +103,7 @@ void cuda_loss_of_all(engine *e, const batch *whole, float *logits, float *losse
 status cuda_backward(engine *e, const float *gradients, const float *losses, error *err) {
     const uint64_t begin = clock_now();
     status rc;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
     TRY(cuda_pending_failure(e, err));
     e->given_gradients = gradients;
     cuda_mark(e, MARK_COPY);
@@ -148,7 +148,7 @@ out:
 status cuda_stage_backward(engine *e, int first_shard, int end_shard, const float *dout, float *din,
                            error *err) {
     status rc;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
     TRY(cuda_pending_failure(e, err));
     e->given_gradients = NULL;
     e->stage_in = dout;

@@ -178,7 +178,7 @@ status cuda_group_join(engine *e, const engine_group *member, group_way *way, er
     }
     e->group = g; // cuda_group_close frees it
     g->member = *member;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
     TRY(take_memory(e, g, err));
     TRY(gather_cards(e, cards, err));
     TRY(choose_transport(e, cards, why, err));
@@ -311,7 +311,7 @@ static status move_requests(const engine *e, bool in, cudaStream_t s, error *err
     return cuda_check(e,
                       cudaMemcpyAsync(in ? there : here, in ? here : there, n * sizeof *here,
                                       in ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost, s),
-                      "copying what ranks agree on", err);
+                      "copying requests", err);
 }
 
 // A rank without a vector contributes no requests.
@@ -374,7 +374,7 @@ status cuda_group_reduce(engine *e, const int *first_leaf, bool exact, const flo
     g->exact = exact;
     g->request_count = n;
     memcpy(requests_here(e), requests, (size_t)n * sizeof *requests);
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
     TRY(cuda_pending_failure(e, err));
     TRY(prepare(e, first_leaf, err));
     g->waits = e->step_waits;

@@ -51,7 +51,7 @@ status cuda_infer(engine *e, const uint8_t *const *pixels, size_t samples, float
     const uint64_t begin = clock_now();
     const size_t room = (size_t)e->options.local_shards * (size_t)e->lanes;
     status rc;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
     TRY(cuda_pending_failure(e, err));
     TRY(cuda_run_waiting(e, err));
     TRY(cuda_sync(e, err));

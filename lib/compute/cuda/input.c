@@ -93,7 +93,7 @@ static void tell_samples(engine *e, const batch *b) {
 static status take_turn(engine *e, error *err) {
     status rc;
     TRY(cuda_check(e, cudaEventRecord(e->ahead[cuda_turn(e)].done, e->stream),
-                   "noting the end of a step", err));
+                   "recording the end of a step", err));
     e->steps++;
     const input_turn *t = &e->ahead[cuda_turn(e)];
     e->host = t->host;
@@ -128,7 +128,7 @@ out:
 
 status cuda_tell(engine *e, const batch *b, error *err) {
     status rc;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
     TRY(cuda_pending_failure(e, err));
     const uint64_t asked = clock_now();
     TRY(take_turn(e, err));

@@ -38,7 +38,7 @@ out:
 static status fetch_records(engine *e, error *err) {
     const size_t bytes = record_floats(e->program) * sizeof(float);
     status rc = STATUS_OK;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
     TRY(cuda_run_waiting(e, err));
     for (int k = 0; k < e->record_count; k++) {
         TRY(cuda_check(e,
@@ -92,7 +92,7 @@ static status send_update(engine *e, const update_rule *rule, error *err) {
     TRY(cuda_check(e,
                    cudaMemcpyAsync(e->device.numbers, numbers, sizeof *numbers,
                                    cudaMemcpyHostToDevice, e->stream),
-                   "sending the rule of an update", err));
+                   "sending an update's rule", err));
     if (e->reduced_here)
         TRY(cuda_check(e,
                        cudaMemcpyAsync(e->sums, e->reduced_host,
@@ -106,7 +106,7 @@ out:
 status cuda_collect(engine *e, update_result *results, int count, error *err) {
     const uint64_t begin = clock_now();
     status rc;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
     TRY(cuda_pending_failure(e, err));
     if (count != e->pending)
         return error_set(err, STATUS_FAILED, "cannot collect %d results: %d are pending", count,
@@ -152,7 +152,7 @@ status cuda_update_step(engine *e, const update_rule *rule, update_result *resul
                          "cannot update: the engine was opened for another optimizer");
     if (e->pending == ENGINE_PENDING)
         return error_set(err, STATUS_FAILED, "cannot update: earlier results have not been collected");
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
     TRY(cuda_pending_failure(e, err));
     TRY(run_update(e, rule, err));
     e->samples[e->pending++] = e->host.numbers->samples;

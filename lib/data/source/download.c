@@ -50,7 +50,7 @@ static status open_temporary(int *fd, error *err) {
     *fd = mkostemp(path, O_CLOEXEC);
     if (*fd < 0)
         rc =
-            error_system(err, STATUS_FAILED, errno, "cannot make a temporary file in '%s'", folder);
+            error_system(err, STATUS_FAILED, errno, "cannot create a temporary file in '%s'", folder);
     else
         (void)unlink(path);
     free(path);

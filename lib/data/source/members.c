@@ -157,7 +157,7 @@ static status convert(reading *r, size_t which, const stream *s, sha256 *hash, e
     }
     if (c.offset != m->bytes)
         rc = error_set(err, STATUS_INPUT,
-                       "cannot use '%s': member '%s' gives %" PRIu64 " bytes, expected %" PRIu64,
+                       "cannot use '%s': member '%s' converts to %" PRIu64 " bytes, expected %" PRIu64,
                        r->from, m->alias, c.offset, m->bytes);
 out:
     free(file);

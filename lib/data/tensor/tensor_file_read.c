@@ -158,7 +158,7 @@ static status take_offsets(const reading *r, entry *e, const json_t *offsets, er
         return REFUSE_TENSOR(r, e, err, "has a shape whose number of bytes overflows", e->name);
     if (bytes != e->end - e->begin)
         return REFUSE_TENSOR(
-            r, e, err, "takes %llu bytes by its shape and %llu bytes by its data_offsets", e->name,
+            r, e, err, "has %llu bytes by its shape, but %llu bytes by its data_offsets", e->name,
             (unsigned long long)bytes, (unsigned long long)(e->end - e->begin));
     return STATUS_OK;
 }

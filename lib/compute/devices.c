@@ -184,7 +184,7 @@ static reading read_all(int from, void *bytes, size_t left, int seconds) {
     return WHOLE;
 }
 
-_Noreturn static void be_child(int to, const char *path) {
+_Noreturn static void run_child(int to, const char *path) {
     report r = {.rc = STATUS_OK};
     const cuda_library *library;
     r.rc = open_library(path, &library, &r.err);
@@ -205,7 +205,7 @@ static status describe_end(int ended, error *err) {
 }
 
 // Does not wait for the child: SIGKILL does not end a process that hangs in the driver.
-static status give_up(pid_t child, int seconds, error *err) {
+static status report_timeout(pid_t child, int seconds, error *err) {
     kill(child, SIGKILL);
     (void)waitpid(child, NULL, WNOHANG);
     return error_set(err, STATUS_FAILED,
@@ -215,19 +215,19 @@ static status give_up(pid_t child, int seconds, error *err) {
 
 // CUDA does not survive a fork, and train-ddp forks its ranks, so a short-lived child looks for
 // GPUs.
-static status ask_child(const char *path, report *r, error *err) {
+static status probe_in_child(const char *path, report *r, error *err) {
     const int seconds = probe_seconds();
     int ends[2], ended = 0;
     if (pipe2(ends, O_CLOEXEC) != 0)
         return error_system(err, STATUS_FAILED, errno, "cannot search for GPUs: cannot create a pipe");
     const pid_t child = fork();
-    if (child == 0) be_child(ends[1], path);
+    if (child == 0) run_child(ends[1], path);
     const int why = errno;
     close(ends[1]);
     const reading got = child > 0 ? read_all(ends[0], r, sizeof *r, seconds) : ENDED;
     close(ends[0]);
     if (child < 0) return error_system(err, STATUS_FAILED, why, "cannot search for GPUs: cannot start a process");
-    if (got == LATE) return give_up(child, seconds, err);
+    if (got == LATE) return report_timeout(child, seconds, err);
     while (waitpid(child, &ended, 0) < 0 && errno == EINTR) continue;
     if (got == ENDED) return describe_end(ended, err);
     if (r->rc != STATUS_OK) {
@@ -265,7 +265,7 @@ static status check_list(devices *d, const report *r, error *err) {
 static status open_gpus(devices *d, int world_size, const char *path, error *err) {
     report r;
     status rc;
-    TRY(ask_child(path, &r, err));
+    TRY(probe_in_child(path, &r, err));
     if (d->kind == DEVICE_AUTO) {
         d->count = r.count < world_size ? r.count : world_size;
         if (d->count > DEVICES_MAX) d->count = DEVICES_MAX;

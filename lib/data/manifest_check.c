@@ -57,7 +57,7 @@ static status compare_hash(verifying *v, const char *path, const char *what, con
 }
 
 // An unreadable file is a finding; a failure at run time, such as no memory, is a failure.
-static status tell_unreadable(verifying *v, const char *path, status rc, const error *why) {
+static status report_unreadable(verifying *v, const char *path, status rc, const error *why) {
     if (rc == STATUS_FAILED) return error_set(v->err, rc, "%s", why->message);
     return manifest_finding(v->findings, v->err, "%s: '%s': %s", v->manifest, path, why->message);
 }
@@ -70,7 +70,7 @@ static status verify_content(verifying *v, const char *path, const char *full,
     if (rc == STATUS_OK)
         rc = compare_hash(v, path, "content hash", recorded, f.content);
     else
-        rc = tell_unreadable(v, path, rc, &unreadable);
+        rc = report_unreadable(v, path, rc, &unreadable);
     tensor_file_release(&f);
     return rc;
 }
@@ -91,7 +91,7 @@ static status verify_bytes(verifying *v, const yaml_node *entry, const char *pat
                                 (long long)info.st_size, bytes);
     if (hash) {
         status rc = sha256_file(full, actual, &unreadable);
-        if (rc != STATUS_OK) return tell_unreadable(v, path, rc, &unreadable);
+        if (rc != STATUS_OK) return report_unreadable(v, path, rc, &unreadable);
         if (strcmp(actual, hash) != 0) return compare_hash(v, path, "SHA-256", hash, actual);
     }
     return content ? verify_content(v, path, full, content) : STATUS_OK;

@@ -46,13 +46,13 @@ int execute_wanted(const planned_run *r, int rounds) {
     return r->once ? 1 : (rounds + seeds - 1) / seeds;
 }
 
-static bool says(const yaml_node *root, const char *path, const char *text) {
+static bool has_text(const yaml_node *root, const char *path, const char *text) {
     const yaml_node *node = yaml_get(root, path);
     return node && node->kind == YAML_SCALAR && strcmp(node->text, text) == 0;
 }
 
 // `experiment` needs only the model; all other commands also need times.
-static bool asks_for_times(const pipeline *p, int wanted) {
+static bool needs_times(const pipeline *p, int wanted) {
     return wanted > 1 || p->settings->command != COMMAND_EXPERIMENT;
 }
 
@@ -60,17 +60,17 @@ static bool asks_for_times(const pipeline *p, int wanted) {
 static bool is_as_wide(const pipeline *p, const yaml_node *train) {
     const char *threads = p->settings->values[SETTING_THREADS];
     const yaml_node *device = yaml_get(train, "run.execution.devices.0");
-    return !threads || (device && !says(train, "run.execution.devices.0", "cpu")) ||
-           says(train, "run.execution.threads", threads);
+    return !threads || (device && !has_text(train, "run.execution.devices.0", "cpu")) ||
+           has_text(train, "run.execution.threads", threads);
 }
 
 // Are this execution's times comparable to the others'? An execution that was stopped and resumed
 // has no times, but still counts if only one execution is needed.
 static bool counts(const pipeline *p, const planned_runs *runs, const execution *x, int wanted) {
-    if (!x->finished || !asks_for_times(p, wanted)) return x->finished;
+    if (!x->finished || !needs_times(p, wanted)) return x->finished;
     const yaml_node *segments = yaml_get(x->train, "run.execution");
     if (wanted > 1 && (!segments || segments->kind != YAML_MAPPING)) return false;
-    return says(x->train, "run.host", runs->host) && says(x->train, "version", runs->version) &&
+    return has_text(x->train, "run.host", runs->host) && has_text(x->train, "version", runs->version) &&
            strcmp(yaml_text_at(x->train, "run.sources"), runs->sources) == 0 &&
            is_as_wide(p, x->train);
 }
@@ -427,7 +427,7 @@ static status run_round(pipeline *p, const planned_runs *runs, const planned_run
     choose(&w, &s, (size_t)round);
     w.trained = first_manifest(&s.list);
     // A training that continues another one has no times of its own.
-    const bool may_go_on = !asks_for_times(p, wanted) && says(runs->plan, "kind", "runs");
+    const bool may_go_on = !needs_times(p, wanted) && has_text(runs->plan, "kind", "runs");
     rc = find_reason(&w, &s, (size_t)round, may_go_on, why, sizeof why, err);
     if (rc == STATUS_OK && *why) w.reason = why;
     const bool is_there = (size_t)round < s.count;

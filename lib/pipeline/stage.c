@@ -30,7 +30,7 @@ status stage_program(const pipeline *p, const words *command, words *program, er
 // ---- Keys ----
 
 // `device` is added as --device; NULL: none.
-static status ask_key(const pipeline *p, const words *command, const char *device, char **key,
+static status query_key(const pipeline *p, const words *command, const char *device, char **key,
                       error *err) {
     words program = {0};
     status rc;
@@ -56,9 +56,9 @@ static bool is_automatic(const pipeline *p, const char *tool) {
 // search.
 static status automatic_key(pipeline *p, const words *command, char **key, error *err) {
     char *on_gpu = NULL;
-    status rc = ask_key(p, command, p->automatic ? p->automatic : "auto", key, err);
+    status rc = query_key(p, command, p->automatic ? p->automatic : "auto", key, err);
     if (rc != STATUS_OK || p->automatic) return rc;
-    rc = ask_key(p, command, "cuda", &on_gpu, err);
+    rc = query_key(p, command, "cuda", &on_gpu, err);
     if (rc == STATUS_OK) p->automatic = strcmp(*key, on_gpu) == 0 ? "cuda" : "cpu";
     free(on_gpu);
     return rc;
@@ -67,7 +67,7 @@ static status automatic_key(pipeline *p, const words *command, char **key, error
 status stage_key(pipeline *p, const words *command, char key[SHA256_TEXT_BYTES], error *err) {
     char *text = NULL;
     status rc = is_automatic(p, command->items[0]) ? automatic_key(p, command, &text, err)
-                                                   : ask_key(p, command, NULL, &text, err);
+                                                   : query_key(p, command, NULL, &text, err);
     if (rc == STATUS_OK) snprintf(key, SHA256_TEXT_BYTES, "%s", text);
     free(text);
     return rc;

@@ -267,7 +267,7 @@ static status train_step(trainer *t, bool agreed[REQUESTS], error *err) {
 }
 
 // Checks the tensors that will be saved or evaluated.
-static status look(trainer *t, error *err) {
+static status check_tensors(trainer *t, error *err) {
     status rc = read_all(t, err);
     const uint64_t last = t->c->step ? t->c->step - 1 : 0;
     return rc == STATUS_OK ? divergence_of_tensors(t->c, last, t->steps_per_epoch, err) : rc;
@@ -362,7 +362,7 @@ static status run(trainer *t, trainer_end *end, error *err) {
                             c->step == o->stop_after_steps ||
                             (o->checkpoint_steps && c->step % o->checkpoint_steps == 0);
         if (saving) TRY(collect(t, err));
-        if (saving) TRY(look(t, err));
+        if (saving) TRY(check_tensors(t, err));
         if (whole_epoch) TRY(end_epoch(t, &stop, err));
         if (saving) TRY(save(t, err));
         if (whole_epoch) trace_epoch(t);

@@ -188,6 +188,6 @@ status cuda_run_reduced_step(engine *e, error *err) {
     TRY(cuda_run_piece(e, PIECE_REDUCED_STEP_AND_UPDATE, err));
     g->under_way = true; // with batch norms that meet, only a part has been waited for
 out:
-    if (rc != STATUS_OK) cuda_group_give_up(e);
+    if (rc != STATUS_OK) cuda_group_abort(e);
     return rc;
 }

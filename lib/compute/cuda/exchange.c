@@ -54,7 +54,7 @@ void cuda_gather_logits(engine *e, float *logits) {
 }
 
 // The loss kernel treats each group as a shard of GROUP lanes.
-static int tell_groups(engine *e, const batch *whole) {
+static int copy_labels(engine *e, const batch *whole) {
     int groups = 0;
     const uint32_t *labels = whole->labels;
     memset(e->group_labels_host, 0, (size_t)e->all_groups * GROUP * sizeof *labels);
@@ -95,7 +95,7 @@ out:
 
 void cuda_loss_of_all(engine *e, const batch *whole, float *logits, float *losses) {
     const uint64_t begin = clock_now();
-    const int groups = tell_groups(e, whole);
+    const int groups = copy_labels(e, whole);
     if (e->failed == STATUS_OK) e->failed = loss_of_groups(e, groups, logits, losses, &e->failure);
     e->ns[PHASE_FORWARD] += clock_now() - begin;
 }

@@ -29,10 +29,10 @@ void cuda_group_nap(long ns) {
     (void)nanosleep(&time, NULL);
 }
 
-void cuda_group_give_up(engine *e) {
+void cuda_group_abort(engine *e) {
     cuda_group *g = e->group;
     g->failed = true;
-    if (g->transport) g->transport->give_up(e);
+    if (g->transport) g->transport->abort_group(e);
 }
 
 status cuda_group_look_at_stream(const engine *e, const char *what, bool *done, error *err) {
@@ -64,7 +64,7 @@ out:
     return rc;
 }
 
-bool cuda_group_is_at_rest(engine *e) {
+bool cuda_group_is_idle(engine *e) {
     const group_transport *transport = e->group ? e->group->transport : NULL;
     const uint64_t begin = clock_now();
     bool idle = !transport || !transport->listen;
@@ -85,11 +85,11 @@ status cuda_group_finish(engine *e, error *err) {
     TRY(cuda_group_wait(e, g->transport->look, "reducing", err));
     if (g->transport->settle) TRY(g->transport->settle(e, err));
 out:
-    if (rc != STATUS_OK) cuda_group_give_up(e);
+    if (rc != STATUS_OK) cuda_group_abort(e);
     return rc;
 }
 
-static status look_at_turn(const engine *e, const char *what, bool *done, error *err) {
+static status check_turn(const engine *e, const char *what, bool *done, error *err) {
     const group_transport *transport = e->group->transport;
     const cudaError_t code = cudaEventQuery(e->ahead[cuda_turn(e)].done);
     bool idle;
@@ -100,8 +100,8 @@ static status look_at_turn(const engine *e, const char *what, bool *done, error 
 }
 
 status cuda_group_wait_for_turn(engine *e, error *err) {
-    const status rc = cuda_group_wait(e, look_at_turn, "reducing", err);
-    if (rc != STATUS_OK) cuda_group_give_up(e);
+    const status rc = cuda_group_wait(e, check_turn, "reducing", err);
+    if (rc != STATUS_OK) cuda_group_abort(e);
     return rc;
 }
 
@@ -162,7 +162,7 @@ static status choose_transport(engine *e, const group_card *cards, error *why, e
         g->transport = NULL;
     }
 out:
-    if (rc != STATUS_OK) cuda_group_give_up(e);
+    if (rc != STATUS_OK) cuda_group_abort(e);
     return rc;
 }
 
@@ -383,7 +383,7 @@ status cuda_group_reduce(engine *e, const int *first_leaf, bool exact, const flo
     if (!g->waits) TRY(reduce_now(e, &whole, err));
     if (g->waits) e->inside += clock_now() - begin; // otherwise the caller counts the time
 out:
-    if (rc != STATUS_OK) cuda_group_give_up(e);
+    if (rc != STATUS_OK) cuda_group_abort(e);
     return rc;
 }
 

@@ -54,7 +54,7 @@ typedef struct group_transport {
     // Collective, after the reduction is done here; NULL: nothing is left to do.
     status (*settle)(engine *e, error *err);
     // Something has failed; no rank may go on waiting for the others. May be called again.
-    void (*give_up)(engine *e);
+    void (*abort_group)(engine *e);
     void (*leave)(engine *e); // frees e->group->own, which may be NULL
 } group_transport;
 
@@ -109,7 +109,7 @@ group_look cuda_group_look_at_stream;
 void cuda_group_nap(long ns);
 // Returns whether the transport's own threads have enqueued all they were given, or have failed. If
 // they have not after REST_NS, the engine is stuck: see graphs.c.
-bool cuda_group_is_at_rest(engine *e);
+bool cuda_group_is_idle(engine *e);
 
 // Waits until the reductions under way are done, here and as far as other ranks depend on it.
 // Nothing may wait for the engine's stream by other means before that. Also for engines without a
@@ -117,7 +117,7 @@ bool cuda_group_is_at_rest(engine *e);
 status cuda_group_finish(engine *e, error *err) MUST_CHECK;
 // Waits until the device no longer uses the blocks of this turn.
 status cuda_group_wait_for_turn(engine *e, error *err) MUST_CHECK;
-void cuda_group_give_up(engine *e); // something has failed
+void cuda_group_abort(engine *e); // something has failed
 
 // buckets.c
 // Called when the group has been joined, if its transport is graphable.

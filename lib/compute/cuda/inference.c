@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "compute/cuda/engine.h"
 
-static void tell_images(engine *e, const uint8_t *const *pixels, size_t samples) {
+static void copy_images(engine *e, const uint8_t *const *pixels, size_t samples) {
     const step_input *h = &e->host;
     const size_t bytes = shape_size(e->program->input), lanes = (size_t)e->lanes;
     for (size_t s = 0; s * lanes < samples; s++) {
@@ -29,7 +29,7 @@ static status infer_part(engine *e, const uint8_t *const *pixels, size_t samples
     const cuda_unit *last = &e->placed[e->units.count - 1];
     const size_t lanes = (size_t)e->lanes;
     status rc;
-    tell_images(e, pixels, samples);
+    copy_images(e, pixels, samples);
     e->run_first = 0;
     e->run_end = (int)((samples + lanes - 1) / lanes);
     TRY(cuda_send(e, true, err));

@@ -70,14 +70,14 @@ static void close_nvml(nvml *n) {
 
 typedef struct watched {
     nvmlDevice_t device; // NULL: unknown to NVML
-    int samples, told[GPU_FIGURES];
+    int samples, counts[GPU_FIGURES];
     double sum[GPU_FIGURES], max[GPU_FIGURES];
 } watched;
 
 static void note(watched *w, gpu_figure which, double value) {
-    if (w->told[which] == 0 || value > w->max[which]) w->max[which] = value;
+    if (w->counts[which] == 0 || value > w->max[which]) w->max[which] = value;
     w->sum[which] += value;
-    w->told[which]++;
+    w->counts[which]++;
 }
 
 static void sample(const nvml *n, watched *w) {
@@ -194,8 +194,8 @@ out:
 static gpu_figures figures_of(const watched *w) {
     gpu_figures f = {.samples = w->samples};
     for (int i = 0; i < GPU_FIGURES; i++) {
-        f.mean[i] = w->told[i] ? w->sum[i] / w->told[i] : NAN;
-        f.max[i] = w->told[i] ? w->max[i] : NAN;
+        f.mean[i] = w->counts[i] ? w->sum[i] / w->counts[i] : NAN;
+        f.max[i] = w->counts[i] ? w->max[i] : NAN;
     }
     return f;
 }

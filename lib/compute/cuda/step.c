@@ -68,7 +68,7 @@ float *cuda_reduced(engine *e) {
 // ---- The update ----
 
 // Adds the update rule to a step's numbers.
-static void tell_rule(const engine *e, const update_rule *r, step_numbers *n) {
+static void write_rule(const engine *e, const update_rule *r, step_numbers *n) {
     const double step = (double)r->step + 1;
     n->lr = r->lr;
     n->weight_decay = r->weight_decay;
@@ -88,7 +88,7 @@ static status send_update(engine *e, const update_rule *rule, error *err) {
     step_numbers *numbers = &e->rules[cuda_turn(e)];
     status rc;
     *numbers = *e->host.numbers;
-    tell_rule(e, rule, numbers);
+    write_rule(e, rule, numbers);
     TRY(cuda_check(e,
                    cudaMemcpyAsync(e->device.numbers, numbers, sizeof *numbers,
                                    cudaMemcpyHostToDevice, e->stream),
@@ -133,7 +133,7 @@ static status run_update(engine *e, const update_rule *rule, error *err) {
     if (e->reduced_here) TRY(cuda_run_waiting(e, err));
     if (e->step_waits) {
         e->step_waits = false;
-        tell_rule(e, rule, e->host.numbers);
+        write_rule(e, rule, e->host.numbers);
         TRY(cuda_send(e, !e->images, err));
         return cuda_reduction_waits(e) ? cuda_run_reduced_step(e, err)
                                        : cuda_run_piece(e, PIECE_STEP_AND_UPDATE, err);

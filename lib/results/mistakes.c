@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "data/dataset.h"
+#include "data/images/image_resize.h"
 #include "results/predictions.h"
 
 void mistakes_release(mistakes *m) {
@@ -49,14 +50,36 @@ static status read_data(const run *r, dataset *d, bool *there, error *err) {
     return STATUS_OK;
 }
 
-// A sample's planes become rows of pixels.
-static uint8_t *interleave(const dataset *d, size_t sample, error *err) {
-    const size_t plane = (size_t)d->height * (size_t)d->width, channels = (size_t)d->channels;
-    const uint8_t *from = d->pixels[sample];
+// Planes [channels][plane] become pixels [plane][channels].
+static uint8_t *interleave(const uint8_t *planes, size_t plane, size_t channels, error *err) {
     uint8_t *pixels = memory_new(plane, channels, err);
     for (size_t i = 0; pixels && i < plane; i++)
-        for (size_t c = 0; c < channels; c++) pixels[i * channels + c] = from[c * plane + i];
+        for (size_t c = 0; c < channels; c++) pixels[i * channels + c] = planes[c * plane + i];
     return pixels;
+}
+
+static bool is_large(const dataset *d) {
+    return d->height > MISTAKES_MAX_SIDE && d->width > MISTAKES_MAX_SIDE;
+}
+
+static uint8_t *shrink(const dataset *d, uint8_t *pixels, error *err) {
+    const size_t plane = (size_t)MISTAKES_MAX_SIDE * MISTAKES_MAX_SIDE;
+    const size_t channels = (size_t)d->channels;
+    const image whole = {d->width, d->height, d->channels, 1, pixels};
+    uint8_t *planes = memory_new(plane, channels, err), *small = NULL;
+    if (planes && image_square(&whole, MISTAKES_MAX_SIDE, planes, err) == STATUS_OK)
+        small = interleave(planes, plane, channels, err);
+    free(planes);
+    return small;
+}
+
+static uint8_t *copy_image(const dataset *d, size_t sample, error *err) {
+    uint8_t *pixels = interleave(d->pixels[sample], (size_t)d->height * (size_t)d->width,
+                                 (size_t)d->channels, err);
+    if (!pixels || !is_large(d)) return pixels;
+    uint8_t *small = shrink(d, pixels, err);
+    free(pixels);
+    return small;
 }
 
 // ---- The list ----
@@ -102,10 +125,10 @@ static status fill(mistakes *m, const predictions *p, const dataset *d, error *e
     const size_t count = choose(p, chosen, probabilities);
     m->all = p->samples - (size_t)p->right_count;
     m->channels = d->channels;
-    m->height = d->height;
-    m->width = d->width;
+    m->height = is_large(d) ? MISTAKES_MAX_SIDE : d->height;
+    m->width = is_large(d) ? MISTAKES_MAX_SIDE : d->width;
     for (size_t i = 0; i < count; i++) {
-        uint8_t *pixels = interleave(d, chosen[i], err);
+        uint8_t *pixels = copy_image(d, chosen[i], err);
         if (!pixels) return STATUS_FAILED;
         m->items[m->count++] =
             (mistake){p->labels[chosen[i]], p->said[chosen[i]], probabilities[i], pixels};
@@ -122,7 +145,8 @@ status mistakes_read(const run *r, mistakes *m, error *err) {
     TRY(rc);
     if (!there) goto out;
     TRY(predictions_read(r->evaluation, &p, err));
-    if (p.samples != d.samples || memcmp(p.ids, d.ids, p.samples * sizeof *p.ids) != 0) goto out;
+    if (p.classes != r->class_count || p.samples != d.samples) goto out;
+    if (memcmp(p.ids, d.ids, p.samples * sizeof *p.ids) != 0) goto out;
     rc = fill(m, &p, &d, err);
 out:
     predictions_release(&p);

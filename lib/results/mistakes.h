@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "results/run.h"
 
-enum { MISTAKES_MAX = 16 };
+enum { MISTAKES_MAX = 16, MISTAKES_MAX_SIDE = 96 };
 
 typedef struct mistake {
     uint32_t label, predicted; // classes
@@ -21,7 +21,7 @@ typedef struct mistakes {
     mistake items[MISTAKES_MAX];
     size_t count;
     size_t all; // wrong predictions, also those that are not in the list
-    int channels, height, width;
+    int channels, height, width; // images with both sides above MISTAKES_MAX_SIDE are resized
 } mistakes;
 
 // Reads the predictions of an evaluated run and the test images that its manifest lists. The list

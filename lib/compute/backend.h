@@ -291,11 +291,11 @@ typedef struct backend {
     // `requests`; n < RECORD_EXTRA. If there are buckets, update() does the reduction, and times()
     // includes its time. A measurement may call this again without a step: it then sums the current
     // contents of the records at once, and takes as long as a reduction after a step.
-    status (*group_reduce)(engine *e, const int *first_leaf, bool exact, const float *requests, int n,
-                           group_traffic *traffic, error *err);
-    // Writes the sums of `requests`; called after group_reduce(), or after update() if that does the
-    // reduction. It waits for the reduction. With buckets, the device runs on from step to step as
-    // long as this is not called.
+    status (*group_reduce)(engine *e, const int *first_leaf, bool exact, const float *requests,
+                           int n, group_traffic *traffic, error *err);
+    // Writes the sums of `requests`; called after group_reduce(), or after update() if that does
+    // the reduction. It waits for the reduction. With buckets, the device runs on from step to step
+    // as long as this is not called.
     status (*group_result)(engine *e, float *requests, int n, error *err);
 
     // Writes the logits [samples][classes] of any number of samples in inference mode (running

@@ -107,16 +107,18 @@ static status open_library(const char *path, const cuda_library **library, error
     cuda_library_entry *entry = (cuda_library_entry *)dlsym(handle, CUDA_LIBRARY_SYMBOL);
     if (!entry) {
         dlclose(handle);
-        return error_set(err, STATUS_FAILED,
-                         "cannot compute: 'cuda': '%s' is not a CUDA backend: it does not export '%s'", path,
-                         CUDA_LIBRARY_SYMBOL);
+        return error_set(
+            err, STATUS_FAILED,
+            "cannot compute: 'cuda': '%s' is not a CUDA backend: it does not export '%s'", path,
+            CUDA_LIBRARY_SYMBOL);
     }
     *library = entry();
     if ((*library)->abi == CUDA_LIBRARY_ABI) return STATUS_OK;
     dlclose(handle);
-    return error_set(err, STATUS_FAILED,
-                     "cannot compute: 'cuda': '%s' was built for a different version of the tools: rebuild both",
-                     path);
+    return error_set(
+        err, STATUS_FAILED,
+        "cannot compute: 'cuda': '%s' was built for a different version of the tools: rebuild both",
+        path);
 }
 
 status backend_open(const char *kind, const backend **b, error *err) {
@@ -197,11 +199,13 @@ _Noreturn static void run_child(int to, const char *path) {
 
 static status describe_end(int ended, error *err) {
     if (WIFSIGNALED(ended))
-        return error_set(err, STATUS_FAILED,
-                         "cannot compute: 'cuda': no GPU: CUDA crashed during the search for GPUs (%s)",
-                         strsignal(WTERMSIG(ended)));
-    return error_set(err, STATUS_FAILED,
-                     "cannot compute: 'cuda': no GPU: CUDA terminated the process that searched for GPUs");
+        return error_set(
+            err, STATUS_FAILED,
+            "cannot compute: 'cuda': no GPU: CUDA crashed during the search for GPUs (%s)",
+            strsignal(WTERMSIG(ended)));
+    return error_set(
+        err, STATUS_FAILED,
+        "cannot compute: 'cuda': no GPU: CUDA terminated the process that searched for GPUs");
 }
 
 // Does not wait for the child: SIGKILL does not end a process that hangs in the driver.
@@ -209,7 +213,8 @@ static status report_timeout(pid_t child, int seconds, error *err) {
     kill(child, SIGKILL);
     (void)waitpid(child, NULL, WNOHANG);
     return error_set(err, STATUS_FAILED,
-                     "cannot compute: 'cuda': no GPU: CUDA did not list the GPUs within %d s (set LOCKSTEP_PROBE_SECONDS to wait longer)",
+                     "cannot compute: 'cuda': no GPU: CUDA did not list the GPUs within %d s (set "
+                     "LOCKSTEP_PROBE_SECONDS to wait longer)",
                      seconds);
 }
 
@@ -219,14 +224,17 @@ static status probe_in_child(const char *path, report *r, error *err) {
     const int seconds = probe_seconds();
     int ends[2], ended = 0;
     if (pipe2(ends, O_CLOEXEC) != 0)
-        return error_system(err, STATUS_FAILED, errno, "cannot search for GPUs: cannot create a pipe");
+        return error_system(err, STATUS_FAILED, errno,
+                            "cannot search for GPUs: cannot create a pipe");
     const pid_t child = fork();
     if (child == 0) run_child(ends[1], path);
     const int why = errno;
     close(ends[1]);
     const reading got = child > 0 ? read_all(ends[0], r, sizeof *r, seconds) : ENDED;
     close(ends[0]);
-    if (child < 0) return error_system(err, STATUS_FAILED, why, "cannot search for GPUs: cannot start a process");
+    if (child < 0)
+        return error_system(err, STATUS_FAILED, why,
+                            "cannot search for GPUs: cannot start a process");
     if (got == LATE) return report_timeout(child, seconds, err);
     while (waitpid(child, &ended, 0) < 0 && errno == EINTR) continue;
     if (got == ENDED) return describe_end(ended, err);

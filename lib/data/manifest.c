@@ -107,8 +107,8 @@ static status check_arguments(int argc, char **argv, error *err) {
         if (yaml_can_write(argv[i])) continue;
         char *text = redact_urls(argv[i], err);
         if (text)
-            error_set(err, STATUS_USAGE,
-                      "bad argument: '%s': not UTF-8, which manifests require", text);
+            error_set(err, STATUS_USAGE, "bad argument: '%s': not UTF-8, which manifests require",
+                      text);
         free(text);
         return text ? STATUS_USAGE : STATUS_FAILED;
     }
@@ -402,9 +402,10 @@ static status check_kind(const manifest *m, const yaml_node *old, const char *fo
     const yaml_node *tool = yaml_find(old, "tool");
     if (!tool || tool->kind != YAML_SCALAR || manifest_same_kind(part(m, "tool")->text, tool->text))
         return STATUS_OK;
-    return error_set(err, STATUS_USAGE,
-                     "cannot write into folder: '%s': it holds the output of '%s'; choose another folder",
-                     folder, tool->text);
+    return error_set(
+        err, STATUS_USAGE,
+        "cannot write into folder: '%s': it holds the output of '%s'; choose another folder",
+        folder, tool->text);
 }
 
 status manifest_check_folder(const manifest *m, const char *folder, error *err) {

@@ -52,8 +52,8 @@ typedef struct verifying {
 static status compare_hash(verifying *v, const char *path, const char *what, const char *recorded,
                            const char *actual) {
     if (!strcmp(recorded, actual)) return STATUS_OK;
-    return manifest_finding(v->findings, v->err, "%s: '%s': %s is %s, but %s is recorded", v->manifest,
-                            path, what, actual, recorded);
+    return manifest_finding(v->findings, v->err, "%s: '%s': %s is %s, but %s is recorded",
+                            v->manifest, path, what, actual, recorded);
 }
 
 // An unreadable file is a finding; a failure at run time, such as no memory, is a failure.
@@ -87,8 +87,8 @@ static status verify_bytes(verifying *v, const yaml_node *entry, const char *pat
                                 strerror(errno));
     if (info.st_size != bytes)
         return manifest_finding(v->findings, v->err,
-                                "%s: '%s': size is %lld bytes, but %lld is recorded", v->manifest, path,
-                                (long long)info.st_size, bytes);
+                                "%s: '%s': size is %lld bytes, but %lld is recorded", v->manifest,
+                                path, (long long)info.st_size, bytes);
     if (hash) {
         status rc = sha256_file(full, actual, &unreadable);
         if (rc != STATUS_OK) return report_unreadable(v, path, rc, &unreadable);
@@ -163,9 +163,9 @@ status manifest_verify_text(const char *path, manifest_findings *f, error *err) 
     if (sscanf(line, "digest: %64[0-9a-f]", recorded) != 1) goto out;
     TRY(sha256_buffer(text, (size_t)(line - text), digest, err));
     if (strcmp(digest, recorded) != 0)
-        rc = manifest_finding(f, err,
-                              "%s: changed since it was written: its digest is %s, but %s is recorded",
-                              path, digest, recorded);
+        rc = manifest_finding(
+            f, err, "%s: changed since it was written: its digest is %s, but %s is recorded", path,
+            digest, recorded);
 out:
     free(text);
     return rc;

@@ -248,8 +248,8 @@ status allreduce_bench(const allreduce_options *o, allreduce_time *rows, const l
     if (shared == MAP_FAILED)
         return error_system(err, STATUS_FAILED, errno, "cannot share memory with the ranks");
     job j = {.options = o, .rows = shared};
-    status rc =
-        launch_local(o->world_size, most_floats(o), gathered_bytes(o), run_as_rank, &j, NULL, log, err);
+    status rc = launch_local(o->world_size, most_floats(o), gathered_bytes(o), run_as_rank, &j,
+                             NULL, log, err);
     if (rc == STATUS_OK) memcpy(rows, shared, bytes);
     munmap(shared, bytes);
     return rc;

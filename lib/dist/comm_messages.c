@@ -16,7 +16,7 @@ enum {
     SPIN_NS = 2000,
     YIELD_NS = 2000000,
     SLEEP_NS = 100000,
-    DRAIN_MS = 2000, // how long a failed rank keeps sending its pending messages
+    DRAIN_MS = 2000,    // how long a failed rank keeps sending its pending messages
     ROUND = (1 << 22),  // floats per rank that are reduced at a time
     GATHER = (1 << 24), // bytes per rank that are gathered at a time
 };
@@ -45,7 +45,7 @@ typedef struct group {
     mail parts;         // this rank's slices of all terms, and its sum of them
     uint64_t exchanges; // completed here
     uint64_t *words;    // by rank, or NO_WORD
-    int words_received;           // ranks whose word has arrived
+    int words_received; // ranks whose word has arrived
     bool failed;
     // For own_word: the rank that is the cause, and whether it finalized. Until something fails,
     // that is this rank, which may finalize.
@@ -124,7 +124,8 @@ static status report_failure(const group *g, error *err) {
     if (g->cause == g->base.rank)
         return error_set(err, STATUS_FAILED, "message exchange between ranks failed");
     return error_set(err, STATUS_FAILED, "rank %d %s", g->cause,
-                     g->cause_finalized ? "left the group while other ranks waited for it" : "failed");
+                     g->cause_finalized ? "left the group while other ranks waited for it"
+                                        : "failed");
 }
 
 static void sleep_briefly(void) {
@@ -396,7 +397,8 @@ static bool finalize(group *g) {
         rc = receive_words(g, &ignored);
     }
     for (int r = 0; r < g->base.size; r++)
-        if (r != g->base.rank && g->words[r] != NO_WORD && !finalized_itself(r, g->words[r])) return false;
+        if (r != g->base.rank && g->words[r] != NO_WORD && !finalized_itself(r, g->words[r]))
+            return false;
     return rc == STATUS_OK;
 }
 

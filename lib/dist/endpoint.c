@@ -75,7 +75,9 @@ status endpoint_check_address(const char *address, error *err) {
     freeaddrinfo(list);
     if (own) return STATUS_OK;
     return error_set(err, STATUS_USAGE,
-                     "cannot join the group: 'MASTER_ADDR=%s': not an address of this host: the ranks must run on that host; several hosts need MPI: start the ranks with mpirun or srun, without MASTER_ADDR",
+                     "cannot join the group: 'MASTER_ADDR=%s': not an address of this host: the "
+                     "ranks must run on that host; several hosts need MPI: start the ranks with "
+                     "mpirun or srun, without MASTER_ADDR",
                      address);
 }
 

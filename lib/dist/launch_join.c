@@ -20,8 +20,8 @@
 enum {
     PROTOCOL = 2,       // version of the two messages below
     MAPPING_MS = 10000, // how long a rank may take to map the shared memory
-    REPORT_MS = 2000, // extra wait of the other ranks, for rank 0's message about missing ranks
-    PENDING_MAX = 64,     // connections that have not sent anything yet
+    REPORT_MS = 2000,   // extra wait of the other ranks, for rank 0's message about missing ranks
+    PENDING_MAX = 64,   // connections that have not sent anything yet
     HOST_BYTES = 128,
 };
 
@@ -97,10 +97,10 @@ static status check_hello(const rendezvous *m, const hello *h, error *err) {
     if (h->rank < 1 || h->rank >= h->size || m->peers[h->rank] >= 0)
         return error_set(err, STATUS_USAGE, "two processes have RANK=%d", h->rank);
     if (memcmp(h->host, m->own.host, sizeof h->host) != 0)
-        return error_set(
-            err, STATUS_USAGE,
-            "rank %d is in a different container than rank 0: ranks that cannot share memory need MPI: start them with mpirun or srun, without MASTER_ADDR",
-            h->rank);
+        return error_set(err, STATUS_USAGE,
+                         "rank %d is in a different container than rank 0: ranks that cannot share "
+                         "memory need MPI: start them with mpirun or srun, without MASTER_ADDR",
+                         h->rank);
     if (h->n != m->own.n || h->gather_bytes != m->own.gather_bytes)
         return error_set(err, STATUS_USAGE, "ranks 0 and %d do not run the same experiment",
                          h->rank);
@@ -222,12 +222,13 @@ static status await_peers(const rendezvous *m, shared_memory *s, uint64_t deadli
     for (int r = 1; r < m->own.size; r++) {
         int32_t code = STATUS_FAILED;
         endpoint_outcome outcome;
-        status rc = endpoint_receive(m->peers[r], &code, sizeof code, NULL, deadline, &outcome, err);
+        status rc =
+            endpoint_receive(m->peers[r], &code, sizeof code, NULL, deadline, &outcome, err);
         if (rc == STATUS_OK && (outcome != ENDPOINT_WHOLE || code != STATUS_OK)) {
             shared_fail(s, r, SHARED_DIED);
             rc = error_set(err, STATUS_FAILED, "cannot start the group: rank %d %s", r,
                            outcome == ENDPOINT_WHOLE ? "could not map the shared memory"
-                                                  : "ended while joining");
+                                                     : "ended while joining");
         }
         if (rc != STATUS_OK) return rc;
     }
@@ -283,7 +284,8 @@ static status read_answer(const launch_environment *env, int connection, uint64_
                          env->address, env->port, env->seconds);
     if (outcome == ENDPOINT_CLOSED)
         return error_set(err, STATUS_FAILED,
-                         "cannot join the group: '%s:%d' closed the connection: rank 0 ended, or another program listens there",
+                         "cannot join the group: '%s:%d' closed the connection: rank 0 ended, or "
+                         "another program listens there",
                          env->address, env->port);
     if (memcmp(a->magic, magic, sizeof magic) != 0 || a->protocol != PROTOCOL)
         return error_set(err, STATUS_FAILED, "cannot join the group: '%s:%d' is not rank 0",

@@ -30,10 +30,10 @@ typedef struct job {
     pid_t parent;
     sigset_t watched, mask_before;
     struct sigaction child_before;
-    int received;     // the signal to raise in this process at the end; 0: none
-    bool interrupted_twice;   // a second SIGINT has arrived: nothing was saved
-    int first_bad;    // the first rank that ended badly, or -1
-    uint64_t kill_at; // deadline of the remaining ranks; 0: none was asked to end
+    int received;           // the signal to raise in this process at the end; 0: none
+    bool interrupted_twice; // a second SIGINT has arrived: nothing was saved
+    int first_bad;          // the first rank that ended badly, or -1
+    uint64_t kill_at;       // deadline of the remaining ranks; 0: none was asked to end
 } job;
 
 // ---- A rank ----
@@ -176,10 +176,11 @@ static status describe_death(const job *j, int rank, launch_death *death, error 
         const char *name = sigabbrev_np(number);
         snprintf(death->text, sizeof death->text, "%s died (killed by SIG%s)", process_name,
                  name ? name : "RT"); // real-time signals have no names of their own
-        return error_set(err, STATUS_FAILED, "%s was killed by signal %d (%s)", process_name, number,
-                         strsignal(number));
+        return error_set(err, STATUS_FAILED, "%s was killed by signal %d (%s)", process_name,
+                         number, strsignal(number));
     }
-    snprintf(death->text, sizeof death->text, "%s died (exit code %d)", process_name, WEXITSTATUS(ended));
+    snprintf(death->text, sizeof death->text, "%s died (exit code %d)", process_name,
+             WEXITSTATUS(ended));
     return error_set(err, STATUS_FAILED, "%s ended early with exit code %d", process_name,
                      WEXITSTATUS(ended));
 }

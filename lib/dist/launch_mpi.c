@@ -27,15 +27,17 @@ static status open_library(const char *path, transport_mpi_entry **entry, error 
 
 static status check(const transport *t, int rank, int size, const char *library, error *err) {
     if (t->size == size && t->rank == rank) return STATUS_OK;
-    return error_set(
-        err, STATUS_USAGE,
-        "cannot join the group: the launcher started this as rank %d of %d, but it is %d of %d in %s, which belongs to another launcher: with srun try --mpi=pmix or --mpi=pmi2, otherwise use this MPI's own mpirun",
-        rank, size, t->rank, t->size, library);
+    return error_set(err, STATUS_USAGE,
+                     "cannot join the group: the launcher started this as rank %d of %d, but it is "
+                     "%d of %d in %s, which belongs to another launcher: with srun try --mpi=pmix "
+                     "or --mpi=pmi2, otherwise use this MPI's own mpirun",
+                     rank, size, t->rank, t->size, library);
 }
 
 // MPI waits for missing ranks without a limit, and there is nothing to save yet: until all ranks
 // are there, SIGTERM and SIGINT end the process.
-static status start_transport(transport_mpi_entry *entry, transport **t, char *library, error *err) {
+static status start_transport(transport_mpi_entry *entry, transport **t, char *library,
+                              error *err) {
     static const int asking[] = {SIGTERM, SIGINT};
     enum { ASKING = sizeof asking / sizeof *asking };
     struct sigaction before[ASKING];

@@ -160,7 +160,8 @@ static bool is_ours(shared_memory *s, uint64_t token) {
 }
 
 static status not_ours(error *err) {
-    return error_set(err, STATUS_FAILED, "cannot map shared memory: the file received is not this group's");
+    return error_set(err, STATUS_FAILED,
+                     "cannot map shared memory: the file received is not this group's");
 }
 
 status shared_open(int file, uint64_t token, shared_memory **out, error *err) {

@@ -13,7 +13,7 @@ typedef struct mpi_transport {
     MPI_Request *under_way; // requests of messages
     int count, room;
     MPI_Request *word_requests; // requests of the words to each rank
-    MPI_Status *statuses; // one per request, and at least one per rank
+    MPI_Status *statuses;       // one per request, and at least one per rank
     uint64_t *sent_words;
 } mpi_transport;
 
@@ -86,9 +86,9 @@ static status test(transport *t, bool *done, error *err) {
 static status send_word(transport *t, int peer, uint64_t word, error *err) {
     mpi_transport *m = mpi_of(t);
     m->sent_words[peer] = word;
-    return check(
-        MPI_Isend(&m->sent_words[peer], sizeof word, MPI_BYTE, peer, 0, m->words, &m->word_requests[peer]),
-        "sending a status word", err);
+    return check(MPI_Isend(&m->sent_words[peer], sizeof word, MPI_BYTE, peer, 0, m->words,
+                           &m->word_requests[peer]),
+                 "sending a status word", err);
 }
 
 static status receive_word(transport *t, int *peer, uint64_t *word, error *err) {
@@ -97,7 +97,8 @@ static status receive_word(transport *t, int *peer, uint64_t *word, error *err) 
     int there = 0;
     status rc;
     *peer = -1;
-    TRY(check(MPI_Iprobe(MPI_ANY_SOURCE, 0, m->words, &there, &from), "probing for status words", err));
+    TRY(check(MPI_Iprobe(MPI_ANY_SOURCE, 0, m->words, &there, &from), "probing for status words",
+              err));
     if (!there) goto out;
     TRY(check(MPI_Recv(word, sizeof *word, MPI_BYTE, from.MPI_SOURCE, 0, m->words, &from),
               "receiving a status word", err));
@@ -157,7 +158,8 @@ static status start(error *err) {
         TRY(check(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided), "starting", err));
     if (provided < MPI_THREAD_FUNNELED)
         rc = error_set(err, STATUS_USAGE,
-                       "cannot join the group: this MPI does not support threads (it does not provide MPI_THREAD_FUNNELED): use one that does");
+                       "cannot join the group: this MPI does not support threads (it does not "
+                       "provide MPI_THREAD_FUNNELED): use one that does");
 out:
     return rc;
 }
@@ -192,8 +194,9 @@ status lockstep_transport_mpi(int abi, transport **t, char describe[TRANSPORT_DE
                               error *err) {
     *t = NULL;
     if (abi != TRANSPORT_MPI_ABI)
-        return error_set(err, STATUS_FAILED,
-                         "lockstep-mpi.so was built for a different version of the tools: rebuild both");
+        return error_set(
+            err, STATUS_FAILED,
+            "lockstep-mpi.so was built for a different version of the tools: rebuild both");
     mpi_transport *m = memory_new(1, sizeof *m, err);
     if (!m) return STATUS_FAILED;
     status rc = open_mpi(m, err);

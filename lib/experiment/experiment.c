@@ -140,7 +140,8 @@ static bool is_in_file(const yaml_node *node, const yaml_node *root) {
 
 // The node to report when keys do not fit together: one set by --set, else the first in the file
 // itself, else the first one present.
-static const yaml_node *node_at_fault(const yaml_node *root, const char *const *paths, size_t count) {
+static const yaml_node *node_at_fault(const yaml_node *root, const char *const *paths,
+                                      size_t count) {
     const yaml_node *first = NULL;
     for (size_t i = 0; i < count; i++) {
         const yaml_node *node = yaml_get(root, paths[i]);
@@ -320,7 +321,8 @@ const char *experiment_continues(const yaml_node *before, const yaml_node *now, 
         snprintf(why, WHY, "it is from a run with more 'epochs': %lld, not %lld", had, wanted);
     else if (wanted > had && kind && kind->text && !strcmp(kind->text, "cosine"))
         snprintf(why, WHY,
-                 "it is from a run of %lld 'epochs', not %lld: in a cosine schedule their number sets the learning rate of every step",
+                 "it is from a run of %lld 'epochs', not %lld: in a cosine schedule their number "
+                 "sets the learning rate of every step",
                  had, wanted);
     else
         return NULL;

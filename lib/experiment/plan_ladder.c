@@ -344,8 +344,7 @@ static status begin(ladder *l, const char *const *set, size_t set_count, error *
     for (size_t i = 0; i < l->differences.count; i++)
         l->pending |= 1u << l->differences.items[i].factor;
     if (!l->pending)
-        return error_set(err, STATUS_USAGE,
-                         "cannot explain '%s' by '%s': they would run the same",
+        return error_set(err, STATUS_USAGE, "cannot explain '%s' by '%s': they would run the same",
                          l->to.name, l->from.name);
     TRY((l->set = memory_new(set_count + SETS_MAX, sizeof *l->set, err)) ? STATUS_OK
                                                                          : STATUS_FAILED);

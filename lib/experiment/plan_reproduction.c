@@ -92,8 +92,7 @@ static status check_name(const reproduction *p, const yaml_node *place, const ch
     const yaml_node *runs = yaml_find(p->plan, "runs");
     for (size_t i = 0; runs && i < runs->count; i++)
         if (strcmp(yaml_find(runs->items[i], "name")->text, name) == 0)
-            return yaml_error(place, err, "two runs are called '%s'; rename one with 'name'",
-                              name);
+            return yaml_error(place, err, "two runs are called '%s'; rename one with 'name'", name);
     return STATUS_OK;
 }
 
@@ -446,8 +445,7 @@ static status add_all_reports(reproduction *p, const yaml_node *word, error *err
             rc = add_report_file(p, c.items[i].path, err);
     if (rc == STATUS_OK && !p->reports->count)
         rc = yaml_error(
-            word, err,
-            "'reports: all': no 'experiments' folder above this file contains a report");
+            word, err, "'reports: all': no 'experiments' folder above this file contains a report");
     if (found) catalog_release(&c);
     return rc;
 }

@@ -63,7 +63,8 @@ static status read_study(study *s, error *err) {
     TRY(yaml_string(yaml_find(s->root, "name"), "name", &s->name, err));
     if (yaml_find(s->root, "published"))
         return yaml_error(yaml_find(s->root, "published"), err,
-                          "'published': published figures belong in a claim: a row of claim.yaml with 'experiment: %s/VARIANT' (docs/formats.md, Claims)",
+                          "'published': published figures belong in a claim: a row of claim.yaml "
+                          "with 'experiment: %s/VARIANT' (docs/formats.md, Claims)",
                           s->name);
     s->vary = yaml_find(s->root, "vary");
     TRY(check_vary(s, err));

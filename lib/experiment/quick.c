@@ -6,8 +6,7 @@
 #include "experiment/experiment.h"
 #include "experiment/plan.h"
 
-const yaml_node *quick_find_fault(const yaml_node *quick, const char *message,
-                                    const char **rest) {
+const yaml_node *quick_find_fault(const yaml_node *quick, const char *message, const char **rest) {
     static const char before[] = "--set '", after[] = "': ";
     const size_t skip = sizeof before - 1;
     const yaml_node *fault = NULL;

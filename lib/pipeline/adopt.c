@@ -191,7 +191,8 @@ static status adopt(const char *artifacts, const char *place, const char *folder
     if (lstat(folder, &info) != 0 || !S_ISDIR(info.st_mode)) return rc; // another call moved it
     TRY(store_check_unused(folder, err));
     TRY(key_of(folder, &found, key, err));
-    rc = found ? move_in(artifacts, place, folder, key, message, err) : move_aside(folder, message, err);
+    rc = found ? move_in(artifacts, place, folder, key, message, err)
+               : move_aside(folder, message, err);
 out:
     return rc;
 }
@@ -218,7 +219,8 @@ static int is_interrupted(const struct dirent *entry) {
 }
 
 // Finds an interrupted adoption of the run; *interrupted is NULL if there is none.
-static status find_interrupted(const char *artifacts, const char *key, char **interrupted, error *err) {
+static status find_interrupted(const char *artifacts, const char *key, char **interrupted,
+                               error *err) {
     struct dirent **found = NULL;
     char *run = store_folder(artifacts, key, err);
     *interrupted = NULL;
@@ -240,7 +242,8 @@ static status finish_of(const char *artifacts, const char *key, char **message, 
     free(interrupted);
     int held = lock_adoption(artifacts, err);
     rc = find_interrupted(artifacts, key, &interrupted, err);
-    if (rc == STATUS_OK && interrupted) rc = complete(artifacts, key, interrupted, &number, message, err);
+    if (rc == STATUS_OK && interrupted)
+        rc = complete(artifacts, key, interrupted, &number, message, err);
     free(interrupted);
     if (held >= 0) close(held);
     return rc;

@@ -36,8 +36,8 @@ static void show(const yaml_node *node, char text[SHOWN_BYTES]) {
     free(json);
 }
 
-static void add_difference(difference_text *t, const char *group, const char *key, const yaml_node *before,
-                 const yaml_node *now) {
+static void add_difference(difference_text *t, const char *group, const char *key,
+                           const yaml_node *before, const yaml_node *now) {
     char from[SHOWN_BYTES], to[SHOWN_BYTES];
     enum { MOST = 4 };
     const char *separator = t->count ? ", " : "";
@@ -58,11 +58,12 @@ static bool is_shown_apart(const char *key) {
     return factors_is_label(key) || strcmp(key, "seed") == 0;
 }
 
-static void compare_value(difference_text *t, const char *group, const char *key, const yaml_node *a,
-                       const yaml_node *b);
+static void compare_value(difference_text *t, const char *group, const char *key,
+                          const yaml_node *a, const yaml_node *b);
 
 // Lists the keys of `a`, then those that only `b` has.
-static void compare_mapping(difference_text *t, const char *group, const yaml_node *a, const yaml_node *b) {
+static void compare_mapping(difference_text *t, const char *group, const yaml_node *a,
+                            const yaml_node *b) {
     for (size_t i = 0; i < a->count; i++)
         if (*group || !is_shown_apart(a->keys[i]))
             compare_value(t, group, a->keys[i], a->items[i], yaml_find(b, a->keys[i]));
@@ -71,11 +72,12 @@ static void compare_mapping(difference_text *t, const char *group, const yaml_no
             compare_value(t, group, b->keys[i], NULL, b->items[i]);
 }
 
-static void compare_value(difference_text *t, const char *group, const char *key, const yaml_node *a,
-                       const yaml_node *b) {
+static void compare_value(difference_text *t, const char *group, const char *key,
+                          const yaml_node *a, const yaml_node *b) {
     if (a && b && yaml_equal(a, b)) return;
     if (strcmp(key, "architecture") == 0)
-        add_difference(t, "", "model", a ? yaml_find(a, "name") : NULL, b ? yaml_find(b, "name") : NULL);
+        add_difference(t, "", "model", a ? yaml_find(a, "name") : NULL,
+                       b ? yaml_find(b, "name") : NULL);
     else if (!*group && a && b && a->kind == YAML_MAPPING && b->kind == YAML_MAPPING)
         compare_mapping(t, key, a, b);
     else

@@ -70,7 +70,8 @@ static bool counts(const pipeline *p, const planned_runs *runs, const execution 
     if (!x->finished || !needs_times(p, wanted)) return x->finished;
     const yaml_node *segments = yaml_get(x->train, "run.execution");
     if (wanted > 1 && (!segments || segments->kind != YAML_MAPPING)) return false;
-    return has_text(x->train, "run.host", runs->host) && has_text(x->train, "version", runs->version) &&
+    return has_text(x->train, "run.host", runs->host) &&
+           has_text(x->train, "version", runs->version) &&
            strcmp(yaml_text_at(x->train, "run.sources"), runs->sources) == 0 &&
            is_as_wide(p, x->train);
 }
@@ -87,7 +88,7 @@ static void release(execution_set *s) {
 }
 
 static status find_executions(const pipeline *p, const planned_runs *runs, const char *key,
-                            int wanted, execution_set *s, error *err) {
+                              int wanted, execution_set *s, error *err) {
     *s = (execution_set){0};
     status rc = store_read(p->artifacts, key, &s->list, err);
     if (rc != STATUS_OK) return rc;
@@ -338,7 +339,8 @@ static status compare_models(const execution_work *w, error *err) {
         const char *own = x->train ? yaml_text_at(x->train, "results.model") : "";
         if (hash && *own && strcmp(hash, own) != 0)
             rc = error_set(err, STATUS_FINDING,
-                           "two executions of one key end in different models: '%s' in %.12s…, '%s' in %.12s…: please report this with both folders",
+                           "two executions of one key end in different models: '%s' in %.12s…, "
+                           "'%s' in %.12s…: please report this with both folders",
                            first->folder, hash, x->folder, own);
         if (hash || !*own) continue;
         first = x;
@@ -411,9 +413,10 @@ static status find_reason(execution_work *w, const execution_set *s, size_t roun
     else if (any_unfinished(s))
         snprintf(why, size, "execution %d: started over by RESUME=0", w->number);
     else
-        snprintf(why, size,
-                 "execution %d: times from different versions, hosts or thread counts are not pooled",
-                 w->number);
+        snprintf(
+            why, size,
+            "execution %d: times from different versions, hosts or thread counts are not pooled",
+            w->number);
     return STATUS_OK;
 }
 

@@ -264,7 +264,8 @@ static status check_distinct(const planned_runs *runs, error *err) {
             if (*runs->items[i].seeds->key &&
                 strcmp(runs->items[i].seeds->key, runs->items[k].seeds->key) == 0)
                 return error_set(err, STATUS_USAGE,
-                                 "'%s' and '%s' are the same run: nothing that affects training differs, so there is nothing to compare",
+                                 "'%s' and '%s' are the same run: nothing that affects training "
+                                 "differs, so there is nothing to compare",
                                  runs->items[k].name, runs->items[i].name);
     return STATUS_OK;
 }

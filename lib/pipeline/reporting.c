@@ -31,7 +31,7 @@ static int collect_worlds(const planned_runs *runs, bool worlds[RANKS_MAX + 1]) 
 // A study needs the measurement if it has several world sizes, a comparison if a run has more than
 // one rank; `explain` and a single experiment do not need it.
 static bool needs_collectives(const pipeline *p, const planned_runs *runs,
-                                 bool worlds[RANKS_MAX + 1]) {
+                              bool worlds[RANKS_MAX + 1]) {
     const int different = collect_worlds(runs, worlds);
     switch (p->settings->command) {
     case COMMAND_EXPERIMENT: return different > 1;

@@ -44,7 +44,7 @@ typedef struct script {
     const pipeline *p;
     const planned_runs *runs;
     const char *folder; // of the submission
-    words filled;         // folders that a command already fills
+    words filled;       // folders that a command already fills
     output *out;
     error *err;
 } script;

@@ -31,7 +31,7 @@ status stage_program(const pipeline *p, const words *command, words *program, er
 
 // `device` is added as --device; NULL: none.
 static status query_key(const pipeline *p, const words *command, const char *device, char **key,
-                      error *err) {
+                        error *err) {
     words program = {0};
     status rc;
     *key = NULL;

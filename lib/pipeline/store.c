@@ -125,7 +125,8 @@ static status check_settings(const execution *x, error *err) {
     status rc = manifest_key_of(x->train, again, err);
     if (rc != STATUS_OK || strcmp(own, again) == 0) return rc;
     return error_set(err, STATUS_FINDING,
-                     "cannot report on '%s': its settings give the key %.12s, not %.12s: its manifest was edited",
+                     "cannot report on '%s': its settings give the key %.12s, not %.12s: its "
+                     "manifest was edited",
                      x->folder, again, own);
 }
 
@@ -283,7 +284,8 @@ status store_write_experiment(const char *folder, const char *name, const yaml_n
     status rc = path && tree ? STATUS_OK : STATUS_FAILED;
     *changed = false;
     if (rc == STATUS_OK && (!model || model->kind != YAML_SCALAR || strchr(model->text, '/')))
-        rc = error_set(err, STATUS_INPUT, "cannot write experiment: '%s': its parameters do not name a model", path);
+        rc = error_set(err, STATUS_INPUT,
+                       "cannot write experiment: '%s': its parameters do not name a model", path);
     if (rc != STATUS_OK) goto out;
     for (size_t i = 0; i < parameters->count; i++) {
         if (!is_foreign(parameters->keys[i]))
@@ -361,7 +363,8 @@ status store_link(const char *artifacts, const char *place, const char *key, int
     if (length >= 0) old[length] = 0;
     if (length >= 0 && strcmp(old, target) == 0) goto out;
     if (length < 0 && errno == EINVAL)
-        rc = error_set(err, STATUS_FAILED, "cannot link '%s': it is not a link; move it away", path);
+        rc =
+            error_set(err, STATUS_FAILED, "cannot link '%s': it is not a link; move it away", path);
     if (rc == STATUS_OK) rc = put_link(path, target, err);
 out:
     free(target);

@@ -148,7 +148,8 @@ static void append(char text[256], const char *separator, const char *format, co
 static void log_changes(const import *i, const logger *log) {
     char text[256] = "";
     for (int p = 0; p < PREFIXES; p++)
-        if (i->taken_off[p]) append(text, ", ", "prefix '%s' is removed from the names", prefixes[p]);
+        if (i->taken_off[p])
+            append(text, ", ", "prefix '%s' is removed from the names", prefixes[p]);
     for (unsigned t = 0; t < TENSOR_TYPES; t++)
         if (i->converted[t] && t != TENSOR_F32)
             append(text, ", ", t == TENSOR_F64 ? "%s is rounded to F32" : "%s is converted to F32",
@@ -176,7 +177,8 @@ out:
 static status refuse_metadata(const char *path, const char *key, const char *text,
                               const char *options, const error *why, error *err) {
     return error_set(err, STATUS_INPUT,
-                     "cannot use checkpoint: '%s': the key '%s' in its metadata, '%.60s', was not written by this program (%s); give %s",
+                     "cannot use checkpoint: '%s': the key '%s' in its metadata, '%.60s', was not "
+                     "written by this program (%s); give %s",
                      path, key, text, why->message, options);
 }
 
@@ -226,7 +228,8 @@ static status read_normalization(const yaml_node *tree, normalization *n, error 
     TRY(read_numbers(tree, "mean", &n->channels, n->mean, err));
     TRY(read_numbers(tree, "std", &deviations, n->std, err));
     if (deviations != n->channels)
-        return error_set(err, STATUS_INPUT, "%d means, %d standard deviations", n->channels, deviations);
+        return error_set(err, STATUS_INPUT, "%d means, %d standard deviations", n->channels,
+                         deviations);
     const int bad = normalization_bad_channel(n);
     if (bad >= 0)
         return error_set(err, STATUS_INPUT, "a mean of %g and a standard deviation of %g",

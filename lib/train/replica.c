@@ -142,7 +142,7 @@ status replica_read(executor *x, float *parameters, float *buffers, float *state
 // ---- A step ----
 
 static void put_requests(const executor *x, float *const *records, int count,
-                       const bool request[REQUESTS]) {
+                         const bool request[REQUESTS]) {
     for (int k = 0; k < count; k++) {
         float *requests = records[k] + x->record - RECORD_EXTRA + RECORD_REQUESTS;
         for (int i = 0; i < REQUESTS; i++) requests[i] = k == 0 && request[i] ? 1.0f : 0.0f;
@@ -188,7 +188,8 @@ static void read_requests(const float *sums, bool agreed[REQUESTS]) {
     for (int i = 0; i < REQUESTS; i++) agreed[i] = sums[i] > 0;
 }
 
-static status reduce_here(executor *x, const bool request[REQUESTS], bool agreed[REQUESTS], error *err) {
+static status reduce_here(executor *x, const bool request[REQUESTS], bool agreed[REQUESTS],
+                          error *err) {
     int count;
     float *const *records = x->backend->records(x->engine, &count);
     float *out = x->backend->reduced(x->engine);
@@ -238,8 +239,8 @@ out:
     return rc;
 }
 
-status replica_step(executor *x, const batch *b, const update_rule *rule, const bool request[REQUESTS],
-                    step_result *result, error *err) {
+status replica_step(executor *x, const batch *b, const update_rule *rule,
+                    const bool request[REQUESTS], step_result *result, error *err) {
     status rc;
     TRY(x->backend->step(x->engine, b, err));
     if (x->way.transport)

@@ -34,8 +34,7 @@ static status locate(run_series *s, const char *path, error *err) {
     }
     if (folder && !is_there(s->steps))
         return error_set(err, STATUS_INPUT,
-                         "cannot export run: '%s': no steps.st.zst in it or in its train/",
-                         path);
+                         "cannot export run: '%s': no steps.st.zst in it or in its train/", path);
     const char *slash = strrchr(s->steps, '/');
     const int length = slash ? (int)(slash + 1 - s->steps) : 0;
     s->manifest = memory_format(err, "%.*smanifest.yaml", length, s->steps);

@@ -24,7 +24,8 @@ static status cut_by_name(const experiment *e, const yaml_node *names, int *firs
                              e->model.name);
         if (!can_begin(&p->layers[at]) || at <= first[s])
             return error_set(err, STATUS_USAGE,
-                             "cannot cut the model: stage '%s': a stage begins with a convolution or a linear layer, after the previous stage",
+                             "cannot cut the model: stage '%s': a stage begins with a convolution "
+                             "or a linear layer, after the previous stage",
                              name);
         first[s + 1] = at;
     }

@@ -91,8 +91,8 @@ typedef struct strategy {
     status (*read)(executor *x, float *parameters, float *buffers, float *state, error *err);
 
     // One step: forward, backward, reduction, update. The same result on every executor.
-    status (*step)(executor *x, const batch *b, const update_rule *rule, const bool request[REQUESTS],
-                   step_result *result, error *err);
+    status (*step)(executor *x, const batch *b, const update_rule *rule,
+                   const bool request[REQUESTS], step_result *result, error *err);
     // Collects the results of the last `count` steps, all that are pending (backend.h). NULL if
     // results are never pending.
     status (*collect)(executor *x, update_result *results, int count, error *err);

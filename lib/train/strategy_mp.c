@@ -187,8 +187,8 @@ static void count_traffic(executor *x) {
     }
 }
 
-static status step(executor *x, const batch *b, const update_rule *rule, const bool request[REQUESTS],
-                   step_result *result, error *err) {
+static status step(executor *x, const batch *b, const update_rule *rule,
+                   const bool request[REQUESTS], step_result *result, error *err) {
     const uint64_t begin = x->began = clock_now();
     x->batch = b;
     x->rule = rule;

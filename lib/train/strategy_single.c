@@ -9,7 +9,8 @@ int strategy_world_size(const experiment *e, int wanted, int listed) {
 status strategy_check_devices(int wanted, int listed, error *err) {
     if (!wanted || listed <= 1 || wanted == listed) return STATUS_OK;
     return error_set(err, STATUS_USAGE,
-                     "cannot start: '--world-size %d': --device lists %d; name one for each rank, or one for all",
+                     "cannot start: '--world-size %d': --device lists %d; name one for each rank, "
+                     "or one for all",
                      wanted, listed);
 }
 
@@ -18,7 +19,8 @@ static status find_world(const experiment *e, int wanted, int listed, world *w, 
     *w = (world){.size = 1};
     if (listed > 1)
         return error_set(err, STATUS_USAGE,
-                         "cannot start: '--device': a list of %d devices needs as many ranks; train-ddp starts several",
+                         "cannot start: '--device': a list of %d devices needs as many ranks; "
+                         "train-ddp starts several",
                          listed);
     if (wanted <= 1) return STATUS_OK;
     return error_set(err, STATUS_USAGE,

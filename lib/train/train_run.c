@@ -33,7 +33,8 @@ static const char MODEL[] = "model.st.zst", STEPS[] = "steps.st.zst", MANIFEST[]
 static status other_dataset(const train_run *r, const dataset *d, const char *path, error *err) {
     const bool set = r->settings->command;
     return error_set(err, STATUS_INPUT,
-                     "cannot use dataset: '%s': it is '%s', experiment '%s' needs '%s': pass other data, or %sdataset=%s%s",
+                     "cannot use dataset: '%s': it is '%s', experiment '%s' needs '%s': pass other "
+                     "data, or %sdataset=%s%s",
                      path, d->name, r->experiment->name, r->experiment->dataset,
                      set ? "SET=\"" : "--set ", d->name, set ? "\"" : "");
 }
@@ -52,7 +53,8 @@ static status check_fit(const train_run *r, const dataset *d, const char *path, 
                          p->input.height, p->input.width, d->channels, d->height, d->width);
     if (d->classes != p->classes)
         return error_set(err, STATUS_INPUT,
-                         "cannot use dataset: '%s': it has %d classes, model '%s' has %d: its last layer must be 'linear: {out: %d}'",
+                         "cannot use dataset: '%s': it has %d classes, model '%s' has %d: its last "
+                         "layer must be 'linear: {out: %d}'",
                          path, d->classes, e->model.name, p->classes, d->classes);
     return STATUS_OK;
 }

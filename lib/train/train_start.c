@@ -162,8 +162,8 @@ static const char *backend_of(const train_run *r) {
 static status describe_backend(const train_run *r, bool lead, error *err) {
     const char *kind = backend_of(r);
     if (lead && strcmp(kind, "mixed") == 0)
-        log_info(r->settings->log,
-                 "the steps so far ran on another kind of device: the model will match neither bit for bit");
+        log_info(r->settings->log, "the steps so far ran on another kind of device: the model will "
+                                   "match neither bit for bit");
     return train_manifest_backend(r->manifest, kind, err);
 }
 
@@ -183,7 +183,8 @@ static status describe_reduction(const train_run *r, bool lead, error *err) {
     for (size_t i = 0; i < before->count; i++) {
         if (same_reduction(s, before->items[i])) continue;
         if (lead)
-            log_info(s->log, "the steps so far were reduced in another order: no other run will give the same bits");
+            log_info(s->log, "the steps so far were reduced in another order: no other run will "
+                             "give the same bits");
         return train_manifest_reduce(r->manifest, "mixed", 0, err);
     }
     return s->reduce_fast ? train_manifest_reduce(r->manifest, "fast", s->world.size, err)

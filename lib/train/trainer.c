@@ -383,7 +383,8 @@ static status note_images(const trainer *t, yaml_node *segment, error *err) {
     if (!o->executor.backend->keeps_data) return STATUS_OK;
     const bool here = o->strategy->has_images(t->executor);
     if (!here && t->lead)
-        log_info(o->log, "the data set takes more than half of the GPU's free memory: each step transfers its images");
+        log_info(o->log, "the data set takes more than half of the GPU's free memory: each step "
+                         "transfers its images");
     return yaml_put(segment, "images", yaml_new_string(here ? "device" : "host", err), err);
 }
 

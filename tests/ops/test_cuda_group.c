@@ -779,7 +779,8 @@ static void one_rank_without_ipc_is_all_ranks_without(void **state) {
             const outcome_of_rank *o = t.outcomes[r];
             assert_string_equal(o->transport, "");
             assert_non_null(strstr(o->why.message, "rank 1: "));
-            assert_non_null(strstr(o->err.message, "is not in a group")); // if it reduces all the same
+            assert_non_null(
+                strstr(o->err.message, "is not in a group")); // if it reduces all the same
         }
         release_members(&t);
     }

@@ -133,8 +133,8 @@ static inline bool sockets_go_on(transport *t, unsigned char written, unsigned c
 
 // Returns NULL if there is no memory.
 static inline transport *sockets_join(const sockets *s, int rank) {
-    static const transport_ops ops = {"sockets",    sockets_begin, sockets_test,
-                                      sockets_send_word, sockets_receive_word,  sockets_leave};
+    static const transport_ops ops = {"sockets",         sockets_begin,        sockets_test,
+                                      sockets_send_word, sockets_receive_word, sockets_leave};
     socket_transport *x = calloc(1, sizeof *x);
     if (!x) return NULL;
     x->base = (transport){&ops, rank, s->size};

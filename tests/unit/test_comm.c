@@ -43,8 +43,9 @@ typedef struct result {
 typedef struct medium {
     shared_memory *shared;
     sockets sockets;
-    status (*send_word)(transport *t, int peer, uint64_t word, error *err); // NULL: sockets_send_word
-    status (*test)(transport *t, bool *done, error *err);              // NULL: sockets_test
+    status (*send_word)(transport *t, int peer, uint64_t word,
+                        error *err);                      // NULL: sockets_send_word
+    status (*test)(transport *t, bool *done, error *err); // NULL: sockets_test
 } medium;
 
 typedef struct rank_run {

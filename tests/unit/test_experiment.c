@@ -308,10 +308,11 @@ static void limits(void **state) {
     refuses("schema: lockstep.experiment/1\nname: x\ndataset: cifar10\nmodel: small\n"
             "virtual_shards: 2048\nglobal_batch: 2048\nepochs: 1\noptimizer: {kind: sgd, lr: 1}\n",
             "5:17: 'virtual_shards': expected an integer between 1 and 1024, got '2048'");
-    refuses("schema: lockstep.experiment/1\nname: x\ndataset: cifar10\nmodel: small\n"
-            "virtual_shards: 1\nglobal_batch: 16385\nepochs: 1\noptimizer: {kind: sgd, lr: 1}\n",
-            "6:15: 'global_batch' is 16385: at most 16384 samples per virtual shard, of which there "
-            "are 1");
+    refuses(
+        "schema: lockstep.experiment/1\nname: x\ndataset: cifar10\nmodel: small\n"
+        "virtual_shards: 1\nglobal_batch: 16385\nepochs: 1\noptimizer: {kind: sgd, lr: 1}\n",
+        "6:15: 'global_batch' is 16385: at most 16384 samples per virtual shard, of which there "
+        "are 1");
     refuses(HEAD "strategy: mp\nworld_size: 4\n",
             "10:13: 'world_size' is 4: model 'small' can be cut into at most 3 stages: each begins "
             "with a convolution or a linear layer, and there are at most 63");

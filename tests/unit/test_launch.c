@@ -162,7 +162,8 @@ static void an_incomplete_environment_is_refused(void **state) {
         {"OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 MASTER_PORT=1", "'MASTER_ADDR' is not set"},
         {"OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 LOCKSTEP_MPI_LIBRARY=/none.so",
          "OMPI_COMM_WORLD_RANK is set, but this build has no MPI ('/none.so' does not exist)"},
-        {"SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2", "'SLURM_PROCID' is set, but srun provides no PMIx"},
+        {"SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2",
+         "'SLURM_PROCID' is set, but srun provides no PMIx"},
         {"RANK=2 WORLD_SIZE=2 MASTER_ADDR=a MASTER_PORT=1", "'RANK=2': expected an integer"},
         {"RANK=-1 WORLD_SIZE=2 MASTER_ADDR=a MASTER_PORT=1", "'RANK=-1'"},
         {"RANK=0 WORLD_SIZE=two MASTER_ADDR=a MASTER_PORT=1", "'WORLD_SIZE=two'"},
@@ -586,8 +587,9 @@ static void a_missing_rank_is_named(void **state) {
     join_all(m, 2);
     for (int r = 0; r < 2; r++) {
         assert_int_equal(m[r].rc, STATUS_FAILED);
-        assert_string_equal(m[r].err.message,
-                            "cannot start the group: 2 of 4 ranks did not connect within 3 s: 1, 2");
+        assert_string_equal(
+            m[r].err.message,
+            "cannot start the group: 2 of 4 ranks did not connect within 3 s: 1, 2");
         assert_in_range(m[r].took_ms, r ? 0 : 3000, SOON_MS);
     }
     free_members(m);

@@ -248,7 +248,8 @@ static void freshness(void **state) {
                      STATUS_USAGE);
     char *model = in_folder("out/model.st.zst");
     assert_int_equal(truncate(model, 10), 0);
-    assert_false(is_fresh(NULL, 0, "the size of output 'model.st.zst' differs from the recorded one"));
+    assert_false(
+        is_fresh(NULL, 0, "the size of output 'model.st.zst' differs from the recorded one"));
     assert_int_equal(unlink(model), 0);
     assert_false(is_fresh(NULL, 0, "output 'model.st.zst' is missing"));
     write_file(manifest_path, "schema: lockstep.manifest/1\ninputs: [\n");

@@ -216,8 +216,9 @@ static void refuses_bad_layers(void **state) {
     refuses(HEAD "- batch_norm: {eps: 0}\n", "m.yaml:5:21: 'eps' must be above 0");
     refuses(HEAD "- dropout: {p: 0.999999999}\n",
             "m.yaml:5:16: 'p' must be below 1 in single precision");
-    refuses(HEAD "- batch_norm: {eps: 1e-80}\n",
-            "m.yaml:5:21: 'eps' must be larger: 1 / sqrt(eps) exceeds the range of single precision");
+    refuses(
+        HEAD "- batch_norm: {eps: 1e-80}\n",
+        "m.yaml:5:21: 'eps' must be larger: 1 / sqrt(eps) exceeds the range of single precision");
     refuses(HEAD "- batch_norm: {momentum: 2}\n",
             "m.yaml:5:26: 'momentum' must be between 0 and 1");
 }
@@ -307,8 +308,8 @@ static void refuses_layers_that_do_not_fit(void **state) {
             "m.yaml:7:3: the last layer must be linear: its outputs are the classes");
     refuses(HEAD "- relu: {name: a}\n- relu: {name: a}\n", "m.yaml:6:16: two layers are named 'a'");
     refuses(HEAD "- relu: {name: relu2}\n- relu\n", "m.yaml:6:3: two layers are named 'relu2'");
-    refuses(HEAD "- relu: {name: 'a b'}\n",
-            "m.yaml:5:16: 'name': expected 1 to 31 letters, digits, '_' or '.' (not first or last), got 'a b'");
+    refuses(HEAD "- relu: {name: 'a b'}\n", "m.yaml:5:16: 'name': expected 1 to 31 letters, "
+                                            "digits, '_' or '.' (not first or last), got 'a b'");
     refuses(HEAD "- flatten\n- linear: {out: 16777216}\n",
             "m.yaml:6:3: the model has more than 536870912 parameters");
     refuses(HEAD "- conv: {out: 16777216, kernel: 1, bias: false}\n",

@@ -107,8 +107,7 @@ static void executes_nothing(void **state) {
                   "builtins\x8c\x04"
                   "eval\x93."),
             "it calls something other than NumPy's array functions, at byte 18");
-    refuses(BYTES("\x80\x02(ios\nsystem\n."),
-            "unsupported opcode 0x69, at byte 3");
+    refuses(BYTES("\x80\x02(ios\nsystem\n."), "unsupported opcode 0x69, at byte 3");
     refuses(BYTES("\x80\x02U\x01x)R."), "it calls a value that is not a function, at byte 6");
     refuses(BYTES("\x80\x02}}b."),
             "sets the state of something other than a NumPy array, at byte 4");

@@ -546,9 +546,10 @@ static void a_value_that_makes_no_name_goes_by_its_place(void **state) {
 static void bad_studies_are_refused_with_their_place(void **state) {
     (void)state;
     write_file(file_a, BASE);
-    study_refuses(STUDY "vary: {epochs: [3, 4]}\npublished: [{epochs: 3}]\n",
-                  "5:12: 'published': published figures belong in a claim: a row of claim.yaml with "
-                  "'experiment: s/VARIANT' (docs/formats.md, Claims)");
+    study_refuses(
+        STUDY "vary: {epochs: [3, 4]}\npublished: [{epochs: 3}]\n",
+        "5:12: 'published': published figures belong in a claim: a row of claim.yaml with "
+        "'experiment: s/VARIANT' (docs/formats.md, Claims)");
     study_refuses(STUDY "vary: {}\n", "4:7: 'vary': expected 1 to 8 keys with their values");
     study_refuses(STUDY "vary: {epochs: 3}\n", "4:16: 'vary.epochs': expected a list of values");
     study_refuses(STUDY "vary: {epochs: [3]}\n", "4:7: 'vary': nothing varies");

@@ -22,8 +22,8 @@ static status check_options(const program *p, const engine_options *o, error *er
 }
 
 static status make_event(const engine *e, cudaEvent_t *event, error *err) {
-    return cuda_check(e, cudaEventCreateWithFlags(event, cudaEventDisableTiming), "creating an event",
-                      err);
+    return cuda_check(e, cudaEventCreateWithFlags(event, cudaEventDisableTiming),
+                      "creating an event", err);
 }
 
 static status open_device(engine *e, error *err) {
@@ -41,8 +41,8 @@ static status open_device(engine *e, error *err) {
                    "creating a stream", err));
     TRY(cuda_check(e, cudaStreamCreateWithFlags(&e->copies, cudaStreamNonBlocking),
                    "creating a stream", err));
-    TRY(cuda_check(e, cudaStreamCreateWithFlags(&e->side, cudaStreamNonBlocking), "creating a stream",
-                   err));
+    TRY(cuda_check(e, cudaStreamCreateWithFlags(&e->side, cudaStreamNonBlocking),
+                   "creating a stream", err));
     TRY(make_event(e, &e->reached, err));
     TRY(make_event(e, &e->arrived, err));
     for (int i = 0; i < STEPS_AHEAD; i++) TRY(make_event(e, &e->ahead[i].done, err));

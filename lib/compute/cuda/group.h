@@ -73,8 +73,8 @@ typedef struct cuda_group {
     bool order_changed; // since the host's merges were last sent
     // Of the current reduction, or the last one:
     bool exact;
-    bool under_way; // not yet waited for
-    float *requests;  // [STEPS_AHEAD][RECORD_EXTRA], pinned
+    bool under_way;  // not yet waited for
+    float *requests; // [STEPS_AHEAD][RECORD_EXTRA], pinned
     int request_count;
     // For reductions that are part of a step, from the end of the record to its beginning.
     bucket *buckets;

@@ -51,7 +51,8 @@ static status check_environment(error *err) {
         const char *value = getenv(names[i]);
         if (value && *value && strcmp(value, "0") != 0)
             return error_set(err, STATUS_USAGE,
-                             "cannot compute: '%s=%s' is set in the environment and changes cuBLAS's results: unset it",
+                             "cannot compute: '%s=%s' is set in the environment and changes "
+                             "cuBLAS's results: unset it",
                              names[i], value);
     }
     return STATUS_OK;

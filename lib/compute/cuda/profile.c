@@ -245,7 +245,8 @@ static status check_engine(engine *e, int repeats, error *err) {
     if (!e->graphable || !e->tree.nodes)
         return error_set(err, STATUS_USAGE,
                          "cannot profile: the engine has not run a complete step by itself");
-    if (repeats < 1) return error_set(err, STATUS_USAGE, "cannot profile: repeats must be at least 1");
+    if (repeats < 1)
+        return error_set(err, STATUS_USAGE, "cannot profile: repeats must be at least 1");
     status rc = cuda_pending_failure(e, err);
     if (rc != STATUS_OK) return rc;
     return cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err);

@@ -151,7 +151,8 @@ status cuda_update_step(engine *e, const update_rule *rule, update_result *resul
         return error_set(err, STATUS_USAGE,
                          "cannot update: the engine was opened for another optimizer");
     if (e->pending == ENGINE_PENDING)
-        return error_set(err, STATUS_FAILED, "cannot update: earlier results have not been collected");
+        return error_set(err, STATUS_FAILED,
+                         "cannot update: earlier results have not been collected");
     TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
     TRY(cuda_pending_failure(e, err));
     TRY(run_update(e, rule, err));

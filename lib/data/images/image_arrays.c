@@ -63,7 +63,8 @@ static status lay_out(const char *path, const npz_array *a, pictures *p, error *
     const int64_t *s = n->shape;
     if (strcmp(n->type, "|u1") != 0) return refuse(path, a, "does not hold unsigned bytes", err);
     if (n->rank != 3 && n->rank != 4)
-        return refuse(path, a, "does not have the shape [N, H, W], [N, H, W, C] or [N, C, H, W]", err);
+        return refuse(path, a, "does not have the shape [N, H, W], [N, H, W, C] or [N, C, H, W]",
+                      err);
     const bool last = n->rank == 4 && are_channels(s[3]);
     p->planes = n->rank == 4 && are_channels(s[1]);
     if (n->rank == 4 && last == p->planes)
@@ -111,9 +112,10 @@ static status check_labels(const char *path, const pictures *p, int *classes, er
     for (uint32_t i = 0; i < p->count; i++) {
         const uint64_t label = label_at(n, i);
         if (label >= LABELS_MAX_CLASSES)
-            return error_set(err, STATUS_INPUT,
-                             "cannot import '%s': array '%s': element %u is not a label from 0 to %d",
-                             path, p->labels->name, i, LABELS_MAX_CLASSES - 1);
+            return error_set(
+                err, STATUS_INPUT,
+                "cannot import '%s': array '%s': element %u is not a label from 0 to %d", path,
+                p->labels->name, i, LABELS_MAX_CLASSES - 1);
         if ((int)label >= *classes) *classes = (int)label + 1;
     }
     return STATUS_OK;

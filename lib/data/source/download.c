@@ -49,8 +49,8 @@ static status open_temporary(int *fd, error *err) {
     status rc = STATUS_OK;
     *fd = mkostemp(path, O_CLOEXEC);
     if (*fd < 0)
-        rc =
-            error_system(err, STATUS_FAILED, errno, "cannot create a temporary file in '%s'", folder);
+        rc = error_system(err, STATUS_FAILED, errno, "cannot create a temporary file in '%s'",
+                          folder);
     else
         (void)unlink(path);
     free(path);

@@ -139,8 +139,8 @@ static status take_shape(const reading *r, entry *e, const json_t *shape, error 
     for (int i = 0; i < e->rank; i++) {
         const json_t *size = json_array_get(shape, (size_t)i);
         if (!json_is_integer(size) || json_integer_value(size) < 0)
-            return REFUSE_TENSOR(r, e, err, "has a size in its shape that is not a non-negative integer",
-                                 e->name);
+            return REFUSE_TENSOR(
+                r, e, err, "has a size in its shape that is not a non-negative integer", e->name);
         e->shape[i] = json_integer_value(size);
     }
     return STATUS_OK;

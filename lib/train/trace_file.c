@@ -143,7 +143,7 @@ status trace_file_write(trace_file *f, const char *tool, const logger *log, erro
     if (f->out && left_out)
         log_warn(log,
                  "'%s': %" PRIu64 " spans were left out; a thread has room for %d: stop earlier "
-                                  "(--stop-after-steps) to keep all",
+                 "(--stop-after-steps) to keep all",
                  f->path, left_out, (int)TRACE_FILE_ROOM);
 out:
     return rc;

@@ -121,7 +121,7 @@ value() {
 
 @test "a GPU that is not there: how many there are" {
     FAKE_GPUS=1 refuses 1 "'cuda:1': the only GPU is cuda:0" train-single --device cuda:1
-    FAKE_GPUS=3 refuses 1 "'cuda:7': there are 3 GPUs, cuda:0 to cuda:2" train-dp --device cuda:0,cuda:7
+    FAKE_GPUS=3 refuses 1 "'cuda:7': this host has 3 GPUs, cuda:0 to cuda:2" train-dp --device cuda:0,cuda:7
     [ ! -e opened ]
 }
 

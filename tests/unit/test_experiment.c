@@ -265,20 +265,19 @@ static void ranges_in_single_precision(void **state) {
         const char *set, *message; // NULL: fine
     } cases[] = {
         {"optimizer={kind: adam, lr: 1e-3, betas: [0.9, 0.99999999]}",
-         "'optimizer.betas' must be below 1 in single precision, where 0.99999999 is 1"},
+         "'optimizer.betas' must be below 1 in single precision, where 0.99999999 rounds to 1"},
         {"optimizer={kind: adamw, lr: 1e-3, betas: [0.999999999, 0.9]}",
-         "'optimizer.betas' must be below 1 in single precision, where 0.999999999 is 1"},
+         "'optimizer.betas' must be below 1 in single precision, where 0.999999999 rounds to 1"},
         {"optimizer={kind: adam, lr: 1e-3, betas: [0.9, 0.9999999]}", NULL},
         {"optimizer={kind: adam, lr: 1e-3, eps: 1e-60}",
-         "'optimizer.eps': expected a number above 0 in single precision, got 1e-60, which is 0 "
-         "there"},
+         "'optimizer.eps': expected a number above 0 in single precision, got 1e-60, which rounds "
+         "to 0"},
         {"optimizer={kind: adam, lr: 1e-3, eps: 1e-30}", NULL},
-        {"optimizer.lr=1e-60",
-         "'optimizer.lr': expected a number above 0 in single precision, got 1e-60, which is 0 "
-         "there"},
+        {"optimizer.lr=1e-60", "'optimizer.lr': expected a number above 0 in single precision, got "
+                               "1e-60, which rounds to 0"},
         {"optimizer.momentum=0.99999999",
          "'optimizer.momentum': expected a number below 1 in single precision, got 0.99999999, "
-         "which is 1 there"},
+         "which rounds to 1"},
         {"optimizer.momentum=0.9999999", NULL},
         {"normalize={mean: [0, 0, 0], std: [1, 1e-60, 1]}", "'normalize.std' must be above 0"},
         {"normalize={mean: [0, 0, 0], std: [1, 1e-44, 1]}",

@@ -84,9 +84,9 @@ static void a_manifest_says_everything(void **state) {
     MUST(manifest_read(manifest_path, &root, &err));
     static const char *const keys[] = {"schema",     "tool",    "version", "bits",
                                        "command",    "key",     "inputs",  "outputs",
-                                       "parameters", "results", "run"};
-    assert_int_equal(root->count, 11);
-    for (size_t i = 0; i < 11; i++) assert_string_equal(root->keys[i], keys[i]);
+                                       "parameters", "results", "run",     "digest"};
+    assert_int_equal(root->count, 12);
+    for (size_t i = 0; i < 12; i++) assert_string_equal(root->keys[i], keys[i]);
     assert_string_equal(yaml_get(root, "schema")->text, "lockstep.manifest/1");
     assert_string_equal(yaml_get(root, "command.0")->text, "train-single");
     assert_string_equal(yaml_get(root, "command.2")->text, "a b");

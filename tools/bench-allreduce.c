@@ -387,7 +387,7 @@ static status take_folder(const bench *b, const char *folder, int *lock, error *
     TRY(output_lock_folder(folder, lock, err));
     TRY(manifest_remove_old(&b->manifest, folder, err));
 out:
-    if (rc != STATUS_OK) launch_excuse(&b->environment);
+    if (rc != STATUS_OK) launch_abort(&b->environment);
     return rc;
 }
 
@@ -409,7 +409,7 @@ static status run_tool(const arguments *a, int argc, char **argv, bench *b, erro
     status rc;
     TRY(check(a, b, err));
     rc = devices_open(&b->devices, b->devices.count, &b->log, err);
-    if (rc != STATUS_OK && !a->print_key) launch_excuse(&b->environment); // other hosts may succeed
+    if (rc != STATUS_OK && !a->print_key) launch_abort(&b->environment); // other hosts may succeed
     if (rc != STATUS_OK) goto out;
     TRY(manifest_begin(&b->manifest, b->log.tool, BITS, argc, argv, err));
     TRY(describe(a, b, err));

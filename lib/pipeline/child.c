@@ -160,7 +160,7 @@ status child_try(const words *command, char **text, char **said, error *err) {
     if (!messages) return cannot_start(command, errno, err);
     child c = {.command = command, .said = fileno(messages)};
     status rc = run_and_read(&c, text, err);
-    status told = first_line(messages, said, rc == STATUS_OK ? err : NULL);
+    status read_rc = first_line(messages, said, rc == STATUS_OK ? err : NULL);
     fclose(messages);
-    return rc == STATUS_OK ? told : rc;
+    return rc == STATUS_OK ? read_rc : rc;
 }

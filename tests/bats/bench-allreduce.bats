@@ -101,7 +101,7 @@ need_emulation() {
 
 @test "devices that are not there, cannot reduce, or need other options" {
     need_emulation
-    fails_with 1 "'cuda:4': there are 4 GPUs" "$BENCH" --device cuda:4 --out out
+    fails_with 1 "'cuda:4': this host has 4 GPUs" "$BENCH" --device cuda:4 --out out
     fails_with 2 "bad --device: 'auto': expected cpu, cuda or a list" "$BENCH" --device auto --out out
     fails_with 2 "'--device gpu': expected" "$BENCH" --device gpu --out out
     fails_with 2 "bad --world-size: '1,2': on a device one rank has nothing to reduce" "$BENCH" --device cuda --world-size 1,2

@@ -133,7 +133,7 @@ PY
     [[ ${lines[1]} == '"a,""b""",1,1,'* ]] || fail "$output"
     succeeds "$BIN/tensor" export --format json 'a,"b"'
     says "j['runs'][0]['run'] == 'a,\"b\"'"
-    fails_with 3 "'data': it holds no steps.st.zst, nor does its train/" "$BIN/tensor" export --format csv data
+    fails_with 3 "'data': no steps.st.zst in it or in its train/" "$BIN/tensor" export --format csv data
     fails_with 3 "no tensor 'loss'|'loss'" "$BIN/tensor" export --format csv data/train.st.zst
     fails_with 2 "expected csv or json for a run, got 'npy'" "$BIN/tensor" export --format npy run
     fails_with 2 "it is read as FILE" "$BIN/tensor" export --format csv --out run/train/manifest.yaml run

@@ -50,12 +50,12 @@ $ARTIFACTS/ranks/seed-42 $ARTIFACTS/runs/${key:0:12} $key alone" ] || fail "$(ca
     cp alone.yaml same.yaml
     cp ranks.yaml other/alone.yaml
     cp -r models other
-    fails_with 2 "'alone.yaml' and 'other/alone.yaml' would be one: both are called 'alone'" \
+    fails_with 2 "'alone.yaml' and 'other/alone.yaml' have the same name, 'alone'" \
         "$BIN/plan" runs alone.yaml other/alone.yaml --out plan.yaml
     fails_with 2 "'alone.yaml' is named twice" "$BIN/plan" runs alone.yaml alone.yaml --out plan.yaml
     sed -i 's/^name: .*/name: same/' same.yaml
     succeeds "$BIN/pipeline" experiment alone.yaml DRY_RUN=1
-    fails_with 2 "'alone' and 'same' are one run" "$BIN/plan" runs alone.yaml same.yaml --out plan.yaml
+    fails_with 2 "'alone' and 'same' are the same run" "$BIN/plan" runs alone.yaml same.yaml --out plan.yaml
     [ ! -e plan.yaml ]
 }
 

@@ -84,7 +84,7 @@ refused() {
     cp -r "$data/shards" out
     touch out/.lock
     before=$(inodes out)
-    refused 2 "holds what 'shard' wrote" --train "$train"
+    refused 2 "holds the output of 'shard'" --train "$train"
 }
 
 @test "a folder that cannot be written to" {

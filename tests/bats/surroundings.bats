@@ -57,9 +57,9 @@ train() {
 
 @test "an argument that no manifest can hold is refused before the work, not after it" {
     local bad=$'bad\xff'
-    fails_with 2 "not UTF-8, which a manifest is written in" "$BIN/train-single" --experiment e.yaml --train data/train.st.zst --out "$bad"
+    fails_with 2 "not UTF-8, which manifests require" "$BIN/train-single" --experiment e.yaml --train data/train.st.zst --out "$bad"
     nothing_in "$bad"
-    fails_with 2 "not UTF-8, which a manifest is written in" "$BIN/shard" --shards 2 --in data/train.st.zst --out "$bad"
+    fails_with 2 "not UTF-8, which manifests require" "$BIN/shard" --shards 2 --in data/train.st.zst --out "$bad"
     nothing_in "$bad"
     # Any valid text is accepted.
     succeeds train train-single $'Ünï ☃\n"\'$'
@@ -76,11 +76,11 @@ train() {
 @test "no tool writes over the manifest of another kind of tool" {
     train train-single run
     cp run/manifest.yaml kept
-    fails_with 2 "'run': it holds what 'train-single' wrote" "$BIN/shard" --shards 2 --in data/train.st.zst --out run
-    fails_with 2 "'run': it holds what 'train-single' wrote" "$BIN/report" run --out run
+    fails_with 2 "'run': it holds the output of 'train-single'" "$BIN/shard" --shards 2 --in data/train.st.zst --out run
+    fails_with 2 "'run': it holds the output of 'train-single'" "$BIN/report" run --out run
     run --separate-stderr "$BIN/evaluate" --model run/model.st.zst --data data/test.st.zst --out run
     [ "$status" -eq 2 ] || fail "$status: $stderr"
-    fails_with 2 "'data': it holds what 'synth-cifar' wrote" "$BIN/train-single" --experiment e.yaml --train data/train.st.zst --out data
+    fails_with 2 "'data': it holds the output of 'synth-cifar'" "$BIN/train-single" --experiment e.yaml --train data/train.st.zst --out data
     cmp kept run/manifest.yaml
     [ "$(find run -type f | wc -l)" -eq 5 ] || fail "$(ls -A run)"
     # A run of the same kind replaces it, as before.

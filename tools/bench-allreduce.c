@@ -123,7 +123,7 @@ static const char *world_sizes_of(const arguments *a) {
     return strncmp(a->device, "cuda", 4) == 0 ? "2,4,8" : "1,2,4,8";
 }
 
-static bool leads(const bench *b) {
+static bool is_rank_zero(const bench *b) {
     return b->environment.rank == 0;
 }
 
@@ -341,11 +341,11 @@ static cost_model fit_rows(const allreduce_time *rows, double *bytes, double *se
 static status measure_all(bench *b, allreduce_time *rows, double *points, error *err) {
     const size_t count = allreduce_bench_sizes(&b->options);
     status rc = STATUS_OK;
-    if (leads(b) && !b->json) print_head(b);
+    if (is_rank_zero(b) && !b->json) print_head(b);
     for (int i = 0; i < b->count; i++) {
         b->options.world_size = b->world_sizes[i];
         TRY(allreduce_bench(&b->options, rows, &b->log, err));
-        if (!leads(b)) continue;
+        if (!is_rank_zero(b)) continue;
         const cost_model fit = fit_rows(rows, points, points + count, count);
         if (!b->json) print_rows(b, rows, count, &fit);
         TRY(record(b, rows, count, &fit, err));
@@ -373,7 +373,7 @@ static status measure(bench *b, error *err) {
         b->options.fast = fast;
         if (b->reduces[fast]) rc = measure_all(b, rows, points, err);
     }
-    if (rc == STATUS_OK && b->json && leads(b)) rc = print_json(b, err);
+    if (rc == STATUS_OK && b->json && is_rank_zero(b)) rc = print_json(b, err);
 out:
     comm_free(b->options.group);
     free(rows);
@@ -416,7 +416,7 @@ static status run_tool(const arguments *a, int argc, char **argv, bench *b, erro
     if (a->print_key)
         rc = manifest_print_key(&b->manifest, err);
     else
-        rc = a->out && leads(b) ? measure_into(b, a->out, err) : measure(b, err);
+        rc = a->out && is_rank_zero(b) ? measure_into(b, a->out, err) : measure(b, err);
 out:
     manifest_release(&b->manifest);
     return rc;

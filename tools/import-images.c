@@ -163,7 +163,7 @@ out:
 
 // ---- The work ----
 
-static void tell(const arguments *a, const import_result *r, const logger *log) {
+static void log_summary(const arguments *a, const import_result *r, const logger *log) {
     if (a->folder.passed_over)
         log_warn(
             log,
@@ -197,7 +197,7 @@ static status import(arguments *a, const logger *log, int argc, char **argv, err
                   : import_folder(&a->folder, &settings, log, &r, err));
     TRY(describe_result(a, &r, &m, err));
     TRY(raw_dataset_write(&r.data, &a->output, &m, err));
-    tell(a, &r, log);
+    log_summary(a, &r, log);
 out:
     raw_output_close(&a->output);
     import_release(&r);

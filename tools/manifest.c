@@ -138,7 +138,7 @@ out:
     return rc;
 }
 
-static status tell_verified(const verified *v, error *err) {
+static status set_finding(const verified *v, error *err) {
     const size_t checked = v->findings.checked, files = v->findings.count - v->keys - v->figures;
     if (files)
         return error_set(err, STATUS_FINDING, "%zu of %zu file%s missing or different", files,
@@ -157,7 +157,7 @@ static status run_verify(const request *r, error *err) {
     for (size_t i = 0; i < r->count; i++) TRY(verify_one(r->words[i], &v, err));
     TRY(print_findings(&v.findings, r, "findings", err));
     if (v.findings.count)
-        rc = tell_verified(&v, err);
+        rc = set_finding(&v, err);
     else
         log_info(r->log, "%zu file%s checked", *checked, *checked == 1 ? "" : "s");
 out:

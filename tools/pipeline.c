@@ -45,7 +45,7 @@ static void say(const char *stage, const char *which, const char *what) {
 // A make that is killed, and not asked to end, passes no signal on.
 static status follow_parent(const options *o, error *err) {
     const pid_t parent = (pid_t)o->parent;
-    if (!parent || process_end_with(parent, SIGTERM) || kill(parent, 0) == 0) return STATUS_OK;
+    if (!parent || process_end_with_parent(parent, SIGTERM) || kill(parent, 0) == 0) return STATUS_OK;
     return error_set(err, STATUS_FAILED, "process %d, which this one was to end with, has ended",
                      (int)parent);
 }

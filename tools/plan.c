@@ -43,7 +43,7 @@ static const char NOTES[] =
     "          plan runs single ddp4 --trainings";
 
 // Logs why a factor did not change in its turn.
-static void tell_reasons(const logger *log, const yaml_node *plan) {
+static void log_reasons(const logger *log, const yaml_node *plan) {
     const yaml_node *runs = yaml_find(plan, "runs");
     for (size_t i = 0; i < runs->count; i++) {
         const yaml_node *kept = yaml_find(runs->items[i], "kept");
@@ -150,7 +150,7 @@ static void print_trainings(const pipeline *p, const planned_runs *runs) {
     }
 }
 
-static status tell(const options *o, const pipeline *p, const planned_runs *runs, error *err) {
+static status write_plan(const options *o, const pipeline *p, const planned_runs *runs, error *err) {
     char *lines = NULL, *yaml = NULL;
     size_t bytes;
     status rc = STATUS_OK;
@@ -158,7 +158,7 @@ static status tell(const options *o, const pipeline *p, const planned_runs *runs
     TRY(plan_lines(runs->plan, &lines, err));
     TRY(yaml_write_text(runs->plan, &yaml, &bytes, err));
     if (o->out) TRY(output_write_file(o->out, yaml, bytes, err));
-    tell_reasons(p->log, runs->plan);
+    log_reasons(p->log, runs->plan);
     if (o->json)
         rc = json_print(runs->plan, err);
     else if (o->trainings)
@@ -183,7 +183,7 @@ static status run_tool(const options *o, const cli_list *given, const logger *lo
     TRY(check_is_study(given, &runs, err));
     TRY(check_out(o->out, given, &runs, err));
     TRY(planned_runs_find_keys(&p, &runs, s.command == COMMAND_COMPARE, err));
-    TRY(tell(o, &p, &runs, err));
+    TRY(write_plan(o, &p, &runs, err));
 out:
     planned_runs_release(&runs);
     pipeline_release(&p);

@@ -143,20 +143,20 @@ static status read_frames(zreader *r, ZSTD_outBuffer *out, error *err) {
     return STATUS_OK;
 }
 
-static uint64_t most_of(uint64_t bytes) {
-    return bytes > (UINT64_MAX - ZREADER_FREE) / ZREADER_RATIO
+static uint64_t max_content(uint64_t bytes) {
+    return bytes > (UINT64_MAX - ZREADER_ALLOWANCE) / ZREADER_RATIO
                ? UINT64_MAX
-               : ZREADER_FREE + ZREADER_RATIO * bytes;
+               : ZREADER_ALLOWANCE + ZREADER_RATIO * bytes;
 }
 
-uint64_t zreader_most(const zreader *r) {
-    return r->plain || !r->size ? UINT64_MAX : most_of(r->size);
+uint64_t zreader_max_content(const zreader *r) {
+    return r->plain || !r->size ? UINT64_MAX : max_content(r->size);
 }
 
 // For a pipe, the bytes read so far count.
 static status check_ratio(const zreader *r, uint64_t content, error *err) {
     const uint64_t bytes = r->size ? r->size : zreader_file_bytes(r);
-    if (r->plain || content <= most_of(bytes)) return STATUS_OK;
+    if (r->plain || content <= max_content(bytes)) return STATUS_OK;
     return error_set(err, STATUS_INPUT,
                      "cannot read: '%s': it holds more than %d times its %llu bytes; if that is "
                      "meant, decompress it first: zstd -d",

@@ -324,6 +324,6 @@ out:
 
 int train_tool_finish(const train_tool *t, status rc, error *err) {
     int code = cli_finish(&t->cli, rc, err);
-    if (code == STATUS_STOPPED && signals_pending() == SIGINT) signals_die(SIGINT);
+    if (code == STATUS_STOPPED && signals_pending() == SIGINT) signals_end_process(SIGINT);
     return code;
 }

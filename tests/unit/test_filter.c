@@ -70,8 +70,8 @@ static void what_is_not_installed_is_no_failure(void **state) {
     assert_int_equal(filter_run(arguments, &input, LONG, &output, &found, &err), STATUS_OK);
     assert_false(found);
     assert_int_equal(output.length, 0);
-    assert_false(filter_is_there(name));
-    assert_true(filter_is_there("sh"));
+    assert_false(filter_exists(name));
+    assert_true(filter_exists("sh"));
 }
 
 int main(void) {

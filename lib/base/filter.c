@@ -107,7 +107,7 @@ static bool wait_for(pid_t child, int seconds, int *state) {
 
 static status check_exit(const char *program, int state, error *err) {
     if (WIFSIGNALED(state))
-        return error_set(err, STATUS_FAILED, "'%s' was ended by signal %d", program,
+        return error_set(err, STATUS_FAILED, "'%s' was killed by signal %d", program,
                          WTERMSIG(state));
     if (WEXITSTATUS(state))
         return error_set(err, STATUS_FAILED, "'%s' failed with exit code %d", program,
@@ -125,7 +125,7 @@ static status run(char *const *arguments, int in, int out, int seconds, bool *fo
         return error_system(err, STATUS_FAILED, failure, "cannot start program: '%s'",
                             arguments[0]);
     if (!wait_for(child, seconds, &state))
-        return error_set(err, STATUS_FAILED, "'%s' took longer than %d s, and was ended",
+        return error_set(err, STATUS_FAILED, "'%s' took longer than %d s and was killed",
                          arguments[0], seconds);
     return check_exit(arguments[0], state, err);
 }

@@ -14,7 +14,8 @@
 static status find_root(char root[PATH_MAX], error *err) {
     const ssize_t length = readlink("/proc/self/exe", root, PATH_MAX - 1);
     if (length < 0)
-        return error_system(err, STATUS_FAILED, errno, "cannot find this program: /proc/self/exe");
+        return error_system(err, STATUS_FAILED, errno,
+                            "cannot find the running program: /proc/self/exe");
     root[length] = 0;
     for (int up = 0; up < 2; up++) {
         char *slash = strrchr(root, '/');

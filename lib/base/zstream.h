@@ -3,9 +3,9 @@
 // A reader takes any number of frames, with or without content size and checksum, skips skippable
 // frames, and passes through unchanged a file that does not begin with zstd's magic number. It
 // decodes no more than the caller requests, so that the caller's bound on the size holds whatever a
-// frame declares. Frames may hold ZREADER_ALLOWANCE bytes plus ZREADER_RATIO times the size of the file;
-// more is refused, because a tiny file could fill the memory. Memory: the window that a frame asks
-// for; more than 128 MiB is refused.
+// frame declares. Frames may hold ZREADER_ALLOWANCE bytes plus ZREADER_RATIO times the size of the
+// file; more is refused, because a tiny file could fill the memory. Memory: the window that a frame
+// asks for; more than 128 MiB is refused.
 #ifndef LOCKSTEP_BASE_ZSTREAM_H
 #define LOCKSTEP_BASE_ZSTREAM_H
 

@@ -50,12 +50,12 @@ static void bytes_become_bytes(void **state) {
 static void failures_are_told(void **state) {
     (void)state;
     assert_fails("echo half; exit 3", LONG, "'sh' failed with exit code 3");
-    assert_fails("echo half; kill -SEGV $$", LONG, "'sh' was ended by signal 11");
+    assert_fails("echo half; kill -SEGV $$", LONG, "'sh' was killed by signal 11");
 }
 
 static void what_does_not_end_is_ended(void **state) {
     (void)state;
-    assert_fails("echo half; exec sleep 600", 1, "'sh' took longer than 1 s, and was ended");
+    assert_fails("echo half; exec sleep 600", 1, "'sh' took longer than 1 s and was killed");
 }
 
 static void what_is_not_installed_is_no_failure(void **state) {

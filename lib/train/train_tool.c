@@ -20,9 +20,9 @@ static const char NOTES[] =
     "SIGUSR1.\n"
     "\n"
     "--device auto uses the GPUs, at most one per rank, or the CPU if there is no\n"
-    "GPU. With a list of several devices there is one rank, replica or stage per\n"
-    "device, unless --world-size sets another number; a single device runs all of\n"
-    "them.\n"
+    "GPU. A list of several devices starts one rank, replica or stage per device; a\n"
+    "single device runs all of them. With train-ddp, --world-size may set another\n"
+    "number of ranks, which are assigned to the listed devices in turn.\n"
     "\n"
     "train-ddp starts its own ranks, unless --world-size is absent and the\n"
     "environment makes it one rank of a group: by RANK, WORLD_SIZE, MASTER_ADDR and\n"
@@ -60,7 +60,9 @@ void train_tool_init(train_tool *t, const strategy *s, const char *name, const c
         {"loader-workers", CLI_INTEGER, &t->loader_workers, "N",
          "threads that prepare batches (default: from the experiment)", 0, 256},
         {"world-size", CLI_INTEGER, &t->world_size, "W",
-         "number of ranks (default: from the experiment); must divide the virtual shards", 1, 4096},
+         "ranks, replicas or stages (default: from the experiment); ranks and replicas must "
+         "divide the virtual shards",
+         1, 4096},
         {"reduce", CLI_STRING, &t->reduce, "exact|fast",
          "exact (default): the same bits for every world size; fast: other bits for each", 0, 0},
         {"init", CLI_STRING, &t->init, "MODEL", "start from the weights of this checkpoint", 0, 0},

@@ -65,7 +65,8 @@ int cli_finish(const cli_tool *tool, status rc, error *err);
 // none is near: for "did you mean".
 const char *cli_nearest(const char *word, const char *const *words, size_t count);
 
-// Returns the source's "git describe" at build time, or "unknown".
+// Returns the version, as scripts/version printed it at build time: "0.9.0+94b9431", with "-dirty"
+// for a tree with changes; "0.9.0" for sources without git.
 const char *cli_version(void);
 // Return a hash of the sources (16 hexadecimal digits) and the compiler flags that affect the code.
 const char *cli_sources(void);

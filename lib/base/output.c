@@ -273,7 +273,8 @@ status output_commit(output *o, error *err) {
     if (!o->direct) TRY(publish(o, err));
     int fd = o->fd;
     o->fd = -1;
-    if (close(fd)) TRY(failed(o, errno, err));
+    // A file that fsync wrote is whole, whatever close reports; it has its name by now.
+    if (close(fd) && o->direct) TRY(failed(o, errno, err));
     if (!o->direct) TRY(sync_folder(o, err));
 out:
     return rc;

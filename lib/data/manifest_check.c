@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/sha256.h"
+#include "base/zstream.h"
 #include "data/manifest.h"
 #include "data/tensor/tensor_file.h"
 
@@ -143,6 +144,30 @@ status manifest_verify_key(const char *path, manifest_findings *f, error *err) {
         rc = STATUS_OK;
 out:
     yaml_free(root);
+    return rc;
+}
+
+// The last line of a text that ends with a newline.
+static const char *last_line(const char *text, size_t bytes) {
+    if (bytes) bytes--;
+    while (bytes && text[bytes - 1] != '\n') bytes--;
+    return text + bytes;
+}
+
+status manifest_verify_text(const char *path, manifest_findings *f, error *err) {
+    char digest[SHA256_TEXT_BYTES], recorded[SHA256_TEXT_BYTES], *text;
+    size_t bytes;
+    status rc = zreader_read_file(path, YAML_MAX_BYTES, &text, &bytes, err);
+    if (rc != STATUS_OK) return rc;
+    const char *line = last_line(text, bytes);
+    if (sscanf(line, "digest: %64[0-9a-f]", recorded) != 1) goto out;
+    TRY(sha256_buffer(text, (size_t)(line - text), digest, err));
+    if (strcmp(digest, recorded) != 0)
+        rc = manifest_finding(f, err,
+                              "%s: changed since it was written: its digest is %s, recorded is %s",
+                              path, digest, recorded);
+out:
+    free(text);
     return rc;
 }
 

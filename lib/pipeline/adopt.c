@@ -62,9 +62,8 @@ static char *new_manifest(const char *folder, const char *stage, error *err) {
 // Writes the stage's manifest for after the move: with this version's key, paths relative to the
 // new folder, and the old key.
 static status rewrite(const char *folder, const char *stage, int deeper, error *err) {
-    char key[SHA256_TEXT_BYTES], *text = NULL;
+    char key[SHA256_TEXT_BYTES];
     yaml_node *root = NULL;
-    size_t bytes;
     char *path = memory_format(err, "%s/%s/manifest.yaml", folder, stage);
     char *made = new_manifest(folder, stage, err);
     status rc = path && made ? STATUS_OK : STATUS_FAILED;
@@ -77,10 +76,8 @@ static status rewrite(const char *folder, const char *stage, int deeper, error *
         TRY(yaml_put(run, "key_before_adoption", yaml_copy(old, err), err));
     TRY(yaml_put(root, "key", yaml_new_string(key, err), err));
     TRY(move_paths((yaml_node *)yaml_find(root, "inputs"), deeper, err));
-    TRY(yaml_write_text(root, &text, &bytes, err));
-    TRY(output_write_file(made, text, bytes, err));
+    rc = manifest_write_tree(root, made, err);
 out:
-    free(text);
     yaml_free(root);
     free(made);
     free(path);

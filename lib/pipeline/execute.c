@@ -213,10 +213,11 @@ typedef struct execution_work {
     bool remade;  // it was finished: the stage reports what is missing
     bool current; // the one that the link points to
     bool resume;
-    const char *reason; // why it trains; NULL: unknown
-    char *folder;       // of the execution
-    char *file;         // the experiment in the store
-    char *shown;        // the folder's name in messages
+    const char *reason;       // why it trains; NULL: unknown
+    const yaml_node *trained; // the first train manifest of this key; NULL: none
+    char *folder;             // of the execution
+    char *file;               // the experiment in the store
+    char *shown;              // the folder's name in messages
 } execution_work;
 
 static status open_work(execution_work *w, error *err) {
@@ -236,25 +237,34 @@ static void close_work(execution_work *w) {
 }
 
 // Stores the experiment as it is run, with only this seed and all settings included.
-static status keep_experiment(const execution_work *w, error *err) {
-    yaml_node *parameters = NULL;
-    char *folder = NULL;
-    status rc = STATUS_OK;
-    if (access(w->file, F_OK) == 0) return STATUS_OK;
-    parameters = yaml_copy(w->r->e.resolved, err);
-    folder = store_folder(w->p->artifacts, w->seed->key, err);
-    if (!parameters || !folder) {
-        rc = STATUS_FAILED;
-        goto out;
-    }
+static status write_experiment(const execution_work *w, const char *folder, error *err) {
+    yaml_node *parameters = yaml_copy(w->r->e.resolved, err);
+    bool changed;
+    status rc = parameters ? STATUS_OK : STATUS_FAILED;
+    TRY(rc);
     TRY(yaml_put(parameters, "name", yaml_new_string(w->r->name, err), err));
     TRY(yaml_put(parameters, "seed", yaml_new_integer((int64_t)w->seed->seed, err), err));
     TRY(yaml_put(parameters, "repeats", yaml_new_integer(1, err), err));
     TRY(output_make_folder(folder, err));
-    TRY(store_write_experiment(folder, "experiment", parameters, err));
+    rc = store_write_experiment(folder, "experiment", parameters, &changed, err);
 out:
-    free(folder);
     yaml_free(parameters);
+    return rc;
+}
+
+// Once a training is finished its manifest decides: a stored experiment that differs from it was
+// damaged or edited, and is written again.
+static status keep_experiment(const execution_work *w, error *err) {
+    char *folder = store_folder(w->p->artifacts, w->seed->key, err);
+    bool changed = false;
+    status rc = folder ? STATUS_OK : STATUS_FAILED;
+    if (rc == STATUS_OK && w->trained)
+        rc = store_keep_experiment(folder, w->trained, &changed, err);
+    else if (rc == STATUS_OK && access(w->file, F_OK) != 0)
+        rc = write_experiment(w, folder, err);
+    if (rc == STATUS_OK && changed)
+        w->p->say("keep", folder, "experiment.yaml or its model was changed: written again");
+    free(folder);
     return rc;
 }
 
@@ -373,6 +383,12 @@ static void choose(execution_work *w, const standing *s, size_t round) {
     }
 }
 
+static const yaml_node *first_manifest(const execution_list *list) {
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i].train) return list->items[i].train;
+    return NULL;
+}
+
 static bool any_unfinished(const standing *s) {
     for (size_t i = 0; i < s->list.count; i++)
         if (!s->list.items[i].finished) return true;
@@ -410,6 +426,7 @@ static status run_round(pipeline *p, const planned_runs *runs, const planned_run
     status rc = find_standing(p, runs, seed->key, wanted, &s, err);
     if (rc != STATUS_OK) return rc;
     choose(&w, &s, (size_t)round);
+    w.trained = first_manifest(&s.list);
     // A training that continues another one has no times of its own.
     const bool may_go_on = !asks_for_times(p, wanted) && says(runs->plan, "kind", "runs");
     rc = find_reason(&w, &s, (size_t)round, may_go_on, why, sizeof why, err);

@@ -60,16 +60,6 @@ static status find_one(const pipeline *p, const catalog *known, const char *name
     return rc;
 }
 
-// Writes a run's experiment from its manifest. A folder holds one seed, even if its experiment had
-// several.
-static status write_kept(const char *folder, const yaml_node *parameters, error *err) {
-    yaml_node *own = yaml_copy(parameters, err);
-    status rc = own ? yaml_put(own, "repeats", yaml_new_integer(1, err), err) : STATUS_FAILED;
-    if (rc == STATUS_OK) rc = store_write_experiment(folder, "experiment", own, err);
-    yaml_free(own);
-    return rc;
-}
-
 // Finds the experiment of a kept run; a run of an earlier version has it only in its manifest.
 static status find_kept(const pipeline *p, const char *digits, words *files, error *err) {
     execution_list list = {0};
@@ -81,10 +71,10 @@ static status find_kept(const pipeline *p, const char *digits, words *files, err
     TRY(path ? STATUS_OK : STATUS_FAILED);
     if (access(path, R_OK) != 0) {
         TRY(store_read(p->artifacts, key, &list, err));
-        const yaml_node *parameters =
-            list.count && list.items[0].train ? yaml_find(list.items[0].train, "parameters") : NULL;
-        TRY(parameters ? write_kept(folder, parameters, err)
-                       : error_set(err, STATUS_INPUT, "run '%s' is not finished", folder));
+        const yaml_node *train = list.count ? list.items[0].train : NULL;
+        bool changed;
+        TRY(train ? store_keep_experiment(folder, train, &changed, err)
+                  : error_set(err, STATUS_INPUT, "run '%s' is not finished", folder));
     }
     TRY(words_add(files, path, err));
 out:

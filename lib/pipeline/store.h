@@ -65,9 +65,13 @@ status store_check_unused(const char *folder, error *err) MUST_CHECK;
 
 // Writes FOLDER/NAME.yaml, an experiment that needs no other settings, and its model as
 // FOLDER/models/MODEL.yaml. `parameters` are those of a train manifest; keys that do not belong to
-// an experiment are left out.
+// an experiment are left out. A file that holds the same is not written. *changed: one held
+// something else.
 status store_write_experiment(const char *folder, const char *name, const yaml_node *parameters,
-                              error *err) MUST_CHECK;
+                              bool *changed, error *err) MUST_CHECK;
+// The same for a run, ARTIFACTS/runs/KEY12, from the train manifest of one of its executions.
+status store_keep_experiment(const char *folder, const yaml_node *train, bool *changed,
+                             error *err) MUST_CHECK;
 
 // Makes ARTIFACTS/`place` a link to an execution, unless it is one already. A link to another
 // execution is replaced atomically; anything else there is STATUS_FAILED.

@@ -82,19 +82,19 @@ static status check_values(const checkpoint *c, const char *path, error *err) {
     if (checkpoint_find_bad(c, &bad))
         return error_set(err, STATUS_INPUT,
                          "cannot resume: '%s': tensor '%s%s' holds %g (element %zu of %zu): "
-                         "train without --resume to start again",
+                         "train without --resume (make: RESUME=0) to start again",
                          path, bad.prefix, bad.tensor->name, bad.value.value, bad.value.element,
                          bad.tensor->count);
     if (values_find_bad(c->timeline.loss, c->step, false, &loss))
         return error_set(err, STATUS_INPUT,
                          "cannot resume: '%s': tensor 'steps.loss' holds %g at step %zu: train "
-                         "without --resume to start again",
+                         "without --resume (make: RESUME=0) to start again",
                          path, loss.value, loss.element);
     for (int e = 0; e < c->epochs; e++) // NaN: not measured
         if (!isnan(c->accuracy[e]) && !(c->accuracy[e] >= 0 && c->accuracy[e] <= 1))
             return error_set(err, STATUS_INPUT,
                              "cannot resume: '%s': tensor 'epochs.accuracy' holds %g at epoch %d: "
-                             "train without --resume to start again",
+                             "train without --resume (make: RESUME=0) to start again",
                              path, c->accuracy[e], e + 1);
     return STATUS_OK;
 }
@@ -184,8 +184,8 @@ static status read_number(const tensor_file *f, const char *path, const char *ke
 }
 
 status checkpoint_check_bits(int mine, int64_t theirs, const char *path, error *err) {
-    static const char way_out[] =
-        "go on with the version that wrote it, or train without --resume to start again";
+    static const char way_out[] = "go on with the version that wrote it, or train without --resume "
+                                  "(make: RESUME=0) to start again";
     if (theirs == mine) return STATUS_OK;
     if (theirs == 0)
         return error_set(err, STATUS_INPUT,
@@ -202,8 +202,10 @@ status checkpoint_check_parameters(const yaml_node *mine, const yaml_node *their
                                    error *err) {
     char why[256];
     if (!experiment_continues(theirs, mine, why)) return STATUS_OK;
-    return error_set(err, STATUS_INPUT,
-                     "cannot resume: '%s': %s; train without --resume to start again", path, why);
+    return error_set(
+        err, STATUS_INPUT,
+        "cannot resume: '%s': %s; train without --resume (make: RESUME=0) to start again", path,
+        why);
 }
 
 int checkpoint_epochs(const yaml_node *parameters) {

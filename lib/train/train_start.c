@@ -85,7 +85,7 @@ static status check_resumable(const train_run *r, error *err) {
         rc =
             error_set(err, STATUS_INPUT,
                       "cannot resume: '%s/%s': it is missing, and the run there is finished; train "
-                      "without --resume to start again",
+                      "without --resume (make: RESUME=0) to start again",
                       r->settings->out, TRAIN_STATE);
     free(path);
     return rc;

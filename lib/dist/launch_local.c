@@ -56,7 +56,7 @@ out:
 }
 
 _Noreturn static void run_as_rank(job *j, int rank, launch_body body, void *argument) {
-    if (!process_end_with(j->parent, SIGKILL)) _exit(STATUS_FAILED);
+    if (!process_end_with_parent(j->parent, SIGKILL)) _exit(STATUS_FAILED);
     sigaction(SIGCHLD, &j->child_before, NULL);
     sigprocmask(SIG_SETMASK, &j->mask_before, NULL);
     error *report = shared_report(j->shared, rank);

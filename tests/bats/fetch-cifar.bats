@@ -273,7 +273,7 @@ mirrors() {
     LOCKSTEP_MIRRORS=$WORK/absent fails_with 3 "'$WORK/absent'" "$CIFAR" --out "$OUT"
     fails_with 2 "--mirrors and --from" "$CIFAR" --mirrors "$file" --from x --out "$OUT"
     mirrors "cifar10: ['http://127.0.0.1:1/']" >"$file"
-    fails_with 2 "it is read as --mirrors" "$CIFAR" --mirrors "$file" --split test --out - --manifest "$file"
+    fails_with 2 "the same file is an input \(--mirrors\)" "$CIFAR" --mirrors "$file" --split test --out - --manifest "$file"
     [ ! -e "$OUT" ]
 }
 

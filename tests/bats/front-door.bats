@@ -109,7 +109,7 @@ state_of() {
     while IFS='|' read -r setting meant; do
         run by_make experiment EXP="$TINY" "$setting"
         [ "$status" -ne 0 ] || fail "$setting: exit 0" "$output"
-        [[ $output == *"pipeline: unknown setting: '$setting'$meant"*" knows EXP "* ]] || fail "$setting:" "$output"
+        [[ $output == *"pipeline: unknown setting: '$setting'$meant"*" accepts EXP "* ]] || fail "$setting:" "$output"
         [[ $output != *running* ]] || fail "$output"
     done <<'END'
 EPOCH=3|: did you mean EPOCHS?
@@ -119,11 +119,11 @@ epochs=3|: did you mean EPOCHS?
 SEEDS=3|: did you mean SEED?
 END
     run by_make compare EXP="$TINY"
-    [[ $status -ne 0 && $output == *"pipeline: compare does not take EXP: it takes EXPS="* ]] || fail "$output"
+    [[ $status -ne 0 && $output == *"pipeline: compare does not accept EXP: expected EXPS="* ]] || fail "$output"
     run by_make experiment
-    [[ $status -ne 0 && $output == *"pipeline: experiment: a name is missing: it takes EXP=NAME"* ]] || fail "$output"
+    [[ $status -ne 0 && $output == *"pipeline: experiment: a name is missing: expected EXP=NAME"* ]] || fail "$output"
     run by_make explain A=single
-    [[ $status -ne 0 && $output == *"pipeline: explain: B is missing: it takes A=NAME B=NAME"* ]] || fail "$output"
+    [[ $status -ne 0 && $output == *"pipeline: explain: B is missing: expected A=NAME B=NAME"* ]] || fail "$output"
     run by_make experiment EXP=sinlge
     [[ $status -ne 0 && $output == *"did you mean 'single'?"* ]] || fail "$output"
     for setting in R001/single single.yaml; do

@@ -50,7 +50,7 @@ value() {
 @test "classes are sorted, the split is the same whatever the order of the folder" {
     make_images classes flowers 3 10
     succeeds "$IMPORT" --from flowers/ --size 4 --out "$OUT"
-    [[ $stderr == *"'flowers': 3 classes, 24 images to train with, 6 to test with"* ]]
+    [[ $stderr == *"'flowers': 3 classes, 24 training images, 6 test images"* ]]
     [ "$(pixels train labels)" = "$(printf '%s ' 0 0 0 0 0 0 0 0 1 1 1 1 1 1 1 1 2 2 2 2 2 2 2 2 | xargs)" ]
     [ "$(pixels test labels)" = "0 0 1 1 2 2" ]
     succeeds "$BIN/tensor" info "$OUT/train.st.zst"
@@ -135,8 +135,8 @@ for line in sys.stdin:
     touch f/c001/page.webp f/.hidden
     succeeds "$IMPORT" --from f --size 4 --out "$OUT"
     [[ $stderr == *"left out 'f/c000/bomb.png': 30000 x 30000 pixels: "*"left out 'f/c000/cut.jpg': Premature end"* ]]
-    [[ $stderr == *"left out 'f/c001/text.png': it is neither JPEG nor PNG"*"left out, since they cannot be read: 5"* ]]
-    [[ $stderr == *"passed over"*": 1, first 'c001/page.webp'"* ]]
+    [[ $stderr == *"left out 'f/c001/text.png': it is neither JPEG nor PNG"*"unreadable files left out: 5"* ]]
+    [[ $stderr == *"files skipped"*": 1, first 'c001/page.webp'"* ]]
     [ "$(value results.unreadable_count)" = 5 ]
     [ "$(value results.unreadable.0.path)" = c000/bomb.png ]
     [ "$(value results.unreadable.2.why)" = "it is empty" ]

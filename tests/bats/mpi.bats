@@ -115,7 +115,7 @@ END
     run env HERE=finished THERE=other timeout 30 mpirun -n 2 ./elsewhere "$BIN/train-ddp" --experiment e.yaml \
         --train "$train" --out finished --resume
     [ "$status" -ne 0 ] && [ "$status" -ne 124 ]
-    [[ $output == *"'finished' is finished"* ]]
+    [[ $output == *"'finished' is already complete"* ]]
     [[ $output == *"rank 0 left the group"* ]]
     # Rank 0 has no folder to write to.
     touch file

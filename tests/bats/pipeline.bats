@@ -387,7 +387,7 @@ fake_gnuplot() {
     TOOL=pipeline run run_pipeline experiment "$TINY"
     [ "$status" -eq 4 ] || fail "exit code $status" "$output"
     [[ $output == *"cannot report on '$ARTIFACTS/runs/"*"its manifest was edited"* ]] || fail "$output"
-    fails_with 4 '^manifest: 1 key is not what the manifest gives$' "$BIN/manifest" verify "$ARTIFACTS/tiny/seed-7/train"
+    fails_with 4 '^manifest: 1 key does not match the manifest$' "$BIN/manifest" verify "$ARTIFACTS/tiny/seed-7/train"
     [[ $output == *"parameters and inputs give the key"* ]] || fail "$output"
 }
 

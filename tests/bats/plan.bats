@@ -63,7 +63,7 @@ $ARTIFACTS/ranks/seed-42 $ARTIFACTS/runs/${key:0:12} $key alone" ] || fail "$(ca
     cp -r "$ROOT/experiments" . || return
     succeeds "$BIN/plan" ladder single ddp4 -q --trainings --artifacts "$WORK/b"
     [ "${lines[0]%%$'\t'*}" = "$WORK/b/explain-single-ddp4/00-single/seed-42" ] || fail "$output"
-    fails_with 2 "experiments/R001/single.yaml': it is read as an input" \
+    fails_with 2 "experiments/R001/single.yaml': the same file is an input \(an experiment file\)" \
         "$BIN/plan" runs single --out experiments/R001/single.yaml
     fails_with 3 "DATA='none': it has no train.st.zst" "$BIN/plan" runs single --data none
     TOOL=train-single fails_with 2 "'--device gpu': expected auto" "$BIN/plan" runs single --device gpu

@@ -161,7 +161,7 @@ YAML
         "$BIN/plan" reproduction bad.yaml --out plan.yaml
     sed 's/claim:/claimm:/' list.yaml >bad.yaml
     fails_with 3 "unknown key 'claimm': did you mean 'claim'" "$BIN/plan" reproduction bad.yaml --out plan.yaml
-    fails_with 2 "--quick is for a reproduction" "$BIN/plan" study workers.yaml --quick
+    fails_with 2 "--quick applies only to 'reproduction'" "$BIN/plan" study workers.yaml --quick
     [ ! -e plan.yaml ]
 }
 

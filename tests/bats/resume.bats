@@ -19,7 +19,7 @@ setup() {
     local before
     before=$(stat -c %Y.%i out/*)
     succeeds "$BIN/train-single" --experiment e.yaml --train "$train" --out out --resume
-    [[ $stderr == *"is finished"* ]]
+    [[ $stderr == *"is already complete"* ]]
     succeeds "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out --resume --world-size 2
     [ "$before" = "$(stat -c %Y.%i out/*)" ]
 }

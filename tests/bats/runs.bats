@@ -437,8 +437,8 @@ END
 }
 
 @test "names are given once: as words, or by a setting" {
-    fails_with 2 "names are given twice: as 'x' and by EXP='y'" "$BIN/pipeline" experiment x EXP=y
-    fails_with 2 "names are given twice: as 'x' and by RUNS='$KEY'" "$BIN/pipeline" compare x RUNS="$KEY"
+    fails_with 2 "names are given twice: as 'x' and in EXP='y'" "$BIN/pipeline" experiment x EXP=y
+    fails_with 2 "names are given twice: as 'x' and in RUNS='$KEY'" "$BIN/pipeline" compare x RUNS="$KEY"
     # A variable left in the environment does not turn typed names into keys.
     RUNS=abc DRY_RUN=1 succeeds pipeline compare x
     RUNS=abc fails_with 3 "begins with 'fff'" "$BIN/pipeline" clean-runs fff

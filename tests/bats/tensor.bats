@@ -72,14 +72,14 @@ END
 @test "tensor: usage errors" {
     fails_with 2 'missing command' "$TENSOR"
     fails_with 2 "unknown command: 'ifno': did you mean 'info'" "$TENSOR" ifno
-    fails_with 2 'missing argument: expected at least 2' "$TENSOR" cat "$CASES/good.safetensors"
+    fails_with 2 'missing arguments: expected at least 2' "$TENSOR" cat "$CASES/good.safetensors"
     fails_with 2 "unexpected argument: 'b'" "$TENSOR" info a b
     fails_with 2 "'--atol'" "$TENSOR" info --atol 1 a
     fails_with 2 "did you mean '--atol'" "$TENSOR" diff --atoll 1 a b
     fails_with 2 "'--atol': expected a number, got 'x'" "$TENSOR" diff --atol x a b
-    fails_with 2 'below 0' "$TENSOR" diff --atol=-1 a b
+    fails_with 2 'must not be negative' "$TENSOR" diff --atol=-1 a b
     fails_with 2 'expected an integer from 1 to' "$TENSOR" info --max-bytes 0 a
-    fails_with 2 "'--max-bytes': its value is missing" "$TENSOR" info a --max-bytes
+    fails_with 2 "'--max-bytes': missing value" "$TENSOR" info a --max-bytes
     fails_with 2 "'--format': expected npy or csv, got 'xml'" "$TENSOR" export --format xml a b
     fails_with 2 "'--format': expected npy or csv, got 'nothing'" "$TENSOR" export a b
     fails_with 2 "'--name'" "$TENSOR" import --format csv --out x a
@@ -146,11 +146,11 @@ END
 
     cp "$CASES/good.st.zst" sum.st.zst
     printf '\xa5' | dd of=sum.st.zst bs=1 seek=$((size - 2)) conv=notrunc status=none
-    fails_with 3 "checksum differs in the zstd frame that begins at byte 0" "$TENSOR" hash sum.st.zst
+    fails_with 3 "wrong checksum in the zstd frame that begins at byte 0" "$TENSOR" hash sum.st.zst
     [ -z "$output" ]
 
     { cat "$CASES/good.st.zst"; echo trailing; } >more.st.zst
-    fails_with 3 "what follows the last zstd frame at byte $size is no frame" "$TENSOR" hash more.st.zst
+    fails_with 3 "the bytes after the last zstd frame, from byte $size on, are not a frame" "$TENSOR" hash more.st.zst
     { cat "$CASES/good.st.zst"; zstd -q <"$CASES/trailing.safetensors"; } >twice.st.zst
     fails_with 3 "bytes follow the last tensor" "$TENSOR" hash twice.st.zst
     { cat "$CASES/good.st.zst"; head -c -1 "$CASES/good.st.zst"; } >second.st.zst

@@ -312,7 +312,7 @@ static status check_end(reading *r, error *err) {
 // The limit follows from the file's size, so that every file that was written can be read.
 static uint64_t default_limit(const reading *r, const char *path) {
     struct stat info;
-    const uint64_t most = zreader_most(r->z);
+    const uint64_t most = zreader_max_content(r->z);
     if (most != UINT64_MAX) return most;
     const bool file = stat(path, &info) == 0 && S_ISREG(info.st_mode);
     return file && (uint64_t)info.st_size > PIPE_MAX ? (uint64_t)info.st_size : PIPE_MAX;

@@ -3,7 +3,7 @@
 
 #include "audit/checks.h"
 
-// |z| below this: chance alone gives such a difference more than once in twenty times.
+// Below this |z|, chance alone gives such a difference more than once in twenty times.
 static const double Z_NOISE = 1.959963984540054;
 
 static void check_points(findings *a, const claim_statement *s) {
@@ -22,7 +22,7 @@ static void check_points(findings *a, const claim_statement *s) {
 
 // ---- More than chance? ---
 
-// Ranges and expectations have nothing to test.
+// Rows that were not measured and accuracies stated as ranges cannot be tested.
 static bool can_be_tested(const claim_row *r) {
     const stated *accuracy = &r->values[QUANTITY_ACCURACY];
     return r->measured && accuracy->given && !accuracy->is_range;
@@ -40,7 +40,7 @@ static bool has_z(const claim_statement *s) {
            s->than->values[QUANTITY_TEST_SAMPLES].given;
 }
 
-// Of all pairs that one statement calls alike, the one that is furthest apart speaks for it.
+// Of all pairs that one statement calls equal, only the pair that is furthest apart is reported.
 static bool is_furthest(const findings *a, const claim_statement *s) {
     for (size_t i = 0; i < a->claim->statement_count; i++) {
         const claim_statement *t = &a->claim->statements[i];

@@ -1,12 +1,12 @@
-// Were the rows of a comparison alike but for what is compared?
+// Do the rows of a comparison differ only in what is compared?
 #include <stdio.h>
 #include <string.h>
 
 #include "audit/checks.h"
 #include "audit/row.h"
 
-// Conditions that decide how long a training takes and how good it becomes. The global batch and
-// the learning rate stand for each other and are looked at together.
+// Conditions that determine how long training takes and how accurate the model becomes. The global
+// batch and the learning rate are related, so differences() counts them as one.
 static const quantity conditions[] = {QUANTITY_LOADER_WORKERS, QUANTITY_EPOCHS, QUANTITY_SAMPLES};
 enum { CONDITIONS = sizeof conditions / sizeof *conditions };
 
@@ -16,7 +16,7 @@ static bool parallel_differs(const claim_row *x, const claim_row *y) {
     return rows_differ_in_label(x, y, LABEL_STRATEGY) || rows_differ(x, y, QUANTITY_DEVICES);
 }
 
-// How many conditions differ, other than how the work was shared out.
+// The number of conditions that differ, other than how the work was divided.
 static int differences(const claim_row *x, const claim_row *y) {
     int n = rows_differ_in_batch(x, y) || rows_differ(x, y, QUANTITY_LR);
     for (int i = 0; i < CONDITIONS; i++) n += rows_differ(x, y, conditions[i]);
@@ -26,7 +26,7 @@ static int differences(const claim_row *x, const claim_row *y) {
 
 // ---- What it means -----------------------------------------------------------------------------
 
-// "80 x 1.80 s = 144 s", or only the total where it was stated.
+// "80 x 1.80 s = 144 s", or only the total if the claim states one.
 static phrase say_total(const findings *a, const claim_row *r) {
     phrase p;
     stated total = row_total(r);
@@ -39,7 +39,7 @@ static phrase say_total(const findings *a, const claim_row *r) {
     return p;
 }
 
-// An epoch may be faster where all that were needed are slower.
+// An epoch may be faster although the whole training is slower.
 static void say_epochs(findings *a, const claim_row *of, const claim_row *than) {
     const stated *x = &of->values[QUANTITY_SECONDS_PER_EPOCH];
     const stated *y = &than->values[QUANTITY_SECONDS_PER_EPOCH];
@@ -60,8 +60,8 @@ static void say_updates(findings *a, const claim_row *r) {
                     epochs->text, finding_show(steps.value * epochs->value).text);
 }
 
-// Rows that are like `of` in every condition and shared the work out otherwise: what `than` should
-// have been. True when `of` is faster than `than` but not than any of these.
+// Compares `of` with the rows that are like it in every condition and divide the work differently,
+// as `than` should. True if `of` is faster than `than` but not faster than any of these rows.
 static bool say_like_for_like(findings *a, const claim_row *of, const claim_row *than, quantity q) {
     enum { MOST = 4 };
     int rows = 0, faster = 0;
@@ -141,7 +141,7 @@ static void unlike_condition(findings *a, const claim_statement *s, quantity q) 
                                        : "the arms did not do the same work");
 }
 
-// Under DDP a batch may be a rank's or that of all.
+// Under DDP a batch may be that of one rank or that of all ranks.
 static void open_batch(findings *a, const claim_statement *s, const claim_row *r) {
     const stated *batch = &r->values[QUANTITY_BATCH], *devices = &r->values[QUANTITY_DEVICES];
     if (!row_batch_is_open(r)) return;
@@ -153,7 +153,7 @@ static void open_batch(findings *a, const claim_statement *s, const claim_row *r
     finding_so(a, "it cannot be said whether the arms took steps of the same size");
 }
 
-// A condition that only one of two rows gives: nobody can say whether they were alike.
+// A condition given for only one of the two rows: whether they are alike cannot be checked.
 static void one_sided(findings *a, const claim_statement *s, quantity q) {
     const claim_row *of = s->of, *than = s->than;
     const stated *x = &of->values[q], *y = &than->values[q];
@@ -177,15 +177,15 @@ static bool open_before(const findings *a, const claim_statement *s, const claim
     return false;
 }
 
-// Does the condition matter to what the statement says? Who prepares batches, and on which device,
-// is nothing to an accuracy.
+// Does the condition matter to the statement? The loader workers and the device do not affect an
+// accuracy.
 static bool matters(const claim_statement *s, int topic) {
     bool accuracy = s->kind == STATEMENT_SAME_ACCURACY || s->kind == STATEMENT_ACCURACY_DIFFERENCE;
     return statement_compares(s) &&
            !(accuracy && (topic == QUANTITY_LOADER_WORKERS || topic == LABEL_TOPIC(LABEL_DEVICE)));
 }
 
-// Once for two rows, however many statements are about them.
+// Reports a condition once per pair of rows, however many statements are about the pair.
 static bool is_due(const findings *a, const claim_statement *s, int topic) {
     for (const claim_statement *t = a->claim->statements; t < s; t++)
         if (matters(t, topic) && statements_meet(s, t)) return false;
@@ -203,8 +203,8 @@ static void check_labels(findings *a, const claim_statement *s) {
     }
 }
 
-// One difference is what a comparison is about: how the work was shared out, or, where that is
-// equal, one condition.
+// A comparison may differ in one thing: how the work was divided, or one condition if the division
+// is the same.
 void check_arms(findings *a, const claim_statement *s) {
     if (!statement_compares(s) || s->kind == STATEMENT_DIFFERENCE) return;
     const claim_row *of = s->of, *than = s->than;

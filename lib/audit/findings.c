@@ -8,7 +8,7 @@
 
 #include "base/memory.h"
 
-// ---- Where both sides stand ----
+// ---- Places ----
 
 static bool says_where(const claim_row *r) {
     return r && *r->where;
@@ -33,9 +33,9 @@ static void put_places(findings *a, text *out, subject s) {
     }
 }
 
-// ---- What the report says itself ----
+// ---- Answers of the report ----
 
-// Of these rows, or of all: a statement that names none is of the whole report.
+// Is the statement about these rows? One that names no row is about the whole report.
 static bool is_of(const claim_statement *says, subject s) {
     if (says->of_name && (!says->of || (says->of != s.of && says->of != s.than))) return false;
     return !says->than_name || (says->than && (says->than == s.of || says->than == s.than));
@@ -222,7 +222,7 @@ void findings_print_tally(const size_t counts[FINDING_KINDS], size_t claims, lan
     text_release(&tally);
 }
 
-// ---- Numbers in words ----
+// ---- Formatting numbers ----
 
 shown finding_show(double x) {
     shown s;

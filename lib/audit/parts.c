@@ -3,7 +3,7 @@
 
 #include "audit/checks.h"
 
-// What is named is all of the difference (overhead), or one cause among others (part).
+// The named cause is the whole difference (overhead), or one of several causes (part).
 static void check_overhead(findings *a, const claim_statement *s) {
     const stated *of = &s->of->values[QUANTITY_BATCH_MS], *ms = &s->values[QUANTITY_MS];
     const stated *than = &s->than->values[QUANTITY_BATCH_MS];

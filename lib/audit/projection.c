@@ -1,10 +1,10 @@
-// Projections to more devices than there were.
+// Projections to more devices than the claim measured.
 #include <math.h>
 
 #include "audit/checks.h"
 #include "audit/row.h"
 
-// A projected figure, and how it came about.
+// A projected figure, and how it was derived.
 typedef struct projected {
     const stated *from, *to; // the row's and the projected figure
     double factor;           // projected devices / the row's devices
@@ -21,7 +21,7 @@ static projected project(const claim_statement *s, quantity q) {
     return p;
 }
 
-// The time with the communication that the claim adds.
+// Is it the divided time plus the communication that the claim adds?
 static bool adds_communication(const claim_statement *s, quantity q, const projected *p) {
     const stated *ms = &s->values[QUANTITY_COMMUNICATION_MS];
     if (q != QUANTITY_BATCH_MS || !ms->given) return false;
@@ -36,7 +36,7 @@ static bool follows_ratio(const claim_statement *s, quantity q) {
     return interval_meet(interval_divide(s->than->values[q].range, speedup->range), to->range);
 }
 
-// Is the projected speed-up that of dividing by the devices, in one of the times?
+// Is the projected speed-up that of dividing by the number of devices, for one of the times?
 static bool ratio_divided(const claim_statement *s, quantity q) {
     const stated *speedup = &s->values[QUANTITY_RATIO], *of = &s->of->values[q];
     interval plain = interval_exact(project(s, q).factor);
@@ -76,8 +76,8 @@ static void no_communication(findings *a, const claim_statement *s) {
     if (begun) finding_so(a, "this is a bound that no machine reaches, not a measurement");
 }
 
-// A projected time must be the row's divided, the row's divided plus communication, or the other
-// arm's divided by the projected speed-up.
+// A projected time must be the row's time divided, that plus communication, or the other arm's time
+// divided by the projected speed-up.
 static void check_time(findings *a, const claim_statement *s, quantity q) {
     projected p = project(s, q);
     if (!p.to->given || !p.from->given || p.divided || adds_communication(s, q, &p)) return;
@@ -92,7 +92,7 @@ static void check_time(findings *a, const claim_statement *s, quantity q) {
     finding_so(a, "the projected figures contradict each other: at most one of them is right");
 }
 
-// The projected speed-up over the other arm, from any time that both have.
+// Checks the projected speed-up over the other arm, for every time that both have.
 static void check_ratio(findings *a, const claim_statement *s) {
     const stated *speedup = &s->values[QUANTITY_RATIO];
     const quantity *last = NULL;

@@ -57,7 +57,7 @@ stated row_steps(const claim_row *r) {
     return steps;
 }
 
-// Is the product of two given values; its text is left empty.
+// The product of two given values, with an empty text.
 static stated product(const stated *x, const stated *y) {
     stated p = {.given = x->given && y->given};
     if (!p.given) return p;

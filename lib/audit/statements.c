@@ -1,4 +1,4 @@
-// Statements about rows that are not there, batch sizes, code, and machines that were not there.
+// Statements about missing rows, batch sizes, code, and machines that were not measured.
 #include <stdio.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "audit/row.h"
 #include "base/cli.h"
 
-// ---- Rows that are not there -------------------------------------------------------------------
+// ---- Missing rows ------------------------------------------------------------------------------
 
 static void missing_row(findings *a, const claim_statement *s, const char *name,
                         const claim_row *row) {
@@ -32,7 +32,7 @@ void check_names(findings *a, const claim_statement *s) {
 
 // ---- Batch sizes -------------------------------------------------------------------------------
 
-// Without a figure the statement is "batch x devices", as such sentences are.
+// Without a figure, the statement means "batch x devices".
 static stated claimed_batch(const claim_statement *s) {
     const claim_row *r = s->of;
     const stated *devices = &r->values[QUANTITY_DEVICES];
@@ -74,7 +74,7 @@ void check_effective_batch(findings *a, const claim_statement *s) {
 
 // ---- Code --------------------------------------------------------------------------------------
 
-// Does the code set a value that the text does not have?
+// Does the code set a value that the text does not state?
 static void check_code_value(findings *a, const claim_statement *s, quantity q) {
     const stated *code = &s->values[q];
     const claim *c = a->claim;

@@ -1,4 +1,4 @@
-// What a row says about itself: do its times add up, and where do its figures come from?
+// Consistency of a row: do its times add up, and where do its figures come from?
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,11 +6,11 @@
 #include "audit/checks.h"
 #include "audit/row.h"
 
-// A total may hold this share more than its steps or epochs: starting up, and evaluation. Where
-// the claim says how much it holds (other_seconds), it must be that.
+// A total may exceed its steps or epochs by this share, for start-up and evaluation. If the claim
+// states the excess (other_seconds), the total must match it.
 static const double OVERHEAD = 0.1;
 
-// ---- Where figures come from -------------------------------------------------------------------
+// ---- Sources of figures ------------------------------------------------------------------------
 
 static bool has_figures(const claim_row *r) {
     for (int q = QUANTITY_TOTAL_SECONDS; q < QUANTITY_BY_PERCENT; q++)
@@ -26,8 +26,8 @@ static bool is_quoted(const claim_row *r) {
     return r->measured && r->source == SOURCE_NONE && has_figures(r);
 }
 
-// One finding for all rows of a sort, of which only the first are named; false where there are
-// none.
+// Adds one finding for all rows for which `is` holds, naming only the first few. Returns false if
+// there are none.
 static bool list_rows(findings *a, int topic, bool (*is)(const claim_row *), const char *what) {
     enum { NAMED = 6 };
     const claim *c = a->claim;
@@ -61,7 +61,7 @@ void check_sources(findings *a) {
 
 // ---- Times that must add up --------------------------------------------------------------------
 
-// A sum of parts, and the whole that was stated.
+// A sum of parts, and the stated whole.
 typedef struct parts {
     const char *what;
     phrase working; // "12500 steps/epoch x 25 epochs x 19.24 ms"
@@ -79,7 +79,7 @@ static bool adds_up(const parts *p) {
     return interval_meet(sum, p->whole->range);
 }
 
-// True when it found something: more lines may follow then.
+// Returns true if it began a finding, to which the caller may add lines.
 static bool check_whole(findings *a, const claim_row *r, const parts *p) {
     if (adds_up(p)) return false;
     double value = p->value + (p->other->given ? p->other->value : 0);
@@ -99,7 +99,7 @@ static bool check_whole(findings *a, const claim_row *r, const parts *p) {
     return true;
 }
 
-// The batch size with which the times of a row would work out. Not given where it lacks one.
+// The batch size at which the row's times would work out. Not given if the row lacks a figure.
 static stated implied_batch(const claim_row *r, interval step_seconds, double step_value) {
     const stated *v = r->values, *total = &v[QUANTITY_TOTAL_SECONDS];
     stated batch = {0};
@@ -111,7 +111,7 @@ static stated implied_batch(const claim_row *r, interval step_seconds, double st
     return batch;
 }
 
-// The batch by the time a batch took, and by load and update a step.
+// The batch size implied by the time per batch; below, by load and update per step.
 static stated implied_by_batch_time(const claim_row *r) {
     const stated *ms = &r->values[QUANTITY_BATCH_MS];
     if (!ms->given) return (stated){0};
@@ -169,8 +169,8 @@ static void check_epoch_time(findings *a, const claim_row *r) {
     (void)check_whole(a, r, &p);
 }
 
-// The least that a step can take: all of load and update without loader workers; with them loading
-// may be spread over these and hidden behind the update.
+// The least time of a step: all of load and update without loader workers. With workers, loading
+// may be spread over them and hidden behind the update.
 static double least_step(const claim_row *r) {
     interval load = r->values[QUANTITY_LOAD_SECONDS].range;
     interval update = r->values[QUANTITY_UPDATE_SECONDS].range;
@@ -205,8 +205,8 @@ static void check_phases(findings *a, const claim_row *r) {
 
 // ---- Batch sizes and accuracies ----------------------------------------------------------------
 
-// Do the times of all arms that state no batch imply one size? (The times of one that does are held
-// against its own.) Only what is more than the overhead that a total may hold counts.
+// Do the times of all arms that state no batch imply the same size? (An arm that states one is
+// checked against it.) Only differences above the overhead allowed in a total count.
 static void check_implied(findings *a, stated (*implied)(const claim_row *)) {
     const claim *c = a->claim;
     const claim_row *first = NULL;
@@ -257,7 +257,7 @@ static void check_global_batch(findings *a, const claim_row *r) {
     finding_so(a, "the number of updates and the learning rate a sample are not what they seem");
 }
 
-// A proportion of n samples is one of n + 1 values.
+// The proportion of n samples can take n + 1 values.
 static void check_proportion(findings *a, const claim_row *r) {
     const stated *v = r->values, *accuracy = &v[QUANTITY_ACCURACY];
     if (!accuracy->given || !v[QUANTITY_TEST_SAMPLES].given) return;
@@ -276,7 +276,7 @@ static void check_proportion(findings *a, const claim_row *r) {
 
 // ---- Lists of figures ---------------------------------------------------------------------------
 
-// The sum of a list, each weighted by one of another (NULL: by 1).
+// The sum of a list, each item weighted by the item of another list (NULL: by 1).
 static interval weigh(const stated_list *l, const stated_list *by, double *value) {
     interval sum = {0, 0};
     *value = 0;
@@ -300,7 +300,7 @@ static void check_epoch_list(findings *a, const claim_row *r) {
     (void)check_whole(a, r, &p);
 }
 
-// Accuracies of the classes, with the number of samples of each, make up that of all.
+// Weighted by their numbers of samples, the classes' accuracies must give the overall accuracy.
 static void check_class_list(findings *a, const claim_row *r) {
     const stated_list *classes = &r->series[SERIES_CLASS_ACCURACIES];
     const stated_list *samples = &r->series[SERIES_CLASS_SAMPLES];

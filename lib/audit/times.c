@@ -6,7 +6,7 @@
 #include "audit/checks.h"
 #include "audit/row.h"
 
-// Two bases of one comparison may differ by this: a total holds starting up and evaluation.
+// Two bases of one comparison may differ by this: a total includes start-up and evaluation.
 static const double OVERHEAD = 0.1;
 
 // How much longer the first row took than the second, by one basis.
@@ -46,7 +46,7 @@ static int readings(const claim_statement *s) {
     return is_percent(s) ? 2 : 1;
 }
 
-// The amount that a ratio of times t gives.
+// The stated amount that corresponds to a ratio of times t.
 static double amount(const claim_statement *s, int reading, double t) {
     bool slower = s->kind == STATEMENT_SLOWER;
     double grown = slower ? t : 1 / t;
@@ -59,7 +59,7 @@ static interval amounts(const claim_statement *s, int reading, interval t) {
     return (interval){fmin(x, y), fmax(x, y)};
 }
 
-// The ratio of times that a stated amount x means: the inverse of amount().
+// The ratio of times that corresponds to a stated amount x: the inverse of amount().
 static double meant(const claim_statement *s, int reading, double x) {
     double grown = x;
     if (is_percent(s)) grown = reading ? (x < 100 ? 1 / (1 - x / 100) : INFINITY) : 1 + x / 100;
@@ -72,7 +72,7 @@ static interval meant_range(const claim_statement *s, int reading) {
     return (interval){fmin(low, high), fmax(low, high)};
 }
 
-// Does the ratio give what is stated, or at least its direction where no amount is?
+// Does the ratio match the stated amount, or its direction if no amount is stated?
 static bool agrees(const claim_statement *s, const time_ratio *t) {
     if (!amount_of(s)->given)
         return s->kind == STATEMENT_SLOWER ? t->range.high > 1 : t->range.low < 1;
@@ -128,7 +128,7 @@ static void say_basis(findings *a, const claim_statement *s, quantity basis) {
 
 // ---- One statement -----------------------------------------------------------------------------
 
-// Nothing to recompute from. What a speed-up would mean for each device is said all the same.
+// There is nothing to recompute from. The speed-up per device is still printed.
 static void unsupported(findings *a, const claim_statement *s) {
     const stated *of = &s->of->values[QUANTITY_DEVICES], *than = &s->than->values[QUANTITY_DEVICES];
     finding_add(a, FINDING_UNSUPPORTED, subject_of(TOPIC_SOURCE, s), "%s: no row has the times",
@@ -155,7 +155,7 @@ static void check_amount(findings *a, const claim_statement *s) {
         if (agrees(s, &t)) agreeing++;
     }
     if (!found) {
-        // That rows are expectations is said of the rows.
+        // check_sources() already reports rows that were not measured.
         if (s->of->measured && s->than->measured) unsupported(a, s);
         return;
     }
@@ -166,10 +166,10 @@ static void check_amount(findings *a, const claim_statement *s) {
     finding_so(a, "the figure is not that of the rows, and theirs is what was measured");
 }
 
-// ---- Several figures for one thing -------------------------------------------------------------
+// ---- Several figures for one comparison --------------------------------------------------------
 
-// Must two bases give one ratio? A total and an epoch when both rows had as many epochs; a batch
-// and one of these when they also had as many steps.
+// Must two bases give the same ratio? A total and an epoch must if both rows had the same number of
+// epochs; a batch and one of these, if they also had the same number of steps.
 static bool must_agree(const claim_statement *s, quantity x, quantity y) {
     bool total = x == QUANTITY_TOTAL_SECONDS || y == QUANTITY_TOTAL_SECONDS;
     bool batch = x == QUANTITY_BATCH_MS || y == QUANTITY_BATCH_MS;
@@ -186,7 +186,7 @@ static bool bases_differ(const claim_statement *s, quantity x, quantity y) {
     return !interval_meet(wide, u.range);
 }
 
-// Once for two rows, however many statements are about them.
+// Reports once per pair of rows, however many statements are about the pair.
 static void check_bases(findings *a, const claim_statement *s) {
     bool differ = false;
     for (const claim_statement *t = a->claim->statements; t < s; t++)
@@ -208,7 +208,7 @@ static void check_bases(findings *a, const claim_statement *s) {
         "one of these times is wrong: both arms took as many steps, so the ratios must be equal");
 }
 
-// Can both be true, in any reading of either?
+// Can both statements be true, in any reading of either?
 static bool compatible(const claim_statement *s, const claim_statement *t) {
     for (int i = 0; i < readings(s); i++)
         for (int k = 0; k < readings(t); k++) {
@@ -219,7 +219,7 @@ static bool compatible(const claim_statement *s, const claim_statement *t) {
     return false;
 }
 
-// Statements in different times are held against each other by their rows (check_bases).
+// Statements about different times are compared through their rows (check_bases).
 static bool about_one_basis(const claim_statement *s, const claim_statement *t) {
     return s->basis == QUANTITIES || t->basis == QUANTITIES || s->basis == t->basis;
 }
@@ -240,7 +240,7 @@ static void check_others(findings *a, const claim_statement *s) {
 
 // ---- Differences -------------------------------------------------------------------------------
 
-// A column of differences in a table is arithmetic, and claims nothing beyond it.
+// A column of differences in a table states only arithmetic.
 static void check_difference(findings *a, const claim_statement *s) {
     for (int q = 0; q < QUANTITIES; q++) {
         const stated *of = &s->of->values[q], *than = &s->than->values[q], *d = &s->values[q];

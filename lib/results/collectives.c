@@ -47,7 +47,7 @@ static status read_items(collectives *c, error *err) {
     return STATUS_OK;
 }
 
-// "cuda:0, cuda:1" of what parameters.devices lists; nothing of a cpu.
+// Lists parameters.devices as "cuda:0, cuda:1"; leaves NULL for a CPU.
 static status read_devices(collectives *c, error *err) {
     const yaml_node *list = yaml_get(c->root, "parameters.devices");
     for (size_t i = 0; list && list->kind == YAML_SEQUENCE && i < list->count; i++) {

@@ -13,7 +13,7 @@ ESTIMATE(total, s->compared->total)
 ESTIMATE(accuracy, ((estimate){s->compared->accuracy_difference, s->compared->accuracy_range}))
 ESTIMATE(share, s->share)
 
-// How much of the ideal speed-up came: of the baseline's, by its ranks.
+// The share of the ideal speed-up over the baseline that was reached; the ratio of ranks is ideal.
 static estimate efficiency(const joint_subject *s) {
     const double ideal =
         (double)s->runs->runs[0]->world_size / (double)s->against->runs[0]->world_size;
@@ -21,7 +21,7 @@ static estimate efficiency(const joint_subject *s) {
     return (estimate){e->value / ideal, {e->range.low / ideal, e->range.high / ideal}};
 }
 
-// Of this machine, with a reason instead where there is no prediction; and of more devices.
+// Predictions for this machine, and for more devices. NAN if there is a reason against them.
 #define PREDICTED(name, expression) \
     ESTIMATE(name, ((estimate){s->predicted->reason ? NAN : (expression), {NAN, NAN}}))
 #define PARTS(name, parts)                                             \

@@ -9,14 +9,13 @@
 #include "results/execution.h"
 #include "results/steps.h"
 
-// ---- Values that do not stand in the manifest as they are, or that a rebuilt run has otherwise
-// ----
+// ---- Values computed from the manifest, or differently for a rebuilt run ----
 
 static double known(int64_t count) {
     return count < 0 ? NAN : (double)count;
 }
 
-// Microseconds a sample, from milliseconds a step: of steps of any size the same unit.
+// Converts milliseconds per step to microseconds per sample: the same unit for all batch sizes.
 static double samples_scale(const run *r) {
     return 1000 * (double)r->steps / (double)r->epoch_count / (double)r->samples;
 }
@@ -53,8 +52,8 @@ VALUE(epoch_loss, r->epochs[member].loss)
 VALUE(epoch_accuracy, r->epochs[member].accuracy)
 VALUE(epoch_seconds, r->epochs[member].seconds)
 
-// The share of a step that some phases have. This is the definition of a busy fraction: what is
-// neither copying, reducing nor waiting.
+// The share of a step taken by phases of these kinds. This defines the busy fraction: time spent
+// neither copying, nor reducing, nor waiting.
 static double share_of(const run *r, bool copying, bool reducing, bool waiting) {
     const run_split split = run_time_split(r);
     const double ms = (copying ? split.phase[RUN_COPY] : 0) +
@@ -87,7 +86,7 @@ static interval range_of_class(const run *r, size_t member) {
     return statistics_wilson(r->classes[member].right, r->classes[member].count);
 }
 
-// ---- Of what they are computed again ----
+// ---- Counts that they are recomputed over ----
 
 static double steps_of_epoch(const run *r) {
     return r->epoch_count ? (double)((size_t)r->steps / r->epoch_count) : 0;
@@ -296,7 +295,7 @@ bool metric_has_mean(const metric_row *m) {
 
 // ---- Members ----
 
-// A list of the manifest.
+// Counts the items of a list in the manifest.
 static status count_items(const run *r, const char *path, size_t *count, error *err) {
     const yaml_node *list = yaml_get(r->train, path);
     if (list && list->kind != YAML_SEQUENCE) return yaml_error(list, err, "expected a list");
@@ -304,7 +303,7 @@ static status count_items(const run *r, const char *path, size_t *count, error *
     return STATUS_OK;
 }
 
-// The GPUs, if the driver said something of one.
+// Counts the GPUs, if the driver reported on any.
 static size_t count_gpus(const run *r) {
     const yaml_node *list = yaml_get(r->train, "run.gpus");
     if (!run_has_time(r) || !list || list->kind != YAML_SEQUENCE) return 0;
@@ -342,14 +341,14 @@ status metric_members(const metric_row *m, const run *r, size_t *count, error *e
     return STATUS_OK;
 }
 
-// `pattern` with `member` in the place of "#".
+// Returns `pattern` with `member` in place of "#".
 static char *put_member(const char *pattern, const char *member, error *err) {
     const int before = (int)strcspn(pattern, "#");
     if (!pattern[before]) return memory_string(pattern, err);
     return memory_format(err, "%.*s%s%s", before, pattern, member, pattern + before + 1);
 }
 
-// Names count epochs and executions from 1, keys from 0.
+// Numbers epochs and executions from 1 in names, from 0 in keys.
 static char *put_place(const char *pattern, size_t place, error *err) {
     char number[24];
     snprintf(number, sizeof number, "%zu", place);
@@ -403,7 +402,7 @@ status metric_value(const metric_row *m, const run *r, size_t member, double *va
     size_t members = 1;
     status rc = STATUS_OK;
     *value = NAN;
-    // An execution has its number among several from the run that it is one of.
+    // The caller gives an execution's number among several: `r` is only one of them.
     if (m->over != OVER_EXECUTIONS) TRY(metric_members(m, r, &members, err));
     if (m->over != OVER_EXECUTIONS && member >= members) goto out;
     if (m->value) {

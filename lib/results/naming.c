@@ -35,7 +35,7 @@ static status check_entry(const yaml_node *entry, error *err) {
     return STATUS_OK;
 }
 
-// Two entries of one name would be repeats of one experiment.
+// Two entries of the same name would be taken for repeats of one experiment.
 static status check_name(const yaml_node *entries, size_t at, error *err) {
     const char *name = run_text(entries->items[at], "name");
     for (size_t i = 0; i < at; i++)
@@ -44,7 +44,7 @@ static status check_name(const yaml_node *entries, size_t at, error *err) {
     return STATUS_OK;
 }
 
-// How many runs the entries name, a run of several entries several times.
+// Counts the runs of all entries; a run of several entries counts once for each.
 static status count_runs(const yaml_node *root, size_t *count, error *err) {
     const yaml_node *entries = yaml_find(root, "runs");
     *count = 0;
@@ -83,7 +83,7 @@ static status name_run(run *r, const yaml_node *entry, error *err) {
     return target ? yaml_number(target, "target_accuracy", &r->target, err) : STATUS_OK;
 }
 
-// The runs of one entry, behind those that are in `runs`.
+// Appends the runs of one entry to `runs`.
 static status add_entry(const run_list *list, const yaml_node *entry, run *runs, size_t *count,
                         error *err) {
     const yaml_node *keys = yaml_find(entry, "keys");
@@ -101,7 +101,7 @@ static status add_entry(const run_list *list, const yaml_node *entry, run *runs,
     return STATUS_OK;
 }
 
-// A run that no entry names would be left out in silence.
+// Without this check, a run that no entry names would be dropped silently.
 static status check_named(const run_list *list, const yaml_node *entries, error *err) {
     for (size_t i = 0; i < list->count; i++) {
         const run *r = &list->runs[i];

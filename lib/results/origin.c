@@ -20,7 +20,7 @@ static char *join(const char *folder, const char *path, error *err) {
     return *path == '/' ? memory_string(path, err) : memory_format(err, "%s/%s", folder, path);
 }
 
-// Takes the last part off. False when there is none to take: nothing yet, or "..".
+// Removes the last part. False if there is none to remove: the path is empty, or ends in "..".
 static bool remove_part(text *t) {
     if (!t->length) return false;
     char *slash = strrchr(t->data, '/'), *last = slash ? slash + 1 : t->data;
@@ -75,14 +75,14 @@ status origin_of(const char *folder, const yaml_node *input, char **maker, yaml_
     return rc;
 }
 
-// An input's content hash; of a shard, that of the file that it was cut from.
+// An input's content hash; for a shard, that of the file that it was cut from.
 static const char *source_of(const yaml_node *input) {
     const char *source = run_text(input, "source");
     return *source ? source : run_text(input, "content");
 }
 
-// The first input is the training data (all inputs of one source, when it is in shards), then comes
-// the test data, if there is any.
+// The first input is the training data (or the first inputs, if it is in shards of one source); the
+// test data follows, if there is any.
 const char *origin_train_data(const run *r) {
     const yaml_node *input = r->train ? yaml_get(r->train, "inputs.0") : NULL;
     return input ? source_of(input) : "";
@@ -91,7 +91,7 @@ const char *origin_train_data(const run *r) {
 const char *origin_test_data(const run *r) {
     const yaml_node *root = r->evaluate ? r->evaluate : r->train;
     const yaml_node *inputs = root ? yaml_find(root, "inputs") : NULL;
-    // Without an evaluation the accuracy is the trainer's own; it has none without test data.
+    // Without an evaluation the accuracy is the trainer's own; without test data there is none.
     if (!inputs || isnan(r->accuracy)) return "";
     const char *first = inputs->count ? source_of(inputs->items[0]) : "";
     for (size_t i = 1; i < inputs->count; i++)

@@ -14,7 +14,7 @@ verdict verdict_identical(void) {
     return v;
 }
 
-// What follows from the p-values, where nothing is lacking.
+// Derives the verdict from the p-values, unless something is lacking.
 static void settle(verdict *v) {
     if (v->lack != LACK_NOTHING || v->kind == VERDICT_COST || v->kind == VERDICT_IDENTICAL) return;
     const bool differs = v->adjusted < alpha;
@@ -68,9 +68,9 @@ verdict verdict_on_time(const timed_side *subject, const timed_side *baseline, t
 
 // ---- Accuracy ----
 
-// An accuracy is a whole number of samples: seeds that differ by equally many may still differ by
-// that rounding, whose variance is a twelfth of a sample's on each side.
-// How many samples there were is not always known: then a difference without spread has no error.
+// An accuracy is a whole number of samples, so seeds with equal differences may still differ by
+// that rounding, whose variance is a twelfth of a sample's on each side. If the number of samples
+// is unknown, a difference without spread has no error.
 static double with_rounding(double spread, size_t seeds, int64_t samples) {
     if (samples > 0) return fmax(spread, 1 / (double)samples / sqrt(6.0 * (double)seeds));
     return spread > 1e-9 ? spread : NAN;
@@ -101,7 +101,7 @@ verdict verdict_on_models(int64_t only_subject, int64_t only_baseline, int64_t s
     return v;
 }
 
-// ---- Many verdicts ----
+// ---- Families of verdicts ----
 
 static size_t count_tests(verdict *const *family, size_t count) {
     size_t tests = 0;
@@ -110,8 +110,8 @@ static size_t count_tests(verdict *const *family, size_t count) {
     return tests;
 }
 
-// Holm: the k-th smallest of m p-values counts m - k + 1 times, and none less than one before it.
-// With equal ones the place of the first counts.
+// Holm: the k-th smallest of m p-values is multiplied by m - k + 1, and is at least as large as the
+// one before it. Equal values use the k of the first.
 static double holm(verdict *const *family, size_t count, size_t tests, double p) {
     double adjusted = 0;
     for (size_t i = 0; i < count; i++) {

@@ -9,7 +9,7 @@ static double percent_more(double times_as_fast) {
     return 100 * (1 / times_as_fast - 1);
 }
 
-// What it costs here.
+// Appends the range of the cost on this machine.
 static void append_cost(text *out, const comparison *c, language l) {
     const double least = percent_more(c->speedup.range.high),
                  most = percent_more(c->speedup.range.low);
@@ -25,7 +25,7 @@ static void append_cost(text *out, const comparison *c, language l) {
         text_format(out, words_in(l, "takes between %s %% less and %s %% more"), low, high);
 }
 
-// "on these 2 cores; says nothing about 4 devices".
+// Appends "on these 2 cores; says nothing about 4 devices".
 static void append_place(text *out, const run *crowded, language l) {
     const bool ranks = crowded->host_ranks > 1;
     const int64_t needed = ranks ? crowded->host_ranks : crowded->host_ranks * crowded->threads;
@@ -40,7 +40,7 @@ static void append_place(text *out, const run *crowded, language l) {
                 (long long)needed);
 }
 
-// With its interval, or else the spread of its epochs.
+// Appends the ratio with its interval, or else the spread over epochs.
 static void append_ratio(text *out, const comparison *c, language l) {
     const double times = c->speedup.value;
     const bool among_epochs = isnan(c->speedup.range.low), longer = times < 1;
@@ -53,7 +53,7 @@ static void append_ratio(text *out, const comparison *c, language l) {
     if (!isnan(range.low) && among_epochs) text_append(out, words_in(l, " over epochs"));
 }
 
-// Why there is none, and how to get one.
+// Appends why there is no verdict, and how to get one.
 static void append_lack(text *out, const comparison *c, verdict_length length, language l) {
     const verdict *v = &c->time;
     const size_t least = v->subject < v->baseline ? v->subject : v->baseline;
@@ -141,7 +141,7 @@ void verdict_append_points(text *out, const comparison *c, language l) {
         text_format(out, " [%+.2f, %+.2f]", 100 * range.low, 100 * range.high);
 }
 
-// "p = 0.01, paired t-test over 3 seeds".
+// Appends "p = 0.01, paired t-test over 3 seeds".
 static void append_test(text *out, const verdict *v, language l) {
     append_p(out, v, l);
     text_append(out, words_in(l, ", "));
@@ -151,7 +151,7 @@ static void append_test(text *out, const verdict *v, language l) {
                 v->subject);
 }
 
-// `format` takes the margin, where it names one, and the test.
+// The format takes the margin, if it mentions one, and the test.
 static const char *accuracy_format(const verdict *v, bool *margin) {
     const bool models = verdict_is_of_models(v);
     *margin = v->kind == VERDICT_SAME || v->kind == VERDICT_SMALL;

@@ -12,7 +12,7 @@
 #include "results/rebuild.h"
 #include "results/steps.h"
 
-// A run, and what one of its files makes of it.
+// A run, and the run rebuilt from one of its files.
 typedef struct verifying {
     const run *r;
     const rebuilt *b;
@@ -29,7 +29,7 @@ static status tell(const verifying *v, const char *name, double value, double ag
                             value, v->folder, again, v->folder, v->b->file);
 }
 
-// Of a table too large to be figures the manifest holds every count, too.
+// A confusion matrix too large for figures is still in the manifest: every count is checked.
 static status count_members(const metric_row *m, const run *r, size_t *count, error *err) {
     if (m->over != OVER_CONFUSION) return metric_members(m, r, count, err);
     *count = r->confusion ? r->class_count * r->class_count : 0;
@@ -67,7 +67,7 @@ out:
     return rc;
 }
 
-// ---- Numbers that stand beside them ----
+// ---- Other numbers of the manifest ----
 
 static status verify_number(const verifying *v, const yaml_node *node, const char *key,
                             double again) {
@@ -77,7 +77,7 @@ static status verify_number(const verifying *v, const yaml_node *node, const cha
     return rc == STATUS_OK && !metric_agrees(like, value, again) ? tell(v, key, value, again) : rc;
 }
 
-// Samples that the steps of an epoch take.
+// Counts the samples of an epoch's steps.
 static double count_samples(const run *r) {
     const size_t count = r->epoch_count ? (size_t)r->steps / r->epoch_count : 0;
     double sum = 0;
@@ -85,7 +85,7 @@ static double count_samples(const run *r) {
     return count ? sum : NAN;
 }
 
-// What the last test said, the phases of the epoch that warms up, and the model.
+// Checks the last test, the sample count, the phases of the warm-up epoch, and the model.
 static status verify_training(const verifying *v) {
     const run *r = v->r, *again = &v->b->run;
     const double last = r->epoch_count ? again->epochs[r->epoch_count - 1].accuracy : NAN;
@@ -105,7 +105,7 @@ out:
     return rc;
 }
 
-// A class that is missing from the list takes its samples with it.
+// A class missing from the list shows in the number of samples.
 static status verify_test(const verifying *v) {
     const run *r = v->r, *again = &v->b->run;
     status rc;
@@ -183,7 +183,7 @@ out:
     return rc;
 }
 
-// ---- All of a report ----
+// ---- All runs of a report ----
 
 status verify_results(const results *r, error *err) {
     manifest_findings f = {0};

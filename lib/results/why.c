@@ -1,4 +1,4 @@
-// --why: the way back from a figure to the first bytes.
+// --why: traces a figure back to the first bytes.
 #include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -11,13 +11,13 @@
 #include "results/rebuild.h"
 #include "results/results.h"
 
-// What is told, and the first thing on the way that is not as it should be.
+// The output, and the first thing on the way that is not as recorded.
 typedef struct trail {
     text *out;
-    char broken[512]; // "" while all agrees
+    char broken[512]; // "" while everything agrees
 } trail;
 
-// A line at `depth`, with what it is about in a column of its own.
+// Writes a line at `depth`, with its subject in a separate column.
 static void tell(trail *t, int depth, const char *what, const char *format, ...) PRINTF_LIKE(4, 5);
 static void tell(trail *t, int depth, const char *what, const char *format, ...) {
     char line[1024];
@@ -44,7 +44,7 @@ enum { DEPTH_MAX = 16 };
 static status walk_inputs(trail *t, int depth, const char *folder, const yaml_node *root,
                           error *err);
 
-// Is the input what the stage before it recorded as its output?
+// Is the input the output recorded by the stage before it?
 static void check_maker(trail *t, int depth, const yaml_node *input, const char *maker,
                         const yaml_node *root) {
     const char *name = origin_base_name(run_text(input, "path"));
@@ -58,7 +58,7 @@ static void check_maker(trail *t, int depth, const yaml_node *input, const char 
     break_trail(t, "'%s/%s' was made again since it was read", maker, name);
 }
 
-// The origin of a dataset: the archive and the pinned members in it.
+// Writes the origin of a dataset: the archive and its pinned members.
 static void tell_archive(trail *t, int depth, const yaml_node *root) {
     const char *from = run_text(root, "run.source.from"),
                *hash = run_text(root, "run.source.sha256");
@@ -92,7 +92,7 @@ static status walk_input(trail *t, int depth, const char *folder, const yaml_nod
     return rc;
 }
 
-// Shards of one source are one input: the first stands for all.
+// Shards of one source are one input, represented by the first.
 static bool same_shards(const yaml_node *a, const yaml_node *b) {
     const char *source = run_text(a, "source");
     return *source && strcmp(source, run_text(b, "source")) == 0;
@@ -115,7 +115,7 @@ static status walk_inputs(trail *t, int depth, const char *folder, const yaml_no
 
 // ---- Figures ----
 
-// The file of the figure's run that it is computed again from.
+// Rebuilds the figure's run from the file that the figure is recomputed from.
 static status rebuild(const figure *f, rebuilt *b, error *err) {
     return f->row->file == FILE_STEPS ? rebuild_from_steps(f->run, b, err)
                                       : rebuild_from_predictions(f->run, b, err);
@@ -177,7 +177,7 @@ static void tell_value(trail *t, int depth, const figure *f) {
                     gap, f->note);
 }
 
-// Does the figure come from several executions of its run, and not from a manifest of one?
+// Does the figure come from several executions of its run?
 static bool is_pooled(const figure *f) {
     return f->run && run_execution_count(f->run) > 1 && !*f->source;
 }
@@ -185,7 +185,7 @@ static bool is_pooled(const figure *f) {
 static status explain_run_figure(const results *r, trail *t, int depth, const figure *f,
                                  error *err);
 
-// The same figure of every execution; the number of executions: where they lie.
+// Explains the same figure of every execution, if there are several.
 static status explain_executions(const results *r, trail *t, int depth, const figure *f,
                                  error *err) {
     const run *one = f->run;
@@ -226,7 +226,7 @@ static status explain_group(const results *r, trail *t, const group *g, const ch
     return STATUS_OK;
 }
 
-// A figure of several runs: the figures that it is made of.
+// Explains a figure of several runs by the figures that it is computed from.
 static status explain_joint_figure(const results *r, trail *t, const figure *f, error *err) {
     tell_value(t, 0, f);
     if (*f->source) tell(t, 1, "with", "%s", f->source);

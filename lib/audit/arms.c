@@ -10,7 +10,7 @@
 static const quantity conditions[] = {QUANTITY_LOADER_WORKERS, QUANTITY_EPOCHS, QUANTITY_SAMPLES};
 enum { CONDITIONS = sizeof conditions / sizeof *conditions };
 
-// ---- Differences between two rows ---------------------------------------------------------------
+// ---- Differences between two rows --------------------------------------------------------------
 
 static bool parallel_differs(const claim_row *x, const claim_row *y) {
     return rows_differ_in_label(x, y, LABEL_STRATEGY) || rows_differ(x, y, QUANTITY_DEVICES);
@@ -24,7 +24,7 @@ static int differences(const claim_row *x, const claim_row *y) {
     return n;
 }
 
-// ---- Consequences -------------------------------------------------------------------------------
+// ---- Consequences ------------------------------------------------------------------------------
 
 // "80 x 1.80 s = 144 s", or only the total if the claim states one.
 static phrase say_total(const findings *a, const claim_row *r) {

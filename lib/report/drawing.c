@@ -8,10 +8,10 @@
 #include "base/printable.h"
 #include "report/plot.h"
 
-// How gnuplot writes DRAWING_HATCH.
+// DRAWING_HATCH as gnuplot writes it.
 static const char hatch_fill[] = "'rgb(  1,   2,   3)'";
 
-// One takes a fraction of a second; a program that takes this long will not end.
+// In seconds. A drawing takes a fraction of a second; gnuplot that takes this long has hung.
 enum { PATIENCE = 60 };
 
 // ---- Running gnuplot ----
@@ -78,8 +78,8 @@ static void escape_attribute(text *out, const char *string) {
     }
 }
 
-// Text inherits font and colour from the page, nothing has an id that another drawing may have, and
-// the size is a viewBox alone.
+// Text inherits font and colour from the page, ids cannot clash with those of other drawings, and
+// the size is only a viewBox.
 static void clean(text *svg, const char *id, const char *title, int height) {
     remove_between(svg, "<?xml", "?>");
     remove_between(svg, "<svg", ">");
@@ -90,11 +90,11 @@ static void clean(text *svg, const char *id, const char *title, int height) {
     remove_between(svg, " font-family=\"", "\"");
     remove_between(svg, " id=\"", "\"");
     remove_between(svg, " color=\"", "\"");
-    remove_between(svg, "<use xlink:href='#gpDot'", "/>"); // of whiskers, and of no size
+    remove_between(svg, "<use xlink:href='#gpDot'", "/>"); // of whiskers, with no size
     remove_empty_groups(svg);
     char own[64];
     snprintf(own, sizeof own, "href='#%s-dot'", id);
-    text_replace(svg, "xlink:href='#gpPt6'", own); // the only symbol that scripts here use
+    text_replace(svg, "xlink:href='#gpPt6'", own); // the only symbol used by the scripts
     snprintf(own, sizeof own, "'url(#%s-hatch)'", id);
     text_replace(svg, hatch_fill, own);
     text_replace(svg, "' color='", "' fill='");

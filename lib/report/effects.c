@@ -7,9 +7,9 @@
 
 #include "report/sections.h"
 
-// ---- What it is about ----
+// ---- Factors and changes ----
 
-// NULL: the rest.
+// NULL for other names.
 static const char *factor_message(const char *name) {
     static const struct {
         const char *name;
@@ -79,10 +79,10 @@ const char *effect_published_unit(const char *key) {
     return strcmp(key, "total_seconds") == 0 ? WORD("%s s") : WORD("%s s an epoch");
 }
 
-// More digits than anybody reads are rounded.
+// Rounds numbers with more digits than are useful.
 static void append_number(text *out, const char *number) {
     enum { DIGITS_SHOWN = 8 };
-    if (!number) return; // no figure at all: it was never checked
+    if (!number) return; // no figure: the input was never checked
     if (strlen(number) > DIGITS_SHOWN)
         text_format(out, "%.5g", strtod(number, NULL));
     else
@@ -98,7 +98,7 @@ void effect_append_figure(text *out, const yaml_node *node) {
     if (!range) append_number(out, node->text);
 }
 
-// One figure of an entry; nothing where it has none.
+// Appends one figure of an entry; nothing if it has none.
 static void append_published(const results *r, text *out, const yaml_node *entry, const char *key) {
     const yaml_node *node = yaml_find(entry, key);
     text value;
@@ -117,7 +117,7 @@ void effect_append_published(const results *r, text *out, const planned *one, bo
     const yaml_node *list = yaml_find(one->entry, "published");
     for (size_t i = 0; list && list->kind == YAML_SEQUENCE && i < list->count; i++) {
         const char *source = run_text(list->items[i], "source");
-        // Each source once, with the entry that the walk takes.
+        // Each source once, with the entry that the walk uses.
         if (published_entry(one->entry, source, NULL) != list->items[i]) continue;
         text figures;
         text_init(&figures, out->err);

@@ -47,7 +47,7 @@ static status section_plan(const results *r, document *d, bool draw, error *err)
     return r->plan.ladder ? section_ladder(r, d, draw, err) : section_study(r, d, draw, err);
 }
 
-// The author's own words: UTF-8, at most so many bytes.
+// The limit on the author's text, in bytes of UTF-8.
 enum { DISCUSSION_MAX = 1 << 18 };
 
 static bool is_text(const char *written, size_t bytes) {
@@ -57,7 +57,7 @@ static bool is_text(const char *written, size_t bytes) {
 }
 
 static status section_discussion(const results *r, const char *path, document *d, error *err) {
-    static const char mark[] = "\xef\xbb\xbf"; // which some editors put before UTF-8
+    static const char mark[] = "\xef\xbb\xbf"; // written before UTF-8 by some editors
     char *written = memory_new(DISCUSSION_MAX + 2, 1, err);
     FILE *file = fopen(path, "re");
     status rc = STATUS_FAILED;
@@ -84,7 +84,7 @@ out:
     return rc;
 }
 
-// What comes before the discussion.
+// Composes all sections before the discussion.
 static status compose_results(const results *r, document *d, error *err) {
     const bool draws_accuracy = r->plan.count || any_speedup(r);
     status rc = STATUS_OK;
@@ -157,7 +157,7 @@ static status write_outputs(const results *r, const document *d, const char *fol
     document_to_markdown(d, &markdown);
     document_to_latex(d, &latex);
     figures_to_csv(&r->figures, &csv);
-    // A part that ran out of memory, a mark perhaps, may have been dropped by whoever asked for it.
+    // A caller may have dropped a part of the page that ran out of memory, such as a mark.
     TRY(error_status(err));
     TRY(write_output(folder, "report.html", &html, m, err));
     TRY(write_output(folder, "report.md", &markdown, m, err));
@@ -182,7 +182,7 @@ static status write_figure(const block *b, const char *folder, manifest *m, erro
     TRY(output_make_folder(folder, err));
     document_figure_to_svg(b, &svg);
     TRY(write_output(folder, drawn, &svg, m, err));
-    // Without the tool that converts them LaTeX leaves the drawings out.
+    // If the converter is missing, LaTeX omits the drawings.
     TRY(plot_to_pdf(&svg, &pdf, err));
     if (pdf.length) TRY(write_output(folder, printed, &pdf, m, err));
 out:
@@ -206,13 +206,13 @@ status report_record(const results *r, const report_options *o, manifest *m, err
     status rc;
     TRY(results_record(r, m, err));
     TRY(yaml_put(parameters, "language", yaml_new_string(name, err), err));
-    // Not "title": the stage key leaves that out, and another heading is another report.
+    // Not "title", which the stage key ignores: a report with another heading is a different one.
     TRY(yaml_put(parameters, "heading", yaml_new_string(title, err), err));
     if (o->author) TRY(yaml_put(parameters, "author", yaml_new_string(o->author, err), err));
     if (o->student) TRY(yaml_put(parameters, "student", yaml_new_string(o->student, err), err));
     if (o->discussion) TRY(results_record_file(m, o->discussion, err));
     if (o->figures) TRY(yaml_put(parameters, "figures", yaml_new_boolean(true, err), err));
-    // Where the programs that draw are installed later, the report is made again.
+    // If gnuplot or rsvg-convert is installed later, the report is made again.
     if (!filter_is_there("gnuplot"))
         TRY(yaml_put(parameters, "gnuplot", yaml_new_boolean(false, err), err));
     if (!filter_is_there("rsvg-convert"))

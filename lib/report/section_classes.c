@@ -6,7 +6,7 @@
 
 enum { CLASS_TEXT = 256 };
 
-// The classes of CIFAR-10 have a name in each language; others are shown as they are.
+// The classes of CIFAR-10 have a name in each language; others are shown unchanged.
 static const char *class_label(const results *r, const char *name) {
     static const wording known[] = {"airplane", "automobile", "bird",  "cat",  "deer",
                                     "dog",      "frog",       "horse", "ship", "truck"};

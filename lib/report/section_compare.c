@@ -1,4 +1,4 @@
-// Every experiment against the baseline.
+// Compares every experiment with the baseline.
 #include <math.h>
 #include <stdio.h>
 
@@ -75,7 +75,7 @@ void head_comparison(const results *r, document *d, const wording *front, size_t
     head_cells(r, d, head, columns);
 }
 
-// Bars of the speed-ups that may be given.
+// Bars of the speed-ups for which times are comparable.
 status section_speedups(const results *r, document *d, const char *axis, error *err) {
     static const char *const metric[] = {"speedup"};
     status rc = STATUS_OK;

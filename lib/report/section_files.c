@@ -1,4 +1,4 @@
-// Where it ran, on what, and by which commands.
+// The environment of the runs: machines, executions, data and commands.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +8,8 @@
 #include "results/like_for_like.h"
 #include "results/origin.h"
 
-// A property of the machine or of the execution: a key of the manifest, or a field of the run.
-// What is not at a path of the manifest.
+// A property of the machine or of the execution: a key of the manifest, or a kind that is computed
+// from the run.
 typedef enum property_kind {
     PROPERTY_RECORDED,
     PROPERTY_ISA,
@@ -56,7 +56,7 @@ static const char *count_text(value *v, int64_t count) {
     return v->number;
 }
 
-// Good until the value of the next property is asked for.
+// The text is valid until the next call with the same `v`.
 static const char *property_text(const run *one, const property *p, value *v) {
     const yaml_node *root = one->train ? one->train : one->evaluate;
     switch (p->kind) {
@@ -84,7 +84,7 @@ static bool is_common(const run_list *list, const property *p) {
     return true;
 }
 
-// A column for each run.
+// Writes one column per run.
 static void environment_beside(const results *r, document *d) {
     document_table(d, 1 + r->list.count, "");
     document_cell(d, CELL_TEXT, "%s", "");
@@ -97,7 +97,7 @@ static void environment_beside(const results *r, document *d) {
     }
 }
 
-// Of many runs what they share once, and a line for each with the rest.
+// Writes the properties shared by many runs once, and the others in one line per run.
 static void environment_of_many(const results *r, document *d) {
     size_t rest = 0;
     document_table(d, 2, "");
@@ -123,7 +123,7 @@ static void environment_of_many(const results *r, document *d) {
     }
 }
 
-// Which executions do not count, and why.
+// Notes which executions do not count, and the reasons.
 static void left_out_notes(const results *r, document *d, const run *one) {
     for (size_t i = 0; i < one->left_out_count; i++) {
         const run *other = &one->executions[one->execution_count + i];
@@ -228,7 +228,7 @@ static void append_quoted(text *out, const char *word, error *err) {
     free(quoted);
 }
 
-// The command is a string or a list of words.
+// In manifests, a command is a string or a list of words.
 static void append_command(text *out, const yaml_node *root, error *err) {
     const yaml_node *command = root ? yaml_find(root, "command") : NULL;
     if (!command || command->kind == YAML_MAPPING) return;

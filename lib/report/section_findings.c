@@ -1,4 +1,4 @@
-// What the figures of a published report say about each other.
+// The audit of a published report: contradictions between its figures.
 #include "report/sections.h"
 #include "results/reproduction.h"
 
@@ -10,7 +10,7 @@ static const char *kind_message(finding_kind kind) {
     return messages[kind];
 }
 
-// `d` is a part of a page: a heading here is one below that of the report.
+// `d` is a part of a page: its headings become subheadings of the report.
 void section_findings(const results *r, document *d, const reproduced *one) {
     const findings *a = &one->audit;
     if (!*one->claim_path) return;

@@ -1,4 +1,4 @@
-// The first screen of a page: what came out, how long it took, and whether that may be believed.
+// The first screen of a page: results, duration, and the evidence for them.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,23 +8,23 @@
 #include "report/sections.h"
 #include "results/machine_use.h"
 
-// More are not told one by one.
+// The most items listed one by one.
 enum { TOLD_MAX = 4 };
 
-// A sentence of the answer; releases `told`.
+// Adds a sentence of the answer; releases `told`.
 static void lead(document *d, text *told) {
     if (d->rc == STATUS_OK) d->rc = text_status(told);
     if (told->length) document_add(d, BLOCK_LEAD, "%s", text_string(told));
     text_release(told);
 }
 
-// ---- Who, where, when ----
+// ---- Byline ----
 
 static const yaml_node *root_of(const run *one) {
     return one->train ? one->train : one->evaluate;
 }
 
-// The days on which the runs were begun: "2026-01-01", "2026-01-01 – 2026-01-03".
+// Appends the dates on which the runs began: "2026-01-01", "2026-01-01 – 2026-01-03".
 static void append_days(const results *r, text *out) {
     enum { DAY = 10 };
     const char *first = "", *last = "";
@@ -67,9 +67,9 @@ static void write_byline(const results *r, const report_options *o, document *d)
     text_release(&out);
 }
 
-// ---- What the mark means ----
+// ---- The footnote ----
 
-// "4 × 2 > 4": what made the times of a run simulated.
+// Appends "4 × 2 > 4": why the times of a run are simulated.
 static void append_excess(text *out, const run *one) {
     if (one->gpus)
         text_format(out, "%lld > %lld", (long long)one->host_ranks, (long long)one->gpus);
@@ -83,7 +83,7 @@ static bool same_excess(const run *a, const run *b) {
            (a->gpus || (a->threads == b->threads && a->cores == b->cores));
 }
 
-// "tiny, many: 4 × 2 > 4; …", each excess once, of runs with GPUs or of those without.
+// Appends "tiny, many: 4 × 2 > 4; …", each excess once, of runs with GPUs or of those without.
 static void append_simulated(const results *r, text *out, bool gpus) {
     const run *runs = r->list.runs;
     for (size_t i = 0; i < r->list.count; i++) {
@@ -148,14 +148,15 @@ static void tell_accuracy_of_one(const results *r, text *out, const run *one) {
     }
 }
 
-// What repeats of a group come to, with half of the interval of a mean.
+// Appends a mean over repeats, with half of its interval.
 static void append_mean(text *out, const figure *f, const group *g, int digits, double scale) {
     text_format(out, "%.*f%s", digits, scale * f->value, scale > 1 ? " %" : "");
     if (g->count > 1 && !isnan(f->low))
         text_format(out, " ± %.*f", digits, scale * (f->high - f->low) / 2);
 }
 
-// "single 64.12 % ± 0.41, …" of every experiment, or from the lowest to the highest of many.
+// Appends "single 64.12 % ± 0.41, …" for every experiment, or from the lowest to the highest of
+// many.
 static void tell_accuracies(const results *r, text *out) {
     const group *least = NULL, *most = NULL;
     double low = NAN, high = NAN;
@@ -198,7 +199,7 @@ static void tell_time_of_one(const results *r, text *out, const run *one) {
                 total);
 }
 
-// What the first comparisons say that may say anything, and how many more there are.
+// Appends the first comparisons of comparable times, and the number of others.
 static void tell_comparisons(const results *r, text *out) {
     size_t told = 0;
     text all;
@@ -234,7 +235,7 @@ static void tell_times(const results *r, text *out) {
     text_release(&all);
 }
 
-// ---- May it be believed? ----
+// ---- The evidence ----
 
 static bool all_identical(const run_list *list) {
     const char *first = list->runs[0].model_content;
@@ -325,7 +326,7 @@ static void mean_cell(const results *r, document *d, const group *g, const char 
     text_release(&shown);
 }
 
-// A run alone: a line for each fact.
+// Writes the table of a single run: one line per fact.
 static void table_of_facts(const results *r, document *d, const run *one) {
     static const char *const facts[] = {
         "accuracy",       "train_loss", "global_batch",      "lr",

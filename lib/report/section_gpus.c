@@ -1,4 +1,4 @@
-// What several GPUs did while they trained.
+// The activity of several GPUs during training.
 #include <stdio.h>
 
 #include "report/sections.h"

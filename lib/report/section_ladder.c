@@ -1,4 +1,4 @@
-// What each step from one experiment to another costs or buys.
+// The effect of each step from one experiment to another.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 // ---- In words ----
 
-// "Global batch: -7.01 points [-8.10, -5.92]".
+// Appends "Global batch: -7.01 points [-8.10, -5.92]".
 static void append_step(const results *r, text *out, const planned *one, bool time) {
     text factor, came;
     text_init(&factor, out->err);
@@ -24,7 +24,7 @@ static void append_step(const results *r, text *out, const planned *one, bool ti
     text_release(&came);
 }
 
-// Does a verdict belong to those that are told together? Of `kinds` each is a bit.
+// The kinds of verdict listed together, one bit each.
 enum {
     NONE = 1 << VERDICT_NONE,
     SAME = 1 << VERDICT_SAME,
@@ -34,8 +34,8 @@ enum {
     DIFFERENT = 1 << VERDICT_DIFFERENT | 1 << VERDICT_SMALL
 };
 
-// `format` around the steps with such verdicts, by the method or with `models` by two models of one
-// seed; false where there is none.
+// Writes the steps with such verdicts into `format`: those on methods, or with `models` those on
+// two models of one seed. Returns false if there are none.
 static bool tell_steps(const results *r, document *d, block_kind kind, int kinds, bool models,
                        bool time, const char *format) {
     text steps;
@@ -122,15 +122,15 @@ static void tell_control(const results *r, document *d, const planned *one) {
     text_release(&points);
 }
 
-// The step whose rate stayed behind: what a control is compared with.
+// Finds the step that a control is compared with: the one whose learning rate was not scaled.
 static const planned *find_controlled(const plan *p, const planned *control) {
     for (size_t i = 0; i < p->count; i++)
         if (&p->items[i].runs == control->step.baseline) return &p->items[i];
     return NULL;
 }
 
-// "It was not world size and strategy (world_size 1 → 4): …", for the ranks that left the model as
-// it was.
+// Appends "It was not world size and strategy (world_size 1 → 4): …", if more ranks left the model
+// unchanged.
 static void append_not_ranks(const results *r, text *out) {
     for (size_t i = 0; i < r->plan.count; i++) {
         const planned *one = &r->plan.items[i];
@@ -146,8 +146,8 @@ static void append_not_ranks(const results *r, text *out) {
     }
 }
 
-// Where the larger batch lost accuracy and a rate that follows it brings some back: it was the
-// rate.
+// If the larger batch lost accuracy and a learning rate scaled with it recovers some, names the
+// rate as the cause.
 static void tell_rate(const results *r, document *d, const planned *control) {
     const planned *batch = find_controlled(&r->plan, control);
     if (!batch || !batch->compared) return;
@@ -176,7 +176,7 @@ static void tell_rate(const results *r, document *d, const planned *control) {
     text_release(&rest);
 }
 
-// Without a verdict that no step makes a difference is not known, either.
+// Without any verdict, it is also unknown whether no step makes a difference.
 static const char *say_no_difference(const results *r, bool time) {
     bool judged = false;
     for (size_t i = 0; i < r->plan.count; i++) {
@@ -191,7 +191,7 @@ static const char *say_no_difference(const results *r, bool time) {
                        : "There is no verdict on the accuracy of any step.");
 }
 
-// What made the difference, before anything else.
+// Writes the conclusion: the steps that made the difference.
 static void tell_conclusion(const results *r, document *d) {
     bool none;
     if (!tell_steps(r, d, BLOCK_LEAD, DIFFERENT, false, true,
@@ -211,7 +211,7 @@ static void tell_conclusion(const results *r, document *d) {
 
 // ---- Tables ----
 
-// Was anything published about the times, or the accuracies, of these runs?
+// Were times, or accuracies, of these runs published?
 static bool has_published(const results *r, document *d, bool time) {
     text out;
     text_init(&out, d->err);
@@ -222,7 +222,7 @@ static bool has_published(const results *r, document *d, bool time) {
     return any;
 }
 
-// The head of a table: the factor, what was published where anything was, the rest.
+// Writes the head of a table: the factor, the published figures if there are any, the rest.
 static void ladder_head(const results *r, document *d, const wording *head, size_t count,
                         bool published) {
     static const wording beside[] = {"Published"};
@@ -232,7 +232,7 @@ static void ladder_head(const results *r, document *d, const wording *head, size
     head_cells(r, d, head + 1, count - 1);
 }
 
-// The cells below that begin a row. `one` is NULL for all together.
+// Writes the first cells of a row. `one` is NULL for all steps together.
 static void first_cells(const results *r, document *d, const planned *one, bool published,
                         bool time) {
     text factor, beside;
@@ -255,8 +255,8 @@ static void change_cell(document *d, const planned *one) {
     cell_appended(d, CELL_TEXT, &out);
 }
 
-// Seconds more or less, with digits as for the seconds themselves, and their interval: in the same
-// cell, or in one of its own.
+// Writes a difference in seconds, with as many digits as the seconds themselves, and its interval:
+// in the same cell, or in a separate one.
 static void difference_cells(document *d, const comparison *c, const estimate *e, double seconds,
                              bool together) {
     const char *mark = c->simulated ? SIMULATED_MARK : "";
@@ -275,13 +275,13 @@ static void difference_cells(document *d, const comparison *c, const estimate *e
     }
 }
 
-// The effect of a step, or of all together, that a cell shows; NULL for the start.
+// Returns the effect of a step, or of all together, for a cell; NULL for the start.
 static const figure *effect_figure_of(const results *r, const comparison *c, const char *metric) {
     if (!c) return NULL;
     return results_figure(r, c == &r->plan.all ? "all" : c->subject->name, metric);
 }
 
-// The cells of a row about time behind those that say what it is about. `c` is NULL for the start.
+// Writes the cells about time, which follow the first cells. `c` is NULL for the start.
 static void time_cells(const results *r, document *d, const group *g, const comparison *c,
                        bool brief) {
     static const comparison none = {.seconds = {NAN, {NAN, NAN}}, .total = {NAN, {NAN, NAN}}};
@@ -408,7 +408,7 @@ static status effect_figure(const results *r, document *d, bool time, error *err
 
 // ---- All of it ----
 
-// Which factor did not come in its turn, and why.
+// Notes which factor did not come in its turn, and why.
 static void tell_order(const results *r, document *d) {
     for (size_t i = 0; i < r->plan.count; i++) {
         const planned *one = &r->plan.items[i];

@@ -1,4 +1,4 @@
-// Predicted scaling beside the measured, with what the prediction is made of.
+// Predicted and measured scaling, and the parts of the prediction.
 #include <math.h>
 #include <stdio.h>
 
@@ -53,7 +53,7 @@ static void prediction_table(const results *r, document *d) {
                "what the model leaves out is not in it. Error: predicted against measured."));
 }
 
-// ---- What the communication is counted with ----
+// ---- The cost of communication ----
 
 static bool is_used(const results *r, const collective *c) {
     for (size_t i = 0; i < r->prediction_count; i++)
@@ -96,7 +96,8 @@ static void collectives_table(const results *r, document *d) {
                      c->folder, c->host, c->cpu);
 }
 
-// All that were measured on devices, though no prediction is made of them: what exactness costs.
+// Lists all collectives measured on devices, to show the cost of exactness; predictions do not use
+// them.
 static void device_collectives_table(const results *r, document *d) {
     static const wording head[] = {"Ranks",        "Reduction",        "Transport", "α, µs",
                                    "β, ns / byte", "Error of the fit", "Note"};
@@ -122,9 +123,9 @@ static void device_collectives_table(const results *r, document *d) {
                  c->folder, c->host, c->cpu);
 }
 
-// ---- On more devices than there are ----
+// ---- On more devices than available ----
 
-// What somebody else projected for the experiment; NULL when nobody did.
+// Returns a published projection for the experiment; NULL if there is none.
 static const yaml_node *published_projection(const run *one) {
     const yaml_node *list = one->published;
     for (size_t i = 0; list && list->kind == YAML_SEQUENCE && i < list->count; i++)

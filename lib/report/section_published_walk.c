@@ -1,4 +1,4 @@
-// What figures that others published say along a ladder, beside what was measured here.
+// Published figures along a ladder, next to our measurements.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@ enum { NUMBER_TEXT = 64 };
 
 // ---- Pieces ----
 
-// "3.94", or "1.54–1.82" for a range.
+// Formats "3.94", or "1.54–1.82" for a range.
 static const char *number_text(char buffer[NUMBER_TEXT], const char *format, interval value) {
     char low[NUMBER_TEXT / 2 - 2], high[NUMBER_TEXT / 2 - 2];
     snprintf(low, sizeof low, format, value.low);
@@ -22,7 +22,7 @@ static const char *number_text(char buffer[NUMBER_TEXT], const char *format, int
     return buffer;
 }
 
-// "72.80 → 18.47 s", "65.39 → 64.16 %; 10 → 80 epochs".
+// Appends "72.80 → 18.47 s", "65.39 → 64.16 %; 10 → 80 epochs".
 static void append_figures(const results *r, text *out, const published_walk *w,
                            const published_step *s) {
     text figures;
@@ -42,7 +42,7 @@ static void append_figures(const results *r, text *out, const published_walk *w,
     text_format(out, say(r, "%s epochs"), epochs);
 }
 
-// "3.94 times", "-1.23 points".
+// Appends "3.94 times", "-1.23 points".
 static void append_effect(const results *r, text *out, const published_walk *w,
                           const published_step *s) {
     char number[NUMBER_TEXT];
@@ -50,7 +50,7 @@ static void append_effect(const results *r, text *out, const published_walk *w,
                 number_text(number, w->time ? "%.2f" : "%+.2f", s->effect));
 }
 
-// "world size and strategy", "world size and strategy + epochs together".
+// Appends "world size and strategy", "world size and strategy + epochs together".
 static void append_factors(const results *r, text *out, const published_step *s) {
     text factors;
     text_init(&factors, out->err);
@@ -65,7 +65,7 @@ static void append_factors(const results *r, text *out, const published_step *s)
     text_release(&factors);
 }
 
-// The test images behind both accuracies, if the source used as many as we do; 0: not known.
+// Returns the test images of both accuracies, if the source used as many as we do; 0: unknown.
 static int64_t test_images(const results *r, const published_step *s) {
     const run *a = r->plan.items[s->from].runs.runs[0], *b = r->plan.items[s->to].runs.runs[0];
     return a->test_samples > 0 && a->test_samples == b->test_samples ? a->test_samples : 0;
@@ -81,7 +81,7 @@ static bool is_noise(const results *r, const published_step *s) {
 
 // ---- In words ----
 
-// "loader workers gave 3.94 times the speed (72.80 → 18.47 s)", for every step.
+// Appends "loader workers gave 3.94 times the speed (72.80 → 18.47 s)" for every step.
 static void append_steps(const results *r, text *out, const published_walk *w) {
     for (size_t i = 0; i < w->count; i++) {
         const published_step *s = &w->steps[i];
@@ -106,7 +106,7 @@ static void append_steps(const results *r, text *out, const published_walk *w) {
     }
 }
 
-// The steps that go against the whole: "; world size and strategy went the other way".
+// Appends the steps that go against the whole: "; world size and strategy went the other way".
 static void append_against(const results *r, text *out, const published_walk *w,
                            published_direction whole) {
     text against;
@@ -120,7 +120,8 @@ static void append_against(const results *r, text *out, const published_walk *w,
     text_release(&against);
 }
 
-// Which step did it; of a single step there is nothing to say but that its factors stay together.
+// Appends the step that caused the effect. For a single step, only notes that its factors cannot be
+// separated.
 static void append_cause(const results *r, text *out, const published_walk *w) {
     const published_cause cause = published_find_cause(w);
     if (w->count == 1) {
@@ -182,7 +183,7 @@ static void tell_accuracy(const results *r, document *d, const published_walk *w
     text_release(&steps);
 }
 
-// Where runs were made longer or shorter than the published ones.
+// Notes the first of our runs with more or fewer epochs than published.
 static void tell_length(const results *r, document *d, const published_walk *w) {
     for (size_t i = 0; i < w->count; i++) {
         const published_figure *figures[] = {&w->steps[i].before, &w->steps[i].after};
@@ -204,7 +205,7 @@ static void tell_length(const results *r, document *d, const published_walk *w) 
     }
 }
 
-// ---- Beside it, what was measured ----
+// ---- Our measurements ----
 
 static void append_share(text *out, const estimate *share) {
     text_format(out, "%.1f %%", 100 * share->value);
@@ -212,7 +213,7 @@ static void append_share(text *out, const estimate *share) {
         text_format(out, " [%.1f, %.1f]", 100 * share->range.low, 100 * share->range.high);
 }
 
-// How much of a step was loading where the published effect begins, if the source says.
+// Writes the share of loading in a step before the published effect, if the source gives it.
 static status tell_published_load(const results *r, document *d, const published_walk *w,
                                   const published_step *s, error *err) {
     const yaml_node *load = yaml_find(s->before.entry, "load_seconds");
@@ -231,8 +232,8 @@ out:
     return rc;
 }
 
-// What more loader workers could bring here, from how long a step waits for data without them; and
-// what the published effect needs.
+// Writes the most that more loader workers could bring here, from the time that a step waits for
+// data without them, and the waiting time that the published effect needs.
 static status tell_load(const results *r, document *d, const published_walk *w,
                         const published_step *s, error *err) {
     const planned *from = &r->plan.items[s->from], *to = &r->plan.items[s->to];
@@ -262,8 +263,8 @@ out:
     return rc;
 }
 
-// What must be known beside it: " (V 1 → 8; one seed)". V is a rung of its own above, but no
-// factor of the source's.
+// Appends caveats: " (V 1 → 8; one seed)". V is a separate rung of our ladder, but no factor of the
+// source's.
 static void append_caution(const results *r, text *out, const published_walk *w,
                            const comparison *c) {
     const int64_t from = c->baseline->runs[0]->virtual_shards;
@@ -288,8 +289,8 @@ static void append_measured(const results *r, text *out, const published_walk *w
     if (out->length) append_caution(r, out, w, c);
 }
 
-// "loader workers: 1.08 times as fast [1.06, 1.10]", for each step; of a single one what came
-// alone.
+// Appends "loader workers: 1.08 times as fast [1.06, 1.10]" for each step; for a single step only
+// the effect.
 static void append_here(const results *r, text *out, const published_walk *w,
                         const published_step *s, const comparison *c) {
     text factors, came;
@@ -324,7 +325,7 @@ static void walk_row(const results *r, document *d, const published_walk *w,
     for (int i = 0; i < 4; i++) text_release(&cells[i]);
 }
 
-// The table of a walk. What was measured of its steps goes to `here`.
+// Writes the table of a walk. Our measurements of its steps go to `here`.
 static status walk_table(const results *r, document *d, const published_walk *w, text *here,
                          error *err) {
     static const wording head[] = {"Factor", "Published", "Published effect", "Measured here",

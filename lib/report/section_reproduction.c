@@ -1,4 +1,4 @@
-// Published reports, each with the runs that stand for its rows.
+// Published reports, each with the runs that reproduce its rows.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,13 +21,13 @@ static void epochs_cell(const results *r, document *d, const group *g) {
     cell_shows(d, 0, results_group_figure(r, g, "epochs"));
 }
 
-// Is it about the whole of a training, and not about an epoch or a step of it?
+// Is the figure about a whole training, not about an epoch or a step?
 static bool is_of_whole(published_key key) {
     return key == PUBLISHED_ACCURACY || key == PUBLISHED_TOTAL_SECONDS;
 }
 
-// What is published, and beside it our own. `view` is the report that the group belongs to. What
-// was published of so many epochs says so beside a run of others.
+// Writes the published figure and ours. `view` is the report that the group belongs to. If our run
+// has a different number of epochs, the published figure carries a note.
 static status pair_cells(const results *r, const results *view, document *d, const group *g,
                          published_key key, error *err) {
     const int64_t full = reproduction_full_epochs(r->reproduction, g->name);
@@ -70,8 +70,8 @@ static status row(const results *r, const results *view, document *d, const char
     return STATUS_OK;
 }
 
-// The accuracy of a row less the published one, where both are of as many epochs. Of a published
-// range the point nearest to ours counts.
+// Adds the accuracy of a row minus the published one, if both have the same number of epochs. From
+// a published range, uses the point nearest to ours.
 static status add_difference(const results *r, const results *view, bars *b, const char *source,
                              const group *g) {
     const yaml_node *list = published_of(g->runs[0]);
@@ -129,7 +129,7 @@ static void rows_head(const results *r, document *d, row_style style) {
     if (style.wide) document_cell(d, CELL_TEXT, "%s", say(r, "Model"));
 }
 
-// Of a study only what was published is a row.
+// A study's rows are only its published variants.
 static status study_rows(const results *r, document *d, const reproduced *one, row_style style,
                          error *err) {
     for (size_t i = 0; i < one->study_count; i++) {
@@ -222,7 +222,7 @@ static status compared_rows(const results *view, document *d, error *err) {
     return section_speedups(view, d, say(view, "times as fast as what it is compared with"), err);
 }
 
-// A course of one epoch is a point.
+// A curve of one epoch is only a point.
 static bool has_course(const results *view) {
     for (size_t i = 0; i < view->list.count; i++)
         if (view->list.runs[i].epoch_count > 1) return true;
@@ -255,7 +255,7 @@ out:
     return rc;
 }
 
-// What is composed for some runs alone becomes a part of the page.
+// Moves a document composed for some of the runs into the page.
 static status move_part(document *d, document *part, const char *tag, status rc) {
     if (rc == STATUS_OK) document_move(d, part, tag);
     document_release(part);

@@ -1,4 +1,4 @@
-// Where DataParallel, pipelines and DistributedDataParallel lose their time.
+// The time lost by DataParallel, pipelines and DistributedDataParallel.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "report/sections.h"
 #include "results/execution.h"
 
-// What is shown, and what kind of execution each of its runs is.
+// The results shown, and the kind of execution of each run.
 typedef struct page {
     const results *r;
     document *d;
@@ -46,7 +46,7 @@ static size_t device_count(const run *one) {
     return list ? list->count : 0;
 }
 
-// "replica.0.busy".
+// Formats "replica.0.busy".
 static const char *device_metric(const page *p, size_t i, size_t device, const char *what,
                                  char metric[64]) {
     snprintf(metric, 64, "%s.%zu.%s", p->of[i] == EXECUTION_STAGES ? "stage" : "replica", device,
@@ -74,7 +74,7 @@ static void device_cells(const page *p, size_t i, size_t device, const char *con
                     device_metric(p, i, device, columns[k], metric));
 }
 
-// A paragraph; releases `told`.
+// Adds a paragraph; releases `told`.
 static void tell(const page *p, text *told) {
     if (text_status(told) != STATUS_OK) p->d->rc = STATUS_FAILED;
     document_add(p->d, BLOCK_PARAGRAPH, "%s", text_string(told));
@@ -83,7 +83,7 @@ static void tell(const page *p, text *told) {
 
 // ---- DataParallel ----
 
-// The master against the others, of which there is at least one.
+// Compares the master with the other replicas, of which there is at least one.
 static void append_master(const page *p, text *out, size_t i) {
     const run *one = run_at(p, i);
     const size_t count = device_count(one);
@@ -122,7 +122,7 @@ static void tell_replicas(const page *p, size_t i) {
     tell(p, &told);
 }
 
-// A row of the activities; EXECUTION_ACTIVITIES: their sum.
+// Writes a row of the activities; EXECUTION_ACTIVITIES: their sum.
 static void activity_row(const page *p, const char *name, int activity) {
     const bool sum = activity == EXECUTION_ACTIVITIES;
     char seconds[48] = "dp.sum", bytes[48] = "dp.bytes";
@@ -197,7 +197,7 @@ static void show_replicas(const page *p) {
 
 // ---- Pipelines ----
 
-// Stages of unlike work, if they differ by what is more than noise.
+// Reports stages with uneven work, if they differ by more than noise.
 static void append_uneven(const page *p, text *out, size_t i) {
     const double noise = 0.01;
     const yaml_node *list = execution_devices(run_at(p, i));
@@ -334,7 +334,7 @@ static void show_ranks(const page *p) {
         cell_run(p, i);
         cell_figure(p->r, p->d, one->name, columns[0]);
         if (is_fast(one))
-            cell_count(p->d, 1); // whatever exactness would take
+            cell_count(p->d, 1); // only the exact reduction sends more
         else
             cell_figure(p->r, p->d, one->name, columns[1]);
         cell_figures(p->r, p->d, one->name, columns + 2, 5);
@@ -343,7 +343,7 @@ static void show_ranks(const page *p) {
 
 // ---- The drawing ----
 
-// A run's name stands at its first bar alone.
+// A run's name is shown only at its first bar.
 static status add_bars(const page *p, size_t i, bars *b) {
     const run *one = run_at(p, i);
     char label[LABEL_TEXT], name[LABEL_TEXT + 32], prefix[64];
@@ -387,7 +387,7 @@ out:
 
 // ---- All of it ----
 
-// Why a run that had figures of its strategy shows none.
+// Explains why a run with figures of its strategy shows none.
 static void tell_absent(const page *p, size_t i) {
     const run *one = run_at(p, i);
     char why[512];

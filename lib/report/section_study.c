@@ -1,4 +1,4 @@
-// The variants of a study side by side, and what a study of loader workers says.
+// The variants of a study compared, and conclusions of a study of loader workers.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static bool of_loader(const results *r) {
 
 // ---- Names ----
 
-// A value as text: a collection as JSON.
+// Appends a value as text; a collection as JSON.
 static void append_value(text *out, const planned *one, const char *key) {
     const yaml_node *values = yaml_find(one->entry, "values");
     const yaml_node *value = values && values->kind == YAML_MAPPING ? yaml_find(values, key) : NULL;
@@ -46,7 +46,7 @@ static const char *key_name(const plan *p, size_t i) {
     return p->vary->items[i]->kind == YAML_SCALAR ? p->vary->items[i]->text : "";
 }
 
-// "loader_workers 4", "ddp, 8".
+// Appends "loader_workers 4", "ddp, 8".
 static void append_variant(const plan *p, text *out, const planned *one) {
     bool alone = p->vary->count == 1;
     if (alone) text_format(out, "%s ", key_name(p, 0));
@@ -71,7 +71,7 @@ static void ratio_cells(const results *r, document *d, const planned *one) {
     document_cell(d, CELL_TEXT, "%s", say(r, "baseline"));
 }
 
-// The first variant is what the others are compared with.
+// The others are compared with the first variant.
 static void efficiency_cell(const results *r, document *d, const planned *one) {
     if (one->compared)
         cell_figure(r, d, one->name, "efficiency");
@@ -113,7 +113,7 @@ static void study_row(const results *r, document *d, const planned *one, bool br
     document_cell(d, CELL_CODE, "%.*s", SHORT_HASH, g->runs[0]->model_content);
 }
 
-// A terminal has room for a part of it.
+// A terminal has room for only some of the columns.
 static void study_table(const results *r, document *d, bool brief, error *err) {
     static const wording front[] = {"s / epoch", "Times as fast", "95 % interval",
                                     "Verdict",   "Efficiency",    "Busy"},
@@ -182,7 +182,7 @@ static void append_share(const results *r, text *out, const planned *one) {
     text_append(out, ")");
 }
 
-// "Loader bound: loader_workers 0, loader_workers 2."
+// Writes "Loader bound: loader_workers 0, loader_workers 2."
 static void tell_bounds(const results *r, document *d) {
     static const wording words[] = {"Loader bound", "Compute bound", "Undecided",
                                     "No verdict, for want of times"};
@@ -222,7 +222,7 @@ static void tell_range(const results *r, document *d) {
     text_release(&high);
 }
 
-// The variant that is faster than the first one by most, if one surely is.
+// Names the variant that is fastest relative to the first one, if one is certainly faster.
 static void tell_fastest(const results *r, document *d) {
     const plan *p = &r->plan;
     const planned *best = NULL;
@@ -250,7 +250,7 @@ static void tell_fastest(const results *r, document *d) {
     text_release(&first);
 }
 
-// The shares behind what is loader bound and what is compute bound.
+// Writes the shares on which loader bound and compute bound are based.
 static void tell_shares(const results *r, document *d) {
     tell_range(r, d);
     document_add(d, BLOCK_NOTE,

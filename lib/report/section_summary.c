@@ -1,4 +1,4 @@
-// Every run in a table; repeats.
+// A table of all runs; repeats.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "report/sections.h"
 #include "results/machine_use.h"
 
-// The first run before this one with the same model.
+// Returns the first run before this one with the same model.
 static const run *find_twin(const results *r, const run *one) {
     for (size_t i = 0; i < r->list.count && *one->model_content; i++) {
         const run *other = &r->list.runs[i];
@@ -17,7 +17,7 @@ static const run *find_twin(const results *r, const run *one) {
     return NULL;
 }
 
-// The target that all runs have, so that it can stand in the head; else 0.
+// Returns the target shared by all runs, to be shown in the head; else 0.
 static double common_target(const results *r) {
     double target = run_target(&r->list.runs[0]);
     for (size_t i = 1; i < r->list.count; i++)
@@ -81,7 +81,7 @@ void note_executions(const results *r, document *d) {
                    "the parts of a step are those of the execution in the middle."));
 }
 
-// The worst of the executions of a run on a busy machine.
+// Returns the machine use of the most disturbed execution of a run.
 static machine_use find_busiest(const run *one) {
     machine_use worst = machine_use_of(run_execution(one, 0));
     for (size_t i = 1; i < run_execution_count(one); i++) {
@@ -103,7 +103,7 @@ static void note_busy(const results *r, document *d, const run *one) {
                  100 * u.waited / (u.waited + u.cpu));
 }
 
-// What must be said about times and evaluations of some runs, below the table.
+// Writes the notes on times and evaluations below the table.
 static void summary_notes(const results *r, document *d) {
     document_add(d, BLOCK_NOTE, "%s",
                  say(r, "s / epoch: median over epochs, without the first when there are more; "
@@ -140,7 +140,7 @@ void section_summary(const results *r, document *d) {
 
 // ---- Repeats ----
 
-// The deviation belongs to the mean before it.
+// The deviation is of the mean in the preceding cell.
 static void deviation_cell(const results *r, document *d, const group *g, const char *metric,
                            const char *format, double scale) {
     const figure *f = results_group_figure(r, g, metric);

@@ -1,4 +1,4 @@
-// Where the time of a step goes.
+// The distribution of a step's time over its phases.
 #include <math.h>
 #include <stdio.h>
 
@@ -75,7 +75,7 @@ static void split_table(const results *r, document *d, size_t splits) {
     for (int row = 0; row < ROWS; row++) split_row(r, d, row);
 }
 
-// Does the split add up, or why is there none?
+// Notes whether the split adds up, or why there is none.
 static void split_note(const results *r, document *d, const run *one) {
     if (!one->train) return;
     if (!has_split(r, one)) {

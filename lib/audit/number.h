@@ -40,7 +40,7 @@ interval interval_multiply(interval a, interval b);
 interval interval_divide(interval a, interval b);
 interval interval_exact(double x);
 
-// Have both ranges a value in common (within a few rounding errors of double)?
+// Do the ranges have a value in common (within a few rounding errors of double)?
 bool interval_meet(interval a, interval b);
 
 // z of the difference between two independent proportions p (fractions) of n, with the pooled

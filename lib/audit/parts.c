@@ -1,4 +1,4 @@
-// Parts of a step: what makes an arm slower, and loading against the update.
+// Parts of a step: the causes of a difference in time, and the ratio of loading to the update.
 #include <math.h>
 
 #include "audit/checks.h"

@@ -170,7 +170,7 @@ static void check_epoch_time(findings *a, const claim_row *r) {
 }
 
 // The least time of a step: all of load and update without loader workers. With workers, loading
-// may be spread over them and hidden behind the update.
+// may be spread over them and overlap the update.
 static double least_step(const claim_row *r) {
     interval load = r->values[QUANTITY_LOAD_SECONDS].range;
     interval update = r->values[QUANTITY_UPDATE_SECONDS].range;

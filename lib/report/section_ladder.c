@@ -406,7 +406,7 @@ static status effect_figure(const results *r, document *d, bool time, error *err
     return rc;
 }
 
-// ---- All of it ----
+// ---- The section ----
 
 // Notes which factor did not come in its turn, and why.
 static void tell_order(const results *r, document *d) {

@@ -346,7 +346,7 @@ static status walk_table(const results *r, document *d, const published_walk *w,
     return STATUS_OK;
 }
 
-// ---- All of it ----
+// ---- The section ----
 
 static status tell_walk(const results *r, document *d, const published_walk *w, error *err) {
     text here;

@@ -385,7 +385,7 @@ out:
     return rc;
 }
 
-// ---- All of it ----
+// ---- The section ----
 
 // Explains why a run with figures of its strategy shows none.
 static void tell_absent(const page *p, size_t i) {

@@ -262,7 +262,7 @@ static void tell_shares(const results *r, document *d) {
                  VERDICT_EXECUTIONS);
 }
 
-// ---- All of it ----
+// ---- The section ----
 
 status section_study(const results *r, document *d, bool draw, error *err) {
     status rc = STATUS_OK;

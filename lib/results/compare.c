@@ -212,7 +212,7 @@ out:
     return rc;
 }
 
-// Has every run of `a` a run in `b` with the same seed and the same model?
+// Does every run of `a` have a run in `b` with the same seed and the same model?
 static bool has_models(const group *a, const group *b) {
     for (size_t i = 0; i < a->count; i++) {
         const run *one = a->runs[i];

@@ -1,5 +1,5 @@
-// execution.h - where the time of DataParallel, DistributedDataParallel and model parallelism goes:
-// a run's `run.execution` (docs/formats.md).
+// execution.h - the time losses of DataParallel, DistributedDataParallel and model parallelism,
+// from a run's `run.execution` (docs/formats.md).
 #ifndef LOCKSTEP_RESULTS_EXECUTION_H
 #define LOCKSTEP_RESULTS_EXECUTION_H
 

@@ -25,9 +25,8 @@ typedef struct varied_keys {
 status like_for_like(const run *a, const run *b, const varied_keys *varied, language l,
                      char **reasons, error *err) MUST_CHECK;
 
-// like_executed: do the times of two executions of one run count together? like_made: are the
-// program and the machine the same?
-// and the machine agree.
+// Do the times of two executions of one run count together? like_made compares only the program and
+// the machine.
 bool like_executed(const run *a, const run *b);
 // The same as like_executed for two runs that repeat one experiment; one may have no times.
 bool like_repeated(const run *a, const run *b);

@@ -86,7 +86,7 @@ static interval range_of_class(const run *r, size_t member) {
     return statistics_wilson(r->classes[member].right, r->classes[member].count);
 }
 
-// ---- Counts that they are recomputed over ----
+// ---- Counts used in recomputing ----
 
 static double steps_of_epoch(const run *r) {
     return r->epoch_count ? (double)((size_t)r->steps / r->epoch_count) : 0;

@@ -17,14 +17,14 @@ bool naming_is_given(const yaml_node *plan_root);
 // Copies the published figures of the entries to runs of the same names.
 void naming_publish(run_list *list, const yaml_node *plan_root);
 
-// Replaces list->runs by the runs of the entries, in their order. A run that several entries name
+// Replaces list->runs with the runs of the entries, in their order. A run that several entries name
 // appears once for each. An entry may set name, title, published figures and target accuracy; the
 // texts point into the plan, which must outlive the list.
 //
 // Sets *baseline to the name of the first entry with a run given as baseline, else to the name that
 // a plan of kind `runs` gives, else to NULL. The baseline's runs come first.
 //
-// STATUS_INPUT if a run is missing, if no entry names a run, or if entries are invalid.
+// STATUS_INPUT if a run is missing, a run is in no entry, or entries are invalid.
 status naming_apply(run_list *list, const yaml_node *plan_root, const char **baseline,
                     error *err) MUST_CHECK;
 

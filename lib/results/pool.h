@@ -1,7 +1,7 @@
 // pool.h - pools the executions of one run: the same stage key, trained again to time it.
 //
 // All must have ended in the same model, so accuracies, losses and predictions can be taken from
-// any of them. Times are pooled if all was executed alike (like_for_like.h). If executions differ,
+// any of them. Times are pooled if all executions are alike (like_for_like.h). If they differ,
 // one set of like executions counts: the set whose machine and build also executed the most other
 // runs, then the largest, then the newest. A resumed execution counts only if no other has times.
 #ifndef LOCKSTEP_RESULTS_POOL_H

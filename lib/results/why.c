@@ -185,7 +185,8 @@ static bool is_pooled(const figure *f) {
 static status explain_run_figure(const results *r, trail *t, int depth, const figure *f,
                                  error *err);
 
-// Explains the same figure of every execution, if there are several.
+// Explains the same figure of every execution. The number of executions has none: lists their
+// folders.
 static status explain_executions(const results *r, trail *t, int depth, const figure *f,
                                  error *err) {
     const run *one = f->run;

@@ -24,7 +24,7 @@ typedef struct figure {
     bool busy;             // a time from a machine that was also busy with something else
     char *note;            // "" if there is none
     char *source;          // "FILE: KEY" that it was read from; "" for figures of several runs
-    const run *run; // NULL for figures of several runs; one of its executions for that one's own
+    const run *run;        // NULL for figures of several runs; that execution for one execution's
     // Figures of several runs: the group, the group compared with (may be NULL), and the metric of
     // their runs that it is made of.
     const group *of, *against;

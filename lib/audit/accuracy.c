@@ -13,11 +13,11 @@ static void check_points(findings *a, const claim_statement *s) {
     if (!points->given || interval_meet(interval_subtract(of->range, than->range), points->range))
         return;
     finding_add(a, FINDING_ARITHMETIC, subject_of(QUANTITY_ACCURACY, s),
-                "'%s' and '%s': their accuracies differ by something else", s->of->name,
+                "'%s' and '%s': their accuracies differ by another amount", s->of->name,
                 s->than->name);
     finding_sum(a, "%s - %s = %.4g points, stated %s", of->text, than->text,
                 of->value - than->value, points->text);
-    finding_so(a, "the difference is not that of the rows");
+    finding_so(a, "the stated difference does not follow from the rows");
 }
 
 // ---- More than chance? ---
@@ -55,9 +55,9 @@ static void unknown_samples(findings *a, const claim_statement *s) {
     const stated *x = &s->of->values[QUANTITY_ACCURACY];
     const stated *y = &s->than->values[QUANTITY_ACCURACY];
     finding_add(a, FINDING_UNSUPPORTED, subject_of(QUANTITY_ACCURACY, s),
-                "'%s' and '%s': of how many test samples?", s->of->name, s->than->name);
+                "'%s' and '%s': the number of test samples is not given", s->of->name, s->than->name);
     finding_sum(a, "%s - %s = %.4g points", x->text, y->text, x->value - y->value);
-    finding_so(a, "it cannot be said whether the difference is more than chance");
+    finding_so(a, "it is unknown whether the difference is more than chance");
 }
 
 static void check_noise(findings *a, const claim_statement *s) {
@@ -78,11 +78,12 @@ static void check_noise(findings *a, const claim_statement *s) {
                 s->of->name, s->than->name);
     finding_sum(a, "%s - %s = %.4g points of %s test samples: z = %.2f, p = %.2g", x->text, y->text,
                 x->value - y->value, s->of->values[QUANTITY_TEST_SAMPLES].text, z, z_p_value(z));
-    finding_sum(a, "z takes the images of the two as independent: on the same images it is rather "
-                   "larger (conservative); what seeds do is not in it");
-    finding_so(a, noise ? "chance alone gives as much: neither arm is shown to be better"
-                        : "the choice of test images does not explain the difference: the arms "
-                          "do, or their seeds, and one run of each cannot tell");
+    finding_sum(a, "z treats the images of the two as independent: on the same images it would "
+                   "rather be larger (conservative); it excludes the variance between seeds");
+    finding_so(a, noise ? "chance alone can give such a difference: neither arm is shown to be "
+                          "better"
+                        : "the choice of test images does not explain the difference: the cause is "
+                          "the arms or their seeds, and one run of each cannot separate them");
 }
 
 void check_accuracy(findings *a, const claim_statement *s) {
@@ -90,8 +91,8 @@ void check_accuracy(findings *a, const claim_statement *s) {
     if (!s->of || !s->than) return;
     if (!s->of->values[QUANTITY_ACCURACY].given || !s->than->values[QUANTITY_ACCURACY].given) {
         finding_add(a, FINDING_UNSUPPORTED, subject_of(QUANTITY_ACCURACY, s),
-                    "'%s' and '%s': no row has both accuracies", s->of->name, s->than->name);
-        finding_so(a, "nobody can check the statement");
+                    "'%s' and '%s': the rows do not give both accuracies", s->of->name, s->than->name);
+        finding_so(a, "the statement cannot be checked");
         return;
     }
     check_points(a, s);

@@ -45,7 +45,7 @@ static void say_epochs(findings *a, const claim_row *of, const claim_row *than) 
     const stated *y = &than->values[QUANTITY_SECONDS_PER_EPOCH];
     stated tx = row_total(of), ty = row_total(than);
     if (x->given && y->given)
-        finding_sum(a, "an epoch: %s / %s s = %.3g times as fast", y->text, x->text,
+        finding_sum(a, "per epoch: %s / %s s = %.3g times as fast", y->text, x->text,
                     y->value / x->value);
     if (tx.given && ty.given)
         finding_sum(a, "in total: %s; %s: %.3g times the time", say_total(a, of).text,
@@ -67,7 +67,7 @@ static bool say_like_for_like(findings *a, const claim_row *of, const claim_row 
     int rows = 0, faster = 0;
     stated x = row_total(of), unlike = row_total(than);
     if (!x.given || !unlike.given) return false;
-    finding_sum(a, "against '%s': %s / %s s = %.2f times as fast", than->name,
+    finding_sum(a, "compared with '%s': %s / %s s = %.2f times as fast", than->name,
                 finding_show(unlike.value).text, finding_show(x.value).text,
                 unlike.value / x.value);
     for (size_t i = 0; i < a->claim->row_count && rows < MOST; i++) {
@@ -75,7 +75,7 @@ static bool say_like_for_like(findings *a, const claim_row *of, const claim_row 
         stated y = row_total(r);
         if (r == of || r == than || !y.given || !r->values[q].given) continue;
         if (differences(of, r) || !parallel_differs(of, r)) continue;
-        finding_sum(a, "like for like, against '%s': %s / %s s = %.2f times as fast", r->name,
+        finding_sum(a, "like for like, compared with '%s': %s / %s s = %.2f times as fast", r->name,
                     finding_show(y.value).text, finding_show(x.value).text, y.value / x.value);
         rows++;
         if (y.value > x.value) faster++;
@@ -94,13 +94,13 @@ static void unlike_batch(findings *a, const claim_statement *s) {
         finding_add(a, FINDING_ARMS, subject_of(QUANTITY_LR, s),
                     "'%s' and '%s' differ in the learning rate", of->name, than->name);
         finding_sum(a, "lr %s and %s", lr->text, other_lr->text);
-        finding_so(a, "their accuracies differ by the learning rate too");
+        finding_so(a, "their accuracies also reflect the learning rate");
         return;
     }
     bool unscaled = lr->given && other_lr->given && !rates;
     double factor = batch.value / other.value;
     finding_add(a, FINDING_ARMS, subject_of(QUANTITY_GLOBAL_BATCH, s),
-                unscaled ? "'%s' and '%s' differ in the global batch, with one learning rate"
+                unscaled ? "'%s' and '%s' differ in the global batch, with the same learning rate"
                          : "'%s' and '%s' differ in the global batch",
                 of->name, than->name);
     finding_sum(a, "global batch %s and %s: %s / %s = %.4g", batch.text, other.text, batch.text,
@@ -111,8 +111,8 @@ static void unlike_batch(findings *a, const claim_statement *s) {
     say_updates(a, of);
     say_updates(a, than);
     finding_so(a, unscaled
-                      ? "the accuracies compare learning rates a sample, not ways to share out "
-                        "the work, and the times compare steps of unequal size"
+                      ? "the accuracies compare learning rates per sample, not ways to divide the "
+                        "work, and the times compare steps of unequal size"
                       : "the times compare steps of unequal size");
 }
 
@@ -123,8 +123,8 @@ static void unlike_loader_workers(findings *a, const claim_statement *s) {
                 of->name, than->name);
     finding_sum(a, "loader workers %s and %s", of->values[q].text, than->values[q].text);
     bool loader = say_like_for_like(a, of, than, q);
-    finding_so(a, loader ? "loader workers made the speed-up: like for like there is none"
-                         : "the difference in time may be that of the loader alone");
+    finding_so(a, loader ? "the speed-up comes from loader workers: like for like, there is none"
+                         : "the difference in time may come from the loader alone");
 }
 
 static void unlike_condition(findings *a, const claim_statement *s, quantity q) {
@@ -137,7 +137,8 @@ static void unlike_condition(findings *a, const claim_statement *s, quantity q) 
                 than->name, quantity_key(q));
     finding_sum(a, "%s %s and %s", quantity_key(q), of->values[q].text, than->values[q].text);
     if (q == QUANTITY_EPOCHS) say_epochs(a, of, than);
-    finding_so(a, q == QUANTITY_EPOCHS ? "a speed-up of an epoch is not one of the training"
+    finding_so(a, q == QUANTITY_EPOCHS ? "a speed-up per epoch is not a speed-up of the whole "
+                                         "training"
                                        : "the arms did not do the same work");
 }
 
@@ -146,11 +147,11 @@ static void open_batch(findings *a, const claim_statement *s, const claim_row *r
     const stated *batch = &r->values[QUANTITY_BATCH], *devices = &r->values[QUANTITY_DEVICES];
     if (!row_batch_is_open(r)) return;
     finding_add(a, FINDING_UNSUPPORTED, (subject){QUANTITY_GLOBAL_BATCH, s, r, NULL},
-                "'%s': batch %s of each of %s ranks, or of all together?", r->name, batch->text,
+                "'%s': is batch %s per rank (%s ranks) or global?", r->name, batch->text,
                 devices->text);
-    finding_sum(a, "%s a step, or %s x %s = %s", batch->text, batch->text, devices->text,
+    finding_sum(a, "%s per step, or %s x %s = %s", batch->text, batch->text, devices->text,
                 finding_show(batch->value * devices->value).text);
-    finding_so(a, "it cannot be said whether the arms took steps of the same size");
+    finding_so(a, "it is unknown whether the arms took steps of the same size");
 }
 
 // A condition given for only one of the two rows: whether they are alike cannot be checked.
@@ -164,11 +165,11 @@ static void one_sided(findings *a, const claim_statement *s, quantity q) {
     }
     if (x->given == y->given) return;
     finding_add(a, FINDING_UNSUPPORTED, subject_of((int)q, s),
-                "'%s' and '%s': %s is given for one of them only", of->name, than->name,
+                "'%s' and '%s': %s is given for only one of them", of->name, than->name,
                 quantity_key(q));
     finding_sum(a, "'%s': %s; '%s': not given", x->given ? of->name : than->name,
                 x->given ? x->text : y->text, x->given ? than->name : of->name);
-    finding_so(a, "it cannot be said whether the arms were alike");
+    finding_so(a, "it is unknown whether the arms were alike");
 }
 
 static bool open_before(const findings *a, const claim_statement *s, const claim_row *r) {

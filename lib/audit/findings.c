@@ -51,7 +51,7 @@ static const claim_statement *find_answer(const claim *c, subject s) {
 }
 
 static void put_answer(findings *a, text *out, const claim_statement *says) {
-    text_append(out, finding_text(a, "the report says so itself"));
+    text_append(out, finding_text(a, "the report states this itself"));
     if (*says->where) text_format(out, finding_text(a, " (%s)"), says->where);
     if (*says->note) text_format(out, finding_text(a, ": %s"), says->note);
 }
@@ -124,10 +124,10 @@ void findings_release(findings *a) {
 static const struct {
     const char *one, *many;
 } kind_names[FINDING_KINDS] = {
-    [FINDING_ARITHMETIC] = {WORD("arithmetic fault"), WORD("arithmetic faults")},
+    [FINDING_ARITHMETIC] = {WORD("arithmetic error"), WORD("arithmetic errors")},
     [FINDING_ARMS] = {WORD("unlike arms"), WORD("unlike arms")},
     [FINDING_UNSUPPORTED] = {WORD("unsupported statement"), WORD("unsupported statements")},
-    [FINDING_SAID] = {WORD("said by the report itself"), WORD("said by the report itself")},
+    [FINDING_SAID] = {WORD("stated by the report itself"), WORD("stated by the report itself")},
 };
 
 const char *finding_name(finding_kind kind, language l) {
@@ -208,7 +208,7 @@ static void append_tally(const size_t counts[FINDING_KINDS], language l, text *o
         text_append(out, words_in(l, "no findings"));
     if (!counts[FINDING_SAID]) return;
     text_append(out, words_in(l, "; "));
-    text_format(out, words_in(l, "%zu said by the reports themselves"), counts[FINDING_SAID]);
+    text_format(out, words_in(l, "%zu stated by the reports themselves"), counts[FINDING_SAID]);
 }
 
 void findings_print_tally(const size_t counts[FINDING_KINDS], size_t claims, language l,

@@ -56,7 +56,7 @@ static void say_division(findings *a, const claim_statement *s, quantity q) {
                     p.from->text, p.factor, p.from->value / p.factor, time_basis_unit(q),
                     finding_text(a, time_basis_name(q)), p.to->text);
     else
-        finding_sum(a, "%s times as fast %s is all that %.4g times the devices could give",
+        finding_sum(a, "%s times as fast %s is the ideal speed-up of %.4g times as many devices",
                     s->values[QUANTITY_RATIO].text, finding_text(a, time_basis_name(q)), p.factor);
 }
 
@@ -106,7 +106,7 @@ static void check_ratio(findings *a, const claim_statement *s) {
     if (!last) return;
     const stated *than = &s->than->values[*last], *to = &s->values[*last];
     finding_add(a, FINDING_ARITHMETIC, subject_of(TOPIC_TIME, s),
-                "'%s': the projected speed-up is another", s->of->name);
+                "'%s': the projected speed-up is different", s->of->name);
     finding_sum(a, "%s / %s %s %s = %.3g, stated %s: %s", than->text, to->text,
                 time_basis_unit(*last), finding_text(a, time_basis_name(*last)),
                 than->value / to->value, speedup->text,

@@ -91,8 +91,8 @@ const quantity time_bases[TIME_BASES] = {QUANTITY_TOTAL_SECONDS, QUANTITY_SECOND
 
 const char *time_basis_name(quantity basis) {
     return basis == QUANTITY_TOTAL_SECONDS       ? WORD("in total")
-           : basis == QUANTITY_SECONDS_PER_EPOCH ? WORD("an epoch")
-                                                 : WORD("a batch");
+           : basis == QUANTITY_SECONDS_PER_EPOCH ? WORD("per epoch")
+                                                 : WORD("per batch");
 }
 
 const char *time_basis_unit(quantity basis) {

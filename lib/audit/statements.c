@@ -54,7 +54,7 @@ void check_effective_batch(findings *a, const claim_statement *s) {
     const char *strategy = r->labels[LABEL_STRATEGY];
     const subject about = subject_of(QUANTITY_GLOBAL_BATCH, s);
     if (!batch.given || !strategy || !claimed.given) {
-        finding_add(a, FINDING_UNSUPPORTED, about, "'%s': effective batch of what?", r->name);
+        finding_add(a, FINDING_UNSUPPORTED, about, "'%s': its effective batch cannot be computed", r->name);
         finding_sum(a, "the row has no %s",
                     !strategy     ? label_key(LABEL_STRATEGY)
                     : batch.given ? quantity_key(QUANTITY_DEVICES)
@@ -63,13 +63,13 @@ void check_effective_batch(findings *a, const claim_statement *s) {
         return;
     }
     if (interval_meet(batch.range, claimed.range)) return;
-    finding_add(a, FINDING_ARITHMETIC, about, "'%s': its effective batch is another", r->name);
+    finding_add(a, FINDING_ARITHMETIC, about, "'%s': its effective batch is different", r->name);
     if (!row_is(r, "ddp") && devices->given)
-        finding_sum(a, "strategy %s splits the batch: %s a step, %s / %s = %.4g on each device",
+        finding_sum(a, "strategy %s splits the batch: %s per step, %s / %s = %.4g on each device",
                     strategy, batch.text, batch.text, devices->text, batch.value / devices->value);
-    finding_sum(a, "%s samples a step, stated %s: %s", batch.text, claimed.text,
+    finding_sum(a, "%s samples per step, stated %s: %s", batch.text, claimed.text,
                 finding_gap(a, claimed.value, batch.value).text);
-    finding_so(a, "a learning rate scaled to the stated batch would be scaled for nothing");
+    finding_so(a, "a learning rate scaled to the stated batch would be wrong");
 }
 
 // ---- Code --------------------------------------------------------------------------------------
@@ -85,12 +85,12 @@ static void check_code_value(findings *a, const claim_statement *s, quantity q) 
         if (!r->values[q].given || interval_meet(code->range, r->values[q].range)) continue;
         if (!begun)
             finding_add(a, FINDING_UNSUPPORTED, (subject){TOPIC_CODE, s, r, NULL},
-                        "the code shown has another value of %s", quantity_key(q));
+                        "the code shown has a different value of %s", quantity_key(q));
         begun = true;
         finding_sum(a, "code: %s %s; text, '%s': %s", quantity_key(q), code->text, r->name,
                     r->values[q].text);
     }
-    if (begun) finding_so(a, "the figures are not those of the code that is shown");
+    if (begun) finding_so(a, "the figures are not from the code shown");
 }
 
 void check_code(findings *a, const claim_statement *s) {
@@ -107,6 +107,6 @@ void check_code(findings *a, const claim_statement *s) {
         finding_add(a, FINDING_UNSUPPORTED, (subject){QUANTITY_NEEDS_DEVICES, s, r, NULL},
                     "'%s': its code path needs more devices than it had", r->name);
         finding_sum(a, "needs %s devices, ran on %s", needs->text, devices->text);
-        finding_so(a, "the arm ran the same code as one that is not parallel");
+        finding_so(a, "the arm ran the same code as a non-parallel one");
     }
 }

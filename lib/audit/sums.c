@@ -56,7 +56,7 @@ void check_sources(findings *a) {
     if (list_rows(a, TOPIC_MEASURED, is_expected, "%s expected, never measured"))
         finding_so(a, "these rows are a guess, and so is every speed-up between them");
     if (list_rows(a, TOPIC_SOURCE, is_quoted, "%s quoted without a source"))
-        finding_so(a, "nobody can check these figures or repeat the runs behind them");
+        finding_so(a, "these figures cannot be checked, and their runs cannot be repeated");
 }
 
 // ---- Times that must add up --------------------------------------------------------------------
@@ -92,9 +92,9 @@ static bool check_whole(findings *a, const claim_row *r, const parts *p) {
     finding_sum(a, "%s = %s s, stated %s s: %s", working, finding_show(value).text, p->whole->text,
                 finding_gap(a, p->whole->value, value).text);
     if (p->whole->value < value)
-        finding_so(a, "one of these figures is wrong, and no speed-up can rest on any of them");
+        finding_so(a, "one of these figures is wrong, and no speed-up can be based on any of them");
     else
-        finding_so(a, "%s s are in none of these parts: what took them is not said",
+        finding_so(a, "%s s belong to none of these parts and are not explained",
                    finding_show(p->whole->value - value).text);
     return true;
 }
@@ -141,13 +141,13 @@ static void check_batch_time(findings *a, const claim_row *r) {
     p.value = steps.value * ms->value / 1000;
     p.range = interval_multiply(steps.range, interval_divide(ms->range, interval_exact(1000)));
     if (p.whole->given) {
-        p.what = WORD("'%s': the time of its batches is not that of an epoch");
+        p.what = WORD("'%s': its batches do not add up to the time per epoch");
         p.working = finding_say(a, "%s steps/epoch x %s ms", steps.text, ms->text);
         (void)check_whole(a, r, &p);
     }
     p.whole = &v[QUANTITY_TOTAL_SECONDS];
     if (!p.whole->given || !epochs->given) return;
-    p.what = WORD("'%s': the time of its batches is not the total");
+    p.what = WORD("'%s': its batches do not add up to the total time");
     p.other = &v[QUANTITY_OTHER_SECONDS];
     p.value *= epochs->value;
     p.range = interval_multiply(p.range, epochs->range);
@@ -160,7 +160,7 @@ static void check_epoch_time(findings *a, const claim_row *r) {
     const stated *v = r->values, *epochs = &v[QUANTITY_EPOCHS];
     const stated *seconds = &v[QUANTITY_SECONDS_PER_EPOCH];
     if (!epochs->given || !seconds->given || !v[QUANTITY_TOTAL_SECONDS].given) return;
-    parts p = {.what = WORD("'%s': the time of its epochs is not the total"),
+    parts p = {.what = WORD("'%s': its epochs do not add up to the total time"),
                .working = finding_say(a, "%s epochs x %s s", epochs->text, seconds->text),
                .value = epochs->value * seconds->value,
                .range = interval_multiply(epochs->range, seconds->range),
@@ -186,7 +186,7 @@ static void check_phases(findings *a, const claim_row *r) {
     if (!v[QUANTITY_TOTAL_SECONDS].given) return;
     interval sum = interval_add(load->range, update->range);
     sum.low = least_step(r);
-    parts p = {.what = WORD("'%s': load and update of its steps are not the total"),
+    parts p = {.what = WORD("'%s': load and update of its steps do not add up to the total time"),
                .working = finding_say(a, "%s steps/epoch x %s epochs x (%s + %s) s", steps.text,
                                       epochs->text, load->text, update->text),
                .value = steps.value * epochs->value * (load->value + update->value),
@@ -197,8 +197,8 @@ static void check_phases(findings *a, const claim_row *r) {
     const stated *workers = &v[QUANTITY_LOADER_WORKERS];
     if (workers->range.high > 0 && p.whole->value < p.value)
         finding_sum(a,
-                    "with loading spread over %s loader workers and hidden behind the update it is "
-                    "still %s s at least",
+                    "with loading spread over %s loader workers and overlapped with the update, it "
+                    "is still at least %s s",
                     workers->text, finding_show(p.range.low).text);
     say_implied(a, r, implied_by_phases(r));
 }
@@ -226,15 +226,15 @@ static void check_implied(findings *a, stated (*implied)(const claim_row *)) {
     if (!differ) return;
     finding_add(a, FINDING_ARITHMETIC, subject_row(TOPIC_TIME, first),
                 implied == implied_by_phases
-                    ? "the arms imply different batch sizes (by load and update)"
-                    : "the arms imply different batch sizes (by the time of a batch)");
+                    ? "the arms imply different batch sizes (from load and update)"
+                    : "the arms imply different batch sizes (from the time per batch)");
     for (size_t i = 0; i < c->row_count; i++) {
         const claim_row *r = &c->rows[i];
         stated batch = implied(r);
         if (batch.given && !row_global_batch(r).given)
             finding_sum(a, "'%s' implies %s", r->name, finding_show(batch.value).text);
     }
-    finding_so(a, "the arms did not do the same work, or their times were not taken alike");
+    finding_so(a, "the arms did not do the same work, or were not timed in the same way");
 }
 
 static void check_global_batch(findings *a, const claim_row *r) {
@@ -247,14 +247,15 @@ static void check_global_batch(findings *a, const claim_row *r) {
     if (ddp && interval_meet(global->range, interval_multiply(batch->range, devices->range)))
         return;
     finding_add(a, FINDING_ARITHMETIC, subject_row(QUANTITY_GLOBAL_BATCH, r),
-                "'%s': its batch is not its global batch", r->name);
+                "'%s': its batch does not match its global batch", r->name);
     if (ddp)
-        finding_sum(a, "%s a rank x %s ranks = %s a step, stated %s", batch->text, devices->text,
+        finding_sum(a, "%s per rank x %s ranks = %s per step, stated %s", batch->text, devices->text,
                     finding_show(batch->value * devices->value).text, global->text);
     else
-        finding_sum(a, "a batch of %s is split over the devices: %s a step, stated %s", batch->text,
+        finding_sum(a, "a batch of %s is split over the devices: %s per step, stated %s", batch->text,
                     batch->text, global->text);
-    finding_so(a, "the number of updates and the learning rate a sample are not what they seem");
+    finding_so(a, "the number of updates and the learning rate per sample differ from the stated "
+                  "ones");
 }
 
 // The proportion of n samples can take n + 1 values.
@@ -267,7 +268,7 @@ static void check_proportion(findings *a, const claim_row *r) {
     double high = floor(accuracy->range.high / 100 * n + 1e-6);
     if (low <= high) return;
     finding_add(a, FINDING_ARITHMETIC, subject_row(QUANTITY_ACCURACY, r),
-                "'%s': no number of samples gives its accuracy", r->name);
+                "'%s': no whole number of samples gives its accuracy", r->name);
     finding_sum(a, "%s %% of %s = %.6g samples: %.0f are %.6g %%, %.0f are %.6g %%", accuracy->text,
                 finding_show(n).text, accuracy->value / 100 * n, high, 100 * high / n, low,
                 100 * low / n);
@@ -292,7 +293,7 @@ static void check_epoch_list(findings *a, const claim_row *r) {
     const stated *total = &r->values[QUANTITY_TOTAL_SECONDS];
     const stated_list *seconds = &r->series[SERIES_EPOCH_SECONDS];
     if (!seconds->count || !total->given) return;
-    parts p = {.what = WORD("'%s': the time of its epochs is not the total"),
+    parts p = {.what = WORD("'%s': its epochs do not add up to the total time"),
                .working = finding_say(a, "the sum of %zu epochs", seconds->count),
                .whole = total,
                .other = &r->values[QUANTITY_OTHER_SECONDS]};
@@ -311,10 +312,10 @@ static void check_class_list(findings *a, const claim_row *r) {
     interval range = weigh(classes, samples, &right);
     if (interval_meet(interval_divide(range, interval_exact(all)), accuracy->range)) return;
     finding_add(a, FINDING_ARITHMETIC, subject_row(QUANTITY_ACCURACY, r),
-                "'%s': the accuracies of its classes are not that of all", r->name);
+                "'%s': the accuracies of its classes do not give its overall accuracy", r->name);
     finding_sum(a, "%.0f samples of %zu classes: %.2f %%, stated %s %%", all, classes->count,
                 right / all, accuracy->text);
-    finding_so(a, "they are not of one evaluation");
+    finding_so(a, "they are not from one evaluation");
 }
 
 void check_sums(findings *a) {

@@ -131,15 +131,16 @@ static void say_basis(findings *a, const claim_statement *s, quantity basis) {
 // There is nothing to recompute from. The speed-up per device is still printed.
 static void unsupported(findings *a, const claim_statement *s) {
     const stated *of = &s->of->values[QUANTITY_DEVICES], *than = &s->than->values[QUANTITY_DEVICES];
-    finding_add(a, FINDING_UNSUPPORTED, subject_of(TOPIC_SOURCE, s), "%s: no row has the times",
+    finding_add(a, FINDING_UNSUPPORTED, subject_of(TOPIC_SOURCE, s), "%s: the rows do not give the "
+                                                                     "times",
                 say(a, s).text);
     if (s->kind == STATEMENT_SPEEDUP && of->given && than->given && of->value > than->value)
-        finding_sum(a, "%s / (%s / %s devices) = %.2f of what the devices could give",
+        finding_sum(a, "%s / (%s / %s devices) = %.2f of the ideal speed-up",
                     amount_of(s)->text, of->text, than->text,
                     amount_of(s)->value * than->value / of->value);
-    finding_so(a, s->source == SOURCE_NONE    ? "nobody can check it: no source is named either"
-                  : s->source == SOURCE_GIVEN ? "it stands or falls with its source"
-                                              : "nobody can check it");
+    finding_so(a, s->source == SOURCE_NONE    ? "it cannot be checked: no source is named either"
+                  : s->source == SOURCE_GIVEN ? "it depends on its source alone"
+                                              : "it cannot be checked");
 }
 
 static bool has_basis(const claim_statement *s, quantity basis) {
@@ -161,9 +162,9 @@ static void check_amount(findings *a, const claim_statement *s) {
     }
     if (agreeing) return;
     finding_add(a, FINDING_ARITHMETIC, subject_of(TOPIC_TIME, s),
-                "%s: the rows give something else", say(a, s).text);
+                "%s: the rows give a different figure", say(a, s).text);
     for (int i = 0; i < TIME_BASES; i++) say_basis(a, s, time_bases[i]);
-    finding_so(a, "the figure is not that of the rows, and theirs is what was measured");
+    finding_so(a, "the figure does not follow from the rows, which give the measurements");
 }
 
 // ---- Several figures for one comparison --------------------------------------------------------
@@ -205,7 +206,8 @@ static void check_bases(findings *a, const claim_statement *s) {
     }
     finding_so(
         a,
-        "one of these times is wrong: both arms took as many steps, so the ratios must be equal");
+        "one of these times is wrong: both arms took the same number of steps, so the ratios must "
+        "be equal");
 }
 
 // Can both statements be true, in any reading of either?
@@ -234,7 +236,7 @@ static void check_others(findings *a, const claim_statement *s) {
         finding_sum(a, "%s; %s", say(a, t).text, say(a, s).text);
         finding_sum(a, "that is %.4g and %.4g times the time", meant(t, 0, amount_of(t)->value),
                     s->of == t->of ? time : 1 / time);
-        finding_so(a, "a reader can pick whichever suits: at most one of them is right");
+        finding_so(a, "at most one of them is right");
     }
 }
 
@@ -246,11 +248,12 @@ static void check_difference(findings *a, const claim_statement *s) {
         const stated *of = &s->of->values[q], *than = &s->than->values[q], *d = &s->values[q];
         if (!d->given || !of->given || !than->given) continue;
         if (interval_meet(interval_subtract(of->range, than->range), d->range)) continue;
-        finding_add(a, FINDING_ARITHMETIC, subject_of(q, s), "'%s' and '%s': not their difference",
+        finding_add(a, FINDING_ARITHMETIC, subject_of(q, s), "'%s' and '%s': the stated difference "
+                                                             "does not match",
                     s->of->name, s->than->name);
         finding_sum(a, "%s: %s - %s = %s, stated %s", quantity_key((quantity)q), of->text,
                     than->text, finding_show(of->value - than->value).text, d->text);
-        finding_so(a, "the difference is not that of the rows");
+        finding_so(a, "the stated difference does not follow from the rows");
     }
 }
 

@@ -72,8 +72,8 @@ bool any_target(const results *r) {
 void note_target(const results *r, document *d) {
     document_add(d, BLOCK_NOTE, "%s",
                  say(r, "Time to target: seconds of training up to the end of the first epoch "
-                        "after which the test accuracy is that of the experiment's target; "
-                        "evaluation is not counted."));
+                        "after which the test accuracy reaches the experiment's target; evaluation "
+                        "is not counted."));
 }
 
 int seconds_digits(double seconds) {

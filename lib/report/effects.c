@@ -37,7 +37,7 @@ static void append_keys(text *out, const char *format, const yaml_node *changes)
 void effect_append_factor(const results *r, text *out, const planned *one) {
     const yaml_node *factors = yaml_find(one->entry, "factors");
     if (one->role == PLANNED_START) text_format(out, say(r, "Start: %s"), r->plan.from);
-    if (one->role == PLANNED_CONTROL) text_append(out, say(r, "Beside: scaled rate"));
+    if (one->role == PLANNED_CONTROL) text_append(out, say(r, "Control: scaled rate"));
     for (size_t i = 0; factors && factors->kind == YAML_SEQUENCE && i < factors->count; i++) {
         const yaml_node *node = factors->items[i];
         const char *m = factor_message(node->kind == YAML_SCALAR ? node->text : "");
@@ -76,7 +76,7 @@ const char *effect_said_factor(const results *r, const char *name) {
 }
 
 const char *effect_published_unit(const char *key) {
-    return strcmp(key, "total_seconds") == 0 ? WORD("%s s") : WORD("%s s an epoch");
+    return strcmp(key, "total_seconds") == 0 ? WORD("%s s") : WORD("%s s per epoch");
 }
 
 // Rounds numbers with more digits than are useful.

@@ -33,9 +33,9 @@ static char *make_title(const results *r, const char *given, error *err) {
                              r->plan.to);
     if (r->plan.count) return study_title(r, err);
     if (r->comparison_count == 1)
-        return memory_format(err, say(r, "%s against %s"), r->groups[1].name, r->groups[0].name);
+        return memory_format(err, say(r, "%s compared with %s"), r->groups[1].name, r->groups[0].name);
     if (r->comparison_count > 1)
-        return memory_format(err, say(r, "%zu experiments against %s"), r->comparison_count,
+        return memory_format(err, say(r, "%zu experiments compared with %s"), r->comparison_count,
                              r->groups[0].name);
     const char *title = r->group_count == 1 && *first->title ? first->title : r->groups[0].name;
     title = say(r, title);
@@ -69,7 +69,7 @@ static status section_discussion(const results *r, const char *path, document *d
     else if (bytes > DISCUSSION_MAX)
         rc = error_set(err, STATUS_INPUT, "'%s': more than %d bytes", path, DISCUSSION_MAX);
     else if (!is_text(written, bytes))
-        rc = error_set(err, STATUS_INPUT, "'%s' is no text in UTF-8", path);
+        rc = error_set(err, STATUS_INPUT, "'%s' is not UTF-8 text", path);
     else
         rc = STATUS_OK;
     if (rc != STATUS_OK) goto out;
@@ -241,7 +241,7 @@ status report_answer(const results *r, text *out, error *err) {
     document d;
     status rc = STATUS_OK;
     if (!r->plan.count && !r->reproduction)
-        return error_set(err, STATUS_USAGE, "no answer: the plan '%s' asks nothing",
+        return error_set(err, STATUS_USAGE, "no answer: the plan '%s' asks no question",
                          r->options.plan);
     char *title = make_title(r, NULL, err);
     if (!title) return STATUS_FAILED;
@@ -264,7 +264,7 @@ static void append_summary(const results *r, text *out, const run *one) {
     if (!run_has_time(one) || isnan(one->seconds_per_epoch))
         text_append(out, say(r, "no times"));
     else
-        text_format(out, say(r, "%.3f s an epoch%s"), one->seconds_per_epoch,
+        text_format(out, say(r, "%.3f s per epoch%s"), one->seconds_per_epoch,
                     one->simulated ? say(r, ", SIMULATED") : "");
     text_format(
         out, say(r, " (%s)\n"),

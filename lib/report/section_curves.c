@@ -79,7 +79,7 @@ void section_drawing(const results *r, document *d, const char *id, char *svg,
         document_figure(d, id, svg, caption);
     else
         document_add(d, BLOCK_NOTE, "%s",
-                     say(r, "No drawing here: gnuplot was not found when the report was made."));
+                     say(r, "No drawing: gnuplot was not found when the report was made."));
 }
 
 static status loss_figure(const results *r, document *d, error *err) {
@@ -166,14 +166,14 @@ static void epoch_table(const results *r, document *d, const run *one) {
             cell_figure(r, d, one->name, metric);
         }
     }
-    document_add(d, BLOCK_NOTE, "%s", say(r, "Seconds are of training alone."));
+    document_add(d, BLOCK_NOTE, "%s", say(r, "Seconds are for training only."));
 }
 
 status section_curves(const results *r, document *d, bool accuracy, error *err) {
     bool trained = false;
     for (size_t i = 0; i < r->list.count; i++) trained |= r->list.runs[i].train != NULL;
     if (!trained) return STATUS_OK;
-    document_add(d, BLOCK_HEADING, "%s", say(r, "Course of training"));
+    document_add(d, BLOCK_HEADING, "%s", say(r, "Training curves"));
     status rc = loss_figure(r, d, err);
     if (rc == STATUS_OK && accuracy) rc = section_accuracy_figure(r, d, err);
     if (r->list.count == 1 && r->list.runs[0].epoch_count) epoch_table(r, d, &r->list.runs[0]);

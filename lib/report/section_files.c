@@ -131,7 +131,7 @@ static void left_out_notes(const results *r, document *d, const run *one) {
         text_init(&why, d->err);
         status rc = like_append_executed(other, one, r->options.language, &why);
         if (d->rc == STATUS_OK) d->rc = rc;
-        document_add(d, BLOCK_NOTE, say(r, "%s: the times of %s are left out: %s."), one->name,
+        document_add(d, BLOCK_NOTE, say(r, "%s: the times of %s are excluded: %s."), one->name,
                      other->folder, text_string(&why));
         text_release(&why);
     }
@@ -182,8 +182,9 @@ void section_files(const results *r, document *d) {
     static const wording head[] = {"Run", "Role", "Path", "Bytes", "SHA-256"};
     document_fold(d, say(r, "Files"));
     document_add(d, BLOCK_PARAGRAPH, "%s",
-                 say(r, "No number without its files. The hash is that of the content "
-                        "(uncompressed bytes) for tensor files, of the file itself for others."));
+                 say(r, "No number without its files. The hash of a tensor file is that of its "
+                        "content (uncompressed bytes), the hash of any other file that of the file "
+                        "itself."));
     document_table(d, 5, "");
     head_cells(r, d, head, 5);
     for (size_t i = 0; i < r->list.count; i++) {
@@ -195,7 +196,7 @@ void section_files(const results *r, document *d) {
         }
     }
     document_add(d, BLOCK_NOTE, "%s",
-                 say(r, "report DIR... --why FIGURE walks a figure back to its files and "
+                 say(r, "report DIR... --why FIGURE traces a figure back to its files and "
                         "recomputes it; the names of all figures are in report.csv."));
 }
 
@@ -215,10 +216,10 @@ void section_manifests(const results *r, document *d) {
         }
     }
     document_add(d, BLOCK_NOTE, "%s",
-                 say(r, "The hash is that of the model's content. Each manifest names all files "
+                 say(r, "The hash is that of the model's content. Each manifest lists all files "
                         "that its run read and wrote, with their hashes, and its command."));
     document_add(d, BLOCK_NOTE, "%s",
-                 say(r, "report DIR... --why FIGURE walks a figure back to its files and "
+                 say(r, "report DIR... --why FIGURE traces a figure back to its files and "
                         "recomputes it; the names of all figures are in report.csv."));
 }
 

@@ -3,10 +3,10 @@
 #include "results/reproduction.h"
 
 static const char *kind_message(finding_kind kind) {
-    static const wording messages[FINDING_KINDS] = {[FINDING_ARITHMETIC] = "Arithmetic fault",
+    static const wording messages[FINDING_KINDS] = {[FINDING_ARITHMETIC] = "Arithmetic error",
                                                     [FINDING_ARMS] = "Unlike arms",
                                                     [FINDING_UNSUPPORTED] = "Unsupported statement",
-                                                    [FINDING_SAID] = "Said by the report itself"};
+                                                    [FINDING_SAID] = "Stated by the report itself"};
     return messages[kind];
 }
 
@@ -14,7 +14,7 @@ static const char *kind_message(finding_kind kind) {
 void section_findings(const results *r, document *d, const reproduced *one) {
     const findings *a = &one->audit;
     if (!*one->claim_path) return;
-    document_add(d, BLOCK_HEADING, "%s", say(r, "What its own figures say"));
+    document_add(d, BLOCK_HEADING, "%s", say(r, "Consistency of its own figures"));
     if (!findings_counted(a))
         document_add(d, BLOCK_PARAGRAPH, "%s", say(r, "Its figures do not contradict each other."));
     for (size_t i = 0; i < a->count; i++) {
@@ -27,7 +27,7 @@ void section_findings(const results *r, document *d, const reproduced *one) {
         text_release(&reasons);
     }
     document_add(d, BLOCK_NOTE,
-                 say(r, "By audit, from %s: the figures as they were published, held against each "
-                        "other. Rounding of the printed digits is no finding."),
+                 say(r, "By audit, from %s: the published figures, compared with each other. "
+                        "Differences within the rounding of the printed digits are not findings."),
                  one->claim_path);
 }

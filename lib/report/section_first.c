@@ -107,7 +107,7 @@ void write_footnote(const results *r, document *d) {
     append_simulated(r, &cores, false);
     append_simulated(r, &gpus, true);
     if (cores.length || gpus.length || r->collectives.count)
-        text_append(&out, say(r, "† Simulated: the time says nothing about as many real devices."));
+        text_append(&out, say(r, "† Simulated: the time says nothing about that many real devices."));
     if (cores.length)
         text_format(&out, say(r, " Ranks × threads exceed the cores of the machine (%s)."),
                     text_string(&cores));
@@ -214,7 +214,7 @@ static void tell_comparisons(const results *r, text *out) {
         text_release(&said);
     }
     if (told > TOLD_MAX) text_format(&all, say(r, "; %zu more below"), told - TOLD_MAX);
-    text_format(out, say(r, "Time of an epoch against %s: %s."), r->groups[0].name,
+    text_format(out, say(r, "Time per epoch compared with %s: %s."), r->groups[0].name,
                 text_string(&all));
     text_release(&all);
 }
@@ -231,7 +231,7 @@ static void tell_times(const results *r, text *out) {
         effect_append_seconds(r, &all, &r->groups[i], seconds);
     }
     if (told > TOLD_MAX) text_format(&all, say(r, "; %zu more below"), told - TOLD_MAX);
-    if (all.length) text_format(out, say(r, "Time of an epoch: %s."), text_string(&all));
+    if (all.length) text_format(out, say(r, "Time per epoch: %s."), text_string(&all));
     text_release(&all);
 }
 
@@ -257,10 +257,11 @@ static void append_executions(const results *r, text *out) {
                            "for bit each time."),
                     least);
     else if (all > r->list.count)
-        text_append(out, say(r, "Runs that were executed again gave the same model bit for bit; "
-                                "some were executed once only."));
+        text_append(out, say(r, "Runs that were executed more than once gave the same model bit "
+                                "for bit; the others were executed only once."));
     else
-        text_append(out, say(r, "Executed once: EXECUTIONS=3 shows that bits and times repeat."));
+        text_append(out, say(r, "Each run was executed once: EXECUTIONS=3 shows whether bits and "
+                                "times repeat."));
 }
 
 static void append_models(const results *r, text *out) {
@@ -299,7 +300,7 @@ void tell_trust(const results *r, document *d) {
     if (simulated) text_append(&out, say(r, " Times with † are simulated."));
     for (size_t i = 0; i < r->list.count; i++)
         busy |= machine_busy_executions(&r->list.runs[i]) > 0;
-    if (busy) text_append(&out, say(r, " Times with ‡ are those of a busy machine."));
+    if (busy) text_append(&out, say(r, " Times with ‡ were measured on a busy machine."));
     lead(d, &out);
 }
 

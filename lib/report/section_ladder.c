@@ -70,7 +70,7 @@ static void tell_time(const results *r, document *d) {
     verdict_append_time(&said, &p->all, VERDICT_SENTENCE, r->options.language);
     if (isnan(from) || isnan(to))
         document_add(d, BLOCK_PARAGRAPH,
-                     say(r, "From %s to %s as a whole there is no figure for the time: %s."),
+                     say(r, "There is no overall time figure from %s to %s: %s."),
                      p->from, p->to, text_string(&said));
     else
         document_add(d, BLOCK_PARAGRAPH, say(r, "An epoch of %s takes %s, one of %s takes %s: %s."),
@@ -79,7 +79,7 @@ static void tell_time(const results *r, document *d) {
     text_release(&after);
     text_release(&said);
     tell_steps(r, d, BLOCK_PARAGRAPH, COST, false, true,
-               "What was simulated says what it costs here: %s.");
+               "Simulated steps show only the cost on this machine: %s.");
     tell_steps(r, d, BLOCK_PARAGRAPH, SAME, false, true, "The same, within the margin: %s.");
     tell_steps(r, d, BLOCK_PARAGRAPH, UNDECIDED, false, true, "Undecided: %s.");
     tell_steps(r, d, BLOCK_PARAGRAPH, NONE, false, true, "No verdict: %s.");
@@ -101,7 +101,7 @@ static void tell_accuracy(const results *r, document *d) {
                "The same model bit for bit, so exactly 0: %s.");
     tell_steps(r, d, BLOCK_PARAGRAPH, SAME, false, false, "The same, within the margin: %s.");
     tell_steps(r, d, BLOCK_PARAGRAPH, SAME, true, false,
-               "The two models are as good, within the margin: %s.");
+               "The two models are equally good, within the margin: %s.");
     tell_steps(r, d, BLOCK_PARAGRAPH, UNDECIDED, false, false, "Undecided: %s.");
     tell_steps(r, d, BLOCK_PARAGRAPH, UNDECIDED, true, false,
                "Undecided between the two models: %s.");
@@ -115,7 +115,7 @@ static void tell_control(const results *r, document *d, const planned *one) {
     verdict_append_points(&points, c, r->options.language);
     if (!isnan(c->accuracy_difference))
         document_add(d, BLOCK_PARAGRAPH,
-                     say(r, "With a learning rate that follows the batch, %s reaches %.2f %% "
+                     say(r, "With a learning rate scaled with the batch, %s reaches %.2f %% "
                             "instead of %.2f %%: %s."),
                      c->baseline->name, 100 * results_group_value(r, c->subject, "accuracy"),
                      100 * results_group_value(r, c->baseline, "accuracy"), text_string(&points));
@@ -140,7 +140,8 @@ static void append_not_ranks(const results *r, text *out) {
         text changes;
         text_init(&changes, out->err);
         effect_append_changes(&changes, one);
-        text_format(out, say(r, " It was not %s (%s): there the model is the same bit for bit."),
+        text_format(out, say(r, " The cause is not %s (%s), which leaves the model the same, bit "
+                                "for bit."),
                     effect_said_factor(r, "world-size"), text_string(&changes));
         text_release(&changes);
     }
@@ -164,12 +165,14 @@ static void tell_rate(const results *r, document *d, const planned *control) {
     verdict_append_points(&points, &control->step, r->options.language);
     append_not_ranks(r, &rest);
     if (verdict_is_of_models(came) || verdict_is_of_models(went))
-        text_append(&rest, say(r, " This is one seed: SET=\"repeats=3\" tells it from chance."));
+        text_append(&rest, say(r, " This is from one seed: SET=\"repeats=3\" shows whether it is "
+                                  "chance."));
     document_add(d, BLOCK_LEAD,
-                 say(r, most ? "What lost the accuracy is the learning rate, which did not follow "
-                               "the batch (%s): one that does brings %s back.%s"
-                             : "The learning rate, which did not follow the batch (%s), is less "
-                               "than half of the loss: one that does brings only %s back.%s"),
+                 say(r, most ? "The accuracy was lost because the learning rate was not scaled "
+                               "with the batch (%s): a scaled rate recovers %s.%s"
+                             : "The learning rate, which was not scaled with the batch (%s), "
+                               "explains less than half of the lost accuracy: a scaled rate "
+                               "recovers only %s.%s"),
                  text_string(&lost), text_string(&points), text_string(&rest));
     text_release(&lost);
     text_release(&points);
@@ -195,13 +198,13 @@ static const char *say_no_difference(const results *r, bool time) {
 static void tell_conclusion(const results *r, document *d) {
     bool none;
     if (!tell_steps(r, d, BLOCK_LEAD, DIFFERENT, false, true,
-                    "What made the difference in time: %s."))
+                    "Factors that made the difference in time: %s."))
         document_add(d, BLOCK_LEAD, "%s", say_no_difference(r, true));
     none = !tell_steps(r, d, BLOCK_LEAD, DIFFERENT, false, false,
-                       "What made the difference in accuracy: %s.");
+                       "Factors that made the difference in accuracy: %s.");
     if (tell_steps(r, d, BLOCK_LEAD, DIFFERENT, true, false,
-                   "In accuracy the models differ, but one seed does not tell the factor from "
-                   "chance (SET=\"repeats=3\" does): %s."))
+                   "The models differ in accuracy, but one seed cannot separate the factor from "
+                   "chance (SET=\"repeats=3\" can): %s."))
         none = false;
     if (none) document_add(d, BLOCK_LEAD, "%s", say_no_difference(r, false));
     for (size_t i = 0; i < r->plan.count; i++)
@@ -321,8 +324,8 @@ static void time_table(const results *r, document *d, bool brief) {
     if (!brief) document_cell(d, CELL_TEXT, "%s → %s", p->from, p->to);
     if (!brief) document_cell(d, CELL_TEXT, "%s", "");
     document_add(d, BLOCK_NOTE, "%s",
-                 say(r, "Effect: against the step before; a run beside the way is compared with "
-                        "the step above it, and so is the step after it."));
+                 say(r, "Effect: relative to the step before; a control is compared with the step "
+                        "above it, and so is the step after it."));
     note_verdicts(r, d);
 }
 
@@ -364,9 +367,9 @@ static void accuracy_table(const results *r, document *d, bool brief) {
     accuracy_cells(r, d, &p->last->runs, &p->all, brief);
     document_add(
         d, BLOCK_NOTE, "%s",
-        say(r, "Effect: against the step before, as for the time. The interval is that of the "
-               "mean over seeds (Student's t, paired), with one seed that of its test "
-               "samples, which does not know how much another seed would change."));
+        say(r, "Effect: relative to the step before, as for the time. The interval is that of the "
+               "mean over seeds (Student's t, paired); with one seed, that over its test samples, "
+               "which excludes the variance between seeds."));
 }
 
 // ---- Drawings ----
@@ -388,13 +391,13 @@ static status effect_figure(const results *r, document *d, bool time, error *err
     const char *const metric[] = {time ? "seconds_per_epoch_effect" : "accuracy_effect"};
     bars b = {.id = time ? "timeeffect" : "accuracyeffect",
               .title =
-                  say(r, time ? "What each step costs in time" : "What each step does to accuracy"),
-              .axis = say(r, time ? "seconds / epoch against the step before"
-                                  : "points against the step before"),
-              .caption = say(r, time ? "Seconds an epoch that each step adds (right) or saves "
+                  say(r, time ? "Effect of each step on time" : "Effect of each step on accuracy"),
+              .axis = say(r, time ? "seconds per epoch relative to the step before"
+                                  : "points relative to the step before"),
+              .caption = say(r, time ? "Seconds per epoch that each step adds (right) or saves "
                                        "(left), with 95 % intervals."
-                                     : "Points of test accuracy that each step brings (right) or "
-                                       "loses (left), with 95 % intervals."),
+                                     : "Percentage points of test accuracy that each step adds "
+                                       "(right) or loses (left), with 95 % intervals."),
               .metrics = metric,
               .metric_count = 1,
               .scale = time ? 1 : 100,
@@ -415,7 +418,8 @@ static void tell_order(const results *r, document *d) {
         const char *kept = run_text(one->entry, "kept");
         if (*kept)
             document_add(d, BLOCK_NOTE,
-                         say(r, "%s comes before the factor %s, which could not change alone: %s."),
+                         say(r, "%s comes before the factor %s, which could not be changed alone: "
+                                "%s."),
                          one->name, kept, run_text(one->entry, "because"));
     }
 }
@@ -426,11 +430,11 @@ status section_ladder(const results *r, document *d, bool draw, error *err) {
     tell_conclusion(r, d);
     if (draw) TRY(effect_figure(r, d, true, err));
     if (draw) TRY(effect_figure(r, d, false, err));
-    document_add(d, BLOCK_HEADING, "%s", say(r, "What each step costs in time"));
+    document_add(d, BLOCK_HEADING, "%s", say(r, "Effect of each step on time"));
     tell_time(r, d);
     time_table(r, d, !draw);
     tell_order(r, d);
-    document_add(d, BLOCK_HEADING, "%s", say(r, "What each step does to accuracy"));
+    document_add(d, BLOCK_HEADING, "%s", say(r, "Effect of each step on accuracy"));
     tell_accuracy(r, d);
     for (size_t i = 0; i < p->count; i++)
         if (p->items[i].role == PLANNED_CONTROL) tell_control(r, d, &p->items[i]);

@@ -156,7 +156,7 @@ status section_published(const results *r, document *d, error *err) {
     if (rc == STATUS_OK && d->count > before)
         document_add(d, BLOCK_NOTE, "%s",
                      say(r,
-                         "Published figures were measured elsewhere, on other machines: they stand "
-                         "beside ours (means over repeats), no speed-up is taken between them."));
+                         "Published figures were measured on other machines: they are shown next "
+                         "to ours (means over repeats), and no speed-up is computed between them."));
     return rc;
 }

@@ -98,7 +98,8 @@ static void append_steps(const results *r, text *out, const published_walk *w) {
                         (long long)test_images(r, s));
         }
         if (i) text_append(out, "; ");
-        text_format(out, say(r, w->time ? "%s gave %s the speed (%s)" : "%s brought %s (%s)"),
+        text_format(out, say(r, w->time ? "%s gave %s the speed (%s)" : "%s made a difference of "
+                                                                        "%s (%s)"),
                     text_string(&factors), text_string(&came), text_string(&figures));
         text_release(&factors);
         text_release(&came);
@@ -116,7 +117,7 @@ static void append_against(const results *r, text *out, const published_walk *w,
         if (against.length) text_append(&against, ", ");
         append_factors(r, &against, &w->steps[i]);
     }
-    if (against.length) text_format(out, say(r, "; %s went the other way"), text_string(&against));
+    if (against.length) text_format(out, say(r, "; %s had the opposite effect"), text_string(&against));
     text_release(&against);
 }
 
@@ -126,11 +127,11 @@ static void append_cause(const results *r, text *out, const published_walk *w) {
     const published_cause cause = published_find_cause(w);
     if (w->count == 1) {
         if (w->steps[0].factor_count > 1)
-            text_append(out, say(r, ": which of these did it they do not tell"));
+            text_append(out, say(r, ": the figures do not show which of these was the cause"));
         return;
     }
     if (cause.direction == PUBLISHED_OPEN) {
-        text_append(out, say(r, ": on the whole they do not say which is faster"));
+        text_append(out, say(r, ": overall, the figures do not show which is faster"));
         return;
     }
     bool faster = cause.direction == PUBLISHED_FASTER;
@@ -144,8 +145,8 @@ static void append_cause(const results *r, text *out, const published_walk *w) {
         text_format(out,
                     say(r, cause.share > 0.5
                                ? ": most of the %s (%.0f %% of it, on a log scale) came from %s"
-                               : ": no one factor made most of the %s; the largest part (%.0f %% "
-                                 "of it, on a log scale) came from %s"),
+                               : ": no single factor caused most of the %s; the largest part (%.0f "
+                                 "%% of it, on a log scale) came from %s"),
                     what, 100 * cause.share, text_string(&factors));
     text_release(&factors);
     append_against(r, out, w, cause.direction);
@@ -165,7 +166,7 @@ static void tell_time(const results *r, document *d, const published_walk *w) {
         text_release(&whole);
     }
     append_cause(r, &cause, w);
-    document_add(d, BLOCK_PARAGRAPH, say(r, "In %s's own figures %s%s."), w->source,
+    document_add(d, BLOCK_PARAGRAPH, say(r, "In %s's own figures, %s%s."), w->source,
                  text_string(&steps), text_string(&cause));
     text_release(&steps);
     text_release(&cause);
@@ -177,9 +178,9 @@ static void tell_accuracy(const results *r, document *d, const published_walk *w
     text_init(&steps, d->err);
     append_steps(r, &steps, w);
     for (size_t i = 0; i < w->count; i++) together |= w->steps[i].factor_count > 1;
-    document_add(d, BLOCK_PARAGRAPH, say(r, "In %s's own figures, for accuracy, %s%s."), w->source,
+    document_add(d, BLOCK_PARAGRAPH, say(r, "In %s's own accuracy figures, %s%s."), w->source,
                  text_string(&steps),
-                 together ? say(r, ": which of these did it they do not tell") : "");
+                 together ? say(r, ": the figures do not show which of these was the cause") : "");
     text_release(&steps);
 }
 
@@ -194,7 +195,7 @@ static void tell_length(const results *r, document *d, const published_walk *w) 
             if (here < 0 || (double)here == figures[k]->epochs) continue;
             char theirs[COUNT_TEXT], ours[COUNT_TEXT];
             document_add(d, BLOCK_PARAGRAPH,
-                         say(r, "%s trained for %s where %s trains for %s here: speeds can be "
+                         say(r, "%s trained for %s, but %s trains for %s here: speeds can be "
                                 "compared, accuracies cannot."),
                          w->source,
                          say_count(r, figures[k]->epochs, "%.9g epoch", "%.9g epochs", theirs),
@@ -226,7 +227,7 @@ static status tell_published_load(const results *r, document *d, const published
     document_add(
         d, BLOCK_PARAGRAPH,
         say(r,
-            "A step of %s was loading for %.0f %% of its time (%s s, then %s s for the update)."),
+            "A step of %s spent %.0f %% of its time on loading (%s s, then %s s on the update)."),
         w->source, 100 * loading / (loading + updating), load->text, update->text);
 out:
     return rc;
@@ -249,13 +250,13 @@ static status tell_load(const results *r, document *d, const published_walk *w,
     const double bound = 1 / (1 - share.value);
     append_share(&known, &share);
     document_add(d, BLOCK_PARAGRAPH,
-                 say(r, "Here loading takes %s of a step of %s, so more loader workers can give at "
-                        "most %.2f times the speed."),
+                 say(r, "Here, loading takes %s of a step of %s, so more loader workers can give "
+                        "at most %.2f times the speed."),
                  text_string(&known), from->name, bound);
     if (!(s->effect.low > bound)) goto out;
     document_add(d, BLOCK_PARAGRAPH,
-                 say(r, "%.2f times, as in %s, need a step that waits for data for %.0f %% of its "
-                        "time or more."),
+                 say(r, "A speed-up of %.2f, as in %s, requires a step that waits for data for at "
+                        "least %.0f %% of its time."),
                  s->effect.low, w->source, 100 * (1 - 1 / s->effect.low));
     TRY(tell_published_load(r, d, w, s, err));
 out:
@@ -368,18 +369,18 @@ out:
 status section_published_walk(const results *r, document *d, error *err) {
     const published_walks *walks = &r->plan.published;
     if (!walks->count) return STATUS_OK;
-    document_add(d, BLOCK_HEADING, "%s", say(r, "What published figures say"));
+    document_add(d, BLOCK_HEADING, "%s", say(r, "Published figures along the ladder"));
     for (size_t i = 0; i < walks->count; i++) {
         status rc = tell_walk(r, d, &walks->items[i], err);
         if (rc != STATUS_OK) return rc;
     }
     document_add(
         d, BLOCK_NOTE, "%s",
-        say(r, "Published figures stand at the runs that are the experiments they are about. Those "
-               "systems know no V: there it counts only by what batch norm normalises over. "
-               "Factors are those in which the experiments differ as published; times as fast are "
-               "by epoch, and only figures of one source are compared. Measured here is from the "
-               "run of the one experiment to that of the other, with what V costs between them. "
+        say(r, "Published figures are listed with the runs of the same experiments. Those systems "
+               "have no V: it matters only through the samples that batch norm normalises over. "
+               "Factors are those in which the experiments differ as published; speed ratios are "
+               "per epoch, and only figures of one source are compared. Measured here: from the "
+               "run of one experiment to that of the other, including the cost of V between them. "
                "Noise: a two-proportion test at the 5 % level."));
     return STATUS_OK;
 }

@@ -98,11 +98,11 @@ static status difference_figure(const results *r, document *d, error *err) {
     status rc = STATUS_OK;
     bars b = {.id = "differences",
               .title = say(r, "Accuracy difference"),
-              .axis = say(r, "points, here less published"),
+              .axis = say(r, "points, here minus published"),
               .caption =
-                  say(r, "Test accuracy here less the published one, with the 95 % interval of "
-                         "ours; of a published range the nearest point. Only runs of the "
-                         "published number of epochs."),
+                  say(r, "Test accuracy measured here minus the published one, with the 95 % "
+                         "interval of ours; for a published range, the nearest point. Only runs "
+                         "with the published number of epochs."),
               .metric_count = 1,
               .reference = NAN,
               .err = err};
@@ -168,16 +168,16 @@ static void lead(const results *r, document *d) {
     }
     char runs[COUNT_TEXT], reports[COUNT_TEXT];
     document_add(d, BLOCK_LEAD,
-                 say(r, "%s for the rows of %s. Published figures are those of other machines: "
-                        "they stand beside ours, and no speed-up is taken between them. What is "
-                        "compared is compared here, like for like."),
-                 say_count(r, (double)r->list.count, "%.9g run stands", "%.9g runs stand", runs),
+                 say(r, "%s the rows of %s. Published figures are from other machines: they are "
+                        "shown next to ours, and no speed-up is computed between them. All "
+                        "comparisons are between runs made here, like for like."),
+                 say_count(r, (double)r->list.count, "%.9g run reproduces", "%.9g runs reproduce", runs),
                  say_count(r, (double)r->reproduction->count, "%.9g published report",
                            "%.9g published reports", reports));
     if (changed)
         document_add(d, BLOCK_LEAD,
                      say(r, "SHORTENED OR CHANGED: every run was made with %s. Accuracies, losses "
-                            "and total times are not those of the experiments as they stand."),
+                            "and total times are not those of the unchanged experiments."),
                      text_string(&set));
     tell_trust(r, d);
     text_release(&set);
@@ -191,10 +191,10 @@ status section_rows(const results *r, document *d, bool wide, error *err) {
     document_add(
         d, BLOCK_NOTE, "%s",
         say(r, "Epochs: \"2 of 25\" is a run of 2 epochs of an experiment of 25. Speed-up here: "
-               "against the run that it is compared with below, and only like for like. V fixes "
-               "the arithmetic: models with one hash are the same, bit for bit."));
+               "relative to the baseline named below, and only like for like. V fixes the "
+               "arithmetic: models with the same hash are the same, bit for bit."));
     document_add(d, BLOCK_NOTE, "%s",
-                 say(r, "s / epoch: median over epochs, without the first when there are more; "
+                 say(r, "s / epoch: median over epochs, without the first if there are several; "
                         "evaluation is not counted. V: virtual shards, which fix the arithmetic. "
                         "Model: first 12 digits of the content hash of model.st.zst."));
     note_executions(r, d);
@@ -205,7 +205,7 @@ out:
 // ---- One report ----
 
 static status compared_rows(const results *view, document *d, error *err) {
-    static const wording front[] = {"Experiment", "Against"};
+    static const wording front[] = {"Experiment", "Baseline"};
     if (!view->comparison_count) return STATUS_OK;
     document_add(d, BLOCK_HEADING, "%s", say(view, "Like for like"));
     head_comparison(view, d, front, 2);
@@ -219,7 +219,7 @@ static status compared_rows(const results *view, document *d, error *err) {
         else
             cells_uncompared(view, d, g);
     }
-    return section_speedups(view, d, say(view, "times as fast as what it is compared with"), err);
+    return section_speedups(view, d, say(view, "times as fast as its baseline"), err);
 }
 
 // A curve of one epoch is only a point.

@@ -95,7 +95,7 @@ static void append_master(const page *p, text *out, size_t i) {
         high = fmax(high, device_value(p, i, k, BUSY));
     }
     if (!isnan(alone))
-        text_format(out, say(p->r, " For %.1f %% of the step the master works alone."),
+        text_format(out, say(p->r, " Only the master works for %.1f %% of the step."),
                     100 * alone);
     if (count == 2)
         text_format(out, say(p->r, " The master is busy for %.1f %% of it, replica 1 for %.1f %%."),
@@ -143,11 +143,11 @@ static void activity_table(const page *p, size_t shown) {
                                                         "scatter samples",
                                                         "forward",
                                                         "gather outputs",
-                                                        "loss, at the master",
+                                                        "loss, on the master",
                                                         "scatter their gradients",
                                                         "backward",
-                                                        "reduce gradients, at the master",
-                                                        "update, at the master"};
+                                                        "reduce gradients, on the master",
+                                                        "update, on the master"};
     char label[LABEL_TEXT];
     document_table(p->d, 1 + 3 * shown, "");
     document_cell(p->d, CELL_TEXT, "%s", say(p->r, "Phase"));
@@ -162,9 +162,9 @@ static void activity_table(const page *p, size_t shown) {
     activity_row(p, WORD("Sum"), EXECUTION_ACTIVITIES);
     document_add(p->d, BLOCK_NOTE, "%s",
                  say(p->r,
-                     "What a DataParallel step does, one after the other, once its batch is there: "
-                     "means over all steps of the run, the first epoch among them. Bytes are those "
-                     "that cross between the master and the other replicas."));
+                     "The activities of a DataParallel step, in order, after its batch is loaded: "
+                     "means over all steps of the run, including the first epoch. Bytes are those "
+                     "copied between the master and the other replicas."));
 }
 
 static void replica_table(const page *p) {
@@ -226,9 +226,9 @@ static void tell_stages(const page *p, size_t i) {
     text told;
     text_init(&told, p->d->err);
     text_format(&told,
-                say(p->r, "%s: a stage has nothing to do for %.1f %% of a step (the bubble). "
-                          "Filling and draining a pipeline of S = %zu stages with M = %.4g "
-                          "micro-batches would cost %.1f %%."),
+                say(p->r, "%s: a stage is idle for %.1f %% of a step (the bubble). Filling and "
+                          "draining a pipeline of S = %zu stages with M = %.4g micro-batches would "
+                          "cost %.1f %%."),
                 label_run(one, label), 100 * bubble, count, batches,
                 100 * results_value(p->r, one->name, "bubble_predicted"));
     append_uneven(p, &told, i);
@@ -293,19 +293,20 @@ static void tell_ranks(const page *p, size_t i) {
     text_init(&told, p->d->err);
     (void)label_run(one, label);
     if (is_fast(one))
-        text_format(&told, say(p->r, "%s: reduced by --reduce fast, one vector a rank: not exact."),
+        text_format(&told, say(p->r, "%s: reduced by --reduce fast, one vector per rank: not exact."),
                     label);
     else if (vectors > 1)
         text_format(
             &told,
             say(p->r,
-                "%s: the shards of a rank are no whole subtree of the sum, so rank 0 brings %.4g "
-                "vectors to each reduction instead of one. That factor is the price of exactness."),
+                "%s: the shards of a rank are not a whole subtree of the sum, so rank 0 "
+                "contributes %.4g vectors per reduction instead of one. That factor is the price "
+                "of exactness."),
             label, vectors);
     else
         text_format(&told,
                     say(p->r, "%s: the shards of a rank are a whole subtree of the sum, so it "
-                              "brings one vector to each reduction."),
+                              "contributes one vector per reduction."),
                     label);
     text_format(&told,
                 say(p->r, " Exposed communication takes %.1f %% of a step, waiting %.1f %%; a rank "
@@ -365,10 +366,10 @@ static status use_figure(const page *p, error *err) {
     const char *names[] = {say(p->r, "Busy"), say(p->r, "Communication"), say(p->r, "Waiting")};
     static const int colours[] = {PLOT_BUSY, PLOT_COMM, PLOT_WAIT};
     bars b = {.id = "use",
-              .title = say(p->r, "Where parallelism loses its time"),
+              .title = say(p->r, "Time lost to parallelism"),
               .axis = say(p->r, "% of a step"),
-              .caption = say(p->r, "What each replica (its number; 0 is the master), each stage, "
-                                   "and a rank on average does with its time in a step."),
+              .caption = say(p->r, "The time of a step by replica (its number; 0 is the master), "
+                                   "by stage, and for an average rank."),
               .metrics = uses,
               .names = names,
               .metric_count = USES,
@@ -393,12 +394,12 @@ static void tell_absent(const page *p, size_t i) {
     char why[512];
     if (p->of[i] == EXECUTION_PLAIN || execution_has_times(one)) return;
     snprintf(why, sizeof why, say(p->r, like_no_time(one)), one->name);
-    document_add(p->d, BLOCK_NOTE, say(p->r, "%s: not shown where its strategy loses time: %s."),
+    document_add(p->d, BLOCK_NOTE, say(p->r, "%s: the time lost to its strategy is not shown: %s."),
                  one->name, run_has_time(one) ? say(p->r, "the manifest has no phases") : why);
 }
 
 static status compose(const page *p, size_t shown, error *err) {
-    document_add(p->d, BLOCK_HEADING, "%s", say(p->r, "Where parallelism loses its time"));
+    document_add(p->d, BLOCK_HEADING, "%s", say(p->r, "Time lost to parallelism"));
     show_replicas(p);
     show_stages(p);
     show_ranks(p);
@@ -413,9 +414,9 @@ static status compose(const page *p, size_t shown, error *err) {
         if (count_shown(p, EXECUTION_REPLICAS) + count_shown(p, EXECUTION_STAGES))
             document_add(
                 p->d, BLOCK_NOTE, "%s",
-                say(p->r, "Replicas and stages have a row each: shares of the step once its batch "
-                          "is there, over all steps of the run. Communication: copies between "
-                          "devices, and the reduction."));
+                say(p->r, "Replicas and stages have one row each: shares of the step after its "
+                          "batch is loaded, over all steps of the run. Communication: copies "
+                          "between devices, and the reduction."));
     }
     for (size_t i = 0; i < p->r->list.count; i++) tell_absent(p, i);
     return STATUS_OK;

@@ -142,7 +142,7 @@ static status study_figure(const results *r, document *d, const char *first, err
     bars b = {.id = "study",
               .title = say(r, "Times as fast"),
               .axis = axis,
-              .caption = say(r, "With 95 % intervals; the dashed line is no difference."),
+              .caption = say(r, "With 95 % intervals; the dashed line marks no difference."),
               .metrics = metric,
               .metric_count = 1,
               .scale = 1,
@@ -185,7 +185,7 @@ static void append_share(const results *r, text *out, const planned *one) {
 // Writes "Loader bound: loader_workers 0, loader_workers 2."
 static void tell_bounds(const results *r, document *d) {
     static const wording words[] = {"Loader bound", "Compute bound", "Undecided",
-                                    "No verdict, for want of times"};
+                                    "No verdict (no times)"};
     const plan *p = &r->plan;
     for (int b = 0; b < LOAD_BOUNDS; b++) {
         text variants;
@@ -216,7 +216,7 @@ static void tell_range(const results *r, document *d) {
     text_init(&high, d->err);
     append_share(r, &low, least);
     append_share(r, &high, most);
-    document_add(d, BLOCK_PARAGRAPH, say(r, "The load share of a step goes from %s to %s."),
+    document_add(d, BLOCK_PARAGRAPH, say(r, "The load share of a step ranges from %s to %s."),
                  text_string(&low), text_string(&high));
     text_release(&low);
     text_release(&high);
@@ -239,10 +239,10 @@ static void tell_fastest(const results *r, document *d) {
     if (best) {
         append_variant(p, &name, best);
         verdict_append_time(&said, &best->step, VERDICT_SENTENCE, r->options.language);
-        document_add(d, BLOCK_LEAD, say(r, "Fastest: %s; against %s: %s."), text_string(&name),
+        document_add(d, BLOCK_LEAD, say(r, "Fastest: %s; compared with %s: %s."), text_string(&name),
                      text_string(&first), text_string(&said));
     } else {
-        document_add(d, BLOCK_LEAD, say(r, "No variant is surely faster than %s."),
+        document_add(d, BLOCK_LEAD, say(r, "No variant is significantly faster than %s."),
                      text_string(&first));
     }
     text_release(&name);
@@ -254,11 +254,11 @@ static void tell_fastest(const results *r, document *d) {
 static void tell_shares(const results *r, document *d) {
     tell_range(r, d);
     document_add(d, BLOCK_NOTE,
-                 say(r, "Load share: how much of a step's time the trainer waits for its batch, "
-                        "mean over executions of the median epoch. The range is the 95 %% interval "
-                        "of the mean, with fewer than %d executions from the least epoch to the "
-                        "largest. Loader bound: all of it lies above 50 %%; compute bound: below; "
-                        "else undecided."),
+                 say(r, "Load share: the share of a step's time spent waiting for the batch, mean "
+                        "over executions of the median epoch. The range is the 95 %% interval of "
+                        "the mean; with fewer than %d executions, it is from the lowest epoch to "
+                        "the highest. Loader bound: the whole range is above 50 %%; compute bound: "
+                        "below 50 %%; otherwise undecided."),
                  VERDICT_EXECUTIONS);
 }
 
@@ -277,8 +277,8 @@ status section_study(const results *r, document *d, bool draw, error *err) {
     if (of_loader(r)) tell_shares(r, d);
     document_add(
         d, BLOCK_NOTE,
-        say(r, "Times as fast: as %s. Variants differ in nothing but what the study varies, so "
-               "their times stand side by side also where the work is not the same."),
+        say(r, "Times as fast: relative to %s. Variants differ only in the keys that the study "
+               "varies, so their times are compared even if the work differs."),
         text_string(&first));
     note_verdicts(r, d);
     if (varies(&r->plan, "world_size"))

@@ -67,7 +67,7 @@ static void check_value(tally *t, const char *name, const band *b, double value,
     if (t->list)
         list_value(t, name, b, value);
     else if (isnan(value))
-        text_format(t->out, "unknown  %s.%s: no value to hold against [%g, %g]%s%s\n", name,
+        text_format(t->out, "unknown  %s.%s: no value to compare with [%g, %g]%s%s\n", name,
                     b->metric, b->low, b->high, gap, note);
     else
         text_format(t->out, "%-8s %s.%s = %.6g, expected [%g, %g]%s%s\n",

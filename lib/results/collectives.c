@@ -12,7 +12,7 @@ static status read_number(const yaml_node *item, const char *key, double *value,
     if (!node) return yaml_error(item, err, "'%s' is missing", key);
     status rc = yaml_number(node, key, value, err);
     if (rc == STATUS_OK && !(*value >= 0))
-        return yaml_error(node, err, "'%s': expected a number from 0 on", key);
+        return yaml_error(node, err, "'%s': expected a number of at least 0", key);
     return rc;
 }
 

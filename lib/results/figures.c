@@ -352,7 +352,7 @@ status figures_of_prediction(figure_list *list, const prediction *p, const colle
     status rc = add_joint(list, &s, err);
     s.of = JOINT_PROJECTION;
     s.simulated = p->cost && p->cost->simulated;
-    s.note = "projection to a device for each rank";
+    s.note = "projection to one device per rank";
     if (rc == STATUS_OK && p->projects) rc = add_joint(list, &s, err);
     free(source);
     return rc;

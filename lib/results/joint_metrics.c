@@ -74,7 +74,7 @@ static const joint_metric table[] = {
      JOINT_PREDICTION, EPOCH, .value = predicted_communication},
     {{"predicted_seconds_per_epoch", "s", WORD("Predicted s / epoch"), SECONDS, .kind = METRIC_JOINT},
      JOINT_PREDICTION, EPOCH, .value = predicted_epoch, .always = true},
-    {{"prediction_error", "fraction", WORD("Error of the prediction"), {"%+.1f", 100, " %"},
+    {{"prediction_error", "fraction", WORD("Prediction error"), {"%+.1f", 100, " %"},
       .kind = METRIC_JOINT}, JOINT_PREDICTION, EPOCH, .value = prediction_error, .always = true},
     {{"projected_load_seconds", "s", WORD("Load, s"), PART, .kind = METRIC_JOINT}, JOINT_PROJECTION, EPOCH,
      .value = projected_load},
@@ -86,7 +86,7 @@ static const joint_metric table[] = {
      JOINT_PROJECTION, EPOCH, .value = projected_communication},
     {{"projected_seconds_per_epoch", "s", WORD("Projected s / epoch"), SECONDS, .kind = METRIC_JOINT},
      JOINT_PROJECTION, EPOCH, .value = projected_seconds, .always = true},
-    {{"projected_ratio", "x", WORD("Projected times as fast as"), TIMES, .kind = METRIC_JOINT},
+    {{"projected_ratio", "x", WORD("Projected speed-up over"), TIMES, .kind = METRIC_JOINT},
      JOINT_PROJECTION, EPOCH, .value = projected_ratio, .always = true},
 };
 // clang-format on

@@ -140,9 +140,9 @@ static status take(text *out, char **taken) {
 const char *like_no_time(const run *r) {
     if (!r->train) return WORD("%s has no training run");
     if (run_has_time(r)) return WORD("%s has no times");
-    return r->restarted ? WORD("%s was restarted after the death of a process: its times belong to "
-                               "several executions")
-                        : WORD("%s was resumed: its times belong to several executions");
+    return r->restarted ? WORD("%s was restarted after a process died: its times come from several "
+                               "executions")
+                        : WORD("%s was resumed: its times come from several executions");
 }
 
 static void append_no_time(const run *r, language l, text *out) {

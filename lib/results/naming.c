@@ -30,7 +30,7 @@ static status check_entry(const yaml_node *entry, error *err) {
             return yaml_error(key, err, "'keys': expected a list of keys");
         for (size_t k = 0; k < i; k++)
             if (yaml_equal(key, keys->items[k]))
-                return yaml_error(key, err, "'keys': '%.12s' is there twice", key->text);
+                return yaml_error(key, err, "'keys': '%.12s' is listed twice", key->text);
     }
     return STATUS_OK;
 }
@@ -40,7 +40,7 @@ static status check_name(const yaml_node *entries, size_t at, error *err) {
     const char *name = run_text(entries->items[at], "name");
     for (size_t i = 0; i < at; i++)
         if (strcmp(run_text(entries->items[i], "name"), name) == 0)
-            return yaml_error(entries->items[at], err, "'name': '%.60s' is there twice", name);
+            return yaml_error(entries->items[at], err, "'name': '%.60s' is used twice", name);
     return STATUS_OK;
 }
 

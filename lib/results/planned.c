@@ -41,7 +41,7 @@ static status check_order(const plan *p, error *err) {
         planned_role role = p->items[i].role;
         bool good = p->ladder ? (role == PLANNED_START) == (i == 0) && role != PLANNED_VARIANT
                               : role == PLANNED_VARIANT;
-        if (!good) return yaml_error(p->items[i].entry, err, "'role': not at this place");
+        if (!good) return yaml_error(p->items[i].entry, err, "'role': not allowed at this place");
     }
     return STATUS_OK;
 }
@@ -75,8 +75,8 @@ static status read_head(const yaml_node *head, plan *p, error *err) {
     p->vary = yaml_find(head, "vary");
     if (!p->ladder && (!p->vary || p->vary->kind != YAML_SEQUENCE || !p->vary->count))
         return yaml_error(head, err,
-                          "a plan is a ladder, a study that says what varies, a reproduction or a "
-                          "list of runs");
+                          "expected a ladder, a study with a list 'vary', a reproduction or a list "
+                          "of runs");
     return STATUS_OK;
 }
 

@@ -71,7 +71,7 @@ status predictions_compare(const predictions *a, const predictions *b, int64_t *
                            int64_t *only_b, error *err) {
     *only_a = *only_b = 0;
     if (a->samples != b->samples || memcmp(a->ids, b->ids, a->samples * sizeof *a->ids) != 0)
-        return error_set(err, STATUS_FINDING, "the predictions are about different samples");
+        return error_set(err, STATUS_FINDING, "the predictions are for different samples");
     for (size_t i = 0; i < a->samples; i++) {
         *only_a += a->right[i] && !b->right[i];
         *only_b += b->right[i] && !a->right[i];

@@ -123,7 +123,8 @@ static status find_runs(results *r, const yaml_node *plan_root, error *err) {
     const char *baseline = r->options.baseline;
     status rc;
     if (baseline && plan_root && !naming_is_all(plan_root))
-        return error_set(err, STATUS_USAGE, "--plan says what is compared: no --baseline with it");
+        return error_set(err, STATUS_USAGE, "--baseline cannot be used with this --plan, which "
+                                            "sets the baselines");
     TRY(add_folders(r, err));
     TRY(run_list_pool(&r->list, !named, err));
     if (named) TRY(naming_apply(&r->list, plan_root, &baseline, err));

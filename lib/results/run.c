@@ -35,8 +35,8 @@ status run_check_content(const char *folder, const yaml_node *manifest_root, con
     const char *recorded = run_text(run_file(manifest_root, "outputs", name), "content");
     if (strcmp(recorded, content) == 0) return STATUS_OK;
     return error_set(err, STATUS_INPUT,
-                     "cannot report on '%s/%s': its content is %.12s, the manifest beside it says "
-                     "%.12s",
+                     "cannot report on '%s/%s': its content is %.12s, the manifest next to it "
+                     "records %.12s",
                      folder, name, content, *recorded ? recorded : "nothing");
 }
 

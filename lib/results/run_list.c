@@ -92,7 +92,7 @@ static status add_execution(run_list *list, const char *path, error *err) {
     if (exists(evaluate, "manifest.yaml")) TRY(add_stage(r, evaluate, err));
     if (r->train && r->evaluate && !evaluates(r, r->evaluate))
         rc = error_set(err, STATUS_INPUT,
-                       "cannot report on '%s': evaluate read another model than train wrote; run "
+                       "cannot report on '%s': evaluate read a model that train did not write; run "
                        "evaluate again",
                        path);
 out:

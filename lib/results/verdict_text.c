@@ -72,19 +72,19 @@ static void append_lack(text *out, const comparison *c, verdict_length length, l
     else if (v->lack == LACK_QUIET)
         text_format(out,
                     words_in(l, "no verdict: the machine was busy in %zu of %zu executions "
-                                "(EXECUTIONS=%zu makes more)"),
+                                "(EXECUTIONS=%zu adds more)"),
                     v->busy, v->subject + v->baseline, most + VERDICT_EXECUTIONS);
     else
         text_format(out,
-                    words_in(l, "no verdict: the executions of both sides were not made in turns "
-                                "(EXECUTIONS=%zu makes more, in turns)"),
+                    words_in(l, "no verdict: the executions of the two sides were not interleaved "
+                                "(EXECUTIONS=%zu adds more, interleaved)"),
                     most + VERDICT_EXECUTIONS);
     if (c->crowded) append_place(out, c->crowded, l);
 }
 
 static void append_p(text *out, const verdict *v, language l) {
     if (v->tests > 1)
-        text_format(out, words_in(l, "p = %.2g, by Holm for %zu verdicts"), v->adjusted, v->tests);
+        text_format(out, words_in(l, "p = %.2g, Holm-corrected for %zu verdicts"), v->adjusted, v->tests);
     else
         text_format(out, words_in(l, "p = %.2g"), v->p);
 }
@@ -128,7 +128,7 @@ void verdict_append_time(text *out, const comparison *c, verdict_length length, 
     default: append_lack(out, c, length, l); break;
     }
     if (length == VERDICT_SENTENCE && c->set_aside)
-        text_format(out, words_in(l, " (%zu executions on a busy machine set aside)"),
+        text_format(out, words_in(l, " (%zu executions on a busy machine excluded)"),
                     c->set_aside);
 }
 
@@ -157,13 +157,13 @@ static const char *accuracy_format(const verdict *v, bool *margin) {
     *margin = v->kind == VERDICT_SAME || v->kind == VERDICT_SMALL;
     switch (v->kind) {
     case VERDICT_DIFFERENT:
-        return models ? WORD("the two models differ (%s); one seed does not tell the method")
+        return models ? WORD("the two models differ (%s); one seed says nothing about the method")
                       : WORD("significant (%s)");
     case VERDICT_SMALL:
         return models ? WORD("the two models differ, within ±%g points (%s); one seed")
                       : WORD("significant, but within ±%g points (%s)");
     case VERDICT_SAME:
-        return models ? WORD("the two models are as good within ±%g points (%s); one seed")
+        return models ? WORD("the two models are equally good within ±%g points (%s); one seed")
                       : WORD("the same within ±%g points (%s)");
     default: return models ? WORD("undecided between the two models (%s)") : WORD("undecided (%s)");
     }
@@ -193,10 +193,10 @@ void verdict_append_accuracy(text *out, const comparison *c, verdict_length leng
         text_append(out, words_in(l, ": "));
     }
     if (v->lack == LACK_TEST_DATA)
-        text_append(out, words_in(l, "not comparable: other test data, or none"));
+        text_append(out, words_in(l, "not comparable: different or missing test data"));
     else if (v->lack == LACK_SEEDS)
-        text_append(out, words_in(l, "not tested: predictions of one common seed, or three "
-                                     "common seeds, are needed"));
+        text_append(out, words_in(l, "not tested: this needs predictions of one common seed, or "
+                                     "three common seeds"));
     else
         append_tested(out, v, l);
 }

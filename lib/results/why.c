@@ -54,8 +54,8 @@ static void check_maker(trail *t, int depth, const yaml_node *input, const char 
     tell(t, depth, "made by", "%s: %s", run_text(root, "tool"), path ? path : maker);
     free(path);
     if (!*made || strcmp(used, made) == 0) return;
-    tell(t, depth, "BUT", "that manifest now records %s: the file was made again since", made);
-    break_trail(t, "'%s/%s' was made again since it was read", maker, name);
+    tell(t, depth, "BUT", "that manifest now records %s: the file has been rebuilt since", made);
+    break_trail(t, "'%s/%s' has been rebuilt since it was read", maker, name);
 }
 
 // Writes the origin of a dataset: the archive and its pinned members.
@@ -85,7 +85,7 @@ static status walk_input(trail *t, int depth, const char *folder, const yaml_nod
         tell_archive(t, depth + 1, root);
         rc = walk_inputs(t, depth + 1, maker, root, err);
     } else if (rc == STATUS_OK) {
-        tell(t, depth + 1, "made by", "unknown: there is no manifest beside it");
+        tell(t, depth + 1, "made by", "unknown: there is no manifest next to it");
     }
     yaml_free(root);
     free(maker);
@@ -130,7 +130,7 @@ static void compare_file(trail *t, int depth, const rebuilt *b) {
     const bool same = strcmp(b->recorded, b->found) == 0;
     tell(t, depth, "file", "%s  content %s%s", b->file, b->found, same ? ", as recorded" : "");
     if (same) return;
-    tell(t, depth, "BUT", "recorded was %s", *b->recorded ? b->recorded : "nothing");
+    tell(t, depth, "BUT", "the manifest records %s", *b->recorded ? b->recorded : "nothing");
     break_trail(t, "'%s' is not the file that the manifest recorded", b->file);
 }
 
@@ -142,8 +142,8 @@ static void compare_value(trail *t, int depth, const figure *f, const rebuilt *b
         snprintf(how, sizeof how, f->row->how, of.first, of.first == 1 ? "" : "s");
     else
         snprintf(how, sizeof how, f->row->how, of.first, of.second);
-    tell(t, depth, "again", "%.9g (%s): %s", again, how, agrees ? "agrees" : "DOES NOT AGREE");
-    if (!agrees) break_trail(t, "it is %.9g when computed again", again);
+    tell(t, depth, "recomputed", "%.9g (%s): %s", again, how, agrees ? "agrees" : "DOES NOT AGREE");
+    if (!agrees) break_trail(t, "it is %.9g when recomputed", again);
 }
 
 static status tell_again(trail *t, int depth, const figure *f, error *err) {
@@ -155,10 +155,10 @@ static status tell_again(trail *t, int depth, const figure *f, error *err) {
         again = metric_again(f->row, &b.run, f->member);
     }
     if (isnan(again)) {
-        tell(t, depth, "again",
+        tell(t, depth, "recomputed",
              f->row->kind == METRIC_PARAMETER
-                 ? "nothing to compute it from: this is what the tool was told"
-                 : "no file to compute it from: this is what the tool measured");
+                 ? "nothing to recompute it from: this is a setting of the run"
+                 : "no file to recompute it from: the tool measured it");
     } else {
         compare_file(t, depth, &b);
         compare_value(t, depth, f, &b, again);
@@ -200,7 +200,7 @@ static status explain_executions(const results *r, trail *t, int depth, const fi
         if (rc != STATUS_OK) return rc;
     }
     for (size_t i = 0; i < one->left_out_count; i++)
-        tell(t, depth + 1, "left out", "%s", one->executions[one->execution_count + i].folder);
+        tell(t, depth + 1, "excluded", "%s", one->executions[one->execution_count + i].folder);
     return STATUS_OK;
 }
 
@@ -251,6 +251,6 @@ status results_why(const results *r, const char *id, text *out, error *err) {
     trail t = {.out = out};
     status rc = f->run ? explain_run_figure(r, &t, 0, f, err) : explain_joint_figure(r, &t, f, err);
     if (rc == STATUS_OK && *t.broken)
-        rc = error_set(err, STATUS_FINDING, "figure '%s' does not stand: %s", id, t.broken);
+        rc = error_set(err, STATUS_FINDING, "figure '%s' is not confirmed: %s", id, t.broken);
     return rc == STATUS_OK ? text_status(out) : rc;
 }

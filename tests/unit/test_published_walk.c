@@ -230,7 +230,7 @@ static void what_is_no_figure_is_refused(void **state) {
                   "'total_seconds' is not above 0");
     check_refused("- {role: start, published_epochs: 1, published: [{source: A, accuracy: [3, "
                   "2]}]}\n",
-                  "'accuracy' is not above 0, or no range");
+                  "'accuracy': expected a number above 0");
     check_refused("- {role: start, published: [{source: A, accuracy: 3}]}\n",
                   "'published_epochs' is missing");
     check_refused("- {role: start, published_epochs: 0, published: [{source: A, accuracy: 3}]}\n",

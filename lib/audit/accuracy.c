@@ -15,9 +15,9 @@ static void check_points(findings *a, const claim_statement *s) {
     finding_add(a, FINDING_ARITHMETIC, subject_of(QUANTITY_ACCURACY, s),
                 "'%s' and '%s': their accuracies differ by another amount", s->of->name,
                 s->than->name);
-    finding_sum(a, "%s - %s = %.4g points, stated %s", of->text, than->text,
-                of->value - than->value, points->text);
-    finding_so(a, "the stated difference does not follow from the rows");
+    finding_arithmetic(a, "%s - %s = %.4g points, stated %s", of->text, than->text,
+                       of->value - than->value, points->text);
+    finding_consequence(a, "the stated difference does not follow from the rows");
 }
 
 // ---- More than chance? ---
@@ -55,9 +55,10 @@ static void unknown_samples(findings *a, const claim_statement *s) {
     const stated *x = &s->of->values[QUANTITY_ACCURACY];
     const stated *y = &s->than->values[QUANTITY_ACCURACY];
     finding_add(a, FINDING_UNSUPPORTED, subject_of(QUANTITY_ACCURACY, s),
-                "'%s' and '%s': the number of test samples is not given", s->of->name, s->than->name);
-    finding_sum(a, "%s - %s = %.4g points", x->text, y->text, x->value - y->value);
-    finding_so(a, "it is unknown whether the difference is more than chance");
+                "'%s' and '%s': the number of test samples is not given", s->of->name,
+                s->than->name);
+    finding_arithmetic(a, "%s - %s = %.4g points", x->text, y->text, x->value - y->value);
+    finding_consequence(a, "it is unknown whether the difference is more than chance");
 }
 
 static void check_noise(findings *a, const claim_statement *s) {
@@ -76,14 +77,16 @@ static void check_noise(findings *a, const claim_statement *s) {
                 noise ? "'%s' and '%s' are not shown to differ in accuracy"
                       : "'%s' and '%s' are not equal in accuracy",
                 s->of->name, s->than->name);
-    finding_sum(a, "%s - %s = %.4g points of %s test samples: z = %.2f, p = %.2g", x->text, y->text,
-                x->value - y->value, s->of->values[QUANTITY_TEST_SAMPLES].text, z, z_p_value(z));
-    finding_sum(a, "z treats the images of the two as independent: on the same images it would "
-                   "rather be larger (conservative); it excludes the variance between seeds");
-    finding_so(a, noise ? "chance alone can give such a difference: neither arm is shown to be "
-                          "better"
-                        : "the choice of test images does not explain the difference: the cause is "
-                          "the arms or their seeds, and one run of each cannot separate them");
+    finding_arithmetic(a, "%s - %s = %.4g points of %s test samples: z = %.2f, p = %.2g", x->text,
+                       y->text, x->value - y->value, s->of->values[QUANTITY_TEST_SAMPLES].text, z,
+                       z_p_value(z));
+    finding_arithmetic(a,
+                       "z treats the images of the two as independent: on the same images it would "
+                       "rather be larger (conservative); it excludes the variance between seeds");
+    finding_consequence(
+        a, noise ? "chance alone can give such a difference: neither arm is shown to be better"
+                 : "the choice of test images does not explain the difference: the cause is "
+                   "the arms or their seeds, and one run of each cannot separate them");
 }
 
 void check_accuracy(findings *a, const claim_statement *s) {
@@ -91,8 +94,9 @@ void check_accuracy(findings *a, const claim_statement *s) {
     if (!s->of || !s->than) return;
     if (!s->of->values[QUANTITY_ACCURACY].given || !s->than->values[QUANTITY_ACCURACY].given) {
         finding_add(a, FINDING_UNSUPPORTED, subject_of(QUANTITY_ACCURACY, s),
-                    "'%s' and '%s': the rows do not give both accuracies", s->of->name, s->than->name);
-        finding_so(a, "the statement cannot be checked");
+                    "'%s' and '%s': the rows do not give both accuracies", s->of->name,
+                    s->than->name);
+        finding_consequence(a, "the statement cannot be checked");
         return;
     }
     check_points(a, s);

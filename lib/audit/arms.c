@@ -45,19 +45,19 @@ static void say_epochs(findings *a, const claim_row *of, const claim_row *than) 
     const stated *y = &than->values[QUANTITY_SECONDS_PER_EPOCH];
     stated tx = row_total(of), ty = row_total(than);
     if (x->given && y->given)
-        finding_sum(a, "per epoch: %s / %s s = %.3g times as fast", y->text, x->text,
-                    y->value / x->value);
+        finding_arithmetic(a, "per epoch: %s / %s s = %.3g times as fast", y->text, x->text,
+                           y->value / x->value);
     if (tx.given && ty.given)
-        finding_sum(a, "in total: %s; %s: %.3g times the time", say_total(a, of).text,
-                    say_total(a, than).text, tx.value / ty.value);
+        finding_arithmetic(a, "in total: %s; %s: %.3g times the time", say_total(a, of).text,
+                           say_total(a, than).text, tx.value / ty.value);
 }
 
 static void say_updates(findings *a, const claim_row *r) {
     stated steps = row_steps(r);
     const stated *epochs = &r->values[QUANTITY_EPOCHS];
     if (steps.given && epochs->given)
-        finding_sum(a, "'%s': %s steps/epoch x %s epochs = %s updates", r->name, steps.text,
-                    epochs->text, finding_show(steps.value * epochs->value).text);
+        finding_arithmetic(a, "'%s': %s steps/epoch x %s epochs = %s updates", r->name, steps.text,
+                           epochs->text, finding_show(steps.value * epochs->value).text);
 }
 
 // Compares `of` with the rows that are like it in every condition and divide the work differently,
@@ -67,16 +67,17 @@ static bool say_like_for_like(findings *a, const claim_row *of, const claim_row 
     int rows = 0, faster = 0;
     stated x = row_total(of), unlike = row_total(than);
     if (!x.given || !unlike.given) return false;
-    finding_sum(a, "compared with '%s': %s / %s s = %.2f times as fast", than->name,
-                finding_show(unlike.value).text, finding_show(x.value).text,
-                unlike.value / x.value);
+    finding_arithmetic(a, "compared with '%s': %s / %s s = %.2f times as fast", than->name,
+                       finding_show(unlike.value).text, finding_show(x.value).text,
+                       unlike.value / x.value);
     for (size_t i = 0; i < a->claim->row_count && rows < MOST; i++) {
         const claim_row *r = &a->claim->rows[i];
         stated y = row_total(r);
         if (r == of || r == than || !y.given || !r->values[q].given) continue;
         if (differences(of, r) || !parallel_differs(of, r)) continue;
-        finding_sum(a, "like for like, compared with '%s': %s / %s s = %.2f times as fast", r->name,
-                    finding_show(y.value).text, finding_show(x.value).text, y.value / x.value);
+        finding_arithmetic(a, "like for like, compared with '%s': %s / %s s = %.2f times as fast",
+                           r->name, finding_show(y.value).text, finding_show(x.value).text,
+                           y.value / x.value);
         rows++;
         if (y.value > x.value) faster++;
     }
@@ -93,8 +94,8 @@ static void unlike_batch(findings *a, const claim_statement *s) {
     if (!batches) {
         finding_add(a, FINDING_ARMS, subject_of(QUANTITY_LR, s),
                     "'%s' and '%s' differ in the learning rate", of->name, than->name);
-        finding_sum(a, "lr %s and %s", lr->text, other_lr->text);
-        finding_so(a, "their accuracies also reflect the learning rate");
+        finding_arithmetic(a, "lr %s and %s", lr->text, other_lr->text);
+        finding_consequence(a, "their accuracies also reflect the learning rate");
         return;
     }
     bool unscaled = lr->given && other_lr->given && !rates;
@@ -103,17 +104,18 @@ static void unlike_batch(findings *a, const claim_statement *s) {
                 unscaled ? "'%s' and '%s' differ in the global batch, with the same learning rate"
                          : "'%s' and '%s' differ in the global batch",
                 of->name, than->name);
-    finding_sum(a, "global batch %s and %s: %s / %s = %.4g", batch.text, other.text, batch.text,
-                other.text, factor);
+    finding_arithmetic(a, "global batch %s and %s: %s / %s = %.4g", batch.text, other.text,
+                       batch.text, other.text, factor);
     if (unscaled)
-        finding_sum(a, "lr %s for both; scaled linearly it would be %s x %.4g = %.4g for '%s'",
-                    lr->text, lr->text, factor, lr->value * factor, of->name);
+        finding_arithmetic(a,
+                           "lr %s for both; scaled linearly it would be %s x %.4g = %.4g for '%s'",
+                           lr->text, lr->text, factor, lr->value * factor, of->name);
     say_updates(a, of);
     say_updates(a, than);
-    finding_so(a, unscaled
-                      ? "the accuracies compare learning rates per sample, not ways to divide the "
-                        "work, and the times compare steps of unequal size"
-                      : "the times compare steps of unequal size");
+    finding_consequence(
+        a, unscaled ? "the accuracies compare learning rates per sample, not ways to divide the "
+                      "work, and the times compare steps of unequal size"
+                    : "the times compare steps of unequal size");
 }
 
 static void unlike_loader_workers(findings *a, const claim_statement *s) {
@@ -121,10 +123,11 @@ static void unlike_loader_workers(findings *a, const claim_statement *s) {
     quantity q = QUANTITY_LOADER_WORKERS;
     finding_add(a, FINDING_ARMS, subject_of((int)q, s), "'%s' and '%s' differ in loader workers",
                 of->name, than->name);
-    finding_sum(a, "loader workers %s and %s", of->values[q].text, than->values[q].text);
+    finding_arithmetic(a, "loader workers %s and %s", of->values[q].text, than->values[q].text);
     bool loader = say_like_for_like(a, of, than, q);
-    finding_so(a, loader ? "the speed-up comes from loader workers: like for like, there is none"
-                         : "the difference in time may come from the loader alone");
+    finding_consequence(
+        a, loader ? "the speed-up comes from loader workers: like for like, there is none"
+                  : "the difference in time may come from the loader alone");
 }
 
 static void unlike_condition(findings *a, const claim_statement *s, quantity q) {
@@ -135,23 +138,24 @@ static void unlike_condition(findings *a, const claim_statement *s, quantity q) 
     }
     finding_add(a, FINDING_ARMS, subject_of((int)q, s), "'%s' and '%s' differ in %s", of->name,
                 than->name, quantity_key(q));
-    finding_sum(a, "%s %s and %s", quantity_key(q), of->values[q].text, than->values[q].text);
+    finding_arithmetic(a, "%s %s and %s", quantity_key(q), of->values[q].text,
+                       than->values[q].text);
     if (q == QUANTITY_EPOCHS) say_epochs(a, of, than);
-    finding_so(a, q == QUANTITY_EPOCHS ? "a speed-up per epoch is not a speed-up of the whole "
-                                         "training"
-                                       : "the arms did not do the same work");
+    finding_consequence(a, q == QUANTITY_EPOCHS
+                               ? "a speed-up per epoch is not a speed-up of the whole training"
+                               : "the arms did not do the same work");
 }
 
 // Under DDP a batch may be that of one rank or that of all ranks.
-static void open_batch(findings *a, const claim_statement *s, const claim_row *r) {
+static void ambiguous_batch(findings *a, const claim_statement *s, const claim_row *r) {
     const stated *batch = &r->values[QUANTITY_BATCH], *devices = &r->values[QUANTITY_DEVICES];
-    if (!row_batch_is_open(r)) return;
+    if (!row_batch_is_ambiguous(r)) return;
     finding_add(a, FINDING_UNSUPPORTED, (subject){QUANTITY_GLOBAL_BATCH, s, r, NULL},
                 "'%s': is batch %s per rank (%s ranks) or global?", r->name, batch->text,
                 devices->text);
-    finding_sum(a, "%s per step, or %s x %s = %s", batch->text, batch->text, devices->text,
-                finding_show(batch->value * devices->value).text);
-    finding_so(a, "it is unknown whether the arms took steps of the same size");
+    finding_arithmetic(a, "%s per step, or %s x %s = %s", batch->text, batch->text, devices->text,
+                       finding_show(batch->value * devices->value).text);
+    finding_consequence(a, "it is unknown whether the arms took steps of the same size");
 }
 
 // A condition given for only one of the two rows: whether they are alike cannot be checked.
@@ -167,12 +171,12 @@ static void one_sided(findings *a, const claim_statement *s, quantity q) {
     finding_add(a, FINDING_UNSUPPORTED, subject_of((int)q, s),
                 "'%s' and '%s': %s is given for only one of them", of->name, than->name,
                 quantity_key(q));
-    finding_sum(a, "'%s': %s; '%s': not given", x->given ? of->name : than->name,
-                x->given ? x->text : y->text, x->given ? than->name : of->name);
-    finding_so(a, "it is unknown whether the arms were alike");
+    finding_arithmetic(a, "'%s': %s; '%s': not given", x->given ? of->name : than->name,
+                       x->given ? x->text : y->text, x->given ? than->name : of->name);
+    finding_consequence(a, "it is unknown whether the arms were alike");
 }
 
-static bool open_before(const findings *a, const claim_statement *s, const claim_row *r) {
+static bool compared_before(const findings *a, const claim_statement *s, const claim_row *r) {
     for (const claim_statement *t = a->claim->statements; t < s; t++)
         if (statement_compares(t) && (t->of == r || t->than == r)) return true;
     return false;
@@ -189,7 +193,7 @@ static bool matters(const claim_statement *s, int topic) {
 // Reports a condition once per pair of rows, however many statements are about the pair.
 static bool is_due(const findings *a, const claim_statement *s, int topic) {
     for (const claim_statement *t = a->claim->statements; t < s; t++)
-        if (matters(t, topic) && statements_meet(s, t)) return false;
+        if (matters(t, topic) && statements_share_rows(s, t)) return false;
     return matters(s, topic);
 }
 
@@ -199,8 +203,8 @@ static void check_labels(findings *a, const claim_statement *s) {
         if (!rows_differ_in_label(of, than, l) || !is_due(a, s, LABEL_TOPIC(l))) continue;
         finding_add(a, FINDING_ARMS, subject_of(LABEL_TOPIC(l), s), "'%s' and '%s' differ in %s",
                     of->name, than->name, label_key(l));
-        finding_sum(a, "%s '%s' and '%s'", label_key(l), of->labels[l], than->labels[l]);
-        finding_so(a, "the arms did not do the same work");
+        finding_arithmetic(a, "%s '%s' and '%s'", label_key(l), of->labels[l], than->labels[l]);
+        finding_consequence(a, "the arms did not do the same work");
     }
 }
 
@@ -210,8 +214,8 @@ void check_arms(findings *a, const claim_statement *s) {
     if (!statement_compares(s) || s->kind == STATEMENT_DIFFERENCE) return;
     const claim_row *of = s->of, *than = s->than;
     const bool batch = is_due(a, s, QUANTITY_GLOBAL_BATCH);
-    if (!open_before(a, s, of)) open_batch(a, s, of);
-    if (!open_before(a, s, than)) open_batch(a, s, than);
+    if (!compared_before(a, s, of)) ambiguous_batch(a, s, of);
+    if (!compared_before(a, s, than)) ambiguous_batch(a, s, than);
     for (int i = 0; i < CONDITIONS; i++)
         if (is_due(a, s, (int)conditions[i])) one_sided(a, s, conditions[i]);
     if (batch) one_sided(a, s, QUANTITY_GLOBAL_BATCH);

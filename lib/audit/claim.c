@@ -101,8 +101,8 @@ static status read_rows(claim *c, error *err) {
     TRY(field_list(list, "rows", 1, err));
     if (common) TRY(read_row_values(c, common, &shared, err));
     if (common && yaml_find(common, "name")) {
-        rc = yaml_error(yaml_find(common, "name"), err, "'common': a name cannot be common to all "
-                                                        "rows");
+        rc = yaml_error(yaml_find(common, "name"), err,
+                        "'common': a name cannot be common to all rows");
         goto out;
     }
     c->rows = memory_new(list->count, sizeof *c->rows, err);

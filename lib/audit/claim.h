@@ -84,7 +84,7 @@ enum {
 
 typedef enum claim_source {
     SOURCE_OWN,   // no source given: the claim's own measurement
-    SOURCE_GIVEN, // `source: TEXT`
+    SOURCE_NAMED, // `source: TEXT`
     SOURCE_NONE   // `source: none`: quoted without a source
 } claim_source;
 

@@ -128,7 +128,7 @@ status field_word(const yaml_node *node, const char *key, const char *const *wor
 status field_source(const yaml_node *mapping, claim_source *source, error *err) {
     const char *word = NULL;
     status rc = field_text(mapping, "source", &word, err);
-    if (rc == STATUS_OK && word) *source = strcmp(word, "none") ? SOURCE_GIVEN : SOURCE_NONE;
+    if (rc == STATUS_OK && word) *source = strcmp(word, "none") ? SOURCE_NAMED : SOURCE_NONE;
     return rc;
 }
 

@@ -18,13 +18,13 @@ static inline subject subject_row(int topic, const claim_row *r) {
     return (subject){topic, NULL, r, NULL};
 }
 
-// finding_add() begins a finding; the two below add to the last finding begun. Each takes the
-// arguments of its message. If the report answers the finding, `so` is dropped: the report's own
-// words take its place.
+// finding_add() begins a finding; the two below add a line of arithmetic and the consequence to the
+// last finding begun. Each takes the arguments of its message. If the report answers the finding,
+// the consequence is dropped: the report's own words take its place.
 void finding_add(findings *a, finding_kind kind, subject s, const char *what, ...)
     PRINTF_LIKE(4, 5);
-void finding_sum(findings *a, const char *sum, ...) PRINTF_LIKE(2, 3); // a line of arithmetic
-void finding_so(findings *a, const char *so, ...) PRINTF_LIKE(2, 3);   // the consequence
+void finding_arithmetic(findings *a, const char *line, ...) PRINTF_LIKE(2, 3);
+void finding_consequence(findings *a, const char *so, ...) PRINTF_LIKE(2, 3);
 
 __attribute__((format_arg(2))) static inline const char *finding_text(const findings *a,
                                                                       const char *m) {

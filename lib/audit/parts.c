@@ -10,8 +10,8 @@ static void check_overhead(findings *a, const claim_statement *s) {
     if (!of->given || !than->given) {
         finding_add(a, FINDING_UNSUPPORTED, subject_of(QUANTITY_MS, s),
                     "'%s': the rows give no time per batch to compare", s->of->name);
-        finding_sum(a, "stated %s ms", ms->text);
-        finding_so(a, "the overhead cannot be checked");
+        finding_arithmetic(a, "stated %s ms", ms->text);
+        finding_consequence(a, "the overhead cannot be checked");
         return;
     }
     const double difference = of->value - than->value;
@@ -21,11 +21,11 @@ static void check_overhead(findings *a, const claim_statement *s) {
     finding_add(a, FINDING_ARITHMETIC, subject_of(QUANTITY_MS, s),
                 "'%s': the stated overhead is not the difference from '%s'", s->of->name,
                 s->than->name);
-    finding_sum(a,
-                left ? "%s - %s = %.4g ms per batch, stated %s ms: %.4g ms unexplained"
-                     : "%s - %s = %.4g ms per batch, stated %s ms: %.4g ms too much",
-                of->text, than->text, difference, ms->text, fabs(difference - ms->value));
-    finding_so(a, "the named cause does not account for the time");
+    finding_arithmetic(a,
+                       left ? "%s - %s = %.4g ms per batch, stated %s ms: %.4g ms unexplained"
+                            : "%s - %s = %.4g ms per batch, stated %s ms: %.4g ms too much",
+                       of->text, than->text, difference, ms->text, fabs(difference - ms->value));
+    finding_consequence(a, "the named cause does not account for the time");
 }
 
 static void check_load(findings *a, const claim_statement *s) {
@@ -34,15 +34,15 @@ static void check_load(findings *a, const claim_statement *s) {
     if (!load->given || !update->given) {
         finding_add(a, FINDING_UNSUPPORTED, subject_of(QUANTITY_LOAD_SECONDS, s),
                     "'%s': the times of load and update are not given", s->of->name);
-        finding_so(a, "the statement cannot be checked");
+        finding_consequence(a, "the statement cannot be checked");
         return;
     }
     if (interval_meet(interval_divide(load->range, update->range), ratio->range)) return;
     finding_add(a, FINDING_ARITHMETIC, subject_of(QUANTITY_LOAD_SECONDS, s),
                 "'%s': the ratio of loading to update is different", s->of->name);
-    finding_sum(a, "%s / %s = %.3g, stated %s", load->text, update->text,
-                load->value / update->value, ratio->text);
-    finding_so(a, "the figure does not follow from the row");
+    finding_arithmetic(a, "%s / %s = %.3g, stated %s", load->text, update->text,
+                       load->value / update->value, ratio->text);
+    finding_consequence(a, "the figure does not follow from the row");
 }
 
 void check_parts(findings *a, const claim_statement *s) {

@@ -52,12 +52,14 @@ static bool ratio_divided(const claim_statement *s, quantity q) {
 static void say_division(findings *a, const claim_statement *s, quantity q) {
     projected p = project(s, q);
     if (p.divided)
-        finding_sum(a, "%s / %.4g = %.4g %s %s, stated %s: nothing is left for communication",
-                    p.from->text, p.factor, p.from->value / p.factor, time_basis_unit(q),
-                    finding_text(a, time_basis_name(q)), p.to->text);
+        finding_arithmetic(a,
+                           "%s / %.4g = %.4g %s %s, stated %s: nothing is left for communication",
+                           p.from->text, p.factor, p.from->value / p.factor, time_basis_unit(q),
+                           finding_text(a, time_basis_name(q)), p.to->text);
     else
-        finding_sum(a, "%s times as fast %s is the ideal speed-up of %.4g times as many devices",
-                    s->values[QUANTITY_RATIO].text, finding_text(a, time_basis_name(q)), p.factor);
+        finding_arithmetic(
+            a, "%s times as fast %s is the ideal speed-up of %.4g times as many devices",
+            s->values[QUANTITY_RATIO].text, finding_text(a, time_basis_name(q)), p.factor);
 }
 
 static void no_communication(findings *a, const claim_statement *s) {
@@ -73,7 +75,7 @@ static void no_communication(findings *a, const claim_statement *s) {
         begun = true;
         say_division(a, s, q);
     }
-    if (begun) finding_so(a, "this is a bound that no machine reaches, not a measurement");
+    if (begun) finding_consequence(a, "this is a bound that no machine reaches, not a measurement");
 }
 
 // A projected time must be the row's time divided, that plus communication, or the other arm's time
@@ -86,10 +88,11 @@ static void check_time(findings *a, const claim_statement *s, quantity q) {
     finding_add(a, FINDING_ARITHMETIC, subject_of(TOPIC_TIME, s),
                 "'%s': the projected time %s does not follow from its own", s->of->name,
                 finding_text(a, time_basis_name(q)));
-    finding_sum(a, "%s / %.4g = %s %s, stated %s %s: %s", p.from->text, p.factor,
-                finding_show(p.from->value / p.factor).text, unit, p.to->text, unit,
-                finding_gap(a, p.to->value, p.from->value / p.factor).text);
-    finding_so(a, "the projected figures contradict each other: at most one of them is right");
+    finding_arithmetic(a, "%s / %.4g = %s %s, stated %s %s: %s", p.from->text, p.factor,
+                       finding_show(p.from->value / p.factor).text, unit, p.to->text, unit,
+                       finding_gap(a, p.to->value, p.from->value / p.factor).text);
+    finding_consequence(
+        a, "the projected figures contradict each other: at most one of them is right");
 }
 
 // Checks the projected speed-up over the other arm, for every time that both have.
@@ -107,11 +110,11 @@ static void check_ratio(findings *a, const claim_statement *s) {
     const stated *than = &s->than->values[*last], *to = &s->values[*last];
     finding_add(a, FINDING_ARITHMETIC, subject_of(TOPIC_TIME, s),
                 "'%s': the projected speed-up is different", s->of->name);
-    finding_sum(a, "%s / %s %s %s = %.3g, stated %s: %s", than->text, to->text,
-                time_basis_unit(*last), finding_text(a, time_basis_name(*last)),
-                than->value / to->value, speedup->text,
-                finding_gap(a, speedup->value, than->value / to->value).text);
-    finding_so(a, "the speed-up does not follow from the projected time");
+    finding_arithmetic(a, "%s / %s %s %s = %.3g, stated %s: %s", than->text, to->text,
+                       time_basis_unit(*last), finding_text(a, time_basis_name(*last)),
+                       than->value / to->value, speedup->text,
+                       finding_gap(a, speedup->value, than->value / to->value).text);
+    finding_consequence(a, "the speed-up does not follow from the projected time");
 }
 
 void check_projection(findings *a, const claim_statement *s) {

@@ -27,7 +27,7 @@ bool rows_differ_in_batch(const claim_row *x, const claim_row *y) {
     return differ(&a, &b);
 }
 
-bool row_batch_is_open(const claim_row *r) {
+bool row_batch_is_ambiguous(const claim_row *r) {
     return row_is(r, "ddp") && !r->values[QUANTITY_GLOBAL_BATCH].given &&
            r->values[QUANTITY_BATCH].given && r->values[QUANTITY_DEVICES].given &&
            r->values[QUANTITY_DEVICES].range.high > 1;
@@ -36,7 +36,7 @@ bool row_batch_is_open(const claim_row *r) {
 stated row_global_batch(const claim_row *r) {
     if (r->values[QUANTITY_GLOBAL_BATCH].given) return r->values[QUANTITY_GLOBAL_BATCH];
     stated batch = r->values[QUANTITY_BATCH];
-    if (!row_batch_is_open(r)) return batch;
+    if (!row_batch_is_ambiguous(r)) return batch;
     batch.range.high *= r->values[QUANTITY_DEVICES].range.high;
     snprintf(batch.text, sizeof batch.text, "%.6g–%.6g", batch.range.low, batch.range.high);
     return batch;
@@ -82,7 +82,7 @@ bool statement_compares(const claim_statement *s) {
     return s->of && s->than && s->kind != STATEMENT_PROJECTION && s->kind != STATEMENT_SAYS;
 }
 
-bool statements_meet(const claim_statement *s, const claim_statement *t) {
+bool statements_share_rows(const claim_statement *s, const claim_statement *t) {
     return (s->of == t->of && s->than == t->than) || (s->of == t->than && s->than == t->of);
 }
 

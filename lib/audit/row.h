@@ -12,9 +12,10 @@ bool rows_differ_in_label(const claim_row *x, const claim_row *y, label l);
 bool rows_differ_in_batch(const claim_row *x, const claim_row *y); // the global one
 
 // Samples per step over all devices. Under DDP, a batch not stated to be global may be one rank's
-// or the whole step's: the result is then the range of both, and row_batch_is_open returns true.
+// or the whole step's: the result is then the range of both, and row_batch_is_ambiguous returns
+// true.
 stated row_global_batch(const claim_row *r);
-bool row_batch_is_open(const claim_row *r);
+bool row_batch_is_ambiguous(const claim_row *r);
 
 // Steps per epoch: the range from dropping the last batch to padding it; printed as the latter. Not
 // given without samples and batch.
@@ -26,7 +27,7 @@ stated row_total(const claim_row *r);
 // Does the statement compare two rows, both of which exist?
 bool statement_compares(const claim_statement *s);
 // Are both statements about the same two rows, in either order?
-bool statements_meet(const claim_statement *s, const claim_statement *t);
+bool statements_share_rows(const claim_statement *s, const claim_statement *t);
 
 // The times that can be compared, in order of preference.
 enum { TIME_BASES = 3 };

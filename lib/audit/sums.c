@@ -46,7 +46,7 @@ static bool list_rows(findings *a, int topic, bool (*is)(const claim_row *), con
     if (a->rc == STATUS_OK) a->rc = text_status(&names);
     if (found) {
         finding_add(a, FINDING_UNSUPPORTED, subject_row(topic, first), what, text_string(&names));
-        finding_sum(a, "%zu of %zu rows", found, c->row_count);
+        finding_arithmetic(a, "%zu of %zu rows", found, c->row_count);
     }
     text_release(&names);
     return found > 0;
@@ -54,9 +54,10 @@ static bool list_rows(findings *a, int topic, bool (*is)(const claim_row *), con
 
 void check_sources(findings *a) {
     if (list_rows(a, TOPIC_MEASURED, is_expected, "%s expected, never measured"))
-        finding_so(a, "these rows are a guess, and so is every speed-up between them");
+        finding_consequence(a, "these rows are a guess, and so is every speed-up between them");
     if (list_rows(a, TOPIC_SOURCE, is_quoted, "%s quoted without a source"))
-        finding_so(a, "these figures cannot be checked, and their runs cannot be repeated");
+        finding_consequence(a,
+                            "these figures cannot be checked, and their runs cannot be repeated");
 }
 
 // ---- Times that must add up --------------------------------------------------------------------
@@ -89,13 +90,14 @@ static bool check_whole(findings *a, const claim_row *r, const parts *p) {
     else
         snprintf(working, sizeof working, "%s", p->working.text);
     finding_add(a, FINDING_ARITHMETIC, subject_row(TOPIC_TIME, r), p->what, r->name);
-    finding_sum(a, "%s = %s s, stated %s s: %s", working, finding_show(value).text, p->whole->text,
-                finding_gap(a, p->whole->value, value).text);
+    finding_arithmetic(a, "%s = %s s, stated %s s: %s", working, finding_show(value).text,
+                       p->whole->text, finding_gap(a, p->whole->value, value).text);
     if (p->whole->value < value)
-        finding_so(a, "one of these figures is wrong, and no speed-up can be based on any of them");
+        finding_consequence(
+            a, "one of these figures is wrong, and no speed-up can be based on any of them");
     else
-        finding_so(a, "%s s belong to none of these parts and are not explained",
-                   finding_show(p->whole->value - value).text);
+        finding_consequence(a, "%s s belong to none of these parts and are not explained",
+                            finding_show(p->whole->value - value).text);
     return true;
 }
 
@@ -128,8 +130,8 @@ static stated implied_by_phases(const claim_row *r) {
 static void say_implied(findings *a, const claim_row *r, stated implied) {
     stated batch = row_global_batch(r);
     if (implied.given && batch.given)
-        finding_sum(a, "the other figures together imply a batch of %s, stated %s",
-                    finding_show(implied.value).text, batch.text);
+        finding_arithmetic(a, "the other figures together imply a batch of %s, stated %s",
+                           finding_show(implied.value).text, batch.text);
 }
 
 static void check_batch_time(findings *a, const claim_row *r) {
@@ -196,10 +198,11 @@ static void check_phases(findings *a, const claim_row *r) {
     if (!check_whole(a, r, &p)) return;
     const stated *workers = &v[QUANTITY_LOADER_WORKERS];
     if (workers->range.high > 0 && p.whole->value < p.value)
-        finding_sum(a,
-                    "with loading spread over %s loader workers and overlapped with the update, it "
-                    "is still at least %s s",
-                    workers->text, finding_show(p.range.low).text);
+        finding_arithmetic(
+            a,
+            "with loading spread over %s loader workers and overlapped with the update, it "
+            "is still at least %s s",
+            workers->text, finding_show(p.range.low).text);
     say_implied(a, r, implied_by_phases(r));
 }
 
@@ -232,9 +235,9 @@ static void check_implied(findings *a, stated (*implied)(const claim_row *)) {
         const claim_row *r = &c->rows[i];
         stated batch = implied(r);
         if (batch.given && !row_global_batch(r).given)
-            finding_sum(a, "'%s' implies %s", r->name, finding_show(batch.value).text);
+            finding_arithmetic(a, "'%s' implies %s", r->name, finding_show(batch.value).text);
     }
-    finding_so(a, "the arms did not do the same work, or were not timed in the same way");
+    finding_consequence(a, "the arms did not do the same work, or were not timed in the same way");
 }
 
 static void check_global_batch(findings *a, const claim_row *r) {
@@ -249,13 +252,14 @@ static void check_global_batch(findings *a, const claim_row *r) {
     finding_add(a, FINDING_ARITHMETIC, subject_row(QUANTITY_GLOBAL_BATCH, r),
                 "'%s': its batch does not match its global batch", r->name);
     if (ddp)
-        finding_sum(a, "%s per rank x %s ranks = %s per step, stated %s", batch->text, devices->text,
-                    finding_show(batch->value * devices->value).text, global->text);
+        finding_arithmetic(a, "%s per rank x %s ranks = %s per step, stated %s", batch->text,
+                           devices->text, finding_show(batch->value * devices->value).text,
+                           global->text);
     else
-        finding_sum(a, "a batch of %s is split over the devices: %s per step, stated %s", batch->text,
-                    batch->text, global->text);
-    finding_so(a, "the number of updates and the learning rate per sample differ from the stated "
-                  "ones");
+        finding_arithmetic(a, "a batch of %s is split over the devices: %s per step, stated %s",
+                           batch->text, batch->text, global->text);
+    finding_consequence(
+        a, "the number of updates and the learning rate per sample differ from the stated ones");
 }
 
 // The proportion of n samples can take n + 1 values.
@@ -269,10 +273,10 @@ static void check_proportion(findings *a, const claim_row *r) {
     if (low <= high) return;
     finding_add(a, FINDING_ARITHMETIC, subject_row(QUANTITY_ACCURACY, r),
                 "'%s': no whole number of samples gives its accuracy", r->name);
-    finding_sum(a, "%s %% of %s = %.6g samples: %.0f are %.6g %%, %.0f are %.6g %%", accuracy->text,
-                finding_show(n).text, accuracy->value / 100 * n, high, 100 * high / n, low,
-                100 * low / n);
-    finding_so(a, "the accuracy or the number of test samples is wrong");
+    finding_arithmetic(a, "%s %% of %s = %.6g samples: %.0f are %.6g %%, %.0f are %.6g %%",
+                       accuracy->text, finding_show(n).text, accuracy->value / 100 * n, high,
+                       100 * high / n, low, 100 * low / n);
+    finding_consequence(a, "the accuracy or the number of test samples is wrong");
 }
 
 // ---- Lists of figures ---------------------------------------------------------------------------
@@ -313,9 +317,9 @@ static void check_class_list(findings *a, const claim_row *r) {
     if (interval_meet(interval_divide(range, interval_exact(all)), accuracy->range)) return;
     finding_add(a, FINDING_ARITHMETIC, subject_row(QUANTITY_ACCURACY, r),
                 "'%s': the accuracies of its classes do not give its overall accuracy", r->name);
-    finding_sum(a, "%.0f samples of %zu classes: %.2f %%, stated %s %%", all, classes->count,
-                right / all, accuracy->text);
-    finding_so(a, "they are not from one evaluation");
+    finding_arithmetic(a, "%.0f samples of %zu classes: %.2f %%, stated %s %%", all, classes->count,
+                       right / all, accuracy->text);
+    finding_consequence(a, "they are not from one evaluation");
 }
 
 void check_sums(findings *a) {

@@ -121,9 +121,9 @@ static void say_basis(findings *a, const claim_statement *s, quantity basis) {
     bool slower = s->kind == STATEMENT_SLOWER;
     if (!t.given) return;
     const stated *above = slower ? of : than, *below = slower ? than : of;
-    finding_sum(a, "%s / %s %s %s: %s", above->text, below->text, time_basis_unit(basis),
-                finding_text(a, time_basis_name(basis)),
-                say_amount(a, s, amount(s, 0, t.value)).text);
+    finding_arithmetic(a, "%s / %s %s %s: %s", above->text, below->text, time_basis_unit(basis),
+                       finding_text(a, time_basis_name(basis)),
+                       say_amount(a, s, amount(s, 0, t.value)).text);
 }
 
 // ---- One statement -----------------------------------------------------------------------------
@@ -131,16 +131,16 @@ static void say_basis(findings *a, const claim_statement *s, quantity basis) {
 // There is nothing to recompute from. The speed-up per device is still printed.
 static void unsupported(findings *a, const claim_statement *s) {
     const stated *of = &s->of->values[QUANTITY_DEVICES], *than = &s->than->values[QUANTITY_DEVICES];
-    finding_add(a, FINDING_UNSUPPORTED, subject_of(TOPIC_SOURCE, s), "%s: the rows do not give the "
-                                                                     "times",
-                say(a, s).text);
+    finding_add(a, FINDING_UNSUPPORTED, subject_of(TOPIC_SOURCE, s),
+                "%s: the rows do not give the times", say(a, s).text);
     if (s->kind == STATEMENT_SPEEDUP && of->given && than->given && of->value > than->value)
-        finding_sum(a, "%s / (%s / %s devices) = %.2f of the ideal speed-up",
-                    amount_of(s)->text, of->text, than->text,
-                    amount_of(s)->value * than->value / of->value);
-    finding_so(a, s->source == SOURCE_NONE    ? "it cannot be checked: no source is named either"
-                  : s->source == SOURCE_GIVEN ? "it depends on its source alone"
-                                              : "it cannot be checked");
+        finding_arithmetic(a, "%s / (%s / %s devices) = %.2f of the ideal speed-up",
+                           amount_of(s)->text, of->text, than->text,
+                           amount_of(s)->value * than->value / of->value);
+    finding_consequence(a, s->source == SOURCE_NONE
+                               ? "it cannot be checked: no source is named either"
+                           : s->source == SOURCE_NAMED ? "it depends on its source alone"
+                                                       : "it cannot be checked");
 }
 
 static bool has_basis(const claim_statement *s, quantity basis) {
@@ -164,7 +164,7 @@ static void check_amount(findings *a, const claim_statement *s) {
     finding_add(a, FINDING_ARITHMETIC, subject_of(TOPIC_TIME, s),
                 "%s: the rows give a different figure", say(a, s).text);
     for (int i = 0; i < TIME_BASES; i++) say_basis(a, s, time_bases[i]);
-    finding_so(a, "the figure does not follow from the rows, which give the measurements");
+    finding_consequence(a, "the figure does not follow from the rows, which give the measurements");
 }
 
 // ---- Several figures for one comparison --------------------------------------------------------
@@ -176,7 +176,7 @@ static bool must_agree(const claim_statement *s, quantity x, quantity y) {
     bool batch = x == QUANTITY_BATCH_MS || y == QUANTITY_BATCH_MS;
     if (total && rows_differ(s->of, s->than, QUANTITY_EPOCHS)) return false;
     if (!batch) return true;
-    return !row_batch_is_open(s->of) && !row_batch_is_open(s->than) &&
+    return !row_batch_is_ambiguous(s->of) && !row_batch_is_ambiguous(s->than) &&
            !rows_differ_in_batch(s->of, s->than) && !rows_differ(s->of, s->than, QUANTITY_SAMPLES);
 }
 
@@ -191,7 +191,7 @@ static bool bases_differ(const claim_statement *s, quantity x, quantity y) {
 static void check_bases(findings *a, const claim_statement *s) {
     bool differ = false;
     for (const claim_statement *t = a->claim->statements; t < s; t++)
-        if (is_about_time(t) && statements_meet(s, t)) return;
+        if (is_about_time(t) && statements_share_rows(s, t)) return;
     for (int i = 0; i < TIME_BASES; i++)
         for (int k = 0; k < i; k++) differ |= bases_differ(s, time_bases[k], time_bases[i]);
     if (!differ) return;
@@ -200,11 +200,11 @@ static void check_bases(findings *a, const claim_statement *s) {
     for (int i = 0; i < TIME_BASES; i++) {
         time_ratio t = ratio_of(s, time_bases[i]);
         if (t.given)
-            finding_sum(a, "%s / %s %s %s = %.4g", s->of->values[time_bases[i]].text,
-                        s->than->values[time_bases[i]].text, time_basis_unit(time_bases[i]),
-                        finding_text(a, time_basis_name(time_bases[i])), t.value);
+            finding_arithmetic(a, "%s / %s %s %s = %.4g", s->of->values[time_bases[i]].text,
+                               s->than->values[time_bases[i]].text, time_basis_unit(time_bases[i]),
+                               finding_text(a, time_basis_name(time_bases[i])), t.value);
     }
-    finding_so(
+    finding_consequence(
         a,
         "one of these times is wrong: both arms took the same number of steps, so the ratios must "
         "be equal");
@@ -228,15 +228,15 @@ static bool about_one_basis(const claim_statement *s, const claim_statement *t) 
 
 static void check_others(findings *a, const claim_statement *s) {
     for (const claim_statement *t = a->claim->statements; t < s; t++) {
-        if (!is_about_time(t) || !statements_meet(s, t) || !amount_of(t)->given) continue;
+        if (!is_about_time(t) || !statements_share_rows(s, t) || !amount_of(t)->given) continue;
         if (!about_one_basis(s, t) || compatible(s, t)) continue;
         double time = meant(s, 0, amount_of(s)->value);
         finding_add(a, FINDING_ARITHMETIC, subject_of(TOPIC_TIME, s),
                     "'%s' and '%s': two figures for the same thing", s->of->name, s->than->name);
-        finding_sum(a, "%s; %s", say(a, t).text, say(a, s).text);
-        finding_sum(a, "that is %.4g and %.4g times the time", meant(t, 0, amount_of(t)->value),
-                    s->of == t->of ? time : 1 / time);
-        finding_so(a, "at most one of them is right");
+        finding_arithmetic(a, "%s; %s", say(a, t).text, say(a, s).text);
+        finding_arithmetic(a, "that is %.4g and %.4g times the time",
+                           meant(t, 0, amount_of(t)->value), s->of == t->of ? time : 1 / time);
+        finding_consequence(a, "at most one of them is right");
     }
 }
 
@@ -248,12 +248,12 @@ static void check_difference(findings *a, const claim_statement *s) {
         const stated *of = &s->of->values[q], *than = &s->than->values[q], *d = &s->values[q];
         if (!d->given || !of->given || !than->given) continue;
         if (interval_meet(interval_subtract(of->range, than->range), d->range)) continue;
-        finding_add(a, FINDING_ARITHMETIC, subject_of(q, s), "'%s' and '%s': the stated difference "
-                                                             "does not match",
-                    s->of->name, s->than->name);
-        finding_sum(a, "%s: %s - %s = %s, stated %s", quantity_key((quantity)q), of->text,
-                    than->text, finding_show(of->value - than->value).text, d->text);
-        finding_so(a, "the stated difference does not follow from the rows");
+        finding_add(a, FINDING_ARITHMETIC, subject_of(q, s),
+                    "'%s' and '%s': the stated difference does not match", s->of->name,
+                    s->than->name);
+        finding_arithmetic(a, "%s: %s - %s = %s, stated %s", quantity_key((quantity)q), of->text,
+                           than->text, finding_show(of->value - than->value).text, d->text);
+        finding_consequence(a, "the stated difference does not follow from the rows");
     }
 }
 

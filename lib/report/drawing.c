@@ -12,14 +12,14 @@
 static const char hatch_fill[] = "'rgb(  1,   2,   3)'";
 
 // In seconds. A drawing takes a fraction of a second; gnuplot that takes this long has hung.
-enum { PATIENCE = 60 };
+enum { TIMEOUT_SECONDS = 60 };
 
 // ---- Running gnuplot ----
 
 static status run_gnuplot(const text *script, const char *id, text *svg, bool *found, error *err) {
     char program[] = "gnuplot", defaults[] = "-d", dash[] = "-";
     char *arguments[] = {program, defaults, dash, NULL};
-    status rc = filter_run(arguments, script, PATIENCE, svg, found, err);
+    status rc = filter_run(arguments, script, TIMEOUT_SECONDS, svg, found, err);
     if (rc == STATUS_OK && *found && !strstr(text_string(svg), "<svg"))
         rc = error_set(err, STATUS_FAILED,
                        "'gnuplot' wrote no drawing: does it have the svg terminal?");
@@ -30,7 +30,7 @@ status plot_to_pdf(const text *svg, text *pdf, error *err) {
     char program[] = "rsvg-convert", format[] = "--format=pdf";
     char *arguments[] = {program, format, NULL};
     bool found;
-    return filter_run(arguments, svg, PATIENCE, pdf, &found, err);
+    return filter_run(arguments, svg, TIMEOUT_SECONDS, pdf, &found, err);
 }
 
 // ---- Cleaning its SVG ----

@@ -60,10 +60,10 @@ void effect_append_changes(text *out, const planned *one) {
 
 // ---- Published figures ----
 
-const char *effect_said_factor(const results *r, const char *name) {
+const char *effect_factor_phrase(const results *r, const char *name) {
     static const struct {
         const char *name;
-        const char *said;
+        const char *phrase;
     } factors[] = {{"loader-workers", WORD("loader workers")},
                    {"world-size", WORD("world size and strategy")},
                    {"virtual-shards", WORD("the batch norm group")},
@@ -71,7 +71,7 @@ const char *effect_said_factor(const results *r, const char *name) {
                    {"learning-rate", WORD("the learning-rate rule")},
                    {"epochs", WORD("the number of epochs")}};
     for (size_t i = 0; i < sizeof factors / sizeof *factors; i++)
-        if (strcmp(name, factors[i].name) == 0) return say(r, factors[i].said);
+        if (strcmp(name, factors[i].name) == 0) return say(r, factors[i].phrase);
     return name;
 }
 

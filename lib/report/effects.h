@@ -13,7 +13,7 @@ void effect_append_changes(text *out, const planned *one);
 
 // Returns a factor, given by its name in a plan, as worded in a sentence: "loader workers"; a key
 // unchanged.
-const char *effect_said_factor(const results *r, const char *name);
+const char *effect_factor_phrase(const results *r, const char *name);
 // Returns the format of a published time, by its key: "%s s", "%s s an epoch".
 const char *effect_published_unit(const char *key);
 // Appends a published figure as written: "72.80", "55–65".

@@ -116,11 +116,11 @@ static void write_curve_style(text *out, const plot_curve *c) {
 }
 
 // Marks the points of a curve with few points; a single point would be invisible otherwise.
-static bool wants_discs(const plot_curve *c) {
+static bool needs_points(const plot_curve *c) {
     return !c->faint && c->count <= 40;
 }
 
-static void write_discs(text *out, const plot_curve *c, size_t index) {
+static void write_points(text *out, const plot_curve *c, size_t index) {
     text_format(out, ", $c%zu using 1:2 with points pt 7 ps 0.6 lc rgb '%s' notitle", index,
                 colours[c->colour % PLOT_COLOURS]);
 }
@@ -138,7 +138,7 @@ static void write_plot_command(text *out, const plot_curve *curves, size_t count
         write_curve_style(out, c);
         text_append(out, names.length ? " title " : " notitle");
         if (names.length) quote(out, text_string(&names));
-        if (wants_discs(c)) write_discs(out, c, i);
+        if (needs_points(c)) write_points(out, c, i);
         text_release(&names);
     }
     text_append(out, "\n");

@@ -33,7 +33,8 @@ static char *make_title(const results *r, const char *given, error *err) {
                              r->plan.to);
     if (r->plan.count) return study_title(r, err);
     if (r->comparison_count == 1)
-        return memory_format(err, say(r, "%s compared with %s"), r->groups[1].name, r->groups[0].name);
+        return memory_format(err, say(r, "%s compared with %s"), r->groups[1].name,
+                             r->groups[0].name);
     if (r->comparison_count > 1)
         return memory_format(err, say(r, "%zu experiments compared with %s"), r->comparison_count,
                              r->groups[0].name);
@@ -224,15 +225,16 @@ out:
 status report_write(const results *r, const report_options *o, const char *folder, manifest *m,
                     error *err) {
     document d = {0};
-    char *beside = memory_format(err, "%s/figures", folder);
-    status rc = beside ? STATUS_OK : STATUS_FAILED;
+    char *figures_folder = memory_format(err, "%s/figures", folder);
+    status rc = figures_folder ? STATUS_OK : STATUS_FAILED;
     TRY(rc);
     TRY(compose(r, o, &d, err));
     TRY(write_outputs(r, &d, folder, m, err));
-    TRY(write_figures(&d, beside, m, err));
-    if (o->figures && strcmp(o->figures, beside) != 0) TRY(write_figures(&d, o->figures, m, err));
+    TRY(write_figures(&d, figures_folder, m, err));
+    if (o->figures && strcmp(o->figures, figures_folder) != 0)
+        TRY(write_figures(&d, o->figures, m, err));
 out:
-    free(beside);
+    free(figures_folder);
     document_release(&d);
     return rc;
 }

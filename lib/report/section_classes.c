@@ -90,10 +90,9 @@ static void matrix(const results *r, document *d, const run *one) {
                      one->name, one->class_count);
         return;
     }
-    snprintf(
-        caption, sizeof caption,
-        say(r, "Confusion matrix of %s: rows are true classes, columns predicted classes."),
-        one->name);
+    snprintf(caption, sizeof caption,
+             say(r, "Confusion matrix of %s: rows are true classes, columns predicted classes."),
+             one->name);
     document_table(d, one->class_count + 1, caption);
     document_cell(d, CELL_TEXT, "%s", "");
     for (size_t i = 0; i < one->class_count; i++)

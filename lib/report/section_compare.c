@@ -66,8 +66,8 @@ void cells_uncompared(const results *r, document *d, const group *g) {
 }
 
 void head_comparison(const results *r, document *d, const wording *front, size_t count) {
-    static const wording head[] = {"s / epoch",   "Speed-up",        "95 % interval",
-                                   "Verdict",     "Same arithmetic", "Accuracy difference",
+    static const wording head[] = {"s / epoch",        "Speed-up",        "95 % interval",
+                                   "Verdict",          "Same arithmetic", "Accuracy difference",
                                    "Accuracy verdict", "Time to target"};
     size_t columns = any_target(r) ? 8 : 7;
     document_table(d, count + columns, "");

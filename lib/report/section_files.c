@@ -44,7 +44,7 @@ static const property properties[] = {
     {WORD("Executions"), NULL, PROPERTY_EXECUTIONS},
 };
 
-enum { PROPERTIES = sizeof properties / sizeof *properties, RUNS_BESIDE_MAX = 6 };
+enum { PROPERTIES = sizeof properties / sizeof *properties, COLUMN_RUNS_MAX = 6 };
 
 typedef struct value {
     char number[24];
@@ -85,7 +85,7 @@ static bool is_common(const run_list *list, const property *p) {
 }
 
 // Writes one column per run.
-static void environment_beside(const results *r, document *d) {
+static void environment_columns(const results *r, document *d) {
     document_table(d, 1 + r->list.count, "");
     document_cell(d, CELL_TEXT, "%s", "");
     for (size_t i = 0; i < r->list.count; i++)
@@ -124,8 +124,8 @@ static void environment_of_many(const results *r, document *d) {
 }
 
 // Notes which executions do not count, and the reasons.
-static void left_out_notes(const results *r, document *d, const run *one) {
-    for (size_t i = 0; i < one->left_out_count; i++) {
+static void excluded_notes(const results *r, document *d, const run *one) {
+    for (size_t i = 0; i < one->excluded_count; i++) {
         const run *other = &one->executions[one->execution_count + i];
         text why;
         text_init(&why, d->err);
@@ -139,11 +139,11 @@ static void left_out_notes(const results *r, document *d, const run *one) {
 
 void section_environment(const results *r, document *d) {
     document_fold(d, say(r, "Environment"));
-    if (r->list.count > RUNS_BESIDE_MAX)
+    if (r->list.count > COLUMN_RUNS_MAX)
         environment_of_many(r, d);
     else
-        environment_beside(r, d);
-    for (size_t i = 0; i < r->list.count; i++) left_out_notes(r, d, &r->list.runs[i]);
+        environment_columns(r, d);
+    for (size_t i = 0; i < r->list.count; i++) excluded_notes(r, d, &r->list.runs[i]);
 }
 
 static void file_row(document *d, const char *name, const char *role, const char *folder,

@@ -6,7 +6,8 @@ static const char *kind_message(finding_kind kind) {
     static const wording messages[FINDING_KINDS] = {[FINDING_ARITHMETIC] = "Arithmetic error",
                                                     [FINDING_ARMS] = "Unlike arms",
                                                     [FINDING_UNSUPPORTED] = "Unsupported statement",
-                                                    [FINDING_SAID] = "Stated by the report itself"};
+                                                    [FINDING_STATED] =
+                                                        "Stated by the report itself"};
     return messages[kind];
 }
 

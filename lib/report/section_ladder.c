@@ -36,8 +36,8 @@ enum {
 
 // Writes the steps with such verdicts into `format`: those on methods, or with `models` those on
 // two models of one seed. Returns false if there are none.
-static bool tell_steps(const results *r, document *d, block_kind kind, int kinds, bool models,
-                       bool time, const char *format) {
+static bool write_steps(const results *r, document *d, block_kind kind, int kinds, bool models,
+                        bool time, const char *format) {
     text steps;
     text_init(&steps, d->err);
     for (size_t i = 0; i < r->plan.count; i++) {
@@ -57,35 +57,36 @@ static bool tell_steps(const results *r, document *d, block_kind kind, int kinds
     return any;
 }
 
-static void tell_time(const results *r, document *d) {
+static void write_time(const results *r, document *d) {
     const plan *p = &r->plan;
     const double from = results_group_value(r, &p->items[0].runs, "seconds_per_epoch");
     const double to = results_group_value(r, &p->last->runs, "seconds_per_epoch");
-    text before, after, said;
+    text before, after, sentence;
     text_init(&before, d->err);
     text_init(&after, d->err);
-    text_init(&said, d->err);
+    text_init(&sentence, d->err);
     effect_append_seconds(r, &before, &p->items[0].runs, from);
     effect_append_seconds(r, &after, &p->last->runs, to);
-    verdict_append_time(&said, &p->all, VERDICT_SENTENCE, r->options.language);
+    verdict_append_time(&sentence, &p->all, VERDICT_SENTENCE, r->options.language);
     if (isnan(from) || isnan(to))
         document_add(d, BLOCK_PARAGRAPH,
-                     say(r, "There is no overall time figure from %s to %s: %s."),
-                     p->from, p->to, text_string(&said));
+                     say(r, "There is no overall time figure from %s to %s: %s."), p->from, p->to,
+                     text_string(&sentence));
     else
         document_add(d, BLOCK_PARAGRAPH, say(r, "An epoch of %s takes %s, one of %s takes %s: %s."),
-                     p->from, text_string(&before), p->to, text_string(&after), text_string(&said));
+                     p->from, text_string(&before), p->to, text_string(&after),
+                     text_string(&sentence));
     text_release(&before);
     text_release(&after);
-    text_release(&said);
-    tell_steps(r, d, BLOCK_PARAGRAPH, COST, false, true,
-               "Simulated steps show only the cost on this machine: %s.");
-    tell_steps(r, d, BLOCK_PARAGRAPH, SAME, false, true, "The same, within the margin: %s.");
-    tell_steps(r, d, BLOCK_PARAGRAPH, UNDECIDED, false, true, "Undecided: %s.");
-    tell_steps(r, d, BLOCK_PARAGRAPH, NONE, false, true, "No verdict: %s.");
+    text_release(&sentence);
+    write_steps(r, d, BLOCK_PARAGRAPH, COST, false, true,
+                "Simulated steps show only the cost on this machine: %s.");
+    write_steps(r, d, BLOCK_PARAGRAPH, SAME, false, true, "The same, within the margin: %s.");
+    write_steps(r, d, BLOCK_PARAGRAPH, UNDECIDED, false, true, "Undecided: %s.");
+    write_steps(r, d, BLOCK_PARAGRAPH, NONE, false, true, "No verdict: %s.");
 }
 
-static void tell_accuracy(const results *r, document *d) {
+static void write_accuracy(const results *r, document *d) {
     const plan *p = &r->plan;
     const double from = results_group_value(r, &p->items[0].runs, "accuracy");
     const double to = results_group_value(r, &p->last->runs, "accuracy");
@@ -97,18 +98,18 @@ static void tell_accuracy(const results *r, document *d) {
                      say(r, "Test accuracy: %s %.2f %%, %s %.2f %%, a difference of %s."), p->from,
                      100 * from, p->to, 100 * to, text_string(&points));
     text_release(&points);
-    tell_steps(r, d, BLOCK_PARAGRAPH, IDENTICAL, false, false,
-               "The same model bit for bit, so exactly 0: %s.");
-    tell_steps(r, d, BLOCK_PARAGRAPH, SAME, false, false, "The same, within the margin: %s.");
-    tell_steps(r, d, BLOCK_PARAGRAPH, SAME, true, false,
-               "The two models are equally good, within the margin: %s.");
-    tell_steps(r, d, BLOCK_PARAGRAPH, UNDECIDED, false, false, "Undecided: %s.");
-    tell_steps(r, d, BLOCK_PARAGRAPH, UNDECIDED, true, false,
-               "Undecided between the two models: %s.");
-    tell_steps(r, d, BLOCK_PARAGRAPH, NONE, false, false, "No verdict: %s.");
+    write_steps(r, d, BLOCK_PARAGRAPH, IDENTICAL, false, false,
+                "The same model bit for bit, so exactly 0: %s.");
+    write_steps(r, d, BLOCK_PARAGRAPH, SAME, false, false, "The same, within the margin: %s.");
+    write_steps(r, d, BLOCK_PARAGRAPH, SAME, true, false,
+                "The two models are equally good, within the margin: %s.");
+    write_steps(r, d, BLOCK_PARAGRAPH, UNDECIDED, false, false, "Undecided: %s.");
+    write_steps(r, d, BLOCK_PARAGRAPH, UNDECIDED, true, false,
+                "Undecided between the two models: %s.");
+    write_steps(r, d, BLOCK_PARAGRAPH, NONE, false, false, "No verdict: %s.");
 }
 
-static void tell_control(const results *r, document *d, const planned *one) {
+static void write_control(const results *r, document *d, const planned *one) {
     const comparison *c = &one->step;
     text points;
     text_init(&points, d->err);
@@ -129,8 +130,8 @@ static const planned *find_controlled(const plan *p, const planned *control) {
     return NULL;
 }
 
-// Appends "It was not world size and strategy (world_size 1 → 4): …", if more ranks left the model
-// unchanged.
+// Appends "The cause is not world size and strategy (world_size 1 → 4), …", if more ranks left the
+// model unchanged.
 static void append_not_ranks(const results *r, text *out) {
     for (size_t i = 0; i < r->plan.count; i++) {
         const planned *one = &r->plan.items[i];
@@ -140,16 +141,17 @@ static void append_not_ranks(const results *r, text *out) {
         text changes;
         text_init(&changes, out->err);
         effect_append_changes(&changes, one);
-        text_format(out, say(r, " The cause is not %s (%s), which leaves the model the same, bit "
-                                "for bit."),
-                    effect_said_factor(r, "world-size"), text_string(&changes));
+        text_format(out,
+                    say(r, " The cause is not %s (%s), which leaves the model the same, bit "
+                           "for bit."),
+                    effect_factor_phrase(r, "world-size"), text_string(&changes));
         text_release(&changes);
     }
 }
 
 // If the larger batch lost accuracy and a learning rate scaled with it recovers some, names the
 // rate as the cause.
-static void tell_rate(const results *r, document *d, const planned *control) {
+static void write_rate(const results *r, document *d, const planned *control) {
     const planned *batch = find_controlled(&r->plan, control);
     if (!batch || !batch->compared) return;
     const verdict *came = &control->step.accuracy, *went = &batch->step.accuracy;
@@ -195,21 +197,21 @@ static const char *say_no_difference(const results *r, bool time) {
 }
 
 // Writes the conclusion: the steps that made the difference.
-static void tell_conclusion(const results *r, document *d) {
+static void write_conclusion(const results *r, document *d) {
     bool none;
-    if (!tell_steps(r, d, BLOCK_LEAD, DIFFERENT, false, true,
-                    "Factors that made the difference in time: %s."))
+    if (!write_steps(r, d, BLOCK_LEAD, DIFFERENT, false, true,
+                     "Factors that made the difference in time: %s."))
         document_add(d, BLOCK_LEAD, "%s", say_no_difference(r, true));
-    none = !tell_steps(r, d, BLOCK_LEAD, DIFFERENT, false, false,
-                       "Factors that made the difference in accuracy: %s.");
-    if (tell_steps(r, d, BLOCK_LEAD, DIFFERENT, true, false,
-                   "The models differ in accuracy, but one seed cannot separate the factor from "
-                   "chance (SET=\"repeats=3\" can): %s."))
+    none = !write_steps(r, d, BLOCK_LEAD, DIFFERENT, false, false,
+                        "Factors that made the difference in accuracy: %s.");
+    if (write_steps(r, d, BLOCK_LEAD, DIFFERENT, true, false,
+                    "The models differ in accuracy, but one seed cannot separate the factor from "
+                    "chance (SET=\"repeats=3\" can): %s."))
         none = false;
     if (none) document_add(d, BLOCK_LEAD, "%s", say_no_difference(r, false));
     for (size_t i = 0; i < r->plan.count; i++)
-        if (r->plan.items[i].role == PLANNED_CONTROL) tell_rate(r, d, &r->plan.items[i]);
-    tell_trust(r, d);
+        if (r->plan.items[i].role == PLANNED_CONTROL) write_rate(r, d, &r->plan.items[i]);
+    write_evidence(r, d);
 }
 
 // ---- Tables ----
@@ -228,27 +230,27 @@ static bool has_published(const results *r, document *d, bool time) {
 // Writes the head of a table: the factor, the published figures if there are any, the rest.
 static void ladder_head(const results *r, document *d, const wording *head, size_t count,
                         bool published) {
-    static const wording beside[] = {"Published"};
+    static const wording published_head[] = {"Published"};
     document_table(d, count + published, "");
     head_cells(r, d, head, 1);
-    if (published) head_cells(r, d, beside, 1);
+    if (published) head_cells(r, d, published_head, 1);
     head_cells(r, d, head + 1, count - 1);
 }
 
 // Writes the first cells of a row. `one` is NULL for all steps together.
 static void first_cells(const results *r, document *d, const planned *one, bool published,
                         bool time) {
-    text factor, beside;
+    text factor, figures;
     text_init(&factor, d->err);
-    text_init(&beside, d->err);
+    text_init(&figures, d->err);
     if (one)
         effect_append_factor(r, &factor, one);
     else
         text_append(&factor, say(r, "All together"));
     cell_appended(d, CELL_STRONG, &factor);
-    if (one && published) effect_append_published(r, &beside, one, time);
-    if (published) cell_appended(d, CELL_TEXT, &beside);
-    text_release(&beside);
+    if (one && published) effect_append_published(r, &figures, one, time);
+    if (published) cell_appended(d, CELL_TEXT, &figures);
+    text_release(&figures);
 }
 
 static void change_cell(document *d, const planned *one) {
@@ -412,7 +414,7 @@ static status effect_figure(const results *r, document *d, bool time, error *err
 // ---- The section ----
 
 // Notes which factor did not come in its turn, and why.
-static void tell_order(const results *r, document *d) {
+static void write_order(const results *r, document *d) {
     for (size_t i = 0; i < r->plan.count; i++) {
         const planned *one = &r->plan.items[i];
         const char *kept = run_text(one->entry, "kept");
@@ -427,17 +429,17 @@ static void tell_order(const results *r, document *d) {
 status section_ladder(const results *r, document *d, bool draw, error *err) {
     const plan *p = &r->plan;
     status rc = STATUS_OK;
-    tell_conclusion(r, d);
+    write_conclusion(r, d);
     if (draw) TRY(effect_figure(r, d, true, err));
     if (draw) TRY(effect_figure(r, d, false, err));
     document_add(d, BLOCK_HEADING, "%s", say(r, "Effect of each step on time"));
-    tell_time(r, d);
+    write_time(r, d);
     time_table(r, d, !draw);
-    tell_order(r, d);
+    write_order(r, d);
     document_add(d, BLOCK_HEADING, "%s", say(r, "Effect of each step on accuracy"));
-    tell_accuracy(r, d);
+    write_accuracy(r, d);
     for (size_t i = 0; i < p->count; i++)
-        if (p->items[i].role == PLANNED_CONTROL) tell_control(r, d, &p->items[i]);
+        if (p->items[i].role == PLANNED_CONTROL) write_control(r, d, &p->items[i]);
     accuracy_table(r, d, !draw);
     TRY(section_published_walk(r, d, err));
 out:

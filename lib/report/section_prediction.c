@@ -31,8 +31,7 @@ static void prediction_row(const results *r, document *d, const prediction *p) {
 
 static void prediction_table(const results *r, document *d) {
     static const wording front[] = {"Experiment", "Ranks", "One-rank run"},
-                         back[] = {"95 % interval", "Measured s / epoch",
-                                   "Prediction error"};
+                         back[] = {"95 % interval", "Measured s / epoch", "Prediction error"};
     document_table(d, 11, "");
     head_cells(r, d, front, 3);
     head_figures(r, d, predicted, 5);
@@ -100,7 +99,7 @@ static void collectives_table(const results *r, document *d) {
 // Lists all collectives measured on devices, to show the cost of exactness; predictions do not use
 // them.
 static void device_collectives_table(const results *r, document *d) {
-    static const wording head[] = {"Ranks",        "Reduction",        "Transport", "α, µs",
+    static const wording head[] = {"Ranks",        "Reduction", "Transport", "α, µs",
                                    "β, ns / byte", "Fit error", "Note"};
     const collectives *c = &r->collectives;
     if (!c->devices) return;

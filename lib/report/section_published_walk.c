@@ -56,7 +56,7 @@ static void append_factors(const results *r, text *out, const published_step *s)
     text_init(&factors, out->err);
     for (size_t i = 0; i < s->factor_count; i++) {
         if (i) text_append(&factors, " + ");
-        text_append(&factors, effect_said_factor(r, s->factors[i]));
+        text_append(&factors, effect_factor_phrase(r, s->factors[i]));
     }
     if (s->factor_count > 1)
         text_format(out, say(r, "%s together"), text_string(&factors));
@@ -98,9 +98,9 @@ static void append_steps(const results *r, text *out, const published_walk *w) {
                         (long long)test_images(r, s));
         }
         if (i) text_append(out, "; ");
-        text_format(out, say(r, w->time ? "%s gave %s the speed (%s)" : "%s made a difference of "
-                                                                        "%s (%s)"),
-                    text_string(&factors), text_string(&came), text_string(&figures));
+        text_format(
+            out, say(r, w->time ? "%s gave %s the speed (%s)" : "%s made a difference of %s (%s)"),
+            text_string(&factors), text_string(&came), text_string(&figures));
         text_release(&factors);
         text_release(&came);
         text_release(&figures);
@@ -117,7 +117,8 @@ static void append_against(const results *r, text *out, const published_walk *w,
         if (against.length) text_append(&against, ", ");
         append_factors(r, &against, &w->steps[i]);
     }
-    if (against.length) text_format(out, say(r, "; %s had the opposite effect"), text_string(&against));
+    if (against.length)
+        text_format(out, say(r, "; %s had the opposite effect"), text_string(&against));
     text_release(&against);
 }
 
@@ -152,7 +153,7 @@ static void append_cause(const results *r, text *out, const published_walk *w) {
     append_against(r, out, w, cause.direction);
 }
 
-static void tell_time(const results *r, document *d, const published_walk *w) {
+static void write_time(const results *r, document *d, const published_walk *w) {
     text steps, cause;
     text_init(&steps, d->err);
     text_init(&cause, d->err);
@@ -172,7 +173,7 @@ static void tell_time(const results *r, document *d, const published_walk *w) {
     text_release(&cause);
 }
 
-static void tell_accuracy(const results *r, document *d, const published_walk *w) {
+static void write_accuracy(const results *r, document *d, const published_walk *w) {
     text steps;
     bool together = false;
     text_init(&steps, d->err);
@@ -185,7 +186,7 @@ static void tell_accuracy(const results *r, document *d, const published_walk *w
 }
 
 // Notes the first of our runs with more or fewer epochs than published.
-static void tell_length(const results *r, document *d, const published_walk *w) {
+static void write_length(const results *r, document *d, const published_walk *w) {
     for (size_t i = 0; i < w->count; i++) {
         const published_figure *figures[] = {&w->steps[i].before, &w->steps[i].after};
         const size_t at[] = {w->steps[i].from, w->steps[i].to};
@@ -215,8 +216,8 @@ static void append_share(text *out, const estimate *share) {
 }
 
 // Writes the share of loading in a step before the published effect, if the source gives it.
-static status tell_published_load(const results *r, document *d, const published_walk *w,
-                                  const published_step *s, error *err) {
+static status write_published_load(const results *r, document *d, const published_walk *w,
+                                   const published_step *s, error *err) {
     const yaml_node *load = yaml_find(s->before.entry, "load_seconds");
     const yaml_node *update = yaml_find(s->before.entry, "update_seconds");
     double loading, updating;
@@ -235,8 +236,8 @@ out:
 
 // Writes the most that more loader workers could bring here, from the time that a step waits for
 // data without them, and the waiting time that the published effect needs.
-static status tell_load(const results *r, document *d, const published_walk *w,
-                        const published_step *s, error *err) {
+static status write_load(const results *r, document *d, const published_walk *w,
+                         const published_step *s, error *err) {
     const planned *from = &r->plan.items[s->from], *to = &r->plan.items[s->to];
     bool alone = s->factor_count == 1 && strcmp(s->factors[0], "loader-workers") == 0;
     bool more = to->runs.runs[0]->loader_workers > from->runs.runs[0]->loader_workers;
@@ -258,7 +259,7 @@ static status tell_load(const results *r, document *d, const published_walk *w,
                  say(r, "A speed-up of %.2f, as in %s, requires a step that waits for data for at "
                         "least %.0f %% of its time."),
                  s->effect.low, w->source, 100 * (1 - 1 / s->effect.low));
-    TRY(tell_published_load(r, d, w, s, err));
+    TRY(write_published_load(r, d, w, s, err));
 out:
     text_release(&known);
     return rc;
@@ -349,18 +350,18 @@ static status walk_table(const results *r, document *d, const published_walk *w,
 
 // ---- The section ----
 
-static status tell_walk(const results *r, document *d, const published_walk *w, error *err) {
+static status write_walk(const results *r, document *d, const published_walk *w, error *err) {
     text here;
     text_init(&here, err);
     status rc = walk_table(r, d, w, &here, err);
     if (rc != STATUS_OK) goto out;
     if (w->time)
-        tell_time(r, d, w);
+        write_time(r, d, w);
     else
-        tell_accuracy(r, d, w);
+        write_accuracy(r, d, w);
     document_add(d, BLOCK_PARAGRAPH, say(r, "Measured here: %s."), text_string(&here));
-    if (!w->time) tell_length(r, d, w);
-    for (size_t i = 0; w->time && i < w->count; i++) TRY(tell_load(r, d, w, &w->steps[i], err));
+    if (!w->time) write_length(r, d, w);
+    for (size_t i = 0; w->time && i < w->count; i++) TRY(write_load(r, d, w, &w->steps[i], err));
 out:
     text_release(&here);
     return rc;
@@ -371,7 +372,7 @@ status section_published_walk(const results *r, document *d, error *err) {
     if (!walks->count) return STATUS_OK;
     document_add(d, BLOCK_HEADING, "%s", say(r, "Published figures along the ladder"));
     for (size_t i = 0; i < walks->count; i++) {
-        status rc = tell_walk(r, d, &walks->items[i], err);
+        status rc = write_walk(r, d, &walks->items[i], err);
         if (rc != STATUS_OK) return rc;
     }
     document_add(

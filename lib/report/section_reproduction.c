@@ -167,19 +167,20 @@ static void lead(const results *r, document *d) {
         text_append(&set, changed->items[i]->kind == YAML_SCALAR ? changed->items[i]->text : "");
     }
     char runs[COUNT_TEXT], reports[COUNT_TEXT];
-    document_add(d, BLOCK_LEAD,
-                 say(r, "%s the rows of %s. Published figures are from other machines: they are "
-                        "shown next to ours, and no speed-up is computed between them. All "
-                        "comparisons are between runs made here, like for like."),
-                 say_count(r, (double)r->list.count, "%.9g run reproduces", "%.9g runs reproduce", runs),
-                 say_count(r, (double)r->reproduction->count, "%.9g published report",
-                           "%.9g published reports", reports));
+    document_add(
+        d, BLOCK_LEAD,
+        say(r, "%s the rows of %s. Published figures are from other machines: they are "
+               "shown next to ours, and no speed-up is computed between them. All "
+               "comparisons are between runs made here, like for like."),
+        say_count(r, (double)r->list.count, "%.9g run reproduces", "%.9g runs reproduce", runs),
+        say_count(r, (double)r->reproduction->count, "%.9g published report",
+                  "%.9g published reports", reports));
     if (changed)
         document_add(d, BLOCK_LEAD,
                      say(r, "SHORTENED OR CHANGED: every run was made with %s. Accuracies, losses "
                             "and total times are not those of the unchanged experiments."),
                      text_string(&set));
-    tell_trust(r, d);
+    write_evidence(r, d);
     text_release(&set);
 }
 

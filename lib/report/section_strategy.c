@@ -74,11 +74,11 @@ static void device_cells(const page *p, size_t i, size_t device, const char *con
                     device_metric(p, i, device, columns[k], metric));
 }
 
-// Adds a paragraph; releases `told`.
-static void tell(const page *p, text *told) {
-    if (text_status(told) != STATUS_OK) p->d->rc = STATUS_FAILED;
-    document_add(p->d, BLOCK_PARAGRAPH, "%s", text_string(told));
-    text_release(told);
+// Adds a paragraph; releases `sentences`.
+static void add_paragraph(const page *p, text *sentences) {
+    if (text_status(sentences) != STATUS_OK) p->d->rc = STATUS_FAILED;
+    document_add(p->d, BLOCK_PARAGRAPH, "%s", text_string(sentences));
+    text_release(sentences);
 }
 
 // ---- DataParallel ----
@@ -95,8 +95,7 @@ static void append_master(const page *p, text *out, size_t i) {
         high = fmax(high, device_value(p, i, k, BUSY));
     }
     if (!isnan(alone))
-        text_format(out, say(p->r, " Only the master works for %.1f %% of the step."),
-                    100 * alone);
+        text_format(out, say(p->r, " Only the master works for %.1f %% of the step."), 100 * alone);
     if (count == 2)
         text_format(out, say(p->r, " The master is busy for %.1f %% of it, replica 1 for %.1f %%."),
                     master, 100 * low);
@@ -108,18 +107,18 @@ static void append_master(const page *p, text *out, size_t i) {
             master, 100 * low, 100 * high);
 }
 
-static void tell_replicas(const page *p, size_t i) {
+static void write_replicas(const page *p, size_t i) {
     char label[LABEL_TEXT];
     const double waiting = mean_value(p, i, WAITING);
     if (isnan(waiting)) return;
-    text told;
-    text_init(&told, p->d->err);
-    text_format(&told,
+    text sentences;
+    text_init(&sentences, p->d->err);
+    text_format(&sentences,
                 say(p->r, "%s: a replica spends %.1f %% of a step on copying and reducing and %.1f "
                           "%% on waiting."),
                 label_run(run_at(p, i), label), 100 * mean_value(p, i, COPYING), 100 * waiting);
-    if (device_count(run_at(p, i)) > 1) append_master(p, &told, i);
-    tell(p, &told);
+    if (device_count(run_at(p, i)) > 1) append_master(p, &sentences, i);
+    add_paragraph(p, &sentences);
 }
 
 // Writes a row of the activities; EXECUTION_ACTIVITIES: their sum.
@@ -190,7 +189,7 @@ static void show_replicas(const page *p) {
     const size_t shown = count_shown(p, EXECUTION_REPLICAS);
     if (!shown) return;
     for (size_t i = 0; i < p->r->list.count; i++)
-        if (shows(p, i, EXECUTION_REPLICAS)) tell_replicas(p, i);
+        if (shows(p, i, EXECUTION_REPLICAS)) write_replicas(p, i);
     activity_table(p, shown);
     replica_table(p);
 }
@@ -216,23 +215,23 @@ static void append_uneven(const page *p, text *out, size_t i) {
                     run_text(list->items[least], "last"), 100 * idlest);
 }
 
-static void tell_stages(const page *p, size_t i) {
+static void write_stages(const page *p, size_t i) {
     char label[LABEL_TEXT];
     const run *one = run_at(p, i);
     const size_t count = device_count(one);
     const double bubble = results_value(p->r, one->name, "bubble_measured");
     const double batches = results_value(p->r, one->name, "micro_batches");
     if (!count || isnan(bubble) || isnan(batches)) return;
-    text told;
-    text_init(&told, p->d->err);
-    text_format(&told,
+    text sentences;
+    text_init(&sentences, p->d->err);
+    text_format(&sentences,
                 say(p->r, "%s: a stage is idle for %.1f %% of a step (the bubble). Filling and "
                           "draining a pipeline of S = %zu stages with M = %.4g micro-batches would "
                           "cost %.1f %%."),
                 label_run(one, label), 100 * bubble, count, batches,
                 100 * results_value(p->r, one->name, "bubble_predicted"));
-    append_uneven(p, &told, i);
-    tell(p, &told);
+    append_uneven(p, &sentences, i);
+    add_paragraph(p, &sentences);
 }
 
 static void stage_table(const page *p) {
@@ -274,7 +273,7 @@ static void bubble_table(const page *p) {
 static void show_stages(const page *p) {
     if (!count_shown(p, EXECUTION_STAGES)) return;
     for (size_t i = 0; i < p->r->list.count; i++)
-        if (shows(p, i, EXECUTION_STAGES)) tell_stages(p, i);
+        if (shows(p, i, EXECUTION_STAGES)) write_stages(p, i);
     bubble_table(p);
     stage_table(p);
 }
@@ -285,36 +284,37 @@ static bool is_fast(const run *one) {
     return strcmp(one->reduce, "fast") == 0;
 }
 
-static void tell_ranks(const page *p, size_t i) {
+static void write_ranks(const page *p, size_t i) {
     char label[LABEL_TEXT];
     const run *one = run_at(p, i);
     const double vectors = results_value(p->r, one->name, "vectors_per_reduction");
-    text told;
-    text_init(&told, p->d->err);
+    text sentences;
+    text_init(&sentences, p->d->err);
     (void)label_run(one, label);
     if (is_fast(one))
-        text_format(&told, say(p->r, "%s: reduced by --reduce fast, one vector per rank: not exact."),
+        text_format(&sentences,
+                    say(p->r, "%s: reduced by --reduce fast, one vector per rank: not exact."),
                     label);
     else if (vectors > 1)
         text_format(
-            &told,
+            &sentences,
             say(p->r,
                 "%s: the shards of a rank are not a whole subtree of the sum, so rank 0 "
                 "contributes %.4g vectors per reduction instead of one. That factor is the price "
                 "of exactness."),
             label, vectors);
     else
-        text_format(&told,
+        text_format(&sentences,
                     say(p->r, "%s: the shards of a rank are a whole subtree of the sum, so it "
                               "contributes one vector per reduction."),
                     label);
-    text_format(&told,
+    text_format(&sentences,
                 say(p->r, " Exposed communication takes %.1f %% of a step, waiting %.1f %%; a rank "
                           "is busy for %.1f %% of it."),
                 100 * results_value(p->r, one->name, "exposed_comm"),
                 100 * results_value(p->r, one->name, "waiting"),
                 100 * results_value(p->r, one->name, "busy"));
-    tell(p, &told);
+    add_paragraph(p, &sentences);
 }
 
 static void show_ranks(const page *p) {
@@ -325,7 +325,7 @@ static void show_ranks(const page *p) {
     static const wording head[] = {"Run"};
     if (!count_shown(p, EXECUTION_RANKS)) return;
     for (size_t i = 0; i < p->r->list.count; i++)
-        if (shows(p, i, EXECUTION_RANKS)) tell_ranks(p, i);
+        if (shows(p, i, EXECUTION_RANKS)) write_ranks(p, i);
     document_table(p->d, 8, "");
     head_cells(p->r, p->d, head, 1);
     head_figures(p->r, p->d, columns, 7);
@@ -389,7 +389,7 @@ out:
 // ---- The section ----
 
 // Explains why a run with figures of its strategy shows none.
-static void tell_absent(const page *p, size_t i) {
+static void write_absent(const page *p, size_t i) {
     const run *one = run_at(p, i);
     char why[512];
     if (p->of[i] == EXECUTION_PLAIN || execution_has_times(one)) return;
@@ -412,13 +412,13 @@ static status compose(const page *p, size_t shown, error *err) {
                 "Busy: the share of a step in which a device loads, computes or updates, that is 1 "
                 "- (copy + comm + wait) / wall time; mean over replicas, stages or ranks."));
         if (count_shown(p, EXECUTION_REPLICAS) + count_shown(p, EXECUTION_STAGES))
-            document_add(
-                p->d, BLOCK_NOTE, "%s",
-                say(p->r, "Replicas and stages have one row each: shares of the step after its "
-                          "batch is loaded, over all steps of the run. Communication: copies "
-                          "between devices, and the reduction."));
+            document_add(p->d, BLOCK_NOTE, "%s",
+                         say(p->r,
+                             "Replicas and stages have one row each: shares of the step after its "
+                             "batch is loaded, over all steps of the run. Communication: copies "
+                             "between devices, and the reduction."));
     }
-    for (size_t i = 0; i < p->r->list.count; i++) tell_absent(p, i);
+    for (size_t i = 0; i < p->r->list.count; i++) write_absent(p, i);
     return STATUS_OK;
 }
 

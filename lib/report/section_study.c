@@ -183,7 +183,7 @@ static void append_share(const results *r, text *out, const planned *one) {
 }
 
 // Writes "Loader bound: loader_workers 0, loader_workers 2."
-static void tell_bounds(const results *r, document *d) {
+static void write_bounds(const results *r, document *d) {
     static const wording words[] = {"Loader bound", "Compute bound", "Undecided",
                                     "No verdict (no times)"};
     const plan *p = &r->plan;
@@ -201,7 +201,7 @@ static void tell_bounds(const results *r, document *d) {
     }
 }
 
-static void tell_range(const results *r, document *d) {
+static void write_range(const results *r, document *d) {
     const plan *p = &r->plan;
     const planned *least = NULL, *most = NULL;
     for (size_t i = 0; i < p->count; i++) {
@@ -223,7 +223,7 @@ static void tell_range(const results *r, document *d) {
 }
 
 // Names the variant that is fastest relative to the first one, if one is certainly faster.
-static void tell_fastest(const results *r, document *d) {
+static void write_fastest(const results *r, document *d) {
     const plan *p = &r->plan;
     const planned *best = NULL;
     for (size_t i = 1; i < p->count; i++) {
@@ -231,28 +231,28 @@ static void tell_fastest(const results *r, document *d) {
         if (!verdict_is_difference(&one->step.time) || one->step.speedup.value <= 1) continue;
         if (!best || one->step.speedup.value > best->step.speedup.value) best = one;
     }
-    text name, said, first;
+    text name, sentence, first;
     text_init(&name, d->err);
-    text_init(&said, d->err);
+    text_init(&sentence, d->err);
     text_init(&first, d->err);
     append_variant(p, &first, &p->items[0]);
     if (best) {
         append_variant(p, &name, best);
-        verdict_append_time(&said, &best->step, VERDICT_SENTENCE, r->options.language);
-        document_add(d, BLOCK_LEAD, say(r, "Fastest: %s; compared with %s: %s."), text_string(&name),
-                     text_string(&first), text_string(&said));
+        verdict_append_time(&sentence, &best->step, VERDICT_SENTENCE, r->options.language);
+        document_add(d, BLOCK_LEAD, say(r, "Fastest: %s; compared with %s: %s."),
+                     text_string(&name), text_string(&first), text_string(&sentence));
     } else {
         document_add(d, BLOCK_LEAD, say(r, "No variant is significantly faster than %s."),
                      text_string(&first));
     }
     text_release(&name);
-    text_release(&said);
+    text_release(&sentence);
     text_release(&first);
 }
 
 // Writes the shares on which loader bound and compute bound are based.
-static void tell_shares(const results *r, document *d) {
-    tell_range(r, d);
+static void write_shares(const results *r, document *d) {
+    write_range(r, d);
     document_add(d, BLOCK_NOTE,
                  say(r, "Load share: the share of a step's time spent waiting for the batch, mean "
                         "over executions of the median epoch. The range is the 95 %% interval of "
@@ -269,12 +269,12 @@ status section_study(const results *r, document *d, bool draw, error *err) {
     text first;
     text_init(&first, err);
     append_variant(&r->plan, &first, &r->plan.items[0]);
-    tell_fastest(r, d);
-    if (of_loader(r)) tell_bounds(r, d);
-    tell_trust(r, d);
+    write_fastest(r, d);
+    if (of_loader(r)) write_bounds(r, d);
+    write_evidence(r, d);
     if (draw) TRY(study_figure(r, d, text_string(&first), err));
     study_table(r, d, !draw, err);
-    if (of_loader(r)) tell_shares(r, d);
+    if (of_loader(r)) write_shares(r, d);
     document_add(
         d, BLOCK_NOTE,
         say(r, "Times as fast: relative to %s. Variants differ only in the keys that the study "

@@ -79,7 +79,7 @@ void write_footnote(const results *r, document *d);
 // The first screen of runs without a plan: the answer, a chart and a table.
 status section_first(const results *r, document *d, error *err) MUST_CHECK;
 // Adds the evidence for the answer: bits, executions, like for like.
-void tell_trust(const results *r, document *d);
+void write_evidence(const results *r, document *d);
 // Is there a speed-up to draw?
 bool any_speedup(const results *r);
 void section_summary(const results *r, document *d);

@@ -15,7 +15,7 @@
 typedef struct side {
     const run **executions;
     size_t count, busy;             // number of these on a busy machine
-    size_t set_aside;               // executions that do not count: on a busy machine
+    size_t excluded_busy;           // executions that do not count: on a busy machine
     double *seconds, *logs, *total; // of each: per epoch, its logarithm, in total
     interval epochs;                // fastest and slowest
 } side;
@@ -48,7 +48,7 @@ static void choose_executions(side *s, size_t all) {
     }
     s->busy = s->count - quiet;
     if (!s->busy || quiet < VERDICT_EXECUTIONS) return;
-    s->set_aside = s->busy;
+    s->excluded_busy = s->busy;
     s->count = s->busy = 0;
     for (size_t i = 0; s->count < quiet; i++)
         if (!is_busy(s->executions[i])) s->executions[s->count++] = s->executions[i];
@@ -106,21 +106,22 @@ static double mean_place(const side *a, const side *b) {
     return sum / (double)a->count;
 }
 
-// In turns A B A B the mean positions differ by one, and by less than two if one side lacks an
-// execution of a round. If they differ by more, a machine that gradually slows down slows one side
-// more than the other. A round is over, on both sides, before the next one begins.
-static turns find_turns(const side *a, const side *b) {
+// Interleaved as A B A B, the mean positions differ by one, and by less than two if one side lacks
+// an execution of a round. If they differ by more, a machine that gradually slows down slows one
+// side more than the other. A round is over, on both sides, before the next one begins.
+static execution_order find_order(const side *a, const side *b) {
     if (!a->count || !b->count || fabs(mean_place(a, b) - mean_place(b, a)) > 2 + 1e-9)
-        return TURNS_APART;
-    if (a->count != b->count) return TURNS_MIXED;
+        return ORDER_SEQUENTIAL;
+    if (a->count != b->count) return ORDER_MIXED;
     for (size_t i = 1; i < a->count; i++)
         if (strcmp(start_of(a->executions[i - 1]), start_of(b->executions[i])) > 0 ||
             strcmp(start_of(b->executions[i - 1]), start_of(a->executions[i])) > 0)
-            return TURNS_MIXED;
-    return TURNS_ROUNDS;
+            return ORDER_MIXED;
+    return ORDER_ROUNDS;
 }
 
-static estimate difference_of(const double *a, size_t na, const double *b, size_t nb, turns order) {
+static estimate difference_of(const double *a, size_t na, const double *b, size_t nb,
+                              execution_order order) {
     verdict_test test;
     const mean_estimate m = verdict_difference(a, na, b, nb, order, &test);
     return (estimate){m.value, statistics_interval(&m, 0.95)};
@@ -136,14 +137,14 @@ static status compare_times(comparison *c, error *err) {
     status rc;
     TRY(read_side(c->subject, &of, err));
     TRY(read_side(c->baseline, &against, err));
-    const turns order = find_turns(&of, &against);
+    const execution_order order = find_order(&of, &against);
     const timed_side subject = {of.logs, of.count, of.busy},
                      baseline = {against.logs, against.count, against.busy};
     c->time = verdict_on_time(&subject, &baseline, order, c->simulated, &c->speedup);
-    c->set_aside = of.set_aside + against.set_aside;
+    c->excluded_busy = of.excluded_busy + against.excluded_busy;
     c->seconds = difference_of(of.seconds, of.count, against.seconds, against.count, order);
     c->total = difference_of(of.total, of.count, against.total, against.count, order);
-    if (c->time.lack != LACK_EXECUTIONS) goto out;
+    if (c->time.missing != MISSING_EXECUTIONS) goto out;
     blank_intervals(c);
     // With one epoch per side there is no spread.
     if (of.epochs.low < of.epochs.high || against.epochs.low < against.epochs.high)
@@ -283,11 +284,11 @@ static status compare_accuracy(comparison *c, error *err) {
     seed_pairs p = {0};
     status rc = STATUS_OK;
     c->identical = has_models(c->subject, c->baseline) && has_models(c->baseline, c->subject);
-    c->accuracy = verdict_none(LACK_TEST_DATA);
+    c->accuracy = verdict_none(MISSING_TEST_DATA);
     if (!*data || strcmp(data, origin_test_data(c->baseline->runs[0])) != 0) goto out;
     TRY(find_pairs(c->subject, c->baseline, &p, err));
     if (!c->identical) {
-        c->accuracy = verdict_none(LACK_SEEDS);
+        c->accuracy = verdict_none(MISSING_SEEDS);
         TRY(test_accuracy(c, &p, err));
     } else {
         c->accuracy = verdict_identical();
@@ -308,7 +309,7 @@ status compare(const group *subject, const group *baseline, const varied_keys *v
     status rc = STATUS_OK;
     *c = (comparison){.subject = subject,
                       .baseline = baseline,
-                      .time = verdict_none(LACK_LIKENESS),
+                      .time = verdict_none(MISSING_LIKE_FOR_LIKE),
                       .speedup = none,
                       .seconds = none,
                       .total = none,

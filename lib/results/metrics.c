@@ -215,7 +215,7 @@ static const metric_row table[] = {
     {"bubble_measured", "fraction", WORD("Measured bubble"), SHARE, METRIC_USE,
      .key = "run.execution.bubble_measured"},
     {"bubble_predicted", "", WORD("(S - 1) / (M + S - 1)"), SHARE, METRIC_USE,
-     .key = "run.execution.bubble_predicted", .again = bubble, STEPS("(S - 1) / (M + S - 1), S = %g, M = %g", of_bubble)},
+     .key = "run.execution.bubble_predicted", .recompute = bubble, STEPS("(S - 1) / (M + S - 1), S = %g, M = %g", of_bubble)},
     {"stage.#.busy", "fraction", WORD("Busy"), SHARE, METRIC_USE, OVER_STAGES,
      .key = "run.execution.stages.#.busy"},
     {"stage.#.copying", "fraction", WORD("Communication"), SHARE, METRIC_USE, OVER_STAGES,
@@ -357,8 +357,8 @@ static char *put_place(const char *pattern, size_t place, error *err) {
 
 // "cat.dog"; as keys "0.1".
 static char *put_pair(const metric_row *m, const run *r, size_t member, error *err) {
-    const size_t label = member / r->class_count, said = member % r->class_count;
-    char *pair = memory_format(err, "%s.%s", r->classes[label].name, r->classes[said].name);
+    const size_t label = member / r->class_count, predicted = member % r->class_count;
+    char *pair = memory_format(err, "%s.%s", r->classes[label].name, r->classes[predicted].name);
     char *name = pair ? put_member(m->name, pair, err) : NULL;
     free(pair);
     return name;
@@ -423,11 +423,12 @@ out:
     return rc;
 }
 
-double metric_again(const metric_row *m, const run *rebuilt, size_t member) {
-    return m->again || m->value ? (m->again ? m->again : m->value)(rebuilt, member) : NAN;
+double metric_recompute(const metric_row *m, const run *rebuilt, size_t member) {
+    return m->recompute || m->value ? (m->recompute ? m->recompute : m->value)(rebuilt, member)
+                                    : NAN;
 }
 
-bool metric_agrees(const metric_row *m, double value, double again) {
-    if (isnan(value) || isnan(again)) return true;
-    return fabs(again - value) <= m->tolerance * fmax(1e-12, fabs(value));
+bool metric_agrees(const metric_row *m, double value, double recomputed) {
+    if (isnan(value) || isnan(recomputed)) return true;
+    return fabs(recomputed - value) <= m->tolerance * fmax(1e-12, fabs(value));
 }

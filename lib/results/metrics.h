@@ -66,11 +66,11 @@ typedef struct metric_row {
     double factor; // multiplies the number; 0 means 1
     double (*value)(const run *r, size_t member);
     interval (*range)(const run *r, size_t member); // 95 %; NULL: none
-    // The run is rebuilt from `file` (rebuild.h). The recomputed value is `again` of the rebuilt
-    // run, or the same formula if `again` is NULL.
+    // The run is rebuilt from `file` (rebuild.h). The recomputed value is `recompute` of the
+    // rebuilt run, or `value` of it if `recompute` is NULL.
     metric_file file;
     double tolerance; // relative, for rounding
-    double (*again)(const run *rebuilt, size_t member);
+    double (*recompute)(const run *rebuilt, size_t member);
     const char *how; // a format for two counts, or for one with "s" unless it is 1
     metric_counts (*counts)(const run *rebuilt, size_t member);
 } metric_row;
@@ -97,9 +97,9 @@ bool metric_is_tested(const metric_row *m, const run *r);
 status metric_value(const metric_row *m, const run *r, size_t member, double *value,
                     error *err) MUST_CHECK;
 // Returns the value in a run rebuilt from its file (rebuild.h); NAN if unknown.
-double metric_again(const metric_row *m, const run *rebuilt, size_t member);
+double metric_recompute(const metric_row *m, const run *rebuilt, size_t member);
 // Does the recomputed value match the recorded one, up to rounding? An unknown value on either side
 // matches.
-bool metric_agrees(const metric_row *m, double value, double again);
+bool metric_agrees(const metric_row *m, double value, double recomputed);
 
 #endif

@@ -56,9 +56,9 @@ char *origin_tidy_path(const char *folder, const char *path, error *err) {
     return result;
 }
 
-status origin_of(const char *folder, const yaml_node *input, char **maker, yaml_node **root,
+status origin_of(const char *folder, const yaml_node *input, char **producer, yaml_node **root,
                  error *err) {
-    *maker = NULL;
+    *producer = NULL;
     *root = NULL;
     const char *path = run_text(input, "path");
     if (!*path || strcmp(path, "-") == 0) return STATUS_OK;
@@ -66,9 +66,9 @@ status origin_of(const char *folder, const yaml_node *input, char **maker, yaml_
     if (!file) return STATUS_FAILED;
     char *slash = strrchr(file, '/');
     if (slash) *slash = 0;
-    *maker = memory_string(slash ? file : ".", err);
+    *producer = memory_string(slash ? file : ".", err);
     free(file);
-    char *name = *maker ? memory_format(err, "%s/manifest.yaml", *maker) : NULL;
+    char *name = *producer ? memory_format(err, "%s/manifest.yaml", *producer) : NULL;
     if (!name) return STATUS_FAILED;
     status rc = access(name, R_OK) == 0 ? manifest_read(name, root, err) : STATUS_OK;
     free(name);

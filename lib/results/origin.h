@@ -10,7 +10,7 @@
 // Returns the folder of an input (an entry of `inputs`) of the manifest in `folder`, and the
 // manifest there. *root is NULL if there is none: a pipe, a file from elsewhere, a deleted folder.
 // Free both.
-status origin_of(const char *folder, const yaml_node *input, char **maker, yaml_node **root,
+status origin_of(const char *folder, const yaml_node *input, char **producer, yaml_node **root,
                  error *err) MUST_CHECK;
 
 // Returns `path` as seen from `folder`, without "." and "..", for people to read: with linked

@@ -101,17 +101,17 @@ static size_t choose_alike(const run_list *list, run *executions, size_t count) 
         if (!best.of || is_better(&c, &best)) best = c;
     }
     for (size_t i = 0; i < count; i++)
-        executions[i].left_out = !like_executed(best.of, &executions[i]);
+        executions[i].excluded = !like_executed(best.of, &executions[i]);
     size_t end = 0;
     for (size_t i = 0; i < count; i++)
-        if (!executions[i].left_out) move_execution(executions, i, end++);
+        if (!executions[i].excluded) move_execution(executions, i, end++);
     return end;
 }
 
 // ---- The run of the executions ----
 
 // The execution with the median time, so that single epochs and steps shown are typical.
-static size_t find_middle(const run *executions, size_t count) {
+static size_t find_median(const run *executions, size_t count) {
     for (size_t i = 0; i < count; i++) {
         size_t before = 0;
         for (size_t k = 0; k < count; k++) {
@@ -148,10 +148,10 @@ static status take_means(run *r, error *err) {
 }
 
 static status make_run(const run *executions, size_t counted, size_t count, run *r, error *err) {
-    *r = executions[find_middle(executions, counted)];
+    *r = executions[find_median(executions, counted)];
     r->executions = executions;
     r->execution_count = counted;
-    r->left_out_count = count - counted;
+    r->excluded_count = count - counted;
     for (size_t i = 0; i < count; i++) take_evaluation(r, &executions[i]);
     return counted > 1 ? take_means(r, err) : STATUS_OK;
 }

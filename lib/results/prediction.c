@@ -167,8 +167,9 @@ static status check_collectives(prediction *p, const collectives *measured, lang
     const int64_t ranks = is(r, "dp") ? 1 : r->world_size;
     p->cost = collectives_find(measured, ranks, is(r, "ddp") ? r->reduce : NULL);
     if (strcmp(device_of(p), "cpu") != 0)
-        return give_reason(p, memory_format(err, words_in(l, "there is no scaling model for the "
-                                                             "device %s"),
+        return give_reason(p, memory_format(err,
+                                            words_in(l, "there is no scaling model for the "
+                                                        "device %s"),
                                             device_of(p)));
     if (!same_machine(measured, r))
         return give_reason(
@@ -181,10 +182,10 @@ static status check_collectives(prediction *p, const collectives *measured, lang
     if (is(r, "ddp") && strcmp(measured->reduce, "both") != 0 &&
         strcmp(r->reduce, measured->reduce) != 0)
         return give_reason(
-            p,
-            memory_format(err, words_in(l, "the run uses --reduce %s, the collectives were "
-                                           "measured with %s"),
-                          r->reduce, measured->reduce));
+            p, memory_format(err,
+                             words_in(l, "the run uses --reduce %s, the collectives were "
+                                         "measured with %s"),
+                             r->reduce, measured->reduce));
     if (!p->cost)
         return give_reason(
             p, memory_format(err, words_in(l, "no collective was measured with %lld ranks"),
@@ -195,9 +196,10 @@ static status check_collectives(prediction *p, const collectives *measured, lang
                              (long long)r->hosts, (long long)measured->hosts));
     if (is_other_transport(r, p->cost))
         return give_reason(
-            p, memory_format(
-                   err, words_in(l, "the run reduces over %s, the collectives were measured over %s"),
-                   transport_of(r), p->cost->transport));
+            p,
+            memory_format(
+                err, words_in(l, "the run reduces over %s, the collectives were measured over %s"),
+                transport_of(r), p->cost->transport));
     return STATUS_OK;
 }
 
@@ -307,8 +309,7 @@ status prediction_make(const group *subject, const group *groups, size_t count,
     TRY(count_communication(p, &communication, err));
     const epoch_parts one = parts_of(p->basis->runs[0]);
     if (isnan(communication))
-        rc = give_reason(p,
-                         memory_string(words_in(l, "the size of its messages is unknown"), err));
+        rc = give_reason(p, memory_string(words_in(l, "the size of its messages is unknown"), err));
     else if (isnan(epoch_parts_sum(&one)))
         rc = give_reason(p, memory_format(err, words_in(l, "%s: %s"), p->basis->name,
                                           words_in(l, "the manifest has no phases")));

@@ -15,9 +15,9 @@ typedef struct predictions {
     const float *logits; // [samples][classes]
     uint32_t *labels;
     const uint32_t *ids;
-    uint32_t *said; // the predicted class: that of the largest logit, the first if equal
-    bool *right;    // it is the labelled class
-    int64_t right_count;
+    uint32_t *predicted; // the predicted class: that of the largest logit, the first if equal
+    bool *correct;       // it is the labelled class
+    int64_t correct_count;
 } predictions;
 
 // Reads `folder`/predictions.st.zst.

@@ -3,7 +3,7 @@
 //
 // Only figures of one source are compared, as they share a machine and a method of measurement. The
 // factors between two figures are those in which the published experiments differ; if there are
-// several, the figures do not tell which of them made the difference.
+// several, the figures do not show which of them made the difference.
 #ifndef LOCKSTEP_RESULTS_PUBLISHED_WALK_H
 #define LOCKSTEP_RESULTS_PUBLISHED_WALK_H
 

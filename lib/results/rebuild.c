@@ -112,8 +112,9 @@ static void rebuild_classes(run *r, const predictions *p) {
         if (p->labels[i] >= r->class_count) continue;
         run_class *c = &r->classes[p->labels[i]];
         c->count++;
-        c->right += p->right[i];
-        if (p->said[i] < r->class_count) r->confusion[p->labels[i] * r->class_count + p->said[i]]++;
+        c->right += p->correct[i];
+        if (p->predicted[i] < r->class_count)
+            r->confusion[p->labels[i] * r->class_count + p->predicted[i]]++;
     }
     for (size_t i = 0; i < r->class_count; i++)
         r->classes[i].accuracy = (double)r->classes[i].right / (double)r->classes[i].count;
@@ -126,7 +127,7 @@ status rebuild_from_predictions(const run *r, rebuilt *b, error *err) {
     TRY(predictions_read(r->evaluation, &p, err));
     rebuild_classes(&b->run, &p);
     b->run.test_samples = (int64_t)p.samples;
-    b->run.accuracy = (double)p.right_count / (double)p.samples;
+    b->run.accuracy = (double)p.correct_count / (double)p.samples;
     b->run.test_loss = cross_entropy(&p);
     note_file(b, r->evaluate, "predictions.st.zst", &p.file);
 out:

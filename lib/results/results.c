@@ -123,8 +123,8 @@ static status find_runs(results *r, const yaml_node *plan_root, error *err) {
     const char *baseline = r->options.baseline;
     status rc;
     if (baseline && plan_root && !naming_is_all(plan_root))
-        return error_set(err, STATUS_USAGE, "--baseline cannot be used with this --plan, which "
-                                            "sets the baselines");
+        return error_set(err, STATUS_USAGE,
+                         "--baseline cannot be used with this --plan, which sets the baselines");
     TRY(add_folders(r, err));
     TRY(run_list_pool(&r->list, !named, err));
     if (named) TRY(naming_apply(&r->list, plan_root, &baseline, err));
@@ -275,9 +275,9 @@ status results_record(const results *r, manifest *m, error *err) {
     const char *baseline = r->comparison_count ? r->groups[0].name : "";
     for (size_t i = 0; i < r->list.execution_count; i++) {
         const run *one = &r->list.executions[i];
-        // The manifest of an execution that is left out gives the reason.
-        TRY(record_input(one->folder, one->train, one->left_out ? NULL : "steps.st.zst", m, err));
-        if (one->left_out) continue;
+        // The manifest of an excluded execution gives the reason.
+        TRY(record_input(one->folder, one->train, one->excluded ? NULL : "steps.st.zst", m, err));
+        if (one->excluded) continue;
         TRY(record_input(one->evaluation, one->evaluate, "predictions.st.zst", m, err));
     }
     if (r->collectives.count) TRY(record_collectives(&r->collectives, m, err));

@@ -59,11 +59,11 @@ typedef struct run {
     int64_t *confusion; // [true class · class_count + predicted class], samples; NULL if unknown
     char model_content[SHA256_TEXT_BYTES]; // "" when unknown
     bool baseline;                         // of the baseline that all others are compared with
-    bool left_out;                         // an execution whose times do not count
-    // Of a run with several executions: those that count, followed by those left out. NULL for a
+    bool excluded;                         // an execution whose times do not count
+    // Of a run with several executions: those that count, followed by those excluded. NULL for a
     // single execution.
     const struct run *executions;
-    size_t execution_count, left_out_count;
+    size_t execution_count, excluded_count;
 } run;
 
 // Sets everything to "unknown".

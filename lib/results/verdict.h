@@ -21,7 +21,7 @@ enum { VERDICT_EXECUTIONS = 3, VERDICT_ROUNDS = 5, VERDICT_SEEDS = 3 };
 #define VERDICT_ACCURACY_MARGIN 0.005
 
 typedef enum verdict_kind {
-    VERDICT_NONE,      // `lack` gives the reason
+    VERDICT_NONE,      // `missing` names the condition that is not met
     VERDICT_IDENTICAL, // accuracy: the same model, seed by seed; no test is needed
     VERDICT_DIFFERENT, // the sign of the difference gives the direction
     VERDICT_SMALL,     // different, but certainly within the margin
@@ -30,15 +30,15 @@ typedef enum verdict_kind {
     VERDICT_COST       // time, simulated: the cost on this machine, no statement on the method
 } verdict_kind;
 
-typedef enum verdict_lack {
-    LACK_NOTHING,
-    LACK_LIKENESS,   // time: the two are not like for like
-    LACK_EXECUTIONS, // time: fewer than VERDICT_EXECUTIONS on one side
-    LACK_QUIET,      // time: the machine was busy with something else (machine_use.h)
-    LACK_TURNS,      // time: the executions were not made in turns
-    LACK_TEST_DATA,  // accuracy: different test data, or none
-    LACK_SEEDS       // accuracy: no common seed with predictions, and fewer than three common seeds
-} verdict_lack;
+typedef enum verdict_missing {
+    MISSING_NOTHING,
+    MISSING_LIKE_FOR_LIKE, // time: the two are not like for like
+    MISSING_EXECUTIONS,    // time: fewer than VERDICT_EXECUTIONS on one side
+    MISSING_IDLE_MACHINE,  // time: the machine was busy with something else (machine_use.h)
+    MISSING_INTERLEAVING,  // time: the executions of the two sides were not interleaved
+    MISSING_TEST_DATA,     // accuracy: different test data, or none
+    MISSING_SEEDS // accuracy: no common seed with predictions, and fewer than three common seeds
+} verdict_missing;
 
 typedef enum verdict_test {
     TEST_NONE,
@@ -50,7 +50,7 @@ typedef enum verdict_test {
 
 typedef struct verdict {
     verdict_kind kind;
-    verdict_lack lack;
+    verdict_missing missing;
     verdict_test test;
     double p;        // of the test for a difference, two-sided; NAN without a test
     double adjusted; // after Holm's correction over `tests` verdicts; this one decides
@@ -62,11 +62,12 @@ typedef struct verdict {
 } verdict;
 
 // The order in which the executions of two sides were made.
-typedef enum turns {
-    TURNS_ROUNDS, // value i of both sides was measured in round i
-    TURNS_MIXED,
-    TURNS_APART // mostly one side after the other: a change of the machine looks like a difference
-} turns;
+typedef enum execution_order {
+    ORDER_ROUNDS, // value i of both sides was measured in round i
+    ORDER_MIXED,
+    // Mostly one side after the other: a change of the machine looks like a difference.
+    ORDER_SEQUENTIAL
+} execution_order;
 
 // The executions of one side that count, in the order of their starts.
 typedef struct timed_side {
@@ -78,12 +79,12 @@ typedef struct timed_side {
 // The difference subject - baseline of values, by the test that their order allows: paired for 5 or
 // more rounds, else Welch's.
 mean_estimate verdict_difference(const double *subject, size_t subjects, const double *baseline,
-                                 size_t baselines, turns order, verdict_test *test);
+                                 size_t baselines, execution_order order, verdict_test *test);
 
 // The ratio of speeds, subject to baseline: *ratio with a 95 % interval, which needs two values of
 // each side. The verdict is on this comparison alone; `simulated`: a time of either side is.
-verdict verdict_on_time(const timed_side *subject, const timed_side *baseline, turns order,
-                        bool simulated, estimate *ratio);
+verdict verdict_on_time(const timed_side *subject, const timed_side *baseline,
+                        execution_order order, bool simulated, estimate *ratio);
 
 // Compares the accuracies of n seeds that both sides have, fractions of `samples` test samples;
 // below 1: unknown. *difference is subject - baseline.
@@ -95,8 +96,8 @@ verdict verdict_on_seeds(const double *subject, const double *baseline, size_t n
 verdict verdict_on_models(int64_t only_subject, int64_t only_baseline, int64_t samples,
                           estimate *difference);
 
-// No verdict, for that reason.
-verdict verdict_none(verdict_lack lack);
+// No verdict, because that condition is not met.
+verdict verdict_none(verdict_missing missing);
 verdict verdict_identical(void);
 
 // Is the verdict on two models of one seed, and not on the methods that made them?

@@ -58,7 +58,7 @@ static void append_lack(text *out, const comparison *c, verdict_length length, l
     const verdict *v = &c->time;
     const size_t least = v->subject < v->baseline ? v->subject : v->baseline;
     const size_t most = v->subject < v->baseline ? v->baseline : v->subject;
-    if (v->lack == LACK_LIKENESS) {
+    if (v->missing == MISSING_LIKE_FOR_LIKE) {
         text_format(out, words_in(l, "not like for like: %s"), c->reasons);
         return;
     }
@@ -66,10 +66,10 @@ static void append_lack(text *out, const comparison *c, verdict_length length, l
         append_ratio(out, c, l);
         text_append(out, words_in(l, "; "));
     }
-    if (v->lack == LACK_EXECUTIONS)
+    if (v->missing == MISSING_EXECUTIONS)
         text_format(out, words_in(l, "no verdict: %zu of %d executions (EXECUTIONS=%d)"), least,
                     VERDICT_EXECUTIONS, VERDICT_EXECUTIONS);
-    else if (v->lack == LACK_QUIET)
+    else if (v->missing == MISSING_IDLE_MACHINE)
         text_format(out,
                     words_in(l, "no verdict: the machine was busy in %zu of %zu executions "
                                 "(EXECUTIONS=%zu adds more)"),
@@ -84,7 +84,8 @@ static void append_lack(text *out, const comparison *c, verdict_length length, l
 
 static void append_p(text *out, const verdict *v, language l) {
     if (v->tests > 1)
-        text_format(out, words_in(l, "p = %.2g, Holm-corrected for %zu verdicts"), v->adjusted, v->tests);
+        text_format(out, words_in(l, "p = %.2g, Holm-corrected for %zu verdicts"), v->adjusted,
+                    v->tests);
     else
         text_format(out, words_in(l, "p = %.2g"), v->p);
 }
@@ -127,9 +128,9 @@ void verdict_append_time(text *out, const comparison *c, verdict_length length, 
         break;
     default: append_lack(out, c, length, l); break;
     }
-    if (length == VERDICT_SENTENCE && c->set_aside)
+    if (length == VERDICT_SENTENCE && c->excluded_busy)
         text_format(out, words_in(l, " (%zu executions on a busy machine excluded)"),
-                    c->set_aside);
+                    c->excluded_busy);
 }
 
 // ---- Accuracy ----
@@ -192,9 +193,9 @@ void verdict_append_accuracy(text *out, const comparison *c, verdict_length leng
         verdict_append_points(out, c, l);
         text_append(out, words_in(l, ": "));
     }
-    if (v->lack == LACK_TEST_DATA)
+    if (v->missing == MISSING_TEST_DATA)
         text_append(out, words_in(l, "not comparable: different or missing test data"));
-    else if (v->lack == LACK_SEEDS)
+    else if (v->missing == MISSING_SEEDS)
         text_append(out, words_in(l, "not tested: this needs predictions of one common seed, or "
                                      "three common seeds"));
     else

@@ -331,8 +331,8 @@ static void load_and_update(void **state) {
     // Four workers hide all but the update: 2 s at least.
     clean(PHASES("4", "8.0"));
     clean(PHASES("4", "2.0"));
-    finds(PHASES("4", "1.5"), FINDING_ARITHMETIC, "overlapped with the update, it is still at least 1.98",
-          NULL);
+    finds(PHASES("4", "1.5"), FINDING_ARITHMETIC,
+          "overlapped with the update, it is still at least 1.98", NULL);
 }
 
 static void arms_that_imply_unlike_batches(void **state) {
@@ -436,8 +436,8 @@ static void unlike_arms(void **state) {
     finds(UNLIKE("device: T4", "device: H100"), FINDING_ARMS, "device 'H100' and 'T4'", NULL);
     finds(UNLIKE("batch: 64", "batch: 64, strategy: ddp"), FINDING_UNSUPPORTED,
           "64 per step, or 64 x 2 = 128", NULL);
-    finds(UNLIKE("batch: 64", "lr: 0.1, batch: 64"), FINDING_UNSUPPORTED, "lr is given for only one",
-          "'b': 0.1; 'a': not given");
+    finds(UNLIKE("batch: 64", "lr: 0.1, batch: 64"), FINDING_UNSUPPORTED,
+          "lr is given for only one", "'b': 0.1; 'a': not given");
 }
 
 // One condition that differs is what the comparison is about, if nothing else does.
@@ -585,7 +585,7 @@ static void what_the_report_says_itself(void **state) {
          "  - {kind: faster, of: b, than: a, where: section 4}\n"
 #define SAYS "  - {kind: says, about: loader_workers, of: b, where: section 5, note: they did it}\n"
     result r = audited(FAST SAYS);
-    assert_int_equal(r.kinds[FINDING_SAID], 1);
+    assert_int_equal(r.kinds[FINDING_STATED], 1);
     assert_int_equal(r.kinds[FINDING_ARMS], 0);
     assert_non_null(strstr(r.text, "made-up: stated by the report itself: 'b' and 'a' differ in "
                                    "loader workers\n    section 4; 'b', 'a': table 1\n"));
@@ -643,12 +643,12 @@ static void chinese(void **state) {
                                           "global_batch: 256}]\n");
     assert_string_equal(r.text, "made-up：算术错误：“a”：批量与全局批量不符\n"
                                 "    批量 128 由各设备分摊：每步 128，报告称 256\n"
-                                "    因此，更新次数和每样本的学习率并非表面所示\n");
+                                "    因此，更新次数和每样本的学习率与报告所称的不同\n");
     free(r.text);
     // Where the order of the words is another.
     r = audit_in(LANGUAGE_ZH,
                  ARMS STATEMENTS "  - {kind: slower, by_percent: 50, of: b, than: a}\n");
-    assert_non_null(strstr(r.text, "“b”比“a”慢 50 %：各行给出的并非如此"));
+    assert_non_null(strstr(r.text, "“b”比“a”慢 50 %：由各行得出的数字不同"));
     assert_non_null(strstr(r.text, "12.3 / 10.0 ms（每批）：慢 23 %，报告称 50 %"));
     free(r.text);
 }
@@ -662,7 +662,7 @@ static void tally(void **state) {
     findings_print_tally(counts, 1, LANGUAGE_EN, &out);
     counts[FINDING_ARITHMETIC] = 2;
     counts[FINDING_UNSUPPORTED] = 1;
-    counts[FINDING_SAID] = 2;
+    counts[FINDING_STATED] = 2;
     findings_print_tally(counts, 3, LANGUAGE_EN, &out);
     findings_print_tally(counts, 3, LANGUAGE_ZH, &out);
     assert_string_equal(text_string(&out),

@@ -72,8 +72,8 @@ static status read_figure(const yaml_node *rung, const char *source, const char 
     const yaml_node *node = f->node = yaml_find(f->entry, key);
     TRY(published_value(node, key, &f->value, err));
     if (!(f->value.low > 0) || !(f->value.high >= f->value.low))
-        return yaml_error(node, err,
-                          "'published': '%s': expected a number above 0, or a range of two", key);
+        return yaml_error(node, err, "'published': '%s': expected a number or [LOW, HIGH] above 0",
+                          key);
     if (!epochs) return yaml_error(rung, err, "'published_epochs' is missing");
     TRY(yaml_number(epochs, "published_epochs", &f->epochs, err));
     if (!(f->epochs > 0)) return yaml_error(epochs, err, "'published_epochs' is not above 0");

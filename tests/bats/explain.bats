@@ -193,7 +193,7 @@ some_runs() {
     grep -qF '| **Control: scaled rate** | 72.00 % | +32.00 points |' out/report.md
     grep -qF '| **Rest: augment, seed** | 41.00 % | +1.00 points |' out/report.md
     grep -qF 'With a learning rate scaled with the batch, 03-global-batch reaches 72.00 % instead of 40.00 %: +32.00 points [' out/report.md
-    grep -Eq '^The accuracy was lost because the learning rate was not scaled with the batch \(Global batch: -30\.00 points \[.*\]\): a scaled rate recovers \+32\.00 points \[.*\]\. The cause is not world size and strategy \(world\\_size 1 → 2\), which leaves the model the same, bit for bit\. This is one seed' out/report.md
+    grep -Eq '^The accuracy was lost because the learning rate was not scaled with the batch \(Global batch: -30\.00 points \[.*\]\): a scaled rate recovers \+32\.00 points \[.*\]\. The cause is not world size and strategy \(world\\_size 1 → 2\), which leaves the model the same, bit for bit\. This is from one seed' out/report.md
     ! grep -q 'Published figures along the ladder\|| Published |' out/report.md || fail "claimed"
     grep -q '^01-loader-workers.seconds_per_epoch_effect,01-loader-workers,seconds_per_epoch_effect,-3,-3' out/report.csv
     grep -q '^all.time_ratio,all,time_ratio,2,' out/report.csv
@@ -294,7 +294,7 @@ published_runs() {
     grep -qF "In R9's own accuracy figures, loader workers made a difference of +1.00 points (90.00 → 91.00 %; within the noise of 100 test images); world size and strategy made a difference of -31.00 points (91.00 → 60.00 %)." out/report.md
     grep -qF 'Measured here: loader workers: same model: exactly 0; world size and strategy: +21.00 points [' out/report.md
     grep -q '^Measured here: .* (V 1 → 2; one seed)\.$' out/report.md
-    grep -qF 'R9 trained for 4 epochs where p trains for 5 epochs here' out/report.md
+    grep -qF 'R9 trained for 4 epochs, but p trains for 5 epochs here' out/report.md
     # Beside the rungs, and as a walk of its own.
     grep -qF '| **Start: p** | 60.0 s (R9) | 2.00 |' out/report.md
     grep -qF '| **World size, strategy** | 6 s per epoch, 25.0 s (R9) | 3.20 |' out/report.md
@@ -327,7 +327,7 @@ published_runs() {
     succeeds "$BIN/plan" ladder experiments/p.yaml experiments/q.yaml --set global_batch=32 --out plan.yaml -q
     ! grep -q 'source: R' plan.yaml || fail "claimed"
     sed 's/^  role: start/  role: start\n  published: [{source: A, total_seconds: 0}]/' plan.yaml >bad.yaml
-    fails_with 3 "'total_seconds' is not above 0" "$BIN/report" 0* --plan bad.yaml --out out
+    fails_with 3 "'total_seconds': expected a number or .LOW, HIGH. above 0" "$BIN/report" 0* --plan bad.yaml --out out
 }
 
 @test "over three seeds an effect on accuracy is told from chance" {

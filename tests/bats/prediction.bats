@@ -51,7 +51,7 @@ END
 
 # An epoch of `one` takes 1 s, 10 steps: load 0.1, update 0.05, comm 0.05, and 0.8 of computing. On four ranks and cores:
 # 0.025 + 0.2 + 0.05, and 10 x (1 ms + 1 us x 192 bytes x 2 vectors, as 3 of 12 shards are no whole subtree).
-@test "predicted beside measured, with its error" {
+@test "predicted and measured, with the error" {
     run_of one ranks=1
     run_of four ranks=4 epochs=2,0.3,0.3,0.3,0.3
     run_of same ranks=4 shards=8 epochs=2,0.3,0.3,0.3,0.3
@@ -73,7 +73,8 @@ END
     says out/report.md '## 预测与实测'
     # Without measured collectives nothing is predicted; measured again they make another report.
     succeeds "$BIN/report" four --baseline one --out out
-    lacks out/report.md 'redicted'
+    lacks out/report.md 'Predicted'
+    lacks out/report.md 'rediction'
     key=$("$BIN/report" four --baseline one --collectives m --out out --print-key)
     sed -i 's/alpha_seconds: 0.001/alpha_seconds: 0.002/' m/manifest.yaml
     [ "$key" != "$("$BIN/report" four --baseline one --collectives m --out out --print-key)" ]
@@ -88,7 +89,7 @@ END
     succeeds "$BIN/report" four --baseline one --collectives m --out out
     says out/report.md '| **four** | 4 | one | 0.0500 | 0.4000 | 0.1000 | 0.0138 | 0.5638† | 0.6000† | -6.0 % |'
     says out/report.md '| **four** | 4 | 0.0250 | 0.2000 | 0.0500 | 0.0138 | 0.2888† | 3.46× one |'
-    says out/report.md 'A projection, never measured'
+    says out/report.md 'A projection, not a measurement'
     [ "$(figure out/report.csv four.projected_seconds_per_epoch)" = 0.28884 ]
     grep -q '^four.predicted_seconds_per_epoch,.*,prediction; SIMULATED,' out/report.csv
 }

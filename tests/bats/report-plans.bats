@@ -54,7 +54,7 @@ baseline: slow
 END
     succeeds "$REPORT" a b --plan plan.yaml --out out
     [ "$(figure out/report.csv fast.speedup)" = 2 ]
-    says out/report.md "# fast against slow"
+    says out/report.md "# fast compared with slow"
     succeeds "$REPORT" a b --plan plan.yaml --baseline a --out out
     [ "$(figure out/report.csv slow.speedup)" = 0.5 ]
     succeeds sed -i 's/baseline: slow/baseline: none/' plan.yaml

@@ -431,12 +431,12 @@ END
     lacks out/report.md "not like for like"
 }
 
-@test "--why walks a figure back and computes it again" {
+@test "--why traces a figure back to its files and recomputes it" {
     a_run a
     succeeds "$REPORT" a --why tiny.accuracy
     [[ ${lines[0]} == "tiny.accuracy = 0.7 fraction" ]]
     [[ $output == *"a/evaluate/manifest.yaml: results.accuracy"* ]]
-    [[ $output == *"(70 of 100 right): agrees"* ]]
+    [[ $output == *"(70 of 100 correct): agrees"* ]]
     [[ $output == *"made by"*"train-ddp: a/train/manifest.yaml"* ]]
     for metric in test_loss class.dog seconds_per_epoch train_loss step.backward step.wall epochs.2.loss epochs.1.seconds steps; do
         succeeds "$REPORT" a --why "tiny.$metric"
@@ -496,7 +496,7 @@ END
     a_run b
     a_run c seed=2
     cp c/train/manifest.yaml c/train/steps.st.zst b/train/
-    fails_with 3 "another model" "$REPORT" b --out out
+    fails_with 3 "a model that train did not write" "$REPORT" b --out out
     a_run d
     sed -i 's/"tool": "train-ddp"/"tool": "shard"/' d/train/manifest.yaml
     fails_with 3 "written by 'shard'" "$REPORT" d --out out

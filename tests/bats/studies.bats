@@ -141,8 +141,8 @@ YAML
     [[ $output == *$'\nCompute bound: loader_workers 4\n'* ]] || fail "$output"
     [[ $output == *$'\nUndecided: loader_workers 2\n'* ]] || fail "$output"
     one_line
-    [[ $output == *"goes from 12.5 % [12.5, 12.5] (loader_workers 4) to 80.0 % [80.0, 80.0] (loader_workers 0)."* ]] || fail "$output"
-    [[ $output == *"Fastest: loader_workers 4; against loader_workers 0: 4.00 times as fast ["* ]] || fail "$output"
+    [[ $output == *"ranges from 12.5 % [12.5, 12.5] (loader_workers 4) to 80.0 % [80.0, 80.0] (loader_workers 0)."* ]] || fail "$output"
+    [[ $output == *"Fastest: loader_workers 4; compared with loader_workers 0: 4.00 times as fast ["* ]] || fail "$output"
     succeeds "$BIN/report" loader* --plan plan.yaml --out out
     grep -Eq '^\| \*\*2\*\* \| 2.00 \| 2.00× \| \[1.9[0-9], 2.0[0-9]\] \| faster \| 100.000 \| 100.000 \| 50.0 % \| \[50.0, 50.0\] \| 70.00 % \| 10.50 \|' out/report.md ||
         fail "$(cat out/report.md)"

@@ -356,7 +356,7 @@ static void percentages_and_ratios(void **state) {
     (void)state;
     finds(ARMS STATEMENTS "  - {kind: slower, by_percent: 28.0, of: b, than: a}\n",
           FINDING_ARITHMETIC, "61.7 / 50.0 s in total: 23.4 % slower, stated 28.0 %",
-          "12.3 / 10.0 ms a batch: 23 % slower");
+          "12.3 / 10.0 ms per batch: 23 % slower");
     finds(ARMS STATEMENTS "  - {kind: faster, of: b, than: a}\n", FINDING_ARITHMETIC,
           "'b' faster than 'a': the rows give a different figure", "0.81 times as fast");
     // 23.4 and 24 are in total and an epoch; the times of a batch may stand for 21.9 to 24.1.
@@ -380,7 +380,7 @@ static void several_figures_for_one_thing(void **state) {
          "rows: [{name: a, batch_ms: 10.0, total_seconds: 100.0}, " \
          "{name: b, batch_ms: 20.0, total_seconds: 110.0}]\n" STATEMENTS
     finds(TWO_BASES "  - {kind: slower, by_percent: 10, of: b, than: a}\n", FINDING_ARITHMETIC,
-          "110.0 / 100.0 s in total = 1.1", "20.0 / 10.0 ms a batch = 2");
+          "110.0 / 100.0 s in total = 1.1", "20.0 / 10.0 ms per batch = 2");
     result r = audited(TWO_BASES "  - {kind: slower, by_percent: 10, of: b, than: a}\n"
                                  "  - {kind: faster, by_percent: 100, of: a, than: b}\n");
     assert_int_equal(r.kinds[FINDING_ARITHMETIC], 2);
@@ -485,7 +485,7 @@ static void projections(void **state) {
     finds(PROJECTED "batch_ms: 13.5, communication_ms: 2.5}\n", FINDING_ARITHMETIC,
           "40.0 / 4 = 10 ms, stated 13.5 ms", NULL);
     finds(PROJECTED "batch_ms: 12.5, communication_ms: 2.5, ratio: 2.0}\n", FINDING_ARITHMETIC,
-          "20.0 / 12.5 ms a batch = 1.6, stated 2.0", NULL);
+          "20.0 / 12.5 ms per batch = 1.6, stated 2.0", NULL);
 }
 
 static void effective_batches(void **state) {

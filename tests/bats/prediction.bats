@@ -74,7 +74,7 @@ END
     # Without measured collectives nothing is predicted; measured again they make another report.
     succeeds "$BIN/report" four --baseline one --out out
     lacks out/report.md 'Predicted'
-    lacks out/report.md 'rediction'
+    lacks out/report.md 'A prediction'
     key=$("$BIN/report" four --baseline one --collectives m --out out --print-key)
     sed -i 's/alpha_seconds: 0.001/alpha_seconds: 0.002/' m/manifest.yaml
     [ "$key" != "$("$BIN/report" four --baseline one --collectives m --out out --print-key)" ]

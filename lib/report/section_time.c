@@ -31,9 +31,9 @@ status section_time_figure(const results *r, document *d, error *err) {
               .title = say(r, "Time of a step"),
               .axis = say(r, "µs / sample"),
               .caption =
-                  say(r, "The parts of a step's time, divided by its samples, so that batches of "
-                         "any size can be compared: mean over threads, ranks and steps, without "
-                         "the first epoch if there are several. Hatched: simulated."),
+                  say(r, "A step's time per sample, by phase, so that batches of any size can be "
+                         "compared: mean over threads, ranks and steps, without the first epoch if "
+                         "there are several. Hatched: simulated."),
               .metrics = metrics,
               .names = names,
               .metric_count = RUN_PHASES,

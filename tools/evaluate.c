@@ -1,4 +1,4 @@
-// evaluate: what a trained model says to a dataset.
+// evaluate - evaluates a trained model on a dataset.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -7,7 +7,7 @@
 #include "base/output.h"
 #include "train/evaluate_model.h"
 
-// Raised when equal inputs give other predictions than before.
+// Raised when equal inputs give different predictions than before.
 enum { EVALUATE_BITS = 2 };
 
 static const char NOTES[] =

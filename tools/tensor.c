@@ -1,4 +1,4 @@
-// tensor - look into tensor files, compare them, take tensors out and put them in.
+// tensor - inspects, compares, exports and imports tensor files.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "data/tensor/tensor_text.h"
 #include "train/run_series.h"
 
-// What the command line says.
+// The command line.
 typedef struct arguments {
     int64_t max_bytes;
     double absolute, relative;
@@ -154,7 +154,7 @@ static status check_out(const arguments *a, const char *role, error *err) {
     return named_files_check(&in, 1, &out, 1, err);
 }
 
-// No output is what a run is read from.
+// Refuses an output that is one of the files from which a run is read.
 static status check_series_out(const run_series *s, const char *path, error *err) {
     const named_file in[] = {{"FILE", s->steps}, {"FILE", s->manifest}}, out = {"--out", path};
     return named_files_check(in, 2, &out, 1, err);
@@ -193,7 +193,7 @@ out:
     return rc;
 }
 
-// A file and a name mean one tensor; everything else is runs.
+// A file and a name mean one tensor; everything else means runs.
 static bool means_series(const arguments *a) {
     struct stat info;
     return a->operands.count != 2 || (a->format && strcmp(a->format, "json") == 0) ||

@@ -35,7 +35,8 @@ enum {
 typedef struct plot_axes {
     const char *id;    // unique in the page; letters
     const char *title; // for readers who cannot see the drawing
-    const char *x, *y; // labels; x counts whole epochs from 0
+    const char *x, *y; // labels; x counts from 0
+    bool seconds;      // x is a time; else it counts whole epochs
     bool percent;      // y is in per cent: ticks have the sign
 } plot_axes;
 

@@ -13,9 +13,9 @@
 #include "train/model_import.h"
 #include "train/train_manifest.h"
 
-// ---- What is read and checked ----
+// ---- Reading and checking ----
 
-// "0.5,0.5,0.5" into `values`; returns how many, or -1.
+// "0.5,0.5,0.5" into `values`; returns the count, or -1.
 static int parse_list(const char *text, float *values) {
     int count = 0;
     for (;;) {
@@ -60,7 +60,7 @@ static status read_normalization(evaluate_model *e, error *err) {
     return s->mean ? parse_normalization(s, &e->normalization, err) : STATUS_OK;
 }
 
-// What the checkpoint, of which the metadata is there, and the options say of the model.
+// Finds the model and the normalisation, from the options or the checkpoint's metadata.
 static status describe_model(evaluate_model *e, error *err) {
     const evaluate_settings *s = e->settings;
     status rc;
@@ -119,7 +119,7 @@ static status put_parameters(const evaluate_model *e, manifest *m, error *err) {
     TRY(model_file_normalization_text(&e->normalization, &text, err));
     TRY(json_to_yaml(text, "normalize", &normalize, err));
     rc = yaml_put(parameters, "normalize", normalize, err);
-    normalize = NULL; // yaml_put took it over
+    normalize = NULL; // yaml_put owns it now
     if (rc != STATUS_OK) goto out;
     TRY(yaml_put(parameters, "architecture", yaml_copy(e->model.description, err), err));
     TRY(train_manifest_backend(m, devices_backend(e->settings->devices), err));
@@ -231,7 +231,7 @@ out:
     return rc;
 }
 
-// The names of the classes, or NULL.
+// The class names, or NULL.
 static yaml_node *class_names(const dataset *d) {
     const char *text = tensor_file_metadata(&d->files[0], "classes");
     yaml_node *names = NULL;
@@ -276,7 +276,7 @@ static status append_row(yaml_node *list, const evaluation *v, int label, error 
     return yaml_append(list, row, err);
 }
 
-// A manifest is at most YAML_MAX_BYTES long, and a matrix of 1,000 classes would be more.
+// A manifest is at most YAML_MAX_BYTES long; the matrix of 1,000 classes would be longer.
 enum { CONFUSION_MAX = 256 };
 
 static status put_confusion(const evaluation *v, yaml_node *results, error *err) {

@@ -20,7 +20,7 @@ static bool is_there(const char *path) {
     return path && access(path, F_OK) == 0;
 }
 
-// FOLDER/steps.st.zst, or that of FOLDER/train; `path` itself of what is no folder.
+// FOLDER/steps.st.zst or FOLDER/train/steps.st.zst; `path` itself if it is not a folder.
 static status locate(run_series *s, const char *path, error *err) {
     struct stat info;
     const bool folder = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
@@ -98,7 +98,7 @@ void run_series_release(run_series *s) {
 
 // ---- Columns ----
 
-// A value as text, with enough digits to read back the same; empty: not known.
+// A value as text, with enough digits to read back the same; empty: unknown.
 typedef struct cell {
     char text[40];
     bool word; // a string in JSON
@@ -156,7 +156,7 @@ typedef struct column {
     cell (*value)(const run_series *s, uint64_t at);
 } column;
 
-// The phases come between the two.
+// The columns of the phases come between columns_before and column_after.
 static const column columns_before[] = {
     {"step", step_of}, {"epoch", epoch_of},       {"loss", loss_of},
     {"lr", rate_of},   {"wall_seconds", wall_of},

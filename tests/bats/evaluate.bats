@@ -1,4 +1,4 @@
-# evaluate: predictions, manifest, its line; checkpoints by others.
+# evaluate: predictions, manifest, its output line; foreign checkpoints.
 
 load helpers
 load training

@@ -40,16 +40,16 @@ table() {
 
 table 1 <"$report" >"$work/rows"
 section '## Environment' | table 1 >"$work/machine"
-section '## Predicted beside measured' | table 1 >"$work/predicted"
+section '## Predicted and measured' | table 1 >"$work/predicted"
 grep '^## [A-Z][0-9]*: ' "$report" | while IFS= read -r heading; do
     printf '### %s\n\n' "${heading#\#\# }"
     section "$heading" | sed -n '/^### Like for like/,/^\(###\|\[\)/p' | table 1
     echo
 done | sed '$d' >"$work/compared"
 if [ -e "$explained" ]; then
-    grep -m 1 '^What lost the accuracy' "$explained" | fold -s -w 100 | sed 's/ *$//'
+    grep -m 1 '^The accuracy was lost' "$explained" | fold -s -w 100 | sed 's/ *$//'
     echo
-    section '## What each step does to accuracy' "$explained" | table 1
+    section '## Effect of each step on accuracy' "$explained" | table 1
 fi >"$work/explained"
 [ -s "$work/explained" ] || rm "$work/explained"
 "$root/scripts/fill-blocks" reproduce "$work" "$docs"

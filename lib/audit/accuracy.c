@@ -3,7 +3,7 @@
 
 #include "audit/checks.h"
 
-// |z| below this: chance alone gives such a difference more than once in twenty times.
+// Below this |z|, chance alone gives such a difference more than once in twenty times.
 static const double Z_NOISE = 1.959963984540054;
 
 static void check_points(findings *a, const claim_statement *s) {
@@ -13,16 +13,16 @@ static void check_points(findings *a, const claim_statement *s) {
     if (!points->given || interval_meet(interval_subtract(of->range, than->range), points->range))
         return;
     finding_add(a, FINDING_ARITHMETIC, subject_of(QUANTITY_ACCURACY, s),
-                "'%s' and '%s': their accuracies differ by something else", s->of->name,
+                "'%s' and '%s': their accuracies differ by another amount", s->of->name,
                 s->than->name);
-    finding_sum(a, "%s - %s = %.4g points, stated %s", of->text, than->text,
-                of->value - than->value, points->text);
-    finding_so(a, "the difference is not that of the rows");
+    finding_arithmetic(a, "%s - %s = %.4g points, stated %s", of->text, than->text,
+                       of->value - than->value, points->text);
+    finding_consequence(a, "the stated difference does not follow from the rows");
 }
 
 // ---- More than chance? ---
 
-// Ranges and expectations have nothing to test.
+// Rows that were not measured and accuracies stated as ranges cannot be tested.
 static bool can_be_tested(const claim_row *r) {
     const stated *accuracy = &r->values[QUANTITY_ACCURACY];
     return r->measured && accuracy->given && !accuracy->is_range;
@@ -40,7 +40,7 @@ static bool has_z(const claim_statement *s) {
            s->than->values[QUANTITY_TEST_SAMPLES].given;
 }
 
-// Of all pairs that one statement calls alike, the one that is furthest apart speaks for it.
+// Of all pairs that one statement calls equal, only the pair that is furthest apart is reported.
 static bool is_furthest(const findings *a, const claim_statement *s) {
     for (size_t i = 0; i < a->claim->statement_count; i++) {
         const claim_statement *t = &a->claim->statements[i];
@@ -55,9 +55,10 @@ static void unknown_samples(findings *a, const claim_statement *s) {
     const stated *x = &s->of->values[QUANTITY_ACCURACY];
     const stated *y = &s->than->values[QUANTITY_ACCURACY];
     finding_add(a, FINDING_UNSUPPORTED, subject_of(QUANTITY_ACCURACY, s),
-                "'%s' and '%s': of how many test samples?", s->of->name, s->than->name);
-    finding_sum(a, "%s - %s = %.4g points", x->text, y->text, x->value - y->value);
-    finding_so(a, "it cannot be said whether the difference is more than chance");
+                "'%s' and '%s': the number of test samples is not given", s->of->name,
+                s->than->name);
+    finding_arithmetic(a, "%s - %s = %.4g points", x->text, y->text, x->value - y->value);
+    finding_consequence(a, "it is unknown whether the difference is more than chance");
 }
 
 static void check_noise(findings *a, const claim_statement *s) {
@@ -76,13 +77,16 @@ static void check_noise(findings *a, const claim_statement *s) {
                 noise ? "'%s' and '%s' are not shown to differ in accuracy"
                       : "'%s' and '%s' are not equal in accuracy",
                 s->of->name, s->than->name);
-    finding_sum(a, "%s - %s = %.4g points of %s test samples: z = %.2f, p = %.2g", x->text, y->text,
-                x->value - y->value, s->of->values[QUANTITY_TEST_SAMPLES].text, z, z_p_value(z));
-    finding_sum(a, "z takes the images of the two as independent: on the same images it is rather "
-                   "larger (conservative); what seeds do is not in it");
-    finding_so(a, noise ? "chance alone gives as much: neither arm is shown to be better"
-                        : "the choice of test images does not explain the difference: the arms "
-                          "do, or their seeds, and one run of each cannot tell");
+    finding_arithmetic(a, "%s - %s = %.4g points of %s test samples: z = %.2f, p = %.2g", x->text,
+                       y->text, x->value - y->value, s->of->values[QUANTITY_TEST_SAMPLES].text, z,
+                       z_p_value(z));
+    finding_arithmetic(a,
+                       "z treats the images of the two as independent: on the same images it would "
+                       "rather be larger (conservative); it excludes the variance between seeds");
+    finding_consequence(
+        a, noise ? "chance alone can give such a difference: neither arm is shown to be better"
+                 : "the choice of test images does not explain the difference: the cause is "
+                   "the arms or their seeds, and one run of each cannot separate them");
 }
 
 void check_accuracy(findings *a, const claim_statement *s) {
@@ -90,8 +94,9 @@ void check_accuracy(findings *a, const claim_statement *s) {
     if (!s->of || !s->than) return;
     if (!s->of->values[QUANTITY_ACCURACY].given || !s->than->values[QUANTITY_ACCURACY].given) {
         finding_add(a, FINDING_UNSUPPORTED, subject_of(QUANTITY_ACCURACY, s),
-                    "'%s' and '%s': no row has both accuracies", s->of->name, s->than->name);
-        finding_so(a, "nobody can check the statement");
+                    "'%s' and '%s': the rows do not give both accuracies", s->of->name,
+                    s->than->name);
+        finding_consequence(a, "the statement cannot be checked");
         return;
     }
     check_points(a, s);

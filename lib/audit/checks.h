@@ -1,15 +1,15 @@
-// checks.h - the checks of an audit, one file a kind. Used by audit.c only.
+// checks.h - the checks of an audit, one file per kind. Used by audit.c only.
 #ifndef LOCKSTEP_AUDIT_CHECKS_H
 #define LOCKSTEP_AUDIT_CHECKS_H
 
 #include "audit/finding.h"
 
-// Of the claim.
-void check_sources(findings *a); // rows that nobody measured, or quoted from nowhere
-void check_sums(findings *a);    // times of a row that must add up, batch sizes, accuracies
+// Checks of the whole claim.
+void check_sources(findings *a); // rows that were not measured, or have no source
+void check_sums(findings *a);    // a row's times that must add up, batch sizes, accuracies
 
-// Of a statement; each looks only at the kinds that it is about.
-void check_names(findings *a, const claim_statement *s); // statements about rows that are not there
+// Checks of one statement; each ignores the kinds that it does not cover.
+void check_names(findings *a, const claim_statement *s); // statements about rows that do not exist
 void check_times(findings *a, const claim_statement *s); // slower, faster, speedup, difference
 void check_arms(findings *a, const claim_statement *s);  // were the compared rows alike?
 void check_accuracy(findings *a, const claim_statement *s);

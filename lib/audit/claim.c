@@ -35,7 +35,7 @@ static status read_series(claim *c, const yaml_node *mapping, claim_row *row, er
     return rc;
 }
 
-// The names of the experiments that stand for the row: one, or a list.
+// The experiments that stand for the row: one name, or a list.
 static status check_experiments(const yaml_node *node, error *err) {
     const char *ignored;
     if (!node) return STATUS_OK;
@@ -46,7 +46,7 @@ static status check_experiments(const yaml_node *node, error *err) {
     return rc;
 }
 
-// An accuracy of at most 1 is a fraction. Percent from here on.
+// Converts a fraction (an accuracy of at most 1) to percent.
 static status to_percent(const yaml_node *node, stated *accuracy, error *err) {
     if (!accuracy->given) return STATUS_OK;
     if (accuracy->value <= 1) {
@@ -62,7 +62,7 @@ static status to_percent(const yaml_node *node, stated *accuracy, error *err) {
     return STATUS_OK;
 }
 
-// Reads what `mapping` has into `row`, over what is there.
+// Reads the values in `mapping` into `row`, over those already there.
 static status read_row_values(claim *c, const yaml_node *mapping, claim_row *row, error *err) {
     static const char *const others[] = {"name", "where",      "measured", "source",
                                          "note", "experiment", "over"};
@@ -101,7 +101,8 @@ static status read_rows(claim *c, error *err) {
     TRY(field_list(list, "rows", 1, err));
     if (common) TRY(read_row_values(c, common, &shared, err));
     if (common && yaml_find(common, "name")) {
-        rc = yaml_error(yaml_find(common, "name"), err, "'common': rows share no name");
+        rc = yaml_error(yaml_find(common, "name"), err,
+                        "'common': a name cannot be common to all rows");
         goto out;
     }
     c->rows = memory_new(list->count, sizeof *c->rows, err);
@@ -170,7 +171,7 @@ static status add_statement(claim *c, const claim_statement *s, error *err) {
     return rc;
 }
 
-// `of: [a, b, c]`: the statement of each, or of each pair where it is about two rows.
+// `of: [a, b, c]`: one statement per row, or per pair if the statement compares two rows.
 static status add_list(claim *c, const yaml_node *node, claim_statement *s, bool pairs,
                        error *err) {
     const yaml_node *list = yaml_find(node, "of");
@@ -219,7 +220,7 @@ out:
     return rc;
 }
 
-// The speed-up in a column of a table is a statement about its row and the row `over`.
+// A speed-up in a table column is a statement about its row and the row `over`.
 static status read_speed_up(claim *c, const claim_row *row, const yaml_node *node,
                             const yaml_node *common, error *err) {
     claim_statement s = {.kind = STATEMENT_SPEEDUP,

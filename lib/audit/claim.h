@@ -1,5 +1,5 @@
-// claim.h - what somebody published about training runs, as a file of schema lockstep.claim/1: rows
-// of figures, and statements about them. audit.h holds one against the other.
+// claim.h - a published claim about training runs, as a file of schema lockstep.claim/1: rows of
+// figures, and statements about them. audit.h checks the statements against the rows.
 #ifndef LOCKSTEP_AUDIT_CLAIM_H
 #define LOCKSTEP_AUDIT_CLAIM_H
 
@@ -14,22 +14,22 @@
 // Numbers that a row or a statement may give. docs/formats.md says what each means.
 typedef enum quantity {
     // Conditions.
-    QUANTITY_BATCH,        // that the loader was given: of a rank under DDP, else of a step
-    QUANTITY_GLOBAL_BATCH, // samples a step, over all devices
+    QUANTITY_BATCH,        // as given to the loader: per rank under DDP, else per step
+    QUANTITY_GLOBAL_BATCH, // samples per step, over all devices
     QUANTITY_SAMPLES,
     QUANTITY_EPOCHS,
     QUANTITY_LR,
     QUANTITY_DEVICES,
     QUANTITY_LOADER_WORKERS,
     QUANTITY_TEST_SAMPLES,
-    QUANTITY_REPEATS, // runs that the accuracy is the mean of
+    QUANTITY_REPEATS, // runs that the accuracy is averaged over
     // Figures.
     QUANTITY_TOTAL_SECONDS,
     QUANTITY_SECONDS_PER_EPOCH,
     QUANTITY_BATCH_MS,
-    QUANTITY_LOAD_SECONDS,   // a step
-    QUANTITY_UPDATE_SECONDS, // a step
-    QUANTITY_OTHER_SECONDS,  // in the total, but in no step
+    QUANTITY_LOAD_SECONDS,   // per step
+    QUANTITY_UPDATE_SECONDS, // per step
+    QUANTITY_OTHER_SECONDS,  // part of the total, but of no step
     QUANTITY_ACCURACY,       // percent
     QUANTITY_TRAIN_LOSS,
     QUANTITY_SPEED_UP, // over the row `over`: a statement of kind speedup
@@ -37,13 +37,13 @@ typedef enum quantity {
     QUANTITY_BY_PERCENT,
     QUANTITY_RATIO,
     QUANTITY_POINTS, // of accuracy, in percent
-    QUANTITY_MS,     // a batch
+    QUANTITY_MS,     // per batch
     QUANTITY_COMMUNICATION_MS,
     QUANTITY_NEEDS_DEVICES,
     QUANTITIES
 } quantity;
 
-// Texts of a row. Two rows with different ones were trained under different conditions.
+// A row's text values. Two rows with different values were trained under different conditions.
 typedef enum label {
     LABEL_STRATEGY, // single, dp, ddp or mp
     LABEL_DATASET,
@@ -61,7 +61,7 @@ typedef enum series {
     SERIES_EPOCH_LOSSES,
     SERIES_CLASS_ACCURACIES, // percent
     SERIES_CLASS_SAMPLES,    // test samples of each class
-    SERIES_UTILIZATION,      // percent, of each device; a list of one: of all
+    SERIES_UTILIZATION,      // percent, of each device; a list of one: over all devices
     SERIES_KINDS
 } series;
 
@@ -70,30 +70,30 @@ typedef struct stated_list {
     size_t count;
 } stated_list;
 
-// What a finding is about, and what a report may answer: a quantity, a label (LABEL_TOPIC of it),
-// or one of these.
+// The subject of a finding, and of a `says` statement that answers it: a quantity, a label
+// (its LABEL_TOPIC), or one of these.
 #define LABEL_TOPIC(l) ((int)QUANTITIES + (int)(l))
 enum {
     TOPIC_TIME = (int)QUANTITIES + (int)LABELS,
-    TOPIC_MEASURED,      // was it measured at all?
-    TOPIC_SOURCE,        // where is it from?
+    TOPIC_MEASURED,      // was it measured?
+    TOPIC_SOURCE,        // where does it come from?
     TOPIC_COMMUNICATION, // is it counted?
-    TOPIC_CODE,          // is the code that is shown the code that ran?
+    TOPIC_CODE,          // is the code shown the code that ran?
     TOPICS
 };
 
 typedef enum claim_source {
-    SOURCE_OWN,   // nothing said: the claim's own measurement
-    SOURCE_GIVEN, // `source: TEXT`
-    SOURCE_NONE   // `source: none`: quoted from nowhere
+    SOURCE_OWN,   // no source given: the claim's own measurement
+    SOURCE_NAMED, // `source: TEXT`
+    SOURCE_NONE   // `source: none`: quoted without a source
 } claim_source;
 
 typedef struct claim_row {
     const char *name;
-    const char *where; // "table 2"; "": not said
+    const char *where; // "table 2"; "": not given
     stated values[QUANTITIES];
     stated_list series[SERIES_KINDS];
-    const char *labels[LABELS]; // NULL: not said
+    const char *labels[LABELS]; // NULL: not given
     bool measured;
     claim_source source;
 } claim_row;
@@ -106,8 +106,8 @@ typedef enum statement_kind {
     STATEMENT_ACCURACY_DIFFERENCE,
     STATEMENT_SAME_ACCURACY,
     STATEMENT_LOAD_TO_UPDATE,
-    STATEMENT_OVERHEAD, // what is named is all of the difference
-    STATEMENT_PART,     // it is one cause among others
+    STATEMENT_OVERHEAD, // the named cause is the whole difference
+    STATEMENT_PART,     // the named cause is one of several
     STATEMENT_PROJECTION,
     STATEMENT_EFFECTIVE_BATCH,
     STATEMENT_CODE,
@@ -117,32 +117,32 @@ typedef enum statement_kind {
 
 typedef struct claim_statement {
     statement_kind kind;
-    const char *where, *note; // "": not said
-    // The rows that it is about, and their names as written: a statement may name a row that is not
-    // there (NULL then), which is a finding and not a bad file. A name that was not given is NULL.
+    const char *where, *note; // "": not given
+    // The rows that the statement is about, and their names as written. A row is NULL if no row has
+    // that name: a finding, not an invalid file. A name is NULL if it was not given.
     const claim_row *of, *than;
     const char *of_name, *than_name;
     stated values[QUANTITIES];
-    quantity basis;  // QUANTITIES: not said
-    uint64_t topics; // says: bit t for each that it answers
+    quantity basis;  // QUANTITIES: not given
+    uint64_t topics; // of `says`: bit t is set for each topic t that it answers
     claim_source source;
-    const void *group; // equal for those that a list of rows in one statement made
+    const void *group; // equal for statements expanded from one list of rows
 } claim_statement;
 
 typedef struct claim {
     const char *name;
     claim_row *rows;
     size_t row_count;
-    claim_statement *statements; // those of the rows' speed-ups first
+    claim_statement *statements; // those from the rows' speed-ups come first
     size_t statement_count, statement_capacity;
     stated **lists; // all series
     size_t list_count, list_capacity;
     yaml_node *root; // owns the texts
 } claim;
 
-// STATUS_INPUT, with line and column, for an unknown key (and the nearest known one), a wrong type,
-// a row name that comes twice, a statement that lacks what its kind needs. *c must be released also
-// after a failure.
+// Reads a claim. Fails with STATUS_INPUT, line and column for an unknown key (naming the nearest
+// known key), a wrong type, a duplicate row name, or a statement that lacks a required value.
+// Release *c also after a failure.
 status claim_read(const char *path, claim *c, error *err) MUST_CHECK;
 status claim_read_text(const char *text, const char *name, claim *c, error *err) MUST_CHECK;
 void claim_release(claim *c);

@@ -7,7 +7,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-// Checks compare each row and statement with each other.
+// The limits keep an audit fast, as checks compare all rows and statements with each other.
 enum { MAX_ITEMS = 1000, MAX_LINE = 120 };
 
 // ---- Keys --------------------------------------------------------------------------------------
@@ -16,7 +16,7 @@ static const struct quantity_info {
     const char *key;
     stated_kind kind;
     double min;
-    bool above; // min itself is outside
+    bool above; // the value must be greater than min
 } quantities[QUANTITIES] = {
     [QUANTITY_BATCH] = {"batch", STATED_COUNT, 1, false},
     [QUANTITY_GLOBAL_BATCH] = {"global_batch", STATED_COUNT, 1, false},
@@ -56,7 +56,7 @@ static const struct {
     [SERIES_CLASS_SAMPLES] = {"class_samples", STATED_COUNT},
     [SERIES_UTILIZATION] = {"utilization", STATED_FIGURE},
 };
-// Of the topics those that are no key of a row.
+// The topics that are not keys of a row.
 static const char *const topics[] = {"time", "measured", "source", "communication", "code"};
 static const char *const strategies[] = {"single", "dp", "ddp", "mp"};
 
@@ -128,7 +128,7 @@ status field_word(const yaml_node *node, const char *key, const char *const *wor
 status field_source(const yaml_node *mapping, claim_source *source, error *err) {
     const char *word = NULL;
     status rc = field_text(mapping, "source", &word, err);
-    if (rc == STATUS_OK && word) *source = strcmp(word, "none") ? SOURCE_GIVEN : SOURCE_NONE;
+    if (rc == STATUS_OK && word) *source = strcmp(word, "none") ? SOURCE_NAMED : SOURCE_NONE;
     return rc;
 }
 

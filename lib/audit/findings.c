@@ -8,7 +8,7 @@
 
 #include "base/memory.h"
 
-// ---- Where both sides stand ----
+// ---- Places ----
 
 static bool says_where(const claim_row *r) {
     return r && *r->where;
@@ -33,9 +33,9 @@ static void put_places(findings *a, text *out, subject s) {
     }
 }
 
-// ---- What the report says itself ----
+// ---- Answers of the report ----
 
-// Of these rows, or of all: a statement that names none is of the whole report.
+// Is the statement about these rows? One that names no row is about the whole report.
 static bool is_of(const claim_statement *says, subject s) {
     if (says->of_name && (!says->of || (says->of != s.of && says->of != s.than))) return false;
     return !says->than_name || (says->than && (says->than == s.of || says->than == s.than));
@@ -51,7 +51,7 @@ static const claim_statement *find_answer(const claim *c, subject s) {
 }
 
 static void put_answer(findings *a, text *out, const claim_statement *says) {
-    text_append(out, finding_text(a, "the report says so itself"));
+    text_append(out, finding_text(a, "the report states this itself"));
     if (*says->where) text_format(out, finding_text(a, " (%s)"), says->where);
     if (*says->note) text_format(out, finding_text(a, ": %s"), says->note);
 }
@@ -72,7 +72,7 @@ void finding_add(findings *a, finding_kind kind, subject s, const char *what, ..
     if (a->rc != STATUS_OK) return;
     const claim_statement *answer = find_answer(a->claim, s);
     finding *f = &a->items[a->count++];
-    f->kind = answer ? FINDING_SAID : kind;
+    f->kind = answer ? FINDING_STATED : kind;
     text *texts[] = {&f->what, &f->where, &f->sums, &f->so};
     for (size_t i = 0; i < 4; i++) text_init(texts[i], a->err);
     va_list args;
@@ -83,17 +83,17 @@ void finding_add(findings *a, finding_kind kind, subject s, const char *what, ..
     if (answer) put_answer(a, &f->so, answer);
 }
 
-void finding_sum(findings *a, const char *sum, ...) {
+void finding_arithmetic(findings *a, const char *line, ...) {
     if (a->rc != STATUS_OK) return;
     va_list args;
-    va_start(args, sum);
-    append(a, &a->items[a->count - 1].sums, sum, args);
+    va_start(args, line);
+    append(a, &a->items[a->count - 1].sums, line, args);
     va_end(args);
     text_append(&a->items[a->count - 1].sums, "\n");
 }
 
-void finding_so(findings *a, const char *so, ...) {
-    if (a->rc != STATUS_OK || a->items[a->count - 1].kind == FINDING_SAID) return;
+void finding_consequence(findings *a, const char *so, ...) {
+    if (a->rc != STATUS_OK || a->items[a->count - 1].kind == FINDING_STATED) return;
     va_list args;
     va_start(args, so);
     append(a, &a->items[a->count - 1].so, so, args);
@@ -124,10 +124,10 @@ void findings_release(findings *a) {
 static const struct {
     const char *one, *many;
 } kind_names[FINDING_KINDS] = {
-    [FINDING_ARITHMETIC] = {WORD("arithmetic fault"), WORD("arithmetic faults")},
+    [FINDING_ARITHMETIC] = {WORD("arithmetic error"), WORD("arithmetic errors")},
     [FINDING_ARMS] = {WORD("unlike arms"), WORD("unlike arms")},
     [FINDING_UNSUPPORTED] = {WORD("unsupported statement"), WORD("unsupported statements")},
-    [FINDING_SAID] = {WORD("said by the report itself"), WORD("said by the report itself")},
+    [FINDING_STATED] = {WORD("stated by the report itself"), WORD("stated by the report itself")},
 };
 
 const char *finding_name(finding_kind kind, language l) {
@@ -145,7 +145,7 @@ static void print_indented(const char *lines, text *out) {
 
 // "so one of these figures is wrong", "the report says so itself (section 4.3)".
 static void put_consequence(const findings *a, const finding *f, text *out) {
-    if (f->kind == FINDING_SAID)
+    if (f->kind == FINDING_STATED)
         text_append(out, text_string(&f->so));
     else
         text_format(out, finding_text(a, "so %s"), text_string(&f->so));
@@ -182,7 +182,7 @@ void finding_reasons(const findings *a, const finding *f, text *out) {
 
 size_t findings_counted(const findings *a) {
     size_t count = 0;
-    for (size_t i = 0; i < a->count; i++) count += a->items[i].kind != FINDING_SAID;
+    for (size_t i = 0; i < a->count; i++) count += a->items[i].kind != FINDING_STATED;
     return count;
 }
 
@@ -190,11 +190,11 @@ void findings_tally(const findings *a, size_t counts[FINDING_KINDS]) {
     for (size_t i = 0; i < a->count; i++) counts[a->items[i].kind]++;
 }
 
-// "6 findings (4 arithmetic faults, 2 unlike arms); 1 said by the report itself"
+// "6 findings (4 arithmetic errors, 2 unlike arms); 1 stated by the report itself"
 static void append_tally(const size_t counts[FINDING_KINDS], language l, text *out) {
     char kinds[400] = "";
     size_t all = 0, used = 0;
-    for (size_t k = 0; k < FINDING_SAID; k++) {
+    for (size_t k = 0; k < FINDING_STATED; k++) {
         if (!counts[k]) continue;
         all += counts[k];
         used += (size_t)snprintf(
@@ -206,9 +206,9 @@ static void append_tally(const size_t counts[FINDING_KINDS], language l, text *o
                     kinds);
     else
         text_append(out, words_in(l, "no findings"));
-    if (!counts[FINDING_SAID]) return;
+    if (!counts[FINDING_STATED]) return;
     text_append(out, words_in(l, "; "));
-    text_format(out, words_in(l, "%zu said by the reports themselves"), counts[FINDING_SAID]);
+    text_format(out, words_in(l, "%zu stated by the reports themselves"), counts[FINDING_STATED]);
 }
 
 void findings_print_tally(const size_t counts[FINDING_KINDS], size_t claims, language l,
@@ -222,7 +222,7 @@ void findings_print_tally(const size_t counts[FINDING_KINDS], size_t claims, lan
     text_release(&tally);
 }
 
-// ---- Numbers in words ----
+// ---- Formatting numbers ----
 
 shown finding_show(double x) {
     shown s;

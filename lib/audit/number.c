@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// How far "about" reaches.
+// The relative tolerance of "about".
 static const double ABOUT = 0.1;
 
 // Half a unit of the last digit of "504.28", "1.5e-3".

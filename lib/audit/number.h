@@ -1,7 +1,7 @@
-// number.h - a number as it was printed, and everything that it may stand for.
+// number.h - a number as printed, and the range of values that it may stand for.
 //
-// "504.28" stands for any value from 504.275 to 504.285. Reckoning with such ranges instead of
-// numbers tells a figure that is wrong from one that was only rounded.
+// "504.28" stands for any value from 504.275 to 504.285. Arithmetic on such ranges instead of
+// numbers distinguishes a wrong figure from a rounded one.
 #ifndef LOCKSTEP_AUDIT_NUMBER_H
 #define LOCKSTEP_AUDIT_NUMBER_H
 
@@ -16,37 +16,37 @@ enum { STATED_TEXT_BYTES = 48 };
 typedef struct stated {
     bool given;
     double value;                 // as printed; the middle of a range
-    interval range;               // all that it may stand for
+    interval range;               // all values that it may stand for
     bool is_range;                // given as [LOWEST, HIGHEST]
     char text[STATED_TEXT_BYTES]; // as printed: "504.28", "~2.5", "78–82"
 } stated;
 
 typedef enum stated_kind {
     STATED_COUNT,   // a whole number, exact
-    STATED_SETTING, // exact: somebody chose it
-    STATED_FIGURE   // rounded to the digits that are printed
+    STATED_SETTING, // exact: chosen, not measured
+    STATED_FIGURE   // rounded to the printed digits
 } stated_kind;
 
-// Reads 504.28, ~2.5 ("about": within a tenth) or [78, ~82] (from the lowest to the highest). Fails
-// with STATUS_INPUT, also for a value below `min`, or at it with `above`.
+// Reads 504.28, ~2.5 ("about": within a tenth) or [78, ~82] (lowest to highest). Fails with
+// STATUS_INPUT, also for a value below `min`, or equal to it if `above`.
 status stated_read(const yaml_node *node, const char *key, stated_kind kind, double min, bool above,
                    stated *s, error *err) MUST_CHECK;
 
-// Sums, differences, products and quotients; products and quotients of what is not below zero. A
-// quotient by a range that reaches zero has no upper end: INFINITY.
+// Interval arithmetic. Products and quotients require operands >= 0. A quotient by a range that
+// reaches zero has no upper end: INFINITY.
 interval interval_add(interval a, interval b);
 interval interval_subtract(interval a, interval b);
 interval interval_multiply(interval a, interval b);
 interval interval_divide(interval a, interval b);
 interval interval_exact(double x);
 
-// Have they a value in common (within a few rounding errors of double)?
+// Do the ranges have a value in common (within a few rounding errors of double)?
 bool interval_meet(interval a, interval b);
 
-// z of the difference of two independent proportions p (fractions) of n, with the pooled variance,
-// and the two-sided p-value of a z. Of two models on the same test images |z| is conservative: what
-// both get right or wrong is no difference, so the variance is smaller. Of two methods it is not:
-// it knows nothing of the variance between seeds.
+// z of the difference between two independent proportions p (fractions) of n, with the pooled
+// variance, and the two-sided p-value of a z. For two models on the same test images, |z| is
+// conservative: images that both get right or wrong add no difference, so the true variance is
+// smaller. For two methods it is not conservative: it ignores the variance between seeds.
 double proportions_z(double p1, double n1, double p2, double n2);
 double z_p_value(double z);
 

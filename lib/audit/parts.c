@@ -1,17 +1,17 @@
-// Parts of a step: what makes an arm slower, and loading against the update.
+// Parts of a step: the causes of a difference in time, and the ratio of loading to the update.
 #include <math.h>
 
 #include "audit/checks.h"
 
-// What is named is all of the difference (overhead), or one cause among others (part).
+// The named cause is the whole difference (overhead), or one of several causes (part).
 static void check_overhead(findings *a, const claim_statement *s) {
     const stated *of = &s->of->values[QUANTITY_BATCH_MS], *ms = &s->values[QUANTITY_MS];
     const stated *than = &s->than->values[QUANTITY_BATCH_MS];
     if (!of->given || !than->given) {
         finding_add(a, FINDING_UNSUPPORTED, subject_of(QUANTITY_MS, s),
-                    "'%s': no row has the time of a batch to compare", s->of->name);
-        finding_sum(a, "stated %s ms", ms->text);
-        finding_so(a, "nobody can check what the overhead is");
+                    "'%s': the rows give no time per batch to compare", s->of->name);
+        finding_arithmetic(a, "stated %s ms", ms->text);
+        finding_consequence(a, "the overhead cannot be checked");
         return;
     }
     const double difference = of->value - than->value;
@@ -19,13 +19,13 @@ static void check_overhead(findings *a, const claim_statement *s) {
     const bool left = difference > ms->value;
     if (interval_meet(all, ms->range) || (left && s->kind == STATEMENT_PART)) return;
     finding_add(a, FINDING_ARITHMETIC, subject_of(QUANTITY_MS, s),
-                "'%s': the stated overhead is not the difference to '%s'", s->of->name,
+                "'%s': the stated overhead is not the difference from '%s'", s->of->name,
                 s->than->name);
-    finding_sum(a,
-                left ? "%s - %s = %.4g ms a batch, stated %s ms: %.4g ms without an explanation"
-                     : "%s - %s = %.4g ms a batch, stated %s ms: %.4g ms too much",
-                of->text, than->text, difference, ms->text, fabs(difference - ms->value));
-    finding_so(a, "something else than what is named took the time");
+    finding_arithmetic(a,
+                       left ? "%s - %s = %.4g ms per batch, stated %s ms: %.4g ms unexplained"
+                            : "%s - %s = %.4g ms per batch, stated %s ms: %.4g ms too much",
+                       of->text, than->text, difference, ms->text, fabs(difference - ms->value));
+    finding_consequence(a, "the named cause does not account for the time");
 }
 
 static void check_load(findings *a, const claim_statement *s) {
@@ -33,16 +33,16 @@ static void check_load(findings *a, const claim_statement *s) {
     const stated *update = &s->of->values[QUANTITY_UPDATE_SECONDS];
     if (!load->given || !update->given) {
         finding_add(a, FINDING_UNSUPPORTED, subject_of(QUANTITY_LOAD_SECONDS, s),
-                    "'%s': load and update are not given", s->of->name);
-        finding_so(a, "nobody can check the statement");
+                    "'%s': the times of load and update are not given", s->of->name);
+        finding_consequence(a, "the statement cannot be checked");
         return;
     }
     if (interval_meet(interval_divide(load->range, update->range), ratio->range)) return;
     finding_add(a, FINDING_ARITHMETIC, subject_of(QUANTITY_LOAD_SECONDS, s),
-                "'%s': loading is another multiple of the update", s->of->name);
-    finding_sum(a, "%s / %s = %.3g, stated %s", load->text, update->text,
-                load->value / update->value, ratio->text);
-    finding_so(a, "the figure is not that of the row");
+                "'%s': the ratio of loading to update is different", s->of->name);
+    finding_arithmetic(a, "%s / %s = %.3g, stated %s", load->text, update->text,
+                       load->value / update->value, ratio->text);
+    finding_consequence(a, "the figure does not follow from the row");
 }
 
 void check_parts(findings *a, const claim_statement *s) {

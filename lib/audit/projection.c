@@ -1,10 +1,10 @@
-// Projections to more devices than there were.
+// Projections to more devices than the claim measured.
 #include <math.h>
 
 #include "audit/checks.h"
 #include "audit/row.h"
 
-// A projected figure, and how it came about.
+// A projected figure, and how it was derived.
 typedef struct projected {
     const stated *from, *to; // the row's and the projected figure
     double factor;           // projected devices / the row's devices
@@ -21,7 +21,7 @@ static projected project(const claim_statement *s, quantity q) {
     return p;
 }
 
-// The time with the communication that the claim adds.
+// Is it the divided time plus the communication that the claim adds?
 static bool adds_communication(const claim_statement *s, quantity q, const projected *p) {
     const stated *ms = &s->values[QUANTITY_COMMUNICATION_MS];
     if (q != QUANTITY_BATCH_MS || !ms->given) return false;
@@ -36,7 +36,7 @@ static bool follows_ratio(const claim_statement *s, quantity q) {
     return interval_meet(interval_divide(s->than->values[q].range, speedup->range), to->range);
 }
 
-// Is the projected speed-up that of dividing by the devices, in one of the times?
+// Is the projected speed-up that of dividing by the number of devices, for one of the times?
 static bool ratio_divided(const claim_statement *s, quantity q) {
     const stated *speedup = &s->values[QUANTITY_RATIO], *of = &s->of->values[q];
     interval plain = interval_exact(project(s, q).factor);
@@ -52,12 +52,14 @@ static bool ratio_divided(const claim_statement *s, quantity q) {
 static void say_division(findings *a, const claim_statement *s, quantity q) {
     projected p = project(s, q);
     if (p.divided)
-        finding_sum(a, "%s / %.4g = %.4g %s %s, stated %s: nothing is left for communication",
-                    p.from->text, p.factor, p.from->value / p.factor, time_basis_unit(q),
-                    finding_text(a, time_basis_name(q)), p.to->text);
+        finding_arithmetic(a,
+                           "%s / %.4g = %.4g %s %s, stated %s: nothing is left for communication",
+                           p.from->text, p.factor, p.from->value / p.factor, time_basis_unit(q),
+                           finding_text(a, time_basis_name(q)), p.to->text);
     else
-        finding_sum(a, "%s times as fast %s is all that %.4g times the devices could give",
-                    s->values[QUANTITY_RATIO].text, finding_text(a, time_basis_name(q)), p.factor);
+        finding_arithmetic(
+            a, "%s times as fast %s is the ideal speed-up of %.4g times as many devices",
+            s->values[QUANTITY_RATIO].text, finding_text(a, time_basis_name(q)), p.factor);
 }
 
 static void no_communication(findings *a, const claim_statement *s) {
@@ -73,11 +75,11 @@ static void no_communication(findings *a, const claim_statement *s) {
         begun = true;
         say_division(a, s, q);
     }
-    if (begun) finding_so(a, "this is a bound that no machine reaches, not a measurement");
+    if (begun) finding_consequence(a, "this is a bound that no machine reaches, not a measurement");
 }
 
-// A projected time must be the row's divided, the row's divided plus communication, or the other
-// arm's divided by the projected speed-up.
+// A projected time must be the row's time divided, that plus communication, or the other arm's time
+// divided by the projected speed-up.
 static void check_time(findings *a, const claim_statement *s, quantity q) {
     projected p = project(s, q);
     if (!p.to->given || !p.from->given || p.divided || adds_communication(s, q, &p)) return;
@@ -86,13 +88,14 @@ static void check_time(findings *a, const claim_statement *s, quantity q) {
     finding_add(a, FINDING_ARITHMETIC, subject_of(TOPIC_TIME, s),
                 "'%s': the projected time %s does not follow from its own", s->of->name,
                 finding_text(a, time_basis_name(q)));
-    finding_sum(a, "%s / %.4g = %s %s, stated %s %s: %s", p.from->text, p.factor,
-                finding_show(p.from->value / p.factor).text, unit, p.to->text, unit,
-                finding_gap(a, p.to->value, p.from->value / p.factor).text);
-    finding_so(a, "the projected figures contradict each other: at most one of them is right");
+    finding_arithmetic(a, "%s / %.4g = %s %s, stated %s %s: %s", p.from->text, p.factor,
+                       finding_show(p.from->value / p.factor).text, unit, p.to->text, unit,
+                       finding_gap(a, p.to->value, p.from->value / p.factor).text);
+    finding_consequence(
+        a, "the projected figures contradict each other: at most one of them is right");
 }
 
-// The projected speed-up over the other arm, from any time that both have.
+// Checks the projected speed-up over the other arm, for every time that both have.
 static void check_ratio(findings *a, const claim_statement *s) {
     const stated *speedup = &s->values[QUANTITY_RATIO];
     const quantity *last = NULL;
@@ -106,12 +109,12 @@ static void check_ratio(findings *a, const claim_statement *s) {
     if (!last) return;
     const stated *than = &s->than->values[*last], *to = &s->values[*last];
     finding_add(a, FINDING_ARITHMETIC, subject_of(TOPIC_TIME, s),
-                "'%s': the projected speed-up is another", s->of->name);
-    finding_sum(a, "%s / %s %s %s = %.3g, stated %s: %s", than->text, to->text,
-                time_basis_unit(*last), finding_text(a, time_basis_name(*last)),
-                than->value / to->value, speedup->text,
-                finding_gap(a, speedup->value, than->value / to->value).text);
-    finding_so(a, "the speed-up does not follow from the projected time");
+                "'%s': the projected speed-up is different", s->of->name);
+    finding_arithmetic(a, "%s / %s %s %s = %.3g, stated %s: %s", than->text, to->text,
+                       time_basis_unit(*last), finding_text(a, time_basis_name(*last)),
+                       than->value / to->value, speedup->text,
+                       finding_gap(a, speedup->value, than->value / to->value).text);
+    finding_consequence(a, "the speed-up does not follow from the projected time");
 }
 
 void check_projection(findings *a, const claim_statement *s) {

@@ -27,7 +27,7 @@ bool rows_differ_in_batch(const claim_row *x, const claim_row *y) {
     return differ(&a, &b);
 }
 
-bool row_batch_is_open(const claim_row *r) {
+bool row_batch_is_ambiguous(const claim_row *r) {
     return row_is(r, "ddp") && !r->values[QUANTITY_GLOBAL_BATCH].given &&
            r->values[QUANTITY_BATCH].given && r->values[QUANTITY_DEVICES].given &&
            r->values[QUANTITY_DEVICES].range.high > 1;
@@ -36,7 +36,7 @@ bool row_batch_is_open(const claim_row *r) {
 stated row_global_batch(const claim_row *r) {
     if (r->values[QUANTITY_GLOBAL_BATCH].given) return r->values[QUANTITY_GLOBAL_BATCH];
     stated batch = r->values[QUANTITY_BATCH];
-    if (!row_batch_is_open(r)) return batch;
+    if (!row_batch_is_ambiguous(r)) return batch;
     batch.range.high *= r->values[QUANTITY_DEVICES].range.high;
     snprintf(batch.text, sizeof batch.text, "%.6g–%.6g", batch.range.low, batch.range.high);
     return batch;
@@ -57,7 +57,7 @@ stated row_steps(const claim_row *r) {
     return steps;
 }
 
-// Is the product of two given values; its text is left empty.
+// The product of two given values, with an empty text.
 static stated product(const stated *x, const stated *y) {
     stated p = {.given = x->given && y->given};
     if (!p.given) return p;
@@ -82,7 +82,7 @@ bool statement_compares(const claim_statement *s) {
     return s->of && s->than && s->kind != STATEMENT_PROJECTION && s->kind != STATEMENT_SAYS;
 }
 
-bool statements_meet(const claim_statement *s, const claim_statement *t) {
+bool statements_share_rows(const claim_statement *s, const claim_statement *t) {
     return (s->of == t->of && s->than == t->than) || (s->of == t->than && s->than == t->of);
 }
 
@@ -91,8 +91,8 @@ const quantity time_bases[TIME_BASES] = {QUANTITY_TOTAL_SECONDS, QUANTITY_SECOND
 
 const char *time_basis_name(quantity basis) {
     return basis == QUANTITY_TOTAL_SECONDS       ? WORD("in total")
-           : basis == QUANTITY_SECONDS_PER_EPOCH ? WORD("an epoch")
-                                                 : WORD("a batch");
+           : basis == QUANTITY_SECONDS_PER_EPOCH ? WORD("per epoch")
+                                                 : WORD("per batch");
 }
 
 const char *time_basis_unit(quantity basis) {

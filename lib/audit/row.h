@@ -1,4 +1,4 @@
-// row.h - what follows from a row of a claim, and whether two rows are alike.
+// row.h - values derived from a row of a claim, and comparison of two rows.
 #ifndef LOCKSTEP_AUDIT_ROW_H
 #define LOCKSTEP_AUDIT_ROW_H
 
@@ -6,27 +6,28 @@
 
 bool row_is(const claim_row *r, const char *strategy);
 
-// Have both the value, and nothing that both may stand for?
+// Do both rows give the value, with disjoint ranges?
 bool rows_differ(const claim_row *x, const claim_row *y, quantity q);
 bool rows_differ_in_label(const claim_row *x, const claim_row *y, label l);
 bool rows_differ_in_batch(const claim_row *x, const claim_row *y); // the global one
 
-// Samples a step over all devices. Under DDP a batch that is not said to be global may be a rank's
-// or the whole step's: then it is the range of both, and row_batch_is_open says so.
+// Samples per step over all devices. Under DDP, a batch not stated to be global may be one rank's
+// or the whole step's: the result is then the range of both, and row_batch_is_ambiguous returns
+// true.
 stated row_global_batch(const claim_row *r);
-bool row_batch_is_open(const claim_row *r);
+bool row_batch_is_ambiguous(const claim_row *r);
 
-// Steps an epoch, from dropping the last batch to padding it; shows as the latter. Not given
-// without samples and batch.
+// Steps per epoch: the range from dropping the last batch to padding it; printed as the latter. Not
+// given without samples and batch.
 stated row_steps(const claim_row *r);
 
-// Seconds in total, as stated, or of its epochs, or of its batches.
+// Total seconds: as stated, else computed from epochs, else from batches.
 stated row_total(const claim_row *r);
 
-// A statement that sets two rows side by side, both of them there.
+// Does the statement compare two rows, both of which exist?
 bool statement_compares(const claim_statement *s);
-// Are both about the same two rows, in any order?
-bool statements_meet(const claim_statement *s, const claim_statement *t);
+// Are both statements about the same two rows, in either order?
+bool statements_share_rows(const claim_statement *s, const claim_statement *t);
 
 // The times that can be compared, in order of preference.
 enum { TIME_BASES = 3 };

@@ -1,4 +1,4 @@
-// Statements about rows that are not there, batch sizes, code, and machines that were not there.
+// Statements about missing rows, batch sizes, code, and machines that were not measured.
 #include <stdio.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "audit/row.h"
 #include "base/cli.h"
 
-// ---- Rows that are not there -------------------------------------------------------------------
+// ---- Missing rows ------------------------------------------------------------------------------
 
 static void missing_row(findings *a, const claim_statement *s, const char *name,
                         const claim_row *row) {
@@ -18,11 +18,11 @@ static void missing_row(findings *a, const claim_statement *s, const char *name,
     near = cli_nearest(name, names, count);
     finding_add(a, FINDING_UNSUPPORTED, subject_of(TOPIC_SOURCE, s),
                 "a statement of kind '%s' names no row of the claim", statement_name(s->kind));
-    finding_sum(a,
-                near ? "'%s' is not among the %zu rows: the nearest is '%s'"
-                     : "'%s' is not among the %zu rows",
-                name, a->claim->row_count, near);
-    finding_so(a, "nothing supports the statement");
+    finding_arithmetic(a,
+                       near ? "'%s' is not among the %zu rows: the nearest is '%s'"
+                            : "'%s' is not among the %zu rows",
+                       name, a->claim->row_count, near);
+    finding_consequence(a, "nothing supports the statement");
 }
 
 void check_names(findings *a, const claim_statement *s) {
@@ -32,7 +32,7 @@ void check_names(findings *a, const claim_statement *s) {
 
 // ---- Batch sizes -------------------------------------------------------------------------------
 
-// Without a figure the statement is "batch x devices", as such sentences are.
+// Without a figure, the statement means "batch x devices".
 static stated claimed_batch(const claim_statement *s) {
     const claim_row *r = s->of;
     const stated *devices = &r->values[QUANTITY_DEVICES];
@@ -54,27 +54,29 @@ void check_effective_batch(findings *a, const claim_statement *s) {
     const char *strategy = r->labels[LABEL_STRATEGY];
     const subject about = subject_of(QUANTITY_GLOBAL_BATCH, s);
     if (!batch.given || !strategy || !claimed.given) {
-        finding_add(a, FINDING_UNSUPPORTED, about, "'%s': effective batch of what?", r->name);
-        finding_sum(a, "the row has no %s",
-                    !strategy     ? label_key(LABEL_STRATEGY)
-                    : batch.given ? quantity_key(QUANTITY_DEVICES)
-                                  : quantity_key(QUANTITY_BATCH));
-        finding_so(a, "the statement cannot be checked");
+        finding_add(a, FINDING_UNSUPPORTED, about, "'%s': its effective batch cannot be computed",
+                    r->name);
+        finding_arithmetic(a, "the row has no %s",
+                           !strategy     ? label_key(LABEL_STRATEGY)
+                           : batch.given ? quantity_key(QUANTITY_DEVICES)
+                                         : quantity_key(QUANTITY_BATCH));
+        finding_consequence(a, "the statement cannot be checked");
         return;
     }
     if (interval_meet(batch.range, claimed.range)) return;
-    finding_add(a, FINDING_ARITHMETIC, about, "'%s': its effective batch is another", r->name);
+    finding_add(a, FINDING_ARITHMETIC, about, "'%s': its effective batch is different", r->name);
     if (!row_is(r, "ddp") && devices->given)
-        finding_sum(a, "strategy %s splits the batch: %s a step, %s / %s = %.4g on each device",
-                    strategy, batch.text, batch.text, devices->text, batch.value / devices->value);
-    finding_sum(a, "%s samples a step, stated %s: %s", batch.text, claimed.text,
-                finding_gap(a, claimed.value, batch.value).text);
-    finding_so(a, "a learning rate scaled to the stated batch would be scaled for nothing");
+        finding_arithmetic(
+            a, "strategy %s splits the batch: %s per step, %s / %s = %.4g on each device", strategy,
+            batch.text, batch.text, devices->text, batch.value / devices->value);
+    finding_arithmetic(a, "%s samples per step, stated %s: %s", batch.text, claimed.text,
+                       finding_gap(a, claimed.value, batch.value).text);
+    finding_consequence(a, "a learning rate scaled to the stated batch would be wrong");
 }
 
 // ---- Code --------------------------------------------------------------------------------------
 
-// Does the code set a value that the text does not have?
+// Does the code set a value that the text does not state?
 static void check_code_value(findings *a, const claim_statement *s, quantity q) {
     const stated *code = &s->values[q];
     const claim *c = a->claim;
@@ -85,12 +87,12 @@ static void check_code_value(findings *a, const claim_statement *s, quantity q) 
         if (!r->values[q].given || interval_meet(code->range, r->values[q].range)) continue;
         if (!begun)
             finding_add(a, FINDING_UNSUPPORTED, (subject){TOPIC_CODE, s, r, NULL},
-                        "the code shown has another value of %s", quantity_key(q));
+                        "the code shown has a different value of %s", quantity_key(q));
         begun = true;
-        finding_sum(a, "code: %s %s; text, '%s': %s", quantity_key(q), code->text, r->name,
-                    r->values[q].text);
+        finding_arithmetic(a, "code: %s %s; text, '%s': %s", quantity_key(q), code->text, r->name,
+                           r->values[q].text);
     }
-    if (begun) finding_so(a, "the figures are not those of the code that is shown");
+    if (begun) finding_consequence(a, "the figures are not from the code shown");
 }
 
 void check_code(findings *a, const claim_statement *s) {
@@ -106,7 +108,7 @@ void check_code(findings *a, const claim_statement *s) {
         if (!devices->given || devices->range.high >= needs->value) continue;
         finding_add(a, FINDING_UNSUPPORTED, (subject){QUANTITY_NEEDS_DEVICES, s, r, NULL},
                     "'%s': its code path needs more devices than it had", r->name);
-        finding_sum(a, "needs %s devices, ran on %s", needs->text, devices->text);
-        finding_so(a, "the arm ran the same code as one that is not parallel");
+        finding_arithmetic(a, "needs %s devices, ran on %s", needs->text, devices->text);
+        finding_consequence(a, "the arm ran the same code as a non-parallel one");
     }
 }

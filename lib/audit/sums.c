@@ -1,4 +1,4 @@
-// What a row says about itself: do its times add up, and where do its figures come from?
+// Consistency of a row: do its times add up, and where do its figures come from?
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,11 +6,11 @@
 #include "audit/checks.h"
 #include "audit/row.h"
 
-// A total may hold this share more than its steps or epochs: starting up, and evaluation. Where
-// the claim says how much it holds (other_seconds), it must be that.
+// A total may exceed its steps or epochs by this share, for start-up and evaluation. If the claim
+// states the excess (other_seconds), the total must match it.
 static const double OVERHEAD = 0.1;
 
-// ---- Where figures come from -------------------------------------------------------------------
+// ---- Sources of figures ------------------------------------------------------------------------
 
 static bool has_figures(const claim_row *r) {
     for (int q = QUANTITY_TOTAL_SECONDS; q < QUANTITY_BY_PERCENT; q++)
@@ -26,8 +26,8 @@ static bool is_quoted(const claim_row *r) {
     return r->measured && r->source == SOURCE_NONE && has_figures(r);
 }
 
-// One finding for all rows of a sort, of which only the first are named; false where there are
-// none.
+// Adds one finding for all rows for which `is` holds, naming only the first few. Returns false if
+// there are none.
 static bool list_rows(findings *a, int topic, bool (*is)(const claim_row *), const char *what) {
     enum { NAMED = 6 };
     const claim *c = a->claim;
@@ -46,7 +46,7 @@ static bool list_rows(findings *a, int topic, bool (*is)(const claim_row *), con
     if (a->rc == STATUS_OK) a->rc = text_status(&names);
     if (found) {
         finding_add(a, FINDING_UNSUPPORTED, subject_row(topic, first), what, text_string(&names));
-        finding_sum(a, "%zu of %zu rows", found, c->row_count);
+        finding_arithmetic(a, "%zu of %zu rows", found, c->row_count);
     }
     text_release(&names);
     return found > 0;
@@ -54,14 +54,15 @@ static bool list_rows(findings *a, int topic, bool (*is)(const claim_row *), con
 
 void check_sources(findings *a) {
     if (list_rows(a, TOPIC_MEASURED, is_expected, "%s expected, never measured"))
-        finding_so(a, "these rows are a guess, and so is every speed-up between them");
+        finding_consequence(a, "these rows are a guess, and so is every speed-up between them");
     if (list_rows(a, TOPIC_SOURCE, is_quoted, "%s quoted without a source"))
-        finding_so(a, "nobody can check these figures or repeat the runs behind them");
+        finding_consequence(a,
+                            "these figures cannot be checked, and their runs cannot be repeated");
 }
 
 // ---- Times that must add up --------------------------------------------------------------------
 
-// A sum of parts, and the whole that was stated.
+// A sum of parts, and the stated whole.
 typedef struct parts {
     const char *what;
     phrase working; // "12500 steps/epoch x 25 epochs x 19.24 ms"
@@ -79,7 +80,7 @@ static bool adds_up(const parts *p) {
     return interval_meet(sum, p->whole->range);
 }
 
-// True when it found something: more lines may follow then.
+// Returns true if it began a finding, to which the caller may add lines.
 static bool check_whole(findings *a, const claim_row *r, const parts *p) {
     if (adds_up(p)) return false;
     double value = p->value + (p->other->given ? p->other->value : 0);
@@ -89,17 +90,18 @@ static bool check_whole(findings *a, const claim_row *r, const parts *p) {
     else
         snprintf(working, sizeof working, "%s", p->working.text);
     finding_add(a, FINDING_ARITHMETIC, subject_row(TOPIC_TIME, r), p->what, r->name);
-    finding_sum(a, "%s = %s s, stated %s s: %s", working, finding_show(value).text, p->whole->text,
-                finding_gap(a, p->whole->value, value).text);
+    finding_arithmetic(a, "%s = %s s, stated %s s: %s", working, finding_show(value).text,
+                       p->whole->text, finding_gap(a, p->whole->value, value).text);
     if (p->whole->value < value)
-        finding_so(a, "one of these figures is wrong, and no speed-up can rest on any of them");
+        finding_consequence(
+            a, "one of these figures is wrong, and no speed-up can be based on any of them");
     else
-        finding_so(a, "%s s are in none of these parts: what took them is not said",
-                   finding_show(p->whole->value - value).text);
+        finding_consequence(a, "%s s belong to none of these parts and are not explained",
+                            finding_show(p->whole->value - value).text);
     return true;
 }
 
-// The batch size with which the times of a row would work out. Not given where it lacks one.
+// The batch size at which the row's times would work out. Not given if the row lacks a figure.
 static stated implied_batch(const claim_row *r, interval step_seconds, double step_value) {
     const stated *v = r->values, *total = &v[QUANTITY_TOTAL_SECONDS];
     stated batch = {0};
@@ -111,7 +113,7 @@ static stated implied_batch(const claim_row *r, interval step_seconds, double st
     return batch;
 }
 
-// The batch by the time a batch took, and by load and update a step.
+// The batch size implied by the time per batch; below, by load and update per step.
 static stated implied_by_batch_time(const claim_row *r) {
     const stated *ms = &r->values[QUANTITY_BATCH_MS];
     if (!ms->given) return (stated){0};
@@ -128,8 +130,8 @@ static stated implied_by_phases(const claim_row *r) {
 static void say_implied(findings *a, const claim_row *r, stated implied) {
     stated batch = row_global_batch(r);
     if (implied.given && batch.given)
-        finding_sum(a, "the other figures together imply a batch of %s, stated %s",
-                    finding_show(implied.value).text, batch.text);
+        finding_arithmetic(a, "the other figures together imply a batch of %s, stated %s",
+                           finding_show(implied.value).text, batch.text);
 }
 
 static void check_batch_time(findings *a, const claim_row *r) {
@@ -141,13 +143,13 @@ static void check_batch_time(findings *a, const claim_row *r) {
     p.value = steps.value * ms->value / 1000;
     p.range = interval_multiply(steps.range, interval_divide(ms->range, interval_exact(1000)));
     if (p.whole->given) {
-        p.what = WORD("'%s': the time of its batches is not that of an epoch");
+        p.what = WORD("'%s': its batches do not add up to the time per epoch");
         p.working = finding_say(a, "%s steps/epoch x %s ms", steps.text, ms->text);
         (void)check_whole(a, r, &p);
     }
     p.whole = &v[QUANTITY_TOTAL_SECONDS];
     if (!p.whole->given || !epochs->given) return;
-    p.what = WORD("'%s': the time of its batches is not the total");
+    p.what = WORD("'%s': its batches do not add up to the total time");
     p.other = &v[QUANTITY_OTHER_SECONDS];
     p.value *= epochs->value;
     p.range = interval_multiply(p.range, epochs->range);
@@ -160,7 +162,7 @@ static void check_epoch_time(findings *a, const claim_row *r) {
     const stated *v = r->values, *epochs = &v[QUANTITY_EPOCHS];
     const stated *seconds = &v[QUANTITY_SECONDS_PER_EPOCH];
     if (!epochs->given || !seconds->given || !v[QUANTITY_TOTAL_SECONDS].given) return;
-    parts p = {.what = WORD("'%s': the time of its epochs is not the total"),
+    parts p = {.what = WORD("'%s': its epochs do not add up to the total time"),
                .working = finding_say(a, "%s epochs x %s s", epochs->text, seconds->text),
                .value = epochs->value * seconds->value,
                .range = interval_multiply(epochs->range, seconds->range),
@@ -169,8 +171,8 @@ static void check_epoch_time(findings *a, const claim_row *r) {
     (void)check_whole(a, r, &p);
 }
 
-// The least that a step can take: all of load and update without loader workers; with them loading
-// may be spread over these and hidden behind the update.
+// The least time of a step: all of load and update without loader workers. With workers, loading
+// may be spread over them and overlap the update.
 static double least_step(const claim_row *r) {
     interval load = r->values[QUANTITY_LOAD_SECONDS].range;
     interval update = r->values[QUANTITY_UPDATE_SECONDS].range;
@@ -186,7 +188,7 @@ static void check_phases(findings *a, const claim_row *r) {
     if (!v[QUANTITY_TOTAL_SECONDS].given) return;
     interval sum = interval_add(load->range, update->range);
     sum.low = least_step(r);
-    parts p = {.what = WORD("'%s': load and update of its steps are not the total"),
+    parts p = {.what = WORD("'%s': load and update of its steps do not add up to the total time"),
                .working = finding_say(a, "%s steps/epoch x %s epochs x (%s + %s) s", steps.text,
                                       epochs->text, load->text, update->text),
                .value = steps.value * epochs->value * (load->value + update->value),
@@ -196,17 +198,18 @@ static void check_phases(findings *a, const claim_row *r) {
     if (!check_whole(a, r, &p)) return;
     const stated *workers = &v[QUANTITY_LOADER_WORKERS];
     if (workers->range.high > 0 && p.whole->value < p.value)
-        finding_sum(a,
-                    "with loading spread over %s loader workers and hidden behind the update it is "
-                    "still %s s at least",
-                    workers->text, finding_show(p.range.low).text);
+        finding_arithmetic(
+            a,
+            "with loading spread over %s loader workers and overlapped with the update, it "
+            "is still at least %s s",
+            workers->text, finding_show(p.range.low).text);
     say_implied(a, r, implied_by_phases(r));
 }
 
 // ---- Batch sizes and accuracies ----------------------------------------------------------------
 
-// Do the times of all arms that state no batch imply one size? (The times of one that does are held
-// against its own.) Only what is more than the overhead that a total may hold counts.
+// Do the times of all arms that state no batch imply the same size? (An arm that states one is
+// checked against it.) Only differences above the overhead allowed in a total count.
 static void check_implied(findings *a, stated (*implied)(const claim_row *)) {
     const claim *c = a->claim;
     const claim_row *first = NULL;
@@ -226,15 +229,15 @@ static void check_implied(findings *a, stated (*implied)(const claim_row *)) {
     if (!differ) return;
     finding_add(a, FINDING_ARITHMETIC, subject_row(TOPIC_TIME, first),
                 implied == implied_by_phases
-                    ? "the arms imply different batch sizes (by load and update)"
-                    : "the arms imply different batch sizes (by the time of a batch)");
+                    ? "the arms imply different batch sizes (from load and update)"
+                    : "the arms imply different batch sizes (from the time per batch)");
     for (size_t i = 0; i < c->row_count; i++) {
         const claim_row *r = &c->rows[i];
         stated batch = implied(r);
         if (batch.given && !row_global_batch(r).given)
-            finding_sum(a, "'%s' implies %s", r->name, finding_show(batch.value).text);
+            finding_arithmetic(a, "'%s' implies %s", r->name, finding_show(batch.value).text);
     }
-    finding_so(a, "the arms did not do the same work, or their times were not taken alike");
+    finding_consequence(a, "the arms did not do the same work, or were not timed in the same way");
 }
 
 static void check_global_batch(findings *a, const claim_row *r) {
@@ -247,17 +250,19 @@ static void check_global_batch(findings *a, const claim_row *r) {
     if (ddp && interval_meet(global->range, interval_multiply(batch->range, devices->range)))
         return;
     finding_add(a, FINDING_ARITHMETIC, subject_row(QUANTITY_GLOBAL_BATCH, r),
-                "'%s': its batch is not its global batch", r->name);
+                "'%s': its batch does not match its global batch", r->name);
     if (ddp)
-        finding_sum(a, "%s a rank x %s ranks = %s a step, stated %s", batch->text, devices->text,
-                    finding_show(batch->value * devices->value).text, global->text);
+        finding_arithmetic(a, "%s per rank x %s ranks = %s per step, stated %s", batch->text,
+                           devices->text, finding_show(batch->value * devices->value).text,
+                           global->text);
     else
-        finding_sum(a, "a batch of %s is split over the devices: %s a step, stated %s", batch->text,
-                    batch->text, global->text);
-    finding_so(a, "the number of updates and the learning rate a sample are not what they seem");
+        finding_arithmetic(a, "a batch of %s is split over the devices: %s per step, stated %s",
+                           batch->text, batch->text, global->text);
+    finding_consequence(
+        a, "the number of updates and the learning rate per sample differ from the stated ones");
 }
 
-// A proportion of n samples is one of n + 1 values.
+// The proportion of n samples can take n + 1 values.
 static void check_proportion(findings *a, const claim_row *r) {
     const stated *v = r->values, *accuracy = &v[QUANTITY_ACCURACY];
     if (!accuracy->given || !v[QUANTITY_TEST_SAMPLES].given) return;
@@ -267,16 +272,16 @@ static void check_proportion(findings *a, const claim_row *r) {
     double high = floor(accuracy->range.high / 100 * n + 1e-6);
     if (low <= high) return;
     finding_add(a, FINDING_ARITHMETIC, subject_row(QUANTITY_ACCURACY, r),
-                "'%s': no number of samples gives its accuracy", r->name);
-    finding_sum(a, "%s %% of %s = %.6g samples: %.0f are %.6g %%, %.0f are %.6g %%", accuracy->text,
-                finding_show(n).text, accuracy->value / 100 * n, high, 100 * high / n, low,
-                100 * low / n);
-    finding_so(a, "the accuracy or the number of test samples is wrong");
+                "'%s': no whole number of samples gives its accuracy", r->name);
+    finding_arithmetic(a, "%s %% of %s = %.6g samples: %.0f are %.6g %%, %.0f are %.6g %%",
+                       accuracy->text, finding_show(n).text, accuracy->value / 100 * n, high,
+                       100 * high / n, low, 100 * low / n);
+    finding_consequence(a, "the accuracy or the number of test samples is wrong");
 }
 
 // ---- Lists of figures ---------------------------------------------------------------------------
 
-// The sum of a list, each weighted by one of another (NULL: by 1).
+// The sum of a list, each item weighted by the item of another list (NULL: by 1).
 static interval weigh(const stated_list *l, const stated_list *by, double *value) {
     interval sum = {0, 0};
     *value = 0;
@@ -292,7 +297,7 @@ static void check_epoch_list(findings *a, const claim_row *r) {
     const stated *total = &r->values[QUANTITY_TOTAL_SECONDS];
     const stated_list *seconds = &r->series[SERIES_EPOCH_SECONDS];
     if (!seconds->count || !total->given) return;
-    parts p = {.what = WORD("'%s': the time of its epochs is not the total"),
+    parts p = {.what = WORD("'%s': its epochs do not add up to the total time"),
                .working = finding_say(a, "the sum of %zu epochs", seconds->count),
                .whole = total,
                .other = &r->values[QUANTITY_OTHER_SECONDS]};
@@ -300,7 +305,7 @@ static void check_epoch_list(findings *a, const claim_row *r) {
     (void)check_whole(a, r, &p);
 }
 
-// Accuracies of the classes, with the number of samples of each, make up that of all.
+// Weighted by their numbers of samples, the classes' accuracies must give the overall accuracy.
 static void check_class_list(findings *a, const claim_row *r) {
     const stated_list *classes = &r->series[SERIES_CLASS_ACCURACIES];
     const stated_list *samples = &r->series[SERIES_CLASS_SAMPLES];
@@ -311,10 +316,10 @@ static void check_class_list(findings *a, const claim_row *r) {
     interval range = weigh(classes, samples, &right);
     if (interval_meet(interval_divide(range, interval_exact(all)), accuracy->range)) return;
     finding_add(a, FINDING_ARITHMETIC, subject_row(QUANTITY_ACCURACY, r),
-                "'%s': the accuracies of its classes are not that of all", r->name);
-    finding_sum(a, "%.0f samples of %zu classes: %.2f %%, stated %s %%", all, classes->count,
-                right / all, accuracy->text);
-    finding_so(a, "they are not of one evaluation");
+                "'%s': the accuracies of its classes do not give its overall accuracy", r->name);
+    finding_arithmetic(a, "%.0f samples of %zu classes: %.2f %%, stated %s %%", all, classes->count,
+                       right / all, accuracy->text);
+    finding_consequence(a, "they are not from one evaluation");
 }
 
 void check_sums(findings *a) {

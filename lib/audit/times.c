@@ -6,7 +6,7 @@
 #include "audit/checks.h"
 #include "audit/row.h"
 
-// Two bases of one comparison may differ by this: a total holds starting up and evaluation.
+// Two bases of one comparison may differ by this: a total includes start-up and evaluation.
 static const double OVERHEAD = 0.1;
 
 // How much longer the first row took than the second, by one basis.
@@ -46,7 +46,7 @@ static int readings(const claim_statement *s) {
     return is_percent(s) ? 2 : 1;
 }
 
-// The amount that a ratio of times t gives.
+// The stated amount that corresponds to a ratio of times t.
 static double amount(const claim_statement *s, int reading, double t) {
     bool slower = s->kind == STATEMENT_SLOWER;
     double grown = slower ? t : 1 / t;
@@ -59,7 +59,7 @@ static interval amounts(const claim_statement *s, int reading, interval t) {
     return (interval){fmin(x, y), fmax(x, y)};
 }
 
-// The ratio of times that a stated amount x means: the inverse of amount().
+// The ratio of times that corresponds to a stated amount x: the inverse of amount().
 static double meant(const claim_statement *s, int reading, double x) {
     double grown = x;
     if (is_percent(s)) grown = reading ? (x < 100 ? 1 / (1 - x / 100) : INFINITY) : 1 + x / 100;
@@ -72,7 +72,7 @@ static interval meant_range(const claim_statement *s, int reading) {
     return (interval){fmin(low, high), fmax(low, high)};
 }
 
-// Does the ratio give what is stated, or at least its direction where no amount is?
+// Does the ratio match the stated amount, or its direction if no amount is stated?
 static bool agrees(const claim_statement *s, const time_ratio *t) {
     if (!amount_of(s)->given)
         return s->kind == STATEMENT_SLOWER ? t->range.high > 1 : t->range.low < 1;
@@ -121,25 +121,26 @@ static void say_basis(findings *a, const claim_statement *s, quantity basis) {
     bool slower = s->kind == STATEMENT_SLOWER;
     if (!t.given) return;
     const stated *above = slower ? of : than, *below = slower ? than : of;
-    finding_sum(a, "%s / %s %s %s: %s", above->text, below->text, time_basis_unit(basis),
-                finding_text(a, time_basis_name(basis)),
-                say_amount(a, s, amount(s, 0, t.value)).text);
+    finding_arithmetic(a, "%s / %s %s %s: %s", above->text, below->text, time_basis_unit(basis),
+                       finding_text(a, time_basis_name(basis)),
+                       say_amount(a, s, amount(s, 0, t.value)).text);
 }
 
 // ---- One statement -----------------------------------------------------------------------------
 
-// Nothing to recompute from. What a speed-up would mean for each device is said all the same.
+// There is nothing to recompute from. The speed-up per device is still printed.
 static void unsupported(findings *a, const claim_statement *s) {
     const stated *of = &s->of->values[QUANTITY_DEVICES], *than = &s->than->values[QUANTITY_DEVICES];
-    finding_add(a, FINDING_UNSUPPORTED, subject_of(TOPIC_SOURCE, s), "%s: no row has the times",
-                say(a, s).text);
+    finding_add(a, FINDING_UNSUPPORTED, subject_of(TOPIC_SOURCE, s),
+                "%s: the rows do not give the times", say(a, s).text);
     if (s->kind == STATEMENT_SPEEDUP && of->given && than->given && of->value > than->value)
-        finding_sum(a, "%s / (%s / %s devices) = %.2f of what the devices could give",
-                    amount_of(s)->text, of->text, than->text,
-                    amount_of(s)->value * than->value / of->value);
-    finding_so(a, s->source == SOURCE_NONE    ? "nobody can check it: no source is named either"
-                  : s->source == SOURCE_GIVEN ? "it stands or falls with its source"
-                                              : "nobody can check it");
+        finding_arithmetic(a, "%s / (%s / %s devices) = %.2f of the ideal speed-up",
+                           amount_of(s)->text, of->text, than->text,
+                           amount_of(s)->value * than->value / of->value);
+    finding_consequence(a, s->source == SOURCE_NONE
+                               ? "it cannot be checked: no source is named either"
+                           : s->source == SOURCE_NAMED ? "it depends on its source alone"
+                                                       : "it cannot be checked");
 }
 
 static bool has_basis(const claim_statement *s, quantity basis) {
@@ -155,27 +156,27 @@ static void check_amount(findings *a, const claim_statement *s) {
         if (agrees(s, &t)) agreeing++;
     }
     if (!found) {
-        // That rows are expectations is said of the rows.
+        // check_sources() already reports rows that were not measured.
         if (s->of->measured && s->than->measured) unsupported(a, s);
         return;
     }
     if (agreeing) return;
     finding_add(a, FINDING_ARITHMETIC, subject_of(TOPIC_TIME, s),
-                "%s: the rows give something else", say(a, s).text);
+                "%s: the rows give a different figure", say(a, s).text);
     for (int i = 0; i < TIME_BASES; i++) say_basis(a, s, time_bases[i]);
-    finding_so(a, "the figure is not that of the rows, and theirs is what was measured");
+    finding_consequence(a, "the figure does not follow from the rows, which give the measurements");
 }
 
-// ---- Several figures for one thing -------------------------------------------------------------
+// ---- Several figures for one comparison --------------------------------------------------------
 
-// Must two bases give one ratio? A total and an epoch when both rows had as many epochs; a batch
-// and one of these when they also had as many steps.
+// Must two bases give the same ratio? A total and an epoch must if both rows had the same number of
+// epochs; a batch and one of these, if they also had the same number of steps.
 static bool must_agree(const claim_statement *s, quantity x, quantity y) {
     bool total = x == QUANTITY_TOTAL_SECONDS || y == QUANTITY_TOTAL_SECONDS;
     bool batch = x == QUANTITY_BATCH_MS || y == QUANTITY_BATCH_MS;
     if (total && rows_differ(s->of, s->than, QUANTITY_EPOCHS)) return false;
     if (!batch) return true;
-    return !row_batch_is_open(s->of) && !row_batch_is_open(s->than) &&
+    return !row_batch_is_ambiguous(s->of) && !row_batch_is_ambiguous(s->than) &&
            !rows_differ_in_batch(s->of, s->than) && !rows_differ(s->of, s->than, QUANTITY_SAMPLES);
 }
 
@@ -186,11 +187,11 @@ static bool bases_differ(const claim_statement *s, quantity x, quantity y) {
     return !interval_meet(wide, u.range);
 }
 
-// Once for two rows, however many statements are about them.
+// Reports once per pair of rows, however many statements are about the pair.
 static void check_bases(findings *a, const claim_statement *s) {
     bool differ = false;
     for (const claim_statement *t = a->claim->statements; t < s; t++)
-        if (is_about_time(t) && statements_meet(s, t)) return;
+        if (is_about_time(t) && statements_share_rows(s, t)) return;
     for (int i = 0; i < TIME_BASES; i++)
         for (int k = 0; k < i; k++) differ |= bases_differ(s, time_bases[k], time_bases[i]);
     if (!differ) return;
@@ -199,16 +200,17 @@ static void check_bases(findings *a, const claim_statement *s) {
     for (int i = 0; i < TIME_BASES; i++) {
         time_ratio t = ratio_of(s, time_bases[i]);
         if (t.given)
-            finding_sum(a, "%s / %s %s %s = %.4g", s->of->values[time_bases[i]].text,
-                        s->than->values[time_bases[i]].text, time_basis_unit(time_bases[i]),
-                        finding_text(a, time_basis_name(time_bases[i])), t.value);
+            finding_arithmetic(a, "%s / %s %s %s = %.4g", s->of->values[time_bases[i]].text,
+                               s->than->values[time_bases[i]].text, time_basis_unit(time_bases[i]),
+                               finding_text(a, time_basis_name(time_bases[i])), t.value);
     }
-    finding_so(
+    finding_consequence(
         a,
-        "one of these times is wrong: both arms took as many steps, so the ratios must be equal");
+        "one of these times is wrong: both arms took the same number of steps, so the ratios must "
+        "be equal");
 }
 
-// Can both be true, in any reading of either?
+// Can both statements be true, in any reading of either?
 static bool compatible(const claim_statement *s, const claim_statement *t) {
     for (int i = 0; i < readings(s); i++)
         for (int k = 0; k < readings(t); k++) {
@@ -219,38 +221,39 @@ static bool compatible(const claim_statement *s, const claim_statement *t) {
     return false;
 }
 
-// Statements in different times are held against each other by their rows (check_bases).
+// Statements about different times are compared through their rows (check_bases).
 static bool about_one_basis(const claim_statement *s, const claim_statement *t) {
     return s->basis == QUANTITIES || t->basis == QUANTITIES || s->basis == t->basis;
 }
 
 static void check_others(findings *a, const claim_statement *s) {
     for (const claim_statement *t = a->claim->statements; t < s; t++) {
-        if (!is_about_time(t) || !statements_meet(s, t) || !amount_of(t)->given) continue;
+        if (!is_about_time(t) || !statements_share_rows(s, t) || !amount_of(t)->given) continue;
         if (!about_one_basis(s, t) || compatible(s, t)) continue;
         double time = meant(s, 0, amount_of(s)->value);
         finding_add(a, FINDING_ARITHMETIC, subject_of(TOPIC_TIME, s),
                     "'%s' and '%s': two figures for the same thing", s->of->name, s->than->name);
-        finding_sum(a, "%s; %s", say(a, t).text, say(a, s).text);
-        finding_sum(a, "that is %.4g and %.4g times the time", meant(t, 0, amount_of(t)->value),
-                    s->of == t->of ? time : 1 / time);
-        finding_so(a, "a reader can pick whichever suits: at most one of them is right");
+        finding_arithmetic(a, "%s; %s", say(a, t).text, say(a, s).text);
+        finding_arithmetic(a, "that is %.4g and %.4g times the time",
+                           meant(t, 0, amount_of(t)->value), s->of == t->of ? time : 1 / time);
+        finding_consequence(a, "at most one of them is right");
     }
 }
 
 // ---- Differences -------------------------------------------------------------------------------
 
-// A column of differences in a table is arithmetic, and claims nothing beyond it.
+// A column of differences in a table states only arithmetic.
 static void check_difference(findings *a, const claim_statement *s) {
     for (int q = 0; q < QUANTITIES; q++) {
         const stated *of = &s->of->values[q], *than = &s->than->values[q], *d = &s->values[q];
         if (!d->given || !of->given || !than->given) continue;
         if (interval_meet(interval_subtract(of->range, than->range), d->range)) continue;
-        finding_add(a, FINDING_ARITHMETIC, subject_of(q, s), "'%s' and '%s': not their difference",
-                    s->of->name, s->than->name);
-        finding_sum(a, "%s: %s - %s = %s, stated %s", quantity_key((quantity)q), of->text,
-                    than->text, finding_show(of->value - than->value).text, d->text);
-        finding_so(a, "the difference is not that of the rows");
+        finding_add(a, FINDING_ARITHMETIC, subject_of(q, s),
+                    "'%s' and '%s': the stated difference does not match", s->of->name,
+                    s->than->name);
+        finding_arithmetic(a, "%s: %s - %s = %s, stated %s", quantity_key((quantity)q), of->text,
+                           than->text, finding_show(of->value - than->value).text, d->text);
+        finding_consequence(a, "the stated difference does not follow from the rows");
     }
 }
 

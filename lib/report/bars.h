@@ -1,4 +1,4 @@
-// bars.h - metrics as horizontal bars, a bar for each owner (private to lib/report).
+// bars.h - metrics as horizontal bars, one per owner (private to lib/report).
 #ifndef LOCKSTEP_REPORT_BARS_H
 #define LOCKSTEP_REPORT_BARS_H
 
@@ -16,20 +16,20 @@ typedef struct bars {
     const char *const *metrics, *const *names; // names of the parts; NULL for one metric
     size_t metric_count;
     const int *colours; // of the parts; NULL: in their order
-    double scale;       // what figures are multiplied by
-    double reference;   // where a dashed line says "no difference"; NAN: none
+    double scale;       // factor that figures are multiplied by
+    double reference;   // position of the dashed "no difference" line; NAN: none
     error *err;
     struct bar *items;
     size_t count, capacity;
 } bars;
 
-// Adds a bar of OWNER.METRIC, or with several metrics of OWNER.PREFIX and each of them; nothing
-// where the owner has no such value. Strings are copied. Bars of simulated times are hatched.
+// Adds a bar of OWNER.METRIC, or for several metrics one of OWNER.PREFIX with all of them; adds
+// nothing if the owner has no such value. Strings are copied. Bars of simulated times are hatched.
 status bars_add(bars *b, const results *r, const char *owner, const char *prefix,
                 const char *label) MUST_CHECK;
-// Adds a bar of a value that is no figure, with its interval.
+// Adds a bar of a value that is not a figure, with its interval.
 status bars_add_value(bars *b, double value, interval range, const char *label) MUST_CHECK;
-// Adds the drawing to the document, or a note where it cannot be made; nothing without bars.
+// Adds the drawing to the document, or a note if it cannot be made; adds nothing without bars.
 status bars_draw(const bars *b, const results *r, document *d) MUST_CHECK;
 void bars_release(bars *b);
 

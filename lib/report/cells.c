@@ -1,4 +1,4 @@
-// Cells and heads that several sections share.
+// Cells and heads shared by several sections.
 #include <math.h>
 #include <stdio.h>
 
@@ -72,12 +72,12 @@ bool any_target(const results *r) {
 void note_target(const results *r, document *d) {
     document_add(d, BLOCK_NOTE, "%s",
                  say(r, "Time to target: seconds of training up to the end of the first epoch "
-                        "after which the test accuracy is that of the experiment's target; "
-                        "evaluation is not counted."));
+                        "after which the test accuracy reaches the experiment's target; evaluation "
+                        "is not counted."));
 }
 
 int seconds_digits(double seconds) {
-    return seconds < 0.99995 ? 4 : 2; // what rounds to 1 is 1.00
+    return seconds < 0.99995 ? 4 : 2; // a value that rounds to 1 is shown as 1.00
 }
 
 void cell_time(document *d, const run *of, double seconds) {
@@ -104,7 +104,7 @@ void cell_shows(document *d, size_t back, const figure *f) {
     if (f) document_cell_id(d, back, f->id);
 }
 
-// A value in the style of its metric, without the sign; "" where it is not known.
+// Formats a value in the style of its metric, without the sign; "" if it is unknown.
 static void write_number(char number[TIME_TEXT], double value, const metric_style *style) {
     const double shown = value * style->scale;
     *number = 0;

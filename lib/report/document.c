@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "base/printable.h"
 
-// What goes into a page was in files that may hold anything.
+// Page text comes from files with arbitrary content.
 static char *copy_string(document *d, const char *string) {
     char *copy = d->rc == STATUS_OK ? memory_string(string, d->err) : NULL;
     if (copy) (void)printable(copy, false);
@@ -59,7 +59,7 @@ static void drop_column(table *t, size_t column) {
     t->columns--;
 }
 
-// What stands last is complete: a table of it loses its empty columns.
+// Completes the last block: a table loses its empty columns.
 static void end_block(document *d) {
     if (d->rc != STATUS_OK || !d->count) return;
     table *t = &d->blocks[d->count - 1].table;
@@ -82,7 +82,7 @@ static char *format_string(document *d, const char *format, va_list args) {
     return string;
 }
 
-// A new block, or NULL after a failure. Takes `string` over.
+// Adds a new block; NULL after a failure. Takes ownership of `string`.
 static block *add_block(document *d, block_kind kind, char *string) {
     void *blocks = d->blocks;
     end_block(d);

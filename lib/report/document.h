@@ -1,8 +1,8 @@
 // document.h - a report as blocks (headings, paragraphs, tables, figures), and the renderers that
 // turn them into HTML, Markdown, LaTeX and plain text.
 //
-// All text in it is plain: renderers escape it. A failure sticks, as in text.h; document_status
-// says so at the end.
+// All text in a document is plain: renderers escape it. The first failure is kept, as in text.h;
+// document_status returns it.
 #ifndef LOCKSTEP_REPORT_DOCUMENT_H
 #define LOCKSTEP_REPORT_DOCUMENT_H
 
@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-// What stands before the first heading is the first screen of a page: answer, chart, table.
+// The blocks before the first heading form the first screen of a page: answer, chart, table.
 typedef enum block_kind {
     BLOCK_HEADING,
     BLOCK_SUBHEADING,
@@ -20,7 +20,7 @@ typedef enum block_kind {
     BLOCK_PARAGRAPH,
     BLOCK_ITEM, // of a list
     BLOCK_NOTE, // small print below a table or figure
-    BLOCK_CODE, // commands, as they are typed
+    BLOCK_CODE, // commands to type
     BLOCK_TABLE,
     BLOCK_FIGURE
 } block_kind;
@@ -36,7 +36,7 @@ typedef struct cell {
     char *text;
     cell_style style;
     double shade; // background from 0 (none) to 1, for matrices; HTML only
-    char *id;     // of the figure that it shows, what `report --why` takes; NULL: none
+    char *id;     // of the figure shown, as for `report --why`; NULL: none
 } cell;
 
 // Rows of `columns` cells; the first row is the head.
@@ -51,15 +51,15 @@ typedef struct block {
     char *svg;  // BLOCK_FIGURE
     char *id;   // likewise: unique in the page
     table table;
-    bool marked; // the text has marks of Markdown in it; document_next_span reads them
-    bool folded; // BLOCK_HEADING: what follows is shown when asked for, and printed
+    bool marked; // the text contains Markdown marks, which document_next_span reads
+    bool folded; // BLOCK_HEADING: the section is collapsed on screen, and printed
     int number;  // BLOCK_ITEM of a numbered list: from 1; else 0
 } block;
 
 typedef struct document {
     char *title;
-    char *byline;         // below the title: author, machine, date; NULL without
-    char *footnote;       // of the mark "†", told once at the end; NULL without
+    char *byline;         // below the title: author, machine, date; NULL: none
+    char *footnote;       // explains the mark "†", once at the end; NULL: none
     const char *language; // "en", "zh"; points to static text
     block *blocks;
     size_t count, capacity;
@@ -69,39 +69,38 @@ typedef struct document {
 
 void document_init(document *d, const char *title, const char *language, error *err);
 void document_release(document *d);
-// Ends the last table, too.
+// Returns the first failure. Also ends the last table.
 status document_status(document *d) MUST_CHECK;
 
-// Replace what was there.
+// Replace the previous text.
 void document_byline(document *d, const char *string);
 void document_footnote(document *d, const char *string);
 
 // Appends a block of text: heading, paragraph, note or code.
 void document_add(document *d, block_kind kind, const char *format, ...) PRINTF_LIKE(3, 4);
-// The section that this heading begins is folded.
+// Adds a heading whose section is folded.
 void document_fold(document *d, const char *heading);
-// Appends what somebody wrote in Markdown: headings, paragraphs, lists, fenced code; in them
-// *emphasis*, **strong** and `code`. Anything else is text as it stands. Headings become
-// subheadings.
+// Appends Markdown text: headings, paragraphs, lists and fenced code, with *emphasis*, **strong**
+// and `code`. All other syntax stays literal text. Headings become subheadings.
 void document_markdown(document *d, const char *markdown);
-// Appends a figure; takes `svg` over, an element whose ids begin with `id`.
+// Appends a figure. Takes ownership of `svg`, an element whose ids begin with `id`.
 void document_figure(document *d, const char *id, char *svg, const char *caption);
-// Appends a table, whose cells follow by document_cell, row by row. Columns without any value
-// below their head are dropped, but not the first.
+// Appends a table, whose cells follow by document_cell, row by row. Columns without any value below
+// their head are dropped, except the first.
 void document_table(document *d, size_t columns, const char *caption);
 void document_cell(document *d, cell_style style, const char *format, ...) PRINTF_LIKE(3, 4);
-// The shade of the cell added last.
+// Sets the shade of the last cell added.
 void document_shade(document *d, double shade);
 
-// The figure that a cell shows, `back` cells before the one added last; copied.
+// Sets the id of the figure shown by a cell, `back` cells before the last one added. Copies the id.
 void document_cell_id(document *d, size_t back, const char *id);
 
-// Moves the blocks of `part` behind those of d, with its headings as subheadings. Drawings keep
-// their ids apart by `tag` in front of each: letters, digits and dashes. `part` is left without
-// blocks, and is released as before.
+// Appends the blocks of `part` to those of d, with its headings as subheadings. `tag` (letters,
+// digits and dashes) is prefixed to the ids of its drawings to keep them unique. `part` is left
+// without blocks, and must still be released.
 void document_move(document *d, document *part, const char *tag);
 
-// A drawing as a file that stands alone: on nothing, in the ink of a light or a dark page.
+// Writes a drawing as a standalone file: without background, in colours for light and dark pages.
 void document_figure_to_svg(const block *figure, text *out);
 
 // A piece of text in one style.
@@ -111,13 +110,13 @@ typedef struct span {
     const char *text; // not terminated
     size_t length;
 } span;
-// The next piece of a block's text from *at, which it moves on; false at the end.
+// Reads the next piece of a block's text from *at, and advances *at. Returns false at the end.
 bool document_next_span(const block *b, const char **at, span *s);
 
 void document_to_html(const document *d, text *out);
 void document_to_markdown(const document *d, text *out);
 void document_to_latex(const document *d, text *out);
-// For a terminal: tables in columns, without drawings and small print.
+// Writes text for a terminal: tables in columns, without drawings and small print.
 void document_to_plain(const document *d, text *out);
 
 #endif

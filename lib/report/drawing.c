@@ -8,18 +8,18 @@
 #include "base/printable.h"
 #include "report/plot.h"
 
-// How gnuplot writes DRAWING_HATCH.
+// DRAWING_HATCH as gnuplot writes it.
 static const char hatch_fill[] = "'rgb(  1,   2,   3)'";
 
-// One takes a fraction of a second; a program that takes this long will not end.
-enum { PATIENCE = 60 };
+// In seconds. A drawing takes a fraction of a second; gnuplot that takes this long has hung.
+enum { TIMEOUT_SECONDS = 60 };
 
 // ---- Running gnuplot ----
 
 static status run_gnuplot(const text *script, const char *id, text *svg, bool *found, error *err) {
     char program[] = "gnuplot", defaults[] = "-d", dash[] = "-";
     char *arguments[] = {program, defaults, dash, NULL};
-    status rc = filter_run(arguments, script, PATIENCE, svg, found, err);
+    status rc = filter_run(arguments, script, TIMEOUT_SECONDS, svg, found, err);
     if (rc == STATUS_OK && *found && !strstr(text_string(svg), "<svg"))
         rc = error_set(err, STATUS_FAILED,
                        "'gnuplot' wrote no drawing: does it have the svg terminal?");
@@ -33,7 +33,7 @@ status plot_to_pdf(const text *svg, text *pdf, error *err) {
     char program[] = "rsvg-convert", format[] = "--format=pdf";
     char *arguments[] = {program, format, NULL};
     bool found;
-    status rc = filter_run(arguments, svg, PATIENCE, pdf, &found, err);
+    status rc = filter_run(arguments, svg, TIMEOUT_SECONDS, pdf, &found, err);
     const size_t tail = strlen("%%EOF\n");
     if (rc == STATUS_OK && found &&
         (pdf->length < tail || strncmp(pdf->data, "%PDF", 4) != 0 ||
@@ -95,8 +95,8 @@ void drawing_begin(text *out, const char *id, const char *title, int height) {
     text_append(out, "</title>\n");
 }
 
-// Text inherits font and colour from the page, nothing has an id that another drawing may have, and
-// the size is a viewBox alone.
+// Text inherits font and colour from the page, ids cannot clash with those of other drawings, and
+// the size is only a viewBox.
 static void clean(text *svg, const char *id, const char *title, int height) {
     remove_between(svg, "<?xml", "?>");
     remove_between(svg, "<svg", ">");
@@ -107,11 +107,11 @@ static void clean(text *svg, const char *id, const char *title, int height) {
     remove_between(svg, " font-family=\"", "\"");
     remove_between(svg, " id=\"", "\"");
     remove_between(svg, " color=\"", "\"");
-    remove_between(svg, "<use xlink:href='#gpDot'", "/>"); // of whiskers, and of no size
+    remove_between(svg, "<use xlink:href='#gpDot'", "/>"); // of whiskers, with no size
     remove_empty_groups(svg);
     char own[64];
     snprintf(own, sizeof own, "href='#%s-dot'", id);
-    text_replace(svg, "xlink:href='#gpPt6'", own); // the only symbol that scripts here use
+    text_replace(svg, "xlink:href='#gpPt6'", own); // the only symbol used by the scripts
     snprintf(own, sizeof own, "'url(#%s-hatch)'", id);
     text_replace(svg, hatch_fill, own);
     text_replace(svg, "' color='", "' fill='");

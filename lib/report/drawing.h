@@ -1,4 +1,4 @@
-// drawing.h - a gnuplot script becomes a clean SVG (private to lib/report: plot.h).
+// drawing.h - makes a clean SVG from a gnuplot script (private to lib/report: plot.h).
 #ifndef LOCKSTEP_REPORT_DRAWING_H
 #define LOCKSTEP_REPORT_DRAWING_H
 
@@ -6,11 +6,11 @@
 #include "base/text.h"
 
 enum { DRAWING_WIDTH = 440 };
-// No colour of a drawing: where a script fills with it, the page hatches what lies below.
+// A colour used in no drawing: areas that a script fills with it are hatched on the page.
 #define DRAWING_HATCH "#010203"
 
-// Runs gnuplot on a script for its svg terminal of that height, and cleans up what it writes: ids
-// begin with `id`, text has font and colour of the page. As plot.h says of *svg.
+// Runs gnuplot on a script for its svg terminal of that height, and cleans up the output: ids begin
+// with `id`, and text inherits font and colour of the page. For *svg see plot.h.
 status drawing_make(const text *script, const char *id, const char *title, int height, char **svg,
                     error *err) MUST_CHECK;
 

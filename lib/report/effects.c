@@ -7,9 +7,9 @@
 
 #include "report/sections.h"
 
-// ---- What it is about ----
+// ---- Factors and changes ----
 
-// NULL: the rest.
+// NULL for other names.
 static const char *factor_message(const char *name) {
     static const struct {
         const char *name;
@@ -37,7 +37,7 @@ static void append_keys(text *out, const char *format, const yaml_node *changes)
 void effect_append_factor(const results *r, text *out, const planned *one) {
     const yaml_node *factors = yaml_find(one->entry, "factors");
     if (one->role == PLANNED_START) text_format(out, say(r, "Start: %s"), r->plan.from);
-    if (one->role == PLANNED_CONTROL) text_append(out, say(r, "Beside: scaled rate"));
+    if (one->role == PLANNED_CONTROL) text_append(out, say(r, "Control: scaled rate"));
     for (size_t i = 0; factors && factors->kind == YAML_SEQUENCE && i < factors->count; i++) {
         const yaml_node *node = factors->items[i];
         const char *m = factor_message(node->kind == YAML_SCALAR ? node->text : "");
@@ -60,10 +60,10 @@ void effect_append_changes(text *out, const planned *one) {
 
 // ---- Published figures ----
 
-const char *effect_said_factor(const results *r, const char *name) {
+const char *effect_factor_phrase(const results *r, const char *name) {
     static const struct {
         const char *name;
-        const char *said;
+        const char *phrase;
     } factors[] = {{"loader-workers", WORD("loader workers")},
                    {"world-size", WORD("world size and strategy")},
                    {"virtual-shards", WORD("the batch norm group")},
@@ -71,18 +71,18 @@ const char *effect_said_factor(const results *r, const char *name) {
                    {"learning-rate", WORD("the learning-rate rule")},
                    {"epochs", WORD("the number of epochs")}};
     for (size_t i = 0; i < sizeof factors / sizeof *factors; i++)
-        if (strcmp(name, factors[i].name) == 0) return say(r, factors[i].said);
+        if (strcmp(name, factors[i].name) == 0) return say(r, factors[i].phrase);
     return name;
 }
 
 const char *effect_published_unit(const char *key) {
-    return strcmp(key, "total_seconds") == 0 ? WORD("%s s") : WORD("%s s an epoch");
+    return strcmp(key, "total_seconds") == 0 ? WORD("%s s") : WORD("%s s per epoch");
 }
 
-// More digits than anybody reads are rounded.
+// Rounds numbers with more digits than are useful.
 static void append_number(text *out, const char *number) {
     enum { DIGITS_SHOWN = 8 };
-    if (!number) return; // no figure at all: it was never checked
+    if (!number) return; // no figure: the input was never checked
     if (strlen(number) > DIGITS_SHOWN)
         text_format(out, "%.5g", strtod(number, NULL));
     else
@@ -98,7 +98,7 @@ void effect_append_figure(text *out, const yaml_node *node) {
     if (!range) append_number(out, node->text);
 }
 
-// One figure of an entry; nothing where it has none.
+// Appends one figure of an entry; nothing if it has none.
 static void append_published(const results *r, text *out, const yaml_node *entry, const char *key) {
     const yaml_node *node = yaml_find(entry, key);
     text value;
@@ -117,7 +117,7 @@ void effect_append_published(const results *r, text *out, const planned *one, bo
     const yaml_node *list = yaml_find(one->entry, "published");
     for (size_t i = 0; list && list->kind == YAML_SEQUENCE && i < list->count; i++) {
         const char *source = run_text(list->items[i], "source");
-        // Each source once, with the entry that the walk takes.
+        // Each source once, with the entry that the walk uses.
         if (published_entry(one->entry, source, NULL) != list->items[i]) continue;
         text figures;
         text_init(&figures, out->err);

@@ -1,11 +1,11 @@
-// A page that stands alone: one file, no script, nothing fetched from elsewhere.
+// A standalone page: one file, no script, nothing loaded from elsewhere.
 #include <stdbool.h>
 #include <string.h>
 
 #include "report/document.h"
 
-// Prose, charts and tables share one width. What is folded is a sibling of its <details>, so that
-// paper shows it in every browser, and a link into it opens it.
+// Prose, charts and tables share one width. A folded section is a sibling of its <details>, so that
+// every browser prints it, and a link into it opens it.
 static const char style_sheet[] =
     ":root{color-scheme:light dark;--ink:#1b1f24;--soft:#59636e;--line:#d8dde2;--back:#fdfdfc;"
     "--box:#f1f4f6;--edge:rgba(0,0,0,.16);--shade:59,120,195;--link:#1f5fa8}\n"
@@ -38,11 +38,11 @@ static const char style_sheet[] =
     "border-width:1px 0}nav a{text-decoration:none;white-space:nowrap;margin-right:1.4rem}\n"
     "nav+h2,nav+details h2{border-top:0;margin-top:.75rem}\n"
     "summary.note{font-size:.875rem;line-height:1.5;color:var(--soft);margin:.4rem 0}"
-    ".folded.note{margin-top:0;columns:26rem 2;column-gap:2.5rem}" // in lines that can be read
+    ".folded.note{margin-top:0;columns:26rem 2;column-gap:2.5rem}" // in lines short enough to read
     "details.fold summary{cursor:pointer}details.fold h2{display:inline-block;width:calc(100% - "
     "1.5rem);margin-bottom:.25rem}\n"
     "@media screen{details.fold:not([open],:target)+.folded{display:none}}\n"
-    // Shadows at the edges say that there is more to scroll to.
+    // Shadows at the edges indicate that the table can be scrolled.
     ".scroll{overflow-x:auto;margin:1rem 0 .75rem;background:"
     "linear-gradient(to right,var(--back) 30%,transparent) left/2.5rem 100% local,"
     "linear-gradient(to left,var(--back) 30%,transparent) right/2.5rem 100% local,"
@@ -58,10 +58,10 @@ static const char style_sheet[] =
     "th:last-child,td:last-child{padding-right:0}\n"
     "thead th{border-top:2px solid var(--soft);border-bottom:1px solid var(--soft);font-weight:600;"
     "vertical-align:bottom;white-space:normal;word-break:keep-all;min-width:5.2em}\n"
-    "table.w thead th.n{width:1px}\n" // as narrow as its words and numbers are
+    "table.w thead th.n{width:1px}\n" // as narrow as its words and numbers
     "tbody tr+tr>*{border-top:1px solid var(--line)}\n"
     "tbody th{font-weight:600;white-space:normal;min-width:7.5rem}\n"
-    // Where a table has to be scrolled, the names of its rows stay.
+    // When a table is scrolled, the names of its rows stay.
     "@media screen and (max-width:60rem){tbody th{position:sticky;left:0;background:var(--back)}}\n"
     "@media screen and (max-width:72rem){table{font-size:.82rem}th,td{padding-right:.6rem}}\n"
     ".n{text-align:right}\n"
@@ -75,7 +75,7 @@ static const char style_sheet[] =
     "figure{margin:0}figure svg{display:block;width:100%;max-width:38rem;height:auto;"
     "color:var(--ink);font-family:inherit}\n"
     "figcaption{color:var(--soft);font-size:.875rem;line-height:1.5;margin-top:.35rem}\n"
-    // A figure alone has its caption beside it.
+    // A single figure has its caption at its side.
     "@media(min-width:60rem){body>.figures>figure:only-child,.folded>.figures>figure:only-child{"
     "display:grid;grid-template-columns:minmax(0,38rem) minmax(0,1fr);gap:2rem;align-items:center}}"
     "\n"
@@ -94,8 +94,8 @@ static const char style_sheet[] =
     ".figures{grid-template-columns:1fr 1fr}figure svg{max-width:11cm}"
     ".figures>figure:only-child{grid-column:1/-1}}\n";
 
-// Texts of some words may be broken into lines; longer ones get a column wide enough to be read. A
-// table of more columns than these saves room where it can.
+// Texts longer than SOME_WORDS may be broken into lines; above LONG_TEXT they get a readable width.
+// A table of more than FEW_COLUMNS columns saves room.
 enum { SOME_WORDS = 14, LONG_TEXT = 40, FEW_COLUMNS = 8, LONG_NOTE = 300 };
 
 static void escape(text *out, const char *string) {
@@ -113,12 +113,13 @@ static void escape(text *out, const char *string) {
     }
 }
 
-// The mark of a footnote, once the text around it is escaped.
+// Links the mark of the footnote; the text is already escaped.
 static void raise_marks(text *escaped) {
     text_replace(escaped, "†", "<sup><a href=\"#footnote\">†</a></sup>");
 }
 
-// No line ends between a number and its "%", nor inside the "Speed-up" and "s / epoch" of a head.
+// Keeps lines from breaking between a number and its "%", and inside "Speed-up" and "s / epoch" of
+// a head.
 static void write_text(text *out, const char *string, bool head) {
     text whole;
     text_init(&whole, out->err);
@@ -138,13 +139,13 @@ static void element(text *out, const char *open, const char *string, const char 
     text_append(out, close);
 }
 
-// A head is aligned as the column below it.
+// A head is aligned like the column below it.
 static cell_style style_of(const table *t, size_t at) {
     bool head = at < t->columns;
     return t->cells[head && t->count > t->columns ? at + t->columns : at].style;
 }
 
-// Several numbers stand below each other: so a column is no wider than a number.
+// Puts several numbers below each other, so that the column is no wider than one number.
 static void write_number(text *out, const char *string) {
     text number;
     text_init(&number, out->err);
@@ -199,7 +200,7 @@ static void write_table(text *out, const block *b) {
     text_append(out, "</tbody></table></div>\n");
 }
 
-// Text with marks, or without.
+// Writes text with or without marks.
 static void write_spans(text *out, const block *b) {
     static const char *const open[] = {"", "<em>", "<strong>", "<code>"};
     static const char *const close[] = {"", "</em>", "</strong>", "</code>"};
@@ -209,7 +210,7 @@ static void write_spans(text *out, const block *b) {
         text_init(&piece, out->err);
         text_bytes(&piece, s.text, s.length);
         text_append(out, open[s.style]);
-        if (b->marked) // a mark in it is the author's, and of no footnote here
+        if (b->marked) // a "†" in it is the author's, not a footnote mark
             escape(out, text_string(&piece));
         else
             write_text(out, text_string(&piece), false);
@@ -225,7 +226,7 @@ static void prose(text *out, const char *open, const block *b, const char *close
     text_append(out, close);
 }
 
-// How figures are computed is shown by its first sentence; the rest is folded.
+// Shows the first sentence of the note on how figures are computed; folds the rest.
 static void fold_note(text *out, const block *b) {
     const char *blank = strstr(b->text, ". "), *wide = strstr(b->text, "。");
     const char *end = blank && (!wide || blank < wide) ? blank + 1
@@ -268,7 +269,7 @@ static void write_block(text *out, const block *b) {
     }
 }
 
-// What some blocks that follow each other stand in.
+// The element around a sequence of blocks.
 typedef enum frame { FRAME_NONE, FRAME_FIGURES, FRAME_LIST, FRAME_NUMBERS } frame;
 
 static frame frame_of(const block *b) {
@@ -276,7 +277,7 @@ static frame frame_of(const block *b) {
     return b->kind != BLOCK_ITEM ? FRAME_NONE : b->number ? FRAME_NUMBERS : FRAME_LIST;
 }
 
-// `first` is the number that a list begins with.
+// `first` is the first number of a numbered list.
 static void change_frame(text *out, frame *now, frame next, int first) {
     static const char *const open[] = {"", "<div class=figures>\n", "<ul>\n", "<ol>\n"};
     static const char *const close[] = {"", "</div>\n", "</ul>\n", "</ol>\n"};
@@ -289,7 +290,7 @@ static void change_frame(text *out, frame *now, frame next, int first) {
     *now = next;
 }
 
-// Sections are numbered from 1; what stands before them is the first screen.
+// Sections are numbered from 1; the blocks before them are the first screen.
 static void begin_section(text *out, const block *b, size_t section) {
     if (b->folded) text_format(out, "<details class=fold id=s%zu><summary>", section);
     text_format(out, b->folded ? "<h2>" : "<h2 id=s%zu>", section);

@@ -1,6 +1,6 @@
-// An article that needs no package beyond a common TeX installation: longtable, booktabs, array,
-// graphicx. Drawings are files beside it, figures/ID.pdf.
-// Chinese text needs XeLaTeX or LuaLaTeX with ctex, which is asked for only then.
+// An article that needs only packages of a common TeX installation: longtable, booktabs, array,
+// graphicx. Drawings are separate files, figures/ID.pdf. Only Chinese text needs XeLaTeX or
+// LuaLaTeX with ctex.
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "report/document.h"
 
-// What is not in every text font.
+// Characters that not every text font has.
 static const struct {
     const char *character, *command;
 } symbols[] = {{"†", "\\textsuperscript{\\dag}"},
@@ -18,7 +18,7 @@ static const struct {
                {"β", "$\\beta$"},
                {"−", "$-$"}};
 
-// The command for the character that `string` begins with, or NULL.
+// Returns the command for the character at the beginning of `string`, or NULL.
 static const char *find_symbol(const char *string, size_t *bytes) {
     for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
         *bytes = strlen(symbols[i].character);
@@ -47,7 +47,7 @@ static void escape_byte(text *out, const char *at) {
     }
 }
 
-// No line ends between a number and its "%".
+// Keeps lines from breaking between a number and its "%".
 static void escape(text *out, const char *string) {
     while (*string) {
         size_t bytes;
@@ -64,7 +64,7 @@ static void escape(text *out, const char *string) {
     }
 }
 
-// Hashes and paths are broken anywhere, in pieces of so many characters.
+// Hashes and paths can break anywhere, in pieces of this many characters.
 enum { CODE_PIECE = 16 };
 
 static void escape_code(text *out, const char *string) {
@@ -89,15 +89,15 @@ static void write_cell(text *out, const cell *c, bool head) {
 
 // ---- Widths ------------------------------------------------------------------------------------
 
-// Sizes of type, and how many digits of each fit beside each other on a line.
+// Type sizes, and how many digits of each fit on a line.
 static const struct {
     const char *command;
     double room;
 } sizes[] = {{"\\footnotesize", 118}, {"\\scriptsize", 128}, {"\\tiny", 148}};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
-// Of a column, in digits: what it would like, and what it must have. Text that is broken into
-// lines has some room all the same.
+// The width of a column in digits: the preferred one, and the minimum. Text that can be broken into
+// lines still gets some room.
 typedef struct extent {
     double widest, word;
 } extent;
@@ -110,7 +110,7 @@ static double width_of(unsigned char byte) {
     return byte >= 'A' && byte <= 'Z' ? 1.4 : 1;
 }
 
-// Can a line end behind this character? Numbers are broken only where one ends.
+// Can a line end after this character? Numbers are broken only where one ends.
 static bool is_break(const cell *c, const char *at, bool head) {
     if ((unsigned char)*at >= TEXT_WIDE || *at == '_' || (*at == '-' && at[1] != '-')) return true;
     if (*at != ' ' || at[1] == '%') return false;
@@ -150,14 +150,14 @@ static double sum(const extent *extents, size_t count, bool words) {
     return all;
 }
 
-// The largest type in which every word fits; the smallest where none does.
+// Returns the largest type in which every word fits; the smallest if there is none.
 static int choose_size(const extent *extents, size_t count) {
     for (int i = 0; i < SIZES; i++)
         if (sum(extents, count, true) <= sizes[i].room) return i;
     return SIZES - 1;
 }
 
-// What is left beside the words goes to the columns that would like it.
+// Distributes the room left by the words to the columns that can use it.
 static void write_columns(text *out, const table *t, const extent *extents, double room) {
     double words = sum(extents, t->columns, true), widest = sum(extents, t->columns, false);
     double line = fmax(room, words), share = (line - words) / fmax(widest - words, 1);
@@ -238,7 +238,7 @@ static void write_figure(text *out, const block *b) {
     write_spans(out, "{\\footnotesize ", b, "\\par}\n\n");
 }
 
-// Blanks at the beginning of a line stay.
+// Keeps blanks at the beginning of a line.
 static void write_code(text *out, const char *code) {
     text lines;
     text_init(&lines, out->err);
@@ -272,7 +272,7 @@ static void write_block(text *out, const block *b) {
     }
 }
 
-// Items that follow each other are a list.
+// Returns the list environment of an item; adjacent items share it.
 static const char *list_of(const document *d, size_t i) {
     if (i >= d->count || d->blocks[i].kind != BLOCK_ITEM) return NULL;
     return d->blocks[i].number ? "enumerate" : "itemize";
@@ -293,14 +293,14 @@ static void write_blocks(const document *d, text *out) {
     }
 }
 
-// Has the string characters of CJK?
+// Does the string contain CJK characters?
 static bool is_wide(const char *string) {
     for (; string && *string; string++)
         if ((unsigned char)*string >= TEXT_WIDE) return true;
     return false;
 }
 
-// Also on a page in English: names, and what the author wrote.
+// A page in English may also contain them, in names and in the author's text.
 static bool has_wide(const document *d) {
     if (is_wide(d->title) || is_wide(d->byline) || is_wide(d->footnote)) return true;
     for (size_t i = 0; i < d->count; i++) {

@@ -1,11 +1,11 @@
-// GitHub's Markdown. Drawings are files beside it, figures/ID.svg.
+// GitHub's Markdown. Drawings are separate files, figures/ID.svg.
 #include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "report/document.h"
 
-// `special` characters get a backslash; a line break would end a table row.
+// Puts a backslash before `special` characters; replaces line breaks, which would end a table row.
 static void escape(text *out, const char *string, const char *special) {
     for (; *string; string++) {
         if (*string == '\n') {
@@ -90,7 +90,7 @@ static void write_block(text *out, const block *b, bool last_item) {
     text_append(out, b->kind == BLOCK_ITEM && !last_item ? "\n" : "\n\n");
 }
 
-// The names that GitHub gives to headings: in lower case, without punctuation, blanks as hyphens.
+// Appends GitHub's anchor for a heading: lower case, without punctuation, blanks as hyphens.
 static void append_anchor(text *out, const char *heading) {
     for (const char *c = heading; *c; c++) {
         const unsigned char byte = (unsigned char)*c;

@@ -19,7 +19,7 @@ static size_t character_bytes(const char *at) {
 }
 
 // The bytes of the first line of a text: lines end at blanks, and between wide characters. A word
-// that is longer than a line is not broken.
+// longer than a line is not broken.
 static size_t line_bytes(const char *string, size_t width) {
     size_t fit = 0, columns = 0;
     for (const char *at = string; *at;) {
@@ -35,7 +35,7 @@ static size_t line_bytes(const char *string, size_t width) {
     return strlen(string);
 }
 
-// The columns of the longest piece that no line breaks.
+// The columns of the longest piece without a possible line break.
 static size_t longest_word(const char *string) {
     size_t longest = 0;
     while (*string) {
@@ -57,10 +57,10 @@ static void pad(text *out, size_t count) {
 // ---- Tables ----
 
 typedef struct column {
-    size_t least, width; // what its words need; what it gets
+    size_t least, width; // the minimum, for its words; the width assigned
 } column;
 
-// Numbers are aligned right, as the column below a head is.
+// Numbers are aligned right, and so is the head of their column.
 static bool is_right(const table *t, size_t at) {
     bool head = at < t->columns && t->count > t->columns;
     return t->cells[head ? at + t->columns : at].style == CELL_NUMBER;
@@ -72,7 +72,7 @@ static size_t table_width(const column *columns, size_t count) {
     return sum;
 }
 
-// Columns as wide as their texts; where that is too much, the widest that can gives way.
+// Makes columns as wide as their texts. If the sum is too wide, narrows the widest that can shrink.
 static void choose_widths(const table *t, column *columns) {
     for (size_t i = 0; i < t->count; i++) {
         column *c = &columns[i % t->columns];
@@ -92,13 +92,13 @@ static void choose_widths(const table *t, column *columns) {
     }
 }
 
-// One line of one cell; *rest is what the next lines have. Nothing follows the last column.
+// Writes one line of a cell, and advances *rest to the next. No padding follows the last column.
 static void write_line(text *out, const char **rest, size_t width, bool right, bool last) {
     const size_t bytes = line_bytes(*rest, width);
     text line;
     text_init(&line, out->err);
     text_bytes(&line, *rest, bytes);
-    *rest += bytes; // also where there is no memory for the line, or this would not end
+    *rest += bytes; // also if memory for the line ran out, or the loop would not end
     while (**rest == ' ') ++*rest;
     const size_t own = text_columns(text_string(&line)), gap = width > own ? width - own : 0;
     if (right) pad(out, gap);

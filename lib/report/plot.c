@@ -7,13 +7,13 @@
 #include "base/memory.h"
 #include "report/drawing.h"
 
-// Of middle lightness, so that each reads on white and on near-black.
+// Of medium lightness, to be readable on white and on near-black.
 static const char *const colours[PLOT_COLOURS] = {"#3b82c4", "#d9762b", "#2f9e6e", "#b05fb4",
                                                   "#c9504a", "#a5823a", "#1c9cb0", "#9aa3ab"};
 enum { WIDTH = DRAWING_WIDTH, HEIGHT = 290, LEGEND_ROW = 20, BAR_COLUMNS = 3, LONG_NAME = 22 };
-enum { HALF_LEGEND = 18 }; // characters of a name that leaves room for another one beside it
+enum { HALF_LEGEND = 18 }; // characters of a name that leaves room for a second one
 
-// In single quotes gnuplot takes every character as it is; a quote is doubled.
+// In single quotes gnuplot takes every character literally; a quote is doubled.
 static void quote(text *out, const char *string) {
     text_append(out, "'");
     for (; *string; string++) {
@@ -33,7 +33,7 @@ static void write_preamble(text *out, int height, const char *x) {
     text_append(out, " offset 0,0.4\n");
 }
 
-// 1, 2 or 5 times a power of ten, at least `rough`.
+// Returns 1, 2 or 5 times a power of ten, at least `rough`.
 static double round_step(double rough) {
     const double unit = pow(10, floor(log10(rough)));
     return rough <= unit       ? unit
@@ -46,7 +46,7 @@ static int legend_height(size_t entries, size_t columns) {
     return (int)((entries + columns - 1) / columns) * LEGEND_ROW;
 }
 
-// A legend above a drawing of that height, in the middle of its whole width: gnuplot would centre
+// Writes a legend above a drawing of that height, centred on the whole width: gnuplot would centre
 // it over the axes and let long entries run out of the picture.
 static void write_legend_above(text *out, size_t entries, size_t columns, int height) {
     double top = 1 - (legend_height(entries, columns) + 6.0) / height;
@@ -82,14 +82,14 @@ static bool same_points(const plot_curve *a, const plot_curve *b) {
     return same;
 }
 
-// Is the curve covered by an equal one before it?
+// Does an earlier, equal curve cover this one?
 static bool is_covered(const plot_curve *curves, size_t at) {
     for (size_t i = 0; i < at; i++)
         if (same_points(&curves[i], &curves[at])) return true;
     return false;
 }
 
-// The names of a curve and of those that it covers.
+// Appends the names of a curve and of those that it covers.
 static void append_names(text *out, const plot_curve *curves, size_t count, size_t at) {
     for (size_t i = at; i < count; i++) {
         if (!curves[i].name || !same_points(&curves[i], &curves[at])) continue;
@@ -98,7 +98,7 @@ static void append_names(text *out, const plot_curve *curves, size_t count, size
     }
 }
 
-// Ticks at whole epochs; of times wherever round numbers are.
+// Writes ticks at whole epochs, or at round numbers of seconds.
 static void write_x_ticks(text *out, const plot_axes *axes, const plot_curve *curves,
                           size_t count) {
     double last = axes->seconds ? 0 : 1;
@@ -121,12 +121,12 @@ static void write_curve_style(text *out, const plot_curve *c) {
         text_format(out, "with lines lw 2 lc rgb '%s'", colour);
 }
 
-// A curve of few points shows them; one of a single point would show nothing else.
-static bool wants_discs(const plot_curve *c) {
+// Marks the points of a curve with few points; a single point would be invisible otherwise.
+static bool needs_points(const plot_curve *c) {
     return !c->faint && c->count <= 40;
 }
 
-static void write_discs(text *out, const plot_curve *c, size_t index) {
+static void write_points(text *out, const plot_curve *c, size_t index) {
     text_format(out, ", $c%zu using 1:2 with points pt 7 ps 0.6 lc rgb '%s' notitle", index,
                 colours[c->colour % PLOT_COLOURS]);
 }
@@ -144,13 +144,13 @@ static void write_plot_command(text *out, const plot_curve *curves, size_t count
         write_curve_style(out, c);
         text_append(out, names.length ? " title " : " notitle");
         if (names.length) quote(out, text_string(&names));
-        if (wants_discs(c)) write_discs(out, c, i);
+        if (needs_points(c)) write_points(out, c, i);
         text_release(&names);
     }
     text_append(out, "\n");
 }
 
-// How many entries the legend has, and how many columns they leave room for.
+// Counts the legend entries, and the columns that they leave room for.
 static size_t count_entries(const plot_curve *curves, size_t count, size_t *columns, error *err) {
     size_t entries = 0;
     *columns = 2;
@@ -185,8 +185,8 @@ status plot_curves(const plot_axes *axes, const plot_curve *curves, size_t count
     return rc;
 }
 
-// Where the names of horizontal bars stand, and what room that takes: beside the bars, or above
-// them where one is so long that it would leave no room for the drawing.
+// The position of the names of horizontal bars, and the room for them: at the left of the bars, or
+// above them if one is so long that it would leave no room for the drawing.
 typedef struct bar_layout {
     bool above;
     int row;           // pixels from bar to bar
@@ -200,7 +200,7 @@ static bar_layout layout_bars(const char *const *names, size_t count) {
     return (bar_layout){.row = 34, .half = 0.33};
 }
 
-// The whole of each hatched bar, to lie over it.
+// Writes a box for each hatched bar, to cover the whole bar.
 static void write_hatches(text *out, const bool *hatched, const double *length, size_t count,
                           double half) {
     text_append(out, "$hatch << EOD\n");
@@ -237,7 +237,7 @@ static void write_bar_data(text *out, const plot_bars *b, double half) {
     }
 }
 
-// The names of horizontal bars, the first one on top.
+// Writes the names of horizontal bars, the first at the top.
 static void write_bar_names(text *out, const char *const *names, size_t count, bar_layout layout) {
     text_format(out, "set yrange [0.4:%zu.6]\n", count);
     if (layout.above) {
@@ -259,7 +259,7 @@ static void write_bar_names(text *out, const char *const *names, size_t count, b
     text_append(out, ") scale 0\n");
 }
 
-// What the parts of each bar add up to; free() it.
+// Returns the total length of each bar; free() it.
 static double *bar_lengths(const plot_bars *b, error *err) {
     double *length = memory_new(b->bar_count, sizeof *length, err);
     for (size_t i = 0; length && i < b->bar_count * b->part_count; i++)
@@ -267,7 +267,7 @@ static double *bar_lengths(const plot_bars *b, error *err) {
     return length;
 }
 
-// A part that takes nothing of any bar is not in the legend.
+// Does any bar have this part? If none does, it is not in the legend.
 static bool has_part(const plot_bars *b, size_t part) {
     for (size_t bar = 0; bar < b->bar_count; bar++)
         if (b->value[bar * b->part_count + part] > 0) return true;
@@ -316,7 +316,7 @@ status plot_stacked(const plot_bars *b, char **svg, error *err) {
     return rc;
 }
 
-// Bars, then whiskers: a bar of each place, and a range where there is one.
+// Writes the bars, then the whiskers: a bar per row, and its range if it has one.
 static void write_values(text *out, const plot_values *v, double half) {
     text_append(out, "$bars << EOD\n");
     for (size_t i = 0; i < v->count; i++) {
@@ -333,7 +333,7 @@ static void write_values(text *out, const plot_values *v, double half) {
     text_append(out, "EOD\n");
 }
 
-// A distance between ticks that leaves room for their numbers: about four in the range drawn.
+// A distance between ticks that leaves room for their numbers: about four in the drawn range.
 static double tick_step(const plot_values *v) {
     double low = 0, high = isfinite(v->reference) ? v->reference : 0;
     for (size_t i = 0; i < v->count; i++) {

@@ -1,5 +1,4 @@
-// published.h - the published figures that an experiment carries, beside its own (private to
-// lib/report).
+// published.h - the published figures of an experiment, next to ours (private to lib/report).
 #ifndef LOCKSTEP_REPORT_PUBLISHED_H
 #define LOCKSTEP_REPORT_PUBLISHED_H
 
@@ -9,7 +8,7 @@
 #include "report/document.h"
 #include "report/report.h"
 
-// In the order in which they are shown.
+// In display order.
 typedef enum published_key {
     PUBLISHED_ACCURACY, // percent
     PUBLISHED_SECONDS_PER_EPOCH,
@@ -22,14 +21,14 @@ typedef enum published_key {
     PUBLISHED_KEYS
 } published_key;
 
-// The list `published` of the run's experiment, or NULL.
+// Returns the list `published` of the run's experiment, or NULL.
 const yaml_node *published_of(const run *one);
 
-// Every figure of that kind that is published for the group, as "63.70 %", "78–82 %" or with
-// semicolons between several. Nothing where there is none.
+// Appends every published figure of that kind for the group, as "63.70 %" or "78–82 %", separated
+// by semicolons. Appends nothing if there is none.
 status published_append(text *out, const group *g, published_key key, error *err) MUST_CHECK;
 
-// Appends a cell with the same of our own: the mean over the runs of the group.
+// Appends a cell with our figure of that kind: the mean over the runs of the group.
 void published_own_cell(const results *r, document *d, const group *g, published_key key);
 
 #endif

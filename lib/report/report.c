@@ -33,9 +33,10 @@ static char *make_title(const results *r, const char *given, error *err) {
                              r->plan.to);
     if (r->plan.count) return study_title(r, err);
     if (r->comparison_count == 1)
-        return memory_format(err, say(r, "%s against %s"), r->groups[1].name, r->groups[0].name);
+        return memory_format(err, say(r, "%s compared with %s"), r->groups[1].name,
+                             r->groups[0].name);
     if (r->comparison_count > 1)
-        return memory_format(err, say(r, "%zu experiments against %s"), r->comparison_count,
+        return memory_format(err, say(r, "%zu experiments compared with %s"), r->comparison_count,
                              r->groups[0].name);
     const char *title = r->group_count == 1 && *first->title ? first->title : r->groups[0].name;
     title = say(r, title);
@@ -47,7 +48,7 @@ static status section_plan(const results *r, document *d, bool draw, error *err)
     return r->plan.ladder ? section_ladder(r, d, draw, err) : section_study(r, d, draw, err);
 }
 
-// The author's own words: UTF-8, at most so many bytes.
+// The limit on the author's text, in bytes of UTF-8.
 enum { DISCUSSION_MAX = 1 << 18 };
 
 static bool is_text(const char *written, size_t bytes) {
@@ -57,7 +58,7 @@ static bool is_text(const char *written, size_t bytes) {
 }
 
 static status section_discussion(const results *r, const char *path, document *d, error *err) {
-    static const char mark[] = "\xef\xbb\xbf"; // which some editors put before UTF-8
+    static const char mark[] = "\xef\xbb\xbf"; // written before UTF-8 by some editors
     char *written = memory_new(DISCUSSION_MAX + 2, 1, err);
     FILE *file = fopen(path, "re");
     status rc = STATUS_FAILED;
@@ -69,7 +70,7 @@ static status section_discussion(const results *r, const char *path, document *d
     else if (bytes > DISCUSSION_MAX)
         rc = error_set(err, STATUS_INPUT, "'%s': more than %d bytes", path, DISCUSSION_MAX);
     else if (!is_text(written, bytes))
-        rc = error_set(err, STATUS_INPUT, "'%s' is no text in UTF-8", path);
+        rc = error_set(err, STATUS_INPUT, "'%s' is not UTF-8 text", path);
     else
         rc = STATUS_OK;
     if (rc != STATUS_OK) goto out;
@@ -84,7 +85,7 @@ out:
     return rc;
 }
 
-// What comes before the discussion.
+// Composes all sections before the discussion.
 static status compose_results(const results *r, document *d, error *err) {
     const bool draws_accuracy = r->plan.count || any_speedup(r);
     status rc = STATUS_OK;
@@ -158,7 +159,7 @@ static status write_outputs(const results *r, const document *d, const char *fol
     document_to_markdown(d, &markdown);
     document_to_latex(d, &latex);
     figures_to_csv(&r->figures, &csv);
-    // A part that ran out of memory, a mark perhaps, may have been dropped by whoever asked for it.
+    // A caller may have dropped a part of the page that ran out of memory, such as a mark.
     TRY(error_status(err));
     TRY(write_output(folder, "report.html", &html, m, err));
     TRY(write_output(folder, "report.md", &markdown, m, err));
@@ -183,7 +184,7 @@ static status write_figure(const block *b, const char *folder, manifest *m, erro
     TRY(output_make_folder(folder, err));
     document_figure_to_svg(b, &svg);
     TRY(write_output(folder, drawn, &svg, m, err));
-    // Without the tool that converts them LaTeX leaves the drawings out.
+    // If the converter is missing, LaTeX omits the drawings.
     TRY(plot_to_pdf(&svg, &pdf, err));
     if (pdf.length) TRY(write_output(folder, printed, &pdf, m, err));
 out:
@@ -207,13 +208,13 @@ status report_record(const results *r, const report_options *o, manifest *m, err
     status rc;
     TRY(results_record(r, m, err));
     TRY(yaml_put(parameters, "language", yaml_new_string(name, err), err));
-    // Not "title": the stage key leaves that out, and another heading is another report.
+    // Not "title", which the stage key ignores: a report with another heading is a different one.
     TRY(yaml_put(parameters, "heading", yaml_new_string(title, err), err));
     if (o->author) TRY(yaml_put(parameters, "author", yaml_new_string(o->author, err), err));
     if (o->student) TRY(yaml_put(parameters, "student", yaml_new_string(o->student, err), err));
     if (o->discussion) TRY(results_record_file(m, o->discussion, err));
     if (o->figures) TRY(yaml_put(parameters, "figures", yaml_new_boolean(true, err), err));
-    // Where the programs that draw are installed later, the report is made again.
+    // If gnuplot or rsvg-convert is installed later, the report is made again.
     if (!filter_exists("gnuplot"))
         TRY(yaml_put(parameters, "gnuplot", yaml_new_boolean(false, err), err));
     if (!filter_exists("rsvg-convert"))
@@ -225,15 +226,16 @@ out:
 status report_write(const results *r, const report_options *o, const char *folder, manifest *m,
                     error *err) {
     document d = {0};
-    char *beside = memory_format(err, "%s/figures", folder);
-    status rc = beside ? STATUS_OK : STATUS_FAILED;
+    char *figures_folder = memory_format(err, "%s/figures", folder);
+    status rc = figures_folder ? STATUS_OK : STATUS_FAILED;
     TRY(rc);
     TRY(compose(r, o, &d, err));
     TRY(write_outputs(r, &d, folder, m, err));
-    TRY(write_figures(&d, beside, m, err));
-    if (o->figures && strcmp(o->figures, beside) != 0) TRY(write_figures(&d, o->figures, m, err));
+    TRY(write_figures(&d, figures_folder, m, err));
+    if (o->figures && strcmp(o->figures, figures_folder) != 0)
+        TRY(write_figures(&d, o->figures, m, err));
 out:
-    free(beside);
+    free(figures_folder);
     document_release(&d);
     return rc;
 }
@@ -242,7 +244,7 @@ status report_answer(const results *r, text *out, error *err) {
     document d;
     status rc = STATUS_OK;
     if (!r->plan.count && !r->reproduction)
-        return error_set(err, STATUS_USAGE, "no answer: the plan '%s' asks nothing",
+        return error_set(err, STATUS_USAGE, "no answer: the plan '%s' asks no question",
                          r->options.plan);
     char *title = make_title(r, NULL, err);
     if (!title) return STATUS_FAILED;
@@ -265,7 +267,7 @@ static void append_summary(const results *r, text *out, const run *one) {
     if (!run_has_time(one) || isnan(one->seconds_per_epoch))
         text_append(out, say(r, "no times"));
     else
-        text_format(out, say(r, "%.3f s an epoch%s"), one->seconds_per_epoch,
+        text_format(out, say(r, "%.3f s per epoch%s"), one->seconds_per_epoch,
                     one->simulated ? say(r, ", SIMULATED") : "");
     text_format(
         out, say(r, " (%s)\n"),

@@ -83,15 +83,14 @@ static void matrix(const results *r, document *d, const run *one) {
     if (!one->confusion) return;
     if (one->class_count > METRIC_CONFUSION) {
         document_add(d, BLOCK_NOTE,
-                     say(r, "The confusion matrix of %s has %zu classes and is left out here; its "
-                            "manifest holds it."),
+                     say(r, "The confusion matrix of %s has %zu classes and is not shown; it is in "
+                            "the manifest."),
                      one->name, one->class_count);
         return;
     }
-    snprintf(
-        caption, sizeof caption,
-        say(r, "Confusion matrix of %s: rows are the true class, columns what the model said."),
-        one->name);
+    snprintf(caption, sizeof caption,
+             say(r, "Confusion matrix of %s: rows are true classes, columns predicted classes."),
+             one->name);
     document_table(d, one->class_count + 1, caption);
     document_cell(d, CELL_TEXT, "%s", "");
     for (size_t i = 0; i < one->class_count; i++)

@@ -1,4 +1,4 @@
-// Every experiment against the baseline.
+// Compares every experiment with the baseline.
 #include <math.h>
 #include <stdio.h>
 
@@ -66,24 +66,24 @@ void cells_uncompared(const results *r, document *d, const group *g) {
 }
 
 void head_comparison(const results *r, document *d, const wording *front, size_t count) {
-    static const wording head[] = {"s / epoch",   "Speed-up",        "95 % interval",
-                                   "Verdict",     "Same arithmetic", "Accuracy difference",
-                                   "Its verdict", "Time to target"};
+    static const wording head[] = {"s / epoch",        "Speed-up",        "95 % interval",
+                                   "Verdict",          "Same arithmetic", "Accuracy difference",
+                                   "Accuracy verdict", "Time to target"};
     size_t columns = any_target(r) ? 8 : 7;
     document_table(d, count + columns, "");
     head_cells(r, d, front, count);
     head_cells(r, d, head, columns);
 }
 
-// Bars of the speed-ups that may be given.
+// Bars of the speed-ups for which times are comparable.
 status section_speedups(const results *r, document *d, const char *axis, error *err) {
     static const char *const metric[] = {"speedup"};
     status rc = STATUS_OK;
     bars b = {.id = "speedup",
               .title = say(r, "Speed-up"),
               .axis = axis,
-              .caption = say(r, "Speed-ups with their 95 % intervals; the dashed line is no "
-                                "difference. What was not like for like has no bar."),
+              .caption = say(r, "Speed-ups with 95 % intervals; the dashed line marks no "
+                                "difference. Comparisons that are not like for like have no bar."),
               .metrics = metric,
               .metric_count = 1,
               .scale = 1,
@@ -105,18 +105,19 @@ void note_verdicts(const results *r, document *d) {
         say(r,
             "Times are compared only like for like: the same data, model, global batch, epochs, "
             "augmentation, optimizer, precision, sources, compiler, flags, machine, kind of "
-            "device, instruction set and loader workers, and at one world size as many threads; "
-            "what a study or a step varies may differ. A verdict takes %d executions of each "
-            "side, in turns (EXECUTIONS=%d), on a machine that did nothing else. Intervals: "
-            "95 %%, Student's t on the logarithms of the times of executions, from %d rounds "
-            "on paired by round; with fewer executions, from the slowest to the fastest epochs."),
+            "device, instruction set and loader workers, and, at the same world size, the same "
+            "number of threads; keys that a study or a step varies may differ. A verdict needs %d "
+            "executions of each side, interleaved (EXECUTIONS=%d), on an otherwise idle machine. "
+            "Intervals: 95 %%, Student's t on the logarithms of the executions' times, paired by "
+            "round if there are %d rounds or more; with fewer executions, from the slowest to the "
+            "fastest epochs."),
         VERDICT_EXECUTIONS, VERDICT_EXECUTIONS, VERDICT_ROUNDS);
     document_add(
         d, BLOCK_NOTE,
-        say(r, "Different: p below 0.05, corrected for the verdicts of a table (Holm). The same: "
+        say(r, "Different: p below 0.05, corrected for all verdicts of a table (Holm). The same: "
                "two one-sided tests, 5 %% each, times within ±%g %%, accuracies within ±%g points. "
-               "Neither: undecided. Accuracies are paired by seed, with %d seeds or more; with "
-               "one, McNemar's test tells two models apart, not what made them."),
+               "Neither: undecided. Accuracies are paired by seed, with %d seeds or more; with one "
+               "seed, McNemar's test compares the two models, not the methods."),
         100 * VERDICT_TIME_MARGIN, 100 * VERDICT_ACCURACY_MARGIN, VERDICT_SEEDS);
 }
 
@@ -124,7 +125,7 @@ void section_comparison(const results *r, document *d) {
     static const wording front[] = {"Experiment"};
     const group *baseline = &r->groups[0];
     if (!r->comparison_count) return;
-    document_add(d, BLOCK_HEADING, say(r, "Against %s"), baseline->name);
+    document_add(d, BLOCK_HEADING, say(r, "Comparison with %s"), baseline->name);
     head_comparison(r, d, front, 1);
     document_cell(d, CELL_STRONG, "%s", baseline->name);
     cells_uncompared(r, d, baseline);

@@ -11,7 +11,7 @@
 
 enum { THIN_TO = 500, RAW_RUNS_MAX = 2 };
 
-// Points of one curve; a plot_curve points into them.
+// The points of one curve; a plot_curve points into them.
 typedef struct points {
     double *x, *y;
     size_t count;
@@ -31,7 +31,7 @@ static void free_points(points *p, size_t count) {
     free(p);
 }
 
-// Every n-th step of the run, so that at most THIN_TO remain.
+// Reads every n-th step of the run, so that at most THIN_TO remain.
 static status raw_losses(const run *one, points *p, error *err) {
     steps s;
     status rc = steps_read(one, &s, err);
@@ -48,7 +48,7 @@ static status raw_losses(const run *one, points *p, error *err) {
     return rc;
 }
 
-// The mean loss of an epoch stands at its middle, the accuracy after it at its end.
+// Places an epoch's mean loss at its middle, and the accuracy after it at its end.
 static status by_epoch(const run *one, bool loss, points *p, error *err) {
     status rc = new_points(p, one->epoch_count, err);
     for (size_t i = 0; rc == STATUS_OK && i < one->epoch_count; i++) {
@@ -58,7 +58,7 @@ static status by_epoch(const run *one, bool loss, points *p, error *err) {
     return rc;
 }
 
-// Accuracy over the seconds of training until the end of each epoch.
+// Places the accuracy after each epoch at the seconds of training up to its end.
 static status by_time(const run *one, points *p, error *err) {
     status rc = new_points(p, one->epoch_count, err);
     double seconds = 0;
@@ -70,7 +70,7 @@ static status by_time(const run *one, points *p, error *err) {
     return rc;
 }
 
-// Repeats share a colour; only the first of them is in the legend, and nothing is when there is one
+// Repeats share a colour. Only the first is in the legend, and there is no legend for a single
 // experiment.
 static plot_curve curve_of(const results *r, const run *one, const points *p, bool faint) {
     plot_curve curve = {.faint = faint, .x = p->x, .y = p->y, .count = p->count};
@@ -91,7 +91,7 @@ void section_drawing(const results *r, document *d, const char *id, char *svg,
         document_figure(d, id, svg, caption);
     else
         document_add(d, BLOCK_NOTE, "%s",
-                     say(r, "No drawing here: gnuplot was not found when the report was made."));
+                     say(r, "No drawing: gnuplot was not found when the report was made."));
 }
 
 static status loss_figure(const results *r, document *d, error *err) {
@@ -186,7 +186,7 @@ status section_accuracy_figure(const results *r, document *d, error *err) {
     return accuracy_figure(r, d, &axes, say(r, "Test accuracy after each epoch."), err);
 }
 
-// One experiment alone has the same curve as by epoch.
+// Nothing for a single experiment: its curve is the same as by epoch.
 static status time_figure(const results *r, document *d, error *err) {
     const plot_axes axes = {.id = "accuracytime",
                             .title = say(r, "Test accuracy over training time"),
@@ -205,7 +205,7 @@ static status time_figure(const results *r, document *d, error *err) {
         err);
 }
 
-// With several runs the table would grow too wide: report.csv has the values of all.
+// A table of a single run; with several it would be too wide, and report.csv has all values.
 static void epoch_table(const results *r, document *d, const run *one) {
     static const wording head[] = {"Epoch", "Train loss", "Test accuracy", "Seconds"};
     static const char *const columns[] = {"loss", "accuracy", "seconds"};
@@ -219,14 +219,14 @@ static void epoch_table(const results *r, document *d, const run *one) {
             cell_figure(r, d, one->name, metric);
         }
     }
-    document_add(d, BLOCK_NOTE, "%s", say(r, "Seconds are of training alone."));
+    document_add(d, BLOCK_NOTE, "%s", say(r, "Seconds are for training only."));
 }
 
 status section_curves(const results *r, document *d, bool accuracy, error *err) {
     bool trained = false;
     for (size_t i = 0; i < r->list.count; i++) trained |= r->list.runs[i].train != NULL;
     if (!trained) return STATUS_OK;
-    document_add(d, BLOCK_HEADING, "%s", say(r, "Course of training"));
+    document_add(d, BLOCK_HEADING, "%s", say(r, "Training curves"));
     status rc = loss_figure(r, d, err);
     if (rc == STATUS_OK && accuracy) rc = section_accuracy_figure(r, d, err);
     if (rc == STATUS_OK) rc = time_figure(r, d, err);

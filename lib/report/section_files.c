@@ -1,4 +1,4 @@
-// Where it ran, on what, and by which commands.
+// The environment of the runs: machines, executions, data and commands.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +8,8 @@
 #include "results/like_for_like.h"
 #include "results/origin.h"
 
-// A property of the machine or of the execution: a key of the manifest, or a field of the run.
-// What is not at a path of the manifest.
+// A property of the machine or of the execution: a key of the manifest, or a kind that is computed
+// from the run.
 typedef enum property_kind {
     PROPERTY_RECORDED,
     PROPERTY_ISA,
@@ -44,7 +44,7 @@ static const property properties[] = {
     {WORD("Executions"), NULL, PROPERTY_EXECUTIONS},
 };
 
-enum { PROPERTIES = sizeof properties / sizeof *properties, RUNS_BESIDE_MAX = 6 };
+enum { PROPERTIES = sizeof properties / sizeof *properties, COLUMN_RUNS_MAX = 6 };
 
 typedef struct value {
     char number[24];
@@ -56,7 +56,7 @@ static const char *count_text(value *v, int64_t count) {
     return v->number;
 }
 
-// Good until the value of the next property is asked for.
+// The text is valid until the next call with the same `v`.
 static const char *property_text(const run *one, const property *p, value *v) {
     const yaml_node *root = one->train ? one->train : one->evaluate;
     switch (p->kind) {
@@ -84,8 +84,8 @@ static bool is_common(const run_list *list, const property *p) {
     return true;
 }
 
-// A column for each run.
-static void environment_beside(const results *r, document *d) {
+// Writes one column per run.
+static void environment_columns(const results *r, document *d) {
     document_table(d, 1 + r->list.count, "");
     document_cell(d, CELL_TEXT, "%s", "");
     for (size_t i = 0; i < r->list.count; i++)
@@ -97,7 +97,7 @@ static void environment_beside(const results *r, document *d) {
     }
 }
 
-// Of many runs what they share once, and a line for each with the rest.
+// Writes the properties shared by many runs once, and the others in one line per run.
 static void environment_of_many(const results *r, document *d) {
     size_t rest = 0;
     document_table(d, 2, "");
@@ -123,15 +123,15 @@ static void environment_of_many(const results *r, document *d) {
     }
 }
 
-// Which executions do not count, and why.
-static void left_out_notes(const results *r, document *d, const run *one) {
-    for (size_t i = 0; i < one->left_out_count; i++) {
+// Notes which executions do not count, and the reasons.
+static void excluded_notes(const results *r, document *d, const run *one) {
+    for (size_t i = 0; i < one->excluded_count; i++) {
         const run *other = &one->executions[one->execution_count + i];
         text why;
         text_init(&why, d->err);
         status rc = like_append_executed(other, one, r->options.language, &why);
         if (d->rc == STATUS_OK) d->rc = rc;
-        document_add(d, BLOCK_NOTE, say(r, "%s: the times of %s are left out: %s."), one->name,
+        document_add(d, BLOCK_NOTE, say(r, "%s: the times of %s are excluded: %s."), one->name,
                      other->folder, text_string(&why));
         text_release(&why);
     }
@@ -139,11 +139,11 @@ static void left_out_notes(const results *r, document *d, const run *one) {
 
 void section_environment(const results *r, document *d) {
     document_fold(d, say(r, "Environment"));
-    if (r->list.count > RUNS_BESIDE_MAX)
+    if (r->list.count > COLUMN_RUNS_MAX)
         environment_of_many(r, d);
     else
-        environment_beside(r, d);
-    for (size_t i = 0; i < r->list.count; i++) left_out_notes(r, d, &r->list.runs[i]);
+        environment_columns(r, d);
+    for (size_t i = 0; i < r->list.count; i++) excluded_notes(r, d, &r->list.runs[i]);
 }
 
 static void file_row(document *d, const char *name, const char *role, const char *folder,
@@ -182,8 +182,9 @@ void section_files(const results *r, document *d) {
     static const wording head[] = {"Run", "Role", "Path", "Bytes", "SHA-256"};
     document_fold(d, say(r, "Files"));
     document_add(d, BLOCK_PARAGRAPH, "%s",
-                 say(r, "No number without its files. The hash is that of the content "
-                        "(uncompressed bytes) for tensor files, of the file itself for others."));
+                 say(r, "No number without its files. The hash of a tensor file is that of its "
+                        "content (uncompressed bytes), the hash of any other file that of the file "
+                        "itself."));
     document_table(d, 5, "");
     head_cells(r, d, head, 5);
     for (size_t i = 0; i < r->list.count; i++) {
@@ -195,7 +196,7 @@ void section_files(const results *r, document *d) {
         }
     }
     document_add(d, BLOCK_NOTE, "%s",
-                 say(r, "report DIR... --why FIGURE walks a figure back to its files and "
+                 say(r, "report DIR... --why FIGURE traces a figure back to its files and "
                         "recomputes it; the names of all figures are in report.csv."));
 }
 
@@ -215,10 +216,10 @@ void section_manifests(const results *r, document *d) {
         }
     }
     document_add(d, BLOCK_NOTE, "%s",
-                 say(r, "The hash is that of the model's content. Each manifest names all files "
+                 say(r, "The hash is that of the model's content. Each manifest lists all files "
                         "that its run read and wrote, with their hashes, and its command."));
     document_add(d, BLOCK_NOTE, "%s",
-                 say(r, "report DIR... --why FIGURE walks a figure back to its files and "
+                 say(r, "report DIR... --why FIGURE traces a figure back to its files and "
                         "recomputes it; the names of all figures are in report.csv."));
 }
 
@@ -228,7 +229,7 @@ static void append_quoted(text *out, const char *word, error *err) {
     free(quoted);
 }
 
-// The command is a string or a list of words.
+// In manifests, a command is a string or a list of words.
 static void append_command(text *out, const yaml_node *root, error *err) {
     const yaml_node *command = root ? yaml_find(root, "command") : NULL;
     if (!command || command->kind == YAML_MAPPING) return;

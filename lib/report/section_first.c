@@ -1,4 +1,4 @@
-// The first screen of a page: what came out, how long it took, and whether that may be believed.
+// The first screen of a page: results, duration, and the evidence for them.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,23 +8,23 @@
 #include "report/sections.h"
 #include "results/machine_use.h"
 
-// More are not told one by one.
-enum { TOLD_MAX = 4 };
+// The most items listed one by one.
+enum { LISTED_MAX = 4 };
 
-// A sentence of the answer; releases `told`.
-static void lead(document *d, text *told) {
-    if (d->rc == STATUS_OK) d->rc = text_status(told);
-    if (told->length) document_add(d, BLOCK_LEAD, "%s", text_string(told));
-    text_release(told);
+// Adds a sentence of the answer, and releases it.
+static void lead(document *d, text *sentence) {
+    if (d->rc == STATUS_OK) d->rc = text_status(sentence);
+    if (sentence->length) document_add(d, BLOCK_LEAD, "%s", text_string(sentence));
+    text_release(sentence);
 }
 
-// ---- Who, where, when ----
+// ---- Byline ----
 
 static const yaml_node *root_of(const run *one) {
     return one->train ? one->train : one->evaluate;
 }
 
-// The days on which the runs were begun: "2026-01-01", "2026-01-01 – 2026-01-03".
+// Appends the dates on which the runs began: "2026-01-01", "2026-01-01 – 2026-01-03".
 static void append_days(const results *r, text *out) {
     enum { DAY = 10 };
     const char *first = "", *last = "";
@@ -67,9 +67,9 @@ static void write_byline(const results *r, const report_options *o, document *d)
     text_release(&out);
 }
 
-// ---- What the mark means ----
+// ---- The footnote ----
 
-// "4 × 2 > 4": what made the times of a run simulated.
+// Appends "4 × 2 > 4": why the times of a run are simulated.
 static void append_excess(text *out, const run *one) {
     if (one->gpus)
         text_format(out, "%lld > %lld", (long long)one->host_ranks, (long long)one->gpus);
@@ -83,13 +83,13 @@ static bool same_excess(const run *a, const run *b) {
            (a->gpus || (a->threads == b->threads && a->cores == b->cores));
 }
 
-// "tiny, many: 4 × 2 > 4; …", each excess once, of runs with GPUs or of those without.
+// Appends "tiny, many: 4 × 2 > 4; …", each excess once, of runs with GPUs or of those without.
 static void append_simulated(const results *r, text *out, bool gpus) {
     const run *runs = r->list.runs;
     for (size_t i = 0; i < r->list.count; i++) {
-        bool told = !runs[i].simulated || (runs[i].gpus > 0) != gpus;
-        for (size_t k = 0; !told && k < i; k++) told = same_excess(&runs[i], &runs[k]);
-        if (told) continue;
+        bool listed = !runs[i].simulated || (runs[i].gpus > 0) != gpus;
+        for (size_t k = 0; !listed && k < i; k++) listed = same_excess(&runs[i], &runs[k]);
+        if (listed) continue;
         if (out->length) text_append(out, "; ");
         for (size_t k = i; k < r->list.count; k++)
             if (same_excess(&runs[i], &runs[k]))
@@ -107,7 +107,8 @@ void write_footnote(const results *r, document *d) {
     append_simulated(r, &cores, false);
     append_simulated(r, &gpus, true);
     if (cores.length || gpus.length || r->collectives.count)
-        text_append(&out, say(r, "† Simulated: the time says nothing about as many real devices."));
+        text_append(&out,
+                    say(r, "† Simulated: the time says nothing about that many real devices."));
     if (cores.length)
         text_format(&out, say(r, " Ranks × threads exceed the cores of the machine (%s)."),
                     text_string(&cores));
@@ -127,7 +128,7 @@ bool any_speedup(const results *r) {
     return false;
 }
 
-static void tell_accuracy_of_one(const results *r, text *out, const run *one) {
+static void write_accuracy_of_one(const results *r, text *out, const run *one) {
     char value[32], low[32], high[32], count[COUNT_TEXT];
     const char *epochs =
         say_count(r, (double)one->planned_epochs, "%.9g epoch", "%.9g epochs", count);
@@ -148,15 +149,16 @@ static void tell_accuracy_of_one(const results *r, text *out, const run *one) {
     }
 }
 
-// What repeats of a group come to, with half of the interval of a mean.
+// Appends a mean over repeats, with half of its interval.
 static void append_mean(text *out, const figure *f, const group *g, int digits, double scale) {
     text_format(out, "%.*f%s", digits, scale * f->value, scale > 1 ? " %" : "");
     if (g->count > 1 && !isnan(f->low))
         text_format(out, " ± %.*f", digits, scale * (f->high - f->low) / 2);
 }
 
-// "single 64.12 % ± 0.41, …" of every experiment, or from the lowest to the highest of many.
-static void tell_accuracies(const results *r, text *out) {
+// Appends "single 64.12 % ± 0.41, …" for every experiment, or from the lowest to the highest of
+// many.
+static void write_accuracies(const results *r, text *out) {
     const group *least = NULL, *most = NULL;
     double low = NAN, high = NAN;
     text all;
@@ -171,7 +173,7 @@ static void tell_accuracies(const results *r, text *out) {
         text_format(&all, "%s ", g->name);
         append_mean(&all, f, g, 2, 100);
     }
-    if (all.length && r->group_count > TOLD_MAX)
+    if (all.length && r->group_count > LISTED_MAX)
         text_format(out, say(r, "Test accuracy: from %.2f %% (%s) to %.2f %% (%s)."), 100 * low,
                     least->name, 100 * high, most->name);
     else if (all.length)
@@ -179,7 +181,7 @@ static void tell_accuracies(const results *r, text *out) {
     text_release(&all);
 }
 
-static void tell_time_of_one(const results *r, text *out, const run *one) {
+static void write_time_of_one(const results *r, text *out, const run *one) {
     if (!run_has_time(one) || isnan(one->seconds_per_epoch)) return;
     const char *mark = one->simulated ? SIMULATED_MARK : "";
     const char *busy = machine_busy_executions(one) ? BUSY_MARK : "";
@@ -198,43 +200,44 @@ static void tell_time_of_one(const results *r, text *out, const run *one) {
                 total);
 }
 
-// What the first comparisons say that may say anything, and how many more there are.
-static void tell_comparisons(const results *r, text *out) {
-    size_t told = 0;
+// Appends the first comparisons of comparable times, and the number of others.
+static void write_comparisons(const results *r, text *out) {
+    size_t listed = 0;
     text all;
     text_init(&all, out->err);
     for (size_t i = 0; i < r->comparison_count; i++) {
-        text said;
-        if (r->comparisons[i].reasons || told++ >= TOLD_MAX) continue;
-        text_init(&said, out->err);
-        verdict_append_time(&said, &r->comparisons[i], VERDICT_SENTENCE, r->options.language);
+        text sentence;
+        if (r->comparisons[i].reasons || listed++ >= LISTED_MAX) continue;
+        text_init(&sentence, out->err);
+        verdict_append_time(&sentence, &r->comparisons[i], VERDICT_SENTENCE, r->options.language);
         text_append(&all, all.length ? say(r, "; ") : "");
-        text_format(&all, say(r, "%s: %s"), r->comparisons[i].subject->name, text_string(&said));
-        text_release(&said);
+        text_format(&all, say(r, "%s: %s"), r->comparisons[i].subject->name,
+                    text_string(&sentence));
+        text_release(&sentence);
     }
-    if (told > TOLD_MAX) text_format(&all, say(r, "; %zu more below"), told - TOLD_MAX);
-    text_format(out, say(r, "Time of an epoch against %s: %s."), r->groups[0].name,
+    if (listed > LISTED_MAX) text_format(&all, say(r, "; %zu more below"), listed - LISTED_MAX);
+    text_format(out, say(r, "Time per epoch compared with %s: %s."), r->groups[0].name,
                 text_string(&all));
     text_release(&all);
 }
 
-static void tell_times(const results *r, text *out) {
+static void write_times(const results *r, text *out) {
     text all;
     text_init(&all, out->err);
-    size_t told = 0;
+    size_t listed = 0;
     for (size_t i = 0; i < r->group_count; i++) {
         const double seconds = results_group_value(r, &r->groups[i], "seconds_per_epoch");
-        if (isnan(seconds) || told++ >= TOLD_MAX) continue;
+        if (isnan(seconds) || listed++ >= LISTED_MAX) continue;
         text_append(&all, all.length ? say(r, ", ") : "");
         text_format(&all, "%s ", r->groups[i].name);
         effect_append_seconds(r, &all, &r->groups[i], seconds);
     }
-    if (told > TOLD_MAX) text_format(&all, say(r, "; %zu more below"), told - TOLD_MAX);
-    if (all.length) text_format(out, say(r, "Time of an epoch: %s."), text_string(&all));
+    if (listed > LISTED_MAX) text_format(&all, say(r, "; %zu more below"), listed - LISTED_MAX);
+    if (all.length) text_format(out, say(r, "Time per epoch: %s."), text_string(&all));
     text_release(&all);
 }
 
-// ---- May it be believed? ----
+// ---- The evidence ----
 
 static bool all_identical(const run_list *list) {
     const char *first = list->runs[0].model_content;
@@ -256,10 +259,11 @@ static void append_executions(const results *r, text *out) {
                            "for bit each time."),
                     least);
     else if (all > r->list.count)
-        text_append(out, say(r, "Runs that were executed again gave the same model bit for bit; "
-                                "some were executed once only."));
+        text_append(out, say(r, "Runs that were executed more than once gave the same model bit "
+                                "for bit; the others were executed only once."));
     else
-        text_append(out, say(r, "Executed once: EXECUTIONS=3 shows that bits and times repeat."));
+        text_append(out, say(r, "Each run was executed once: EXECUTIONS=3 shows whether bits and "
+                                "times repeat."));
 }
 
 static void append_models(const results *r, text *out) {
@@ -287,7 +291,7 @@ static void append_likeness(const results *r, text *out) {
         text_append(out, say(r, "Every comparison is like for like."));
 }
 
-void tell_trust(const results *r, document *d) {
+void write_evidence(const results *r, document *d) {
     bool simulated = false, busy = false;
     text out;
     text_init(&out, d->err);
@@ -298,7 +302,7 @@ void tell_trust(const results *r, document *d) {
     if (simulated) text_append(&out, say(r, " Times with † are simulated."));
     for (size_t i = 0; i < r->list.count; i++)
         busy |= machine_busy_executions(&r->list.runs[i]) > 0;
-    if (busy) text_append(&out, say(r, " Times with ‡ are those of a busy machine."));
+    if (busy) text_append(&out, say(r, " Times with ‡ were measured on a busy machine."));
     lead(d, &out);
 }
 
@@ -325,7 +329,7 @@ static void mean_cell(const results *r, document *d, const group *g, const char 
     text_release(&shown);
 }
 
-// A run alone: a line for each fact.
+// Writes the table of a single run: one line per fact.
 static void table_of_facts(const results *r, document *d, const run *one) {
     static const char *const facts[] = {
         "accuracy",       "train_loss", "global_batch",      "lr",
@@ -361,21 +365,21 @@ static void table_of_groups(const results *r, document *d) {
     }
 }
 
-static void tell_results(const results *r, document *d) {
+static void write_results(const results *r, document *d) {
     const bool alone = r->list.count == 1;
     text accuracy, time;
     text_init(&accuracy, d->err);
     text_init(&time, d->err);
     if (alone)
-        tell_accuracy_of_one(r, &accuracy, &r->list.runs[0]);
+        write_accuracy_of_one(r, &accuracy, &r->list.runs[0]);
     else
-        tell_accuracies(r, &accuracy);
+        write_accuracies(r, &accuracy);
     if (alone)
-        tell_time_of_one(r, &time, &r->list.runs[0]);
+        write_time_of_one(r, &time, &r->list.runs[0]);
     else if (any_speedup(r))
-        tell_comparisons(r, &time);
+        write_comparisons(r, &time);
     else
-        tell_times(r, &time);
+        write_times(r, &time);
     lead(d, &accuracy);
     lead(d, &time);
 }
@@ -386,8 +390,8 @@ void section_byline(const results *r, const report_options *o, document *d) {
 }
 
 status section_first(const results *r, document *d, error *err) {
-    tell_results(r, d);
-    tell_trust(r, d);
+    write_results(r, d);
+    write_evidence(r, d);
     status rc = chart(r, d, err);
     if (r->list.count == 1)
         table_of_facts(r, d, &r->list.runs[0]);

@@ -1,4 +1,4 @@
-// What several GPUs did while they trained.
+// The activity of several GPUs during training.
 #include <stdio.h>
 
 #include "report/sections.h"
@@ -23,7 +23,7 @@ static void gpu_row(const results *r, document *d, const run *one, size_t gpu) {
 
 static void begin(const results *r, document *d) {
     static const wording head[] = {"Run", "Device", "GPU"};
-    document_add(d, BLOCK_HEADING, "%s", say(r, "What the GPUs did meanwhile"));
+    document_add(d, BLOCK_HEADING, "%s", say(r, "GPU activity during training"));
     document_table(d, 3 + COLUMNS, "");
     head_cells(r, d, head, 3);
     for (size_t k = 0; k < COLUMNS; k++) {
@@ -46,8 +46,8 @@ status section_gpus(const results *r, document *d, error *err) {
     }
     if (rows)
         document_add(d, BLOCK_NOTE, "%s",
-                     say(r, "As the driver (NVML) said, asked once a second, of the whole device "
-                            "and whatever else used it. Busy: the share of the time in which a "
-                            "kernel ran, however small."));
+                     say(r, "As reported by the driver (NVML), sampled once per second, for the "
+                            "whole device, including other processes. Busy: the share of the time "
+                            "in which any kernel ran, however small."));
     return STATUS_OK;
 }

@@ -1,4 +1,4 @@
-// What each step from one experiment to another costs or buys.
+// The effect of each step from one experiment to another.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 // ---- In words ----
 
-// "Global batch: -7.01 points [-8.10, -5.92]".
+// Appends "Global batch: -7.01 points [-8.10, -5.92]".
 static void append_step(const results *r, text *out, const planned *one, bool time) {
     text factor, came;
     text_init(&factor, out->err);
@@ -24,7 +24,7 @@ static void append_step(const results *r, text *out, const planned *one, bool ti
     text_release(&came);
 }
 
-// Does a verdict belong to those that are told together? Of `kinds` each is a bit.
+// The kinds of verdict listed together, one bit each.
 enum {
     NONE = 1 << VERDICT_NONE,
     SAME = 1 << VERDICT_SAME,
@@ -34,10 +34,10 @@ enum {
     DIFFERENT = 1 << VERDICT_DIFFERENT | 1 << VERDICT_SMALL
 };
 
-// `format` around the steps with such verdicts, by the method or with `models` by two models of one
-// seed; false where there is none.
-static bool tell_steps(const results *r, document *d, block_kind kind, int kinds, bool models,
-                       bool time, const char *format) {
+// Writes the steps with such verdicts into `format`: those on methods, or with `models` those on
+// two models of one seed. Returns false if there are none.
+static bool write_steps(const results *r, document *d, block_kind kind, int kinds, bool models,
+                        bool time, const char *format) {
     text steps;
     text_init(&steps, d->err);
     for (size_t i = 0; i < r->plan.count; i++) {
@@ -57,35 +57,36 @@ static bool tell_steps(const results *r, document *d, block_kind kind, int kinds
     return any;
 }
 
-static void tell_time(const results *r, document *d) {
+static void write_time(const results *r, document *d) {
     const plan *p = &r->plan;
     const double from = results_group_value(r, &p->items[0].runs, "seconds_per_epoch");
     const double to = results_group_value(r, &p->last->runs, "seconds_per_epoch");
-    text before, after, said;
+    text before, after, sentence;
     text_init(&before, d->err);
     text_init(&after, d->err);
-    text_init(&said, d->err);
+    text_init(&sentence, d->err);
     effect_append_seconds(r, &before, &p->items[0].runs, from);
     effect_append_seconds(r, &after, &p->last->runs, to);
-    verdict_append_time(&said, &p->all, VERDICT_SENTENCE, r->options.language);
+    verdict_append_time(&sentence, &p->all, VERDICT_SENTENCE, r->options.language);
     if (isnan(from) || isnan(to))
         document_add(d, BLOCK_PARAGRAPH,
-                     say(r, "From %s to %s as a whole there is no figure for the time: %s."),
-                     p->from, p->to, text_string(&said));
+                     say(r, "There is no overall time figure from %s to %s: %s."), p->from, p->to,
+                     text_string(&sentence));
     else
         document_add(d, BLOCK_PARAGRAPH, say(r, "An epoch of %s takes %s, one of %s takes %s: %s."),
-                     p->from, text_string(&before), p->to, text_string(&after), text_string(&said));
+                     p->from, text_string(&before), p->to, text_string(&after),
+                     text_string(&sentence));
     text_release(&before);
     text_release(&after);
-    text_release(&said);
-    tell_steps(r, d, BLOCK_PARAGRAPH, COST, false, true,
-               "What was simulated says what it costs here: %s.");
-    tell_steps(r, d, BLOCK_PARAGRAPH, SAME, false, true, "The same, within the margin: %s.");
-    tell_steps(r, d, BLOCK_PARAGRAPH, UNDECIDED, false, true, "Undecided: %s.");
-    tell_steps(r, d, BLOCK_PARAGRAPH, NONE, false, true, "No verdict: %s.");
+    text_release(&sentence);
+    write_steps(r, d, BLOCK_PARAGRAPH, COST, false, true,
+                "Simulated steps show only the cost on this machine: %s.");
+    write_steps(r, d, BLOCK_PARAGRAPH, SAME, false, true, "The same, within the margin: %s.");
+    write_steps(r, d, BLOCK_PARAGRAPH, UNDECIDED, false, true, "Undecided: %s.");
+    write_steps(r, d, BLOCK_PARAGRAPH, NONE, false, true, "No verdict: %s.");
 }
 
-static void tell_accuracy(const results *r, document *d) {
+static void write_accuracy(const results *r, document *d) {
     const plan *p = &r->plan;
     const double from = results_group_value(r, &p->items[0].runs, "accuracy");
     const double to = results_group_value(r, &p->last->runs, "accuracy");
@@ -97,40 +98,40 @@ static void tell_accuracy(const results *r, document *d) {
                      say(r, "Test accuracy: %s %.2f %%, %s %.2f %%, a difference of %s."), p->from,
                      100 * from, p->to, 100 * to, text_string(&points));
     text_release(&points);
-    tell_steps(r, d, BLOCK_PARAGRAPH, IDENTICAL, false, false,
-               "The same model bit for bit, so exactly 0: %s.");
-    tell_steps(r, d, BLOCK_PARAGRAPH, SAME, false, false, "The same, within the margin: %s.");
-    tell_steps(r, d, BLOCK_PARAGRAPH, SAME, true, false,
-               "The two models are as good, within the margin: %s.");
-    tell_steps(r, d, BLOCK_PARAGRAPH, UNDECIDED, false, false, "Undecided: %s.");
-    tell_steps(r, d, BLOCK_PARAGRAPH, UNDECIDED, true, false,
-               "Undecided between the two models: %s.");
-    tell_steps(r, d, BLOCK_PARAGRAPH, NONE, false, false, "No verdict: %s.");
+    write_steps(r, d, BLOCK_PARAGRAPH, IDENTICAL, false, false,
+                "The same model bit for bit, so exactly 0: %s.");
+    write_steps(r, d, BLOCK_PARAGRAPH, SAME, false, false, "The same, within the margin: %s.");
+    write_steps(r, d, BLOCK_PARAGRAPH, SAME, true, false,
+                "The two models are equally good, within the margin: %s.");
+    write_steps(r, d, BLOCK_PARAGRAPH, UNDECIDED, false, false, "Undecided: %s.");
+    write_steps(r, d, BLOCK_PARAGRAPH, UNDECIDED, true, false,
+                "Undecided between the two models: %s.");
+    write_steps(r, d, BLOCK_PARAGRAPH, NONE, false, false, "No verdict: %s.");
 }
 
-static void tell_control(const results *r, document *d, const planned *one) {
+static void write_control(const results *r, document *d, const planned *one) {
     const comparison *c = &one->step;
     text points;
     text_init(&points, d->err);
     verdict_append_points(&points, c, r->options.language);
     if (!isnan(c->accuracy_difference))
         document_add(d, BLOCK_PARAGRAPH,
-                     say(r, "With a learning rate that follows the batch, %s reaches %.2f %% "
+                     say(r, "With a learning rate scaled with the batch, %s reaches %.2f %% "
                             "instead of %.2f %%: %s."),
                      c->baseline->name, 100 * results_group_value(r, c->subject, "accuracy"),
                      100 * results_group_value(r, c->baseline, "accuracy"), text_string(&points));
     text_release(&points);
 }
 
-// The step whose rate stayed behind: what a control is compared with.
+// Finds the step that a control is compared with: the one whose learning rate was not scaled.
 static const planned *find_controlled(const plan *p, const planned *control) {
     for (size_t i = 0; i < p->count; i++)
         if (&p->items[i].runs == control->step.baseline) return &p->items[i];
     return NULL;
 }
 
-// "It was not world size and strategy (world_size 1 → 4): …", for the ranks that left the model as
-// it was.
+// Appends "The cause is not world size and strategy (world_size 1 → 4), …", if more ranks left the
+// model unchanged.
 static void append_not_ranks(const results *r, text *out) {
     for (size_t i = 0; i < r->plan.count; i++) {
         const planned *one = &r->plan.items[i];
@@ -140,15 +141,17 @@ static void append_not_ranks(const results *r, text *out) {
         text changes;
         text_init(&changes, out->err);
         effect_append_changes(&changes, one);
-        text_format(out, say(r, " It was not %s (%s): there the model is the same bit for bit."),
-                    effect_said_factor(r, "world-size"), text_string(&changes));
+        text_format(out,
+                    say(r, " The cause is not %s (%s), which leaves the model the same, bit "
+                           "for bit."),
+                    effect_factor_phrase(r, "world-size"), text_string(&changes));
         text_release(&changes);
     }
 }
 
-// Where the larger batch lost accuracy and a rate that follows it brings some back: it was the
-// rate.
-static void tell_rate(const results *r, document *d, const planned *control) {
+// If the larger batch lost accuracy and a learning rate scaled with it recovers some, names the
+// rate as the cause.
+static void write_rate(const results *r, document *d, const planned *control) {
     const planned *batch = find_controlled(&r->plan, control);
     if (!batch || !batch->compared) return;
     const verdict *came = &control->step.accuracy, *went = &batch->step.accuracy;
@@ -164,19 +167,21 @@ static void tell_rate(const results *r, document *d, const planned *control) {
     verdict_append_points(&points, &control->step, r->options.language);
     append_not_ranks(r, &rest);
     if (verdict_is_of_models(came) || verdict_is_of_models(went))
-        text_append(&rest, say(r, " This is one seed: SET=\"repeats=3\" tells it from chance."));
+        text_append(&rest, say(r, " This is from one seed: SET=\"repeats=3\" shows whether it is "
+                                  "chance."));
     document_add(d, BLOCK_LEAD,
-                 say(r, most ? "What lost the accuracy is the learning rate, which did not follow "
-                               "the batch (%s): one that does brings %s back.%s"
-                             : "The learning rate, which did not follow the batch (%s), is less "
-                               "than half of the loss: one that does brings only %s back.%s"),
+                 say(r, most ? "The accuracy was lost because the learning rate was not scaled "
+                               "with the batch (%s): a scaled rate recovers %s.%s"
+                             : "The learning rate, which was not scaled with the batch (%s), "
+                               "explains less than half of the lost accuracy: a scaled rate "
+                               "recovers only %s.%s"),
                  text_string(&lost), text_string(&points), text_string(&rest));
     text_release(&lost);
     text_release(&points);
     text_release(&rest);
 }
 
-// Without a verdict that no step makes a difference is not known, either.
+// Without any verdict, it is also unknown whether no step makes a difference.
 static const char *say_no_difference(const results *r, bool time) {
     bool judged = false;
     for (size_t i = 0; i < r->plan.count; i++) {
@@ -191,27 +196,27 @@ static const char *say_no_difference(const results *r, bool time) {
                        : "There is no verdict on the accuracy of any step.");
 }
 
-// What made the difference, before anything else.
-static void tell_conclusion(const results *r, document *d) {
+// Writes the conclusion: the steps that made the difference.
+static void write_conclusion(const results *r, document *d) {
     bool none;
-    if (!tell_steps(r, d, BLOCK_LEAD, DIFFERENT, false, true,
-                    "What made the difference in time: %s."))
+    if (!write_steps(r, d, BLOCK_LEAD, DIFFERENT, false, true,
+                     "Factors that made the difference in time: %s."))
         document_add(d, BLOCK_LEAD, "%s", say_no_difference(r, true));
-    none = !tell_steps(r, d, BLOCK_LEAD, DIFFERENT, false, false,
-                       "What made the difference in accuracy: %s.");
-    if (tell_steps(r, d, BLOCK_LEAD, DIFFERENT, true, false,
-                   "In accuracy the models differ, but one seed does not tell the factor from "
-                   "chance (SET=\"repeats=3\" does): %s."))
+    none = !write_steps(r, d, BLOCK_LEAD, DIFFERENT, false, false,
+                        "Factors that made the difference in accuracy: %s.");
+    if (write_steps(r, d, BLOCK_LEAD, DIFFERENT, true, false,
+                    "The models differ in accuracy, but one seed cannot separate the factor from "
+                    "chance (SET=\"repeats=3\" can): %s."))
         none = false;
     if (none) document_add(d, BLOCK_LEAD, "%s", say_no_difference(r, false));
     for (size_t i = 0; i < r->plan.count; i++)
-        if (r->plan.items[i].role == PLANNED_CONTROL) tell_rate(r, d, &r->plan.items[i]);
-    tell_trust(r, d);
+        if (r->plan.items[i].role == PLANNED_CONTROL) write_rate(r, d, &r->plan.items[i]);
+    write_evidence(r, d);
 }
 
 // ---- Tables ----
 
-// Was anything published about the times, or the accuracies, of these runs?
+// Were times, or accuracies, of these runs published?
 static bool has_published(const results *r, document *d, bool time) {
     text out;
     text_init(&out, d->err);
@@ -222,30 +227,30 @@ static bool has_published(const results *r, document *d, bool time) {
     return any;
 }
 
-// The head of a table: the factor, what was published where anything was, the rest.
+// Writes the head of a table: the factor, the published figures if there are any, the rest.
 static void ladder_head(const results *r, document *d, const wording *head, size_t count,
                         bool published) {
-    static const wording beside[] = {"Published"};
+    static const wording published_head[] = {"Published"};
     document_table(d, count + published, "");
     head_cells(r, d, head, 1);
-    if (published) head_cells(r, d, beside, 1);
+    if (published) head_cells(r, d, published_head, 1);
     head_cells(r, d, head + 1, count - 1);
 }
 
-// The cells below that begin a row. `one` is NULL for all together.
+// Writes the first cells of a row. `one` is NULL for all steps together.
 static void first_cells(const results *r, document *d, const planned *one, bool published,
                         bool time) {
-    text factor, beside;
+    text factor, figures;
     text_init(&factor, d->err);
-    text_init(&beside, d->err);
+    text_init(&figures, d->err);
     if (one)
         effect_append_factor(r, &factor, one);
     else
         text_append(&factor, say(r, "All together"));
     cell_appended(d, CELL_STRONG, &factor);
-    if (one && published) effect_append_published(r, &beside, one, time);
-    if (published) cell_appended(d, CELL_TEXT, &beside);
-    text_release(&beside);
+    if (one && published) effect_append_published(r, &figures, one, time);
+    if (published) cell_appended(d, CELL_TEXT, &figures);
+    text_release(&figures);
 }
 
 static void change_cell(document *d, const planned *one) {
@@ -255,8 +260,8 @@ static void change_cell(document *d, const planned *one) {
     cell_appended(d, CELL_TEXT, &out);
 }
 
-// Seconds more or less, with digits as for the seconds themselves, and their interval: in the same
-// cell, or in one of its own.
+// Writes a difference in seconds, with as many digits as the seconds themselves, and its interval:
+// in the same cell, or in a separate one.
 static void difference_cells(document *d, const comparison *c, const estimate *e, double seconds,
                              bool together) {
     const char *mark = c->simulated ? SIMULATED_MARK : "";
@@ -275,13 +280,13 @@ static void difference_cells(document *d, const comparison *c, const estimate *e
     }
 }
 
-// The effect of a step, or of all together, that a cell shows; NULL for the start.
+// Returns the effect of a step, or of all together, for a cell; NULL for the start.
 static const figure *effect_figure_of(const results *r, const comparison *c, const char *metric) {
     if (!c) return NULL;
     return results_figure(r, c == &r->plan.all ? "all" : c->subject->name, metric);
 }
 
-// The cells of a row about time behind those that say what it is about. `c` is NULL for the start.
+// Writes the cells about time, which follow the first cells. `c` is NULL for the start.
 static void time_cells(const results *r, document *d, const group *g, const comparison *c,
                        bool brief) {
     static const comparison none = {.seconds = {NAN, {NAN, NAN}}, .total = {NAN, {NAN, NAN}}};
@@ -321,8 +326,8 @@ static void time_table(const results *r, document *d, bool brief) {
     if (!brief) document_cell(d, CELL_TEXT, "%s → %s", p->from, p->to);
     if (!brief) document_cell(d, CELL_TEXT, "%s", "");
     document_add(d, BLOCK_NOTE, "%s",
-                 say(r, "Effect: against the step before; a run beside the way is compared with "
-                        "the step above it, and so is the step after it."));
+                 say(r, "Effect: relative to the step before; a control is compared with the step "
+                        "above it, and so is the step after it."));
     note_verdicts(r, d);
 }
 
@@ -364,9 +369,9 @@ static void accuracy_table(const results *r, document *d, bool brief) {
     accuracy_cells(r, d, &p->last->runs, &p->all, brief);
     document_add(
         d, BLOCK_NOTE, "%s",
-        say(r, "Effect: against the step before, as for the time. The interval is that of the "
-               "mean over seeds (Student's t, paired), with one seed that of its test "
-               "samples, which does not know how much another seed would change."));
+        say(r, "Effect: relative to the step before, as for the time. The interval is that of the "
+               "mean over seeds (Student's t, paired); with one seed, that over its test samples, "
+               "which excludes the variance between seeds."));
 }
 
 // ---- Drawings ----
@@ -388,13 +393,13 @@ static status effect_figure(const results *r, document *d, bool time, error *err
     const char *const metric[] = {time ? "seconds_per_epoch_effect" : "accuracy_effect"};
     bars b = {.id = time ? "timeeffect" : "accuracyeffect",
               .title =
-                  say(r, time ? "What each step costs in time" : "What each step does to accuracy"),
-              .axis = say(r, time ? "seconds / epoch against the step before"
-                                  : "points against the step before"),
-              .caption = say(r, time ? "Seconds an epoch that each step adds (right) or saves "
+                  say(r, time ? "Effect of each step on time" : "Effect of each step on accuracy"),
+              .axis = say(r, time ? "seconds per epoch relative to the step before"
+                                  : "points relative to the step before"),
+              .caption = say(r, time ? "Seconds per epoch that each step adds (right) or saves "
                                        "(left), with 95 % intervals."
-                                     : "Points of test accuracy that each step brings (right) or "
-                                       "loses (left), with 95 % intervals."),
+                                     : "Percentage points of test accuracy that each step adds "
+                                       "(right) or loses (left), with 95 % intervals."),
               .metrics = metric,
               .metric_count = 1,
               .scale = time ? 1 : 100,
@@ -406,16 +411,17 @@ static status effect_figure(const results *r, document *d, bool time, error *err
     return rc;
 }
 
-// ---- All of it ----
+// ---- The section ----
 
-// Which factor did not come in its turn, and why.
-static void tell_order(const results *r, document *d) {
+// Notes which factor did not come in its turn, and why.
+static void write_order(const results *r, document *d) {
     for (size_t i = 0; i < r->plan.count; i++) {
         const planned *one = &r->plan.items[i];
         const char *kept = run_text(one->entry, "kept");
         if (*kept)
             document_add(d, BLOCK_NOTE,
-                         say(r, "%s comes before the factor %s, which could not change alone: %s."),
+                         say(r, "%s comes before the factor %s, which could not be changed alone: "
+                                "%s."),
                          one->name, kept, run_text(one->entry, "because"));
     }
 }
@@ -423,17 +429,17 @@ static void tell_order(const results *r, document *d) {
 status section_ladder(const results *r, document *d, bool draw, error *err) {
     const plan *p = &r->plan;
     status rc = STATUS_OK;
-    tell_conclusion(r, d);
+    write_conclusion(r, d);
     if (draw) TRY(effect_figure(r, d, true, err));
     if (draw) TRY(effect_figure(r, d, false, err));
-    document_add(d, BLOCK_HEADING, "%s", say(r, "What each step costs in time"));
-    tell_time(r, d);
+    document_add(d, BLOCK_HEADING, "%s", say(r, "Effect of each step on time"));
+    write_time(r, d);
     time_table(r, d, !draw);
-    tell_order(r, d);
-    document_add(d, BLOCK_HEADING, "%s", say(r, "What each step does to accuracy"));
-    tell_accuracy(r, d);
+    write_order(r, d);
+    document_add(d, BLOCK_HEADING, "%s", say(r, "Effect of each step on accuracy"));
+    write_accuracy(r, d);
     for (size_t i = 0; i < p->count; i++)
-        if (p->items[i].role == PLANNED_CONTROL) tell_control(r, d, &p->items[i]);
+        if (p->items[i].role == PLANNED_CONTROL) write_control(r, d, &p->items[i]);
     accuracy_table(r, d, !draw);
     TRY(section_published_walk(r, d, err));
 out:

@@ -1,4 +1,4 @@
-// Predicted scaling beside the measured, with what the prediction is made of.
+// Predicted and measured scaling, and the parts of the prediction.
 #include <math.h>
 #include <stdio.h>
 
@@ -30,9 +30,8 @@ static void prediction_row(const results *r, document *d, const prediction *p) {
 }
 
 static void prediction_table(const results *r, document *d) {
-    static const wording front[] = {"Experiment", "Ranks", "From the one-rank run"},
-                         back[] = {"95 % interval", "Measured s / epoch",
-                                   "Error of the prediction"};
+    static const wording front[] = {"Experiment", "Ranks", "One-rank run"},
+                         back[] = {"95 % interval", "Measured s / epoch", "Prediction error"};
     document_table(d, 11, "");
     head_cells(r, d, front, 3);
     head_figures(r, d, predicted, 5);
@@ -40,20 +39,21 @@ static void prediction_table(const results *r, document *d) {
     for (size_t i = 0; i < r->prediction_count; i++) prediction_row(r, d, &r->predictions[i]);
     document_add(
         d, BLOCK_NOTE, "%s",
-        say(r, "A prediction, from the epoch of a like-for-like run on one rank and from what "
-               "communication takes on this machine. Compute (forward, backward and their "
-               "waiting): as measured on one rank, times the cores that were busy there, divided "
-               "by the cores that are busy here: min(ranks × threads, cores). Load: of ddp divided "
-               "by min(ranks, cores), of dp as measured, the master loads for all. Update: of ddp "
-               "every rank updates all parameters, on its share of the cores; of dp the master "
-               "alone. Communication: steps × (α + β · bytes), of ddp an all-reduce of the record "
-               "(parameters, statistics, loss) times the vectors that a rank brings, of dp copies "
-               "of parameters, samples, logits and records. Nothing is hidden, nobody waits for a "
-               "slower rank. Interval: from the executions of the one-rank run, three or more; "
-               "what the model leaves out is not in it. Error: predicted against measured."));
+        say(r, "A prediction, from the epoch time of a like-for-like run on one rank and the cost "
+               "of communication on this machine. Compute (forward, backward and their waiting): "
+               "as measured on one rank, times the cores that were busy there, divided by the "
+               "cores that are busy here: min(ranks × threads, cores). Load: for ddp, divided by "
+               "min(ranks, cores); for dp, as measured, because the master loads for all. Update: "
+               "in ddp, every rank updates all parameters, on its share of the cores; in dp, only "
+               "the master does. Communication: steps × (α + β · bytes); for ddp, an all-reduce of "
+               "the record (parameters, statistics, loss) times the vectors that a rank "
+               "contributes; for dp, copies of parameters, samples, logits and records. No "
+               "communication is hidden, and no rank waits for a slower one. Interval: from the "
+               "executions of the one-rank run, three or more; effects outside the model are not "
+               "in it. Error: predicted relative to measured."));
 }
 
-// ---- What the communication is counted with ----
+// ---- The cost of communication ----
 
 static bool is_used(const results *r, const collective *c) {
     for (size_t i = 0; i < r->prediction_count; i++)
@@ -77,7 +77,7 @@ static void collective_row(const results *r, document *d, const collective *c) {
 }
 
 static void collectives_table(const results *r, document *d) {
-    static const wording head[] = {"Ranks", "α, µs", "β, ns / byte", "Error of the fit", "Note"};
+    static const wording head[] = {"Ranks", "α, µs", "β, ns / byte", "Fit error", "Note"};
     const collectives *c = &r->collectives;
     bool any = false;
     for (size_t i = 0; i < c->count; i++) {
@@ -91,21 +91,22 @@ static void collectives_table(const results *r, document *d) {
     }
     if (any)
         document_add(d, BLOCK_NOTE,
-                     say(r, "Fitted to what bench-allreduce measured: %s/manifest.yaml (%s, %s). "
-                            "Error of the fit: root mean square over the sizes, relative."),
+                     say(r, "Fitted to the measurements of bench-allreduce: %s/manifest.yaml (%s, "
+                            "%s). Fit error: relative, root mean square over the sizes."),
                      c->folder, c->host, c->cpu);
 }
 
-// All that were measured on devices, though no prediction is made of them: what exactness costs.
+// Lists all collectives measured on devices, to show the cost of exactness; predictions do not use
+// them.
 static void device_collectives_table(const results *r, document *d) {
-    static const wording head[] = {"Ranks",        "Reduction",        "Transport", "α, µs",
-                                   "β, ns / byte", "Error of the fit", "Note"};
+    static const wording head[] = {"Ranks",        "Reduction", "Transport", "α, µs",
+                                   "β, ns / byte", "Fit error", "Note"};
     const collectives *c = &r->collectives;
     if (!c->devices) return;
     document_add(
         d, BLOCK_PARAGRAPH,
-        say(r, "What reducing a vector of so many bytes takes on %s, α + β · bytes: exact, with "
-               "the same bits for every world size, and fast, in an order that depends on it."),
+        say(r, "Time to reduce a vector on %s, α + β · bytes: exact, with the same bits for every "
+               "world size, and fast, in an order that depends on the world size."),
         c->devices);
     document_table(d, 7, "");
     head_cells(r, d, head, 7);
@@ -117,14 +118,14 @@ static void device_collectives_table(const results *r, document *d) {
         cost_cells(d, one);
     }
     document_add(d, BLOCK_NOTE,
-                 say(r, "Fitted to what bench-allreduce measured: %s/manifest.yaml (%s, %s). Error "
-                        "of the fit: root mean square over the sizes, relative."),
+                 say(r, "Fitted to the measurements of bench-allreduce: %s/manifest.yaml (%s, %s). "
+                        "Fit error: relative, root mean square over the sizes."),
                  c->folder, c->host, c->cpu);
 }
 
-// ---- On more devices than there are ----
+// ---- On more devices than available ----
 
-// What somebody else projected for the experiment; NULL when nobody did.
+// Returns a published projection for the experiment; NULL if there is none.
 static const yaml_node *published_projection(const run *one) {
     const yaml_node *list = one->published;
     for (size_t i = 0; list && list->kind == YAML_SEQUENCE && i < list->count; i++)
@@ -154,15 +155,15 @@ static void projection_row(const results *r, document *d, const prediction *p) {
 
 static void projection_table(const results *r, document *d) {
     static const wording front[] = {"Experiment", "Devices"},
-                         back[] = {"Projected times as fast as", "Published"};
+                         back[] = {"Projected speed-up over", "Published"};
     bool any = false;
     for (size_t i = 0; i < r->prediction_count; i++) {
         const prediction *p = &r->predictions[i];
         if (!p->projects) continue;
         if (!any) {
             document_add(d, BLOCK_PARAGRAPH, "%s",
-                         say(r, "The same, projected to a device for each rank, such as the "
-                                "one-rank run had, with communication counted:"));
+                         say(r, "The same, projected to one device per rank, each like that of the "
+                                "one-rank run, including communication:"));
             document_table(d, 9, "");
             head_cells(r, d, front, 2);
             head_figures(r, d, projected, 5);
@@ -173,15 +174,15 @@ static void projection_table(const results *r, document *d) {
     }
     if (any)
         document_add(d, BLOCK_NOTE, "%s",
-                     say(r, "A projection, never measured: this machine has fewer such devices. "
-                            "Its communication is that of this machine: † where its ranks "
-                            "outnumbered the cores. What others projected is for their own "
-                            "devices, and stands beside it only."));
+                     say(r, "A projection, not a measurement: this machine has fewer such devices. "
+                            "Its communication was measured on this machine: † if the ranks "
+                            "outnumbered the cores. Published projections are for other devices, "
+                            "and are shown only for reference."));
 }
 
 void section_prediction(const results *r, document *d) {
     if (!r->prediction_count) return;
-    document_add(d, BLOCK_HEADING, "%s", say(r, "Predicted beside measured"));
+    document_add(d, BLOCK_HEADING, "%s", say(r, "Predicted and measured"));
     prediction_table(r, d);
     collectives_table(r, d);
     device_collectives_table(r, d);

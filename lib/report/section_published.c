@@ -1,4 +1,4 @@
-// Published figures beside ours.
+// Published figures next to ours.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,13 +11,13 @@ const yaml_node *published_of(const run *one) {
     return one->published && one->published->kind == YAML_SEQUENCE ? one->published : NULL;
 }
 
-// ---- Our own ----
+// ---- Our figures ----
 
 typedef struct published_kind {
     const char *key;
     const char *label;
     const char *metric; // NULL: the speed-up of a comparison
-    double scale;       // from milliseconds to its unit; 0: as the metric is shown
+    double scale;       // from milliseconds to its unit; 0: in the metric's own style
     bool percent;
 } published_kind;
 
@@ -29,14 +29,14 @@ static const published_kind kinds[PUBLISHED_KEYS] = {
     [PUBLISHED_TRAIN_LOSS] = {"train_loss", WORD("Train loss"), "train_loss", 0, false},
     [PUBLISHED_BATCH_MS] = {"batch_ms", WORD("ms / step"), "step.wall", 1, false},
     [PUBLISHED_LOAD_SECONDS] = {"load_seconds", WORD("Load, s / step"), "step.load", 1e-3, false},
-    // What the reports call the update is all of a step after the load.
+    // The reports' "update" is the whole step after the load.
     [PUBLISHED_UPDATE_SECONDS] = {"update_seconds", WORD("Step without load, s"), "step.rest", 1e-3,
                                   false},
     [PUBLISHED_SPEED_UP] = {"speed_up", WORD("Speed-up"), NULL, 0, false},
 };
 
-// Over the run that stands for what the published one is over, as the steps of a plan are compared,
-// else like for like; NAN where it may not be.
+// The speed-up over the run that reproduces the published baseline, under the conditions of a
+// plan's steps, else like for like; NAN if not comparable.
 static double speedup_over(const results *r, const group *g, const char *name) {
     double value = NAN;
     for (size_t i = 0; i < r->group_count; i++) {
@@ -50,7 +50,7 @@ static double speedup_over(const results *r, const group *g, const char *name) {
     return value;
 }
 
-// A claim says what its speed-up is over; other entries mean what the report compares with.
+// A claim names the baseline of its speed-up; other entries mean the baseline of the report.
 static double own_speedup(const results *r, const group *g) {
     const yaml_node *list = published_of(g->runs[0]);
     for (size_t i = 0; list && i < list->count; i++) {
@@ -68,7 +68,7 @@ static double own_speedup(const results *r, const group *g) {
 
 // ---- Rows ----
 
-// As it was printed.
+// Appends a value as printed.
 static status append_value(text *out, const yaml_node *node, const published_kind *k, error *err) {
     interval ends;
     status rc = published_value(node, k->key, &ends, err);
@@ -154,9 +154,9 @@ status section_published(const results *r, document *d, error *err) {
     size_t before = d->count;
     status rc = section_published_table(r, d, err);
     if (rc == STATUS_OK && d->count > before)
-        document_add(d, BLOCK_NOTE, "%s",
-                     say(r,
-                         "Published figures were measured elsewhere, on other machines: they stand "
-                         "beside ours (means over repeats), no speed-up is taken between them."));
+        document_add(
+            d, BLOCK_NOTE, "%s",
+            say(r, "Published figures were measured on other machines: they are shown next "
+                   "to ours (means over repeats), and no speed-up is computed between them."));
     return rc;
 }

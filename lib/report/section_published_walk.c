@@ -1,4 +1,4 @@
-// What figures that others published say along a ladder, beside what was measured here.
+// Published figures along a ladder, next to our measurements.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@ enum { NUMBER_TEXT = 64 };
 
 // ---- Pieces ----
 
-// "3.94", or "1.54–1.82" for a range.
+// Formats "3.94", or "1.54–1.82" for a range.
 static const char *number_text(char buffer[NUMBER_TEXT], const char *format, interval value) {
     char low[NUMBER_TEXT / 2 - 2], high[NUMBER_TEXT / 2 - 2];
     snprintf(low, sizeof low, format, value.low);
@@ -22,7 +22,7 @@ static const char *number_text(char buffer[NUMBER_TEXT], const char *format, int
     return buffer;
 }
 
-// "72.80 → 18.47 s", "65.39 → 64.16 %; 10 → 80 epochs".
+// Appends "72.80 → 18.47 s", "65.39 → 64.16 %; 10 → 80 epochs".
 static void append_figures(const results *r, text *out, const published_walk *w,
                            const published_step *s) {
     text figures;
@@ -42,7 +42,7 @@ static void append_figures(const results *r, text *out, const published_walk *w,
     text_format(out, say(r, "%s epochs"), epochs);
 }
 
-// "3.94 times", "-1.23 points".
+// Appends "3.94 times", "-1.23 points".
 static void append_effect(const results *r, text *out, const published_walk *w,
                           const published_step *s) {
     char number[NUMBER_TEXT];
@@ -50,13 +50,13 @@ static void append_effect(const results *r, text *out, const published_walk *w,
                 number_text(number, w->time ? "%.2f" : "%+.2f", s->effect));
 }
 
-// "world size and strategy", "world size and strategy + epochs together".
+// Appends "world size and strategy", "world size and strategy + epochs together".
 static void append_factors(const results *r, text *out, const published_step *s) {
     text factors;
     text_init(&factors, out->err);
     for (size_t i = 0; i < s->factor_count; i++) {
         if (i) text_append(&factors, " + ");
-        text_append(&factors, effect_said_factor(r, s->factors[i]));
+        text_append(&factors, effect_factor_phrase(r, s->factors[i]));
     }
     if (s->factor_count > 1)
         text_format(out, say(r, "%s together"), text_string(&factors));
@@ -65,7 +65,7 @@ static void append_factors(const results *r, text *out, const published_step *s)
     text_release(&factors);
 }
 
-// The test images behind both accuracies, if the source used as many as we do; 0: not known.
+// Returns the test images of both accuracies, if the source used as many as we do; 0: unknown.
 static int64_t test_images(const results *r, const published_step *s) {
     const run *a = r->plan.items[s->from].runs.runs[0], *b = r->plan.items[s->to].runs.runs[0];
     return a->test_samples > 0 && a->test_samples == b->test_samples ? a->test_samples : 0;
@@ -81,7 +81,7 @@ static bool is_noise(const results *r, const published_step *s) {
 
 // ---- In words ----
 
-// "loader workers gave 3.94 times the speed (72.80 → 18.47 s)", for every step.
+// Appends "loader workers gave 3.94 times the speed (72.80 → 18.47 s)" for every step.
 static void append_steps(const results *r, text *out, const published_walk *w) {
     for (size_t i = 0; i < w->count; i++) {
         const published_step *s = &w->steps[i];
@@ -98,15 +98,16 @@ static void append_steps(const results *r, text *out, const published_walk *w) {
                         (long long)test_images(r, s));
         }
         if (i) text_append(out, "; ");
-        text_format(out, say(r, w->time ? "%s gave %s the speed (%s)" : "%s brought %s (%s)"),
-                    text_string(&factors), text_string(&came), text_string(&figures));
+        text_format(
+            out, say(r, w->time ? "%s gave %s the speed (%s)" : "%s made a difference of %s (%s)"),
+            text_string(&factors), text_string(&came), text_string(&figures));
         text_release(&factors);
         text_release(&came);
         text_release(&figures);
     }
 }
 
-// The steps that go against the whole: "; world size and strategy went the other way".
+// Appends the steps that go against the whole: "; world size and strategy went the other way".
 static void append_against(const results *r, text *out, const published_walk *w,
                            published_direction whole) {
     text against;
@@ -116,20 +117,22 @@ static void append_against(const results *r, text *out, const published_walk *w,
         if (against.length) text_append(&against, ", ");
         append_factors(r, &against, &w->steps[i]);
     }
-    if (against.length) text_format(out, say(r, "; %s went the other way"), text_string(&against));
+    if (against.length)
+        text_format(out, say(r, "; %s had the opposite effect"), text_string(&against));
     text_release(&against);
 }
 
-// Which step did it; of a single step there is nothing to say but that its factors stay together.
+// Appends the step that caused the effect. For a single step, only notes that its factors cannot be
+// separated.
 static void append_cause(const results *r, text *out, const published_walk *w) {
     const published_cause cause = published_find_cause(w);
     if (w->count == 1) {
         if (w->steps[0].factor_count > 1)
-            text_append(out, say(r, ": which of these did it they do not tell"));
+            text_append(out, say(r, ": the figures do not show which of these was the cause"));
         return;
     }
     if (cause.direction == PUBLISHED_OPEN) {
-        text_append(out, say(r, ": on the whole they do not say which is faster"));
+        text_append(out, say(r, ": overall, the figures do not show which is faster"));
         return;
     }
     bool faster = cause.direction == PUBLISHED_FASTER;
@@ -143,14 +146,14 @@ static void append_cause(const results *r, text *out, const published_walk *w) {
         text_format(out,
                     say(r, cause.share > 0.5
                                ? ": most of the %s (%.0f %% of it, on a log scale) came from %s"
-                               : ": no one factor made most of the %s; the largest part (%.0f %% "
-                                 "of it, on a log scale) came from %s"),
+                               : ": no single factor caused most of the %s; the largest part (%.0f "
+                                 "%% of it, on a log scale) came from %s"),
                     what, 100 * cause.share, text_string(&factors));
     text_release(&factors);
     append_against(r, out, w, cause.direction);
 }
 
-static void tell_time(const results *r, document *d, const published_walk *w) {
+static void write_time(const results *r, document *d, const published_walk *w) {
     text steps, cause;
     text_init(&steps, d->err);
     text_init(&cause, d->err);
@@ -164,26 +167,26 @@ static void tell_time(const results *r, document *d, const published_walk *w) {
         text_release(&whole);
     }
     append_cause(r, &cause, w);
-    document_add(d, BLOCK_PARAGRAPH, say(r, "In %s's own figures %s%s."), w->source,
+    document_add(d, BLOCK_PARAGRAPH, say(r, "In %s's own figures, %s%s."), w->source,
                  text_string(&steps), text_string(&cause));
     text_release(&steps);
     text_release(&cause);
 }
 
-static void tell_accuracy(const results *r, document *d, const published_walk *w) {
+static void write_accuracy(const results *r, document *d, const published_walk *w) {
     text steps;
     bool together = false;
     text_init(&steps, d->err);
     append_steps(r, &steps, w);
     for (size_t i = 0; i < w->count; i++) together |= w->steps[i].factor_count > 1;
-    document_add(d, BLOCK_PARAGRAPH, say(r, "In %s's own figures, for accuracy, %s%s."), w->source,
+    document_add(d, BLOCK_PARAGRAPH, say(r, "In %s's own accuracy figures, %s%s."), w->source,
                  text_string(&steps),
-                 together ? say(r, ": which of these did it they do not tell") : "");
+                 together ? say(r, ": the figures do not show which of these was the cause") : "");
     text_release(&steps);
 }
 
-// Where runs were made longer or shorter than the published ones.
-static void tell_length(const results *r, document *d, const published_walk *w) {
+// Notes the first of our runs with more or fewer epochs than published.
+static void write_length(const results *r, document *d, const published_walk *w) {
     for (size_t i = 0; i < w->count; i++) {
         const published_figure *figures[] = {&w->steps[i].before, &w->steps[i].after};
         const size_t at[] = {w->steps[i].from, w->steps[i].to};
@@ -193,7 +196,7 @@ static void tell_length(const results *r, document *d, const published_walk *w) 
             if (here < 0 || (double)here == figures[k]->epochs) continue;
             char theirs[COUNT_TEXT], ours[COUNT_TEXT];
             document_add(d, BLOCK_PARAGRAPH,
-                         say(r, "%s trained for %s where %s trains for %s here: speeds can be "
+                         say(r, "%s trained for %s, but %s trains for %s here: speeds can be "
                                 "compared, accuracies cannot."),
                          w->source,
                          say_count(r, figures[k]->epochs, "%.9g epoch", "%.9g epochs", theirs),
@@ -204,7 +207,7 @@ static void tell_length(const results *r, document *d, const published_walk *w) 
     }
 }
 
-// ---- Beside it, what was measured ----
+// ---- Our measurements ----
 
 static void append_share(text *out, const estimate *share) {
     text_format(out, "%.1f %%", 100 * share->value);
@@ -212,9 +215,9 @@ static void append_share(text *out, const estimate *share) {
         text_format(out, " [%.1f, %.1f]", 100 * share->range.low, 100 * share->range.high);
 }
 
-// How much of a step was loading where the published effect begins, if the source says.
-static status tell_published_load(const results *r, document *d, const published_walk *w,
-                                  const published_step *s, error *err) {
+// Writes the share of loading in a step before the published effect, if the source gives it.
+static status write_published_load(const results *r, document *d, const published_walk *w,
+                                   const published_step *s, error *err) {
     const yaml_node *load = yaml_find(s->before.entry, "load_seconds");
     const yaml_node *update = yaml_find(s->before.entry, "update_seconds");
     double loading, updating;
@@ -225,16 +228,16 @@ static status tell_published_load(const results *r, document *d, const published
     document_add(
         d, BLOCK_PARAGRAPH,
         say(r,
-            "A step of %s was loading for %.0f %% of its time (%s s, then %s s for the update)."),
+            "A step of %s spent %.0f %% of its time on loading (%s s, then %s s on the update)."),
         w->source, 100 * loading / (loading + updating), load->text, update->text);
 out:
     return rc;
 }
 
-// What more loader workers could bring here, from how long a step waits for data without them; and
-// what the published effect needs.
-static status tell_load(const results *r, document *d, const published_walk *w,
-                        const published_step *s, error *err) {
+// Writes the most that more loader workers could bring here, from the time that a step waits for
+// data without them, and the waiting time that the published effect needs.
+static status write_load(const results *r, document *d, const published_walk *w,
+                         const published_step *s, error *err) {
     const planned *from = &r->plan.items[s->from], *to = &r->plan.items[s->to];
     bool alone = s->factor_count == 1 && strcmp(s->factors[0], "loader-workers") == 0;
     bool more = to->runs.runs[0]->loader_workers > from->runs.runs[0]->loader_workers;
@@ -248,22 +251,22 @@ static status tell_load(const results *r, document *d, const published_walk *w,
     const double bound = 1 / (1 - share.value);
     append_share(&known, &share);
     document_add(d, BLOCK_PARAGRAPH,
-                 say(r, "Here loading takes %s of a step of %s, so more loader workers can give at "
-                        "most %.2f times the speed."),
+                 say(r, "Here, loading takes %s of a step of %s, so more loader workers can give "
+                        "at most %.2f times the speed."),
                  text_string(&known), from->name, bound);
     if (!(s->effect.low > bound)) goto out;
     document_add(d, BLOCK_PARAGRAPH,
-                 say(r, "%.2f times, as in %s, need a step that waits for data for %.0f %% of its "
-                        "time or more."),
+                 say(r, "A speed-up of %.2f, as in %s, requires a step that waits for data for at "
+                        "least %.0f %% of its time."),
                  s->effect.low, w->source, 100 * (1 - 1 / s->effect.low));
-    TRY(tell_published_load(r, d, w, s, err));
+    TRY(write_published_load(r, d, w, s, err));
 out:
     text_release(&known);
     return rc;
 }
 
-// What must be known beside it: " (V 1 → 8; one seed)". V is a rung of its own above, but no
-// factor of the source's.
+// Appends caveats: " (V 1 → 8; one seed)". V is a separate rung of our ladder, but no factor of the
+// source's.
 static void append_caution(const results *r, text *out, const published_walk *w,
                            const comparison *c) {
     const int64_t from = c->baseline->runs[0]->virtual_shards;
@@ -288,8 +291,8 @@ static void append_measured(const results *r, text *out, const published_walk *w
     if (out->length) append_caution(r, out, w, c);
 }
 
-// "loader workers: 1.08 times as fast [1.06, 1.10]", for each step; of a single one what came
-// alone.
+// Appends "loader workers: 1.08 times as fast [1.06, 1.10]" for each step; for a single step only
+// the effect.
 static void append_here(const results *r, text *out, const published_walk *w,
                         const published_step *s, const comparison *c) {
     text factors, came;
@@ -324,7 +327,7 @@ static void walk_row(const results *r, document *d, const published_walk *w,
     for (int i = 0; i < 4; i++) text_release(&cells[i]);
 }
 
-// The table of a walk. What was measured of its steps goes to `here`.
+// Writes the table of a walk. Our measurements of its steps go to `here`.
 static status walk_table(const results *r, document *d, const published_walk *w, text *here,
                          error *err) {
     static const wording head[] = {"Factor", "Published", "Published effect", "Measured here",
@@ -345,20 +348,20 @@ static status walk_table(const results *r, document *d, const published_walk *w,
     return STATUS_OK;
 }
 
-// ---- All of it ----
+// ---- The section ----
 
-static status tell_walk(const results *r, document *d, const published_walk *w, error *err) {
+static status write_walk(const results *r, document *d, const published_walk *w, error *err) {
     text here;
     text_init(&here, err);
     status rc = walk_table(r, d, w, &here, err);
     if (rc != STATUS_OK) goto out;
     if (w->time)
-        tell_time(r, d, w);
+        write_time(r, d, w);
     else
-        tell_accuracy(r, d, w);
+        write_accuracy(r, d, w);
     document_add(d, BLOCK_PARAGRAPH, say(r, "Measured here: %s."), text_string(&here));
-    if (!w->time) tell_length(r, d, w);
-    for (size_t i = 0; w->time && i < w->count; i++) TRY(tell_load(r, d, w, &w->steps[i], err));
+    if (!w->time) write_length(r, d, w);
+    for (size_t i = 0; w->time && i < w->count; i++) TRY(write_load(r, d, w, &w->steps[i], err));
 out:
     text_release(&here);
     return rc;
@@ -367,18 +370,18 @@ out:
 status section_published_walk(const results *r, document *d, error *err) {
     const published_walks *walks = &r->plan.published;
     if (!walks->count) return STATUS_OK;
-    document_add(d, BLOCK_HEADING, "%s", say(r, "What published figures say"));
+    document_add(d, BLOCK_HEADING, "%s", say(r, "Published figures along the ladder"));
     for (size_t i = 0; i < walks->count; i++) {
-        status rc = tell_walk(r, d, &walks->items[i], err);
+        status rc = write_walk(r, d, &walks->items[i], err);
         if (rc != STATUS_OK) return rc;
     }
     document_add(
         d, BLOCK_NOTE, "%s",
-        say(r, "Published figures stand at the runs that are the experiments they are about. Those "
-               "systems know no V: there it counts only by what batch norm normalises over. "
-               "Factors are those in which the experiments differ as published; times as fast are "
-               "by epoch, and only figures of one source are compared. Measured here is from the "
-               "run of the one experiment to that of the other, with what V costs between them. "
+        say(r, "Published figures are listed with the runs of the same experiments. Those systems "
+               "have no V: it matters only through the samples that batch norm normalises over. "
+               "Factors are those in which the experiments differ as published; speed ratios are "
+               "per epoch, and only figures of one source are compared. Measured here: from the "
+               "run of one experiment to that of the other, including the cost of V between them. "
                "Noise: a two-proportion test at the 5 % level."));
     return STATUS_OK;
 }

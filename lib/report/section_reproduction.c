@@ -1,4 +1,4 @@
-// Published reports, each with the runs that stand for its rows.
+// Published reports, each with the runs that reproduce its rows.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,13 +21,13 @@ static void epochs_cell(const results *r, document *d, const group *g) {
     cell_shows(d, 0, results_group_figure(r, g, "epochs"));
 }
 
-// Is it about the whole of a training, and not about an epoch or a step of it?
+// Is the figure about a whole training, not about an epoch or a step?
 static bool is_of_whole(published_key key) {
     return key == PUBLISHED_ACCURACY || key == PUBLISHED_TOTAL_SECONDS;
 }
 
-// What is published, and beside it our own. `view` is the report that the group belongs to. What
-// was published of so many epochs says so beside a run of others.
+// Writes the published figure and ours. `view` is the report that the group belongs to. If our run
+// has a different number of epochs, the published figure carries a note.
 static status pair_cells(const results *r, const results *view, document *d, const group *g,
                          published_key key, error *err) {
     const int64_t full = reproduction_full_epochs(r->reproduction, g->name);
@@ -70,8 +70,8 @@ static status row(const results *r, const results *view, document *d, const char
     return STATUS_OK;
 }
 
-// The accuracy of a row less the published one, where both are of as many epochs. Of a published
-// range the point nearest to ours counts.
+// Adds the accuracy of a row minus the published one, if both have the same number of epochs. From
+// a published range, uses the point nearest to ours.
 static status add_difference(const results *r, const results *view, bars *b, const char *source,
                              const group *g) {
     const yaml_node *list = published_of(g->runs[0]);
@@ -98,11 +98,11 @@ static status difference_figure(const results *r, document *d, error *err) {
     status rc = STATUS_OK;
     bars b = {.id = "differences",
               .title = say(r, "Accuracy difference"),
-              .axis = say(r, "points, here less published"),
+              .axis = say(r, "points, here minus published"),
               .caption =
-                  say(r, "Test accuracy here less the published one, with the 95 % interval of "
-                         "ours; of a published range the nearest point. Only runs of the "
-                         "published number of epochs."),
+                  say(r, "Test accuracy measured here minus the published one, with the 95 % "
+                         "interval of ours; for a published range, the nearest point. Only runs "
+                         "with the published number of epochs."),
               .metric_count = 1,
               .reference = NAN,
               .err = err};
@@ -129,7 +129,7 @@ static void rows_head(const results *r, document *d, row_style style) {
     if (style.wide) document_cell(d, CELL_TEXT, "%s", say(r, "Model"));
 }
 
-// Of a study only what was published is a row.
+// A study's rows are only its published variants.
 static status study_rows(const results *r, document *d, const reproduced *one, row_style style,
                          error *err) {
     for (size_t i = 0; i < one->study_count; i++) {
@@ -167,19 +167,20 @@ static void lead(const results *r, document *d) {
         text_append(&set, changed->items[i]->kind == YAML_SCALAR ? changed->items[i]->text : "");
     }
     char runs[COUNT_TEXT], reports[COUNT_TEXT];
-    document_add(d, BLOCK_LEAD,
-                 say(r, "%s for the rows of %s. Published figures are those of other machines: "
-                        "they stand beside ours, and no speed-up is taken between them. What is "
-                        "compared is compared here, like for like."),
-                 say_count(r, (double)r->list.count, "%.9g run stands", "%.9g runs stand", runs),
-                 say_count(r, (double)r->reproduction->count, "%.9g published report",
-                           "%.9g published reports", reports));
+    document_add(
+        d, BLOCK_LEAD,
+        say(r, "%s the rows of %s. Published figures are from other machines: they are "
+               "shown next to ours, and no speed-up is computed between them. All "
+               "comparisons are between runs made here, like for like."),
+        say_count(r, (double)r->list.count, "%.9g run reproduces", "%.9g runs reproduce", runs),
+        say_count(r, (double)r->reproduction->count, "%.9g published report",
+                  "%.9g published reports", reports));
     if (changed)
         document_add(d, BLOCK_LEAD,
                      say(r, "SHORTENED OR CHANGED: every run was made with %s. Accuracies, losses "
-                            "and total times are not those of the experiments as they stand."),
+                            "and total times are not those of the unchanged experiments."),
                      text_string(&set));
-    tell_trust(r, d);
+    write_evidence(r, d);
     text_release(&set);
 }
 
@@ -191,10 +192,10 @@ status section_rows(const results *r, document *d, bool wide, error *err) {
     document_add(
         d, BLOCK_NOTE, "%s",
         say(r, "Epochs: \"2 of 25\" is a run of 2 epochs of an experiment of 25. Speed-up here: "
-               "against the run that it is compared with below, and only like for like. V fixes "
-               "the arithmetic: models with one hash are the same, bit for bit."));
+               "relative to the baseline named below, and only like for like. V fixes the "
+               "arithmetic: models with the same hash are the same, bit for bit."));
     document_add(d, BLOCK_NOTE, "%s",
-                 say(r, "s / epoch: median over epochs, without the first when there are more; "
+                 say(r, "s / epoch: median over epochs, without the first if there are several; "
                         "evaluation is not counted. V: virtual shards, which fix the arithmetic. "
                         "Model: first 12 digits of the content hash of model.st.zst."));
     note_executions(r, d);
@@ -205,7 +206,7 @@ out:
 // ---- One report ----
 
 static status compared_rows(const results *view, document *d, error *err) {
-    static const wording front[] = {"Experiment", "Against"};
+    static const wording front[] = {"Experiment", "Baseline"};
     if (!view->comparison_count) return STATUS_OK;
     document_add(d, BLOCK_HEADING, "%s", say(view, "Like for like"));
     head_comparison(view, d, front, 2);
@@ -219,10 +220,10 @@ static status compared_rows(const results *view, document *d, error *err) {
         else
             cells_uncompared(view, d, g);
     }
-    return section_speedups(view, d, say(view, "times as fast as what it is compared with"), err);
+    return section_speedups(view, d, say(view, "times as fast as its baseline"), err);
 }
 
-// A course of one epoch is a point.
+// A curve of one epoch is only a point.
 static bool has_course(const results *view) {
     for (size_t i = 0; i < view->list.count; i++)
         if (view->list.runs[i].epoch_count > 1) return true;
@@ -255,7 +256,7 @@ out:
     return rc;
 }
 
-// What is composed for some runs alone becomes a part of the page.
+// Moves a document composed for some of the runs into the page.
 static status move_part(document *d, document *part, const char *tag, status rc) {
     if (rc == STATUS_OK) document_move(d, part, tag);
     document_release(part);

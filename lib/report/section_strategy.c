@@ -1,4 +1,4 @@
-// Where DataParallel, pipelines and DistributedDataParallel lose their time.
+// The time lost by DataParallel, pipelines and DistributedDataParallel.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "report/sections.h"
 #include "results/execution.h"
 
-// What is shown, and what kind of execution each of its runs is.
+// The results shown, and the kind of execution of each run.
 typedef struct page {
     const results *r;
     document *d;
@@ -46,7 +46,7 @@ static size_t device_count(const run *one) {
     return list ? list->count : 0;
 }
 
-// "replica.0.busy".
+// Formats "replica.0.busy".
 static const char *device_metric(const page *p, size_t i, size_t device, const char *what,
                                  char metric[64]) {
     snprintf(metric, 64, "%s.%zu.%s", p->of[i] == EXECUTION_STAGES ? "stage" : "replica", device,
@@ -74,16 +74,16 @@ static void device_cells(const page *p, size_t i, size_t device, const char *con
                     device_metric(p, i, device, columns[k], metric));
 }
 
-// A paragraph; releases `told`.
-static void tell(const page *p, text *told) {
-    if (text_status(told) != STATUS_OK) p->d->rc = STATUS_FAILED;
-    document_add(p->d, BLOCK_PARAGRAPH, "%s", text_string(told));
-    text_release(told);
+// Adds a paragraph; releases `sentences`.
+static void add_paragraph(const page *p, text *sentences) {
+    if (text_status(sentences) != STATUS_OK) p->d->rc = STATUS_FAILED;
+    document_add(p->d, BLOCK_PARAGRAPH, "%s", text_string(sentences));
+    text_release(sentences);
 }
 
 // ---- DataParallel ----
 
-// The master against the others, of which there is at least one.
+// Compares the master with the other replicas, of which there is at least one.
 static void append_master(const page *p, text *out, size_t i) {
     const run *one = run_at(p, i);
     const size_t count = device_count(one);
@@ -95,8 +95,7 @@ static void append_master(const page *p, text *out, size_t i) {
         high = fmax(high, device_value(p, i, k, BUSY));
     }
     if (!isnan(alone))
-        text_format(out, say(p->r, " For %.1f %% of the step the master works alone."),
-                    100 * alone);
+        text_format(out, say(p->r, " Only the master works for %.1f %% of the step."), 100 * alone);
     if (count == 2)
         text_format(out, say(p->r, " The master is busy for %.1f %% of it, replica 1 for %.1f %%."),
                     master, 100 * low);
@@ -108,21 +107,21 @@ static void append_master(const page *p, text *out, size_t i) {
             master, 100 * low, 100 * high);
 }
 
-static void tell_replicas(const page *p, size_t i) {
+static void write_replicas(const page *p, size_t i) {
     char label[LABEL_TEXT];
     const double waiting = mean_value(p, i, WAITING);
     if (isnan(waiting)) return;
-    text told;
-    text_init(&told, p->d->err);
-    text_format(&told,
+    text sentences;
+    text_init(&sentences, p->d->err);
+    text_format(&sentences,
                 say(p->r, "%s: a replica spends %.1f %% of a step on copying and reducing and %.1f "
                           "%% on waiting."),
                 label_run(run_at(p, i), label), 100 * mean_value(p, i, COPYING), 100 * waiting);
-    if (device_count(run_at(p, i)) > 1) append_master(p, &told, i);
-    tell(p, &told);
+    if (device_count(run_at(p, i)) > 1) append_master(p, &sentences, i);
+    add_paragraph(p, &sentences);
 }
 
-// A row of the activities; EXECUTION_ACTIVITIES: their sum.
+// Writes a row of the activities; EXECUTION_ACTIVITIES: their sum.
 static void activity_row(const page *p, const char *name, int activity) {
     const bool sum = activity == EXECUTION_ACTIVITIES;
     char seconds[48] = "dp.sum", bytes[48] = "dp.bytes";
@@ -143,11 +142,11 @@ static void activity_table(const page *p, size_t shown) {
                                                         "scatter samples",
                                                         "forward",
                                                         "gather outputs",
-                                                        "loss, at the master",
+                                                        "loss, on the master",
                                                         "scatter their gradients",
                                                         "backward",
-                                                        "reduce gradients, at the master",
-                                                        "update, at the master"};
+                                                        "reduce gradients, on the master",
+                                                        "update, on the master"};
     char label[LABEL_TEXT];
     document_table(p->d, 1 + 3 * shown, "");
     document_cell(p->d, CELL_TEXT, "%s", say(p->r, "Phase"));
@@ -162,9 +161,9 @@ static void activity_table(const page *p, size_t shown) {
     activity_row(p, WORD("Sum"), EXECUTION_ACTIVITIES);
     document_add(p->d, BLOCK_NOTE, "%s",
                  say(p->r,
-                     "What a DataParallel step does, one after the other, once its batch is there: "
-                     "means over all steps of the run, the first epoch among them. Bytes are those "
-                     "that cross between the master and the other replicas."));
+                     "The activities of a DataParallel step, in order, after its batch is loaded: "
+                     "means over all steps of the run, including the first epoch. Bytes are those "
+                     "copied between the master and the other replicas."));
 }
 
 static void replica_table(const page *p) {
@@ -190,14 +189,14 @@ static void show_replicas(const page *p) {
     const size_t shown = count_shown(p, EXECUTION_REPLICAS);
     if (!shown) return;
     for (size_t i = 0; i < p->r->list.count; i++)
-        if (shows(p, i, EXECUTION_REPLICAS)) tell_replicas(p, i);
+        if (shows(p, i, EXECUTION_REPLICAS)) write_replicas(p, i);
     activity_table(p, shown);
     replica_table(p);
 }
 
 // ---- Pipelines ----
 
-// Stages of unlike work, if they differ by what is more than noise.
+// Reports stages with uneven work, if they differ by more than noise.
 static void append_uneven(const page *p, text *out, size_t i) {
     const double noise = 0.01;
     const yaml_node *list = execution_devices(run_at(p, i));
@@ -216,23 +215,23 @@ static void append_uneven(const page *p, text *out, size_t i) {
                     run_text(list->items[least], "last"), 100 * idlest);
 }
 
-static void tell_stages(const page *p, size_t i) {
+static void write_stages(const page *p, size_t i) {
     char label[LABEL_TEXT];
     const run *one = run_at(p, i);
     const size_t count = device_count(one);
     const double bubble = results_value(p->r, one->name, "bubble_measured");
     const double batches = results_value(p->r, one->name, "micro_batches");
     if (!count || isnan(bubble) || isnan(batches)) return;
-    text told;
-    text_init(&told, p->d->err);
-    text_format(&told,
-                say(p->r, "%s: a stage has nothing to do for %.1f %% of a step (the bubble). "
-                          "Filling and draining a pipeline of S = %zu stages with M = %.4g "
-                          "micro-batches would cost %.1f %%."),
+    text sentences;
+    text_init(&sentences, p->d->err);
+    text_format(&sentences,
+                say(p->r, "%s: a stage is idle for %.1f %% of a step (the bubble). Filling and "
+                          "draining a pipeline of S = %zu stages with M = %.4g micro-batches would "
+                          "cost %.1f %%."),
                 label_run(one, label), 100 * bubble, count, batches,
                 100 * results_value(p->r, one->name, "bubble_predicted"));
-    append_uneven(p, &told, i);
-    tell(p, &told);
+    append_uneven(p, &sentences, i);
+    add_paragraph(p, &sentences);
 }
 
 static void stage_table(const page *p) {
@@ -274,7 +273,7 @@ static void bubble_table(const page *p) {
 static void show_stages(const page *p) {
     if (!count_shown(p, EXECUTION_STAGES)) return;
     for (size_t i = 0; i < p->r->list.count; i++)
-        if (shows(p, i, EXECUTION_STAGES)) tell_stages(p, i);
+        if (shows(p, i, EXECUTION_STAGES)) write_stages(p, i);
     bubble_table(p);
     stage_table(p);
 }
@@ -285,35 +284,37 @@ static bool is_fast(const run *one) {
     return strcmp(one->reduce, "fast") == 0;
 }
 
-static void tell_ranks(const page *p, size_t i) {
+static void write_ranks(const page *p, size_t i) {
     char label[LABEL_TEXT];
     const run *one = run_at(p, i);
     const double vectors = results_value(p->r, one->name, "vectors_per_reduction");
-    text told;
-    text_init(&told, p->d->err);
+    text sentences;
+    text_init(&sentences, p->d->err);
     (void)label_run(one, label);
     if (is_fast(one))
-        text_format(&told, say(p->r, "%s: reduced by --reduce fast, one vector a rank: not exact."),
+        text_format(&sentences,
+                    say(p->r, "%s: reduced by --reduce fast, one vector per rank: not exact."),
                     label);
     else if (vectors > 1)
         text_format(
-            &told,
+            &sentences,
             say(p->r,
-                "%s: the shards of a rank are no whole subtree of the sum, so rank 0 brings %.4g "
-                "vectors to each reduction instead of one. That factor is the price of exactness."),
+                "%s: the shards of a rank are not a whole subtree of the sum, so rank 0 "
+                "contributes %.4g vectors per reduction instead of one. That factor is the price "
+                "of exactness."),
             label, vectors);
     else
-        text_format(&told,
+        text_format(&sentences,
                     say(p->r, "%s: the shards of a rank are a whole subtree of the sum, so it "
-                              "brings one vector to each reduction."),
+                              "contributes one vector per reduction."),
                     label);
-    text_format(&told,
+    text_format(&sentences,
                 say(p->r, " Exposed communication takes %.1f %% of a step, waiting %.1f %%; a rank "
                           "is busy for %.1f %% of it."),
                 100 * results_value(p->r, one->name, "exposed_comm"),
                 100 * results_value(p->r, one->name, "waiting"),
                 100 * results_value(p->r, one->name, "busy"));
-    tell(p, &told);
+    add_paragraph(p, &sentences);
 }
 
 static void show_ranks(const page *p) {
@@ -324,7 +325,7 @@ static void show_ranks(const page *p) {
     static const wording head[] = {"Run"};
     if (!count_shown(p, EXECUTION_RANKS)) return;
     for (size_t i = 0; i < p->r->list.count; i++)
-        if (shows(p, i, EXECUTION_RANKS)) tell_ranks(p, i);
+        if (shows(p, i, EXECUTION_RANKS)) write_ranks(p, i);
     document_table(p->d, 8, "");
     head_cells(p->r, p->d, head, 1);
     head_figures(p->r, p->d, columns, 7);
@@ -334,7 +335,7 @@ static void show_ranks(const page *p) {
         cell_run(p, i);
         cell_figure(p->r, p->d, one->name, columns[0]);
         if (is_fast(one))
-            cell_count(p->d, 1); // whatever exactness would take
+            cell_count(p->d, 1); // only the exact reduction sends more
         else
             cell_figure(p->r, p->d, one->name, columns[1]);
         cell_figures(p->r, p->d, one->name, columns + 2, 5);
@@ -343,7 +344,7 @@ static void show_ranks(const page *p) {
 
 // ---- The drawing ----
 
-// A run's name stands at its first bar alone.
+// A run's name is shown only at its first bar.
 static status add_bars(const page *p, size_t i, bars *b) {
     const run *one = run_at(p, i);
     char label[LABEL_TEXT], name[LABEL_TEXT + 32], prefix[64];
@@ -365,10 +366,10 @@ static status use_figure(const page *p, error *err) {
     const char *names[] = {say(p->r, "Busy"), say(p->r, "Communication"), say(p->r, "Waiting")};
     static const int colours[] = {PLOT_BUSY, PLOT_COMM, PLOT_WAIT};
     bars b = {.id = "use",
-              .title = say(p->r, "Where parallelism loses its time"),
+              .title = say(p->r, "Time lost to parallelism"),
               .axis = say(p->r, "% of a step"),
-              .caption = say(p->r, "What each replica (its number; 0 is the master), each stage, "
-                                   "and a rank on average does with its time in a step."),
+              .caption = say(p->r, "The time of a step by replica (its number; 0 is the master), "
+                                   "by stage, and for an average rank."),
               .metrics = uses,
               .names = names,
               .metric_count = USES,
@@ -385,20 +386,20 @@ out:
     return rc;
 }
 
-// ---- All of it ----
+// ---- The section ----
 
-// Why a run that had figures of its strategy shows none.
-static void tell_absent(const page *p, size_t i) {
+// Explains why a run with figures of its strategy shows none.
+static void write_absent(const page *p, size_t i) {
     const run *one = run_at(p, i);
     char why[512];
     if (p->of[i] == EXECUTION_PLAIN || execution_has_times(one)) return;
     snprintf(why, sizeof why, say(p->r, like_no_time(one)), one->name);
-    document_add(p->d, BLOCK_NOTE, say(p->r, "%s: not shown where its strategy loses time: %s."),
+    document_add(p->d, BLOCK_NOTE, say(p->r, "%s: the time lost to its strategy is not shown: %s."),
                  one->name, run_has_time(one) ? say(p->r, "the manifest has no phases") : why);
 }
 
 static status compose(const page *p, size_t shown, error *err) {
-    document_add(p->d, BLOCK_HEADING, "%s", say(p->r, "Where parallelism loses its time"));
+    document_add(p->d, BLOCK_HEADING, "%s", say(p->r, "Time lost to parallelism"));
     show_replicas(p);
     show_stages(p);
     show_ranks(p);
@@ -411,13 +412,13 @@ static status compose(const page *p, size_t shown, error *err) {
                 "Busy: the share of a step in which a device loads, computes or updates, that is 1 "
                 "- (copy + comm + wait) / wall time; mean over replicas, stages or ranks."));
         if (count_shown(p, EXECUTION_REPLICAS) + count_shown(p, EXECUTION_STAGES))
-            document_add(
-                p->d, BLOCK_NOTE, "%s",
-                say(p->r, "Replicas and stages have a row each: shares of the step once its batch "
-                          "is there, over all steps of the run. Communication: copies between "
-                          "devices, and the reduction."));
+            document_add(p->d, BLOCK_NOTE, "%s",
+                         say(p->r,
+                             "Replicas and stages have one row each: shares of the step after its "
+                             "batch is loaded, over all steps of the run. Communication: copies "
+                             "between devices, and the reduction."));
     }
-    for (size_t i = 0; i < p->r->list.count; i++) tell_absent(p, i);
+    for (size_t i = 0; i < p->r->list.count; i++) write_absent(p, i);
     return STATUS_OK;
 }
 

@@ -1,4 +1,4 @@
-// The variants of a study side by side, and what a study of loader workers says.
+// The variants of a study compared, and conclusions of a study of loader workers.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static bool of_loader(const results *r) {
 
 // ---- Names ----
 
-// A value as text: a collection as JSON.
+// Appends a value as text; a collection as JSON.
 static void append_value(text *out, const planned *one, const char *key) {
     const yaml_node *values = yaml_find(one->entry, "values");
     const yaml_node *value = values && values->kind == YAML_MAPPING ? yaml_find(values, key) : NULL;
@@ -46,7 +46,7 @@ static const char *key_name(const plan *p, size_t i) {
     return p->vary->items[i]->kind == YAML_SCALAR ? p->vary->items[i]->text : "";
 }
 
-// "loader_workers 4", "ddp, 8".
+// Appends "loader_workers 4", "ddp, 8".
 static void append_variant(const plan *p, text *out, const planned *one) {
     bool alone = p->vary->count == 1;
     if (alone) text_format(out, "%s ", key_name(p, 0));
@@ -71,7 +71,7 @@ static void ratio_cells(const results *r, document *d, const planned *one) {
     document_cell(d, CELL_TEXT, "%s", say(r, "baseline"));
 }
 
-// The first variant is what the others are compared with.
+// The others are compared with the first variant.
 static void efficiency_cell(const results *r, document *d, const planned *one) {
     if (one->compared)
         cell_figure(r, d, one->name, "efficiency");
@@ -113,7 +113,7 @@ static void study_row(const results *r, document *d, const planned *one, bool br
     document_cell(d, CELL_CODE, "%.*s", SHORT_HASH, g->runs[0]->model_content);
 }
 
-// A terminal has room for a part of it.
+// A terminal has room for only some of the columns.
 static void study_table(const results *r, document *d, bool brief, error *err) {
     static const wording front[] = {"s / epoch", "Times as fast", "95 % interval",
                                     "Verdict",   "Efficiency",    "Busy"},
@@ -142,7 +142,7 @@ static status study_figure(const results *r, document *d, const char *first, err
     bars b = {.id = "study",
               .title = say(r, "Times as fast"),
               .axis = axis,
-              .caption = say(r, "With 95 % intervals; the dashed line is no difference."),
+              .caption = say(r, "With 95 % intervals; the dashed line marks no difference."),
               .metrics = metric,
               .metric_count = 1,
               .scale = 1,
@@ -182,10 +182,10 @@ static void append_share(const results *r, text *out, const planned *one) {
     text_append(out, ")");
 }
 
-// "Loader bound: loader_workers 0, loader_workers 2."
-static void tell_bounds(const results *r, document *d) {
+// Writes "Loader bound: loader_workers 0, loader_workers 2."
+static void write_bounds(const results *r, document *d) {
     static const wording words[] = {"Loader bound", "Compute bound", "Undecided",
-                                    "No verdict, for want of times"};
+                                    "No verdict (no times)"};
     const plan *p = &r->plan;
     for (int b = 0; b < LOAD_BOUNDS; b++) {
         text variants;
@@ -201,7 +201,7 @@ static void tell_bounds(const results *r, document *d) {
     }
 }
 
-static void tell_range(const results *r, document *d) {
+static void write_range(const results *r, document *d) {
     const plan *p = &r->plan;
     const planned *least = NULL, *most = NULL;
     for (size_t i = 0; i < p->count; i++) {
@@ -216,14 +216,14 @@ static void tell_range(const results *r, document *d) {
     text_init(&high, d->err);
     append_share(r, &low, least);
     append_share(r, &high, most);
-    document_add(d, BLOCK_PARAGRAPH, say(r, "The load share of a step goes from %s to %s."),
+    document_add(d, BLOCK_PARAGRAPH, say(r, "The load share of a step ranges from %s to %s."),
                  text_string(&low), text_string(&high));
     text_release(&low);
     text_release(&high);
 }
 
-// The variant that is faster than the first one by most, if one surely is.
-static void tell_fastest(const results *r, document *d) {
+// Names the variant that is fastest relative to the first one, if one is certainly faster.
+static void write_fastest(const results *r, document *d) {
     const plan *p = &r->plan;
     const planned *best = NULL;
     for (size_t i = 1; i < p->count; i++) {
@@ -231,54 +231,54 @@ static void tell_fastest(const results *r, document *d) {
         if (!verdict_is_difference(&one->step.time) || one->step.speedup.value <= 1) continue;
         if (!best || one->step.speedup.value > best->step.speedup.value) best = one;
     }
-    text name, said, first;
+    text name, sentence, first;
     text_init(&name, d->err);
-    text_init(&said, d->err);
+    text_init(&sentence, d->err);
     text_init(&first, d->err);
     append_variant(p, &first, &p->items[0]);
     if (best) {
         append_variant(p, &name, best);
-        verdict_append_time(&said, &best->step, VERDICT_SENTENCE, r->options.language);
-        document_add(d, BLOCK_LEAD, say(r, "Fastest: %s; against %s: %s."), text_string(&name),
-                     text_string(&first), text_string(&said));
+        verdict_append_time(&sentence, &best->step, VERDICT_SENTENCE, r->options.language);
+        document_add(d, BLOCK_LEAD, say(r, "Fastest: %s; compared with %s: %s."),
+                     text_string(&name), text_string(&first), text_string(&sentence));
     } else {
-        document_add(d, BLOCK_LEAD, say(r, "No variant is surely faster than %s."),
+        document_add(d, BLOCK_LEAD, say(r, "No variant is significantly faster than %s."),
                      text_string(&first));
     }
     text_release(&name);
-    text_release(&said);
+    text_release(&sentence);
     text_release(&first);
 }
 
-// The shares behind what is loader bound and what is compute bound.
-static void tell_shares(const results *r, document *d) {
-    tell_range(r, d);
+// Writes the shares on which loader bound and compute bound are based.
+static void write_shares(const results *r, document *d) {
+    write_range(r, d);
     document_add(d, BLOCK_NOTE,
-                 say(r, "Load share: how much of a step's time the trainer waits for its batch, "
-                        "mean over executions of the median epoch. The range is the 95 %% interval "
-                        "of the mean, with fewer than %d executions from the least epoch to the "
-                        "largest. Loader bound: all of it lies above 50 %%; compute bound: below; "
-                        "else undecided."),
+                 say(r, "Load share: the share of a step's time spent waiting for the batch, mean "
+                        "over executions of the median epoch. The range is the 95 %% interval of "
+                        "the mean; with fewer than %d executions, it is from the lowest epoch to "
+                        "the highest. Loader bound: the whole range is above 50 %%; compute bound: "
+                        "below 50 %%; otherwise undecided."),
                  VERDICT_EXECUTIONS);
 }
 
-// ---- All of it ----
+// ---- The section ----
 
 status section_study(const results *r, document *d, bool draw, error *err) {
     status rc = STATUS_OK;
     text first;
     text_init(&first, err);
     append_variant(&r->plan, &first, &r->plan.items[0]);
-    tell_fastest(r, d);
-    if (of_loader(r)) tell_bounds(r, d);
-    tell_trust(r, d);
+    write_fastest(r, d);
+    if (of_loader(r)) write_bounds(r, d);
+    write_evidence(r, d);
     if (draw) TRY(study_figure(r, d, text_string(&first), err));
     study_table(r, d, !draw, err);
-    if (of_loader(r)) tell_shares(r, d);
+    if (of_loader(r)) write_shares(r, d);
     document_add(
         d, BLOCK_NOTE,
-        say(r, "Times as fast: as %s. Variants differ in nothing but what the study varies, so "
-               "their times stand side by side also where the work is not the same."),
+        say(r, "Times as fast: relative to %s. Variants differ only in the keys that the study "
+               "varies, so their times are compared even if the work differs."),
         text_string(&first));
     note_verdicts(r, d);
     if (varies(&r->plan, "world_size"))

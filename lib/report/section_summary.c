@@ -1,4 +1,4 @@
-// Every run in a table; repeats.
+// A table of all runs; repeats.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "report/sections.h"
 #include "results/machine_use.h"
 
-// The first run before this one with the same model.
+// Returns the first run before this one with the same model.
 static const run *find_twin(const results *r, const run *one) {
     for (size_t i = 0; i < r->list.count && *one->model_content; i++) {
         const run *other = &r->list.runs[i];
@@ -17,7 +17,7 @@ static const run *find_twin(const results *r, const run *one) {
     return NULL;
 }
 
-// The target that all runs have, so that it can stand in the head; else 0.
+// Returns the target shared by all runs, to be shown in the head; else 0.
 static double common_target(const results *r) {
     double target = run_target(&r->list.runs[0]);
     for (size_t i = 1; i < r->list.count; i++)
@@ -78,10 +78,10 @@ void note_executions(const results *r, document *d) {
             d, BLOCK_NOTE, "%s",
             say(r, "Some runs were executed several times, with the same model each time: their s "
                    "/ epoch and total are geometric means over the executions; single epochs and "
-                   "the parts of a step are those of the execution in the middle."));
+                   "the parts of a step are from the execution with the median time."));
 }
 
-// The worst of the executions of a run on a busy machine.
+// Returns the machine use of the most disturbed execution of a run.
 static machine_use find_busiest(const run *one) {
     machine_use worst = machine_use_of(run_execution(one, 0));
     for (size_t i = 1; i < run_execution_count(one); i++) {
@@ -96,17 +96,18 @@ static void note_busy(const results *r, document *d, const run *one) {
     if (!busy) return;
     const machine_use u = find_busiest(one);
     document_add(d, BLOCK_NOTE,
-                 say(r, "‡ Busy: during %zu of %zu executions of %s the machine did something else "
-                        "(up to %.1f of its %.0f cores; threads waited for %.0f %% of the time "
-                        "that they wanted), so the time is not that of the run alone."),
+                 say(r, "‡ Busy: during %zu of %zu executions of %s the machine was also doing "
+                        "other work (on up to %.1f of its %.0f cores; threads waited for %.0f %% "
+                        "of the time in which they were ready to run), so the time is not that of "
+                        "the run alone."),
                  busy, run_execution_count(one), one->name, u.others / u.wall, u.cores,
                  100 * u.waited / (u.waited + u.cpu));
 }
 
-// What must be said about times and evaluations of some runs, below the table.
+// Writes the notes on times and evaluations below the table.
 static void summary_notes(const results *r, document *d) {
     document_add(d, BLOCK_NOTE, "%s",
-                 say(r, "s / epoch: median over epochs, without the first when there are more; "
+                 say(r, "s / epoch: median over epochs, without the first if there are several; "
                         "evaluation is not counted. V: virtual shards, which fix the arithmetic. "
                         "Model: first 12 digits of the content hash of model.st.zst."));
     note_executions(r, d);
@@ -118,8 +119,10 @@ static void summary_notes(const results *r, document *d) {
         if (one->train && !run_has_time(one)) {
             snprintf(why, sizeof why, say(r, like_no_time(one)), one->name);
             document_add(d, BLOCK_NOTE,
-                         say(r, one->restarted ? "No times are shown where a run was restarted: %s."
-                                               : "No times are shown where a run was resumed: %s."),
+                         say(r, one->restarted ? "No times are shown for runs that were restarted: "
+                                                 "%s."
+                                               : "No times are shown for runs that were resumed: "
+                                                 "%s."),
                          why);
         }
         if (!one->train)
@@ -140,7 +143,7 @@ void section_summary(const results *r, document *d) {
 
 // ---- Repeats ----
 
-// The deviation belongs to the mean before it.
+// The deviation is of the mean in the preceding cell.
 static void deviation_cell(const results *r, document *d, const group *g, const char *metric,
                            const char *format, double scale) {
     const figure *f = results_group_figure(r, g, metric);
@@ -159,8 +162,9 @@ static void repeats_row(const results *r, document *d, const group *g) {
 }
 
 void section_repeats(const results *r, document *d) {
-    static const wording head[] = {"Experiment",    "Runs",      "Mean accuracy", "Deviation",
-                                   "95 % interval", "s / epoch", "Deviation"};
+    static const wording head[] = {"Experiment",         "Runs",          "Mean accuracy",
+                                   "Standard deviation", "95 % interval", "s / epoch",
+                                   "Standard deviation"};
     bool any = false;
     for (size_t i = 0; i < r->group_count; i++) {
         if (r->groups[i].count < 2) continue;

@@ -1,4 +1,4 @@
-// Where the time of a step goes.
+// The distribution of a step's time over its phases.
 #include <math.h>
 #include <stdio.h>
 
@@ -31,9 +31,9 @@ status section_time_figure(const results *r, document *d, error *err) {
               .title = say(r, "Time of a step"),
               .axis = say(r, "µs / sample"),
               .caption =
-                  say(r, "Where the time of a step goes, for each of its samples, so that batches "
-                         "of any size compare: mean over threads, ranks and steps, first epoch "
-                         "left out when there are more. Hatched: simulated."),
+                  say(r, "A step's time per sample, by phase, so that batches of any size can be "
+                         "compared: mean over threads, ranks and steps, without the first epoch if "
+                         "there are several. Hatched: simulated."),
               .metrics = metrics,
               .names = names,
               .metric_count = RUN_PHASES,
@@ -75,13 +75,13 @@ static void split_table(const results *r, document *d, size_t splits) {
     for (int row = 0; row < ROWS; row++) split_row(r, d, row);
 }
 
-// Does the split add up, or why is there none?
+// Notes whether the split adds up, or why there is none.
 static void split_note(const results *r, document *d, const run *one) {
     if (!one->train) return;
     if (!has_split(r, one)) {
         char why[512];
         snprintf(why, sizeof why, say(r, like_no_time(one)), one->name);
-        document_add(d, BLOCK_NOTE, say(r, "%s: no time split: %s."), one->name,
+        document_add(d, BLOCK_NOTE, say(r, "%s: no breakdown of its time: %s."), one->name,
                      run_has_time(one) ? say(r, "the manifest has no phases") : why);
         return;
     }

@@ -1,4 +1,4 @@
-// What somebody wrote in a small part of Markdown, as blocks of a document.
+// Parses a small subset of Markdown into blocks of a document.
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,29 +13,29 @@ typedef struct mark {
     span_style style;
 } mark;
 
-// The longest first.
+// Longest first.
 static const mark marks[] = {{"`", SPAN_CODE},
                              {"**", SPAN_STRONG},
                              {"__", SPAN_STRONG},
                              {"*", SPAN_EMPHASIS},
                              {"_", SPAN_EMPHASIS}};
 
-// Text between two marks is no longer than this: a file of marks that nothing closes takes no
-// time that grows with the square of its length.
+// The longest text between two marks. Without a limit, a file of unclosed marks would take
+// quadratic time.
 enum { MARKED_MAX = 2048 };
 
 static bool is_blank(char c) {
     return c == ' ' || c == '\n' || c == 0;
 }
 
-// Does `sign` close at `at`, after its text? An underscore inside of a word is one of the word.
+// Does `sign` close at `at`, after its text? An underscore inside a word does not.
 static bool closes(const char *at, const char *sign) {
     const size_t length = strlen(sign);
     if (strncmp(at, sign, length) != 0 || is_blank(at[-1])) return false;
     return *sign != '_' || !isalnum((unsigned char)at[length]);
 }
 
-// The mark that opens at `at` and is closed; *end is where it closes. NULL where there is none.
+// Finds the mark that opens at `at` and is closed; *end is its end. NULL if there is none.
 static const mark *find_mark(const char *all, const char *at, const char **end) {
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
         const char *sign = marks[i].sign, *inside = at + strlen(sign);
@@ -96,7 +96,7 @@ static void begin(open_block *o, block_kind kind, int number) {
     o->number = number;
 }
 
-// A line goes on after a blank, but not between characters that are written without.
+// Joins lines with a blank, except between wide characters, which are written without blanks.
 static void add_line(open_block *o, const char *line, size_t length) {
     const char *before = text_string(&o->text);
     if (o->kind == BLOCK_CODE) {
@@ -110,7 +110,7 @@ static void add_line(open_block *o, const char *line, size_t length) {
     text_bytes(&o->text, line, length);
 }
 
-// The length of "- ", "* ", "12. "; 0 where the line begins no item. *number: as for a block.
+// Returns the length of "- ", "* ", "12. "; 0 if the line begins no item. *number: see block.
 static size_t item_sign(const char *line, int *number) {
     size_t digits = strspn(line, "0123456789");
     *number = 0;
@@ -142,7 +142,7 @@ static void read_line(open_block *o, const char *line, size_t length) {
     }
 }
 
-// "```", "```python", also inside of a list; "```x``` y" is text.
+// "```", "```python", also inside a list; "```x``` y" is text.
 static bool is_fence(const char *line, size_t length) {
     const size_t blank = strspn(line, " \t");
     if (strncmp(line + blank, "```", 3) != 0) return false;

@@ -1,4 +1,4 @@
-// --check: figures against the bands that are expected of them.
+// --check: compares figures with their expected bands.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,12 +14,12 @@ typedef struct band {
 } band;
 
 typedef struct tally {
-    text *out;       // a line a check; NULL where `list` is given
-    yaml_node *list; // or a mapping a check
+    text *out;       // one line per check; NULL if `list` is given
+    yaml_node *list; // or one mapping per check
     status rc;       // of filling `list`
     error *err;
     int checked, outside;
-    char first[256]; // what is outside, for the message
+    char first[256]; // the first figure outside its band, for the message
 } tally;
 
 static status read_band(const yaml_node *bands, size_t at, band *b, error *err) {
@@ -59,7 +59,7 @@ static void list_value(tally *t, const char *name, const band *b, double value) 
     if (t->rc == STATUS_OK) t->rc = append_value(t, name, b, value);
 }
 
-// `note` is what must be known of the value: a verdict, SIMULATED. "" without.
+// `note` qualifies the value: a verdict, SIMULATED; "" if there is none.
 static void check_value(tally *t, const char *name, const band *b, double value, const char *note) {
     const bool inside = value >= b->low && value <= b->high;
     const char *gap = *note ? ": " : "";
@@ -67,7 +67,7 @@ static void check_value(tally *t, const char *name, const band *b, double value,
     if (t->list)
         list_value(t, name, b, value);
     else if (isnan(value))
-        text_format(t->out, "unknown  %s.%s: no value to hold against [%g, %g]%s%s\n", name,
+        text_format(t->out, "unknown  %s.%s: no value to compare with [%g, %g]%s%s\n", name,
                     b->metric, b->low, b->high, gap, note);
     else
         text_format(t->out, "%-8s %s.%s = %.6g, expected [%g, %g]%s%s\n",
@@ -77,7 +77,7 @@ static void check_value(tally *t, const char *name, const band *b, double value,
     if (!t->outside++) snprintf(t->first, sizeof t->first, "%s.%s", name, b->metric);
 }
 
-// Does any run have that metric? A misspelt one must not pass for a missing value.
+// Does any run have that metric? A misspelt name must not pass as a missing value.
 static bool metric_exists(const results *r, const char *metric) {
     for (size_t i = 0; i < r->figures.count; i++)
         if (strcmp(r->figures.items[i].metric, metric) == 0) return true;

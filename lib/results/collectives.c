@@ -12,7 +12,7 @@ static status read_number(const yaml_node *item, const char *key, double *value,
     if (!node) return yaml_error(item, err, "'%s' is missing", key);
     status rc = yaml_number(node, key, value, err);
     if (rc == STATUS_OK && !(*value >= 0))
-        return yaml_error(node, err, "'%s': expected a number from 0 on", key);
+        return yaml_error(node, err, "'%s': expected a number of at least 0", key);
     return rc;
 }
 
@@ -47,7 +47,7 @@ static status read_items(collectives *c, error *err) {
     return STATUS_OK;
 }
 
-// "cuda:0, cuda:1" of what parameters.devices lists; nothing of a cpu.
+// Lists parameters.devices as "cuda:0, cuda:1"; leaves NULL for a CPU.
 static status read_devices(collectives *c, error *err) {
     const yaml_node *list = yaml_get(c->root, "parameters.devices");
     for (size_t i = 0; list && list->kind == YAML_SEQUENCE && i < list->count; i++) {

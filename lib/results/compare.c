@@ -11,12 +11,12 @@
 
 // ---- Times ----
 
-// The executions of one side that count, in the order in which they were made.
+// The executions of one side that count, in the order of their starts.
 typedef struct side {
     const run **executions;
-    size_t count, busy;             // how many of them on a busy machine
-    size_t set_aside;               // of those that do not count: on a busy machine
-    double *seconds, *logs, *total; // of each: an epoch, its logarithm, all
+    size_t count, busy;             // number of these on a busy machine
+    size_t excluded_busy;           // executions that do not count: on a busy machine
+    double *seconds, *logs, *total; // of each: per epoch, its logarithm, in total
     interval epochs;                // fastest and slowest
 } side;
 
@@ -27,7 +27,7 @@ static void release_side(side *s) {
     free(s->total);
 }
 
-// ISO 8601 in UTC: compares as a text.
+// ISO 8601 in UTC: sorts as text.
 static const char *start_of(const run *r) {
     return run_text(r->train, "run.start");
 }
@@ -37,7 +37,7 @@ static bool is_busy(const run *r) {
     return machine_use_is_busy(&u);
 }
 
-// Those without times count nowhere; those of a busy machine where there are too few without them.
+// Drops executions without times, and those on a busy machine if enough others remain.
 static void choose_executions(side *s, size_t all) {
     size_t quiet = 0;
     for (size_t i = 0; i < all; i++) {
@@ -48,13 +48,13 @@ static void choose_executions(side *s, size_t all) {
     }
     s->busy = s->count - quiet;
     if (!s->busy || quiet < VERDICT_EXECUTIONS) return;
-    s->set_aside = s->busy;
+    s->excluded_busy = s->busy;
     s->count = s->busy = 0;
     for (size_t i = 0; s->count < quiet; i++)
         if (!is_busy(s->executions[i])) s->executions[s->count++] = s->executions[i];
 }
 
-// Equal starts keep their order.
+// A stable sort.
 static void sort_by_start(side *s) {
     for (size_t i = 1; i < s->count; i++) {
         const run *moved = s->executions[i];
@@ -91,8 +91,8 @@ static status read_side(const group *g, side *s, error *err) {
     return STATUS_OK;
 }
 
-// The mean place of the executions of `a` among those of both sides, in order of their starts;
-// equal starts share their places.
+// The mean position of the executions of `a` among those of both sides, in order of their starts;
+// equal starts share their positions.
 static double mean_place(const side *a, const side *b) {
     double sum = 0;
     for (size_t i = 0; i < a->count; i++) {
@@ -106,27 +106,28 @@ static double mean_place(const side *a, const side *b) {
     return sum / (double)a->count;
 }
 
-// In turns A B A B the mean places differ by one, and by less than two where one side lacks an
-// execution of a round. Where they differ by more, a machine that grows slower by and by slows one
-// side more than the other. A round is over, on both sides, when the next one begins.
-static turns find_turns(const side *a, const side *b) {
+// Interleaved as A B A B, the mean positions differ by one, and by less than two if one side lacks
+// an execution of a round. If they differ by more, a machine that gradually slows down slows one
+// side more than the other. A round is over, on both sides, before the next one begins.
+static execution_order find_order(const side *a, const side *b) {
     if (!a->count || !b->count || fabs(mean_place(a, b) - mean_place(b, a)) > 2 + 1e-9)
-        return TURNS_APART;
-    if (a->count != b->count) return TURNS_MIXED;
+        return ORDER_SEQUENTIAL;
+    if (a->count != b->count) return ORDER_MIXED;
     for (size_t i = 1; i < a->count; i++)
         if (strcmp(start_of(a->executions[i - 1]), start_of(b->executions[i])) > 0 ||
             strcmp(start_of(b->executions[i - 1]), start_of(a->executions[i])) > 0)
-            return TURNS_MIXED;
-    return TURNS_ROUNDS;
+            return ORDER_MIXED;
+    return ORDER_ROUNDS;
 }
 
-static estimate difference_of(const double *a, size_t na, const double *b, size_t nb, turns order) {
+static estimate difference_of(const double *a, size_t na, const double *b, size_t nb,
+                              execution_order order) {
     verdict_test test;
     const mean_estimate m = verdict_difference(a, na, b, nb, order, &test);
     return (estimate){m.value, statistics_interval(&m, 0.95)};
 }
 
-// An interval takes as many executions as a verdict.
+// An interval needs as many executions as a verdict.
 static void blank_intervals(comparison *c) {
     c->speedup.range = c->seconds.range = c->total.range = (interval){NAN, NAN};
 }
@@ -136,16 +137,16 @@ static status compare_times(comparison *c, error *err) {
     status rc;
     TRY(read_side(c->subject, &of, err));
     TRY(read_side(c->baseline, &against, err));
-    const turns order = find_turns(&of, &against);
+    const execution_order order = find_order(&of, &against);
     const timed_side subject = {of.logs, of.count, of.busy},
                      baseline = {against.logs, against.count, against.busy};
     c->time = verdict_on_time(&subject, &baseline, order, c->simulated, &c->speedup);
-    c->set_aside = of.set_aside + against.set_aside;
+    c->excluded_busy = of.excluded_busy + against.excluded_busy;
     c->seconds = difference_of(of.seconds, of.count, against.seconds, against.count, order);
     c->total = difference_of(of.total, of.count, against.total, against.count, order);
-    if (c->time.lack != LACK_EXECUTIONS) goto out;
+    if (c->time.missing != MISSING_EXECUTIONS) goto out;
     blank_intervals(c);
-    // One epoch of each side has no spread.
+    // With one epoch per side there is no spread.
     if (of.epochs.low < of.epochs.high || against.epochs.low < against.epochs.high)
         c->spread =
             (interval){against.epochs.low / of.epochs.high, against.epochs.high / of.epochs.low};
@@ -155,7 +156,7 @@ out:
     return rc;
 }
 
-// The simulated run of the most ranks.
+// Finds the simulated run with the most ranks.
 static void find_crowded(const group *g, comparison *c) {
     for (size_t i = 0; i < g->count; i++) {
         const run *r = g->runs[i];
@@ -164,7 +165,7 @@ static void find_crowded(const group *g, comparison *c) {
     c->simulated = c->crowded != NULL;
 }
 
-// Every run of one side with every run of the other, until there is a reason against it.
+// Compares every run of one side with every run of the other, until a reason is found.
 static status find_reasons(comparison *c, const varied_keys *varied, language l, error *err) {
     const run *a = NULL, *b = NULL;
     status rc = STATUS_OK;
@@ -194,7 +195,7 @@ static status check_predictions(const run *r, const predictions *p, error *err) 
                              err);
 }
 
-// Predictions about other samples leave it untested.
+// Leaves the difference untested if the predictions are about other samples.
 static status test_samples(const run *a, const run *b, comparison *c, estimate *difference,
                            error *err) {
     predictions of_a = {0}, of_b = {0};
@@ -212,7 +213,7 @@ out:
     return rc;
 }
 
-// Has every run of `a` its model in `b`, from the same seed?
+// Does every run of `a` have a run in `b` with the same seed and the same model?
 static bool has_models(const group *a, const group *b) {
     for (size_t i = 0; i < a->count; i++) {
         const run *one = a->runs[i];
@@ -229,7 +230,7 @@ static bool has_models(const group *a, const group *b) {
     return true;
 }
 
-// Seeds with an accuracy on both sides, each once: a run that was timed again is no other seed.
+// Seeds with an accuracy on both sides, each once: timing a run again adds no seed.
 typedef struct seed_pairs {
     double *subject, *baseline; // accuracies
     size_t count;
@@ -262,7 +263,7 @@ static status mean_difference(const comparison *c, double *difference, error *er
 static status test_accuracy(comparison *c, const seed_pairs *p, error *err) {
     estimate difference = {NAN, {NAN, NAN}};
     status rc = STATUS_OK;
-    // Two seeds are too few for a verdict, but the first of them does not stand for both.
+    // Two seeds are too few for a verdict, but the first must not stand for both.
     if (p->count > 1) {
         const int64_t samples =
             p->left->test_samples > 0 ? p->left->test_samples : p->right->test_samples;
@@ -283,11 +284,11 @@ static status compare_accuracy(comparison *c, error *err) {
     seed_pairs p = {0};
     status rc = STATUS_OK;
     c->identical = has_models(c->subject, c->baseline) && has_models(c->baseline, c->subject);
-    c->accuracy = verdict_none(LACK_TEST_DATA);
+    c->accuracy = verdict_none(MISSING_TEST_DATA);
     if (!*data || strcmp(data, origin_test_data(c->baseline->runs[0])) != 0) goto out;
     TRY(find_pairs(c->subject, c->baseline, &p, err));
     if (!c->identical) {
-        c->accuracy = verdict_none(LACK_SEEDS);
+        c->accuracy = verdict_none(MISSING_SEEDS);
         TRY(test_accuracy(c, &p, err));
     } else {
         c->accuracy = verdict_identical();
@@ -300,7 +301,7 @@ out:
     return rc;
 }
 
-// ---- All of it ----
+// ---- Both ----
 
 status compare(const group *subject, const group *baseline, const varied_keys *varied, language l,
                comparison *c, error *err) {
@@ -308,7 +309,7 @@ status compare(const group *subject, const group *baseline, const varied_keys *v
     status rc = STATUS_OK;
     *c = (comparison){.subject = subject,
                       .baseline = baseline,
-                      .time = verdict_none(LACK_LIKENESS),
+                      .time = verdict_none(MISSING_LIKE_FOR_LIKE),
                       .speedup = none,
                       .seconds = none,
                       .total = none,

@@ -1,9 +1,9 @@
-// compare.h - two experiments side by side: how many times as fast, how much more accurate, and
-// the verdict on both (verdict.h).
+// compare.h - compares two experiments: relative speed, difference in accuracy, and the verdict on
+// both (verdict.h).
 //
-// Times are compared only like for like (like_for_like.h), whoever asks: a comparison with a
-// baseline, a step of a ladder, a variant of a study, a row of a reproduction. Within a plan, what
-// it varies may differ.
+// Times are compared only like for like (like_for_like.h), in every use: a comparison with a
+// baseline, a step of a ladder, a variant of a study, a row of a reproduction. Within a plan, the
+// keys that it varies may differ.
 #ifndef LOCKSTEP_RESULTS_COMPARE_H
 #define LOCKSTEP_RESULTS_COMPARE_H
 
@@ -19,31 +19,31 @@
 
 typedef struct comparison {
     const group *subject, *baseline;
-    // Why times are not compared, in the language of the page and for files; NULL when they are.
+    // Why times are not compared, in the report's language and for files; NULL if they are.
     char *reasons, *reasons_english;
     verdict time, accuracy;
-    estimate speedup;           // seconds an epoch: baseline / subject
-    estimate seconds;           // an epoch: subject - baseline
-    estimate total;             // of all: subject - baseline
-    size_t set_aside;           // executions on a busy machine that do not count
-    interval spread;            // without an interval of `speedup`: from slowest to fastest epochs
+    estimate speedup;           // seconds per epoch: baseline / subject
+    estimate seconds;           // per epoch: subject - baseline
+    estimate total;             // of the whole training: subject - baseline
+    size_t excluded_busy;       // executions on a busy machine, which do not count
+    interval spread;            // if `speedup` has no interval: from slowest to fastest epochs
     bool simulated;             // one of the times is
-    const run *crowded;         // the simulated run of the most ranks; NULL without
-    char *arithmetic;           // in what the arithmetic differed; NULL when it was the same
-    bool identical;             // the same seeds, and the same model bits from each
-    double accuracy_difference; // of means: subject - baseline, a fraction; NAN when not comparable
-    interval accuracy_range;    // 95 %: over the pairs of the test
+    const run *crowded;         // the simulated run with the most ranks; NULL if there is none
+    char *arithmetic;           // how the arithmetic differed; NULL if it was the same
+    bool identical;             // the same seeds, and from each the same model, bit for bit
+    double accuracy_difference; // of means: subject - baseline, a fraction; NAN if not comparable
+    interval accuracy_range;    // 95 %, over the pairs of the test
 } comparison;
 
-// `varied` may be NULL; nothing of it is kept.
+// `varied` may be NULL; it is not kept.
 status compare(const group *subject, const group *baseline, const varied_keys *varied, language l,
                comparison *c, error *err) MUST_CHECK;
 void comparison_release(comparison *c);
 
-// Corrects the verdicts of comparisons that stand together, on time and on accuracy each
+// Corrects the verdicts of comparisons that are shown together, time and accuracy separately
 // (verdict_correct).
 status compare_together(comparison *const *family, size_t count, error *err) MUST_CHECK;
-// The same of the comparisons of one table.
+// The same for the comparisons of one table.
 status compare_table(comparison *table, size_t count, error *err) MUST_CHECK;
 
 #endif

@@ -1,4 +1,4 @@
-// report.csv: the figures, one a line.
+// report.csv: one figure per line.
 #include <math.h>
 
 #include "base/csv.h"

@@ -6,7 +6,7 @@
 
 static const struct {
     const char *name;
-    bool alone; // the master does it, and the other replicas wait
+    bool alone; // only the master does it; the other replicas wait
 } activities[EXECUTION_ACTIVITIES] = {
     {"broadcast", false}, {"scatter", false}, {"forward", false},
     {"gather", false},    {"loss", true},     {"scatter_gradient", true},
@@ -17,7 +17,7 @@ const char *execution_activity(int activity) {
     return activities[activity].name;
 }
 
-// ---- What kind it is ----
+// ---- The kind ----
 
 static const yaml_node *last_segment(const run *r) {
     int segments;
@@ -45,9 +45,9 @@ bool execution_has_times(const run *r) {
     return r->train && run_has_time(r) && !isnan(run_time_split(r).sum);
 }
 
-// ---- What follows from it ----
+// ---- Derived figures ----
 
-// Numbers that are none are refused where each is a figure of its own (metrics.h).
+// NAN for values that are not numbers: metrics.h refuses those whose values are figures.
 static double number_of(const run *r, const char *list, const char *name) {
     char path[96];
     double value = NAN;
@@ -91,5 +91,5 @@ double execution_copying(const run *r, const char *list, size_t device) {
     const double busy = number_of(r, list, name);
     snprintf(name, sizeof name, "%zu.waiting", device);
     const double copying = 1 - busy - number_of(r, list, name);
-    return fabs(copying) < 1e-9 ? 0 : copying; // two roundings away from nothing
+    return fabs(copying) < 1e-9 ? 0 : copying; // rounding errors of zero
 }

@@ -32,7 +32,7 @@ static bool is_called(const figure *f, const char *owner, const char *metric) {
            strcmp(f->id + length + 1, metric) == 0;
 }
 
-// The slot of OWNER.METRIC, or of the id OWNER where METRIC is ""; a free one when it is not there.
+// The slot of OWNER.METRIC, or of the id OWNER if METRIC is ""; a free one if there is none.
 static size_t find_slot(const figure_list *list, const char *owner, const char *metric) {
     size_t at = (size_t)(hash_id(owner, metric) % list->slot_count);
     while (list->slots[at] && !is_called(&list->items[list->slots[at] - 1], owner, metric))
@@ -40,7 +40,7 @@ static size_t find_slot(const figure_list *list, const char *owner, const char *
     return at;
 }
 
-// Of equal ids the first one counts.
+// The first of equal ids counts.
 static void index_figure(figure_list *list, size_t place) {
     const size_t slot = find_slot(list, list->items[place].id, "");
     if (!list->slots[slot]) list->slots[slot] = place + 1;
@@ -75,7 +75,7 @@ const figure *figures_of_repeats(const figure_list *list, const group *g, const 
     return figures_of(list, g->runs[0]->name, metric);
 }
 
-// Adds a figure called OWNER.METRIC. Takes `f.source` over; copies the other strings.
+// Adds a figure called OWNER.METRIC. Takes ownership of `f.source`; copies the other strings.
 static status add(figure_list *list, figure f, const char *metric, const char *note, error *err) {
     void *items = list->items;
     status rc = memory_grow(&items, &list->capacity, list->count + 1, sizeof *list->items, err);
@@ -89,7 +89,7 @@ static status add(figure_list *list, figure f, const char *metric, const char *n
     f.note = memory_string(note, err);
     if (!f.source) f.source = memory_string("", err);
     if (f.id) f.metric = f.id + strlen(f.owner) + 1;
-    list->items[list->count++] = f; // also when it is not whole: the list frees it
+    list->items[list->count++] = f; // also if an allocation failed: the list frees it
     if (!f.id || !f.note || !f.source) return STATUS_FAILED;
     index_figure(list, list->count - 1);
     return STATUS_OK;
@@ -115,13 +115,13 @@ const char *figures_nearest(const figure_list *list, const char *id, error *err)
     return nearest;
 }
 
-// ---- Of a run ----
+// ---- Figures of one run ----
 
 static bool is_target(const metric_row *m) {
     return strcmp(m->name, "seconds_to_target") == 0;
 }
 
-// What must be said beside a time: why there is none, or that it is simulated.
+// The note on a time: why there is none, or that it is simulated.
 static void time_note(const run *r, const metric_row *m, char note[64]) {
     *note = 0;
     if (!metric_is_time(m)) return;
@@ -135,7 +135,7 @@ static void time_note(const run *r, const metric_row *m, char note[64]) {
         snprintf(note, 64, "BUSY");
 }
 
-// Has this run such a number? Without a value it is listed only where a time is withheld.
+// Is the figure listed for this run? Without a value it is listed only if a time is withheld.
 static bool is_listed(const metric_row *m, const run *r, double value) {
     if (m->kind == METRIC_USE && !execution_has_times(r)) return false;
     if (is_target(m)) return run_target(r) > 0 && r->epoch_count;
@@ -172,7 +172,7 @@ out:
     return rc;
 }
 
-// The rows from `first` on that have the same members, member by member. Returns the row after.
+// Adds the rows from `*at` on that have the same members, member by member. Moves `*at` past them.
 static status add_family(figure_list *list, const run *r, const metric_row *rows, size_t *at,
                          size_t end, error *err) {
     const size_t first = *at;
@@ -196,7 +196,7 @@ status figures_of_run(figure_list *list, const run *r, error *err) {
     return rc;
 }
 
-// ---- Of several runs ----
+// ---- Figures of several runs ----
 
 static status add_mean(figure_list *list, const group *g, const metric_row *m, size_t member,
                        error *err) {
@@ -244,7 +244,7 @@ out:
     return rc;
 }
 
-// All rows of that kind.
+// Adds all rows of that kind.
 static status add_joint(figure_list *list, const joint_subject *s, error *err) {
     size_t rows;
     const joint_metric *table = joint_metrics_table(&rows);
@@ -271,7 +271,7 @@ static status add_joint(figure_list *list, const joint_subject *s, error *err) {
     return rc;
 }
 
-// With its verdicts in words, as notes.
+// Adds the figures of a comparison, with its verdicts in words as notes.
 static status add_compared(figure_list *list, const char *owner, joint_of of, const comparison *c,
                            error *err) {
     text time, accuracy;
@@ -352,7 +352,7 @@ status figures_of_prediction(figure_list *list, const prediction *p, const colle
     status rc = add_joint(list, &s, err);
     s.of = JOINT_PROJECTION;
     s.simulated = p->cost && p->cost->simulated;
-    s.note = "projection to a device for each rank";
+    s.note = "projection to one device per rank";
     if (rc == STATUS_OK && p->projects) rc = add_joint(list, &s, err);
     free(source);
     return rc;

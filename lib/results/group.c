@@ -8,8 +8,8 @@
 #include "results/like_for_like.h"
 #include "results/machine_use.h"
 
-// Parameters that repeats may differ in: the seed, and what changes no bit. The name that counts is
-// the experiment's: a plan may have given it.
+// Parameters that repeats may differ in: the seed, and those that change no bit. The name compared
+// is the experiment's, as a plan may rename it.
 static bool may_differ(const char *key) {
     static const char *const keys[] = {"name",  "seed",      "repeats",
                                        "title", "published", "target_accuracy"};
@@ -78,7 +78,7 @@ void groups_free(group *groups, size_t count) {
     free(groups);
 }
 
-// Two runs of one seed end in the same model: they say nothing twice about the accuracy.
+// Runs with the same seed end in the same model, so only the first adds an accuracy.
 static bool is_first_of_seed(const group *g, size_t at) {
     for (size_t i = 0; i < at; i++)
         if (g->runs[i]->seed == g->runs[at]->seed) return false;
@@ -109,7 +109,7 @@ bool group_is_busy(const group *g) {
     return false;
 }
 
-// The runs that a mean of the metric is taken over; free() them.
+// Finds the runs that a mean of the metric is taken over; free() them.
 static status find_observations(const group *g, const metric_row *m, const run ***runs,
                                 size_t *count, error *err) {
     if (m->kind == METRIC_POOLED) return group_executions(g, runs, count, err);

@@ -12,22 +12,21 @@
 
 // Runs that differ in nothing but the seed: repeats of one experiment, executed alike.
 typedef struct group {
-    const char *name; // of the experiment where no other group has it, else of the first run
+    const char *name; // of the experiment if no other group has it, else of the first run
     const run **runs;
     size_t count;
 } group;
 
-// Groups in the order of their first runs. Free with groups_free.
+// Returns groups in the order of their first runs. Free with groups_free.
 status groups_make(const run_list *list, group **groups, size_t *count, error *err) MUST_CHECK;
 void groups_free(group *groups, size_t count);
 
-// The executions of all runs of the group whose times count: what times are compared by. free()
-// them.
+// Returns the executions of all runs of the group whose times count. free() them.
 status group_executions(const group *g, const run ***executions, size_t *count,
                         error *err) MUST_CHECK;
 
 // The mean of a metric over the runs of a group, with the sample deviation and the 95 % interval
-// (Student's t); NAN where a run lacks the value or there are too few. Of what runs learn every
+// (Student's t); NAN if a run lacks the value or there are too few runs. For training results each
 // seed counts once; pooled times are geometric means over the executions of all runs.
 typedef struct group_statistic {
     double mean, deviation;
@@ -35,7 +34,7 @@ typedef struct group_statistic {
 } group_statistic;
 status group_mean(const group *g, const metric_row *m, size_t member, group_statistic *s,
                   error *err) MUST_CHECK;
-// Is one of the times simulated, or of a busy machine?
+// Is one of the times simulated, or from a busy machine?
 bool group_is_simulated(const group *g);
 bool group_is_busy(const group *g);
 

@@ -13,7 +13,7 @@ ESTIMATE(total, s->compared->total)
 ESTIMATE(accuracy, ((estimate){s->compared->accuracy_difference, s->compared->accuracy_range}))
 ESTIMATE(share, s->share)
 
-// How much of the ideal speed-up came: of the baseline's, by its ranks.
+// The share of the ideal speed-up over the baseline that was reached; the ratio of ranks is ideal.
 static estimate efficiency(const joint_subject *s) {
     const double ideal =
         (double)s->runs->runs[0]->world_size / (double)s->against->runs[0]->world_size;
@@ -21,7 +21,7 @@ static estimate efficiency(const joint_subject *s) {
     return (estimate){e->value / ideal, {e->range.low / ideal, e->range.high / ideal}};
 }
 
-// Of this machine, with a reason instead where there is no prediction; and of more devices.
+// Predictions for this machine, and for more devices. NAN if there is a reason against them.
 #define PREDICTED(name, expression) \
     ESTIMATE(name, ((estimate){s->predicted->reason ? NAN : (expression), {NAN, NAN}}))
 #define PARTS(name, parts)                                             \
@@ -74,7 +74,7 @@ static const joint_metric table[] = {
      JOINT_PREDICTION, EPOCH, .value = predicted_communication},
     {{"predicted_seconds_per_epoch", "s", WORD("Predicted s / epoch"), SECONDS, .kind = METRIC_JOINT},
      JOINT_PREDICTION, EPOCH, .value = predicted_epoch, .always = true},
-    {{"prediction_error", "fraction", WORD("Error of the prediction"), {"%+.1f", 100, " %"},
+    {{"prediction_error", "fraction", WORD("Prediction error"), {"%+.1f", 100, " %"},
       .kind = METRIC_JOINT}, JOINT_PREDICTION, EPOCH, .value = prediction_error, .always = true},
     {{"projected_load_seconds", "s", WORD("Load, s"), PART, .kind = METRIC_JOINT}, JOINT_PROJECTION, EPOCH,
      .value = projected_load},
@@ -86,7 +86,7 @@ static const joint_metric table[] = {
      JOINT_PROJECTION, EPOCH, .value = projected_communication},
     {{"projected_seconds_per_epoch", "s", WORD("Projected s / epoch"), SECONDS, .kind = METRIC_JOINT},
      JOINT_PROJECTION, EPOCH, .value = projected_seconds, .always = true},
-    {{"projected_ratio", "x", WORD("Projected times as fast as"), TIMES, .kind = METRIC_JOINT},
+    {{"projected_ratio", "x", WORD("Projected speed-up over"), TIMES, .kind = METRIC_JOINT},
      JOINT_PROJECTION, EPOCH, .value = projected_ratio, .always = true},
 };
 // clang-format on

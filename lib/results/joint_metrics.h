@@ -1,6 +1,6 @@
-// joint_metrics.h - every kind of number that a report shows of several runs, a row each: of two
-// groups side by side, of a step of a plan, of a prediction. Those of a run are in metrics.h; the
-// means of those over repeats are called mean_NAME.
+// joint_metrics.h - every kind of figure that a report shows of several runs, one row each: of two
+// groups compared, of a step of a plan, of a prediction. Figures of one run are in metrics.h; their
+// means over repeats are called mean_NAME.
 #ifndef LOCKSTEP_RESULTS_JOINT_METRICS_H
 #define LOCKSTEP_RESULTS_JOINT_METRICS_H
 
@@ -9,17 +9,17 @@
 #include "results/planned.h"
 #include "results/prediction.h"
 
-// What it is a number of.
+// The subject of a joint metric.
 typedef enum joint_of {
     JOINT_COMPARISON,
     JOINT_STEP,    // a comparison of a ladder or a study
-    JOINT_VARIANT, // of a study alone
+    JOINT_VARIANT, // one variant of a study
     JOINT_PREDICTION,
     JOINT_PROJECTION, // a prediction with a device for each rank
     JOINT_RUNS        // of an entry of a plan
 } joint_of;
 
-// What the numbers of that kind are computed from, and what is said beside them.
+// The values that joint metrics are computed from, and their notes.
 typedef struct joint_subject {
     joint_of of;
     const char *owner;
@@ -28,20 +28,20 @@ typedef struct joint_subject {
     const prediction *predicted;      // or
     estimate share;                   // of the load
     bool simulated;                   // its times
-    const char *note, *accuracy_note; // beside a time, beside an accuracy
-    const char *source;               // "FILE: KEY"; "" without
+    const char *note, *accuracy_note; // on a time, on an accuracy
+    const char *source;               // "FILE: KEY"; "" if there is none
 } joint_subject;
 
 typedef struct joint_metric {
-    metric_row head; // of kind METRIC_JOINT: how it is called and shown
+    metric_row head; // of kind METRIC_JOINT: its name and style
     joint_of of;
-    const char *part; // the metric of the runs that it is made of
-    bool always;      // listed also without a value: the note says why there is none
+    const char *part; // the metric of the runs that it is computed from
+    bool always;      // listed also without a value; the note gives the reason
     estimate (*value)(const joint_subject *s);
 } joint_metric;
 
 const joint_metric *joint_metrics_table(size_t *count);
-// The row of any name of a figure: one of a run, a mean, or one of these. NULL when there is none.
+// Finds the row of a figure's name: of a run, a mean, or a joint one. NULL if there is none.
 const metric_row *joint_metrics_find(const char *name);
 
 #endif

@@ -13,11 +13,11 @@ typedef enum place {
     SEGMENT   // `path` is in the last segment of run.execution
 } place;
 
-// Which questions a condition belongs to.
+// The questions that a condition belongs to.
 enum {
     COMPARED = 1,   // two runs are compared
-    ONE_WORLD = 2,  // the same, where both have as many ranks
-    ONE_DEVICE = 4, // the same, where both have a kind of device
+    ONE_WORLD = 2,  // likewise, if both have the same number of ranks
+    ONE_DEVICE = 4, // likewise, if both have the same kind of device
     MADE = 8,       // two executions were made by one program on one machine
     EXECUTED = 16   // two executions of one run count together
 };
@@ -27,11 +27,11 @@ typedef struct condition {
     place place;
     const char *path;
     int questions;
-    const char *key;   // of the experiment, that a plan may vary; NULL: none may
-    const char *shown; // what to show in place of a value that is too long; may be NULL
+    const char *key;   // of the experiment, which a plan may vary; NULL: no plan may
+    const char *shown; // shown in place of a value that is too long; may be NULL
 } condition;
 
-enum { MODEL }; // its place in the table
+enum { MODEL }; // its index in the table
 
 static const condition conditions[] = {
     [MODEL] = {WORD("Model"), MANIFEST, "parameters.architecture", COMPARED, "model",
@@ -77,10 +77,10 @@ static bool agree_on(const run *a, const run *b, int questions) {
     return true;
 }
 
-// ---- Words ----
+// ---- Text ----
 
-// Labels begin with a capital, as they head columns; here they stand inside a sentence. "V" and
-// "CPU" stay.
+// Labels begin with a capital, as they head columns; inside a sentence they must not. "V" and "CPU"
+// stay.
 static void append_label(text *out, const char *label) {
     bool word = label[0] >= 'A' && label[0] <= 'Z' && label[1] >= 'a' && label[1] <= 'z';
     const char first = (char)(word ? label[0] - 'A' + 'a' : label[0]);
@@ -99,7 +99,7 @@ static void append_reason(text *out, const char *format, const char *label, cons
     text_release(&name);
 }
 
-// What to show of a value: nothing where it is long, or no scalar.
+// The text shown for a value: none if it is long, or not a scalar.
 static const char *shown_of(const run *r, const condition *c) {
     const yaml_node *node = value_of(r, c);
     const bool fits = !node || (node->kind == YAML_SCALAR && strlen(node->text) <= SHOWN_MAX);
@@ -108,7 +108,7 @@ static const char *shown_of(const run *r, const condition *c) {
 
 static void append_difference(const run *a, const run *b, const condition *c, language l,
                               text *out) {
-    // Of a GPU the instruction set is its name.
+    // For a GPU, the instruction set is its name.
     const char *label = a->gpus && strcmp(c->path, "isa") == 0 ? WORD("GPU") : c->label;
     const char *first = shown_of(a, c), *second = shown_of(b, c);
     append_reason(out, words_in(l, strcmp(first, second) != 0 ? "%s %s vs %s" : "%s differs"),
@@ -126,7 +126,7 @@ static void append_count(const char *label, int64_t a, int64_t b, language l, te
     append_text(label, left, right, l, out);
 }
 
-// Takes what was appended; NULL where nothing was.
+// Moves the appended text to `*taken`; NULL if nothing was appended.
 static status take(text *out, char **taken) {
     status rc = text_status(out);
     *taken = NULL;
@@ -140,9 +140,9 @@ static status take(text *out, char **taken) {
 const char *like_no_time(const run *r) {
     if (!r->train) return WORD("%s has no training run");
     if (run_has_time(r)) return WORD("%s has no times");
-    return r->restarted ? WORD("%s was restarted after the death of a process: its times belong to "
-                               "several executions")
-                        : WORD("%s was resumed: its times belong to several executions");
+    return r->restarted ? WORD("%s was restarted after a process died: its times come from several "
+                               "executions")
+                        : WORD("%s was resumed: its times come from several executions");
 }
 
 static void append_no_time(const run *r, language l, text *out) {
@@ -158,7 +158,7 @@ static void append_data(const run *a, const run *b, language l, text *out) {
                       "", "");
 }
 
-// "optimizer.lr" varies "optimizer".
+// A plan that varies "optimizer.lr" varies "optimizer".
 static bool is_varied(const varied_keys *varied, const char *key) {
     const size_t length = key ? strlen(key) : 0;
     for (size_t i = 0; varied && key && i < varied->count; i++) {
@@ -218,7 +218,7 @@ status like_append_executed(const run *a, const run *b, language l, text *out) {
 
 // ---- Arithmetic ----
 
-// Samples that a batch norm layer normalises over in a full step; 0 for a model without.
+// The number of samples that a batch norm layer normalises over in a full step; 0 without one.
 static int64_t batch_norm_group(const run *r) {
     const yaml_node *layers = yaml_get(r->train, "parameters.architecture.layers");
     bool found = false;

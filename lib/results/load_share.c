@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "results/verdict.h"
 
-// The shares of the timed epochs of a run.
+// The shares of a run's timed epochs.
 static size_t shares_of(const run *r, double *share) {
     size_t count = 0, first = r->epoch_count > 1 ? 1 : 0;
     for (size_t i = first; run_has_time(r) && i < r->epoch_count; i++) {
@@ -17,7 +17,7 @@ static size_t shares_of(const run *r, double *share) {
     return count;
 }
 
-// The mean of the medians of so many runs of epochs.
+// The mean over `runs` of the median of each run's values.
 static void centre_of(double *medians, size_t runs, const double *values, size_t count,
                       estimate *share) {
     const mean_estimate m = statistics_alone(medians, runs);

@@ -1,4 +1,4 @@
-// load_share.h - was it the loader? How much of a step goes to waiting for the batch.
+// load_share.h - the share of a step spent waiting for the batch: was the loader the bottleneck?
 #ifndef LOCKSTEP_RESULTS_LOAD_SHARE_H
 #define LOCKSTEP_RESULTS_LOAD_SHARE_H
 
@@ -6,13 +6,13 @@
 #include "results/group.h"
 #include "results/statistics.h"
 
-// Share of the time of a step that goes to waiting for data: the mean over executions of the median
-// epoch. The range is the 95 % interval of three executions or more, else from the least epoch to
-// the largest. NAN without times.
+// The share of a step's time spent waiting for data: the mean over executions of the median epoch.
+// The range is the 95 % interval for three or more executions, else that from the lowest epoch to
+// the highest. NAN without times.
 status load_share(const group *g, estimate *share, error *err) MUST_CHECK;
 
-// What limits a step: loading where the whole interval of the share lies above a half, computing
-// where it lies below.
+// The bottleneck of a step: loading if the whole interval of the share lies above one half,
+// computing if it lies below.
 typedef enum load_bound {
     LOAD_BOUND_LOADER,
     LOAD_BOUND_COMPUTE,

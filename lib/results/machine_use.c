@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-// Clocks of the kernel tick every hundredth of a second, on each core: less than three ticks is
-// nothing that they can tell.
+// Kernel clocks tick every hundredth of a second on each core, so fewer than three ticks are within
+// their error.
 static const double tick_error = 0.03;
 
 static double number_at(const yaml_node *segment, const char *path) {
@@ -14,7 +14,7 @@ static double number_at(const yaml_node *segment, const char *path) {
 machine_use machine_use_of(const run *execution) {
     int segments;
     const yaml_node *last = execution->train ? run_last_segment(execution, &segments) : NULL;
-    // The kernel does not count what a hypervisor takes as waiting: the thread seems to run.
+    // The kernel does not count time taken by a hypervisor as waiting: the thread seems to run.
     const double stolen = number_at(last, "machine.stolen_seconds");
     return (machine_use){
         number_at(last, "machine.wall_seconds"), number_at(last, "machine.cpu_seconds"),

@@ -9,14 +9,13 @@
 #include "results/execution.h"
 #include "results/steps.h"
 
-// ---- Values that do not stand in the manifest as they are, or that a rebuilt run has otherwise
-// ----
+// ---- Values computed from the manifest, or differently for a rebuilt run ----
 
 static double known(int64_t count) {
     return count < 0 ? NAN : (double)count;
 }
 
-// Microseconds a sample, from milliseconds a step: of steps of any size the same unit.
+// Converts milliseconds per step to microseconds per sample: the same unit for all batch sizes.
 static double samples_scale(const run *r) {
     return 1000 * (double)r->steps / (double)r->epoch_count / (double)r->samples;
 }
@@ -53,8 +52,8 @@ VALUE(epoch_loss, r->epochs[member].loss)
 VALUE(epoch_accuracy, r->epochs[member].accuracy)
 VALUE(epoch_seconds, r->epochs[member].seconds)
 
-// The share of a step that some phases have. This is the definition of a busy fraction: what is
-// neither copying, reducing nor waiting.
+// The share of a step taken by phases of these kinds. This defines the busy fraction: time spent
+// neither copying, nor reducing, nor waiting.
 static double share_of(const run *r, bool copying, bool reducing, bool waiting) {
     const run_split split = run_time_split(r);
     const double ms = (copying ? split.phase[RUN_COPY] : 0) +
@@ -87,7 +86,7 @@ static interval range_of_class(const run *r, size_t member) {
     return statistics_wilson(r->classes[member].right, r->classes[member].count);
 }
 
-// ---- Of what they are computed again ----
+// ---- Counts used in recomputing ----
 
 static double steps_of_epoch(const run *r) {
     return r->epoch_count ? (double)((size_t)r->steps / r->epoch_count) : 0;
@@ -134,7 +133,7 @@ OF(of_bubble, (double)r->world_size, steps_micro_batches(r))
 static const metric_row table[] = {
     {"accuracy", "fraction", WORD("Test accuracy"), PERCENT, METRIC_RESULT,
      .key = "results.test_accuracy", .tested = "results.accuracy",
-     .value = accuracy, .range = range_of_accuracy, PREDICTIONS("%.0f of %g right", of_samples)},
+     .value = accuracy, .range = range_of_accuracy, PREDICTIONS("%.0f of %g correct", of_samples)},
     {"test_loss", "", WORD("Test loss"), {"%.4f", 1, ""}, METRIC_RESULT,
      .tested = "results.loss", .value = test_loss,
      // The logits are single precision.
@@ -199,7 +198,7 @@ static const metric_row table[] = {
      .key = "run.execution.bytes_per_step", .value = crossing_bytes},
     {"dp.sum", "ms", WORD("Sum"), {"%.4f", 1, ""}, METRIC_USE,
      .key = "run.execution.seconds_per_step", .value = activities},
-    {"dp.master_alone", "fraction", WORD("The master alone"), SHARE, METRIC_USE,
+    {"dp.master_alone", "fraction", WORD("Master only"), SHARE, METRIC_USE,
      .key = "run.execution.seconds_per_step", .value = master_alone},
     {"replica.#.busy", "fraction", WORD("Busy"), SHARE, METRIC_USE, OVER_REPLICAS,
      .key = "run.execution.replicas.#.busy"},
@@ -213,10 +212,10 @@ static const metric_row table[] = {
      .key = "run.execution.replicas.#.bytes"},
     {"micro_batches", "", WORD("Micro-batches"), {"%.4g", 1, ""}, METRIC_USE,
      .key = "run.execution.micro_batches"},
-    {"bubble_measured", "fraction", WORD("Bubble, measured"), SHARE, METRIC_USE,
+    {"bubble_measured", "fraction", WORD("Measured bubble"), SHARE, METRIC_USE,
      .key = "run.execution.bubble_measured"},
     {"bubble_predicted", "", WORD("(S - 1) / (M + S - 1)"), SHARE, METRIC_USE,
-     .key = "run.execution.bubble_predicted", .again = bubble, STEPS("(S - 1) / (M + S - 1), S = %g, M = %g", of_bubble)},
+     .key = "run.execution.bubble_predicted", .recompute = bubble, STEPS("(S - 1) / (M + S - 1), S = %g, M = %g", of_bubble)},
     {"stage.#.busy", "fraction", WORD("Busy"), SHARE, METRIC_USE, OVER_STAGES,
      .key = "run.execution.stages.#.busy"},
     {"stage.#.copying", "fraction", WORD("Communication"), SHARE, METRIC_USE, OVER_STAGES,
@@ -236,20 +235,20 @@ static const metric_row table[] = {
 
     {"gpu.#.utilization_mean", "fraction", WORD("Busy"), SHARE, METRIC_GPU, OVER_GPUS,
      .key = "run.gpus.#.utilization_mean"},
-    {"gpu.#.memory_used_max", "bytes", WORD("Memory, most, MiB"), {"%.0f", 1.0 / (1 << 20), ""},
+    {"gpu.#.memory_used_max", "bytes", WORD("Peak memory, MiB"), {"%.0f", 1.0 / (1 << 20), ""},
      METRIC_GPU, OVER_GPUS, .key = "run.gpus.#.memory_used_max"},
-    {"gpu.#.sm_clock_mhz_mean", "MHz", WORD("Clock, mean, MHz"), COUNT, METRIC_GPU, OVER_GPUS,
+    {"gpu.#.sm_clock_mhz_mean", "MHz", WORD("Mean clock, MHz"), COUNT, METRIC_GPU, OVER_GPUS,
      .key = "run.gpus.#.sm_clock_mhz_mean"},
-    {"gpu.#.power_watts_mean", "W", WORD("Power, mean, W"), COUNT, METRIC_GPU, OVER_GPUS,
+    {"gpu.#.power_watts_mean", "W", WORD("Mean power, W"), COUNT, METRIC_GPU, OVER_GPUS,
      .key = "run.gpus.#.power_watts_mean"},
-    {"gpu.#.temperature_celsius_max", "°C", WORD("Temperature, most, °C"), COUNT, METRIC_GPU,
+    {"gpu.#.temperature_celsius_max", "°C", WORD("Maximum temperature, °C"), COUNT, METRIC_GPU,
      OVER_GPUS, .key = "run.gpus.#.temperature_celsius_max"},
 
     {"class.#.samples", "", WORD("Samples"), COUNT, METRIC_RESULT, OVER_CLASSES,
      .tested = "results.per_class.#.count", .value = class_samples, PREDICTIONS("values in the file", of_file)},
     {"class.#", "fraction", WORD("Test accuracy"), PERCENT, METRIC_RESULT, OVER_CLASSES,
      .tested = "results.per_class.#.accuracy", .value = class_accuracy, .range = range_of_class,
-     PREDICTIONS("%g of %g right", of_class)},
+     PREDICTIONS("%g of %g correct", of_class)},
     {"confusion.#", "", WORD("Samples"), COUNT, METRIC_RESULT, OVER_CONFUSION,
      .tested = "results.confusion.#", .value = confused, PREDICTIONS("values in the file", of_file)},
     {"epochs.#.loss", "", WORD("Train loss"), {"%.4f", 1, ""}, METRIC_RESULT, OVER_EPOCHS,
@@ -296,7 +295,7 @@ bool metric_has_mean(const metric_row *m) {
 
 // ---- Members ----
 
-// A list of the manifest.
+// Counts the items of a list in the manifest.
 static status count_items(const run *r, const char *path, size_t *count, error *err) {
     const yaml_node *list = yaml_get(r->train, path);
     if (list && list->kind != YAML_SEQUENCE) return yaml_error(list, err, "expected a list");
@@ -304,7 +303,7 @@ static status count_items(const run *r, const char *path, size_t *count, error *
     return STATUS_OK;
 }
 
-// The GPUs, if the driver said something of one.
+// Counts the GPUs, if the driver reported on any.
 static size_t count_gpus(const run *r) {
     const yaml_node *list = yaml_get(r->train, "run.gpus");
     if (!run_has_time(r) || !list || list->kind != YAML_SEQUENCE) return 0;
@@ -342,14 +341,14 @@ status metric_members(const metric_row *m, const run *r, size_t *count, error *e
     return STATUS_OK;
 }
 
-// `pattern` with `member` in the place of "#".
+// Returns `pattern` with `member` in place of "#".
 static char *put_member(const char *pattern, const char *member, error *err) {
     const int before = (int)strcspn(pattern, "#");
     if (!pattern[before]) return memory_string(pattern, err);
     return memory_format(err, "%.*s%s%s", before, pattern, member, pattern + before + 1);
 }
 
-// Names count epochs and executions from 1, keys from 0.
+// Numbers epochs and executions from 1 in names, from 0 in keys.
 static char *put_place(const char *pattern, size_t place, error *err) {
     char number[24];
     snprintf(number, sizeof number, "%zu", place);
@@ -358,8 +357,8 @@ static char *put_place(const char *pattern, size_t place, error *err) {
 
 // "cat.dog"; as keys "0.1".
 static char *put_pair(const metric_row *m, const run *r, size_t member, error *err) {
-    const size_t label = member / r->class_count, said = member % r->class_count;
-    char *pair = memory_format(err, "%s.%s", r->classes[label].name, r->classes[said].name);
+    const size_t label = member / r->class_count, predicted = member % r->class_count;
+    char *pair = memory_format(err, "%s.%s", r->classes[label].name, r->classes[predicted].name);
     char *name = pair ? put_member(m->name, pair, err) : NULL;
     free(pair);
     return name;
@@ -403,7 +402,7 @@ status metric_value(const metric_row *m, const run *r, size_t member, double *va
     size_t members = 1;
     status rc = STATUS_OK;
     *value = NAN;
-    // An execution has its number among several from the run that it is one of.
+    // The caller gives an execution's number among several: `r` is only one of them.
     if (m->over != OVER_EXECUTIONS) TRY(metric_members(m, r, &members, err));
     if (m->over != OVER_EXECUTIONS && member >= members) goto out;
     if (m->value) {
@@ -424,11 +423,12 @@ out:
     return rc;
 }
 
-double metric_again(const metric_row *m, const run *rebuilt, size_t member) {
-    return m->again || m->value ? (m->again ? m->again : m->value)(rebuilt, member) : NAN;
+double metric_recompute(const metric_row *m, const run *rebuilt, size_t member) {
+    return m->recompute || m->value ? (m->recompute ? m->recompute : m->value)(rebuilt, member)
+                                    : NAN;
 }
 
-bool metric_agrees(const metric_row *m, double value, double again) {
-    if (isnan(value) || isnan(again)) return true;
-    return fabs(again - value) <= m->tolerance * fmax(1e-12, fabs(value));
+bool metric_agrees(const metric_row *m, double value, double recomputed) {
+    if (isnan(value) || isnan(recomputed)) return true;
+    return fabs(recomputed - value) <= m->tolerance * fmax(1e-12, fabs(value));
 }

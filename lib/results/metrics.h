@@ -1,6 +1,6 @@
-// metrics.h - every kind of number that a report shows of a run, a row each: its name, its unit,
-// where it stands in a manifest or how it follows from it, and what it is computed again from.
-// Those of several runs are in joint_metrics.h.
+// metrics.h - every kind of figure that a report shows of one run, one row each: its name, its
+// unit, its place in a manifest or its formula, and the file that it is recomputed from. Figures of
+// several runs are in joint_metrics.h.
 #ifndef LOCKSTEP_RESULTS_METRICS_H
 #define LOCKSTEP_RESULTS_METRICS_H
 
@@ -13,42 +13,42 @@
 #include "words/words.h"
 
 typedef enum metric_kind {
-    METRIC_PARAMETER, // what a run was told to do
-    METRIC_RESULT,    // what it learnt: the same in every execution of a run
+    METRIC_PARAMETER, // a setting of a run
+    METRIC_RESULT,    // of training: the same in every execution of a run
     METRIC_POOLED,    // a time, the geometric mean over the executions of a run
     METRIC_TIME,      // a time of one execution
-    METRIC_USE,       // what its devices did: of a run whose step is split into phases
-    METRIC_GPU,       // what the driver said
+    METRIC_USE,       // of its devices, in a run whose steps are split into phases
+    METRIC_GPU,       // reported by the driver
     METRIC_JOINT      // of several runs
 } metric_kind;
 
-// What "#" in the name and the key of a metric stands for: the member.
+// The member that "#" stands for in the name and the key of a metric.
 typedef enum metric_over {
     OVER_NOTHING,
     OVER_PHASES,
     OVER_CLASSES,
-    OVER_CONFUSION,  // "TRUE.SAID", pairs of classes, where there are METRIC_CONFUSION or fewer
+    OVER_CONFUSION,  // "TRUE.SAID", pairs of classes, if there are at most METRIC_CONFUSION classes
     OVER_EPOCHS,     // from 1
-    OVER_EXECUTIONS, // from 1; of a run with several: each one's own
+    OVER_EXECUTIONS, // from 1; of a run with several: each execution's own figure
     OVER_ACTIVITIES, // of a DataParallel step
     OVER_REPLICAS,
     OVER_STAGES,
     OVER_GPUS
 } metric_over;
 
-// The file that a metric is computed again from.
+// The file that a metric is recomputed from.
 typedef enum metric_file { FILE_NONE, FILE_STEPS, FILE_PREDICTIONS } metric_file;
 
-// How a cell shows it: in `format`, after multiplication by `scale`, with `sign` behind it.
+// How a cell shows the value: in `format`, after multiplication by `scale`, followed by `sign`.
 typedef struct metric_style {
-    const char *format; // NULL: seconds, with the digits that they need
+    const char *format; // NULL: seconds, with as many digits as needed
     double scale;
     const char *sign;
 } metric_style;
 
 enum { METRIC_CONFUSION = 20 };
 
-// Of how many it was computed, for the text that says so; `second` NAN: of one count alone.
+// The counts that a metric was computed over, for its text; `second` is NAN if there is only one.
 typedef struct metric_counts {
     double first, second;
 } metric_counts;
@@ -60,45 +60,46 @@ typedef struct metric_row {
     metric_style style;
     metric_kind kind;
     metric_over over;
-    // Keys of the train manifest and of that of the evaluation, which counts where there is one.
-    // Without `value` it is the number at the key.
+    // Keys in the train manifest and in that of the evaluation, which takes precedence if there is
+    // one. Without `value`, the metric is the number at the key.
     const char *key, *tested;
-    double factor; // of the number; 0 is 1
+    double factor; // multiplies the number; 0 means 1
     double (*value)(const run *r, size_t member);
     interval (*range)(const run *r, size_t member); // 95 %; NULL: none
-    // From `file` the run is rebuilt (rebuild.h): computed again it is `again` of that run, without
-    // one `value`.
+    // The run is rebuilt from `file` (rebuild.h). The recomputed value is `recompute` of the
+    // rebuilt run, or `value` of it if `recompute` is NULL.
     metric_file file;
     double tolerance; // relative, for rounding
-    double (*again)(const run *rebuilt, size_t member);
-    const char *how; // a format, of two counts, or of one with "s" where it is not 1
+    double (*recompute)(const run *rebuilt, size_t member);
+    const char *how; // a format for two counts, or for one with "s" unless it is 1
     metric_counts (*counts)(const run *rebuilt, size_t member);
 } metric_row;
 
-// All of runs.
+// Returns all metrics of one run.
 const metric_row *metrics_table(size_t *count);
-// The row of "accuracy" or "step.load"; NULL when there is none.
+// Returns the row of "accuracy" or "step.load"; NULL if there is none.
 const metric_row *metrics_find(const char *name);
 
-// Is it a time, or a share of one? Those are marked where they are simulated.
+// Is it a time, or a share of one? Those are marked if they are simulated.
 bool metric_is_time(const metric_row *m);
-// Is there a mean of it over repeats?
+// Does it have a mean over repeats?
 bool metric_has_mean(const metric_row *m);
 
-// How many members a run has of it: 0 of what it does not have, 1 OVER_NOTHING.
+// Returns the number of members in a run: 0 if the run lacks the metric, 1 for OVER_NOTHING.
 status metric_members(const metric_row *m, const run *r, size_t *count, error *err) MUST_CHECK;
-// Its name, and its key in the manifest, with the member in the place of "#"; free() them.
+// Return its name, and its key in the manifest, with the member in place of "#"; free() them.
 char *metric_name(const metric_row *m, const run *r, size_t member, error *err) MUST_CHECK;
 char *metric_key(const metric_row *m, const run *r, size_t member, error *err) MUST_CHECK;
-// Does the value of this run stand in the manifest of its evaluation?
+// Does the manifest of the run's evaluation hold the value?
 bool metric_is_tested(const metric_row *m, const run *r);
-// NAN where it is not known. STATUS_INPUT for what is no number in the manifest.
+// Reads the value; NAN if unknown. STATUS_INPUT if the manifest holds something other than a
+// number.
 status metric_value(const metric_row *m, const run *r, size_t member, double *value,
                     error *err) MUST_CHECK;
-// What it is in a run that was rebuilt from its file (rebuild.h); NAN where it cannot be said.
-double metric_again(const metric_row *m, const run *rebuilt, size_t member);
-// Is that, but for rounding, the recorded value? What is unknown on either side contradicts
-// nothing.
-bool metric_agrees(const metric_row *m, double value, double again);
+// Returns the value in a run rebuilt from its file (rebuild.h); NAN if unknown.
+double metric_recompute(const metric_row *m, const run *rebuilt, size_t member);
+// Does the recomputed value match the recorded one, up to rounding? An unknown value on either side
+// matches.
+bool metric_agrees(const metric_row *m, double value, double recomputed);
 
 #endif

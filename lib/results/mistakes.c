@@ -87,7 +87,7 @@ static uint8_t *copy_image(const dataset *d, size_t sample, error *err) {
 // The softmax of the largest logit is 1 over the sum of all exponentials relative to it.
 static double probability(const predictions *p, size_t sample) {
     const float *logits = p->logits + sample * p->classes;
-    const double largest = logits[p->said[sample]];
+    const double largest = logits[p->predicted[sample]];
     double sum = 0;
     for (size_t k = 0; k < p->classes; k++) sum += exp(logits[k] - largest);
     return 1 / sum;
@@ -105,7 +105,7 @@ static size_t choose(const predictions *p, size_t chosen[MISTAKES_MAX],
                      double probabilities[MISTAKES_MAX]) {
     size_t count = 0;
     for (size_t i = 0; i < p->samples; i++) {
-        if (p->right[i]) continue;
+        if (p->correct[i]) continue;
         const double own = probability(p, i);
         const size_t at = place_of(probabilities, count, own);
         if (at == MISTAKES_MAX || isnan(own)) continue;
@@ -123,7 +123,7 @@ static status fill(mistakes *m, const predictions *p, const dataset *d, error *e
     size_t chosen[MISTAKES_MAX];
     double probabilities[MISTAKES_MAX];
     const size_t count = choose(p, chosen, probabilities);
-    m->all = p->samples - (size_t)p->right_count;
+    m->all = p->samples - (size_t)p->correct_count;
     m->channels = d->channels;
     m->height = is_large(d) ? MISTAKES_MAX_SIDE : d->height;
     m->width = is_large(d) ? MISTAKES_MAX_SIDE : d->width;
@@ -131,7 +131,7 @@ static status fill(mistakes *m, const predictions *p, const dataset *d, error *e
         uint8_t *pixels = copy_image(d, chosen[i], err);
         if (!pixels) return STATUS_FAILED;
         m->items[m->count++] =
-            (mistake){p->labels[chosen[i]], p->said[chosen[i]], probabilities[i], pixels};
+            (mistake){p->labels[chosen[i]], p->predicted[chosen[i]], probabilities[i], pixels};
     }
     return STATUS_OK;
 }

@@ -30,21 +30,21 @@ static status check_entry(const yaml_node *entry, error *err) {
             return yaml_error(key, err, "'keys': expected a list of keys");
         for (size_t k = 0; k < i; k++)
             if (yaml_equal(key, keys->items[k]))
-                return yaml_error(key, err, "'keys': '%.12s' is there twice", key->text);
+                return yaml_error(key, err, "'keys': '%.12s' is listed twice", key->text);
     }
     return STATUS_OK;
 }
 
-// Two entries of one name would be repeats of one experiment.
+// Two entries of the same name would be taken for repeats of one experiment.
 static status check_name(const yaml_node *entries, size_t at, error *err) {
     const char *name = run_text(entries->items[at], "name");
     for (size_t i = 0; i < at; i++)
         if (strcmp(run_text(entries->items[i], "name"), name) == 0)
-            return yaml_error(entries->items[at], err, "'name': '%.60s' is there twice", name);
+            return yaml_error(entries->items[at], err, "'name': '%.60s' is used twice", name);
     return STATUS_OK;
 }
 
-// How many runs the entries name, a run of several entries several times.
+// Counts the runs of all entries; a run of several entries counts once for each.
 static status count_runs(const yaml_node *root, size_t *count, error *err) {
     const yaml_node *entries = yaml_find(root, "runs");
     *count = 0;
@@ -83,7 +83,7 @@ static status name_run(run *r, const yaml_node *entry, error *err) {
     return target ? yaml_number(target, "target_accuracy", &r->target, err) : STATUS_OK;
 }
 
-// The runs of one entry, behind those that are in `runs`.
+// Appends the runs of one entry to `runs`.
 static status add_entry(const run_list *list, const yaml_node *entry, run *runs, size_t *count,
                         error *err) {
     const yaml_node *keys = yaml_find(entry, "keys");
@@ -101,7 +101,7 @@ static status add_entry(const run_list *list, const yaml_node *entry, run *runs,
     return STATUS_OK;
 }
 
-// A run that no entry names would be left out in silence.
+// Without this check, a run that no entry names would be dropped silently.
 static status check_named(const run_list *list, const yaml_node *entries, error *err) {
     for (size_t i = 0; i < list->count; i++) {
         const run *r = &list->runs[i];
@@ -119,7 +119,7 @@ static status check_named(const run_list *list, const yaml_node *entries, error 
 // ---- Baseline ----
 
 static bool is_baseline(const run *r) {
-    for (size_t i = 0; i < r->execution_count + r->left_out_count; i++)
+    for (size_t i = 0; i < r->execution_count + r->excluded_count; i++)
         if (r->executions[i].baseline) return true;
     return false;
 }

@@ -1,5 +1,5 @@
-// naming.h - runs under the names that a plan gives them (docs/formats.md): its entries list the
-// keys of their runs, one a seed.
+// naming.h - gives runs the names of a plan (docs/formats.md): its entries list the keys of their
+// runs, one per seed.
 #ifndef LOCKSTEP_RESULTS_NAMING_H
 #define LOCKSTEP_RESULTS_NAMING_H
 
@@ -9,23 +9,22 @@
 #include "base/yaml_tree.h"
 #include "results/run_list.h"
 
-// Is it a plan of kind `runs`, which asks nothing?
+// Is it a plan of kind `runs`, which asks no question?
 bool naming_is_all(const yaml_node *plan_root);
-// Does the plan know its runs by keys? One of kind `runs` must.
+// Does the plan identify its runs by key? One of kind `runs` must.
 bool naming_is_given(const yaml_node *plan_root);
 
-// The published figures of the entries, for runs that have the names of these.
+// Copies the published figures of the entries to runs of the same names.
 void naming_publish(run_list *list, const yaml_node *plan_root);
 
-// Puts the runs of the entries, in their order, in the place of list->runs. A run that several
-// entries name stands in the list as often. Name, title, published figures and target accuracy are
-// the entry's, where it has them; texts point into the plan, which must outlive the list.
+// Replaces list->runs with the runs of the entries, in their order. A run that several entries name
+// appears once for each. An entry may set name, title, published figures and target accuracy; the
+// texts point into the plan, which must outlive the list.
 //
-// *baseline becomes the name of the first entry that has a run given as baseline, else the one that
-// a plan of kind `runs` names so, else NULL; its runs come first.
+// Sets *baseline to the name of the first entry with a run given as baseline, else to the name that
+// a plan of kind `runs` gives, else to NULL. The baseline's runs come first.
 //
-// STATUS_INPUT when a run is missing, one is there that no entry names, or entries are not what
-// they should be.
+// STATUS_INPUT if a run is missing, a run is in no entry, or entries are invalid.
 status naming_apply(run_list *list, const yaml_node *plan_root, const char **baseline,
                     error *err) MUST_CHECK;
 

@@ -20,7 +20,7 @@ static char *join(const char *folder, const char *path, error *err) {
     return *path == '/' ? memory_string(path, err) : memory_format(err, "%s/%s", folder, path);
 }
 
-// Takes the last part off. False when there is none to take: nothing yet, or "..".
+// Removes the last part. False if there is none to remove: the path is empty, or ends in "..".
 static bool remove_part(text *t) {
     if (!t->length) return false;
     char *slash = strrchr(t->data, '/'), *last = slash ? slash + 1 : t->data;
@@ -56,9 +56,9 @@ char *origin_tidy_path(const char *folder, const char *path, error *err) {
     return result;
 }
 
-status origin_of(const char *folder, const yaml_node *input, char **maker, yaml_node **root,
+status origin_of(const char *folder, const yaml_node *input, char **producer, yaml_node **root,
                  error *err) {
-    *maker = NULL;
+    *producer = NULL;
     *root = NULL;
     const char *path = run_text(input, "path");
     if (!*path || strcmp(path, "-") == 0) return STATUS_OK;
@@ -66,23 +66,23 @@ status origin_of(const char *folder, const yaml_node *input, char **maker, yaml_
     if (!file) return STATUS_FAILED;
     char *slash = strrchr(file, '/');
     if (slash) *slash = 0;
-    *maker = memory_string(slash ? file : ".", err);
+    *producer = memory_string(slash ? file : ".", err);
     free(file);
-    char *name = *maker ? memory_format(err, "%s/manifest.yaml", *maker) : NULL;
+    char *name = *producer ? memory_format(err, "%s/manifest.yaml", *producer) : NULL;
     if (!name) return STATUS_FAILED;
     status rc = access(name, R_OK) == 0 ? manifest_read(name, root, err) : STATUS_OK;
     free(name);
     return rc;
 }
 
-// An input's content hash; of a shard, that of the file that it was cut from.
+// An input's content hash; for a shard, that of the file that it was cut from.
 static const char *source_of(const yaml_node *input) {
     const char *source = run_text(input, "source");
     return *source ? source : run_text(input, "content");
 }
 
-// The first input is the training data (all inputs of one source, when it is in shards), then comes
-// the test data, if there is any.
+// The first input is the training data (or the first inputs, if it is in shards of one source); the
+// test data follows, if there is any.
 const char *origin_train_data(const run *r) {
     const yaml_node *input = r->train ? yaml_get(r->train, "inputs.0") : NULL;
     return input ? source_of(input) : "";
@@ -91,7 +91,7 @@ const char *origin_train_data(const run *r) {
 const char *origin_test_data(const run *r) {
     const yaml_node *root = r->evaluate ? r->evaluate : r->train;
     const yaml_node *inputs = root ? yaml_find(root, "inputs") : NULL;
-    // Without an evaluation the accuracy is the trainer's own; it has none without test data.
+    // Without an evaluation the accuracy is the trainer's own; without test data there is none.
     if (!inputs || isnan(r->accuracy)) return "";
     const char *first = inputs->count ? source_of(inputs->items[0]) : "";
     for (size_t i = 1; i < inputs->count; i++)

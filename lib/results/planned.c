@@ -35,18 +35,18 @@ out:
     return rc;
 }
 
-// A ladder begins with its start, which no later run is; a study has variants alone.
+// A ladder begins with its start and has only one; a study has only variants.
 static status check_order(const plan *p, error *err) {
     for (size_t i = 0; i < p->count; i++) {
         planned_role role = p->items[i].role;
         bool good = p->ladder ? (role == PLANNED_START) == (i == 0) && role != PLANNED_VARIANT
                               : role == PLANNED_VARIANT;
-        if (!good) return yaml_error(p->items[i].entry, err, "'role': not at this place");
+        if (!good) return yaml_error(p->items[i].entry, err, "'role': not allowed at this place");
     }
     return STATUS_OK;
 }
 
-// With a study: the runs that are its variants.
+// With a study: only the runs that are its variants.
 static status read_entries(plan *p, const yaml_node *runs, const char *study, error *err) {
     status rc = STATUS_OK;
     if (!runs || runs->kind != YAML_SEQUENCE || runs->count < 2)
@@ -75,8 +75,8 @@ static status read_head(const yaml_node *head, plan *p, error *err) {
     p->vary = yaml_find(head, "vary");
     if (!p->ladder && (!p->vary || p->vary->kind != YAML_SEQUENCE || !p->vary->count))
         return yaml_error(head, err,
-                          "a plan is a ladder, a study that says what varies, a reproduction or a "
-                          "list of runs");
+                          "expected a ladder, a study with a list 'vary', a reproduction or a list "
+                          "of runs");
     return STATUS_OK;
 }
 
@@ -122,7 +122,7 @@ static status find_runs(plan *p, const run_list *list, error *err) {
     return STATUS_OK;
 }
 
-// Room for every key that is named anywhere.
+// Counts the keys named anywhere, an upper bound for their list.
 static size_t count_keys(const plan *p) {
     size_t count = p->vary && p->vary->kind == YAML_SEQUENCE ? p->vary->count : 0;
     for (size_t i = 0; i < p->count; i++) {
@@ -146,9 +146,8 @@ static status find_varied(plan *p, error *err) {
     return STATUS_OK;
 }
 
-// All verdicts of a plan are read together; that of a ladder as a whole is the sum of its steps,
-// and stands alone.
-// Of one step alone it is that step.
+// Corrects all verdicts of a plan together, except those on a ladder as a whole: that comparison is
+// the sum of the steps. With a single step, the whole takes that step's verdicts.
 static status correct_steps(plan *p, error *err) {
     const comparison *last = &p->last->step;
     size_t count = 0;

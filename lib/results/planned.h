@@ -1,6 +1,5 @@
-// planned.h - runs that were planned to answer a question (schema lockstep.plan/1,
-// docs/formats.md): the rungs of a ladder from one experiment to another, or the variants of a
-// study.
+// planned.h - runs planned to answer a question (schema lockstep.plan/1, docs/formats.md): the
+// rungs of a ladder from one experiment to another, or the variants of a study.
 #ifndef LOCKSTEP_RESULTS_PLANNED_H
 #define LOCKSTEP_RESULTS_PLANNED_H
 
@@ -17,8 +16,8 @@
 
 typedef enum planned_role {
     PLANNED_START,
-    PLANNED_STEP,    // one factor changed against the step before it
-    PLANNED_CONTROL, // beside the way: what would have been
+    PLANNED_STEP,    // one factor changed from the step before it
+    PLANNED_CONTROL, // off the ladder's path: a counterfactual
     PLANNED_VARIANT
 } planned_role;
 
@@ -27,34 +26,34 @@ typedef struct planned {
     planned_role role;
     const yaml_node *entry; // of the plan
     group runs;             // all repeats, however they were executed
-    // A step and a control with the step before them, a variant with the first one.
+    // Steps and controls are compared with the step before them, variants with the first one.
     bool compared;
     comparison step;
 } planned;
 
 typedef struct plan {
     yaml_node *root;       // NULL for a study of a reproduction, whose `head` is borrowed
-    const yaml_node *head; // what the plan says of itself: title, name, vary
+    const yaml_node *head; // the plan's description: title, name, vary
     bool ladder;           // else a study
     const char *from, *to; // ladder: names of the experiments
     const char *name;      // study
     const yaml_node *vary; // study: the keys that vary
-    varied_keys varied;    // what any of its runs varies
+    varied_keys varied;    // by any of its runs
     planned *items;        // in the order of the plan
     size_t count;
     planned *last;             // ladder: the last step; study: the last variant
-    comparison all;            // ladder: the last step with the start
+    comparison all;            // ladder: the last step against the start
     published_walks published; // ladder
 } plan;
 
 // Reads a document of schema lockstep.plan/1.
 status plan_read_file(const char *path, yaml_node **root, error *err) MUST_CHECK;
 
-// Takes `root` over, a ladder or a study, and finds its runs by their names. STATUS_INPUT when a
-// run of the plan is missing or one is there that it does not know.
+// Takes ownership of `root`, a ladder or a study, and finds its runs by name. STATUS_INPUT if a run
+// of the plan is missing, or a run is not in the plan.
 status plan_read(yaml_node *root, const run_list *list, language l, plan *p, error *err) MUST_CHECK;
-// A study among the runs of a reproduction: `head` is what its plan says of the study, `runs` the
-// list of all its runs, `list` the runs of the study. All must outlive *p.
+// Reads a study that is part of a reproduction: `head` is its description in the plan, `runs` the
+// list of all runs of the plan, `list` the runs of the study. All must outlive *p.
 status plan_read_study(const yaml_node *head, const yaml_node *runs, const run_list *list,
                        language l, plan *p, error *err) MUST_CHECK;
 void planned_release(plan *p);

@@ -12,7 +12,7 @@ static bool same_key(const run *a, const run *b) {
     return *a->key && strcmp(a->key, b->key) == 0;
 }
 
-// Equal settings give equal bits: where they did not, no figure of the run means anything.
+// Equal settings give equal bits: if they did not, no figure of the run is meaningful.
 static status check_models(const run_list *list, error *err) {
     for (size_t i = 0; i < list->execution_count; i++) {
         for (size_t k = i + 1; k < list->execution_count; k++) {
@@ -37,7 +37,7 @@ static void move_execution(run *executions, size_t from, size_t to) {
     executions[to] = moved;
 }
 
-// Moves all executions of the run of the first one to the front, and returns how many they are.
+// Moves all executions of the first one's run to the front, and returns their number.
 static size_t gather_run(run *executions, size_t count, bool apart) {
     size_t end = 1;
     for (size_t i = 1; i < count; i++) {
@@ -50,15 +50,15 @@ static size_t gather_run(run *executions, size_t count, bool apart) {
 
 typedef struct choice {
     const run *of;   // one of them
-    size_t coverage; // how many executions of other runs the same machine and build have timed
+    size_t coverage; // number of other runs with timed executions on the same machine and build
     size_t count;
     bool timed;
     const char *newest; // start; times are ISO 8601 in UTC and compare as texts
 } choice;
 
-// Runs are held against each other only where machine and build are the same: what others have,
-// too, is worth more than a larger number of one's own. An execution of the same run counts nothing
-// here, and of another run the first one.
+// Runs are compared only on the same machine and build, so a machine shared with other runs is
+// worth more than a larger number of executions. Executions of the same run do not count here, and
+// each other run counts once.
 static size_t count_covered(const run_list *list, const run *one) {
     size_t covered = 0;
     for (size_t i = 0; i < list->execution_count; i++) {
@@ -92,7 +92,7 @@ static bool is_better(const choice *a, const choice *b) {
     return strcmp(a->newest, b->newest) > 0;
 }
 
-// Moves the executions that count to the front, and returns how many they are.
+// Moves the executions that count to the front, and returns their number.
 static size_t choose_alike(const run_list *list, run *executions, size_t count) {
     choice best = {0};
     if (count == 1) return 1;
@@ -101,17 +101,17 @@ static size_t choose_alike(const run_list *list, run *executions, size_t count) 
         if (!best.of || is_better(&c, &best)) best = c;
     }
     for (size_t i = 0; i < count; i++)
-        executions[i].left_out = !like_executed(best.of, &executions[i]);
+        executions[i].excluded = !like_executed(best.of, &executions[i]);
     size_t end = 0;
     for (size_t i = 0; i < count; i++)
-        if (!executions[i].left_out) move_execution(executions, i, end++);
+        if (!executions[i].excluded) move_execution(executions, i, end++);
     return end;
 }
 
-// ---- The run that stands for them ----
+// ---- The run of the executions ----
 
-// The execution whose time is in the middle: what is shown of single epochs and steps is typical.
-static size_t find_middle(const run *executions, size_t count) {
+// The execution with the median time, so that single epochs and steps shown are typical.
+static size_t find_median(const run *executions, size_t count) {
     for (size_t i = 0; i < count; i++) {
         size_t before = 0;
         for (size_t k = 0; k < count; k++) {
@@ -148,10 +148,10 @@ static status take_means(run *r, error *err) {
 }
 
 static status make_run(const run *executions, size_t counted, size_t count, run *r, error *err) {
-    *r = executions[find_middle(executions, counted)];
+    *r = executions[find_median(executions, counted)];
     r->executions = executions;
     r->execution_count = counted;
-    r->left_out_count = count - counted;
+    r->excluded_count = count - counted;
     for (size_t i = 0; i < count; i++) take_evaluation(r, &executions[i]);
     return counted > 1 ? take_means(r, err) : STATUS_OK;
 }

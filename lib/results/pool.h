@@ -1,10 +1,9 @@
-// pool.h - executions of one run: the same stage key, trained again to time it.
+// pool.h - pools the executions of one run: the same stage key, trained again to time it.
 //
-// Each must have ended in the same model, so accuracies, losses and predictions are those of any of
-// them. Times are pooled where all was executed alike (like_for_like.h). Of executions that differ
-// the set counts whose machine and build the most other runs have executions of, of such sets the
-// largest, and of sets of one size the newest; a resumed execution counts only where no other has
-// times.
+// All must have ended in the same model, so accuracies, losses and predictions can be taken from
+// any of them. Times are pooled if all executions are alike (like_for_like.h). If they differ,
+// one set of like executions counts: the set whose machine and build also executed the most other
+// runs, then the largest, then the newest. A resumed execution counts only if no other has times.
 #ifndef LOCKSTEP_RESULTS_POOL_H
 #define LOCKSTEP_RESULTS_POOL_H
 
@@ -13,9 +12,9 @@
 #include "base/error.h"
 #include "results/run_list.h"
 
-// Orders list->executions by run, what counts first, and makes list->runs: in the order of their
-// first executions. STATUS_FINDING when two executions of one key ended in different models, naming
-// both. `apart`: executions of the baseline and others are different runs.
+// Orders list->executions by run, those that count first, and makes list->runs in the order of
+// their first executions. STATUS_FINDING, naming both, if two executions of one key ended in
+// different models. `apart`: executions of the baseline and other executions are different runs.
 status pool_runs(run_list *list, bool apart, error *err) MUST_CHECK;
 
 #endif

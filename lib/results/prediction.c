@@ -20,15 +20,15 @@ bool prediction_is_due(const group *g) {
     return r->train && r->world_size > 1 && (is(r, "ddp") || is(r, "dp"));
 }
 
-// What is to be said in the place of a prediction, taken over by it. NULL is a failure.
+// Takes ownership of the reason given in place of a prediction. NULL is a failure.
 static status give_reason(prediction *p, char *reason) {
     p->reason = reason;
     return reason ? STATUS_OK : STATUS_FAILED;
 }
 
-// ---- The run that it starts from ----
+// ---- The basis ----
 
-// The first reason against holding the times of any two of their runs against each other.
+// Finds the first reason why the times of any two runs of the groups cannot be compared.
 static status find_reasons(const group *a, const group *b, language l, char **reasons, error *err) {
     status rc = STATUS_OK;
     *reasons = NULL;
@@ -42,7 +42,7 @@ static bool is_candidate(const run *r) {
     return r->train && r->world_size == 1 && (is(r, "ddp") || is(r, "dp") || is(r, "single"));
 }
 
-// How well a candidate serves: like for like before all, then the subject's own strategy.
+// Ranks a candidate: like for like first, then the subject's own strategy.
 static int rank_candidate(const prediction *p, const group *g, bool alike) {
     const run *r = g->runs[0];
     return 1 + (alike ? 4 : 0) + (is(r, p->subject->runs[0]->strategy) ? 2 : is(r, "single"));
@@ -75,8 +75,9 @@ static const char *device_of(const prediction *p) {
     return p->subject->runs[0]->device;
 }
 
-// Vectors that a rank brings to a reduction: the most of any, and of all but the first together.
-// Empty shards of a last step, and the groups inside a shard, change nothing about a full step.
+// The number of vectors that a rank sends to a reduction: the maximum, and the sum over all ranks
+// but the first. Empty shards of a last step, and the groups inside a shard, do not affect a full
+// step.
 typedef struct vector_count {
     int most, others;
 } vector_count;
@@ -105,8 +106,8 @@ out:
 
 enum { SHARDS_MAX = 1 << 20 };
 
-// What crosses between the master of dp and its replicas in a full step: parameters and buffers,
-// samples with labels and ids, logits and their gradients, records (lib/train/strategy_dp.c).
+// The bytes between the dp master and its replicas in a full step: parameters and buffers, samples
+// with labels and ids, logits and their gradients, records (lib/train/strategy_dp.c).
 static double dp_bytes(const run *r, const program *p, const vector_count *vectors) {
     const double others = (double)(r->world_size - 1), ranks = (double)r->world_size;
     const int64_t shard = r->global_batch / r->virtual_shards;
@@ -119,12 +120,12 @@ static double dp_bytes(const run *r, const program *p, const vector_count *vecto
            (double)(record_floats(p) * sizeof(float)) * vectors->others;
 }
 
-// Of dp a message each of broadcast, scatter, gather, scatter_gradient and reduce, to every
-// replica.
+// Under dp: one message to every replica each for broadcast, scatter, gather, scatter_gradient and
+// reduce.
 enum { DP_MESSAGES = 5 };
 
-// Bytes of a step, and in how many messages: of ddp what a rank brings to the reduction, records by
-// vectors. NAN when the manifest does not describe the model.
+// Counts the bytes and messages of a step: under ddp, those that a rank sends to the reduction,
+// with a record per vector. NAN if the manifest does not describe the model.
 static status count_bytes(const run *r, double *bytes, double *messages, error *err) {
     model m = {0};
     vector_count vectors;
@@ -153,20 +154,22 @@ static const char *transport_of(const run *r) {
     return last ? run_text(last, "transport") : "";
 }
 
-// A run or a measurement that does not say has nothing to be held against.
+// A run or a measurement that does not name its transport cannot be compared.
 static bool is_other_transport(const run *r, const collective *cost) {
     const char *own = transport_of(r);
     return is(r, "ddp") && *own && *cost->transport && strcmp(own, cost->transport) != 0;
 }
 
-// What the measured collectives cannot serve for.
+// Gives a reason if the measured collectives cannot be used.
 static status check_collectives(prediction *p, const collectives *measured, language l,
                                 error *err) {
     const run *r = p->subject->runs[0];
     const int64_t ranks = is(r, "dp") ? 1 : r->world_size;
     p->cost = collectives_find(measured, ranks, is(r, "ddp") ? r->reduce : NULL);
     if (strcmp(device_of(p), "cpu") != 0)
-        return give_reason(p, memory_format(err, words_in(l, "there is no model for the device %s"),
+        return give_reason(p, memory_format(err,
+                                            words_in(l, "there is no scaling model for the "
+                                                        "device %s"),
                                             device_of(p)));
     if (!same_machine(measured, r))
         return give_reason(
@@ -179,9 +182,10 @@ static status check_collectives(prediction *p, const collectives *measured, lang
     if (is(r, "ddp") && strcmp(measured->reduce, "both") != 0 &&
         strcmp(r->reduce, measured->reduce) != 0)
         return give_reason(
-            p,
-            memory_format(err, words_in(l, "the run reduces %s, the collectives were measured %s"),
-                          r->reduce, measured->reduce));
+            p, memory_format(err,
+                             words_in(l, "the run uses --reduce %s, the collectives were "
+                                         "measured with %s"),
+                             r->reduce, measured->reduce));
     if (!p->cost)
         return give_reason(
             p, memory_format(err, words_in(l, "no collective was measured with %lld ranks"),
@@ -192,14 +196,15 @@ static status check_collectives(prediction *p, const collectives *measured, lang
                              (long long)r->hosts, (long long)measured->hosts));
     if (is_other_transport(r, p->cost))
         return give_reason(
-            p, memory_format(
-                   err, words_in(l, "the run reduces by %s, the collectives were measured by %s"),
-                   transport_of(r), p->cost->transport));
+            p,
+            memory_format(
+                err, words_in(l, "the run reduces over %s, the collectives were measured over %s"),
+                transport_of(r), p->cost->transport));
     return STATUS_OK;
 }
 
-// Seconds an epoch; NAN when the size of the messages is not known. An epoch has as many steps as
-// on one rank.
+// Seconds per epoch; NAN if the size of the messages is unknown. An epoch has as many steps as on
+// one rank.
 static status count_communication(prediction *p, double *seconds, error *err) {
     const run *basis = p->basis->runs[0];
     double messages;
@@ -210,10 +215,10 @@ static status count_communication(prediction *p, double *seconds, error *err) {
     return STATUS_OK;
 }
 
-// ---- Putting it together ----
+// ---- The prediction ----
 
-// The median epoch of an execution in the proportions of its mean step; what no phase accounts for
-// counts as compute. NAN where it has no phases.
+// Splits the median epoch of an execution in the proportions of its mean step; time that no phase
+// accounts for counts as compute. NAN without phases.
 static epoch_parts parts_of(const run *r) {
     enum { LOAD = 0, COMM = 4, UPDATE = 6 }; // of run_phase_name
     const run_split split = run_time_split(r);
@@ -235,13 +240,13 @@ static int64_t at_least_one(int64_t n) {
     return n < 1 ? 1 : n;
 }
 
-// Hosts are taken to be alike.
+// Hosts are assumed to be alike.
 static scaling_place place_of(const run *r) {
     return (scaling_place){at_least_one(r->world_size), at_least_one(r->threads),
                            at_least_one(r->cores) * at_least_one(r->hosts)};
 }
 
-// From one execution of the run on one rank: here, and with a device for each rank.
+// Predicts from one execution of the one-rank run: here, and with one device per rank.
 static void predict_one(const prediction *p, const run *from, double communication,
                         epoch_parts *here, epoch_parts *there) {
     const run *r = p->subject->runs[0];
@@ -259,7 +264,7 @@ static bool has_fewer_devices(const prediction *p) {
     return scaling_cores(&here) < here.ranks * scaling_cores(&from);
 }
 
-// Means over the executions of the basis, and how far they are sure.
+// Takes means over the executions of the basis, and their interval.
 static status predict(prediction *p, double communication, error *err) {
     const run **executions;
     double *seconds = NULL;
@@ -304,8 +309,7 @@ status prediction_make(const group *subject, const group *groups, size_t count,
     TRY(count_communication(p, &communication, err));
     const epoch_parts one = parts_of(p->basis->runs[0]);
     if (isnan(communication))
-        rc = give_reason(p,
-                         memory_string(words_in(l, "the size of its messages is not known"), err));
+        rc = give_reason(p, memory_string(words_in(l, "the size of its messages is unknown"), err));
     else if (isnan(epoch_parts_sum(&one)))
         rc = give_reason(p, memory_format(err, words_in(l, "%s: %s"), p->basis->name,
                                           words_in(l, "the manifest has no phases")));

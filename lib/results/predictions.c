@@ -15,13 +15,13 @@ static uint32_t largest(const float *logits, size_t classes) {
 }
 
 static status judge(predictions *p, error *err) {
-    p->right = memory_new(p->samples, sizeof *p->right, err);
-    p->said = memory_new(p->samples, sizeof *p->said, err);
-    if (!p->right || !p->said) return STATUS_FAILED;
+    p->correct = memory_new(p->samples, sizeof *p->correct, err);
+    p->predicted = memory_new(p->samples, sizeof *p->predicted, err);
+    if (!p->correct || !p->predicted) return STATUS_FAILED;
     for (size_t i = 0; i < p->samples; i++) {
-        p->said[i] = largest(p->logits + i * p->classes, p->classes);
-        p->right[i] = p->said[i] == p->labels[i];
-        p->right_count += p->right[i];
+        p->predicted[i] = largest(p->logits + i * p->classes, p->classes);
+        p->correct[i] = p->predicted[i] == p->labels[i];
+        p->correct_count += p->correct[i];
     }
     return STATUS_OK;
 }
@@ -62,8 +62,8 @@ out:
 void predictions_release(predictions *p) {
     tensor_file_release(&p->file);
     free(p->labels);
-    free(p->right);
-    free(p->said);
+    free(p->correct);
+    free(p->predicted);
     *p = (predictions){0};
 }
 
@@ -71,10 +71,10 @@ status predictions_compare(const predictions *a, const predictions *b, int64_t *
                            int64_t *only_b, error *err) {
     *only_a = *only_b = 0;
     if (a->samples != b->samples || memcmp(a->ids, b->ids, a->samples * sizeof *a->ids) != 0)
-        return error_set(err, STATUS_FINDING, "the predictions are about different samples");
+        return error_set(err, STATUS_FINDING, "the predictions are for different samples");
     for (size_t i = 0; i < a->samples; i++) {
-        *only_a += a->right[i] && !b->right[i];
-        *only_b += b->right[i] && !a->right[i];
+        *only_a += a->correct[i] && !b->correct[i];
+        *only_b += b->correct[i] && !a->correct[i];
     }
     return STATUS_OK;
 }

@@ -1,4 +1,4 @@
-// predictions.h - what a model said about each test sample, from predictions.st.zst.
+// predictions.h - a model's prediction for each test sample, from predictions.st.zst.
 #ifndef LOCKSTEP_RESULTS_PREDICTIONS_H
 #define LOCKSTEP_RESULTS_PREDICTIONS_H
 
@@ -15,17 +15,16 @@ typedef struct predictions {
     const float *logits; // [samples][classes]
     uint32_t *labels;
     const uint32_t *ids;
-    uint32_t *said; // the class of the largest logit; among equals the first counts
-    bool *right;    // it is that of the label
-    int64_t right_count;
+    uint32_t *predicted; // the predicted class: that of the largest logit, the first if equal
+    bool *correct;       // it is the labelled class
+    int64_t correct_count;
 } predictions;
 
 // Reads `folder`/predictions.st.zst.
 status predictions_read(const char *folder, predictions *p, error *err) MUST_CHECK;
 void predictions_release(predictions *p);
 
-// Counts the samples that only one of two models got right. STATUS_FINDING when they are not about
-// the same samples.
+// Counts the samples that only one of two models got right. STATUS_FINDING if their samples differ.
 status predictions_compare(const predictions *a, const predictions *b, int64_t *only_a,
                            int64_t *only_b, error *err) MUST_CHECK;
 

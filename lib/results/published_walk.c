@@ -9,7 +9,7 @@
 
 // ---- Entries ----
 
-// What is no figure of an entry.
+// Keys of an entry that are not figures.
 static bool is_label(const char *key) {
     static const char *const labels[] = {"source", "note", "where", "claim", "over"};
     for (size_t i = 0; i < sizeof labels / sizeof *labels; i++)
@@ -72,7 +72,8 @@ static status read_figure(const yaml_node *rung, const char *source, const char 
     const yaml_node *node = f->node = yaml_find(f->entry, key);
     TRY(published_value(node, key, &f->value, err));
     if (!(f->value.low > 0) || !(f->value.high >= f->value.low))
-        return yaml_error(node, err, "'published': '%s' is not above 0, or no range", key);
+        return yaml_error(node, err, "'published': '%s': expected a number or [LOW, HIGH] above 0",
+                          key);
     if (!epochs) return yaml_error(rung, err, "'published_epochs' is missing");
     TRY(yaml_number(epochs, "published_epochs", &f->epochs, err));
     if (!(f->epochs > 0)) return yaml_error(epochs, err, "'published_epochs' is not above 0");
@@ -82,7 +83,7 @@ out:
 
 // ---- Steps ----
 
-// What to divide a time by for that of an epoch.
+// The divisor that makes a time one per epoch.
 static double epochs_in(const published_walk *w, const published_figure *f) {
     return strcmp(w->key, "total_seconds") == 0 ? f->epochs : 1;
 }
@@ -114,21 +115,21 @@ static status add_factors(published_step *step, const yaml_node *rung, error *er
     return STATUS_OK;
 }
 
-// In how many keys the run differs from the experiment whose figures it has.
+// The number of keys in which the run differs from the experiment whose figures it has.
 static size_t count_differences(const yaml_node *rung) {
     const yaml_node *list = yaml_find(rung, "same_but");
     return list ? list->count : 0;
 }
 
-// Run number `at` is the same experiment to the source as the one before: the closer one stands for
-// both.
+// Run `at` is the same experiment to the source as the run before it: the closer of the two stands
+// for both.
 static void choose(published_walk *w, published_step *next, const yaml_node *runs, size_t at) {
     if (count_differences(runs->items[at]) >= count_differences(runs->items[next->from])) return;
     next->from = at;
     if (w->count) w->steps[w->count - 1].to = at;
 }
 
-// Goes from run to run that has the figure.
+// Steps from each run that has the figure to the next.
 static status walk(published_walk *w, const yaml_node *runs, error *err) {
     status rc = STATUS_OK;
     published_step step = {0};
@@ -183,7 +184,7 @@ static status add_source(published_walks *list, const yaml_node *runs, const cha
     return rc == STATUS_OK ? add_walk(list, runs, source, "accuracy", false, err) : rc;
 }
 
-// Does an earlier entry than number `entry` of rung number `rung` name this source?
+// Does an entry before number `entry` of rung number `rung` name this source?
 static bool is_seen(const yaml_node *runs, size_t rung, size_t entry, const char *source) {
     for (size_t i = 0; i <= rung; i++) {
         const yaml_node *list = entries_of(runs->items[i]);
@@ -216,7 +217,7 @@ void published_walks_release(published_walks *w) {
     *w = (published_walks){0};
 }
 
-// ---- What came of it ----
+// ---- Results ----
 
 published_step published_whole(const published_walk *w) {
     const published_step *last = &w->steps[w->count - 1];

@@ -11,7 +11,7 @@
 #include "results/statistics.h"
 #include "results/steps.h"
 
-// The lists that the file fills are its own; it stands for no executions.
+// The run owns the lists that are filled from the file; it has no executions.
 static status begin(const run *r, rebuilt *b, error *err) {
     *b = (rebuilt){.run = *r};
     b->run.executions = NULL;
@@ -55,7 +55,7 @@ static double mean_loss(const run *r, const float *loss, size_t count) {
     return sum / samples;
 }
 
-// Seconds of the steps of an epoch that begin at `first`.
+// Sums the time of the steps of an epoch that begins at `first`, in seconds.
 static double sum_seconds(const uint64_t *ns, size_t first, size_t count) {
     uint64_t sum = 0;
     for (size_t i = 0; ns && i < count; i++) sum += ns[first + i];
@@ -106,14 +106,15 @@ static double cross_entropy(const predictions *p) {
     return sum / (double)p->samples;
 }
 
-// The place of a class is its label.
+// The index of a class is its label.
 static void rebuild_classes(run *r, const predictions *p) {
     for (size_t i = 0; i < p->samples; i++) {
         if (p->labels[i] >= r->class_count) continue;
         run_class *c = &r->classes[p->labels[i]];
         c->count++;
-        c->right += p->right[i];
-        if (p->said[i] < r->class_count) r->confusion[p->labels[i] * r->class_count + p->said[i]]++;
+        c->right += p->correct[i];
+        if (p->predicted[i] < r->class_count)
+            r->confusion[p->labels[i] * r->class_count + p->predicted[i]]++;
     }
     for (size_t i = 0; i < r->class_count; i++)
         r->classes[i].accuracy = (double)r->classes[i].right / (double)r->classes[i].count;
@@ -126,7 +127,7 @@ status rebuild_from_predictions(const run *r, rebuilt *b, error *err) {
     TRY(predictions_read(r->evaluation, &p, err));
     rebuild_classes(&b->run, &p);
     b->run.test_samples = (int64_t)p.samples;
-    b->run.accuracy = (double)p.right_count / (double)p.samples;
+    b->run.accuracy = (double)p.correct_count / (double)p.samples;
     b->run.test_loss = cross_entropy(&p);
     note_file(b, r->evaluate, "predictions.st.zst", &p.file);
 out:

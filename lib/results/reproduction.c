@@ -11,7 +11,7 @@ bool reproduction_is(const yaml_node *plan_root) {
 
 // ---- Views ----
 
-// Which runs of the plan: the rows of a source, or the variants of a study.
+// A selection of the plan's runs: the rows of a source, or the variants of a study.
 typedef struct choice {
     const char *source, *study; // study NULL: the rows
 } choice;
@@ -26,7 +26,7 @@ static bool belongs(const run *r, const yaml_node *entry) {
     return r->train && strcmp(r->experiment, run_text(entry, "name")) == 0;
 }
 
-// The runs of one entry, repeats and all, become one group.
+// Makes one group of an entry's runs, including its repeats.
 static status add_group(results *view, const results *all, const yaml_node *entry, error *err) {
     group *g = &view->groups[view->group_count];
     *g = (group){.name = run_text(entry, "name")};
@@ -58,7 +58,7 @@ static status open_view(const results *all, const yaml_node *runs, const choice 
     return STATUS_OK;
 }
 
-// The runs are those of the whole report, which releases them.
+// Does not release the runs, which belong to the whole report.
 static void release_view(results *view) {
     for (size_t i = 0; i < view->comparison_count; i++) comparison_release(&view->comparisons[i]);
     free(view->comparisons);
@@ -75,7 +75,7 @@ static const yaml_node *entry_of(const yaml_node *runs, const char *name) {
     return NULL;
 }
 
-// What the plan says that the row is compared with: the first row where it says nothing.
+// The row that the plan names as baseline; the first row if it names none.
 static const group *baseline_of(const results *rows, const yaml_node *entry) {
     const char *against = run_text(entry, "against");
     if (!*against) return &rows->groups[0];
@@ -144,7 +144,7 @@ out:
     return rc;
 }
 
-// A run that nobody planned would be left out in silence.
+// Without this check, a run that is not in the plan would be dropped silently.
 static status check_known(const yaml_node *runs, const results *all, error *err) {
     for (size_t i = 0; i < all->list.count; i++) {
         const run *r = &all->list.runs[i];

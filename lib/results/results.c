@@ -55,7 +55,7 @@ static status make_predictions(results *r, error *err) {
     return STATUS_OK;
 }
 
-// Takes `root` over.
+// Takes ownership of `root`.
 static status read_plan(results *r, yaml_node *root, error *err) {
     if (naming_is_all(root)) {
         r->plan.root = root; // names point into it
@@ -116,14 +116,15 @@ out:
     return rc;
 }
 
-// Without a plan that knows runs by their keys, two executions of one key can be compared: one is
-// given as the baseline.
+// Two executions of one key can be compared if one is the baseline, unless a plan identifies runs
+// by their keys.
 static status find_runs(results *r, const yaml_node *plan_root, error *err) {
     const bool named = plan_root && naming_is_given(plan_root);
     const char *baseline = r->options.baseline;
     status rc;
     if (baseline && plan_root && !naming_is_all(plan_root))
-        return error_set(err, STATUS_USAGE, "--plan says what is compared: no --baseline with it");
+        return error_set(err, STATUS_USAGE,
+                         "--baseline cannot be used with this --plan, which sets the baselines");
     TRY(add_folders(r, err));
     TRY(run_list_pool(&r->list, !named, err));
     if (named) TRY(naming_apply(&r->list, plan_root, &baseline, err));
@@ -190,9 +191,9 @@ double results_group_value(const results *r, const group *g, const char *metric)
     return f ? f->value : NAN;
 }
 
-// ---- What they are made from ----
+// ---- Recorded inputs ----
 
-// Any file, by the bytes that it has on disk.
+// Records any file with the hash of its bytes on disk.
 status results_record_file(manifest *m, const char *path, error *err) {
     char hash[SHA256_TEXT_BYTES];
     struct stat info;
@@ -207,7 +208,7 @@ static uint64_t recorded_bytes(const yaml_node *file) {
     return strtoull(run_text(file, "bytes"), NULL, 10);
 }
 
-// The manifest of a stage, and the output of it that the report reads; NULL: none.
+// Records a stage's manifest, and the output of it that the report reads; NULL: none.
 static status record_input(const char *folder, const yaml_node *root, const char *name, manifest *m,
                            error *err) {
     status rc = STATUS_OK;
@@ -239,7 +240,7 @@ static status record_collectives(const collectives *c, manifest *m, error *err) 
     return rc;
 }
 
-// Once each, however many runs have figures of it.
+// Records each claim once, however many runs have figures from it.
 static status record_claim(const char *path, yaml_node *recorded, manifest *m, error *err) {
     for (size_t i = 0; i < recorded->count; i++)
         if (strcmp(recorded->items[i]->text, path) == 0) return STATUS_OK;
@@ -247,8 +248,8 @@ static status record_claim(const char *path, yaml_node *recorded, manifest *m, e
     return rc == STATUS_OK ? results_record_file(m, path, err) : rc;
 }
 
-// The claims that were audited, and those that published figures are from, as far as they are
-// still there: the plan has a copy of the figures.
+// Records the audited claims, and those that published figures come from if they still exist: the
+// plan has a copy of the figures.
 static status record_claims(const results *r, manifest *m, error *err) {
     yaml_node *recorded = yaml_new(YAML_SEQUENCE, err);
     status rc = recorded ? STATUS_OK : STATUS_FAILED;
@@ -274,9 +275,9 @@ status results_record(const results *r, manifest *m, error *err) {
     const char *baseline = r->comparison_count ? r->groups[0].name : "";
     for (size_t i = 0; i < r->list.execution_count; i++) {
         const run *one = &r->list.executions[i];
-        // Of one that is left out the manifest says why.
-        TRY(record_input(one->folder, one->train, one->left_out ? NULL : "steps.st.zst", m, err));
-        if (one->left_out) continue;
+        // The manifest of an excluded execution gives the reason.
+        TRY(record_input(one->folder, one->train, one->excluded ? NULL : "steps.st.zst", m, err));
+        if (one->excluded) continue;
         TRY(record_input(one->evaluation, one->evaluate, "predictions.st.zst", m, err));
     }
     if (r->collectives.count) TRY(record_collectives(&r->collectives, m, err));

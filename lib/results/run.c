@@ -14,7 +14,7 @@ const char *run_phase_name(int i) {
     return names[i];
 }
 
-// ---- Looking into manifests ----
+// ---- Lookup in manifests ----
 
 const char *run_text(const yaml_node *root, const char *path) {
     const yaml_node *node = root ? yaml_get(root, path) : NULL;
@@ -35,8 +35,8 @@ status run_check_content(const char *folder, const yaml_node *manifest_root, con
     const char *recorded = run_text(run_file(manifest_root, "outputs", name), "content");
     if (strcmp(recorded, content) == 0) return STATUS_OK;
     return error_set(err, STATUS_INPUT,
-                     "cannot report on '%s/%s': its content is %.12s, the manifest beside it says "
-                     "%.12s",
+                     "cannot report on '%s/%s': its content is %.12s, the manifest next to it "
+                     "records %.12s",
                      folder, name, content, *recorded ? recorded : "nothing");
 }
 
@@ -133,7 +133,7 @@ static status read_epochs(run *r, error *err) {
     return STATUS_OK;
 }
 
-// The learning rate after scaling: what the schedule starts from.
+// Reads the learning rate after scaling, with which the schedule starts.
 static status read_lr(run *r, error *err) {
     double base;
     status rc = run_number(r->train, "parameters.optimizer.lr", &r->lr, err);
@@ -152,8 +152,8 @@ static const char *device_text(const yaml_node *list, size_t i) {
     return node && node->kind == YAML_SCALAR ? node->text : "cpu";
 }
 
-// How many different devices there are for so many ranks, replicas or stages, which take those of
-// the list in turn.
+// Counts the different devices of `world_size` ranks, replicas or stages, which take those of the
+// list in turn.
 static int64_t count_devices(const yaml_node *list, int64_t world_size) {
     int64_t count = 0;
     if (world_size < 1) world_size = 1;
@@ -166,7 +166,7 @@ static int64_t count_devices(const yaml_node *list, int64_t world_size) {
     return count;
 }
 
-// Of "cuda:0" the kind is "cuda".
+// Sets the kind of device: that of "cuda:0" is "cuda".
 static void read_devices(run *r, const yaml_node *execution) {
     const yaml_node *list = yaml_find(execution, "devices");
     const char *first = device_text(list, 0);
@@ -176,7 +176,7 @@ static void read_devices(run *r, const yaml_node *execution) {
     r->simulated = r->gpus ? r->host_ranks > r->gpus : r->cores > 0 && busy > r->cores;
 }
 
-// All hosts are taken to be like that of rank 0, which is the one that the manifest describes.
+// All hosts are assumed to be like that of rank 0, the only one that the manifest describes.
 static status read_hosts(run *r, const yaml_node *execution, error *err) {
     const yaml_node *list = yaml_find(execution, "hosts");
     r->hosts = 1;
@@ -204,7 +204,7 @@ const yaml_node *run_last_segment(const run *r, int *segments) {
     return execution->count ? execution->items[execution->count - 1] : NULL;
 }
 
-// A segment that a restart began says so; one that --resume began does not.
+// Segments begun by a restart have the key `restarts`; those begun by --resume do not.
 static bool was_restarted(const run *r) {
     const yaml_node *execution = yaml_get(r->train, "run.execution");
     for (int i = 1; i < r->segments; i++)
@@ -228,7 +228,7 @@ static status read_execution(run *r, error *err) {
     TRY(run_count(last, "loader_workers", &count, err));
     if (count >= 0) r->loader_workers = count;
     TRY(run_count(last, "threads", &r->threads, err));
-    // It may have been allowed fewer cores than the machine has.
+    // The process may have been allowed fewer cores than the machine has.
     TRY(run_count(last, "machine.cores", &count, err));
     if (count > 0 && count < r->cores) r->cores = count;
     if (*run_text(last, "tool")) r->tool = run_text(last, "tool");

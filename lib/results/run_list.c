@@ -43,7 +43,7 @@ static bool is_train_tool(const yaml_node *root) {
     return strncmp(run_text(root, "tool"), "train-", 6) == 0;
 }
 
-// Takes `root` over and puts it where its tool says.
+// Takes ownership of `root`, and stores it by its tool.
 static status attach(run *r, const char *folder, yaml_node *root, error *err) {
     char *copy = memory_string(folder, err);
     if (!copy) {
@@ -73,7 +73,7 @@ static status add_stage(run *r, const char *folder, error *err) {
     return rc;
 }
 
-// Was the model of this run what its evaluation read?
+// Did the evaluation read the model of this run?
 static bool evaluates(const run *r, const yaml_node *evaluate) {
     const yaml_node *inputs = yaml_find(evaluate, "inputs");
     for (size_t i = 0; inputs && i < inputs->count; i++)
@@ -92,7 +92,7 @@ static status add_execution(run_list *list, const char *path, error *err) {
     if (exists(evaluate, "manifest.yaml")) TRY(add_stage(r, evaluate, err));
     if (r->train && r->evaluate && !evaluates(r, r->evaluate))
         rc = error_set(err, STATUS_INPUT,
-                       "cannot report on '%s': evaluate read another model than train wrote; run "
+                       "cannot report on '%s': evaluate read a model that train did not write; run "
                        "evaluate again",
                        path);
 out:
@@ -113,7 +113,7 @@ static int is_number(const struct dirent *entry) {
 
 typedef status (*add_function)(run_list *list, const char *path, error *err);
 
-// Adds what is in the folders of `path` that are chosen, in the order of their numbers.
+// Adds those folders in `path` that are chosen, in the order of their numbers.
 static status add_folders(run_list *list, const char *path, int (*chosen)(const struct dirent *),
                           add_function add, size_t *found, error *err) {
     struct dirent **names = NULL;
@@ -132,7 +132,7 @@ static status add_folders(run_list *list, const char *path, int (*chosen)(const 
     return rc;
 }
 
-// One that is not finished is being trained, or was stopped: the others do not wait for it.
+// Skips executions that are not finished: still training, or stopped.
 static status add_finished(run_list *list, const char *path, error *err) {
     return exists(path, "train/manifest.yaml") ? add_execution(list, path, err) : STATUS_OK;
 }
@@ -179,7 +179,8 @@ static bool same_parent(const char *a, const char *b) {
     return length && length == parent_length(b) && strncmp(a, b, length) == 0;
 }
 
-// The train run that a lone evaluation belongs to: of the same model, best from the folder beside.
+// Finds the train run of a lone evaluation: one with the same model, preferably from the folder
+// next to it.
 static run *find_partner(run_list *list, const run *lone) {
     run *found = NULL;
     for (size_t i = 0; i < list->execution_count; i++) {
@@ -198,7 +199,7 @@ static bool same_folder(const char *a, const char *b) {
            x.st_ino == y.st_ino;
 }
 
-// The same folder, by whatever links, or a copy: manifests hold clocks, so no two are alike.
+// Is it the same folder, through any links, or a copy? Manifests hold times, so no two are equal.
 static bool same_execution(const run *a, const run *b) {
     if (!a->folder || !b->folder) return same_folder(a->evaluation, b->evaluation);
     return same_folder(a->folder, b->folder) ||
@@ -212,7 +213,7 @@ static void remove_execution(run_list *list, size_t at) {
             (list->execution_count - at) * sizeof *list->executions);
 }
 
-// Of two that are the same the one with more in it stays, in the place of the first.
+// Of two copies, the more complete one is kept, in the place of the first.
 static void drop_double(run_list *list, size_t first, size_t second) {
     run *a = &list->executions[first], *b = &list->executions[second];
     if (!a->folder || !a->evaluation) {
@@ -224,7 +225,7 @@ static void drop_double(run_list *list, size_t first, size_t second) {
     remove_execution(list, second);
 }
 
-// An execution that was named twice, say as the baseline and among the others, counts once.
+// An execution given twice, say as the baseline and among the others, counts once.
 static void remove_doubles(run_list *list) {
     for (size_t i = 0; i < list->execution_count; i++)
         for (size_t k = list->execution_count; k-- > i + 1;)
@@ -254,8 +255,8 @@ static const char *base_name(const run *r) {
     return *r->experiment ? r->experiment : r->train ? "run" : "evaluation";
 }
 
-// How many runs share the base name of runs[at]; with `seed`, the seed too. `before`: among those
-// before it.
+// Counts the runs that share the base name of runs[at]; with `seed`, also the seed. `before`: only
+// among the runs before it.
 static int count_alike(const run_list *list, size_t at, bool seed, bool before) {
     const run *r = &list->runs[at];
     int alike = 0;

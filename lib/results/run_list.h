@@ -1,4 +1,4 @@
-// run_list.h - finding runs in folders.
+// run_list.h - finds runs in folders.
 #ifndef LOCKSTEP_RESULTS_RUN_LIST_H
 #define LOCKSTEP_RESULTS_RUN_LIST_H
 
@@ -9,22 +9,22 @@
 #include "results/run.h"
 
 typedef struct run_list {
-    run *executions; // all that were found; those of one run lie side by side
+    run *executions; // all that were found; those of one run are adjacent
     size_t execution_count, execution_capacity;
-    run *runs; // each stands for its executions, and shares all but its name with them
+    run *runs; // each represents its executions, and shares all but its name with them
     size_t count;
 } run_list;
 
 // Adds the executions under `path`: a train or an evaluate folder, a folder that holds both, a
 // folder of numbered executions (1, 2, …) of which the finished ones count, or an experiment folder
-// of seed-* folders. STATUS_INPUT for anything else, for a train or evaluate folder that is not
-// finished, and for an evaluation of another model than the one beside it.
+// of seed-* folders. STATUS_INPUT for anything else, for an unfinished train or evaluate folder,
+// and for an evaluation of another model than the one next to it.
 status run_list_add(run_list *list, const char *path, error *err) MUST_CHECK;
-// Joins lone evaluations to their trainings, drops what was added twice (the same folder, or a copy
-// of it), and makes the runs (pool.h), still without names. Call once, after all were added.
-// `apart`: those of the baseline are runs of their own.
+// Pairs lone evaluations with their trainings, drops duplicates (the same folder, or a copy of it),
+// and makes the runs (pool.h), still without names. Call once, after all were added. `apart`: those
+// of the baseline are separate runs.
 status run_list_pool(run_list *list, bool apart, error *err) MUST_CHECK;
-// Gives every run a name of its own, by the name of its experiment.
+// Gives every run a unique name, derived from its experiment.
 status run_list_name(run_list *list, error *err) MUST_CHECK;
 void run_list_release(run_list *list);
 

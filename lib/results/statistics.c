@@ -142,7 +142,7 @@ estimate statistics_mean_time(const double *seconds, size_t n) {
     return (estimate){exp(m.value), {exp(range.low), exp(range.high)}};
 }
 
-// P(T > t), of a statistic without spread 0 or 1.
+// P(T > t); 0 or 1 for a statistic without spread.
 static double above(double distance, const mean_estimate *m) {
     if (m->error == 0) return distance > 0 ? 0 : 1;
     const double t = distance / m->error, p = statistics_t_p_value(t, m->df) / 2;

@@ -1,4 +1,4 @@
-// statistics.h - the statistics behind a report. Everything is deterministic: equal input gives
+// statistics.h - the statistics of a report. All functions are deterministic: equal input gives
 // equal output.
 #ifndef LOCKSTEP_RESULTS_STATISTICS_H
 #define LOCKSTEP_RESULTS_STATISTICS_H
@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/interval.h"
 
-// NAN when n is too small to define them: the mean needs 1, the deviation 2.
+// NAN if n is too small: the mean needs 1 value, the deviation 2.
 double statistics_mean(const double *x, size_t n);
 double statistics_deviation(const double *x, size_t n); // of a sample: divides by n - 1
 
@@ -21,18 +21,18 @@ double statistics_t_p_value(double t, double df);
 // Wilson's 95 % interval of a proportion, right / n; [0, 1] for n = 0.
 interval statistics_wilson(int64_t right, int64_t n);
 
-// McNemar's exact test: two classifiers on the same samples, of which `only_a` are right by the
-// first alone and `only_b` by the second alone. Two-sided p-value.
+// McNemar's exact test: for two classifiers on the same samples, `only_a` that only the first got
+// right and `only_b` that only the second got right. Two-sided p-value.
 double statistics_mcnemar(int64_t only_a, int64_t only_b);
 
-// A mean of independent values, as a test needs it: its standard error and degrees of freedom. The
-// error is NAN where there are too few values, 0 where all are equal.
+// A mean of independent values, as a test needs it: with its standard error and degrees of freedom.
+// The error is NAN if there are too few values, 0 if all are equal.
 typedef struct mean_estimate {
     double value, error, df;
 } mean_estimate;
 
 // The mean of n values, of the differences a[i] - b[i] of n pairs, and the difference of the means
-// of two sets, whose variances may differ (Welch). An error takes n >= 2, of both sets.
+// of two sets, whose variances may differ (Welch). An error needs n >= 2, for both sets.
 mean_estimate statistics_alone(const double *x, size_t n);
 mean_estimate statistics_pairs(const double *a, const double *b, size_t n);
 mean_estimate statistics_welch(const double *a, size_t na, const double *b, size_t nb);
@@ -44,20 +44,20 @@ interval statistics_interval(const mean_estimate *m, double level);
 double statistics_p_value(const mean_estimate *m);
 double statistics_margin_p_value(const mean_estimate *m, double margin);
 
-// A value with its 95 % interval, NAN where there is none.
+// A value with its 95 % interval, NAN if there is none.
 typedef struct estimate {
     double value;
     interval range;
 } estimate;
 
-// The mean with its interval; of times, above 0, the geometric one: the quotient of two such means
-// is the ratio that a test on logarithms is about.
+// The mean with its interval. For times (above 0) it is the geometric mean: the quotient of two
+// such means is the ratio that a test on logarithms examines.
 estimate statistics_mean_of(const double *x, size_t n);
 estimate statistics_mean_time(const double *seconds, size_t n);
 
-// The difference of two proportions of the same n samples, from those that are right by one alone,
-// as for McNemar's test, with its standard error (Wald's, with half a sample added to each of the
-// four cells: Agresti and Min). It is normal: df is infinite. n > 0.
+// The difference of two proportions of the same n samples, computed from those that only one got
+// right, as in McNemar's test, with its standard error (Wald's, with half a sample added to each of
+// the four cells: Agresti and Min). It is normal: df is infinite. n > 0.
 mean_estimate statistics_proportions(int64_t only_a, int64_t only_b, int64_t n);
 
 #endif

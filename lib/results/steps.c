@@ -12,7 +12,7 @@ static const uint64_t *find_times(const steps *s, const char *name) {
     return fits ? t->data : NULL;
 }
 
-// The tests after epochs, and the time of the whole: files of earlier versions lack both.
+// Finds the tests after epochs and the total time. Files of earlier versions lack both.
 static void find_epochs(const run *r, steps *s) {
     const tensor *t = tensor_file_find(&s->file, "epochs.accuracy");
     const char *total = tensor_file_metadata(&s->file, "total_ns");
@@ -47,8 +47,8 @@ void steps_release(steps *s) {
     *s = (steps){0};
 }
 
-// Samples that shard v gives to a step of an epoch: its next global_batch / V, while it has them;
-// samples are dealt to shards like cards.
+// The samples of a step that shard v gives: its next global_batch / V, or those left. Samples are
+// dealt to shards like cards.
 static int64_t samples_of_shard(const run *r, size_t step, int64_t v) {
     int64_t shards = r->virtual_shards, share = r->global_batch / shards;
     int64_t size = r->samples / shards + (v < r->samples % shards);

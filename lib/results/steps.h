@@ -1,4 +1,4 @@
-// steps.h - what steps.st.zst says about every step of a run.
+// steps.h - the records of a run's steps, from steps.st.zst.
 #ifndef LOCKSTEP_RESULTS_STEPS_H
 #define LOCKSTEP_RESULTS_STEPS_H
 
@@ -13,7 +13,7 @@ typedef struct steps {
     tensor_file file;
     size_t count;
     const float *loss;
-    const uint64_t *wall, *phase[RUN_PHASES]; // ns; NULL where the file has none
+    const uint64_t *wall, *phase[RUN_PHASES]; // ns; NULL if the file has none
     const double *accuracy;                   // after each epoch; NULL likewise
     double total_seconds;                     // of the whole training; NAN likewise
 } steps;
@@ -22,11 +22,11 @@ typedef struct steps {
 status steps_read(const run *r, steps *s, error *err) MUST_CHECK;
 void steps_release(steps *s);
 
-// What a run deals out; NAN where its manifest does not say how many samples and shards there are.
-// Samples of a step, counted within its epoch.
+// Returns the number of samples of a step, counted within its epoch; NAN if the manifest does not
+// give the samples and shards.
 double steps_samples(const run *r, size_t step);
-// Micro-batches of a pipeline, a step of an epoch on average: the shards that have samples of the
-// step; with sync_batch_norm all go as one.
+// Returns the mean number of a pipeline's micro-batches per step of an epoch: the shards with
+// samples in the step; with sync_batch_norm all shards form one. NAN likewise.
 double steps_micro_batches(const run *r);
 
 #endif

@@ -4,19 +4,21 @@
 
 static const double alpha = 0.05;
 
-verdict verdict_none(verdict_lack lack) {
-    return (verdict){.kind = VERDICT_NONE, .lack = lack, .p = NAN, .adjusted = NAN, .tests = 1};
+verdict verdict_none(verdict_missing missing) {
+    return (verdict){
+        .kind = VERDICT_NONE, .missing = missing, .p = NAN, .adjusted = NAN, .tests = 1};
 }
 
 verdict verdict_identical(void) {
-    verdict v = verdict_none(LACK_NOTHING);
+    verdict v = verdict_none(MISSING_NOTHING);
     v.kind = VERDICT_IDENTICAL;
     return v;
 }
 
-// What follows from the p-values, where nothing is lacking.
+// Derives the verdict from the p-values, unless something is lacking.
 static void settle(verdict *v) {
-    if (v->lack != LACK_NOTHING || v->kind == VERDICT_COST || v->kind == VERDICT_IDENTICAL) return;
+    if (v->missing != MISSING_NOTHING || v->kind == VERDICT_COST || v->kind == VERDICT_IDENTICAL)
+        return;
     const bool differs = v->adjusted < alpha;
     if (differs)
         v->kind = v->within ? VERDICT_SMALL : VERDICT_DIFFERENT;
@@ -33,31 +35,32 @@ static void decide(verdict *v, const mean_estimate *m, double p, double margin) 
 // ---- Time ----
 
 mean_estimate verdict_difference(const double *subject, size_t subjects, const double *baseline,
-                                 size_t baselines, turns order, verdict_test *test) {
-    const bool paired = order == TURNS_ROUNDS && subjects >= VERDICT_ROUNDS;
+                                 size_t baselines, execution_order order, verdict_test *test) {
+    const bool paired = order == ORDER_ROUNDS && subjects >= VERDICT_ROUNDS;
     *test = paired ? TEST_ROUNDS : TEST_WELCH;
     return paired ? statistics_pairs(subject, baseline, subjects)
                   : statistics_welch(subject, subjects, baseline, baselines);
 }
 
-static verdict_lack find_lack(const timed_side *a, const timed_side *b, turns order) {
-    if (a->count < VERDICT_EXECUTIONS || b->count < VERDICT_EXECUTIONS) return LACK_EXECUTIONS;
-    if (a->busy || b->busy) return LACK_QUIET;
-    return order == TURNS_APART ? LACK_TURNS : LACK_NOTHING;
+static verdict_missing find_missing(const timed_side *a, const timed_side *b,
+                                    execution_order order) {
+    if (a->count < VERDICT_EXECUTIONS || b->count < VERDICT_EXECUTIONS) return MISSING_EXECUTIONS;
+    if (a->busy || b->busy) return MISSING_IDLE_MACHINE;
+    return order == ORDER_SEQUENTIAL ? MISSING_INTERLEAVING : MISSING_NOTHING;
 }
 
-verdict verdict_on_time(const timed_side *subject, const timed_side *baseline, turns order,
-                        bool simulated, estimate *ratio) {
+verdict verdict_on_time(const timed_side *subject, const timed_side *baseline,
+                        execution_order order, bool simulated, estimate *ratio) {
     verdict_test test;
     const mean_estimate faster = verdict_difference(
         baseline->log_seconds, baseline->count, subject->log_seconds, subject->count, order, &test);
     const interval range = statistics_interval(&faster, 0.95);
-    verdict v = verdict_none(find_lack(subject, baseline, order));
+    verdict v = verdict_none(find_missing(subject, baseline, order));
     *ratio = (estimate){exp(faster.value), {exp(range.low), exp(range.high)}};
     v.subject = subject->count;
     v.baseline = baseline->count;
     v.busy = subject->busy + baseline->busy;
-    if (v.lack != LACK_NOTHING) return v;
+    if (v.missing != MISSING_NOTHING) return v;
     v.test = test;
     if (simulated)
         v.kind = VERDICT_COST;
@@ -68,9 +71,9 @@ verdict verdict_on_time(const timed_side *subject, const timed_side *baseline, t
 
 // ---- Accuracy ----
 
-// An accuracy is a whole number of samples: seeds that differ by equally many may still differ by
-// that rounding, whose variance is a twelfth of a sample's on each side.
-// How many samples there were is not always known: then a difference without spread has no error.
+// An accuracy is a whole number of samples, so seeds with equal differences may still differ by
+// that rounding, whose variance is a twelfth of a sample's on each side. If the number of samples
+// is unknown, a difference without spread has no error.
 static double with_rounding(double spread, size_t seeds, int64_t samples) {
     if (samples > 0) return fmax(spread, 1 / (double)samples / sqrt(6.0 * (double)seeds));
     return spread > 1e-9 ? spread : NAN;
@@ -81,10 +84,10 @@ verdict verdict_on_seeds(const double *subject, const double *baseline, size_t n
     mean_estimate m = statistics_pairs(subject, baseline, n);
     m.error = n < 2 ? NAN : with_rounding(m.error, n, samples);
     const bool tested = n >= VERDICT_SEEDS && !isnan(m.error);
-    verdict v = verdict_none(tested ? LACK_NOTHING : LACK_SEEDS);
+    verdict v = verdict_none(tested ? MISSING_NOTHING : MISSING_SEEDS);
     *difference = (estimate){m.value, statistics_interval(&m, 0.95)};
     v.subject = v.baseline = n;
-    if (v.lack != LACK_NOTHING) return v;
+    if (v.missing != MISSING_NOTHING) return v;
     v.test = TEST_SEEDS;
     decide(&v, &m, statistics_p_value(&m), VERDICT_ACCURACY_MARGIN);
     return v;
@@ -93,7 +96,7 @@ verdict verdict_on_seeds(const double *subject, const double *baseline, size_t n
 verdict verdict_on_models(int64_t only_subject, int64_t only_baseline, int64_t samples,
                           estimate *difference) {
     const mean_estimate m = statistics_proportions(only_subject, only_baseline, samples);
-    verdict v = verdict_none(LACK_NOTHING);
+    verdict v = verdict_none(MISSING_NOTHING);
     difference->range = statistics_interval(&m, 0.95);
     v.test = TEST_SAMPLES;
     v.subject = v.baseline = (size_t)samples;
@@ -101,7 +104,7 @@ verdict verdict_on_models(int64_t only_subject, int64_t only_baseline, int64_t s
     return v;
 }
 
-// ---- Many verdicts ----
+// ---- Families of verdicts ----
 
 static size_t count_tests(verdict *const *family, size_t count) {
     size_t tests = 0;
@@ -110,8 +113,8 @@ static size_t count_tests(verdict *const *family, size_t count) {
     return tests;
 }
 
-// Holm: the k-th smallest of m p-values counts m - k + 1 times, and none less than one before it.
-// With equal ones the place of the first counts.
+// Holm: the k-th smallest of m p-values is multiplied by m - k + 1, and is at least as large as the
+// one before it. Equal values use the k of the first.
 static double holm(verdict *const *family, size_t count, size_t tests, double p) {
     double adjusted = 0;
     for (size_t i = 0; i < count; i++) {

@@ -9,7 +9,7 @@ static double percent_more(double times_as_fast) {
     return 100 * (1 / times_as_fast - 1);
 }
 
-// What it costs here.
+// Appends the range of the cost on this machine.
 static void append_cost(text *out, const comparison *c, language l) {
     const double least = percent_more(c->speedup.range.high),
                  most = percent_more(c->speedup.range.low);
@@ -25,7 +25,7 @@ static void append_cost(text *out, const comparison *c, language l) {
         text_format(out, words_in(l, "takes between %s %% less and %s %% more"), low, high);
 }
 
-// "on these 2 cores; says nothing about 4 devices".
+// Appends "on these 2 cores; says nothing about 4 devices".
 static void append_place(text *out, const run *crowded, language l) {
     const bool ranks = crowded->host_ranks > 1;
     const int64_t needed = ranks ? crowded->host_ranks : crowded->host_ranks * crowded->threads;
@@ -40,7 +40,7 @@ static void append_place(text *out, const run *crowded, language l) {
                 (long long)needed);
 }
 
-// With its interval, or else the spread of its epochs.
+// Appends the ratio with its interval, or else the spread over epochs.
 static void append_ratio(text *out, const comparison *c, language l) {
     const double times = c->speedup.value;
     const bool among_epochs = isnan(c->speedup.range.low), longer = times < 1;
@@ -53,12 +53,12 @@ static void append_ratio(text *out, const comparison *c, language l) {
     if (!isnan(range.low) && among_epochs) text_append(out, words_in(l, " over epochs"));
 }
 
-// Why there is none, and how to get one.
+// Appends why there is no verdict, and how to get one.
 static void append_lack(text *out, const comparison *c, verdict_length length, language l) {
     const verdict *v = &c->time;
     const size_t least = v->subject < v->baseline ? v->subject : v->baseline;
     const size_t most = v->subject < v->baseline ? v->baseline : v->subject;
-    if (v->lack == LACK_LIKENESS) {
+    if (v->missing == MISSING_LIKE_FOR_LIKE) {
         text_format(out, words_in(l, "not like for like: %s"), c->reasons);
         return;
     }
@@ -66,25 +66,26 @@ static void append_lack(text *out, const comparison *c, verdict_length length, l
         append_ratio(out, c, l);
         text_append(out, words_in(l, "; "));
     }
-    if (v->lack == LACK_EXECUTIONS)
+    if (v->missing == MISSING_EXECUTIONS)
         text_format(out, words_in(l, "no verdict: %zu of %d executions (EXECUTIONS=%d)"), least,
                     VERDICT_EXECUTIONS, VERDICT_EXECUTIONS);
-    else if (v->lack == LACK_QUIET)
+    else if (v->missing == MISSING_IDLE_MACHINE)
         text_format(out,
                     words_in(l, "no verdict: the machine was busy in %zu of %zu executions "
-                                "(EXECUTIONS=%zu makes more)"),
+                                "(EXECUTIONS=%zu adds more)"),
                     v->busy, v->subject + v->baseline, most + VERDICT_EXECUTIONS);
     else
         text_format(out,
-                    words_in(l, "no verdict: the executions of both sides were not made in turns "
-                                "(EXECUTIONS=%zu makes more, in turns)"),
+                    words_in(l, "no verdict: the executions of the two sides were not interleaved "
+                                "(EXECUTIONS=%zu adds more, interleaved)"),
                     most + VERDICT_EXECUTIONS);
     if (c->crowded) append_place(out, c->crowded, l);
 }
 
 static void append_p(text *out, const verdict *v, language l) {
     if (v->tests > 1)
-        text_format(out, words_in(l, "p = %.2g, by Holm for %zu verdicts"), v->adjusted, v->tests);
+        text_format(out, words_in(l, "p = %.2g, Holm-corrected for %zu verdicts"), v->adjusted,
+                    v->tests);
     else
         text_format(out, words_in(l, "p = %.2g"), v->p);
 }
@@ -127,9 +128,9 @@ void verdict_append_time(text *out, const comparison *c, verdict_length length, 
         break;
     default: append_lack(out, c, length, l); break;
     }
-    if (length == VERDICT_SENTENCE && c->set_aside)
-        text_format(out, words_in(l, " (%zu executions on a busy machine set aside)"),
-                    c->set_aside);
+    if (length == VERDICT_SENTENCE && c->excluded_busy)
+        text_format(out, words_in(l, " (%zu executions on a busy machine excluded)"),
+                    c->excluded_busy);
 }
 
 // ---- Accuracy ----
@@ -141,7 +142,7 @@ void verdict_append_points(text *out, const comparison *c, language l) {
         text_format(out, " [%+.2f, %+.2f]", 100 * range.low, 100 * range.high);
 }
 
-// "p = 0.01, paired t-test over 3 seeds".
+// Appends "p = 0.01, paired t-test over 3 seeds".
 static void append_test(text *out, const verdict *v, language l) {
     append_p(out, v, l);
     text_append(out, words_in(l, ", "));
@@ -151,19 +152,19 @@ static void append_test(text *out, const verdict *v, language l) {
                 v->subject);
 }
 
-// `format` takes the margin, where it names one, and the test.
+// The format takes the margin, if it mentions one, and the test.
 static const char *accuracy_format(const verdict *v, bool *margin) {
     const bool models = verdict_is_of_models(v);
     *margin = v->kind == VERDICT_SAME || v->kind == VERDICT_SMALL;
     switch (v->kind) {
     case VERDICT_DIFFERENT:
-        return models ? WORD("the two models differ (%s); one seed does not tell the method")
+        return models ? WORD("the two models differ (%s); one seed says nothing about the method")
                       : WORD("significant (%s)");
     case VERDICT_SMALL:
         return models ? WORD("the two models differ, within ±%g points (%s); one seed")
                       : WORD("significant, but within ±%g points (%s)");
     case VERDICT_SAME:
-        return models ? WORD("the two models are as good within ±%g points (%s); one seed")
+        return models ? WORD("the two models are equally good within ±%g points (%s); one seed")
                       : WORD("the same within ±%g points (%s)");
     default: return models ? WORD("undecided between the two models (%s)") : WORD("undecided (%s)");
     }
@@ -192,11 +193,11 @@ void verdict_append_accuracy(text *out, const comparison *c, verdict_length leng
         verdict_append_points(out, c, l);
         text_append(out, words_in(l, ": "));
     }
-    if (v->lack == LACK_TEST_DATA)
-        text_append(out, words_in(l, "not comparable: other test data, or none"));
-    else if (v->lack == LACK_SEEDS)
-        text_append(out, words_in(l, "not tested: predictions of one common seed, or three "
-                                     "common seeds, are needed"));
+    if (v->missing == MISSING_TEST_DATA)
+        text_append(out, words_in(l, "not comparable: different or missing test data"));
+    else if (v->missing == MISSING_SEEDS)
+        text_append(out, words_in(l, "not tested: this needs predictions of one common seed, or "
+                                     "three common seeds"));
     else
         append_tested(out, v, l);
 }

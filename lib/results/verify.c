@@ -12,7 +12,7 @@
 #include "results/rebuild.h"
 #include "results/steps.h"
 
-// A run, and what one of its files makes of it.
+// A run, and the run rebuilt from one of its files.
 typedef struct verifying {
     const run *r;
     const rebuilt *b;
@@ -23,13 +23,14 @@ typedef struct verifying {
 
 // ---- Figures of the table ----
 
-static status tell(const verifying *v, const char *name, double value, double again) {
+static status add_difference(const verifying *v, const char *name, double value,
+                             double recomputed) {
     return manifest_finding(v->findings, v->err,
                             "figure '%s' is %.9g in '%s/manifest.yaml', and %.9g in '%s/%s'", name,
-                            value, v->folder, again, v->folder, v->b->file);
+                            value, v->folder, recomputed, v->folder, v->b->file);
 }
 
-// Of a table too large to be figures the manifest holds every count, too.
+// A confusion matrix too large for figures is still in the manifest: every count is checked.
 static status count_members(const metric_row *m, const run *r, size_t *count, error *err) {
     if (m->over != OVER_CONFUSION) return metric_members(m, r, count, err);
     *count = r->confusion ? r->class_count * r->class_count : 0;
@@ -44,12 +45,12 @@ static status value_of(const metric_row *m, const run *r, size_t member, double 
 }
 
 static status verify_member(const verifying *v, const metric_row *m, size_t member) {
-    const double again = metric_again(m, &v->b->run, member);
+    const double recomputed = metric_recompute(m, &v->b->run, member);
     double value;
     status rc = value_of(m, v->r, member, &value, v->err);
-    if (rc != STATUS_OK || metric_agrees(m, value, again)) return rc;
+    if (rc != STATUS_OK || metric_agrees(m, value, recomputed)) return rc;
     char *name = metric_name(m, v->r, member, v->err);
-    rc = name ? tell(v, name, value, again) : STATUS_FAILED;
+    rc = name ? add_difference(v, name, value, recomputed) : STATUS_FAILED;
     free(name);
     return rc;
 }
@@ -67,17 +68,19 @@ out:
     return rc;
 }
 
-// ---- Numbers that stand beside them ----
+// ---- Other numbers of the manifest ----
 
 static status verify_number(const verifying *v, const yaml_node *node, const char *key,
-                            double again) {
+                            double recomputed) {
     const metric_row *like = metrics_find("seconds_per_epoch"); // for its tolerance
     double value;
     status rc = run_number(node, key, &value, v->err);
-    return rc == STATUS_OK && !metric_agrees(like, value, again) ? tell(v, key, value, again) : rc;
+    return rc == STATUS_OK && !metric_agrees(like, value, recomputed)
+               ? add_difference(v, key, value, recomputed)
+               : rc;
 }
 
-// Samples that the steps of an epoch take.
+// Counts the samples of an epoch's steps.
 static double count_samples(const run *r) {
     const size_t count = r->epoch_count ? (size_t)r->steps / r->epoch_count : 0;
     double sum = 0;
@@ -85,18 +88,18 @@ static double count_samples(const run *r) {
     return count ? sum : NAN;
 }
 
-// What the last test said, the phases of the epoch that warms up, and the model.
+// Checks the last test, the sample count, the phases of the warm-up epoch, and the model.
 static status verify_training(const verifying *v) {
-    const run *r = v->r, *again = &v->b->run;
-    const double last = r->epoch_count ? again->epochs[r->epoch_count - 1].accuracy : NAN;
+    const run *r = v->r, *recomputed = &v->b->run;
+    const double last = r->epoch_count ? recomputed->epochs[r->epoch_count - 1].accuracy : NAN;
     const char *model = run_text(r->train, "results.model");
     status rc;
     TRY(verify_number(v, r->train, "results.test_accuracy", last));
-    TRY(verify_number(v, r->train, "results.samples", count_samples(again)));
+    TRY(verify_number(v, r->train, "results.samples", count_samples(recomputed)));
     for (int p = 0; r->epoch_count && p < RUN_PHASES; p++) {
         char key[64];
         snprintf(key, sizeof key, "results.epochs.0.phases.%s", run_phase_name(p));
-        TRY(verify_number(v, r->train, key, again->epochs[0].phase[p]));
+        TRY(verify_number(v, r->train, key, recomputed->epochs[0].phase[p]));
     }
     if (*model && strcmp(model, r->model_content) != 0)
         rc = manifest_finding(v->findings, v->err, "'%s/manifest.yaml' has two models: %s and %s",
@@ -105,18 +108,18 @@ out:
     return rc;
 }
 
-// A class that is missing from the list takes its samples with it.
+// A class missing from the list shows in the number of samples.
 static status verify_test(const verifying *v) {
-    const run *r = v->r, *again = &v->b->run;
+    const run *r = v->r, *recomputed = &v->b->run;
     status rc;
-    TRY(verify_number(v, r->evaluate, "results.samples", (double)again->test_samples));
-    if (r->class_count && r->test_samples != again->test_samples)
-        TRY(tell(v, "samples of all classes", (double)r->test_samples,
-                 (double)again->test_samples));
+    TRY(verify_number(v, r->evaluate, "results.samples", (double)recomputed->test_samples));
+    if (r->class_count && r->test_samples != recomputed->test_samples)
+        TRY(add_difference(v, "samples of all classes", (double)r->test_samples,
+                           (double)recomputed->test_samples));
     for (size_t i = 0; i < r->class_count; i++) {
         char key[64];
         snprintf(key, sizeof key, "results.per_class.%zu.right", i);
-        TRY(verify_number(v, r->evaluate, key, (double)again->classes[i].right));
+        TRY(verify_number(v, r->evaluate, key, (double)recomputed->classes[i].right));
     }
 out:
     return rc;
@@ -183,7 +186,7 @@ out:
     return rc;
 }
 
-// ---- All of a report ----
+// ---- All runs of a report ----
 
 status verify_results(const results *r, error *err) {
     manifest_findings f = {0};

@@ -1,7 +1,7 @@
-// verify.h - are the figures in a run's manifests those that its files give?
+// verify.h - do the figures in a run's manifests match its files?
 //
-// A manifest is text that anyone can edit. What steps.st.zst and predictions.st.zst carry is
-// computed again from them (rebuild.h) and held against it, figure by figure, before it is shown.
+// A manifest is text that can be edited. The figures that steps.st.zst and predictions.st.zst carry
+// are recomputed (rebuild.h) and compared with it, one by one, before they are shown.
 #ifndef LOCKSTEP_RESULTS_VERIFY_H
 #define LOCKSTEP_RESULTS_VERIFY_H
 
@@ -10,15 +10,15 @@
 #include "results/results.h"
 #include "results/run.h"
 
-// Appends a line for each figure of an execution that comes out differently. STATUS_INPUT when a
-// file is missing, damaged, or not the one that the manifest recorded.
+// Appends a line for each figure of an execution that comes out differently. STATUS_INPUT if a file
+// is missing, damaged, or not the one that the manifest recorded.
 status verify_run(const run *r, manifest_findings *f, error *err) MUST_CHECK;
 
-// The same of the manifest at `path`, alone. One that neither a train tool nor evaluate wrote, or
-// that lists no such file, has no such figures.
+// The same for the manifest at `path` alone. A manifest that neither a train tool nor evaluate
+// wrote, or that lists no such file, has no such figures.
 status verify_manifest(const char *path, manifest_findings *f, error *err) MUST_CHECK;
 
-// All executions of the results: STATUS_FINDING, with the first line, when there is one.
+// Verifies all executions of the results: STATUS_FINDING with the first such line, if there is one.
 status verify_results(const results *r, error *err) MUST_CHECK;
 
 #endif

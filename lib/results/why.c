@@ -1,4 +1,4 @@
-// --why: the way back from a figure to the first bytes.
+// --why: traces a figure back to the first bytes.
 #include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -11,15 +11,16 @@
 #include "results/rebuild.h"
 #include "results/results.h"
 
-// What is told, and the first thing on the way that is not as it should be.
+// The output, and the first thing on the way that is not as recorded.
 typedef struct trail {
     text *out;
-    char broken[512]; // "" while all agrees
+    char broken[512]; // "" while everything agrees
 } trail;
 
-// A line at `depth`, with what it is about in a column of its own.
-static void tell(trail *t, int depth, const char *what, const char *format, ...) PRINTF_LIKE(4, 5);
-static void tell(trail *t, int depth, const char *what, const char *format, ...) {
+// Writes a line at `depth`, with its subject in a separate column.
+static void write_line(trail *t, int depth, const char *what, const char *format, ...)
+    PRINTF_LIKE(4, 5);
+static void write_line(trail *t, int depth, const char *what, const char *format, ...) {
     char line[1024];
     va_list args;
     va_start(args, format);
@@ -44,55 +45,57 @@ enum { DEPTH_MAX = 16 };
 static status walk_inputs(trail *t, int depth, const char *folder, const yaml_node *root,
                           error *err);
 
-// Is the input what the stage before it recorded as its output?
-static void check_maker(trail *t, int depth, const yaml_node *input, const char *maker,
-                        const yaml_node *root) {
+// Is the input the output recorded by the stage before it?
+static void check_producer(trail *t, int depth, const yaml_node *input, const char *producer,
+                           const yaml_node *root) {
     const char *name = origin_base_name(run_text(input, "path"));
     const char *used = run_text(input, "content");
     const char *made = run_text(run_file(root, "outputs", name), "content");
-    char *path = origin_tidy_path(maker, "manifest.yaml", NULL);
-    tell(t, depth, "made by", "%s: %s", run_text(root, "tool"), path ? path : maker);
+    char *path = origin_tidy_path(producer, "manifest.yaml", NULL);
+    write_line(t, depth, "made by", "%s: %s", run_text(root, "tool"), path ? path : producer);
     free(path);
     if (!*made || strcmp(used, made) == 0) return;
-    tell(t, depth, "BUT", "that manifest now records %s: the file was made again since", made);
-    break_trail(t, "'%s/%s' was made again since it was read", maker, name);
+    write_line(t, depth, "BUT", "that manifest now records %s: the file has been rebuilt since",
+               made);
+    break_trail(t, "'%s/%s' has been rebuilt since it was read", producer, name);
 }
 
-// The origin of a dataset: the archive and the pinned members in it.
-static void tell_archive(trail *t, int depth, const yaml_node *root) {
+// Writes the origin of a dataset: the archive and its pinned members.
+static void write_archive(trail *t, int depth, const yaml_node *root) {
     const char *from = run_text(root, "run.source.from"),
                *hash = run_text(root, "run.source.sha256");
     const yaml_node *members = yaml_get(root, "results.members");
-    if (*from) tell(t, depth, "from", "%s%s%s", from, *hash ? "  sha256 " : "", hash);
+    if (*from) write_line(t, depth, "from", "%s%s%s", from, *hash ? "  sha256 " : "", hash);
     for (size_t i = 0; members && members->kind == YAML_MAPPING && i < members->count; i++)
         if (members->items[i]->kind == YAML_SCALAR)
-            tell(t, depth, "member", "%s  sha256 %s", members->keys[i], members->items[i]->text);
+            write_line(t, depth, "member", "%s  sha256 %s", members->keys[i],
+                       members->items[i]->text);
 }
 
 static status walk_input(trail *t, int depth, const char *folder, const yaml_node *input,
                          error *err) {
-    char *maker = NULL;
+    char *producer = NULL;
     yaml_node *root = NULL;
     const char *content = run_text(input, "content");
     char *path = origin_tidy_path(folder, run_text(input, "path"), err);
     if (!path) return STATUS_FAILED;
-    tell(t, depth, "input", "%s  %s %s", path, *content ? "content" : "sha256",
-         *content ? content : run_text(input, "sha256"));
+    write_line(t, depth, "input", "%s  %s %s", path, *content ? "content" : "sha256",
+               *content ? content : run_text(input, "sha256"));
     free(path);
-    status rc = origin_of(folder, input, &maker, &root, err);
+    status rc = origin_of(folder, input, &producer, &root, err);
     if (rc == STATUS_OK && root) {
-        check_maker(t, depth + 1, input, maker, root);
-        tell_archive(t, depth + 1, root);
-        rc = walk_inputs(t, depth + 1, maker, root, err);
+        check_producer(t, depth + 1, input, producer, root);
+        write_archive(t, depth + 1, root);
+        rc = walk_inputs(t, depth + 1, producer, root, err);
     } else if (rc == STATUS_OK) {
-        tell(t, depth + 1, "made by", "unknown: there is no manifest beside it");
+        write_line(t, depth + 1, "made by", "unknown: there is no manifest next to it");
     }
     yaml_free(root);
-    free(maker);
+    free(producer);
     return rc;
 }
 
-// Shards of one source are one input: the first stands for all.
+// Shards of one source are one input, represented by the first.
 static bool same_shards(const yaml_node *a, const yaml_node *b) {
     const char *source = run_text(a, "source");
     return *source && strcmp(source, run_text(b, "source")) == 0;
@@ -108,14 +111,14 @@ static status walk_inputs(trail *t, int depth, const char *folder, const yaml_no
         status rc = walk_input(t, depth, folder, input, err);
         if (rc != STATUS_OK) return rc;
         while (i + 1 < inputs->count && same_shards(input, inputs->items[i + 1])) i++, more++;
-        if (more) tell(t, depth, "and", "%zu more of the same source", more);
+        if (more) write_line(t, depth, "and", "%zu more of the same source", more);
     }
     return STATUS_OK;
 }
 
 // ---- Figures ----
 
-// The file of the figure's run that it is computed again from.
+// Rebuilds the figure's run from the file that the figure is recomputed from.
 static status rebuild(const figure *f, rebuilt *b, error *err) {
     return f->row->file == FILE_STEPS ? rebuild_from_steps(f->run, b, err)
                                       : rebuild_from_predictions(f->run, b, err);
@@ -128,47 +131,50 @@ static bool has_file(const figure *f) {
 
 static void compare_file(trail *t, int depth, const rebuilt *b) {
     const bool same = strcmp(b->recorded, b->found) == 0;
-    tell(t, depth, "file", "%s  content %s%s", b->file, b->found, same ? ", as recorded" : "");
+    write_line(t, depth, "file", "%s  content %s%s", b->file, b->found,
+               same ? ", as recorded" : "");
     if (same) return;
-    tell(t, depth, "BUT", "recorded was %s", *b->recorded ? b->recorded : "nothing");
+    write_line(t, depth, "BUT", "the manifest records %s", *b->recorded ? b->recorded : "nothing");
     break_trail(t, "'%s' is not the file that the manifest recorded", b->file);
 }
 
-static void compare_value(trail *t, int depth, const figure *f, const rebuilt *b, double again) {
-    const bool agrees = metric_agrees(f->row, f->value, again);
+static void compare_value(trail *t, int depth, const figure *f, const rebuilt *b,
+                          double recomputed) {
+    const bool agrees = metric_agrees(f->row, f->value, recomputed);
     const metric_counts of = f->row->counts(&b->run, f->member);
     char how[128];
     if (isnan(of.second))
         snprintf(how, sizeof how, f->row->how, of.first, of.first == 1 ? "" : "s");
     else
         snprintf(how, sizeof how, f->row->how, of.first, of.second);
-    tell(t, depth, "again", "%.9g (%s): %s", again, how, agrees ? "agrees" : "DOES NOT AGREE");
-    if (!agrees) break_trail(t, "it is %.9g when computed again", again);
+    write_line(t, depth, "recomputed", "%.9g (%s): %s", recomputed, how,
+               agrees ? "agrees" : "DOES NOT AGREE");
+    if (!agrees) break_trail(t, "it is %.9g when recomputed", recomputed);
 }
 
-static status tell_again(trail *t, int depth, const figure *f, error *err) {
+static status write_recomputed(trail *t, int depth, const figure *f, error *err) {
     rebuilt b = {0};
     status rc = STATUS_OK;
-    double again = NAN;
+    double recomputed = NAN;
     if (has_file(f)) {
         TRY(rebuild(f, &b, err));
-        again = metric_again(f->row, &b.run, f->member);
+        recomputed = metric_recompute(f->row, &b.run, f->member);
     }
-    if (isnan(again)) {
-        tell(t, depth, "again",
-             f->row->kind == METRIC_PARAMETER
-                 ? "nothing to compute it from: this is what the tool was told"
-                 : "no file to compute it from: this is what the tool measured");
+    if (isnan(recomputed)) {
+        write_line(t, depth, "recomputed",
+                   f->row->kind == METRIC_PARAMETER
+                       ? "nothing to recompute it from: this is a setting of the run"
+                       : "no file to recompute it from: the tool measured it");
     } else {
         compare_file(t, depth, &b);
-        compare_value(t, depth, f, &b, again);
+        compare_value(t, depth, f, &b, recomputed);
     }
 out:
     rebuilt_release(&b);
     return rc;
 }
 
-static void tell_value(trail *t, int depth, const figure *f) {
+static void write_value(trail *t, int depth, const figure *f) {
     const char *gap = *f->note ? ", " : "";
     if (isnan(f->value))
         text_format(t->out, "%*s%s has no value: %s\n", 2 * depth, "", f->id, f->note);
@@ -177,7 +183,7 @@ static void tell_value(trail *t, int depth, const figure *f) {
                     gap, f->note);
 }
 
-// Does the figure come from several executions of its run, and not from a manifest of one?
+// Does the figure come from several executions of its run?
 static bool is_pooled(const figure *f) {
     return f->run && run_execution_count(f->run) > 1 && !*f->source;
 }
@@ -185,21 +191,24 @@ static bool is_pooled(const figure *f) {
 static status explain_run_figure(const results *r, trail *t, int depth, const figure *f,
                                  error *err);
 
-// The same figure of every execution; the number of executions: where they lie.
+// Explains the same figure of every execution. The number of executions has none: lists their
+// folders.
 static status explain_executions(const results *r, trail *t, int depth, const figure *f,
                                  error *err) {
     const run *one = f->run;
-    tell_value(t, depth, f);
+    write_value(t, depth, f);
     for (size_t i = 0; i < one->execution_count; i++) {
         char metric[96];
         snprintf(metric, sizeof metric, "execution.%zu.%s", i + 1, f->metric);
         const figure *part = figures_of(&r->figures, f->owner, metric);
-        if (!part) tell(t, depth + 1, "execution", "%zu: %s", i + 1, one->executions[i].folder);
+        if (!part)
+            write_line(t, depth + 1, "execution", "%zu: %s", i + 1, one->executions[i].folder);
         status rc = part ? explain_run_figure(r, t, depth + 1, part, err) : STATUS_OK;
         if (rc != STATUS_OK) return rc;
     }
-    for (size_t i = 0; i < one->left_out_count; i++)
-        tell(t, depth + 1, "left out", "%s", one->executions[one->execution_count + i].folder);
+    for (size_t i = 0; i < one->excluded_count; i++)
+        write_line(t, depth + 1, "excluded", "%s",
+                   one->executions[one->execution_count + i].folder);
     return STATUS_OK;
 }
 
@@ -208,9 +217,9 @@ static status explain_run_figure(const results *whole, trail *t, int depth, cons
     const run *r = f->run;
     if (is_pooled(f)) return explain_executions(whole, t, depth, f, err);
     const bool tested = metric_is_tested(f->row, r);
-    tell_value(t, depth, f);
-    tell(t, depth + 1, "manifest", "%s", f->source);
-    status rc = tell_again(t, depth + 1, f, err);
+    write_value(t, depth, f);
+    write_line(t, depth + 1, "manifest", "%s", f->source);
+    status rc = write_recomputed(t, depth + 1, f, err);
     if (rc != STATUS_OK) return rc;
     return walk_inputs(t, depth + 1, tested ? r->evaluation : r->folder,
                        tested ? r->evaluate : r->train, err);
@@ -226,16 +235,16 @@ static status explain_group(const results *r, trail *t, const group *g, const ch
     return STATUS_OK;
 }
 
-// A figure of several runs: the figures that it is made of.
+// Explains a figure of several runs by the figures that it is computed from.
 static status explain_joint_figure(const results *r, trail *t, const figure *f, error *err) {
-    tell_value(t, 0, f);
-    if (*f->source) tell(t, 1, "with", "%s", f->source);
+    write_value(t, 0, f);
+    if (*f->source) write_line(t, 1, "with", "%s", f->source);
     if (f->against) {
-        tell(t, 1, "against", "%s:", f->against->name);
+        write_line(t, 1, "against", "%s:", f->against->name);
         status rc = explain_group(r, t, f->against, f->part, err);
         if (rc != STATUS_OK) return rc;
     }
-    tell(t, 1, "of", "%s:", f->of->name);
+    write_line(t, 1, "of", "%s:", f->of->name);
     return explain_group(r, t, f->of, f->part, err);
 }
 
@@ -250,6 +259,6 @@ status results_why(const results *r, const char *id, text *out, error *err) {
     trail t = {.out = out};
     status rc = f->run ? explain_run_figure(r, &t, 0, f, err) : explain_joint_figure(r, &t, f, err);
     if (rc == STATUS_OK && *t.broken)
-        rc = error_set(err, STATUS_FINDING, "figure '%s' does not stand: %s", id, t.broken);
+        rc = error_set(err, STATUS_FINDING, "figure '%s' is not confirmed: %s", id, t.broken);
     return rc == STATUS_OK ? text_status(out) : rc;
 }

@@ -36,7 +36,7 @@ audits() {
 
 @test "audit: --help and --version" {
     succeeds "$BIN/audit" --help
-    [[ $output == *"CLAIM.yaml..."*"arithmetic fault"*"Exit codes"* ]]
+    [[ $output == *"CLAIM.yaml..."*"arithmetic error"*"Exit codes"* ]]
     succeeds "$BIN/audit" --version
     [[ $output == "audit (lockstep) "* ]]
 }
@@ -51,51 +51,51 @@ audits() {
 @test "audit of one wrong figure says by how much, and exits 4" {
     claim 25.0 > bad.yaml
     fails_with 4 '^audit: [0-9]+ findings in 1 claim$' "$BIN/audit" bad.yaml
-    [[ $output == *"made-up: arithmetic fault: 'standard': the time of its batches is not the total"* ]] || fail "$output"
+    [[ $output == *"made-up: arithmetic error: 'standard': its batches do not add up to the total time"* ]] || fail "$output"
     [[ $output == *"500 steps/epoch x 10 epochs x 10.00 ms = 50 s, stated 25.0 s: 2 times less"* ]] || fail "$output"
-    [[ ${lines[-1]} == "1 claim: "*" findings ("*"arithmetic faults"*")" ]] || fail "${lines[-1]}"
+    [[ ${lines[-1]} == "1 claim: "*" findings ("*"arithmetic errors"*")" ]] || fail "${lines[-1]}"
 }
 
 # Every finding was checked against the reports' text: a report's own remarks do not count.
 @test "audit of R000: times that cannot all be true, and an arm that was none" {
-    audits R000 "1 claim: 4 findings (3 arithmetic faults, 1 unsupported statement); 2 said by the reports themselves" \
+    audits R000 "1 claim: 4 findings (3 arithmetic errors, 1 unsupported statement); 2 stated by the reports themselves" \
         "12500 steps/epoch x 25 epochs x 19.24 ms = 6012 s, stated 504.28 s: 11.9 times less" \
         "12500 steps/epoch x 25 epochs x 34.80 ms = 10875 s, stated 573.91 s: 18.9 times less" \
         "imply a batch of 47.69, stated 4" "imply a batch of 75.8, stated 4" \
         "'simulated' and 'standard': one comparison, different ratios" \
         "    appendix A; 'simulated': table 1" "needs 2 devices, ran on 1" \
-        "the report says so itself (section 4.3): it assumes that communication costs nothing" \
-        "the report says so itself (appendix A): it calls this loop simplified"
+        "the report states this itself (section 4.3): it assumes that communication costs nothing" \
+        "the report states this itself (appendix A): it calls this loop simplified"
     # "About" 13.8 %, 80.6 % and 8.1 ms are correct, and it calls both arms equal.
-    [[ $output != *"the rows give something else"* && $output != *overhead* && $output != *accuracy* ]] || fail "$output"
+    [[ $output != *"the rows give a different figure"* && $output != *overhead* && $output != *accuracy* ]] || fail "$output"
 }
 
 @test "audit of R001: accuracies called alike that are not; the rest it says itself" {
-    audits R001 "1 claim: 1 finding (1 unsupported statement); 4 said by the reports themselves" \
+    audits R001 "1 claim: 1 finding (1 unsupported statement); 4 stated by the reports themselves" \
         "unsupported statement: 'ddp' and 'dp' are not equal in accuracy" "    section 4; 'ddp': table 2" \
         "64.16 - 66.80 = -2.64 points of 10000 test samples: z = -3.93, p = 8.6e-05" \
         "in total: 80 x 1.80 s = 144 s; 10 x 3.29 s = 32.9 s: 4.38 times the time" \
-        "the report says so itself (section 4.3): DDP's batch was four times as large"
+        "the report states this itself (section 4.3): DDP's batch was four times as large"
 }
 
 @test "audit of R002: an expectation, as it says; and a batch that DataParallel does not have" {
-    audits R002 "1 claim: 1 finding (1 arithmetic fault); 1 said by the reports themselves" \
-        "said by the report itself: 'single', 'data-parallel', 'model-parallel' expected, never measured" \
-        "    notes, item 4; 'data-parallel': expected results, table" "128 samples a step, stated 128 x 2: 2 times more"
+    audits R002 "1 claim: 1 finding (1 arithmetic error); 1 stated by the reports themselves" \
+        "stated by the report itself: 'single', 'data-parallel', 'model-parallel' expected, never measured" \
+        "    notes, item 4; 'data-parallel': expected results, table" "128 samples per step, stated 128 x 2: 2 times more"
 }
 
 @test "audit of R003: estimates, as it says; and one figure from nowhere" {
-    audits R003 "1 claim: 1 finding (1 unsupported statement); 1 said by the reports themselves" \
-        "unsupported statement: 'ddp-8' quoted without a source" "the report says so itself (head of the table): estimates"
+    audits R003 "1 claim: 1 finding (1 unsupported statement); 1 stated by the reports themselves" \
+        "unsupported statement: 'ddp-8' quoted without a source" "the report states this itself (head of the table): estimates"
 }
 
 @test "audit of R004: load and update against the total; of the loader workers it says itself" {
-    audits R004 "1 claim: 3 findings (3 arithmetic faults); 1 said by the reports themselves" \
+    audits R004 "1 claim: 3 findings (3 arithmetic errors); 1 stated by the reports themselves" \
         "(0.0064 + 0.0011) s = 140.6 s, stated 72.80 s: 1.93 times less" \
         "(0.0043 + 0.0012) s = 103.1 s, stated 34.96 s: 2.95 times less" \
         "(0.0005 + 0.0012) s = 31.88 s, stated 18.47 s: 1.73 times less" \
-        "like for like, against 'ddp1-w4': 20.27 / 26.11 s = 0.78 times as fast" \
-        "the report says so itself (conclusion, item 3): DDP was faster because its loader had 4 workers"
+        "like for like, compared with 'ddp1-w4': 20.27 / 26.11 s = 0.78 times as fast" \
+        "the report states this itself (conclusion, item 3): DDP was faster because its loader had 4 workers"
     # It states the batch of DDP's loader: 4 per rank, 32 in all.
     [[ $output != *"or of all together"* ]] || fail "$output"
 }
@@ -108,7 +108,7 @@ audits() {
     [[ $output == *"unlike arms: 'parallel' and 'standard' differ in epochs"* ]] || fail "$output"
     echo '  - {kind: says, about: epochs, where: page 3}' >> unlike.yaml
     succeeds "$BIN/audit" unlike.yaml
-    [[ $output == *"the report says so itself (page 3)"*"1 claim: no findings; 1 said by the reports themselves" ]] || fail "$output"
+    [[ $output == *"the report states this itself (page 3)"*"1 claim: no findings; 1 stated by the reports themselves" ]] || fail "$output"
 }
 
 @test "audit of several claims counts them all, the same each time" {

@@ -69,7 +69,7 @@ END
     fails_with 4 "'accuracy' is 0.99" "$BIN/report" run --check bands.yaml
     fails_with 4 '^manifest: 1 figure does not match the files$' "$BIN/manifest" verify run/train run/evaluate
     [[ $output == "figure 'accuracy' is 0.99 in "* ]] || fail "$output"
-    fails_with 4 'does not stand' "$BIN/report" run --why tiny.accuracy # it prints the whole way
+    fails_with 4 'is not confirmed' "$BIN/report" run --why tiny.accuracy # it prints the whole way
 }
 
 @test "each number in the results of both manifests, edited alone" {

@@ -11,7 +11,7 @@ setup() {
 @test "executions of one run are pooled: a geometric mean of their times, one accuracy" {
     three_times runs/abc key=one
     succeeds "$REPORT" runs/abc --out out --summary
-    [ "$output" = "tiny: test accuracy 0.7000, 1.097 s an epoch (3 executions)" ] || fail "$output"
+    [ "$output" = "tiny: test accuracy 0.7000, 1.097 s per epoch (3 executions)" ] || fail "$output"
     says out/report.md "An epoch took 1.10 s (mean of 3 executions)"
     says out/report.md "| **tiny** | 70.00 % | 1.10 |"
     says out/report.md "| **Executions** | 3 |"
@@ -36,7 +36,7 @@ setup() {
 @test "one execution: nothing is said of executions but their number" {
     a_run runs/abc/1
     succeeds "$REPORT" runs/abc --out out --summary
-    [ "$output" = "tiny: test accuracy 0.7000, 1.000 s an epoch (1 execution)" ] || fail "$output"
+    [ "$output" = "tiny: test accuracy 0.7000, 1.000 s per epoch (1 execution)" ] || fail "$output"
     says out/report.md "| **Executions** | 1 |"
     lacks out/report.md "geometric means over the executions"
     lacks out/report.csv "tiny.execution.1"
@@ -47,7 +47,7 @@ setup() {
     three_times runs/abc key=one
     rm runs/abc/2/train/manifest.yaml
     succeeds "$REPORT" runs/abc --summary
-    [[ $output == *"1.049 s an epoch (2 executions)"* ]] || fail "$output"
+    [[ $output == *"1.049 s per epoch (2 executions)"* ]] || fail "$output"
     rm runs/abc/[13]/train/manifest.yaml
     fails_with 3 "none of its executions is finished" "$REPORT" runs/abc --summary
 }
@@ -67,7 +67,7 @@ setup() {
         [ "$output" = "$expected" ] || fail "$folders: $output"
     done
     succeeds "$REPORT" single --summary
-    [[ $output == *"1.200 s an epoch (1 execution)"* ]] || fail "$output"
+    [[ $output == *"1.200 s per epoch (1 execution)"* ]] || fail "$output"
 }
 
 @test "only what was executed alike is pooled; the report names the others and why" {
@@ -76,8 +76,8 @@ setup() {
         rm -rf runs/abc/4 out
         a_run runs/abc/4 key=one epochs=2,9,9,9,9 start=2026-02-01T00:00:00Z "$change"
         succeeds "$REPORT" runs/abc --out out --summary
-        [[ $output == *"1.097 s an epoch (3 executions)"* ]] || fail "$change: $output"
-        says out/report.md "tiny: the times of runs/abc/4/train are left out: $reason."
+        [[ $output == *"1.097 s per epoch (3 executions)"* ]] || fail "$change: $output"
+        says out/report.md "tiny: the times of runs/abc/4/train are excluded: $reason."
         says out/manifest.yaml "runs/abc/4/train/manifest.yaml"
         lacks out/manifest.yaml "runs/abc/4/train/steps.st.zst"
         lacks out/report.csv "execution.4"
@@ -89,7 +89,7 @@ execution={"isa": "v4"}|instruction set v4 vs v3
 execution={"loader_workers": 3}|loader workers 3 vs 0
 execution={"devices": ["cuda:0"]}|device differs
 execution={"hosts": [{"host": "a", "ranks": 2}]}|hosts differs
-resumed=1|runs/abc/4/train was resumed: its times belong to several executions
+resumed=1|runs/abc/4/train was resumed: its times come from several executions
 END
 }
 
@@ -97,8 +97,8 @@ END
     a_run runs/abc/1 key=one start=2026-01-02T00:00:00Z
     a_run runs/abc/2 key=one start=2026-01-03T00:00:00Z threads=2 epochs=2,3,3,3,3
     succeeds "$REPORT" runs/abc --out out --summary
-    [[ $output == *"3.000 s an epoch (1 execution)"* ]] || fail "$output"
-    says out/report.md "the times of runs/abc/1/train are left out: threads per rank 1 vs 2"
+    [[ $output == *"3.000 s per epoch (1 execution)"* ]] || fail "$output"
+    says out/report.md "the times of runs/abc/1/train are excluded: threads per rank 1 vs 2"
     a_run runs/xyz/1 name=resumed resumed=1
     succeeds "$REPORT" runs/xyz --summary
     [ "$output" = "resumed: test accuracy 0.7000, no times (1 execution)" ] || fail "$output"

@@ -92,7 +92,7 @@ effect() {
     [ "$(effect 01-loader-workers.accuracy_effect)" = 0 ]
     grep -q '^03-world-size.accuracy_effect,.*,0,0,fraction,identical,' "$folder/report/report.csv"
     [[ $answer == *"The same model bit for bit, so exactly 0: Loader workers; World size, strategy."* ]] || fail "$answer"
-    [[ $answer == *"With a learning rate that follows the batch, 04-global-batch reaches"* ]] || fail "$answer"
+    [[ $answer == *"With a learning rate scaled with the batch, 04-global-batch reaches"* ]] || fail "$answer"
     grep -qF '| **World size, strategy** |' "$folder/report/report.md"
     grep -qF "'virtual\\_shards' is 1: it must be a multiple of 'world\\_size', which is 2" "$folder/report/report.md"
     succeeds "$BIN/manifest" verify "$folder/report/manifest.yaml"
@@ -181,20 +181,20 @@ some_runs() {
     grep -qF '# From slow to quick, one factor at a time' out/report.md
     grep -qF 'An epoch of slow takes 4.00 s, one of quick takes 2.00 s: 2.00 times as fast [' out/report.md
     # The conclusion comes first.
-    sed -n 5p out/report.md | grep -Eq '^What made the difference in time: Loader workers: 4.00 times as fast \[3\.[0-9]+, 4\.[0-9]+\]; World size, strategy: takes 2.00 times as long \['
+    sed -n 5p out/report.md | grep -Eq '^Factors that made the difference in time: Loader workers: 4.00 times as fast \[3\.[0-9]+, 4\.[0-9]+\]; World size, strategy: takes 2.00 times as long \['
     grep -qF 'The same, within the margin: Global batch; Rest: augment, seed.' out/report.md
     grep -Eq '^\| \*\*Loader workers\*\* \| 1.00 \| -3.00 \| \[-3\.[0-9]+, -2\.[0-9]+\] \| 4.00 times as fast' out/report.md
     grep -qF '| loader\_workers 0 → 4 | 01-loader-workers |' out/report.md
     grep -qF 'The same model bit for bit, so exactly 0: Loader workers; World size, strategy.' out/report.md
     grep -qF '| **World size, strategy** | 70.00 % | 0 |  | same model: exactly 0 |' out/report.md
-    grep -Eq '^\| \*\*Global batch\*\* \| 40.00 % \| -30.00 points \| \[-3[0-9.]+, -2[0-9.]+\] \| the two models differ \(p = [0-9.e-]+, by Holm for [0-9]+ verdicts, McNemar.s test on 100 samples\); one seed' out/report.md
-    grep -qF 'one seed does not tell the factor from chance (SET="repeats=3" does): Global batch: -30.00 points [' out/report.md
+    grep -Eq '^\| \*\*Global batch\*\* \| 40.00 % \| -30.00 points \| \[-3[0-9.]+, -2[0-9.]+\] \| the two models differ \(p = [0-9.e-]+, Holm-corrected for [0-9]+ verdicts, McNemar.s test on 100 samples\); one seed' out/report.md
+    grep -qF 'one seed cannot separate the factor from chance (SET="repeats=3" can): Global batch: -30.00 points [' out/report.md
     # The next step is compared with the step, not with the run next to the way.
-    grep -qF '| **Beside: scaled rate** | 72.00 % | +32.00 points |' out/report.md
+    grep -qF '| **Control: scaled rate** | 72.00 % | +32.00 points |' out/report.md
     grep -qF '| **Rest: augment, seed** | 41.00 % | +1.00 points |' out/report.md
-    grep -qF 'With a learning rate that follows the batch, 03-global-batch reaches 72.00 % instead of 40.00 %: +32.00 points [' out/report.md
-    grep -Eq '^What lost the accuracy is the learning rate, which did not follow the batch \(Global batch: -30\.00 points \[.*\]\): one that does brings \+32\.00 points \[.*\] back\. It was not world size and strategy \(world\\_size 1 → 2\): there the model is the same bit for bit\. This is one seed' out/report.md
-    ! grep -q 'What published figures say\|| Published |' out/report.md || fail "claimed"
+    grep -qF 'With a learning rate scaled with the batch, 03-global-batch reaches 72.00 % instead of 40.00 %: +32.00 points [' out/report.md
+    grep -Eq '^The accuracy was lost because the learning rate was not scaled with the batch \(Global batch: -30\.00 points \[.*\]\): a scaled rate recovers \+32\.00 points \[.*\]\. The cause is not world size and strategy \(world\\_size 1 → 2\), which leaves the model the same, bit for bit\. This is from one seed' out/report.md
+    ! grep -q 'Published figures along the ladder\|| Published |' out/report.md || fail "claimed"
     grep -q '^01-loader-workers.seconds_per_epoch_effect,01-loader-workers,seconds_per_epoch_effect,-3,-3' out/report.csv
     grep -q '^all.time_ratio,all,time_ratio,2,' out/report.csv
     grep -q 'id="timeeffect-title"' out/report.html
@@ -216,7 +216,7 @@ some_runs() {
         "$PYTHON" "$ROOT/tests/fixtures/make_run.py" "04-scaled/$n" name=04-scaled ranks=1 workers=4 bits=y epochs="2,${seconds[2]}"
     done
     succeeds "$BIN/report" 0* --plan plan.yaml --out out
-    [ "$(grep -c 'by Holm for 2 verdicts)' out/report.md)" -ge 2 ] || fail "$(grep -F '**' out/report.md)"
+    [ "$(grep -c 'Holm-corrected for 2 verdicts)' out/report.md)" -ge 2 ] || fail "$(grep -F '**' out/report.md)"
     [ "$(grep '^all.time_ratio' out/report.csv | cut -d , -f 4-8)" = "$(grep '^01-loader-workers.time_ratio' out/report.csv | cut -d , -f 4-8)" ]
     grep -q '^No step shows a difference in time.$' out/report.md
     # One execution each cannot show that there is no difference, either.
@@ -231,19 +231,19 @@ some_runs() {
     a_run 04-scaled workers=4 batch=128 right=50
     succeeds "$BIN/report" 0* --plan plan.yaml --answer
     one_line
-    [[ $output == *"The learning rate, which did not follow the batch (Global batch: -30.00 points ["*"]), is less than half of the loss: one that does brings only +10.00 points ["* ]] || fail "$output"
+    [[ $output == *"The learning rate, which was not scaled with the batch (Global batch: -30.00 points ["*"]), explains less than half of the lost accuracy: a scaled rate recovers only +10.00 points ["* ]] || fail "$output"
     rm -r 04-scaled
     a_run 04-scaled workers=4 batch=128 right=30
     succeeds "$BIN/report" 0* --plan plan.yaml --answer
     one_line
-    [[ $output != *"which did not follow the batch ("* ]] || fail "$output"
+    [[ $output != *"not scaled with the batch ("* ]] || fail "$output"
     rm -r 03-global-batch
     a_run 03-global-batch workers=4 batch=128 right=71
     rm -r 04-scaled
     a_run 04-scaled workers=4 batch=128 right=90
     succeeds "$BIN/report" 0* --plan plan.yaml --answer
     one_line
-    [[ $output != *"which did not follow the batch ("* ]] || fail "$output"
+    [[ $output != *"not scaled with the batch ("* ]] || fail "$output"
 }
 
 # ---- Published figures -----------------------------------------------------------------------------------------
@@ -285,20 +285,20 @@ published_runs() {
     published_runs
     succeeds "$BIN/report" 0* --plan plan.yaml --out out
     # 60 / 20 and 20 / 25; the entry with more figures counts, and the total, which all three have.
-    grep -qF "In R9's own figures loader workers gave 3.00 times the speed (60.0 → 20.0 s); world size and strategy gave 0.80 times the speed (20.0 → 25.0 s); 2.40 times in all: the speed-up came from loader workers; world size and strategy went the other way." out/report.md
+    grep -qF "In R9's own figures, loader workers gave 3.00 times the speed (60.0 → 20.0 s); world size and strategy gave 0.80 times the speed (20.0 → 25.0 s); 2.40 times in all: the speed-up came from loader workers; world size and strategy had the opposite effect." out/report.md
     # The second step is measured from the run that is equal to m in V, too.
     grep -Eq '^Measured here: loader workers: 1\.25 times as fast \[1\.[0-9]+, 1\.[0-9]+\]; world size and strategy: takes 2\.00 times as long \[1\.[0-9]+, 2\.[0-9]+\] \(V 1 → 2\)\.' out/report.md
-    grep -qF 'Here loading takes 50.0 % [50.0, 50.0] of a step of 00-p, so more loader workers can give at most 2.00 times the speed.' out/report.md
-    grep -qF '3.00 times, as in R9, need a step that waits for data for 67 % of its time or more.' out/report.md
-    grep -qF 'A step of R9 was loading for 80 % of its time (0.004 s, then 0.001 s for the update).' out/report.md
+    grep -qF 'Here, loading takes 50.0 % [50.0, 50.0] of a step of 00-p, so more loader workers can give at most 2.00 times the speed.' out/report.md
+    grep -qF 'A speed-up of 3.00, as in R9, requires a step that waits for data for at least 67 % of its time.' out/report.md
+    grep -qF 'A step of R9 spent 80 % of its time on loading (0.004 s, then 0.001 s on the update).' out/report.md
     # Of 100 images, one is noise and 31 are not.
-    grep -qF "In R9's own figures, for accuracy, loader workers brought +1.00 points (90.00 → 91.00 %; within the noise of 100 test images); world size and strategy brought -31.00 points (91.00 → 60.00 %)." out/report.md
+    grep -qF "In R9's own accuracy figures, loader workers made a difference of +1.00 points (90.00 → 91.00 %; within the noise of 100 test images); world size and strategy made a difference of -31.00 points (91.00 → 60.00 %)." out/report.md
     grep -qF 'Measured here: loader workers: same model: exactly 0; world size and strategy: +21.00 points [' out/report.md
     grep -q '^Measured here: .* (V 1 → 2; one seed)\.$' out/report.md
-    grep -qF 'R9 trained for 4 epochs where p trains for 5 epochs here' out/report.md
+    grep -qF 'R9 trained for 4 epochs, but p trains for 5 epochs here' out/report.md
     # Next to the rungs, and as a separate walk.
     grep -qF '| **Start: p** | 60.0 s (R9) | 2.00 |' out/report.md
-    grep -qF '| **World size, strategy** | 6 s an epoch, 25.0 s (R9) | 3.20 |' out/report.md
+    grep -qF '| **World size, strategy** | 6 s per epoch, 25.0 s (R9) | 3.20 |' out/report.md
     grep -qF '| **World size, strategy** | 60.00 % (R9) | 91.00 % |' out/report.md
     grep -qF '| **loader workers** | 60.0 → 20.0 s | 3.00 times | 1.25 times as fast [' out/report.md
     grep -qF '| R9: four |' out/report.md
@@ -306,7 +306,7 @@ published_runs() {
     grep -q '^00-p.load_share,00-p,load_share,0.5,' out/report.csv
     succeeds "$BIN/report" 0* --plan plan.yaml --answer
     one_line
-    [[ $output == *"2.40 times in all: the speed-up came from loader workers; world size and strategy went the other way."* ]] || fail "$output"
+    [[ $output == *"2.40 times in all: the speed-up came from loader workers; world size and strategy had the opposite effect."* ]] || fail "$output"
     succeeds "$BIN/report" 0* --plan plan.yaml --answer --lang zh
     output=$(tr -d '\n' <<<"$output")
     [[ $output == *"按 R9 自己的数据，加载线程使速度变为 3.00 倍（60.0 → 20.0 秒）"*"合计 2.40 倍：加速来自加载线程；进程数与策略的作用相反。"* ]] || fail "$output"
@@ -317,19 +317,19 @@ published_runs() {
     succeeds "$BIN/report" 0* --plan plan.yaml --out out
     # From p to q R9 has both ends, but its factors stay together; R8 has one end, and is not
     # mentioned.
-    grep -qF "In R9's own figures loader workers + world size and strategy together gave 2.40 times the speed (60.0 → 25.0 s): which of these did it they do not tell." out/report.md
+    grep -qF "In R9's own figures, loader workers + world size and strategy together gave 2.40 times the speed (60.0 → 25.0 s): the figures do not show which of these was the cause." out/report.md
     grep -qF '| **Loader workers** | 20.0 s (R8) |' out/report.md
-    ! grep -q "R8's\|speed-up came from\|Here loading takes" out/report.md || fail "claimed"
+    ! grep -q "R8's\|speed-up came from\|Here, loading takes" out/report.md || fail "claimed"
     sed -i '/name: q/d' experiments/claim-R9.yaml
     claim R7 '{name: q, experiment: q, total_seconds: 25.0}'
     succeeds "$BIN/plan" ladder experiments/p.yaml experiments/q.yaml --set epochs=5 --out plan.yaml -q
     succeeds "$BIN/report" 0* --plan plan.yaml --answer
-    [[ $output != *"What published figures say"* ]] || fail "$output"
+    [[ $output != *"Published figures along the ladder"* ]] || fail "$output"
     # With this setting the work is not the published work.
     succeeds "$BIN/plan" ladder experiments/p.yaml experiments/q.yaml --set global_batch=32 --out plan.yaml -q
     ! grep -q 'source: R' plan.yaml || fail "claimed"
     sed 's/^  role: start/  role: start\n  published: [{source: A, total_seconds: 0}]/' plan.yaml >bad.yaml
-    fails_with 3 "'total_seconds' is not above 0" "$BIN/report" 0* --plan bad.yaml --out out
+    fails_with 3 "'total_seconds': expected a number or .LOW, HIGH. above 0" "$BIN/report" 0* --plan bad.yaml --out out
 }
 
 @test "over three seeds an effect on accuracy is told from chance" {
@@ -345,7 +345,7 @@ published_runs() {
     done
     succeeds "$BIN/report" s w b --plan plan.yaml --out out
     # Differences -12, -14, -16: mean -14, standard error 2 / sqrt 3, t = 4.303.
-    grep -qF 'What made the difference in accuracy: Global batch: -14.00 points [-18.97, -9.03].' out/report.md
+    grep -qF 'Factors that made the difference in accuracy: Global batch: -14.00 points [-18.97, -9.03].' out/report.md
     grep -qF '| **Global batch** | 58.00 % | -14.00 points | [-18.97, -9.03] | significant (p = 0.0067, paired t-test over 3 seeds) |' out/report.md
     grep -qF '| **Loader workers** | 72.00 % | 0 |  | same model: exactly 0 |' out/report.md
     grep -q '^01-loader-workers.total_seconds_effect,01-loader-workers,total_seconds_effect,0,0,0,s,' out/report.csv
@@ -370,10 +370,10 @@ published_runs() {
     a_run other
     fails_with 3 "its experiment is 'other', which is not in the plan" "$BIN/report" 0* other --plan plan.yaml --out out
     fails_with 3 "no run of '04-scaled' among the folders" "$BIN/report" 00* 01* 02* 03* 05* --plan plan.yaml --out out
-    fails_with 2 "no --baseline with it" "$BIN/report" 0* --plan plan.yaml --baseline 00-slow --out out
+    fails_with 2 "baseline cannot be used with this --plan" "$BIN/report" 0* --plan plan.yaml --baseline 00-slow --out out
     fails_with 2 "--answer requires --plan" "$BIN/report" 0* --answer
     sed 's/role: control/role: start/' plan.yaml >bad.yaml
-    fails_with 3 "bad.yaml:11:.*'role': not at this place" "$BIN/report" 0* --plan bad.yaml --out out
+    fails_with 3 "bad.yaml:11:.*'role': not allowed at this place" "$BIN/report" 0* --plan bad.yaml --out out
     sed 's/role: control/role: aside/' plan.yaml >bad.yaml
     fails_with 3 "expected start, step, control or variant, got 'aside'" "$BIN/report" 0* --plan bad.yaml --out out
     echo 'schema: lockstep.study/1' >bad.yaml

@@ -77,7 +77,7 @@ finds() {
     finds "$BIN/audit" --json "$ROOT"/experiments/R*/claim.yaml
     says "all(set(f) == {'kind', 'what', 'where', 'arithmetic', 'so'} for c in j for f in c['findings']) and sum(len(c['findings']) for c in j) > 0"
     finds "$BIN/audit" --lang zh --json "$ROOT"/experiments/R*/claim.yaml
-    says "j[0]['findings'][0]['kind'] in ('arithmetic fault', 'unlike arms', 'unsupported statement', 'said by the report itself')"
+    says "j[0]['findings'][0]['kind'] in ('arithmetic error', 'unlike arms', 'unsupported statement', 'stated by the report itself')"
 }
 
 @test "report --json" {

@@ -95,13 +95,13 @@ as_often_as_it_should() {
 @test "the report shows it, and every figure has its file" {
     trains train-ddp -q --device cuda:0,cuda:1
     succeeds "$BIN/report" -q run --out report
-    grep -q "What the GPUs did meanwhile" report/report.md
+    grep -q "GPU activity during training" report/report.md
     grep -q "| cuda:1 | .*| 100.0 % | 2048 | 1501 | 302 |" report/report.md || fail "$(grep -A9 'GPUs did' report/report.md)"
     succeeds "$BIN/report" run --why tiny.gpu.1.power_watts_mean
     [[ $output == *"run.gpus.1.power_watts_mean"* ]] || fail "$output"
     trains train-ddp -q --device cuda:0,cuda:0
     succeeds "$BIN/report" -q run --out report
-    if grep -q "What the GPUs did" report/report.md; then fail "one GPU was watched"; fi
+    if grep -q "GPU activity" report/report.md; then fail "one GPU was watched"; fi
 }
 
 @test "replicas and stages of one process, for some seconds" {

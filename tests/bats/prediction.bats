@@ -54,18 +54,18 @@ END
 
 # An epoch of `one` takes 1 s, 10 steps: load 0.1, update 0.05, comm 0.05, and 0.8 of computing. On four ranks and cores:
 # 0.025 + 0.2 + 0.05, and 10 x (1 ms + 1 us x 192 bytes x 2 vectors, as 3 of 12 shards are no whole subtree).
-@test "predicted beside measured, with its error" {
+@test "predicted and measured, with the error" {
     run_of one ranks=1
     run_of four ranks=4 epochs=2,0.3,0.3,0.3,0.3
     run_of same ranks=4 shards=8 epochs=2,0.3,0.3,0.3,0.3
     collectives m
     succeeds "$BIN/report" four same --baseline one --collectives m --out out
-    says out/report.md '## Predicted beside measured'
+    says out/report.md '## Predicted and measured'
     says out/report.md '| **four** | 4 | one | 0.0250 | 0.2000 | 0.0500 | 0.0138 | 0.2888 | 0.3000 | -3.7 % |'
     says out/report.md '| **same** | 4 | one | 0.0250 | 0.2000 | 0.0500 | 0.0119 | 0.2869 | 0.3000 | -4.4 % |'
     says out/report.md '| **4** | 1000.000 | 1000.0000 | 12.5 % | † |'
     lacks out/report.md 'copy by one thread'
-    lacks out/report.md 'projected to a device'
+    lacks out/report.md 'projected to one device'
     [ "$(figure out/report.csv four.predicted_seconds_per_epoch)" = 0.28884 ]
     [ "$(figure out/report.csv four.prediction_error)" = -0.0372 ]
     grep -q '^four.predicted_seconds_per_epoch,.*,s,prediction,m/manifest.yaml: results.world_sizes.1,$' out/report.csv
@@ -76,7 +76,8 @@ END
     says out/report.md '## 预测与实测'
     # Without measured collectives nothing is predicted; measuring them again gives another report.
     succeeds "$BIN/report" four --baseline one --out out
-    lacks out/report.md 'redicted'
+    lacks out/report.md 'Predicted'
+    lacks out/report.md 'A prediction'
     key=$("$BIN/report" four --baseline one --collectives m --out out --print-key)
     sed -i 's/alpha_seconds: 0.001/alpha_seconds: 0.002/' m/manifest.yaml
     [ "$key" != "$("$BIN/report" four --baseline one --collectives m --out out --print-key)" ]
@@ -91,7 +92,7 @@ END
     succeeds "$BIN/report" four --baseline one --collectives m --out out
     says out/report.md '| **four** | 4 | one | 0.0500 | 0.4000 | 0.1000 | 0.0138 | 0.5638† | 0.6000† | -6.0 % |'
     says out/report.md '| **four** | 4 | 0.0250 | 0.2000 | 0.0500 | 0.0138 | 0.2888† | 3.46× one |'
-    says out/report.md 'A projection, never measured'
+    says out/report.md 'A projection, not a measurement'
     [ "$(figure out/report.csv four.projected_seconds_per_epoch)" = 0.28884 ]
     grep -q '^four.predicted_seconds_per_epoch,.*,prediction; SIMULATED,' out/report.csv
 }
@@ -152,7 +153,7 @@ no_prediction() {
         run_of one ranks=1 "$change"
         no_prediction "$reason" || fail "$change"
     done <<'END'
-resumed=1|one was resumed: its times belong to several executions
+resumed=1|one was resumed: its times come from several executions
 batch=144|global batch 72 vs 144
 workers=2|loader workers 0 vs 2
 data=more|data differs
@@ -166,26 +167,26 @@ END
     collectives m there
     no_prediction 'the collectives were measured on another machine: there, A Processor'
     collectives m here fast
-    no_prediction 'the run reduces exact, the collectives were measured fast'
+    no_prediction 'the run uses --reduce exact, the collectives were measured with fast'
     sed -i '/world_size: 4/d; s/fast/exact/' m/manifest.yaml
     no_prediction 'no collective was measured with 4 ranks'
     collectives m
     sed -i 's/world_size: 4, /world_size: 4, transport: shared memory, /' m/manifest.yaml
     rm -rf four
     run_of four ranks=4 -- 'm["run"]["execution"]["transport"] = "mpi"'
-    no_prediction 'the run reduces by mpi, the collectives were measured by shared memory'
+    no_prediction 'the run reduces over mpi, the collectives were measured over shared memory'
     rm -rf four
     run_of four ranks=4 -- 'm["run"]["execution"]["hosts"] = [dict(host=h, ranks=2) for h in "ab"]'
     no_prediction 'hosts of the run: 2, of the collectives: 1'
     rm -rf four
     run_of four ranks=4 resumed=1
-    no_prediction 'four was resumed: its times belong to several executions'
+    no_prediction 'four was resumed: its times come from several executions'
     says out/report.md '| **four** | 4 | one | no prediction'
     rm -rf four
     run_of four ranks=4 -- 'm["parameters"]["architecture"]["input"] = [1, 2, "x"]'
     rm -rf one
     run_of one ranks=1 -- 'm["parameters"]["architecture"]["input"] = [1, 2, "x"]'
-    no_prediction 'the size of its messages is not known'
+    no_prediction 'the size of its messages is unknown'
 }
 
 @test "of both reductions that of the run; of devices both, with what they were reduced by" {
@@ -202,7 +203,7 @@ END
     sed -i 's/reduce: both/reduce: both, devices: [cuda:0, cuda:1]/' m/manifest.yaml
     succeeds "$BIN/report" four one --collectives m --out out
     says out/report.md '| no prediction: the collectives were measured on cuda:0, cuda:1 |'
-    says out/report.md 'What reducing a vector of so many bytes takes on cuda:0, cuda:1'
+    says out/report.md 'Time to reduce a vector on cuda:0, cuda:1'
     says out/report.md '| **4** | fast | nccl | 500.000 | 1000.0000 | 12.5 % | † |'
     says out/report.md '| **4** | exact | nccl | 1000.000 | 1000.0000 | 12.5 % | † |'
     succeeds "$BIN/report" four one --collectives m --out out --lang zh
@@ -228,7 +229,7 @@ END
         --collectives one/train --out out
     collectives m
     sed -i '0,/alpha_seconds: 0,/s//alpha_seconds: -1,/' m/manifest.yaml
-    fails_with 3 "m/manifest.yaml:8:.*'alpha_seconds': expected a number from 0 on" "$BIN/report" one --collectives m --out out
+    fails_with 3 "m/manifest.yaml:8:.*'alpha_seconds': expected a number of at least 0" "$BIN/report" one --collectives m --out out
     sed -i 's/alpha_seconds: -1, //' m/manifest.yaml
     fails_with 3 "m/manifest.yaml:8:.*'alpha_seconds' is missing" "$BIN/report" one --collectives m --out out
     nothing_in out

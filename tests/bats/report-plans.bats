@@ -18,9 +18,9 @@ setup() {
   - {name: variant, keys: [$(key_of one)], published: []}
 END
     succeeds "$REPORT" runs/xyz runs/abc --plan plan.yaml --out out --summary
-    [ "$output" = "row: test accuracy 0.7000, 1.097 s an epoch (3 executions)
-other: test accuracy 0.7000, 1.000 s an epoch (1 execution)
-variant: test accuracy 0.7000, 1.097 s an epoch (3 executions)" ] || fail "$output"
+    [ "$output" = "row: test accuracy 0.7000, 1.097 s per epoch (3 executions)
+other: test accuracy 0.7000, 1.000 s per epoch (1 execution)
+variant: test accuracy 0.7000, 1.097 s per epoch (3 executions)" ] || fail "$output"
     [ "$(figure out/report.csv row.accuracy)" = 0.7 ]
     [ "$(figure out/report.csv variant.accuracy)" = 0.7 ]
     lacks out/report.csv "first."
@@ -54,7 +54,7 @@ baseline: slow
 END
     succeeds "$REPORT" a b --plan plan.yaml --out out
     [ "$(figure out/report.csv fast.speedup)" = 2 ]
-    says out/report.md "# fast against slow"
+    says out/report.md "# fast compared with slow"
     succeeds "$REPORT" a b --plan plan.yaml --baseline a --out out
     [ "$(figure out/report.csv slow.speedup)" = 0.5 ]
     succeeds sed -i 's/baseline: slow/baseline: none/' plan.yaml
@@ -74,13 +74,13 @@ END
     plan_of plan.yaml runs <<<"  - {name: row}"
     fails_with 3 "'keys': expected a list" "$REPORT" a --plan plan.yaml --summary
     plan_of plan.yaml runs <<<"  - {name: row, keys: [$(key_of one), $(key_of one)]}"
-    fails_with 3 "is there twice" "$REPORT" a --plan plan.yaml --summary
+    fails_with 3 "is listed twice" "$REPORT" a --plan plan.yaml --summary
     plan_of plan.yaml runs <<<"  - {name: row, keys: [$(key_of one)]}
   - {name: row, keys: [$(key_of two)]}"
-    fails_with 3 "'name': 'row' is there twice" "$REPORT" a b --plan plan.yaml --summary
+    fails_with 3 "'name': 'row' is used twice" "$REPORT" a b --plan plan.yaml --summary
     plan_of plan.yaml runs <<<"  - {name: row, keys: [$(key_of one)]}"
-    fails_with 2 "asks nothing" "$REPORT" a --plan plan.yaml --answer
-    fails_with 2 "no --baseline with it" "$REPORT" a --baseline b --plan <(sed s/runs$/study/ plan.yaml) --summary
+    fails_with 2 "asks no question" "$REPORT" a --plan plan.yaml --answer
+    fails_with 2 "baseline cannot be used with this --plan" "$REPORT" a --baseline b --plan <(sed s/runs$/study/ plan.yaml) --summary
 }
 
 @test "a study and a reproduction find their runs by key, also the same one" {

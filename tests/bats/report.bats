@@ -82,9 +82,9 @@ setup() {
     lacks empty/report.html Discussion
     fails_with 3 "cannot read 'none.md'" "$REPORT" a --out other --discussion none.md
     printf 'a\001b' >bad.md
-    fails_with 3 "'bad.md' is no text in UTF-8" "$REPORT" a --out other --discussion bad.md
+    fails_with 3 "'bad.md' is not UTF-8 text" "$REPORT" a --out other --discussion bad.md
     printf '\377' >bad.md
-    fails_with 3 "'bad.md' is no text in UTF-8" "$REPORT" a --out other --discussion bad.md
+    fails_with 3 "'bad.md' is not UTF-8 text" "$REPORT" a --out other --discussion bad.md
     head -c 300000 /dev/zero | tr '\0' x >long.md
     fails_with 3 "'long.md': more than" "$REPORT" a --out other --discussion long.md
     [ ! -e other/manifest.yaml ]
@@ -95,7 +95,7 @@ setup() {
     a_run b name=other epochs=2,2,2.02,1.98,2
     succeeds "$REPORT" b --baseline a --out out
     sed -n 5p out/report.md | grep -qF 'Test accuracy: tiny 70.00 %, other 70.00 %.' || fail "$(head out/report.md)"
-    sed -n 7p out/report.md | grep -qF 'Time of an epoch against tiny: other: ' || fail "$(head out/report.md)"
+    sed -n 7p out/report.md | grep -qF 'Time per epoch compared with tiny: other: ' || fail "$(head out/report.md)"
     says out/report.md '[Time of a step](#time-of-a-step)'
     says out/report.html '<summary><h2>Environment</h2></summary></details>'
     says out/report.html '<summary><h2>Files</h2></summary></details>'
@@ -199,7 +199,7 @@ setup() {
     succeeds "$REPORT" b --baseline a --check bands.yaml
     [[ $output == *"inside   slow.speedup = 0.5, expected [0.4, 0.6]: slower"* ]] || fail "$output"
     says out/report.md "identical to tiny"
-    says out/report.md "Speed-ups with their 95 % intervals"
+    says out/report.md "Speed-ups with 95 % intervals"
 }
 
 @test "one execution gives a ratio with the spread of its epochs, and no verdict" {
@@ -241,7 +241,7 @@ setup() {
     done
     succeeds "$REPORT" b --baseline a --out out
     lacks out/report.md "over 3 seeds"
-    says out/report.md "+10.00 points | the two models differ (p = 0.002, McNemar's test on 100 samples); one seed does not tell the method |"
+    says out/report.md "+10.00 points | the two models differ (p = 0.002, McNemar's test on 100 samples); one seed says nothing about the method |"
 }
 
 @test "accuracies of one seed that may be alike or not are undecided" {
@@ -296,15 +296,15 @@ END
     a_run b/seed-1 name=other shards=1 right=60
     a_run b/seed-2 name=other shards=1 seed=2 right=75
     succeeds "$REPORT" b --baseline a --out out
-    says out/report.md "+7.50 points | not tested: predictions of one common seed, or three common seeds, are needed |"
+    says out/report.md "+7.50 points | not tested: this needs predictions of one common seed, or three common seeds |"
 }
 
 @test "a resumed run shows no times and says why" {
     a_run a resumed=1
     succeeds "$REPORT" a --out out
     says out/report.md "| **tiny** | 70.00 % | 0.4000 |"
-    says out/report.md "No times are shown where a run was resumed: tiny was resumed"
-    says out/report.md "tiny: no time split: tiny was resumed"
+    says out/report.md "No times are shown for runs that were resumed: tiny was resumed"
+    says out/report.md "tiny: no breakdown of its time: tiny was resumed"
     grep -q '^tiny.seconds_per_epoch,tiny,seconds_per_epoch,,,,s,no time: the run was resumed,' out/report.csv
     a_run b name=whole
     succeeds "$REPORT" a --baseline b --out out
@@ -316,8 +316,8 @@ END
     a_run b name=whole
     succeeds "$REPORT" a --baseline b --out out
     says out/report.md "| **tiny** | 70.00 % |  |  | 0.4000 |"
-    says out/report.md "No times are shown where a run was restarted: tiny was restarted after the death of a process"
-    says out/report.md "tiny: no time split: tiny was restarted"
+    says out/report.md "No times are shown for runs that were restarted: tiny was restarted after a process died"
+    says out/report.md "tiny: no breakdown of its time: tiny was restarted"
     says out/report.md "not like for like: tiny was restarted"
     grep -q '^tiny.seconds_per_epoch,tiny,seconds_per_epoch,,,,s,no time: the run was restarted,' out/report.csv
     succeeds "$REPORT" a --baseline b --out out --lang zh
@@ -326,7 +326,7 @@ END
     # If it was also resumed, that explains the segments anyway.
     a_run c resumed=1 restarted=1
     succeeds "$REPORT" c --out both
-    says both/report.md "No times are shown where a run was resumed: tiny was resumed"
+    says both/report.md "No times are shown for runs that were resumed: tiny was resumed"
 }
 
 @test "more ranks and threads than cores: a mark at every time, and one footnote" {
@@ -334,7 +334,7 @@ END
     succeeds "$REPORT" a --out out
     says out/report.md "| 1.00† | 6.50† |"
     says out/report.md "tiny†, µs / sample"
-    [ "$(grep -c "^† Simulated: the time says nothing about as many real devices. Ranks × threads exceed the cores of the machine (tiny: 4 × 2 > 4).$" out/report.md)" -eq 1 ] || fail "no footnote"
+    [ "$(grep -c "^† Simulated: the time says nothing about that many real devices. Ranks × threads exceed the cores of the machine (tiny: 4 × 2 > 4).$" out/report.md)" -eq 1 ] || fail "no footnote"
     says out/report.html '<footer id=footnote>† Simulated'
     lacks out/report.md SIMULATED
     grep -q '^tiny.seconds_per_epoch,.*,SIMULATED,' out/report.csv
@@ -364,9 +364,9 @@ END
     thrice b name=ddp epochs=2,1,1,1
     succeeds "$REPORT" b --baseline a --out out
     says out/report.md "2.49‡ |"
-    says out/report.md "‡ Busy: during 3 of 3 executions of tiny the machine did something else (up to 1.4 of its 2 cores; threads waited for 73 % of the time that they wanted)"
+    says out/report.md "‡ Busy: during 3 of 3 executions of tiny the machine was also doing other work (on up to 1.4 of its 2 cores; threads waited for 73 % of the time in which they were ready to run)"
     says out/report.md "| 2.49× | [2.4"
-    says out/report.md "no verdict: the machine was busy in 3 of 6 executions (EXECUTIONS=6 makes more)"
+    says out/report.md "no verdict: the machine was busy in 3 of 6 executions (EXECUTIONS=6 adds more)"
     lacks out/report.md "| faster |"
     # An old manifest has no figures, and a quiet one is not marked.
     lacks out/report.md "1.00‡"
@@ -432,12 +432,12 @@ END
     lacks out/report.md "not like for like"
 }
 
-@test "--why walks a figure back and computes it again" {
+@test "--why traces a figure back to its files and recomputes it" {
     a_run a
     succeeds "$REPORT" a --why tiny.accuracy
     [[ ${lines[0]} == "tiny.accuracy = 0.7 fraction" ]]
     [[ $output == *"a/evaluate/manifest.yaml: results.accuracy"* ]]
-    [[ $output == *"(70 of 100 right): agrees"* ]]
+    [[ $output == *"(70 of 100 correct): agrees"* ]]
     [[ $output == *"made by"*"train-ddp: a/train/manifest.yaml"* ]]
     for metric in test_loss class.dog seconds_per_epoch train_loss step.backward step.wall epochs.2.loss epochs.1.seconds steps; do
         succeeds "$REPORT" a --why "tiny.$metric"
@@ -453,7 +453,7 @@ END
 @test "--why finds a figure that its file does not support, and a file that is another" {
     a_run a
     sed -i 's/"accuracy": 0.7,/"accuracy": 0.8,/' a/evaluate/manifest.yaml
-    fails_with 4 "computed again" "$REPORT" a --why tiny.accuracy
+    fails_with 4 "recomputed" "$REPORT" a --why tiny.accuracy
     [[ $output == *"DOES NOT AGREE"* ]]
     a_run b
     a_run c right=10
@@ -497,7 +497,7 @@ END
     a_run b
     a_run c seed=2
     cp c/train/manifest.yaml c/train/steps.st.zst b/train/
-    fails_with 3 "another model" "$REPORT" b --out out
+    fails_with 3 "a model that train did not write" "$REPORT" b --out out
     a_run d
     sed -i 's/"tool": "train-ddp"/"tool": "shard"/' d/train/manifest.yaml
     fails_with 3 "written by 'shard'" "$REPORT" d --out out

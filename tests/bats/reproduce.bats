@@ -221,7 +221,7 @@ YAML
     says "$report/report.md" "## X1: The first"
     grep -Eq '^\| \*\*b\*\* \| b-alone \|.*\| yes \| \+0.00 points \| same model: exactly 0 \| 99.9 % not reached \|' "$report/report.md" || fail "$(cat "$report/report.md")"
     grep -Eq '^\| \*\*a\*\* \|  \|.*\| baseline \|.*\| [0-9.]+ s to 5 % \|' "$report/report.md" || fail "$(cat "$report/report.md")"
-    says "$report/report.md" "Arithmetic fault: 'three' 3.00 times as fast as 'four': the rows give something else"
+    says "$report/report.md" "Arithmetic error: 'three' 3.00 times as fast as 'four': the rows give a different figure"
     [ "$(grep -c '^## ' "$report/report.md")" -ge 4 ]
     says "$report/report.md" "### Loader workers"
     says "$report/manifest.yaml" "claims/X1.yaml"
@@ -275,7 +275,7 @@ YAML
     [ "$("$BIN/manifest" get "$ARTIFACTS/rows-quick/a/seed-42/train/manifest.yaml" parameters.epochs)" = 1 ]
     says "$ARTIFACTS/rows-quick/report/report.md" "已缩短或改动：每次运行都使用了 epochs=1。"
     says "$ARTIFACTS/rows-quick/report/report.md" "1 / 2"
-    says "$ARTIFACTS/rows-quick/report/report.md" '“three”的速度是“four”的 3.00 倍：各行给出的并非如此'
+    says "$ARTIFACTS/rows-quick/report/report.md" '“three”的速度是“four”的 3.00 倍：由各行得出的数字不同'
     REPORT_FLAGS='' succeeds reproduce
     says "$ARTIFACTS/rows-quick/report/report.md" "SHORTENED OR CHANGED: every run was made with epochs=1."
     cp "$ROOT/docs/results.md" results.md

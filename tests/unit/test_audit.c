@@ -187,7 +187,7 @@ static void bad_files_are_refused(void **state) {
     refuses(HEAD "rows: [{name: a, strategy: dpp}]\n", "did you mean");
     refuses(HEAD "rows: [{name: a}, {name: a}]\n", "two rows are called 'a'");
     refuses(HEAD "rows: [{name: \"a\\eb\"}]\n", "expected one line");
-    refuses(HEAD "common: {name: a}\nrows: [{name: b}]\n", "share no name");
+    refuses(HEAD "common: {name: a}\nrows: [{name: b}]\n", "a name cannot be common");
     refuses(ARMS STATEMENTS "  - {of: a}\n", "'kind' is missing");
     refuses(ARMS STATEMENTS "  - {kind: slowest, of: b, than: a}\n", "did you mean 'slower'?");
     refuses(ARMS STATEMENTS "  - {kind: slower, than: a}\n", "'of' is missing");
@@ -310,7 +310,7 @@ static void times_that_do_not_add_up(void **state) {
     finds(HEAD "rows: [{name: a, epochs: 10, seconds_per_epoch: 10.0, total_seconds: 99.0}]\n",
           FINDING_ARITHMETIC, "10 epochs x 10.0 s = 100 s, stated 99.0 s: 1 % less", NULL);
     finds(HEAD "rows: [{name: a, epochs: 10, seconds_per_epoch: 10.0, total_seconds: 150.0}]\n",
-          FINDING_ARITHMETIC, "1.5 times more", "50 s are in none of these parts");
+          FINDING_ARITHMETIC, "1.5 times more", "50 s belong to none of these parts");
     finds(HEAD "rows: [{name: a, epochs: 10, seconds_per_epoch: 10.0, total_seconds: 150.0, "
                "other_seconds: 20}]\n",
           FINDING_ARITHMETIC, "10 epochs x 10.0 s + 20 s = 120 s, stated 150.0 s", NULL);
@@ -331,8 +331,8 @@ static void load_and_update(void **state) {
     // Four workers hide everything but the update: at least 2 s.
     clean(PHASES("4", "8.0"));
     clean(PHASES("4", "2.0"));
-    finds(PHASES("4", "1.5"), FINDING_ARITHMETIC, "hidden behind the update it is still 1.98",
-          NULL);
+    finds(PHASES("4", "1.5"), FINDING_ARITHMETIC,
+          "overlapped with the update, it is still at least 1.98", NULL);
 }
 
 static void arms_that_imply_unlike_batches(void **state) {
@@ -356,9 +356,9 @@ static void percentages_and_ratios(void **state) {
     (void)state;
     finds(ARMS STATEMENTS "  - {kind: slower, by_percent: 28.0, of: b, than: a}\n",
           FINDING_ARITHMETIC, "61.7 / 50.0 s in total: 23.4 % slower, stated 28.0 %",
-          "12.3 / 10.0 ms a batch: 23 % slower");
+          "12.3 / 10.0 ms per batch: 23 % slower");
     finds(ARMS STATEMENTS "  - {kind: faster, of: b, than: a}\n", FINDING_ARITHMETIC,
-          "'b' faster than 'a': the rows give something else", "0.81 times as fast");
+          "'b' faster than 'a': the rows give a different figure", "0.81 times as fast");
     // 23.4 and 24 hold for the total and an epoch; batch times allow 21.9 to 24.1.
     finds(ARMS STATEMENTS "  - {kind: slower, by_percent: 24.5, of: b, than: a, basis: batch_ms}\n",
           FINDING_ARITHMETIC, "stated 24.5 %", NULL);
@@ -370,7 +370,7 @@ static void percentages_and_ratios(void **state) {
     // 1.83 rounds to 2 as well as to 1.8.
     clean(HEAD PAIR "  - {kind: speedup, ratio: 2, of: b, than: a}\n");
     finds(HEAD PAIR "  - {kind: speedup, ratio: 2.0, of: b, than: a}\n", FINDING_ARITHMETIC,
-          "3.29 / 1.80 s an epoch: 1.83 times as fast, stated 2.0: 9.4 % more", NULL);
+          "3.29 / 1.80 s per epoch: 1.83 times as fast, stated 2.0: 9.4 % more", NULL);
 }
 
 static void several_figures_for_one_thing(void **state) {
@@ -380,7 +380,7 @@ static void several_figures_for_one_thing(void **state) {
          "rows: [{name: a, batch_ms: 10.0, total_seconds: 100.0}, " \
          "{name: b, batch_ms: 20.0, total_seconds: 110.0}]\n" STATEMENTS
     finds(TWO_BASES "  - {kind: slower, by_percent: 10, of: b, than: a}\n", FINDING_ARITHMETIC,
-          "110.0 / 100.0 s in total = 1.1", "20.0 / 10.0 ms a batch = 2");
+          "110.0 / 100.0 s in total = 1.1", "20.0 / 10.0 ms per batch = 2");
     result r = audited(TWO_BASES "  - {kind: slower, by_percent: 10, of: b, than: a}\n"
                                  "  - {kind: faster, by_percent: 100, of: a, than: b}\n");
     assert_int_equal(r.kinds[FINDING_ARITHMETIC], 2);
@@ -414,7 +414,7 @@ static void noise(void **state) {
               "87.36", "89.36") "  - {kind: accuracy_difference, points: 3.00, of: b, than: a}\n",
           FINDING_ARITHMETIC, "89.36 - 87.36 = 2 points, stated 3.00", NULL);
     finds(HEAD ACCURACIES("87.36", "87.74") "  - {kind: accuracy_difference, of: b, than: a}\n",
-          FINDING_UNSUPPORTED, "of how many test samples?", NULL);
+          FINDING_UNSUPPORTED, "the number of test samples is not given", NULL);
 }
 
 static void unlike_arms(void **state) {
@@ -429,15 +429,15 @@ static void unlike_arms(void **state) {
     finds(UNLIKE("epochs: 10", "epochs: 20"), FINDING_ARMS, "epochs 20 and 10",
           "in total: 10 s; 20 s");
     finds(UNLIKE("batch: 64, lr: 0.1", "batch: 256, lr: 0.1"), FINDING_ARMS,
-          "with one learning rate", "0.1 x 4 = 0.4 for 'b'");
+          "with the same learning rate", "0.1 x 4 = 0.4 for 'b'");
     finds(UNLIKE("batch: 64, lr: 0.1", "batch: 256, lr: 0.4"), FINDING_ARMS,
           "differ in the global batch\n", "256 / 64 = 4");
     finds(UNLIKE("lr: 0.1", "lr: 0.2"), FINDING_ARMS, "lr 0.2 and 0.1", NULL);
     finds(UNLIKE("device: T4", "device: H100"), FINDING_ARMS, "device 'H100' and 'T4'", NULL);
     finds(UNLIKE("batch: 64", "batch: 64, strategy: ddp"), FINDING_UNSUPPORTED,
-          "64 a step, or 64 x 2 = 128", NULL);
-    finds(UNLIKE("batch: 64", "lr: 0.1, batch: 64"), FINDING_UNSUPPORTED, "lr is given for one",
-          "'b': 0.1; 'a': not given");
+          "64 per step, or 64 x 2 = 128", NULL);
+    finds(UNLIKE("batch: 64", "lr: 0.1, batch: 64"), FINDING_UNSUPPORTED,
+          "lr is given for only one", "'b': 0.1; 'a': not given");
 }
 
 // A single difference in conditions is the subject of the comparison.
@@ -460,17 +460,17 @@ static void what_would_have_been_like_for_like(void **state) {
                "  - {name: fed, devices: 1, loader_workers: 4, total_seconds: 18.47}\n"
                "  - {name: many, devices: 8, loader_workers: 4, total_seconds: 26.1}\n" STATEMENTS
                "  - {kind: speedup, ratio: 2.8, of: many, than: base}\n",
-          FINDING_ARMS, "like for like, against 'fed': 18.47 / 26.1 s = 0.71 times as fast",
-          "loader workers made the speed-up");
+          FINDING_ARMS, "like for like, compared with 'fed': 18.47 / 26.1 s = 0.71 times as fast",
+          "the speed-up comes from loader workers");
 }
 
 static void overhead(void **state) {
     (void)state;
     finds(ARMS STATEMENTS "  - {kind: overhead, ms: 1.1, of: b, than: a}\n", FINDING_ARITHMETIC,
-          "12.3 - 10.0 = 2.3 ms a batch, stated 1.1 ms: 1.2 ms without an explanation", NULL);
+          "12.3 - 10.0 = 2.3 ms per batch, stated 1.1 ms: 1.2 ms unexplained", NULL);
     finds(HEAD "rows: [{name: a}, {name: b}]\n" STATEMENTS
                "  - {kind: overhead, ms: 1.1, of: b, than: a}\n",
-          FINDING_UNSUPPORTED, "no row has the time of a batch", NULL);
+          FINDING_UNSUPPORTED, "the rows give no time per batch", NULL);
 }
 
 static void projections(void **state) {
@@ -479,13 +479,13 @@ static void projections(void **state) {
     HEAD "rows: [{name: a, batch_ms: 20.0}, {name: b, batch_ms: 40.0}]\n" STATEMENTS \
          "  - {kind: projection, of: b, than: a, devices: 4, "
     finds(PROJECTED "batch_ms: 10.0, ratio: 2.0}\n", FINDING_UNSUPPORTED,
-          "40.0 / 4 = 10 ms a batch, stated 10.0: nothing is left", NULL);
+          "40.0 / 4 = 10 ms per batch, stated 10.0: nothing is left", NULL);
     finds(PROJECTED "ratio: 2.0}\n", FINDING_UNSUPPORTED, "without communication", NULL);
     clean(PROJECTED "batch_ms: 12.5, communication_ms: 2.5, ratio: 1.6}\n");
     finds(PROJECTED "batch_ms: 13.5, communication_ms: 2.5}\n", FINDING_ARITHMETIC,
           "40.0 / 4 = 10 ms, stated 13.5 ms", NULL);
     finds(PROJECTED "batch_ms: 12.5, communication_ms: 2.5, ratio: 2.0}\n", FINDING_ARITHMETIC,
-          "20.0 / 12.5 ms a batch = 1.6, stated 2.0", NULL);
+          "20.0 / 12.5 ms per batch = 1.6, stated 2.0", NULL);
 }
 
 static void effective_batches(void **state) {
@@ -497,9 +497,9 @@ static void effective_batches(void **state) {
           "stated 256: 2 times more");
     clean(REPLICAS("ddp"));
     finds(HEAD "rows: [{name: a, strategy: dp, devices: 2, batch: 128, global_batch: 256}]\n",
-          FINDING_ARITHMETIC, "128 a step, stated 256", NULL);
+          FINDING_ARITHMETIC, "128 per step, stated 256", NULL);
     finds(HEAD "rows: [{name: a, strategy: ddp, devices: 4, batch: 64, global_batch: 128}]\n",
-          FINDING_ARITHMETIC, "64 a rank x 4 ranks = 256 a step, stated 128", NULL);
+          FINDING_ARITHMETIC, "64 per rank x 4 ranks = 256 per step, stated 128", NULL);
 }
 
 static void code(void **state) {
@@ -518,7 +518,7 @@ static void figures_from_nowhere(void **state) {
           FINDING_UNSUPPORTED, "'a' quoted without a source", "1 of 2 rows");
     finds(HEAD "rows: [{name: a, devices: 1}, {name: b, devices: 8}]\n" STATEMENTS
                "  - {kind: speedup, ratio: ~3, of: b, than: a, source: none}\n",
-          FINDING_UNSUPPORTED, "no row has the times", "no source is named either");
+          FINDING_UNSUPPORTED, "the rows do not give the times", "no source is named either");
     finds(HEAD "rows: [{name: a}, {name: simulated-dp}]\n" STATEMENTS
                "  - {kind: slower, of: simulated-d, than: a}\n",
           FINDING_UNSUPPORTED,
@@ -531,7 +531,7 @@ static void about_is_no_finding(void **state) {
     clean(ARMS STATEMENTS "  - {kind: slower, by_percent: ~24.9, of: b, than: a, basis: batch_ms}\n"
                           "  - {kind: part, ms: ~1.1, of: b, than: a}\n");
     finds(ARMS STATEMENTS "  - {kind: part, ms: 2.5, of: b, than: a}\n", FINDING_ARITHMETIC,
-          "12.3 - 10.0 = 2.3 ms a batch, stated 2.5 ms: 0.2 ms too much", NULL);
+          "12.3 - 10.0 = 2.3 ms per batch, stated 2.5 ms: 0.2 ms too much", NULL);
     // Two times, each with its own figure, are compared by the rows alone.
     clean(ARMS STATEMENTS
           "  - {kind: slower, by_percent: 23.4, of: b, than: a, basis: total_seconds}\n"
@@ -565,7 +565,7 @@ static void rows_called_alike(void **state) {
           "'dp': table 2\n",
           "64.16 - 66.80 = -2.64 points of 10000 test samples: z = -3.93, p = 8.6e-05");
     finds(ALIKE "  - {kind: same_accuracy, of: [dp, ddp]}\n", FINDING_UNSUPPORTED,
-          "(conservative); what seeds do is not in it", NULL);
+          "(conservative); it excludes the variance between seeds", NULL);
     clean(ALIKE "  - {kind: same_accuracy, of: [single, ddp]}\n");
     refuses(ALIKE "  - {kind: same_accuracy, of: [single]}\n", "expected a list");
     // The batch preparation does not affect an accuracy.
@@ -585,11 +585,11 @@ static void what_the_report_says_itself(void **state) {
          "  - {kind: faster, of: b, than: a, where: section 4}\n"
 #define SAYS "  - {kind: says, about: loader_workers, of: b, where: section 5, note: they did it}\n"
     result r = audited(FAST SAYS);
-    assert_int_equal(r.kinds[FINDING_SAID], 1);
+    assert_int_equal(r.kinds[FINDING_STATED], 1);
     assert_int_equal(r.kinds[FINDING_ARMS], 0);
-    assert_non_null(strstr(r.text, "made-up: said by the report itself: 'b' and 'a' differ in "
+    assert_non_null(strstr(r.text, "made-up: stated by the report itself: 'b' and 'a' differ in "
                                    "loader workers\n    section 4; 'b', 'a': table 1\n"));
-    assert_non_null(strstr(r.text, "    the report says so itself (section 5): they did it\n"));
+    assert_non_null(strstr(r.text, "    the report states this itself (section 5): they did it\n"));
     free(r.text);
     // A remark about other rows, or about something else, is no answer.
     finds(FAST "  - {kind: says, about: [epochs, lr], of: b}\n", FINDING_ARMS, "differ in", NULL);
@@ -643,12 +643,12 @@ static void chinese(void **state) {
                                           "global_batch: 256}]\n");
     assert_string_equal(r.text, "made-up：算术错误：“a”：批量与全局批量不符\n"
                                 "    批量 128 由各设备分摊：每步 128，报告称 256\n"
-                                "    因此，更新次数和每样本的学习率并非表面所示\n");
+                                "    因此，更新次数和每样本的学习率与报告所称的不同\n");
     free(r.text);
     // In a language with another word order.
     r = audit_in(LANGUAGE_ZH,
                  ARMS STATEMENTS "  - {kind: slower, by_percent: 50, of: b, than: a}\n");
-    assert_non_null(strstr(r.text, "“b”比“a”慢 50 %：各行给出的并非如此"));
+    assert_non_null(strstr(r.text, "“b”比“a”慢 50 %：由各行得出的数字不同"));
     assert_non_null(strstr(r.text, "12.3 / 10.0 ms（每批）：慢 23 %，报告称 50 %"));
     free(r.text);
 }
@@ -662,13 +662,13 @@ static void tally(void **state) {
     findings_print_tally(counts, 1, LANGUAGE_EN, &out);
     counts[FINDING_ARITHMETIC] = 2;
     counts[FINDING_UNSUPPORTED] = 1;
-    counts[FINDING_SAID] = 2;
+    counts[FINDING_STATED] = 2;
     findings_print_tally(counts, 3, LANGUAGE_EN, &out);
     findings_print_tally(counts, 3, LANGUAGE_ZH, &out);
     assert_string_equal(text_string(&out),
                         "1 claim: no findings\n"
-                        "3 claims: 3 findings (2 arithmetic faults, 1 unsupported statement); 2 "
-                        "said by the reports themselves\n"
+                        "3 claims: 3 findings (2 arithmetic errors, 1 unsupported statement); 2 "
+                        "stated by the reports themselves\n"
                         "3 份声明：3 个问题（2 算术错误、1 缺乏依据）；另有 2 个报告自己已说明\n");
     text_release(&out);
 }

@@ -145,7 +145,7 @@ static verdict judge(const setting *t, uint32_t pair, double factor, estimate *s
 static int direction(const setting *t, uint32_t pair, double factor) {
     estimate speedup;
     const verdict v = judge(t, pair, factor, &speedup);
-    assert_int_equal(v.lack, LACK_NOTHING);
+    assert_int_equal(v.missing, MISSING_NOTHING);
     assert_int_equal(v.test, t->rounds >= VERDICT_ROUNDS ? TEST_ROUNDS : TEST_WELCH);
     assert_true(speedup.range.low > 0); // there is an interval
     if (!verdict_is_difference(&v)) return 0;
@@ -220,7 +220,7 @@ static void fewer_than_three_executions_give_no_verdict(void **state) {
         estimate speedup;
         const verdict v = judge(&t, 1, 2, &speedup);
         assert_int_equal(v.kind, VERDICT_NONE);
-        assert_int_equal(v.lack, LACK_EXECUTIONS);
+        assert_int_equal(v.missing, MISSING_EXECUTIONS);
         assert_true(speedup.value > 0.45 && speedup.value < 0.55);
         assert_true(isnan(speedup.range.low));
     }

@@ -51,7 +51,7 @@ static void rows_of_runs(void **state) {
         assert_true(m->key || m->tested);
         assert_true(m->kind != METRIC_JOINT);
         assert_int_equal(m->file != FILE_NONE, m->how && m->counts);
-        if (m->file != FILE_NONE) assert_true(m->tolerance > 0 && (m->value || m->again));
+        if (m->file != FILE_NONE) assert_true(m->tolerance > 0 && (m->value || m->recompute));
         for (size_t k = 0; k < i; k++) assert_string_not_equal(m->name, table[k].name);
     }
 }

@@ -62,7 +62,7 @@ static void times_are_geometric_means(void **state) {
     assert_int_equal(list.count, 2);
     const run *a = &list.runs[0];
     assert_int_equal(a->execution_count, 4);
-    assert_int_equal(a->left_out_count, 0);
+    assert_int_equal(a->excluded_count, 0);
     assert_near(a->seconds_per_epoch, sqrt(3));
     assert_near(a->total_seconds, 10 * sqrt(3));
     assert_string_equal(a->folder, "folder 4"); // the lower of the two in the middle
@@ -88,9 +88,9 @@ static void check_choice(const told *executed, size_t count, const char *folder,
     assert_int_equal(pool(&list, executed, count, true, &err), STATUS_OK);
     assert_int_equal(list.count, 1);
     assert_int_equal(list.runs[0].execution_count, counted);
-    assert_int_equal(list.runs[0].left_out_count, count - counted);
+    assert_int_equal(list.runs[0].excluded_count, count - counted);
     assert_string_equal(list.runs[0].executions[0].folder, folder);
-    for (size_t i = 0; i < count; i++) assert_int_equal(list.executions[i].left_out, i >= counted);
+    for (size_t i = 0; i < count; i++) assert_int_equal(list.executions[i].excluded, i >= counted);
     run_list_release(&list);
 }
 

@@ -113,7 +113,7 @@ static void three_executions_make_a_verdict(void **state) {
     starts_with(said, "faster");
     c = say(slow, 2, quick, 3, said, sizeof said);
     starts_with(said, "no verdict: 2 of 3 executions (EXECUTIONS=3)");
-    assert_int_equal(c.time.lack, LACK_EXECUTIONS);
+    assert_int_equal(c.time.missing, MISSING_EXECUTIONS);
     assert_true(isnan(c.speedup.range.low) && c.spread.low > 0.48 && c.spread.high < 0.52);
 }
 
@@ -165,14 +165,14 @@ static void one_side_after_the_other(void **state) {
     char said[512];
     const told before[] = {{1, 1, 2.0, 0.7, 0}, {1, 2, 2.02, 0.7, 0}, {1, 3, 1.98, 0.7, 0}};
     const told after[] = {{1, 4, 1.0, 0.7, 0}, {1, 5, 1.01, 0.7, 0}, {1, 6, 0.99, 0.7, 0}};
-    assert_int_equal(SAY(after, before).time.lack, LACK_TURNS);
-    starts_with(said, "no verdict: the executions of both sides were not made in turns "
-                      "(EXECUTIONS=6 makes more, in turns)");
+    assert_int_equal(SAY(after, before).time.missing, MISSING_INTERLEAVING);
+    starts_with(said, "no verdict: the executions of the two sides were not interleaved "
+                      "(EXECUTIONS=6 adds more, interleaved)");
     // A single one in between changes little.
     const told mixed[] = {{1, 3, 1.0, 0.7, 0}, {1, 10, 1.01, 0.7, 0}, {1, 11, 0.99, 0.7, 0}};
     const told early[] = {{1, 1, 2.0, 0.7, 0}, {1, 2, 2.02, 0.7, 0}, {1, 4, 1.98, 0.7, 0}};
-    assert_int_equal(SAY(mixed, early).time.lack, LACK_TURNS);
-    assert_int_equal(SAY(early, mixed).time.lack, LACK_TURNS);
+    assert_int_equal(SAY(mixed, early).time.missing, MISSING_INTERLEAVING);
+    assert_int_equal(SAY(early, mixed).time.missing, MISSING_INTERLEAVING);
     // Alternating, with and without one more at the end.
     const told one[] = {{1, 1, 2.0, 0.7, 0}, {1, 4, 2.02, 0.7, 0}, {1, 5, 1.98, 0.7, 0}};
     const told other[] = {
@@ -206,14 +206,14 @@ static void a_busy_machine_gives_no_verdict(void **state) {
                           {1, 3, 1, 0.7, QUIET},
                           {1, 4, 1, 0.7, QUIET}};
     comparison c = say(quick, 3, slow, 3, said, sizeof said);
-    assert_int_equal(c.time.lack, LACK_QUIET);
+    assert_int_equal(c.time.missing, MISSING_IDLE_MACHINE);
     starts_with(said, "no verdict: the machine was busy in 1 of 6 executions "
-                      "(EXECUTIONS=6 makes more)");
+                      "(EXECUTIONS=6 adds more)");
     // Three quiet ones are enough.
     c = SAY(quick, slow);
     assert_int_equal(c.time.kind, VERDICT_DIFFERENT);
     assert_int_equal(c.time.baseline, 3);
-    assert_int_equal(c.set_aside, 1);
+    assert_int_equal(c.excluded_busy, 1);
 }
 
 // The kernel counts a thread as running while a hypervisor has taken its processor.
@@ -223,7 +223,7 @@ static void what_a_hypervisor_took_gives_no_verdict(void **state) {
     const told slow[] = {
         {1, 1, 1.50, 0.7, STOLEN}, {1, 2, 1.51, 0.7, STOLEN}, {1, 3, 1.49, 0.7, STOLEN}};
     const told quick[] = {{1, 1, 1.0, 0.7, QUIET}, {1, 2, 1.01, 0.7, QUIET}, {1, 3, 1, 0.7, QUIET}};
-    assert_int_equal(SAY(quick, slow).time.lack, LACK_QUIET);
+    assert_int_equal(SAY(quick, slow).time.missing, MISSING_IDLE_MACHINE);
 }
 
 // Two threads of a run that was bound to one of the two cores.
@@ -295,7 +295,7 @@ static void timings_are_no_seeds(void **state) {
     const told one[] = {{1, 1, 1, 0.70, 0}, {1, 2, 1, 0.70, 0}, {1, 3, 1, 0.70, 0}};
     const told other[] = {{1, 1, 1, 0.80, 0}, {1, 2, 1, 0.80, 0}, {1, 3, 1, 0.80, 0}};
     comparison c = SAY(one, other);
-    assert_int_equal(c.accuracy.lack, LACK_SEEDS);
+    assert_int_equal(c.accuracy.missing, MISSING_SEEDS);
     assert_true(isnan(c.accuracy.p));
     assert_true(fabs(c.accuracy_difference + 0.1) < 1e-12);
 }
@@ -321,7 +321,7 @@ static void seeds_are_pairs(void **state) {
     const double before[] = {0.70, 0.71, 0.72}, after[] = {0.71, 0.72, 0.73};
     estimate difference;
     const verdict unknown = verdict_on_seeds(after, before, 3, -1, &difference);
-    assert_int_equal(unknown.lack, LACK_SEEDS);
+    assert_int_equal(unknown.missing, MISSING_SEEDS);
     assert_true(isnan(unknown.p) && isnan(difference.range.low));
 }
 
@@ -345,7 +345,7 @@ static void holm_corrects_a_table(void **state) {
     const double p[] = {0.01, 0.04, NAN, 0.03, 0.2};
     verdict v[5], *family[5];
     for (int i = 0; i < 5; i++) {
-        v[i] = verdict_none(isnan(p[i]) ? LACK_SEEDS : LACK_NOTHING);
+        v[i] = verdict_none(isnan(p[i]) ? MISSING_SEEDS : MISSING_NOTHING);
         v[i].p = v[i].adjusted = p[i];
         v[i].kind = VERDICT_DIFFERENT;
         family[i] = &v[i];

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/yaml_tree.h"
 #include "data/tensor/tensor_file.h"
 
 enum { LABELS_MAX_CLASSES = 1000 };
@@ -22,5 +23,10 @@ status labels_copy(const tensor *labels, const char *what, const char *path, int
 // Adds the tensor, of the type that `classes` asks for. The labels are copied.
 status labels_add(tensor_file *f, const uint32_t *labels, int64_t samples, int classes,
                   error *err) MUST_CHECK;
+
+// The names of the classes, as the metadata `classes` of data sets, models and predictions have
+// them: a JSON list of `classes` texts. A YAML_SEQUENCE of scalars, yaml_free it; NULL where `text`
+// is NULL or no such list.
+yaml_node *labels_names(const char *text, int classes);
 
 #endif

@@ -29,4 +29,4 @@ clean: ## Remove the build folder
 	rm -rf '$(BUILD)'
 distclean: ## Remove everything that was made, also fetched data, but the runs that were trained
 	@scripts/remove-artifacts $(call word_of,$(ARTIFACTS))
-	rm -rf '$(BUILD)' compile_commands.json
+	rm -rf '$(BUILD)' .venv compile_commands.json

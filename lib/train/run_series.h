@@ -28,6 +28,14 @@ typedef struct run_series {
 status run_series_read(run_series *s, const char *path, uint64_t max_bytes, error *err) MUST_CHECK;
 void run_series_release(run_series *s);
 
+// The learning rate of a step (from 0), and what `results.epochs` of the manifest says of an epoch
+// (from 0) under `key`: NAN where it is not known.
+double run_series_rate(const run_series *s, uint64_t step);
+double run_series_epoch(const run_series *s, const char *key, uint64_t epoch);
+// When its first step would have begun, in seconds since 1970, had it trained without a pause until
+// `run.end`: manifests do not say when evaluations and interruptions were. 0 without a manifest.
+double run_series_begin(const run_series *s);
+
 // One line a step, after a header: run, step (from 1), epoch (from 1), loss, lr, wall_seconds, the
 // phases as load_seconds …, digest; and epoch_loss, epoch_accuracy and epoch_seconds in the last
 // step of each epoch. What is not known is an empty cell.

@@ -15,10 +15,11 @@ endif
 ifneq ($(filter default undefined,$(origin CXX)),)
 CXX       := $(if $(filter cc %/cc,$(CC)),c++,$(subst clang,clang++,$(subst gcc,g++,$(CC))))
 endif
-# MODE: release, debug, asan (address + undefined), tsan. Binaries are under build/bin whatever the mode.
+# MODE: release, debug, asan (address + undefined), tsan. Binaries are in build/bin in every mode.
 MODE      ?= release
 BUILD     ?= build
-# It is in names of targets, which make takes apart at a blank, and in commands. Nothing at all would be the root.
+# BUILD is part of target names, which make splits at blanks, and of commands. An empty one would
+# mean the root.
 hash      := \#
 BAD_SIGNS := : % = ' " ; & | < > * ? $$ $(hash)
 ifneq ($(words $(BUILD)) $(strip $(foreach sign,$(BAD_SIGNS),$(findstring $(sign),$(BUILD)))),1 )
@@ -27,16 +28,16 @@ endif
 ARTIFACTS ?= artifacts
 PREFIX    ?= /usr/local
 PYTHON    ?= /usr/bin/python3
-# These stand between single quotes in commands.
+# Commands have these in single quotes.
 QUOTED    := MODE PREFIX DESTDIR BINDIR LIBDIR DATADIR DOCDIR MANDIR PYTHON CUDA_HOME CUDA_ARCHS MPICC
 $(foreach v,$(QUOTED),$(if $(findstring ',$($(v))),$(error $(v)=$($(v)): expected no single quote in it)))
 
 # ---- Parts -----------------------------------------------------------------------------------------------------
-# Each can be read alone, and begins with its own settings; a later one uses what the earlier ones define.
-# pipelines/experiment.mk runs experiments.
+# Each part can be read alone, and begins with its own settings; later ones use definitions of
+# earlier ones. pipelines/experiment.mk runs experiments.
 PARTS    := build cuda mpi tests torture bench lint install
-# Whatever is found out about the machine is out of date once something was installed. So the targets that install
-# do only that, and the other goals of the command line run in a new make: `make deps test`.
+# An installation makes out of date what make has found out about the machine. So the targets that
+# install do only that, and the other goals of the command line run in a new make: `make deps test`.
 INSTALLS := deps deps-lint deps-torch deps-mpi deps-torture
 ifneq ($(filter $(INSTALLS),$(MAKECMDGOALS)),)
 include make/deps.mk
@@ -47,7 +48,7 @@ quickstart experiment compare explain reproduce submission: | check-artifacts
 .PHONY: check-artifacts
 check-artifacts:
 	@scripts/check-folders artifacts $(call word_of,$(ARTIFACTS))
-# The files that each object was made of, as the compilers wrote them down.
+# The prerequisites of each object, as the compilers wrote them.
 include $(shell find $(OBJ) $(NVCC_OBJ) -name '*.d' 2>/dev/null)
 .SECONDARY:
 
@@ -70,6 +71,6 @@ print-config: ## Show settings and what was found on this machine
 	for p in $(PKGS) $(TEST_PKGS); do show "$$p" "$$($(PKGCONFIG) --modversion $$p 2>/dev/null || echo 'missing: make deps')"; done; \
 	for p in bats gnuplot $(CXX) $(CLANG_FORMAT) $(CLANG) $(SHELLCHECK); do show "$$p" "$$(command -v $$p || echo 'not found')"; done; \
 	show PYTHON '$(PYTHON)'; show torch "$$($(PYTHON) -c 'import torch; print(torch.__version__)' 2>/dev/null || echo 'not found')"; \
-	show version "$$(git describe --always --dirty --tags 2>/dev/null || echo unknown)"
+	show version "$$(scripts/version)"
 
 endif

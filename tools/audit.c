@@ -1,4 +1,4 @@
-// audit - holds published claims about training runs against their own figures.
+// audit - checks published claims about training runs against their own figures.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -56,7 +56,7 @@ out:
     return rc;
 }
 
-// `list` gets what is found, for --json; NULL: it is printed.
+// Appends the findings to `list`, for --json; if it is NULL, prints them.
 static status audit_all(const claim *claims, size_t count, language l, yaml_node *list,
                         error *err) {
     size_t tally[FINDING_KINDS] = {0}, all = 0;
@@ -87,7 +87,7 @@ static status audit_all(const claim *claims, size_t count, language l, yaml_node
     return rc;
 }
 
-// All files are read before the first is judged: a bad one leaves no half an answer.
+// Reads all files before it judges the first: a bad one leaves no partial answer.
 static status run_tool(const cli_list *files, const char *name, bool json, error *err) {
     language l;
     yaml_node *list = NULL;

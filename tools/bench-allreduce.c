@@ -17,7 +17,7 @@
 #include "train/hosts.h"
 #include "train/train_manifest.h"
 
-// Raised when what is measured is another thing than before.
+// Raised when the tool measures something other than before.
 enum { BITS = 1, WORLD_SIZES_MAX = 32 };
 
 typedef struct arguments {
@@ -27,13 +27,13 @@ typedef struct arguments {
 } arguments;
 
 typedef struct bench {
-    allreduce_options options; // world_size, fast: those at hand
+    allreduce_options options; // world_size, fast: of the current measurement
     bool reduces[2];           // exactly, fast: which are measured
     int world_sizes[WORLD_SIZES_MAX];
     int count;
-    launch_environment environment; // joined: its ranks are measured, and rank 0 speaks
+    launch_environment environment; // joined: its ranks are measured, and rank 0 reports
     devices devices;
-    const char *device; // as it was given
+    const char *device; // as given
     int64_t cores;
     bool json; // instead of the table
     manifest manifest;
@@ -94,7 +94,7 @@ static bool on_gpus(const bench *b) {
     return b->devices.kind == DEVICE_CUDA;
 }
 
-// What vectors on devices are besides.
+// Further checks for vectors on devices.
 static status check_device(const arguments *a, bench *b, error *err) {
     const int64_t step = DEVICE_VECTOR_STEP * (int64_t)sizeof(float);
     const int64_t least = DEVICE_VECTOR_LEAST * (int64_t)sizeof(float);
@@ -127,7 +127,7 @@ static bool leads(const bench *b) {
     return b->environment.rank == 0;
 }
 
-// Ranks that somebody else has started are as many as there are.
+// If a launcher has started the ranks, the world size is their number.
 static status find_world_sizes(const arguments *a, bench *b, error *err) {
     if (!a->world_size) {
         status rc = launch_detect(&b->environment, err);
@@ -176,7 +176,7 @@ out:
     return rc;
 }
 
-// What it is measured on is a parameter: on another machine the stage is stale.
+// The machine is a parameter: on another machine the stage is stale.
 static status describe_machine(bench *b, yaml_node *parameters, error *err) {
     static const char *const keys[] = {"host", "cpu", "cores"};
     const yaml_node *run = manifest_run(&b->manifest);
@@ -238,7 +238,7 @@ static int ranks_here(const bench *b) {
     return b->environment.joined ? b->environment.local_size : b->options.world_size;
 }
 
-// What the ranks at hand that are on this host work on: GPUs, which they take in turn, or cores.
+// Counts the places on which this host's ranks run: GPUs, which they take in turn, or cores.
 static int64_t count_places(const bench *b) {
     int64_t count = 0;
     if (!on_gpus(b)) return b->cores;
@@ -337,7 +337,7 @@ static cost_model fit_rows(const allreduce_time *rows, double *bytes, double *se
     return cost_model_fit(bytes, seconds, count);
 }
 
-// All world sizes, by the reduction at hand.
+// Measures all world sizes with the current reduction.
 static status measure_all(bench *b, allreduce_time *rows, double *points, error *err) {
     const size_t count = allreduce_bench_sizes(&b->options);
     status rc = STATUS_OK;
@@ -409,7 +409,7 @@ static status run_tool(const arguments *a, int argc, char **argv, bench *b, erro
     status rc;
     TRY(check(a, b, err));
     rc = devices_open(&b->devices, b->devices.count, &b->log, err);
-    if (rc != STATUS_OK && !a->print_key) launch_excuse(&b->environment); // others may have some
+    if (rc != STATUS_OK && !a->print_key) launch_excuse(&b->environment); // other hosts may succeed
     if (rc != STATUS_OK) goto out;
     TRY(manifest_begin(&b->manifest, b->log.tool, BITS, argc, argv, err));
     TRY(describe(a, b, err));

@@ -1,4 +1,4 @@
-// evaluate: what a trained model says to a dataset, or to single pictures.
+// evaluate - evaluates a trained model on a dataset, or classifies single pictures.
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -13,28 +13,27 @@
 #include "train/evaluate_images.h"
 #include "train/evaluate_model.h"
 
-// Raised when equal inputs give other predictions than before.
+// Raised when equal inputs give different predictions than before.
 enum { EVALUATE_BITS = 2 };
 
 static const char NOTES[] =
-    "Of a dataset it writes predictions.st.zst (logits, labels, ids) and manifest.yaml (accuracy,\n"
+    "For a dataset it writes predictions.st.zst (logits, labels, ids) and manifest.yaml "
+    "(accuracy,\n"
     "loss, per class, confusion), and prints one line:\n"
     "    accuracy 0.6430 loss 1.0200 (10000 images)\n"
     "or with --json {\"accuracy\", \"loss\", \"samples\"}.\n"
-    "Of pictures (--image, JPEG or PNG) it prints the most probable classes, and writes nothing. "
-    "A\n"
-    "picture is resized and cut as import-images does it, and normalised as in training:\n"
+    "For pictures (--image, JPEG or PNG) it prints the most probable classes, and writes nothing.\n"
+    "They are resized and cropped as by import-images, and normalised as in training:\n"
     "    image    class  probability\n"
     "    cat.jpg  cat         0.9132\n"
     "    cat.jpg  dog         0.0511\n"
     "or with --json {\"images\": [{\"image\", \"classes\": [{\"label\", \"class\", "
     "\"probability\"}]}]}.\n"
-    "A checkpoint that PyTorch wrote has neither model nor normalisation in it: give them:\n"
+    "A checkpoint by PyTorch has neither model nor normalisation; give them as options:\n"
     "    evaluate --model m.safetensors --architecture lenet.yaml --mean 0.5,0.5,0.5\n"
     "             --std 0.5,0.5,0.5 --data test.st.zst --out DIR\n"
-    "For pictures it needs the names of the classes, too: --classes cat,dog,bird";
+    "For pictures also give the class names: --classes cat,dog,bird";
 
-// What the command line says.
 typedef struct arguments {
     evaluate_settings settings;
     devices devices;
@@ -148,8 +147,8 @@ out:
     return rc;
 }
 
-// A line of the table; `probability` is a number, or the head of its column. With an `out` of NULL
-// the columns only become as wide as they must be.
+// Writes a line of the table; `probability` is a number, or the column's title. If `out` is NULL,
+// it only widens the columns.
 static status table_line(size_t width[2], const char *image, const char *class,
                          const char *probability, output *out, error *err) {
     const char *cells[2] = {image, class};
@@ -218,22 +217,22 @@ out:
 
 // ---- The command line ----
 
-// Pictures are no stage: nothing is written.
+// Pictures write nothing, so they are not a stage.
 static status check_arguments(const arguments *a, error *err) {
     const evaluate_settings *s = &a->settings;
     status rc;
     TRY(need(s->model.path, "model", err));
     if (a->images.count && (s->data || a->out || a->only_key))
         return error_set(err, STATUS_USAGE,
-                         "cannot start: '--%s': --image prints what the model says to a picture, "
-                         "and takes no dataset and no folder",
+                         "cannot start: '--%s': --image only prints, and takes no dataset and no "
+                         "folder",
                          s->data  ? "data"
                          : a->out ? "out"
                                   : "print-key");
     if (a->images.count) return STATUS_OK;
     if (a->classes)
         return error_set(err, STATUS_USAGE,
-                         "cannot start: '--classes': it is for --image; a dataset has its own");
+                         "cannot start: '--classes': it is for --image; a dataset has class names");
     TRY(need(s->data, "data", err));
     if (!a->only_key) TRY(need(a->out, "out", err));
 out:
@@ -270,17 +269,17 @@ int main(int argc, char **argv) {
         {"model", CLI_STRING, &s->model.path, "FILE", "checkpoint to evaluate", 0, 0},
         {"data", CLI_STRING, &s->data, "FILE|-", "dataset", 0, 0},
         {"out", CLI_STRING, &a.out, "DIR", "folder for predictions and manifest", 0, 0},
-        {"image", CLI_LIST, &a.images, "FILE", "a picture instead of a dataset; may be repeated", 0,
-         0},
-        {"top", CLI_INTEGER, &a.top, "N", "so many classes of a picture (default 5)", 1,
+        {"image", CLI_LIST, &a.images, "FILE", "a picture instead of a dataset; repeat it for more",
+         0, 0},
+        {"top", CLI_INTEGER, &a.top, "N", "number of classes for each picture (default 5)", 1,
          LABELS_MAX_CLASSES},
         {"architecture", CLI_STRING, &s->model.architecture, "MODEL.yaml",
          "the model, where the checkpoint does not say", 0, 0},
         {"mean", CLI_STRING, &s->model.mean, "LIST", "mean of each channel, pixels in 0 to 1", 0,
          0},
         {"std", CLI_STRING, &s->model.std, "LIST", "standard deviation of each channel", 0, 0},
-        {"classes", CLI_STRING, &a.classes, "LIST",
-         "names of the classes, where the checkpoint does not say", 0, 0},
+        {"classes", CLI_STRING, &a.classes, "LIST", "class names, if the checkpoint has none", 0,
+         0},
         {"device", CLI_STRING, &a.device, "auto|cpu|cuda|LIST",
          "where to compute; of a list, its first", 0, 0},
         {"threads", CLI_INTEGER, &a.threads, "N", "threads (default: the cores; one with a GPU)", 1,
@@ -290,7 +289,7 @@ int main(int argc, char **argv) {
         {NULL, CLI_FLAG, NULL, NULL, NULL, 0, 0},
     };
     const cli_tool tool = {.name = "evaluate",
-                           .summary = "what a trained model says to a dataset, or to pictures",
+                           .summary = "evaluate a trained model on a dataset, or classify pictures",
                            .usage = "--model FILE --data FILE|- --out DIR [OPTION]...\n"
                                     "--model FILE --image FILE... [OPTION]...",
                            .options = options,

@@ -1,4 +1,4 @@
-// import-images - one's own pictures, from a folder of class folders or arrays to tensor files.
+// import-images - your own pictures, from a folder of class folders or from arrays to tensor files.
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,7 +10,7 @@
 #include "data/images/image_import.h"
 #include "data/images/image_resize.h"
 
-enum { BITS = 1 }; // raise when equal pictures give other outputs than before
+enum { BITS = 1 }; // raise when equal pictures give different outputs than before
 
 typedef struct arguments {
     const char *from, *name;
@@ -131,7 +131,7 @@ static status describe_unreadable(const import_result *r, yaml_node *results, er
     status rc = STATUS_FAILED;
     if (!list) return rc;
     for (size_t i = 0; i < r->unreadable && i < IMAGE_IMPORT_NAMED; i++) {
-        // A manifest is UTF-8; names of files may be anything.
+        // A manifest is UTF-8; file names may be anything.
         const char *path = r->named[i].path, *why = r->named[i].why;
         yaml_node *one = yaml_new(YAML_MAPPING, err);
         TRY(yaml_append(list, one, err));

@@ -42,7 +42,7 @@ static void say(const char *stage, const char *which, const char *what) {
     fflush(stdout);
 }
 
-// make that is killed, and not asked to end, tells nobody.
+// A make that is killed, and not asked to end, passes no signal on.
 static status follow_parent(const options *o, error *err) {
     const pid_t parent = (pid_t)o->parent;
     if (!parent || process_end_with(parent, SIGTERM) || kill(parent, 0) == 0) return STATUS_OK;
@@ -54,7 +54,7 @@ static bool is_from_make(const char *argument) {
     return strcmp(argument, "--by-make") == 0 || strncmp(argument, "--parent=", 9) == 0;
 }
 
-// The command as the user typed it (make's, where make has called), for messages of the tools.
+// Exports the command as the user typed it (make's, if make is the caller) for the tools' messages.
 static status export_command(const options *o, int argc, char **argv, error *err) {
     words line = {0};
     status rc = words_add(&line, o->by_make ? "make" : argv[0], err);

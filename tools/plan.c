@@ -42,7 +42,7 @@ static const char NOTES[] =
     "Examples: plan ladder experiments/R001/single.yaml experiments/R001/ddp4.yaml --set epochs=2\n"
     "          plan runs single ddp4 --trainings";
 
-// Why a factor did not change in its turn.
+// Logs why a factor did not change in its turn.
 static void tell_reasons(const logger *log, const yaml_node *plan) {
     const yaml_node *runs = yaml_find(plan, "runs");
     for (size_t i = 0; i < runs->count; i++) {
@@ -54,7 +54,7 @@ static void tell_reasons(const logger *log, const yaml_node *plan) {
     }
 }
 
-// The command of the pipeline that runs such a plan.
+// Finds the pipeline's command that runs such a plan.
 static status find_command(const options *o, const cli_list *given, pipeline_command *command,
                            error *err) {
     const char *what = given->items[0];

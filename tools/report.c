@@ -1,4 +1,5 @@
-// report - writes a report about finished runs, explains its figures, and holds them against bands.
+// report - writes a report about finished runs, explains its figures, and checks them against
+// bands.
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 #include "report/report.h"
 #include "results/verify.h"
 
-// Raised when equal inputs give another report than before.
+// Raised when equal inputs give a different report than before.
 enum { REPORT_BITS = 6 };
 
 typedef struct options {
@@ -88,7 +89,7 @@ static status put_check(const results *r, const char *path, yaml_node *object, e
     return put == STATUS_OK ? rc : put;
 }
 
-// Every question is answered, also when an earlier answer is a finding; the last finding is told.
+// Answers every question, even if an earlier answer is a finding; returns the last finding.
 static status print_json(const results *r, const options *o, error *err) {
     status rc = STATUS_OK, found = STATUS_OK;
     yaml_node *object = yaml_new(YAML_MAPPING, err);
@@ -106,8 +107,8 @@ static status print_json(const results *r, const options *o, error *err) {
     return rc == STATUS_OK ? found : rc;
 }
 
-// The old manifest goes first and the new one comes last, and only when the figures are inside
-// their bands: a folder with a manifest is whole and was found good.
+// Removes the old manifest first and writes the new one last, and only if the figures are inside
+// their bands: a folder with a manifest is complete and was checked.
 static status make_report(const results *r, const options *o, manifest *m, error *err) {
     int lock = -1;
     status rc;
@@ -128,17 +129,17 @@ static status run_tool(const options *o, const results_options *ro, int argc, ch
     manifest m = {0};
     status rc;
     TRY(results_open(&r, ro, err));
-    TRY(error_status(err)); // of parts that nobody missed
+    TRY(error_status(err)); // failures that no call returned
     TRY(manifest_begin(&m, "report", REPORT_BITS, argc, argv, err));
     TRY(report_record(&r, &o->page, &m, err));
     if (o->plan) TRY(results_record_file(&m, o->plan, err));
-    // With other bands the report is made, and checked, again.
+    // With other bands the report is made and checked again.
     if (o->check) TRY(results_record_file(&m, o->check, err));
     if (o->print_key) {
         rc = manifest_print_key(&m, err);
         goto out;
     }
-    // What --why finds is told in full, and not cut short by a refusal.
+    // The findings of --why are printed in full, and not cut short by a refusal.
     if (o->out || o->check || o->answer || o->summary) TRY(verify_results(&r, err));
     if (o->json) {
         rc = print_json(&r, o, err);

@@ -8,7 +8,7 @@
 #include "data/recorded.h"
 #include "data/shard_files.h"
 
-enum { BITS = 1 }; // raise when equal inputs give other shards than before
+enum { BITS = 1 }; // raise when equal inputs give different shards than before
 
 typedef struct arguments {
     int64_t shards, seed;
@@ -83,7 +83,7 @@ static status read_unsharded(const arguments *a, dataset *d, error *err) {
     return STATUS_OK;
 }
 
-// The input is not read where the manifest beside it tells its content.
+// Does not read the input if the manifest next to it has its content hash.
 static status print_key(const arguments *a, const logger *log, int argc, char **argv, error *err) {
     manifest m = {0};
     status rc;
@@ -104,7 +104,7 @@ static status deal_out(const arguments *a, const logger *log, int argc, char **a
     status rc;
     TRY(check(a, err));
     TRY(manifest_begin(&m, log->tool, BITS, argc, argv, err));
-    // Before reading: standard input may be the end of a long download.
+    // Done before reading: standard input may be the end of a long download.
     TRY(output_make_folder(a->out, err));
     TRY(output_lock_folder(a->out, &lock, err));
     TRY(read_unsharded(a, &d, err));

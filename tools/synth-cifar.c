@@ -8,7 +8,7 @@
 #include "data/source/raw_dataset.h"
 #include "data/source/synthetic.h"
 
-enum { BITS = 1 }; // raise when equal parameters draw other images than before
+enum { BITS = 1 }; // raise when equal parameters draw different images than before
 enum { MAX_SAMPLES = 10000000 };
 
 typedef struct arguments {

@@ -1,4 +1,4 @@
-// tensor - look into tensor files, compare them, take tensors out and put them in.
+// tensor - inspects, compares, exports and imports tensor files.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 #include "train/export/torch.h"
 #include "train/run_series.h"
 
-// What the command line says.
+// The command line.
 typedef struct arguments {
     int64_t max_bytes;
     double absolute, relative;
@@ -164,7 +164,7 @@ static status check_out(const arguments *a, const char *role, error *err) {
     return named_files_check(&in, 1, &out, 1, err);
 }
 
-// No output is what a run is read from.
+// Refuses an output that is one of the files from which a run is read.
 static status check_series_out(const run_series *s, const char *path, error *err) {
     const named_file in[] = {{"FILE", s->steps}, {"FILE", s->manifest}}, out = {"--out", path};
     return named_files_check(in, 2, &out, 1, err);
@@ -212,7 +212,7 @@ out:
     return rc;
 }
 
-// A file and a name mean one tensor; everything else is runs.
+// A file and a name mean one tensor; everything else means runs.
 static bool means_series(const arguments *a) {
     struct stat info;
     return a->operands.count != 2 || is_format(a, "json") || is_format(a, "tensorboard") ||
@@ -388,11 +388,13 @@ static const cli_tool top = {
         "step with loss, learning rate and the seconds of its phases, and with loss, accuracy and\n"
         "seconds of an epoch in its last step; as JSON {\"runs\": [{\"run\", \"steps\", "
         "\"epochs\"}]}.\n"
-        "For TensorBoard DIR gets an event file for each RUN, in a folder of its name.\n"
-        "MODEL is a model.st.zst, or the folder of a training. ONNX: one file, from the bytes of "
-        "the\n"
-        "images to the logits. PyTorch: DIR/model.py and the weights, DIR/model.safetensors. A\n"
-        "checkpoint from elsewhere needs --architecture, --mean and --std, as for evaluate.\n"
+        "tensorboard writes an event file for each RUN, in a folder of its name in DIR. MODEL is "
+        "a\n"
+        "model.st.zst, or the folder of a training: onnx writes one file, from the bytes of "
+        "images\n"
+        "to logits; torch writes DIR/model.py and the weights, DIR/model.safetensors. A "
+        "checkpoint\n"
+        "from elsewhere needs --architecture, --mean and --std, as for evaluate.\n"
         "--json prints of info {\"file\", \"bytes\", \"sha256\", \"content\", \"metadata\", "
         "\"tensors\":\n"
         "[{\"name\", \"dtype\", \"shape\", \"bytes\"}]}, of hash [{\"file\", \"content\"}], of "

@@ -1,5 +1,4 @@
-// train-dp: trains an experiment as DataParallel does: one process, a master device and its
-// replicas.
+// train-mp: trains an experiment with its layers cut into the stages of a pipeline.
 #include "train/train_tool.h"
 
 int main(int argc, char **argv) {

@@ -43,8 +43,8 @@ void cli_list_release(cli_list *list) {
     *list = (cli_list){0};
 }
 
-// Insertions, deletions, replacements and swaps of neighbours that make b of a: the rows of the
-// usual table, of which only the last three are kept.
+// Counts the insertions, deletions, replacements and swaps of neighbours that turn a into b, by the
+// usual table, of which only the last three rows are kept.
 static size_t edit_distance(const char *a, const char *b) {
     size_t rows[3][LONGEST_WORD + 1], length = strlen(b), i;
     for (size_t j = 0; j <= length; j++) rows[0][j] = j;
@@ -163,7 +163,7 @@ static status take_long(parser *p, const char *argument, error *err) {
     return set_value(o, p->argv[p->next++], err);
 }
 
-// One or more letters behind one dash: -q, -v, -h.
+// One or more letters after one dash: -q, -v, -h.
 static status take_short(parser *p, const char *argument, error *err) {
     for (const char *letter = argument + 1; *letter; letter++) {
         switch (*letter) {
@@ -190,12 +190,12 @@ static status take_all(parser *p, error *err) {
         else
             rc = append(p->operands, argument, err);
         if (rc != STATUS_OK) return rc;
-        if (p->help || p->version) break; // what follows cannot matter any more
+        if (p->help || p->version) break; // the rest no longer matters
     }
     return STATUS_OK;
 }
 
-// Prints `text` from column HELP_COLUMN on, broken at blanks; `column` is where the cursor stands.
+// Prints `text` from column HELP_COLUMN on, broken at blanks; `column` is the cursor's.
 static void print_wrapped(const char *text, int column) {
     if (column > HELP_COLUMN - 2) {
         putchar('\n');
@@ -267,7 +267,7 @@ status cli_parse(const cli_tool *tool, int argc, char **argv, logger *log, cli_l
 int cli_finish(const cli_tool *tool, status rc, error *err) {
     bool bad = ferror(stdout) != 0;
     int reason = 0;
-    // A standard output that was closed from the start is a fault only if something was printed.
+    // A standard output that was closed from the start is an error only if something was printed.
     if (fflush(stdout)) {
         bad = true;
         reason = errno;

@@ -24,6 +24,6 @@ bool clock_read_utc(const char *text, int64_t *seconds) {
     const char *end = strptime(text, FORMAT, &parts);
     if (!end || *end) return false;
     *seconds = timegm(&parts);
-    // What is no date, as the 30th of February, comes back as another one.
+    // timegm changes the parts of a date that does not exist, such as February 30.
     return strftime(again, sizeof again, FORMAT, &parts) && strcmp(again, text) == 0;
 }

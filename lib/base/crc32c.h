@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Of "123456789" it is 0xE3069283; of no bytes 0.
+// crc32c("123456789", 9) is 0xE3069283; of no bytes it is 0.
 uint32_t crc32c(const void *data, size_t bytes);
 
 #endif

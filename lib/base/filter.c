@@ -33,7 +33,7 @@ bool filter_is_there(const char *program) {
 
 // ---- Files in memory: no pipe that could block or break ----
 
-// One that holds `content`, ready to be read; -1 on failure, and errno says why.
+// Makes a file that holds `content`, ready to be read. Returns -1 on failure, with errno set.
 static int memory_file(const char *content, size_t length) {
     int fd = memfd_create("lockstep-filter", MFD_CLOEXEC);
     if (fd < 0) return -1;
@@ -89,7 +89,7 @@ static int spawn(char *const *arguments, int in, int out, pid_t *child) {
     return failure;
 }
 
-// Waits until it has ended, and ends it where that takes too long: then the answer is false.
+// Waits until the program has ended. If that takes too long, kills it and returns false.
 static bool wait_for(pid_t child, int seconds, int *state) {
     const uint64_t begin = clock_now(), limit = (uint64_t)seconds * 1000000000u;
     const struct timespec millisecond = {.tv_nsec = 1000000};

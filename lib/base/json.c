@@ -130,7 +130,7 @@ status json_from_yaml(const yaml_node *node, char **text, error *err) {
     return rc;
 }
 
-// ---- What --json prints ----
+// ---- Printing for --json ----
 
 status json_print(const yaml_node *node, error *err) {
     char *text = NULL;

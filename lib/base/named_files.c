@@ -7,10 +7,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-// A path without links, or, where its folder is not there yet, as it was given.
+// A path without links, or as it was given if its folder does not exist yet.
 typedef char place[PATH_MAX];
 
-// The folder of `path` without its links, and the name behind it. Is the folder there?
+// Writes the folder of `path`, without links, and the name after it. Returns false if the folder
+// does not exist.
 static bool find_in_folder(const char *path, char found[PATH_MAX]) {
     char folder[PATH_MAX], real[PATH_MAX];
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -22,7 +23,8 @@ static bool find_in_folder(const char *path, char found[PATH_MAX]) {
     return snprintf(found, PATH_MAX, "%s%s%s", real, separator, name) < PATH_MAX;
 }
 
-// Where output goes, or input comes from, through a name. false: nowhere that matters.
+// Finds where output to `path` goes, or input from it comes from. Returns false if that cannot
+// conflict with another file.
 static bool find_place(const char *path, const char *stream, place p) {
     struct stat info;
     if (!path || !*path) return false;

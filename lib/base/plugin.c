@@ -10,7 +10,7 @@
 
 #include "base/memory.h"
 
-// The folder above that of the running program.
+// Finds the parent of the running program's folder.
 static status find_root(char root[PATH_MAX], error *err) {
     const ssize_t length = readlink("/proc/self/exe", root, PATH_MAX - 1);
     if (length < 0)
@@ -30,7 +30,7 @@ static bool is_there(const char *root, const char *place, const char *file) {
 }
 
 status plugin_find(const char *file, const char *variable, char **path, error *err) {
-    // As built; then where LIBDIR of `make install` may be, by the customs of distributions.
+    // The build's folder; then those that distributions use for LIBDIR of `make install`.
     static const char *const places[] = {"lib",
                                          "lib/lockstep",
                                          "lib64/lockstep",
@@ -43,7 +43,7 @@ status plugin_find(const char *file, const char *variable, char **path, error *e
     size_t found = 0;
     status rc = STATUS_OK;
     *path = NULL;
-    if (given && *given) { // a name without a slash is a file here, and not one of the system's
+    if (given && *given) { // a name without a slash is a file here, not a system library
         *path = memory_format(err, "%s%s", strchr(given, '/') ? "" : "./", given);
         return *path ? STATUS_OK : STATUS_FAILED;
     }

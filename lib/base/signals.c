@@ -11,7 +11,7 @@ static void note(int signal) {
 
 void signals_watch(void) {
     pending = 0;
-    // SA_RESTART: reads and writes go on; loops ask signals_pending between steps.
+    // SA_RESTART: reads and writes go on; loops call signals_pending between steps.
     struct sigaction action = {.sa_handler = note, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
     sigaction(SIGTERM, &action, NULL);

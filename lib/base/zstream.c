@@ -19,13 +19,13 @@ enum { LEVEL = 3, PIECE_BYTES = 1 << 24 };
 struct zreader {
     int fd;
     const char *path;
-    bool plain;           // not zstd: bytes are handed on
+    bool plain;           // not zstd: bytes are passed through
     bool in_frame;        // between the first and the last byte of a frame
     bool ended;           // no more bytes in the file
     uint64_t frame_start; // byte offset of the frame in the file
     uint64_t buffer_start;
     uint64_t content;
-    uint64_t size; // of the whole file; 0 where that is not known
+    uint64_t size; // of the whole file; 0 if not known
     ZSTD_DStream *stream;
     unsigned char *buffer;
     size_t capacity;
@@ -34,7 +34,7 @@ struct zreader {
     char sha256[SHA256_TEXT_BYTES];
 };
 
-// Puts the next bytes of the file into the buffer, behind what is still unread.
+// Puts the next bytes of the file into the buffer, after those still unread.
 static status fill(zreader *r, error *err) {
     memmove(r->buffer, r->buffer + r->in.pos, r->in.size - r->in.pos);
     r->buffer_start += r->in.pos;
@@ -123,7 +123,7 @@ static status read_plain(zreader *r, ZSTD_outBuffer *out, error *err) {
     return STATUS_OK;
 }
 
-// One round of the decoder, which may hold decoded bytes although all input was taken.
+// One round of the decoder, which may hold decoded bytes even after it has consumed all input.
 static status read_frames(zreader *r, ZSTD_outBuffer *out, error *err) {
     size_t before = out->pos;
     if (r->in.pos < r->in.size || r->in_frame) {
@@ -153,7 +153,7 @@ uint64_t zreader_most(const zreader *r) {
     return r->plain || !r->size ? UINT64_MAX : most_of(r->size);
 }
 
-// Of a pipe counts what has come so far.
+// For a pipe, the bytes read so far count.
 static status check_ratio(const zreader *r, uint64_t content, error *err) {
     const uint64_t bytes = r->size ? r->size : zreader_file_bytes(r);
     if (r->plain || content <= most_of(bytes)) return STATUS_OK;
@@ -163,7 +163,7 @@ static status check_ratio(const zreader *r, uint64_t content, error *err) {
                      r->path, ZREADER_RATIO, (unsigned long long)bytes);
 }
 
-// In pieces, so that the ratio is looked at before much memory is filled.
+// In pieces, so that the ratio is checked before much memory is filled.
 status zreader_read(zreader *r, void *data, size_t bytes, size_t *got, error *err) {
     ZSTD_outBuffer out = {.dst = data};
     status rc = STATUS_OK;

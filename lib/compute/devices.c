@@ -137,13 +137,13 @@ out:
     return rc;
 }
 
-// ---- Which GPUs there are ----
+// ---- Looking for GPUs ----
 
-// What the child says. It goes through a pipe as it is: both ends are this program.
+// The report of the child. It goes through a pipe as raw bytes: both ends are this program.
 typedef struct report {
     status rc;
     error err;
-    int count; // of all GPUs; gpus has no more than DEVICES_MAX
+    int count; // of all GPUs; `gpus` holds at most DEVICES_MAX
     device_info gpus[DEVICES_MAX];
 } report;
 
@@ -158,7 +158,7 @@ static bool write_all(int to, const void *bytes, size_t left) {
     return true;
 }
 
-// A driver that is starting many GPUs takes a while; one that hangs would take for ever.
+// A driver takes a while to initialise many GPUs; a driver that hangs never returns.
 enum { PROBE_SECONDS = 60, PROBE_SECONDS_MAX = 24 * 60 * 60 };
 
 static int probe_seconds(void) {
@@ -206,7 +206,7 @@ static status describe_end(int ended, error *err) {
                      "cannot compute: 'cuda': no GPU: CUDA ended the process that looked for one");
 }
 
-// Nobody waits for the child: one that hangs in the driver does not even die of this.
+// Does not wait for the child: SIGKILL does not end a process that hangs in the driver.
 static status give_up(pid_t child, int seconds, error *err) {
     kill(child, SIGKILL);
     (void)waitpid(child, NULL, WNOHANG);
@@ -216,7 +216,8 @@ static status give_up(pid_t child, int seconds, error *err) {
                      seconds);
 }
 
-// CUDA does not survive a fork, and train-ddp forks its ranks: so a child asks, and goes.
+// CUDA does not survive a fork, and train-ddp forks its ranks, so a short-lived child looks for
+// GPUs.
 static status ask_child(const char *path, report *r, error *err) {
     const int seconds = probe_seconds();
     int ends[2], ended = 0;
@@ -285,8 +286,8 @@ static void take_cpu(devices *d) {
     *d = (devices){.kind = DEVICE_CPU, .count = 1, .backend = backend_find("cpu")};
 }
 
-// CUDA's libraries are large: they are not opened where there is no driver. A library that
-// was asked for by name is opened all the same.
+// CUDA's libraries are large, so they are opened only if there is a driver. A library that the
+// environment names is always opened.
 static bool may_have_gpu(void) {
     static const char *const drivers[] = {"/dev/nvidiactl", "/dev/dxg", "/dev/nvhost-gpu"};
     if (getenv("LOCKSTEP_CUDA_LIBRARY")) return true;
@@ -328,7 +329,7 @@ out:
     return rc;
 }
 
-// ---- What the GPUs do meanwhile ----
+// ---- Monitoring the GPUs ----
 
 status devices_watch(const devices *d, gpu_monitor **m, error *err) {
     int indices[DEVICES_MAX];

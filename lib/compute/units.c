@@ -10,7 +10,7 @@ static bool is_tail_pool(const layer *l) {
 }
 
 static void take_tail(unit_layers *u, const program *p, int *at) {
-    // pool before ReLU gives the same as ReLU before pool: both are one tail.
+    // Pooling before ReLU gives the same as ReLU before pooling: both orders are one tail.
     for (; *at < p->count; ++*at) {
         const layer *l = &p->layers[*at];
         if (l->kind == LAYER_BATCH_NORM && !u->norm && !u->relu && !u->pool)

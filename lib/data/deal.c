@@ -1,4 +1,4 @@
-// The deal: which sample belongs to which virtual shard.
+// The deal: assigns each sample to a virtual shard.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/random.h"
 #include "data/dataset.h"
 
-// From shard files: they are the shards.
+// The shard files are the shards, in order.
 static status deal_by_file(deal *d, const dataset *data, int shards, uint64_t shard_seed,
                            error *err) {
     if (shards != data->shards || shard_seed != data->shard_seed)

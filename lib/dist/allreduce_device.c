@@ -9,18 +9,18 @@
 struct device_vector {
     const backend *backend;
     comm *comm;
-    layer layer; // of one input and two outputs
+    layer layer; // one input, two outputs
     program program;
     engine *engine;
     group_way way;
-    int *count;      // [ranks]: samples, one a shard, which is one a rank
+    int *count;      // [ranks]: samples per shard; each rank has one shard
     int *first_leaf; // [ranks + 1]
     float *parameters;
 };
 
 enum { CLASSES = 2, BIAS = ARENA_ALIGNMENT };
 
-// Its weights take the first ARENA_ALIGNMENT floats, its bias the next; the rest stays zero.
+// The weights take the first ARENA_ALIGNMENT floats, the bias the next; the rest stays zero.
 static void make_program(device_vector *v, size_t n) {
     v->layer = (layer){.kind = LAYER_LINEAR,
                        .name = "linear1",
@@ -55,9 +55,9 @@ out:
     return rc;
 }
 
-// ---- Life ----
+// ---- Lifetime ----
 
-// One black image a rank, all of class 0.
+// Runs a step with one black image per rank, all of class 0.
 static status step(device_vector *v, error *err) {
     const uint8_t image = 0, *const pixels[] = {&image};
     const uint32_t label = 0, id = 0;
@@ -136,8 +136,8 @@ static status check_value(size_t at, float value, float expected, error *err) {
                      (double)value, (double)expected);
 }
 
-// With parameters that are zero every class has probability 1/2, on every rank: an update by the
-// gradient's mean brings the bias to 1/2 and -1/2, and nothing else from zero.
+// With zero parameters every class has probability 1/2, on every rank: an update by the mean
+// gradient sets the bias to 1/2 and -1/2, and leaves everything else at zero.
 static status check_parameters(device_vector *v, error *err) {
     status rc;
     TRY(v->backend->read(v->engine, v->parameters, NULL, NULL, err));

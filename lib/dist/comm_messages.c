@@ -10,28 +10,27 @@
 #include "dist/terms.h"
 
 enum {
-    // Whoever waits looks all the time at first, then lets others have the processor between two
-    // looks, then sleeps: to be woken takes longer than an exchange. The first is short: it may be
-    // the one that is waited for who has no processor (two ranks on one core: seven times as slow
-    // with 20 µs).
+    // A waiting rank first spins, then yields the processor between two looks, then sleeps, because
+    // being woken takes longer than an exchange. The first phase is short: the rank that it waits
+    // for may need this processor (two ranks on one core: seven times as slow with 20 µs).
     SPIN_NS = 2000,
     YIELD_NS = 2000000,
     NAP_NS = 100000,
-    FAREWELL_MS = 2000, // how long a failed rank helps what it has sent on its way
-    ROUND = (1 << 22),  // floats of a rank that are reduced at a time
-    GATHER = (1 << 24), // bytes of a rank that are gathered at a time
+    FAREWELL_MS = 2000, // how long a failed rank keeps sending its pending messages
+    ROUND = (1 << 22),  // floats per rank that are reduced at a time
+    GATHER = (1 << 24), // bytes per rank that are gathered at a time
 };
 
-// What a rank tells when it takes no part any more: how many exchanges it has completed, who is to
-// blame for it, and whether that one left of its own accord, or could not go on. Who is to blame is
-// passed on, because words of different ranks may come in any order.
-enum { WORD_LEFT = 1, WORD_CULPRIT = 1, WORD_EXCHANGES = 24 }; // a bit; where the others begin
+// A rank's status word, sent when it finalizes or fails: how many exchanges it has completed, which
+// rank is the cause, and whether that rank finalized or failed. Every word names the cause, because
+// words of different ranks may arrive in any order.
+enum { WORD_LEFT = 1, WORD_CULPRIT = 1, WORD_EXCHANGES = 24 }; // a bit; offsets of the others
 
-static const uint64_t HERE = UINT64_MAX; // in place of the word of a rank that has told none
+static const uint64_t HERE = UINT64_MAX; // instead of a word, for a rank that has sent none
 
-// Memory that messages lie in. The transport reads and writes nothing else: an exchange that has
-// failed is still under way when the caller has its own memory back, and what was sent must not
-// change, because another rank may still get it.
+// Memory for messages. The transport reads and writes no other memory: a failed exchange may still
+// be under way when the caller has its own memory back, and sent data must not change, because
+// another rank may still receive them.
 typedef struct mail {
     void *at;
     size_t room; // bytes
@@ -45,11 +44,11 @@ typedef struct group {
     mail incoming, outgoing;
     mail parts;         // this rank's slices of all terms, and its sum of them
     uint64_t exchanges; // completed here
-    uint64_t *words;    // of each rank, or HERE
-    int told;           // ranks whose word has come
+    uint64_t *words;    // by rank, or HERE
+    int told;           // ranks whose word has arrived
     bool failed;
-    // What own_word tells: who is to blame, and whether that one left of its own accord. Until
-    // something has failed it is this rank, which may leave.
+    // For own_word: the rank that is the cause, and whether it finalized. Until something fails,
+    // that is this rank, which may finalize.
     int culprit;
     bool culprit_left;
 } group;
@@ -62,7 +61,7 @@ static group *group_of(comm *c) {
     return (group *)(void *)c; // its first member
 }
 
-// ---- Who has left ----
+// ---- Departures ----
 
 static uint64_t own_word(const group *g) {
     return g->exchanges << WORD_EXCHANGES | (uint64_t)g->culprit << WORD_CULPRIT |
@@ -73,12 +72,12 @@ static int culprit_of(uint64_t word) {
     return (int)(word >> WORD_CULPRIT & ((1 << (WORD_EXCHANGES - WORD_CULPRIT)) - 1));
 }
 
-// Did the rank whose word it is leave of its own accord?
+// Returns true if the rank that sent this word finalized by itself.
 static bool left_itself(int rank, uint64_t word) {
     return culprit_of(word) == rank && word & WORD_LEFT;
 }
 
-// Whoever can be told is told, also where another cannot.
+// Sends the word to every rank that can be reached, even if another one cannot.
 static status tell_all(group *g) {
     transport *t = g->transport;
     error untold;
@@ -104,8 +103,8 @@ out:
     return rc;
 }
 
-// The word of a rank that takes no part in exchange `number`; rather one that blames somebody who
-// left than one who could not go on. HERE: there is none.
+// Returns the word of a rank that takes no part in exchange `number`, or HERE if there is none.
+// Prefers a word whose cause finalized to one whose cause failed.
 static uint64_t find_missing(const group *g, uint64_t number) {
     uint64_t missing = HERE;
     for (int r = 0; r < g->base.size && g->told > 0; r++) {
@@ -140,7 +139,7 @@ static void pause_after(uint64_t waited) {
         sched_yield();
 }
 
-// The others learn of it, and what was sent arrives: a transport may only move while it is called.
+// Notifies the others, and lets pending messages arrive: a transport may progress only when called.
 static void give_up(group *g) {
     const uint64_t end = clock_now() + FAREWELL_MS * UINT64_C(1000000);
     error unheard;
@@ -178,7 +177,7 @@ out:
     return rc;
 }
 
-// The first `receives` and `sends` of g's messages.
+// Exchanges the first `receives` and `sends` of g's messages.
 static status exchange(group *g, int receives, int sends, error *err) {
     transport *t = g->transport;
     status rc;
@@ -202,7 +201,7 @@ static status make_room(mail *m, size_t bytes, error *err) {
     return STATUS_OK;
 }
 
-// What has failed before fails again, and touches nothing: its messages may still be under way.
+// After a failure every collective fails, and touches no messages: they may still be under way.
 static status check_whole(const group *g, error *err) {
     return g->failed ? blame(g, err) : STATUS_OK;
 }
@@ -261,8 +260,8 @@ typedef struct piece {
     size_t first, length;
 } piece;
 
-// Term i of all comes to part i. The own ones stay where they are, so part 0 is free for the sum:
-// what lies there is the first that is added, if anything does.
+// Term i of all ranks is received into part i. This rank's own terms stay in place. The sum goes to
+// part 0; if a received term lies there, it is the first one added.
 static status find_terms(group *g, const float *const *mine, const piece *p, error *err) {
     terms *t = &g->terms;
     const slice own = slice_of(p->length, g->base.size, g->base.rank);
@@ -277,14 +276,14 @@ static status find_terms(group *g, const float *const *mine, const piece *p, err
     return STATUS_OK;
 }
 
-// Nothing goes where there is nothing: the slice of a rank may be empty.
+// Adds no message if n is 0: a rank's slice may be empty.
 static void add_message(transport_message *list, int *count, int peer, const mail *m, size_t first,
                         size_t n) {
     if (n > 0)
         list[(*count)++] = (transport_message){peer, (float *)m->at + first, n * sizeof(float)};
 }
 
-// Every rank gets the others' vectors, its slice of them.
+// Sends the other ranks their slices of this rank's vectors, and receives its own slice of theirs.
 static status exchange_terms(group *g, const float *const *mine, const piece *p, error *err) {
     const terms *t = &g->terms;
     const int rank = g->base.rank, size = g->base.size, count = terms_count(t, rank);
@@ -310,7 +309,7 @@ out:
     return rc;
 }
 
-// The own sum is part 0.
+// This rank's sum is in part 0.
 static status exchange_sums(group *g, float *out, const piece *p, error *err) {
     const int rank = g->base.rank, size = g->base.size;
     const slice own = slice_of(p->length, size, rank);
@@ -338,7 +337,7 @@ static status reduce_round(group *g, const float *const *mine, float *out, const
     status rc;
     TRY(find_terms(g, mine, p, err));
     TRY(exchange_terms(g, mine, p, err));
-    // A sum in the order of ranks can only go over the first term.
+    // A sum in rank order can only overwrite the first term.
     if (own.high > own.low) terms_sum(&g->terms, g->parts.at, own.high - own.low);
     TRY(exchange_sums(g, out + p->first, p, err));
 out:
@@ -371,9 +370,10 @@ static status reduce_fast(comm *c, float *values, size_t n, error *err) {
     return reduce(g, mine, values, n, err);
 }
 
-// ---- Life ----
+// ---- Lifetime ----
 
-// Who asks waits for what all others should have done long ago: any that has left is missing.
+// The caller waits for something that all others should have done already: any rank that left is
+// missing.
 static status alive(comm *c, error *err) {
     group *g = group_of(c);
     status rc = STATUS_OK;
@@ -386,8 +386,8 @@ out:
     return rc;
 }
 
-// All go together, and nobody goes before the last has come: rank 0 may still have files to write.
-// False: one failed, or its words do not arrive.
+// Finalizes: all ranks close together, none before the last one arrives, because rank 0 may still
+// have files to write. Returns false if a rank failed, or if this rank's word cannot be sent.
 static bool take_leave(group *g) {
     error unheard;
     status rc = tell_all(g);
@@ -400,7 +400,7 @@ static bool take_leave(group *g) {
     return rc == STATUS_OK;
 }
 
-// `untouched`: nothing is under way to or from its memory any more; else that stays for ever.
+// `untouched`: no message to or from the group's memory is under way; else it is never freed.
 static void free_group(group *g, bool untouched) {
     terms_release(&g->terms);
     free(g->receive);

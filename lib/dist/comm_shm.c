@@ -15,8 +15,8 @@ typedef struct group {
     comm base;
     shared_memory *shared;
     bool owns_shared;
-    unsigned gathers; // rounds so far; which of the two areas is next
-    int stalled;      // how often in turn alive() has found a rank stopped
+    unsigned gathers; // rounds so far; selects one of the two areas
+    int stalled;      // how often in a row alive() has found a rank stopped
     terms terms;      // of the reduction in progress
 } group;
 
@@ -24,7 +24,7 @@ typedef struct group {
 typedef struct piece {
     size_t first, length;
     slice own;     // relative to `first`
-    size_t stride; // of the vectors that a rank lays down
+    size_t stride; // of the vectors that a rank writes
 } piece;
 
 static size_t smaller(size_t a, size_t b) {
@@ -75,7 +75,7 @@ static piece make_piece(const comm *c, size_t first, size_t length) {
     };
 }
 
-// How many floats of a vector go in one round when a rank has up to `most` of them.
+// Returns how many floats of a vector fit in one round if a rank has up to `most` vectors.
 static size_t round_length(const group *g, size_t most) {
     const size_t line = SHARED_ALIGNMENT / sizeof(float);
     size_t vectors, result;
@@ -84,7 +84,7 @@ static size_t round_length(const group *g, size_t most) {
     return most > 1 ? smaller(vectors / most / line * line, result) : result;
 }
 
-// Everything but the own slice, which nobody else reads.
+// Writes everything but this rank's own slice, which no other rank reads.
 static void lay_down(const group *g, const float *const *term, const piece *p) {
     const slice own = p->own;
     size_t room;
@@ -96,7 +96,7 @@ static void lay_down(const group *g, const float *const *term, const piece *p) {
     }
 }
 
-// This rank's slice of all vectors.
+// Finds this rank's slice of all vectors.
 static void find_terms(group *g, const float *const *mine, const piece *p) {
     terms *t = &g->terms;
     size_t room;
@@ -158,7 +158,7 @@ static status reduce_fast(comm *c, float *values, size_t n, error *err) {
     return reduce(g, term, values, n, err);
 }
 
-// ---- Life ----
+// ---- Lifetime ----
 
 static status barrier(comm *c, error *err) {
     return shared_meet(group_of(c)->shared, c->rank, err);

@@ -1,8 +1,8 @@
-// The rendezvous: rank 0 listens; every other rank connects and says who it is. When all are there,
-// rank 0 hands each the shared memory, each answers whether it could map it, and the connections
-// close. What is wrong with rank 0, or with a rank that has been let in, is told to all of them:
-// nobody is left waiting. Whoever does not fit is told so and sent away, and the others go on
-// waiting: it may belong to another group.
+// The rendezvous. Rank 0 listens; every other rank connects and sends its number. When all have
+// connected, rank 0 sends each the shared memory, each replies whether it could map it, and the
+// connections close. If rank 0 or an accepted rank fails, all accepted ranks receive the reason, so
+// none is left waiting. A process that does not match receives the reason and is refused, and the
+// others go on waiting: it may belong to another group.
 #include <assert.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,8 +20,8 @@
 enum {
     PROTOCOL = 2,       // version of the two messages below
     MAPPING_MS = 10000, // how long a rank may take to map the shared memory
-    FAREWELL_MS = 2000, // what a rank waits longer than rank 0, to hear from it who is missing
-    STRANGERS = 64,     // connections that have not said anything yet
+    FAREWELL_MS = 2000, // extra wait of the other ranks, for rank 0's message about missing ranks
+    STRANGERS = 64,     // connections that have not sent anything yet
     HOST_BYTES = 128,
 };
 
@@ -38,7 +38,7 @@ typedef struct hello {
 typedef struct answer {
     char magic[8];
     uint32_t protocol;
-    int32_t code; // a status; the text says why. STATUS_OK: the shared memory comes along
+    int32_t code; // a status; the text has the reason. STATUS_OK: the shared memory is attached
     uint64_t token;
     char text[1024];
 } answer;
@@ -50,8 +50,8 @@ static uint64_t after(uint64_t milliseconds) {
     return clock_now() + milliseconds * 1000000;
 }
 
-// What two processes that can watch each other have in common: the boot of the kernel, and the
-// space of process numbers (containers on one host have their own).
+// Writes the identity that processes share if they can watch each other: the kernel's boot, and the
+// process number space (containers on one host have their own).
 static void name_host(char *host) {
     char boot[64] = "", space[48] = "";
     const int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
@@ -81,13 +81,13 @@ typedef struct meeting {
     const launch_environment *env;
     hello own;
     int listener;
-    int *peers; // connections by rank; -1: not there
+    int *peers; // connections by rank; -1: none yet
     int present;
-    int strangers[STRANGERS], waiting; // those that have not said anything; the first came first
-    error refused;                     // what was wrong with the last that did not fit; or nothing
+    int strangers[STRANGERS], waiting; // connections without a message so far, oldest first
+    error refused;                     // the reason for the last refusal; or nothing
 } meeting;
 
-// Does it fit? In words for whoever was sent away, and for the others.
+// Checks whether a process matches. The message goes to that process and to the others.
 static status check_hello(const meeting *m, const hello *h, error *err) {
     if (h->protocol != PROTOCOL)
         return error_set(err, STATUS_USAGE, "rank %d is of another version of lockstep", h->rank);
@@ -111,7 +111,7 @@ static status check_hello(const meeting *m, const hello *h, error *err) {
 static answer refusal(status rc, const error *err) {
     answer a = {.protocol = PROTOCOL, .code = (int32_t)rc};
     memcpy(a.magic, magic, sizeof magic);
-    if (rc == STATUS_STOPPED) a.code = STATUS_FAILED; // rank 0 was asked to, the others were not
+    if (rc == STATUS_STOPPED) a.code = STATUS_FAILED; // only rank 0 was asked to stop
     snprintf(a.text, sizeof a.text, "%.1000s",
              rc == STATUS_STOPPED ? "cannot join the group: rank 0 was stopped"
              : err                ? err->message
@@ -133,9 +133,9 @@ static void send_away(const meeting *m, int connection, status rc) {
     close(connection);
 }
 
-// Takes the connection over.
+// Takes ownership of the connection.
 static void welcome(meeting *m, const hello *h, int connection) {
-    // A rank that gave up and was started again replaces its former self.
+    // A rank that ended and was started again replaces its previous connection.
     if (h->rank > 0 && h->rank < m->own.size && m->peers[h->rank] >= 0 &&
         endpoint_closed(m->peers[h->rank])) {
         close(m->peers[h->rank]);
@@ -158,7 +158,7 @@ static int forget_stranger(meeting *m, int i) {
     return connection;
 }
 
-// One that does not speak the protocol is none of ours.
+// Closes a connection that does not use the protocol: it belongs to another program.
 static void hear(meeting *m, int i) {
     hello h;
     const endpoint_news news = endpoint_take(m->strangers[i], &h, sizeof h, NULL);
@@ -170,7 +170,7 @@ static void hear(meeting *m, int i) {
         close(connection);
 }
 
-// Where there is no more room, whoever has been silent for longest goes.
+// If there is no more room, the connection that has been silent longest is closed.
 static status let_in(meeting *m, error *err) {
     int connection;
     status rc = endpoint_accept(m->listener, &connection, err);
@@ -217,8 +217,8 @@ static void tell_all(const meeting *m, const answer *a, int file) {
         if (m->peers[r] >= 0) endpoint_send(m->peers[r], a, sizeof *a, file);
 }
 
-// Waits until every peer has mapped the shared memory: from then on its lock tells whether it
-// lives.
+// Waits until every peer has mapped the shared memory: from then on its lock shows whether it is
+// alive.
 static status await_peers(const meeting *m, shared_memory *s, uint64_t deadline, error *err) {
     for (int r = 1; r < m->own.size; r++) {
         int32_t code = STATUS_FAILED;
@@ -271,7 +271,7 @@ static status lead(const launch_environment *env, const hello *own, comm **c, er
     return rc;
 }
 
-// ---- The others ----
+// ---- The other ranks ----
 
 static status read_answer(const launch_environment *env, int connection, uint64_t deadline,
                           answer *a, int *file, error *err) {
@@ -333,7 +333,7 @@ status launch_join(const launch_environment *env, size_t n, size_t gather_bytes,
 }
 
 void launch_excuse(const launch_environment *env) {
-    error unsaid; // why this rank ends is said already
+    error unsaid; // this rank has already reported why it ends
     comm *c;
     if (env->joined && env->mpi && launch_join(env, 0, 0, &c, &unsaid) == STATUS_OK) comm_free(c);
 }

@@ -11,7 +11,7 @@ status launch_mpi_find(char **path, error *err) {
     return plugin_find("lockstep-mpi.so", "LOCKSTEP_MPI_LIBRARY", path, err);
 }
 
-// For everybody to see: some MPI libraries open parts of their own, which look for its symbols
+// Opens the library with global symbols: some MPI libraries open plugins that look up MPI's symbols
 // there.
 static status open_library(const char *path, transport_mpi_entry **entry, error *err) {
     void *handle = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
@@ -35,8 +35,8 @@ static status check(const transport *t, int rank, int size, const char *library,
         rank, size, t->rank, t->size, library);
 }
 
-// MPI waits without end for ranks that do not come, and there is nothing yet to save: until all are
-// there, signals that ask for an end bring it.
+// MPI waits for missing ranks without a limit, and there is nothing to save yet: until all ranks
+// are there, SIGTERM and SIGINT end the process.
 static status meet(transport_mpi_entry *entry, transport **t, char *library, error *err) {
     static const int asking[] = {SIGTERM, SIGINT};
     enum { ASKING = sizeof asking / sizeof *asking };

@@ -21,8 +21,8 @@
 #include "base/memory.h"
 #include "base/reduction_tree.h"
 
-// Places in a meeting where a rank may die or be stopped. A test that includes this file puts that
-// there; nothing stands there otherwise.
+// Points in a meeting where a rank may die or be stopped. A test that includes this file defines
+// them to do that; otherwise they do nothing.
 enum { MEETING_ENTERED, MEETING_COUNTED, MEETING_LAST, MEETING_OPENED, MEETING_POINTS };
 #ifndef MEETING_POINT
 #define MEETING_POINT(s, rank, point) ((void)0)
@@ -33,18 +33,18 @@ static_assert(ATOMIC_INT_LOCK_FREE == 2, "atomic words are shared between proces
 enum {
     FAILED = 1,     // the lowest bit of the meeting word
     GENERATION = 2, // the bits above count meetings
-    NO_MEETING = 1, // a generation that no rank ever waits for
-    // Some microseconds: about what it costs to sleep and be woken, so a wait never takes more than
-    // twice the time that the better choice would have.
+    NO_MEETING = 1, // a generation that no rank waits for
+    // Some microseconds: about the cost of sleeping and being woken, so a wait never takes more
+    // than twice the time of the better choice.
     SPINS = 100,
-    // A vector of 16 floats for every node that a cover can have: rounds are never empty.
+    // A vector of 16 floats for every node that a cover can have, so rounds are never empty.
     MIN_VECTORS = 2 * REDUCTION_TREE_MAX_DEPTH * 16,
 };
 
 typedef struct slot {
     _Alignas(SHARED_ALIGNMENT) atomic_int presence; // below
-    atomic_uint counted; // the generation in whose meeting this rank is counted, plus GENERATION
-    atomic_int process;  // to tell whether it is stopped; 0: not known
+    atomic_uint counted; // the generation of the meeting that counts this rank, plus GENERATION
+    atomic_int process;  // to find out whether it is stopped; 0: unknown
     error report;
 } slot;
 
@@ -54,8 +54,8 @@ typedef struct control {
     uint64_t token;
     int size;
     size_t vector_room, result_room, gather_room;
-    atomic_int culprit; // rank + 1 and, from bit 16 on, how it failed; 0: nobody
-    // On lines of their own: `word` is what all look at while they wait.
+    atomic_int culprit; // rank + 1 and, from bit 16 on, how it failed; 0: none
+    // On separate lines: all waiting ranks read `word`.
     _Alignas(SHARED_ALIGNMENT) atomic_uint word;
     _Alignas(SHARED_ALIGNMENT) atomic_int arrivals;
     atomic_int sleepers;
@@ -65,7 +65,7 @@ typedef struct control {
 struct shared_memory {
     control *control;
     size_t bytes;
-    size_t vectors, result, gather; // where they begin
+    size_t vectors, result, gather; // offsets
     int file;
     bool spin;
     int stall_seconds;
@@ -86,7 +86,7 @@ static void find_places(shared_memory *s, int size, size_t vector, size_t result
     s->bytes = s->gather + 2 * ranks * gather;
 }
 
-// A processor for each rank of those that this process may use?
+// Returns true if this process may use a processor for each rank.
 static bool enough_processors(int size) {
     cpu_set_t set;
     return sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) >= size;
@@ -148,7 +148,7 @@ out:
     return rc;
 }
 
-// Do the numbers in the control block describe this file?
+// Returns true if the numbers in the control block describe this file.
 static bool is_ours(shared_memory *s, uint64_t token) {
     const size_t bytes = s->bytes;
     const control *c = s->control;
@@ -238,7 +238,7 @@ void shared_set_stall(shared_memory *s, int seconds) {
     s->stall_seconds = seconds;
 }
 
-// ---- Who is there ----
+// ---- Presence ----
 
 static struct flock lock_of(int rank, short type) {
     return (struct flock){.l_type = type, .l_whence = SEEK_SET, .l_start = rank, .l_len = 1};
@@ -264,18 +264,18 @@ static void wake(control *c) {
 
 void shared_leave(shared_memory *s, int rank) {
     atomic_store(&s->control->slots[rank].presence, GONE);
-    wake(s->control); // whoever waits for this rank looks again
+    wake(s->control); // ranks that wait for this one look again
 }
 
-// A lock that can be had is nobody's. (A process does not see its own: ranks that are threads of
-// one process never look dead to each other.)
+// A lock that can be acquired is held by no process. (A process does not see its own: ranks that
+// are threads of one process never look dead to each other.)
 static bool is_dead(const shared_memory *s, int rank) {
     struct flock lock = lock_of(rank, F_WRLCK);
     return fcntl(s->file, F_GETLK, &lock) == 0 && lock.l_type == F_UNLCK &&
            atomic_load(&s->control->slots[rank].process) != (int)getpid();
 }
 
-// Stopped by a signal? State T in /proc; a process that cannot be seen counts as running.
+// Returns true if a signal stopped it: state T in /proc. An invisible process counts as running.
 static bool is_stopped(const shared_memory *s, int rank) {
     char path[64], text[512];
     snprintf(path, sizeof path, "/proc/%d/stat", atomic_load(&s->control->slots[rank].process));
@@ -285,7 +285,7 @@ static bool is_stopped(const shared_memory *s, int rank) {
     close(file);
     if (got <= 0) return false;
     text[got] = 0;
-    const char *state = strrchr(text, ')'); // behind the name, which may hold anything
+    const char *state = strrchr(text, ')'); // after the name, which may contain anything
     return state && strncmp(state, ") T", 3) == 0;
 }
 
@@ -319,21 +319,21 @@ static status failure(const shared_memory *s, error *err) {
 
 // ---- Meeting ----
 
-// Is there no such meeting any more? Its word has changed, or it was none.
+// Returns true if the word has changed, so this meeting is over. NO_MEETING is never over.
 static bool is_over(const control *c, unsigned generation) {
     return generation != NO_MEETING && atomic_load(&c->word) != generation;
 }
 
 // Looks for a reason why ranks that are not known to be counted never will be. `stalled` counts how
-// often in turn one was found stopped: the clock would also count the time that the whole job was
-// stopped.
+// often in a row one was found stopped: a clock would also count the time during which the whole
+// job was stopped.
 static void look_around(shared_memory *s, unsigned generation, int *stalled) {
     control *c = s->control;
     bool stopped = false;
     for (int r = 0; r < c->size; r++) {
         slot *other = &c->slots[r];
-        // Order matters: one that was counted, or ended the meeting, and left after that must not
-        // be taken for one that left it.
+        // The order of the reads matters: a rank that was counted, or ended the meeting, and left
+        // after that must not be reported as having left it.
         const int presence = atomic_load(&other->presence);
         const bool dead = presence == PRESENT && is_dead(s, r);
         if (atomic_load(&other->counted) == generation + GENERATION) continue;
@@ -360,7 +360,7 @@ static void relax(void) {
 #endif
 }
 
-// Until the word is no longer `word`.
+// Waits until the word is no longer `word`.
 static void wait_for_change(shared_memory *s, unsigned word) {
     control *c = s->control;
     const struct timespec patience = {.tv_nsec = SHARED_PATIENCE_MS * 1000000L};
@@ -371,8 +371,8 @@ static void wait_for_change(shared_memory *s, unsigned word) {
     int stalled = 0;
     atomic_fetch_add(&c->sleepers, 1);
     while (atomic_load(&c->word) == word) {
-        // Woken, timed out or interrupted: the word says what it was, and if it is none of its
-        // business, a look around is cheap.
+        // Woken, timed out or interrupted: the word decides. If it has not changed, looking around
+        // is cheap.
         const long rc = syscall(SYS_futex, &c->word, FUTEX_WAIT, word, &patience, NULL, 0);
         if ((rc == 0 || errno == ETIMEDOUT) && atomic_load(&c->word) == word)
             look_around(s, word, &stalled);
@@ -380,11 +380,11 @@ static void wait_for_change(shared_memory *s, unsigned word) {
     atomic_fetch_sub(&c->sleepers, 1);
 }
 
-// For the last that comes. It is never marked as counted: until the word has changed the others
-// must hear of its death.
+// Opens the meeting as the last rank to arrive. That rank is never marked as counted: until the
+// word has changed, the others must detect its death.
 static status open_meeting(shared_memory *s, int rank, unsigned word, error *err) {
     control *c = s->control;
-    (void)rank; // tests ask for it
+    (void)rank; // used by tests
     atomic_store(&c->arrivals, 0);
     MEETING_POINT(s, rank, MEETING_LAST);
     if (!atomic_compare_exchange_strong(&c->word, &word, word + GENERATION)) return failure(s, err);
@@ -393,8 +393,8 @@ static status open_meeting(shared_memory *s, int rank, unsigned word, error *err
     return STATUS_OK;
 }
 
-// A rank may die, or be stopped, anywhere in here. It is counted before it is marked: one that is
-// marked but not counted would be taken for one that has come.
+// A rank may die, or be stopped, anywhere in here. It is counted before it is marked: in the
+// reverse order, a rank that died in between would pass for one that has arrived.
 status shared_meet(shared_memory *s, int rank, error *err) {
     control *c = s->control;
     const unsigned word = atomic_load(&c->word);
@@ -405,6 +405,6 @@ status shared_meet(shared_memory *s, int rank, error *err) {
     if (last) return open_meeting(s, rank, word, err);
     atomic_store(&c->slots[rank].counted, word + GENERATION);
     wait_for_change(s, word);
-    // A failure that came when the meeting was over is the next one's.
+    // A failure after the meeting was over belongs to the next one.
     return (atomic_load(&c->word) & ~(unsigned)FAILED) != word ? STATUS_OK : failure(s, err);
 }

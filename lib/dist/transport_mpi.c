@@ -1,5 +1,4 @@
-// Messages by MPI: what lockstep-mpi.so exports. Only calls of MPI-2 are used, from one
-// thread.
+// Transport by MPI: the content of lockstep-mpi.so. Calls only MPI-2 functions, from one thread.
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,14 +6,14 @@
 #include "base/memory.h"
 #include "dist/transport.h"
 
-// Ranks are told apart by communicator: a word must not be taken for a message.
+// Messages and words use separate communicators, so that a word is never taken for a message.
 typedef struct mpi_transport {
     transport base;
     MPI_Comm messages, words;
-    MPI_Request *under_way; // of messages
+    MPI_Request *under_way; // requests of messages
     int count, room;
-    MPI_Request *telling; // of the words to each rank
-    MPI_Status *statuses; // of as many as there is room for, and as there are ranks
+    MPI_Request *telling; // requests of the words to each rank
+    MPI_Status *statuses; // one per request, and at least one per rank
     uint64_t *told;
 } mpi_transport;
 
@@ -45,7 +44,7 @@ static status make_room(mpi_transport *m, int needed, error *err) {
     return STATUS_OK;
 }
 
-// Receives first: what comes then finds its place waiting.
+// Receives come first, so that arriving messages find their receive posted.
 static status begin(transport *t, const transport_message *receive, int receives,
                     const transport_message *send, int sends, error *err) {
     mpi_transport *m = mpi_of(t);
@@ -64,7 +63,7 @@ out:
     return rc;
 }
 
-// What is wrong with the first message that something is wrong with.
+// Returns the error of the first message that has one.
 static int find_fault(const mpi_transport *m) {
     for (int i = 0; i < m->count; i++) {
         const int code = m->statuses[i].MPI_ERROR;
@@ -107,9 +106,9 @@ out:
     return rc;
 }
 
-// ---- Life ----
+// ---- Lifetime ----
 
-// What is under way may still be written to: then all stays where it is until the process ends.
+// Unless orderly, messages under way may still be written: all memory stays until the process ends.
 static bool close_mpi(transport *t, bool orderly) {
     mpi_transport *m = mpi_of(t);
     if (!orderly) return false;
@@ -134,7 +133,8 @@ static const transport_ops ops = {
     .close = close_mpi,
 };
 
-// "Open MPI v4.1.4, package: …", "MPICH Version: 4.0.2\nMPICH Release date: …": up to there.
+// Cuts "Open MPI v4.1.4, package: …" and "MPICH Version: 4.0.2\nMPICH Release date: …" after the
+// version.
 static void describe_library(char text[TRANSPORT_DESCRIBE_BYTES]) {
     char version[MPI_MAX_LIBRARY_VERSION_STRING] = "MPI";
     int length;
@@ -146,7 +146,7 @@ static void describe_library(char text[TRANSPORT_DESCRIBE_BYTES]) {
     text[to] = 0;
 }
 
-// Batches are prepared by other threads, which leave MPI alone.
+// Other threads prepare batches, but do not call MPI.
 static status start(error *err) {
     int done = 0, provided = MPI_THREAD_SINGLE;
     status rc;
@@ -163,7 +163,7 @@ out:
     return rc;
 }
 
-// Errors come back to the caller, instead of ending the job.
+// Errors return to the caller instead of ending the job.
 static status own_communicator(MPI_Comm *c, error *err) {
     status rc;
     TRY(check(MPI_Comm_dup(MPI_COMM_WORLD, c), "making a communicator", err));
@@ -202,5 +202,5 @@ status lockstep_transport_mpi(int abi, transport **t, char describe[TRANSPORT_DE
         describe_library(describe);
         *t = &m->base;
     }
-    return rc; // m stays: MPI has begun
+    return rc; // m stays: MPI has started
 }

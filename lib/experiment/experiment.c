@@ -14,7 +14,7 @@ enum { MAX_KNOWN = 64 };
 
 // ---- Known keys ----
 
-// The keys below `group` ("": at the top), each once. They point into `room`.
+// Lists the keys below `group` ("": top level), each once. They point into `room`.
 static size_t known_keys(const char *group, char room[MAX_KNOWN][32],
                          const char *known[MAX_KNOWN]) {
     size_t count = 0, skip = strlen(group);
@@ -23,7 +23,7 @@ static size_t known_keys(const char *group, char room[MAX_KNOWN][32],
         if (skip && (strncmp(path, group, skip) != 0 || path[skip] != '.')) continue;
         const char *key = skip ? path + skip + 1 : path;
         snprintf(room[count], sizeof room[count], "%.*s", (int)strcspn(key, "."), key);
-        // Keys of one group stand together in the table.
+        // Keys of one group are adjacent in the table.
         if (count && !strcmp(room[count - 1], room[count])) continue;
         known[count] = room[count];
         count++;
@@ -35,7 +35,7 @@ static status check_keys(const yaml_node *root, error *err) {
     char room[MAX_KNOWN][32];
     const char *known[MAX_KNOWN];
     size_t count = known_keys("", room, known);
-    known[count++] = "base"; // taken out of the tree by now, and what a misspelt one may mean
+    known[count++] = "base"; // already removed from the tree; a suggestion for misspelt keys
     status rc = yaml_check_keys(root, known, count, err);
     for (size_t i = 0; rc == STATUS_OK && i < root->count; i++) {
         const char *key = root->keys[i];
@@ -70,8 +70,8 @@ status experiment_check_assignments(const yaml_node *mapping, error *err) {
     return yaml_check_keys(mapping, known, known_paths(known), err);
 }
 
-// Puts `value` at the path, making the mapping in between where it is absent; null takes the key
-// away, so that its default holds again. Takes `value` over.
+// Puts `value` at the path, creating a missing mapping in between; null removes the key, which
+// restores its default. Takes ownership of `value`.
 static status assign(yaml_node *root, const char *path, yaml_node *value, error *err) {
     yaml_node *parent = root;
     const char *dot = strchr(path, '.');
@@ -131,15 +131,15 @@ out:
     return rc;
 }
 
-// ---- What spans several keys ----
+// ---- Checks across keys ----
 
-// Does the node stand in the file itself, and not in its base?
+// Is the node from the file itself, not from its base?
 static bool is_in_file(const yaml_node *node, const yaml_node *root) {
     return node && node->file && root->file && !strcmp(node->file, root->file);
 }
 
-// The node to blame among keys that do not fit together: one that --set gave, else the first in the
-// file, else the first there.
+// The node to report when keys do not fit together: one set by --set, else the first in the file
+// itself, else the first one present.
 static const yaml_node *to_blame(const yaml_node *root, const char *const *paths, size_t count) {
     const yaml_node *first = NULL;
     for (size_t i = 0; i < count; i++) {
@@ -172,8 +172,8 @@ static status check_shards(const experiment *e, const yaml_node *root, error *er
     return STATUS_OK;
 }
 
-// Can the layers be cut into as many stages as the experiment has? Each begins with a convolution
-// or a linear layer. (A tool that is given another number of them checks that itself.)
+// Can the layers be cut into the experiment's number of stages? Each stage begins with a
+// convolution or linear layer. (A tool that is given another number checks that itself.)
 static status check_stages(const experiment *e, const yaml_node *root, error *err) {
     static const char *const keys[] = {"world_size", "model", "strategy"};
     int most = 1;
@@ -268,7 +268,7 @@ void experiment_release(experiment *e) {
 // ---- Comparing ----
 
 static bool changes_bits(const char *key) {
-    // "model" is only the name of what "architecture" holds.
+    // "model" is only the name; "architecture" holds the description.
     static const char *const free_keys[] = {
         "schema",   "name",   "title",      "model",          "repeats",
         "strategy", "stages", "world_size", "loader_workers", "target_accuracy"};
@@ -277,9 +277,8 @@ static bool changes_bits(const char *key) {
     return true;
 }
 
-// The first key that differs between two mappings, looking from a's side; the whole path goes to
-// `key`. Groups are looked into, so that the name says which of their keys it is. The key `but`
-// plays no part; "": all do.
+// Finds the first key of `a` whose value differs in `b`, and writes its whole path to `key`. For a
+// group, that is the key within it. Ignores the key `but`, unless it is "".
 static bool differs(const yaml_node *a, const yaml_node *b, const char *group, const char *but,
                     char key[64]) {
     for (size_t i = 0; i < a->count; i++) {

@@ -133,7 +133,7 @@ out:
 
 // ---- Names, model, stages ----
 
-// A word that may become the name of a folder; *text lives in *resolved.
+// Reads a word that may become a folder name; *text lives in *resolved.
 static status read_name(experiment_reading *r, const char *key, size_t longest,
                         const yaml_node *node, yaml_node **resolved, const char **text) {
     const char *name;
@@ -157,7 +157,7 @@ status field_read_name(experiment_reading *r, const yaml_node *node, yaml_node *
     return read_name(r, "name", 100, node, resolved, &r->e->name);
 }
 
-// The name that a dataset file has in its metadata.
+// Reads the name that a dataset file has in its metadata.
 status field_read_dataset(experiment_reading *r, const yaml_node *node, yaml_node **resolved) {
     return read_name(r, "dataset", DATASET_NAME_BYTES - 1, node, resolved, &r->e->dataset);
 }
@@ -172,8 +172,8 @@ status field_read_title(experiment_reading *r, const yaml_node *node, yaml_node 
     return STATUS_OK;
 }
 
-// A name, or a path, is seen from the file that it stands in, which may be the base; a path in
-// --set from the current folder.
+// A name or a path is relative to the file that contains it, which may be the base; a path in --set
+// is relative to the current folder.
 static status find_model(const experiment_reading *r, const yaml_node *node, char **path) {
     bool set = experiment_is_set(node);
     const char *from = set ? r->path : node->file;
@@ -190,8 +190,8 @@ status field_read_model(experiment_reading *r, const yaml_node *node, yaml_node 
     const char *path = r->e->model_path;
     error local;
     rc = model_read(&r->e->model, path, &local);
-    // A message about a place inside the file stands alone; that there is no such file is a fault
-    // of the experiment.
+    // A message about a place inside the file is kept as it is; a missing file is an error in the
+    // experiment.
     if (rc == STATUS_INPUT && strncmp(local.message, path, strlen(path)) != 0)
         rc = yaml_error(node, r->err, "'model': %s", local.message);
     else if (rc != STATUS_OK)
@@ -239,7 +239,7 @@ out:
     return rc;
 }
 
-// Figures stand in claims: an experiment says what is computed, and nothing of what came out
+// Published figures belong in claims: an experiment describes a computation, not results obtained
 // elsewhere.
 status field_read_published(experiment_reading *r, const yaml_node *node, yaml_node **resolved) {
     (void)resolved;

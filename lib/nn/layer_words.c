@@ -25,7 +25,7 @@ static void make_plain(const char *word, char plain[PLAIN_BYTES]) {
     plain[length] = 0;
 }
 
-// Words that are no spelling of ours. They begin with what is listed: "softmax", "softmax2d".
+// Words that are not spellings of ours, matched by prefix: "softmax" also matches "softmax2d".
 static const struct {
     const char *theirs, *advice;
 } others[] = {

@@ -22,7 +22,7 @@ typedef struct telling {
     size_t size, used, count;
 } telling;
 
-// A value as one writes it in a file; lists and mappings in JSON.
+// Writes a value as in a file; lists and mappings in JSON.
 static void show(const yaml_node *node, char text[SHOWN_BYTES]) {
     char *json = NULL;
     if (!node)
@@ -46,7 +46,7 @@ static void tell(telling *t, const char *group, const char *key, const yaml_node
     show(now, to);
     if (t->count == MOST)
         t->used += (size_t)snprintf(t->text + t->used, t->size - t->used, ", …");
-    else if (strcmp(from, to) == 0) // a difference that has no text: a model's layers
+    else if (strcmp(from, to) == 0) // values that differ but look the same: a model's layers
         t->used += (size_t)snprintf(t->text + t->used, t->size - t->used, "%s%s%s%.40s %s changed",
                                     separator, group, *group ? "." : "", key, from);
     else
@@ -61,7 +61,7 @@ static bool is_shown_apart(const char *key) {
 static void tell_value(telling *t, const char *group, const char *key, const yaml_node *a,
                        const yaml_node *b);
 
-// The keys of `a`, and then those that only `b` has.
+// Lists the keys of `a`, then those that only `b` has.
 static void tell_mapping(telling *t, const char *group, const yaml_node *a, const yaml_node *b) {
     for (size_t i = 0; i < a->count; i++)
         if (*group || !is_shown_apart(a->keys[i]))
@@ -89,7 +89,7 @@ size_t change_keys(const yaml_node *before, const yaml_node *now, char *text, si
     return t.count;
 }
 
-// ---- Against the run before ----
+// ---- Differences from the previous run ----
 
 static status describe_last(const pipeline *p, const planned_run *r, const planned_seed *s,
                             char *why, size_t size, error *err) {
@@ -106,9 +106,10 @@ static status describe_last(const pipeline *p, const planned_run *r, const plann
     return STATUS_OK;
 }
 
-// ---- Going on from fewer epochs ----
+// ---- Continuing from fewer epochs ----
 
-// Is the run of this manifest the one with `key`, but for its epochs? *epochs is how many it has.
+// Is this manifest's run the one with `key`, except for its epochs? *epochs is its number of
+// epochs.
 static status is_shorter(const yaml_node *root, const experiment *e, const char *key, bool *shorter,
                          int64_t *epochs, error *err) {
     char other[SHA256_TEXT_BYTES];
@@ -132,11 +133,11 @@ out:
 typedef struct candidate {
     char *folder; // of the execution; NULL: there is none
     int64_t epochs;
-    char why[256]; // why it cannot be gone on from; "" when it can
+    char why[256]; // why it cannot be continued; "" if it can
 } candidate;
 
-// Why the run of `root` cannot be gone on from; "" when it can. The key has compared all but the
-// schedule.
+// Writes to `why` the reason that the run of `root` cannot be continued; "" if it can. The keys
+// agree, so only the schedule remains to be checked.
 static status check_schedule(const yaml_node *root, const planned_run *r, const planned_seed *s,
                              char why[256], error *err) {
     static const char *const foreign[] = {"published", "backend", "reduce"};
@@ -152,7 +153,7 @@ static status check_schedule(const yaml_node *root, const planned_run *r, const 
     return rc;
 }
 
-// States once did not say of which revision of the arithmetic they are; training refuses those.
+// Earlier states do not record the revision of the arithmetic; training refuses those.
 static void check_state(const execution *x, char why[256]) {
     tensor_file f = {0};
     error unreadable;
@@ -190,7 +191,7 @@ static status find_candidate(const pipeline *p, const planned_run *r, const plan
     if (rc != STATUS_OK) return rc;
     for (size_t i = 0; rc == STATUS_OK && i < count; i++) {
         execution_list list;
-        // A folder that cannot be used is no reason not to train.
+        // An unusable folder must not prevent training.
         if (store_read(p->artifacts, keys[i], &list, &unusable) != STATUS_OK) continue;
         if (list.count) rc = consider(&list.items[0], r, s, best, err);
         store_release(&list);

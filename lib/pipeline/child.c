@@ -16,8 +16,8 @@
 
 typedef struct child {
     const words *command;
-    int out, said; // where standard output and standard error go; -1: where ours go
-    int report;    // how the child says that it could not start
+    int out, said; // standard output and standard error; -1: inherited
+    int report;    // pipe on which the child reports that it could not start
     pid_t parent;
 } child;
 

@@ -51,12 +51,12 @@ static bool says(const yaml_node *root, const char *path, const char *text) {
     return node && node->kind == YAML_SCALAR && strcmp(node->text, text) == 0;
 }
 
-// `experiment` asks for a model; all others ask how long it takes, too.
+// `experiment` needs only the model; all other commands also need times.
 static bool asks_for_times(const pipeline *p, int wanted) {
     return wanted > 1 || p->settings->command != COMMAND_EXPERIMENT;
 }
 
-// Was it trained as wide as THREADS says? A GPU has no width.
+// Was it trained with THREADS threads? Does not apply to GPUs.
 static bool is_as_wide(const pipeline *p, const yaml_node *train) {
     const char *threads = p->settings->values[SETTING_THREADS];
     const yaml_node *device = yaml_get(train, "run.execution.devices.0");
@@ -64,8 +64,8 @@ static bool is_as_wide(const pipeline *p, const yaml_node *train) {
            says(train, "run.execution.threads", threads);
 }
 
-// May times of this execution be held against those of the others? One that was stopped and went
-// on has no times; where one execution is all that is wanted it counts all the same.
+// Are this execution's times comparable to the others'? An execution that was stopped and resumed
+// has no times, but still counts if only one execution is needed.
 static bool counts(const pipeline *p, const planned_runs *runs, const execution *x, int wanted) {
     if (!x->finished || !asks_for_times(p, wanted)) return x->finished;
     const yaml_node *segments = yaml_get(x->train, "run.execution");
@@ -75,7 +75,7 @@ static bool counts(const pipeline *p, const planned_runs *runs, const execution 
            is_as_wide(p, x->train);
 }
 
-// The executions of one key, and which of them count.
+// The executions of one key, and the indices of those that count.
 typedef struct standing {
     execution_list list;
     size_t *counting, count;
@@ -142,7 +142,7 @@ status execute_missing(const pipeline *p, planned_runs *runs, int rounds, int *m
     take_condition(runs, host, cli_version(), cli_sources());
     status rc = count_missing(p, runs, rounds, missing, err);
     if (rc != STATUS_OK || !*missing) return rc;
-    // A set that is complete has its first execution among those of the first run.
+    // A complete set includes an execution of the first run, so its conditions are among those.
     rc = store_read(p->artifacts, runs->items[0].seeds[0].key, &first, err);
     if (rc != STATUS_OK) return rc;
     const int now = *missing;
@@ -195,7 +195,7 @@ status execute_check(const pipeline *p, const planned_runs *runs, int rounds, er
         const int number = store_next_number(&s.list);
         release(&s);
         if (!there) rc = stage_check_place(p, err);
-        // The seeds of an experiment differ in nothing that could fail.
+        // Seeds differ in nothing that could fail: check only the first.
         if (!there && rc == STATUS_OK) rc = check_seed(p, r, &r->seeds[0], number, err);
         if (rc != STATUS_OK) return rc;
     }
@@ -209,14 +209,15 @@ typedef struct execution_work {
     const planned_run *r;
     const planned_seed *seed;
     int number;   // of the execution
-    bool begun;   // it is there, not finished
-    bool remade;  // it was: the stage itself says what is gone
-    bool current; // the one that the link stands for
+    bool begun;   // it exists, but is not finished
+    bool remade;  // it was finished: the stage reports what is missing
+    bool current; // the one that the link points to
     bool resume;
-    const char *reason; // why it trains; NULL: nothing is known
-    char *folder;       // of the execution
-    char *file;         // the experiment in the store
-    char *shown;        // the folder's name in messages
+    const char *reason;       // why it trains; NULL: unknown
+    const yaml_node *trained; // the first train manifest of this key; NULL: none
+    char *folder;             // of the execution
+    char *file;               // the experiment in the store
+    char *shown;              // the folder's name in messages
 } execution_work;
 
 static status open_work(execution_work *w, error *err) {
@@ -235,30 +236,39 @@ static void close_work(execution_work *w) {
     free(w->shown);
 }
 
-// The experiment as it is run goes into the store, with this seed alone and without other settings.
-static status keep_experiment(const execution_work *w, error *err) {
-    yaml_node *parameters = NULL;
-    char *folder = NULL;
-    status rc = STATUS_OK;
-    if (access(w->file, F_OK) == 0) return STATUS_OK;
-    parameters = yaml_copy(w->r->e.resolved, err);
-    folder = store_folder(w->p->artifacts, w->seed->key, err);
-    if (!parameters || !folder) {
-        rc = STATUS_FAILED;
-        goto out;
-    }
+// Stores the experiment as it is run, with only this seed and all settings included.
+static status write_experiment(const execution_work *w, const char *folder, error *err) {
+    yaml_node *parameters = yaml_copy(w->r->e.resolved, err);
+    bool changed;
+    status rc = parameters ? STATUS_OK : STATUS_FAILED;
+    TRY(rc);
     TRY(yaml_put(parameters, "name", yaml_new_string(w->r->name, err), err));
     TRY(yaml_put(parameters, "seed", yaml_new_integer((int64_t)w->seed->seed, err), err));
     TRY(yaml_put(parameters, "repeats", yaml_new_integer(1, err), err));
     TRY(output_make_folder(folder, err));
-    TRY(store_write_experiment(folder, "experiment", parameters, err));
+    rc = store_write_experiment(folder, "experiment", parameters, &changed, err);
 out:
-    free(folder);
     yaml_free(parameters);
     return rc;
 }
 
-// The launcher of the ranks of DistributedDataParallel; empty: train-ddp starts them.
+// Once a training is finished its manifest decides: a stored experiment that differs from it was
+// damaged or edited, and is written again.
+static status keep_experiment(const execution_work *w, error *err) {
+    char *folder = store_folder(w->p->artifacts, w->seed->key, err);
+    bool changed = false;
+    status rc = folder ? STATUS_OK : STATUS_FAILED;
+    if (rc == STATUS_OK && w->trained)
+        rc = store_keep_experiment(folder, w->trained, &changed, err);
+    else if (rc == STATUS_OK && access(w->file, F_OK) != 0)
+        rc = write_experiment(w, folder, err);
+    if (rc == STATUS_OK && changed)
+        w->p->say("keep", folder, "experiment.yaml or its model was changed: written again");
+    free(folder);
+    return rc;
+}
+
+// Finds the launcher for DistributedDataParallel ranks; empty: train-ddp starts them.
 static status find_launcher(const execution_work *w, words *launcher, error *err) {
     const char *given = w->p->settings->values[SETTING_LAUNCHER];
     if (!given || w->r->e.strategy != STRATEGY_DDP || w->r->e.world_size == 1) return STATUS_OK;
@@ -305,7 +315,7 @@ static status run_evaluate(execution_work *w, error *err) {
     TRY(words_option(&command, "--data", w->r->test, err));
     TRY(words_option(&command, "--out", dir, err));
     TRY(words_option(&command, "--device", w->p->settings->values[SETTING_DEVICE], err));
-    // It finds the same as that of the first execution.
+    // All executions give the same result: only the current one is reported.
     const stage s = {
         .name = "evaluate", .dir = dir, .shown = shown, .command = &command, .quiet = !w->current};
     TRY(stage_run(w->p, &s, err));
@@ -316,7 +326,7 @@ out:
     return rc;
 }
 
-// Equal keys promise equal bits: two executions of one key that differ are news, in every call.
+// Equal keys promise equal bits: two executions of one key that differ are reported in every call.
 static status compare_models(const execution_work *w, error *err) {
     const execution *first = NULL;
     const char *hash = NULL;
@@ -352,9 +362,9 @@ out:
     return rc;
 }
 
-// ---- Which execution ----
+// ---- Choosing an execution ----
 
-// The execution that this round is about: one that counts, one that was stopped, or a new one.
+// Chooses this round's execution: one that counts, one that was stopped, or a new one.
 static void choose(execution_work *w, const standing *s, size_t round) {
     w->number = store_next_number(&s->list);
     if (round < s->count) {
@@ -363,7 +373,7 @@ static void choose(execution_work *w, const standing *s, size_t round) {
     }
     for (size_t i = 0; i < s->list.count; i++) {
         const execution *x = &s->list.items[i];
-        // A training that lacks only its evaluation does not begin anew.
+        // A training that lacks only its evaluation is not repeated.
         if (x->finished || !(w->p->settings->resume || x->train)) continue;
         w->number = x->number;
         w->begun = true;
@@ -373,14 +383,20 @@ static void choose(execution_work *w, const standing *s, size_t round) {
     }
 }
 
+static const yaml_node *first_manifest(const execution_list *list) {
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i].train) return list->items[i].train;
+    return NULL;
+}
+
 static bool any_unfinished(const standing *s) {
     for (size_t i = 0; i < s->list.count; i++)
         if (!s->list.items[i].finished) return true;
     return false;
 }
 
-// A training of the same key in an earlier round, or a fresh one, needs no reason. With
-// `may_go_on`, one that has no execution yet may begin where a shorter one ended.
+// A finished execution, or a first one, needs no reason. With `may_go_on`, a run that has no
+// execution yet may begin where a shorter one ended.
 static status find_reason(execution_work *w, const standing *s, size_t round, bool may_go_on,
                           char *why, size_t size, error *err) {
     *why = 0;
@@ -410,12 +426,13 @@ static status run_round(pipeline *p, const planned_runs *runs, const planned_run
     status rc = find_standing(p, runs, seed->key, wanted, &s, err);
     if (rc != STATUS_OK) return rc;
     choose(&w, &s, (size_t)round);
-    // A training that goes on from another one has no times of its own.
+    w.trained = first_manifest(&s.list);
+    // A training that continues another one has no times of its own.
     const bool may_go_on = !asks_for_times(p, wanted) && says(runs->plan, "kind", "runs");
     rc = find_reason(&w, &s, (size_t)round, may_go_on, why, sizeof why, err);
     if (rc == STATUS_OK && *why) w.reason = why;
     const bool is_there = (size_t)round < s.count;
-    // Of the executions that are there, only the first is looked at stage by stage.
+    // Of the existing executions, only the first is checked stage by stage.
     if (rc == STATUS_OK && !(is_there && round > 0)) rc = run_execution(&w, err);
     release(&s);
     return rc;

@@ -17,8 +17,8 @@ static bool is_listed(const yaml_node *list, const char *place) {
     return false;
 }
 
-// The number that the same plan had when it was written before; 0: there was none. Marks the runs
-// that it executed once.
+// Returns the number in the plan's file, if that holds the same plan, else 0. Marks the runs that
+// it executed once.
 static int rounds_before(planned_runs *runs) {
     yaml_node *root = NULL;
     int64_t number = 0;
@@ -67,7 +67,7 @@ static void say_run(const pipeline *p, const planned_run *r, const run_estimate 
     free(place);
 }
 
-// The missing part of every run; of one that was stopped, its rest.
+// Estimates the time of all missing executions; for a stopped one, of the rest.
 static status estimate_left(const pipeline *p, const planned_runs *runs, const run_estimate *e,
                             int rounds, double *seconds, error *err) {
     *seconds = 0;
@@ -100,7 +100,7 @@ static status say_all(const pipeline *p, const planned_runs *runs, const run_est
     if (rc != STATUS_OK) return rc;
     duration_text(seconds, round);
     duration_text(all, time);
-    int most = 0; // seeds count, so that there may be fewer rounds
+    int most = 0; // several seeds may reduce the rounds
     for (size_t i = 0; i < runs->count; i++) {
         const int wanted = execute_wanted(&runs->items[i], rounds);
         if (wanted > most) most = wanted;

@@ -53,7 +53,7 @@ static const struct {
     [SETTING_ARTIFACTS] = {"ARTIFACTS", EVERY, "the folder of all outputs (artifacts)"},
 };
 
-// Settings of the build, which make reads itself: here they mean nothing, and are no mistake.
+// Settings of the build, which make reads itself: accepted and ignored here.
 static const char *const of_build[] = {
     "AR",        "BIN",        "BUILD",  "CC",       "CFLAGS",       "CPPFLAGS",   "CUDA",
     "CUDA_HOME", "CUDA_ARCHS", "CXX",    "CXXFLAGS", "JOBS",         "LDFLAGS",    "LDLIBS",
@@ -66,7 +66,7 @@ enum { OF_BUILD = sizeof of_build / sizeof *of_build };
 static const char *const command_names[COMMANDS] = {
     "experiment", "compare", "explain", "reproduce", "submission", "runs", "clean-runs"};
 
-// How each command is called, for the message when its names are missing.
+// The usage of each command, for the message if its names are missing.
 static const char *const calls[COMMANDS] = {
     [COMMAND_EXPERIMENT] = "EXP=NAME",
     [COMMAND_COMPARE] = "EXPS=\"NAME NAME\", or RUNS=\"KEY KEY\"",
@@ -103,7 +103,7 @@ static bool is_of_build(const char *name) {
     return false;
 }
 
-// The settings of the command, with blanks between.
+// Lists the command's settings, separated by blanks.
 static void list_known(pipeline_command command, char *text, size_t size) {
     size_t used = 0;
     for (int s = 0; s < SETTINGS && used < size; s++)
@@ -135,7 +135,7 @@ static status check_takes(pipeline_command command, setting s, error *err) {
                      table[s].name, calls[command]);
 }
 
-// The length of the name in NAME=VALUE; 0 for a word that is no setting: a name or a path.
+// Returns the length of the name in NAME=VALUE; 0 for other words: a name or a path.
 static size_t name_length(const char *word) {
     size_t length = strcspn(word, "=");
     if (!word[length] || !length || !(isalpha((unsigned char)*word) || *word == '_')) return 0;
@@ -159,7 +159,7 @@ static bool holds_names(setting s) {
     return s >= SETTING_EXP && s <= SETTING_RUNS;
 }
 
-// Names that were typed are all there are: no variable adds to them.
+// If names were given as words, environment variables add none.
 static void take_environment(settings *s) {
     for (int i = 0; i < SETTINGS; i++) {
         const bool wanted =
@@ -231,7 +231,7 @@ static status need_names(const settings *s, size_t least, size_t most, error *er
                      calls[s->command]);
 }
 
-// How many names each command takes.
+// Checks the number of names that each command takes.
 static status check_names(const settings *s, error *err) {
     switch (s->command) {
     case COMMAND_EXPERIMENT: return need_names(s, 1, 1, err);
@@ -246,7 +246,7 @@ static status check_names(const settings *s, error *err) {
     return STATUS_OK;
 }
 
-// From the settings that hold names; a list is cut at blanks, a single name is not.
+// Collects the names from their settings; a list is split at blanks, a single name is not.
 static status collect_names(settings *s, error *err) {
     static const setting single[] = {SETTING_EXP, SETTING_A, SETTING_B, SETTING_LIST};
     static const setting lists[] = {SETTING_EXPS, SETTING_RUNS};
@@ -264,7 +264,7 @@ static status collect_names(settings *s, error *err) {
     return rc == STATUS_OK ? check_names(s, err) : rc;
 }
 
-// Names as words, and others in a setting: which of them are meant?
+// Names may be given as words or in a setting, but not both.
 static status check_named_once(const settings *s, error *err) {
     for (int i = 0; s->names.count && i < SETTINGS; i++)
         if (holds_names((setting)i) && s->values[i] && *s->values[i])

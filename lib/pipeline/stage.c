@@ -29,7 +29,7 @@ status stage_program(const pipeline *p, const words *command, words *program, er
 
 // ---- Keys ----
 
-// `device` is put in front of --print-key; NULL: none.
+// `device` is added as --device; NULL: none.
 static status ask_key(const pipeline *p, const words *command, const char *device, char **key,
                       error *err) {
     words program = {0};
@@ -44,16 +44,16 @@ out:
     return rc;
 }
 
-// Does the key of this tool depend on the kind of device, and did nobody say which?
+// Does this tool's key depend on the kind of device, and is the kind not given?
 static bool is_automatic(const pipeline *p, const char *tool) {
     const char *device = p->settings->values[SETTING_DEVICE];
     return (!device || strcmp(device, "auto") == 0) &&
            (strncmp(tool, "train-", 6) == 0 || strcmp(tool, "evaluate") == 0);
 }
 
-// Only for `auto` a tool has to look for GPUs, and CUDA takes its time to start: so the first
-// answer holds for all of this call. The key shows which answer it was, as one for any GPU is found
-// without looking.
+// Only for `auto` must a tool look for GPUs, and CUDA is slow to start: so the first result is used
+// for the whole call. Comparing keys shows which kind it was, since the key for `cuda` needs no
+// search.
 static status automatic_key(pipeline *p, const words *command, char **key, error *err) {
     char *on_gpu = NULL;
     status rc = ask_key(p, command, p->automatic ? p->automatic : "auto", key, err);
@@ -82,13 +82,13 @@ static bool has_item(const yaml_node *list, const char *text) {
     return false;
 }
 
-// A kept run is called as `runs` lists it, without the folder of the store.
+// A kept run is shown as `runs` lists it, without the store's folder.
 static const char *shown_word(const char *word) {
     const char *run = strstr(word, "/runs/");
     return run ? run + 1 : word;
 }
 
-// How a change of arguments is told: options with their values, or paths.
+// Describes a change of arguments: options with their values, or paths.
 typedef struct difference {
     char *why;
     size_t size, used, shown;
@@ -114,7 +114,7 @@ static void tell_words(difference *d, const yaml_node *before, const words *now)
             tell(d, "no longer", before->items[i]->text, NULL);
 }
 
-// Options first; paths where these are the same.
+// Options first; paths only if the options are the same.
 static size_t changed_words(const yaml_node *before, const words *now, char *why, size_t size) {
     difference d = {.why = why, .size = size, .options = true};
     tell_words(&d, before, now);
@@ -123,7 +123,7 @@ static size_t changed_words(const yaml_node *before, const words *now, char *why
     return d.used;
 }
 
-// The folder holds a whole manifest of another key.
+// For a folder that holds a complete manifest with another key.
 static void explain_key(const yaml_node *root, const words *command, char why[WHY_BYTES]) {
     const yaml_node *version = yaml_find(root, "version");
     if (changed_words(yaml_find(root, "command"), command, why, WHY_BYTES)) return;
@@ -133,7 +133,7 @@ static void explain_key(const yaml_node *root, const words *command, char why[WH
              same ? "what it reads has changed" : "what it reads, or this version, has changed");
 }
 
-// *done, or why not ("": it never ran).
+// Sets *done, or the reason in `why` ("": it never ran).
 static status look(const stage *s, const char *key, bool *done, char why[WHY_BYTES], error *err) {
     yaml_node *root = NULL;
     char *path = memory_format(err, "%s/manifest.yaml", s->dir);
@@ -170,7 +170,7 @@ status stage_check_place(const pipeline *p, error *err) {
     return error_set(err, rc, "%s: ARTIFACTS=FOLDER names another folder", why.message);
 }
 
-// Locks the stage. *lock is -1 where no lock can be made here: the folder may be read-only.
+// Locks the stage. *lock is -1 if no lock can be made here: the folder may be read-only.
 static status lock(const pipeline *p, const stage *s, int *lock, error *err) {
     const char *slash = strrchr(s->dir, '/');
     int parent = slash ? (int)(slash - s->dir) : 1;
@@ -185,7 +185,7 @@ static status lock(const pipeline *p, const stage *s, int *lock, error *err) {
         TRY(stage_check_place(p, err));
         goto out;
     }
-    // Not closed at exec: a tool that outlives this process keeps the stage.
+    // Not closed at exec: a tool that outlives this process keeps the stage locked.
     *lock = open(path, O_RDWR | O_CREAT, 0666);
     if (*lock < 0) goto out;
     if (flock(*lock, LOCK_EX | LOCK_NB) == 0) goto out;

@@ -1,8 +1,8 @@
-// evaluate_images.h - what a trained model says to single pictures.
+// evaluate_images.h - classifies single pictures with a trained model.
 //
-// A picture becomes an input as import-images makes one of it (data/images/image.h,
-// image_resize.h): as many channels as the model takes, the shorter side as long as the side of its
-// input, the middle square; then normalised as in training.
+// Pictures are decoded, resized and cropped as by import-images (data/images/image.h,
+// image_resize.h), to the size and the channels of the model's input, and normalised as in
+// training.
 #ifndef LOCKSTEP_TRAIN_EVALUATE_IMAGES_H
 #define LOCKSTEP_TRAIN_EVALUATE_IMAGES_H
 
@@ -15,10 +15,10 @@
 
 typedef struct image_settings {
     model_source model;
-    const char *classes; // a list "cat,dog"; NULL: what the checkpoint says
+    const char *classes; // a list "cat,dog"; NULL: taken from the checkpoint
     const char *const *paths;
     size_t count;
-    const devices *devices; // opened: it computes on the first
+    const devices *devices; // opened; computes on the first
     int threads;
     const char *isa; // NULL: the best
 } image_settings;
@@ -30,14 +30,14 @@ typedef struct image_class {
 
 typedef struct image_answers {
     int classes;
-    yaml_node *names;    // of the classes: a scalar each
-    image_class *ranked; // [picture][class], the most probable first; of equals the first class
+    yaml_node *names;    // of the classes: a list of scalars
+    image_class *ranked; // [picture][class], the most probable first; equal ones by label
 } image_answers;
 
-// STATUS_INPUT, naming the file: a picture that cannot be read, a model whose input is no square of
-// at most IMAGE_RESIZE_MAX with 1 or 3 channels, a checkpoint that does not say its classes or its
-// normalisation. STATUS_USAGE: a list of another number of classes. STATUS_FAILED also where the
-// logits of a picture are not finite. image_answers_release whatever happens.
+// STATUS_INPUT, with the file's name: a picture cannot be read; the model's input is not a square
+// of at most IMAGE_RESIZE_MAX with 1 or 3 channels; the checkpoint has no class names or no
+// normalisation. STATUS_USAGE: `classes` has another number of names. STATUS_FAILED: the logits of
+// a picture are not finite. Release `a` even after a failure.
 status image_answers_compute(image_answers *a, const image_settings *s, error *err) MUST_CHECK;
 void image_answers_release(image_answers *a);
 

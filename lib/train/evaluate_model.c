@@ -12,7 +12,7 @@
 #include "data/recorded.h"
 #include "train/train_manifest.h"
 
-// ---- What is read and checked ----
+// ---- Reading and checking ----
 
 static status check_fit(const evaluate_model *e, error *err) {
     const model *m = &e->model.model;
@@ -41,7 +41,7 @@ static status put_parameters(const evaluate_model *e, manifest *m, error *err) {
     TRY(model_file_normalization_text(&e->model.normalization, &text, err));
     TRY(json_to_yaml(text, "normalize", &normalize, err));
     rc = yaml_put(parameters, "normalize", normalize, err);
-    normalize = NULL; // yaml_put took it over
+    normalize = NULL; // yaml_put owns it now
     if (rc != STATUS_OK) goto out;
     TRY(yaml_put(parameters, "architecture", yaml_copy(e->model.model.description, err), err));
     TRY(train_manifest_backend(m, devices_backend(e->settings->devices), err));
@@ -173,7 +173,7 @@ static status append_row(yaml_node *list, const evaluation *v, int label, error 
     return yaml_append(list, row, err);
 }
 
-// A manifest is at most YAML_MAX_BYTES long, and a matrix of 1,000 classes would be more.
+// A manifest is at most YAML_MAX_BYTES long; the matrix of 1,000 classes would be longer.
 enum { CONFUSION_MAX = 256 };
 
 static status put_confusion(const evaluation *v, yaml_node *results, error *err) {

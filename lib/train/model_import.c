@@ -17,13 +17,13 @@ static const char BATCHES_TRACKED[] = ".num_batches_tracked";
 static const char *const prefixes[] = {"module.", "_orig_mod."};
 enum { PREFIXES = sizeof prefixes / sizeof *prefixes };
 
-// One checkpoint on its way into a model.
+// The state of importing one checkpoint into a model.
 typedef struct import {
     const model *m;
     const char *path;
-    const tensor **source;        // of each tensor of the model; NULL: not found yet
-    bool taken_off[PREFIXES];     // which prefixes some tensor had
-    bool converted[TENSOR_TYPES]; // which types some tensor had; F32 plays no part
+    const tensor **source;        // for each tensor of the model; NULL: not found yet
+    bool taken_off[PREFIXES];     // prefixes removed from some tensor
+    bool converted[TENSOR_TYPES]; // types converted from; F32 does not count
 } import;
 
 static bool ends_with(const char *text, const char *end) {
@@ -31,7 +31,7 @@ static bool ends_with(const char *text, const char *end) {
     return length >= suffix && strcmp(text + length - suffix, end) == 0;
 }
 
-// The tensor of the model that `name` means, or NULL. A layer may itself be called "module".
+// The model's tensor for `name`, or NULL. A layer may itself be called "module".
 static const model_tensor *find(import *i, const char *name) {
     const model_tensor *found;
     while (!(found = model_find(i->m, name))) {
@@ -137,7 +137,7 @@ static status copy_all(import *i, float *parameters, float *buffers, error *err)
     return STATUS_OK;
 }
 
-// ---- All of it ----
+// ---- The whole checkpoint ----
 
 static void append(char text[256], const char *separator, const char *format, const char *word) {
     size_t used = strlen(text);
@@ -172,7 +172,7 @@ out:
 
 // ---- Metadata ----
 
-// Other programs have keys of these names, too.
+// Other programs use keys of these names, too.
 static status refuse_metadata(const char *path, const char *key, const char *text,
                               const char *options, const error *why, error *err) {
     return error_set(err, STATUS_INPUT,

@@ -14,18 +14,18 @@ struct executor {
     trace_track *track;
     int shards, local_shards, first_shard;
     size_t record;   // floats
-    int *first_leaf; // of each rank; size + 1 of them
+    int *first_leaf; // of each rank; world size + 1 entries
     bool reduce_fast;
-    group_way way;                  // its transport NULL: the engines do not reduce themselves
-    phase_times own;                // what is measured here, beside the engine's times
-    uint64_t steps, vectors, bytes; // of reductions: how many, what this rank brought, what it sent
-    uint64_t hidden;                // ns of them beside backward
+    group_way way;                  // transport NULL: the engines do not reduce themselves
+    phase_times own;                // measured here, in addition to the engine's times
+    uint64_t steps, vectors, bytes; // reductions; vectors contributed and bytes sent by this rank
+    uint64_t hidden;                // ns of reduction that overlapped backward
 };
 
-// Wishes ride in the last floats of a record: a sum above 0 means that somebody wishes.
+// Wishes are the last floats of a record: a sum above 0 means that some rank has the wish.
 enum { RECORD_WISHES = RECORD_EXTRA - WISHES };
-// To hear of it, the host waits for the step. Where nothing else does (group_way.buckets), wishes
-// are asked for in every so many steps only, the same ones on all ranks.
+// To read them, the host waits for the step. If it need not wait otherwise (group_way.buckets),
+// wishes are read only once in this many steps, the same steps on all ranks.
 enum { STEPS_A_WISH = 16 };
 
 update_kind strategy_update_kind(const optimizer *o) {
@@ -43,7 +43,7 @@ void strategy_give_data(const executor_options *o, engine_options *e) {
     e->augment = &o->experiment->augment;
 }
 
-// Ranks own contiguous shards, the same number each, so an all-gather puts them in order.
+// Each rank owns the same number of contiguous shards, so an all-gather puts them in order.
 static status exchange(void *context, const void *mine, size_t bytes_per_shard, void *all,
                        error *err) {
     executor *x = context;
@@ -57,7 +57,7 @@ static const char *transport_of(const executor *x) {
     return x->way.transport ? x->way.transport : x->comm->transport;
 }
 
-// Through the host where the engines cannot.
+// Ranks whose engines cannot form a group reduce through the host.
 static status join_group(executor *x, const logger *log, error *err) {
     const comm *c = x->comm;
     const engine_group g = device_group(x->comm);
@@ -71,7 +71,7 @@ out:
     return rc;
 }
 
-// ---- Life ----
+// ---- Opening and closing ----
 
 status replica_open(const executor_options *o, executor **out, error *err) {
     const experiment *e = o->experiment;
@@ -161,7 +161,7 @@ static status reduce_exact(executor *x, float *const *records, float *out, error
                                       err);
 }
 
-// The usual way: each rank adds up what it has, the ranks' sums are added in rank order.
+// The usual way: each rank adds up its records, then the ranks' sums are added in rank order.
 static status reduce_fast(executor *x, float *const *records, int count, float *out, error *err) {
     if (count == 0) memset(out, 0, x->record * sizeof *out);
     if (count > 0 && out != records[0]) memcpy(out, records[0], x->record * sizeof *out);
@@ -175,8 +175,8 @@ static void book(executor *x, phase spent, uint64_t begin, uint64_t end) {
     trace_phase(x->track, phase_name(spent), begin, end);
 }
 
-// It splits the time: behind it all ranks have their gradients, so what the reduction takes is
-// communication, and what was spent here is waiting for the slowest.
+// The barrier separates waiting from communication: the time spent here is waiting for the slowest
+// rank; afterwards all ranks have their gradients, and the reduction's time is communication.
 static status meet(executor *x, error *err) {
     const uint64_t begin = clock_now();
     status rc = x->comm->ops->barrier(x->comm, err);
@@ -209,7 +209,7 @@ static bool asks(const executor *x) {
     return x->way.buckets == 0 || x->steps % STEPS_A_WISH == 0;
 }
 
-// A reduction in buckets is left to the update: the engine knows when it was, and how much of it
+// The time of a reduction in buckets is booked with the update: the engine measures the part that
 // backward did not hide.
 static status reduce_on_devices(executor *x, const bool wish[WISHES], error *err) {
     float wishes[WISHES];
@@ -246,7 +246,7 @@ status replica_step(executor *x, const batch *b, const update_rule *rule, const 
         TRY(reduce_on_devices(x, wish, err));
     else if (x->comm->size > 1)
         TRY(reduce_here(x, wish, result->agreed, err));
-    else // the record of all shards is the reduced one already
+    else // the record of all shards is already the reduced one
         memcpy(result->agreed, wish, sizeof result->agreed);
     TRY(x->backend->update(x->engine, rule, &result->update, err));
     if (x->way.transport) TRY(hear_wishes(x, result->agreed, err));
@@ -284,7 +284,7 @@ bool replica_has_images(const executor *x) {
     return x->backend->has_images(x->engine);
 }
 
-// A rank whose shards are not aligned with the tree brings more than one vector to each reduction.
+// A rank whose shards are not aligned with the tree contributes several vectors to each reduction.
 status replica_describe(const executor *x, yaml_node *segment, error *err) {
     if (x->comm->size == 1 || x->steps == 0) return STATUS_OK;
     status rc;

@@ -1,5 +1,5 @@
-// replica.h - an executor that is one engine on a contiguous range of the shards: what `single`
-// (all of them) and `ddp` (a rank's own) have in common. These are hooks of strategy.h.
+// replica.h - an executor with one engine on a contiguous range of shards, used by `single` (all
+// shards) and `ddp` (the rank's own). The functions are hooks of strategy.h.
 #ifndef LOCKSTEP_TRAIN_REPLICA_H
 #define LOCKSTEP_TRAIN_REPLICA_H
 

@@ -17,7 +17,7 @@
 
 // ---- Reading ----
 
-// The steps that `path` means, and the manifest beside them where there is one.
+// Finds the steps of `path`, and the manifest next to them if there is one.
 static status locate(run_series *s, const char *path, error *err) {
     status rc = run_file_find(path, "steps.st.zst", &s->steps, err);
     if (rc != STATUS_OK) return rc;
@@ -81,7 +81,7 @@ void run_series_release(run_series *s) {
     *s = (run_series){0};
 }
 
-// ---- What follows from it ----
+// ---- Derived values ----
 
 double run_series_rate(const run_series *s, uint64_t step) {
     const experiment *e = &s->updates;
@@ -108,7 +108,7 @@ double run_series_begin(const run_series *s) {
 
 // ---- Columns ----
 
-// A value as text, with enough digits to read back the same; empty: not known.
+// A value as text, with enough digits to read back the same; empty: unknown.
 typedef struct cell {
     char text[40];
     bool word; // a string in JSON
@@ -162,7 +162,7 @@ typedef struct column {
     cell (*value)(const run_series *s, uint64_t at);
 } column;
 
-// The phases come between the two.
+// The columns of the phases come between columns_before and column_after.
 static const column columns_before[] = {
     {"step", step_of}, {"epoch", epoch_of},       {"loss", loss_of},
     {"lr", rate_of},   {"wall_seconds", wall_of},

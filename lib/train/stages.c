@@ -32,7 +32,7 @@ static status cut_by_name(const experiment *e, const yaml_node *names, int *firs
     return STATUS_OK;
 }
 
-// Multiply-adds of a sample in front of a layer.
+// Multiply-adds per sample before layer `end`.
 static double cost_before(const experiment *e, int end) {
     double sum = 0;
     for (int i = 0; i < end; i++) {
@@ -48,7 +48,7 @@ static int beginnings_behind(const program *p, int at) {
     return n;
 }
 
-// The place behind `after` whose cost in front is nearest to `target`, with room for `left` more
+// The layer after `after` whose preceding cost is nearest to `target`, with room for `left` more
 // stages; -1: there is none.
 static int nearest_cut(const experiment *e, int after, int left, double target) {
     const program *p = &e->model.program;

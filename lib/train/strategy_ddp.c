@@ -1,5 +1,5 @@
-// strategy_ddp.c - a process a rank, each with its own shards; gradients are reduced, every rank
-// updates.
+// strategy_ddp.c - one process per rank, each with its own shards; gradients are reduced, and every
+// rank updates.
 #include "train/replica.h"
 
 static status find_world(const experiment *e, int wanted, int listed, world *w, error *err) {

@@ -1,4 +1,4 @@
-// strategy_single.c - one process with all shards; on a CPU its threads share them.
+// strategy_single.c - one process with all shards, which its threads share on a CPU.
 #include "train/replica.h"
 
 int strategy_world_size(const experiment *e, int wanted, int listed) {

@@ -99,8 +99,8 @@ static status need(const char *value, const char *option, error *err) {
     return error_set(err, STATUS_USAGE, "cannot start: '--%s': it is missing", option);
 }
 
-// Who computes, and where. A key only tells kinds of devices apart: for it none is looked for but
-// by `auto`.
+// Finds the ranks and their devices. A key distinguishes only kinds of devices, so for --print-key
+// only `auto` looks for devices.
 static status find_ranks(const train_tool *t, const experiment *e, train_settings *s, error *err) {
     const int wanted = t->world_size > 0 ? (int)t->world_size : 0;
     status rc;
@@ -140,7 +140,7 @@ static status parse_reduce(const char *text, bool *fast, error *err) {
                      text);
 }
 
-// The command that somebody typed, where another program started this one for it.
+// The command that was typed, if another program started this one on its behalf.
 static const char *typed_command(void) {
     const char *command = getenv("LOCKSTEP_COMMAND");
     return command && *command ? command : NULL;
@@ -192,7 +192,7 @@ out:
     return rc;
 }
 
-// ---- What is asked for ----
+// ---- Modes ----
 
 static status read_experiment(const train_tool *t, experiment *e, error *err) {
     status rc;
@@ -217,7 +217,7 @@ out:
     return rc;
 }
 
-// *finished: there is nothing left to do.
+// Sets *finished if there is nothing left to do.
 static status find_finished(const train_settings *s, const experiment *e, bool *finished,
                             error *err) {
     status rc = train_run_finished(s->out, e, finished, err);
@@ -240,8 +240,8 @@ out:
     return rc;
 }
 
-// The checks of `train`, in its order, without a change on disk. Ranks that joined need not meet
-// for it. A folder that another process holds just now is no obstacle.
+// Makes the checks of `train`, in its order, without changing the disk. Joined ranks need not
+// connect for it. A folder that another process has locked is accepted.
 static status check(const train_tool *t, const train_settings *s, const experiment *e, manifest *m,
                     error *err) {
     train_run run = {0};

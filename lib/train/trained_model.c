@@ -11,7 +11,7 @@
 
 // ---- Options ----
 
-// "0.5,0.5,0.5" into `values`; returns how many, or -1.
+// "0.5,0.5,0.5" into `values`; returns the count, or -1.
 static int parse_list(const char *text, float *values) {
     int count = 0;
     for (;;) {
@@ -57,7 +57,7 @@ static status check_options(const model_source *s, normalization *n, error *err)
 
 // ---- The checkpoint ----
 
-// What the checkpoint, of which the metadata is there, and the options say of the model.
+// Finds the model and the normalisation, from the options or the checkpoint's metadata.
 static status describe(trained_model *t, const model_source *s, error *err) {
     status rc;
     if (s->architecture)

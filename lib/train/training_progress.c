@@ -8,8 +8,8 @@
 #include "base/duration.h"
 #include "base/progress.h"
 
-enum { INTERVAL_NS = 200000000, LINES = 50 };       // of the moving line; that stay of a run
-static const double NS = 1e9, SHORTEST_SPACING = 5; // seconds between lines that stay
+enum { INTERVAL_NS = 200000000, LINES = 50 };       // of the moving line; permanent lines per run
+static const double NS = 1e9, SHORTEST_SPACING = 5; // seconds between permanent lines
 
 void training_progress_begin(training_progress *p, const logger *log, uint64_t now, int epochs,
                              uint64_t steps_per_epoch, uint64_t first_step) {
@@ -37,7 +37,7 @@ static double seconds_left(const training_progress *p, uint64_t now, uint64_t st
     return seconds_a_step(p, now, step) * (double)(total - step);
 }
 
-// Between lines that stay.
+// Seconds between permanent lines.
 static double spacing(const training_progress *p, uint64_t now, uint64_t step) {
     const double whole = seconds_since(p->began, now) + seconds_left(p, now, step);
     return fmax(SHORTEST_SPACING, whole / LINES);
@@ -64,7 +64,7 @@ static void draw(const training_progress *p, uint64_t now, uint64_t step, float 
     progress_line(line);
 }
 
-// Inside of an epoch only where epochs are long: their ends say more.
+// Prints a line within an epoch only if epochs are long: their ends are more informative.
 static void say_where(training_progress *p, uint64_t now, uint64_t step, float loss) {
     const double apart = spacing(p, now, step);
     const uint64_t done = step % p->steps_per_epoch;

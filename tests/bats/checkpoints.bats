@@ -1,4 +1,4 @@
-# Checkpoints from elsewhere, for --init and evaluate --model: names, types, metadata.
+# Checkpoints from other sources, for --init and evaluate --model: names, types, metadata.
 
 load helpers
 load training
@@ -25,8 +25,8 @@ setup() {
     cp "$BATS_FILE_TMPDIR/ours.safetensors" "$BATS_FILE_TMPDIR/e.yaml" .
 }
 
-# rewrite FILE: ours.safetensors as Python code on standard input changes it: `tensors` of (dtype, shape, bytes), and
-# `metadata`.
+# rewrite FILE: writes ours.safetensors as changed by the Python code on standard input: `tensors`
+# of (dtype, shape, bytes), and `metadata`.
 rewrite() {
     cat >change.py
     "$PYTHON" - "$1" <<'END'
@@ -41,13 +41,14 @@ safetensors_writer.save(sys.argv[1], tensors, metadata)
 END
 }
 
-# predictions FILE [OPTION]...: the content hash of evaluate's predictions with it; its talk is in `said`.
+# predictions FILE [OPTION]...: the content hash of evaluate's predictions with it; the output is in
+# `said`.
 predictions() {
     "$BIN/evaluate" --model "$1" --data "$test" --out "out-$1" "${@:2}" 2>said >/dev/null || { cat said >&2; return 1; }
     content "out-$1/predictions.st.zst"
 }
 
-# refused PATTERN FILE: by evaluate and by --init; nothing is written.
+# refused PATTERN FILE: evaluate and --init refuse it; nothing is written.
 refused() {
     fails_with 3 "$1" "$BIN/evaluate" --model "$2" --data "$test" --out out --architecture "$lenet" || return 1
     fails_with 3 "$1" "$BIN/train-single" --experiment e.yaml --train "$train" --init "$2" --out out || return 1
@@ -74,7 +75,7 @@ refused() {
 }
 
 @test "F16 and BF16 are read exactly, F64 is rounded to nearest" {
-    # The same numbers, once as F32 and once as the type that they were rounded to.
+    # The same numbers, once as F32 and once as the type to which they were rounded.
     rewrite f16.safetensors <<'END'
 tensors = {name: ("F16", t[1], floats(values[name], "e")) for name, t in tensors.items()}
 END
@@ -94,7 +95,7 @@ upper = lambda data: b"".join(b"\0\0" + data[i + 2:i + 4] for i in range(0, len(
 tensors = {name: ("F32", t[1], upper(t[2])) for name, t in tensors.items()}
 END
     [ "$(predictions bf16.safetensors)" = "$(predictions as-f32.safetensors)" ]
-    # A bit less than half of the last place away.
+    # The difference is a bit less than half of the last place.
     rewrite f64.safetensors <<'END'
 tensors = {name: ("F64", t[1], floats([x * (1 + 2.0 ** -26) for x in values[name]], "d")) for name, t in tensors.items()}
 END
@@ -150,7 +151,7 @@ END
             "$BIN/evaluate" --model theirs.safetensors --data "$test" --out out
         nothing_in out
     done
-    # --init looks at the tensors alone.
+    # --init reads only the tensors.
     succeeds "$BIN/train-single" -q --experiment e.yaml --train "$train" --init theirs.safetensors --out out
 }
 

@@ -1,5 +1,5 @@
-# --device: lists, what is said where there is no GPU, and who computes where. The CUDA backend here is a
-# fake one (tests/fixtures/fake_cuda_library.c), which needs no GPU.
+# --device: lists, messages without a GPU, and which device computes. The CUDA backend here is a
+# fake (tests/fixtures/fake_cuda_library.c), which needs no GPU.
 
 load helpers
 load training
@@ -96,7 +96,7 @@ value() {
     rm "$FAKE_PROBES"
     FAKE_GPUS=1 run "$BIN/pipeline" experiment "$WORK/e.yaml"
     [[ $output == *"train     $ARTIFACTS/e/seed-11/train: running (other data, another kind of device, or another version)"* ]] || fail "$output"
-    # What the CPU has trained is kept: without a GPU it is found again.
+    # A training on the CPU is kept: without a GPU it is found again.
     succeeds "$BIN/pipeline" experiment "$WORK/e.yaml"
     ! grep -q '^\(train\|evaluate\) .*: running' <<<"$output" || fail "$output"
     [ "$(grep -c '^train .*: up to date' <<<"$output")" = 2 ] || fail "$output"
@@ -110,7 +110,7 @@ value() {
     [ "$(grep -c '^train .*: running' <<<"$output")" = 2 ] || fail "$output"
     succeeds "$BIN/pipeline" experiment "$WORK/e.yaml"
     [[ $output != *": running"* ]] || fail "$output"
-    # On the CPU another width is another time.
+    # On the CPU another vector width gives another time.
     export FAKE_GPUS=0 THREADS=1
     succeeds "$BIN/pipeline" experiment "$WORK/e.yaml" EXECUTIONS=1
     THREADS=2 succeeds "$BIN/pipeline" experiment "$WORK/e.yaml"
@@ -133,7 +133,7 @@ value() {
     [[ $stderr == *"takes the cpu"*"crashed"* ]] || fail "$stderr"
     LOCKSTEP_CUDA_LIBRARY=$BATS_FILE_TMPDIR/old.so succeeds "${command[@]}"
     [[ $stderr == *"takes the cpu"*"not built with these tools"* ]] || fail "$stderr"
-    # Where there is no backend at all, nobody expects a GPU.
+    # Without any backend no GPU is expected.
     LOCKSTEP_CUDA_LIBRARY=none succeeds "${command[@]}"
     [[ $stderr != *"takes the cpu"* ]] || fail "$stderr"
     LOCKSTEP_CUDA_LIBRARY=none succeeds "${command[@]}" -v
@@ -207,7 +207,7 @@ value() {
     FAKE_GPUS=3 refuses 1 "no fake forward" train-dp --device cuda:2 --world-size 4
     [ "$(cat opened)" = "$(printf 'device %d, threads 1\n' 2 2 2 2)" ] || fail "$(cat opened)"
     rm opened
-    # The pipeline evaluates with an engine of its own, on the first.
+    # The pipeline evaluates with a separate engine, on the first device.
     FAKE_GPUS=3 refuses 1 "no fake forward" train-mp --device cuda:1,cuda:2
     [ "$(cat opened)" = "$(printf 'device %d, threads 1\n' 1 2 1)" ] || fail "$(cat opened)"
     FAKE_GPUS=3 refuses 2 "'--world-size 4': --device has a list of 2" train-dp --device cuda:0,cuda:1 --world-size 4
@@ -240,7 +240,7 @@ value() {
 
 @test "--print-key: a kind is in it; only auto looks for a device" {
     local cpu cuda
-    training train-single --device cuda --print-key # there is no driver
+    training train-single --device cuda --print-key # without a driver
     succeeds "${command[@]}"
     cuda=$output
     training train-single --device cuda:3 --print-key

@@ -1,4 +1,4 @@
-# evaluate: predictions, manifest, its line; checkpoints by others.
+# evaluate: predictions, manifest, its output line; foreign checkpoints.
 
 load helpers
 load training
@@ -213,7 +213,8 @@ assert len(p) == 10 and p == sorted(p, reverse=True) and abs(sum(p) - 1) < 1e-9,
     need_python
     picture a.png
     local init=$ROOT/tests/golden/lenet-bn-init.safetensors lenet=$ROOT/experiments/models/lenet-bn.yaml
-    local theirs=(--model "$init" --architecture "$lenet" --mean 0.5,0.5,0.5 --std 0.5,0.5,0.5 --image a.png)
+    local half="0.5,0.5,0.5"
+    local theirs=(--model "$init" --architecture "$lenet" --mean "$half" --std "$half" --image a.png)
     fails_with 3 "'model'.*--architecture" "$BIN/evaluate" --model "$init" --image a.png
     fails_with 3 "'normalize'.*--mean" "$BIN/evaluate" --model "$init" --architecture "$lenet" --image a.png
     fails_with 3 "cannot name classes: '$init': .*--classes" "$BIN/evaluate" "${theirs[@]}"

@@ -1,5 +1,5 @@
-# Experiment files through a train tool: what is refused, with which exit code, and that nothing is
-# left behind. What each key means is tested in tests/unit/test_experiment.c.
+# Experiment files through a train tool: refusals with their exit codes, and nothing is left behind.
+# tests/unit/test_experiment.c tests the meaning of each key.
 # shellcheck shell=bash disable=SC2154 # output and stderr are set by helpers.bash
 
 load helpers

@@ -3,7 +3,7 @@
 load helpers
 
 setup_file() {
-    # The archive is slow to unpack (xz): once, for all tests that need what it gives.
+    # The archive is slow to unpack (xz): once, for all tests that need its contents.
     [ -n "${CIFAR10_FROM:-}" ] || return 0
     "$BIN/fetch-cifar" --from "$CIFAR10_FROM" --out "$BATS_FILE_TMPDIR/real"
     rebuild_batches "$BATS_FILE_TMPDIR/real" "$BATS_FILE_TMPDIR/batches"
@@ -11,7 +11,7 @@ setup_file() {
 
 setup() {
     export no_proxy=127.0.0.1
-    # What is tried again is tried at once.
+    # Retries happen at once.
     export LOCKSTEP_RETRY_SECONDS=0
     CIFAR=$BIN/fetch-cifar
     REAL=$BATS_FILE_TMPDIR/real
@@ -23,7 +23,7 @@ teardown() {
     [ -z "${SERVER:-}" ] || kill "$SERVER"
 }
 
-# rebuild_batches DATASET DIR: the official .bin files again, from the tensors.
+# rebuild_batches DATASET DIR: rebuilds the official .bin files from the tensors.
 rebuild_batches() {
     mkdir -p "$2"
     local split
@@ -151,7 +151,8 @@ serve() {
     nothing_in "$OUT"
 }
 
-# site: a server with an archive whose one member is too short: a message that says so has read all of it.
+# site: a server with an archive whose only member is too short: the message about it shows that all
+# of the archive was read.
 site() {
     need_python
     mkdir "$WORK/site"
@@ -160,12 +161,12 @@ site() {
     HALF=$(($(stat -c %s "$WORK/site/short.tar.gz") / 2))
 }
 
-# asked LINE...: these requests were sent, each as "TARGET RANGE IF-RANGE".
+# asked LINE...: these requests were received, each as "TARGET RANGE IF-RANGE".
 asked() {
     [ "$(cat "$WORK/port.log")" = "$(printf '%s\n' "$@")" ] || fail "expected:" "$@" "asked:" "$(cat "$WORK/port.log")"
 }
 
-# arrives PATH: the archive comes whole, in the end.
+# arrives PATH: the whole archive arrives in the end.
 arrives() {
     fails_with 3 "'data_batch_1.bin' has 4 bytes" "$CIFAR" -q --from "$URL/$1" --out "$OUT"
     nothing_in "$OUT"
@@ -211,7 +212,7 @@ arrives() {
 
 @test "a server that only drips is given up" {
     site
-    # Ten bytes a second would go on for a day.
+    # At ten bytes per second it would take a day.
     export LOCKSTEP_STALL_SECONDS=1
     local kind
     for kind in drip dawdle; do
@@ -229,7 +230,7 @@ arrives() {
     asked "http://mirror.invalid/short.tar.gz - -"
 }
 
-# A label of 64 letters is none: no name server is asked.
+# A label of 64 letters is invalid: no name server is queried.
 @test "without a network the message names the setting and the option" {
     local host hint="without a network: name an archive or a folder that is here: --from PATH, or CIFAR10_FROM=PATH of make"
     host=$(printf 'x%.0s' {1..64}).invalid
@@ -241,7 +242,7 @@ arrives() {
     [ "$(grep -c "$hint" <<<"$stderr")" -eq 1 ] || fail "$stderr"
 }
 
-# mirrors LINE...: a file of mirrors.
+# mirrors LINE...: writes a file of mirrors.
 mirrors() {
     printf 'schema: lockstep.mirrors/1\nmirrors:\n'
     printf '  %s\n' "$@"
@@ -253,7 +254,7 @@ mirrors() {
     run --separate-stderr -- "$CIFAR" -q --mirrors "$WORK/mirrors.yaml" --out "$OUT"
     [ "$status" -eq 1 ] && [[ $stderr == *"'$URL/never': the server answers 404" ]] || fail "$status: $stderr"
     asked "/none - -" "/short.tar.gz - -" "/never - -"
-    # A mirror cannot change a byte: what it holds is refused, and the next one is tried.
+    # A mirror cannot change a byte: its altered file is refused, and the next mirror is tried.
     [[ $stderr == *"'data_batch_1.bin' has 4 bytes, expected 30730000; trying '$URL/never'"* ]] || fail "$stderr"
     mirrors "cifar10: ['$URL/short.tar.gz']" >"$WORK/mirrors.yaml"
     LOCKSTEP_MIRRORS=$WORK/mirrors.yaml fails_with 3 "has 4 bytes" "$CIFAR" -q --out "$OUT"
@@ -346,7 +347,7 @@ mirrors() {
     need_tool tensor manifest
     succeeds "$BIN/tensor" info "$REAL/train.st.zst"
     [[ $output == *50000*3*32*32* ]]
-    # The figures that everybody normalises CIFAR-10 with.
+    # The usual normalisation constants of CIFAR-10.
     [[ $output == *0.49139*0.48215*0.44653*0.24703*0.24348*0.26158* ]]
     succeeds "$BIN/manifest" verify "$REAL/manifest.yaml"
     succeeds "$BIN/manifest" get "$REAL/manifest.yaml" run.source.from
@@ -362,7 +363,7 @@ mirrors() {
     need_cifar10
     need_tool shard tensor
     need_python
-    # Their hashes are checked: so every byte was kept.
+    # Their hashes are checked, which shows that every byte was kept.
     mkdir "$WORK/outer"
     ln -s "$BATCHES" "$WORK/outer/cifar-10-batches-bin"
     "$CIFAR" --from "$WORK/outer" --split train --out - --manifest "$WORK/m.yaml" | tee "$WORK/train.st.zst" |
@@ -391,7 +392,8 @@ with zipfile.ZipFile(sys.argv[1], "w") as z:
     nothing_in "$OUT"
 }
 
-# python_form FORM DIR [LABELS]: two drawn images in the binary form and in that of Python, as data_batch_1 or as train.
+# python_form FORM DIR [LABELS]: two drawn images in the binary form and in Python's, as
+# data_batch_1 or as train.
 python_form() {
     local name=data_batch_1
     [ "${3:-1}" = 1 ] || name=train
@@ -403,7 +405,7 @@ python_form() {
 @test "the Python version becomes the same records as the binary one" {
     need_python
     local form found
-    # The drawn records are not CIFAR's, so each ends with the hash of what was made of it.
+    # The drawn records are not CIFAR's, so each message ends with the hash of the result.
     for form in python2 2 3 4; do
         python_form "$form" "$WORK/$form"
         found=$(sha256sum <"$WORK/$form/drawn.bin" | cut -d' ' -f1)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# What a user types, and what must not happen then: nothing that was trained is lost, nothing is trained
-# twice, and a setting that is misspelt trains nothing.
+# Commands as users type them, and the accidents that must not happen: no training is lost or
+# repeated, and a misspelt setting trains nothing.
 load helpers
 load training
 
@@ -12,7 +12,7 @@ setup_file() {
     for tool in $TOOLS; do
         [ -x "${BIN:-$BATS_TEST_DIRNAME/../../build/bin}/$tool" ] || return 0
     done
-    # Few images: what a training is given, and not what it finds, is looked at here.
+    # Few images: these tests check a training's inputs, not its results.
     file_data 400 64
     export FIRST=$BATS_FILE_TMPDIR/first DATA=$BATS_FILE_TMPDIR/data
     write_experiment "$BATS_FILE_TMPDIR/tiny.yaml" epochs=2
@@ -31,17 +31,17 @@ pipeline() {
     (cd "$ROOT" && exec "$BIN/pipeline" "$@")
 }
 
-# by_make TARGET SETTING...: with the tools as they are.
+# by_make TARGET SETTING...: calls make with the existing tools.
 by_make() {
     make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" "$@"
 }
 
-# trained: how many trainings the last call began.
+# trained: the number of trainings that the last call started.
 trained() {
     grep -c '^train .*: running' <<<"$output" || true
 }
 
-# kept_runs: how many are in the store. executions KEY: how many a run has.
+# kept_runs: the number of runs in the store. executions KEY: the number of a run's executions.
 kept_runs() {
     find "$ARTIFACTS/runs" -mindepth 1 -maxdepth 1 -type d | wc -l
 }
@@ -49,7 +49,7 @@ executions() {
     find "$ARTIFACTS/runs/$1" -mindepth 1 -maxdepth 1 -name '[0-9]*' | wc -l
 }
 
-# Everything in a folder, with its contents.
+# state_of FOLDER: everything in a folder, with its contents.
 state_of() {
     (cd "$1" && find . -type f ! -name '*.lock' ! -name .lock -exec sha256sum {} + | sort)
 }
@@ -162,7 +162,7 @@ all_ended() {
     ! pgrep -f -- "$1" >/dev/null
 }
 
-# stop_early EPOCHS: a training that is stopped once it has saved.
+# stop_early EPOCHS: stops a training once it has saved.
 stop_early() {
     local pid
     (cd "$ROOT" && EPOCHS=$1 exec "$BIN/pipeline" --by-make experiment EXP="$TINY" >"$WORK/log" 2>&1 3>&-) &
@@ -179,7 +179,7 @@ stop_early() {
     grep -q "make experiment" "$WORK/log" || fail "$(cat "$WORK/log")"
     key=$(dirname "$(readlink "$ARTIFACTS/tiny/seed-11")")
     [ ! -e "$ARTIFACTS/tiny/seed-11/train/manifest.yaml" ]
-    # 2500 epochs are too many to wait for: what is looked at is how it begins.
+    # 2500 epochs take too long: only the start is checked.
     (cd "$ROOT" && EPOCHS=2500 exec "$BIN/pipeline" experiment "$TINY" >"$WORK/again" 2>&1 3>&-) &
     wait_until grep -q 'going on from step' "$WORK/again"
     pkill -USR1 -f -- "--out $ARTIFACTS/runs/.*/train"
@@ -204,7 +204,7 @@ stop_early() {
     kill -KILL "$make"
     wait "$make" || true
     wait_until all_ended "$ARTIFACTS"
-    # It was asked to end, and has saved.
+    # It was asked to stop, and has saved.
     grep -q 'stopped by SIGTERM at step .*make experiment' "$WORK/log" || fail "$(cat "$WORK/log")"
     make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" experiment EXP="$TINY" EPOCHS=2500 >"$WORK/again" 2>&1 3>&- &
     make=$!
@@ -221,7 +221,7 @@ stop_early() {
     gone_on=$(content "$ARTIFACTS/tiny/seed-11/train/model.st.zst")
     ARTIFACTS=$WORK/fresh succeeds pipeline experiment "$TINY" EPOCHS=3
     [ "$(content "$WORK/fresh/tiny/seed-11/train/model.st.zst")" = "$gone_on" ]
-    # A cosine looks at how many epochs there are.
+    # A cosine depends on the number of epochs.
     succeeds pipeline experiment "$TINY" SET="schedule={kind: cosine}"
     succeeds pipeline experiment "$TINY" SET="schedule={kind: cosine}" EPOCHS=3
     [[ $output == *"running (epochs 2 → 3, from the start: "*cosine* ]] || fail "$output"
@@ -235,7 +235,7 @@ stop_early() {
     [ "$(trained)" -eq 0 ]
     succeeds pipeline experiment "$TINY"
     [ "$(trained)" -eq 0 ]
-    # Few images: there are ten rounds of them.
+    # Few images, because there are ten rounds of them.
     make_data "$WORK/small" 144
     export DATA=$WORK/small
     write_experiment "$WORK/other.yaml" name=other optimizer='{kind: sgd, lr: 0.02}'

@@ -55,7 +55,7 @@ value() {
     [ "$(pixels test labels)" = "0 0 1 1 2 2" ]
     succeeds "$BIN/tensor" info "$OUT/train.st.zst"
     [[ $output == *'classes: "[\"c000\",\"c001\",\"c002\"]"'*'dataset: "flowers"'* ]]
-    # Other files of the same names, made in the other order, elsewhere.
+    # Other files of the same names, created in the reverse order, in another place.
     mkdir -p elsewhere/flowers
     local class file
     for class in c002 c000 c001; do
@@ -92,7 +92,7 @@ value() {
     make_images png p/b/1.png grey 2 2 0
     make_images png p/b/2.png grey 2 2 0
     "$IMPORT" -q --from p --size 1 --test-fraction 0.01 --out "$OUT"
-    # In the order of names; one of each class is the test split's.
+    # In the order of names; one of each class goes to the test split.
     [ "$(value results.train_samples)" = 7 ]
     sorted() { (pixels train; pixels test) | xargs -n 3 | LC_ALL=C sort | tr '\n' ';'; }
     [ "$(sorted)" = "0 0 0;0 0 0;100 0 155;100 0 255;100 100 100;100 100 100;177 127 127;200 100 50;255 255 255;" ]
@@ -107,7 +107,7 @@ value() {
     cp j/a/colour.jpg j/b/1.JPEG
     cp j/a/colour.jpg j/b/2.Jpg
     "$IMPORT" -q --from j --size 2 --test-fraction 0.01 --out "$OUT"
-    # The same picture in all of them, up to what JPEG loses.
+    # The same picture in all of them, up to JPEG's losses.
     (pixels train; pixels test) | xargs -n 12 | "$PYTHON" -c '
 import sys
 for line in sys.stdin:
@@ -119,7 +119,8 @@ for line in sys.stdin:
     make_jpeg grey o/b/1.jpg 6
     make_jpeg grey o/b/2.jpg 8
     "$IMPORT" -q --from o --size 2 --channels 1 --out "$OUT"
-    # Dark on the left: turned by 180 degrees on the right, by 90 on top, by 270 below.
+    # Dark on the left: turned by 180 degrees, on the right; by 90, at the top; by 270, at the
+    # bottom.
     [ "$( (pixels train; pixels test) | xargs -n 4 | LC_ALL=C sort | tr '\n' ';')" = "181 181 69 69;181 69 181 69;69 181 69 181;69 69 181 181;" ]
 }
 
@@ -182,7 +183,7 @@ for line in sys.stdin:
     [ "$(value parameters.dataset) $(value results.classes) $(value results.test_samples)" = "a 3 3" ]
     succeeds "$BIN/tensor" info "$OUT/train.st.zst"
     [[ $output == *'classes: "[\"0\",\"1\",\"2\"]"'*'shape: [3,3,2,4]'* ]]
-    # Channels last is the same picture in another order.
+    # With channels last, the same picture in another order.
     make_images npz last.npz images=6,2,4,3='|u1' labels=6,1='|u1'
     "$IMPORT" -q --from last.npz --name a --out "$OUT"
     [ "$(pixels train | cut -d' ' -f1-4)" = "$("$BIN/tensor" cat "$OUT/train.st.zst" images | od -An -v -tu1 -N4 | xargs)" ]
@@ -278,7 +279,7 @@ END
     nothing_in run2
 }
 
-# The blocks of docs/data.md in ```sh or in ```yaml.
+# The ```sh or ```yaml blocks in docs/data.md.
 blocks() {
     awk -v kind="$1" '/^```/ { inside = $0 == "```" kind; next } inside' "$ROOT/docs/data.md"
 }
@@ -291,7 +292,7 @@ blocks() {
     mkdir build
     ln -s "$BIN" build/bin
     export PATH=$BIN:$PATH
-    # There is no Makefile here: make hands its command line to the tool.
+    # There is no Makefile here: make passes its command line to the tool.
     blocks sh | sed 's/^make /pipeline /' >commands.sh
     bash -e commands.sh
     find artifacts/flowers -name report.html | grep -q /report-DATA=data_flowers- || fail "$(find artifacts)"

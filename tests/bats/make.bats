@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The front door: targets that say what they do, and what happens on a machine that lacks something.
+# The user's entry points: targets describe themselves, and report what a machine lacks.
 load helpers
 
 @test "make help lists the targets" {
@@ -17,7 +17,7 @@ load helpers
     [ "$(grep -c '^  [a-z]' <<<"$output")" -eq "$described" ] || fail "$described are described:" "$output"
 }
 
-# A PATH with what Debian always has, and without compilers and libraries.
+# bare_path: a PATH with Debian's essential programs, without compilers and libraries.
 bare_path() {
     local program
     mkdir -p "$WORK/bare"
@@ -53,7 +53,8 @@ bare_path() {
     succeeds make -C "$ROOT" -s BUILD="$WORK/a+c,d_e-f@~" print-config
 }
 
-# cannot MESSAGE ARGUMENT...: make ends with that line first, and says nothing else of what it cannot write.
+# cannot MESSAGE ARGUMENT...: the command fails, and prints only that line in addition to make's
+# own.
 cannot() {
     run "${@:2}"
     [ "$status" -ne 0 ] || fail "it ended well: $output"
@@ -69,7 +70,7 @@ cannot() {
         read_only "$ROOT" make -C "$ROOT" -s -j2 BUILD=none ARTIFACTS="$WORK/a" CUDA=0 MPI=0 all
     cannot "cannot keep results: '$ROOT' cannot be written: name a folder that can be: make ARTIFACTS=FOLDER" \
         read_only "$ROOT" make -C "$ROOT" -s BIN="$BIN" ARTIFACTS=none/here experiment EXP=single
-    # What they name is enough, and nothing else needs the checkout.
+    # The folders named in the message are enough; nothing else writes to the checkout.
     succeeds read_only "$ROOT" make -C "$ROOT" -s BUILD="$WORK/build" ARTIFACTS="$WORK/a" "$WORK/build/obj/release/flags"
     succeeds read_only "$ROOT" make -C "$ROOT" -s help
 }
@@ -115,7 +116,7 @@ cannot() {
     [ "$(stat -c %Y "$flags")" -ne "$(date -d 2001-01-01 +%s)" ] || fail "another compiler does not"
 }
 
-# distclean of a checkout of its own, with what is made.
+# distclean in a separate checkout, with everything that is built.
 distclean() {
     cp "$ROOT/Makefile" "$WORK/tree"
     make -C "$WORK/tree" -s BUILD=build ARTIFACTS=artifacts CUDA=0 MPI=0 "$@" distclean
@@ -168,7 +169,7 @@ a_tree() {
     done
 }
 
-# An installed dpkg-query that knows of nothing, and an apt-get that installs pkg-config: a bare machine.
+# A dpkg-query that knows no package, and an apt-get that installs pkg-config: a bare machine.
 @test "one command line can install and go on" {
     local path
     path=$(bare_path id dirname true)
@@ -180,7 +181,7 @@ SH
 #!/bin/sh
 case " \$* " in *" install "*" pkg-config "*) ln -s "$(command -v pkg-config)" "$WORK/bare/pkg-config" ;; esac
 SH
-    # Whoever is not root has it asked first whether it wants a password: sudo -n true.
+    # For a user other than root, sudo is first asked whether it needs a password: sudo -n true.
     cat >"$path/sudo" <<'SH'
 #!/bin/sh
 [ "$1" != -n ] || shift
@@ -237,7 +238,7 @@ SH
     [[ $output == *"MODE=fast: one of release, debug, asan, tsan"* ]]
 }
 
-# A folder as CUDA's, whose nvcc runs the given shell commands.
+# A folder like CUDA's, whose nvcc runs the given shell commands.
 cuda_home() {
     mkdir -p "$WORK/cuda/bin"
     printf '#!/bin/sh\n%s\n' "$1" >"$WORK/cuda/bin/nvcc"
@@ -274,7 +275,7 @@ cuda_home() {
     [[ $output == *"$home/bin/nvcc"*"lib/compute/cuda/norm.cu"* ]]
 }
 
-# architectures: those that nvcc would build for, where nvidia-smi says $1.
+# architectures: those that nvcc would build for, if nvidia-smi prints $1.
 architectures() {
     echo "echo '$1'" >"$home/bin/nvidia-smi"
     chmod +x "$home/bin/nvidia-smi"
@@ -360,4 +361,23 @@ END
         "not ok  test_thing: exit code 134 in 'crashes' after 3 of 5 tests" '1 passed, 2 failed, 1 skipped'; do
         grep -Fqx "$line" <<<"$output" || fail "no line: $line" "$output"
     done
+}
+
+@test "the version names the commit of this checkout, and not that of a project around it" {
+    need_program git
+    local number other=$WORK/other
+    number=$(cat "$ROOT/VERSION")
+    [[ $number =~ ^[0-9]+\.[0-9]+\.[0-9]+$ ]] || fail "VERSION: $number"
+    mkdir -p "$other/lockstep/scripts"
+    cp "$ROOT/VERSION" "$other/lockstep"
+    cp "$ROOT/scripts/version" "$other/lockstep/scripts"
+    [ "$("$other/lockstep/scripts/version")" = "$number" ]
+    git -C "$other" init -q
+    git -C "$other" -c user.name=x -c user.email=x@x commit -q --allow-empty -m x
+    [ "$("$other/lockstep/scripts/version")" = "$number" ]
+    git -C "$other/lockstep" init -q
+    git -C "$other/lockstep" -c user.name=x -c user.email=x@x commit -q --allow-empty -m x
+    [ "$("$other/lockstep/scripts/version")" = "$number+$(git -C "$other/lockstep" rev-parse --short HEAD)" ]
+    grep -q "^version: $number\$" "$ROOT/CITATION.cff"
+    grep -q "^## $number " "$ROOT/CHANGELOG.md"
 }

@@ -14,7 +14,7 @@ setup() {
 
 sha() { sha256sum "$1" | cut -d' ' -f1; }
 
-# stage [TOOL [ACCURACY [LR]]]: a manifest of in.txt and stage/out.txt.
+# stage [TOOL [ACCURACY [LR]]]: writes a manifest of in.txt and stage/out.txt.
 stage() {
     cat <<END
 schema: lockstep.manifest/1

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# plan: the runs of experiments, resolved as the pipeline does it. explain.bats, studies.bats and reproduce.bats
-# have the plans of ladders, studies and reproductions.
+# plan: the runs of experiments, resolved as in the pipeline. explain.bats, studies.bats and
+# reproduce.bats test the plans of ladders, studies and reproductions.
 load helpers
 
 setup() {

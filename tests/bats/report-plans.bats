@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Reports whose plan knows the runs by their keys, and drawings as files, on small runs that
+# Reports whose plan identifies the runs by their keys, and drawings as files, on small runs that
 # tests/fixtures/make_run.py writes.
 
 load helpers

@@ -59,7 +59,7 @@ setup() {
     unfinished out
 }
 
-# signalled TOOL SIGNAL CODE OPTION...: a long run, stopped in the middle and resumed.
+# signalled TOOL SIGNAL CODE OPTION...: stops a long run in the middle and resumes it.
 signalled() {
     local tool=$1 signal=$2 code=$3 pid ended=0
     shift 3
@@ -139,7 +139,7 @@ END
     done
 }
 
-# A rank that cannot save: it was stopped.
+# A rank that cannot save, because it was stopped.
 @test "a second SIGINT ends all ranks at once, and the process by it" {
     need_python
     write_experiment long.yaml epochs=2500
@@ -171,11 +171,11 @@ END
     kill -KILL "$pid"
     wait "$pid" || true
     unfinished out
-    # The first 18 steps of the long run are those of the short one.
+    # The long run's first 18 steps are the short run's.
     "$BIN/train-single" --experiment long.yaml --train "$train" --out out --resume --stop-after-steps 20000 2>err &
     pid=$!
     wait_until grep -q 'going on from step' err
-    kill -TERM "$pid" || true # it may have been done
+    kill -TERM "$pid" || true # it may have ended
     wait "$pid" || [ $? -eq 5 ]
     succeeds "$BIN/tensor" info out/state.st.zst
 }

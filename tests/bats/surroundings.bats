@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# What a tool may be started with: closed streams, a limit on the size of files, names that are not text, a folder that
-# another tool has filled.
+# Unusual surroundings of a tool: closed streams, a limit on file sizes, names that are not text, a
+# folder with another tool's files.
 load helpers
 load training
 
@@ -16,8 +16,8 @@ train() {
     "$BIN/$1" --experiment e.yaml --train data/train.st.zst --out "${@:2}"
 }
 
-# What is opened first would get the number of a closed stream, and be written into: the lock file, or the memory that
-# the ranks share.
+# Otherwise the first file opened would get the number of a closed stream, and receive its output:
+# the lock file, or the ranks' shared memory.
 @test "closed standard streams go to no file" {
     local closed
     train train-ddp whole
@@ -61,10 +61,10 @@ train() {
     nothing_in "$bad"
     fails_with 2 "not UTF-8, which a manifest is written in" "$BIN/shard" --shards 2 --in data/train.st.zst --out "$bad"
     nothing_in "$bad"
-    # What is text goes, whatever text.
+    # Any valid text is accepted.
     succeeds train train-single $'Ünï ☃\n"\'$'
     succeeds "$BIN/manifest" verify $'Ünï ☃\n"\'$/manifest.yaml'
-    # A name that only the recorded path has: the folder above, here.
+    # A bad name that is only in the recorded path, here the folder above.
     mkdir "$bad"
     mv data "$bad"
     cd "$bad"
@@ -83,7 +83,7 @@ train() {
     fails_with 2 "'data': it holds what 'synth-cifar' wrote" "$BIN/train-single" --experiment e.yaml --train data/train.st.zst --out data
     cmp kept run/manifest.yaml
     [ "$(find run -type f | wc -l)" -eq 5 ] || fail "$(ls -A run)"
-    # One of the same kind takes its place, as before.
+    # A run of the same kind replaces it, as before.
     succeeds train train-ddp run
     [ "$("$BIN/manifest" get run/manifest.yaml tool)" = train-ddp ]
 }
@@ -120,7 +120,7 @@ train() {
     fails_with 2 "'-': it is written as --out" "$BIN/synth-cifar" --split train --out - --manifest -
     rm -rf out
     diff -r -x 'separate-stderr*' . "$BATS_FILE_TMPDIR/before"
-    # A name of its own beside the shards is taken, also when it is there; devices lose nothing.
+    # A separate name next to the shards is accepted, also if it exists; devices are never replaced.
     succeeds train train-single run -q --train shards --trace shards/trace.json
     succeeds train train-single run -q --train shards --trace shards/trace.json
     succeeds train train-single run -q --trace /dev/null --dump-order /dev/null

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The tensor tool, and through it the tensor file format: what is read, what is refused and how.
+# The tensor tool, and through it the tensor file format: accepted and refused files.
 # shellcheck disable=SC2016,SC2094 # "$0" belongs to the inner shell; a file may be compared with itself
 
 load helpers
@@ -19,11 +19,11 @@ setup() {
     need_tool tensor
     TENSOR=$BIN/tensor
     READER=$ROOT/tests/python/safetensors_reader.py
-    mkdir "$WORK/files" && cd "$WORK/files" || return # bats keeps files of its own in $WORK
+    mkdir "$WORK/files" && cd "$WORK/files" || return # bats keeps its own files in $WORK
 }
 
-# refused CASE PATTERN: the file of that case is refused in one line that names it and a byte offset,
-# and nothing is printed.
+# refused CASE PATTERN: the file of that case is refused in one line that names it and a byte
+# offset, and nothing is printed.
 refused() {
     fails_with 3 "$2" "$TENSOR" info "$CASES/$1.safetensors"
     [ -z "$output" ] || fail "printed: $output"
@@ -38,7 +38,7 @@ vector() {
     printf '%s\n' "$@" | "$TENSOR" import --name "${name##*/}" --format csv --dtype "$type" --out "$name.st.zst" -
 }
 
-# steps FILE DIGEST...: a series of steps as training writes it, with as many losses and times.
+# steps FILE DIGEST...: a series of steps as in training, with as many losses and times.
 steps() {
     "$PYTHON" - "$@" <<'END' >"$1"
 import json, struct, sys
@@ -169,7 +169,7 @@ END
     good=$("$TENSOR" hash - <"$CASES/good.st.zst")
     for file in flip*.st.zst; do
         run --separate-stderr -- "$TENSOR" hash - <"$file"
-        # A flipped bit may hit what carries nothing (a reserved field): then the content is the same.
+        # A flipped bit may be in an unused (reserved) field: then the content is the same.
         [ "$status" -eq 3 ] || [ "$output" = "$good" ] || fail "$file: $status $output"
     done
 }
@@ -236,12 +236,12 @@ END
     succeeds "$TENSOR" info --max-bytes "$size" "$CASES/good.st.zst"
     fails_with 3 "more than the limit of $((size - 1))" "$TENSOR" info --max-bytes $((size - 1)) "$CASES/good.st.zst"
     fails_with 3 "limit of 20 bytes" "$TENSOR" info --max-bytes 20 "$CASES/good.st.zst"
-    # 200 MB of zeros behind the tensors, in 20 kB: refused at the first byte.
+    # 200 MB of zeros after the tensors, in 20 kB: refused at the first byte.
     { cat "$CASES/only-w.safetensors"; head -c 200M /dev/zero; } | zstd -q >bomb.st.zst
     fails_with 3 'bytes follow the last tensor' "$TENSOR" info bomb.st.zst
     head -c 50M /dev/zero | zstd -q >zeros.zst
     fails_with 3 'limit of 1000 bytes' "$TENSOR" import --max-bytes 1000 --name a --format csv --out a.st.zst zeros.zst
-    # A window of 2 GiB would be allocated for this frame.
+    # This frame would need a window of 2 GiB.
     zstd -q --long=31 <"$CASES/good.safetensors" >long.st.zst
     fails_with 3 'damaged near byte' "$TENSOR" info long.st.zst
 }
@@ -354,7 +354,7 @@ END
     fails_with 1 "cannot write: '/dev/full': $full" "$TENSOR" export --format npy --out /dev/full "$CASES/good.safetensors" w
     echo 1 >one.csv
     fails_with 1 "'/dev/full'" "$TENSOR" import --format csv --name a --out /dev/full one.csv
-    # /sys is read-only for everybody, root included.
+    # /sys is read-only for every user, root included.
     fails_with 1 "cannot write: '/sys/a.st.zst'" "$TENSOR" import --format csv --name a --out /sys/a.st.zst one.csv
     fails_with 1 "cannot write: 'absent/a.st.zst': No such file" "$TENSOR" import --format csv --name a --out absent/a.st.zst one.csv
     mkdir folder
@@ -368,7 +368,7 @@ END
     printf '1\nx\n' >bad.csv
     fails_with 3 "'x' is no F32" "$TENSOR" import --format csv --name a --out a.st.zst bad.csv
     cmp a.st.zst before.st.zst
-    # The limit on file sizes ends the writing in the middle, as a full disk does.
+    # The limit on file sizes ends the writing in the middle, like a full disk.
     seq 20000 >many.csv
     TOOL=tensor fails_with 1 'File too large' bash -c 'trap "" XFSZ; ulimit -f 4; exec "$0" import --format csv --name a --out a.st.zst many.csv' "$TENSOR"
     cmp a.st.zst before.st.zst
@@ -405,7 +405,8 @@ END
     [ -z "$stderr" ]
 }
 
-# Looking each one up from the first on took minutes, on a machine with nothing else to do; now it is a second.
+# Searching for each one from the start took minutes on an otherwise idle machine; now it takes a
+# second.
 @test "tensor diff: a hundred thousand tensors are not looked up one by one" {
     need_python
     "$PYTHON" "$ROOT/tests/python/make_tensor_file.py" many-tensors >many

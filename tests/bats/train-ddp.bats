@@ -1,5 +1,5 @@
-# train-ddp: its own ranks, and ranks that somebody else starts. That its bits are those of
-# train-single is in same-bits.bats.
+# train-ddp: its own ranks, and ranks that another launcher starts. same-bits.bats tests that its
+# bits are those of train-single.
 
 load helpers
 load training

@@ -13,10 +13,10 @@ from battery import (ROOT, TORTURE_BUILD, Failure, digest, files_below, must, no
 
 LIBRARY = os.path.join(TORTURE_BUILD, "faults.so")
 READS = ["read", "open"]  # of an input
-# Times are in these, or hashes of files that hold times: bytes differ from run to run.
+# These contain times, or hashes of files with times: their bytes differ from run to run.
 WITH_TIMES = ("steps.st.zst", "state.st.zst", "manifest.yaml")
 
-# What the tools of a pipeline say while all is well.
+# Output of a pipeline's tools on success.
 TALK = re.compile(r"train-\w+: epoch [0-9]|import-images: .* [0-9]+ classes, ")
 
 
@@ -154,7 +154,7 @@ class Cases:
     def size(self, name, file):
         return os.path.getsize(self.reference[name] + "/" + file)
 
-    # What is in the folder of the trial must be whole: old, or what the case writes.
+    # Every file in the trial's folder must be whole: the old one, or the one that the case writes.
     def check_whole(self, name, case):
         before = self.fixtures + "/" + case.before if case.before else None
         for file in files_below(self.work):
@@ -196,6 +196,6 @@ class Cases:
         if result.code != 1 and not (result.code in case.unread and kind in READS):
             raise Failure("not exit code 1: " + result.told())
         lines = [line for line in result.lines() if not TALK.match(line)]
-        # A tool of a pipeline says why, and the pipeline which stage that was.
+        # In a pipeline, the tool reports the reason, and the pipeline names the stage.
         if not 1 <= len(lines) <= (2 if case.tool == "pipeline" else 1):
             raise Failure("%d lines instead of one: %s" % (len(lines), result.told()))

@@ -1,5 +1,5 @@
-// Lists of devices, and what becomes of them where there is no GPU. What opens a CUDA backend is
-// tested with one that is made for it: tests/bats/device.bats.
+// Lists of devices, and their handling if there is no GPU. tests/bats/device.bats tests opening a
+// CUDA backend, with one made for the test.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -122,7 +122,7 @@ static void no_cuda_backend(void **state) {
     assert_string_equal(b->name, "cpu");
 }
 
-// A test is no tool: nothing lies beside it.
+// A test is no tool: there is no library next to it.
 static void where_it_is_looked_for(void **state) {
     (void)state;
     unsetenv("LOCKSTEP_CUDA_LIBRARY");

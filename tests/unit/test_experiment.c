@@ -1,4 +1,4 @@
-// Experiment files: defaults, --set, and what is refused, with file, line and column.
+// Experiment files: defaults, --set, and refusals, with file, line and column.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,7 +47,7 @@ static void must_load(const char *text, experiment *e) {
     if (load_set(text, e, &err, NULL, 0) != STATUS_OK) fail_msg("%s", err.message);
 }
 
-// The message must be "PATH:" and `message`.
+// The message must be "PATH:" followed by `message`.
 static void refuses(const char *text, const char *message) {
     experiment e;
     error err = {0};
@@ -163,7 +163,7 @@ static void every_key_is_read(void **state) {
     experiment_release(&e);
 }
 
-// What is resolved is itself an experiment, but for `architecture`, and resolves to itself.
+// A resolved experiment is itself an experiment, except for `architecture`, and resolves to itself.
 static void resolving_is_idempotent(void **state) {
     (void)state;
     experiment first, second;
@@ -257,8 +257,8 @@ static void wrong_types_and_ranges(void **state) {
             "'experiment: x' (docs/formats.md, Claims)");
 }
 
-// Numbers that training computes with in single precision are in their range there, too: beside
-// Adam's betas of 1 and its eps of 0 lies a model of NaNs.
+// Numbers that training uses in single precision are within their range in it, too: Adam's betas of
+// 1 with its eps of 0 give a model of NaNs.
 static void ranges_in_single_precision(void **state) {
     (void)state;
     static const struct {
@@ -348,7 +348,7 @@ static void shards_must_divide(void **state) {
                                    "'global_batch', which is 66");
     refuses_set("world_size=3", "--set 'world_size=3': 'virtual_shards' is 4: it must be a "
                                 "multiple of 'world_size', which is 3");
-    // A fault of the file stays one, whatever else was set.
+    // A mistake in the file remains one, whatever else was set.
     experiment e;
     error err;
     static const char *const other = "seed=1";
@@ -440,14 +440,14 @@ static void models_are_found_by_name_and_path(void **state) {
     snprintf(set, sizeof set, "model=%s/other.yaml", folder);
     assert_int_equal(load_set(HEAD, &e, &err, &assignment, 1), STATUS_OK);
     experiment_release(&e);
-    // A fault inside the model's file is told with its own place.
+    // A mistake in the model's file is reported at its own place.
     write_file("other.yaml",
                "schema: lockstep.model/1\nname: m\ninput: [3, 8, 8]\nlayers: [rel]\n");
     assert_int_equal(load_set(HEAD, &e, &err, &assignment, 1), STATUS_INPUT);
     assert_non_null(strstr(err.message, "/other.yaml:4:10: unknown layer 'rel'"));
 }
 
-// A pipeline's stages share no shards; ranks and replicas do.
+// A pipeline's stages do not divide the shards; ranks and replicas do.
 static void stages_need_no_shards_of_their_own(void **state) {
     (void)state;
     experiment e;
@@ -477,7 +477,8 @@ static void difference(const char *assignment, const char *expected) {
     experiment_release(&b);
 }
 
-// May the run of `whole` with `now` go on from the one with `before`? `expected`: part of why not.
+// Checks whether the run of `whole` with `now` may continue the one with `before`. `expected`: part
+// of the reason why not.
 static void continues(const char *rates, const char *before, const char *now,
                       const char *expected) {
     const char *const first[] = {rates, before}, *const second[] = {rates, now};
@@ -544,7 +545,7 @@ static void shipped_experiments_are_valid(void **state) {
         if (!catalog_is_experiment(&c.items[i])) continue;
         if (experiment_read(&e, c.items[i].path, NULL, 0, &err) != STATUS_OK)
             fail_msg("%s", err.message);
-        assert_string_equal(e.name, c.items[i].name); // found by the name that it has
+        assert_string_equal(e.name, c.items[i].name); // found by its own name
         experiment_release(&e);
     }
     catalog_release(&c);

@@ -1,4 +1,4 @@
-// Other programs: what they make, and every way in which they make nothing.
+// Other programs as filters: their output, and every way in which they produce none.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 enum { LONG = 120 };
 
-// Runs a script of the shell on "input"; what it made is in `output`.
+// Runs a shell script on "input"; `output` receives what it writes.
 static status run_script(const char *script, int seconds, text *output, error *err) {
     char shell[] = "sh", option[] = "-c", body[256];
     char *arguments[] = {shell, option, body, NULL};

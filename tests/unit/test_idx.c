@@ -1,4 +1,4 @@
-// IDX headers: what is taken, and every way of being wrong.
+// IDX headers: valid ones, and every kind of invalid one.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

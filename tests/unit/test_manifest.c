@@ -1,4 +1,4 @@
-// Manifests: what is written, stage keys, freshness, verification and comparison.
+// Manifests: contents, stage keys, freshness, verification and comparison.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -115,7 +115,7 @@ static void paths_become_relative(void **state) {
                  {"out/deep/a", "deep/a"},
                  {"other/a", "../other/a"},
                  {"outer/a", "../outer/a"},
-                 {"absent/a", "absent/a"}, // no such folder: stays as given
+                 {"absent/a", "absent/a"}, // no such folder: unchanged
                  {"link/a", "deep/a"}};
     error err;
     char here[4096];
@@ -189,7 +189,7 @@ static void a_name_is_no_part_of_a_key(void **state) {
     assert_string_equal(keys[0], keys[1]);
 }
 
-// A manifest of an earlier version: its key had the name in it.
+// A manifest of an earlier version: its key included the name.
 static void a_manifest_that_was_read_has_its_key(void **state) {
     (void)state;
     error err;
@@ -307,7 +307,7 @@ static void verifying_recomputes_hashes(void **state) {
     verify_finds(2, "input.txt");
 }
 
-// The recorded content hash is wrong while the bytes are as recorded.
+// The recorded content hash is wrong, but the bytes are as recorded.
 static void verifying_recomputes_content(void **state) {
     (void)state;
     error err;
@@ -367,7 +367,7 @@ static void diff_sees_the_work_not_the_clock(void **state) {
     for (int i = 0; i < 2; i++)
         MUST(yaml_put(yaml_find(i ? a : b, "outputs")->items[0], "path",
                       yaml_new_string("steps.st.zst", &err), &err));
-    diff_finds(a, b, 0, ""); // holds times
+    diff_finds(a, b, 0, ""); // records times
     MUST(yaml_put(yaml_find(b, "outputs")->items[0], "path", yaml_new_string("z", &err), &err));
     diff_finds(a, b, 2, "outputs.z: (absent) != written");
     yaml_free(a);

@@ -1,4 +1,4 @@
-// Models: shapes, names and places of tensors, initial values, and what a model file may not say.
+// Models: shapes, names and places of tensors, initial values, and errors in model files.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -91,7 +91,7 @@ static void lenet_has_the_names_and_shapes_of_pytorch(void **state) {
         assert_int_equal(t->is_buffer, strstr(t->name, "running") != NULL);
         if (!t->is_buffer) parameters += count;
     }
-    assert_int_equal(parameters, 62458); // 62,006 of LeNet-5 and 2 x 226 of batch norm
+    assert_int_equal(parameters, 62458); // 62,006 in LeNet-5 and 2 x 226 in batch norm
     const layer *l = &m.program.layers[9];
     assert_int_equal(l->kind, LAYER_LINEAR);
     assert_int_equal(l->in.channels, 400);
@@ -222,7 +222,7 @@ static void refuses_bad_layers(void **state) {
             "m.yaml:5:26: 'momentum' must be between 0 and 1");
 }
 
-// What people who come from PyTorch write.
+// Words that people used to PyTorch write.
 static void knows_words_of_others(void **state) {
     (void)state;
     static const struct {
@@ -281,7 +281,7 @@ static void refuses_what_is_beyond_the_limits(void **state) {
     free(text);
 }
 
-// The largest that there may be.
+// The largest possible sizes.
 static void accepts_what_is_within_the_limits(void **state) {
     (void)state;
     model m;
@@ -371,7 +371,7 @@ static void initial_values_have_pytorchs_distribution(void **state) {
     assert_memory_equal(p, q, m.program.parameters * sizeof *p);
     model_init_parameters(&m, 43, q, b);
     assert_memory_not_equal(p, q, m.program.parameters * sizeof *p);
-    // Layers have streams of their own.
+    // Each layer has a separate stream.
     assert_true(p[model_find(&m, "fc2.weight")->offset] != p[model_find(&m, "fc3.weight")->offset]);
     free(p);
     free(q);

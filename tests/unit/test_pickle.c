@@ -1,5 +1,5 @@
-// Pickles: those of Python 2 and of a current Python are read, nothing else, and no cut or altered
-// byte does harm.
+// Pickles: those of Python 2 and of a current Python are read, nothing else; no truncated or
+// altered file does harm.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -137,7 +137,7 @@ static void refuses_what_is_wrong(void **state) {
     refuses(BYTES("\x80\x04\x8e\xff\xff\xff\xff\xff\xff\xff\xffx."), "ends inside an opcode");
 }
 
-// A text of which many copies are asked for would fill the memory.
+// Many requested copies of a text would fill the memory.
 static void refuses_a_bomb(void **state) {
     (void)state;
     enum { TEXT = 1000, COPIES = 100 };
@@ -153,8 +153,8 @@ static void refuses_a_bomb(void **state) {
     refuses(file, at, "encodes more text than it has");
 }
 
-// Of every kind of damage only one thing is asked: that it does no harm, whatever the answer is.
-// The copy has exactly its size, so that a sanitizer sees the first byte read behind it.
+// Any damaged file must do no harm, whatever the answer is. The copy has exactly the file's size,
+// so that a sanitizer detects the first byte read past it.
 static status parse_copy(const uint8_t *file, size_t bytes) {
     uint8_t *copy = malloc(bytes + !bytes);
     pickle p;

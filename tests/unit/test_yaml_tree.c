@@ -1,4 +1,4 @@
-// What the YAML reader accepts and refuses, and that what is written reads back the same.
+// The YAML reader's accepted and refused input; written values read back the same.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -129,7 +129,7 @@ static void refuses_depth(void **state) {
     refuses("[[[[[[[[[1]]]]]]]]]", "t.yaml:1:9: nested deeper than 8 levels");
     refuses("a:\n b:\n  c:\n   d:\n    e:\n     f:\n      g:\n       h:\n        i: 1\n",
             "t.yaml:9:9: nested deeper");
-    // A bomb of brackets ends at the ninth, not after a million.
+    // A bomb of brackets stops at the ninth, not after a million.
     char *bomb = malloc(1 << 20);
     memset(bomb, '[', 1 << 20);
     refuses_bytes(bomb, 1 << 20, "nested deeper");
@@ -369,7 +369,8 @@ static void numbers_read_back_exactly(void **state) {
     }
 }
 
-// The text of `value`; and reading it, as YAML and as JSON, gives the value and the text again.
+// Returns the text of `value`; checks that reading it, as YAML and as JSON, gives the value and the
+// text again.
 static char *number_of(double value) {
     error err;
     double back;
@@ -399,7 +400,7 @@ static void numbers_that_differ_have_texts_that_differ(void **state) {
         double value;
         bits = bits * 6364136223846793005u + 1442695040888963407u;
         memcpy(&value, &bits, sizeof value);
-        // Every other one of a size that settings have.
+        // Every other one has a magnitude that settings have.
         if (i % 2) value = (double)(bits >> 20) / (double)(1ull << (i % 60));
         if (!isfinite(value) || !isfinite(nextafter(value, INFINITY))) continue;
         char *text = number_of(value), *next = number_of(nextafter(value, INFINITY));

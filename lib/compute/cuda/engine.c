@@ -1,5 +1,4 @@
-// The life of a CUDA engine: opening, parameters in and out. The table of the backend is at the
-// end.
+// The lifetime of a CUDA engine, and parameters in and out. The backend's table is at the end.
 #include "compute/cuda/engine.h"
 
 #include <stdio.h>
@@ -65,7 +64,7 @@ static status open_parts(engine *e, error *err) {
     TRY(cuda_sequence(e, err));
     TRY(cuda_take_arrays(e, err));
     TRY(cuda_linear_open(e, err));
-    TRY(cuda_take_images(e, err)); // when everything else has its memory
+    TRY(cuda_take_images(e, err)); // after all other allocations
 out:
     return rc;
 }
@@ -73,7 +72,7 @@ out:
 static void close_device(engine *e) {
     if (e->copies) (void)cudaStreamSynchronize(e->copies);
     if (e->stream) (void)cudaStreamSynchronize(e->stream);
-    if (e->side) (void)cudaStreamSynchronize(e->side); // where a step failed before it joined
+    if (e->side) (void)cudaStreamSynchronize(e->side); // if a step failed before it joined
     cuda_forget_graphs(e);
     cuda_linear_close(e);
     for (int m = 0; m < MARKS; m++)
@@ -88,9 +87,9 @@ static void close_device(engine *e) {
     cuda_release_all(e);
 }
 
-// Freeing anything of a device waits for its streams: where that would be for ever, what is there
-// is left to the end of the process, which a dead rank brings about. So it is where a capture could
-// not be ended.
+// Freeing device memory waits for the device's streams. If the engine is stuck, that wait would
+// never end, so its resources are left until the process ends, as it does after a rank has died.
+// The same holds if a capture could not be ended.
 static void cuda_close(engine *e) {
     if (!e) return;
     (void)cudaSetDevice(e->options.device);
@@ -123,7 +122,7 @@ static status cuda_open(const program *p, const engine_options *o, update_kind k
     e->groups = (e->lanes + GROUP - 1) / GROUP;
     e->own_end = p->parameters;
     if (o->stage) units_own_part(p, &e->own_first, &e->own_end);
-    // The gap behind the last tensor is zero and stays so.
+    // The padding after the last tensor is zero and stays so.
     e->own_end = (e->own_end + ARENA_ALIGNMENT - 1) / ARENA_ALIGNMENT * ARENA_ALIGNMENT;
     for (int c = 0; !o->receives && c < p->input.channels; c++)
         e->load_scale[c] = engine_input_scale(o, c, &e->load_shift[c]);
@@ -138,7 +137,7 @@ static status cuda_open(const program *p, const engine_options *o, update_kind k
 
 // ---- Parameters in and out ----
 
-// On the engine's own stream, which waits for no other.
+// Copies on the engine's own stream, which waits for no other.
 static status copy(engine *e, void *to, const void *from, size_t floats, error *err) {
     if (!to || !from || floats == 0) return STATUS_OK;
     return cuda_check(

@@ -1,6 +1,6 @@
-// Steps in parts, for strategies that compute the loss elsewhere (DataParallel) or cut the layers
-// over devices (pipelines). What crosses travels as blocks of [features][GROUP]: it is written into
-// memory of the engine that reads it (peers.c), wherever that is.
+// Steps in parts, for strategies that compute the loss elsewhere (DataParallel) or divide the
+// layers among devices (pipelines). Activations and gradients cross as blocks of [features][GROUP],
+// written into the memory of the engine that reads them (peers.c), wherever that is.
 #include <string.h>
 
 #include "base/clock.h"
@@ -53,7 +53,7 @@ void cuda_gather_logits(engine *e, float *logits) {
     e->ns[PHASE_COPY] += clock_now() - begin;
 }
 
-// To the kernel of the loss each group is a shard of GROUP lanes.
+// The loss kernel treats each group as a shard of GROUP lanes.
 static int tell_groups(engine *e, const batch *whole) {
     int groups = 0;
     const uint32_t *labels = whole->labels;
@@ -132,8 +132,8 @@ out:
     return rc;
 }
 
-// Every range of a step sends the input of the whole step: a pipeline's stages meet at
-// each range anyway.
+// Every range of a step sends the whole step's input: a pipeline's stages meet at each range
+// anyway.
 status cuda_stage_forward(engine *e, const batch *b, int first_shard, int end_shard,
                           const float *in, float *out, error *err) {
     status rc;

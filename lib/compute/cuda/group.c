@@ -1,10 +1,9 @@
-// Engines of several ranks that reduce among themselves: choosing how, what travels with a
-// reduction, and waiting for the others.
+// Engines of several ranks that reduce among themselves: choice of a transport, the wishes that
+// travel with a reduction, and waiting for other ranks.
 //
-// **Waiting.** The device waits for other ranks, and when one of them dies it may wait for ever. So
-// nobody calls cudaStreamSynchronize while a reduction is under way: cuda_group_wait() looks at the
-// stream and, through the group's `alive`, at the other ranks, until all is done or something has
-// failed.
+// **Waiting.** The device waits for other ranks; if one of them dies, it may wait forever. So no
+// code calls cudaStreamSynchronize during a reduction: cuda_group_wait() tests the stream and,
+// through the group's `alive`, the other ranks, until all work is done or something has failed.
 #include "compute/cuda/group.h"
 
 #include <assert.h>
@@ -16,8 +15,8 @@
 #include "base/memory.h"
 
 enum {
-    FLOAT4 = 4,        // slices are multiples of it: reduce.cu
-    SPIN_NS = 1000000, // whoever has waited for so long sleeps in between
+    FLOAT4 = 4,        // slice lengths are multiples of it: reduce.cu
+    SPIN_NS = 1000000, // after this long, a wait sleeps between tests
     NAP_NS = 50000,
     ALIVE_NS = BACKEND_ALIVE_MS * 1000000,
     REST_NS = 1000000000,
@@ -40,7 +39,7 @@ status cuda_group_look_at_stream(const engine *e, const char *what, bool *done, 
     const cudaError_t code = cudaStreamQuery(e->stream);
     *done = code == cudaSuccess;
     if (code != cudaErrorNotReady) return cuda_check(e, code, what, err);
-    (void)cudaGetLastError(); // where "not ready" stays until somebody asks
+    (void)cudaGetLastError(); // clears "not ready"
     return STATUS_OK;
 }
 
@@ -69,7 +68,7 @@ bool cuda_group_is_at_rest(engine *e) {
     const group_transport *transport = e->group ? e->group->transport : NULL;
     const uint64_t begin = clock_now();
     bool idle = !transport || !transport->listen;
-    error ignored; // whoever comes here has failed
+    error ignored; // the caller has already failed
     while (!idle && !e->stuck &&
            transport->listen(e, "capturing a step", &idle, &ignored) == STATUS_OK) {
         if (!idle) cuda_group_nap(NAP_NS);
@@ -82,7 +81,7 @@ status cuda_group_finish(engine *e, error *err) {
     cuda_group *g = e->group;
     status rc = STATUS_OK;
     if (!g || !g->under_way) return rc;
-    g->under_way = false; // who fails has given up, and waits no more
+    g->under_way = false; // a failed rank has given up and waits no more
     TRY(cuda_group_wait(e, g->transport->look, "reducing", err));
     if (g->transport->settle) TRY(g->transport->settle(e, err));
 out:
@@ -96,7 +95,7 @@ static status look_at_turn(const engine *e, const char *what, bool *done, error 
     bool idle;
     *done = code == cudaSuccess;
     if (code != cudaErrorNotReady) return cuda_check(e, code, what, err);
-    (void)cudaGetLastError(); // where "not ready" stays until somebody asks
+    (void)cudaGetLastError(); // clears "not ready"
     return transport->listen ? transport->listen(e, what, &idle, err) : STATUS_OK;
 }
 
@@ -112,7 +111,7 @@ static bool find_device(const engine *e, unsigned char id[GROUP_DEVICE_BYTES]) {
     struct cudaDeviceProp properties;
     static_assert(sizeof properties.uuid == GROUP_DEVICE_BYTES, "a device is its UUID");
     if (cudaGetDeviceProperties(&properties, e->options.device) != cudaSuccess) {
-        (void)cudaGetLastError(); // nobody's failure
+        (void)cudaGetLastError(); // not a failure of the engine
         return false;
     }
     memcpy(id, &properties.uuid, GROUP_DEVICE_BYTES);
@@ -177,7 +176,7 @@ status cuda_group_join(engine *e, const engine_group *member, group_way *way, er
         free(g);
         goto out;
     }
-    e->group = g; // which cuda_group_close frees
+    e->group = g; // cuda_group_close frees it
     g->member = *member;
     TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
     TRY(take_memory(e, g, err));
@@ -194,7 +193,7 @@ out:
     return rc;
 }
 
-// Whoever comes here has waited for its last reduction, or has failed.
+// The last reduction has been waited for, or something has failed.
 void cuda_group_close(engine *e) {
     cuda_group *g = e->group;
     if (!g) return;
@@ -251,8 +250,8 @@ static status find_terms(engine *e, const int *first_leaf, error *err) {
     return STATUS_OK;
 }
 
-// Behind vector k of those that reduce.cu adds. Where it changes, the device must have read what
-// the host writes now.
+// Sets the merges after vector k of those that reduce.cu adds. Before a change, the device must
+// have read the old values.
 static status set_merges(engine *e, int k, int merges, error *err) {
     cuda_group *g = e->group;
     if (g->merges_host[k] == merges) return STATUS_OK;
@@ -262,7 +261,7 @@ static status set_merges(engine *e, int k, int merges, error *err) {
     return rc;
 }
 
-// Of all terms along the tree, or of the own vectors one after the other.
+// Sends the merges: all terms along the tree, or the rank's own vectors one after the other.
 static status send_order(engine *e, error *err) {
     cuda_group *g = e->group;
     const size_t count = (size_t)(e->options.shards + g->member.size);
@@ -304,7 +303,7 @@ static float *wishes_here(const engine *e) {
     return e->group->wishes + cuda_turn(e) * RECORD_EXTRA;
 }
 
-// Between the pinned wishes and the tail of the first record.
+// Copies between the pinned wishes and the tail of the first record.
 static status move_wishes(const engine *e, bool in, cudaStream_t s, error *err) {
     const cuda_group *g = e->group;
     const size_t n = (size_t)g->wish_count;
@@ -315,7 +314,7 @@ static status move_wishes(const engine *e, bool in, cudaStream_t s, error *err) 
                       "copying what ranks agree on", err);
 }
 
-// A rank without a vector can wish for nothing.
+// A rank without a vector contributes no wishes.
 status cuda_group_put_wishes(const engine *e, cudaStream_t s, error *err) {
     return e->record_count == 0 ? STATUS_OK : move_wishes(e, true, s, err);
 }
@@ -326,9 +325,8 @@ status cuda_group_take_wishes(const engine *e, cudaStream_t s, error *err) {
 
 // ---- A reduction ----
 
-// As comm_shm.c counts them: all but the own slice of each vector, and the own slice of the sum to
-// all others; whether it is sent, or the others come and read it. An all-reduce of one vector sends
-// as much.
+// Counts as comm_shm.c does: all but the own slice of each vector, and the own slice of the sum to
+// all others, whether it is sent or the others read it. An all-reduce of one vector sends as much.
 static group_traffic count_traffic(const engine *e, const bucket *buckets, int count) {
     const cuda_group *g = e->group;
     const size_t others = (size_t)g->member.size - 1;
@@ -341,7 +339,7 @@ static group_traffic count_traffic(const engine *e, const bucket *buckets, int c
     return traffic;
 }
 
-// Of what the records hold, behind everything that is in the stream.
+// Reduces the current records, after everything already in the stream.
 static status reduce_now(engine *e, const bucket *whole, error *err) {
     cuda_group *g = e->group;
     status rc;
@@ -383,7 +381,7 @@ status cuda_group_reduce(engine *e, const int *first_leaf, bool exact, const flo
     *traffic =
         g->waits ? count_traffic(e, g->buckets, g->bucket_count) : count_traffic(e, &whole, 1);
     if (!g->waits) TRY(reduce_now(e, &whole, err));
-    if (g->waits) e->inside += clock_now() - begin; // else the caller's own time
+    if (g->waits) e->inside += clock_now() - begin; // otherwise the caller counts the time
 out:
     if (rc != STATUS_OK) cuda_group_give_up(e);
     return rc;

@@ -1,4 +1,4 @@
-// Inference: images of any data set, as many at a time as a step has.
+// Inference: images of any data set, in chunks of up to a step's number of samples.
 #include <string.h>
 
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-// Memory of the device and pinned memory of the host.
+// Device memory and pinned host memory.
 #include <stdlib.h>
 #include <string.h>
 

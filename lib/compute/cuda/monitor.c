@@ -1,8 +1,8 @@
-// What GPUs do while a run works on them: a thread asks NVML once a second.
+// GPU activity during a run: a thread queries NVML once per second.
 //
-// NVML is the driver's, so it may be missing or older than CUDA. What it cannot tell of a device is
-// left out; only a library that cannot be used at all is an error, and that one is no failure of a
-// run.
+// NVML comes with the driver, so it may be missing or older than CUDA. Figures that it does not
+// provide for a device are left out. Only a library that cannot be used at all is an error, and
+// that error does not fail a run.
 #include "compute/cuda/monitor.h"
 
 #include <cuda_runtime_api.h>
@@ -25,7 +25,7 @@ typedef struct nvml {
     __typeof__(nvmlShutdown) *end;
     __typeof__(nvmlErrorString) *describe;
     __typeof__(nvmlDeviceGetHandleByPciBusId_v2) *find;
-    // NULL where the driver has no such function:
+    // NULL if the driver has no such function:
     __typeof__(nvmlDeviceGetUtilizationRates) *utilization;
     __typeof__(nvmlDeviceGetMemoryInfo) *memory;
     __typeof__(nvmlDeviceGetClockInfo) *clock;
@@ -69,7 +69,7 @@ static void close_nvml(nvml *n) {
 // ---- Asking ----
 
 typedef struct watched {
-    nvmlDevice_t device; // NULL: NVML does not know it
+    nvmlDevice_t device; // NULL: unknown to NVML
     int samples, told[GPU_FIGURES];
     double sum[GPU_FIGURES], max[GPU_FIGURES];
 } watched;
@@ -98,7 +98,7 @@ static void sample(const nvml *n, watched *w) {
     w->samples++;
 }
 
-// CUDA's numbers depend on CUDA_VISIBLE_DEVICES, NVML's do not: the PCI bus tells who is who.
+// CUDA's numbers depend on CUDA_VISIBLE_DEVICES, NVML's do not: the PCI bus ID links them.
 static status find_devices(const nvml *n, const int *indices, int count, watched *found,
                            error *err) {
     enum { BUS_ID_BYTES = 32 };
@@ -106,7 +106,7 @@ static status find_devices(const nvml *n, const int *indices, int count, watched
     for (int i = 0; i < count; i++) {
         char id[BUS_ID_BYTES];
         if (cudaDeviceGetPCIBusId(id, sizeof id, indices[i]) != cudaSuccess)
-            (void)cudaGetLastError(); // an engine must not take it for its own
+            (void)cudaGetLastError(); // an engine must not see this error as its own
         else if (n->find(id, &found[i].device) != NVML_SUCCESS)
             found[i].device = NULL;
         if (found[i].device) known++;
@@ -120,14 +120,14 @@ static status find_devices(const nvml *n, const int *indices, int count, watched
 struct gpu_monitor {
     nvml nvml;
     int count;
-    watched *devices; // the thread's, until it has ended
+    watched *devices; // owned by the thread until it has ended
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t end;
     bool ending; // under the lock
 };
 
-// True: it is time to end.
+// Returns true when the thread must end.
 static bool pause_a_second(gpu_monitor *m) {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -139,7 +139,7 @@ static bool pause_a_second(gpu_monitor *m) {
     return ending;
 }
 
-// What ends within a second is asked once, at its end.
+// A monitor that stops within a second samples once, at its end.
 static void *watch(void *argument) {
     gpu_monitor *m = argument;
     for (bool first = true;; first = false) {
@@ -150,7 +150,7 @@ static void *watch(void *argument) {
     }
 }
 
-// Signals are for the thread that trains.
+// The new thread blocks all signals: the training thread handles them.
 static status start_thread(gpu_monitor *m, error *err) {
     pthread_condattr_t monotonic;
     sigset_t all, before;

@@ -1,4 +1,4 @@
-// A build without NCCL: ranks reduce by other means.
+// For a build without NCCL: ranks reduce by other means.
 #include "compute/cuda/group.h"
 
 static status join(engine *e, const group_card *cards, bool *joined, error *why, error *err) {

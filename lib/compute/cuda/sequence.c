@@ -17,7 +17,7 @@ static void add(engine *e, operation_kind kind, const cuda_unit *u) {
     e->operations[e->operation_count++] = (operation){kind, u};
 }
 
-// Do engines normalise together? Then each batch norm meets, through the host.
+// Do engines normalise together? Then each batch norm exchanges through the host.
 static bool meets(const engine *e) {
     return e->options.sync_batch_norm && e->options.exchange != NULL;
 }

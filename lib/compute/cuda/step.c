@@ -1,4 +1,4 @@
-// A step and its update: what is run, and what comes back.
+// A step and its update: running them and returning results.
 #include <math.h>
 
 #include "base/clock.h"
@@ -6,9 +6,9 @@
 
 // ---- A step ----
 
-// An engine that has all shards usually hears of the update next, and nothing before it; one whose
-// group reduces in buckets hears of the reduction in between. So the step waits for that: all go to
-// the device as one copy and one graph.
+// For an engine that has all shards, the next call is usually the update; for one whose group
+// reduces in buckets, the reduction and then the update. So the step waits for that call:
+// everything goes to the device as one copy and one graph.
 status cuda_step(engine *e, const batch *b, error *err) {
     status rc;
     e->given_gradients = NULL;
@@ -17,7 +17,7 @@ status cuda_step(engine *e, const batch *b, error *err) {
     if (e->options.local_shards == e->options.shards || cuda_has_buckets(e)) return rc;
     const uint64_t begin = clock_now();
     TRY(cuda_run_waiting(e, err));
-    TRY(cuda_sync(e, err)); // others wait for what it leaves
+    TRY(cuda_sync(e, err)); // other engines wait for its results
     e->inside += clock_now() - begin;
 out:
     return rc;
@@ -67,7 +67,7 @@ float *cuda_reduced(engine *e) {
 
 // ---- The update ----
 
-// Completes the numbers of a step.
+// Adds the update rule to a step's numbers.
 static void tell_rule(const engine *e, const update_rule *r, step_numbers *n) {
     const double step = (double)r->step + 1;
     n->lr = r->lr;
@@ -82,8 +82,8 @@ static void tell_rule(const engine *e, const update_rule *r, step_numbers *n) {
     n->result = e->pending;
 }
 
-// The step's own block may still be on its way to the device, so the rule goes with a copy of its
-// numbers.
+// The step's own block may still be on its way to the device, so the rule is sent with a copy of
+// its numbers.
 static status send_update(engine *e, const update_rule *rule, error *err) {
     step_numbers *numbers = &e->rules[cuda_turn(e)];
     status rc;

@@ -11,7 +11,7 @@ static status refuse(const member *m, const char *key, const char *why, error *e
     return error_set(err, STATUS_INPUT, "cannot use member '%s': its '%s' %s", m->alias, key, why);
 }
 
-// A list of integers, or an array, of `count` labels.
+// Checks for a list of integers, or an array, of `count` labels.
 static status check_labels(const member *m, const pickle_value *v, const char *key, size_t count,
                            error *err) {
     if (!v) return refuse(m, key, "is missing", err);

@@ -1,7 +1,7 @@
-// The calls that pickled NumPy arrays of unsigned bytes consist of:
+// The calls that make up a pickled NumPy array of unsigned bytes:
 //     a = _reconstruct(ndarray, (0,), b"b");  a.__setstate__((1, shape, dtype, fortran, data))
 //     d = dtype("u1", False, True);           d.__setstate__((3, "|", None, …))
-//     b = _codecs.encode(text, "latin1"), where Python 3 writes bytes by protocol 2
+//     b = _codecs.encode(text, "latin1"), as Python 3 writes bytes in protocol 2
 #include <stdbool.h>
 #include <string.h>
 
@@ -49,14 +49,14 @@ status pickle_name(pickle_machine *m, const uint8_t *module, size_t module_bytes
 
 // ---- _codecs.encode(text, "latin1") ----
 
-// Each character below U+0100 of UTF-8 text as one byte.
+// Encodes UTF-8 text as Latin-1: each character below U+0100 as one byte.
 static status encode(pickle_machine *m, const pickle_value *arguments, pickle_value **value) {
     const pickle_value *text = arguments->count == 2 ? arguments->items[0] : NULL;
     if (!text || text->kind != PICKLE_STRING || !is_string(arguments->items[1], "latin1"))
         return pickle_refuse(m, "it encodes text in another way than as latin1");
     pickle_value *v = *value = pickle_new(m, PICKLE_STRING);
     if (!v) return m->err->code;
-    // One text may be encoded many times.
+    // The same text may be encoded many times.
     m->owned += text->length;
     if (m->owned > m->bytes) return pickle_refuse(m, "it encodes more text than it has");
     v->owned = memory_new(text->length, 1, m->err);
@@ -135,7 +135,7 @@ static status set_array(pickle_machine *m, pickle_value *a, const pickle_value *
 
 status pickle_set_state(pickle_machine *m, pickle_value *value, const pickle_value *state) {
     if (value->kind == PICKLE_ARRAY) return set_array(m, value, state);
-    // The state of a dtype is about byte order and fields, which single bytes do not have.
+    // A dtype's state holds byte order and fields, which single bytes do not have.
     if (value->kind == PICKLE_DTYPE && state->kind == PICKLE_TUPLE) return STATUS_OK;
     return pickle_refuse(m, "it sets the state of something else than a NumPy array");
 }

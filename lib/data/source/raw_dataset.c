@@ -35,7 +35,7 @@ status raw_dataset_check_labels(const raw_dataset *r, error *err) {
     return STATUS_OK;
 }
 
-// ---- Where to ----
+// ---- Output ----
 
 static bool is_stream(const raw_output *o) {
     return strcmp(o->out, "-") == 0;

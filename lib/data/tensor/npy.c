@@ -1,4 +1,4 @@
-// The header is a Python dictionary; only what NumPy itself writes into it is understood.
+// The header is a Python dictionary; the parser supports only the form that NumPy itself writes.
 #include "data/tensor/npy.h"
 
 #include <ctype.h>
@@ -15,7 +15,7 @@ typedef struct parsing {
     const char *name;
     char *bytes;
     size_t size;
-    char *header; // ended by a zero
+    char *header; // zero-terminated
 } parsing;
 
 status npy_refuse(const char *name, const char *why, error *err) {
@@ -38,11 +38,11 @@ static status split(parsing *p, error *err) {
     p->header = p->bytes + head;
     p->to->data = p->header + length;
     p->to->data_bytes = p->size - head - length;
-    p->header[length - 1] = '\0'; // where the newline was
+    p->header[length - 1] = '\0'; // overwrites the newline
     return STATUS_OK;
 }
 
-// The text behind "'KEY':", or NULL.
+// Returns the text after "'KEY':", or NULL.
 static const char *value_of(const parsing *p, const char *key) {
     char quoted[32];
     snprintf(quoted, sizeof quoted, "'%s':", key);

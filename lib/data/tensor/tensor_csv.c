@@ -1,5 +1,5 @@
-// Tensors as CSV: one element a cell, one index of the first dimension a line. What is refused is
-// named by line and column.
+// Tensors as CSV: one element per cell, one index of the first dimension per line. Errors name line
+// and column.
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ status tensor_write_csv(const tensor *t, output *out, error *err) {
 typedef struct table {
     const char *path;
     tensor_type type;
-    void *elements; // count of them
+    void *elements; // `count` elements
     size_t capacity, count;
     int64_t lines, columns;
 } table;

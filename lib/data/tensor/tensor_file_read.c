@@ -1,5 +1,5 @@
-// Reading tensor files. Nothing in a file is trusted: sizes are bounded before memory is taken, and
-// every refusal says at which byte.
+// Reads tensor files. Nothing in a file is trusted: sizes are bounded before memory is allocated,
+// and every refusal names the byte offset.
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 enum { LENGTH_BYTES = 8, MAX_HEADER = 100 * 1000 * 1000, MAX_VALUES = 1 << 20 };
 static const uint64_t PIPE_MAX = (uint64_t)4 << 30;
 
-// What the header says of one tensor. The name is the JSON tree's.
+// The header's entry for one tensor. The JSON tree owns the name.
 typedef struct entry {
     const char *name;
     tensor_type type;
@@ -32,12 +32,12 @@ typedef struct reading {
     char *header;
     size_t header_bytes;
     json_t *root;
-    entry *entries; // count of them
+    entry *entries; // `count` entries
     size_t count;
     tensor_file *file;
 } reading;
 
-// Every refusal. `offset` counts uncompressed bytes, from the start of the header's length.
+// Reports every refusal. `offset` counts uncompressed bytes from the header's length field.
 static status PRINTF_LIKE(4, 5)
     refuse(const reading *r, uint64_t offset, error *err, const char *format, ...) {
     char why[1024];
@@ -50,8 +50,8 @@ static status PRINTF_LIKE(4, 5)
                      r->path, why, (unsigned long long)offset);
 }
 
-// Where the header speaks of `name`, for messages. A name that JSON escapes is not found: then
-// where the header begins.
+// Returns the offset of `name` in the header, for messages. A name that JSON escapes is not found:
+// the offset is then that of the header.
 static uint64_t find_in_header(const reading *r, const char *name) {
     const char *from = r->header, *end = r->header + r->header_bytes;
     size_t length = strlen(name);
@@ -95,11 +95,11 @@ static status read_header(reading *r, error *err) {
     r->header_bytes = (size_t)length;
     r->header = malloc(r->header_bytes + 1);
     if (!r->header) return error_set(err, STATUS_FAILED, "out of memory: cannot read a header");
-    r->header[r->header_bytes] = '\0'; // find_in_header may look one byte behind the end
+    r->header[r->header_bytes] = '\0'; // find_in_header may look one byte past the end
     return read_exactly(r, r->header, r->header_bytes, "the header", err);
 }
 
-// The parsed tree takes many times the memory of its text; the number of values bounds it.
+// The parsed tree takes many times the memory of its text, so the number of values is bounded.
 static status parse_header(reading *r, error *err) {
     size_t values = 0;
     for (size_t i = 0; i < r->header_bytes; i++) values += r->header[i] == ',';
@@ -231,7 +231,7 @@ static int by_offset(const void *a, const void *b) {
     return strcmp(x->name, y->name);
 }
 
-// Sorts by place and checks that the tensors cover the data without gap or overlap.
+// Sorts by offset and checks that the tensors cover the data without gap or overlap.
 static status check_tiling(reading *r, error *err) {
     uint64_t data = LENGTH_BYTES + r->header_bytes, end = 0;
     if (r->count) qsort(r->entries, r->count, sizeof *r->entries, by_offset);
@@ -256,7 +256,7 @@ static size_t room(const entry *e) {
     return (e->end - e->begin + MEMORY_ALIGNMENT - 1) / MEMORY_ALIGNMENT * MEMORY_ALIGNMENT;
 }
 
-// One buffer; not zeroed, so that a header that promises much and brings little costs no memory.
+// One buffer, not zeroed: a header that claims more data than the file has costs no memory.
 static status allocate(reading *r, error *err) {
     size_t bytes = MEMORY_ALIGNMENT;
     for (size_t i = 0; i < r->count; i++) bytes += room(&r->entries[i]);
@@ -267,7 +267,7 @@ static status allocate(reading *r, error *err) {
                      r->path);
 }
 
-// Names, types and shapes, as in the header.
+// Takes names, types and shapes from the header.
 static status describe_tensors(reading *r, error *err) {
     for (size_t i = 0; i < r->count; i++) {
         const entry *e = &r->entries[i];
@@ -306,7 +306,7 @@ static status check_end(reading *r, error *err) {
     return rc;
 }
 
-// What a file may hold follows from its size, so that whatever was written can be read.
+// The limit follows from the file's size, so that every file that was written can be read.
 static uint64_t default_limit(const reading *r, const char *path) {
     struct stat info;
     const uint64_t most = zreader_most(r->z);
@@ -315,7 +315,7 @@ static uint64_t default_limit(const reading *r, const char *path) {
     return file && (uint64_t)info.st_size > PIPE_MAX ? (uint64_t)info.st_size : PIPE_MAX;
 }
 
-// Everything in front of the data.
+// Reads everything before the data.
 static status read_description(reading *r, const char *path, error *err) {
     status rc = STATUS_OK;
     TRY(zreader_open(path, &r->z, err));

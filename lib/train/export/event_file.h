@@ -1,4 +1,4 @@
-// event_file.h - the event files that TensorBoard reads: Event messages (protobuf.h) in the frames
+// event_file.h - writes the event files of TensorBoard: Event messages (protobuf.h) in the frames
 // of TFRecord files.
 //
 // A frame is the length of the message in 8 bytes, little-endian, its checksum, the message, and
@@ -21,12 +21,12 @@
 
 typedef struct event_scalar {
     const char *tag;
-    double value; // written as a float; one that is not finite is left out
+    double value; // written as a float; left out if not finite
 } event_scalar;
 
-// The first record, which says that the others are as described here. Times are seconds since 1970.
+// Writes the first record, the version of the format. Times are seconds since 1970.
 status event_file_begin(output *out, double wall_time, error *err) MUST_CHECK;
-// A record of these values at that step; none where no value is finite.
+// Writes a record with these values at that step; none if no value is finite.
 status event_file_scalars(output *out, double wall_time, uint64_t step, const event_scalar *values,
                           size_t count, error *err) MUST_CHECK;
 

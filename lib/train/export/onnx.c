@@ -22,7 +22,7 @@ enum { ELEMENT_FLOAT = 1, ELEMENT_UINT8 = 2 };
 enum { IR_VERSION = 7, OPSET = 13 }; // those of ONNX 1.8
 
 static const char INPUT[] = "pixels", OUTPUT[] = "logits";
-// Names of layers have no '/', and those of their tensors a '.': these meet neither.
+// Unique: layer names have no '/', tensor names a '.'.
 static const char SCALE[] = "input/scale", SHIFT[] = "input/shift";
 static const char FLOATS[] = "input/floats", SCALED[] = "input/scaled", INPUTS[] = "input/out";
 enum { NAME_BYTES = 64 };
@@ -91,7 +91,7 @@ static node begin_node(text *t, const char *type, const char *name, const char *
     return n;
 }
 
-// One more input: the layer's tensor of that suffix.
+// Adds an input: the layer's tensor with that suffix.
 static void put_input(const node *n, const layer *l, const char *suffix) {
     char name[NAME_BYTES];
     snprintf(name, sizeof name, "%s.%s", l->name, suffix);
@@ -197,7 +197,7 @@ static void put_normalization(text *t, const trained_model *m) {
 // ---- The graph ----
 
 static void put_layers(text *t, const program *p) {
-    char names[2][NAME_BYTES]; // of what a node takes and gives, in turns
+    char names[2][NAME_BYTES]; // of a node's input and output, alternating
     const char *in = INPUTS;
     int turn = 0;
     for (int i = 0; i < p->count; i++) {

@@ -1,5 +1,5 @@
-// onnx.h - a trained model as an ONNX file: what evaluate computes, for any runtime that has opset
-// 13 (https://onnx.ai/onnx/intro/concepts.html; the messages are those of onnx.proto).
+// onnx.h - writes a trained model as an ONNX file, for runtimes with opset 13
+// (https://onnx.ai/onnx/intro/concepts.html; the messages are those of onnx.proto).
 //
 // Input `pixels` is uint8 [batch, channels, height, width], the bytes of the data set; output
 // `logits` is float [batch, classes]. The batch is of any size. The first nodes normalise, with the
@@ -7,7 +7,7 @@
 // takes its running statistics. Nodes have the names of the layers, weights those of the
 // state_dict.
 //
-// Metadata: `model` and `normalize` as in model.st.zst, `classes` where they are known (a JSON
+// Metadata: `model` and `normalize` as in model.st.zst, `classes` if they are known (a JSON
 // list), and `source`, the content hash of the checkpoint.
 #ifndef LOCKSTEP_TRAIN_EXPORT_ONNX_H
 #define LOCKSTEP_TRAIN_EXPORT_ONNX_H
@@ -16,8 +16,8 @@
 #include "base/output.h"
 #include "train/trained_model.h"
 
-// Equal models give equal bytes. STATUS_INPUT for one of more than PROTOBUF_MAX bytes, naming
-// `path`, where it came from.
+// Equal models give equal bytes. STATUS_INPUT, with the name of the checkpoint, `path`, if the file
+// would have more than PROTOBUF_MAX bytes.
 status onnx_write(const trained_model *m, const char *path, output *out, error *err) MUST_CHECK;
 
 #endif

@@ -85,7 +85,7 @@ static const char TAIL[] =
 
 // ---- Names ----
 
-// A module has one child of a name: 'a' is no layer where 'a.b' is one.
+// 'a.b' is the child 'b' of the module 'a', so 'a' cannot be a layer.
 static status check_names(const trained_model *m, const char *path, error *err) {
     const program *p = &m->model.program;
     for (int i = 0; i < p->count; i++)
@@ -163,7 +163,7 @@ static void put_layers(text *t, const program *p) {
     }
 }
 
-// ---- What is said of it ----
+// ---- Constants ----
 
 static void put_floats(text *t, const char *name, const float *values, int count) {
     text_format(t, "%s = (", name);
@@ -171,7 +171,7 @@ static void put_floats(text *t, const char *name, const float *values, int count
     text_append(t, count == 1 ? ",)\n" : ")\n");
 }
 
-// A text of JSON, or a list of texts, is one of Python.
+// A JSON string, or list of strings, is also one in Python.
 static status put_constants(text *t, const trained_model *m, const char *classes, error *err) {
     const program *p = &m->model.program;
     char *name = NULL;

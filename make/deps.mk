@@ -26,7 +26,7 @@ deps-torch: ## Install PyTorch, and into .venv ONNX Runtime and TensorBoard: tes
 	@scripts/install-python $@ '$(PYTHON)' $(PYTHON_FOLDER) $(DEPS_TORCH_PYPI)
 deps-mpi: ## Install Open MPI, for train-ddp's ranks on several hosts
 	@scripts/install-deps $@ $(DEPS_MPI_PACKAGES)
-deps-torture: ## Install libFuzzer, for the fuzzers of `make torture`; without it, a loop of our own calls them
+deps-torture: ## Install libFuzzer, for the fuzzers of `make torture`; without it, a simple loop calls them
 	@scripts/install-deps $@ $(DEPS_TORTURE_PACKAGES)
 ifneq ($(THEN),)
 $(THEN): then ; @:

@@ -17,22 +17,24 @@
 enum { EVALUATE_BITS = 2 };
 
 static const char NOTES[] =
-    "For a dataset it writes predictions.st.zst (logits, labels, ids) and manifest.yaml "
-    "(accuracy,\n"
-    "loss, per class, confusion), and prints one line:\n"
+    "For a data set it writes predictions.st.zst (logits, labels, ids) and manifest.yaml\n"
+    "(accuracy, loss, figures per class, confusion matrix), and prints one line:\n"
     "    accuracy 0.6430 loss 1.0200 (10000 images)\n"
-    "or with --json {\"accuracy\", \"loss\", \"samples\"}.\n"
-    "For pictures (--image, JPEG or PNG) it prints the most probable classes, and writes nothing.\n"
-    "They are resized and cropped as by import-images, and normalised as in training:\n"
+    "or, with --json, {\"accuracy\", \"loss\", \"samples\"}.\n"
+    "\n"
+    "For pictures (--image, JPEG or PNG) it prints the most probable classes, and writes\n"
+    "nothing. They are resized and cropped as by import-images, and normalised as in\n"
+    "training:\n"
     "    image    class  probability\n"
     "    cat.jpg  cat         0.9132\n"
     "    cat.jpg  dog         0.0511\n"
-    "or with --json {\"images\": [{\"image\", \"classes\": [{\"label\", \"class\", "
+    "or, with --json, {\"images\": [{\"image\", \"classes\": [{\"label\", \"class\",\n"
     "\"probability\"}]}]}.\n"
-    "A checkpoint by PyTorch has neither model nor normalisation; give them as options:\n"
+    "\n"
+    "A PyTorch checkpoint contains neither architecture nor normalisation; pass both:\n"
     "    evaluate --model m.safetensors --architecture lenet.yaml --mean 0.5,0.5,0.5\n"
     "             --std 0.5,0.5,0.5 --data test.st.zst --out DIR\n"
-    "For pictures also give the class names: --classes cat,dog,bird";
+    "For pictures, pass the class names, too: --classes cat,dog,bird";
 
 typedef struct arguments {
     evaluate_settings settings;
@@ -45,7 +47,7 @@ typedef struct arguments {
 
 static status need(const char *value, const char *option, error *err) {
     if (value) return STATUS_OK;
-    return error_set(err, STATUS_USAGE, "cannot start: '--%s': it is missing", option);
+    return error_set(err, STATUS_USAGE, "cannot start: missing option '--%s'", option);
 }
 
 static status print_json(const evaluation *v, error *err) {
@@ -267,29 +269,30 @@ int main(int argc, char **argv) {
     evaluate_settings *s = &a.settings;
     const cli_option options[] = {
         {"model", CLI_STRING, &s->model.path, "FILE", "checkpoint to evaluate", 0, 0},
-        {"data", CLI_STRING, &s->data, "FILE|-", "dataset", 0, 0},
-        {"out", CLI_STRING, &a.out, "DIR", "folder for predictions and manifest", 0, 0},
-        {"image", CLI_LIST, &a.images, "FILE", "a picture instead of a dataset; repeat it for more",
+        {"data", CLI_STRING, &s->data, "FILE|-", "data set: a file, or - for standard input", 0, 0},
+        {"out", CLI_STRING, &a.out, "DIR", "output folder for predictions and manifest", 0, 0},
+        {"image", CLI_LIST, &a.images, "FILE", "a picture instead of a data set; may be repeated",
          0, 0},
         {"top", CLI_INTEGER, &a.top, "N", "number of classes for each picture (default 5)", 1,
          LABELS_MAX_CLASSES},
         {"architecture", CLI_STRING, &s->model.architecture, "MODEL.yaml",
-         "the model, where the checkpoint does not say", 0, 0},
-        {"mean", CLI_STRING, &s->model.mean, "LIST", "mean of each channel, pixels in 0 to 1", 0,
-         0},
+         "the model, if the checkpoint does not contain it", 0, 0},
+        {"mean", CLI_STRING, &s->model.mean, "LIST", "mean of each channel, for pixels from 0 to 1",
+         0, 0},
         {"std", CLI_STRING, &s->model.std, "LIST", "standard deviation of each channel", 0, 0},
         {"classes", CLI_STRING, &a.classes, "LIST", "class names, if the checkpoint has none", 0,
          0},
         {"device", CLI_STRING, &a.device, "auto|cpu|cuda|LIST",
-         "where to compute; of a list, its first", 0, 0},
-        {"threads", CLI_INTEGER, &a.threads, "N", "threads (default: the cores; one with a GPU)", 1,
+         "device; the first of a list is used", 0, 0},
+        {"threads", CLI_INTEGER, &a.threads, "N", "threads (default: all cores; 1 on a GPU)", 1,
          1024},
         {"json", CLI_FLAG, &a.json, NULL, "print the result as one line of JSON", 0, 0},
-        {"print-key", CLI_FLAG, &a.only_key, NULL, "print the key of this stage and end", 0, 0},
+        {"print-key", CLI_FLAG, &a.only_key, NULL, "print the stage key and exit", 0, 0},
         {NULL, CLI_FLAG, NULL, NULL, NULL, 0, 0},
     };
     const cli_tool tool = {.name = "evaluate",
-                           .summary = "evaluate a trained model on a dataset, or classify pictures",
+                           .summary =
+                               "evaluate a trained model on a data set, or classify pictures",
                            .usage = "--model FILE --data FILE|- --out DIR [OPTION]...\n"
                                     "--model FILE --image FILE... [OPTION]...",
                            .options = options,

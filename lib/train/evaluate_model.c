@@ -27,8 +27,8 @@ static status check_fit(const evaluate_model *e, error *err) {
                          in->width);
     if (d->classes != m->program.classes)
         return error_set(err, STATUS_INPUT,
-                         "cannot use dataset: '%s': it has %d classes, model '%s' gives %d: pass "
-                         "data of the classes that it was trained on",
+                         "cannot use dataset: '%s': it has %d classes, model '%s' has %d: pass "
+                         "data with the classes that it was trained on",
                          path, d->classes, m->name, m->program.classes);
     return STATUS_OK;
 }

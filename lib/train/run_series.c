@@ -52,7 +52,7 @@ static status read_epochs(run_series *s, error *err) {
     s->epochs = yaml_get(s->root, "results.epochs");
     const yaml_node *parameters = yaml_find(s->root, "parameters");
     if (!s->epochs || s->epochs->kind != YAML_SEQUENCE || !s->epochs->count || !parameters)
-        return yaml_error(s->root, err, "not the manifest of a training: no results.epochs");
+        return yaml_error(s->root, err, "not a training's manifest: no results.epochs");
     if (s->timeline.steps % s->epochs->count)
         return yaml_error(s->epochs, err, "%zu epochs do not divide the %" PRIu64 " steps of '%s'",
                           s->epochs->count, s->timeline.steps, s->steps);

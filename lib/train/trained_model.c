@@ -28,8 +28,7 @@ static int parse_list(const char *text, float *values) {
 
 static status refuse_list(const char *option, const char *text, error *err) {
     return error_set(err, STATUS_USAGE,
-                     "cannot normalise: '--%s %s': expected numbers with commas between them",
-                     option, text);
+                     "cannot normalise: '--%s %s': expected comma-separated numbers", option, text);
 }
 
 static status parse_normalization(const model_source *s, normalization *n, error *err) {
@@ -44,7 +43,8 @@ static status parse_normalization(const model_source *s, normalization *n, error
     const int bad = normalization_bad_channel(n);
     if (bad < 0) return STATUS_OK;
     return error_set(err, STATUS_USAGE, "cannot normalise: '--std %s': %s", s->std,
-                     n->std[bad] > 0 ? "a deviation is too small" : "a deviation must be above 0");
+                     n->std[bad] > 0 ? "a standard deviation is too small"
+                                     : "a standard deviation must be above 0");
 }
 
 static status check_options(const model_source *s, normalization *n, error *err) {
@@ -67,9 +67,10 @@ static status describe(trained_model *t, const model_source *s, error *err) {
     if (!s->mean) TRY(model_import_normalization(&t->checkpoint, s->path, &t->normalization, err));
     const int channels = t->model.program.input.channels;
     if (t->normalization.channels != channels)
-        rc = error_set(err, STATUS_INPUT,
-                       "cannot normalise: '%s': %d channels of mean and deviation, images of %d",
-                       s->path, t->normalization.channels, channels);
+        rc = error_set(
+            err, STATUS_INPUT,
+            "cannot normalise: '%s': %d channels of mean and standard deviation, images of %d",
+            s->path, t->normalization.channels, channels);
 out:
     return rc;
 }

@@ -136,7 +136,7 @@ END
         "$BIN/tensor" export --format tensorboard --out board run/ ./run
     fails_with 2 "'--out'.*folder" "$BIN/tensor" export --format tensorboard run
     fails_with 2 "'--out'.*folder" "$BIN/tensor" export --format tensorboard --out - run
-    fails_with 3 "'data': it holds no steps.st.zst" "$BIN/tensor" export --format tensorboard --out board run data
+    fails_with 3 "'data': no steps.st.zst in it" "$BIN/tensor" export --format tensorboard --out board run data
     fails_with 3 "'missing'" "$BIN/tensor" export --format tensorboard --out board missing
     fails_with 3 "no tensor 'loss'|'loss'" "$BIN/tensor" export --format tensorboard --out board data/train.st.zst
     [ ! -e board ]
@@ -243,7 +243,7 @@ END
 @test "onnx and torch: what is no model is refused, and nothing is left behind" {
     local format
     for format in onnx torch; do
-        fails_with 3 "'data': it holds no model.st.zst, nor does its train/" "$BIN/tensor" export --format $format --out x data
+        fails_with 3 "'data': no model.st.zst in it or in its train/" "$BIN/tensor" export --format $format --out x data
         fails_with 3 "'missing'" "$BIN/tensor" export --format $format --out x missing
         fails_with 3 "'model'.*--architecture" "$BIN/tensor" export --format $format --out x data/test.st.zst
         fails_with 3 "'normalize'.*--mean" "$BIN/tensor" export --format $format --out x data/test.st.zst \
@@ -255,10 +255,10 @@ END
     done
     fails_with 2 "'--out'.*folder" "$BIN/tensor" export --format torch run
     fails_with 2 "'--mean'.*onnx and torch" "$BIN/tensor" export --format csv --mean 0,0,0 run
-    fails_with 2 "it is read as MODEL" "$BIN/tensor" export --format onnx --out run/train/model.st.zst run
+    fails_with 2 "the same file is an input \\(MODEL\\)" "$BIN/tensor" export --format onnx --out run/train/model.st.zst run
     mkdir again
     cp run/train/model.st.zst again/model.safetensors
-    fails_with 2 "it is read as MODEL" "$BIN/tensor" export --format torch --out again again/model.safetensors
+    fails_with 2 "the same file is an input \\(MODEL\\)" "$BIN/tensor" export --format torch --out again again/model.safetensors
     TOOL=tensor fails_with 1 "standard output" sh -c "exec '$BIN/tensor' export --format onnx run >/dev/full"
 }
 

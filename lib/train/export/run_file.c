@@ -20,6 +20,6 @@ status run_file_find(const char *path, const char *name, char **found, error *er
         free(*found);
         *found = NULL;
     }
-    return error_set(err, STATUS_INPUT,
-                     "cannot export run: '%s': it holds no %s, nor does its train/", path, name);
+    return error_set(err, STATUS_INPUT, "cannot export run: '%s': no %s in it or in its train/",
+                     path, name);
 }

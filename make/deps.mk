@@ -1,4 +1,4 @@
-# Packages of the distribution, and the targets that install them.
+# Packages of the distribution and of PyPI, and the targets that install them.
 
 # Packages of Debian and Ubuntu: to build, run and test; to lint; to compare with PyTorch; for ranks
 # on several hosts; to fuzz with libFuzzer.
@@ -6,9 +6,12 @@ DEPS_PACKAGES       := gcc g++ libc6-dev make pkg-config libzstd-dev libyaml-dev
                        libarchive-dev libssl-dev libjansson-dev libjpeg-dev libpng-dev libcmocka-dev \
                        ca-certificates gnuplot-nox librsvg2-bin bats procps python3 xz-utils zstd
 DEPS_LINT_PACKAGES  := clang clang-format shellcheck
-DEPS_TORCH_PACKAGES := python3-torch python3-torchvision python3-numpy libopenblas0-pthread
+DEPS_TORCH_PACKAGES := python3-torch python3-torchvision python3-numpy libopenblas0-pthread python3-venv
 DEPS_MPI_PACKAGES   := libopenmpi-dev openmpi-bin
 DEPS_TORTURE_PACKAGES := clang libclang-rt-dev
+# Programs that read what `tensor export` writes; Debian 12 does not have them all.
+DEPS_TORCH_PYPI     := onnx onnxruntime tensorboard
+PYTHON_FOLDER       := .venv
 
 THEN := $(filter-out $(INSTALLS),$(MAKECMDGOALS))
 .PHONY: $(MAKECMDGOALS) then
@@ -18,8 +21,9 @@ deps: ## Install the packages for building, running and testing (Debian, Ubuntu)
 	@scripts/install-deps $@ $(DEPS_PACKAGES)
 deps-lint: ## Install the other packages for `make lint`: clang, clang-format, shellcheck
 	@scripts/install-deps $@ $(DEPS_LINT_PACKAGES)
-deps-torch: ## Install PyTorch from the distribution: tests that compare with it run instead of being skipped
+deps-torch: ## Install PyTorch, and into .venv ONNX Runtime and TensorBoard: tests that compare with them run instead of being skipped
 	@scripts/install-deps $@ $(DEPS_TORCH_PACKAGES)
+	@scripts/install-python $@ '$(PYTHON)' $(PYTHON_FOLDER) $(DEPS_TORCH_PYPI)
 deps-mpi: ## Install Open MPI, for train-ddp's ranks on several hosts
 	@scripts/install-deps $@ $(DEPS_MPI_PACKAGES)
 deps-torture: ## Install libFuzzer, for the fuzzers of `make torture`; without it, a simple loop calls them

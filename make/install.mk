@@ -29,4 +29,4 @@ clean: ## Remove the build folder
 	rm -rf '$(BUILD)'
 distclean: ## Remove all outputs and fetched data, but not the trained runs
 	@scripts/remove-artifacts $(call word_of,$(ARTIFACTS))
-	rm -rf '$(BUILD)' compile_commands.json
+	rm -rf '$(BUILD)' .venv compile_commands.json

@@ -1,24 +1,49 @@
-// evaluate - evaluates a trained model on a dataset.
+// evaluate - evaluates a trained model on a dataset, or classifies single pictures.
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/cli.h"
 #include "base/json.h"
+#include "base/memory.h"
 #include "base/output.h"
+#include "base/printable.h"
+#include "base/text.h"
+#include "data/labels.h"
+#include "train/evaluate_images.h"
 #include "train/evaluate_model.h"
 
 // Raised when equal inputs give different predictions than before.
 enum { EVALUATE_BITS = 2 };
 
 static const char NOTES[] =
-    "Writes predictions.st.zst (logits, labels, ids) and manifest.yaml (accuracy,\n"
-    "loss, figures per class, confusion matrix), and prints one line:\n"
+    "For a data set it writes predictions.st.zst (logits, labels, ids) and manifest.yaml\n"
+    "(accuracy, loss, figures per class, confusion matrix), and prints one line:\n"
     "    accuracy 0.6430 loss 1.0200 (10000 images)\n"
     "or, with --json, {\"accuracy\", \"loss\", \"samples\"}.\n"
     "\n"
+    "For pictures (--image, JPEG or PNG) it prints the most probable classes, and writes\n"
+    "nothing. They are resized and cropped as by import-images, and normalised as in\n"
+    "training:\n"
+    "    image    class  probability\n"
+    "    cat.jpg  cat         0.9132\n"
+    "    cat.jpg  dog         0.0511\n"
+    "or, with --json, {\"images\": [{\"image\", \"classes\": [{\"label\", \"class\",\n"
+    "\"probability\"}]}]}.\n"
+    "\n"
     "A PyTorch checkpoint contains neither architecture nor normalisation; pass both:\n"
     "    evaluate --model m.safetensors --architecture lenet.yaml --mean 0.5,0.5,0.5\n"
-    "             --std 0.5,0.5,0.5 --data test.st.zst --out DIR";
+    "             --std 0.5,0.5,0.5 --data test.st.zst --out DIR\n"
+    "For pictures, pass the class names, too: --classes cat,dog,bird";
+
+typedef struct arguments {
+    evaluate_settings settings;
+    devices devices;
+    cli_list images;
+    const char *classes, *out, *device;
+    int64_t top, threads;
+    bool only_key, json;
+} arguments;
 
 static status need(const char *value, const char *option, error *err) {
     if (value) return STATUS_OK;
@@ -72,53 +97,213 @@ out:
     return rc;
 }
 
+// ---- Pictures ----
+
+static yaml_node *class_tree(const image_answers *a, const image_class *c, error *err) {
+    yaml_node *node = yaml_new(YAML_MAPPING, err);
+    const char *name = a->names->items[c->label]->text;
+    status rc = node ? STATUS_OK : STATUS_FAILED;
+    TRY(rc);
+    TRY(yaml_put(node, "label", yaml_new_integer(c->label, err), err));
+    TRY(yaml_put(node, "class", json_new_string(name, err), err));
+    TRY(yaml_put(node, "probability", json_new_number(c->probability, err), err));
+    return node;
+out:
+    yaml_free(node);
+    return NULL;
+}
+
+static yaml_node *picture_tree(const image_answers *a, const char *path, const image_class *ranked,
+                               int top, error *err) {
+    yaml_node *node = yaml_new(YAML_MAPPING, err), *list = yaml_new(YAML_SEQUENCE, err);
+    status rc = node && list ? STATUS_OK : STATUS_FAILED;
+    TRY(rc);
+    TRY(yaml_put(node, "image", json_new_string(path, err), err));
+    for (int k = 0; k < top; k++) TRY(yaml_append(list, class_tree(a, &ranked[k], err), err));
+    rc = yaml_put(node, "classes", list, err);
+    list = NULL;
+    TRY(rc);
+    return node;
+out:
+    yaml_free(list);
+    yaml_free(node);
+    return NULL;
+}
+
+static status print_pictures_json(const image_answers *a, const cli_list *images, int top,
+                                  error *err) {
+    yaml_node *root = yaml_new(YAML_MAPPING, err), *list = yaml_new(YAML_SEQUENCE, err);
+    status rc = root && list ? STATUS_OK : STATUS_FAILED;
+    TRY(rc);
+    for (size_t i = 0; i < images->count; i++) {
+        const image_class *ranked = a->ranked + i * (size_t)a->classes;
+        TRY(yaml_append(list, picture_tree(a, images->items[i], ranked, top, err), err));
+    }
+    rc = yaml_put(root, "images", list, err);
+    list = NULL;
+    TRY(rc);
+    rc = json_print(root, err);
+out:
+    yaml_free(list);
+    yaml_free(root);
+    return rc;
+}
+
+// Writes a line of the table; `probability` is a number, or the column's title. If `out` is NULL,
+// it only widens the columns.
+static status table_line(size_t width[2], const char *image, const char *class,
+                         const char *probability, output *out, error *err) {
+    const char *cells[2] = {image, class};
+    status rc = STATUS_OK;
+    for (size_t c = 0; c < 2 && rc == STATUS_OK; c++) {
+        char *shown = memory_string(cells[c], err);
+        if (!shown) return STATUS_FAILED;
+        (void)printable(shown, true);
+        const size_t columns = text_columns(shown);
+        if (columns > width[c]) width[c] = columns;
+        if (out) rc = output_format(out, err, "%s%*s", shown, (int)(width[c] - columns + 2), "");
+        free(shown);
+    }
+    if (rc != STATUS_OK || !out) return rc;
+    return output_format(out, err, "%11s\n", probability);
+}
+
+static status table_lines(size_t width[2], const image_answers *a, const cli_list *images, int top,
+                          output *out, error *err) {
+    status rc;
+    TRY(table_line(width, "image", "class", "probability", out, err));
+    for (size_t i = 0; i < images->count; i++)
+        for (int k = 0; k < top; k++) {
+            const image_class *c = &a->ranked[i * (size_t)a->classes + (size_t)k];
+            char number[32];
+            snprintf(number, sizeof number, "%.4f", c->probability);
+            TRY(table_line(width, images->items[i], a->names->items[c->label]->text, number, out,
+                           err));
+        }
+out:
+    return rc;
+}
+
+static status print_pictures(const image_answers *a, const cli_list *images, int top, error *err) {
+    size_t width[2] = {0};
+    output *out = NULL;
+    status rc;
+    TRY(table_lines(width, a, images, top, NULL, err));
+    TRY(output_open("-", &out, err));
+    TRY(table_lines(width, a, images, top, out, err));
+    TRY(output_commit(out, err));
+out:
+    output_free(out);
+    return rc;
+}
+
+static status answer(const arguments *a, error *err) {
+    const evaluate_settings *s = &a->settings;
+    const image_settings of = {.model = s->model,
+                               .classes = a->classes,
+                               .paths = a->images.items,
+                               .count = a->images.count,
+                               .devices = s->devices,
+                               .threads = s->threads,
+                               .isa = s->isa};
+    image_answers said = {0};
+    status rc;
+    TRY(image_answers_compute(&said, &of, err));
+    const int top = a->top < said.classes ? (int)a->top : said.classes;
+    TRY(a->json ? print_pictures_json(&said, &a->images, top, err)
+                : print_pictures(&said, &a->images, top, err));
+out:
+    image_answers_release(&said);
+    return rc;
+}
+
+// ---- The command line ----
+
+// Pictures write nothing, so they are not a stage.
+static status check_arguments(const arguments *a, error *err) {
+    const evaluate_settings *s = &a->settings;
+    status rc;
+    TRY(need(s->model.path, "model", err));
+    if (a->images.count && (s->data || a->out || a->only_key))
+        return error_set(err, STATUS_USAGE,
+                         "cannot start: '--%s': --image only prints, and takes no dataset and no "
+                         "folder",
+                         s->data  ? "data"
+                         : a->out ? "out"
+                                  : "print-key");
+    if (a->images.count) return STATUS_OK;
+    if (a->classes)
+        return error_set(err, STATUS_USAGE,
+                         "cannot start: '--classes': it is for --image; a dataset has class names");
+    TRY(need(s->data, "data", err));
+    if (!a->only_key) TRY(need(a->out, "out", err));
+out:
+    return rc;
+}
+
+static status run(arguments *a, int argc, char **argv, const logger *log, error *err) {
+    evaluate_settings *s = &a->settings;
+    manifest m = {0};
+    status rc;
+    TRY(check_arguments(a, err));
+    s->threads = (int)a->threads;
+    s->devices = &a->devices;
+    s->log = s->model.log = a->only_key ? NULL : log;
+    TRY(devices_parse(&a->devices, a->device, err));
+    a->devices.count = 1;
+    if (!a->only_key || a->devices.kind == DEVICE_AUTO)
+        TRY(devices_open(&a->devices, 1, s->log, err));
+    if (a->images.count) return answer(a, err);
+    TRY(manifest_begin(&m, "evaluate", EVALUATE_BITS, argc, argv, err));
+    TRY(a->only_key ? print_key(s, &m, err) : evaluate(s, a->out, a->json, &m, err));
+out:
+    manifest_release(&m);
+    return rc;
+}
+
 int main(int argc, char **argv) {
-    devices on;
-    evaluate_settings s = {.devices = &on, .isa = getenv("LOCKSTEP_ISA")};
-    const char *out = NULL, *device = "auto";
-    int64_t threads = sysconf(_SC_NPROCESSORS_ONLN);
-    bool only_key = false, json = false, done = false;
+    arguments a = {.settings.isa = getenv("LOCKSTEP_ISA"),
+                   .device = "auto",
+                   .top = 5,
+                   .threads = sysconf(_SC_NPROCESSORS_ONLN)};
+    evaluate_settings *s = &a.settings;
     const cli_option options[] = {
-        {"model", CLI_STRING, &s.model, "FILE", "checkpoint to evaluate", 0, 0},
-        {"data", CLI_STRING, &s.data, "FILE|-", "data set: a file, or - for standard input", 0, 0},
-        {"out", CLI_STRING, &out, "DIR", "output folder for predictions and manifest", 0, 0},
-        {"architecture", CLI_STRING, &s.architecture, "MODEL.yaml",
-         "the model, if the checkpoint does not contain it", 0, 0},
-        {"mean", CLI_STRING, &s.mean, "LIST", "mean of each channel, for pixels from 0 to 1", 0, 0},
-        {"std", CLI_STRING, &s.std, "LIST", "standard deviation of each channel", 0, 0},
-        {"device", CLI_STRING, &device, "auto|cpu|cuda|LIST", "device; the first of a list is used",
+        {"model", CLI_STRING, &s->model.path, "FILE", "checkpoint to evaluate", 0, 0},
+        {"data", CLI_STRING, &s->data, "FILE|-", "data set: a file, or - for standard input", 0, 0},
+        {"out", CLI_STRING, &a.out, "DIR", "output folder for predictions and manifest", 0, 0},
+        {"image", CLI_LIST, &a.images, "FILE", "a picture instead of a data set; may be repeated",
          0, 0},
-        {"threads", CLI_INTEGER, &threads, "N", "threads (default: all cores; 1 on a GPU)", 1,
+        {"top", CLI_INTEGER, &a.top, "N", "number of classes for each picture (default 5)", 1,
+         LABELS_MAX_CLASSES},
+        {"architecture", CLI_STRING, &s->model.architecture, "MODEL.yaml",
+         "the model, if the checkpoint does not contain it", 0, 0},
+        {"mean", CLI_STRING, &s->model.mean, "LIST", "mean of each channel, for pixels from 0 to 1",
+         0, 0},
+        {"std", CLI_STRING, &s->model.std, "LIST", "standard deviation of each channel", 0, 0},
+        {"classes", CLI_STRING, &a.classes, "LIST", "class names, if the checkpoint has none", 0,
+         0},
+        {"device", CLI_STRING, &a.device, "auto|cpu|cuda|LIST",
+         "device; the first of a list is used", 0, 0},
+        {"threads", CLI_INTEGER, &a.threads, "N", "threads (default: all cores; 1 on a GPU)", 1,
          1024},
-        {"json", CLI_FLAG, &json, NULL, "print the result as one line of JSON", 0, 0},
-        {"print-key", CLI_FLAG, &only_key, NULL, "print the stage key and exit", 0, 0},
+        {"json", CLI_FLAG, &a.json, NULL, "print the result as one line of JSON", 0, 0},
+        {"print-key", CLI_FLAG, &a.only_key, NULL, "print the stage key and exit", 0, 0},
         {NULL, CLI_FLAG, NULL, NULL, NULL, 0, 0},
     };
     const cli_tool tool = {.name = "evaluate",
-                           .summary = "evaluate a trained model on a data set",
-                           .usage = "--model FILE --data FILE|- --out DIR [OPTION]...",
+                           .summary =
+                               "evaluate a trained model on a data set, or classify pictures",
+                           .usage = "--model FILE --data FILE|- --out DIR [OPTION]...\n"
+                                    "--model FILE --image FILE... [OPTION]...",
                            .options = options,
                            .notes = NOTES};
     logger log = {tool.name, LOG_NORMAL};
     cli_list operands = {0};
-    manifest m = {0};
     error err = {0};
-    status rc;
-    TRY(cli_parse(&tool, argc, argv, &log, &operands, &done, &err));
-    if (done) goto out;
-    TRY(need(s.model, "model", &err));
-    TRY(need(s.data, "data", &err));
-    if (!only_key) TRY(need(out, "out", &err));
-    s.threads = (int)threads;
-    s.log = only_key ? NULL : &log;
-    TRY(devices_parse(&on, device, &err));
-    on.count = 1;
-    if (!only_key || on.kind == DEVICE_AUTO)
-        TRY(devices_open(&on, 1, only_key ? NULL : &log, &err));
-    TRY(manifest_begin(&m, tool.name, EVALUATE_BITS, argc, argv, &err));
-    TRY(only_key ? print_key(&s, &m, &err) : evaluate(&s, out, json, &m, &err));
-out:
-    manifest_release(&m);
+    bool done = false;
+    status rc = cli_parse(&tool, argc, argv, &log, &operands, &done, &err);
+    if (rc == STATUS_OK && !done) rc = run(&a, argc, argv, &log, &err);
     cli_list_release(&operands);
+    cli_list_release(&a.images);
     return cli_finish(&tool, rc, &err);
 }

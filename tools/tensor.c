@@ -13,6 +13,10 @@
 #include "data/tensor/tensor_exchange.h"
 #include "data/tensor/tensor_file.h"
 #include "data/tensor/tensor_text.h"
+#include "train/export/onnx.h"
+#include "train/export/run_file.h"
+#include "train/export/tensorboard.h"
+#include "train/export/torch.h"
 #include "train/run_series.h"
 
 // The command line.
@@ -20,6 +24,8 @@ typedef struct arguments {
     int64_t max_bytes;
     double absolute, relative;
     const char *format, *type, *name, *out;
+    const char *architecture, *mean, *std;
+    const logger *log;
     bool json;
     cli_list operands;
 } arguments;
@@ -141,9 +147,13 @@ out:
     return rc;
 }
 
+static bool is_format(const arguments *a, const char *format) {
+    return a->format && strcmp(a->format, format) == 0;
+}
+
 static status take_format(const arguments *a, bool *csv, error *err) {
-    *csv = a->format && strcmp(a->format, "csv") == 0;
-    if (*csv || (a->format && strcmp(a->format, "npy") == 0)) return STATUS_OK;
+    *csv = is_format(a, "csv");
+    if (*csv || is_format(a, "npy")) return STATUS_OK;
     return error_set(err, STATUS_USAGE,
                      "bad option value: '--format': expected npy or csv, got '%s'",
                      a->format ? a->format : "nothing");
@@ -172,21 +182,30 @@ out:
     return rc;
 }
 
+// --out is a folder.
+static status need_folder(const arguments *a, error *err) {
+    if (a->out && strcmp(a->out, "-") != 0) return STATUS_OK;
+    return error_set(err, STATUS_USAGE,
+                     "missing option: '--out': --format %s writes a folder: name it", a->format);
+}
+
 static status export_series(const arguments *a, error *err) {
     const size_t count = a->operands.count;
-    const bool json = a->format && strcmp(a->format, "json") == 0;
-    if (!json && (!a->format || strcmp(a->format, "csv") != 0))
+    const bool json = is_format(a, "json"), board = is_format(a, "tensorboard");
+    if (!json && !board && !is_format(a, "csv"))
         return error_set(err, STATUS_USAGE,
-                         "bad option value: '--format': expected csv or json for a run, got '%s'",
+                         "bad option value: '--format': expected csv, json or tensorboard for a "
+                         "run, onnx or torch for a model, got '%s'",
                          a->format ? a->format : "nothing");
     run_series *runs = memory_new(count, sizeof *runs, err);
     status rc = runs ? STATUS_OK : STATUS_FAILED;
     TRY(rc);
+    if (board) TRY(need_folder(a, err));
     for (size_t i = 0; i < count; i++) {
         TRY(run_series_read(&runs[i], a->operands.items[i], (uint64_t)a->max_bytes, err));
-        TRY(check_series_out(&runs[i], a->out, err));
+        if (!board) TRY(check_series_out(&runs[i], a->out, err));
     }
-    rc = write_series(a, runs, json, err);
+    TRY(board ? tensorboard_write(runs, count, a->out, err) : write_series(a, runs, json, err));
 out:
     for (size_t i = 0; runs && i < count; i++) run_series_release(&runs[i]);
     free(runs);
@@ -196,11 +215,54 @@ out:
 // A file and a name mean one tensor; everything else means runs.
 static bool means_series(const arguments *a) {
     struct stat info;
-    return a->operands.count != 2 || (a->format && strcmp(a->format, "json") == 0) ||
+    return a->operands.count != 2 || is_format(a, "json") || is_format(a, "tensorboard") ||
            (stat(a->operands.items[0], &info) == 0 && S_ISDIR(info.st_mode));
 }
 
+static status write_onnx(const arguments *a, const trained_model *m, const char *path, error *err) {
+    const named_file in = {"MODEL", path}, to = {"--out", a->out};
+    output *out = NULL;
+    status rc;
+    TRY(named_files_check(&in, 1, &to, 1, err));
+    TRY(output_open(a->out ? a->out : "-", &out, err));
+    TRY(onnx_write(m, path, out, err));
+    TRY(output_commit(out, err));
+out:
+    output_free(out);
+    return rc;
+}
+
+static status export_model(const arguments *a, error *err) {
+    const bool torch = is_format(a, "torch");
+    char *path = NULL;
+    trained_model m = {0};
+    status rc;
+    if (a->operands.count != 1)
+        return error_set(err, STATUS_USAGE, "too many arguments: '%s': expected one MODEL",
+                         a->operands.items[1]);
+    if (torch) TRY(need_folder(a, err));
+    TRY(run_file_find(a->operands.items[0], "model.st.zst", &path, err));
+    const model_source from = {.path = path,
+                               .architecture = a->architecture,
+                               .mean = a->mean,
+                               .std = a->std,
+                               .max_bytes = (uint64_t)a->max_bytes,
+                               .log = a->log};
+    TRY(trained_model_read(&m, &from, err));
+    TRY(torch ? torch_write(&m, path, a->out, err) : write_onnx(a, &m, path, err));
+out:
+    trained_model_release(&m);
+    free(path);
+    return rc;
+}
+
 static status run_export(const arguments *a, error *err) {
+    if (is_format(a, "onnx") || is_format(a, "torch")) return export_model(a, err);
+    if (a->architecture || a->mean || a->std)
+        return error_set(err, STATUS_USAGE, "bad option: '--%s': it is for --format onnx and torch",
+                         a->architecture ? "architecture"
+                         : a->mean       ? "mean"
+                                         : "std");
     if (means_series(a)) return export_series(a, err);
     status rc = STATUS_OK;
     tensor_file f = {0};
@@ -247,7 +309,7 @@ out:
 
 typedef struct command {
     const char *name, *usage, *summary;
-    const char *takes[5]; // names of its options
+    const char *takes[6]; // names of its options
     size_t operands_min, operands_max;
     status (*run)(const arguments *a, error *err);
 } command;
@@ -283,9 +345,12 @@ static const command commands[] = {
      run_diff},
     {"export",
      "--format npy|csv [--out FILE] [--max-bytes N] FILE NAME\n"
-     "--format csv|json [--out FILE] [--max-bytes N] RUN...",
-     "Write one tensor for another program, or all series of training runs.",
-     {"format", "out", "max-bytes"},
+     "--format csv|json [--out FILE] [--max-bytes N] RUN...\n"
+     "--format tensorboard --out DIR [--max-bytes N] RUN...\n"
+     "--format onnx [--out FILE] [OPTION]... MODEL\n"
+     "--format torch --out DIR [OPTION]... MODEL",
+     "Write a tensor, the series of training runs, or a trained model for another program.",
+     {"format", "out", "architecture", "mean", "std", "max-bytes"},
      1,
      SIZE_MAX,
      run_export},
@@ -305,6 +370,9 @@ static const cli_tool top = {
     .usage = "info FILE\ncat FILE NAME\nhash FILE...\ndiff [--atol X] [--rtol X] A B\n"
              "export --format npy|csv [--out FILE] FILE NAME\n"
              "export --format csv|json [--out FILE] RUN...\n"
+             "export --format tensorboard --out DIR RUN...\n"
+             "export --format onnx [--out FILE] MODEL\n"
+             "export --format torch --out DIR MODEL\n"
              "import --name NAME --format npy|csv [--dtype TYPE] --out FILE.st.zst IN\n"
              "COMMAND --help",
     .notes =
@@ -319,6 +387,11 @@ static const cli_tool top = {
         "train/, or a steps.st.zst. Its CSV has one line per step: loss, learning rate\n"
         "and the seconds of its phases, and in the last step of an epoch that epoch's\n"
         "loss, accuracy and seconds. Its JSON is {\"runs\": [{\"run\", \"steps\", \"epochs\"}]}.\n"
+        "\n"
+        "tensorboard writes an event file for each RUN, in a folder of its name in DIR.\n"
+        "MODEL is a model.st.zst, or a run folder: onnx writes one file, from the bytes\n"
+        "of images to logits; torch writes DIR/model.py and DIR/model.safetensors. A\n"
+        "PyTorch checkpoint needs --architecture, --mean and --std, as for evaluate.\n"
         "\n"
         "--json prints for info {\"file\", \"bytes\", \"sha256\", \"content\", \"metadata\",\n"
         "\"tensors\": [{\"name\", \"dtype\", \"shape\", \"bytes\"}]}, for hash\n"
@@ -347,11 +420,16 @@ static status run(const command *c, int argc, char **argv, arguments *a, error *
         {"rtol", CLI_NUMBER, &a->relative, "X",
          "relative tolerance: add X times the element of B (default 0)", 0, 0},
         {"name", CLI_STRING, &a->name, "NAME", "name of the new tensor", 0, 0},
-        {"format", CLI_STRING, &a->format, "npy|csv|json", "format of the other program", 0, 0},
+        {"format", CLI_STRING, &a->format, "FORMAT", "format of the other program", 0, 0},
+        {"architecture", CLI_STRING, &a->architecture, "MODEL.yaml",
+         "the model, if the checkpoint does not contain it", 0, 0},
+        {"mean", CLI_STRING, &a->mean, "LIST", "mean of each channel, likewise", 0, 0},
+        {"std", CLI_STRING, &a->std, "LIST", "standard deviation of each channel, likewise", 0, 0},
         {"json", CLI_FLAG, &a->json, NULL, "print the answer as one line of JSON", 0, 0},
         {"dtype", CLI_STRING, &a->type, "TYPE", "type of the numbers in a CSV file (default F32)",
          0, 0},
-        {"out", CLI_STRING, &a->out, "FILE", "output file; - is standard output", 0, 0},
+        {"out", CLI_STRING, &a->out, "FILE",
+         "output file, for tensorboard and torch a folder; - is standard output", 0, 0},
         {"max-bytes", CLI_INTEGER, &a->max_bytes, "N",
          "limit of uncompressed bytes (default: 256 MiB plus 200 times the file; import: 4 GiB)", 1,
          INT64_MAX},
@@ -370,6 +448,7 @@ static status run(const command *c, int argc, char **argv, arguments *a, error *
                            .operands_max = c->operands_max};
     logger log = {.tool = top.name, .level = LOG_NORMAL};
     bool done;
+    a->log = &log;
     status rc = cli_parse(&tool, argc - 1, argv + 1, &log, &a->operands, &done, err);
     return rc != STATUS_OK || done ? rc : c->run(a, err);
 }

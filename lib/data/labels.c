@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/json.h"
 #include "base/memory.h"
 
 enum { NARROW_CLASSES = 256 };
@@ -38,4 +39,14 @@ status labels_add(tensor_file *f, const uint32_t *labels, int64_t samples, int c
     status rc = tensor_file_add(f, "labels", TENSOR_U8, 1, &samples, narrow, true, err);
     free(narrow);
     return rc;
+}
+
+yaml_node *labels_names(const char *text, int classes) {
+    yaml_node *names = NULL;
+    if (!text || json_to_yaml(text, "classes", &names, NULL) != STATUS_OK) return NULL;
+    bool fits = names->kind == YAML_SEQUENCE && names->count == (size_t)classes;
+    for (size_t i = 0; fits && i < names->count; i++) fits = names->items[i]->kind == YAML_SCALAR;
+    if (fits) return names;
+    yaml_free(names);
+    return NULL;
 }

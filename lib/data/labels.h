@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/yaml_tree.h"
 #include "data/tensor/tensor_file.h"
 
 enum { LABELS_MAX_CLASSES = 1000 };
@@ -22,5 +23,9 @@ status labels_copy(const tensor *labels, const char *what, const char *path, int
 // Adds the tensor, U8 or U32 depending on `classes`. Copies the labels.
 status labels_add(tensor_file *f, const uint32_t *labels, int64_t samples, int classes,
                   error *err) MUST_CHECK;
+
+// Reads the metadata `classes` of a data set, model or predictions: a JSON list of `classes` names.
+// A YAML_SEQUENCE of scalars, yaml_free it; NULL if `text` is NULL or not such a list.
+yaml_node *labels_names(const char *text, int classes);
 
 #endif

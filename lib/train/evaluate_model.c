@@ -10,105 +10,26 @@
 #include "compute/backend.h"
 #include "data/labels.h"
 #include "data/recorded.h"
-#include "train/model_import.h"
 #include "train/train_manifest.h"
 
 // ---- Reading and checking ----
 
-// "0.5,0.5,0.5" into `values`; returns the count, or -1.
-static int parse_list(const char *text, float *values) {
-    int count = 0;
-    for (;;) {
-        char *end;
-        double value = strtod(text, &end);
-        if (end == text || count == ENGINE_MAX_CHANNELS || !(value > -1e6 && value < 1e6))
-            return -1;
-        values[count++] = (float)value;
-        if (!*end) return count;
-        if (*end != ',') return -1;
-        text = end + 1;
-    }
-}
-
-static status refuse_list(const char *option, const char *text, error *err) {
-    return error_set(err, STATUS_USAGE,
-                     "cannot normalise: '--%s %s': expected comma-separated numbers", option, text);
-}
-
-static status parse_normalization(const evaluate_settings *s, normalization *n, error *err) {
-    const int deviations = parse_list(s->std, n->std);
-    n->channels = parse_list(s->mean, n->mean);
-    if (n->channels < 0) return refuse_list("mean", s->mean, err);
-    if (deviations < 0) return refuse_list("std", s->std, err);
-    if (deviations != n->channels)
-        return error_set(err, STATUS_USAGE,
-                         "cannot normalise: '--std %s': expected as many numbers as --mean has",
-                         s->std);
-    const int bad = normalization_bad_channel(n);
-    if (bad < 0) return STATUS_OK;
-    return error_set(err, STATUS_USAGE, "cannot normalise: '--std %s': %s", s->std,
-                     n->std[bad] > 0 ? "a standard deviation is too small"
-                                     : "a standard deviation must be above 0");
-}
-
-static status read_normalization(evaluate_model *e, error *err) {
-    const evaluate_settings *s = e->settings;
-    if (!s->mean != !s->std)
-        return error_set(err, STATUS_USAGE,
-                         "cannot normalise: '--%s': give --mean and --std together",
-                         s->mean ? "mean" : "std");
-    return s->mean ? parse_normalization(s, &e->normalization, err) : STATUS_OK;
-}
-
-// Finds the model and the normalisation, from the options or the checkpoint's metadata.
-static status describe_model(evaluate_model *e, error *err) {
-    const evaluate_settings *s = e->settings;
-    status rc;
-    if (s->architecture)
-        TRY(model_read(&e->model, s->architecture, err));
-    else
-        TRY(model_import_architecture(&e->checkpoint, s->model, &e->model, err));
-    if (!s->mean) TRY(model_import_normalization(&e->checkpoint, s->model, &e->normalization, err));
-out:
-    return rc;
-}
-
-static status read_model(evaluate_model *e, error *err) {
-    const evaluate_settings *s = e->settings;
-    status rc;
-    TRY(read_normalization(e, err));
-    TRY(tensor_file_read(s->model, TENSOR_FILE_DEFAULT_MAX, &e->checkpoint, err));
-    TRY(describe_model(e, err));
-    const program *p = &e->model.program;
-    rc = STATUS_FAILED;
-    e->parameters = memory_new_aligned(p->parameters, sizeof *e->parameters, err);
-    e->buffers = memory_new_aligned(p->buffers, sizeof *e->buffers, err);
-    if (!e->parameters || !e->buffers) goto out;
-    TRY(model_import(&e->model, e->parameters, e->buffers, &e->checkpoint, s->model, s->log, err));
-out:
-    return rc;
-}
-
 static status check_fit(const evaluate_model *e, error *err) {
-    const shape *in = &e->model.program.input;
+    const model *m = &e->model.model;
+    const shape *in = &m->program.input;
     const dataset *d = &e->data;
     const char *path = e->settings->data;
     if (d->channels != in->channels || d->height != in->height || d->width != in->width)
         return error_set(err, STATUS_INPUT,
                          "cannot use dataset: '%s': its images are %d×%d×%d, model '%s' takes "
                          "%d×%d×%d",
-                         path, d->channels, d->height, d->width, e->model.name, in->channels,
-                         in->height, in->width);
-    if (d->classes != e->model.program.classes)
+                         path, d->channels, d->height, d->width, m->name, in->channels, in->height,
+                         in->width);
+    if (d->classes != m->program.classes)
         return error_set(err, STATUS_INPUT,
                          "cannot use dataset: '%s': it has %d classes, model '%s' has %d: pass "
                          "data with the classes that it was trained on",
-                         path, d->classes, e->model.name, e->model.program.classes);
-    if (e->normalization.channels != d->channels)
-        return error_set(
-            err, STATUS_INPUT,
-            "cannot normalise: '%s': %d channels of mean and standard deviation, images of %d",
-            path, e->normalization.channels, d->channels);
+                         path, d->classes, m->name, m->program.classes);
     return STATUS_OK;
 }
 
@@ -117,12 +38,12 @@ static status put_parameters(const evaluate_model *e, manifest *m, error *err) {
     status rc;
     yaml_node *normalize = NULL;
     char *text = NULL;
-    TRY(model_file_normalization_text(&e->normalization, &text, err));
+    TRY(model_file_normalization_text(&e->model.normalization, &text, err));
     TRY(json_to_yaml(text, "normalize", &normalize, err));
     rc = yaml_put(parameters, "normalize", normalize, err);
     normalize = NULL; // yaml_put owns it now
     if (rc != STATUS_OK) goto out;
-    TRY(yaml_put(parameters, "architecture", yaml_copy(e->model.description, err), err));
+    TRY(yaml_put(parameters, "architecture", yaml_copy(e->model.model.description, err), err));
     TRY(train_manifest_backend(m, devices_backend(e->settings->devices), err));
 out:
     free(text);
@@ -132,11 +53,11 @@ out:
 status evaluate_model_init(evaluate_model *e, const evaluate_settings *s, manifest *m, error *err) {
     status rc;
     *e = (evaluate_model){.settings = s};
-    TRY(read_model(e, err));
+    TRY(trained_model_read(&e->model, &s->model, err));
     TRY(dataset_read(s->data, &e->data, err));
     TRY(check_fit(e, err));
     TRY(put_parameters(e, m, err));
-    TRY(train_manifest_input(m, s->model, &e->checkpoint, err));
+    TRY(train_manifest_input(m, s->model.path, &e->model.checkpoint, err));
     TRY(train_manifest_dataset(m, &e->data, err));
 out:
     return rc;
@@ -145,11 +66,9 @@ out:
 status evaluate_model_describe(const evaluate_settings *s, manifest *m, error *err) {
     evaluate_model e = {.settings = s};
     status rc;
-    TRY(read_normalization(&e, err));
-    TRY(tensor_file_read_header(s->model, &e.checkpoint, err));
-    TRY(describe_model(&e, err));
+    TRY(trained_model_describe(&e.model, &s->model, err));
     TRY(put_parameters(&e, m, err));
-    TRY(recorded_add_input(m, s->model, err));
+    TRY(recorded_add_input(m, s->model.path, err));
     TRY(recorded_add_input(m, s->data, err));
 out:
     evaluate_model_release(&e);
@@ -157,12 +76,9 @@ out:
 }
 
 void evaluate_model_release(evaluate_model *e) {
-    model_release(&e->model);
-    tensor_file_release(&e->checkpoint);
+    trained_model_release(&e->model);
     dataset_release(&e->data);
     evaluation_release(&e->result);
-    free(e->parameters);
-    free(e->buffers);
     free(e->logits);
     memset(e, 0, sizeof *e);
 }
@@ -183,25 +99,15 @@ static status infer(void *context, const uint8_t *const *pixels, size_t samples,
 status evaluate_model_compute(evaluate_model *e, error *err) {
     const devices *on = e->settings->devices;
     inference i = {.backend = on->backend};
-    engine_options options = {.threads = devices_threads(on, e->settings->threads),
-                              .spin = true,
-                              .isa = e->settings->isa,
-                              .device = devices_index(on, 0),
-                              .shards = 1,
-                              .local_shards = 1,
-                              .shard_samples = GROUP};
     const uint64_t begin = clock_now();
     progress shown;
     bool done;
     status rc = STATUS_FAILED;
-    memcpy(options.mean, e->normalization.mean, sizeof options.mean);
-    memcpy(options.std, e->normalization.std, sizeof options.std);
     e->logits =
         memory_new((size_t)e->data.samples * (size_t)e->data.classes, sizeof *e->logits, err);
     if (!e->logits) return rc;
     progress_begin(&shown, e->settings->log, "evaluating", "images");
-    TRY(i.backend->open(&e->model.program, &options, UPDATE_SGD, &i.engine, err));
-    i.backend->write(i.engine, e->parameters, e->buffers, NULL);
+    TRY(trained_model_open(&e->model, on, e->settings->threads, e->settings->isa, &i.engine, err));
     TRY(evaluation_infer(infer, &i, &e->data, e->logits, &shown, &done, err));
     TRY(evaluation_init(&e->result, &e->data, e->logits, err));
     e->compute_seconds = (double)(clock_now() - begin) / 1e9;
@@ -230,16 +136,6 @@ static status write_predictions(const evaluate_model *e, const char *path, manif
 out:
     tensor_file_release(&f);
     return rc;
-}
-
-// The class names, or NULL.
-static yaml_node *class_names(const dataset *d) {
-    const char *text = tensor_file_metadata(&d->files[0], "classes");
-    yaml_node *names = NULL;
-    if (!text || json_to_yaml(text, "classes", &names, NULL) != STATUS_OK) return NULL;
-    if (names->kind == YAML_SEQUENCE && names->count == (size_t)d->classes) return names;
-    yaml_free(names);
-    return NULL;
 }
 
 static status append_class(yaml_node *list, const evaluation *v, int label, const yaml_node *names,
@@ -289,7 +185,9 @@ static status put_confusion(const evaluation *v, yaml_node *results, error *err)
 }
 
 static status put_classes(const evaluate_model *e, yaml_node *results, error *err) {
-    yaml_node *names = class_names(&e->data), *classes = yaml_new(YAML_SEQUENCE, err);
+    const char *text = tensor_file_metadata(&e->data.files[0], "classes");
+    yaml_node *names = labels_names(text, e->data.classes);
+    yaml_node *classes = yaml_new(YAML_SEQUENCE, err);
     status rc = yaml_put(results, "per_class", classes, err);
     for (int k = 0; rc == STATUS_OK && k < e->result.classes; k++)
         rc = append_class(classes, &e->result, k, names, err);

@@ -8,15 +8,13 @@
 #include "compute/devices.h"
 #include "data/dataset.h"
 #include "data/manifest.h"
-#include "nn/model.h"
 #include "train/evaluation.h"
-#include "train/model_file.h"
+#include "train/trained_model.h"
 
 typedef struct evaluate_settings {
-    const char *model, *data; // paths; data may be "-"
-    const char *architecture; // a model file; NULL: taken from the checkpoint
-    const char *mean, *std;   // lists "0.5,0.5,0.5"; both NULL: taken from the checkpoint
-    const devices *devices;   // opened; computes on the first
+    model_source model;
+    const char *data;       // a path, or "-"
+    const devices *devices; // opened; computes on the first
     int threads;
     const char *isa;   // NULL: the best
     const logger *log; // NULL: silent
@@ -24,11 +22,9 @@ typedef struct evaluate_settings {
 
 typedef struct evaluate_model {
     const evaluate_settings *settings;
-    model model;
-    normalization normalization;
-    tensor_file checkpoint;
+    trained_model model;
     dataset data;
-    float *parameters, *buffers, *logits;
+    float *logits;
     evaluation result;
     char isa[DEVICE_NAME_BYTES]; // instruction set or GPU that computed
     double compute_seconds;      // inference and counting, without I/O

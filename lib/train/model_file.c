@@ -69,9 +69,9 @@ out:
     return rc;
 }
 
-status model_file_write(const char *path, const model *m, const float *parameters,
-                        const float *buffers, const normalization *n, const char *classes,
-                        tensor_file *f, error *err) {
+status model_file_describe(const model *m, const float *parameters, const float *buffers,
+                           const normalization *n, const char *classes, tensor_file *f,
+                           error *err) {
     status rc;
     char *normalize = NULL;
     TRY(model_file_normalization_text(n, &normalize, err));
@@ -79,8 +79,14 @@ status model_file_write(const char *path, const model *m, const float *parameter
     TRY(tensor_file_add_metadata(f, "normalize", normalize, err));
     if (classes) TRY(tensor_file_add_metadata(f, "classes", classes, err));
     TRY(model_file_store(m, "", parameters, buffers, f, err));
-    TRY(tensor_file_write(path, f, err));
 out:
     free(normalize);
     return rc;
+}
+
+status model_file_write(const char *path, const model *m, const float *parameters,
+                        const float *buffers, const normalization *n, const char *classes,
+                        tensor_file *f, error *err) {
+    status rc = model_file_describe(m, parameters, buffers, n, classes, f, err);
+    return rc == STATUS_OK ? tensor_file_write(path, f, err) : rc;
 }

@@ -28,8 +28,12 @@ status model_file_store(const model *m, const char *prefix, const float *paramet
 status model_file_load(const model *m, const char *prefix, float *parameters, float *buffers,
                        const tensor_file *f, const char *path, error *err) MUST_CHECK;
 
-// Writes model.st.zst: tensors under state_dict names; metadata `model`, `normalize` and, unless
-// NULL, `classes` (a JSON list). `f` holds the hashes; release it.
+// Puts together the content of model.st.zst: tensors under state_dict names, pointing into the
+// arenas; metadata `model`, `normalize` and, unless NULL, `classes` (a JSON list). Release `f`.
+status model_file_describe(const model *m, const float *parameters, const float *buffers,
+                           const normalization *n, const char *classes, tensor_file *f,
+                           error *err) MUST_CHECK;
+// Writes model.st.zst. `f` holds the hashes; release it.
 status model_file_write(const char *path, const model *m, const float *parameters,
                         const float *buffers, const normalization *n, const char *classes,
                         tensor_file *f, error *err) MUST_CHECK;

@@ -5,41 +5,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/csv.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "data/manifest.h"
 #include "data/tensor/tensor_file.h"
+#include "train/export/run_file.h"
 
 // ---- Reading ----
 
-static bool is_there(const char *path) {
-    return path && access(path, F_OK) == 0;
-}
-
-// FOLDER/steps.st.zst or FOLDER/train/steps.st.zst; `path` itself if it is not a folder.
+// Finds the steps of `path`, and the manifest next to them if there is one.
 static status locate(run_series *s, const char *path, error *err) {
-    struct stat info;
-    const bool folder = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-    s->steps = folder ? memory_format(err, "%s/steps.st.zst", path) : memory_string(path, err);
-    if (!s->steps) return STATUS_FAILED;
-    if (folder && !is_there(s->steps)) {
-        char *inner = memory_format(err, "%s/train/steps.st.zst", path);
-        if (!inner) return STATUS_FAILED;
-        free(s->steps);
-        s->steps = inner;
-    }
-    if (folder && !is_there(s->steps))
-        return error_set(err, STATUS_INPUT,
-                         "cannot export run: '%s': no steps.st.zst in it or in its train/", path);
+    status rc = run_file_find(path, "steps.st.zst", &s->steps, err);
+    if (rc != STATUS_OK) return rc;
     const char *slash = strrchr(s->steps, '/');
     const int length = slash ? (int)(slash + 1 - s->steps) : 0;
     s->manifest = memory_format(err, "%.*smanifest.yaml", length, s->steps);
     if (!s->manifest) return STATUS_FAILED;
-    if (is_there(s->manifest)) return STATUS_OK;
+    if (access(s->manifest, F_OK) == 0) return STATUS_OK;
     free(s->manifest);
     s->manifest = NULL;
     return STATUS_OK;
@@ -95,6 +81,31 @@ void run_series_release(run_series *s) {
     *s = (run_series){0};
 }
 
+// ---- Derived values ----
+
+double run_series_rate(const run_series *s, uint64_t step) {
+    const experiment *e = &s->updates;
+    if (!s->steps_per_epoch) return NAN;
+    return learning_rate(&e->optimizer, &e->schedule, &e->lr_scaling, e->global_batch, step,
+                         s->steps_per_epoch, e->epochs);
+}
+
+double run_series_epoch(const run_series *s, const char *key, uint64_t epoch) {
+    double value;
+    const yaml_node *node = yaml_find(s->epochs->items[epoch], key);
+    if (!node || yaml_number(node, key, &value, NULL) != STATUS_OK) return NAN;
+    return value;
+}
+
+double run_series_begin(const run_series *s) {
+    const timeline *t = &s->timeline;
+    int64_t end;
+    uint64_t ns = 0;
+    if (!s->root || !clock_read_utc(yaml_text_at(s->root, "run.end"), &end)) return 0;
+    for (uint64_t i = 0; i < t->steps; i++) ns += t->wall[i];
+    return (double)end - (double)ns * 1e-9;
+}
+
 // ---- Columns ----
 
 // A value as text, with enough digits to read back the same; empty: unknown.
@@ -133,11 +144,7 @@ static cell loss_of(const run_series *s, uint64_t at) {
 }
 
 static cell rate_of(const run_series *s, uint64_t at) {
-    const experiment *e = &s->updates;
-    if (!s->steps_per_epoch) return (cell){0};
-    return number(learning_rate(&e->optimizer, &e->schedule, &e->lr_scaling, e->global_batch, at,
-                                s->steps_per_epoch, e->epochs),
-                  9);
+    return number(run_series_rate(s, at), 9);
 }
 
 static cell wall_of(const run_series *s, uint64_t at) {
@@ -183,11 +190,10 @@ static const char *const epoch_columns[] = {"loss", "accuracy", "seconds"};
 enum { EPOCH_COLUMNS = sizeof epoch_columns / sizeof *epoch_columns };
 
 static cell epoch_value(const run_series *s, size_t at, uint64_t epoch) {
-    double value;
-    const yaml_node *node = yaml_find(s->epochs->items[epoch], epoch_columns[at]);
-    if (!node || yaml_number(node, epoch_columns[at], &value, NULL) != STATUS_OK) return (cell){0};
     cell c = {0};
-    if (isfinite(value)) snprintf(c.text, sizeof c.text, "%s", node->text);
+    if (isfinite(run_series_epoch(s, epoch_columns[at], epoch)))
+        snprintf(c.text, sizeof c.text, "%s",
+                 yaml_text_at(s->epochs->items[epoch], epoch_columns[at]));
     return c;
 }
 

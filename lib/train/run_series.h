@@ -28,6 +28,15 @@ typedef struct run_series {
 status run_series_read(run_series *s, const char *path, uint64_t max_bytes, error *err) MUST_CHECK;
 void run_series_release(run_series *s);
 
+// The learning rate of a step (from 0), and the value of an epoch (from 0) under `key` in
+// `results.epochs` of the manifest; NAN if unknown.
+double run_series_rate(const run_series *s, uint64_t step);
+double run_series_epoch(const run_series *s, const char *key, uint64_t epoch);
+// The time of the first step's begin, in seconds since 1970: `run.end` less the wall time of all
+// steps, since manifests do not record the times of evaluations and interruptions. 0 without a
+// manifest.
+double run_series_begin(const run_series *s);
+
 // Writes a header, then one line per step: run, step (from 1), epoch (from 1), loss, lr,
 // wall_seconds, the phases as load_seconds …, digest; and epoch_loss, epoch_accuracy and
 // epoch_seconds in the last step of each epoch. Unknown values are empty cells.

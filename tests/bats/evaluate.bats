@@ -135,3 +135,116 @@ END
 @test "a full standard output is a failure" {
     TOOL=evaluate fails_with 1 "standard output" sh -c "'$BIN/evaluate' --model '$model' --data '$test' --out out >/dev/full"
 }
+
+# ---- Pictures ----
+
+# Twelve pictures of noise, larger than the squares and of another shape, as a data set and as they are; a model of it.
+noise() {
+    local class side=40 i
+    for class in ants bees cats; do
+        mkdir -p pictures/train/$class pictures/test/$class
+        for i in 1 2; do
+            "$PYTHON" "$ROOT/tests/python/make_images.py" png pictures/train/$class/$i.png noise $side 50 $((side + i))
+            "$PYTHON" "$ROOT/tests/python/make_images.py" png pictures/test/$class/$i.png noise 45 $side $((side - i))
+        done
+        side=$((side + 9))
+    done
+    "$BIN/import-images" -q --from pictures --size 32 --out noise
+    cat >three.yaml <<'END'
+schema: lockstep.model/1
+name: three
+input: [3, 32, 32]
+layers: [conv: {out: 4, kernel: 5}, relu, max_pool: {size: 4}, flatten, linear: {out: 3}]
+END
+    write_experiment noise.yaml dataset=pictures model="$WORK/three.yaml" global_batch=4 virtual_shards=1
+    "$BIN/train-single" -q --experiment noise.yaml --train noise/train.st.zst --out run
+}
+
+@test "--image: pictures give the answers that the data set of them gives" {
+    need_tool import-images
+    need_python
+    noise
+    "$BIN/evaluate" -q --model run/model.st.zst --data noise/test.st.zst --out out
+    "$BIN/tensor" export --format csv --out logits.csv out/predictions.st.zst logits
+    local images=()
+    for image in pictures/test/*/*.png; do images+=(--image "$image"); done
+    succeeds "$BIN/evaluate" --json --model run/model.st.zst "${images[@]}"
+    "$PYTHON" - "$output" <<'END'
+import json, math, sys
+logits = [[float(x) for x in line.split(",")] for line in open("logits.csv")]
+images = json.loads(sys.argv[1])["images"]
+assert len(images) == len(logits) == 6
+assert [i["image"] for i in images][:3] == ["pictures/test/ants/1.png", "pictures/test/ants/2.png", "pictures/test/bees/1.png"]
+for image, row in zip(images, logits):
+    total = sum(math.exp(x) for x in row)
+    wanted = sorted(((math.exp(x) / total, k) for k, x in enumerate(row)), key=lambda e: (-e[0], e[1]))
+    assert [c["label"] for c in image["classes"]] == [k for _, k in wanted], (image, wanted)
+    assert all(abs(c["probability"] - p) < 1e-6 for c, (p, _) in zip(image["classes"], wanted)), (image, wanted)
+    assert all(c["class"] == ["ants", "bees", "cats"][c["label"]] for c in image["classes"]), image
+END
+}
+
+# picture FILE [KIND]: of 40 x 30 pixels.
+picture() {
+    "$PYTHON" "$ROOT/tests/python/make_images.py" png "$1" "${2:-noise}" 40 30 7
+}
+
+@test "--image: the table, --top, and pictures of other kinds" {
+    need_python
+    picture a.png
+    picture grey.jpg grey # the content says the format
+    mkdir -p "täg"
+    picture "täg/b.png" rgba
+    succeeds "$BIN/evaluate" --model "$model" --image a.png --image grey.jpg --image "täg/b.png" --top 2
+    [ "${#lines[@]}" -eq 7 ] || fail "$output"
+    [[ ${lines[0]} =~ ^image\ +class\ +probability$ ]] || fail "$output"
+    [[ ${lines[1]} =~ ^a.png\ +[a-z]+\ +[01][.][0-9]{4}$ && ${lines[5]} == "täg/b.png "* ]] || fail "$output"
+    # Every line is as wide.
+    [ "$(awk '{ gsub(/ä/, "a"); print length }' <<<"$output" | sort -u | wc -l)" -eq 1 ] || fail "$output"
+    succeeds "$BIN/evaluate" --json --top 100 --model "$model" --image a.png
+    "$PYTHON" -c 'import json, sys
+(image,) = json.loads(sys.argv[1])["images"]
+p = [c["probability"] for c in image["classes"]]
+assert len(p) == 10 and p == sorted(p, reverse=True) and abs(sum(p) - 1) < 1e-9, p' "$output"
+    [ -z "$(find . -name "*.yaml" -o -name "*.zst")" ]
+}
+
+@test "--image: a checkpoint by others needs the names, too" {
+    need_python
+    picture a.png
+    local init=$ROOT/tests/golden/lenet-bn-init.safetensors lenet=$ROOT/experiments/models/lenet-bn.yaml
+    local half="0.5,0.5,0.5"
+    local theirs=(--model "$init" --architecture "$lenet" --mean "$half" --std "$half" --image a.png)
+    fails_with 3 "'model'.*--architecture" "$BIN/evaluate" --model "$init" --image a.png
+    fails_with 3 "'normalize'.*--mean" "$BIN/evaluate" --model "$init" --architecture "$lenet" --image a.png
+    fails_with 3 "cannot name classes: '$init': .*--classes" "$BIN/evaluate" "${theirs[@]}"
+    fails_with 2 "'--classes a,b': expected 10 names, got 2" "$BIN/evaluate" "${theirs[@]}" --classes a,b
+    succeeds "$BIN/evaluate" "${theirs[@]}" --classes a,b,c,d,e,f,g,h,i,j
+    [[ ${lines[1]} =~ ^a.png\ +[a-j]\ +[01][.][0-9]{4}$ ]] || fail "$output"
+}
+
+@test "--image: what cannot be is refused" {
+    need_python
+    picture a.png
+    echo text >text.png
+    head -c 200 a.png >cut.png
+    fails_with 3 "'text.png'" "$BIN/evaluate" --model "$model" --image a.png --image text.png
+    [ -z "$output" ] || fail "$output"
+    fails_with 3 "'cut.png'" "$BIN/evaluate" --model "$model" --image cut.png
+    fails_with 3 "'missing.png'" "$BIN/evaluate" --model "$model" --image missing.png
+    fails_with 3 "cannot read image: '.'" "$BIN/evaluate" --model "$model" --image .
+    fails_with 2 "'--model'" "$BIN/evaluate" --image a.png
+    fails_with 2 "'--data'.*--image" "$BIN/evaluate" --model "$model" --data "$test" --image a.png
+    fails_with 2 "'--out'.*--image" "$BIN/evaluate" --model "$model" --out out --image a.png
+    fails_with 2 "'--print-key'.*--image" "$BIN/evaluate" --model "$model" --print-key --image a.png
+    fails_with 2 "'--classes'.*--image" "$BIN/evaluate" --model "$model" --data "$test" --out out --classes a,b
+    fails_with 2 "'--top'" "$BIN/evaluate" --model "$model" --image a.png --top 0
+    "$BIN/synth-cifar" -q --train 8 --test 8 --shape 3,12,16 --out wide
+    printf '%s\n' 'schema: lockstep.model/1' 'name: wide' 'input: [3, 12, 16]' 'layers: [flatten, linear: {out: 10}]' >wide.yaml
+    write_experiment e.yaml model="$WORK/wide.yaml" global_batch=8 virtual_shards=1 epochs=1
+    "$BIN/train-single" -q --experiment e.yaml --train wide/train.st.zst --out wide-run
+    fails_with 3 "'wide-run/model.st.zst': its inputs are 3.12.16, and a picture becomes a square" \
+        "$BIN/evaluate" --model wide-run/model.st.zst --image a.png
+    TOOL=evaluate fails_with 1 "standard output" sh -c "'$BIN/evaluate' --model '$model' --image a.png >/dev/full"
+    nothing_in out
+}

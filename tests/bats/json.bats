@@ -135,7 +135,7 @@ PY
     says "j['runs'][0]['run'] == 'a,\"b\"'"
     fails_with 3 "'data': no steps.st.zst in it or in its train/" "$BIN/tensor" export --format csv data
     fails_with 3 "no tensor 'loss'|'loss'" "$BIN/tensor" export --format csv data/train.st.zst
-    fails_with 2 "expected csv or json for a run, got 'npy'" "$BIN/tensor" export --format npy run
+    fails_with 2 "expected csv, json or tensorboard for a run, .*got 'npy'" "$BIN/tensor" export --format npy run
     fails_with 2 "the same file is an input \(FILE\)" "$BIN/tensor" export --format csv --out run/train/manifest.yaml run
     cp run/train/manifest.yaml kept
     sed -i '/^  - loss/,/^run:/{/^run:/!d}' run/train/manifest.yaml

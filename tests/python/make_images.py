@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """PNG files and .npz archives for tests/bats/import-images.bats, without any library.
 
-    make_images.py png FILE KIND WIDTH HEIGHT [VALUE]     grey, grey16, rgb, rgb16, rgba, palette, bits, bomb
+    make_images.py png FILE KIND WIDTH HEIGHT [VALUE]     grey, grey16, rgb, rgb16, rgba, palette, bits, bomb, noise
     make_images.py classes FOLDER CLASSES IMAGES [SIDE]   FOLDER/cNNN/NN.png: learnable by colour
     make_images.py npz FILE NAME=SHAPE=TYPE...            arrays of bytes that count up; labels count up mod 3
 """
 import os
+import random
 import struct
 import sys
 import zipfile
@@ -49,6 +50,12 @@ def bomb():
     return MAGIC + chunk(b"IHDR", struct.pack(">IIBBBBB", 30000, 30000, 8, 2, 0, 0, 0)) + chunk(b"IDAT", zlib.compress(b"\0")) + chunk(b"IEND", b"")
 
 
+def noise(width, height, seed):
+    """Pixels of all colours, the same for the same seed."""
+    rng = random.Random(seed)
+    return png("rgb", width, height, lambda y: bytes(rng.randrange(256) for _ in range(3 * width)))
+
+
 def classes(folder, count, images, side):
     for k in range(count):
         name = "%s/c%03d" % (folder, k)
@@ -83,12 +90,15 @@ def npz(path, arrays):
 def main(what, target, *rest):
     if what == "png":
         kind, width, height = rest[0], int(rest[1]), int(rest[2])
+        value = int(rest[3]) if rest[3:] else 100
+        made = {"bomb": bomb, "noise": lambda: noise(width, height, value)}.get(kind, lambda: plain(kind, width, height, value))
         with open(target, "wb") as out:
-            out.write(bomb() if kind == "bomb" else plain(kind, width, height, int(rest[3]) if rest[3:] else 100))
+            out.write(made())
     elif what == "classes":
         classes(target, int(rest[0]), int(rest[1]), int(rest[2]) if rest[2:] else 8)
     else:
         npz(target, rest)
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

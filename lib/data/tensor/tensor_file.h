@@ -69,6 +69,8 @@ status tensor_file_read_header(const char *path, tensor_file *f, error *err) MUS
 // Writes `path` ("-": standard output), completely or not at all, and fills content, sha256 and
 // file_bytes.
 status tensor_file_write(const char *path, tensor_file *f, error *err) MUST_CHECK;
+// The same without zstd: a plain .safetensors file, for other programs.
+status tensor_file_write_plain(const char *path, tensor_file *f, error *err) MUST_CHECK;
 
 // Frees the contents. A zeroed struct is fine.
 void tensor_file_release(tensor_file *f);

@@ -99,33 +99,34 @@ static status make_head(const tensor_file *f, const tensor *const *order, unsign
 
 typedef struct writing {
     output *out;
-    zwriter *z;
+    zwriter *z; // NULL: not compressed
     sha256 *content;
 } writing;
 
 static status write_part(writing *w, const void *data, size_t bytes, error *err) {
     sha256_update(w->content, data, bytes);
-    return zwriter_write(w->z, data, bytes, err);
+    return w->z ? zwriter_write(w->z, data, bytes, err) : output_write(w->out, data, bytes, err);
 }
 
-static status write_content(writing *w, const char *path, const tensor *const *order, size_t count,
-                            const unsigned char *head, size_t head_bytes, error *err) {
+static status write_content(writing *w, const char *path, bool compressed,
+                            const tensor *const *order, size_t count, const unsigned char *head,
+                            size_t head_bytes, error *err) {
     status rc = STATUS_OK;
     uint64_t total = head_bytes;
     for (size_t i = 0; i < count; i++) total += order[i]->bytes;
     w->content = sha256_new(err);
     TRY(w->content ? STATUS_OK : STATUS_FAILED);
     TRY(output_open(path, &w->out, err));
-    TRY(zwriter_open(w->out, total, &w->z, err));
+    if (compressed) TRY(zwriter_open(w->out, total, &w->z, err));
     TRY(write_part(w, head, head_bytes, err));
     for (size_t i = 0; i < count; i++) TRY(write_part(w, order[i]->data, order[i]->bytes, err));
-    TRY(zwriter_end(w->z, err));
+    if (compressed) TRY(zwriter_end(w->z, err));
     TRY(output_commit(w->out, err));
 out:
     return rc;
 }
 
-status tensor_file_write(const char *path, tensor_file *f, error *err) {
+static status write_file(const char *path, bool compressed, tensor_file *f, error *err) {
     status rc = STATUS_OK;
     writing w = {0};
     unsigned char *head = NULL;
@@ -133,7 +134,7 @@ status tensor_file_write(const char *path, tensor_file *f, error *err) {
     const tensor **order = sorted_tensors(f, err);
     TRY(order ? STATUS_OK : STATUS_FAILED);
     TRY(make_head(f, order, &head, &head_bytes, err));
-    TRY(write_content(&w, path, order, f->count, head, head_bytes, err));
+    TRY(write_content(&w, path, compressed, order, f->count, head, head_bytes, err));
     sha256_finish(w.content, f->content);
     memcpy(f->sha256, output_sha256(w.out), sizeof f->sha256);
     f->file_bytes = output_bytes(w.out);
@@ -144,4 +145,12 @@ out:
     free(head);
     free(order);
     return rc;
+}
+
+status tensor_file_write(const char *path, tensor_file *f, error *err) {
+    return write_file(path, true, f, err);
+}
+
+status tensor_file_write_plain(const char *path, tensor_file *f, error *err) {
+    return write_file(path, false, f, err);
 }

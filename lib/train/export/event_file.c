@@ -1,0 +1,64 @@
+#include "train/export/event_file.h"
+
+#include <math.h>
+
+#include "base/crc32c.h"
+#include "base/protobuf.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "integers are written as they lie there");
+
+// event.proto, summary.proto
+enum { EVENT_WALL_TIME = 1, EVENT_STEP = 2, EVENT_FILE_VERSION = 3, EVENT_SUMMARY = 5 };
+enum { SUMMARY_VALUE = 1, VALUE_TAG = 1, VALUE_SIMPLE = 2 };
+
+static uint32_t masked_crc(const void *data, size_t bytes) {
+    const uint32_t crc = crc32c(data, bytes);
+    return (crc >> 15 | crc << 17) + 0xa282ead8u;
+}
+
+// Writes the message as a frame, and releases it.
+static status write_record(output *out, text *message, error *err) {
+    const uint64_t length = message->length;
+    uint32_t crc = masked_crc(&length, sizeof length);
+    status rc;
+    TRY(text_status(message));
+    TRY(output_write(out, &length, sizeof length, err));
+    TRY(output_write(out, &crc, sizeof crc, err));
+    TRY(output_write(out, text_string(message), message->length, err));
+    crc = masked_crc(text_string(message), message->length);
+    TRY(output_write(out, &crc, sizeof crc, err));
+out:
+    text_release(message);
+    return rc;
+}
+
+status event_file_begin(output *out, double wall_time, error *err) {
+    text event;
+    text_init(&event, err);
+    protobuf_double(&event, EVENT_WALL_TIME, wall_time);
+    protobuf_string(&event, EVENT_FILE_VERSION, "brain.Event:2");
+    return write_record(out, &event, err);
+}
+
+status event_file_scalars(output *out, double wall_time, uint64_t step, const event_scalar *values,
+                          size_t count, error *err) {
+    text event;
+    text_init(&event, err);
+    protobuf_double(&event, EVENT_WALL_TIME, wall_time);
+    protobuf_integer(&event, EVENT_STEP, (int64_t)step);
+    const size_t summary = protobuf_begin(&event, EVENT_SUMMARY);
+    size_t written = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!isfinite(values[i].value)) continue;
+        const size_t value = protobuf_begin(&event, SUMMARY_VALUE);
+        protobuf_string(&event, VALUE_TAG, values[i].tag);
+        protobuf_float(&event, VALUE_SIMPLE, (float)values[i].value);
+        protobuf_end(&event, value);
+        written++;
+    }
+    protobuf_end(&event, summary);
+    if (written) return write_record(out, &event, err);
+    const status rc = text_status(&event);
+    text_release(&event);
+    return rc;
+}

@@ -1,0 +1,278 @@
+#include "train/export/onnx.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/protobuf.h"
+#include "compute/backend.h"
+
+// Fields and constants of onnx.proto.
+enum { MODEL_IR_VERSION = 1, MODEL_PRODUCER = 2, MODEL_GRAPH = 7, MODEL_OPSET = 8 };
+enum { MODEL_METADATA = 14, PAIR_KEY = 1, PAIR_VALUE = 2 };
+enum { OPSET_VERSION = 2 };
+enum { GRAPH_NODE = 1, GRAPH_NAME = 2, GRAPH_INITIALIZER = 5, GRAPH_INPUT = 11, GRAPH_OUTPUT = 12 };
+enum { NODE_INPUT = 1, NODE_OUTPUT = 2, NODE_NAME = 3, NODE_TYPE = 4, NODE_ATTRIBUTE = 5 };
+enum { ATTRIBUTE_NAME = 1, ATTRIBUTE_FLOAT = 2, ATTRIBUTE_INT = 3, ATTRIBUTE_INTS = 8 };
+enum { ATTRIBUTE_TYPE = 20, IS_FLOAT = 1, IS_INT = 2, IS_INTS = 7 };
+enum { TENSOR_DIMS = 1, TENSOR_TYPE = 2, TENSOR_NAME = 8, TENSOR_RAW = 9 };
+enum { VALUE_NAME = 1, VALUE_TYPE = 2, TYPE_TENSOR = 1, TYPE_ELEMENT = 1, TYPE_SHAPE = 2 };
+enum { SHAPE_DIMENSION = 1, DIMENSION_SIZE = 1, DIMENSION_NAME = 2 };
+enum { ELEMENT_FLOAT = 1, ELEMENT_UINT8 = 2 };
+enum { IR_VERSION = 7, OPSET = 13 }; // those of ONNX 1.8
+
+static const char INPUT[] = "pixels", OUTPUT[] = "logits";
+// Unique: layer names have no '/', tensor names a '.'.
+static const char SCALE[] = "input/scale", SHIFT[] = "input/shift";
+static const char FLOATS[] = "input/floats", SCALED[] = "input/scaled", INPUTS[] = "input/out";
+enum { NAME_BYTES = 64 };
+
+// ---- Values ----
+
+// `batch` is the name of the first dimension; `dims` are the others.
+static void put_value(text *t, uint32_t field, const char *name, int element, const int *dims,
+                      int count) {
+    const size_t value = protobuf_begin(t, field);
+    protobuf_string(t, VALUE_NAME, name);
+    const size_t type = protobuf_begin(t, VALUE_TYPE), of = protobuf_begin(t, TYPE_TENSOR);
+    protobuf_integer(t, TYPE_ELEMENT, element);
+    const size_t all = protobuf_begin(t, TYPE_SHAPE);
+    size_t one = protobuf_begin(t, SHAPE_DIMENSION);
+    protobuf_string(t, DIMENSION_NAME, "batch");
+    protobuf_end(t, one);
+    for (int i = 0; i < count; i++) {
+        one = protobuf_begin(t, SHAPE_DIMENSION);
+        protobuf_integer(t, DIMENSION_SIZE, dims[i]);
+        protobuf_end(t, one);
+    }
+    protobuf_end(t, all);
+    protobuf_end(t, of);
+    protobuf_end(t, type);
+    protobuf_end(t, value);
+}
+
+static void put_tensor(text *t, const char *name, const int64_t *dims, int rank,
+                       const float *values) {
+    const size_t begun = protobuf_begin(t, GRAPH_INITIALIZER);
+    size_t count = 1;
+    for (int i = 0; i < rank; i++) {
+        protobuf_integer(t, TENSOR_DIMS, dims[i]);
+        count *= (size_t)dims[i];
+    }
+    protobuf_integer(t, TENSOR_TYPE, ELEMENT_FLOAT);
+    protobuf_string(t, TENSOR_NAME, name);
+    protobuf_bytes(t, TENSOR_RAW, values, count * sizeof *values);
+    protobuf_end(t, begun);
+}
+
+static void put_weights(text *t, const trained_model *m) {
+    for (int i = 0; i < m->model.tensor_count; i++) {
+        const model_tensor *w = &m->model.tensors[i];
+        put_tensor(t, w->name, w->shape, w->rank,
+                   (w->is_buffer ? m->buffers : m->parameters) + w->offset);
+    }
+}
+
+// ---- Nodes ----
+
+// A node being written.
+typedef struct node {
+    text *t;
+    size_t begun;
+} node;
+
+static node begin_node(text *t, const char *type, const char *name, const char *in,
+                       const char *out) {
+    node n = {t, protobuf_begin(t, GRAPH_NODE)};
+    protobuf_string(t, NODE_INPUT, in);
+    protobuf_string(t, NODE_OUTPUT, out);
+    protobuf_string(t, NODE_NAME, name);
+    protobuf_string(t, NODE_TYPE, type);
+    return n;
+}
+
+// Adds an input: the layer's tensor with that suffix.
+static void put_input(const node *n, const layer *l, const char *suffix) {
+    char name[NAME_BYTES];
+    snprintf(name, sizeof name, "%s.%s", l->name, suffix);
+    protobuf_string(n->t, NODE_INPUT, name);
+}
+
+static void put_int(const node *n, const char *name, int64_t value) {
+    const size_t attribute = protobuf_begin(n->t, NODE_ATTRIBUTE);
+    protobuf_string(n->t, ATTRIBUTE_NAME, name);
+    protobuf_integer(n->t, ATTRIBUTE_INT, value);
+    protobuf_integer(n->t, ATTRIBUTE_TYPE, IS_INT);
+    protobuf_end(n->t, attribute);
+}
+
+static void put_float(const node *n, const char *name, float value) {
+    const size_t attribute = protobuf_begin(n->t, NODE_ATTRIBUTE);
+    protobuf_string(n->t, ATTRIBUTE_NAME, name);
+    protobuf_float(n->t, ATTRIBUTE_FLOAT, value);
+    protobuf_integer(n->t, ATTRIBUTE_TYPE, IS_FLOAT);
+    protobuf_end(n->t, attribute);
+}
+
+static void put_ints(const node *n, const char *name, const int *values, int count) {
+    const size_t attribute = protobuf_begin(n->t, NODE_ATTRIBUTE);
+    protobuf_string(n->t, ATTRIBUTE_NAME, name);
+    for (int i = 0; i < count; i++) protobuf_integer(n->t, ATTRIBUTE_INTS, values[i]);
+    protobuf_integer(n->t, ATTRIBUTE_TYPE, IS_INTS);
+    protobuf_end(n->t, attribute);
+}
+
+static void end_node(const node *n) {
+    protobuf_end(n->t, n->begun);
+}
+
+static void put_window(const node *n, const layer *l) {
+    const int kernel[] = {l->kernel_h, l->kernel_w}, strides[] = {l->stride_h, l->stride_w};
+    const int pads[] = {l->pad_h, l->pad_w, l->pad_h, l->pad_w}; // begins, then ends
+    put_ints(n, "kernel_shape", kernel, 2);
+    put_ints(n, "strides", strides, 2);
+    put_ints(n, "pads", pads, 4);
+}
+
+static void put_layer(text *t, const layer *l, const char *in, const char *out) {
+    static const char *const types[LAYER_KINDS] = {
+        [LAYER_CONV] = "Conv",
+        [LAYER_LINEAR] = "Gemm",
+        [LAYER_BATCH_NORM] = "BatchNormalization",
+        [LAYER_RELU] = "Relu",
+        [LAYER_MAX_POOL] = "MaxPool",
+        [LAYER_AVG_POOL] = "AveragePool",
+        [LAYER_FLATTEN] = "Flatten",
+    };
+    node n = begin_node(t, types[l->kind], l->name, in, out);
+    switch (l->kind) {
+    case LAYER_CONV:
+    case LAYER_LINEAR:
+        put_input(&n, l, "weight");
+        if (l->has_bias) put_input(&n, l, "bias");
+        if (l->kind == LAYER_CONV)
+            put_window(&n, l);
+        else
+            put_int(&n, "transB", 1); // weights are [out, in]
+        break;
+    case LAYER_BATCH_NORM:
+        put_input(&n, l, "weight");
+        put_input(&n, l, "bias");
+        put_input(&n, l, "running_mean");
+        put_input(&n, l, "running_var");
+        put_float(&n, "epsilon", (float)l->eps);
+        break;
+    case LAYER_AVG_POOL:
+    case LAYER_MAX_POOL:
+        if (l->kind == LAYER_AVG_POOL) put_int(&n, "count_include_pad", 1);
+        put_window(&n, l);
+        break;
+    default: break;
+    }
+    end_node(&n);
+}
+
+// From the bytes to the inputs of the first layer.
+static void put_normalization(text *t, const trained_model *m) {
+    const int64_t dims[] = {m->normalization.channels, 1, 1};
+    float scale[ENGINE_MAX_CHANNELS], shift[ENGINE_MAX_CHANNELS];
+    engine_options numbers = {0};
+    memcpy(numbers.mean, m->normalization.mean, sizeof numbers.mean);
+    memcpy(numbers.std, m->normalization.std, sizeof numbers.std);
+    for (int c = 0; c < m->normalization.channels; c++)
+        scale[c] = engine_input_scale(&numbers, c, &shift[c]);
+    put_tensor(t, SCALE, dims, 3, scale);
+    put_tensor(t, SHIFT, dims, 3, shift);
+    node n = begin_node(t, "Cast", "input/cast", INPUT, FLOATS);
+    put_int(&n, "to", ELEMENT_FLOAT);
+    end_node(&n);
+    n = begin_node(t, "Mul", "input/mul", FLOATS, SCALED);
+    protobuf_string(t, NODE_INPUT, SCALE);
+    end_node(&n);
+    n = begin_node(t, "Add", "input/add", SCALED, INPUTS);
+    protobuf_string(t, NODE_INPUT, SHIFT);
+    end_node(&n);
+}
+
+// ---- The graph ----
+
+static void put_layers(text *t, const program *p) {
+    char names[2][NAME_BYTES]; // of a node's input and output, alternating
+    const char *in = INPUTS;
+    int turn = 0;
+    for (int i = 0; i < p->count; i++) {
+        const layer *l = &p->layers[i];
+        if (l->kind == LAYER_DROPOUT) continue;
+        char *out = names[turn];
+        turn = !turn;
+        snprintf(out, NAME_BYTES, "%s/out", l->name);
+        put_layer(t, l, in, i + 1 < p->count ? out : OUTPUT);
+        in = out;
+    }
+}
+
+static void put_graph(text *t, const trained_model *m) {
+    const program *p = &m->model.program;
+    const int input[] = {p->input.channels, p->input.height, p->input.width};
+    const size_t graph = protobuf_begin(t, MODEL_GRAPH);
+    protobuf_string(t, GRAPH_NAME, m->model.name);
+    put_normalization(t, m);
+    put_layers(t, p);
+    put_weights(t, m);
+    put_value(t, GRAPH_INPUT, INPUT, ELEMENT_UINT8, input, 3);
+    put_value(t, GRAPH_OUTPUT, OUTPUT, ELEMENT_FLOAT, &p->classes, 1);
+    protobuf_end(t, graph);
+}
+
+// ---- The file ----
+
+static void put_pair(text *t, const char *key, const char *value) {
+    if (!value) return;
+    const size_t pair = protobuf_begin(t, MODEL_METADATA);
+    protobuf_string(t, PAIR_KEY, key);
+    protobuf_string(t, PAIR_VALUE, value);
+    protobuf_end(t, pair);
+}
+
+static status put_metadata(text *t, const trained_model *m, error *err) {
+    char *normalize = NULL, *classes = NULL;
+    status rc;
+    TRY(model_file_normalization_text(&m->normalization, &normalize, err));
+    TRY(trained_model_class_list(m, &classes, err));
+    put_pair(t, "classes", classes);
+    put_pair(t, "model", m->model.canonical);
+    put_pair(t, "normalize", normalize);
+    put_pair(t, "source", m->checkpoint.content);
+out:
+    free(normalize);
+    free(classes);
+    return rc;
+}
+
+static status refuse_size(const char *path, error *err) {
+    return error_set(err, STATUS_INPUT,
+                     "cannot export model: '%s': as ONNX it is more than 2 GiB, the largest "
+                     "message of Protocol Buffers",
+                     path);
+}
+
+status onnx_write(const trained_model *m, const char *path, output *out, error *err) {
+    const program *p = &m->model.program;
+    status rc;
+    text t;
+    text_init(&t, err);
+    if (p->parameters + p->buffers > PROTOBUF_MAX / sizeof(float)) TRY(refuse_size(path, err));
+    protobuf_integer(&t, MODEL_IR_VERSION, IR_VERSION);
+    protobuf_string(&t, MODEL_PRODUCER, "lockstep");
+    put_graph(&t, m);
+    const size_t opset = protobuf_begin(&t, MODEL_OPSET);
+    protobuf_integer(&t, OPSET_VERSION, OPSET);
+    protobuf_end(&t, opset);
+    TRY(put_metadata(&t, m, err));
+    TRY(text_status(&t));
+    if (t.length > PROTOBUF_MAX) TRY(refuse_size(path, err));
+    TRY(output_write(out, t.data, t.length, err));
+out:
+    text_release(&t);
+    return rc;
+}

@@ -1,0 +1,122 @@
+#include "train/export/tensorboard.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/named_files.h"
+#include "base/text.h"
+#include "train/export/event_file.h"
+
+// ---- Places ----
+
+// The folder of a run below `folder`, with a '/' at its end.
+static status find_folder(const run_series *s, const char *folder, char **found, error *err) {
+    const bool is_file = strcmp(s->steps, s->name) == 0;
+    text path;
+    text_init(&path, err);
+    text_format(&path, "%s/", folder);
+    for (const char *at = s->name; *at; at += strspn(at, "/")) {
+        const size_t length = strcspn(at, "/");
+        const bool goes_nowhere = length == 0 || strncmp(at, "..", length) == 0; // "." too
+        const bool last = !at[length];
+        if (!goes_nowhere && !(last && is_file)) text_format(&path, "%.*s/", (int)length, at);
+        at += length;
+    }
+    *found = text_take(&path);
+    text_release(&path);
+    return *found ? STATUS_OK : STATUS_FAILED;
+}
+
+static status check_places(const run_series *runs, size_t count, char *const *files, error *err) {
+    named_file *in = memory_new(2 * count, sizeof *in, err);
+    named_file *out = memory_new(count, sizeof *out, err);
+    status rc = in && out ? STATUS_OK : STATUS_FAILED;
+    for (size_t i = 0; rc == STATUS_OK && i < count; i++) {
+        in[2 * i] = (named_file){"RUN", runs[i].steps};
+        in[2 * i + 1] = (named_file){"RUN", runs[i].manifest};
+        out[i] = (named_file){"--out", files[i]};
+        for (size_t k = 0; rc == STATUS_OK && k < i; k++)
+            if (strcmp(files[i], files[k]) == 0)
+                rc = error_set(err, STATUS_USAGE,
+                               "cannot export runs: '%s' and '%s': both would be written to '%s'",
+                               runs[k].name, runs[i].name, files[i]);
+    }
+    if (rc == STATUS_OK) rc = named_files_check(in, 2 * count, out, count, err);
+    free(in);
+    free(out);
+    return rc;
+}
+
+// ---- Records ----
+
+static status write_epoch(const run_series *s, uint64_t epoch, double time, output *out,
+                          error *err) {
+    const event_scalar values[] = {
+        {"epoch/train_loss", run_series_epoch(s, "loss", epoch)},
+        {"epoch/test_accuracy", run_series_epoch(s, "accuracy", epoch)},
+        {"epoch/seconds", run_series_epoch(s, "seconds", epoch)},
+    };
+    return event_file_scalars(out, time, epoch + 1, values, sizeof values / sizeof *values, err);
+}
+
+static status write_records(const run_series *s, output *out, error *err) {
+    const timeline *t = &s->timeline;
+    const double begin = run_series_begin(s);
+    uint64_t ns = 0;
+    status rc;
+    TRY(event_file_begin(out, begin, err));
+    for (uint64_t i = 0; i < t->steps; i++) {
+        ns += t->wall[i];
+        const double time = begin + (double)ns * 1e-9;
+        const event_scalar values[] = {
+            {"step/loss", (double)t->loss[i]},
+            {"step/learning_rate", run_series_rate(s, i)},
+            {"step/seconds", (double)t->wall[i] * 1e-9},
+        };
+        TRY(event_file_scalars(out, time, i + 1, values, sizeof values / sizeof *values, err));
+        if (s->steps_per_epoch && (i + 1) % s->steps_per_epoch == 0)
+            TRY(write_epoch(s, i / s->steps_per_epoch, time, out, err));
+    }
+out:
+    return rc;
+}
+
+static status write_run(const run_series *s, const char *file, error *err) {
+    output *out = NULL;
+    status rc;
+    TRY(output_open(file, &out, err));
+    TRY(write_records(s, out, err));
+    TRY(output_commit(out, err));
+out:
+    output_free(out);
+    return rc;
+}
+
+// ---- All of it ----
+
+status tensorboard_write(const run_series *runs, size_t count, const char *folder, error *err) {
+    char **folders = memory_new(count, sizeof *folders, err);
+    char **files = memory_new(count, sizeof *files, err);
+    status rc = folders && files ? STATUS_OK : STATUS_FAILED;
+    TRY(rc);
+    for (size_t i = 0; i < count; i++) {
+        TRY(find_folder(&runs[i], folder, &folders[i], err));
+        files[i] = memory_format(err, "%s%s", folders[i], TENSORBOARD_FILE);
+        if (!files[i]) TRY(STATUS_FAILED);
+    }
+    TRY(check_places(runs, count, files, err));
+    for (size_t i = 0; i < count; i++) {
+        TRY(output_make_folder(folders[i], err));
+        TRY(write_run(&runs[i], files[i], err));
+    }
+out:
+    for (size_t i = 0; i < count; i++) {
+        if (folders) free(folders[i]);
+        if (files) free(files[i]);
+    }
+    free(folders);
+    free(files);
+    return rc;
+}

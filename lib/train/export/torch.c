@@ -1,0 +1,245 @@
+#include "train/export/torch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/named_files.h"
+#include "base/number_text.h"
+#include "base/text.h"
+
+static const char HEAD[] =
+    "\"\"\"A network that Lockstep trained, for PyTorch 1.10 or later.\n"
+    "\n"
+    "    import model\n"
+    "    network = model.load()                     # in eval mode\n"
+    "    logits = network(model.normalize(pixels))  # uint8 [N, channels, height, width]\n"
+    "\n"
+    "The weights are read from model.safetensors beside this file.\n"
+    "\"\"\"\n"
+    "import json\n"
+    "import pathlib\n"
+    "import struct\n"
+    "\n"
+    "import torch\n"
+    "from torch import nn\n"
+    "\n";
+
+static const char CLASS_HEAD[] =
+    "\n"
+    "\n"
+    "def put(network, name, layer):\n"
+    "    \"\"\"A layer into the network; 'features.0' is the layer '0' of 'features'.\"\"\"\n"
+    "    *outer, inner = name.split(\".\")\n"
+    "    for part in outer:\n"
+    "        if part not in dict(network.named_children()):\n"
+    "            network.add_module(part, nn.Module())\n"
+    "        network = network.get_submodule(part)\n"
+    "    network.add_module(inner, layer)\n"
+    "\n"
+    "\n"
+    "class Network(nn.Module):\n"
+    "    \"\"\"The layers in a row, under the names that their weights have.\"\"\"\n"
+    "\n"
+    "    def __init__(self):\n"
+    "        super().__init__()\n";
+
+static const char TAIL[] =
+    "\n"
+    "    def forward(self, x):\n"
+    "        for name in LAYERS:\n"
+    "            x = self.get_submodule(name)(x)\n"
+    "        return x\n"
+    "\n"
+    "\n"
+    "def normalize(pixels):\n"
+    "    \"\"\"Bytes, uint8 [N, channels, height, width], as inputs of the network.\"\"\"\n"
+    "    mean, std = [torch.tensor(list(values), device=pixels.device).view(1, -1, 1, 1)\n"
+    "                 for values in (MEAN, STD)]\n"
+    "    return (pixels.float() / 255 - mean) / std\n"
+    "\n"
+    "\n"
+    "def read_weights(path):\n"
+    "    \"\"\"The tensors of a .safetensors file of floats.\"\"\"\n"
+    "    data = bytearray(pathlib.Path(path).read_bytes())\n"
+    "    (length,) = struct.unpack_from(\"<Q\", data)\n"
+    "    header = json.loads(data[8:8 + length].decode())\n"
+    "    header.pop(\"__metadata__\", None)\n"
+    "    tensors = {}\n"
+    "    for name, entry in header.items():\n"
+    "        begin, end = entry[\"data_offsets\"]\n"
+    "        flat = torch.frombuffer(data, dtype=torch.float32, count=(end - begin) // 4,\n"
+    "                                offset=8 + length + begin)\n"
+    "        tensors[name] = flat.reshape(entry[\"shape\"])\n"
+    "    return tensors\n"
+    "\n"
+    "\n"
+    "def load(path=None):\n"
+    "    \"\"\"The trained network, in eval mode.\"\"\"\n"
+    "    network = Network()\n"
+    "    path = path or pathlib.Path(__file__).with_name(\"model.safetensors\")\n"
+    "    network.load_state_dict(read_weights(path))\n"
+    "    return network.eval()\n";
+
+// ---- Names ----
+
+// 'a.b' is the child 'b' of the module 'a', so 'a' cannot be a layer.
+static status check_names(const trained_model *m, const char *path, error *err) {
+    const program *p = &m->model.program;
+    for (int i = 0; i < p->count; i++)
+        for (int k = 0; k < p->count; k++) {
+            const char *outer = p->layers[i].name, *inner = p->layers[k].name;
+            const size_t length = strlen(outer);
+            if (strncmp(inner, outer, length) == 0 && inner[length] == '.')
+                return error_set(err, STATUS_INPUT,
+                                 "cannot export model: '%s': PyTorch cannot have the layer '%s' "
+                                 "inside of the layer '%s'",
+                                 path, inner, outer);
+        }
+    return STATUS_OK;
+}
+
+// ---- Layers ----
+
+static void put_pair(text *t, const char *key, int h, int w) {
+    text_format(t, ", %s=(%d, %d)", key, h, w);
+}
+
+static void put_number(text *t, const char *key, double value) {
+    char number[NUMBER_TEXT_BYTES];
+    number_text(value, number);
+    text_format(t, "%s%s", key, number);
+}
+
+static void put_window(text *t, const layer *l) {
+    put_pair(t, "stride", l->stride_h, l->stride_w);
+    put_pair(t, "padding", l->pad_h, l->pad_w);
+}
+
+static void put_bias(text *t, const layer *l) {
+    if (!l->has_bias) text_append(t, ", bias=False");
+}
+
+static void put_module(text *t, const layer *l, bool flat) {
+    switch (l->kind) {
+    case LAYER_CONV:
+        text_format(t, "Conv2d(%d, %d, kernel_size=(%d, %d)", l->in.channels, l->out.channels,
+                    l->kernel_h, l->kernel_w);
+        put_window(t, l);
+        put_bias(t, l);
+        break;
+    case LAYER_LINEAR:
+        text_format(t, "Linear(%d, %d", l->in.channels, l->out.channels);
+        put_bias(t, l);
+        break;
+    case LAYER_BATCH_NORM:
+        text_format(t, "BatchNorm%dd(%d", flat ? 1 : 2, l->in.channels);
+        put_number(t, ", eps=", l->eps);
+        put_number(t, ", momentum=", l->momentum);
+        break;
+    case LAYER_MAX_POOL:
+    case LAYER_AVG_POOL:
+        text_format(t, "%sPool2d(kernel_size=(%d, %d)", l->kind == LAYER_MAX_POOL ? "Max" : "Avg",
+                    l->kernel_h, l->kernel_w);
+        put_window(t, l);
+        break;
+    case LAYER_DROPOUT: put_number(t, "Dropout(p=", l->rate); break;
+    case LAYER_FLATTEN: text_append(t, "Flatten("); break;
+    default: text_append(t, "ReLU("); break;
+    }
+    text_append(t, ")");
+}
+
+static void put_layers(text *t, const program *p) {
+    bool flat = false;
+    for (int i = 0; i < p->count; i++) {
+        const layer *l = &p->layers[i];
+        text_format(t, "        put(self, \"%s\", nn.", l->name);
+        put_module(t, l, flat);
+        text_append(t, ")\n");
+        flat = flat || l->kind == LAYER_FLATTEN;
+    }
+}
+
+// ---- Constants ----
+
+static void put_floats(text *t, const char *name, const float *values, int count) {
+    text_format(t, "%s = (", name);
+    for (int i = 0; i < count; i++) text_format(t, "%s%.9g", i ? ", " : "", (double)values[i]);
+    text_append(t, count == 1 ? ",)\n" : ")\n");
+}
+
+// A JSON string, or list of strings, is also one in Python.
+static status put_constants(text *t, const trained_model *m, const char *classes, error *err) {
+    const program *p = &m->model.program;
+    char *name = NULL;
+    yaml_node *node = json_new_string(m->model.name, err);
+    status rc = node ? json_from_yaml(node, &name, err) : STATUS_FAILED;
+    if (rc == STATUS_OK) {
+        text_format(t, "NAME = %s\n", name);
+        text_format(t, "INPUT = (%d, %d, %d)  # channels, height, width\n", p->input.channels,
+                    p->input.height, p->input.width);
+        text_format(t, "CLASSES = %s\n", classes ? classes : "None  # the checkpoint has no names");
+        put_floats(t, "MEAN", m->normalization.mean, m->normalization.channels);
+        put_floats(t, "STD", m->normalization.std, m->normalization.channels);
+        text_append(t, "LAYERS = [\n");
+        for (int i = 0; i < p->count; i++) text_format(t, "    \"%s\",\n", p->layers[i].name);
+        text_append(t, "]\n");
+    }
+    free(name);
+    yaml_free(node);
+    return rc;
+}
+
+// ---- The files ----
+
+static status write_program(const trained_model *m, const char *classes, const char *file,
+                            error *err) {
+    status rc;
+    text t;
+    text_init(&t, err);
+    text_append(&t, HEAD);
+    TRY(put_constants(&t, m, classes, err));
+    text_append(&t, CLASS_HEAD);
+    put_layers(&t, &m->model.program);
+    text_append(&t, TAIL);
+    TRY(text_status(&t));
+    TRY(output_write_file(file, t.data, t.length, err));
+out:
+    text_release(&t);
+    return rc;
+}
+
+static status write_weights(const trained_model *m, const char *classes, const char *file,
+                            error *err) {
+    tensor_file f = {0};
+    status rc;
+    TRY(model_file_describe(&m->model, m->parameters, m->buffers, &m->normalization, classes, &f,
+                            err));
+    TRY(tensor_file_write_plain(file, &f, err));
+out:
+    tensor_file_release(&f);
+    return rc;
+}
+
+status torch_write(const trained_model *m, const char *path, const char *folder, error *err) {
+    char *code = memory_format(err, "%s/model.py", folder);
+    char *weights = memory_format(err, "%s/model.safetensors", folder);
+    char *classes = NULL;
+    status rc = code && weights ? STATUS_OK : STATUS_FAILED;
+    TRY(rc);
+    const named_file in = {"MODEL", path}, out[] = {{"--out", code}, {"--out", weights}};
+    TRY(named_files_check(&in, 1, out, 2, err));
+    TRY(check_names(m, path, err));
+    TRY(trained_model_class_list(m, &classes, err));
+    TRY(output_make_folder(folder, err));
+    TRY(write_weights(m, classes, weights, err));
+    TRY(write_program(m, classes, code, err));
+out:
+    free(code);
+    free(weights);
+    free(classes);
+    return rc;
+}

@@ -1,0 +1,281 @@
+#!/usr/bin/env bats
+# tensor export --format tensorboard, onnx and torch: what the files hold, and that the programs that they are for agree.
+# shellcheck disable=SC2154 # output and stderr are set by helpers.bash
+load helpers
+load training
+
+setup_file() {
+    [ -x "$BIN/synth-cifar" ] && [ -x "$BIN/train-single" ] || return 0
+    cd "$BATS_FILE_TMPDIR" || return
+    export PYTHONDONTWRITEBYTECODE=1
+    make_data data 144 90
+    write_experiment e.yaml "$LENET_BN" 'optimizer={kind: sgd, lr: 0.1}' \
+        'schedule={kind: multistep, milestones: [1], gamma: 0.1}' 'normalize={mean: [0.4, 0.5, 0.6], std: [0.2, 0.25, 0.3]}'
+    "$BIN/train-single" -q --experiment e.yaml --train data/train.st.zst --test data/test.st.zst --out run/train
+    odd_model
+    write_experiment odd.yaml model="$PWD/odd-model.yaml" epochs=1
+    "$BIN/train-single" -q --experiment odd.yaml --train data/train.st.zst --out odd
+    "$BIN/evaluate" -q --model run/train/model.st.zst --data data/test.st.zst --out run/evaluate
+    "$BIN/evaluate" -q --model odd/model.st.zst --data data/test.st.zst --out odd/evaluate
+}
+
+setup() {
+    need_training
+    need_python
+    export PYTHONDONTWRITEBYTECODE=1
+    cp -r "$BATS_FILE_TMPDIR" "$WORK/made"
+    cd "$WORK/made" || return
+    READER=$ROOT/tests/python/protobuf_reader.py
+    PEER=$ROOT/tests/python/export_peer.py
+}
+
+# Every kind of layer: strides, padding, windows that are not square, no bias, names with dots, batch norm after flatten.
+odd_model() {
+    cat >odd-model.yaml <<'END'
+schema: lockstep.model/1
+name: "odd \"one\""
+input: [3, 32, 32]
+layers:
+  - conv: {out: 7, kernel: [3, 5], stride: [1, 2], padding: [1, 2], bias: false, name: features.0}
+  - batch_norm: {eps: 0.001, momentum: 0.2, name: features.1}
+  - relu
+  - dropout: {p: 0.25}
+  - avg_pool: {size: 3, stride: 2, padding: 1}
+  - conv: {out: 9, kernel: 3, stride: 2, name: features.block.conv}
+  - max_pool: {size: [3, 2], stride: 1, padding: [1, 0]}
+  - relu
+  - flatten
+  - batch_norm
+  - linear: {out: 31, bias: false}
+  - dropout
+  - dropout
+  - relu
+  - linear: {out: 10, name: logits}
+END
+}
+
+# need_package NAME: skip unless a Python has it; $PEER_PYTHON is that one.
+need_package() {
+    need_program zstd
+    for PEER_PYTHON in "$ROOT/.venv/bin/python3" "$PYTHON"; do
+        ! "$PEER_PYTHON" -c "import $1" 2>/dev/null || return 0
+    done
+    skip "no Python has $1 (make deps-torch)"
+}
+
+# onnx_says EXPRESSION FILE: of the file as Python knows it as `m`; it is true.
+onnx_says() {
+    "$PYTHON" -c 'import json, subprocess, sys
+m = json.loads(subprocess.run([sys.executable, sys.argv[1], "onnx", sys.argv[3]], check=True, stdout=subprocess.PIPE).stdout)
+sys.exit(not eval(sys.argv[2]))' "$READER" "$1" "$2" || fail "not so: $1"
+}
+
+# ---- TensorBoard ----
+
+@test "tensorboard: every record has its checksums, and the values are those of the series" {
+    succeeds "$BIN/tensor" export --format tensorboard --out board run
+    [ -z "$output$stderr" ] || fail "$output$stderr"
+    succeeds "$PYTHON" "$READER" events board/run/events.out.tfevents.lockstep
+    [ "${lines[0]}" = brain.Event:2 ] || fail "$output"
+    "$BIN/tensor" export --format json run >series.json
+    "$PYTHON" - "$output" <<'END'
+import json, sys
+run = json.load(open("series.json"))["runs"][0]
+series = {}
+for line in sys.argv[1].splitlines()[1:]:
+    time, step, tag, value = line.split()
+    series.setdefault(tag, []).append((int(step), float(value), float(time)))
+steps, epochs = run["steps"], run["epochs"]
+wanted = {"step/loss": steps["loss"], "step/learning_rate": steps["lr"], "step/seconds": steps["wall_seconds"],
+          "epoch/train_loss": epochs["loss"], "epoch/test_accuracy": epochs["accuracy"], "epoch/seconds": epochs["seconds"]}
+assert set(series) == set(wanted), series
+for tag, values in wanted.items():
+    assert [step for step, _, _ in series[tag]] == list(range(1, len(values) + 1)), tag
+    assert all(abs(found - value) <= 1e-6 * value for (_, found, _), value in zip(series[tag], values)), (tag, values)
+assert len(steps["loss"]) == 4 and len(epochs["loss"]) == 2
+END
+}
+
+@test "tensorboard: times are those of the run; the last step ends with it" {
+    "$BIN/tensor" export --format tensorboard --out board run
+    succeeds "$PYTHON" "$READER" events board/run/events.out.tfevents.lockstep
+    "$PYTHON" - "$output" "$("$BIN/manifest" get run/train run.end)" <<'END'
+import datetime, sys
+rows = [line.split() for line in sys.argv[1].splitlines()[1:]]
+end = datetime.datetime.strptime(sys.argv[2], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=datetime.timezone.utc).timestamp()
+times = [float(r[0]) for r in rows if r[2] == "step/seconds"]
+seconds = [float(r[3]) for r in rows if r[2] == "step/seconds"]
+assert abs(times[-1] - end) < 1e-5, (times, end)
+assert all(abs(b - a - s) < 1e-5 for a, b, s in zip(times, times[1:], seconds[1:])), (times, seconds)
+END
+    # Without a manifest neither times nor epochs are known.
+    cp run/train/steps.st.zst alone.st.zst
+    "$BIN/tensor" export --format tensorboard --out board alone.st.zst
+    succeeds "$PYTHON" "$READER" events board/events.out.tfevents.lockstep
+    [ "${#lines[@]}" -eq 9 ] || fail "$output" # the version, and loss and seconds of 4 steps
+    [[ $output != *epoch/* && $output != *learning_rate* && ${lines[1]} == 0.* ]] || fail "$output"
+}
+
+@test "tensorboard: a folder for each run, by its name; the same bytes again" {
+    cp -r run other
+    (cd other && "$BIN/tensor" export --format tensorboard --out board . ../run "$PWD/train/steps.st.zst")
+    local file=events.out.tfevents.lockstep
+    cmp other/board/$file "other/board/$PWD/other/train/$file"
+    [ -f other/board/run/$file ] || fail "$(find other/board)"
+    [ "$(find other/board -type f | wc -l)" -eq 3 ]
+    "$BIN/tensor" export --format tensorboard --out board run other
+    cmp board/run/$file board/other/$file
+    sha256sum board/run/$file >sum
+    "$BIN/tensor" export --format tensorboard --out board run other
+    sha256sum --status -c sum || fail "another file"
+    [ "$(find board -type f | wc -l)" -eq 2 ]
+}
+
+@test "tensorboard: what cannot be is refused before anything is written" {
+    fails_with 2 "'run/' and './run': both would be written to 'board/run/" \
+        "$BIN/tensor" export --format tensorboard --out board run/ ./run
+    fails_with 2 "'--out'.*folder" "$BIN/tensor" export --format tensorboard run
+    fails_with 2 "'--out'.*folder" "$BIN/tensor" export --format tensorboard --out - run
+    fails_with 3 "'data': no steps.st.zst in it" "$BIN/tensor" export --format tensorboard --out board run data
+    fails_with 3 "'missing'" "$BIN/tensor" export --format tensorboard --out board missing
+    fails_with 3 "no tensor 'loss'|'loss'" "$BIN/tensor" export --format tensorboard --out board data/train.st.zst
+    [ ! -e board ]
+    : >board
+    fails_with 1 "'board'" "$BIN/tensor" export --format tensorboard --out board run
+}
+
+@test "TensorBoard reads it" {
+    need_package tensorboard
+    cp -r run other
+    "$BIN/tensor" export --format tensorboard --out board run other
+    "$BIN/tensor" export --format json run other >series.json
+    local name
+    for name in run other; do
+        succeeds "$PEER_PYTHON" "$PEER" events board series.json "$name"
+    done
+}
+
+# ---- ONNX ----
+
+@test "onnx: the graph, its weights and its metadata" {
+    succeeds "$BIN/tensor" export --format onnx --out m.onnx run
+    [ -z "$output$stderr" ] || fail "$output$stderr"
+    onnx_says "m['ir_version'] == 7 and m['opset'] == 13 and m['producer'] == 'lockstep' and m['name'] == 'lenet-bn'" m.onnx
+    onnx_says "m['inputs'] == [{'name': 'pixels', 'type': 2, 'shape': ['batch', 3, 32, 32]}]" m.onnx
+    onnx_says "m['outputs'] == [{'name': 'logits', 'type': 1, 'shape': ['batch', 10]}]" m.onnx
+    onnx_says "[n['type'] for n in m['nodes']][:6] == ['Cast', 'Mul', 'Add', 'Conv', 'BatchNormalization', 'Relu']" m.onnx
+    onnx_says "[n['type'] for n in m['nodes']][-4:] == ['Gemm', 'BatchNormalization', 'Relu', 'Gemm']" m.onnx
+    # Each node takes what the one before it gives.
+    onnx_says "all(a['outputs'] == b['inputs'][:1] for a, b in zip(m['nodes'], m['nodes'][1:]))" m.onnx
+    onnx_says "m['nodes'][0]['inputs'] == ['pixels'] and m['nodes'][-1]['outputs'] == ['logits']" m.onnx
+    onnx_says "m['metadata']['source'] == '$(content run/train/model.st.zst)'" m.onnx
+    onnx_says "json.loads(m['metadata']['classes'])[0] == 'disc' and len(json.loads(m['metadata']['classes'])) == 10" m.onnx
+    onnx_says "json.loads(m['metadata']['normalize'])['mean'][1] == 0.5 and 'layers' in json.loads(m['metadata']['model'])" m.onnx
+    onnx_says "abs(m['tensors']['input/scale']['values'][0] * 255 * 0.2 - 1) < 1e-6 and abs(m['tensors']['input/shift']['values'][2] + 2) < 1e-6" m.onnx
+    local name values
+    for name in conv1.weight bn1.running_var fc3.bias; do
+        values=$("$BIN/tensor" export --format csv run/train/model.st.zst $name | tr '\n' ,)
+        onnx_says "[float(x) for x in '$values'.split(',') if x] == [float('%.9g' % x) for x in m['tensors']['$name']['values']]" m.onnx
+    done
+}
+
+@test "onnx: every kind of layer; dropout is left out" {
+    "$BIN/tensor" export --format onnx odd/model.st.zst >m.onnx
+    onnx_says "[n['type'] for n in m['nodes']][3:] == ['Conv', 'BatchNormalization', 'Relu', 'AveragePool', 'Conv', 'MaxPool', 'Relu', 'Flatten', 'BatchNormalization', 'Gemm', 'Relu', 'Gemm']" m.onnx
+    onnx_says "all(a['outputs'] == b['inputs'][:1] for a, b in zip(m['nodes'], m['nodes'][1:]))" m.onnx
+    onnx_says "m['nodes'][3]['attributes'] == {'kernel_shape': [3, 5], 'strides': [1, 2], 'pads': [1, 2, 1, 2]} and len(m['nodes'][3]['inputs']) == 2" m.onnx
+    onnx_says "m['nodes'][6]['attributes']['count_include_pad'] == 1 and m['nodes'][8]['attributes']['kernel_shape'] == [3, 2]" m.onnx
+    # The same model gives the same bytes, by whatever name.
+    "$BIN/tensor" export --format onnx --out again.onnx odd
+    cmp m.onnx again.onnx
+}
+
+@test "onnx: the checker of onnx takes it" {
+    need_package onnx
+    local run
+    for run in run odd; do
+        "$BIN/tensor" export --format onnx --out m.onnx $run
+        succeeds "$PEER_PYTHON" "$PEER" check m.onnx
+    done
+}
+
+@test "onnx: onnxruntime gives the logits of evaluate" {
+    need_package onnxruntime
+    local run
+    for run in run odd; do
+        "$BIN/tensor" export --format onnx --out m.onnx $run
+        succeeds "$PEER_PYTHON" "$PEER" onnx m.onnx data/test.st.zst $run/evaluate/predictions.st.zst
+    done
+}
+
+# ---- PyTorch ----
+
+@test "torch: a program, and the weights of the model as they are" {
+    succeeds "$BIN/tensor" export --format torch --out made run
+    [ -z "$output$stderr" ] || fail "$output$stderr"
+    [ "$(ls -A made)" = $'model.py\nmodel.safetensors' ]
+    succeeds "$BIN/tensor" diff made/model.safetensors run/train/model.st.zst
+    [ "$(content made/model.safetensors)" = "$(content run/train/model.st.zst)" ]
+    [ "$(content made/model.safetensors)" = "$(sha256sum <made/model.safetensors | cut -d ' ' -f 1)" ]
+    succeeds "$BIN/evaluate" -q --model made/model.safetensors --data data/test.st.zst --out evaluated
+    "$BIN/tensor" export --format torch --out odd-made odd
+    local folder
+    for folder in made odd-made; do
+        "$PYTHON" -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' $folder/model.py
+    done
+    grep -qF 'NAME = "odd \"one\""' odd-made/model.py
+    grep -qF 'put(self, "features.0", nn.Conv2d(3, 7, kernel_size=(3, 5), stride=(1, 2), padding=(1, 2), bias=False))' odd-made/model.py
+    grep -qF 'put(self, "bn2", nn.BatchNorm1d(' odd-made/model.py
+    grep -qF 'MEAN = (0.400000006, 0.5, 0.600000024)' made/model.py
+    grep -qF 'CLASSES = ["disc",' made/model.py
+}
+
+@test "torch: PyTorch gives the logits of evaluate" {
+    need_torch
+    need_program zstd
+    local run
+    for run in run odd; do
+        "$BIN/tensor" export --format torch --out $run/torch $run
+        succeeds "$PYTHON" "$PEER" torch $run/torch data/test.st.zst $run/evaluate/predictions.st.zst
+    done
+}
+
+@test "onnx and torch: what is no model is refused, and nothing is left behind" {
+    local format
+    for format in onnx torch; do
+        fails_with 3 "'data': no model.st.zst in it or in its train/" "$BIN/tensor" export --format $format --out x data
+        fails_with 3 "'missing'" "$BIN/tensor" export --format $format --out x missing
+        fails_with 3 "'model'.*--architecture" "$BIN/tensor" export --format $format --out x data/test.st.zst
+        fails_with 3 "'normalize'.*--mean" "$BIN/tensor" export --format $format --out x data/test.st.zst \
+            --architecture "$ROOT/experiments/models/lenet.yaml"
+        fails_with 2 "'odd': expected one MODEL" "$BIN/tensor" export --format $format --out x run odd
+        fails_with 2 "together" "$BIN/tensor" export --format $format --out x run --mean 0,0,0
+        fails_with 3 "1 channels" "$BIN/tensor" export --format $format --out x run --mean 0 --std 1
+        [ ! -e x ]
+    done
+    fails_with 2 "'--out'.*folder" "$BIN/tensor" export --format torch run
+    fails_with 2 "'--mean'.*onnx and torch" "$BIN/tensor" export --format csv --mean 0,0,0 run
+    fails_with 2 "the same file is an input \\(MODEL\\)" "$BIN/tensor" export --format onnx --out run/train/model.st.zst run
+    mkdir again
+    cp run/train/model.st.zst again/model.safetensors
+    fails_with 2 "the same file is an input \\(MODEL\\)" "$BIN/tensor" export --format torch --out again again/model.safetensors
+    TOOL=tensor fails_with 1 "standard output" sh -c "exec '$BIN/tensor' export --format onnx run >/dev/full"
+}
+
+@test "torch: names that PyTorch cannot have are refused" {
+    sed 's/features.block.conv/features.0.conv/' odd-model.yaml >nested.yaml
+    write_experiment nested-e.yaml model="$PWD/nested.yaml" epochs=1
+    "$BIN/train-single" -q --experiment nested-e.yaml --train data/train.st.zst --out nested
+    fails_with 3 "'features.0.conv' inside of the layer 'features.0'" "$BIN/tensor" export --format torch --out x nested
+    [ ! -e x ]
+    succeeds "$BIN/tensor" export --format onnx --out m.onnx nested
+}
+
+@test "a checkpoint from elsewhere is exported with --architecture, --mean and --std" {
+    local init=$ROOT/tests/golden/lenet-bn-init.safetensors model=$ROOT/experiments/models/lenet-bn.yaml
+    "$BIN/tensor" export --format onnx --out m.onnx "$init" --architecture "$model" --mean 0.5,0.5,0.5 --std 0.5,0.5,0.5
+    onnx_says "'classes' not in m['metadata'] and m['tensors']['conv1.weight']['shape'] == [6, 3, 5, 5]" m.onnx
+    "$BIN/tensor" export --format torch --out made "$init" --architecture "$model" --mean 0.5,0.5,0.5 --std 0.5,0.5,0.5
+    grep -q '^CLASSES = None' made/model.py
+    [[ $("$BIN/tensor" info made/model.safetensors) != *num_batches_tracked* ]]
+}

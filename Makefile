@@ -27,17 +27,19 @@ endif
 ARTIFACTS ?= artifacts
 PREFIX    ?= /usr/local
 PYTHON    ?= /usr/bin/python3
+# A Python of its own for PyTorch: `make deps-torch-pip` makes it, `make conformance` asks it.
+TORCH_VENV ?= $(BUILD)/torch
 # These stand between single quotes in commands.
-QUOTED    := MODE PREFIX DESTDIR BINDIR LIBDIR DATADIR DOCDIR MANDIR PYTHON CUDA_HOME CUDA_ARCHS MPICC
+QUOTED    := MODE PREFIX DESTDIR BINDIR LIBDIR DATADIR DOCDIR MANDIR PYTHON CUDA_HOME CUDA_ARCHS MPICC TORCH_VENV TORCH
 $(foreach v,$(QUOTED),$(if $(findstring ',$($(v))),$(error $(v)=$($(v)): expected no single quote in it)))
 
 # ---- Parts -----------------------------------------------------------------------------------------------------
 # Each can be read alone, and begins with its own settings; a later one uses what the earlier ones define.
 # pipelines/experiment.mk runs experiments.
-PARTS    := build cuda mpi tests torture bench lint install
+PARTS    := build cuda mpi tests conformance torture bench lint install
 # Whatever is found out about the machine is out of date once something was installed. So the targets that install
 # do only that, and the other goals of the command line run in a new make: `make deps test`.
-INSTALLS := deps deps-lint deps-torch deps-mpi deps-torture
+INSTALLS := deps deps-lint deps-torch deps-torch-pip deps-mpi deps-torture
 ifneq ($(filter $(INSTALLS),$(MAKECMDGOALS)),)
 include make/deps.mk
 else

@@ -7,6 +7,9 @@ DEPS_PACKAGES       := gcc g++ libc6-dev make pkg-config libzstd-dev libyaml-dev
                        ca-certificates gnuplot-nox librsvg2-bin bats procps python3 xz-utils zstd
 DEPS_LINT_PACKAGES  := clang clang-format shellcheck
 DEPS_TORCH_PACKAGES := python3-torch python3-torchvision python3-numpy libopenblas0-pthread
+# PyPI's PyTorch needs a compiler and Python.h for torch.compile. TORCH=torch==2.9.1: another one than the newest.
+DEPS_TORCH_PIP_PACKAGES := g++ python3-dev python3-venv
+TORCH               ?= torch
 DEPS_MPI_PACKAGES   := libopenmpi-dev openmpi-bin
 DEPS_TORTURE_PACKAGES := clang libclang-rt-dev
 
@@ -20,6 +23,10 @@ deps-lint: ## Install what `make lint` needs besides: clang, clang-format, shell
 	@scripts/install-deps $@ $(DEPS_LINT_PACKAGES)
 deps-torch: ## Install PyTorch from the distribution: tests that compare with it run instead of being skipped
 	@scripts/install-deps $@ $(DEPS_TORCH_PACKAGES)
+deps-torch-pip: ## Install the PyTorch of PyPI in a Python of its own, TORCH_VENV, for `make conformance`: some gigabytes
+	@scripts/install-deps $@ $(DEPS_TORCH_PIP_PACKAGES)
+	'$(PYTHON)' -m venv '$(TORCH_VENV)'
+	'$(TORCH_VENV)/bin/pip' install --quiet '$(TORCH)' numpy
 deps-mpi: ## Install Open MPI, with which train-ddp's ranks may be on several hosts
 	@scripts/install-deps $@ $(DEPS_MPI_PACKAGES)
 deps-torture: ## Install libFuzzer, with which `make torture` fuzzes; without it, a loop of our own does

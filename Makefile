@@ -15,30 +15,31 @@ endif
 ifneq ($(filter default undefined,$(origin CXX)),)
 CXX       := $(if $(filter cc %/cc,$(CC)),c++,$(subst clang,clang++,$(subst gcc,g++,$(CC))))
 endif
-# MODE: release, debug, asan (address + undefined), tsan. Binaries are under build/bin whatever the mode.
+# MODE: release, debug, asan (address + undefined), tsan. Binaries are in build/bin in every mode.
 MODE      ?= release
 BUILD     ?= build
-# It is in names of targets, which make takes apart at a blank, and in commands. Nothing at all would be the root.
+# BUILD is part of target names, which make splits at blanks, and of commands. An empty one would
+# mean the root.
 hash      := \#
 BAD_SIGNS := : % = ' " ; & | < > * ? $$ $(hash)
 ifneq ($(words $(BUILD)) $(strip $(foreach sign,$(BAD_SIGNS),$(findstring $(sign),$(BUILD)))),1 )
-$(error BUILD='$(BUILD)': expected the name of a folder, without blanks and $(BAD_SIGNS))
+$(error BUILD='$(BUILD)': expected a folder name without blanks and $(BAD_SIGNS))
 endif
 ARTIFACTS ?= artifacts
 PREFIX    ?= /usr/local
 PYTHON    ?= /usr/bin/python3
-# A Python of its own for PyTorch: `make deps-torch-pip` makes it, `make conformance` asks it.
+# A Python of its own for PyTorch: `make deps-torch-pip` makes it, `make conformance` uses it.
 TORCH_VENV ?= $(BUILD)/torch
-# These stand between single quotes in commands.
+# Commands have these in single quotes.
 QUOTED    := MODE PREFIX DESTDIR BINDIR LIBDIR DATADIR DOCDIR MANDIR PYTHON CUDA_HOME CUDA_ARCHS MPICC TORCH_VENV TORCH
-$(foreach v,$(QUOTED),$(if $(findstring ',$($(v))),$(error $(v)=$($(v)): expected no single quote in it)))
+$(foreach v,$(QUOTED),$(if $(findstring ',$($(v))),$(error $(v)=$($(v)): expected no single quotes)))
 
 # ---- Parts -----------------------------------------------------------------------------------------------------
-# Each can be read alone, and begins with its own settings; a later one uses what the earlier ones define.
-# pipelines/experiment.mk runs experiments.
+# Each part can be read alone, and begins with its own settings; later ones use definitions of
+# earlier ones. pipelines/experiment.mk runs experiments.
 PARTS    := build cuda mpi tests conformance torture bench lint install
-# Whatever is found out about the machine is out of date once something was installed. So the targets that install
-# do only that, and the other goals of the command line run in a new make: `make deps test`.
+# An installation makes out of date what make has found out about the machine. So the targets that
+# install do only that, and the other goals of the command line run in a new make: `make deps test`.
 INSTALLS := deps deps-lint deps-torch deps-torch-pip deps-mpi deps-torture
 ifneq ($(filter $(INSTALLS),$(MAKECMDGOALS)),)
 include make/deps.mk
@@ -49,7 +50,7 @@ quickstart experiment compare explain reproduce submission: | check-artifacts
 .PHONY: check-artifacts
 check-artifacts:
 	@scripts/check-folders artifacts $(call word_of,$(ARTIFACTS))
-# The files that each object was made of, as the compilers wrote them down.
+# The prerequisites of each object, as the compilers wrote them.
 include $(shell find $(OBJ) $(NVCC_OBJ) -name '*.d' 2>/dev/null)
 .SECONDARY:
 
@@ -57,8 +58,8 @@ include $(shell find $(OBJ) $(NVCC_OBJ) -name '*.d' 2>/dev/null)
 .PHONY: help print-config
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z_.-]+:.*## / { printf "  %-22s %s\n", $$1, $$2 }' pipelines/*.mk make/deps.mk $(PARTS:%=make/%.mk) Makefile
-	@echo 'Settings of experiments: SEED EPOCHS SET DEVICE THREADS EXECUTIONS DATA LAUNCHER RESUME REPORT_FLAGS CIFAR10_FROM MNIST_FROM; pipeline --help says what they do.'
-	@echo 'Of everything: CC MODE V=1 CUDA CUDA_HOME CUDA_ARCHS MPI MPICC BUILD ARTIFACTS PREFIX PYTHON JOBS; `make print-config` shows them.'
+	@echo 'Experiment settings: SEED EPOCHS SET DEVICE THREADS EXECUTIONS DATA LAUNCHER RESUME REPORT_FLAGS CIFAR10_FROM MNIST_FROM; see pipeline --help.'
+	@echo 'General settings: CC MODE V=1 CUDA CUDA_HOME CUDA_ARCHS MPI MPICC BUILD ARTIFACTS PREFIX PYTHON JOBS; `make print-config` shows them.'
 
 print-config: ## Show settings and what was found on this machine
 	@show() { printf '%-14s %s\n' "$$1" "$$2"; }; first() { "$$@" 2>/dev/null | head -n 1; }; \
@@ -72,6 +73,6 @@ print-config: ## Show settings and what was found on this machine
 	for p in $(PKGS) $(TEST_PKGS); do show "$$p" "$$($(PKGCONFIG) --modversion $$p 2>/dev/null || echo 'missing: make deps')"; done; \
 	for p in bats gnuplot $(CXX) $(CLANG_FORMAT) $(CLANG) $(SHELLCHECK); do show "$$p" "$$(command -v $$p || echo 'not found')"; done; \
 	show PYTHON '$(PYTHON)'; show torch "$$($(PYTHON) -c 'import torch; print(torch.__version__)' 2>/dev/null || echo 'not found')"; \
-	show version "$$(git describe --always --dirty --tags 2>/dev/null || echo unknown)"
+	show version "$$(scripts/version)"
 
 endif

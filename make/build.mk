@@ -1,10 +1,10 @@
 # The library and the tools: flags, and a rule for each kind of file.
 
-# Libraries, as pkg-config knows them.
+# Libraries, by their pkg-config names.
 PKGS      := libzstd yaml-0.1 libcurl libarchive libcrypto jansson libjpeg libpng
 PKGCONFIG ?= pkg-config
 
-# What is done, one short line a file; V=1 shows the whole commands instead.
+# Prints one short line per file; V=1 prints whole commands instead.
 ifneq ($(filter-out 0,$(V)),)
 Q    :=
 step  =
@@ -20,17 +20,17 @@ WARNINGS     := $(WARNINGS_ANY) -Wstrict-prototypes -Wmissing-prototypes
 ARITH     := -ffp-contract=off -fno-fast-math
 MODEFLAGS_release := -O2 -g
 MODEFLAGS_debug   := -O0 -g3
-# -g1 is enough for the places in a report; to follow variables through code with checks in it takes the compiler as long
-# as all the rest.
+# -g1 is enough for the source lines in a report; tracking variables through instrumented code takes
+# the compiler as long as everything else.
 MODEFLAGS_asan    := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 MODEFLAGS_tsan    := -O1 -g1 -fsanitize=thread
-# Of clang: what tests/torture/fuzz is linked with.
+# For clang: tests/torture/fuzz is linked with it.
 MODEFLAGS_fuzz    := -O1 -g1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 MODEFLAGS := $(MODEFLAGS_$(MODE))
 $(if $(MODEFLAGS),,$(error MODE=$(MODE): one of release, debug, asan, tsan))
 
 comma := ,
-# $(call once,NAME,COMMAND): the output of a command that runs when NAME is first used, and only then.
+# $(call once,NAME,COMMAND): the output of a command that runs only once, when NAME is first used.
 once = $(eval $(1) := $$(shell $(2)))$($(1))
 PKG_CFLAGS = $(call once,PKG_CFLAGS,$(PKGCONFIG) --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS   = $(call once,PKG_LIBS,$(PKGCONFIG) --libs $(PKGS) 2>/dev/null)
@@ -45,10 +45,11 @@ TOOLS     := $(sort $(patsubst tools/%.c,%,$(wildcard tools/*.c)))
 BINARIES  := $(TOOLS:%=$(BUILD)/bin/%)
 OBJ       := $(BUILD)/obj/$(MODE)
 LIB       := $(OBJ)/liblockstep.a
-# Kernels are compiled once for each instruction set and for 16 or 4 samples side by side; everything else once.
+# Kernels are compiled for each instruction set, with 16 and with 4 samples side by side; everything
+# else once.
 KERNELS   := $(wildcard lib/compute/cpu/kernels/*.c)
 ISAS      := baseline
-# Its machine and version: what another compiler of the same name built is built again.
+# The compiler's machine and version: objects of another compiler of the same name are rebuilt.
 CC_VERSION := $(shell LC_ALL=C $(CC) -v 2>&1 | grep -E '^Target: |^[A-Za-z ]* version ')
 ifneq ($(filter x86_64%,$(CC_VERSION)),)
 ISAS      += v3 v4
@@ -57,39 +58,42 @@ LANES     := 16 4
 ISAFLAGS_baseline := -DKERNEL_ISA=baseline
 ISAFLAGS_v3       := -DKERNEL_ISA=v3 -march=x86-64-v3
 ISAFLAGS_v4       := -DKERNEL_ISA=v4 -march=x86-64-v4 -mprefer-vector-width=512
-# With a sanitizer every access is checked by itself: nothing becomes faster, and the checks in unrolled loops take the
-# optimiser minutes.
+# A sanitizer checks every access separately: optimisation makes nothing faster, and the checks in
+# unrolled loops take the optimiser minutes.
 KERNEL_OPT        := $(if $(filter asan tsan,$(MODE)),-O0,-O3)
-# No part of the library: lib/compute/cuda, see make/cuda.mk, and the one file that knows MPI, see make/mpi.mk.
+# Not part of the library: lib/compute/cuda, see make/cuda.mk, and the one file that uses MPI, see
+# make/mpi.mk.
 MPI_C     := lib/dist/transport_mpi.c
 LIBSRC    := $(filter-out $(KERNELS) $(MPI_C) lib/compute/cuda/%,$(wildcard lib/*/*.c lib/*/*/*.c))
 LIBOBJ    := $(LIBSRC:%.c=$(OBJ)/%.o) \
              $(foreach isa,$(ISAS),$(foreach lanes,$(LANES),$(KERNELS:%.c=$(OBJ)/%.$(isa)-$(lanes).o)))
 
-# The other parts add what they build.
+# The other parts add their targets to this one.
 .PHONY: all
 SHARED    := $(patsubst share/%,$(BUILD)/share/lockstep/%,$(wildcard share/*))
-all: $(BINARIES) $(SHARED) ## Build every tool into build/bin, the CUDA backend where nvcc is, MPI where mpicc is
+all: $(BINARIES) $(SHARED) ## Build every tool into build/bin, the CUDA backend if nvcc is found, MPI if mpicc is found
 
-# A file that changes whenever a flag does: what was built with other flags is rebuilt.
+# A file that changes whenever a flag does: objects built with other flags are rebuilt.
 keep_flags = mkdir -p $(@D); printf '%s\n' '$(1)' | cmp -s - $@ || printf '%s\n' '$(1)' > $@
 $(OBJ)/flags: FORCE
 	@scripts/check-deps "$(CC)" "$(PKGCONFIG)" $(PKGS)
 	@$(call keep_flags,$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(KERNEL_OPT) $(LDFLAGS_ALL) $(CC_VERSION))
-# Nothing is written before it is known that it can be.
+# Nothing is written before the check that it can be.
 .PHONY: FORCE check-build
 FORCE: check-build
 check-build:
 	@scripts/check-folders build '$(BUILD)' $(call word_of,$(ARTIFACTS))
 
-# The version is a header that changes only when `git describe` or a source does, and at once: modes may be built side by
-# side. Of a tree with changes, or without git, the version alone does not say what was built.
+# The version is a header that changes only if the version or a source does, and is replaced atomically,
+# because modes may be built at the same time. For a tree with changes, or without git, the version
+# alone does not identify the source.
 $(BUILD)/generated/version.h: FORCE
-	@mkdir -p $(@D); v=$$(git describe --always --dirty --tags 2>/dev/null || echo unknown); \
+	@mkdir -p $(@D); v=$$(scripts/version); \
 	s=$$(find Makefile make lib tools -type f | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -c 1-16); \
 	lines=$$(printf '#define LOCKSTEP_VERSION "%s"\n#define LOCKSTEP_SOURCES "%s"\n' "$$v" "$$s"); \
 	echo "$$lines" | cmp -s - $@ || { echo "$$lines" > $@.$$$$ && mv -f $@.$$$$ $@; }
-# What decides the code, for the manifest; without what a string or a shell would take for its own.
+# The flags that affect the code, for the manifest; without characters that are special in strings
+# or shells.
 FLAGS_TEXT = $(strip $(subst \,,$(subst ",,$(subst ',,$(ARITH) $(MODEFLAGS) $(KERNEL_OPT) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS)))))
 $(OBJ)/lib/base/version.o: CPPFLAGS_ALL += -DLOCKSTEP_FLAGS='"$(FLAGS_TEXT)"'
 
@@ -107,7 +111,8 @@ $(OBJ)/lib/compute/cpu/kernels/%.$(1)-$(2).o: lib/compute/cpu/kernels/%.c $(OBJ)
 endef
 $(foreach isa,$(ISAS),$(foreach lanes,$(LANES),$(eval $(call isa_rule,$(isa),$(lanes)))))
 
-# The list of members is a prerequisite, so a source file that was removed does not stay in the archive.
+# The list of members is a prerequisite, so the archive does not keep a source file that was
+# removed.
 $(OBJ)/members: FORCE
 	@mkdir -p $(@D); echo '$(LIBOBJ)' | cmp -s - $@ || echo '$(LIBOBJ)' > $@
 $(LIB): $(LIBOBJ) $(OBJ)/members
@@ -115,7 +120,8 @@ $(LIB): $(LIBOBJ) $(OBJ)/members
 	$(call step,AR,$@)
 	$(Q)$(AR) rcs $@ $(LIBOBJ)
 
-# Binaries of another mode must not pass for these: each mode links its own, build/bin has copies of the last built.
+# Binaries of another mode must not pass for these: each mode links its own, and build/bin has
+# copies of the last ones built.
 $(OBJ)/bin/%: $(OBJ)/tools/%.o $(LIB)
 	@mkdir -p $(@D)
 	$(call step,LINK,$@)

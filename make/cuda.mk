@@ -1,16 +1,17 @@
 # The CUDA backend, and its emulation for tests without a GPU.
 #
-# It is built where nvcc is found: in CUDA_HOME, or in /usr/local/cuda, or on the PATH. CUDA=0: it is
-# not built; CUDA=1: it must be. CUDA_ARCHS: compute capabilities, as in "80 90"; or `all`; or `native`, those of the
-# GPUs of this machine, which builds faster, and all where it has none or one that is not in the list. Newer GPUs run
-# the PTX of the last one.
+# It is built if nvcc is found: in CUDA_HOME, in /usr/local/cuda, or on the PATH. CUDA=0: it is not
+# built; CUDA=1: it must be. CUDA_ARCHS: compute capabilities, such as "80 90"; or `all`; or
+# `native`, those of this machine's GPUs, which builds faster, and means all if it has none or one
+# that is not in the list. Newer GPUs run the PTX of the last one.
 CUDA       ?= auto
 ifeq ($(origin CUDA_HOME),undefined)
 CUDA_HOME  := $(patsubst %/bin/nvcc,%,$(firstword $(wildcard /usr/local/cuda/bin/nvcc) $(shell command -v nvcc)))
 endif
 NVCC       := $(if $(filter 0,$(CUDA)),,$(if $(CUDA_HOME),$(wildcard $(CUDA_HOME)/bin/nvcc)))
 CUDA_ARCHS ?= native
-# NCCL, with which ranks reduce on their GPUs, is looked for in CUDA_HOME and where a package puts it. NCCL=0: without.
+# NCCL, by which ranks reduce on their GPUs, is looked for in CUDA_HOME and where packages install
+# it. NCCL=0: without.
 NCCL       ?= $(if $(wildcard $(addsuffix /nccl.h,$(CUDA_HOME)/include /usr/include /usr/local/include)),1,0)
 
 CUDA_SO     := $(if $(NVCC),$(BUILD)/lib/lockstep-cuda.so)
@@ -19,11 +20,12 @@ ifeq ($(CUDA)$(NVCC),1)
 all: no-nvcc
 endif
 
-# lib/compute/cuda is built twice: into lockstep-cuda.so, by nvcc where there is one, and into
-# lockstep-cuda-emulated.so, by an ordinary compiler against the headers in tests/emulation, for tests without a GPU.
+# lib/compute/cuda is built twice: into lockstep-cuda.so, by nvcc if there is one, and into
+# lockstep-cuda-emulated.so, by an ordinary compiler with the headers in tests/emulation, for tests
+# without a GPU.
 #
-# A tool opens either of them with dlopen. What they need of lib/base is linked into them once more, so that they need
-# nothing from the program that opens them; they export one function.
+# A tool opens either of them with dlopen. They contain their own copy of the parts of lib/base that
+# they use, so that they need nothing from the program that opens them; they export one function.
 CUDA_C    := $(filter-out lib/compute/cuda/nccl%,$(wildcard lib/compute/cuda/*.c))
 NCCL_C     = lib/compute/cuda/$(if $(filter 1,$(1)),nccl,nccl_absent).c
 CUDA_CU   := $(wildcard lib/compute/cuda/*.cu)
@@ -34,7 +36,7 @@ EMU       := $(OBJ)/emulated
 
 PIC_OBJ   := $(CUDA_BASE:%.c=$(OBJ)/pic/%.o)
 CUDA_OBJ  := $(CUDA_CU:%=$(NVCC_OBJ)/%.o) $(patsubst %,$(OBJ)/cuda/%.o,$(CUDA_C) $(call NCCL_C,$(NCCL))) $(PIC_OBJ)
-# The emulation has NCCL, too, where tests/emulation/nccl.h is.
+# The emulation has NCCL, too, if there is tests/emulation/nccl.h.
 EMU_C     := $(CUDA_C) $(call NCCL_C,$(if $(wildcard tests/emulation/nccl.h),1))
 EMU_OBJ   := $(patsubst %,$(EMU)/%.o,$(CUDA_CU) $(EMU_C) $(EMULATION))
 
@@ -45,21 +47,22 @@ ARCHS     = $(or $(ARCHS_$(CUDA_ARCHS)),$(CUDA_ARCHS))
 GENCODE   = $(foreach a,$(ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
             $(foreach a,$(lastword $(ARCHS)),-gencode arch=compute_$(a),code=compute_$(a))
 
-# -fmad=false as -ffp-contract=off in make/build.mk. Division, square roots and subnormal numbers are IEEE's by default.
+# -fmad=false is like -ffp-contract=off in make/build.mk. Division, square roots and subnormal
+# numbers conform to IEEE 754 by default.
 NVCCFLAGS_ALL = -std=c++17 -O3 -fmad=false -lineinfo -Ilib $(GENCODE) -Xcompiler -fPIC,-Wall,-Wextra \
                 $(if $(WERROR),-Werror all-warnings) $(NVCCFLAGS)
 CUDA_CPPFLAGS = -isystem $(CUDA_HOME)/include
 CUDA_LIBDIR   = $(firstword $(wildcard $(CUDA_HOME)/lib64) $(CUDA_HOME)/lib)
 CUDA_LIBS     = -L$(CUDA_LIBDIR) -Wl,-rpath,$(CUDA_LIBDIR) -lcudart_static -lcublas $(if $(filter 1,$(NCCL)),-lnccl) -lrt -ldl
-# Kernels are compiled with #pragma unroll and reinterpret_cast, as nvcc takes them; and here with the processor's fma,
-# where it has one, because they are made of little else.
+# Kernels use #pragma unroll and reinterpret_cast as nvcc accepts them. Here they are compiled for
+# the processor's fma, if it has one, because they do little else.
 FMA           = $(call once,FMA,grep -qw fma /proc/cpuinfo 2>/dev/null && echo -mfma)
 CXXFLAGS_ALL  = -std=c++17 $(WARNINGS_ANY) -Wno-unknown-pragmas $(if $(WERROR),-Werror) $(ARITH) $(FMA) $(MODEFLAGS) \
                 -fno-strict-aliasing -pthread $(CXXFLAGS)
 EMU_FLAGS     = -fPIC -Itests/emulation
 SHARED_LD    := tests/emulation/shared.ld
 EMU_LDFLAGS   = -Wl,-T,$(SHARED_LD)
-# A symbol that nobody defines is an error now. clang leaves those of its sanitizers to the program.
+# An undefined symbol is an error at link time. clang leaves those of its sanitizers to the program.
 SO_LDFLAGS    = -shared -Wl,--version-script=lib/compute/cuda/exports.map $(if $(filter asan tsan,$(MODE)),,-Wl,-z,defs)
 
 $(OBJ)/flags-cxx: FORCE
@@ -115,6 +118,6 @@ $(EMU)/tests/%: $(EMU)/tests/%.cc.o $(EMU_OBJ) $(PIC_OBJ) $(SHARED_LD)
 	$(Q)$(CXX) $(LDFLAGS_ALL) $(EMU_LDFLAGS) $(filter %.o,$^) $(TEST_LIBS) -lm -pthread -o $@
 
 .PHONY: emulation no-nvcc
-emulation: $(BUILD)/lib/lockstep-cuda-emulated.so ## Build the CUDA backend for machines without a GPU: tests use it
+emulation: $(BUILD)/lib/lockstep-cuda-emulated.so ## Build the CUDA backend for machines without a GPU, for tests
 no-nvcc:
 	@echo "cannot build with CUDA=1: no nvcc in CUDA_HOME, /usr/local/cuda or on the PATH" >&2; exit 1

@@ -1,7 +1,7 @@
 # Packages of the distribution, and the targets that install them.
 
-# Packages of Debian and Ubuntu: to build, run and test; to lint; to compare with PyTorch; for ranks on
-# several hosts; to fuzz by libFuzzer.
+# Packages of Debian and Ubuntu: to build, run and test; to lint; to compare with PyTorch; for ranks
+# on several hosts; to fuzz with libFuzzer.
 DEPS_PACKAGES       := gcc g++ libc6-dev make pkg-config libzstd-dev libyaml-dev libcurl4-openssl-dev \
                        libarchive-dev libssl-dev libjansson-dev libjpeg-dev libpng-dev libcmocka-dev \
                        ca-certificates gnuplot-nox librsvg2-bin bats procps python3 xz-utils zstd
@@ -17,9 +17,9 @@ THEN := $(filter-out $(INSTALLS),$(MAKECMDGOALS))
 .PHONY: $(MAKECMDGOALS) then
 .NOTPARALLEL:
 
-deps: ## Install what building, running and testing need (Debian, Ubuntu)
+deps: ## Install the packages for building, running and testing (Debian, Ubuntu)
 	@scripts/install-deps $@ $(DEPS_PACKAGES)
-deps-lint: ## Install what `make lint` needs besides: clang, clang-format, shellcheck
+deps-lint: ## Install the other packages for `make lint`: clang, clang-format, shellcheck
 	@scripts/install-deps $@ $(DEPS_LINT_PACKAGES)
 deps-torch: ## Install PyTorch from the distribution: tests that compare with it run instead of being skipped
 	@scripts/install-deps $@ $(DEPS_TORCH_PACKAGES)
@@ -27,9 +27,9 @@ deps-torch-pip: ## Install the PyTorch of PyPI in a Python of its own, TORCH_VEN
 	@scripts/install-deps $@ $(DEPS_TORCH_PIP_PACKAGES)
 	'$(PYTHON)' -m venv '$(TORCH_VENV)'
 	'$(TORCH_VENV)/bin/pip' install --quiet '$(TORCH)' numpy
-deps-mpi: ## Install Open MPI, with which train-ddp's ranks may be on several hosts
+deps-mpi: ## Install Open MPI, for train-ddp's ranks on several hosts
 	@scripts/install-deps $@ $(DEPS_MPI_PACKAGES)
-deps-torture: ## Install libFuzzer, with which `make torture` fuzzes; without it, a loop of our own does
+deps-torture: ## Install libFuzzer, for the fuzzers of `make torture`; without it, a simple loop calls them
 	@scripts/install-deps $@ $(DEPS_TORTURE_PACKAGES)
 ifneq ($(THEN),)
 $(THEN): then ; @:

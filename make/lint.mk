@@ -1,4 +1,4 @@
-# Checks of the source, and its layout.
+# Checks and formatting of the source.
 
 CLANG        ?= clang
 CLANG_FORMAT ?= clang-format
@@ -13,7 +13,8 @@ SHELL_FILES  := .ci/run tests/run tests/torture/run $(wildcard scripts/* pipelin
 .PHONY: lint lint-format lint-shell lint-gcc lint-clang check-layers check-kernels check-words check-markdown format
 lint: lint-format lint-shell check-layers check-kernels check-words check-markdown lint-gcc lint-clang ## Format, shellcheck, layers, kernels, translations, Markdown, and warnings of two compilers
 	@echo "make lint: nothing found"
-# Versions of clang-format differ in rare places: whoever has another one than the reference should know.
+# Versions of clang-format differ in rare places, so a failure with another version than the
+# reference says so.
 REFERENCE_FORMAT := 14
 lint-format:
 	@$(call need,$(CLANG_FORMAT),deps-lint)
@@ -24,8 +25,8 @@ lint-format:
 lint-shell:
 	@$(call need,$(SHELLCHECK),deps-lint)
 	@$(SHELLCHECK) -x $(SHELL_FILES)
-# gcc also warns of what it finds while it optimises; clang only of what it reads. Where the build has WERROR=1, gcc's part
-# was done by it.
+# gcc also warns about problems that it finds while it optimises; clang only about the source as it
+# is. If the build has WERROR=1, it has done gcc's part.
 lint-gcc:
 	@$(MAKE) --no-print-directory CC=gcc CXX=g++ WERROR=1 BUILD=$(BUILD)$(if $(WERROR),,/lint/gcc) objects
 lint-clang:
@@ -34,13 +35,13 @@ lint-clang:
 	    MODE=debug KERNEL_OPT= objects
 check-layers: ## Check that includes point downward only
 	@scripts/check-layers
-check-kernels: ## Check that every CUDA kernel waits for those in front of it
+check-kernels: ## Check that every CUDA kernel waits for those before it
 	@scripts/check-kernels
 check-words: ## Check that every text of reports is translated
 	@scripts/check-words
 check-markdown: ## Check that Markdown is wrapped
 	@scripts/check-markdown *.md docs/*.md share/*.md tests/*/*.md
-format: ## Lay out all C, C++ and CUDA files by .clang-format
+format: ## Format all C, C++ and CUDA files by .clang-format
 	@$(call need,$(CLANG_FORMAT),deps-lint)
 	@$(CLANG_FORMAT) -i $(ALL_SOURCES)
 need = command -v $(1) >/dev/null || { echo "make $@: '$(1)' is not installed: run 'make $(2)'" >&2; exit 1; }
@@ -49,7 +50,7 @@ need = command -v $(1) >/dev/null || { echo "make $@: '$(1)' is not installed: r
 objects: $(if $(MPI_FOUND),$(OBJ)/lib/lockstep-mpi.so) $(LIBOBJ) $(patsubst %.c,$(OBJ)/%.o,$(wildcard tools/*.c) $(TESTSRC)) \
          $(patsubst %,$(EMU)/%.o,$(CUDA_CU) $(wildcard lib/compute/cuda/*.c tests/emulation/*.cc))
 
-# For editors and language servers: the compiler's own command for every source file.
+# For editors and language servers: the compiler command of every source file.
 compile_commands.json: FORCE ## Write the compiler's command of every file, for editors
 	@{ sep='['; for file in $(LIBSRC) $(KERNELS) $(wildcard tools/*.c) $(TESTSRC); do \
 	    printf '%s\n{"directory": "%s", "file": "%s", "command": "%s -c %s"}' "$$sep" '$(CURDIR)' "$$file" \

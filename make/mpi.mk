@@ -1,7 +1,7 @@
-# The transport by MPI, between ranks on several hosts.
+# The MPI transport, between ranks on several hosts.
 #
-# It is built where MPICC is, the compiler of the MPI that the launcher belongs to. MPI=0: it is not built; MPI=1: it
-# must be.
+# It is built if MPICC is found, the compiler wrapper of the launcher's MPI. MPI=0: it is not built;
+# MPI=1: it must be.
 MPI        ?= auto
 MPICC      ?= mpicc
 MPI_FOUND  := $(if $(filter 0,$(MPI)),,$(shell command -v $(firstword $(MPICC))))
@@ -12,7 +12,7 @@ ifeq ($(MPI)$(MPI_FOUND),1)
 all: no-mpicc
 endif
 
-# Its compiler is a wrapper, which is told to call ours.
+# MPICC is a wrapper, which is told to call our compiler.
 MPI_CC   = OMPI_CC='$(CC)' MPICH_CC='$(CC)' I_MPI_CC='$(CC)' $(MPICC)
 MPI_BASE = $(OBJ)/pic/lib/base/error.o $(OBJ)/pic/lib/base/memory.o $(OBJ)/pic/lib/base/printable.o
 

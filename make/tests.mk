@@ -1,6 +1,7 @@
-# The tests, also under sanitizers, and the golden files that they compare with.
+# The tests, also under sanitizers, and their golden files.
 
-# JOBS: how many test programs run at a time. Real data: CIFAR10_FROM=ARCHIVE, MNIST_FROM=FOLDER.
+# JOBS: how many test programs run at the same time. Real data: CIFAR10_FROM=ARCHIVE,
+# MNIST_FROM=FOLDER.
 JOBS        ?= 2
 TEST_PKGS   := cmocka
 TEST_LIBS    = $(call once,TEST_LIBS,$(PKGCONFIG) --libs $(TEST_PKGS) 2>/dev/null)
@@ -17,14 +18,14 @@ $(OBJ)/tests/%: $(OBJ)/tests/%.o $(LIB)
 
 # Scripts under tests/ leave nothing in the checkout.
 export PYTHONDONTWRITEBYTECODE := 1
-# The CUDA engine of tests/ops is the emulated one of this mode, unless `make test-cuda` runs them.
+# The CUDA engine of tests/ops is the emulated one of this mode, except under `make test-cuda`.
 RUN_TESTS  = BIN='$(abspath $(BUILD)/bin)' PYTHON='$(PYTHON)' CC='$(CC)' \
              LOCKSTEP_CUDA_LIBRARY='$(abspath $(EMULATED_SO))' tests/run -j $(JOBS) \
              $(if $(filter asan tsan,$(MODE)),-l $(MODE))
 EMULATED_SO := $(OBJ)/lib/lockstep-cuda-emulated.so
 # Times the operations of a step; tests/bats/bench-cuda.bats runs it on the emulation.
 CUDA_PROFILE := $(OBJ)/tests/bench/cuda_profile
-# Counts what verdicts say; tests/bats/calibrate.bats runs it on manifests.
+# Counts verdicts; tests/bats/calibrate.bats runs it on manifests.
 VERDICT_COUNTS := $(OBJ)/tests/bench/verdict_counts
 
 .PHONY: test test-unit test-ops test-bats test-emulation test-cuda check-test-deps sanitize
@@ -36,11 +37,11 @@ test-ops: check-test-deps $(OPS_TESTS) $(EMULATED_SO) ## Check every operation a
 	@$(RUN_TESTS) $(OPS_TESTS)
 test-emulation: check-test-deps $(CUDA_TESTS) $(EMULATED_SO) ## Run the tests of the CUDA backend, on the emulation
 	@$(RUN_TESTS) $(CUDA_TESTS)
-test-cuda: all check-test-deps $(OPS_TESTS) ## Run them on a GPU
+test-cuda: all check-test-deps $(OPS_TESTS) ## Run the tests of the CUDA backend, on a GPU
 	@$(if $(CUDA_SO),,$(MAKE) --no-print-directory no-nvcc)
 	@$(RUN_TESTS_CUDA) $(patsubst %.c,$(OBJ)/%,$(wildcard tests/ops/test_cuda_*.c)) \
 	    $(wildcard tests/bats/cuda.bats tests/bats/nccl.bats)
-test-bats: all emulation $(CUDA_PROFILE) $(VERDICT_COUNTS) ## Run the tests of the tools; some: BATS_FILES=tests/bats/shard.bats
+test-bats: all emulation $(CUDA_PROFILE) $(VERDICT_COUNTS) ## Run the tests of the tools; only some: BATS_FILES=tests/bats/shard.bats
 	@$(RUN_TESTS) $(BATS_FILES)
 check-test-deps:
 	@scripts/check-deps "$(CC)" "$(PKGCONFIG)" $(PKGS) $(TEST_PKGS)
@@ -48,8 +49,9 @@ $(UNIT_TESTS) $(OPS_TESTS) $(CUDA_TESTS): | check-test-deps
 RUN_TESTS_CUDA = CUDA_LIBRARY='$(abspath $(CUDA_SO))' \
                  $(subst $(abspath $(EMULATED_SO)),$(abspath $(CUDA_SO)),$(RUN_TESTS))
 
-# ThreadSanitizer does not know of the emulation's fibers. `make test` runs them forward, and all executions of a step.
-# What takes longest to compile (conv.cu) and to run goes first; with -j one sanitizer goes on where the other waits for it.
+# ThreadSanitizer does not support the emulation's fibers. `make test` runs them forward, and all
+# executions of a step. The longest compilation (conv.cu) and test go first; with -j one sanitizer
+# goes on while the other waits for them.
 .PHONY: sanitize-asan with-asan with-tsan
 sanitize: ## Run the unit tests under ASan + UBSan, and under TSan; the CUDA backend under ASan
 	@$(MAKE) --no-print-directory -k with-asan with-tsan
@@ -62,5 +64,5 @@ sanitize-asan: check-test-deps $(EMULATED_SO) $(CUDA_TESTS) $(UNIT_TESTS)
 	    $(foreach part,1of2 2of2,$(patsubst %,%:$(part),$(filter %/test_cuda_engine,$(CUDA_TESTS)))) $(filter-out %/test_cuda_engine,$(CUDA_TESTS)) $(UNIT_TESTS)
 
 .PHONY: golden
-golden: ## Make the golden files in tests/golden again (needs PyTorch: make deps-torch)
+golden: ## Regenerate the golden files in tests/golden (needs PyTorch: make deps-torch)
 	@set -e; for script in $(sort $(wildcard tests/golden/*.py)); do echo "$(PYTHON) $$script"; $(PYTHON) $$script; done

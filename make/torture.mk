@@ -1,10 +1,12 @@
-# The torture of what stands: faults, kills, bugs on purpose, fuzzers. docs/reliability.md says what for.
+# The torture tests: faults, kills, bugs on purpose, fuzzers. docs/reliability.md explains their
+# purpose.
 
-# SLICE=1: 3 minutes in all; LONG=1: hours. BATTERIES="faults seeded": some of them. SEED: of all.
+# SLICE=1: 3 minutes in all; LONG=1: hours. BATTERIES="faults seeded": only some of them. SEED: the
+# seed of all.
 TORTURE      := $(BUILD)/torture
 ASAN_BIN     := $(BUILD)/obj/asan/bin
 FUZZERS      := $(patsubst tests/torture/fuzz/%.c,%,$(filter-out %/fuzz.c %/loop.c,$(wildcard tests/torture/fuzz/*.c)))
-# With libFuzzer where there is clang; without it, and in a slice, they are called by a loop of our own.
+# With libFuzzer if there is clang; without it, and in a slice, a loop of our own calls them.
 LIBFUZZER     = $(call once,LIBFUZZER,echo 'int LLVMFuzzerTestOneInput(void);int LLVMFuzzerTestOneInput(void){return 0;}' | \
                   $(CLANG) -x c -fsanitize=fuzzer$(comma)address - -o /dev/null 2>/dev/null && echo yes)
 FUZZ_BIN      = $(if $(SLICE),$(OBJ_ASAN),$(if $(LIBFUZZER),$(BUILD)/obj/fuzz,$(OBJ_ASAN)))/fuzzers
@@ -13,7 +15,7 @@ OBJ_ASAN     := $(BUILD)/obj/asan
 MEETING_TEST := $(patsubst %.c,$(OBJ)/%,$(wildcard tests/unit/test_meeting.c))
 
 .PHONY: torture torture-parts torture-asan torture-fuzzers
-torture: torture-parts ## Torture what stands: one line a battery, some 35 minutes; BATTERIES="faults seeded", SLICE=1, LONG=1
+torture: torture-parts ## Run the torture tests: one line per battery, about 35 minutes; BATTERIES="faults seeded", SLICE=1, LONG=1
 	@BIN='$(abspath $(BUILD)/bin)' ASAN_BIN='$(abspath $(ASAN_BIN))' FUZZ_BIN='$(abspath $(FUZZ_BIN))' \
 	    MEETING_TEST='$(abspath $(MEETING_TEST))' TORTURE_BUILD='$(abspath $(TORTURE))' CC='$(CC)' JOBS='$(JOBS)' SLICE='$(SLICE)' LONG='$(LONG)' \
 	    SEED='$(SEED)' BATTERIES='$(BATTERIES)' tests/torture/run
@@ -28,7 +30,7 @@ $(TORTURE)/faults.so: tests/torture/faults.c $(OBJ)/flags
 	$(call step,CC,$<)
 	$(Q)$(CC) $(CPPFLAGS_ALL) -std=c17 $(WARNINGS) $(if $(WERROR),-Werror) -O2 -fPIC -shared $< -o $@ -ldl
 
-# Readers of files, and what they need: no kernels, whose bugs are not found by bytes.
+# File readers, and their dependencies: no kernels, because fuzzed bytes do not find their bugs.
 FUZZED_LIB   := $(OBJ)/fuzzers/liblockstep.a
 FUZZED       := $(filter-out lib/compute/cpu/% lib/train/% lib/pipeline/%,$(LIBSRC))
 $(FUZZED_LIB): $(FUZZED:%.c=$(OBJ)/%.o)

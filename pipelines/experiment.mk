@@ -1,5 +1,5 @@
-# From an experiment file to its report. The tool `pipeline` does the work; `pipeline --help` explains
-# the settings.
+# From an experiment file to its report. The tool `pipeline` does the work; `pipeline --help`
+# explains its settings.
 #
 #     make experiment EXP=ddp4 [SEED=1] [DEVICE=cpu] [SET="epochs=1; optimizer.lr=0.01"] ...
 #     make experiment EXP=workers                a study: every variant, and one report
@@ -11,32 +11,33 @@
 #     make runs                                  the runs that are kept
 #     make clean-runs RUNS="KEY KEY"             removes those that are named
 #
-# With BIN=FOLDER on the command line the tools of that folder are used and nothing is built.
+# With BIN=FOLDER on the command line, the tools in that folder are used and nothing is built.
 ifeq ($(origin BIN),command line)
 TOOLS_BUILT :=
 else
 BIN         := $(BUILD)/bin
 TOOLS_BUILT := all
 endif
-# $(call word_of,TEXT): one word for the shell, with any characters in it.
+# $(call word_of,TEXT): TEXT as one word for the shell, whatever characters it has.
 word_of = '$(subst ','\'',$(1))'
 
 EXPERIMENT_GOALS := experiment compare explain reproduce submission runs clean-runs
-# Every variable of the command line goes to the tool as it was typed: it knows which there are, and
-# refuses one that is misspelt. They are not exported besides: make would expand what is in them.
+# Every variable of the command line is passed to the tool as it was typed; the tool refuses
+# misspelt ones. They are not exported as well, because make would expand them.
 ifneq ($(filter $(EXPERIMENT_GOALS),$(MAKECMDGOALS)),)
 GIVEN := $(foreach v,$(sort $(.VARIABLES)),$(if $(filter command,$(firstword $(origin $(v)))),$(v)))
 unexport $(GIVEN)
 endif
 given_words = $(foreach v,$(GIVEN),$(call word_of,$(v)=$(value $(v))))
-# It ends with this make, also with one that is killed: of the shell that it replaces, make is the parent.
+# It ends with this make, even with one that is killed: make is the parent of the shell that it
+# replaces.
 RUN_PIPELINE = exec $(call word_of,$(BIN)/pipeline) --parent="$$PPID"
 PIPELINE = $(RUN_PIPELINE) --by-make $@ $(given_words)
 
 .PHONY: quickstart $(EXPERIMENT_GOALS)
-# It trains a small model for seconds, and so does not wait for nvcc; a CUDA backend that is there is
+# It trains a small model for seconds, so it does not wait for nvcc; an existing CUDA backend is
 # used.
-quickstart: $(if $(TOOLS_BUILT),$(BINARIES)) ## Run the whole line on drawn images: no network, no data set, seconds
+quickstart: $(if $(TOOLS_BUILT),$(BINARIES)) ## Run the whole pipeline on drawn images: no network, no data set, seconds
 	@$(RUN_PIPELINE) experiment quickstart ARTIFACTS=$(call word_of,$(value ARTIFACTS))
 experiment: $(TOOLS_BUILT) ## Run one experiment from the archive to the report: EXP=ddp4
 	@$(PIPELINE)
@@ -44,15 +45,16 @@ compare: $(TOOLS_BUILT) ## Run several experiments and report them together: EXP
 	@$(PIPELINE)
 explain: $(TOOLS_BUILT) ## Say which factor made the difference: A=single B=ddp4
 	@$(PIPELINE)
-reproduce: $(TOOLS_BUILT) ## Run every row of five published reports, and report them side by side; short: QUICK=1
+reproduce: $(TOOLS_BUILT) ## Run every row of five published reports, and report them side by side; shortened: QUICK=1
 	@$(PIPELINE)
 submission: $(TOOLS_BUILT) ## Pack what to hand in: report, commands, manifests, figures, models: EXPS="single ddp4"
 	@$(PIPELINE)
-runs: $(TOOLS_BUILT) ## List the runs that are kept
+runs: $(TOOLS_BUILT) ## List kept runs
 	@$(PIPELINE)
 clean-runs: $(TOOLS_BUILT) ## Remove kept runs: RUNS="KEY KEY"
 	@$(PIPELINE)
-# The folder of that name is no target: `make experiments` would do nothing, and end well.
+# There is a folder of that name: without this target, `make experiments` would do nothing and
+# succeed.
 .PHONY: experiments
 experiments:
 	@echo "make: no target 'experiments': did you mean 'experiment'?" >&2; exit 2

@@ -4,9 +4,10 @@
 #     make reproduce-docs
 #     write-results.sh            DOCS=FILE, REPORT=FILE, EXPLAINED=FILE: another document, other reports
 #
-# Fills the blocks `rows` (every experiment beside its published figures), `machine`, `predicted` (beside measured)
-# and `compared` (like for like, a table for each published report). Refuses the shortened run that QUICK=1 makes.
-# The block `explained` is filled where there is the report of `make explain A=single B=ddp4`.
+# Fills the blocks `rows` (every experiment next to its published figures), `machine`, `predicted`
+# (next to measured) and `compared` (like for like, a table for each published report). Refuses the
+# shortened run that QUICK=1 makes. Fills the block `explained` if there is the report of
+# `make explain A=single B=ddp4`.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -23,7 +24,8 @@ refuse() {
 [ -e "$report" ] || refuse "not there: run make reproduce first"
 ! grep -q '^SHORTENED' "$report" || refuse "a shortened or changed run; the documents take none"
 
-# section HEADING [FILE]: what follows that line, up to the next heading of the same or a higher level.
+# section HEADING [FILE]: the text after that line, up to the next heading of the same or a higher
+# level.
 section() {
     awk -v wanted="$1" '
         /^#+ / { level = index($0, " ") - 1; if (inside && level <= own) exit }
@@ -31,7 +33,7 @@ section() {
         $0 == wanted { inside = 1; own = index($0, " ") - 1 }' "${2:-$report}"
 }
 
-# table N: the N-th table of what comes in, without links to drawings.
+# table N: the N-th table of standard input, without links to drawings.
 table() {
     awk -v wanted="$1" '/^\|/ { if (!before) n++; before = 1; if (n == wanted) print; next } { before = 0 }'
 }

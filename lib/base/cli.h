@@ -1,4 +1,4 @@
-// cli.h - command lines from a table: one table gives parsing, checking, --help and --version.
+// cli.h - command lines from a table: one table drives parsing, checking, --help and --version.
 #ifndef LOCKSTEP_BASE_CLI_H
 #define LOCKSTEP_BASE_CLI_H
 
@@ -34,38 +34,41 @@ typedef struct cli_option {
 
 typedef struct cli_tool {
     const char *name;
-    const char *summary;       // one line
-    const char *usage;         // lines behind the tool's name: "--in FILE --out DIR\n..."
-    const cli_option *options; // ends with a name of NULL; the common ones are added by itself
-    const char *notes; // printed behind the options; may be NULL: examples, formats, exit codes
+    const char *summary; // one line
+    // Lines after the tool's name: "--in FILE --out DIR\n..."; those over 80 columns are broken.
+    const char *usage;
+    const cli_option *options; // ends with a NULL name; the common ones are added automatically
+    // Printed as they are after the options, so at most 80 columns wide; may be NULL: examples,
+    // formats, exit codes.
+    const char *notes;
     size_t operands_min, operands_max;
 } cli_tool;
 
-// Reads argv. Options and operands may mix; "--" ends the options; "-" is an operand or a value.
-// What follows an option that wants a value is its value, whatever it looks like. *operands must be
-// zeroed, and must be released also after a failure. As the first call of every main it also does
-// process_begin.
+// Parses argv. Options and operands may be mixed; "--" ends the options; "-" is an operand or a
+// value. The argument after an option that takes a value is its value, whatever it looks like.
+// *operands must be zeroed before the call and released after it, even if it failed. As the first
+// call of every main, it also calls process_begin.
 //
 // -h/--help and --version print to standard output and set *done: the caller returns cli_finish(…,
-// STATUS_OK). -q and -v set log->level. Fails with STATUS_USAGE and names the nearest option of a
-// misspelt one.
+// STATUS_OK). -q and -v set log->level. Fails with STATUS_USAGE; for a misspelt option the message
+// names the nearest one.
 status cli_parse(const cli_tool *tool, int argc, char **argv, logger *log, cli_list *operands,
                  bool *done, error *err) MUST_CHECK;
 
 void cli_list_release(cli_list *list);
 
-// The end of every main: flushes and closes standard output (a full disk shows only here), prints
-// the message of `err` as "TOOL: MESSAGE" when rc is not STATUS_OK, and returns the exit code.
+// Ends every main: flushes and closes standard output (a full disk shows only here), prints the
+// message of `err` as "TOOL: MESSAGE" if rc is not STATUS_OK, and returns the exit code.
 int cli_finish(const cli_tool *tool, status rc, error *err);
 
-// The word of `words` (`count` of them) nearest to `word` by edit distance, or NULL when none is
-// near: what "did you mean" says.
+// Returns the one of the `count` `words` that is nearest to `word` by edit distance, or NULL if
+// none is near: for "did you mean".
 const char *cli_nearest(const char *word, const char *const *words, size_t count);
 
-// "git describe" of the source when it was built, or "unknown".
+// Returns the version, as scripts/version printed it at build time: "0.9.0+94b9431", with "-dirty"
+// for a tree with changes; "0.9.0" for sources without git.
 const char *cli_version(void);
-// What it was built from and how: a hash of the sources, 16 hexadecimal digits, and the flags of
-// the compiler that decide its code.
+// Return a hash of the sources (16 hexadecimal digits) and the compiler flags that affect the code.
 const char *cli_sources(void);
 const char *cli_flags(void);
 

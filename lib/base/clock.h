@@ -1,15 +1,15 @@
-// clock.h - the monotonic clock that every duration comes from, and the wall clock for "when".
+// clock.h - the monotonic clock for durations, and the wall clock for timestamps.
 #ifndef LOCKSTEP_BASE_CLOCK_H
 #define LOCKSTEP_BASE_CLOCK_H
 
 #include <stdint.h>
 
-// Nanoseconds on CLOCK_MONOTONIC; only differences mean anything.
+// Returns nanoseconds of CLOCK_MONOTONIC; only differences are meaningful.
 uint64_t clock_now(void);
 
 enum { CLOCK_TEXT_BYTES = 32 };
 
-// The current time as "2026-01-31T12:00:00Z" into `text` (CLOCK_TEXT_BYTES).
+// Writes the current time as "2026-01-31T12:00:00Z" to `text` (CLOCK_TEXT_BYTES).
 void clock_utc(char *text);
 
 #endif

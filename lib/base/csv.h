@@ -4,9 +4,9 @@
 
 #include "base/text.h"
 
-// Appends `string`, in quotes where it needs them. An apostrophe stands before what a spreadsheet
-// would take for a formula (= + - @ first); control characters and bytes that are no UTF-8 become
-// '?'. For text only: numbers are written as they are.
+// Appends `string`, quoted if necessary. A string that begins with =, +, - or @, which a
+// spreadsheet would take for a formula, gets a leading apostrophe; control characters and bytes
+// that are not UTF-8 become '?'. For text only: numbers are written as they are.
 void csv_append(text *out, const char *string);
 
 #endif

@@ -5,7 +5,7 @@
 
 enum { MINUTE = 60, HOUR = 60 * MINUTE, DAY = 24 * HOUR, LONGEST_DAYS = 999 };
 
-// `unit` of them make one of the larger unit; both names are shown.
+// Writes `count` small units as large and small ones; `unit` small units make a large one.
 static const char *write_two(long count, int unit, const char *large, const char *small,
                              char text[DURATION_TEXT_BYTES]) {
     const long whole = count / unit, rest = count % unit;
@@ -22,7 +22,7 @@ const char *duration_text(double seconds, char text[DURATION_TEXT_BYTES]) {
         snprintf(text, DURATION_TEXT_BYTES, "over %d d", LONGEST_DAYS);
         return text;
     }
-    // The rounded number decides about the next unit: 59.7 s is 1 min, not 60 s.
+    // The rounded number decides which units are used: 59.7 s is 1 min, not 60 s.
     if (lround(seconds) < 10 * MINUTE) return write_two(lround(seconds), 60, "min", "s", text);
     if (lround(seconds / MINUTE) < DAY / MINUTE)
         return write_two(lround(seconds / MINUTE), 60, "h", "min", text);

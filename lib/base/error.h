@@ -1,12 +1,12 @@
-// error.h - how functions of the libraries fail.
+// error.h - how library functions fail.
 //
-// A function that can fail returns a `status`, which the compiler makes the caller look at, and
-// takes as its last argument the `error` to describe the failure in. Libraries never print and
-// never exit: a tool prints `TOOL: MESSAGE` and returns the status as its exit code, so the values
-// below are the exit codes of every tool.
+// A function that can fail returns a `status`, which the compiler forces the caller to check, and
+// takes as its last argument the `error` that receives the message. Libraries never print and never
+// exit: a tool prints `TOOL: MESSAGE` and returns the status as its exit code, so the values below
+// are the exit codes of every tool.
 //
-// A message reads "what failed: 'which': why", and says what to do where that is known:
-//     cannot read tensor file: 'model.st.zst': checksum differs in the frame that begins at byte 0
+// A message reads "what failed: 'which': why", and says what to do if that is known:
+//     cannot read tensor file: 'model.st.zst': wrong checksum in the frame that begins at byte 0
 #ifndef LOCKSTEP_BASE_ERROR_H
 #define LOCKSTEP_BASE_ERROR_H
 
@@ -29,19 +29,18 @@ typedef struct error {
 #define PRINTF_LIKE(text, first) __attribute__((format(printf, text, first)))
 
 // Fills `err` and returns `code`, so that a failure is one line: return error_set(err,
-// STATUS_INPUT, ...). A message that is too long is cut. `err` may be NULL: then only the code is
-// returned.
+// STATUS_INPUT, ...). Long messages are truncated. If `err` is NULL, only the code is returned.
 status error_set(error *err, status code, const char *format, ...) PRINTF_LIKE(3, 4);
 
-// The same, with ": " and the text of the system error `errnum` (an errno value) behind the
-// message. Memory that ran out is STATUS_FAILED, whatever it was wanted for.
+// The same, with ": " and the text of the system error `errnum` (an errno value) after the message.
+// ENOMEM is always STATUS_FAILED, whatever `code` is.
 status error_system(error *err, status code, int errnum, const char *format, ...) PRINTF_LIKE(4, 5);
 
-// Puts a context in front of the message that `err` already holds; returns its code.
+// Prepends context to the message that `err` already holds; returns its code.
 status error_prefix(error *err, const char *format, ...) PRINTF_LIKE(2, 3);
 
-// What `err` holds although nobody returned it: STATUS_OK when nothing does. For the end of work
-// that is worth nothing without each of its parts.
+// Returns the code of a failure that was recorded in `err` but not returned, or STATUS_OK if there
+// is none. Called at the end of work that is worthless without each of its parts.
 status error_status(const error *err) MUST_CHECK;
 
 // For functions that hold resources: needs a local `status rc` and a label `out` that frees

@@ -1,4 +1,4 @@
-// filter.h - other programs that make bytes of bytes.
+// filter.h - other programs as filters: bytes in, bytes out.
 #ifndef LOCKSTEP_BASE_FILTER_H
 #define LOCKSTEP_BASE_FILTER_H
 
@@ -7,15 +7,16 @@
 #include "base/error.h"
 #include "base/text.h"
 
-// Is there a program of that name on PATH?
-bool filter_is_there(const char *program);
+// Returns whether there is a program of that name on PATH.
+bool filter_exists(const char *program);
 
-// Appends to `output` what a program, found on PATH, makes of `input`. It sees no environment but
-// PATH, a locale of UTF-8, and dates of the epoch; what it says on standard error is dropped.
+// Runs a program found on PATH with `input` as its standard input, and appends its standard output
+// to `output`. Its environment has only PATH, a UTF-8 locale and SOURCE_DATE_EPOCH=0; its standard
+// error is discarded.
 //
-// *found is false where there is no such program: then nothing was done, and that is no failure.
-// One that fails, is ended by a signal, or takes longer than `seconds` is STATUS_FAILED; it has
-// ended when this returns.
+// *found is false if there is no such program: then nothing was done, which is not a failure. If
+// the program fails, is killed by a signal, or takes longer than `seconds`, that is STATUS_FAILED;
+// it has ended when this returns.
 status filter_run(char *const *arguments, const text *input, int seconds, text *output, bool *found,
                   error *err) MUST_CHECK;
 

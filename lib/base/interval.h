@@ -1,4 +1,4 @@
-// interval.h - from one number to another.
+// interval.h - a range of numbers.
 #ifndef LOCKSTEP_BASE_INTERVAL_H
 #define LOCKSTEP_BASE_INTERVAL_H
 

@@ -1,34 +1,37 @@
-// json.h - the JSON jobs of the project, through jansson: canonical text, a bridge from YAML trees,
-// and what --json of the tools prints.
+// json.h - JSON through jansson: canonical text, conversion from and to YAML trees, and the --json
+// output of the tools.
 //
 // Canonical JSON: compact, object keys in byte order, UTF-8 as it is; scalars that came from YAML
 // become null, numbers, booleans or strings by YAML's core rules (quoted ones are strings);
-// integers with all their digits, other numbers as their number_text (number_text.h). Equal content
-// gives equal bytes.
+// integers keep all their digits, other numbers are written by number_text (number_text.h). Equal
+// content gives equal bytes.
 #ifndef LOCKSTEP_BASE_JSON_H
 #define LOCKSTEP_BASE_JSON_H
 
 #include "base/error.h"
 #include "base/yaml_tree.h"
 
-// The tree as canonical JSON in a new string; free() it.
+// Writes the tree as canonical JSON into a new string; free() it.
 status json_from_yaml(const yaml_node *node, char **text, error *err) MUST_CHECK;
 
-// The tree as canonical JSON and a line feed on standard output: what --json of every tool prints.
+// Prints the tree as canonical JSON and a line feed to standard output: the --json output of every
+// tool.
 status json_print(const yaml_node *node, error *err) MUST_CHECK;
 
-// A new number; null where it is not finite, which JSON cannot say. NULL without memory,
-// as below.
+// Returns a new number, or a JSON null if it is not finite, which JSON cannot express. Like the
+// functions below, returns NULL if there is no memory.
 yaml_node *json_new_number(double value, error *err) MUST_CHECK;
-// A new string, whatever it looks like; of one that is not UTF-8 what is not ASCII becomes '?'.
+// Returns a new string, whatever it looks like. If the text is not UTF-8, its bytes that are not
+// ASCII become '?'.
 yaml_node *json_new_string(const char *text, error *err) MUST_CHECK;
-// A new list of the lines of a text.
+// Returns a new list of a text's lines.
 yaml_node *json_new_lines(const char *text, error *err) MUST_CHECK;
 
-// The other way. `name` is for messages. Objects become mappings; strings become quoted scalars.
+// Reads JSON into a tree. `name` is for messages. Objects become mappings; strings become quoted
+// scalars.
 status json_to_yaml(const char *text, const char *name, yaml_node **root, error *err) MUST_CHECK;
 
-// The version of jansson that runs: "2.14".
+// Returns the version of jansson at run time: "2.14".
 const char *json_library_version(void);
 
 #endif

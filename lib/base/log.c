@@ -15,7 +15,7 @@ static void PRINTF_LIKE(2, 0) say(const logger *log, const char *format, va_list
     size_t used = (size_t)head + printable(line + head, false);
     line[used++] = '\n';
     ssize_t written = write(STDERR_FILENO, line, used);
-    (void)written; // nothing sensible is left to do when standard error is gone
+    (void)written; // nothing sensible is left to do if standard error is gone
 }
 
 #define SAY_IF(condition)             \

@@ -1,5 +1,5 @@
-// log.h - what a tool says on standard error while it works. Tools make a logger and hand it down;
-// there is no global one. Results never go through here: they are data, on standard output or in
+// log.h - messages on standard error while a tool works. Tools make a logger and pass it down;
+// there is no global one. Results never go through it: they are data, on standard output or in
 // files.
 #ifndef LOCKSTEP_BASE_LOG_H
 #define LOCKSTEP_BASE_LOG_H
@@ -13,8 +13,8 @@ typedef struct logger {
     log_level level; // -q: quiet, -v: verbose
 } logger;
 
-// "TOOL: MESSAGE" as one write, so that lines of several ranks do not mix. A NULL logger says
-// nothing.
+// Each prints "TOOL: MESSAGE" by one write, so that lines of several ranks do not mix. A NULL
+// logger prints nothing.
 void log_info(const logger *log, const char *format, ...) PRINTF_LIKE(2, 3);  // not with -q
 void log_debug(const logger *log, const char *format, ...) PRINTF_LIKE(2, 3); // only with -v
 void log_warn(const logger *log, const char *format, ...) PRINTF_LIKE(2, 3);  // always

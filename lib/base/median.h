@@ -4,7 +4,8 @@
 
 #include <stddef.h>
 
-// Sorts `values`. Of an even count it is the mean of the two in the middle; of none it is NAN.
+// Sorts `values` and returns their median. For an even count it is the mean of the two in the
+// middle; for none it is NAN.
 double median(double *values, size_t count);
 
 #endif

@@ -7,10 +7,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-// A path without links, or, where its folder is not there yet, as it was given.
+// A path without links, or as it was given if its folder does not exist yet.
 typedef char place[PATH_MAX];
 
-// The folder of `path` without its links, and the name behind it. Is the folder there?
+// Writes the folder of `path`, without links, and the name after it. Returns false if the folder
+// does not exist.
 static bool find_in_folder(const char *path, char found[PATH_MAX]) {
     char folder[PATH_MAX], real[PATH_MAX];
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -22,7 +23,8 @@ static bool find_in_folder(const char *path, char found[PATH_MAX]) {
     return snprintf(found, PATH_MAX, "%s%s%s", real, separator, name) < PATH_MAX;
 }
 
-// Where output goes, or input comes from, through a name. false: nowhere that matters.
+// Finds where output to `path` goes, or input from it comes from. Returns false if that cannot
+// conflict with another file.
 static bool find_place(const char *path, const char *stream, place p) {
     struct stat info;
     if (!path || !*path) return false;
@@ -44,11 +46,13 @@ static status check_output(const named_file *inputs, size_t input_count, const n
     if (!find_place(o->path, "/dev/stdout", out)) return STATUS_OK;
     for (size_t i = 0; i < input_count; i++)
         if (find_place(inputs[i].path, "/dev/stdin", other) && strcmp(out, other) == 0)
-            return error_set(err, STATUS_USAGE, "cannot write %s: '%s': it is read as %s", o->role,
+            return error_set(err, STATUS_USAGE,
+                             "cannot write %s: '%s': the same file is an input (%s)", o->role,
                              o->path, inputs[i].role);
     for (size_t i = 0; i < at; i++)
         if (find_place(outputs[i].path, "/dev/stdout", other) && strcmp(out, other) == 0)
-            return error_set(err, STATUS_USAGE, "cannot write %s: '%s': it is written as %s",
+            return error_set(err, STATUS_USAGE,
+                             "cannot write %s: '%s': the same file is already an output (%s)",
                              o->role, o->path, outputs[i].role);
     return STATUS_OK;
 }

@@ -11,8 +11,8 @@ typedef struct named_file {
     const char *path; // NULL: was not given; "-": a standard stream
 } named_file;
 
-// To be called before the first of the outputs is opened, since its file may be gone then:
-// STATUS_USAGE when an output is one of the inputs, or two outputs are one file, by whatever names.
+// Returns STATUS_USAGE if an output is also an input, or if two outputs are the same file, by
+// whatever names. Call it before the first output is opened, because its old file may be gone then.
 // Devices may be named twice.
 status named_files_check(const named_file *inputs, size_t input_count, const named_file *outputs,
                          size_t output_count, error *err) MUST_CHECK;

@@ -1,13 +1,13 @@
-// number_text.h - the one text of a number: what keys, resolved experiments and manifests hold.
+// number_text.h - the one text of a number, as keys, resolved experiments and manifests hold it.
 #ifndef LOCKSTEP_BASE_NUMBER_TEXT_H
 #define LOCKSTEP_BASE_NUMBER_TEXT_H
 
 enum { NUMBER_TEXT_BYTES = 32 };
 
-// The shortest of "%.1g" to "%.17g" that reads back as the same double: 0.001, 1e-08. A whole
-// number below 1e15 has all its digits and no exponent: 1000000000, not 1e+09. -0 is 0. So numbers
-// that differ have texts that differ, a number has one text, and reading that text gives it again.
-// `value` is finite.
+// Writes the shortest of "%.1g" to "%.17g" that reads back as the same double: 0.001, 1e-08. A
+// whole number below 1e15 has all its digits and no exponent: 1000000000, not 1e+09. -0 is 0. So
+// different numbers have different texts, a number has one text, and reading that text returns the
+// number. `value` must be finite.
 void number_text(double value, char text[NUMBER_TEXT_BYTES]);
 
 #endif

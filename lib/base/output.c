@@ -23,8 +23,8 @@ struct output {
     bool direct;     // a stream or a device: written in place, nothing to rename
     char *path;      // final name, links resolved; for messages too
     char *folder;    // that holds it
-    char *temporary; // name beside the final one; NULL while the file has no name
-    bool fresh;      // there was no file of the final name when it got it
+    char *temporary; // name next to the final one; NULL while the file has no name
+    bool fresh;      // no file had the final name when this one got it
     unsigned char *buffer;
     size_t used;
     uint64_t bytes;
@@ -41,7 +41,7 @@ static const char *base_name(const output *o) {
     return slash ? slash + 1 : o->path;
 }
 
-// ---- Temporary names: ".NAME.RANDOM.tmp", beside the final one ----
+// ---- Temporary names: ".NAME.RANDOM.tmp", next to the final one ----
 
 enum { RANDOM_DIGITS = 16 };
 static const char TEMPORARY[] = ".tmp";
@@ -55,7 +55,7 @@ static status new_temporary_name(output *o, error *err) {
     return o->temporary ? STATUS_OK : STATUS_FAILED;
 }
 
-// Is `name` a temporary one of the file `base`?
+// Returns whether `name` is a temporary name of the file `base`.
 static bool is_temporary(const char *name, const char *base) {
     const size_t length = strlen(base);
     if (name[0] != '.' || strncmp(name + 1, base, length) != 0 || name[1 + length] != '.')
@@ -65,7 +65,7 @@ static bool is_temporary(const char *name, const char *base) {
            strcmp(digits + RANDOM_DIGITS, TEMPORARY) == 0;
 }
 
-// Its writer holds the lock as long as it lives, however it ends.
+// The writer of a temporary file holds its lock until it ends, however it ends.
 static void remove_unlocked(int folder, const char *name) {
     int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) return;
@@ -73,8 +73,8 @@ static void remove_unlocked(int folder, const char *name) {
     close(fd);
 }
 
-// A writer that was killed after its file had a temporary name, and before it had the final one,
-// left that behind.
+// A writer that was killed after its file got a temporary name, and before it got the final one,
+// left the file behind.
 static void remove_leftovers(const output *o) {
     DIR *folder = opendir(o->folder);
     for (const struct dirent *entry; folder && (entry = readdir(folder));)
@@ -83,7 +83,7 @@ static void remove_leftovers(const output *o) {
     if (folder) closedir(folder);
 }
 
-// False where somebody took the file for a leftover before it was locked.
+// Returns false if another process removed the file as a leftover before it was locked.
 static bool lock_temporary(const output *o) {
     struct stat info;
     (void)flock(o->fd, LOCK_EX | LOCK_NB); // some file systems have no locks
@@ -106,7 +106,7 @@ static status open_named(output *o, error *err) {
     return failed(o, reason, err);
 }
 
-// Without /proc a file that has no name cannot be given one by an ordinary user.
+// Without /proc an ordinary user cannot give a name to a file that has none.
 static bool can_name_later(void) {
     return access("/proc/self/fd", X_OK) == 0;
 }
@@ -257,10 +257,10 @@ static status sync_folder(const output *o, error *err) {
     if (folder < 0) return STATUS_OK; // a folder may be writable and not readable
     int reason = fsync(folder) ? errno : 0;
     close(folder);
-    // Some network file systems cannot sync folders and say EINVAL.
+    // Some network file systems cannot sync folders and return EINVAL.
     if (!reason || reason == EINVAL) return STATUS_OK;
-    // What failed is not there, or a manifest would stay whose outputs the caller takes back. Where
-    // the file replaced an older one, it is what there is.
+    // A file whose commit failed is removed; otherwise a manifest could stay whose outputs the
+    // caller removes. A file that replaced an older one stays, because the old one is gone.
     if (o->fresh) (void)unlink(o->path);
     return failed(o, reason, err);
 }
@@ -273,7 +273,8 @@ status output_commit(output *o, error *err) {
     if (!o->direct) TRY(publish(o, err));
     int fd = o->fd;
     o->fd = -1;
-    if (close(fd)) TRY(failed(o, errno, err));
+    // A file that fsync wrote is whole, whatever close reports; it has its name by now.
+    if (close(fd) && o->direct) TRY(failed(o, errno, err));
     if (!o->direct) TRY(sync_folder(o, err));
 out:
     return rc;
@@ -315,7 +316,7 @@ static status make_one_folder(const char *path, error *err) {
 
 status output_make_folder(const char *path, error *err) {
     if (!*path || strcmp(path, "-") == 0)
-        return error_set(err, STATUS_USAGE, "cannot make folder: '%s': pass the name of a folder",
+        return error_set(err, STATUS_USAGE, "cannot make folder: '%s': expected a folder name",
                          path);
     char *copy = memory_string(path, err);
     if (!copy) return STATUS_FAILED;
@@ -345,7 +346,7 @@ static status check_writable(const char *folder, const char *what, const char *p
     return reason ? error_system(err, STATUS_FAILED, reason, "%s: '%s'", what, path) : STATUS_OK;
 }
 
-// Cuts the last name off; "." and "/" end every way up.
+// Removes the last name; the way up always ends at "." or "/".
 static void go_up(char *path) {
     char *slash = strrchr(path, '/');
     if (!slash)
@@ -357,7 +358,7 @@ static void go_up(char *path) {
 status output_check_folder(const char *path, error *err) {
     struct stat info;
     if (!*path || strcmp(path, "-") == 0)
-        return error_set(err, STATUS_USAGE, "cannot make folder: '%s': pass the name of a folder",
+        return error_set(err, STATUS_USAGE, "cannot make folder: '%s': expected a folder name",
                          path);
     char *there = memory_string(path, err);
     if (!there) return STATUS_FAILED;
@@ -379,9 +380,9 @@ status output_check_file(const char *path, error *err) {
     return rc;
 }
 
-// Takes the lock, or says in `reason` why not. A process that was killed holds its lock until the
-// kernel has cleared it and its children away, which takes longest where it had much memory or a
-// GPU: so a lock that is held is asked for again for some time.
+// Takes the lock; on failure *reason is the errno value. A process that was killed holds its lock
+// until the kernel has cleaned up after it and its children, which takes longest if it had much
+// memory or a GPU. So a lock that is held is tried again for some time.
 static bool take_lock(int fd, int *reason) {
     const struct timespec pause = {.tv_nsec = LOCK_PAUSE_MS * 1000000L};
     for (int waited = 0; flock(fd, LOCK_EX | LOCK_NB);) {
@@ -408,7 +409,7 @@ status output_lock_folder(const char *folder, int *lock, error *err) {
     if (fd >= 0) close(fd);
     if (reason == EWOULDBLOCK)
         return error_set(err, STATUS_FAILED,
-                         "cannot lock folder: '%s': another process is writing there", folder);
+                         "cannot lock folder: '%s': another process holds the lock", folder);
     return error_system(err, STATUS_FAILED, reason, "cannot lock folder: '%s'", folder);
 }
 

@@ -1,4 +1,4 @@
-// paths.h - how a file is called as seen from a folder.
+// paths.h - paths relative to a folder.
 #ifndef LOCKSTEP_BASE_PATHS_H
 #define LOCKSTEP_BASE_PATHS_H
 
@@ -6,10 +6,10 @@
 
 #include "base/error.h"
 
-// The folder of `path`, without links, ending in '/'. Empty where it cannot be found out.
+// Writes the folder of `path`, with links resolved and ending in '/'; "" if it cannot be resolved.
 void paths_real_folder(const char *path, char folder[PATH_MAX + 1]);
-// `path` as seen from `folder` (which ends in '/'), in a new string. Links to folders are followed;
-// a link to a file is not. What cannot be resolved stays as it is.
+// Returns `path` relative to `folder` (which ends in '/'), in a new string. Links to folders are
+// followed; a link to a file is not. A path that cannot be resolved stays as it is.
 char *paths_relative(const char *path, const char *folder, error *err) MUST_CHECK;
 
 #endif

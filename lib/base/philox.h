@@ -1,5 +1,5 @@
-// philox.h - Philox4x32-10, the function that random.h makes its numbers with, for processors and
-// for CUDA devices alike: the same bits everywhere.
+// philox.h - Philox4x32-10, the function that makes the numbers of random.h, for CPUs and CUDA
+// devices: the same bits on both.
 //
 // Method: J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC
 // 2011. tests/unit/test_random.c checks it against the known answers published with that paper.
@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-// In front of inline functions that kernels call as well. Only nvcc knows the words.
+// Precedes inline functions that kernels call as well. Only nvcc knows these keywords.
 #ifdef __CUDACC__
 #define HOST_DEVICE __host__ __device__
 #else

@@ -10,11 +10,12 @@
 
 #include "base/memory.h"
 
-// The folder above that of the running program.
+// Finds the parent of the running program's folder.
 static status find_root(char root[PATH_MAX], error *err) {
     const ssize_t length = readlink("/proc/self/exe", root, PATH_MAX - 1);
     if (length < 0)
-        return error_system(err, STATUS_FAILED, errno, "cannot find this program: /proc/self/exe");
+        return error_system(err, STATUS_FAILED, errno,
+                            "cannot find the running program: /proc/self/exe");
     root[length] = 0;
     for (int up = 0; up < 2; up++) {
         char *slash = strrchr(root, '/');
@@ -23,14 +24,14 @@ static status find_root(char root[PATH_MAX], error *err) {
     return STATUS_OK;
 }
 
-static bool is_there(const char *root, const char *place, const char *file) {
+static bool exists(const char *root, const char *place, const char *file) {
     char path[PATH_MAX];
     const int length = snprintf(path, sizeof path, "%s/%s/%s", root, place, file);
     return length < (int)sizeof path && access(path, F_OK) == 0;
 }
 
 status plugin_find(const char *file, const char *variable, char **path, error *err) {
-    // As built; then where LIBDIR of `make install` may be, by the customs of distributions.
+    // The build's folder; then those that distributions use for LIBDIR of `make install`.
     static const char *const places[] = {"lib",
                                          "lib/lockstep",
                                          "lib64/lockstep",
@@ -43,12 +44,12 @@ status plugin_find(const char *file, const char *variable, char **path, error *e
     size_t found = 0;
     status rc = STATUS_OK;
     *path = NULL;
-    if (given && *given) { // a name without a slash is a file here, and not one of the system's
+    if (given && *given) { // a name without a slash is a file here, not a system library
         *path = memory_format(err, "%s%s", strchr(given, '/') ? "" : "./", given);
         return *path ? STATUS_OK : STATUS_FAILED;
     }
     TRY(find_root(root, err));
-    while (found < count && !is_there(root, places[found], file)) found++;
+    while (found < count && !exists(root, places[found], file)) found++;
     *path = memory_format(err, "%s/%s/%s", root, places[found < count ? found : 0], file);
     if (!*path) rc = STATUS_FAILED;
 out:

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
-// The bytes of the character that begins there, and its code; 0 where there is none.
+// Returns the number of bytes of the character at `s`, and its code; 0 if it is not a character.
 static size_t decode(const unsigned char *s, uint32_t *code) {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     const size_t length = *s < 0x80             ? 1
@@ -16,8 +16,17 @@ static size_t decode(const unsigned char *s, uint32_t *code) {
         if ((s[i] & 0xC0) != 0x80) return 0;
         *code = *code << 6 | (s[i] & 0x3Fu);
     }
-    if (length > 1 && *code < least[length]) return 0; // longer than need be
+    if (length > 1 && *code < least[length]) return 0; // overlong
     return *code > 0x10FFFF || (*code >= 0xD800 && *code < 0xE000) ? 0 : length;
+}
+
+bool printable_is_utf8(const char *string) {
+    uint32_t code;
+    for (size_t length; *string; string += length) {
+        length = decode((const unsigned char *)string, &code);
+        if (!length) return false;
+    }
+    return true;
 }
 
 static bool is_control(uint32_t code, bool one_line) {

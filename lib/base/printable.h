@@ -5,10 +5,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// Puts '?' in the place of what a terminal would obey, or a reader could be deceived by: control
-// characters (C0, DEL, C1), those that turn the direction of text, and bytes that are no
-// UTF-8. Tabs and ends of lines stay, unless it is to be `one_line`. Returns the new length, which
-// is never greater.
+// Replaces by '?' each character that a terminal would obey or that could deceive a reader: control
+// characters (C0, DEL, C1), those that change the direction of text, and bytes that are not UTF-8.
+// Tabs and newlines stay, unless `one_line` is true. Returns the new length, which is never
+// greater.
 size_t printable(char *string, bool one_line);
+
+// Is the string valid UTF-8?
+bool printable_is_utf8(const char *string);
 
 #endif

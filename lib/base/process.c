@@ -7,7 +7,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-// Opened the wrong way round: to use the stream stays an error (EBADF).
+// Opened for the wrong direction, so that using the stream stays an error (EBADF).
 static void fill_closed_streams(void) {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
         if (fcntl(fd, F_GETFD) < 0 && errno == EBADF &&
@@ -20,8 +20,8 @@ void process_begin(void) {
     signal(SIGXFSZ, SIG_IGN);
 }
 
-// In this order: it may end in between.
-bool process_end_with(pid_t parent, int number) {
+// In this order, because the parent may end in between.
+bool process_end_with_parent(pid_t parent, int number) {
     return prctl(PR_SET_PDEATHSIG, number) == 0 && getppid() == parent;
 }
 

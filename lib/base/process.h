@@ -1,24 +1,24 @@
-// process.h - what a program may be started with that its libraries should not have to think of.
+// process.h - the state that a process inherits, made safe for its libraries.
 #ifndef LOCKSTEP_BASE_PROCESS_H
 #define LOCKSTEP_BASE_PROCESS_H
 
 #include <stdbool.h>
 #include <sys/types.h>
 
-// To be called before the first file is opened; a second call changes nothing.
+// Call this before the first file is opened; a second call changes nothing.
 //
-// A standard stream that the caller closed is filled with one that cannot be used either, so that
-// no file gets its number: messages and results would go into a lock, a model or shared memory.
-// A file that outgrows the limit on file sizes (ulimit -f) makes a write fail, as a full disk
-// does, instead of ending the process without a word.
+// A standard stream that the caller closed is replaced by one that cannot be used either, so that
+// no file gets its number; otherwise messages and results would go into a lock, a model or shared
+// memory. A write that exceeds the limit on file sizes (ulimit -f) fails, as on a full disk,
+// instead of ending the process without a message.
 void process_begin(void);
 
-// From now on the kernel sends this process `signal` when its parent ends, however it does. False:
-// that process is not its parent, or no more.
-bool process_end_with(pid_t parent, int signal);
+// Makes the kernel send this process `signal` when its parent ends, however it ends. Returns false
+// if `parent` is not, or is no longer, its parent.
+bool process_end_with_parent(pid_t parent, int signal);
 
 enum { PROCESS_HOST_BYTES = 256 };
-// The name of this machine; "unknown" where it has none.
+// Writes the name of this machine, or "unknown" if it has none.
 void process_host(char name[PROCESS_HOST_BYTES]);
 
 #endif

@@ -14,8 +14,8 @@ static const uint64_t INTERVAL = 200000000, SHORT_JOB = 500000000; // nanosecond
 
 int progress_columns(void) {
     struct winsize size;
-    bool told = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-    return told ? size.ws_col - 1 : 79;
+    bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+    return known ? size.ws_col - 1 : 79;
 }
 
 void progress_line(const char *line) {
@@ -24,10 +24,10 @@ void progress_line(const char *line) {
     int used = snprintf(text, sizeof text, "\r%.*s\033[K", length < fits ? length : fits, line);
     if (used >= (int)sizeof text) used = (int)sizeof text - 1;
     ssize_t written = write(STDERR_FILENO, text, (size_t)used);
-    (void)written; // nothing sensible is left to do when standard error is gone
+    (void)written; // nothing sensible is left to do if standard error is gone
 }
 
-// Extras are worth less than a bar that shows something. Around it: brackets and a blank.
+// A bar that is long enough to read takes precedence over extras. Around it: brackets and a blank.
 enum { LONGEST_BAR = 24, SHORTEST_BAR = 6, SHORTEST_BESIDE_EXTRAS = 10, AROUND_BAR = 3 };
 
 static void write_bar(char *to, int length, double share) {
@@ -46,7 +46,7 @@ static void compose(const progress_parts *p, bool tool, int bar, int extras,
         used += snprintf(line + used, (size_t)(PROGRESS_LINE_BYTES - used), "  %s", p->extras[i]);
 }
 
-// The longest bar with which the line fits; 0 where none does.
+// The longest bar with which the line fits; 0 if there is none.
 static int fit_bar(const progress_parts *p, bool tool, int extras, int columns) {
     char line[PROGRESS_LINE_BYTES];
     compose(p, tool, 0, extras, line);
@@ -57,7 +57,7 @@ static int fit_bar(const progress_parts *p, bool tool, int extras, int columns) 
 
 void progress_compose(const progress_parts *p, int columns, char line[PROGRESS_LINE_BYTES]) {
     const int given = p->extras[0] ? p->extras[1] ? 2 : 1 : 0;
-    // From the fullest line to the barest one.
+    // From the fullest line to the shortest one.
     for (int extras = given, tool = 1; tool >= 0; extras ? extras-- : tool--) {
         const int bar = p->share < 0 ? 0 : fit_bar(p, tool, extras, columns);
         compose(p, tool, bar, extras, line);

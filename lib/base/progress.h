@@ -1,5 +1,6 @@
-// progress.h - one line on standard error that says how far a long job is: only on a terminal, not
-// with -q, a few times a second, and gone at the end. A job of less than half a second shows none.
+// progress.h - a line on standard error that shows the progress of a long job: only on a terminal,
+// not with -q, updated a few times per second, and cleared at the end. A job of less than half a
+// second shows none.
 //
 //     progress p;
 //     progress_begin(&p, log, "evaluating", "images");
@@ -19,37 +20,38 @@ typedef struct progress {
     const char *what; // "downloading"
     const char *unit; // "images"; NULL: bytes, shown as MB
     bool on, shown;
-    uint64_t began, last; // clock: of the beginning, and of the last line
+    uint64_t began, last; // clock_now at the beginning, and at the last line
 } progress;
 
 // `log` may be NULL: then nothing is ever shown. The strings are the caller's.
 void progress_begin(progress *p, const logger *log, const char *what, const char *unit);
 
-// `done` of `total` units; total 0: not known. NULL is fine.
+// Shows `done` of `total` units; total 0: not known. NULL is fine.
 void progress_show(progress *p, uint64_t done, uint64_t total);
 
 // Clears the line.
 void progress_end(progress *p);
 
-// The parts of the functions above, for lines of other kinds.
+// The building blocks of the functions above, for lines of other kinds.
 
 enum { PROGRESS_LINE_BYTES = 256 };
 
-// "TOOL: HEAD [#####     ]  TAIL  EXTRA  EXTRA". Where a line is narrow the bar becomes shorter
-// first; then the extras go, from the last one on, the tool, the bar, and the end of the rest.
+// "TOOL: HEAD [#####     ]  TAIL  EXTRA  EXTRA". If the line is too long, the bar becomes shorter
+// first; then these are dropped: the extras, last one first, the tool, the bar, and the end of the
+// rest.
 typedef struct progress_parts {
     const char *tool, *head, *tail;
     const char *extras[2]; // NULL: none
-    double share;          // that the bar shows, 0 to 1; negative: no bar
+    double share;          // shown by the bar, 0 to 1; negative: no bar
 } progress_parts;
-// All text is ASCII.
+// Writes the line for a terminal of `columns` columns. All text must be ASCII.
 void progress_compose(const progress_parts *p, int columns, char line[PROGRESS_LINE_BYTES]);
 
-// The columns that a line may have: one less than the terminal; 79 where standard error does not
-// tell.
+// Returns the columns that a line may have: one less than the terminal; 79 if standard error does
+// not tell.
 int progress_columns(void);
-// Shows `line`, one column a byte, in place of the last one. What does not fit is cut off: a line
-// that wraps could not be cleared. "" clears.
+// Shows `line`, one column per byte, in place of the last one. A line that is too long is cut: if
+// it wrapped, it could not be cleared. "" clears.
 void progress_line(const char *line);
 
 #endif

@@ -1,8 +1,8 @@
 // random.h - counter-based random numbers: Philox4x32-10.
 //
-// There is no generator state. A number is a pure function of (seed, what it is for, where it is
-// used), so any thread, process or restart that asks for the same number gets the same number, in
-// any order, on a processor or on a CUDA device. philox.h has the function itself.
+// There is no generator state. A number is a pure function of (seed, purpose, place of use), so any
+// thread, process or restart that asks for the same number gets the same number, in any order, on a
+// processor or on a CUDA device. philox.h has the function itself.
 #ifndef LOCKSTEP_BASE_RANDOM_H
 #define LOCKSTEP_BASE_RANDOM_H
 
@@ -11,8 +11,8 @@
 
 #include "base/philox.h"
 
-// What a stream is for; part of the counter, so that streams never meet. The values are part of the
-// promise of equal bits: never renumber, only append.
+// The purpose of a stream; part of the counter, so that streams never overlap. Equal bits depend on
+// the values: never renumber, only append.
 typedef enum random_purpose {
     RANDOM_INIT = 1,    // initial weights: layer = layer number, element = index in the tensor
     RANDOM_DEAL = 2,    // dealing samples to shards (key: shard_seed)
@@ -25,7 +25,7 @@ typedef enum random_purpose {
     RANDOM_TRIAL = 9,     // noise and labels of calibrations
 } random_purpose;
 
-// Names one stream of numbers.
+// Identifies one stream of numbers.
 typedef struct random_stream {
     uint64_t seed;
     random_purpose purpose;
@@ -34,7 +34,7 @@ typedef struct random_stream {
     uint32_t sample;
 } random_stream;
 
-// The four numbers of draw `draw`: elements 4·draw … 4·draw+3 of the stream.
+// Writes the four numbers of draw `draw`: elements 4·draw … 4·draw+3 of the stream.
 HOST_DEVICE static inline void random_block(const random_stream *s, uint32_t draw,
                                             uint32_t out[4]) {
     out[0] = (uint32_t)s->purpose << 24 | (s->layer & 0xffffffu);
@@ -44,19 +44,19 @@ HOST_DEVICE static inline void random_block(const random_stream *s, uint32_t dra
     philox4x32(s->seed, out);
 }
 
-// Element `element` of the stream, as 32 random bits.
+// Returns element `element` of the stream, as 32 random bits.
 HOST_DEVICE static inline uint32_t random_bits(const random_stream *s, uint64_t element) {
     uint32_t block[4];
     random_block(s, (uint32_t)(element / 4), block);
     return block[element % 4];
 }
 
-// Uniform in [0, 1), 24 bits: exact in a float.
+// Returns a number uniform in [0, 1), of 24 bits: exact in a float.
 HOST_DEVICE static inline float random_uniform(const random_stream *s, uint64_t element) {
     return (float)(random_bits(s, element) >> 8) * 0x1p-24f;
 }
 
-// Uniform integer in [0, n); n ≥ 1. Biased by less than n / 2^32.
+// Returns an integer uniform in [0, n); n ≥ 1. Biased by less than n / 2^32.
 HOST_DEVICE static inline uint32_t random_below(const random_stream *s, uint64_t element,
                                                 uint32_t n) {
     return (uint32_t)((uint64_t)random_bits(s, element) * n >> 32);

@@ -27,7 +27,8 @@ static const char *last_at(const char *text, const char *end) {
     return NULL;
 }
 
-// A password may hold what ends a host's name: "user:a/b@host". Such a "port" is no number.
+// A password may contain a character that ends a host name: "user:a/b@host". Then the "port" is not
+// a number.
 static bool has_bad_port(const char *text, const char *end) {
     const char *colon = memchr(text, ':', (size_t)(end - text));
     if (!colon || *text == '[') return false;
@@ -36,7 +37,8 @@ static bool has_bad_port(const char *text, const char *end) {
     return false;
 }
 
-// The end of user and password in what follows "://", or NULL: at the '@', where there is one.
+// Returns the end of user and password in the text after "://", or NULL. It is at the '@', if there
+// is one.
 static const char *end_of_user(const char *text, const char *end) {
     const char *host_end = text + strcspn(text, "/?#");
     if (host_end > end) host_end = end;
@@ -59,7 +61,7 @@ static void put_query(writer *w, const char *text, const char *end) {
     }
 }
 
-// What follows "://".
+// Writes the text after "://".
 static void put_url(writer *w, const char *text, const char *end) {
     const char *at = end_of_user(text, end);
     if (at) {

@@ -4,10 +4,10 @@
 
 #include "base/error.h"
 
-// A copy of `text` in which every URL (SCHEME://…, up to a blank) lacks what may let somebody in:
-// user and password, the values of the query, and the fragment. From
-// "https://me:pw@host/a?token=x#y" it makes "https://***@host/a?token=***#***". Other text stays as
-// it is. free() it; NULL, with `err` filled, when there is no memory.
+// Returns a copy of `text` in which every URL (SCHEME://…, up to a blank) lacks the parts that may
+// hold credentials: user and password, the values of the query, and the fragment.
+// "https://me:pw@host/a?token=x#y" becomes "https://***@host/a?token=***#***". Other text stays as
+// it is. free() it; NULL, with `err` filled, if there is no memory.
 char *redact_urls(const char *text, error *err) MUST_CHECK;
 
 #endif

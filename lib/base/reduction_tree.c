@@ -7,7 +7,7 @@
 #include "base/memory.h"
 
 enum {
-    // Floats of one pass over the terms: what is pending in it stays in the first-level cache.
+    // Floats per pass over the terms, so few that its pending sums stay in the first-level cache.
     BLOCK = 1024,
     MAX_LEAVES = 1 << 30, // so that 2·leaves - 1 nodes can be numbered
 };
@@ -88,7 +88,7 @@ void reduction_tree_release(reduction_tree *t) {
 
 // ---- Parts of a tree ----
 
-// The largest subtree that begins at leaf `first` and ends at `end` or before.
+// The largest subtree that begins at leaf `first` and ends at or before `end`.
 static int subtree(const reduction_tree *t, int first, int end) {
     int node = t->count - 1;
     while (t->nodes[node].first != first || t->nodes[node].end > end) {
@@ -107,8 +107,8 @@ int reduction_tree_cover(const reduction_tree *t, int first, int end, int *nodes
     return count;
 }
 
-// The parent of `node` if that is a right child, else -1. In post-order what follows a right child
-// is its parent, and what follows any other node is a leaf or nothing.
+// The parent of `node` if `node` is a right child, else -1. In post-order a right child is followed
+// by its parent, and any other node by a leaf or nothing.
 static int parent_of_right(const reduction_tree *t, int node) {
     return node + 1 < t->count && t->nodes[node + 1].right == node ? node + 1 : -1;
 }
@@ -127,7 +127,7 @@ int reduction_tree_node_merges(const reduction_tree *t, int node) {
     return merges;
 }
 
-// How many maximal subtrees a range of leaves can fall into.
+// The most maximal subtrees into which a range of leaves can fall.
 typedef struct pieces {
     int prefix, suffix; // a range at the beginning or the end, but not all leaves
     int most;           // any range that ends before the last leaf
@@ -149,14 +149,14 @@ static pieces count_pieces(const reduction_tree *t, int node) {
 }
 
 int reduction_tree_stack(const reduction_tree *t) {
-    // What is pending, and the leaf that comes next.
+    // The pending sums, and the next leaf.
     return t->count ? count_pieces(t, t->count - 1).most + 1 : 0;
 }
 
 // ---- Sums ----
 
-// Four floats: a register of every processor that matters. Compilers leave plain loops over arrays
-// that may overlap as they are.
+// Four floats: a register on every processor that matters. Compilers do not vectorise plain loops
+// over arrays that may overlap.
 typedef float quad __attribute__((vector_size(16)));
 
 void reduction_add(const float *a, const float *b, float *out, size_t n) {
@@ -171,7 +171,7 @@ void reduction_add(const float *a, const float *b, float *out, size_t n) {
     for (; i < n; i++) out[i] = a[i] + b[i];
 }
 
-// Sums that wait for what is on their right, lowest first: never more than the tree is deep.
+// Sums that wait for the one on their right, lowest first: never more than the depth of the tree.
 typedef struct pending {
     int node[REDUCTION_TREE_MAX_DEPTH + 1];
     const float *sum[REDUCTION_TREE_MAX_DEPTH + 1]; // a term's own floats, or this level's
@@ -179,8 +179,8 @@ typedef struct pending {
     int count;
 } pending;
 
-// Adds the two topmost sums for as long as they are the children of one node. The sum of `root`
-// goes to `out`, and nothing before it, because `out` may be a term that is still needed.
+// Adds the two topmost sums as long as they are the children of one node. The sum of `root` goes to
+// `out`, and nothing before it, because `out` may be a term that is still needed.
 static void merge(const reduction_tree *t, int root, pending *p, float *out, size_t n) {
     while (p->count >= 2) {
         const int a = p->count - 2, b = p->count - 1;

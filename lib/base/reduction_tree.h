@@ -12,9 +12,9 @@
 //
 //                 10
 //               /    \.
-//             6        9         Whoever owns a contiguous range of leaves can compute the maximal
-//           /   \     / \.       subtrees inside the range alone; only these are exchanged. Leaves
-//         2      5   7   8       2 to 5, for example, are covered by the nodes 5 and 9.
+//             6        9         The owner of a contiguous range of leaves can compute the maximal
+//           /   \     / \.       subtrees inside it alone; only these are exchanged. Leaves 2 to 5,
+//         2      5   7   8       for example, are covered by nodes 5 and 9.
 //        / \    / \.
 //       0   1  3   4
 #ifndef LOCKSTEP_BASE_REDUCTION_TREE_H
@@ -32,49 +32,49 @@ typedef struct tree_node {
 } tree_node;
 
 typedef struct reduction_tree {
-    tree_node *nodes; // post-order; count of them, 2·leaves - 1, or 0 when there is no leaf
+    tree_node *nodes; // post-order; `count` of them: 2·leaves - 1, or 0 if there is no leaf
     int count;
     int *leaf_node; // the node of each leaf
     int leaves;
     int depth; // nodes on the longest path from the root to a leaf
 } reduction_tree;
 
-// The tree over `shards` shards, where shard v has groups[v] leaves; empty shards are left out. A
-// tree of more than 2^30 leaves or REDUCTION_TREE_MAX_DEPTH levels is refused.
+// Builds the tree over `shards` shards, of which shard v has groups[v] leaves; empty shards are
+// left out. Refuses a tree of more than 2^30 leaves or REDUCTION_TREE_MAX_DEPTH levels.
 status reduction_tree_init(reduction_tree *t, const int *groups, int shards, error *err) MUST_CHECK;
 void reduction_tree_release(reduction_tree *t);
 
-// The maximal subtrees inside leaves [first, end), left to right: node numbers into `nodes` (room
-// for 2·depth). Returns how many.
+// Writes the node numbers of the maximal subtrees inside leaves [first, end) to `nodes` (room for
+// 2·depth), left to right. Returns how many there are.
 int reduction_tree_cover(const reduction_tree *t, int first, int end, int *nodes);
 
-// How many of the pending sums on a stack must be merged after leaf `leaf` was pushed, when only
-// leaves of [first, end) are known: the stack machine of one owner. After its last leaf the stack
-// holds the cover.
+// For the stack machine of an owner that has only leaves [first, end): returns the number of merges
+// of pending sums after leaf `leaf` was pushed. After its last leaf the stack holds the cover.
 int reduction_tree_merges(const reduction_tree *t, int first, int end, int leaf);
 
-// The same for whoever pushes sums of nodes that cover all leaves: merges behind that of `node`. A
-// leaf has reduction_tree_merges(t, 0, leaves, leaf).
+// The same if sums of nodes that cover all leaves are pushed: returns the merges after that of
+// `node`. For a leaf this is reduction_tree_merges(t, 0, leaves, leaf).
 int reduction_tree_node_merges(const reduction_tree *t, int node);
 
-// The most sums that such a stack ever holds, whatever range its owner has: what is pending, and
-// the leaf that was just pushed. A tree with fewer leaves in some shards never needs more.
+// Returns the most sums that such a stack ever holds, whatever range its owner has: the pending
+// ones and the leaf that was just pushed. A tree with fewer leaves in some shards never needs more.
 int reduction_tree_stack(const reduction_tree *t);
 
-// out[0 … n) = the sum over the tree, where term[k] points to the sums of node cover[k] (terms of
-// them; together they cover all leaves, in order). `out` may be one of the terms. No leaf: zeros.
-// The bits do not depend on which cover is given. Allocates nothing; takes 140 KiB of stack.
+// Sets out[0 … n) to the sum over the tree. term[k] points to the sums of node cover[k]; the
+// `terms` nodes together cover all leaves, in order. `out` may be one of the terms. Without a leaf
+// the sums are zeros. The bits do not depend on which cover is given. Allocates nothing; takes 140
+// KiB of stack.
 void reduction_tree_sum(const reduction_tree *t, const int *cover, const float *const *term,
                         int terms, float *out, size_t n);
 
-// The same for the subtree of one node and a part of the vectors: out[0 … n) = the sum below `node`
-// of elements [first, first + n), where term[k] points to the whole vector of node cover[k], and
-// the cover is of that subtree. `out` may be such a part of a term.
+// The same for the subtree of one node and a part of the vectors: sets out[0 … n) to the sum below
+// `node` of elements [first, first + n). term[k] points to the whole vector of node cover[k], and
+// the cover is that of the subtree. `out` may be such a part of a term.
 void reduction_tree_sum_part(const reduction_tree *t, int node, const int *cover,
                              const float *const *term, int terms, size_t first, float *out,
                              size_t n);
 
-// out[i] = a[i] + b[i], the addition that all of this is made of; `out` may be `a` or `b`.
+// Sets out[i] = a[i] + b[i], the addition that all of this is made of; `out` may be `a` or `b`.
 void reduction_add(const float *a, const float *b, float *out, size_t n);
 
 #endif

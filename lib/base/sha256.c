@@ -1,5 +1,5 @@
-// By the functions of libcrypto that need no memory: those of EVP look the algorithm up first, and
-// where there is no memory for that, libcrypto 3.0 crashes.
+// Uses the functions of libcrypto that allocate no memory: those of EVP look up the algorithm
+// first, and if there is no memory for that, libcrypto 3.0 crashes.
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include "base/sha256.h"
 

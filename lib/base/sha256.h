@@ -12,10 +12,10 @@ typedef struct sha256 sha256;
 
 sha256 *sha256_new(error *err) MUST_CHECK;
 void sha256_update(sha256 *h, const void *data, size_t bytes);
-void sha256_finish(sha256 *h, char text[SHA256_TEXT_BYTES]); // h may only be freed afterwards
+void sha256_finish(sha256 *h, char text[SHA256_TEXT_BYTES]); // afterwards h may only be freed
 void sha256_free(sha256 *h);
 
-// Of a buffer, and of a file's bytes as they are on disk.
+// Hash a buffer, and a file's bytes as they are on disk.
 status sha256_buffer(const void *data, size_t bytes, char text[SHA256_TEXT_BYTES],
                      error *err) MUST_CHECK;
 status sha256_file(const char *path, char text[SHA256_TEXT_BYTES], error *err) MUST_CHECK;

@@ -1,5 +1,4 @@
-// shell_words.h - words as a POSIX shell reads them back, for commands that are shown to be typed
-// again.
+// shell_words.h - words quoted for a POSIX shell, for commands that users copy from messages.
 #ifndef LOCKSTEP_BASE_SHELL_WORDS_H
 #define LOCKSTEP_BASE_SHELL_WORDS_H
 
@@ -7,12 +6,12 @@
 
 #include "base/error.h"
 
-// The word, in single quotes where the shell would take it for something else. NULL, with err
-// filled, when there is no memory; free() it.
+// Returns the word, in single quotes if the shell would take it for something else; free() it.
+// NULL, with err filled, if there is no memory.
 char *shell_quote(const char *word, error *err) MUST_CHECK;
 
-// All words, quoted, with blanks between them. NULL, with err filled, when there is no memory;
-// free() it.
+// Returns all words, quoted, with blanks between them; free() it. NULL, with err filled, if there
+// is no memory.
 char *shell_join(char *const *words, size_t count, error *err) MUST_CHECK;
 
 #endif

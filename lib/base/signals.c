@@ -11,7 +11,7 @@ static void note(int signal) {
 
 void signals_watch(void) {
     pending = 0;
-    // SA_RESTART: reads and writes go on; loops ask signals_pending between steps.
+    // SA_RESTART: reads and writes go on; loops call signals_pending between steps.
     struct sigaction action = {.sa_handler = note, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
     sigaction(SIGTERM, &action, NULL);
@@ -24,7 +24,7 @@ int signals_pending(void) {
     return pending;
 }
 
-void signals_die(int number) {
+void signals_end_process(int number) {
     signal(number, SIG_DFL);
     raise(number);
     abort(); // not reached: the default action of these signals ends the process

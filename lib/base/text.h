@@ -1,7 +1,7 @@
 // text.h - a string that grows.
 //
-// A failure (no memory) sticks: later calls do nothing, and text_take or text_status says so once
-// at the end. This keeps the code that writes a page free of a check a line.
+// A failure (no memory) sticks: later calls do nothing, and text_take or text_status reports it
+// once at the end. So code that writes a page needs no check per line.
 #ifndef LOCKSTEP_BASE_TEXT_H
 #define LOCKSTEP_BASE_TEXT_H
 
@@ -22,20 +22,22 @@ void text_release(text *t);
 void text_bytes(text *t, const char *bytes, size_t count);
 void text_append(text *t, const char *string);
 void text_format(text *t, const char *format, ...) PRINTF_LIKE(2, 3);
+// Appends bytes in base64 (RFC 4648, with padding).
+void text_base64(text *t, const void *bytes, size_t count);
 
-// The string, never NULL: "" when nothing was added.
+// Returns the string, never NULL: "" if nothing was added.
 const char *text_string(const text *t);
 
-// Hands the string over to the caller (free() it) and empties t; NULL after a failure.
+// Returns the string, which is now the caller's (free() it), and empties t; NULL after a failure.
 char *text_take(text *t) MUST_CHECK;
 status text_status(const text *t) MUST_CHECK;
 
-// The columns that a string takes on a terminal: a character of CJK, one whose first byte is
+// Returns the columns that a string takes on a terminal: a CJK character, whose first byte is
 // TEXT_WIDE or more, takes two.
 enum { TEXT_WIDE = 0xE3 };
 size_t text_columns(const char *string);
 
-// Puts `result`, which was made from t, in its place: whole, or failed where either failed.
+// Replaces t by `result`, which was made from it; t has failed if either had.
 void text_replace_by(text *t, text *result);
 
 // Replaces every `from` in t by `to`.

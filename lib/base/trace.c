@@ -107,8 +107,8 @@ void trace_record_rest(trace_track *t, const char *name, uint64_t begin, uint64_
 
 // ---- Writing ----
 
-// By beginnings; of those that begin together the enclosing one first: it is longer, or, where it
-// is not, was recorded later.
+// By start time; of spans that begin together the enclosing one comes first: it is longer or, if
+// equally long, was recorded later.
 static int by_nesting(const void *a, const void *b) {
     const span *x = a, *y = b;
     if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
@@ -135,7 +135,7 @@ uint64_t trace_left_out(const trace *t) {
     return sum;
 }
 
-// Viewers take process 0 and thread 0 for the idle process of the system, so numbers are from 1.
+// Viewers take process 0 and thread 0 for the system's idle process, so numbers begin at 1.
 #define EVENT         ",\n{\"name\":\"%s\",\"ph\":\"%s\",\"pid\":%d,\"tid\":%zu,"
 #define TIME          "%" PRIu64 ".%03" PRIu64
 #define TIME_ARGS(ns) (ns) / 1000, (ns) % 1000
@@ -169,18 +169,18 @@ static int span_text(const trace *t, size_t track, const span *s, uint64_t origi
                     TIME_ARGS(at), TIME_ARGS(ns));
 }
 
-// A mark at the place from which on spans are missing.
+// A mark at the time from which on spans are missing.
 static int left_out_text(const trace *t, size_t track, uint64_t origin, char *text, size_t room) {
     const trace_track *k = t->tracks[track];
     char name[64];
     if (!k->left_out) return 0;
     const uint64_t at = k->first_left_out > origin ? k->first_left_out - origin : 0;
-    snprintf(name, sizeof name, "full: %" PRIu64 " left out", k->left_out);
+    snprintf(name, sizeof name, "track full: %" PRIu64 " spans dropped", k->left_out);
     return snprintf(text, room, EVENT "\"s\":\"t\",\"ts\":" TIME "}", name, "i", t->number + 1,
                     track + 1, TIME_ARGS(at));
 }
 
-// The items of a track are its name, its spans, and what was left out.
+// The items of a track are its name, its spans, and the count of spans left out.
 size_t trace_text(const trace *t, uint64_t origin, trace_cursor *at, char *text, size_t room) {
     size_t used = 0;
     while (at->track < t->count) {

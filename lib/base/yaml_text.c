@@ -1,5 +1,5 @@
-// From text to a tree and back, with libyaml: its events are read into nodes, and the refusals of
-// yaml_tree.h are made here, where line and column are known.
+// Converts text to a tree and back with libyaml: reads its events into nodes, and makes the
+// refusals of yaml_tree.h, because line and column are known here.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static status refuse(reader *r, yaml_mark_t mark, const char *why) {
                      mark.column + 1, why);
 }
 
-// libyaml's own error. Its reader gives a byte offset; the rest gives a place.
+// libyaml's own error. Its reader gives a byte offset; its other parts give line and column.
 static status refuse_syntax(reader *r) {
     const yaml_parser_t *p = &r->parser;
     if (p->error == YAML_MEMORY_ERROR)
@@ -49,7 +49,8 @@ static status refuse_syntax(reader *r) {
     return refuse(r, mark, p->problem);
 }
 
-// Puts a finished scalar or a collection that begins here into the tree. Takes the node over.
+// Puts a finished scalar or a collection that begins here into the tree. Takes ownership of the
+// node.
 static status place(reader *r, yaml_node *node, yaml_mark_t mark) {
     node->line = (int)mark.line + 1;
     node->column = (int)mark.column + 1;
@@ -79,11 +80,11 @@ static status read_scalar(reader *r, const yaml_event_t *event) {
     if (event->data.scalar.anchor) return refuse(r, event->start_mark, "anchors are not accepted");
     if (event->data.scalar.tag) return refuse(r, event->start_mark, "tags are not accepted");
     if (strlen(text) != event->data.scalar.length)
-        return refuse(r, event->start_mark, "a string may not hold a zero byte");
+        return refuse(r, event->start_mark, "a string must not contain a zero byte");
     if (!quoted && yaml_is_ambiguous(text))
         return refuse(r, event->start_mark,
-                      "a bare yes, no, on or off means different things to different readers: "
-                      "write true or false, or quote it");
+                      "a bare yes, no, on or off is ambiguous in YAML: write true or false, or "
+                      "quote it");
     if (key_is_due(r)) {
         r->key = memory_string(text, r->err);
         r->key_line = (int)event->start_mark.line + 1;
@@ -128,7 +129,7 @@ static int by_key(const void *a, const void *b) {
            (x->item->key_column < y->item->key_column);
 }
 
-// Duplicate keys are looked for when the mapping is whole, by sorting: a hostile file may hold
+// Duplicate keys are found by sorting, once the mapping is complete: a hostile file may hold
 // hundreds of thousands of keys.
 static status close_mapping(reader *r) {
     yaml_node *mapping = r->open[--r->depth];
@@ -142,8 +143,9 @@ static status close_mapping(reader *r) {
     for (size_t i = 1; i < mapping->count && rc == STATUS_OK; i++) {
         const yaml_node *item = sorted[i].item;
         if (!strcmp(sorted[i - 1].key, sorted[i].key))
-            rc = error_set(r->err, STATUS_INPUT, "%s:%d:%d: duplicate key '%.*s': first in line %d",
-                           r->name, item->key_line, item->key_column, WORD_SHOWN, sorted[i].key,
+            rc = error_set(r->err, STATUS_INPUT,
+                           "%s:%d:%d: duplicate key '%.*s': first used in line %d", r->name,
+                           item->key_line, item->key_column, WORD_SHOWN, sorted[i].key,
                            sorted[i - 1].item->key_line);
     }
     free(sorted);
@@ -189,7 +191,7 @@ status yaml_read_text(const char *text, size_t bytes, const char *name, yaml_nod
     if (bytes > YAML_MAX_BYTES)
         return error_set(err, STATUS_INPUT, "cannot read YAML: '%s': longer than %d bytes", name,
                          YAML_MAX_BYTES);
-    // libyaml skips the mark that some editors put first only where it is to find out the encoding.
+    // libyaml skips a byte order mark only if it detects the encoding itself.
     static const char mark[] = "\xef\xbb\xbf";
     if (bytes >= sizeof mark - 1 && memcmp(text, mark, sizeof mark - 1) == 0) {
         text += sizeof mark - 1;

@@ -1,4 +1,4 @@
-// The tree in memory: nodes, looking up, scalars and values. Nothing here knows libyaml.
+// The tree in memory: nodes, looking up, scalars and values. Nothing here uses libyaml.
 #include "base/yaml_tree.h"
 
 #include <errno.h>
@@ -71,7 +71,7 @@ static status grow(yaml_node *collection, error *err) {
 status yaml_append(yaml_node *sequence, yaml_node *item, error *err) {
     if (!sequence || !item) {
         yaml_free(item);
-        return STATUS_FAILED; // err says why: whoever made the NULL filled it
+        return STATUS_FAILED; // err was filled when the NULL was made
     }
     status rc = grow(sequence, err);
     if (rc != STATUS_OK) {
@@ -109,7 +109,7 @@ static bool find_index(const yaml_node *mapping, const char *key, size_t length,
 status yaml_put(yaml_node *mapping, const char *key, yaml_node *item, error *err) {
     if (!mapping || !item) {
         yaml_free(item);
-        return STATUS_FAILED; // err says why: whoever made the NULL filled it
+        return STATUS_FAILED; // err was filled when the NULL was made
     }
     size_t i;
     if (!find_index(mapping, key, strlen(key), &i)) return yaml_add(mapping, key, item, err);
@@ -129,7 +129,7 @@ void yaml_remove(yaml_node *mapping, const char *key) {
 }
 
 // Copies `node`; `from` and `to` are the file names of the original's and the copy's parent, so
-// that a name is stored once a tree.
+// that a name is stored once per tree.
 static yaml_node *copy_below(const yaml_node *node, const char *from, const char *to, error *err) {
     yaml_node *copy = yaml_new(node->kind, err);
     if (!copy) return NULL;
@@ -324,7 +324,8 @@ yaml_node *yaml_new_number(double value, error *err) {
 yaml_node *yaml_new_float(float value, error *err) {
     char text[NUMBER_TEXT_BYTES];
     if (!isfinite(value)) return yaml_new_number((double)value, err);
-    // Nine digits tell every float from its neighbours, so the double that they are does, too.
+    // Nine digits distinguish every float from its neighbours, and so does the double that they
+    // denote.
     snprintf(text, sizeof text, "%.9g", (double)value);
     return yaml_new_number(strtod(text, NULL), err);
 }
@@ -351,7 +352,7 @@ status yaml_error(const yaml_node *node, error *err, const char *format, ...) {
     return error_set(err, STATUS_INPUT, "%s%s", place, message);
 }
 
-// What a node is, for "expected …, got …".
+// Describes a node, for "expected …, got …".
 static void describe_value(const yaml_node *node, char *text, size_t size) {
     if (node->kind != YAML_SCALAR) {
         snprintf(text, size, "a %s", node->kind == YAML_MAPPING ? "mapping" : "list");
@@ -404,7 +405,7 @@ status yaml_number(const yaml_node *node, const char *key, double *value, error 
     if (!has_type(node, YAML_NUMBER) && !has_type(node, YAML_INTEGER))
         return wrong(node, key, "a number", err);
     double parsed = strtod(node->text, NULL);
-    if (!isfinite(parsed)) return wrong(node, key, "a number that a double can hold", err);
+    if (!isfinite(parsed)) return wrong(node, key, "a number in the range of a double", err);
     *value = parsed + 0.0; // -0 is 0: they have one text, and must not give different bits
     return STATUS_OK;
 }

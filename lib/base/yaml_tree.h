@@ -1,10 +1,10 @@
 // yaml_tree.h - YAML documents as a tree of nodes (yaml_tree.c), read and written through libyaml
 // (yaml_text.c, the only file that includes <yaml.h>).
 //
-// What is read is the plain part of YAML that people write by hand: mappings, sequences and
-// scalars, one document a file. Refused, with line and column: anchors, aliases, tags, duplicate
-// keys, keys that are not scalars, a bare yes/no/on/off (YAML 1.1 and 1.2 disagree on them), more
-// than YAML_MAX_DEPTH levels, more than YAML_MAX_BYTES.
+// Only the plain part of YAML that people write by hand is read: mappings, sequences and scalars,
+// one document per file. Refused, with line and column: anchors, aliases, tags, duplicate keys,
+// keys that are not scalars, a bare yes/no/on/off (YAML 1.1 and 1.2 disagree on them), more than
+// YAML_MAX_DEPTH levels, more than YAML_MAX_BYTES.
 #ifndef LOCKSTEP_BASE_YAML_TREE_H
 #define LOCKSTEP_BASE_YAML_TREE_H
 
@@ -41,23 +41,24 @@ status yaml_read_text(const char *text, size_t bytes, const char *name, yaml_nod
                       error *err) MUST_CHECK;
 
 // Frees the node and all below it. NULL is fine. (Inline because libyaml exports a function of this
-// name, which an external one here would take the place of, inside libyaml too.)
+// name; an external one here would replace it inside libyaml, too.)
 void yaml_node_free(yaml_node *node);
 static inline void yaml_free(yaml_node *node) {
     yaml_node_free(node);
 }
 
-// Looking up. A path is keys and indices joined by dots: "optimizer.lr", "epochs.3.loss". NULL when
+// Looking up. A path is keys and indices joined by dots: "optimizer.lr", "epochs.3.loss". NULL if
 // absent.
 const yaml_node *yaml_get(const yaml_node *node, const char *path);
 // One key of a mapping, not a path: keys may hold dots.
 const yaml_node *yaml_find(const yaml_node *mapping, const char *key);
 
-// What a path leads to, where it is a scalar of that kind; else "" or NAN.
+// Return the scalar that a path leads to; "" or NAN if there is none of that kind.
 const char *yaml_text_at(const yaml_node *root, const char *path);
 double yaml_number_at(const yaml_node *root, const char *path);
 
-// What a scalar is by YAML's core rules. Quoted ones are strings; a plain "0x1f" is one, too.
+// The type of a scalar by YAML's core rules. Quoted scalars are strings; a plain "0x1f" is one,
+// too.
 typedef enum yaml_type {
     YAML_NULL,
     YAML_BOOLEAN,
@@ -76,44 +77,46 @@ status yaml_integer(const yaml_node *node, const char *key, int64_t min, int64_t
 status yaml_number(const yaml_node *node, const char *key, double *value, error *err) MUST_CHECK;
 status yaml_boolean(const yaml_node *node, const char *key, bool *value, error *err) MUST_CHECK;
 
-// STATUS_INPUT with "FILE:LINE:COLUMN: " in front of the message ("FILE: " where the place is not
+// Returns STATUS_INPUT with "FILE:LINE:COLUMN: " before the message ("FILE: " if the place is not
 // known, nothing for a node made in memory).
 status yaml_error(const yaml_node *node, error *err, const char *format, ...) PRINTF_LIKE(3, 4);
 
-// Fails on the first key of `mapping` that is not among `known` (count names), with the nearest
-// known key.
+// Fails on the first key of `mapping` that is not among `known` (count names), and suggests the
+// nearest known key.
 status yaml_check_keys(const yaml_node *mapping, const char *const *known, size_t count,
                        error *err) MUST_CHECK;
 
-// Building. NULL, with err filled, when there is no memory. yaml_put and yaml_append take `item`
-// over, also when they fail, and refuse a NULL item with what err already says: calls can be nested
-// without a check each.
+// Building. NULL, with err filled, if there is no memory. yaml_put and yaml_append take ownership
+// of `item`, even if they fail, and fail on a NULL item with the message that err already holds:
+// calls can be nested without a check for each.
 yaml_node *yaml_new(yaml_kind kind, error *err) MUST_CHECK;
-yaml_node *yaml_new_string(const char *text, error *err) MUST_CHECK; // quoted where it must be
+yaml_node *yaml_new_string(const char *text, error *err) MUST_CHECK; // quoted if it must be
 yaml_node *yaml_new_integer(int64_t value, error *err) MUST_CHECK;
 yaml_node *yaml_new_number(double value, error *err) MUST_CHECK; // its number_text (number_text.h)
-// A float as the number of nine digits that no other float has: 0.1f is 0.100000001.
+// A float as a number of nine digits, which no other float has: 0.1f is 0.100000001.
 yaml_node *yaml_new_float(float value, error *err) MUST_CHECK;
 yaml_node *yaml_new_boolean(bool value, error *err) MUST_CHECK;
 status yaml_put(yaml_node *mapping, const char *key, yaml_node *item,
                 error *err) MUST_CHECK; // replaces
 status yaml_append(yaml_node *sequence, yaml_node *item, error *err) MUST_CHECK;
 yaml_node *yaml_copy(const yaml_node *node, error *err) MUST_CHECK;
-// From now on messages about the tree begin with "NAME: ", without line and column.
+// Makes messages about the tree begin with "NAME: ", without line and column.
 status yaml_set_origin(yaml_node *root, const char *name, error *err) MUST_CHECK;
 // Removes a key if it is there.
 void yaml_remove(yaml_node *mapping, const char *key);
-// Are both trees the same: kinds, keys in any order, items in order, scalars by text?
+// Returns whether both trees are the same: kinds, keys in any order, items in order, scalars by
+// text.
 bool yaml_equal(const yaml_node *a, const yaml_node *b);
 
 // Writing: block style, two spaces, keys in the order of the tree.
 status yaml_write(const yaml_node *root, output *out, error *err) MUST_CHECK;
 // The same into a string; free() it.
 status yaml_write_text(const yaml_node *root, char **text, size_t *bytes, error *err) MUST_CHECK;
-// Can a tree that holds this string be written? Only UTF-8 can; names of files may be anything.
+// Returns whether a tree that holds this string can be written. Only UTF-8 can; file names may be
+// anything.
 bool yaml_can_write(const char *text);
 
-// The version of libyaml that runs: "0.2.5".
+// Returns the version of libyaml at run time: "0.2.5".
 const char *yaml_library_version(void);
 
 #endif

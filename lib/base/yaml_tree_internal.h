@@ -1,4 +1,4 @@
-// yaml_tree_internal.h - what the tree (yaml_tree.c) and its text (yaml_text.c) share.
+// yaml_tree_internal.h - shared by the tree (yaml_tree.c) and its text (yaml_text.c).
 #ifndef LOCKSTEP_BASE_YAML_TREE_INTERNAL_H
 #define LOCKSTEP_BASE_YAML_TREE_INTERNAL_H
 
@@ -13,7 +13,8 @@ status yaml_add(yaml_node *mapping, const char *key, yaml_node *item, error *err
 
 // YAML 1.1 reads these as booleans, 1.2 as strings: yes, no, on, off.
 bool yaml_is_ambiguous(const char *text);
-// Would some reader of YAML 1.1 or 1.2 take the plain text for something else than a string?
+// Returns whether some reader of YAML 1.1 or 1.2 would take the plain text for something other than
+// a string.
 bool yaml_must_be_quoted(const char *text);
 
 #endif

@@ -19,13 +19,13 @@ enum { LEVEL = 3, PIECE_BYTES = 1 << 24 };
 struct zreader {
     int fd;
     const char *path;
-    bool plain;           // not zstd: bytes are handed on
+    bool plain;           // not zstd: bytes are passed through
     bool in_frame;        // between the first and the last byte of a frame
     bool ended;           // no more bytes in the file
     uint64_t frame_start; // byte offset of the frame in the file
     uint64_t buffer_start;
     uint64_t content;
-    uint64_t size; // of the whole file; 0 where that is not known
+    uint64_t size; // of the whole file; 0 if not known
     ZSTD_DStream *stream;
     unsigned char *buffer;
     size_t capacity;
@@ -34,7 +34,7 @@ struct zreader {
     char sha256[SHA256_TEXT_BYTES];
 };
 
-// Puts the next bytes of the file into the buffer, behind what is still unread.
+// Puts the next bytes of the file into the buffer, after those still unread.
 static status fill(zreader *r, error *err) {
     memmove(r->buffer, r->buffer + r->in.pos, r->in.size - r->in.pos);
     r->buffer_start += r->in.pos;
@@ -93,13 +93,13 @@ static status refuse(const zreader *r, size_t code, error *err) {
         return error_set(err, STATUS_FAILED, "out of memory: cannot read: '%s'", r->path);
     case ZSTD_error_checksum_wrong:
         return error_set(err, STATUS_INPUT,
-                         "cannot read: '%s': checksum differs in the zstd frame that begins "
-                         "at byte %llu",
+                         "cannot read: '%s': wrong checksum in the zstd frame that begins at "
+                         "byte %llu",
                          r->path, at);
     case ZSTD_error_prefix_unknown:
         return error_set(err, STATUS_INPUT,
-                         "cannot read: '%s': what follows the last zstd frame at byte %llu is "
-                         "no frame",
+                         "cannot read: '%s': the bytes after the last zstd frame, from byte %llu "
+                         "on, are not a frame",
                          r->path, at);
     default:
         return error_set(err, STATUS_INPUT,
@@ -123,7 +123,7 @@ static status read_plain(zreader *r, ZSTD_outBuffer *out, error *err) {
     return STATUS_OK;
 }
 
-// One round of the decoder, which may hold decoded bytes although all input was taken.
+// One round of the decoder, which may hold decoded bytes even after it has consumed all input.
 static status read_frames(zreader *r, ZSTD_outBuffer *out, error *err) {
     size_t before = out->pos;
     if (r->in.pos < r->in.size || r->in_frame) {
@@ -143,27 +143,27 @@ static status read_frames(zreader *r, ZSTD_outBuffer *out, error *err) {
     return STATUS_OK;
 }
 
-static uint64_t most_of(uint64_t bytes) {
-    return bytes > (UINT64_MAX - ZREADER_FREE) / ZREADER_RATIO
+static uint64_t max_content(uint64_t bytes) {
+    return bytes > (UINT64_MAX - ZREADER_ALLOWANCE) / ZREADER_RATIO
                ? UINT64_MAX
-               : ZREADER_FREE + ZREADER_RATIO * bytes;
+               : ZREADER_ALLOWANCE + ZREADER_RATIO * bytes;
 }
 
-uint64_t zreader_most(const zreader *r) {
-    return r->plain || !r->size ? UINT64_MAX : most_of(r->size);
+uint64_t zreader_max_content(const zreader *r) {
+    return r->plain || !r->size ? UINT64_MAX : max_content(r->size);
 }
 
-// Of a pipe counts what has come so far.
+// For a pipe, the bytes read so far count.
 static status check_ratio(const zreader *r, uint64_t content, error *err) {
     const uint64_t bytes = r->size ? r->size : zreader_file_bytes(r);
-    if (r->plain || content <= most_of(bytes)) return STATUS_OK;
+    if (r->plain || content <= max_content(bytes)) return STATUS_OK;
     return error_set(err, STATUS_INPUT,
-                     "cannot read: '%s': it holds more than %d times its %llu bytes; if that is "
-                     "meant, decompress it first: zstd -d",
+                     "cannot read: '%s': it decompresses to more than %d times its %llu bytes; if "
+                     "that is intended, decompress it first: zstd -d",
                      r->path, ZREADER_RATIO, (unsigned long long)bytes);
 }
 
-// In pieces, so that the ratio is looked at before much memory is filled.
+// In pieces, so that the ratio is checked before much memory is filled.
 status zreader_read(zreader *r, void *data, size_t bytes, size_t *got, error *err) {
     ZSTD_outBuffer out = {.dst = data};
     status rc = STATUS_OK;

@@ -1,11 +1,11 @@
 // zstream.h - zstd frames as streams (the only file that includes <zstd.h> is zstream.c).
 //
-// A reader takes any number of frames, with or without content size and checksum, passes over
-// skippable frames, and hands on as it is what does not begin with zstd's magic number. It decodes
-// no more than it is asked for, so that the caller's bound on the size holds whatever a frame says
-// of itself. Frames may hold ZREADER_FREE bytes, and ZREADER_RATIO times as many as the file has:
-// what is far smaller than its content is refused, as it would fill the memory out of nothing.
-// Memory: the window that a frame asks for; more than 128 MiB is refused.
+// A reader takes any number of frames, with or without content size and checksum, skips skippable
+// frames, and passes through unchanged a file that does not begin with zstd's magic number. It
+// decodes no more than the caller requests, so that the caller's bound on the size holds whatever a
+// frame declares. Frames may hold ZREADER_ALLOWANCE bytes plus ZREADER_RATIO times the size of the
+// file; more is refused, because a tiny file could fill the memory. Memory: the window that a frame
+// asks for; more than 128 MiB is refused.
 #ifndef LOCKSTEP_BASE_ZSTREAM_H
 #define LOCKSTEP_BASE_ZSTREAM_H
 
@@ -15,37 +15,38 @@
 #include "base/error.h"
 #include "base/output.h"
 
-#define ZREADER_FREE (UINT64_C(256) << 20)
+#define ZREADER_ALLOWANCE (UINT64_C(256) << 20)
 enum { ZREADER_RATIO = 200 };
 
 typedef struct zreader zreader;
 
-// "-": standard input. STATUS_INPUT when the file cannot be opened.
+// "-": standard input. STATUS_INPUT if the file cannot be opened.
 status zreader_open(const char *path, zreader **reader, error *err) MUST_CHECK;
 
-// Reads `bytes` of content; *got is smaller only at the end of the last frame. A damaged or cut
-// frame, or bytes behind the last frame that are none, are STATUS_INPUT, naming the byte offset in
-// the file.
+// Reads `bytes` of content; *got is smaller only at the end of the last frame. A damaged or
+// truncated frame, or bytes after the last frame that are not a frame, are STATUS_INPUT; the
+// message names the byte offset in the file.
 status zreader_read(zreader *r, void *data, size_t bytes, size_t *got, error *err) MUST_CHECK;
 
-// The most content that is read from the file; of one that is no zstd, and of a pipe, UINT64_MAX.
-uint64_t zreader_most(const zreader *r);
+// Returns the most content that is read from the file; UINT64_MAX if it is not zstd, or is a pipe.
+uint64_t zreader_max_content(const zreader *r);
 
-// Bytes of content handed out so far.
+// Returns the bytes of content read so far.
 uint64_t zreader_content(const zreader *r);
 
-// Size of the file as it is and SHA-256 of its bytes; once, after the end was read.
+// Return the size of the file as it is and the SHA-256 of its bytes; only once, after the end was
+// read.
 uint64_t zreader_file_bytes(const zreader *r);
 const char *zreader_sha256(zreader *r);
 
 void zreader_free(zreader *r); // NULL is fine
 
-// Reads all of a file, decompressed where it is zstd, and puts a zero behind it; free() *data. More
-// than `max_bytes` are refused.
+// Reads a whole file, decompressed if it is zstd, and adds a zero at the end; free() *data. Refuses
+// more than `max_bytes`.
 status zreader_read_file(const char *path, uint64_t max_bytes, char **data, size_t *bytes,
                          error *err) MUST_CHECK;
 
-// A writer puts one frame, with content size and checksum, into an output.
+// A writer writes one frame, with content size and checksum, to an output.
 typedef struct zwriter zwriter;
 
 // `content` is the exact number of bytes that will follow. `out` stays the caller's.

@@ -1,17 +1,17 @@
-// augmentation.h - where the pixels of an augmented image come from: random crops, flips and affine
-// maps of bytes, before normalisation. For processors (data/augment.h does whole images) and for
-// CUDA devices (cuda/load.cu, a pixel a thread) alike.
+// augmentation.h - the source of each pixel of an augmented image: random crops, flips and affine
+// maps of bytes, before normalisation. Shared by the CPU (data/augment.h, whole images) and CUDA
+// devices (cuda/load.cu, one pixel per thread).
 //
-// What happens to a sample is a function of (seed, place in the list, epoch, sample id) alone: any
-// number of loader workers, ranks, devices and restarts gives the same pixels. Pixels that come
-// from outside of an image are 0.
+// The augmentation of a sample depends only on (seed, place in the list, epoch, sample id), so any
+// number of loader workers, ranks, devices and restarts gives the same pixels. Pixels from outside
+// the image are 0.
 //
-// Each entry of a list makes an image of another one of the same size. A *map* says where a pixel
-// of the result was before. Whoever wants one pixel follows the list from its last entry to its
-// first.
+// Each entry of a list turns an image into another of the same size. A *map* gives the source
+// position of each pixel of the result. To find the source of a single pixel, apply the maps of a
+// list from the last entry to the first.
 //
-// Geometry is torchvision's, on PIL images: the same parameters give the same pixels. Coordinates
-// are integers; all that leads to them is sums, products, quotients and rint of doubles, each
+// The geometry is torchvision's, on PIL images: the same parameters give the same pixels.
+// Coordinates are integers, computed from doubles by sums, products, quotients and rint, each
 // rounded once (-ffp-contract=off, -fmad=false), so all processors and devices agree.
 #ifndef LOCKSTEP_COMPUTE_AUGMENTATION_H
 #define LOCKSTEP_COMPUTE_AUGMENTATION_H
@@ -36,11 +36,11 @@ typedef struct augmentation {
     int padding;         // crop: 0 … AUGMENT_MAX_PADDING
     double p;            // flip: probability
     double degrees;      // affine: the angle is in [-degrees, degrees); 0 … 180
-    double translate[2]; // affine: at most these parts of width and height, either way; 0 … 1
+    double translate[2]; // affine: largest shift, as fractions of width and height; 0 … 1
     double scale[2];     // affine: smallest, largest; above 0
 } augmentation;
 
-// Done in order, each on the result of the one before.
+// Applied in order, each to the result of the previous one.
 typedef struct augment_list {
     int count;
     augmentation items[AUGMENT_MAX];
@@ -51,11 +51,11 @@ typedef struct augment_key {
     uint32_t epoch, id;
 } augment_key;
 
-// ---- What is chosen for a sample ----
+// ---- Random choices for a sample ----
 //
-// Elements of the stream (purpose, layer = place in the list, epoch, sample id): crop (RANDOM_CROP)
-// row, column; flip (RANDOM_FLIP) one uniform number, compared with p; affine (RANDOM_AFFINE)
-// angle, shift to the right, shift down, scale.
+// Elements of the stream (purpose, layer = place in the list, epoch, sample id). Crop
+// (RANDOM_CROP): row, column. Flip (RANDOM_FLIP): one uniform number, compared with p. Affine
+// (RANDOM_AFFINE): angle, shift to the right, shift down, scale.
 
 HOST_DEVICE static inline random_stream augment_stream(random_purpose purpose,
                                                        const augment_key *key, int place) {
@@ -114,8 +114,9 @@ HOST_DEVICE static inline affine_choice augment_choose_affine(const augmentation
 
 // ---- Affine maps ----
 
-// Sine and cosine of an angle in [-180, 180] degrees, to an ulp or two: Taylor's series behind a
-// reduction to [-45, 45] that is exact. The C library's differ in the last bit between versions.
+// Sine and cosine of an angle between -180 and 180 degrees, to an ulp or two: an exact reduction to
+// ±45 degrees, then Taylor series. The C library's functions differ in the last bit between
+// versions.
 HOST_DEVICE static inline void augment_rotation(double degrees, double *sine, double *cosine) {
     const double pi = 3.14159265358979323846;
     const double turns = rint(degrees / 90), x = (degrees - 90 * turns) * (pi / 180), xx = x * x;
@@ -131,7 +132,7 @@ HOST_DEVICE static inline void augment_rotation(double degrees, double *sine, do
 }
 
 // Source coordinates of output pixel (x, y), in pixels: column = m[0]·x + m[1]·y + m[2], row =
-// m[3]·x + m[4]·y + m[5]. In the order of torchvision's operations.
+// m[3]·x + m[4]·y + m[5]. The operations are in torchvision's order.
 HOST_DEVICE static inline void augment_inverse(shape size, affine_choice c, double m[6]) {
     const double centre_x = size.width * 0.5, centre_y = size.height * 0.5;
     double sine, cosine;
@@ -145,7 +146,7 @@ HOST_DEVICE static inline void augment_inverse(shape size, affine_choice c, doub
 
 // ---- Maps ----
 
-// Row and column of the source, of output pixel (y, x).
+// Source row and column of output pixel (y, x).
 typedef enum augment_map_kind {
     MAP_SHIFT,  // y + row.shift, x + column.shift
     MAP_MIRROR, // y, width - 1 - x
@@ -153,13 +154,13 @@ typedef enum augment_map_kind {
     MAP_RAMPS,  // row.ramp at y, column.ramp at x
 } augment_map_kind;
 
-// start + x · per_x + y · per_y, with 16 bits behind the point, as in Pillow.
+// start + x · per_x + y · per_y, in fixed point with 16 fractional bits, as in Pillow.
 typedef struct augment_line {
     int64_t start, per_x, per_y;
 } augment_line;
 
-// start, start + step, start + step + step, …: what Pillow does where nothing is rotated. It adds
-// up in double, and sums of doubles in one order are the same everywhere.
+// start, start + step, start + step + step, …: as Pillow does if nothing is rotated. It accumulates
+// doubles, and sums of doubles in a fixed order are the same everywhere.
 typedef struct augment_ramp {
     double start, step;
 } augment_ramp;
@@ -187,7 +188,7 @@ HOST_DEVICE static inline int64_t augment_fixed(double v) {
     return (int64_t)floor(v * 65536 + 0.5);
 }
 
-// Of the middle of each output pixel: a step of x and of y, and the value at (0, 0).
+// The line through the pixel centres, from the steps per x and y and the value at (0, 0).
 HOST_DEVICE static inline augment_line augment_map_line(double per_x, double per_y, double start) {
     augment_line line;
     line.start = augment_fixed(start + per_x * 0.5 + per_y * 0.5);
@@ -219,7 +220,7 @@ HOST_DEVICE static inline augment_map augment_map_affine(shape size, affine_choi
     return map;
 }
 
-// What entry `a`, at this place of a list, does to one sample.
+// Returns the map of entry `a`, at this place of a list, for one sample.
 HOST_DEVICE static inline augment_map augment_map_of(const augmentation *a, const augment_key *key,
                                                      int place, shape size) {
     augment_map map = augment_map_shift(0, 0);
@@ -248,11 +249,11 @@ HOST_DEVICE static inline int64_t augment_ramp_at(const augment_ramp *r, int tim
 }
 
 HOST_DEVICE static inline bool augment_inside(shape size, int64_t row, int64_t column) {
-    // Below zero is above any height and width.
+    // As unsigned numbers, negative ones exceed any height and width.
     return (uint64_t)row < (uint64_t)size.height && (uint64_t)column < (uint64_t)size.width;
 }
 
-// Replaces a pixel of the result by the one that it comes from; false: it is from outside.
+// Replaces the position of a result pixel by its source position. False: it is outside the image.
 HOST_DEVICE static inline bool augment_source(const augment_map *m, shape size, int *y, int *x) {
     int64_t row = *y, column = *x;
     switch (m->kind) {

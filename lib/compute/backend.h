@@ -1,25 +1,24 @@
-// backend.h - how the rest of the program computes: one table of operations a device kind.
+// backend.h - the interface to the compute engines: one table of operations per device kind.
 //
 // An *engine* is one replica of a program on one device: parameters, batch norm statistics,
-// optimizer state, activations. It works on the virtual shards that it is given and knows nothing
-// of ranks, files or strategies.
+// optimizer state, activations. It computes the virtual shards that it is given and is independent
+// of ranks, files and strategies.
 //
 // One training step of a rank, as the training loop drives it:
 //
-//     step()      load, forward, loss, backward for the local shards; leaves one *record* for each
-//     node of the
-//                 reduction tree that covers the local leaves (usually one)
-//     (comm)      the exact all-reduce of the records of all ranks, into reduced()
+//     step()      load, forward, loss and backward for the local shards; leaves one *record* for
+//                 each node of the reduction tree that covers the local leaves (usually one)
+//     (comm)      the exact all-reduce of all ranks' records, into reduced()
 //     update()    the optimizer and the running statistics, from reduced()
 //
-// A record is a float vector: the gradient sums in the layout of the parameter arena; then, in the
-// layout of the buffer arena, the batch norm statistics of the step, weighted by counts; then
-// RECORD_EXTRA floats, of which the first is the sum of the samples' losses; the others are zero,
-// and the caller's to fill before the reduction. Everything that ranks must agree on rides on one
-// reduction.
+// A record is a float vector. It holds the gradient sums, in the layout of the parameter arena;
+// then the step's batch norm statistics, weighted by counts, in the layout of the buffer arena;
+// then RECORD_EXTRA floats, the *tail*. The first float of the tail is the sum of the samples'
+// losses. The others are zero, and the caller may fill them before the reduction. So one reduction
+// carries everything that ranks must agree on.
 //
-// The arithmetic (order of every sum) is fixed by the program and the shards' sample counts alone:
-// not by threads, not by the instruction set, not by which engine holds which shard. See
+// The arithmetic (the order of every sum) depends only on the program and the sample counts of the
+// shards: not on threads, not on the instruction set, not on which engine holds which shard. See
 // docs/architecture.md.
 #ifndef LOCKSTEP_COMPUTE_BACKEND_H
 #define LOCKSTEP_COMPUTE_BACKEND_H
@@ -37,15 +36,15 @@
 #include "compute/program.h"
 
 enum {
-    GROUP = 16, // samples of a group: the leaves of the reduction tree, the lanes of a vector
+    GROUP = 16,        // samples in a group: a leaf of the reduction tree, the lanes of a vector
     RECORD_EXTRA = 16, // floats after the arenas in a record
     RECORD_LOSS = 0,   // tail[0]: sum of the losses
     ENGINE_MAX_CHANNELS = 16,
-    ENGINE_MAX_SHARDS = 1024,                // of a step
-    ENGINE_MAX_SHARD_SAMPLES = 1024 * GROUP, // of a shard in a step
+    ENGINE_MAX_SHARDS = 1024,                // per step
+    ENGINE_MAX_SHARD_SAMPLES = 1024 * GROUP, // per shard and step
 };
 
-typedef enum phase { // of the wall time of a step; docs/formats.md
+typedef enum phase { // of the wall time of a step; see docs/formats.md
     PHASE_LOAD,
     PHASE_COPY,
     PHASE_FORWARD,
@@ -65,39 +64,39 @@ static inline const char *phase_name(phase p) {
     return names[p];
 }
 
-// Nanoseconds by phase, as means over the threads of an engine.
+// Nanoseconds per phase, averaged over the threads of an engine.
 typedef struct phase_times {
     uint64_t ns[PHASES];
-    uint64_t hidden_comm; // of reductions, beside other phases; in none of them
+    uint64_t hidden_comm; // of reductions that overlap other phases; not included in `ns`
 } phase_times;
 
 // The samples of one step, or of one piece of an evaluation.
 typedef struct batch {
-    int shards;       // V, of the whole step
-    const int *count; // samples of every shard [shards]; none may follow one that is empty
+    int shards;                 // V, of the whole step
+    const int *count;           // samples of each shard [shards]; empty shards come last
     int first_shard, end_shard; // the shards of this engine
     const uint8_t *const
         *pixels;            // of this engine's samples, shard after shard: [C][H][W] bytes each
     const uint32_t *labels; // likewise
-    const uint32_t *ids;    // likewise; what dropout and augmentation are keyed by
-    const uint32_t *rows;   // likewise; which image of the data set that the engine was given. An
-                            // engine without one does not look at it, one with one not at pixels
+    const uint32_t *ids;    // likewise; the keys of dropout and augmentation
+    const uint32_t *rows;   // likewise; indices into the data set of the engine. An engine with a
+                            // data set ignores `pixels`; one without it ignores `rows`
     uint32_t epoch;
 } batch;
 
-// Exchange for sync_batch_norm between engines: all[s] = `bytes` of shard s for all shards, given
-// the own shards' in `mine`. Called from one thread of each engine, in the same order on all. NULL
-// when one engine has all shards.
+// Exchange between engines for sync_batch_norm: takes the values of the engine's shards in `mine`
+// and writes those of all shards to `all`, `bytes_per_shard` each. Called from one thread of each
+// engine, in the same order on all. NULL if one engine has all shards.
 typedef status (*engine_exchange)(void *context, const void *mine, size_t bytes_per_shard,
                                   void *all, error *err);
 
 typedef struct engine_options {
     int threads;
-    bool spin;         // may threads busy-wait briefly? Only when there is a core for each
-    const char *isa;   // "v4", "v3", "baseline"; NULL: the best that the processor has
+    bool spin;         // threads may busy-wait briefly; only if each has its own core
+    const char *isa;   // "v4", "v3", "baseline"; NULL: the best that the processor supports
     int device;        // index of the device, as in "cuda:1"; 0 on a cpu
     int shards;        // V
-    int local_shards;  // how many of them at most come to this engine
+    int local_shards;  // how many of them this engine gets, at most
     int shard_samples; // samples of a shard in a step, at most
     float mean[ENGINE_MAX_CHANNELS],
         std[ENGINE_MAX_CHANNELS]; // pixels become (byte/255 - mean) / std
@@ -105,42 +104,41 @@ typedef struct engine_options {
     bool sync_batch_norm;
     engine_exchange exchange;
     void *exchange_context;
-    bool deferred; // updates may be pending: whoever steps collects their results
-    bool apart;    // forward and backward will be called apart: all activations of a step are kept
-    // On a GPU each kernel is launched when the one in front has ended, also where it could wait in
-    // place: to compare with.
+    bool deferred; // updates may be pending: the caller collects their results
+    bool apart;    // forward and backward are called separately: a step keeps all its activations
+    // GPU: each kernel is launched after the previous one has ended, even if it could wait in
+    // place. For comparison.
     bool serial_launches;
-    // The data set that a batch's rows count in, and what is done to its images in a step. NULL:
-    // batches bring their pixels, augmented already. Only where the backend keeps_data; both must
-    // outlive the engine. Inference brings its own pixels, and they are taken as they are.
+    // The data set that a batch's `rows` index, and the augmentation of its images in a step. NULL:
+    // batches carry pixels, already augmented. Only for backends with `keeps_data`; both must
+    // outlive the engine. Inference always takes pixels and does not augment them.
     const uint8_t *const *images;
     uint32_t image_count;
-    const augment_list *augment; // NULL: nothing
-    // A stage of a pipeline: the program is a part of a network, and runs shard by shard.
-    // `receives`: its input is an activation, not bytes; `sends`: its output is one, not logits.
+    const augment_list *augment; // NULL: none
+    // A pipeline stage: the program is part of a network and runs shard by shard. `receives`: its
+    // input is an activation, not bytes. `sends`: its output is an activation, not logits.
     bool stage, receives, sends;
-    // Where the phases are recorded; read when the engine is opened. NULL: nowhere. `track` is that
-    // of the thread that calls; those of others are added, under the name of `track_name` and a
-    // number.
+    // Trace of the phases; read when the engine is opened. NULL: none. `track` is that of the
+    // calling thread; tracks for the other threads are added, named `track_name` and a number.
     trace *trace;
     trace_track *track;
     const char *track_name;
 } engine_options;
 
-// A byte of channel c becomes byte · scale + *shift.
+// Returns the scale of channel c and sets its shift: a byte becomes byte · scale + *shift.
 static inline float engine_input_scale(const engine_options *o, int c, float *shift) {
     *shift = (float)(-(double)o->mean[c] / (double)o->std[c]);
     return (float)(1.0 / (255.0 * (double)o->std[c]));
 }
 
-// Can pixels be normalised with these: is what becomes of them a number?
+// Returns true if pixels normalised with these values are finite.
 static inline bool engine_can_normalise(float mean, float std) {
     const double scale = 1.0 / (255.0 * (double)std), shift = (double)mean / (double)std;
     return std > 0 && std <= FLT_MAX && scale <= (double)FLT_MAX &&
-           fabs(shift) <= (double)FLT_MAX; // no NaN passes
+           fabs(shift) <= (double)FLT_MAX; // false for a NaN
 }
 
-// Everything that an update needs besides the reduced record.
+// Everything that an update needs in addition to the reduced record.
 typedef enum update_kind { UPDATE_SGD, UPDATE_ADAM, UPDATE_ADAMW } update_kind;
 
 typedef struct update_rule {
@@ -155,10 +153,10 @@ typedef struct update_rule {
 typedef struct update_result {
     float loss;      // mean over the samples of the step, before the update
     uint64_t digest; // of all parameters after the update: equal bits, equal digest
-    bool pending;    // neither is here yet: the device is at work, and collect() brings them
+    bool pending;    // neither is known yet: the device is still computing; see collect()
 } update_result;
 
-enum { ENGINE_PENDING = 256 }; // so many results at most are pending
+enum { ENGINE_PENDING = 256 }; // at most this many results are pending
 
 typedef struct engine engine;
 
@@ -173,90 +171,92 @@ typedef struct engine_copy {
 
 enum { BACKEND_ALIVE_MS = 100 };
 
-// What an engine is told of the group of ranks that its rank is in; processes of one host.
+// The process group of an engine's rank, as the engine sees it. All ranks are on one host.
 typedef struct engine_group {
     int rank, size;
-    size_t bucket; // floats: no part of a reduction is smaller, if it has parts (group_way)
-    // all[r · bytes …] = mine of rank r, on every rank; it returns when all have come. Fails on all
-    // ranks that are alive when one is not.
+    size_t bucket; // floats: the smallest size of a bucket (group_way)
+    // Writes rank r's `mine` to all[r · bytes …] on every rank. Returns when all ranks have called
+    // it; if a rank has died, fails on all others.
     status (*all_gather)(void *context, const void *mine, size_t bytes, void *all, error *err);
-    // Whoever waits for others by other means asks this every BACKEND_ALIVE_MS, and fails with what
-    // it says when it fails.
+    // An engine that waits for other ranks by other means calls this every BACKEND_ALIVE_MS. If it
+    // fails, the engine fails with the same status and error.
     status (*alive)(void *context, error *err);
     void *context;
 } engine_group;
 
 // How a group reduces.
 typedef struct group_way {
-    const char *transport; // "nccl", "cuda ipc"; NULL: not at all
-    // Above 0: the reduction goes to the device with its step, in so many parts, the *buckets*;
-    // each is reduced as soon as backward has made it, beside the rest of backward. 0: behind the
-    // step.
+    const char *transport; // "nccl", "cuda ipc"; NULL: the group does not reduce
+    // Above 0: the reduction is enqueued with its step, in this many parts, the *buckets*. Each is
+    // reduced as soon as backward has computed it, concurrently with the rest of backward. 0: the
+    // reduction follows the step.
     int buckets;
 } group_way;
 
-// What one reduction was, for this rank.
+// This rank's traffic in one reduction.
 typedef struct group_traffic {
-    int vectors;         // that it brought
-    uint64_t bytes_sent; // to others
+    int vectors;         // contributed
+    uint64_t bytes_sent; // to other ranks
 } group_traffic;
 
 typedef struct backend {
     const char *name; // "cpu"
-    bool keeps_data;  // its engines want the data set (engine_options)
+    bool keeps_data;  // its engines hold the data set (engine_options)
 
-    // The optimizer state that an update kind keeps, in floats a parameter (sgd 1, adam 2).
+    // Opens an engine; `kind` determines the optimizer state that it keeps (update_state_arrays).
     status (*open)(const program *p, const engine_options *o, update_kind kind, engine **e,
                    error *err);
     void (*close)(engine *e); // NULL is fine
 
-    // Room for what engines of one process give each other: zeroed floats where this engine
-    // computes, freed with it; NULL with `err` filled. The host may not look inside. "Any memory"
-    // below is what any of these engines allocated, or the host's. memory() counts it only where
-    // it is a device's.
+    // Allocates zeroed floats where this engine computes, for exchange between engines of one
+    // process. They are freed with the engine; the host must not access them. Returns NULL with
+    // `err` filled on failure. Below, "any memory" is memory that any of these engines allocated,
+    // or host memory. memory() counts an allocation only if it is device memory.
     float *(*allocate)(engine *e, size_t floats, error *err);
-    // From any memory to any. All are made when it returns.
+    // Copies from any memory to any memory. All copies are complete when it returns.
     status (*copy)(engine *e, const engine_copy *copies, int count, error *err);
-    // Prepares engines to give each other something, once; they work without, too. Returns how it
-    // travels: "peer copies". NULL where that is no question.
+    // Prepares engines to exchange data, once; optional. Returns the means of transport, for
+    // example "peer copies". The function is NULL if the backend has no choice of transport.
     const char *(*connect)(engine *const *engines, int count);
 
-    // Whole arenas in and out, of any memory: parameters, buffers, optimizer state (state_arrays ×
-    // parameters). A NULL is left alone. A function of this table that returns no status and fails,
-    // because a device does, leaves that to the next one that does.
+    // Copies whole arenas in or out, in any memory: parameters, buffers, optimizer state
+    // (update_state_arrays × parameters). An argument that is NULL is skipped. If a function of
+    // this table that returns no status fails because its device does, the next function that
+    // returns a status reports it.
     void (*write)(engine *e, const float *parameters, const float *buffers, const float *state);
     status (*read)(engine *e, float *parameters, float *buffers, float *state, error *err);
 
-    // The local part of a step. Afterwards records[k] (count of them) belongs to the k-th node of
-    // the cover of the local leaves in *tree (owned by the engine; valid until the next step; node
-    // numbers by reduction_tree_cover). An engine that has all shards leaves one record, and it is
-    // the reduced one: a caller that has nothing to add to it may call update() at once, and it
-    // then never leaves the device.
+    // Runs the local part of a step. Afterwards record k of records() belongs to the k-th node of
+    // the cover of the local leaves in tree() (node numbers by reduction_tree_cover). The engine
+    // owns both; they are valid until the next step. An engine that has all shards leaves one
+    // record, which is already the reduced one: a caller that adds nothing to it may call update()
+    // at once, and the record then never leaves the device.
     status (*step)(engine *e, const batch *b, error *err);
     const reduction_tree *(*tree)(const engine *e);
-    // first[v] for v = 0 … V: the first leaf of each shard; first[V]: all leaves.
+    // Returns V + 1 numbers: the first leaf of each shard, then the number of leaves.
     const int *(*shard_leaves)(const engine *e);
-    // In host memory, to read and to write. When they could not be brought there the next call
-    // that returns a status says why.
+    // Returns the records in host memory, for reading and writing. If they could not be copied
+    // there, the next call that returns a status reports why.
     float *const *(*records)(engine *e, int *count);
 
     // The same in parts, for strategies that compute the loss elsewhere (DataParallel). Logits and
-    // their gradients travel as blocks of [classes][GROUP], one a group of this engine, in order:
-    // logits_floats of the last batch, of any memory. forward() may only be called on an engine
-    // that was opened with `apart`; backward() completes the step.
+    // their gradients are blocks of [classes][GROUP], one per group of this engine, in order:
+    // logits_floats() of the last batch, in any memory. forward() requires an engine that was
+    // opened with `apart`; backward() completes the step.
     status (*forward)(engine *e, const batch *b, error *err);
     size_t (*logits_floats)(const engine *e);
     void (*gather_logits)(engine *e, float *logits);
-    // The loss of all groups of `whole`, a batch of all shards: logits become gradients, losses[g]
-    // the sum of group g. Both lie where this engine computes.
+    // Computes the loss of all groups of `whole`, a batch of all shards. Replaces logits by their
+    // gradients and writes the sum of group g to losses[g]. Both arrays lie where this engine
+    // computes.
     void (*loss)(engine *e, const batch *whole, float *logits, float *losses);
     status (*backward)(engine *e, const float *gradients, const float *losses, error *err);
 
     // A step of a pipeline stage: for each range of shards, in order, forward and later backward;
-    // then stage_reduce. Activations and their gradients travel as blocks of [features][GROUP], one
-    // a group; `in`, `out` and so on hold those of all groups of the step (NULL at the ends of the
-    // pipeline). `in` and `dout` lie where this engine computes, `out` and `din` are any memory.
-    // stage_floats: of a block.
+    // then stage_reduce. Activations and their gradients are blocks of [features][GROUP], one per
+    // group. `in`, `out`, `dout` and `din` hold the blocks of all groups of the step (NULL at the
+    // ends of the pipeline). `in` and `dout` lie where this engine computes; `out` and `din` are in
+    // any memory. stage_floats returns the floats of one block.
     size_t (*stage_floats)(const engine *e, bool output);
     status (*stage_forward)(engine *e, const batch *b, int first_shard, int end_shard,
                             const float *in, float *out, error *err);
@@ -265,64 +265,67 @@ typedef struct backend {
     // Sums the records of the ranges into reduced().
     void (*stage_reduce)(engine *e);
 
-    // Where the reduced record goes: record_floats(program) floats of host memory. It may be one of
-    // the records. Whoever asks for it is going to write it; update() then takes it from there.
+    // Returns the place of the reduced record: record_floats(program) floats of host memory. It may
+    // be one of the records. A caller must write the reduced record there; update() then reads it
+    // from there.
     float *(*reduced)(engine *e);
     status (*update)(engine *e, const update_rule *rule, update_result *result, error *err);
-    // Instead of records() and reduced(): the records of engines of one process, which have all
-    // shards between them in order, become the reduced one of the first. `exact`: along the tree;
-    // else one after the other. NULL where records are on the host anyway.
+    // Replaces records() and reduced(): sums the records of engines of one process, which together
+    // have all shards in order, into the first engine's reduced record. `exact`: along the tree;
+    // else one after another. NULL if records are in host memory anyway.
     status (*reduce_engines)(engine *const *engines, int count, bool exact, error *err);
-    // The results of the last `count` updates, all that are pending, in their order; waits for
-    // them. NULL where updates are never pending.
+    // Waits for all pending updates, `count` of them, and writes their results in order. NULL if
+    // updates are never pending.
     status (*collect)(engine *e, update_result *results, int count, error *err);
 
-    // Engines of several ranks may reduce among themselves, where their memory is, instead of by
-    // records() and reduced(). All three are NULL where a backend cannot.
-    // All ranks together, once, behind open(). *way says how they will; its transport is NULL, on
-    // all ranks, where they cannot, and `why` says why not. The engine leaves the group when it is
-    // closed.
+    // Engines of several ranks may reduce among themselves, in their own memory, instead of through
+    // records() and reduced(). All three functions are NULL if the backend cannot do this.
+    //
+    // Joins the group. All ranks call it together, once, after open(). *way describes how they will
+    // reduce. If they cannot, its transport is NULL on all ranks, and `why` gives the reason.
+    // Closing the engine leaves the group.
     status (*group_join)(engine *e, const engine_group *g, group_way *way, error *why, error *err);
-    // All ranks together, between step() and update(): from the records to the reduced one. Rank r
-    // owns the leaves [first_leaf[r], first_leaf[r + 1]). `exact`: along the tree; else in an order
-    // that depends on the world size. The last n floats of a record's tail are filled with
-    // `wishes`; n < RECORD_EXTRA. A reduction in buckets is done by update(), and its time is among
-    // times(). Who measures it may call it again without a step: it sums whatever the records hold,
-    // at once, and takes as long as one behind a step.
-    status (*group_reduce)(engine *e, const int *first_leaf, bool exact, const float *wishes, int n,
-                           group_traffic *traffic, error *err);
-    // Behind that, and behind update() where it does it: the sums of the wishes. Waits for the
-    // reduction: with buckets, whoever does not ask lets the device go on from step to step.
-    status (*group_result)(engine *e, float *wishes, int n, error *err);
+    // Reduces the records. All ranks call it together, between step() and update(). Rank r owns the
+    // leaves [first_leaf[r], first_leaf[r + 1]). `exact`: along the tree; else in an order that
+    // depends on the world size. The last n floats of the tail of a record are filled with
+    // `requests`; n < RECORD_EXTRA. If there are buckets, update() does the reduction, and times()
+    // includes its time. A measurement may call this again without a step: it then sums the current
+    // contents of the records at once, and takes as long as a reduction after a step.
+    status (*group_reduce)(engine *e, const int *first_leaf, bool exact, const float *requests,
+                           int n, group_traffic *traffic, error *err);
+    // Writes the sums of `requests`; called after group_reduce(), or after update() if that does
+    // the reduction. It waits for the reduction. With buckets, the device runs on from step to step
+    // as long as this is not called.
+    status (*group_result)(engine *e, float *requests, int n, error *err);
 
-    // Logits [samples][classes] of a batch in inference mode (running statistics; no dropout). Any
-    // number of samples.
+    // Writes the logits [samples][classes] of any number of samples in inference mode (running
+    // statistics, no dropout).
     status (*infer)(engine *e, const uint8_t *const *pixels, size_t samples, float *logits,
                     error *err);
 
-    // Time since the last call, by phase, mean over threads; resets. Covers step, update and infer:
-    // their sum is the wall time spent inside these calls.
+    // Returns the time per phase since the last call, averaged over threads, and resets it. Covers
+    // step, update and infer: the sum over phases is the wall time spent inside these calls.
     phase_times (*times)(engine *e);
 
     const char *(*isa)(const engine *e); // instruction set in use
     int (*threads)(const engine *e);
     size_t (*memory)(const engine *e); // bytes that the engine holds
-    // Does it have the images of its data set where it computes? If not, every step sends those
-    // that it needs. NULL where a backend does not keep data.
+    // Returns true if the images of the data set lie where the engine computes. If not, every step
+    // sends the images that it needs. NULL if the backend does not keep data.
     bool (*has_images)(const engine *e);
 } backend;
 
-// Floats in a record of this program.
+// Returns the number of floats in a record of this program.
 static inline size_t record_floats(const program *p) {
     return p->parameters + p->buffers + RECORD_EXTRA;
 }
 
-// Optimizer state arrays of an update kind: 1 (momentum) or 2 (moments).
+// Returns the optimizer state arrays of an update kind: 1 (momentum) or 2 (moments).
 static inline int update_state_arrays(update_kind kind) {
     return kind == UPDATE_SGD ? 1 : 2;
 }
 
-// The backend of that name, or NULL. "cpu" is always there.
+// Returns the backend of that name, or NULL. "cpu" always exists.
 const backend *backend_find(const char *name);
 
 #endif

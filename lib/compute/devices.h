@@ -1,10 +1,10 @@
-// devices.h - the devices of a command line: which they are, whether they are there, and what
-// computes on them.
+// devices.h - the devices named on a command line: parsing the list, finding the devices, and
+// opening the backend that computes on them.
 //
-//     auto                  the GPUs where there are some, else the cpu
+//     auto                  the GPUs if there are any, else the cpu
 //     cpu    cpu,cpu        the cpu; the cpu for two ranks
 //     cuda   cuda:1         the first GPU; the second one
-//     cuda:0,cuda:1         two GPUs, which ranks, replicas or stages take in turn
+//     cuda:0,cuda:1         two GPUs, assigned to ranks, replicas or stages in turn
 //     cuda:0,cuda:0         one GPU for two ranks
 #ifndef LOCKSTEP_COMPUTE_DEVICES_H
 #define LOCKSTEP_COMPUTE_DEVICES_H
@@ -21,7 +21,7 @@ typedef enum device_kind { DEVICE_AUTO, DEVICE_CPU, DEVICE_CUDA } device_kind;
 typedef struct devices {
     device_kind kind;       // of all of them; DEVICE_AUTO until devices_open has decided
     int count;              // of the list, at least 1
-    int index[DEVICES_MAX]; // rank, replica or stage r takes index[r mod count]
+    int index[DEVICES_MAX]; // rank, replica or stage r uses index[r mod count]
     // From devices_open:
     const backend *backend;
     const cuda_library *cuda; // NULL on the cpu
@@ -29,41 +29,42 @@ typedef struct devices {
     device_info gpus[DEVICES_MAX]; // the GPUs of the list, each once
 } devices;
 
-// Reads a list. STATUS_USAGE says what is wrong with it. Nothing is looked for yet.
+// Parses a list. STATUS_USAGE if it is invalid. Does not look for any device yet.
 status devices_parse(devices *d, const char *text, error *err) MUST_CHECK;
 
-// Finds the devices and opens their backend, for `world_size` ranks, replicas or stages:
-// `auto` becomes as many GPUs as there are, but no more than these, or else the cpu; `log` is told
-// which. STATUS_FAILED where there is no GPU, or not that one.
+// Finds the devices and opens their backend, for `world_size` ranks, replicas or stages. `auto`
+// becomes the available GPUs, at most `world_size` of them, or else the cpu; the choice is logged.
+// STATUS_FAILED if there is no GPU, or not the requested one.
 //
-// This process may still fork: the GPUs are asked for in a child. Call it before any thread exists.
-// A child that has not answered within a minute, or the seconds that LOCKSTEP_PROBE_SECONDS in the
-// environment says, is given up: then there is no GPU.
+// This process may still fork afterwards, because a child looks for the GPUs. Call it before any
+// thread exists. If the child has not answered within a minute, or within the seconds of
+// LOCKSTEP_PROBE_SECONDS in the environment, it is abandoned, and there is no GPU.
 status devices_open(devices *d, int world_size, const logger *log, error *err) MUST_CHECK;
 
-// The index for a rank, replica or stage, from 0: what engine_options wants. 0 where `d` is NULL.
+// Returns the device index for rank, replica or stage `rank`, from 0; 0 if `d` is NULL.
 int devices_index(const devices *d, int rank);
 
-// What entry i of the list is called: "cpu", "cuda:1".
+// Writes the name of entry i of the list: "cpu", "cuda:1".
 void devices_name(const devices *d, int i, char text[DEVICES_TEXT_BYTES]);
 
-// What computes, "cpu" or "cuda": from a list that was parsed, or opened where it is `auto`.
+// Returns the name of the backend, "cpu" or "cuda". An `auto` list must have been opened.
 const char *devices_backend(const devices *d);
 
-// Host threads of an engine, where a cpu's would have so many: with a GPU they have nothing to do.
+// Returns the host threads of an engine: `threads` on the cpu, 1 with a GPU, where more would idle.
 int devices_threads(const devices *d, int threads);
 
-// Begins to watch the GPUs of the list (library.h, monitor_start), which there must be some of.
-// STATUS_FAILED says why that cannot be; a run goes on without. No fork afterwards.
+// Starts monitoring the GPUs of the list; there must be at least one (library.h, monitor_start).
+// STATUS_FAILED if that is impossible; a run may continue without it. Do not fork afterwards.
 status devices_watch(const devices *d, gpu_monitor **m, error *err) MUST_CHECK;
-// Ends it; figures[i] is about gpus[i]. `figures` NULL: unwanted. `m` NULL: nothing happens.
+// Stops monitoring; figures[i] describes gpus[i]. `figures` may be NULL. Does nothing if `m` is
+// NULL.
 void devices_unwatch(const devices *d, gpu_monitor *m, gpu_figures *figures);
 
-// The backend of a kind, "cpu" or "cuda", whether or not there is a device for it. That of "cuda"
-// is the file that LOCKSTEP_CUDA_LIBRARY names in the environment, else ../lib/lockstep-cuda.so or
-// ../lib/lockstep/lockstep-cuda.so as seen from the folder of the running program; it stays open.
-// STATUS_FAILED where it is missing or does not fit these tools. Opening it does not initialise
-// CUDA.
+// Opens the backend of a kind, "cpu" or "cuda", whether or not there is a device for it. The "cuda"
+// backend is the file that LOCKSTEP_CUDA_LIBRARY in the environment names, else
+// ../lib/lockstep-cuda.so or ../lib/lockstep/lockstep-cuda.so, relative to the folder of the
+// running program; it stays open. STATUS_FAILED if it is missing or was not built with these tools.
+// Opening it does not initialise CUDA.
 status backend_open(const char *kind, const backend **b, error *err) MUST_CHECK;
 
 #endif

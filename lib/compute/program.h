@@ -1,8 +1,8 @@
-// program.h - what a backend executes: the layers of a network in order, with every shape and
-// offset resolved.
+// program.h - a network in the form that a backend executes: the layers in order, with every shape
+// and offset resolved.
 //
-// A program knows nothing of YAML, names of files or strategies. All parameters of a network live
-// in one float array, the *parameter arena* (gradients and optimizer state have arrays of the same
+// A program contains no YAML, file names or strategies. All parameters of a network live in one
+// float array, the *parameter arena* (gradients and optimizer state have arrays of the same
 // layout); the running statistics of batch norm live in a second one, the *buffer arena*. Every
 // tensor starts at a multiple of ARENA_ALIGNMENT floats; the gaps are zero and stay zero.
 #ifndef LOCKSTEP_COMPUTE_PROGRAM_H
@@ -13,7 +13,7 @@
 
 enum {
     ARENA_ALIGNMENT = 16,
-    POOL_WINDOW_MAX = 255, // values: a byte says which of them was the largest
+    POOL_WINDOW_MAX = 255, // values: a byte holds the index of the largest
 };
 
 typedef enum layer_kind {
@@ -36,7 +36,7 @@ typedef struct shape {
 typedef struct layer {
     layer_kind kind;
     char name[32]; // "conv1": the prefix of its tensors in a state_dict
-    int number;    // index in the program: what its random numbers are keyed by
+    int number;    // index in the program: the key of its random numbers
     shape in, out;
     int kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w; // conv, pools
     bool has_bias;                                            // conv, linear
@@ -60,7 +60,7 @@ static inline size_t shape_size(shape s) {
     return (size_t)s.channels * (size_t)s.height * (size_t)s.width;
 }
 
-// Number of floats of the layer's weight tensor; 0 where it has none.
+// Returns the number of floats in the layer's weight tensor; 0 if it has none.
 static inline size_t layer_weights(const layer *l) {
     switch (l->kind) {
     case LAYER_CONV:

@@ -1,12 +1,12 @@
-// reference.h - the slow, obvious form of every operation: what the backends are tested against.
+// reference.h - a slow, obvious version of every operation, which the backends are tested against.
 //
-// Everything is double, plain loops, samples outermost: an activation is [samples][channels]
-// [height][width]. Geometry comes from the layer of a program. tests/ops checks these functions
-// against finite differences and against golden files made by PyTorch, and then the backends
+// Everything is double, in plain loops, with samples outermost: an activation is
+// [samples][channels][height][width]. Geometry comes from the layer of a program. tests/ops checks
+// these functions against finite differences and golden files from PyTorch, and the backends
 // against these functions.
 //
-// Backward functions write the gradient of their input (`dx` may be NULL where it is not wanted)
-// and *add* the gradients of parameters to what is there.
+// Backward functions write the gradient of their input (`dx` may be NULL if it is not needed) and
+// *add* the gradients of parameters to the existing values.
 #ifndef LOCKSTEP_COMPUTE_REFERENCE_H
 #define LOCKSTEP_COMPUTE_REFERENCE_H
 
@@ -20,7 +20,7 @@
 
 // ---- Layers ----
 
-// `bias` and `dbias` may be NULL: the layer has none.
+// `bias` and `dbias` may be NULL if the layer has none.
 void reference_conv(const layer *l, int samples, const double *x, const double *weight,
                     const double *bias, double *y);
 void reference_conv_backward(const layer *l, int samples, const double *x, const double *weight,
@@ -31,7 +31,8 @@ void reference_linear(const layer *l, int samples, const double *x, const double
 void reference_linear_backward(const layer *l, int samples, const double *x, const double *weight,
                                const double *dy, double *dx, double *dweight, double *dbias);
 
-// Mean and biased variance of every channel over samples and positions. No sample: zeros.
+// Computes mean and biased variance of every channel over samples and positions; zeros if there is
+// no sample.
 void reference_moments(shape s, int samples, const double *x, double *mean, double *variance);
 
 // Normalises by the given statistics: those of reference_moments in training, the running ones in
@@ -40,7 +41,7 @@ void reference_batch_norm(const layer *l, int samples, const double *x, const do
                           const double *variance, const double *weight, const double *bias,
                           double *y);
 
-// Of training: mean and variance are functions of x.
+// For training: mean and variance are functions of x.
 void reference_batch_norm_backward(const layer *l, int samples, const double *x, const double *mean,
                                    const double *variance, const double *weight, const double *dy,
                                    double *dx, double *dweight, double *dbias);
@@ -48,24 +49,23 @@ void reference_batch_norm_backward(const layer *l, int samples, const double *x,
 void reference_relu(size_t n, const double *x, double *y);
 void reference_relu_backward(size_t n, const double *x, const double *dy, double *dx);
 
-// Of equal values in a window the first one in row-major order wins. Padding never does.
+// Of equal values in a window the first one in row-major order wins. Padding never wins.
 void reference_max_pool(const layer *l, int samples, const double *x, double *y);
 void reference_max_pool_backward(const layer *l, int samples, const double *x, const double *dy,
                                  double *dx);
 
-// Padding counts as zeros: every window is divided by kernel_h · kernel_w.
+// Padding counts as zeros: every sum is divided by kernel_h · kernel_w.
 void reference_avg_pool(const layer *l, int samples, const double *x, double *y);
 void reference_avg_pool_backward(const layer *l, int samples, const double *dy, double *dx);
 
-// The factors of dropout for the features of one sample: 0 with probability l->rate, else
-// 1 / (1 - rate). Feature i is dropped when element i of the stream (RANDOM_DROPOUT, l->number,
-// epoch, id) is below the rate, compared as floats. Forward and backward are products with the
-// mask.
+// Writes the dropout factors for the features of one sample: 0 with probability l->rate, else 1 /
+// (1 - rate). Feature i is dropped if element i of the stream (RANDOM_DROPOUT, l->number, epoch,
+// id) is below the rate, compared as floats. Forward and backward multiply by the mask.
 void reference_dropout_mask(const layer *l, uint64_t seed, uint32_t epoch, uint32_t id,
                             double *mask);
 
-// Softmax cross-entropy: returns the sum of the losses; dlogits, unless NULL, is the gradient of
-// this sum.
+// Softmax cross-entropy: returns the sum of the losses and writes the gradient of this sum to
+// dlogits, unless that is NULL.
 double reference_cross_entropy(int classes, int samples, const double *logits,
                                const uint32_t *labels, double *dlogits);
 
@@ -77,34 +77,33 @@ typedef struct reference_batch {
     const int *count;       // samples of every shard
     const double *inputs;   // [samples][C][H][W], normalised
     const uint32_t *labels; // [samples]
-    const uint32_t *ids;    // [samples]; for dropout; NULL when the program has none
+    const uint32_t *ids;    // [samples]; for dropout; NULL if the program has none
     uint32_t epoch;
     uint64_t seed;
     bool sync_batch_norm; // batch norm over all samples instead of one shard
 } reference_batch;
 
-// Forward, loss, backward of a training step. `record` (record_floats(p) values) is what a
-// backend's reduced record is in exact arithmetic: gradient sums; then, for every batch norm
-// channel, the sum over shards of count · mean and (where the count is 2 or more) count · unbiased
-// variance, where the count is samples · positions; then the tail with the sum of the losses.
-// `logits` [samples][classes] may be NULL.
+// Runs forward, loss and backward of a training step. `record` (record_floats(p) values) is a
+// backend's reduced record in exact arithmetic: gradient sums; then, for every batch norm channel,
+// the sum over shards of count · mean and (if the count is 2 or more) count · unbiased variance,
+// where the count is samples · positions; then the tail with the sum of the losses. `logits`
+// [samples][classes] may be NULL.
 status reference_step(const program *p, const double *parameters, const reference_batch *b,
                       double *record, double *logits, error *err) MUST_CHECK;
 
-// Logits in inference mode.
+// Computes the logits in inference mode.
 status reference_infer(const program *p, const double *parameters, const double *buffers,
                        int samples, const double *inputs, double *logits, error *err) MUST_CHECK;
 
 // ---- Updates ----
 
-// One step of SGD, Adam or AdamW by PyTorch's formulas for n parameters. The gradient is
-// scale · gradient[i]. `state` is update_state_arrays(rule->kind) arrays of n, zero in the
-// beginning.
+// Applies one step of SGD, Adam or AdamW to n parameters, by PyTorch's formulas. The gradient is
+// scale · gradient[i]. `state` is update_state_arrays(rule->kind) arrays of n, initially zero.
 void reference_update(const update_rule *rule, double scale, size_t n, const double *gradient,
                       double *parameters, double *state);
 
-// Moves the running statistics in `buffers` towards those in the record of a step. Where no count
-// reaches 2 the running variance stays.
+// Moves the running statistics in `buffers` towards those in the record of a step. If no count
+// reaches 2, the running variance is unchanged.
 void reference_update_buffers(const program *p, const reference_batch *b, const double *record,
                               double *buffers);
 

@@ -10,7 +10,7 @@ static bool is_tail_pool(const layer *l) {
 }
 
 static void take_tail(unit_layers *u, const program *p, int *at) {
-    // pool before ReLU gives the same as ReLU before pool: both are one tail.
+    // Pooling before ReLU gives the same as ReLU before pooling: both orders are one tail.
     for (; *at < p->count; ++*at) {
         const layer *l = &p->layers[*at];
         if (l->kind == LAYER_BATCH_NORM && !u->norm && !u->relu && !u->pool)
@@ -69,7 +69,7 @@ static void number_norm(unit_list *l, unit_layers *u) {
 
 static status check_ends(const unit_list *l, bool sends, error *err) {
     if (l->count == 0)
-        return error_set(err, STATUS_USAGE, "cannot run this model: it has no layer");
+        return error_set(err, STATUS_USAGE, "cannot run this model: it has no layers");
     const unit_layers *last = &l->units[l->count - 1];
     if (!sends && (!last->core || last->norm || last->relu || last->pool))
         return error_set(err, STATUS_USAGE,

@@ -1,8 +1,8 @@
 // units.h - a program cut into units, the pieces that a backend runs as one.
 //
-// A *unit* is a convolution, a linear layer, or nothing, and the cheap layers behind it that one
-// pass can do with it: batch norm, ReLU, 2×2 max pooling (its *tail*). Any other pooling, and
-// dropout, is a unit of its own. Flatten costs nothing where samples are innermost.
+// A *unit* is a convolution, a linear layer or nothing, with the cheap layers after it that are
+// computed in one pass: batch norm, ReLU, 2×2 max pooling (its *tail*). Any other pooling, and
+// dropout, is a separate unit. Flatten costs nothing because samples are innermost.
 //
 //        x ──core──► z ──tail──► y      x: the previous unit's y, or the input
 //       dx ◄──────── dz ◄─────── dy
@@ -19,11 +19,11 @@ typedef struct unit_layers {
     const layer *norm;   // batch norm; NULL: none
     bool relu, pool;     // pool: 2×2
     const layer *alone;  // pooling, dropout; then core and norm are NULL and there is no z
-    bool first;          // no input gradient is wanted
-    bool last;           // the logits: no tail, z is where the loss puts its gradient
-    shape x, z, y;       // x: as this unit's own first layer sees it
+    bool first;          // no input gradient is needed
+    bool last;           // the logits: no tail; the loss writes its gradient to z
+    shape x, z, y;       // x: the input shape of the unit's first layer
     int norm_index;      // which batch norm, from 0
-    size_t norm_channel; // channels of the batch norms before
+    size_t norm_channel; // channels of the preceding batch norms
 } unit_layers;
 
 typedef struct unit_list {
@@ -33,13 +33,14 @@ typedef struct unit_list {
     size_t norm_channels; // channels of all batch norms together
 } unit_list;
 
-// Fails with STATUS_USAGE, naming the layer, when no backend can run the program. `receives`: the
-// gradient of the input is wanted; `sends`: the program does not end in logits.
+// Divides a program into units. Fails with STATUS_USAGE, naming the layer, if no backend can run
+// the program. `receives`: the input gradient is needed; `sends`: the program does not end in
+// logits.
 status units_init(unit_list *u, const program *p, bool receives, bool sends, error *err) MUST_CHECK;
 void units_release(unit_list *u);
 
-// The part [*first, *end) of the parameter arena in which the program's layers have their tensors:
-// all of it, or for a stage of a pipeline its own; empty where it has none.
+// Finds the part [*first, *end) of the parameter arena that holds the tensors of the program's
+// layers: all of it, or for a pipeline stage its own part; empty if there are none.
 void units_own_part(const program *p, size_t *first, size_t *end);
 
 #endif

@@ -27,7 +27,7 @@ void image_flip(shape size, const uint8_t *from, uint8_t *to) {
 
 // ---- Affine map ----
 
-// One pixel of all planes.
+// Copies one pixel in all planes.
 static inline void copy_pixel(shape size, const uint8_t *from, int64_t row, int64_t column,
                               uint8_t *to) {
     const int64_t plane = (int64_t)size.height * size.width;
@@ -36,7 +36,7 @@ static inline void copy_pixel(shape size, const uint8_t *from, int64_t row, int6
     for (int64_t c = 0; c < size.channels * plane; c += plane) to[c] = inside ? from[at + c] : 0;
 }
 
-// Step by step along the lines: each pixel where augment_source finds it.
+// Walks the lines incrementally; each pixel is the one that augment_source computes.
 static void follow_lines(shape size, const augment_map *m, const uint8_t *from, uint8_t *to) {
     const augment_line *row = &m->row.line, *column = &m->column.line;
     int64_t first_row = row->start, first_column = column->start;
@@ -87,7 +87,7 @@ static void apply(const augmentation *a, const augment_key *key, int place, shap
 void augment_sample(const augment_list *list, const augment_key *key, shape size,
                     const uint8_t *from, uint8_t *scratch, uint8_t *to) {
     if (list->count == 0) memcpy(to, from, shape_size(size));
-    // Back and forth between the two, so that the last one ends in `to`.
+    // Alternates between the two buffers so that the last result ends up in `to`.
     for (int i = 0; i < list->count; i++) {
         uint8_t *out = (list->count - i) % 2 ? to : scratch;
         apply(&list->items[i], key, i, size, from, out);

@@ -1,5 +1,5 @@
 // augment.h - augmentation of images in the host's memory: passes over whole images.
-// compute/augmentation.h says where their pixels come from, and why.
+// compute/augmentation.h defines where each pixel comes from, and why.
 #ifndef LOCKSTEP_DATA_AUGMENT_H
 #define LOCKSTEP_DATA_AUGMENT_H
 
@@ -12,7 +12,8 @@
 void augment_sample(const augment_list *list, const augment_key *key, shape size,
                     const uint8_t *from, uint8_t *scratch, uint8_t *to);
 
-// Rows and columns beginning at (top - padding, left - padding): as large as the image was.
+// Copies the rows and columns that begin at (top - padding, left - padding). The size stays the
+// same.
 void image_crop(shape size, int padding, crop_choice c, const uint8_t *from, uint8_t *to);
 void image_flip(shape size, const uint8_t *from, uint8_t *to);
 // torchvision.transforms.functional.affine(image, angle, (right, down), scale, shear=0, nearest).

@@ -15,7 +15,7 @@
 
 enum { MAX_SIDE = 1 << 14 };
 
-// What the metadata of one file says, beside the fields that go straight into the dataset.
+// One file's tensors and metadata, apart from the fields that go straight into the dataset.
 typedef struct file_view {
     const char *path;
     const tensor_file *file;
@@ -41,7 +41,7 @@ static status copy_name(const file_view *v, const char *key, char *to, size_t ro
     return STATUS_OK;
 }
 
-// A JSON list in the metadata as a YAML sequence.
+// Reads a JSON list from the metadata as a YAML sequence.
 static status read_list(const file_view *v, const char *key, yaml_node **list, error *err) {
     *list = NULL;
     const char *value = metadata(v, key, err);
@@ -123,7 +123,7 @@ static status read_shape(file_view *v, dataset *d, error *err) {
     return rc;
 }
 
-// Everything that the first file says about the whole dataset.
+// Reads everything that the first file states about the whole dataset.
 static status read_description(file_view *v, dataset *d, error *err) {
     status rc;
     TRY(read_shape(v, d, err));
@@ -136,7 +136,7 @@ out:
     return rc;
 }
 
-// A later file must say the same as the first one.
+// Checks that a later file agrees with the first one.
 static status check_same(file_view *v, const dataset *d, error *err) {
     dataset other = {0};
     status rc = read_shape(v, &other, err);
@@ -159,7 +159,7 @@ static status check_same(file_view *v, const dataset *d, error *err) {
     return STATUS_OK;
 }
 
-// Appends the samples of a file behind the first `at`.
+// Appends the samples of a file after the first `at`.
 static status take_samples(const file_view *v, dataset *d, uint32_t at, uint32_t *labels,
                            uint32_t *ids, error *err) {
     size_t count = (size_t)v->images->shape[0], stride = dataset_sample_bytes(d);
@@ -207,8 +207,8 @@ static status index_samples(dataset *d, error *err) {
     return STATUS_OK;
 }
 
-// A file that was changed since its manifest was written, and one without a manifest, is read and
-// checked whole also where only its header is wanted.
+// A file without a manifest, or changed since its manifest was written, is read and checked whole
+// even if only its header is wanted.
 static status read_file(const char *path, bool header, tensor_file *f, error *err) {
     char content[SHA256_TEXT_BYTES] = "";
     status rc = header ? recorded_content(path, content, err) : STATUS_OK;
@@ -243,17 +243,18 @@ static status read_any(const char *path, bool header, dataset *d, error *err) {
     return STATUS_OK;
 }
 
-// One shard alone is not a dataset: who passes one means its folder, or has mixed up two files.
+// One shard alone is not a dataset: the user meant its folder, or mixed up two files.
 static status check_unsharded(dataset *d, error *err) {
     if (tensor_file_metadata(&d->files[0], "shards"))
-        return error_set(err, STATUS_INPUT,
-                         "cannot read dataset: '%s': it is one shard of several; pass their folder",
-                         d->paths[0]);
+        return error_set(
+            err, STATUS_INPUT,
+            "cannot read dataset: '%s': it is one of several shards; pass their folder",
+            d->paths[0]);
     memcpy(d->source, d->files[0].content, sizeof d->source);
     return STATUS_OK;
 }
 
-// Was every file read whole?
+// Returns true if every file was read whole.
 static bool has_samples(const dataset *d) {
     for (int i = 0; i < d->file_count; i++)
         if (!tensor_file_find(&d->files[i], "labels")->data) return false;

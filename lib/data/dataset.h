@@ -2,7 +2,7 @@
 //
 // Samples are *dealt* to V virtual shards: permuted by shard_seed, permuted position p goes to
 // shard p mod V, at place p / V. A dataset read from shard files and one dealt in memory from the
-// unsharded file agree in every sample of every shard, so training cannot tell them apart.
+// unsharded file agree in every sample of every shard, so both train the same model.
 #ifndef LOCKSTEP_DATA_DATASET_H
 #define LOCKSTEP_DATA_DATASET_H
 
@@ -22,38 +22,38 @@ typedef struct dataset {
     float mean[DATASET_MAX_CHANNELS],
         std[DATASET_MAX_CHANNELS]; // of the training split, of pixels in [0, 1]
 
-    // Sample i (in the order of the files): its bytes [C][H][W], label, id. Shard files stay where
+    // Sample i (in file order): its bytes [C][H][W], label, id. Pixels of shard files stay where
     // they were read.
     const uint8_t **pixels;
     const uint32_t *labels;
     const uint32_t
-        *ids; // index in the official order; what random numbers and --dump-order are keyed by
+        *ids; // index in the official order; the key of random numbers and of --dump-order
 
-    // Where the bytes came from, for manifests: one entry a file.
+    // Origin of the bytes, for manifests: one entry per file.
     char **paths; // "-" for standard input
     tensor_file *files;
     int file_count;
-    int shards;                     // as read from shard files: V; 0: an unsharded file
+    int shards;                     // V, as read from shard files; 0: an unsharded file
     uint64_t shard_seed;            // as read from shard files
-    char source[SHA256_TEXT_BYTES]; // content hash of the unsharded file, whichever was read
+    char source[SHA256_TEXT_BYTES]; // content hash of the unsharded file, in both cases
     void *storage;
 } dataset;
 
 // Reads a dataset file, "-" (a dataset file on standard input) or a folder of shard-*-of-*.st.zst.
-// Checks shapes, labels below the number of classes, and that shards are complete and of one
-// source. *Every* shard of a folder is read (DDP ranks share the pages).
+// Checks shapes, that labels are below the number of classes, and that shards are complete and
+// share one source. *Every* shard of a folder is read (DDP ranks share the pages).
 status dataset_read(const char *path, dataset *d, error *err) MUST_CHECK;
-// The same of files that nobody needs to read: of one that a manifest beside it knows
-// (data/recorded.h) only the header is read. Then pixels, labels and ids are NULL.
+// The same, but reads only the header of a file whose content hash a manifest next to it records
+// (data/recorded.h). If any file was not read whole, pixels, labels and ids are NULL.
 status dataset_read_header(const char *path, dataset *d, error *err) MUST_CHECK;
 void dataset_release(dataset *d);
 
-// Bytes of one sample: C·H·W.
+// Returns the bytes of one sample: C·H·W.
 size_t dataset_sample_bytes(const dataset *d);
 
 // The deal: fills sample[v][k] (index into this dataset) for each shard v of V, and size[v]. For
-// shard files V and seed must be those of the files (STATUS_INPUT otherwise, saying so). More
-// shards than samples: STATUS_USAGE.
+// shard files, V and seed must be those of the files (otherwise STATUS_INPUT, with both in the
+// message). More shards than samples: STATUS_USAGE.
 typedef struct deal {
     int shards;
     uint32_t **sample; // [shards][size[v]]
@@ -73,18 +73,18 @@ typedef struct dataset_info {
     const float *mean, *std;
 } dataset_info;
 
-// Puts images, labels, ids and metadata into a tensor file ready to be written. Images and ids are
-// pointed to, not copied.
+// Puts images, labels, ids and metadata into a tensor file, ready to write. Keeps pointers to
+// images and ids; copies neither.
 status dataset_describe(tensor_file *f, const dataset_info *info, const uint8_t *images,
                         const uint32_t *labels, const uint32_t *ids, error *err) MUST_CHECK;
 
-// Only the three tensors; the metadata is the caller's.
+// Adds the three tensors only; the caller adds the metadata.
 status dataset_add_tensors(tensor_file *f, uint32_t samples, int channels, int height, int width,
                            int classes, const uint8_t *images, const uint32_t *labels,
                            const uint32_t *ids, error *err) MUST_CHECK;
 
-// Mean and standard deviation (population) of each channel, of pixels divided by 255, from integer
-// sums: exact. The deviation of a constant channel is given as 1, so that normalising leaves it
+// Computes the mean and (population) standard deviation of each channel, of pixels divided by 255,
+// from exact integer sums. The deviation of a constant channel is 1, so that normalised values stay
 // finite.
 void dataset_statistics(const uint8_t *images, uint32_t samples, int channels, int pixels,
                         float *mean, float *std);

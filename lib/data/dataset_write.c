@@ -78,7 +78,7 @@ void dataset_statistics(const uint8_t *images, uint32_t samples, int channels, i
                 squares += (uint32_t)p[k] * p[k];
             }
         }
-        // n² · variance = n · Σx² - (Σx)² can pass 64 bits; it is an integer until the square root.
+        // n² · variance = n · Σx² - (Σx)² can exceed 64 bits; an integer until the square root.
         unsigned __int128 spread =
             (unsigned __int128)((uint64_t)samples * (uint64_t)pixels) * squares -
             (unsigned __int128)sum * sum;

@@ -1,5 +1,5 @@
 // labels.h - the class of each sample. Files hold U8 up to 256 classes and U32 above that; readers
-// take either whatever the number of classes, and in memory a label is a uint32_t.
+// accept either type for any number of classes. In memory a label is a uint32_t.
 #ifndef LOCKSTEP_DATA_LABELS_H
 #define LOCKSTEP_DATA_LABELS_H
 
@@ -10,16 +10,16 @@
 
 enum { LABELS_MAX_CLASSES = 1000 };
 
-// The tensor "labels" of a file: U8 or U32 [samples], else STATUS_INPUT as tensor_file_require.
+// Finds the tensor "labels": U8 or U32 [samples], else STATUS_INPUT as in tensor_file_require.
 status labels_require(const tensor_file *f, const char *path, int64_t samples, const tensor **found,
                       error *err) MUST_CHECK;
 
-// Copies all labels of what labels_require found. One that is not below `classes` is STATUS_INPUT,
-// naming its place; `what` is what cannot be read: "dataset".
+// Copies all labels that labels_require found. A label that is not below `classes` is STATUS_INPUT,
+// and the message names its place. `what` names the kind of file in that message: "dataset".
 status labels_copy(const tensor *labels, const char *what, const char *path, int classes,
                    uint32_t *to, error *err) MUST_CHECK;
 
-// Adds the tensor, of the type that `classes` asks for. The labels are copied.
+// Adds the tensor, U8 or U32 depending on `classes`. Copies the labels.
 status labels_add(tensor_file *f, const uint32_t *labels, int64_t samples, int classes,
                   error *err) MUST_CHECK;
 

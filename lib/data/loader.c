@@ -13,8 +13,8 @@ typedef struct slot {
     const uint8_t **pixels;
     uint32_t *labels;
     uint32_t *ids, *rows;
-    uint8_t *images; // augmented: those of the batch, and one more to work with; else NULL
-    uint64_t step;   // which step it holds, when ready
+    uint8_t *images; // augmented: one scratch image, then those of the batch; else NULL
+    uint64_t step;   // the step that it holds, when ready
     bool ready;
 } slot;
 
@@ -24,8 +24,8 @@ typedef struct loader_worker {
     trace_track *track;
 } loader_worker;
 
-// Steps are tickets. The consumer takes `next`; workers take `ticket` … and put step s into slot
-// s mod slots. The slot of next - 1 is in the consumer's hands.
+// Steps are tickets. The consumer takes `next`; workers take `ticket` … and put step s into slot s
+// mod slot_count. The consumer still reads the slot of next - 1.
 struct loader {
     loader_options options;
     uint64_t steps_per_epoch;
@@ -73,7 +73,7 @@ static status slot_init(slot *s, const loader_options *o, error *err) {
     return STATUS_OK;
 }
 
-// What the batch has for pixels of dataset sample `sample`, its n-th.
+// Returns the pixels of dataset sample `sample`, the n-th of the batch; augments it if asked to.
 static const uint8_t *pixels_of(const loader_options *o, const slot *s, size_t n, uint32_t sample) {
     const dataset *d = o->data;
     if (!s->images) return d->pixels[sample];
@@ -103,8 +103,9 @@ static void fill(const loader *l, slot *s, uint64_t step) {
     }
 }
 
-// May `step` be prepared? There must be a slot, and beginning its epoch must not take away an order
-// that is still read: every step before `next` is ready, so only epochs from that of `next` on are.
+// Returns true if `step` may be prepared. It needs a free slot, and beginning its epoch must not
+// replace an order that is still read. Every step before `next` is ready, so the epochs before that
+// of `next` are no longer read.
 static bool may_prepare(const loader *l, uint64_t step) {
     uint64_t held = l->next > l->options.first_step ? 1 : 0;
     if (step >= l->next - held + l->slot_count) return false;
@@ -136,7 +137,7 @@ static void *work(void *argument) {
     return NULL;
 }
 
-// Signals are for the thread that trains.
+// Blocks all signals in the workers: the training thread handles them.
 static status start_workers(loader *l, error *err) {
     int reason = 0;
     for (int i = 0; i < l->options.workers; i++) {

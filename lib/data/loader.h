@@ -1,12 +1,13 @@
-// loader.h - the batches of a run, one step after another, prepared ahead by worker threads.
+// loader.h - the batches of a run, step by step, prepared ahead by worker threads.
 //
-// A batch holds the samples of the local shards: of all of them in one process, of a rank's own
-// under DDP. What it holds is a function of (sampler, step) alone, so any number of workers gives
-// the same batches. Without augmentation pixels are not copied: a batch points into the dataset.
-// With it, whoever prepares a batch writes the augmented images into memory of the batch. Where the
-// engine has the dataset (backend.h), it augments, and the loader is given no list.
+// A batch holds the samples of the local shards: all shards in one process, a rank's own shards
+// under DDP. Its content depends on (sampler, step) alone, so any number of workers gives the same
+// batches. Without augmentation pixels are not copied: a batch points into the dataset. With
+// augmentation, the thread that prepares a batch writes the augmented images into the batch's own
+// memory. If the engine holds the dataset (backend.h), it augments, and the loader is given no
+// list.
 //
-// With workers = 0 loader_next prepares the batch itself. With N workers, N threads run ahead of
+// With workers = 0, loader_next prepares the batch itself. With N workers, N threads run ahead of
 // the consumer by at most 2·N batches.
 #ifndef LOCKSTEP_DATA_LOADER_H
 #define LOCKSTEP_DATA_LOADER_H
@@ -24,25 +25,25 @@ enum { LOADER_MAX_WORKERS = 256 };
 
 typedef struct loader_options {
     const dataset *data; // not owned; must outlive the loader, as must the sampler
-    sampler *sampler;    // the loader begins its epochs: nobody else may while the loader lives
+    sampler *sampler;    // the loader begins its epochs; no other caller may while it is in use
     int first_shard, end_shard;    // the local shards
     int workers;                   // 0 … LOADER_MAX_WORKERS
     uint64_t first_step, end_step; // global steps (epoch · steps per epoch + step): [first, end)
     const augment_list *augment;   // not owned; NULL or empty: none. Keyed by the sampler's seed
-    trace *trace; // gets a track a worker, with a span a batch; it must outlive the loader. Or NULL
+    trace *trace; // gets a track per worker, a span per batch; must outlive the loader. NULL: none
 } loader_options;
 
 typedef struct loader loader;
 
 status loader_new(const loader_options *o, loader **l, error *err) MUST_CHECK;
 
-// The batch of the next step; valid until the next call. NULL behind the last step.
+// Returns the batch of the next step, valid until the next call. Returns NULL after the last step.
 const batch *loader_next(loader *l);
 
-// Ends the workers, at any time, and frees. NULL is fine.
+// Stops the workers, at any time, and frees the loader. NULL is fine.
 void loader_free(loader *l);
 
-// Samples of a batch, of all shards.
+// Returns the number of samples in a batch, over all shards.
 int batch_samples(const batch *b);
 
 #endif

@@ -29,9 +29,9 @@ static status put_integer(yaml_node *mapping, const char *key, int64_t value, er
     return yaml_put(mapping, key, yaml_new_integer(value, err), err);
 }
 
-// ---- What ran where ----
+// ---- The run ----
 
-// The first "model name" of /proc/cpuinfo; where there is none, the name stays "unknown".
+// Finds the first "model name" in /proc/cpuinfo; otherwise the name is "unknown".
 static void find_cpu(char *name, size_t size) {
     char line[512];
     snprintf(name, size, "unknown");
@@ -61,11 +61,12 @@ out:
     return NULL;
 }
 
-// cli_version is `git describe --dirty`: the commit, and whether the tree had changes.
+// After the '+' the version has the commit, and "-dirty" if the tree had changes.
 static status describe_commit(yaml_node *run, error *err) {
     static const char dirty[] = "-dirty";
+    const char *plus = strchr(cli_version(), '+');
     char commit[128];
-    snprintf(commit, sizeof commit, "%s", cli_version());
+    snprintf(commit, sizeof commit, "%s", plus ? plus + 1 : "unknown");
     size_t length = strlen(commit), suffix = sizeof dirty - 1;
     bool is_dirty = length > suffix && !strcmp(commit + length - suffix, dirty);
     if (is_dirty) commit[length - suffix] = 0;
@@ -100,14 +101,14 @@ out:
 
 // ---- Building ----
 
-// Refused now, and not when the work is done and its manifest is written.
+// Fails early rather than after the work, when the manifest is written.
 static status check_arguments(int argc, char **argv, error *err) {
     for (int i = 1; i < argc; i++) {
         if (yaml_can_write(argv[i])) continue;
         char *text = redact_urls(argv[i], err);
         if (text)
-            error_set(err, STATUS_USAGE,
-                      "bad argument: '%s': not UTF-8, which a manifest is written in", text);
+            error_set(err, STATUS_USAGE, "bad argument: '%s': not UTF-8, which manifests require",
+                      text);
         free(text);
         return text ? STATUS_USAGE : STATUS_FAILED;
     }
@@ -165,7 +166,7 @@ void manifest_release(manifest *m) {
 }
 
 static yaml_node *part(const manifest *m, const char *key) {
-    return (yaml_node *)yaml_find(m->root, key); // the tree is the manifest's own
+    return (yaml_node *)yaml_find(m->root, key); // the manifest owns the tree
 }
 
 yaml_node *manifest_parameters(manifest *m) {
@@ -226,7 +227,7 @@ static status make_relative(yaml_node *list, const char *folder, error *err) {
 
 // ---- Key and writing ----
 
-// The content hashes of the inputs; the hash of the bytes where there is no content hash.
+// Lists the content hashes of the inputs, or the hash of the bytes for an input that has none.
 static yaml_node *input_hashes(const yaml_node *inputs, error *err) {
     yaml_node *hashes = yaml_new(YAML_SEQUENCE, err);
     for (size_t i = 0; hashes && i < inputs->count; i++) {
@@ -240,8 +241,8 @@ static yaml_node *input_hashes(const yaml_node *inputs, error *err) {
     return hashes;
 }
 
-// The parameters without what is only shown: neither a corrected title nor another name must train
-// anew.
+// Returns the parameters without the display-only ones: a new name or a corrected title must not
+// cause a new training.
 static yaml_node *key_parameters(const yaml_node *all, error *err) {
     static const char *const shown[] = {"name", "title", "repeats", "target_accuracy", "published"};
     yaml_node *parameters = yaml_copy(all, err);
@@ -254,7 +255,7 @@ static status key_part(const yaml_node *root, const char *name, yaml_kind kind,
                        const yaml_node **found, error *err) {
     *found = yaml_find(root, name);
     if (*found && (*found)->kind == kind) return STATUS_OK;
-    return yaml_error(root, err, "not a whole manifest: it has no '%s'", name);
+    return yaml_error(root, err, "incomplete manifest: '%s' is missing", name);
 }
 
 status manifest_key_of(const yaml_node *root, char key[SHA256_TEXT_BYTES], error *err) {
@@ -290,8 +291,8 @@ static bool is_after(struct timespec a, struct timespec b) {
 }
 
 // File times come from a clock that ticks every few milliseconds. A manifest that is a tick younger
-// than its outputs proves that these were not touched since (recorded.h). The wait has an end, for
-// file systems with a clock of their own: there the outputs are read again instead.
+// than its outputs proves that these were not changed since (recorded.h). The wait is bounded,
+// because some file systems have their own clock: there the outputs are read again instead.
 static void let_outputs_age(const yaml_node *outputs) {
     enum { MOST = 20 };
     const struct timespec millisecond = {.tv_nsec = 1000000};
@@ -308,10 +309,28 @@ static void let_outputs_age(const yaml_node *outputs) {
     }
 }
 
+status manifest_write_tree(yaml_node *root, const char *path, error *err) {
+    char digest[SHA256_TEXT_BYTES], *text = NULL, *sealed = NULL;
+    size_t bytes;
+    status rc;
+    yaml_remove(root, "digest");
+    TRY(yaml_write_text(root, &text, &bytes, err));
+    TRY(sha256_buffer(text, bytes, digest, err));
+    sealed = memory_format(err, "%sdigest: %s\n", text, digest);
+    TRY(sealed ? STATUS_OK : STATUS_FAILED);
+    if (strlen(sealed) > YAML_MAX_BYTES)
+        rc = error_set(err, STATUS_FAILED, "cannot write manifest: '%s': longer than %d bytes",
+                       path, YAML_MAX_BYTES);
+    else
+        rc = output_write_file(path, sealed, strlen(sealed), err);
+out:
+    free(sealed);
+    free(text);
+    return rc;
+}
+
 status manifest_write(manifest *m, const char *path, error *err) {
     char key[SHA256_TEXT_BYTES], folder[PATH_MAX + 1], ended[CLOCK_TEXT_BYTES];
-    char *text = NULL;
-    size_t bytes;
     status rc = STATUS_OK;
     paths_real_folder(path, folder);
     clock_utc(ended);
@@ -321,15 +340,8 @@ status manifest_write(manifest *m, const char *path, error *err) {
     TRY(put_text(m->root, "key", key, err));
     TRY(make_relative(part(m, "inputs"), folder, err));
     TRY(make_relative(part(m, "outputs"), folder, err));
-    TRY(yaml_write_text(m->root, &text, &bytes, err));
-    if (bytes > YAML_MAX_BYTES) {
-        rc = error_set(err, STATUS_FAILED, "cannot write manifest: '%s': longer than %d bytes",
-                       path, YAML_MAX_BYTES);
-        goto out;
-    }
-    TRY(output_write_file(path, text, bytes, err));
+    rc = manifest_write_tree(m->root, path, err);
 out:
-    free(text);
     return rc;
 }
 
@@ -379,7 +391,7 @@ status manifest_try_read(const char *path, yaml_node **root, char *why, size_t w
     return STATUS_OK;
 }
 
-// ---- A folder that was written before ----
+// ---- Existing folders ----
 
 bool manifest_same_kind(const char *tool, const char *other) {
     size_t length = strcspn(tool, "-");
@@ -390,9 +402,10 @@ static status check_kind(const manifest *m, const yaml_node *old, const char *fo
     const yaml_node *tool = yaml_find(old, "tool");
     if (!tool || tool->kind != YAML_SCALAR || manifest_same_kind(part(m, "tool")->text, tool->text))
         return STATUS_OK;
-    return error_set(err, STATUS_USAGE,
-                     "cannot write into folder: '%s': it holds what '%s' wrote; choose another one",
-                     folder, tool->text);
+    return error_set(
+        err, STATUS_USAGE,
+        "cannot write into folder: '%s': it holds the output of '%s'; choose another folder",
+        folder, tool->text);
 }
 
 status manifest_check_folder(const manifest *m, const char *folder, error *err) {
@@ -433,14 +446,14 @@ static bool outputs_are_there(const yaml_node *root, const char *folder, char *w
             return false;
         }
         if (info.st_size != strtoll(yaml_find(outputs->items[i], "bytes")->text, NULL, 10)) {
-            snprintf(why, size, "output '%s' has another size than recorded", path);
+            snprintf(why, size, "the size of output '%s' differs from the recorded one", path);
             return false;
         }
     }
     return true;
 }
 
-// Is the scalar at the path of "PATH=VALUE" that value? A condition without '=' is a usage error.
+// Checks that the scalar at PATH has VALUE. A condition without '=' is a usage error.
 static status check_condition(const yaml_node *root, const char *condition, bool *holds, char *why,
                               size_t size, error *err) {
     const char *equals = strchr(condition, '=');
@@ -467,7 +480,7 @@ status manifest_fresh(const char *folder, const char *const *conditions, size_t 
     status rc;
     char *path = memory_format(err, "%s/manifest.yaml", folder);
     if (!path) return STATUS_FAILED;
-    // No manifest, or a damaged one: the stage was not finished, and running it is the remedy.
+    // No manifest, or a damaged one: the stage did not finish, and has to run again.
     TRY(manifest_try_read(path, &root, why, why_size, err));
     if (!root) goto out;
     bool holds = true;

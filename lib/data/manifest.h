@@ -1,8 +1,8 @@
-// manifest.h - manifest.yaml: what a stage read, wrote and found (docs/formats.md).
+// manifest.h - manifest.yaml: a stage's inputs, outputs and results (docs/formats.md).
 //
 // A manifest is a YAML tree with fixed top-level keys, in this order:
-//     schema, tool, version, bits, command, key, inputs, outputs, parameters, results, run
-// It is written last and atomically; a folder without one is not finished.
+//     schema, tool, version, bits, command, key, inputs, outputs, parameters, results, run, digest
+// It is written last and atomically; a stage whose folder has none is not finished.
 #ifndef LOCKSTEP_DATA_MANIFEST_H
 #define LOCKSTEP_DATA_MANIFEST_H
 
@@ -15,20 +15,20 @@
 
 typedef struct manifest {
     yaml_node *root;
-    char started[32]; // UTC, when manifest_begin was called
+    char started[32]; // UTC, time of manifest_begin
 } manifest;
 
 // One file that was read or written.
 typedef struct manifest_file {
     const char *path; // as given; made relative to the manifest's folder when written. "-": a pipe
     uint64_t bytes;   // size on disk (for "-": of the stream)
-    const char *sha256;  // of the bytes on disk; NULL where there is none
+    const char *sha256;  // of the bytes on disk; NULL: none
     const char *content; // content hash of a tensor file; NULL for other files
 } manifest_file;
 
-// Starts a manifest: schema, tool, version, `bits` (the tool's own revision of the bits that it
-// writes: raised when equal inputs give other outputs than before) and the command line, which must
-// be UTF-8 (else STATUS_USAGE); of URLs in it what base/redact.h leaves.
+// Starts a manifest: schema, tool, version, `bits` and the command line. `bits` is the tool's own
+// output revision: it is raised when equal inputs give other outputs than before. The command line
+// must be UTF-8 (else STATUS_USAGE); URLs in it are redacted (base/redact.h).
 status manifest_begin(manifest *m, const char *tool, int bits, int argc, char **argv,
                       error *err) MUST_CHECK;
 void manifest_release(manifest *m);
@@ -44,47 +44,51 @@ yaml_node *manifest_parameters(manifest *m);
 yaml_node *manifest_results(manifest *m);
 yaml_node *manifest_run(manifest *m);
 
-// `run:` holds from the start what the library knows: host, cpu, cores, compiler, flags, sources,
-// libraries, commit, dirty, start. A tool adds what it knows better: execution, instruction set,
-// GPUs.
+// `run:` holds from the start everything that the library can find out: host, cpu, cores, compiler,
+// flags, sources, libraries, commit, dirty, start. A tool adds the rest: execution, instruction
+// set, GPUs.
 
-// Completes `end` and `key`, makes paths relative to the folder of `path`, and writes. Once a
-// manifest; every output must be there.
+// Completes `end` and `key`, makes paths relative to the folder of `path`, and writes the file.
+// Call it once per manifest, when every output exists.
 status manifest_write(manifest *m, const char *path, error *err) MUST_CHECK;
+// Writes the tree of a manifest that manifest_read returned and the caller changed. Its last line
+// is `digest: SHA-256` of all lines above it, which manifest_verify_text compares
+// (manifest_check.h).
+status manifest_write_tree(yaml_node *root, const char *path, error *err) MUST_CHECK;
 
-// The stage key: SHA-256 of canonical JSON of (tool, bits, parameters, content hashes of inputs in
-// order; the SHA-256 of a file that has none). Parameters that are only shown (name, title,
-// repeats, target_accuracy, published) play no part. Two invocations with equal keys write equal
-// content, clocks apart. Outputs, results and run play no part: it can be asked for before the work
-// is done.
+// Computes the stage key: SHA-256 of canonical JSON of (tool, bits, parameters, input hashes in
+// order). An input hash is the content hash, or the file's SHA-256 if it has none. Display-only
+// parameters (name, title, repeats, target_accuracy, published) are left out. Two invocations with
+// equal keys write equal content, apart from clocks. Outputs, results and run are left out too, so
+// the key is available before the work is done.
 status manifest_key(const manifest *m, char key[SHA256_TEXT_BYTES], error *err) MUST_CHECK;
-// The key of a manifest that manifest_read gave, by the same rules, whatever key it records: one of
-// an earlier version, which had the name in its key, gets the key that its stage has now.
-// STATUS_INPUT where tool, bits or parameters are missing.
+// Computes the key of a manifest from manifest_read by the same rules, whatever key it records: a
+// manifest of an earlier version, whose key covered the name, gets the key that its stage has now.
+// STATUS_INPUT if tool, bits, parameters or inputs are missing.
 status manifest_key_of(const yaml_node *root, char key[SHA256_TEXT_BYTES], error *err) MUST_CHECK;
-// The same as a line on standard output: what --print-key of every stage tool does.
+// Prints the key as a line on standard output: the --print-key of every stage tool.
 status manifest_print_key(const manifest *m, error *err) MUST_CHECK;
 
-// Before a stage writes its outputs: removes the manifest that `folder` has of an earlier run,
-// since what is there is not what that says any longer. A folder that a tool of another kind than
-// that of `m` filled is refused (STATUS_USAGE): its files would stay without their manifest.
+// Call it before a stage writes its outputs. Removes an earlier run's manifest from `folder`, since
+// it no longer describes the files there. Refuses a folder that a tool of another kind than that of
+// `m` filled (STATUS_USAGE): its files would stay without their manifest.
 status manifest_remove_old(const manifest *m, const char *folder, error *err) MUST_CHECK;
-// Only the refusal: removes nothing.
+// Only refuses, as above; removes nothing.
 status manifest_check_folder(const manifest *m, const char *folder, error *err) MUST_CHECK;
 
-// Are both of a kind, as train-single and train-ddp are?
+// Returns true if both tools are of one kind, as train-single and train-ddp are.
 bool manifest_same_kind(const char *tool, const char *other);
 
-// Reads and checks the schema. Free with yaml_free.
+// Reads a manifest and checks its schema. Free with yaml_free.
 status manifest_read(const char *path, yaml_node **root, error *err) MUST_CHECK;
-// The same where having none is an answer: *root is NULL for a file that is missing, damaged or no
-// manifest, and `why` (NULL: not wanted) says which. A failure at run time stays one.
+// The same for callers that can do without one: *root is NULL if the file is missing, damaged or no
+// manifest, and `why` (may be NULL) receives the reason. A failure at run time is still a failure.
 status manifest_try_read(const char *path, yaml_node **root, char *why, size_t why_size,
                          error *err) MUST_CHECK;
 
-// Is the stage in `folder` done for these conditions? Each is "PATH=VALUE" (a path into the
-// manifest that must have that value). Also required: every output is there with its recorded size.
-// *why: the first reason why not.
+// Checks whether the stage in `folder` is done for these conditions. Each is "PATH=VALUE" (a path
+// into the manifest that must have that value). Every output must also exist with its recorded
+// size. *why receives the first reason why not.
 status manifest_fresh(const char *folder, const char *const *conditions, size_t count, bool *fresh,
                       char *why, size_t why_size, error *err) MUST_CHECK;
 

@@ -13,7 +13,7 @@ static bool is_folder(const char *path) {
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-// FOLDER/STAGE/manifest.yaml, or FOLDER/manifest.yaml where `stage` is NULL.
+// Returns FOLDER/STAGE/manifest.yaml, or FOLDER/manifest.yaml if `stage` is NULL.
 static char *manifest_of(const char *folder, const char *stage, error *err) {
     return memory_format(err, "%s/%s%smanifest.yaml", folder, stage ? stage : "", stage ? "/" : "");
 }
@@ -47,7 +47,7 @@ out:
     return rc;
 }
 
-// Puts the name of the stage in front of the findings from `first` on.
+// Puts the stage's name before the findings from `first` on.
 static status name_stage(manifest_findings *f, size_t first, const char *stage, error *err) {
     for (size_t i = first; i < f->count; i++) {
         char *line = memory_format(err, "%s: %s", stage, f->lines[i]);

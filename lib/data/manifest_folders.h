@@ -1,4 +1,4 @@
-// manifest_folders.h - the manifests of folders: of one stage, or of a run, which holds its stages
+// manifest_folders.h - the manifests in a folder: of one stage, or of a run, which holds its stages
 // (train/, evaluate/).
 #ifndef LOCKSTEP_DATA_MANIFEST_FOLDERS_H
 #define LOCKSTEP_DATA_MANIFEST_FOLDERS_H
@@ -8,15 +8,16 @@
 #include "base/error.h"
 #include "data/manifest_check.h"
 
-// Is it a folder without a manifest of its own, whose train/ has one?
+// Returns true for a folder that has no manifest of its own but one in train/.
 bool manifest_is_run_folder(const char *path);
 
-// The file that `path` means: PATH/manifest.yaml of a folder, that of train/ of a run, `path`
-// itself of everything else. free() it.
+// Finds the manifest that `path` means: PATH/manifest.yaml of a folder, that of train/ of a run,
+// otherwise `path` itself. free() it.
 status manifest_locate(const char *path, char **file, error *err) MUST_CHECK;
 
-// manifest_diff of what both paths mean; of two runs stage by stage, with "train: " or "evaluate: "
-// in front of each finding. That only one of them was evaluated is a finding.
+// Runs manifest_diff on the manifests that both paths mean. Two runs are compared stage by stage,
+// with "train: " or "evaluate: " before each finding. If only one of them was evaluated, that is a
+// finding.
 status manifest_diff_paths(const char *a, const char *b, manifest_findings *f,
                            error *err) MUST_CHECK;
 

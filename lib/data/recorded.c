@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "data/shard_files.h"
 
-// The manifest of a folder; without a root where there is none that can be read.
+// The manifest of a folder; `root` is NULL if there is none that can be read.
 typedef struct record {
     yaml_node *root;
     struct timespec written;
@@ -20,26 +20,26 @@ static const char *base_name(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-// A link may lead to another file than the one that was written beside the manifest.
+// A link may lead to another file than the one that was written next to the manifest.
 static bool find_plain(const char *path, struct stat *info) {
     return lstat(path, info) == 0 && S_ISREG(info->st_mode);
 }
 
-// Equal times prove nothing: a clock tick is long enough for another write.
+// Equal times prove nothing: another write fits into a clock tick.
 static bool is_before(struct timespec a, struct timespec b) {
     return a.tv_sec != b.tv_sec ? a.tv_sec < b.tv_sec : a.tv_nsec < b.tv_nsec;
 }
 
-// A time of writing that is after the last change of the inode was set by hand, and one that is
-// still to come is of a clock that was wrong: they say nothing of what was changed since.
+// An mtime after the ctime was set by hand, and an mtime in the future comes from a wrong clock.
+// Neither can date later changes.
 static bool has_own_time(const struct stat *info) {
     struct timespec now;
     return !is_before(info->st_ctim, info->st_mtim) && clock_gettime(CLOCK_REALTIME, &now) == 0 &&
            !is_before(now, info->st_mtim);
 }
 
-// The time is taken before the text: a manifest that is replaced in between is too new for its
-// time, not too old.
+// Takes the time before the text: if the manifest is replaced in between, its text is newer than
+// the time, never older.
 static status record_open(record *r, const char *file, error *err) {
     error unreadable;
     struct stat info;
@@ -58,7 +58,7 @@ static const char *text_of(const yaml_node *entry, const char *key) {
     return node && node->kind == YAML_SCALAR ? node->text : "";
 }
 
-// The content hash in the record; NULL where the file has to be read.
+// Returns the recorded content hash; NULL if the file has to be read.
 static const char *find_content(const record *r, const char *path, const struct stat *info) {
     if (!r->root || !is_before(info->st_ctim, r->written)) return NULL;
     const yaml_node *outputs = yaml_find(r->root, "outputs");

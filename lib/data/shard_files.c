@@ -17,7 +17,7 @@ void shard_files_name(int shard, int shards, char name[SHARD_NAME_BYTES]) {
 }
 
 bool shard_files_parse_name(const char *name, int *shard, int *shards) {
-    // What is printed again must be the same: sscanf alone takes signs and spaces too.
+    // The name must print back identically: sscanf alone accepts signs and spaces too.
     char again[SHARD_NAME_BYTES];
     *shard = *shards = -1;
     if (sscanf(name, "shard-%5d-of-%5d", shard, shards) != 2) return false;
@@ -38,7 +38,7 @@ status shard_files_is_folder(const char *path, bool *folder, error *err) {
 
 // ---- Reading ----
 
-// Notes in found[] which shards the folder holds, and in *shards of how many.
+// Marks in found[] the shards in the folder, and sets *shards to the V in their names.
 static status scan(const char *folder, bool found[SHARDS_MAX], int *shards, error *err) {
     DIR *dir = opendir(folder);
     if (!dir) return error_system(err, STATUS_INPUT, errno, "cannot read dataset: '%s'", folder);
@@ -49,8 +49,8 @@ static status scan(const char *folder, bool found[SHARDS_MAX], int *shards, erro
         if (!shard_files_parse_name(entry->d_name, &shard, &of)) continue;
         if (*shards && of != *shards)
             rc = error_set(err, STATUS_INPUT,
-                           "cannot read dataset: '%s': holds files of a deal to %d shards and of "
-                           "one to %d: remove one of them",
+                           "cannot read dataset: '%s': holds shards of two deals, %d-way and "
+                           "%d-way: remove one set",
                            folder, *shards < of ? *shards : of, *shards < of ? of : *shards);
         *shards = of;
         found[shard] = true;
@@ -92,7 +92,7 @@ status shard_files_list(const char *folder, char ***paths, int *count, error *er
     return STATUS_OK;
 }
 
-// A metadata value that is a plain decimal number.
+// Reads a metadata value that is a plain decimal number.
 static status number(const dataset *d, int file, const char *key, uint64_t *value, error *err) {
     const char *text = tensor_file_metadata(&d->files[file], key);
     if (!text)
@@ -126,12 +126,12 @@ static status check_shard(dataset *d, int v, error *err) {
     if (shards != (uint64_t)d->shards || shard != (uint64_t)v)
         return error_set(err, STATUS_INPUT,
                          "cannot read dataset: '%s': holds shard %" PRIu64 " of %" PRIu64
-                         ", not what its name says",
+                         ", contrary to its name",
                          path, shard, shards);
     if (!source || strlen(source) != SHA256_TEXT_BYTES - 1)
-        return error_set(err, STATUS_INPUT,
-                         "cannot read dataset: '%s': its metadata has no content hash as 'source'",
-                         path);
+        return error_set(
+            err, STATUS_INPUT,
+            "cannot read dataset: '%s': its metadata has no content hash under 'source'", path);
     if (v == 0) {
         d->shard_seed = seed;
         memcpy(d->source, source, sizeof d->source);
@@ -145,15 +145,15 @@ out:
     return rc;
 }
 
-// Sizes are looked at last: with a foreign file among the shards all of them would look wrong.
+// Sizes are checked last: one foreign file among the shards makes all of them look wrong.
 static status check_size(const dataset *d, int v, error *err) {
     int64_t size = tensor_file_find(&d->files[v], "labels")->shape[0];
     uint32_t expected = dealt_size(d->samples, d->shards, v);
     if (size == expected) return STATUS_OK;
-    return error_set(err, STATUS_INPUT,
-                     "cannot read dataset: '%s': %lld samples, but %u of %u samples in %d shards "
-                     "are dealt to it",
-                     d->paths[v], (long long)size, expected, d->samples, d->shards);
+    return error_set(
+        err, STATUS_INPUT,
+        "cannot read dataset: '%s': %lld samples, expected %u of %u samples in %d shards",
+        d->paths[v], (long long)size, expected, d->samples, d->shards);
 }
 
 status shard_files_check(dataset *d, error *err) {
@@ -227,8 +227,8 @@ out:
     return rc;
 }
 
-// Removes the shards in `folder` that are of another deal than one to `keep` files (0: all).
-// Nothing depends on its success: whoever reads the folder refuses a mixture.
+// Removes the shards in `folder` of every deal but one to `keep` files (0: removes all). Failure is
+// harmless: a reader of the folder refuses a mixture.
 static void remove_others(const char *folder, int keep) {
     DIR *dir = opendir(folder);
     if (!dir) return;

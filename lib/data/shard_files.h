@@ -1,8 +1,7 @@
 // shard_files.h - a dataset dealt to V files: shard-00000-of-00004.st.zst and so on.
 //
-// Each file holds its samples in their places in the shard, and in its metadata shards (V), shard
-// (its number), shard_seed and source (content hash of the unsharded file), beside what the
-// unsharded file says.
+// Each file holds its samples in shard order. Its metadata has that of the unsharded file and
+// shards (V), shard (its number), shard_seed and source (content hash of the unsharded file).
 #ifndef LOCKSTEP_DATA_SHARD_FILES_H
 #define LOCKSTEP_DATA_SHARD_FILES_H
 
@@ -19,24 +18,24 @@ enum { SHARDS_MAX = 1024, SHARD_NAME_BYTES = 40 };
 // "shard-00002-of-00004.st.zst".
 void shard_files_name(int shard, int shards, char name[SHARD_NAME_BYTES]);
 
-// The other way; false for every other name.
+// The inverse; returns false for every other name.
 bool shard_files_parse_name(const char *name, int *shard, int *shards);
 
-// Is `path` a folder? STATUS_INPUT when it is not there. "-" is a file.
+// Finds out whether `path` is a folder. STATUS_INPUT if it does not exist. "-" is a file.
 status shard_files_is_folder(const char *path, bool *folder, error *err) MUST_CHECK;
 
-// The paths of all shards in `folder`, in order; free() each and the array. STATUS_INPUT when there
-// is none, when one is missing (named), or when shards of two deals lie side by side.
+// Lists the paths of all shards in `folder`, in order; free() each and the array. STATUS_INPUT if
+// there is none, if one is missing (the message names it), or if the folder mixes shards of two
+// deals.
 status shard_files_list(const char *folder, char ***paths, int *count, error *err) MUST_CHECK;
 
-// Checks that the files of `d` are the shards of one deal of one source, in order and of the sizes
-// dealt, and fills shard_seed and source. For dataset_read.
+// Checks that the files of `d` are the shards of one deal of one source, in order and of the right
+// sizes, and fills shard_seed and source. For dataset_read.
 status shard_files_check(dataset *d, error *err) MUST_CHECK;
 
-// Deals the unsharded dataset `d` to `shards` files in `folder` (which exists), in the place of
-// whatever shards are there, and adds each as an output to `m`. On failure no shard is left there,
-// old or new. Memory: one shard beside the dataset. `log` shows how far it is; NULL: nothing is
-// shown.
+// Deals the unsharded dataset `d` to `shards` files in `folder` (which exists), replaces any shards
+// there, and adds each file as an output to `m`. On failure no shard is left there, old or new.
+// Memory: one shard in addition to the dataset. `log` shows progress; NULL: no progress is shown.
 status shard_files_write(const dataset *d, int shards, uint64_t shard_seed, const char *folder,
                          const logger *log, manifest *m, error *err) MUST_CHECK;
 

@@ -16,9 +16,9 @@
 
 enum {
     WARM_UPS = 3,
-    LEAST = 7, // timed iterations of a size, when their number is not given
+    LEAST = 7, // timed iterations per size, if their number is not given
     MOST = 1000,
-    MOMENT_NS = 30000000, // and what they may take, but for LEAST
+    MOMENT_NS = 30000000, // and their time limit, unless LEAST exceed it
 };
 
 size_t allreduce_bench_sizes(const allreduce_options *o) {
@@ -52,11 +52,11 @@ typedef struct job {
 typedef struct member {
     const allreduce_options *options;
     comm *comm;
-    reduction_tree tree; // a leaf a rank
+    reduction_tree tree; // one leaf per rank
     int *first;
-    device_vector *device;  // of the size at hand; NULL: values are reduced
-    float *values, *result; // the same, but for a rank that is alone; NULL: vectors lie on devices
-    uint64_t *ns, *all_ns;  // of every iteration: here, and on all ranks
+    device_vector *device;  // of the current size; NULL: values are reduced
+    float *values, *result; // the same, except for a single rank; NULL: vectors lie on devices
+    uint64_t *ns, *all_ns;  // of every iteration: of this rank, and of all ranks
 } member;
 
 static bool on_devices(const allreduce_options *o) {
@@ -78,7 +78,7 @@ static status open_member(member *m, const allreduce_options *o, comm *c, error 
     m->all_ns = memory_new(size * most, sizeof *m->all_ns, err);
     if (!m->first || !m->ns || !m->all_ns) goto out;
     if (!on_devices(o)) TRY(open_values(m, o->max_bytes / sizeof(float), err));
-    // For a moment as the numbers of groups, one for each rank.
+    // Temporarily holds the number of groups of each rank: one.
     for (int r = 0; r < c->size; r++) m->first[r] = 1;
     TRY(reduction_tree_init(&m->tree, m->first, c->size, err));
     for (int r = 0; r <= c->size; r++) m->first[r] = r;
@@ -120,7 +120,7 @@ static void fill(member *m, size_t n, float value) {
     for (size_t i = 0; i < n; i++) m->values[i] = value;
 }
 
-// Whole numbers: every order of the sum gives the same.
+// Integers: every order of the sum gives the same result.
 static status check_values(member *m, size_t n, error *err) {
     const float expected = (float)m->comm->size * (float)(m->comm->size + 1) / 2;
     fill(m, n, (float)(m->comm->rank + 1));
@@ -134,7 +134,7 @@ static status check_values(member *m, size_t n, error *err) {
     return rc;
 }
 
-// A size begins with a reduction that is not timed, but checked.
+// Starts a size with a reduction that is checked, not timed.
 static status begin_size(member *m, size_t n, error *err) {
     status rc;
     if (!on_devices(m->options)) return check_values(m, n, err);
@@ -152,12 +152,12 @@ static const char *transport_of(const member *m) {
     return m->comm->size > 1 ? m->comm->transport : "copy";
 }
 
-// `ns` of all ranks, in m->all_ns, one rank after the other.
+// Gathers `ns` of all ranks into m->all_ns, one rank after another.
 static status gather_times(member *m, const uint64_t *ns, int count, error *err) {
     return m->comm->ops->all_gather(m->comm, ns, (size_t)count * sizeof *ns, m->all_ns, err);
 }
 
-// All ranks come to the same number.
+// Chooses the same number on all ranks.
 static status choose_iterations(member *m, uint64_t warm_up, int *iterations, error *err) {
     uint64_t slowest = 1;
     *iterations = m->options->iterations;
@@ -171,7 +171,7 @@ static status choose_iterations(member *m, uint64_t warm_up, int *iterations, er
     return STATUS_OK;
 }
 
-// A rank that comes late to one iteration is early for the next: their mean does not move.
+// A rank that is late in one iteration is early in the next: the mean over ranks is not affected.
 static status median_of_means(const member *m, int iterations, double *seconds, error *err) {
     const int size = m->comm->size;
     double *mean = memory_new((size_t)iterations, sizeof *mean, err);
@@ -213,7 +213,7 @@ out:
     return rc;
 }
 
-static status be_rank(void *argument, comm *c, error *err) {
+static status run_as_rank(void *argument, comm *c, error *err) {
     const job *j = argument;
     member m;
     status rc = open_member(&m, j->options, c, err);
@@ -224,7 +224,7 @@ static status be_rank(void *argument, comm *c, error *err) {
     return rc;
 }
 
-// ---- All of them ----
+// ---- All ranks ----
 
 static size_t most_floats(const allreduce_options *o) {
     return o->max_bytes / sizeof(float);
@@ -242,14 +242,14 @@ status allreduce_bench_join(allreduce_options *o, const launch_environment *env,
 
 status allreduce_bench(const allreduce_options *o, allreduce_time *rows, const logger *log,
                        error *err) {
-    if (o->group) return be_rank(&(job){.options = o, .rows = rows}, o->group, err);
+    if (o->group) return run_as_rank(&(job){.options = o, .rows = rows}, o->group, err);
     const size_t bytes = allreduce_bench_sizes(o) * sizeof *rows;
     void *shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
         return error_system(err, STATUS_FAILED, errno, "cannot share memory with the ranks");
     job j = {.options = o, .rows = shared};
-    status rc =
-        launch_local(o->world_size, most_floats(o), gathered_bytes(o), be_rank, &j, NULL, log, err);
+    status rc = launch_local(o->world_size, most_floats(o), gathered_bytes(o), run_as_rank, &j,
+                             NULL, log, err);
     if (rc == STATUS_OK) memcpy(rows, shared, bytes);
     munmap(shared, bytes);
     return rc;

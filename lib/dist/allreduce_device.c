@@ -9,18 +9,18 @@
 struct device_vector {
     const backend *backend;
     comm *comm;
-    layer layer; // of one input and two outputs
+    layer layer; // one input, two outputs
     program program;
     engine *engine;
     group_way way;
-    int *count;      // [ranks]: samples, one a shard, which is one a rank
+    int *count;      // [ranks]: samples per shard; each rank has one shard
     int *first_leaf; // [ranks + 1]
     float *parameters;
 };
 
 enum { CLASSES = 2, BIAS = ARENA_ALIGNMENT };
 
-// Its weights take the first ARENA_ALIGNMENT floats, its bias the next; the rest stays zero.
+// The weights take the first ARENA_ALIGNMENT floats, the bias the next; the rest stays zero.
 static void make_program(device_vector *v, size_t n) {
     v->layer = (layer){.kind = LAYER_LINEAR,
                        .name = "linear1",
@@ -55,9 +55,9 @@ out:
     return rc;
 }
 
-// ---- Life ----
+// ---- Lifetime ----
 
-// One black image a rank, all of class 0.
+// Runs a step with one black image per rank, all of class 0.
 static status step(device_vector *v, error *err) {
     const uint8_t image = 0, *const pixels[] = {&image};
     const uint32_t label = 0, id = 0;
@@ -125,9 +125,9 @@ const char *device_vector_transport(const device_vector *v) {
 // ---- Reducing ----
 
 status device_vector_reduce(device_vector *v, bool fast, error *err) {
-    const float wish = 0;
+    const float request = 0;
     group_traffic traffic;
-    return v->backend->group_reduce(v->engine, v->first_leaf, !fast, &wish, 1, &traffic, err);
+    return v->backend->group_reduce(v->engine, v->first_leaf, !fast, &request, 1, &traffic, err);
 }
 
 static status check_value(size_t at, float value, float expected, error *err) {
@@ -136,8 +136,8 @@ static status check_value(size_t at, float value, float expected, error *err) {
                      (double)value, (double)expected);
 }
 
-// With parameters that are zero every class has probability 1/2, on every rank: an update by the
-// gradient's mean brings the bias to 1/2 and -1/2, and nothing else from zero.
+// With zero parameters every class has probability 1/2, on every rank: an update by the mean
+// gradient sets the bias to 1/2 and -1/2, and leaves everything else at zero.
 static status check_parameters(device_vector *v, error *err) {
     status rc;
     TRY(v->backend->read(v->engine, v->parameters, NULL, NULL, err));
@@ -153,7 +153,7 @@ status device_vector_check(device_vector *v, bool fast, error *err) {
     const int size = v->comm->size;
     const update_rule rule = {.kind = UPDATE_SGD, .lr = 1};
     const float all = (float)size * (float)(size + 1) / 2;
-    float wish = (float)(v->comm->rank + 1);
+    float request = (float)(v->comm->rank + 1);
     group_traffic traffic;
     update_result result;
     status rc;
@@ -162,10 +162,10 @@ status device_vector_check(device_vector *v, bool fast, error *err) {
     TRY(step(v, err));
     const int *leaves = v->backend->shard_leaves(v->engine);
     memcpy(v->first_leaf, leaves, ((size_t)size + 1) * sizeof *leaves);
-    TRY(v->backend->group_reduce(v->engine, v->first_leaf, !fast, &wish, 1, &traffic, err));
+    TRY(v->backend->group_reduce(v->engine, v->first_leaf, !fast, &request, 1, &traffic, err));
     TRY(v->backend->update(v->engine, &rule, &result, err));
-    TRY(v->backend->group_result(v->engine, &wish, 1, err));
-    TRY(check_value(v->program.parameters + RECORD_EXTRA - 1, wish, all, err));
+    TRY(v->backend->group_result(v->engine, &request, 1, err));
+    TRY(check_value(v->program.parameters + RECORD_EXTRA - 1, request, all, err));
     rc = check_parameters(v, err);
 out:
     return rc;

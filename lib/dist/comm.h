@@ -1,14 +1,13 @@
-// comm.h - a group of ranks and its collectives, as a table of functions: one file a transport.
+// comm.h - a group of ranks and its collectives, as a table of functions: one file per transport.
 //
-// Every rank calls the same collectives in the same order. When a rank dies, or 60 s pass without
-// progress while it is stopped, the others fail with STATUS_FAILED and a message that names the
-// rank, within a second of the news. (Between hosts it is the launcher that learns of a death:
-// comm_messages.h.)
+// Every rank calls the same collectives in the same order. If a rank dies, or is stopped for 60 s
+// while others wait for it, the others fail within a second with STATUS_FAILED and a message that
+// names the rank. (Between hosts, the launcher detects a death: comm_messages.h.)
 //
-// In shared memory a collective returns on every rank, or fails on every rank that is alive. By
-// messages less can be had: a rank that has all that it waited for returns, with the right result,
-// although others fail, and fails in its next collective. What the caller passed is its own again
-// after the return, also of a collective that failed: nothing reads or writes it any more.
+// In shared memory a collective returns on every rank, or fails on every live rank. With messages
+// the guarantee is weaker: a rank that has received all its messages returns, with the right
+// result, although others fail; it fails in its next collective. After the return, even of a failed
+// collective, the buffers belong to the caller again: nothing reads or writes them any more.
 #ifndef LOCKSTEP_DIST_COMM_H
 #define LOCKSTEP_DIST_COMM_H
 
@@ -22,8 +21,8 @@ typedef struct comm comm;
 
 enum { COMM_ALIVE_MS = 100 };
 
-// Which leaves each rank owns in one step: rank r has [first[r], first[r + 1]); first has size + 1
-// entries.
+// The leaves that each rank owns in one step: rank r owns [first[r], first[r + 1]); first has size
+// + 1 entries.
 typedef struct comm_ownership {
     const reduction_tree *tree;
     const int *first;
@@ -38,13 +37,13 @@ typedef struct comm_ops {
     // all ranks' vectors in the order of the tree, and receives the other slices.
     status (*reduce_exact)(comm *c, const comm_ownership *own, const float *const *term, float *out,
                            size_t n, error *err);
-    // The usual all-reduce: adds `values` of all ranks in rank order; bits depend on the world
+    // The usual all-reduce: adds `values` of all ranks in rank order. The bits depend on the world
     // size.
     status (*reduce_fast)(comm *c, float *values, size_t n, error *err);
     status (*barrier)(comm *c, error *err);
-    // For a rank that waits for the others by other means than these: STATUS_FAILED, with what a
-    // collective would say, when one of them is known to be dead, gone, or failed; or when one was
-    // found stopped each time for so long, asked every COMM_ALIVE_MS. Never waits.
+    // For a rank that waits for the others by other means than these. Returns STATUS_FAILED, with a
+    // collective's message, if another rank is known to be dead, gone or failed, or if it was found
+    // stopped in every call for 60 s of calls, one per COMM_ALIVE_MS. Never waits.
     status (*alive)(comm *c, error *err);
     void (*free)(comm *c);
 } comm_ops;
@@ -53,15 +52,15 @@ struct comm {
     const comm_ops *ops;
     const char *transport; // "self", "shared memory", "mpi"
     int rank, size;
-    // Bytes that this rank has sent to and received from others so far; exact collectives of
-    // several vectors a rank show here as a factor.
+    // Bytes that this rank has sent to and received from others so far. Exact collectives with
+    // several vectors per rank show here as a factor.
     uint64_t bytes_sent, bytes_received;
 };
 
-// A group of one.
+// Makes a group of one.
 status comm_self(comm **c, error *err) MUST_CHECK;
 
-// Frees; NULL is fine.
+// Frees the group; NULL is fine.
 static inline void comm_free(comm *c) {
     if (c) c->ops->free(c);
 }

@@ -1,33 +1,34 @@
-// comm_messages.h - collectives by messages, for ranks that share no memory: on several hosts.
+// comm_messages.h - collectives by messages, for ranks without shared memory: on several hosts.
 //
-// A collective is made of *exchanges*. In one, every rank sends some messages, receives some, and
-// waits for all of them; all ranks count exchanges alike. An all-gather is one. A barrier is
-// log2(size) of them, each with one neighbour at twice the distance (Hensgen, Finkel, Manber: Two
-// algorithms for barrier synchronization, 1988). An all-reduce is two:
+// A collective consists of *exchanges*. In an exchange every rank sends some messages, receives
+// some, and waits for all of them; all ranks count the same exchanges. An all-gather is one
+// exchange. A barrier is log2(size) exchanges, each with one neighbour at twice the previous
+// distance (Hensgen, Finkel, Manber: Two algorithms for barrier synchronization, 1988). An
+// all-reduce is two:
 //
-//     every rank sends each other one that one's slice of its vectors
+//     every rank sends each other rank that rank's slice of its vectors
 //     every rank sums its slice over all ranks' vectors
 //     every rank sends all others the sum
 //
-// which is the least that can be sent where a rank brings one vector, and whoever sums has all
-// terms at hand, so that the order is the tree's.
+// If each rank has one vector, less cannot be sent. The rank that sums a slice has all its terms,
+// so it can add them in the order of the tree.
 //
-// Failure. A rank that leaves, or that an exchange has failed on, tells all others how many
-// exchanges it has completed, and who is to blame. Who waits in a later one fails, and tells the
-// others in turn; who waits in an earlier one gets what it waits for. A rank that dies tells
-// nobody: that the launcher must notice, and end the job (mpirun does; srun with
-// --kill-on-bad-exit).
+// Failure. A rank that finalizes, or whose exchange has failed, sends all others a status word: how
+// many exchanges it has completed, and which rank is the cause. A rank that waits in a later
+// exchange fails, and sends its own word; a rank that waits in an earlier one still gets its
+// messages. A rank that dies sends nothing: the launcher must detect that and end the job (mpirun
+// does; srun with --kill-on-bad-exit).
 //
-// Memory. All messages lie in memory of the group, and are copied to and from the caller's: an
-// exchange that has failed cannot be called back, so its memory is kept as it is until the process
-// ends, and a rank that still gets what was sent gets it as it was.
+// Memory. All messages lie in the group's memory, and are copied from and to the caller's. A failed
+// exchange cannot be cancelled, so its memory is kept unchanged until the process ends, and a rank
+// that still receives a message receives the original content.
 #ifndef LOCKSTEP_DIST_COMM_MESSAGES_H
 #define LOCKSTEP_DIST_COMM_MESSAGES_H
 
 #include "dist/comm.h"
 #include "dist/transport.h"
 
-// Takes the transport over: it is closed along with *c, also when this fails.
+// Takes ownership of the transport: it is closed along with *c, also if this fails.
 status comm_messages(transport *t, comm **c, error *err) MUST_CHECK;
 
 #endif

@@ -1,5 +1,5 @@
-// The collectives of a group of one: a lone process goes the same ways as a rank, and nothing is
-// sent.
+// The collectives of a group of one: a single process runs the same code as a rank, and sends
+// nothing.
 #include "dist/comm.h"
 
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "dist/terms.h"
 
-static_assert((int)COMM_ALIVE_MS == (int)SHARED_PATIENCE_MS, "both count in the same steps");
+static_assert((int)COMM_ALIVE_MS == (int)SHARED_POLL_MS, "both count in the same steps");
 
 static_assert((int)SHARED_ALIGNMENT == (int)SLICE_ALIGNMENT, "vectors begin as slices do");
 
@@ -15,8 +15,8 @@ typedef struct group {
     comm base;
     shared_memory *shared;
     bool owns_shared;
-    unsigned gathers; // rounds so far; which of the two areas is next
-    int stalled;      // how often in turn alive() has found a rank stopped
+    unsigned gathers; // rounds so far; selects one of the two areas
+    int stalled;      // how often in a row alive() has found a rank stopped
     terms terms;      // of the reduction in progress
 } group;
 
@@ -24,7 +24,7 @@ typedef struct group {
 typedef struct piece {
     size_t first, length;
     slice own;     // relative to `first`
-    size_t stride; // of the vectors that a rank lays down
+    size_t stride; // of the vectors that a rank writes
 } piece;
 
 static size_t smaller(size_t a, size_t b) {
@@ -42,7 +42,7 @@ static status gather_round(group *g, const unsigned char *mine, size_t bytes, si
     size_t room;
     const int parity = (int)(g->gathers++ % 2);
     memcpy(shared_gather(g->shared, parity, g->base.rank, &room), mine, bytes);
-    status rc = shared_meet(g->shared, g->base.rank, err);
+    status rc = shared_barrier(g->shared, g->base.rank, err);
     if (rc != STATUS_OK) return rc;
     for (int r = 0; r < g->base.size; r++)
         memcpy(all + (size_t)r * stride, shared_gather(g->shared, parity, r, &room), bytes);
@@ -75,7 +75,7 @@ static piece make_piece(const comm *c, size_t first, size_t length) {
     };
 }
 
-// How many floats of a vector go in one round when a rank has up to `most` of them.
+// Returns how many floats of a vector fit in one round if a rank has up to `most` vectors.
 static size_t round_length(const group *g, size_t most) {
     const size_t line = SHARED_ALIGNMENT / sizeof(float);
     size_t vectors, result;
@@ -84,8 +84,8 @@ static size_t round_length(const group *g, size_t most) {
     return most > 1 ? smaller(vectors / most / line * line, result) : result;
 }
 
-// Everything but the own slice, which nobody else reads.
-static void lay_down(const group *g, const float *const *term, const piece *p) {
+// Writes everything but this rank's own slice, which no other rank reads.
+static void write_terms(const group *g, const float *const *term, const piece *p) {
     const slice own = p->own;
     size_t room;
     float *to = shared_vectors(g->shared, g->base.rank, &room);
@@ -96,7 +96,7 @@ static void lay_down(const group *g, const float *const *term, const piece *p) {
     }
 }
 
-// This rank's slice of all vectors.
+// Finds this rank's slice of all vectors.
 static void find_terms(group *g, const float *const *mine, const piece *p) {
     terms *t = &g->terms;
     size_t room;
@@ -122,11 +122,11 @@ static status reduce_round(group *g, const float *const *term, float *out, const
     size_t room;
     float *result = shared_result(g->shared, &room);
     status rc;
-    lay_down(g, term, p);
-    TRY(shared_meet(g->shared, rank, err));
+    write_terms(g, term, p);
+    TRY(shared_barrier(g->shared, rank, err));
     find_terms(g, term, p);
     terms_sum(&g->terms, result + p->own.low, p->own.high - p->own.low);
-    TRY(shared_meet(g->shared, rank, err));
+    TRY(shared_barrier(g->shared, rank, err));
     memcpy(out + p->first, result, p->length * sizeof *out);
     count_bytes(g, p);
 out:
@@ -158,15 +158,15 @@ static status reduce_fast(comm *c, float *values, size_t n, error *err) {
     return reduce(g, term, values, n, err);
 }
 
-// ---- Life ----
+// ---- Lifetime ----
 
 static status barrier(comm *c, error *err) {
-    return shared_meet(group_of(c)->shared, c->rank, err);
+    return shared_barrier(group_of(c)->shared, c->rank, err);
 }
 
 static status alive(comm *c, error *err) {
     group *g = group_of(c);
-    return shared_look(g->shared, &g->stalled, err);
+    return shared_check(g->shared, &g->stalled, err);
 }
 
 static void free_group(group *g) {

@@ -6,8 +6,8 @@ double cost_model_seconds(const cost_model *m, double bytes) {
     return m->alpha + m->beta * bytes;
 }
 
-// Sums over the points of x = 1 / seconds and y = bytes / seconds: the relative error of a point is
-// α x + β y - 1.
+// Sums over the points, with x = 1 / seconds and y = bytes / seconds: the relative error of a point
+// is α x + β y - 1.
 typedef struct sums {
     double x, y, xx, xy, yy;
 } sums;
@@ -35,8 +35,8 @@ static double relative_error(const cost_model *m, const double *bytes, const dou
     return sqrt(sum / (double)n);
 }
 
-// Where the best pair has a negative part, the best of all allowed ones has a zero there: the sum
-// of squares is convex. Both cannot be negative, as no time is.
+// If the unconstrained minimum has a negative part, the constrained one has a zero there, because
+// the sum of squares is convex. Both parts cannot be negative, because all times are positive.
 cost_model cost_model_fit(const double *bytes, const double *seconds, size_t n) {
     const sums s = sum_points(bytes, seconds, n);
     const double determinant = s.xx * s.yy - s.xy * s.xy;

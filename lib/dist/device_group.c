@@ -4,8 +4,8 @@
 
 static_assert((int)BACKEND_ALIVE_MS == (int)COMM_ALIVE_MS, "engines ask as often as groups expect");
 
-// Smaller messages cost as much as they wait for their beginning: PyTorch's first bucket is as
-// large. Whoever has more parameters has more buckets.
+// Smaller messages are dominated by latency; PyTorch's first bucket has the same size. A model with
+// more parameters uses several buckets.
 enum { BUCKET = 1 << 18 };
 
 static status gather(void *context, const void *mine, size_t bytes, void *all, error *err) {

@@ -12,9 +12,9 @@
 #include "base/signals.h"
 
 enum {
-    LOOK_MS = 200,  // how often a wait looks for signals
+    LOOK_MS = 200,  // how often a wait checks for signals
     RETRY_MS = 50,  // between two attempts to connect, or to listen
-    BACKLOG = 1024, // ranks that may knock at the same time
+    BACKLOG = 1024, // ranks that may connect at the same time
 };
 
 static uint64_t after(uint64_t milliseconds) {
@@ -57,7 +57,7 @@ static status resolve(const char *address, struct addrinfo **list, error *err) {
                      rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc));
 }
 
-// Only its own addresses can be bound.
+// A host can bind only its own addresses.
 static bool is_own(const struct addrinfo *at) {
     const int file = socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC, at->ai_protocol);
     if (file < 0) return false;
@@ -75,14 +75,14 @@ status endpoint_check_address(const char *address, error *err) {
     freeaddrinfo(list);
     if (own) return STATUS_OK;
     return error_set(err, STATUS_USAGE,
-                     "cannot join the group: 'MASTER_ADDR=%s': no address of this host: the ranks "
-                     "must run on the host that it names; several hosts need MPI: start the ranks "
-                     "with mpirun or srun, without MASTER_ADDR",
+                     "cannot join the group: 'MASTER_ADDR=%s': not an address of this host: the "
+                     "ranks must run on that host; several hosts need MPI: start the ranks with "
+                     "mpirun or srun, without MASTER_ADDR",
                      address);
 }
 
-// The zero in front makes the name abstract. It bears the user's number, so that users do not get
-// in each other's way by accident.
+// The leading zero makes the name abstract. It contains the user's number, so that users do not
+// collide by accident.
 static socklen_t name_of(int port, struct sockaddr_un *name) {
     *name = (struct sockaddr_un){.sun_family = AF_UNIX};
     const int length = snprintf(name->sun_path + 1, sizeof name->sun_path - 1,
@@ -90,7 +90,7 @@ static socklen_t name_of(int port, struct sockaddr_un *name) {
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
 }
 
-// Others can take a name on purpose.
+// Another user can take a name on purpose.
 static bool is_of_this_user(int connection) {
     struct ucred peer;
     socklen_t bytes = sizeof peer;
@@ -98,7 +98,7 @@ static bool is_of_this_user(int connection) {
            peer.uid == geteuid();
 }
 
-// ---- The side that waits ----
+// ---- The listening side ----
 
 static int listen_once(int port) {
     struct sockaddr_un name;
@@ -136,12 +136,12 @@ status endpoint_accept(int listener, int *connection, error *err) {
     return STATUS_OK;
 }
 
-// ---- The side that comes ----
+// ---- The connecting side ----
 
 static int connect_once(int port) {
     struct sockaddr_un name;
     const socklen_t bytes = name_of(port, &name);
-    const struct timeval patience = {.tv_sec = 1}; // bounds connect, too
+    const struct timeval patience = {.tv_sec = 1}; // bounds connect too
     const int file = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (file < 0) return -1;
     (void)setsockopt(file, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
@@ -162,7 +162,7 @@ status endpoint_connect(int port, uint64_t deadline, int *connection, error *err
 
 // ---- Both ----
 
-// The file that came along with a message; -1: none.
+// Returns the file descriptor sent with a message; -1: none.
 static int file_of(struct msghdr *message) {
     int file = -1;
     const struct cmsghdr *part = CMSG_FIRSTHDR(message);
@@ -172,7 +172,7 @@ static int file_of(struct msghdr *message) {
     return file;
 }
 
-endpoint_news endpoint_take(int connection, void *data, size_t bytes, int *file) {
+endpoint_outcome endpoint_try_receive(int connection, void *data, size_t bytes, int *file) {
     _Alignas(struct cmsghdr) char extra[CMSG_SPACE(sizeof(int))];
     struct iovec part = {.iov_base = data, .iov_len = bytes};
     struct msghdr message = {
@@ -190,16 +190,16 @@ endpoint_news endpoint_take(int connection, void *data, size_t bytes, int *file)
 }
 
 status endpoint_receive(int connection, void *data, size_t bytes, int *file, uint64_t deadline,
-                        endpoint_news *news, error *err) {
+                        endpoint_outcome *outcome, error *err) {
     struct pollfd at = {.fd = connection, .events = POLLIN};
     if (file) *file = -1;
     for (;;) {
         bool ready;
         status rc = endpoint_wait(&at, 1, deadline, &ready, err);
-        *news = ENDPOINT_LATE;
+        *outcome = ENDPOINT_LATE;
         if (rc != STATUS_OK || !ready) return rc;
-        *news = endpoint_take(connection, data, bytes, file);
-        if (*news != ENDPOINT_LATE) return STATUS_OK;
+        *outcome = endpoint_try_receive(connection, data, bytes, file);
+        if (*outcome != ENDPOINT_LATE) return STATUS_OK;
     }
 }
 

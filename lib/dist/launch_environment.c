@@ -1,4 +1,4 @@
-// Which group this process was started into, by the names in its environment.
+// Finds the group that this process was started into, from the variables in its environment.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,12 +8,12 @@
 #include "dist/launch_mpi.h"
 #include "dist/shared_memory.h"
 
-// Who else starts processes, and how it tells each which one it is.
+// A family of launchers, with the variables that give each process its rank.
 typedef struct family {
     const char *rank, *size;
     const char *local_rank, *local_size;
-    bool partial; // the rank alone means nothing: it is also set where there is one process
-    bool mpi;     // whom it starts can meet by MPI
+    bool partial; // the rank alone is not enough: it is also set for a single process
+    bool mpi;     // its processes can join by MPI
 } family;
 
 static const char slurm_tasks[] = "SLURM_STEP_TASKS_PER_NODE", slurm_node[] = "SLURM_NODEID";
@@ -24,13 +24,13 @@ static const family families[] = {
     // mpirun of Open MPI
     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
      "OMPI_COMM_WORLD_LOCAL_SIZE", false, true},
-    // mpirun of MPICH and its kin; srun --mpi=pmi2
+    // mpirun of MPICH and its derivatives; srun --mpi=pmi2
     {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", false, true},
     {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", slurm_tasks, true, true},
 };
 enum { FAMILIES = sizeof families / sizeof *families };
 
-// A variable that is set to nothing is not set.
+// Returns a variable's value. An empty one counts as unset.
 static const char *value_of(const char *name) {
     const char *value = getenv(name);
     return value && *value ? value : NULL;
@@ -56,7 +56,7 @@ static status read_number(const char *name, int min, int max, int *out, error *e
     return STATUS_OK;
 }
 
-// The family that the environment belongs to; NULL: none.
+// Returns the family whose variables are set; NULL: none.
 static const family *find_family(void) {
     for (int i = 0; i < FAMILIES; i++) {
         const family *f = &families[i];
@@ -76,29 +76,28 @@ static status read_address(const char *because, launch_environment *env, error *
     return read_number("MASTER_PORT", 1, 65535, &env->port, err);
 }
 
-// Is the transport there? Better asked now than when the data has been read.
+// Checks for the transport now rather than after the data have been read.
 static status check_mpi(const family *f, error *err) {
     char *path;
     if (f->partial && !value_of("PMIX_RANK"))
         return error_set(
             err, STATUS_USAGE,
-            "cannot join a group: '%s' is set, but srun offers nothing for MPI to meet "
-            "by: use srun --mpi=pmix; or, for ranks on one host, set MASTER_ADDR and "
-            "MASTER_PORT",
+            "cannot join a group: '%s' is set, but srun provides no PMIx for MPI: use srun "
+            "--mpi=pmix; or, for ranks on one host, set MASTER_ADDR and MASTER_PORT",
             f->rank);
     status rc = launch_mpi_find(&path, err);
     if (rc == STATUS_OK && access(path, F_OK) != 0)
-        rc =
-            error_set(err, STATUS_USAGE,
-                      "cannot join a group: %s is set, but this build has no MPI ('%s' does not "
-                      "exist): build it where mpicc is; or, for ranks on one host, set MASTER_ADDR "
-                      "and MASTER_PORT",
-                      f->rank, path);
+        rc = error_set(err, STATUS_USAGE,
+                       "cannot join a group: %s is set, but this build has no MPI ('%s' does not "
+                       "exist): build it with mpicc installed; or, for ranks on one host, set "
+                       "MASTER_ADDR and MASTER_PORT",
+                       f->rank, path);
     free(path);
     return rc;
 }
 
-// "2(x3),1": how many tasks on each of the nodes in turn. 0: it does not say.
+// Reads "2(x3),1", the numbers of tasks on consecutive nodes. Returns this node's, or 0 if the list
+// is invalid or too short.
 static int slurm_tasks_here(const char *list, const char *node) {
     long left = node ? strtol(node, NULL, 10) : 0;
     for (const char *at = list; *at;) {
@@ -114,7 +113,7 @@ static int slurm_tasks_here(const char *list, const char *node) {
     return 0;
 }
 
-// What nobody tells, or tells wrongly, costs speed at most.
+// Missing or wrong local numbers cost speed at most.
 static void find_local(const family *f, launch_environment *env) {
     const char *rank = value_of(f->local_rank), *size = value_of(f->local_size);
     env->local_rank = env->rank;

@@ -21,8 +21,8 @@
 #include "base/memory.h"
 #include "base/reduction_tree.h"
 
-// Places in a meeting where a rank may die or be stopped. A test that includes this file puts that
-// there; nothing stands there otherwise.
+// Points in a meeting where a rank may die or be stopped. A test that includes this file defines
+// them to do that; otherwise they do nothing.
 enum { MEETING_ENTERED, MEETING_COUNTED, MEETING_LAST, MEETING_OPENED, MEETING_POINTS };
 #ifndef MEETING_POINT
 #define MEETING_POINT(s, rank, point) ((void)0)
@@ -33,18 +33,18 @@ static_assert(ATOMIC_INT_LOCK_FREE == 2, "atomic words are shared between proces
 enum {
     FAILED = 1,     // the lowest bit of the meeting word
     GENERATION = 2, // the bits above count meetings
-    NO_MEETING = 1, // a generation that no rank ever waits for
-    // Some microseconds: about what it costs to sleep and be woken, so a wait never takes more than
-    // twice the time that the better choice would have.
+    NO_MEETING = 1, // a generation that no rank waits for
+    // Some microseconds: about the cost of sleeping and being woken, so a wait never takes more
+    // than twice the time of the better choice.
     SPINS = 100,
-    // A vector of 16 floats for every node that a cover can have: rounds are never empty.
+    // A vector of 16 floats for every node that a cover can have, so rounds are never empty.
     MIN_VECTORS = 2 * REDUCTION_TREE_MAX_DEPTH * 16,
 };
 
 typedef struct slot {
     _Alignas(SHARED_ALIGNMENT) atomic_int presence; // below
-    atomic_uint counted; // the generation in whose meeting this rank is counted, plus GENERATION
-    atomic_int process;  // to tell whether it is stopped; 0: not known
+    atomic_uint counted; // the generation of the meeting that counts this rank, plus GENERATION
+    atomic_int process;  // to find out whether it is stopped; 0: unknown
     error report;
 } slot;
 
@@ -54,8 +54,8 @@ typedef struct control {
     uint64_t token;
     int size;
     size_t vector_room, result_room, gather_room;
-    atomic_int culprit; // rank + 1 and, from bit 16 on, how it failed; 0: nobody
-    // On lines of their own: `word` is what all look at while they wait.
+    atomic_int first_failure; // rank + 1 and, from bit 16 on, how it failed; 0: none
+    // On separate lines: all waiting ranks read `word`.
     _Alignas(SHARED_ALIGNMENT) atomic_uint word;
     _Alignas(SHARED_ALIGNMENT) atomic_int arrivals;
     atomic_int sleepers;
@@ -65,7 +65,7 @@ typedef struct control {
 struct shared_memory {
     control *control;
     size_t bytes;
-    size_t vectors, result, gather; // where they begin
+    size_t vectors, result, gather; // offsets
     int file;
     bool spin;
     int stall_seconds;
@@ -86,7 +86,7 @@ static void find_places(shared_memory *s, int size, size_t vector, size_t result
     s->bytes = s->gather + 2 * ranks * gather;
 }
 
-// A processor for each rank of those that this process may use?
+// Returns true if this process may use a processor for each rank.
 static bool enough_processors(int size) {
     cpu_set_t set;
     return sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) >= size;
@@ -126,7 +126,7 @@ status shared_create(int size, size_t n, size_t gather_bytes, shared_memory **ou
     find_places(s, size, room, vector, gather);
     s->file = memfd_create("lockstep", MFD_CLOEXEC);
     if (s->file < 0 || ftruncate(s->file, (off_t)s->bytes) != 0) {
-        rc = error_system(err, STATUS_FAILED, errno, "cannot make %zu bytes of shared memory",
+        rc = error_system(err, STATUS_FAILED, errno, "cannot create %zu bytes of shared memory",
                           s->bytes);
         goto out;
     }
@@ -138,7 +138,7 @@ status shared_create(int size, size_t n, size_t gather_bytes, shared_memory **ou
     c->gather_room = gather;
     s->spin = enough_processors(size);
     if (getrandom(&c->token, sizeof c->token, 0) != sizeof c->token)
-        rc = error_system(err, STATUS_FAILED, errno, "cannot draw a random number");
+        rc = error_system(err, STATUS_FAILED, errno, "cannot get a random number");
 out:
     if (rc != STATUS_OK) {
         shared_free(s);
@@ -148,7 +148,7 @@ out:
     return rc;
 }
 
-// Do the numbers in the control block describe this file?
+// Returns true if the numbers in the control block describe this file.
 static bool is_ours(shared_memory *s, uint64_t token) {
     const size_t bytes = s->bytes;
     const control *c = s->control;
@@ -160,7 +160,8 @@ static bool is_ours(shared_memory *s, uint64_t token) {
 }
 
 static status not_ours(error *err) {
-    return error_set(err, STATUS_FAILED, "cannot map shared memory: what came is not ours");
+    return error_set(err, STATUS_FAILED,
+                     "cannot map shared memory: the file received is not this group's");
 }
 
 status shared_open(int file, uint64_t token, shared_memory **out, error *err) {
@@ -238,7 +239,7 @@ void shared_set_stall(shared_memory *s, int seconds) {
     s->stall_seconds = seconds;
 }
 
-// ---- Who is there ----
+// ---- Presence ----
 
 static struct flock lock_of(int rank, short type) {
     return (struct flock){.l_type = type, .l_whence = SEEK_SET, .l_start = rank, .l_len = 1};
@@ -248,7 +249,7 @@ status shared_attach(shared_memory *s, int rank, error *err) {
     slot *mine = &s->control->slots[rank];
     struct flock lock = lock_of(rank, F_WRLCK);
     if (fcntl(s->file, F_SETLK, &lock) != 0)
-        return error_system(err, STATUS_FAILED, errno, "cannot become rank %d of the group", rank);
+        return error_system(err, STATUS_FAILED, errno, "cannot join the group as rank %d", rank);
     atomic_store(&mine->process, (int)getpid());
     atomic_store(&mine->presence, PRESENT);
     return STATUS_OK;
@@ -264,18 +265,18 @@ static void wake(control *c) {
 
 void shared_leave(shared_memory *s, int rank) {
     atomic_store(&s->control->slots[rank].presence, GONE);
-    wake(s->control); // whoever waits for this rank looks again
+    wake(s->control); // ranks that wait for this one look again
 }
 
-// A lock that can be had is nobody's. (A process does not see its own: ranks that are threads of
-// one process never look dead to each other.)
+// A lock that can be acquired is held by no process. (A process does not see its own: ranks that
+// are threads of one process never look dead to each other.)
 static bool is_dead(const shared_memory *s, int rank) {
     struct flock lock = lock_of(rank, F_WRLCK);
     return fcntl(s->file, F_GETLK, &lock) == 0 && lock.l_type == F_UNLCK &&
            atomic_load(&s->control->slots[rank].process) != (int)getpid();
 }
 
-// Stopped by a signal? State T in /proc; a process that cannot be seen counts as running.
+// Returns true if a signal stopped it: state T in /proc. An invisible process counts as running.
 static bool is_stopped(const shared_memory *s, int rank) {
     char path[64], text[512];
     snprintf(path, sizeof path, "/proc/%d/stat", atomic_load(&s->control->slots[rank].process));
@@ -285,7 +286,7 @@ static bool is_stopped(const shared_memory *s, int rank) {
     close(file);
     if (got <= 0) return false;
     text[got] = 0;
-    const char *state = strrchr(text, ')'); // behind the name, which may hold anything
+    const char *state = strrchr(text, ')'); // after the name, which may contain anything
     return state && strncmp(state, ") T", 3) == 0;
 }
 
@@ -294,15 +295,15 @@ static bool is_stopped(const shared_memory *s, int rank) {
 void shared_fail(shared_memory *s, int rank, shared_failure how) {
     control *c = s->control;
     int nobody = 0;
-    atomic_compare_exchange_strong(&c->culprit, &nobody, (rank + 1) | (int)how << 16);
+    atomic_compare_exchange_strong(&c->first_failure, &nobody, (rank + 1) | (int)how << 16);
     atomic_fetch_or(&c->word, FAILED);
     wake(c);
 }
 
 int shared_failed(const shared_memory *s, shared_failure *how) {
-    const int culprit = atomic_load(&s->control->culprit);
-    *how = (shared_failure)(culprit >> 16);
-    return (culprit & 0xffff) - 1;
+    const int first_failure = atomic_load(&s->control->first_failure);
+    *how = (shared_failure)(first_failure >> 16);
+    return (first_failure & 0xffff) - 1;
 }
 
 static status failure(const shared_memory *s, error *err) {
@@ -310,30 +311,30 @@ static status failure(const shared_memory *s, error *err) {
     const int rank = shared_failed(s, &how);
     const char *const what[] = {
         [SHARED_DIED] = "died",
-        [SHARED_LEFT] = "left the group while others waited for it",
+        [SHARED_LEFT] = "left the group while other ranks waited for it",
         [SHARED_ERROR] = "failed",
-        [SHARED_STALLED] = "is stopped, and did not go on in time",
+        [SHARED_STALLED] = "is stopped and did not resume in time",
     };
     return error_set(err, STATUS_FAILED, "rank %d %s", rank, what[how]);
 }
 
 // ---- Meeting ----
 
-// Is there no such meeting any more? Its word has changed, or it was none.
+// Returns true if the word has changed, so this meeting is over. NO_MEETING is never over.
 static bool is_over(const control *c, unsigned generation) {
     return generation != NO_MEETING && atomic_load(&c->word) != generation;
 }
 
 // Looks for a reason why ranks that are not known to be counted never will be. `stalled` counts how
-// often in turn one was found stopped: the clock would also count the time that the whole job was
-// stopped.
-static void look_around(shared_memory *s, unsigned generation, int *stalled) {
+// often in a row one was found stopped: a clock would also count the time during which the whole
+// job was stopped.
+static void check_ranks(shared_memory *s, unsigned generation, int *stalled) {
     control *c = s->control;
     bool stopped = false;
     for (int r = 0; r < c->size; r++) {
         slot *other = &c->slots[r];
-        // Order matters: one that was counted, or ended the meeting, and left after that must not
-        // be taken for one that left it.
+        // The order of the reads matters: a rank that was counted, or ended the meeting, and left
+        // after that must not be reported as having left it.
         const int presence = atomic_load(&other->presence);
         const bool dead = presence == PRESENT && is_dead(s, r);
         if (atomic_load(&other->counted) == generation + GENERATION) continue;
@@ -342,15 +343,15 @@ static void look_around(shared_memory *s, unsigned generation, int *stalled) {
         if (dead) shared_fail(s, r, SHARED_DIED);
         if (presence == GONE || dead || !is_stopped(s, r)) continue;
         stopped = true;
-        if ((int64_t)*stalled * SHARED_PATIENCE_MS >= (int64_t)s->stall_seconds * 1000)
+        if ((int64_t)*stalled * SHARED_POLL_MS >= (int64_t)s->stall_seconds * 1000)
             shared_fail(s, r, SHARED_STALLED);
     }
     *stalled = stopped ? *stalled + 1 : 0;
 }
 
-status shared_look(shared_memory *s, int *stalled, error *err) {
+status shared_check(shared_memory *s, int *stalled, error *err) {
     const control *c = s->control;
-    if (!(atomic_load(&c->word) & FAILED)) look_around(s, NO_MEETING, stalled);
+    if (!(atomic_load(&c->word) & FAILED)) check_ranks(s, NO_MEETING, stalled);
     return atomic_load(&c->word) & FAILED ? failure(s, err) : STATUS_OK;
 }
 
@@ -360,10 +361,10 @@ static void relax(void) {
 #endif
 }
 
-// Until the word is no longer `word`.
+// Waits until the word is no longer `word`.
 static void wait_for_change(shared_memory *s, unsigned word) {
     control *c = s->control;
-    const struct timespec patience = {.tv_nsec = SHARED_PATIENCE_MS * 1000000L};
+    const struct timespec patience = {.tv_nsec = SHARED_POLL_MS * 1000000L};
     for (int i = 0; s->spin && i < SPINS; i++) {
         if (atomic_load_explicit(&c->word, memory_order_acquire) != word) return;
         relax();
@@ -371,20 +372,20 @@ static void wait_for_change(shared_memory *s, unsigned word) {
     int stalled = 0;
     atomic_fetch_add(&c->sleepers, 1);
     while (atomic_load(&c->word) == word) {
-        // Woken, timed out or interrupted: the word says what it was, and if it is none of its
-        // business, a look around is cheap.
+        // Woken, timed out or interrupted: the word decides. If it has not changed, looking around
+        // is cheap.
         const long rc = syscall(SYS_futex, &c->word, FUTEX_WAIT, word, &patience, NULL, 0);
         if ((rc == 0 || errno == ETIMEDOUT) && atomic_load(&c->word) == word)
-            look_around(s, word, &stalled);
+            check_ranks(s, word, &stalled);
     }
     atomic_fetch_sub(&c->sleepers, 1);
 }
 
-// For the last that comes. It is never marked as counted: until the word has changed the others
-// must hear of its death.
-static status open_meeting(shared_memory *s, int rank, unsigned word, error *err) {
+// Opens the meeting as the last rank to arrive. That rank is never marked as counted: until the
+// word has changed, the others must detect its death.
+static status complete_barrier(shared_memory *s, int rank, unsigned word, error *err) {
     control *c = s->control;
-    (void)rank; // tests ask for it
+    (void)rank; // used by tests
     atomic_store(&c->arrivals, 0);
     MEETING_POINT(s, rank, MEETING_LAST);
     if (!atomic_compare_exchange_strong(&c->word, &word, word + GENERATION)) return failure(s, err);
@@ -393,18 +394,18 @@ static status open_meeting(shared_memory *s, int rank, unsigned word, error *err
     return STATUS_OK;
 }
 
-// A rank may die, or be stopped, anywhere in here. It is counted before it is marked: one that is
-// marked but not counted would be taken for one that has come.
-status shared_meet(shared_memory *s, int rank, error *err) {
+// A rank may die, or be stopped, anywhere in here. It is counted before it is marked: in the
+// reverse order, a rank that died in between would pass for one that has arrived.
+status shared_barrier(shared_memory *s, int rank, error *err) {
     control *c = s->control;
     const unsigned word = atomic_load(&c->word);
     if (word & FAILED) return failure(s, err);
     MEETING_POINT(s, rank, MEETING_ENTERED);
     const bool last = atomic_fetch_add(&c->arrivals, 1) == c->size - 1;
     MEETING_POINT(s, rank, MEETING_COUNTED);
-    if (last) return open_meeting(s, rank, word, err);
+    if (last) return complete_barrier(s, rank, word, err);
     atomic_store(&c->slots[rank].counted, word + GENERATION);
     wait_for_change(s, word);
-    // A failure that came when the meeting was over is the next one's.
+    // A failure after the meeting was over belongs to the next one.
     return (atomic_load(&c->word) & ~(unsigned)FAILED) != word ? STATUS_OK : failure(s, err);
 }

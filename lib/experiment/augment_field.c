@@ -1,4 +1,4 @@
-// The list of augmentations: parsed, checked, defaults written out.
+// Reads the list of augmentations: parses and checks it, and writes out defaults.
 #include <string.h>
 
 #include "base/cli.h"
@@ -33,7 +33,7 @@ out:
     return rc;
 }
 
-// Two numbers in [min, max], in order where `ordered`; the default where the key is absent.
+// Reads two numbers in [min, max], in order if `ordered`; the default if the key is absent.
 static status augment_range(const yaml_node *options, const char *key, double min, double max,
                             bool ordered, double otherwise, double values[2], yaml_node *out,
                             error *err) {
@@ -101,8 +101,8 @@ static status unknown_augmentation(const yaml_node *item, const char *word, erro
                       near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
-// One item: `horizontal_flip`, or {horizontal_flip: {p: 0.5}}. Appends it to `list`, defaults
-// written out.
+// Reads an item, `horizontal_flip` or {horizontal_flip: {p: 0.5}}, and appends it to `list`, with
+// defaults written out.
 static status read_augmentation(const yaml_node *item, augmentation *a, yaml_node *list,
                                 error *err) {
     const yaml_node none = {

@@ -10,14 +10,14 @@
 #include "base/cli.h"
 #include "base/memory.h"
 
-// Deeper folders, larger files and longer names than anybody keeps experiments in.
+// Generous limits for folders of experiments.
 enum { MAX_DEPTH = 8, MAX_LINES = 10000, LINE_BYTES = 1024, NAME_SHOWN = 60, LIST_BYTES = 1400 };
 
 static const char KEY[] = "schema:";
 
 // ---- One file ----
 
-// The value in "schema: VALUE  # comment", without quotes; its end is cut off in place.
+// Returns the value in "schema: VALUE  # comment", without quotes; terminates it in place.
 static const char *value_in(char *line) {
     char *value = line + sizeof KEY - 1;
     value += strspn(value, " \t'\"");
@@ -25,7 +25,7 @@ static const char *value_in(char *line) {
     return value;
 }
 
-// The schema stands in a line of its own, the first one of most files that is no comment.
+// The schema is on a separate line, in most files the first that is not a comment.
 static status read_schema(const char *path, char **schema, error *err) {
     char line[LINE_BYTES];
     const char *value = "";
@@ -84,7 +84,7 @@ static bool is_yaml(const char *name) {
 
 static status add_folder(catalog *c, const char *folder, int depth, error *err);
 
-// A file or a folder; whatever else lies there is passed over.
+// A file or a folder; other entries are skipped.
 static status add_path(catalog *c, const char *path, int depth, error *err) {
     struct stat info;
     if (lstat(path, &info)) return STATUS_OK; // gone since the folder was read
@@ -94,7 +94,7 @@ static status add_path(catalog *c, const char *path, int depth, error *err) {
     return add_file(c, path, err);
 }
 
-// `folder` "": the current one, which stays out of the paths.
+// `folder` "" is the current one, which is left out of the paths.
 static status add_folder(catalog *c, const char *folder, int depth, error *err) {
     struct dirent **found = NULL;
     size_t length = strlen(folder);
@@ -152,10 +152,10 @@ static status check_names(const catalog *c, error *err) {
         const catalog_entry *entry = &c->items[i];
         const catalog_entry *other = is_run(entry) ? look_up(c, entry->name, i) : NULL;
         if (other)
-            return error_set(err, STATUS_INPUT,
-                             "two experiments are called '%s': '%s' and '%s': give one of the "
-                             "files another name",
-                             entry->name, other->path, entry->path);
+            return error_set(
+                err, STATUS_INPUT,
+                "two experiments are called '%s': '%s' and '%s': rename one of the files",
+                entry->name, other->path, entry->path);
     }
     return STATUS_OK;
 }
@@ -184,7 +184,7 @@ void catalog_release(catalog *c) {
     *c = (catalog){0};
 }
 
-// "a b c", or less of it with "…" at its end.
+// Writes "a b c", or as much as fits, followed by "…".
 static void join(const char *const *names, size_t count, char *text, size_t size) {
     size_t used = 0;
     *text = 0;

@@ -1,7 +1,7 @@
-// catalog.h - finding experiment files by name, in whatever folder below `experiments` they lie.
+// catalog.h - finds experiment files by name in all folders below `experiments`.
 //
-// A folder of published experiments (experiments/R004) is part of the catalogue because it is
-// there. Names of experiments and studies are unique over all folders.
+// A folder of published experiments (experiments/R004) belongs to the catalogue without being
+// listed anywhere. Names of experiments and studies are unique across all folders.
 #ifndef LOCKSTEP_EXPERIMENT_CATALOG_H
 #define LOCKSTEP_EXPERIMENT_CATALOG_H
 
@@ -12,8 +12,8 @@
 
 typedef struct catalog_entry {
     char *name;   // base name without .yaml
-    char *path;   // from the current folder, as the root was given: "experiments/R004/workers.yaml"
-    char *schema; // text of the file's `schema`: "lockstep.study/1"; "" where it has none
+    char *path;   // relative to the current folder, if the root is: "experiments/R004/workers.yaml"
+    char *schema; // text of the file's `schema`: "lockstep.study/1"; "" if it has none
 } catalog_entry;
 
 typedef struct catalog {
@@ -22,18 +22,18 @@ typedef struct catalog {
     char *root; // for messages
 } catalog;
 
-// Reads all *.yaml below the folder `root`, of any kind; of each file no more than it takes to find
-// its schema. Hidden files and folders, and links to folders, are passed over. STATUS_INPUT where a
-// folder or file cannot be read, and where two experiments or studies have one name: it names both.
+// Reads all *.yaml below the folder `root`, of any kind, each only up to its schema. Skips hidden
+// files and folders, and links to folders. STATUS_INPUT if a folder or file cannot be read, or if
+// two experiments or studies have the same name: the message names both.
 status catalog_read(catalog *c, const char *root, error *err) MUST_CHECK;
 void catalog_release(catalog *c);
 
-// The experiment or study of that name. STATUS_INPUT, with the nearest name and all there are,
-// where there is none. *found points into the catalogue.
+// Finds the experiment or study of that name. STATUS_INPUT, with the nearest name and a list of
+// all, if there is none. *found points into the catalogue.
 status catalog_find(const catalog *c, const char *name, const catalog_entry **found,
                     error *err) MUST_CHECK;
 
-// Which of the two is it? Both are false of models, claims and whatever else.
+// Both return false for models, claims and other files.
 bool catalog_is_experiment(const catalog_entry *entry);
 bool catalog_is_study(const catalog_entry *entry);
 

@@ -14,7 +14,7 @@ enum { MAX_KNOWN = 64 };
 
 // ---- Known keys ----
 
-// The keys below `group` ("": at the top), each once. They point into `room`.
+// Lists the keys below `group` ("": top level), each once. They point into `room`.
 static size_t known_keys(const char *group, char room[MAX_KNOWN][32],
                          const char *known[MAX_KNOWN]) {
     size_t count = 0, skip = strlen(group);
@@ -23,7 +23,7 @@ static size_t known_keys(const char *group, char room[MAX_KNOWN][32],
         if (skip && (strncmp(path, group, skip) != 0 || path[skip] != '.')) continue;
         const char *key = skip ? path + skip + 1 : path;
         snprintf(room[count], sizeof room[count], "%.*s", (int)strcspn(key, "."), key);
-        // Keys of one group stand together in the table.
+        // Keys of one group are adjacent in the table.
         if (count && !strcmp(room[count - 1], room[count])) continue;
         known[count] = room[count];
         count++;
@@ -35,7 +35,7 @@ static status check_keys(const yaml_node *root, error *err) {
     char room[MAX_KNOWN][32];
     const char *known[MAX_KNOWN];
     size_t count = known_keys("", room, known);
-    known[count++] = "base"; // taken out of the tree by now, and what a misspelt one may mean
+    known[count++] = "base"; // already removed from the tree; a suggestion for misspelt keys
     status rc = yaml_check_keys(root, known, count, err);
     for (size_t i = 0; rc == STATUS_OK && i < root->count; i++) {
         const char *key = root->keys[i];
@@ -70,8 +70,8 @@ status experiment_check_assignments(const yaml_node *mapping, error *err) {
     return yaml_check_keys(mapping, known, known_paths(known), err);
 }
 
-// Puts `value` at the path, making the mapping in between where it is absent; null takes the key
-// away, so that its default holds again. Takes `value` over.
+// Puts `value` at the path, creating a missing mapping in between; null removes the key, which
+// restores its default. Takes ownership of `value`.
 static status assign(yaml_node *root, const char *path, yaml_node *value, error *err) {
     yaml_node *parent = root;
     const char *dot = strchr(path, '.');
@@ -131,16 +131,17 @@ out:
     return rc;
 }
 
-// ---- What spans several keys ----
+// ---- Checks across keys ----
 
-// Does the node stand in the file itself, and not in its base?
+// Is the node from the file itself, not from its base?
 static bool is_in_file(const yaml_node *node, const yaml_node *root) {
     return node && node->file && root->file && !strcmp(node->file, root->file);
 }
 
-// The node to blame among keys that do not fit together: one that --set gave, else the first in the
-// file, else the first there.
-static const yaml_node *to_blame(const yaml_node *root, const char *const *paths, size_t count) {
+// The node to report when keys do not fit together: one set by --set, else the first in the file
+// itself, else the first one present.
+static const yaml_node *node_at_fault(const yaml_node *root, const char *const *paths,
+                                      size_t count) {
     const yaml_node *first = NULL;
     for (size_t i = 0; i < count; i++) {
         const yaml_node *node = yaml_get(root, paths[i]);
@@ -155,25 +156,24 @@ static status check_shards(const experiment *e, const yaml_node *root, error *er
     static const char *const sizes[] = {"global_batch", "virtual_shards"};
     // The stages of a pipeline share no shards.
     if (e->strategy != STRATEGY_MP && e->virtual_shards % e->world_size)
-        return yaml_error(to_blame(root, keys, 2), err,
+        return yaml_error(node_at_fault(root, keys, 2), err,
                           "'virtual_shards' is %d: it must be a multiple of 'world_size', which "
                           "is %d",
                           e->virtual_shards, e->world_size);
     if (e->global_batch % e->virtual_shards)
-        return yaml_error(to_blame(root, keys, 3), err,
+        return yaml_error(node_at_fault(root, keys, 3), err,
                           "'virtual_shards' is %d: it must divide 'global_batch', which is %d",
                           e->virtual_shards, e->global_batch);
     if (e->global_batch / e->virtual_shards > ENGINE_MAX_SHARD_SAMPLES)
         return yaml_error(
-            to_blame(root, sizes, 2), err,
-            "'global_batch' is %d: at most %d samples a virtual shard, of which there "
-            "are %d",
+            node_at_fault(root, sizes, 2), err,
+            "'global_batch' is %d: at most %d samples per virtual shard, of which there are %d",
             e->global_batch, (int)ENGINE_MAX_SHARD_SAMPLES, e->virtual_shards);
     return STATUS_OK;
 }
 
-// Can the layers be cut into as many stages as the experiment has? Each begins with a convolution
-// or a linear layer. (A tool that is given another number of them checks that itself.)
+// Can the layers be cut into the experiment's number of stages? Each stage begins with a
+// convolution or linear layer. (A tool that is given another number checks that itself.)
 static status check_stages(const experiment *e, const yaml_node *root, error *err) {
     static const char *const keys[] = {"world_size", "model", "strategy"};
     int most = 1;
@@ -182,7 +182,7 @@ static status check_stages(const experiment *e, const yaml_node *root, error *er
         most += experiment_begins_stage(&e->model.program.layers[i]);
     if (most > EXPERIMENT_MAX_STAGES) most = EXPERIMENT_MAX_STAGES;
     if (e->world_size <= most) return STATUS_OK;
-    return yaml_error(to_blame(root, keys, 3), err,
+    return yaml_error(node_at_fault(root, keys, 3), err,
                       "'world_size' is %d: model '%s' can be cut into at most %d stages: each "
                       "begins with a convolution or a linear layer, and there are at most %d",
                       e->world_size, e->model.name, most, (int)EXPERIMENT_MAX_STAGES);
@@ -192,10 +192,10 @@ static status check_optimizer(const experiment *e, const yaml_node *root, error 
     static const char *const nesterov[] = {"optimizer.nesterov", "optimizer.momentum", "optimizer"};
     static const char *const warmup[] = {"schedule.warmup_epochs", "epochs"};
     if (e->optimizer.nesterov && !(e->optimizer.momentum > 0))
-        return yaml_error(to_blame(root, nesterov, 3), err,
+        return yaml_error(node_at_fault(root, nesterov, 3), err,
                           "'optimizer.nesterov' needs a momentum above 0");
     if (e->schedule.warmup_epochs > e->epochs)
-        return yaml_error(to_blame(root, warmup, 2), err,
+        return yaml_error(node_at_fault(root, warmup, 2), err,
                           "'schedule.warmup_epochs' is %d: more than the %d epochs",
                           e->schedule.warmup_epochs, e->epochs);
     return STATUS_OK;
@@ -268,7 +268,7 @@ void experiment_release(experiment *e) {
 // ---- Comparing ----
 
 static bool changes_bits(const char *key) {
-    // "model" is only the name of what "architecture" holds.
+    // "model" is only the name; "architecture" holds the description.
     static const char *const free_keys[] = {
         "schema",   "name",   "title",      "model",          "repeats",
         "strategy", "stages", "world_size", "loader_workers", "target_accuracy"};
@@ -277,9 +277,8 @@ static bool changes_bits(const char *key) {
     return true;
 }
 
-// The first key that differs between two mappings, looking from a's side; the whole path goes to
-// `key`. Groups are looked into, so that the name says which of their keys it is. The key `but`
-// plays no part; "": all do.
+// Finds the first key of `a` whose value differs in `b`, and writes its whole path to `key`. For a
+// group, that is the key within it. Ignores the key `but`, unless it is "".
 static bool differs(const yaml_node *a, const yaml_node *b, const char *group, const char *but,
                     char key[64]) {
     for (size_t i = 0; i < a->count; i++) {
@@ -317,13 +316,13 @@ const char *experiment_continues(const yaml_node *before, const yaml_node *now, 
     const long long had = epochs_of(before), wanted = epochs_of(now);
     const yaml_node *kind = yaml_get(now, "schedule.kind");
     if (differs(before, now, "", "epochs", key) || differs(now, before, "", "epochs", key))
-        snprintf(why, WHY, "it is of a run with another '%s'", key);
+        snprintf(why, WHY, "it is from a run with a different '%s'", key);
     else if (wanted < had)
-        snprintf(why, WHY, "it is of a run of more 'epochs': %lld, not %lld", had, wanted);
+        snprintf(why, WHY, "it is from a run with more 'epochs': %lld, not %lld", had, wanted);
     else if (wanted > had && kind && kind->text && !strcmp(kind->text, "cosine"))
         snprintf(why, WHY,
-                 "it is of a run of %lld 'epochs', not %lld: with a cosine schedule their number "
-                 "changes the learning rate of every step",
+                 "it is from a run of %lld 'epochs', not %lld: in a cosine schedule their number "
+                 "sets the learning rate of every step",
                  had, wanted);
     else
         return NULL;

@@ -1,7 +1,7 @@
-// experiment.h - an experiment file (schema lockstep.experiment/1), read, checked and resolved.
+// experiment.h - reads, checks and resolves an experiment file (schema lockstep.experiment/1).
 //
-// It holds the science and nothing of the machine: no threads, no devices. Every train tool runs
-// every experiment.
+// It describes the experiment and nothing of the machine: no threads, no devices. Every train tool
+// runs every experiment.
 #ifndef LOCKSTEP_EXPERIMENT_EXPERIMENT_H
 #define LOCKSTEP_EXPERIMENT_EXPERIMENT_H
 
@@ -40,40 +40,42 @@ typedef struct experiment {
     bool sync_batch_norm;
     double target_accuracy; // 0: none
     model model;
-    char *model_path; // of the model's file, seen from the current folder
+    char *model_path; // the model's file, relative to the current folder
     // Every key with its value, defaults written out; `architecture` is the model's description.
-    // This is what manifests carry as `parameters`.
+    // Manifests hold this as `parameters`.
     yaml_node *resolved;
 } experiment;
 
-// Reads `path` and what it takes from its `base` (inherit.h), applies the --set assignments
-// ("optimizer.lr=0.01": replaces a whole value) in order, fills in defaults, reads the model (NAME:
-// models/NAME.yaml in the folder of the file that names it, or in one above it; or a path with a
-// slash or .yaml) and checks everything: unknown keys with the nearest known one, types, ranges, a
-// V that does not divide the batch. A bad file is STATUS_INPUT with the file, line and column where
-// the value stands; a bad --set is STATUS_USAGE and quotes it.
+// Reads `path` and the keys that it inherits from its `base` (inherit.h), applies the --set
+// assignments ("optimizer.lr=0.01": replaces a whole value) in order, fills in defaults, reads the
+// model (NAME: models/NAME.yaml in the folder of the file that names it, or in one above it; or a
+// path with a slash or .yaml) and checks everything: unknown keys (suggesting the nearest known
+// one), types, ranges, whether V divides the batch. A bad file is STATUS_INPUT with the file, line
+// and column of the value; a bad --set is STATUS_USAGE, with a message that quotes it.
 status experiment_read(experiment *e, const char *path, const char *const *set, size_t set_count,
                        error *err) MUST_CHECK;
 void experiment_release(experiment *e);
 
-// Of the `parameters` of a manifest only what decides the learning rate: global_batch, epochs,
-// optimizer, schedule, lr_scaling. STATUS_INPUT; experiment_release whatever happens.
+// Reads, from a manifest's `parameters`, only the keys that determine the learning rate:
+// global_batch, epochs, optimizer, schedule, lr_scaling. STATUS_INPUT for bad ones. Call
+// experiment_release even after a failure.
 status experiment_read_updates(experiment *e, const yaml_node *parameters, error *err) MUST_CHECK;
 
-// Are all keys of a mapping such as --set takes? STATUS_INPUT, with place and nearest key, at the
-// first that is not; its values are checked where an experiment is read with them.
+// Checks that --set would accept all keys of a mapping. STATUS_INPUT, with the place and the
+// nearest key, at the first that it would not. The values are checked when an experiment is read
+// with them.
 status experiment_check_assignments(const yaml_node *mapping, error *err) MUST_CHECK;
 
-// The first key on which two resolved experiments differ in a way that changes the bits (so not
-// name, title, repeats, strategy, world_size, loader_workers, target_accuracy, stages), or NULL:
-// what --resume refuses by name. The text is in `key`.
+// Returns the first key on which two resolved experiments differ in a way that changes the bits (so
+// not name, title, repeats, strategy, world_size, loader_workers, target_accuracy, stages), or
+// NULL. --resume names it when it refuses. The text is in `key`.
 const char *experiment_difference(const yaml_node *a, const yaml_node *b, char key[64]);
 
-// May a run that is resolved as `now` go on from one, finished or not, that is resolved as
-// `before`? It may where its first steps are the same: they differ in nothing that changes the bits
-// but `epochs`, `now` has at least as many, and the schedule does not look at how many there are
-// (constant, multistep). NULL: yes. Else the reason for users, in `why`: "it is of a run with
-// another 'seed'".
+// May a run resolved as `now` continue one resolved as `before`, finished or not? It may if their
+// first steps are the same: of the keys that change the bits only `epochs` may differ, `now` must
+// have at least as many, and the schedule must not depend on their number (constant and multistep
+// do not). Returns NULL for yes, else the reason, for users, in `why`: "it is from a run with a
+// different 'seed'".
 const char *experiment_continues(const yaml_node *before, const yaml_node *now, char why[256]);
 
 #endif

@@ -8,7 +8,7 @@ static const char *const factor_names[FACTORS] = {
     "loader-workers", "world-size", "virtual-shards", "global-batch", "learning-rate",
     "epochs",         "rest"};
 
-// The keys of every factor but the last, which has all others. Stages are a matter of who computes.
+// The keys of every factor but the last, which has all others. Stages belong to the world.
 static const struct {
     const char *key;
     factor factor;
@@ -42,7 +42,7 @@ const char *factors_key_name(const char *key) {
     return strcmp(key, "architecture") == 0 ? "model" : key;
 }
 
-// ---- What differs in the work ----
+// ---- Differences between runs ----
 
 static bool has_factor(const char *key) {
     for (size_t i = 0; i < COUNT(factor_keys); i++)
@@ -71,7 +71,7 @@ static void add_difference(difference_list *list, const experiment *a, const exp
     list->items[list->count++] = (difference){key, f, from, to};
 }
 
-// The keys of `of` that belong to no other factor, but for those that `done` has.
+// Adds the keys of `of` that belong to no other factor, except those in `done`.
 static void add_rest(difference_list *list, const experiment *a, const experiment *b,
                      const yaml_node *of, const yaml_node *done) {
     bool rate_alone = differ_in_rate_alone(yaml_find(a->resolved, "optimizer"),
@@ -84,7 +84,7 @@ static void add_rest(difference_list *list, const experiment *a, const experimen
     }
 }
 
-// The rate of one kind of optimizer means nothing to another: there it changes with the optimizer.
+// A learning rate has no meaning for another kind of optimizer: then it changes with the optimizer.
 void factors_find(const experiment *from, const experiment *to, difference_list *list) {
     bool same_kind = from->optimizer.kind == to->optimizer.kind;
     list->count = 0;
@@ -95,7 +95,7 @@ void factors_find(const experiment *from, const experiment *to, difference_list 
     add_rest(list, from, to, to->resolved, from->resolved);
 }
 
-// ---- What differs for somebody else's figures ----
+// ---- Differences for published figures ----
 
 // Samples that a batch norm layer normalises over in a full step; 0 for a model without.
 static int batch_norm_group(const experiment *e) {

@@ -1,4 +1,5 @@
-// factors.h - in what two experiments differ, by the factors that a ladder changes one at a time.
+// factors.h - the differences between two experiments, by the factors that a ladder changes one at
+// a time.
 #ifndef LOCKSTEP_EXPERIMENT_FACTORS_H
 #define LOCKSTEP_EXPERIMENT_FACTORS_H
 
@@ -8,7 +9,7 @@
 #include "base/yaml_tree.h"
 #include "experiment/experiment.h"
 
-// In the order of the walk. The last one has every key that no other has.
+// In the order of the ladder. The last factor has every key that belongs to no other.
 typedef enum factor {
     FACTOR_LOADER_WORKERS,
     FACTOR_WORLD,
@@ -22,7 +23,7 @@ typedef enum factor {
 
 const char *factor_name(factor f); // "loader-workers"
 
-// A key whose value differs; a node is NULL where the key is absent. All point into the two
+// A key whose value differs; a node is NULL if the key is absent. All point into the two
 // experiments.
 typedef struct difference {
     const char *key;
@@ -37,19 +38,19 @@ typedef struct difference_list {
     size_t count;
 } difference_list;
 
-// Is the key one that changes neither the work nor its result: names, repeats, targets?
+// Does the key change neither the work nor its result (names, repeats, targets)?
 bool factors_is_label(const char *key);
 
-// The name of a key as experiment files have it: "model" for its description.
+// Returns a key's name in experiment files: "model" for the model's description.
 const char *factors_key_name(const char *key);
 
-// In what the runs of the two differ.
+// Lists the differences between the runs of the two experiments.
 void factors_find(const experiment *from, const experiment *to, difference_list *list);
 
-// In what they differ for figures that somebody else published. Other systems know neither V nor
-// our seeds. What V decides in them is how many samples batch norm normalises over, so V and
-// sync_batch_norm count where that number differs, and in a pipeline, where V is the number of
-// micro-batches. One device has no world size, and only a pipeline has stages.
+// Lists the differences that matter for figures published elsewhere. Other systems have neither V
+// nor our seeds. There V only corresponds to the number of samples that batch norm normalises over,
+// so V and sync_batch_norm count only if that number differs, or in a pipeline, where V is the
+// number of micro-batches. One device has no world size, and only a pipeline has stages.
 void factors_find_published(const experiment *from, const experiment *to, difference_list *list);
 
 #endif

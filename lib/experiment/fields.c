@@ -22,8 +22,8 @@ bool experiment_is_set(const yaml_node *node) {
 #define ADAMS  (1 << OPTIMIZER_ADAM | 1 << OPTIMIZER_ADAMW)
 #define SCALED (1 << LR_SCALING_LINEAR | 1 << LR_SCALING_SQRT)
 
-// In the order of the resolved tree. A choice stands before the fields that depend on it, and the
-// model before what is checked against it.
+// In the order of the resolved tree. A choice precedes the fields that depend on it, and the model
+// the fields that are checked against it.
 const field experiment_fields[] = {
     {"schema", FIELD_CHOICE, true, FIELD_NO_PLACE, .words = {"lockstep.experiment/1"}},
     {"name", FIELD_CUSTOM, true, FIELD_NO_PLACE, .read = field_read_name},
@@ -102,7 +102,7 @@ static void *place_of(experiment *e, int offset) {
     return (char *)e + offset;
 }
 
-// Enums are stored as unsigned by every compiler that builds this; the assertion keeps it so.
+// Fields are written through an unsigned: the assertion checks that enums have its size.
 _Static_assert(sizeof(strategy_kind) == sizeof(unsigned) &&
                    sizeof(optimizer_kind) == sizeof(unsigned) &&
                    sizeof(schedule_kind) == sizeof(unsigned) &&
@@ -144,7 +144,7 @@ static yaml_node *read_integer(experiment_reading *r, const field *f, const yaml
     bool seed = f->type == FIELD_SEED;
     int64_t value = (int64_t)f->otherwise;
     int64_t min = seed ? 0 : (int64_t)f->min, max = seed ? INT64_MAX : (int64_t)f->max;
-    // The one default that is another key's value.
+    // The only default that is another key's value.
     if (!node && f->place == (int)offsetof(experiment, virtual_shards)) value = r->e->world_size;
     if (node && yaml_integer(node, f->path, min, max, &value, r->err) != STATUS_OK) return NULL;
     if (seed)
@@ -169,11 +169,11 @@ static yaml_node *read_number(experiment_reading *r, const field *f, const yaml_
         return NULL;
     }
     if (node && f->single && !in_range(f, (double)(float)value)) {
-        (void)yaml_error(node, r->err,
-                         "'%s': expected a number %s %g in single precision, got %.40s, which is "
-                         "%g there",
-                         f->path, f->above ? "above" : "below", f->above ? f->min : f->max,
-                         node->text, (double)(float)value);
+        (void)yaml_error(
+            node, r->err,
+            "'%s': expected a number %s %g in single precision, got %.40s, which rounds to %g",
+            f->path, f->above ? "above" : "below", f->above ? f->min : f->max, node->text,
+            (double)(float)value);
         return NULL;
     }
     *(double *)place_of(r->e, f->place) = value;
@@ -187,7 +187,7 @@ static yaml_node *read_flag(experiment_reading *r, const field *f, const yaml_no
     return yaml_new_boolean(value, r->err);
 }
 
-// Puts a value under its dotted path; makes the mapping in between.
+// Puts a value under its dotted path; creates the mapping in between.
 static status put_resolved(experiment_reading *r, const field *f, yaml_node *value) {
     yaml_node *parent = r->e->resolved;
     const char *dot = strchr(f->path, '.');
@@ -206,7 +206,7 @@ static status put_resolved(experiment_reading *r, const field *f, yaml_node *val
     return yaml_put(mapping, dot + 1, value, r->err);
 }
 
-// The place to name when a key is missing: its mapping, or the whole file.
+// Reports a missing key at its mapping, or at the whole file.
 static status missing(experiment_reading *r, const field *f) {
     char group[32];
     snprintf(group, sizeof group, "%.*s", (int)strcspn(f->path, "."), f->path);

@@ -8,7 +8,7 @@
 #include "experiment/fields.h"
 #include "experiment/names.h"
 
-// ---- Taking over ----
+// ---- Inheriting ----
 
 static bool is_own(const char *key) {
     static const char *const own[] = {"schema", "name", "title", "base"};
@@ -30,7 +30,7 @@ static void drop_nulls(yaml_node *mapping) {
     }
 }
 
-// The kind of a group, or NULL where it has none or it is no word.
+// The kind of a group, or NULL if it has none or it is not a word.
 static const char *kind_of(const yaml_node *group, const char *key) {
     const yaml_node *kind = yaml_find(group, "kind");
     return kind ? kind->text : experiment_default_kind(key);
@@ -55,7 +55,8 @@ static status take_over(yaml_node *root, const yaml_node *base, error *err) {
     for (size_t i = 0; rc == STATUS_OK && i < base->count; i++) {
         const char *key = base->keys[i];
         const yaml_node *item = base->items[i];
-        yaml_node *own = (yaml_node *)yaml_find(root, key); // the tree is ours
+        yaml_node *own = (yaml_node *)yaml_find(root, key); // not const: this function owns the
+                                                            // tree
         if (is_own(key)) continue;
         if (!own)
             rc = yaml_put(root, key, yaml_copy(item, err), err);
@@ -69,7 +70,7 @@ static status take_over(yaml_node *root, const yaml_node *base, error *err) {
 
 // ---- Reading ----
 
-// The files that led here, the nearest first.
+// The chain of files that led here, nearest first.
 typedef struct link {
     const struct link *before;
     dev_t device;
@@ -84,15 +85,14 @@ static status check_way(const link *here, const char *path, const yaml_node *pla
     if (here->depth == INHERIT_MAX_DEPTH)
         return yaml_error(place, err, "'base': more than %d files, each based on the next",
                           INHERIT_MAX_DEPTH);
-    if (stat(path, &info)) return STATUS_OK; // reading it says why
+    if (stat(path, &info)) return STATUS_OK; // reading it reports why
     for (const link *l = here; l; l = l->before)
         if (l->device == info.st_dev && l->inode == info.st_ino)
             return yaml_error(place, err, "'base': '%s' is this file, or based on it", path);
     return STATUS_OK;
 }
 
-// A message about a place in the base stands alone; that there is no such file is a fault of
-// `place`.
+// A message about a place in the base is kept as it is; a missing file is reported at `place`.
 static status read_base(const char *path, const link *here, const yaml_node *place,
                         yaml_node **base, error *err) {
     error local;
@@ -108,7 +108,7 @@ static status check_schema(const yaml_node *base, const char *path, const yaml_n
     const yaml_node *schema = yaml_find(base, "schema");
     if (schema && schema->kind == YAML_SCALAR && !strcmp(schema->text, "lockstep.experiment/1"))
         return STATUS_OK;
-    return yaml_error(place, err, "'base': '%s' is no experiment", path);
+    return yaml_error(place, err, "'base': '%s' is not an experiment", path);
 }
 
 static status add_base(yaml_node *root, const char *path, const link *here, error *err) {
@@ -138,7 +138,7 @@ static status read_file(const char *path, const link *before, yaml_node **root, 
     struct stat info = {0};
     status rc = yaml_read_file(path, root, err);
     if (rc != STATUS_OK) return rc;
-    (void)stat(path, &info); // it was read; where it is gone since, nothing leads back to it
+    (void)stat(path, &info); // it was read; if it is gone since, no file leads back to it
     const link here = {before, info.st_dev, info.st_ino, before ? before->depth + 1 : 0};
     if ((*root)->kind != YAML_MAPPING)
         rc = yaml_error(*root, err, "expected an experiment: a mapping");

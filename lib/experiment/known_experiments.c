@@ -11,7 +11,7 @@
 
 // ---- Reading ----
 
-// What cannot be read as an experiment is none, and no fault here.
+// A file that cannot be read as an experiment is not one, and no error here.
 static status add(known_experiments *k, const char *path, error *err) {
     experiment e;
     error local = {0};
@@ -34,7 +34,7 @@ static int is_yaml(const struct dirent *entry) {
            strcmp(entry->d_name + length - 5, ".yaml") == 0;
 }
 
-// All but `a` and `b` of the folder that `path` lies in.
+// Adds all files in the folder of `path`, except `a` and `b`.
 static status add_folder(known_experiments *k, const char *path, const char *a, const char *b,
                          error *err) {
     status rc = STATUS_OK;
@@ -80,7 +80,7 @@ void known_experiments_release(known_experiments *k) {
 
 // ---- Finding ----
 
-// Is `one` what somebody may have published figures of, and `e` a run of it?
+// Would published figures of `one` apply to `e`?
 static bool is_same(const experiment *e, const experiment *one, bool any_epochs) {
     difference_list list;
     factors_find_published(e, one, &list);

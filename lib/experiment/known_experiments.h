@@ -1,4 +1,5 @@
-// known_experiments.h - the experiment files beside the two of a ladder: a rung may be one of them.
+// known_experiments.h - the other experiment files in the folders of a ladder's two: a rung may be
+// one of them.
 #ifndef LOCKSTEP_EXPERIMENT_KNOWN_EXPERIMENTS_H
 #define LOCKSTEP_EXPERIMENT_KNOWN_EXPERIMENTS_H
 
@@ -10,22 +11,21 @@
 #include "experiment/published.h"
 
 typedef struct known_experiments {
-    experiment *items; // as in their files, without any --set
+    experiment *items; // as in their files, without --set
     size_t count, capacity;
-    published published; // about them
+    published published; // claims about them
 } known_experiments;
 
 // Reads the experiment files `a` and `b`, then all others in their folders, by name, and the claims
-// about them. What is no
-// experiment there is passed over.
+// about them. Skips files there that are not experiments.
 status known_experiments_read(known_experiments *k, const char *a, const char *b,
                               error *err) MUST_CHECK;
 void known_experiments_release(known_experiments *k);
 
-// The experiment that `e` is, in all that a published figure is about (factors_find_published), or
-// NULL. With `any_epochs` it may train for longer or shorter than `e`. Of several, one with
-// published figures comes first, then the one that differs from `e` in the fewest keys, then the
-// first one read.
+// Returns the experiment that equals `e` for the purpose of published figures
+// (factors_find_published), or NULL. With `any_epochs` the number of epochs may differ. Of several,
+// prefers one with published figures, then the one with the fewest keys that differ from `e`, then
+// the first one read.
 const experiment *known_experiments_find(const known_experiments *k, const experiment *e,
                                          bool any_epochs);
 

@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "experiment/catalog.h"
 
-enum { MAX_LEVELS = 32 }; // folders upward
+enum { MAX_LEVELS = 32 }; // levels upward
 
 static const char CATALOG[] = "experiments";
 
@@ -28,9 +28,9 @@ static status as_path(const char *from, const char *word, char **path, error *er
     return *path ? STATUS_OK : STATUS_FAILED;
 }
 
-// ---- Upward ----
+// ---- Searching upward ----
 
-// A folder, as it is written (ending in '/', or empty), and what it is called.
+// A folder, as written (ending in '/', or empty), and its role.
 typedef struct place {
     char *folder;
     bool is_root, is_catalog;
@@ -38,10 +38,10 @@ typedef struct place {
 
 static status look_at(place *p, error *err) {
     char real[PATH_MAX];
-    if (!p->folder) return STATUS_FAILED; // err says why
+    if (!p->folder) return STATUS_FAILED; // `err` is set
     p->is_root = p->is_catalog = false;
     if (!realpath(*p->folder ? p->folder : ".", real)) {
-        p->is_root = true; // there is nothing to be found in it or above it
+        p->is_root = true; // nothing can be found in it or above it
         return STATUS_OK;
     }
     const char *name = strrchr(real, '/') + 1;
@@ -51,7 +51,7 @@ static status look_at(place *p, error *err) {
     return STATUS_OK;
 }
 
-// The folder above: "a/b/" is in "a/", "" in "../", "../" in "../../".
+// Goes to the parent folder: from "a/b/" to "a/", from "" to "../", from "../" to "../../".
 static status go_up(place *p, error *err) {
     char *old = p->folder;
     size_t length = strlen(old), start = length ? length - 1 : 0;
@@ -65,7 +65,7 @@ static status go_up(place *p, error *err) {
     return look_at(p, err);
 }
 
-// The file below the folder, if it is there.
+// Finds the file below the folder, if it exists.
 static status try_file(const place *p, const char *folder, const char *name, char **path,
                        error *err) {
     char *file = memory_format(err, "%s%s%s%s.yaml", p->folder, folder, *folder ? "/" : "", name);
@@ -90,7 +90,7 @@ static status try_catalog(const place *p, const char *name, char **path, error *
     return rc;
 }
 
-// `run`: an experiment or a study, which needs no folder of its own.
+// `run`: an experiment or a study, which may also lie outside FOLDER.
 static status search(const char *from, const char *folder, const char *name, bool run, char **path,
                      error *err) {
     place p = {.folder = memory_format(err, "%.*s", names_folder_length(from), from)};

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "experiment/names.h"
 
-// A collection on one line, as people write it: {kind: sgd, lr: 0.1}.
+// Writes a collection on one line, as people do: {kind: sgd, lr: 0.1}.
 static status flow_text(const yaml_node *value, char **text, error *err) {
     size_t bytes;
     yaml_node *flow = yaml_copy(value, err);
@@ -82,7 +82,7 @@ status plan_add_mapping(yaml_node *run, const yaml_node *mapping, error *err) {
     return rc;
 }
 
-// ---- What files name ----
+// ---- Files named in files ----
 
 status plan_find(const char *from, const char *folder, const yaml_node *value, const char *key,
                  char **path, error *err) {

@@ -1,4 +1,4 @@
-// From one experiment to another, one factor at a time.
+// Plans the ladder from one experiment to another, one factor at a time.
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,22 +15,22 @@ enum { SETS_MAX = DIFFERENCES_MAX + 8, NAME_BYTES = 120, WHY_BYTES = 512 };
 
 typedef struct ladder {
     const char *from_path, *to_path;
-    experiment from, to, now; // `now`: where the walk has come to
+    experiment from, to, now; // `now`: the current rung
     difference_list differences;
     unsigned pending;   // bit f: factor f still has to change
-    char *model;        // what to call the model of `to` in a --set
+    char *model;        // the name of the model of `to` in a --set
     const char **set;   // the assignments that lead to `now`
-    size_t given, sets; // of them were given, and are not ours to free; all
+    size_t given, sets; // the caller's, which are not freed here; all
     yaml_node *plan;
     known_experiments known;
-    bool epochs_given;         // the runs train for as long as --set says, not as a file does
-    const experiment *figures; // the file behind the last published figures on the way
+    bool epochs_given;         // --set sets the epochs of all runs
+    const experiment *figures; // the file of the last published figures so far
 } ladder;
 
 // ---- The model ----
 
-// The model of `to`, as a --set beside the file of `from` must name it: its name, where that leads
-// to the same file from there, else its path.
+// Finds the name of the model of `to` for a --set that is used with the file of `from`: its name,
+// if that resolves to the same file from there, else its path.
 static status name_model(ladder *l, error *err) {
     const char *path = l->to.model_path, *file = path + names_folder_length(path);
     size_t length = strlen(file);
@@ -71,7 +71,7 @@ static void drop_sets(ladder *l, size_t keep) {
 
 // ---- Steps ----
 
-// Changes these factors and reads what comes out; where that is no experiment, all stays as it was.
+// Changes these factors and reads the result; if it is not a valid experiment, changes nothing.
 static status change(ladder *l, unsigned factors, error *err) {
     status rc = STATUS_OK;
     experiment next = {0};
@@ -89,15 +89,15 @@ out:
     return rc;
 }
 
-// A message about an assignment, without the assignment.
+// Copies a message about an assignment, without the assignment.
 static void keep_reason(const error *from, char why[WHY_BYTES]) {
     const char *text = from->message, *end = strstr(text, "': ");
     if (strncmp(text, "--set '", 7) == 0 && end) text = end + 3;
     snprintf(why, WHY_BYTES, "%.*s", WHY_BYTES - 1, text);
 }
 
-// The next step: the first factor that can change now; else the first ones together. `why` says
-// what kept the first one; "" when nothing did.
+// Takes the next step: the first factor that can change now, else the first ones together. `why` is
+// the reason that held the first one back, or "".
 static status step(ladder *l, unsigned *factors, char why[WHY_BYTES], error *err) {
     unsigned together = 0;
     *why = 0;
@@ -127,7 +127,7 @@ static const char *shown(const ladder *l, const difference *d, const yaml_node *
     return node ? *text + 1 : "none";
 }
 
-// `changes: {KEY: [from, to]}`, of the keys of these factors.
+// `changes: {KEY: [from, to]}`, for the keys of these factors.
 static status put_changes(const ladder *l, yaml_node *run, unsigned factors, error *err) {
     status rc = STATUS_FAILED;
     char *from = NULL, *to = NULL;
@@ -153,8 +153,8 @@ out:
     return rc;
 }
 
-// `published_factors: [...]`: in what the files of two runs with figures differ, as they were
-// published. Absent where they do not: such runs are one and the same to who published them.
+// `published_factors: [...]`: the published differences between the files of two runs with figures.
+// Absent if there are none: then both runs are the same in the publication.
 static status put_published_factors(yaml_node *run, const experiment *from, const experiment *to,
                                     error *err) {
     status rc = STATUS_OK;
@@ -177,7 +177,7 @@ out:
     return rc;
 }
 
-// `same_as: NAME`, and in which keys the run differs from that file all the same.
+// `same_as: NAME`, and `same_but`, the keys in which the run still differs from that file.
 static status put_same(yaml_node *run, const experiment *is, const experiment *known, error *err) {
     status rc = STATUS_OK;
     difference_list found;
@@ -193,8 +193,8 @@ out:
     return rc;
 }
 
-// Which file the run is, if it is one, and what was published about that. The figures of a run
-// beside the way are no part of the walk.
+// Adds the file that the run equals, if there is one, and the figures published about it. The
+// figures of a control run are not compared along the ladder.
 static status put_known(ladder *l, yaml_node *run, const experiment *is, bool aside, error *err) {
     status rc = STATUS_OK;
     const experiment *known = known_experiments_find(&l->known, is, l->epochs_given);
@@ -211,7 +211,7 @@ out:
     return rc;
 }
 
-// The run `is`: the assignments that lead here, and what is known of it.
+// Adds the run `is`: the assignments that lead to it, and the file that it equals.
 static status add_run(ladder *l, const char *slug, const char *role, const experiment *is,
                       yaml_node **run, error *err) {
     char name[NAME_BYTES + 8], assignment[NAME_BYTES + 16];
@@ -273,16 +273,16 @@ out:
     return rc;
 }
 
-// ---- Beside the way ----
+// ---- The control run ----
 
-// Does the rate of plain SGD stay where it is though the batch changes?
+// Does plain SGD keep its rate although the batch changes?
 static bool rate_stays(const ladder *l) {
     for (size_t i = 0; i < l->differences.count; i++)
         if (l->differences.items[i].factor == FACTOR_RATE) return false;
     return l->from.optimizer.kind == OPTIMIZER_SGD && l->from.lr_scaling.kind == LR_SCALING_NONE;
 }
 
-// One assignment of the control, and `changes: {KEY: [from, to]}` to show it by.
+// Adds an assignment of the control run, and `changes: {KEY: [from, to]}` to display it.
 static status control_set(ladder *l, yaml_node *changes, const char *key, const char *from,
                           const char *to, error *err) {
     status rc = STATUS_OK;
@@ -297,7 +297,7 @@ out:
     return assignment ? rc : STATUS_FAILED;
 }
 
-// The same batch with a rate that follows it linearly, after an epoch of warm-up where it grows.
+// Adds a run of the same batch with a linearly scaled rate, after an epoch of warm-up if it grows.
 static status add_control(ladder *l, error *err) {
     status rc = STATUS_OK;
     experiment control = {0};
@@ -313,7 +313,7 @@ static status add_control(ladder *l, error *err) {
     TRY(experiment_read(&control, l->from_path, l->set, l->sets, err));
     TRY(add_run(l, "global-batch-scaled-rate", "control", &control, &run, err));
     rc = yaml_put(run, "changes", changes, err);
-    changes = NULL; // yaml_put took it over
+    changes = NULL; // yaml_put owns it now
 out:
     experiment_release(&control);
     yaml_free(changes);
@@ -321,7 +321,7 @@ out:
     return rc;
 }
 
-// ---- The walk ----
+// ---- The ladder ----
 
 static status check_arrival(const ladder *l, error *err) {
     const yaml_node *here = l->now.resolved, *there = l->to.resolved;
@@ -329,7 +329,7 @@ static status check_arrival(const ladder *l, error *err) {
         const yaml_node *mine = yaml_find(here, there->keys[i]);
         if (factors_is_label(there->keys[i]) || (mine && yaml_equal(mine, there->items[i])))
             continue;
-        return error_set(err, STATUS_FAILED, "cannot come from '%s' to '%s': '%s' still differs",
+        return error_set(err, STATUS_FAILED, "cannot get from '%s' to '%s': '%s' still differs",
                          l->from_path, l->to_path, there->keys[i]);
     }
     return STATUS_OK;
@@ -344,14 +344,13 @@ static status begin(ladder *l, const char *const *set, size_t set_count, error *
     for (size_t i = 0; i < l->differences.count; i++)
         l->pending |= 1u << l->differences.items[i].factor;
     if (!l->pending)
-        return error_set(err, STATUS_USAGE,
-                         "cannot explain '%s' by '%s': they do not differ in anything that is run",
+        return error_set(err, STATUS_USAGE, "cannot explain '%s' by '%s': they would run the same",
                          l->to.name, l->from.name);
     TRY((l->set = memory_new(set_count + SETS_MAX, sizeof *l->set, err)) ? STATUS_OK
                                                                          : STATUS_FAILED);
     for (size_t i = 0; i < set_count; i++) l->set[l->sets++] = set[i];
     l->given = set_count;
-    // A file without V would let it follow the world size.
+    // Without this, V would follow the world size if the file does not set it.
     TRY(add_set(l, "virtual_shards", yaml_find(l->from.resolved, "virtual_shards"), err));
     if (l->to.repeats > l->from.repeats)
         TRY(add_set(l, "repeats", yaml_find(l->to.resolved, "repeats"), err));

@@ -1,4 +1,4 @@
-// Published reports: which experiments and studies stand for their rows.
+// Plans the experiments and studies for the rows of published reports.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,22 +12,22 @@
 #include "experiment/quick.h"
 #include "experiment/report_file.h"
 
-// What is being read, and what has been planned.
+// The list being read, and the plan so far.
 typedef struct reproduction {
     const char *path, *name; // of the list
     yaml_node *root;
     bool quick;
-    char *folder;     // of its own runs: NAME, or NAME-quick
+    char *folder;     // for its own runs: NAME, or NAME-quick
     yaml_node *given; // assignments to every run: of `quick`, then those of the command line
-    bool changed;     // is there one that makes other runs of the experiments?
+    bool changed;     // does one of them change the experiments?
     published published;
-    yaml_node *own; // the trees of reports that have files of their own
+    yaml_node *own; // the trees of report files
     yaml_node *plan, *reports, *studies;
 } reproduction;
 
 // ---- The list ----
 
-// Assignments of a mapping, if it is there.
+// Checks the assignments of a mapping, which may be NULL.
 static status check_assignments(const yaml_node *mapping, const char *key, error *err) {
     if (!mapping) return STATUS_OK;
     if (mapping->kind != YAML_MAPPING)
@@ -69,7 +69,7 @@ static status add_given(const reproduction *p, yaml_node *run, error *err) {
     return rc;
 }
 
-// A seed has a folder of its own; anything else makes another run in the same one.
+// Each seed has a separate folder; any other assignment makes another run in the same folder.
 static status collect_given(reproduction *p, const char *const *set, size_t count, error *err) {
     status rc = STATUS_FAILED;
     p->given = yaml_new(YAML_MAPPING, err);
@@ -92,12 +92,11 @@ static status check_name(const reproduction *p, const yaml_node *place, const ch
     const yaml_node *runs = yaml_find(p->plan, "runs");
     for (size_t i = 0; runs && i < runs->count; i++)
         if (strcmp(yaml_find(runs->items[i], "name")->text, name) == 0)
-            return yaml_error(place, err, "two runs are called '%s'; 'name' gives one another name",
-                              name);
+            return yaml_error(place, err, "two runs are called '%s'; rename one with 'name'", name);
     return STATUS_OK;
 }
 
-// "…/vgg.yaml" is "vgg", as `make experiment EXP=vgg` calls it.
+// "…/vgg.yaml" gives "vgg", the name in `make experiment EXP=vgg`.
 static int base_name(const char *path, const char **name) {
     const char *slash = strrchr(path, '/');
     *name = slash ? slash + 1 : path;
@@ -111,7 +110,7 @@ static status put_format(yaml_node *node, const char *key, char *text, error *er
     return rc;
 }
 
-// `sub`: of a study, the variant.
+// `sub`: the variant, in a study.
 static status put_place(const reproduction *p, yaml_node *run, const char *file, bool own,
                         const char *sub, error *err) {
     const char *base, *name = yaml_find(run, "name")->text;
@@ -128,7 +127,7 @@ static status put_place(const reproduction *p, yaml_node *run, const char *file,
     return put_format(run, "folder", folder, err);
 }
 
-// The experiment without what quick and the command line set: a fault in it is one of the list.
+// Reads the experiment without `quick` and the command line: its errors are the list's.
 static status read_own(const yaml_node *entry, const char *file, const yaml_node *run,
                        experiment *e, error *err) {
     error local = {0};
@@ -138,7 +137,7 @@ static status read_own(const yaml_node *entry, const char *file, const yaml_node
     return rc;
 }
 
-// What the list sets to make a run short, without what the command line sets.
+// Checks the list's assignments that shorten a run, without those of the command line.
 static status check_quick(const reproduction *p, const char *file, const yaml_node *run,
                           const yaml_node *more, error *err) {
     const char *name = yaml_find(run, "name")->text;
@@ -150,7 +149,7 @@ static status check_quick(const reproduction *p, const char *file, const yaml_no
     return rc;
 }
 
-// The epochs of the experiment as it is published, before anybody sets anything.
+// Adds the epochs of the published experiment, without any assignments.
 static status put_epochs(yaml_node *run, const char *file, const yaml_node *set, error *err) {
     experiment e = {0};
     status rc = plan_experiment(file, set, &e, err);
@@ -187,7 +186,7 @@ out:
     return rc;
 }
 
-// `quick: false` leaves the run out, a mapping sets more.
+// `quick: false` leaves the run out; a mapping adds assignments.
 static status is_left_out(const reproduction *p, const row *w, bool *left_out, error *err) {
     bool stays = true;
     status rc = STATUS_OK;
@@ -232,7 +231,7 @@ static status fill_row(const reproduction *p, const row *w, yaml_node *run, cons
     if (more) TRY(plan_add_mapping(run, w->quick, err));
     if (w->name) TRY(plan_add_value(run, "name", w->name, err));
     TRY(put_place(p, run, w->file, p->changed || more || w->set || w->name, NULL, err));
-    // One with a name of its own is no row of a claim.
+    // A run with its own name is not a row of a claim.
     if (!w->name) TRY(published_put(&p->published, run, NULL, e.name, err));
 out:
     experiment_release(&e);
@@ -258,8 +257,8 @@ out:
     return rc;
 }
 
-// `against` names a run of the same report, or says none. A quick list may have left it out: then
-// the first run stands for it, as where nothing was said.
+// `against` names a run of the same report, or is `none`. If a quick list left that run out,
+// `against` is removed, which means the report's first run.
 static status check_against(const reproduction *p, const yaml_node *report, const char *source,
                             error *err) {
     yaml_node *runs = (yaml_node *)yaml_find(p->plan, "runs");
@@ -280,7 +279,7 @@ static status check_against(const reproduction *p, const yaml_node *report, cons
 
 // ---- Studies ----
 
-// The assignments of the study alone, for its epochs.
+// Adds the epochs that the study's own assignments give.
 static status full_epochs(yaml_node *run, const yaml_node *alone, size_t at, error *err) {
     const yaml_node *runs = yaml_find(alone, "runs");
     return put_epochs(run, yaml_find(alone, "experiment")->text, yaml_find(runs->items[at], "set"),
@@ -324,7 +323,7 @@ static status describe_study(reproduction *p, const yaml_node *study, const char
     return rc;
 }
 
-// The study with all that is set. A fault of the list is told at its place there.
+// Plans the study with all assignments. Errors in the list give their place there.
 static status plan_given_study(const reproduction *p, const char *file, const char *const *words,
                                size_t count, yaml_node **study, error *err) {
     const yaml_node *quick = p->quick ? yaml_find(p->root, "quick") : NULL;
@@ -332,8 +331,8 @@ static status plan_given_study(const reproduction *p, const char *file, const ch
     error local = {0};
     status rc = plan_study(file, words, count, study, &local);
     if (rc == STATUS_OK) return rc;
-    const yaml_node *culprit = quick_find_culprit(quick, local.message, &rest);
-    if (culprit) return yaml_error(culprit, err, "study '%s': %s", file, rest);
+    const yaml_node *fault = quick_find_fault(quick, local.message, &rest);
+    if (fault) return yaml_error(fault, err, "study '%s': %s", file, rest);
     return error_set(err, rc, "%s", local.message);
 }
 
@@ -398,7 +397,7 @@ static status add_report(reproduction *p, const yaml_node *report, error *err) {
     TRY(check_report(report, &source, err));
     for (size_t i = 0; i < p->reports->count; i++)
         if (strcmp(yaml_find(p->reports->items[i], "source")->text, source) == 0)
-            return yaml_error(report, err, "'source: %s' comes twice", source);
+            return yaml_error(report, err, "'source: %s' occurs twice", source);
     TRY(describe_report(p, report, err));
     const yaml_node *runs = yaml_find(report, "runs"), *studies = yaml_find(report, "studies");
     for (size_t i = 0; i < runs->count; i++) TRY(add_row(p, runs->items[i], source, err));
@@ -409,7 +408,7 @@ out:
     return rc;
 }
 
-// ---- Reports in files of their own ----
+// ---- Report files ----
 
 static status add_report_file(reproduction *p, const char *path, error *err) {
     yaml_node *report;
@@ -418,7 +417,7 @@ static status add_report_file(reproduction *p, const char *path, error *err) {
     return rc == STATUS_OK ? add_report(p, report, err) : rc;
 }
 
-// NAME is NAME/report.yaml, in the folder of the list or in one above it.
+// NAME means NAME/report.yaml, in the folder of the list or in one above it.
 static status add_named_report(reproduction *p, const yaml_node *entry, error *err) {
     const char *name;
     char *path;
@@ -435,7 +434,7 @@ static status add_named_report(reproduction *p, const yaml_node *entry, error *e
     return rc == STATUS_OK ? rc : error_set(err, rc, "%s", local.message);
 }
 
-// Every report of the catalogue that the list lies in, by the paths of their files.
+// Adds every report of the list's catalogue, sorted by file path.
 static status add_all_reports(reproduction *p, const yaml_node *word, error *err) {
     catalog c;
     bool found;
@@ -446,8 +445,7 @@ static status add_all_reports(reproduction *p, const yaml_node *word, error *err
             rc = add_report_file(p, c.items[i].path, err);
     if (rc == STATUS_OK && !p->reports->count)
         rc = yaml_error(
-            word, err,
-            "'reports: all': no folder called 'experiments' above this file has a report");
+            word, err, "'reports: all': no 'experiments' folder above this file contains a report");
     if (found) catalog_release(&c);
     return rc;
 }

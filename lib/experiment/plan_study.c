@@ -1,4 +1,4 @@
-// A study: one experiment with every combination of some values.
+// Plans a study: one experiment with every combination of some values.
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ typedef struct study {
     char *base; // path of the experiment file
     const char *const *set;
     size_t set_count;
-    size_t choice[KEYS_MAX]; // of the variant at hand: which value of each key
+    size_t choice[KEYS_MAX]; // index of each key's value in the current variant
 } study;
 
 // ---- The file ----
@@ -63,7 +63,7 @@ static status read_study(study *s, error *err) {
     TRY(yaml_string(yaml_find(s->root, "name"), "name", &s->name, err));
     if (yaml_find(s->root, "published"))
         return yaml_error(yaml_find(s->root, "published"), err,
-                          "'published': published figures stand in a claim: a row of claim.yaml "
+                          "'published': published figures belong in a claim: a row of claim.yaml "
                           "with 'experiment: %s/VARIANT' (docs/formats.md, Claims)",
                           s->name);
     s->vary = yaml_find(s->root, "vary");
@@ -80,7 +80,8 @@ static const yaml_node *value_of(const study *s, size_t key) {
     return s->vary->items[key]->items[s->choice[key]];
 }
 
-// "loader_workers-2", with "--" between several; a value that makes no name is called by its place.
+// "loader_workers-2", with "--" between several; a value unsuitable for a name is replaced by its
+// position.
 static status name_variant(const study *s, char name[NAME_BYTES], error *err) {
     size_t used = 0;
     for (size_t i = 0; i < s->vary->count; i++) {
@@ -94,7 +95,7 @@ static status name_variant(const study *s, char name[NAME_BYTES], error *err) {
         used += (size_t)snprintf(name + used, NAME_BYTES - used, "%s%s-%s", used ? "--" : "",
                                  s->vary->keys[i], text);
         if (used >= NAME_BYTES)
-            return yaml_error(s->vary, err, "'vary': names of variants grow longer than %d",
+            return yaml_error(s->vary, err, "'vary': variant names would be longer than %d bytes",
                               NAME_BYTES - 1);
     }
     return STATUS_OK;
@@ -112,7 +113,7 @@ static status put_values(const study *s, yaml_node *run, error *err) {
     return rc;
 }
 
-// Is it an experiment at all? A fault is one of the study, at the keys that vary.
+// Is it a valid experiment? If not, the error is the study's, at `vary`.
 static status check_variant(const study *s, const yaml_node *run, error *err) {
     experiment e = {0};
     error local = {0};
@@ -123,7 +124,7 @@ static status check_variant(const study *s, const yaml_node *run, error *err) {
                       local.message);
 }
 
-// The values of the keys that vary, or the settings.
+// Adds the values of the keys that vary, or the settings.
 static status add_values(const study *s, yaml_node *run, bool vary, error *err) {
     status rc = STATUS_OK;
     for (size_t i = 0; rc == STATUS_OK && i < s->vary->count; i++)
@@ -151,7 +152,7 @@ out:
     return rc;
 }
 
-// Counts like a clock, the last key fastest; false after the last combination.
+// Advances to the next combination, the last key fastest; false after the last one.
 static bool next_variant(study *s) {
     for (size_t i = s->vary->count; i-- > 0;) {
         if (++s->choice[i] < s->vary->items[i]->count) return true;
@@ -177,7 +178,7 @@ out:
     return rc;
 }
 
-// What is wrong with the base, or with what was given, is not the study's fault.
+// Checks the base with the given assignments first: errors in these are not the study's.
 static status check_base(const study *s, error *err) {
     experiment e;
     status rc = experiment_read(&e, s->base, s->set, s->set_count, err);

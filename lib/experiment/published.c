@@ -16,7 +16,7 @@ enum { NAME_BYTES = 256 };
 
 // ---- Rows of a claim ----
 
-// A value of the row, or of what all rows share.
+// A value of the row, or the one common to all rows.
 static const yaml_node *value_of(const yaml_node *claim, const yaml_node *row, const char *key) {
     const yaml_node *own = yaml_find(row, key), *common = yaml_find(claim, "common");
     return own || !common ? own : yaml_find(common, key);
@@ -31,7 +31,7 @@ static const yaml_node *list_of(const yaml_node *claim, const char *key) {
     return list && list->kind == YAML_SEQUENCE ? list : NULL;
 }
 
-// Name number `i` of those that stand for the row; NULL after the last.
+// Name number `i` of the experiments that stand for the row; NULL after the last.
 static const char *stands_for(const yaml_node *row, size_t i) {
     const yaml_node *names = row->kind == YAML_MAPPING ? yaml_find(row, "experiment") : NULL;
     if (names && names->kind == YAML_SEQUENCE)
@@ -39,7 +39,7 @@ static const char *stands_for(const yaml_node *row, size_t i) {
     return names && i == 0 ? text_of(names) : NULL;
 }
 
-// How much of "workers/loader_workers-2" names the study, with the slash.
+// Length of the study's name in "workers/loader_workers-2", with the slash.
 static size_t study_length(const char *name) {
     const char *slash = strchr(name, '/');
     return slash ? (size_t)(slash - name) + 1 : 0;
@@ -59,8 +59,7 @@ static status check_number(const yaml_node *node, const char *key, error *err) {
     return yaml_number(&number, key, &ignored, err);
 }
 
-// One of these, or two of them: what a report of the run could not show is told before it is
-// trained.
+// One or two such numbers: a figure that the report could not show is an error before training.
 static status check_figure(const yaml_node *figure, const char *key, error *err) {
     if (figure->kind != YAML_SEQUENCE) return check_number(figure, key, err);
     if (figure->count != 2)
@@ -98,7 +97,7 @@ out:
     return rc;
 }
 
-// `over: NAME`: the run, in the same study, that stands for the row that a speed-up is over.
+// `over: NAME`: the run, in the same study, for the row that the speed-up is relative to.
 static status put_over(yaml_node *entry, const yaml_node *claim, const yaml_node *row,
                        const char *name, error *err) {
     const yaml_node *rows = list_of(claim, "rows");
@@ -128,7 +127,7 @@ static status put_projection(yaml_node *entry, const yaml_node *claim, const yam
     return STATUS_OK;
 }
 
-// "8 x H100", and what else a reader should know.
+// Adds "8 x H100", and other remarks for the reader.
 static status put_note(yaml_node *entry, const yaml_node *claim, const yaml_node *row, error *err) {
     const char *devices = text_of(value_of(claim, row, "devices"));
     const char *device = text_of(value_of(claim, row, "device"));
@@ -155,7 +154,7 @@ static status add_entry(published *p, const char *path, const yaml_node *claim,
     TRY(rc);
     TRY(put_figures(entry, claim, row, err));
     TRY(put_projection(entry, claim, row, err));
-    if (!entry->count) goto out; // nothing was published of it
+    if (!entry->count) goto out; // no published figures
     TRY(put_over(entry, claim, row, name, err));
     TRY(put_text(entry, "source", text_of(yaml_find(claim, "name")), err));
     TRY(put_text(entry, "where", text_of(value_of(claim, row, "where")), err));
@@ -174,7 +173,7 @@ out:
 
 // ---- Claims ----
 
-// However it is called: whether it was read already, and from now on it was.
+// Sets *seen if the claim was read already, under any path, and marks it as read.
 static status note_claim(published *p, const char *path, bool *seen, error *err) {
     char real[PATH_MAX];
     const char *name = realpath(path, real) ? real : path;

@@ -1,8 +1,8 @@
-// published.h - what claims say was published about an experiment (docs/formats.md, Claims).
+// published.h - the figures that claims record as published about an experiment (docs/formats.md,
+// Claims).
 //
-// A row of a claim names the experiment that stands for it, or STUDY/VARIANT. What the row has
-// becomes an entry of the list `published` of that run in a plan: its figures as they were printed,
-// with their source and place.
+// A claim's row names the experiment that stands for it, or STUDY/VARIANT. The row becomes an entry
+// of the list `published` of that run in a plan: its figures as printed, with source and place.
 #ifndef LOCKSTEP_EXPERIMENT_PUBLISHED_H
 #define LOCKSTEP_EXPERIMENT_PUBLISHED_H
 
@@ -10,22 +10,23 @@
 #include "base/yaml_tree.h"
 
 typedef struct published {
-    yaml_node *entries; // a list of them for each name
-    yaml_node *claims;  // the paths that were read
+    yaml_node *entries; // a list of entries for each name
+    yaml_node *claims;  // the paths read
 } published;
 
-// Begins with the claims of the catalogue that the file `from` lies in (names.h), or, where it lies
-// in none, with the claim.yaml beside it. STATUS_INPUT for a claim that has no list of rows,
-// or has no number where an experiment's figure is; the rest is for `audit`. Release also after a
+// Reads the claims of the catalogue that the file `from` lies in (names.h), or, if it lies in none,
+// the claim.yaml in the same folder. STATUS_INPUT if a claim has no list of rows, or an
+// experiment's figure is not a number; other checks are left to `audit`. Release `p` even after a
 // failure.
 status published_read(published *p, const char *from, error *err) MUST_CHECK;
-// One more claim, if it was not read yet.
+// Reads one more claim, unless it was read already.
 status published_add(published *p, const char *path, error *err) MUST_CHECK;
 void published_release(published *p);
 
-// The entries of an experiment, or of the variant of a study (NULL: none); NULL without.
+// Returns the entries of an experiment, or of a variant of `study` (NULL: none); NULL if there are
+// none.
 const yaml_node *published_find(const published *p, const char *study, const char *name);
-// Puts a copy of them into the run of a plan, where there are any.
+// Puts a copy of them, if any, into a plan's run.
 status published_put(const published *p, yaml_node *run, const char *study, const char *name,
                      error *err) MUST_CHECK;
 

@@ -1,18 +1,18 @@
-// quick.h - assignments that make a run of a reproduction short.
+// quick.h - assignments that shorten a reproduction's runs.
 #ifndef LOCKSTEP_EXPERIMENT_QUICK_H
 #define LOCKSTEP_EXPERIMENT_QUICK_H
 
 #include "base/error.h"
 #include "base/yaml_tree.h"
 
-// Adds the mapping `quick` to the assignments of `trial`, and checks what they make of the
-// experiment `file`. An error stands where the assignment at fault does in the list. `quick` may be
-// NULL; `name` is the run's.
+// Adds the mapping `quick` to the assignments of `trial`, and checks the resulting experiment
+// `file`. An error gives the place of the bad assignment in the list. `quick` may be NULL; `name`
+// is the run's.
 status quick_try(yaml_node *trial, const yaml_node *quick, const char *file, const char *name,
                  error *err) MUST_CHECK;
 
-// The assignment of `quick` that a message is about, and *rest, what is wrong with it; NULL where
+// Returns the assignment of `quick` that a message is about, and its explanation in *rest; NULL if
 // it is about none of them. `quick` may be NULL.
-const yaml_node *quick_find_culprit(const yaml_node *quick, const char *message, const char **rest);
+const yaml_node *quick_find_fault(const yaml_node *quick, const char *message, const char **rest);
 
 #endif

@@ -77,10 +77,10 @@ status field_read_std(experiment_reading *r, const yaml_node *node, yaml_node **
         if (!(r->e->std[i] > 0))
             rc = yaml_error(node->items[i], r->err, "'normalize.std' must be above 0");
         else if (!engine_can_normalise(r->e->mean[i], r->e->std[i]))
-            rc = yaml_error(node->items[i], r->err,
-                            "'normalize': with a mean of %g and a deviation of %g a pixel becomes "
-                            "no number",
-                            (double)r->e->mean[i], (double)r->e->std[i]);
+            rc = yaml_error(
+                node->items[i], r->err,
+                "'normalize': with mean %g and standard deviation %g pixels are not finite",
+                (double)r->e->mean[i], (double)r->e->std[i]);
     return rc;
 }
 
@@ -93,10 +93,10 @@ status field_read_betas(experiment_reading *r, const yaml_node *node, yaml_node 
             return yaml_error(node, r->err, "'optimizer.betas' must be at least 0 and below 1");
     for (int i = 0; i < 2; i++)
         if ((float)betas[i] >= 1)
-            return yaml_error(node, r->err,
-                              "'optimizer.betas' must be below 1 in single precision, where %.40s "
-                              "is 1",
-                              node->items[i]->text);
+            return yaml_error(
+                node, r->err,
+                "'optimizer.betas' must be below 1 in single precision, where %.40s rounds to 1",
+                node->items[i]->text);
     r->e->optimizer.beta1 = betas[0];
     r->e->optimizer.beta2 = betas[1];
     if (node) return STATUS_OK;
@@ -133,7 +133,7 @@ out:
 
 // ---- Names, model, stages ----
 
-// A word that may become the name of a folder; *text lives in *resolved.
+// Reads a word that may become a folder name; *text lives in *resolved.
 static status read_name(experiment_reading *r, const char *key, size_t longest,
                         const yaml_node *node, yaml_node **resolved, const char **text) {
     const char *name;
@@ -157,7 +157,7 @@ status field_read_name(experiment_reading *r, const yaml_node *node, yaml_node *
     return read_name(r, "name", 100, node, resolved, &r->e->name);
 }
 
-// The name that a dataset file has in its metadata.
+// Reads the name that a dataset file has in its metadata.
 status field_read_dataset(experiment_reading *r, const yaml_node *node, yaml_node **resolved) {
     return read_name(r, "dataset", DATASET_NAME_BYTES - 1, node, resolved, &r->e->dataset);
 }
@@ -172,8 +172,8 @@ status field_read_title(experiment_reading *r, const yaml_node *node, yaml_node 
     return STATUS_OK;
 }
 
-// A name, or a path, is seen from the file that it stands in, which may be the base; a path in
-// --set from the current folder.
+// A name or a path is relative to the file that contains it, which may be the base; a path in --set
+// is relative to the current folder.
 static status find_model(const experiment_reading *r, const yaml_node *node, char **path) {
     bool set = experiment_is_set(node);
     const char *from = set ? r->path : node->file;
@@ -190,8 +190,8 @@ status field_read_model(experiment_reading *r, const yaml_node *node, yaml_node 
     const char *path = r->e->model_path;
     error local;
     rc = model_read(&r->e->model, path, &local);
-    // A message about a place inside the file stands alone; that there is no such file is a fault
-    // of the experiment.
+    // A message about a place inside the file is kept as it is; a missing file is an error in the
+    // experiment.
     if (rc == STATUS_INPUT && strncmp(local.message, path, strlen(path)) != 0)
         rc = yaml_error(node, r->err, "'model': %s", local.message);
     else if (rc != STATUS_OK)
@@ -223,10 +223,9 @@ status field_read_stages(experiment_reading *r, const yaml_node *node, yaml_node
             return yaml_error(node->items[i], r->err, "'stages': model '%s' has no layer '%.60s'",
                               r->e->model.name, name);
         if (index <= last)
-            return yaml_error(node->items[i], r->err,
-                              "'stages': '%.60s' must come after the first layer of the stage "
-                              "before it",
-                              name);
+            return yaml_error(
+                node->items[i], r->err,
+                "'stages': '%.60s' must come after the first layer of the previous stage", name);
         if (!experiment_begins_stage(&p->layers[index]))
             return yaml_error(node->items[i], r->err,
                               "'stages': '%.60s': a stage begins with a convolution or a linear "
@@ -239,13 +238,13 @@ out:
     return rc;
 }
 
-// Figures stand in claims: an experiment says what is computed, and nothing of what came out
+// Published figures belong in claims: an experiment describes a computation, not results obtained
 // elsewhere.
 status field_read_published(experiment_reading *r, const yaml_node *node, yaml_node **resolved) {
     (void)resolved;
     if (!node) return STATUS_OK;
     return yaml_error(node, r->err,
-                      "'published': published figures stand in a claim: a row of claim.yaml with "
+                      "'published': published figures belong in a claim: a row of claim.yaml with "
                       "'experiment: %s' (docs/formats.md, Claims)",
                       r->e->name ? r->e->name : "NAME");
 }

@@ -1,5 +1,5 @@
-// readers.h - the readers of keys that are more than one scalar. Each has the type of
-// field.read in fields.h. Used by the readers of this folder only.
+// readers.h - readers of keys that are more than one scalar. Each has the type of field.read in
+// fields.h. Used only within this folder.
 #ifndef LOCKSTEP_EXPERIMENT_READERS_H
 #define LOCKSTEP_EXPERIMENT_READERS_H
 
@@ -17,19 +17,19 @@ status field_read_milestones(experiment_reading *r, const yaml_node *node, yaml_
 status field_read_stages(experiment_reading *r, const yaml_node *node, yaml_node **resolved);
 status field_read_published(experiment_reading *r, const yaml_node *node, yaml_node **resolved);
 
-// ---- What they share ----
+// ---- Shared ----
 
-// Limits of every experiment. A manifest tells of each epoch, in up to some 350 bytes, and is at
-// most YAML_MAX_BYTES long: a training of more epochs could not be finished.
+// Limits of every experiment. A manifest takes up to about 350 bytes per epoch and is at most
+// YAML_MAX_BYTES long, so a training of more epochs could not finish.
 enum { MAX_BATCH = 1 << 20, MAX_EPOCHS = 2500 };
 
 status field_need_list(const yaml_node *node, const char *key, error *err);
 
-// A collection that is written on one line. NULL, with err filled, when there is no memory.
+// Returns a new collection that is written on one line. NULL, with `err` set, if memory runs out.
 yaml_node *field_new_flow(yaml_kind kind, error *err);
 
-// Reads between min_count and max_count numbers into `values`, and into a new list: the caller's,
-// also on failure.
+// Reads between min_count and max_count numbers into `values` and into a new list, which the caller
+// frees even after a failure.
 status field_read_numbers(const yaml_node *node, const char *key, size_t min_count,
                           size_t max_count, double *values, yaml_node **list, error *err);
 

@@ -22,7 +22,7 @@ status report_file_claim(const yaml_node *report, char **path, error *err) {
     return rc == STATUS_OK ? names_find(report->file, "claims", name, path, err) : rc;
 }
 
-// The claim that lies beside the report is that of the report.
+// A claim in the report's folder is the report's.
 static status find_claim(yaml_node *report, error *err) {
     status rc = STATUS_OK;
     if (yaml_find(report, "claim")) return rc;
@@ -35,7 +35,7 @@ static status find_claim(yaml_node *report, error *err) {
     return rc;
 }
 
-// What the claim says of the report, where the report does not.
+// Takes keys from the claim that the report does not have.
 static status take_from_claim(yaml_node *report, error *err) {
     static const struct {
         const char *key, *of;

@@ -1,4 +1,4 @@
-// The parameters and buffers that a training begins with.
+// The parameters and buffers at the beginning of training.
 #include <math.h>
 
 #include "base/random.h"
@@ -8,7 +8,7 @@ static void fill(float *values, size_t count, float value) {
     for (size_t i = 0; i < count; i++) values[i] = value;
 }
 
-// Uniform in ±bound. 2u - 1 is exact, so that one rounding remains.
+// Uniform in ±bound. 2u - 1 is exact, so only one rounding remains.
 static void fill_uniform(const random_stream *s, float bound, float *values, size_t count) {
     for (size_t i = 0; i < count; i++)
         values[i] = bound * (2.0f * random_uniform(s, (uint64_t)i) - 1.0f);

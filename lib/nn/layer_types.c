@@ -1,4 +1,4 @@
-// Each kind of layer is read here: its options, the shape that it makes, its tensors.
+// Reading each kind of layer: its options, output shape and tensors.
 #include "nn/layer_types.h"
 
 #include <float.h>
@@ -24,8 +24,8 @@ out:
     return rc;
 }
 
-// An integer for both directions, or [height, width]. *h and *w hold the default; 0: it must be
-// given.
+// Reads an integer for both directions, or [height, width]. *h and *w hold the default; if it is
+// below `min`, the option is mandatory.
 static status read_pair(builder *b, const reading *r, const char *key, int min, int *h, int *w) {
     const yaml_node *node = layer_option(r, key), *first = node, *second = node;
     if (!node && *h < min) return yaml_error(r->place, b->err, "'%s' is missing", key);
@@ -105,7 +105,7 @@ static status add_tensor(builder *b, const reading *r, const char *suffix, bool 
 
 // ---- Layers ----
 
-// Sets the layer's output. `channels` come out of a window that slides over the input.
+// Sets the layer's output shape: `channels` channels from a window that slides over the input.
 static status slide_window(builder *b, reading *r, int channels) {
     layer *l = r->l;
     int height = l->in.height + 2 * l->pad_h, width = l->in.width + 2 * l->pad_w;
@@ -170,8 +170,9 @@ static status read_batch_norm(builder *b, reading *r) {
     TRY(read_number(b, r, "momentum", &l->momentum));
     if (l->eps <= 0) return yaml_error(layer_option(r, "eps"), b->err, "'eps' must be above 0");
     if (1 / sqrt(l->eps) > (double)FLT_MAX)
-        return yaml_error(layer_option(r, "eps"), b->err,
-                          "'eps' must be larger: 1 / sqrt(eps) is beyond single precision");
+        return yaml_error(
+            layer_option(r, "eps"), b->err,
+            "'eps' must be larger: 1 / sqrt(eps) exceeds the range of single precision");
     if (l->momentum < 0 || l->momentum > 1)
         return yaml_error(layer_option(r, "momentum"), b->err,
                           "'momentum' must be between 0 and 1");
@@ -198,10 +199,10 @@ static status read_pool(builder *b, reading *r) {
     l->stride_w = l->kernel_w;
     TRY(read_pair(b, r, "stride", 1, &l->stride_h, &l->stride_w));
     TRY(read_pair(b, r, "padding", 0, &l->pad_h, &l->pad_w));
-    // More would make windows that lie in the padding alone.
+    // Larger padding would make windows that lie entirely in the padding.
     if (l->pad_h > l->kernel_h / 2 || l->pad_w > l->kernel_w / 2)
         return yaml_error(layer_option(r, "padding"), b->err,
-                          "'padding' of a pool may be at most half its size");
+                          "'padding' of a pool may be at most half its 'size'");
     TRY(slide_window(b, r, l->in.channels));
 out:
     return rc;

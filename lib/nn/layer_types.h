@@ -1,11 +1,11 @@
-// layer_types.h - what model.c needs of the kinds of layers: their words in model files, and how
-// each is read: its options, the shape that it makes, its tensors.
+// layer_types.h - the kinds of layers, for model.c: their words in model files, and the functions
+// that read a layer's options and set its output shape and tensors.
 #ifndef LOCKSTEP_NN_LAYER_TYPES_H
 #define LOCKSTEP_NN_LAYER_TYPES_H
 
 #include "nn/model.h"
 
-// Limits far above what is trained here; they keep every size and product in range.
+// Limits far above any model that is trained here; they keep every size and product in range.
 enum {
     MAX_LAYERS = 1000,
     MAX_FEATURES = 1 << 24, // of one activation
@@ -17,18 +17,18 @@ enum {
 typedef struct builder {
     model *m;
     size_t layer_capacity, tensor_capacity;
-    shape at;  // what the next layer gets
+    shape at;  // input of the next layer
     bool flat; // after flatten
     int counted[LAYER_KINDS];
     yaml_node *written; // the layers of the description
     error *err;
 } builder;
 
-// A layer being read: its YAML options (NULL: none were given) and what becomes of them.
+// A layer being read: its YAML options (NULL: none were given) and the results.
 typedef struct reading {
     const yaml_node *place; // for messages
     const yaml_node *options;
-    yaml_node *written; // every option, to the description
+    yaml_node *written; // every option, for the description
     layer *l;
 } reading;
 

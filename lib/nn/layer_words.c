@@ -25,7 +25,7 @@ static void make_plain(const char *word, char plain[PLAIN_BYTES]) {
     plain[length] = 0;
 }
 
-// Words that are no spelling of ours. They begin with what is listed: "softmax", "softmax2d".
+// Words that are not spellings of ours, matched by prefix: "softmax" also matches "softmax2d".
 static const struct {
     const char *theirs, *advice;
 } others[] = {
@@ -37,23 +37,23 @@ static const struct {
     {"bn", "did you mean 'batch_norm'?"},
     {"averagepool", "did you mean 'avg_pool'?"},
     {"meanpool", "did you mean 'avg_pool'?"},
-    {"globala", "did you mean 'avg_pool', with the size of the whole image?"},
-    {"globalm", "did you mean 'max_pool', with the size of the whole image?"},
-    {"adaptiveavg", "did you mean 'avg_pool', with the size of the whole image?"},
-    {"adaptivemax", "did you mean 'max_pool', with the size of the whole image?"},
+    {"globala", "did you mean 'avg_pool' with a window as large as the image?"},
+    {"globalm", "did you mean 'max_pool' with a window as large as the image?"},
+    {"adaptiveavg", "did you mean 'avg_pool' with a window as large as the image?"},
+    {"adaptivemax", "did you mean 'max_pool' with a window as large as the image?"},
     {"view", "did you mean 'flatten'?"},
     {"reshape", "did you mean 'flatten'?"},
-    {"softmax", "the loss has it, so a model ends in its last 'linear'"},
-    {"logsoftmax", "the loss has it, so a model ends in its last 'linear'"},
-    {"crossentropy", "it is the loss of every model, and no layer"},
-    {"nllloss", "the loss of every model is the cross entropy, and no layer"},
-    {"leakyrelu", "the one activation is 'relu'"},
-    {"prelu", "the one activation is 'relu'"},
-    {"gelu", "the one activation is 'relu'"},
-    {"silu", "the one activation is 'relu'"},
-    {"elu", "the one activation is 'relu'"},
-    {"tanh", "the one activation is 'relu'"},
-    {"sigmoid", "the one activation is 'relu'"},
+    {"softmax", "the loss includes it, so a model ends with a 'linear' layer"},
+    {"logsoftmax", "the loss includes it, so a model ends with a 'linear' layer"},
+    {"crossentropy", "it is the loss of every model, not a layer"},
+    {"nllloss", "cross entropy is the loss of every model, not a layer"},
+    {"leakyrelu", "the only activation is 'relu'"},
+    {"prelu", "the only activation is 'relu'"},
+    {"gelu", "the only activation is 'relu'"},
+    {"silu", "the only activation is 'relu'"},
+    {"elu", "the only activation is 'relu'"},
+    {"tanh", "the only activation is 'relu'"},
+    {"sigmoid", "the only activation is 'relu'"},
 };
 
 static const char *same_word(const char *plain) {

@@ -1,12 +1,13 @@
-// layer_words.h - what to say of a layer that is none: the nearest one, also to a word of PyTorch.
+// layer_words.h - the explanation of an unknown layer: the nearest known one, also for PyTorch's
+// names.
 #ifndef LOCKSTEP_NN_LAYER_WORDS_H
 #define LOCKSTEP_NN_LAYER_WORDS_H
 
 #include <stddef.h>
 
-// "did you mean 'conv'? The layers are: conv, linear, …" into `text`. Knows PyTorch's names
-// (Conv2d, nn.ReLU, AdaptiveAvgPool2d) and what stands for them here; where nothing does, it says
-// why.
+// Writes an explanation to `text`: "did you mean 'conv'? The layers are: conv, linear, …".
+// Recognises PyTorch's names (Conv2d, nn.ReLU, AdaptiveAvgPool2d) and gives their equivalents here;
+// if there is none, the text says why.
 void layer_words_explain(const char *word, char *text, size_t size);
 
 #endif

@@ -1,5 +1,4 @@
-// A model file becomes a model: its list of layers, their names, and the description that it is
-// written out as.
+// Builds a model from a model file: its layers, their names, and the complete description.
 #include "nn/model.h"
 
 #include <stdio.h>
@@ -40,7 +39,8 @@ static status check_name(builder *b, const yaml_node *node, const char *name) {
     return STATUS_OK;
 }
 
-// The name given, or the kind's prefix and how many of that prefix there are so far.
+// Sets the given name or, by default, the kind's prefix and the number of layers with that prefix
+// so far.
 static status name_layer(builder *b, reading *r) {
     layer *l = r->l;
     const char *prefix = layer_types[l->kind].prefix;
@@ -56,8 +56,8 @@ static status name_layer(builder *b, reading *r) {
         if (rc != STATUS_OK) return rc;
         if (!valid_name(name, sizeof l->name))
             return yaml_error(node, b->err,
-                              "'name': expected 1 to %zu letters, digits, '_' or '.' inside, "
-                              "got '%.60s'",
+                              "'name': expected 1 to %zu letters, digits, '_' or '.' (not first or "
+                              "last), got '%.60s'",
                               sizeof l->name - 1, name);
         snprintf(l->name, sizeof l->name, "%s", name);
     }
@@ -66,7 +66,7 @@ static status name_layer(builder *b, reading *r) {
     return yaml_put(r->written, "name", yaml_new_string(l->name, b->err), b->err);
 }
 
-// `relu`, `relu:` and `relu: {}` are the same; *options is NULL without any.
+// `relu`, `relu:` and `relu: {}` are equivalent. *options is NULL if there is no mapping.
 static status split_item(builder *b, const yaml_node *item, const char **word,
                          const yaml_node **options) {
     *options = NULL;
@@ -89,7 +89,7 @@ static size_t count_words(const char *const *words, size_t room) {
     return n;
 }
 
-// Appends {word: written} to the description. Takes `written` over.
+// Appends {word: written} to the description. Takes ownership of `written`.
 static status describe_layer(builder *b, const char *word, yaml_node *written) {
     yaml_node *item = yaml_new(YAML_MAPPING, b->err);
     status rc = yaml_put(item, word, written, b->err);
@@ -213,7 +213,7 @@ static yaml_node *describe_input(shape input, error *err) {
     return list;
 }
 
-// Takes `layers` over.
+// Takes ownership of `layers`.
 static status describe(model *m, yaml_node *layers, error *err) {
     status rc = STATUS_FAILED;
     yaml_node *d = m->description = yaml_new(YAML_MAPPING, err);

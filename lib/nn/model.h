@@ -31,23 +31,23 @@ typedef struct model {
     char *canonical;        // the description as canonical JSON: metadata of model.st.zst
 } model;
 
-// Reads a model file (schema lockstep.model/1), or a tree that json_to_yaml made from a
-// checkpoint's metadata. STATUS_INPUT with file, line and column for an unknown layer or key, a
-// kernel larger than its input, a linear layer before flatten, a last layer that is not linear.
+// Reads a model file (schema lockstep.model/1), or a tree that json_to_yaml made from the metadata
+// of a checkpoint. STATUS_INPUT, with file, line and column, for an unknown layer or key, a kernel
+// larger than its input, a linear layer before flatten, or a last layer that is not linear.
 status model_read(model *m, const char *path, error *err) MUST_CHECK;
 status model_from_yaml(model *m, const yaml_node *root, error *err) MUST_CHECK;
 void model_release(model *m);
 
-// The tensor of that name, or NULL.
+// Returns the tensor of that name, or NULL.
 const model_tensor *model_find(const model *m, const char *name);
 
-// PyTorch's default initialisation, by its distributions: weights and biases of conv and linear
-// layers uniform in ±1/sqrt(fan_in), batch norm 1 and 0, running mean 0, variance 1. Numbers from
-// Philox (RANDOM_INIT, layer, sample = 0 for the weight and 1 for the bias, element). Fills both
-// arenas whole.
+// Initialises parameters and buffers from PyTorch's default distributions: weights and biases of
+// conv and linear layers are uniform in ±1/sqrt(fan_in), batch norm weights are 1 and biases 0,
+// running means are 0 and variances 1. The numbers come from Philox (RANDOM_INIT, layer, sample = 0
+// for the weight and 1 for the bias, element). Fills both arenas completely.
 void model_init_parameters(const model *m, uint64_t seed, float *parameters, float *buffers);
 
-// Multiply-adds of one sample: forward, input gradients, weight gradients, of the given layer. Only
+// Multiply-adds of the given layer for one sample: forward, input gradient, weight gradient. Only
 // convolutions and linear layers count; the first layer with parameters needs no input gradient.
 typedef struct layer_cost {
     double forward, input_gradient, weight_gradient;

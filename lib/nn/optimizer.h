@@ -1,5 +1,5 @@
-// optimizer.h - update rules and learning-rate schedules: what they are, not how they are computed
-// (the backend's kernels do that).
+// optimizer.h - descriptions of update rules and learning-rate schedules. The backend's kernels
+// compute the updates.
 #ifndef LOCKSTEP_NN_OPTIMIZER_H
 #define LOCKSTEP_NN_OPTIMIZER_H
 
@@ -40,10 +40,10 @@ typedef struct lr_scaling {
     int base_batch;
 } lr_scaling;
 
-// The learning rate of global step `step` (from 0): optimizer.lr, times (batch / base_batch) or its
-// root, times gamma for each milestone passed (or half a cosine from the end of the warm-up down to
-// 0 at the end of training), times (step + 1) / warm-up steps while warming up. In double; the
-// caller rounds.
+// Returns the learning rate of global step `step` (from 0): optimizer.lr, times (batch /
+// base_batch) or its square root, times gamma for each milestone passed (or half a cosine from the
+// end of the warm-up down to 0 at the end of training), times (step + 1) / warm-up steps during the
+// warm-up. In double; the caller rounds.
 double learning_rate(const optimizer *o, const schedule *s, const lr_scaling *scaling,
                      int global_batch, uint64_t step, uint64_t steps_per_epoch, int epochs);
 

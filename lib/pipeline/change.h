@@ -1,5 +1,5 @@
-// change.h - why a run trains though its experiment has a finished one, in the user's terms; and
-// whether it can go on from one with fewer epochs.
+// change.h - explains, in the user's terms, why a run trains although its experiment has a finished
+// one, and decides whether it can continue one with fewer epochs.
 #ifndef LOCKSTEP_PIPELINE_CHANGE_H
 #define LOCKSTEP_PIPELINE_CHANGE_H
 
@@ -10,16 +10,16 @@
 #include "pipeline/pipeline.h"
 #include "pipeline/planned_run.h"
 
-// "KEY old → new, …" between two resolved experiments, or the parameters of manifests, the names
-// and other labels left out; cut at `size`. Returns how many keys differ.
+// Writes "KEY old → new, …" for two resolved experiments or the parameters of two manifests,
+// without names and other labels; cut at `size`. Returns the number of keys that differ.
 size_t change_keys(const yaml_node *before, const yaml_node *now, char *text, size_t size);
 
-// For a run whose key has no execution yet. `why` says in what it differs from the run that its
-// link stands for now; "" where there is none.
+// For a run whose key has no execution yet. Writes to `why` its differences from the run that its
+// link points to now; "" if there is none.
 //
-// With `may_go_on`, where the store has a finished run that is this one with fewer epochs, and the
-// schedule makes it the same up to there, its state is copied into the first execution of this run,
-// *resume becomes true, and `why` says so. (Such a run has no times of its own.)
+// With `may_go_on`, looks in the store for a finished run that is this one with fewer epochs, with
+// the same steps up to there. If there is one, copies its state into the first execution of this
+// run, sets *resume, and says so in `why`. (Such a run has no times of its own.)
 status change_describe(const pipeline *p, const planned_run *r, const planned_seed *s,
                        bool may_go_on, bool *resume, char *why, size_t size, error *err) MUST_CHECK;
 

@@ -1,28 +1,26 @@
 // child.h - runs a program and waits for it.
 //
-// A child that is running ends with its parent: the kernel sends it SIGTERM when the parent dies,
-// however that happens, and a training then saves its state. SIGINT of a terminal reaches both; the
-// parent ignores it while it waits, so that the child can save and speak last.
+// A running child ends with its parent: the kernel sends it SIGTERM when the parent dies, for any
+// reason, and a training then saves its state. SIGINT from a terminal reaches both; the parent
+// ignores it while it waits, so that the child can save and print the last message.
 #ifndef LOCKSTEP_PIPELINE_CHILD_H
 #define LOCKSTEP_PIPELINE_CHILD_H
 
 #include "base/error.h"
 #include "pipeline/words.h"
 
-// Runs the command; its output goes where ours goes.
+// Runs the command; it inherits standard output and standard error.
 //
-// The status is the exit code of the child, where it is one of error.h, else STATUS_FAILED; the
-// message in err is empty then, because the child has said why. A command that cannot be started,
-// and a child that a signal ended, have a message. A child that SIGINT ended ends this process in
-// the same way.
+// The status is the child's exit code, if it is one of error.h, else STATUS_FAILED; the message in
+// `err` is then empty, because the child printed one. A command that cannot be started, or a child
+// killed by a signal, has a message. If SIGINT killed the child, this process ends by SIGINT, too.
 status child_run(const words *command, error *err) MUST_CHECK;
 
-// Runs the command and gives what it printed on standard output, without the newline at the end;
-// free() it.
+// Runs the command and returns its standard output in `text`, without trailing newlines; free() it.
 status child_output(const words *command, char **text, error *err) MUST_CHECK;
 
-// The same, but its messages are kept from standard error: *said is their first line, also after
-// a failure; free() both.
+// The same, but captures standard error: *said is its first line, even after a failure; free()
+// both.
 status child_try(const words *command, char **text, char **said, error *err) MUST_CHECK;
 
 #endif

@@ -1,4 +1,4 @@
-// The commands: the runs of each, and the report on them.
+// Executes the commands: their runs, and the report on them.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -34,7 +34,7 @@ static status carry_out(pipeline *p, planned_runs *runs, error *err) {
     if (!p->settings->dry_run) TRY(execute_adopt(p, runs, err));
     if (p->settings->dry_run || p->settings->command == COMMAND_EXPLAIN) say_planned(p, runs);
     TRY(rounds_decide(p, runs, &rounds, err));
-    work_close(p); // what was tried: a training may take hours, and be ended
+    work_close(p); // remove the trials' files: a training may take hours, and be killed
     TRY(execute_check(p, runs, rounds, err));
     if (p->settings->dry_run) goto out;
     TRY(execute_all(p, runs, rounds, err));

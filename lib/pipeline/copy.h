@@ -1,13 +1,13 @@
-// copy.h - whole files, read and copied.
+// copy.h - reads and copies whole files.
 #ifndef LOCKSTEP_PIPELINE_COPY_H
 #define LOCKSTEP_PIPELINE_COPY_H
 
 #include "base/error.h"
 
-// The copy appears whole or not at all.
+// Copies a file. The copy appears whole or not at all.
 status copy_file(const char *from, const char *to, error *err) MUST_CHECK;
 
-// A text file of at most a MiB as a string; free() it. STATUS_INPUT for a longer one.
+// Reads a text file of at most 1 MiB as a string; free() it. STATUS_INPUT for a longer one.
 status read_file(const char *path, char **text, error *err) MUST_CHECK;
 
 #endif

@@ -1,4 +1,4 @@
-// Where the data of a run lies, and the stages that make it.
+// The location of a run's data, and the stages that make it.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static bool is_synthetic(const planned_run *r) {
     return strcmp(r->e.dataset, "synthetic") == 0;
 }
 
-// Drawn images have the shape that the model takes.
+// Drawn images have the model's input shape.
 static char *data_folder(const pipeline *p, const planned_run *r, error *err) {
     const char *own = p->settings->values[SETTING_DATA];
     const program *m = &r->e.model.program;
@@ -31,7 +31,7 @@ static char *data_folder(const pipeline *p, const planned_run *r, error *err) {
     return memory_format(err, "%s/data/%s", p->artifacts, r->e.dataset);
 }
 
-// A folder that is the user's stays as it is: its shards lie with ours, by its content.
+// The user's own folder is not changed: its shards lie below ARTIFACTS, named by its content hash.
 static char *shard_folder(const pipeline *p, const planned_run *r, error *err) {
     const int shards = r->e.virtual_shards;
     const unsigned long long seed = r->e.shard_seed;
@@ -120,11 +120,11 @@ static status unknown(const planned_run *r, error *err) {
     static const char *const official[] = {"cifar10", "cifar100", "mnist", "fashion-mnist",
                                            "synthetic"};
     const char *near = cli_nearest(r->e.dataset, official, sizeof official / sizeof *official);
-    return error_set(
-        err, STATUS_INPUT,
-        "cannot fetch data: '%s' is no official data set%s%s%s give DATA=DIR, a folder "
-        "that import-images made",
-        r->e.dataset, near ? ": did you mean '" : ":", near ? near : "", near ? "'? If not," : "");
+    return error_set(err, STATUS_INPUT,
+                     "cannot fetch data: '%s' is not an official data set%s%s%s give DATA=DIR, a "
+                     "folder made by import-images",
+                     r->e.dataset, near ? ": did you mean '" : ":", near ? near : "",
+                     near ? "'? If not," : "");
 }
 
 static status fetch(pipeline *p, const planned_run *r, error *err) {

@@ -15,11 +15,11 @@
 #include "pipeline/store.h"
 #include "pipeline/work.h"
 
-// A run that is over at once is measured with more samples.
+// A trial that ends too soon is repeated with more samples.
 enum { FEW_SAMPLES = 512, MORE_SAMPLES = 8192 };
-static const double LONG_ENOUGH = 0.2; // seconds of an epoch
+static const double LONG_ENOUGH = 0.2; // seconds per epoch
 
-// Seconds a sample, by the key of the trial: runs with the same work are tried once.
+// Seconds per sample, by the trial's key: runs with the same work share one trial.
 typedef struct rate {
     char *key;
     double train, test;
@@ -31,7 +31,7 @@ typedef struct measuring {
     size_t count, capacity;
 } measuring;
 
-// A number in the manifest of a folder.
+// Returns a number in a folder's manifest.
 static double recorded(const char *folder, const char *path) {
     yaml_node *root = NULL;
     char *file = memory_format(NULL, "%s/manifest.yaml", folder);
@@ -100,7 +100,7 @@ static const rate *find_rate(const measuring *m, const char *key) {
     return NULL;
 }
 
-// All that the trial took beyond its two epochs went to two tests.
+// The trial's time beyond its two epochs is that of two evaluations.
 static status keep_rate(measuring *m, char **key, int samples, error *err) {
     yaml_node *root = NULL;
     void *rates = m->rates;
@@ -121,7 +121,7 @@ static status keep_rate(measuring *m, char **key, int samples, error *err) {
     return rc;
 }
 
-// *found is NULL where no trial can be made; `why` says why not.
+// If no trial is possible, *found is NULL and `why` the reason.
 static status try_samples(measuring *m, const planned_run *r, int samples, const rate **found,
                           char why[256], error *err) {
     words line = {0};
@@ -169,7 +169,7 @@ static status find_rate_of(measuring *m, const planned_run *r, const rate **foun
 
 // ---- One run ----
 
-// How much of a stopped training is to be done.
+// Fraction of a stopped training that is left.
 static double share_left(const execution *x, const planned_run *r, double samples) {
     tensor_file f = {0};
     char *path = memory_format(NULL, "%s/train/state.st.zst", x->folder);
@@ -184,7 +184,7 @@ static double share_left(const execution *x, const planned_run *r, double sample
     return left < 0 ? 0 : left;
 }
 
-// Of an execution that was made here.
+// Reads the times of an execution on this host.
 static bool read_times(const execution_list *list, run_estimate *e) {
     char host[PROCESS_HOST_BYTES];
     process_host(host);

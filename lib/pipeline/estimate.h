@@ -1,7 +1,7 @@
-// estimate.h - how long the runs of a plan take on this machine.
+// estimate.h - estimates how long a plan's runs take on this machine.
 //
-// A run that was executed here before takes as long again. Any other one is tried: two epochs on
-// drawn images, whose second gives the time of a sample.
+// A run that was executed here before is expected to take as long again. Any other run gets a
+// trial: two epochs on drawn images, the second of which gives the time per sample.
 #ifndef LOCKSTEP_PIPELINE_ESTIMATE_H
 #define LOCKSTEP_PIPELINE_ESTIMATE_H
 
@@ -10,17 +10,18 @@
 #include "pipeline/planned_run.h"
 
 typedef struct run_estimate {
-    double train, evaluate; // seconds of one execution; NAN: not known
-    double left;            // the share of the first execution that is to be done: 0 when finished
-    char why[256];          // where it is not known
+    double train, evaluate; // seconds of one execution; NAN: unknown
+    double left;            // fraction of the first execution still to do; 0: finished
+    char why[256];          // reason, if unknown
 } run_estimate;
 
-// One for each run, of its first seed; memory_new'd by the caller for all runs of the plan.
+// Fills one estimate per run, for its first seed; the caller allocates `estimates` for all runs of
+// the plan.
 status estimate_runs(pipeline *p, const planned_runs *runs, run_estimate *estimates,
                      error *err) MUST_CHECK;
 
-// Seconds of a round of all runs but those that are executed once: every seed. Runs whose time is
-// not known count nothing.
+// Returns the seconds of a round: all seeds of all runs, except runs that are executed once. Runs
+// of unknown time count as 0.
 double estimate_round(const planned_runs *runs, const run_estimate *estimates);
 
 #endif

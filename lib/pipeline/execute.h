@@ -1,7 +1,7 @@
 // execute.h - trains and evaluates the missing runs of a plan, round by round.
 //
 // A round executes every run once, all runs of one seed before those of the next, so that a machine
-// that grows slower does so for all alike. Executions in the store count.
+// that slows down affects all runs alike. Executions in the store count.
 #ifndef LOCKSTEP_PIPELINE_EXECUTE_H
 #define LOCKSTEP_PIPELINE_EXECUTE_H
 
@@ -12,27 +12,30 @@
 #include "pipeline/planned_run.h"
 #include "pipeline/store.h"
 
-// Moves run folders of an earlier version into the store, and says so.
+// Moves run folders of an earlier version into the store, and reports it.
 status execute_adopt(const pipeline *p, const planned_runs *runs, error *err) MUST_CHECK;
 
-// How many executions of this run a report of `rounds` rounds wants: its seeds count, too.
+// Returns the number of executions per seed that a report of `rounds` rounds needs of this run;
+// several seeds reduce it.
 int execute_wanted(const planned_run *r, int rounds);
 
-// How many executions are not there for `rounds` rounds. Where the question is about speed, only
-// those count that may be held against each other: of one host and version (runs->host, ->version).
-// These become those of a set that is complete already, if there is one, else the present ones.
+// Counts the executions missing for `rounds` rounds. If the question is about speed, only
+// comparable executions count: those of one host, version and sources (runs->host, ->version,
+// ->sources). Sets these to the ones of a set that is already complete, if there is one, else to
+// the present ones.
 status execute_missing(const pipeline *p, planned_runs *runs, int rounds, int *missing,
                        error *err) MUST_CHECK;
 
-// Of one run of the plan, with the host and version that runs->host and ->version say.
+// The same for one run of the plan, for the conditions in runs->host, ->version and ->sources.
 status execute_missing_of(const pipeline *p, const planned_runs *runs, const planned_run *r,
                           int rounds, int *missing, error *err) MUST_CHECK;
 
-// Checks every run that is not there, without writing anything: device, data, class count, model.
+// Checks every missing run, without writing anything: device, data, number of classes, model.
 status execute_check(const pipeline *p, const planned_runs *runs, int rounds,
                      error *err) MUST_CHECK;
 
-// Does it. STATUS_FINDING, naming both folders, when two executions of a key end in other models.
+// Executes the missing runs. STATUS_FINDING, naming both folders, if two executions of a key end in
+// different models.
 status execute_all(pipeline *p, const planned_runs *runs, int rounds, error *err) MUST_CHECK;
 
 #endif

@@ -1,4 +1,4 @@
-// The kept runs as a table, and removing those that the user names.
+// Lists the kept runs as a table, and removes those that the user names.
 #include <dirent.h>
 #include <errno.h>
 #include <math.h>
@@ -25,12 +25,12 @@
 typedef struct row {
     char *key;
     char name[80], differs[400], date[32];
-    double accuracy, seconds; // NAN: not known
+    double accuracy, seconds; // NAN: unknown
     size_t executions, unfinished;
     uint64_t bytes;
 } row;
 
-// The size of a tree; an entry that cannot be looked at counts nothing.
+// The size of a tree in bytes; unreadable entries count as 0.
 static uint64_t size_of(const char *path) {
     struct stat info;
     uint64_t bytes = 0;
@@ -52,14 +52,14 @@ static void copy_text(const yaml_node *root, const char *path, char *text, size_
     (void)printable(text, true);
 }
 
-// The differences between the run and the experiment file of its name, as that stands now.
+// Describes the differences between the run and the current experiment file of its name.
 static void describe_difference(const catalog *known, const yaml_node *parameters, row *w) {
     const catalog_entry *entry;
     experiment e = {0};
     char seed[32];
     if (catalog_find(known, w->name, &entry, NULL) != STATUS_OK ||
         experiment_read(&e, entry->path, NULL, 0, NULL) != STATUS_OK) {
-        snprintf(w->differs, sizeof w->differs, "(no experiment of this name)");
+        snprintf(w->differs, sizeof w->differs, "(no experiment with this name)");
         return;
     }
     size_t count = change_keys(e.resolved, parameters, w->differs, sizeof w->differs);
@@ -79,7 +79,7 @@ static void read_evaluation(const char *folder, row *w) {
     free(path);
 }
 
-// The median over the executions; of one that was stopped and went on no time is known.
+// The median over the executions; one that was stopped and resumed has no time.
 static double median_seconds(const execution_list *list) {
     double *seconds = memory_new(list->count, sizeof *seconds, NULL);
     size_t count = 0;
@@ -110,7 +110,7 @@ static void read_execution(const execution *x, const catalog *known, row *w) {
     read_evaluation(x->folder, w);
 }
 
-// A run that has not finished once has only its experiment file.
+// A run without a finished execution has only its experiment file.
 static void name_unfinished(const char *folder, row *w) {
     yaml_node *root = NULL;
     char *path = memory_format(NULL, "%s/experiment.yaml", folder);
@@ -233,7 +233,7 @@ static bool is_among(const char *key, char **keys, size_t count) {
     return false;
 }
 
-// The keys that RUNS names, or all.
+// Selects the keys that RUNS names, or all.
 static status select_keys(const pipeline *p, char ***keys, size_t *count, error *err) {
     const words *names = &p->settings->names;
     status rc = STATUS_OK;
@@ -245,7 +245,7 @@ static status select_keys(const pipeline *p, char ***keys, size_t *count, error 
         char *key;
         rc = store_find(p->artifacts, names->items[i], &key, err);
         if (rc != STATUS_OK) break;
-        // A run that is named twice is one run.
+        // A run that is named twice is listed once.
         if (is_among(key, *keys, *count))
             free(key);
         else
@@ -262,7 +262,7 @@ status pipeline_list_runs(pipeline *p, error *err) {
     status rc = select_keys(p, &keys, &count, err);
     if (rc != STATUS_OK) return rc;
     row *rows = memory_new(count, sizeof *rows, err);
-    // Without experiment files the runs are listed all the same.
+    // Runs are listed even without experiment files.
     if (catalog_read(&known, p->experiments, NULL) != STATUS_OK) known = (catalog){0};
     rc = rows ? STATUS_OK : STATUS_FAILED;
     for (size_t i = 0; rc == STATUS_OK && i < count; i++)
@@ -292,7 +292,7 @@ static status check_all_unused(const pipeline *p, const char *key, error *err) {
     return rc;
 }
 
-// The folder gets another name first: a removal that is interrupted leaves no half of a run.
+// Renames the folder first, so that an interrupted removal leaves no partial run.
 static status remove_run(const pipeline *p, const char *key, error *err) {
     char *folder = store_folder(p->artifacts, key, err);
     char *gone = memory_format(err, "%s/runs/.removed-%s", p->artifacts, key);

@@ -12,13 +12,13 @@
 #include "experiment/names.h"
 #include "pipeline/store.h"
 
-// A folder's name and a suffix, with ".lock" or "-plan.yaml", are less than the 255 bytes of a
+// A folder's name with a suffix and ".lock" or "-plan.yaml" stays below the 255 bytes of a file
 // name.
 enum { LONGEST_FOLDER = 130, LONGEST_NAME = 100, HASH_DIGITS = 8 };
 
 // ---- Files ----
 
-// "R001/ddp4" and "ddp4.yaml" mean the experiment that is called so.
+// For "R001/ddp4" or "ddp4.yaml", suggests the experiment "ddp4".
 static status no_file(const pipeline *p, const char *path, error *err) {
     const catalog_entry *entry;
     catalog known = {0};
@@ -36,7 +36,8 @@ static status no_file(const pipeline *p, const char *path, error *err) {
 static status check_path(const pipeline *p, const char *path, error *err) {
     if (strpbrk(path, "\t\n\r"))
         return error_set(err, STATUS_USAGE,
-                         "cannot take experiment: '%s': a tab or a line break in its name", path);
+                         "cannot use experiment: '%s': its name contains a tab or a line break",
+                         path);
     if (access(path, R_OK) == 0) return STATUS_OK;
     return no_file(p, path, err);
 }
@@ -60,17 +61,7 @@ static status find_one(const pipeline *p, const catalog *known, const char *name
     return rc;
 }
 
-// Writes the experiment of a run from its manifest. One folder holds one seed, however many its
-// experiment had.
-static status write_kept(const char *folder, const yaml_node *parameters, error *err) {
-    yaml_node *own = yaml_copy(parameters, err);
-    status rc = own ? yaml_put(own, "repeats", yaml_new_integer(1, err), err) : STATUS_FAILED;
-    if (rc == STATUS_OK) rc = store_write_experiment(folder, "experiment", own, err);
-    yaml_free(own);
-    return rc;
-}
-
-// The experiment of a kept run, which a run of an earlier version has only in its manifest.
+// Finds the experiment of a kept run; a run of an earlier version has it only in its manifest.
 static status find_kept(const pipeline *p, const char *digits, words *files, error *err) {
     execution_list list = {0};
     char *key = NULL, *folder = NULL, *path = NULL;
@@ -81,10 +72,10 @@ static status find_kept(const pipeline *p, const char *digits, words *files, err
     TRY(path ? STATUS_OK : STATUS_FAILED);
     if (access(path, R_OK) != 0) {
         TRY(store_read(p->artifacts, key, &list, err));
-        const yaml_node *parameters =
-            list.count && list.items[0].train ? yaml_find(list.items[0].train, "parameters") : NULL;
-        TRY(parameters ? write_kept(folder, parameters, err)
-                       : error_set(err, STATUS_INPUT, "run '%s' is not finished", folder));
+        const yaml_node *train = list.count ? list.items[0].train : NULL;
+        bool changed;
+        TRY(train ? store_keep_experiment(folder, train, &changed, err)
+                  : error_set(err, STATUS_INPUT, "run '%s' is not finished", folder));
     }
     TRY(words_add(files, path, err));
 out:
@@ -110,7 +101,7 @@ static status find_all(const pipeline *p, words *files, error *err) {
     return rc;
 }
 
-// The folder of a file's results is called as the file, beside folders that are something else.
+// The folder of a file's results has the file's name; other folders next to it are reserved.
 static status check_folder(const char *path, error *err) {
     static const char *const taken[] = {"data", "machine", "reproduce", "runs"};
     char *name = naming_base(path, err);
@@ -121,8 +112,8 @@ static status check_folder(const char *path, error *err) {
     status rc = STATUS_OK;
     if (bad)
         rc = error_set(err, STATUS_USAGE,
-                       "cannot take experiment: '%s': its results cannot lie in a folder called "
-                       "'%s': give the file another name",
+                       "cannot use experiment: '%s': its results cannot go in a folder called "
+                       "'%s': rename the file",
                        path, name);
     free(name);
     return rc;
@@ -175,7 +166,7 @@ static status read_name(const char *file, const words *set, char **name, error *
     return *name ? STATUS_OK : STATUS_FAILED;
 }
 
-// ".../runs/KEY12/experiment.yaml": a name of its own among kept runs that have one name.
+// For ".../runs/KEY12/experiment.yaml": adds the key if another kept run has the same name.
 static char *kept_name(const words *files, size_t at, const words *set, const char *name,
                        error *err) {
     bool shared = false;
@@ -190,7 +181,7 @@ static char *kept_name(const words *files, size_t at, const words *set, const ch
     return memory_format(err, "%s-%.6s", name, end - STORE_KEY_DIGITS);
 }
 
-// The folders of its name are those of the experiment as its file has it.
+// The folder NAME belongs to the experiment file: a kept run gets NAME-KEY.
 static char *kept_folder(const char *file, const char *name, error *err) {
     return memory_format(err, "%s-%.6s", name, strrchr(file, '/') - STORE_KEY_DIGITS);
 }
@@ -216,7 +207,7 @@ status naming_of_run(const pipeline *p, const words *files, size_t i, char **nam
 
 // ---- Folders ----
 
-// `text` as part of a name, with a hash of `exact` where it could not stay as it is.
+// Returns `text` as part of a name, with a hash of the original if it had to change.
 static char *tame(char *text, error *err) {
     static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                "=._,-+";

@@ -1,4 +1,4 @@
-// naming.h - from the names that a user gives to files, names in reports, and folders.
+// naming.h - maps the names that a user gives to files, names in reports, and folders.
 #ifndef LOCKSTEP_PIPELINE_NAMING_H
 #define LOCKSTEP_PIPELINE_NAMING_H
 
@@ -8,34 +8,34 @@
 #include "base/yaml_tree.h"
 #include "pipeline/pipeline.h"
 
-// The files of the experiments that the settings name: by name in the catalogue, by path, or, with
-// RUNS, by the key of a kept run, whose experiment stands in the store. *study, where a study may
-// be named, says whether the only one is; elsewhere a study is refused (STATUS_USAGE).
-// STATUS_INPUT where there is no such file.
+// Finds the files of the experiments that the settings name: by name in the catalogue, by path, or,
+// with RUNS, by the key of a kept run, whose experiment is in the store. If a study may be named,
+// *study is true if the only file is one; otherwise a study is STATUS_USAGE. STATUS_INPUT if there
+// is no such file.
 status naming_find(const pipeline *p, bool study_may_be, words *files, bool *study,
                    error *err) MUST_CHECK;
-// The file of the list that LIST names, or the one that is used without; free() it. NULL, with err
-// filled, where there is none.
+// Returns the list file that LIST names, or the default one; free() it. NULL, with `err` set, if
+// there is none.
 char *naming_list(const pipeline *p, error *err) MUST_CHECK;
 
-// "…/vgg.yaml" is "vgg"; free() it.
+// Returns the base name: "vgg" for "…/vgg.yaml"; free() it.
 char *naming_base(const char *path, error *err) MUST_CHECK;
 
-// How run number `i` of `files` is called in reports, and the folder below ARTIFACTS that its links
-// stand in; free() both. The folder of a run that is named by its key is NAME-KEY, as those of its
-// name belong to the experiment's file; so is its name, where another one has it, too.
+// Finds the name of run number `i` of `files` in reports, and the folder below ARTIFACTS for its
+// links; free() both. A run that is given by its key has the folder NAME-KEY, as the folder NAME
+// belongs to the experiment's file. If several have the same name, NAME-KEY is also its name.
 status naming_of_run(const pipeline *p, const words *files, size_t i, char **name, char **folder,
                      error *err) MUST_CHECK;
 
-// `name`, which it takes over, as a folder may be called: cut, with a hash, where it is too long.
+// Takes ownership of `name` and returns it as a folder name: if it is too long, cut, with a hash.
 // free() it. NULL stays NULL.
 char *naming_shortened(char *name, error *err) MUST_CHECK;
-// PREFIX-FOLDER-FOLDER of the plan's runs; cut, with a hash, where it gets too long for a folder.
-// free() it.
+// Returns PREFIX-FOLDER-FOLDER… of the plan's runs; cut, with a hash, if it is too long for a
+// folder. free() it.
 char *naming_joined(const char *prefix, const yaml_node *plan, error *err) MUST_CHECK;
 
-// What a report of settings that are not the file's own is called after: "-epochs=3,seed=1"; "" for
-// none. Characters that mean something to a shell become '_', with a hash. free() it.
+// Returns the suffix for reports with assignments: "-epochs=3,seed=1"; "" without. Other characters
+// than letters, digits and "=._,-+" become '_', with a hash appended. free() it.
 char *naming_suffix(const settings *s, error *err) MUST_CHECK;
 
 #endif

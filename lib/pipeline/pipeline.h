@@ -1,11 +1,11 @@
-// pipeline.h - from the name of an experiment to its report: the commands.
+// pipeline.h - the commands, which lead from an experiment's name to its report.
 //
 //     settings ─► plan (experiment/plan.h) ─► runs (planned_run.h): folder, tool, data, seeds, keys
 //         ─► stages (stage.h): fetch, shard, train, evaluate ─► run store (store.h)
 //         ─► plan.yaml with the keys ─► report
 //
-// Everything is resolved and checked before anything runs, and each training has a folder of its
-// own (store.h), so nothing that is finished is touched.
+// Everything is resolved and checked before anything runs, and each training has a separate folder
+// (store.h), so finished runs are never changed.
 #ifndef LOCKSTEP_PIPELINE_PIPELINE_H
 #define LOCKSTEP_PIPELINE_PIPELINE_H
 
@@ -30,21 +30,21 @@ typedef struct pipeline {
     void (*say)(const char *stage, const char *which, const char *what);
     bool json; // listings are JSON
 
-    // Of this call; zeroed at the start, released by pipeline_release.
-    words done;            // folders that stages of this call have seen to
-    const char *automatic; // the kind of device that `auto` turned out to be; NULL: not asked yet
+    // State of this call; zeroed at the start, released by pipeline_release.
+    words done;            // folders that stages of this call have handled
+    const char *automatic; // the kind of device that `auto` resolved to; NULL: not yet determined
     work_folder work;
 } pipeline;
 
-// `p` is zeroed but for what the caller sets. Without `tools` the tools lie beside this program;
-// without `artifacts` outputs go to "artifacts".
+// `p` is zeroed except for the caller's fields. `tools` defaults to the folder of this program,
+// `artifacts` to "artifacts".
 status pipeline_open(pipeline *p, const char *tools, const char *artifacts, error *err) MUST_CHECK;
 void pipeline_release(pipeline *p);
-// Carries out the command of the settings. The status is the exit code; an empty message means that
-// a tool has told its own.
+// Executes the settings' command. The status is the exit code; an empty message means that a tool
+// has printed one.
 status pipeline_run(pipeline *p, error *err) MUST_CHECK;
 
-// A command of pipeline_run each. planned_run.h describes `planned_runs`.
+// Commands of pipeline_run.
 status pipeline_list_runs(pipeline *p, error *err) MUST_CHECK;
 status pipeline_clean_runs(pipeline *p, error *err) MUST_CHECK;
 

@@ -1,4 +1,4 @@
-// Where the tools, the experiment files and the outputs of a call lie.
+// Finds the folders of tools, experiment files and outputs.
 #include <libgen.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -8,17 +8,17 @@
 #include "pipeline/pipeline.h"
 #include "pipeline/work.h"
 
-// The folder of this program, where the other tools are.
+// The folder of this program, which holds the other tools.
 static char *find_tools(error *err) {
     char own[PATH_MAX] = "";
     if (readlink("/proc/self/exe", own, sizeof own - 1) >= 0)
         return memory_string(dirname(own), err);
-    error_set(err, STATUS_FAILED, "cannot find the tools: /proc/self/exe is not there");
+    error_set(err, STATUS_FAILED, "cannot find the tools: /proc/self/exe cannot be read");
     return NULL;
 }
 
-// Those of the checkout, or, where there are none, the installed ones. Where these are missing too,
-// messages ask for the former.
+// The checkout's experiments, or, if there are none, the installed ones. If these are missing too,
+// messages name the former.
 static char *find_experiments(const char *tools, error *err) {
     if (access("experiments", R_OK) == 0) return memory_string("experiments", err);
     char *installed = memory_format(err, "%s/../share/lockstep/experiments", tools);
@@ -33,7 +33,7 @@ status pipeline_open(pipeline *p, const char *tools, const char *artifacts, erro
     p->bin = tools ? memory_string(tools, err) : find_tools(err);
     if (!p->bin) return STATUS_FAILED;
     p->experiments = find_experiments(p->bin, err);
-    // A folder that is called as an option of a program would be taken for one.
+    // A folder whose name begins with '-' would be parsed as an option.
     p->artifacts = memory_format(err, "%s%s", *artifacts == '-' ? "./" : "", artifacts);
     return p->experiments && p->artifacts ? STATUS_OK : STATUS_FAILED;
 }

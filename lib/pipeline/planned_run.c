@@ -34,7 +34,7 @@ static status add_seeds(planned_run *r, const char *folder, error *err) {
     const uint64_t first = r->e.seed, count = (uint64_t)r->e.repeats;
     if (first > INT64_MAX - count + 1)
         return error_set(
-            err, STATUS_USAGE, "cannot train '%s': %llu seeds from %llu on: the largest is %lld",
+            err, STATUS_USAGE, "cannot train '%s': %llu seeds from %llu: the largest seed is %lld",
             r->name, (unsigned long long)count, (unsigned long long)first, (long long)INT64_MAX);
     r->seeds = memory_new(count, sizeof *r->seeds, err);
     if (!r->seeds) return STATUS_FAILED;
@@ -47,8 +47,7 @@ static status add_seeds(planned_run *r, const char *folder, error *err) {
     return STATUS_OK;
 }
 
-// A list of devices is dealt to as many ranks as the experiment has: it says where they compute,
-// not how many they are.
+// A list of devices is dealt to the experiment's ranks: it gives their places, not their number.
 static status choose_devices(const pipeline *p, planned_run *r, error *err) {
     const char *given = p->settings->values[SETTING_DEVICE];
     const int ranks = r->e.strategy == STRATEGY_SINGLE ? 1 : r->e.world_size;
@@ -57,7 +56,7 @@ static status choose_devices(const pipeline *p, planned_run *r, error *err) {
     status rc;
     if (!given || !strchr(given, ',')) return words_option(&r->device, "--device", given, err);
     TRY(words_split(&list, given, ",", err));
-    if (!list.count) TRY(words_add(&list, given, err)); // the tool says what is wrong with it
+    if (!list.count) TRY(words_add(&list, given, err)); // the tool will report the error
     for (int i = 0; i < ranks; i++)
         TRY(words_format(&dealt, err, "%s%s%s", i ? dealt.items[i - 1] : "", i ? "," : "",
                          list.items[(size_t)i % list.count]));
@@ -89,7 +88,7 @@ out:
     return rc;
 }
 
-// The tool checks its command line (DEVICE, THREADS), and nothing of the data.
+// Has the tool check its command line (DEVICE, THREADS), without the data.
 static status check_settings(const pipeline *p, const planned_run *r, error *err) {
     const char *threads = p->settings->values[SETTING_THREADS];
     words command = {0}, line = {0};
@@ -112,7 +111,7 @@ out:
     return rc;
 }
 
-// Is this program there, as execvp(3) looks for it?
+// Does this program exist where execvp(3) searches for it?
 static status find_program(const char *name, error *err) {
     const char *path = getenv("PATH");
     words folders = {0};
@@ -170,7 +169,7 @@ out:
     return rc;
 }
 
-// Two runs of one name, or in one folder, would be shown as one.
+// Two runs with the same name or folder would be shown as one.
 static status check_names(const planned_runs *runs, error *err) {
     for (size_t i = 0; i < runs->count; i++) {
         for (size_t k = 0; k < i; k++) {
@@ -182,8 +181,7 @@ static status check_names(const planned_runs *runs, error *err) {
             if (strcmp(a->file, b->file) == 0)
                 return error_set(err, STATUS_USAGE, "'%s' is named twice", a->file);
             return error_set(err, STATUS_USAGE,
-                             "'%s' and '%s' would be one: both are called '%s'; give one of the "
-                             "files another name",
+                             "'%s' and '%s' have the same name, '%s'; rename one of the files",
                              a->file, b->file, strcmp(a->name, b->name) == 0 ? a->name : place);
         }
     }
@@ -245,7 +243,7 @@ static status put_keys(const planned_run *r, error *err) {
     return rc;
 }
 
-// Labels are no part of the key, so a run may have been trained under another name: the plan has
+// Labels are not part of the key, so a run may have been trained with other labels: the plan has
 // those of this experiment.
 static status show_own(planned_run *r, error *err) {
     static const char *const shown[] = {"title", "target_accuracy"};
@@ -266,8 +264,8 @@ static status check_distinct(const planned_runs *runs, error *err) {
             if (*runs->items[i].seeds->key &&
                 strcmp(runs->items[i].seeds->key, runs->items[k].seeds->key) == 0)
                 return error_set(err, STATUS_USAGE,
-                                 "'%s' and '%s' are one run: they differ in nothing that is "
-                                 "trained, so there is nothing to compare",
+                                 "'%s' and '%s' are the same run: nothing that affects training "
+                                 "differs, so there is nothing to compare",
                                  runs->items[k].name, runs->items[i].name);
     return STATUS_OK;
 }

@@ -1,4 +1,4 @@
-// The plan of each command, and its runs.
+// Makes the plan of each command, and its runs.
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "pipeline/naming.h"
 #include "pipeline/planned_run.h"
 
-// What was published about the experiment of a file.
+// Adds the figures published about a file's experiment.
 static status put_published(yaml_node *run, const char *file, error *err) {
     experiment e = {0};
     published p = {0};
@@ -20,8 +20,8 @@ static status put_published(yaml_node *run, const char *file, error *err) {
     return rc;
 }
 
-// A plan that asks no question: the experiments by their names. The first one is the baseline of
-// a comparison.
+// Makes a plan without a question: the experiments by name. The first one is the baseline of a
+// comparison.
 static status plan_runs(const pipeline *p, const words *files, planned_runs *runs, error *err) {
     const settings *s = p->settings;
     const words *set = &s->assignments;
@@ -48,8 +48,8 @@ out:
     return rc;
 }
 
-// Folders below ARTIFACTS: of the runs, and of the report. `joined` names the question; settings
-// that are not those of the files get folders of their own.
+// Sets the report's folder and the plan's file, below ARTIFACTS. `joined` names the question; with
+// assignments, both get a suffix.
 static status place(const pipeline *p, planned_runs *runs, const char *joined, const char *report,
                     error *err) {
     char *suffix = naming_suffix(p->settings, err);

@@ -15,7 +15,7 @@
 
 enum { RANKS_MAX = 4096 };
 
-// The numbers of ranks and replicas of the runs: bit w of `worlds`.
+// Sets worlds[w] for each world size w of the runs; returns the number of different ones.
 static int collect_worlds(const planned_runs *runs, bool worlds[RANKS_MAX + 1]) {
     int different = 0;
     for (size_t i = 0; i < runs->count; i++) {
@@ -28,10 +28,10 @@ static int collect_worlds(const planned_runs *runs, bool worlds[RANKS_MAX + 1]) 
     return different;
 }
 
-// A study says something about the world size when it has several; a comparison when one of its
-// runs has more ranks than one; `experiment` and `explain` ask nothing of the kind.
-static bool asks_for_collectives(const pipeline *p, const planned_runs *runs,
-                                 bool worlds[RANKS_MAX + 1]) {
+// A study needs the measurement if it has several world sizes, a comparison if a run has more than
+// one rank; `explain` and a single experiment do not need it.
+static bool needs_collectives(const pipeline *p, const planned_runs *runs,
+                              bool worlds[RANKS_MAX + 1]) {
     const int different = collect_worlds(runs, worlds);
     switch (p->settings->command) {
     case COMMAND_EXPERIMENT: return different > 1;
@@ -42,10 +42,10 @@ static bool asks_for_collectives(const pipeline *p, const planned_runs *runs,
     }
 }
 
-// "1,2,4,8" and the numbers of the runs; NULL where there is nothing to measure.
+// Returns 1, 2, 4, 8 and the runs' world sizes as a list; NULL if there is nothing to measure.
 static char *list_of_ranks(const pipeline *p, const planned_runs *runs, char separator) {
     bool worlds[RANKS_MAX + 1] = {false};
-    if (!asks_for_collectives(p, runs, worlds)) return NULL;
+    if (!needs_collectives(p, runs, worlds)) return NULL;
     worlds[1] = worlds[2] = worlds[4] = worlds[8] = true;
     char *list = memory_string("", NULL);
     for (int w = 1; list && w <= RANKS_MAX; w++) {
@@ -65,7 +65,7 @@ char *reporting_collectives(const pipeline *p, const planned_runs *runs) {
     return dir;
 }
 
-// Measured once a machine.
+// Measured once per machine.
 static status measure_collectives(pipeline *p, const planned_runs *runs, const char *dir,
                                   error *err) {
     char *ranks = list_of_ranks(p, runs, ',');
@@ -73,7 +73,7 @@ static status measure_collectives(pipeline *p, const planned_runs *runs, const c
     status rc = ranks ? words_add(&command, "bench-allreduce", err) : STATUS_FAILED;
     if (rc == STATUS_OK) rc = words_option(&command, "--world-size", ranks, err);
     if (rc == STATUS_OK) rc = words_option(&command, "--out", dir, err);
-    // Its table is in the report.
+    // The report has its table.
     const stage s = {.name = "measure", .dir = dir, .command = &command, .drop_output = true};
     if (rc == STATUS_OK) rc = stage_run(p, &s, err);
     words_release(&command);
@@ -83,7 +83,7 @@ static status measure_collectives(pipeline *p, const planned_runs *runs, const c
 
 // ---- The plan ----
 
-// The plan goes to its file unless that holds it.
+// Writes the plan to its file, unless the file holds it already.
 static status keep_plan(const planned_runs *runs, error *err) {
     yaml_node *before = NULL;
     char *text = NULL, *folder = NULL;
@@ -105,8 +105,8 @@ out:
 
 // ---- The report ----
 
-// Options are read before folders are opened, and a file is no folder: only a wrong option is a
-// wrong command line.
+// `report` parses its options before it opens folders, and /dev/null is not a folder: only a wrong
+// option gives STATUS_USAGE.
 status reporting_check_flags(const pipeline *p, error *err) {
     words command = {0}, line = {0};
     char *ignored = NULL, *said = NULL, *answer = NULL, *discussion = NULL;
@@ -118,7 +118,7 @@ status reporting_check_flags(const pipeline *p, error *err) {
     TRY(words_options(&command, p->settings->values[SETTING_REPORT_FLAGS], err));
     TRY(stage_program(p, &command, &line, err));
     if (child_try(&line, &ignored, &said, err) == STATUS_USAGE)
-        rc = child_output(&line, &answer, err); // it says so itself
+        rc = child_output(&line, &answer, err); // it prints the message itself
     const char *path = words_value(&command, "--discussion");
     if (rc == STATUS_OK && path) rc = read_file(path, &discussion, err);
 out:
@@ -157,7 +157,7 @@ out:
     return rc;
 }
 
-// A line for each run, and the answer to the question of the plan.
+// Prints a line for each run, and the answer to the plan's question.
 static status print_summary(const pipeline *p, const planned_runs *runs, const words *command,
                             error *err) {
     const bool question = strcmp(yaml_find(runs->plan, "kind")->text, "runs") != 0;
@@ -172,7 +172,7 @@ out:
     return rc;
 }
 
-// Since a run was found or made its folder lay open to others.
+// Other programs may have changed a run's folder since it was found or made.
 static status check_keys(const pipeline *p, const planned_runs *runs, error *err) {
     status rc = STATUS_OK;
     for (size_t i = 0; i < runs->count; i++)

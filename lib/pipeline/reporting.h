@@ -1,4 +1,4 @@
-// reporting.h - the report on the runs of a plan.
+// reporting.h - makes the report on a plan's runs.
 #ifndef LOCKSTEP_PIPELINE_REPORTING_H
 #define LOCKSTEP_PIPELINE_REPORTING_H
 
@@ -6,19 +6,20 @@
 #include "pipeline/pipeline.h"
 #include "pipeline/planned_run.h"
 
-// Refuses options in REPORT_FLAGS that report does not know, and a --discussion that cannot be
-// read, before anything is trained.
+// Rejects unknown options in REPORT_FLAGS, and a --discussion that cannot be read, before any
+// training.
 status reporting_check_flags(const pipeline *p, error *err) MUST_CHECK;
 
-// Writes the plan, measures an all-reduce on this machine where the runs are about ranks, makes the
-// report, and prints a line for each run, the answer to the plan's question, and where it is.
+// Writes the plan, measures an all-reduce on this machine if the runs compare world sizes, makes
+// the report, and prints a line for each run, the answer to the plan's question, and the report's
+// path.
 status reporting_run(pipeline *p, const planned_runs *runs, error *err) MUST_CHECK;
 
-// "ARTIFACTS/machine/allreduce-…" where that was measured for these runs; NULL where it was not, or
-// there is no memory. free() it.
+// Returns "ARTIFACTS/machine/allreduce-…", the folder of the measurement for these runs; NULL if
+// they need none, or memory runs out. free() it.
 char *reporting_collectives(const pipeline *p, const planned_runs *runs);
 
-// Adds the folders of the runs in the store, each once.
+// Adds the runs' folders in the store to `command`, each once.
 status reporting_add_folders(const pipeline *p, const planned_runs *runs, words *command,
                              error *err) MUST_CHECK;
 

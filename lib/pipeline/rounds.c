@@ -17,8 +17,8 @@ static bool is_listed(const yaml_node *list, const char *place) {
     return false;
 }
 
-// The number that the same plan had when it was written before; 0: there was none. Marks the runs
-// that it executed once.
+// Returns the number in the plan's file, if that holds the same plan, else 0. Marks the runs that
+// it executed once.
 static int rounds_before(planned_runs *runs) {
     yaml_node *root = NULL;
     int64_t number = 0;
@@ -67,7 +67,7 @@ static void say_run(const pipeline *p, const planned_run *r, const run_estimate 
     free(place);
 }
 
-// The missing part of every run; of one that was stopped, its rest.
+// Estimates the time of all missing executions; for a stopped one, of the rest.
 static status estimate_left(const pipeline *p, const planned_runs *runs, const run_estimate *e,
                             int rounds, double *seconds, error *err) {
     *seconds = 0;
@@ -100,13 +100,13 @@ static status say_all(const pipeline *p, const planned_runs *runs, const run_est
     if (rc != STATUS_OK) return rc;
     duration_text(seconds, round);
     duration_text(all, time);
-    int most = 0; // seeds count, so that there may be fewer rounds
+    int most = 0; // several seeds may reduce the rounds
     for (size_t i = 0; i < runs->count; i++) {
         const int wanted = execute_wanted(&runs->items[i], rounds);
         if (wanted > most) most = wanted;
     }
     if (most > 1) {
-        snprintf(what, sizeof what, "%d, each run once a round; %s a round", most, round);
+        snprintf(what, sizeof what, "%d, each run once per round; %s per round", most, round);
         p->say("estimate", "rounds", what);
     }
     say_once(p, runs);
@@ -119,7 +119,7 @@ static void say_no_verdict(const pipeline *p, const planned_runs *runs, int roun
     bool repeated = true;
     for (size_t i = 0; i < runs->count; i++) repeated = repeated && runs->items[i].seed_count >= 3;
     if (rounds < ROUNDS_LEAST)
-        p->say("note", "speed", "no verdict: it takes 3 executions of each run (EXECUTIONS=3)");
+        p->say("note", "speed", "no verdict: it needs 3 executions of each run (EXECUTIONS=3)");
     if (!repeated)
         p->say("note", "accuracy",
                "one seed cannot tell an effect from chance; SET=\"repeats=3\" trains three");
@@ -164,7 +164,7 @@ status rounds_decide(pipeline *p, planned_runs *runs, int *rounds, error *err) {
         TRY(announce(p, runs, before, rounds, &missing, err));
         if (asks) say_no_verdict(p, runs, *rounds);
     }
-    if (!missing && (asks || s->dry_run)) p->say("estimate", "all", "nothing is left to run");
+    if (!missing && (asks || s->dry_run)) p->say("estimate", "all", "nothing left to run");
     TRY(yaml_put(runs->plan, "executions", yaml_new_integer(*rounds, err), err));
     rc = list_once(runs, err);
 out:

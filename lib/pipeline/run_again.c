@@ -14,9 +14,9 @@ static const char HEAD[] = "#!/bin/sh\n"
                            "# Runs everything in this folder again and compares the models. Usage: "
                            "sh run-again.sh [FOLDER]\n"
                            "#\n"
-                           "# The tools are found on PATH, or in BIN=FOLDER; what is made goes "
-                           "below FOLDER (again). DEVICE\n"
-                           "# and THREADS say where and how wide to train.\n"
+                           "# The tools are found on PATH, or in BIN=FOLDER; outputs go below "
+                           "FOLDER (again). DEVICE\n"
+                           "# and THREADS set the device and the threads.\n"
                            "set -eu\n"
                            "here=$(cd \"$(dirname \"$0\")\" && pwd)\n"
                            "out=${1:-again}\n"
@@ -35,7 +35,7 @@ static const char COMPARISON[] =
     "    if [ \"$(\"${BIN:+$BIN/}manifest\" get \"$manifest\" results.model)\" = \"$2\" ]; then\n"
     "        echo \"$1: the same model\"\n"
     "    else\n"
-    "        echo \"$1: ANOTHER MODEL\"\n"
+    "        echo \"$1: a DIFFERENT model\"\n"
     "        failed=4\n"
     "    fi\n"
     "}\n";
@@ -44,21 +44,21 @@ typedef struct script {
     const pipeline *p;
     const planned_runs *runs;
     const char *folder; // of the submission
-    words told;         // folders that a command fills already
+    words filled;       // folders that a command already fills
     output *out;
     error *err;
 } script;
 
 // ---- Words ----
 
-// The part of `word` below `folder`; NULL where it lies elsewhere.
+// Returns the part of `word` below `folder`; NULL if it lies elsewhere.
 static const char *below(const char *word, const char *folder) {
     const size_t length = folder ? strlen(folder) : 0;
     return length && strncmp(word, folder, length) == 0 && word[length] == '/' ? word + length + 1
                                                                                : NULL;
 }
 
-// Given files lie in $here or $DATA, made ones in $out.
+// Input files lie in $here or $DATA, outputs in $out.
 static status write_word(script *s, const char *word) {
     const struct {
         const char *folder, *variable;
@@ -82,7 +82,7 @@ static status write_word(script *s, const char *word) {
     return rc;
 }
 
-// One line: "run TOOL ARGUMENTS MORE"; `more` is shell text.
+// Writes a line "run TOOL ARGUMENTS MORE"; `more` is shell text.
 static status write_command(script *s, const words *command, const char *more) {
     status rc = output_format(s->out, s->err, "run");
     for (size_t i = 0; rc == STATUS_OK && i < command->count; i++)
@@ -92,10 +92,10 @@ static status write_command(script *s, const words *command, const char *more) {
 
 // ---- Commands ----
 
-// True the first time that it is asked of a folder.
+// True on the first call for a folder.
 static bool is_new(script *s, const char *folder) {
-    if (words_has(&s->told, folder)) return false;
-    return words_add(&s->told, folder, s->err) == STATUS_OK;
+    if (words_has(&s->filled, folder)) return false;
+    return words_add(&s->filled, folder, s->err) == STATUS_OK;
 }
 
 static status write_data(script *s, const planned_run *r) {
@@ -150,7 +150,7 @@ out:
     return rc;
 }
 
-// REPORT_FLAGS, with the author's text as it lies in the submission.
+// Adds REPORT_FLAGS, with the path of the author's text in the submission.
 static status add_flags(script *s, words *command) {
     static const char option[] = "--discussion";
     words flags = {0};
@@ -229,7 +229,7 @@ status run_again_write(const pipeline *p, const planned_runs *runs, const char *
     status rc = path ? output_open(path, &s.out, err) : STATUS_FAILED;
     if (rc == STATUS_OK) rc = write_all(&s, models);
     output_free(s.out);
-    words_release(&s.told);
+    words_release(&s.filled);
     if (rc == STATUS_OK && chmod(path, 0755) != 0)
         rc = error_set(err, STATUS_FAILED, "cannot make '%s' executable", path);
     free(path);

@@ -1,4 +1,4 @@
-// run_again.h - the script of a submission: every command from the data to the report, and the
+// run_again.h - writes a submission's script: every command from the data to the report, and the
 // comparison of the models.
 #ifndef LOCKSTEP_PIPELINE_RUN_AGAIN_H
 #define LOCKSTEP_PIPELINE_RUN_AGAIN_H
@@ -7,12 +7,12 @@
 #include "pipeline/pipeline.h"
 #include "pipeline/planned_run.h"
 
-// Writes FOLDER/run-again.sh. `models` holds the content hash of the model of every run and seed,
-// in their order.
+// Writes FOLDER/run-again.sh. `models` holds the content hash of every run's and seed's model, in
+// order.
 status run_again_write(const pipeline *p, const planned_runs *runs, const char *folder,
                        const words *models, error *err) MUST_CHECK;
 
-// The settings that say where the data is, as the README of a submission names them: "`A=` `B=`";
+// Returns the settings for the data's location, as a submission's README lists them: "`A=` `B=`";
 // free() it.
 char *run_again_sources(const pipeline *p, const planned_runs *runs, error *err) MUST_CHECK;
 

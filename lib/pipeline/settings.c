@@ -20,40 +20,40 @@ static const struct {
     unsigned commands;
     const char *help;
 } table[SETTINGS] = {
-    [SETTING_EXP] = {"EXP", FOR(EXPERIMENT), "the experiment or study: a name or a file"},
+    [SETTING_EXP] = {"EXP", FOR(EXPERIMENT), "experiment or study: a name or a file"},
     [SETTING_EXPS] = {"EXPS", FOR(COMPARE) | FOR(SUBMISSION),
-                      "experiments, with blanks between; the first one is the baseline"},
-    [SETTING_A] = {"A", FOR(EXPLAIN), "the experiment to begin with"},
-    [SETTING_B] = {"B", FOR(EXPLAIN), "the experiment to end with"},
-    [SETTING_LIST] = {"LIST", FOR(REPRODUCE), "the list of reports, a file"},
+                      "experiments separated by blanks; the first is the baseline"},
+    [SETTING_A] = {"A", FOR(EXPLAIN), "experiment to start from"},
+    [SETTING_B] = {"B", FOR(EXPLAIN), "experiment to end with"},
+    [SETTING_LIST] = {"LIST", FOR(REPRODUCE), "file that lists the reports"},
     [SETTING_RUNS] = {"RUNS", FOR(COMPARE) | FOR(SUBMISSION) | FOR(CLEAN_RUNS) | FOR(RUNS),
-                      "keys of kept runs (the first digits will do), with blanks between"},
-    [SETTING_QUICK] = {"QUICK", FOR(REPRODUCE), "1: short, in the way that the list says"},
-    [SETTING_SEED] = {"SEED", TRAINS, "the first seed, instead of the experiment's"},
-    [SETTING_EPOCHS] = {"EPOCHS", TRAINS, "epochs of every experiment"},
-    [SETTING_SET] = {"SET", TRAINS, "\"KEY=VALUE; KEY=VALUE\": other values of every experiment"},
+                      "keys, or first digits, of kept runs, separated by blanks"},
+    [SETTING_QUICK] = {"QUICK", FOR(REPRODUCE), "1: shorten the runs as the list specifies"},
+    [SETTING_SEED] = {"SEED", TRAINS, "first seed, instead of the experiment's"},
+    [SETTING_EPOCHS] = {"EPOCHS", TRAINS, "number of epochs of every experiment"},
+    [SETTING_SET] = {"SET", TRAINS, "values to replace in every experiment: \"KEY=VALUE; ...\""},
     [SETTING_DEVICE] = {"DEVICE", TRAINS, "auto, cpu, cuda, or a list: cuda:0,cuda:1"},
-    [SETTING_THREADS] = {"THREADS", TRAINS, "threads of each rank"},
+    [SETTING_THREADS] = {"THREADS", TRAINS, "threads per rank"},
     [SETTING_LAUNCHER] = {"LAUNCHER", TRAINS,
-                          "starts the ranks of train-ddp: \"mpirun --hostfile hosts\""},
-    [SETTING_EXECUTIONS] = {"EXECUTIONS", TRAINS, "how often each run is executed, to time it"},
-    [SETTING_RESUME] = {"RESUME", TRAINS, "0: a training that was stopped begins anew"},
-    [SETTING_DATA] = {"DATA", TRAINS,
-                      "a folder with train.st.zst and test.st.zst: data of your own"},
-    [SETTING_CIFAR10_FROM] = {"CIFAR10_FROM", TRAINS, "the archive or a folder of CIFAR-10"},
-    [SETTING_CIFAR100_FROM] = {"CIFAR100_FROM", TRAINS, "the same of CIFAR-100"},
-    [SETTING_MNIST_FROM] = {"MNIST_FROM", TRAINS, "the folder with the files of MNIST"},
-    [SETTING_FASHION_MNIST_FROM] = {"FASHION_MNIST_FROM", TRAINS, "the same of Fashion-MNIST"},
+                          "starts train-ddp's ranks: \"mpirun --hostfile hosts\""},
+    [SETTING_EXECUTIONS] = {"EXECUTIONS", TRAINS, "number of timed executions of each run"},
+    [SETTING_RESUME] = {"RESUME", TRAINS, "0: restart stopped training runs from the beginning"},
+    [SETTING_DATA] = {"DATA", TRAINS, "your own data: a folder with train.st.zst and test.st.zst"},
+    [SETTING_CIFAR10_FROM] = {"CIFAR10_FROM", TRAINS, "CIFAR-10 archive or folder"},
+    [SETTING_CIFAR100_FROM] = {"CIFAR100_FROM", TRAINS, "CIFAR-100 archive or folder"},
+    [SETTING_MNIST_FROM] = {"MNIST_FROM", TRAINS, "folder with the MNIST files"},
+    [SETTING_FASHION_MNIST_FROM] = {"FASHION_MNIST_FROM", TRAINS,
+                                    "folder with the Fashion-MNIST files"},
     [SETTING_REPORT_FLAGS] = {"REPORT_FLAGS", TRAINS,
-                              "more options of report: \"--lang zh --author 'Li Ming'\""},
+                              "more options for report: \"--lang zh --author 'Li Ming'\""},
     [SETTING_MODEL_LIMIT] = {"MODEL_LIMIT", FOR(SUBMISSION),
-                             "the largest model that is handed in, MiB (4)"},
+                             "largest model to pack, in MiB (default: 4)"},
     [SETTING_DRY_RUN] = {"DRY_RUN", TRAINS,
-                         "1: fetch the data, say what would be run and how long it takes"},
-    [SETTING_ARTIFACTS] = {"ARTIFACTS", EVERY, "the folder of all outputs (artifacts)"},
+                         "1: fetch data, print the planned runs and expected time"},
+    [SETTING_ARTIFACTS] = {"ARTIFACTS", EVERY, "folder of all outputs (default: artifacts)"},
 };
 
-// Settings of the build, which make reads itself: here they mean nothing, and are no mistake.
+// Settings of the build, which make reads itself: accepted and ignored here.
 static const char *const of_build[] = {
     "AR",        "BIN",        "BUILD",  "CC",       "CFLAGS",       "CPPFLAGS",   "CUDA",
     "CUDA_HOME", "CUDA_ARCHS", "CXX",    "CXXFLAGS", "JOBS",         "LDFLAGS",    "LDLIBS",
@@ -66,7 +66,7 @@ enum { OF_BUILD = sizeof of_build / sizeof *of_build };
 static const char *const command_names[COMMANDS] = {
     "experiment", "compare", "explain", "reproduce", "submission", "runs", "clean-runs"};
 
-// How each command is called, for the message when its names are missing.
+// The usage of each command, for the message if its names are missing.
 static const char *const calls[COMMANDS] = {
     [COMMAND_EXPERIMENT] = "EXP=NAME",
     [COMMAND_COMPARE] = "EXPS=\"NAME NAME\", or RUNS=\"KEY KEY\"",
@@ -103,7 +103,7 @@ static bool is_of_build(const char *name) {
     return false;
 }
 
-// The settings of the command, with blanks between.
+// Lists the command's settings, separated by blanks.
 static void list_known(pipeline_command command, char *text, size_t size) {
     size_t used = 0;
     for (int s = 0; s < SETTINGS && used < size; s++)
@@ -123,19 +123,19 @@ static status unknown(pipeline_command command, const char *name, const char *wo
     list_known(command, known, sizeof known);
     const char *near = cli_nearest(upper, names, count);
     return error_set(err, STATUS_USAGE,
-                     "unknown setting: '%.200s'%s%s%s %s knows %s; values of an experiment are "
-                     "set by SET=\"KEY=VALUE\"",
+                     "unknown setting: '%.200s'%s%s%s %s accepts %s; set values of an experiment "
+                     "with SET=\"KEY=VALUE\"",
                      word, near ? ": did you mean " : "", near ? near : "", near ? "?" : ";",
                      command_names[command], known);
 }
 
 static status check_takes(pipeline_command command, setting s, error *err) {
     if (takes(command, s)) return STATUS_OK;
-    return error_set(err, STATUS_USAGE, "%s does not take %s: it takes %s", command_names[command],
-                     table[s].name, calls[command]);
+    return error_set(err, STATUS_USAGE, "%s does not accept %s: expected %s",
+                     command_names[command], table[s].name, calls[command]);
 }
 
-// The length of the name in NAME=VALUE; 0 for a word that is no setting: a name or a path.
+// Returns the length of the name in NAME=VALUE; 0 for other words: a name or a path.
 static size_t name_length(const char *word) {
     size_t length = strcspn(word, "=");
     if (!word[length] || !length || !(isalpha((unsigned char)*word) || *word == '_')) return 0;
@@ -159,7 +159,7 @@ static bool holds_names(setting s) {
     return s >= SETTING_EXP && s <= SETTING_RUNS;
 }
 
-// Names that were typed are all there are: no variable adds to them.
+// If names were given as words, environment variables add none.
 static void take_environment(settings *s) {
     for (int i = 0; i < SETTINGS; i++) {
         const bool wanted =
@@ -226,12 +226,12 @@ out:
 
 static status need_names(const settings *s, size_t least, size_t most, error *err) {
     if (s->names.count >= least && s->names.count <= most) return STATUS_OK;
-    return error_set(err, STATUS_USAGE, "%s: %s: it takes %s", command_names[s->command],
+    return error_set(err, STATUS_USAGE, "%s: %s: expected %s", command_names[s->command],
                      s->names.count < least ? "a name is missing" : "too many names",
                      calls[s->command]);
 }
 
-// How many names each command takes.
+// Checks the number of names that each command takes.
 static status check_names(const settings *s, error *err) {
     switch (s->command) {
     case COMMAND_EXPERIMENT: return need_names(s, 1, 1, err);
@@ -246,16 +246,16 @@ static status check_names(const settings *s, error *err) {
     return STATUS_OK;
 }
 
-// From the settings that hold names; a list is cut at blanks, a single name is not.
+// Collects the names from their settings; a list is split at blanks, a single name is not.
 static status collect_names(settings *s, error *err) {
     static const setting single[] = {SETTING_EXP, SETTING_A, SETTING_B, SETTING_LIST};
     static const setting lists[] = {SETTING_EXPS, SETTING_RUNS};
     status rc = STATUS_OK;
     if (s->values[SETTING_EXPS] && s->values[SETTING_RUNS])
-        return error_set(err, STATUS_USAGE, "%s takes EXPS or RUNS, not both",
+        return error_set(err, STATUS_USAGE, "%s accepts EXPS or RUNS, not both",
                          command_names[s->command]);
     if (s->command == COMMAND_EXPLAIN && !s->values[SETTING_A] != !s->values[SETTING_B])
-        return error_set(err, STATUS_USAGE, "explain: %s is missing: it takes A=NAME B=NAME",
+        return error_set(err, STATUS_USAGE, "explain: %s is missing: expected A=NAME B=NAME",
                          s->values[SETTING_A] ? "B" : "A");
     for (size_t i = 0; rc == STATUS_OK && i < sizeof single / sizeof *single; i++)
         if (s->values[single[i]]) rc = words_add(&s->names, s->values[single[i]], err);
@@ -264,12 +264,12 @@ static status collect_names(settings *s, error *err) {
     return rc == STATUS_OK ? check_names(s, err) : rc;
 }
 
-// Names as words, and others in a setting: which of them are meant?
+// Names may be given as words or in a setting, but not both.
 static status check_named_once(const settings *s, error *err) {
     for (int i = 0; s->names.count && i < SETTINGS; i++)
         if (holds_names((setting)i) && s->values[i] && *s->values[i])
             return error_set(
-                err, STATUS_USAGE, "%s: names are given twice: as '%.200s' and by %s='%.200s'",
+                err, STATUS_USAGE, "%s: names are given twice: as '%.200s' and in %s='%.200s'",
                 command_names[s->command], s->names.items[0], table[i].name, s->values[i]);
     return STATUS_OK;
 }

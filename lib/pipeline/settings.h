@@ -1,9 +1,9 @@
-// settings.h - the settings of a call of the pipeline: NAME=VALUE words, as on make's command
-// line, or variables of the environment.
+// settings.h - the settings of a pipeline call: NAME=VALUE words, as on make's command line, or
+// environment variables.
 //
-// A word wins over the environment. An empty value counts as not given. A name that is not known is
-// refused with the nearest one, and so is one that another command takes: a setting that is
-// misspelt would otherwise train the default for an hour.
+// A word overrides the environment. An empty value counts as not given. An unknown name is an error
+// that suggests the nearest one, and so is a setting of another command: otherwise a misspelt
+// setting would train the default for an hour.
 #ifndef LOCKSTEP_PIPELINE_SETTINGS_H
 #define LOCKSTEP_PIPELINE_SETTINGS_H
 
@@ -56,30 +56,31 @@ typedef enum setting {
 typedef struct settings {
     pipeline_command command;
     const char *values[SETTINGS]; // NULL: not given; borrowed from the words or the environment
-    // Experiments in the order given: of EXP, EXPS, A and B, LIST, or RUNS; or words without '='.
+    // Experiments in the order given: from EXP, EXPS, A and B, LIST, or RUNS; or words without '='.
     words names;
-    words assignments; // for --set: of SET, EPOCHS and SEED, in this order
+    words assignments; // for --set: from SET, EPOCHS and SEED, in this order
     int executions;    // 0: not given
-    bool resume;       // RESUME=0 says no
+    bool resume;       // false with RESUME=0
     bool quick, dry_run;
     int64_t model_limit; // MiB
 } settings;
 
-// STATUS_USAGE for a word that is not known or whose value is no good, and where the names that the
-// command needs are missing.
+// Reads the settings. STATUS_USAGE for an unknown word or a bad value, or if names that the command
+// needs are missing.
 status settings_read(settings *s, pipeline_command command, const char *const *given, size_t count,
                      error *err) MUST_CHECK;
 void settings_release(settings *s);
 
-// "experiment"; NULL-terminated names of all commands in the order of the enum.
+// Returns a command's name: "experiment".
 const char *settings_command_name(pipeline_command command);
-// The command of that name. STATUS_USAGE, with the nearest one, for any other name.
+// Finds the command of that name. STATUS_USAGE, with the nearest name, for any other.
 status settings_find_command(const char *name, pipeline_command *command, error *err) MUST_CHECK;
 
-// The settings that a command takes, with their meaning, as lines for --help; free() it.
+// Returns the settings of all commands, with their meaning, as lines for --help; free() it.
 char *settings_help(error *err) MUST_CHECK;
 
-// The setting that says where the official files of a data set are: CIFAR10_FROM. NULL: none does.
+// Returns the name, or the value, of the setting for the location of a data set's official files
+// (CIFAR10_FROM). NULL: none.
 const char *settings_source_name(const char *dataset);
 const char *settings_source(const settings *s, const char *dataset);
 

@@ -29,9 +29,9 @@ status stage_program(const pipeline *p, const words *command, words *program, er
 
 // ---- Keys ----
 
-// `device` is put in front of --print-key; NULL: none.
-static status ask_key(const pipeline *p, const words *command, const char *device, char **key,
-                      error *err) {
+// `device` is added as --device; NULL: none.
+static status query_key(const pipeline *p, const words *command, const char *device, char **key,
+                        error *err) {
     words program = {0};
     status rc;
     *key = NULL;
@@ -44,21 +44,21 @@ out:
     return rc;
 }
 
-// Does the key of this tool depend on the kind of device, and did nobody say which?
+// Does this tool's key depend on the kind of device, and is the kind not given?
 static bool is_automatic(const pipeline *p, const char *tool) {
     const char *device = p->settings->values[SETTING_DEVICE];
     return (!device || strcmp(device, "auto") == 0) &&
            (strncmp(tool, "train-", 6) == 0 || strcmp(tool, "evaluate") == 0);
 }
 
-// Only for `auto` a tool has to look for GPUs, and CUDA takes its time to start: so the first
-// answer holds for all of this call. The key shows which answer it was, as one for any GPU is found
-// without looking.
+// Only for `auto` must a tool look for GPUs, and CUDA is slow to start: so the first result is used
+// for the whole call. Comparing keys shows which kind it was, since the key for `cuda` needs no
+// search.
 static status automatic_key(pipeline *p, const words *command, char **key, error *err) {
     char *on_gpu = NULL;
-    status rc = ask_key(p, command, p->automatic ? p->automatic : "auto", key, err);
+    status rc = query_key(p, command, p->automatic ? p->automatic : "auto", key, err);
     if (rc != STATUS_OK || p->automatic) return rc;
-    rc = ask_key(p, command, "cuda", &on_gpu, err);
+    rc = query_key(p, command, "cuda", &on_gpu, err);
     if (rc == STATUS_OK) p->automatic = strcmp(*key, on_gpu) == 0 ? "cuda" : "cpu";
     free(on_gpu);
     return rc;
@@ -67,7 +67,7 @@ static status automatic_key(pipeline *p, const words *command, char **key, error
 status stage_key(pipeline *p, const words *command, char key[SHA256_TEXT_BYTES], error *err) {
     char *text = NULL;
     status rc = is_automatic(p, command->items[0]) ? automatic_key(p, command, &text, err)
-                                                   : ask_key(p, command, NULL, &text, err);
+                                                   : query_key(p, command, NULL, &text, err);
     if (rc == STATUS_OK) snprintf(key, SHA256_TEXT_BYTES, "%s", text);
     free(text);
     return rc;
@@ -82,20 +82,20 @@ static bool has_item(const yaml_node *list, const char *text) {
     return false;
 }
 
-// A kept run is called as `runs` lists it, without the folder of the store.
+// A kept run is shown as `runs` lists it, without the store's folder.
 static const char *shown_word(const char *word) {
     const char *run = strstr(word, "/runs/");
     return run ? run + 1 : word;
 }
 
-// How a change of arguments is told: options with their values, or paths.
+// Describes a change of arguments: options with their values, or paths.
 typedef struct difference {
     char *why;
     size_t size, used, shown;
     bool options;
 } difference;
 
-static void tell(difference *d, const char *verb, const char *word, const char *value) {
+static void add_change(difference *d, const char *verb, const char *word, const char *value) {
     enum { MOST = 2 };
     const bool option = strncmp(word, "--", 2) == 0;
     if (option != d->options || d->shown == MOST || d->used >= d->size) return;
@@ -105,35 +105,35 @@ static void tell(difference *d, const char *verb, const char *word, const char *
                          d->shown++ ? ", " : "", verb, shown_word(word), *value ? " " : "", value);
 }
 
-static void tell_words(difference *d, const yaml_node *before, const words *now) {
+static void add_changes(difference *d, const yaml_node *before, const words *now) {
     for (size_t i = 1; i < now->count; i++)
         if (!has_item(before, now->items[i]))
-            tell(d, "now", now->items[i], i + 1 < now->count ? now->items[i + 1] : NULL);
+            add_change(d, "now", now->items[i], i + 1 < now->count ? now->items[i + 1] : NULL);
     for (size_t i = 1; before && i < before->count; i++)
         if (before->items[i]->kind == YAML_SCALAR && !words_has(now, before->items[i]->text))
-            tell(d, "no longer", before->items[i]->text, NULL);
+            add_change(d, "no longer", before->items[i]->text, NULL);
 }
 
-// Options first; paths where these are the same.
+// Options first; paths only if the options are the same.
 static size_t changed_words(const yaml_node *before, const words *now, char *why, size_t size) {
     difference d = {.why = why, .size = size, .options = true};
-    tell_words(&d, before, now);
+    add_changes(&d, before, now);
     d.options = false;
-    if (!d.shown) tell_words(&d, before, now);
+    if (!d.shown) add_changes(&d, before, now);
     return d.used;
 }
 
-// The folder holds a whole manifest of another key.
+// For a folder that holds a complete manifest with another key.
 static void explain_key(const yaml_node *root, const words *command, char why[WHY_BYTES]) {
     const yaml_node *version = yaml_find(root, "version");
     if (changed_words(yaml_find(root, "command"), command, why, WHY_BYTES)) return;
     bool same =
         version && version->kind == YAML_SCALAR && strcmp(version->text, cli_version()) == 0;
     snprintf(why, WHY_BYTES, "%s",
-             same ? "what it reads has changed" : "what it reads, or this version, has changed");
+             same ? "its inputs have changed" : "its inputs or this version have changed");
 }
 
-// *done, or why not ("": it never ran).
+// Sets *done, or the reason in `why` ("": it never ran).
 static status look(const stage *s, const char *key, bool *done, char why[WHY_BYTES], error *err) {
     yaml_node *root = NULL;
     char *path = memory_format(err, "%s/manifest.yaml", s->dir);
@@ -170,7 +170,7 @@ status stage_check_place(const pipeline *p, error *err) {
     return error_set(err, rc, "%s: ARTIFACTS=FOLDER names another folder", why.message);
 }
 
-// Locks the stage. *lock is -1 where no lock can be made here: the folder may be read-only.
+// Locks the stage. *lock is -1 if no lock can be made here: the folder may be read-only.
 static status lock(const pipeline *p, const stage *s, int *lock, error *err) {
     const char *slash = strrchr(s->dir, '/');
     int parent = slash ? (int)(slash - s->dir) : 1;
@@ -185,7 +185,7 @@ static status lock(const pipeline *p, const stage *s, int *lock, error *err) {
         TRY(stage_check_place(p, err));
         goto out;
     }
-    // Not closed at exec: a tool that outlives this process keeps the stage.
+    // Not closed at exec: a tool that outlives this process keeps the stage locked.
     *lock = open(path, O_RDWR | O_CREAT, 0666);
     if (*lock < 0) goto out;
     if (flock(*lock, LOCK_EX | LOCK_NB) == 0) goto out;
@@ -214,17 +214,17 @@ out:
 }
 
 static status run(const pipeline *p, const stage *s, const char *key, const char *why, error *err) {
-    char told[WHY_BYTES + 16];
+    char message[WHY_BYTES + 16];
     char after[WHY_BYTES];
     bool done;
     const char *reason = s->reason ? s->reason : why;
-    snprintf(told, sizeof told, *reason ? "running (%s)" : "running", reason);
-    say(p, s, told);
+    snprintf(message, sizeof message, *reason ? "running (%s)" : "running", reason);
+    say(p, s, message);
     status rc = start(p, s, err);
     if (rc != STATUS_OK) return rc;
     rc = look(s, key, &done, after, err);
     if (rc == STATUS_OK && !done)
-        rc = error_set(err, STATUS_FAILED, "stage %s is not done though %s ended well: '%s': %s",
+        rc = error_set(err, STATUS_FAILED, "stage %s is not done although %s succeeded: '%s': %s",
                        s->name, s->command->items[0], s->dir, after);
     return rc;
 }

@@ -1,8 +1,7 @@
-// stage.h - a stage: a tool, its arguments and the folder that it fills. It runs when it is not
-// done.
+// stage.h - a stage: a tool, its arguments and the folder that it fills. It runs unless it is done.
 //
-// A stage is done when its manifest is there, whole, and carries the key that the tool prints for
-// these arguments (--print-key): the contents of its inputs, and the parameters that matter for its
+// A stage is done if its manifest is complete and has the key that the tool prints for these
+// arguments (--print-key): a hash of its inputs' contents and the parameters that affect its
 // outputs. The tool writes the manifest last, so a stage that was killed is not done.
 #ifndef LOCKSTEP_PIPELINE_STAGE_H
 #define LOCKSTEP_PIPELINE_STAGE_H
@@ -15,31 +14,31 @@
 #include "pipeline/words.h"
 
 typedef struct stage {
-    const char *name;      // what it does: "train"
+    const char *name;      // its task: "train"
     const char *dir;       // the folder that it fills
     const char *shown;     // the folder's name in messages; NULL: `dir`
-    const char *key;       // NULL: the tool is asked
-    const char *reason;    // why it runs, for the user; NULL: found out from the folder
+    const char *key;       // NULL: from the tool
+    const char *reason;    // why it runs, for the user; NULL: determined from the folder
     const words *command;  // the tool's name, without a folder, and its arguments
     const words *launcher; // starts the tool as several processes; NULL: none
-    bool quiet;            // nothing is said, and the tool's output is dropped
-    bool drop_output;      // only the latter
-    const char *more;      // one more argument when it runs ("--resume"), which makes no key
+    bool quiet;            // no messages, and the tool's output is dropped
+    bool drop_output;      // only drop the tool's output
+    const char *more;      // an additional argument for the run ("--resume"), not part of the key
 } stage;
 
-// The key that the tool prints for these arguments. An empty message: the tool has said why not.
+// Gets the key that the tool prints for these arguments. After a failure, an empty message means
+// that the tool printed one.
 status stage_key(pipeline *p, const words *command, char key[SHA256_TEXT_BYTES],
                  error *err) MUST_CHECK;
 
-// Runs the stage unless it is done, and says which. Another call that wants the same stage at the
-// same time is waited for, and its result used. A folder that this call has seen to before is
-// passed over.
+// Runs the stage unless it is done, and reports it. If another call is running the same stage,
+// waits and uses its result. Skips a folder that this call has handled before.
 status stage_run(pipeline *p, const stage *s, error *err) MUST_CHECK;
 
-// Can anything be made below ARTIFACTS? If not, the message names the setting.
+// Checks that files can be made below ARTIFACTS. If not, the message names the setting.
 status stage_check_place(const pipeline *p, error *err) MUST_CHECK;
 
-// "BIN/TOOL ARGUMENTS": the words to start. STATUS_FAILED where the tool was not built.
+// Makes the words to start: "BIN/TOOL ARGUMENTS". STATUS_FAILED if the tool was not built.
 status stage_program(const pipeline *p, const words *command, words *program,
                      error *err) MUST_CHECK;
 

@@ -28,13 +28,13 @@ typedef struct submission {
     const char *language;
     yaml_node *environment;
     words models;                // content hash of each run and seed
-    char *run_rows, *model_rows; // of the README
+    char *run_rows, *model_rows; // for the README
     char *version, *commit;      // of the first run
 } submission;
 
 // ---- Text ----
 
-// printf to the end of a string that *text owns.
+// Appends formatted text to *text, which it reallocates.
 static status PRINTF_LIKE(3, 4) append(char **text, error *err, const char *format, ...) {
     char *more = NULL;
     va_list args;
@@ -49,7 +49,7 @@ static status PRINTF_LIKE(3, 4) append(char **text, error *err, const char *form
     return STATUS_OK;
 }
 
-// The language that REPORT_FLAGS asks for.
+// The language set in REPORT_FLAGS.
 static const char *find_language(const words *flags) {
     const char *value = words_value(flags, "--lang");
     return value && strcmp(value, "zh") == 0 ? "zh" : "en";
@@ -74,7 +74,7 @@ static status keep_manifest(const submission *s, const char *dir, const char *pl
     return rc;
 }
 
-// How a folder below ARTIFACTS is called there; the user's own data is "data/own".
+// Returns a folder's path below ARTIFACTS; "data/own" for the user's own data.
 static const char *below_artifacts(const submission *s, const char *folder) {
     const size_t length = strlen(s->p->artifacts);
     return strncmp(folder, s->p->artifacts, length) == 0 && folder[length] == '/'
@@ -92,9 +92,10 @@ static status keep_data(const submission *s, const planned_run *r, error *err) {
 static status keep_experiment(const submission *s, const planned_run *r, error *err) {
     char *folder = memory_format(err, "%s/experiments", s->folder);
     yaml_node *parameters = yaml_copy(r->e.resolved, err);
+    bool changed;
     status rc = folder && parameters ? STATUS_OK : STATUS_FAILED;
     if (rc == STATUS_OK) rc = yaml_put(parameters, "name", yaml_new_string(r->name, err), err);
-    if (rc == STATUS_OK) rc = store_write_experiment(folder, r->name, parameters, err);
+    if (rc == STATUS_OK) rc = store_write_experiment(folder, r->name, parameters, &changed, err);
     yaml_free(parameters);
     free(folder);
     return rc;
@@ -176,21 +177,18 @@ static status keep_run(submission *s, const char *place, error *err) {
 
 // ---- The report ----
 
-// When the report was written is no property of the runs.
+// Leaves out `run`: the time of the report is not a property of the runs.
 static status keep_report_manifest(const submission *s, error *err) {
     yaml_node *root = NULL;
     char *folder = memory_format(err, "%s/manifests/report", s->folder);
-    char *from = memory_format(err, "%s/manifest.yaml", s->runs->report), *to = NULL, *text = NULL;
-    size_t bytes;
+    char *from = memory_format(err, "%s/manifest.yaml", s->runs->report), *to = NULL;
     status rc = folder && from ? output_make_folder(folder, err) : STATUS_FAILED;
     if (rc != STATUS_OK) goto out;
     TRY(manifest_read(from, &root, err));
     yaml_remove(root, "run");
     to = memory_format(err, "%s/manifest.yaml", folder);
-    TRY(yaml_write_text(root, &text, &bytes, err));
-    TRY(to ? output_write_file(to, text, bytes, err) : STATUS_FAILED);
+    rc = to ? manifest_write_tree(root, to, err) : STATUS_FAILED;
 out:
-    free(text);
     free(to);
     yaml_free(root);
     free(from);
@@ -198,8 +196,8 @@ out:
     return rc;
 }
 
-// The drawings of the page, which the manifest names among its outputs: beside the report, and in a
-// folder of their own.
+// Copies the page's drawings, which the manifest lists among its outputs, both next to the report
+// and into a separate folder.
 static status keep_figures(const submission *s, const char *folder, error *err) {
     static const char below[] = "figures/";
     yaml_node *root = NULL;
@@ -243,7 +241,7 @@ static status keep_report(const submission *s, error *err) {
 
 // ---- The README ----
 
-// `text` with every @NAME@ replaced; free() it.
+// Returns `text` with every @NAME@ replaced; free() it.
 static char *fill_in(const char *text, const char *const pairs[][2], size_t count, error *err) {
     char *filled = memory_string("", err);
     while (filled && *text) {
@@ -272,7 +270,7 @@ static status write_readme(const submission *s, error *err) {
     status rc = from && to && sources ? read_file(from, &text, err) : STATUS_FAILED;
     if (rc != STATUS_OK) goto out;
     snprintf(limit, sizeof limit, "%lld", (long long)s->p->settings->model_limit);
-    s->run_rows[strlen(s->run_rows) - 1] = 0; // the line ends in the template
+    s->run_rows[strlen(s->run_rows) - 1] = 0; // the newline is in the template
     s->model_rows[strlen(s->model_rows) - 1] = 0;
     const char *const pairs[][2] = {
         {"@NAME@", s->name},    {"@VERSION@", s->version}, {"@COMMIT@", s->commit},
@@ -313,7 +311,7 @@ static status pack(const submission *s, error *err) {
     if (rc != STATUS_OK) goto out;
     TRY(words_add(&command, "tar", err));
     TRY(words_add(&command, "--create", err));
-    TRY(words_add(&command, "--force-local", err)); // a colon is part of a path
+    TRY(words_add(&command, "--force-local", err)); // a colon does not mean a remote host
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) TRY(words_add(&command, same[i], err));
     TRY(words_add(&command, "--use-compress-program=gzip -n -9", err));
     TRY(words_option(&command, "--file", fresh, err));
@@ -357,8 +355,8 @@ out:
     return rc;
 }
 
-// As the report: other settings make another archive. DATA has no part in it: what is handed in
-// names no path of this machine.
+// Named like the report: other settings make another archive. DATA is left out: a submission
+// contains no local paths.
 static char *find_name(const pipeline *p, const planned_runs *runs, error *err) {
     settings own = *p->settings;
     own.values[SETTING_DATA] = NULL;

@@ -8,7 +8,7 @@
 
 #include "base/memory.h"
 
-// Takes `word` over; NULL is a failure that err describes.
+// Takes ownership of `word`; NULL is a failure that `err` describes.
 static status take(words *w, char *word, error *err) {
     void *items = w->items;
     status rc = word ? memory_grow(&items, &w->capacity, w->count + 2, sizeof *w->items, err)
@@ -64,7 +64,7 @@ status words_split(words *w, const char *text, const char *separators, error *er
     return STATUS_OK;
 }
 
-// One word from *text, which it moves on to what follows.
+// Takes one word from *text and advances *text past it.
 static status take_option(words *w, const char **text, error *err) {
     char *word = memory_new(strlen(*text) + 1, 1, err), quote = 0;
     size_t length = 0;

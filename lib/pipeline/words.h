@@ -1,4 +1,4 @@
-// words.h - a list of strings that owns them: the words of a command, the names of runs.
+// words.h - an owning list of strings: the words of a command, the names of runs.
 #ifndef LOCKSTEP_PIPELINE_WORDS_H
 #define LOCKSTEP_PIPELINE_WORDS_H
 
@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 
-// items[count] is NULL, so that the list is an argv. A zeroed struct is an empty list, whose items
-// are NULL.
+// items[count] is NULL, so the list is an argv. A zeroed struct is an empty list, whose items are
+// NULL.
 typedef struct words {
     char **items;
     size_t count, capacity;
@@ -17,15 +17,15 @@ typedef struct words {
 status words_add(words *w, const char *word, error *err) MUST_CHECK;
 status words_format(words *w, error *err, const char *format, ...) PRINTF_LIKE(3, 4) MUST_CHECK;
 status words_add_all(words *w, const words *more, error *err) MUST_CHECK;
-// An option and its value; nothing where the value is NULL.
+// Adds an option and its value; nothing if the value is NULL.
 status words_option(words *w, const char *option, const char *value, error *err) MUST_CHECK;
-// The parts of `text` between any of the characters in `separators`, without blanks around them;
-// empty parts are left out. A NULL text has none.
+// Splits `text` at any of the characters in `separators` and adds the parts, without surrounding
+// blanks; skips empty parts. `text` may be NULL.
 status words_split(words *w, const char *text, const char *separators, error *err) MUST_CHECK;
-// Adds the words of a setting that holds options: with blanks between them, and in '…' or "…" with
-// blanks inside them. STATUS_USAGE for a quote that is not closed. `text` may be NULL.
+// Adds the words of a setting that holds options, separated by blanks; '…' or "…" may hold blanks.
+// STATUS_USAGE for an unclosed quote. `text` may be NULL.
 status words_options(words *w, const char *text, error *err) MUST_CHECK;
-// What follows `option` in w: "--lang zh" or "--lang=zh", the last one; NULL where it is not there.
+// Returns the value of the last `option` in `w`, "--lang zh" or "--lang=zh"; NULL if there is none.
 const char *words_value(const words *w, const char *option);
 bool words_has(const words *w, const char *word);
 void words_release(words *w);

@@ -24,7 +24,7 @@ status work_remove_tree(const char *path, error *err) {
     return error_system(err, STATUS_FAILED, errno, "cannot remove: '%s'", path);
 }
 
-// Opens and locks a file; -1 when it cannot be, or when somebody else holds it and `wait` is false.
+// Opens and locks a file; -1 on failure, or if another process holds it and `wait` is false.
 static int lock_file(const char *folder, const char *name, int flags, bool wait) {
     char *path = memory_format(NULL, "%s/%s", folder, name);
     int fd = path ? open(path, O_RDWR | flags, 0666) : -1;
@@ -34,7 +34,7 @@ static int lock_file(const char *folder, const char *name, int flags, bool wait)
     return -1;
 }
 
-// While one call makes such a folder no other one may take it for a leftover.
+// While one call makes such a folder, no other may mistake it for a leftover.
 static int guard(const pipeline *p) {
     return lock_file(p->artifacts, ".work.lock", O_CREAT | O_CLOEXEC, true);
 }
@@ -48,7 +48,7 @@ static status make(pipeline *p, error *err) {
         return rc;
     }
     p->work.path = path;
-    // Children inherit the lock: a training that outlives its pipeline keeps the folder.
+    // Children inherit the lock: a training that outlives its pipeline keeps the folder locked.
     p->work.lock = lock_file(path, "in-use", O_CREAT, true);
     return STATUS_OK;
 }
@@ -76,7 +76,7 @@ void work_close(pipeline *p) {
     p->work = (work_folder){.lock = -1};
 }
 
-// ARTIFACTS as a pattern: characters that mean something in one stand for themselves.
+// ARTIFACTS as a glob pattern, with special characters escaped.
 static char *old_pattern(const char *artifacts) {
     char *text = memory_new(2 * strlen(artifacts) + sizeof "/.work-*", 1, NULL), *to = text;
     if (!text) return NULL;

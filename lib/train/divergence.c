@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-// "tensor 'bn1.running_var' holds nan": a model's tensors without their prefix in a state.
+// "tensor 'bn1.running_var' holds nan": a model's tensors go without the prefix that they have in a
+// state.
 static void describe(const bad_place *bad, char text[160]) {
     const bool optimizer = strncmp(bad->prefix, "optimizer.", 10) == 0;
     snprintf(text, 160, "tensor '%s%s' holds %g", optimizer ? bad->prefix : "", bad->tensor->name,
@@ -14,8 +15,8 @@ static void describe(const bad_place *bad, char text[160]) {
 
 static status diverged(uint64_t step, uint64_t steps_per_epoch, const char *what, error *err) {
     return error_set(err, STATUS_FAILED,
-                     "cannot go on: 'step %" PRIu64 "' (epoch %" PRIu64 "): %s; a lower learning "
-                     "rate may help",
+                     "cannot continue: 'step %" PRIu64 "' (epoch %" PRIu64
+                     "): %s; a lower learning rate may help",
                      step, step / steps_per_epoch + 1, what);
 }
 

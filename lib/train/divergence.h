@@ -1,17 +1,16 @@
-// divergence.h - the end of a training whose numbers are none any more: at which step, and what is
-// said of it.
+// divergence.h - the errors that end a training with non-finite values, naming the step.
 #ifndef LOCKSTEP_TRAIN_DIVERGENCE_H
 #define LOCKSTEP_TRAIN_DIVERGENCE_H
 
 #include "train/checkpoint.h"
 
-// STATUS_FAILED for a step (from 0) with such a loss; names the first tensor of `c`, which holds
-// what the step left, that has such a value too, if one has.
+// STATUS_FAILED for a step (from 0) with a non-finite loss. Also names the first tensor of `c`, the
+// state after the step, that has a bad value, if there is one.
 status divergence_of_loss(const checkpoint *c, uint64_t step, uint64_t steps_per_epoch, float loss,
                           error *err) MUST_CHECK;
 
-// Likewise for a step behind which a tensor of `c` holds such a value, if one does. The loss is
-// taken before the update, and running statistics play no part in it.
+// STATUS_FAILED if a tensor of `c` holds a bad value after the step. The loss does not show that:
+// it is computed before the update, and does not depend on running statistics.
 status divergence_of_tensors(const checkpoint *c, uint64_t step, uint64_t steps_per_epoch,
                              error *err) MUST_CHECK;
 

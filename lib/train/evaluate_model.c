@@ -13,9 +13,9 @@
 #include "train/model_import.h"
 #include "train/train_manifest.h"
 
-// ---- What is read and checked ----
+// ---- Reading and checking ----
 
-// "0.5,0.5,0.5" into `values`; returns how many, or -1.
+// "0.5,0.5,0.5" into `values`; returns the count, or -1.
 static int parse_list(const char *text, float *values) {
     int count = 0;
     for (;;) {
@@ -32,8 +32,7 @@ static int parse_list(const char *text, float *values) {
 
 static status refuse_list(const char *option, const char *text, error *err) {
     return error_set(err, STATUS_USAGE,
-                     "cannot normalise: '--%s %s': expected numbers with commas between them",
-                     option, text);
+                     "cannot normalise: '--%s %s': expected comma-separated numbers", option, text);
 }
 
 static status parse_normalization(const evaluate_settings *s, normalization *n, error *err) {
@@ -48,7 +47,8 @@ static status parse_normalization(const evaluate_settings *s, normalization *n, 
     const int bad = normalization_bad_channel(n);
     if (bad < 0) return STATUS_OK;
     return error_set(err, STATUS_USAGE, "cannot normalise: '--std %s': %s", s->std,
-                     n->std[bad] > 0 ? "a deviation is too small" : "a deviation must be above 0");
+                     n->std[bad] > 0 ? "a standard deviation is too small"
+                                     : "a standard deviation must be above 0");
 }
 
 static status read_normalization(evaluate_model *e, error *err) {
@@ -60,7 +60,7 @@ static status read_normalization(evaluate_model *e, error *err) {
     return s->mean ? parse_normalization(s, &e->normalization, err) : STATUS_OK;
 }
 
-// What the checkpoint, of which the metadata is there, and the options say of the model.
+// Finds the model and the normalisation, from the options or the checkpoint's metadata.
 static status describe_model(evaluate_model *e, error *err) {
     const evaluate_settings *s = e->settings;
     status rc;
@@ -101,13 +101,14 @@ static status check_fit(const evaluate_model *e, error *err) {
                          in->height, in->width);
     if (d->classes != e->model.program.classes)
         return error_set(err, STATUS_INPUT,
-                         "cannot use dataset: '%s': it has %d classes, model '%s' gives %d: pass "
-                         "data of the classes that it was trained on",
+                         "cannot use dataset: '%s': it has %d classes, model '%s' has %d: pass "
+                         "data with the classes that it was trained on",
                          path, d->classes, e->model.name, e->model.program.classes);
     if (e->normalization.channels != d->channels)
-        return error_set(err, STATUS_INPUT,
-                         "cannot normalise: '%s': %d channels of mean and deviation, images of %d",
-                         path, e->normalization.channels, d->channels);
+        return error_set(
+            err, STATUS_INPUT,
+            "cannot normalise: '%s': %d channels of mean and standard deviation, images of %d",
+            path, e->normalization.channels, d->channels);
     return STATUS_OK;
 }
 
@@ -119,7 +120,7 @@ static status put_parameters(const evaluate_model *e, manifest *m, error *err) {
     TRY(model_file_normalization_text(&e->normalization, &text, err));
     TRY(json_to_yaml(text, "normalize", &normalize, err));
     rc = yaml_put(parameters, "normalize", normalize, err);
-    normalize = NULL; // yaml_put took it over
+    normalize = NULL; // yaml_put owns it now
     if (rc != STATUS_OK) goto out;
     TRY(yaml_put(parameters, "architecture", yaml_copy(e->model.description, err), err));
     TRY(train_manifest_backend(m, devices_backend(e->settings->devices), err));
@@ -231,7 +232,7 @@ out:
     return rc;
 }
 
-// The names of the classes, or NULL.
+// The class names, or NULL.
 static yaml_node *class_names(const dataset *d) {
     const char *text = tensor_file_metadata(&d->files[0], "classes");
     yaml_node *names = NULL;
@@ -276,7 +277,7 @@ static status append_row(yaml_node *list, const evaluation *v, int label, error 
     return yaml_append(list, row, err);
 }
 
-// A manifest is at most YAML_MAX_BYTES long, and a matrix of 1,000 classes would be more.
+// A manifest is at most YAML_MAX_BYTES long; the matrix of 1,000 classes would be longer.
 enum { CONFUSION_MAX = 256 };
 
 static status put_confusion(const evaluation *v, yaml_node *results, error *err) {

@@ -1,4 +1,4 @@
-// evaluate_model.h - a checkpoint against a dataset: predictions.st.zst and its manifest.
+// evaluate_model.h - evaluates a checkpoint on a dataset: predictions.st.zst and its manifest.
 #ifndef LOCKSTEP_TRAIN_EVALUATE_MODEL_H
 #define LOCKSTEP_TRAIN_EVALUATE_MODEL_H
 
@@ -14,12 +14,12 @@
 
 typedef struct evaluate_settings {
     const char *model, *data; // paths; data may be "-"
-    const char *architecture; // a model file; NULL: what the checkpoint says
-    const char *mean, *std;   // lists "0.5,0.5,0.5"; NULL, both: what the checkpoint says
-    const devices *devices;   // opened: it computes on the first
+    const char *architecture; // a model file; NULL: taken from the checkpoint
+    const char *mean, *std;   // lists "0.5,0.5,0.5"; both NULL: taken from the checkpoint
+    const devices *devices;   // opened; computes on the first
     int threads;
     const char *isa;   // NULL: the best
-    const logger *log; // NULL: nothing is said
+    const logger *log; // NULL: silent
 } evaluate_settings;
 
 typedef struct evaluate_model {
@@ -30,23 +30,23 @@ typedef struct evaluate_model {
     dataset data;
     float *parameters, *buffers, *logits;
     evaluation result;
-    char isa[DEVICE_NAME_BYTES]; // what computed: instruction set or GPU
-    double compute_seconds;      // inference and counting, without reading and writing
+    char isa[DEVICE_NAME_BYTES]; // instruction set or GPU that computed
+    double compute_seconds;      // inference and counting, without I/O
 } evaluate_model;
 
-// Reads the checkpoint and the data, checks that they fit, and puts parameters and inputs into `m`.
-// Release it also after a failure.
+// Reads the checkpoint and the data, checks that they match, and puts parameters and inputs into
+// `m`. Release `e` even after a failure.
 status evaluate_model_init(evaluate_model *e, const evaluate_settings *s, manifest *m,
                            error *err) MUST_CHECK;
-// Puts into `m` only what the key of the stage is made from. Model and data are not read, but for
-// the model's metadata, where manifests beside them tell their contents (data/recorded.h).
+// Puts into `m` only the components of the stage's key. If manifests next to the model and the data
+// record their content hashes, only the model's metadata is read (data/recorded.h).
 status evaluate_model_describe(const evaluate_settings *s, manifest *m, error *err) MUST_CHECK;
 void evaluate_model_release(evaluate_model *e);
 
 // Computes logits and result.
 status evaluate_model_compute(evaluate_model *e, error *err) MUST_CHECK;
 
-// Writes predictions.st.zst and then manifest.yaml into the folder, which must exist.
+// Writes predictions.st.zst, then manifest.yaml, into the folder, which must exist.
 status evaluate_model_write(evaluate_model *e, const char *folder, manifest *m,
                             error *err) MUST_CHECK;
 

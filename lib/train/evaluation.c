@@ -8,7 +8,7 @@
 #include "base/signals.h"
 #include "nn/model_values.h"
 
-// Small enough that a request to stop is heard soon, a multiple of every group size.
+// Small enough to react soon to a request to stop; a multiple of every group size.
 enum { CHUNK = 1024 };
 
 status evaluation_infer(infer_function infer, void *context, const dataset *d, float *logits,
@@ -39,14 +39,14 @@ static double cross_entropy(const float *logits, int classes, int label) {
     return log(sum) + top - (double)logits[label];
 }
 
-// Which of them is the largest could still be said, but is nothing that the model says.
+// The largest of them would still be defined, but it would be no prediction of the model.
 static status check_logits(const dataset *d, const float *logits, error *err) {
     const size_t classes = (size_t)d->classes;
     bad_value bad;
     if (!values_find_bad(logits, d->samples * classes, false, &bad)) return STATUS_OK;
     return error_set(err, STATUS_FAILED,
-                     "cannot evaluate: 'image %zu': its logit of class %zu is %g: the numbers of "
-                     "the model become too large on the way",
+                     "cannot evaluate: 'image %zu': its logit of class %zu is %g: the model's "
+                     "activations overflow",
                      bad.element / classes, bad.element % classes, bad.value);
 }
 

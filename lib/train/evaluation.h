@@ -1,4 +1,4 @@
-// evaluation.h - what a model says to a dataset, and how good that is.
+// evaluation.h - a model's predictions for a dataset, and how good they are.
 #ifndef LOCKSTEP_TRAIN_EVALUATION_H
 #define LOCKSTEP_TRAIN_EVALUATION_H
 
@@ -14,8 +14,8 @@
 typedef status (*infer_function)(void *context, const uint8_t *const *pixels, size_t samples,
                                  float *logits, error *err);
 
-// Logits of all samples, chunk by chunk, of which `shown` tells (NULL: nothing does). *done becomes
-// false, and the rest is left out, as soon as a signal asks to stop.
+// Computes the logits of all samples, chunk by chunk, and reports progress to `shown` (NULL: none).
+// When a signal asks to stop, sets *done to false and leaves out the rest.
 status evaluation_infer(infer_function infer, void *context, const dataset *d, float *logits,
                         progress *shown, bool *done, error *err) MUST_CHECK;
 
@@ -23,18 +23,18 @@ typedef struct evaluation {
     int classes;
     uint64_t samples, right;
     double loss;         // mean cross-entropy
-    uint64_t *confusion; // [class][said]
+    uint64_t *confusion; // [class][predicted class]
 } evaluation;
 
-// Counts. The class said is the first of the largest logits. STATUS_FAILED, naming the first image,
-// where logits are not finite.
+// Counts predictions. The predicted class is the first one with the largest logit. STATUS_FAILED,
+// naming the first such image, if logits are not finite.
 status evaluation_init(evaluation *e, const dataset *d, const float *logits, error *err) MUST_CHECK;
 // A zeroed struct is fine.
 void evaluation_release(evaluation *e);
 
-// Right by all; 0 of none.
+// Share of right predictions; 0 without samples.
 double evaluation_accuracy(const evaluation *e);
-// Of the samples of one class.
+// The same for one class.
 double evaluation_class_accuracy(const evaluation *e, int label);
 
 #endif

@@ -15,7 +15,7 @@ static status put_host(yaml_node *hosts, const char *name, int ranks, error *err
     return rc == STATUS_OK ? yaml_put(host, "ranks", yaml_new_integer(ranks, err), err) : rc;
 }
 
-// One alone is `run.host` of the manifest, and nothing is said.
+// A single host is already `run.host` of the manifest.
 static status list_hosts(const char *names, int size, yaml_node *segment, error *err) {
     yaml_node *hosts = yaml_new(YAML_SEQUENCE, err);
     status rc = hosts ? STATUS_OK : STATUS_FAILED;

@@ -1,4 +1,4 @@
-// hosts.h - on which hosts the ranks of a run are.
+// hosts.h - the hosts that the ranks of a run are on.
 #ifndef LOCKSTEP_TRAIN_HOSTS_H
 #define LOCKSTEP_TRAIN_HOSTS_H
 
@@ -6,8 +6,8 @@
 #include "base/yaml_tree.h"
 #include "dist/comm.h"
 
-// Where they are on several, adds `hosts` to this run's part of `run.execution`: a list of `host`
-// and `ranks`, in the order of their first ranks. All ranks call it.
+// If the ranks are on several hosts, adds `hosts` to this run's segment in `run.execution`: a list
+// of `host` and `ranks`, ordered by first rank. All ranks call it.
 status hosts_describe(comm *c, yaml_node *segment, error *err) MUST_CHECK;
 
 #endif

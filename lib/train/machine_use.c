@@ -42,7 +42,7 @@ static double read_waited(void) {
     return sum;
 }
 
-// Of a line "cpu3 user nice system idle iowait irq softirq steal …" all but idle and iowait.
+// Adds up a line "cpu3 user nice system idle iowait irq softirq steal …", without idle and iowait.
 static void read_core(const char *line, double ticks, machine_counts *now) {
     unsigned core;
     double t[8];
@@ -71,9 +71,9 @@ void machine_use_count(machine_counts *now) {
     now->clock = clock_now();
 }
 
-// ---- What lies between ----
+// ---- Differences ----
 
-// What a rank tells the others.
+// Gathered from each rank.
 typedef struct rank_use {
     double cpu, waited;
     cpu_set_t cores;
@@ -84,7 +84,7 @@ static status put(yaml_node *machine, const char *key, double value, error *err)
     return yaml_put(machine, key, yaml_new_number(value, err), err);
 }
 
-// On several hosts, rank 0 cannot tell its own from what others do elsewhere.
+// Not for several hosts: rank 0 sees only the cores of its own host.
 static status put_others(yaml_node *machine, const machine_counts *before,
                          const machine_counts *now, const cpu_set_t *cores, double cpu,
                          error *err) {

@@ -1,5 +1,5 @@
-// machine_use.h - what a machine did while this trained, and how much of that was the training:
-// what `run.execution.machine` records (docs/formats.md).
+// machine_use.h - the machine's load during a training, and the training's part of it, for
+// `run.execution.machine` (docs/formats.md).
 #ifndef LOCKSTEP_TRAIN_MACHINE_USE_H
 #define LOCKSTEP_TRAIN_MACHINE_USE_H
 
@@ -11,20 +11,20 @@
 
 enum { MACHINE_CORES = 1024 };
 
-// Counters of the kernel at one moment; NAN where it does not count.
+// Kernel counters at one moment; NAN: not available.
 typedef struct machine_counts {
     uint64_t clock;
-    double cpu;                   // seconds of processor time of this process
-    double waited;                // that its threads were ready to run and had no processor
-    double used[MACHINE_CORES];   // of each core, by anybody, with what a hypervisor took
-    double stolen[MACHINE_CORES]; // what that was
-    double load;                  // average of the last minute: processes that want a core
+    double cpu;                   // CPU seconds of this process
+    double waited;                // seconds for which its threads were runnable without a core
+    double used[MACHINE_CORES];   // busy seconds of each core, all processes, stolen time included
+    double stolen[MACHINE_CORES]; // the stolen part: taken by a hypervisor
+    double load;                  // load average of the last minute
 } machine_counts;
 
 void machine_use_count(machine_counts *now);
 
-// Puts `machine` into the segment of rank 0: the difference from `before` until now, over all ranks
-// and the cores that any of them may use. All ranks call it.
+// Puts `machine` into rank 0's segment: the difference between `before` and now, over all ranks and
+// the cores that any of them may use. All ranks call it.
 status machine_use_describe(const machine_counts *before, comm *c, yaml_node *segment,
                             error *err) MUST_CHECK;
 

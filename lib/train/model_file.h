@@ -1,5 +1,5 @@
-// model_file.h - parameters and buffers as named tensors: model.st.zst, and their part of a state.
-// (Checkpoints that others wrote: model_import.h.)
+// model_file.h - parameters and buffers as named tensors, in model.st.zst and in a state.
+// (Checkpoints of other programs: model_import.h.)
 #ifndef LOCKSTEP_TRAIN_MODEL_FILE_H
 #define LOCKSTEP_TRAIN_MODEL_FILE_H
 
@@ -14,7 +14,8 @@ typedef struct normalization {
     float mean[ENGINE_MAX_CHANNELS], std[ENGINE_MAX_CHANNELS];
 } normalization;
 
-// The first channel of which pixels become no numbers (engine_can_normalise), or -1.
+// Returns the first channel whose normalised pixels would not be finite (engine_can_normalise), or
+// -1.
 int normalization_bad_channel(const normalization *n);
 
 // Adds the model's tensors as PREFIXconv1.weight, …, pointing into the arenas. A NULL arena is left
@@ -23,17 +24,17 @@ status model_file_store(const model *m, const char *prefix, const float *paramet
                         const float *buffers, tensor_file *f, error *err) MUST_CHECK;
 
 // Copies PREFIXconv1.weight, … of the file named `path` into the arenas (gaps become zero). A NULL
-// arena is left out. STATUS_INPUT, naming the tensor, when one is missing or has another shape.
+// arena is left out. STATUS_INPUT, naming the tensor, if one is missing or has another shape.
 status model_file_load(const model *m, const char *prefix, float *parameters, float *buffers,
                        const tensor_file *f, const char *path, error *err) MUST_CHECK;
 
 // Writes model.st.zst: tensors under state_dict names; metadata `model`, `normalize` and, unless
-// NULL, `classes` (a JSON list). `f` keeps the hashes; release it.
+// NULL, `classes` (a JSON list). `f` holds the hashes; release it.
 status model_file_write(const char *path, const model *m, const float *parameters,
                         const float *buffers, const normalization *n, const char *classes,
                         tensor_file *f, error *err) MUST_CHECK;
 
-// {"mean":[...],"std":[...]} as canonical JSON; free() it.
+// Writes {"mean":[...],"std":[...]} to `text`, as canonical JSON; free() it.
 status model_file_normalization_text(const normalization *n, char **text, error *err) MUST_CHECK;
 
 #endif

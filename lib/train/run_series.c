@@ -20,7 +20,7 @@ static bool is_there(const char *path) {
     return path && access(path, F_OK) == 0;
 }
 
-// FOLDER/steps.st.zst, or that of FOLDER/train; `path` itself of what is no folder.
+// FOLDER/steps.st.zst or FOLDER/train/steps.st.zst; `path` itself if it is not a folder.
 static status locate(run_series *s, const char *path, error *err) {
     struct stat info;
     const bool folder = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
@@ -34,8 +34,7 @@ static status locate(run_series *s, const char *path, error *err) {
     }
     if (folder && !is_there(s->steps))
         return error_set(err, STATUS_INPUT,
-                         "cannot export run: '%s': it holds no steps.st.zst, nor does its train/",
-                         path);
+                         "cannot export run: '%s': no steps.st.zst in it or in its train/", path);
     const char *slash = strrchr(s->steps, '/');
     const int length = slash ? (int)(slash + 1 - s->steps) : 0;
     s->manifest = memory_format(err, "%.*smanifest.yaml", length, s->steps);
@@ -67,7 +66,7 @@ static status read_epochs(run_series *s, error *err) {
     s->epochs = yaml_get(s->root, "results.epochs");
     const yaml_node *parameters = yaml_find(s->root, "parameters");
     if (!s->epochs || s->epochs->kind != YAML_SEQUENCE || !s->epochs->count || !parameters)
-        return yaml_error(s->root, err, "not the manifest of a training: no results.epochs");
+        return yaml_error(s->root, err, "not a training's manifest: no results.epochs");
     if (s->timeline.steps % s->epochs->count)
         return yaml_error(s->epochs, err, "%zu epochs do not divide the %" PRIu64 " steps of '%s'",
                           s->epochs->count, s->timeline.steps, s->steps);
@@ -98,7 +97,7 @@ void run_series_release(run_series *s) {
 
 // ---- Columns ----
 
-// A value as text, with enough digits to read back the same; empty: not known.
+// A value as text, with enough digits to read back the same; empty: unknown.
 typedef struct cell {
     char text[40];
     bool word; // a string in JSON
@@ -156,7 +155,7 @@ typedef struct column {
     cell (*value)(const run_series *s, uint64_t at);
 } column;
 
-// The phases come between the two.
+// The columns of the phases come between columns_before and column_after.
 static const column columns_before[] = {
     {"step", step_of}, {"epoch", epoch_of},       {"loss", loss_of},
     {"lr", rate_of},   {"wall_seconds", wall_of},

@@ -1,5 +1,5 @@
-// run_series.h - what a finished run says of each of its steps and epochs, as one table for other
-// programs: a CSV file, or JSON.
+// run_series.h - the steps and epochs of finished runs as one table for other programs, in CSV or
+// JSON.
 #ifndef LOCKSTEP_TRAIN_RUN_SERIES_H
 #define LOCKSTEP_TRAIN_RUN_SERIES_H
 
@@ -13,29 +13,29 @@
 #include "train/timeline.h"
 
 typedef struct run_series {
-    const char *name;       // as the caller names the run; not copied
-    char *steps, *manifest; // the files it was read from; `manifest` is NULL where there is none
+    const char *name;       // the caller's name for the run; not copied
+    char *steps, *manifest; // the files that it was read from; `manifest` may be NULL
     timeline timeline;
     yaml_node *root;          // of the manifest, or NULL
     const yaml_node *epochs;  // its results.epochs, or NULL
-    uint64_t steps_per_epoch; // 0: not known, and with it no epoch and no learning rate
-    experiment updates;       // experiment_read_updates of its parameters
+    uint64_t steps_per_epoch; // 0: unknown; then no epochs or learning rates
+    experiment updates;       // from its parameters (experiment_read_updates)
 } run_series;
 
-// Reads the run that `path` means: the folder that a train tool wrote, one that holds train/, or
-// its steps.st.zst; a file without a manifest beside it has no epochs. STATUS_INPUT for what is
-// none. `max_bytes` as of tensor_file_read. run_series_release whatever happens.
+// Reads the run at `path`: a train tool's output folder, a folder that holds train/, or a
+// steps.st.zst; without a manifest next to it, it has no epochs. STATUS_INPUT if it is none of
+// these. `max_bytes` as for tensor_file_read. Call run_series_release even after a failure.
 status run_series_read(run_series *s, const char *path, uint64_t max_bytes, error *err) MUST_CHECK;
 void run_series_release(run_series *s);
 
-// One line a step, after a header: run, step (from 1), epoch (from 1), loss, lr, wall_seconds, the
-// phases as load_seconds …, digest; and epoch_loss, epoch_accuracy and epoch_seconds in the last
-// step of each epoch. What is not known is an empty cell.
+// Writes a header, then one line per step: run, step (from 1), epoch (from 1), loss, lr,
+// wall_seconds, the phases as load_seconds …, digest; and epoch_loss, epoch_accuracy and
+// epoch_seconds in the last step of each epoch. Unknown values are empty cells.
 status run_series_write_csv(const run_series *runs, size_t count, output *out,
                             error *err) MUST_CHECK;
 
-// {"runs": [{"run", "steps": {column: [value of each step]}, "epochs": {column: [of each
-// epoch]}}]}, with the columns of the CSV file, without "epoch_". What is not known is null.
+// Writes {"runs": [{"run", "steps": {column: [value of each step]}, "epochs": {column: [of each
+// epoch]}}]}, with the columns of the CSV file, without "epoch_". Unknown values are null.
 status run_series_write_json(const run_series *runs, size_t count, output *out,
                              error *err) MUST_CHECK;
 

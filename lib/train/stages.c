@@ -25,14 +25,14 @@ static status cut_by_name(const experiment *e, const yaml_node *names, int *firs
         if (!can_begin(&p->layers[at]) || at <= first[s])
             return error_set(err, STATUS_USAGE,
                              "cannot cut the model: stage '%s': a stage begins with a convolution "
-                             "or a linear layer behind the one before",
+                             "or a linear layer, after the previous stage",
                              name);
         first[s + 1] = at;
     }
     return STATUS_OK;
 }
 
-// Multiply-adds of a sample in front of a layer.
+// Multiply-adds per sample before layer `end`.
 static double cost_before(const experiment *e, int end) {
     double sum = 0;
     for (int i = 0; i < end; i++) {
@@ -42,19 +42,19 @@ static double cost_before(const experiment *e, int end) {
     return sum;
 }
 
-static int beginnings_behind(const program *p, int at) {
+static int beginnings_after(const program *p, int at) {
     int n = 0;
     for (int i = at + 1; i < p->count; i++) n += can_begin(&p->layers[i]);
     return n;
 }
 
-// The place behind `after` whose cost in front is nearest to `target`, with room for `left` more
+// The layer after `after` whose preceding cost is nearest to `target`, with room for `left` more
 // stages; -1: there is none.
 static int nearest_cut(const experiment *e, int after, int left, double target) {
     const program *p = &e->model.program;
     int best = -1;
     for (int i = after + 1; i < p->count; i++) {
-        if (!can_begin(&p->layers[i]) || beginnings_behind(p, i) < left) continue;
+        if (!can_begin(&p->layers[i]) || beginnings_after(p, i) < left) continue;
         if (best < 0 || fabs(cost_before(e, i) - target) < fabs(cost_before(e, best) - target))
             best = i;
     }

@@ -1,24 +1,24 @@
 // strategy_dp.c - DataParallel: one process, a master and its replicas.
 //
-// Every step goes through what torch.nn.DataParallel does, phase by phase:
+// Every step has the phases of torch.nn.DataParallel:
 //
 //     broadcast          the master's parameters and buffers to the replicas
-//     scatter            the samples of the batch: each replica copies its shards'
+//     scatter            the samples of the batch: each replica copies those of its shards
 //     forward            on all replicas at once
 //     gather             the logits, to the master
-//     loss               at the master, and the gradient of the logits; the replicas wait
+//     loss               at the master, with the gradient of the logits; the replicas wait
 //     scatter_gradient   by the master: it is small; the replicas wait
 //     backward           on all replicas at once
 //     reduce             the gradients, to the master, along the tree; the replicas wait
 //     update             at the master; the replicas wait
 //
-// None begins before the one in front of it has ended everywhere, so their times add up to the step
-// (`seconds_per_step` in the manifest).
+// A phase begins only after the previous one has ended on all replicas, so their times add up to
+// the step (`seconds_per_step` in the manifest).
 //
-// On a CPU a replica is a thread (or several) with an engine and a memory of its own: nothing is
-// shared that several GPUs would not share. What crosses between GPUs goes from one to the other;
-// only samples come from the host, and sync_batch_norm meets there. The result has the bits of
-// every other strategy.
+// On a CPU a replica is one or more threads with a separate engine and memory: nothing is shared
+// that several GPUs would not share. Transfers between GPUs are direct; only samples and
+// sync_batch_norm's exchange go through the host. The result has the same bits as every other
+// strategy's.
 #include "train/strategy_dp.h"
 
 #include <stdio.h>
@@ -63,7 +63,7 @@ static void close(executor *x) {
         if (!(pointer)) return STATUS_FAILED;                            \
     } while (0)
 
-// Where an engine computes; freed with it.
+// Allocates in the engine's device memory; freed with the engine.
 #define ALLOCATE(pointer, engine, count)                          \
     do {                                                          \
         (pointer) = x->backend->allocate((engine), (count), err); \
@@ -178,7 +178,7 @@ out:
     return rc;
 }
 
-// ---- The rest of the table ----
+// ---- Other hooks ----
 
 static void shards(const executor *x, int *first, int *end) {
     *first = 0;

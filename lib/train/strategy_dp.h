@@ -1,6 +1,6 @@
-// strategy_dp.h - the executor of DataParallel from inside. strategy_dp.c: its life, and what
-// DataParallel is; strategy_dp_step.c: what the master and its replicas do in a step;
-// strategy_dp_times.c: running and timing that, and what the manifest says of it.
+// strategy_dp.h - internals of the DataParallel executor. strategy_dp.c: overview, opening and
+// closing; strategy_dp_step.c: the work of the master and the replicas in a step;
+// strategy_dp_times.c: running and timing it, and the manifest's figures.
 #ifndef LOCKSTEP_TRAIN_STRATEGY_DP_H
 #define LOCKSTEP_TRAIN_STRATEGY_DP_H
 
@@ -8,7 +8,7 @@
 #include "compute/cpu/team.h"
 #include "train/strategy.h"
 
-// What a step does, one after the other.
+// The activities of a step, in order.
 typedef enum activity {
     BROADCAST,
     SCATTER,
@@ -27,11 +27,11 @@ typedef struct part { // one replica
     int number;
     trace_track *track;
     batch batch;
-    uint8_t *pixels; // its own copy of its samples; none where its engine has the data set
+    uint8_t *pixels; // its own copy of its samples; NULL if its engine has the data set
     const uint8_t **images;
     uint32_t *labels;
     uint32_t *ids, *rows;
-    float *gradients, *losses; // of its logits, where its engine computes
+    float *gradients, *losses; // of its logits, on its engine's device
     phase_times spent;         // in the current region
     uint64_t busy, waiting;    // ns so far; the rest is copying and reducing
     status rc;
@@ -42,21 +42,21 @@ struct executor {
     const backend *backend;
     const program *program;
     part *parts;
-    engine **engines;      // theirs: engines[0] is the master's
-    const char *transport; // how what crosses travels; NULL: that is no question
+    engine **engines;      // of the replicas; engines[0] is the master's
+    const char *transport; // of transfers between replicas; NULL: not applicable
     int replicas, shards, local_shards;
     size_t sample_bytes, record;
     bool kept; // the engines have the data set
     bool reduce_fast;
-    team *team;    // one member a replica
-    activity what; // of all replicas at once: what, and how
+    team *team;    // one member per replica
+    activity what; // of all replicas at once; `body` performs it
     void (*body)(void *, int);
     uint64_t began; // clock at the beginning of the step
     const batch *batch;
-    // Where the master computes: its parameters and buffers, on their way to the replicas; logits
+    // On the master's device: its parameters and buffers, to be sent to the replicas; the logits
     // and losses of all groups.
     float *parameters, *buffers, *logits, *losses;
-    engine_copy *copies; // of gradients and losses, to each replica
+    engine_copy *copies; // gradients and losses, to each replica
     int *cover;
     const float **terms;
     char *sync; // sync_batch_norm: the rows of all shards
@@ -65,21 +65,21 @@ struct executor {
 };
 
 // strategy_dp_step.c: hooks of strategy.h and engine_options.
-status dp_step(executor *x, const batch *b, const update_rule *rule, const bool wish[WISHES],
+status dp_step(executor *x, const batch *b, const update_rule *rule, const bool request[REQUESTS],
                step_result *result, error *err) MUST_CHECK;
-// sync_batch_norm: called from the threads of all replicas, in the same order.
+// sync_batch_norm: called by the threads of all replicas, in the same order.
 status dp_exchange(void *part, const void *mine, size_t bytes_per_shard, void *rows,
                    error *err) MUST_CHECK;
 
-static inline size_t dp_block(const executor *x) { // floats of a group's logits
+static inline size_t dp_block(const executor *x) { // floats in a group's logits
     return (size_t)x->program->classes * GROUP;
 }
 
 // strategy_dp_times.c
-// Runs `body` on all replicas at once: each gets x->parts and its number. A replica's time is what
-// it booked to `spent`; the rest of the region is waiting.
+// Runs `body` on all replicas at once, with x->parts and the replica's number. A replica's time is
+// that booked in `spent`; the rest of the region counts as waiting.
 status dp_all(executor *x, activity what, void (*body)(void *, int), error *err) MUST_CHECK;
-// The master worked since `begin`, and the others waited.
+// Books the time since `begin` as work of the master and waiting of the others.
 void dp_alone(executor *x, activity what, phase spent, uint64_t begin);
 // Hooks of strategy.h:
 phase_times dp_times(executor *x);

@@ -1,11 +1,11 @@
-// A step of DataParallel, activity by activity: what each replica does in its own thread, what the
-// master does, and in which order (strategy_dp.c says why).
+// A step of DataParallel, activity by activity: the replicas' work, each in its own thread, the
+// master's work, and their order (strategy_dp.c gives the reasons).
 #include <string.h>
 
 #include "base/clock.h"
 #include "train/strategy_dp.h"
 
-// ---- What replicas do, each in its own thread ----
+// ---- Replicas, each in its own thread ----
 
 static size_t samples_before(const batch *b, int shard) {
     size_t n = 0;
@@ -59,7 +59,7 @@ static void forward_body(void *parts, int member) {
     p->spent = x->backend->times(x->engines[p->number]);
 }
 
-// Where the logits of this replica stand among those of all, in groups.
+// The position of this replica's logits among those of all, in groups.
 static size_t first_group(const part *p) {
     return groups_before(&p->batch, p->batch.first_shard);
 }
@@ -92,7 +92,7 @@ status dp_exchange(void *context, const void *mine, size_t bytes_per_shard, void
     return STATUS_OK;
 }
 
-// ---- What the master does ----
+// ---- The master ----
 
 static void loss_at_master(executor *x) {
     const uint64_t begin = clock_now();
@@ -114,7 +114,7 @@ static status scatter_gradients(executor *x, error *err) {
     return rc;
 }
 
-// What the replicas have the sums of: x->cover.
+// Fills x->cover with the tree nodes whose sums the replicas hold.
 static void cover_replicas(executor *x) {
     const reduction_tree *tree = x->backend->tree(x->engines[0]);
     const int *leaves = x->backend->shard_leaves(x->engines[0]);
@@ -162,7 +162,7 @@ static void count_traffic(executor *x) {
     const uint64_t others = (uint64_t)(x->replicas - 1);
     const uint64_t arenas = x->program->parameters + x->program->buffers;
     const size_t mine = samples_before(b, x->local_shards), total = samples_before(b, x->shards);
-    const uint64_t image = x->kept ? sizeof(uint32_t) : x->sample_bytes; // pixels, or which row
+    const uint64_t image = x->kept ? sizeof(uint32_t) : x->sample_bytes; // pixels, or a row number
     uint64_t logits = 0;
     for (int r = 1; r < x->replicas; r++) logits += x->backend->logits_floats(x->engines[r]);
     x->bytes[BROADCAST] += others * arenas * sizeof(float);
@@ -172,7 +172,7 @@ static void count_traffic(executor *x) {
     x->steps++;
 }
 
-status dp_step(executor *x, const batch *b, const update_rule *rule, const bool wish[WISHES],
+status dp_step(executor *x, const batch *b, const update_rule *rule, const bool request[REQUESTS],
                step_result *result, error *err) {
     status rc;
     x->batch = b;
@@ -194,7 +194,7 @@ status dp_step(executor *x, const batch *b, const update_rule *rule, const bool 
     const uint64_t end = trace_clock(x->parts[0].track);
     for (int r = 0; r < x->replicas; r++)
         trace_rest(x->parts[r].track, phase_name(PHASE_WAIT), x->began, end);
-    memcpy(result->agreed, wish, sizeof result->agreed); // one process: nobody else to ask
+    memcpy(result->agreed, request, sizeof result->agreed); // one process: no other requests
 out:
     return rc;
 }

@@ -1,5 +1,5 @@
-// Where a DataParallel step's time and bytes go: each activity is run and timed here, and the
-// manifest told what came of it.
+// The time and traffic of a DataParallel step: runs and times each activity, and reports them in
+// the manifest.
 #include "base/clock.h"
 #include "train/strategy_dp.h"
 
@@ -16,15 +16,15 @@ static const struct {
 
 // ---- Running and booking ----
 
-// Adds time of a replica to the seven phases, and to what it was busy with.
+// Adds a replica's times to the seven phases, and to its busy and waiting time.
 static void book(executor *x, part *p, const phase_times *spent) {
     for (int k = 0; k < PHASES; k++) x->own.ns[k] += spent->ns[k];
     p->busy += strategy_busy(spent);
     p->waiting += spent->ns[PHASE_WAIT];
 }
 
-// A trace shows what a replica did as an operation, and in it phases: those that its engine
-// records, and copying. From one to the next it waits.
+// A trace shows each activity of a replica as an operation with phases inside: those that its
+// engine records, and copying. Between operations the replica waits.
 static void traced_body(void *parts, int member) {
     part *p = (part *)parts + member;
     const executor *x = p->owner;

@@ -1,17 +1,17 @@
-// strategy_mp.c - model parallelism: the layers cut over devices, the virtual shards flowing
-// through them as a pipeline.
+// strategy_mp.c - model parallelism: the layers are divided among devices, and the virtual shards
+// flow through them as a pipeline.
 //
 //     stage 0   F0 F1 F2 F3 .  .  .  .  B0 B1 B2 B3
 //     stage 1   .  F0 F1 F2 F3 .  .  B0 B1 B2 B3 .
 //     stage 2   .  .  F0 F1 F2 F3 B0 B1 B2 B3 .  .
 //
-// Each stage runs the shards forward in order, then backward in order; fill and drain leave
-// (S-1)/(M+S-1) of the time unused for S stages and M micro-batches.
+// Each stage runs the shards forward in order, then backward in order. With S stages and M
+// micro-batches, fill and drain leave (S-1)/(M+S-1) of the time unused.
 //
-// With one shard it is the plain model parallelism of tutorials: one device works, the others wait.
-// With sync_batch_norm all shards must meet in every batch norm, so they go through as one. Each
-// stage updates its own parameters. On a CPU a stage is a thread (or several) with an engine of its
-// own.
+// With one shard this is the plain model parallelism of tutorials: one device works, the others
+// wait. With sync_batch_norm all shards must meet in every batch norm, so they form one
+// micro-batch. Each stage updates its own parameters. On a CPU a stage is one or more threads with
+// a separate engine.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,12 +26,13 @@
 enum { MAX_STAGES = EXPERIMENT_MAX_STAGES };
 
 typedef struct stage {
-    program program; // its part of the layers
+    program program; // this stage's layers
     engine *engine;
     trace_track *track;
-    // Of its output, all groups; NULL for the last. Each is written by one stage into the memory of
-    // the other, which reads it: activations are the next stage's, gradients this one's. So the
-    // copy is part of the giver's time, while the taker may be busy with another micro-batch.
+    // Activations and gradients of the stage's output, all groups; NULL for the last stage. The
+    // sender writes into the receiver's memory: activations lie with the next stage, gradients with
+    // this one. So the copy is part of the sender's time, and the receiver may work on another
+    // micro-batch meanwhile.
     float *activations, *gradients;
     int forward_done, backward_done; // micro-batches of this step
     phase_times spent;
@@ -47,19 +48,19 @@ struct executor {
     const program *program;
     stage *stages;
     engine *whole;         // all layers, for inference
-    const char *transport; // how what crosses a cut travels; NULL: that is no question
+    const char *transport; // of transfers between stages; NULL: not applicable
     int count, shards;
     bool together; // sync_batch_norm: one micro-batch
     team *team;
-    pthread_mutex_t lock; // guards the counters of done micro-batches, and `failed`
+    pthread_mutex_t lock; // guards the counters of finished micro-batches, and `failed`
     pthread_cond_t moved;
     bool failed;
     uint64_t began; // clock at the beginning of the step
     const batch *batch;
     const update_rule *rule;
     size_t arrays;                           // of optimizer state
-    float *parameters, *buffers, *state;     // whole arenas, on their way from a stage
-    float *whole_parameters, *whole_buffers; // put together, for inference
+    float *parameters, *buffers, *state;     // whole arenas, for copying from a stage
+    float *whole_parameters, *whole_buffers; // assembled, for inference
     phase_times own;
     uint64_t wall, steps, micro_batches;
 };
@@ -84,7 +85,7 @@ static int micro_batches(const executor *x) {
     return n;
 }
 
-// Until `counter` exceeds `number`; false when another stage failed.
+// Waits until `counter` exceeds `number`; false if another stage failed.
 static bool wait_for(executor *x, const int *counter, int number) {
     pthread_mutex_lock(&x->lock);
     while (*counter <= number && !x->failed) pthread_cond_wait(&x->moved, &x->lock);
@@ -101,7 +102,7 @@ static void done(executor *x, int *counter, status rc) {
     pthread_mutex_unlock(&x->lock);
 }
 
-// In a trace: what has not been recorded of this step yet was waiting. Returns the time.
+// Traces the unrecorded part of the step so far as waiting. Returns the current time.
 static uint64_t waited(const executor *x, const stage *s) {
     const uint64_t now = trace_clock(s->track);
     trace_rest(s->track, phase_name(PHASE_WAIT), x->began, now);
@@ -154,7 +155,8 @@ static void stage_body(void *argument, int number) {
     for (int p = 0; p < PHASES; p++) s->spent.ns[p] = t.ns[p] + u.ns[p];
 }
 
-// The time of a stage is what its engine booked; the rest of the step it waited for the others.
+// A stage's work is the time that its engine booked; for the rest of the step it waited for the
+// others.
 static void book(executor *x, uint64_t wall) {
     x->wall += wall;
     for (int i = 0; i < x->count; i++) {
@@ -174,7 +176,7 @@ static uint64_t groups_of(const batch *b) {
     return n;
 }
 
-// Over each cut activations go down and their gradients come back.
+// Activations cross each cut forward, their gradients backward.
 static void count_traffic(executor *x) {
     const uint64_t groups = groups_of(x->batch);
     for (int i = 0; i + 1 < x->count; i++) {
@@ -185,8 +187,8 @@ static void count_traffic(executor *x) {
     }
 }
 
-static status step(executor *x, const batch *b, const update_rule *rule, const bool wish[WISHES],
-                   step_result *result, error *err) {
+static status step(executor *x, const batch *b, const update_rule *rule,
+                   const bool request[REQUESTS], step_result *result, error *err) {
     const uint64_t begin = x->began = clock_now();
     x->batch = b;
     x->rule = rule;
@@ -201,13 +203,13 @@ static status step(executor *x, const batch *b, const update_rule *rule, const b
         *err = x->stages[i].err;
         return error_prefix(err, "stage %d: ", i);
     }
-    // Only the last stage has seen the loss; a digest is a sum over parameters, and each stage has
-    // its own.
+    // Only the last stage has the loss; the digest is a sum over all parameters, of which each
+    // stage has its own.
     result->update = x->stages[x->count - 1].result;
     result->update.digest = 0;
     for (int i = 0; i < x->count; i++) result->update.digest += x->stages[i].result.digest;
     count_traffic(x);
-    memcpy(result->agreed, wish, sizeof result->agreed); // one process: nobody else to ask
+    memcpy(result->agreed, request, sizeof result->agreed); // one process: no other requests
     x->micro_batches += (uint64_t)micro_batches(x);
     x->steps++;
     for (int i = 0; i < x->count; i++) (void)waited(x, &x->stages[i]);
@@ -265,7 +267,7 @@ static status open_stage(executor *x, int number, const int *first, const execut
     return x->backend->open(&s->program, &options, kind, &s->engine, err);
 }
 
-// What lies between the stages: `groups` of a step.
+// Allocates the activations and gradients between stages, for a step of `groups` groups.
 static status connect_stages(executor *x, size_t groups, error *err) {
     engine *engines[MAX_STAGES];
     for (int i = 0; i < x->count; i++) engines[i] = x->stages[i].engine;
@@ -361,7 +363,7 @@ static void take(float *to, const float *from, size_t at, size_t n) {
     if (to) memcpy(to + at, from + at, n * sizeof *to);
 }
 
-// What stage s owns, out of arenas that it was read into whole.
+// Copies the layers of stage s out of whole arenas.
 static void take_layers(const executor *x, const stage *s, float *parameters, float *buffers,
                         float *state, size_t arrays) {
     for (int i = 0; i < s->program.count; i++) {
@@ -400,7 +402,7 @@ static status infer(executor *x, const uint8_t *const *pixels, size_t samples, f
     return x->backend->infer(x->whole, pixels, samples, logits, err);
 }
 
-// ---- The rest of the table ----
+// ---- Other hooks ----
 
 static const char *isa(const executor *x) {
     return x->backend->isa(x->stages[0].engine);
@@ -412,7 +414,7 @@ static size_t memory(const executor *x) {
     return bytes;
 }
 
-// The first stage alone reads images.
+// Only the first stage reads images.
 static bool has_images(const executor *x) {
     return x->backend->has_images(x->stages[0].engine);
 }
@@ -439,8 +441,8 @@ out:
     return rc;
 }
 
-// The bubble: the part of the time in which a stage had nothing to do, beside what fill and drain
-// alone would cost.
+// The bubble: the measured fraction of time in which stages were idle, and the fraction that fill
+// and drain alone predict.
 static status put_bubble(const executor *x, yaml_node *segment, error *err) {
     uint64_t waiting = 0, sent = 0;
     status rc;
@@ -466,7 +468,7 @@ static status describe(const executor *x, yaml_node *segment, error *err) {
     if (!list) return rc;
     for (int i = 0; i < x->count; i++) TRY(put_stage(x, &x->stages[i], list, err));
     rc = yaml_put(segment, "stages", list, err);
-    list = NULL; // yaml_put took it over
+    list = NULL; // yaml_put owns it now
     if (rc == STATUS_OK && x->transport)
         rc = yaml_put(segment, "transport", yaml_new_string(x->transport, err), err);
     if (rc == STATUS_OK && x->steps > 0) rc = put_bubble(x, segment, err);

@@ -1,8 +1,8 @@
-// timeline.h - what every step of a run gave: its loss, the digest of the parameters behind it, and
-// where its time went.
+// timeline.h - the series of a run's steps: loss, digest of the parameters after the step, and
+// times.
 //
-// The tensors are those of steps.st.zst (docs/formats.md); state.st.zst carries them too, behind
-// the prefix "steps.".
+// The tensors are those of steps.st.zst (docs/formats.md); state.st.zst holds them too, with the
+// prefix "steps.".
 #ifndef LOCKSTEP_TRAIN_TIMELINE_H
 #define LOCKSTEP_TRAIN_TIMELINE_H
 
@@ -16,11 +16,11 @@ typedef struct timeline {
     uint64_t steps, capacity;
     float *loss;            // mean over the samples of the step
     uint64_t *digest;       // of all parameters after it
-    uint64_t *wall;         // ns from the end of the step before to the end of this one
+    uint64_t *wall;         // ns from the end of the previous step to the end of this one
     uint64_t *time[PHASES]; // ns of each phase, means over threads and ranks
 } timeline;
 
-// Room for `capacity` steps.
+// Allocates room for `capacity` steps.
 status timeline_init(timeline *t, uint64_t capacity, error *err) MUST_CHECK;
 // A zeroed struct is fine.
 void timeline_release(timeline *t);
@@ -31,7 +31,7 @@ void timeline_append(timeline *t, const update_result *result, uint64_t wall,
 
 // Adds the series as tensors PREFIXloss, PREFIXdigest, … that point into the timeline.
 status timeline_store(const timeline *t, const char *prefix, tensor_file *f, error *err) MUST_CHECK;
-// Takes `steps` steps out of a file named `path`; the timeline must have room for them.
+// Reads `steps` steps from the file named `path`; the timeline must have room for them.
 status timeline_load(timeline *t, const char *prefix, uint64_t steps, const tensor_file *f,
                      const char *path, error *err) MUST_CHECK;
 

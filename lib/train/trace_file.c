@@ -9,14 +9,14 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
-// What a rank hands over at a time.
+// The piece that a rank sends at a time.
 enum { PIECE_BYTES = 16384 };
 typedef struct piece {
     uint32_t bytes;
     char text[PIECE_BYTES - sizeof(uint32_t)];
 } piece;
 
-// Is a trace wanted? Ranks that somebody else started may have other command lines.
+// Is there a trace? Ranks that joined may have been started with different command lines.
 static status agree(comm *c, bool *wanted, error *err) {
     uint8_t mine = *wanted, *all = memory_new((size_t)c->size, 1, err);
     if (!all) return STATUS_FAILED;
@@ -24,23 +24,23 @@ static status agree(comm *c, bool *wanted, error *err) {
     for (int r = 1; r < c->size && rc == STATUS_OK; r++)
         if (all[r] && !all[0])
             rc = error_set(err, STATUS_USAGE,
-                           "cannot trace: 'rank %d' was started with --trace, rank 0 was not: it "
-                           "is the one that writes the file",
+                           "cannot trace: 'rank %d' was started with --trace; rank 0, which writes "
+                           "the file, was not",
                            r);
     *wanted = all[0];
     free(all);
     return rc;
 }
 
-// Ranks on one host read one clock, those of another one may be days off. A clock that is rank 0's
-// shows every rank's entry into a barrier before any rank's leaving it; another one is set by the
-// moment of leaving.
+// Ranks on one host read the same clock; another host's may differ by days. By the same clock every
+// rank enters a barrier before any rank leaves it. If the times contradict that, the clock is
+// aligned by the moment of leaving.
 static status compare_clocks(trace_file *f, error *err) {
     comm *c = f->comm;
     uint64_t mine[2], *all = memory_new((size_t)c->size, sizeof mine, err);
     status rc = STATUS_FAILED;
     if (!all) return rc;
-    TRY(c->ops->barrier(c, err)); // all are here: the next one takes no time
+    TRY(c->ops->barrier(c, err)); // all ranks are here: the next barrier takes no time
     mine[0] = clock_now();
     TRY(c->ops->barrier(c, err));
     mine[1] = clock_now();
@@ -76,9 +76,10 @@ void trace_file_release(trace_file *f) {
     memset(f, 0, sizeof *f);
 }
 
-// When the first span of all ranks begins, by this rank's clock, and how many were left out.
+// Finds the beginning of the first span of all ranks, by this rank's clock, and the number of spans
+// left out.
 static status summarize(const trace_file *f, uint64_t *origin, uint64_t *left_out, error *err) {
-    const uint64_t begin = trace_begin(f->trace); // UINT64_MAX: there is none
+    const uint64_t begin = trace_begin(f->trace); // UINT64_MAX: no span
     const uint64_t mine[2] = {begin == UINT64_MAX ? begin : begin - f->ahead,
                               trace_left_out(f->trace)};
     uint64_t *all = memory_new((size_t)f->comm->size, sizeof mine, err);
@@ -95,7 +96,7 @@ static status summarize(const trace_file *f, uint64_t *origin, uint64_t *left_ou
     return rc;
 }
 
-// Goes on until no rank has anything left.
+// Loops until no rank has events left.
 static status write_events(const trace_file *f, uint64_t origin, error *err) {
     status rc = STATUS_FAILED;
     trace_cursor at = {0};
@@ -141,8 +142,8 @@ status trace_file_write(trace_file *f, const char *tool, const logger *log, erro
     TRY(write_file(f, tool, origin, left_out, err));
     if (f->out && left_out)
         log_warn(log,
-                 "'%s': %" PRIu64 " spans were left out, a thread has room for %d: stop earlier "
-                 "(--stop-after-steps) to have them all",
+                 "'%s': %" PRIu64 " spans were left out; a thread has room for %d: stop earlier "
+                 "(--stop-after-steps) to keep all",
                  f->path, left_out, (int)TRACE_FILE_ROOM);
 out:
     return rc;

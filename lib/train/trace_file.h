@@ -1,8 +1,8 @@
-// trace_file.h - the file of --trace: what the threads of all ranks have recorded, put together by
-// rank 0. docs/formats.md says what is in it.
+// trace_file.h - the file of --trace: the events that the threads of all ranks recorded, merged by
+// rank 0 (docs/formats.md).
 //
-// Nothing is shared while the ranks train. Behind the last step they hand their events to rank 0
-// piece by piece, so memory does not grow with their number.
+// The ranks exchange no events during training. After the last step they send them to rank 0 piece
+// by piece, so rank 0's memory does not grow with their number.
 #ifndef LOCKSTEP_TRAIN_TRACE_FILE_H
 #define LOCKSTEP_TRAIN_TRACE_FILE_H
 
@@ -14,27 +14,28 @@
 #include "base/trace.h"
 #include "dist/comm.h"
 
-// Spans of a track: 10 MiB of memory, some 25 MB of the file.
+// Spans per track: 10 MiB of memory, about 25 MB in the file.
 enum { TRACE_FILE_ROOM = 1 << 18 };
 
 typedef struct trace_file {
-    trace *trace; // what to record to; NULL: nobody asked for a trace
+    trace *trace; // recorder; NULL: no trace was requested
     output *out;  // rank 0
     const char *path;
     comm *comm;
-    uint64_t ahead; // ns that this rank's clock is before rank 0's; modulo 2^64
+    uint64_t ahead; // ns by which this rank's clock is ahead of rank 0's, modulo 2^64
 } trace_file;
 
-// Opens the file, so that a run does not end with finding that it cannot be written, and a recorder
-// with the track of this thread. A NULL `path`: not asked for. Rank 0 decides for all; STATUS_USAGE
-// when another rank asks for what rank 0 does not. All ranks call this, as the next.
+// Opens the file, so that a failure to write it shows before the run, and a recorder with this
+// thread's track. NULL `path`: no trace. Rank 0 decides for all; STATUS_USAGE if another rank
+// requests a trace and rank 0 does not. All ranks call this function and trace_file_write.
 status trace_file_open(trace_file *f, const char *path, const char *track, size_t room, comm *c,
                        error *err) MUST_CHECK;
 
-// Ends the recording and writes the file, whole. Warns when spans were left out. `tool`: its name.
+// Ends the recording and writes the whole file. Warns if spans were left out. `tool` is the tool's
+// name.
 status trace_file_write(trace_file *f, const char *tool, const logger *log, error *err) MUST_CHECK;
 
-// Frees; no file is left unless it was written. A zeroed struct is fine.
+// Frees `f`; leaves no file unless it was written. A zeroed struct is fine.
 void trace_file_release(trace_file *f);
 
 #endif

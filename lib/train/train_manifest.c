@@ -140,7 +140,7 @@ status train_manifest_gpu_figures(manifest *m, const devices *d, const gpu_figur
     return STATUS_OK;
 }
 
-// The first epoch also warms up: it counts only when there is no other.
+// The first epoch also warms up: it counts only if there is no other.
 static status median_seconds(const checkpoint *c, uint64_t steps_per_epoch, double *middle,
                              error *err) {
     int first = c->epochs > 1 ? 1 : 0, count = c->epochs - first;
@@ -188,7 +188,7 @@ out:
     return rc;
 }
 
-// A mapping for a run in one piece; a list of segments for a resumed one.
+// A mapping for a run with one segment; a list for a resumed run.
 static status put_execution(manifest *m, const checkpoint *c, error *err) {
     const yaml_node *list = c->execution;
     const yaml_node *shown = list->count == 1 ? list->items[0] : list;
@@ -216,7 +216,7 @@ status train_manifest_results(manifest *m, const checkpoint *c, const experiment
     TRY(yaml_put(results, "samples", yaml_new_integer((int64_t)samples, err), err));
     TRY(yaml_put(results, "model", yaml_new_string(model_content, err), err));
     rc = yaml_put(results, "epochs", epochs, err);
-    epochs = NULL; // yaml_put took it over
+    epochs = NULL; // yaml_put owns it now
     if (rc == STATUS_OK) rc = put_execution(m, c, err);
 out:
     yaml_free(epochs);

@@ -27,15 +27,14 @@
 
 static const char MODEL[] = "model.st.zst", STEPS[] = "steps.st.zst", MANIFEST[] = "manifest.yaml";
 
-// ---- What is read and checked ----
+// ---- Reading and checking ----
 
-// The way out is named in the words of the command that was typed: that of make and `pipeline`
-// has SET.
+// The message suggests an option of the command that was typed: make and `pipeline` have SET.
 static status other_dataset(const train_run *r, const dataset *d, const char *path, error *err) {
     const bool set = r->settings->command;
     return error_set(err, STATUS_INPUT,
-                     "cannot use dataset: '%s': it is '%s', experiment '%s' asks for '%s': pass "
-                     "other data, or %sdataset=%s%s",
+                     "cannot use dataset: '%s': it is '%s', experiment '%s' needs '%s': pass other "
+                     "data, or %sdataset=%s%s",
                      path, d->name, r->experiment->name, r->experiment->dataset,
                      set ? "SET=\"" : "--set ", d->name, set ? "\"" : "");
 }
@@ -54,8 +53,8 @@ static status check_fit(const train_run *r, const dataset *d, const char *path, 
                          p->input.height, p->input.width, d->channels, d->height, d->width);
     if (d->classes != p->classes)
         return error_set(err, STATUS_INPUT,
-                         "cannot use dataset: '%s': it has %d classes, model '%s' gives %d: its "
-                         "last layer must be 'linear: {out: %d}'",
+                         "cannot use dataset: '%s': it has %d classes, model '%s' has %d: its last "
+                         "layer must be 'linear: {out: %d}'",
                          path, d->classes, e->model.name, p->classes, d->classes);
     return STATUS_OK;
 }
@@ -75,8 +74,7 @@ static status set_normalization(train_run *r, error *err) {
     const int bad = normalization_bad_channel(n);
     if (bad >= 0)
         return error_set(err, STATUS_INPUT,
-                         "cannot normalise: '%s': channel %d has a mean of %g and a deviation of "
-                         "%g",
+                         "cannot normalise: '%s': channel %d has mean %g and standard deviation %g",
                          e->has_normalize ? e->name : r->settings->train, bad, (double)n->mean[bad],
                          (double)n->std[bad]);
     return STATUS_OK;
@@ -115,7 +113,7 @@ out:
     return rc;
 }
 
-// Shards that do not fit are refused here, before anything is touched.
+// Refuses shards that do not match, before anything is touched.
 static status check_deal(const train_run *r, error *err) {
     const experiment *e = r->experiment;
     deal dealt;
@@ -130,7 +128,7 @@ static status check_output_files(const train_settings *s, error *err) {
     return rc;
 }
 
-// A rank is a process of its own: all of them are to see it.
+// Shared memory, since ranks are processes and all must see the flag.
 static status share_flag(train_run *r, error *err) {
     void *at =
         mmap(NULL, sizeof *r->cleared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -158,7 +156,7 @@ out:
     return rc;
 }
 
-// In the order in which train_run_init reads them.
+// Describes the inputs in the order in which train_run_init reads them.
 status train_run_describe(const train_settings *s, const experiment *e, manifest *m, error *err) {
     status rc;
     TRY(train_manifest_parameters(e, manifest_parameters(m), err));
@@ -178,7 +176,7 @@ void train_run_release(train_run *r) {
     memset(r, 0, sizeof *r);
 }
 
-// Where --train is a folder, it stands for the shards in it.
+// If --train is a folder, it means the shards in it.
 static status check_shards(const train_settings *s, const named_file *outputs, size_t count,
                            error *err) {
     char **paths = NULL;
@@ -216,7 +214,7 @@ out:
     return rc;
 }
 
-// Sample ids in the order of training, up to the last step that will be run.
+// Writes the sample ids in the order of training, up to the last step that will run.
 static status dump_order(const train_run *r, error *err) {
     const train_settings *s = r->settings;
     const experiment *e = r->experiment;
@@ -247,7 +245,7 @@ out:
     return rc;
 }
 
-// ---- Who computes ----
+// ---- Devices and threads ----
 
 static int cores(void) {
     cpu_set_t set;
@@ -273,7 +271,7 @@ out:
     return rc;
 }
 
-// ---- What is written ----
+// ---- Writing ----
 
 static status write_model(train_run *r, tensor_file *f, error *err) {
     const checkpoint *c = &r->checkpoint;
@@ -288,7 +286,8 @@ static status write_model(train_run *r, tensor_file *f, error *err) {
     return rc;
 }
 
-// With what the manifest says of the epochs and of the whole, so that it can be held against them.
+// Includes the manifest's figures for each epoch and the whole run, so that the manifest can be
+// checked against this file.
 static status write_steps(train_run *r, error *err) {
     const checkpoint *c = &r->checkpoint;
     const int64_t epochs[1] = {c->epochs};
@@ -341,8 +340,8 @@ out:
     return rc;
 }
 
-// The tool's own command with --resume; NULL where it is only a part of the command that was typed,
-// or too long for a message.
+// The tool's own command with --resume; NULL if it is only a part of the typed command, or too long
+// for a message.
 static char *resuming_command(const train_settings *s) {
     enum { LONGEST = 1500 };
     error no_memory;
@@ -355,21 +354,21 @@ static char *resuming_command(const train_settings *s) {
     return whole;
 }
 
-// Ranks that were started here do not know which signal this process was sent: stopped_by puts it
-// in front.
+// Ranks that were started here cannot tell which signal this process received: stopped_by prepends
+// it.
 static status stopped(const train_run *r, error *err) {
     const train_settings *s = r->settings;
     char *own = s->command ? NULL : resuming_command(s);
     status rc = STATUS_STOPPED;
     if (s->command)
-        error_set(err, rc, "at step %" PRIu64 ", state saved: the same command goes on: %s",
+        error_set(err, rc, "at step %" PRIu64 ", state saved; to resume, run the same command: %s",
                   r->checkpoint.step, s->command);
     else if (own)
-        error_set(err, rc, "at step %" PRIu64 ", state saved: this goes on: %s", r->checkpoint.step,
+        error_set(err, rc, "at step %" PRIu64 ", state saved; to resume: %s", r->checkpoint.step,
                   own);
     else
         error_set(err, rc,
-                  "at step %" PRIu64 ", state saved: the same command with --resume goes on",
+                  "at step %" PRIu64 ", state saved; to resume, run the same command with --resume",
                   r->checkpoint.step);
     free(own);
     return rc;
@@ -381,13 +380,13 @@ static status stopped_by(error *err) {
     return error_prefix(err, "stopped by SIG%s ", sigabbrev_np(number));
 }
 
-// Where several GPUs work, one process watches all of them. Where they cannot be watched the
-// manifest has no such figures.
+// With several GPUs, one process monitors all of them. If monitoring fails, the manifest has no GPU
+// figures.
 static gpu_monitor *watch_gpus(const train_settings *s) {
     error why = {0};
     gpu_monitor *m = NULL;
     if (s->devices.gpu_count > 1 && devices_watch(&s->devices, &m, &why) != STATUS_OK)
-        log_debug(s->log, "nothing is measured of the GPUs: %s", why.message);
+        log_debug(s->log, "GPUs are not monitored: %s", why.message);
     return m;
 }
 
@@ -395,7 +394,7 @@ static status clear_folder(void *argument, error *err) {
     return train_start_clear(argument, err);
 }
 
-// One rank, from its first step to its last.
+// Runs one rank, from its first step to its last.
 static status train_rank(void *argument, comm *c, error *err) {
     train_run *r = argument;
     const train_settings *s = r->settings;
@@ -452,16 +451,16 @@ out:
     return rc;
 }
 
-// ---- Again, after a death ----
+// ---- Restarting after a death ----
 
-// Errors and signals end a run: they would come again, or are meant.
+// Errors and signals end a run: an error would recur, and a signal is deliberate.
 static status launch_until_done(train_run *r, const message_sizes *sizes, error *err) {
     const train_settings *s = r->settings;
     const int64_t before = checkpoint_restarts(&r->checkpoint);
     for (int restarts = 0;; restarts++) {
         launch_death death;
         status rc = s->strategy->launch(&s->world, sizes, train_rank, r, &death, s->log, err);
-        if (rc == STATUS_OK || !death.came || signals_pending()) return rc;
+        if (rc == STATUS_OK || !death.happened || signals_pending()) return rc;
         if (restarts == s->max_restarts)
             return restarts
                        ? error_prefix(err, "after restart %d of %d: ", restarts, s->max_restarts)

@@ -24,7 +24,7 @@ bool train_start_leads(const train_settings *s) {
     return !s->world.environment.joined || s->world.environment.rank == 0;
 }
 
-// ---- Finding ----
+// ---- Finding where to begin ----
 
 static status check_bits(const yaml_node *root, const char *path, error *err) {
     const yaml_node *node = yaml_find(root, "bits");
@@ -76,7 +76,7 @@ static status read_saved(train_run *r, error *err) {
     return rc;
 }
 
-// A finished run whose state is gone would be removed for one that begins anew.
+// Otherwise a finished run without its state would be removed and trained from the beginning.
 static status check_resumable(const train_run *r, error *err) {
     char *path;
     status rc = train_start_path(r->settings->out, MANIFEST, &path, err);
@@ -85,7 +85,7 @@ static status check_resumable(const train_run *r, error *err) {
         rc =
             error_set(err, STATUS_INPUT,
                       "cannot resume: '%s/%s': it is missing, and the run there is finished; train "
-                      "without --resume to start again",
+                      "without --resume (make: RESUME=0) to start again",
                       r->settings->out, TRAIN_STATE);
     free(path);
     return rc;
@@ -98,7 +98,7 @@ status train_start_find(train_run *r, error *err) {
     rc = read_saved(r, err);
     if (rc == STATUS_OK) rc = check_resumable(r, err);
     if (rc == STATUS_OK && r->resumed && train_start_leads(s))
-        log_info(s->log, "going on from step %" PRIu64 " of '%s/%s'", r->checkpoint.step, s->out,
+        log_info(s->log, "resuming from step %" PRIu64 " of '%s/%s'", r->checkpoint.step, s->out,
                  TRAIN_STATE);
     return rc;
 }
@@ -115,13 +115,13 @@ static status remove_file(const char *folder, const char *name, error *err) {
     return rc;
 }
 
-// The manifest goes first: without it the folder is not finished, whatever else is there. A run
-// that goes on keeps the model of fewer epochs until it has one of its own.
+// Removes the manifest first: without it the run is not finished, whatever else the folder holds. A
+// resumed run keeps the model of fewer epochs until it writes its own.
 status train_start_clear(train_run *r, error *err) {
     static const char *const names[] = {"model.st.zst", "steps.st.zst", TRAIN_STATE};
     const char *out = r->settings->out;
     status rc;
-    if (*r->cleared) return STATUS_OK; // before a restart
+    if (*r->cleared) return STATUS_OK; // a restart: already cleared
     TRY(manifest_remove_old(r->manifest, out, err));
     for (size_t i = 0; !r->resumed && i < sizeof names / sizeof *names; i++)
         TRY(remove_file(out, names[i], err));
@@ -130,7 +130,7 @@ out:
     return rc;
 }
 
-// A state that was not this run's to go on from is there until the folder has been cleared.
+// Until the folder is cleared, a state in it may be that of an earlier run, not to be resumed.
 status train_start_again(train_run *r, int64_t restarts, error *err) {
     status rc = STATUS_OK;
     if (*r->cleared) TRY(read_saved(r, err));
@@ -149,7 +149,7 @@ static bool was_on_gpus(const yaml_node *segment) {
            strncmp(list->items[0]->text, "cuda", 4) == 0;
 }
 
-// Have the steps so far been made by the kind of device that makes the others?
+// Were the steps so far computed on the kind of device that computes the rest?
 static const char *backend_of(const train_run *r) {
     const yaml_node *before = r->checkpoint.execution;
     const char *now = devices_backend(&r->settings->devices);
@@ -162,13 +162,12 @@ static const char *backend_of(const train_run *r) {
 static status describe_backend(const train_run *r, bool lead, error *err) {
     const char *kind = backend_of(r);
     if (lead && strcmp(kind, "mixed") == 0)
-        log_info(r->settings->log,
-                 "the steps so far were made on another kind of device: the bits of the model will "
-                 "be those of neither");
+        log_info(r->settings->log, "the steps so far ran on another kind of device: the model will "
+                                   "match neither bit for bit");
     return train_manifest_backend(r->manifest, kind, err);
 }
 
-// Have the steps so far been added up as the others will be?
+// Were the steps so far reduced in the order in which the rest will be?
 static bool same_reduction(const train_settings *s, const yaml_node *segment) {
     const yaml_node *reduce = yaml_find(segment, "reduce"), *tool = yaml_find(segment, "tool");
     const yaml_node *size = yaml_find(segment, "world_size");
@@ -185,7 +184,7 @@ static status describe_reduction(const train_run *r, bool lead, error *err) {
         if (same_reduction(s, before->items[i])) continue;
         if (lead)
             log_info(s->log, "the steps so far were reduced in another order: no other run will "
-                             "have the bits of the model");
+                             "give the same bits");
         return train_manifest_reduce(r->manifest, "mixed", 0, err);
     }
     return s->reduce_fast ? train_manifest_reduce(r->manifest, "fast", s->world.size, err)

@@ -1,5 +1,5 @@
-// train_tool.h - what all train-* tools have in common: the command line, and the run from the
-// experiment file to the manifest. A tool is this and a strategy.
+// train_tool.h - the common part of all train-* tools: the command line, and the run from the
+// experiment file to the manifest. A tool is this plus a strategy.
 #ifndef LOCKSTEP_TRAIN_TRAIN_TOOL_H
 #define LOCKSTEP_TRAIN_TRAIN_TOOL_H
 
@@ -27,11 +27,11 @@ typedef struct train_tool {
 // Fills in the option table and the defaults. `t` must stay where it is.
 void train_tool_init(train_tool *t, const strategy *s, const char *name, const char *summary);
 
-// Parses and does everything. Outputs are under --out, whole or absent. STATUS_STOPPED when a
-// signal stopped the run and its state was saved.
+// Parses the command line and runs the tool. Outputs are under --out, whole or absent.
+// STATUS_STOPPED if a signal stopped the run and its state was saved.
 status train_tool_run(train_tool *t, int argc, char **argv, error *err) MUST_CHECK;
 
-// The end of main: cli_finish, but a run that SIGINT stopped ends by the signal.
+// Ends main: as cli_finish, but a run that SIGINT stopped ends by that signal.
 int train_tool_finish(const train_tool *t, status rc, error *err);
 
 #endif

@@ -15,7 +15,7 @@
 #include "train/machine_use.h"
 #include "train/training_progress.h"
 
-// Results that are pending are looked at so often, for whoever watches.
+// How often pending results are collected, for the progress display.
 enum { PROGRESS_NS = 200000000 };
 
 typedef struct trainer {
@@ -23,7 +23,7 @@ typedef struct trainer {
     const experiment *experiment;
     checkpoint *c;
     comm *comm;
-    bool lead; // rank 0: the one that evaluates, writes and speaks
+    bool lead; // rank 0: it evaluates and writes files and messages
     executor *executor;
     deal deal;
     sampler sampler;
@@ -33,13 +33,13 @@ typedef struct trainer {
     training_progress progress;
     uint64_t steps_per_epoch, total;
     uint64_t began, before; // clock; ns of earlier segments
-    uint64_t mark;          // clock at the end of the last settled step, or of the pause behind it
-    int unsettled;          // steps since then; their results are with the executor
-    int unsettled_images;   // of them
-    uint64_t loading;       // ns that they waited for batches
+    uint64_t mark;          // clock at the end of the last settled step, or of the pause after it
+    int unsettled;          // steps since then; their results are still in the executor
+    int unsettled_images;   // in them
+    uint64_t loading;       // ns spent waiting for their batches
     uint64_t epoch_began;   // clock
     uint64_t saved;         // clock of the last save
-    uint64_t averaged;      // the times of the steps below are means over all ranks
+    uint64_t averaged;      // the times of the steps below this one are means over all ranks
     machine_counts machine; // before the first step
 } trainer;
 
@@ -84,12 +84,12 @@ double trainer_epoch_seconds(const checkpoint *c, uint64_t steps_per_epoch, int 
     return (double)ns / 1e9;
 }
 
-// ---- What ranks say to each other beside the reduction ----
+// ---- Communication other than the reduction ----
 
-enum { AVERAGED_SERIES = PHASES + 1, AVERAGE_CHUNK = 256 }; // the phases and the wall time; steps
+enum { AVERAGED_SERIES = PHASES + 1, AVERAGE_CHUNK = 256 }; // phases and wall time; steps
 
 message_sizes trainer_message_sizes(const experiment *e, int ranks) {
-    // sync_batch_norm gathers a few sums a channel, in double at most.
+    // sync_batch_norm gathers a few sums per channel, doubles at most.
     enum { STATISTICS_BYTES = 64 };
     int channels = 0;
     for (int i = 0; i < e->model.program.count; i++)
@@ -102,8 +102,7 @@ message_sizes trainer_message_sizes(const experiment *e, int ranks) {
                            .gather_bytes = statistics > times ? statistics : times};
 }
 
-// Ranks that somebody else started may have been given other files: says so before it shows as an
-// odd result.
+// Joined ranks may have been given different files: report it before it shows as an odd result.
 static status check_same_run(trainer *t, error *err) {
     const run_identity *run = &t->o->run;
     const executor_options *x = &t->o->executor;
@@ -173,7 +172,7 @@ static status average_times(trainer *t, error *err) {
     return rc;
 }
 
-// *stop becomes true when it is for any rank.
+// *stop becomes true if it is true on any rank.
 static status agree_to_stop(trainer *t, bool *stop, error *err) {
     uint8_t mine = *stop;
     uint8_t *all = memory_new((size_t)t->comm->size, 1, err);
@@ -209,14 +208,14 @@ static status read_all(trainer *t, error *err) {
     return t->o->strategy->read(t->executor, c->parameters, c->buffers, c->optimizer, err);
 }
 
-// With the tensors as they are by now: a device that works ahead may have done more steps.
+// Reports the current tensors: a device that works ahead may have done more steps.
 static status end_at(trainer *t, uint64_t step, float loss, error *err) {
     status rc = read_all(t, err);
     return rc == STATUS_OK ? divergence_of_loss(t->c, step, t->steps_per_epoch, loss, err) : rc;
 }
 
-// Books what the unsettled steps gave. A device that works ahead is waited for here, so the wall
-// time of such steps is known together, and shared among them.
+// Books the results of the unsettled steps. Since this waits for a device that works ahead, such
+// steps have only a common wall time, which is divided among them.
 static status settle(trainer *t, update_result *results, error *err) {
     const uint64_t n = (uint64_t)t->unsettled, first = t->c->step - n;
     phase_times times = t->o->strategy->times(t->executor);
@@ -236,7 +235,7 @@ static status settle(trainer *t, update_result *results, error *err) {
     return STATUS_OK;
 }
 
-// Waits for whatever is pending.
+// Waits for pending results.
 static status collect(trainer *t, error *err) {
     update_result results[ENGINE_PENDING];
     if (t->unsettled == 0) return STATUS_OK;
@@ -244,18 +243,18 @@ static status collect(trainer *t, error *err) {
     return rc == STATUS_OK ? settle(t, results, err) : rc;
 }
 
-static status train_step(trainer *t, bool agreed[WISHES], error *err) {
+static status train_step(trainer *t, bool agreed[REQUESTS], error *err) {
     const strategy *s = t->o->strategy;
     step_result result = {0};
     const uint64_t begin = clock_now();
     const bool overdue = t->o->checkpoint_ns && begin - t->saved >= t->o->checkpoint_ns;
-    const bool wishes[WISHES] = {
-        [WISH_STOP] = signals_pending() != 0, [WISH_CHECKPOINT] = t->lead && overdue};
+    const bool requests[REQUESTS] = {
+        [REQUEST_STOP] = signals_pending() != 0, [REQUEST_CHECKPOINT] = t->lead && overdue};
     const batch *b = loader_next(t->loader);
     const update_rule rule = rule_of(t);
     const uint64_t loaded = clock_now();
     trace_phase(t->track, phase_name(PHASE_LOAD), begin, loaded);
-    status rc = s->step(t->executor, b, &rule, wishes, &result, err);
+    status rc = s->step(t->executor, b, &rule, requests, &result, err);
     if (rc != STATUS_OK) return rc;
     memcpy(agreed, result.agreed, sizeof result.agreed);
     t->loading += loaded - begin;
@@ -267,8 +266,8 @@ static status train_step(trainer *t, bool agreed[WISHES], error *err) {
     return shown || t->unsettled == ENGINE_PENDING ? collect(t, err) : STATUS_OK;
 }
 
-// What is to be saved or evaluated, looked at before either.
-static status look(trainer *t, error *err) {
+// Checks the tensors that will be saved or evaluated.
+static status check_tensors(trainer *t, error *err) {
     status rc = read_all(t, err);
     const uint64_t last = t->c->step ? t->c->step - 1 : 0;
     return rc == STATUS_OK ? divergence_of_tensors(t->c, last, t->steps_per_epoch, err) : rc;
@@ -287,7 +286,7 @@ static status save(trainer *t, error *err) {
         TRY(t->o->strategy->describe(t->executor, segment, err));
         if (t->o->state_path) TRY(checkpoint_write(c, &t->o->run, t->o->state_path, NULL, err));
     }
-    TRY(t->comm->ops->barrier(t->comm, err)); // nobody's next step pays for what rank 0 did
+    TRY(t->comm->ops->barrier(t->comm, err)); // no rank's next step includes rank 0's saving
     t->mark = t->saved = clock_now();
     trace_operation(t->track, "save", TRACE_UNNUMBERED, begin, t->mark);
 out:
@@ -302,7 +301,7 @@ static status infer(void *context, const uint8_t *const *pixels, size_t samples,
     return t->o->strategy->infer(t->executor, pixels, samples, logits, err);
 }
 
-// Leaves NaN, and *done false, when a signal came in between: a resumed run measures it then.
+// If a signal arrives, leaves NaN and sets *done to false: a resumed run will measure the accuracy.
 static status measure_accuracy(trainer *t, double *accuracy, bool *done, error *err) {
     evaluation e;
     const uint64_t begin = trace_clock(t->track);
@@ -317,8 +316,8 @@ static status measure_accuracy(trainer *t, double *accuracy, bool *done, error *
     return STATUS_OK;
 }
 
-// What follows the last step of an epoch. Also run once when a resumed run begins between epochs,
-// as the accuracy may be missing.
+// Follows the last step of an epoch. Also called once if a resumed run begins between epochs, as
+// the accuracy may be missing.
 static status end_epoch(trainer *t, bool *stop, error *err) {
     const experiment *e = t->experiment;
     int epoch = (int)(t->c->step / t->steps_per_epoch) - 1;
@@ -338,7 +337,8 @@ static status end_epoch(trainer *t, bool *stop, error *err) {
     return agree_to_stop(t, stop, err);
 }
 
-// The part of an epoch that this run has done, with all that belongs to it. Epochs count from 1.
+// Records the part of an epoch that this run has done, with evaluation and saving. Epochs count
+// from 1.
 static void trace_epoch(trainer *t) {
     if (t->mark == t->epoch_began) return;
     trace_operation(t->track, "epoch", (int64_t)((t->c->step - 1) / t->steps_per_epoch + 1),
@@ -349,20 +349,20 @@ static void trace_epoch(trainer *t) {
 static status run(trainer *t, trainer_end *end, error *err) {
     const trainer_options *o = t->o;
     checkpoint *c = t->c;
-    bool stop = false, agreed[WISHES];
+    bool stop = false, agreed[REQUESTS];
     status rc = STATUS_OK;
     if (c->step > 0 && c->step % t->steps_per_epoch == 0) TRY(end_epoch(t, &stop, err));
     t->mark = t->epoch_began = clock_now();
     while (!stop && c->step < t->total) {
         if (o->stop_after_steps && c->step >= o->stop_after_steps) break;
         TRY(train_step(t, agreed, err));
-        stop = agreed[WISH_STOP];
+        stop = agreed[REQUEST_STOP];
         const bool whole_epoch = c->step % t->steps_per_epoch == 0;
-        const bool saving = stop || whole_epoch || agreed[WISH_CHECKPOINT] ||
+        const bool saving = stop || whole_epoch || agreed[REQUEST_CHECKPOINT] ||
                             c->step == o->stop_after_steps ||
                             (o->checkpoint_steps && c->step % o->checkpoint_steps == 0);
         if (saving) TRY(collect(t, err));
-        if (saving) TRY(look(t, err));
+        if (saving) TRY(check_tensors(t, err));
         if (whole_epoch) TRY(end_epoch(t, &stop, err));
         if (saving) TRY(save(t, err));
         if (whole_epoch) trace_epoch(t);
@@ -376,14 +376,15 @@ out:
 
 // ---- Beginning and end ----
 
-// Where GPUs find the images of the data set: without room for it they need some with every step.
+// Notes where GPUs find the data set's images: without room for them on the device, every step
+// sends its own.
 static status note_images(const trainer *t, yaml_node *segment, error *err) {
     const trainer_options *o = t->o;
     if (!o->executor.backend->keeps_data) return STATUS_OK;
     const bool here = o->strategy->has_images(t->executor);
     if (!here && t->lead)
-        log_info(o->log, "the data set takes more than half of the GPU's free memory: every step "
-                         "sends its images");
+        log_info(o->log, "the data set takes more than half of the GPU's free memory: each step "
+                         "transfers its images");
     return yaml_put(segment, "images", yaml_new_string(here ? "device" : "host", err), err);
 }
 
@@ -402,7 +403,7 @@ out:
     return rc;
 }
 
-// Where engines keep the data set they augment, too: a batch then only says which samples it has.
+// If engines keep the data set, they also augment: a batch then only lists its samples.
 static status open_trainer(trainer *t, error *err) {
     const trainer_options *o = t->o;
     const experiment *e = t->experiment;
@@ -451,7 +452,7 @@ status trainer_run(const trainer_options *o, checkpoint *c, trainer_end *end, er
     t.total = t.steps_per_epoch * (uint64_t)e->epochs;
     t.saved = t.began;
     TRY(open_trainer(&t, err));
-    TRY(t.comm->ops->barrier(t.comm, err)); // a rank that could not open has ended by now
+    TRY(t.comm->ops->barrier(t.comm, err)); // a rank that failed to open has ended by now
     if (t.lead && o->ready) TRY(o->ready(o->ready_argument, err));
     training_progress_begin(&t.progress, t.lead ? o->log : NULL, clock_now(), e->epochs,
                             t.steps_per_epoch, c->step);

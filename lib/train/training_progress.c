@@ -8,8 +8,8 @@
 #include "base/duration.h"
 #include "base/progress.h"
 
-enum { INTERVAL_NS = 200000000, LINES = 50 };       // of the moving line; that stay of a run
-static const double NS = 1e9, SHORTEST_SPACING = 5; // seconds between lines that stay
+enum { INTERVAL_NS = 200000000, LINES = 50 };       // of the moving line; permanent lines per run
+static const double NS = 1e9, SHORTEST_SPACING = 5; // seconds between permanent lines
 
 void training_progress_begin(training_progress *p, const logger *log, uint64_t now, int epochs,
                              uint64_t steps_per_epoch, uint64_t first_step) {
@@ -28,16 +28,16 @@ static double seconds_since(uint64_t then, uint64_t now) {
     return (double)(now - then) / NS;
 }
 
-static double seconds_a_step(const training_progress *p, uint64_t now, uint64_t step) {
+static double seconds_per_step(const training_progress *p, uint64_t now, uint64_t step) {
     return step > p->first_step ? seconds_since(p->began, now) / (double)(step - p->first_step) : 0;
 }
 
 static double seconds_left(const training_progress *p, uint64_t now, uint64_t step) {
     const uint64_t total = p->steps_per_epoch * (uint64_t)p->epochs;
-    return seconds_a_step(p, now, step) * (double)(total - step);
+    return seconds_per_step(p, now, step) * (double)(total - step);
 }
 
-// Between lines that stay.
+// Seconds between permanent lines.
 static double spacing(const training_progress *p, uint64_t now, uint64_t step) {
     const double whole = seconds_since(p->began, now) + seconds_left(p, now, step);
     return fmax(SHORTEST_SPACING, whole / LINES);
@@ -64,13 +64,13 @@ static void draw(const training_progress *p, uint64_t now, uint64_t step, float 
     progress_line(line);
 }
 
-// Inside of an epoch only where epochs are long: their ends say more.
+// Prints a line within an epoch only if epochs are long: their ends are more informative.
 static void say_where(training_progress *p, uint64_t now, uint64_t step, float loss) {
     const double apart = spacing(p, now, step);
     const uint64_t done = step % p->steps_per_epoch;
     char span[DURATION_TEXT_BYTES];
     if (done == 0 || seconds_since(p->said, now) < apart) return;
-    if (seconds_a_step(p, now, step) * (double)p->steps_per_epoch < 2 * apart) return;
+    if (seconds_per_step(p, now, step) * (double)p->steps_per_epoch < 2 * apart) return;
     p->said = now;
     log_info(p->log, "epoch %" PRIu64 "/%d, %.0f %%: loss %.4f, %s left",
              step / p->steps_per_epoch + 1, p->epochs,

@@ -8,7 +8,7 @@ setup() {
     cd "$WORK" || return 1
 }
 
-# claim [TOTAL]: two arms of one training, 500 steps an epoch; 50.0 s in total is right.
+# claim [TOTAL]: two arms of one training, 500 steps per epoch; 50.0 s in total is correct.
 claim() {
     cat <<END
 schema: lockstep.claim/1
@@ -24,7 +24,7 @@ statements:
 END
 }
 
-# audits REPORT TEXT...: the report's claim is found faulty, and each text is in the answer.
+# audits REPORT TEXT...: audit finds faults in the report's claim, and prints each text.
 audits() {
     local report=$1 text
     shift
@@ -36,7 +36,7 @@ audits() {
 
 @test "audit: --help and --version" {
     succeeds "$BIN/audit" --help
-    [[ $output == *"CLAIM.yaml..."*"arithmetic fault"*"Exit status"* ]]
+    [[ $output == *"CLAIM.yaml..."*"arithmetic fault"*"Exit codes"* ]]
     succeeds "$BIN/audit" --version
     [[ $output == "audit (lockstep) "* ]]
 }
@@ -56,7 +56,7 @@ audits() {
     [[ ${lines[-1]} == "1 claim: "*" findings ("*"arithmetic faults"*")" ]] || fail "${lines[-1]}"
 }
 
-# Every finding was held against the text of the reports: what they say of themselves does not count.
+# Every finding was checked against the reports' text: a report's own remarks do not count.
 @test "audit of R000: times that cannot all be true, and an arm that was none" {
     audits R000 "1 claim: 4 findings (3 arithmetic faults, 1 unsupported statement); 2 said by the reports themselves" \
         "12500 steps/epoch x 25 epochs x 19.24 ms = 6012 s, stated 504.28 s: 11.9 times less" \
@@ -66,7 +66,7 @@ audits() {
         "    appendix A; 'simulated': table 1" "needs 2 devices, ran on 1" \
         "the report says so itself (section 4.3): it assumes that communication costs nothing" \
         "the report says so itself (appendix A): it calls this loop simplified"
-    # "About" 13.8 %, 80.6 % and 8.1 ms are, and it calls both arms equal.
+    # "About" 13.8 %, 80.6 % and 8.1 ms are correct, and it calls both arms equal.
     [[ $output != *"the rows give something else"* && $output != *overhead* && $output != *accuracy* ]] || fail "$output"
 }
 
@@ -96,7 +96,7 @@ audits() {
         "(0.0005 + 0.0012) s = 31.88 s, stated 18.47 s: 1.73 times less" \
         "like for like, against 'ddp1-w4': 20.27 / 26.11 s = 0.78 times as fast" \
         "the report says so itself (conclusion, item 3): DDP was faster because its loader had 4 workers"
-    # It gives the batch of DDP's loader: 4 a rank, 32 in all.
+    # It states the batch of DDP's loader: 4 per rank, 32 in all.
     [[ $output != *"or of all together"* ]] || fail "$output"
 }
 
@@ -129,7 +129,7 @@ audits() {
     for finding in 'R000：算术错误：“standard”：各批时间之和不等于总时间' "报告称 504.28 s：仅为 1/11.9" "因此，" "5 份声明："; do
         [[ $output == *"$finding"* ]] || { fail "not found: $finding" "$output"; return 1; }
     done
-    # Places and answers are the words of the claim.
+    # Places and answers are quoted from the claim.
     if sed 's/（.*//; s/^    .*\(table\|section\|DDP: \).*//' <<<"$output" | grep -E ' (the|is|of|stated) '; then fail "English among the Chinese"; fi
     claim > good.yaml
     fails_with 2 "bad --lang: 'fr': expected en or zh" "$BIN/audit" --lang fr good.yaml
@@ -145,7 +145,7 @@ audits() {
     claim | sed 's/claim.1/experiment\/1/' > schema.yaml
     fails_with 3 "schema.yaml:1:9: 'schema': expected one of lockstep.claim/1" "$BIN/audit" schema.yaml
     fails_with 3 'absent.yaml' "$BIN/audit" absent.yaml
-    fails_with 2 'missing argument' "$BIN/audit"
+    fails_with 2 'missing arguments' "$BIN/audit"
 }
 
 @test "audit says when its answer could not be written" {

@@ -1,4 +1,4 @@
-# Augmentation and dropout: random, and yet the same bits whoever computes them.
+# Augmentation and dropout: random, but the same bits with every tool and execution.
 
 load helpers
 load training
@@ -28,7 +28,7 @@ train() {
     succeeds "$BIN/$tool" -q --experiment e.yaml --out "$out" "$@"
 }
 
-# expect: the model that all others are compared with.
+# expect: trains the model that all others are compared with.
 expect() {
     train train-single reference --train "$train" --threads 1 --loader-workers 0
     expected=$(content reference/model.st.zst)
@@ -45,7 +45,7 @@ expect() {
     for isa in baseline v3 v4; do
         rm -rf run
         LOCKSTEP_ISA=$isa run "$BIN/train-single" -q --experiment e.yaml --train "$train" --out run
-        [ "$status" -ne 2 ] || continue # not one of this processor
+        [ "$status" -ne 2 ] || continue # not supported by this processor
         same_model "$expected" run "$isa"
     done
 }
@@ -88,7 +88,7 @@ expect() {
         train train-single run --train "$train" --set "$set"
         hashes+=$'\n'$(content run/model.st.zst)
     done
-    # A flip that never happens is none at all: one pair among the seven.
+    # A flip with probability 0 is no flip: one pair among the seven.
     [ "$(sort -u <<<"$hashes" | wc -l)" -eq 6 ] || fail "$hashes"
     sed -i 's/p: 0.5}, linear/p: 0.4}, linear/' "$data/net.yaml"
     rm -rf run

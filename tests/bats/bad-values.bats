@@ -1,10 +1,11 @@
-# NaN, infinities and variances below 0, in every tensor: refused by the name of the tensor, by whatever reads it; and a
-# training in which they come up ends at its step. States of another revision of the arithmetic.
+# NaN, infinities and variances below 0, in every tensor: every reader refuses them and names the
+# tensor; a training in which they appear ends at that step. States of another revision of the
+# arithmetic.
 
 load helpers
 load training
 
-# A model of every kind of tensor, in few steps.
+# A model with every kind of tensor, trained for a few steps.
 small() {
     cat >small.yaml <<'END'
 schema: lockstep.model/1
@@ -24,7 +25,7 @@ setup() {
     small
 }
 
-# plain FILE OUT: without the compression.
+# plain FILE OUT: decompresses it.
 plain() {
     zstd -dqc "$1" >"$2"
 }
@@ -34,13 +35,13 @@ poison() {
     "$PYTHON" "$ROOT/tests/python/poison.py" "$@"
 }
 
-# bad_values TENSOR: what is put into it.
+# bad_values TENSOR: the values to put into it.
 bad_values() {
     echo nan inf -inf
     case $1 in *running_var | *exp_avg_sq*) echo -1 ;; esac
 }
 
-# refused WHAT COMMAND...: with the name of tensor $tensor.
+# refused WHAT COMMAND...: the message names tensor $tensor.
 refused() {
     fails_with 3 "'$tensor' holds $1" "${@:2}" || fail "$tensor: $1"
 }
@@ -62,7 +63,7 @@ refused() {
         done
     done
     [ "$count" -eq $((14 * 3 + 2)) ] || fail "$count values"
-    # The others take a variance of 0, and weights below 0.
+    # The other tensors accept a variance of 0, and weights below 0.
     poison good.st zero.st bn1.running_var 0
     succeeds "$BIN/evaluate" -q --model zero.st --data "$test" --out out
     # Through a pipe, compressed, with another tool.
@@ -74,7 +75,8 @@ refused() {
     nothing_in out2
 }
 
-# state_of OPTIMIZER COUNT: every bad value in every tensor of a state, of which COUNT are tried.
+# state_of OPTIMIZER COUNT: every bad value in every tensor of a state; COUNT combinations are
+# tried.
 state_of() {
     local tensor value count=0
     rm -rf run out
@@ -117,8 +119,8 @@ state_of() {
     done
 }
 
-# A mean of 1.5e37, times 48 images, is more than a float holds, and so becomes the running mean; the sums of 16 images are
-# not, and the loss is a number.
+# A mean of 1.5e37, times 48 images, overflows a float, and this becomes the running mean; the sums
+# of 16 images do not overflow, and the loss is a number.
 @test "running statistics that are no numbers end the run, though the loss is one" {
     need_python
     need_program zstd
@@ -156,15 +158,15 @@ state_of() {
     poison good.st other.st "bits=$((own + 1))"
     poison good.st none.st bits=
     zstd -qf other.st -o run/state.st.zst
-    fails_with 3 "run/state.st.zst'.*revision $((own + 1)) .*'bits'.* of $own: .*version.*without --resume" \
+    fails_with 3 "run/state.st.zst'.*revision $((own + 1)) .*'bits'.*this version has $own: .*version.*without --resume" \
         "$BIN/train-single" --experiment e.yaml --train "$train" --out run --resume
     fails_with 3 "revision $((own + 1))" "$BIN/train-ddp" --world-size 2 --experiment e.yaml --train "$train" --out run --resume
     zstd -qf none.st -o run/state.st.zst
-    fails_with 3 "run/state.st.zst'.* does not say .* of $own: .*without --resume" \
+    fails_with 3 "run/state.st.zst'.* does not record .* revision $own: .*without --resume" \
         "$BIN/train-single" --experiment e.yaml --train "$train" --out run --resume
-    # Likewise a finished run, which would be left as it is.
+    # The same for a finished run, which would otherwise be left as it is.
     sed -i "s/^bits: .*/bits: $((own + 1))/" ended/manifest.yaml
-    fails_with 3 "ended/manifest.yaml'.*revision $((own + 1)) .* of $own" \
+    fails_with 3 "ended/manifest.yaml'.*revision $((own + 1)) .*this version has $own" \
         "$BIN/train-single" --experiment e.yaml --train "$train" --out ended --resume
     succeeds "$BIN/train-single" -q --experiment e.yaml --train "$train" --out ended
     succeeds "$BIN/train-single" -q --experiment e.yaml --train "$train" --out run

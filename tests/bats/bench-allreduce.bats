@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# bench-allreduce: its table, its manifest and its key. What times come out is not tested, nor how the fit is made
-# (tests/unit/test_cost_model.c); what a report makes of it is in prediction.bats.
+# bench-allreduce: its table, its manifest and its key. The times themselves are not tested, nor the
+# fit (tests/unit/test_cost_model.c); prediction.bats tests their use in a report.
 
 load helpers
 
@@ -22,7 +22,8 @@ bench() {
         [ "$(awk -v w=$ranks '$1 == w { printf "%s ", $2 ":" $3 }' <<<"$output")" = "1024:3 2048:3 4096:3 " ] || fail "$output"
         grep -Eq "^# ranks $ranks: alpha [0-9.]+ us, beta [0-9.]+ ns/byte, relative error [0-9.]+ %" <<<"$output" || fail "$output"
     done
-    # Bandwidth is bytes by time, where that has digits enough; of the bus of two ranks it is the same, of one none crosses it.
+    # Bandwidth is bytes divided by time, if there are enough digits; the bus bandwidth is the same
+    # with two ranks, and 0 with one.
     awk '$1 ~ /^[0-9]+$/ { if (!($4 > 0)) exit 1; d = $5 - $2 / $4 / 1000; if ($4 > 5 && d * d > 1e-5) exit 1
         if ($1 == 2 && $6 != $5 || $1 == 1 && $6 != 0) exit 1 }' <<<"$output" || fail "$output"
     [ ! -e manifest.yaml ]
@@ -49,7 +50,7 @@ bench() {
     [ "$(get results.world_sizes.0.world_size results.world_sizes.0.sizes.2.bytes)" = $'2\n4096' ]
     get results.world_sizes.0.{alpha_seconds,beta_seconds_per_byte,relative_error} >numbers
     awk '!($1 >= 0) { exit 1 }' numbers || fail "$(cat numbers)"
-    # What the table says is what the manifest says.
+    # The table agrees with the manifest.
     awk -v seconds="$(get results.world_sizes.0.sizes.0.seconds)" \
         '$1 == 2 && $2 == 1024 { d = $4 - seconds * 1e6; exit !(d * d < 1e-4) }' <<<"$output" || fail "$output"
     succeeds "$BIN/manifest" verify out/manifest.yaml
@@ -74,7 +75,7 @@ bench() {
     [ "$("$BIN/manifest" get out/manifest.yaml results.world_sizes.0.transport parameters.devices.0)" = $'shared memory\ncpu' ]
 }
 
-# need_emulation: the emulated backend, with four GPUs.
+# need_emulation: sets up the emulated backend, with four GPUs.
 need_emulation() {
     local library=$BIN/../lib/lockstep-cuda-emulated.so
     [ -e "$library" ] || skip "$library is not built"
@@ -100,11 +101,11 @@ need_emulation() {
 
 @test "devices that are not there, cannot reduce, or need other options" {
     need_emulation
-    fails_with 1 "'cuda:4': there are 4 GPUs" "$BENCH" --device cuda:4 --out out
+    fails_with 1 "'cuda:4': this host has 4 GPUs" "$BENCH" --device cuda:4 --out out
     fails_with 2 "bad --device: 'auto': expected cpu, cuda or a list" "$BENCH" --device auto --out out
     fails_with 2 "'--device gpu': expected" "$BENCH" --device gpu --out out
-    fails_with 2 "bad --world-size: '1,2': on a device one rank has nothing to reduce" "$BENCH" --device cuda --world-size 1,2
-    fails_with 2 "bad --min-bytes: '100': on a device a multiple of 64, from 192 on" "$BENCH" --device cuda --min-bytes 100
+    fails_with 2 "bad --world-size: '1,2': one rank has nothing to reduce on a device" "$BENCH" --device cuda --world-size 1,2
+    fails_with 2 "bad --min-bytes: '100': on a device it must be a multiple of 64, at least 192" "$BENCH" --device cuda --min-bytes 100
     export LOCKSTEP_EMULATED_IPC=none
     fails_with 1 "these ranks reduce through the host.*operation not supported" "$BENCH" --device cuda --world-size 2 --out out
     nothing_in out

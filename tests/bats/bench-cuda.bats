@@ -1,5 +1,5 @@
-# make bench-cuda and make check-gpu without a GPU: that they measure, count, judge and write, on the emulated backend and
-# on sizes that say nothing of speed.
+# make bench-cuda and make check-gpu without a GPU: they measure, count, judge and write, on the
+# emulated backend and at sizes that say nothing about speed.
 
 load helpers
 
@@ -18,7 +18,7 @@ need_profile() {
     [ -x "$program" ] || skip "$program is not built"
 }
 
-# cell FILE ROW COLUMN: by the name of the column, and of the row in the column `key`.
+# cell FILE ROW COLUMN: by the column's name, and by the row's value in column `key`.
 cell() {
     awk -F , -v row="$2" -v name="$3" -v key="${4:-1}" '
         NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) k = i } $key == row { print $k }' "$results/$1.csv"
@@ -37,7 +37,8 @@ input: [2, 6, 6]
 layers: [conv: {out: 4, kernel: 3}, batch_norm, relu, max_pool: {size: 2}, dropout: {p: 0.5}, flatten, linear: {out: 10}]
 END
     succeeds profile 8 2 1
-    # The shards are of 4 samples. Input: 72 floats a sample; behind the convolution 64, behind the pool 16.
+    # The shards have 4 samples. Input: 72 floats per sample; after the convolution 64, after the
+    # pool 16.
     operation() {
         grep "^operation,$1," <<<"$output" | cut -d , -f 3,5-
     }
@@ -52,7 +53,8 @@ END
     sum=$(awk -F , '$1 == "operation" && $2 !~ /^whole/ { launches += $3; flop += $7 } END { print launches "," flop }' <<<"$output")
     [ "$(operation 'whole step as one graph' | cut -d , -f 1,4)" = "$sum" ] || fail "$sum: $output"
     [ "$(grep -c '^limit,[a-z]*,[0-9.e+]*$' <<<"$output")" -eq 4 ] || fail "$output"
-    # Without batch norm the product makes the tail, of as many elements as windows have: 4 of 3×3 each.
+    # Without batch norm the product computes the tail, with as many elements as the windows: 4 of
+    # 3×3 each.
     sed -i 's/conv: {out: 4, kernel: 3}, batch_norm/conv: {out: 4, kernel: 4}/' "$WORK/model.yaml"
     succeeds profile 8 2 1
     [ "$(operation 'conv1 forward with tail')" = "1,$((8 * (72 + 4) * 4 + 8 * 4 + 132 * 4)),0,$((2 * 8 * 4 * 4 * 32))" ] || fail "$output"

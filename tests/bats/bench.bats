@@ -1,4 +1,5 @@
-# make bench, without what it is for: that it measures, counts, judges and writes, on sizes that say nothing of speed.
+# make bench, except the speed: it measures, counts, judges and writes, at sizes that say nothing
+# about speed.
 
 load helpers
 
@@ -10,12 +11,12 @@ setup() {
     csv=$ARTIFACTS/bench/bench.csv
 }
 
-# cell ROW COLUMN: of the CSV, by the names of both.
+# cell ROW COLUMN: a cell of the CSV, by the names of both.
 cell() {
     awk -F , -v row="$1" -v name="$2" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) k = i } $1 == row { print $k }' "$csv"
 }
 
-# bench_awk NAME ARGUMENT...: a script of the bench, as it is run there.
+# bench_awk NAME ARGUMENT...: runs a script of the bench as the bench does.
 bench_awk() {
     local name=$1
     shift
@@ -27,7 +28,7 @@ is_positive() {
     awk -v x="$1" 'BEGIN { exit !(x > 0 && x < 1e9) }' || fail "'$1' is no positive number"
 }
 
-# A train-ddp that fails, and no PyTorch.
+# A failing train-ddp, and no PyTorch.
 @test "rows become a table and a CSV; one that fails, or lacks something, says why and does not stop the others" {
     mkdir "$WORK/bin"
     ln -s "$BIN"/* "$WORK/bin"
@@ -69,9 +70,10 @@ is_positive() {
     count() {
         "$BIN/train-single" --experiment "$ROOT/experiments/R001/single.yaml" "$@" --print-parameters | awk -f "$ROOT/tests/bench/flop.awk"
     }
-    # Multiply-adds forward: 28·28·6·75 + 10·10·16·150 + 400·120 + 120·84 + 84·10; three times that, less the first once; two each.
+    # Multiply-adds forward: 28·28·6·75 + 10·10·16·150 + 400·120 + 120·84 + 84·10; times three,
+    # minus the first layer's once; two operations each.
     [ "$(count)" = 3204720 ]
-    # With padding and stride: 16·16·8·27, then 2·(8·8·8)·10 of the linear layer behind the pool.
+    # With padding and stride: 16·16·8·27, then 2·(8·8·8)·10 in the linear layer after the pool.
     cat >"$WORK/m.yaml" <<'END'
 schema: lockstep.model/1
 name: m
@@ -86,7 +88,7 @@ END
 
 @test "growth: the first point more than 15 % off, on both sides of the reference" {
     cd "$WORK"
-    # Proportional to the point from 2 to 4; half as much again at 1, and at 8 and 16; in the median of three rounds.
+    # Proportional from 2 to 4; 50 % more at 1, and at 8 and 16; in the median of three rounds.
     printf 'a %s %s 2\n' 1 1 2 2 4 4 8 8 16 16 >shares
     {
         echo axis,point,round,seconds

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Small files that would fill the memory or the time: refused at once, by what their headers say or by what comes out of
-# them. No tool here gets more than a GiB of memory.
+# Small files that would take all memory or time: refused at once, because of their headers or their
+# contents. No tool here may use more than a GiB of memory.
 
 load helpers
 
@@ -12,7 +12,7 @@ setup() {
     cd "$WORK" || return
 }
 
-# refused PATTERN COMMAND...: exit code 3, with that little memory, and nothing is left behind.
+# refused PATTERN COMMAND...: exit code 3, within that little memory, and nothing is left behind.
 refused() {
     local pattern=$1 tool=${2##*/}
     shift
@@ -21,7 +21,7 @@ refused() {
     nothing_in out
 }
 
-# hole BYTES NAME: a file of that many bytes, of which the last ones alone are there.
+# hole BYTES NAME: a sparse file of that many bytes, with data only at its end.
 hole() {
     rm -f "$2"
     truncate -s "$1" "$2" || skip "no file of $1 bytes here"
@@ -33,9 +33,9 @@ hole() {
     tar --sparse -cf a.tar data_batch_1.bin
     [ "$(stat -c %s a.tar)" -lt 100000 ]
     refused 'more than 4294967296 bytes uncompressed' fetch-cifar -q --from a.tar --out out
-    hole 3G unrelated.bin # no more than an archive may hold
+    hole 3G unrelated.bin # the limit for an archive
     tar --sparse -cf a.tar unrelated.bin
-    refused 'more than 200 times its bytes' fetch-cifar -q --from a.tar --out out
+    refused 'more than 200 times its size' fetch-cifar -q --from a.tar --out out
 }
 
 @test "a tar header of more than an archive may hold" {
@@ -50,11 +50,11 @@ open("a.tar", "wb").write(info.tobuf() + bytes(100000))'
 @test "members that were packed to nothing: zstd, xz, zip" {
     hole 1G unrelated.bin
     tar -cf - unrelated.bin | zstd -q -1 >a.tar.zst
-    refused 'more than 200 times its bytes' fetch-cifar -q --from a.tar.zst --out out
+    refused 'more than 200 times its size' fetch-cifar -q --from a.tar.zst --out out
     if command -v xz >/dev/null; then
         hole 300M unrelated.bin
         tar -cf - unrelated.bin | xz -0 >a.tar.xz
-        refused 'more than 200 times its bytes' fetch-cifar -q --from a.tar.xz --out out
+        refused 'more than 200 times its size' fetch-cifar -q --from a.tar.xz --out out
     fi
     "$PYTHON" -c '
 import zipfile
@@ -64,11 +64,11 @@ with zipfile.ZipFile("a.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as z, 
 with zipfile.ZipFile("a.npz", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as z, z.open("x.npy", "w") as f:
     for _ in range(300):
         f.write(bytes(1 << 20))'
-    refused 'more than 200 times its bytes' fetch-cifar -q --from a.zip --out out
-    refused 'more than 200 times its bytes' import-images -q --from a.npz --out out
+    refused 'more than 200 times its size' fetch-cifar -q --from a.zip --out out
+    refused 'more than 200 times its size' import-images -q --from a.npz --out out
 }
 
-# tensors BYTES: a tensor file of that many zeros on standard output, not packed.
+# tensors BYTES: a tensor file of that many zeros on standard output, uncompressed.
 tensors() {
     "$PYTHON" -c '
 import json, struct, sys
@@ -90,5 +90,5 @@ for _ in range(bytes_ >> 20):
 
 @test "256 MiB are read from a file of any size" {
     tensors $((255 << 20)) | zstd -q -1 >a.st.zst
-    succeeds "$BIN/tensor" hash a.st.zst # below 256 MiB and 200 times the file
+    succeeds "$BIN/tensor" hash a.st.zst # below 256 MiB, and below 200 times the file
 }

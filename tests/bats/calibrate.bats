@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# make calibrate, without its trainings: what it counts, on manifests whose times are known.
+# make calibrate, without its trainings: the counts, on manifests with known times.
 
 load helpers
 load reports
@@ -10,7 +10,8 @@ setup() {
     [ -x "$counts" ] || skip "verdict_counts is not built for $BIN"
 }
 
-# rounds [KEY=VALUE]...: 12 rounds of two executions, whose times differ by a few thousandths, as if at random.
+# rounds [KEY=VALUE]...: 12 rounds of two executions, whose times differ pseudo-randomly by a few
+# thousandths.
 rounds() {
     local round one noise=12345
     for round in 10 11 12 13 14 15 16 17 18 19 20 21; do

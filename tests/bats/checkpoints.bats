@@ -1,4 +1,4 @@
-# Checkpoints from elsewhere, for --init and evaluate --model: names, types, metadata.
+# Checkpoints from other sources, for --init and evaluate --model: names, types, metadata.
 
 load helpers
 load training
@@ -25,8 +25,8 @@ setup() {
     cp "$BATS_FILE_TMPDIR/ours.safetensors" "$BATS_FILE_TMPDIR/e.yaml" .
 }
 
-# rewrite FILE: ours.safetensors as Python code on standard input changes it: `tensors` of (dtype, shape, bytes), and
-# `metadata`.
+# rewrite FILE: writes ours.safetensors as changed by the Python code on standard input: `tensors`
+# of (dtype, shape, bytes), and `metadata`.
 rewrite() {
     cat >change.py
     "$PYTHON" - "$1" <<'END'
@@ -41,13 +41,14 @@ safetensors_writer.save(sys.argv[1], tensors, metadata)
 END
 }
 
-# predictions FILE [OPTION]...: the content hash of evaluate's predictions with it; its talk is in `said`.
+# predictions FILE [OPTION]...: the content hash of evaluate's predictions with it; the output is in
+# `said`.
 predictions() {
     "$BIN/evaluate" --model "$1" --data "$test" --out "out-$1" "${@:2}" 2>said >/dev/null || { cat said >&2; return 1; }
     content "out-$1/predictions.st.zst"
 }
 
-# refused PATTERN FILE: by evaluate and by --init; nothing is written.
+# refused PATTERN FILE: evaluate and --init refuse it; nothing is written.
 refused() {
     fails_with 3 "$1" "$BIN/evaluate" --model "$2" --data "$test" --out out --architecture "$lenet" || return 1
     fails_with 3 "$1" "$BIN/train-single" --experiment e.yaml --train "$train" --init "$2" --out out || return 1
@@ -62,19 +63,19 @@ refused() {
         rewrite wrapped.safetensors <<<"tensors = {'$prefix' + name: t for name, t in tensors.items()}"
         [ "$expected" = "$(predictions wrapped.safetensors)" ]
         [ "$(wc -l <said)" -eq 1 ]
-        grep -q "^evaluate: 'wrapped.safetensors': '.*' is taken off the names" said || fail "$(cat said)"
+        grep -q "^evaluate: 'wrapped.safetensors': prefix '.*' is removed from the names" said || fail "$(cat said)"
     done
-    grep -q "'module.' is taken off the names, '_orig_mod.' is" said || fail "$(cat said)"
+    grep -q "prefix 'module.' is removed from the names, prefix '_orig_mod.' is" said || fail "$(cat said)"
     predictions wrapped.safetensors -q
     [ ! -s said ]
     "$BIN/train-single" -q --experiment e.yaml --train "$train" --init ours.safetensors --out one
     succeeds "$BIN/train-ddp" --world-size 2 --experiment e.yaml --train "$train" --init wrapped.safetensors --out two
-    [ "$(grep -c "is taken off" <<<"$stderr")" -eq 1 ]
+    [ "$(grep -c "is removed from" <<<"$stderr")" -eq 1 ]
     same_model "$(content one/model.st.zst)" two "prefixed weights"
 }
 
 @test "F16 and BF16 are read exactly, F64 is rounded to nearest" {
-    # The same numbers, once as F32 and once as the type that they were rounded to.
+    # The same numbers, once as F32 and once as the type to which they were rounded.
     rewrite f16.safetensors <<'END'
 tensors = {name: ("F16", t[1], floats(values[name], "e")) for name, t in tensors.items()}
 END
@@ -84,7 +85,7 @@ tensors = {name: ("F32", t[1], floats(half(values[name]), "f")) for name, t in t
 END
     [ "$(predictions f16.safetensors)" = "$(predictions as-f32.safetensors)" ]
     predictions f16.safetensors
-    grep -qx "evaluate: 'f16.safetensors': F16 becomes F32" said || fail "$(cat said)"
+    grep -qx "evaluate: 'f16.safetensors': F16 is converted to F32" said || fail "$(cat said)"
     rewrite bf16.safetensors <<'END'
 upper = lambda data: b"".join(data[i + 2:i + 4] for i in range(0, len(data), 4))
 tensors = {name: ("BF16", t[1], upper(t[2])) for name, t in tensors.items()}
@@ -94,7 +95,7 @@ upper = lambda data: b"".join(b"\0\0" + data[i + 2:i + 4] for i in range(0, len(
 tensors = {name: ("F32", t[1], upper(t[2])) for name, t in tensors.items()}
 END
     [ "$(predictions bf16.safetensors)" = "$(predictions as-f32.safetensors)" ]
-    # A bit less than half of the last place away.
+    # The difference is a bit less than half of the last place.
     rewrite f64.safetensors <<'END'
 tensors = {name: ("F64", t[1], floats([x * (1 + 2.0 ** -26) for x in values[name]], "d")) for name, t in tensors.items()}
 END
@@ -137,7 +138,7 @@ END
     local text
     for text in resnet '"resnet"' '{"name": "resnet18"}' '[1, 2]' ''; do
         rewrite theirs.safetensors <<<"metadata['model'] = '$text'"
-        fails_with 3 "'theirs.safetensors': the key 'model' of its metadata.*give --architecture" \
+        fails_with 3 "'theirs.safetensors': the key 'model' in its metadata.*give --architecture" \
             "$BIN/evaluate" --model theirs.safetensors --data "$test" --out out
         fails_with 3 "'model'.*give --architecture" \
             "$BIN/evaluate" --model theirs.safetensors --data "$test" --out out --print-key
@@ -146,11 +147,11 @@ END
     done
     for text in imagenet '{"mean": 0.5}' '{"mean": [1, 2, 3], "std": [1, 1]}' '{"mean": [0], "std": [0]}'; do
         rewrite theirs.safetensors <<<"metadata['normalize'] = '$text'"
-        fails_with 3 "the key 'normalize' of its metadata.*give --mean and --std" \
+        fails_with 3 "the key 'normalize' in its metadata.*give --mean and --std" \
             "$BIN/evaluate" --model theirs.safetensors --data "$test" --out out
         nothing_in out
     done
-    # --init looks at the tensors alone.
+    # --init reads only the tensors.
     succeeds "$BIN/train-single" -q --experiment e.yaml --train "$train" --init theirs.safetensors --out out
 }
 
@@ -168,7 +169,7 @@ END
     rewrite x.safetensors <<<"tensors['module.fc3.bias'] = tensors['fc3.bias']"
     refused "tensors '(module.)?fc3.bias' and '(module.)?fc3.bias' are both 'fc3.bias'" x.safetensors
     rewrite x.safetensors <<<"tensors['fc3.bias'] = ('F64', [10], struct.pack('<10d', *[1e300] * 10))"
-    refused "tensor 'fc3.bias' holds 1e\+300, more than F32 can" x.safetensors
+    refused "tensor 'fc3.bias' holds 1e\+300, too large for F32" x.safetensors
     printf 'PK\003\004 a zip archive' >x.pt
     refused "'x.pt'.*torch.save.*save_file" x.pt
 }

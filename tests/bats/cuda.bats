@@ -1,15 +1,16 @@
-# The CUDA backend in training: on an emulated GPU (tests/emulation), so that no other is needed. Where it was built with
-# CUDA, and there is a GPU, CUDA_LIBRARY=build/lib/lockstep-cuda.so runs the same tests on that one.
+# The CUDA backend in training: on an emulated GPU (tests/emulation), so that none is needed.
+# CUDA_LIBRARY=build/lib/lockstep-cuda.so runs the same tests on a real GPU, if that library was
+# built.
 
 load helpers
 load training
 
-# Its path, as seen from the root of the checkout.
+# Prints the library's path, relative to the root of the checkout.
 library() {
     (cd "$ROOT" && realpath -m "${CUDA_LIBRARY:-$BIN/../lib/lockstep-cuda-emulated.so}")
 }
 
-# A model that is small enough for an emulation, trained once on each device.
+# A model small enough for an emulation, trained once on each device.
 setup_file() {
     [ -e "$(library)" ] && [ -x "$BIN/synth-cifar" ] || return 0
     LOCKSTEP_CUDA_LIBRARY=$(library)
@@ -23,7 +24,7 @@ input: [3, 12, 12]
 layers: [conv: {out: 6, kernel: 3}, batch_norm, relu, max_pool: {size: 2}, conv: {out: 8, kernel: 3, padding: 1}, relu,
          flatten, linear: {out: 20}, relu, linear: {out: 10}]
 END
-    # 90 samples in batches of 32: the last step has 26, 7 or 6 a shard.
+    # 90 samples in batches of 32: the last step has 26, 7 or 6 per shard.
     write_experiment e.yaml model=./net.yaml global_batch=32 \
         "augment=[{random_crop: {padding: 2}}, {horizontal_flip: {p: 0.5}}, {random_affine: {degrees: 20}}]"
     "$BIN/train-single" -q --experiment e.yaml --train data/train.st.zst --out cpu --device cpu
@@ -62,7 +63,8 @@ agrees() {
     fails_with 3 "images" "$BIN/manifest" get "$made/cpu/manifest.yaml" run.execution.images
     for tool in train-single train-ddp; do
         agrees "$tool" --device cuda --world-size "$world"
-        # So much is enough for all that the engine took; but the images may have half of what is free at most.
+        # The engine fits into so much memory; but the images may take at most half of the free
+        # memory.
         memory=$("$BIN/manifest" get run/manifest.yaml run.execution.memory)
         LOCKSTEP_EMULATED_MEMORY=$memory succeeds "$BIN/$tool" --experiment e.yaml --train "$made/data/train.st.zst" \
             --out small --device cuda --world-size "$world"
@@ -79,7 +81,7 @@ agrees() {
     sed -i 's/linear: {out: 20}/linear: {out: 600}/; s/name: net/name: wide/' net.yaml
     for variable in NVIDIA_TF32_OVERRIDE CUBLAS_EMULATE_SINGLE_PRECISION CUBLASLT_HEURISTICS_LUT_FILE; do
         export "$variable=1"
-        fails_with 2 "'$variable=1' in the environment: cuBLAS would give other bits" "${train[@]}" --experiment e.yaml
+        fails_with 2 "'$variable=1' is set in the environment and changes cuBLAS's results" "${train[@]}" --experiment e.yaml
         nothing_in run
         export "$variable=0"
         succeeds "${train[@]}" --experiment e.yaml
@@ -89,7 +91,7 @@ agrees() {
     NVIDIA_TF32_OVERRIDE=1 agrees train-single --device cuda
 }
 
-# key TOOL OPTION...: the stage key that a training would have.
+# key TOOL OPTION...: the stage key of such a training.
 key() {
     "$BIN/$1" --experiment e.yaml --train "$made/data/train.st.zst" --print-key "${@:2}"
 }
@@ -114,7 +116,7 @@ key() {
     [ "$status" -eq 0 ]
     [[ $output == *"another kind of device"* ]]
     [ "$("$BIN/manifest" get run/manifest.yaml parameters.backend)" = mixed ]
-    succeeds "${train[@]}" --resume --device cpu # it is finished
+    succeeds "${train[@]}" --resume --device cpu # already finished
     succeeds "$BIN/report" -q run --out report
 }
 
@@ -137,7 +139,7 @@ key() {
     agrees train-mp --device cuda:0,cuda:0,cuda:0
 }
 
-# need_gpus N: what a machine has; of the emulation's there are as many as one asks for.
+# need_gpus N: of a real machine's GPUs; the emulation has as many as requested.
 need_gpus() {
     export LOCKSTEP_EMULATED_DEVICES=$1
     [ -n "${CUDA_LIBRARY:-}" ] || return 0

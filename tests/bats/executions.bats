@@ -19,7 +19,7 @@ setup() {
     [ "$(figure out/report.csv tiny.executions)" = 3 ]
     [ "$(figure out/report.csv tiny.seconds_per_epoch)" = 1.09696131 ]
     [ "$(figure out/report.csv tiny.execution.2.seconds_per_epoch)" = 1.2 ]
-    # Single epochs and steps are those of the execution in the middle.
+    # Single epochs and steps are those of the middle execution.
     [ "$(figure out/report.csv tiny.step.wall)" = 110 ]
     [ "$(grep -c '^tiny.accuracy,' out/report.csv)" -eq 1 ]
     for n in 1 2 3; do
@@ -118,7 +118,7 @@ END
     three_times runs/xyz key=two name=slow
     a_run runs/xyz/4 key=two name=slow epochs=2,2,2,2,2
     succeeds "$REPORT" runs/xyz --baseline runs/abc --out out
-    # Geometric means of 1, 1.2, 1.1 and of those with 2.
+    # Geometric means of 1, 1.2, 1.1 and of the same multiplied by 2.
     awk -F, '$1 == "slow.speedup" { m = log(1.32); exit !(sprintf("%.4f", $4) == sprintf("%.4f", exp(m / 3 - (m + log(2)) / 4)) && $5 < $4 && $4 < $6) }' \
         out/report.csv || fail "$(grep slow.speedup out/report.csv)"
     [ "$(figure out/report.csv slow.executions)" = 4 ]

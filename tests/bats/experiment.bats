@@ -1,5 +1,5 @@
-# Experiment files through a train tool: what is refused, with which exit code, and that nothing is
-# left behind. What each key means is tested in tests/unit/test_experiment.c.
+# Experiment files through a train tool: refusals with their exit codes, and nothing is left behind.
+# tests/unit/test_experiment.c tests the meaning of each key.
 # shellcheck shell=bash disable=SC2154 # output and stderr are set by helpers.bash
 
 load helpers
@@ -123,7 +123,7 @@ refuses() {
     sed 's/relu/ReLU/' models/small.yaml >models/torch.yaml
     refuses 3 "models/torch.yaml:4:[0-9]+: unknown layer 'ReLU': did you mean 'relu'\? The layers are: conv, linear" --set model=torch
     sed 's/linear: {out: 10}/&, softmax/' models/small.yaml >models/torch.yaml
-    refuses 3 "models/torch.yaml:4:[0-9]+: unknown layer 'softmax': the loss has it" --set model=torch
+    refuses 3 "models/torch.yaml:4:[0-9]+: unknown layer 'softmax': the loss includes it" --set model=torch
 }
 
 @test "experiment: every shipped experiment is valid" {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# make explain: which runs lie between two experiments, that they are run, and what the report says of them.
-# Every pair of the project's experiments is walked in tests/unit/test_plan.c.
+# make explain: the runs between two experiments, their execution, and the report on them.
+# tests/unit/test_plan.c walks every pair of the project's experiments.
 load helpers
 load reports
 
@@ -49,7 +49,7 @@ effect() {
     succeeds "$BIN/plan" ladder a.yaml b.yaml --out plan.yaml
     [ "$(cut -f 1 <<<"$output" | paste -sd ' ')" = "00-a 01-loader-workers 02-virtual-shards 03-world-size \
 04-global-batch 05-global-batch-scaled-rate" ] || fail "$output"
-    [[ $stderr == "plan: '02-virtual-shards' comes before 'world-size', which cannot change alone yet: \
+    [[ $stderr == "plan: '02-virtual-shards' is changed before 'world-size', which cannot yet change alone: \
 'virtual_shards' is 1: it must be a multiple of 'world_size', which is 2" ]] || fail "$stderr"
     [[ ${lines[3]} == *$'\ta.yaml\t'*$'\tstrategy=ddp\tworld_size=2\t'* ]] || fail "${lines[3]}"
     [ "$("$BIN/manifest" get plan.yaml runs.3.changes.world_size.1)" = 2 ]
@@ -59,9 +59,9 @@ effect() {
 }
 
 @test "plan: what is wrong is said in one line, and nothing is written" {
-    fails_with 2 "they do not differ in anything that is run" "$BIN/plan" ladder a.yaml a.yaml --out plan.yaml
-    fails_with 2 "expected 'ladder A B' or 'study FILE'" "$BIN/plan" ladder a.yaml --out plan.yaml
-    fails_with 2 "expected 'ladder A B' or 'study FILE'" "$BIN/plan" walk a.yaml b.yaml
+    fails_with 2 "they would run the same" "$BIN/plan" ladder a.yaml a.yaml --out plan.yaml
+    fails_with 2 "expected 'ladder A B', 'study FILE'" "$BIN/plan" ladder a.yaml --out plan.yaml
+    fails_with 2 "expected 'ladder A B', 'study FILE'" "$BIN/plan" walk a.yaml b.yaml
     fails_with 2 "--set 'epochs=0'" "$BIN/plan" ladder a.yaml b.yaml --set epochs=0 --out plan.yaml
     fails_with 3 "cannot find experiment: 'none.yaml' does not exist" "$BIN/plan" ladder a.yaml none.yaml --out plan.yaml
     fails_with 1 "none/plan.yaml" "$BIN/plan" ladder a.yaml b.yaml -q --out none/plan.yaml
@@ -76,7 +76,7 @@ effect() {
     local folder=$ARTIFACTS/explain-a-b rung
     succeeds explain
     local answer=$output
-    # What will be run, and how long it takes, is said before the first training.
+    # Before the first training it prints the runs to come and their duration.
     local before=${output%%$'\ntrain '*}
     [ "$(grep -c '^run .*: planned: train-' <<<"$before")" -eq 6 ] || fail "$output"
     [[ $before == *$'\nrun       '"$folder/03-world-size/seed-42: planned: train-ddp, run "*$'\nestimate  all: about '* ]] || fail "$before"
@@ -97,12 +97,12 @@ effect() {
     grep -qF "'virtual\\_shards' is 1: it must be a multiple of 'world\\_size', which is 2" "$folder/report/report.md"
     succeeds "$BIN/manifest" verify "$folder/report/manifest.yaml"
 
-    # Again: nothing runs, and the answer is still given.
+    # The second time nothing runs, and the answer is still given.
     succeeds explain
     [[ $output != *": running"* ]] || fail "$output"
     [[ $output == *"one factor at a time"* ]]
-    [[ $output == *"estimate  all: nothing is left to run"* ]] || fail "$output"
-    # --why walks an effect back to both runs.
+    [[ $output == *"estimate  all: nothing left to run"* ]] || fail "$output"
+    # --why traces an effect back to both runs.
     succeeds "$BIN/report" "$folder"/0* --plan "$folder/plan.yaml" --why 04-global-batch.accuracy_effect
     [[ $output == *"03-world-size.accuracy = "*": agrees"*"04-global-batch.accuracy = "*": agrees"* ]] || fail "$output"
 }
@@ -113,10 +113,10 @@ effect() {
     sed -i '/^optimizer: .*0.02/d' b.yaml
     succeeds make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" A="$WORK/files/a.yaml" B="$WORK/files/b.yaml" \
         EPOCHS=1 SEED=7 SET="repeats=3" explain
-    # All runs of a seed come before the next seed.
+    # All runs of a seed precede the next seed.
     [ "$(grep -c '^train .*: running' <<<"$output")" -eq 6 ] || fail "$output"
     [[ $(grep '^train ' <<<"$output" | sed -n 2p) == *01-learning-rate/seed-7/train* ]] || fail "$output"
-    # The report of these settings has a folder of its own.
+    # The report of these settings has a separate folder.
     [ -s "$ARTIFACTS/explain-a-b/report-repeats=3,epochs=1,seed=7/report.html" ] || fail "$(ls "$ARTIFACTS/explain-a-b")"
     [ ! -e "$ARTIFACTS/explain-a-b/report" ]
     [ "$("$BIN/manifest" get "$ARTIFACTS/explain-a-b/01-learning-rate/seed-9/train/manifest.yaml" parameters.epochs)" = 1 ]
@@ -134,12 +134,12 @@ effect() {
     cd "$ROOT" || return
     fails_with 3 "cannot find experiment: 'nope'" "$BIN/pipeline" explain nope single
     fails_with 2 "cannot explain: 'scaling': it is a study" "$BIN/pipeline" explain single scaling
-    fails_with 2 "explain: a name is missing: it takes A=NAME B=NAME" "$BIN/pipeline" explain single
+    fails_with 2 "explain: a name is missing: expected A=NAME B=NAME" "$BIN/pipeline" explain single
     fails_with 2 "explain: B is missing" "$BIN/pipeline" explain A=single
     [ ! -e "$ARTIFACTS" ]
 }
 
-# ---- The report, on runs whose numbers are known ---------------------------------------------------------------
+# ---- The report, on runs with known figures --------------------------------------------------
 
 # a_run NAME [KEY=VALUE]...: a run of that name, executed three times.
 a_run() {
@@ -189,7 +189,7 @@ some_runs() {
     grep -qF '| **World size, strategy** | 70.00 % | 0 |  | same model: exactly 0 |' out/report.md
     grep -Eq '^\| \*\*Global batch\*\* \| 40.00 % \| -30.00 points \| \[-3[0-9.]+, -2[0-9.]+\] \| the two models differ \(p = [0-9.e-]+, by Holm for [0-9]+ verdicts, McNemar.s test on 100 samples\); one seed' out/report.md
     grep -qF 'one seed does not tell the factor from chance (SET="repeats=3" does): Global batch: -30.00 points [' out/report.md
-    # The next step is compared with the step, not with what lies beside the way.
+    # The next step is compared with the step, not with the run next to the way.
     grep -qF '| **Beside: scaled rate** | 72.00 % | +32.00 points |' out/report.md
     grep -qF '| **Rest: augment, seed** | 41.00 % | +1.00 points |' out/report.md
     grep -qF 'With a learning rate that follows the batch, 03-global-batch reaches 72.00 % instead of 40.00 %: +32.00 points [' out/report.md
@@ -219,7 +219,7 @@ some_runs() {
     [ "$(grep -c 'by Holm for 2 verdicts)' out/report.md)" -ge 2 ] || fail "$(grep -F '**' out/report.md)"
     [ "$(grep '^all.time_ratio' out/report.csv | cut -d , -f 4-8)" = "$(grep '^01-loader-workers.time_ratio' out/report.csv | cut -d , -f 4-8)" ]
     grep -q '^No step shows a difference in time.$' out/report.md
-    # One execution each: that there is no difference is not known, either.
+    # One execution each cannot show that there is no difference, either.
     rm -r ./*/[23]
     succeeds "$BIN/report" 0* --plan plan.yaml --out out
     grep -q '^There is no verdict on the time of any step.$' out/report.md
@@ -248,7 +248,7 @@ some_runs() {
 
 # ---- Published figures -----------------------------------------------------------------------------------------
 
-# claim SOURCE ROW...: more rows of the claim of that name
+# claim SOURCE ROW...: more rows of the claim of that name.
 claim() {
     local file=experiments/claim-$1.yaml
     [ -e "$file" ] || printf '%s\n' 'schema: lockstep.claim/1' "name: $1" 'rows:' >"$file"
@@ -256,8 +256,9 @@ claim() {
     printf '  - %s\n' "$@" >>"$file"
 }
 
-# published_runs [SOURCE]: p without loader workers, m with 4, q with 4 on two ranks, each with figures; those of m are
-# SOURCE's. The runs of the ladder from p to q, whose rungs m and m at V = 2 lie between.
+# published_runs [SOURCE]: p without loader workers, m with 4, q with 4 on two ranks, each with
+# figures; those of m are from SOURCE. And the runs of the ladder from p to q, with its rungs m, and
+# m at V = 2.
 published_runs() {
     need_tool report
     need_python
@@ -285,17 +286,17 @@ published_runs() {
     succeeds "$BIN/report" 0* --plan plan.yaml --out out
     # 60 / 20 and 20 / 25; the entry with more figures counts, and the total, which all three have.
     grep -qF "In R9's own figures loader workers gave 3.00 times the speed (60.0 → 20.0 s); world size and strategy gave 0.80 times the speed (20.0 → 25.0 s); 2.40 times in all: the speed-up came from loader workers; world size and strategy went the other way." out/report.md
-    # The second step is measured from the run that is m in V, too.
+    # The second step is measured from the run that is equal to m in V, too.
     grep -Eq '^Measured here: loader workers: 1\.25 times as fast \[1\.[0-9]+, 1\.[0-9]+\]; world size and strategy: takes 2\.00 times as long \[1\.[0-9]+, 2\.[0-9]+\] \(V 1 → 2\)\.' out/report.md
     grep -qF 'Here loading takes 50.0 % [50.0, 50.0] of a step of 00-p, so more loader workers can give at most 2.00 times the speed.' out/report.md
     grep -qF '3.00 times, as in R9, need a step that waits for data for 67 % of its time or more.' out/report.md
     grep -qF 'A step of R9 was loading for 80 % of its time (0.004 s, then 0.001 s for the update).' out/report.md
-    # Of 100 images one is noise and 31 are not.
+    # Of 100 images, one is noise and 31 are not.
     grep -qF "In R9's own figures, for accuracy, loader workers brought +1.00 points (90.00 → 91.00 %; within the noise of 100 test images); world size and strategy brought -31.00 points (91.00 → 60.00 %)." out/report.md
     grep -qF 'Measured here: loader workers: same model: exactly 0; world size and strategy: +21.00 points [' out/report.md
     grep -q '^Measured here: .* (V 1 → 2; one seed)\.$' out/report.md
     grep -qF 'R9 trained for 4 epochs where p trains for 5 epochs here' out/report.md
-    # Beside the rungs, and as a walk of its own.
+    # Next to the rungs, and as a separate walk.
     grep -qF '| **Start: p** | 60.0 s (R9) | 2.00 |' out/report.md
     grep -qF '| **World size, strategy** | 6 s an epoch, 25.0 s (R9) | 3.20 |' out/report.md
     grep -qF '| **World size, strategy** | 60.00 % (R9) | 91.00 % |' out/report.md
@@ -314,7 +315,8 @@ published_runs() {
 @test "published figures of other sources are not held against each other" {
     published_runs R8
     succeeds "$BIN/report" 0* --plan plan.yaml --out out
-    # From p to q R9 has both ends, but its factors stay together; R8 has one end, and nothing is said of it.
+    # From p to q R9 has both ends, but its factors stay together; R8 has one end, and is not
+    # mentioned.
     grep -qF "In R9's own figures loader workers + world size and strategy together gave 2.40 times the speed (60.0 → 25.0 s): which of these did it they do not tell." out/report.md
     grep -qF '| **Loader workers** | 20.0 s (R8) |' out/report.md
     ! grep -q "R8's\|speed-up came from\|Here loading takes" out/report.md || fail "claimed"
@@ -323,7 +325,7 @@ published_runs() {
     succeeds "$BIN/plan" ladder experiments/p.yaml experiments/q.yaml --set epochs=5 --out plan.yaml -q
     succeeds "$BIN/report" 0* --plan plan.yaml --answer
     [[ $output != *"What published figures say"* ]] || fail "$output"
-    # What was set is other work than what was published.
+    # With this setting the work is not the published work.
     succeeds "$BIN/plan" ladder experiments/p.yaml experiments/q.yaml --set global_batch=32 --out plan.yaml -q
     ! grep -q 'source: R' plan.yaml || fail "claimed"
     sed 's/^  role: start/  role: start\n  published: [{source: A, total_seconds: 0}]/' plan.yaml >bad.yaml
@@ -369,7 +371,7 @@ published_runs() {
     fails_with 3 "its experiment is 'other', which is not in the plan" "$BIN/report" 0* other --plan plan.yaml --out out
     fails_with 3 "no run of '04-scaled' among the folders" "$BIN/report" 00* 01* 02* 03* 05* --plan plan.yaml --out out
     fails_with 2 "no --baseline with it" "$BIN/report" 0* --plan plan.yaml --baseline 00-slow --out out
-    fails_with 2 "--answer needs the --plan" "$BIN/report" 0* --answer
+    fails_with 2 "--answer requires --plan" "$BIN/report" 0* --answer
     sed 's/role: control/role: start/' plan.yaml >bad.yaml
     fails_with 3 "bad.yaml:11:.*'role': not at this place" "$BIN/report" 0* --plan bad.yaml --out out
     sed 's/role: control/role: aside/' plan.yaml >bad.yaml

@@ -3,7 +3,7 @@
 load helpers
 
 setup_file() {
-    # The archive is slow to unpack (xz): once, for all tests that need what it gives.
+    # The archive is slow to unpack (xz): once, for all tests that need its contents.
     [ -n "${CIFAR10_FROM:-}" ] || return 0
     "$BIN/fetch-cifar" --from "$CIFAR10_FROM" --out "$BATS_FILE_TMPDIR/real"
     rebuild_batches "$BATS_FILE_TMPDIR/real" "$BATS_FILE_TMPDIR/batches"
@@ -11,7 +11,7 @@ setup_file() {
 
 setup() {
     export no_proxy=127.0.0.1
-    # What is tried again is tried at once.
+    # Retries happen at once.
     export LOCKSTEP_RETRY_SECONDS=0
     CIFAR=$BIN/fetch-cifar
     REAL=$BATS_FILE_TMPDIR/real
@@ -23,7 +23,7 @@ teardown() {
     [ -z "${SERVER:-}" ] || kill "$SERVER"
 }
 
-# rebuild_batches DATASET DIR: the official .bin files again, from the tensors.
+# rebuild_batches DATASET DIR: rebuilds the official .bin files from the tensors.
 rebuild_batches() {
     mkdir -p "$2"
     local split
@@ -84,7 +84,7 @@ serve() {
     bad_archive absolute "'/tmp/data_batch_1.bin': its path is absolute"
     bad_archive symlink "'data_batch_1.bin': it is a symbolic link"
     bad_archive hardlink "'data_batch_1.bin': it is a hard link"
-    bad_archive device "'data_batch_1.bin': it is not a plain file"
+    bad_archive device "'data_batch_1.bin': it is not a regular file"
 }
 
 @test "wrong members are refused, with the hash expected and the one found" {
@@ -129,7 +129,7 @@ serve() {
     need_python
     mkdir "$WORK/site"
     serve "$WORK/site"
-    fails_with 1 "'$URL/none.tar.gz': the server answers 404" \
+    fails_with 1 "'$URL/none.tar.gz': the server answered 404" \
         "$CIFAR" -q --from "$URL/none.tar.gz" --out "$OUT"
     fails_with 1 "'$URL/redirect/x.tar.gz'" "$CIFAR" -q --from "$URL/redirect/x.tar.gz" --out "$OUT"
     fails_with 1 "'$URL/cut/x.tar.gz'" "$CIFAR" -q --from "$URL/cut/x.tar.gz" --out "$OUT"
@@ -151,7 +151,8 @@ serve() {
     nothing_in "$OUT"
 }
 
-# site: a server with an archive whose one member is too short: a message that says so has read all of it.
+# site: a server with an archive whose only member is too short: the message about it shows that all
+# of the archive was read.
 site() {
     need_python
     mkdir "$WORK/site"
@@ -160,12 +161,12 @@ site() {
     HALF=$(($(stat -c %s "$WORK/site/short.tar.gz") / 2))
 }
 
-# asked LINE...: these requests were sent, each as "TARGET RANGE IF-RANGE".
+# asked LINE...: these requests were received, each as "TARGET RANGE IF-RANGE".
 asked() {
     [ "$(cat "$WORK/port.log")" = "$(printf '%s\n' "$@")" ] || fail "expected:" "$@" "asked:" "$(cat "$WORK/port.log")"
 }
 
-# arrives PATH: the archive comes whole, in the end.
+# arrives PATH: the whole archive arrives in the end.
 arrives() {
     fails_with 3 "'data_batch_1.bin' has 4 bytes" "$CIFAR" -q --from "$URL/$1" --out "$OUT"
     nothing_in "$OUT"
@@ -198,20 +199,20 @@ arrives() {
     run --separate-stderr -- "$CIFAR" --from "$URL/down/x" --out "$OUT"
     [ "$status" -eq 1 ]
     # shellcheck disable=SC2154 # set by run
-    [[ ${stderr_lines[-1]} == "fetch-cifar: cannot download: '$URL/down/x': the server answers 503 (tried 5 times)" ]] || fail "$stderr"
+    [[ ${stderr_lines[-1]} == "fetch-cifar: cannot download: '$URL/down/x': the server answered 503 (tried 5 times)" ]] || fail "$stderr"
     [ "$(grep -c 'trying again in 0.0 s' <<<"$stderr")" -eq 4 ] || fail "$stderr"
     [ "$(wc -l <"$WORK/port.log")" -eq 8 ]
 }
 
 @test "what does not change by itself is not tried again" {
     site
-    fails_with 1 "the server answers 404$" "$CIFAR" -q --from "$URL/none" --out "$OUT"
+    fails_with 1 "the server answered 404$" "$CIFAR" -q --from "$URL/none" --out "$OUT"
     [ "$(wc -l <"$WORK/port.log")" -eq 1 ]
 }
 
 @test "a server that only drips is given up" {
     site
-    # Ten bytes a second would go on for a day.
+    # At ten bytes per second it would take a day.
     export LOCKSTEP_STALL_SECONDS=1
     local kind
     for kind in drip dawdle; do
@@ -229,9 +230,9 @@ arrives() {
     asked "http://mirror.invalid/short.tar.gz - -"
 }
 
-# A label of 64 letters is none: no name server is asked.
+# A label of 64 letters is invalid: no name server is queried.
 @test "without a network the message names the setting and the option" {
-    local host hint="without a network: name an archive or a folder that is here: --from PATH, or CIFAR10_FROM=PATH of make"
+    local host hint="without a network: pass a local archive or folder: --from PATH, or make CIFAR10_FROM=PATH"
     host=$(printf 'x%.0s' {1..64}).invalid
     fails_with 1 "Could not resolve host: $host; $hint" "$CIFAR" -q --from "http://$host/x" --out "$OUT"
     fails_with 1 "onnect.*; $hint" "$CIFAR" -q --from http://127.0.0.1:1/x --out "$OUT"
@@ -241,7 +242,7 @@ arrives() {
     [ "$(grep -c "$hint" <<<"$stderr")" -eq 1 ] || fail "$stderr"
 }
 
-# mirrors LINE...: a file of mirrors.
+# mirrors LINE...: writes a file of mirrors.
 mirrors() {
     printf 'schema: lockstep.mirrors/1\nmirrors:\n'
     printf '  %s\n' "$@"
@@ -251,9 +252,9 @@ mirrors() {
     site
     mirrors "cifar10: [$URL/none, $URL/short.tar.gz, $URL/never]" >"$WORK/mirrors.yaml"
     run --separate-stderr -- "$CIFAR" -q --mirrors "$WORK/mirrors.yaml" --out "$OUT"
-    [ "$status" -eq 1 ] && [[ $stderr == *"'$URL/never': the server answers 404" ]] || fail "$status: $stderr"
+    [ "$status" -eq 1 ] && [[ $stderr == *"'$URL/never': the server answered 404" ]] || fail "$status: $stderr"
     asked "/none - -" "/short.tar.gz - -" "/never - -"
-    # A mirror cannot change a byte: what it holds is refused, and the next one is tried.
+    # A mirror cannot change a byte: its altered file is refused, and the next mirror is tried.
     [[ $stderr == *"'data_batch_1.bin' has 4 bytes, expected 30730000; trying '$URL/never'"* ]] || fail "$stderr"
     mirrors "cifar10: ['$URL/short.tar.gz']" >"$WORK/mirrors.yaml"
     LOCKSTEP_MIRRORS=$WORK/mirrors.yaml fails_with 3 "has 4 bytes" "$CIFAR" -q --out "$OUT"
@@ -272,7 +273,7 @@ mirrors() {
     LOCKSTEP_MIRRORS=$WORK/absent fails_with 3 "'$WORK/absent'" "$CIFAR" --out "$OUT"
     fails_with 2 "--mirrors and --from" "$CIFAR" --mirrors "$file" --from x --out "$OUT"
     mirrors "cifar10: ['http://127.0.0.1:1/']" >"$file"
-    fails_with 2 "it is read as --mirrors" "$CIFAR" --mirrors "$file" --split test --out - --manifest "$file"
+    fails_with 2 "the same file is an input \(--mirrors\)" "$CIFAR" --mirrors "$file" --split test --out - --manifest "$file"
     [ ! -e "$OUT" ]
 }
 
@@ -346,7 +347,7 @@ mirrors() {
     need_tool tensor manifest
     succeeds "$BIN/tensor" info "$REAL/train.st.zst"
     [[ $output == *50000*3*32*32* ]]
-    # The figures that everybody normalises CIFAR-10 with.
+    # The usual normalisation constants of CIFAR-10.
     [[ $output == *0.49139*0.48215*0.44653*0.24703*0.24348*0.26158* ]]
     succeeds "$BIN/manifest" verify "$REAL/manifest.yaml"
     succeeds "$BIN/manifest" get "$REAL/manifest.yaml" run.source.from
@@ -362,7 +363,7 @@ mirrors() {
     need_cifar10
     need_tool shard tensor
     need_python
-    # Their hashes are checked: so every byte was kept.
+    # Their hashes are checked, which shows that every byte was kept.
     mkdir "$WORK/outer"
     ln -s "$BATCHES" "$WORK/outer/cifar-10-batches-bin"
     "$CIFAR" --from "$WORK/outer" --split train --out - --manifest "$WORK/m.yaml" | tee "$WORK/train.st.zst" |
@@ -387,11 +388,12 @@ with zipfile.ZipFile(sys.argv[1], "w") as z:
     for name in sys.argv[2:]: z.write(name)' "$WORK/flat.zip" ./*.bin
     "$CIFAR" --from "$WORK/flat.zip" --split test --out - | cmp - "$REAL/test.st.zst"
     tar --hard-dereference -cf "$WORK/twice.tar" data_batch_1.bin ./data_batch_1.bin
-    fails_with 3 "'data_batch_1.bin' is there twice" "$CIFAR" --from "$WORK/twice.tar" --out "$OUT"
+    fails_with 3 "'data_batch_1.bin' occurs twice" "$CIFAR" --from "$WORK/twice.tar" --out "$OUT"
     nothing_in "$OUT"
 }
 
-# python_form FORM DIR [LABELS]: two drawn images in the binary form and in that of Python, as data_batch_1 or as train.
+# python_form FORM DIR [LABELS]: two drawn images in the binary form and in Python's, as
+# data_batch_1 or as train.
 python_form() {
     local name=data_batch_1
     [ "${3:-1}" = 1 ] || name=train
@@ -403,7 +405,7 @@ python_form() {
 @test "the Python version becomes the same records as the binary one" {
     need_python
     local form found
-    # The drawn records are not CIFAR's, so each ends with the hash of what was made of it.
+    # The drawn records are not CIFAR's, so each message ends with the hash of the result.
     for form in python2 2 3 4; do
         python_form "$form" "$WORK/$form"
         found=$(sha256sum <"$WORK/$form/drawn.bin" | cut -d' ' -f1)
@@ -422,11 +424,11 @@ python_form() {
     mkdir "$WORK/py"
     printf '\x80\x02cos\nsystem\nU\x0etouch executed\x85R.' >"$WORK/py/data_batch_1"
     cd "$WORK"
-    fails_with 3 "'$WORK/py': cannot read pickle: 'data_batch_1': it calls something else than NumPy's arrays, at byte 2" \
+    fails_with 3 "'$WORK/py': cannot read pickle: 'data_batch_1': it calls something other than NumPy's array functions, at byte 2" \
         "$CIFAR" --from "$WORK/py" --out "$OUT"
     [ ! -e "$WORK/executed" ]
     printf '\x80\x02}.' >"$WORK/py/data_batch_1"
-    fails_with 3 "member 'data_batch_1': its 'data' is no array of rows of 3072 bytes" "$CIFAR" --from "$WORK/py" --out "$OUT"
+    fails_with 3 "member 'data_batch_1': its 'data' is not an array of 3072-byte rows" "$CIFAR" --from "$WORK/py" --out "$OUT"
     python_form 4 "$WORK/cut"
     truncate -s -5 "$WORK/cut/data_batch_1"
     fails_with 3 "'data_batch_1': it ends" "$CIFAR" --from "$WORK/cut" --out "$OUT"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# fetch-mnist: bad sources are refused; made-up Fashion-MNIST files, which are checked by structure
-# alone, go through; with MNIST_FROM also the real data.
+# fetch-mnist: bad sources are refused; made-up Fashion-MNIST files, of which only the structure is
+# checked, are accepted; with MNIST_FROM also the real data.
 load helpers
 
 setup() {
@@ -26,7 +26,7 @@ with open(path, "wb") as f:
 PY
 }
 
-# fashion DIR: made-up files of the right sizes.
+# fashion DIR: made-up files of the correct sizes.
 fashion() {
     mkdir -p "$1"
     idx "$1/train-images-idx3-ubyte" 60000 28
@@ -41,7 +41,8 @@ poke() {
     printf "$3" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
 }
 
-# refused PATTERN: the made-up files are; the last line says so, behind warnings of what is unpinned.
+# refused PATTERN: the made-up files are refused; the last line says so, after warnings about
+# unpinned files.
 refused() {
     run --separate-stderr -- "$MNIST" --dataset fashion-mnist --from "$WORK/fashion" --out "$OUT"
     [ "$status" -eq 3 ] || fail "exit code $status" "$stderr"
@@ -125,7 +126,7 @@ refused() {
     refused "'t10k-labels-idx1-ubyte': element type 0x0d"
     poke "$WORK/fashion/t10k-labels-idx1-ubyte" 2 '\010'
     poke "$WORK/fashion/t10k-labels-idx1-ubyte" 7 '\000'
-    refused "'t10k-labels-idx1-ubyte': 10000 bytes of data, its header says 9984"
+    refused "'t10k-labels-idx1-ubyte': 10000 bytes of data, but its header says 9984"
     idx "$WORK/fashion/t10k-labels-idx1-ubyte" 10000
     poke "$WORK/fashion/t10k-labels-idx1-ubyte" 100 '\012'
     refused "label 10 of sample 92 of the test split: there are 10 classes"
@@ -151,7 +152,7 @@ refused() {
     succeeds "$BIN/manifest" verify "$WORK/a/manifest.yaml"
     succeeds "$BIN/tensor" info "$WORK/a/train.st.zst"
     [[ $output == *60000*1*28*28* ]]
-    [[ $output == *0.13066*0.30810* ]] # the figures that everybody normalises MNIST with
+    [[ $output == *0.13066*0.30810* ]] # the usual normalisation constants of MNIST
     mkdir "$WORK/plain"
     local name
     for name in train-images-idx3 train-labels-idx1 t10k-images-idx3 t10k-labels-idx1; do
@@ -164,7 +165,7 @@ refused() {
     local url
     url=http://127.0.0.1:$(cat "$WORK/port")
     "$MNIST" -q --from "$url" --split test --out - | cmp - "$WORK/a/test.st.zst"
-    # A first mirror that lacks the files, and one that wants a token, which each address gets.
+    # A first mirror without the files, and one with a token, which is appended to each address.
     printf 'schema: lockstep.mirrors/1\nmirrors:\n  mnist: ["%s/none/", "%s?token=s3cret"]\n' "$url" "$url" >"$WORK/mirrors.yaml"
     "$MNIST" -q --mirrors "$WORK/mirrors.yaml" --split test --out - --manifest "$WORK/m.yaml" 2>"$WORK/said" |
         cmp - "$WORK/a/test.st.zst"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# What a user types, and what must not happen then: nothing that was trained is lost, nothing is trained
-# twice, and a setting that is misspelt trains nothing.
+# Commands as users type them, and the accidents that must not happen: no training is lost or
+# repeated, and a misspelt setting trains nothing.
 load helpers
 load training
 
@@ -12,7 +12,7 @@ setup_file() {
     for tool in $TOOLS; do
         [ -x "${BIN:-$BATS_TEST_DIRNAME/../../build/bin}/$tool" ] || return 0
     done
-    # Few images: what a training is given, and not what it finds, is looked at here.
+    # Few images: these tests check a training's inputs, not its results.
     file_data 400 64
     export FIRST=$BATS_FILE_TMPDIR/first DATA=$BATS_FILE_TMPDIR/data
     write_experiment "$BATS_FILE_TMPDIR/tiny.yaml" epochs=2
@@ -31,17 +31,17 @@ pipeline() {
     (cd "$ROOT" && exec "$BIN/pipeline" "$@")
 }
 
-# by_make TARGET SETTING...: with the tools as they are.
+# by_make TARGET SETTING...: calls make with the existing tools.
 by_make() {
     make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" "$@"
 }
 
-# trained: how many trainings the last call began.
+# trained: the number of trainings that the last call started.
 trained() {
     grep -c '^train .*: running' <<<"$output" || true
 }
 
-# kept_runs: how many are in the store. executions KEY: how many a run has.
+# kept_runs: the number of runs in the store. executions KEY: the number of a run's executions.
 kept_runs() {
     find "$ARTIFACTS/runs" -mindepth 1 -maxdepth 1 -type d | wc -l
 }
@@ -49,7 +49,7 @@ executions() {
     find "$ARTIFACTS/runs/$1" -mindepth 1 -maxdepth 1 -name '[0-9]*' | wc -l
 }
 
-# Everything in a folder, with its contents.
+# state_of FOLDER: everything in a folder, with its contents.
 state_of() {
     (cd "$1" && find . -type f ! -name '*.lock' ! -name .lock -exec sha256sum {} + | sort)
 }
@@ -95,10 +95,10 @@ state_of() {
     mkdir "$WORK/a" "$WORK/b"
     write_experiment "$WORK/a/x.yaml" name=x
     write_experiment "$WORK/b/x.yaml" name=x optimizer='{kind: sgd, lr: 0.5}'
-    TOOL=pipeline fails_with 2 "a/x.yaml' and '.*b/x.yaml' would be one: both are called 'x'" \
+    TOOL=pipeline fails_with 2 "a/x.yaml' and '.*b/x.yaml' have the same name, 'x'" \
         pipeline compare EXPS="$WORK/a/x.yaml $WORK/b/x.yaml"
     write_experiment "$WORK/b/y.yaml" name=y
-    TOOL=pipeline fails_with 2 "'x' and 'y' are one run" pipeline compare EXPS="$WORK/a/x.yaml $WORK/b/y.yaml"
+    TOOL=pipeline fails_with 2 "'x' and 'y' are the same run" pipeline compare EXPS="$WORK/a/x.yaml $WORK/b/y.yaml"
     TOOL=pipeline fails_with 2 "x.yaml' is named twice" pipeline submission EXPS="$WORK/a/x.yaml $WORK/a/x.yaml"
     [ ! -e "$ARTIFACTS/x" ]
 }
@@ -109,7 +109,7 @@ state_of() {
     while IFS='|' read -r setting meant; do
         run by_make experiment EXP="$TINY" "$setting"
         [ "$status" -ne 0 ] || fail "$setting: exit 0" "$output"
-        [[ $output == *"pipeline: unknown setting: '$setting'$meant"*" knows EXP "* ]] || fail "$setting:" "$output"
+        [[ $output == *"pipeline: unknown setting: '$setting'$meant"*" accepts EXP "* ]] || fail "$setting:" "$output"
         [[ $output != *running* ]] || fail "$output"
     done <<'END'
 EPOCH=3|: did you mean EPOCHS?
@@ -119,11 +119,11 @@ epochs=3|: did you mean EPOCHS?
 SEEDS=3|: did you mean SEED?
 END
     run by_make compare EXP="$TINY"
-    [[ $status -ne 0 && $output == *"pipeline: compare does not take EXP: it takes EXPS="* ]] || fail "$output"
+    [[ $status -ne 0 && $output == *"pipeline: compare does not accept EXP: expected EXPS="* ]] || fail "$output"
     run by_make experiment
-    [[ $status -ne 0 && $output == *"pipeline: experiment: a name is missing: it takes EXP=NAME"* ]] || fail "$output"
+    [[ $status -ne 0 && $output == *"pipeline: experiment: a name is missing: expected EXP=NAME"* ]] || fail "$output"
     run by_make explain A=single
-    [[ $status -ne 0 && $output == *"pipeline: explain: B is missing: it takes A=NAME B=NAME"* ]] || fail "$output"
+    [[ $status -ne 0 && $output == *"pipeline: explain: B is missing: expected A=NAME B=NAME"* ]] || fail "$output"
     run by_make experiment EXP=sinlge
     [[ $status -ne 0 && $output == *"did you mean 'single'?"* ]] || fail "$output"
     for setting in R001/single single.yaml; do
@@ -162,7 +162,7 @@ all_ended() {
     ! pgrep -f -- "$1" >/dev/null
 }
 
-# stop_early EPOCHS: a training that is stopped once it has saved.
+# stop_early EPOCHS: stops a training once it has saved.
 stop_early() {
     local pid
     (cd "$ROOT" && EPOCHS=$1 exec "$BIN/pipeline" --by-make experiment EXP="$TINY" >"$WORK/log" 2>&1 3>&-) &
@@ -179,12 +179,12 @@ stop_early() {
     grep -q "make experiment" "$WORK/log" || fail "$(cat "$WORK/log")"
     key=$(dirname "$(readlink "$ARTIFACTS/tiny/seed-11")")
     [ ! -e "$ARTIFACTS/tiny/seed-11/train/manifest.yaml" ]
-    # 2500 epochs are too many to wait for: what is looked at is how it begins.
+    # 2500 epochs take too long: only the start is checked.
     (cd "$ROOT" && EPOCHS=2500 exec "$BIN/pipeline" experiment "$TINY" >"$WORK/again" 2>&1 3>&-) &
-    wait_until grep -q 'going on from step' "$WORK/again"
+    wait_until grep -q 'resuming from step' "$WORK/again"
     pkill -USR1 -f -- "--out $ARTIFACTS/runs/.*/train"
     wait $! || true
-    grep -q 'running (goes on where it was stopped; RESUME=0 begins anew)' "$WORK/again" || fail "$(cat "$WORK/again")"
+    grep -q 'running (resumes where it stopped; RESUME=0 starts over)' "$WORK/again" || fail "$(cat "$WORK/again")"
     (cd "$ROOT" && EPOCHS=2500 RESUME=0 exec "$BIN/pipeline" experiment "$TINY" >"$WORK/anew" 2>&1 3>&-) &
     wait_for "$ARTIFACTS/${key#../}/2/train/state.st.zst"
     pkill -USR1 -f -- "--out $ARTIFACTS/runs/.*/train"
@@ -204,11 +204,11 @@ stop_early() {
     kill -KILL "$make"
     wait "$make" || true
     wait_until all_ended "$ARTIFACTS"
-    # It was asked to end, and has saved.
+    # It was asked to stop, and has saved.
     grep -q 'stopped by SIGTERM at step .*make experiment' "$WORK/log" || fail "$(cat "$WORK/log")"
     make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" experiment EXP="$TINY" EPOCHS=2500 >"$WORK/again" 2>&1 3>&- &
     make=$!
-    wait_until grep -q 'going on from step' "$WORK/again"
+    wait_until grep -q 'resuming from step' "$WORK/again"
     kill -KILL "$make"
     wait "$make" || true
     wait_until all_ended "$ARTIFACTS"
@@ -216,12 +216,12 @@ stop_early() {
 
 @test "more epochs continue a finished run where the schedule allows it, and end in the same bits" {
     succeeds pipeline experiment "$TINY" EPOCHS=3
-    [[ $output == *"running (epochs 2 → 3: goes on from $ARTIFACTS/runs/"* ]] || fail "$output"
+    [[ $output == *"running (epochs 2 → 3: continues $ARTIFACTS/runs/"* ]] || fail "$output"
     local gone_on
     gone_on=$(content "$ARTIFACTS/tiny/seed-11/train/model.st.zst")
     ARTIFACTS=$WORK/fresh succeeds pipeline experiment "$TINY" EPOCHS=3
     [ "$(content "$WORK/fresh/tiny/seed-11/train/model.st.zst")" = "$gone_on" ]
-    # A cosine looks at how many epochs there are.
+    # A cosine depends on the number of epochs.
     succeeds pipeline experiment "$TINY" SET="schedule={kind: cosine}"
     succeeds pipeline experiment "$TINY" SET="schedule={kind: cosine}" EPOCHS=3
     [[ $output == *"running (epochs 2 → 3, from the start: "*cosine* ]] || fail "$output"
@@ -235,12 +235,12 @@ stop_early() {
     [ "$(trained)" -eq 0 ]
     succeeds pipeline experiment "$TINY"
     [ "$(trained)" -eq 0 ]
-    # Few images: there are ten rounds of them.
+    # Few images, because there are ten rounds of them.
     make_data "$WORK/small" 144
     export DATA=$WORK/small
     write_experiment "$WORK/other.yaml" name=other optimizer='{kind: sgd, lr: 0.02}'
     succeeds pipeline compare EXPS="$TINY $WORK/other.yaml"
-    [[ $output == *"estimate  rounds: "*", each run once a round; "* ]] || fail "$output"
+    [[ $output == *"estimate  rounds: "*", each run once per round; "* ]] || fail "$output"
     local rounds
     rounds=$(sed -n 's/^estimate  rounds: \([0-9]*\),.*/\1/p' <<<"$output")
     [ "$rounds" -ge 3 ] && [ "$rounds" -le 10 ]
@@ -262,9 +262,9 @@ stop_early() {
     "$BIN/synth-cifar" -q --train 100 --test 50 --out "$WORK/mine"
     write_experiment "$WORK/flowers.yaml" name=flowers dataset=flowers
     unset DATA
-    TOOL=pipeline fails_with 3 "'flowers' is no official data set: give DATA=DIR" pipeline experiment "$WORK/flowers.yaml"
+    TOOL=pipeline fails_with 3 "'flowers' is not an official data set: give DATA=DIR" pipeline experiment "$WORK/flowers.yaml"
     run pipeline experiment "$WORK/flowers.yaml" DATA="$WORK/mine"
-    [[ $status -eq 3 && $output == *"it is 'synthetic', experiment 'flowers' asks for 'flowers': pass other data, or SET=\"dataset=synthetic\"" ]] || fail "$status $output"
+    [[ $status -eq 3 && $output == *"it is 'synthetic', experiment 'flowers' needs 'flowers': pass other data, or SET=\"dataset=synthetic\"" ]] || fail "$status $output"
     [ ! -e "$ARTIFACTS/flowers" ]
     TOOL=pipeline fails_with 3 "DATA='$WORK/nothing': it has no train.st.zst" pipeline experiment "$TINY" DATA="$WORK/nothing"
     succeeds pipeline experiment "$TINY" DATA="$WORK/mine" SET="global_batch=20"
@@ -284,5 +284,5 @@ stop_early() {
     [[ $output == *"planned: train-single, run "*"planned: train-ddp, run "*"estimate  all: about "* ]] || fail "$output"
     [ "$(kept_runs)" -eq 1 ]
     succeeds pipeline experiment "$TINY" DRY_RUN=1
-    [[ $output == *"estimate  all: nothing is left to run"* ]] || fail "$output"
+    [[ $output == *"estimate  all: nothing left to run"* ]] || fail "$output"
 }

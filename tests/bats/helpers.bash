@@ -1,4 +1,4 @@
-# What every bats file loads: where the tools are, and checks that say what went wrong.
+# Loaded by every bats file: the paths of the tools, and checks that report what went wrong.
 # shellcheck shell=bash
 
 bats_require_minimum_version 1.5.0
@@ -7,7 +7,8 @@ ROOT=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
 BIN=${BIN:-$ROOT/build/bin}
 WORK=$BATS_TEST_TMPDIR
 PYTHON=${PYTHON:-/usr/bin/python3}
-# Tests are about the CPU, whatever this machine has: --device auto finds no CUDA backend. Those that want one say so.
+# Tests use the CPU, on any machine: --device auto finds no CUDA backend. Tests that need one set
+# it.
 LOCKSTEP_CUDA_LIBRARY=none
 export ROOT BIN WORK PYTHON LOCKSTEP_CUDA_LIBRARY
 
@@ -17,9 +18,9 @@ fail() {
     return 1
 }
 
-# fails_with CODE PATTERN COMMAND...: the command ends with that exit code, and says exactly one line
-# on standard error: "TOOL: ...", matching PATTERN (an extended regular expression, anywhere in the
-# line). TOOL is the base name of COMMAND's first word; set TOOL in front of the call when the command
+# fails_with CODE PATTERN COMMAND...: the command ends with that exit code, and prints exactly one
+# line on standard error: "TOOL: ...", matching PATTERN (an extended regular expression, anywhere in
+# the line). TOOL is the base name of COMMAND's first word; set TOOL before the call if the command
 # is a wrapper:
 #     fails_with 3 "'x.st.zst'" "$BIN/shard" --shards 4 --in x.st.zst --out "$WORK/s"
 #     TOOL=shard fails_with 3 'ends early' sh -c "head -c 100 x | '$BIN/shard' --in - ..."
@@ -47,13 +48,14 @@ succeeds() {
     [ "$status" -eq 0 ] || fail "exit code $status: $*" "stderr: $stderr" "stdout: $output"
 }
 
-# one_line: what a tool printed in lines of a terminal, as one line.
+# one_line: joins a tool's output, wrapped for a terminal, to one line.
 # shellcheck disable=SC2154 # bats sets it
 one_line() {
     output=$(tr '\n' ' ' <<<"$output")
 }
 
-# nothing_in DIR: the folder is absent, or empty but for a lock file: no half-written file was left.
+# nothing_in DIR: the folder is absent, or empty except for a lock file: no half-written file was
+# left.
 nothing_in() {
     [ -e "$1" ] || return 0
     local found
@@ -61,12 +63,12 @@ nothing_in() {
     [ -z "$found" ] || fail "left behind: $found"
 }
 
-# wait_for FILE: until it is there, at most a minute.
+# wait_for FILE: waits until it exists, at most a minute.
 wait_for() {
     wait_until [ -e "$1" ]
 }
 
-# wait_until COMMAND...: until it is true, at most a minute.
+# wait_until COMMAND...: waits until it succeeds, at most a minute.
 wait_until() {
     local tries=1200
     until "$@"; do
@@ -99,7 +101,8 @@ need_tool() {
     done
 }
 
-# read_only DIR COMMAND...: where nothing in DIR can be written, by root either. need_read_only: skip where that cannot be had.
+# read_only DIR COMMAND...: runs it with DIR read-only, for root as well. need_read_only: skip if
+# that is impossible here.
 read_only() {
     # shellcheck disable=SC2016 # the inner shell's
     unshare --user --map-root-user --mount \

@@ -50,12 +50,12 @@ value() {
 @test "classes are sorted, the split is the same whatever the order of the folder" {
     make_images classes flowers 3 10
     succeeds "$IMPORT" --from flowers/ --size 4 --out "$OUT"
-    [[ $stderr == *"'flowers': 3 classes, 24 images to train with, 6 to test with"* ]]
+    [[ $stderr == *"'flowers': 3 classes, 24 training images, 6 test images"* ]]
     [ "$(pixels train labels)" = "$(printf '%s ' 0 0 0 0 0 0 0 0 1 1 1 1 1 1 1 1 2 2 2 2 2 2 2 2 | xargs)" ]
     [ "$(pixels test labels)" = "0 0 1 1 2 2" ]
     succeeds "$BIN/tensor" info "$OUT/train.st.zst"
     [[ $output == *'classes: "[\"c000\",\"c001\",\"c002\"]"'*'dataset: "flowers"'* ]]
-    # Other files of the same names, made in the other order, elsewhere.
+    # Other files of the same names, created in the reverse order, in another place.
     mkdir -p elsewhere/flowers
     local class file
     for class in c002 c000 c001; do
@@ -92,7 +92,7 @@ value() {
     make_images png p/b/1.png grey 2 2 0
     make_images png p/b/2.png grey 2 2 0
     "$IMPORT" -q --from p --size 1 --test-fraction 0.01 --out "$OUT"
-    # In the order of names; one of each class is the test split's.
+    # In the order of names; one of each class goes to the test split.
     [ "$(value results.train_samples)" = 7 ]
     sorted() { (pixels train; pixels test) | xargs -n 3 | LC_ALL=C sort | tr '\n' ';'; }
     [ "$(sorted)" = "0 0 0;0 0 0;100 0 155;100 0 255;100 100 100;100 100 100;177 127 127;200 100 50;255 255 255;" ]
@@ -107,7 +107,7 @@ value() {
     cp j/a/colour.jpg j/b/1.JPEG
     cp j/a/colour.jpg j/b/2.Jpg
     "$IMPORT" -q --from j --size 2 --test-fraction 0.01 --out "$OUT"
-    # The same picture in all of them, up to what JPEG loses.
+    # The same picture in all of them, up to JPEG's losses.
     (pixels train; pixels test) | xargs -n 12 | "$PYTHON" -c '
 import sys
 for line in sys.stdin:
@@ -119,7 +119,8 @@ for line in sys.stdin:
     make_jpeg grey o/b/1.jpg 6
     make_jpeg grey o/b/2.jpg 8
     "$IMPORT" -q --from o --size 2 --channels 1 --out "$OUT"
-    # Dark on the left: turned by 180 degrees on the right, by 90 on top, by 270 below.
+    # Dark on the left: turned by 180 degrees, on the right; by 90, at the top; by 270, at the
+    # bottom.
     [ "$( (pixels train; pixels test) | xargs -n 4 | LC_ALL=C sort | tr '\n' ';')" = "181 181 69 69;181 69 181 69;69 181 69 181;69 69 181 181;" ]
 }
 
@@ -134,8 +135,8 @@ for line in sys.stdin:
     touch f/c001/page.webp f/.hidden
     succeeds "$IMPORT" --from f --size 4 --out "$OUT"
     [[ $stderr == *"left out 'f/c000/bomb.png': 30000 x 30000 pixels: "*"left out 'f/c000/cut.jpg': Premature end"* ]]
-    [[ $stderr == *"left out 'f/c001/text.png': it is neither JPEG nor PNG"*"left out, since they cannot be read: 5"* ]]
-    [[ $stderr == *"passed over"*": 1, first 'c001/page.webp'"* ]]
+    [[ $stderr == *"left out 'f/c001/text.png': it is neither JPEG nor PNG"*"unreadable files left out: 5"* ]]
+    [[ $stderr == *"files skipped"*": 1, first 'c001/page.webp'"* ]]
     [ "$(value results.unreadable_count)" = 5 ]
     [ "$(value results.unreadable.0.path)" = c000/bomb.png ]
     [ "$(value results.unreadable.2.why)" = "it is empty" ]
@@ -152,13 +153,13 @@ for line in sys.stdin:
     cp f/c001/00.png f/c001/02.png
     run --separate-stderr -- "$IMPORT" --from f --size 4 --out "$OUT"
     [ "$status" -eq 3 ]
-    [[ $stderr == *"class 'c001' has no image that can be read"* ]]
+    [[ $stderr == *"class 'c001' has no readable image"* ]]
     rm f/c001/*
     fails_with 3 "class 'c001' has no .jpg, .jpeg or .png" "$IMPORT" --from f --size 4 --out "$OUT"
     rm -r f/c001
     fails_with 3 "1 folders in it, expected one for each of 2 to 1000 classes" "$IMPORT" --from f --size 4 --out "$OUT"
     mkdir -p f/c001/inner
-    fails_with 3 "'c001/inner' is a folder in the folder of a class" "$IMPORT" --from f --size 4 --out "$OUT"
+    fails_with 3 "'c001/inner' is a folder inside a class folder" "$IMPORT" --from f --size 4 --out "$OUT"
     nothing_in "$OUT"
 }
 
@@ -182,7 +183,7 @@ for line in sys.stdin:
     [ "$(value parameters.dataset) $(value results.classes) $(value results.test_samples)" = "a 3 3" ]
     succeeds "$BIN/tensor" info "$OUT/train.st.zst"
     [[ $output == *'classes: "[\"0\",\"1\",\"2\"]"'*'shape: [3,3,2,4]'* ]]
-    # Channels last is the same picture in another order.
+    # With channels last, the same picture in another order.
     make_images npz last.npz images=6,2,4,3='|u1' labels=6,1='|u1'
     "$IMPORT" -q --from last.npz --name a --out "$OUT"
     [ "$(pixels train | cut -d' ' -f1-4)" = "$("$BIN/tensor" cat "$OUT/train.st.zst" images | od -An -v -tu1 -N4 | xargs)" ]
@@ -203,15 +204,15 @@ for line in sys.stdin:
         fails_with 3 "'bad.npz.*$why" "$IMPORT" --from bad.npz --out "$OUT"
     }
     bad "expected the arrays x and y" x=6,4,4='|u1'
-    bad "array 'x' is not of unsigned bytes" x=6,4,4='<f4' y=6='|u1'
+    bad "array 'x' does not hold unsigned bytes" x=6,4,4='<f4' y=6='|u1'
     bad "array 'x' has neither 1 nor 3 channels" x=6,4,4,4='|u1' y=6='|u1'
     bad "array 'x' can be read as" x=6,3,4,3='|u1' y=6='|u1'
-    bad "array 'x' has not the shape" x=6,4='|u1' y=6='|u1'
+    bad "array 'x' does not have the shape" x=6,4='|u1' y=6='|u1'
     bad "array 'y' does not have one label" x=6,4,4='|u1' y=5='|u1'
-    bad "array 'y' is not of integers" x=6,4,4='|u1' y=6='<f4'
+    bad "array 'y' does not hold integers" x=6,4,4='|u1' y=6='<f4'
     bad "different shapes" x_train=6,4,4='|u1' y_train=6='|u1' x_test=6,4,5='|u1' y_test=6='|u1'
     make_images npz few.npz x_train=6,4,4='|u1' y_train=6='|u1' x_test=2,4,4='|u1' y_test=2='|u1'
-    fails_with 3 "class '2' is left without an image to test with" "$IMPORT" --from few.npz --out "$OUT"
+    fails_with 3 "class '2' has no image left to test with" "$IMPORT" --from few.npz --out "$OUT"
     head -c 200 few.npz >cut.npz
     fails_with 3 "'cut.npz" "$IMPORT" --from cut.npz --out "$OUT"
     echo text >text.npz
@@ -263,12 +264,12 @@ END
     make_images classes flowers 3 4
     "$IMPORT" -q --from flowers --size 8 --out "$OUT"
     experiment 3 cifar10
-    fails_with 3 "'$OUT/train.st.zst': it is 'flowers', experiment 'mine' asks for 'cifar10': .*--set dataset=flowers" \
+    fails_with 3 "'$OUT/train.st.zst': it is 'flowers', experiment 'mine' needs 'cifar10': .*--set dataset=flowers" \
         "$BIN/train-single" --device cpu --experiment mine.yaml --train "$OUT/train.st.zst" --out run
     nothing_in run
     "$BIN/train-single" -q --device cpu --experiment mine.yaml --set dataset=flowers --train "$OUT/train.st.zst" --out run
     experiment 10 flowers
-    fails_with 3 "it has 3 classes, model 'small' gives 10: its last layer must be 'linear: \{out: 3\}'" \
+    fails_with 3 "it has 3 classes, model 'small' has 10: its last layer must be 'linear: \{out: 3\}'" \
         "$BIN/train-single" --device cpu --experiment mine.yaml --train "$OUT/train.st.zst" --out run2
     "$IMPORT" -q --from flowers --size 9 --out nine
     fails_with 3 "its images are 3×9×9, model 'small' takes 3×8×8: import the images at that size" \
@@ -278,7 +279,7 @@ END
     nothing_in run2
 }
 
-# The blocks of docs/data.md in ```sh or in ```yaml.
+# The ```sh or ```yaml blocks in docs/data.md.
 blocks() {
     awk -v kind="$1" '/^```/ { inside = $0 == "```" kind; next } inside' "$ROOT/docs/data.md"
 }
@@ -291,7 +292,7 @@ blocks() {
     mkdir build
     ln -s "$BIN" build/bin
     export PATH=$BIN:$PATH
-    # There is no Makefile here: make hands its command line to the tool.
+    # There is no Makefile here: make passes its command line to the tool.
     blocks sh | sed 's/^make /pipeline /' >commands.sh
     bash -e commands.sh
     find artifacts/flowers -name report.html | grep -q /report-DATA=data_flowers- || fail "$(find artifacts)"

@@ -12,7 +12,7 @@ setup() {
     "$BIN/synth-cifar" -q --train 200 --test 150 --out "$WORK/data"
 }
 
-# train MODEL: a short run; leaves run/model.st.zst in $WORK.
+# train MODEL: a short run; writes run/model.st.zst in $WORK.
 train() {
     cat >"$WORK/experiment.yaml" <<EOT
 schema: lockstep.experiment/1
@@ -35,7 +35,7 @@ evaluate() {
     succeeds "$BIN/evaluate" -q --data "$WORK/data/test.st.zst" --out "$WORK/evaluate" "$@"
 }
 
-# A network of other shapes than LeNet's: strides, padding, windows that are not square, no bias.
+# A network with other shapes than LeNet's: strides, padding, windows that are not square, no bias.
 odd_model() {
     cat >"$WORK/odd.yaml" <<'EOT'
 schema: lockstep.model/1
@@ -57,7 +57,7 @@ layers:
 EOT
 }
 
-# Evaluates run/model.st.zst and has PyTorch compare its own logits with the predictions.
+# Evaluates run/model.st.zst; PyTorch compares its own logits with the predictions.
 same_logits() {
     train "$1"
     evaluate --model "$WORK/run/model.st.zst"
@@ -65,7 +65,7 @@ same_logits() {
         "$WORK/evaluate/predictions.st.zst"
 }
 
-# A checkpoint by PyTorch, as it is and compressed, gives PyTorch's accuracy.
+# A checkpoint by PyTorch, plain and compressed, gives PyTorch's accuracy.
 checkpoint_by_torch() {
     local model=$1 theirs ours data=$WORK/data/test.st.zst
     train "$model"
@@ -94,7 +94,7 @@ checkpoint_by_torch() {
     [[ $output == *'model={'*'"lenet-bn"'* ]] || fail "no model in the metadata: $output"
     [[ $output != *module.* && $output != *num_batches_tracked* ]] || fail "$output"
 
-    # The content hash is that of the bytes that Python sees.
+    # The content hash is that of the bytes that Python reads.
     local hash
     hash=$("$BIN/tensor" hash "$WORK/run/model.st.zst")
     [ "${hash%% *}" = "$("$PYTHON" "$READER" "$WORK/model.safetensors" --hash)" ] || fail "$hash"
@@ -123,7 +123,7 @@ checkpoint_by_torch() {
 }
 
 @test "a plain safetensors file with num_batches_tracked is evaluated and trained on" {
-    # Committed, written by PyTorch: what the other tests do needs no torch here.
+    # This file is committed and was written by PyTorch, so that this test needs no torch.
     local init=$ROOT/tests/golden/lenet-bn-init.safetensors model=$ROOT/experiments/models/lenet-bn.yaml
     "$PYTHON" "$READER" "$init" | grep -q num_batches_tracked || fail "not what PyTorch writes"
     evaluate --model "$init" --architecture "$model" --mean 0.5,0.5,0.5 --std 0.5,0.5,0.5

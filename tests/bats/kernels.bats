@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# That every CUDA kernel waits for those in front of it before it does anything, and that the check would notice a breach.
+# Every CUDA kernel waits for earlier ones before it does anything, and the check would detect a
+# violation.
 load helpers
 
 @test "every kernel begins with the wait" {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# --print-key takes the content of an input from the manifest beside it, and from the input itself as soon as that may
-# have been changed.
+# --print-key takes an input's content hash from the manifest next to it; if the input may have
+# changed since, it reads the input itself.
 load helpers
 load training
 
@@ -17,8 +17,8 @@ setup() {
     a_tick_later data/manifest.yaml
 }
 
-# a_tick_later FILE: is touched once the clock of files is further than when the last file was written. What is written
-# within one tick of it is read, whatever the manifest says.
+# a_tick_later FILE: touches it once the file clock is past the time of the last file. A file
+# written within one tick of that time is read, whatever the manifest says.
 a_tick_later() {
     : >"$WORK/now"
     until [ "$1" -nt "$WORK/now" ]; do touch "$1"; done
@@ -28,8 +28,8 @@ key() {
     "$BIN/train-single" --experiment e.yaml --train "${1:-data/train.st.zst}" --print-key
 }
 
-# uncompressed: data/ with its training data as plain safetensors, so that a byte of it can be changed and the file
-# still be read. Sets $file.
+# uncompressed: data/ with its training data as plain safetensors, so that a byte of it can change
+# and the file can still be read. Sets $file.
 uncompressed() {
     file=data/train.safetensors
     zstd -dqc data/train.st.zst >"$file"
@@ -37,12 +37,12 @@ uncompressed() {
     a_tick_later data/manifest.yaml
 }
 
-# change_label FILE: of the last sample, in place.
+# change_label FILE: changes the last sample's label, in place.
 change_label() {
     printf '\003' | dd of="$1" bs=1 seek=$(($(stat -c %s "$1") - 1)) conv=notrunc status=none
 }
 
-# claim_other: the manifest now tells another content; whoever believes it gives another key.
+# claim_other: the manifest now states another content; a key computed from it differs.
 claim_other() {
     local time
     time=$(stat -c %y data/manifest.yaml)
@@ -125,7 +125,7 @@ claim_other() {
     touch -r kept "$file"
     [ "$(stat -c %y "$file")" = "$(stat -c %y kept)" ]
     [ "$(key "$file")" = "$changed" ] || fail "with its old time the change went unnoticed"
-    # A damaged file is refused, not passed over.
+    # A damaged file is refused, not ignored.
     printf 'x' | dd of=data/train.st.zst bs=1 seek=1000 conv=notrunc status=none
     fails_with 3 "data/train.st.zst'" "$BIN/train-single" --experiment e.yaml --train data/train.st.zst --print-key
 }
@@ -140,7 +140,7 @@ claim_other() {
     ln -sf "$WORK/other" linked
     mv other "$file"
     [ "$(key "$file")" != "$before" ] || fail "moved into place it went unnoticed"
-    # Through a link, which may have been set after the manifest was written.
+    # Through a link, which may have been created after the manifest was written.
     mv "$file" elsewhere
     a_tick_later data/manifest.yaml
     ln -s "$WORK/elsewhere" "$file"
@@ -178,7 +178,7 @@ claim_other() {
     [ "$exact" != "$fast" ]
     [ "$fast" != "$pair" ]
     [ "$("$BIN/train-dp" "${train[@]}" --reduce fast --print-key)" != "$("$BIN/train-dp" "${train[@]}" --print-key)" ]
-    # Where nothing is added up over ranks it decides nothing.
+    # If nothing is added over ranks, --reduce has no effect.
     [ "$("$BIN/train-ddp" "${train[@]}" --reduce fast --world-size 1 --print-key)" = "$exact" ]
     [ "$(key)" = "$("$BIN/train-single" "${train[@]}" --reduce fast --print-key)" ]
     [ "$("$BIN/train-mp" "${train[@]}" --reduce fast --world-size 2 --print-key)" = "$("$BIN/train-mp" "${train[@]}" --print-key)" ]
@@ -208,7 +208,7 @@ claim_other() {
     [ "$("$BIN/manifest" get run/manifest.yaml parameters.reduce)" = "{kind: fast, world_size: 4}" ]
 }
 
-# Whatever is changed from now on would seem to be older than a manifest of next year.
+# From now on, any changed file would seem older than a manifest of next year.
 @test "a manifest with a time that was set by hand proves nothing" {
     local before
     before=$(key)

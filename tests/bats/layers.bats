@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The include rule, and that its check would notice a breach.
+# The include rule, and that its check would detect a violation.
 load helpers
 
 # check FILE CONTENT: runs the check on one file of a made-up tree.
@@ -70,5 +70,5 @@ check() {
     [ "$status" -eq 1 ]
     check lib/gui/x.c 'int x;'
     [ "$status" -eq 1 ]
-    [[ $output == *"no rule for the folder gui"* ]]
+    [[ $output == *"no rule for folder gui"* ]]
 }

@@ -15,8 +15,8 @@ setup() {
     GOLDEN=$ROOT/tests/golden
 }
 
-# train MODEL SETTINGS: from the golden initial weights; leaves steps.st and order.u32 in $WORK. SETTINGS are
-# lines of the experiment.
+# train MODEL SETTINGS: trains from the golden initial weights; leaves steps.st and order.u32 in
+# $WORK. SETTINGS are lines of the experiment.
 train() {
     cat >"$WORK/experiment.yaml" <<EOT
 schema: lockstep.experiment/1
@@ -36,7 +36,8 @@ EOT
     zstd -dcq "$WORK/run/steps.st.zst" >"$WORK/steps.st"
 }
 
-# The golden curves are of these images, in this order: else they must be made again (make golden).
+# The golden curves are for these images in this order: if either changes, regenerate them (make
+# golden).
 same_work() {
     local images
     images=$("$BIN/tensor" hash "$IMAGES")

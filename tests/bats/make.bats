@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The front door: targets that say what they do, and what happens on a machine that lacks something.
+# The user's entry points: targets describe themselves, and report what a machine lacks.
 load helpers
 
 @test "make help lists the targets" {
@@ -17,7 +17,7 @@ load helpers
     [ "$(grep -c '^  [a-z]' <<<"$output")" -eq "$described" ] || fail "$described are described:" "$output"
 }
 
-# A PATH with what Debian always has, and without compilers and libraries.
+# bare_path: a PATH with Debian's essential programs, without compilers and libraries.
 bare_path() {
     local program
     mkdir -p "$WORK/bare"
@@ -48,12 +48,13 @@ bare_path() {
         run make -C "$ROOT" -s BUILD="$name" print-config
         [ "$status" -eq 2 ] || fail "BUILD='$name': $status" "$output"
         [ "${#lines[@]}" -eq 1 ] || fail "$output"
-        [[ $output == *"BUILD='$name': expected the name of a folder, without blanks"* ]] || fail "$output"
+        [[ $output == *"BUILD='$name': expected a folder name without blanks"* ]] || fail "$output"
     done
     succeeds make -C "$ROOT" -s BUILD="$WORK/a+c,d_e-f@~" print-config
 }
 
-# cannot MESSAGE ARGUMENT...: make ends with that line first, and says nothing else of what it cannot write.
+# cannot MESSAGE ARGUMENT...: the command fails, and prints only that line in addition to make's
+# own.
 cannot() {
     run "${@:2}"
     [ "$status" -ne 0 ] || fail "it ended well: $output"
@@ -63,13 +64,13 @@ cannot() {
 
 @test "a checkout that cannot be written: one line names BUILD and ARTIFACTS" {
     need_read_only
-    cannot "cannot build: '$ROOT' cannot be written: name folders that can be: make BUILD=FOLDER ARTIFACTS=FOLDER" \
+    cannot "cannot build: '$ROOT' is not writable: choose a writable folder: make BUILD=FOLDER ARTIFACTS=FOLDER" \
         read_only "$ROOT" make -C "$ROOT" -s -j2 BUILD=none ARTIFACTS=none CUDA=0 MPI=0 all
-    cannot "cannot build: '$ROOT' cannot be written: name folders that can be: make BUILD=FOLDER" \
+    cannot "cannot build: '$ROOT' is not writable: choose a writable folder: make BUILD=FOLDER" \
         read_only "$ROOT" make -C "$ROOT" -s -j2 BUILD=none ARTIFACTS="$WORK/a" CUDA=0 MPI=0 all
-    cannot "cannot keep results: '$ROOT' cannot be written: name a folder that can be: make ARTIFACTS=FOLDER" \
+    cannot "cannot keep results: '$ROOT' is not writable: choose a writable folder: make ARTIFACTS=FOLDER" \
         read_only "$ROOT" make -C "$ROOT" -s BIN="$BIN" ARTIFACTS=none/here experiment EXP=single
-    # What they name is enough, and nothing else needs the checkout.
+    # The folders named in the message are enough; nothing else writes to the checkout.
     succeeds read_only "$ROOT" make -C "$ROOT" -s BUILD="$WORK/build" ARTIFACTS="$WORK/a" "$WORK/build/obj/release/flags"
     succeeds read_only "$ROOT" make -C "$ROOT" -s help
 }
@@ -77,12 +78,12 @@ cannot() {
 @test "a build folder of somebody else, or no folder at all, is named in one line" {
     need_read_only
     mkdir -p "$WORK/build/obj/release"
-    cannot "cannot build: '$WORK/build/obj' belongs to $(id -un) and cannot be written: remove it, or name another: make BUILD=FOLDER" \
+    cannot "cannot build: '$WORK/build/obj' belongs to $(id -un) and is not writable: remove it, or choose another folder: make BUILD=FOLDER" \
         read_only "$WORK/build/obj" make -C "$ROOT" -s -j2 BUILD="$WORK/build" ARTIFACTS="$WORK/a" CUDA=0 MPI=0 all
     mkdir -p "$WORK/manuals/man"
     succeeds read_only "$WORK/manuals/man" make -C "$ROOT" -s BUILD="$WORK/manuals" ARTIFACTS="$WORK/a" "$WORK/manuals/obj/release/flags"
     : >"$WORK/file"
-    cannot "cannot build: '$WORK/file' is no folder: name folders that can be: make BUILD=FOLDER" \
+    cannot "cannot build: '$WORK/file' is not a folder: choose a writable folder: make BUILD=FOLDER" \
         make -C "$ROOT" -s -j2 BUILD="$WORK/file/in" ARTIFACTS="$WORK/a" CUDA=0 MPI=0 all
 }
 
@@ -90,7 +91,7 @@ cannot() {
     mkdir -p "$WORK/build" "$WORK/other"
     : >"$WORK/other/Makefile"
     echo "$WORK/other" >"$WORK/build/checkout"
-    cannot "cannot build: '$WORK/build' belongs to the checkout in '$WORK/other': name another: make BUILD=FOLDER" \
+    cannot "cannot build: '$WORK/build' belongs to the checkout in '$WORK/other': choose another folder: make BUILD=FOLDER" \
         make -C "$ROOT" -s -j2 BUILD="$WORK/build" ARTIFACTS="$WORK/a" CUDA=0 MPI=0 all
     [ "$(find "$WORK/build" -type f)" = "$WORK/build/checkout" ]
     rm "$WORK/other/Makefile"
@@ -115,7 +116,7 @@ cannot() {
     [ "$(stat -c %Y "$flags")" -ne "$(date -d 2001-01-01 +%s)" ] || fail "another compiler does not"
 }
 
-# distclean of a checkout of its own, with what is made.
+# distclean in a separate checkout, with everything that is built.
 distclean() {
     cp "$ROOT/Makefile" "$WORK/tree"
     make -C "$WORK/tree" -s BUILD=build ARTIFACTS=artifacts CUDA=0 MPI=0 "$@" distclean
@@ -135,7 +136,7 @@ a_tree() {
     a_tree "$tree/artifacts"
     run distclean
     [ "$status" -eq 0 ] || fail "$output"
-    [ "${lines[-1]}" = "make distclean: the runs in 'artifacts/runs' are kept: 'make clean-runs RUNS=\"KEY KEY\"' or 'rm -r artifacts/runs' removes them" ] || fail "$output"
+    [ "${lines[-1]}" = "make distclean: the runs in 'artifacts/runs' are kept; to remove them: 'make clean-runs RUNS=\"KEY KEY\"' or 'rm -r artifacts/runs'" ] || fail "$output"
     [ ! -e "$tree/build" ]
     [ "$(cd "$tree/artifacts" && find . -mindepth 1 | sort | tr '\n' ' ')" = "./runs ./runs/abc ./runs/abc/model.st.zst " ]
     rm -r "$tree/artifacts/runs"
@@ -163,12 +164,12 @@ a_tree() {
     for folder in . .. "$WORK" /; do
         run distclean ARTIFACTS="$folder"
         [ "$status" -ne 0 ] || fail "ARTIFACTS=$folder: $output"
-        [[ $output == *"ARTIFACTS='$folder' holds the checkout itself: nothing was removed"* ]] || fail "$output"
+        [[ $output == *"ARTIFACTS='$folder' contains the checkout itself: nothing was removed"* ]] || fail "$output"
         [ -e "$WORK/tree/artifacts/data/train.st.zst" ] && [ -e "$WORK/tree/Makefile" ] && [ -e "$WORK/tree/build" ]
     done
 }
 
-# An installed dpkg-query that knows of nothing, and an apt-get that installs pkg-config: a bare machine.
+# A dpkg-query that knows no package, and an apt-get that installs pkg-config: a bare machine.
 @test "one command line can install and go on" {
     local path
     path=$(bare_path id dirname true)
@@ -180,7 +181,7 @@ SH
 #!/bin/sh
 case " \$* " in *" install "*" pkg-config "*) ln -s "$(command -v pkg-config)" "$WORK/bare/pkg-config" ;; esac
 SH
-    # Whoever is not root has it asked first whether it wants a password: sudo -n true.
+    # For a user other than root, sudo is first asked whether it needs a password: sudo -n true.
     cat >"$path/sudo" <<'SH'
 #!/bin/sh
 [ "$1" != -n ] || shift
@@ -197,7 +198,7 @@ SH
 @test "installing says what to do where it cannot" {
     run env PATH="$(bare_path)" make -C "$ROOT" -s deps
     [ "$status" -ne 0 ]
-    [[ ${lines[0]} == "make deps: this is not Debian or Ubuntu; install what these packages hold: gcc "* ]] || fail "$output"
+    [[ ${lines[0]} == "make deps: this is not Debian or Ubuntu; install the equivalents of these packages: gcc "* ]] || fail "$output"
 }
 
 @test "install and uninstall leave nothing behind" {
@@ -231,13 +232,34 @@ SH
     done
 }
 
+# narrow COMMAND...: its --help fits a terminal of 80 columns.
+narrow() {
+    local wide
+    wide=$("$@" --help | awk 'length > 80')
+    [ -z "$wide" ] || fail "$*:" "$wide"
+}
+
+@test "--help fits a terminal of 80 columns; a long usage line is broken before an option" {
+    need_tool tensor train-single
+    local tool command
+    for tool in "$BIN"/*; do
+        narrow "$tool"
+    done
+    for command in info cat hash diff export import; do
+        narrow "$BIN/tensor" "$command"
+    done
+    succeeds "$BIN/train-single" --help
+    [ "${lines[0]}" = "Usage: train-single --experiment FILE --train FILE|DIR|- [--test FILE] --out DIR" ] || fail "$output"
+    [ "${lines[1]}" = "                    [OPTION]..." ] || fail "$output"
+}
+
 @test "an unknown mode is refused" {
     run make -C "$ROOT" -s MODE=fast
     [ "$status" -ne 0 ]
     [[ $output == *"MODE=fast: one of release, debug, asan, tsan"* ]]
 }
 
-# A folder as CUDA's, whose nvcc runs the given shell commands.
+# A folder like CUDA's, whose nvcc runs the given shell commands.
 cuda_home() {
     mkdir -p "$WORK/cuda/bin"
     printf '#!/bin/sh\n%s\n' "$1" >"$WORK/cuda/bin/nvcc"
@@ -274,7 +296,7 @@ cuda_home() {
     [[ $output == *"$home/bin/nvcc"*"lib/compute/cuda/norm.cu"* ]]
 }
 
-# architectures: those that nvcc would build for, where nvidia-smi says $1.
+# architectures: those that nvcc would build for, if nvidia-smi prints $1.
 architectures() {
     echo "echo '$1'" >"$home/bin/nvidia-smi"
     chmod +x "$home/bin/nvidia-smi"
@@ -360,4 +382,23 @@ END
         "not ok  test_thing: exit code 134 in 'crashes' after 3 of 5 tests" '1 passed, 2 failed, 1 skipped'; do
         grep -Fqx "$line" <<<"$output" || fail "no line: $line" "$output"
     done
+}
+
+@test "the version names the commit of this checkout, and not that of a project around it" {
+    need_program git
+    local number other=$WORK/other
+    number=$(cat "$ROOT/VERSION")
+    [[ $number =~ ^[0-9]+\.[0-9]+\.[0-9]+$ ]] || fail "VERSION: $number"
+    mkdir -p "$other/lockstep/scripts"
+    cp "$ROOT/VERSION" "$other/lockstep"
+    cp "$ROOT/scripts/version" "$other/lockstep/scripts"
+    [ "$("$other/lockstep/scripts/version")" = "$number" ]
+    git -C "$other" init -q
+    git -C "$other" -c user.name=x -c user.email=x@x commit -q --allow-empty -m x
+    [ "$("$other/lockstep/scripts/version")" = "$number" ]
+    git -C "$other/lockstep" init -q
+    git -C "$other/lockstep" -c user.name=x -c user.email=x@x commit -q --allow-empty -m x
+    [ "$("$other/lockstep/scripts/version")" = "$number+$(git -C "$other/lockstep" rev-parse --short HEAD)" ]
+    grep -q "^version: $number\$" "$ROOT/CITATION.cff"
+    grep -q "^## $number " "$ROOT/CHANGELOG.md"
 }

@@ -1,5 +1,5 @@
-# What several GPUs did meanwhile, in the manifest: two emulated GPUs (tests/emulation) and a driver's library NVML that
-# is a fake one (tests/fixtures/fake_nvml.c).
+# The activity of several GPUs during a run, in the manifest: two emulated GPUs (tests/emulation),
+# and a fake of the driver's library NVML (tests/fixtures/fake_nvml.c).
 
 load helpers
 load training
@@ -44,7 +44,7 @@ value() {
     "$BIN/manifest" get run/manifest.yaml "$1"
 }
 
-# has KEY VALUE...: of the manifest's list of GPUs.
+# has KEY VALUE...: in the manifest's list of GPUs.
 has() {
     local got
     while [ $# -gt 0 ]; do
@@ -54,19 +54,20 @@ has() {
     done
 }
 
-# lacks_figures: the GPUs are listed, and nothing was measured of them.
+# lacks_figures: the GPUs are listed, without any measured figure.
 lacks_figures() {
     [ -n "$(value run.gpus.1.name)" ] || return 1
     fails_with 3 "samples" "$BIN/manifest" get run/manifest.yaml run.gpus.0.samples || return 1
     fails_with 3 "utilization_mean" "$BIN/manifest" get run/manifest.yaml run.gpus.0.utilization_mean
 }
 
-# one_asked: one process, which began once and ended.
+# one_asked: one process queried NVML, started it once and ended it.
 one_asked() {
     [ "$(cat log)" = "$(printf 'begin\nend')" ] || fail "$(cat log)"
 }
 
-# as_often_as_it_should: about once a second (a loaded machine may be ten times as late), once at least; and the mean is that of so many.
+# as_often_as_it_should: about once per second (a loaded machine may be ten times as late), at least
+# once; and the mean is that of so many queries.
 as_often_as_it_should() {
     local samples seconds mean
     samples=$(value run.gpus.0.samples)
@@ -115,7 +116,7 @@ as_often_as_it_should() {
 @test "without NVML nothing is measured, and nothing fails" {
     local expected
     LOCKSTEP_NVML_LIBRARY=$WORK/none.so trains train-ddp -v --device cuda:0,cuda:1
-    [[ $stderr == *"nothing is measured of the GPUs: cannot open NVML: "*none.so* ]] || fail "$stderr"
+    [[ $stderr == *"GPUs are not monitored: cannot open NVML: "*none.so* ]] || fail "$stderr"
     lacks_figures
     expected=$(content run/model.st.zst)
     LOCKSTEP_NVML_LIBRARY=$made/empty.so trains train-ddp -q --device cuda:0,cuda:1
@@ -127,7 +128,7 @@ as_often_as_it_should() {
     [[ $stderr == *"cannot start NVML: '"*"': no fake driver"* ]] || fail "$stderr"
     lacks_figures
     FAKE_NVML=blind trains train-ddp -v --device cuda:0,cuda:1
-    [[ $stderr == *"cannot use NVML: it knows none of the GPUs"* ]] || fail "$stderr"
+    [[ $stderr == *"cannot use NVML: it finds none of the GPUs"* ]] || fail "$stderr"
     lacks_figures
     one_asked
     trains train-ddp -q --device cuda:0,cuda:1

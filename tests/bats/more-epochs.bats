@@ -1,4 +1,4 @@
-# --resume with more epochs: a run goes on, and ends as if it had been that long from the start.
+# --resume with more epochs: a run continues, and ends as if it had been that long from the start.
 
 load helpers
 load training
@@ -22,7 +22,7 @@ setup() {
         "${go[@]}" -q
         cp "$tool/model.st.zst" "$tool.model"
         succeeds "${go[@]}" --set epochs=4 --resume
-        [[ $stderr == *"going on from step 18 "* ]]
+        [[ $stderr == *"resuming from step 18 "* ]]
         cmp whole/model.st.zst "$tool/model.st.zst"
         ! cmp -s "$tool.model" "$tool/model.st.zst"
         [ "$("$BIN/manifest" get "$tool/manifest.yaml" run.execution.0.end_step)" = 18 ]
@@ -33,7 +33,7 @@ setup() {
         "$BIN/manifest" verify "$tool/manifest.yaml"
         "$BIN/tensor" cat "whole/steps.st.zst" loss | cmp - <("$BIN/tensor" cat "$tool/steps.st.zst" loss)
     done
-    # Ends of segments that are not the tool's own.
+    # Segments that end at points other than the tool's own.
     "${run[@]}" --set epochs=2 --set "$rates" --out mixed
     "$BIN/train-ddp" -q --experiment e.yaml --train "$data/shards" --world-size 2 --resume --out mixed --set "$rates"
     "$BIN/train-dp" -q --experiment e.yaml --train "$train" --world-size 4 --resume --out mixed --set "$rates" --set epochs=4
@@ -49,10 +49,10 @@ setup() {
     [ ! -e out/manifest.yaml ]
     cmp three.model out/model.st.zst
     fails_with 3 "more 'epochs': 5, not 3" "${go[@]}" --resume
-    # A state that was stopped may go on to more epochs still.
+    # A stopped state may continue to even more epochs.
     "${go[@]}" --resume --set epochs=5
     cmp whole/model.st.zst out/model.st.zst
-    # Nothing new was saved yet: both go on.
+    # Nothing new was saved yet: both continue.
     "${go[@]}" --set epochs=2 --out half
     rm half/manifest.yaml
     succeeds "${go[@]}" --set epochs=2 --out half --resume
@@ -70,7 +70,7 @@ setup() {
     fails_with 3 "more 'epochs': 3, not 2" "${go[@]}" --resume --set 'schedule={kind: cosine}' --set epochs=2
     fails_with 3 "schedule.kind" "${go[@]}" --resume --set epochs=5
     [ "$before" = "$(stat -c %Y.%i out/*)" ]
-    # Without its state a finished run is not thrown away for one that begins anew.
+    # A finished run without its state is not discarded for one that starts anew.
     "${go[@]}" --out stateless
     rm stateless/state.st.zst
     fails_with 3 "'stateless/state.st.zst': it is missing" "${go[@]}" --out stateless --resume --set epochs=5

@@ -1,4 +1,4 @@
-# Ranks that an MPI launcher starts, on this host and on two that are made of network namespaces.
+# Ranks started by an MPI launcher, on this host and on two hosts made of network namespaces.
 
 load helpers
 load training
@@ -11,12 +11,12 @@ setup() {
     begin_training strategy=ddp world_size=4
     [ -e "$BIN/../lib/lockstep-mpi.so" ] || skip "lockstep-mpi.so is not built (make deps-mpi)"
     need_program mpirun
-    # More ranks than cores, by root, with small waits: what Open MPI refuses or does not expect.
+    # More ranks than cores, as root, and with short waits: Open MPI must be told to accept this.
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
         PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe OMPI_MCA_orte_execute_quiet=1
 }
 
-# expect: sets $expected, the content hash that train-single makes of e.yaml.
+# expect: sets $expected, the content hash of train-single's model of e.yaml.
 expect() {
     "$BIN/train-single" -q --experiment e.yaml --train "$train" --out expected
     expected=$(content expected/model.st.zst)
@@ -82,7 +82,7 @@ END
 
 @test "a rank that fails ends the others" {
     mpirun --version | grep -q 'Open MPI' || skip "another MPI may want large files itself"
-    # Rank 0 cannot write its state: at the end of the first epoch, while the others go on.
+    # Rank 0 cannot write its state: at the end of the first epoch, while the others continue.
     cat >narrow <<'END'
 #!/bin/bash
 [ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" != 0 ] || ulimit -f 8
@@ -110,14 +110,14 @@ END
     [ "$status" -ne 0 ] && [ "$status" -ne 124 ]
     [[ $output == *"cannot read dataset: '/none'"* ]]
     unfinished out
-    # For rank 1 there is something left to do.
+    # Rank 1 still has work to do.
     "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out finished
     run env HERE=finished THERE=other timeout 30 mpirun -n 2 ./elsewhere "$BIN/train-ddp" --experiment e.yaml \
         --train "$train" --out finished --resume
     [ "$status" -ne 0 ] && [ "$status" -ne 124 ]
-    [[ $output == *"'finished' is finished"* ]]
+    [[ $output == *"'finished' is already complete"* ]]
     [[ $output == *"rank 0 left the group"* ]]
-    # Rank 0 has nowhere to write.
+    # Rank 0 has no folder to write to.
     touch file
     run timeout 30 mpirun -n 2 "$BIN/bench-allreduce" --max-bytes 2048 --iterations 3 --out file
     [ "$status" -ne 0 ] && [ "$status" -ne 124 ]
@@ -161,7 +161,7 @@ END
     [ "$code" -ne 0 ]
     [ "$code" -ne 124 ]
     unfinished out
-    # mpirun may be gone a moment before those that it has ended.
+    # mpirun may end a moment before the processes that it has ended.
     local tries=100
     while pgrep -f -- "--out $WORK/out" >/dev/null && ((tries--)); do sleep 0.05; done
     nobody_left "--out $WORK/out"
@@ -173,9 +173,9 @@ END
     TOOL=train-ddp fails_with 2 "SLURM_PROCID.*srun --mpi=pmix" env SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2 \
         "$BIN/train-ddp" --experiment e.yaml --train "$train" --out out
     [ ! -e out ]
-    # MPI finds one rank where two are said to be.
+    # MPI finds one rank, but two are announced.
     mpirun --version | grep -q 'Open MPI' || skip "another MPI may wait for the launcher that there is not"
-    TOOL=train-ddp fails_with 2 "this is rank 0 of 2 to its launcher, and 0 of 1 to Open MPI" env PMI_RANK=0 PMI_SIZE=2 \
+    TOOL=train-ddp fails_with 2 "the launcher started this as rank 0 of 2, but it is 0 of 1 in Open MPI" env PMI_RANK=0 PMI_SIZE=2 \
         "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out
     unfinished out
 }
@@ -187,13 +187,13 @@ END
     [ "$(awk '$1 == 3 { printf "%s ", $2 }' <<<"$output")" = "1024 2048 4096 1024 2048 4096 " ] || fail "$output"
     [ "$("$BIN/manifest" get out/manifest.yaml results.world_sizes.{0,1}.transport)" = $'mpi\nmpi' ]
     [ "$("$BIN/manifest" get out/manifest.yaml parameters.world_sizes.0)" = 3 ]
-    # --world-size starts ranks here, whoever has started this one.
+    # --world-size starts ranks here, whichever launcher has started this one.
     run --separate-stderr mpirun -n 1 "$BIN/bench-allreduce" --max-bytes 2048 --world-size 2 --iterations 3
     [[ $output == *"shared memory"* ]] || fail "$output"
 }
 
-# Two hosts: network namespaces of their own, with a wire between them, and names of their own. The clock of the second
-# is a day ahead.
+# Two hosts: separate network namespaces with separate names, and a link between them. The second
+# one's clock is a day ahead.
 make_hosts() {
     [ "$(id -u)" -eq 0 ] || skip "only root can make network namespaces"
     need_program ip
@@ -206,7 +206,7 @@ make_hosts() {
     ip -n "$one" link set lo up && ip -n "$two" link set lo up
     ip -n "$one" addr add 10.77.0.1/24 dev "va$tag" && ip -n "$two" addr add 10.77.0.2/24 dev "vb$tag"
     ip -n "$one" link set "va$tag" up && ip -n "$two" link set "vb$tag" up
-    # In the place of ssh: HOST COMMAND...
+    # Replaces ssh: HOST COMMAND...
     cat >agent <<'END'
 #!/bin/bash
 host=$1
@@ -232,7 +232,7 @@ teardown() {
     ./agent "$one" "cd '$WORK' && timeout 60 mpirun --host $one:2,$two:2 '$BIN/train-ddp' -q --experiment '$WORK/e.yaml' \
         --train '$train' --out '$WORK/out' --trace '$WORK/trace.json'"
     same_model "$expected" out "two hosts"
-    # All ranks begin at about the same time, whatever their clocks say.
+    # All ranks start at about the same time, whatever their clocks say.
     "$PYTHON" - <<'END' || fail "the clocks of the hosts are apart in the trace"
 import json
 first = {}
@@ -264,6 +264,6 @@ END
     mpicc -shared -fPIC single.c -o single.so
     run timeout 60 mpirun -n 2 env LD_PRELOAD="$WORK/single.so" "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out
     [ "$status" -eq 2 ] || fail "$status: $output"
-    [[ $output == *"this MPI allows no threads"* ]] || fail "$output"
+    [[ $output == *"this MPI does not support threads"* ]] || fail "$output"
     unfinished out
 }

@@ -1,5 +1,6 @@
-# train-ddp whose ranks reduce on their devices: with a GPU a rank by NCCL, or here by the stand-in of the emulation
-# (tests/emulation/nccl.h); else by CUDA IPC, or where that cannot be through the host. CUDA_LIBRARY=build/lib/lockstep-cuda.so takes the GPUs of the machine instead.
+# train-ddp with ranks that reduce on their devices: by NCCL with a GPU per rank (here, the
+# emulation's stand-in, tests/emulation/nccl.h); otherwise by CUDA IPC, or, if that is impossible,
+# through the host. CUDA_LIBRARY=build/lib/lockstep-cuda.so uses the machine's GPUs instead.
 
 load helpers
 load training
@@ -43,13 +44,13 @@ setup() {
     cp "$made"/*.yaml .
 }
 
-# What a test that failed has left running; ranks die with their parent.
+# Jobs that a failed test has left running; ranks die with their parent.
 jobs=()
 teardown() {
     [ "${#jobs[@]}" -eq 0 ] || kill -KILL "${jobs[@]}" 2>/dev/null || true
 }
 
-# need_gpus N: what a machine has; the emulation has four.
+# need_gpus N: of a real machine's GPUs; the emulation has four.
 need_gpus() {
     [ -n "${CUDA_LIBRARY:-}" ] || return 0
     [ "$(nvidia-smi --list-gpus 2>/dev/null | wc -l)" -ge "$1" ] || skip "fewer than $1 GPUs"
@@ -65,7 +66,8 @@ execution() {
     "$BIN/manifest" get run/manifest.yaml "run.execution.$1"
 }
 
-# agrees TRANSPORT V OPTION...: the model of one GPU, and how gradients were reduced.
+# agrees TRANSPORT V OPTION...: checks the model against that of one GPU, and the transport of the
+# gradients.
 agrees() {
     trains "${@:2}" || return 1
     same_model "$(content "$made/one$2/model.st.zst")" run "${*:2}" || return 1
@@ -76,7 +78,7 @@ agrees() {
     need_gpus 2
     agrees nccl 4 --device cuda:0,cuda:1
     [ "$(execution vectors_per_reduction)" = 1 ]
-    [ "$(execution buckets)" = 1 ] # of a model this small
+    [ "$(execution buckets)" = 1 ] # for a model this small
     local sent
     sent=$(execution bytes_sent_per_step)
     agrees "cuda ipc" 4 --device cuda:0 --world-size 2
@@ -107,7 +109,7 @@ agrees() {
     agrees nccl 4 --device cuda:0,cuda:1
     rm -rf run
     "$BIN/train-ddp" -v --experiment e4.yaml --train "$made/data/train.st.zst" --out run --device cuda:0,cuda:0 2>message
-    grep -q "reduce by shared memory, not on devices: rank 0: .*: operation not supported$" message || fail "$(cat message)"
+    grep -q "reduce through shared memory, not on devices: rank 0: .*: operation not supported$" message || fail "$(cat message)"
 }
 
 @test "--reduce fast: another order of the sum, nearly the same model" {
@@ -160,7 +162,8 @@ starts() {
     wait_for run/state.st.zst
 }
 
-# ends CODE JOB MESSAGE: before the 20 s are over that the emulation waits for a rank, with that exit code, and MESSAGE in the file of that name.
+# ends CODE JOB MESSAGE: within the 20 s that the emulation waits for a rank, with that exit code,
+# and MESSAGE in the file of that name.
 ends() {
     local code=0 begin=$SECONDS
     wait "$2" || code=$?
@@ -176,7 +179,7 @@ ends() {
     [ -e run/state.st.zst ]
 }
 
-# a_rank_dies OPTION...: the third of four.
+# a_rank_dies OPTION...: the third of four ranks.
 a_rank_dies() {
     starts "$@" || return 1
     kill -KILL "$(pgrep -P "${jobs[0]}" | sed -n 3p)"
@@ -199,7 +202,7 @@ a_rank_dies() {
     done
 }
 
-# Ranks that somebody else started have nobody who tells them.
+# Ranks that another launcher started have no parent that tells them.
 @test "a rank that dies in a group that it joined" {
     need_gpus 2
     need_python

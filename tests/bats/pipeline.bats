@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# make experiment: what runs, what is up to date, and what happens when something goes wrong.
+# make experiment: which stages run, which are up to date, and what happens when a stage fails.
 load helpers
 load training
 
@@ -40,7 +40,7 @@ optimizer: {kind: sgd, lr: 0.01, momentum: 0.9}
 YAML
 }
 
-# The tool, in the root of the checkout.
+# Runs the tool in the root of the checkout.
 run_pipeline() {
     (cd "$ROOT" && exec "$BIN/pipeline" "$@")
 }
@@ -49,7 +49,7 @@ finished_run() {
     cp -a "$FIRST" "$ARTIFACTS"
 }
 
-# ran STAGE, did_not_run STAGE: by what the last succeeds said.
+# ran STAGE, did_not_run STAGE: according to the output of the last succeeds.
 ran() {
     grep -q "^$1 .*: running" <<<"$output" || fail "$1 did not run:" "$output"
 }
@@ -95,7 +95,7 @@ did_not_run() {
         read_only "$ARTIFACTS" "$BIN/pipeline" experiment "$TINY"
     TOOL=pipeline fails_with 1 "cannot make folder: '$ARTIFACTS/new': Read-only file system: ARTIFACTS=FOLDER names" \
         read_only "$ARTIFACTS" env ARTIFACTS="$ARTIFACTS/new" "$BIN/pipeline" experiment "$TINY"
-    # Without its lock, as where it was copied to.
+    # Without its lock, as after copying.
     rm "$ARTIFACTS/tiny/.report.lock"
     succeeds read_only "$ARTIFACTS" "$BIN/pipeline" experiment "$TINY"
     did_not_run report
@@ -162,7 +162,7 @@ END
     SEED=x TOOL=pipeline fails_with 2 "SEED: 'x'" run_pipeline experiment "$TINY"
     SEED=-1 TOOL=pipeline fails_with 2 "SEED: '-1': expected a whole number from 0 to" run_pipeline experiment "$TINY"
     SEED=9223372036854775808 TOOL=pipeline fails_with 2 "SEED: .*: expected a whole number from 0 to 9223372036854775807" run_pipeline experiment "$TINY"
-    SEED=9223372036854775806 SET="repeats=3" TOOL=pipeline fails_with 2 "3 seeds from 9223372036854775806 on: the largest is" \
+    SEED=9223372036854775806 SET="repeats=3" TOOL=pipeline fails_with 2 "3 seeds from 9223372036854775806: the largest seed is" \
         run_pipeline experiment "$TINY"
 }
 
@@ -205,7 +205,7 @@ END
     did_not_run evaluate
 }
 
-# start_long: a pipeline in the background that trains for long, until it does. Sets $pid.
+# start_long: starts a long training in the background, and waits until it trains. Sets $pid.
 start_long() {
     (
         cd "$ROOT"
@@ -226,7 +226,7 @@ start_long() {
         start_long
         kill -s "$signal" "$pid"
         wait "$pid" || true
-        # It saves before it ends, and has the folder until then.
+        # It saves before it ends, and keeps the folder locked until then.
         timeout 60 flock "$train/.lock" true || fail "the training goes on behind SIG$signal"
         [ ! -e "$train/manifest.yaml" ]
         nobody_left "--out $train"
@@ -261,14 +261,14 @@ start_long() {
     wait "$two" || fail "$(cat "$WORK/two.log")"
     [ "$(cat "$WORK"/{one,two}.log | grep -c '^fetch .*running')" -eq 1 ]
     [ "$(cat "$WORK"/{one,two}.log | grep -c '^shard .*running')" -eq 1 ]
-    # And they are the same experiment, by two tools.
+    # They are also the same experiment, by two tools.
     cmp "$ARTIFACTS/one/seed-7/train/model.st.zst" "$ARTIFACTS/two/seed-7/train/model.st.zst"
 }
 
 @test "compare reports several experiments against the first one" {
     finished_run
     write_experiment "$WORK/base.yaml" single 1
-    TOOL=pipeline fails_with 2 "would be one: both are called 'tiny'" run_pipeline compare "$WORK/base.yaml" "$TINY"
+    TOOL=pipeline fails_with 2 "have the same name, 'tiny'" run_pipeline compare "$WORK/base.yaml" "$TINY"
     sed -i 's/^name: .*/name: base/' "$WORK/base.yaml"
     EXECUTIONS=1 succeeds run_pipeline compare "$WORK/base.yaml" "$TINY"
     [ -s "$ARTIFACTS/compare-base-tiny/report.html" ] || fail "$output"
@@ -335,13 +335,13 @@ start_long() {
     for name in data machine runs reproduce .work-x . ..; do
         file=$WORK/$name.yaml
         cp "$TINY" "$file"
-        TOOL=pipeline fails_with 2 "its results cannot lie in a folder called '$name'" run_pipeline experiment "$file"
+        TOOL=pipeline fails_with 2 "its results cannot go in a folder called '$name'" run_pipeline experiment "$file"
         TOOL=pipeline fails_with 2 "called '$name'" run_pipeline compare "$TINY" "$file"
         [ ! -e "$ARTIFACTS" ] || fail "something was made: $(ls "$ARTIFACTS")"
     done
 }
 
-# A gnuplot that does what its argument says, before that of the system.
+# A gnuplot that first runs its argument, then the system's gnuplot.
 fake_gnuplot() {
     mkdir -p "$WORK/fake"
     printf '#!/bin/sh\n%s\n' "$1" >"$WORK/fake/gnuplot"
@@ -387,11 +387,11 @@ fake_gnuplot() {
     TOOL=pipeline run run_pipeline experiment "$TINY"
     [ "$status" -eq 4 ] || fail "exit code $status" "$output"
     [[ $output == *"cannot report on '$ARTIFACTS/runs/"*"its manifest was edited"* ]] || fail "$output"
-    fails_with 4 '^manifest: 1 key is not what the manifest gives$' "$BIN/manifest" verify "$ARTIFACTS/tiny/seed-7/train"
+    fails_with 4 '^manifest: 1 key does not match the manifest$' "$BIN/manifest" verify "$ARTIFACTS/tiny/seed-7/train"
     [[ $output == *"parameters and inputs give the key"* ]] || fail "$output"
 }
 
-# models: the content of each model that is kept, with its learning rate.
+# models: the content of each kept model, with its learning rate.
 models() {
     local run
     for run in "$ARTIFACTS"/runs/*/1; do
@@ -418,7 +418,7 @@ models() {
         [[ $codes =~ ^[0134]\ [0134]$ ]] || fail "round $round, exit codes $codes" "$(cat "$WORK"/*.log)"
         report=$ARTIFACTS/tiny/report
         [ ! -e "$report/manifest.yaml" ] || succeeds "$BIN/manifest" verify "$report"
-        # Whoever comes last and alone finds its own run, whatever the others left.
+        # A later pipeline that runs alone finds its own run, whatever the others left.
         for rate in 0.01 0.02; do
             succeeds run_pipeline experiment "$WORK/$rate/tiny.yaml"
             did_not_run train

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
-# Predicted scaling beside the measured, on runs and collectives whose numbers are known (tests/fixtures/make_run.py), and
-# by make on a small study. The arithmetic of the model is tested in tests/unit/test_scaling_model.c.
+# Predicted scaling next to measured scaling, on runs and collectives with known figures
+# (tests/fixtures/make_run.py), and by make on a small study. tests/unit/test_scaling_model.c tests
+# the model's arithmetic.
 
 load helpers
 load reports
@@ -10,8 +11,9 @@ setup() {
     begin_report
 }
 
-# run_of NAME [KEY=VALUE]... [-- PYTHON]: a_run, of one thread a rank. Then a model of 10 parameters (a
-# record of 192 bytes: weight, bias and tail have a cache line each), and PYTHON on the train manifest m.
+# run_of NAME [KEY=VALUE]... [-- PYTHON]: a_run with one thread per rank, a model of 10 parameters
+# (a record of 192 bytes: weight, bias and tail take a cache line each), and PYTHON applied to the
+# train manifest m.
 run_of() {
     local name=$1
     local -a keys=()
@@ -32,7 +34,8 @@ json.dump(m, open(sys.argv[1], "w"))
 END
 }
 
-# collectives DIR [HOST] [REDUCE]: alpha 1 ms, beta 1 us a byte for 4 ranks; a copy has 0 and 1 us.
+# collectives DIR [HOST] [REDUCE]: alpha 1 ms, beta 1 us per byte for 4 ranks; a copy has 0 and 1
+# us.
 collectives() {
     mkdir -p "$1"
     cat >"$1/manifest.yaml" <<END
@@ -71,7 +74,7 @@ END
     [[ $output == *"with"*"m/manifest.yaml: results.world_sizes.1"*"one.seconds_per_epoch = 1 s"*"four.seconds_per_epoch = 0.3 s"* ]] || fail "$output"
     succeeds "$BIN/report" four --baseline one --collectives m --out out --lang zh
     says out/report.md '## 预测与实测'
-    # Without measured collectives nothing is predicted; measured again they make another report.
+    # Without measured collectives nothing is predicted; measuring them again gives another report.
     succeeds "$BIN/report" four --baseline one --out out
     lacks out/report.md 'redicted'
     key=$("$BIN/report" four --baseline one --collectives m --out out --print-key)
@@ -79,8 +82,8 @@ END
     [ "$key" != "$("$BIN/report" four --baseline one --collectives m --out out --print-key)" ]
 }
 
-# On two cores: computing is divided by two, and each core does two ranks' updates. What this machine has too few of is
-# projected to.
+# On two cores: computing is divided by two, and each core does two ranks' updates. If this machine
+# has too few devices, the report projects.
 @test "more ranks than cores: SIMULATED, and projected to as many devices" {
     run_of one ranks=1 cores=2
     run_of four ranks=4 cores=2 epochs=2,0.6,0.6,0.6,0.6
@@ -93,14 +96,15 @@ END
     grep -q '^four.predicted_seconds_per_epoch,.*,prediction; SIMULATED,' out/report.csv
 }
 
-# The master loads and updates. To three replicas go 32 floats of parameters each (two cache lines), 54 samples of 4 pixels,
-# a label and an id, twice 3 groups of 16 × 2 logits, and two vectors of 192 bytes come back: 4326 bytes a step, at 1 us each.
-# Published by R000: 34.80 / 4 ms, so 2.21 times.
+# The master loads and updates. Three replicas receive 32 floats of parameters each (two cache
+# lines), 54 samples of 4 pixels, a label and an id, and twice 3 groups of 16 × 2 logits; two
+# vectors of 192 bytes come back: 4326 bytes per step, at 1 us each. Published by R000: 34.80 / 4
+# ms, so 2.21 times.
 @test "DataParallel: copies, and a published projection beside ours" {
     run_of single ranks=1 cores=1 execution='{"tool": "train-single", "strategy": "single"}'
     local bytes
     collectives m
-    # What the run itself counted plays no part in its prediction.
+    # A run's own counters play no part in its prediction.
     for bytes in 1100 9999999; do
         rm -rf sim
         run_of sim ranks=4 cores=1 epochs=2,1.2,1.2,1.2,1.2 'published=[{"source": "R000", "projected_speed_up": 2.21}]' execution='
@@ -123,12 +127,12 @@ END
     run_of four ranks=4 epochs=2,0.3,0.3
     collectives m
     succeeds "$BIN/report" four --baseline one --collectives m --out out
-    # 0.275 times an epoch, of which t = 4.303 standard errors of 0.02 / sqrt 3.
+    # 0.275 times an epoch, with t = 4.303 standard errors of 0.02 / sqrt 3.
     says out/report.md '| 0.2888 | [0.2752, 0.3025] | 0.3000 |'
     awk -F, '$1 == "four.predicted_seconds_per_epoch" { exit !(sprintf("%.4f %.4f", $5, $6) == "0.2752 0.3025") }' out/report.csv
 }
 
-# no_prediction REASON: the report over `four` and `one` shows that reason, and no figure.
+# no_prediction REASON: the report on `four` and `one` shows that reason, and no figure.
 no_prediction() {
     rm -rf out
     succeeds "$BIN/report" four one --collectives m --out out || return 1
@@ -236,13 +240,14 @@ experiment() {
     (cd "$ROOT" && exec "$BIN/pipeline" "$@")
 }
 
-# predicted REPORT NAME BASIS: there is a prediction for it, from that run, and a measured epoch.
+# predicted REPORT NAME BASIS: there is a prediction for it, based on that run, and a measured
+# epoch.
 predicted() {
     grep -Eq "^\| \*\*$2\*\* \| 3 \| $3 \|( [0-9.]+ \|){4} [0-9.]+†?‡? \|( \[[0-9., ]+\] \|)?( +\|)? [0-9.]+†?‡? \| [+-][0-9.]+ % \|$" \
         "$1/report.md" || fail "$(cat "$1/report.md")"
 }
 
-# write_experiment NAME STRATEGY RANKS: a short one.
+# write_experiment NAME STRATEGY RANKS: a short experiment.
 write_experiment() {
     sed "s/^name: .*/name: $1/; s/^strategy: .*/strategy: $2/; s/^world_size: .*/world_size: $3/; s/^virtual_shards: .*/virtual_shards: 3/
         s/^global_batch: .*/global_batch: 66/; s/^epochs: .*/epochs: 1/; s,^model: .*,model: $ROOT/experiments/models/lenet.yaml," \
@@ -273,7 +278,7 @@ YAML
     [[ $output == *"measure   $machine: up to date"* ]] || fail "$output"
     predicted "$ARTIFACTS/compare-alone-replicas" replicas alone
 
-    # Where nothing has more ranks than one there is nothing to predict.
+    # If no run has more than one rank, there is nothing to predict.
     { sed 's/^name: .*/name: other/' alone.yaml && echo 'seed: 5'; } >other.yaml
     succeeds experiment compare "$PWD/alone.yaml" "$PWD/other.yaml"
     [[ $output != *machine* ]] || fail "$output"

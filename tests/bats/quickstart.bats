@@ -1,18 +1,18 @@
 #!/usr/bin/env bats
-# make quickstart: the whole line, without data and without a network.
+# make quickstart: the whole pipeline, without data and without a network.
 load helpers
 
 @test "quickstart ends with a report and needs no network" {
     need_tool manifest synth-cifar train-single evaluate report
     local report
-    # Whoever tried to use a network would meet a closed port.
+    # Any use of a network would fail at a closed port.
     export http_proxy=http://127.0.0.1:9 https_proxy=http://127.0.0.1:9
     succeeds make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$WORK/artifacts" quickstart
     report=${lines[-1]#report: }
     [ "${lines[-1]}" = "report: $WORK/artifacts/quickstart/report/report.html" ] || fail "$output"
     grep -q '<svg' "$report" || fail "no figure in the report"
 
-    # It learned something: ten classes, so chance is 0.1.
+    # It learned something: there are ten classes, so chance is 0.1.
     local accuracy
     accuracy=$("$BIN/manifest" get "$WORK"/artifacts/quickstart/seed-*/evaluate/manifest.yaml results.accuracy)
     awk -v a="$accuracy" 'BEGIN { exit !(a > 0.3) }' || fail "test accuracy $accuracy"

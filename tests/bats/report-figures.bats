@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# Every number has one home: the page shows figures of report.csv, and --why computes each again from the files.
+# Every number has one source: the page shows figures of report.csv, and --why computes each again
+# from the files.
 
 load helpers
 load reports
@@ -14,13 +15,13 @@ ids() {
     tail -n +2 "$1" | cut -d, -f1 | sort
 }
 
-# shown FILE: the figures that the cells of a page carry.
+# shown FILE: the figures in a page's cells.
 shown() {
     grep -o -- '--why [^"]*"' "$1" | sed 's/^--why //; s/"$//; s/&amp;/\&/g' | sort -u
 }
 
-# walks DIR...: every figure of a report of these runs is walked back without a contradiction, and those of the
-# patterns in $again are computed again.
+# walks DIR...: --why traces every figure of a report on these runs without a contradiction, and
+# recomputes those that match $again.
 walks() {
     local id
     succeeds "$REPORT" "$@" --out out
@@ -36,7 +37,8 @@ walks() {
     rm -r out
 }
 
-# What steps.st.zst and predictions.st.zst hold: all but totals, parameters, and what a strategy or a driver counted.
+# Figures in steps.st.zst and predictions.st.zst: all but totals, parameters, and counters of a
+# strategy or a driver.
 again='^[^.]+\.(accuracy|test_loss|train_loss|steps|seconds_per_epoch|seconds_to_target|busy|copying|waiting|exposed_comm'
 again+='|step\..*|class\..*|confusion\..*|epochs\.[0-9]+\.(loss|seconds)|execution\.[0-9]+\.seconds_per_epoch|bubble_predicted'
 again+='|mean_accuracy|mean_seconds_per_epoch|speedup|accuracy_difference|accuracy_effect|time_ratio|load_share)$'
@@ -56,7 +58,7 @@ again+='|mean_accuracy|mean_seconds_per_epoch|speedup|accuracy_difference|accura
 }
 
 @test "replicas, stages and ranks, and those without times" {
-    again='^pipe\.bubble_predicted$' # without times there is nothing to hold a file against
+    again='^pipe\.bubble_predicted$' # without times no file can be compared
     a_run dp name=dp execution='{"strategy": "dp", "replicas": [{"busy": 0.75, "waiting": 0.05, "bytes": 4194304},
         {"busy": 0.5, "waiting": 0.3, "bytes": 2097152}], "seconds_per_step": {"broadcast": 0.01, "scatter": 0.02,
         "forward": 0.1, "gather": 0.005, "loss": 0.001, "scatter_gradient": 0.004, "backward": 0.2, "reduce": 0.04,

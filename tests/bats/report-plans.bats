@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Reports whose plan knows the runs by their keys, and drawings as files, on small runs that
+# Reports whose plan identifies the runs by their keys, and drawings as files, on small runs that
 # tests/fixtures/make_run.py writes.
 
 load helpers
@@ -118,7 +118,7 @@ END
 @test "--figures writes every drawing as a file of its own" {
     need_program gnuplot
     a_run a
-    fails_with 2 "--figures needs --out" "$REPORT" a --figures pictures --summary
+    fails_with 2 "--figures requires --out" "$REPORT" a --figures pictures --summary
     succeeds "$REPORT" a --out out --figures out/figures
     [ "$(cd out/figures && ls ./*.svg)" = "./accuracy.svg
 ./loss.svg

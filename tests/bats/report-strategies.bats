@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# What a report says of DataParallel, pipelines and DistributedDataParallel: on runs whose numbers are known, and
-# on real ones, where it must say what their manifests say.
+# Reports on DataParallel, pipelines and DistributedDataParallel: on runs with known figures, and on
+# real ones, where the report must agree with their manifests.
 
 load helpers
 load reports
@@ -77,7 +77,7 @@ ddp_run() {
     ddp_run 1 a
     ddp_run 2 b name=odd seed=2
     succeeds "$REPORT" a b --out out
-    # Phases of the fixture: no copy, comm and wait 5 % each.
+    # The fixture's phases: no copy, comm and wait 5 % each.
     says out/report.md "| **tiny** | 2 | 1 | 5000 | 5.0 % | 5.0 % | 90.0 % |"
     says out/report.md "| **odd** | 2 | 2 | 5000 | 5.0 % | 5.0 % | 90.0 % |"
     says out/report.md "tiny: the shards of a rank are a whole subtree of the sum, so it brings one vector to each reduction."
@@ -110,7 +110,7 @@ ddp_run() {
     says out/report.html '>pipe, 0<'
     says out/report.html '>ranks, mean<'
     grep -B1 '>ranks, mean<' out/report.html | grep -qF 'text-anchor="end"' || fail "a short name does not stand beside its bar"
-    # Beside the bars a long name would leave no room for them.
+    # Next to the bars a long name would leave no room for them.
     ddp_run 1 d name=a-name-of-more-than-twenty-two-letters
     succeeds "$REPORT" c d --out long
     grep -B1 '>a-name-of-more-than-twenty-two-letters, mean<' long/report.html | grep -qF 'text-anchor="start"' ||
@@ -175,7 +175,7 @@ get() {
     "$BIN/manifest" get "$1/train/manifest.yaml" "run.execution.$2"
 }
 
-# shown VALUE FORMAT [FACTOR]: as the tables print it.
+# shown VALUE FORMAT [FACTOR]: in the tables' format.
 shown() {
     awk -v v="$1" -v f="${3:-1}" "BEGIN { printf \"$2\", v * f }"
 }
@@ -229,7 +229,7 @@ YAML
     ddp_run 1 two name=two load=0.55
     succeeds "$REPORT" one two --plan plan.yaml --out out
     says out/report.md "| Efficiency | Busy |"
-    # The fixture's comm and wait are 5 % each, halved where loading takes the rest.
+    # The fixture's comm and wait are 5 % each, halved if loading takes the rest.
     grep -Eq '^\| \*\*1\*\* .* \| 100 % \| 90 % \|' out/report.md || fail "$(cat out/report.md)"
     grep -Eq '^\| \*\*2\*\* .* \| 50 % \| 95 % \|' out/report.md || fail "$(cat out/report.md)"
     says out/report.md "1 - (copy + comm + wait) / wall time"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# The report tool, on small runs that tests/fixtures/make_run.py writes: every number is known beforehand.
+# The report tool, on small runs that tests/fixtures/make_run.py writes: every number is known
+# beforehand.
 
 load helpers
 load reports
@@ -62,17 +63,17 @@ setup() {
     says out/report.md '## Discussion'
     says out/report.tex '\emph{ranks} do \textless{}b\textgreater{}not'
     grep -q 'path: .*own.md' out/manifest.yaml
-    # What was written is a part of what the report is made of; so are the names.
+    # The discussion is part of the report's inputs; so are the names.
     local key
     key=$("$REPORT" a --out x --discussion own.md --print-key)
     echo more >>own.md
     [ "$("$REPORT" a --out x --discussion own.md --print-key)" != "$key" ]
     [ "$("$REPORT" a --out x --author A --print-key)" != "$("$REPORT" a --out x --author B --print-key)" ]
-    # Names that are empty are none.
+    # Empty names count as none.
     succeeds "$REPORT" a --out nameless --author '' --student '' --title ''
     says nameless/report.html '<p class=by>A Processor,'
     lacks nameless/report.html '<h1></h1>'
-    # Nothing written is no section; what an editor puts before UTF-8 is no text.
+    # An empty discussion gives no section; a byte order mark is not text.
     printf '\357\273\277# Mine\r\n\r\ntext\r\n' >mark.md
     succeeds "$REPORT" a --out marked --discussion mark.md
     says marked/report.html '<h3>Mine</h3>'
@@ -191,7 +192,7 @@ setup() {
     grep -Eq '^\| \*\*slow\*\* \| 2\.00 \| 0\.50× \| \[0\.4[0-9], 0\.5[0-9]\] \| slower \| yes \| \+1\.00 points \|' out/report.md
     grep -Eq '^\| \*\*same\*\* .* \| the same within ±3 % \| yes \| \+0\.00 points \| same model: exactly 0 \|' out/report.md
     grep -q '^slow.speedup,slow,speedup,0.5,.*,x,slower,' out/report.csv
-    # --why and --check say the same.
+    # --why and --check print the same.
     succeeds "$REPORT" b --baseline a --why slow.speedup
     [[ ${lines[0]} == "slow.speedup = 0.5 x, slower" ]] || fail "$output"
     echo 'slow.speedup: [0.4, 0.6]' >bands.yaml
@@ -322,7 +323,7 @@ END
     succeeds "$REPORT" a --baseline b --out out --lang zh
     says out/report.md "tiny 曾因进程意外终止而重新启动"
     grep -q "^tiny.speedup,.*not like for like: tiny was restarted" out/report.csv
-    # Where somebody also resumed it, that is why it has several segments anyway.
+    # If it was also resumed, that explains the segments anyway.
     a_run c resumed=1 restarted=1
     succeeds "$REPORT" c --out both
     says both/report.md "No times are shown where a run was resumed: tiny was resumed"
@@ -341,7 +342,7 @@ END
     thrice c ranks=4 threads=2 epochs=2,1,1,1
     succeeds "$REPORT" c --baseline b --out out
     says out/report.md "×† |"
-    # What it costs here is no verdict on the method.
+    # A cost measured here is no verdict on the method.
     grep -Eq '\| costs 9[0-9]–10[0-9] % more on these 4 cores; says nothing about 4 devices \|' out/report.md
     grep -q '^tiny.speedup,.*,SIMULATED: costs 9' out/report.csv
 }
@@ -357,7 +358,7 @@ END
 }
 
 @test "a machine that was busy is told at the time, and gives no verdict" {
-    # A baseline that waited for 73 % of its time beside a process that took both cores.
+    # A baseline that waited 73 % of its time because another process used both cores.
     local machine='"machine": {"wall_seconds": 10, "cpu_seconds": 5.4, "waited_seconds": 14.6, "others_seconds": 14, "cores": 2}'
     thrice a epochs=4,2.49,2.49,2.49 execution="{$machine}"
     thrice b name=ddp epochs=2,1,1,1
@@ -367,7 +368,7 @@ END
     says out/report.md "| 2.49× | [2.4"
     says out/report.md "no verdict: the machine was busy in 3 of 6 executions (EXECUTIONS=6 makes more)"
     lacks out/report.md "| faster |"
-    # An old manifest says nothing, and a quiet one is not marked.
+    # An old manifest has no figures, and a quiet one is not marked.
     lacks out/report.md "1.00‡"
     thrice c name=quiet execution='{"machine": {"wall_seconds": 10, "cpu_seconds": 19, "waited_seconds": 9, "others_seconds": 0.1, "cores": 2}}'
     succeeds "$REPORT" c --baseline b --out quiet
@@ -389,7 +390,7 @@ END
 }
 
 @test "time to the target accuracy, in the summary, in a comparison, and walked back" {
-    # Accuracy after epoch n is n tenths.
+    # The accuracy after epoch n is n tenths.
     a_run a target=0.3
     a_run b name=other right=60 target=0.3 epochs=3,2,2.04,1.96,2
     a_run c name=short target=0.3 epochs=2,1
@@ -405,7 +406,7 @@ END
     grep -qF 'short.seconds_to_target,short,seconds_to_target,,,,s,30 % not reached,' out/report.csv
     succeeds "$REPORT" a b --why other.seconds_to_target
     [[ $output == *"7.04 (sum of the first 3 epochs): agrees"* ]] || fail "$output"
-    # Without a target there is no word of it.
+    # Without a target it is not mentioned.
     a_run e name=none
     succeeds "$REPORT" e --out out2
     lacks out2/report.md "reached"
@@ -531,10 +532,25 @@ END
     [ ! -e out/manifest.yaml ]
 }
 
+@test "a PDF that is not whole is a failure, whatever the program says" {
+    need_program gnuplot
+    need_program rsvg-convert
+    a_run a
+    mkdir fake
+    local made
+    for made in '' '%%PDF-1.7 and no end'; do
+        # shellcheck disable=SC2059 # a format of our own
+        printf "#!/bin/sh\ncat >/dev/null\nprintf '$made'\n" >fake/rsvg-convert
+        chmod +x fake/rsvg-convert
+        TOOL=report fails_with 1 "'rsvg-convert' wrote no whole PDF" env PATH="$PWD/fake:$PATH" "$REPORT" a --out out
+        [ ! -e out/manifest.yaml ]
+    done
+}
+
 @test "what a terminal would obey, or a spreadsheet compute, is in no report and no answer" {
     need_program gnuplot
     local file bad
-    # Escape sequences of seven and of eight bits, and a mark that turns the direction of text.
+    # Escape sequences of seven and of eight bits, and a character that reverses the text direction.
     printf -v bad '\\u001b[31m\\u009b31m\\u202e'
     a_run a name='=1+1' "title=T" key=k
     "$PYTHON" - "$bad" <<'END'

@@ -1,8 +1,8 @@
-# What the bats files about reports share.
+# Shared by the bats files on reports.
 # shellcheck shell=bash
 
 # begin_report: for setup, in a new folder. $REPORT is the tool.
-# shellcheck disable=SC2034 # for those who load this
+# shellcheck disable=SC2034 # for files that load this
 begin_report() {
     need_tool report
     need_python
@@ -10,12 +10,12 @@ begin_report() {
     mkdir "$WORK/files" && cd "$WORK/files" || return
 }
 
-# a_run DIR [KEY=VALUE]...: a run whose numbers are known, as make_run.py takes them.
+# a_run DIR [KEY=VALUE]...: a run with known figures; settings as in make_run.py.
 a_run() {
     "$PYTHON" "$ROOT/tests/fixtures/make_run.py" "$@"
 }
 
-# says FILE TEXT: the file has that text; lacks FILE TEXT: it has not.
+# says FILE TEXT: the file contains that text; lacks FILE TEXT: it does not.
 says() {
     grep -qF -- "$2" "$1" || fail "$1 does not say: $2" "$(cat "$1")"
 }
@@ -29,7 +29,7 @@ figure() {
     awk -F, -v id="$2" '$1 == id { print $4; found = 1 } END { exit !found }' "$1"
 }
 
-# three_times FOLDER [KEY=VALUE]...: executions 1, 2, 3, an epoch of which takes 1, 1.2 and 1.1 s.
+# three_times FOLDER [KEY=VALUE]...: executions 1, 2, 3, with epochs of 1, 1.2 and 1.1 s.
 three_times() {
     local folder=$1 n=0 seconds
     for seconds in 2,1,1.01,0.99,1 2,1.2,1.21,1.19,1.2 2,1.1,1.11,1.09,1.1; do
@@ -38,7 +38,8 @@ three_times() {
     done
 }
 
-# thrice DIR [KEY=VALUE]...: three executions, whose epochs take 1, 1.01 and 0.99 times as long as given.
+# thrice DIR [KEY=VALUE]...: three executions, whose epochs take 1, 1.01 and 0.99 times the given
+# time.
 thrice() {
     local folder=$1 n=0 factor pair epochs=2,1,1.02,0.98,1 rest=()
     shift

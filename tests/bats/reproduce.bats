@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# make reproduce: a list of published reports becomes runs, and one report that sets each row beside its own figures.
-# Every list of the project is planned in tests/unit/test_plan.c.
+# make reproduce: a list of published reports becomes runs, and one report that shows each row next
+# to its published figures. tests/unit/test_plan.c plans every list of the project.
 load helpers
 
 setup() {
@@ -77,7 +77,7 @@ says() {
     grep -qF -- "$2" "$1" || fail "$1 does not say: $2" "$(cat "$1")"
 }
 
-# content RUN: of its model
+# content RUN: its model's content hash.
 content() {
     "$BIN/manifest" get "$ARTIFACTS/$1/seed-42/train/manifest.yaml" results.model
 }
@@ -92,12 +92,12 @@ content() {
     [ "${lines[3]}" = $'c\tc.yaml' ]
     [[ ${lines[5]} == $'workers/loader_workers-1\ta.yaml\tepochs=1\tloader_workers=1\t'* ]]
     [ "$("$BIN/manifest" get plan.yaml runs.1.full_epochs runs.1.against runs.4.study | paste -sd ' ')" = "2 b-alone workers" ]
-    # A seed has folders of its own; anything else that is set must not take the place of the runs as they stand.
+    # A seed has separate folders; other settings must not replace the existing runs.
     succeeds "$BIN/plan" reproduction list.yaml --set seed=3
     [[ ${lines[0]} == $'a\t'* && ${lines[4]} == $'workers/'* ]] || fail "$output"
     succeeds "$BIN/plan" reproduction list.yaml --set optimizer.lr=0.5
     [[ ${lines[0]} == $'rows/a\t'* && ${lines[4]} == $'rows/workers/'* ]] || fail "$output"
-    # The short one; what a study sets once gives way to it.
+    # The quick run's settings override those that a study sets once.
     succeeds "$BIN/plan" reproduction list.yaml --quick --out quick.yaml
     [ "${#lines[@]}" -eq 5 ] || fail "$output"
     [ "${lines[0]}" = $'rows-quick/a\ta.yaml\tepochs=1' ]
@@ -123,7 +123,7 @@ YAML
     [ "$output" = $'a\texperiments/X1/a.yaml\nrows/b\texperiments/X1/b.yaml\tepochs=1' ] || fail "$output"
     [ "$("$BIN/manifest" get plan.yaml reports.0.source reports.0.title reports.0.claim | paste -sd ,)" = \
         "X1,The first,experiments/X1/claim.yaml" ] || fail "$(cat plan.yaml)"
-    # Another report is another folder.
+    # Another report has another folder.
     printf '%s\n' 'schema: lockstep.report/1' 'source: X2' 'runs: [c]' 'studies: [workers]' >$top/X2/report.yaml
     succeeds "$BIN/plan" reproduction $top/lists/list.yaml --out plan.yaml
     [[ ${lines[2]} == $'c\texperiments/X2/c.yaml' && ${lines[4]} == $'workers/loader_workers-1\texperiments/X1/a.yaml\t'* ]] || fail "$output"
@@ -131,7 +131,7 @@ YAML
     sed -i 's/^reports: .*/reports: [X2, ..\/X1\/report.yaml]/' $top/lists/list.yaml
     succeeds "$BIN/plan" reproduction $top/lists/list.yaml
     [[ ${lines[0]} == $'c\t'* && ${lines[3]} == $'a\texperiments/lists/../X1/a.yaml' ]] || fail "$output"
-    # Faults are told in the file where they stand.
+    # Errors are reported in the file that contains them.
     sed -i 's/^reports: .*/reports: [X3]/' $top/lists/list.yaml
     fails_with 3 "lists/list.yaml:3:11: 'reports': .*report.yaml': No such file" "$BIN/plan" reproduction $top/lists/list.yaml
     sed -i 's/^reports: .*/reports: al/' $top/lists/list.yaml
@@ -154,14 +154,14 @@ YAML
     fails_with 3 "bad.yaml:6:5: 'against: b-allone': this report has no such run" \
         "$BIN/plan" reproduction bad.yaml --out plan.yaml
     sed 's/runs: \[c.yaml\]/runs: [c.yaml, a.yaml]/' list.yaml >bad.yaml
-    fails_with 3 "bad.yaml:15:20: two runs are called 'a'; 'name' gives one another name" \
+    fails_with 3 "bad.yaml:15:20: two runs are called 'a'; rename one with 'name'" \
         "$BIN/plan" reproduction bad.yaml --out plan.yaml
     sed 's/set: {epochs: 1}, against: b/set: {epochs: none}, against: b/' list.yaml >bad.yaml
     fails_with 3 "bad.yaml:11:9: run 'b': --set 'epochs=none': 'epochs': expected an integer" \
         "$BIN/plan" reproduction bad.yaml --out plan.yaml
     sed 's/claim:/claimm:/' list.yaml >bad.yaml
     fails_with 3 "unknown key 'claimm': did you mean 'claim'" "$BIN/plan" reproduction bad.yaml --out plan.yaml
-    fails_with 2 "--quick is for a reproduction" "$BIN/plan" study workers.yaml --quick
+    fails_with 2 "--quick applies only to 'reproduction'" "$BIN/plan" study workers.yaml --quick
     [ ! -e plan.yaml ]
 }
 
@@ -174,7 +174,7 @@ YAML
         "$BIN/plan" reproduction bad.yaml --out plan.yaml
     sed 's/quick: {epochs: 1}/quick: 1/' list.yaml >bad.yaml
     fails_with 3 "bad.yaml:4:8: 'quick': expected a mapping" "$BIN/plan" reproduction bad.yaml --out plan.yaml
-    # Of a run alone, and what does not fit the experiment.
+    # Settings of a single run, and settings that do not fit the experiment.
     sed 's/runs: \[c.yaml\]/runs: [{experiment: c.yaml, quick: {global_batch: 0}}]/' list.yaml >bad.yaml
     fails_with 3 "bad.yaml:15:55: run 'c': 'global_batch': expected an integer" \
         "$BIN/plan" reproduction bad.yaml --quick --out plan.yaml
@@ -183,13 +183,13 @@ YAML
     sed 's/quick: {epochs: 1}/quick: {global_batch: 127}/' list.yaml >bad.yaml
     fails_with 3 "bad.yaml:4:23: run 'b': .*'virtual_shards' is 2: it must divide" \
         "$BIN/plan" reproduction bad.yaml --quick --out plan.yaml
-    # What only a study cannot be.
+    # Errors that only a study can have.
     sed -i 's/a.yaml/d.yaml/' workers.yaml
     an_experiment d "schedule: {kind: multistep, milestones: [1], gamma: 0.1, warmup_epochs: 2}"
     sed '/epochs: \[1\]/s/epochs: \[1\], //' -i workers.yaml
     fails_with 3 "list.yaml:4:17: study .*workers.yaml': 'schedule.warmup_epochs' is 2: more than the 1 epochs" \
         "$BIN/plan" reproduction list.yaml --quick --out plan.yaml
-    # Faults of the command line stay there.
+    # Errors on the command line are reported as such.
     fails_with 2 "^plan: --set 'epochs=few': " "$BIN/plan" reproduction list.yaml --set epochs=few
     [ ! -e plan.yaml ]
 }
@@ -200,23 +200,24 @@ YAML
     need_tool synth-cifar shard train-single train-dp evaluate bench-allreduce
     local report=$ARTIFACTS/rows/report
     succeeds reproduce
-    # The data first: a run is tried, and what it reads is known. Nothing trains before the estimate.
+    # The data comes first: a run is timed, and its inputs are known. Nothing trains before the
+    # estimate.
     local before=${output%%$'\ntrain '*}
     [[ $before == "fetch "*$'\nestimate '* ]] || fail "$output"
     [[ $(grep '^estimate' <<<"$before" | head -n 1) =~ ^"estimate  $ARTIFACTS/a/seed-42: 2 epochs, "[0-9]+" s"$ ]] || fail "$output"
     [[ $before == *$'\n'"estimate  finished: 0 of 6 runs"$'\n'"estimate  all: about "* ]] || fail "$output"
     [ "$(content rows/b)" = "$(content rows/b-alone)" ]
-    # Published beside our own, and how many of the epochs.
+    # Published next to our own, with the number of epochs.
     says "$report/report.md" "# Two reports"
     grep -Eq '^\| X1 \| \*\*a\*\* \| 2 \| 12.34 % \| [0-9.]+ % \| 5.5 \| [0-9.]+‡? \|' "$report/report.md" || fail "$(cat "$report/report.md")"
     grep -Eq '^\| X1 \| \*\*b\*\* \| 1 of 2 \| 20–30 % \(here: 1 of 2 epochs\) \| [0-9.]+ % \|  \| [0-9.]+‡? ' "$report/report.md" || fail "$(cat "$report/report.md")"
-    # The difference of the one row of full length stands first.
+    # The difference of the one row of full length comes first.
     if command -v gnuplot >/dev/null; then says "$report/report.md" "![differences](figures/differences.svg)"; fi
-    # Its speed-up is over the variant that stands for the claim's row, which has no figures itself.
+    # Its speed-up is over the variant for the claim's row, which has no figures itself.
     grep -Eq '^\| X2 \| \*\*workers: loader\\_workers-1\*\* \|.*\| 1.5 \| [0-9.]+ \|' "$report/report.md" || fail "$(cat "$report/report.md")"
     ! grep -q '^| X2 | .*loader..workers-0' "$report/report.md" || fail "a row without figures"
     grep -q '^| \*\*a\*\* | Test accuracy | 12.34 % | .* | X1, table 1 | their box |$' "$report/report.md" || fail "$(cat "$report/report.md")"
-    # By source: its comparisons, each with its own baseline, its findings, its study.
+    # Per source: its comparisons, each with its own baseline, its findings, its study.
     says "$report/report.md" "## X1: The first"
     grep -Eq '^\| \*\*b\*\* \| b-alone \|.*\| yes \| \+0.00 points \| same model: exactly 0 \| 99.9 % not reached \|' "$report/report.md" || fail "$(cat "$report/report.md")"
     grep -Eq '^\| \*\*a\*\* \|  \|.*\| baseline \|.*\| [0-9.]+ s to 5 % \|' "$report/report.md" || fail "$(cat "$report/report.md")"
@@ -226,7 +227,7 @@ YAML
     says "$report/manifest.yaml" "claims/X1.yaml"
     [[ $output == *$'\nTwo reports\n'* ]] || fail "$output"
     succeeds "$BIN/manifest" verify "$report/manifest.yaml"
-    # A figure leads back to both runs.
+    # --why traces a figure back to both runs.
     succeeds "$BIN/report" "$ARTIFACTS"/{a,rows/b,rows/b-alone,c,workers/loader_workers-{0,1}} --plan "$ARTIFACTS/rows/plan.yaml" --why b.speedup
     [[ $output == *"b-alone.seconds_per_epoch = "*": agrees"*"b.seconds_per_epoch = "*": agrees"* ]] || fail "$output"
     # Its tables go into a document.
@@ -235,9 +236,9 @@ YAML
     grep -Eq '^\| X1 \| \*\*b\*\* \| 1 of 2 \|' results.md || fail "$(cat results.md)"
     says results.md "### X1: The first"
     succeeds reproduce
-    [[ $output != *": running"* && $output == *"estimate  all: nothing is left to run"* ]] || fail "$output"
+    [[ $output != *": running"* && $output == *"estimate  all: nothing left to run"* ]] || fail "$output"
     [ -z "$(find "$ARTIFACTS" -name '.work-*')" ]
-    # What is left is named, and only that is estimated.
+    # Missing runs are named, and only these are estimated.
     local kept
     kept=$(readlink -f "$ARTIFACTS/c/seed-42")
     mv "$kept" "$WORK/kept"
@@ -247,7 +248,7 @@ YAML
     mv "$WORK/kept" "$kept"
     need_read_only
     cd "$ROOT" && succeeds read_only "$ARTIFACTS" "$BIN/pipeline" reproduce "$WORK/files/list.yaml"
-    [[ $output != *": running"* && $output == *"estimate  all: nothing is left to run"* ]] || fail "$output"
+    [[ $output != *": running"* && $output == *"estimate  all: nothing left to run"* ]] || fail "$output"
 }
 
 @test "make reproduce: runs of more than a minute are executed once, the others in rounds" {
@@ -260,7 +261,7 @@ YAML
     rm "$ARTIFACTS/rows/plan.yaml"
     EXECUTIONS='' DRY_RUN=1 succeeds reproduce
     [[ $output == *"estimate  long runs: 1 of more than 60 s, executed once (EXECUTIONS=N: all N times)"* ]] || fail "$output"
-    [[ $output == *"estimate  rounds: 10, each run once a round; "* ]] || fail "$output"
+    [[ $output == *"estimate  rounds: 10, each run once per round; "* ]] || fail "$output"
     cp kept.yaml "$one/train/manifest.yaml"
     EXECUTIONS=2 succeeds reproduce
     [ "$(find "$one/.." -mindepth 1 -maxdepth 1 -name '[0-9]*' | wc -l)" -eq 2 ] || fail "$(ls "$one/..")"
@@ -284,7 +285,7 @@ YAML
     [ -z "$(grep -o ' id="[^"]*"' "$ARTIFACTS/rows-quick/report/report.html" | sort | uniq -d)" ] || fail "an id stands twice"
 }
 
-# in_background LOG: reproduces as a process group of its own. Sets $pid.
+# in_background LOG: reproduces in a separate process group. Sets $pid.
 in_background() {
     (
         cd "$ROOT"
@@ -293,7 +294,7 @@ in_background() {
     pid=$!
 }
 
-# until_there COMMAND...: waits until it is true, 60 s at most, and ends what runs in the background.
+# until_there COMMAND...: waits until it succeeds, 60 s at most; then ends the background processes.
 until_there() {
     local waited=0
     until "$@" || [ $((waited += 1)) -gt 600 ]; do sleep 0.1; done
@@ -314,19 +315,19 @@ state_has() {
     [ -z "$(find "$ARTIFACTS" -name '.work-*')" ]
     [ -e "$state" ] || fail "$(cat "$WORK/log")"
     [ ! -e "${state%/*}/manifest.yaml" ] || skip "this machine had finished before it could be stopped"
-    # What is left is estimated, and trained from the state.
+    # The rest is estimated, and trained from the state.
     in_background "$WORK/again"
-    until_there grep -q '^train-single: going on from step ' "$WORK/again"
-    grep -q '^train-single: going on from step ' "$WORK/again" || fail "$(cat "$WORK/again")"
+    until_there grep -q '^train-single: resuming from step ' "$WORK/again"
+    grep -q '^train-single: resuming from step ' "$WORK/again" || fail "$(cat "$WORK/again")"
     grep -Eq "^estimate  $ARTIFACTS/rows/a/seed-42: 1000 epochs, .* left$" "$WORK/again" || fail "$(cat "$WORK/again")"
-    # The state of other work is not gone on with, and not lost: it begins anew, elsewhere.
+    # A state of other work is not continued, and not lost: a new run starts elsewhere.
     local first
     first=$(readlink -f "$state")
     export SET="epochs=1000; optimizer.lr=0.5"
     in_background "$WORK/other"
     until_there state_has 'lr\":0.5'
     state_has 'lr\":0.5' || fail "$(cat "$WORK/other")"
-    if grep -q 'going on from step' "$WORK/other"; then fail "$(cat "$WORK/other")"; fi
+    if grep -q 'resuming from step' "$WORK/other"; then fail "$(cat "$WORK/other")"; fi
     [ "$(readlink -f "$state")" != "$first" ]
     "$BIN/tensor" info "$first" | grep -qF 'lr\":0.02' || fail "$("$BIN/tensor" info "$first")"
 }

@@ -1,4 +1,5 @@
-# --max-restarts: after the death of a process training goes on from the last saved state, and ends as if nothing had happened.
+# --max-restarts: after the death of a process training continues from the last saved state, and
+# ends as if nothing had happened.
 
 load helpers
 load training
@@ -7,7 +8,7 @@ setup_file() {
     [ -x "$BIN/synth-cifar" ] || return 0
     cd "$BATS_FILE_TMPDIR" || return 1
     make_data data 400
-    # Some seconds, with a state every few milliseconds.
+    # Takes some seconds, with a state every few milliseconds.
     write_experiment e.yaml strategy=ddp world_size=2 epochs=200
     "$BIN/train-single" -q --experiment e.yaml --train data/train.st.zst --out expected
     # Nothing is saved before the end, which is 2000 steps away.
@@ -27,7 +28,7 @@ teardown() {
     [ -z "${pid:-}" ] || kill -KILL "$pid" 2>/dev/null || true
 }
 
-# begin TOOL OPTION...: in the background; its process is $pid, what it says goes to err.
+# begin TOOL OPTION...: in the background; its process is $pid, its output goes to err.
 begin() {
     local tool=$1
     shift
@@ -35,10 +36,10 @@ begin() {
     pid=$!
 }
 
-# What is waited for is there at once, unless the machine is busy: a minute is for one that is.
+# The awaited event comes at once, unless the machine is busy: hence a minute.
 MINUTE=6000 # tries, each of 0.01 s and more
 
-# A new process below $pid, number N from 0 in the order in which they were started: $victim.
+# find_child N: sets $victim to a new process below $pid, number N from 0 in starting order.
 find_child() {
     local tries=$MINUTE found
     for ((; tries > 0; tries--)); do
@@ -52,11 +53,11 @@ find_child() {
     victim=$found
 }
 
-# kill_child N RESTARTS: and wait until the tool has said that it is that many restarts further.
+# kill_child N RESTARTS: kills it, and waits until the tool has reported that many more restarts.
 kill_child() {
     local tries=$MINUTE
     find_child "$1" || return 1
-    kill -KILL "$victim" || true # it may have come to its end just now
+    kill -KILL "$victim" || true # it may have ended just now
     until [ "$(wc -l <err)" -ge "$2" ]; do
         [ ! -e out/manifest.yaml ] || skip "this machine trained faster than it could be interrupted"
         ((tries--)) || { fail "no restart after a death" "$(cat err)"; return 1; }
@@ -64,7 +65,7 @@ kill_child() {
     done
 }
 
-# ends CODE: $pid ends so, and leaves nobody behind.
+# ends CODE: $pid ends with that code, and leaves no process behind.
 ends() {
     local code=0
     wait "$pid" || code=$?
@@ -118,7 +119,7 @@ restarts() {
     done
 }
 
-# The ranks stand still until they are killed: nothing was saved when they are.
+# The ranks are stopped until they are killed: nothing was saved by then.
 @test "where nothing was saved it begins anew, and still counts" {
     local i
     train=$BATS_FILE_TMPDIR/many/train.st.zst
@@ -155,7 +156,7 @@ restarts() {
     begin train-ddp --experiment e.yaml --max-restarts 3
     wait_for out/state.st.zst
     kill_child 1 1
-    find_child 1 # of those that were started again
+    find_child 1 # one of the restarted ones
     some_time
     kill -TERM "$pid"
     ends 5
@@ -170,7 +171,7 @@ restarts() {
     [ "$(restarts)" = 2 ]
 }
 
-# To a rank alone they are what they are to the job.
+# These signals have the same meaning for a single rank as for the job.
 @test "a rank that is asked to stop has not died" {
     begin train-ddp --experiment e.yaml --set epochs=2500 --max-restarts 3
     wait_for out/state.st.zst
@@ -181,7 +182,7 @@ restarts() {
     [ "$(wc -l <err)" -eq 1 ]
 }
 
-# Steps before the end of the epoch: which rank is told makes no difference to how soon they stop.
+# Steps before the end of the epoch: all ranks stop equally soon, whichever one is told.
 @test "a rank that is asked to stop does so inside the epoch, whichever it is" {
     local rank step
     train=$BATS_FILE_TMPDIR/many/train.st.zst

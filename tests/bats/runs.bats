@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Runs that are kept: one folder a key, its executions, links to them; adoption of older folders; the
-# listing, comparing and removing of kept runs.
+# Kept runs: one folder per key, its executions, links to them; adoption of older folders; listing,
+# comparing and removing kept runs.
 load helpers
 
 TOOLS="pipeline manifest synth-cifar shard train-single evaluate report"
@@ -47,7 +47,7 @@ pipeline() {
     "$BIN/pipeline" "$@"
 }
 
-# trained N, evaluated N: how many of these stages the last succeeds ran.
+# trained N, evaluated N: the number of these stages that the last succeeds ran.
 trained() {
     local count
     count=$(grep -c '^train .*: running' <<<"$output" || true)
@@ -59,7 +59,7 @@ evaluated() {
     [ "$count" -eq "$1" ] || fail "$count evaluations instead of $1:" "$output"
 }
 
-# key_of_link PLACE: KEY12 of the run that the link stands for.
+# key_of_link PLACE: KEY12 of the run that the link points to.
 key_of_link() {
     basename "$(dirname "$(readlink -f "$ARTIFACTS/$1")")"
 }
@@ -71,7 +71,8 @@ all_of() {
 
 # ---- Folders of an earlier version ---------------------------------------------------------------
 
-# old_run PLACE [KEY=VALUE]...: x, trained into a folder below ARTIFACTS, with keys that mean nothing now.
+# old_run PLACE [KEY=VALUE]...: x, trained into a folder below ARTIFACTS, with keys that are
+# obsolete now.
 old_run() {
     local folder=$ARTIFACTS/$1 pair
     local -a set=()
@@ -98,7 +99,7 @@ old_run() {
     succeeds "$BIN/manifest" verify "$ARTIFACTS/runs/$KEY"/1/{train,evaluate}/manifest.yaml
     [[ $("$BIN/manifest" get "$ARTIFACTS/x/seed-42/train/manifest.yaml" key) == "$KEY"* ]]
     [[ $("$BIN/manifest" get "$ARTIFACTS/x/seed-42/train/manifest.yaml" run.key_before_adoption) == 000* ]]
-    # The run can be named by its key, and again nothing happens.
+    # The run can be named by its key, and a second call does nothing.
     succeeds pipeline experiment x
     trained 0
     [[ $output != *adopt* ]] || fail "$output"
@@ -135,7 +136,7 @@ old_run() {
         succeeds "$BIN/manifest" verify "$ARTIFACTS"/x/seed-42/{train,evaluate}/manifest.yaml
         [ -z "$(find "$ARTIFACTS" -name '.adopted-*' -o -name '.manifest-adopted.yaml')" ] || fail "$moment: something is left"
     done
-    # The place in the store was taken meanwhile: the run is another execution.
+    # Its place in the store was taken meanwhile: the run becomes another execution.
     mv "$ARTIFACTS/runs/$KEY/1" "$half"
     cp -a "$half" "$ARTIFACTS/runs/$KEY/1"
     succeeds pipeline experiment x
@@ -150,7 +151,7 @@ old_run() {
     trained 0
     [ "$(readlink -f "$WORK/far/away/x/seed-42")" = "$(readlink -f "$ARTIFACTS/runs/$KEY/1")" ] || fail "$(readlink "$ARTIFACTS/x/seed-42")"
     [ -e "$ARTIFACTS/x/seed-42/train/model.st.zst" ]
-    # One whose target is gone.
+    # A link whose target is gone.
     rm -r "$ARTIFACTS/x"
     ln -s "$WORK/none/x" "$ARTIFACTS/x"
     fails_with 1 "$ARTIFACTS/x" pipeline experiment x
@@ -164,7 +165,7 @@ old_run() {
     trained 0
     evaluated 0
     [ "$(grep -c '^adopt ' <<<"$output")" -eq 2 ] || fail "$output"
-    # The first is another execution of what x is, and the links stand for the first of both.
+    # The first is another execution of x's run, and the links point to the first of both.
     [[ $output == *"s/epochs-1/seed-42: kept as $ARTIFACTS/runs/$KEY/2"* ]] || fail "$output"
     [ "$(readlink "$ARTIFACTS/s/epochs-1/seed-42")" = "../../runs/$KEY/1" ]
     [ "$(readlink "$ARTIFACTS/x/seed-42")" = "../runs/$KEY/1" ]
@@ -181,7 +182,7 @@ old_run() {
     succeeds pipeline experiment x SET="repeats=2"
     [ "$(grep -c '^adopt ' <<<"$output")" -eq 2 ] || fail "$output"
     trained 0
-    # As adopted by a call that was ended then.
+    # As adopted by a call that was interrupted then.
     rm "$ARTIFACTS"/runs/*/experiment.yaml
     EXECUTIONS=1 succeeds pipeline compare RUNS="$KEY $(key_of_link x/seed-43)"
     trained 0
@@ -222,7 +223,7 @@ old_run() {
 @test "settings that return find their run; other settings make another" {
     succeeds pipeline experiment x EPOCHS=2
     trained 1
-    [[ $output == *"/x/seed-42/train: running (epochs 1 → 2: goes on from $ARTIFACTS/runs/$KEY/1, and so has no times of its own)"* ]] || fail "$output"
+    [[ $output == *"/x/seed-42/train: running (epochs 1 → 2: continues $ARTIFACTS/runs/$KEY/1, so it has no times of its own)"* ]] || fail "$output"
     succeeds pipeline experiment x
     trained 0
     [ "$(readlink "$ARTIFACTS/x/seed-42")" = "../runs/$KEY/1" ]
@@ -241,7 +242,22 @@ old_run() {
     sed -i "/path: state.st.zst/{n;s/bytes: .*/bytes: $(stat -c %s "$train/state.st.zst")/}" "$train/manifest.yaml"
     succeeds pipeline experiment x EPOCHS=2
     trained 1
-    [[ $output == *"(epochs 1 → 2, from the start: its state does not say of which revision of the arithmetic it is)"* ]] || fail "$output"
+    [[ $output == *"(epochs 1 → 2, from the start: its state does not record the revision of the arithmetic)"* ]] || fail "$output"
+}
+
+@test "the kept experiment and its model, edited, are written again as the run's manifest has them" {
+    local run=$ARTIFACTS/runs/$KEY file
+    succeeds pipeline experiment x
+    [[ $output != *"written again"* ]] || fail "$output"
+    for file in "$run/experiment.yaml" "$run"/models/*.yaml; do
+        cp "$file" kept
+        sed -i '0,/[0-9]\.*[0-9]*$/s//77/' "$file"
+        ! cmp -s "$file" kept || fail "nothing was edited in $file"
+        succeeds pipeline experiment x
+        trained 0
+        [[ $output == *"$run: experiment.yaml or its model was changed: written again"* ]] || fail "$file: $output"
+        cmp "$file" kept || fail "$file"
+    done
 }
 
 @test "a study and an experiment that share runs train them once" {
@@ -249,7 +265,7 @@ old_run() {
     succeeds pipeline experiment s
     trained 1
     [ "$(readlink -f "$ARTIFACTS/s/loader_workers-0/seed-42")" = "$(readlink -f "$ARTIFACTS/x/seed-42")" ]
-    # It trains no longer run for it, and shows its own names.
+    # No training runs for it any more, and it shows its own names.
     sed 's/^name: x/name: y/' experiments/x.yaml >experiments/y.yaml
     echo 'loader_workers: 1' >>experiments/y.yaml
     succeeds pipeline experiment y
@@ -261,7 +277,7 @@ old_run() {
     printf '%s\n' 'schema: lockstep.study/1' 'name: s' 'base: x' 'vary: {loader_workers: [0], epochs: [2, 3]}' >experiments/s.yaml
     succeeds pipeline experiment s
     trained 2
-    [[ $output != *"goes on from"* ]] || fail "$output"
+    [[ $output != *": continues "* ]] || fail "$output"
     [[ $output != *"no times"* ]] || fail "$output"
 }
 
@@ -274,7 +290,7 @@ old_run() {
     trained 0
     grep -q '^# The other' "$ARTIFACTS/y/report/report.md" || fail "$(head -n 3 "$ARTIFACTS/y/report/report.md")"
     grep -qF '12.34 %' "$ARTIFACTS/y/report/report.md" || fail "$(cat "$ARTIFACTS/y/report/report.md")"
-    # With its place, and the claim that it is from.
+    # With its place, and the claim that it comes from.
     grep -qF '| R9, page 2 |' "$ARTIFACTS/y/report/report.md" || fail "$(cat "$ARTIFACTS/y/report/report.md")"
     grep -q 'path: .*experiments/claim.yaml$' "$ARTIFACTS/y/report/manifest.yaml" || fail "$(cat "$ARTIFACTS/y/report/manifest.yaml")"
     succeeds pipeline experiment x
@@ -310,10 +326,10 @@ old_run() {
 @test "the estimate is of the executions that are missing" {
     sed 's/^name: x/name: y/; s/0.02/0.03/' experiments/x.yaml >experiments/y.yaml
     EXECUTIONS=3 succeeds pipeline compare x y
-    [[ $output == *$'\n'"estimate  finished: 1 of 2 runs"$'\n'"estimate  rounds: 3, each run once a round; "* ]] || fail "$output"
+    [[ $output == *$'\n'"estimate  finished: 1 of 2 runs"$'\n'"estimate  rounds: 3, each run once per round; "* ]] || fail "$output"
     sed -i 's/^\(  total_seconds: \).*/\11000/' "$ARTIFACTS"/runs/*/*/train/manifest.yaml
     EXECUTIONS=3 succeeds pipeline compare x y DRY_RUN=1
-    [[ $output == *"estimate  all: nothing is left to run"* ]] || fail "$output"
+    [[ $output == *"estimate  all: nothing left to run"* ]] || fail "$output"
     rm -r "$ARTIFACTS/runs/$KEY/3"
     succeeds pipeline compare x y DRY_RUN=1 # three rounds, as before
     [[ $output == *$'\n'"estimate  all: about 17 min"* ]] || fail "$output"
@@ -322,32 +338,32 @@ old_run() {
     [ ! -e "$ARTIFACTS/runs/$KEY/3" ]
     # Three seeds are three executions, in two rounds.
     EXECUTIONS=6 succeeds pipeline compare x y DRY_RUN=1 SET="repeats=3"
-    [[ $output == *$'\n'"estimate  rounds: 2, each run once a round; "* ]] || fail "$output"
+    [[ $output == *$'\n'"estimate  rounds: 2, each run once per round; "* ]] || fail "$output"
 }
 
 @test "executions that end in other models are the news, also in the next call" {
     sed -i "s/^\(  model: \).*/\1$(printf 'f%.0s' {1..64})/" "$ARTIFACTS/runs/$KEY/1/train/manifest.yaml"
     run --separate-stderr pipeline experiment x EXECUTIONS=2
     [ "$status" -eq 4 ] || fail "exit code $status" "$output" "$stderr"
-    [[ $stderr == *"pipeline: two executions of one key end in other models: '$ARTIFACTS/runs/$KEY/1' in ffff"*"'$ARTIFACTS/runs/$KEY/2' in "* ]] || fail "$stderr"
+    [[ $stderr == *"pipeline: two executions of one key end in different models: '$ARTIFACTS/runs/$KEY/1' in ffff"*"'$ARTIFACTS/runs/$KEY/2' in "* ]] || fail "$stderr"
     [ -s "$ARTIFACTS/runs/$KEY/1/train/model.st.zst" ]
     [ -s "$ARTIFACTS/runs/$KEY/2/train/model.st.zst" ]
     run --separate-stderr pipeline experiment x EXECUTIONS=2
     [ "$status" -eq 4 ] || fail "exit code $status" "$output" "$stderr"
-    [[ $stderr == *"end in other models"* ]] || fail "$stderr"
+    [[ $stderr == *"end in different models"* ]] || fail "$stderr"
 }
 
 @test "a training that did not finish says why it runs; RESUME=0 begins anew beside it" {
     local run=$ARTIFACTS/runs/$KEY
     rm "$run"/1/train/{manifest.yaml,state.st.zst}
     succeeds pipeline experiment x
-    [[ $output == *"/train: running (not finished, and without a state to go on from)"* ]] || fail "$output"
+    [[ $output == *"/train: running (not finished, and no state to resume from)"* ]] || fail "$output"
     rm "$run/1/train/manifest.yaml"
     succeeds pipeline experiment x RESUME=0
-    [[ $output == *"/train: running (execution 2: RESUME=0 begins anew)"* ]] || fail "$output"
+    [[ $output == *"/train: running (execution 2: started over by RESUME=0)"* ]] || fail "$output"
     [ "$(readlink "$ARTIFACTS/x/seed-42")" = "../runs/$KEY/2" ]
     [ -s "$run/1/train/state.st.zst" ]
-    # What is trained and only lacks its evaluation is not trained again.
+    # An execution that lacks only its evaluation is not trained again.
     rm -r "$run/1" "$run/2/evaluate"
     succeeds pipeline experiment x RESUME=0
     trained 0
@@ -368,10 +384,10 @@ old_run() {
     succeeds pipeline runs "$KEY"
     [[ ${#lines[@]} -eq 3 && ${lines[1]} == "$KEY "* && ${lines[2]} == "1 run, "* ]] || fail "$output"
     fails_with 3 "no kept run has a key that begins with 'fffffffffffff'" "$BIN/pipeline" runs fffffffffffff
-    # Without any experiment file, and where nothing is kept.
+    # Without any experiment file, and without kept runs.
     cd "$WORK"
     succeeds pipeline runs
-    grep -q "^$KEY .*(no experiment of this name)$" <<<"$output" || fail "$output"
+    grep -q "^$KEY .*(no experiment with this name)$" <<<"$output" || fail "$output"
     ARTIFACTS=$WORK/none succeeds pipeline runs
     [ "$output" = "no runs in $WORK/none/runs" ]
     [ ! -e "$WORK/none" ]
@@ -405,7 +421,7 @@ END
     [[ $output == *$'\n'"x-${other:0:6}: test accuracy "*$'\n'"x-${KEY:0:6}: test accuracy "* ]] || fail "$output"
     local report=$ARTIFACTS/compare-x-${other:0:6}-x-${KEY:0:6}/report.md
     grep -Eq "^\| \*\*x-${KEY:0:6}\*\* \| .* (same model|McNemar|points)" "$report" || fail "$(cat "$report")"
-    # The links and reports of the experiment stand for what it was last run with.
+    # The experiment's links and reports refer to its latest settings.
     [ "$(key_of_link x/seed-42)" = "$other" ]
     sed 's/^name: x/name: y/; s/0.02/0.03/' experiments/x.yaml >experiments/y.yaml
     EXECUTIONS=1 succeeds pipeline compare x y
@@ -417,13 +433,13 @@ END
     [ "$(all_of "$ARTIFACTS/compare-x-y")" = "$before" ]
     fails_with 2 "compare: a name is missing" "$BIN/pipeline" compare RUNS="$KEY"
     fails_with 3 "no kept run has a key that begins with 'zz'" "$BIN/pipeline" compare RUNS="$KEY zz"
-    fails_with 2 "is named twice|are one run" "$BIN/pipeline" compare RUNS="$KEY ${KEY:0:8}"
+    fails_with 2 "is named twice|are the same run" "$BIN/pipeline" compare RUNS="$KEY ${KEY:0:8}"
 }
 
 @test "names are given once: as words, or by a setting" {
-    fails_with 2 "names are given twice: as 'x' and by EXP='y'" "$BIN/pipeline" experiment x EXP=y
-    fails_with 2 "names are given twice: as 'x' and by RUNS='$KEY'" "$BIN/pipeline" compare x RUNS="$KEY"
-    # A variable that was left in the environment makes no keys of names that are typed.
+    fails_with 2 "names are given twice: as 'x' and in EXP='y'" "$BIN/pipeline" experiment x EXP=y
+    fails_with 2 "names are given twice: as 'x' and in RUNS='$KEY'" "$BIN/pipeline" compare x RUNS="$KEY"
+    # A variable left in the environment does not turn typed names into keys.
     RUNS=abc DRY_RUN=1 succeeds pipeline compare x
     RUNS=abc fails_with 3 "begins with 'fff'" "$BIN/pipeline" clean-runs fff
     [ -d "$ARTIFACTS/runs/$KEY" ]
@@ -461,7 +477,7 @@ END
     [ "$(ls -A "$ARTIFACTS/runs")" = "$(printf '%s\n' "$KEY" "$six" | sort)" ] || fail "$(ls -A "$ARTIFACTS/runs")"
     [ -s "$WORK/precious/file" ]
     [ "$(all_of "$ARTIFACTS/runs/$KEY"; all_of "$ARTIFACTS/runs/$six")" = "$others" ]
-    # By make, with all digits of the key; what was removed is trained again.
+    # By make, with all digits of the key; a removed run is trained again.
     succeeds make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" \
         RUNS="$("$BIN/manifest" get "$ARTIFACTS/x/seed-6/train/manifest.yaml" key)" clean-runs
     [ "$(ls -A "$ARTIFACTS/runs")" = "$KEY" ]
@@ -475,9 +491,9 @@ END
     mkdir -p "$ARTIFACTS/runs/$twin/1/train"
     echo other >"$ARTIFACTS/runs/$twin/1/train/state.st.zst"
     before=$(all_of "$ARTIFACTS")
-    fails_with 3 "'${KEY:0:11}' is the beginning of 2 keys: give more digits" "$BIN/pipeline" clean-runs "${KEY:0:11}"
+    fails_with 3 "'${KEY:0:11}' matches 2 keys: give more digits" "$BIN/pipeline" clean-runs "${KEY:0:11}"
     fails_with 3 "no kept run has a key that begins with 'x'" "$BIN/pipeline" clean-runs "$KEY" x
-    # Digits beyond the folder's name count, too: two keys without a blank between are none.
+    # Digits beyond the folder's name count, too: two keys without a blank between them are no key.
     fails_with 3 "no kept run has a key" "$BIN/pipeline" clean-runs "$KEY$twin"
     # shellcheck disable=SC2016 # so it shall be
     for word in . .. '*' "../runs/$KEY" "$KEY/1" "${KEY^^}" "$ARTIFACTS/runs/$KEY" '$(echo x)'; do
@@ -493,7 +509,7 @@ END
     local five holder lock before
     five=$(key_of_link x/seed-5)
     before=$(all_of "$ARTIFACTS")
-    # A train tool holds the one, the stage that starts it the other; so does an evaluation.
+    # A train tool holds one lock, the stage that starts it another; an evaluation holds a third.
     for lock in train/.lock .train.lock .evaluate.lock; do
         exec {holder}>"$ARTIFACTS/runs/$five/1/$lock"
         flock "$holder"

@@ -1,4 +1,4 @@
-# One experiment file, one content hash of model.st.zst: whoever computes it.
+# One experiment file gives one content hash of model.st.zst, with every tool and execution.
 
 load helpers
 load training
@@ -34,14 +34,15 @@ agrees() {
     same_model "$expected" run "$tool $*"
 }
 
-# ranks_agree EXPERIMENT TRAIN WORLD: as ranks, as replicas and, where there are layers enough, as stages.
+# ranks_agree EXPERIMENT TRAIN WORLD: as ranks, as replicas and, if there are enough layers, as
+# stages.
 ranks_agree() {
     agrees train-ddp "$1" "$2" --world-size "$3"
     agrees train-dp "$1" "$2" --world-size "$3"
     [ "$3" -gt 5 ] || agrees train-mp "$1" "$2" --world-size "$3"
 }
 
-# same_isa EXPERIMENT TRAIN: with the instruction set of LOCKSTEP_ISA, where this processor has it.
+# same_isa EXPERIMENT TRAIN: with the instruction set of LOCKSTEP_ISA, if this processor has it.
 same_isa() {
     case $LOCKSTEP_ISA in
     v3) grep -qw avx2 /proc/cpuinfo 2>/dev/null || return 0 ;;
@@ -169,8 +170,8 @@ END
     done
 }
 
-# The tree splits 6 and 7 leaves at 4, and not in the middle: up to 4 leaves there is no telling. Whoever
-# changes the bits on purpose writes the new hashes here.
+# The tree splits 6 and 7 leaves at 4, and not in the middle; up to 4 leaves the two rules agree. An
+# intentional change of the bits needs new hashes here.
 @test "batch norm over six groups, and over six shards, adds along the tree" {
     write_experiment e.yaml "$LENET_BN" epochs=1 virtual_shards=1 global_batch=96
     reference e.yaml "$data/610/train.st.zst"
@@ -234,7 +235,7 @@ END
     done
 }
 
-# The learning rate falls after the first epoch of nine steps, so step 10 is the first to differ.
+# The learning rate drops after the first epoch of nine steps, so step 10 is the first to differ.
 @test "tensor diff names the first step at which two runs part" {
     write_experiment e.yaml
     write_experiment other.yaml 'schedule={kind: multistep, milestones: [1], gamma: 0.1}'
@@ -242,7 +243,7 @@ END
     "$BIN/train-ddp" -q --experiment other.yaml --train "$data/610/train.st.zst" --out b --world-size 2
     run --separate-stderr "$BIN/tensor" diff a b
     [ "$status" -eq 4 ]
-    [[ $output == *"runs part at step 10:"* ]] || fail "$output"
+    [[ $output == *"runs differ from step 10 on:"* ]] || fail "$output"
     "$BIN/train-ddp" -q --experiment e.yaml --train "$data/610/train.st.zst" --out b --world-size 4
     succeeds "$BIN/tensor" diff a b
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# shard: what the files hold, the pipe, replacing, and refusals.
+# shard: the contents of the files, the pipe, replacing, and refusals.
 load helpers
 
 setup_file() {
@@ -12,7 +12,7 @@ setup() {
 
 shard() { "$BIN/shard" "$@"; }
 
-# values FILE TENSOR FORMAT SIZE: one element a line.
+# values FILE TENSOR FORMAT SIZE: one element per line.
 values() { "$BIN/tensor" cat "$1" "$2" | od -An -v -w"$4" -t"$3" | tr -d ' '; }
 
 @test "help and version" {
@@ -31,7 +31,7 @@ values() { "$BIN/tensor" cat "$1" "$2" | od -An -v -w"$4" -t"$3" | tr -d ' '; }
     done
     [ "$sizes" = " 153 153 152 152" ]
     sort -n "$WORK"/ids.? | cmp - <(seq 0 609)
-    # Dealt, not cut: a shard is no run of the official order.
+    # Dealt, not cut: a shard is no contiguous part of the official order.
     run sort -nc "$WORK/ids.0"
     [ "$status" -ne 0 ]
 }
@@ -103,7 +103,7 @@ values() { "$BIN/tensor" cat "$1" "$2" | od -An -v -w"$4" -t"$3" | tr -d ' '; }
     fails_with 2 "--out is missing" "$BIN/shard" --shards 2 --in "$TRAIN" --out -
     fails_with 2 "shards" "$BIN/shard" --shards 0 --in "$TRAIN" --out "$WORK/a"
     fails_with 2 "shards" "$BIN/shard" --shards 1025 --in "$TRAIN" --out "$WORK/a"
-    fails_with 2 "611 shards for 610 samples" \
+    fails_with 2 "611 shards but only 610 samples" \
         "$BIN/shard" --shards 611 --in "$TRAIN" --out "$WORK/a"
     nothing_in "$WORK/a"
 }

@@ -1,4 +1,5 @@
-# Before a training all that it needs is looked at, and a start that is refused leaves old files alone.
+# Before a training all its inputs and outputs are checked, and a refused start leaves old files
+# unchanged.
 
 load helpers
 load training
@@ -16,7 +17,7 @@ setup() {
     cd here
 }
 
-# inodes DIR: its files, and when they were last changed.
+# inodes DIR: its files, with their change times.
 inodes() {
     find "$1" -printf '%p %i %s %T@ %C@\n' | sort
 }
@@ -28,7 +29,7 @@ inodes() {
         succeeds "$BIN/$tool" --dry-run --experiment e.yaml --train "$train" --test "$test" --out new/out \
             --trace trace.json --dump-order order
         [ -z "$output" ]
-        [[ $stderr == *"1 epochs of 6 steps"* ]] || fail "$stderr"
+        [[ $stderr == *"ready to train 1 epoch of 6 steps"* ]] || fail "$stderr"
     done
     succeeds "$BIN/train-ddp" -q --dry-run --experiment e.yaml --train "$data/shards" --world-size 4 --out new
     [ -z "$stderr" ]
@@ -41,7 +42,7 @@ inodes() {
     [ "$before" = "$(inodes .)" ] || fail "$(inodes .)"
 }
 
-# refused CODE PATTERN OPTION...: for a dry run and for a real one, which both leave `out` as it was.
+# refused CODE PATTERN OPTION...: for a dry run and for a real one; both leave `out` unchanged.
 refused() {
     fails_with "$1" "$2" "$BIN/$tool" --dry-run --experiment e.yaml --out out "${@:3}" || return 1
     fails_with "$1" "$2" "$BIN/$tool" --experiment e.yaml --out out "${@:3}" || return 1
@@ -71,7 +72,7 @@ refused() {
     refused 2 "3" --train "$train" --world-size 3
     tool="train-mp"
     refused 2 "too few convolutions" --train "$train" --world-size 9
-    # Only ranks that open see this.
+    # Only ranks that open an engine detect this.
     for tool in train-single train-dp train-ddp; do
         TOOL=$tool fails_with 2 "instruction set 'v9'" env LOCKSTEP_ISA=v9 "$BIN/$tool" --experiment e.yaml --train "$train" --out out
         [ "$before" = "$(inodes out)" ]
@@ -83,7 +84,7 @@ refused() {
     cp -r "$data/shards" out
     touch out/.lock
     before=$(inodes out)
-    refused 2 "holds what 'shard' wrote" --train "$train"
+    refused 2 "holds the output of 'shard'" --train "$train"
 }
 
 @test "a folder that cannot be written to" {

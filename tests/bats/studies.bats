@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Studies: every variant is run, and one report says what varies and, for loader workers, what a step waits for.
-# What a study file may hold is tested in tests/unit/test_plan.c.
+# Studies: every variant is run, and one report shows the varied settings and, for loader workers,
+# the waiting time of a step. tests/unit/test_plan.c tests study files.
 load helpers
 load reports
 
@@ -55,7 +55,7 @@ experiment() {
     sed -i 's/world_size: \[1, 2\]/world_size: [1, 3]/' ranks.yaml
     fails_with 3 "ranks.yaml:5:7: variant 'world_size-3': .*'virtual_shards' is 2: it must be a multiple" \
         "$BIN/plan" study ranks.yaml --out plan.yaml
-    fails_with 3 "cannot plan a study: 'base.yaml': it is an experiment; .plan runs. takes those" "$BIN/plan" study base.yaml --out plan.yaml
+    fails_with 3 "cannot plan a study: 'base.yaml': it is an experiment; use .plan runs." "$BIN/plan" study base.yaml --out plan.yaml
     [ ! -e plan.yaml ]
 }
 
@@ -86,14 +86,14 @@ experiment() {
     grep -q '^# More ranks' "$report/report.md"
     grep -Fq '| world\_size | s / epoch | Times as fast | ' "$report/report.md"
     if grep -q 'Loader bound\|Compute bound' "$report/report.md"; then fail "a verdict on no loader"; fi
-    # By its name it is found among the experiments, and is no experiment to compare.
+    # It is found by name among the experiments, but cannot be compared as one.
     run experiment nope
     [[ $output == *"has these: "*" scaling"* ]] || fail "$output"
     cd "$ROOT" || return
     fails_with 2 "cannot compare: 'workers': it is a study" "$BIN/pipeline" compare single workers
 }
 
-# ---- The verdict, on runs whose numbers are known --------------------------------------------------------------
+# ---- The verdict, on runs with known figures --------------------------------------------------
 
 variant() {
     thrice "loader_workers-$1" name="loader_workers-$1" workers="$1" "${@:2}"
@@ -125,7 +125,7 @@ YAML
     succeeds "$BIN/report" loader* --plan plan.yaml --out out
     # 2 s against 1 s; over loader_workers-0 it would be 4.
     grep -qF '| **loader\_workers-4** | Speed-up | ~1.5 | 2.00 | X, table 1 |' out/report.md || fail "$(cat out/report.md)"
-    # What others are over has none.
+    # The row that is the base of others has no speed-up.
     grep -q '^| \*\*loader..workers-2\*\* | Speed-up | 1 |  |' out/report.md || fail "$(cat out/report.md)"
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# make submission: one archive of all there is to hand in, with the commands that make it again.
+# make submission: one archive with everything to hand in, and the commands that make it again.
 load helpers
 
 TOOLS="manifest synth-cifar shard train-single train-dp evaluate report bench-allreduce"
@@ -51,7 +51,7 @@ setup() {
     cd "$WORK" || return
 }
 
-# has FILE: the archive has it.
+# has FILE: the archive contains it.
 has() {
     grep -qxF "submission-one-two-loader_workers=1/$1" <<<"$output" || fail "$1 is missing:" "$output"
 }
@@ -70,7 +70,7 @@ has() {
     ! command -v gnuplot >/dev/null || has figures/loss.svg
     [[ $output != *train.st.zst* && $output != *shard-0* && $output != *state.st.zst* ]] || fail "$output"
     tar xzf "$ARCHIVE"
-    # The experiments say everything: what was set, every default, and no path of this machine.
+    # The experiments are complete: the settings, every default, and no path of this machine.
     run ! grep -r -- "$FILES" submission-one-two-loader_workers=1/experiments
     grep -qx 'loader_workers: 1' submission-one-two-loader_workers=1/experiments/two.yaml
     grep -qx 'model: small' submission-one-two-loader_workers=1/experiments/two.yaml
@@ -111,15 +111,15 @@ has() {
     sed -i 's/lr: 0.02/lr: 0.03/' submission-one-two-loader_workers=1/experiments/two.yaml
     run sh submission-one-two-loader_workers=1/run-again.sh other
     [ "$status" -eq 4 ]
-    [[ $output == *$'\ntwo/seed-42: ANOTHER MODEL' ]] || fail "$output"
+    [[ $output == *$'\ntwo/seed-42: a DIFFERENT model' ]] || fail "$output"
 }
 
 @test "made again from data of one's own, which is not in it" {
-    # The folder is taken as it is, and its shards lie with the outputs.
+    # The folder is used as it is, and its shards go to the outputs.
     "$BIN/synth-cifar" -q --shape 3,12,12 --train 512 --test 128 --seed 9 --out "$WORK/it's mine"
     local before
     before=$(cd "$WORK/it's mine" && ls -A && sha256sum -- *)
-    cd "$FILES" || return # anywhere
+    cd "$FILES" || return # any other folder
     ARTIFACTS=$WORK/own EXECUTIONS=1 DATA="$WORK/it's mine/" succeeds "$BIN/pipeline" submission two.yaml
     [[ $output != *$'\n'"fetch "* && $output != "fetch "* ]] || fail "$output"
     [ "$(cd "$WORK/it's mine" && ls -A && sha256sum -- *)" = "$before" ] || fail "the data was touched"
@@ -127,7 +127,7 @@ has() {
     cd "$WORK" || return
     tar xzf own/submission-two.tar.gz
     [ -s submission-two/manifests/data/own/manifest.yaml ]
-    # shellcheck disable=SC2016 # as Markdown has it
+    # in Markdown
     grep -qF '`DATA=`' submission-two/README.md || fail "$(cat submission-two/README.md)"
     run ! grep -rF "it's mine" submission-two/run-again.sh submission-two/README.md
     run ! grep -q '^run synth-cifar' submission-two/run-again.sh
@@ -137,7 +137,7 @@ has() {
     run sh submission-two/run-again.sh none
     [ "$status" -ne 0 ]
     [[ $output == *DATA* ]] || fail "$output"
-    # What is no such folder is refused before anything is made.
+    # Any other folder is refused before anything is made.
     mkdir "$WORK/empty"
     ARTIFACTS=$WORK/none DATA=$WORK/empty fails_with 3 "DATA='$WORK/empty': it has no train.st.zst" \
         "$BIN/pipeline" submission "$FILES/two.yaml"

@@ -88,7 +88,7 @@ synth() { "$BIN/synth-cifar" "$@"; }
 @test "a full disk is an error, and nothing is left" {
     TOOL=synth-cifar fails_with 1 "No space" \
         sh -c "'$BIN/synth-cifar' --train 50 --split train --out - >/dev/full"
-    # A file size limit fails as a full disk does, after the first blocks.
+    # A file size limit fails like a full disk, after the first blocks.
     TOOL=synth-cifar fails_with 1 "'$WORK/a/train.st.zst'" bash -c \
         "trap '' XFSZ; ulimit -f 100; '$BIN/synth-cifar' --train 200 --out '$WORK/a'"
     nothing_in "$WORK/a"

@@ -1,4 +1,4 @@
-# make torture: that what it needs is there. The batteries themselves are no part of make test.
+# make torture: its requirements are met. The batteries themselves are not part of make test.
 load helpers
 
 @test "every bug in tests/torture/bugs can be put into the source, and its test exists" {

@@ -1,5 +1,6 @@
-# --trace: what every thread of every rank did, and when. No durations are judged here, but what must come before
-# what, and that the spans are the very times that steps.st.zst adds up.
+# --trace: the activities of every thread of every rank, with times. The tests do not judge
+# durations, but the order of spans, and that the spans are the same times that steps.st.zst adds
+# up.
 
 load helpers
 load training
@@ -9,12 +10,12 @@ setup_file() {
 }
 
 setup() {
-    begin_training "$LENET_BN" virtual_shards=6 # three steps an epoch, two epochs
+    begin_training "$LENET_BN" virtual_shards=6 # three steps per epoch, two epochs
     need_python
     export PYTHONPATH=$ROOT/tests/python
 }
 
-# tracks FILE: their names, one a line.
+# tracks FILE: their names, one per line.
 tracks() {
     "$PYTHON" "$ROOT/tests/python/trace_reader.py" "$1"
 }
@@ -159,7 +160,7 @@ END
 
 @test "whole or absent: a run that fails leaves no trace; a file that cannot be written stops it at once" {
     mkdir traces
-    fails_with 1 'cannot go on' "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out --world-size 2 \
+    fails_with 1 'cannot continue' "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out --world-size 2 \
         --trace traces/t.json --set optimizer.lr=1e6
     nothing_in traces
     fails_with 1 "cannot write: 'nowhere/t.json'" "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out other \

@@ -1,5 +1,5 @@
-# train-dp: replicas of one process, as DataParallel has them. That its bits are those of train-single
-# is in same-bits.bats.
+# train-dp: replicas in one process, as in DataParallel. same-bits.bats tests that its bits are
+# those of train-single.
 
 load helpers
 load training
@@ -37,7 +37,7 @@ setup() {
         awk -v v="$("$BIN/manifest" get out/manifest.yaml "run.execution.seconds_per_step.$key")" 'BEGIN { exit !(v > 0) }' ||
             fail "$key took no time"
     done
-    # Three replicas receive the parameters and send as much, with the loss behind it.
+    # Three replicas receive the parameters and send as much, followed by the loss.
     local broadcast reduce scatter
     broadcast=$("$BIN/manifest" get out/manifest.yaml run.execution.bytes_per_step.broadcast)
     reduce=$("$BIN/manifest" get out/manifest.yaml run.execution.bytes_per_step.reduce)

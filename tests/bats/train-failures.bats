@@ -1,4 +1,4 @@
-# What goes wrong in training: one clear line, the right exit code, nothing half-written.
+# Failures in training: one clear line, the correct exit code, nothing half-written.
 
 load helpers
 load training
@@ -13,7 +13,7 @@ setup() {
     begin_training
 }
 
-# refuses CODE PATTERN OPTION...: by train-single; nothing is left in out.
+# refuses CODE PATTERN OPTION...: train-single refuses; nothing is left in out.
 refuses() {
     local code=$1 pattern=$2
     shift 2
@@ -26,8 +26,8 @@ refuses() {
     fails_with 2 "'--train'" "$BIN/train-single" --experiment e.yaml --out out
     fails_with 2 "'--out'" "$BIN/train-single" --experiment e.yaml --train "$train"
     refuses 2 "stop-after-steps" --train "$train" --stop-after-step 3
-    refuses 2 "reduce fastest" --train "$train" --reduce fastest
-    refuses 2 "checkpoint-every 0" --train "$train" --checkpoint-every 0
+    refuses 2 "'--reduce': .*'fastest'" --train "$train" --reduce fastest
+    refuses 2 "'--checkpoint-every': .*'0'" --train "$train" --checkpoint-every 0
     refuses 2 "device gpu" --train "$train" --device gpu
     refuses 1 "'cuda'.*no CUDA backend" --train "$train" --device cuda
     refuses 2 "test data" --train "$train" --test -
@@ -115,14 +115,15 @@ END
     begin=$SECONDS
     kill -KILL "$victim"
     wait "$pid" || code=$?
-    # A rank that is waited for in vain is so for 20 s at least; a busy machine takes seconds for what is done at once.
+    # A rank that waits in vain does so for at least 20 s; a busy machine takes seconds for an
+    # immediate answer.
     [ $((SECONDS - begin)) -lt 15 ] || fail "it took $((SECONDS - begin)) s"
     [ "$code" -eq 1 ] || fail "exit code $code" "$(cat err)"
     [ "$(wc -l <err)" -eq 1 ]
     grep -Eq "rank [01] was killed by signal 9" err || fail "$(cat err)"
     nobody_left "$WORK/out"
     unfinished out
-    # What was saved before is whole.
+    # The earlier state is whole.
     succeeds "$BIN/train-ddp" -q --experiment long.yaml --train "$train" --out out --resume --stop-after-steps 1
 }
 
@@ -143,7 +144,7 @@ END
 }
 
 @test "a full disk: no file of half length" {
-    # A limit on the size of files stands in for it.
+    # A file size limit stands in for a full disk.
     TOOL=train-single fails_with 1 "cannot write: 'out/state.st.zst'" bash -c "trap '' XFSZ; ulimit -f 40; exec '$BIN/train-single' -q \
         --experiment e.yaml --train '$train' --out out"
     nothing_in out

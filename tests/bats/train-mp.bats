@@ -1,5 +1,5 @@
-# train-mp: layers cut into stages, the shards flowing through them. That its bits are those of
-# train-single is in same-bits.bats.
+# train-mp: layers cut into stages, with the shards flowing through them. same-bits.bats tests that
+# its bits are those of train-single.
 
 load helpers
 load training
@@ -45,16 +45,17 @@ execution() {
     succeeds "$BIN/train-mp" -q --experiment e.yaml --train "$train" --out out
     [ "$(execution bubble_predicted)" = 0.2 ] # two stages, four shards
     awk -v v="$(execution bubble_measured)" 'BEGIN { exit !(v > 0 && v < 1) }'
-    # conv1 ends in 6×14×14 features: activations and gradients of groups of 16. Each of the four shards has 18
-    # samples in the first two steps, which are two groups, and 14 in the last.
+    # conv1's unit ends in 6×14×14 features: activations and gradients in groups of 16. In the first
+    # two steps each of the four shards has 18 samples, which are two groups, and in the last one
+    # 14.
     [ "$(execution bytes_per_step)" -eq $((2 * (8 + 8 + 4) * 6 * 14 * 14 * 16 * 4 / 3)) ]
-    # Half of that is activations, sent by the first stage, half their gradients.
+    # Half of that is activations, sent by the first stage; half is their gradients.
     for stage in 0 1; do
         [ "$(execution stages.$stage.bytes_sent_per_step)" -eq $(((8 + 8 + 4) * 6 * 14 * 14 * 16 * 4 / 3)) ]
     done
     [ "$(execution stages.0.last) $(execution stages.1.last)" = "pool1 fc3" ]
     [ "$(execution micro_batches)" = 4 ]
-    # The bubble is what the stages wait, on average.
+    # The bubble is the stages' mean waiting time.
     awk -v a="$(execution stages.0.waiting)" -v b="$(execution stages.1.waiting)" -v bubble="$(execution bubble_measured)" \
         'BEGIN { d = (a + b) / 2 - bubble; exit !(d < 1e-9 && d > -1e-9) }' || fail "the bubble is not what the stages wait"
 }

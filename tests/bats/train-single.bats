@@ -1,4 +1,4 @@
-# train-single: its options, its outputs, what it says.
+# train-single: its options, its outputs, its messages.
 
 load helpers
 load training
@@ -37,7 +37,7 @@ setup() {
     need_tool report
     local spinners=() i key
     write_experiment long.yaml epochs=60
-    # Twice as many busy loops as cores: others use the machine, and threads wait for it.
+    # Twice as many busy loops as cores: other processes use the machine, and threads wait for it.
     for ((i = 0; i < 2 * $(nproc); i++)); do
         (exec 3>&-; while :; do :; done) &
         spinners+=($!)
@@ -106,7 +106,7 @@ END
     [ "$("$BIN/manifest" get out/manifest.yaml results.test_accuracy)" = "$("$BIN/manifest" get evaluated/manifest.yaml results.accuracy)" ]
 }
 
-# A busy machine may take the processor away between two phases: of one epoch, but hardly of every one.
+# A busy machine may suspend the process between two phases: in one epoch, but hardly in every one.
 @test "the phases of an epoch add up to its seconds" {
     need_python
     write_experiment long.yaml "$LENET_BN" epochs=8 global_batch=20
@@ -119,7 +119,7 @@ sys.exit(not (any(0.95 <= s <= 1.05 for s in shares) and max(shares) <= 1.05))
 END
 }
 
-# The first epoch also warms up.
+# The first epoch is also a warm-up.
 @test "the seconds of an epoch are the median of those after the first" {
     need_python
     write_experiment five.yaml epochs=5
@@ -150,9 +150,9 @@ END
 @test "--print-parameters prints the resolved experiment, without any data" {
     succeeds "$BIN/train-single" --experiment e.yaml --set epochs=7 --print-parameters
     [[ $output == *"epochs: 7"* && $output == *"architecture:"* ]]
-    # What others published is no part of the work.
+    # Published figures are not part of the work.
     write_experiment p.yaml 'published=[{source: R001, accuracy: 65.39}]'
-    fails_with 3 "p.yaml:[0-9]+:[0-9]+: 'published': published figures stand in a claim" \
+    fails_with 3 "p.yaml:[0-9]+:[0-9]+: 'published': published figures belong in a claim" \
         "$BIN/train-single" --experiment p.yaml --print-parameters
 }
 

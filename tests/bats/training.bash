@@ -1,20 +1,20 @@
-# What the bats files about training share: small data, small experiments, content hashes.
+# Shared by the bats files on training: small data, small experiments, content hashes.
 # shellcheck shell=bash
 # shellcheck disable=SC2154 # bats and helpers.bash set the others
 
-# need_training: skip where a tool that every training test uses was not built.
+# need_training: skip if a tool that every training test uses was not built.
 need_training() {
     need_tool synth-cifar shard train-single train-dp train-ddp train-mp evaluate tensor manifest
 }
 
-# make_data DIR N [TEST]: drawn images, N to train with.
+# make_data DIR N [TEST]: drawn images, N of them for training.
 make_data() {
     "$BIN/synth-cifar" -q --train "$2" --test "${3:-64}" --seed 3 --out "$1"
 }
 
-# For setup_file, the data that the tests of a file share; nothing where the tools were not built.
-# file_data N [TEST]: drawn images in data/. file_shards: those to train with in 4 shards/. file_digits: images of
-# another shape in small/.
+# For setup_file, the data that a file's tests share; does nothing if the tools were not built.
+# file_data N [TEST]: drawn images in data/. file_shards: the training images in 4 shards/.
+# file_digits: images of another shape in small/.
 file_data() {
     [ ! -x "$BIN/synth-cifar" ] || make_data "$BATS_FILE_TMPDIR/data" "$@"
 }
@@ -27,9 +27,9 @@ file_digits() {
         "$BIN/synth-cifar" -q --train 80 --test 20 --shape 1,28,28 --out "$BATS_FILE_TMPDIR/small"
 }
 
-# begin_training KEY=VALUE...: for setup, in $WORK, with that experiment in e.yaml. $data is the folder of what
-# setup_file made, $train and $test are its images.
-# shellcheck disable=SC2034 # for those who load this
+# begin_training KEY=VALUE...: for setup, in $WORK, with that experiment in e.yaml. $data is the
+# folder that setup_file made, $train and $test are its images.
+# shellcheck disable=SC2034 # for files that load this
 begin_training() {
     need_training
     data=$BATS_FILE_TMPDIR
@@ -55,7 +55,7 @@ write_experiment() {
     done >"$file"
 }
 
-# shellcheck disable=SC2034 # for those who load this
+# shellcheck disable=SC2034 # for files that load this
 LENET_BN=model=$ROOT/experiments/models/lenet-bn.yaml
 
 # content FILE: its content hash.

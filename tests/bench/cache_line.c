@@ -1,14 +1,14 @@
-// cache_line.c - how long a cache line takes from one core to another and back, in nanoseconds.
+// cache_line.c - measures a cache line's round trip between two cores, in nanoseconds.
 //
 //     cc -O2 -pthread cache_line.c -o cache_line && ./cache_line [CORE CORE]
 //
-// Two threads, each bound to a core (the first two that this process may use, unless they are
-// given), hand a ball to and fro: each waits until the ball is on its side, and puts it on the
-// other. Prints the median of several rallies.
+// Two threads, each bound to a core (by default the first two that this process may use), pass a
+// ball to and fro: each waits until the ball is on its side, and moves it to the other. Prints the
+// median of several rallies.
 //
-// Whatever threads do together waits for such trips: barriers, locks, reductions. On a shared
-// virtual machine the figure depends on where the host has put the virtual cores at the moment, so
-// it belongs beside every time that was taken on more than one core.
+// Everything that threads do together waits for such round trips: barriers, locks, reductions. On a
+// shared virtual machine the figure depends on where the host has placed the virtual cores at the
+// moment, so it belongs next to every time that was measured on more than one core.
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -37,7 +37,7 @@ static double now(void) {
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-// Spins: what is measured is the line alone, without a wake-up.
+// Spins: this measures the cache line alone, without a wake-up.
 static void strokes(player *p, int count) {
     for (int i = 0; i < count; i++) {
         while (atomic_load_explicit(&p->table->side, memory_order_acquire) != p->side) continue;
@@ -82,7 +82,7 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-// The first two cores that this process may use; 0 when there are fewer.
+// Finds the first two cores that this process may use; returns 0 if there are fewer.
 static int find_cores(int core[2]) {
     cpu_set_t set;
     int found = 0;

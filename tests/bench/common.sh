@@ -1,16 +1,18 @@
-# What the scripts of the bench share. Loaded, not run.
+# Shared by the bench scripts. Sourced, not run.
 #
 # Environment, set by tests/bench/run and tests/bench/growth:
 #     BENCH      folder for data, models, programs and runs
 #     BIN        the tools;  PYTHON, CC: as in the Makefile
-#     QUICK      1: tiny sizes, to see that everything works; no figure of it means anything
-#     IMAGES     images of the training data (50,000; QUICK: 2,560), drawn ones
+#     QUICK      1: tiny sizes, to see that everything works; its figures mean nothing
+#     IMAGES     number of drawn training images (50,000; QUICK: 2,560)
 #     CIFAR10_FROM, MNIST_FROM
-#                archive and folder of real data, used instead of drawn ones where they are given, but not by QUICK
+#                archive and folder of real data, used instead of drawn images if given;
+#                QUICK ignores them
 #
-# A script in tests/bench/measure/ takes KEY=VALUE arguments, measures one thing once, and prints one line:
+# A script in tests/bench/measure/ takes KEY=VALUE arguments, measures one thing once, and prints
+# one line:
 #     VALUE KIB [NOTE]
-# the figure, the largest resident set of any of its processes, and what a reader of the table should know.
+# the figure, the largest resident set of any of its processes, and a note for the table's reader.
 # Exit code 77: it cannot be measured here; the last line of standard error says why.
 # shellcheck shell=bash
 
@@ -43,17 +45,17 @@ read_arguments() {
     local word
     for word; do
         [[ $word == *=* ]] || fail "'$word' is not KEY=VALUE"
-        # shellcheck disable=SC2034 # for those who load this
+        # shellcheck disable=SC2034 # for scripts that source this
         arg[${word%%=*}]=${word#*=}
     done
 }
 
-# cpu_has FLAG: as the processor calls it in /proc/cpuinfo.
+# cpu_has FLAG: a flag as /proc/cpuinfo spells it.
 cpu_has() {
     grep -qw -m 1 "$1" /proc/cpuinfo 2>/dev/null
 }
 
-# program NAME [FLAG...]: the path of tests/bench/NAME.c, compiled when it is first asked for.
+# program NAME [FLAG...]: the path of tests/bench/NAME.c's program, compiled on first use.
 program() {
     local name=$1 path
     path=$BENCH/programs/$(printf '%s' "$@" | tr -c 'A-Za-z0-9_' -)
@@ -68,18 +70,18 @@ program() {
     echo "$path"
 }
 
-# usage COMMAND...: runs it; $seconds and $kib become its wall time and its largest resident set.
-# Its standard output goes to $BENCH/output. Its exit code is that of the command.
+# usage COMMAND...: runs it; sets $seconds to its wall time and $kib to its largest resident set.
+# Its standard output goes to $BENCH/output. Returns the command's exit code.
 usage() {
     local runner code=0
     runner=$(program usage) || exit
     "$runner" "$BENCH/usage" "$@" >"$BENCH/output" || code=$?
     [ "$code" -eq 0 ] || return "$code"
-    # shellcheck disable=SC2034 # for those who call this
+    # shellcheck disable=SC2034 # for callers
     read -r seconds kib <"$BENCH/usage"
 }
 
-# data KIND: the folder of the data of that kind, cifar or mnist, made when it is first asked for.
+# data KIND: the folder of the data of that kind, cifar or mnist, created on first use.
 data() {
     local kind=$1 from='' tool folder=$BENCH/data/$1
     if [ ! -e "$folder/manifest.yaml" ]; then
@@ -102,12 +104,12 @@ drawn() {
     "$BIN/synth-cifar" -q --train "$1" --test "$TEST_IMAGES" --shape "$2" --out "$3" >&2 || exit
 }
 
-# images_in FILE: of a dataset file.
+# images_in FILE: the number of images in a dataset file.
 images_in() {
     "$BIN/tensor" info "$1" | sed -n 's/^ *images: .*shape: \[\([0-9]*\),.*/\1/p'
 }
 
-# model_path NAME|FILE: the description of a model.
+# model_path NAME|FILE: the path of a model's description.
 model_path() {
     case $1 in
     */*) echo "$1" ;;
@@ -115,12 +117,12 @@ model_path() {
     esac
 }
 
-# model_shape MODEL: of its input, as "C,H,W".
+# model_shape MODEL: its input's shape, as "C,H,W".
 model_shape() {
     sed -n 's/^input: *\[\(.*\)\].*/\1/p' "$(model_path "$1")" | tr -d ' '
 }
 
-# model_data MODEL: the kind of data that it is made for.
+# model_data MODEL: the kind of data that it takes.
 model_data() {
     case $(model_shape "$1") in
     3,32,32) echo cifar ;;
@@ -129,8 +131,8 @@ model_data() {
     esac
 }
 
-# trained MODEL: a model.st.zst of it, after one step on a few images, made when it is first asked for. It carries the
-# description of the network for PyTorch, and is what evaluate gets.
+# trained MODEL: a model.st.zst of it, after one step on a few images, created on first use. It
+# contains the description of the network for PyTorch; evaluate also reads it.
 trained() {
     local folder
     folder=$BENCH/models/$(basename "$1" .yaml)
@@ -143,7 +145,7 @@ trained() {
     echo "$folder/run/model.st.zst"
 }
 
-# flop MODEL: counted floating-point operations of a training step, a sample.
+# flop MODEL: counted floating-point operations of a training step, per sample.
 flop() {
     "$BIN/train-single" --experiment "$root/experiments/R001/single.yaml" --set "model=$(model_path "$1")" \
         --set normalize=null --print-parameters | awk -f "$bench_folder/flop.awk"

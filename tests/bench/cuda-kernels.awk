@@ -1,9 +1,10 @@
-# What cuda_profile prints, as lines of cuda-kernels.csv. With -v head=yes: the head of that file.
+# Converts cuda_profile's output to lines of cuda-kernels.csv. With -v head=yes: the head of that
+# file.
 #
 #     awk -f cuda-kernels.awk -v model=… -v batch=… -v shards=…
 #
-# limit_us: what the bytes take at the device's measured bandwidth, or the operations at its measured peak, whichever is
-# longer. launch_us: what as many launches of a kernel that does nothing take.
+# limit_us: the time of the bytes at the device's measured bandwidth, or of the operations at its
+# measured peak, whichever is longer. launch_us: the time of as many launches of an empty kernel.
 
 function larger(a, b) { return a > b ? a : b }
 

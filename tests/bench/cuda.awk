@@ -1,5 +1,5 @@
-# From the rounds of `make bench-cuda` to its tables: cuda-work.csv (a line each thing measured) and cuda.csv (a line each
-# goal).
+# Converts the rounds of `make bench-cuda` to its tables: cuda-work.csv (a line per measurement) and
+# cuda.csv (a line per goal).
 #
 #     awk -f median.awk -f cuda.awk -v works=cuda-work.csv -v verdicts=cuda.csv WORK GOALS NOTES ROUNDS
 #
@@ -10,7 +10,7 @@ function trim(text) {
     return text
 }
 
-# The last value that a key has among KEY=VALUE words; a later one replaces an earlier one.
+# Returns a key's last value among KEY=VALUE words; a later one replaces an earlier one.
 function argument(words, key, otherwise,    part, i, n) {
     n = split(words, part, " ")
     for (i = 1; i <= n; i++)
@@ -20,7 +20,7 @@ function argument(words, key, otherwise,    part, i, n) {
 
 function number(x) { return x == "" ? "" : sprintf("%.6g", x) }
 
-# Seconds an epoch of a name, or the least of several; nothing where one was not measured.
+# Returns a name's seconds per epoch, or the least of several; nothing if one was not measured.
 function least(names,    part, i, n, best) {
     n = split(names, part, ",")
     for (i = 1; i <= n; i++) {

@@ -2,13 +2,13 @@
 //
 //     cuda_profile [--serial-launches] LIBRARY DEVICE MODEL.yaml BATCH SHARDS REPEATS
 //
-// --serial-launches: as engine_options has it.
+// --serial-launches: as in engine_options.
 // Prints comma-separated lines:
 //     device,NAME
 //     limit,WHAT,VALUE               memory and host in bytes/s, arithmetic in FLOP/s, launch in µs
 //     operation,NAME,LAUNCHES,µs,BYTES,HOST_BYTES,FLOP
-// What they mean is said in lib/compute/cuda/library.h. The last operation is the whole step. The
-// images are random, and on the device, as a data set is in training.
+// lib/compute/cuda/library.h explains them. The last operation is the whole step. The images are
+// random and on the device, like a data set in training.
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,9 +1,11 @@
-# Counts the floating-point operations of a training step, a sample, from a resolved experiment (--print-parameters).
+# Counts the floating-point operations of a training step, per sample, from a resolved experiment
+# (--print-parameters).
 #
-# A convolution or linear layer has as many multiply-adds in its weight gradient, and in its input gradient, as forward;
-# nobody asks for the input gradient of the first. A multiply-add is two operations. All else (bias, batch norm, ReLU,
-# pooling, loss, update) is left out: it is bound by memory, not by arithmetic. Operations are those of the direct form,
-# whatever a kernel does to have fewer.
+# A convolution or linear layer has as many multiply-adds in its weight gradient, and in its input
+# gradient, as in the forward pass; the first layer needs no input gradient. A multiply-add counts
+# as two operations. Everything else (bias, batch norm, ReLU, pooling, loss, update) is left out: it
+# is bound by memory, not by arithmetic. The operations are those of the direct form, even if a
+# kernel needs fewer.
 
 function value(line, key,    at) {
     at = match(line, "[{ ]" key ": [^,}]*")
@@ -11,7 +13,7 @@ function value(line, key,    at) {
     return substr(line, RSTART + length(key) + 3, RLENGTH - length(key) - 3)
 }
 
-# One integer: a side of a square.
+# Returns one integer: the side of a square.
 function side(line, key,    v) {
     v = value(line, key)
     if (v !~ /^[0-9]+$/) complain("'" key "' is '" v "': only squares are counted")

@@ -1,5 +1,5 @@
-// fma_peak.c - what the processor allows: multiply-adds on registers alone, on 1 … THREADS threads
-// at once.
+// fma_peak.c - the processor's peak: multiply-adds on registers alone, on 1 … THREADS threads at
+// once.
 //
 //     cc -O3 -march=native -pthread fma_peak.c -o fma_peak && ./fma_peak THREADS
 //
@@ -35,7 +35,7 @@ static void *work(void *result) {
     }
     vec all = sum[0];
     for (int i = 1; i < SUMS; i++) all += sum[i];
-    *(float *)result = all[0]; // or the compiler would drop the loop
+    *(float *)result = all[0]; // otherwise the compiler would drop the loop
     return NULL;
 }
 

@@ -1,11 +1,12 @@
-# From the rounds of `growth` to its two tables.
+# Converts the rounds of `growth` to its two tables.
 #
 #     awk -f median.awk -f growth.awk -v points=growth.csv -v limits=growth-limits.csv SHARES ROUNDS
 #
-# SHARES: lines "AXIS POINT SHARE REFERENCE": the time at a point is proportional if it is that of the reference times
-# the ratio of the shares. ROUNDS: CSV of axis, point, round, seconds. `off` is how far a time is from proportional, in
-# per cent; beyond TOLERANCE the axis has stopped being proportional. It is looked for from the reference outward, below
-# and above, because a cost may be proportional in the middle only.
+# SHARES: lines "AXIS POINT SHARE REFERENCE": the time at a point is proportional if it equals the
+# reference's time multiplied by the ratio of the shares. ROUNDS: CSV of axis, point, round,
+# seconds. `off` is a time's deviation from proportional, in per cent; beyond TOLERANCE the axis has
+# stopped being proportional. The search starts at the reference and goes outward in both
+# directions, because a cost may be proportional only in the middle.
 
 BEGIN {
     TOLERANCE = 15
@@ -22,7 +23,7 @@ function median(axis, point,    i, n, v, m) {
     return m
 }
 
-# The first point off from place `at` on, in steps of `step`, as two cells.
+# Returns the first point off, starting at place `at`, in steps of `step`, as two cells.
 function first_off(axis, at, step,    k) {
     for (k = at + step; k in point_of; k += step) {
         if (axis_of[k] != axis) break

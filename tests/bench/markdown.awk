@@ -1,4 +1,4 @@
-# Rows of bench.csv as a Markdown table.
+# Prints rows of bench.csv as a Markdown table.
 #
 #     awk -f markdown.awk -v kind=KIND rows bench.csv
 #
@@ -6,7 +6,7 @@
 
 function show(format, x) { return x == "" ? "" : sprintf(format, x) }
 
-# A target as it is printed, and whether it was met.
+# Returns a target as printed, and whether it was met.
 function judged(target, met) {
     sub(/^>=/, "≥", target)
     sub(/^<=/, "≤", target)
@@ -18,7 +18,7 @@ function trim(text) {
     return text
 }
 
-# What kept a row from being measured, beside its name.
+# Returns a row's title, with the reason if it was not measured.
 function titled(name) { return title[name] ($21 == "measured" ? "" : " (" $21 ": " $22 ")") }
 
 BEGIN {

@@ -1,4 +1,5 @@
-# The median of numbers, for the scripts that are run together with this one: awk -f median.awk -f OTHER.awk
+# The median of numbers, for the scripts that run together with this one: awk -f median.awk -f
+# OTHER.awk
 
 # Sorts v[1 … n] and returns its median; nothing when n is 0.
 function middle(v, n,    i, j, kept) {

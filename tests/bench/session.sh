@@ -1,4 +1,5 @@
-# What the scripts that measure in rounds have in common. Loaded, not run: makes $BENCH, which is gone at the end.
+# Shared by the scripts that measure in rounds. Sourced, not run: creates $BENCH, and removes it at
+# the end.
 # shellcheck shell=bash
 
 BENCH=$(mktemp -d "${TMPDIR:-/tmp}/lockstep-bench.XXXXXX")
@@ -6,10 +7,11 @@ export BENCH
 # shellcheck source=tests/bench/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 ROUNDS=${ROUNDS:-$([ -n "$QUICK" ] && echo 1 || echo 5)}
-BENCH_LIMIT=${BENCH_LIMIT:-900} # seconds that one measurement may take; the first of PyTorch tries what is fastest
+BENCH_LIMIT=${BENCH_LIMIT:-900} # seconds per measurement; PyTorch's first tries all variants
 results=${ARTIFACTS:-artifacts}/bench
 
-# A measurement runs beside the shell, which waits: so a signal ends it at once, with all that it has started.
+# A measurement runs in the background while the shell waits: so a signal ends it at once, with all
+# processes that it has started.
 child=
 finish() {
     [ -z "$child" ] || kill "$child" 2>/dev/null || true
@@ -23,7 +25,8 @@ trap 'exit 143' TERM
 [ -x "$BIN/train-single" ] || fail "'$BIN/train-single' is not built"
 mkdir -p "$results"
 
-# measure SCRIPT ARGUMENT...: runs a script of measure/; its output goes to $BENCH/line, its complaints to $BENCH/errors.
+# measure SCRIPT ARGUMENT...: runs a script of measure/; its output goes to $BENCH/line, its errors
+# to $BENCH/errors.
 measure() {
     local code=0 script=$1
     shift
@@ -34,14 +37,14 @@ measure() {
     return "$code"
 }
 
-# trim TEXT: without blanks around it.
+# trim TEXT: removes blanks around it.
 trim() {
     local text=$1
     text=${text#"${text%%[![:space:]]*}"}
     echo "${text%"${text##*[![:space:]]}"}"
 }
 
-# warn_of_haste: says so when the figures are not worth quoting.
+# warn_of_haste: warns if the figures are not worth quoting.
 warn_of_haste() {
     if [ -n "$QUICK" ] || [ "$ROUNDS" -lt 5 ]; then
         echo "QUICK or fewer than 5 rounds: no figure of this run is worth quoting"

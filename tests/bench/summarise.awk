@@ -1,11 +1,14 @@
-# A row's rounds, lines of "WHAT VALUE KIB", become its line of bench.csv. With -v head=yes: the head of that file.
+# Converts a row's rounds, lines of "WHAT VALUE KIB", to its line of bench.csv. With -v head=yes:
+# the head of that file.
 #
 #     awk -f median.awk -f summarise.awk -v name=… ROUNDS
 #
-# Variables: name, unit, target (">= 4", "<= 5 %" or nothing), against ("yes": the figure is a ratio), flop (counted a
-# sample; nothing: arithmetic is no limit), epoch (images), rounds, status, note.
+# Variables: name, unit, target (">= 4", "<= 5 %" or nothing), against ("yes": the figure is a
+# ratio), flop (counted per sample; nothing: arithmetic is no limit), epoch (images), rounds,
+# status, note.
 #
-# Every figure is the median of its rounds; a ratio is that of the medians. What was not measured is an empty cell.
+# Every figure is the median of its rounds; a ratio is the ratio of the medians. A figure that was
+# not measured is an empty cell.
 
 function median(what, column,    i, v) {
     for (i = 1; i <= count[what]; i++) v[i] = value[what, i, column]
@@ -31,7 +34,7 @@ function mebibytes(kib) {
     add(kib == "" ? "" : sprintf("%.0f", kib / 1024))
 }
 
-# "yes", "no", or nothing without a figure or a target.
+# Returns "yes", "no", or nothing without a figure or a target.
 function judge(figure,    part) {
     if (figure == "" || target == "") return ""
     split(target, part, " ")

@@ -1,4 +1,4 @@
-# bench.csv as a table for a terminal, line by line.
+# Prints bench.csv as a table for a terminal, line by line.
 
 function show(format, x) { return x == "" ? "-" : sprintf(format, x) }
 

@@ -117,7 +117,7 @@ class Training:
                 self.optimizer.zero_grad(set_to_none=True)
                 self.train_on(x.index_select(0, ids), y.index_select(0, ids))
         torch.cuda.current_stream(self.device).wait_stream(side)
-        self.optimizer.zero_grad(set_to_none=True)  # gradients must come from the graph's own memory
+        self.optimizer.zero_grad(set_to_none=True)  # gradients must lie in the graph's own memory
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
             self.train_on(x.index_select(0, ids), y.index_select(0, ids))
@@ -194,7 +194,7 @@ def measure(work, device, args):
         found = probe(work, device, variant)
         if found and (best is None or found[1] < best[1]):
             best = found
-        del found  # its memory, unless it is the best
+        del found  # frees its memory, unless it is the best
     training, seconds = best
     steps = max(1, round(args.seconds / args.blocks / seconds))
     training.time(max(1, steps // 2))
@@ -223,7 +223,7 @@ def main():
             print(work.name, f"{seconds:.6g}", note, flush=True)
         except (Skipped, ImportError) as e:
             print(work.name, "skipped", e, flush=True)
-        except Exception as e:  # pylint: disable=broad-except - the others go on
+        except Exception as e:  # pylint: disable=broad-except - the others continue
             print(work.name, "failed", type(e).__name__ + ":", " ".join(str(e).split())[:200], flush=True)
 
 

@@ -112,7 +112,7 @@ def agree(args, value):
 
 def network(args):
     net, normalize = torch_peer.network(args.model)
-    # In a row without a loop in Python around it: what a user would write.
+    # A plain sequence, without a loop in Python: as a user would write it.
     net = nn.Sequential(OrderedDict((name, getattr(net, name)) for name in net.order)).train()
     if args.channels_last:
         net = net.to(memory_format=torch.channels_last)

@@ -1,13 +1,13 @@
-// usage.c - runs a command, and says how long it took and how much memory it had.
+// usage.c - runs a command, and measures its time and memory.
 //
 //     cc -O2 usage.c -o usage && ./usage FILE COMMAND...
 //
 // Writes "SECONDS KIB" to FILE: wall time from before the start to after the end, and the largest
 // resident set of the command or of any process that it has waited for. The exit code is the
-// command's; 128 and the signal when one ended it, 127 when it could not be started.
+// command's; 128 plus the signal if a signal ended it, 127 if it could not be started.
 //
-// A program of its own, because a process begins with the resident set of the one that starts it,
-// so this must be small; and because shells do not say.
+// This is a separate program for two reasons: shells do not report these figures, and a process
+// starts with its parent's resident set, so the parent must be small.
 #include <errno.h>
 #include <signal.h>
 #include <spawn.h>

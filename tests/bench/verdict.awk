@@ -1,4 +1,4 @@
-# What bench.csv says about the targets, in a line, and which rows failed, in another.
+# Summarises bench.csv: a line on the targets, and a line with the rows that failed.
 
 function join(list, name) { return list (list == "" ? "" : ", ") name }
 

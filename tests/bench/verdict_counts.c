@@ -1,14 +1,14 @@
-// verdict_counts.c - what verdicts say of real executions of one training, that do not differ.
+// verdict_counts.c - counts the verdicts on real executions of one training, which do not differ.
 //
 //     verdict_counts FOLDER...
 //
-// Takes train folders in the order in which they were made, two a round, and forms 200 comparisons
-// of 3, 5 and 10 rounds, each through lib/results as a report does: in every round one of the two,
-// at random, is the subject. Then the subject's times are multiplied by known factors: which
-// slow-down do 80 % of the comparisons find? Prints a Markdown table. Where there are fewer than
-// 200 times as many rounds, comparisons share some of them.
+// Reads train folders in the order in which they were made, two per round, and forms 200
+// comparisons of 3, 5 and 10 rounds, each through lib/results as a report does: in every round one
+// of the two, at random, is the subject. Then the subject's times are multiplied by known factors,
+// to find the slow-down that 80 % of the comparisons detect. Prints a Markdown table. If there are
+// fewer than 200 times as many rounds, comparisons share some of them.
 //
-// Exit code 4 when more than 16 of 200 say "differ", or more than 20 have no verdict, because the
+// Exit code 4 if more than 16 of 200 say "differ", or more than 20 have no verdict because the
 // machine was busy.
 #include <math.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static void set_run(arm *a, size_t at, const run *from, double factor) {
     a->pointers[at] = &a->runs[at];
 }
 
-// The verdict of comparison `number` of n rounds.
+// Computes the verdict of comparison `number`, of n rounds.
 static status judge(const run_list *list, size_t n, size_t number, double factor, comparison *c,
                     error *err) {
     static const varied_keys nothing = {NULL, 0};
@@ -55,7 +55,7 @@ static status judge(const run_list *list, size_t n, size_t number, double factor
 }
 
 typedef struct tally {
-    size_t differ, same, undecided, none; // "differ" in the direction of the factor, if it has one
+    size_t differ, same, undecided, none; // "differ" in the factor's direction, if there is one
 } tally;
 
 static status count(const run_list *list, size_t n, double factor, tally *t, error *err) {
@@ -78,7 +78,7 @@ static status count(const run_list *list, size_t n, double factor, tally *t, err
     return STATUS_OK;
 }
 
-// In percent, by quarters; NAN: none up to 100 %.
+// In per cent, in steps of a quarter; NAN: none up to 100 %.
 static status find_slowdown(const run_list *list, size_t n, double *percent, error *err) {
     for (int quarter = 1; quarter <= 400; quarter++) {
         tally t;

@@ -1,8 +1,8 @@
-// A list of the copies that were made, for tests that care which way something went; and where such
-// lists are kept.
+// Writes a list of copies, for tests that check how data was moved; also opens the files of such
+// lists.
 //
-// From one device to another a copy goes directly where both reach each other's memory: CUDA does
-// not say which of them has to. Else the driver stages it, and it is two lines.
+// A copy from one device to another is direct if either device can reach the other's memory: CUDA
+// does not say which of them must. Otherwise the driver stages it, and the list gets two lines.
 #include "emulation.h"
 
 #include <cstdlib>

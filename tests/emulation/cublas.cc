@@ -1,5 +1,5 @@
-// cuBLAS by its definition: C = alpha · op(A) op(B) + beta · C, everything column by column, and
-// each element's sum in the order of k.
+// cuBLAS by its definition: C = alpha · op(A) op(B) + beta · C, all matrices column-major, and each
+// element's sum in the order of k.
 #include "cublas_v2.h"
 
 #include <cmath>
@@ -14,7 +14,7 @@ struct cublasContext {
 
 namespace emulation {
 
-// One of the three matrices of all batches: `at` is element (0, 0) of the first.
+// One of the three matrices, for all batches: `at` is element (0, 0) of the first batch.
 template <typename T> struct matrices {
     T *at;
     bool transposed;
@@ -25,7 +25,7 @@ template <typename T> struct matrices {
         const long long r = transposed ? column : row, c = transposed ? row : column;
         return at[batch * stride + c * leading + r];
     }
-    // Whether `rows` × `columns` of all batches lie in device memory.
+    // Whether `rows` × `columns` elements of every batch lie in device memory.
     bool fits(int rows, int columns, int batches) const {
         const int stored = transposed ? columns : rows, across = transposed ? rows : columns;
         if (leading < (stored > 1 ? stored : 1) || stride < 0) return false;
@@ -61,7 +61,7 @@ static cublasStatus_t submit_product(cublasHandle_t handle, const product &p, co
         return CUBLAS_STATUS_INVALID_VALUE;
     cudaError_t result;
     if (handle->pointers == CUBLAS_POINTER_MODE_HOST) {
-        const float now_alpha = *alpha, now_beta = *beta; // the caller's may be gone when it runs
+        const float now_alpha = *alpha, now_beta = *beta; // the caller's may be gone when this runs
         result = submit(handle->stream, [=] {
             multiply(p, now_alpha, now_beta);
             return cudaSuccess;
@@ -83,7 +83,7 @@ cublasStatus_t cublasCreate(cublasHandle_t *handle) {
     hold lock(everything);
     int device;
     if (current_device(&device) != cudaSuccess) return CUBLAS_STATUS_NOT_INITIALIZED;
-    // The real one allocates, too.
+    // The real cuBLAS allocates here, too.
     if (allowed_now() != cudaSuccess) return CUBLAS_STATUS_ALLOC_FAILED;
     *handle = new cublasContext{device, nullptr, CUBLAS_POINTER_MODE_HOST};
     return CUBLAS_STATUS_SUCCESS;

@@ -37,7 +37,7 @@ typedef enum libraryPropertyType { MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL } l
 
 typedef struct cublasContext *cublasHandle_t;
 
-// The names that the functions have in the library.
+// The names of these functions in the library.
 #define cublasCreate         cublasCreate_v2
 #define cublasDestroy        cublasDestroy_v2
 #define cublasSetStream      cublasSetStream_v2

@@ -1,5 +1,4 @@
-// cuda_runtime.h - the language of kernels, for a compiler that knows only C++; see
-// cuda_runtime_api.h.
+// cuda_runtime.h - CUDA's kernel language for a plain C++ compiler; see cuda_runtime_api.h.
 #ifndef LOCKSTEP_EMULATION_CUDA_RUNTIME_H
 #define LOCKSTEP_EMULATION_CUDA_RUNTIME_H
 
@@ -18,7 +17,7 @@
 #define __host__
 #define __forceinline__        inline __attribute__((always_inline))
 #define __launch_bounds__(...) // the host has no registers to share out
-// One block runs at a time, so what its threads share may be static. All of it lies in one section
+// One block runs at a time, so shared variables may be static. All of them lie in one section
 // (shared.ld), which is filled with NaN before each block.
 #define __shared__ static
 
@@ -26,17 +25,17 @@
 
 namespace emulation {
 
-// Which line of a source waits for other threads.
+// The source line at which a thread waits for others.
 struct place {
     const char *file;
     int line;
 };
 
-// Puts a launch into a stream; `body` is one thread.
+// Submits a launch to a stream; `body` is one thread.
 cudaError_t launch(const char *kernel, const cudaLaunchConfig_t &config,
                    std::function<void()> body);
 
-// Arguments are copied now and converted to the kernel's parameters, as a launch does.
+// Copies the arguments now and converts them to the kernel's parameters, as a launch does.
 template <typename... Parameters, typename... Arguments>
 cudaError_t launch_kernel(const char *name, const cudaLaunchConfig_t *config,
                           void (*kernel)(Parameters...), Arguments &&...arguments) {
@@ -46,25 +45,25 @@ cudaError_t launch_kernel(const char *name, const cudaLaunchConfig_t *config,
 
 void barrier(place here);
 void wait_for_grids(place here);
-// All lanes of a warp meet; returns what lane `from` brought.
+// Waits for all lanes of the warp; returns the value of lane `from`.
 unsigned long long exchange(unsigned mask, unsigned long long value, unsigned from, place here);
 unsigned lane(void);
 
 } // namespace emulation
 
-// A macro, for messages that name the kernel.
+// A macro, because messages name the kernel.
 #define cudaLaunchKernelEx(config, kernel, ...) \
     emulation::launch_kernel(#kernel, config, kernel, ##__VA_ARGS__)
 
-// Kernels are as if compiled for the device that is emulated.
+// Kernels count as compiled for the emulated device.
 template <typename T> cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, T *) {
     attributes->ptxVersion = attributes->binaryVersion = 90;
     return cudaSuccess;
 }
 
-// ---- Where a thread is ----
+// ---- A thread's place in the grid ----
 
-// Set for whichever thread runs: no two do at a time.
+// Set for the thread that runs: only one runs at a time.
 extern uint3 threadIdx, blockIdx;
 extern dim3 blockDim, gridDim;
 constexpr int warpSize = 32;
@@ -73,13 +72,14 @@ inline void __syncthreads(const char *file = __builtin_FILE(), int line = __buil
     emulation::barrier({file, line});
 }
 
-// Kernels in front have always completed. It is checked that whoever should wait for them does.
+// Earlier kernels have always completed. The emulation checks that a kernel waits for them if it
+// should.
 inline void cudaGridDependencySynchronize(const char *file = __builtin_FILE(),
                                           int line = __builtin_LINE()) {
     emulation::wait_for_grids({file, line});
 }
 
-// No kernel begins before those in front of it have ended.
+// No kernel begins before the earlier ones have ended.
 inline void cudaTriggerProgrammaticLaunchCompletion() {}
 
 // ---- Exchange within a warp; only with all lanes, so only whole warps ----
@@ -110,7 +110,7 @@ T __shfl_xor_sync(unsigned mask, T value, int distance, const char *file = __bui
                               {file, line});
 }
 
-// Lanes beyond the last one: the own value.
+// Lanes past the last one return their own value.
 template <typename T>
 T __shfl_down_sync(unsigned mask, T value, unsigned distance, const char *file = __builtin_FILE(),
                    int line = __builtin_LINE()) {
@@ -132,7 +132,7 @@ inline unsigned atomicAdd(unsigned *sum, unsigned value) {
     return before;
 }
 
-// One thread runs at a time, and there are no caches: what is written is there.
+// One thread runs at a time, and there are no caches: a write is visible at once.
 inline void __threadfence() {}
 
 template <typename T> T __ldcg(const T *from) {

@@ -1,45 +1,44 @@
-// cuda_runtime_api.h - the part of CUDA's runtime that the backend uses, done by the host.
+// cuda_runtime_api.h - the part of the CUDA runtime that the backend uses, emulated on the host.
 //
 // The sources under lib/compute/cuda are compiled twice: by nvcc against NVIDIA's headers, and by
-// an ordinary compiler against the headers in this folder, which have the same names and declare
-// the same functions. So every index, every bound and every sum of the kernels, and every call of
-// the engine, is tested where there is no GPU, under AddressSanitizer too.
+// an ordinary compiler against the headers in this folder, which declare the same functions under
+// the same names. Thus every index, bound and sum of the kernels, and every call of the engine, is
+// tested without a GPU, also under AddressSanitizer.
 //
-// **What it does.** Device memory is malloc'ed and begins as NaN; the host's own code may not touch
-// it (AddressSanitizer says "use-after-poison"). Threads of a block are fibers, blocks run one
-// after another. Streams run their work at once; what is captured becomes a graph with the
-// dependencies that streams and events give it. Calls that fail on a device fail here: a copy in
-// the wrong direction or over the end, a launch that is too large, a cudaMalloc during a capture.
+// **What it does.** Device memory is malloc'ed and starts as NaN; host code may not touch it
+// (AddressSanitizer reports "use-after-poison"). The threads of a block are fibers; blocks run one
+// after another. Streams run their work at once. Captured work becomes a graph with the
+// dependencies that its streams and events define. Calls that fail on a device fail here, too: a
+// copy in the wrong direction or past the end, too large a launch, a cudaMalloc during a capture.
 //
-// **What it finds besides.** The environment variable LOCKSTEP_EMULATED_ORDER says in which order
-// things run that have none, and no result may depend on it:
+// **What else it finds.** The environment variable LOCKSTEP_EMULATED_ORDER sets the order of things
+// that have none by themselves; no result may depend on it:
 //
-//     forward     threads and blocks by their numbers, graphs as captured, streams at once
-//     (default) backward    the other way round; and streams as late as possible: only when
-//     somebody waits shuffle     threads, blocks and graphs in an order that differs from launch to
-//     launch
+//     forward     threads and blocks by number, graphs as captured, streams at once
+//     backward    (default) the reverse; streams as late as possible: only when something waits
+//     shuffle     threads, blocks and graphs in an order that differs from launch to launch
 //
-// A missing __syncthreads(), event or cudaStreamSynchronize() then gives other numbers, or NaN.
-// Barriers and shuffles that not all threads reach end the program with a message; so does a kernel
-// that is launched as if it waited for those in front of it (programmatic dependent launch), and
-// does not, or touches device memory before (that only under AddressSanitizer).
+// A missing __syncthreads(), event or cudaStreamSynchronize() then gives other numbers, or NaN. A
+// barrier or shuffle that not all threads reach ends the program with a message. So does a kernel
+// that is launched as one that waits for earlier kernels (programmatic dependent launch) but does
+// not wait, or that touches device memory before it does (only under AddressSanitizer).
 //
-// **What it cannot show.** Threads change places only at barriers and shuffles, so of the races
-// between threads it sees those that such an order shows. A kernel that reads ordinary host memory
-// is not found. Functions like expf, and the order of sums in cuBLAS, are the host's: a device has
-// other bits. Nothing here has a speed.
+// **What it cannot show.** Threads switch only at barriers and shuffles, so it finds only those
+// races between threads that such an order exposes. It does not find a kernel that reads ordinary
+// host memory. Functions like expf, and the order of cuBLAS's sums, are the host's: a device gives
+// other bits. Speeds mean nothing here.
 //
-// LOCKSTEP_EMULATED_DEVICES: how many devices there are (1). LOCKSTEP_EMULATED_MEMORY: bytes that
-// each has (16 GiB). LOCKSTEP_EMULATED_PEERS=0: none of them reaches another one's memory, and
-// copies between them are staged by the host. LOCKSTEP_EMULATED_COPIES: a file to which every copy
-// that is made adds a line, FROM TO BYTES; a place is "host" or the number of a device (copies.cc).
-// LOCKSTEP_EMULATED_IPC: what is possible between processes: nothing (none), handles that nobody
-// can open (export), all (the default). LOCKSTEP_EMULATED_SECONDS: how long a stream, or a rank of
-// NCCL's, waits for another process before it fails (20); a device would wait for ever.
-// LOCKSTEP_EMULATED_PROGRAMMATIC=uncaptured: kernels that may be launched early cannot be captured.
-// LOCKSTEP_EMULATED_GRAPHS: a file to which every launch of a graph adds a line, NODES URGENT: how
-// many there are, and how many of them go before others (graphs.cc). LOCKSTEP_EMULATED_QUEUE: how
-// many pieces of work a stream holds; who has more for it waits on the host (without: any number).
+// LOCKSTEP_EMULATED_DEVICES: the number of devices (1). LOCKSTEP_EMULATED_MEMORY: bytes per device
+// (16 GiB). LOCKSTEP_EMULATED_PEERS=0: no device reaches another one's memory, and the host stages
+// copies between them. LOCKSTEP_EMULATED_COPIES: a file to which every copy adds a line, FROM TO
+// BYTES; a place is "host" or a device number (copies.cc). LOCKSTEP_EMULATED_IPC: what works
+// between processes: nothing (none), handles that cannot be opened (export), everything (the
+// default). LOCKSTEP_EMULATED_SECONDS: how long a stream or an NCCL rank waits for another process
+// before it fails (20); a device would wait for ever. LOCKSTEP_EMULATED_PROGRAMMATIC=uncaptured:
+// kernels that may be launched early cannot be captured. LOCKSTEP_EMULATED_GRAPHS: a file to which
+// every graph launch adds a line, NODES URGENT: the number of nodes, and how many of them have
+// priority over others (graphs.cc). LOCKSTEP_EMULATED_QUEUE: how many pieces of work a stream
+// holds; a caller that submits more waits on the host (default: no limit).
 #ifndef LOCKSTEP_EMULATION_CUDA_RUNTIME_API_H
 #define LOCKSTEP_EMULATION_CUDA_RUNTIME_API_H
 
@@ -134,7 +133,7 @@ typedef struct CUuuid_st {
     char bytes[16];
 } cudaUUID_t;
 
-// The fields that somebody may want; NVIDIA's has more.
+// The fields that a program may need; NVIDIA's has more.
 typedef struct cudaDeviceProp {
     char name[256];
     cudaUUID_t uuid;
@@ -254,7 +253,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 
-// Events of another process may be waited for and asked for, not recorded.
+// Events of another process can be waited for and queried, not recorded.
 typedef struct cudaIpcEventHandle_st {
     char reserved[CUDA_IPC_HANDLE_SIZE];
 } cudaIpcEventHandle_t;
@@ -263,7 +262,7 @@ cudaError_t cudaIpcOpenEventHandle(cudaEvent_t *event, cudaIpcEventHandle_t hand
 
 // ---- Launches ----
 
-// Other attributes, and dynamic shared memory, there are none.
+// There are no other attributes, and no dynamic shared memory.
 typedef enum cudaLaunchAttributeID {
     cudaLaunchAttributeProgrammaticStreamSerialization = 6
 } cudaLaunchAttributeID;
@@ -287,7 +286,7 @@ typedef struct cudaLaunchConfig_st {
 } cudaLaunchConfig_t;
 
 typedef struct cudaFuncAttributes {
-    int ptxVersion, binaryVersion; // compute capability, as 90
+    int ptxVersion, binaryVersion; // compute capability, e.g. 90
 } cudaFuncAttributes;
 
 // ---- Graphs ----

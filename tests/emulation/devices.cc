@@ -1,4 +1,4 @@
-// Devices that are all alike, and the last error of each thread.
+// Identical devices, and each thread's last error.
 #include "emulation.h"
 
 #include <cstdio>
@@ -102,8 +102,8 @@ cudaError_t cudaGetDevice(int *device) {
     return done(current_device(device));
 }
 
-// Limits are those of all devices since compute capability 7.5; the size is a small device's, so
-// that nothing leans on having many processors.
+// The limits are those of all devices since compute capability 7.5. The size is that of a small
+// device, so that nothing relies on many multiprocessors.
 static cudaDeviceProp describe(int device) {
     cudaDeviceProp p = {};
     snprintf(p.name, sizeof p.name, "emulated");

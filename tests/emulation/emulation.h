@@ -1,4 +1,4 @@
-// emulation.h - what the files of the emulation know of each other; see cuda_runtime_api.h.
+// emulation.h - shared by the emulation's files; see cuda_runtime_api.h.
 //
 // One lock guards everything, and is held while a kernel runs: host threads take turns.
 #ifndef LOCKSTEP_EMULATION_EMULATION_H
@@ -12,7 +12,7 @@
 
 #include "cuda_runtime_api.h"
 
-// gcc and clang say in different ways that AddressSanitizer is on.
+// gcc and clang announce AddressSanitizer in different ways.
 #if defined(__SANITIZE_ADDRESS__)
 #define EMULATION_ASAN 1
 #elif defined(__has_feature)
@@ -29,40 +29,40 @@ using hold = std::lock_guard<std::recursive_mutex>;
 // ---- order.cc ----
 
 enum class order { forward, backward, shuffle };
-// Of LOCKSTEP_EMULATED_ORDER, read each time: a test may change it.
+// Reads LOCKSTEP_EMULATED_ORDER each time: a test may change it.
 order run_order();
-// The numbers 0 … n-1 as they are to be taken; in order::shuffle differently each time.
+// The numbers 0 … n-1 in the order in which to take them; each time another for order::shuffle.
 void arrange(std::vector<size_t> *numbers, size_t n);
 
 // ---- devices.cc ----
 
-// What every function of the runtime returns by: keeps an error for cudaGetLastError().
+// Keeps an error for cudaGetLastError(). Every function of the runtime returns through it.
 cudaError_t done(cudaError_t result);
 cudaError_t device_exists(int device);
-// Of the calling thread; fails where there are no devices.
+// The calling thread's device; fails if there are no devices.
 cudaError_t current_device(int *device);
-// Of streams: lower numbers go first; 0 is the default, and the least.
+// Stream priorities: lower numbers go first; 0 is the default, and the least.
 enum { GREATEST_PRIORITY = -5 };
-// Whether kernels of a device may touch memory of another one: access was enabled.
+// Whether kernels of a device may touch another one's memory: access was enabled.
 bool reaches(int device, int peer);
 
 // ---- memory.cc ----
 
 enum class memory { pageable, pinned, device, invalid };
-// Where `count` bytes lie; invalid: partly inside of an allocation and partly not.
+// Returns where `count` bytes lie; invalid: partly inside an allocation and partly outside.
 memory where(const void *pointer, size_t count, int *device = nullptr);
 
-// Puts a file in the place of the pages of an allocation, once; what they hold stays. It is closed
-// when the memory is freed. Other processes may map it.
+// Replaces the pages of an allocation by a file, once, and keeps their contents. Other processes
+// may map the file. It is closed when the memory is freed.
 cudaError_t share_memory(const void *pointer, int *file, size_t *size, int *device);
-// Memory of another process, mapped at `at`, is device memory from now on, or no longer.
+// Marks another process's memory, mapped at `at`, as device memory, or removes the mark.
 void add_foreign(void *at, size_t size, int device);
 cudaError_t remove_foreign(void *at, size_t *size);
-// Bytes of memory that `size` bytes of a device take.
+// Bytes of memory that an allocation of `size` bytes on a device takes.
 size_t whole_pages(size_t size);
 
-// While one of these lives, device memory may be touched. Otherwise AddressSanitizer, where it
-// is there, reports whoever does.
+// Device memory may be touched while one of these exists. At any other time AddressSanitizer, if
+// enabled, reports the access.
 class device_access {
   public:
     device_access();
@@ -71,14 +71,14 @@ class device_access {
     device_access &operator=(const device_access &) = delete;
 };
 
-// While one of these lives, and device memory may be touched, that of devices which this one does
-// not reach may not.
+// While one of these exists, and device memory may be touched, the memory of devices that this one
+// does not reach may not.
 class kernel_access {
   public:
     explicit kernel_access(int device);
     ~kernel_access();
-    void close(); // nothing may be touched
-    void open();  // as in the beginning
+    void close(); // forbids all device memory
+    void open();  // returns to the initial state
     kernel_access(const kernel_access &) = delete;
     kernel_access &operator=(const kernel_access &) = delete;
 
@@ -88,16 +88,16 @@ class kernel_access {
 
 // ---- copies.cc ----
 
-// The file of this name in the environment, to add lines to; null: none was asked for.
+// Opens for appending the file that this environment variable names; null: it is not set.
 FILE *open_list(const char *variable);
-// A copy has been made.
+// Notes that a copy was made.
 void note_copy(const void *to, const void *from, size_t count);
 
 // ---- streams.cc ----
 
-// Returns cudaErrorNotReady as long as it waits for another process, and is then called again.
+// Returns cudaErrorNotReady while it waits for another process, and is then called again.
 using work = std::function<cudaError_t()>;
-// Into the stream, or into the graph that it captures. `stream` NULL: the current device's.
+// Adds work to the stream, or to the graph that it captures. `stream` NULL: the current device's.
 cudaError_t submit(cudaStream_t stream, work what);
 // Whether the stream exists and belongs to the current device.
 cudaError_t stream_is_here(cudaStream_t stream);
@@ -106,7 +106,7 @@ cudaError_t allowed_now();
 // Waits for all work of all streams of one device, or of all.
 cudaError_t finish_device(int device);
 cudaError_t finish_all();
-// Asks `what` until it does not say cudaErrorNotReady, or for LOCKSTEP_EMULATED_SECONDS.
+// Calls `what` until it returns no cudaErrorNotReady, at most for LOCKSTEP_EMULATED_SECONDS.
 cudaError_t wait_patiently(const work &what);
 double patience_seconds();
 

@@ -18,7 +18,7 @@ struct CUevent_st {
     int device;
     bool timed;
     emulation::recorded how = emulation::recorded::never;
-    std::shared_ptr<double> seconds;         // when it was reached; shared with whoever will set it
+    std::shared_ptr<double> seconds;         // when it was reached; set by the recorded work
     std::shared_ptr<emulation::queue> queue; // in_queue
     uint64_t number = 0;
     std::shared_ptr<emulation::capture> capture; // in_capture
@@ -39,7 +39,7 @@ static work set_to_now(std::shared_ptr<double> seconds) {
     };
 }
 
-// The same, and other processes see it.
+// The same, visible to other processes.
 static work reach(std::shared_ptr<double> seconds, std::shared_ptr<shared_event> shared) {
     if (!shared) return set_to_now(std::move(seconds));
     const uint64_t number = ++shared->recorded;
@@ -49,7 +49,7 @@ static work reach(std::shared_ptr<double> seconds, std::shared_ptr<shared_event>
     };
 }
 
-// That of now: what is recorded later is not waited for.
+// The latest record so far: later ones are not waited for.
 static work foreign_reached(const CUevent_st *event) {
     return [shared = event->shared, number = event->shared->recorded.load()] {
         return shared->reached >= number ? cudaSuccess : cudaErrorNotReady;
@@ -72,8 +72,8 @@ static cudaError_t new_event(cudaEvent_t *event, unsigned flags) {
     return cudaSuccess;
 }
 
-// In a capture an event is a place between nodes; External makes it a node, which is reached anew
-// by each launch of the graph.
+// In a capture an event is a place between nodes. With External it is a node, which each launch of
+// the graph reaches anew.
 static cudaError_t record(CUevent_st *event, CUstream_st *stream, bool external) {
     if (event->device != stream->device) return cudaErrorInvalidResourceHandle;
     if (event->foreign) return cudaErrorNotSupported;
@@ -93,7 +93,7 @@ static cudaError_t record(CUevent_st *event, CUstream_st *stream, bool external)
     return submit(stream->own ? nullptr : stream, reach(event->seconds, event->shared));
 }
 
-// The stream goes on behind what the event was recorded behind, and joins its capture.
+// The stream continues after the nodes that the event follows, and joins its capture.
 static cudaError_t wait_in_capture(CUstream_st *stream, const CUevent_st *event) {
     capture *theirs = event->capture.get();
     if (stream->own) return lose(theirs, cudaErrorStreamCaptureImplicit);
@@ -123,7 +123,7 @@ static cudaError_t wait(CUstream_st *stream, const CUevent_st *event, bool exter
     return submit(stream->own ? nullptr : stream, [=] { return theirs->advance(number); });
 }
 
-// cudaErrorNotReady: its place has not been reached.
+// Returns cudaErrorNotReady if the event's place has not been reached.
 static cudaError_t state(const CUevent_st *event) {
     if (event->foreign) return foreign_reached(event)();
     if (event->how == recorded::in_capture) {

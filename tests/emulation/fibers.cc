@@ -1,6 +1,6 @@
-// Fibers: begun by makecontext, changed by the compiler's own setjmp and longjmp. Unlike
-// swapcontext these make no system call, and unlike the library's they are not watched by
-// sanitizers, which would forget the state of the stack that is left.
+// Fibers: started by makecontext, switched by the compiler's own setjmp and longjmp. These make no
+// system call, unlike swapcontext. Sanitizers do not intercept them, unlike the library's setjmp
+// and longjmp, and so keep the state of the stack that is left.
 #include "fibers.h"
 
 #include <sys/mman.h>
@@ -20,20 +20,20 @@
 
 namespace emulation {
 
-static const size_t STACK_BYTES = 256 << 10; // pages that nobody touches take no memory
+static const size_t STACK_BYTES = 256 << 10; // untouched pages take no memory
 static const size_t GUARD_BYTES = 64 << 10; // below it, so that an overflow is a segmentation fault
 
 struct fiber {
     void (*body)() = nullptr;
-    const void *stack = nullptr; // its lowest address and size; AddressSanitizer wants to know
+    const void *stack = nullptr; // its lowest address and size, for AddressSanitizer
     size_t size = 0;
     bool started = false;
-    void *place[5] = {}; // as __builtin_setjmp wants it
+    void *place[5] = {}; // for __builtin_setjmp
     void *fake_stack = nullptr;
 };
 
 static fiber host = {nullptr, nullptr, 0, true, {}, nullptr};
-static fiber *running = &host, *left = &host; // `left`: who was running before
+static fiber *running = &host, *left = &host; // `left`: the fiber that ran before
 
 fiber *running_fiber() {
     return running;
@@ -44,8 +44,7 @@ static void leaving(fiber *from, const fiber *to) {
     __sanitizer_start_switch_fiber(&from->fake_stack, to->stack, to->size);
 }
 
-// The stack that was left is the host's where it was none of ours: only here can its place be
-// asked.
+// If the stack that was left is not a fiber's, it is the host's: only here can its place be found.
 static void arrived() {
     __sanitizer_finish_switch_fiber(running->fake_stack, &left->stack, &left->size);
 }
@@ -60,7 +59,7 @@ static void begin() {
     abort(); // a body does not return
 }
 
-// What leaves a stack must not be instrumented: its frame would stay marked as in use.
+// Functions that leave a stack must not be instrumented: their frame would stay marked as in use.
 #define LEAVES_STACK __attribute__((noinline, no_sanitize("address")))
 
 [[noreturn]] LEAVES_STACK static void start(fiber *f) {
@@ -75,8 +74,8 @@ static void begin() {
     abort();
 }
 
-// A function of its own, as __builtin_longjmp may not be in the one that it goes to; one that does
-// not return, as switch_to's frame must not be given up for it.
+// A separate function, as __builtin_longjmp must not be in the function that it jumps to; noreturn,
+// as switch_to's frame must be kept for the jump back.
 [[noreturn]] LEAVES_STACK static void go_on(fiber *to) {
     if (to->started) __builtin_longjmp(to->place, 1);
     start(to);

@@ -6,14 +6,14 @@ namespace emulation {
 
 struct fiber;
 
-// The one that runs; outside of all fibers, one that stands for the caller's own stack.
+// Returns the fiber that runs; outside all fibers, one that stands for the caller's own stack.
 fiber *running_fiber();
 
-// A fiber that will run `body`, which must never return. Fibers are never freed: whoever has done
-// its work is kept, and given something else to do.
+// Returns a fiber that will run `body`, which must never return. Fibers are never freed: one that
+// has done its work is kept for other work.
 fiber *new_fiber(void (*body)());
 
-// Goes on there, and comes back when somebody switches to this one.
+// Switches to that fiber; returns when another one switches back to this one.
 void switch_to(fiber *to);
 
 } // namespace emulation

@@ -1,5 +1,5 @@
-// Captures and graphs. A graph is run in any order that its dependencies allow; which one is
-// LOCKSTEP_EMULATED_ORDER's choice.
+// Captures and graphs. A graph runs in any order that its dependencies allow;
+// LOCKSTEP_EMULATED_ORDER selects which.
 #include "streams.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ struct CUgraph_st {
 
 struct CUgraphExec_st {
     std::shared_ptr<const std::vector<emulation::node>> nodes; // shared with launches that wait
-    bool prioritized; // nodes have their own priorities, not that of the stream of a launch
+    bool prioritized; // nodes have their own priorities, not that of the launch's stream
 };
 
 namespace emulation {
@@ -50,7 +50,7 @@ static cudaError_t begin(cudaStream_t stream, cudaStreamCaptureMode mode) {
     return cudaSuccess;
 }
 
-// Whether every node is among `last`, or one of those that they come behind.
+// Whether every node is among `last`, or is one that they follow.
 static bool all_joined(const std::vector<node> &nodes, const std::vector<size_t> &last) {
     std::vector<bool> seen(nodes.size());
     for (const size_t i : last) seen[i] = true;
@@ -79,7 +79,7 @@ static cudaError_t end(cudaStream_t stream, cudaGraph_t *graph) {
     return cudaSuccess;
 }
 
-// A graph that was launched, and how far it has come.
+// A launched graph, and its progress.
 struct launched {
     std::shared_ptr<const std::vector<node>> nodes;
     std::vector<size_t> preferred;
@@ -92,8 +92,9 @@ static bool may_run(const launched &l, size_t i) {
     return !l.ran[i] && std::all_of(after.begin(), after.end(), [&](size_t b) { return l.ran[b]; });
 }
 
-// Always the first of `preferred` that may run. One that waits for another process stops only those
-// behind it: the others run, and it is asked again when somebody looks at the stream.
+// Runs always the first of `preferred` that may run. A node that waits for another process stops
+// only those that follow it: the others run, and it is tried again the next time the stream is
+// examined.
 static cudaError_t advance_graph(launched *l) {
     std::vector<bool> waits(l->nodes->size());
     while (l->left > 0) {

@@ -1,5 +1,5 @@
-// What processes have in common: memory and events, each in a nameless file (memfd). A handle says
-// which file of which process, so nothing remains when the last process is gone.
+// Memory and events that processes share, each in a nameless file (memfd). A handle names the
+// process and its file, so nothing remains after the last process ends.
 #include "ipc.h"
 
 #include <fcntl.h>
@@ -19,13 +19,13 @@ struct name {
     char magic[16];
     pid_t process;
     int file;    // of that process
-    ino_t inode; // its, so that no other is taken for it
+    ino_t inode; // to recognise that file
     size_t size; // of the memory
     int device;
 };
 static const char MAGIC[16] = "lockstep-ipc";
 
-// How often memory was opened here, and where it is.
+// How often this process has opened the memory, and where it is mapped.
 struct opened {
     void *at;
     int times;
@@ -56,7 +56,7 @@ template <typename T> static cudaError_t write_name(int file, size_t size, int d
     return cudaSuccess;
 }
 
-// A process does not open what is its own.
+// A process does not open its own handles.
 template <typename T> static cudaError_t read_name(const T &handle, name *n) {
     memcpy(n, &handle, sizeof *n);
     if (memcmp(n->magic, MAGIC, sizeof MAGIC) != 0) return cudaErrorInvalidValue;

@@ -1,4 +1,4 @@
-// ipc.h - events that several processes have; ipc.cc has their memory, too.
+// ipc.h - events that processes share; ipc.cc shares their memory, too.
 #ifndef LOCKSTEP_EMULATION_IPC_H
 #define LOCKSTEP_EMULATION_IPC_H
 
@@ -10,7 +10,7 @@
 
 namespace emulation {
 
-// In a file that all of them map: how often the event was recorded, and which of these places was
+// In a file that all of them map: how often the event was recorded, and which of these records was
 // reached.
 struct shared_event {
     std::atomic<uint64_t> recorded, reached;

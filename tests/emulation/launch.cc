@@ -1,15 +1,15 @@
-// Kernels: every block of the grid, one after another, and within a block every thread in turn
+// Kernels: the blocks of the grid run one after another; the threads of a block run in turn, each
 // until it ends or waits for others.
 //
-// A fiber runs threads one after another for as long as they end without waiting, so a kernel
-// without barriers needs one fiber only. A thread that waits keeps its fiber until it goes on, and
-// the next thread gets another one.
+// A fiber runs threads one after another as long as they end without waiting, so a kernel without
+// barriers needs only one fiber. A thread that waits keeps its fiber until it continues, and the
+// next thread gets another one.
 //
-// No kernel begins before those in front of it have ended, also where its launch allows that. What
-// matters there is that it waits before it touches anything that they may touch. So in such a
-// launch each thread must have waited before it ends, or meets others. And the threads of the first
-// block meet where they wait: until all of them are there nobody may touch device memory, and
-// AddressSanitizer, where it is there, says who does.
+// No kernel begins before the earlier ones have ended, even if its launch allows that. Such a
+// kernel must still wait before it touches anything that the earlier ones may touch. So in such a
+// launch each thread must have waited before it ends, or before it meets others. The threads of the
+// first block all stop where they wait: until all of them are there none may touch device memory,
+// and AddressSanitizer, if enabled, reports one that does.
 #include "cuda_runtime.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@
 uint3 threadIdx, blockIdx;
 dim3 blockDim, gridDim;
 
-// All __shared__ variables: shared.ld.
+// All __shared__ variables (shared.ld).
 struct shared_page {
     volatile uint64_t words[64]; // volatile: see forget()
 };
@@ -45,15 +45,15 @@ struct thread {
     state is = state::fresh;
     fiber *on = nullptr; // while it waits
     place at = {};       // where
-    bool waited = false; // for the grids in front
+    bool waited = false; // for earlier grids
 };
 
-// What the lanes of a warp bring. Two sets, so that a lane may bring the next value while others
-// have not yet read this one.
+// The values that a warp's lanes exchange. Two sets, so that a lane can write its next value before
+// all others have read this one.
 struct warp {
     unsigned long long value[2][WARP_THREADS];
     unsigned set = 0, waiting = 0;
-    place at = {}; // where the first that waits does
+    place at = {}; // the first place at which one waits
 };
 
 // The block that runs.
@@ -63,16 +63,16 @@ static struct {
     std::vector<thread> threads;
     std::vector<uint3> index; // of threads
     std::vector<warp> warps;
-    std::vector<size_t> order; // of threads; `turn` is the place of the one that runs
+    std::vector<size_t> order; // of threads; `turn` is the position of the one that runs
     size_t turn, ended, waiting;
-    place barrier;         // where those that wait at a barrier do
+    place barrier;         // where threads wait at a barrier
     bool met;              // was there a barrier or an exchange?
-    bool must_wait;        // for the grids in front
-    kernel_access *closed; // nobody may touch device memory before all have; NULL: all may
+    bool must_wait;        // for earlier grids
+    kernel_access *closed; // none may touch device memory before all have waited; NULL: all may
     fiber *host;
 } now;
 
-static std::vector<fiber *> idle; // that have no thread
+static std::vector<fiber *> idle; // without a thread
 
 // ---- Messages ----
 
@@ -82,7 +82,7 @@ static const char *name(char (&text)[64], size_t thread) {
     return text;
 }
 
-// The first thread in that state, or how many threads there are.
+// Returns the first thread in that state, or the number of threads.
 static size_t find(state wanted) {
     size_t i = 0;
     while (i < now.threads.size() && now.threads[i].is != wanted) i++;
@@ -124,7 +124,7 @@ static size_t self() {
     return now.order[now.turn];
 }
 
-// Turns to the next thread that can run; false: there is none.
+// Selects the next thread that can run; false: there is none.
 static bool next_turn() {
     const size_t n = now.order.size();
     size_t turn = now.turn;
@@ -146,7 +146,7 @@ static void check_waited(const char *does) {
         refuse("%s %s, and has not waited for the kernels in front", name(text, self()), does);
 }
 
-// What each fiber does: threads that begin, one after another.
+// The body of each fiber: starts threads, one after another.
 static void run_threads() {
     for (;;) {
         (*now.body)();
@@ -169,7 +169,7 @@ static fiber *idle_fiber() {
     return f;
 }
 
-// The calling thread waits until somebody makes it runnable.
+// Suspends the calling thread until another makes it runnable.
 static void wait(state why) {
     thread &me = now.threads[self()];
     me.is = why;
@@ -179,7 +179,7 @@ static void wait(state why) {
     switch_to(next.is == state::fresh ? idle_fiber() : next.on);
 }
 
-// All threads of the block.
+// Waits for all threads of the block.
 static void meet(place here) {
     thread &me = now.threads[self()];
     me.at = here;
@@ -255,7 +255,7 @@ static std::vector<shared_page *> all_shared() {
 }
 
 // Volatile, so that it does not become a memset: AddressSanitizer keeps gaps between the variables,
-// and would object.
+// and would report it.
 __attribute__((no_sanitize("address"))) static void forget(shared_page *page) {
     for (volatile uint64_t &word : page->words) word = UINT64_MAX; // NaN
 }
@@ -297,8 +297,8 @@ static cudaError_t run_grid(const char *kernel, dim3 grid, dim3 block,
     if (must_wait) must_wait->close();
     number_threads(block);
     bool shared = true; // a kernel without barriers shares nothing
-    // All of it is much, and a kernel uses little: only what the first block used is forgotten
-    // again.
+    // The section is large, and a kernel uses little of it: only pages that the first block used
+    // are cleared again.
     std::vector<shared_page *> pages = all_shared();
     std::vector<size_t> order;
     arrange(&order, (size_t)grid.x * grid.y * grid.z);
@@ -330,7 +330,7 @@ static cudaError_t read_attributes(const cudaLaunchConfig_t &config, bool *waits
     return config.dynamicSmemBytes == 0 ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-// LOCKSTEP_EMULATED_PROGRAMMATIC=uncaptured: a driver that does not capture such launches.
+// LOCKSTEP_EMULATED_PROGRAMMATIC=uncaptured: emulates a driver that does not capture such launches.
 static cudaError_t check_capture(cudaStream_t stream, bool waits) {
     const char *how = getenv("LOCKSTEP_EMULATED_PROGRAMMATIC");
     if (!waits || !stream || !stream->capture || !how || strcmp(how, "uncaptured") != 0)

@@ -1,4 +1,4 @@
-// Memory: which addresses are whose, and copies that look at that first.
+// Memory: a table of allocations, and copies that check it first.
 #include "emulation.h"
 
 #include <sys/mman.h>
@@ -21,16 +21,16 @@ namespace emulation {
 struct allocation {
     size_t size;
     int device;           // PINNED: of the host
-    int file = -1;        // that other processes may map; -1: none
+    int file = -1;        // for other processes to map; -1: none
     bool foreign = false; // another process's
 };
 
 static const int PINNED = -1;
 static const size_t PAGE = 4096;
 static const size_t HUGE_PAGE = 2 << 20;
-static const int FRESH = 0xff; // what new memory is filled with: NaN in every type
+static const int FRESH = 0xff; // fills new memory: NaN in every type
 static std::map<uintptr_t, allocation> allocations;
-static int accesses; // device_access objects that live
+static int accesses; // number of device_access objects
 
 memory where(const void *pointer, size_t count, int *device) {
     const uintptr_t first = (uintptr_t)pointer, end = first + count;
@@ -59,7 +59,7 @@ device_access::~device_access() {
         if (a.device != PINNED) ASAN_POISON_MEMORY_REGION((void *)base, a.size);
 }
 
-// Whoever opens another process's memory is let in.
+// Any device may touch another process's memory once it is opened.
 static bool is_out_of_reach(const allocation &a, int device) {
     return a.device != PINNED && !a.foreign && !reaches(device, a.device);
 }
@@ -85,7 +85,7 @@ void kernel_access::open() {
             ASAN_UNPOISON_MEMORY_REGION((void *)base, a.size);
 }
 
-// ---- Taking and giving back ----
+// ---- Allocating and freeing ----
 
 static size_t total_bytes() {
     const char *text = getenv("LOCKSTEP_EMULATED_MEMORY");
@@ -103,9 +103,9 @@ static cudaError_t take(void **pointer, size_t size, int device) {
     if (size == 0) return cudaSuccess;
     if (device != PINNED && size > total_bytes() - used_bytes(device))
         return cudaErrorMemoryAllocation;
-    // Device memory has its pages to itself, so that a file can take their place. AddressSanitizer
-    // is told of the end, so that it sees the first byte behind it. Huge pages make a workspace of
-    // cuBLAS cheap.
+    // Device memory has whole pages, so that a file can replace them. AddressSanitizer receives the
+    // exact end, so that it detects the first byte past it. Huge pages make a cuBLAS workspace
+    // cheap.
     const size_t room = device == PINNED ? size : whole_pages(size);
     if (posix_memalign(pointer, size < HUGE_PAGE ? PAGE : HUGE_PAGE, room) != 0)
         return cudaErrorMemoryAllocation;
@@ -118,7 +118,7 @@ static cudaError_t take(void **pointer, size_t size, int device) {
     return cudaSuccess;
 }
 
-// The heap gets ordinary memory back.
+// Returns ordinary memory to the heap.
 static void unshare(void *pointer, const allocation &a) {
     if (a.file < 0) return;
     close(a.file);
@@ -140,13 +140,13 @@ static cudaError_t give_back(void *pointer, bool pinned) {
     return cudaSuccess;
 }
 
-// ---- Memory that several processes have ----
+// ---- Memory that processes share ----
 
 size_t whole_pages(size_t size) {
     return (size + PAGE - 1) / PAGE * PAGE;
 }
 
-// A copy of the pages, in a file of that size.
+// Copies the pages to a new file of that size.
 static int make_file(const void *pages, size_t size) {
     const int file = memfd_create("lockstep-device-memory", MFD_CLOEXEC);
     if (file < 0 || ftruncate(file, (off_t)size) != 0) return -1;
@@ -196,7 +196,7 @@ cudaError_t remove_foreign(void *at, size_t *size) {
 
 // ---- Copies ----
 
-// Whether `to` and `from` are what the direction says.
+// Whether the kinds of `to` and `from` match the direction.
 static bool direction_fits(memory to, memory from, cudaMemcpyKind kind) {
     const bool to_device = to == memory::device, from_device = from == memory::device;
     if (to == memory::invalid || from == memory::invalid) return false;
@@ -222,7 +222,7 @@ static cudaError_t submit_copy(void *to, const void *from, size_t count, cudaMem
     if (count == 0) return cudaSuccess;
     const cudaError_t result = check_copy(to, from, count, kind);
     if (result != cudaSuccess) return result;
-    // Looked at again when it runs: a graph may outlive the memory that it was captured with.
+    // Checked again when it runs: a graph may outlive the memory that it was captured with.
     return submit(stream, [=] {
         const cudaError_t now = check_copy(to, from, count, kind);
         if (now != cudaSuccess) return now;
@@ -232,7 +232,7 @@ static cudaError_t submit_copy(void *to, const void *from, size_t count, cudaMem
     });
 }
 
-// Ordinary host memory is copied before the call returns; whoever captures has no such moment.
+// Ordinary host memory is copied before the call returns, which is impossible in a capture.
 static cudaError_t finish_pageable(void *to, const void *from, size_t count, cudaStream_t stream) {
     if (where(to, count) != memory::pageable && where(from, count) != memory::pageable)
         return cudaSuccess;
@@ -313,7 +313,7 @@ cudaError_t cudaMemcpy(void *to, const void *from, size_t count, cudaMemcpyKind 
     cudaError_t result = allowed_now();
     if (result == cudaErrorStreamCaptureUnsupported) result = cudaErrorStreamCaptureImplicit;
     if (result == cudaSuccess) result = submit_copy(to, from, count, kind, nullptr);
-    // From device to device it does not wait, and neither does cudaMemset.
+    // Does not wait from device to device; neither does cudaMemset.
     const bool inside = where(to, count) == memory::device && where(from, count) == memory::device;
     return done(result == cudaSuccess && !inside ? cudaStreamSynchronize(nullptr) : result);
 }

@@ -1,8 +1,8 @@
-// NCCL over shared memory: what nccl.h promises.
+// NCCL over shared memory: implements nccl.h.
 //
-// Everything is made of messages. A rank has a channel to each rank, itself too; on a channel one
-// piece of a message lies at a time, with a label that says what the message is. A collective is a
-// message to everybody and one from everybody.
+// Everything is done with messages. A rank has a channel to each rank, itself included. A channel
+// holds one piece of a message at a time, with a label that describes the message. A collective is
+// one message to every rank and one from every rank.
 #include "nccl.h"
 
 #include <fcntl.h>
@@ -28,15 +28,15 @@ namespace emulation {
 
 enum { MAX_RANKS = 16, PIECE = 64 << 10, WHY_BYTES = 256, DEVICE_BYTES = 16 };
 
-// ---- What ranks share ----
+// ---- Shared by the ranks ----
 
 enum class calls : uint32_t { point_to_point, all_gather, all_reduce };
 
-// Both ends of a message must have the same one.
+// Must be equal at both ends of a message.
 struct label {
     calls what;
     uint64_t count;  // of floats
-    uint64_t number; // of collectives before it
+    uint64_t number; // of earlier collectives
 };
 
 struct channel {
@@ -55,13 +55,13 @@ enum { ABSENT, COMING, HERE };
 struct meeting {
     uint64_t token;
     std::atomic<int> size;
-    std::atomic<int> failed; // 2: `why` says it; 1: it is being written
+    std::atomic<int> failed; // 2: `why` is complete; 1: it is being written
     char why[WHY_BYTES];
     member members[MAX_RANKS];
     channel channels[MAX_RANKS][MAX_RANKS]; // [from][to]
 };
 
-// What a unique id holds.
+// The contents of a unique id.
 struct name {
     char magic[16];
     pid_t process;
@@ -70,7 +70,7 @@ struct name {
 };
 static const char MAGIC[16] = "lockstep-nccl";
 
-// ---- What a rank has to do ----
+// ---- A rank's work ----
 
 struct transfer {
     bool out;
@@ -113,25 +113,25 @@ using namespace emulation;
 
 struct ncclComm {
     int rank, size, device;
-    int file; // of the unique id, where this rank has made it; else -1
+    int file; // of the unique id, if this rank has created it; else -1
     meeting *shared;
     bool joined = false;
     ncclResult_t state = ncclInProgress;
     char why[WHY_BYTES] = "";
-    monotonic::time_point moved = monotonic::now(); // when anything did
+    monotonic::time_point moved = monotonic::now(); // last progress
     uint64_t collectives = 0;
-    // Of the group that is under way:
+    // Of the group in progress:
     cudaStream_t stream = nullptr;
-    uint64_t put = 0;     // into the stream until then
-    bool settled = false; // is all that done? Then the group is planned
+    uint64_t put = 0;     // work in the stream before it
+    bool settled = false; // that work is done, and the group is planned
     group_of_calls calls;
-    std::shared_ptr<capture> capturing; // null: it is not captured. Else its node comes behind
-    std::vector<size_t> behind;         // these, when the thread is done that adds it
+    std::shared_ptr<capture> capturing; // null: not captured. Else its node follows
+    std::vector<size_t> behind;         // these, once the thread that adds it is done
     monotonic::time_point called;       // ... which begins then
     std::vector<transfer> transfers;
     std::vector<sum> sums;
-    // Of groups that were captured: each node of a graph has this, too. `running`: the one whose
-    // transfers are under way.
+    // Of captured groups: each node of a graph holds this, too. `running`: the group whose
+    // transfers are in progress.
     struct on_graphs {
         ncclComm *comm; // null: aborted
         const group_of_calls *running;
@@ -162,7 +162,7 @@ static bool is_failed(const ncclComm *c) {
     return c->state != ncclSuccess && c->state != ncclInProgress;
 }
 
-// Another rank's.
+// A failure that another rank reported.
 static void hear_of_failure(ncclComm *c) {
     if (is_failed(c) || c->shared->failed != 2) return;
     c->state = ncclRemoteError;
@@ -211,7 +211,7 @@ static bool receive_piece(ncclComm *comm, channel *c, transfer *t) {
     return true;
 }
 
-// Messages of one channel do not overtake each other. Returns the first that is not over.
+// Messages of one channel do not overtake each other. Returns the first that is not complete.
 static const transfer *move_all(ncclComm *c) {
     bool busy[2][MAX_RANKS] = {};
     const transfer *first = nullptr;
@@ -239,7 +239,7 @@ static void add_up(ncclComm *c) {
 
 static void plan(ncclComm *c, const operation &o);
 
-// What is in front of the group comes first; behind it nothing may come before the group is done.
+// Earlier work in the stream runs first; no work may follow the group before the group is done.
 static bool settle(ncclComm *c) {
     CUstream_st *s;
     if (find_stream(c->stream, &s) != cudaSuccess) {
@@ -262,7 +262,7 @@ static bool settle(ncclComm *c) {
     return true;
 }
 
-// Moves what can be moved. False: not all of it.
+// Moves everything that can be moved now. False: something is left.
 static bool move_group(ncclComm *c) {
     const transfer *waits = move_all(c);
     if (!waits) {
@@ -286,14 +286,14 @@ static void run_group(ncclComm *c) {
     if (move_group(c) && c->state == ncclInProgress) c->state = ncclSuccess;
 }
 
-// ---- Groups that are captured ----
+// ---- Captured groups ----
 
 static double seconds_of_thread() {
     const char *text = getenv("LOCKSTEP_EMULATED_NCCL_SECONDS");
     return text && *text ? atof(text) : 0;
 }
 
-// NVIDIA's has a thread that would go on with a graph which may be gone.
+// NCCL's thread would continue with a graph that may be gone.
 static void check_capture(const ncclComm *c) {
     CUstream_st *s;
     if (c->state != ncclInProgress || !c->capturing) return;
@@ -302,8 +302,8 @@ static void check_capture(const ncclComm *c) {
     abort();
 }
 
-// A node of a graph. As a kernel of NCCL it goes on until all ranks have theirs, or the
-// communicator is aborted; whatever other calls are on their way meanwhile.
+// A node of a graph. Like an NCCL kernel it runs until all ranks have received their data, or the
+// communicator is aborted, regardless of other calls in progress.
 static cudaError_t run_captured(const group_of_calls &g, ncclComm::on_graphs *graphs) {
     ncclComm *c = graphs->comm;
     if (!c) return cudaSuccess;
@@ -319,7 +319,8 @@ static cudaError_t run_captured(const group_of_calls &g, ncclComm::on_graphs *gr
     return cudaSuccess;
 }
 
-// What NVIDIA's thread does: the group becomes a node. Nothing may have come behind it before.
+// Does the work of NCCL's thread: adds the group as a node. Nothing may follow the group before
+// that.
 static void finish_capture(ncclComm *c) {
     check_capture(c);
     if (std::chrono::duration<double>(monotonic::now() - c->called).count() < seconds_of_thread())
@@ -426,9 +427,9 @@ static ncclResult_t add_call(ncclComm *c, cudaStream_t stream, ncclDataType_t ty
     if (!c || type != ncclFloat || stream_exists(stream) != cudaSuccess)
         code = ncclInvalidArgument;
     else if (c->state != ncclSuccess)
-        code = ncclInvalidArgument; // what is under way is not done, or has failed
+        code = ncclInvalidArgument; // earlier calls are not done, or have failed
     else if (group.comm && (group.comm != c || group.stream != stream))
-        code = ncclInvalidUsage; // more than this emulation knows
+        code = ncclInvalidUsage; // not supported by this emulation
     else if (o.count > 0)
         code = check_operation(c, o);
     if (group.failed == ncclSuccess) group.failed = code;
@@ -439,7 +440,7 @@ static ncclResult_t add_call(ncclComm *c, cudaStream_t stream, ncclDataType_t ty
     return ncclSuccess;
 }
 
-// A collective: something to everybody, and something from everybody to `to` + r · stride.
+// A collective: sends to every rank, and receives from rank r at `to` + r · stride.
 static void add_collective(ncclComm *c, const operation &o) {
     const size_t bytes = o.count * sizeof(float);
     const label l = {o.what, o.count, c->collectives++};
@@ -484,8 +485,8 @@ static ncclResult_t launch(const group_of_calls &g) {
     return ncclInProgress;
 }
 
-// NVIDIA's waits until no graph has calls of the communicator any more, aborted or not; those that
-// are under way come to an end. A thread at work on a capture may have made it wait already.
+// NCCL waits until no graph holds calls of the communicator, aborted or not; calls in progress
+// finish. A thread that still works on a capture may also make it wait.
 static void end_graphs(ncclComm *c) {
     const bool captures = c->state == ncclInProgress && c->capturing;
     c->graphs->comm = nullptr;

@@ -1,25 +1,25 @@
 // nccl.h - the part of NCCL that the backend uses, between processes and threads of one host; see
 // cuda_runtime_api.h.
 //
-// **What it does.** Ranks share a file in memory, whose name is the unique id. Floats go from rank
-// to rank through it, in pieces; sums are taken in the order of ranks. Communicators are
-// non-blocking, and nothing happens in between: each ncclCommGetAsyncError() does what can be done
-// at that moment, and a group of calls stays ncclInProgress until all of it is done.
+// **What it does.** Ranks share a file in memory, whose name is the unique id. Floats pass through
+// it from rank to rank, in pieces; sums are taken in rank order. Communicators are non-blocking,
+// and nothing happens in the background: each ncclCommGetAsyncError() does what it can at that
+// moment, and a group of calls stays ncclInProgress until all of it is done.
 //
-// **What it finds.** Whoever breaks the rules of the library, or of the ranks among each other,
-// hears of it, and so do the others (ncclRemoteError; ncclGetLastError() says what it was):
+// **What it finds.** A rank that breaks a rule of the library, or an agreement among the ranks,
+// gets an error, and so do the others (ncclRemoteError; ncclGetLastError() names the cause):
 //
 //     counts that differ, collectives in different orders, a send that meets a collective
 //     a send without a receive, or the other way round: after LOCKSTEP_EMULATED_SECONDS (20)
 //         in which nothing moved
-//     two ranks on one device, or with one number, or that disagree on how many they are
-//     calls before the ones before are done, or work behind them in the stream or capture
+//     two ranks on one device or with one number, or that disagree on the number of ranks
+//     calls before earlier ones are done, or work after them in the stream or capture
 //     memory that is not of the communicator's device
 //
-// A rank that dies is not noticed: NCCL does not always, either. A communicator that is aborted
-// while graphs have calls of it would wait for ever: this ends the process. So does a capture that
-// ends while calls in it are in progress: NCCL has a thread that puts them there.
-// LOCKSTEP_EMULATED_NCCL_SECONDS: for how long it is at work on each group of calls (0).
+// The death of a rank is not noticed: NCCL does not always notice it, either. To abort a
+// communicator while graphs hold calls of it would wait for ever; here it ends the process. So does
+// a capture that ends while calls in it are in progress: NCCL has a thread that adds them.
+// LOCKSTEP_EMULATED_NCCL_SECONDS: how long that thread works on each group of calls (0).
 #ifndef LOCKSTEP_EMULATION_NCCL_H
 #define LOCKSTEP_EMULATION_NCCL_H
 
@@ -50,11 +50,11 @@ typedef enum {
     ncclInProgress = 7
 } ncclResult_t;
 
-// NVIDIA's has more fields.
+// NCCL's has more fields.
 typedef struct ncclConfig {
     size_t size;
     unsigned magic, version;
-    int blocking; // only 0 is known here
+    int blocking; // only 0 is supported here
 } ncclConfig_t;
 #define NCCL_CONFIG_INITIALIZER ((ncclConfig_t){sizeof(ncclConfig_t), 0xcafebeef, 22809, INT_MIN})
 

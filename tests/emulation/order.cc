@@ -1,4 +1,4 @@
-// In which order things run that have none.
+// The order of things that have none by themselves.
 #include "emulation.h"
 
 #include <cstdio>
@@ -18,7 +18,7 @@ order run_order() {
     abort();
 }
 
-// Knuth's linear congruential generator (MMIX): the same orders in every run of a program.
+// Knuth's linear congruential generator (MMIX): every run of a program gets the same orders.
 static size_t random_below(size_t n) {
     static unsigned long long state = 1;
     state = state * 6364136223846793005u + 1442695040888963407u;

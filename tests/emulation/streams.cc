@@ -1,4 +1,4 @@
-// Streams: queues of work that run at once, or as late as they may (order::backward).
+// Streams: queues of work that run at once, or as late as possible (order::backward).
 #include "streams.h"
 
 #include <unistd.h>
@@ -109,8 +109,8 @@ void add_node(CUstream_st *stream, work what) {
     stream->behind = {nodes.size() - 1};
 }
 
-// A device's own stream and those that are not NonBlocking take turns: what is put into one first
-// lets the other end. So never both have something to do.
+// A device's default stream and those that are not NonBlocking take turns: submitting work to one
+// first lets the other finish. So at most one has work.
 static cudaError_t finish_other(const CUstream_st *stream) {
     if (!stream->own)
         return stream->blocking ? finish_stream(&own_streams[stream->device]) : cudaSuccess;
@@ -123,7 +123,7 @@ static cudaError_t finish_other(const CUstream_st *stream) {
     return cudaSuccess;
 }
 
-// LOCKSTEP_EMULATED_QUEUE: whoever puts more than that into a stream waits, as with a device.
+// LOCKSTEP_EMULATED_QUEUE: a caller that submits more to a stream waits, as with a device.
 static cudaError_t make_room(queue *q) {
     const char *text = getenv("LOCKSTEP_EMULATED_QUEUE");
     const uint64_t room = text && *text ? (uint64_t)atoll(text) : UINT64_MAX;
@@ -227,7 +227,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     return done(result == cudaSuccess ? finish_stream(s) : result);
 }
 
-// Whoever asks again and again must see an end: each time a little is done.
+// A caller that polls must see an end: each call does a little work.
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
     hold lock(everything);
     CUstream_st *s;

@@ -1,4 +1,4 @@
-// The emulation of CUDA itself: that kernels run as they should, and that mistakes are found.
+// The CUDA emulation itself: kernels run as they should, and mistakes are found.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -71,7 +71,7 @@ static cudaStream_t new_stream() {
     return stream;
 }
 
-// A launch whose kernel begins when those in front of it have ended, and one whose kernel waits.
+// A launch whose kernel begins after the earlier ones have ended, and one whose kernel waits.
 static launch_stream in_turn(cudaStream_t stream = nullptr) {
     return {stream, false};
 }
@@ -80,7 +80,7 @@ static launch_stream early(cudaStream_t stream = nullptr) {
     return {stream, true};
 }
 
-// What `body` says when it ends by a signal; "" where it does not.
+// The output of `body` if it ends by a signal; "" otherwise.
 template <typename F> static std::string last_words(F body) {
     int ends[2];
     assert_int_equal(pipe(ends), 0);
@@ -132,7 +132,7 @@ static void test_indices(void **) {
     }
 }
 
-// Block by block the other way round; with BARRIER false wrongly so.
+// Reverses block by block; with BARRIER false, incorrectly.
 template <bool BARRIER> static __global__ void reverse(float *v) {
     __shared__ float all[256];
     float *const mine = v + blockIdx.x * blockDim.x;
@@ -161,7 +161,7 @@ static void test_missing_barrier(void **) {
     for (const char *order : ORDERS) assert_false(reverses<false>(order));
 }
 
-// Right only where the threads happen to run forward.
+// Correct only if the threads happen to run forward.
 static __global__ void sum_so_far(float *v) {
     __shared__ float first;
     if (threadIdx.x == 0) first = v[0];
@@ -210,7 +210,7 @@ static __global__ void in_a_member(float *out) {
     member.with<3>(out);
 }
 
-// Compilers keep the variables of the three in different ways.
+// Compilers store the variables of these three in different ways.
 static void test_shared_begins_as_nan(void **) {
     for (void (*kernel)(float *) : {in_a_kernel, in_a_template<3>, in_a_member}) {
         on_device<float> out(8);
@@ -286,7 +286,7 @@ static void test_atomic(void **) {
     assert_int_equal(sum.get()[0], 5 + 10 * 4950);
 }
 
-// Every block leaves a part; the last one adds them, in order.
+// Every block writes a partial sum; the last one adds them, in order.
 static __global__ void add_blocks(float *parts, unsigned *counter, float *total, unsigned *added) {
     if (threadIdx.x == 0) parts[blockIdx.x] = 1 / (float)(blockIdx.x + 1);
     if (!is_last_block(counter, gridDim.x) || threadIdx.x > 0) return;
@@ -375,12 +375,12 @@ static void test_divergence_is_refused(void **) {
         text = last_words([&] { LAUNCH(shuffle_or_barrier, 1, 64, in_turn(), out.at); });
         assert_says(text, "a barrier or a shuffle that not all threads reach");
         (void)cudaGetLastError();
-        // Nothing of this happened here.
+        // None of this happened in this process.
         assert_true(reverses<true>(order));
     }
 }
 
-// ---- Kernels that wait for those in front ----
+// ---- Kernels that wait for earlier ones ----
 
 enum { WAITING = 64 }; // threads of a block
 
@@ -453,7 +453,7 @@ static void test_missing_wait(void **) {
         text = last_words([&] { LAUNCH(waits_behind_shuffle, 1, WAITING, early(), v.at); });
         assert_says(text, "comes to a shuffle, and has not waited for the kernels in front\n");
     }
-    // Whose launch does not say that it waits need not.
+    // A kernel whose launch does not say that it waits need not wait.
     set_order("forward");
     LAUNCH(waits_never, 2, WAITING, in_turn(), v.at);
     LAUNCH(some_wait, 2, WAITING, in_turn(), v.at);
@@ -504,7 +504,7 @@ static void test_copies_are_checked(void **) {
     assert_cuda(cudaErrorInvalidValue, cudaMemcpy(a.at, pinned, 64, cudaMemcpyDeviceToDevice));
     assert_cuda(cudaErrorInvalidMemcpyDirection,
                 cudaMemcpy(a.at, host.data(), 64, (cudaMemcpyKind)7));
-    // Over the end, of any of them.
+    // Past the end of either.
     assert_cuda(cudaErrorInvalidValue, cudaMemcpy(a.at, host.data(), 65, cudaMemcpyHostToDevice));
     assert_cuda(cudaErrorInvalidValue, cudaMemcpy(host.data(), a.at + 1, 64, cudaMemcpyDefault));
     assert_cuda(cudaErrorInvalidValue, cudaMemcpy(pinned, a.at, 68, cudaMemcpyDeviceToHost));
@@ -590,7 +590,7 @@ static void test_sanitizer_sees_memory(void **) {
     LAUNCH(reverse<true>, 1, 3, in_turn(), v.at);
     assert_says(last_words([&] { LAUNCH(reverse<true>, 1, 4, in_turn(), v.at); }),
                 "use-after-poison");
-    cudaIpcMemHandle_t handle; // the same when other processes can see it
+    cudaIpcMemHandle_t handle; // the same if other processes can see it
     assert_good(cudaIpcGetMemHandle(&handle, v.at));
     assert_says(last_words([&] { v.at[0] = 1; }), "use-after-poison");
     LAUNCH(reverse<true>, 1, 3, in_turn(), v.at);
@@ -655,7 +655,7 @@ static void test_peers(void **) {
         assert_good(cudaStreamSynchronize(stream));
         assert_true(there.get() == counting(8));
         (void)cudaGetLastError();
-        LAUNCH(nothing, 1, 1, in_turn(stream)); // which is the other device's
+        LAUNCH(nothing, 1, 1, in_turn(stream)); // belongs to the other device
         assert_cuda(cudaErrorInvalidResourceHandle, cudaGetLastError());
 #ifdef EMULATION_ASAN
         assert_says(last_words([&] { LAUNCH(reverse<true>, 1, 8, in_turn(), here.at); }),
@@ -685,7 +685,7 @@ static void test_devices_without_peers(void **) {
     (void)cudaGetLastError();
 }
 
-// The lines that `body` adds to the list that a variable of the environment asks for.
+// The lines that `body` adds to the list file that an environment variable names.
 template <typename F> static std::string list_of(const char *variable, F body) {
     const char *folder = getenv("TMPDIR");
     std::string path = std::string(folder ? folder : "/tmp") + "/list-XXXXXX";
@@ -745,7 +745,7 @@ static __global__ void times(float *v, float what) {
     v[threadIdx.x] *= what;
 }
 
-// backward: nothing runs before somebody waits for it, and then only what must.
+// backward: nothing runs before something waits for it, and then only the necessary work.
 static void test_streams_may_be_late(void **) {
     set_order("backward");
     const cudaStream_t one = new_stream(), two = new_stream();
@@ -780,7 +780,7 @@ static void test_streams_may_be_late(void **) {
     assert_good(cudaFreeHost(pinned));
 }
 
-// A NonBlocking stream does not wait for the device's own one, in which cudaMemset works.
+// A NonBlocking stream does not wait for the device's default stream, in which cudaMemset works.
 static void test_own_stream(void **) {
     set_order("backward");
     const cudaStream_t apart = new_stream();
@@ -844,7 +844,8 @@ struct fork_join {
     fork_join(const fork_join &) = delete;
     fork_join &operator=(const fork_join &) = delete;
 
-    // a = 10 a; then b = a + 1 on the side, and a += 5 on the main stream, behind it if `ordered`.
+    // a = 10 a; then b = a + 1 on the side stream, and a += 5 on the main stream, after it if
+    // `ordered`.
     cudaError_t capture(bool ordered, bool join, cudaGraph_t *graph) {
         assert_good(cudaStreamBeginCapture(main, cudaStreamCaptureModeThreadLocal));
         LAUNCH(times, 1, 2, in_turn(main), a.at, 10.0f);
@@ -861,7 +862,7 @@ struct fork_join {
     }
 };
 
-// Whether two launches of the graph give what they should.
+// Whether two launches of the graph give the right results.
 static bool graph_is_right(bool ordered) {
     fork_join f;
     cudaGraph_t graph;
@@ -919,7 +920,7 @@ template <typename F> static void loses_capture(cudaError_t expected, F call) {
     assert_good(cudaStreamIsCapturing(f.main, &status));
     assert_int_equal(status, cudaStreamCaptureStatusInvalidated);
     assert_cuda(cudaErrorStreamCaptureInvalidated,
-                cudaMemsetAsync(f.a.at, 0, 4, f.main)); // so does what comes next
+                cudaMemsetAsync(f.a.at, 0, 4, f.main)); // so does the next call
     assert_cuda(cudaErrorStreamCaptureInvalidated, cudaStreamEndCapture(f.main, &graph));
     assert_true((f.a.get() == std::vector<float>{1, 2}));
 }
@@ -965,7 +966,7 @@ static void test_capture_of_one_thread(void **) {
     assert_cuda(cudaErrorIllegalState,
                 cudaStreamBeginCapture(f.main, cudaStreamCaptureModeThreadLocal));
     std::thread([&] {
-        // Another thread may do what it likes, but not wait for the whole device.
+        // Another thread may do anything except wait for the whole device.
         const on_device<float> other(counting(4));
         std::vector<float> back(4);
         assert_good(cudaMemcpy(back.data(), other.at, 4 * sizeof back[0], cudaMemcpyDeviceToHost));
@@ -1005,7 +1006,7 @@ static void test_events_in_graphs(void **) {
     }
 }
 
-// Nodes have the priority of the stream that captured them, if the graph is made so.
+// Nodes have the priority of the stream that captured them, if the graph is instantiated so.
 static void test_priorities_of_nodes(void **) {
     int least, greatest;
     assert_good(cudaDeviceGetStreamPriorityRange(&least, &greatest));
@@ -1051,7 +1052,7 @@ static void count_one(void *count) {
     ++*static_cast<int *>(count);
 }
 
-// Where nobody waits for it, work of a stream that is late runs when there is no room for more.
+// If nothing waits for it, the work of a late stream runs when the queue is full.
 static void test_streams_that_are_full(void **) {
     int ran = 0;
     const cudaStream_t stream = new_stream();
@@ -1085,7 +1086,7 @@ static void test_threads_take_turns(void **) {
 
 // ---- cuBLAS ----
 
-// op(A) op(B) element by element, from matrices that lie column by column.
+// op(A) op(B), element by element, from column-major matrices.
 static float expected_element(const std::vector<float> &a, bool ta, int lda,
                               const std::vector<float> &b, bool tb, int ldb, int k, int i, int j) {
     float sum = 0;
@@ -1128,7 +1129,7 @@ static void test_products(void **) {
     for (int i = 0; i < 4; i++) check_product(handle, i % 2, i / 2);
     on_device<float> v(counting(8));
     const float one = 1, zero = 0;
-    // Over the end of C; a leading dimension that is too small.
+    // Past the end of C; too small a leading dimension.
     assert_int_equal(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 3, 3, 1, &one, v.at, 3, v.at, 1,
                                  &zero, v.at, 3),
                      CUBLAS_STATUS_INVALID_VALUE);
@@ -1168,7 +1169,7 @@ static void test_batched_product_in_graph(void **) {
 
 // ---- Other processes ----
 
-// A process that runs `body` with what it is told through a pipe; it ends well if that returns
+// A process that runs `body` on data that it receives through a pipe; it succeeds if that returns
 // true.
 struct other_process {
     int to[2], from[2];
@@ -1217,7 +1218,7 @@ static void test_memory_of_another_process(void **) {
                 cudaSuccess &&
             holds(at, values) &&
             cudaMemcpy(at, changed.data(), 12000, cudaMemcpyHostToDevice) == cudaSuccess &&
-            cudaMemset(at, 0, 12004) == cudaErrorInvalidValue && // over the end
+            cudaMemset(at, 0, 12004) == cudaErrorInvalidValue && // past the end
             cudaFree(at) == cudaErrorInvalidValue &&
             cudaIpcOpenMemHandle((void **)&again, handle, cudaIpcMemLazyEnablePeerAccess) ==
                 cudaSuccess &&
@@ -1243,11 +1244,11 @@ static void test_memory_of_another_process(void **) {
         LAUNCH(reverse<true>, 1, 64, in_turn(), v.at);
         assert_good(cudaDeviceSynchronize());
     }
-    on_device<float> next(values); // where the other one was, maybe
+    on_device<float> next(values); // possibly at the other one's former place
     assert_true(next.get() == values);
 }
 
-// The stream of one process waits for work in that of another one, which comes late.
+// One process's stream waits for work in another one's, which comes late.
 static void test_event_of_another_process(void **) {
     set_order("backward");
     const other_process other([&](const other_process &me) {
@@ -1289,7 +1290,8 @@ static void test_event_of_another_process(void **) {
     assert_good(cudaStreamDestroy(stream));
 }
 
-// A process that has died leaves its memory to those who have opened it, and its events unreached.
+// A process that has died leaves its memory to those that have opened it; its events stay
+// unreached.
 static void test_processes_that_die(void **) {
     set_order("backward");
     setenv("LOCKSTEP_EMULATED_SECONDS", "0.2", 1);

@@ -1,4 +1,4 @@
-// The stand-in for NCCL: what it moves, and that ranks which break the rules are told. Ranks are
+// The NCCL stand-in: what it moves, and that ranks which break the rules get an error. Ranks are
 // threads, each with a device.
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@ extern "C" {
 #include "cuda_runtime_api.h"
 #include "nccl.h"
 
-enum { MOST = 40000 }; // floats: more than go in one piece
+enum { MOST = 40000 }; // floats: more than fit in one piece
 
 // ---- Ranks ----
 
@@ -31,7 +31,7 @@ struct rank {
     int number, size;
     ncclComm_t comm = nullptr;
     cudaStream_t stream = nullptr;
-    float *from = nullptr, *to = nullptr; // MOST each, and `size` times as many
+    float *from = nullptr, *to = nullptr; // MOST floats, and `size` times as many
     ncclResult_t result = ncclSuccess;
     std::string why;
     std::vector<float> got;
@@ -41,7 +41,7 @@ struct rank {
         for (size_t i = 0; i < n; i++) values[i] = value + (float)i;
         (void)cudaMemcpy(from, values.data(), n * sizeof(float), cudaMemcpyHostToDevice);
     }
-    // Until the communicator has done what it was asked to, or has failed.
+    // Waits until the communicator has done its work, or has failed.
     ncclResult_t wait(ncclResult_t code) {
         while (code == ncclInProgress && ncclCommGetAsyncError(comm, &code) == ncclSuccess)
             usleep(100);
@@ -51,8 +51,8 @@ struct rank {
 
 using body = std::function<ncclResult_t(rank &)>;
 
-// Freeing memory waits for all devices of a process, and with it for other ranks' turns: so nobody
-// does before all are done, and have given up what they wait for.
+// Freeing memory waits for all of a process's devices, and thus for other ranks' turns: so no rank
+// frees any before all are done and no longer wait.
 static void be_rank(rank *r, const ncclUniqueId *id, const body *what, std::atomic<int> *busy) {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
@@ -90,7 +90,7 @@ static void all_succeed(const std::vector<rank> &ranks) {
         if (r.result != ncclSuccess) fail_msg("rank %d: %s", r.number, r.why.c_str());
 }
 
-// All fail, and say `why`; one of them with `result`, the others hear of it.
+// All fail and report `why`; one with `result`, the others with a remote error.
 static void all_fail(const std::vector<rank> &ranks, ncclResult_t result, const char *why) {
     int own = 0;
     for (const rank &r : ranks) {
@@ -102,7 +102,7 @@ static void all_fail(const std::vector<rank> &ranks, ncclResult_t result, const 
     assert_true(own > 0);
 }
 
-// ---- What is moved ----
+// ---- Transfers ----
 
 static void slices_go_round(void **) {
     for (size_t n : {(size_t)1, (size_t)1000, (size_t)MOST}) {
@@ -160,7 +160,8 @@ static void gathers_in_place_and_reduces(void **) {
 // ---- In graphs ----
 
 // All ranks capture `what` on their streams and launch the graph so many times, each time with
-// other numbers. Nobody may wait for a stream with the others' turns still to come: they are asked.
+// other numbers. No rank may block on a stream while the others' turns are still to come: streams
+// are polled.
 static ncclResult_t replay(rank &r, size_t n, int times, const body &what) {
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t exec = nullptr;
@@ -206,7 +207,7 @@ static void captured_calls_run_with_their_graph(void **) {
     }
 }
 
-// Between calls and the work behind them NCCL must have said that they are there.
+// Work may follow calls only after NCCL has reported that they are in place.
 static void work_captured_behind_calls_in_progress(void **) {
     all_fail(run(2,
                  [](rank &r) {
@@ -221,7 +222,7 @@ static void work_captured_behind_calls_in_progress(void **) {
              ncclInvalidUsage, "work was captured behind calls");
 }
 
-// NCCL's thread may be at work on captured calls for long; whoever ends the capture has waited.
+// NCCL's thread may work on captured calls for long; a caller that ends the capture has waited.
 static void calls_that_are_captured_late(void **) {
     setenv("LOCKSTEP_EMULATED_NCCL_SECONDS", "0.2", 1);
     const std::vector<rank> ranks = run(2, [](rank &r) {
@@ -232,7 +233,7 @@ static void calls_that_are_captured_late(void **) {
     for (const rank &r : ranks) assert_true(r.got[MOST] == 2 * 20 + 1);
 }
 
-// Else it writes into a graph that may be gone.
+// Otherwise it writes to a graph that may be gone.
 static void a_capture_that_ends_too_early(void **) {
     int code;
     const pid_t child = fork();
@@ -252,9 +253,9 @@ static void a_capture_that_ends_too_early(void **) {
     assert_true(WIFSIGNALED(code) && WTERMSIG(code) == SIGABRT);
 }
 
-// ---- What is found ----
+// ---- Mistakes that are found ----
 
-// Messages are longer than a piece: a shorter one is gone before anybody looks at it.
+// Messages are longer than a piece: a shorter one is gone before another rank examines it.
 
 static void counts_that_differ(void **) {
     all_fail(run(2,
@@ -288,7 +289,8 @@ static void a_send_that_meets_a_collective(void **) {
              ncclInvalidUsage, "and rank 0 sends a message of 20000 floats");
 }
 
-// For tests in which somebody waits in vain; the others are patient, however slow the machine is.
+// For tests in which a rank waits in vain; the others wait long enough, however slow the machine
+// is.
 static std::atomic<bool> gave_up;
 
 static int impatient(void **) {
@@ -300,14 +302,14 @@ static int patient(void **) {
     return unsetenv("LOCKSTEP_EMULATED_SECONDS");
 }
 
-// Rank 0, which waits in vain for what it asked for.
+// Rank 0, which waits in vain.
 static ncclResult_t give_up(rank &r, ncclResult_t code) {
     code = r.wait(code);
     gave_up = true;
     return code;
 }
 
-// Rank 1 does nothing until then; it hears of it with whatever it does next.
+// Rank 1 does nothing until then; its next call reports the failure.
 static ncclResult_t look_later(rank &r) {
     ncclResult_t state;
     while (!gave_up) usleep(1000);
@@ -324,7 +326,7 @@ static void a_receive_without_a_send(void **) {
              ncclRemoteError, "to receive a message of 100 floats from rank 1");
 }
 
-// The first piece is laid down; the next one waits.
+// The first piece is written; the next one waits.
 static void a_send_without_a_receive(void **) {
     all_fail(run(2,
                  [](rank &r) {
@@ -372,7 +374,7 @@ static void memory_that_is_not_the_devices(void **) {
     const std::vector<rank> ranks = run(2, [](rank &r) {
         ncclResult_t code = ncclAllGather(host, r.to, 100, ncclFloat, r.comm, r.stream);
         if (code != ncclInvalidArgument) return ncclInternalError;
-        // Over the end, for the part of the second rank.
+        // Past the end, for the part of the second rank.
         code = ncclAllGather(r.from, r.to + MOST + 1, MOST, ncclFloat, r.comm, r.stream);
         return code == ncclInvalidArgument ? ncclSuccess : ncclInternalError;
     });

@@ -22,7 +22,7 @@ import safetensors_writer  # noqa: E402
 
 SHAPES = {"grey": (1, 28, 28), "colour": (3, 32, 32), "odd": (3, 7, 11)}
 tensors, cases = {}, {}
-otherwise = [0, 0]  # pixels of the affine maps that the tensor path has otherwise, and all
+otherwise = [0, 0]  # pixels of the affine maps on which the tensor path differs, and all
 
 
 def to_pil(image):
@@ -68,7 +68,7 @@ def random_affine(chosen, image, degrees, translate, scale):
 def main():
     torch.manual_seed(20240521)
     chosen = random.Random(20240521)
-    for name, shape in SHAPES.items():  # no pixel is 0: what was filled in can be told
+    for name, shape in SHAPES.items():  # no pixel is 0, so that filled pixels can be recognised
         tensors[name] = torch.randint(1, 256, shape, dtype=torch.uint8)
     for image, padding, top, left in (("colour", 4, 0, 0), ("colour", 4, 8, 8), ("colour", 4, 4, 4), ("colour", 4, 1, 7),
                                       ("odd", 2, 4, 1), ("odd", 0, 0, 0), ("odd", 13, 0, 26), ("odd", 13, 5, 2),
@@ -82,12 +82,12 @@ def main():
         random_affine(chosen, "colour", 10, 0.1, (0.9, 1.1))
     for _ in range(24):
         random_affine(chosen, "odd", 180, 0.5, (0.3, 3.0))
-    for _ in range(8):  # without a rotation Pillow takes another way
+    for _ in range(8):  # without a rotation Pillow uses another method
         random_affine(chosen, "odd", 0, 0.2, (0.9, 1.1))
     for angle in (0.0, 30.0, 45.0, -60.0, 90.0, -90.0, 135.0, 180.0, -180.0):
         for scale in (1.0, 1.1, 0.5, 2.0):
             affine("odd", angle, 1, -2, scale)
-    affine("odd", 0.0, 11, 0, 1.0)  # nothing is left
+    affine("odd", 0.0, 11, 0, 1.0)  # nothing of the image is left
     affine("odd", 33.0, 0, 0, 100.0)
     affine("odd", -33.0, 0, 0, 0.01)
     path = os.path.join(sys.argv[1] if len(sys.argv) > 1 else FOLDER, "augment.safetensors")

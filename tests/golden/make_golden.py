@@ -112,7 +112,8 @@ def pools():
         "whole-input": (3, (4, 3, 5), (3, 5), 1, 0)}
     for name, (samples, shape, kernel, stride, pad) in geometries.items():
         kinds = {"max_pool": (F.max_pool2d, random(samples, *shape)),
-                 # Integers from -2 to 0: nearly every window has equal maxima, and padding would win if it were 0.
+                 # Integers from -2 to 0: nearly every window has equal maxima, and padding with 0
+                 # would win.
                  "max_pool-ties": (F.max_pool2d, torch.randint(-2, 1, (samples, *shape)).double()),
                  "avg_pool": (F.avg_pool2d, random(samples, *shape))}
         for kind, (function, x) in kinds.items():

@@ -24,11 +24,11 @@ sys.path.insert(0, os.path.join(FOLDER, "..", "python"))
 import safetensors_writer  # noqa: E402
 import torch_peer  # noqa: E402
 
-# Learning rates: lenet learns nothing in 50 steps at the 0.001 of the experiments. With batch norm the rate is theirs:
-# at 0.01 one ReLU whose input rounds to the other side of zero moves the loss of step 50 by a percent, also between
-# PyTorch in float and PyTorch in double.
+# Learning rates: lenet learns nothing in 50 steps at the experiments' 0.001. With batch norm the
+# rate is the experiments': at 0.01 a single ReLU whose input rounds to the other side of zero
+# changes the loss of step 50 by a percent, also between PyTorch in float and PyTorch in double.
 MODELS = {"lenet": 0.05, "lenet-bn": 0.001}
-SAMPLES = 610  # 10 steps of at most 64 an epoch, of which the last has 34
+SAMPLES = 610  # 10 steps per epoch of at most 64, the last one with 34
 EXPERIMENT = """schema: lockstep.experiment/1
 name: loss-curves
 dataset: synthetic

@@ -1,7 +1,8 @@
-# What the scripts that check a GPU share. Loaded, not run: makes $WORK, which is gone at the end.
+# Shared by the scripts that check a GPU. Sourced, not run: creates $WORK, and removes it at the
+# end.
 #
 #     BIN                    the tools
-#     LOCKSTEP_CUDA_LIBRARY  the backend: ../lib/lockstep-cuda.so, seen from BIN
+#     LOCKSTEP_CUDA_LIBRARY  the backend: ../lib/lockstep-cuda.so, relative to BIN
 #     DEVICE                 which GPU: cuda:0
 #     QUICK                  tiny sizes, for a dry run
 # shellcheck shell=bash
@@ -21,12 +22,13 @@ fail() {
     exit 1
 }
 
-# drawn FOLDER IMAGES MODEL: data for a model's input.
+# drawn FOLDER IMAGES MODEL: draws data for a model's input.
 drawn() {
     "$BIN/synth-cifar" -q --train "$2" --test 1 --seed 3 --shape "$(sed -n 's/^input: *\[\(.*\)\].*/\1/p' "$3" | tr -d ' ')" --out "$1"
 }
 
-# trained TOOL MODEL BATCH SHARDS DATA OUT OPTION...: one epoch of the drawn data, on $DEVICE unless an option says otherwise.
+# trained TOOL MODEL BATCH SHARDS DATA OUT OPTION...: trains one epoch on the drawn data, on $DEVICE
+# unless an option overrides it.
 trained() {
     local tool=$1 model=$2 batch=$3 shards=$4 data=$5 out=$6
     shift 6
@@ -36,7 +38,7 @@ trained() {
         --train "$data/train.st.zst" --out "$out"
 }
 
-# content RUN: the content hash of its model.
+# content RUN: its model's content hash.
 content() {
     "$BIN/tensor" hash "$1/model.st.zst" | cut -d ' ' -f 1
 }

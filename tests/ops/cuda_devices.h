@@ -1,10 +1,10 @@
-// cuda_devices.h - how many GPUs, emulated or not, tests of several engines have.
+// cuda_devices.h - the number of GPUs, emulated or not, for tests with several engines.
 #ifndef LOCKSTEP_TESTS_CUDA_DEVICES_H
 #define LOCKSTEP_TESTS_CUDA_DEVICES_H
 
 #include "compute/devices.h"
 
-// 1 to 4. They are looked for in a child process, so this one may still fork.
+// Returns 1 to 4. A child process counts them, so that this one may still fork.
 static int count_devices(void) {
     static const char *const lists[] = {"cuda:0,cuda:1", "cuda:0,cuda:1,cuda:2",
                                         "cuda:0,cuda:1,cuda:2,cuda:3"};

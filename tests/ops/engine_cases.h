@@ -1,5 +1,5 @@
-// engine_cases.h - the models, and the ways to cut a step into shards, that test_engine.c goes
-// through. It tests every pair, but the large models with a few splits only.
+// engine_cases.h - the models of test_engine.c, and the ways to cut a step into shards. It tests
+// every pair, except that large models get only a few of the splits.
 #ifndef LOCKSTEP_TESTS_ENGINE_CASES_H
 #define LOCKSTEP_TESTS_ENGINE_CASES_H
 
@@ -13,7 +13,7 @@ typedef struct model_case {
     bool large;                        // with few of the splits: the reference is slow
 } model_case;
 
-// Every kind of layer, geometries that no fast path is made for, and the models of the experiments.
+// Every kind of layer, geometries without a fast path, and the experiments' models.
 static const model_case models[] = {
     {.name = "softmax regression", .input = "[1, 3, 5]", .layers = "[flatten, linear: {out: 10}]"},
     {.name = "mlp",
@@ -142,11 +142,11 @@ static const model_case models[] = {
 
 typedef struct split {
     int shards, count[MAX_SHARDS];
-    bool sync;       // batch norm over all shards; for models without batch norm nothing new
-    bool large_also; // for the slow models, too
+    bool sync;       // batch norm over all shards; the same for models without batch norm
+    bool large_also; // also for the slow models
 } split;
 
-// Whole and partial groups of 16, shards of one sample, and empty ones behind.
+// Whole and partial groups of 16, shards of one sample, and empty shards at the end.
 static const split splits[] = {
     {.shards = 1, .count = {1}, .large_also = true},
     {.shards = 1, .count = {2}},

@@ -1,9 +1,9 @@
 // engine_norm_tree.h - the order in which a batch norm merges the statistics of groups and shards:
-// steps in which it shows, and what must come out along the reduction tree.
+// steps in which the order shows, and the expected results along the reduction tree.
 //
-// Means are merged in double, and its rounding hardly ever shows in the float that is left. Here it
-// does: each channel has two large means of opposite signs, which leave of the others what the
-// order of merging leaves.
+// Means are merged in double, and the rounding of double hardly ever shows in the final float. Here
+// it does: each channel has two large means of opposite signs, and the order of merging determines
+// how much of the other means survives.
 #ifndef LOCKSTEP_TESTS_ENGINE_NORM_TREE_H
 #define LOCKSTEP_TESTS_ENGINE_NORM_TREE_H
 
@@ -26,7 +26,8 @@ static const model_case norm_model = {
     .input = "[1, 1, 12]",
     .layers = "[flatten, linear: {out: 40, bias: false}, batch_norm, linear: {out: 2}]"};
 
-// Group g has 255 in its g-th pixel and 0 in all others: its mean in a channel is that weight.
+// Group g has 255 in its g-th pixel and 0 in all others: its mean in a channel is that pixel's
+// weight.
 static void choose_groups(problem *p) {
     const model_tensor *weight = &p->m.tensors[0];
     int group = 0;
@@ -55,7 +56,7 @@ typedef struct norm_moments {
     double count, mean, m2;
 } norm_moments;
 
-// Of the groups below a node; z: a channel's value in each.
+// The moments of the groups below a node; z: a channel's value in each group.
 static norm_moments moments_below(const reduction_tree *t, int node, const float *z) {
     const tree_node *n = &t->nodes[node];
     if (n->left < 0) return (norm_moments){GROUP, (double)z[n->first], 0};
@@ -65,7 +66,7 @@ static norm_moments moments_below(const reduction_tree *t, int node, const float
                           a.m2 + b.m2 + delta * delta * (a.count * b.count / count)};
 }
 
-// Along the tree, what each shard's first group brings to the record.
+// Sums along the tree the terms that each shard's first group adds to the record.
 static float record_below(const reduction_tree *t, int node, const float *of_group) {
     const tree_node *n = &t->nodes[node];
     if (n->left < 0) return of_group[n->first];

@@ -1,5 +1,5 @@
-// engine_problem.h - steps of an engine against the reference network: problems made of a model and
-// a way to cut a step into shards, engines that share the work, and what must come out.
+// engine_problem.h - an engine's steps against the reference network: problems made of a model and
+// a way to cut a step into shards, engines that share the work, and the expected results.
 //
 // Parameters, images and labels are random but always the same.
 #ifndef LOCKSTEP_TESTS_ENGINE_PROBLEM_H
@@ -18,14 +18,14 @@
 #include "nn/model.h"
 
 // How far the engine, which works in float, may be from the reference. Most tensors of a gradient
-// agree to 1e-6. Batch norm over a handful of samples is another matter: a deviation near zero, of
-// which 1 / sqrt(eps) = 316 remains, multiplies the rounding errors of nearly equal terms.
+// agree to 1e-6. Batch norm over a handful of samples is different: if a deviation is near zero,
+// the factor 1 / sqrt(eps) = 316 multiplies the rounding errors of nearly equal terms.
 typedef struct tolerance {
     double gradient, value;
 } tolerance;
 static const tolerance MANY = {1e-5, 1e-5};
 static const tolerance FEW = {1e-3, 1e-4};
-enum { FEW_SAMPLES = 6 }; // of a shard: below it FEW holds
+enum { FEW_SAMPLES = 6 }; // of a shard: with fewer, FEW holds
 
 // ---- A problem: a model with parameters, and the samples of a step ----
 
@@ -60,7 +60,7 @@ static void load_model(const model_case *c, model *m) {
     if (rc != STATUS_OK) fail_msg("%s", err.message);
 }
 
-// PyTorch's initialisation, but batch norm away from 1 and 0, which would hide mistakes.
+// PyTorch's initialisation, but batch norm away from 1 and 0, which would hide errors.
 static void choose_parameters(problem *p) {
     model_init_parameters(&p->m, 7, p->parameters, p->buffers);
     for (int i = 0; i < p->m.tensor_count; i++) {
@@ -75,7 +75,7 @@ static void choose_parameters(problem *p) {
     }
 }
 
-// As after some steps: first moments of either sign, second moments at least 0. Gaps stay zero.
+// As after some steps: first moments of either sign, second moments of at least 0. Gaps stay zero.
 static void choose_state(problem *p) {
     const size_t n = p->m.program.parameters;
     for (int i = 0; i < p->m.tensor_count; i++) {
@@ -160,12 +160,12 @@ static reference_batch reference_batch_of(const problem *p) {
 
 // ---- Running engines ----
 
-// How the work of a step is done; none of it may change a bit of the result.
+// How a step's work is done; none of it may change a bit of the result.
 typedef struct execution {
     const backend *be;
     const char *isa; // NULL: the best
     int threads;
-    int engines; // contiguous shards for each
+    int engines; // each with contiguous shards
 } execution;
 
 static void describe(char text[80], const execution *x) {
@@ -173,7 +173,7 @@ static void describe(char text[80], const execution *x) {
              x->threads, x->engines);
 }
 
-// Everything that comes out of a step, an update and an inference.
+// All results of a step, an update and an inference.
 typedef struct outcome {
     size_t record_floats, logits_floats;
     float *record;  // reduced
@@ -199,14 +199,14 @@ static void outcome_release(outcome *o) {
     free(o->record), free(o->updated), free(o->logits);
 }
 
-// What the engines of one step share: the meeting place of sync_batch_norm.
+// Shared by the engines of one step: the exchange of sync_batch_norm.
 typedef struct shared_rows {
     pthread_barrier_t barrier;
     unsigned char *rows; // of all shards
     int shards;
 } shared_rows;
 
-// One engine of a step, on a thread of its own.
+// One engine of a step, on a separate thread.
 typedef struct rank {
     const problem *p;
     const execution *x;
@@ -221,7 +221,7 @@ typedef struct rank {
     error err;
 } rank;
 
-// Room for the rows of every shard of the widest batch norm: two doubles a channel.
+// Room for every shard's rows in the widest batch norm: two doubles per channel.
 enum { ROW_BYTES = 2 * 4096 * sizeof(double) };
 
 static status exchange_rows(void *context, const void *mine, size_t bytes, void *all, error *err) {
@@ -275,7 +275,7 @@ static void deal_shards(rank *ranks, const problem *p, const execution *x) {
     }
 }
 
-// The sum of all engines' records along the tree, as the ranks of a group would take it.
+// The sum of all engines' records along the tree, as the ranks of a group would compute it.
 static void reduce(const rank *ranks, const execution *x, float *out, size_t n) {
     enum { TERMS = 64 };
     const float *term[TERMS];
@@ -314,7 +314,7 @@ static void step_all(rank *ranks, const problem *p, const execution *x, const up
         if (ranks[i].rc != STATUS_OK) fail_msg("%s", ranks[i].err.message);
 }
 
-// The step of a problem, by any number of engines; update and inference by the first of them.
+// Runs a problem's step with any number of engines; the first one does update and inference.
 static void run(const problem *p, const execution *x, const update_rule *rule, outcome *o) {
     rank ranks[MAX_SHARDS] = {{0}};
     error err;
@@ -344,8 +344,8 @@ static tolerance tolerance_of(const problem *p) {
     return MANY;
 }
 
-// Tensor by tensor. One that is nearly zero is measured against the whole: the bias before a batch
-// norm has no gradient.
+// Compares tensor by tensor. A tensor that is nearly zero is measured against the whole gradient:
+// the bias before a batch norm has no gradient.
 static void compare_gradients(const problem *p, const float *record, const double *expected) {
     const program *prog = &p->m.program;
     double *got = ops_zeros(prog->parameters), *zero = ops_zeros(prog->parameters);
@@ -365,7 +365,7 @@ static void compare_gradients(const problem *p, const float *record, const doubl
     free(got), free(zero);
 }
 
-// Means are measured against the deviations: a mean near zero has no relative error of its own.
+// Means are measured against the deviations: the relative error of a mean near zero says nothing.
 static void compare_statistics(const problem *p, const float *record, const double *expected) {
     const double allowed = tolerance_of(p).value;
     for (int i = 0; i < p->m.program.count; i++) {
@@ -380,7 +380,8 @@ static void compare_statistics(const problem *p, const float *record, const doub
             if (!(fabs((double)record[mean] - expected[mean]) <= allowed * deviation))
                 fail_msg("%s: mean of channel %d is %.9g, not %.9g", l->name, c,
                          (double)record[mean], expected[mean]);
-            // A deviation below a hundredth is what is left of larger terms, with their rounding.
+            // A deviation below a hundredth is the difference of larger terms, with their rounding
+            // errors.
             if (!(fabs((double)record[variance] - expected[variance]) <=
                   allowed * (expected[variance] + 1e-4 * count)))
                 fail_msg("%s: variance of channel %d is %.9g, not %.9g", l->name, c,
@@ -410,7 +411,7 @@ static void compare_with_reference(const problem *p, const outcome *o) {
     free(record), free(logits), free(got);
 }
 
-// The update, from the very record that the engine reduced.
+// Checks the update, computed from the same record that the engine reduced.
 static void compare_update(const problem *p, const outcome *o, const update_rule *rule) {
     const program *prog = &p->m.program;
     const reference_batch b = reference_batch_of(p);

@@ -1,6 +1,6 @@
 // engine_suite.h - the tests of an engine, for any backend: every model cut in every way, updates,
-// ties of max pooling, one engine used again. A test program says which backend and which
-// executions (threads, instruction sets, engines that share the work) must agree in every bit.
+// ties of max pooling, reuse of an engine. A test program supplies the backend and the executions
+// (threads, instruction sets, engines that share the work) that must agree in every bit.
 #ifndef LOCKSTEP_TESTS_ENGINE_SUITE_H
 #define LOCKSTEP_TESTS_ENGINE_SUITE_H
 
@@ -11,16 +11,16 @@ enum { MAX_EXECUTIONS = 32 };
 
 typedef struct engine_suite {
     const backend *be;
-    // Fills in the ways to run a step; returns how many.
+    // Fills in the ways to run a step; returns their number.
     int (*executions)(const split *s, execution x[MAX_EXECUTIONS]);
-    bool sums_groups; // are the leaves of its trees groups of samples? Else whole shards
+    bool sums_groups; // its trees' leaves are groups of samples, not whole shards
 } engine_suite;
 
 static engine_suite suite; // set by main
 
 // ---- Steps ----
 
-// One execution against the reference, and the bits of all others against that one.
+// Checks one execution against the reference, and the bits of all others against that one.
 static void check_problem(const problem *p, const update_rule *rule) {
     outcome first = {0};
     execution x[MAX_EXECUTIONS];
@@ -87,8 +87,9 @@ static void test_update(void **state) {
 
 // ---- Ties of max pooling ----
 
-// Pixels 0 and 1, and weights -1, 0 and 1 in the convolutions: small integers, which floats hold
-// exactly. So windows have equal maxima, from unequal inputs: which one wins shows in the gradient.
+// Pixels 0 and 1, and weights -1, 0 and 1 in the convolutions: small integers, which floats
+// represent exactly. So windows have equal maxima from unequal inputs: the gradient shows which one
+// wins.
 static void choose_integers(problem *p) {
     const size_t bytes = (size_t)p->samples * shape_size(p->m.program.input);
     for (size_t i = 0; i < bytes; i++) {
@@ -135,7 +136,7 @@ static void test_ties(void **state) {
     problem_release(&p);
 }
 
-// ---- One engine used again ----
+// ---- Reuse of an engine ----
 
 static engine *open_engine(const problem *p, int threads) {
     engine_options o = {
@@ -150,7 +151,7 @@ static engine *open_engine(const problem *p, int threads) {
     return e;
 }
 
-// The first *samples of them as one shard.
+// Returns the first *samples of the problem as one shard.
 static batch first_samples(const problem *p, const int *samples) {
     return (batch){.shards = 1,
                    .count = samples,
@@ -160,7 +161,7 @@ static batch first_samples(const problem *p, const int *samples) {
                    .ids = p->ids};
 }
 
-// The record of the first `samples` samples as one shard.
+// Writes the record of the first `samples` samples as one shard.
 static void step_first(const problem *p, engine *e, int samples, float *record) {
     const backend *be = suite.be;
     const batch b = first_samples(p, &samples);
@@ -171,7 +172,7 @@ static void step_first(const problem *p, engine *e, int samples, float *record) 
     reduce(&r, &x, record, record_floats(&p->m.program));
 }
 
-// What a larger step or an inference left in memory must not show in a smaller step.
+// Values that a larger step or an inference left in memory must not show in a smaller step.
 static void check_reuse(const model_case *m) {
     static const split whole = {.shards = 1, .count = {40}};
     static const int sizes[] = {40, 5, 17, 1, 40};
@@ -205,7 +206,7 @@ static void test_reuse(void **state) {
 
 typedef enum between { NOTHING, RECORDS, INFERENCE, READING, WRITING } between;
 
-// What may come between a step and its update.
+// The operations that may come between a step and its update.
 static void come_between(const problem *p, engine *e, between what, float *scratch) {
     const backend *be = suite.be;
     error err;
@@ -214,14 +215,14 @@ static void come_between(const problem *p, engine *e, between what, float *scrat
     case RECORDS: assert_non_null(be->records(e, &count)[0]); break;
     case INFERENCE: assert_int_equal(be->infer(e, p->pixels, 9, scratch, &err), STATUS_OK); break;
     case READING: assert_int_equal(be->read(e, scratch, NULL, NULL, &err), STATUS_OK); break;
-    // Behind the step, whose gradients are those of the parameters that it had.
+    // After the step, whose gradients are those of its own parameters.
     case WRITING: be->write(e, p->parameters, NULL, NULL); break;
     default: break;
     }
 }
 
-// Two steps, of which the second sees what the first left. Two updates follow the second: an engine
-// that puts off a step until its update must not run it twice.
+// Runs two steps; the second uses the first one's results. Two updates follow the second step: an
+// engine that delays a step until its update must not run it twice.
 static update_result update_behind(const problem *p, between what, float *parameters) {
     const backend *be = suite.be;
     const update_rule rule = {.kind = UPDATE_SGD, .lr = 0.1f};
@@ -256,14 +257,14 @@ static void test_between(void **state) {
         assert_int_equal(expected.digest, got.digest);
         assert_memory_equal(&expected.loss, &got.loss, sizeof got.loss);
     }
-    // The loss is the step's, not that of parameters that came behind it.
+    // The loss is that of the step, not that of parameters written after it.
     assert_float_equal(update_behind(&p, WRITING, other).loss, expected.loss, 0);
     assert_memory_not_equal(plain, other, n * sizeof *plain);
     problem_release(&p);
     free(plain), free(other);
 }
 
-// Logits of a sample do not depend on its neighbours.
+// A sample's logits do not depend on its neighbours.
 static void test_infer_in_pieces(void **state) {
     (void)state;
     static const split whole = {.shards = 1, .count = {40}};
@@ -314,7 +315,7 @@ static void test_norm_tree(void **state) {
 
 // ---- A NaN ----
 
-// What may cut a NaN off between a layer and the loss.
+// Layers that might stop a NaN on its way to the loss.
 static const model_case leaks[] = {
     {.name = "a NaN: relu",
      .input = "[1, 3, 3]",
@@ -343,7 +344,7 @@ static const model_case leaks[] = {
                "avg_pool: {size: 2}, flatten, linear: {out: 10}]"},
 };
 
-// In the last parameter of the first layer, the bias of one channel.
+// In the first layer's last parameter, the bias of one channel.
 static void test_nan(void **state) {
     static const split s = {.shards = 2, .count = {5, 4}};
     static const update_rule rule = {.kind = UPDATE_SGD, .lr = 0.01f};
@@ -409,7 +410,7 @@ static size_t add_case(size_t n, const char *name, CMUnitTestFunction function, 
     return n + 1;
 }
 
-// LOCKSTEP_TEST_PART=KofN: of n tests every N-th one, from the K-th on. Returns how many these are.
+// LOCKSTEP_TEST_PART=KofN: runs every N-th test, from the K-th on. Returns their number.
 static size_t take_part(size_t n) {
     const char *text = getenv("LOCKSTEP_TEST_PART");
     size_t part, parts, taken = 0;
@@ -422,7 +423,7 @@ static size_t take_part(size_t n) {
     return taken;
 }
 
-// Runs everything, and `extra` before it, or LOCKSTEP_TEST_PART of that.
+// Runs `extra` and then the suite, or LOCKSTEP_TEST_PART of both.
 static int run_suite(const char *name, const struct CMUnitTest *extra, size_t extras) {
     size_t n = extras;
     if (extras) memcpy(tests, extra, extras * sizeof *extra);
@@ -444,7 +445,7 @@ static int run_suite(const char *name, const struct CMUnitTest *extra, size_t ex
     for (size_t i = 0; i < sizeof leaks / sizeof *leaks; i++)
         n = add_case(n, leaks[i].name, test_nan, &leaks[i]);
     n = take_part(add_steps(n));
-    // cmocka_run_group_tests wants an array of a size known to the compiler.
+    // cmocka_run_group_tests needs an array whose size the compiler knows.
     return _cmocka_run_group_tests(name, tests, n, NULL, NULL);
 }
 

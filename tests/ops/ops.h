@@ -1,8 +1,8 @@
-// ops.h - what the tests of the operations share: random values, layers made by hand, distances.
+// ops.h - helpers for the tests of the operations: random values, hand-made layers, distances.
 #ifndef LOCKSTEP_TESTS_OPS_H
 #define LOCKSTEP_TESTS_OPS_H
 
-// cmocka wants these in front of it.
+// cmocka needs these before it.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,14 +17,14 @@
 #include "base/random.h"
 #include "compute/program.h"
 
-// n zeros; free() them.
+// Returns n zeros; free() them.
 static inline double *ops_zeros(size_t n) {
     double *x = calloc(n ? n : 1, sizeof *x);
     assert_non_null(x);
     return x;
 }
 
-// Uniform in [-1, 1), from a stream of its own for each `salt`.
+// Fills x with uniform values in [-1, 1), from a separate stream for each `salt`.
 static inline void ops_fill(double *x, size_t n, uint32_t salt) {
     const random_stream stream = {.seed = 20240521, .purpose = RANDOM_SYNTHETIC, .sample = salt};
     for (size_t i = 0; i < n; i++) x[i] = 2 * (double)random_uniform(&stream, i) - 1;
@@ -36,7 +36,7 @@ static inline double *ops_random(size_t n, uint32_t salt) {
     return x;
 }
 
-// |a - b| / |b| in the Euclidean norm; |a| where b is zero.
+// Returns |a - b| / |b| in the Euclidean norm; |a| if b is zero.
 static inline double ops_distance(const double *a, const double *b, size_t n) {
     double difference = 0, norm = 0;
     for (size_t i = 0; i < n; i++) {
@@ -46,7 +46,7 @@ static inline double ops_distance(const double *a, const double *b, size_t n) {
     return norm > 0 ? sqrt(difference / norm) : sqrt(difference);
 }
 
-// Fails, naming `what`, unless a is as near to b as `tolerance` says. A NaN is never near.
+// Fails, naming `what`, unless a is within `tolerance` of b. A NaN always fails.
 static inline void ops_near(const char *what, const double *a, const double *b, size_t n,
                             double tolerance) {
     double distance = ops_distance(a, b, n);
@@ -54,13 +54,13 @@ static inline void ops_near(const char *what, const double *a, const double *b, 
         fail_msg("%s: relative difference %.3g, more than %.3g", what, distance, tolerance);
 }
 
-// The size of a window's output along one axis.
+// Returns the size of a window's output along one axis.
 static inline int ops_positions(int in, int kernel, int stride, int pad) {
     return (in + 2 * pad - kernel) / stride + 1;
 }
 
-// Fills in `out` from the other fields: of a convolution `outputs` channels, of a pool as many as
-// come in.
+// Fills in `out` from the other fields: `outputs` channels for a convolution, the input's channels
+// for a pool.
 static inline void ops_finish_window(layer *l, int outputs) {
     l->out.channels = outputs;
     l->out.height = ops_positions(l->in.height, l->kernel_h, l->stride_h, l->pad_h);

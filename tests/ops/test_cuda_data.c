@@ -1,6 +1,5 @@
-// The data set on the device: an engine that has it, and is told which rows a step has and what to
-// do to them, must come to the same bits as one that is given pixels which augment_sample made.
-//
+// The data set on the device: an engine that holds it, and receives a step's rows and their
+// augmentations, must give the same bits as an engine that receives the pixels from augment_sample.
 // Lists of augmentations are random but always the same. LOCKSTEP_CUDA_LIBRARY names the backend,
 // as for test_cuda_engine.c.
 #include "ops.h"
@@ -27,7 +26,7 @@ typedef struct fixture {
     float *parameters, *buffers;
 } fixture;
 
-// Shapes that fill the tiles of the kernel and that do not.
+// Shapes that fill the kernel's tiles, and shapes that do not.
 static const struct {
     const char *input, *layers;
 } models[] = {
@@ -98,7 +97,7 @@ static const augment_list *any_list(uint32_t round) {
 
 static const int counts[STEPS][SHARDS] = {{7, 7, 7}, {7, 7, 7}, {7, 7, 7}, {5, 4, 4}, {7, 7, 7}};
 
-// A step's samples, and for an engine without the data set their pixels.
+// A step's samples, with their pixels for an engine without the data set.
 typedef struct samples {
     batch b;
     uint32_t rows[SAMPLES], ids[SAMPLES];
@@ -140,9 +139,9 @@ static void augment_samples(samples *s, const fixture *f, const augment_list *li
     s->b.rows = NULL;
 }
 
-// Everything that a run of steps leaves.
+// All results of a sequence of steps.
 typedef struct trail {
-    float *records, *logits, *parameters; // of each step; of each step; in the end
+    float *records, *logits, *parameters; // per step; per step; at the end
     uint64_t digests[STEPS];
     size_t record, memory;
 } trail;
@@ -177,7 +176,8 @@ static engine *open_engine(const fixture *f, const augment_list *list, bool kept
     return e;
 }
 
-// Between the steps, inference: of pixels that are brought, whatever the engine has.
+// Between the steps, inference: on pixels that are passed in, whether or not the engine holds the
+// data.
 static void one_step(engine *e, const fixture *f, const samples *s, int step, trail *t) {
     static const update_rule rule = {.kind = UPDATE_SGD, .lr = 0.1f, .momentum = 0.9f};
     const size_t bytes = t->record * sizeof(float);
@@ -235,7 +235,7 @@ static void check_list(const fixture *f, const augment_list *list, int first_sha
     trail_release(&brought), trail_release(&kept);
 }
 
-// In every order of the emulation; a GPU has its own.
+// In every order of the emulation; a GPU's order is its own.
 static void test_same_bits(void **state) {
     static const char *const orders[] = {"forward", "backward", "shuffle"};
     (void)state;
@@ -265,8 +265,8 @@ static void test_lists_matter(void **state) {
     end(&f);
 }
 
-// A device without room for the data set: each step brings its images, and they are augmented
-// there. Only the emulation can be that small.
+// A device without room for the data set: each step passes its images, and the device augments
+// them. Only the emulation can be that small.
 static void test_too_large(void **state) {
     (void)state;
     fixture f;

@@ -1,15 +1,15 @@
-// The CUDA engine against the reference network, and its bits against themselves over engines that
-// share the shards: the same tests as the CPU engine's (engine_suite.h).
+// The CUDA engine against the reference network, and its bits across engines that share the shards:
+// the same tests as the CPU engine's (engine_suite.h).
 //
-// LOCKSTEP_CUDA_LIBRARY names the backend: `make test` that of the emulation, in which the kernels
-// run on the host; `make test-cuda` the real one. LOCKSTEP_TEST_FILTER: only tests of that name, in
-// which * and ? stand for others.
+// LOCKSTEP_CUDA_LIBRARY names the backend: `make test` uses the emulation, which runs the kernels
+// on the host; `make test-cuda` the real one. LOCKSTEP_TEST_FILTER: runs only tests whose name
+// matches this pattern with * and ?.
 #include "engine_suite.h"
 
 #include "compute/devices.h"
 
-// LOCKSTEP_TEST_ENGINES=FEW: one engine, and those that share the shards least evenly. That is
-// enough for whoever looks at addresses, under a sanitizer, which makes every step slow.
+// LOCKSTEP_TEST_ENGINES=FEW: one engine, and the engines with the least even shares. That is enough
+// to check addresses under a sanitizer, which makes every step slow.
 static int executions(const split *s, execution x[MAX_EXECUTIONS]) {
     const char *which = getenv("LOCKSTEP_TEST_ENGINES");
     const bool few = which && strcmp(which, "FEW") == 0;
@@ -21,11 +21,11 @@ static int executions(const split *s, execution x[MAX_EXECUTIONS]) {
     return n;
 }
 
-// ---- Results that nobody waits for ----
+// ---- Results collected later ----
 
-enum { STEPS = 150 }; // more than are prepared ahead, and more than MARKED_EVERY of the engine
+enum { STEPS = 150 }; // more than are prepared ahead, and more than the engine's MARKED_EVERY
 
-static bool serial_launches; // of the engines that are opened
+static bool serial_launches; // of the engines opened next
 
 static engine *open_deferred(const problem *p, bool deferred) {
     engine_options o = {.threads = 1,
@@ -44,7 +44,7 @@ static engine *open_deferred(const problem *p, bool deferred) {
     return e;
 }
 
-// Results are collected so many at a time; 0: each comes with its update.
+// Collects the results of so many steps at a time; 0: each comes with its update.
 static void run_steps(const problem *p, int steps, int together, update_result *results) {
     engine *e = open_deferred(p, together > 0);
     error err = {0};
@@ -103,8 +103,8 @@ static void test_deferred(void **state) {
 
 // ---- In every order ----
 
-// What a step's streams and blocks leave open may happen in any order. The emulation takes the one
-// that it is told; a GPU has its own.
+// A step leaves the order of some streams and blocks open. The emulation takes the order that it is
+// told to; a GPU has its own.
 static void test_orders(void **state) {
     (void)state;
     static const char *const orders[] = {"forward", "backward", "shuffle"};
@@ -138,8 +138,8 @@ static void test_orders(void **state) {
 
 // ---- Kernels that wait in place ----
 
-// A kernel may be launched before the one in front of it has ended; what it computes must not show
-// it. A driver may be unable to capture such launches.
+// A kernel may be launched before the previous one has ended; its results must not show that. A
+// driver may be unable to capture such launches.
 static void test_serial_launches(void **state) {
     (void)state;
     static const model_case m = {
@@ -159,7 +159,7 @@ static void test_serial_launches(void **state) {
         run_steps(&p, SOME_STEPS, SOME_STEPS, serial);
         serial_launches = false;
         same_results(waiting, serial, SOME_STEPS);
-        setenv("LOCKSTEP_EMULATED_PROGRAMMATIC", "uncaptured", 1); // nothing to a GPU
+        setenv("LOCKSTEP_EMULATED_PROGRAMMATIC", "uncaptured", 1); // no effect on a GPU
         run_steps(&p, SOME_STEPS, SOME_STEPS, uncaptured);
         unsetenv("LOCKSTEP_EMULATED_PROGRAMMATIC");
         same_results(waiting, uncaptured, SOME_STEPS);

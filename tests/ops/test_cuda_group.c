@@ -1,8 +1,9 @@
-// CUDA engines that reduce among themselves, over NCCL or, in the emulation, its stand-in, and over
-// CUDA IPC: the bits of one engine that has all shards, what ranks agree on, and how they fail.
-// Ranks are processes, as CUDA IPC wants it; tests/bats/nccl.bats has the tools.
+// CUDA engines that reduce among themselves, over NCCL (in the emulation, its stand-in) and over
+// CUDA IPC: they give the bits of one engine with all shards; how ranks agree, and how they fail.
+// Ranks are processes, as CUDA IPC requires; tests/bats/nccl.bats tests the tools.
 //
-// NCCL needs a device a rank: the emulation has four, of a machine's the tests take what they can.
+// NCCL needs a device per rank: the emulation has four; on a real machine the tests use those it
+// has.
 #include "engine_problem.h"
 
 #include <signal.h>
@@ -14,7 +15,7 @@
 #include "cuda_devices.h"
 #include "dist/comm_shm.h"
 
-enum { MAX_RANKS = 4, WISHES = 3, MAX_STEPS = 22 };
+enum { MAX_RANKS = 4, REQUESTS = 3, MAX_STEPS = 22 };
 
 static const backend *cuda;
 static int device_count;
@@ -22,12 +23,12 @@ static int device_count;
 static const update_rule rule = {
     .kind = UPDATE_SGD, .lr = 0.5f, .momentum = 0.9f, .weight_decay = 0.01f};
 
-// ---- How ranks lie on devices, and what they then reduce by ----
+// ---- How ranks are placed on devices, and how they reduce ----
 
 typedef struct layout {
     const char *transport;
     int ranks_a_device; // 0: all of them
-    size_t bucket;      // as engine_group has it
+    size_t bucket;      // as in engine_group
 } layout;
 
 enum { SMALL_BUCKET = 16, LARGE_BUCKET = 1 << 18 };
@@ -48,7 +49,7 @@ static bool is_possible(const layout *l, int size) {
 
 // ---- Ranks ----
 
-// What a rank leaves behind, in memory that it shares with the test.
+// A rank's results, in memory that it shares with the test.
 typedef struct outcome_of_rank {
     status rc;
     error err, why;
@@ -57,9 +58,9 @@ typedef struct outcome_of_rank {
     uint64_t ended;
     update_result result;
     group_traffic traffic;
-    float wishes[WISHES];
+    float requests[REQUESTS];
     uint64_t spent;    // ns in the engine's calls
-    phase_times times; // of them
+    phase_times times; // the parts of that time
     float updated[];   // parameters, buffers, state
 } outcome_of_rank;
 
@@ -67,23 +68,23 @@ typedef struct training {
     const problem *p;
     const layout *l;
     int steps;
-    const split *step[MAX_STEPS]; // of the problem's samples as many as they have
+    const split *step[MAX_STEPS]; // the first of the problem's samples, as many as each split has
     int size;
     bool fast;
-    bool sync;                 // batch norms meet
-    const problem *other;      // what rank 1 trains instead; NULL: the same
+    bool sync;                 // sync_batch_norm
+    const problem *other;      // trained by rank 1 instead; NULL: the same
     const char *ipc;           // LOCKSTEP_EMULATED_IPC of rank 1; NULL: as it is
     const char *graphs;        // LOCKSTEP_EMULATED_GRAPHS of rank 0; NULL: none
-    int missing, missing_from; // a rank that dies in front of this reduction; -1: before joining
-    int missing_behind;        // ... or behind so many gatherings of its group; 0: not there
-    bool stops; // rank 1, which lives, in front of its fifth step, until rank 0 has ended
+    int missing, missing_from; // a rank that dies before this reduction; -1: before joining
+    int missing_behind;        // ... or after so many of its group's gathers; 0: never
+    bool stops;                // rank 1, alive, stops before its fifth step until rank 0 has ended
     shared_memory *meeting_place;
     outcome_of_rank *outcomes[MAX_RANKS];
     size_t outcome_bytes;
-    uint64_t *died; // when
+    uint64_t *died; // at this time
 } training;
 
-// A rank, in its process.
+// A rank, in its own process.
 typedef struct member {
     const training *t;
     outcome_of_rank *out;
@@ -178,17 +179,17 @@ static status reduce_members(member *m, const split *s) {
     int first_leaf[MAX_RANKS + 1];
     const int *leaves = cuda->shard_leaves(m->e);
     for (int r = 0; r <= t->size; r++) first_leaf[r] = leaves[r * (s->shards / t->size)];
-    for (int i = 0; i < WISHES; i++) out->wishes[i] = m->rank == i;
-    return cuda->group_reduce(m->e, first_leaf, !t->fast, out->wishes, WISHES, &out->traffic,
+    for (int i = 0; i < REQUESTS; i++) out->requests[i] = m->rank == i;
+    return cuda->group_reduce(m->e, first_leaf, !t->fast, out->requests, REQUESTS, &out->traffic,
                               &out->err);
 }
 
 _Noreturn static void die_later(const member *m) {
-    usleep(300000); // the others are waiting by now
+    usleep(300000); // the others wait by now
     die(m);
 }
 
-// However long that takes; a minute is for a rank 0 that never does.
+// However long that takes; a minute is for a rank 0 that never ends.
 static void await_the_end_of_rank_0(const member *m) {
     const uint64_t *ended = &m->t->outcomes[0]->ended;
     for (int i = 0; i < 6000 && !__atomic_load_n(ended, __ATOMIC_SEQ_CST); i++) usleep(10000);
@@ -211,7 +212,7 @@ static status train(member *m) {
         if (rc == STATUS_OK && t->size > 1) rc = reduce_members(m, t->step[i]);
         if (rc == STATUS_OK) rc = cuda->update(m->e, &rule, &results[i], &m->out->err);
         if (rc == STATUS_OK && t->size > 1 && i + 1 == t->steps)
-            rc = cuda->group_result(m->e, m->out->wishes, WISHES, &m->out->err);
+            rc = cuda->group_result(m->e, m->out->requests, REQUESTS, &m->out->err);
     }
     if (rc == STATUS_OK) rc = cuda->collect(m->e, results, t->steps, &m->out->err);
     m->out->spent = clock_now() - begin;
@@ -233,7 +234,7 @@ static status run_member(member *m) {
     return rc;
 }
 
-// The others hear of a failure before this rank leaves, as from lib/dist/launch_local.c.
+// The others receive a failure before this rank leaves, as in lib/dist/launch_local.c.
 _Noreturn static void be_member(const training *t, int number) {
     member m = {.t = t, .out = t->outcomes[number], .rank = number};
     status rc = STATUS_OK;
@@ -241,7 +242,7 @@ _Noreturn static void be_member(const training *t, int number) {
     if (t->graphs && number == 0) setenv("LOCKSTEP_EMULATED_GRAPHS", t->graphs, 1);
     if (t->size > 1) rc = comm_shm(t->meeting_place, number, false, &m.comm, &m.out->err);
     if (rc == STATUS_OK) rc = run_member(&m);
-    // As in training: nobody leaves while others may still look who is there.
+    // As in training: no rank leaves while others may still check which are there.
     if (rc == STATUS_OK && t->size > 1) rc = m.comm->ops->barrier(m.comm, &m.out->err);
     m.out->rc = rc;
     m.out->ended = clock_now();
@@ -264,7 +265,7 @@ static void prepare(training *t) {
     t->outcome_bytes = sizeof *t->outcomes[0] + floats * sizeof(float);
     for (int r = 0; r < t->size; r++) {
         t->outcomes[r] = share(t->outcome_bytes);
-        t->outcomes[r]->rc = STATUS_FAILED; // until it says otherwise
+        t->outcomes[r]->rc = STATUS_FAILED; // until the rank reports otherwise
     }
     t->died = share(sizeof *t->died);
     if (t->size > 1 && shared_create(t->size, 16, 1024, &t->meeting_place, &err) != STATUS_OK)
@@ -303,8 +304,8 @@ static void all_are_well(const training *t) {
 
 // ---- Problems ----
 
-// Small, with batch norm; one of records that are longer than what a stand-in moves at once; and
-// one that is sent in few floats.
+// A small model with batch norm; one with records longer than a stand-in moves at once; and one
+// whose records are only a few floats.
 static const model_case cases[] = {
     {.name = "conv-bn",
      .input = "[2, 7, 6]",
@@ -335,11 +336,11 @@ static void need_emulation(void) {
 
 // ---- Bits ----
 
-// Rank i wished for i; all had leaves.
-static void expect_wishes(const training *t) {
+// Rank i asked for i; all hold leaves.
+static void expect_requests(const training *t) {
     for (int r = 0; r < t->size; r++)
-        for (int i = 0; i < WISHES; i++)
-            assert_true(t->outcomes[r]->wishes[i] == (float)(i < t->size));
+        for (int i = 0; i < REQUESTS; i++)
+            assert_true(t->outcomes[r]->requests[i] == (float)(i < t->size));
 }
 
 static void expect_same(const training *t, const outcome_of_rank *expected) {
@@ -354,7 +355,8 @@ static void expect_same(const training *t, const outcome_of_rank *expected) {
     }
 }
 
-// Full steps, and then shorter ones, in which ranks have fewer terms or none, and full ones again.
+// Full steps, then shorter ones, in which some ranks have fewer terms or none, then full ones
+// again.
 static training of_steps(const problem *p, const layout *l, const split *last, int size) {
     training t = of(p, l, size);
     t.steps = 4;
@@ -363,7 +365,7 @@ static training of_steps(const problem *p, const layout *l, const split *last, i
     return t;
 }
 
-// What `one` trains in one engine, with ranks of these sizes and in every layout.
+// Trains `one` in one engine, then with ranks of these sizes in every layout.
 static void same_bits_as_one(training one, const int *sizes) {
     const training steps = one;
     run_members(&one);
@@ -377,7 +379,7 @@ static void same_bits_as_one(training one, const int *sizes) {
             run_members(&many);
             all_are_well(&many);
             expect_same(&many, one.outcomes[0]);
-            expect_wishes(&many);
+            expect_requests(&many);
             release_members(&many);
         }
     release_members(&one);
@@ -400,8 +402,8 @@ static void exact_has_the_bits_of_one_engine(void **state) {
         }
 }
 
-// So many steps that each of the engine's blocks of input comes round with a graph of its own, and
-// shorter ones in between.
+// Enough steps that each of the engine's input blocks is used again with its own graph, and shorter
+// ones in between.
 static training of_many_steps(const problem *p, const layout *l, int size) {
     training t = of(p, l, size);
     t.steps = MAX_STEPS;
@@ -418,7 +420,7 @@ static void graphs_with_reductions_are_replayed(void **state) {
     problem_release(&p);
 }
 
-// Full steps, and where `steps` has an L, such as end an epoch.
+// Full steps, and for each L in `steps` a short one, as at the end of an epoch.
 static training of_pattern(const problem *p, const layout *l, int size, const char *steps) {
     training t = of(p, l, size);
     t.steps = (int)strlen(steps);
@@ -426,7 +428,8 @@ static training of_pattern(const problem *p, const layout *l, int size, const ch
     return t;
 }
 
-// What rank 0 has launched; in each graph some nodes, but not all, go before others.
+// Returns the number of graphs that rank 0 launched; in each, some nodes have priority over the
+// others.
 static int count_graphs(FILE *list) {
     size_t nodes, urgent;
     int lines = 0;
@@ -436,7 +439,7 @@ static int count_graphs(FILE *list) {
 }
 
 static void expect_graphs(const problem *p, const char *steps, int graphs) {
-    FILE *list = tmpfile(); // which ranks inherit
+    FILE *list = tmpfile(); // inherited by ranks
     char path[64];
     assert_non_null(list);
     snprintf(path, sizeof path, "/proc/self/fd/%d", fileno(list));
@@ -453,8 +456,8 @@ static void expect_graphs(const problem *p, const char *steps, int graphs) {
     fclose(list);
 }
 
-// All but the first of them, whether a run begins with the end of an epoch, comes to it at once, or
-// in every other step.
+// All full steps but the first are graphs, whether the end of an epoch comes first, second, or in
+// every other step.
 static void full_steps_are_graphs(void **state) {
     (void)state;
     need_emulation();
@@ -467,8 +470,8 @@ static void full_steps_are_graphs(void **state) {
     problem_release(&p);
 }
 
-// A bucket for each layer with parameters, or one where they are small; and with those that cannot
-// be part of a step none.
+// A bucket for each layer with parameters, or one if they are small; none with a transport that
+// cannot be part of a step.
 static void buckets_are_as_large_as_is_wished(void **state) {
     static const int expected[LAYOUTS] = {3, 1, 0, 0};
     (void)state;
@@ -492,8 +495,8 @@ static void restore_order(const char *order) {
         unsetenv("LOCKSTEP_EMULATED_ORDER");
 }
 
-// A batch norm that meets waits for the stream in the middle of a step: what the reduction brings
-// has to be waited for all the same, which shows where streams are late.
+// With sync_batch_norm a step waits for the stream halfway. It must wait for the results of the
+// reduction all the same, which shows if streams are late.
 static void reductions_beside_batch_norms_that_meet(void **state) {
     const char *before = getenv("LOCKSTEP_EMULATED_ORDER");
     (void)state;
@@ -512,7 +515,7 @@ static void reductions_beside_batch_norms_that_meet(void **state) {
             run_members(&many);
             all_are_well(&many);
             expect_same(&many, one.outcomes[0]);
-            expect_wishes(&many);
+            expect_requests(&many);
             release_members(&many);
         }
     release_members(&one);
@@ -558,7 +561,7 @@ static void fast_is_the_same_on_all_ranks_and_nearly_exact(void **state) {
             run_members(&many);
             all_are_well(&many);
             expect_same(&many, many.outcomes[0]);
-            expect_wishes(&many);
+            expect_requests(&many);
             near(&p, many.outcomes[0], one.outcomes[0]);
             release_members(&many);
         }
@@ -566,7 +569,7 @@ static void fast_is_the_same_on_all_ranks_and_nearly_exact(void **state) {
     problem_release(&p);
 }
 
-// ---- What else a reduction carries ----
+// ---- The counters of a reduction ----
 
 static void traffic_is_counted(void **state) {
     (void)state;
@@ -590,7 +593,7 @@ static void traffic_is_counted(void **state) {
     problem_release(&p);
 }
 
-// Is all the time that a rank spent booked, but for what is between phases, and little to load?
+// Whether all the time that a rank spent is booked, except between phases, and little as loading.
 static bool is_booked(const outcome_of_rank *o) {
     uint64_t booked = 0;
     for (int k = 0; k < PHASES; k++) booked += o->times.ns[k];
@@ -598,9 +601,9 @@ static bool is_booked(const outcome_of_rank *o) {
     return booked >= o->spent / 5 * 4 && o->times.ns[PHASE_LOAD] <= o->spent / 4;
 }
 
-// With a device that is never ahead of whoever waits for it. A rank hears what others wish, and
-// waits for blocks of input that are in use: that is the device's time, not that of preparing a
-// step. A busy machine may take the processor away between two phases, but not each time.
+// With a device that is never ahead of the rank that waits for it. A rank receives the others'
+// requests and waits for input blocks in use: that is the device's time, not that of preparing a
+// step. A busy machine may suspend the process between two phases, but not each time.
 static void expect_booked(const problem *p, const layout *l, int size) {
     bool booked = false;
     if (!is_possible(l, size)) return;
@@ -631,8 +634,8 @@ static void all_time_is_booked_where_it_was_spent(void **state) {
 
 // ---- Failing ----
 
-// Everybody but `missing` fails, and says `message`: soon behind its death, which on a busy machine
-// takes seconds, and not after the 20 s that the emulation waits for whoever does not come.
+// Every rank but `missing` fails with `message`: soon after its death (seconds on a busy machine),
+// not after the 20 s that the emulation waits for a missing rank.
 static void expect_failure(training *t, const char *message) {
     run_members(t);
     for (int r = 0; r < t->size; r++) {
@@ -646,8 +649,8 @@ static void expect_failure(training *t, const char *message) {
     release_members(t);
 }
 
-// Before it joins, in the first step, in one that is captured, and in one that the others launch
-// with further ones behind it: they wait when they have no block of input left.
+// Before it joins, in the first step, in a captured step, and in a step that the others launch with
+// further ones after it: they wait when they have no input block left.
 static void a_dead_rank_ends_the_others(void **state) {
     static const int moments[] = {-1, 0, 1, 4};
     (void)state;
@@ -668,15 +671,15 @@ static void a_dead_rank_ends_the_others(void **state) {
     problem_release(&p);
 }
 
-// Whether a test has failed or not.
+// Whether or not a test has failed.
 static int as_it_was(void **state) {
     (void)state;
     unsetenv("LOCKSTEP_EMULATED_NCCL_SECONDS");
     return unsetenv("LOCKSTEP_EMULATED_QUEUE");
 }
 
-// In front of a step that is captured, with NCCL's thread at work on the first calls when the
-// others hear of it; in the end it is done, or it is not.
+// Before a captured step, while NCCL's thread works on the first calls and the others receive the
+// failure; then the thread either finishes, or does not.
 static void a_rank_that_dies_while_nccl_captures(void **state) {
     static const char *const seconds[] = {"0.7", "4"};
     (void)state;
@@ -693,8 +696,8 @@ static void a_rank_that_dies_while_nccl_captures(void **state) {
     problem_release(&p);
 }
 
-// With a short step behind two graphs, for which there is room: what waited for room on the host
-// would not hear of the death.
+// Before a short step after two graphs, for which there is room: a rank that waited for room on the
+// host would not notice the death.
 static void a_rank_that_dies_in_front_of_a_short_step(void **state) {
     (void)state;
     need_emulation();
@@ -708,9 +711,8 @@ static void a_rank_that_dies_in_front_of_a_short_step(void **state) {
     problem_release(&p);
 }
 
-// Behind the gatherings of joining (three), and those of a reduction: there the others' streams
-// have been told to wait for an event that, with the streams of the emulation as late as they may
-// be, nobody reaches any more.
+// After the gathers of joining (three) and those of a reduction: there the others' streams wait for
+// an event that, with streams as late as possible, no longer occurs.
 static void a_rank_that_dies_while_streams_wait_for_it(void **state) {
     const char *before = getenv("LOCKSTEP_EMULATED_ORDER");
     (void)state;
@@ -730,8 +732,7 @@ static void a_rank_that_dies_while_streams_wait_for_it(void **state) {
     problem_release(&p);
 }
 
-// NCCL may give up where all ranks are alive. Whoever has no block of input left hears of that,
-// too.
+// NCCL may fail while all ranks are alive. A rank without a free input block gets that error, too.
 static void what_nccl_says_ends_a_wait_for_a_block(void **state) {
     const layout *const nccl = &layouts[0];
     (void)state;
@@ -758,12 +759,12 @@ static void ranks_that_disagree_are_told(void **state) {
     problem_init(&other, &cases[2], &four);
     training t = of(&p, shared, 2);
     t.other = &other;
-    expect_failure(&t, "rank 1 has other records than rank 0");
+    expect_failure(&t, "the records of rank 1 and rank 0 differ in shape");
     problem_release(&p);
     problem_release(&other);
 }
 
-// All are told, whichever of them it is, and go on without a group.
+// All ranks are told, whichever one it is, and continue without a group.
 static void one_rank_without_ipc_is_all_ranks_without(void **state) {
     static const char *const settings[] = {"none", "export"};
     (void)state;
@@ -778,14 +779,15 @@ static void one_rank_without_ipc_is_all_ranks_without(void **state) {
             const outcome_of_rank *o = t.outcomes[r];
             assert_string_equal(o->transport, "");
             assert_non_null(strstr(o->why.message, "rank 1: "));
-            assert_non_null(strstr(o->err.message, "is in no group")); // if it reduces all the same
+            assert_non_null(
+                strstr(o->err.message, "is not in a group")); // if it reduces all the same
         }
         release_members(&t);
     }
     problem_release(&p);
 }
 
-// ---- With CUDA in this process: the last one, for no rank survives a fork from here ----
+// ---- With CUDA in this process: last, because no rank survives a fork after this ----
 
 // The path through the host, and the reference.
 static void exact_has_the_bits_of_records_summed_on_the_host(void **state) {
@@ -800,7 +802,7 @@ static void exact_has_the_bits_of_records_summed_on_the_host(void **state) {
     run(&p, &x, &rule, &host);
     compare_with_reference(&p, &host);
     compare_update(&p, &host, &rule);
-    outcome device = host; // what else there is comes from one place
+    outcome device = host; // all other results come from one place
     device.updated = t.outcomes[1]->updated;
     device.result = t.outcomes[1]->result;
     compare_bits(&device, &host, &x);

@@ -1,8 +1,8 @@
-// DataParallel and pipelines on several GPUs: the bits of one GPU, and nothing but results on the
-// host. The strategies themselves are run, on engines of the CUDA backend.
+// DataParallel and pipelines on several GPUs: they give the bits of one GPU, and copy only results
+// to the host. The tests run the strategies themselves, on engines of the CUDA backend.
 //
-// Needs a device for each replica or stage: the emulation has four, of a machine's the tests take
-// what they can. Which way a copy went only the emulation tells.
+// Needs a device for each replica or stage: the emulation has four; on a real machine the tests use
+// those it has. Only the emulation tells how data was copied.
 #include "ops.h"
 
 #include <stdio.h>
@@ -17,15 +17,15 @@ enum { IMAGES = 90, STEPS = 4, MAX_SHARDS = 12 };
 static const backend *cuda;
 static int device_count;
 static char folder[200];  // of the experiment
-static char *given_order; // LOCKSTEP_EMULATED_ORDER, as it came
+static char *given_order; // the original LOCKSTEP_EMULATED_ORDER
 
 static const update_rule rule = {
     .kind = UPDATE_SGD, .lr = 0.1f, .momentum = 0.9f, .weight_decay = 0.01f};
 
-// ---- What is trained ----
+// ---- The trained model and data ----
 
-// Shards of more than a group of samples, and more shards than replicas that are no whole subtree.
-// In step 2 some shards are shorter or have nothing.
+// Shards of more than one group of samples, and more shards than replicas that form no whole
+// subtree. In step 2 some shards are shorter or empty.
 static const struct {
     int shards, global_batch, short_step;
 } problems[] = {{4, 72, 35}, {12, 36, 7}};
@@ -107,7 +107,7 @@ typedef struct way {
 typedef struct outcome {
     float *trained;
     update_result results[STEPS];
-    char transport[32]; // "": the strategy does not say
+    char transport[32]; // "": not reported by the strategy
 } outcome;
 
 static void same_outcome(const outcome *a, const outcome *b, const fixture *f) {
@@ -124,7 +124,7 @@ static void one_step(const way *x, executor *ex, const fixture *f, int number, u
     uint32_t rows[IMAGES], ids[IMAGES];
     uint32_t labels[IMAGES];
     const uint8_t *pixels[IMAGES];
-    bool wish[WISHES] = {false};
+    bool request[REQUESTS] = {false};
     step_result result;
     error err = {0};
     for (int i = 0; i < PROBLEMS; i++)
@@ -146,7 +146,7 @@ static void one_step(const way *x, executor *ex, const fixture *f, int number, u
                      .labels = labels,
                      .ids = ids,
                      .rows = rows};
-    if (x->s->step(ex, &b, &rule, wish, &result, &err) != STATUS_OK) fail_msg("%s", err.message);
+    if (x->s->step(ex, &b, &rule, request, &result, &err) != STATUS_OK) fail_msg("%s", err.message);
     if (result.update.pending && x->s->collect(ex, &result.update, 1, &err) != STATUS_OK)
         fail_msg("%s", err.message);
     *out = result.update;
@@ -163,7 +163,7 @@ static void find_transport(const way *x, const executor *ex, char text[32]) {
     yaml_free(segment);
 }
 
-// `copies`: the file that gets a line for each copy of the steps; NULL: none.
+// `copies`: the file that gets a line for each copy in the steps; NULL: none.
 static void train(const way *x, const fixture *f, const char *copies, outcome *o) {
     const program *p = &f->e.model.program;
     devices d;
@@ -258,7 +258,7 @@ static void in_every_order_of_the_emulation(void **state) {
     }
 }
 
-// One after the other is another order than the tree's where there are more than two vectors.
+// With more than two vectors, adding one after the other is not the tree's order.
 static void fast_is_another_order(void **state) {
     static const way fast = {&strategy_dp, 4, "cuda:0,cuda:1,cuda:2,cuda:3", true};
     (void)state;
@@ -277,11 +277,11 @@ static void fast_is_another_order(void **state) {
     end(&f);
 }
 
-// ---- Which way ----
+// ---- Routes of the copies ----
 
-// Bytes of the copies of all steps.
+// Bytes copied in all steps.
 typedef struct routes {
-    size_t to_host, from_host, across, within; // across: from a device to another one
+    size_t to_host, from_host, across, within; // across: from one device to another
 } routes;
 
 static void read_routes(const char *path, routes *r) {
@@ -309,11 +309,11 @@ static void follow(const way *x, const fixture *f, outcome *o, routes *r) {
     unlink(path);
 }
 
-// Of an update: a digest and a loss.
+// The result of an update: a digest and a loss.
 enum { RESULT_BYTES = 16 };
 
-// Only results of updates go to the host, one of each optimizer. Without peer access the driver
-// takes the same floats through the host, and they are the same.
+// Only results of updates go to the host, one per optimizer. Without peer access the driver moves
+// the same floats through the host.
 static void check_routes(const way *x, const fixture *f) {
     const size_t updates = x->s == &strategy_mp ? (size_t)x->world_size : 1;
     outcome direct, staged;
@@ -363,7 +363,7 @@ static void one_device_needs_no_access(void **state) {
     end(&f);
 }
 
-// What a test that failed has left as well.
+// Also resets the settings of a test that failed.
 static int ordinary(void **state) {
     (void)state;
     if (given_order)

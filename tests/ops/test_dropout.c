@@ -1,6 +1,6 @@
 // Dropout in the CPU engine: the masks against base/random.h number by number, networks against the
-// reference, and bits over instruction sets, threads and engines. (The reference itself is checked
-// against finite differences, under a fixed mask, in test_reference_gradients.c.)
+// reference, and bits across instruction sets, threads and engines. (test_reference_gradients.c
+// checks the reference itself against finite differences, under a fixed mask.)
 #include "ops.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@ enum { ISAS = sizeof isas / sizeof *isas };
 
 typedef struct mask_case {
     int channels, height, width, samples;
-    int border; // columns behind each row of the output
+    int border; // columns after each row of the output
     double rate;
     uint64_t seed;
     uint32_t layer, epoch;
@@ -113,8 +113,8 @@ typedef struct network {
     const char *name, *input, *layers;
 } network;
 
-// Dropout in every neighbourhood that the plan knows: of the input, in front of a padded
-// convolution, of a pool, of flatten, of batch norm, of another one.
+// Dropout in every position that the plan distinguishes: on the input, before a padded convolution,
+// a pool, flatten, batch norm, another dropout.
 static const network networks[] = {
     {"mlp", "[1, 4, 5]",
      "[flatten, linear: {out: 37}, relu, dropout: {p: 0.5}, linear: {out: 19}, relu, dropout: {p: "
@@ -208,7 +208,7 @@ static engine *open_engine(const problem *p, const char *isa, int threads, int s
     return e;
 }
 
-// The record of shards [first, end), which are one node of the tree; the caller's to free.
+// Returns the record of shards [first, end), which are one node of the tree; the caller frees it.
 static float *step(const problem *p, engine *e, int first, int end, uint32_t epoch) {
     const backend *be = backend_find("cpu");
     const size_t n = record_floats(&p->m.program), skip = first ? (size_t)counts[0] : 0;
@@ -237,7 +237,7 @@ static float *step_once(const problem *p, const char *isa, int threads, uint32_t
     return record;
 }
 
-// Tensor by tensor; one that is nearly zero is measured against the whole.
+// Compares tensor by tensor; one that is nearly zero is measured against the whole.
 static void compare_with_reference(const problem *p, const float *record) {
     const program *prog = &p->m.program;
     const size_t n = prog->parameters, tail = n + prog->buffers;
@@ -279,8 +279,7 @@ static void test_network(void **state) {
             assert_memory_equal(other, first, bytes);
             free(other);
         }
-    // Each shard on an engine of its own. An engine that was used in another epoch is none the
-    // worse.
+    // Each shard on a separate engine. An engine used in another epoch gives the same bits.
     engine *e[SHARDS];
     float *record[SHARDS];
     for (int v = 0; v < SHARDS; v++) {
@@ -300,7 +299,7 @@ static void test_network(void **state) {
     problem_release(&p);
 }
 
-// Inference drops nothing: the logits are those of the reference, where dropout is the identity.
+// Inference drops nothing: the logits are those of the reference with dropout as the identity.
 static void test_inference(void **state) {
     problem p;
     problem_init(&p, *state);

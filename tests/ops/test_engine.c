@@ -1,13 +1,14 @@
 // The CPU engine, through the public table of backends, against the reference network; and its bits
-// against themselves: over instruction sets, thread counts, and which engine holds which shard.
+// across instruction sets, thread counts and distributions of the shards over engines.
 //
 // A test is one model and one way to cut a step into shards.
 #include "engine_suite.h"
 
 #include "compute/cpu/kernels.h"
 
-// Every instruction set that the processor has, over numbers of threads (the baseline is slow: its
-// fused multiply-add is a function call), and the shards dealt to several engines, evenly and not.
+// Every instruction set of the processor with several numbers of threads (the baseline is slow: its
+// fused multiply-add is a function call), and the shards distributed over several engines, evenly
+// and unevenly.
 static int executions(const split *s, execution x[MAX_EXECUTIONS]) {
     const backend *cpu = backend_find("cpu");
     const execution single[] = {{cpu, "baseline", 1, 1}, {cpu, "v3", 1, 1}, {cpu, "v3", 3, 1},

@@ -1,5 +1,5 @@
-// A NaN goes through ReLU and pooling, and comes back, as it does in PyTorch: in the reference, and
-// in the kernels of every instruction set and both numbers of lanes.
+// A NaN passes forward through ReLU and pooling, and its gradient back, as in PyTorch: in the
+// reference, and in the kernels of every instruction set with both numbers of lanes.
 #include "ops.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 enum { WINDOW = 4 };
 
-// What the elements of a window are made of: every combination of four is looked at.
+// The values of a window's elements: every combination of four is tested.
 static const float values[] = {-2.0f, -0.0f, 0.0f, 1.5f, INFINITY, -INFINITY, NAN};
 enum { VALUES = sizeof values / sizeof *values, WINDOWS = VALUES * VALUES * VALUES * VALUES };
 
@@ -18,8 +18,7 @@ static float value_of(int window, int element) {
     return values[window % VALUES];
 }
 
-// What PyTorch makes of a window: a ReLU of each, then the first of the largest, but a NaN wins
-// over all.
+// PyTorch's result for a window: ReLU of each element, then the first maximum; a NaN wins over all.
 static float expected(int window, bool relu) {
     float best = value_of(window, 0);
     for (int k = 0; k < WINDOW; k++) {
@@ -49,7 +48,7 @@ typedef struct kernel_case {
     int lanes;
 } kernel_case;
 
-// One row of windows a lane: [2][2 · width][lanes].
+// One row of windows per lane: [2][2 · width][lanes].
 typedef struct arrays {
     int lanes, width; // windows
     float *z, *y, *dy;
@@ -78,7 +77,7 @@ static void arrays_free(arrays *a) {
     free(a->z), free(a->y), free(a->dy), free(a->winner);
 }
 
-// Where element k of a window is.
+// The index of element k of a window.
 static size_t element_at(const arrays *a, int window, int k) {
     const int x = 2 * (window / a->lanes) + k % 2, y = k / 2;
     return ((size_t)(y * 2 * a->width + x)) * (size_t)a->lanes + (size_t)(window % a->lanes);
@@ -140,7 +139,7 @@ static void check_pool(const kernels *k, bool relu) {
         if (winner < WINDOW && !any_nan(w)) same(value_of(w, winner), wanted, w, "winner");
         a.dy[w] = 3;
     }
-    // Of a window with a NaN some element gets the gradient.
+    // In a window with a NaN, some element gets the gradient.
     k->tail_backward(&t);
     for (int w = 0; w < WINDOWS; w++) {
         float sum = 0;

@@ -61,7 +61,7 @@ static void read_case(golden *g, const tensor_file *f) {
     g->after = values(f, g, "y", g->steps * PARAMETERS);
 }
 
-// ---- An engine with as many parameters as a case has ----
+// ---- An engine with a case's number of parameters ----
 
 static void load_model(model *m) {
     static const char text[] = "schema: lockstep.model/1\nname: test\ninput: [1, 3, 4]\n"
@@ -74,7 +74,7 @@ static void load_model(model *m) {
     yaml_free(root);
 }
 
-// An update divides by the samples of the last step: here four.
+// An update divides by the last step's samples: here four.
 enum { SAMPLES = 4 };
 
 static engine *open_engine(const model *m, update_kind kind, const char *isa, int threads) {
@@ -103,7 +103,7 @@ static engine *open_engine(const model *m, update_kind kind, const char *isa, in
     return e;
 }
 
-// Parameters behind each step.
+// Writes the parameters after each step.
 static void run(const golden *g, const model *m, const char *isa, int threads, float *after) {
     const backend *be = backend_find("cpu");
     const size_t n = m->program.parameters;
@@ -136,7 +136,7 @@ static void test_case(void **state) {
     load_model(&m);
     run(g, &m, "baseline", 1, first);
     for (size_t i = 0; i < n; i++) got[i] = (double)first[i];
-    // Rounding to float, step by step; each step on its own, so that none hides among the others.
+    // Rounding to float, compared per step, so that no error hides among the others.
     for (size_t i = 0; i < n; i += PARAMETERS)
         ops_near(g->name, got + i, g->after + i, PARAMETERS, 2e-6);
     for (size_t i = 0; i < sizeof isas / sizeof *isas; i++)
@@ -170,7 +170,7 @@ int main(void) {
             .name = cases[n].name, .test_func = test_case, .initial_state = &cases[n]};
         n++;
     }
-    // cmocka_run_group_tests wants an array of a size known to the compiler.
+    // cmocka_run_group_tests needs an array whose size the compiler knows.
     int failed = n ? _cmocka_run_group_tests("optimizers", tests, n, NULL, NULL) : 1;
     tensor_file_release(&file);
     return failed;

@@ -1,7 +1,7 @@
 // The reference operations against finite differences, in double.
 //
 // For a random vector r, L = Σ r · f(x, weight, bias) is differentiated along every coordinate by
-// (L(+h) - L(-h)) / 2h and compared with what the backward function says.
+// (L(+h) - L(-h)) / 2h and compared with the backward function's result.
 #include "ops.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@ static const double TOLERANCE = 1e-7;
 
 typedef struct op_case {
     const char *name;
-    layer l; // without `out` where it follows from the rest
+    layer l; // without `out` if it follows from the rest
     int outputs, samples;
 } op_case;
 
@@ -26,7 +26,7 @@ typedef struct problem {
     double *y, *mean, *variance; // scratch
 } problem;
 
-// ---- The operations, behind one pair of functions ----
+// ---- The operations, as one pair of functions ----
 
 static const double *bias_of(const problem *p) {
     return p->nb ? p->bias : NULL;
@@ -138,8 +138,8 @@ static void test_layer(void **state) {
     check_argument(&p, "weight gradient", p.weight, p.nw, dw);
     check_argument(&p, "bias gradient", p.bias, p.nb, db);
 
-    // Gradients of parameters are added to: a second call doubles them. That of the input is
-    // written.
+    // Gradients of parameters are accumulated: a second call doubles them. The input's gradient is
+    // overwritten.
     double *once = ops_zeros(p.nw), *first = ops_zeros(p.nx);
     memcpy(once, dw, p.nw * sizeof *once);
     memcpy(first, dx, p.nx * sizeof *first);

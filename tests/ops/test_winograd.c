@@ -1,7 +1,6 @@
-// How far Winograd's convolutions are from exact ones: relative errors against the reference, in
-// double, beside those of the direct kernels on the same numbers. The figures are printed, so that
-// what docs/performance.md says of them can be looked up; the test fails where they are worse than
-// a few times that.
+// The distance of Winograd's convolutions from exact ones: relative errors against the reference,
+// in double, next to those of the direct kernels on the same numbers. The test prints the figures
+// that docs/performance.md cites, and fails if they are worse than a few times those.
 #include "ops.h"
 
 #include <stdio.h>
@@ -12,10 +11,10 @@
 
 enum { SAMPLES = GROUP, LANES_16 = GROUP, SLACK = 64 };
 
-// A relative error in the Euclidean norm. Rounding to float alone is 3e-8 in the mean.
+// A relative error in the Euclidean norm. Rounding to float alone gives 3e-8 on average.
 static const double INPUT_AND_FORWARD = 3e-6, WEIGHT = 6e-6;
 
-// Images with a border of one zero column, as the engine lays them out.
+// Images with a border of one zero column, in the engine's layout.
 typedef struct image {
     float *memory;
     view v;
@@ -64,7 +63,7 @@ static layer layer_of(int in, int out, int size) {
     return l;
 }
 
-// Values that are exact in float, as ReLU leaves them: half of them zero.
+// Values that are exact in float, like a ReLU's output: half of them zero.
 static double *activations(size_t n, uint32_t salt, bool relu) {
     double *x = ops_random(n, salt);
     for (size_t i = 0; i < n; i++) x[i] = (double)(float)(relu && x[i] < 0 ? 0 : x[i]);
@@ -139,8 +138,8 @@ static double *weight_gradient(const kernels *k, const layer *l, const image *x,
 
 typedef struct problem {
     layer l;
-    double *x, *w, *dz;  // values that are exact in float
-    double *z, *dx, *dw; // what is right
+    double *x, *w, *dz;  // exact in float
+    double *z, *dx, *dw; // the right results
     image x_image, dz_image;
     float *weight;
 } problem;

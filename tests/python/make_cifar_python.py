@@ -26,7 +26,7 @@ def keys(labels):
     return ["labels"] if labels == 1 else ["coarse_labels", "fine_labels"]
 
 
-# ---- As Python 2 wrote it ----
+# ---- As written by Python 2 ----
 
 
 class Python2:
@@ -108,7 +108,7 @@ def python2(columns, data):
     return b"".join(p.out)
 
 
-# ---- As a Python of today does, with stubs of NumPy's classes ----
+# ---- As written by a current Python, with stubs of NumPy's classes ----
 
 
 def stub_numpy():

@@ -25,7 +25,7 @@ import urllib.parse
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
-    asked = {}  # how often each path was asked for
+    asked = {}  # how often each path was requested
 
     def do_GET(self):
         if not self.path.startswith("/"):
@@ -67,7 +67,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
                 self.wfile.write(b"x")
                 time.sleep(0.1)
         except OSError:
-            self.close_connection = True  # it was given up
+            self.close_connection = True  # the request was abandoned
 
     def send_part(self, kind, content, count):
         etag = '"%d"' % (count if kind == "changed" else 1)

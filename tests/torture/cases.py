@@ -13,10 +13,10 @@ from battery import (ROOT, TORTURE_BUILD, Failure, digest, files_below, must, no
 
 LIBRARY = os.path.join(TORTURE_BUILD, "faults.so")
 READS = ["read", "open"]  # of an input
-# Times are in these, or hashes of files that hold times: bytes differ from run to run.
+# These contain times, or hashes of files with times: their bytes differ from run to run.
 WITH_TIMES = ("steps.st.zst", "state.st.zst", "manifest.yaml")
 
-# What the tools of a pipeline say while all is well.
+# Output of a pipeline's tools on success.
 TALK = re.compile(r"train-\w+: epoch [0-9]|import-images: .* [0-9]+ classes, ")
 
 
@@ -154,7 +154,7 @@ class Cases:
     def size(self, name, file):
         return os.path.getsize(self.reference[name] + "/" + file)
 
-    # What is in the folder of the trial must be whole: old, or what the case writes.
+    # Every file in the trial's folder must be whole: the old one, or the one that the case writes.
     def check_whole(self, name, case):
         before = self.fixtures + "/" + case.before if case.before else None
         for file in files_below(self.work):
@@ -180,7 +180,9 @@ class Cases:
         if case.stdout and result.out != self.printed[name]:
             raise Failure("code %d, and it printed something else" % result.code)
         names = [f for f in files_below(reference) if not f.endswith(".lock")]
-        missing = [f for f in names if not os.path.exists(self.work + "/" + f)]
+        # A training that was stopped and resumed has no times, and so its report has no drawing of them.
+        missing = [f for f in names if not os.path.exists(self.work + "/" + f) and
+                   not (case.tool == "pipeline" and re.search(r"/figures/(split|use)\.", f))]
         if missing:
             raise Failure("code %d without %s" % (result.code, missing[0]))
         for file in filter(case.fixed, names):
@@ -196,6 +198,6 @@ class Cases:
         if result.code != 1 and not (result.code in case.unread and kind in READS):
             raise Failure("not exit code 1: " + result.told())
         lines = [line for line in result.lines() if not TALK.match(line)]
-        # A tool of a pipeline says why, and the pipeline which stage that was.
+        # In a pipeline, the tool reports the reason, and the pipeline names the stage.
         if not 1 <= len(lines) <= (2 if case.tool == "pipeline" else 1):
             raise Failure("%d lines instead of one: %s" % (len(lines), result.told()))

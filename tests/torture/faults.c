@@ -1,13 +1,13 @@
-// faults.c - a preloaded library that lets one call of a program fail, or kills it there.
+// faults.c - a preloaded library that makes one call of a program fail, or kills it there.
 //
 // FAULT=KIND:N[:kill] in the environment: the N-th call of KIND (read, write, fsync, link, rename,
-// open, close, fork, malloc) fails as it would on a machine in trouble, or the process is killed by
-// SIGKILL in its place. FAULT=space:BYTES: a disk with so much room left; every write after that
-// fails with ENOSPC. FAULT_ONLY=PROGRAM: only in processes of that name; others are left alone.
-// FAULT_COUNT=FILE: a process that ends appends its name and how often it called each kind.
+// open, close, fork, malloc) fails with a typical system error, or SIGKILL ends the process at this
+// call. FAULT=space:BYTES: a disk with so much free space; every write after that fails with
+// ENOSPC. FAULT_ONLY=PROGRAM: only processes of that name are affected. FAULT_COUNT=FILE: a process
+// that ends appends its name and the number of its calls of each kind.
 //
-// A call is counted from the library's constructor on, in each process by itself. A child that is
-// forked goes on counting where its parent was.
+// Calls are counted from the library's constructor on, separately in each process. A forked child
+// continues its parent's count.
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -30,19 +30,19 @@ static const char *const kind_names[KINDS] = {"read", "write", "fsync", "link", 
                                               "open", "close", "fork",  "malloc"};
 static const int kind_errors[KINDS] = {EIO, ENOSPC, EIO, EIO, EIO, EMFILE, EIO, EAGAIN, ENOMEM};
 
-// What a preloaded library knows, it knows for the whole process.
+// The state of the library, for the whole process.
 static atomic_long calls[KINDS];
 static atomic_llong room;
 static kind faulty = KINDS;
 static long faulty_call;
 static bool armed, counting, by_kill, limited;
 
-// The next definition of a function, looked up when it is first called.
+// The next definition of a function, looked up at its first call.
 #define NEXT(name)                 \
     static __typeof__(name) *next; \
     if (!next) *(void **)&next = dlsym(RTLD_NEXT, #name)
 
-// Is this the call that fails? Then errno is set.
+// Returns whether this call fails, and sets errno if so.
 static bool fails(kind k) {
     if (!counting) return false;
     long call = atomic_fetch_add(&calls[k], 1) + 1;
@@ -52,7 +52,8 @@ static bool fails(kind k) {
     return true;
 }
 
-// Is there no room left for so many bytes? What does not fit is not written in part.
+// Returns whether there is no space for so many bytes. A write that does not fit is not done in
+// part.
 static bool is_full(size_t bytes) {
     if (!limited || atomic_fetch_sub(&room, (long long)bytes) >= (long long)bytes) return false;
     atomic_store(&room, 0);
@@ -99,8 +100,7 @@ __attribute__((destructor)) static void end(void) {
     close(fd);
 }
 
-// ---- Reading and writing
-// -------------------------------------------------------------------------
+// ---- Reading and writing ----
 
 ssize_t read(int fd, void *data, size_t bytes) {
     NEXT(read);
@@ -114,7 +114,7 @@ ssize_t pread(int fd, void *data, size_t bytes, off_t at) {
 
 ssize_t write(int fd, const void *data, size_t bytes) {
     NEXT(write);
-    // Messages for a terminal are no data: a disk that is full does not swallow them.
+    // Messages on standard error are no data: a full disk does not swallow them.
     return (fd != STDERR_FILENO && (fails(WRITE) || is_full(bytes))) ? -1 : next(fd, data, bytes);
 }
 
@@ -169,8 +169,7 @@ int fdatasync(int fd) {
     return fails(FSYNC) ? -1 : next(fd);
 }
 
-// ---- Names
-// ---------------------------------------------------------------------------------------
+// ---- Names ----
 
 int link(const char *from, const char *to) {
     NEXT(link);
@@ -197,8 +196,7 @@ int renameat(int from_folder, const char *from, int to_folder, const char *to) {
     return fails(RENAME) ? -1 : next(from_folder, from, to_folder, to);
 }
 
-// ---- Opening and closing
-// -------------------------------------------------------------------------
+// ---- Opening and closing ----
 
 // The mode of a file that open may create.
 #define MODE_OF(flags, mode)                                     \
@@ -242,7 +240,7 @@ int pipe2(int ends[2], int flags) {
     return fails(OPEN) ? -1 : next(ends, flags);
 }
 
-// As on Linux, the descriptor is gone whatever close says.
+// As on Linux, the descriptor is closed whatever close returns.
 int close(int fd) {
     NEXT(close);
     bool failed = fails(CLOSE);
@@ -259,8 +257,7 @@ int fclose(FILE *f) {
     return failed ? EOF : rc;
 }
 
-// ---- Processes and threads
-// -----------------------------------------------------------------------
+// ---- Processes and threads ----
 
 pid_t fork(void) {
     NEXT(fork);
@@ -283,8 +280,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, thread_m
     return fails(FORK) ? EAGAIN : next(thread, attributes, main, argument);
 }
 
-// ---- Memory
-// --------------------------------------------------------------------------------------
+// ---- Memory ----
 
 // glibc's own names: dlsym itself allocates.
 void *__libc_malloc(size_t bytes);

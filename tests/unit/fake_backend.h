@@ -1,5 +1,5 @@
-// fake_backend.h - a backend for tests of what is around it: a linear layer on raw pixels, one
-// sample after another, on one thread. It can be told to misbehave at a step.
+// fake_backend.h - a backend for tests of the code around it: a linear layer on raw pixels, one
+// sample after another, on one thread. It can be made to fail at a step.
 #ifndef LOCKSTEP_TESTS_FAKE_BACKEND_H
 #define LOCKSTEP_TESTS_FAKE_BACKEND_H
 
@@ -13,7 +13,7 @@
 // Steps (from 0, counted over all engines); -1: never.
 typedef struct fake_faults {
     int64_t steps, nan_at, fail_at, signal_at;
-    bool defers; // results are pending, where that is allowed
+    bool defers; // results are pending, if that is allowed
 } fake_faults;
 
 static fake_faults fake = {0, -1, -1, -1, false};

@@ -1,6 +1,5 @@
 // socket_transport.h - a transport for tests: ranks of one test, processes or threads, that share
-// nothing but sockets. What is sent waits in the sockets, a part at a time, so that messages arrive
-// in pieces.
+// nothing but sockets. Messages are sent a part at a time, so that they arrive in pieces.
 #ifndef LOCKSTEP_TESTS_SOCKET_TRANSPORT_H
 #define LOCKSTEP_TESTS_SOCKET_TRANSPORT_H
 
@@ -14,7 +13,7 @@
 
 enum { SOCKETS_MAX_RANKS = 8, SOCKETS_MESSAGES = 4096 };
 
-// at[a][b]: what rank a reads from and writes to rank b with.
+// at[a][b]: the socket on which rank a reads from and writes to rank b.
 typedef struct sockets {
     int size;
     int messages[SOCKETS_MAX_RANKS][SOCKETS_MAX_RANKS], words[SOCKETS_MAX_RANKS][SOCKETS_MAX_RANKS];
@@ -24,7 +23,7 @@ typedef struct socket_transport {
     transport base;
     const sockets *sockets;
     int receives, sends;
-    transport_message receive[SOCKETS_MESSAGES], send[SOCKETS_MESSAGES]; // what is left of each
+    transport_message receive[SOCKETS_MESSAGES], send[SOCKETS_MESSAGES]; // the rest of each
 } socket_transport;
 
 static inline bool sockets_open(sockets *s, int size) {
@@ -68,7 +67,7 @@ static inline status sockets_begin(transport *t, const transport_message *receiv
     return STATUS_OK;
 }
 
-// Moves what can be moved of the messages of each peer, in their order. False: something is left.
+// Moves as much as possible of each peer's messages, in order. False: something is left.
 static inline bool sockets_move(socket_transport *x, transport_message *list, int count,
                                 bool receive) {
     bool busy[SOCKETS_MAX_RANKS] = {false};
@@ -98,13 +97,13 @@ static inline status sockets_test(transport *t, bool *done, error *err) {
     return STATUS_OK;
 }
 
-static inline status sockets_tell(transport *t, int peer, uint64_t word, error *err) {
+static inline status sockets_send_word(transport *t, int peer, uint64_t word, error *err) {
     const int file = sockets_of(t)->sockets->words[t->rank][peer];
     if (send(file, &word, sizeof word, MSG_NOSIGNAL) == sizeof word) return STATUS_OK;
     return error_system(err, STATUS_FAILED, errno, "cannot send a word");
 }
 
-static inline status sockets_hear(transport *t, int *peer, uint64_t *word, error *err) {
+static inline status sockets_receive_word(transport *t, int *peer, uint64_t *word, error *err) {
     (void)err;
     for (*peer = 0; *peer < t->size; ++*peer)
         if (*peer != t->rank && recv(sockets_of(t)->sockets->words[t->rank][*peer], word,
@@ -120,8 +119,8 @@ static inline bool sockets_leave(transport *t, bool orderly) {
     return true;
 }
 
-// What a transport may still do with an exchange that has failed: writes over all that it has not
-// received, and says whether any of what it has not sent consists of `forbidden`.
+// Does to a failed exchange what a transport still may: overwrites everything not yet received, and
+// returns whether any unsent part consists of `forbidden`.
 static inline bool sockets_go_on(transport *t, unsigned char written, unsigned char forbidden) {
     socket_transport *x = sockets_of(t);
     bool found = false;
@@ -132,10 +131,10 @@ static inline bool sockets_go_on(transport *t, unsigned char written, unsigned c
     return found;
 }
 
-// NULL: no memory.
+// Returns NULL if there is no memory.
 static inline transport *sockets_join(const sockets *s, int rank) {
-    static const transport_ops ops = {"sockets",    sockets_begin, sockets_test,
-                                      sockets_tell, sockets_hear,  sockets_leave};
+    static const transport_ops ops = {"sockets",         sockets_begin,        sockets_test,
+                                      sockets_send_word, sockets_receive_word, sockets_leave};
     socket_transport *x = calloc(1, sizeof *x);
     if (!x) return NULL;
     x->base = (transport){&ops, rank, s->size};

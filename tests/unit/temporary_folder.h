@@ -1,4 +1,5 @@
-// temporary_folder.h - for tests with files: one folder of the test program's own, below $TMPDIR.
+// temporary_folder.h - for tests with files: a separate folder for each test program, below
+// $TMPDIR.
 #ifndef LOCKSTEP_TESTS_TEMPORARY_FOLDER_H
 #define LOCKSTEP_TESTS_TEMPORARY_FOLDER_H
 
@@ -13,7 +14,7 @@
 enum { FOLDER_SIZE = 128, FILE_PATH_SIZE = FOLDER_SIZE + 64 };
 static char folder[FOLDER_SIZE];
 
-// For cmocka, before and after a test or a group of them. enter_folder also makes it the current
+// Fixtures for cmocka, before and after a test or a group. enter_folder also makes it the current
 // folder.
 static inline int make_folder(void **state) {
     (void)state;
@@ -34,8 +35,8 @@ static inline int remove_folder(void **state) {
     return chdir("/") || system(command);
 }
 
-// write_file writes text to the file of that name in the folder, which may be in a folder of its
-// own, or to an absolute path.
+// Writes text to the file of that name in the folder, creating a subfolder if needed, or to an
+// absolute path.
 static inline void write_file(const char *name, const char *text) {
     char path[2 * FILE_PATH_SIZE];
     error err;

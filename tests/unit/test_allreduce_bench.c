@@ -1,5 +1,5 @@
-// The benchmark of the all-reduce: which sizes it measures, how often, and what follows from a
-// time. That the sums are right it checks itself.
+// The all-reduce benchmark: which sizes it measures, how often, and the figures computed from a
+// time. The benchmark itself checks that the sums are right.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-// The archive reader: what it yields, and which members it refuses. Archives are made in memory
-// with libarchive's writer.
+// The archive reader: the members that it yields, and those that it refuses. Archives are made in
+// memory with libarchive's writer.
 #include <archive.h>
 #include <archive_entry.h>
 #include <fcntl.h>
@@ -44,7 +44,7 @@ static void add(maker *m, const char *name, unsigned type, const char *link, con
     archive_entry_free(e);
 }
 
-// The finished archive, cut to `part` of its bytes (1: all), as a file.
+// Writes the finished archive to a file, cut to `part` of its bytes (1: all).
 static int finish(maker *m, double part) {
     assert_int_equal(archive_write_close(m->archive), ARCHIVE_OK);
     archive_write_free(m->archive);
@@ -62,7 +62,7 @@ static void yields_plain_files(void **state) {
     begin(&m);
     add(&m, "folder", AE_IFDIR, NULL, NULL);
     add(&m, "folder/one", AE_IFREG, NULL, "first");
-    add(&m, "./two..three", AE_IFREG, NULL, "second"); // two dots inside a name are a name
+    add(&m, "./two..three", AE_IFREG, NULL, "second"); // two dots inside a name are allowed
     int fd = finish(&m, 1);
     archive_reader *r;
     const char *member;
@@ -85,7 +85,7 @@ static void yields_plain_files(void **state) {
     close(fd);
 }
 
-// Reads to the end; the first failure, or STATUS_OK.
+// Reads to the end; returns the first failure, or STATUS_OK.
 static status read_all(int fd, error *err) {
     archive_reader *r;
     const char *member = "";
@@ -110,8 +110,8 @@ static void refuses_unsafe_members(void **state) {
         {"/etc/passwd", AE_IFREG, NULL, "absolute"},
         {"soft", AE_IFLNK, "/etc/passwd", "symbolic link"},
         {"hard", AE_IFREG, "good", "hard link"},
-        {"device", AE_IFCHR, NULL, "not a plain file"},
-        {"pipe", AE_IFIFO, NULL, "not a plain file"},
+        {"device", AE_IFCHR, NULL, "not a regular file"},
+        {"pipe", AE_IFIFO, NULL, "not a regular file"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         maker m;

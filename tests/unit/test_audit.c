@@ -1,5 +1,5 @@
-// Claims: what is read and refused, that rounding is no finding, and that each fault is found with
-// its arithmetic.
+// Claims: accepted and refused files; rounding is no finding; each fault is found, with its
+// arithmetic.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,11 +16,11 @@
 
 #define assert_near(a, b, tolerance) assert_true(fabs((a) - (b)) <= (tolerance))
 
-// ---- What the tests share ----------------------------------------------------------------------
+// ---- Helpers -----------------------------------------------------------------------------------
 
 #define HEAD "schema: lockstep.claim/1\nname: made-up\n"
 
-// Two arms that agree in every figure: 500 steps an epoch.
+// Two arms that agree in every figure: 500 steps per epoch.
 #define ARM_A                                                                                   \
     "  - {name: a, batch: 100, samples: 50000, epochs: 10, batch_ms: 10.0, seconds_per_epoch: " \
     "5.0, "                                                                                     \
@@ -56,7 +56,7 @@ static result audit_in(language l, const char *yaml) {
     return r;
 }
 
-// The same in Chinese: as many findings of each kind, and no English left.
+// Audits the same in Chinese: as many findings of each kind, and no English left.
 static void check_chinese(const char *yaml, const result *english) {
     static const char *const words[] = {" the ", " of ", " is ", "stated", "times", "so "};
     result r = audit_in(LANGUAGE_ZH, yaml);
@@ -79,7 +79,7 @@ static void clean(const char *yaml) {
     free(r.text);
 }
 
-// Exactly one finding, of that kind, with these words in it (NULL: none).
+// Expects exactly one finding, of that kind, with these words in it (NULL: none).
 static void finds(const char *yaml, finding_kind kind, const char *words, const char *more) {
     result r = audited(yaml);
     if (r.count != 1 || r.kinds[kind] != 1)
@@ -142,7 +142,7 @@ static void intervals(void **state) {
     interval a = {1, 2}, b = {4, 5};
     assert_false(interval_meet(a, b));
     assert_true(interval_meet(a, (interval){2, 3}));
-    // What is equal but for a rounding error of double meets.
+    // Intervals that are equal except for a double's rounding error meet.
     assert_true(interval_meet(interval_exact(0.1 + 0.2), interval_exact(0.3)));
     interval q = interval_divide(b, a);
     assert_near(q.low, 2, 0);
@@ -245,14 +245,14 @@ static void rounding_and_dropped_batches_are_no_findings(void **state) {
                "  - {name: b, batch: 128, samples: 50000, epochs: 10, batch_ms: 10.00, "
                "total_seconds: 39.1}\n"
                "  - {name: c, epochs: 3, seconds_per_epoch: 0.3, total_seconds: 1}\n"
-               // Starting up and evaluation: up to a tenth on top.
+               // Start-up and evaluation may add up to a tenth.
                "  - {name: d, epochs: 10, seconds_per_epoch: 10.00, total_seconds: 109.0}\n"
                "  - {name: e, epochs: 10, seconds_per_epoch: 10.00, total_seconds: 150.0, "
                "other_seconds: 50}\n");
 }
 
-// Two arms drawn at random, every figure computed from the same step time and then rounded to few
-// or many digits; `factor` multiplies one of them.
+// Two random arms, every figure computed from the same step time and then rounded to few or many
+// digits; `factor` multiplies one of them.
 static void random_claim(char *yaml, size_t size, uint32_t sample, double factor) {
     random_stream s = {.seed = 7, .purpose = RANDOM_SYNTHETIC, .sample = sample};
     int digits = (int)random_below(&s, 0, 3) + 1, epochs = (int)random_below(&s, 1, 30) + 1;
@@ -328,7 +328,7 @@ static void load_and_update(void **state) {
     clean(PHASES("0", "10.0"));
     finds(PHASES("0", "8.0"), FINDING_ARITHMETIC,
           "1000 steps/epoch x 1 epochs x (0.0080 + 0.0020) s = 10 s, stated 8.0 s", NULL);
-    // Four workers hide all but the update: 2 s at least.
+    // Four workers hide everything but the update: at least 2 s.
     clean(PHASES("4", "8.0"));
     clean(PHASES("4", "2.0"));
     finds(PHASES("4", "1.5"), FINDING_ARITHMETIC, "hidden behind the update it is still 1.98",
@@ -337,7 +337,7 @@ static void load_and_update(void **state) {
 
 static void arms_that_imply_unlike_batches(void **state) {
     (void)state;
-    // No batch is stated: 1000 samples x 10 ms / 1 s = 10 against 20.
+    // No batch is stated: 1000 samples x 10 ms / 1 s = 10, but 20 is claimed.
     finds(HEAD "rows:\n"
                "  - {name: a, samples: 1000, epochs: 1, batch_ms: 10.0, total_seconds: 1.00}\n"
                "  - {name: b, samples: 1000, epochs: 1, batch_ms: 20.0, total_seconds: 1.00}\n",
@@ -359,7 +359,7 @@ static void percentages_and_ratios(void **state) {
           "12.3 / 10.0 ms a batch: 23 % slower");
     finds(ARMS STATEMENTS "  - {kind: faster, of: b, than: a}\n", FINDING_ARITHMETIC,
           "'b' faster than 'a': the rows give something else", "0.81 times as fast");
-    // 23.4 and 24 are in total and an epoch; the times of a batch may stand for 21.9 to 24.1.
+    // 23.4 and 24 hold for the total and an epoch; batch times allow 21.9 to 24.1.
     finds(ARMS STATEMENTS "  - {kind: slower, by_percent: 24.5, of: b, than: a, basis: batch_ms}\n",
           FINDING_ARITHMETIC, "stated 24.5 %", NULL);
 #define PAIR \
@@ -367,7 +367,7 @@ static void percentages_and_ratios(void **state) {
     clean(HEAD PAIR "  - {kind: speedup, ratio: 1.83, of: b, than: a}\n");
     clean(HEAD PAIR "  - {kind: speedup, ratio: 1.8, of: b, than: a}\n");
     clean(HEAD PAIR "  - {kind: speedup, ratio: ~2, of: b, than: a}\n");
-    // 1.83 rounds to 2, as to 1.8.
+    // 1.83 rounds to 2 as well as to 1.8.
     clean(HEAD PAIR "  - {kind: speedup, ratio: 2, of: b, than: a}\n");
     finds(HEAD PAIR "  - {kind: speedup, ratio: 2.0, of: b, than: a}\n", FINDING_ARITHMETIC,
           "3.29 / 1.80 s an epoch: 1.83 times as fast, stated 2.0: 9.4 % more", NULL);
@@ -387,7 +387,7 @@ static void several_figures_for_one_thing(void **state) {
     assert_non_null(strstr(r.text, "two figures for the same thing"));
     assert_non_null(strstr(r.text, "that is 1.1 and 2 times the time"));
     free(r.text);
-    // With other epochs, totals and batches may well differ, each statement by its basis.
+    // If the epochs differ, totals and batches may well differ; each statement counts by its basis.
     r = audited(HEAD "rows: [{name: a, epochs: 1, batch_ms: 10.0, total_seconds: 100.0}, "
                      "{name: b, epochs: 2, batch_ms: 10.0, total_seconds: 200.0}]\n" STATEMENTS
                      "  - {kind: slower, ratio: 2.0, of: b, than: a, basis: total_seconds}\n"
@@ -440,7 +440,7 @@ static void unlike_arms(void **state) {
           "'b': 0.1; 'a': not given");
 }
 
-// One condition that differs is what the comparison is about, if nothing else does.
+// A single difference in conditions is the subject of the comparison.
 static void one_difference_is_the_subject(void **state) {
     (void)state;
 #define WORKERS(x, y)                                                           \
@@ -525,14 +525,14 @@ static void figures_from_nowhere(void **state) {
           "'simulated-d' is not among the 2 rows: the nearest is 'simulated-dp'", NULL);
 }
 
-// Rounding, "about" and a cause among others leave no fault.
+// Rounding, "about" and one cause among several are no fault.
 static void about_is_no_finding(void **state) {
     (void)state;
     clean(ARMS STATEMENTS "  - {kind: slower, by_percent: ~24.9, of: b, than: a, basis: batch_ms}\n"
                           "  - {kind: part, ms: ~1.1, of: b, than: a}\n");
     finds(ARMS STATEMENTS "  - {kind: part, ms: 2.5, of: b, than: a}\n", FINDING_ARITHMETIC,
           "12.3 - 10.0 = 2.3 ms a batch, stated 2.5 ms: 0.2 ms too much", NULL);
-    // Two times, each with its own figure, are held against each other by the rows alone.
+    // Two times, each with its own figure, are compared by the rows alone.
     clean(ARMS STATEMENTS
           "  - {kind: slower, by_percent: 23.4, of: b, than: a, basis: total_seconds}\n"
           "  - {kind: slower, by_percent: 24, of: b, than: a, basis: seconds_per_epoch}\n");
@@ -542,7 +542,7 @@ static void differences_are_arithmetic(void **state) {
     (void)state;
     clean(ARMS STATEMENTS "  - {kind: difference, of: b, than: a, accuracy: 2.00, batch_ms: 2.3}\n"
                           "  - {kind: difference, of: a, than: b, total_seconds: -11.7}\n");
-    // Small ones are asserted by nobody: there is nothing for chance to explain.
+    // A small difference that is not asserted needs no test for chance.
     clean(HEAD "common: {test_samples: 10000}\n"
                "rows: [{name: a, accuracy: 87.36}, {name: b, accuracy: 87.74}]\n" STATEMENTS
                "  - {kind: difference, of: b, than: a, accuracy: 0.38}\n");
@@ -551,7 +551,7 @@ static void differences_are_arithmetic(void **state) {
     refuses(ARMS STATEMENTS "  - {kind: difference, of: b, than: a}\n", "needs a figure");
 }
 
-// Several rows that are called alike: the two that are furthest apart speak for all.
+// Several rows with one name: the two that are furthest apart represent them all.
 static void rows_called_alike(void **state) {
     (void)state;
 #define ALIKE                                                                                \
@@ -568,14 +568,14 @@ static void rows_called_alike(void **state) {
           "(conservative); what seeds do is not in it", NULL);
     clean(ALIKE "  - {kind: same_accuracy, of: [single, ddp]}\n");
     refuses(ALIKE "  - {kind: same_accuracy, of: [single]}\n", "expected a list");
-    // Who prepared the batches is nothing to an accuracy.
+    // The batch preparation does not affect an accuracy.
     clean(HEAD "common: {test_samples: 10000}\n"
                "rows: [{name: a, strategy: single, accuracy: 99.19, loader_workers: 0}, {name: b, "
                "strategy: ddp, accuracy: 98.93, loader_workers: 4}]\n" STATEMENTS
                "  - {kind: same_accuracy, of: [a, b]}\n");
 }
 
-// What the report says itself is shown with its answer, and does not count.
+// A report's own remark is shown with its answer, and does not count.
 static void what_the_report_says_itself(void **state) {
     (void)state;
 #define FAST                                                                                \
@@ -591,7 +591,7 @@ static void what_the_report_says_itself(void **state) {
                                    "loader workers\n    section 4; 'b', 'a': table 1\n"));
     assert_non_null(strstr(r.text, "    the report says so itself (section 5): they did it\n"));
     free(r.text);
-    // Of other rows, or about something else, it is no answer.
+    // A remark about other rows, or about something else, is no answer.
     finds(FAST "  - {kind: says, about: [epochs, lr], of: b}\n", FINDING_ARMS, "differ in", NULL);
     finds(HEAD "rows: [{name: a, devices: 1, loader_workers: 0, total_seconds: 20.0}, {name: b, "
                "devices: 2, loader_workers: 4, total_seconds: 10.0}, {name: c}]\n" STATEMENTS
@@ -612,7 +612,7 @@ static void speed_ups_of_rows(void **state) {
     clean(COLUMN("[~1.5, 1.8]"));
     finds(COLUMN("2.5"), FINDING_ARITHMETIC, "stated 2.5", NULL);
     refuses(HEAD "rows: [{name: one, speed_up: 2}]\n", "'over' is missing");
-    // The same of expectations, which are one finding and not one more each.
+    // The same with expectations: they are one finding, and none more for each.
     finds(HEAD "common: {over: one, measured: false}\n"
                "rows: [{name: one, speed_up: 1}, {name: two, speed_up: 1.8}]\n",
           FINDING_UNSUPPORTED, "'one', 'two' expected, never measured", NULL);
@@ -645,7 +645,7 @@ static void chinese(void **state) {
                                 "    批量 128 由各设备分摊：每步 128，报告称 256\n"
                                 "    因此，更新次数和每样本的学习率并非表面所示\n");
     free(r.text);
-    // Where the order of the words is another.
+    // In a language with another word order.
     r = audit_in(LANGUAGE_ZH,
                  ARMS STATEMENTS "  - {kind: slower, by_percent: 50, of: b, than: a}\n");
     assert_non_null(strstr(r.text, "“b”比“a”慢 50 %：各行给出的并非如此"));

@@ -1,5 +1,5 @@
-// Augmentation: pixels against torchvision's (tests/golden/augment.safetensors), what is chosen for
-// a sample, the order of a list, and single pixels, as devices take them, against whole images.
+// Augmentation: pixels against torchvision's (tests/golden/augment.safetensors), the choices for a
+// sample, the order of a list, and single pixels, as devices compute them, against whole images.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ enum { IMAGE = 3 * 32 * 32 };
 
 // ---- Pixels ----
 
-// "affine image=odd angle=30.0 right=1 ..." of a case.
+// The value of a key in a case such as "affine image=odd angle=30.0 right=1 ...".
 static double parameter(const char *description, const char *key) {
     char wanted[32];
     snprintf(wanted, sizeof wanted, " %s=", key);
@@ -76,7 +76,7 @@ static void test_pixels_are_torchvisions(void **state) {
     tensor_file_release(&f);
 }
 
-// ---- What is chosen ----
+// ---- Choices ----
 
 static const augment_key key0 = {.seed = 42, .epoch = 3, .id = 12345};
 
@@ -133,7 +133,7 @@ static void test_affine_ranges(void **state) {
     assert_true(low < -9.9 && high > 9.9 && small < 0.901 && large > 1.099);
 }
 
-// The counter is part of the promise of equal bits: (purpose << 24 | place, epoch, id, element /
+// The counter is part of the guarantee of equal bits: (purpose << 24 | place, epoch, id, element /
 // 4).
 static void test_choices_are_keyed(void **state) {
     (void)state;
@@ -207,7 +207,7 @@ static void test_a_list_is_done_in_order(void **state) {
     }
 }
 
-// The same item at two places of a list, in two epochs, for two samples: not the same choice.
+// The same item at two places of a list, in two epochs, for two samples: different choices.
 static void test_places_epochs_and_samples_differ(void **state) {
     (void)state;
     const augmentation a = {.kind = AUGMENT_RANDOM_CROP, .padding = 64};
@@ -230,7 +230,7 @@ static void test_places_epochs_and_samples_differ(void **state) {
 
 // ---- Pixel by pixel ----
 
-// Numbers of one stream, one after the other.
+// Numbers of one stream, in order.
 typedef struct dice {
     random_stream stream;
     uint64_t thrown;
@@ -244,7 +244,7 @@ static double part(dice *d) {
     return (double)random_uniform(&d->stream, d->thrown++);
 }
 
-// Anything that experiment files allow, with the ends of its ranges more often.
+// Any augmentation that experiment files allow, with the ends of the ranges more often.
 static augmentation any_augmentation(dice *d) {
     static const double angles[] = {0, 45, 90, 180};
     augmentation a = {.kind = (augment_kind)below(d, 3)};
@@ -257,7 +257,7 @@ static augmentation any_augmentation(dice *d) {
     return a;
 }
 
-// The pixel of each plane that the maps lead to.
+// Checks the pixel of each plane that the maps lead to.
 static void check_pixel(const augment_map *maps, int count, shape size, int y, int x,
                         const uint8_t *from, const uint8_t *augmented) {
     const int plane = size.height * size.width, at = y * size.width + x;

@@ -1,5 +1,5 @@
-// Values that no training leaves and no model can be computed with are refused, by the name of
-// their tensor: wherever tensors come in, and before they go out.
+// Values that no training produces and no model can compute with are refused, with their tensor's
+// name: on every input of tensors, and before output.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -80,7 +80,7 @@ static const char *text_of(float value) {
     return isnan(value) ? "holds nan" : value > 0 ? "holds inf" : "holds -";
 }
 
-// ---- Checkpoints of others ----
+// ---- Foreign checkpoints ----
 
 static void import_refuses(const float *all, const float *buffers, const char *name, float value) {
     float *to = calloc(m.program.parameters, sizeof *to);
@@ -146,7 +146,7 @@ static void state_refuses(const checkpoint *c, const char *name, const char *wha
     says(&err, what);
 }
 
-// What ends a training at this state.
+// Expects a training to fail at this state.
 static void training_ends(const checkpoint *c, const char *name, const char *what) {
     error err = {0};
     assert_int_equal(divergence_of_tensors(c, 5, STEPS, &err), STATUS_FAILED);
@@ -221,7 +221,7 @@ static void test_past_of_a_state(void **state) {
     checkpoint_release(&c);
 }
 
-// The first tensor in the order of the model, whatever else holds.
+// The first tensor in the model's order is named, whatever else is wrong.
 static void test_first_is_named(void **state) {
     (void)state;
     checkpoint c = good(UPDATE_SGD);
@@ -274,10 +274,10 @@ static void test_revision(void **state) {
     assert_int_equal(checkpoint_read(&back, &run, state_path, &err), STATUS_INPUT);
     says(&err, state_path);
     says(&err, "revision 2");
-    says(&err, "are of 3");
+    says(&err, "this version has 3");
     says(&err, "without --resume");
     assert_int_equal(checkpoint_check_bits(3, 0, "old", &err), STATUS_INPUT);
-    says(&err, "'old': it does not say");
+    says(&err, "'old': it does not record");
     MUST(checkpoint_check_bits(3, 3, "old", &err));
     checkpoint_release(&back);
     checkpoint_release(&c);

@@ -1,7 +1,7 @@
-// Verdicts on simulated times, through all that a report does from manifests to a verdict: of pairs
-// that do not differ at most one in twenty may be said to differ, of pairs that differ by the
-// margin at most one in twenty may be said to be the same, and a difference of 5 % must be found.
-// tests/bench/calibrate asks the same of a real machine.
+// Verdicts on simulated times, through all steps of a report from manifests to a verdict: of pairs
+// that do not differ, at most one in twenty may get a verdict of a difference; of pairs that differ
+// by the margin, at most one in twenty may be called the same; a difference of 5 % must be found.
+// tests/bench/calibrate measures the same on a real machine.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,9 +19,9 @@
 #include "results/run_list.h"
 #include "results/statistics.h"
 
-// The time of an epoch, 1 s but for: a log-normal jitter; a drift, in a straight line over the run,
-// by an amount that is normal from run to run; what the run as a whole differs by, and both runs of
-// a round together; and, for a share of the epochs, something else that the machine did meanwhile.
+// The time of an epoch: 1 s, with a log-normal jitter; a linear drift over the run, normal from run
+// to run; a deviation of the whole run, and of both runs of a round together; and, in a share of
+// the epochs, a disturbance by other work of the machine.
 typedef struct noise {
     double jitter, drift, between_runs, between_rounds; // standard deviations, of logarithms
     double disturbed, disturbance;                      // share of the epochs; up to so much longer
@@ -58,7 +58,7 @@ static void draw_epochs(const random_stream *s, const setting *t, double *second
     }
 }
 
-// ---- Runs as their manifests tell them ----
+// ---- Runs, as in their manifests ----
 
 static yaml_node *write_manifest(const char *name, int seed, const double *seconds, int epochs) {
     error err = {0};
@@ -97,7 +97,7 @@ static void add_run(run_list *list, const char *name, int seed, const double *se
     r->name = memory_format(&err, "%s-%d", name, seed);
 }
 
-// The runs of both sides; those of the second take `factor` times as long.
+// The runs of both sides; those of the second side take `factor` times as long.
 static void draw_pair(const setting *t, uint32_t pair, double factor, run_list *list) {
     error err = {0};
     *list = (run_list){.executions = memory_new(2 * RUNS_MAX, sizeof(run), &err),
@@ -141,7 +141,7 @@ static verdict judge(const setting *t, uint32_t pair, double factor, estimate *s
     return said;
 }
 
-// Is b said to be slower (-1) or faster (1) than a, or is nothing said of a difference (0)?
+// Whether the verdict calls b slower (-1) or faster (1) than a, or finds no difference (0).
 static int direction(const setting *t, uint32_t pair, double factor) {
     estimate speedup;
     const verdict v = judge(t, pair, factor, &speedup);
@@ -182,7 +182,7 @@ static void three_rounds_of_four_epochs_on_a_quiet_machine(void **state) {
     check(&(setting){3, 4, {.jitter = 0.005, .drift = 0.005}});
 }
 
-// Ten rounds, between which the machine slows down and speeds up by 10 %: pairs take that out.
+// Ten rounds, between which the machine slows down and speeds up by 10 %: pairs cancel that.
 static void rounds_that_differ(void **state) {
     (void)state;
     setting t = {10, 5, usual};
@@ -190,7 +190,7 @@ static void rounds_that_differ(void **state) {
     check(&t);
 }
 
-// How many of the pairs are said to be the same, within the margin?
+// The number of pairs that are called the same, within the margin.
 static int count_same(const setting *t, double factor) {
     int same = 0;
     estimate speedup;
@@ -211,8 +211,8 @@ static void the_same_within_a_margin(void **state) {
     }
 }
 
-// One run, or two, cannot tell how much the next one would differ: there is no verdict, whatever
-// their epochs say.
+// One or two runs cannot show how much the next one would differ: there is no verdict, however many
+// epochs they have.
 static void fewer_than_three_executions_give_no_verdict(void **state) {
     (void)state;
     for (int rounds = 1; rounds < VERDICT_EXECUTIONS; rounds++) {

@@ -1,4 +1,4 @@
-// The catalogue: which files it finds, by what names, and what it refuses.
+// The catalogue: the files that it finds, their names, and the files that it refuses.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -138,7 +138,7 @@ static void a_folder_that_is_not_there(void **state) {
                         "cannot read the folder '/nonexistent': No such file or directory");
 }
 
-// The current folder stays out of the paths.
+// Paths do not contain the current folder.
 static void here(void **state) {
     (void)state;
     catalog c;
@@ -154,7 +154,7 @@ static void here(void **state) {
     assert_int_equal(chdir(before), 0);
 }
 
-// The experiments of this project, where the test is run from the source tree.
+// The project's experiments, if the test runs in the source tree.
 static void names_of_the_project_are_unique(void **state) {
     (void)state;
     catalog c;

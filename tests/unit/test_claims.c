@@ -1,5 +1,5 @@
-// The claims of the published reports: every row and statement says where it stands, and what
-// stands for a row is there.
+// The claims of the published reports: every row and statement names its place in the report, and
+// the experiment for a row exists.
 #include <glob.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -78,7 +78,7 @@ static void what_stands_for_rows_is_there(void **state) {
     each_claim(check_experiments);
 }
 
-// A band that leaves out what was published would call the published result wrong.
+// A band that excludes the published figure would call the published result wrong.
 static void check_band(const claim_row *row, const char *path, const char *name) {
     char file[256];
     yaml_node *bands;

@@ -1,4 +1,4 @@
-// Command lines: what is taken, what is refused, and what is suggested.
+// Command lines: accepted and refused ones, and suggestions.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 #include "base/cli.h"
 
-// The values that the table of options below fills.
+// The values that the option table below fills.
 typedef struct values {
     bool flag;
     const char *out;
@@ -25,7 +25,7 @@ typedef struct values {
 
 enum { MAX_ARGUMENTS = 10 };
 
-// Parses the words of `line`, which blanks divide.
+// Parses the words of `line`, separated by blanks.
 static status parse(values *v, char *line) {
     char *argv[MAX_ARGUMENTS + 1] = {(char[]){"tool"}};
     int argc = 1;
@@ -82,7 +82,7 @@ static void test_end_of_options(void **state) {
     assert_string_equal(v.operands.items[0], "--fast");
     assert_string_equal(v.operands.items[1], "-q");
     release(&v);
-    char value[] = "a --out --fast"; // what follows is the value, whatever it looks like
+    char value[] = "a --out --fast"; // the next word is the value, whatever it looks like
     assert_int_equal(parse(&v, value), STATUS_OK);
     assert_string_equal(v.out, "--fast");
     assert_false(v.flag);
@@ -113,9 +113,9 @@ static void test_refusals(void **state) {
         {"a --verbsoe", "did you mean '--verbose'?"},
         {"a --something", "unknown option: '--something': no such option"},
         {"a -x", "unknown option: '-x'"},
-        {"a --fast=1", "bad option: '--fast=1': it takes no value"},
+        {"a --fast=1", "bad option: '--fast=1': takes no value"},
         {"a --help=1", "unknown option: '--help=1'"},
-        {"a --out", "bad option: '--out': its value is missing"},
+        {"a --out", "bad option: '--out': missing value"},
         {"a --count 0", "bad option value: '--count': expected an integer from 1 to 64, got '0'"},
         {"a --count 65", "got '65'"},
         {"a --count 6x", "got '6x'"},
@@ -123,8 +123,8 @@ static void test_refusals(void **state) {
         {"a --count 99999999999999999999", "got '99999999999999999999'"},
         {"a --rate x", "bad option value: '--rate': expected a number, got 'x'"},
         {"a --rate inf", "got 'inf'"},
-        {"a b c", "unexpected argument: 'c': too many"},
-        {"--fast", "missing argument: expected at least 1, got 0"},
+        {"a b c", "unexpected argument: 'c': too many arguments"},
+        {"--fast", "missing arguments: expected at least 1, got 0"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         values v;
@@ -144,7 +144,7 @@ static void test_nearest(void **state) {
     const size_t n = sizeof words / sizeof *words;
     assert_string_equal(cli_nearest("optimiser", words, n), "optimizer");
     assert_string_equal(cli_nearest("shedule", words, n), "schedule");
-    assert_string_equal(cli_nearest("sede", words, n), "seed"); // a swap is one mistake
+    assert_string_equal(cli_nearest("sede", words, n), "seed"); // a transposition is one mistake
     assert_string_equal(cli_nearest("epoch", words, n), "epochs");
     assert_string_equal(cli_nearest("lr", words, n), "lr");
     assert_null(cli_nearest("batch", words, n));

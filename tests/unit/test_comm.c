@@ -1,6 +1,6 @@
 // Collectives through shared memory and by messages: the right bits, the same on every rank, and
-// what the living learn of the dead. Ranks are processes; where it does not matter they are also
-// run as threads, so that ThreadSanitizer can watch them.
+// how the other ranks learn of a death. Ranks are processes; if it makes no difference they also
+// run as threads, so that ThreadSanitizer can check them.
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -35,16 +35,17 @@ typedef status (*rank_body)(comm *c, const void *argument, error *err);
 typedef struct result {
     status rc;
     error err;
-    uint64_t ended; // clock
+    uint64_t ended; // on the clock
     uint64_t sent, received;
 } result;
 
-// How ranks reach each other: `shared`, or with NULL `sockets`.
+// The connection between ranks: `shared`, or with NULL `sockets`.
 typedef struct medium {
     shared_memory *shared;
     sockets sockets;
-    status (*tell)(transport *t, int peer, uint64_t word, error *err); // NULL: sockets_tell
-    status (*test)(transport *t, bool *done, error *err);              // NULL: sockets_test
+    status (*send_word)(transport *t, int peer, uint64_t word,
+                        error *err);                      // NULL: sockets_send_word
+    status (*test)(transport *t, bool *done, error *err); // NULL: sockets_test
 } medium;
 
 typedef struct rank_run {
@@ -62,7 +63,7 @@ static transport *join(const medium *m, int rank, transport_ops *ops) {
     transport *t = sockets_join(&m->sockets, rank);
     if (!t) return NULL;
     *ops = *t->ops;
-    if (m->tell) ops->tell = m->tell;
+    if (m->send_word) ops->send_word = m->send_word;
     if (m->test) ops->test = m->test;
     t->ops = ops;
     own_transport = t;
@@ -101,7 +102,7 @@ static void free_results(result *r) {
 static pid_t fork_rank(rank_run run) {
     const pid_t process = fork();
     if (process == 0) {
-        alarm(RANK_SECONDS); // by messages nobody learns of a death
+        alarm(RANK_SECONDS); // by messages alone, no rank learns of a death
         be_rank(&run);
         _exit(0);
     }
@@ -140,7 +141,7 @@ static void close_medium(medium *m) {
 }
 
 // Runs `body` on `size` ranks, as processes and as threads, on either medium; all must succeed, and
-// what was sent must have been received.
+// all data sent must have been received.
 static void run_all_ways(int size, size_t n, size_t gather_bytes, rank_body body,
                          const void *argument) {
     enum { THREADS = 1, SHARED = 2, WAYS = 4 };
@@ -183,7 +184,7 @@ static status gather(comm *c, const void *argument, error *err) {
 
 static void all_gather_puts_ranks_in_order(void **state) {
     (void)state;
-    const size_t bytes[] = {1, 7, 64, 1000}; // the last ones in rounds
+    const size_t bytes[] = {1, 7, 64, 1000}; // the last ones take several rounds
     for (int size = 1; size <= MAX_RANKS; size++)
         for (size_t b = 0; b < 4; b++) run_all_ways(size, 1, 64, gather, &bytes[b]);
 }
@@ -203,7 +204,7 @@ static void make_leaf(int leaf, size_t n, int round, float *out) {
         out[i] = (random_uniform(&s, i) - 0.5f) * (float)(1 << ((int)i * 7 % 13 + leaf % 5));
 }
 
-// The sum over leaves of node `node`.
+// Computes the sum over the leaves of node `node`.
 static void sum_node(const reduction_tree *t, int node, const float *leaves, size_t n, float *out) {
     const float *term[MAX_LEAVES];
     const int first = t->nodes[node].first, count = t->nodes[node].end - first;
@@ -211,7 +212,7 @@ static void sum_node(const reduction_tree *t, int node, const float *leaves, siz
     reduction_tree_sum_part(t, node, t->leaf_node + first, term, count, 0, out, n);
 }
 
-// One reduction of its own numbers; the result goes over the first term where that is possible.
+// One reduction of a case's own numbers; the result overwrites the first term if possible.
 static status reduce_once(comm *c, const exact_case *x, const reduction_tree *t, int round,
                           error *err) {
     const size_t n = x->n;
@@ -255,16 +256,16 @@ static const exact_case exact_cases[] = {
     {12, {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1}, 4, {0, 6, 12, 18, 23}, 777, 777},
     {12, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, 6, {0, 2, 4, 6, 8, 10, 12}, 2000, 2000},
     {12, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, 3, {0, 4, 8, 12}, 64, 64},
-    // Anything goes, ranks without leaves as well.
+    // Any distribution works, also with ranks that have no leaves.
     {1, {23}, 3, {0, 9, 14, 23}, 500, 500},
     {1, {23}, 5, {0, 0, 11, 11, 23, 23}, 500, 500},
     {3, {5, 0, 2}, 4, {0, 1, 6, 7, 7}, 33, 33},
     {2, {0, 0}, 3, {0, 0, 0, 0}, 40, 40},
-    // More vectors than fit, and vectors longer than what fits: rounds.
+    // More vectors than fit, and vectors longer than the room: several rounds.
     {1, {63}, 2, {0, 31, 63}, 5000, 5000},
     {1, {63}, 3, {0, 1, 62, 63}, 3000, 3000},
     {4, {4, 4, 4, 3}, 4, {0, 4, 8, 12, 15}, 3001, 16},
-    // Fewer floats than ranks, and lengths that are no multiple of a cache line.
+    // Fewer floats than ranks, and lengths that are not a multiple of a cache line.
     {4, {1, 1, 1, 1}, 4, {0, 1, 2, 3, 4}, 1, 1},
     {4, {1, 1, 1, 1}, 4, {0, 1, 2, 3, 4}, 3, 3},
     {4, {2, 1, 1, 1}, 4, {0, 2, 3, 4, 5}, 17, 17},
@@ -300,8 +301,7 @@ static void a_group_of_one_needs_no_shared_memory(void **state) {
     comm_free(c);
 }
 
-// What a rank sends of an aligned vector: all but its slice, and its slice of the sum to all
-// others.
+// A rank sends all of an aligned vector except its slice, and its slice of the sum to all others.
 static status count_bytes(comm *c, const void *argument, error *err) {
     status rc = reduce_exact(c, argument, err);
     const uint64_t rounds = 6, n = 4096, slice = n / 4;
@@ -317,7 +317,7 @@ static void bytes_are_counted(void **state) {
     run_all_ways(4, 4096, 64, count_bytes, &exact_cases[2]);
 }
 
-// ---- The other collectives, and all of them in turn ----
+// ---- The other collectives, and a sequence of all ----
 
 static status reduce_fast(comm *c, const void *argument, error *err) {
     const size_t n = *(const size_t *)argument;
@@ -368,7 +368,7 @@ static void collectives_take_turns(void **state) {
 // ---- Death and other failures ----
 
 typedef struct fate {
-    int rank; // who fails
+    int rank; // the one that fails
     void (*how)(comm *c);
 } fate;
 
@@ -386,7 +386,7 @@ static status live_until_fate(comm *c, const void *argument, error *err) {
     return STATUS_OK;
 }
 
-// The others wait by other means, and ask now and then.
+// The others wait in another way, and poll.
 static status ask_until_fate(comm *c, const void *argument, error *err) {
     const fate *f = argument;
     status rc = c->ops->barrier(c, err);
@@ -394,7 +394,7 @@ static status ask_until_fate(comm *c, const void *argument, error *err) {
         f->how(c);
         return STATUS_OK;
     }
-    while (rc == STATUS_OK) { // the alarm of fork_rank ends it where no news comes
+    while (rc == STATUS_OK) { // fork_rank's alarm ends it if no news comes
         rc = c->ops->alive(c, err);
         if (rc == STATUS_OK) usleep(COMM_ALIVE_MS * 1000);
     }
@@ -420,8 +420,8 @@ static void be_stopped(comm *c) {
     kill(getpid(), SIGSTOP);
 }
 
-// Rank 2 of 4 meets its fate; the others must all say `message`, not before `after_ms` and, however
-// busy the machine, long before they would have given up on a rank that is only late.
+// Rank 2 of 4 meets its fate. The others must all report `message`, not before `after_ms` and,
+// however busy the machine, long before the time limit for a rank that is only late.
 static void expect_news_in(bool shared, rank_body body, void (*how)(comm *c), int stall,
                            uint64_t after_ms, const char *message) {
     medium m;
@@ -459,57 +459,57 @@ static void the_others_learn_of_a_death(void **state) {
 
 static void the_others_learn_that_a_rank_left(void **state) {
     (void)state;
-    static const char message[] = "rank 2 left the group while others waited for it";
+    static const char message[] = "rank 2 left the group while other ranks waited for it";
     expect_news(just_return, 60, 0, message);
     expect_news_in(false, live_until_fate, just_return, 0, 0, message);
     expect_news_in(false, ask_until_fate, just_return, 0, 0, message);
 }
 
-// ---- Words that come late, or not at all ----
+// ---- Messages of failure that come late, or never ----
 
-static status tell_late(transport *t, int peer, uint64_t word, error *err) {
+static status send_late(transport *t, int peer, uint64_t word, error *err) {
     if (t->rank == 2 && peer == 3) usleep(300000);
-    return sockets_tell(t, peer, word, err);
+    return sockets_send_word(t, peer, word, err);
 }
 
-static status tell_some(transport *t, int peer, uint64_t word, error *err) {
+static status send_some(transport *t, int peer, uint64_t word, error *err) {
     if (t->rank == 2 && peer == 0) return error_set(err, STATUS_FAILED, "no way there");
-    return sockets_tell(t, peer, word, err);
+    return sockets_send_word(t, peer, word, err);
 }
 
-// Rank 2 of 4 leaves; whoever tells rank 3, or rank 0, of it first, it is rank 2 that is blamed.
-static void who_left_is_blamed_whoever_tells(void **state) {
+// Rank 2 of 4 leaves; whichever rank first tells rank 3 or rank 0, rank 2 is named.
+static void the_rank_that_left_is_named(void **state) {
     (void)state;
-    status (*const tell[])(transport *, int, uint64_t, error *) = {tell_late, tell_some};
+    status (*const send_word[])(transport *, int, uint64_t, error *) = {send_late, send_some};
     const fate f = {2, just_return};
     for (int i = 0; i < 2; i++) {
         medium m;
         result *out = new_results();
         open_medium(&m, false, 4, 777, 64);
-        m.tell = tell[i];
+        m.send_word = send_word[i];
         run_threads(&m, 4, live_until_fate, &f, out);
         for (int r = 0; r < 4; r++) {
             if (r == 2) continue;
             assert_int_equal(out[r].rc, STATUS_FAILED);
             assert_string_equal(out[r].err.message,
-                                "rank 2 left the group while others waited for it");
+                                "rank 2 left the group while other ranks waited for it");
         }
         close_medium(&m);
         free_results(out);
     }
 }
 
-// When each rank leaves: before its at[rank]-th collective.
+// When each rank leaves: before collective number at[rank].
 typedef struct departures {
     int at[MAX_RANKS];
 } departures;
 
 enum { COLLECTIVES = 12 };
 
-static status tell_anytime(transport *t, int peer, uint64_t word, error *err) {
+static status send_anytime(transport *t, int peer, uint64_t word, error *err) {
     const random_stream s = {.sample = (uint32_t)word, .epoch = (uint32_t)(t->rank * 8 + peer)};
     if (random_uniform(&s, 0) < 0.3f) usleep((useconds_t)(2000 * random_uniform(&s, 1)));
-    return sockets_tell(t, peer, word, err);
+    return sockets_send_word(t, peer, word, err);
 }
 
 static status live_until_departure(comm *c, const void *argument, error *err) {
@@ -546,7 +546,7 @@ static void ranks_may_leave_at_any_time(void **state) {
         for (int r = 0; r < size; r++)
             d.at[r] = (int)(random_uniform(&s, 1 + (uint64_t)r) * 2 * COLLECTIVES);
         open_medium(&m, false, size, 1, 1);
-        m.tell = tell_anytime;
+        m.send_word = send_anytime;
         run_threads(&m, size, live_until_departure, &d, out);
         check_departures(out, &d, size);
         close_medium(&m);
@@ -554,11 +554,11 @@ static void ranks_may_leave_at_any_time(void **state) {
     }
 }
 
-// ---- What is under way when an exchange fails ----
+// ---- Pending transfers when an exchange fails ----
 
 enum { OWN = 0x5A, LATE = 0xEE, MUCH = 1 << 20 }; // bytes: more than sockets hold
 
-// What came late went elsewhere, and what is still sent is not what the caller has there now.
+// Late data went elsewhere, and pending sends do not read the caller's current memory.
 static status check_own(unsigned char *memory, size_t bytes, error *err) {
     memset(memory, OWN, bytes);
     if (sockets_go_on(own_transport, LATE, OWN))
@@ -569,7 +569,7 @@ static status check_own(unsigned char *memory, size_t bytes, error *err) {
     return STATUS_OK;
 }
 
-// A collective that needs rank 2, which is gone; then the caller's memory is its own again.
+// A collective that needs rank 2, which is gone; afterwards the caller owns its memory again.
 static status fail_to_gather(comm *c, const void *argument, error *err) {
     const size_t bytes = MUCH * (size_t)(c->size + 1);
     (void)argument;
@@ -601,7 +601,7 @@ static void memory_is_the_callers_after_a_failure(void **state) {
         run_processes(&m, 3, bodies[i], NULL, out);
         for (int r = 0; r < 2; r++) {
             assert_string_equal(out[r].err.message,
-                                "rank 2 left the group while others waited for it");
+                                "rank 2 left the group while other ranks waited for it");
             assert_int_equal(out[r].rc, STATUS_FAILED);
         }
         close_medium(&m);
@@ -609,9 +609,9 @@ static void memory_is_the_callers_after_a_failure(void **state) {
     }
 }
 
-static volatile int *progress; // of each rank, for all to see: collectives that have succeeded
+static volatile int *progress; // per rank, shared: the number of collectives that have succeeded
 
-// Rank 2's third exchange breaks down when the others have had all of it.
+// Rank 2's third exchange fails after the others have received all of it.
 static status test_until_third(transport *t, bool *done, error *err) {
     static _Thread_local int exchanges;
     status rc = sockets_test(t, done, err);
@@ -620,7 +620,7 @@ static status test_until_third(transport *t, bool *done, error *err) {
     return error_set(err, STATUS_FAILED, "the line is dead");
 }
 
-// How many collectives succeeded is what the message says.
+// The message starts with the number of collectives that succeeded.
 static status gather_until_failure(comm *c, const void *argument, error *err) {
     const size_t bytes = 100;
     unsigned char mine[100], all[300];
@@ -661,7 +661,7 @@ static void by_messages_some_may_succeed(void **state) {
 
 static void the_others_give_up_on_a_stopped_rank(void **state) {
     (void)state;
-    expect_news(be_stopped, 1, 1000, "rank 2 is stopped, and did not go on in time");
+    expect_news(be_stopped, 1, 1000, "rank 2 is stopped and did not resume in time");
 }
 
 static status nap(comm *c, const void *argument, error *err) {
@@ -686,7 +686,7 @@ static status fail_first(comm *c, const void *argument, error *err) {
     shared_memory *s = *(shared_memory *const *)argument;
     if (c->rank == 1) {
         shared_fail(s, 1, SHARED_ERROR);
-        shared_fail(s, 0, SHARED_DIED); // the first word counts
+        shared_fail(s, 0, SHARED_DIED); // the first failure counts
     }
     return c->ops->barrier(c, err);
 }
@@ -721,7 +721,7 @@ static void nonsense_is_refused(void **state) {
     assert_int_equal(shared_create(2, SIZE_MAX / 8, 1, &s, &err), STATUS_USAGE);
     assert_int_equal(shared_open(-1, 0, &s, &err), STATUS_FAILED);
     assert_int_equal(shared_open(open("/dev/null", O_RDWR), 0, &s, &err), STATUS_FAILED);
-    assert_non_null(strstr(err.message, "not ours"));
+    assert_non_null(strstr(err.message, "not this group's"));
     assert_null(s);
 }
 
@@ -732,7 +732,7 @@ static void only_the_right_token_opens(void **state) {
     assert_int_equal(shared_create(2, 100, 100, &s, &err), STATUS_OK);
     const uint64_t token = shared_token(s);
     assert_int_equal(shared_open(dup(shared_file(s)), token + 1, &other, &err), STATUS_FAILED);
-    assert_non_null(strstr(err.message, "not ours"));
+    assert_non_null(strstr(err.message, "not this group's"));
     assert_int_equal(shared_open(dup(shared_file(s)), token, &other, &err), STATUS_OK);
     assert_int_equal(shared_size(other), 2);
     size_t room;
@@ -753,7 +753,7 @@ int main(void) {
         cmocka_unit_test(collectives_take_turns),
         cmocka_unit_test(the_others_learn_of_a_death),
         cmocka_unit_test(the_others_learn_that_a_rank_left),
-        cmocka_unit_test(who_left_is_blamed_whoever_tells),
+        cmocka_unit_test(the_rank_that_left_is_named),
         cmocka_unit_test(ranks_may_leave_at_any_time),
         cmocka_unit_test(memory_is_the_callers_after_a_failure),
         cmocka_unit_test(by_messages_some_may_succeed),

@@ -1,5 +1,5 @@
-// The fit of α + β · bytes: what made the times is found again, also from noisy ones, and no part
-// is ever negative.
+// The fit of α + β · bytes: it recovers the parameters that made the times, also from noisy ones,
+// and no parameter is ever negative.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@ enum { POINTS = 15 };
 
 static const double alpha = 12e-6, beta = 0.3e-9;
 
-// Times of 1 KiB, 2 KiB, …, each off by up to `noise` of itself.
+// Times of 1 KiB, 2 KiB, …, each with a relative error of up to `noise`.
 static void make_points(double *bytes, double *seconds, double noise, uint32_t draw) {
     const random_stream stream = {.seed = 5, .purpose = RANDOM_TRIAL, .sample = draw};
     for (uint32_t i = 0; i < POINTS; i++) {
@@ -41,8 +41,8 @@ static void exact_times_give_their_model(void **state) {
     assert_near(cost_model_seconds(&m, 1e6), alpha + beta * 1e6, 1e-9);
 }
 
-// Times span three orders of magnitude, and noise is a share of each: a fit that did not weigh them
-// so would lose α in the noise of the largest.
+// The times span three orders of magnitude, and the noise is relative: an unweighted fit would lose
+// α in the noise of the largest.
 static void noisy_times_give_nearly_theirs(void **state) {
     (void)state;
     for (uint32_t draw = 0; draw < 50; draw++) {
@@ -65,7 +65,7 @@ static void no_part_is_negative(void **state) {
     assert_near(m.alpha, (1 / 4.0 + 1 / 3.0 + 1 / 2.0) / (1 / 16.0 + 1 / 9.0 + 1 / 4.0) * 1e-6,
                 1e-12);
     assert_true(m.error > 0.2);
-    // The line through the last two would begin below 0.
+    // The line through the last two would start below 0.
     m = cost_model_fit(bytes, steep, 3);
     assert_true(m.alpha == 0);
     assert_true(m.beta > 1e-9 && m.beta < 1.75e-9);

@@ -1,5 +1,5 @@
-// Datasets: what is read is what was written, shard files and the deal in memory agree, and what is
-// incomplete or inconsistent is refused by name.
+// Datasets: reading returns what was written, shard files agree with the deal in memory, and
+// incomplete or inconsistent data is refused by name.
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -207,18 +207,18 @@ static void refuses_incomplete_shards(void **state) {
     write_shards(x, 4, 7);
     shard_path(x, 1, 4, one);
     shard_path(x, 2, 4, two);
-    expect_refusal(one, "shard-00001-of-00004", "one shard of several");
+    expect_refusal(one, "shard-00001-of-00004", "one of several shards");
     unlink(two);
     expect_refusal(x->folder, "shard-00002-of-00004", "missing");
     assert_int_equal(link(one, two), 0);
-    expect_refusal(x->folder, "shard-00002-of-00004", "not what its name says");
+    expect_refusal(x->folder, "shard-00002-of-00004", "contrary to its name");
     unlink(two);
     assert_int_equal(link(x->file, two), 0);
     expect_refusal(x->folder, "shard-00002-of-00004", "'shards'");
     write_shards(x, 4, 7);
     shard_path(x, 0, 5, other);
     assert_int_equal(link(one, other), 0);
-    expect_refusal(x->folder, x->folder, "4 shards and of one to 5");
+    expect_refusal(x->folder, x->folder, "two deals, 4-way and 5-way");
 }
 
 static void refuses_mixed_deals(void **state) {
@@ -241,7 +241,7 @@ static void refuses_mixed_deals(void **state) {
     expect_refusal(x->folder, "shard-00003", "source");
 }
 
-// A file as dataset_describe makes it, but for one thing.
+// A file as dataset_describe writes it, except for one thing.
 static void refuses_bad_metadata(void **state) {
     fixture *x = *state;
     static const struct {
@@ -312,7 +312,7 @@ static void refuses_bad_tensors(void **state) {
     }
 }
 
-// A dataset of `classes` classes whose last sample has the last of them.
+// Writes a dataset of `classes` classes whose last sample has the last class.
 static void write_classes(fixture *x, int classes) {
     static char text[LABELS_MAX_CLASSES + 1][8];
     static const char *names[LABELS_MAX_CLASSES + 1];
@@ -377,7 +377,7 @@ static void names_of_shards(void **state) {
         assert_false(shard_files_parse_name(bad[i], &shard, &shards));
 }
 
-// A manifest spares the samples; a file that it does not know any longer is read whole.
+// With a manifest the samples need not be read; a file that no longer matches it is read whole.
 static void header_is_enough(void **state) {
     const fixture *x = *state;
     dataset whole, d;

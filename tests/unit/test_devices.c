@@ -1,5 +1,5 @@
-// Lists of devices, and what becomes of them where there is no GPU. What opens a CUDA backend is
-// tested with one that is made for it: tests/bats/device.bats.
+// Lists of devices, and their handling if there is no GPU. tests/bats/device.bats tests opening a
+// CUDA backend, with one made for the test.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -71,8 +71,8 @@ static void what_is_no_list(void **state) {
         expect_refused(texts[i], "expected auto, cpu, cuda, or a list");
         expect_refused(texts[i], texts[i]);
     }
-    expect_refused("cpu,cuda:0", "two kinds");
-    expect_refused("cuda:0,cpu", "two kinds");
+    expect_refused("cpu,cuda:0", "cannot be mixed");
+    expect_refused("cuda:0,cpu", "cannot be mixed");
 }
 
 static void too_many(void **state) {
@@ -116,13 +116,13 @@ static void no_cuda_backend(void **state) {
     const backend *b;
     expect_missing("/nowhere/library.so", "no CUDA backend ('/nowhere/library.so' does not exist)");
     expect_missing("none", "'./none'");
-    expect_missing("/dev/null", "cannot be opened");
+    expect_missing("/dev/null", "cannot be loaded");
     assert_int_equal(backend_open("abacus", &b, &err), STATUS_USAGE);
     assert_int_equal(backend_open("cpu", &b, &err), STATUS_OK);
     assert_string_equal(b->name, "cpu");
 }
 
-// A test is no tool: nothing lies beside it.
+// A test is no tool: there is no library next to it.
 static void where_it_is_looked_for(void **state) {
     (void)state;
     unsetenv("LOCKSTEP_CUDA_LIBRARY");

@@ -1,4 +1,4 @@
-// Spans of time are said in the units of their size.
+// Durations are printed in units of their size.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

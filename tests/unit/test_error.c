@@ -1,4 +1,4 @@
-// Errors: codes, messages, and messages that do not fit.
+// Errors: codes, messages, and messages that are too long.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,7 +37,7 @@ static void test_prefix(void **state) {
     assert_int_equal(error_prefix(NULL, "nobody looks"), STATUS_FAILED);
 }
 
-// What comes from a file may hold line feeds; a message is one line.
+// Text from a file may contain line feeds; a message is one line.
 static void test_one_line(void **state) {
     (void)state;
     error err = {0};
@@ -45,7 +45,7 @@ static void test_one_line(void **state) {
     assert_string_equal(err.message, "unknown name: 'a?b?[31m?'");
 }
 
-// A message that is too long is cut, and stays a string.
+// A message that is too long is cut, and remains a string.
 static void test_long(void **state) {
     (void)state;
     struct {

@@ -1,4 +1,4 @@
-// Experiment files: defaults, --set, and what is refused, with file, line and column.
+// Experiment files: defaults, --set, and refusals, with file, line and column.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,7 +47,7 @@ static void must_load(const char *text, experiment *e) {
     if (load_set(text, e, &err, NULL, 0) != STATUS_OK) fail_msg("%s", err.message);
 }
 
-// The message must be "PATH:" and `message`.
+// The message must be "PATH:" followed by `message`.
 static void refuses(const char *text, const char *message) {
     experiment e;
     error err = {0};
@@ -163,7 +163,7 @@ static void every_key_is_read(void **state) {
     experiment_release(&e);
 }
 
-// What is resolved is itself an experiment, but for `architecture`, and resolves to itself.
+// A resolved experiment is itself an experiment, except for `architecture`, and resolves to itself.
 static void resolving_is_idempotent(void **state) {
     (void)state;
     experiment first, second;
@@ -251,40 +251,39 @@ static void wrong_types_and_ranges(void **state) {
     refuses(HEAD "augment: {a: 1}\n", "9:10: 'augment': expected a list");
     refuses(HEAD "stages: [conv2]\n", "9:10: 'stages': model 'small' has no layer 'conv2'");
     refuses(HEAD "stages: [fc1, relu1]\n", "9:15: 'stages': 'relu1' must come after the first "
-                                           "layer of the stage before it");
+                                           "layer of the previous stage");
     refuses(HEAD "published: [{source: R, accuracy: 1}]\n",
-            "9:12: 'published': published figures stand in a claim: a row of claim.yaml with "
+            "9:12: 'published': published figures belong in a claim: a row of claim.yaml with "
             "'experiment: x' (docs/formats.md, Claims)");
 }
 
-// Numbers that training computes with in single precision are in their range there, too: beside
-// Adam's betas of 1 and its eps of 0 lies a model of NaNs.
+// Numbers that training uses in single precision are within their range in it, too: Adam's betas of
+// 1 with its eps of 0 give a model of NaNs.
 static void ranges_in_single_precision(void **state) {
     (void)state;
     static const struct {
         const char *set, *message; // NULL: fine
     } cases[] = {
         {"optimizer={kind: adam, lr: 1e-3, betas: [0.9, 0.99999999]}",
-         "'optimizer.betas' must be below 1 in single precision, where 0.99999999 is 1"},
+         "'optimizer.betas' must be below 1 in single precision, where 0.99999999 rounds to 1"},
         {"optimizer={kind: adamw, lr: 1e-3, betas: [0.999999999, 0.9]}",
-         "'optimizer.betas' must be below 1 in single precision, where 0.999999999 is 1"},
+         "'optimizer.betas' must be below 1 in single precision, where 0.999999999 rounds to 1"},
         {"optimizer={kind: adam, lr: 1e-3, betas: [0.9, 0.9999999]}", NULL},
         {"optimizer={kind: adam, lr: 1e-3, eps: 1e-60}",
-         "'optimizer.eps': expected a number above 0 in single precision, got 1e-60, which is 0 "
-         "there"},
+         "'optimizer.eps': expected a number above 0 in single precision, got 1e-60, which rounds "
+         "to 0"},
         {"optimizer={kind: adam, lr: 1e-3, eps: 1e-30}", NULL},
-        {"optimizer.lr=1e-60",
-         "'optimizer.lr': expected a number above 0 in single precision, got 1e-60, which is 0 "
-         "there"},
+        {"optimizer.lr=1e-60", "'optimizer.lr': expected a number above 0 in single precision, got "
+                               "1e-60, which rounds to 0"},
         {"optimizer.momentum=0.99999999",
          "'optimizer.momentum': expected a number below 1 in single precision, got 0.99999999, "
-         "which is 1 there"},
+         "which rounds to 1"},
         {"optimizer.momentum=0.9999999", NULL},
         {"normalize={mean: [0, 0, 0], std: [1, 1e-60, 1]}", "'normalize.std' must be above 0"},
         {"normalize={mean: [0, 0, 0], std: [1, 1e-44, 1]}",
-         "'normalize': with a mean of 0 and a deviation of 9.80909e-45 a pixel becomes no number"},
+         "'normalize': with mean 0 and standard deviation 9.80909e-45 pixels are not finite"},
         {"normalize={mean: [0, 1e60, 0], std: [1, 1, 1]}",
-         "'normalize': with a mean of inf and a deviation of 1 a pixel becomes no number"},
+         "'normalize': with mean inf and standard deviation 1 pixels are not finite"},
         {"normalize={mean: [0, 1, 0], std: [1, 1e-30, 1]}", NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -308,10 +307,11 @@ static void limits(void **state) {
     refuses("schema: lockstep.experiment/1\nname: x\ndataset: cifar10\nmodel: small\n"
             "virtual_shards: 2048\nglobal_batch: 2048\nepochs: 1\noptimizer: {kind: sgd, lr: 1}\n",
             "5:17: 'virtual_shards': expected an integer between 1 and 1024, got '2048'");
-    refuses("schema: lockstep.experiment/1\nname: x\ndataset: cifar10\nmodel: small\n"
-            "virtual_shards: 1\nglobal_batch: 16385\nepochs: 1\noptimizer: {kind: sgd, lr: 1}\n",
-            "6:15: 'global_batch' is 16385: at most 16384 samples a virtual shard, of which there "
-            "are 1");
+    refuses(
+        "schema: lockstep.experiment/1\nname: x\ndataset: cifar10\nmodel: small\n"
+        "virtual_shards: 1\nglobal_batch: 16385\nepochs: 1\noptimizer: {kind: sgd, lr: 1}\n",
+        "6:15: 'global_batch' is 16385: at most 16384 samples per virtual shard, of which there "
+        "are 1");
     refuses(HEAD "strategy: mp\nworld_size: 4\n",
             "10:13: 'world_size' is 4: model 'small' can be cut into at most 3 stages: each begins "
             "with a convolution or a linear layer, and there are at most 63");
@@ -348,7 +348,7 @@ static void shards_must_divide(void **state) {
                                    "'global_batch', which is 66");
     refuses_set("world_size=3", "--set 'world_size=3': 'virtual_shards' is 4: it must be a "
                                 "multiple of 'world_size', which is 3");
-    // A fault of the file stays one, whatever else was set.
+    // A mistake in the file remains one, whatever else was set.
     experiment e;
     error err;
     static const char *const other = "seed=1";
@@ -440,14 +440,14 @@ static void models_are_found_by_name_and_path(void **state) {
     snprintf(set, sizeof set, "model=%s/other.yaml", folder);
     assert_int_equal(load_set(HEAD, &e, &err, &assignment, 1), STATUS_OK);
     experiment_release(&e);
-    // A fault inside the model's file is told with its own place.
+    // A mistake in the model's file is reported at its own place.
     write_file("other.yaml",
                "schema: lockstep.model/1\nname: m\ninput: [3, 8, 8]\nlayers: [rel]\n");
     assert_int_equal(load_set(HEAD, &e, &err, &assignment, 1), STATUS_INPUT);
     assert_non_null(strstr(err.message, "/other.yaml:4:10: unknown layer 'rel'"));
 }
 
-// A pipeline's stages share no shards; ranks and replicas do.
+// A pipeline's stages do not divide the shards; ranks and replicas do.
 static void stages_need_no_shards_of_their_own(void **state) {
     (void)state;
     experiment e;
@@ -477,7 +477,8 @@ static void difference(const char *assignment, const char *expected) {
     experiment_release(&b);
 }
 
-// May the run of `whole` with `now` go on from the one with `before`? `expected`: part of why not.
+// Checks whether the run of `whole` with `now` may continue the one with `before`. `expected`: part
+// of the reason why not.
 static void continues(const char *rates, const char *before, const char *now,
                       const char *expected) {
     const char *const first[] = {rates, before}, *const second[] = {rates, now};
@@ -544,7 +545,7 @@ static void shipped_experiments_are_valid(void **state) {
         if (!catalog_is_experiment(&c.items[i])) continue;
         if (experiment_read(&e, c.items[i].path, NULL, 0, &err) != STATUS_OK)
             fail_msg("%s", err.message);
-        assert_string_equal(e.name, c.items[i].name); // found by the name that it has
+        assert_string_equal(e.name, c.items[i].name); // found by its own name
         experiment_release(&e);
     }
     catalog_release(&c);

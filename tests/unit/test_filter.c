@@ -1,4 +1,4 @@
-// Other programs: what they make, and every way in which they make nothing.
+// Other programs as filters: their output, and every way in which they produce none.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 enum { LONG = 120 };
 
-// Runs a script of the shell on "input"; what it made is in `output`.
+// Runs a shell script on "input"; `output` receives what it writes.
 static status run_script(const char *script, int seconds, text *output, error *err) {
     char shell[] = "sh", option[] = "-c", body[256];
     char *arguments[] = {shell, option, body, NULL};
@@ -50,12 +50,12 @@ static void bytes_become_bytes(void **state) {
 static void failures_are_told(void **state) {
     (void)state;
     assert_fails("echo half; exit 3", LONG, "'sh' failed with exit code 3");
-    assert_fails("echo half; kill -SEGV $$", LONG, "'sh' was ended by signal 11");
+    assert_fails("echo half; kill -SEGV $$", LONG, "'sh' was killed by signal 11");
 }
 
 static void what_does_not_end_is_ended(void **state) {
     (void)state;
-    assert_fails("echo half; exec sleep 600", 1, "'sh' took longer than 1 s, and was ended");
+    assert_fails("echo half; exec sleep 600", 1, "'sh' took longer than 1 s and was killed");
 }
 
 static void what_is_not_installed_is_no_failure(void **state) {
@@ -70,8 +70,8 @@ static void what_is_not_installed_is_no_failure(void **state) {
     assert_int_equal(filter_run(arguments, &input, LONG, &output, &found, &err), STATUS_OK);
     assert_false(found);
     assert_int_equal(output.length, 0);
-    assert_false(filter_is_there(name));
-    assert_true(filter_is_there("sh"));
+    assert_false(filter_exists(name));
+    assert_true(filter_exists("sh"));
 }
 
 int main(void) {

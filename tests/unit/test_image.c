@@ -1,4 +1,4 @@
-// Pictures in memory: the pixels of each kind, and no cut or altered byte does harm.
+// Pictures in memory: the pixels of each format; no truncated or altered file does harm.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -16,7 +16,7 @@
 
 enum { SIDE = 8 };
 
-// A JPEG of one colour, grey (1 channel) or not; free() it.
+// Returns a JPEG of one colour, grey (1 channel) or not; free() it.
 static uint8_t *make_jpeg(int channels, bool progressive, const uint8_t *colour, size_t *bytes) {
     struct jpeg_compress_struct j;
     struct jpeg_error_mgr errors;
@@ -94,8 +94,8 @@ static void reads_every_kind(void **state) {
     file = make_png(PNG_FORMAT_RGBA, clear, &bytes), expect(file, bytes, 3, white, 0);
 }
 
-// Whatever is wrong with a file: an answer, and no harm. The copy has exactly its size, so that a
-// sanitizer sees the first byte read behind it.
+// Any damaged file must give an answer and do no harm. The copy has exactly the file's size, so
+// that a sanitizer detects the first byte read past it.
 static status read_copy(const uint8_t *file, size_t bytes) {
     uint8_t *copy = malloc(bytes + !bytes);
     image i;
@@ -133,6 +133,24 @@ static void survives_every_cut_and_change(void **state) {
     file = make_png(PNG_FORMAT_GRAY, grey, &bytes), survives(file, bytes);
 }
 
+static void writes_png_that_reads_back(void **state) {
+    (void)state;
+    for (int channels = 1; channels <= 3; channels += 2) {
+        uint8_t pixels[5 * 3 * 3], *file;
+        image i = {.width = 5, .height = 3, .channels = channels, .pixels = pixels}, back;
+        error err = {0};
+        size_t bytes;
+        for (size_t k = 0; k < sizeof pixels; k++) pixels[k] = (uint8_t)(37 * k);
+        assert_int_equal(image_encode_png(&i, &file, &bytes, &err), STATUS_OK);
+        assert_int_equal(image_read(file, bytes, channels, &back, &err), STATUS_OK);
+        assert_int_equal(back.width, 5);
+        assert_int_equal(back.height, 3);
+        assert_memory_equal(back.pixels, pixels, (size_t)(5 * 3 * channels));
+        image_release(&back);
+        free(file);
+    }
+}
+
 static void refuses_what_is_too_large(void **state) {
     (void)state;
     error err;
@@ -147,6 +165,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_every_kind),
         cmocka_unit_test(survives_every_cut_and_change),
+        cmocka_unit_test(writes_png_that_reads_back),
         cmocka_unit_test(refuses_what_is_too_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-// Pictures as squares: exact means, the middle, and every way of lying on the side.
+// Pictures as squares: exact means, the centre crop, and every orientation.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,24 +33,24 @@ static void keeps_what_has_the_size(void **state) {
 static void takes_the_middle(void **state) {
     (void)state;
     expect(4, 2, 1, 1, "\1\2\3\4\5\6\7\x8", 2, "\2\3\6\7");
-    // Of an odd rest, one more is cut off on the right and below.
+    // If the surplus is odd, one more is cut off on the right and at the bottom.
     expect(3, 2, 1, 1, "\1\2\3\4\5\6", 2, "\1\2\4\5");
     expect(1, 4, 1, 1, "\1\2\3\4", 1, "\2");
 }
 
 static void means_are_those_of_a_triangle(void **state) {
     (void)state;
-    // Halved, pixel 0 lies at 1 of 4, under a triangle of half-width 2: 3, 3 and 1 parts (what
-    // would be a fourth part is outside).
+    // When halving, pixel 0 is centred at 1 of 4, under a triangle of half-width 2: the weights are
+    // 3, 3 and 1 (a fourth one lies outside).
     expect(4, 4, 1, 1, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 2, "\0\0\0\0");
     expect(4, 4, 1, 1, "\0\x70\0\0\0\x70\0\0\0\x70\0\0\0\x70\0\0", 2, "\x30\x10\x30\x10");
-    // Doubled: a quarter of the neighbour; rounded halves go up: (3 · 1 + 2) / 4 = 1.25.
+    // When doubling: a quarter of the neighbour; halves round up: (3 · 1 + 2) / 4 = 1.25.
     expect(2, 2, 1, 1, "\0\x64\0\x64", 4,
            "\0\x19\x4b\x64\0\x19\x4b\x64\0\x19\x4b\x64\0\x19\x4b\x64");
     expect(2, 2, 1, 1, "\0\1\0\1", 1, "\1");
 }
 
-// Whatever the sizes are, a picture of one colour keeps it.
+// At any size, a picture of one colour keeps it.
 static void one_colour_stays(void **state) {
     (void)state;
     static const int sides[] = {1, 2, 3, 7, 64, 97, 500};
@@ -95,7 +95,7 @@ static void finds_the_orientation(void **state) {
     assert_int_equal(EXIF("Exif\0\0II*\0\xff\xff\xff\xff\xff\xff"), 1);
     assert_int_equal(EXIF("Exif\0\0II*\0\x08\0\0\0\xff\xff"), 1);
     assert_int_equal(EXIF("http://ns.adobe.com/xap/1.0/"), 1);
-    // Cut anywhere: no harm.
+    // Cut anywhere, it does no harm.
     for (size_t cut = 0; cut < sizeof little; cut++) {
         uint8_t *copy = malloc(cut + 1);
         memcpy(copy, little, cut);

@@ -1,5 +1,5 @@
-// Experiments that are based on others: what they take over, where faults are told, and by what
-// names bases and models are found.
+// Experiments based on others: the values that they inherit, where mistakes are reported, and the
+// names by which bases and models are found.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@
            "schedule: {warmup_epochs: 1}\nrepeats: 3\n"
 #define CHILD SCHEMA "name: child\nbase: base\n"
 
-// Every test begins in a new folder, and in it.
+// Every test starts in a new folder of its own.
 static int make_files(void **state) {
     if (enter_folder(state)) return -1;
     write_file("models/small.yaml", "schema: lockstep.model/1\nname: small\n" LAYERS);
@@ -48,7 +48,7 @@ static void refuses(const char *text, const char *message) {
     if (!strstr(err.message, message)) fail_msg("'%s' lacks '%s'", err.message, message);
 }
 
-// ---- What is taken over ----
+// ---- Inherited values ----
 
 static void a_file_shows_what_differs(void **state) {
     (void)state;
@@ -74,7 +74,7 @@ static void groups_are_taken_key_by_key(void **state) {
     assert_true(e.optimizer.lr == 0.5);
     assert_true(e.optimizer.momentum == 0.9);
     assert_true(e.optimizer.weight_decay == 0.0005);
-    assert_int_equal(e.schedule.warmup_epochs, 1); // constant is what the base's schedule is, too
+    assert_int_equal(e.schedule.warmup_epochs, 1); // constant, like the base's schedule
     experiment_release(&e);
 }
 
@@ -131,7 +131,7 @@ static void assignments_come_last(void **state) {
     assert_int_equal(experiment_read(&e, "child.yaml", base, 1, &err), STATUS_USAGE);
 }
 
-// A file that says all of it gives the same.
+// A file that states all of it gives the same.
 static void the_long_form_is_the_same(void **state) {
     (void)state;
     experiment brief, whole;
@@ -205,7 +205,7 @@ static void what_is_no_base_is_refused(void **state) {
     refuses(SCHEMA "name: child\nbase: ./none.yaml\n",
             "child.yaml:3:7: 'base': cannot read YAML file: './none.yaml': No such file");
     refuses(SCHEMA "name: child\nbase: models/small.yaml\n",
-            "child.yaml:3:7: 'base': 'models/small.yaml' is no experiment");
+            "child.yaml:3:7: 'base': 'models/small.yaml' is not an experiment");
     refuses(SCHEMA "name: child\nbase: [base]\n", "child.yaml:3:7: 'base': expected a string");
     write_file("base.yaml", "a: [\n");
     refuses(CHILD, "base.yaml:2:1: ");
@@ -213,7 +213,7 @@ static void what_is_no_base_is_refused(void **state) {
 
 // ---- Names ----
 
-// experiments/R1/child.yaml, with its base and its model in other folders of the catalogue.
+// experiments/R1/child.yaml, with its base and model in other folders of the catalogue.
 static void names_are_found_in_the_catalogue(void **state) {
     (void)state;
     experiment e;
@@ -229,7 +229,7 @@ static void names_are_found_in_the_catalogue(void **state) {
     load("experiments/R1/child.yaml", &e);
     assert_string_equal(e.model.name, "own");
     experiment_release(&e);
-    // From within, and from elsewhere.
+    // From inside, and from elsewhere.
     assert_int_equal(chdir("experiments/R1"), 0);
     load("child.yaml", &e);
     experiment_release(&e);
@@ -241,7 +241,7 @@ static void names_are_found_in_the_catalogue(void **state) {
     load(whole, &e);
     experiment_release(&e);
     assert_int_equal(chdir(folder), 0);
-    // What is beside the file comes first.
+    // A file in the same folder comes first.
     write_file("experiments/R1/other.yaml", BASE "seed: 5\n");
     load("experiments/R1/child.yaml", &e);
     assert_int_equal(e.seed, 5);

@@ -1,5 +1,5 @@
-// Keys of experiments: settings that differ in the last bit of a number have keys that differ, and
-// what is written otherwise but means the same has the same key.
+// Keys of experiments: settings that differ in a number's last bit have different keys; different
+// spellings of the same settings have the same key.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,7 +39,7 @@ static int make_files(void **state) {
         if ((call) != STATUS_OK) fail_msg("%s", err.message); \
     } while (0)
 
-// A manifest of the experiment with up to three assignments; release both.
+// Begins a manifest of the experiment with up to three assignments; release both.
 static void begin(const char *const set[3], experiment *e, manifest *m) {
     char *argv[] = {(char *)"x", NULL};
     size_t count = 0;
@@ -65,7 +65,8 @@ static void key_of(const char *a, const char *b, const char *c, char key[SHA256_
     experiment_release(&e);
 }
 
-// Have `format` with the two values, written with all digits, keys that differ, after `setting`?
+// Checks that the keys of `format` with the two values, in all digits, differ. `setting` is set
+// first.
 static void differ(const char *format, double one, double other, const char *setting) {
     char first[256], second[256], keys[2][SHA256_TEXT_BYTES];
 #pragma GCC diagnostic push
@@ -85,7 +86,7 @@ static double draw(double min, double max) {
     return min + (double)(drawn_bits >> 11) / (double)(1ull << 53) * (max - min);
 }
 
-// What the other keys of its group must say for a field to apply.
+// The settings of other keys in its group that make a field apply.
 static const char *setting_for(const char *key) {
     if (strstr(key, "eps") || strstr(key, "betas")) return "optimizer={kind: adam, lr: 0.1}";
     if (strstr(key, "gamma")) return "schedule={kind: multistep, milestones: [3]}";
@@ -110,7 +111,7 @@ static void neighbours_of_every_number_have_keys_that_differ(void **state) {
     assert_true(fields >= 5);
 }
 
-// What a neighbour may be depends on the other keys. Seeds have digits that no double holds.
+// A value's possible neighbour depends on the other keys. Seeds have digits that no double holds.
 static const struct {
     const char *path, *one, *other, *setting;
 } integers[] = {
@@ -132,7 +133,7 @@ static void neighbours_of_every_integer_have_keys_that_differ(void **state) {
     for (size_t i = 0; i < experiment_field_count; i++) {
         const field *f = &experiment_fields[i];
         if (f->type != FIELD_INTEGER && f->type != FIELD_SEED) continue;
-        if (!strcmp(f->path, "repeats")) continue; // how often, not what
+        if (!strcmp(f->path, "repeats")) continue; // the number of runs, not their contents
         size_t k = 0;
         while (k < INTEGERS && strcmp(integers[k].path, f->path)) k++;
         if (k == INTEGERS) fail_msg("'%s' has no pair in the table", f->path);
@@ -208,8 +209,7 @@ static void names_and_titles_share_a_key(void **state) {
     assert_string_equal(keys[0], keys[1]);
 }
 
-// The description counts, with the name that model.st.zst carries; neither the file's name nor its
-// folder does.
+// The description counts, with the name stored in model.st.zst; the file's name and folder do not.
 static void a_model_counts_by_its_description(void **state) {
     (void)state;
     char keys[2][SHA256_TEXT_BYTES];
@@ -254,7 +254,7 @@ static void neighbours_in_models_have_keys_that_differ(void **state) {
         }
 }
 
-// ---- What is left out of a key ----
+// ---- Excluded from a key ----
 
 static bool is_only_shown(const char *key) {
     static const char *const shown[] = {"name", "title", "repeats", "target_accuracy", "published"};
@@ -271,7 +271,7 @@ static void compare(const manifest *m, const char *whole, bool shown, const char
     if (strcmp(key, whole) != 0 && shown) fail_msg("%s: %s is a part of the key", where, what);
 }
 
-// Another value in each place below `node`, and each key left out, one after the other.
+// Changes each value below `node`, and leaves out each key, one at a time.
 static void change_each(manifest *m, yaml_node *node, bool shown, const char *where,
                         const char *whole) {
     static char other[] = "another";
@@ -326,9 +326,9 @@ static void all_of_an_experiment_but_what_is_shown_counts(void **state) {
     }
 }
 
-// ---- A text that is read again ----
+// ---- Round trips of a number's text ----
 
-// Of one number of an experiment, which stands at `at` in the resolved one.
+// Checks one number of an experiment, found at `at` in the resolved one.
 static void reads_again(const char *format, double value, const char *at, const char *setting) {
     char assignment[256], first[64], keys[2][SHA256_TEXT_BYTES];
     error err;
@@ -383,7 +383,7 @@ static void a_resolved_number_is_read_as_itself(void **state) {
     }
 }
 
-// What keys, resolved experiments and metadata hold: through YAML and JSON, there and back.
+// Numbers of keys, resolved experiments and metadata: through YAML and JSON, and back.
 static void a_number_has_one_text(void **state) {
     (void)state;
     static const double some[] = {0,    -0.0, 1e9,     1e-9,   999999999999999,        1e15,

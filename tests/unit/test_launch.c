@@ -1,4 +1,4 @@
-// Groups that are started here and groups that are joined: how they end, well or badly.
+// Groups started here and groups that are joined: how they end, successfully or not.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -23,8 +23,8 @@
 #include "dist/endpoint.h"
 #include "dist/launch.h"
 
-// Whoever waits in vain for a rank does so for 20 s at least, and a busy machine takes seconds for
-// what is done at once: this tells them apart.
+// A rank that waits in vain for another does so for at least 20 s; a busy machine takes seconds for
+// an immediate answer. This limit separates the two.
 enum { RANKS = 4, SOON_MS = 15000 };
 
 static uint64_t milliseconds_since(uint64_t begin) {
@@ -71,7 +71,7 @@ static const char *const variables[] = {
     "LOCKSTEP_MPI_LIBRARY",
 };
 
-// Reads an environment of "NAME=VALUE" words.
+// Reads an environment given as "NAME=VALUE" words.
 static status detect(const char *words, launch_environment *env, error *err) {
     char copy[512], *rest = copy;
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) unsetenv(variables[i]);
@@ -122,7 +122,7 @@ static void a_launcher_of_mpi_needs_no_address(void **state) {
          "OMPI_COMM_WORLD_LOCAL_SIZE=2",
          5, 6, 1, 2},
         {"PMI_RANK=1 PMI_SIZE=4 MPI_LOCALRANKID=0 MPI_LOCALNRANKS=3", 1, 4, 0, 3},
-        // Who does not tell has all ranks on one host.
+        // Without this information, all ranks count as on one host.
         {"PMI_RANK=1 PMI_SIZE=4", 1, 4, 1, 4},
         {"SLURM_PROCID=4 SLURM_STEP_NUM_TASKS=7 PMIX_RANK=4 SLURM_LOCALID=1 SLURM_NODEID=2 "
          "SLURM_STEP_TASKS_PER_NODE=2(x2),3",
@@ -162,7 +162,8 @@ static void an_incomplete_environment_is_refused(void **state) {
         {"OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 MASTER_PORT=1", "'MASTER_ADDR' is not set"},
         {"OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 LOCKSTEP_MPI_LIBRARY=/none.so",
          "OMPI_COMM_WORLD_RANK is set, but this build has no MPI ('/none.so' does not exist)"},
-        {"SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2", "'SLURM_PROCID' is set, but srun offers nothing"},
+        {"SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2",
+         "'SLURM_PROCID' is set, but srun provides no PMIx"},
         {"RANK=2 WORLD_SIZE=2 MASTER_ADDR=a MASTER_PORT=1", "'RANK=2': expected an integer"},
         {"RANK=-1 WORLD_SIZE=2 MASTER_ADDR=a MASTER_PORT=1", "'RANK=-1'"},
         {"RANK=0 WORLD_SIZE=two MASTER_ADDR=a MASTER_PORT=1", "'WORLD_SIZE=two'"},
@@ -178,11 +179,11 @@ static void an_incomplete_environment_is_refused(void **state) {
     }
 }
 
-// ---- Started here: bodies ----
+// ---- Started here: rank bodies ----
 
 typedef struct plan {
     int rank;         // the one that is different
-    int signal;       // that it gets
+    int signal;       // sent to it
     volatile int *at; // ranks that are under way
     pid_t *processes; // of the ranks
 } plan;
@@ -221,7 +222,7 @@ static status die(void *argument, comm *c, error *err) {
     return rc == STATUS_OK ? meet_often(c, 1000, err) : rc;
 }
 
-// Deaf to SIGTERM, and in no collective.
+// Ignores SIGTERM, and is in no collective.
 static status be_stubborn(void *argument, comm *c, error *err) {
     const plan *p = argument;
     p->processes[c->rank] = getpid();
@@ -232,7 +233,7 @@ static status be_stubborn(void *argument, comm *c, error *err) {
     for (;;) pause();
 }
 
-// Works until a signal asks it to stop, as training does.
+// Works until a signal requests a stop, as training does.
 static status work(void *argument, comm *c, error *err) {
     const plan *p = argument;
     signals_watch();
@@ -294,7 +295,7 @@ static void the_first_failure_decides(void **state) {
         snprintf(message, sizeof message, "rank %d: cannot read: 'x': no such thing", i % RANKS);
         assert_string_equal(err.message, message);
         assert_int_equal(err.code, STATUS_INPUT);
-        assert_false(death.came);
+        assert_false(death.happened);
         assert_true(milliseconds_since(begin) < SOON_MS);
         free_plan(&p);
     }
@@ -303,7 +304,7 @@ static void the_first_failure_decides(void **state) {
 static void what_all_say_is_said_once(void **state) {
     (void)state;
     error err;
-    signals_watch(); // so that being told to end does not keep a rank from saying it
+    signals_watch(); // so that a rank can still report that it was told to stop
     assert_int_equal(launch_local(RANKS, 100, 8, fail_together, NULL, NULL, NULL, &err),
                      STATUS_FAILED);
     assert_string_equal(err.message, "the loss is not a number");
@@ -323,7 +324,7 @@ static void a_killed_rank_is_named(void **state) {
         assert_int_equal(launch_local(RANKS, 100, 8, die, &p, &death, NULL, &err), STATUS_FAILED);
         snprintf(message, sizeof message, "rank %d was killed by signal 9 (Killed)", rank);
         assert_string_equal(err.message, message);
-        assert_true(death.came);
+        assert_true(death.happened);
         snprintf(message, sizeof message, "rank %d died (killed by SIGKILL)", rank);
         assert_string_equal(death.text, message);
         assert_true(milliseconds_since(begin) < SOON_MS);
@@ -373,7 +374,7 @@ static pid_t fork_launcher(plan *p, bool watch) {
         return process;
     }
     error err;
-    setpgid(0, 0); // a group of processes, as a shell makes for a job
+    setpgid(0, 0); // a process group, as a shell makes for a job
     if (watch) signals_watch();
     const status rc = launch_local(RANKS, 100, 8, work, p, NULL, NULL, &err);
     _exit(signals_pending() ? 100 + signals_pending() : (int)rc);
@@ -388,7 +389,7 @@ static void signals_are_passed_on(void **state) {
         const pid_t process = fork_launcher(&p, true);
         kill(process, numbers[i]);
         assert_int_equal(waitpid(process, &ended, 0), process);
-        assert_true(WIFEXITED(ended)); // the ranks stopped well, and then it got the signal itself
+        assert_true(WIFEXITED(ended)); // the ranks stopped in order, then it got the signal
         assert_int_equal(WEXITSTATUS(ended), 100 + numbers[i]);
         free_plan(&p);
     }
@@ -406,7 +407,7 @@ static void an_unwatched_signal_ends_it_after_the_ranks(void **state) {
     free_plan(&p);
 }
 
-// A terminal sends SIGINT to the ranks as well; they must still stop in order.
+// A terminal sends SIGINT to the ranks, too; they must still stop in order.
 static void an_interrupt_of_all_stops_in_order(void **state) {
     (void)state;
     for (int i = 0; i < 10; i++) {
@@ -476,7 +477,7 @@ typedef struct member {
     launch_environment env;
     size_t n;
     int delay_ms;
-    int behind;  // so many others, which are connected when it comes
+    int behind;  // number of others that are connected when it comes
     int ends_as; // signal that ends it after joining, before the first collective
     status rc;
     error err;
@@ -493,7 +494,7 @@ static int free_port(void) {
     return ntohs(at.sin_port);
 }
 
-// Connections to rank 0. Those that wait to be accepted count, and will be in order.
+// Connections to rank 0. Those waiting to be accepted count; they will be accepted in order.
 static int connections_to(int port) {
     enum { LISTENS = 1 << 16 };
     char line[512], name[256], expected[64];
@@ -581,13 +582,14 @@ static void ranks_join_in_any_order(void **state) {
 static void a_missing_rank_is_named(void **state) {
     (void)state;
     member *m = new_members(4, "127.0.0.1");
-    m[0].env.seconds = 3; // time enough for the one that does come
+    m[0].env.seconds = 3; // time enough for the one that comes
     m[1].env.rank = 3;    // ranks 1 and 2 never do
     join_all(m, 2);
     for (int r = 0; r < 2; r++) {
         assert_int_equal(m[r].rc, STATUS_FAILED);
-        assert_string_equal(m[r].err.message,
-                            "cannot start the group: 2 of 4 ranks did not come within 3 s: 1, 2");
+        assert_string_equal(
+            m[r].err.message,
+            "cannot start the group: 2 of 4 ranks did not connect within 3 s: 1, 2");
         assert_in_range(m[r].took_ms, r ? 0 : 3000, SOON_MS);
     }
     free_members(m);
@@ -600,12 +602,12 @@ static void a_missing_rank_0_is_named(void **state) {
     m[0].env.seconds = 1;
     join_all(m, 1);
     assert_int_equal(m[0].rc, STATUS_FAILED);
-    assert_non_null(strstr(m[0].err.message, "rank 0 did not come to '127.0.0.1:"));
+    assert_non_null(strstr(m[0].err.message, "rank 0 did not listen at '127.0.0.1:"));
     assert_in_range(m[0].took_ms, 1000, SOON_MS);
     free_members(m);
 }
 
-// The last of three is different: it is told so at once, and the others when the time is up.
+// The last of three is different: it gets the error at once, the others at the time limit.
 static void expect_refusal(member *m, const char *message) {
     char whole[256];
     m[0].env.seconds = 3;
@@ -615,8 +617,8 @@ static void expect_refusal(member *m, const char *message) {
     assert_int_equal(m[2].rc, STATUS_USAGE);
     assert_string_equal(m[2].err.message, whole);
     snprintf(whole, sizeof whole,
-             "cannot start the group: 1 of 3 ranks did not come within 3 s: 2; one came and was "
-             "sent away: %s",
+             "cannot start the group: 1 of 3 ranks did not connect within 3 s: 2; one connected "
+             "and was refused: %s",
              message);
     for (int r = 0; r < 2; r++) {
         assert_int_equal(m[r].rc, STATUS_FAILED);
@@ -630,14 +632,14 @@ static void two_of_a_rank_are_refused(void **state) {
     (void)state;
     member *m = new_members(3, "127.0.0.1");
     m[2].env.rank = 1;
-    expect_refusal(m, "two processes say RANK=1");
+    expect_refusal(m, "two processes have RANK=1");
 }
 
 static void another_world_size_is_refused(void **state) {
     (void)state;
     member *m = new_members(3, "127.0.0.1");
     m[2].env.size = 4;
-    expect_refusal(m, "rank 2 says WORLD_SIZE=4, rank 0 says 3");
+    expect_refusal(m, "rank 2 has WORLD_SIZE=4, rank 0 has 3");
 }
 
 static void another_experiment_is_refused(void **state) {
@@ -647,7 +649,7 @@ static void another_experiment_is_refused(void **state) {
     expect_refusal(m, "ranks 0 and 2 do not run the same experiment");
 }
 
-// A rank of another group at the same port, before all of this one are there.
+// A rank of another group connects to the same port, before this group is complete.
 static void another_group_is_sent_away(void **state) {
     (void)state;
     member *m = new_members(2, "127.0.0.1");
@@ -665,7 +667,7 @@ static void another_group_is_sent_away(void **state) {
     for (int r = 0; r < 2; r++) waitpid(processes[r], NULL, 0);
     assert_int_equal(m[2].rc, STATUS_USAGE);
     assert_string_equal(m[2].err.message,
-                        "cannot join the group: rank 2 says WORLD_SIZE=3, rank 0 says 2");
+                        "cannot join the group: rank 2 has WORLD_SIZE=3, rank 0 has 2");
     for (int r = 0; r < 2; r++) assert_int_equal(m[r].rc, STATUS_OK);
     free_members(m);
 }
@@ -680,7 +682,7 @@ static void addresses_that_cannot_be(void **state) {
     m = new_members(2, "192.0.2.1"); // reserved for examples: no host has it
     join_all(m, 1);
     assert_int_equal(m[0].rc, STATUS_USAGE);
-    assert_non_null(strstr(m[0].err.message, "no address of this host"));
+    assert_non_null(strstr(m[0].err.message, "not an address of this host"));
     free_members(m);
 }
 
@@ -700,7 +702,7 @@ static void a_port_in_use_is_named(void **state) {
     free_members(m);
 }
 
-// Rank 0 of a run that is ending is waited for.
+// A rank waits for rank 0 of a run that is ending.
 static void a_port_that_becomes_free_is_taken(void **state) {
     (void)state;
     error err;
@@ -732,7 +734,7 @@ static int knock(int port) {
     return connection;
 }
 
-// One that talks nonsense, one that hangs up, and more that are silent than rank 0 has room for.
+// One that sends nonsense, one that hangs up, and more silent ones than rank 0 has room for.
 static _Noreturn void be_strange(int port) {
     char text[300] = "GET / HTTP/1.1\r\n";
     const int talker = knock(port), quitter = knock(port);
@@ -793,7 +795,7 @@ static bool is_asleep(pid_t process) {
     return read && how == 'S';
 }
 
-// Until rank 0 has taken rank 1 in, and both wait for the third: asleep, however often one looks.
+// Waits until rank 0 has admitted rank 1, and both wait for the third: asleep at every check.
 static void await_a_wait(const member *m, const pid_t processes[2]) {
     await_connections(m->env.port, 1);
     for (int i = 0, still = 0; i < SOON_MS / 10 && still < 10; i++) {
@@ -854,7 +856,7 @@ int main(void) {
         cmocka_unit_test(strangers_are_ignored),
         cmocka_unit_test(a_joined_rank_that_dies_is_named),
         cmocka_unit_test(a_signal_ends_the_wait),
-        cmocka_unit_test(what_all_say_is_said_once), // watches signals from here on
+        cmocka_unit_test(what_all_say_is_said_once), // watches signals from now on
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-// Batches: the same whatever the number of workers, wherever the run begins, for whichever shards.
+// Batches: the same for any number of workers, any start of the run, and any shards.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -71,7 +71,7 @@ static loader *open_loader(fixture *f, int first, int end_shard, int workers, ui
     return l;
 }
 
-// Appends what a batch holds to `trail`, as text does to a log; returns the new length.
+// Appends a batch's contents to `trail`, as a log does; returns the new length.
 static size_t record(const batch *b, int64_t *trail, size_t n) {
     size_t local = 0;
     trail[n++] = b->epoch;
@@ -106,7 +106,7 @@ enum { TRAIL = 4096 };
 // Without augmentation, and with it.
 static const augment_list *const lists[2] = {NULL, &augmentations};
 
-// Batch 61 and 60: one and two steps an epoch, so that workers want to run epochs ahead.
+// Batches of 61 and 60: one and two steps per epoch, so that workers run epochs ahead.
 static void test_workers_do_not_matter(void **state) {
     (void)state;
     static const struct {
@@ -163,10 +163,10 @@ static void test_begins_anywhere(void **state) {
         }
 }
 
-// What ranks load is what one process loads, cut at the shards.
+// Ranks together load what one process loads, cut at the shards.
 static void test_ranks_share_the_batch(void **state) {
     (void)state;
-    fixture one, two, three; // a sampler each, as in processes of their own
+    fixture one, two, three; // a sampler each, as in separate processes
     begin(&one, 4, 12);
     begin(&two, 4, 12);
     begin(&three, 4, 12);
@@ -193,8 +193,8 @@ static void test_ranks_share_the_batch(void **state) {
     end(&three);
 }
 
-// What the batch holds is what augment.h makes of its samples: in place of the dataset's bytes,
-// which stay as they are. Without augmentation there is no copy.
+// The batch holds augment.h's images of its samples instead of the dataset's bytes, which do not
+// change. Without augmentation there is no copy.
 static void test_augments(void **state) {
     (void)state;
     const shape size = {1, HEIGHT, WIDTH};

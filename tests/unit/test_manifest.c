@@ -1,4 +1,4 @@
-// Manifests: what is written, stage keys, freshness, verification and comparison.
+// Manifests: contents, stage keys, freshness, verification and comparison.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -84,9 +84,9 @@ static void a_manifest_says_everything(void **state) {
     MUST(manifest_read(manifest_path, &root, &err));
     static const char *const keys[] = {"schema",     "tool",    "version", "bits",
                                        "command",    "key",     "inputs",  "outputs",
-                                       "parameters", "results", "run"};
-    assert_int_equal(root->count, 11);
-    for (size_t i = 0; i < 11; i++) assert_string_equal(root->keys[i], keys[i]);
+                                       "parameters", "results", "run",     "digest"};
+    assert_int_equal(root->count, 12);
+    for (size_t i = 0; i < 12; i++) assert_string_equal(root->keys[i], keys[i]);
     assert_string_equal(yaml_get(root, "schema")->text, "lockstep.manifest/1");
     assert_string_equal(yaml_get(root, "command.0")->text, "train-single");
     assert_string_equal(yaml_get(root, "command.2")->text, "a b");
@@ -115,7 +115,7 @@ static void paths_become_relative(void **state) {
                  {"out/deep/a", "deep/a"},
                  {"other/a", "../other/a"},
                  {"outer/a", "../outer/a"},
-                 {"absent/a", "absent/a"}, // no such folder: stays as given
+                 {"absent/a", "absent/a"}, // no such folder: unchanged
                  {"link/a", "deep/a"}};
     error err;
     char here[4096];
@@ -189,7 +189,7 @@ static void a_name_is_no_part_of_a_key(void **state) {
     assert_string_equal(keys[0], keys[1]);
 }
 
-// A manifest of an earlier version: its key had the name in it.
+// A manifest of an earlier version: its key included the name.
 static void a_manifest_that_was_read_has_its_key(void **state) {
     (void)state;
     error err;
@@ -248,7 +248,8 @@ static void freshness(void **state) {
                      STATUS_USAGE);
     char *model = in_folder("out/model.st.zst");
     assert_int_equal(truncate(model, 10), 0);
-    assert_false(is_fresh(NULL, 0, "output 'model.st.zst' has another size than recorded"));
+    assert_false(
+        is_fresh(NULL, 0, "the size of output 'model.st.zst' differs from the recorded one"));
     assert_int_equal(unlink(model), 0);
     assert_false(is_fresh(NULL, 0, "output 'model.st.zst' is missing"));
     write_file(manifest_path, "schema: lockstep.manifest/1\ninputs: [\n");
@@ -300,14 +301,14 @@ static void verifying_recomputes_hashes(void **state) {
     write_file("input.txt", "jello\n");
     verify_finds(1, "'../input.txt': SHA-256 is ");
     write_file("input.txt", "hello you\n");
-    verify_finds(1, "'../input.txt': size is 10 bytes, recorded is 6");
+    verify_finds(1, "'../input.txt': size is 10 bytes, but 6 is recorded");
     assert_int_equal(unlink(in_folder("input.txt")), 0);
     verify_finds(1, "'../input.txt': No such file or directory");
     assert_int_equal(truncate(in_folder("out/model.st.zst"), 5), 0);
     verify_finds(2, "input.txt");
 }
 
-// The recorded content hash is wrong while the bytes are as recorded.
+// The recorded content hash is wrong, but the bytes are as recorded.
 static void verifying_recomputes_content(void **state) {
     (void)state;
     error err;
@@ -367,7 +368,7 @@ static void diff_sees_the_work_not_the_clock(void **state) {
     for (int i = 0; i < 2; i++)
         MUST(yaml_put(yaml_find(i ? a : b, "outputs")->items[0], "path",
                       yaml_new_string("steps.st.zst", &err), &err));
-    diff_finds(a, b, 0, ""); // holds times
+    diff_finds(a, b, 0, ""); // records times
     MUST(yaml_put(yaml_find(b, "outputs")->items[0], "path", yaml_new_string("z", &err), &err));
     diff_finds(a, b, 2, "outputs.z: (absent) != written");
     yaml_free(a);

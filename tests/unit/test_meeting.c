@@ -1,8 +1,8 @@
-// A rank that is killed or stopped in the middle of a meeting, at each point of it: the others end,
-// and say who it was. The hook is a macro of shared_memory.c, which is compiled into this test, so
-// that it costs nothing elsewhere.
+// A rank is killed or stopped in the middle of a meeting, at each point of it: the others end, and
+// name that rank. The hook is a macro of shared_memory.c, which is compiled into this test, so that
+// it costs nothing elsewhere.
 //
-// LOCKSTEP_TEST_STALL_SECONDS=60: how long a stopped rank is waited for; 1 here.
+// LOCKSTEP_TEST_STALL_SECONDS=60: how long the others wait for a stopped rank; 1 here.
 #include <stdbool.h>
 
 struct shared_memory;
@@ -21,16 +21,16 @@ static void meeting_point(struct shared_memory *s, int rank, int point);
 #include "base/clock.h"
 #include "dist/launch.h"
 
-// Far more than is needed, however busy the machine; a group that is asleep for ever is ended.
+// Far more than needed on any busy machine; a group that sleeps for ever is ended.
 enum { RANKS = 3, VICTIM = 1, MEETINGS = 20, LIMIT_SECONDS = 60 };
 
 typedef enum launcher { LOCAL, ENVIRONMENT, LAUNCHERS } launcher;
 
-// What happens to VICTIM in its meeting number MEETINGS / 2.
+// The event that hits VICTIM in its meeting number MEETINGS / 2.
 typedef struct ordeal {
     launcher launcher;
     int point, signal;
-    bool last; // is it the last to come?
+    bool last; // it arrives last
 } ordeal;
 
 typedef struct rank_result {
@@ -39,12 +39,12 @@ typedef struct rank_result {
     error err;
 } rank_result;
 
-// Of one group; shared by all its processes.
+// The state of one group, shared by all its processes.
 typedef struct trial {
     ordeal ordeal;
     rank_result ranks[RANKS];
-    rank_result group; // what launch_local said
-    bool reached;      // has the victim come to the point?
+    rank_result group; // returned by launch_local
+    bool reached;      // the victim has reached the point
 } trial;
 
 static trial *current; // in a process of a group
@@ -59,7 +59,7 @@ static bool is_marked(const shared_memory *s, int rank) {
            atomic_load(&s->control->word) + GENERATION;
 }
 
-// The victim is the last to come, or the first.
+// Makes the victim arrive last, or first.
 static void keep_order(shared_memory *s, int rank) {
     const control *c = s->control;
     if (rank == VICTIM && current->ordeal.last)
@@ -124,9 +124,9 @@ static bool all_others_have_ended(void) {
     return true;
 }
 
-// A rank that was stopped goes on at last, and ends as well.
+// A stopped rank finally continues, and ends as well.
 static void run_joined(void) {
-    const int port = 1 + getpid() % 65535; // of nobody else
+    const int port = 1 + getpid() % 65535; // used by no other process
     pid_t processes[RANKS];
     for (int r = 0; r < RANKS; r++) {
         processes[r] = fork();
@@ -152,7 +152,7 @@ static pid_t begin(trial *t) {
     _exit(0);
 }
 
-// ---- What must come of it ----
+// ---- Expected results ----
 
 static void describe(const trial *t, char *text, size_t bytes) {
     static const char *const points[] = {"entered", "counted", "last", "opened"};
@@ -167,7 +167,7 @@ static bool says(const rank_result *r, const char *message) {
 
 static bool is_as_it_should_be(const trial *t) {
     const bool killed = t->ordeal.signal == SIGKILL, local = t->ordeal.launcher == LOCAL;
-    const char *const stopped = "rank 1 is stopped, and did not go on in time";
+    const char *const stopped = "rank 1 is stopped and did not resume in time";
     if (!t->reached) return false;
     if (local)
         return killed ? says(&t->group, "rank 1 was killed by signal 9 (Killed)")
@@ -196,7 +196,7 @@ static trial *new_trial(ordeal o) {
     return t;
 }
 
-// All at a time: they are asleep most of it.
+// All at once: they sleep most of the time.
 static void try_all(int signal) {
     enum { CASES = LAUNCHERS * MEETING_POINTS * 2 };
     trial *trials[CASES];
@@ -207,7 +207,7 @@ static void try_all(int signal) {
                           .point = i / LAUNCHERS % MEETING_POINTS,
                           .signal = signal,
                           .last = i / LAUNCHERS / MEETING_POINTS};
-        // The first to come is not the one that opens.
+        // The first to arrive is not the one that opens.
         if (!o.last && o.point >= MEETING_LAST) continue;
         trials[count] = new_trial(o);
         processes[count] = begin(trials[count]);

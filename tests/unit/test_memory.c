@@ -1,4 +1,4 @@
-// Allocation: zeroed, aligned, growing, and refusing what overflows.
+// Allocation: zeroed, aligned, growing; sizes that overflow are refused.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,8 +10,8 @@
 
 #include "base/memory.h"
 
-// AddressSanitizer ends a program that asks for too much, unless it is told to return NULL as
-// malloc does.
+// AddressSanitizer ends a program that requests too much, unless it is told to return NULL like
+// malloc.
 const char *__asan_default_options(void);
 const char *__asan_default_options(void) {
     return "allocator_may_return_null=1";
@@ -63,7 +63,7 @@ static void test_grow(void **state) {
         ((size_t *)array)[i] = i;
     }
     for (size_t i = 0; i < 1000; i++) assert_int_equal(((size_t *)array)[i], i);
-    // What cannot be had leaves the array as it was.
+    // A failed allocation leaves the array unchanged.
     void *before = array;
     size_t room = capacity;
     assert_int_equal(memory_grow(&array, &capacity, SIZE_MAX, 8, &err), STATUS_FAILED);

@@ -1,4 +1,4 @@
-// The table of metrics, what they are in a run, and what strategies say of themselves.
+// The table of metrics, their values in a run, and strategies' own figures.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,7 +37,7 @@ static void check_head(const metric_row *m) {
     assert_true(m->style.scale != 0);
     assert_non_null(m->style.sign);
     assert_ptr_equal(joint_metrics_find(m->name), m);
-    // "#" stands for a member, and nothing else does.
+    // "#" stands for a member, and for nothing else.
     assert_int_equal(m->over != OVER_NOTHING, strchr(m->name, '#') != NULL);
 }
 
@@ -98,10 +98,10 @@ static void names_find_their_rows(void **state) {
         assert_null(joint_metrics_find(none[i]));
 }
 
-// ---- Of a run ----
+// ---- In a run ----
 
-// A run with that execution, and two epochs of 10 steps, of which the first does not count; release
-// it.
+// Returns a run with that execution and two epochs of 10 steps, of which the first does not count;
+// release it.
 static run make_run(const char *source) {
     static const double phase[RUN_PHASES] = {0.1, 0.05, 0.3, 0.3, 0.1, 0.1, 0.05};
     error err;
@@ -169,7 +169,7 @@ static void replicas(void **state) {
     run_release(&r);
 }
 
-// Of a resumed run the last segment says what kind it was; without times nothing is shown.
+// A resumed run's kind is that of its last segment; without times nothing is shown.
 static void stages_also_of_a_resumed_run(void **state) {
     (void)state;
     static const char segment[] = "{strategy: mp, stages: [{first: conv1, last: pool1, busy: 0.5, "
@@ -215,7 +215,7 @@ static void ranks_and_plain_runs(void **state) {
     run_release(&r);
 }
 
-// A manifest of before the activities were timed, and of before replicas said how long they wait.
+// Manifests from before the activities were timed, and before replicas reported their waits.
 static void what_is_absent_is_no_figure(void **state) {
     (void)state;
     static const char *const absent[] = {"replica.0.waiting", "replica.0.copying",

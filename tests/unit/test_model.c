@@ -1,4 +1,4 @@
-// Models: shapes, names and places of tensors, initial values, and what a model file may not say.
+// Models: shapes, names and places of tensors, initial values, and errors in model files.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -91,7 +91,7 @@ static void lenet_has_the_names_and_shapes_of_pytorch(void **state) {
         assert_int_equal(t->is_buffer, strstr(t->name, "running") != NULL);
         if (!t->is_buffer) parameters += count;
     }
-    assert_int_equal(parameters, 62458); // 62,006 of LeNet-5 and 2 x 226 of batch norm
+    assert_int_equal(parameters, 62458); // 62,006 in LeNet-5 and 2 x 226 in batch norm
     const layer *l = &m.program.layers[9];
     assert_int_equal(l->kind, LAYER_LINEAR);
     assert_int_equal(l->in.channels, 400);
@@ -211,18 +211,19 @@ static void refuses_bad_layers(void **state) {
     refuses(HEAD "- [conv]\n",
             "m.yaml:5:3: a layer is one word, or one word with options: conv: {out: 6, ...}");
     refuses(HEAD "- max_pool: {size: 2, padding: 2}\n",
-            "m.yaml:5:32: 'padding' of a pool may be at most half its size");
+            "m.yaml:5:32: 'padding' of a pool may be at most half its 'size'");
     refuses(HEAD "- dropout: {p: 1}\n", "m.yaml:5:16: 'p' must be at least 0 and below 1");
     refuses(HEAD "- batch_norm: {eps: 0}\n", "m.yaml:5:21: 'eps' must be above 0");
     refuses(HEAD "- dropout: {p: 0.999999999}\n",
             "m.yaml:5:16: 'p' must be below 1 in single precision");
-    refuses(HEAD "- batch_norm: {eps: 1e-80}\n",
-            "m.yaml:5:21: 'eps' must be larger: 1 / sqrt(eps) is beyond single precision");
+    refuses(
+        HEAD "- batch_norm: {eps: 1e-80}\n",
+        "m.yaml:5:21: 'eps' must be larger: 1 / sqrt(eps) exceeds the range of single precision");
     refuses(HEAD "- batch_norm: {momentum: 2}\n",
             "m.yaml:5:26: 'momentum' must be between 0 and 1");
 }
 
-// What people who come from PyTorch write.
+// Words that people used to PyTorch write.
 static void knows_words_of_others(void **state) {
     (void)state;
     static const struct {
@@ -241,12 +242,12 @@ static void knows_words_of_others(void **state) {
         {"fc", "did you mean 'linear'?"},
         {"Flatten", "did you mean 'flatten'?"},
         {"Dropout2d", "did you mean 'dropout'?"},
-        {"global_avg_pool", "did you mean 'avg_pool', with the size of the whole image?"},
-        {"AdaptiveAvgPool2d", "did you mean 'avg_pool', with the size of the whole image?"},
-        {"softmax", "the loss has it, so a model ends in its last 'linear'."},
-        {"LogSoftmax", "the loss has it, so a model ends in its last 'linear'."},
-        {"CrossEntropyLoss", "it is the loss of every model, and no layer."},
-        {"GELU", "the one activation is 'relu'."},
+        {"global_avg_pool", "did you mean 'avg_pool' with a window as large as the image?"},
+        {"AdaptiveAvgPool2d", "did you mean 'avg_pool' with a window as large as the image?"},
+        {"softmax", "the loss includes it, so a model ends with a 'linear' layer."},
+        {"LogSoftmax", "the loss includes it, so a model ends with a 'linear' layer."},
+        {"CrossEntropyLoss", "it is the loss of every model, not a layer."},
+        {"GELU", "the only activation is 'relu'."},
         {"convolution", "did you mean 'conv'?"},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
@@ -281,7 +282,7 @@ static void refuses_what_is_beyond_the_limits(void **state) {
     free(text);
 }
 
-// The largest that there may be.
+// The largest possible sizes.
 static void accepts_what_is_within_the_limits(void **state) {
     (void)state;
     model m;
@@ -307,8 +308,8 @@ static void refuses_layers_that_do_not_fit(void **state) {
             "m.yaml:7:3: the last layer must be linear: its outputs are the classes");
     refuses(HEAD "- relu: {name: a}\n- relu: {name: a}\n", "m.yaml:6:16: two layers are named 'a'");
     refuses(HEAD "- relu: {name: relu2}\n- relu\n", "m.yaml:6:3: two layers are named 'relu2'");
-    refuses(HEAD "- relu: {name: 'a b'}\n",
-            "m.yaml:5:16: 'name': expected 1 to 31 letters, digits, '_' or '.' inside, got 'a b'");
+    refuses(HEAD "- relu: {name: 'a b'}\n", "m.yaml:5:16: 'name': expected 1 to 31 letters, "
+                                            "digits, '_' or '.' (not first or last), got 'a b'");
     refuses(HEAD "- flatten\n- linear: {out: 16777216}\n",
             "m.yaml:6:3: the model has more than 536870912 parameters");
     refuses(HEAD "- conv: {out: 16777216, kernel: 1, bias: false}\n",
@@ -371,7 +372,7 @@ static void initial_values_have_pytorchs_distribution(void **state) {
     assert_memory_equal(p, q, m.program.parameters * sizeof *p);
     model_init_parameters(&m, 43, q, b);
     assert_memory_not_equal(p, q, m.program.parameters * sizeof *p);
-    // Layers have streams of their own.
+    // Each layer has a separate stream.
     assert_true(p[model_find(&m, "fc2.weight")->offset] != p[model_find(&m, "fc3.weight")->offset]);
     free(p);
     free(q);

@@ -1,4 +1,4 @@
-// Learning rates, step by step.
+// Learning rates, per step.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -20,7 +20,7 @@
 
 #include "temporary_folder.h"
 
-// Entries of the current folder.
+// Counts the entries of the current folder.
 static int entries(void) {
     DIR *d = opendir(".");
     assert_non_null(d);
@@ -84,7 +84,7 @@ static void test_replace(void **state) {
     assert_int_equal(output_write_file("file", "new", 3, &err), STATUS_OK);
     assert_content("file", "new");
     char text[16] = "";
-    assert_int_equal(read(reader, text, sizeof text), 12); // who reads the old one keeps it whole
+    assert_int_equal(read(reader, text, sizeof text), 12); // a reader keeps the old file
     close(reader);
     assert_int_equal(entries(), 1);
 }
@@ -141,7 +141,7 @@ static void test_streams(void **state) {
     assert_true(S_ISFIFO(info.st_mode)); // written to, not replaced
 }
 
-// A temporary file that nobody holds is of a writer that was killed; one that is held is being
+// An unlocked temporary file is left over from a writer that was killed; a locked one is being
 // written.
 static void test_leftovers(void **state) {
     (void)state;
@@ -187,7 +187,7 @@ static void test_lock(void **state) {
     int lock, second;
     assert_int_equal(output_lock_folder(".", &lock, &err), STATUS_OK);
     assert_int_equal(output_lock_folder(".", &second, &err), STATUS_FAILED);
-    assert_non_null(strstr(err.message, "another process is writing there"));
+    assert_non_null(strstr(err.message, "another process holds the lock"));
     assert_int_equal(second, -1);
     output_unlock_folder(lock);
     output_unlock_folder(-1);
@@ -196,7 +196,7 @@ static void test_lock(void **state) {
     assert_int_equal(output_lock_folder("absent", &lock, &err), STATUS_FAILED);
 }
 
-// What a killed process held is free only when the kernel has cleared it away.
+// A killed process's locks are free only after the kernel has released them.
 static void test_lock_of_one_that_ends(void **state) {
     (void)state;
     error err = {0};

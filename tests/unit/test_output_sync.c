@@ -1,4 +1,4 @@
-// Outputs where the disk fails: what could not be made durable is not there.
+// Outputs on a failing disk: a file that could not be made durable does not appear.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@
 
 static bool folders_fail, files_fail;
 
-// In the place of the C library's.
+// Replaces the C library's.
 int fsync(int fd) {
     struct stat info;
     const bool is_folder = fstat(fd, &info) == 0 && S_ISDIR(info.st_mode);

@@ -1,4 +1,4 @@
-// Settings of the pipeline, lists of words, names of folders, and what a changed run is said to be.
+// Settings of the pipeline, lists of words, names of folders, and descriptions of changed runs.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,7 +39,7 @@ static void words_are_an_argv(void **state) {
     assert_null(w.items);
 }
 
-// `text` cut at `separators` is `expected`, its parts joined by '|'.
+// Checks that `text` cut at `separators` is `expected`, its parts joined by '|'.
 static void expect_split(const char *text, const char *separators, const char *expected) {
     words w = {0};
     char joined[256] = "";
@@ -65,7 +65,7 @@ static void texts_are_split(void **state) {
 
 // ---- Settings ----
 
-// For the tests: the environment that settings are read from.
+// For the tests: clears the environment that settings are read from.
 static void clear_environment(void) {
     static const char *const names[] = {
         "EXP",       "EXPS",        "A",      "B",          "LIST",     "RUNS",        "SET",
@@ -87,7 +87,7 @@ static status read_words(settings *s, pipeline_command command, const char *line
     return settings_read(s, command, (const char *const *)given->items, given->count, err);
 }
 
-// The words, with '|' between, are refused, and the message has `part`.
+// Checks that the words, separated by '|', are refused with a message that contains `part`.
 static void expect_refusal(pipeline_command command, const char *line, const char *part) {
     settings s;
     words given;
@@ -152,16 +152,16 @@ static void settings_that_are_misspelt(void **state) {
     expect_refusal(COMMAND_EXPERIMENT, "EXP=x|CIFAR_FROM=y", "did you mean CIFAR10_FROM?");
     expect_refusal(COMMAND_EXPERIMENT, "EXP=x|optimizer.lr=0.01",
                    "unknown setting: 'optimizer.lr=0.01'");
-    expect_refusal(COMMAND_RUNS, "EPOCHS=3", "runs does not take EPOCHS");
+    expect_refusal(COMMAND_RUNS, "EPOCHS=3", "runs does not accept EPOCHS");
 }
 
 static void settings_of_other_commands(void **state) {
     (void)state;
-    expect_refusal(COMMAND_COMPARE, "EXP=x", "compare does not take EXP: it takes EXPS=");
+    expect_refusal(COMMAND_COMPARE, "EXP=x", "compare does not accept EXP: expected EXPS=");
     expect_refusal(COMMAND_EXPERIMENT, "EXPS=x",
-                   "experiment does not take EXPS: it takes EXP=NAME");
-    expect_refusal(COMMAND_EXPERIMENT, "EXP=x|QUICK=1", "experiment does not take QUICK");
-    expect_refusal(COMMAND_CLEAN_RUNS, "RUNS=abc|SEED=1", "clean-runs does not take SEED");
+                   "experiment does not accept EXPS: expected EXP=NAME");
+    expect_refusal(COMMAND_EXPERIMENT, "EXP=x|QUICK=1", "experiment does not accept QUICK");
+    expect_refusal(COMMAND_CLEAN_RUNS, "RUNS=abc|SEED=1", "clean-runs does not accept SEED");
 }
 
 static void settings_whose_value_is_no_good(void **state) {
@@ -177,7 +177,7 @@ static void settings_whose_value_is_no_good(void **state) {
 
 static void names_that_are_missing(void **state) {
     (void)state;
-    expect_refusal(COMMAND_EXPERIMENT, "", "experiment: a name is missing: it takes EXP=NAME");
+    expect_refusal(COMMAND_EXPERIMENT, "", "experiment: a name is missing: expected EXP=NAME");
     expect_refusal(COMMAND_EXPERIMENT, "EXP=", "a name is missing");
     expect_refusal(COMMAND_EXPERIMENT, "a|b", "too many names");
     expect_refusal(COMMAND_EXPLAIN, "A=x", "explain: B is missing");
@@ -185,7 +185,7 @@ static void names_that_are_missing(void **state) {
     expect_refusal(COMMAND_COMPARE, "RUNS=abc", "a name is missing");
     expect_refusal(COMMAND_COMPARE, "EXPS=a|RUNS=abc abd", "EXPS or RUNS, not both");
     expect_refusal(COMMAND_CLEAN_RUNS, "", "a name is missing");
-    expect_refusal(COMMAND_EXPERIMENT, "a|EXP=b", "names are given twice: as 'a' and by EXP='b'");
+    expect_refusal(COMMAND_EXPERIMENT, "a|EXP=b", "names are given twice: as 'a' and in EXP='b'");
 }
 
 static void the_environment(void **state) {
@@ -196,7 +196,7 @@ static void the_environment(void **state) {
     setenv("SEED", "5", 1);
     setenv("EPOCHS", "9", 1);
     setenv("RUNS", "abc", 1);
-    // A word wins; a name is taken where none was typed; what other commands take plays no part.
+    // A word wins; without one, a name is used; other commands' settings have no effect.
     assert_int_equal(read_words(&s, COMMAND_EXPERIMENT, "EPOCHS=2", &given, NULL), STATUS_OK);
     assert_string_equal(s.names.items[0], "from-there");
     assert_string_equal(s.values[SETTING_SEED], "5");
@@ -212,7 +212,7 @@ static void the_environment(void **state) {
     clear_environment();
 }
 
-// A path may have a '=' behind a '/', and a name anything.
+// A path may contain '=' after a '/', and a name may contain anything.
 static void words_that_are_no_settings(void **state) {
     (void)state;
     settings s;
@@ -241,7 +241,7 @@ static void commands(void **state) {
 
 // ---- Folders ----
 
-// `line` as of an experiment gives folders this suffix.
+// Checks that `line`, as an experiment's settings, gives folders this suffix.
 static void expect_suffix(const char *line, const char *expected) {
     settings s;
     words given;
@@ -264,7 +264,7 @@ static char *suffix_of(const char *line) {
     return suffix;
 }
 
-// Two settings have two folders, whose names are safe and short.
+// Checks that two settings have two folders, whose names are safe and short.
 static void expect_two_folders(const char *one, const char *two) {
     char *a = suffix_of(one), *b = suffix_of(two);
     assert_string_not_equal(a, b);
@@ -305,7 +305,7 @@ static void long_names(void **state) {
     assert_string_not_equal(one, two);
     free(one);
     free(two);
-    one = naming_shortened(strdup("compare-it's a"), NULL); // short enough: as it is
+    one = naming_shortened(strdup("compare-it's a"), NULL); // short enough: unchanged
     assert_string_equal(one, "compare-it's a");
     free(one);
     assert_null(naming_shortened(NULL, NULL));
@@ -322,7 +322,7 @@ static void names_of_files(void **state) {
     }
 }
 
-// ---- What has changed ----
+// ---- Changes ----
 
 static yaml_node *tree(const char *text) {
     yaml_node *root = NULL;
@@ -353,7 +353,7 @@ static void changes(void **state) {
                   "{architecture: {name: a, layers: []}}", 1, "model a changed");
     expect_change("{augment: []}", "{augment: [flip, {crop: 4}]}", 1,
                   "augment [] → [\"flip\",{\"crop\":4}]");
-    // What is only shown, and the seed, which the folder says.
+    // Only displayed values, and the seed, which the folder names.
     expect_change("{name: a, title: a, seed: 1}", "{name: b, title: b, seed: 2}", 0, "");
     expect_change("{architecture: {name: a, layers: [relu]}}",
                   "{architecture: {name: b, layers: []}}", 1, "model a → b");
@@ -361,7 +361,7 @@ static void changes(void **state) {
                   "a 1 → 2, b 1 → 2, c 1 → 2, …");
 }
 
-// However little room there is, the text ends in it.
+// However little room there is, the text is terminated.
 static void changes_in_little_room(void **state) {
     (void)state;
     yaml_node *a = tree("{first: 1111111111, second: 1, third: 1}"),

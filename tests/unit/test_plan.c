@@ -28,7 +28,7 @@
 #define SGD  "optimizer: {kind: sgd, lr: 0.001, momentum: 0.9}\n"
 #define BASE HEAD "name: a\nglobal_batch: 64\nepochs: 10\n" SGD
 
-// Without batch norm V is nothing that somebody else's figures know of.
+// Without batch norm, V does not appear in figures of others.
 #define PLAIN                                                                             \
     "schema: lockstep.model/1\nname: plain\ninput: [3, 8, 8]\nlayers: [flatten, linear: " \
     "{out: 10}]\n"
@@ -78,7 +78,7 @@ static const char *text_at(const yaml_node *plan, const char *path) {
     return node->text;
 }
 
-// The names of the runs, with blanks between.
+// The runs' names, separated by blanks.
 static void check_names(const yaml_node *plan, const char *expected) {
     char names[512] = "";
     const yaml_node *runs = yaml_find(plan, "runs");
@@ -90,7 +90,7 @@ static void check_names(const yaml_node *plan, const char *expected) {
     assert_string_equal(names, expected);
 }
 
-// The experiment that run number `at` is.
+// Reads the experiment of run number `at`.
 static void read_run(const yaml_node *plan, size_t at, experiment *e) {
     error err = {0};
     const char *set[64];
@@ -101,7 +101,7 @@ static void read_run(const yaml_node *plan, size_t at, experiment *e) {
         fail_msg("%s", err.message);
 }
 
-// Does the last run do what `to` says, by the same strategy at the same size?
+// Checks that the last run is `to`, by the same strategy at the same size.
 static void check_arrival(const yaml_node *plan, const char *to, const char *const *set,
                           size_t count) {
     experiment last, goal;
@@ -118,7 +118,7 @@ static void check_arrival(const yaml_node *plan, const char *to, const char *con
     experiment_release(&goal);
 }
 
-// Steps that only say who computes must not change a bit: all others must.
+// Steps that only change which rank computes must not change a bit; all others must.
 static void check_bits(const yaml_node *plan) {
     const yaml_node *runs = yaml_find(plan, "runs");
     for (size_t i = 1; i < runs->count; i++) {
@@ -169,7 +169,7 @@ static void shards_come_first_where_ranks_need_them(void **state) {
     check_arrival(plan, file_b, NULL, 0);
     check_bits(plan);
     yaml_free(plan);
-    // The batch first, where it is what keeps the shards.
+    // The batch changes first if that keeps the shards.
     plan = ladder(HEAD "name: a\nglobal_batch: 4\nepochs: 1\n" SGD,
                   HEAD "name: b\nstrategy: ddp\nworld_size: 8\nglobal_batch: 64\nepochs: 1\n"
                        "lr_scaling: {kind: linear, base_batch: 4}\n" SGD);
@@ -178,7 +178,8 @@ static void shards_come_first_where_ranks_need_them(void **state) {
     yaml_free(plan);
 }
 
-// A file without virtual_shards lets them follow the ranks; the step of the ranks must not.
+// Without virtual_shards in the file the shards follow the ranks; in the step of the ranks they
+// must not.
 static void shards_stay_while_ranks_change(void **state) {
     (void)state;
     yaml_node *plan = ladder(HEAD "name: a\nstrategy: ddp\nworld_size: 4\nglobal_batch: 64\n"
@@ -214,7 +215,7 @@ static void a_rate_that_stays_behind_the_batch_gets_a_control(void **state) {
     experiment_release(&control);
     check_arrival(plan, file_b, NULL, 0);
     yaml_free(plan);
-    // Not where the rate does follow, nor for Adam.
+    // Not if the rate does follow the batch, nor for Adam.
     plan = ladder(BASE, HEAD "name: b\nglobal_batch: 256\nepochs: 10\n"
                              "lr_scaling: {kind: linear, base_batch: 64}\n" SGD);
     check_names(plan, "00-a 01-global-batch 02-learning-rate");
@@ -227,7 +228,7 @@ static void a_rate_that_stays_behind_the_batch_gets_a_control(void **state) {
 
 static void what_else_differs_is_one_last_step(void **state) {
     (void)state;
-    // The rate of SGD means nothing to Adam: it changes with the optimizer.
+    // SGD's rate has no meaning for Adam: it changes with the optimizer.
     yaml_node *plan = ladder(BASE "normalize: {mean: [0, 0, 0], std: [1, 1, 1]}\n",
                              HEAD "name: b\nglobal_batch: 64\nepochs: 10\nshard_seed: 3\n"
                                   "optimizer: {kind: adam, lr: 0.01}\n");
@@ -249,7 +250,7 @@ static void what_else_differs_is_one_last_step(void **state) {
     yaml_free(plan);
 }
 
-// A claim beside the experiments, with these rows. "": none.
+// Writes a claim next to the experiments, with these rows. "": none.
 static void write_claim(const char *rows) {
     char text[1024];
     snprintf(text, sizeof text, "schema: lockstep.claim/1\nname: R1\nrows:\n%s", rows);
@@ -276,7 +277,7 @@ static void published_figures_stay_with_their_own_runs(void **state) {
     write_claim("");
 }
 
-// A figure that no report could show is told at its place in the claim, before anything is trained.
+// A figure that no report could show is reported at its place in the claim, before any training.
 static void published_figures_are_numbers(void **state) {
     (void)state;
     static const char *const bad[] = {"[1, 2, 3]", "abc", "[~1, x]", "{a: 1}", "\"~\""};
@@ -295,7 +296,7 @@ static void published_figures_are_numbers(void **state) {
     write_claim("");
 }
 
-// Run number `at` is this file and carries these seconds, the run itself too; NULL: none.
+// Checks that run number `at` is this file and has these seconds, for the same run; NULL: none.
 static void check_known(const yaml_node *plan, size_t at, const char *name, const char *seconds) {
     const yaml_node *run = yaml_find(plan, "runs")->items[at];
     const yaml_node *same = yaml_find(run, "same_as");
@@ -316,8 +317,8 @@ static void check_known(const yaml_node *plan, size_t at, const char *name, cons
     "schema: lockstep.experiment/1\ndataset: cifar10\nmodel: plain\nglobal_batch: 64\n" \
     "epochs: 10\n" SGD
 
-// a: no workers; c: 4 workers; b: 2 ranks with 4 workers, and so V = 2. Between them lies V.
-// `figures_of_c`: a row of the claim.
+// a: no workers; c: 4 workers; b: 2 ranks with 4 workers, and so V = 2. The step of V lies between
+// c and b. `figures_of_c`: a row of the claim.
 static void write_three(const char *more_of_c, const char *figures_of_c) {
     char text[1024], rows[512];
     write_file(file_a, PLAIN_RUN "name: a\n");
@@ -341,7 +342,7 @@ static void rungs_that_are_files_carry_their_figures(void **state) {
     assert_null(yaml_get(plan, "runs.0.published_factors"));
     assert_string_equal(text_at(plan, "runs.1.published_factors.0"), "loader-workers");
     assert_int_equal(yaml_get(plan, "runs.1.published_factors")->count, 1);
-    // The seed is another one, and V: to who published it that is the same.
+    // The seed differs, and V: for the published report these are the same.
     assert_string_equal(text_at(plan, "runs.1.same_but.0"), "seed");
     assert_string_equal(text_at(plan, "runs.2.same_but.0"), "virtual_shards");
     assert_null(yaml_get(plan, "runs.2.published_factors"));
@@ -350,13 +351,14 @@ static void rungs_that_are_files_carry_their_figures(void **state) {
     assert_string_equal(text_at(plan, "runs.3.published_epochs"), "10");
     assert_null(yaml_get(plan, "runs.3.same_but"));
     yaml_free(plan);
-    // A file without figures gives its name alone, and the factors wait for the next that has some.
+    // A file without figures gives only its name; the factors wait for the next one that has
+    // figures.
     write_three("", "");
     plan = ladder_between(file_a, file_b, NULL, 0);
     check_known(plan, 1, "c", NULL);
     assert_int_equal(yaml_get(plan, "runs.3.published_factors")->count, 2);
     yaml_free(plan);
-    // Other work is no match: one process of DDP is not a single one.
+    // Other work is no match: one process of DDP is not a single device.
     write_three("strategy: ddp\n", TIMED("c", "18.47"));
     plan = ladder_between(file_a, file_b, NULL, 0);
     check_known(plan, 1, NULL, NULL);
@@ -364,7 +366,7 @@ static void rungs_that_are_files_carry_their_figures(void **state) {
     assert_int_equal(unlink(file_c), 0);
 }
 
-// Batch norm over a shard is what another V changes, and sync_batch_norm takes back.
+// Batch norm over a shard changes with V; sync_batch_norm undoes that.
 static void with_batch_norm_v_counts_by_its_group(void **state) {
     (void)state;
     write_file(file_c, HEAD "name: c\nglobal_batch: 64\nepochs: 10\nloader_workers: 4\n" SGD);
@@ -385,7 +387,7 @@ static void with_batch_norm_v_counts_by_its_group(void **state) {
     assert_int_equal(unlink(file_c), 0);
 }
 
-// Figures are those of the files as published: a shorter run still has them, other work has not.
+// Figures are those of the published files: a shorter run keeps them, other work does not.
 static void what_is_set_does_not_change_what_was_published(void **state) {
     (void)state;
     const char *const epochs[] = {"epochs=2"}, *const batch[] = {"global_batch=32"};
@@ -398,7 +400,7 @@ static void what_is_set_does_not_change_what_was_published(void **state) {
     check_known(plan, 0, "a", "72.80");
     check_known(plan, 1, "b", "26.1");
     assert_string_equal(text_at(plan, "runs.1.published_epochs"), "80");
-    // The ladder has no rung of the epochs, but what was published differs in them.
+    // The ladder has no rung for the epochs, but the published runs differ in them.
     assert_int_equal(yaml_get(plan, "runs.1.published_factors")->count, 2);
     assert_string_equal(text_at(plan, "runs.1.published_factors.1"), "epochs");
     check_known(plan, 2, NULL, NULL);
@@ -410,7 +412,7 @@ static void what_is_set_does_not_change_what_was_published(void **state) {
     yaml_free(plan);
 }
 
-// What the ladder is there for: R004's own figures for its loader workers stand between its ends.
+// The ladder's purpose: R004's own figures for its loader workers appear between its ends.
 static void the_projects_ladder_finds_the_loader_study(void **state) {
     (void)state;
     const char *const a = "experiments/R004/mnist-single-w0.yaml",
@@ -433,11 +435,11 @@ static void no_difference_is_no_question(void **state) {
     write_file(file_b,
                HEAD "name: b\ntitle: other\nglobal_batch: 64\nepochs: 20\nrepeats: 3\n" SGD);
     assert_int_equal(plan_ladder(file_a, file_b, epochs, 1, &plan, &err), STATUS_USAGE);
-    assert_non_null(strstr(err.message, "they do not differ"));
+    assert_non_null(strstr(err.message, "they would run the same"));
     assert_null(plan);
     const char *const bad[] = {"epochs=0"};
     assert_int_equal(plan_ladder(file_a, file_b, bad, 1, &plan, &err), STATUS_USAGE);
-    // Where they do, there are as many repeats as the one of them that has more.
+    // If they do, there are as many repeats as the larger of the two numbers.
     experiment e;
     plan = ladder_between(file_a, file_b, NULL, 0);
     read_run(plan, 0, &e);
@@ -446,19 +448,19 @@ static void no_difference_is_no_question(void **state) {
     yaml_free(plan);
 }
 
-// The catalogue of the project; skips the test where it is not run from the source tree.
+// Reads the project's catalogue; skips the test outside the source tree.
 static void read_project(catalog *c) {
     error err;
     if (access("experiments", R_OK)) skip();
     if (catalog_read(c, "experiments", &err) != STATUS_OK) fail_msg("%s", err.message);
 }
 
-// Is there a way from a to b that arrives? None where they are one.
+// Checks that there is a way from a to b that arrives, or none if they are the same.
 static void check_way(const char *a, const char *b) {
     yaml_node *plan;
     error err = {0};
     status rc = plan_ladder(a, b, NULL, 0, &plan, &err);
-    if (rc == STATUS_USAGE && strstr(err.message, "do not differ")) return;
+    if (rc == STATUS_USAGE && strstr(err.message, "would run the same")) return;
     if (rc != STATUS_OK) fail_msg("%s", err.message);
     check_arrival(plan, b, NULL, 0);
     check_bits(plan);
@@ -500,7 +502,7 @@ static void a_study_is_a_grid(void **state) {
     const char *const epochs[] = {"epochs=3"};
     write_file(file_a, BASE);
     write_claim("  - {name: base, experiment: a, accuracy: 65}\n");
-    // What a speed-up is over is the variant, not the experiment that stands for the same row.
+    // A speed-up's base is the variant, not the experiment for the same row.
     write_file("studies/claim.yaml",
                "schema: lockstep.claim/1\nname: R3\ncommon: {over: one, source: none}\nrows:\n"
                "  - {name: one, experiment: [a, s/strategy-single--world_size-1]}\n"
@@ -544,9 +546,10 @@ static void a_value_that_makes_no_name_goes_by_its_place(void **state) {
 static void bad_studies_are_refused_with_their_place(void **state) {
     (void)state;
     write_file(file_a, BASE);
-    study_refuses(STUDY "vary: {epochs: [3, 4]}\npublished: [{epochs: 3}]\n",
-                  "5:12: 'published': published figures stand in a claim: a row of claim.yaml with "
-                  "'experiment: s/VARIANT' (docs/formats.md, Claims)");
+    study_refuses(
+        STUDY "vary: {epochs: [3, 4]}\npublished: [{epochs: 3}]\n",
+        "5:12: 'published': published figures belong in a claim: a row of claim.yaml with "
+        "'experiment: s/VARIANT' (docs/formats.md, Claims)");
     study_refuses(STUDY "vary: {}\n", "4:7: 'vary': expected 1 to 8 keys with their values");
     study_refuses(STUDY "vary: {epochs: 3}\n", "4:16: 'vary.epochs': expected a list of values");
     study_refuses(STUDY "vary: {epochs: [3]}\n", "4:7: 'vary': nothing varies");
@@ -587,7 +590,7 @@ static void every_study_of_the_project(void **state) {
     catalog_release(&c);
 }
 
-// What a study sets once gives way to what is given; what it varies does not.
+// A study's fixed settings can be replaced by given ones; its varied settings cannot.
 static void settings_of_a_study_can_be_replaced(void **state) {
     (void)state;
     yaml_node *plan;

@@ -1,4 +1,4 @@
-// Which executions of one run count, and what the run shows of them.
+// Which of a run's executions count, and what the run shows of them.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 
 #define assert_near(a, b) assert_true(fabs((a) - (b)) <= 1e-12)
 
-// How an execution went.
+// Describes an execution.
 typedef struct told {
     const char *key, *model;
     int threads, day, segments;
@@ -65,7 +65,7 @@ static void times_are_geometric_means(void **state) {
     assert_int_equal(a->left_out_count, 0);
     assert_near(a->seconds_per_epoch, sqrt(3));
     assert_near(a->total_seconds, 10 * sqrt(3));
-    assert_string_equal(a->folder, "folder 4"); // the lower one in the middle
+    assert_string_equal(a->folder, "folder 4"); // the lower of the two in the middle
     assert_string_equal(run_execution(a, 1)->folder, "folder 3");
     assert_near(list.runs[1].seconds_per_epoch, 7);
 
@@ -100,7 +100,7 @@ static void largest_set_counts(void **state) {
     check_choice(largest, 3, "folder 1", 2);
     const told newest[] = {{"a", "m", 2, 3, 1, 1}, {"a", "m", 1, 9, 1, 1}};
     check_choice(newest, 2, "folder 9", 1);
-    // Resumed ones have no times, however many they are.
+    // Resumed executions have no times, however many there are.
     const told resumed[] = {{"a", "m", 1, 7, 2, 1}, {"a", "m", 1, 8, 2, 1}, {"a", "m", 1, 1, 1, 1}};
     check_choice(resumed, 3, "folder 1", 1);
     check_choice(resumed, 2, "folder 7", 2);
@@ -149,7 +149,7 @@ static void the_baseline_stands_apart(void **state) {
     }
 }
 
-// Manifests without a key say nothing about who is who.
+// Manifests without a key do not identify their run.
 static void without_keys_nothing_is_pooled(void **state) {
     (void)state;
     const told executed[] = {{"''", "m", 1, 1, 1, 1}, {"''", "x", 1, 2, 1, 1}};

@@ -1,4 +1,4 @@
-// What a terminal would obey becomes a question mark; what people write stays.
+// Characters that a terminal would interpret become question marks; ordinary text stays.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +33,7 @@ static void controls_go(void **state) {
     assert_shown("a\r", "a?", false);
     assert_shown("\xc2\x9b"
                  "31m\xc2\x80\xc2\xa0",
-                 "?31m?\xc2\xa0", true); // C1, and the first that is none
+                 "?31m?\xc2\xa0", true); // C1, and the first character after it
     assert_shown("a\xe2\x80\xae"
                  "b\xe2\x81\xa6",
                  "a?b?", true); // right to left

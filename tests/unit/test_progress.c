@@ -1,4 +1,4 @@
-// Lines of progress fit the terminal, and a log gets a few of them.
+// Progress lines fit the terminal, and a log gets only a few of them.
 #include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
@@ -59,7 +59,7 @@ static void lines_always_fit(void **state) {
 
 // ---- A job on a terminal ----
 
-// A terminal of 40 columns in the place of standard error; returns its other side.
+// Replaces standard error by a terminal of 40 columns; returns the other end.
 static int open_terminal(int *before) {
     const struct winsize size = {.ws_row = 10, .ws_col = 40};
     const int other = posix_openpt(O_RDWR | O_NOCTTY);
@@ -72,7 +72,7 @@ static int open_terminal(int *before) {
     return other;
 }
 
-// The bytes that it was sent. The mark at the end says that all of them have come.
+// Reads the bytes that it received. A mark at the end shows that all have arrived.
 static void close_terminal(int other, int before, char *text, size_t room) {
     static const char mark[] = "END";
     size_t used = 0;
@@ -98,7 +98,7 @@ static void a_job_shows_one_line_and_clears_it(void **state) {
     progress p, silent;
     progress_begin(&p, &log, "evaluating", "images");
     progress_begin(&silent, &quiet, "evaluating", "images");
-    progress_show(&p, 10, 60); // it has only begun
+    progress_show(&p, 10, 60); // just begun
     p.began -= 10 * SECOND;
     silent.began -= 10 * SECOND;
     progress_show(&p, 30, 60);
@@ -114,11 +114,12 @@ static void a_job_shows_one_line_and_clears_it(void **state) {
 // ---- A log ----
 
 typedef struct told {
-    int lines, epochs; // of epochs that ended
+    int lines, epochs; // of finished epochs
     char text[1 << 16];
 } told;
 
-// The lines of a run of `epochs` epochs of 500 steps that takes `seconds`, on no terminal.
+// Counts the lines of a run of `epochs` epochs of 500 steps that takes `seconds`, without a
+// terminal.
 static void run(int epochs, double seconds, log_level level, told *t) {
     const logger log = {"test", level};
     const uint64_t steps = 500, total = steps * (uint64_t)epochs;

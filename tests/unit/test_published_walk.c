@@ -1,4 +1,4 @@
-// What published figures say along a plan: which are held against each other, and the arithmetic.
+// Published figures along a plan: which ones are compared, and the arithmetic.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ static published_walks walks_of(const yaml_node *runs) {
     return w;
 }
 
-// "loader-workers", "world-size epochs"
+// Checks a step's factors, e.g. "loader-workers", "world-size epochs".
 static void check_factors(const published_step *s, const char *expected) {
     char names[256] = "";
     for (size_t i = 0; i < s->factor_count; i++) {
@@ -41,8 +41,8 @@ static void check_factors(const published_step *s, const char *expected) {
     assert_string_equal(names, expected);
 }
 
-// Four workers are four times as fast; eight ranks lose some of it. The third run is the second one
-// but for V, and the fourth lies beside the way.
+// Four workers are four times as fast; eight ranks lose some of it. The third run differs from the
+// second only in V, and the fourth is not on the way.
 static const char ladder[] =
     "- role: start\n"
     "  published_epochs: 10\n"
@@ -72,7 +72,8 @@ static void a_walk_goes_from_figure_to_figure(void **state) {
     published_walks w = walks_of(runs);
     assert_int_equal(w.count, 2);
     const published_walk *time = &w.items[0];
-    // Three runs have a total, one an epoch; of the first run's entries the one with more figures.
+    // Three runs have a total, one has seconds per epoch; of the first run's entries, the one with
+    // more figures counts.
     assert_string_equal(time->source, "R1");
     assert_string_equal(time->key, "total_seconds");
     assert_true(time->time);
@@ -114,7 +115,7 @@ static void the_cause_is_the_longest_step_on_a_log_scale(void **state) {
     yaml_free(runs);
 }
 
-// A slow-down, to which two steps add: 10 → 20 → 80 s an epoch.
+// A slow-down to which two steps contribute: 10 → 20 → 80 s per epoch.
 static void a_slow_down_has_its_share(void **state) {
     (void)state;
     yaml_node *runs =
@@ -159,7 +160,7 @@ static void ranges_give_ranges(void **state) {
     assert_near(w.items[0].steps[0].effect.high, 1.25);
     assert_near(w.items[1].steps[0].effect.low, -1);
     assert_near(w.items[1].steps[0].effect.high, 3);
-    // It covers 1: neither faster nor slower, so nothing made it so.
+    // It covers 1: neither faster nor slower, so there is no cause.
     assert_int_equal(published_find_cause(&w.items[0]).direction, PUBLISHED_OPEN);
     published_walks_release(&w);
     yaml_free(runs);
@@ -175,7 +176,7 @@ static void sources_stay_apart(void **state) {
     assert_int_equal(w.count, 0);
     published_walks_release(&w);
     yaml_free(runs);
-    // Past a run of another source, and past one without the figure, the factors add up.
+    // Across a run of another source, and one without the figure, the factors accumulate.
     runs = parse("- {role: start, published_epochs: 1, published: [{source: A, total_seconds: 8, "
                  "accuracy: 90}]}\n"
                  "- {role: step, published_epochs: 1, published: [{source: B, total_seconds: 4}], "
@@ -195,8 +196,7 @@ static void sources_stay_apart(void **state) {
     yaml_free(runs);
 }
 
-// Of two runs for one experiment the one that is closer to it stands for it, also at the end of a
-// step.
+// Of two runs of one experiment, the one closer to it represents it, also at the end of a step.
 static void the_closer_run_stands_for_both(void **state) {
     (void)state;
     yaml_node *runs =

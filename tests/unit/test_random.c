@@ -1,4 +1,4 @@
-// Philox4x32-10 against its published known answers, and what is built on it.
+// Philox4x32-10 against its published known answers, and the functions based on it.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -88,7 +88,7 @@ static void test_below(void **state) {
     for (uint64_t e = 0; e < 100; e++) assert_int_equal(random_below(&s, e, 1), 0);
 }
 
-// The permutation as random.h words it: Fisher-Yates downward, element n-1-i for place i.
+// The permutation as defined in random.h: Fisher-Yates downward, element n-1-i for place i.
 static void test_permutation(void **state) {
     (void)state;
     const random_stream s = {.seed = 9, .purpose = RANDOM_ORDER, .layer = 3, .epoch = 1};

@@ -1,4 +1,4 @@
-// What manifests and messages keep of URLs.
+// The parts of URLs that manifests and messages keep.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,7 +45,7 @@ static void user_and_password_go(void **state) {
     gives("http://me:pw@[::1]:80/", "http://***@[::1]:80/");
 }
 
-// Such a URL is wrong, and is told in a message.
+// Such a URL is invalid, and appears in a message.
 static void a_password_with_signs_of_a_url_goes(void **state) {
     (void)state;
     gives("https://me:a/b?c#d@host/x", "https://***@host/x");

@@ -1,5 +1,5 @@
-// The reduction tree against sums taken by plain recursion, and its promise: whoever owns which
-// leaves, the bits are the same.
+// The reduction tree against sums by plain recursion, and its guarantee: the bits are the same for
+// any distribution of the leaves.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 
 enum { MAX_SHARDS = 12, MAX_NODES = 2 * REDUCTION_TREE_MAX_DEPTH };
 
-// Shapes that training comes across (single, aligned, uneven tails) and some that it does not.
+// Shapes that occur in training (single, aligned, uneven tails) and some that do not.
 static const struct shape {
     int shards, groups[MAX_SHARDS];
 } shapes[] = {
@@ -53,7 +53,7 @@ static float *make_terms(int count, size_t n) {
     return v;
 }
 
-// ---- The definition, written down a second time ----
+// ---- The definition, independently implemented ----
 
 static int cut(int n) {
     int power = 1;
@@ -155,7 +155,7 @@ static void too_many_leaves_are_refused(void **state) {
 
 // ---- The stack machine ----
 
-// Runs it over leaves [first, end); returns the most sums that were on the stack.
+// Runs it over leaves [first, end); returns the largest number of sums on the stack.
 static int run_stack(const reduction_tree *t, int first, int end, int *stack, int *count) {
     int most = 0;
     *count = 0;
@@ -193,7 +193,7 @@ static void stack_machine_ends_with_the_cover(void **state) {
     }
 }
 
-// What owners bring, pushed and merged, is merged along the same edges as the leaves would be.
+// The owners' sums, pushed and merged, are merged along the same edges as the leaves.
 static void merge_covers(const reduction_tree *t, const int *first, int owners) {
     int stack[4 * MAX_NODES], cover[4 * MAX_NODES], terms = 0, count = 0;
     for (int r = 0; r < owners; r++)
@@ -237,7 +237,7 @@ static void fewer_leaves_need_no_higher_stack(void **state) {
         reduction_tree full, tail;
         const int most[4] = {groups, groups, groups, groups};
         assert_int_equal(reduction_tree_init(&full, most, 4, &err), STATUS_OK);
-        for (int left = 1; left < 4 * groups; left++) { // a last step: dealt out in turn
+        for (int left = 1; left < 4 * groups; left++) { // a last step: distributed in turn
             int some[4];
             for (int v = 0; v < 4; v++) some[v] = left / 4 + (v < left % 4);
             assert_int_equal(reduction_tree_init(&tail, some, 4, &err), STATUS_OK);
@@ -272,8 +272,8 @@ static void sums_are_as_defined(void **state) {
     }
 }
 
-// Sums each owner's cover first, as ranks do, then all of them; `into` picks where the result goes:
-// a term, or (-1) memory of its own.
+// Sums each owner's cover first, as ranks do, then all of them; `into` selects the destination: a
+// term, or (-1) separate memory.
 static void sum_by_owners(const reduction_tree *t, const float *leaves, size_t n, const int *first,
                           int owners, int into, float *out) {
     int cover[4 * MAX_NODES], terms = 0;
@@ -303,7 +303,7 @@ static void bits_do_not_depend_on_the_owners(void **state) {
         make_tree(&t, k);
         float *leaves = make_terms(t.leaves, N), expected[N], out[N];
         define(&shapes[k], leaves, expected, N);
-        for (int a = 0; a <= t.leaves; a++) { // three owners, any of them may have nothing
+        for (int a = 0; a <= t.leaves; a++) { // three owners, any of which may have no leaves
             for (int b = a; b <= t.leaves; b++) {
                 const int first[] = {0, a, b, t.leaves};
                 sum_by_owners(&t, leaves, N, first, 3, a % 4 - 1, out);
@@ -365,8 +365,8 @@ static void a_prefix_has_the_tree_of_the_prefix(void **state) {
         float expected, out;
         assert_int_equal(reduction_tree_init(&t, &n, 1, &err), STATUS_OK);
         reduction_tree_sum(&t, t.leaf_node, term, n, &expected, 1);
-        // The nodes of the full tree that cover the prefix, added from the right, as its path
-        // does.
+        // The nodes of the full tree that cover the prefix, added from the right, as the prefix's
+        // path requires.
         int cover[MAX_NODES], count = reduction_tree_cover(&full, 0, n, cover);
         float sums[MAX_NODES];
         for (int k = 0; k < count; k++) {

@@ -1,4 +1,4 @@
-// The renderers: what they escape, and the shape of their tables; paths and comma-separated values.
+// The renderers: escaping, the shape of tables, paths, and comma-separated values.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,7 +53,7 @@ static void html(void **state) {
     document_release(&d);
 }
 
-// A column is as wide as a number: marks and further numbers stand below. Words stay together.
+// A column is as wide as a number: marks and further numbers go below it. Words stay together.
 static void html_saves_room(void **state) {
     (void)state;
     error err;
@@ -186,7 +186,7 @@ static void render(const document *d, void (*to)(const document *, text *), text
     assert_int_equal(text_status(out), STATUS_OK);
 }
 
-// Columns without a value below their head go, but not the first; ids of cells go with them.
+// Columns without a value are dropped, except the first; their cells' ids go with them.
 static void empty_columns_are_dropped(void **state) {
     (void)state;
     error err;
@@ -245,7 +245,7 @@ static void pages_have_contents_and_folds(void **state) {
     document_release(&d);
 }
 
-// A small part of Markdown, and everything else as it stands, escaped.
+// A small part of Markdown; everything else stays as it is, escaped.
 static void discussions_are_escaped(void **state) {
     (void)state;
     static const char written[] =
@@ -278,7 +278,7 @@ static void discussions_are_escaped(void **state) {
     document_release(&d);
 }
 
-// What people write: fences inside of lists and of lines, lists that go on after code, references.
+// Common variants: fences inside lists and lines, lists that continue after code, references.
 static void discussions_of_all_kinds(void **state) {
     (void)state;
     static const char written[] =
@@ -319,8 +319,8 @@ static void latex_asks_for_the_fonts_of_names(void **state) {
     document_release(&d);
 }
 
-// The search for the end of a mark is bounded: else a file of marks that nothing closes would take
-// time that grows with the square of its length.
+// The search for a mark's end is bounded: otherwise a file of unclosed marks would take quadratic
+// time.
 static void marks_hold_a_bounded_text(void **state) {
     (void)state;
     for (int i = 0; i < 2; i++) {

@@ -1,4 +1,4 @@
-// The sampler: every sample exactly once an epoch, in an order keyed by (seed, epoch, shard), and
+// The sampler: every sample exactly once per epoch, in an order keyed by (seed, epoch, shard), and
 // steps of the right sizes.
 #include <setjmp.h>
 #include <stdarg.h>
@@ -42,7 +42,7 @@ static void check_epoch(sampler *s, const deal *d, uint32_t samples, int batch, 
             if (step + 1 < steps) assert_int_equal(count, batch / d->shards);
             for (int i = 0; i < count; i++) {
                 uint32_t p = (visit[i] - 1) / 10;
-                assert_int_equal(p % (uint32_t)d->shards, v); // of its own shard
+                assert_int_equal(p % (uint32_t)d->shards, v); // in its own shard
                 assert_int_equal(seen[p]++, 0);
             }
             previous = count;
@@ -108,7 +108,7 @@ static void two_epochs_are_held(void **state) {
     assert_int_equal(sampler_step(&s, 4, 0, 1, &visit), 4);
     memcpy(next, visit, sizeof next);
     assert_memory_not_equal(first, next, sizeof first);
-    sampler_begin_epoch(&s, 3); // held: nothing changes
+    sampler_begin_epoch(&s, 3); // the current epoch: nothing changes
     assert_int_equal(sampler_step(&s, 3, 0, 1, &visit), 4);
     assert_memory_equal(first, visit, sizeof first);
     assert_int_equal(sampler_step(&s, 4, 0, 1, &visit), 4);

@@ -1,4 +1,4 @@
-// The model of scaling: each part of an epoch goes where the header says.
+// The model of scaling: each part of an epoch scales as the header says.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 #include "results/scaling_model.h"
 
 static const epoch_parts one = {
-    .load = 0.8, .compute = 8, .update = 0.4, .communication = 100}; // its own plays no part
+    .load = 0.8, .compute = 8, .update = 0.4, .communication = 100}; // its own is not used
 
 static void assert_parts(const epoch_parts *e, double load, double compute, double update,
                          double communication) {
@@ -29,7 +29,7 @@ static void ddp_divides_samples_and_repeats_the_update(void **state) {
     assert_parts(&e, 0.2, 2, 0.4, 0.5);
 }
 
-// Eight ranks on two cores compute as two do, and every core does four ranks' updates.
+// Eight ranks on two cores compute as fast as two do, and every core does four ranks' updates.
 static void more_ranks_than_cores_share_them(void **state) {
     (void)state;
     const scaling_place from = {1, 1, 2}, to = {8, 1, 2};
@@ -38,7 +38,7 @@ static void more_ranks_than_cores_share_them(void **state) {
     assert_parts(&e, 0.4, 4, 1.6, 0);
 }
 
-// The one-rank run had both cores already: two ranks of one thread each are no faster.
+// The one-rank run already used both cores: two ranks of one thread each are no faster.
 static void threads_of_the_one_rank_run_count(void **state) {
     (void)state;
     const scaling_place from = {1, 2, 2}, to = {2, 1, 2};
@@ -53,7 +53,7 @@ static void the_master_of_dp_loads_and_updates_alone(void **state) {
     assert_parts(&e, 0.8, 4, 0.8, 0.25);
 }
 
-// A device a rank, each like that of the one-rank run: the projection of the report.
+// A device per rank, each like that of the one-rank run: the report's projection.
 static void a_device_for_each_rank(void **state) {
     (void)state;
     const scaling_place from = {1, 2, 2}, to = {4, 2, 8};

@@ -1,4 +1,4 @@
-// Words that are shown to be typed again read back as the same words.
+// Words printed for retyping read back as the same words.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-// The split of each class: how many, which ones, and what does not move them.
+// The split of each class: how many samples, which ones, and which changes do not affect it.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -23,7 +23,7 @@ typedef struct samples {
     size_t count;
 } samples;
 
-// `count` samples of class 0 and as many of class 1, by turns.
+// `count` samples of class 0 and as many of class 1, alternating.
 static void make(samples *s, size_t count) {
     s->count = 2 * count;
     for (size_t i = 0; i < s->count; i++) {
@@ -58,7 +58,7 @@ static void each_class_has_its_share(void **state) {
     }
 }
 
-// Sample i of `a`, whatever its place in `b` is.
+// Sample i of `a`, at any place in `b`.
 static bool test_of(const samples *b, uint32_t label, const char *key) {
     for (size_t i = 0; i < b->count; i++)
         if (b->labels[i] == label && strcmp(b->keys[i], key) == 0) return b->test[i];

@@ -1,4 +1,5 @@
-// Drawn images: the same bytes for ever, one image independent of the others, every shape drawable.
+// Drawn images: the same bytes for ever, each image independent of the others, every shape
+// drawable.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +15,7 @@
 
 enum { IMAGE = 3 * 32 * 32 };
 
-// The hash of 200 images and labels of a split.
+// The hash of a split's 200 images and labels.
 static void hash_split(const synthetic *s, int split, char text[SHA256_TEXT_BYTES]) {
     static uint8_t image[IMAGE];
     sha256 *h = sha256_new(NULL);
@@ -27,7 +28,7 @@ static void hash_split(const synthetic *s, int split, char text[SHA256_TEXT_BYTE
     sha256_free(h);
 }
 
-// Other bits would change every result on drawn images: raise BITS of synth-cifar with them.
+// Different bits would change every result on drawn images: raise BITS in synth-cifar with them.
 static void bits_do_not_change(void **state) {
     (void)state;
     synthetic s = {.seed = 0, .channels = 3, .height = 32, .width = 32};

@@ -1,4 +1,4 @@
-// Tensor files: what is written is read back, and is canonical. Damaged files:
+// Tensor files: reading returns what was written, and the format is canonical. Damaged files:
 // tests/bats/tensor.bats.
 #include <setjmp.h>
 #include <stdarg.h>
@@ -86,8 +86,8 @@ static void test_round_trip(void **state) {
     tensor_file_release(&g);
 }
 
-// The order in which things are added leaves no trace.
-// The description is there, and the data is not looked at: a file that is cut after it will do.
+// The order of additions leaves no trace.
+// The header alone is read: a file that is cut after it is accepted.
 static void test_header(void **state) {
     (void)state;
     error err = {0};
@@ -162,7 +162,7 @@ static void test_example(void **state) {
     tensor_file_release(&f);
 }
 
-// More than one buffer of every stage between the tensor and the disk.
+// More than one buffer for every stage between the tensor and the disk.
 static void test_large(void **state) {
     (void)state;
     error err = {0};

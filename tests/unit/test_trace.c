@@ -1,4 +1,4 @@
-// Spans and tracks: what is recorded, what is joined, what is left out, and the JSON of it.
+// Spans and tracks: recording, joining, omission, and their JSON.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,7 +59,7 @@ static double number(const yaml_node *event, const char *key) {
     return strtod(value->text, NULL);
 }
 
-// Spans and marks, in the order of the file, as "NAME@BEGIN+MICROSECONDS" with spaces between.
+// Spans and marks in file order, as "NAME@BEGIN+MICROSECONDS" separated by spaces.
 static void assert_spans(trace *t, uint64_t origin, const char *expected) {
     char found[1024] = "";
     yaml_node *root = events_of(t, origin);
@@ -97,7 +97,7 @@ static void phases_that_go_on_are_one(void **state) {
     trace_track *track;
     trace *t = recorder(ROOM, &track);
     trace_phase(track, "forward", 1000, 2000);
-    trace_phase(track, "forward", 2000, 5000); // goes on
+    trace_phase(track, "forward", 2000, 5000); // continues
     trace_phase(track, "wait", 5000, 5000);    // took no time
     trace_phase(track, "forward", 5000, 6000);
     trace_phase(track, "forward", 6500, 7000); // after a gap
@@ -120,7 +120,7 @@ static void operations_are_not_joined(void **state) {
     trace_free(t);
 }
 
-// What encloses comes first, also where it begins, or both begins and ends, with what it encloses.
+// An enclosing span comes first, also if it begins, or begins and ends, with the enclosed one.
 static void nesting_in_the_file(void **state) {
     (void)state;
     trace_track *track;
@@ -146,9 +146,9 @@ static void rest_is_what_nothing_covers(void **state) {
     trace *t = recorder(ROOM, &track);
     trace_rest(track, "wait", 1000, 2000);
     trace_phase(track, "copy", 3000, 4000);
-    trace_rest(track, "wait", 1000, 5000); // only what is behind the copy
+    trace_rest(track, "wait", 1000, 5000); // only the part after the copy
     trace_rest(track, "wait", 1000, 4500); // nothing is left
-    trace_rest(track, "wait", 7000, 8000); // not what is before 7000
+    trace_rest(track, "wait", 7000, 8000); // not the part before 7000
     assert_spans(t, 0, "wait@1+1 copy@3+1 wait@4+1 wait@7+1");
     trace_free(t);
 }
@@ -161,10 +161,10 @@ static void a_full_track_counts(void **state) {
     assert_int_equal(trace_track_new(t, &other, &err, "thread 1"), STATUS_OK);
     for (uint64_t i = 0; i < 8; i++)
         trace_phase(small, i % 2 ? "load" : "wait", 1000 * i, 1000 * (i + 1));
-    trace_rest(small, "copy", 0, 8000); // what was left out covers it all the same
+    trace_rest(small, "copy", 0, 8000); // the omitted span still covers it
     trace_phase(other, "load", 0, 1000);
     assert_int_equal(trace_left_out(t), 5);
-    assert_spans(t, 0, "wait@0+1 load@1+1 wait@2+1 full: 5 left out@3+0 load@0+1");
+    assert_spans(t, 0, "wait@0+1 load@1+1 wait@2+1 track full: 5 spans dropped@3+0 load@0+1");
     yaml_node *root = events_of(t, 0);
     assert_string_equal(yaml_get(root, "otherData.left_out")->text, "5");
     yaml_free(root);
@@ -225,7 +225,7 @@ static void pieces_make_the_whole(void **state) {
     trace *t = recorder(200, &tracks[0]);
     for (int k = 1; k < 3; k++)
         assert_int_equal(trace_track_new(t, &tracks[k], &err, "thread %d", k), STATUS_OK);
-    for (uint64_t i = 0; i < 250; i++) // track 2 stays empty, track 0 runs over
+    for (uint64_t i = 0; i < 250; i++) // track 2 stays empty, track 0 overflows
         trace_operation(tracks[i % 5 ? 0 : 1], "step", (int64_t)i, i, i + 1);
     trace_operation(tracks[0], "step", 250, 250, 251);
     char *whole = write_all(t, 0, FILE_BYTES);

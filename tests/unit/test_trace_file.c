@@ -1,4 +1,4 @@
-// One trace of several ranks: put together by rank 0, whole or absent, agreed on by all.
+// One trace of several ranks: assembled by rank 0, whole or absent, agreed on by all ranks.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,11 +14,11 @@
 #include "dist/launch.h"
 #include "train/trace_file.h"
 
-enum { RANKS = 3, SPANS = 700 }; // several pieces a rank
+enum { RANKS = 3, SPANS = 700 }; // several pieces per rank
 
 typedef struct fixture {
     char folder[64], path[96];
-    const char *paths[RANKS]; // what each rank is told
+    const char *paths[RANKS]; // passed to each rank
     size_t room;
     bool write, record;
 } fixture;
@@ -40,7 +40,7 @@ static int begin(void **state) {
 static int end(void **state) {
     fixture *f = *state;
     unlink(f->path);
-    return rmdir(f->folder); // fails when anything else was left there
+    return rmdir(f->folder); // fails if anything else was left there
 }
 
 // Rank r's spans last r + 1 microseconds each; it has (r + 1) · SPANS of them.

@@ -1,4 +1,4 @@
-// The results of a training in its manifest, from times and losses that are known.
+// A training's results in its manifest, from known times and losses.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ static void make_model(model *m) {
     yaml_free(root);
 }
 
-// A run of so many seconds in its epochs, half of them in each step.
+// A run with these seconds per epoch, half of them in each step.
 static void make_run(checkpoint *c, const model *m, const double *seconds, int epochs) {
     const phase_times times = {0};
     const update_result result = {.loss = 1};
@@ -67,7 +67,7 @@ static void check(const double *seconds, int epochs, double expected) {
     model_release(&m);
 }
 
-// The first epoch warms up, and counts only where there is no other.
+// The first epoch is a warm-up, and counts only if there is no other.
 static void test_seconds_per_epoch(void **state) {
     (void)state;
     static const double slow[MOST_EPOCHS] = {100, 1, 5, 2, 4},

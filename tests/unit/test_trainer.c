@@ -1,4 +1,4 @@
-// The training loop, its state and its ways to stop, on a backend that is made for it.
+// The training loop, its state, and the ways to stop it, on a fake backend.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #include "fake_backend.h"
 #include "train/trainer.h"
 
-// 44 samples in batches of 12 (V = 4): four steps an epoch, the last with 8 samples.
+// 44 samples in batches of 12 (V = 4): four steps per epoch, the last with 8 samples.
 enum { SAMPLES = 44, PIXELS = 12, CLASSES = 3, STEPS = 4, EPOCHS = 3, TOTAL = STEPS * EPOCHS };
 
 typedef struct fixture {
@@ -75,12 +75,12 @@ static int begin(void **state) {
                        .source = "data"};
     read_experiment(&f, &f.experiment, NULL);
     fake = (fake_faults){.nan_at = -1, .fail_at = -1, .signal_at = -1};
-    signals_watch(); // forgets what came before
+    signals_watch(); // forgets earlier signals
     *state = &f;
     return 0;
 }
 
-// With a device that works ahead of the trainer.
+// With a device that runs ahead of the trainer.
 static int begin_deferred(void **state) {
     const int rc = begin(state);
     fake.defers = true;
@@ -105,7 +105,7 @@ static run_identity identity(const experiment *e) {
     return (run_identity){e->resolved, "data", "", 1};
 }
 
-// One life of a run. `c` is initialised here; release it.
+// One process of a run. `c` is initialised here; release it.
 static status run(fixture *f, const knobs *k, checkpoint *c, trainer_end *how, error *err) {
     const experiment *e = &f->experiment;
     comm *self = NULL;
@@ -220,7 +220,7 @@ static void test_signal_saves(void **state) {
     fake.steps = 0;
     fake.signal_at = 5;
     must_run(f, &k, &a, TRAINER_SIGNALLED);
-    // The signal came inside step 5, when its wishes were collected already.
+    // The signal came during step 5, whose requests were already collected.
     assert_int_equal(a.step, 7);
     assert_int_equal(saved_step(f), 7);
     signals_watch();
@@ -231,8 +231,8 @@ static void test_signal_saves(void **state) {
     checkpoint_release(&whole);
 }
 
-// A signal in the last step of an epoch stops before the evaluation, which the resumed run makes
-// up.
+// A signal in an epoch's last step stops before the evaluation, which the resumed run catches up
+// on.
 static void test_signal_before_evaluation(void **state) {
     fixture *f = *state;
     checkpoint a, b;
@@ -296,7 +296,7 @@ static void test_state_of_another_run_is_refused(void **state) {
     static const struct {
         const char *set, *key;
     } cases[] = {{"optimizer.lr=0.2", "optimizer.lr"},
-                 {"optimizer.lr=0.10000000000000002", "optimizer.lr"}, // the next one
+                 {"optimizer.lr=0.10000000000000002", "optimizer.lr"}, // the next double
                  {"optimizer.momentum=0.9000000000000001", "optimizer.momentum"},
                  {"seed=7", "seed"},
                  {"shard_seed=3", "shard_seed"}};
@@ -307,7 +307,7 @@ static void test_state_of_another_run_is_refused(void **state) {
     }
     refuses(f, &f->experiment, "other data", "", 1, "training data");
     refuses(f, &f->experiment, "data", "weights", 1, "--init");
-    refuses(f, &f->experiment, "data", "", 2, "of revision 1 of the arithmetic");
+    refuses(f, &f->experiment, "data", "", 2, "revision 1 of the arithmetic");
 }
 
 static void test_damaged_state_is_refused(void **state) {

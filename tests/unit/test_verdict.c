@@ -1,4 +1,4 @@
-// What is said of two sides: every rule of verdict.h, from manifests to words.
+// Verdicts on two sides: every rule of verdict.h, from manifests to words.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,17 +14,17 @@
 #include "results/machine_use.h"
 #include "results/verdict_text.h"
 
-// One execution, and how it went.
+// Describes one execution.
 typedef struct told {
     int seed, start; // start: a day
-    double seconds;  // an epoch
+    double seconds;  // per epoch
     double accuracy;
-    const char *more; // of its execution
+    const char *more; // YAML of its execution
 } told;
 
 enum { RUNS_MAX = 12 };
 
-// One side: a group, each run of which was executed once.
+// One side: a group, each of whose runs was executed once.
 typedef struct arm {
     run runs[RUNS_MAX];
     const run *pointers[RUNS_MAX];
@@ -67,7 +67,7 @@ static void release_arm(arm *a) {
     free(a);
 }
 
-// Compares and says: "TIME | ACCURACY".
+// Compares, and writes "TIME | ACCURACY".
 static comparison say(const told *subject, size_t n, const told *baseline, size_t m, char *said,
                       size_t size) {
     error err = {0};
@@ -117,7 +117,7 @@ static void three_executions_make_a_verdict(void **state) {
     assert_true(isnan(c.speedup.range.low) && c.spread.low > 0.48 && c.spread.high < 0.52);
 }
 
-// 30 % more or less from run to run: nothing is known, and nothing is the same.
+// 30 % more or less from run to run: the result is unknown, and not "the same".
 static void a_wide_interval_is_undecided(void **state) {
     (void)state;
     char said[512];
@@ -139,7 +139,7 @@ static void within_the_margin(void **state) {
     starts_with(said, "takes 1.0 % more: within the margin of 3 %");
 }
 
-// The machine slows down from round to round by far more than the 2 % between the two.
+// The machine slows down from round to round by far more than the 2 % between the two sides.
 static void five_rounds_are_pairs(void **state) {
     (void)state;
     char said[512];
@@ -152,7 +152,7 @@ static void five_rounds_are_pairs(void **state) {
     comparison c = SAY(one, other);
     assert_int_equal(c.time.test, TEST_ROUNDS);
     assert_true(verdict_is_difference(&c.time));
-    // The same numbers, not made in rounds: nothing can be said.
+    // The same numbers, not made in rounds: no verdict.
     static const int first[] = {1, 2, 7, 8, 9}, second[] = {3, 4, 5, 6, 10};
     for (int i = 0; i < 5; i++) one[i].start = first[i], other[i].start = second[i];
     c = SAY(one, other);
@@ -168,12 +168,12 @@ static void one_side_after_the_other(void **state) {
     assert_int_equal(SAY(after, before).time.lack, LACK_TURNS);
     starts_with(said, "no verdict: the executions of both sides were not made in turns "
                       "(EXECUTIONS=6 makes more, in turns)");
-    // One of them in between changes little.
+    // A single one in between changes little.
     const told mixed[] = {{1, 3, 1.0, 0.7, 0}, {1, 10, 1.01, 0.7, 0}, {1, 11, 0.99, 0.7, 0}};
     const told early[] = {{1, 1, 2.0, 0.7, 0}, {1, 2, 2.02, 0.7, 0}, {1, 4, 1.98, 0.7, 0}};
     assert_int_equal(SAY(mixed, early).time.lack, LACK_TURNS);
     assert_int_equal(SAY(early, mixed).time.lack, LACK_TURNS);
-    // In turns, with and without one more at the end.
+    // Alternating, with and without one more at the end.
     const told one[] = {{1, 1, 2.0, 0.7, 0}, {1, 4, 2.02, 0.7, 0}, {1, 5, 1.98, 0.7, 0}};
     const told other[] = {
         {1, 2, 1.0, 0.7, 0}, {1, 3, 1.01, 0.7, 0}, {1, 6, 0.99, 0.7, 0}, {1, 7, 1.0, 0.7, 0}};
@@ -193,7 +193,7 @@ static void one_side_after_the_other(void **state) {
     "stolen_seconds: 6.9, cores: 2}"
 #define ONE_CORE ", machine: {wall_seconds: 10, cpu_seconds: 10, cores: 1}"
 
-// DDP "2.49 times as fast", because the baseline waited 73 % of its time for something else.
+// DDP "2.49 times as fast", because the baseline waited for other work 73 % of the time.
 static void a_busy_machine_gives_no_verdict(void **state) {
     (void)state;
     char said[512];
@@ -216,7 +216,7 @@ static void a_busy_machine_gives_no_verdict(void **state) {
     assert_int_equal(c.set_aside, 1);
 }
 
-// To the kernel a thread runs while a hypervisor has its processor.
+// The kernel counts a thread as running while a hypervisor has taken its processor.
 static void what_a_hypervisor_took_gives_no_verdict(void **state) {
     (void)state;
     char said[512];
@@ -249,14 +249,14 @@ static void what_makes_a_machine_busy(void **state) {
     // Four ranks on two cores wait for each other.
     assert_false(busy(10, 19.5, 20, 0.3, 2));
     assert_true(busy(10, 14, 25, 5.5, 2));
-    // Another process on a core that nobody wanted.
+    // Another process on an idle core.
     assert_false(busy(10, 9.9, 0.05, 9.5, 16));
-    // Too short to tell by a clock that ticks.
+    // Too short for a clock that ticks.
     assert_false(busy(0.05, 0.08, 0.01, 0.03, 2));
-    // Where waiting is not known: were all processors used?
+    // If the waiting time is unknown: were all processors used?
     assert_true(busy(10, 10, NAN, 9.9, 2));
     assert_false(busy(10, 10, NAN, 5, 2));
-    // An old manifest says nothing.
+    // An old manifest has no figures.
     assert_false(busy(NAN, NAN, NAN, NAN, NAN));
 }
 
@@ -288,7 +288,7 @@ static void a_simulated_arm_is_neither_faster_nor_slower(void **state) {
 
 // ---- Accuracy ----
 
-// Three timings of one seed are one model: p = 0 came of them.
+// Three timings of one seed are one model: the result was p = 0.
 static void timings_are_no_seeds(void **state) {
     (void)state;
     char said[512];
@@ -313,11 +313,11 @@ static void seeds_are_pairs(void **state) {
     assert_non_null(strstr(said, "| the same within ±0.5 points (p = 1, paired t-test"));
     SAY(mixed, one);
     assert_non_null(strstr(said, "| undecided (p = "));
-    // By chance the same difference three times: as sure as a whole sample allows, not p = 0.
+    // By chance the same difference three times: as certain as a whole sample allows, not p = 0.
     const told shifted[] = {{1, 1, 1, 0.751, 0}, {2, 2, 1, 0.761, 0}, {3, 3, 1, 0.771, 0}};
     const verdict v = SAY(shifted, one).accuracy;
     assert_true(v.p > 0.01 && v.within);
-    // Where nobody says how many samples there were, not even that.
+    // Without the number of samples, not even that.
     const double before[] = {0.70, 0.71, 0.72}, after[] = {0.71, 0.72, 0.73};
     estimate difference;
     const verdict unknown = verdict_on_seeds(after, before, 3, -1, &difference);
@@ -338,7 +338,7 @@ static void one_seed_is_about_two_models(void **state) {
     assert_int_equal(v.kind, VERDICT_UNDECIDED);
 }
 
-// ---- Many ----
+// ---- Many tests ----
 
 static void holm_corrects_a_table(void **state) {
     (void)state;
@@ -352,7 +352,7 @@ static void holm_corrects_a_table(void **state) {
     }
     v[2].kind = VERDICT_NONE;
     verdict_correct(family, 5);
-    // 4 · 0.01, then 3 · 0.03, then no less than that.
+    // 4 · 0.01, then 3 · 0.03, then no less than the one before.
     const double adjusted[] = {0.04, 0.09, NAN, 0.09, 0.2};
     for (int i = 0; i < 5; i++) {
         if (i == 2) continue;
@@ -361,7 +361,7 @@ static void holm_corrects_a_table(void **state) {
         assert_int_equal(v[i].kind, i == 0 ? VERDICT_DIFFERENT : VERDICT_UNDECIDED);
     }
     assert_int_equal(v[2].kind, VERDICT_NONE);
-    // Equal ones count alike.
+    // Equal p-values count alike.
     v[0].p = v[1].p = v[3].p = v[4].p = 0.02;
     verdict_correct(family, 5);
     for (int i = 0; i < 5; i++)
@@ -404,7 +404,7 @@ static char *executed_apart(const char *one, const char *other, const varied_key
     return reasons;
 }
 
-// Closes `execution` and goes on with what `run` says of the build.
+// Closes `execution` and continues with `run`'s entries on the build.
 #define BUILT(what) "}, " what ", rest: {a: 1"
 
 static void what_was_compiled_counts(void **state) {

@@ -1,5 +1,5 @@
-// Translations are in order, and take the same arguments as the English text. That every text has
-// one is checked by scripts/check-words.
+// Translations are in order, and take the same arguments as the English text. scripts/check-words
+// checks that every text has one.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -54,7 +54,7 @@ static bool is_plain(const char *text) {
     return true;
 }
 
-// words_in searches them by halves.
+// words_in searches them by bisection.
 static void pairs_are_in_order(void **state) {
     (void)state;
     const char *english, *other, *before = "";

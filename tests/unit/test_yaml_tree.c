@@ -1,4 +1,4 @@
-// What the YAML reader accepts and refuses, and that what is written reads back the same.
+// The YAML reader's accepted and refused input; written values read back the same.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -79,7 +79,7 @@ static void refuses_what_is_not_plain(void **state) {
     refuses("a: !!str 1\n", "t.yaml:1:4: tags are not accepted");
     refuses("a: !x {b: 1}\n", "t.yaml:1:4: tags are not accepted");
     refuses("a: &x [1]\n", "t.yaml:1:4: anchors are not accepted");
-    refuses("a: 1\nb: 2\n  \na: 3\n", "t.yaml:4:1: duplicate key 'a': first in line 1");
+    refuses("a: 1\nb: 2\n  \na: 3\n", "t.yaml:4:1: duplicate key 'a': first used in line 1");
     refuses("x: {q: 1, z: 2, q: 3}\n", "t.yaml:1:17: duplicate key 'q'");
     refuses("? [1, 2]\n: 3\n", "t.yaml:1:3: a key must be a scalar");
     refuses("a: 1\n---\nb: 2\n", "t.yaml:2:1: more than one document");
@@ -129,7 +129,7 @@ static void refuses_depth(void **state) {
     refuses("[[[[[[[[[1]]]]]]]]]", "t.yaml:1:9: nested deeper than 8 levels");
     refuses("a:\n b:\n  c:\n   d:\n    e:\n     f:\n      g:\n       h:\n        i: 1\n",
             "t.yaml:9:9: nested deeper");
-    // A bomb of brackets ends at the ninth, not after a million.
+    // A bomb of brackets stops at the ninth, not after a million.
     char *bomb = malloc(1 << 20);
     memset(bomb, '[', 1 << 20);
     refuses_bytes(bomb, 1 << 20, "nested deeper");
@@ -157,7 +157,7 @@ static void many_keys_are_quick(void **state) {
     yaml_free(root);
     used += (size_t)sprintf(text + used, "k7: 1\n");
     assert_int_equal(yaml_read_text(text, used, "t", &root, &err), STATUS_INPUT);
-    assert_non_null(strstr(err.message, "duplicate key 'k7': first in line 8"));
+    assert_non_null(strstr(err.message, "duplicate key 'k7': first used in line 8"));
     free(text);
 }
 
@@ -172,7 +172,7 @@ static void refuses_bad_syntax(void **state) {
     refuses_bytes("a: 1\nb\xff: 2\n", 11, "t.yaml:2:2: ");
     refuses_bytes("a: 1\n\xc3\xa4: \x01\n", 11, "t.yaml:2:4: ");
     refuses_bytes("a: \0\n", 5, "t.yaml:1:4: ");
-    refuses("a: \"\\0\"\n", "t.yaml:1:4: a string may not hold a zero byte");
+    refuses("a: \"\\0\"\n", "t.yaml:1:4: a string must not contain a zero byte");
     refuses("a: \"\\ud800\"\n", "t.yaml:1:");
 }
 
@@ -369,7 +369,8 @@ static void numbers_read_back_exactly(void **state) {
     }
 }
 
-// The text of `value`; and reading it, as YAML and as JSON, gives the value and the text again.
+// Returns the text of `value`; checks that reading it, as YAML and as JSON, gives the value and the
+// text again.
 static char *number_of(double value) {
     error err;
     double back;
@@ -399,7 +400,7 @@ static void numbers_that_differ_have_texts_that_differ(void **state) {
         double value;
         bits = bits * 6364136223846793005u + 1442695040888963407u;
         memcpy(&value, &bits, sizeof value);
-        // Every other one of a size that settings have.
+        // Every other one has a magnitude that settings have.
         if (i % 2) value = (double)(bits >> 20) / (double)(1ull << (i % 60));
         if (!isfinite(value) || !isfinite(nextafter(value, INFINITY))) continue;
         char *text = number_of(value), *next = number_of(nextafter(value, INFINITY));

@@ -1,4 +1,4 @@
-// Batch norm's statistics: from groups to a shard, along the reduction tree, in double.
+// Batch norm's statistics: combined from groups to a shard, along the reduction tree, in double.
 //
 // Means and squares are merged pairwise (T. Chan, G. Golub, R. LeVeque, "Updating formulae and a
 // pairwise algorithm for computing sample variances", 1979), so that no large sums cancel.
@@ -26,12 +26,12 @@ static int left_part(int n) {
     return k;
 }
 
-// What a tree is taken over: row i holds the numbers of a group or shard.
+// The leaves of a tree: row i holds the values of a group or shard.
 typedef struct rows {
     const double *a, *b;  // means and squares, or two sums; row i of a is at a + i·stride
     const float *fa, *fb; // or the same as floats
     size_t stride;
-    const double *count; // elements behind each row
+    const double *count; // elements that each row summarises
 } rows;
 
 static moments tree_moments(const rows *r, int first, int n) {
@@ -58,7 +58,7 @@ static two_sums tree_sums(const rows *r, int first, int n) {
     return (two_sums){left.a + right.a, left.b + right.b};
 }
 
-// ---- Which rows and how many elements ----
+// ---- Rows and element counts ----
 
 enum {
     MAX_ROWS = 1024
@@ -77,7 +77,8 @@ static double positions(const unit *u) {
     return (double)u->z.size.height * u->z.size.width;
 }
 
-// The groups of local shard s: the first, how many, and the elements of each.
+// Finds the first group of local shard s and the elements of each group; returns the number of
+// groups.
 static int groups_of(const engine *e, const unit *u, int s, int *first, double *count) {
     int leaf = e->shard_leaves[e->counts_first + s], n = e->shard_groups[e->counts_first + s];
     *first = leaf - e->first_leaf;
@@ -91,7 +92,7 @@ static int local_shards(const engine *e) {
 
 // ---- Exchange between engines, for sync_batch_norm ----
 
-// After it e->norm.all has the rows of all shards. Member 0 talks; all meet.
+// Afterwards e->norm.all holds the rows of all shards. Member 0 exchanges, between two barriers.
 static bool exchange(engine *e, const unit *u, int member) {
     team_barrier(e->team);
     if (member == 0) {
@@ -118,7 +119,7 @@ static rows all_rows(const engine *e, const unit *u, int c, const double *count)
                   .count = count};
 }
 
-// Elements of every shard; returns how many shards have any (they come first).
+// Finds the elements of every shard; returns how many shards have any (they come first).
 static int elements_of_all(const engine *e, const unit *u, double *count) {
     int n = 0;
     while (n < e->options.shards && e->counts[n] > 0) {
@@ -139,8 +140,8 @@ static void set_forward(engine *e, const unit *u, int s, int c, moments m, doubl
     e->norm.scale[at] = scale;
     e->norm.shift[at] =
         fmaf(-(float)m.mean, scale, e->parameters[u->layers.norm->bias + (size_t)c]);
-    // Weighted by the elements of this shard; a single element has no unbiased variance and no
-    // weight.
+    // Weighted by the elements of this shard; a single element has no unbiased variance, so its
+    // weight is 0.
     e->norm.weighted_mean[at] = (float)(m.mean * own_count);
     e->norm.weighted_variance[at] = m.count < 2 ? 0.0f : (float)(m.m2 / (m.count - 1) * own_count);
 }

@@ -1,4 +1,4 @@
-// Which kernels this processor can run, and the packed copies of weights that they read.
+// Selection of the kernels for this processor, and the packed copies of weights that they read.
 #include <string.h>
 
 #include "compute/cpu/kernels.h"
@@ -37,7 +37,8 @@ size_t conv_packed_floats(const layer *l, int block, bool transpose) {
     return (size_t)(blocks_of(out, block) * block) * (size_t)(in * l->kernel_h * l->kernel_w);
 }
 
-// Transforms cost as much as the products of a few channels; tiles at the edges are computed whole.
+// The transforms cost as much as the products of a few channels; tiles at the edges are computed in
+// full.
 bool winograd_pays(const layer *l) {
     enum { CHANNELS = 16 };
     const int height = (l->out.height + 3) / 4 * 4, width = (l->out.width + 3) / 4 * 4;
@@ -60,7 +61,7 @@ void conv_pack(const layer *l, const float *weight, int block, bool transpose, f
         for (int c = 0; c < in; c++)
             for (int k = 0; k < window; k++)
                 for (int o = first; o < first + block; o++) {
-                    // The layer's own tensor is [out][in][window].
+                    // The layer's tensor is [out][in][window].
                     int row = transpose ? c : o, column = transpose ? o : c;
                     int at = transpose ? window - 1 - k : k;
                     *packed++ =

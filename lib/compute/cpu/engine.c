@@ -1,4 +1,4 @@
-// The life of a CPU engine: memory, parameters in and out, the update. The table of the backend is
+// A CPU engine: opening, closing, memory, parameters in and out, the update. The backend's table is
 // at the end.
 #include "compute/cpu/engine.h"
 
@@ -90,7 +90,7 @@ static status take_tracks(engine *e, error *err) {
     return rc;
 }
 
-// What the largest step needs; no step with fewer samples needs more.
+// Measures the needs of the largest step; no step with fewer samples needs more.
 static status measure_tree(engine *e, int shard_groups, error *err) {
     for (int v = 0; v < e->options.shards; v++) e->shard_groups[v] = shard_groups;
     status rc = reduction_tree_init(&e->tree, e->shard_groups, e->options.shards, err);
@@ -133,15 +133,15 @@ static status take_memory(engine *e, error *err) {
     return take_norm_state(e, err);
 }
 
-// A record for each node of the widest cover of the local leaves: one where they are all there is.
-// A stage keeps one for each shard.
+// One record for each node of the widest cover of the local leaves: a single one if all leaves are
+// local. A stage keeps one per shard.
 static status take_records(engine *e, error *err) {
     int widest = e->options.local_shards == e->options.shards ? 1 : e->cover_size;
     if (e->options.stage) widest = e->options.shards;
     e->record_room = widest;
     TAKE(e->records, (size_t)widest);
     for (int i = 0; i < widest; i++) TAKE(e->records[i], record_floats(e->program));
-    // What is summed here already needs no second place.
+    // A single record is already the sum and needs no second buffer.
     if (widest == 1)
         e->reduced = e->records[0];
     else
@@ -155,11 +155,12 @@ static status check_options(const program *p, const engine_options *o, error *er
                          (int)ENGINE_MAX_CHANNELS);
     if (o->threads < 1 || o->shards < 1 || o->local_shards < 1 || o->local_shards > o->shards ||
         o->shard_samples < 1)
-        return error_set(err, STATUS_USAGE,
-                         "cannot open a cpu engine: threads, shards and samples start at 1");
+        return error_set(
+            err, STATUS_USAGE,
+            "cannot open a cpu engine: threads, shards and samples must be at least 1");
     if (o->shards > ENGINE_MAX_SHARDS || o->shard_samples > ENGINE_MAX_SHARD_SAMPLES)
         return error_set(err, STATUS_USAGE,
-                         "cannot run this batch: at most %d virtual shards of %d samples a step",
+                         "cannot run this batch: at most %d virtual shards of %d samples per step",
                          (int)ENGINE_MAX_SHARDS, (int)ENGINE_MAX_SHARD_SAMPLES);
     return STATUS_OK;
 }
@@ -215,12 +216,12 @@ static status cpu_open(const program *p, const engine_options *o, update_kind ki
     *out = NULL;
     status rc = check_options(p, o, err);
     if (rc != STATUS_OK) return rc;
-    // The experiment alone decides, never who holds which shard.
+    // Depends on the experiment alone, never on which engine holds which shard.
     const kernels *k = kernels_find(o->isa, o->shard_samples <= LANES_FEW ? LANES_FEW : GROUP);
     if (!k)
         return error_set(err, STATUS_USAGE,
-                         "cannot use instruction set '%s': unknown, or not one of this processor; "
-                         "known: v4, v3, baseline",
+                         "cannot use instruction set '%s': unknown, or not supported by this "
+                         "processor; known: v4, v3, baseline",
                          o->isa);
     engine *e = memory_new(1, sizeof *e, err);
     if (!e) return STATUS_FAILED;
@@ -243,7 +244,7 @@ static status cpu_open(const program *p, const engine_options *o, update_kind ki
 
 // ---- Memory between engines ----
 
-// Not counted as this engine's: it is whoever asks for it that needs it.
+// Not counted in the memory of this engine: its caller needs it.
 static float *cpu_allocate(engine *e, size_t floats, error *err) {
     const status rc =
         memory_grow((void **)&e->given, &e->given_room, e->given_count + 1, sizeof *e->given, err);

@@ -1,15 +1,15 @@
-// engine.h - the CPU engine from inside. engine.c: life and update; sequence.c: the order of
-// operations; ownership.c: which thread has which groups; operations.c: one group; batch_norm.c:
-// statistics over a shard; step.c: all of them together.
+// engine.h - internals of the CPU engine. engine.c: opening, closing, and the update; sequence.c:
+// the order of operations; ownership.c: which thread has which groups; operations.c: one group;
+// batch_norm.c: statistics of a shard; step.c: a whole step.
 //
-// A step is a list of *sweeps*. In a sweep every thread runs the sweep's operations on its
-// own groups, one group after the other, so that a group's activations stay in its cache. Sweeps
-// end where a batch norm needs the other groups of its shard; without batch norm a step is one
-// sweep, and a thread needs the memory of a single group.
+// A step is a list of *sweeps*. In a sweep every thread runs the operations of the sweep on its own
+// groups, one group after another, so that the activations of a group stay in the cache. A sweep
+// ends where a batch norm needs the other groups of its shard. Without batch norm a step is one
+// sweep, and a thread needs memory for a single group only.
 //
 // A thread's leaves are contiguous. Their records go through a stack machine
-// (reduction_tree_merges): a leaf's operations write into a fresh record, or, where the tree adds
-// the leaf to the sum before it, straight onto that sum.
+// (reduction_tree_merges): the operations of a leaf write into a new record or, if the tree adds
+// the leaf to the preceding sum, directly into that sum.
 #ifndef LOCKSTEP_COMPUTE_CPU_ENGINE_H
 #define LOCKSTEP_COMPUTE_CPU_ENGINE_H
 
@@ -20,7 +20,7 @@
 enum { CACHE_LINE = 64 };
 
 typedef enum operation_kind {
-    OP_RECEIVE, // pipeline stages: activations and gradients from and to their neighbours
+    OP_RECEIVE, // pipeline stages: activations and gradients from and to the neighbours
     OP_SEND,
     OP_RECEIVE_GRADIENT,
     OP_SEND_GRADIENT,
@@ -53,8 +53,8 @@ typedef enum meeting { MEET_NOT, MEET_FORWARD, MEET_BACKWARD } meeting;
 
 typedef struct sweep {
     int first, end;             // operations
-    meeting meeting;            // what the threads do together at its end
-    const unit *norm;           // for which batch norm
+    meeting meeting;            // joint work of the threads at its end
+    const unit *norm;           // its batch norm
     int range_first, range_end; // the parts of a record that its operations write
 } sweep;
 
@@ -63,7 +63,7 @@ typedef struct sequence { // of sweeps; training or inference
     sweep *sweeps;
     range *ranges;
     int operation_count, sweep_count, range_count;
-    int loss_sweep; // where backward begins, for those that run it apart
+    int loss_sweep; // where backward begins, if it runs separately
 } sequence;
 
 typedef struct group {
@@ -73,7 +73,7 @@ typedef struct group {
     bool leads;  // the first group of its shard
 } group;
 
-// Batch norm's numbers for each of `rows` groups or shards, all channels of all norms side by side.
+// Batch norm's values for each group or shard; the channels of all norms are contiguous.
 typedef struct norm_state {
     double *group_mean, *group_m2;         // [group][channel]
     float *group_dy, *group_dy_xhat;       // [group][channel]
@@ -85,15 +85,15 @@ typedef struct norm_state {
     float *run_scale, *run_shift; // [channel]: inference
 } norm_state;
 
-// What one thread of the team has for itself.
+// Data of one thread of the team.
 typedef struct team_member {
     float **stack; // of records; stack_size of them
     float *scratch;
     int first_leaf, end_leaf;
-    uint64_t ns[PHASES], last; // time spent, and since when the current phase runs
+    uint64_t ns[PHASES], last; // time spent; start of the current phase
     trace_track *track;
     uint64_t digest;
-    // Used while a group is worked on:
+    // While a group is being processed:
     float *record;
     bool accumulate;
 } team_member;
@@ -119,11 +119,11 @@ struct engine {
 
     const batch *batch;
     int *shard_groups,
-        *shard_leaves; // of all shards: groups of each; its first leaf, and behind them all leaves
-    int *counts;       // samples of each shard that tree and groups are made for
+        *shard_leaves; // of all shards: groups of each; first leaf of each, then the leaf count
+    int *counts;       // samples of each shard for which tree and groups were made
     int counts_first, counts_end;
     reduction_tree tree;
-    int stack_size, cover_size; // the most pending sums of a thread; the most nodes of a cover
+    int stack_size, cover_size; // most pending sums of a thread; most nodes of a cover
     int first_leaf;             // of this engine
     int *cover;                 // nodes of the tree
     float **records;
@@ -133,11 +133,11 @@ struct engine {
     int term_count;
     float *reduced;
 
-    int first_sweep, end_sweep;                  // what the threads run
+    int first_sweep, end_sweep;                  // the sweeps that the threads run
     const float *given_gradients, *given_losses; // backward() alone; else NULL
-    int run_first, run_end;                      // the local shards that are worked on
-    int record_first;                            // where their record goes
-    const float *stage_in;                       // stages: what comes and goes in this run
+    int run_first, run_end;                      // the local shards being processed
+    int record_first;                            // index of their first record
+    const float *stage_in;                       // stages: input and output of this run
     float *stage_out;
     size_t own_first, own_end; // the part of the parameter arena that this engine updates
     const update_rule *rule;
@@ -145,7 +145,7 @@ struct engine {
     size_t infer_samples;
     float *infer_logits;
 
-    float **given; // by cpu_allocate
+    float **given; // from cpu_allocate
     size_t given_count, given_room;
 
     uint64_t region_start;
@@ -154,12 +154,12 @@ struct engine {
     error *failure;
 };
 
-// What operations work on: one group, in the memory of a slot, on one thread.
+// The operand of an operation: one group, in the memory of a slot, on one thread.
 typedef struct group_work {
     engine *e;
     team_member *member;
     const group *group; // NULL: inference
-    const group *next;  // that this thread works on after it; NULL: none
+    const group *next;  // this thread's next group; NULL: none
     int index;          // local number of the group
     int samples;
     const uint8_t *const *pixels;
@@ -172,15 +172,16 @@ status sequence_training(sequence *s, const engine *e, error *err) MUST_CHECK;
 status sequence_inference(sequence *s, const engine *e, error *err) MUST_CHECK;
 void sequence_release(sequence *s);
 
-// operations.c: runs operations [first, end) and books their time.
+// operations.c: runs operations [first, end) and accounts for their time.
 void operations_run(const group_work *g, const sequence *s, int first, int end);
 
-// ownership.c: makes tree, groups and the threads' leaves fit the sample counts of a batch.
+// ownership.c: adapts tree, groups and the leaves of the threads to the sample counts of a batch.
 status ownership_prepare(engine *e, const batch *b, error *err) MUST_CHECK;
-// Deals the leaves of local shards [first, end) to the threads.
+// Distributes the leaves of local shards [first, end) over the threads.
 void ownership_deal(engine *e, int first, int end);
 
-// Is a group finished before the next begins? Then all groups of a thread share one slot.
+// Returns true if a group is finished before the next one begins. Then all groups of a thread share
+// one slot.
 static inline bool engine_slots_alone(const engine *e) {
     return e->placement.norms == 0 && !e->options.apart && !e->options.stage;
 }
@@ -193,8 +194,8 @@ size_t cpu_logits_floats(const engine *e);
 void cpu_gather_logits(engine *e, float *logits);
 void cpu_loss(engine *e, const batch *whole, float *logits, float *losses);
 
-// lanes.c: `rows` elements of a group between the memory of this engine and a block of the
-// interface, [rows][GROUP]. Lanes that the other side lacks become zero.
+// lanes.c: copy `rows` elements of a group between this engine's memory and a block of the
+// interface, [rows][GROUP]. Lanes that the source lacks become zero.
 void lanes_import(const engine *e, const float *block, float *memory, size_t rows);
 void lanes_export(const engine *e, const float *memory, float *block, size_t rows);
 
@@ -205,26 +206,26 @@ status cpu_stage_forward(engine *e, const batch *b, int first_shard, int end_sha
 status cpu_stage_backward(engine *e, int first_shard, int end_shard, const float *dout, float *din,
                           error *err) MUST_CHECK;
 void cpu_stage_reduce(engine *e);
-// The operations that exchange activations, on one group.
+// Runs an operation that exchanges activations, on one group.
 void stage_operation(const group_work *g, operation_kind kind);
-// step.c: all threads run sweeps [first, end) on the shards dealt.
+// step.c: runs sweeps [first, end) on all threads, on the leaves that ownership_deal gave them.
 status step_run(engine *e, int first, int end, error *err) MUST_CHECK;
 status cpu_infer(engine *e, const uint8_t *const *pixels, size_t samples, float *logits,
                  error *err) MUST_CHECK;
 
-// engine.c: runs a body on the team and books all of the wall time to phases of every member.
+// engine.c: runs a body on the team and charges the whole wall time to phases of every member.
 void engine_region(engine *e, void (*body)(void *engine, int member));
-// Books the time since the last call to `spent`, and records it where there is a trace.
+// Charges the time since the last call to `spent`, and records it if there is a trace.
 void member_mark(team_member *m, phase spent);
 
-// batch_norm.c: all threads call these together; each does its part of the channels. They meet
-// before and after. False when an exchange failed (e->failed says how): all threads then leave the
-// step.
+// batch_norm.c: all threads call these together; each computes its part of the channels, between
+// barriers. They return false if an exchange failed (status in e->failed); all threads then leave
+// the step.
 bool batch_norm_forward(engine *e, const unit *u, int member);
 bool batch_norm_backward(engine *e, const unit *u, int member);
-// From running statistics to scale and shift.
+// Computes scale and shift from the running statistics.
 void batch_norm_inference(engine *e);
-// The running statistics after a step, from the reduced record.
+// Updates the running statistics after a step, from the reduced record.
 void batch_norm_update(engine *e);
 
 #endif

@@ -1,16 +1,16 @@
-// kernels.h - the CPU's inner loops: one table of functions for each instruction set, all with the
-// same bits.
+// kernels.h - the CPU's inner loops: one table of functions per instruction set, all with
+// bit-identical results.
 //
-// Everything works on one group of samples, innermost: `lanes` of them, GROUP = 16, or 4 where a
-// group never has more. An activation is [channel][row][column][lanes]; a kernel is a plain loop
-// over features with the samples in a vector register. kernels/*.c are compiled once for each
+// Every kernel works on one group of samples, which are innermost: `lanes` of them, GROUP = 16, or
+// 4 if a group never has more. An activation is [channel][row][column][lanes]; a kernel is a plain
+// loop over features with the samples in a vector register. kernels/*.c are compiled once per
 // instruction set, from the same source, with explicit fused multiply-adds in one order of
-// summation; how many outputs are held in registers at once differs, what is added to what in which
-// order does not. So the results agree in every bit.
+// summation. Instruction sets differ in how many outputs are held in registers at once, but not in
+// which values are added in which order, so the results agree in every bit.
 //
-// Sizes and strides are in floats unless said otherwise. Lanes of absent samples (a group of fewer
-// than `lanes`) hold finite rubbish in activations and exactly zero in gradients of the loss, so
-// they add nothing.
+// Sizes and strides are in floats unless stated otherwise. Lanes of absent samples (in a group of
+// fewer than `lanes`) hold arbitrary finite values in activations and exact zeros in gradients of
+// the loss, so they contribute nothing.
 #ifndef LOCKSTEP_COMPUTE_CPU_KERNELS_H
 #define LOCKSTEP_COMPUTE_CPU_KERNELS_H
 
@@ -32,8 +32,8 @@ typedef struct view {
 
 // A convolution, or its input gradient, as one correlation: out(o, y, x) starts from bias[o] and
 // adds, for input channels c, kernel rows, kernel columns in this order, weight(o, c, ky, kx) ·
-// in(c, y·stride_y + ky - pad_y, x·stride_x + kx - pad_x). Kernel rows that fall outside of the
-// input are left out; columns outside read the border, which is zero.
+// in(c, y·stride_y + ky - pad_y, x·stride_x + kx - pad_x). Kernel rows outside the input are
+// skipped; columns outside read the border, which is zero.
 typedef struct conv_task {
     view in, out;
     const float *packed; // [block of outputs][c][ky][kx][outputs of the block], see conv_pack
@@ -42,8 +42,8 @@ typedef struct conv_task {
     int kernel_h, kernel_w, stride_y, stride_x, pad_y, pad_x;
 } conv_task;
 
-// weight gradient: dw(o, c, ky, kx) (+)= over positions: dout(o, y, x) · in(c, y·stride_y + ky -
-// pad_y, …); samples by halves.
+// Weight gradient: dw(o, c, ky, kx) (+)= the sum over positions of dout(o, y, x) · in(c, y·stride_y
+// + ky - pad_y, …); samples are added by halves.
 enum { CONV_SCRATCH_OUTPUTS = 4 }; // outputs whose weight gradients are summed at once
 
 typedef struct conv_weight_task {
@@ -51,7 +51,7 @@ typedef struct conv_weight_task {
     float *dw, *db;  // [out][in][kh][kw] and [out]; db NULL: none
     float *scratch;  // CONV_SCRATCH_OUTPUTS · in.channels · kernel_h · kernel_w · 16;
                      // winograd_weight: winograd_scratch
-    bool accumulate; // add to what is there
+    bool accumulate; // add to the existing values
     int kernel_h, kernel_w, stride_y, stride_x, pad_y, pad_x;
 } conv_weight_task;
 
@@ -70,26 +70,26 @@ typedef struct linear_weight_task {
     bool accumulate;
 } linear_weight_task;
 
-// What follows a convolution or linear layer z, in one pass: batch norm (y = scale·z + shift),
-// ReLU, 2×2 max pooling. Here and in other pools a NaN goes through, as it does in PyTorch, so that
-// it reaches the loss.
+// The layers after a convolution or linear layer z, in one pass: batch norm (y = scale·z + shift),
+// ReLU, 2×2 max pooling. Here and in other pools a NaN propagates, as in PyTorch, so that it
+// reaches the loss.
 typedef struct tail_task {
     view z;          // output of the layer; tail_backward replaces it by its gradient
     view y;          // result
-    uint8_t *winner; // pool: [c][h/2][w/2][16] which of four won, first of equals; 4: cut off by
-                     // the ReLU
-    const float *scale, *shift; // batch norm, a channel each; NULL: none
+    uint8_t *winner; // pool: [c][h/2][w/2][16] index of the largest of four, the first of
+                     // equals; 4: zeroed by the ReLU
+    const float *scale, *shift; // batch norm, one per channel; NULL: none
     bool relu, pool;
     int samples; // of this group: 1 … 16
     // Backward:
     const float *dy;             // [c][y.height][y.width][16]
     const float *mean, *inv_std; // batch norm: of the shard
-    float *sum_dy, *sum_dy_xhat; // tail_backward_sums: of this group, a channel each
+    float *sum_dy, *sum_dy_xhat; // tail_backward_sums: of this group, one per channel
     const float *from_dy, *from_z,
         *from_one; // tail_backward: dz = from_dy·dy' + from_z·z + from_one
 } tail_task;
 
-typedef struct pool_task { // any other pooling, as a layer of its own
+typedef struct pool_task { // any other pooling, as a separate layer
     view x, y;
     uint8_t *winner; // max: offset in the window
     int kernel_h, kernel_w, stride_y, stride_x, pad_y, pad_x;
@@ -100,13 +100,13 @@ typedef struct pool_task { // any other pooling, as a layer of its own
 typedef struct dropout_task {
     const float *x; // dense [features][16]
     view y;
-    int8_t *kept;         // [features][16]: -1 kept, 0 dropped; chosen by dropout
-    float scale;          // of what is kept: 1 / (1 - rate)
-    uint32_t threshold;   // kept: the upper 24 of the 32 random bits are at least this
-    random_stream stream; // but for the sample
+    int8_t *kept;         // [features][16]: -1 kept, 0 dropped; written by dropout
+    float scale;          // of the kept values: 1 / (1 - rate)
+    uint32_t threshold;   // kept if the upper 24 of the 32 random bits are at least this
+    random_stream stream; // all fields but the sample
     const uint32_t *ids;  // of the samples
     int samples;          // of this group: 1 … 16
-    const float *dy;      // dense, as dx
+    const float *dy;      // dense, like dx
     float *dx;
 } dropout_task;
 
@@ -128,16 +128,17 @@ typedef struct update_task {
 typedef struct kernels {
     const char *isa;
     int lanes;
-    // How many outputs a packed block holds, for a layer of so many outputs.
+    // Returns how many outputs a packed block holds, for a layer of `outputs` outputs.
     int (*conv_block_size)(int outputs, int width);
     void (*conv)(const conv_task *t, int block);
-    // The input gradient of a convolution with a stride: in is dz, out is dx, `packed` the weights
-    // as they are, strides and padding those of the layer.
+    // The input gradient of a convolution with a stride: `in` is dz, `out` is dx, `packed` the
+    // unpacked weights; strides and padding are the layer's.
     void (*conv_strided_input)(const conv_task *t);
     void (*conv_weight)(const conv_weight_task *t);
     // The same for 3×3 kernels with stride 1 and padding up to 2, by Winograd's F(4×4, 3×3): a
-    // quarter of the multiplications, with sums of their own. `packed` is what winograd_pack made,
-    // winograd_packed_floats of it. Scratch memory is of a thread, in floats.
+    // quarter of the multiplications, but different rounding. `packed` is the result of
+    // winograd_pack, winograd_packed_floats long. winograd_scratch returns the scratch memory of a
+    // thread, in floats.
     size_t (*winograd_scratch)(const layer *l);
     void (*winograd_pack)(const layer *l, const float *weight, bool transpose, float *packed);
     void (*winograd)(const conv_task *t);
@@ -146,7 +147,7 @@ typedef struct kernels {
     // z[inputs] = weightᵀ · x[outputs]: the input gradient.
     void (*linear_transposed)(const linear_task *t);
     void (*linear_weight)(const linear_weight_task *t);
-    // x[c][…][16] = scale[c] · byte + shift[c] of `samples` images of [C][H][W] bytes; absent
+    // x[c][…][16] = scale[c] · byte + shift[c], for `samples` images of [C][H][W] bytes; absent
     // samples repeat the first.
     void (*load)(const uint8_t *const *pixels, int samples, const float *scale, const float *shift,
                  const view *x);
@@ -162,31 +163,33 @@ typedef struct kernels {
     void (*average_pool_backward)(const pool_task *t);
     void (*dropout)(const dropout_task *t);
     void (*dropout_backward)(const dropout_task *t);
-    // Softmax cross-entropy: sum of the losses; logits become probabilities minus one-hot, absent
-    // lanes zero.
+    // Softmax cross-entropy: returns the sum of the losses. Logits become probabilities minus
+    // one-hot, absent lanes zero.
     float (*loss)(const loss_task *t);
     void (*update)(const update_task *t);
-    // A sum over elements [first, first + count) of bits times an odd key of the element, modulo
-    // 2^64: parts add up.
+    // Returns the sum over elements [first, first + count) of their bits times an odd key per
+    // element, modulo 2^64. The digests of parts add up.
     uint64_t (*digest)(const float *parameters, size_t first, size_t count);
     void (*add)(float *sum, const float *term, size_t n); // sum += term
 } kernels;
 
-// Four lanes fill an AVX-512 register with four neighbouring elements of four samples where 16
-// lanes would leave most of it empty.
+// With four lanes, an AVX-512 register holds four neighbouring elements of four samples; 16 lanes
+// would leave most of it empty.
 enum { LANES_FEW = 4 };
 
-// The table with so many lanes, GROUP or LANES_FEW: the best for this processor, or the named one;
-// NULL when the processor cannot run it.
+// Returns the table with `lanes` lanes, GROUP or LANES_FEW: the best one for this processor, or the
+// one named by `isa`. NULL if the processor cannot run it.
 const kernels *kernels_find(const char *isa, int lanes);
 
-// Is Winograd's algorithm the faster one for this convolution? All of its passes then use it.
+// Returns true if Winograd's algorithm is faster for this convolution. All of its passes then use
+// it.
 bool winograd_pays(const layer *l);
 enum { WINOGRAD_OUTPUTS = 16 }; // outputs of a packed block: [block][36][c][outputs of the block]
 size_t winograd_packed_floats(const layer *l, bool transpose);
 
-// The packed copy of conv weights that `conv` reads: bytes are conv_packed_floats. With `transpose`
-// the input gradient's: roles of channels exchanged and the kernel turned by 180 degrees.
+// Packs conv weights for `conv`; the packed copy has conv_packed_floats floats. With `transpose`,
+// for the input gradient: the roles of the channels are exchanged and the kernel is rotated by 180
+// degrees.
 size_t conv_packed_floats(const layer *l, int block, bool transpose);
 void conv_pack(const layer *l, const float *weight, int block, bool transpose, float *packed);
 

@@ -1,4 +1,4 @@
-// Activations between engines travel in rows of GROUP samples, whatever an engine has side by side.
+// Engines exchange activations in rows of GROUP samples, whatever their own number of lanes.
 #include <string.h>
 
 #include "compute/cpu/engine.h"

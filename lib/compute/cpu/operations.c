@@ -1,4 +1,4 @@
-// The operations of a step on one group: from units and places to the kernels' tasks.
+// The operations of a step on one group: builds the tasks of the kernels from units and places.
 #include <math.h>
 #include <string.h>
 
@@ -143,7 +143,7 @@ static tail_task tail(const group_work *g, const unit *u) {
     return t;
 }
 
-// values, or zeros where there are none, into a part of the record of the group.
+// Writes or adds `values` (NULL: zeros) to a part of the group's record.
 static void record_put(const team_member *m, size_t at, const float *values, size_t n) {
     for (size_t i = 0; i < n; i++) {
         const float v = values ? values[i] : 0.0f;
@@ -158,7 +158,7 @@ static void run_tail_sums(const group_work *g, const unit *u) {
     const size_t channels = (size_t)u->layers.norm->out.channels;
     record_put(g->member, u->layers.norm->weight, t.sum_dy_xhat, channels);
     record_put(g->member, u->layers.norm->bias, t.sum_dy, channels);
-    // The statistics of a shard enter the sum once, with its first group.
+    // A shard's statistics enter the sum once, with its first group.
     const size_t shard =
         (size_t)g->group->shard * e->placement.norm_channels + u->layers.norm_channel;
     const bool leads = g->group->leads;
@@ -193,7 +193,7 @@ static void run_pool(const group_work *g, const unit *u, bool backward) {
         (max ? k->max_pool : k->average_pool)(&t);
 }
 
-// Random numbers are compared with the rate as floats; an integer compares the same.
+// Random numbers are compared with the rate as floats; comparing integers gives the same result.
 static dropout_task dropout(const group_work *g, const unit *u) {
     const layer *l = u->layers.alone;
     return (dropout_task){
@@ -231,7 +231,7 @@ static void run_moments(const group_work *g, const unit *u) {
     e->kernels->moments(&z, g->samples, e->norm.group_mean + own, e->norm.group_m2 + own);
 }
 
-// The gradient of the logits: from the loss here, or given.
+// The gradient of the logits: computed here from the loss, or given.
 static void run_loss(const group_work *g, const unit *u) {
     const engine *e = g->e;
     const program *p = e->program;
@@ -250,8 +250,8 @@ static void run_loss(const group_work *g, const unit *u) {
     record_put(g->member, p->parameters + p->buffers, tail_values, RECORD_EXTRA);
 }
 
-// Images lie scattered over the whole data set: they are fetched while the group before them is
-// worked on.
+// Images are scattered over the whole data set, so they are prefetched while the preceding group is
+// processed.
 static void fetch_images(const engine *e, const group *next) {
     const size_t bytes = shape_size(e->program->input);
     for (int n = 0; n < next->samples; n++)
@@ -302,7 +302,7 @@ static void run_operation(const group_work *g, const operation *op) {
 void operations_run(const group_work *g, const sequence *s, int first, int end) {
     for (int i = first; i < end; i++) {
         run_operation(g, &s->operations[i]);
-        // A clock read for each change of phase, not for each operation.
+        // Reads the clock at each change of phase, not for each operation.
         if (i + 1 == end ||
             operation_phase(s->operations[i].kind) != operation_phase(s->operations[i + 1].kind))
             member_mark(g->member, operation_phase(s->operations[i].kind));

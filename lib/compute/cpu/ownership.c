@@ -1,5 +1,5 @@
-// Who owns which groups in a step: the leaves of the reduction tree, dealt to threads in contiguous
-// ranges.
+// Ownership of groups in a step: the leaves of the reduction tree are distributed over the threads
+// in contiguous ranges.
 #include <string.h>
 
 #include "compute/cpu/engine.h"
@@ -43,8 +43,8 @@ void ownership_deal(engine *e, int first, int end) {
     e->record_count = reduction_tree_cover(&e->tree, first_leaf, first_leaf + leaves, e->cover);
 }
 
-// Tree, groups and their owners depend on the sample counts alone, so most steps keep those of the
-// step before.
+// Tree, groups and their owners depend only on the sample counts, so most steps reuse those of the
+// previous step.
 status ownership_prepare(engine *e, const batch *b, error *err) {
     if (same_counts(e, b)) return STATUS_OK;
     int leaves = 0, local = 0;

@@ -6,10 +6,10 @@
 
 // ---- Places ----
 
-// Kernels may read so many floats behind the last place, never to use them.
+// Kernels may read this many floats past the last place, but never use them.
 enum { SLACK = 64 };
 
-// `border` zero columns before and behind each row; a row's right border is the next one's left
+// `border` zero columns before and after each row; a row's right border is the next row's left
 // border.
 static place put(placement *p, shape size, int border) {
     const size_t lanes = (size_t)p->lanes;
@@ -25,7 +25,7 @@ static int max_int(int a, int b) {
     return a > b ? a : b;
 }
 
-// Zero columns that a consumer wants around its input.
+// Zero columns that the next unit needs around its input.
 static int border_before(const unit *next) {
     return next && next->layers.core && next->layers.core->kind == LAYER_CONV
                ? next->layers.core->pad_w
@@ -111,7 +111,7 @@ status placement_init(placement *p, const program *prog, const kernels *k, bool 
         place_unit(p, i);
         place_weights(p, &p->units[i], k);
     }
-    // Whole cache lines, and not a multiple of a page: groups that are worked on together must not
+    // Whole cache lines, but not a multiple of a page: groups that are processed together must not
     // share cache sets.
     p->floats = (p->floats + 15) / 16 * 16 + SLACK;
     p->bytes = (p->bytes + 63) / 64 * 64 + 192;

@@ -48,7 +48,7 @@ static void close_sweep(sequence *s, meeting together, const unit *norm) {
 }
 
 static status sequence_new(sequence *s, const engine *e, error *err) {
-    const size_t most = (size_t)e->placement.count * 8 + 8; // seven a unit, and the ends
+    const size_t most = (size_t)e->placement.count * 8 + 8; // seven per unit, and the ends
     *s = (sequence){.operations = memory_new(most, sizeof *s->operations, err),
                     .sweeps = memory_new(most, sizeof *s->sweeps, err),
                     .ranges = memory_new(most * 2, sizeof *s->ranges, err)};

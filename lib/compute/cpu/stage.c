@@ -1,4 +1,4 @@
-// A stage of a pipeline: an engine whose program is a part of a network, run shard by shard.
+// A pipeline stage: an engine whose program is part of a network and runs shard by shard.
 #include <string.h>
 
 #include "compute/cpu/engine.h"
@@ -32,7 +32,7 @@ void stage_operation(const group_work *g, operation_kind kind) {
         block_to_place(e, e->stage_in + out, e->placement.units[e->placement.count - 1].dy,
                        g->memory);
         break;
-    case OP_SEND: // nobody here reads it with a border: it has none
+    case OP_SEND: // no unit here reads it, so it has no border
         lanes_export(e, g->memory + output.offset, e->stage_out + out, shape_size(output.size));
         break;
     default:
@@ -70,8 +70,7 @@ status cpu_stage_backward(engine *e, int first_shard, int end_shard, const float
     return run(e, first_shard, end_shard, e->training.loss_sweep, e->training.sweep_count, err);
 }
 
-// The cover that the last run left is that of its range: all shards, or the last one that has
-// samples.
+// The last run left the cover of its range: all shards, or the last shard that has samples.
 void cpu_stage_reduce(engine *e) {
     const program *p = e->program;
     const size_t tail = p->buffers + RECORD_EXTRA;

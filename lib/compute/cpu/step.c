@@ -1,4 +1,4 @@
-// A training step and inference: what every thread of the team does.
+// A training step and inference, as each thread of the team runs them.
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ static void run_sweep(engine *e, int member, const sweep *s) {
     for (int leaf = m->first_leaf; leaf < m->end_leaf; leaf++) {
         const int index = leaf - e->first_leaf;
         int merges = reduction_tree_merges(&e->tree, m->first_leaf, m->end_leaf, leaf);
-        m->accumulate = merges > 0; // the first merge happens inside of the kernels
+        m->accumulate = merges > 0; // the first merge happens inside the kernels
         if (merges == 0) top++;
         m->record = m->stack[top];
         const group *g = &e->groups[index];
@@ -35,7 +35,7 @@ static void run_sweep(engine *e, int member, const sweep *s) {
                                  .pixels = e->batch->pixels + g->first,
                                  .memory = slot(e, (size_t)(alone ? member : index))};
         operations_run(&work, &e->training, s->first, s->end);
-        if (merges < 2) continue; // nothing to add, so no time of its own
+        if (merges < 2) continue; // nothing to add, so no time to account for
         for (; merges > 1; merges--, top--) merge_top(e, m, s, top);
         member_mark(m, PHASE_BACKWARD);
     }
@@ -57,7 +57,8 @@ static void join_records(engine *e, int member) {
     }
 }
 
-// One thread brought the one record there is: it and the engine exchange their memory.
+// If there is a single record, from one thread, the thread and the engine swap buffers. Returns
+// false if there are more.
 static bool hand_over(engine *e, int member) {
     if (e->term_count != 1 || e->record_count != 1) return false;
     if (member != 0) return true;
@@ -115,7 +116,7 @@ status cpu_step(engine *e, const batch *b, error *err) {
 status cpu_forward(engine *e, const batch *b, error *err) {
     if (!e->options.apart)
         return error_set(err, STATUS_FAILED,
-                         "cannot run forward alone: the engine was not opened for it");
+                         "cannot run forward separately: the engine was not opened for it");
     status rc = ownership_prepare(e, b, err);
     if (rc != STATUS_OK) return rc;
     e->batch = b;

@@ -12,7 +12,7 @@
 
 #include "base/memory.h"
 
-// About 0.1 ms of pauses: longer than what happens between two steps, shorter than anybody notices.
+// About 0.1 ms of pauses: longer than the gap between two steps, too short to notice.
 enum { SPINS = 3000 };
 
 typedef struct member {
@@ -27,8 +27,8 @@ struct team {
     void (*body)(void *, int);
     void *argument;
     member *members;
-    // A barrier: the last to arrive resets `arrived` and opens the next generation. On lines of
-    // their own.
+    // A barrier: the last member to arrive resets `arrived` and starts the next generation. Both
+    // are on separate cache lines.
     _Alignas(64) atomic_int arrived;
     _Alignas(64) atomic_uint generation;
     atomic_int sleepers;
@@ -66,7 +66,7 @@ void team_barrier(team *t) {
 static void *serve(void *argument) {
     const member *m = argument;
     for (;;) {
-        team_barrier(m->owner); // opened by team_run
+        team_barrier(m->owner); // released by team_run
         if (m->owner->quit) return NULL;
         m->owner->body(m->owner->argument, m->number);
         team_barrier(m->owner);
@@ -92,7 +92,7 @@ status team_new(int size, bool spin, team **out, error *err) {
         free(t);
         return STATUS_FAILED;
     }
-    // Signals are the business of the main thread.
+    // Only the main thread handles signals.
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -107,8 +107,8 @@ status team_new(int size, bool spin, team **out, error *err) {
     if (failed) {
         error_system(err, STATUS_FAILED, failed, "cannot start thread %d of %d", t->started + 1,
                      size);
-        // Those that run wait for a barrier that the missing ones would complete: complete it for
-        // them.
+        // The started threads wait at a barrier for all `size` members. Reduce the size to complete
+        // it.
         t->size = t->started;
         team_free(t);
         return STATUS_FAILED;

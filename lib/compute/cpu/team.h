@@ -1,8 +1,8 @@
 // team.h - a fixed set of threads that run one function together and meet at barriers.
 //
-// The caller is member 0, so a team of one has no threads and costs nothing. Members wait by
-// spinning for a moment when they may (there is a core for each), then sleep on a futex: ranks that
-// outnumber the cores never burn each other's time.
+// The caller is member 0, so a team of one has no threads and costs nothing. With `spin` (each
+// member has its own core) a waiting member spins briefly; then it sleeps on a futex. So ranks that
+// outnumber the cores never waste each other's CPU time.
 #ifndef LOCKSTEP_COMPUTE_CPU_TEAM_H
 #define LOCKSTEP_COMPUTE_CPU_TEAM_H
 
@@ -18,7 +18,7 @@ void team_free(team *t); // NULL is fine
 // Runs body(argument, member) on all members at once and returns when all have returned.
 void team_run(team *t, void (*body)(void *argument, int member), void *argument);
 
-// Inside of a body: returns when all members have come.
+// Called inside a body. Returns when all members have called it.
 void team_barrier(team *t);
 
 int team_size(const team *t);

@@ -1,5 +1,4 @@
-// The arrays that an engine works with: which there are, and how large. Activations are
-// placement.c's.
+// Selection and sizes of an engine's arrays. placement.c takes those for activations.
 #include <string.h>
 
 #include "compute/cuda/engine.h"
@@ -10,7 +9,7 @@ static void make_room(parts_room *most, parts_room room) {
     if (room.counters > most->counters) most->counters = room.counters;
 }
 
-// One norm at a time takes its moments, or its gradient, so they share the memory for it.
+// Only one norm at a time makes its moments or its gradient, so they share this memory.
 static status take_parts(engine *e, error *err) {
     const int shards = e->options.local_shards;
     parts_room most = {0, 0};
@@ -38,8 +37,8 @@ static status take_norms(engine *e, error *err) {
     norm_memory *n = &e->norm;
     const size_t channels = e->units.norm_channels;
     const size_t own = (size_t)e->options.local_shards * channels * sizeof(float);
-    const size_t row = 2 * channels * sizeof(double); // of all norms: more than any one needs
-    const bool meets = e->options.sync_batch_norm && e->options.exchange;
+    const size_t row = 2 * channels * sizeof(double); // for all norms: enough for each of them
+    const bool exchanges = e->options.sync_batch_norm && e->options.exchange;
     float **rows[] = {&n->mean,    &n->inv_std, &n->scale,   &n->shift,
                       &n->from_dy, &n->from_z,  &n->from_one};
     status rc = STATUS_OK;
@@ -50,7 +49,7 @@ static status take_norms(engine *e, error *err) {
     TRY(cuda_take(e, (size_t)e->options.local_shards * row, &n->own, err));
     TRY(take_parts(e, err));
     n->all = n->own;
-    if (!meets) return rc;
+    if (!exchanges) return rc;
     TRY(cuda_take(e, (size_t)e->options.shards * row, &n->all, err));
     TRY(cuda_take_host(e, (size_t)e->options.local_shards * row, &n->own_host, err));
     TRY(cuda_take_host(e, (size_t)e->options.shards * row, &n->all_host, err));
@@ -58,7 +57,7 @@ out:
     return rc;
 }
 
-// The arrays of a step input, one behind the other; returns the bytes of all of them.
+// Lays out the arrays of a step input one after the other; returns their total bytes.
 static size_t lay_out_input(const engine *e, char *base, step_input *in) {
     enum { ALIGNMENT = 16 };
     const size_t local = (size_t)e->options.local_shards, lanes = local * (size_t)e->lanes;
@@ -109,7 +108,7 @@ static size_t round_up(size_t n, size_t unit) {
     return (n + unit - 1) / unit * unit;
 }
 
-// The most records that leave the engine in a step.
+// Writes the maximum number of records that leave the engine in a step.
 static status count_records(engine *e, size_t *most, error *err) {
     for (int v = 0; v < e->options.shards; v++) e->shard_groups[v] = 1;
     status rc = reduction_tree_init(&e->tree, e->shard_groups, e->options.shards, err);
@@ -138,7 +137,7 @@ static status take_arenas(engine *e, error *err) {
     if (local == 1) e->records = e->sums;
     for (size_t k = 0; k < most; k++)
         TRY(cuda_take_host(e, record_floats(p) * sizeof(float), &e->records_host[k], err));
-    // What is summed here already needs no second place.
+    // A sum made entirely here needs no second buffer.
     e->reduced_host = e->records_host[0];
     if (most > 1) TRY(cuda_take_host(e, record_floats(p) * sizeof(float), &e->reduced_host, err));
     TRY(cuda_take(e, local * (size_t)e->groups * sizeof(float), &e->losses, err));
@@ -147,7 +146,7 @@ out:
     return rc;
 }
 
-// What strategies need that divide a step.
+// Arrays for strategies that divide a step.
 static status take_exchange(engine *e, error *err) {
     const engine_options *o = &e->options;
     const size_t local_groups = (size_t)o->local_shards * (size_t)e->groups;
@@ -187,7 +186,7 @@ out:
 
 // ---- The data set ----
 
-// From the host's images, which often follow one another: then one copy moves many of them.
+// Sends the host's images, which are often contiguous: then one copy moves many of them.
 static status send_images(engine *e, size_t bytes, error *err) {
     const uint8_t *const *images = e->options.images;
     const size_t count = e->options.image_count;
@@ -204,16 +203,16 @@ out:
     return rc;
 }
 
-// The data set stays on the device if it takes no more than half of what is free: other engines,
-// processes and libraries need room as well. If not, every step sends the images that it needs, and
-// the device augments those. Each engine has a copy of its own, also where several share a device.
+// The data set stays on the device if it takes no more than half of the free memory: other engines,
+// processes and libraries need room as well. Otherwise every step sends its images, and the device
+// augments those. Each engine has its own copy, even if several share a device.
 status cuda_take_images(engine *e, error *err) {
     const engine_options *o = &e->options;
     const size_t bytes = shape_size(e->program->input);
     size_t unused, total;
     status rc = STATUS_OK;
     if (!o->images || o->receives) return rc;
-    TRY(cuda_check(e, cudaMemGetInfo(&unused, &total), "asking for its memory", err));
+    TRY(cuda_check(e, cudaMemGetInfo(&unused, &total), "reading its free memory", err));
     if (o->image_count * bytes > unused / 2) return rc;
     TRY(cuda_take(e, o->image_count * bytes, &e->images, err));
     rc = send_images(e, bytes, err);

@@ -1,9 +1,9 @@
-// blocks.cu - activations as engines exchange them: in blocks of LOSS_GROUP samples, whatever an
-// engine has side by side.
+// blocks.cu - activations in the format in which engines exchange them: blocks of LOSS_GROUP
+// samples, independent of the number of lanes of an engine.
 //
-// One thread an element of what is written, in memory order. Lanes without a sample become zeros in
-// both directions: what comes from another engine may have anything there. A shard's activation has
-// fewer than 2^32 elements, rounded up to whole groups.
+// One thread per element written, in memory order. Lanes without a sample become zeros in both
+// directions: data from another engine may hold anything there. A shard's activation has fewer than
+// 2^32 elements, rounded up to whole groups.
 #include "compute/cuda/device.cuh"
 
 enum { BLOCK = 256 };

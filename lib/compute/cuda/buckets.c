@@ -1,16 +1,16 @@
-// The reduction of a group as part of a step: the record in buckets, each of which is reduced as
-// soon as backward has made it, on a stream of its own, while the layers in front of it are still
-// at work. Step, reduction and update are one graph then.
+// A group's reduction as part of a step. The record is cut into buckets; each is reduced as soon as
+// backward has made it, on a separate stream, while backward works on the earlier layers. Step,
+// reduction and update are then one graph.
 //
 //     stream        backward of layer 3    layer 2        layer 1        update
 //     group->stream                        bucket 0       bucket 1 ...   ^
 //
 // Backward goes from the last layer to the first, and the parameter arena has layers in order
-// (program.h): so gradients are complete from the end of the record on. What else is there, sums
-// for running statistics, the loss and the wishes, is behind the parameters and comes from forward;
-// it goes with the first bucket.
+// (program.h): so gradients are complete from the end of the record on. The rest of the record
+// (sums for running statistics, the loss and the requests) follows the parameters and comes from
+// forward; it goes with the first bucket.
 //
-// The bits are those of a reduction behind the step: what is added to what does not depend on where
+// The bits are those of a reduction after the step: the order of additions does not depend on where
 // a record is cut.
 #include <stdlib.h>
 #include <string.h>
@@ -20,12 +20,12 @@
 
 // ---- Planning ----
 
-// Where a unit's parameters begin in the arena; `none` if it has none.
+// Returns the offset of a unit's first parameter in the arena; `none` if it has no parameters.
 static size_t first_parameter(const unit_layers *u, size_t none) {
     return u->core ? u->core->weight : u->norm ? u->norm->weight : none;
 }
 
-// The last operation that makes gradients of this unit's parameters.
+// Returns the index of the last operation that makes gradients of this unit's parameters.
 static int completing_operation(const engine *e, const cuda_unit *u) {
     int last = 0;
     for (int i = e->backward_first; i < e->operation_count; i++)
@@ -39,14 +39,14 @@ static status add_bucket(engine *e, size_t first, size_t end, int behind, error 
     status rc;
     *b = (bucket){.first = first, .end = end, .behind = behind};
     cuda_group_cut(e, b);
-    TRY(cuda_check(e, cudaEventCreate(&b->begun), "making an event", err));
-    TRY(cuda_check(e, cudaEventCreate(&b->done), "making an event", err));
+    TRY(cuda_check(e, cudaEventCreate(&b->begun), "creating an event", err));
+    TRY(cuda_check(e, cudaEventCreate(&b->done), "creating an event", err));
 out:
     return rc;
 }
 
-// A new bucket begins where a unit does, if the one behind it and what is left in front are large
-// enough. Only the last of them need not be whole slices.
+// A new bucket begins at a unit's first parameter, if the bucket after it and the rest before it
+// are large enough. Only the last bucket need not consist of whole slices.
 static status cut_record(engine *e, error *err) {
     const engine_group *member = &e->group->member;
     const size_t unit = cuda_group_slice_unit(member->size);
@@ -64,11 +64,11 @@ out:
     return rc;
 }
 
-// A reduction has few blocks, and those of all ranks wait for each other. Behind the blocks of
-// backward that wait for their turn they would come late on one rank, and so on all: they go first.
-// Those that are captured have the stream's priority, too, if the graph is made so (graphs.c).
+// A reduction has few blocks, and the blocks of all ranks wait for each other. If they queued after
+// backward's blocks on one rank, they would be late on all ranks: so they go first. Captured blocks
+// have the stream's priority, too, if the graph is instantiated so (graphs.c).
 static status make_stream(engine *e, error *err) {
-    static const char what[] = "making a stream";
+    static const char what[] = "creating a stream";
     int greatest;
     status rc;
     TRY(cuda_check(e, cudaDeviceGetStreamPriorityRange(NULL, &greatest), what, err));
@@ -124,9 +124,9 @@ static status reduce_bucket(engine *e, const bucket *b, error *err) {
     status rc;
     cuda_mark_event(e, b->begun, s.stream);
     TRY(cuda_sum_records(e, b->first, b->end, s, err));
-    if (has_tail) TRY(cuda_group_put_wishes(e, g->stream, err));
+    if (has_tail) TRY(cuda_group_put_requests(e, g->stream, err));
     TRY(g->transport->reduce(e, b, s, err));
-    if (has_tail) TRY(cuda_group_take_wishes(e, g->stream, err));
+    if (has_tail) TRY(cuda_group_take_requests(e, g->stream, err));
     cuda_mark_event(e, b->done, s.stream);
 out:
     return rc;
@@ -162,10 +162,10 @@ uint64_t cuda_time_of_buckets(const engine *e) {
 
 // ---- All of a step ----
 
-// Calls that NCCL has captured are for so many terms and floats. The graphs are those of full
-// steps, in which all shards have samples: whichever step comes first, most are full. One with
-// empty shards, at the end of an epoch, runs as it is; so do all steps of a data set with fewer
-// samples than shards.
+// Captured NCCL calls have a fixed number of terms and floats. The graphs are those of full steps,
+// in which all shards have samples, because most steps are full. A step with empty shards, at the
+// end of an epoch, runs without a graph; so do all steps of a data set with fewer samples than
+// shards.
 bool cuda_group_fits_graph(engine *e) {
     cuda_group *g = e->group;
     const size_t bytes = ((size_t)g->member.size + 1) * sizeof *g->first_term;
@@ -173,11 +173,11 @@ bool cuda_group_fits_graph(engine *e) {
     if (!g->captured) {
         g->captured = true;
         g->captured_exact = g->exact;
-        g->captured_wish_count = g->wish_count;
+        g->captured_request_count = g->request_count;
         memcpy(g->captured_first_term, g->first_term, bytes);
         return true;
     }
-    return g->captured_exact == g->exact && g->captured_wish_count == g->wish_count &&
+    return g->captured_exact == g->exact && g->captured_request_count == g->request_count &&
            memcmp(g->captured_first_term, g->first_term, bytes) == 0;
 }
 
@@ -186,8 +186,8 @@ status cuda_run_reduced_step(engine *e, error *err) {
     status rc;
     g->waits = false;
     TRY(cuda_run_piece(e, PIECE_REDUCED_STEP_AND_UPDATE, err));
-    g->under_way = true; // batch norms that meet have waited for a part of it only
+    g->under_way = true; // with batch norms that meet, only a part has been waited for
 out:
-    if (rc != STATUS_OK) cuda_group_give_up(e);
+    if (rc != STATUS_OK) cuda_group_abort(e);
     return rc;
 }

@@ -1,4 +1,4 @@
-// What calls of CUDA return, and what they could not.
+// Error checks of CUDA calls, and failures that a call could not return.
 #include "compute/cuda/group.h"
 
 status cuda_check(const engine *e, cudaError_t code, const char *what, error *err) {

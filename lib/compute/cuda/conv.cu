@@ -3,18 +3,18 @@
 // As a matrix product: rows are output channels, columns (pixel, lane), terms (channel, kernel row,
 // kernel column). The left factor is the weights, the right factor the input under the kernel.
 //
-// The input gradient correlates dz with the weights flipped, the channels' roles exchanged. Both
-// are index arithmetic: `weight_*` say where a weight lies. A stride of the convolution becomes
-// `spread`: the rows of dz lie so far apart, with zeros between.
+// The input gradient correlates dz with the flipped weights, with the channels' roles exchanged.
+// Both are index arithmetic: `weight_*` locate a weight. A stride of the convolution becomes
+// `spread`: the distance between the rows of dz, with zeros between them.
 //
-// What becomes of the sums is the affair of an epilogue (conv_epilogue.cuh).
+// An epilogue processes the sums (conv_epilogue.cuh).
 #include "compute/cuda/conv_epilogue.cuh"
 
 // A channel of one shard has fewer than 2^31 floats; so has a weight.
 
 // Rows and columns, depth, rows and columns of a thread, slices, resident blocks. The narrow ones
-// are for LeNet's few channels, the first one for its linear layers, which have few columns, too:
-// deep tiles and many slices, because what they wait for is memory.
+// are for LeNet's few channels; the first one is for its linear layers, which also have few
+// columns: deep tiles and many slices, because these layers wait for memory.
 #define SHAPES(SHAPE)                      \
     SHAPE(8x16, 8, 16, 64, 4, 4, 16, 4)    \
     SHAPE(8x32, 8, 32, 32, 4, 4, 8, 6)     \
@@ -49,11 +49,11 @@ struct alignas(16) kernel_tap {
     int y, x;     // in the kernel
 };
 
-// Far outside of any input, yet sums with coordinates do not overflow.
+// Far outside any input; sums with coordinates still do not overflow.
 enum { NOWHERE = INT_MIN / 2 };
 
-// Each thread follows one term of the left factor from tile to tile. What it knows of the term, all
-// threads need for the right factor: it tells them through `taps`, a tile ahead.
+// Each thread follows one term of the left factor from tile to tile. All threads need these terms
+// for the right factor: each thread publishes its own in `taps`, one tile ahead.
 template <typename S, bool SPREAD, bool WINDOWS> struct correlation_source {
     static constexpr int FOURS = S::COLUMNS / 4; // threads for a row of the right tile
     static constexpr int LEFT_STEP = S::THREADS / S::DEPTH, LEFT = S::ROWS / LEFT_STEP;
@@ -62,16 +62,16 @@ template <typename S, bool SPREAD, bool WINDOWS> struct correlation_source {
 
     const correlation &t;
     kernel_tap (*taps)[S::DEPTH];
-    int turn;            // which taps are those of the next tile
+    int turn;            // index of the next tile's taps
     digits term;         // of the left factor
-    int weights;         // where those of the first row are that this thread loads
-    int rows;            // that exist from there on
+    int weights;         // index of the first row's weights that this thread loads
+    int rows;            // number that exist from there on
     int y, x;            // of the input under the kernel's first element
     const float *column; // that element, in channel 0; or, with SPREAD, pixel (0, 0)
     float left[LEFT];
     float4 right[RIGHT];
 
-    // All threads must meet before the first fetch.
+    // All threads must synchronise before the first fetch.
     __device__ __forceinline__ correlation_source(const correlation &task, const float *from,
                                                   int row, int first_column,
                                                   kernel_tap (*shared_taps)[S::DEPTH])
@@ -86,7 +86,7 @@ template <typename S, bool SPREAD, bool WINDOWS> struct correlation_source {
         tell(0);
     }
 
-    // Of the first of the four columns that this thread loads, number `own` of the block's.
+    // Places the first of the four columns that this thread loads, number `own` in the block.
     __device__ __forceinline__ void place_column(const float *from, int first, int own) {
         const window_column w =
             WINDOWS ? window_column_of<S>(first, own) : window_column{0, first + own};
@@ -153,7 +153,7 @@ template <typename S, bool SPREAD, bool WINDOWS> struct correlation_source {
     }
 };
 
-// Blocks of the same columns come one after another, to find the input in the cache.
+// Blocks of the same columns are adjacent, so that they find the input in the cache.
 template <typename S, bool SPREAD, typename Epilogue>
 static __global__ void __launch_bounds__(S::THREADS, S::RESIDENT)
     correlate(correlation t, Epilogue epilogue) {
@@ -182,10 +182,10 @@ static __global__ void __launch_bounds__(S::THREADS, S::RESIDENT)
 static const block_size sizes[SHAPE_COUNT] = {SHAPES(SHAPE_SIZE)};
 
 enum {
-    // The larger blocks have no room to bring the elements of windows together.
+    // The larger blocks have no shared memory left to exchange the elements of windows.
     WINDOW_SHAPES = BLOCK_64x64 + 1,
-    // Blocks that keep the device busy: most have one warp for each of a processor's schedulers,
-    // and a warp alone waits for its own instructions.
+    // Number of blocks that keep the device busy: most have one warp for each of a processor's
+    // schedulers, and a single warp waits for its own instructions.
     FILL = 2 * PROCESSORS
 };
 
@@ -250,7 +250,7 @@ void cuda_conv(launch_stream s, const cut *c, const conv_task *t) {
     launch_picked<false>(s, c, forward_of(c->lanes, c->first, t), store_sums{t->bias, t->z});
 }
 
-// For the blocks that sum rows.
+// Returns the meeting of the blocks that sum rows.
 static meeting meeting_of(const correlation &r, double *parts, unsigned *counters) {
     const int blocks = pieces(r.columns, sizes[picked_shape<false>(r)].columns);
     return {parts, counters, group_size(blocks)};

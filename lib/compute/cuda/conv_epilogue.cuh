@@ -1,7 +1,7 @@
-// conv_epilogue.cuh - what a correlation (conv.cu) does with its sums before they leave the
-// processor: a pass over them less, and a launch.
+// conv_epilogue.cuh - operations on the sums of a correlation (conv.cu) while they are still in
+// registers: this saves a pass over them, and a launch.
 //
-// An *epilogue* is a type that has what it needs, and
+// An *epilogue* is a type that holds its own arguments, and
 //
 //     WINDOWS                   do the columns of a block lie in pooling windows?
 //     finish<S>(block, p, sums) called by all threads of a block; those of slice 0 have the sums
@@ -13,8 +13,8 @@
 // store_tail      y = relu((sum + bias) · scale + shift); z is never written
 // store_windows   as store_tail, and 2×2 max pooling
 //
-// With WINDOWS a column of the product is a (window, lane), and the columns of a block are WINDOW
-// parts, one for each element of the windows: see window_column.
+// With WINDOWS a column of the product is a (window, lane), and a block's columns are WINDOW parts,
+// one for each element of the windows: see window_column.
 #ifndef LOCKSTEP_COMPUTE_CUDA_CONV_EPILOGUE_CUH
 #define LOCKSTEP_COMPUTE_CUDA_CONV_EPILOGUE_CUH
 
@@ -24,7 +24,7 @@
 #include "compute/cuda/norm.cuh"
 #include "compute/cuda/tail.cuh"
 
-// Where a block is in the product of a shard: columns are (pixel, lane) or (window, lane).
+// A block's position in the product of a shard: columns are (pixel, lane) or (window, lane).
 struct product_block {
     int shard; // of the engine
     int rows, columns, lanes;
@@ -36,13 +36,13 @@ static __host__ __device__ __forceinline__ constexpr int columns_of_block() {
     return WINDOWS ? S::COLUMNS / WINDOW : S::COLUMNS;
 }
 
-// ---- What epilogues are made of ----
+// ---- Parts of epilogues ----
 
 static __device__ __forceinline__ float bias_of(const float *bias, int row) {
     return bias ? bias[row] : 0.0f;
 }
 
-// A thread's part of a row to [shard][row][column].
+// Writes a thread's part of a row to [shard][row][column].
 template <typename S>
 static __device__ __forceinline__ void store_row(const product_block &b, const thread_place &p,
                                                  int row, const float (&v)[S::THREAD_COLUMNS],
@@ -78,30 +78,31 @@ struct store_sums {
 
 // ---- Sums over rows ----
 
-// Each block leaves its part of them. The parts form groups: the last block of a group adds its
-// parts, and the last of these blocks the groups, so that none has many to read.
+// Each block writes its part of the sums. The parts form groups: the last block of a group adds its
+// parts, and the last of these blocks adds the groups, so that no block has many to read.
 
-// Where blocks that have sums of the same rows meet.
+// Parts and counters that the blocks with sums of the same rows share.
 struct meeting {
     double *parts;
     unsigned *counters;
     int group; // blocks
 };
 
-// About as many groups as blocks of a group, but for a few blocks one group; a power of two.
+// About as many groups as blocks per group, but one group if there are few blocks; a power of two.
 static inline int group_size(int blocks) {
     int group = 64;
     while (group * group < blocks) group *= 2;
     return group;
 }
 
-// What a block leaves: the sums of its rows. Those behind the last row are there too.
+// A block's part: the sums of its rows, including those past the last row.
 template <typename S> struct block_part {
     double a[S::ROWS];
     double b[S::ROWS];
 };
 
-// How many of a thread's i-th four columns have a sample, the first ones; 0 or less: none.
+// Returns how many of a thread's i-th four columns, from the first on, have a sample; 0 or less:
+// none.
 template <typename S>
 static __device__ __forceinline__ int live_lanes(const product_block &b, const thread_place &p,
                                                  int i, int samples) {
@@ -109,8 +110,8 @@ static __device__ __forceinline__ int live_lanes(const product_block &b, const t
     return n < b.columns ? samples - n % b.lanes : 0;
 }
 
-// Sums of rows, from several threads each. They are added in pairs, neighbours first: in the order
-// of gradient_sums.cuh.
+// Row sums from several threads each. They are added in pairs, neighbours first: in the order of
+// gradient_sums.cuh.
 template <typename S> struct row_store {
     static constexpr int FOURS = S::THREAD_COLUMNS / 4;
     static constexpr int ACROSS = S::COLUMN_THREADS / S::PATCH_COLUMNS; // patches
@@ -134,8 +135,8 @@ template <typename S> struct row_store {
     }
 };
 
-// The sums of each row of a block, in the thread of that number. `terms` has those of a thread's
-// i-th four columns in its r-th row.
+// Returns the sums of each row of a block, in the thread of the row's number. `terms` holds the
+// sums of a thread's i-th four columns in its r-th row.
 template <typename S, typename Terms>
 static __device__ __forceinline__ two_sums sum_rows(const thread_place &p, const Terms &terms,
                                                     row_store<S> &store) {
@@ -155,7 +156,8 @@ static __device__ __forceinline__ two_sums sum_rows(const thread_place &p, const
     return store.template total<row_store<S>::WRITERS>((int)threadIdx.x);
 }
 
-// The sums of `count` parts, `step` apart: of neighbouring ones by one thread, then these.
+// Returns the sums of `count` parts, `step` apart: each thread adds neighbouring parts, then these
+// sums are added.
 template <typename S>
 static __device__ __forceinline__ two_sums add_parts(const block_part<S> *parts, int count,
                                                      int step, row_store<S> &store) {
@@ -188,8 +190,8 @@ static __device__ __forceinline__ void leave(block_part<S> *part, two_sums sum) 
     part->b[threadIdx.x] = sum.b;
 }
 
-// From the sums of a block's rows to those of all blocks of these rows; false in all blocks but the
-// last. A group's sum takes the place of its first part.
+// Turns the sums of a block's rows into those of all blocks with these rows; returns false in all
+// blocks but the last. A group's sum replaces its first part.
 template <typename S>
 static __device__ __forceinline__ bool add_blocks(const product_block &b, const meeting &m,
                                                   two_sums *total, row_store<S> &store) {
@@ -213,14 +215,13 @@ static __device__ __forceinline__ bool add_blocks(const product_block &b, const 
 
 // ---- Moments ----
 
-// Σz and Σz² in double: then they need not be taken around the mean. The square of a float is
-// exact, and where the mean is far above the deviation, Σz² - (Σz)²/n loses of the order of mean² ·
-// 2^-53 for each z, which, being rounded to 24 bits, is not known better than to mean² · 2^-48
-// anyway.
+// Σz and Σz² are in double, so they need not be centred on the mean. The square of a float is
+// exact. If the mean is far larger than the deviation, Σz² - (Σz)²/n loses on the order of mean² ·
+// 2^-53 per z; but z is rounded to 24 bits, which leaves an uncertainty of mean² · 2^-48 anyway.
 
-// Over the lanes that have a sample.
+// Sums over the lanes that have a sample.
 template <typename S> struct moments_terms {
-    static constexpr int ROWS_AT_ONCE = S::THREAD_ROWS; // registers have no index
+    static constexpr int ROWS_AT_ONCE = S::THREAD_ROWS; // registers cannot be indexed
     const block_sums<S> &sums;
     int live[S::THREAD_COLUMNS / 4];
 
@@ -256,7 +257,7 @@ struct store_moments {
         (void)finish_rows(b, p, sums);
     }
 
-    // False in all blocks of these rows but the last, which has made their moments.
+    // Returns false in all blocks of these rows but the last, which has made their moments.
     template <typename S>
     __device__ __forceinline__ bool finish_rows(const product_block &b, const thread_place &p,
                                                 block_sums<S> &sums) const {
@@ -275,17 +276,17 @@ struct store_moments {
 // ---- Sums of gradients ----
 
 // The product is dy of a tail with a batch norm, and each thread has just written its part. It
-// reads that again, when its registers are free: large blocks have none to spare for what belongs
-// to it.
+// reads that again once its registers are free: large blocks have no registers to spare for the
+// tail's data.
 template <typename S, bool POOL> struct gradient_terms {
-    static constexpr int ROWS_AT_ONCE = S::THREAD_COLUMNS > 4 ? 1 : 4; // what registers allow
+    static constexpr int ROWS_AT_ONCE = S::THREAD_COLUMNS > 4 ? 1 : 4; // as registers allow
     static constexpr int FOURS = S::THREAD_COLUMNS / 4;
     const product_block &b;
     const thread_place &p;
     const float *dy;
     const tail_task &t;
     int live[FOURS];
-    int y[FOURS], z[FOURS]; // floats from a channel's begin; z: of a window's first element
+    int y[FOURS], z[FOURS]; // floats from a channel's start; z: of a window's first element
 
     __device__ __forceinline__ gradient_terms(const product_block &block, const thread_place &place,
                                               int samples, const float *written,
@@ -321,7 +322,7 @@ template <typename S, bool POOL> struct gradient_terms {
     }
 };
 
-// What cuda_tail_sums does, with dy on its way to memory.
+// Does the work of cuda_tail_sums while dy is written.
 struct store_gradient {
     static constexpr bool WINDOWS = false;
     float *to;
@@ -351,7 +352,7 @@ static __device__ __forceinline__ float through(const tail_task &t, affine a, fl
     return passes(t, v) ? v : 0.0f;
 }
 
-// By the last block of its rows, which then has all of their columns: they should be few.
+// Run by the last block of its rows, for all of their columns: they should be few.
 struct store_norm_tail {
     static constexpr bool WINDOWS = false;
     store_moments z;
@@ -361,7 +362,7 @@ struct store_norm_tail {
     __device__ __forceinline__ void finish(const product_block &b, const thread_place &p,
                                            block_sums<S> &sums) const {
         if (!z.finish_rows(b, p, sums)) return;
-        __syncthreads(); // scale and shift are there
+        __syncthreads(); // scale and shift are written
         const int rest = b.rows - b.row, rows = rest < S::ROWS ? rest : S::ROWS;
         const int fours = b.columns / LANE_ROUND;
         for (int i = (int)threadIdx.x; i < rows * fours; i += S::THREADS) {
@@ -399,7 +400,7 @@ struct store_tail {
     }
 };
 
-// Of a column of a block with WINDOWS: which element of its window, and which (window, lane).
+// For a column of a block with WINDOWS: the element of its window, and its (window, lane).
 struct window_column {
     int element, column;
 };
@@ -410,7 +411,7 @@ static __device__ __forceinline__ window_column window_column_of(int first, int 
     return {own / PART, first + own % PART};
 }
 
-// The elements of a window are sums of different threads: they meet in shared memory.
+// Different threads compute the elements of a window: they exchange them in shared memory.
 struct store_windows {
     static constexpr bool WINDOWS = true;
     const float *bias;
@@ -446,7 +447,7 @@ struct store_windows {
         }
     }
 
-    // Of four lanes of a window, whose elements are a part of the block's columns apart.
+    // For four lanes of a window; its elements lie one part of the block's columns apart.
     template <typename S>
     __device__ __forceinline__ void choose(const product_block &b, int row, int column,
                                            const float *z) const {

@@ -1,14 +1,14 @@
-// conv_product.cuh - blocked matrix products whose factors are made while they are loaded.
+// conv_product.cuh - blocked matrix products whose factors are built while they are loaded.
 //
-// A product is [rows][terms] · [terms][columns], without either factor being in memory as such. A
-// *source* knows where the elements come from:
+// A product is [rows][terms] · [terms][columns]; neither factor exists in memory in this form. A
+// *source* supplies the elements:
 //
-//     fetch()       takes the thread's share of the next tile of both factors to registers; between
-//                   two calls all threads meet
-//     put(tile)     writes what was fetched to shared memory
+//     fetch()       reads the thread's share of the next tile of both factors into registers;
+//                   all threads synchronise between two calls
+//     put(tile)     writes the fetched elements to shared memory
 //
-// so that global memory is read while the tile before is multiplied. Everything else is here and
-// the same for all convolutions: tiles, registers, and which sizes suit a layer.
+// so that global memory is read while the previous tile is multiplied. Everything else is here and
+// is the same for all convolutions: tiles, registers, and the choice of sizes for a layer.
 #ifndef LOCKSTEP_COMPUTE_CUDA_CONV_PRODUCT_CUH
 #define LOCKSTEP_COMPUTE_CUDA_CONV_PRODUCT_CUH
 
@@ -16,10 +16,10 @@
 
 #include "compute/cuda/device.cuh"
 
-// What a thread block does: ROWS × COLUMNS sums, DEPTH terms at a time. A thread has
-// THREAD_ROWS × THREAD_COLUMNS of them in registers. With several SLICES, as many groups of threads
-// each take a part of the terms of every tile: small layers have too few sums to fill a processor.
-// RESIDENT blocks must fit a processor, which bounds the registers: 65,536 / RESIDENT / THREADS.
+// A thread block's work: ROWS × COLUMNS sums, DEPTH terms at a time. A thread holds THREAD_ROWS ×
+// THREAD_COLUMNS of them in registers. With several SLICES, that many groups of threads each take a
+// part of the terms of every tile: small layers have too few sums to fill a processor. RESIDENT
+// blocks must fit a processor, which bounds the registers: 65,536 / RESIDENT / THREADS.
 template <int Rows, int Columns, int Depth, int ThreadRows, int ThreadColumns, int Slices,
           int Resident>
 struct block_shape {
@@ -42,20 +42,20 @@ struct block_shape {
 
 typedef struct block_size {
     int rows, columns;
-    int reads; // of elements from shared memory, by all threads for one term
+    int reads; // elements read from shared memory by all threads for one term
 } block_size;
 
 template <typename S> static constexpr block_size size_of_block() {
     return {S::ROWS, S::COLUMNS, S::GROUP * (S::THREAD_ROWS + S::THREAD_COLUMNS)};
 }
 
-// What the choice of shapes goes by, beside PROCESSORS. Costs are those of a multiply-add.
+// Costs for the choice of shapes, with PROCESSORS. The unit is a multiply-add.
 enum {
-    LOAD_COST = 8, // of an element of a factor, from memory to a tile: so many instructions
+    LOAD_COST = 8, // of an element of a factor, from memory to a tile: number of instructions
     READ_COST = 2  // of an element that a thread reads from a tile: a guess
 };
 
-// How many pieces of `size` cover n.
+// Returns how many pieces of `size` cover n.
 static __host__ __device__ __forceinline__ int pieces(int n, int size) {
     return (n + size - 1) / size;
 }
@@ -64,9 +64,9 @@ static inline int blocks_of(block_size b, int rows, int columns) {
     return pieces(rows, b.rows) * pieces(columns, b.columns);
 }
 
-// Which of the sizes, sorted by area, has the least work for a product; of equals the largest. For
-// each term a block multiplies rows × columns, loads rows + columns, and its threads read them from
-// the tile. Fewer blocks than `fill` take the time of as many.
+// Returns the size (of those sorted by area) with the least work for a product; of equals, the
+// largest. For each term a block multiplies rows × columns and loads rows + columns, which its
+// threads read from the tile. Fewer blocks than `fill` take as long as `fill` blocks.
 static inline int pick_block(const block_size *sizes, int count, int rows, int columns, int fill) {
     long long least = 0;
     int best = -1;
@@ -84,14 +84,14 @@ static inline int pick_block(const block_size *sizes, int count, int rows, int c
     return best;
 }
 
-// ---- Places along a sum ----
+// ---- Positions in a sum ----
 
 // (channel, kernel row, kernel column), or (row, column, lane).
 typedef struct digits {
     int high, middle, low;
 } digits;
 
-// How many values the lower two have.
+// The number of values of the lower two digits.
 typedef struct radix {
     int middle, low;
 } radix;
@@ -137,10 +137,10 @@ template <typename S> struct alignas(16) factor_tile {
 };
 
 template <typename S> struct block_sums {
-    float at[S::THREAD_ROWS][S::THREAD_COLUMNS]; // a thread's
+    float at[S::THREAD_ROWS][S::THREAD_COLUMNS]; // of one thread
 };
 
-// Which sums of the block a thread has: see element_of.
+// The position of a thread's sums in the block: see element_of.
 struct thread_place {
     int slice, row, column;
 };
@@ -154,8 +154,8 @@ template <typename S> static __device__ __forceinline__ thread_place place_of_th
             patch % ACROSS * S::PATCH_COLUMNS + inside % S::PATCH_COLUMNS};
 }
 
-// Where in the block a thread's i-th row (column) is: in fours, which lie side by side for
-// neighbouring threads, so that these read different banks.
+// Returns the position in the block of a thread's i-th row (column). They come in fours, contiguous
+// for neighbouring threads, so that these read different banks.
 static __device__ __forceinline__ int element_of(int thread, int i, int threads) {
     return i / 4 * 4 * threads + 4 * thread + i % 4;
 }
@@ -192,8 +192,8 @@ static __device__ __forceinline__ void multiply_tile(const factor_tile<S> &tile,
     }
 }
 
-// Gives the sums of all slices, added by halves, to the first. After the first half a slice gives
-// its sums through memory that nobody but itself has read, so one barrier a half is enough.
+// Adds the sums of all slices by halves, into the first slice. After the first half a slice passes
+// its sums through memory that no other slice has read, so one barrier per half is enough.
 template <typename S>
 static __device__ __forceinline__ void add_slices(float *store, const thread_place &p,
                                                   block_sums<S> &sums) {
@@ -219,8 +219,8 @@ static __device__ __forceinline__ void add_slices(float *store, const thread_pla
     }
 }
 
-// The block's sums over `tiles` tiles of terms. They are complete in the threads of slice 0. All
-// threads of the block must come here.
+// Computes the block's sums over `tiles` tiles of terms. They are complete in the threads of slice
+// 0. All threads of the block must call it.
 template <typename S, typename Source>
 static __device__ __forceinline__ void multiply(Source &source, int tiles, const thread_place &p,
                                                 block_sums<S> &sums) {
@@ -233,9 +233,9 @@ static __device__ __forceinline__ void multiply(Source &source, int tiles, const
     source.fetch();
     source.put(tile[0]);
     __syncthreads();
-    // Between fetch() and the arithmetic is the barrier that a tile needs anyway: no compiler moves
-    // loads across it, to behind the arithmetic that should hide them. Nor is there a branch: the
-    // last tile comes behind the loop.
+    // The barrier that a tile needs anyway is between fetch() and the arithmetic: no compiler moves
+    // the loads across it, after the arithmetic that should hide them. There is no branch either:
+    // the last tile follows the loop.
     for (int i = 0; i < tiles - 1; i++) {
         source.fetch();
         __syncthreads();
@@ -245,7 +245,7 @@ static __device__ __forceinline__ void multiply(Source &source, int tiles, const
     __syncthreads();
     multiply_tile<S>(tile[(tiles - 1) % 2], p, sums);
     if constexpr (S::SLICES > 1) {
-        __syncthreads(); // all have read the tiles
+        __syncthreads(); // all threads have read the tiles
         add_slices<S>(&tile[0].left[0][0], p, sums);
     }
 }

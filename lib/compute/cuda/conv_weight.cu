@@ -2,9 +2,9 @@
 //
 // As a matrix product: rows are output channels, columns weights of one of them (channel, kernel
 // row, kernel column), terms (pixel, lane). The left factor is dz, the right factor the input under
-// an element of the kernel. There are few sums, and these are long: the terms are cut into parts, a
-// thread block each. The parts form groups: the last block of a group adds its parts, and the last
-// of these blocks the groups, in order. How many there are depends on the layer and `lanes`.
+// an element of the kernel. The sums are few and long, so the terms are cut into parts, one thread
+// block each. The parts form groups: the last block of a group adds its parts, and the last of
+// these blocks adds the groups, in order. The number of parts depends on the layer and `lanes`.
 //
 // The bias gradient is the sum of the left factor, taken while it is loaded.
 #include "compute/cuda/conv_product.cuh"
@@ -26,7 +26,7 @@ enum { SHAPES(SHAPE_NAME) SHAPE_COUNT };
 enum {
     PART_ROUND = 64,   // terms of a part: a multiple of every shape's DEPTH
     LEAST_TERMS = 128, // of a part
-    LEAST_GROUP = 8    // parts: as many are read before the first is added
+    LEAST_GROUP = 8    // parts: this many are read before the first is added
 };
 
 typedef struct weight_gradient {
@@ -36,10 +36,10 @@ typedef struct weight_gradient {
     int stride_y, stride_x, pad_y, pad_x;
     radix kernel;     // rows, columns
     int columns;      // weights of an output channel
-    int terms, parts; // of the sum; how many it is cut into
+    int terms, parts; // of the sum; number of its parts
     int part_terms;
     int group;   // parts of a group
-    digits step; // what a thread's place (y, x, lane) advances by
+    digits step; // step of a thread's position (y, x, lane)
     const float *x, *dz;
     float *workspace;   // [shard][block of weights][part] of part_sums
     unsigned *counters; // [shard][block of weights][counters_of]
@@ -48,14 +48,14 @@ typedef struct weight_gradient {
     size_t weight_at, bias_at;
 } weight_gradient;
 
-// Of a block of weights: one a group, and one of the groups.
+// For a block of weights: one per group, and one for the groups.
 static __host__ __device__ __forceinline__ int counters_of(int parts, int group) {
     return pieces(parts, group) + 1;
 }
 
-// What a column of the product is: an element of the kernel in a channel of the input.
+// A column of the product: an element of the kernel in a channel of the input.
 struct weight_column {
-    int channel, y, x; // y, x: from the output pixel's place in the input
+    int channel, y, x; // y, x: relative to the output pixel's position in the input
 };
 
 template <typename S> struct gradient_source {
@@ -64,14 +64,14 @@ template <typename S> struct gradient_source {
     static constexpr int LEFT = (S::ROWS + STEP - 1) / STEP;
     static constexpr int RIGHT = (S::COLUMNS + STEP - 1) / STEP;
     // A warp takes four fours of eight rows: whole segments of memory, and all banks of a tile.
-    static constexpr int PATCHES = FOURS / 4; // side by side
+    static constexpr int PATCHES = FOURS / 4; // next to each other
     static_assert(PART_ROUND % S::DEPTH == 0 && S::THREADS % (PATCHES * WARP) == 0, "shares");
 
     const weight_gradient &t;
     digits place;        // of this thread's four terms
-    int term;            // the same as one number
-    const float *dz, *x; // the first row that this thread loads; the shard
-    int rows;            // that exist from there on
+    int term;            // the same as a single number
+    const float *dz, *x; // the first row that this thread loads; the shard's input
+    int rows;            // number that exist from there on
     weight_column weights[RIGHT];
     float4 left[LEFT], right[RIGHT];
     float row_sum[LEFT];
@@ -80,7 +80,7 @@ template <typename S> struct gradient_source {
         return (int)threadIdx.x / WARP % PATCHES * 4 + (int)threadIdx.x % 4;
     }
 
-    // Or column.
+    // The row, or the column.
     static __device__ __forceinline__ int own_row() {
         return (int)threadIdx.x / WARP / PATCHES * 8 + (int)threadIdx.x % WARP / 4;
     }
@@ -102,7 +102,7 @@ template <typename S> struct gradient_source {
             const int n = column + own + i * STEP;
             const digits d = digits_of(n, t.kernel);
             weights[i] = {d.high, d.middle - t.pad_y, d.low - t.pad_x};
-            if (n >= t.columns) weights[i].y = INT_MIN / 2; // never inside of the input
+            if (n >= t.columns) weights[i].y = INT_MIN / 2; // never inside the input
         }
     }
 
@@ -115,7 +115,7 @@ template <typename S> struct gradient_source {
                          place.low);
     }
 
-    // Terms behind the last: zeros of the left factor, whatever the right one is.
+    // Past the last term the left factor is zero, whatever the right one is.
     __device__ __forceinline__ void fetch() {
         const int live = term < t.terms ? rows : 0;
 #pragma unroll
@@ -128,8 +128,9 @@ template <typename S> struct gradient_source {
         advance(place, t.step, {t.out.width, t.lanes});
     }
 
-    // Four terms become a column of the tile. Those of a warp are four columns apart, where padding
-    // gives only half of the banks: so every other pair of threads begins with the later terms.
+    // Four terms become a column of the tile. The threads of a warp are four columns apart, where
+    // the padding only reaches half of the banks: so every other pair of threads begins with the
+    // later terms.
     template <int WIDTH>
     static __device__ __forceinline__ void put_four(float (*to)[WIDTH], int at, float4 v) {
         const int four = own_four(), k = 4 * four, turn = four & 2;
@@ -156,17 +157,17 @@ template <typename S> struct gradient_source {
 
 // ---- A part of a block of weights ----
 
-// What a block leaves in the workspace: its rows are output channels, its columns weights of each.
-// Those behind the last are there too.
+// A block's part in the workspace: its rows are output channels, its columns weights of each,
+// including those past the last.
 template <typename S> struct alignas(16) part_sums {
     float weights[S::ROWS * S::COLUMNS];
     float biases[S::ROWS];
 };
 
-// The parts of which a block of weights consists, in groups: see parts_of.
+// A block of weights; its parts are in groups: see parts_of.
 template <typename S> struct weight_block {
-    int row, column; // its first
-    bool bias;       // is its biases' too
+    int row, column; // the first
+    bool bias;       // does it also have the biases?
     part_sums<S> *parts;
     unsigned *counters; // of each group's parts, then of the groups
     float *record;
@@ -202,8 +203,8 @@ static __device__ __forceinline__ void record_bias(const weight_gradient &t,
     if (b.bias && o < t.out.channels) b.record[t.bias_at + (size_t)o] = sum;
 }
 
-// The sum of a row of the left factor, from the threads that loaded parts of it; in the thread of
-// that number.
+// Returns the sum of a row of the left factor, from the threads that loaded parts of it; in the
+// thread of the row's number.
 template <typename S>
 static __device__ __forceinline__ float row_sum(const gradient_source<S> &source) {
     typedef gradient_source<S> own_source;
@@ -222,7 +223,7 @@ static __device__ __forceinline__ float row_sum(const gradient_source<S> &source
     return sum;
 }
 
-// The sums of the only part there is, or else of one of many.
+// Writes the sums of a part: to the record if it is the only part, otherwise to the workspace.
 template <typename S>
 static __device__ __forceinline__ void write_part(const weight_gradient &t,
                                                   const weight_block<S> &b, const thread_place &p,
@@ -260,7 +261,7 @@ struct run {
     int first, step, count;
 };
 
-// Four sums of a run, in order; which four: 0 … of a part_sums.
+// Adds four sums of a run in order; `which`: index of the four in a part_sums.
 template <typename S>
 static __device__ __forceinline__ float4 sum_run(const part_sums<S> *parts, run r, int which) {
     constexpr int FOURS = (int)sizeof(part_sums<S>) / (int)sizeof(float4);
@@ -288,8 +289,8 @@ static __device__ __forceinline__ void record_four(const weight_gradient &t,
     }
 }
 
-// The last block of a group adds its parts, the last of these the groups. A group's sum takes the
-// place of its first part.
+// The last block of a group adds its parts, the last of these blocks the groups. A group's sum
+// replaces its first part.
 template <typename S>
 static __device__ __forceinline__ void finish(const weight_gradient &t, const weight_block<S> &b) {
     const int groups = pieces(t.parts, t.group), group = (int)blockIdx.y / t.group;
@@ -334,16 +335,16 @@ static __global__ void __launch_bounds__(S::THREADS, S::RESIDENT) sum_weights(we
 static const block_size sizes[SHAPE_COUNT] = {SHAPES(SHAPE_SIZE)};
 
 typedef struct weight_parts {
-    int block; // which shape
+    int block; // index of the shape
     int columns, terms, parts, part_terms, group;
     size_t blocks, part_floats; // of weights; of a part_sums
 } weight_parts;
 
-// Enough parts to fill the device, and a small block needs more company for that than a large one;
-// but not a few more than that, for which all would wait. Each part writes all of its sums once, so
-// it must be long enough for that to be little. Where the terms are too few for many parts, small
-// blocks have to do. As many groups as parts of a group: whoever adds them reads one after another,
-// alone.
+// Enough parts to fill the device (small blocks need more than large ones), but not slightly more
+// than that, because everything would wait for the last few. Each part writes all of its sums once,
+// so it must be long enough to make that cheap. If there are too few terms for many parts, small
+// blocks are used. There are about as many groups as parts per group, because the block that adds
+// them reads them one after another, alone.
 static weight_parts parts_of(const conv_task *t, int lanes) {
     weight_parts p;
     p.columns = t->in.channels * t->kernel_h * t->kernel_w;

@@ -1,15 +1,15 @@
-// dropout.cu - dropout, with the numbers of base/random.h: what is dropped depends on seed, layer,
-// epoch, sample and feature alone, and is what the CPU drops.
+// dropout.cu - dropout, with the numbers of base/random.h: the dropped values depend on seed,
+// layer, epoch, sample and feature alone, and equal those of the CPU.
 //
-// A thread has four features of one sample, which is what one Philox block decides; its neighbours
-// have the same features of the next samples.
+// A thread takes four features of one sample, one Philox block; neighbouring threads take the same
+// features of the next samples.
 #include "base/random.h"
 #include "compute/cuda/device.cuh"
 
 enum { BLOCK = 128, FEATURES = 4 };
 
-// Which features of a sample: [first, first + FEATURES), but below `features`; feature f of the
-// shard at f · lanes + lane.
+// Features of a sample: [first, first + FEATURES), but below `features`; feature f is at f · lanes
+// + lane of the shard.
 typedef struct piece {
     size_t shard, first;
     unsigned lane;
@@ -28,7 +28,7 @@ static __device__ random_stream stream_of(const cut &c, const dropout_task &t, c
 static __device__ void drop(const cut &c, const dropout_task &t, const piece &p) {
     const size_t lanes = (size_t)c.lanes;
     const size_t at = (p.shard * t.features + p.first) * lanes + p.lane;
-    // All are read before the first is written, which for all the compiler knows might be one.
+    // Reads all before the first write: the compiler cannot exclude that `to` overlaps `from`.
     float x[FEATURES];
     for (unsigned i = 0; i < FEATURES; i++)
         x[i] = p.first + i < t.features ? t.from[at + i * lanes] : 0.0f;

@@ -1,5 +1,4 @@
-// The life of a CUDA engine: opening, parameters in and out. The table of the backend is at the
-// end.
+// The lifetime of a CUDA engine, and parameters in and out. The backend's table is at the end.
 #include "compute/cuda/engine.h"
 
 #include <stdio.h>
@@ -18,13 +17,13 @@ static status check_options(const program *p, const engine_options *o, error *er
                          (int)ENGINE_MAX_CHANNELS);
     if (o->shards < 1 || o->local_shards < 1 || o->local_shards > o->shards || o->shard_samples < 1)
         return error_set(err, STATUS_USAGE,
-                         "cannot open a cuda engine: shards and samples start at 1");
+                         "cannot open a cuda engine: shards and samples must be at least 1");
     return STATUS_OK;
 }
 
 static status make_event(const engine *e, cudaEvent_t *event, error *err) {
-    return cuda_check(e, cudaEventCreateWithFlags(event, cudaEventDisableTiming), "making an event",
-                      err);
+    return cuda_check(e, cudaEventCreateWithFlags(event, cudaEventDisableTiming),
+                      "creating an event", err);
 }
 
 static status open_device(engine *e, error *err) {
@@ -33,22 +32,22 @@ static status open_device(engine *e, error *err) {
     snprintf(e->name, sizeof e->name, "a GPU");
     TRY(cuda_check(e, cudaSetDevice(e->options.device), "opening the device", err));
     TRY(cuda_check(e, cudaGetDeviceProperties(&properties, e->options.device),
-                   "asking for its properties", err));
+                   "reading its properties", err));
     snprintf(e->name, sizeof e->name, "%.60s, sm_%d%d", properties.name, properties.major,
              properties.minor);
-    TRY(cuda_check(e, cuda_kernels_wait(&e->programmatic), "looking for kernels", err));
+    TRY(cuda_check(e, cuda_kernels_wait(&e->programmatic), "querying kernels", err));
     e->programmatic &= !e->options.serial_launches;
     TRY(cuda_check(e, cudaStreamCreateWithFlags(&e->stream, cudaStreamNonBlocking),
-                   "making a stream", err));
+                   "creating a stream", err));
     TRY(cuda_check(e, cudaStreamCreateWithFlags(&e->copies, cudaStreamNonBlocking),
-                   "making a stream", err));
-    TRY(cuda_check(e, cudaStreamCreateWithFlags(&e->side, cudaStreamNonBlocking), "making a stream",
-                   err));
+                   "creating a stream", err));
+    TRY(cuda_check(e, cudaStreamCreateWithFlags(&e->side, cudaStreamNonBlocking),
+                   "creating a stream", err));
     TRY(make_event(e, &e->reached, err));
     TRY(make_event(e, &e->arrived, err));
     for (int i = 0; i < STEPS_AHEAD; i++) TRY(make_event(e, &e->ahead[i].done, err));
     for (int m = 0; m < MARKS; m++)
-        TRY(cuda_check(e, cudaEventCreate(&e->marks[m]), "making an event", err));
+        TRY(cuda_check(e, cudaEventCreate(&e->marks[m]), "creating an event", err));
 out:
     return rc;
 }
@@ -65,7 +64,7 @@ static status open_parts(engine *e, error *err) {
     TRY(cuda_sequence(e, err));
     TRY(cuda_take_arrays(e, err));
     TRY(cuda_linear_open(e, err));
-    TRY(cuda_take_images(e, err)); // when everything else has its memory
+    TRY(cuda_take_images(e, err)); // after all other allocations
 out:
     return rc;
 }
@@ -73,7 +72,7 @@ out:
 static void close_device(engine *e) {
     if (e->copies) (void)cudaStreamSynchronize(e->copies);
     if (e->stream) (void)cudaStreamSynchronize(e->stream);
-    if (e->side) (void)cudaStreamSynchronize(e->side); // where a step failed before it joined
+    if (e->side) (void)cudaStreamSynchronize(e->side); // if a step failed before it joined
     cuda_forget_graphs(e);
     cuda_linear_close(e);
     for (int m = 0; m < MARKS; m++)
@@ -88,9 +87,9 @@ static void close_device(engine *e) {
     cuda_release_all(e);
 }
 
-// Freeing anything of a device waits for its streams: where that would be for ever, what is there
-// is left to the end of the process, which a dead rank brings about. So it is where a capture could
-// not be ended.
+// Freeing device memory waits for the device's streams. If the engine is stuck, that wait would
+// never end, so its resources are left until the process ends, as it does after a rank has died.
+// The same holds if a capture could not be ended.
 static void cuda_close(engine *e) {
     if (!e) return;
     (void)cudaSetDevice(e->options.device);
@@ -123,7 +122,7 @@ static status cuda_open(const program *p, const engine_options *o, update_kind k
     e->groups = (e->lanes + GROUP - 1) / GROUP;
     e->own_end = p->parameters;
     if (o->stage) units_own_part(p, &e->own_first, &e->own_end);
-    // The gap behind the last tensor is zero and stays so.
+    // The padding after the last tensor is zero and stays so.
     e->own_end = (e->own_end + ARENA_ALIGNMENT - 1) / ARENA_ALIGNMENT * ARENA_ALIGNMENT;
     for (int c = 0; !o->receives && c < p->input.channels; c++)
         e->load_scale[c] = engine_input_scale(o, c, &e->load_shift[c]);
@@ -138,7 +137,7 @@ static status cuda_open(const program *p, const engine_options *o, update_kind k
 
 // ---- Parameters in and out ----
 
-// On the engine's own stream, which waits for no other.
+// Copies on the engine's own stream, which waits for no other.
 static status copy(engine *e, void *to, const void *from, size_t floats, error *err) {
     if (!to || !from || floats == 0) return STATUS_OK;
     return cuda_check(
@@ -150,7 +149,7 @@ static status write_all(engine *e, const float *parameters, const float *buffers
                         const float *state, error *err) {
     const size_t n = e->program->parameters;
     status rc;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
     TRY(cuda_run_waiting(e, err));
     TRY(cuda_group_finish(e, err));
     TRY(copy(e, e->parameters, parameters, n, err));
@@ -165,7 +164,7 @@ out:
 static status cuda_read(engine *e, float *parameters, float *buffers, float *state, error *err) {
     const size_t n = e->program->parameters;
     status rc;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
     TRY(cuda_pending_failure(e, err));
     TRY(cuda_group_finish(e, err)); // copies to memory that is not pinned wait for the stream
     TRY(copy(e, parameters, e->parameters, n, err));

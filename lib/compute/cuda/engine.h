@@ -1,20 +1,19 @@
-// engine.h - the CUDA engine from inside. engine.c: life, parameters, the table; sequence.c: the
-// order of operations; operations.c, linear.c, transfer.c: from an operation to kernels; input.c:
-// what the device is told about a step; graphs.c: its pieces as graphs; step.c, inference.c: what
-// is run and what comes back; exchange.c: steps in parts, for strategies that divide them;
-// timing.c: where a step's time went; profile.c, limits.c, stopwatch.c: the same, operation by
-// operation; peers.c: what engines of one process give each other; group.c, buckets.c, nccl.c,
-// ipc.c: how those of several ranks reduce; placement.c, arrays.c, memory.c: what memory it all
-// has.
+// engine.h - the internals of the CUDA engine. engine.c: opening and closing, parameters, the
+// backend's table; sequence.c: the order of operations; operations.c, linear.c, transfer.c: from
+// operations to kernels; input.c: a step's input; graphs.c: parts of a step as graphs; step.c,
+// inference.c: running them and returning results; exchange.c: steps in parts, for strategies that
+// divide them; timing.c: the time of a step by phase; profile.c, limits.c, stopwatch.c: the time by
+// operation; peers.c: exchange between engines of one process; group.c, buckets.c, nccl.c, ipc.c:
+// reduction over several ranks; placement.c, arrays.c, memory.c: memory.
 //
 // A step is a list of operations, each of which works on all shards of the engine at once
-// (kernels.h). It is captured as a CUDA graph when it is first run and replayed from then on; what
-// changes from step to step lies in one block of device memory, the *step input*, which one copy
-// fills. The data set is on the device (where it fits): a step only tells which rows of it. Records
-// stay there unless somebody asks for them (backend.h).
+// (kernels.h). It is captured as a CUDA graph when it first runs and is replayed from then on.
+// Everything that changes from step to step lies in one block of device memory, the *step input*,
+// which one copy fills. The data set is on the device if it fits: then the step input only names
+// its rows. Records stay on the device until the caller requests them (backend.h).
 //
-// Leaves of the reduction tree are whole shards here: the sum inside of a shard is taken by the
-// kernels, in an order of their own, so CPU and GPU agree within rounding and no further.
+// The leaves of the reduction tree are whole shards here: the kernels add up a shard in an order of
+// their own, so CPU and GPU agree only within rounding.
 #ifndef LOCKSTEP_COMPUTE_CUDA_ENGINE_H
 #define LOCKSTEP_COMPUTE_CUDA_ENGINE_H
 
@@ -28,11 +27,11 @@
 
 typedef enum operation_kind {
     OP_LOAD,
-    OP_RECEIVE, // pipeline stages: activations from their neighbour
+    OP_RECEIVE, // pipeline stages: activations from the previous stage
     OP_CORE,
-    OP_MOMENTS, // batch norm of each shard; with sync_batch_norm only mean and M2
-    OP_MEET,    // batch norm over shards of several engines: exchange through the host
-    OP_NORM,    // batch norm: scale and shift
+    OP_MOMENTS,  // batch norm of each shard; with sync_batch_norm only mean and M2
+    OP_EXCHANGE, // batch norm over shards of several engines: exchange through the host
+    OP_NORM,     // batch norm: scale and shift
     OP_TAIL,
     OP_POOL,
     OP_DROPOUT,
@@ -51,45 +50,45 @@ typedef enum operation_kind {
     OP_SEND_GRADIENT,
 } operation_kind;
 
-// A unit and its activations; all of an engine's shards, as kernels.h has them.
+// A unit and its activations for all of an engine's shards, in the layout of kernels.h.
 typedef struct cuda_unit {
     unit_layers layers;
-    bool ours; // the core is a product of conv.cu; else of cuBLAS, or there is no core
-    // What such a product does with its results besides: then no operation follows for it.
+    bool ours; // the core is a product of conv.cu; if not, of cuBLAS, or there is no core
+    // Further results that such a product writes; then they have no separate operation.
     bool makes_moments, makes_tail;
-    // The unit in front, where the input gradient makes the sums for its batch norm, too.
+    // The preceding unit, if the input gradient also makes the sums for its batch norm.
     const struct cuda_unit *sums_of;
-    bool has_sums; // there is such a unit behind this one
-    float *x, *dx; // the previous unit's y and dy; dx NULL: not wanted
+    bool has_sums; // the following unit makes this one's sums
+    float *x, *dx; // the previous unit's y and dy; dx NULL: not needed
     float *z, *y, *dy;
     uint8_t *winner;
 } cuda_unit;
 
 typedef struct operation {
     operation_kind kind;
-    const cuda_unit *unit; // NULL where it has none
+    const cuda_unit *unit; // NULL: it has none
 } operation;
 
 enum { MAX_OPERATIONS_OF_UNIT = 10, RECORDS_MOST = 2 * REDUCTION_TREE_MAX_DEPTH };
 
-// The parts that a step can be run in; each is a graph of its own. Where nothing comes between a
-// step and its update, both are one.
+// The parts in which a step can run; each is a separate graph. If nothing comes between a step and
+// its update, both are one part.
 typedef enum piece {
     PIECE_FORWARD,
     PIECE_BACKWARD,
     PIECE_STEP,
     PIECE_UPDATE,
     PIECE_STEP_AND_UPDATE,
-    PIECE_REDUCED_STEP_AND_UPDATE, // with the reduction of a group in between (buckets.c)
+    PIECE_REDUCED_STEP_AND_UPDATE, // with a group's reduction in between (buckets.c)
     PIECES
 } piece;
 
-// Batch norm's numbers, all channels of all norms side by side.
+// Batch norm's numbers, all channels of all norms in a row.
 typedef struct norm_memory {
-    double *own, *all; // of one norm at a time; all is own where nobody else has shards
+    double *own, *all; // of one norm at a time; all is own if no other engine has shards
     double *parts;     // likewise
     unsigned *counters;
-    double *own_host, *all_host;           // pinned; only where engines exchange
+    double *own_host, *all_host;           // pinned; only if engines exchange
     float *mean, *inv_std, *scale, *shift; // [shard][channel]
     float *from_dy, *from_z, *from_one;    // [shard][channel]
     float *run_scale, *run_shift;          // [channel]: inference
@@ -104,21 +103,21 @@ typedef struct step_input {
     int *first_group;     // [local shards]
     uint32_t *rows, *ids; // [local shards][lanes]
     uint32_t *labels;     // [local shards][lanes]
-    // [local shards · lanes][bytes of an image]: where rows do not count in the data set
+    // [local shards · lanes][bytes of an image]: used if the data set is not on the device
     uint8_t *images;
 } step_input;
 
-// A step is told while the device still works on those before it, and on its way to the device
-// meanwhile: each of so many in turn has blocks of its own, and graphs that read them.
+// The host prepares and sends a step's input while the device still works on earlier steps. So
+// there are STEPS_AHEAD sets of blocks, used in turn, each with its own graphs.
 enum { STEPS_AHEAD = 8 };
 typedef struct input_turn {
     step_input host, device;
-    cudaEvent_t done; // with what was enqueued for the last step that had them
+    cudaEvent_t done; // the last step that used these blocks has finished
 } input_turn;
 
-// Phases are timed by events that are recorded inside of the graphs. Where nobody waits for each
-// step (engine_options.deferred) only every MARKED_EVERY-th has them, and the others are taken to
-// be alike.
+// Events recorded inside the graphs time the phases. If the host does not wait for each step
+// (engine_options.deferred), only every MARKED_EVERY-th step has them, and the others are assumed
+// to take as long.
 enum { MARKED_EVERY = 64 };
 enum {
     MARK_COPY,
@@ -141,21 +140,21 @@ struct engine {
     cudaStream_t stream, copies; // copies: of step inputs
     cudaStream_t side;           // weight gradients; `stream` waits for them in each step
     bool programmatic;           // launch_stream.programmatic of both
-    cudaEvent_t reached;         // where one of the two waits for the other
+    cudaEvent_t reached;         // at which one of the two waits for the other
     cublasHandle_t blas;
-    cudaGraphExec_t graphs[2][PIECES][STEPS_AHEAD]; // without and with marks; of each input block
+    cudaGraphExec_t graphs[2][PIECES][STEPS_AHEAD]; // without and with marks; per input block
     cudaEvent_t marks[MARKS];
-    bool graphs_are_old;           // made for another number of shards
+    bool graphs_are_old;           // for a different number of shards
     bool graphable;                // nothing in a step needs the host
-    bool step_waits;               // was told, but not sent: for its update, to go with it (step.c)
+    bool step_waits;               // step prepared but not sent: it goes with its update (step.c)
     bool capturing, tried[PIECES]; // tried: the piece has run once without a graph
-    bool reducing;                 // does what is being enqueued reduce its buckets?
+    bool reducing;                 // does the step being enqueued reduce its buckets?
     bool marking;                  // does this step record its marks?
-    unsigned marked, piece_marks[PIECES]; // bit m: mark m was recorded since the times were booked
+    unsigned marked, piece_marks[PIECES]; // bit m: mark m was recorded since the last cuda_book()
     uint64_t profile[PHASES];             // ns of the last step that was marked
     uint64_t profile_hidden;              // phase_times.hidden_comm of it
-    uint64_t inside;                      // ns in this engine's calls since times were booked
-    uint64_t steps;                       // since it was opened
+    uint64_t inside;                      // ns in this engine's calls since the last cuda_book()
+    uint64_t steps;                       // since opening
 
     unit_list units;
     cuda_unit *placed; // units.count of them
@@ -179,26 +178,26 @@ struct engine {
     unsigned *loss_counters; // [local shards]
     float *workspace;        // of weight gradients, on the side stream
     unsigned *counters;      // likewise
-    uint8_t *images;         // the data set; NULL: none was given, or it is too large
+    uint8_t *images;         // the data set; NULL: none given, or too large
     input_turn ahead[STEPS_AHEAD];
-    step_input host, device; // of the turn of this step
-    cudaEvent_t arrived;     // the last input that was sent
-    // [STEPS_AHEAD]: the steps' numbers with the rule of an update that follows apart; pinned
+    step_input host, device; // of this step's turn
+    cudaEvent_t arrived;     // the last input sent
+    // [STEPS_AHEAD]: step numbers with the rule, for an update that runs separately; pinned
     step_numbers *rules;
-    size_t input_bytes;        // of the block
-    norm_running_list running; // but for all_count, which is that of the step input
+    size_t input_bytes;        // of a step input
+    norm_running_list running; // except all_count, which is the step input's
     update_progress *progress;
     step_output *results, *results_host; // [ENGINE_PENDING]
-    int samples[ENGINE_PENDING];         // of the steps that they are of
+    int samples[ENGINE_PENDING];         // of the steps with these results
     int pending;
 
     // For strategies that divide a step (exchange.c).
-    float *blocks;  // [features][GROUP] a group
-    int all_groups; // of all V shards, and of each: samples, labels
+    float *blocks;  // [features][GROUP] per group
+    int all_groups; // of all V shards; below, each group's samples and labels
     int *group_samples, *group_samples_host;
     uint32_t *group_labels, *group_labels_host;
 
-    // For the sum over engines (peers.c), of the one where it is taken.
+    // For the sum over engines (peers.c), in the engine that computes it.
     float *terms; // [term_room][stride]
     int term_room;
     int *term_merges, *term_merges_host; // [V]
@@ -208,37 +207,38 @@ struct engine {
     float *reduced_host;
     float *logits_host;
     bool records_here; // records_host holds those of the last step
-    bool reduced_here; // reduced_host is what the update works from
+    bool reduced_here; // reduced_host is the update's source
 
-    int *shard_leaves, *shard_groups, *counts; // [V + 1], [V], [V]: the tree, and what it is for
+    int *shard_leaves, *shard_groups, *counts; // [V + 1], [V], [V]: the tree, and its counts
     int group_count;                           // of GROUP samples, in this engine's shards
     int counts_first, counts_end;
     reduction_tree tree;
     int cover[RECORDS_MOST], record_count;
 
     const float *given_gradients; // backward() alone
-    const float *stage_in;        // stages: what comes in this run, on this device, and goes
+    const float *stage_in;        // stages: this run's input and output, on this device
     float *stage_out;
     int run_first, run_end; // local shards that operations work on
 
     struct cuda_group *group; // of ranks that reduce on their devices (group.h); NULL: none
-    // The stream waits for a rank that is gone, and will for ever; or what captures it does.
+    // The stream waits for a dead rank and will never finish, or so does the thread that captures
+    // it.
     bool stuck;
 
     uint64_t ns[PHASES], hidden_comm;
     size_t allocated;
     void **owned, **owned_host; // all allocations
     size_t owned_count, owned_room, owned_host_count, owned_host_room;
-    status failed; // of a call that could not return it: the next one that can does
+    status failed; // of a call that cannot return a status; the next one that can returns it
     error failure;
 };
 
-// Which of STEPS_AHEAD this step is.
+// Returns the turn of this step, in [0, STEPS_AHEAD).
 static inline size_t cuda_turn(const engine *e) {
     return (size_t)(e->steps % STEPS_AHEAD);
 }
 
-// Where kernels go: into the stream, or into the one beside it.
+// The streams for kernels: the main one and the side one.
 static inline launch_stream cuda_main(const engine *e) {
     return (launch_stream){e->stream, e->programmatic};
 }
@@ -246,20 +246,20 @@ static inline launch_stream cuda_aside(const engine *e) {
     return (launch_stream){e->side, e->programmatic};
 }
 
-// What kernels work on in this run.
+// The shards that kernels work on in this run.
 static inline cut cuda_cut(const engine *e) {
     return (cut){e->run_first, e->run_end, e->lanes, e->device.count};
 }
 
-// check.c: STATUS_FAILED and a message that names the device and what was being done.
+// check.c: returns STATUS_FAILED, with a message that names the device and the action.
 status cuda_check(const engine *e, cudaError_t code, const char *what, error *err) MUST_CHECK;
 status cuda_check_blas(const engine *e, cublasStatus_t code, const char *what,
                        error *err) MUST_CHECK;
 status cuda_sync(engine *e, error *err) MUST_CHECK; // waits for the device
-// The failure of a call that could not return it.
+// Returns the failure of an earlier call that could not return it.
 status cuda_pending_failure(engine *e, error *err) MUST_CHECK;
 
-// memory.c: zeroed; freed with the engine. `memory` is the address of a pointer.
+// memory.c: takes zeroed memory, freed with the engine. `memory` is the address of a pointer.
 status cuda_take(engine *e, size_t bytes, void *memory, error *err) MUST_CHECK;
 status cuda_take_host(engine *e, size_t bytes, void *memory, error *err) MUST_CHECK;
 void cuda_release_all(engine *e);
@@ -277,53 +277,53 @@ phase cuda_operation_phase(operation_kind kind);
 
 // operations.c: enqueues work on the local shards [run_first, run_end).
 status cuda_run_operations(engine *e, int first, int end, error *err) MUST_CHECK;
-void cuda_prepare_inference(engine *e); // from running statistics to scale and shift
+void cuda_prepare_inference(engine *e); // running statistics to scale and shift
 status cuda_run_inference(engine *e, error *err) MUST_CHECK;
-status cuda_take_running(engine *e, error *err) MUST_CHECK; // the norms that an update follows
+status cuda_take_running(engine *e, error *err) MUST_CHECK; // norms that an update moves
 status cuda_run_update(engine *e, error *err) MUST_CHECK;
-// What is put into `s` from now on comes behind what is in `other`.
+// Work enqueued in `s` from now on runs after the work already in `other`.
 status cuda_wait_for(const engine *e, cudaStream_t s, cudaStream_t other, error *err) MUST_CHECK;
 
 // transfer.c: operations that exchange activations with other stages.
 size_t cuda_stage_floats(const engine *e, bool output); // for the table, too
 status cuda_exchange_operation(engine *e, const cut *c, operation_kind kind, error *err) MUST_CHECK;
 
-// linear.c: products by cuBLAS, one call a shard, so that a shard's bits do not depend on how many
-// there are. Small layers are not worth the calls: they are convolutions (kernels.h).
+// linear.c: products by cuBLAS, one call per shard, so that a shard's bits do not depend on the
+// number of shards. Small layers are not worth these calls: they run as convolutions (kernels.h).
 bool cuda_linear_by_blas(const layer *l, int lanes);
-status cuda_linear_open(engine *e, error *err) MUST_CHECK; // behind cuda_place
+status cuda_linear_open(engine *e, error *err) MUST_CHECK; // after cuda_place
 void cuda_linear_close(engine *e);
 status cuda_linear(engine *e, const cut *c, const cuda_unit *u, error *err) MUST_CHECK;
 status cuda_linear_input(engine *e, const cut *c, const cuda_unit *u, error *err) MUST_CHECK;
 status cuda_linear_weight(engine *e, const cut *c, const cuda_unit *u, error *err) MUST_CHECK;
 
 // input.c
-// Makes tree and counts fit a batch, and fills the host's block.
+// Fits the tree and the counts to a batch, and fills the host's block.
 status cuda_tell(engine *e, const batch *b, error *err) MUST_CHECK;
 // The same, and sends it to the device.
 status cuda_prepare(engine *e, const batch *b, error *err) MUST_CHECK;
-// Sends the host's block, with or without the images at its end: so many bytes. What is enqueued
-// behind it has them.
+// Sends the host's block to the device, with or without the images at its end: cuda_input_bytes()
+// bytes. Work enqueued afterwards can read it.
 size_t cuda_input_bytes(const engine *e, bool images);
 status cuda_send(engine *e, bool images, error *err) MUST_CHECK;
 
 // graphs.c
 status cuda_run_piece(engine *e, piece p, error *err) MUST_CHECK;
 void cuda_forget_graphs(engine *e);
-// The floats [first, end) of this engine's records, along its part of the tree, into `sums`.
+// Adds the floats [first, end) of this engine's records along its part of the tree, into `sums`.
 status cuda_sum_records(const engine *e, size_t first, size_t end, launch_stream s,
                         error *err) MUST_CHECK;
 
-// timing.c: records an event; books so many steps by what lies between the events, once the device
-// is done.
+// timing.c: records an event; accounts for `steps` steps by the time between the events, once the
+// device has finished.
 void cuda_mark(engine *e, int mark);
-// An event of a step that is marked.
+// Records an event, if this step is marked.
 void cuda_mark_event(const engine *e, cudaEvent_t event, cudaStream_t s);
 uint64_t cuda_time_between(cudaEvent_t begin, cudaEvent_t end); // ns
 void cuda_book(engine *e, int steps);
 
 // step.c
-// Sends and runs a step that waits for its update: for whoever comes in between.
+// Sends and runs a step that waits for its update, for a call that comes in between.
 status cuda_run_waiting(engine *e, error *err) MUST_CHECK;
 // For the table:
 status cuda_step(engine *e, const batch *b, error *err) MUST_CHECK;
@@ -355,8 +355,9 @@ status cuda_copy(engine *e, const engine_copy *copies, int count, error *err) MU
 const char *cuda_connect(engine *const *engines, int count);
 status cuda_reduce_engines(engine *const *engines, int count, bool exact, error *err) MUST_CHECK;
 
-// stopwatch.c: how long the device takes for something that can be captured as a graph. Medians.
-typedef status cuda_work(engine *e, const void *task, error *err); // puts it into the stream
+// stopwatch.c: measures how long the device takes for work that can be captured as a graph.
+// Medians.
+typedef status cuda_work(engine *e, const void *task, error *err); // enqueues it in the stream
 status cuda_time(engine *e, cuda_work *work, const void *task, int repeats, double *us,
                  int *launches, error *err) MUST_CHECK;
 

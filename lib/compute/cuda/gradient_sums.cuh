@@ -1,24 +1,24 @@
 // gradient_sums.cuh - the sums for the gradient through a batch norm: of dt, the gradient of
 // z · scale + shift, and of dt · xhat, over a channel of a shard.
 //
-// They are taken by the product that makes dy (conv_epilogue.cuh) or in a pass of their own
-// (tail.cu), and where a pipeline is cut must not be seen in the bits. So their order is one of the
-// data alone: four lanes after each other; then the fours of the channel, in which y lies in
-// memory, by a perfect binary tree, neighbours first. Whoever has 2^k fours that begin at a
-// multiple of 2^k has a subtree. Fours behind the end are zeros, which change nothing.
+// Either the product that makes dy takes them (conv_epilogue.cuh), or a separate pass (tail.cu);
+// the place where a pipeline is cut must not affect the bits. So their order depends on the data
+// alone: first a four's lanes one after another; then the fours of the channel, in the memory order
+// of y, by a perfect binary tree, neighbours first. A thread or block with 2^k fours that begin at
+// a multiple of 2^k computes a subtree. Fours past the end are zeros, which change nothing.
 #ifndef LOCKSTEP_COMPUTE_CUDA_GRADIENT_SUMS_CUH
 #define LOCKSTEP_COMPUTE_CUDA_GRADIENT_SUMS_CUH
 
 #include "compute/cuda/norm.cuh"
 #include "compute/cuda/tail.cuh"
 
-// Four lanes of z, and through which of them dy comes back.
+// Four lanes of z, and the lanes to which dy is propagated.
 struct reached {
     float z[LANE_ROUND];
     bool through[LANE_ROUND];
 };
 
-// The first `live` of the lanes have a sample; none may have, here and below.
+// The first `live` lanes have a sample, possibly none; likewise below.
 static __device__ __forceinline__ reached reached_at(const tail_task &t, affine a, int live,
                                                      const float *z) {
     const float4 f = live > 0 ? *reinterpret_cast<const float4 *>(z) : make_float4(0, 0, 0, 0);

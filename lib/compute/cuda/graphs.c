@@ -20,7 +20,7 @@ status cuda_sum_records(const engine *e, size_t first, size_t end, launch_stream
                            .n = end - first,
                            .out = e->sums + first,
                            .out_stride = e->stride};
-    if (e->sums == e->records) return STATUS_OK; // of one shard
+    if (e->sums == e->records) return STATUS_OK; // there is one shard
     cuda_reduce(s, &c, &t);
     return cuda_check(e, cudaGetLastError(), "launching the sum of records", err);
 }
@@ -51,26 +51,27 @@ out:
     return rc;
 }
 
-// NCCL has a thread of its own for the calls of a non-blocking communicator (ncclGroupEndInternal
-// in its group.cc). It adds nodes to the graph that is captured, and a hook by which it hears of
-// the graph's end (ncclLaunchPrepare, enqueue.cc): so the capture may not end before that thread is
-// done. nccl.c waits for it behind each call, but not if a rank dies meanwhile; here it is waited
-// for in any case, for a second. What is still at work then waits for that rank, and nobody but
-// ncclCommAbort could end it, which in turn would wait for the end of a graph that has calls
-// already (commDestroySync, init.cc). So the capture stays open, and all that the engine holds is
-// left to the end of the process.
+// NCCL has its own thread for the calls of a non-blocking communicator (ncclGroupEndInternal in its
+// group.cc). It adds nodes to the captured graph, and a hook that reports the graph's end to it
+// (ncclLaunchPrepare, enqueue.cc): so the capture must not end before that thread is done. nccl.c
+// waits for it after each call, except if a rank dies meanwhile; here the wait always takes place,
+// for up to a second. If the thread is still at work then, it waits for the dead rank. Only
+// ncclCommAbort could end that, and it would itself wait for the end of a graph that already has
+// calls (commDestroySync, init.cc). So the capture stays open, and the engine's resources are left
+// until the process ends.
 static status end_capture(engine *e, status enqueued, cudaGraph_t *graph, error *err) {
-    if (enqueued != STATUS_OK && !cuda_group_is_at_rest(e)) return enqueued;
+    if (enqueued != STATUS_OK && !cuda_group_is_idle(e)) return enqueued;
     const cudaError_t code = cudaStreamEndCapture(e->stream, graph);
     return enqueued == STATUS_OK ? cuda_check(e, code, "capturing a step", err) : enqueued;
 }
 
-// Kernels have the priority of the stream that captured them: without the flag, that of the one in
-// which the graph is launched ("Note that priorities are only available on kernel nodes, and are
-// copied from stream priority during stream capture", cudaGraphInstantiate in CUDA's manual).
+// The flag gives kernels the priority of the stream that captured them; without it they have that
+// of the stream in which the graph is launched ("Note that priorities are only available on kernel
+// nodes, and are copied from stream priority during stream capture", cudaGraphInstantiate in CUDA's
+// manual).
 static status instantiate(const engine *e, cudaGraph_t graph, cudaGraphExec_t *made, error *err) {
     return cuda_check(e, cudaGraphInstantiate(made, graph, cudaGraphInstantiateFlagUseNodePriority),
-                      "making a graph", err);
+                      "creating a graph", err);
 }
 
 static status capture(engine *e, piece p, cudaGraphExec_t *made, error *err) {
@@ -92,9 +93,9 @@ out:
     return rc;
 }
 
-// A driver that cannot capture kernels which wait in place (device.cuh) may capture them as kernels
-// that are launched one behind the other: that is slower, and otherwise the same. Nothing helps a
-// group that has failed.
+// A driver that cannot capture kernels with programmatic launches (device.cuh) may capture them as
+// ordinary consecutive launches: that is slower, and otherwise the same. A group that has failed
+// cannot be retried.
 static status make_graph(engine *e, piece p, cudaGraphExec_t *made, error *err) {
     const status rc = capture(e, p, made, err);
     if (rc == STATUS_OK || !e->programmatic || (e->group && e->group->failed)) return rc;
@@ -103,8 +104,8 @@ static status make_graph(engine *e, piece p, cudaGraphExec_t *made, error *err) 
     return capture(e, p, made, err);
 }
 
-// The first time a piece runs as it is: libraries load what they need then, which they must not
-// do in a capture. So does a reduction other than the one that is captured, whenever it comes.
+// The first time, a piece runs without a graph: libraries load what they need then, which is not
+// allowed in a capture. A reduction other than the captured one always runs without a graph.
 static bool has_graph(engine *e, piece p) {
     const bool tried = e->tried[p];
     if (!e->graphable) return false;
@@ -113,12 +114,12 @@ static bool has_graph(engine *e, piece p) {
     return tried;
 }
 
-// What runs as it is are many launches, and where a stream is full of them the next one waits on
-// the host: if a rank has died, for ever. So none comes behind reductions that are under way.
+// Without a graph a step is many launches. When a stream is full of them, the next launch blocks
+// the host: forever, if a rank has died. So reductions under way are waited for first.
 static status run_as_it_is(engine *e, piece p, error *err) {
     status rc;
     TRY(cuda_group_finish(e, err));
-    // Batch norms that meet wait for the stream in between.
+    // Batch norms that meet wait for the stream during the piece.
     if (p == PIECE_REDUCED_STEP_AND_UPDATE) e->group->under_way = true;
     rc = enqueue(e, p, err);
 out:

@@ -1,10 +1,9 @@
-// Engines of several ranks that reduce among themselves: choosing how, what travels with a
-// reduction, and waiting for the others.
+// Engines of several ranks that reduce among themselves: choice of a transport, the requests that
+// travel with a reduction, and waiting for other ranks.
 //
-// **Waiting.** The device waits for other ranks, and when one of them dies it may wait for ever. So
-// nobody calls cudaStreamSynchronize while a reduction is under way: cuda_group_wait() looks at the
-// stream and, through the group's `alive`, at the other ranks, until all is done or something has
-// failed.
+// **Waiting.** The device waits for other ranks; if one of them dies, it may wait forever. So no
+// code calls cudaStreamSynchronize during a reduction: cuda_group_wait() tests the stream and,
+// through the group's `alive`, the other ranks, until all work is done or something has failed.
 #include "compute/cuda/group.h"
 
 #include <assert.h>
@@ -16,8 +15,8 @@
 #include "base/memory.h"
 
 enum {
-    FLOAT4 = 4,        // slices are multiples of it: reduce.cu
-    SPIN_NS = 1000000, // whoever has waited for so long sleeps in between
+    FLOAT4 = 4,        // slice lengths are multiples of it: reduce.cu
+    SPIN_NS = 1000000, // after this long, a wait sleeps between tests
     NAP_NS = 50000,
     ALIVE_NS = BACKEND_ALIVE_MS * 1000000,
     REST_NS = 1000000000,
@@ -30,17 +29,17 @@ void cuda_group_nap(long ns) {
     (void)nanosleep(&time, NULL);
 }
 
-void cuda_group_give_up(engine *e) {
+void cuda_group_abort(engine *e) {
     cuda_group *g = e->group;
     g->failed = true;
-    if (g->transport) g->transport->give_up(e);
+    if (g->transport) g->transport->abort_group(e);
 }
 
 status cuda_group_look_at_stream(const engine *e, const char *what, bool *done, error *err) {
     const cudaError_t code = cudaStreamQuery(e->stream);
     *done = code == cudaSuccess;
     if (code != cudaErrorNotReady) return cuda_check(e, code, what, err);
-    (void)cudaGetLastError(); // where "not ready" stays until somebody asks
+    (void)cudaGetLastError(); // clears "not ready"
     return STATUS_OK;
 }
 
@@ -65,11 +64,11 @@ out:
     return rc;
 }
 
-bool cuda_group_is_at_rest(engine *e) {
+bool cuda_group_is_idle(engine *e) {
     const group_transport *transport = e->group ? e->group->transport : NULL;
     const uint64_t begin = clock_now();
     bool idle = !transport || !transport->listen;
-    error ignored; // whoever comes here has failed
+    error ignored; // the caller has already failed
     while (!idle && !e->stuck &&
            transport->listen(e, "capturing a step", &idle, &ignored) == STATUS_OK) {
         if (!idle) cuda_group_nap(NAP_NS);
@@ -82,27 +81,27 @@ status cuda_group_finish(engine *e, error *err) {
     cuda_group *g = e->group;
     status rc = STATUS_OK;
     if (!g || !g->under_way) return rc;
-    g->under_way = false; // who fails has given up, and waits no more
+    g->under_way = false; // a failed rank has given up and waits no more
     TRY(cuda_group_wait(e, g->transport->look, "reducing", err));
     if (g->transport->settle) TRY(g->transport->settle(e, err));
 out:
-    if (rc != STATUS_OK) cuda_group_give_up(e);
+    if (rc != STATUS_OK) cuda_group_abort(e);
     return rc;
 }
 
-static status look_at_turn(const engine *e, const char *what, bool *done, error *err) {
+static status check_turn(const engine *e, const char *what, bool *done, error *err) {
     const group_transport *transport = e->group->transport;
     const cudaError_t code = cudaEventQuery(e->ahead[cuda_turn(e)].done);
     bool idle;
     *done = code == cudaSuccess;
     if (code != cudaErrorNotReady) return cuda_check(e, code, what, err);
-    (void)cudaGetLastError(); // where "not ready" stays until somebody asks
+    (void)cudaGetLastError(); // clears "not ready"
     return transport->listen ? transport->listen(e, what, &idle, err) : STATUS_OK;
 }
 
 status cuda_group_wait_for_turn(engine *e, error *err) {
-    const status rc = cuda_group_wait(e, look_at_turn, "reducing", err);
-    if (rc != STATUS_OK) cuda_group_give_up(e);
+    const status rc = cuda_group_wait(e, check_turn, "reducing", err);
+    if (rc != STATUS_OK) cuda_group_abort(e);
     return rc;
 }
 
@@ -112,7 +111,7 @@ static bool find_device(const engine *e, unsigned char id[GROUP_DEVICE_BYTES]) {
     struct cudaDeviceProp properties;
     static_assert(sizeof properties.uuid == GROUP_DEVICE_BYTES, "a device is its UUID");
     if (cudaGetDeviceProperties(&properties, e->options.device) != cudaSuccess) {
-        (void)cudaGetLastError(); // nobody's failure
+        (void)cudaGetLastError(); // not a failure of the engine
         return false;
     }
     memcpy(id, &properties.uuid, GROUP_DEVICE_BYTES);
@@ -131,7 +130,7 @@ static status gather_cards(const engine *e, group_card *cards, error *err) {
     for (int r = 1; rc == STATUS_OK && r < member->size; r++)
         if (cards[r].record != cards[0].record || cards[r].shards != cards[0].shards)
             rc = error_set(err, STATUS_FAILED,
-                           "cannot reduce: rank %d has other records than rank 0", r);
+                           "cannot reduce: the records of rank %d and rank 0 differ in shape", r);
     return rc;
 }
 
@@ -145,7 +144,7 @@ static status take_memory(engine *e, cuda_group *g, error *err) {
     TRY(cuda_take_host(e, (shards + size) * sizeof *g->merges, &g->merges_host, err));
     for (size_t r = 0; r < size; r++) g->merges_host[shards + r] = r > 0;
     g->order_changed = true;
-    TRY(cuda_take_host(e, STEPS_AHEAD * RECORD_EXTRA * sizeof *g->wishes, &g->wishes, err));
+    TRY(cuda_take_host(e, STEPS_AHEAD * RECORD_EXTRA * sizeof *g->requests, &g->requests, err));
 out:
     return rc;
 }
@@ -163,7 +162,7 @@ static status choose_transport(engine *e, const group_card *cards, error *why, e
         g->transport = NULL;
     }
 out:
-    if (rc != STATUS_OK) cuda_group_give_up(e);
+    if (rc != STATUS_OK) cuda_group_abort(e);
     return rc;
 }
 
@@ -177,9 +176,9 @@ status cuda_group_join(engine *e, const engine_group *member, group_way *way, er
         free(g);
         goto out;
     }
-    e->group = g; // which cuda_group_close frees
+    e->group = g; // cuda_group_close frees it
     g->member = *member;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
     TRY(take_memory(e, g, err));
     TRY(gather_cards(e, cards, err));
     TRY(choose_transport(e, cards, why, err));
@@ -194,7 +193,7 @@ out:
     return rc;
 }
 
-// Whoever comes here has waited for its last reduction, or has failed.
+// The last reduction has been waited for, or something has failed.
 void cuda_group_close(engine *e) {
     cuda_group *g = e->group;
     if (!g) return;
@@ -246,13 +245,13 @@ static status find_terms(engine *e, const int *first_leaf, error *err) {
     g->first_term[size] = terms;
     if (g->first_term[rank + 1] - g->first_term[rank] != e->record_count)
         return error_set(err, STATUS_FAILED,
-                         "cannot reduce: rank %d is said to own other leaves than its engine has",
+                         "cannot reduce: the leaves given for rank %d do not match its engine's",
                          rank);
     return STATUS_OK;
 }
 
-// Behind vector k of those that reduce.cu adds. Where it changes, the device must have read what
-// the host writes now.
+// Sets the merges after vector k of those that reduce.cu adds. Before a change, the device must
+// have read the old values.
 static status set_merges(engine *e, int k, int merges, error *err) {
     cuda_group *g = e->group;
     if (g->merges_host[k] == merges) return STATUS_OK;
@@ -262,7 +261,7 @@ static status set_merges(engine *e, int k, int merges, error *err) {
     return rc;
 }
 
-// Of all terms along the tree, or of the own vectors one after the other.
+// Sends the merges: all terms along the tree, or the rank's own vectors one after the other.
 static status send_order(engine *e, error *err) {
     cuda_group *g = e->group;
     const size_t count = (size_t)(e->options.shards + g->member.size);
@@ -300,35 +299,34 @@ status cuda_group_add_own(engine *e, const bucket *b, launch_stream s, error *er
 
 // ---- Wishes ----
 
-static float *wishes_here(const engine *e) {
-    return e->group->wishes + cuda_turn(e) * RECORD_EXTRA;
+static float *requests_here(const engine *e) {
+    return e->group->requests + cuda_turn(e) * RECORD_EXTRA;
 }
 
-// Between the pinned wishes and the tail of the first record.
-static status move_wishes(const engine *e, bool in, cudaStream_t s, error *err) {
+// Copies between the pinned requests and the tail of the first record.
+static status move_requests(const engine *e, bool in, cudaStream_t s, error *err) {
     const cuda_group *g = e->group;
-    const size_t n = (size_t)g->wish_count;
-    float *there = e->sums + record_floats(e->program) - n, *here = wishes_here(e);
+    const size_t n = (size_t)g->request_count;
+    float *there = e->sums + record_floats(e->program) - n, *here = requests_here(e);
     return cuda_check(e,
                       cudaMemcpyAsync(in ? there : here, in ? here : there, n * sizeof *here,
                                       in ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost, s),
-                      "copying what ranks agree on", err);
+                      "copying requests", err);
 }
 
-// A rank without a vector can wish for nothing.
-status cuda_group_put_wishes(const engine *e, cudaStream_t s, error *err) {
-    return e->record_count == 0 ? STATUS_OK : move_wishes(e, true, s, err);
+// A rank without a vector contributes no requests.
+status cuda_group_put_requests(const engine *e, cudaStream_t s, error *err) {
+    return e->record_count == 0 ? STATUS_OK : move_requests(e, true, s, err);
 }
 
-status cuda_group_take_wishes(const engine *e, cudaStream_t s, error *err) {
-    return move_wishes(e, false, s, err);
+status cuda_group_take_requests(const engine *e, cudaStream_t s, error *err) {
+    return move_requests(e, false, s, err);
 }
 
 // ---- A reduction ----
 
-// As comm_shm.c counts them: all but the own slice of each vector, and the own slice of the sum to
-// all others; whether it is sent, or the others come and read it. An all-reduce of one vector sends
-// as much.
+// Counts as comm_shm.c does: all but the own slice of each vector, and the own slice of the sum to
+// all others, whether it is sent or the others read it. An all-reduce of one vector sends as much.
 static group_traffic count_traffic(const engine *e, const bucket *buckets, int count) {
     const cuda_group *g = e->group;
     const size_t others = (size_t)g->member.size - 1;
@@ -341,13 +339,13 @@ static group_traffic count_traffic(const engine *e, const bucket *buckets, int c
     return traffic;
 }
 
-// Of what the records hold, behind everything that is in the stream.
+// Reduces the current records, after everything already in the stream.
 static status reduce_now(engine *e, const bucket *whole, error *err) {
     cuda_group *g = e->group;
     status rc;
-    TRY(cuda_group_put_wishes(e, e->stream, err));
+    TRY(cuda_group_put_requests(e, e->stream, err));
     TRY(g->transport->reduce(e, whole, cuda_main(e), err));
-    TRY(cuda_group_take_wishes(e, e->stream, err));
+    TRY(cuda_group_take_requests(e, e->stream, err));
     g->under_way = true;
     TRY(cuda_group_finish(e, err));
 out:
@@ -364,35 +362,35 @@ out:
     return rc;
 }
 
-status cuda_group_reduce(engine *e, const int *first_leaf, bool exact, const float *wishes, int n,
+status cuda_group_reduce(engine *e, const int *first_leaf, bool exact, const float *requests, int n,
                          group_traffic *traffic, error *err) {
     const uint64_t begin = clock_now();
     cuda_group *g = e->group;
     status rc;
     if (!g || g->failed || n >= RECORD_EXTRA)
-        return error_set(err, STATUS_FAILED, "cannot reduce: 'cuda:%d' (%s) is in no group",
+        return error_set(err, STATUS_FAILED, "cannot reduce: 'cuda:%d' (%s) is not in a group",
                          e->options.device, e->name);
     const bucket whole = cuda_group_whole(e);
     g->exact = exact;
-    g->wish_count = n;
-    memcpy(wishes_here(e), wishes, (size_t)n * sizeof *wishes);
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    g->request_count = n;
+    memcpy(requests_here(e), requests, (size_t)n * sizeof *requests);
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
     TRY(cuda_pending_failure(e, err));
     TRY(prepare(e, first_leaf, err));
     g->waits = e->step_waits;
     *traffic =
         g->waits ? count_traffic(e, g->buckets, g->bucket_count) : count_traffic(e, &whole, 1);
     if (!g->waits) TRY(reduce_now(e, &whole, err));
-    if (g->waits) e->inside += clock_now() - begin; // else the caller's own time
+    if (g->waits) e->inside += clock_now() - begin; // otherwise the caller counts the time
 out:
-    if (rc != STATUS_OK) cuda_group_give_up(e);
+    if (rc != STATUS_OK) cuda_group_abort(e);
     return rc;
 }
 
-status cuda_group_result(engine *e, float *wishes, int n, error *err) {
+status cuda_group_result(engine *e, float *requests, int n, error *err) {
     const uint64_t begin = clock_now();
     const status rc = cuda_group_finish(e, err);
     e->inside += clock_now() - begin;
-    if (rc == STATUS_OK) memcpy(wishes, wishes_here(e), (size_t)n * sizeof *wishes);
+    if (rc == STATUS_OK) memcpy(requests, requests_here(e), (size_t)n * sizeof *requests);
     return rc;
 }

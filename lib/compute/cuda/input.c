@@ -1,4 +1,4 @@
-// What the device is told about a step: one block of memory, filled on the host and copied.
+// A step's input to the device: one block of memory, filled on the host and copied.
 #include <string.h>
 
 #include "base/clock.h"
@@ -9,7 +9,7 @@ static bool same_counts(const engine *e, const batch *b) {
            memcmp(e->counts, b->count, (size_t)b->shards * sizeof *b->count) == 0;
 }
 
-// A leaf a shard; a shard without a sample has none.
+// One leaf per shard; a shard without a sample has none.
 static status make_tree(engine *e, const batch *b, error *err) {
     int leaves = 0;
     for (int v = 0; v < b->shards; v++) {
@@ -58,9 +58,8 @@ static status fit_counts(engine *e, const batch *b, error *err) {
     return STATUS_OK;
 }
 
-// Where the device finds the image of a sample: in the data set, or among those that come with the
-// step.
-static void tell_image(engine *e, const batch *b, size_t from, size_t to) {
+// Names the row of a sample's image: in the data set, or among the images sent with the step.
+static void place_image(engine *e, const batch *b, size_t from, size_t to) {
     const step_input *h = &e->host;
     const uint8_t *const *images = e->options.images;
     const size_t bytes = shape_size(e->program->input);
@@ -72,7 +71,7 @@ static void tell_image(engine *e, const batch *b, size_t from, size_t to) {
     memcpy(h->images + to * bytes, images ? images[b->rows[from]] : b->pixels[from], bytes);
 }
 
-static void tell_samples(engine *e, const batch *b) {
+static void write_samples(engine *e, const batch *b) {
     const step_input *h = &e->host;
     const size_t lanes = (size_t)e->lanes;
     size_t from = 0;
@@ -85,16 +84,16 @@ static void tell_samples(engine *e, const batch *b) {
             const size_t to = s * lanes + n;
             h->labels[to] = b->labels[from];
             if (b->ids) h->ids[to] = b->ids[from];
-            if (h->images) tell_image(e, b, from, to);
+            if (h->images) place_image(e, b, from, to);
         }
 }
 
-// Everything was enqueued that reads the blocks of the step before. This one has the next blocks,
-// once the device is done with what they held.
+// All work that reads the previous step's blocks has been enqueued. This step takes the next
+// blocks, once the device no longer uses their old contents.
 static status take_turn(engine *e, error *err) {
     status rc;
     TRY(cuda_check(e, cudaEventRecord(e->ahead[cuda_turn(e)].done, e->stream),
-                   "noting the end of a step", err));
+                   "recording the end of a step", err));
     e->steps++;
     const input_turn *t = &e->ahead[cuda_turn(e)];
     e->host = t->host;
@@ -106,13 +105,13 @@ out:
     return rc;
 }
 
-// The images, which not every step brings, are the end of the block.
+// The images, which not every step sends, are at the end of the block.
 size_t cuda_input_bytes(const engine *e, bool images) {
     if (images) return e->input_bytes;
     return (size_t)((const char *)e->host.images - (const char *)e->host.numbers);
 }
 
-// On a stream of its own: the copy need not wait for the steps before, only the step for the copy.
+// On a separate stream: the copy need not wait for earlier steps; only the step waits for the copy.
 status cuda_send(engine *e, bool images, error *err) {
     static const char what[] = "sending a step";
     status rc;
@@ -129,15 +128,15 @@ out:
 
 status cuda_tell(engine *e, const batch *b, error *err) {
     status rc;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
     TRY(cuda_pending_failure(e, err));
     const uint64_t asked = clock_now();
     TRY(take_turn(e, err));
     const uint64_t begin = clock_now();
-    e->inside += begin - asked; // the device was at work then
+    e->inside += begin - asked; // the device was working during that time
     TRY(fit_counts(e, b, err));
     describe_shards(e, b);
-    tell_samples(e, b);
+    write_samples(e, b);
     const uint64_t end = clock_now();
     e->ns[PHASE_LOAD] += end - begin;
     trace_phase(e->options.track, phase_name(PHASE_LOAD), begin, end);

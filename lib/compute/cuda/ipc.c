@@ -1,31 +1,31 @@
-// The reduction of a step in device memory that ranks of one host open to each other by CUDA IPC:
+// Reduction of a step in device memory that the ranks of one host open to each other by CUDA IPC:
 // for ranks that share a GPU, and for GPUs without NCCL.
 //
-//     every rank's records are there             (event `ready`)
+//     every rank's records are complete          (event `ready`)
 //     -- meeting --
-//     reduce.cu    rank r reads slice r of all ranks' terms, where they are, and adds them in
-//                  order; the sum takes the place of slice r of its own first record
+//     reduce.cu    rank r reads slice r of all ranks' terms, in place, and adds them in
+//                  order; the sum replaces slice r of its own first record
 //                                                (event `summed`)
 //     -- meeting --
 //     reduce.cu    every rank copies the others' slices into its own first record
-//     -- its stream is waited for; meeting --
+//     -- wait for the stream; meeting --
 //
-// In a meeting, ranks meet on the host, so that everybody has recorded its event, and then each
-// stream waits for the others' events. **Exact** is the order of the tree, so the bits are those of
-// comm_shm.c. **Fast**: each rank adds its own vectors first, and then there is one term a rank, in
-// the order of ranks.
+// In a meeting, ranks meet on the host, so that every rank has recorded its event; then each stream
+// waits for the other ranks' events. **Exact** uses the order of the tree, so the bits are those of
+// comm_shm.c. **Fast**: each rank adds its own vectors first; the result is one term per rank, and
+// these are added in rank order.
 //
-// **Nothing is overwritten that somebody still reads.** Before the second meeting rank r writes
-// slice r of its own first record, which nobody else reads until then. Behind it r writes the other
-// slices of its own first record, which their owners have read, for it waited for their `summed`;
-// what others read of r now is slice r, which is not written any more. And when the reduction
-// returns, the third meeting is over: everybody's stream is done with everybody's records, so the
-// next step may write its own, and whoever is closed frees memory that others may still have open,
-// but never look at again. The same holds for the events: one is recorded anew only when everybody
-// has waited for it.
+// **Nothing is overwritten while another rank still reads it.** Before the second meeting rank r
+// writes slice r of its own first record, which no other rank reads until then. After it, r writes
+// the other slices of its own first record. Their owners have read them already, because r waited
+// for their `summed` events; the other ranks now read only slice r, which is not written again.
+// When the reduction returns, the third meeting is over: every rank's stream is done with every
+// rank's records. So the next step may write its own, and an engine that closes frees memory that
+// other ranks may still have open but never read again. The same holds for the events: one is
+// recorded again only after every rank has waited for it.
 //
-// **Waiting.** A stream that waits for the event of a process that has died waits for ever, and so
-// would everybody who waits for this stream: then the engine is `stuck`, which cuda_close respects.
+// **Waiting.** A stream that waits for the event of a dead process never finishes, and so would any
+// call that waits for this stream: then the engine is `stuck`, and cuda_close leaves its resources.
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@
 
 typedef enum milestone { READY, SUMMED, MILESTONES } milestone;
 
-// This rank's own, or another's as it is seen here.
+// This rank's own objects, or another rank's as opened here.
 typedef struct peer {
     float *sums; // its records
     cudaEvent_t events[MILESTONES];
@@ -44,24 +44,24 @@ typedef struct peer {
 
 typedef struct ipc {
     peer *peers; // [size]
-    // [V]: of this rank's slice of what it adds; behind them [size]: of all ranks' first records.
+    // [V]: this rank's slices of the vectors it adds; then [size]: all ranks' first records.
     const float **places_host, **places;
-    bool places_changed; // on the host, since they were sent
+    bool places_changed; // on the host, since they were last sent
     unsigned char *met;  // [size]
-    bool waits;          // has the stream been told to wait for others?
+    bool waits;          // does the stream wait for other ranks?
 } ipc;
 
 static ipc *own(const engine *e) {
     return e->group->own;
 }
 
-// ---- What ranks tell each other ----
+// ---- What ranks exchange ----
 
 enum { WHY_BYTES = 256 };
 
 typedef struct verdict {
     bool able;
-    char why[WHY_BYTES]; // not
+    char why[WHY_BYTES]; // reason, if not able
 } verdict;
 
 typedef struct offer {
@@ -70,13 +70,13 @@ typedef struct offer {
     cudaIpcEventHandle_t events[MILESTONES];
 } offer;
 
-static void judge(verdict *v, status rc, const error *err) {
+static void set_verdict(verdict *v, status rc, const error *err) {
     v->able = rc == STATUS_OK;
     if (!v->able) snprintf(v->why, sizeof v->why, "%.255s", err->message);
-    (void)cudaGetLastError(); // who cannot share memory computes all the same
+    (void)cudaGetLastError(); // a rank that cannot share memory still computes
 }
 
-// Verdicts lie `stride` bytes apart, one a rank.
+// Verdicts lie `stride` bytes apart, one per rank.
 static bool all_able(const void *verdicts, size_t stride, int size, error *why) {
     for (int r = 0; r < size; r++) {
         const verdict *v =
@@ -99,7 +99,7 @@ static status make_offer(engine *e, offer *o, error *err) {
         TRY(cuda_check(e,
                        cudaEventCreateWithFlags(&mine->events[m],
                                                 cudaEventInterprocess | cudaEventDisableTiming),
-                       "making an event", err));
+                       "creating an event", err));
         TRY(cuda_check(e, cudaIpcGetEventHandle(&o->events[m], mine->events[m]), "sharing an event",
                        err));
     }
@@ -133,7 +133,7 @@ static status accept_all(const engine *e, const offer *offers, error *err) {
     return STATUS_OK;
 }
 
-// A rank that fails at one of the two takes part all the same, so that nobody waits in vain.
+// A rank that fails in one of the two still takes part, so that no rank waits in vain.
 static status agree(engine *e, offer *offers, verdict *verdicts, bool *joined, error *why,
                     error *err) {
     const engine_group *member = &e->group->member;
@@ -143,10 +143,10 @@ static status agree(engine *e, offer *offers, verdict *verdicts, bool *joined, e
     status rc;
     memset(&mine, 0, sizeof mine);
     memset(&mine_opened, 0, sizeof mine_opened);
-    judge(&mine.verdict, make_offer(e, &mine, &reason), &reason);
+    set_verdict(&mine.verdict, make_offer(e, &mine, &reason), &reason);
     TRY(member->all_gather(member->context, &mine, sizeof mine, offers, err));
     if (!all_able(offers, sizeof *offers, member->size, why)) return rc;
-    judge(&mine_opened, accept_all(e, offers, &reason), &reason);
+    set_verdict(&mine_opened, accept_all(e, offers, &reason), &reason);
     TRY(member->all_gather(member->context, &mine_opened, sizeof mine_opened, verdicts, err));
     *joined = all_able(verdicts, sizeof *verdicts, member->size, why);
 out:
@@ -172,7 +172,7 @@ static status join(engine *e, const group_card *cards, bool *joined, error *why,
     ipc *i = memory_new(1, sizeof *i, err);
     status rc = STATUS_FAILED;
     (void)cards;
-    e->group->own = i; // which leave() frees
+    e->group->own = i; // leave() frees it
     if (!offers || !verdicts || !i) goto out;
     TRY(take_memory(e, i, err));
     TRY(agree(e, offers, verdicts, joined, why, err));
@@ -182,14 +182,14 @@ out:
     return rc;
 }
 
-static void give_up(engine *e) {
+static void abort_group(engine *e) {
     const ipc *i = own(e);
     if (!i || !i->waits) return;
     e->stuck = cudaStreamQuery(e->stream) == cudaErrorNotReady;
     (void)cudaGetLastError();
 }
 
-static void forget_peer(peer *p, bool foreign) {
+static void close_peer(peer *p, bool foreign) {
     if (foreign && p->sums) (void)cudaIpcCloseMemHandle(p->sums);
     for (int m = 0; m < MILESTONES; m++)
         if (p->events[m]) (void)cudaEventDestroy(p->events[m]);
@@ -199,7 +199,7 @@ static void leave(engine *e) {
     ipc *i = own(e);
     if (!i) return;
     for (int r = 0; i->peers && !e->stuck && r < e->group->member.size; r++)
-        forget_peer(&i->peers[r], r != e->group->member.rank);
+        close_peer(&i->peers[r], r != e->group->member.rank);
     free(i->peers);
     free(i->met);
     free(i);
@@ -208,20 +208,20 @@ static void leave(engine *e) {
 
 // ---- Meetings ----
 
-static status meet_hosts(engine *e, error *err) {
+static status wait_for_hosts(engine *e, error *err) {
     const engine_group *member = &e->group->member;
     const unsigned char here = 1;
     return member->all_gather(member->context, &here, sizeof here, own(e)->met, err);
 }
 
-// What is put into the stream behind it runs when all ranks' streams have come so far.
-static status meet(engine *e, milestone m, error *err) {
+// Work enqueued after this runs once all ranks' streams have reached it.
+static status wait_for_ranks(engine *e, milestone m, error *err) {
     ipc *i = own(e);
     const int size = e->group->member.size, rank = e->group->member.rank;
     status rc;
     TRY(cuda_check(e, cudaEventRecord(i->peers[rank].events[m], e->stream), "recording an event",
                    err));
-    TRY(meet_hosts(e, err));
+    TRY(wait_for_hosts(e, err));
     i->waits = true;
     for (int r = 0; r < size; r++) {
         if (r == rank) continue;
@@ -234,7 +234,7 @@ out:
 
 static status settle(engine *e, error *err) {
     own(e)->waits = false; // the stream was waited for
-    return meet_hosts(e, err);
+    return wait_for_hosts(e, err);
 }
 
 // ---- The reduction ----
@@ -245,7 +245,7 @@ static void set_place(engine *e, int k, const float *place) {
     i->places_host[k] = place;
 }
 
-// Where this rank's slice of every term is.
+// Sets the address of this rank's slice of every term.
 static void find_terms(engine *e, const bucket *b) {
     const cuda_group *g = e->group;
     for (int r = 0; r < g->member.size; r++) {
@@ -255,7 +255,7 @@ static void find_terms(engine *e, const bucket *b) {
     }
 }
 
-// ... of every rank's first record.
+// ... and of every rank's first record.
 static void find_first_records(engine *e, const bucket *b) {
     const cuda_group *g = e->group;
     for (int r = 0; r < g->member.size; r++)
@@ -273,7 +273,7 @@ static status send_places(engine *e, error *err) {
                       "sending the places of records", err);
 }
 
-// Slices of so many vectors, with these merges.
+// Adds the slices of `vectors` vectors, with these merges.
 static status add_slices(engine *e, const bucket *b, int vectors, const int *merges, error *err) {
     const cuda_group *g = e->group;
     const cut c = {.end = vectors};
@@ -291,7 +291,7 @@ static status sum_exact(engine *e, const bucket *b, error *err) {
     status rc;
     find_terms(e, b);
     TRY(send_places(e, err));
-    TRY(meet(e, READY, err));
+    TRY(wait_for_ranks(e, READY, err));
     rc = add_slices(e, b, g->first_term[g->member.size], g->merges, err);
 out:
     return rc;
@@ -303,7 +303,7 @@ static status sum_fast(engine *e, const bucket *b, error *err) {
     find_first_records(e, b);
     TRY(send_places(e, err));
     TRY(cuda_group_add_own(e, b, cuda_main(e), err));
-    TRY(meet(e, READY, err));
+    TRY(wait_for_ranks(e, READY, err));
     rc = add_slices(e, b, g->member.size, g->merges + e->options.shards, err);
 out:
     return rc;
@@ -321,12 +321,12 @@ static status gather_slices(engine *e, const bucket *b, error *err) {
     return cuda_check(e, cudaGetLastError(), "launching the gathering of slices", err);
 }
 
-// Of the whole record, and in the engine's stream: hosts meet, so it cannot be part of a graph.
+// Reduces the whole record, in the engine's stream: the hosts meet, so this cannot be in a graph.
 static status reduce(engine *e, const bucket *b, launch_stream s, error *err) {
     status rc;
     assert(b->first == 0 && s.stream == e->stream);
     TRY(e->group->exact ? sum_exact(e, b, err) : sum_fast(e, b, err));
-    TRY(meet(e, SUMMED, err));
+    TRY(wait_for_ranks(e, SUMMED, err));
     TRY(gather_slices(e, b, err));
 out:
     return rc;
@@ -338,5 +338,5 @@ const group_transport cuda_ipc = {.name = "cuda ipc",
                                   .reduce = reduce,
                                   .look = cuda_group_look_at_stream,
                                   .settle = settle,
-                                  .give_up = give_up,
+                                  .abort_group = abort_group,
                                   .leave = leave};

@@ -1,25 +1,25 @@
-// kernels.h - the CUDA kernels: what each family works on, and the functions that launch it.
+// kernels.h - the CUDA kernels: their data layout, and the functions that launch them.
 //
-// **How samples lie.** An activation of one shard is [channels][height][width][lanes] floats: the
-// samples innermost, so that neighbouring threads read neighbouring floats whatever the operation.
-// `lanes` is the number of samples that a shard has in a full step, rounded up to LANE_ROUND. The
-// activations of an engine's shards follow each other: shard s begins at s · size · lanes. What a
-// sample is told by (labels, ids, rows) is [shard][lanes] likewise.
+// **Sample layout.** An activation of one shard is [channels][height][width][lanes] floats: samples
+// are innermost, so neighbouring threads read neighbouring floats in every operation. `lanes` is
+// the number of samples of a shard in a full step, rounded up to LANE_ROUND. The activations of an
+// engine's shards follow each other: shard s begins at s · size · lanes. Per-sample inputs (labels,
+// ids, rows) are [shard][lanes] likewise.
 //
-// **Lanes without a sample** (the last step of an epoch is shorter) hold finite values that nobody
-// looks at in forward, and exact zeros in every gradient: whoever sums over lanes in forward
-// (moments) leaves them out by `count`, and whoever makes gradients out of something other than
-// gradients (loss, the tail of a batch norm) writes zeros there.
+// **Lanes without a sample** (the last step of an epoch is shorter) hold finite values that forward
+// ignores, and exact zeros in every gradient. Kernels that sum over lanes in forward (moments)
+// leave them out by `count`; kernels that make gradients from anything but gradients (loss, the
+// tail of a batch norm) write zeros there.
 //
-// **Bits.** What a shard's numbers are depends on the layer and on `lanes`, never on how many
-// shards an engine has, which one it is, or what else runs. No kernel adds floats atomically. A
-// multiply and an add become one rounding only where the source says fmaf (nvcc -fmad=false).
+// **Bits.** A shard's numbers depend on the layer and on `lanes`, never on the number of the
+// engine's shards, the shard's index, or concurrent work. No kernel adds floats atomically. A
+// multiply and an add are rounded once only if the source says fmaf (nvcc -fmad=false).
 //
-// **What changes from step to step is in device memory** (step_numbers, counts, rows), never in an
-// argument of a launch: a step is captured once as a graph and then replayed.
+// **Everything that changes from step to step is in device memory** (step_numbers, counts, rows),
+// never in a launch argument: a step is captured once as a graph and then replayed.
 //
-// All pointers are to device memory unless said otherwise. A launch function returns at once; it
-// reports through cudaGetLastError(), which the engine looks at behind each step.
+// All pointers are to device memory unless stated otherwise. A launch function returns at once; it
+// reports errors through cudaGetLastError(), which the engine checks after each step.
 #ifndef LOCKSTEP_COMPUTE_CUDA_KERNELS_H
 #define LOCKSTEP_COMPUTE_CUDA_KERNELS_H
 
@@ -43,17 +43,17 @@ enum {
     RECORD_LAST = 16 // floats after the arenas in a record: RECORD_EXTRA of backend.h
 };
 
-// Where a launch goes. `programmatic`: its blocks may already be there when the kernel in front has
-// not yet ended (device.cuh). A launch function is told with each call, because engines of one
-// process may differ in it.
+// The target of a launch. `programmatic`: its blocks may start before the preceding kernel has
+// ended (device.cuh). An argument of each launch function, because engines of one process may
+// differ in it.
 typedef struct launch_stream {
     cudaStream_t stream;
     bool programmatic;
 } launch_stream;
 
-// Which shards of an engine a launch works on.
+// The shards of an engine that a launch works on.
 typedef struct cut {
-    int first, end;   // of the engine's shards; grids have end - first of something
+    int first, end;   // of the engine's shards; one dimension of each grid is end - first
     int lanes;        // see above
     const int *count; // [engine's shards]: samples in this step
 } cut;
@@ -64,7 +64,7 @@ typedef struct record_set {
     size_t stride;
 } record_set;
 
-// All that an update, dropout and augmentation need to know of the step.
+// The step's numbers for update, dropout and augmentation.
 typedef struct step_numbers {
     uint32_t epoch;
     int32_t samples; // of the whole step, over all engines
@@ -72,10 +72,10 @@ typedef struct step_numbers {
     float lr, weight_decay, momentum, beta1, beta2, eps;
     float correction1, correction2; // Adam: 1 / (1 - beta^(step + 1))
     int32_t nesterov;               // 0 or 1
-    int32_t result;                 // which of the results this step's is
+    int32_t result;                 // index of this step's result
 } step_numbers;
 
-// What comes back from a step.
+// The results of a step.
 typedef struct step_output {
     uint64_t digest; // of the parameters after it
     float loss;      // sum over its samples
@@ -86,13 +86,13 @@ typedef struct step_output {
 typedef struct load_task {
     shape size;
     const uint8_t *images;                      // [image][C][H][W]
-    const uint32_t *rows;                       // [shard][lanes]: which image
-    augment_list augment;                       // done to it; count 0: nothing
-    uint64_t seed;                              // of augmentation, like ids and numbers
+    const uint32_t *rows;                       // [shard][lanes]: image index
+    augment_list augment;                       // applied to it; count 0: nothing
+    uint64_t seed;                              // for augmentation, like ids and numbers
     const uint32_t *ids;                        // [shard][lanes]
     const step_numbers *numbers;                // its epoch
     float scale[MAX_INPUTS], shift[MAX_INPUTS]; // x = byte · scale + shift, one rounding
-    float *x;                                   // lanes without a sample: as a black image
+    float *x;                                   // lanes without a sample: like a black image
 } load_task;
 void cuda_load(launch_stream s, const cut *c, const load_task *t);
 
@@ -105,13 +105,13 @@ typedef struct conv_task {
     float *z;                       // forward: the result. Backward: dz
     float *dx;
     record_set records;        // weight gradients of each shard go to its record
-    size_t weight_at, bias_at; // where in a record; bias_at is looked at only where there is a bias
-    // For the weight gradient: cuda_conv_workspace floats, and cuda_conv_counters that are zero,
-    // before a launch and behind it.
+    size_t weight_at, bias_at; // offsets in a record; bias_at only matters if there is a bias
+    // For the weight gradient: cuda_conv_workspace floats, and cuda_conv_counters counters, which
+    // are zero before and after a launch.
     float *workspace;
     unsigned *counters;
 } conv_task;
-// Geometry and places of a layer; the pointers are still to be filled in.
+// Returns a layer's geometry and offsets; the caller sets the pointers.
 static inline conv_task cuda_conv_task_of(const layer *l) {
     conv_task t;
     memset(&t, 0, sizeof t);
@@ -134,7 +134,7 @@ void cuda_conv(launch_stream s, const cut *c, const conv_task *t);
 void cuda_conv_input(launch_stream s, const cut *c, const conv_task *t);  // z → dx
 void cuda_conv_weight(launch_stream s, const cut *c, const conv_task *t); // x, z → records
 
-// ---- rows.cu: what matrix products need beside cuBLAS (linear.c) ----
+// ---- rows.cu: the parts of matrix products that cuBLAS does not do (linear.c) ----
 
 // z[shard][row][lane] = bias[row]
 void cuda_fill_rows(launch_stream s, const cut *c, int rows, const float *bias, float *z);
@@ -148,23 +148,23 @@ typedef struct tail_task {
     shape size; // of z; y is that, or half as high and wide (rounded down)
     bool relu, pool;
     bool norm;
-    // Of each channel, for shard s at s · norm_stride; read only where `norm`. norm_stride 0: the
-    // same for all shards (inference).
+    // Per channel, for shard s at s · norm_stride; only read if `norm`. norm_stride 0: the same for
+    // all shards (inference).
     const float *scale, *shift, *mean, *inv_std;
     float *from_dy, *from_z, *from_one;
     size_t norm_stride;
     bool sync; // norm_task.sync
     float *z;  // forward: read. Backward: becomes dz
     float *y;
-    uint8_t *winner; // pool: which of the four, 0 … 3 in row-major order; the first of equals wins.
-                     // 4: the ReLU lets nothing through
+    uint8_t *winner; // pool: index of the maximum, 0 … 3 in row-major order; the first of equals.
+                     // 4: none passes the ReLU
     const float *dy;
     double *sums;        // sync, backward: [shard][2][channels], sum of dt and of dt · xhat
     const float *weight; // the norm's
     record_set records;
     size_t weight_at, bias_at; // of the norm's gradients in a record
-    // For the sums: what cuda_tail_sums_room says, or cuda_conv_input_sums_room. The counters are
-    // zero before a launch and behind it.
+    // For the sums: room as cuda_tail_sums_room or cuda_conv_input_sums_room returns it. The
+    // counters are zero before and after a launch.
     double *parts;
     unsigned *counters;
 } tail_task;
@@ -173,30 +173,30 @@ typedef struct parts_room {
 } parts_room;
 // y = pool(relu(z · scale + shift))
 void cuda_tail(launch_stream s, const cut *c, const tail_task *t);
-// cuda_conv and cuda_tail in one launch, where scale and shift are known or there is no norm; z is
-// not touched. Rows and columns of z that no window has are not computed.
+// cuda_conv and cuda_tail in one launch, if scale and shift are known or there is no norm; does not
+// touch z. Rows and columns of z outside all pooling windows are not computed.
 void cuda_conv_tail(launch_stream s, const cut *c, const conv_task *t, const tail_task *tail);
-// With dt the gradient of z · scale + shift, that is dy where it came through: the gradients of
-// weight (dt · xhat) and bias (dt) into the records; and `sums`, or where each shard is normalised
-// alone what cuda_norm_backward makes of them.
+// With dt the gradient of z · scale + shift (dy where ReLU and pooling passed the value, else 0):
+// writes the gradients of weight (dt · xhat) and bias (dt) to the records, and with sync `sums`,
+// otherwise the results of cuda_norm_backward.
 void cuda_tail_sums(launch_stream s, const cut *c, const tail_task *t);
 parts_room cuda_tail_sums_room(const tail_task *t, int lanes, int shards);
-// cuda_conv_input and, of the unit in front, whose dy is this dx, channel for channel,
-// cuda_tail_sums in one launch, with the same bits. Only for convolutions of stride 1.
+// cuda_conv_input and cuda_tail_sums of the preceding unit, whose dy is this dx, channel for
+// channel, in one launch, with the same bits. Only for convolutions of stride 1.
 void cuda_conv_input_sums(launch_stream s, const cut *c, const conv_task *t,
                           const tail_task *front);
 parts_room cuda_conv_input_sums_room(const conv_task *t, int lanes, int shards);
-// z becomes dz = dt, or with a norm dt · from_dy + z · from_z + from_one; zero in lanes without a
-// sample. Without a norm z is not read but y, or winner: forward may have left no z.
+// Replaces z by dz = dt, or with a norm by dt · from_dy + z · from_z + from_one; zero in lanes
+// without a sample. Without a norm it reads y or winner instead of z: forward may have left no z.
 void cuda_tail_backward(launch_stream s, const cut *c, const tail_task *t);
 
 // ---- norm.cu: batch norm's statistics ----
 
-// Where each shard is normalised alone, the kernels that sum over a shard (cuda_norm_moments,
-// cuda_tail_sums and their like) also make what follows from the sums: a launch less. With `sync`
-// they leave numbers, [2][channels] doubles a shard: mean and M2 (sum of squared distances) in
-// forward, two sums in backward. `own` has those of the engine's shards, `all` those of all V
-// shards, which differ from `own` only where several engines normalise together.
+// If each shard is normalised alone, the kernels that sum over a shard (cuda_norm_moments,
+// cuda_tail_sums and the like) also compute the results that follow from the sums, which saves a
+// launch. With `sync` they write numbers, [2][channels] doubles per shard: mean and M2 (sum of
+// squared distances) in forward, two sums in backward. `own` holds those of the engine's shards,
+// `all` those of all V shards; the two differ only if several engines normalise together.
 typedef struct norm_task {
     shape size;
     double eps;
@@ -205,24 +205,24 @@ typedef struct norm_task {
     const int *all_count; // [V]: samples of every shard
     const float *z;
     double *own, *all;
-    // For moments: what cuda_norm_moments_room says, or cuda_conv_moments_room. The counters are
-    // zero before a launch and behind it.
+    // For moments: room as cuda_norm_moments_room or cuda_conv_moments_room returns it. The
+    // counters are zero before and after a launch.
     double *parts;
     unsigned *counters;
-    const float *weight, *bias;            // the norm's parameters, of this norm
+    const float *weight, *bias;            // this norm's parameters
     float *mean, *inv_std, *scale, *shift; // results, for shard s at s · stride
     float *from_dy, *from_z, *from_one;    // likewise
     size_t stride;
     record_set records;
-    size_t mean_at, variance_at; // in a record: statistics weighted by the shard's elements
+    size_t mean_at, variance_at; // in a record: statistics times the shard's number of elements
 } norm_task;
-// Mean and M2 of every channel over positions and samples: into `own`, or (not sync) all that
-// cuda_norm_forward makes of them
+// Mean and M2 of every channel over positions and samples: into `own`, or without sync all the
+// results of cuda_norm_forward
 void cuda_norm_moments(launch_stream s, const cut *c, const norm_task *t);
 parts_room cuda_norm_moments_room(shape size, int lanes, int shards);
-// cuda_conv and cuda_norm_moments in one launch; and cuda_tail too where `tail` is not NULL. That
-// one must neither pool nor wait for other shards (sync), and each of its channels is the work of
-// one block: for few elements.
+// cuda_conv and cuda_norm_moments in one launch, and cuda_tail too if `tail` is not NULL. The tail
+// must neither pool nor wait for other shards (sync), and one block works on each of its channels:
+// for few elements.
 void cuda_conv_moments(launch_stream s, const cut *c, const conv_task *t, const norm_task *n,
                        const tail_task *tail);
 parts_room cuda_conv_moments_room(const conv_task *t, int lanes, int shards);
@@ -236,7 +236,7 @@ void cuda_norm_inference(launch_stream s, int channels, double eps, const float 
                          const float *bias, const float *mean, const float *variance, float *scale,
                          float *shift);
 
-// ---- pool.cu, dropout.cu: units of their own ----
+// ---- pool.cu, dropout.cu: separate units ----
 
 typedef struct pool_task {
     shape in, out;
@@ -244,12 +244,12 @@ typedef struct pool_task {
     bool max; // else average; padding counts as zeros in the average and never wins
     const float *x;
     float *y;
-    uint8_t *winner; // max: index in the part of the window inside of the image, row-major
+    uint8_t *winner; // max: index in the part of the window inside the image, row-major
     const float *dy;
     float *dx;
 } pool_task;
 void cuda_pool(launch_stream s, const cut *c, const pool_task *t);
-// One thread a place of dx, which gathers from the windows that it lies in: nothing is added
+// One thread per position of dx, which gathers from the windows that contain it: nothing is added
 // atomically.
 void cuda_pool_backward(launch_stream s, const cut *c, const pool_task *t);
 
@@ -257,14 +257,14 @@ typedef struct dropout_task {
     size_t features;
     uint64_t seed;
     uint32_t layer;
-    uint32_t threshold;  // dropped where 24 random bits are below; 0: nothing is (inference)
-    float factor;        // of what is kept
-    const uint32_t *ids; // [shard][lanes]
+    uint32_t threshold;          // dropped if 24 random bits are below it; 0: none (inference)
+    float factor;                // of kept values
+    const uint32_t *ids;         // [shard][lanes]
     const step_numbers *numbers; // its epoch
     const float *from;           // x, or dy
     float *to;                   // y, or dx
 } dropout_task;
-// The same random numbers in both directions: nothing is remembered between them.
+// Both directions draw the same random numbers: no state is kept between them.
 void cuda_dropout(launch_stream s, const cut *c, const dropout_task *t);
 
 // ---- loss.cu: softmax cross-entropy ----
@@ -273,32 +273,32 @@ typedef struct loss_task {
     int classes;
     const uint32_t *labels; // [shard][lanes]
     float *logits;          // become the gradient of the sum of the losses; 0 without a sample
-    // [shard][⌈lanes / LOSS_GROUP⌉]: of each LOSS_GROUP samples, added by halves: 8 + 8, 4 + 4, …;
-    // 0 where a group has no sample
+    // [shard][⌈lanes / LOSS_GROUP⌉]: sums of LOSS_GROUP samples, added by halves: 8 + 8, 4 + 4, …;
+    // 0 if a group has no sample
     float *losses;
-    record_set records; // base NULL: not wanted there
+    record_set records; // base NULL: not written
     size_t loss_at;     // in a record
-    unsigned *counters; // [shard]: zero, before a launch and behind it; for the records
+    unsigned *counters; // [shard]: zero before and after a launch; for the records
 } loss_task;
-// The losses and, as cuda_loss_records, their sum.
+// The losses and their sum, as cuda_loss_records makes it.
 void cuda_loss(launch_stream s, const cut *c, const loss_task *t);
-// The shard's losses, along the tree, into records[shard][at]; RECORD_LAST - 1 zeros after it.
-// `first_group`: where in `losses` each shard's begin, one for each group that has samples. NULL:
-// as cuda_loss leaves them.
+// Adds the shard's losses along the tree, into records[shard][at], followed by RECORD_LAST - 1
+// zeros. `first_group`: index of each shard's first loss in `losses`, which has one for each group
+// with samples. NULL: the layout of cuda_loss.
 void cuda_loss_records(launch_stream s, const cut *c, const float *losses, const int *first_group,
                        const record_set *r, size_t at);
 
 // ---- reduce.cu: shards' records to the records that leave the engine ----
 
-// A stack machine over the engine's shards [first, end): push a shard's record, then add the top
-// two merges[shard] times (reduction_tree_merges); a shard whose merges are REDUCE_SKIP is left
-// out. What the stack holds in the end is out[0], out[1], … from the bottom, out_stride floats
-// apart. n: floats of a record.
+// A stack machine over the engine's shards [first, end): it pushes a shard's record, then adds the
+// top two merges[shard] times (reduction_tree_merges); a shard whose merges are REDUCE_SKIP is left
+// out. The final stack is written to out[0], out[1], … from the bottom, out_stride floats apart. n:
+// floats of a record.
 enum { REDUCE_SKIP = -1 };
 typedef struct reduce_task {
     record_set records;
-    const float *const *places; // [engine's shards], instead of `records` where it is not NULL:
-                                // where each one is, maybe on another device
+    const float *const *places; // [engine's shards], replaces `records` if it is not NULL:
+                                // each record, possibly on another device
     const int *merges;          // [engine's shards]
     size_t n;
     float *out;
@@ -306,17 +306,17 @@ typedef struct reduce_task {
 } reduce_task;
 void cuda_reduce(launch_stream s, const cut *c, const reduce_task *t);
 
-// A record put together from slices of others: slice q, floats [q · slice, (q + 1) · slice) of n,
-// comes from record q, but for the `own` one, which is in `out` already.
+// A record assembled from slices of others: slice q, floats [q · slice, (q + 1) · slice) of n,
+// comes from record q, except the `own` one, which is already in `out`.
 typedef struct slices_task {
-    const float *const *places; // [slices]: where the records are
+    const float *const *places; // [slices]: the records
     int slices, own;
     size_t slice, n; // multiples of 4
     float *out;
 } slices_task;
 void cuda_gather_slices(launch_stream s, const slices_task *t);
 
-// ---- update.cu: the end of a step: optimizer, running statistics, and what comes back ----
+// ---- update.cu: the end of a step: optimizer, running statistics, and results ----
 
 enum { CUDA_SGD, CUDA_ADAM, CUDA_ADAMW }; // update_kind of backend.h
 
@@ -336,27 +336,27 @@ typedef struct norm_running_list {
     const norm_running_task *items;
 } norm_running_list;
 
-// What the blocks of an update leave for the last of them; all zero, before a launch and behind it.
+// Partial results of an update's blocks, for the last of them; all zero before and after a launch.
 typedef struct update_progress {
     uint64_t digest; // of the parameters; see kernels/update.c
-    unsigned blocks; // that are done
+    unsigned blocks; // finished
 } update_progress;
 
 typedef struct update_task {
     int kind;
     const step_numbers *numbers;
-    size_t first, end; // of the arenas: what this engine updates
+    size_t first, end; // of the arenas: the part that this engine updates
     float *parameters, *state, *state2;
     const float *gradient, *loss; // the reduced record, and the loss in it
     norm_running_list norms;
     update_progress *progress;
-    step_output *results; // this step's becomes the digest of the parameters after it, and the loss
+    step_output *results; // this step's: the digest of the parameters after it, and the loss
 } update_task;
 void cuda_update(launch_stream s, const update_task *t);
 
 // ---- blocks.cu: activations as engines exchange them ----
 
-// Blocks are [group][features][LOSS_GROUP]: the groups of shard s begin at first_group[s].
+// Blocks are [group][features][LOSS_GROUP]; shard s begins at group first_group[s].
 typedef struct blocks_task {
     size_t features;
     const int *first_group; // [engine's shards]

@@ -1,5 +1,5 @@
-// lanes.cuh - four lanes at a time, and the way of a thread through a channel: for the kernels that
-// go over an activation once.
+// lanes.cuh - access to four lanes at a time, and a thread's walk through a channel: for kernels
+// that pass over an activation once.
 #ifndef LOCKSTEP_COMPUTE_CUDA_LANES_CUH
 #define LOCKSTEP_COMPUTE_CUDA_LANES_CUH
 
@@ -7,7 +7,7 @@
 
 // ---- Four lanes at a time ----
 
-// Neighbouring lanes of one element; there is always a multiple of four (LANE_ROUND).
+// Neighbouring lanes of one element; their number is a multiple of four (LANE_ROUND).
 struct four {
     float v[LANE_ROUND];
 };
@@ -21,8 +21,8 @@ static __device__ __forceinline__ void store_four(float *p, const four &f) {
     *reinterpret_cast<float4 *>(p) = make_float4(f.v[0], f.v[1], f.v[2], f.v[3]);
 }
 
-// Floats of a shard's activation, and of one of its channels. They are indexed with 32 bits inside
-// of a shard: below 2^32 floats, 16 GiB.
+// Floats of a shard's activation, and of one of its channels. Indices within a shard have 32 bits:
+// fewer than 2^32 floats, 16 GiB.
 static __host__ __device__ __forceinline__ unsigned plane_floats(shape s, int lanes) {
     return (unsigned)s.height * (unsigned)s.width * (unsigned)lanes;
 }
@@ -31,12 +31,12 @@ static __host__ __device__ __forceinline__ unsigned shard_floats(shape s, int la
     return (unsigned)s.channels * plane_floats(s, lanes);
 }
 
-// ---- Through a channel, by the threads of its blocks ----
+// ---- The walk of a block's threads through a channel ----
 
-// A thread takes every four of a channel that lies as many apart as its blocks have threads. Where
-// these lie among the lanes is kept beside, so that no division is needed.
+// A thread takes groups of four floats, at a stride of the number of threads of the channel's
+// blocks. The position among the lanes is tracked as well, which avoids a division.
 struct channel_walk {
-    unsigned at, lane; // floats from the channel's begin; the first of the four lanes
+    unsigned at, lane; // floats from the channel's start; the first of the four lanes
     unsigned step, lane_step, lanes, plane;
     int samples;
 };
@@ -48,8 +48,8 @@ static __device__ __forceinline__ channel_walk walk_begin(shape s, int lanes, in
     return channel_walk{at, at % n, step, step % n, n, plane_floats(s, lanes), samples};
 }
 
-// How many of the four lanes have a sample, the first ones; 0 or less: none. None behind the end
-// either.
+// Returns how many of the four lanes, from the first on, have a sample; 0 or less: none, as past
+// the end.
 static __device__ __forceinline__ int walk_live(const channel_walk &w) {
     return w.at < w.plane ? w.samples - (int)w.lane : 0;
 }
@@ -60,8 +60,8 @@ static __device__ __forceinline__ void walk_next(channel_walk *w) {
     if (w->lane >= w->lanes) w->lane -= w->lanes;
 }
 
-// Threads of a block that sums over a channel: few enough that each has some fours to take, because
-// adding the threads' sums takes as long as reading.
+// Returns the number of threads of a block that sums over a channel: few enough that each takes
+// several groups of four, because adding the threads' sums takes as long as reading.
 static inline unsigned channel_threads(unsigned plane) {
     const unsigned fours_each = 4;
     unsigned threads = WARP;

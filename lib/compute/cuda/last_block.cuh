@@ -1,15 +1,15 @@
-// last_block.cuh - which of several blocks is the last to have written its part, and may finish
-// what they have begun together: a launch less. Chance decides which one it is, so what it makes
-// must not depend on that: it adds parts in a fixed order, and reads them with __ldcg, past the
-// cache of its processor.
+// last_block.cuh - detects the last of several blocks to have written its part, so that it can
+// finish their common work: this saves a launch. Which block is last varies, so the result must not
+// depend on it: the last block adds parts in a fixed order, and reads them with __ldcg, which
+// bypasses the L1 cache.
 #ifndef LOCKSTEP_COMPUTE_CUDA_LAST_BLOCK_CUH
 #define LOCKSTEP_COMPUTE_CUDA_LAST_BLOCK_CUH
 
 #include "compute/cuda/device.cuh"
 
-// Whether `blocks` blocks have come here with this counter, the calling one included: then what
-// they wrote before is there for all of its threads. All threads of a block must call it. The
-// counter is zero before the first block and again behind the last.
+// Returns whether `blocks` blocks, including the calling one, have arrived at this counter; if so,
+// everything they wrote before is visible to all of this block's threads. All threads of a block
+// must call it. The counter is zero before the first block and again after the last.
 static __device__ __forceinline__ bool is_last_block(unsigned *counter, unsigned blocks) {
     __shared__ bool last;
     __threadfence(); // each thread's own part, before the block is counted
@@ -20,7 +20,7 @@ static __device__ __forceinline__ bool is_last_block(unsigned *counter, unsigned
         if (last) *counter = 0;
     }
     __syncthreads();
-    if (last) __threadfence(); // the others' parts, behind their having been counted
+    if (last) __threadfence(); // the others' parts, after they were counted
     return last;
 }
 

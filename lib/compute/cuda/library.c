@@ -1,4 +1,4 @@
-// What lockstep-cuda.so exports.
+// The exports of lockstep-cuda.so.
 #include "compute/cuda/library.h"
 
 #include <cuda_runtime_api.h>
@@ -13,7 +13,7 @@ static status failed(cudaError_t code, error *err) {
     return error_set(err, STATUS_FAILED, "%s", cudaGetErrorString(code));
 }
 
-// cuBLAS is asked without a handle, which would take memory and time. 13020 is CUDA 13.2.
+// Queries cuBLAS without a handle, which would take memory and time. 13020 is CUDA 13.2.
 static void name_libraries(int runtime, char text[DEVICE_LIBRARIES_BYTES]) {
     static const libraryPropertyType parts[] = {MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL};
     int blas[] = {0, 0, 0};
@@ -32,7 +32,7 @@ static status describe(int index, device_info *d, error *err) {
     *d =
         (device_info){.index = index, .memory = p.totalGlobalMem, .capability = {p.major, p.minor}};
     snprintf(d->name, sizeof d->name, "%.127s", p.name);
-    // The newest that the driver can run.
+    // The newest version that the driver can run.
     snprintf(d->driver, sizeof d->driver, "CUDA %d.%d", driver / 1000, driver % 1000 / 10);
     name_libraries(runtime, d->libraries);
     return STATUS_OK;

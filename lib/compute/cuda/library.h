@@ -1,7 +1,8 @@
-// library.h - what the tools and lockstep-cuda.so agree on.
+// library.h - the interface between the tools and lockstep-cuda.so.
 //
-// The CUDA backend is a shared object, so that the tools start, and fit in memory, where CUDA is
-// not. It exports one function, which compute/devices.c looks up. No CUDA header is needed here.
+// The CUDA backend is a shared object, so that the tools also start, and fit in memory, on hosts
+// without CUDA. It exports one function, which compute/devices.c looks up. This header includes
+// none of CUDA's.
 #ifndef LOCKSTEP_COMPUTE_CUDA_LIBRARY_H
 #define LOCKSTEP_COMPUTE_CUDA_LIBRARY_H
 
@@ -12,30 +13,30 @@
 
 enum { DEVICE_NAME_BYTES = 128, DEVICE_DRIVER_BYTES = 64, DEVICE_LIBRARIES_BYTES = 64 };
 
-// A GPU, as its driver describes it.
+// A GPU as its driver describes it.
 typedef struct device_info {
     int index;                        // as in "cuda:1"
     char name[DEVICE_NAME_BYTES];     // "NVIDIA H100 80GB HBM3"
     uint64_t memory;                  // bytes
     int capability[2];                // compute capability: {9, 0} is sm_90
     char driver[DEVICE_DRIVER_BYTES]; // version of the driver
-    // "CUDA 13.0, cuBLAS 13.0.2": those that compute. Others may give other bits
+    // "CUDA 13.0, cuBLAS 13.0.2": the libraries that compute. Others may give other bits
     char libraries[DEVICE_LIBRARIES_BYTES];
 } device_info;
 
-// What a device reaches, measured: nothing on it is faster.
+// Measured upper bounds of a device's speed.
 typedef struct device_limits {
-    double bytes;      // a second, read and written, in its own memory
-    double host_bytes; // a second, from pinned memory of the host
-    double flop;       // a second: multiply-adds in single precision, as two
-    double launch_us;  // of a kernel that does nothing, behind another one in a graph
+    double bytes;      // per second, read and written, in its own memory
+    double host_bytes; // per second, from pinned host memory
+    double flop;       // per second: single-precision multiply-adds, two flop each
+    double launch_us;  // of an empty kernel that follows another one in a graph
 } device_limits;
 
 enum { OPERATION_NAME_BYTES = 64 };
 
-// An operation of a step: what it takes, and what it has to move and to compute. Counted from
-// shapes, lanes without a sample included: every array is read or written once; of arithmetic only
-// the multiply-adds of convolutions and linear layers, as two operations each.
+// An operation of a step: its time, its memory traffic and its arithmetic. The latter two are
+// counted from shapes, lanes without a sample included: every array is read or written once;
+// arithmetic is only the multiply-adds of convolutions and linear layers, two operations each.
 typedef struct operation_profile {
     char name[OPERATION_NAME_BYTES]; // "conv2 weight gradient"
     int launches;                    // of kernels, copies and fills
@@ -43,7 +44,7 @@ typedef struct operation_profile {
     double bytes, host_bytes, flop;  // host_bytes: from or to the host
 } operation_profile;
 
-// What the driver says of a GPU, of all processes that use it together.
+// Driver figures of a GPU, for all processes that use it together.
 typedef enum gpu_figure {
     GPU_UTILIZATION,        // share of the time in which a kernel ran
     GPU_MEMORY_UTILIZATION, // ... in which its memory was read or written
@@ -55,14 +56,14 @@ typedef enum gpu_figure {
 } gpu_figure;
 
 typedef struct gpu_figures {
-    int samples;                                // how often it was asked; 0: nothing is known
-    double mean[GPU_FIGURES], max[GPU_FIGURES]; // NAN: it does not tell
+    int samples;                                // number of samples; 0: nothing is known
+    double mean[GPU_FIGURES], max[GPU_FIGURES]; // NAN: not available
 } gpu_figures;
 
 typedef struct gpu_monitor gpu_monitor;
 
-// Raise CUDA_LIBRARY_REVISION when something that both sides share changes its meaning. When it
-// changes its size, the ABI number changes by itself.
+// Raise CUDA_LIBRARY_REVISION when something that both sides share changes its meaning. A change of
+// its size changes the ABI number by itself.
 enum {
     CUDA_LIBRARY_REVISION = 5,
     CUDA_LIBRARY_ABI =
@@ -71,35 +72,35 @@ enum {
 };
 
 typedef struct cuda_library {
-    int abi; // CUDA_LIBRARY_ABI of the headers that it was built with. It stays in the first place
+    int abi; // CUDA_LIBRARY_ABI of the headers it was built with. Must stay the first field
     const backend *backend; // named "cuda"
 
-    // Lists the GPUs: *count of them, of which the first `room` are put into `out`. Fails with the
-    // driver's own words, or succeeds with none. It may initialise CUDA, which does not survive a
-    // fork: the tools call it in a process of its own.
+    // Lists the GPUs: *count of them; the first `room` are written to `out`. Fails with the
+    // driver's message, or succeeds with none. It may initialise CUDA, which does not survive a
+    // fork: the tools call it in a separate process.
     status (*probe)(device_info *out, int room, int *count, error *err);
 
-    // What an engine's device can do. The engine holds some hundred MB more afterwards.
+    // Measures the limits of an engine's device. The engine then holds a few hundred MB more.
     status (*limits)(engine *e, device_limits *out, error *err);
 
-    // Times the operations of the engine's last step one by one, each `repeats` times, and behind
-    // them all of them together: *count operations, of which the first `room` are put into `out`.
-    // Each runs on its own in a graph, many times in a row, so what it reads is in the cache where
-    // it fits there. Afterwards the engine is only good to be closed: what it has learned is lost.
-    // STATUS_USAGE for an engine that has made no step, or needs others in the middle of one.
+    // Times the operations of the engine's last step one by one, each `repeats` times, and then all
+    // of them together: *count operations; the first `room` are written to `out`. Each runs alone
+    // in a graph, many times in a row, so its input is cached if it fits. Afterwards the engine can
+    // only be closed: its training state is lost. Returns STATUS_USAGE for an engine that has made
+    // no step, or whose step depends on other engines midway.
     status (*profile)(engine *e, int repeats, operation_profile *out, int room, int *count,
                       error *err);
 
-    // Begins to ask the driver once a second, in a thread, what these GPUs are doing. It may
-    // initialise CUDA: no fork afterwards. STATUS_FAILED where there is nobody to ask: the library
-    // NVML, libnvidia-ml.so.1 or what LOCKSTEP_NVML_LIBRARY names, is missing or of no use.
+    // Starts a thread that queries the driver once per second for the activity of these GPUs. It
+    // may initialise CUDA: no fork afterwards. Returns STATUS_FAILED if the library NVML
+    // (libnvidia-ml.so.1, or the one that LOCKSTEP_NVML_LIBRARY names) is missing or unusable.
     status (*monitor_start)(const int *indices, int count, gpu_monitor **m, error *err);
-    // Ends that, asking at least once, and frees it; `out` gets as many as there were indices, or
-    // is NULL. NULL is no monitor.
+    // Stops the monitor after at least one query, and frees it; writes as many figures to `out` as
+    // there were indices, unless it is NULL. `m` may be NULL.
     void (*monitor_stop)(gpu_monitor *m, gpu_figures *out);
 } cuda_library;
 
-// What the shared object exports. It does nothing but return a constant.
+// The shared object's export. It only returns a constant.
 typedef const cuda_library *cuda_library_entry(void);
 #define CUDA_LIBRARY_SYMBOL "lockstep_cuda_backend"
 __attribute__((visibility("default"))) cuda_library_entry lockstep_cuda_backend;

@@ -1,16 +1,15 @@
-// What an engine's device can do, measured and not looked up: the bounds that the operations of a
-// step are held against.
+// Measured limits of an engine's device: bounds for the operations of a step.
 #include "compute/cuda/limits.h"
 
 #include "compute/cuda/engine.h"
 
 enum {
     REPEATS = 9,
-    CACHES = 4,             // a copy is this many times as large as the second-level cache
+    CACHES = 4,             // a copy is this many times as large as the L2 cache
     HOST_BYTES = 16 << 20,  // of a copy from the host
     BLOCKS_OF_PROCESSOR = 8 // full occupancy: 2,048 threads
 };
-static const double PEAK_US = 5000;     // that multiply-adds should take: clocks need some time
+static const double PEAK_US = 5000;     // target for the multiply-adds: clocks take time to rise
 static const int ROUNDS_MOST = 1 << 20; // of LIMITS_MULTIPLY_ADDS
 
 // ---- Memory ----
@@ -42,7 +41,7 @@ static status measure_memory(engine *e, size_t bytes, device_limits *out, error 
     outside.from = from_host;
     outside.to = inside.to;
     TRY(cuda_time(e, copy, &inside, REPEATS, &us, &launches, err));
-    out->bytes = 2 * (double)bytes / us * 1e6; // read, and written
+    out->bytes = 2 * (double)bytes / us * 1e6; // read and written
     TRY(cuda_time(e, copy, &outside, REPEATS, &us, &launches, err));
     out->host_bytes = (double)HOST_BYTES / us * 1e6;
 out:
@@ -89,10 +88,10 @@ status cuda_limits(engine *e, device_limits *out, error *err) {
     struct cudaDeviceProp p;
     int launches;
     status rc;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
-    TRY(cuda_check(e, cudaGetDeviceProperties(&p, e->options.device), "asking for its properties",
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
+    TRY(cuda_check(e, cudaGetDeviceProperties(&p, e->options.device), "reading its properties",
                    err));
-    // Arithmetic first: it brings a device that was idle to its clock.
+    // Arithmetic first: it brings an idle device up to its clock rate.
     TRY(measure_arithmetic(e, p.multiProcessorCount, out, err));
     TRY(measure_memory(e, (size_t)CACHES * (size_t)p.l2CacheSize, out, err));
     TRY(cuda_time(e, nothing, NULL, REPEATS, &out->launch_us, &launches, err));

@@ -1,9 +1,8 @@
-// limits.cu - what a device can do: multiply-adds on registers alone, and a kernel that does
-// nothing.
+// limits.cu - kernels that measure a device: multiply-adds on registers alone, and an empty kernel.
 #include "compute/cuda/device.cuh"
 #include "compute/cuda/limits.h"
 
-enum { SUMS = 8 }; // of a thread: as many may be under way at once
+enum { SUMS = 8 }; // per thread: this many can be in flight at once
 
 static __global__ void __launch_bounds__(LIMITS_THREADS)
     multiply_adds(int rounds, float factor, float term, float *to) {
@@ -22,7 +21,7 @@ static __global__ void __launch_bounds__(LIMITS_THREADS)
     for (int i = 0; i < SUMS; i++) {
         all += sum[i];
     }
-    to[(size_t)blockIdx.x * LIMITS_THREADS + threadIdx.x] = all; // or the loop would be dropped
+    to[(size_t)blockIdx.x * LIMITS_THREADS + threadIdx.x] = all; // keeps the loop alive
 }
 
 static __global__ void nothing(void) {
@@ -37,8 +36,8 @@ void cuda_nothing(launch_stream s) {
     LAUNCH(nothing, 1, WARP, s);
 }
 
-// Asked of the code and not of the device: an H100 that finds code for older devices only compiles
-// that, in which there is no wait. All kernels are compiled for the same devices.
+// Queries the code, not the device: an H100 that only finds code for older devices compiles that
+// code, which does not wait. All kernels are compiled for the same devices.
 cudaError_t cuda_kernels_wait(bool *wait) {
     cudaFuncAttributes a = {};
     const cudaError_t code = cudaFuncGetAttributes(&a, nothing);

@@ -1,33 +1,34 @@
 // Large linear layers: matrix products by cuBLAS.
 //
-// Samples are innermost, so an activation [features][lanes] is, as cuBLAS sees it, a column-major
-// matrix of lanes rows and `features` columns, and a weight [out][in] one of `in` rows and `out`
-// columns. One call a shard, always of the same shape, on a handle with its own workspace, in full
-// single precision and without atomics: cuBLAS then takes the same kernel every time, and a shard's
-// bits do not depend on how many shards an engine has.
+// Samples are innermost, so cuBLAS sees an activation [features][lanes] as a column-major matrix of
+// `lanes` rows and `features` columns, and a weight [out][in] as one of `in` rows and `out`
+// columns. There is one call per shard, always of the same shape, on a handle with its own
+// workspace, in full single precision and without atomics. So cuBLAS selects the same kernel every
+// time, and a shard's bits do not depend on the number of the engine's shards.
 #include <stdlib.h>
 #include <string.h>
 
 #include "compute/cuda/engine.h"
 
 enum {
-    FEATURES_MOST = 512,          // of a layer that is not for cuBLAS
-    MULTIPLY_ADDS_MOST = 64 << 20 // and of one of its products
+    FEATURES_MOST = 512,          // of a layer that does not use cuBLAS
+    MULTIPLY_ADDS_MOST = 64 << 20 // in one product of such a layer
 };
 
-// The time of a small layer is that of its launches. cuBLAS needs one a shard, one more for the
-// bias or its gradient, and leaves batch norm's statistics and the tail to others; our own product
-// needs one. It is for layers that cannot lose much by it: of few features, because its blocks take
-// all terms of their sums one tile after another, and of few multiply-adds: so many take 5 µs at 25
-// TFLOP/s, and could not become faster than by that. Both limits are estimates, nothing was
-// measured. They go by one shard, because its bits must not depend on how many there are.
+// Launches dominate the time of a small layer. cuBLAS needs one launch per shard, one more for the
+// bias or its gradient, and separate ones for batch norm's statistics and the tail; our own product
+// needs one. We use it for layers that cannot lose much by it: those with few features, because a
+// block adds all terms of its sums one tile after another, and few multiply-adds:
+// MULTIPLY_ADDS_MOST take 5 µs at 25 TFLOP/s, which bounds what cuBLAS could save. Both limits are
+// estimates, not measurements. They refer to one shard, because its bits must not depend on the
+// number of shards.
 bool cuda_linear_by_blas(const layer *l, int lanes) {
     const size_t in = shape_size(l->in), out = shape_size(l->out);
     return in > FEATURES_MOST || out > FEATURES_MOST ||
            in * out * (size_t)lanes > MULTIPLY_ADDS_MOST;
 }
 
-// What cuBLAS's manual recommends for Hopper; earlier devices need less.
+// cuBLAS's manual recommends this for Hopper; earlier devices need less.
 enum { WORKSPACE_BYTES = 32 << 20 };
 
 static bool uses_blas(const engine *e) {
@@ -39,9 +40,9 @@ static bool uses_blas(const engine *e) {
     return any;
 }
 
-// What can make cuBLAS compute in another way behind our back: with operands of 10 bits, with sums
-// of products of 8, or by a table of which kernel is for which shape. Its manual does not promise
-// that a handle's own settings hold against them. CUBLAS_WORKSPACE_CONFIG is about the workspace of
+// Environment variables that can change how cuBLAS computes: with 10-bit operands, with sums of
+// products of 8-bit factors, or by a table that maps shapes to kernels. Its manual does not promise
+// that a handle's settings override them. CUBLAS_WORKSPACE_CONFIG only concerns the workspace of
 // handles that have none of their own.
 static status check_environment(error *err) {
     static const char *const names[] = {"NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_SINGLE_PRECISION",
@@ -50,18 +51,18 @@ static status check_environment(error *err) {
         const char *value = getenv(names[i]);
         if (value && *value && strcmp(value, "0") != 0)
             return error_set(err, STATUS_USAGE,
-                             "cannot compute: '%s=%s' in the environment: cuBLAS would give other "
-                             "bits with it: unset it",
+                             "cannot compute: '%s=%s' is set in the environment and changes "
+                             "cuBLAS's results: unset it",
                              names[i], value);
     }
     return STATUS_OK;
 }
 
-// Models without a large linear layer do without cuBLAS, and its memory.
+// Models without a large linear layer open no cuBLAS handle, which saves its memory.
 //
-// Pedantic: the default mode may take any operations that are no less exact than those of single
-// precision, and which that are depends on the device and the version. The workspace comes behind
-// the stream, which takes away the one that was set.
+// Pedantic mode: the default mode may use any operations at least as exact as single precision, and
+// the selection depends on the device and the version. The workspace is set after the stream,
+// because setting the stream resets the workspace.
 status cuda_linear_open(engine *e, error *err) {
     void *workspace;
     status rc = STATUS_OK;
@@ -101,7 +102,7 @@ static status multiply(engine *e, const product *p, error *err) {
     return cuda_check_blas(e,
                            cublasSgemm(e->blas, p->op_a, p->op_b, p->rows, p->columns, p->inner,
                                        &one, p->a, p->lda, p->b, p->ldb, &p->beta, p->c, p->ldc),
-                           "a matrix product", err);
+                           "computing a matrix product", err);
 }
 
 typedef struct sizes {

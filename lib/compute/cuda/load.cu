@@ -1,13 +1,13 @@
-// load.cu - bytes of images, image by image, to normalised floats, samples innermost; in training
-// augmented on the way (compute/augmentation.h).
+// load.cu - converts image bytes, image by image, to normalised floats, samples innermost; in
+// training with augmentation on the way (compute/augmentation.h).
 //
-// Reading is fast where neighbouring threads have neighbouring pixels of an image, writing where
-// they have neighbouring samples of a pixel. So a block turns a tile of pixels × samples in shared
+// Reading is fast if neighbouring threads take neighbouring pixels of an image, writing if they
+// take neighbouring samples of a pixel. So a block transposes a tile of pixels × samples in shared
 // memory: each of its warps reads images, then all of its threads write four samples of a pixel.
 //
-// Augmentation moves bytes before they are normalised: only where a byte is read from changes. A
-// block first makes the maps of its samples, a thread a map, and then follows them back from each
-// pixel. Maps are made again for every tile of a sample: that is work, but no launch and no memory.
+// Augmentation moves bytes before normalisation: it only changes where a byte is read. A block
+// first makes the maps of its samples, one thread per map, and then follows them back from each
+// pixel. Every tile of a sample makes its maps again: that takes work, but no launch and no memory.
 #include "compute/augmentation.h"
 #include "compute/cuda/device.cuh"
 
@@ -15,15 +15,15 @@ enum {
     WARPS = 8,   // of a block
     PIXELS = 64, // of a tile, all of one channel
     SAMPLES = 32,
-    // Bytes from one sample of a tile to the next: an odd number of words, so that threads that
-    // have the same pixel of different samples meet different banks of memory.
+    // Bytes from one sample of a tile to the next: an odd number of words, so that threads on the
+    // same pixel of different samples access different memory banks.
     ROW = PIXELS + 4
 };
 
-// The part of a shard's input that a block turns.
+// The part of a shard's input that a block transposes.
 typedef struct part {
     int shard, channel;
-    int pixel, pixels; // the first, how many
+    int pixel, pixels; // the first, and their number
     int lane, lanes;   // likewise
 } part;
 
@@ -43,14 +43,14 @@ static __device__ part part_of_block(const cut &c, const load_task &t) {
     return p;
 }
 
-// Where a part's labels, ids, rows begin.
+// Returns the index of a part's first label, id and row.
 static __device__ size_t first_sample(const cut &c, const part &p) {
     return (size_t)p.shard * (size_t)c.lanes + (size_t)p.lane;
 }
 
-// ---- Where bytes come from ----
+// ---- Sources of bytes ----
 
-// maps[n][k]: of entry k of the list, for sample n of the tile.
+// Sets maps[n][k], the map of list entry k for sample n of the tile.
 static __device__ void make_maps(const cut &c, const load_task &t, const part &p,
                                  augment_map (*maps)[AUGMENT_MAX]) {
     const int samples = smaller(c.count[p.shard] - p.lane, p.lanes);
@@ -65,13 +65,13 @@ static __device__ void make_maps(const cut &c, const load_task &t, const part &p
     }
 }
 
-// Where channel p.channel of one image begins.
+// Returns the start of channel p.channel of one image.
 static __device__ const uint8_t *plane_of(const load_task &t, const part &p, uint32_t image) {
     const size_t plane = (size_t)t.size.height * (size_t)t.size.width;
     return t.images + ((size_t)image * (size_t)t.size.channels + (size_t)p.channel) * plane;
 }
 
-// Of a pixel of the augmented plane; NULL: it comes from outside.
+// Returns the source of a pixel of the augmented plane; NULL: it lies outside the image.
 static __device__ const uint8_t *source_of(const load_task &t, const augment_map *maps,
                                            const uint8_t *plane, int pixel) {
     int y = pixel / t.size.width, x = pixel % t.size.width;
@@ -82,8 +82,8 @@ static __device__ const uint8_t *source_of(const load_task &t, const augment_map
 
 // ---- A tile ----
 
-// Lanes without a sample become black: rows has nothing for them. All bytes of a thread are on
-// their way before it waits for the first.
+// Lanes without a sample become black, because `rows` has no entry for them. A thread issues all of
+// its reads before it waits for the first.
 template <bool AUGMENTED>
 static __device__ void read_tile(const cut &c, const load_task &t, const part &p,
                                  const augment_map (*maps)[AUGMENT_MAX], uint8_t (*tile)[ROW]) {

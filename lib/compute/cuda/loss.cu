@@ -2,7 +2,7 @@
 // cpu/kernels/loss.c: the polynomials and the order of additions are the same, so equal logits give
 // equal bits on both.
 //
-// A thread has a sample. Shards may also be single groups, thousands of them: a grid's x runs over
+// One thread per sample. Shards may also be single groups, thousands of them: a grid's x runs over
 // the blocks of all shards.
 #include "compute/cuda/last_block.cuh"
 #include "compute/cuda/tree.cuh"
@@ -10,8 +10,8 @@
 enum { LOSS_THREADS = 64 }; // at most; whole warps
 
 // e^x for x ≤ 0. x = k·ln 2 + r, |r| ≤ ln 2 / 2; Taylor's series of e^r to r^7 (relative error
-// below 1e-8), then 2^k through the exponent bits. Below -87 the result is e^-87: nothing next to
-// the largest term, which is 1.
+// below 1e-8), then 2^k through the exponent bits. Below -87 the result is e^-87: negligible next
+// to the largest term, which is 1.
 static __device__ __forceinline__ float exponential(float x) {
     const float round = 0x1.8p23f; // adding it leaves the nearest integer in the low bits
     x = x < -87.0f ? -87.0f : x;
@@ -26,7 +26,7 @@ static __device__ __forceinline__ float exponential(float x) {
     p = fmaf(p, r, 0.5f);
     p = fmaf(p, r, 1.0f);
     p = fmaf(p, r, 1.0f);
-    // k is in the low bits of `shifted`; what is above them leaves at the top.
+    // k is in the low bits of `shifted`; the shift moves the bits above them out.
     return p * __uint_as_float((__float_as_uint(shifted) + 127) << 23);
 }
 
@@ -47,10 +47,11 @@ static __device__ __forceinline__ float logarithm(float s) {
     return fmaf(e, 0x1.62e4p-1f, fmaf(e, 0x1.7f7d1cp-20f, p));
 }
 
-// Up to so many logits a thread has in registers.
+// Up to this number of logits, a thread keeps them in registers.
 enum { FEW_CLASSES = 16 };
 
-// The loss of one sample, whose logits lie `lanes` floats apart; they become its gradient.
+// Returns the loss of one sample, whose logits are `lanes` floats apart, and replaces them by its
+// gradient.
 static __device__ __forceinline__ float many_classes(float *z, int classes, int lanes, int label) {
     const size_t step = (size_t)lanes, end = (size_t)classes * step;
     float largest = z[0], sum = 0, own = 0;
@@ -69,7 +70,7 @@ static __device__ __forceinline__ float many_classes(float *z, int classes, int 
     return logarithm(sum) + (largest - own) + sum * 0.0f;
 }
 
-// The same numbers in the same order, without going through memory from one loop to the next.
+// The same numbers in the same order, in registers between the loops.
 static __device__ __forceinline__ float few_classes(float *z, int classes, int lanes, int label) {
     float v[FEW_CLASSES];
 #pragma unroll
@@ -103,8 +104,8 @@ static __host__ __device__ __forceinline__ unsigned groups_of(int lanes) {
     return blocks_for((size_t)lanes, LOSS_GROUP);
 }
 
-// Of a shard, by one warp: along the tree of its groups, in which those behind the first `filled`
-// have no sample and change nothing.
+// Adds a shard's losses in one warp, along the tree of its groups; groups from `filled` on have no
+// sample and contribute zero.
 static __device__ __forceinline__ void record_loss(const float *losses, unsigned groups,
                                                    unsigned filled, float *tail) {
     const unsigned lane = threadIdx.x;
@@ -152,7 +153,7 @@ void cuda_loss(launch_stream s, const cut *c, const loss_task *t) {
         LAUNCH(loss<false>, grid, threads, s, *c, *t, blocks);
 }
 
-// Where the losses come from elsewhere. One warp a shard.
+// For losses from elsewhere. One warp per shard.
 static __global__ void loss_records(cut c, const float *losses, const int *first_group,
                                     record_set records, size_t at) {
     wait_for_kernels_before();

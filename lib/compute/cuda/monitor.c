@@ -1,8 +1,8 @@
-// What GPUs do while a run works on them: a thread asks NVML once a second.
+// GPU activity during a run: a thread queries NVML once per second.
 //
-// NVML is the driver's, so it may be missing or older than CUDA. What it cannot tell of a device is
-// left out; only a library that cannot be used at all is an error, and that one is no failure of a
-// run.
+// NVML comes with the driver, so it may be missing or older than CUDA. Figures that it does not
+// provide for a device are left out. Only a library that cannot be used at all is an error, and
+// that error does not fail a run.
 #include "compute/cuda/monitor.h"
 
 #include <cuda_runtime_api.h>
@@ -25,7 +25,7 @@ typedef struct nvml {
     __typeof__(nvmlShutdown) *end;
     __typeof__(nvmlErrorString) *describe;
     __typeof__(nvmlDeviceGetHandleByPciBusId_v2) *find;
-    // NULL where the driver has no such function:
+    // NULL if the driver has no such function:
     __typeof__(nvmlDeviceGetUtilizationRates) *utilization;
     __typeof__(nvmlDeviceGetMemoryInfo) *memory;
     __typeof__(nvmlDeviceGetClockInfo) *clock;
@@ -69,15 +69,15 @@ static void close_nvml(nvml *n) {
 // ---- Asking ----
 
 typedef struct watched {
-    nvmlDevice_t device; // NULL: NVML does not know it
-    int samples, told[GPU_FIGURES];
+    nvmlDevice_t device; // NULL: unknown to NVML
+    int samples, counts[GPU_FIGURES];
     double sum[GPU_FIGURES], max[GPU_FIGURES];
 } watched;
 
 static void note(watched *w, gpu_figure which, double value) {
-    if (w->told[which] == 0 || value > w->max[which]) w->max[which] = value;
+    if (w->counts[which] == 0 || value > w->max[which]) w->max[which] = value;
     w->sum[which] += value;
-    w->told[which]++;
+    w->counts[which]++;
 }
 
 static void sample(const nvml *n, watched *w) {
@@ -98,7 +98,7 @@ static void sample(const nvml *n, watched *w) {
     w->samples++;
 }
 
-// CUDA's numbers depend on CUDA_VISIBLE_DEVICES, NVML's do not: the PCI bus tells who is who.
+// CUDA's numbers depend on CUDA_VISIBLE_DEVICES, NVML's do not: the PCI bus ID links them.
 static status find_devices(const nvml *n, const int *indices, int count, watched *found,
                            error *err) {
     enum { BUS_ID_BYTES = 32 };
@@ -106,13 +106,13 @@ static status find_devices(const nvml *n, const int *indices, int count, watched
     for (int i = 0; i < count; i++) {
         char id[BUS_ID_BYTES];
         if (cudaDeviceGetPCIBusId(id, sizeof id, indices[i]) != cudaSuccess)
-            (void)cudaGetLastError(); // an engine must not take it for its own
+            (void)cudaGetLastError(); // an engine must not see this error as its own
         else if (n->find(id, &found[i].device) != NVML_SUCCESS)
             found[i].device = NULL;
         if (found[i].device) known++;
     }
     if (known > 0) return STATUS_OK;
-    return error_set(err, STATUS_FAILED, "cannot use NVML: it knows none of the GPUs");
+    return error_set(err, STATUS_FAILED, "cannot use NVML: it finds none of the GPUs");
 }
 
 // ---- The thread ----
@@ -120,14 +120,14 @@ static status find_devices(const nvml *n, const int *indices, int count, watched
 struct gpu_monitor {
     nvml nvml;
     int count;
-    watched *devices; // the thread's, until it has ended
+    watched *devices; // owned by the thread until it has ended
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t end;
     bool ending; // under the lock
 };
 
-// True: it is time to end.
+// Returns true when the thread must end.
 static bool pause_a_second(gpu_monitor *m) {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -139,7 +139,7 @@ static bool pause_a_second(gpu_monitor *m) {
     return ending;
 }
 
-// What ends within a second is asked once, at its end.
+// A monitor that stops within a second samples once, at its end.
 static void *watch(void *argument) {
     gpu_monitor *m = argument;
     for (bool first = true;; first = false) {
@@ -150,7 +150,7 @@ static void *watch(void *argument) {
     }
 }
 
-// Signals are for the thread that trains.
+// The new thread blocks all signals: the training thread handles them.
 static status start_thread(gpu_monitor *m, error *err) {
     pthread_condattr_t monotonic;
     sigset_t all, before;
@@ -164,7 +164,7 @@ static status start_thread(gpu_monitor *m, error *err) {
     const int failed = pthread_create(&m->thread, NULL, watch, m);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!failed) return STATUS_OK;
-    return error_system(err, STATUS_FAILED, failed, "cannot start the thread that asks NVML");
+    return error_system(err, STATUS_FAILED, failed, "cannot start the NVML thread");
 }
 
 static void free_monitor(gpu_monitor *m) {
@@ -194,8 +194,8 @@ out:
 static gpu_figures figures_of(const watched *w) {
     gpu_figures f = {.samples = w->samples};
     for (int i = 0; i < GPU_FIGURES; i++) {
-        f.mean[i] = w->told[i] ? w->sum[i] / w->told[i] : NAN;
-        f.max[i] = w->told[i] ? w->max[i] : NAN;
+        f.mean[i] = w->counts[i] ? w->sum[i] / w->counts[i] : NAN;
+        f.max[i] = w->counts[i] ? w->max[i] : NAN;
     }
     return f;
 }

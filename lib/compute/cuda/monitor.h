@@ -1,4 +1,4 @@
-// monitor.h - what GPUs do while a run works on them. compute/cuda/library.h describes it.
+// monitor.h - GPU activity during a run. compute/cuda/library.h describes it.
 #ifndef LOCKSTEP_COMPUTE_CUDA_MONITOR_H
 #define LOCKSTEP_COMPUTE_CUDA_MONITOR_H
 

@@ -1,29 +1,30 @@
-// The reduction of a step on the devices, by NCCL: for ranks that have a GPU each.
+// Reduction of a step on the devices, by NCCL: for ranks with one GPU each.
 //
-// **Exact.** The slices of all terms (group.h) change hands:
+// **Exact.** Ranks exchange the slices of all terms (group.h):
 //
 //     send and receive    slice q of every term goes to rank q
 //     reduce.cu           rank q adds its slice of the terms, along the tree
 //     all-gather          the slices become the reduced record
 //
-// Each float is added by one rank, in the one order there is: the bits of comm_shm.c.
+// Each float is added by one rank, in the tree's order: the bits of comm_shm.c.
 //
 // **Fast.** Each rank adds its own vectors in order; ncclAllReduce does the rest in an order of its
-// own, which depends on NCCL, the machine and the length of a bucket. Whether it is captured does
-// not matter here, by the source of 2.28 and 2.30: how messages are cut depends on that where a
-// capture registers buffers (register/coll_reg.cc), but those that are reduced in place are not,
-// nor for NVLink SHARP what cudaMalloc has given (transport/nvls.cc); and algorithms do with a
-// tuner plugin only (getAlgoInfo, enqueue.cc), which is told of it.
+// own, which depends on NCCL, the machine and the length of a bucket. Capture does not affect it
+// here, according to the source of 2.28 and 2.30. The cutting of messages depends on capture if the
+// capture registers buffers (register/coll_reg.cc), but buffers that are reduced in place are not
+// registered, nor, for NVLink SHARP, memory from cudaMalloc (transport/nvls.cc). The choice of
+// algorithm depends on it only with a tuner plugin (getAlgoInfo, enqueue.cc), which NCCL informs of
+// it.
 //
 // **Waiting.** NCCL waits for other ranks when it starts, when a connection is first used, and in
 // its kernels. So the communicator is non-blocking: its calls return at once, and group.c waits.
-// Nothing may be put behind a group of calls in the stream, or captured behind them, before NCCL
-// has said that they are there; nor may a capture end.
+// Until NCCL reports that a group of calls is in the stream, nothing may be enqueued or captured
+// after it, and a capture must not end.
 //
-// **Graphs.** Whether calls are captured, and the launch of a graph with calls in it, are
-// collective (NCCL's manual, "Using NCCL with CUDA Graphs"): all ranks have made as many steps,
-// with batches of the same shape, so they choose alike. A communicator that is aborted waits until
-// no graph has calls of it any more (commDestroySync in its source): they are destroyed before.
+// **Graphs.** The choice to capture calls, and the launch of a graph that contains calls, are
+// collective (NCCL's manual, "Using NCCL with CUDA Graphs"): all ranks have made the same number of
+// steps with batches of the same shape, so they choose alike. An aborted communicator waits until
+// no graph holds calls of it (commDestroySync in its source): so the graphs are destroyed first.
 #include <nccl.h>
 
 #include <stdlib.h>
@@ -33,14 +34,14 @@
 #include "compute/cuda/group.h"
 
 enum {
-    NEWS_MS = 1000, // how long to wait for an explanation of what NCCL says of others
-    NEWS_STEP_MS = 10,
+    FAILURE_MS = 1000, // how long to wait for the group's reason for a remote failure
+    FAILURE_STEP_MS = 10,
 };
 
 typedef struct nccl {
     ncclComm_t comm; // NULL: given up
-    float *received; // [terms][slice]: this rank's slice of all terms
-    size_t room;     // floats of it
+    float *received; // [terms][slice]: this rank's slice of each term
+    size_t room;     // floats in `received`
 } nccl;
 
 static nccl *own(const engine *e) {
@@ -49,8 +50,8 @@ static nccl *own(const engine *e) {
 
 // ---- Failing and waiting ----
 
-// Where NCCL will never be at rest (graphs.c), it is left as it is.
-static void give_up(engine *e) {
+// If NCCL will never be idle (graphs.c), the communicator is left as it is.
+static void abort_group(engine *e) {
     nccl *n = own(e);
     if (!n || !n->comm || e->stuck) return;
     cuda_forget_graphs(e);
@@ -58,20 +59,20 @@ static void give_up(engine *e) {
     n->comm = NULL;
 }
 
-// NCCL may notice that a rank is gone before the group does, but it cannot say who, and why.
-static status hear_of_others(const engine_group *member, error *err) {
+// NCCL may notice a dead rank before the group does, but it cannot tell which rank died, or why.
+static status check_others(const engine_group *member, error *err) {
     status rc = member->alive(member->context, err);
-    for (int waited = 0; rc == STATUS_OK && waited < NEWS_MS; waited += NEWS_STEP_MS) {
-        cuda_group_nap(NEWS_STEP_MS * 1000000L);
+    for (int waited = 0; rc == STATUS_OK && waited < FAILURE_MS; waited += FAILURE_STEP_MS) {
+        cuda_group_nap(FAILURE_STEP_MS * 1000000L);
         rc = member->alive(member->context, err);
     }
     return rc;
 }
 
-// `what` was being done when NCCL said `code`.
+// NCCL returned `code` during `what`.
 static status fail(const engine *e, const char *what, ncclResult_t code, error *err) {
     const bool others = code == ncclRemoteError || code == ncclSystemError;
-    status rc = others ? hear_of_others(&e->group->member, err) : STATUS_OK;
+    status rc = others ? check_others(&e->group->member, err) : STATUS_OK;
     if (rc != STATUS_OK) return rc;
     const char *detail = ncclGetLastError(own(e)->comm);
     return error_set(err, STATUS_FAILED, "cannot reduce: 'cuda:%d' (%s): %s: NCCL: %s%s%s",
@@ -87,8 +88,8 @@ static status check(const engine *e, ncclResult_t code, const char *what, error 
     return is_good(code) ? STATUS_OK : fail(e, what, code, err);
 }
 
-// Has NCCL put its work into the stream?
-static status look_at_nccl(const engine *e, const char *what, bool *done, error *err) {
+// Has NCCL enqueued its work in the stream?
+static status check_enqueued(const engine *e, const char *what, bool *done, error *err) {
     ncclResult_t state;
     status rc;
     *done = false;
@@ -100,17 +101,17 @@ out:
 }
 
 static status look(const engine *e, const char *what, bool *done, error *err) {
-    status rc = look_at_nccl(e, what, done, err);
+    status rc = check_enqueued(e, what, done, err);
     return rc == STATUS_OK && *done ? cuda_group_look_at_stream(e, what, done, err) : rc;
 }
 
 static status wait_for_nccl(engine *e, const char *what, error *err) {
-    return cuda_group_wait(e, look_at_nccl, what, err);
+    return cuda_group_wait(e, check_enqueued, what, err);
 }
 
 // ---- Joining and leaving ----
 
-// Of the cards, which all ranks have: so all come to the same answer.
+// Decides by the cards, which all ranks hold: so all reach the same answer.
 static status check_cards(const engine *e, const group_card *cards, error *why) {
     const size_t size = (size_t)e->group->member.size;
     for (size_t r = 0; r < size; r++) {
@@ -123,13 +124,13 @@ static status check_cards(const engine *e, const group_card *cards, error *why) 
     return STATUS_OK;
 }
 
-// What rank 0 tells the others.
+// Sent by rank 0 to the others.
 typedef struct invitation {
     ncclUniqueId id; // of a new group
     ncclResult_t code;
 } invitation;
 
-// All come to the same answer: what rank 0 sent.
+// All ranks get the same answer: the invitation of rank 0.
 static status invite(const engine *e, invitation *from_first, error *err) {
     const engine_group *member = &e->group->member;
     invitation mine, *all = memory_new((size_t)member->size, sizeof *all, err);
@@ -166,18 +167,18 @@ out:
     return rc;
 }
 
-// Aborted, not destroyed: that would wait for ranks that may be gone.
+// Aborts the communicator instead of destroying it, which would wait for ranks that may be dead.
 static void leave(engine *e) {
-    give_up(e);
+    abort_group(e);
     free(e->group->own);
     e->group->own = NULL;
 }
 
 // ---- The exact reduction ----
 
-// There are more terms in a step than in the one before once or twice in the life of an engine:
-// what was too small is not given back before its end. Buckets are reduced one after another, and
-// share the room.
+// The number of terms grows only once or twice in an engine's lifetime: memory that has become too
+// small is not freed before the engine's end. Buckets are reduced one after another and share the
+// memory.
 static status prepare(engine *e, error *err) {
     const cuda_group *g = e->group;
     nccl *n = own(e);
@@ -227,7 +228,7 @@ static status reduce_exact(engine *e, const bucket *b, launch_stream s, error *e
     TRY(check(e, send_and_receive(e, b, s.stream), exchanging, err));
     TRY(wait_for_nccl(e, exchanging, err));
     TRY(add_terms(e, b, mine, s, err));
-    // At the end of the record the last slices may reach beyond it: cuda_group_margin().
+    // At the end of the record the last slices may extend past it: cuda_group_margin().
     TRY(check(e, ncclAllGather(mine, sums, b->slice, ncclFloat, own(e)->comm, s.stream), gathering,
               err));
     TRY(wait_for_nccl(e, gathering, err));
@@ -261,6 +262,6 @@ const group_transport cuda_nccl = {.name = "nccl",
                                    .prepare = prepare,
                                    .reduce = reduce,
                                    .look = look,
-                                   .listen = look_at_nccl,
-                                   .give_up = give_up,
+                                   .listen = check_enqueued,
+                                   .abort_group = abort_group,
                                    .leave = leave};

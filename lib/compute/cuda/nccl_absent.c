@@ -1,4 +1,4 @@
-// A build without NCCL: ranks reduce by other means.
+// For a build without NCCL: ranks reduce by other means.
 #include "compute/cuda/group.h"
 
 static status join(engine *e, const group_card *cards, bool *joined, error *why, error *err) {
@@ -12,4 +12,5 @@ static void leave(engine *e) {
     (void)e;
 }
 
-const group_transport cuda_nccl = {.name = "nccl", .join = join, .give_up = leave, .leave = leave};
+const group_transport cuda_nccl = {
+    .name = "nccl", .join = join, .abort_group = leave, .leave = leave};

@@ -1,5 +1,5 @@
-// Batch norm's statistics: of a shard, over shards, and the numbers that tail.cu works with. The
-// formulas are those of cpu/batch_norm.c.
+// Batch norm's statistics: of a shard, over shards, and the factors that tail.cu uses. The formulas
+// are those of cpu/batch_norm.c.
 //
 // Means and squares are merged pairwise (T. Chan, G. Golub, R. LeVeque, "Updating formulae and a
 // pairwise algorithm for computing sample variances", 1979), so that no large sums cancel.
@@ -8,15 +8,15 @@
 #include "compute/cuda/norm.cuh"
 
 enum {
-    NORM_THREADS = 64,          // of a block, one a channel
-    READS = 4,                  // that a thread has under way before it looks at one of them
-    CHANNEL_THREADS_MOST = 256, // a channel of so many times READS fours is one block's
+    NORM_THREADS = 64,          // of a block, one per channel
+    READS = 4,                  // that a thread has in flight before it uses the first
+    CHANNEL_THREADS_MOST = 256, // one block takes up to this many times READS fours of a channel
 };
 
 // ---- Of one shard ----
 
-// What a thread adds up, as differences from a value of its own: floats whose squares are of the
-// size of the variance, however far from zero the mean is.
+// A thread's sums, as differences from its own pivot: floats whose squares are of the order of the
+// variance, however far the mean is from zero.
 struct centred {
     float pivot;
     four sum, squares; // a chain for each of the four lanes
@@ -33,7 +33,7 @@ static __device__ __forceinline__ void centred_add(centred *m, const four &z, in
     }
 }
 
-// The same sums around the pivot that all threads share.
+// Moves the sums to the pivot that all threads share.
 static __device__ __forceinline__ two_sums centred_move(const centred &m, double to) {
     const double n = m.elements, shift = (double)m.pivot - to;
     const double sum =
@@ -43,10 +43,10 @@ static __device__ __forceinline__ two_sums centred_move(const centred &m, double
     return two_sums{fma(n, shift, sum), squares + shift * (2 * sum + n * shift)};
 }
 
-// Of all that a thread reads.
+// Sums over everything that a thread reads.
 static __device__ __forceinline__ centred centred_sums(const float *z, channel_walk w) {
     centred m = {};
-    if (w.at < w.plane) m.pivot = z[w.at - w.lane]; // of lane 0: alive if any is
+    if (w.at < w.plane) m.pivot = z[w.at - w.lane]; // of lane 0: live if any is
     while (w.at < w.plane) {
         four f[READS];
         int live[READS];
@@ -59,7 +59,7 @@ static __device__ __forceinline__ centred centred_sums(const float *z, channel_w
     return m;
 }
 
-// Several blocks a channel, so that few channels fill a device, too.
+// Several blocks per channel, so that few channels also fill a device.
 typedef struct channel_split {
     unsigned parts, threads;
 } channel_split;
@@ -121,7 +121,7 @@ static __device__ __forceinline__ two_sums row_of(const double *numbers, int sha
     return two_sums{row[channel], row[channels + channel]};
 }
 
-// Shards that have a sample come first.
+// Shards with samples come first.
 static __device__ __forceinline__ bool has_shard(const norm_task &t, int v) {
     return v < t.shards && t.all_count[v] > 0;
 }

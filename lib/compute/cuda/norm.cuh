@@ -1,6 +1,6 @@
-// norm.cuh - what follows from a batch norm's sums, for the kernels that take them: forward its
-// statistics, and scale and shift; backward the gradient through it. The formulas are those of
-// cpu/batch_norm.c.
+// norm.cuh - computes the results of a batch norm's sums, for the kernels that make the sums: in
+// forward its statistics, and scale and shift; in backward the gradient through it. The formulas
+// are those of cpu/batch_norm.c.
 #ifndef LOCKSTEP_COMPUTE_CUDA_NORM_CUH
 #define LOCKSTEP_COMPUTE_CUDA_NORM_CUH
 
@@ -16,7 +16,7 @@ struct moments {
     double count, mean, m2;
 };
 
-// Of n values z, from the sums of z - pivot and its square.
+// Moments of n values z, from the sums of z - pivot and of its square.
 static __device__ __forceinline__ moments moments_of(two_sums sum, double pivot, double n) {
     const double distance = n > 0 ? sum.a / n : 0, m2 = sum.b - sum.a * distance;
     return moments{n, n > 0 ? pivot + distance : 0, m2 < 0 ? 0 : m2}; // a NaN stays one
@@ -27,7 +27,7 @@ static __device__ __forceinline__ void no_statistics(const norm_task &t, int sha
     record[t.mean_at] = record[t.variance_at] = 0;
 }
 
-// Of a shard with own_count elements, which is normalised by `m`.
+// For a shard with own_count elements that `m` normalises.
 static __device__ __forceinline__ void set_forward(const norm_task &t, int shard, int channel,
                                                    moments m, double own_count) {
     const float mean = (float)m.mean, inv_std = (float)(1.0 / sqrt(m.m2 / m.count + t.eps));
@@ -38,13 +38,13 @@ static __device__ __forceinline__ void set_forward(const norm_task &t, int shard
     t.inv_std[at] = inv_std;
     t.scale[at] = scale;
     t.shift[at] = fmaf(-mean, scale, t.bias[channel]);
-    // Weighted by the elements of this shard; a single element has no unbiased variance and no
-    // weight.
+    // Weighted by this shard's elements; a single element has no unbiased variance and gets weight
+    // zero.
     record[t.mean_at] = (float)(m.mean * own_count);
     record[t.variance_at] = m.count < 2 ? 0 : (float)(m.m2 / (m.count - 1) * own_count);
 }
 
-// The moments of a shard are known: what cuda_norm_moments leaves behind.
+// Writes a shard's moments, as the results of cuda_norm_moments.
 static __device__ __forceinline__ void set_moments(const norm_task &t, int shard, int channel,
                                                    moments own) {
     if (t.sync) {
@@ -66,7 +66,7 @@ struct norm_factors {
     float dy, z, one;
 };
 
-// From the sums of dt and dt·xhat over `count` elements.
+// Returns the factors from the sums of dt and dt·xhat over `count` elements.
 static __device__ __forceinline__ norm_factors norm_factors_of(float gamma, float mean,
                                                                float inv_std, two_sums sum,
                                                                double count) {
@@ -76,7 +76,7 @@ static __device__ __forceinline__ norm_factors norm_factors_of(float gamma, floa
                         (float)(-factor * (sum.a / count) - from_z * (double)mean)};
 }
 
-// The sums of dt and dt·xhat over a shard are known: what cuda_tail_sums leaves behind.
+// Writes a shard's sums of dt and dt·xhat, as the results of cuda_tail_sums.
 static __device__ __forceinline__ void set_gradient(const tail_task &t, int shard, int channel,
                                                     two_sums sum, int samples) {
     float *record = t.records.base + (size_t)shard * t.records.stride + channel;

@@ -1,4 +1,4 @@
-// norm_running.cuh - batch norm's running statistics, for the kernel that ends a step.
+// norm_running.cuh - batch norm's running statistics, updated by the last kernel of a step.
 #ifndef LOCKSTEP_COMPUTE_CUDA_NORM_RUNNING_CUH
 #define LOCKSTEP_COMPUTE_CUDA_NORM_RUNNING_CUH
 
@@ -10,7 +10,7 @@ static __device__ __forceinline__ void follow(float *running, float sum, double 
         *running = (float)((1.0 - momentum) * (double)*running + momentum * ((double)sum / weight));
 }
 
-// One step of all channels of a norm, by a block.
+// One step for all channels of a norm, by one block.
 static __device__ __forceinline__ void follow_norm(const norm_running_list &list, unsigned which) {
     const norm_running_task t = list.items[which];
     double elements = 0, with_variance = 0;

@@ -1,8 +1,8 @@
-// nvml.h - the part of NVML that monitor.c asks.
+// nvml.h - the part of NVML that monitor.c uses.
 //
-// NVML comes with the driver; its header is a package of its own, which not every CUDA has. So what
-// is used of it is declared here, under NVIDIA's names: https://docs.nvidia.com/deploy/nvml-api/.
-// The library is opened by name: nothing is linked with it.
+// NVML comes with the driver; its header is a separate package, which not every CUDA installation
+// has. So the functions and types used are declared here, under NVIDIA's names:
+// https://docs.nvidia.com/deploy/nvml-api/. The library is opened by name: nothing links with it.
 #ifndef LOCKSTEP_COMPUTE_CUDA_NVML_H
 #define LOCKSTEP_COMPUTE_CUDA_NVML_H
 

@@ -1,4 +1,4 @@
-// From the operations of a step to the kernels' tasks.
+// Translates the operations of a step into kernel tasks.
 #include <math.h>
 
 #include "compute/cuda/group.h"
@@ -86,9 +86,9 @@ static tail_task tail_of(const engine *e, const cuda_unit *u) {
     return t;
 }
 
-// Rows of all V shards, from those of every engine's own: through the host, where the caller's
-// exchange is.
-static status meet(engine *e, const cuda_unit *u, error *err) {
+// Gathers the rows of all V shards from those of each engine: through the host, by the caller's
+// exchange.
+static status exchange_rows(engine *e, const cuda_unit *u, error *err) {
     const size_t row = 2 * (size_t)u->layers.norm->out.channels * sizeof(double);
     const size_t own = (size_t)(e->counts_end - e->counts_first) * row;
     const size_t all = (size_t)e->options.shards * row;
@@ -104,10 +104,10 @@ out:
     return rc;
 }
 
-// ---- Products, and what they do besides ----
+// ---- Products, and their further results ----
 
-// Of the cut's shards, whose activations have so many features: a unit without a core passes on
-// what it gets.
+// Copies activations with `features` features, for the cut's shards: a unit without a core passes
+// on its input.
 static status copy_shards(const engine *e, const cut *c, float *to, const float *from,
                           size_t features, error *err) {
     const size_t shard = features * (size_t)e->lanes, first = (size_t)c->first * shard;
@@ -156,7 +156,7 @@ static status run_core_weights(engine *e, const cut *c, const cuda_unit *u, erro
     return STATUS_OK;
 }
 
-// ---- Units of their own ----
+// ---- Separate units ----
 
 static pool_task pool_of(const cuda_unit *u) {
     const layer *l = u->layers.alone;
@@ -176,7 +176,7 @@ static pool_task pool_of(const cuda_unit *u) {
                        .dx = u->dx};
 }
 
-// Random numbers are compared with the rate as floats; an integer compares the same.
+// Random numbers are compared with the rate as floats; comparing integers is equivalent.
 static dropout_task dropout_of(const engine *e, const cuda_unit *u, bool training) {
     const layer *l = u->layers.alone;
     return (dropout_task){.features = shape_size(u->layers.y),
@@ -251,7 +251,7 @@ static status run_unit(engine *e, const cut *c, const operation *op, error *err)
     case OP_CORE: return run_core(e, c, u, err);
     case OP_CORE_WEIGHTS: return run_core_weights(e, c, u, err);
     case OP_CORE_INPUT: return run_core_input(e, c, u, err);
-    case OP_MEET: return meet(e, u, err);
+    case OP_EXCHANGE: return exchange_rows(e, u, err);
     case OP_MOMENTS:
     case OP_NORM:
     case OP_NORM_BACKWARD: {
@@ -298,10 +298,11 @@ static status run_operation(engine *e, const cut *c, const operation *op, error 
     }
 }
 
-// Weight gradients are made beside the rest of backward, on a stream of their own, one after
-// another: nobody needs them before the records are summed, and what they read stays as it is.
-// cuBLAS's are not: its products are large enough to fill a device, and it promises the same bits
-// only where a handle and its workspace serve one stream ("Results reproducibility" in its manual).
+// Weight gradients run concurrently with the rest of backward, one after another on a separate
+// stream: nothing needs them before the records are summed, and nothing changes their inputs.
+// cuBLAS's products stay on the main stream: they are large enough to fill a device, and cuBLAS
+// promises the same bits only if a handle and its workspace serve one stream ("Results
+// reproducibility" in its manual).
 static bool runs_aside(const operation *op) {
     return op->kind == OP_CORE_WEIGHTS && op->unit->ours;
 }
@@ -314,14 +315,14 @@ out:
     return rc;
 }
 
-// What the end of a phase is marked with.
+// Returns the mark for the end of a phase.
 static int mark_of(phase p) {
     return p == PHASE_LOAD ? MARK_LOADED : p == PHASE_FORWARD ? MARK_FORWARD : MARK_BACKWARD;
 }
 
 status cuda_run_operations(engine *e, int first, int end, error *err) {
     const cut c = cuda_cut(e);
-    bool forked = false; // is there something on the side stream that this one has to wait for?
+    bool forked = false; // is there work on the side stream to wait for?
     status rc = STATUS_OK;
     for (int i = first; i < end; i++) {
         const operation *op = &e->operations[i];
@@ -344,7 +345,7 @@ out:
 
 // ---- Inference ----
 
-// Scale and shift come from the running statistics, the same ones for all shards.
+// Scale and shift come from the running statistics, and are the same for all shards.
 static tail_task inference_tail_of(const engine *e, const cuda_unit *u) {
     tail_task t = tail_of(e, u);
     t.scale = e->norm.run_scale + u->layers.norm_channel;
@@ -358,7 +359,7 @@ static void run_inference_tail(const engine *e, const cut *c, const cuda_unit *u
     cuda_tail(cuda_main(e), c, &t);
 }
 
-// As they are known beforehand, a product of our own makes the tail in any case.
+// Scale and shift are known beforehand, so a product of ours always makes the tail.
 static status run_inference_core(engine *e, const cut *c, const cuda_unit *u, error *err) {
     if (!u->ours || u->layers.last) return run_core(e, c, u, err);
     const conv_task t = conv_of(e, u);

@@ -1,26 +1,26 @@
-// What engines of one process give each other: memory, copies, and the sum of their records
+// Exchange between engines of one process: memory, copies, and the sum of their records
 // (DataParallel, pipelines).
 //
-// **Where things lie.** Activations, logits and their gradients are written into memory of the
-// engine that reads them: a write is sent off, a read has to wait for its answer. All addresses are
-// of one space, so a copy says only from where to where, and the driver finds the way: inside of a
-// device, from one to another where cuda_connect() has opened it, else through the host.
+// **Memory.** Activations, logits and their gradients are written into the memory of the engine
+// that reads them: a write needs no answer, a read has to wait for one. All addresses belong to one
+// address space, so a copy only names source and destination, and the driver finds the path: within
+// a device, from one device to another if cuda_connect() has opened it, otherwise through the host.
 //
-// **Who waits for whom.** Engines are driven by threads of their own, and their streams know
-// nothing of each other. So each function of the table that gives or takes ends when the device is
-// done with it, and what orders them is the strategy, on the host: the giver's call ends before the
-// taker's begins.
+// **Waiting.** Engines are driven by separate threads, and their streams are not synchronised. So
+// each function of the table that sends or receives returns only when the device is done with it.
+// The strategy orders these calls on the host: the sender's call returns before the receiver's
+// begins.
 #include "compute/cuda/engine.h"
 
 #include <stdbool.h>
 
 // ---- Memory and copies ----
 
-// Waits until it is cleared: others write into it from their streams.
+// Waits until the memory is cleared: other engines write into it from their streams.
 float *cuda_allocate(engine *e, size_t floats, error *err) {
     float *memory = NULL;
     status rc;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
     TRY(cuda_take(e, floats * sizeof *memory, &memory, err));
     TRY(cuda_sync(e, err));
 out:
@@ -36,7 +36,7 @@ static status enqueue_copy(const engine *e, engine_copy c, error *err) {
 
 status cuda_copy(engine *e, const engine_copy *copies, int count, error *err) {
     status rc;
-    TRY(cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err));
+    TRY(cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err));
     TRY(cuda_pending_failure(e, err));
     for (int i = 0; i < count; i++) TRY(enqueue_copy(e, copies[i], err));
     TRY(cuda_sync(e, err));
@@ -46,13 +46,13 @@ out:
 
 // ---- Access ----
 
-// Lets the device of `e` reach the memory of another one. It is no failure when it cannot.
+// Lets the device of `e` access another device's memory. It is no failure if it cannot.
 static bool open_access(const engine *e, int peer) {
     int can = 0;
     cudaError_t code = cudaDeviceCanAccessPeer(&can, e->options.device, peer);
     if (code == cudaSuccess && can) code = cudaSetDevice(e->options.device);
     if (code == cudaSuccess && can) code = cudaDeviceEnablePeerAccess(peer, 0);
-    if (code != cudaSuccess) (void)cudaGetLastError(); // nobody's failure
+    if (code != cudaSuccess) (void)cudaGetLastError(); // not a failure of the engine
     return can && (code == cudaSuccess || code == cudaErrorPeerAccessAlreadyEnabled);
 }
 
@@ -69,8 +69,8 @@ const char *cuda_connect(engine *const *engines, int count) {
 
 // ---- The sum of records ----
 
-// How many there are, and behind which of them so many sums are added: reduce.cu. They are no more
-// than shards, because each leaf is one.
+// Counts the terms, and sets the number of additions after each of them: reduce.cu. There are at
+// most V terms, because each leaf is a shard.
 static status list_terms(engine *const *engines, int count, bool exact, int *terms, error *err) {
     engine *const first = engines[0];
     const size_t bytes = (size_t)first->options.shards * sizeof(int);
@@ -93,8 +93,8 @@ out:
     return rc;
 }
 
-// There are more terms in a step than in those before once or twice in the life of an engine: what
-// was too small is not given back before its end.
+// The number of terms grows only once or twice in an engine's lifetime: memory that has become too
+// small is not freed before the engine's end.
 static status fetch_terms(engine *const *engines, int count, int terms, error *err) {
     engine *const first = engines[0];
     engine_copy c = {.floats = record_floats(first->program)};
@@ -113,13 +113,13 @@ out:
     return rc;
 }
 
-// The records are there: backward() waited for them. Who has the sum fetches them, one after the
-// other: they all come through its own connection anyway.
+// The records are complete: backward() waited for them. The engine that makes the sum copies them
+// one after another: they all pass through its own link anyway.
 status cuda_reduce_engines(engine *const *engines, int count, bool exact, error *err) {
     engine *const first = engines[0];
     int terms;
     status rc;
-    TRY(cuda_check(first, cudaSetDevice(first->options.device), "choosing the device", err));
+    TRY(cuda_check(first, cudaSetDevice(first->options.device), "selecting the device", err));
     TRY(cuda_pending_failure(first, err));
     TRY(list_terms(engines, count, exact, &terms, err));
     TRY(fetch_terms(engines, count, terms, err));

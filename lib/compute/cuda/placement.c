@@ -1,7 +1,7 @@
-// Units and where their activations lie.
+// Units and the memory of their activations.
 //
-// Every activation has memory of its own: all of a step's are needed until its backward is over,
-// and a device has room. (The CPU's engine keeps those of a group in its cache instead.)
+// Every activation has separate memory: backward needs all of a step's activations, and a device
+// has room. (The CPU's engine keeps those of a group in its cache instead.)
 #include "base/memory.h"
 #include "compute/cuda/engine.h"
 
@@ -11,12 +11,12 @@ static status take_activation(engine *e, shape s, float **memory, error *err) {
     return cuda_take(e, floats, memory, err);
 }
 
-// Up to so many, a channel of a linear layer is little enough for one block to do its tail.
+// Up to this number, a channel of a linear layer is small enough for one block to do its tail.
 enum { TAIL_LANES_MOST = 1024 };
 
-// A tail can go with the product where nothing has to be known of all shards, or of all blocks of a
-// channel, before: without batch norm, or behind that of a linear layer, which has few elements, by
-// the block that finishes the moments.
+// A tail can go with the product unless it needs results from all shards, or from all blocks of a
+// channel: that is, without batch norm, or after the batch norm of a linear layer, which has few
+// elements; there the block that finishes the moments makes it.
 static void place_product(const engine *e, cuda_unit *u) {
     const unit_layers *l = &u->layers;
     const bool linear = l->core && l->core->kind == LAYER_LINEAR;
@@ -26,8 +26,8 @@ static void place_product(const engine *e, cuda_unit *u) {
     u->makes_tail = u->ours && !l->last && (!l->norm || few);
 }
 
-// The sums over dy for the gradient through a batch norm go with the product that makes dy, where
-// its rows are the norm's channels: there is no flatten between.
+// The sums over dy for the gradient through a batch norm go with the product that makes dy, if its
+// rows are the norm's channels, that is, without a flatten in between.
 static void place_sums(engine *e, int index) {
     cuda_unit *u = &e->placed[index], *front = index ? u - 1 : NULL;
     const layer *l = u->layers.core;
@@ -66,7 +66,7 @@ static size_t larger(size_t a, size_t b) {
     return a > b ? a : b;
 }
 
-// The scratch memory of weight gradients, which run one after another and share it.
+// The scratch memory that weight gradients share; they run one after another.
 static status take_workspace(engine *e, error *err) {
     size_t floats = 0, counters = 0;
     status rc;

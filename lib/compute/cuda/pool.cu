@@ -1,16 +1,16 @@
-// pool.cu - pooling as a unit of its own: any window, stride and padding. (2×2 max pooling behind
+// pool.cu - pooling as a separate unit: any window, stride and padding. (2×2 max pooling after
 // another layer is in tail.cu.)
 //
-// One thread an element of the result, in memory order: its neighbours have the next samples of the
-// same place. Sums are taken in the order of cpu/kernels/pool.c. A shard's activation has fewer
-// than 2^32 elements.
+// One thread per element of the result, in memory order: neighbouring threads take neighbouring
+// samples of the same position. Sums are added in the order of cpu/kernels/pool.c. A shard's
+// activation has fewer than 2^32 elements.
 #include "compute/cuda/device.cuh"
 
 enum { BLOCK = 256 };
 
-// Element of [channels][height][width][lanes] that a thread has.
+// A thread's element of [channels][height][width][lanes].
 typedef struct place {
-    size_t plane; // of all shards' channels: which
+    size_t plane; // index among all shards' channels
     int y, x;
     unsigned lane;
 } place;
@@ -33,7 +33,7 @@ static __device__ size_t element(const place &p, const cut &c, shape size, int y
 }
 
 typedef struct window {
-    int top, left, bottom, right; // the part inside of the image, which is never empty
+    int top, left, bottom, right; // the part inside the image, never empty
 } window;
 
 static __device__ window window_at(const pool_task &t, int y, int x) {
@@ -92,9 +92,9 @@ static __global__ void __launch_bounds__(BLOCK)
 
 // ---- Backward ----
 
-// The first of the windows along one axis that place `at` lies in, and the one behind the last.
+// Along one axis, the first window that contains position `at`, and the end of those windows.
 static __device__ int first_window(int at, int kernel, int stride, int pad) {
-    const int behind = at + pad - kernel; // where a window would begin that just misses it
+    const int behind = at + pad - kernel; // start of a window that just misses it
     return behind < 0 ? 0 : behind / stride + 1;
 }
 
@@ -103,7 +103,7 @@ static __device__ int end_window(int at, int stride, int pad, int windows) {
     return end < windows ? end : windows;
 }
 
-// What window (y, x) gives to an input that lies in it.
+// Returns the contribution of window (y, x) to an input inside it.
 template <bool MAX>
 static __device__ float share(const cut &c, const pool_task &t, const place &input, int y, int x) {
     const size_t out = element(input, c, t.out, y, x);

@@ -1,7 +1,7 @@
-// Where the time of a step goes: each operation on its own, and what it has to move and to compute.
+// Profile of a step: the time of each operation, and its memory traffic and arithmetic.
 //
-// A separate pass and not time stamps inside of a step's graph: with an event between any two
-// kernels, which take a few microseconds each, the events would be a good part of what is measured.
+// A separate pass rather than time stamps in a step's graph: kernels take a few microseconds each,
+// so events between all of them would be a large part of the measured time.
 #include <stdio.h>
 
 #include "compute/cuda/engine.h"
@@ -21,7 +21,7 @@ typedef struct item {
 
 static const item_kind behind[] = {ITEM_REDUCE, ITEM_UPDATE, ITEM_STEP};
 
-// Of `behind`: a single shard's record is summed already.
+// Of `behind`: a single shard's record needs no sum.
 static int items_left_out(const engine *e) {
     return e->sums == e->records;
 }
@@ -94,8 +94,8 @@ static const char *what_it_does(const operation *op) {
     }
 }
 
-// The layer that an operation is told by; NULL where it belongs to none. A tail, which may be of
-// several layers, is that of its unit's first one.
+// Returns the layer that an operation is named after; NULL if it belongs to none. A tail, which may
+// cover several layers, belongs to its unit's first one.
 static const layer *layer_of(const operation *op) {
     if (!op->unit || op->kind == OP_LOSS) return NULL;
     const unit_layers *l = &op->unit->layers;
@@ -125,35 +125,35 @@ static double local_shards(const engine *e) {
     return e->run_end - e->run_first;
 }
 
-// Values of an activation, over all lanes.
+// Returns the values of an activation, over all lanes.
 static double values(const engine *e, shape s) {
     return (double)shape_size(s) * e->lanes * local_shards(e);
 }
 
-// Weights and biases, in bytes.
+// Returns the bytes of weights and biases.
 static double parameter_bytes(const layer *l) {
     const size_t biases = l->has_bias ? (size_t)l->out.channels : 0;
     return (double)sizeof(float) * (double)(layer_weights(l) + biases);
 }
 
-// y, and which of the four won.
+// Returns the bytes of y and of the winners.
 static double tail_bytes(const engine *e, const unit_layers *l) {
     return sizeof(float) * values(e, l->y) + (l->pool ? values(e, l->y) : 0);
 }
 
-// z, and which of the four won: what the sums of gradients need beside dy.
+// Returns the bytes of z and of the winners, which the sums of gradients need in addition to dy.
 static double from_tail_bytes(const engine *e, const unit_layers *l) {
     return sizeof(float) * values(e, l->z) + (l->pool ? values(e, l->y) : 0);
 }
 
-// Of the output, how many a sample the product computes: where it makes a tail without z, no more
-// than windows have.
+// Returns the number of output positions per sample that the product computes: if it makes a tail
+// without z, only those that windows contain.
 static double positions_of(const cuda_unit *u, bool windows) {
     const unit_layers *l = &u->layers;
     return windows ? 4.0 * l->y.height * l->y.width : (double)l->z.height * l->z.width;
 }
 
-// A core's forward, weight gradient and input gradient have as many multiply-adds.
+// A core's forward, weight gradient and input gradient have the same number of multiply-adds.
 static void count_core(const engine *e, const operation *op, operation_profile *p) {
     const unit_layers *u = &op->unit->layers;
     const layer *l = u->core;
@@ -172,8 +172,9 @@ static void count_core(const engine *e, const operation *op, operation_profile *
               local_shards(e);
 }
 
-// z and the rest forward, and for the sums of gradients with dy for y; backward dz is written, and
-// z read where there is a norm. Without one dz takes y where that says what the ReLU let through.
+// Forward: z and y with the winners; the sums of gradients: the same with dy for y. Backward writes
+// dz, and reads z if there is a norm. Without a norm it reads y if that shows which values passed
+// the ReLU.
 static void count_tail(const engine *e, const operation *op, operation_profile *p) {
     const unit_layers *l = &op->unit->layers;
     const double z = sizeof(float) * values(e, l->z);
@@ -185,10 +186,10 @@ static void count_tail(const engine *e, const operation *op, operation_profile *
         p->bytes += sizeof(float) * values(e, l->y);
 }
 
-// Two doubles, and four floats or three, of every channel and shard, and the norm's parameters.
+// Two doubles, and three or four floats, of every channel and shard, and the norm's parameters.
 static void count_norm(const engine *e, const operation *op, operation_profile *p) {
     const double channels = op->unit->layers.norm->out.channels;
-    const double floats = op->kind == OP_NORM ? 6 : 5; // with two of the record; with two read
+    const double floats = op->kind == OP_NORM ? 6 : 5; // 4 and two of the record; 3 and two read
     p->bytes = local_shards(e) * channels * (2 * sizeof(double) + floats * sizeof(float)) +
                2 * channels * sizeof(float);
 }
@@ -243,11 +244,12 @@ static void count_item(const engine *e, const item *i, operation_profile *p) {
 static status check_engine(engine *e, int repeats, error *err) {
     if (!e->graphable || !e->tree.nodes)
         return error_set(err, STATUS_USAGE,
-                         "cannot profile: the engine has made no step, or not all of one");
-    if (repeats < 1) return error_set(err, STATUS_USAGE, "cannot profile: repeats start at 1");
+                         "cannot profile: the engine has not run a complete step by itself");
+    if (repeats < 1)
+        return error_set(err, STATUS_USAGE, "cannot profile: repeats must be at least 1");
     status rc = cuda_pending_failure(e, err);
     if (rc != STATUS_OK) return rc;
-    return cuda_check(e, cudaSetDevice(e->options.device), "choosing the device", err);
+    return cuda_check(e, cudaSetDevice(e->options.device), "selecting the device", err);
 }
 
 static status profile_item(engine *e, const item *i, int repeats, operation_profile *sum,
@@ -271,7 +273,7 @@ status cuda_profile(engine *e, int repeats, operation_profile *out, int room, in
     operation_profile sum = {.launches = 0};
     status rc;
     TRY(check_engine(e, repeats, err));
-    e->marking = false; // the next step decides anew
+    e->marking = false; // the next step sets it again
     e->run_first = 0;
     e->run_end = e->counts_end - e->counts_first;
     *count = item_count(e);

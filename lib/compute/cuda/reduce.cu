@@ -1,16 +1,15 @@
-// reduce.cu - the records of shards, summed along the tree of base/reduction_tree.h; and of ranks,
-// which each sum a slice of them.
+// reduce.cu - sums of records along the tree of base/reduction_tree.h: of shards, and of ranks,
+// each of which sums a slice.
 //
-// A thread runs the stack machine of reduction_tree_merges for four elements. All threads do the
-// same at the same time, so nothing diverges; the merges are those of the engine's shards, each a
-// leaf.
+// A thread runs the stack machine of reduction_tree_merges for four elements. All threads take the
+// same steps, so nothing diverges; the merges are those of the engine's shards, each a leaf.
 #include "base/reduction_tree.h"
 #include "compute/cuda/device.cuh"
 
 enum {
     BLOCK = 128,
-    BELOW_MOST = REDUCTION_TREE_MAX_DEPTH, // what a stack can hold below its top
-    AHEAD = 4                              // records that are read before the first is added
+    BELOW_MOST = REDUCTION_TREE_MAX_DEPTH, // sums below the top of a stack, at most
+    AHEAD = 4                              // records read before the first is added
 };
 
 static __device__ float4 record_at(const reduce_task &t, int shard, size_t at) {
@@ -27,8 +26,8 @@ static __device__ float4 add(float4 a, float4 b) {
     return float4{a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w};
 }
 
-// n and both strides are multiples of 4, as arenas are. All of an element is read before any of it
-// is written, so `out` may be one of the records.
+// n and both strides are multiples of 4, as in arenas. A thread reads all inputs of an element
+// before it writes it, so `out` may be one of the records.
 static __global__ void __launch_bounds__(BLOCK) reduce(cut c, reduce_task t) {
     wait_for_kernels_before();
     const size_t at = 4 * ((size_t)blockIdx.x * BLOCK + threadIdx.x);

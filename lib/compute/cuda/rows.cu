@@ -1,4 +1,4 @@
-// What matrix products need beside cuBLAS: rows that begin as their bias, and sums of rows.
+// The parts of matrix products that cuBLAS does not do: rows set to their bias, and sums of rows.
 #include "compute/cuda/lanes.cuh"
 
 enum { ROW_THREADS = 256 };

@@ -1,12 +1,12 @@
-// How long the device takes for a piece of work: captured as a graph between two events, many times
-// in a row where it is short, so that neither the host nor the launch of the graph counts.
+// Device time of a piece of work: captured as a graph between two events, many times in a row if it
+// is short, so that neither the host nor the graph's launch counts.
 #include <stdlib.h>
 
 #include "base/memory.h"
 #include "compute/cuda/engine.h"
 
 enum {
-    GRAPH_US = 300, // what a graph should take: events count in half microseconds
+    GRAPH_US = 300, // target time of a graph: events resolve half microseconds
     TIMES_MOST = 64 // of the work in a graph
 };
 
@@ -44,7 +44,7 @@ out:
     return rc;
 }
 
-// Nodes of the graph but the two events.
+// Counts the graph's nodes except the two events.
 static status count_launches(const stopwatch *w, cudaGraph_t graph, int *launches, error *err) {
     size_t nodes = 0;
     status rc;
@@ -74,7 +74,7 @@ static int compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-// The first launch of a graph is left out.
+// The first launch of a graph does not count.
 static status measure(const stopwatch *w, int repeats, double *sample, double *us, error *err) {
     status rc;
     for (int r = -1; r < repeats; r++) {
@@ -96,7 +96,7 @@ status cuda_time(engine *e, cuda_work *work, const void *task, int repeats, doub
     if (!sample) goto out;
     TRY(check(&w, cudaEventCreate(&w.begin), err));
     TRY(check(&w, cudaEventCreate(&w.end), err));
-    // Libraries load what they need when work is first done; only the second time is its own.
+    // Libraries load what they need on the first run; only the second run is representative.
     for (int i = 0; i < 2; i++) {
         TRY(enqueue(&w, 1, cudaEventRecordDefault, err));
         TRY(elapsed(&w, &first, err));

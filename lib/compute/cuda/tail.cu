@@ -1,9 +1,9 @@
-// What follows a convolution or a linear layer, in one pass over its output: batch norm's scale and
-// shift, ReLU, 2×2 max pooling; and the way back. What is chosen and cut off is what
-// cpu/kernels/tail.c chooses and cuts off.
+// The layers after a convolution or a linear layer, in one pass over its output: batch norm's scale
+// and shift, ReLU, 2×2 max pooling; and their backward pass. The values chosen and cut off are
+// those of cpu/kernels/tail.c.
 //
-// A thread works on four neighbouring samples. Which parts a tail has is the same for all threads
-// of a launch, so asking for it costs nothing next to the memory that is read.
+// A thread works on four neighbouring samples. All threads of a launch have the same parts of a
+// tail, so testing for them costs nothing compared with the memory reads.
 #include "compute/cuda/tail.cuh"
 
 #include "compute/cuda/gradient_sums.cuh"
@@ -12,13 +12,13 @@
 
 enum { TAIL_THREADS = 256 };
 
-// ---- Places ----
+// ---- Positions ----
 
 struct place {
     unsigned channel, y, x, lane;
 };
 
-// Where the i-th four lies among so many rows and columns a channel.
+// Returns the position of the i-th four, with `height` rows and `width` columns per channel.
 static __device__ __forceinline__ place place_of(unsigned i, unsigned height, unsigned width,
                                                  int lanes) {
     const unsigned fours = (unsigned)lanes / LANE_ROUND;
@@ -26,7 +26,7 @@ static __device__ __forceinline__ place place_of(unsigned i, unsigned height, un
     return place{row / height, row % height, column % width, i % fours * LANE_ROUND};
 }
 
-// Floats from the begin of a shard's z to the upper left element of a window.
+// Returns the floats from the start of a shard's z to the upper left element of a window.
 static __device__ __forceinline__ unsigned window_at(shape z, place p, int lanes) {
     const unsigned row = p.channel * (unsigned)z.height + 2 * p.y;
     return (row * (unsigned)z.width + 2 * p.x) * (unsigned)lanes + p.lane;
@@ -80,7 +80,7 @@ static __global__ void tail_forward_pool(cut c, tail_task t) {
     *reinterpret_cast<uint32_t *>(t.winner + at) = winners;
 }
 
-// Blocks for a thread on every four of so many floats a shard.
+// Returns a grid with one thread on every four of `floats` floats per shard.
 static dim3 grid_of(const cut *c, size_t floats) {
     return dim3(blocks_for(floats / LANE_ROUND, TAIL_THREADS), 1, (unsigned)(c->end - c->first));
 }
@@ -96,9 +96,9 @@ void cuda_tail(launch_stream s, const cut *c, const tail_task *t) {
 
 // ---- Sums of the gradients ----
 
-// Where the threads of a warp are in y, WARP fours after each other.
+// The position of a warp's threads in y, in steps of WARP fours.
 struct warp_walk {
-    unsigned at, lane, x, y; // in fours from the channel's begin; and what that is
+    unsigned at, lane, x, y; // in fours from the channel's start; the same as coordinates
     unsigned lane_step, x_step, y_step, fours, width;
 };
 
@@ -124,14 +124,14 @@ static __device__ __forceinline__ void walk_next(warp_walk *w) {
     }
 }
 
-// A channel is the work of `parts` blocks, and each warp of these sums WARP · rounds fours.
+// `parts` blocks work on a channel; each of their warps sums WARP · rounds fours.
 typedef struct tail_split {
     unsigned threads, rounds, parts;
 } tail_split;
 
 enum { ROUNDS_MOST = WARP };
 
-// Two blocks a processor, where there are as many fours.
+// Two blocks per processor, if there are enough fours.
 static tail_split split_of(const tail_task *t, int lanes) {
     const unsigned fours = plane_floats(result_shape(*t), lanes) / LANE_ROUND;
     const unsigned wanted = blocks_for(2 * PROCESSORS, (unsigned)t->size.channels);
@@ -141,7 +141,7 @@ static tail_split split_of(const tail_task *t, int lanes) {
     return tail_split{threads, each / threads, blocks_for(fours, each)};
 }
 
-// Of a warp's fours, in all of its threads.
+// Returns the sum of a warp's fours, in all of its threads.
 template <bool POOL>
 static __device__ __forceinline__ two_sums sum_of_warp(const tail_task &t, int shard,
                                                        unsigned channel, int lanes, int samples,
@@ -169,7 +169,7 @@ static __device__ __forceinline__ two_sums sum_of_warp(const tail_task &t, int s
     return neighbours_sums<WARP>(mine);
 }
 
-// Of the parts of a channel, by one warp.
+// Returns the sum of a channel's parts, by one warp.
 static __device__ __forceinline__ two_sums sum_of_parts(const double *parts, unsigned count) {
     const unsigned lane = threadIdx.x;
     tree<two_sums> along;
@@ -255,7 +255,7 @@ static __global__ void tail_backward(cut c, tail_task t) {
     const factors f = factors_of(t, shard, channel);
     const size_t here = (size_t)shard * n + at;
     const four dy = load_four(t.dy + here);
-    // The ReLU lets through what it let through forward: y tells that as well as z.
+    // The ReLU passes the same elements as in forward: y shows them as well as z.
     four v = t.norm ? load_four(t.z + here) : t.relu ? load_four(t.y + here) : four{};
     for (int k = 0; k < LANE_ROUND; k++) {
         const float dt = passes(t, normalise(t, a, v.v[k])) ? dy.v[k] : 0;
@@ -264,8 +264,8 @@ static __global__ void tail_backward(cut c, tail_task t) {
     store_four(t.z + here, v);
 }
 
-// dy and winners of a window; none where it reaches over the edge, because pooling has no such
-// window (odd heights and widths).
+// dy and winners of a window; none if it extends past the edge, because pooling has no such window
+// (odd heights and widths).
 struct pooled {
     four dy;
     uint32_t winners;
@@ -311,7 +311,7 @@ static __global__ void tail_backward_pool(cut c, tail_task t, unsigned n) {
 }
 
 void cuda_tail_backward(launch_stream s, const cut *c, const tail_task *t) {
-    // With pooling a thread has a whole window, so that dy and winner are read once.
+    // With pooling a thread handles a whole window, so that dy and winner are read once.
     const shape windows = {t->size.channels, (t->size.height + 1) / 2, (t->size.width + 1) / 2};
     const unsigned n = shard_floats(t->pool ? windows : t->size, c->lanes);
     const dim3 grid = grid_of(c, n);

@@ -1,6 +1,5 @@
-// tail.cuh - normalise, rectify, choose: what a tail does with the elements of one window, for the
-// kernels of tail.cu and for products that put the tail on their results at once
-// (conv_epilogue.cuh).
+// tail.cuh - normalise, rectify, choose: a tail's operations on the elements of one window, for the
+// kernels of tail.cu and for products that apply the tail to their results (conv_epilogue.cuh).
 #ifndef LOCKSTEP_COMPUTE_CUDA_TAIL_CUH
 #define LOCKSTEP_COMPUTE_CUDA_TAIL_CUH
 
@@ -8,7 +7,7 @@
 
 enum {
     WINDOW = 4, // elements of a pooling window, in row-major order
-    CUT_OFF = 4 // `winner` where the ReLU lets none of them through
+    CUT_OFF = 4 // `winner` if none of them passes the ReLU
 };
 
 static_assert(LANE_ROUND * sizeof(uint8_t) == sizeof(uint32_t), "winners are packed into words");
@@ -43,7 +42,7 @@ static __device__ __forceinline__ float normalised(statistics s, float z) {
     return (z - s.mean) * s.inv_std;
 }
 
-// Does the ReLU let this value through, and its gradient? Also a NaN.
+// Does this value, and its gradient, pass the ReLU? A NaN does.
 static __device__ __forceinline__ bool passes(const tail_task &t, float v) {
     return !t.relu || !(v <= 0);
 }
@@ -53,8 +52,8 @@ struct choice {
     uint32_t which;
 };
 
-// The largest of a window, the first of equals, or its last NaN; CUT_OFF where the ReLU leaves
-// nothing of it.
+// Returns the largest of a window: the first of equals, or its last NaN; CUT_OFF if it does not
+// pass the ReLU.
 static __device__ __forceinline__ choice pick(const tail_task &t, const float v[WINDOW]) {
     choice r = {v[0], 0};
     for (uint32_t j = 1; j < WINDOW; j++)
@@ -62,12 +61,12 @@ static __device__ __forceinline__ choice pick(const tail_task &t, const float v[
     return passes(t, r.value) ? r : choice{0, CUT_OFF};
 }
 
-// Floats from the upper left element of a window of z to its j-th one.
+// Returns the floats from the upper left element of a window of z to its j-th one.
 static __device__ __forceinline__ unsigned window_step(shape z, int j, int lanes) {
     return ((unsigned)(j >> 1) * (unsigned)z.width + (unsigned)(j & 1)) * (unsigned)lanes;
 }
 
-// `winner` of four lanes, a byte for each.
+// Returns `winner` of four lanes, one byte each.
 static __device__ __forceinline__ uint32_t winners_at(const uint8_t *winner) {
     return *reinterpret_cast<const uint32_t *>(winner);
 }

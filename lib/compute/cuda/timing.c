@@ -1,10 +1,10 @@
-// Where a step's time went: events inside of the graphs, and how their times are booked.
+// Time of a step by phase: events inside the graphs, and the accounting of their times.
 #include <math.h>
 #include <string.h>
 
 #include "compute/cuda/group.h"
 
-// What a phase ends with; a chain of them begins at MARK_COPY and at MARK_UPDATE.
+// The phase that a mark ends; MARK_COPY and MARK_UPDATE begin a chain of phases.
 static const struct {
     bool begins;
     phase ended;
@@ -14,7 +14,7 @@ static const struct {
     [MARK_LOADED] = {.ended = PHASE_LOAD},
     [MARK_FORWARD] = {.ended = PHASE_FORWARD},
     [MARK_BACKWARD] = {.ended = PHASE_BACKWARD},
-    [MARK_REDUCED] = {.ended = PHASE_COMM}, // what backward did not hide
+    [MARK_REDUCED] = {.ended = PHASE_COMM}, // the part that backward did not hide
     [MARK_UPDATE] = {.begins = true},
     [MARK_UPDATED] = {.ended = PHASE_UPDATE},
 };
@@ -36,7 +36,7 @@ uint64_t cuda_time_between(cudaEvent_t begin, cudaEvent_t end) {
     return (uint64_t)(fmax((double)ms, 0) * 1e6);
 }
 
-// What the events say of the step that recorded them last.
+// Reads the events of the step that recorded them last.
 static void read_marks(engine *e) {
     memset(e->profile, 0, sizeof e->profile);
     for (int m = 0, last = -1; m < MARKS; m++) {
@@ -51,9 +51,9 @@ static void read_marks(engine *e) {
     e->marked = 0;
 }
 
-// The caller's clock stood in this engine's calls for `inside`. The device's own times are that
-// time's parts; what is left was spent on launches and on waiting. Work that ran while the caller
-// was elsewhere may make the parts larger than the whole: they are then shortened alike.
+// The caller spent `inside` in this engine's calls. The device's own times are parts of that time;
+// the rest was spent on launches and on waiting. Work that ran while the caller was elsewhere may
+// make the parts exceed the whole: then all are scaled down by the same factor.
 void cuda_book(engine *e, int steps) {
     uint64_t sum = 0, booked = 0;
     if (e->marked) read_marks(e);

@@ -1,5 +1,5 @@
-// What a pipeline stage receives and sends: operations of its step, between its activations and
-// blocks of [features][GROUP].
+// Operations of a step that receive and send a pipeline stage's data: they convert between its
+// activations and blocks of [features][GROUP].
 #include "compute/cuda/engine.h"
 
 static shape output_shape(const engine *e) {
@@ -10,7 +10,7 @@ size_t cuda_stage_floats(const engine *e, bool output) {
     return shape_size(output ? output_shape(e) : e->program->input) * GROUP;
 }
 
-// The groups of local shards [first, end).
+// Returns the groups of local shards [first, end).
 static void groups_of(const engine *e, int first, int end, size_t *first_group, size_t *count) {
     const int *at = e->host.first_group;
     const int shards = e->counts_end - e->counts_first;

@@ -1,5 +1,5 @@
-// tree.cuh - what the kernels share that sum over lanes: sums in a fixed order, over a block, and
-// along the tree of the shards.
+// tree.cuh - sums for kernels that add over lanes: in a fixed order, over a block, and along the
+// tree of the shards.
 #ifndef LOCKSTEP_COMPUTE_CUDA_TREE_CUH
 #define LOCKSTEP_COMPUTE_CUDA_TREE_CUH
 
@@ -26,7 +26,7 @@ static __device__ __forceinline__ two_sums warp_sums(two_sums s) {
     return s;
 }
 
-// The same along the tree of the lanes, neighbours first.
+// Along the tree of the lanes, neighbours first.
 template <int Lanes> static __device__ __forceinline__ two_sums neighbours_sums(two_sums s) {
 #pragma unroll
     for (int distance = 1; distance < Lanes; distance *= 2)
@@ -35,7 +35,8 @@ template <int Lanes> static __device__ __forceinline__ two_sums neighbours_sums(
     return s;
 }
 
-// In all threads; block_sum of both at once. The block has whole warps; once in a kernel.
+// block_sum of both at once; every thread gets the result. The block has whole warps; call it once
+// per kernel.
 static __device__ __forceinline__ two_sums sums_of_block(two_sums s) {
     __shared__ double a[WARP], b[WARP];
     const unsigned lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, warps = blockDim.x / WARP;
@@ -51,8 +52,8 @@ static __device__ __forceinline__ two_sums sums_of_block(two_sums s) {
 // ---- Along the tree ----
 
 // The tree of base/reduction_tree.h, which splits n leaves at the largest power of two below n, for
-// one thread that meets the leaves in order. What waits are the sums of perfect subtrees: of 2^k
-// leaves where bit k of their number is set. T needs add(T, T).
+// one thread that visits the leaves in order. The pending sums are those of perfect subtrees: of
+// 2^k leaves if bit k of the number of leaves is set. T needs add(T, T).
 enum { TREE_LEVELS = 16 }; // fewer than 2^16 leaves: MAX_GRID_YZ
 
 template <class T> struct tree {
@@ -67,7 +68,7 @@ template <class T> static __device__ __forceinline__ void tree_push(tree<T> *t, 
     t->leaves++;
 }
 
-// At least one leaf was pushed.
+// Needs at least one pushed leaf.
 template <class T> static __device__ __forceinline__ T tree_total(const tree<T> *t) {
     int k = 0;
     while (!(t->leaves >> k & 1)) k++;

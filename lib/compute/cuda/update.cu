@@ -1,20 +1,19 @@
 // update.cu - the end of a step, in one launch: optimizers, element by element, and the digest of
-// the parameters that they leave; batch norm's running statistics, a block each; the step's result.
+// the updated parameters; batch norm's running statistics, one block per norm; the step's result.
 //
 // The same bits as cpu/kernels/update.c from the same numbers: the same operations in the same
-// order, one rounding where it says fma and nowhere else, division and square root to the nearest
-// (what nvcc makes unless told otherwise), subnormal momentum to zero. Only which NaN a NaN is may
-// differ.
+// order; fused rounding only where the source says fma; division and square root rounded to nearest
+// (nvcc's default); subnormal momentum flushed to zero. Only the bits of a NaN may differ.
 #include "compute/cuda/last_block.cuh"
 #include "compute/cuda/norm_running.cuh"
 
 enum {
     BLOCK = 128,
-    EACH = 4, // elements of a thread; first and end of a task are multiples of it, as of all arenas
+    EACH = 4, // elements per thread; a task's first and end are multiples of it, as in all arenas
     BLOCKS_MOST = 2048 // more would only queue up to add to the digest
 };
 
-// Momentum that fades away ends in zero, as it does on the CPU.
+// Decaying momentum ends in zero, as on the CPU.
 static __device__ float flush(float v) {
     return v >= 0x1p-126f || v <= -0x1p-126f || v != v ? v : 0.0f;
 }
@@ -38,7 +37,7 @@ static __device__ void adam(const step_numbers &n, float g, float *p, float *s, 
     *p = fmaf(-n.lr * n.correction1, *s / root, *p);
 }
 
-// Of element i; parts of the digest add up, modulo 2^64.
+// Updates element i and returns its part of the digest; the parts are added modulo 2^64.
 template <int KIND>
 static __device__ uint64_t update_one(const step_numbers &n, size_t i, float g, float *p, float *s,
                                       float *s2) {
@@ -78,7 +77,7 @@ static __device__ void store_result(const update_task &t) {
     t.progress->digest = 0;
 }
 
-// The norms' blocks come first: they wait for memory longest.
+// The norms' blocks come first: they wait for memory the longest.
 template <int KIND> static __global__ void __launch_bounds__(BLOCK) update(update_task t) {
     wait_for_kernels_before();
     const unsigned norms = (unsigned)t.norms.count, blocks = gridDim.x - norms;
@@ -98,7 +97,7 @@ template <int KIND> static __global__ void __launch_bounds__(BLOCK) update(updat
     if (is_last_block(&t.progress->blocks, blocks) && threadIdx.x == 0) store_result(t);
 }
 
-// One block where there is nothing to update: a result is due.
+// One block if there is nothing to update, because a result is due.
 void cuda_update(launch_stream s, const update_task *t) {
     unsigned blocks = t->first < t->end ? blocks_for(t->end - t->first, BLOCK * EACH) : 1;
     if (blocks > BLOCKS_MOST) blocks = BLOCKS_MOST;

@@ -76,7 +76,7 @@ void reference_batch_norm_backward(const layer *l, int samples, const double *x,
     }
 }
 
-// How the counts of a step weigh: all of them for the mean, those of 2 and more for the variance.
+// The total weights of a step: all counts for the mean, counts of at least 2 for the variance.
 static void weights(const layer *l, const reference_batch *b, double *all, double *of_variance) {
     *all = *of_variance = 0;
     for (int v = 0; v < b->shards; v++) {

@@ -11,8 +11,8 @@ typedef struct pass {
     const reference_batch *b; // training; NULL in inference
     const double *buffers;    // inference: running statistics
     int samples;
-    double **value; // [p->count + 1]: value[i] goes into layer i, value[p->count] are the logits
-    // [p->count]: what the forward pass of training keeps for the backward pass. Batch norm:
+    double **value; // [p->count + 1]: value[i] is the input of layer i, value[p->count] the logits
+    // [p->count]: values that the forward pass of training keeps for the backward pass. Batch norm:
     // [sets][2][channels], mean and variance. Dropout: the mask [samples][features].
     double **kept;
 } pass;
@@ -143,7 +143,7 @@ static void batch_norm_backward(const pass *s, int i, const double *dy, double *
     }
 }
 
-// dy is the gradient of value[i + 1]; writes that of value[i] to dx and adds to the record.
+// dy is the gradient of value[i + 1]. Writes the gradient of value[i] to dx and adds to the record.
 static void layer_backward(const pass *s, int i, const double *dy, double *dx, double *record) {
     const layer *l = &s->p->layers[i];
     const size_t size = (size_t)s->samples * shape_size(l->in);

@@ -4,7 +4,7 @@
 #include "base/random.h"
 #include "compute/reference.h"
 
-// A NaN goes through, forward and back.
+// NaNs propagate, forward and backward.
 void reference_relu(size_t n, const double *x, double *y) {
     for (size_t i = 0; i < n; i++) y[i] = x[i] <= 0 ? 0 : x[i];
 }

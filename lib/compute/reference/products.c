@@ -3,8 +3,8 @@
 
 #include "compute/reference.h"
 
-// Where in the input kernel element (ky, kx) lies for the output at (oy, ox); false: in the
-// padding.
+// Finds the position in the input under kernel element (ky, kx) for the output at (oy, ox). False:
+// it is in the padding.
 static bool source(const layer *l, int oy, int ox, int ky, int kx, size_t *position) {
     int y = oy * l->stride_h + ky - l->pad_h;
     int x = ox * l->stride_w + kx - l->pad_w;
@@ -13,7 +13,7 @@ static bool source(const layer *l, int oy, int ox, int ky, int kx, size_t *posit
     return true;
 }
 
-// The sum for one output element; x is one sample, weight one output channel's.
+// The sum for one output element; x is one sample, weight belongs to one output channel.
 static double conv_element(const layer *l, const double *x, const double *weight, int oy, int ox) {
     const size_t plane = (size_t)l->in.height * (size_t)l->in.width;
     double sum = 0;
@@ -43,7 +43,7 @@ void reference_conv(const layer *l, int samples, const double *x, const double *
     }
 }
 
-// What one output element with gradient g adds to the gradients.
+// Adds the contribution of one output element with gradient g to the gradients.
 static void conv_element_backward(const layer *l, const double *x, const double *weight, int oy,
                                   int ox, double g, double *dx, double *dweight) {
     const size_t plane = (size_t)l->in.height * (size_t)l->in.width;

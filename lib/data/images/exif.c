@@ -11,7 +11,7 @@ typedef struct tiff {
     bool big; // endian
 } tiff;
 
-// `width` bytes at `at` as a number; 0 outside of the data.
+// Returns `width` bytes at `at` as a number; 0 outside the data.
 static uint32_t number_at(const tiff *t, uint64_t at, int width) {
     uint32_t value = 0;
     if (at + (uint64_t)width > t->bytes) return 0;

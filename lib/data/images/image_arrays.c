@@ -1,4 +1,4 @@
-// Pictures that are arrays already: x and y of a .npz file.
+// Imports pictures that are already arrays: x and y of a .npz file.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,8 @@
 
 enum { ARRAYS = 8, PAIRS = ARRAYS / 2 };
 
-// Pairs of pictures and labels: one list of each of the first two, or both of the last two.
+// Pairs of pictures and labels: either of the first two pairs is one list, the last two are a
+// split.
 static const char *const array_names[ARRAYS] = {"x",       "y",       "images", "labels",
                                                 "x_train", "y_train", "x_test", "y_test"};
 enum { ONE_LIST = 2, TRAIN_PAIR = 2, TEST_PAIR = 3 };
@@ -29,7 +30,7 @@ static status refuse(const char *path, const npz_array *a, const char *why, erro
     return error_set(err, STATUS_INPUT, "cannot import '%s': array '%s' %s", path, a->name, why);
 }
 
-// ---- Which arrays, and how they lie ----
+// ---- Arrays and their layout ----
 
 static bool has(const npz_array *pair) {
     return pair[0].bytes && pair[1].bytes;
@@ -60,9 +61,10 @@ static bool are_channels(int64_t size) {
 static status lay_out(const char *path, const npz_array *a, pictures *p, error *err) {
     const npy *n = &a->array;
     const int64_t *s = n->shape;
-    if (strcmp(n->type, "|u1") != 0) return refuse(path, a, "is not of unsigned bytes", err);
+    if (strcmp(n->type, "|u1") != 0) return refuse(path, a, "does not hold unsigned bytes", err);
     if (n->rank != 3 && n->rank != 4)
-        return refuse(path, a, "has not the shape [N, H, W], [N, H, W, C] or [N, C, H, W]", err);
+        return refuse(path, a, "does not have the shape [N, H, W], [N, H, W, C] or [N, C, H, W]",
+                      err);
     const bool last = n->rank == 4 && are_channels(s[3]);
     p->planes = n->rank == 4 && are_channels(s[1]);
     if (n->rank == 4 && last == p->planes)
@@ -91,7 +93,7 @@ static bool is_integer(const npy *n) {
     return false;
 }
 
-// Element i; a negative one becomes larger than any class.
+// Returns element i; a negative one becomes larger than any class.
 static uint64_t label_at(const npy *n, size_t i) {
     const size_t width = (size_t)(n->type[2] - '0');
     const uint8_t *from = (const uint8_t *)n->data + i * width;
@@ -103,16 +105,17 @@ static uint64_t label_at(const npy *n, size_t i) {
 
 static status check_labels(const char *path, const pictures *p, int *classes, error *err) {
     const npy *n = &p->labels->array;
-    if (!is_integer(n)) return refuse(path, p->labels, "is not of integers", err);
+    if (!is_integer(n)) return refuse(path, p->labels, "does not hold integers", err);
     if (n->rank < 1 || n->rank > 2 || (n->rank == 2 && n->shape[1] != 1) ||
         n->shape[0] != (int64_t)p->count)
         return refuse(path, p->labels, "does not have one label for each image", err);
     for (uint32_t i = 0; i < p->count; i++) {
         const uint64_t label = label_at(n, i);
         if (label >= LABELS_MAX_CLASSES)
-            return error_set(err, STATUS_INPUT,
-                             "cannot import '%s': array '%s': element %u is no label from 0 to %d",
-                             path, p->labels->name, i, LABELS_MAX_CLASSES - 1);
+            return error_set(
+                err, STATUS_INPUT,
+                "cannot import '%s': array '%s': element %u is not a label from 0 to %d", path,
+                p->labels->name, i, LABELS_MAX_CLASSES - 1);
         if ((int)label >= *classes) *classes = (int)label + 1;
     }
     return STATUS_OK;
@@ -132,7 +135,7 @@ static status name_classes(import_result *r, int classes, error *err) {
 
 // ---- Pictures ----
 
-// Picture `at` with interleaved channels, as the resizing takes it.
+// Copies picture `at` with interleaved channels, the layout that resizing needs.
 static status take_picture(const pictures *p, uint32_t at, int channels, image *i, error *err) {
     const size_t plane = (size_t)p->height * (size_t)p->width, count = (size_t)p->channels;
     const uint8_t *from = p->pixels + (size_t)at * plane * count;
@@ -167,7 +170,7 @@ static status take_samples(const pictures *p, const image_import *s, const raw_d
     return rc;
 }
 
-// The indices of samples as text: keys of the split.
+// Formats sample indices as text: keys of the split.
 static status number_keys(uint32_t count, char **text, const char ***keys, error *err) {
     enum { DIGITS = 11 };
     *text = memory_new(count, DIGITS, err);

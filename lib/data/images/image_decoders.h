@@ -1,10 +1,10 @@
-// image_decoders.h - one function a format, each in the one file that includes its library.
+// image_decoders.h - one function per format, each in the one file that includes its library.
 #ifndef LOCKSTEP_DATA_IMAGES_IMAGE_DECODERS_H
 #define LOCKSTEP_DATA_IMAGES_IMAGE_DECODERS_H
 
 #include "data/images/image.h"
 
-// As image_read, with 1 or 3 channels as the file has them.
+// As image_read, but with 1 or 3 channels as in the file.
 status image_decode_jpeg(const uint8_t *file, size_t bytes, image *i, error *err) MUST_CHECK;
 status image_decode_png(const uint8_t *file, size_t bytes, image *i, error *err) MUST_CHECK;
 

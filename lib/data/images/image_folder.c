@@ -48,7 +48,7 @@ static status sort_in(const char *folder, const char *name, names *folders, name
     return add_name(inner ? folders : files, name, err);
 }
 
-// The entries of a folder in byte order, without those that begin with a dot.
+// Lists a folder's entries in byte order, without those that begin with a dot.
 static status read_folder(const char *path, names *folders, names *files, error *err) {
     DIR *dir = opendir(path);
     if (!dir) return error_system(err, STATUS_INPUT, errno, "cannot read folder: '%s'", path);
@@ -91,7 +91,7 @@ static status add_file(image_list *l, const char *inner, const char *name, int c
     return STATUS_OK;
 }
 
-// `inner`: the class's folder, from the folder on.
+// `inner`: the class's folder, relative to the top folder.
 static status list_class(image_folder *f, image_list *l, const char *inner, int class, error *err) {
     names folders = {0}, files = {0};
     const size_t before = l->count;
@@ -99,7 +99,7 @@ static status list_class(image_folder *f, image_list *l, const char *inner, int 
     status rc = path ? read_folder(path, &folders, &files, err) : STATUS_FAILED;
     if (rc == STATUS_OK && folders.count)
         rc = error_set(err, STATUS_INPUT,
-                       "cannot import '%s': '%s/%s' is a folder in the folder of a class", f->path,
+                       "cannot import '%s': '%s/%s' is a folder inside a class folder", f->path,
                        inner, folders.items[0]);
     for (size_t i = 0; rc == STATUS_OK && i < files.count; i++)
         rc = is_image(files.items[i]) ? add_file(l, inner, files.items[i], class, err)
@@ -120,8 +120,7 @@ static status check_class_name(const image_folder *f, const char *name, error *e
     for (const char *c = name; *c && plain; c++) plain = (unsigned char)*c >= 0x20 && *c != 0x7f;
     if (plain) return STATUS_OK;
     return error_set(err, STATUS_INPUT,
-                     "cannot import '%s': the name of a class is not UTF-8, or has control "
-                     "characters",
+                     "cannot import '%s': a class name is not UTF-8 or contains control characters",
                      f->path);
 }
 
@@ -154,7 +153,7 @@ static status check_same_classes(const image_folder *f, const char *inner, const
     return STATUS_OK;
 }
 
-// One list. `inner`: "" or the name of a folder of class folders.
+// Fills one list. `inner`: "" or the name of a folder of class folders.
 static status list_part(image_folder *f, int list, const char *inner, error *err) {
     names folders = {0}, files = {0};
     char *path = memory_format(err, *inner ? "%s/%s" : "%s%s", f->path, inner);
@@ -206,7 +205,7 @@ static status hash_one(const image_folder *f, const image_file *file, sha256 *al
     struct stat st;
     char *path = memory_format(err, "%s/%s", f->path, file->path);
     if (!path) return STATUS_FAILED;
-    // To open a pipe would wait for its writer.
+    // Opening a pipe would block until it has a writer.
     if (stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
         sha256_file(path, content, NULL) != STATUS_OK)
         content[0] = '\0';

@@ -8,7 +8,7 @@
 #include "data/images/image_resize.h"
 #include "data/images/split.h"
 
-// The limit of a reader (tensor_file.h), less the header of 1,000 classes.
+// The reader's limit (tensor_file.h), less the header of 1,000 classes.
 static const uint64_t MAX_BYTES = (UINT64_C(4) << 30) - (UINT64_C(1) << 20);
 
 static size_t sample_bytes(const raw_dataset *r) {
@@ -40,7 +40,7 @@ static void move_sample(raw_split *to, uint32_t at, const uint8_t *images, const
     to->labels[at] = labels[from];
 }
 
-// Training samples stay where they are and move together; the others get memory of their own.
+// Training samples are compacted in place; test samples move to new memory.
 static status part(raw_dataset *r, uint32_t count, const bool *test, error *err) {
     raw_split *train = &r->splits[RAW_TRAIN], *tests = &r->splits[RAW_TEST];
     const size_t bytes = sample_bytes(r);
@@ -81,7 +81,7 @@ status import_check_classes(const raw_dataset *r, error *err) {
         free(seen);
         if (first < r->classes)
             return error_set(err, STATUS_INPUT,
-                             "cannot import: class '%s' is left without an image to %s with",
+                             "cannot import: class '%s' has no image left to %s with",
                              r->class_names[first], i == RAW_TRAIN ? "train" : "test");
     }
     return STATUS_OK;
@@ -142,13 +142,13 @@ static status decode_list(const image_folder *f, const image_list *l, const logg
     return STATUS_OK;
 }
 
-// Without its unreadable files a list must still have every class.
+// Without its unreadable files, a list must still have every class.
 static status check_left(const raw_dataset *r, const decoded *d, error *err) {
     uint32_t next = 0;
     for (uint32_t i = 0; i < d->count; i++)
         if (d->labels[i] == next) next++;
     if (next == (uint32_t)r->classes) return STATUS_OK;
-    return error_set(err, STATUS_INPUT, "cannot import: class '%s' has no image that can be read",
+    return error_set(err, STATUS_INPUT, "cannot import: class '%s' has no readable image",
                      r->class_names[next]);
 }
 

@@ -1,5 +1,5 @@
-// JPEG, through libjpeg-turbo. Its errors come by longjmp, so all that must be freed lives in
-// `decoding`, outside of the functions that are left.
+// JPEG, through libjpeg-turbo. It reports errors by longjmp, so everything that must be freed lives
+// in `decoding`, outside the functions that longjmp leaves.
 #include <setjmp.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -49,8 +49,8 @@ static void fail(j_common_ptr jpeg) {
     longjmp(d->failed, 1);
 }
 
-// Bytes between two markers are in many files and lose nothing; all other warnings mean that
-// something was lost.
+// Extra bytes between two markers occur in many files and lose nothing; every other warning means
+// that data was lost.
 static void heed(j_common_ptr jpeg, int level) {
     if (level < 0 && jpeg->err->msg_code != JWRN_EXTRANEOUS_DATA) fail(jpeg);
 }
@@ -59,7 +59,7 @@ static void keep_quiet(j_common_ptr jpeg) {
     (void)jpeg;
 }
 
-// A small file may have many scans of a large picture, each of which takes time.
+// A small file may have many scans of a large picture, and each takes time.
 static void count_scans(j_common_ptr jpeg) {
     decoding *d = jpeg->client_data;
     if (d->jpeg.input_scan_number <= MAX_SCANS) return;
@@ -73,7 +73,7 @@ static uint8_t darken(unsigned colour, unsigned black) {
     return (uint8_t)((colour * black + 127) / 255);
 }
 
-// Adobe's programs store 255 - C, others C.
+// Adobe's programs store 255 - C, others store C.
 static void colours_of(const uint8_t *cmyk, bool inverted, uint8_t *rgb, int width) {
     const unsigned flip = inverted ? 0 : 255;
     for (int x = 0; x < width; x++, cmyk += 4, rgb += 3)
@@ -123,7 +123,7 @@ static status decode(decoding *d, const uint8_t *file, size_t bytes) {
     take_orientation(d);
     choose_output(d);
     const int channels = j->num_components == 1 ? 1 : 3;
-    // Before the library takes memory for them.
+    // Checked before the library allocates memory for the pixels.
     d->rc = image_allocate(d->to, j->image_width, j->image_height, channels, d->err);
     if (d->rc != STATUS_OK) return d->rc;
     (void)jpeg_start_decompress(j);

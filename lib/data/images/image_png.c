@@ -1,5 +1,5 @@
-// PNG, through libpng. Its errors come by longjmp, so all that must be freed lives in `decoding`,
-// outside of the functions that are left.
+// PNG, through libpng. It reports errors by longjmp, so everything that must be freed lives in
+// `decoding`, outside the functions that longjmp leaves.
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +17,9 @@ typedef struct decoding {
     const uint8_t *file;
     size_t bytes, at;
     image *to;
-    uint8_t *pixels; // as they come: with transparency, perhaps
+    uint8_t *pixels; // as decoded, possibly with transparency
     uint8_t **rows;
-    bool no_memory; // the library's last wish was not granted
+    bool no_memory; // the library's last allocation failed
     status rc;
     error *err;
 } decoding;
@@ -53,12 +53,12 @@ static void keep_quiet(png_structp png, png_const_charp why) {
 
 static void give(png_structp png, png_bytep to, size_t bytes) {
     decoding *d = png_get_io_ptr(png);
-    if (bytes > d->bytes - d->at) png_error(png, "it ends early");
+    if (bytes > d->bytes - d->at) png_error(png, "the file is truncated");
     memcpy(to, d->file + d->at, bytes);
     d->at += bytes;
 }
 
-// Grey or colours of 8 bits, each perhaps with transparency.
+// Asks for grey or colours of 8 bits, each with or without transparency.
 static void choose_output(decoding *d) {
     png_set_expand(d->png);
     png_set_scale_16(d->png);
@@ -98,10 +98,10 @@ static status take_pixels(decoding *d) {
     return STATUS_OK;
 }
 
-// The library says of a size that is out of bounds only that it is invalid.
+// For a size out of bounds, the library's message is only that it is invalid.
 static status check_header(const decoding *d) {
     enum { WIDTH = 16, HEIGHT = 20, END = 24 };
-    if (d->bytes < END) return STATUS_OK; // it says that itself
+    if (d->bytes < END) return STATUS_OK; // the library reports this itself
     return image_check_size(png_get_uint_32(d->file + WIDTH), png_get_uint_32(d->file + HEIGHT),
                             d->err);
 }
@@ -115,7 +115,7 @@ static status decode(decoding *d) {
     if (setjmp(png_jmpbuf(d->png))) return d->rc;
     d->info = png_create_info_struct(d->png);
     if (!d->info) return error_set(d->err, STATUS_FAILED, "out of memory: cannot read PNG");
-    // The library's own limits are those of an image that is allocated below, and some.
+    // Bounds the library itself: sides as in image_allocate, and the memory and number of chunks.
     png_set_user_limits(d->png, IMAGE_MAX_SIDE, IMAGE_MAX_SIDE);
     png_set_chunk_malloc_max(d->png, MAX_CHUNK_BYTES);
     png_set_chunk_cache_max(d->png, MAX_CHUNKS);
@@ -138,4 +138,25 @@ status image_decode_png(const uint8_t *file, size_t bytes, image *i, error *err)
     free(d->rows);
     free(d);
     return rc;
+}
+
+status image_encode_png(const image *i, uint8_t **file, size_t *bytes, error *err) {
+    png_image p = {.version = PNG_IMAGE_VERSION,
+                   .width = (png_uint_32)i->width,
+                   .height = (png_uint_32)i->height,
+                   .format = i->channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB};
+    png_alloc_size_t size = 0;
+    *file = NULL;
+    // The first call computes the size.
+    if (png_image_write_to_memory(&p, NULL, &size, 0, i->pixels, 0, NULL)) {
+        *file = memory_new(size, 1, err);
+        if (!*file) return STATUS_FAILED;
+        if (png_image_write_to_memory(&p, *file, &size, 0, i->pixels, 0, NULL)) {
+            *bytes = size;
+            return STATUS_OK;
+        }
+    }
+    free(*file);
+    *file = NULL;
+    return error_set(err, STATUS_FAILED, "cannot write PNG: %s", p.message);
 }

@@ -5,7 +5,7 @@
 #include "base/memory.h"
 
 // The part of one axis that the square needs: output pixels first … first + count - 1 of `out`,
-// made of `in` pixels.
+// computed from `in` pixels.
 typedef struct axis {
     int64_t in, out, first;
     int count;
@@ -17,7 +17,7 @@ static axis plan_axis(int side, int shorter, int size) {
     return a;
 }
 
-// Lengths in units of 1 / (2 · out) input pixels: everything is an integer there. Below 2^40.
+// Lengths are in units of 1 / (2 · out) input pixels, in which all are integers. Below 2^40.
 static int64_t half_width(const axis *a) {
     return 2 * (a->in > a->out ? a->in : a->out);
 }
@@ -30,7 +30,7 @@ static int64_t place(const axis *a, int64_t i) {
     return (2 * i + 1) * a->out;
 }
 
-// The weights of each output pixel: input pixels begin[k] and those behind it.
+// The weights of each output pixel: input pixels begin[k] … begin[k] + count[k] - 1.
 typedef struct weights {
     int64_t *begin, *count, *total; // [output pixels]
     int64_t *values;                // [output pixels][room]
@@ -67,7 +67,7 @@ static status weights_init(weights *w, const axis *a, error *err) {
     return STATUS_OK;
 }
 
-// Output pixel k of a line whose pixels are `step` bytes apart.
+// Returns output pixel k of a line whose pixels are `step` bytes apart.
 static uint8_t mean_of(const weights *w, int k, const uint8_t *line, size_t step) {
     const int64_t *value = w->values + (size_t)k * w->room;
     const uint8_t *from = line + (size_t)w->begin[k] * step;
@@ -76,7 +76,7 @@ static uint8_t mean_of(const weights *w, int k, const uint8_t *line, size_t step
     return (uint8_t)(sum / w->total[k]);
 }
 
-// Where pixel (y, x) of the upright square was before.
+// Returns the index, before turning, of pixel (y, x) of the upright square.
 static size_t turned(int orientation, int size, int y, int x) {
     const int last = size - 1;
     int from_y = y, from_x = x;
@@ -91,7 +91,7 @@ static size_t turned(int orientation, int size, int y, int x) {
     return (size_t)from_y * (size_t)size + (size_t)from_x;
 }
 
-// Rows of `size` means each, of the whole height; then their columns.
+// Resamples every row to `size` means, over the whole height, then the columns of the result.
 static void resample(const image *i, int size, const weights *across, const weights *down,
                      uint8_t *rows, uint8_t *square) {
     const size_t channels = (size_t)i->channels, wide = (size_t)size * channels;

@@ -35,8 +35,8 @@ static status too_large(const archive_reader *r, error *err) {
                      (unsigned long long)ARCHIVE_MAX_BYTES);
 }
 
-// What was handed out counts, and not what was read: the holes of a sparse file take no room in an
-// archive. What is far smaller than its content is no data set.
+// Counts the bytes returned, not those read: the holes of a sparse file take no room in an archive.
+// An archive far smaller than its content is not a data set.
 static status check_size(const archive_reader *r, error *err) {
     const uint64_t packed = (uint64_t)archive_filter_bytes(r->archive, -1);
     if (r->handed > ARCHIVE_MAX_BYTES ||
@@ -44,12 +44,12 @@ static status check_size(const archive_reader *r, error *err) {
         return too_large(r, err);
     if (r->handed > ARCHIVE_FREE_BYTES && r->handed / ARCHIVE_MAX_RATIO > packed)
         return error_set(err, STATUS_INPUT,
-                         "cannot read archive: '%s': it holds more than %d times its bytes",
+                         "cannot read archive: '%s': its content is more than %d times its size",
                          r->name, ARCHIVE_MAX_RATIO);
     return STATUS_OK;
 }
 
-// A header may say at once what would take long to find out.
+// Refuses by the size in the header, if it has one, instead of reading up to the limit.
 static status check_entry_size(const archive_reader *r, struct archive_entry *entry, error *err) {
     if (!archive_entry_size_is_set(entry)) return STATUS_OK;
     const int64_t bytes = archive_entry_size(entry);
@@ -77,8 +77,8 @@ status archive_reader_open(int fd, const char *name, archive_kind kind, archive_
         free(r);
         return error_set(err, STATUS_FAILED, "out of memory: cannot read archive: '%s'", name);
     }
-    // A filter that this libarchive was built without would call a program: that counts as a
-    // warning, and is refused.
+    // For a filter that it was built without, libarchive would call a program. It returns a warning
+    // for that, which is refused here.
     status rc = STATUS_OK;
     if (choose_formats(r->archive, kind) != ARCHIVE_OK)
         rc = error_set(err, STATUS_FAILED,
@@ -93,7 +93,7 @@ status archive_reader_open(int fd, const char *name, archive_kind kind, archive_
     return STATUS_OK;
 }
 
-// Why a member with this name must not be in an archive, or NULL.
+// Returns why an archive must not hold a member with this name, or NULL.
 static const char *bad_name(const char *name) {
     if (name[0] == '/') return "its path is absolute";
     for (const char *part = name; part;) {
@@ -110,11 +110,11 @@ static const char *bad_entry(struct archive_entry *entry, const char *name) {
     if (archive_entry_hardlink(entry)) return "it is a hard link";
     if (archive_entry_symlink(entry)) return "it is a symbolic link";
     mode_t type = archive_entry_filetype(entry);
-    if (type != AE_IFREG && type != AE_IFDIR) return "it is not a plain file";
+    if (type != AE_IFREG && type != AE_IFDIR) return "it is not a regular file";
     return NULL;
 }
 
-// The member's data to its end; libarchive's own skipping would not keep to the size limit.
+// Reads the member's data to its end; libarchive's own skipping would ignore the size limit.
 static status skip_rest(archive_reader *r, error *err) {
     char *scratch = memory_new(BLOCK_BYTES, 1, err);
     if (!scratch) return STATUS_FAILED;

@@ -1,11 +1,11 @@
 // archive.h - the members of an archive, one after another, through libarchive (its read API only).
 //
-// Nothing is ever extracted to disk. tar and zip in every packing that libarchive reads by itself
-// (gzip, bzip2, xz, zstd, lz4, compress): never through other programs. Refused, with the member's
-// name: absolute paths, paths with "..", links, devices; and archives of more than
-// ARCHIVE_MAX_BYTES uncompressed, by what their headers say or what comes out of them, of more than
-// ARCHIVE_MAX_MEMBERS members, or that hold ARCHIVE_MAX_RATIO times their bytes, beyond
-// ARCHIVE_FREE_BYTES.
+// Nothing is ever extracted to disk. Reads tar and zip in every compression that libarchive handles
+// itself (gzip, bzip2, xz, zstd, lz4, compress), never through other programs. Refuses, naming the
+// member: absolute paths, paths with "..", links and devices. Also refuses archives of more than
+// ARCHIVE_MAX_BYTES uncompressed, whether their headers state that or their data reach it; of more
+// than ARCHIVE_MAX_MEMBERS members; and, beyond ARCHIVE_FREE_BYTES, of more than ARCHIVE_MAX_RATIO
+// times their own size.
 #ifndef LOCKSTEP_DATA_SOURCE_ARCHIVE_H
 #define LOCKSTEP_DATA_SOURCE_ARCHIVE_H
 
@@ -26,20 +26,20 @@ typedef enum archive_kind {
 
 typedef struct archive_reader archive_reader;
 
-// Reads from `fd`, which stays the caller's and must outlive the reader. `name` is for messages,
-// and not copied. Every failure below is STATUS_INPUT: the archive is not what it should be.
+// Reads from `fd`, which stays the caller's and must outlive the reader. `name` is for messages and
+// is not copied. Every failure below is STATUS_INPUT: the archive is not valid.
 status archive_reader_open(int fd, const char *name, archive_kind kind, archive_reader **reader,
                            error *err) MUST_CHECK;
 
-// Goes to the next plain file: *member is its path, valid until the next call, or NULL at the end.
-// What was left unread of the one before is skipped. Folders are passed over.
+// Advances to the next plain file: *member is its path, valid until the next call, or NULL at the
+// end. Skips the unread rest of the previous member, and folders.
 status archive_reader_next(archive_reader *r, const char **member, error *err) MUST_CHECK;
 
-// Up to `room` bytes of the member; *got = 0 at its end.
+// Reads up to `room` bytes of the member; *got = 0 at its end.
 status archive_reader_read(archive_reader *r, void *data, size_t room, size_t *got,
                            error *err) MUST_CHECK;
 
-// NULL is fine.
+// Frees the reader. NULL is fine.
 void archive_reader_free(archive_reader *r);
 
 #endif

@@ -7,8 +7,8 @@
 enum { SIDE = 32, CHANNELS = 3, PIXEL_BYTES = CIFAR_PIXEL_BYTES };
 
 typedef struct cifar_kind {
-    member_set set;         // first: what the outside knows of it
-    int label_bytes, label; // bytes before the pixels, and which of them is the label
+    member_set set;         // first: the part that other files see
+    int label_bytes, label; // bytes before the pixels, and the label's index in them
     int classes;
     const char *const *class_names;
     uint32_t samples[RAW_SPLITS];
@@ -32,7 +32,7 @@ static const member cifar10_members[] = {
      .sha256 = "755304fc0b379caeae8c14f0dac912fbc7d6cd469eb67a1029a08a39453a9add"},
     {.name = "test_batch.bin", .alias = "test_batch", .bytes = 30730000,
      .sha256 = "8e2eb146ae340b09e24670f29cabc6326dba54da8789dab6768acf480273f65b"},
-    // The class names; they are known here, so a mirror may lack the file, but not alter it.
+    // The class names. They are built in, so a mirror may lack the file, but not alter it.
     {.name = "batches.meta.txt", .bytes = 61, .optional = true,
      .sha256 = "558e74b5e208382e186da55784b4bac2cd52e558448e1b5800990fdb28ed8033"},
 };
@@ -119,7 +119,8 @@ typedef struct taking {
     raw_dataset *dataset;
 } taking;
 
-// A member_sink: chunks do not end where records do, so each byte's place follows from its offset.
+// A member_sink. Chunks do not end at record boundaries, so each byte's place follows from its
+// offset.
 static status take(void *context, size_t which, uint64_t offset, const uint8_t *data, size_t bytes,
                    error *err) {
     (void)err;
@@ -144,7 +145,7 @@ static status take(void *context, size_t which, uint64_t offset, const uint8_t *
 
 status cifar_read(const member_set *set, const char *const *sources, size_t source_count,
                   const logger *log, raw_dataset *r, member_origin *origin, error *err) {
-    const cifar_kind *kind = (const cifar_kind *)set; // cifar_find gives out no other
+    const cifar_kind *kind = (const cifar_kind *)set; // cifar_find returns no others
     *r = (raw_dataset){.name = kind->set.dataset,
                        .channels = CHANNELS,
                        .height = SIDE,

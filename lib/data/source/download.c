@@ -15,19 +15,19 @@
 #include "base/progress.h"
 #include "base/redact.h"
 
-// A modem of 1991 is faster than LEAST_SPEED (bytes a second).
+// A modem of 1991 is faster than LEAST_SPEED (bytes per second).
 enum { CONNECT_SECONDS = 30, STALL_SECONDS = 60, LEAST_SPEED = 1000 };
 enum { MAX_REDIRECTS = 10, MAX_RETRY_AFTER = 60 };
 
 typedef struct transfer {
     CURL *curl;
     const char *url;
-    char *shown; // of `url`, for messages
+    char *shown; // `url` as shown in messages
     int fd, write_error, tries;
-    bool too_large, begun;     // of this try: has the body begun?
-    uint64_t bytes, max_bytes; // that the file holds
-    uint64_t kept;             // of them, from earlier tries
-    char validator[256];       // what says that the server's file is the same; empty: nothing does
+    bool too_large, begun;     // of this try; begun: the body has begun
+    uint64_t bytes, max_bytes; // bytes in the file, and their limit
+    uint64_t kept;             // bytes in the file from earlier tries
+    char validator[256];       // identifies the server's version of the file; empty: none
     progress progress;
     char reason[CURL_ERROR_SIZE];
 } transfer;
@@ -38,7 +38,7 @@ bool download_is_url(const char *text) {
     return scheme > 0 && strncmp(text + scheme, "://", 3) == 0;
 }
 
-// A file that is gone when it is closed, whatever happens.
+// Opens a nameless file, which disappears when it is closed.
 static status open_temporary(int *fd, error *err) {
     const char *folder = getenv("TMPDIR");
     if (!folder || !*folder) folder = "/tmp";
@@ -49,8 +49,8 @@ static status open_temporary(int *fd, error *err) {
     status rc = STATUS_OK;
     *fd = mkostemp(path, O_CLOEXEC);
     if (*fd < 0)
-        rc =
-            error_system(err, STATUS_FAILED, errno, "cannot make a temporary file in '%s'", folder);
+        rc = error_system(err, STATUS_FAILED, errno, "cannot create a temporary file in '%s'",
+                          folder);
     else
         (void)unlink(path);
     free(path);
@@ -65,7 +65,7 @@ static const char *header(transfer *t, const char *name) {
                                                                                      : NULL;
 }
 
-// What If-Range may ask for: an ETag that stands for bytes, else a date.
+// Stores a validator for If-Range: a strong ETag, else a date.
 static void keep_validator(transfer *t) {
     const char *value = header(t, "ETag");
     if (!value || strncmp(value, "W/", 2) == 0) value = header(t, "Last-Modified");
@@ -81,7 +81,8 @@ static bool start_over(transfer *t) {
     return false;
 }
 
-// The body is the rest of the file (206), or all of it, although the rest was asked for.
+// The body is the requested rest of the file (206), or the whole file although the rest was asked
+// for.
 static bool begin_body(transfer *t) {
     long answer = 0;
     t->begun = true;
@@ -98,7 +99,7 @@ static bool begin_body(transfer *t) {
     return true;
 }
 
-// libcurl's write callback: returning less than it got ends the transfer.
+// libcurl's write callback: returning fewer bytes than were passed ends the transfer.
 static size_t take(char *data, size_t size, size_t count, void *context) {
     transfer *t = context;
     size_t bytes = size * count, at = 0;
@@ -128,7 +129,7 @@ static int show(void *context, curl_off_t total, curl_off_t now, curl_off_t up_t
     return 0;
 }
 
-// A number of seconds from the environment, for tests.
+// Reads a number of seconds from the environment, for tests.
 static double seconds_of(const char *name, double usual, double most) {
     const char *text = getenv(name);
     char *end = NULL;
@@ -162,7 +163,7 @@ static CURLcode configure(transfer *t) {
     return bad;
 }
 
-// Asks for the rest of what an earlier try began, where the server can say that it is the rest.
+// Asks for the rest of an earlier try's file if the server can identify its version.
 static CURLcode try_once(transfer *t) {
     CURLcode bad = CURLE_OK;
     struct curl_slist *headers = NULL;
@@ -203,7 +204,7 @@ static bool is_transient(const transfer *t, CURLcode code) {
     case CURLE_SEND_ERROR:
     case CURLE_HTTP2:
     case CURLE_HTTP2_STREAM: return true;
-    case CURLE_WRITE_ERROR: return !t->too_large && !t->write_error; // another part than asked for
+    case CURLE_WRITE_ERROR: return !t->too_large && !t->write_error; // not the requested part
     case CURLE_HTTP_RETURNED_ERROR: break;
     default: return false;
     }
@@ -219,7 +220,7 @@ static bool is_transient(const transfer *t, CURLcode code) {
     }
 }
 
-// Between a half and the whole of first * 2^(tries - 1); longer where the server says so.
+// Returns between a half and the whole of first * 2^(tries - 1); longer if the server says so.
 static double pause_seconds(const transfer *t) {
     const double first = seconds_of("LOCKSTEP_RETRY_SECONDS", 1, MAX_RETRY_AFTER);
     uint32_t random = 0;
@@ -236,7 +237,7 @@ static void wait_and_say(transfer *t, const logger *log, CURLcode code) {
     struct timespec left = {.tv_sec = (time_t)seconds};
     left.tv_nsec = (long)((seconds - (double)left.tv_sec) * 1e9);
     progress_end(&t->progress);
-    log_info(log, "%s: %s; trying again in %.1f s, from byte %llu on", t->shown,
+    log_info(log, "%s: %s; trying again in %.1f s, from byte %llu", t->shown,
              t->reason[0] ? t->reason : curl_easy_strerror(code), seconds,
              (unsigned long long)(t->validator[0] ? t->bytes : 0));
     while (nanosleep(&left, &left) && errno == EINTR) {
@@ -275,7 +276,7 @@ static status explain(const transfer *t, CURLcode code, const char *hint, error 
     char tries[32] = "";
     if (t->tries > 1) snprintf(tries, sizeof tries, " (tried %d times)", t->tries);
     if (code == CURLE_HTTP_RETURNED_ERROR)
-        return error_set(err, STATUS_FAILED, "cannot download: '%s': the server answers %ld%s",
+        return error_set(err, STATUS_FAILED, "cannot download: '%s': the server answered %ld%s",
                          t->shown, answer_of(t), tries);
     char *reason = redact_urls(t->reason[0] ? t->reason : curl_easy_strerror(code), err);
     if (!reason) return STATUS_FAILED;
@@ -296,7 +297,7 @@ status download_file(const char *url, uint64_t max_bytes, const char *hint, cons
     TRY(rc);
     t.curl = curl_easy_init();
     if (!t.curl)
-        TRY(error_set(err, STATUS_FAILED, "cannot download: '%s': libcurl does not start",
+        TRY(error_set(err, STATUS_FAILED, "cannot download: '%s': libcurl cannot be initialised",
                       t.shown));
     progress_begin(&t.progress, log, "downloading", NULL);
     CURLcode code = perform(&t, log);

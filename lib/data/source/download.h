@@ -8,23 +8,22 @@
 #include "base/error.h"
 #include "base/log.h"
 
-// Does it begin as a URL does (SCHEME://)?
+// Returns true if the text begins with SCHEME://.
 bool download_is_url(const char *text);
 
-// Fetches `url` (https, http or file; redirects only to https) into a file without a name in TMPDIR
-// or /tmp, and gives its descriptor, at the beginning; close() it. A proxy is taken from the
-// environment: http_proxy, https_proxy, all_proxy, no_proxy.
+// Fetches `url` (https, http or file; redirects only to https) into a nameless file in TMPDIR or
+// /tmp, and returns its descriptor, positioned at the beginning; close() it. The proxy comes from
+// the environment: http_proxy, https_proxy, all_proxy, no_proxy.
 //
-// What may be better a moment later (a connection that breaks or stalls, the answers 408, 429 and
-// 500 to 504) is tried DOWNLOAD_TRIES times, after 1, 2, 4 … seconds, of which a random part of at
-// most a half is taken off; LOCKSTEP_RETRY_SECONDS is another first pause. It goes on where it was
-// when the server says that its file is still the same (If-Range), and else from the start.
+// Transient failures (a connection that breaks or stalls, the answers 408, 416, 429, 500 and 502 to
+// 504) are tried DOWNLOAD_TRIES times, after 1, 2, 4 … seconds, each shortened by a random part of
+// at most a half. LOCKSTEP_RETRY_SECONDS sets another first pause. A retry resumes if the server
+// confirms that its file is unchanged (If-Range), and otherwise starts again.
 //
-// Network failures are STATUS_FAILED, a file:// that is not there STATUS_INPUT. Refused: more than
-// `max_bytes`, and a server that sends less than 1000 bytes a second for a minute. `hint`, which
-// may be NULL, is what to do when the server cannot be reached at all, for the message. Progress,
-// and what is tried again, goes through `log`, which may be NULL. Messages hold of `url` what
-// base/redact.h leaves.
+// Network failures are STATUS_FAILED, a missing file:// is STATUS_INPUT. Refuses more than
+// `max_bytes` and a server that sends less than 1000 bytes per second for a minute. `hint`, which
+// may be NULL, is the message's advice if the server cannot be reached at all. Progress and retries
+// are reported through `log`, which may be NULL. Messages show `url` redacted (base/redact.h).
 enum { DOWNLOAD_TRIES = 5 };
 status download_file(const char *url, uint64_t max_bytes, const char *hint, const logger *log,
                      int *fd, error *err) MUST_CHECK;

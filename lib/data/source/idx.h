@@ -18,7 +18,7 @@ typedef struct idx {
 } idx;
 
 // Reads the header of an IDX file of unsigned bytes in memory. STATUS_INPUT, naming `name`, unless
-// its rank is `rank` and its data are exactly as long as the shape says.
+// its rank is `rank` and its data have exactly the length that the shape implies.
 status idx_parse(uint8_t *file, size_t bytes, const char *name, int rank, idx *x,
                  error *err) MUST_CHECK;
 

@@ -21,18 +21,18 @@ static const uint64_t MAX_DOWNLOAD = UINT64_C(1) << 30;
 typedef struct reading {
     const member_set *set;
     const char *from;
-    char *shown;      // of `from`, for messages
-    const char *hint; // what to do without a network, or NULL
+    char *shown;      // `from` as shown in messages
+    const char *hint; // advice if there is no network, or NULL
     const logger *log;
     member_sink *sink;
     void *context;
     member_origin *origin;
     uint8_t *chunk; // CHUNK_BYTES
     progress progress;
-    uint64_t done, total; // bytes of all members, for it
+    uint64_t done, total; // bytes of all members, for the progress
 } reading;
 
-// Where the bytes of one member come from: an archive, or a file as it is.
+// The source of one member's bytes: an archive, or a plain file.
 typedef struct stream {
     archive_reader *archive;
     int fd;
@@ -54,7 +54,7 @@ static const char *base_name(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-// The member of that name, or -1. *alias: in its other form.
+// Returns the member of that name, or -1. *alias: the name is that of its other form.
 static int find_member(const member_set *set, const char *path, bool *alias) {
     const char *name = base_name(path);
     for (size_t i = 0; i < set->count; i++) {
@@ -123,7 +123,7 @@ static status take_part(void *context, const uint8_t *data, size_t bytes, error 
     return rc;
 }
 
-// All of a stream. Text in a pickle may take two bytes for one.
+// Reads all of a stream. Text in a pickle may take two bytes for one.
 static status read_whole(const reading *r, const member *m, const stream *s, uint8_t **file,
                          size_t *bytes, error *err) {
     const uint64_t most = 2 * m->bytes + (UINT64_C(16) << 20);
@@ -157,7 +157,8 @@ static status convert(reading *r, size_t which, const stream *s, sha256 *hash, e
     }
     if (c.offset != m->bytes)
         rc = error_set(err, STATUS_INPUT,
-                       "cannot use '%s': member '%s' gives %" PRIu64 " bytes, expected %" PRIu64,
+                       "cannot use '%s': member '%s' converts to %" PRIu64
+                       " bytes, expected %" PRIu64,
                        r->from, m->alias, c.offset, m->bytes);
 out:
     free(file);
@@ -167,11 +168,11 @@ out:
 static status read_member(reading *r, size_t which, bool alias, const stream *s, error *err) {
     const member *m = &r->set->members[which];
     if (r->origin->found[which])
-        return error_set(err, STATUS_INPUT, "cannot use '%s': member '%s' is there twice", r->shown,
+        return error_set(err, STATUS_INPUT, "cannot use '%s': member '%s' occurs twice", r->shown,
                          m->name);
     sha256 *hash = sha256_new(err);
     if (!hash) return STATUS_FAILED;
-    // Not before: a download has a line of its own.
+    // Not earlier: a download has its own progress line.
     if (r->done == 0) progress_begin(&r->progress, r->log, "reading", NULL);
     status rc = alias ? convert(r, which, s, hash, err) : hand_on(r, which, s, hash, err);
     if (rc == STATUS_OK) {
@@ -186,7 +187,7 @@ static status read_member(reading *r, size_t which, bool alias, const stream *s,
 
 // ---- From an archive ----
 
-// Of the whole file; leaves it at its beginning.
+// Hashes the whole file, and seeks back to its beginning.
 static status hash_file(reading *r, int fd, char text[SHA256_TEXT_BYTES], uint64_t *bytes,
                         error *err) {
     sha256 *hash = sha256_new(err);
@@ -229,7 +230,7 @@ out:
 
 // ---- From single files ----
 
-// `fd` is NAME.gz.
+// Reads a member from `fd`, NAME.gz.
 static status read_packed(reading *r, size_t which, int fd, const char *path, error *err) {
     stream s = {.path = path};
     const char *unnamed;
@@ -248,7 +249,7 @@ out:
     return rc;
 }
 
-// A member as it may lie in a folder.
+// The forms of a member in a folder.
 typedef enum member_form { PLAIN, PACKED, OTHER_FORM, FORMS } member_form;
 
 static char *form_path(const member *m, member_form form, const char *folder, error *err) {
@@ -256,13 +257,13 @@ static char *form_path(const member *m, member_form form, const char *folder, er
                          form == PACKED ? ".gz" : "");
 }
 
-// Leaves *fd at -1 when there is no such file.
+// Leaves *fd at -1 if there is no such file.
 static status open_form(const char *path, member_form form, int *fd, error *err) {
     struct stat st;
     *fd = open(path, O_RDONLY | O_CLOEXEC);
     if (*fd < 0 && errno != ENOENT && errno != ENOTDIR)
         return error_system(err, STATUS_INPUT, errno, "cannot read: '%s'", path);
-    // A folder of something else may have such a name: train, test.
+    // An unrelated folder may have such a name: train, test.
     if (form == OTHER_FORM && *fd >= 0 && fstat(*fd, &st) == 0 && S_ISDIR(st.st_mode)) {
         close(*fd);
         *fd = -1;
@@ -278,7 +279,7 @@ static status read_form(reading *r, size_t which, member_form form, const char *
     const stream s = {.fd = fd, .path = path};
     if (form == PLAIN && !m->sha256)
         log_warn(r->log,
-                 "'%s': only its size and structure are checked; '%s.gz' as published would be "
+                 "'%s': only its size and structure are checked; the published '%s.gz' would be "
                  "checked by its hash",
                  path, m->name);
     rc = form == PACKED ? read_packed(r, which, fd, path, err)
@@ -287,7 +288,7 @@ static status read_form(reading *r, size_t which, member_form form, const char *
     return rc;
 }
 
-// Reads a member from a folder if it is there: the form first that a hash is known of.
+// Reads a member from a folder if it is there, first in the form whose hash is available.
 static status read_in_folder(reading *r, size_t which, const char *folder, error *err) {
     static const member_form orders[2][FORMS] = {{PLAIN, PACKED, OTHER_FORM},
                                                  {PACKED, PLAIN, OTHER_FORM}};
@@ -317,7 +318,7 @@ static status read_folder(reading *r, error *err) {
     return rc;
 }
 
-// ---- From anywhere ----
+// ---- From any source ----
 
 static status read_url_of_archive(reading *r, error *err) {
     int fd;
@@ -329,7 +330,7 @@ static status read_url_of_archive(reading *r, error *err) {
     return rc;
 }
 
-// BASE/NAME.gz; a query stays behind it.
+// Returns BASE/NAME.gz, with the query kept at the end.
 static char *member_url(const char *base, const char *name, error *err) {
     size_t length = strcspn(base, "?#");
     const char *slash = length && base[length - 1] == '/' ? "" : "/";
@@ -417,9 +418,8 @@ status members_read(const member_set *set, const char *const *sources, size_t so
     for (size_t i = 0; i < set->count; i++)
         if (!set->members[i].optional) r.total += set->members[i].bytes;
     status rc = STATUS_FAILED;
-    char *hint = memory_format(
-        err, "name an archive or a folder that is here: --from PATH, or %s=PATH of make",
-        set->setting);
+    char *hint = memory_format(err, "pass a local archive or folder: --from PATH, or make %s=PATH",
+                               set->setting);
     r.chunk = memory_new(CHUNK_BYTES, 1, err);
     if (!hint || !r.chunk) goto out;
     for (size_t i = 0; i < source_count; i++) {

@@ -1,4 +1,4 @@
-// What a manifest says about the members of a dataset.
+// The manifest entries about a dataset's members.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -44,7 +44,7 @@ out:
     return rc;
 }
 
-// A manifest without this list is about members that were all checked by a hash.
+// If all members were checked by a hash, the manifest has no such list.
 static status describe_unpinned(const member_set *set, const member_origin *origin, manifest *m,
                                 error *err) {
     yaml_node *list = yaml_new(YAML_SEQUENCE, err);

@@ -1,5 +1,5 @@
 // mirrors.h - where data sets are published: a small file of addresses (share/mirrors.yaml), which
-// users extend. What is fetched is checked by pins that the tools hold, wherever it comes from.
+// users extend. Downloads are checked by pins in the tools, from whatever address they come.
 #ifndef LOCKSTEP_DATA_SOURCE_MIRRORS_H
 #define LOCKSTEP_DATA_SOURCE_MIRRORS_H
 
@@ -10,14 +10,14 @@
 
 typedef struct mirrors {
     yaml_node *root;
-    const char **urls; // in the order of the file; of `root`
-    size_t count;      // 0: the file says nothing of the data set
+    const char **urls; // in file order; owned by `root`
+    size_t count;      // 0: the file has no entry for the data set
 } mirrors;
 
-// The addresses of `dataset` in the file at `path`; NULL: in $LOCKSTEP_MIRRORS, else in the file
-// that came with the tools (../share/lockstep/mirrors.yaml), else none. STATUS_INPUT, with line and
-// column, for a file that is not one or that holds an address that is no URL. mirrors_release
-// whatever happens.
+// Reads the addresses of `dataset` in the file at `path`. If `path` is NULL, the file is
+// $LOCKSTEP_MIRRORS, else the one installed with the tools (../share/lockstep/mirrors.yaml), else
+// none. STATUS_INPUT, with line and column, for an invalid file or an address that is not a URL.
+// Call mirrors_release in any case.
 status mirrors_read(mirrors *m, const char *path, const char *dataset, error *err) MUST_CHECK;
 void mirrors_release(mirrors *m);
 

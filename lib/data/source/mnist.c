@@ -8,7 +8,7 @@
 enum { SIDE = 28, CLASSES = 10, MEMBERS = 4 };
 
 typedef struct mnist_kind {
-    member_set set; // first: what the outside knows of it
+    member_set set; // first: the part that other files see
     const char *const *class_names;
 } mnist_kind;
 
@@ -70,7 +70,7 @@ const member_set *mnist_find(const char *name) {
     return NULL;
 }
 
-// A member_sink: each file as a whole. context: uint8_t *[MEMBERS].
+// A member_sink: keeps each file whole. context: uint8_t *[MEMBERS].
 static status take(void *context, size_t which, uint64_t offset, const uint8_t *data, size_t bytes,
                    error *err) {
     (void)err;
@@ -79,7 +79,7 @@ static status take(void *context, size_t which, uint64_t offset, const uint8_t *
     return STATUS_OK;
 }
 
-// The images and labels of a split stay in their files' buffers, behind the headers.
+// The images and labels of a split stay in their files' buffers, after the headers.
 static status parse_split(const mnist_kind *kind, raw_split *s, int first, error *err) {
     const member *files = &kind->set.members[first];
     idx images, labels;
@@ -104,7 +104,7 @@ out:
 
 status mnist_read(const member_set *set, const char *const *sources, size_t source_count,
                   const logger *log, raw_dataset *r, member_origin *origin, error *err) {
-    const mnist_kind *kind = (const mnist_kind *)set; // mnist_find gives out no other
+    const mnist_kind *kind = (const mnist_kind *)set; // mnist_find returns no others
     *r = (raw_dataset){.name = kind->set.dataset,
                        .channels = 1,
                        .height = SIDE,

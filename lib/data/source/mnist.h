@@ -1,8 +1,8 @@
 // mnist.h - MNIST (Y. LeCun, C. Cortes, C. Burges) and Fashion-MNIST (H. Xiao, K. Rasul, R.
 // Vollgraf, 2017): four IDX files each.
 //
-// MNIST is pinned by the SHA-256 of the uncompressed files, so that any gzip of them will do. Of
-// Fashion-MNIST only the hashes of the published .gz files are known here: those are pinned, and
+// MNIST is pinned by the SHA-256 of the uncompressed files, so any gzip of them will do. Of
+// Fashion-MNIST only the hashes of the published .gz files are available: these are pinned, and
 // uncompressed files are checked by size and structure, with a warning.
 #ifndef LOCKSTEP_DATA_SOURCE_MNIST_H
 #define LOCKSTEP_DATA_SOURCE_MNIST_H
@@ -12,11 +12,11 @@
 #include "data/source/members.h"
 #include "data/source/raw_dataset.h"
 
-// What "mnist" or "fashion-mnist" is published as; NULL for any other name.
+// Returns the member set of "mnist" or "fashion-mnist"; NULL for any other name.
 const member_set *mnist_find(const char *name);
 
-// Reads both splits of what mnist_find gave from `sources` as members_read does;
-// raw_dataset_release whatever happens.
+// Reads both splits of a set from mnist_find out of `sources`, as members_read does. Call
+// raw_dataset_release in any case.
 status mnist_read(const member_set *set, const char *const *sources, size_t source_count,
                   const logger *log, raw_dataset *r, member_origin *origin, error *err) MUST_CHECK;
 

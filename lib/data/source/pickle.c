@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "data/source/pickle_internal.h"
 
-// The opcodes, by the names that Python's pickletools gives them.
+// The opcodes, with their names in Python's pickletools.
 enum {
     MARK = '(',
     STOP = '.',
@@ -52,7 +52,7 @@ enum {
 };
 
 enum { OLDEST_PROTOCOL = 2, NEWEST_PROTOCOL = 4 };
-// CIFAR-100 has some 200,000 values. Python 2 counts places in the memo from 1.
+// CIFAR-100 has some 200,000 values. Python 2 numbers the memo from 1.
 enum { MAX_VALUES = 1 << 20, MAX_DEPTH = MAX_VALUES, MAX_MEMO_GAP = 1 };
 
 status pickle_refuse(const pickle_machine *m, const char *format, ...) {
@@ -101,7 +101,7 @@ const pickle_value *pickle_find(const pickle_value *v, const char *key) {
 
 // ---- The file ----
 
-// The next `bytes` bytes.
+// Takes the next `bytes` bytes.
 static status take(pickle_machine *m, uint64_t bytes, const uint8_t **from) {
     *from = NULL;
     if (bytes > m->bytes - m->at) return pickle_refuse(m, "it ends inside an opcode");
@@ -110,7 +110,7 @@ static status take(pickle_machine *m, uint64_t bytes, const uint8_t **from) {
     return STATUS_OK;
 }
 
-// A little-endian number of `width` bytes.
+// Takes a little-endian number of `width` bytes.
 static status take_number(pickle_machine *m, size_t width, uint64_t *number) {
     const uint8_t *from;
     status rc = take(m, width, &from);
@@ -119,7 +119,7 @@ static status take_number(pickle_machine *m, size_t width, uint64_t *number) {
     return rc;
 }
 
-// Text up to a newline, which is passed.
+// Takes the text up to a newline, and skips that.
 static status take_line(pickle_machine *m, const uint8_t **from, size_t *bytes) {
     *from = NULL;
     *bytes = 0;
@@ -160,7 +160,7 @@ static status mark(pickle_machine *m) {
     return rc;
 }
 
-// Takes the last mark away. The `count` values above it are at *first until the next push.
+// Removes the last mark. The `count` values above it are at *first until the next push.
 static status pop_mark(pickle_machine *m, pickle_value ***first, size_t *count) {
     *first = NULL;
     *count = 0;
@@ -195,12 +195,12 @@ static status do_integer(pickle_machine *m, size_t width) {
     uint64_t number;
     status rc = take_number(m, width, &number);
     if (rc != STATUS_OK) return rc;
-    // Only the one of four bytes has a sign.
+    // Only the four-byte integer is signed.
     const int64_t value = width == 4 ? (int32_t)(uint32_t)number : (int64_t)number;
     return push_integer(m, PICKLE_INTEGER, value);
 }
 
-// A length and two's complement.
+// Reads a length and a two's complement integer.
 static status do_long(pickle_machine *m) {
     uint64_t width, number;
     status rc = take_number(m, 1, &width);
@@ -245,13 +245,13 @@ static status do_marked_tuple(pickle_machine *m) {
     return do_tuple(m, count);
 }
 
-// Puts `count` values behind those of the collection under them.
+// Appends `count` values to the collection below them.
 static status extend(pickle_machine *m, pickle_kind kind, pickle_value *const *items,
                      size_t count) {
     if (m->depth <= floor_of(m)) return pickle_refuse(m, "its stack is empty");
     pickle_value *to = m->stack[m->depth - 1];
     if (to->kind != kind || (kind == PICKLE_DICTIONARY && count % 2))
-        return pickle_refuse(m, "it adds to what is no %s",
+        return pickle_refuse(m, "it appends to a value that is not a %s",
                              kind == PICKLE_LIST ? "list" : "dictionary");
     return append(m, to, items, count);
 }
@@ -273,7 +273,7 @@ static status do_marked_extend(pickle_machine *m, pickle_kind kind) {
 
 static status put_memo(pickle_machine *m, uint64_t place) {
     if (m->depth <= floor_of(m)) return pickle_refuse(m, "its stack is empty");
-    // Python counts them up: a place far away would only take memory.
+    // Python numbers places consecutively: a distant one would only take memory.
     if (place > m->memo_count + MAX_MEMO_GAP || place >= MAX_VALUES)
         return pickle_refuse(m, "the memo has a gap");
     status rc = memory_grow((void **)&m->memo, &m->memo_capacity, (size_t)place + 1,
@@ -295,7 +295,7 @@ static status do_get(pickle_machine *m, size_t width) {
     status rc = take_number(m, width, &place);
     if (rc != STATUS_OK) return rc;
     if (place >= m->memo_count || !m->memo[place])
-        return pickle_refuse(m, "the memo has no such place");
+        return pickle_refuse(m, "the memo has no such entry");
     return push(m, m->memo[place]);
 }
 
@@ -320,7 +320,7 @@ static status do_stack_global(pickle_machine *m) {
     TRY(pop(m, &word));
     TRY(pop(m, &module));
     if (word->kind != PICKLE_STRING || module->kind != PICKLE_STRING)
-        return pickle_refuse(m, "a name that is no text");
+        return pickle_refuse(m, "a name that is not text");
     TRY(pickle_name(m, module->bytes, module->length, word->bytes, word->length, &v));
     TRY(push(m, v));
 out:
@@ -400,7 +400,7 @@ static status do_opcode(pickle_machine *m, unsigned opcode) {
     case REDUCE: return do_reduce(m);
     case BUILD: return do_build(m);
     }
-    return pickle_refuse(m, "opcode 0x%02x, which data sets do not need", opcode);
+    return pickle_refuse(m, "unsupported opcode 0x%02x", opcode);
 }
 
 static status run(pickle_machine *m) {
@@ -415,11 +415,11 @@ static status run(pickle_machine *m) {
     }
     if (m->file[m->at - 1] != STOP) {
         m->opcode_at = m->at;
-        return pickle_refuse(m, "it ends without its end mark");
+        return pickle_refuse(m, "it ends without STOP");
     }
     if (m->depth != 1 || m->mark_count) return pickle_refuse(m, "%zu values remain", m->depth);
     m->opcode_at = m->at;
-    if (m->at < m->bytes) return pickle_refuse(m, "bytes behind its end");
+    if (m->at < m->bytes) return pickle_refuse(m, "extra bytes after its end");
     m->result->root = m->stack[0];
     return STATUS_OK;
 }
@@ -429,7 +429,7 @@ status pickle_parse(const uint8_t *file, size_t bytes, const char *name, pickle 
     error own;
     pickle_machine m = {
         .result = p, .file = file, .bytes = bytes, .name = name, .err = err ? err : &own};
-    // There from the start: no values of an empty stack are values at some place, too.
+    // Allocated up front, so that a tuple of no values on an empty stack still has a valid pointer.
     status rc = memory_grow((void **)&m.stack, &m.capacity, 1, sizeof *m.stack, m.err);
     if (rc == STATUS_OK) rc = run(&m);
     free(m.stack);

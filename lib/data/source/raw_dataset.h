@@ -1,5 +1,5 @@
-// raw_dataset.h - both splits of a dataset in memory, as fetch-* and synth-* make them, and their
-// way out: a folder with train.st.zst, test.st.zst and manifest.yaml, or one split as a stream.
+// raw_dataset.h - both splits of a dataset in memory, as made by fetch-* and synth-*, and their
+// output: a folder with train.st.zst, test.st.zst and manifest.yaml, or one split as a stream.
 #ifndef LOCKSTEP_DATA_SOURCE_RAW_DATASET_H
 #define LOCKSTEP_DATA_SOURCE_RAW_DATASET_H
 
@@ -15,7 +15,7 @@ typedef struct raw_split {
     uint32_t samples;
     uint8_t *images;  // [samples][C][H][W]
     uint32_t *labels; // [samples]
-    void *owned[3];   // what to free: images and labels may point into it
+    void *owned[3];   // blocks to free: images and labels may point into them
 } raw_split;
 
 typedef struct raw_dataset {
@@ -25,36 +25,36 @@ typedef struct raw_dataset {
     raw_split splits[RAW_SPLITS];
 } raw_dataset;
 
-// Allocates the images and labels of a split whose `samples` is set, as are the dimensions.
+// Allocates the images and labels of a split. `samples` and the dimensions must be set.
 status raw_dataset_allocate(raw_dataset *r, int split, error *err) MUST_CHECK;
 void raw_dataset_release(raw_dataset *r);
 
-// Labels below `classes`? STATUS_INPUT otherwise, with the first that is not.
+// Checks that all labels are below `classes`; STATUS_INPUT names the first that is not.
 status raw_dataset_check_labels(const raw_dataset *r, error *err) MUST_CHECK;
 
-// Where a tool was told to write: the values of --out, --split and --manifest, NULL when absent.
+// The output options of a tool: the values of --out, --split and --manifest, NULL if absent.
 typedef struct raw_output {
     const char *out, *split, *manifest;
-    int lock; // of the folder, while it is open; -1: none
+    int lock; // of the folder, while open; -1: none
 } raw_output;
 
-// What raw_output_open checks of the three alone: for tools that read before they open.
+// The part of raw_output_open that needs only the options, for tools that read before they open.
 status raw_output_check(const raw_output *o, error *err) MUST_CHECK;
 
-// STATUS_USAGE unless it is `--out DIR` or `--split train|test --out - [--manifest FILE]`, where
-// FILE is neither `mirrors`, which is read, too, unless it is NULL, nor one of `from`, the `count`
-// places that the dataset may be read from. Makes and locks the folder: what cannot be written is
-// better known before a long download than after. raw_output_close whatever happens.
+// STATUS_USAGE unless the options are `--out DIR` or `--split train|test --out - [--manifest
+// FILE]`. FILE must differ from `mirrors`, an input too unless NULL, and from each of the `count`
+// sources `from`. Makes and locks the folder, so that an unwritable one fails before a long
+// download. Call raw_output_close in any case.
 status raw_output_open(raw_output *o, const char *mirrors, const char *const *from, size_t count,
                        error *err) MUST_CHECK;
 void raw_output_close(raw_output *o);
 
-// Adds to the parameters of `m` what of the output decides its content: which split a stream is of.
+// Adds to the parameters of `m` the option that decides the content: the split of a stream.
 status raw_output_describe(const raw_output *o, manifest *m, error *err) MUST_CHECK;
 
-// Writes the dataset as `o`, which is open, says, and completes and writes `m`. The order in the
-// files is the official one: ids are 0, 1, 2, …; mean and std, in both, are those of the training
-// split. A folder that is written again has no manifest meanwhile; on failure no file of this run
+// Writes the dataset to the open output `o`, then completes and writes `m`. The files keep the
+// official order: ids are 0, 1, 2, …; mean and std in both files are those of the training split. A
+// folder that is written again has no manifest in the meantime; on failure none of this run's files
 // is left.
 status raw_dataset_write(const raw_dataset *r, const raw_output *o, manifest *m,
                          error *err) MUST_CHECK;

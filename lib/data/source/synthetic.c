@@ -10,7 +10,7 @@ const char *const synthetic_class_names[SYNTHETIC_CLASSES] = {
     "horizontal", "vertical", "diagonal", "checkerboard", "gradient",
 };
 
-// Classes in the order of the names; those from HORIZONTAL on fill the image.
+// Classes in the order of the names; HORIZONTAL and later ones fill the image.
 enum {
     DISC,
     RING,
@@ -27,7 +27,7 @@ enum {
 // Blocks (of four elements) below this one hold an image's parameters; its noise bytes follow.
 enum { FIRST_NOISE_BLOCK = 64 };
 
-// Draws the parameters of one image one after another.
+// Draws the parameters of one image in sequence.
 typedef struct dice {
     random_stream stream;
     uint32_t next;
@@ -37,8 +37,8 @@ static int below(dice *d, int n) {
     return (int)random_below(&d->stream, d->next++, (uint32_t)(n > 1 ? n : 1));
 }
 
-// Everything that is drawn at random about one image. Coordinates are in half pixels, so that
-// centres can lie between pixels.
+// All random choices for one image. Coordinates are in half pixels, so that centres can lie between
+// pixels.
 typedef struct scene {
     int class;
     int x, y, radius;             // centre and half-size of a figure
@@ -87,14 +87,14 @@ static void place_cover(scene *p, dice *d, const synthetic *s) {
 static void choose_colours(scene *p, dice *d, int channels) {
     for (int c = 0; c < channels; c++) {
         p->back[c] = below(d, 256);
-        // At least 40 apart, also round the end of the scale.
+        // At least 40 apart, also when wrapping round at 256.
         p->front[c] = (p->back[c] + 40 + below(d, 177)) & 255;
         p->cover[c] = below(d, 256);
     }
     p->noise = 16 + below(d, 49);
 }
 
-// How much of the front colour pixel (column, row) has, of 256.
+// Returns the front colour's share of pixel (column, row), out of 256.
 static int coverage(const scene *p, int column, int row) {
     int x = 2 * column + 1 - p->x, y = 2 * row + 1 - p->y, r = p->radius;
     int far = abs(x) > abs(y) ? abs(x) : abs(y), near = smaller(abs(x), abs(y));

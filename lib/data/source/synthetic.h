@@ -1,10 +1,10 @@
 // synthetic.h - drawn images in ten classes: data for tests and first runs, without a network.
 //
-// The class is what is drawn: disc, ring, square, triangle, cross, horizontal, vertical or diagonal
-// stripes, checkerboard, gradient. Colours, place, size and phase are random, a rectangle of a
-// third colour may cover a part, and noise lies over it all: a small network learns it, but not at
-// once. Image i of a split is a function of (seed, split, i) and the shape, in integers throughout,
-// so that it has the same bytes everywhere and does not depend on how many are drawn.
+// The class is the shape drawn: disc, ring, square, triangle, cross, horizontal, vertical or
+// diagonal stripes, checkerboard, gradient. Colours, position, size and phase are random, a
+// rectangle of a third colour may cover a part, and noise covers it all: a small network learns it,
+// but not immediately. Image i of a split is a function of (seed, split, i) and the shape, computed
+// in integers, so its bytes are the same everywhere and do not depend on the number of images.
 #ifndef LOCKSTEP_DATA_SOURCE_SYNTHETIC_H
 #define LOCKSTEP_DATA_SOURCE_SYNTHETIC_H
 

@@ -14,16 +14,16 @@ typedef struct npy {
     char type[4]; // "|u1", "<i8"
     int rank;
     int64_t shape[NPY_MAX_RANK];
-    const void *data; // in the file
+    const void *data; // points into the file
     size_t data_bytes;
 } npy;
 
-// Takes a file in memory apart, which must outlive *n, and changes the last byte of its header.
-// `name` is for messages. STATUS_INPUT: "cannot read npy file: 'NAME': why"; also when shape and
-// type do not make up the data. Types of other than 1 to 8 bytes are not known.
+// Parses a file in memory, which must outlive *n; changes the last byte of its header. `name` is
+// for messages. STATUS_INPUT: "cannot read npy file: 'NAME': why", also if the data do not have the
+// size that shape and type imply. Supports types of 1 to 8 bytes only.
 status npy_parse(char *bytes, size_t size, const char *name, npy *n, error *err) MUST_CHECK;
 
-// The refusal, for callers that do not take every type.
+// Sets that error, for callers that do not support every type.
 status npy_refuse(const char *name, const char *why, error *err);
 
 #endif

@@ -13,7 +13,7 @@
 #include "data/tensor/tensor_half.h"
 #include "data/tensor/tensor_text.h"
 
-// Absolute value and sign apart, so that 64-bit integers are subtracted exactly.
+// Subtracts the smaller from the larger, so that the difference of 64-bit integers is exact.
 static double gap_unsigned(uint64_t a, uint64_t b) {
     return (double)(a > b ? a - b : b - a);
 }
@@ -43,13 +43,13 @@ static double gap(const tensor *a, const tensor *b, int64_t i) {
     double x = element(a, i), y = element(b, i);
     if (isnan(x) && isnan(y)) return 0;
     if (isnan(x) || isnan(y)) return INFINITY;
-    return x == y ? 0 : fabs(x - y); // infinity minus itself is no number
+    return x == y ? 0 : fabs(x - y); // infinity minus itself would be NaN
 }
 
 typedef struct tensor_difference {
     int64_t count;       // elements that differ
     int64_t first;       // index of the first one, counted through the whole tensor; -1: none
-    double max_absolute; // over those that differ; infinite where only one side is a NaN
+    double max_absolute; // over those that differ; infinite if only one side is a NaN
     double max_relative; // |a - b| / max(|a|, |b|), likewise
 } tensor_difference;
 
@@ -127,8 +127,7 @@ static status diff_named(comparison *c, const char *name, error *err) {
     return a || b ? only_in(c, "", name, a ? c->path_a : c->path_b, err) : STATUS_OK;
 }
 
-// A file may hold hundreds of thousands of tensors: those of the other one are looked up by
-// halving.
+// A file may hold hundreds of thousands of tensors, so the other file's are found by binary search.
 typedef struct name_index {
     const tensor **tensors; // by name
     size_t count;
@@ -171,7 +170,7 @@ out:
     return rc;
 }
 
-// What was read is sorted by key: both sides are walked at once.
+// Metadata read from a file are sorted by key, so one pass over both sides is enough.
 static status diff_metadata(comparison *c, error *err) {
     const tensor_pair *a = c->a.metadata, *b = c->b.metadata;
     const tensor_pair *const end_a = a + c->a.metadata_count, *const end_b =
@@ -196,19 +195,19 @@ static const tensor *step_digests(const tensor_file *f) {
     return t && t->type == TENSOR_U64 && t->rank == 1 ? t : NULL;
 }
 
-// Digests say at which step the parameters parted; the losses, by how much it matters.
+// Digests show at which step the parameters diverged; the losses show how much it matters.
 static status diff_steps(comparison *c, const tensor *a, const tensor *b, error *err) {
     const uint64_t *x = a->data, *y = b->data;
     int64_t both = a->shape[0] < b->shape[0] ? a->shape[0] : b->shape[0], step = 0;
     while (step < both && x[step] == y[step]) step++;
     if (step < both) {
-        status rc =
-            differ(c, err, "runs part at step %" PRId64 ": digest %016" PRIx64 " and %016" PRIx64,
-                   step + 1, x[step], y[step]);
+        status rc = differ(
+            c, err, "runs differ from step %" PRId64 " on: digest %016" PRIx64 " and %016" PRIx64,
+            step + 1, x[step], y[step]);
         if (rc != STATUS_OK) return rc;
     } else if (a->shape[0] != b->shape[0]) {
-        return differ(c, err, "runs agree in %" PRId64 " step%s; %s goes on to step %" PRId64, both,
-                      both == 1 ? "" : "s", a->shape[0] > both ? c->path_a : c->path_b,
+        return differ(c, err, "runs agree in %" PRId64 " step%s; %s continues to step %" PRId64,
+                      both, both == 1 ? "" : "s", a->shape[0] > both ? c->path_a : c->path_b,
                       a->shape[0] > both ? a->shape[0] : b->shape[0]);
     }
     return diff_named(c, "loss", err);
@@ -231,7 +230,7 @@ out:
     return rc;
 }
 
-// One file of two runs; *found when at least one run has it.
+// Compares one file of two runs; *found if at least one run has it.
 static status diff_member(comparison *c, const char *member, uint64_t max_bytes, bool *found,
                           error *err) {
     status rc = STATUS_OK;
@@ -275,7 +274,7 @@ status tensor_diff(const char *a, const char *b, tensor_tolerance tolerance, uin
     comparison c = {.path_a = a, .path_b = b, .tolerance = tolerance, .differences = differences};
     bool folder = is_folder(a);
     if (folder != is_folder(b))
-        return error_set(err, STATUS_INPUT, "cannot compare: '%s': '%s' is a folder, this is none",
+        return error_set(err, STATUS_INPUT, "cannot compare: '%s': '%s' is a folder, this is not",
                          folder ? b : a, folder ? a : b);
     if (strcmp(a, "-") == 0 && strcmp(b, "-") == 0)
         return error_set(err, STATUS_USAGE,

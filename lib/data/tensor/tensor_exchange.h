@@ -1,9 +1,9 @@
 // tensor_exchange.h - one tensor to and from the formats of other programs: NumPy's .npy, and CSV.
 //
-// npy: format version 1 to 3, C order, little-endian. CSV: numbers only, no header; one line for
-// each index of the first dimension, the other dimensions one after the other in it. A CSV file
-// therefore keeps vectors and matrices as they are, and flattens what has more dimensions.
-// What is read may be compressed by zstd.
+// npy: format version 1 to 3, C order, little-endian. CSV: numbers only, no header; one line per
+// index of the first dimension, which lists the elements of all other dimensions. So CSV keeps
+// vectors and matrices as they are, and flattens tensors of more dimensions. Input may be
+// compressed with zstd.
 #ifndef LOCKSTEP_DATA_TENSOR_TENSOR_EXCHANGE_H
 #define LOCKSTEP_DATA_TENSOR_TENSOR_EXCHANGE_H
 
@@ -15,7 +15,7 @@ status tensor_write_npy(const tensor *t, output *out, error *err) MUST_CHECK;
 status tensor_write_csv(const tensor *t, output *out, error *err) MUST_CHECK;
 
 // Read `path` ("-": standard input), of at most `max_bytes` uncompressed, and add its tensor to `f`
-// as `name`. CSV: one column gives a vector, more a matrix, of elements of `type`.
+// as `name`. CSV: one column gives a vector, several columns a matrix, with elements of `type`.
 status tensor_read_npy(const char *path, uint64_t max_bytes, const char *name, tensor_file *f,
                        error *err) MUST_CHECK;
 status tensor_read_csv(const char *path, uint64_t max_bytes, const char *name, tensor_type type,

@@ -1,7 +1,7 @@
 // tensor_file.h - named tensors in a file: safetensors inside zstd (docs/formats.md).
 //
-// A writer's file is canonical: equal tensors and metadata give equal uncompressed bytes, and the
-// SHA-256 of these is the *content hash* that manifests carry. A reader trusts nothing in the file.
+// Writers produce a canonical form: equal tensors and metadata give equal uncompressed bytes, and
+// the SHA-256 of these is the *content hash* that manifests carry. Readers validate everything.
 #ifndef LOCKSTEP_DATA_TENSOR_TENSOR_FILE_H
 #define LOCKSTEP_DATA_TENSOR_TENSOR_FILE_H
 
@@ -20,7 +20,7 @@ typedef enum tensor_type {
     TENSOR_I64,
     TENSOR_F32,
     TENSOR_F64,
-    TENSOR_F16, // these two are only read (data/tensor/tensor_half.h)
+    TENSOR_F16, // these two are read, never written (data/tensor/tensor_half.h)
     TENSOR_BF16
 } tensor_type;
 
@@ -33,61 +33,60 @@ typedef struct tensor {
     int64_t shape[TENSOR_MAX_RANK];
     size_t bytes;
     void *data; // little-endian, row-major, aligned to the element size
-    bool owned; // release frees the data; else it is the caller's or lies in the file's buffer
+    bool owned; // release frees the data; else the caller does, or the data lie in `buffer`
 } tensor;
 
 typedef struct tensor_pair {
     char *key, *value;
 } tensor_pair;
 
-// Tensors and metadata, read from a file or being put together for one.
+// Tensors and metadata, read from a file or assembled to be written to one.
 typedef struct tensor_file {
-    tensor *tensors; // sorted as in the file when read
+    tensor *tensors; // when read: in file order
     size_t count, capacity;
-    tensor_pair *metadata; // sorted by key when read
+    tensor_pair *metadata; // when read: sorted by key
     size_t metadata_count, metadata_capacity;
-    char content[SHA256_TEXT_BYTES]; // content hash: filled by read and by write
-    char sha256[SHA256_TEXT_BYTES];  // of the file as it is (compressed): likewise
-    uint64_t file_bytes;             // size of the file as it is: likewise
-    void *buffer;                    // what was read; tensors point into it
+    char content[SHA256_TEXT_BYTES]; // content hash: set by read and by write
+    char sha256[SHA256_TEXT_BYTES];  // of the (compressed) file: likewise
+    uint64_t file_bytes;             // size of the (compressed) file: likewise
+    void *buffer;                    // the data read; tensors point into it
 } tensor_file;
 
 enum { TENSOR_FILE_DEFAULT_MAX = 0 };
 
 // Reads `path` ("-": standard input; otherwise by magic: zstd frames or plain safetensors).
-// `max_bytes` bounds the uncompressed size; TENSOR_FILE_DEFAULT_MAX: what zstream.h allows for a
-// file of that size, 4 GiB from a pipe. Everything is checked before it is used; a refusal is
-// STATUS_INPUT and names the byte offset. Memory: the uncompressed data once, plus a window. Each
-// tensor starts at a multiple of MEMORY_ALIGNMENT.
+// `max_bytes` bounds the uncompressed size. TENSOR_FILE_DEFAULT_MAX is the limit that zstream.h
+// sets for a file of that size, or 4 GiB from a pipe. Everything is checked before use; a refusal
+// is STATUS_INPUT and names the byte offset. Memory: the uncompressed data once, plus a window.
+// Each tensor starts at a multiple of MEMORY_ALIGNMENT.
 status tensor_file_read(const char *path, uint64_t max_bytes, tensor_file *f,
                         error *err) MUST_CHECK;
 
-// Only the header, without decompressing the whole file: metadata, and tensors whose `data` is
-// NULL; no hashes. Whether the rest is whole is not looked at.
+// Reads only the header, without decompressing the whole file: metadata, and tensors whose `data`
+// is NULL; no hashes. Does not check the rest of the file.
 status tensor_file_read_header(const char *path, tensor_file *f, error *err) MUST_CHECK;
 
-// Writes `path` ("-": standard output), whole or not at all, and fills content, sha256 and
+// Writes `path` ("-": standard output), completely or not at all, and fills content, sha256 and
 // file_bytes.
 status tensor_file_write(const char *path, tensor_file *f, error *err) MUST_CHECK;
 
-// Frees everything inside. A zeroed struct is fine.
+// Frees the contents. A zeroed struct is fine.
 void tensor_file_release(tensor_file *f);
 
-// The tensor of that name, or NULL.
+// Returns the tensor of that name, or NULL.
 const tensor *tensor_file_find(const tensor_file *f, const char *name);
 
-// The same, but it must be there with that type and rank and, where shape[i] ≥ 0, that size: else
-// STATUS_INPUT naming `path`, the tensor, what it is and what was expected.
+// The same, but requires the tensor to have that type and rank and, where shape[i] ≥ 0, that size.
+// Otherwise STATUS_INPUT, naming `path`, the tensor, its actual shape and the expected one.
 status tensor_file_require(const tensor_file *f, const char *path, const char *name,
                            tensor_type type, int rank, const int64_t *shape, const tensor **found,
                            error *err) MUST_CHECK;
 
-// The metadata value of that key, or NULL.
+// Returns the metadata value of that key, or NULL.
 const char *tensor_file_metadata(const tensor_file *f, const char *key);
 
-// Adds a tensor. `data` is copied when `copy`, else only pointed to and must outlive the file (it
-// is not freed). A name that is there already, or shapes that overflow, are STATUS_FAILED: a fault
-// of the program.
+// Adds a tensor. With `copy`, `data` is copied; otherwise it must outlive the file and is not
+// freed. A duplicate name or an overflowing shape is STATUS_FAILED: a programming error.
 status tensor_file_add(tensor_file *f, const char *name, tensor_type type, int rank,
                        const int64_t *shape, const void *data, bool copy, error *err) MUST_CHECK;
 status tensor_file_add_metadata(tensor_file *f, const char *key, const char *value,
@@ -95,7 +94,7 @@ status tensor_file_add_metadata(tensor_file *f, const char *key, const char *val
 
 size_t tensor_type_bytes(tensor_type type);
 const char *tensor_type_name(tensor_type type); // "F32"
-// The type of that name; false when there is none.
+// Finds the type of that name; returns false if there is none.
 bool tensor_type_parse(const char *name, tensor_type *type);
 int64_t tensor_elements(const tensor *t);
 

@@ -1,4 +1,4 @@
-// tensor_file_internal.h - what reading and writing tensor files share.
+// tensor_file_internal.h - functions shared by reading and writing of tensor files.
 #ifndef LOCKSTEP_DATA_TENSOR_TENSOR_FILE_INTERNAL_H
 #define LOCKSTEP_DATA_TENSOR_TENSOR_FILE_INTERNAL_H
 
@@ -9,13 +9,13 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 
 #define TENSOR_METADATA_KEY "__metadata__"
 
-// Appends without looking for duplicates. The tensor has its name and nothing else; NULL when there
-// is no memory.
+// Appends a tensor without checking for duplicates. Only its name is set. NULL if memory runs out.
 tensor *tensor_file_append(tensor_file *f, const char *name, error *err) MUST_CHECK;
 status tensor_file_append_metadata(tensor_file *f, const char *key, const char *value,
                                    error *err) MUST_CHECK;
 
-// Bytes of a tensor of that shape; false when a size is negative or the product overflows.
+// Computes the bytes of a tensor of that shape; false if a size is negative or the product
+// overflows.
 bool tensor_shape_bytes(tensor_type type, int rank, const int64_t *shape, uint64_t *bytes);
 
 #endif

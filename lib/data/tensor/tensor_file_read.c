@@ -1,5 +1,5 @@
-// Reading tensor files. Nothing in a file is trusted: sizes are bounded before memory is taken, and
-// every refusal says at which byte.
+// Reads tensor files. Nothing in a file is trusted: sizes are bounded before memory is allocated,
+// and every refusal names the byte offset.
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 enum { LENGTH_BYTES = 8, MAX_HEADER = 100 * 1000 * 1000, MAX_VALUES = 1 << 20 };
 static const uint64_t PIPE_MAX = (uint64_t)4 << 30;
 
-// What the header says of one tensor. The name is the JSON tree's.
+// The header's entry for one tensor. The JSON tree owns the name.
 typedef struct entry {
     const char *name;
     tensor_type type;
@@ -32,12 +32,12 @@ typedef struct reading {
     char *header;
     size_t header_bytes;
     json_t *root;
-    entry *entries; // count of them
+    entry *entries; // `count` entries
     size_t count;
     tensor_file *file;
 } reading;
 
-// Every refusal. `offset` counts uncompressed bytes, from the start of the header's length.
+// Reports every refusal. `offset` counts uncompressed bytes from the header's length field.
 static status PRINTF_LIKE(4, 5)
     refuse(const reading *r, uint64_t offset, error *err, const char *format, ...) {
     char why[1024];
@@ -50,8 +50,8 @@ static status PRINTF_LIKE(4, 5)
                      r->path, why, (unsigned long long)offset);
 }
 
-// Where the header speaks of `name`, for messages. A name that JSON escapes is not found: then
-// where the header begins.
+// Returns the offset of `name` in the header, for messages. A name that JSON escapes is not found:
+// the offset is then that of the header.
 static uint64_t find_in_header(const reading *r, const char *name) {
     const char *from = r->header, *end = r->header + r->header_bytes;
     size_t length = strlen(name);
@@ -95,11 +95,11 @@ static status read_header(reading *r, error *err) {
     r->header_bytes = (size_t)length;
     r->header = malloc(r->header_bytes + 1);
     if (!r->header) return error_set(err, STATUS_FAILED, "out of memory: cannot read a header");
-    r->header[r->header_bytes] = '\0'; // find_in_header may look one byte behind the end
+    r->header[r->header_bytes] = '\0'; // find_in_header may look one byte past the end
     return read_exactly(r, r->header, r->header_bytes, "the header", err);
 }
 
-// The parsed tree takes many times the memory of its text; the number of values bounds it.
+// The parsed tree takes many times the memory of its text, so the number of values is bounded.
 static status parse_header(reading *r, error *err) {
     size_t values = 0;
     for (size_t i = 0; i < r->header_bytes; i++) values += r->header[i] == ',';
@@ -107,12 +107,15 @@ static status parse_header(reading *r, error *err) {
         return refuse(r, LENGTH_BYTES, err, "the header holds more than %d values", MAX_VALUES);
     json_error_t problem;
     r->root = json_loadb(r->header, r->header_bytes, JSON_REJECT_DUPLICATES, &problem);
+    // jansson reports some failed allocations as bad syntax. Bad text fails again.
+    if (!r->root)
+        r->root = json_loadb(r->header, r->header_bytes, JSON_REJECT_DUPLICATES, &problem);
     if (r->root && json_is_object(r->root)) return STATUS_OK;
-    if (r->root) return refuse(r, LENGTH_BYTES, err, "the header is no JSON object");
+    if (r->root) return refuse(r, LENGTH_BYTES, err, "the header is not a JSON object");
     if (json_error_code(&problem) == json_error_out_of_memory)
         return error_set(err, STATUS_FAILED, "out of memory: cannot parse a header");
     return refuse(r, LENGTH_BYTES + (uint64_t)problem.position, err,
-                  "the header is no valid JSON: %s", problem.text);
+                  "the header is not valid JSON: %s", problem.text);
 }
 
 static bool is_printable(const char *name) {
@@ -126,7 +129,7 @@ static status take_type(const reading *r, entry *e, const json_t *type, error *e
     const char *name = json_string_value(type);
     if (tensor_type_parse(name, &e->type)) return STATUS_OK;
     return REFUSE_TENSOR(
-        r, e, err, "has dtype '%.40s', which is not read (U8 U32 U64 I64 F16 BF16 F32 F64 are)",
+        r, e, err, "has unsupported dtype '%.40s' (supported: U8 U32 U64 I64 F16 BF16 F32 F64)",
         e->name, is_printable(name) ? name : "?");
 }
 
@@ -139,8 +142,8 @@ static status take_shape(const reading *r, entry *e, const json_t *shape, error 
     for (int i = 0; i < e->rank; i++) {
         const json_t *size = json_array_get(shape, (size_t)i);
         if (!json_is_integer(size) || json_integer_value(size) < 0)
-            return REFUSE_TENSOR(r, e, err, "has a size in its shape that is no integer from 0 on",
-                                 e->name);
+            return REFUSE_TENSOR(
+                r, e, err, "has a size in its shape that is not a non-negative integer", e->name);
         e->shape[i] = json_integer_value(size);
     }
     return STATUS_OK;
@@ -158,7 +161,7 @@ static status take_offsets(const reading *r, entry *e, const json_t *offsets, er
         return REFUSE_TENSOR(r, e, err, "has a shape whose number of bytes overflows", e->name);
     if (bytes != e->end - e->begin)
         return REFUSE_TENSOR(
-            r, e, err, "takes %llu bytes by its shape and %llu bytes by its data_offsets", e->name,
+            r, e, err, "has %llu bytes by its shape, but %llu bytes by its data_offsets", e->name,
             (unsigned long long)bytes, (unsigned long long)(e->end - e->begin));
     return STATUS_OK;
 }
@@ -190,14 +193,14 @@ static status take_metadata(reading *r, json_t *metadata, error *err) {
     tensor_file *f = r->file;
     if (!json_is_object(metadata))
         return refuse(r, find_in_header(r, TENSOR_METADATA_KEY), err,
-                      TENSOR_METADATA_KEY " is no JSON object");
+                      TENSOR_METADATA_KEY " is not a JSON object");
     const char *key;
     json_t *value;
     json_object_foreach(metadata, key, value) {
         if (!is_printable(key))
             return refuse(r, LENGTH_BYTES, err, "a metadata key holds control characters");
         if (!json_is_string(value))
-            return refuse(r, find_in_header(r, key), err, "metadata '%.200s' is no string", key);
+            return refuse(r, find_in_header(r, key), err, "metadata '%.200s' is not a string", key);
         status rc = tensor_file_append_metadata(f, key, json_string_value(value), err);
         if (rc != STATUS_OK) return rc;
     }
@@ -231,7 +234,7 @@ static int by_offset(const void *a, const void *b) {
     return strcmp(x->name, y->name);
 }
 
-// Sorts by place and checks that the tensors cover the data without gap or overlap.
+// Sorts by offset and checks that the tensors cover the data without gap or overlap.
 static status check_tiling(reading *r, error *err) {
     uint64_t data = LENGTH_BYTES + r->header_bytes, end = 0;
     if (r->count) qsort(r->entries, r->count, sizeof *r->entries, by_offset);
@@ -242,7 +245,7 @@ static status check_tiling(reading *r, error *err) {
                           e->name, r->entries[i - 1].name);
         if (e->begin > end)
             return refuse(r, data + end, err,
-                          "%llu bytes in front of tensor '%.200s' are no tensor's",
+                          "%llu bytes before tensor '%.200s' belong to no tensor",
                           (unsigned long long)(e->begin - end), e->name);
         end = e->end;
     }
@@ -256,7 +259,7 @@ static size_t room(const entry *e) {
     return (e->end - e->begin + MEMORY_ALIGNMENT - 1) / MEMORY_ALIGNMENT * MEMORY_ALIGNMENT;
 }
 
-// One buffer; not zeroed, so that a header that promises much and brings little costs no memory.
+// One buffer, not zeroed: a header that claims more data than the file has costs no memory.
 static status allocate(reading *r, error *err) {
     size_t bytes = MEMORY_ALIGNMENT;
     for (size_t i = 0; i < r->count; i++) bytes += room(&r->entries[i]);
@@ -267,7 +270,7 @@ static status allocate(reading *r, error *err) {
                      r->path);
 }
 
-// Names, types and shapes, as in the header.
+// Takes names, types and shapes from the header.
 static status describe_tensors(reading *r, error *err) {
     for (size_t i = 0; i < r->count; i++) {
         const entry *e = &r->entries[i];
@@ -306,16 +309,16 @@ static status check_end(reading *r, error *err) {
     return rc;
 }
 
-// What a file may hold follows from its size, so that whatever was written can be read.
+// The limit follows from the file's size, so that every file that was written can be read.
 static uint64_t default_limit(const reading *r, const char *path) {
     struct stat info;
-    const uint64_t most = zreader_most(r->z);
+    const uint64_t most = zreader_max_content(r->z);
     if (most != UINT64_MAX) return most;
     const bool file = stat(path, &info) == 0 && S_ISREG(info.st_mode);
     return file && (uint64_t)info.st_size > PIPE_MAX ? (uint64_t)info.st_size : PIPE_MAX;
 }
 
-// Everything in front of the data.
+// Reads everything before the data.
 static status read_description(reading *r, const char *path, error *err) {
     status rc = STATUS_OK;
     TRY(zreader_open(path, &r->z, err));

@@ -1,4 +1,4 @@
-// Writing tensor files in their one canonical form, which the content hash is taken over.
+// Writes tensor files in their only canonical form, over which the content hash is computed.
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 enum { HEADER_ALIGNMENT = 8 };
 
-// The canonical order of the data: large elements first, so that none needs a gap to be aligned.
+// The canonical data order: large elements first, so that alignment needs no gaps.
 static int by_size_and_name(const void *a, const void *b) {
     const tensor *x = *(const tensor *const *)a, *y = *(const tensor *const *)b;
     size_t sx = tensor_type_bytes(x->type), sy = tensor_type_bytes(y->type);
@@ -34,7 +34,7 @@ static json_t *tensor_entry(const tensor *t, uint64_t begin) {
         json_decref(shape);
         return NULL;
     }
-    // pack takes the shape over, also when it fails.
+    // pack takes ownership of the shape, also when it fails.
     return json_pack("{s:s, s:o, s:[I, I]}", "dtype", tensor_type_name(t->type), "shape", shape,
                      "data_offsets", (json_int_t)begin, (json_int_t)(begin + t->bytes));
 }
@@ -51,7 +51,7 @@ static json_t *metadata_entry(const tensor_file *f, const char **bad) {
     return object;
 }
 
-// The header as an object. jansson fails when there is no memory and when text is not UTF-8.
+// Makes the header as an object. jansson fails if memory runs out or text is not UTF-8.
 static status make_header(const tensor_file *f, const tensor *const *order, json_t **header,
                           error *err) {
     const char *bad = NULL;
@@ -75,7 +75,7 @@ refuse:
                      bad ? bad : TENSOR_METADATA_KEY);
 }
 
-// Length, header and padding: everything in front of the data.
+// Makes everything before the data: length, header and padding.
 static status make_head(const tensor_file *f, const tensor *const *order, unsigned char **head,
                         size_t *bytes, error *err) {
     json_t *root = NULL;

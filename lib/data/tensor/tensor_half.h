@@ -1,5 +1,5 @@
-// tensor_half.h - floats of two bytes, as others store weights. They are read, never written: every
-// one of them is a binary32, exactly.
+// tensor_half.h - two-byte floats, as other programs store weights. They are read, never written:
+// each converts exactly to a binary32.
 #ifndef LOCKSTEP_DATA_TENSOR_TENSOR_HALF_H
 #define LOCKSTEP_DATA_TENSOR_TENSOR_HALF_H
 

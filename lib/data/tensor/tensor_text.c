@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "data/tensor/tensor_half.h"
 
-// "[1,2,3]"; negative sizes as "?".
+// Writes "[1,2,3]"; negative sizes as "?".
 static void list_text(char *text, size_t room, int rank, const int64_t *values) {
     size_t used = (size_t)snprintf(text, room, "[");
     for (int i = 0; i < rank; i++) {
@@ -55,7 +55,7 @@ int tensor_element_text(char text[TENSOR_ELEMENT_TEXT_BYTES], const tensor *t, i
 
 static bool parse_unsigned(const char *text, uint64_t max, uint64_t *value) {
     char *end;
-    if (!isdigit((unsigned char)*text)) return false; // strtoull takes "-1" and blanks
+    if (!isdigit((unsigned char)*text)) return false; // strtoull accepts "-1" and blanks
     errno = 0;
     *value = strtoull(text, &end, 10);
     return !*end && !errno && *value <= max;
@@ -98,7 +98,7 @@ bool tensor_element_parse(const char *text, tensor_type type, void *element) {
     return end != text && !*end && !isspace((unsigned char)*text);
 }
 
-// A double-quoted YAML scalar.
+// Writes a double-quoted YAML scalar.
 static status write_quoted(output *out, const char *text, error *err) {
     status rc = output_write(out, "\"", 1, err);
     for (; rc == STATUS_OK && *text; text++) {
@@ -113,7 +113,7 @@ static status write_quoted(output *out, const char *text, error *err) {
     return rc == STATUS_OK ? output_write(out, "\"", 1, err) : rc;
 }
 
-// Does every YAML reader take the bare word as the same string?
+// Returns true if every YAML reader takes the bare word as the same string.
 static bool is_bare(const char *word) {
     static const char *const reserved[] = {"y",   "n",    "yes",   "no",  "on",
                                            "off", "true", "false", "null"};

@@ -1,4 +1,4 @@
-// tensor_text.h - tensors in words: shapes, places and elements, for messages and listings.
+// tensor_text.h - tensors as text: shapes, positions and elements, for messages and listings.
 #ifndef LOCKSTEP_DATA_TENSOR_TENSOR_TEXT_H
 #define LOCKSTEP_DATA_TENSOR_TENSOR_TEXT_H
 
@@ -9,24 +9,24 @@
 
 enum { TENSOR_SHAPE_TEXT_BYTES = 200, TENSOR_ELEMENT_TEXT_BYTES = 40 };
 
-// The shape as "F32 [6,3,5,5]"; sizes below 0 as "?".
+// Writes the shape as "F32 [6,3,5,5]"; sizes below 0 as "?".
 void tensor_shape_text(char text[TENSOR_SHAPE_TEXT_BYTES], tensor_type type, int rank,
                        const int64_t *shape);
 
-// Where element `index` (counted through the whole tensor, row-major) is: "[0,2,1]".
+// Writes the position of element `index` (into the whole tensor, row-major): "[0,2,1]".
 void tensor_place_text(char text[TENSOR_SHAPE_TEXT_BYTES], const tensor *t, int64_t index);
 
-// The element itself, with enough digits to read back the same value. Returns the length.
+// Writes the element, with enough digits to read back the same value. Returns the length.
 int tensor_element_text(char text[TENSOR_ELEMENT_TEXT_BYTES], const tensor *t, int64_t index);
 
-// The other way: the whole of `text` must be one value that the type can hold, else false.
+// The inverse: all of `text` must be one value that the type can hold, else false.
 bool tensor_element_parse(const char *text, tensor_type type, void *element);
 
-// The listing that `tensor info` prints: YAML, one tensor a line.
+// Writes the listing of `tensor info`: YAML, one tensor per line.
 status tensor_describe(const tensor_file *f, const char *path, output *out, error *err) MUST_CHECK;
 
 // The same for --json: a mapping of file, bytes, sha256, content, metadata (a mapping) and tensors
-// (a list of name, dtype, shape and bytes). yaml_free it.
+// (a list of name, dtype, shape and bytes). Free with yaml_free.
 status tensor_describe_tree(const tensor_file *f, const char *path, yaml_node **tree,
                             error *err) MUST_CHECK;
 

@@ -1,4 +1,5 @@
-# Runs a train tool for some steps and reads their times. Loaded by the scripts that measure training.
+# Runs a train tool for some steps and reads their times. Sourced by the scripts that measure
+# training.
 # shellcheck shell=bash
 # shellcheck disable=SC2154 # common.sh sets `arg` and the rest
 
@@ -12,10 +13,10 @@
 #     threads      of each rank                            [1]
 #     workers      loader workers                          [0]
 #     augment      none, affine, all                       [none]
-#     steps        that are run; with QUICK a twentieth    [800]
-#     warm         of which are left out                   [a quarter]
+#     steps        steps to run; with QUICK a twentieth    [800]
+#     warm         steps of these that are left out        [a quarter]
 #     isa          v4, v3, baseline                        [the best]
-#     images       drawn images to train on                [the data of the bench]
+#     images       drawn images to train on                [the bench's data]
 declare -A augmentation=(
     [none]='[]'
     [affine]='[random_affine: {degrees: 10, translate: [0.1, 0.1], scale: [0.9, 1.1]}]'
@@ -47,7 +48,7 @@ train_steps() {
         --train "$folder/train.st.zst" --out "$BENCH/run"
 }
 
-# The folder of the training data: that of the bench, or drawn images in the number that was asked for.
+# The folder of the training data: the bench's, or as many drawn images as requested.
 train_data() {
     local folder
     if [ -z "${arg[images]}" ]; then
@@ -59,7 +60,7 @@ train_data() {
     fi
 }
 
-# step_series NAME: one value a step, as recorded: loss, wall, load, forward, …
+# step_series NAME: one value per step, as recorded: loss, wall, load, forward, …
 step_series() {
     "$BIN/tensor" cat "$BENCH/run/state.st.zst" "steps.$1" | od -An -v -tu8 -w8
 }

@@ -1,7 +1,7 @@
-# What running PyTorch needs. Loaded by the scripts that measure it.
+# Helpers for running PyTorch. Sourced by the scripts that measure it.
 # shellcheck shell=bash
 
-# need_torch MODULE: skips where Python cannot import it. The answer is kept for the run.
+# need_torch MODULE: skips if Python cannot import it. The answer is kept for the run.
 need_torch() {
     local answer=$BENCH/python-$1
     if [ ! -e "$answer" ]; then
@@ -10,7 +10,7 @@ need_torch() {
     [ "$(<"$answer")" = yes ] || skip "$PYTHON has no $1 (make deps-torch)"
 }
 
-# Kernels of OpenBLAS to try beside those that it chooses itself.
+# Kernels of OpenBLAS to try in addition to its own choice.
 coretypes() {
     if cpu_has avx512f; then
         echo SKYLAKEX
@@ -19,9 +19,9 @@ coretypes() {
     fi
 }
 
-# torch_environment THREADS BLAS_THREADS CAPABILITY CORETYPE: sets $environment, a command to run Python by. OpenMP and
-# OpenBLAS have a pool of threads each; when both have one a core they spin against each other, so in training OpenBLAS
-# gets one thread.
+# torch_environment THREADS BLAS_THREADS CAPABILITY CORETYPE: sets $environment, a prefix for
+# running Python. OpenMP and OpenBLAS have a thread pool each; if both have a thread per core, they
+# spin against each other, so in training OpenBLAS gets one thread.
 environment=()
 torch_environment() {
     environment=(env "OMP_NUM_THREADS=$1" "OPENBLAS_NUM_THREADS=$2")
@@ -29,7 +29,7 @@ torch_environment() {
     [ "$4" = - ] || environment+=("OPENBLAS_CORETYPE=$4")
 }
 
-# raw_bytes FOLDER: images and labels of its training data as raw bytes, for Python.
+# raw_bytes FOLDER: its training images and labels as raw bytes, for Python.
 raw_bytes() {
     local name
     for name in images labels; do

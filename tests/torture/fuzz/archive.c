@@ -1,5 +1,5 @@
-// An archive in any packing. Of what it holds, a megabyte is read: bombs have a battery of their
-// own.
+// An archive in any compression. Only a megabyte of its contents is read: `bombs` is a separate
+// battery.
 #include <fcntl.h>
 #include <unistd.h>
 

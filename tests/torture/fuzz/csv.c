@@ -1,4 +1,4 @@
-// A table in CSV, of the type that the first byte says.
+// A CSV table; the first byte selects the type.
 #include "data/tensor/tensor_exchange.h"
 #include "fuzz.h"
 

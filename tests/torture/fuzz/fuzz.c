@@ -6,12 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
-// What is written here need not outlive a power failure, and syncing takes most of the time.
+// Files written here need not survive a power failure, and syncing takes most of the time.
 int fsync(int fd) {
     return fcntl(fd, F_GETFD) < 0 ? -1 : 0;
 }
 
-// A fuzzer that cannot do its part has found nothing, and must not look as if it had found nothing.
+// A fuzzer that cannot do its work must not look like one that found nothing.
 static void give_up(const char *what) {
     perror(what);
     _exit(2);

@@ -1,4 +1,4 @@
-// MNIST's format, of the rank that the first byte says.
+// MNIST's format; the first byte selects the rank.
 #include <stdlib.h>
 
 #include "data/source/idx.h"

@@ -1,4 +1,4 @@
-// A picture, JPEG or PNG, in colours and in grey.
+// A picture, JPEG or PNG, read in colour and in grey.
 #include "data/images/image.h"
 #include "fuzz.h"
 

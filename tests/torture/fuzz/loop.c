@@ -1,10 +1,9 @@
-// loop.c - calls a fuzzer where there is no libFuzzer: mutated seeds, without asking what they
-// reach.
+// loop.c - calls a fuzzer if there is no libFuzzer: mutates seeds, without measuring coverage.
 //
 //     FUZZER SECONDS SEED SEEDS_FOLDER CRASH_FILE
 //
-// Each input is written to CRASH_FILE before it is tried, so that the one that ends the program is
-// there. Prints how many there were.
+// Each input is written to CRASH_FILE before it is tried, so that an input that ends the program
+// remains there. Prints the number of inputs.
 #include <dirent.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -25,10 +24,10 @@ typedef struct input {
 typedef struct corpus {
     input *seeds;
     size_t count;
-    uint64_t state; // of the random numbers
+    uint64_t state; // of the random number generator
 } corpus;
 
-// splitmix64: S. Vigna's.
+// splitmix64 by S. Vigna.
 static uint64_t draw(corpus *c, uint64_t below) {
     uint64_t z = c->state += 0x9E3779B97F4A7C15u;
     z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
@@ -54,7 +53,7 @@ static void read_seeds(corpus *c, const char *folder) {
     free(names);
 }
 
-// Takes `gone` bytes at `at` away and puts `come` others there; as far as there is room.
+// Replaces `gone` bytes at `at` by the `come` bytes given, as far as there is room.
 static void replace(input *i, size_t at, size_t gone, const uint8_t *bytes, size_t come) {
     if (gone > i->bytes - at) gone = i->bytes - at;
     if (i->bytes - gone + come > MAX_BYTES) return;
@@ -72,7 +71,7 @@ static void mutate(corpus *c, input *i) {
     case 0: // a bit
         if (at < i->bytes) i->data[at] ^= (uint8_t)(1 << draw(c, 8));
         break;
-    case 1: // a byte of those that matter
+    case 1: // one of the significant bytes
         if (at < i->bytes) i->data[at] = edges[draw(c, sizeof edges)];
         break;
     case 2: replace(i, at, length, NULL, 0); break;

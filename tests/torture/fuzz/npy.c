@@ -1,4 +1,4 @@
-// An array of NumPy, as `tensor import` reads it.
+// A NumPy array, as `tensor import` reads it.
 #include "data/tensor/tensor_exchange.h"
 #include "fuzz.h"
 

@@ -1,4 +1,4 @@
-// A pickle of Python, as CIFAR's are.
+// A Python pickle, as in CIFAR's archives.
 #include "data/source/pickle.h"
 #include "fuzz.h"
 

@@ -1,4 +1,4 @@
-// The manifest of a training, and the report of that run; drawings are left out.
+// A training's manifest, and that run's report without its drawings.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-// YAML: what is read can be written, and is read back as the same.
+// YAML: everything that can be read can be written, and reads back the same.
 #include <stdlib.h>
 
 #include "base/yaml_tree.h"

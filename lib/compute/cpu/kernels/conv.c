@@ -1,11 +1,12 @@
 // Convolution forward and input gradient: one correlation.
 //
-// A vector of WIDTH = 16 floats is one element of 16 samples, or four neighbouring elements of
-// four; then the last vector of a row that they do not divide overlaps the one before it.
+// A vector of WIDTH = 16 floats is one element of 16 samples, or four neighbouring elements of four
+// samples. In the latter case, if the length of a row is not a multiple of four, the last vector of
+// the row overlaps the one before it.
 //
-// Registers hold a block of outputs × columns, so that every loaded value feeds several
-// multiply-adds: 6×4 or 4×5 of the 32 registers of AVX-512, 4×3 of the 16 of AVX2. One inline
-// template makes all sizes; the choice changes speed, never bits.
+// Registers hold a block of outputs × columns, so every loaded value feeds several multiply-adds:
+// up to 6×4 or 4×6 of AVX-512's 32 registers, 4×3 of AVX2's 16. One inline template makes all
+// sizes; the choice affects speed, never bits.
 #define SIMD_WIDE
 #include "simd.h"
 
@@ -14,7 +15,7 @@ enum {
     ELEMENTS = WIDTH / LANES, // columns in a vector
 };
 
-// Vectors that fit the registers beside OUTPUTS rows of sums.
+// Returns how many vectors per output fit the registers when `outputs` outputs are summed at once.
 INLINE int vectors_for(int outputs) {
     const int sums = VL == 16 ? 24 : 12;
     return imin(MAX_VECTORS, sums / outputs);
@@ -26,10 +27,10 @@ typedef struct block_place {
     const float *w;    // packed weights of the block
     float *out;        // first output, first column
     const float *bias; // of the first output; NULL: zero
-    int row_begin, row_end; // kernel rows inside of the input
+    int row_begin, row_end; // kernel rows inside the input
     int column_begin, column_end;
     size_t step, out_step; // floats between vectors, of `in` and of `out`
-    size_t last;           // ELEMENTS > 1: floats to the last vector, of both
+    size_t last;           // ELEMENTS > 1: offset of the last vector in floats, in both
     int live;              // floats of a vector that are stored
 } block_place;
 
@@ -90,7 +91,7 @@ INLINE void conv_block(const conv_task *t, const block_place *p, const int OUTPU
     }
 }
 
-// One function for each block that is used: the sizes become constants, the sums registers.
+// One function per block size in use: the sizes become constants, and the sums registers.
 #define BLOCK(o, x)                                                                         \
     static __attribute__((noinline)) void block_##o##_##x(const conv_task *t,               \
                                                           const block_place *p, int live) { \
@@ -115,8 +116,8 @@ BLOCK(6, 4)
 static const block_function blocks[7][MAX_VECTORS + 1] = {
     {NULL}, {ROW_6(1)}, {ROW_6(2)}, {ROW_6(3)}, {ROW_6(4)}, {ROW_4(5)}, {ROW_4(6)}};
 
-// The fewest passes over the input for this many outputs; ties go to the block that fills the row
-// of columns best.
+// Chooses the cheapest block: few passes over the input, and pieces that fill the row of columns
+// well.
 int KERNEL(conv_block_size)(int outputs, int width) {
     int best = 1;
     double best_cost = 1e30;
@@ -135,15 +136,15 @@ int KERNEL(conv_block_size)(int outputs, int width) {
     return best;
 }
 
-// Kernel columns that can meet the input from columns [x, x + n) of the output: others would only
-// add zeros.
+// Kernel columns that reach the input from output columns [x, x + n); the others would only add
+// zeros.
 static void clip_columns(const conv_task *t, int x, int n, int *begin, int *end) {
     *begin = imax(0, t->pad_x - (x + n - 1) * t->stride_x);
     *end = imin(t->kernel_w, t->in.width + t->pad_x - x * t->stride_x);
     if (*end < *begin) *end = *begin;
 }
 
-// Columns [x, x + n) of a row, `top` being the input row under the first kernel row.
+// Computes columns [x, x + n) of a row.
 static void conv_piece(const conv_task *t, int block, int first, int y, int x, int n,
                        block_place *p) {
     const int top = y * t->stride_y - t->pad_y;
@@ -167,7 +168,7 @@ static void conv_row(const conv_task *t, int block, int first, int y, const floa
     p.out_step = WIDTH;
     p.live = WIDTH;
     if (ELEMENTS > 1 && (t->stride_x > 1 || width < ELEMENTS)) {
-        // No vector of neighbours: one column at a time, in the first lanes.
+        // Neighbours do not form a vector: one column at a time, in the first lanes.
         p.live = LANES;
         for (int x = 0; x < width; x++) conv_piece(t, block, first, y, x, 1, &p);
         return;
@@ -177,7 +178,7 @@ static void conv_row(const conv_task *t, int block, int first, int y, const floa
     for (int i = 0, x = 0; i < pieces; i++) {
         const int left = (width - x + ELEMENTS - 1) / ELEMENTS;
         const int n = imin((left + pieces - i - 1) / (pieces - i) * ELEMENTS, width - x);
-        // A last piece of less than a vector begins inside of the one before it.
+        // A last piece shorter than a vector begins inside the piece before it.
         const int from = n < ELEMENTS ? width - ELEMENTS : x;
         conv_piece(t, block, first, y, from, imax(n, ELEMENTS), &p);
         x += n;

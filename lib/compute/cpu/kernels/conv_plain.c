@@ -1,9 +1,8 @@
-// Convolutions' other gradients, one vector of samples at a time: of the input where there is a
-// stride, of the bias.
+// The other gradients of a convolution, one vector of samples at a time: the input gradient with a
+// stride, and the bias gradient.
 #include "simd.h"
 
-// The sum that conv makes of stride 1, in the same order, one output at a time.
-
+// The sum that conv computes for stride 1, in the same order, one output at a time.
 void KERNEL(conv_strided_input)(const conv_task *t) {
     const int kh = t->kernel_h, kw = t->kernel_w;
     for (int c = 0; c < t->out.channels; c++)

@@ -2,11 +2,11 @@
 // one kernel row, in registers; then over the lanes, by halves.
 //
 // A vector of WIDTH = 16 floats is one position of 16 samples, or four neighbouring positions of
-// four; then lanes behind the end of a row are zero.
+// four samples; in the latter case, lanes past the end of a row are zero.
 #define SIMD_WIDE
 #include "simd.h"
 
-// Registers: at most 24 (AVX-512) or 12 sums beside the loaded values.
+// Registers: at most 24 (AVX-512) or 12 sums, in addition to the loaded values.
 enum {
     WEIGHT_SUMS = VL == 16 ? 24 : 12,
     MAX_WEIGHT_OUTPUTS = CONV_SCRATCH_OUTPUTS,
@@ -15,8 +15,8 @@ enum {
 };
 
 typedef struct weight_place {
-    const float *in, *dout; // the first position that takes part
-    int rows;               // of positions that take part
+    const float *in, *dout; // the first position in the sums
+    int rows;               // of positions in the sums
     float *sums;            // [outputs][channels][columns][16]: continued
 } weight_place;
 
@@ -24,14 +24,14 @@ typedef vec weight_sums[MAX_WEIGHT_OUTPUTS][MAX_WEIGHT_CHANNELS][MAX_WEIGHT_COLU
 
 enum { ELEMENTS = WIDTH / LANES }; // positions in a vector
 
-// Lanes of a vector from `slice` on that come before `live`.
+// Mask of the lanes of a vector, from `slice` on, that come before `live`.
 INLINE ivec live_lanes(int slice, int live) {
     ivec mask;
     for (int i = 0; i < VL; i++) mask[i] = slice + i < live ? -1 : 0;
     return mask;
 }
 
-// Adds one vector of positions; with PART only what `mask` lets through.
+// Adds one vector of positions; with PART, only the lanes in `mask`.
 INLINE void weight_positions(const conv_weight_task *t, const float *in, const float *dout,
                              weight_sums sum, const int OUTPUTS, const int CHANNELS,
                              const int COLUMNS, const bool PART, ivec mask) {
@@ -47,7 +47,7 @@ INLINE void weight_positions(const conv_weight_task *t, const float *in, const f
     }
 }
 
-// Adds one row of positions. Every vector of them loads its part of the input.
+// Adds one row of positions. Each vector of positions loads its own part of the input.
 INLINE void weight_row(const conv_weight_task *t, const float *in, const float *dout,
                        weight_sums sum, int slice, const int OUTPUTS, const int CHANNELS,
                        const int COLUMNS) {
@@ -67,7 +67,7 @@ INLINE void weight_row(const conv_weight_task *t, const float *in, const float *
                          live_lanes(slice, (t->dout.width - x) * LANES));
 }
 
-// One position of a window: the input's column `u` + COLUMNS - 1 comes in, column `u` goes out.
+// One position of the sliding window: input column `u` + COLUMNS - 1 enters, column `u` leaves.
 INLINE void weight_window(const conv_weight_task *t, const float *in, const float *dout,
                           weight_sums sum, vec window[MAX_WEIGHT_COLUMNS], const int u,
                           const int OUTPUTS, const int COLUMNS) {
@@ -79,8 +79,8 @@ INLINE void weight_window(const conv_weight_task *t, const float *in, const floa
     }
 }
 
-// The same sums for one channel and stride 1: the columns that a position shares with the one
-// before it stay in registers, which halves the loads.
+// The same sums for one channel and stride 1: the columns that a position shares with the previous
+// one stay in registers, which halves the loads.
 INLINE void weight_row_window(const conv_weight_task *t, const float *in, const float *dout,
                               weight_sums sum, const int OUTPUTS, const int COLUMNS) {
     vec window[MAX_WEIGHT_COLUMNS];
@@ -151,15 +151,15 @@ static const weight_function
     weight_blocks[MAX_WEIGHT_OUTPUTS + 1][MAX_WEIGHT_CHANNELS + 1][MAX_WEIGHT_COLUMNS + 1] = {
         {{NULL}}, WEIGHT_ROW(1), WEIGHT_ROW(2), WEIGHT_ROW(3), WEIGHT_ROW(4)};
 
-// Where the output's gradient and a channel of the input fit the first-level cache, a tile of sums
-// is taken over all rows at once. Otherwise strip by strip of output rows, so that a strip and what
-// it meets of the input stay in that cache for all channels, kernel rows and columns, and between
-// strips the sums wait in the thread's scratch memory. The order of every sum is the same.
+// If the output gradient and one channel of the input fit the L1 cache, a tile of sums runs over
+// all rows at once. Otherwise it runs over strips of output rows, so that a strip and its part of
+// the input stay in that cache for all channels, kernel rows and columns; between strips the sums
+// are stored in the scratch memory of the thread. The order of every sum is the same.
 typedef struct weight_tile { // sums that one call of a block function continues
     int o, outputs, c, channels, ky, kx, columns;
 } weight_tile;
 
-enum { STRIP_BYTES = 36 << 10 }; // of a first-level cache of 48 KiB, or most of one of 32
+enum { STRIP_BYTES = 36 << 10 }; // for an L1 cache of 48 KiB; mostly fits one of 32
 
 static int strip_rows(const conv_weight_task *t, int outputs) {
     const int in_row = (int)(t->in.row * sizeof(float)),
@@ -168,7 +168,7 @@ static int strip_rows(const conv_weight_task *t, int outputs) {
         in_row * t->in.height <= STRIP_BYTES / 2)
         return t->dout.height;
     const int halo = t->in.channels * (t->kernel_h - 1) * in_row;
-    // Where all channels do not fit, the output's strip stays and the input streams.
+    // If the channels do not all fit, the output strip stays in the cache and the input streams.
     const int rows =
         halo < STRIP_BYTES / 2
             ? (STRIP_BYTES - halo) / (outputs * dout_row + t->in.channels * t->stride_y * in_row)
@@ -182,7 +182,7 @@ static int round_up_divide(int a, int b) {
 
 static void tile_strip(const conv_weight_task *t, const weight_tile *r, int y, int end,
                        float *sums) {
-    // Output rows of the strip whose input row lies inside of the image.
+    // Output rows of the strip whose input row lies inside the image.
     const int top = t->pad_y - r->ky;
     const int first = imax(y, round_up_divide(top, t->stride_y));
     const int last = imin(end, round_up_divide(t->in.height + top, t->stride_y));
@@ -212,7 +212,7 @@ static void tile_finish(const conv_weight_task *t, const weight_tile *r, const f
 
 typedef enum tile_pass { PASS_STRIP, PASS_FINISH, PASS_WHOLE } tile_pass;
 
-// The tiles of a block of outputs, over rows [y, end) of the output.
+// Computes the tiles of a block of outputs, over output rows [y, end).
 static void each_tile(const conv_weight_task *t, weight_tile r, tile_pass pass, int y, int end) {
     const int columns = imin(t->kernel_w, MAX_WEIGHT_COLUMNS);
     const int channels = columns <= 3 && t->in.channels > 1 ? 2 : 1;

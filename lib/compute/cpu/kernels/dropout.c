@@ -1,5 +1,6 @@
-// Dropout: sixteen Philox streams side by side, one a sample. The numbers are those of
-// base/random.h, which has the method and its source; tests/ops/test_dropout.c compares.
+// Dropout: sixteen Philox streams side by side, one per sample. The numbers are those of
+// base/random.h, which describes the method and names its source; tests/ops/test_dropout.c compares
+// them.
 #include "simd.h"
 
 #include "base/random.h"
@@ -20,7 +21,7 @@ INLINE wide multiply(wide a, uint32_t b) {
 #endif
 }
 
-// 32 bits an element, in the lower half of 64; what comes into the upper half is never looked at.
+// 32 bits per element, in the lower half of 64; the upper half is ignored.
 typedef struct counter {
     wide c[4];
 } counter;
@@ -38,7 +39,8 @@ INLINE void philox(counter *s, const uint64_t seed) {
     }
 }
 
-// Which of features [4·draw, 4·draw + 4) of all samples are kept; `rows` of them are wanted.
+// Chooses which of features [4·draw, 4·draw + 4) are kept, for all samples; `rows` of these
+// features are needed.
 INLINE void choose(const dropout_task *t, const wide *ids, uint32_t draw, size_t rows,
                    int8_t *kept) {
     const random_stream *stream = &t->stream;
@@ -63,7 +65,7 @@ static void choose_all(const dropout_task *t) {
         choose(t, ids, (uint32_t)(i / 4), features - i < 4 ? features - i : 4, t->kept + i * LANES);
 }
 
-// x scaled where it is kept, else 0.
+// Writes x, scaled, if it is kept, else 0.
 INLINE void drop(const int8_t *kept, float scale, const float *x, float *y) {
     UNROLL for (int slice = 0; slice < LANE_SLICES; slice++) {
         const ivec mask = load_bytes((const uint8_t *)kept + slice * VL) != 0;

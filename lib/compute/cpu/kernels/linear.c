@@ -49,9 +49,10 @@ void KERNEL(linear_transposed)(const linear_task *t) {
     for (; i < t->inputs; i++) transposed_columns(t, i, 1);
 }
 
-// ---- Weight gradient: dw(j, i) = Σ over samples, in order, of dz(j) · x(i). With x transposed the
-// lanes are inputs and no sum runs across lanes.
-// -------------------------------------------------------------------------------------------------
+// ---- Weight gradient ----
+//
+// dw(j, i) = Σ over samples, in order, of dz(j) · x(i). With x transposed the lanes are inputs, and
+// no sum runs across lanes.
 
 enum { WEIGHT_ROWS = 4, WEIGHT_VECTORS = VL == 16 ? 5 : 2 };
 

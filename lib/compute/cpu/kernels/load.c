@@ -1,7 +1,7 @@
-// From bytes of images, sample by sample, to floats of a group, samples innermost.
+// Converts the bytes of images, sample by sample, to the floats of a group, samples innermost.
 #include "simd.h"
 
-enum { RUN = 16 }; // pixels that are turned together
+enum { RUN = 16 }; // pixels that are transposed together
 typedef uint8_t sixteen __attribute__((vector_size(RUN), may_alias));
 
 INLINE sixteen bytes_low(sixteen a, sixteen b) {
@@ -12,7 +12,7 @@ INLINE sixteen bytes_high(sixteen a, sixteen b) {
     return SHUFFLE(sixteen, a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
 }
 
-// 16×16 bytes, as simd.h's transpose does it.
+// Transposes 16×16 bytes by the method of transpose in simd.h.
 INLINE void transpose_bytes(sixteen *rows) {
     sixteen next[RUN];
     UNROLL for (int round = 0; round < 4; round++) {

@@ -1,16 +1,16 @@
-// Softmax cross-entropy and its gradient, with an exponential and a logarithm of our own: the C
-// library's differ between versions and processors in the last bit.
+// Softmax cross-entropy and its gradient. The exponential and the logarithm are our own: those of
+// the C library differ in the last bit between versions and processors.
 #include "simd.h"
 
-// e^x for x ≤ 0. x = k·ln 2 + r, |r| ≤ ln 2 / 2; Taylor's series of e^r to r^7 (relative error
-// below 1e-8), then 2^k through the exponent bits. Below -87 the result is e^-87: nothing next to
-// the largest term, which is 1.
+// e^x for x ≤ 0. x = k·ln 2 + r, |r| ≤ ln 2 / 2; Taylor series of e^r to r^7 (relative error below
+// 1e-8), then 2^k through the exponent bits. Below -87 the result is e^-87, which is negligible
+// next to the largest term, 1.
 INLINE vec exponential(vec x) {
     const vec round = vset(0x1.8p23f); // adding it leaves the nearest integer in the low bits
     x = vselect(x < vset(-87.0f), vset(-87.0f), x);
     vec shifted = vfma(x, vset(0x1.715476p0f), round);
     vec k = shifted - round;
-    vec r = vfma(k, vset(-0x1.62e4p-1f), x); // ln 2, upper bits: k times it is exact
+    vec r = vfma(k, vset(-0x1.62e4p-1f), x); // ln 2, upper bits: the product with k is exact
     r = vfma(k, vset(-0x1.7f7d1cp-20f), r);  // and the rest
     vec p = vset(1.0f / 5040);
     p = vfma(p, r, vset(1.0f / 720));
@@ -57,7 +57,8 @@ float KERNEL(loss)(const loss_task *t) {
             vstore(z + (size_t)j * LANES, e);
             sum += e;
         }
-        // A NaN anywhere reaches the loss through `own` or `largest`: selects alone could lose it.
+        // A NaN logit makes `sum` a NaN, which must reach the loss: the logarithm, working on bits,
+        // would lose it.
         vec poison = sum * vset(0.0f);
         vstore(losses + slice * VL, logarithm(sum) + (largest - vload(own + slice * VL)) + poison);
         for (int j = 0; j < t->classes; j++)

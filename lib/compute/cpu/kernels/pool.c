@@ -1,9 +1,9 @@
-// Pooling as a layer of its own: any window, stride and padding. (2×2 max pooling behind a layer is
-// in tail.c.)
+// Pooling as a separate unit: any window, stride and padding. (2×2 max pooling in the tail of a
+// unit is in tail.c.)
 #include "simd.h"
 
 typedef struct window {
-    int y0, y1, x0, x1; // the part inside of the image
+    int y0, y1, x0, x1; // the part inside the image
 } window;
 
 static window window_at(const pool_task *t, int y, int x) {
@@ -37,7 +37,7 @@ typedef struct choice {
     ivec which; // offset in the window
 } choice;
 
-// The largest, the first of equals; the last NaN, where there is one.
+// The largest value, the first of equals; the last NaN if there is one.
 static choice pick(const pool_task *t, window w, int c, int slice) {
     choice r = {vload(source(t, c, w.y0, w.x0) + slice * VL), {0}};
     ivec which = {0};
@@ -80,7 +80,7 @@ void KERNEL(max_pool_backward)(const pool_task *t) {
     }
 }
 
-// The divisor counts the padding, as PyTorch's default does.
+// The divisor includes the padding, as PyTorch's default does.
 void KERNEL(average_pool)(const pool_task *t) {
     const float divisor = (float)(t->kernel_h * t->kernel_w);
     EACH_OUTPUT(t, c, y, x) {

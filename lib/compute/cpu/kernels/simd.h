@@ -1,12 +1,12 @@
 // simd.h - the vector type that kernels are written in; included only by kernels/*.c.
 //
-// LANES samples lie side by side in memory, 16 or 4. A vector has VL floats: 16 (AVX-512), 8 (AVX2)
-// or 4, but no more than LANES, so that its lanes are samples of one element; LANE_SLICES of them
-// are all samples. A file that defines SIMD_WIDE before it includes this one has the widest vectors
-// whatever LANES is; with 4 samples their lanes are then four neighbouring elements.
+// LANES samples, 16 or 4, lie side by side in memory. A vector has VL floats: 16 (AVX-512), 8
+// (AVX2) or 4, but no more than LANES, so that its lanes are samples of one element; LANE_SLICES
+// vectors hold all samples. A file that defines SIMD_WIDE before including this one gets the widest
+// vectors regardless of LANES; with 4 samples, WIDTH lanes are then four neighbouring elements.
 //
-// GCC's and Clang's vector extensions do all arithmetic but the fused multiply-add, which is an
-// intrinsic, or the C library's where there is none.
+// The vector extensions of GCC and Clang do all arithmetic except the fused multiply-add, which is
+// an intrinsic, or fmaf if there is none.
 #ifndef LOCKSTEP_COMPUTE_CPU_KERNELS_SIMD_H
 #define LOCKSTEP_COMPUTE_CPU_KERNELS_SIMD_H
 
@@ -33,7 +33,7 @@ enum { LANES = KERNEL_LANES };
 #define VL 4
 #endif
 #if defined(SIMD_WIDE)
-enum { WIDTH = 16 }; // floats that lie side by side and are worked on together
+enum { WIDTH = 16 }; // adjacent floats that are processed together
 #else
 enum { WIDTH = LANES };
 #endif
@@ -44,8 +44,8 @@ typedef int32_t ivec __attribute__((vector_size(VL * 4)));
 typedef float vec_unaligned __attribute__((vector_size(VL * 4), aligned(4), may_alias));
 typedef float vec_aligned __attribute__((vector_size(VL * 4), may_alias));
 
-// Every kernel is compiled several times; the symbol says for what: KERNEL(conv) is conv_v4_16,
-// conv_v3_4, …: the instruction set and the lanes.
+// Every kernel is compiled several times. Its symbol names the instruction set and the lanes:
+// KERNEL(conv) is conv_v4_16, conv_v3_4, …
 #define KERNEL_PASTE2(name, isa, lanes) name##_##isa##_##lanes
 #define KERNEL_PASTE(name, isa, lanes)  KERNEL_PASTE2(name, isa, lanes)
 #define KERNEL(name)                    KERNEL_PASTE(name, KERNEL_ISA, KERNEL_LANES)
@@ -59,7 +59,7 @@ INLINE vec vload(const float *p) {
 INLINE vec vload_unaligned(const float *p) {
     return *(const vec_unaligned *)p;
 }
-// WIDTH floats begin at any element.
+// Wide vectors may begin at any element.
 INLINE vec vload_wide(const float *p) {
     return (int)WIDTH == (int)LANES ? vload(p) : vload_unaligned(p);
 }
@@ -109,7 +109,7 @@ INLINE vec vsqrt(vec a) {
 #endif
 }
 
-// Lane by lane: yes where the mask is all ones, no where it is zero.
+// Per lane: `yes` where the mask is all ones, `no` where it is zero.
 INLINE vec vselect(ivec mask, vec yes, vec no) {
     return (vec)(((ivec)yes & mask) | ((ivec)no & ~mask));
 }
@@ -117,7 +117,7 @@ INLINE vec vmask(ivec mask, vec v) {
     return (vec)((ivec)v & mask);
 }
 
-// The larger one lane by lane: b where they are equal, or one of them is a NaN.
+// The larger value per lane; b if they are equal or one of them is a NaN.
 INLINE vec vlarger(vec a, vec b) {
 #if VL == 16
     return (vec)_mm512_max_ps((__m512)a, (__m512)b);
@@ -130,7 +130,7 @@ INLINE vec vlarger(vec a, vec b) {
 #endif
 }
 
-// Where a or b is a NaN.
+// Mask of the lanes in which a or b is a NaN.
 INLINE ivec vunordered(vec a, vec b) {
 #if VL == 16
     return (ivec)_mm512_movm_epi32(_mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_UNORD_Q));
@@ -143,8 +143,8 @@ INLINE ivec vunordered(vec a, vec b) {
 #endif
 }
 
-// VL bytes as integers, and integers 0 … 255 of all lanes as bytes. GCC 12 makes
-// __builtin_convertvector of these one element at a time.
+// VL bytes to integers, and integers 0 … 255 of all lanes to bytes. GCC 12 compiles
+// __builtin_convertvector for these one element at a time.
 INLINE ivec load_bytes(const uint8_t *p) {
 #if VL == 16
     return (ivec)_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
@@ -164,7 +164,7 @@ INLINE void store_bytes(uint8_t *p, const ivec v[LANE_SLICES]) {
 #if VL == 16
     _mm_storeu_si128((__m128i *)(void *)p, _mm512_cvtepi32_epi8((__m512i)v[0]));
 #elif VL == 8
-    const __m256i pairs = _mm256_packs_epi32((__m256i)v[0], (__m256i)v[1]); // by 128 bits each
+    const __m256i pairs = _mm256_packs_epi32((__m256i)v[0], (__m256i)v[1]); // per 128 bits
     const __m128i fours =
         _mm_packus_epi16(_mm256_castsi256_si128(pairs), _mm256_extracti128_si256(pairs, 1));
     _mm_storeu_si128((__m128i *)(void *)p, _mm_shuffle_epi32(fours, _MM_SHUFFLE(3, 1, 2, 0)));
@@ -182,15 +182,15 @@ INLINE vec to_floats(ivec v) {
     return __builtin_convertvector(v, vec);
 }
 
-// Clang has one way to say which elements of two vectors a third one has, all versions of GCC
-// another.
+// Selects elements of two vectors. The builtin of Clang differs from the one that all versions of
+// GCC have.
 #if defined(__clang__)
 #define SHUFFLE(type, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
 #define SHUFFLE(type, a, b, ...) __builtin_shuffle(a, b, (type){__VA_ARGS__})
 #endif
 
-// Elements in turn from the lower, or the upper, halves of a and b.
+// Interleaves the lower, or the upper, halves of a and b.
 INLINE vec interleave_low(vec a, vec b) {
 #if VL == 16
     return SHUFFLE(ivec, a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
@@ -210,7 +210,7 @@ INLINE vec interleave_high(vec a, vec b) {
 #endif
 }
 
-// VL rows of VL become columns. Interleaving row i with row i + VL/2 is one of log2(VL) perfect
+// Transposes VL rows of VL. Interleaving row i with row i + VL/2 is one of log2(VL) perfect
 // shuffles of all elements; together they exchange the upper and the lower half of each element's
 // address: its row and its column.
 INLINE void transpose(vec rows[VL]) {
@@ -224,8 +224,8 @@ INLINE void transpose(vec rows[VL]) {
     }
 }
 
-// Sum of WIDTH lanes by halves: 8+8, then 4+4, 2+2, 1+1. Lanes that are zero change nothing, so 4
-// samples give the same sum among 16 lanes.
+// Sum of WIDTH lanes by halves: 8+8, then 4+4, 2+2, 1+1. Zero lanes change nothing, so 4 samples
+// give the same sum among 16 lanes.
 INLINE float sum_by_halves(const float *lanes) {
     float s[WIDTH];
     memcpy(s, lanes, sizeof s);
@@ -243,8 +243,8 @@ INLINE vec fold(const float *lanes) {
     return part[0];
 }
 
-// The sums by halves of `count` times WIDTH lanes, one behind the other. VL of them are turned at a
-// time; then what is left to add lies in columns.
+// Sums by halves of `count` consecutive sets of WIDTH lanes. VL sets are transposed at a time, so
+// that the remaining additions run over columns.
 INLINE void sums_by_halves(const float *lanes, int count, float *sums) {
     for (int first = 0; first < count; first += VL) {
         vec rows[VL];
@@ -263,8 +263,8 @@ INLINE void sums_by_halves(const float *lanes, int count, float *sums) {
     }
 }
 
-// Sums along a row of `width` elements: of every fourth one, so that no addition waits for the one
-// before it, then of the four.
+// Sum along a row of `width` elements: four sums of every fourth element, so that no addition waits
+// for the previous one, then the sum of the four.
 enum { CHAINS = 4 };
 
 INLINE vec chain_sum(const vec chain[CHAINS]) {
@@ -298,12 +298,12 @@ INLINE vec row_squares(const float *p, int width, vec centre) {
     return chain_sum(chain);
 }
 
-// Lanes of samples that do not exist, zeroed.
+// Zeroes the lanes of absent samples.
 INLINE void clear_lanes(float *lanes, int samples) {
     for (int n = samples; n < LANES; n++) lanes[n] = 0.0f;
 }
 
-// What table.c collects.
+// The functions that table.c collects.
 int KERNEL(conv_block_size)(int outputs, int width);
 void KERNEL(conv)(const conv_task *t, int block);
 void KERNEL(conv_strided_input)(const conv_task *t);

@@ -1,5 +1,5 @@
-// What follows a convolution or a linear layer, in one pass over its output: batch norm's scale and
-// shift, ReLU, 2×2 max pooling; and the way back. Also batch norm's statistics of a group.
+// The layers after a convolution or a linear layer, in one pass over its output: batch norm's scale
+// and shift, ReLU, 2×2 max pooling, forward and backward. Also a group's batch norm statistics.
 #include "simd.h"
 
 static const float *element(const view *v, int c, int y) {
@@ -19,7 +19,8 @@ typedef struct lane_sums {
     float lanes[CHANNEL_BLOCK][LANES] __attribute__((aligned(64)));
 } lane_sums;
 
-// Rows are summed apart, then added: a second level keeps the rounding error of long planes small.
+// Rows are summed separately, then added: the second level keeps the rounding error of large planes
+// small.
 static void channel_sum(const view *z, int c, float *lanes) {
     for (int slice = 0; slice < LANES; slice += VL) {
         vec total = vset(0.0f);
@@ -79,8 +80,8 @@ INLINE vec normalise(affine a, vec v, const bool NORM) {
     return NORM ? vfma(a.scale, v, a.shift) : v;
 }
 
-// What the ReLU lets through, forward and back: also a NaN, as PyTorch's does, so that it reaches
-// the loss.
+// Mask of the lanes that the ReLU passes, forward and backward: also NaNs, as in PyTorch, so that
+// they reach the loss.
 INLINE ivec passes(vec v) {
     return ~(v <= vset(0.0f));
 }
@@ -90,19 +91,19 @@ typedef struct choice {
     ivec which;
 } choice;
 
-// The first of equals.
+// The larger of two choices; the first of equals.
 INLINE choice larger(choice r, vec v, int which) {
     const ivec better = v > r.value;
     return (choice){vlarger(v, r.value), (better & which) | (r.which & ~better)};
 }
 
-// The largest of a 2×2 window; a NaN where one of them is. 4 where the ReLU cuts it off.
+// The largest value of a 2×2 window; a NaN if there is one. `which` is 4 if the ReLU zeroes it.
 INLINE choice pick(vec a, vec b, vec c, vec d, const bool RELU) {
     choice r = {a, (ivec){0}};
     r = larger(r, b, 1);
     r = larger(r, c, 2);
     r = larger(r, d, 3);
-    // All bits set are a NaN. Comparing two and two costs less than asking each.
+    // All bits set is a NaN. Testing in pairs costs less than testing each value.
     r.value = (vec)((ivec)r.value | vunordered(a, b) | vunordered(c, d));
     if (RELU) {
         const ivec on = passes(r.value);
@@ -166,8 +167,7 @@ void KERNEL(tail_forward)(const tail_task *t) {
 
 // ---- Backward ----
 
-// The gradient of batch norm's output at one position without pooling: dy where the ReLU let it
-// through.
+// The gradient of batch norm's output at one position without pooling: dy if the ReLU passed it.
 INLINE vec through_relu(affine a, vec z, vec dy, const bool NORM, const bool RELU) {
     return RELU ? vmask(passes(normalise(a, z, NORM)), dy) : dy;
 }
@@ -182,7 +182,7 @@ INLINE pooled_row pooled(const tail_task *t, int c, int y) {
     return (pooled_row){t->dy + i, t->pool ? t->winner + i : NULL};
 }
 
-// Sums over a channel of dy' and dy'·(z - mean)·inv_std, dy' being the gradient of batch norm's
+// Sums over a channel of dy' and dy'·(z - mean)·inv_std, where dy' is the gradient of batch norm's
 // output.
 static void channel_sums(const tail_task *t, int c, float *dy_sum, float *xhat_sum) {
     const affine a = channel_affine(t, c);
@@ -271,7 +271,7 @@ INLINE void backward_pool_row(const tail_task *t, int c, int y, const bool NORM)
         }
 }
 
-// Positions that no window covers (odd heights and widths): their own dy is zero.
+// Positions that no window covers (odd heights and widths): their dy is zero.
 static void backward_uncovered(const tail_task *t, int c, const bool norm) {
     const gradient_factors f = channel_factors(t, c, norm);
     for (int y = 0; y < t->z.height; y++) {
@@ -294,7 +294,7 @@ INLINE void backward(const tail_task *t, const bool NORM, const bool RELU) {
     }
 }
 
-// Batch norm sends a gradient to every lane; samples that do not exist must have none.
+// Batch norm gives every lane a gradient; absent samples must have none.
 static void clear_absent(const tail_task *t) {
     for (int c = 0; c < t->z.channels; c++)
         for (int y = 0; y < t->z.height; y++) {

@@ -1,4 +1,5 @@
-// Optimizers, element by element, and sums over whole arenas. Formulas are those of torch.optim.
+// Optimizers, element by element, and sums over whole arenas. The formulas are those of
+// torch.optim.
 #define SIMD_WIDE
 #include "simd.h"
 
@@ -6,8 +7,8 @@ typedef struct element { // VL parameters and their state
     vec p, g, s, s2;
 } element;
 
-// Momentum that fades away would end in subnormal numbers, which processors handle a hundred times
-// more slowly; here it ends in zero.
+// Replaces subnormal numbers by zero. Decaying momentum would end in them, and processors handle
+// them a hundred times more slowly.
 INLINE vec flush(vec v) {
     const vec smallest = vset(0x1p-126f);
     return vmask((v >= smallest) | (v <= -smallest) | (v != v), v);

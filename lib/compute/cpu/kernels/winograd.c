@@ -1,18 +1,18 @@
 // 3×3 convolution with stride 1, forward and input gradient, by Winograd's F(4×4, 3×3).
 //
-// A block of four tiles at a time: all channels of its patches are transformed; then, for 16
-// outputs at a time, so that sums and outputs stay in the second-level cache, the products, summed
-// over channels in order, and the output transform. The transformed weights stream past once a
-// block. What a tile gives depends on its own patch alone.
+// Works on a block of four tiles at a time. First all channels of the block's patches are
+// transformed. Then, for 16 outputs at a time so that sums and outputs stay in the L2 cache, come
+// the products, summed over channels in order, and the output transform. The transformed weights
+// are streamed once per block. The output of a tile depends on its own patch alone.
 #include "winograd.h"
 
 enum {
-    OUTPUTS = WINOGRAD_OUTPUTS,                // whose sums are kept at once
+    OUTPUTS = WINOGRAD_OUTPUTS,                // outputs whose sums are held at once
     OUTPUT_BLOCK = 4,                          // in registers
-    TILE_BLOCK = VL == 16 ? TILES : TILES / 2, // likewise: 16 sums of 32 registers, or 8 of 16
+    TILE_BLOCK = VL == 16 ? TILES : TILES / 2, // likewise: 16 sums in 32 registers, or 8 in 16
 };
 
-// Floats between the planes of a point: of the patches, of the sums.
+// Distance in floats between the planes of two points: of the patches, of the sums.
 static size_t patch_plane(int channels) {
     return (size_t)channels * TILES * LANES + PLANE_GAP;
 }
@@ -27,7 +27,7 @@ size_t KERNEL(winograd_scratch)(const layer *l) {
 
 // ---- Weights ----
 
-// The filter from channel c to output o, as the correlation reads it.
+// Element k of the filter from channel c to output o, as the correlation reads it.
 static float filter_weight(const layer *l, const float *weight, bool transpose, int o, int c,
                            int k) {
     const int row = transpose ? c : o, column = transpose ? o : c, at = transpose ? 8 - k : k;
@@ -65,7 +65,7 @@ void KERNEL(winograd_pack)(const layer *l, const float *weight, bool transpose, 
 
 // ---- Patches ----
 
-// The patches of a run of tiles in one channel, VL samples from `slice` on.
+// Transforms the patches of a run of tiles in one channel, VL samples from `slice` on.
 INLINE void load_patches(const conv_task *t, const tile_run *r, int c, int slice, float *to,
                          size_t plane) {
     const patch_rows rows = patch_rows_of(&t->in, c, r->y * TILE - t->pad_y, PATCH);
@@ -116,7 +116,7 @@ static void multiply_all(const conv_task *t, const float *weights, int live, con
 
 // ---- Outputs ----
 
-// One tile of one output; `out` is where its first element goes, rows × columns of it exist.
+// Stores one tile of one output. Its first element goes to `out`; rows × columns of it exist.
 INLINE void store_tile(const float *sums, vec bias, float *out, size_t row, int rows, int columns) {
     vec half[TILE][PATCH];
     UNROLL for (int k = 0; k < PATCH; k++) {
@@ -149,7 +149,7 @@ static void store_run(const conv_task *t, const tile_run *r, int place, int firs
     }
 }
 
-// ---- All of it ----
+// ---- The whole convolution ----
 
 static void winograd_block(const conv_task *t, tiling tiles, int first, int end, int slice) {
     const size_t plane = patch_plane(t->in.channels);
@@ -171,8 +171,8 @@ static void winograd_block(const conv_task *t, tiling tiles, int first, int end,
 void KERNEL(winograd)(const conv_task *t) {
     const tiling tiles = tiling_of(&t->out);
     const int count = tiles.rows * tiles.columns;
-    // Where the last block has fewer tiles, the others' sums are made of what the block before
-    // left, and nobody reads them.
+    // If the last block has fewer tiles, the sums of the missing ones are computed from leftovers
+    // of the previous block and never read.
     for (int slice = 0; slice < LANES; slice += VL)
         for (int first = 0; first < count; first += TILES)
             winograd_block(t, tiles, first, first + TILES < count ? first + TILES : count, slice);

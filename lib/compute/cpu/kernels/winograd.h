@@ -1,14 +1,14 @@
 // winograd.h - the transforms of F(4×4, 3×3), for winograd.c and winograd_weight.c (included only
 // by these).
 //
-// A 3×3 correlation that gives a tile of 4×4 outputs reads a patch of 6×6. Winograd's algorithm
-// turns patch and filter into 6×6 values each, multiplies these one by one, summed over channels,
-// and turns the 36 sums into the 16 outputs: 36 multiplications instead of 144. (Winograd 1980;
-// Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2016.)
+// A 3×3 correlation reads a patch of 6×6 inputs for a tile of 4×4 outputs. Winograd's algorithm
+// transforms patch and filter into 6×6 values each, multiplies these element by element, sums over
+// channels, and transforms the 36 sums into the 16 outputs: 36 multiplications instead of 144.
+// (Winograd 1980; Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2016.)
 //
-// It evaluates polynomials at six points: 0, ±5/8, ±3/2, ∞, which are exact in binary and closer
-// to 1 than the usual 0, ±1, ±2, ∞, so that less is lost to rounding. It still rounds more than the
-// direct sum; tests/ops hold both to one tolerance.
+// It evaluates polynomials at six points: 0, ±5/8, ±3/2, ∞, which are exact in binary and closer to
+// 1 than the usual 0, ±1, ±2, ∞, so rounding loses less. The rounding error is still larger than
+// that of the direct sum; tests/ops holds both to one tolerance.
 //
 // All transforms are one-dimensional, lane by lane, and applied to rows, then to columns.
 #ifndef LOCKSTEP_COMPUTE_CPU_KERNELS_WINOGRAD_H
@@ -20,8 +20,8 @@ enum {
     TILE = 4,         // outputs of a tile, each way
     PATCH = TILE + 2, // inputs of a tile, each way
     POINTS = PATCH * PATCH,
-    TILES = 4,     // tiles that are worked on together: a block
-    PLANE_GAP = 80 // floats between planes of transformed values: cache sets must not collide
+    TILES = 4,     // tiles that are processed together: a block
+    PLANE_GAP = 80 // floats between planes of transformed values: avoids cache set conflicts
 };
 
 // The points ±WINOGRAD_A, ±WINOGRAD_B, and their squares.
@@ -29,7 +29,7 @@ enum {
 #define WINOGRAD_B 1.5f
 #define SQUARE_A   (WINOGRAD_A * WINOGRAD_A)
 #define SQUARE_B   (WINOGRAD_B * WINOGRAD_B)
-// Lagrange's factors of the filter's transform.
+// Lagrange factors of the filter's transform.
 #define FACTOR_0 (1 / (SQUARE_A * SQUARE_B))
 #define FACTOR_A (1 / (2 * SQUARE_A * (SQUARE_A - SQUARE_B)))
 #define FACTOR_B (1 / (2 * SQUARE_B * (SQUARE_B - SQUARE_A)))
@@ -49,7 +49,7 @@ INLINE vec vpin(vec v) {
     return v;
 }
 
-// Six inputs.
+// Six inputs to six values.
 INLINE void transform_input(const vec d[PATCH], vec r[PATCH]) {
     const vec even_a = vadd_scaled(-SQUARE_B, d[2], d[4]);
     const vec odd_a = vscale(WINOGRAD_A, vadd_scaled(-SQUARE_B, d[1], d[3]));
@@ -74,7 +74,7 @@ INLINE void transform_output(const vec s[PATCH], vec r[TILE]) {
                        vadd_scaled(SQUARE_A * WINOGRAD_A, difference_a, s[5]));
 }
 
-// Three weights of a filter.
+// Three filter weights to six values.
 INLINE void transform_filter(const vec g[3], vec r[PATCH]) {
     const vec even_a = vadd_scaled(FACTOR_A * SQUARE_A, g[2], vscale(FACTOR_A, g[0]));
     const vec odd_a = vscale(FACTOR_A * WINOGRAD_A, g[1]);
@@ -88,7 +88,7 @@ INLINE void transform_filter(const vec g[3], vec r[PATCH]) {
     r[5] = g[2];
 }
 
-// Four gradients of outputs: the transpose of transform_output.
+// Four output gradients to six values: the transpose of transform_output.
 INLINE void transform_output_gradient(const vec d[TILE], vec r[PATCH]) {
     const vec even_a = vadd_scaled(SQUARE_A, d[2], d[0]);
     const vec odd_a = vscale(WINOGRAD_A, vadd_scaled(SQUARE_A, d[3], d[1]));
@@ -102,7 +102,7 @@ INLINE void transform_output_gradient(const vec d[TILE], vec r[PATCH]) {
     r[5] = d[3];
 }
 
-// Six sums of products to three gradients of weights: the transpose of transform_filter.
+// Six sums of products to three weight gradients: the transpose of transform_filter.
 INLINE void transform_filter_gradient(const vec s[PATCH], vec r[3]) {
     const vec sum_a = s[1] + s[2], difference_a = s[1] - s[2];
     const vec sum_b = s[3] + s[4], difference_b = s[3] - s[4];
@@ -128,7 +128,7 @@ static inline tiling tiling_of(const view *out) {
     return (tiling){(out->height + TILE - 1) / TILE, (out->width + TILE - 1) / TILE};
 }
 
-// The run that begins with tile `first` and ends before tile `end`, at the latest.
+// The run that begins with tile `first` and ends at tile `end` or at the end of its row.
 static inline tile_run run_from(tiling t, int first, int end) {
     tile_run r = {.first = first, .y = first / t.columns, .x = first % t.columns};
     const int left = t.columns - r.x;
@@ -136,8 +136,8 @@ static inline tile_run run_from(tiling t, int first, int end) {
     return r;
 }
 
-// Where the rows of a patch are: element x of row i at row[i] + x·step[i]. Rows outside of the
-// image are one zero vector, again and again.
+// The rows of a patch: element x of row i is at row[i] + x·step[i]. Rows outside the image repeat
+// one zero vector.
 typedef struct patch_rows {
     const float *row[PATCH];
     size_t step[PATCH];
@@ -156,7 +156,7 @@ static inline patch_rows patch_rows_of(const view *in, int channel, int top, int
     return p;
 }
 
-enum { RUN_COLUMNS = TILES * TILE + 2 }; // of the patches of a run
+enum { RUN_COLUMNS = TILES * TILE + 2 }; // in the patches of a run
 
 // The second half of the input transform of a run of tiles, along rows: point p of tile t goes to
 // to + p·plane + t·next.

@@ -1,17 +1,18 @@
 // Weight gradient of a 3×3 convolution with stride 1, by Winograd's F(4×4, 3×3).
 //
-// The transposed algorithm: patches of the input as in the forward pass, tiles of the output's
-// gradient turned into 6×6 values, the products of both summed over tiles and samples, and the 36
-// sums turned into the 9 gradients. So that no sum runs across lanes, the patches are transposed:
-// their lanes are input channels, and the gradient's values are scalars, tile after tile, sample
-// after sample. The sums of all pairs of channels wait in the thread's scratch memory from block to
-// block. They are those of one group, so their order depends on nothing but the layer's shape.
+// The transposed algorithm: input patches are transformed as in the forward pass, tiles of the
+// output gradient are transformed into 6×6 values, the products of both are summed over tiles and
+// samples, and the 36 sums are transformed into the 9 gradients. To avoid sums across lanes, the
+// patches are transposed: their lanes are input channels, and the values of the gradient are
+// scalars, tile after tile, sample after sample. Between blocks, the sums of all pairs of channels
+// are stored in the thread's scratch memory. They belong to one group, so their order depends only
+// on the layer's shape.
 #include "winograd.h"
 
 enum {
     ROWS = 6,                   // outputs of a product in registers
     VECTORS = VL == 16 ? 4 : 2, // vectors of channels, likewise: 24 sums, or 12
-    TERMS = TILES * LANES,      // of the sums in a block
+    TERMS = TILES * LANES,      // of a sum within a block
 };
 
 // Sizes in floats, and the planes of a point in scratch memory.
@@ -47,7 +48,7 @@ size_t KERNEL(winograd_weight_scratch)(int channels, int outputs) {
            PATCH * RUN_COLUMNS * LANES * VL;
 }
 
-// Vectors of channels go in blocks of VECTORS, then of 2, then of 1.
+// Vectors of channels are processed in blocks of VECTORS, then of 2, then of 1.
 static int vectors_from(const layout *a, int vector) {
     const int left = a->vectors - vector;
     return left >= VECTORS ? VECTORS : left >= 2 ? 2 : 1;
@@ -55,7 +56,7 @@ static int vectors_from(const layout *a, int vector) {
 
 // ---- Patches ----
 
-// VL channels from `c` on of one element of the image, all samples, transposed.
+// Transposes VL channels from `c` on of one element of the image, for all samples.
 INLINE void turn(const conv_weight_task *t, int c, const float *at, float *to) {
     for (int slice = 0; slice < LANES; slice += VL) {
         vec rows[VL];
@@ -66,7 +67,7 @@ INLINE void turn(const conv_weight_task *t, int c, const float *at, float *to) {
     }
 }
 
-// The patches of a run of tiles in VL channels from `c` on, into `turned`.
+// Copies the patches of a run of tiles, transposed, to `turned`: VL channels from `c` on.
 static void turn_patches(const conv_weight_task *t, const tile_run *r, int c, float *turned) {
     for (int i = 0; i < PATCH; i++) {
         const int y = r->y * TILE - t->pad_y + i;
@@ -97,7 +98,7 @@ static void transform_sample(const float *turned, int tiles, float *to, size_t p
     transform_rows(half, tiles, to, plane, next);
 }
 
-// `place`: of the run's first tile in the block.
+// `place`: index of the run's first tile in the block.
 static void load_patches(const conv_weight_task *t, const layout *a, const tile_run *r, int place) {
     for (int first = 0, count; first < a->vectors; first += count) {
         count = vectors_from(a, first);
@@ -168,7 +169,7 @@ INLINE void multiply(const float *gradients, const float *patches, float *sums, 
         vstore(sums + (o * COUNT + j) * VL, sum[o][j]);
 }
 
-// One function for each size: the sizes become constants, the sums registers.
+// One function per size: the sizes become constants, and the sums registers.
 typedef void (*multiply_function)(const float *, const float *, float *, int, bool);
 #define MULTIPLY(o, j)                                                                     \
     static __attribute__((noinline)) void multiply_##o##_##j(                              \
@@ -211,7 +212,7 @@ static void multiply_all(const layout *a, int outputs, int tiles, bool more) {
 
 // ---- The gradients ----
 
-// VL channels from `c` on of output o.
+// Computes the gradients of VL channels from `c` on, for output o.
 INLINE void finish(const conv_weight_task *t, const float *sums, size_t plane, int o, int c) {
     vec half[3][PATCH], g[9];
     UNROLL for (int k = 0; k < PATCH; k++) {

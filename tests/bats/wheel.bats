@@ -25,13 +25,13 @@ setup() {
 
 need_venv() {
     [ -x "$venv/bin/pip" ] || skip "$PYTHON -m venv fails (make deps-packaging)"
-    python=$venv/bin/python
+    in_venv=$venv/bin/python
 }
 
 # Of the system, else from PyPI.
 need_numpy() {
     need_venv
-    "$python" -c 'import numpy' 2>/dev/null && return
+    "$in_venv" -c 'import numpy' 2>/dev/null && return
     local system
     system=$("$PYTHON" -c 'import numpy, os; print(os.path.dirname(os.path.dirname(numpy.__file__)))' 2>/dev/null) || system=
     if [ -n "$system" ]; then
@@ -52,7 +52,7 @@ need_numpy() {
     if [ -x "$BIN/lockstep" ]; then [ -x "$venv/bin/lockstep" ]; fi
     mkdir "$made"
     cd "$made" || return
-    succeeds "$python" -c 'import lockstep
+    succeeds "$in_venv" -c 'import lockstep
 lockstep.run("synth-cifar", "-q", "--train", "144", "--test", "32", "--out", "data")'
     local models
     models=$(find "$venv" -path '*/experiments/models')
@@ -113,12 +113,12 @@ try:
 except KeyError:
     print(type(steps).__name__)
 END
-    succeeds "$python" read.py
+    succeeds "$in_venv" read.py
     [[ $output == dict || $output == DataFrame ]] || fail "$output"
     # A stand-in for pandas: its tables are asked for.
     mkdir -p stand-in
     echo 'class DataFrame(dict): pass' >stand-in/pandas.py
-    PYTHONPATH=$PWD/stand-in${PYTHONPATH:+:$PYTHONPATH} succeeds "$python" read.py
+    PYTHONPATH=$PWD/stand-in${PYTHONPATH:+:$PYTHONPATH} succeeds "$in_venv" read.py
     [ "$output" = DataFrame ]
 }
 

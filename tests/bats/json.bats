@@ -41,6 +41,8 @@ finds() {
 @test "manifest --json" {
     succeeds "$BIN/manifest" get --json run/train/manifest.yaml tool parameters.optimizer results.epochs.1.accuracy
     says "j['tool'] == 'train-single' and j['parameters.optimizer']['lr'] == 0.1 and 0 <= j['results.epochs.1.accuracy'] <= 1"
+    succeeds "$BIN/manifest" get --json run/train
+    says "j['tool'] == 'train-single' and j['parameters']['optimizer']['lr'] == 0.1 and len(j['results']['epochs']) == 2"
     succeeds "$BIN/manifest" verify --json run/train run/evaluate
     says "j == {'checked': 8, 'findings': []}"
     echo x >>run/evaluate/predictions.st.zst

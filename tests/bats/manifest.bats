@@ -55,6 +55,12 @@ END
     [ "$output" = 'optimizer: {lr: 0.1}' ]
 }
 
+@test "manifest get without a key prints the whole file" {
+    succeeds "$BIN/manifest" get stage/manifest.yaml
+    [ "${lines[0]}" = 'schema: lockstep.manifest/1' ] || fail "$output"
+    [[ $output == *$'\nparameters:\n  optimizer: {lr: 0.1}\n'* ]] || fail "$output"
+}
+
 @test "manifest get of a missing key exits 3 and prints nothing" {
     fails_with 3 "cannot get 'results.acuracy'" "$BIN/manifest" get stage/manifest.yaml tool results.acuracy
     [ -z "$output" ]
@@ -72,7 +78,6 @@ END
 @test "manifest: usage errors exit 2" {
     fails_with 2 "did you mean 'verify'" "$BIN/manifest" verfy stage/manifest.yaml
     fails_with 2 'expected at least 2' "$BIN/manifest" get
-    fails_with 2 'expected FILE KEY' "$BIN/manifest" get stage/manifest.yaml
     fails_with 2 'expected two files' "$BIN/manifest" diff stage/manifest.yaml
     fails_with 2 "unknown option: '--frob'" "$BIN/manifest" get --frob stage/manifest.yaml tool
     fails_with 2 'expected PATH=VALUE' "$BIN/manifest" fresh stage tool

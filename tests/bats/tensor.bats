@@ -97,6 +97,9 @@ END
     succeeds "$TENSOR" export --format csv "$CASES/good.safetensors" labels
     [ "$output" = $'7\n8\n9' ]
     [ "$("$TENSOR" cat "$CASES/good.safetensors" labels | od -An -tu1 | tr -s ' ')" = " 7 8 9" ]
+    [ "$("$TENSOR" cat "$CASES/good.safetensors" labels labels | od -An -tu1 | tr -s ' ')" = " 7 8 9 7 8 9" ]
+    fails_with 3 "no such tensor: 'x'" "$TENSOR" cat "$CASES/good.safetensors" labels x
+    [ -z "$output" ]
     succeeds "$TENSOR" info "$CASES/no-tensors.safetensors"
     [[ $output == *"tensors: {}" ]]
     succeeds "$TENSOR" export --format csv "$CASES/scalar.safetensors" n

@@ -1,0 +1,25 @@
+# Packages: a source archive, a Python wheel and a Debian package. docs/installing.md says how to use them.
+#
+# The wheel and the Debian package carry what `make install` installs, without debug information: the CUDA backend and
+# MPI where they are built. CUDA=0 and MPI=0 leave them out.
+
+# DIST: where the packages go. AUDITWHEEL: puts the libraries into the wheel; without it the wheel needs those of the system.
+DIST       ?= $(BUILD)/dist
+AUDITWHEEL ?= $(firstword $(wildcard $(abspath $(BUILD)/packaging/bin/auditwheel)) $(shell command -v auditwheel))
+STAGE      := $(BUILD)/stage
+MULTIARCH   = $(shell $(CC) -print-multiarch 2>/dev/null)
+
+.PHONY: dist wheel deb
+dist: ## Pack the sources of the current commit: build/dist/lockstep-VERSION.tar.xz
+	@scripts/make-dist '$(DIST)'
+# An installation into an empty folder, with its own PREFIX and LIBDIR, of what its prerequisites have just made.
+install_stage = rm -rf '$(STAGE)/$@' && $(MAKE) --no-print-directory -s $(INSTALLED:%=-o %) install \
+                DESTDIR='$(STAGE)/$@' PREFIX='$(1)' LIBDIR='$(2)'
+INSTALLED    := all man $(if $(wildcard scripts/make-completions),completions)
+wheel: $(INSTALLED) ## Make a Python wheel with the tools and a reader for NumPy: build/dist/lockstep-VERSION-….whl
+	@$(call install_stage,/lockstep,/lockstep/lib)
+	@scripts/strip-binaries '$(STAGE)/$@'
+	@AUDITWHEEL='$(AUDITWHEEL)' scripts/make-wheel '$(PYTHON)' '$(STAGE)/$@/lockstep' '$(DIST)'
+deb: $(INSTALLED) ## Make a Debian package: build/dist/lockstep_VERSION_ARCHITECTURE.deb
+	@$(call install_stage,/usr,/usr/lib/$(MULTIARCH))
+	@scripts/make-deb '$(STAGE)/$@' '$(DIST)'

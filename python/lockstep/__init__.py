@@ -1,0 +1,19 @@
+"""Lockstep's tools, and a reader of what they write.
+
+    import lockstep
+
+    run = lockstep.read("artifacts/ddp4/seed-42")    # a folder: a mapping that reads on demand
+    run["train/model"]["conv1.weight"]               # tensors: NumPy arrays
+    run["train/model"].metadata["model"]             # their metadata
+    run["train/steps"]["loss"]                       # series: a pandas DataFrame, or a dict of NumPy arrays
+    run["train/manifest"]["results"]["accuracy"]     # manifests and other YAML files: dicts
+    lockstep.read("artifacts/ddp4/report/report.csv")       # the figures of a report or a comparison: a table, too
+
+    lockstep.run("evaluate", "--model", "model.st.zst", "--data", "test.st.zst", "--out", "evaluation")
+
+The bundled tools read the files, so what is damaged is refused with their message (ToolError). Only NumPy is needed.
+"""
+from ._read import Folder, Tensors, read
+from ._tools import ToolError, run
+
+__all__ = ["Folder", "Tensors", "ToolError", "read", "run"]

@@ -1,0 +1,138 @@
+"""Reading what the tools write: tensors, series, tables and manifests."""
+import collections.abc
+import csv
+import errno
+import io
+import json
+import os
+
+from ._tools import run
+
+# NumPy's names of the types of safetensors. It has no BF16: those are read as integers and widened.
+_TYPES = {"U8": "u1", "U32": "<u4", "U64": "<u8", "I64": "<i8", "F16": "<f2", "F32": "<f4", "F64": "<f8", "BF16": "<u2"}
+# Columns of tables that are text; the others are numbers.
+_TEXT = {"run", "digest", "id", "owner", "metric", "unit", "note", "source", "model"}
+_WHOLE = {"step", "epoch"}
+
+
+class Tensors(dict):
+    """Arrays by name. `metadata`: the strings of the file."""
+
+    def __init__(self, arrays, metadata):
+        super().__init__(arrays)
+        self.metadata = metadata
+
+
+class Folder(collections.abc.Mapping):
+    """The files and folders of a folder, by their names without endings. They are read when they are asked for:
+    folder["train/model"] reads train/model.st.zst."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __getitem__(self, name):
+        path = os.path.join(self.path, name)
+        for ending in ("",) + _ENDINGS:
+            if os.path.exists(path + ending):
+                return read(path + ending)
+        raise KeyError(name)
+
+    def __iter__(self):
+        names = [name for name in sorted(os.listdir(self.path)) if not name.startswith(".")]
+        for name in names:
+            ending = _ending_of(name)
+            if ending or os.path.isdir(os.path.join(self.path, name)):
+                yield name[: len(name) - len(ending)]
+
+    def __len__(self):
+        return sum(1 for _ in self)
+
+    def __contains__(self, name):
+        return any(os.path.exists(os.path.join(self.path, name) + ending) for ending in ("",) + _ENDINGS)
+
+    def __repr__(self):
+        return "<%s: %s>" % (self.path, ", ".join(self))
+
+
+def read(path):
+    """What a file or folder holds:
+
+    a folder                    a Folder: a mapping that reads its entries on demand
+    steps.st.zst                the series of a training, a row per step
+    *.st.zst, *.safetensors     Tensors: a dict of NumPy arrays
+    *.csv                       the figures of a report
+    *.yaml                      a dict
+
+    Series and figures are a pandas DataFrame where pandas is installed, and a dict of NumPy arrays where it is not.
+    Raises FileNotFoundError, ValueError for another kind of file, and ToolError for one that a tool refuses."""
+    path = os.fspath(path)
+    if os.path.isdir(path):
+        return Folder(path)
+    if not os.path.exists(path):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+    ending = _ending_of(path)
+    if not ending:
+        raise ValueError("cannot read '%s': expected a folder, or a file that ends in %s" % (path, ", ".join(_ENDINGS)))
+    if os.path.basename(path) == "steps.st.zst":
+        return _table(run("tensor", "export", "--format", "csv", _plain(path)).decode())
+    return _READERS[ending](path)
+
+
+def _plain(path):
+    """A path that a tool takes for one, whatever it begins with."""
+    return os.path.join(".", path) if path.startswith("-") else path
+
+
+def _read_tensors(path):
+    import numpy
+
+    about = json.loads(run("tensor", "info", "--json", _plain(path)))
+    listed = about["tensors"]
+    if not listed:
+        return Tensors({}, about["metadata"])
+    data = bytearray(run("tensor", "cat", _plain(path), "--", *[entry["name"] for entry in listed]))
+    if len(data) != sum(entry["bytes"] for entry in listed):
+        raise ValueError("cannot read '%s': it was replaced meanwhile" % path)
+    arrays, offset = {}, 0
+    for entry in listed:
+        dtype = numpy.dtype(_TYPES[entry["dtype"]])
+        array = numpy.ndarray(entry["shape"], dtype, data, offset)
+        arrays[entry["name"]] = (array.astype("<u4") << 16).view("<f4") if entry["dtype"] == "BF16" else array
+        offset += entry["bytes"]
+    return Tensors(arrays, about["metadata"])
+
+
+def _read_yaml(path):
+    return json.loads(run("manifest", "get", "--json", _plain(path)))
+
+
+def _read_csv(path):
+    with open(path, encoding="utf-8", newline="") as file:
+        return _table(file.read())
+
+
+def _table(text):
+    import numpy
+
+    rows = list(csv.reader(io.StringIO(text)))
+    columns = {}
+    for name, values in zip(rows[0], zip(*rows[1:]) if rows[1:] else [()] * len(rows[0])):
+        if name in _TEXT:
+            columns[name] = numpy.array(values, dtype=object)
+        elif name in _WHOLE:
+            columns[name] = numpy.array(values, dtype="i8")
+        else:
+            columns[name] = numpy.array([value or "nan" for value in values], dtype="f8")
+    try:
+        import pandas
+    except ImportError:
+        return columns
+    return pandas.DataFrame(columns)
+
+
+_READERS = {".st.zst": _read_tensors, ".safetensors": _read_tensors, ".csv": _read_csv, ".yaml": _read_yaml}
+_ENDINGS = tuple(_READERS)
+
+
+def _ending_of(name):
+    return next((ending for ending in _ENDINGS if name.endswith(ending)), "")

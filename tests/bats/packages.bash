@@ -1,0 +1,38 @@
+# What the bats files about packages share.
+# shellcheck shell=bash
+
+# private_build FOLDER: a build folder with the tools of $BIN, for packages that no other test sees.
+private_build() {
+    local part
+    mkdir -p "$1"
+    for part in bin lib share; do
+        [ ! -e "$BIN/../$part" ] || ln -s "$(cd "$BIN/../$part" && pwd)" "$1/$part"
+    done
+}
+
+# make_package TARGET BUILD [VARIABLE=VALUE]...: without CUDA, whose libraries belong to no package. The parent of BUILD
+# has the package in out/.
+make_package() {
+    local target=$1 build=$2
+    shift 2
+    private_build "$build"
+    succeeds make -C "$ROOT" -s -o all BUILD="$build" DIST="$build/../out" CUDA=0 "$@" "$target"
+}
+
+# For setup_file: file_package TARGET [VARIABLE=VALUE]...: in out/, of that day.
+file_package() {
+    SOURCE_DATE_EPOCH=1700000000 make_package "$1" "$BATS_FILE_TMPDIR/build" "${@:2}"
+}
+
+# same_package TARGET [VARIABLE=VALUE]...: made of that day in other folders, with another umask and time zone, it is the
+# same bytes.
+same_package() {
+    local made
+    (
+        umask 077
+        export TZ=Asia/Shanghai LC_ALL=C.UTF-8
+        SOURCE_DATE_EPOCH=1700000000 make_package "$1" "$WORK/another/build" "${@:2}"
+    )
+    made=$(find "$WORK/another/out" -type f)
+    cmp "$made" "$BATS_FILE_TMPDIR/out/${made##*/}"
+}

@@ -38,7 +38,7 @@ $(foreach v,$(QUOTED),$(if $(findstring ',$($(v))),$(error $(v)=$($(v)): expecte
 PARTS    := build cuda mpi tests torture bench lint install
 # An installation makes out of date what make has found out about the machine. So the targets that
 # install do only that, and the other goals of the command line run in a new make: `make deps test`.
-INSTALLS := deps deps-lint deps-torch deps-mpi deps-torture
+INSTALLS := deps deps-lint deps-torch deps-mpi deps-hosts deps-torture
 ifneq ($(filter $(INSTALLS),$(MAKECMDGOALS)),)
 include make/deps.mk
 else

@@ -1,13 +1,14 @@
 # Packages of the distribution, and the targets that install them.
 
 # Packages of Debian and Ubuntu: to build, run and test; to lint; to compare with PyTorch; for ranks
-# on several hosts; to fuzz with libFuzzer.
+# on several hosts; to test these; to fuzz with libFuzzer.
 DEPS_PACKAGES       := gcc g++ libc6-dev make pkg-config libzstd-dev libyaml-dev libcurl4-openssl-dev \
                        libarchive-dev libssl-dev libjansson-dev libjpeg-dev libpng-dev libcmocka-dev \
                        ca-certificates gnuplot-nox librsvg2-bin bats procps python3 xz-utils zstd
 DEPS_LINT_PACKAGES  := clang clang-format shellcheck
 DEPS_TORCH_PACKAGES := python3-torch python3-torchvision python3-numpy libopenblas0-pthread
 DEPS_MPI_PACKAGES   := libopenmpi-dev openmpi-bin
+DEPS_HOSTS_PACKAGES := iproute2 openssh-client openssh-server mpich libmpich-dev slurm-wlm munge
 DEPS_TORTURE_PACKAGES := clang libclang-rt-dev
 
 THEN := $(filter-out $(INSTALLS),$(MAKECMDGOALS))
@@ -22,6 +23,8 @@ deps-torch: ## Install PyTorch from the distribution: tests that compare with it
 	@scripts/install-deps $@ $(DEPS_TORCH_PACKAGES)
 deps-mpi: ## Install Open MPI, for train-ddp's ranks on several hosts
 	@scripts/install-deps $@ $(DEPS_MPI_PACKAGES)
+deps-hosts: deps-mpi ## Install what the tests of several hosts start: OpenSSH's server, MPICH, Slurm
+	@scripts/install-deps $@ $(DEPS_HOSTS_PACKAGES)
 deps-torture: ## Install libFuzzer, for the fuzzers of `make torture`; without it, a loop of our own calls them
 	@scripts/install-deps $@ $(DEPS_TORTURE_PACKAGES)
 ifneq ($(THEN),)

@@ -71,7 +71,7 @@ LIBOBJ    := $(LIBSRC:%.c=$(OBJ)/%.o) \
 # The other parts add their targets to this one.
 .PHONY: all
 SHARED    := $(patsubst share/%,$(BUILD)/share/lockstep/%,$(wildcard share/*))
-all: $(BINARIES) $(SHARED) ## Build every tool into build/bin, the CUDA backend if there is nvcc, MPI if there is mpicc
+all: $(BINARIES) $(SHARED) ## Build every tool into build/bin, the CUDA backend if nvcc is found, MPI if mpicc is found
 
 # A file that changes whenever a flag does: objects built with other flags are rebuilt.
 keep_flags = mkdir -p $(@D); printf '%s\n' '$(1)' | cmp -s - $@ || printf '%s\n' '$(1)' > $@
@@ -84,11 +84,11 @@ FORCE: check-build
 check-build:
 	@scripts/check-folders build '$(BUILD)' $(call word_of,$(ARTIFACTS))
 
-# The version is a header that changes only if `git describe` or a source does, and is replaced
-# atomically, because modes may be built at the same time. For a tree with changes, or without git,
-# the version alone does not identify the source.
+# The version is a header that changes only if the version or a source does, and is replaced atomically,
+# because modes may be built at the same time. For a tree with changes, or without git, the version
+# alone does not identify the source.
 $(BUILD)/generated/version.h: FORCE
-	@mkdir -p $(@D); v=$$(git describe --always --dirty --tags 2>/dev/null || echo unknown); \
+	@mkdir -p $(@D); v=$$(scripts/version); \
 	s=$$(find Makefile make lib tools -type f | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -c 1-16); \
 	lines=$$(printf '#define LOCKSTEP_VERSION "%s"\n#define LOCKSTEP_SOURCES "%s"\n' "$$v" "$$s"); \
 	echo "$$lines" | cmp -s - $@ || { echo "$$lines" > $@.$$$$ && mv -f $@.$$$$ $@; }

@@ -34,10 +34,13 @@ typedef struct cli_option {
 
 typedef struct cli_tool {
     const char *name;
-    const char *summary;       // one line
-    const char *usage;         // lines after the tool's name: "--in FILE --out DIR\n..."
+    const char *summary; // one line
+    // Lines after the tool's name: "--in FILE --out DIR\n..."; those over 80 columns are broken.
+    const char *usage;
     const cli_option *options; // ends with a NULL name; the common ones are added automatically
-    const char *notes; // printed after the options; may be NULL: examples, formats, exit codes
+    // Printed as they are after the options, so at most 80 columns wide; may be NULL: examples,
+    // formats, exit codes.
+    const char *notes;
     size_t operands_min, operands_max;
 } cli_tool;
 
@@ -62,7 +65,8 @@ int cli_finish(const cli_tool *tool, status rc, error *err);
 // none is near: for "did you mean".
 const char *cli_nearest(const char *word, const char *const *words, size_t count);
 
-// Returns the source's "git describe" at build time, or "unknown".
+// Returns the version, as scripts/version printed it at build time: "0.9.0+94b9431", with "-dirty"
+// for a tree with changes; "0.9.0" for sources without git.
 const char *cli_version(void);
 // Return a hash of the sources (16 hexadecimal digits) and the compiler flags that affect the code.
 const char *cli_sources(void);

@@ -14,7 +14,8 @@
 static status find_root(char root[PATH_MAX], error *err) {
     const ssize_t length = readlink("/proc/self/exe", root, PATH_MAX - 1);
     if (length < 0)
-        return error_system(err, STATUS_FAILED, errno, "cannot find this program: /proc/self/exe");
+        return error_system(err, STATUS_FAILED, errno,
+                            "cannot find the running program: /proc/self/exe");
     root[length] = 0;
     for (int up = 0; up < 2; up++) {
         char *slash = strrchr(root, '/');
@@ -23,7 +24,7 @@ static status find_root(char root[PATH_MAX], error *err) {
     return STATUS_OK;
 }
 
-static bool is_there(const char *root, const char *place, const char *file) {
+static bool exists(const char *root, const char *place, const char *file) {
     char path[PATH_MAX];
     const int length = snprintf(path, sizeof path, "%s/%s/%s", root, place, file);
     return length < (int)sizeof path && access(path, F_OK) == 0;
@@ -48,7 +49,7 @@ status plugin_find(const char *file, const char *variable, char **path, error *e
         return *path ? STATUS_OK : STATUS_FAILED;
     }
     TRY(find_root(root, err));
-    while (found < count && !is_there(root, places[found], file)) found++;
+    while (found < count && !exists(root, places[found], file)) found++;
     *path = memory_format(err, "%s/%s/%s", root, places[found < count ? found : 0], file);
     if (!*path) rc = STATUS_FAILED;
 out:

@@ -61,11 +61,12 @@ out:
     return NULL;
 }
 
-// cli_version is `git describe --dirty`: the commit, and whether the tree had changes.
+// After the '+' the version has the commit, and "-dirty" if the tree had changes.
 static status describe_commit(yaml_node *run, error *err) {
     static const char dirty[] = "-dirty";
+    const char *plus = strchr(cli_version(), '+');
     char commit[128];
-    snprintf(commit, sizeof commit, "%s", cli_version());
+    snprintf(commit, sizeof commit, "%s", plus ? plus + 1 : "unknown");
     size_t length = strlen(commit), suffix = sizeof dirty - 1;
     bool is_dirty = length > suffix && !strcmp(commit + length - suffix, dirty);
     if (is_dirty) commit[length - suffix] = 0;
@@ -106,8 +107,8 @@ static status check_arguments(int argc, char **argv, error *err) {
         if (yaml_can_write(argv[i])) continue;
         char *text = redact_urls(argv[i], err);
         if (text)
-            error_set(err, STATUS_USAGE,
-                      "bad argument: '%s': not UTF-8, which a manifest is written in", text);
+            error_set(err, STATUS_USAGE, "bad argument: '%s': not UTF-8, which manifests require",
+                      text);
         free(text);
         return text ? STATUS_USAGE : STATUS_FAILED;
     }
@@ -254,7 +255,7 @@ static status key_part(const yaml_node *root, const char *name, yaml_kind kind,
                        const yaml_node **found, error *err) {
     *found = yaml_find(root, name);
     if (*found && (*found)->kind == kind) return STATUS_OK;
-    return yaml_error(root, err, "not a whole manifest: it has no '%s'", name);
+    return yaml_error(root, err, "incomplete manifest: '%s' is missing", name);
 }
 
 status manifest_key_of(const yaml_node *root, char key[SHA256_TEXT_BYTES], error *err) {
@@ -308,10 +309,28 @@ static void let_outputs_age(const yaml_node *outputs) {
     }
 }
 
+status manifest_write_tree(yaml_node *root, const char *path, error *err) {
+    char digest[SHA256_TEXT_BYTES], *text = NULL, *sealed = NULL;
+    size_t bytes;
+    status rc;
+    yaml_remove(root, "digest");
+    TRY(yaml_write_text(root, &text, &bytes, err));
+    TRY(sha256_buffer(text, bytes, digest, err));
+    sealed = memory_format(err, "%sdigest: %s\n", text, digest);
+    TRY(sealed ? STATUS_OK : STATUS_FAILED);
+    if (strlen(sealed) > YAML_MAX_BYTES)
+        rc = error_set(err, STATUS_FAILED, "cannot write manifest: '%s': longer than %d bytes",
+                       path, YAML_MAX_BYTES);
+    else
+        rc = output_write_file(path, sealed, strlen(sealed), err);
+out:
+    free(sealed);
+    free(text);
+    return rc;
+}
+
 status manifest_write(manifest *m, const char *path, error *err) {
     char key[SHA256_TEXT_BYTES], folder[PATH_MAX + 1], ended[CLOCK_TEXT_BYTES];
-    char *text = NULL;
-    size_t bytes;
     status rc = STATUS_OK;
     paths_real_folder(path, folder);
     clock_utc(ended);
@@ -321,15 +340,8 @@ status manifest_write(manifest *m, const char *path, error *err) {
     TRY(put_text(m->root, "key", key, err));
     TRY(make_relative(part(m, "inputs"), folder, err));
     TRY(make_relative(part(m, "outputs"), folder, err));
-    TRY(yaml_write_text(m->root, &text, &bytes, err));
-    if (bytes > YAML_MAX_BYTES) {
-        rc = error_set(err, STATUS_FAILED, "cannot write manifest: '%s': longer than %d bytes",
-                       path, YAML_MAX_BYTES);
-        goto out;
-    }
-    TRY(output_write_file(path, text, bytes, err));
+    rc = manifest_write_tree(m->root, path, err);
 out:
-    free(text);
     return rc;
 }
 
@@ -390,9 +402,10 @@ static status check_kind(const manifest *m, const yaml_node *old, const char *fo
     const yaml_node *tool = yaml_find(old, "tool");
     if (!tool || tool->kind != YAML_SCALAR || manifest_same_kind(part(m, "tool")->text, tool->text))
         return STATUS_OK;
-    return error_set(err, STATUS_USAGE,
-                     "cannot write into folder: '%s': it holds what '%s' wrote; choose another one",
-                     folder, tool->text);
+    return error_set(
+        err, STATUS_USAGE,
+        "cannot write into folder: '%s': it holds the output of '%s'; choose another folder",
+        folder, tool->text);
 }
 
 status manifest_check_folder(const manifest *m, const char *folder, error *err) {
@@ -433,7 +446,7 @@ static bool outputs_are_there(const yaml_node *root, const char *folder, char *w
             return false;
         }
         if (info.st_size != strtoll(yaml_find(outputs->items[i], "bytes")->text, NULL, 10)) {
-            snprintf(why, size, "output '%s' has another size than recorded", path);
+            snprintf(why, size, "the size of output '%s' differs from the recorded one", path);
             return false;
         }
     }

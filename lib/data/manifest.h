@@ -1,7 +1,7 @@
 // manifest.h - manifest.yaml: a stage's inputs, outputs and results (docs/formats.md).
 //
 // A manifest is a YAML tree with fixed top-level keys, in this order:
-//     schema, tool, version, bits, command, key, inputs, outputs, parameters, results, run
+//     schema, tool, version, bits, command, key, inputs, outputs, parameters, results, run, digest
 // It is written last and atomically; a stage whose folder has none is not finished.
 #ifndef LOCKSTEP_DATA_MANIFEST_H
 #define LOCKSTEP_DATA_MANIFEST_H
@@ -51,6 +51,10 @@ yaml_node *manifest_run(manifest *m);
 // Completes `end` and `key`, makes paths relative to the folder of `path`, and writes the file.
 // Call it once per manifest, when every output exists.
 status manifest_write(manifest *m, const char *path, error *err) MUST_CHECK;
+// Writes the tree of a manifest that manifest_read returned and the caller changed. Its last line
+// is `digest: SHA-256` of all lines above it, which manifest_verify_text compares
+// (manifest_check.h).
+status manifest_write_tree(yaml_node *root, const char *path, error *err) MUST_CHECK;
 
 // Computes the stage key: SHA-256 of canonical JSON of (tool, bits, parameters, input hashes in
 // order). An input hash is the content hash, or the file's SHA-256 if it has none. Display-only

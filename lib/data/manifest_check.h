@@ -27,6 +27,9 @@ status manifest_verify(const char *path, manifest_findings *f, error *err) MUST_
 // Checks whether the manifest's current tool, parameters and inputs give its recorded key. A
 // manifest without a key, or not of a stage, gives no finding.
 status manifest_verify_key(const char *path, manifest_findings *f, error *err) MUST_CHECK;
+// Is the manifest's own text the one that was written? Compares it with the digest in its last
+// line. A manifest without one, of an earlier version, is not checked.
+status manifest_verify_text(const char *path, manifest_findings *f, error *err) MUST_CHECK;
 
 // Compares two stages: did they do the same work, with the same outcome? Compared are:
 // - the tool family: the name up to the first '-', so that all train tools are one

@@ -36,7 +36,8 @@ static status no_file(const pipeline *p, const char *path, error *err) {
 static status check_path(const pipeline *p, const char *path, error *err) {
     if (strpbrk(path, "\t\n\r"))
         return error_set(err, STATUS_USAGE,
-                         "cannot take experiment: '%s': a tab or a line break in its name", path);
+                         "cannot use experiment: '%s': its name contains a tab or a line break",
+                         path);
     if (access(path, R_OK) == 0) return STATUS_OK;
     return no_file(p, path, err);
 }
@@ -60,16 +61,6 @@ static status find_one(const pipeline *p, const catalog *known, const char *name
     return rc;
 }
 
-// Writes a run's experiment from its manifest. A folder holds one seed, even if its experiment had
-// several.
-static status write_kept(const char *folder, const yaml_node *parameters, error *err) {
-    yaml_node *own = yaml_copy(parameters, err);
-    status rc = own ? yaml_put(own, "repeats", yaml_new_integer(1, err), err) : STATUS_FAILED;
-    if (rc == STATUS_OK) rc = store_write_experiment(folder, "experiment", own, err);
-    yaml_free(own);
-    return rc;
-}
-
 // Finds the experiment of a kept run; a run of an earlier version has it only in its manifest.
 static status find_kept(const pipeline *p, const char *digits, words *files, error *err) {
     execution_list list = {0};
@@ -81,10 +72,10 @@ static status find_kept(const pipeline *p, const char *digits, words *files, err
     TRY(path ? STATUS_OK : STATUS_FAILED);
     if (access(path, R_OK) != 0) {
         TRY(store_read(p->artifacts, key, &list, err));
-        const yaml_node *parameters =
-            list.count && list.items[0].train ? yaml_find(list.items[0].train, "parameters") : NULL;
-        TRY(parameters ? write_kept(folder, parameters, err)
-                       : error_set(err, STATUS_INPUT, "run '%s' is not finished", folder));
+        const yaml_node *train = list.count ? list.items[0].train : NULL;
+        bool changed;
+        TRY(train ? store_keep_experiment(folder, train, &changed, err)
+                  : error_set(err, STATUS_INPUT, "run '%s' is not finished", folder));
     }
     TRY(words_add(files, path, err));
 out:
@@ -121,8 +112,8 @@ static status check_folder(const char *path, error *err) {
     status rc = STATUS_OK;
     if (bad)
         rc = error_set(err, STATUS_USAGE,
-                       "cannot take experiment: '%s': its results cannot lie in a folder called "
-                       "'%s': give the file another name",
+                       "cannot use experiment: '%s': its results cannot go in a folder called "
+                       "'%s': rename the file",
                        path, name);
     free(name);
     return rc;

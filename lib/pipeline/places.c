@@ -13,7 +13,7 @@ static char *find_tools(error *err) {
     char own[PATH_MAX] = "";
     if (readlink("/proc/self/exe", own, sizeof own - 1) >= 0)
         return memory_string(dirname(own), err);
-    error_set(err, STATUS_FAILED, "cannot find the tools: /proc/self/exe is not there");
+    error_set(err, STATUS_FAILED, "cannot find the tools: /proc/self/exe cannot be read");
     return NULL;
 }
 

@@ -125,7 +125,7 @@ static status check_settings(const execution *x, error *err) {
     status rc = manifest_key_of(x->train, again, err);
     if (rc != STATUS_OK || strcmp(own, again) == 0) return rc;
     return error_set(err, STATUS_FINDING,
-                     "cannot report on '%s': its settings give the key %.12s, and not %.12s: its "
+                     "cannot report on '%s': its settings give the key %.12s, not %.12s: its "
                      "manifest was edited",
                      x->folder, again, own);
 }
@@ -207,7 +207,7 @@ status store_find(const char *artifacts, const char *digits, char **key, error *
     *key = NULL;
     return error_set(err, STATUS_INPUT,
                      matches
-                         ? "'%s' is the beginning of %zu keys: give more digits"
+                         ? "'%s' matches %zu keys: give more digits"
                          : "no kept run has a key that begins with '%s': `make runs` lists them",
                      digits, matches);
 }
@@ -240,35 +240,52 @@ static bool is_foreign(const char *key) {
     return false;
 }
 
-static status write_tree(const yaml_node *tree, const char *path, error *err) {
+// Does the file hold this tree? `there`: a file that may hold another one is there.
+static bool holds(const char *path, const yaml_node *tree, bool *there) {
+    error unreadable;
+    yaml_node *old = NULL;
+    *there = access(path, F_OK) == 0;
+    const bool same =
+        *there && yaml_read_file(path, &old, &unreadable) == STATUS_OK && yaml_equal(old, tree);
+    yaml_free(old);
+    return same;
+}
+
+// Writes the tree, unless the file holds it. `changed` becomes true where it held another one.
+static status write_tree(const yaml_node *tree, const char *path, bool *changed, error *err) {
     char *text = NULL;
     size_t bytes;
+    bool there;
+    if (holds(path, tree, &there)) return STATUS_OK;
     status rc = yaml_write_text(tree, &text, &bytes, err);
     if (rc == STATUS_OK) rc = output_write_file(path, text, bytes, err);
     free(text);
+    *changed = *changed || there;
     return rc;
 }
 
 static status write_model(const char *folder, const char *model, const yaml_node *architecture,
-                          error *err) {
+                          bool *changed, error *err) {
     char *models = memory_format(err, "%s/models", folder);
     char *path = memory_format(err, "%s/models/%s.yaml", folder, model);
     status rc = models && path ? output_make_folder(models, err) : STATUS_FAILED;
-    if (rc == STATUS_OK) rc = write_tree(architecture, path, err);
+    if (rc == STATUS_OK) rc = write_tree(architecture, path, changed, err);
     free(path);
     free(models);
     return rc;
 }
 
 status store_write_experiment(const char *folder, const char *name, const yaml_node *parameters,
-                              error *err) {
+                              bool *changed, error *err) {
     const yaml_node *architecture = yaml_find(parameters, "architecture");
     const yaml_node *model = yaml_get(parameters, "architecture.name");
     char *path = memory_format(err, "%s/%s.yaml", folder, name);
     yaml_node *tree = yaml_new(YAML_MAPPING, err);
     status rc = path && tree ? STATUS_OK : STATUS_FAILED;
+    *changed = false;
     if (rc == STATUS_OK && (!model || model->kind != YAML_SCALAR || strchr(model->text, '/')))
-        rc = error_set(err, STATUS_INPUT, "cannot write experiment: '%s': no model is known", path);
+        rc = error_set(err, STATUS_INPUT,
+                       "cannot write experiment: '%s': its parameters do not name a model", path);
     if (rc != STATUS_OK) goto out;
     for (size_t i = 0; i < parameters->count; i++) {
         if (!is_foreign(parameters->keys[i]))
@@ -276,11 +293,24 @@ status store_write_experiment(const char *folder, const char *name, const yaml_n
         if (strcmp(parameters->keys[i], "dataset") == 0)
             TRY(yaml_put(tree, "model", yaml_copy(model, err), err));
     }
-    TRY(write_model(folder, model->text, architecture, err));
-    TRY(write_tree(tree, path, err));
+    TRY(write_model(folder, model->text, architecture, changed, err));
+    TRY(write_tree(tree, path, changed, err));
 out:
     yaml_free(tree);
     free(path);
+    return rc;
+}
+
+status store_keep_experiment(const char *folder, const yaml_node *train, bool *changed,
+                             error *err) {
+    const yaml_node *parameters = yaml_find(train, "parameters");
+    yaml_node *own = parameters ? yaml_copy(parameters, err) : NULL;
+    status rc;
+    if (!parameters) return yaml_error(train, err, "incomplete manifest: 'parameters' is missing");
+    // One run has one seed, however many its experiment had.
+    rc = own ? yaml_put(own, "repeats", yaml_new_integer(1, err), err) : STATUS_FAILED;
+    if (rc == STATUS_OK) rc = store_write_experiment(folder, "experiment", own, changed, err);
+    yaml_free(own);
     return rc;
 }
 
@@ -333,7 +363,8 @@ status store_link(const char *artifacts, const char *place, const char *key, int
     if (length >= 0) old[length] = 0;
     if (length >= 0 && strcmp(old, target) == 0) goto out;
     if (length < 0 && errno == EINVAL)
-        rc = error_set(err, STATUS_FAILED, "cannot link '%s': it is no link; move it away", path);
+        rc =
+            error_set(err, STATUS_FAILED, "cannot link '%s': it is not a link; move it away", path);
     if (rc == STATUS_OK) rc = put_link(path, target, err);
 out:
     free(target);

@@ -65,9 +65,13 @@ status store_check_unused(const char *folder, error *err) MUST_CHECK;
 
 // Writes FOLDER/NAME.yaml, an experiment that needs no other settings, and its model as
 // FOLDER/models/MODEL.yaml. `parameters` are those of a train manifest; keys that do not belong to
-// an experiment are left out.
+// an experiment are left out. A file that holds the same is not written. *changed: one held
+// something else.
 status store_write_experiment(const char *folder, const char *name, const yaml_node *parameters,
-                              error *err) MUST_CHECK;
+                              bool *changed, error *err) MUST_CHECK;
+// The same for a run, ARTIFACTS/runs/KEY12, from the train manifest of one of its executions.
+status store_keep_experiment(const char *folder, const yaml_node *train, bool *changed,
+                             error *err) MUST_CHECK;
 
 // Makes ARTIFACTS/`place` a link to an execution, unless it is one already. A link to another
 // execution is replaced atomically; anything else there is STATUS_FAILED.
@@ -76,9 +80,9 @@ status store_link(const char *artifacts, const char *place, const char *key, int
 
 // Moves a folder of an earlier version, at ARTIFACTS/`place` where a link belongs now, into the
 // store, under the key that its manifest gives it; an unfinished one is renamed to
-// PLACE.unfinished-N. *told describes the move; NULL: there was no such folder. free() it.
-status store_adopt(const char *artifacts, const char *place, char **told, error *err) MUST_CHECK;
-// Completes one interrupted adoption, of any run. *told as above; NULL: there is none.
-status store_finish_adoption(const char *artifacts, char **told, error *err) MUST_CHECK;
+// PLACE.unfinished-N. *message describes the move; NULL: there was no such folder. free() it.
+status store_adopt(const char *artifacts, const char *place, char **message, error *err) MUST_CHECK;
+// Completes one interrupted adoption, of any run. *message as above; NULL: there is none.
+status store_finish_adoption(const char *artifacts, char **message, error *err) MUST_CHECK;
 
 #endif

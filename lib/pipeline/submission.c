@@ -92,9 +92,10 @@ static status keep_data(const submission *s, const planned_run *r, error *err) {
 static status keep_experiment(const submission *s, const planned_run *r, error *err) {
     char *folder = memory_format(err, "%s/experiments", s->folder);
     yaml_node *parameters = yaml_copy(r->e.resolved, err);
+    bool changed;
     status rc = folder && parameters ? STATUS_OK : STATUS_FAILED;
     if (rc == STATUS_OK) rc = yaml_put(parameters, "name", yaml_new_string(r->name, err), err);
-    if (rc == STATUS_OK) rc = store_write_experiment(folder, r->name, parameters, err);
+    if (rc == STATUS_OK) rc = store_write_experiment(folder, r->name, parameters, &changed, err);
     yaml_free(parameters);
     free(folder);
     return rc;
@@ -180,17 +181,14 @@ static status keep_run(submission *s, const char *place, error *err) {
 static status keep_report_manifest(const submission *s, error *err) {
     yaml_node *root = NULL;
     char *folder = memory_format(err, "%s/manifests/report", s->folder);
-    char *from = memory_format(err, "%s/manifest.yaml", s->runs->report), *to = NULL, *text = NULL;
-    size_t bytes;
+    char *from = memory_format(err, "%s/manifest.yaml", s->runs->report), *to = NULL;
     status rc = folder && from ? output_make_folder(folder, err) : STATUS_FAILED;
     if (rc != STATUS_OK) goto out;
     TRY(manifest_read(from, &root, err));
     yaml_remove(root, "run");
     to = memory_format(err, "%s/manifest.yaml", folder);
-    TRY(yaml_write_text(root, &text, &bytes, err));
-    TRY(to ? output_write_file(to, text, bytes, err) : STATUS_FAILED);
+    rc = to ? manifest_write_tree(root, to, err) : STATUS_FAILED;
 out:
-    free(text);
     free(to);
     yaml_free(root);
     free(from);

@@ -67,7 +67,7 @@ END
     fails_with 4 "'accuracy' is 0.99" "$BIN/report" run --summary --json
     printf 'accuracy: [0, 1]\n' >bands.yaml
     fails_with 4 "'accuracy' is 0.99" "$BIN/report" run --check bands.yaml
-    fails_with 4 '^manifest: 1 figure is not what the files give$' "$BIN/manifest" verify run/train run/evaluate
+    fails_with 4 '^manifest: 1 figure does not match the files$' "$BIN/manifest" verify run/train run/evaluate
     [[ $output == "figure 'accuracy' is 0.99 in "* ]] || fail "$output"
     fails_with 4 'does not stand' "$BIN/report" run --why tiny.accuracy # it prints the whole way
 }
@@ -80,11 +80,27 @@ END
         while read -r at; do
             # shellcheck disable=SC2086 # three words
             edit "run/$stage/manifest.yaml" $at
-            fails_with 4 'not what the files give' "$BIN/manifest" verify "run/$stage" || fail "$stage: line, from, to: $at"
+            fails_with 4 'not match the files' "$BIN/manifest" verify "run/$stage" || fail "$stage: line, from, to: $at"
             fails_with 4 'cannot report' "$BIN/report" run --out out || fail "$stage: line, from, to: $at"
             cp kept "run/$stage/manifest.yaml"
         done < <(numbers kept)
     done
+}
+
+@test "a manifest without figures to compute again, edited: its digest differs" {
+    succeeds "$BIN/manifest" verify data run/train run/evaluate
+    succeeds "$BIN/report" run --out page
+    succeeds "$BIN/manifest" verify page
+    local manifest
+    for manifest in data page; do
+        sed -i '/^results:/,/^run:/s/\(: *[0-9]*\)[0-9]$/\17/' "$manifest/manifest.yaml"
+        fails_with 4 '^manifest: 1 manifest changed since it was written$' "$BIN/manifest" verify "$manifest"
+        [[ $output == "$manifest/manifest.yaml: changed since it was written: its digest is "* ]] || fail "$output"
+    done
+    sed -i 's/^  host: .*/  host: elsewhere/' run/train/manifest.yaml
+    fails_with 4 'changed since it was written' "$BIN/manifest" verify run/train
+    sed -i '/^digest: /d' run/train/manifest.yaml # as an earlier version wrote it
+    succeeds "$BIN/manifest" verify run/train
 }
 
 @test "another file in the place of the recorded one is told as that" {

@@ -2,11 +2,13 @@
 
 # ROWS="lenet vgg", ROUNDS=5, QUICK=1, WRITE_DOCS=1: tests/bench/run explains them.
 BENCH_ENVIRONMENT = BIN='$(abspath $(BUILD)/bin)' ARTIFACTS=$(call word_of,$(ARTIFACTS)) PYTHON='$(PYTHON)' CC='$(CC)'
-.PHONY: bench bench-growth calibrate bench-cuda bench-docs check-gpu
+.PHONY: bench bench-growth bench-hosts calibrate bench-cuda bench-docs check-gpu
 bench: all ## Measure speed and memory, next to PyTorch and the processor's limits; only some: ROWS="lenet vgg"
 	@$(BENCH_ENVIRONMENT) tests/bench/run
 bench-growth: all ## Measure how the cost grows with batch, threads, ranks, width and images
 	@$(BENCH_ENVIRONMENT) tests/bench/growth
+bench-hosts: all ## Measure the all-reduce between two hosts, and predict from it (docs/hosts.md): HOSTS="node1,node2"
+	@$(BENCH_ENVIRONMENT) tests/bench/hosts
 calibrate: all $(VERDICT_COUNTS) ## Count the verdicts on time for equal runs on this machine, which must be otherwise idle: 25 minutes
 	@$(BENCH_ENVIRONMENT) COUNTS='$(abspath $(VERDICT_COUNTS))' tests/bench/calibrate
 bench-cuda: all $(CUDA_PROFILE) ## Measure the CUDA backend on a GPU: each operation against its limits, epochs next to PyTorch

@@ -1,7 +1,7 @@
 # Packages of the distribution and of PyPI, and the targets that install them.
 
 # Packages of Debian and Ubuntu: to build, run and test; to lint; to compare with PyTorch; for ranks
-# on several hosts; to fuzz with libFuzzer.
+# on several hosts; to test these; to fuzz with libFuzzer.
 DEPS_PACKAGES       := gcc g++ libc6-dev make pkg-config libzstd-dev libyaml-dev libcurl4-openssl-dev \
                        libarchive-dev libssl-dev libjansson-dev libjpeg-dev libpng-dev libcmocka-dev \
                        ca-certificates gnuplot-nox librsvg2-bin bats procps python3 xz-utils zstd
@@ -11,6 +11,7 @@ DEPS_TORCH_PACKAGES := python3-torch python3-torchvision python3-numpy libopenbl
 DEPS_TORCH_PIP_PACKAGES := g++ python3-dev python3-venv
 TORCH               ?= torch
 DEPS_MPI_PACKAGES   := libopenmpi-dev openmpi-bin
+DEPS_HOSTS_PACKAGES := iproute2 openssh-client openssh-server mpich libmpich-dev slurm-wlm munge
 DEPS_TORTURE_PACKAGES := clang libclang-rt-dev
 # Programs that read what `tensor export` writes; Debian 12 does not have them all.
 DEPS_TORCH_PYPI     := onnx onnxruntime tensorboard
@@ -34,6 +35,8 @@ deps-torch-pip: ## Install the PyTorch of PyPI in a Python of its own, TORCH_VEN
 	'$(TORCH_VENV)/bin/pip' install --quiet '$(TORCH)' numpy
 deps-mpi: ## Install Open MPI, for train-ddp's ranks on several hosts
 	@scripts/install-deps $@ $(DEPS_MPI_PACKAGES)
+deps-hosts: deps-mpi ## Install what the tests of several hosts start: OpenSSH's server, MPICH, Slurm
+	@scripts/install-deps $@ $(DEPS_HOSTS_PACKAGES)
 deps-torture: ## Install libFuzzer, for the fuzzers of `make torture`; without it, a simple loop calls them
 	@scripts/install-deps $@ $(DEPS_TORTURE_PACKAGES)
 deps-packaging: ## Install what `make dist wheel deb` need, with lintian, and auditwheel from PyPI into build/packaging

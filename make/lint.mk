@@ -6,9 +6,9 @@ SHELLCHECK   ?= shellcheck
 TESTSRC      := $(wildcard tests/*/*.c tests/*/*/*.c)
 ALL_SOURCES  := $(sort $(wildcard lib/*/*.[ch] lib/*/*/*.[ch] lib/*/*/*/*.[ch] tools/*.[ch] tests/*/*.[ch] tests/*/*/*.[ch] \
                                   lib/*/*/*.cu lib/*/*/*.cuh tests/*/*.cc))
-SHELL_FILES  := .ci/run tests/run tests/torture/run $(wildcard scripts/* pipelines/*.sh tests/bats/*.bash tests/bats/*.bats tests/bench/*.sh tests/bench/measure/* tests/gpu/* tests/torture/kills tests/torture/meetings) \
+SHELL_FILES  := .ci/run tests/run tests/torture/run $(wildcard scripts/* pipelines/*.sh pipelines/slurm/*.sbatch tests/bats/*.bash tests/bats/*.bats tests/bench/*.sh tests/bench/measure/* tests/gpu/* tests/torture/kills tests/torture/meetings) \
                $(addprefix tests/conformance/,write-docs adapters/lockstep adapters/pytorch) \
-               $(addprefix tests/bench/,run growth calibrate draw-growth describe-machine write-docs cuda cuda-docs)
+               $(addprefix tests/bench/,run growth calibrate draw-growth describe-machine write-docs hosts hosts-docs cuda cuda-docs)
 
 .PHONY: lint lint-format lint-shell lint-gcc lint-clang check-layers check-kernels check-words check-markdown format
 lint: lint-format lint-shell check-layers check-kernels check-words check-markdown lint-gcc lint-clang ## Format, shellcheck, layers, kernels, translations, Markdown, and warnings of two compilers

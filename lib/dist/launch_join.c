@@ -75,6 +75,13 @@ static hello make_hello(const launch_environment *env, size_t n, size_t gather_b
     return h;
 }
 
+// The remedy if ranks are missing and, by the launcher's numbers, some are on other hosts.
+static const char *remedy(const launch_environment *env) {
+    return env->local_size < env->size ? ": ranks on several hosts need MPI: start them with "
+                                         "mpirun or srun, without MASTER_ADDR"
+                                       : "";
+}
+
 // ---- Rank 0 ----
 
 typedef struct rendezvous {
@@ -187,10 +194,11 @@ static status report_missing(const rendezvous *m, error *err) {
         if (m->peers[r] < 0)
             used += (size_t)snprintf(list + used, sizeof list - used, "%s%d", used ? ", " : "", r);
     return error_set(err, STATUS_FAILED,
-                     "cannot start the group: %d of %d ranks did not connect within %d s: %s%s%s%s",
+                     "cannot start the group: %d of %d ranks did not connect within %d s: %s%s%s%s%s",
                      m->own.size - m->present, m->own.size, m->env->seconds, list,
                      used < sizeof list - 16 ? "" : ", and more",
-                     *why ? "; one connected and was refused: " : "", why);
+                     *why ? "; one connected and was refused: " : "", why,
+                     *why ? "" : remedy(m->env));
 }
 
 static status gather_peers(rendezvous *m, uint64_t deadline, error *err) {
@@ -304,8 +312,8 @@ static status follow(const launch_environment *env, const hello *own, comm **c, 
     TRY(endpoint_connect(env->port, deadline, &connection, err));
     if (connection < 0) {
         rc = error_set(err, STATUS_FAILED,
-                       "cannot join the group: rank 0 did not listen at '%s:%d' within %d s",
-                       env->address, env->port, env->seconds);
+                       "cannot join the group: rank 0 did not listen at '%s:%d' within %d s%s",
+                       env->address, env->port, env->seconds, remedy(env));
         goto out;
     }
     endpoint_send(connection, own, sizeof *own, -1);

@@ -130,3 +130,13 @@ END
     fails_with 1 'medians of 4 rounds' "$ROOT/tests/bench/write-docs"
     cmp docs.md once.md
 }
+
+@test "the prediction in docs/hosts.md is the one that docs/hosts.csv gives" {
+    cp "$ROOT/docs/hosts.md" "$WORK/hosts.md"
+    DOCS=$WORK/hosts.md "$ROOT/tests/bench/hosts-docs"
+    cmp "$ROOT/docs/hosts.md" "$WORK/hosts.md"
+    printf '%s\n' 'alpha,4e-5' 'beta,1e-9' 'network,small,R9,100,900,1000000,0.08' >"$WORK/other.csv"
+    DOCS=$WORK/hosts.md "$ROOT/tests/bench/hosts-docs" "$WORK/other.csv"
+    # 8 ranks: 10 ms of work, and 2 steps of 5 to 17 messages of 40/3 us and of 1.75 MB at 1 ns.
+    grep -qxF '| 8 | 0.014 s, 73 to 72 % |' "$WORK/hosts.md"
+}

@@ -2,6 +2,7 @@
 
 load helpers
 load training
+load hosts
 
 setup_file() {
     file_data 200 50
@@ -192,45 +193,17 @@ END
     [[ $output == *"shared memory"* ]] || fail "$output"
 }
 
-# Two hosts: separate network namespaces with separate names, and a link between them. The second
-# one's clock is a day ahead.
-make_hosts() {
-    [ "$(id -u)" -eq 0 ] || skip "only root can make network namespaces"
-    need_program ip
-    mpirun --version | grep -q 'Open MPI' || skip "only Open MPI is told how to reach a host"
-    tag=$$
-    one=lsa$tag two=lsb$tag
-    ip netns add "$one" 2>/dev/null || skip "no network namespace can be made here"
-    ip netns add "$two"
-    ip link add "va$tag" netns "$one" type veth peer name "vb$tag" netns "$two"
-    ip -n "$one" link set lo up && ip -n "$two" link set lo up
-    ip -n "$one" addr add 10.77.0.1/24 dev "va$tag" && ip -n "$two" addr add 10.77.0.2/24 dev "vb$tag"
-    ip -n "$one" link set "va$tag" up && ip -n "$two" link set "vb$tag" up
-    # Replaces ssh: HOST COMMAND...
-    cat >agent <<'END'
-#!/bin/bash
-host=$1
-shift
-clock=()
-[[ $host != lsb* ]] || clock=(--time --monotonic 86400 --fork --kill-child)
-exec ip netns exec "$host" unshare --uts --mount "${clock[@]}" bash -c \
-    'hostname "$0" && mount --bind hosts /etc/hosts && exec bash -c "$1"' "$host" "$*"
-END
-    printf '127.0.0.1 localhost\n10.77.0.1 %s\n10.77.0.2 %s\n' "$one" "$two" >hosts
-    chmod +x agent
-    export OMPI_MCA_plm_rsh_agent=$WORK/agent
-}
-
 teardown() {
-    [ -z "${one:-}" ] || ip netns delete "$one" || true
-    [ -z "${two:-}" ] || ip netns delete "$two" || true
+    remove_hosts
 }
 
 @test "ranks on two hosts give the bits of one process, and the manifest names the hosts" {
-    make_hosts
+    mpirun --version | grep -q 'Open MPI' || skip "only Open MPI is told how to reach a host"
+    make_hosts 2
+    export OMPI_MCA_plm_rsh_agent=$WORK/agent
     expect
-    ./agent "$one" "cd '$WORK' && timeout 60 mpirun --host $one:2,$two:2 '$BIN/train-ddp' -q --experiment '$WORK/e.yaml' \
-        --train '$train' --out '$WORK/out' --trace '$WORK/trace.json'"
+    on_host "$host_a" timeout 60 mpirun --host "$host_a:2,$host_b:2" "$BIN/train-ddp" -q --experiment "$WORK/e.yaml" \
+        --train "$train" --out "$WORK/out" --trace "$WORK/trace.json"
     same_model "$expected" out "two hosts"
     # All ranks start at about the same time, whatever their clocks say.
     "$PYTHON" - <<'END' || fail "the clocks of the hosts are apart in the trace"
@@ -241,14 +214,14 @@ for event in json.load(open('trace.json'))['traceEvents']:
         first[event['pid']] = min(float(event['ts']), first.get(event['pid'], 1e99))
 assert len(first) == 4 and max(first.values()) < 30e6, first
 END
-    [ "$(execution out hosts.0.host)" = "$one" ]
-    [ "$(execution out hosts.1.host)" = "$two" ]
+    [ "$(execution out hosts.0.host)" = "$host_a" ]
+    [ "$(execution out hosts.1.host)" = "$host_b" ]
     [ "$(execution out hosts.1.ranks)" = 2 ]
     "$BIN/report" -q out --out report
     grep -qF '**Hosts** | 2 |' report/report.md
-    ./agent "$one" "cd '$WORK' && timeout 60 mpirun --host $one,$two '$BIN/bench-allreduce' --max-bytes 2048 \
-        --iterations 3 --out '$WORK/bench'"
-    [ "$("$BIN/manifest" get bench/manifest.yaml run.hosts.1.host)" = "$two" ]
+    on_host "$host_a" timeout 60 mpirun --host "$host_a,$host_b" "$BIN/bench-allreduce" --max-bytes 2048 \
+        --iterations 3 --out "$WORK/bench"
+    [ "$("$BIN/manifest" get bench/manifest.yaml run.hosts.1.host)" = "$host_b" ]
 }
 
 @test "an MPI that allows no threads is refused" {

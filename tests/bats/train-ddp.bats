@@ -61,6 +61,38 @@ free_port() {
     [ "$("$BIN/manifest" get out/manifest.yaml run.execution.world_size)" = 2 ]
 }
 
+@test "a server on MASTER_PORT, such as torchrun's store, does not disturb the ranks" {
+    need_python
+    "$PYTHON" - >port 3>&- <<'END' &
+import socket, time
+server = socket.create_server(("127.0.0.1", 0))
+print(server.getsockname()[1], flush=True)
+time.sleep(60)
+END
+    local server=$!
+    wait_until [ -s port ]
+    port=$(cat port)
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --out expected
+    join 1 2 -q --experiment e.yaml --train "$train" --out out &
+    local other=$!
+    join 0 2 -q --experiment e.yaml --train "$train" --out out
+    wait "$other"
+    kill -0 "$server" && kill "$server"
+    same_model "$(content expected/model.st.zst)" out "next to a server"
+}
+
+@test "torchrun starts the ranks" {
+    need_torch
+    free_port
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --out expected
+    # PyTorch 1.13 with Python 3.11 knows only the values 1 and 2 of --redirects and --tee.
+    "$PYTHON" -m torch.distributed.run --nproc_per_node 2 --master_port "$port" --no_python \
+        --redirects 1 --tee 1 --log_dir "$WORK/logs" \
+        "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out
+    same_model "$(content expected/model.st.zst)" out "torchrun"
+    [ "$("$BIN/manifest" get out/manifest.yaml run.execution.world_size)" = 2 ]
+}
+
 @test "joined ranks stop and resume together" {
     free_port
     "$BIN/train-single" -q --experiment e.yaml --train "$train" --out expected

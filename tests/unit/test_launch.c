@@ -536,8 +536,12 @@ static member *new_members(int size, const char *address) {
     member *m = shared(RANKS * sizeof *m);
     const int port = free_port();
     for (int r = 0; r < RANKS; r++) {
-        m[r].env = (launch_environment){
-            .joined = true, .rank = r, .size = size, .port = port, .seconds = 20};
+        m[r].env = (launch_environment){.joined = true,
+                                        .rank = r,
+                                        .size = size,
+                                        .local_size = size,
+                                        .port = port,
+                                        .seconds = 20};
         snprintf(m[r].env.address, sizeof m[r].env.address, "%s", address);
         m[r].n = 100;
     }
@@ -604,6 +608,30 @@ static void a_missing_rank_0_is_named(void **state) {
     assert_int_equal(m[0].rc, STATUS_FAILED);
     assert_non_null(strstr(m[0].err.message, "rank 0 did not listen at '127.0.0.1:"));
     assert_in_range(m[0].took_ms, 1000, SOON_MS);
+    free_members(m);
+}
+
+static void missing_ranks_on_other_hosts_need_mpi(void **state) {
+    (void)state;
+    static const char remedy[] = ": ranks on several hosts need MPI: start them with mpirun or "
+                                  "srun, without MASTER_ADDR";
+    member *m = new_members(2, "127.0.0.1");
+    char whole[256];
+    for (int rank = 0; rank < 2; rank++) {
+        m[0].env.rank = rank;
+        m[0].env.local_size = 1;
+        m[0].env.seconds = 1;
+        join_all(m, 1);
+        assert_int_equal(m[0].rc, STATUS_FAILED);
+        if (rank == 0)
+            snprintf(whole, sizeof whole,
+                     "cannot start the group: 1 of 2 ranks did not connect within 1 s: 1%s", remedy);
+        else
+            snprintf(whole, sizeof whole,
+                     "cannot join the group: rank 0 did not listen at '127.0.0.1:%d' within 1 s%s",
+                     m[0].env.port, remedy);
+        assert_string_equal(m[0].err.message, whole);
+    }
     free_members(m);
 }
 
@@ -846,6 +874,7 @@ int main(void) {
         cmocka_unit_test(ranks_join_in_any_order),
         cmocka_unit_test(a_missing_rank_is_named),
         cmocka_unit_test(a_missing_rank_0_is_named),
+        cmocka_unit_test(missing_ranks_on_other_hosts_need_mpi),
         cmocka_unit_test(two_of_a_rank_are_refused),
         cmocka_unit_test(another_world_size_is_refused),
         cmocka_unit_test(another_experiment_is_refused),

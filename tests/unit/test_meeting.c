@@ -108,6 +108,7 @@ static void join_and_meet(int rank, int port) {
     launch_environment env = {.joined = true,
                               .rank = rank,
                               .size = RANKS,
+                              .local_size = RANKS,
                               .address = "127.0.0.1",
                               .port = port,
                               .seconds = LIMIT_SECONDS};

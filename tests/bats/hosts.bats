@@ -1,0 +1,119 @@
+# Ranks on several hosts, which are network namespaces on one switch, started over ssh; and what
+# becomes of a training when a host is cut off. mpi.bats tests MPI itself.
+
+load helpers
+load training
+load hosts
+
+setup_file() {
+    file_data 200 50
+}
+
+setup() {
+    begin_training strategy=ddp world_size=4
+}
+
+teardown() {
+    remove_hosts
+}
+
+# need_open_mpi: what mpirun asks for, to run as root with more ranks than cores.
+need_open_mpi() {
+    [ -e "$BIN/../lib/lockstep-mpi.so" ] || skip "lockstep-mpi.so is not built (make deps-mpi)"
+    need_program mpirun
+    mpirun --version | grep -q 'Open MPI' || skip "mpirun is not Open MPI's"
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
+        PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe OMPI_MCA_plm_rsh_agent=$WORK/ssh/ssh
+}
+
+# expect: trains e.yaml in one process, into expected/.
+expect() {
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --out expected
+}
+
+# ranks_on HOST...: the hosts of out/ and their ranks, as the manifest names them, must be these:
+# HOST RANKS HOST RANKS ...
+ranks_on() {
+    local place=0 got=()
+    while "$BIN/manifest" get out/manifest.yaml "run.execution.hosts.$place.host" >/dev/null 2>&1; do
+        got+=("$("$BIN/manifest" get out/manifest.yaml "run.execution.hosts.$place.host")"
+            "$("$BIN/manifest" get out/manifest.yaml "run.execution.hosts.$place.ranks")")
+        place=$((place + 1))
+    done
+    [ "${got[*]}" = "$*" ] || fail "hosts and ranks '${got[*]}' instead of '$*'"
+}
+
+@test "ranks that mpirun starts over ssh on two and on four hosts end in train-single's model" {
+    need_open_mpi
+    make_hosts 4
+    start_sshd
+    expect
+    printf '%s slots=2\n' "$host_a" "$host_b" >two
+    on_host "$host_a" timeout 60 mpirun --hostfile two -n 4 --bind-to none \
+        "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out
+    cmp expected/model.st.zst out/model.st.zst
+    ranks_on "$host_a" 2 "$host_b" 2
+    rm -r out
+    printf '%s slots=1\n' "${hosts[@]}" >four
+    on_host "$host_a" timeout 60 mpirun --hostfile four -n 4 --bind-to none \
+        "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out
+    cmp expected/model.st.zst out/model.st.zst
+    ranks_on "$host_a" 1 "$host_b" 1 "$host_c" 1 "$host_d" 1
+}
+
+# need_mpich: Debian's MPICH, which may be installed beside Open MPI; builds the transport for it.
+need_mpich() {
+    if ! command -v mpicc.mpich || ! command -v mpiexec.mpich; then skip "MPICH is not installed (make deps-hosts)"; fi
+    make -s -C "$ROOT" BUILD="$WORK/build" MPICC=mpicc.mpich CUDA=0 "$WORK/build/lib/lockstep-mpi.so"
+    export LOCKSTEP_MPI_LIBRARY=$WORK/build/lib/lockstep-mpi.so
+}
+
+@test "ranks that MPICH's mpiexec starts over ssh on two hosts end in the same model" {
+    need_mpich
+    make_hosts 2
+    start_sshd
+    expect
+    printf '%s:2\n' "$host_a" "$host_b" >two
+    on_host "$host_a" timeout 60 mpiexec.mpich -launcher ssh -launcher-exec "$WORK/ssh/ssh" -f two -n 4 \
+        "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out
+    cmp expected/model.st.zst out/model.st.zst
+    ranks_on "$host_a" 2 "$host_b" 2
+}
+
+@test "a host that is cut off ends the job by its name; the others resume to the same bits" {
+    need_open_mpi
+    make_hosts 3
+    start_sshd
+    write_experiment e.yaml strategy=ddp world_size=4 epochs=150
+    expect
+    # mpirun takes a host for lost after 2 s + 2 tries of 1 s.
+    export OMPI_MCA_oob_tcp_keepalive_time=2 OMPI_MCA_oob_tcp_keepalive_intvl=1 OMPI_MCA_oob_tcp_keepalive_probes=2
+    on_host "$host_a" timeout 60 mpirun --host "$host_a:2,$host_b,$host_c" -n 4 --bind-to none \
+        "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out "$WORK/out" >log 2>&1 3>&- &
+    local job=$! code=0 begin
+    wait_for out/state.st.zst
+    cut_off "$host_c"
+    begin=$SECONDS
+    wait "$job" || code=$?
+    [ "$code" -ne 0 ] && [ "$code" -ne 124 ] || fail "exit code $code: $(cat log)"
+    [ $((SECONDS - begin)) -le 20 ] || fail "after $((SECONDS - begin)) s: $(cat log)"
+    grep -q "$host_c" log || fail "not named: $(cat log)"
+    unfinished out
+    on_host "$host_a" timeout 60 mpirun --host "$host_a,$host_b" -n 2 --bind-to none \
+        "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out --resume
+    cmp expected/model.st.zst out/model.st.zst
+}
+
+@test "torchrun's variables on two hosts are refused, and the message says what to use" {
+    make_hosts 2
+    export WORLD_SIZE=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=1 MASTER_ADDR=$host_a MASTER_PORT=29500
+    TOOL=train-ddp RANK=1 fails_with 2 "'MASTER_ADDR=$host_a': no address of this host.*mpirun or srun" \
+        on_host "$host_b" "$BIN/train-ddp" --experiment e.yaml --train "$train" --out out --set world_size=2
+    TOOL=train-ddp RANK=0 LOCKSTEP_RENDEZVOUS_SECONDS=1 fails_with 1 "1 of 2 ranks did not connect.*mpirun or srun" \
+        on_host "$host_a" "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out --set world_size=2
+    # An address that is every host's own.
+    export MASTER_ADDR=127.0.0.1
+    TOOL=train-ddp RANK=1 LOCKSTEP_RENDEZVOUS_SECONDS=1 fails_with 1 "rank 0 did not listen.*mpirun or srun" \
+        on_host "$host_b" "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out --set world_size=2
+    unfinished out
+}

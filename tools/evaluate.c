@@ -95,7 +95,6 @@ int main(int argc, char **argv) {
         {NULL, CLI_FLAG, NULL, NULL, NULL, 0, 0},
     };
     const cli_tool tool = {.name = "evaluate",
-                           .summary = "what a trained model says to a dataset",
                            .usage = "--model FILE --data FILE|- --out DIR [OPTION]...",
                            .options = options,
                            .notes = NOTES};

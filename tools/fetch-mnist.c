@@ -13,15 +13,15 @@ static const char NOTES[] =
     "and FashionMNIST/raw.\n"
     "\n"
     "Examples:\n"
-    "  fetch-mnist --out artifacts/data/mnist\n"
-    "  fetch-mnist --dataset fashion-mnist --from ~/fashion --split test --out - > test.st.zst\n"
+    "  lockstep fetch-mnist --out artifacts/data/mnist\n"
+    "  lockstep fetch-mnist --dataset fashion-mnist --from ~/fashion --split test --out - \\\n"
+    "      > test.st.zst\n"
     "\n"
     "Exit codes: 1 the network or the disk failed, 2 usage, 3 a source or file was refused.\n";
 
 int main(int argc, char **argv) {
     const fetch_tool tool = {
         .name = "fetch-mnist",
-        .summary = "MNIST or Fashion-MNIST, checked, as tensor files",
         .usage = "[--dataset mnist|fashion-mnist] [--from SOURCE]... --out DIR\n"
                  "[--dataset mnist|fashion-mnist] [--from SOURCE]... --split train|test --out -",
         .notes = NOTES,

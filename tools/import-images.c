@@ -34,8 +34,8 @@ static const char NOTES[] =
     "Pictures that cannot be read are left out, and named here and in the manifest.\n"
     "\n"
     "Examples:\n"
-    "  import-images --from flowers --size 64 --out data/flowers\n"
-    "  import-images --from digits.npz --name digits --out data/digits\n"
+    "  lockstep import-images --from flowers --size 64 --out data/flowers\n"
+    "  lockstep import-images --from digits.npz --name digits --out data/digits\n"
     "\n"
     "Exit codes: 1 the disk failed, 2 usage, 3 the source was refused, or a class has no picture\n"
     "left.\n";
@@ -231,7 +231,6 @@ int main(int argc, char **argv) {
     };
     const cli_tool tool = {
         .name = "import-images",
-        .summary = "your own pictures as tensor files to train with",
         .usage =
             "--from DIR --size N [--test-fraction F] [--seed S] [--name NAME] --out DIR\n"
             "--from FILE.npz [--size N] [--test-fraction F] [--seed S] [--name NAME] --out DIR",

@@ -39,8 +39,9 @@ static const char NOTES[] =
     "--out also writes the plan as YAML: what `report --plan` reads, and of each run its folder,\n"
     "tool, train, test and seeds: {seed, link, key, run}. --json prints the same as JSON.\n"
     "\n"
-    "Examples: plan ladder experiments/R001/single.yaml experiments/R001/ddp4.yaml --set epochs=2\n"
-    "          plan runs single ddp4 --trainings";
+    "Examples: lockstep plan ladder experiments/R001/single.yaml experiments/R001/ddp4.yaml --set "
+    "epochs=2\n"
+    "          lockstep plan runs single ddp4 --trainings";
 
 // Logs why a factor did not change in its turn.
 static void tell_reasons(const logger *log, const yaml_node *plan) {
@@ -192,6 +193,11 @@ out:
 }
 
 int main(int argc, char **argv) {
+    static const cli_word known[] = {{"ladder", "EXPERIMENT", NULL},
+                                     {"study", "EXPERIMENT", NULL},
+                                     {"reproduction", "FILE", NULL},
+                                     {"runs", "EXPERIMENT", NULL},
+                                     {0}};
     options o = {0};
     const cli_option table[] = {
         {"set", CLI_LIST, &o.set, "KEY=VALUE", "replace a value of every experiment read", 0, 0},
@@ -206,7 +212,6 @@ int main(int argc, char **argv) {
         {0}};
     const cli_tool tool = {
         .name = "plan",
-        .summary = "decide which runs answer a question",
         .usage = "ladder A B [--set KEY=VALUE]... [--out PLAN.yaml]\n"
                  "study STUDY [--set KEY=VALUE]... [--out PLAN.yaml]\n"
                  "reproduction LIST.yaml [--quick] [--set KEY=VALUE]... [--out PLAN.yaml]\n"
@@ -215,6 +220,7 @@ int main(int argc, char **argv) {
         .notes = NOTES,
         .operands_min = 2,
         .operands_max = 10000,
+        .words = known,
     };
     error err = {0};
     logger log = {.tool = tool.name, .level = LOG_NORMAL};

@@ -25,7 +25,7 @@ static const char NOTES[] =
     "does not depend on how many are drawn. The dataset's name is synthetic.\n"
     "\n"
     "Example:\n"
-    "  synth-cifar --train 610 --test 100 --out artifacts/data/synthetic\n";
+    "  lockstep synth-cifar --train 610 --test 100 --out artifacts/data/synthetic\n";
 
 // "C,H,W".
 static status parse_shape(const char *text, synthetic *s, error *err) {
@@ -126,7 +126,6 @@ int main(int argc, char **argv) {
     };
     const cli_tool tool = {
         .name = "synth-cifar",
-        .summary = "drawn images in ten classes, or noise, as tensor files",
         .usage = "[--train N] [--test N] [--seed S] [--shape C,H,W] [--noise] --out DIR\n"
                  "[--train N] [--test N] ... --split train|test --out -",
         .options = options,

@@ -32,7 +32,7 @@ static const char NOTES[] =
     "the environment chooses the instruction set, LOCKSTEP_CUDA_LIBRARY the CUDA backend's file,\n"
     "LOCKSTEP_COMMAND is the command that a stopped run names as the one that goes on.";
 
-void train_tool_init(train_tool *t, const strategy *s, const char *name, const char *summary) {
+void train_tool_init(train_tool *t, const strategy *s, const char *name) {
     *t = (train_tool){.strategy = s,
                       .device = "auto",
                       .reduce = "exact",
@@ -85,7 +85,6 @@ void train_tool_init(train_tool *t, const strategy *s, const char *name, const c
     _Static_assert(sizeof options <= sizeof t->options, "TRAIN_TOOL_OPTIONS is too small");
     memcpy(t->options, options, sizeof options);
     t->cli = (cli_tool){.name = name,
-                        .summary = summary,
                         .usage = "--experiment FILE --train FILE|DIR|- [--test FILE] --out DIR "
                                  "[OPTION]...",
                         .options = t->options,

@@ -29,7 +29,7 @@ ARTIFACTS ?= artifacts
 PREFIX    ?= /usr/local
 PYTHON    ?= /usr/bin/python3
 # Commands have these in single quotes.
-QUOTED    := MODE PREFIX DESTDIR BINDIR LIBDIR DATADIR DOCDIR MANDIR PYTHON CUDA_HOME CUDA_ARCHS MPICC
+QUOTED    := MODE PREFIX DESTDIR BINDIR LIBEXECDIR LIBDIR DATADIR DOCDIR MANDIR BASHDIR ZSHDIR FISHDIR PYTHON CUDA_HOME CUDA_ARCHS MPICC
 $(foreach v,$(QUOTED),$(if $(findstring ',$($(v))),$(error $(v)=$($(v)): expected no single quote in it)))
 
 # ---- Parts -----------------------------------------------------------------------------------------------------
@@ -38,7 +38,7 @@ $(foreach v,$(QUOTED),$(if $(findstring ',$($(v))),$(error $(v)=$($(v)): expecte
 PARTS    := build cuda mpi tests torture bench lint install
 # An installation makes out of date what make has found out about the machine. So the targets that
 # install do only that, and the other goals of the command line run in a new make: `make deps test`.
-INSTALLS := deps deps-lint deps-torch deps-mpi deps-torture
+INSTALLS := deps deps-lint deps-torch deps-mpi deps-shells deps-torture
 ifneq ($(filter $(INSTALLS),$(MAKECMDGOALS)),)
 include make/deps.mk
 else
@@ -56,7 +56,7 @@ include $(shell find $(OBJ) $(NVCC_OBJ) -name '*.d' 2>/dev/null)
 .PHONY: help print-config
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z_.-]+:.*## / { printf "  %-22s %s\n", $$1, $$2 }' pipelines/*.mk make/deps.mk $(PARTS:%=make/%.mk) Makefile
-	@echo 'Settings of experiments: SEED EPOCHS SET DEVICE THREADS EXECUTIONS DATA LAUNCHER RESUME REPORT_FLAGS CIFAR10_FROM MNIST_FROM; pipeline --help says what they do.'
+	@echo 'Settings of experiments: SEED EPOCHS SET DEVICE THREADS EXECUTIONS DATA LAUNCHER RESUME REPORT_FLAGS CIFAR10_FROM MNIST_FROM; `lockstep help experiment` explains them.'
 	@echo 'Of everything: CC MODE V=1 CUDA CUDA_HOME CUDA_ARCHS MPI MPICC BUILD ARTIFACTS PREFIX PYTHON JOBS; `make print-config` shows them.'
 
 print-config: ## Show settings and what was found on this machine

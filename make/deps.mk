@@ -7,6 +7,7 @@ DEPS_PACKAGES       := gcc g++ libc6-dev make pkg-config libzstd-dev libyaml-dev
                        ca-certificates gnuplot-nox librsvg2-bin bats procps python3 xz-utils zstd
 DEPS_LINT_PACKAGES  := clang clang-format shellcheck
 DEPS_TORCH_PACKAGES := python3-torch python3-torchvision python3-numpy libopenblas0-pthread
+DEPS_SHELLS_PACKAGES := zsh fish
 DEPS_MPI_PACKAGES   := libopenmpi-dev openmpi-bin
 DEPS_TORTURE_PACKAGES := clang libclang-rt-dev
 
@@ -22,6 +23,8 @@ deps-torch: ## Install PyTorch from the distribution: tests that compare with it
 	@scripts/install-deps $@ $(DEPS_TORCH_PACKAGES)
 deps-mpi: ## Install Open MPI, for train-ddp's ranks on several hosts
 	@scripts/install-deps $@ $(DEPS_MPI_PACKAGES)
+deps-shells: ## Install zsh and fish: tests of their completions run instead of being skipped
+	@scripts/install-deps $@ $(DEPS_SHELLS_PACKAGES)
 deps-torture: ## Install libFuzzer, for the fuzzers of `make torture`; without it, a loop of our own calls them
 	@scripts/install-deps $@ $(DEPS_TORTURE_PACKAGES)
 ifneq ($(THEN),)

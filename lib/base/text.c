@@ -86,6 +86,19 @@ void text_replace(text *t, const char *from, const char *to) {
     text_replace_by(t, &result);
 }
 
+void text_base64(text *t, const void *bytes, size_t count) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const unsigned char *from = bytes;
+    for (size_t i = 0; i < count; i += 3) {
+        unsigned group = 0;
+        char four[4];
+        for (size_t k = 0; k < 3; k++) group = group << 8 | (i + k < count ? from[i + k] : 0U);
+        for (size_t k = 0; k < 4; k++)
+            four[k] = i + k > count ? '=' : digits[group >> (18 - 6 * k) & 63];
+        text_bytes(t, four, sizeof four);
+    }
+}
+
 size_t text_columns(const char *string) {
     size_t columns = 0;
     for (const unsigned char *c = (const unsigned char *)string; *c; c++)

@@ -65,7 +65,7 @@ static void remove_empty_groups(text *t) {
     text_replace_by(t, &result);
 }
 
-static void escape_attribute(text *out, const char *string) {
+void drawing_escape(text *out, const char *string) {
     for (; *string; string++) {
         if (*string == '&')
             text_append(out, "&amp;");
@@ -76,6 +76,14 @@ static void escape_attribute(text *out, const char *string) {
         else
             text_bytes(out, string, 1);
     }
+}
+
+void drawing_begin(text *out, const char *id, const char *title, int height) {
+    text_format(out, "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-labelledby=\"%s-title\" ",
+                DRAWING_WIDTH, height, id);
+    text_format(out, "xmlns=\"http://www.w3.org/2000/svg\">\n<title id=\"%s-title\">", id);
+    drawing_escape(out, title);
+    text_append(out, "</title>\n");
 }
 
 // Text inherits font and colour from the page, nothing has an id that another drawing may have, and
@@ -104,11 +112,8 @@ static void clean(text *svg, const char *id, const char *title, int height) {
     text_replace(svg, "\n\n", "\n");
     text page;
     text_init(&page, svg->err);
-    text_format(&page, "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-labelledby=\"%s-title\" ",
-                DRAWING_WIDTH, height, id);
-    text_format(&page, "xmlns=\"http://www.w3.org/2000/svg\">\n<title id=\"%s-title\">", id);
-    escape_attribute(&page, title);
-    text_format(&page, "</title>\n<defs><circle id=\"%s-dot\" r=\"1\" stroke=\"none\"/>", id);
+    drawing_begin(&page, id, title, height);
+    text_format(&page, "<defs><circle id=\"%s-dot\" r=\"1\" stroke=\"none\"/>", id);
     text_format(&page, "<pattern id=\"%s-hatch\" width=\"6\" height=\"6\" ", id);
     text_append(&page, "patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\"><path "
                        "d=\"M1.5 0V6\" stroke=\"#fff\" stroke-width=\"2.6\" "

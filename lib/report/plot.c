@@ -98,13 +98,19 @@ static void append_names(text *out, const plot_curve *curves, size_t count, size
     }
 }
 
-// Ticks at whole epochs.
-static void write_epoch_ticks(text *out, const plot_curve *curves, size_t count) {
-    double last = 1;
+// Ticks at whole epochs; of times wherever round numbers are.
+static void write_x_ticks(text *out, const plot_axes *axes, const plot_curve *curves,
+                          size_t count) {
+    double last = axes->seconds ? 0 : 1;
     for (size_t i = 0; i < count; i++)
-        for (size_t k = 0; k < curves[i].count; k++) last = fmax(last, curves[i].x[k]);
-    text_format(out, "set xrange [0:%g]\nset xtics 0, %g\n", ceil(last),
-                fmax(1, round_step(last / 8)));
+        for (size_t k = 0; k < curves[i].count; k++)
+            if (isfinite(curves[i].x[k])) last = fmax(last, curves[i].x[k]);
+    if (axes->seconds)
+        text_format(out, "set xrange [0:%g]\nset xtics 0, %g\n", last > 0 ? 1.02 * last : 1,
+                    round_step((last > 0 ? last : 1) / 8));
+    else
+        text_format(out, "set xrange [0:%g]\nset xtics 0, %g\n", ceil(last),
+                    fmax(1, round_step(last / 8)));
 }
 
 static void write_curve_style(text *out, const plot_curve *c) {
@@ -171,7 +177,7 @@ status plot_curves(const plot_axes *axes, const plot_curve *curves, size_t count
     text_append(&script, axes->percent ? " offset 0,0\n" : " offset 1,0\n");
     if (axes->percent) text_append(&script, "set format y '%g %%'\n");
     if (named) write_legend_above(&script, named, columns, height);
-    write_epoch_ticks(&script, curves, count);
+    write_x_ticks(&script, axes, curves, count);
     for (size_t i = 0; i < count; i++) write_curve_data(&script, &curves[i], i);
     write_plot_command(&script, curves, count);
     status rc = drawing_make(&script, axes->id, axes->title, height, svg, err);

@@ -35,7 +35,8 @@ enum {
 typedef struct plot_axes {
     const char *id;    // unique in the page; letters
     const char *title; // for readers who do not see the drawing
-    const char *x, *y; // labels; x counts from 0, in whole epochs
+    const char *x, *y; // labels; x counts from 0
+    bool seconds;      // x is a time, else whole epochs
     bool percent;      // y in per cent: ticks get the sign
 } plot_axes;
 

@@ -99,6 +99,7 @@ static status compose_results(const results *r, document *d, error *err) {
     TRY(section_strategy(r, d, err));
     TRY(section_gpus(r, d, err));
     section_classes(r, d);
+    TRY(section_mistakes(r, d, err));
     section_comparison(r, d);
     if (!r->plan.count) section_prediction(r, d);
     TRY(section_published(r, d, err));

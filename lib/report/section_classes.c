@@ -6,8 +6,7 @@
 
 enum { CLASS_TEXT = 256 };
 
-// The classes of CIFAR-10 have a name in each language; others are shown as they are.
-static const char *class_label(const results *r, const char *name) {
+const char *class_label(const results *r, const char *name) {
     static const wording known[] = {"airplane", "automobile", "bird",  "cat",  "deer",
                                     "dog",      "frog",       "horse", "ship", "truck"};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
@@ -15,8 +14,7 @@ static const char *class_label(const results *r, const char *name) {
     return name;
 }
 
-// Of runs with equal predictions only the first is shown.
-static bool shows_classes(const results *r, size_t at) {
+bool shows_classes(const results *r, size_t at) {
     const run *one = &r->list.runs[at];
     const char *content =
         run_text(run_file(one->evaluate, "outputs", "predictions.st.zst"), "content");

@@ -58,6 +58,18 @@ static status by_epoch(const run *one, bool loss, points *p, error *err) {
     return rc;
 }
 
+// Accuracy over the seconds of training until the end of each epoch.
+static status by_time(const run *one, points *p, error *err) {
+    status rc = new_points(p, one->epoch_count, err);
+    double seconds = 0;
+    for (size_t i = 0; rc == STATUS_OK && i < one->epoch_count; i++) {
+        seconds += one->epochs[i].seconds;
+        p->x[p->count] = seconds;
+        p->y[p->count++] = 100 * one->epochs[i].accuracy;
+    }
+    return rc;
+}
+
 // Repeats share a colour; only the first of them is in the legend, and nothing is when there is one
 // experiment.
 static plot_curve curve_of(const results *r, const run *one, const points *p, bool faint) {
@@ -124,32 +136,73 @@ static bool has_accuracies(const run *one) {
     return false;
 }
 
-status section_accuracy_figure(const results *r, document *d, error *err) {
-    status rc = STATUS_FAILED;
-    size_t runs = r->list.count, count = 0;
+static bool has_times(const run *one) {
+    double seconds = 0;
+    for (size_t i = 0; i < one->epoch_count; i++) seconds += one->epochs[i].seconds;
+    return run_has_time(one) && isfinite(seconds);
+}
+
+// The curves of accuracy, by epoch or by time. *count: those that there are.
+static status accuracy_curves(const results *r, bool time, points *p, plot_curve *curves,
+                              size_t *count, error *err) {
+    status rc = STATUS_OK;
+    *count = 0;
+    for (size_t i = 0; i < r->list.count; i++) {
+        const run *one = &r->list.runs[i];
+        if (!has_accuracies(one) || (time && !has_times(one))) continue;
+        TRY(time ? by_time(one, &p[*count], err) : by_epoch(one, false, &p[*count], err));
+        curves[*count] = curve_of(r, one, &p[*count], false);
+        ++*count;
+    }
+out:
+    return rc;
+}
+
+static status accuracy_figure(const results *r, document *d, const plot_axes *axes,
+                              const char *caption, error *err) {
+    const size_t runs = r->list.count;
+    size_t count;
+    char *svg;
     points *p = memory_new(runs, sizeof *p, err);
     plot_curve *curves = memory_new(runs, sizeof *curves, err);
-    if (!p || !curves) goto out;
-    rc = STATUS_OK;
-    for (size_t i = 0; i < runs; i++) {
-        if (!has_accuracies(&r->list.runs[i])) continue;
-        TRY(by_epoch(&r->list.runs[i], false, &p[count], err));
-        curves[count] = curve_of(r, &r->list.runs[i], &p[count], false);
-        count++;
-    }
+    status rc = p && curves ? STATUS_OK : STATUS_FAILED;
+    TRY(rc);
+    TRY(accuracy_curves(r, axes->seconds, p, curves, &count, err));
     if (!count) goto out;
-    char *svg;
-    plot_axes axes = {.id = "accuracy",
-                      .title = say(r, "Test accuracy"),
-                      .x = say(r, "Epoch"),
-                      .y = say(r, "Test accuracy"),
-                      .percent = true};
-    TRY(plot_curves(&axes, curves, count, &svg, err));
-    section_drawing(r, d, axes.id, svg, say(r, "Test accuracy after each epoch."));
+    TRY(plot_curves(axes, curves, count, &svg, err));
+    section_drawing(r, d, axes->id, svg, caption);
 out:
     free_points(p, p ? runs : 0);
     free(curves);
     return rc;
+}
+
+status section_accuracy_figure(const results *r, document *d, error *err) {
+    const plot_axes axes = {.id = "accuracy",
+                            .title = say(r, "Test accuracy"),
+                            .x = say(r, "Epoch"),
+                            .y = say(r, "Test accuracy"),
+                            .percent = true};
+    return accuracy_figure(r, d, &axes, say(r, "Test accuracy after each epoch."), err);
+}
+
+// One experiment alone has the same curve as by epoch.
+static status time_figure(const results *r, document *d, error *err) {
+    const plot_axes axes = {.id = "accuracytime",
+                            .title = say(r, "Test accuracy over training time"),
+                            .x = say(r, "Seconds of training"),
+                            .y = say(r, "Test accuracy"),
+                            .seconds = true,
+                            .percent = true};
+    bool simulated = false;
+    for (size_t i = 0; i < r->list.count; i++) simulated |= r->list.runs[i].simulated;
+    if (r->group_count < 2) return STATUS_OK;
+    return accuracy_figure(
+        r, d, &axes,
+        say(r, simulated ? WORD("Test accuracy over training time, without tests and saves. Some "
+                                "of these times are simulated.")
+                         : WORD("Test accuracy over training time, without tests and saves.")),
+        err);
 }
 
 // With several runs the table would grow too wide: report.csv has the values of all.
@@ -176,6 +229,7 @@ status section_curves(const results *r, document *d, bool accuracy, error *err) 
     document_add(d, BLOCK_HEADING, "%s", say(r, "Course of training"));
     status rc = loss_figure(r, d, err);
     if (rc == STATUS_OK && accuracy) rc = section_accuracy_figure(r, d, err);
+    if (rc == STATUS_OK) rc = time_figure(r, d, err);
     if (r->list.count == 1 && r->list.runs[0].epoch_count) epoch_table(r, d, &r->list.runs[0]);
     return rc;
 }

@@ -111,6 +111,12 @@ status section_gpus(const results *r, document *d, error *err) MUST_CHECK;
 // The drawing alone.
 status section_time_figure(const results *r, document *d, error *err) MUST_CHECK;
 void section_classes(const results *r, document *d);
+// The test images that each model got wrong with the highest probability, if they are still there.
+status section_mistakes(const results *r, document *d, error *err) MUST_CHECK;
+// Returns the name of a class in the report's language, if it is one of CIFAR-10's.
+const char *class_label(const results *r, const char *name);
+// Of runs with equal predictions only the first is shown.
+bool shows_classes(const results *r, size_t at);
 // Without the confusion matrices.
 void section_class_table(const results *r, document *d);
 void section_environment(const results *r, document *d);

@@ -34,7 +34,7 @@ table_commands() {
         while read -r line; do
             for word in ${line#make }; do
                 case $word in
-                EXP=mine | EXP=flowers) ;; # the reader's own
+                EXP=mine | EXP=flowers | EXP=wide) ;; # the reader's own
                 EXP=* | A=* | B=*)
                     name=${word#*=}
                     [ -n "$(find experiments -name "$name.yaml")" ] || fail "$page: no experiment '$name': $line"
@@ -63,4 +63,23 @@ table_commands() {
     cd "$WORK" || return
     PATH=$BIN:$PATH succeeds sh -e proof.sh
     [[ $output == *identical* ]] || fail "$output"
+}
+
+# yaml_block FILE N: the N-th block of YAML in a page.
+yaml_block() {
+    awk -v wanted="$2" '/^```yaml$/ { inside = ++n == wanted; next } /^```/ { inside = 0 } inside' "$1"
+}
+
+@test "the model and the experiment of docs/models.md, on drawn images" {
+    need_tool pipeline synth-cifar shard train-single evaluate report
+    mkdir -p "$WORK/experiments/models"
+    yaml_block docs/models.md 1 >"$WORK/experiments/models/wide.yaml"
+    yaml_block docs/models.md 2 | sed "s|^base: single|base: $ROOT/experiments/R001/single.yaml|" >"$WORK/experiments/wide.yaml"
+    "$BIN/synth-cifar" -q --train 192 --test 64 --out "$WORK/data"
+    cd "$WORK" || return
+    succeeds "$BIN/pipeline" experiment experiments/wide.yaml DATA=data ARTIFACTS=artifacts EPOCHS=1 SET=dataset=synthetic
+    [ -s "${lines[-1]#report: }" ] || fail "$output"
+    sed -i 's/^- relu/- ReLU/' experiments/models/wide.yaml
+    fails_with 3 "wide.yaml:.*ReLU.*relu" "$BIN/pipeline" experiment experiments/wide.yaml DATA=data ARTIFACTS=artifacts \
+        EPOCHS=1 SET=dataset=synthetic
 }

@@ -133,6 +133,24 @@ static void survives_every_cut_and_change(void **state) {
     file = make_png(PNG_FORMAT_GRAY, grey, &bytes), survives(file, bytes);
 }
 
+static void writes_png_that_reads_back(void **state) {
+    (void)state;
+    for (int channels = 1; channels <= 3; channels += 2) {
+        uint8_t pixels[5 * 3 * 3], *file;
+        image i = {.width = 5, .height = 3, .channels = channels, .pixels = pixels}, back;
+        error err = {0};
+        size_t bytes;
+        for (size_t k = 0; k < sizeof pixels; k++) pixels[k] = (uint8_t)(37 * k);
+        assert_int_equal(image_encode_png(&i, &file, &bytes, &err), STATUS_OK);
+        assert_int_equal(image_read(file, bytes, channels, &back, &err), STATUS_OK);
+        assert_int_equal(back.width, 5);
+        assert_int_equal(back.height, 3);
+        assert_memory_equal(back.pixels, pixels, (size_t)(5 * 3 * channels));
+        image_release(&back);
+        free(file);
+    }
+}
+
 static void refuses_what_is_too_large(void **state) {
     (void)state;
     error err;
@@ -147,6 +165,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_every_kind),
         cmocka_unit_test(survives_every_cut_and_change),
+        cmocka_unit_test(writes_png_that_reads_back),
         cmocka_unit_test(refuses_what_is_too_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

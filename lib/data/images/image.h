@@ -37,6 +37,8 @@ status image_read_file(const char *path, int channels, image *i, error *err) MUS
 // The same for a file in memory.
 status image_read(const uint8_t *file, size_t bytes, int channels, image *i, error *err) MUST_CHECK;
 void image_release(image *i);
+// Writes the picture as a PNG file in memory; free() *file.
+status image_encode_png(const image *i, uint8_t **file, size_t *bytes, error *err) MUST_CHECK;
 
 // For the decoders. Both return STATUS_INPUT if a size is out of bounds; image_allocate also
 // allocates the pixels.

@@ -139,3 +139,24 @@ status image_decode_png(const uint8_t *file, size_t bytes, image *i, error *err)
     free(d);
     return rc;
 }
+
+status image_encode_png(const image *i, uint8_t **file, size_t *bytes, error *err) {
+    png_image p = {.version = PNG_IMAGE_VERSION,
+                   .width = (png_uint_32)i->width,
+                   .height = (png_uint_32)i->height,
+                   .format = i->channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB};
+    png_alloc_size_t size = 0;
+    *file = NULL;
+    // The first call computes the size.
+    if (png_image_write_to_memory(&p, NULL, &size, 0, i->pixels, 0, NULL)) {
+        *file = memory_new(size, 1, err);
+        if (!*file) return STATUS_FAILED;
+        if (png_image_write_to_memory(&p, *file, &size, 0, i->pixels, 0, NULL)) {
+            *bytes = size;
+            return STATUS_OK;
+        }
+    }
+    free(*file);
+    *file = NULL;
+    return error_set(err, STATUS_FAILED, "cannot write PNG: %s", p.message);
+}
